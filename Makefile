@@ -1,0 +1,57 @@
+# limitkv's commands for people and for CI; `make help` lists them. Each target is what .ci/run runs as well.
+# Nothing but Go is needed, except where the line says so.
+
+GO         ?= go
+BIN        ?= bin/limitkv
+PORT       ?= 6379
+FUZZTIME   ?= 30s
+COMMANDS   ?= 120000
+BENCHTIME  ?= 200ms
+
+# Where CI is set, a missing Redis is a failure; on a person's machine the comparison is skipped with a message.
+ORACLE      = $(if $(CI),-oracle-required,)
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test test-race lint fuzz bench conformance record generate check
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
+
+run: build ## start a server on 127.0.0.1:6379 (PORT=n for another port)
+	./$(BIN) --port $(PORT)
+
+build: ## compile the server to bin/limitkv
+	$(GO) build -o $(BIN) ./cmd/limitkv
+
+test: ## run all tests; needs nothing but Go
+	$(GO) vet ./...
+	$(GO) test ./...
+
+test-race: ## run all tests under the race detector (needs a C compiler)
+	$(GO) test -race ./...
+
+lint: ## gofmt, go vet, staticcheck (fetched at its pinned version)
+	@test -z "$$(gofmt -l .)" || { echo "gofmt these:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+fuzz: ## run every fuzz target for FUZZTIME (default 30s)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done
+
+bench: ## run the Go benchmarks (BENCHTIME=n each)
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+conformance: ## compare with a real Redis 8.0 (REDIS_SERVER, or redis-server in PATH): COMMANDS random commands, scripts, bad input
+	$(GO) test -count=1 -v -timeout 15m ./conformance -commands $(COMMANDS) $(ORACLE)
+
+record: ## ask a real Redis 8.0 again for every recorded reply
+	$(GO) test -count=1 ./conformance -run '^TestRecorded$$' -record -oracle-required
+
+generate: ## write the generated files anew
+	$(GO) generate ./...
+
+check: lint test test-race ## everything to run before a change is handed in

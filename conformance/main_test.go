@@ -1,0 +1,32 @@
+// Package conformance proves that limitkv behaves as the real Redis 8 does. Everything here talks TCP to the built
+// binary: recorded conversations that need no Redis (recorded_test.go), random commands sent to both servers
+// (random_test.go), the users' scripts (scripts_test.go) and input that no good client sends (badinput_test.go).
+//
+// "make test" replays what is recorded; "make conformance" also compares with a live Redis 8.0.
+package conformance
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+)
+
+var (
+	record   = flag.Bool("record", false, "ask the real Redis for the replies of testdata and write them down")
+	required = flag.Bool("oracle-required", false, "fail, rather than skip, where there is no real Redis to compare with")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	peer.Cleanup()
+	os.Exit(code)
+}
+
+// redis starts the real Redis, or skips the test.
+func redis(tb testing.TB, args ...string) *peer.Server {
+	tb.Helper()
+	return peer.Redis(tb, *required, args...)
+}

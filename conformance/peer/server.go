@@ -1,0 +1,252 @@
+// Starting and stopping the servers under test: limitkv, built once from this tree, and the real Redis that judges it.
+// Each runs as a process of its own and is talked to over TCP, as its users do.
+package peer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// OracleVersion is the Redis whose replies are the truth.
+const OracleVersion = "8.0."
+
+// startTimeout and stopTimeout are how long a server may take to answer its first PING and to end after SIGTERM.
+const (
+	startTimeout = 10 * time.Second
+	stopTimeout  = 10 * time.Second
+)
+
+// Server is a running server process.
+type Server struct {
+	Name string // "limitkv" or "redis"
+	Addr string // host:port
+	cmd  *exec.Cmd
+	done chan struct{}
+	out  *tail
+}
+
+// tail keeps the last bytes that a server printed, for the message when it does not start.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+// tailMax is how much of a server's output is kept.
+const tailMax = 16 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	if len(t.b) > tailMax {
+		t.b = append(t.b[:0], t.b[len(t.b)-tailMax:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.TrimSpace(t.b))
+}
+
+// FreePort asks the system for a port that nothing listens on.
+func FreePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
+}
+
+// Start runs a server binary on a free port of 127.0.0.1 and waits until it answers PING. The other arguments are
+// passed on. The caller stops it.
+func Start(name, binary string, args ...string) (*Server, error) {
+	port, err := FreePort()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Name: name, Addr: "127.0.0.1:" + port, out: &tail{}, done: make(chan struct{})}
+	s.cmd = exec.Command(binary, append([]string{"--port", port, "--bind", "127.0.0.1"}, args...)...)
+	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = s.cmd.Wait()
+		close(s.done)
+	}()
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(2 * time.Millisecond) {
+		if c, err := Dial(s.Addr); err == nil {
+			_, err = c.Do("PING")
+			c.Close()
+			if err == nil {
+				return s, nil
+			}
+		}
+		select {
+		case <-s.done:
+			return nil, fmt.Errorf("%s ended before it answered: %s", name, s.out)
+		default:
+		}
+		if time.Now().After(deadline) {
+			s.Stop()
+			return nil, fmt.Errorf("%s did not answer within %v: %s", name, startTimeout, s.out)
+		}
+	}
+}
+
+// Stop ends the server as an operator does, by SIGTERM, and makes sure of it by its process id.
+func (s *Server) Stop() {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-s.done:
+	case <-time.After(stopTimeout):
+		_ = s.cmd.Process.Kill()
+		<-s.done
+	}
+}
+
+// Alive says whether the process still runs.
+func (s *Server) Alive() bool {
+	select {
+	case <-s.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Output is the last of what the server printed.
+func (s *Server) Output() string { return s.out.String() }
+
+// Dial connects to the server, or fails the test.
+func (s *Server) Dial(tb testing.TB) *Conn {
+	tb.Helper()
+	c, err := Dial(s.Addr)
+	if err != nil {
+		tb.Fatalf("%s: %v\n%s", s.Name, err, s.Output())
+	}
+	tb.Cleanup(func() { c.Close() })
+	return c
+}
+
+// ModuleRoot is the folder of go.mod, found upwards from where the test runs.
+func ModuleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("no go.mod above the working directory")
+		}
+		dir = up
+	}
+}
+
+// build compiles limitkv once in a test process.
+var build = sync.OnceValues(func() (string, error) {
+	if bin := os.Getenv("LIMITKV_BIN"); bin != "" {
+		return bin, nil
+	}
+	root, err := ModuleRoot()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "limitkv-conformance-")
+	if err != nil {
+		return "", err
+	}
+	buildDir = dir
+	bin := filepath.Join(dir, "limitkv")
+	cmd := exec.Command("go", "build", "-o", bin, "./cmd/limitkv")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build ./cmd/limitkv: %v\n%s", err, out)
+	}
+	return bin, nil
+})
+
+// buildDir is where build put the binary, "" where it did not.
+var buildDir string
+
+// Cleanup removes the binary that was built. TestMain calls it at the end.
+func Cleanup() {
+	if buildDir != "" {
+		os.RemoveAll(buildDir)
+	}
+}
+
+// LimitKV starts this tree's server (or LIMITKV_BIN) for one test.
+func LimitKV(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	bin, err := build()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return started(tb, "limitkv", bin, args...)
+}
+
+// ErrNoOracle says that there is no Redis to compare with.
+var ErrNoOracle = errors.New("no Redis " + OracleVersion + "x to compare with: set REDIS_SERVER to its redis-server, or put it in PATH")
+
+// oracle finds the real Redis and makes sure of its version.
+var oracle = sync.OnceValues(func() (string, error) {
+	bin := os.Getenv("REDIS_SERVER")
+	if bin == "" {
+		found, err := exec.LookPath("redis-server")
+		if err != nil {
+			return "", ErrNoOracle
+		}
+		bin = found
+	}
+	out, err := exec.Command(bin, "--version").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w (%s --version: %v)", ErrNoOracle, bin, err)
+	}
+	if !strings.Contains(string(out), " v="+OracleVersion) {
+		return "", fmt.Errorf("%w (%s is %s)", ErrNoOracle, bin, strings.TrimSpace(string(out)))
+	}
+	return bin, nil
+})
+
+// Redis starts the real Redis for one test. Where there is none the test is skipped, or fails if required is true.
+func Redis(tb testing.TB, required bool, args ...string) *Server {
+	tb.Helper()
+	bin, err := oracle()
+	if err != nil {
+		if required {
+			tb.Fatal(err)
+		}
+		tb.Skip(err)
+	}
+	dir := tb.TempDir()
+	return started(tb, "redis", bin, append([]string{"--save", "", "--dir", dir}, args...)...)
+}
+
+func started(tb testing.TB, name, bin string, args ...string) *Server {
+	tb.Helper()
+	s, err := Start(name, bin, args...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Stop)
+	return s
+}

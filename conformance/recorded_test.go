@@ -1,0 +1,87 @@
+// The recorded conversations of testdata/<family>/*.txt: replayed against limitkv, or with -record against the real
+// Redis to write down what it says. A family is a folder with a server of its own, so families run in parallel.
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+	"github.com/limitkv/limitkv/conformance/recorded"
+)
+
+const scriptsDir = "testdata/scripts"
+
+func TestRecorded(t *testing.T) {
+	if _, err := os.Stat("../cmd/limitkv"); err != nil && !*record {
+		t.Skip("no server to replay against yet")
+	}
+	families, err := filepath.Glob("testdata/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var compared atomic.Int64
+	t.Run("families", func(t *testing.T) {
+		for _, dir := range families {
+			files, err := filepath.Glob(filepath.Join(dir, "*.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(files) == 0 {
+				continue
+			}
+			t.Run(filepath.Base(dir), func(t *testing.T) {
+				t.Parallel()
+				var server *peer.Server
+				if *record {
+					server = redis(t)
+				} else {
+					server = peer.LimitKV(t)
+				}
+				for _, path := range files {
+					t.Run(filepath.Base(path), func(t *testing.T) {
+						compared.Add(int64(runFile(t, server, path)))
+					})
+				}
+			})
+		}
+	})
+	if n := compared.Load(); !*record && n == 0 {
+		t.Error("no reply was compared")
+	} else {
+		t.Logf("%d replies compared", n)
+	}
+}
+
+// differencesMax is how many differences of one file are shown.
+const differencesMax = 20
+
+func runFile(t *testing.T, server *peer.Server, path string) int {
+	file, err := recorded.Load(path, scriptsDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *record {
+		if err := file.Record(server.Addr); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return 0
+	}
+	compared, diffs, err := file.Replay(server.Addr)
+	if err != nil {
+		t.Errorf("%v\n%s", err, server.Output())
+	}
+	for i, d := range diffs {
+		if i == differencesMax {
+			t.Errorf("and %d more differences", len(diffs)-i)
+			break
+		}
+		t.Error(d)
+	}
+	return compared
+}
