@@ -1,0 +1,181 @@
+// Package hash is Redis's hash: fields with values, each with a deadline of its own if it has one.
+//
+// Most hashes are small and there are millions of them, so a small one is a Redis listpack (package packed):
+// one allocation without pointers, searched from its start. Fields with deadlines stand first, in the order of
+// the deadlines, so the next one due is the first. A large hash is a table (package table) of records, with a
+// heap of the deadlines beside it, in which each record knows its place: 20 bytes for each field that has one.
+// A search tree of deadlines was rejected: it would be many times that, and pointers.
+//
+// Deadlines are unix time in milliseconds, as field commands have it; 0 is none. A field is due in its
+// millisecond and later. The structure itself never hides a field that is due: call ExpireDue first.
+//
+// Byte arguments are copied and must not alias the hash. Results may alias it until the next write.
+package hash
+
+import (
+	"unsafe"
+
+	"github.com/limitkv/limitkv/engine/packed"
+)
+
+// Limits is how long a hash may stay packed: hash-max-listpack-entries and hash-max-listpack-value.
+type Limits struct {
+	MaxPackedFields int // fields
+	MaxPackedBytes  int // bytes of a field or a value
+}
+
+// DefaultLimits are Redis's.
+var DefaultLimits = Limits{MaxPackedFields: 512, MaxPackedBytes: 64}
+
+// Hash maps fields to values. The zero value is an empty hash, packed.
+type Hash struct {
+	lp []byte // field, value and, withDeadlines, deadline; in turn
+	// large is nil while the hash is packed without deadlines, withDeadlines while it is packed with them.
+	large *large
+}
+
+// withDeadlines marks a packed hash that has or once had a deadline: "listpackex". It holds nothing.
+var withDeadlines = &large{}
+
+func (h *Hash) packed() bool { return h.large == nil || h.large == withDeadlines }
+
+// stride is how many elements of the list make a field.
+func (h *Hash) stride() int {
+	if h.large == nil {
+		return 2
+	}
+	return 3
+}
+
+// Len returns the number of fields.
+func (h *Hash) Len() int {
+	if h.packed() {
+		return packed.Count(h.lp) / h.stride()
+	}
+	return h.large.table.Len()
+}
+
+// Encoding is OBJECT ENCODING's answer: listpack, listpackex or hashtable. A hash never goes back.
+func (h *Hash) Encoding() string {
+	switch h.large {
+	case nil:
+		return "listpack"
+	case withDeadlines:
+		return "listpackex"
+	}
+	return "hashtable"
+}
+
+// MemoryUsage returns the bytes that the hash takes.
+func (h *Hash) MemoryUsage() int {
+	n := int(unsafe.Sizeof(*h)) + cap(h.lp)
+	if !h.packed() {
+		n += h.large.memoryUsage()
+	}
+	return n
+}
+
+// Get returns a field's value; it may alias the scratch.
+func (h *Hash) Get(field []byte, s *packed.Scratch) (value []byte, ok bool) {
+	if !h.packed() {
+		r := h.large.table.Get(field)
+		if r.None() {
+			return nil, false
+		}
+		return valueOf(r), true
+	}
+	p := packed.Find(h.lp, packed.First(h.lp), field, h.stride()-1)
+	if p < 0 {
+		return nil, false
+	}
+	return packed.Get(h.lp, packed.Next(h.lp, p), s), true
+}
+
+// Exists reports whether the hash has the field.
+func (h *Hash) Exists(field []byte) bool {
+	if !h.packed() {
+		return !h.large.table.Get(field).None()
+	}
+	return packed.Find(h.lp, packed.First(h.lp), field, h.stride()-1) >= 0
+}
+
+// Prepare is to be called before a command sets several fields: Redis decides by the command's arguments,
+// before it looks whether they repeat, that a hash will be large. longest is the longest of the fields and
+// values, total the bytes of all of them.
+func (h *Hash) Prepare(fields, longest, total int, lim Limits) {
+	if h.packed() && (fields > lim.MaxPackedFields || longest > lim.MaxPackedBytes ||
+		packed.Bytes(h.lp)+total > packed.MaxBytes) {
+		h.enlarge()
+	}
+}
+
+// Set sets a field's value, takes its deadline off, and reports whether the field is new.
+func (h *Hash) Set(field, value []byte, lim Limits) (created bool) {
+	return h.set(field, value, lim, false)
+}
+
+// SetKeepDeadline sets a field's value, leaves its deadline, and reports whether the field is new: HINCRBY,
+// HSETEX KEEPTTL.
+func (h *Hash) SetKeepDeadline(field, value []byte, lim Limits) (created bool) {
+	return h.set(field, value, lim, true)
+}
+
+func (h *Hash) set(field, value []byte, lim Limits, keep bool) (created bool) {
+	if h.packed() && (len(field) > lim.MaxPackedBytes || len(value) > lim.MaxPackedBytes ||
+		len(h.lp)+len(field)+len(value) > packed.MaxBytes) {
+		h.enlarge()
+	}
+	if !h.packed() {
+		return h.large.set(field, value, keep)
+	}
+	p := packed.Find(h.lp, packed.First(h.lp), field, h.stride()-1)
+	switch {
+	case p < 0 && h.large == nil:
+		h.lp = packed.Append(h.lp, packed.String(field), packed.String(value))
+	case p < 0:
+		h.lp = packed.Append(h.lp, packed.String(field), packed.String(value), packed.Number(0))
+	case h.large == withDeadlines && !keep && h.deadlineAt(p) != 0:
+		// Fields without a deadline stand after those with one.
+		h.lp = packed.Delete(h.lp, p, 3)
+		h.lp = packed.Append(h.lp, packed.String(field), packed.String(value), packed.Number(0))
+	default:
+		h.lp = packed.Replace(h.lp, packed.Next(h.lp, p), packed.String(value))
+	}
+	if h.Len() > lim.MaxPackedFields {
+		h.enlarge()
+	}
+	return p < 0
+}
+
+// Delete removes a field and reports whether it was there.
+func (h *Hash) Delete(field []byte) bool {
+	if !h.packed() {
+		return h.large.delete(field)
+	}
+	p := packed.Find(h.lp, packed.First(h.lp), field, h.stride()-1)
+	if p < 0 {
+		return false
+	}
+	h.lp = packed.Delete(h.lp, p, h.stride())
+	return true
+}
+
+// enlarge turns a packed hash into a table.
+func (h *Hash) enlarge() {
+	l := &large{}
+	for it := h.Iter(); it.Next(); {
+		l.set(it.Field(), it.Value(), false)
+		if due := it.Deadline(); due != 0 {
+			l.setDeadline(it.Field(), due)
+		}
+	}
+	h.lp, h.large = nil, l
+}
+
+// Clone returns a copy that shares nothing with h.
+func (h *Hash) Clone() Hash {
+	if h.packed() {
+		return Hash{lp: packed.Clone(h.lp), large: h.large}
+	}
+	return Hash{large: h.large.clone()}
+}

@@ -1,0 +1,168 @@
+package hash
+
+// Reading all fields, or some.
+
+import (
+	"math/bits"
+
+	"github.com/limitkv/limitkv/engine/packed"
+	"github.com/limitkv/limitkv/engine/table"
+)
+
+// Iter walks over the fields: in the order of the list if packed (without deadlines that is the order of
+// their creation), in an order of the table's if not. A write to the hash ends it.
+//
+//	for it := h.Iter(); it.Next(); { it.Field(), it.Value() … }
+type Iter struct {
+	h                        *Hash
+	at, valueAt, next        int // positions in the list
+	records                  table.Iter
+	record                   table.Record
+	fieldBuffer, valueBuffer packed.Scratch
+}
+
+// Iter returns an iterator before the first field.
+func (h *Hash) Iter() Iter {
+	if h.packed() {
+		return Iter{h: h, next: packed.First(h.lp)}
+	}
+	return Iter{h: h, records: h.large.table.Iter()}
+}
+
+// Next goes to the next field and reports whether there is one.
+func (it *Iter) Next() bool {
+	if !it.h.packed() {
+		if !it.records.Next() {
+			return false
+		}
+		it.record = it.records.Record()
+		return true
+	}
+	if it.next >= packed.End(it.h.lp) {
+		return false
+	}
+	it.seek(it.next)
+	return true
+}
+
+// seek goes to the field at a position of the list.
+func (it *Iter) seek(p int) {
+	lp := it.h.lp
+	it.at = p
+	it.valueAt = packed.Next(lp, p)
+	it.next = packed.Next(lp, it.valueAt)
+	if it.h.large != nil {
+		it.next = packed.Next(lp, it.next)
+	}
+}
+
+// Field returns the field's name. It may alias the hash or the iterator.
+func (it *Iter) Field() []byte {
+	if it.record.None() {
+		return packed.Get(it.h.lp, it.at, &it.fieldBuffer)
+	}
+	return it.record.Key()
+}
+
+// Value returns the field's value. It may alias the hash or the iterator.
+func (it *Iter) Value() []byte {
+	if it.record.None() {
+		return packed.Get(it.h.lp, it.valueAt, &it.valueBuffer)
+	}
+	return valueOf(it.record)
+}
+
+// Deadline returns the field's deadline in unix ms, 0 if it has none.
+func (it *Iter) Deadline() int64 {
+	switch {
+	case !it.record.None():
+		return it.h.large.deadlineOf(it.record)
+	case it.h.large == nil:
+		return 0
+	}
+	return it.h.deadlineAt(it.at)
+}
+
+// Scan calls fn with about count fields and returns the cursor to go on with, 0 at the end; see
+// table.Table.Scan for what is guaranteed. A packed hash is passed as a whole. fn must not change the hash.
+func (h *Hash) Scan(cursor uint64, count int, fn func(it *Iter)) uint64 {
+	if h.packed() {
+		for it := h.Iter(); it.Next(); {
+			fn(&it)
+		}
+		return 0
+	}
+	it := Iter{h: h}
+	return h.large.table.Scan(cursor, count, func(r table.Record) {
+		it.record = r
+		fn(&it)
+	})
+}
+
+// Random returns an iterator at a field, each with the same probability, from a source of random numbers.
+// The hash must not be empty.
+func (h *Hash) Random(next func() uint64) Iter {
+	it := Iter{h: h}
+	if h.packed() {
+		it.seek(packed.Seek(h.lp, h.stride()*below(next(), h.Len())))
+	} else {
+		it.record = h.large.table.Random(next)
+	}
+	return it
+}
+
+// Draw calls fn with count fields, each drawn from all of them. The hash must not be empty.
+func (h *Hash) Draw(count int, next func() uint64, fn func(it *Iter)) {
+	if !h.packed() || count < 4 {
+		for range count {
+			it := h.Random(next)
+			fn(&it)
+		}
+		return
+	}
+	positions := make([]int, 0, h.Len())
+	for it := h.Iter(); it.Next(); {
+		positions = append(positions, it.at)
+	}
+	it := Iter{h: h}
+	for range count {
+		it.seek(positions[below(next(), len(positions))])
+		fn(&it)
+	}
+}
+
+// sparse is how many times larger than a sample a table must be for drawing until enough differ to be
+// cheaper than walking over all of it.
+const sparse = 3
+
+// Sample calls fn with count different fields, all of them if there are fewer; each choice of them has the
+// same probability, their order means nothing.
+func (h *Hash) Sample(count int, next func() uint64, fn func(it *Iter)) {
+	left := h.Len()
+	if !h.packed() && left > sparse*count {
+		seen := make(map[table.Record]struct{}, count)
+		it := Iter{h: h}
+		for len(seen) < count {
+			it.record = h.large.table.Random(next)
+			if _, again := seen[it.record]; !again {
+				seen[it.record] = struct{}{}
+				fn(&it)
+			}
+		}
+		return
+	}
+	// Each field is taken with the probability that it is among the rest of the sample.
+	want := min(count, left)
+	for it := h.Iter(); want > 0 && it.Next(); left-- {
+		if below(next(), left) < want {
+			fn(&it)
+			want--
+		}
+	}
+}
+
+// below maps a random number to 0 … n-1.
+func below(r uint64, n int) int {
+	hi, _ := bits.Mul64(r, uint64(n))
+	return int(hi)
+}
