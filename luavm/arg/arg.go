@@ -1,0 +1,254 @@
+// Package arg is what the library functions of a script read their arguments with and complain about them with.
+//
+// The coercions and the wording are those of Lua 5.1's auxiliary library: a number serves where a string is wanted
+// (as %.14g), a string that spells a number where a number is wanted, and the error names the argument, the function
+// as the caller called it, and the caller's line. gopher-lua's own checkers differ in all three, hence this package;
+// the texts stand here once for the sandbox and for every library.
+package arg
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// String returns argument n as a string; a number is written as %.14g. Anything else is an error.
+func String(L *lua.LState, n int) string {
+	switch v := L.Get(n).(type) {
+	case lua.LString:
+		return string(v)
+	case lua.LNumber:
+		return FormatNumber(float64(v))
+	}
+	TypeError(L, n, "string")
+	return ""
+}
+
+// OptString is String, or def where the argument is nil or missing.
+func OptString(L *lua.LState, n int, def string) string {
+	if IsNoneOrNil(L, n) {
+		return def
+	}
+	return String(L, n)
+}
+
+// Number returns argument n as a number; a string counts if ParseNumber takes it. Anything else is an error.
+func Number(L *lua.LState, n int) float64 {
+	if v, ok := ToNumber(L.Get(n)); ok {
+		return v
+	}
+	TypeError(L, n, "number")
+	return 0
+}
+
+// OptNumber is Number, or def where the argument is nil or missing.
+func OptNumber(L *lua.LState, n int, def float64) float64 {
+	if IsNoneOrNil(L, n) {
+		return def
+	}
+	return Number(L, n)
+}
+
+// Integer returns argument n as Lua's 64-bit integer: the number cut towards zero, see Truncate.
+func Integer(L *lua.LState, n int) int64 { return Truncate(Number(L, n)) }
+
+// OptInteger is Integer, or def where the argument is nil or missing.
+func OptInteger(L *lua.LState, n int, def int64) int64 {
+	if IsNoneOrNil(L, n) {
+		return def
+	}
+	return Integer(L, n)
+}
+
+// Int returns argument n as a C int: Integer, of which the low 32 bits count.
+func Int(L *lua.LState, n int) int { return int(int32(Integer(L, n))) }
+
+// OptInt is Int, or def where the argument is nil or missing.
+func OptInt(L *lua.LState, n int, def int) int {
+	if IsNoneOrNil(L, n) {
+		return def
+	}
+	return Int(L, n)
+}
+
+// Table returns argument n, which must be a table.
+func Table(L *lua.LState, n int) *lua.LTable {
+	t, ok := L.Get(n).(*lua.LTable)
+	if !ok {
+		TypeError(L, n, "table")
+	}
+	return t
+}
+
+// Function returns argument n, which must be a function.
+func Function(L *lua.LState, n int) *lua.LFunction {
+	f, ok := L.Get(n).(*lua.LFunction)
+	if !ok {
+		TypeError(L, n, "function")
+	}
+	return f
+}
+
+// Any returns argument n, which may be anything, nil included, but must be there.
+func Any(L *lua.LState, n int) lua.LValue {
+	if n > L.GetTop() {
+		Error(L, n, "value expected")
+	}
+	return L.Get(n)
+}
+
+// Option returns which of the options argument n spells; def, unless empty, stands for a nil or missing one.
+func Option(L *lua.LState, n int, def string, options []string) int {
+	var name string
+	if def != "" {
+		name = OptString(L, n, def)
+	} else {
+		name = String(L, n)
+	}
+	name = CString(name)
+	for i, o := range options {
+		if o == name {
+			return i
+		}
+	}
+	Error(L, n, "invalid option '"+name+"'")
+	return 0
+}
+
+// IsNoneOrNil reports whether argument n is nil or missing.
+func IsNoneOrNil(L *lua.LState, n int) bool { return L.Get(n) == lua.LNil }
+
+// ToNumber is lua_tonumber: a number as it is, a string if it spells one.
+func ToNumber(v lua.LValue) (float64, bool) {
+	switch v := v.(type) {
+	case lua.LNumber:
+		return float64(v), true
+	case lua.LString:
+		return ParseNumber(string(v))
+	}
+	return 0, false
+}
+
+// ToString is lua_tolstring: a string as it is, a number as %.14g, nothing else.
+func ToString(v lua.LValue) (string, bool) {
+	switch v := v.(type) {
+	case lua.LString:
+		return string(v), true
+	case lua.LNumber:
+		return FormatNumber(float64(v)), true
+	}
+	return "", false
+}
+
+// TypeName is the type of argument n as errors name it: "no value" for one that is missing.
+func TypeName(L *lua.LState, n int) string {
+	if n > L.GetTop() {
+		return "no value"
+	}
+	return L.Get(n).Type().String()
+}
+
+// CString cuts s at its first NUL byte, as what goes through C's %s is.
+func CString(s string) string {
+	if i := strings.IndexByte(s, 0); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
+// TypeError raises "bad argument #n to 'f' (want expected, got type)". It does not return.
+func TypeError(L *lua.LState, n int, want string) {
+	Error(L, n, want+" expected, got "+TypeName(L, n))
+}
+
+// Error raises "bad argument #n to 'f' (message)" with the caller's position. For a method the object does not count
+// as an argument. It does not return.
+func Error(L *lua.LState, n int, message string) {
+	name, method := calledAs(L)
+	if method {
+		n--
+		if n == 0 {
+			Raise(L, "calling '%s' on bad self (%s)", name, message)
+		}
+	}
+	Raise(L, "bad argument #%d to '%s' (%s)", n, name, message)
+}
+
+// Raise raises an error whose text begins with the caller's "chunk:line: ", if the caller is Lua code. It does not
+// return.
+func Raise(L *lua.LState, format string, args ...any) {
+	L.Error(lua.LString(Where(L, 1)+fmt.Sprintf(format, args...)), 0)
+}
+
+// Where is luaL_where: "chunk:line: " of the function that many levels up, 0 being the one that runs; nothing where
+// that is not Lua code. (gopher-lua's own goes on to the next Lua function instead.)
+func Where(L *lua.LState, level int) string {
+	dbg, ok := L.GetStack(level)
+	if !ok {
+		return ""
+	}
+	if _, err := L.GetInfo("Sl", dbg, lua.LNil); err != nil || dbg.CurrentLine <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d: ", dbg.Source, dbg.CurrentLine)
+}
+
+// calledAs returns the name under which the running function was called, "?" where there is none, and whether it was
+// called as a method. gopher-lua keeps the name but not the kind, so the caller's instruction is looked up; its program
+// counter is private and is read by reflection. This runs only when an error is raised.
+func calledAs(L *lua.LState) (name string, method bool) {
+	dbg, ok := L.GetStack(0)
+	if !ok {
+		return "?", false
+	}
+	if _, err := L.GetInfo("n", dbg, lua.LNil); err != nil {
+		return "?", false
+	}
+	up, ok := L.GetStack(1)
+	if !ok {
+		return "?", false
+	}
+	v, err := L.GetInfo("f", up, lua.LNil)
+	caller, isFunction := v.(*lua.LFunction)
+	if err != nil || !isFunction || caller.IsG {
+		return "?", false
+	}
+	pc := int(reflect.ValueOf(up).Elem().FieldByName("frame").Elem().FieldByName("Pc").Int()) - 1
+	if pc < 0 || pc >= len(caller.Proto.Code) {
+		return "?", false
+	}
+	switch inst := caller.Proto.Code[pc]; opcode(inst) {
+	case lua.OP_TFORLOOP:
+		return "(for generator)", false
+	case lua.OP_CALL, lua.OP_TAILCALL:
+		if name = dbg.Name; name == "" || name[0] == '(' || name[0] == '<' {
+			return "?", false
+		}
+		return name, isSelfCall(caller.Proto.Code, pc, register(inst))
+	}
+	return "?", false // a metamethod
+}
+
+// isSelfCall reports whether the function that the call at pc finds in register a was put there by the instruction
+// for o:m(). Arguments live above a, so the last instruction before that writes a is the one.
+func isSelfCall(code []uint32, pc, a int) bool {
+	for pc--; pc >= 0; pc-- {
+		if register(code[pc]) != a {
+			continue
+		}
+		switch opcode(code[pc]) {
+		case lua.OP_SELF:
+			return true
+		case lua.OP_MOVE, lua.OP_MOVEN, lua.OP_LOADK, lua.OP_GETUPVAL, lua.OP_GETGLOBAL, lua.OP_GETTABLE,
+			lua.OP_GETTABLEKS, lua.OP_CALL, lua.OP_CLOSURE, lua.OP_VARARG, lua.OP_NEWTABLE:
+			return false
+		}
+	}
+	return false
+}
+
+// opcode and register take an instruction of gopher-lua's virtual machine apart.
+func opcode(inst uint32) int   { return int(inst >> 26) }
+func register(inst uint32) int { return int(inst>>18) & 0xff }
