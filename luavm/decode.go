@@ -1,0 +1,144 @@
+package luavm
+
+// From a reply in wire form to a Lua value.
+
+import (
+	"math"
+	"strconv"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// smallInts are integers boxed in advance: replies are mostly small.
+var smallInts = func() (a [1024]lua.LValue) {
+	for i := range a {
+		a[i] = lua.LNumber(i)
+	}
+	return
+}()
+
+func luaInt(n int64) lua.LValue {
+	if n >= 0 && n < int64(len(smallInts)) {
+		return smallInts[n]
+	}
+	return lua.LNumber(n)
+}
+
+// decode reads one reply and returns what follows it. Replies are the server's own, so nothing is checked; a panic
+// here is a bug in a command.
+func decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
+	line, rest := cutLine(b)
+	switch b[0] {
+	case ':':
+		return luaInt(parseInt(line)), rest
+	case '$':
+		n := parseInt(line)
+		if n < 0 {
+			return lua.LFalse, rest
+		}
+		return lua.LString(rest[:n]), rest[n+2:]
+	case '+':
+		t := L.CreateTable(0, 1)
+		t.RawSetString("ok", lua.LString(line))
+		return t, rest
+	case '-':
+		return decodeError(L, b), rest
+	case '*':
+		n := parseInt(line)
+		if n < 0 {
+			return lua.LFalse, rest
+		}
+		t := L.CreateTable(int(n), 0)
+		var v lua.LValue
+		for i := range n {
+			v, rest = decode(L, rest)
+			t.RawSetInt(int(i)+1, v)
+		}
+		return t, rest
+	case '_':
+		return lua.LNil, rest
+	case '#':
+		return lua.LBool(line[0] == 't'), rest
+	case ',':
+		return wrapped(L, "double", lua.LNumber(parseDouble(line))), rest
+	case '(':
+		return wrapped(L, "big_number", lua.LString(line)), rest
+	case '=':
+		n := parseInt(line)
+		v := L.CreateTable(0, 2)
+		v.RawSetString("string", lua.LString(rest[4:n]))
+		v.RawSetString("format", lua.LString(rest[:3]))
+		return wrapped(L, "verbatim_string", v), rest[n+2:]
+	case '%', '|':
+		n := parseInt(line)
+		m := L.CreateTable(0, int(n))
+		var k, v lua.LValue
+		for range n {
+			k, rest = decode(L, rest)
+			v, rest = decode(L, rest)
+			if b[0] == '%' {
+				L.RawSet(m, k, v)
+			}
+		}
+		if b[0] == '|' { // an attribute: told to nobody, the reply follows
+			return decode(L, rest)
+		}
+		return wrapped(L, "map", m), rest
+	case '~':
+		n := parseInt(line)
+		set := L.CreateTable(0, int(n))
+		var v lua.LValue
+		for range n {
+			v, rest = decode(L, rest)
+			L.RawSet(set, v, lua.LTrue)
+		}
+		return wrapped(L, "set", set), rest
+	}
+	panic("luavm: a reply starts with " + strconv.QuoteRune(rune(b[0])))
+}
+
+// wrapped returns the one-field table in which RESP3 types come.
+func wrapped(L *lua.LState, field string, v lua.LValue) lua.LValue {
+	t := L.CreateTable(0, 1)
+	t.RawSetString(field, v)
+	return t
+}
+
+// decodeError turns an error reply into the table that redis.pcall returns.
+func decodeError(L *lua.LState, b []byte) *lua.LTable {
+	line, _ := cutLine(b)
+	t := errorTable(L, errorReplyText(string(line)))
+	t.RawSetString("ignore_error_stats_update", lua.LTrue)
+	return t
+}
+
+// cutLine returns the first line without its type and its end, and what follows it.
+func cutLine(b []byte) (line, rest []byte) {
+	for i := 1; ; i++ {
+		if b[i] == '\r' {
+			return b[1:i], b[i+2:]
+		}
+	}
+}
+
+func parseInt(b []byte) (n int64) {
+	negative := b[0] == '-'
+	if negative {
+		b = b[1:]
+	}
+	for _, c := range b {
+		n = n*10 + int64(c-'0')
+	}
+	if negative {
+		return -n
+	}
+	return n
+}
+
+func parseDouble(b []byte) float64 {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil && !math.IsInf(f, 0) {
+		return math.NaN()
+	}
+	return f
+}

@@ -1,0 +1,95 @@
+package luavm
+
+// From what a script returns to a reply.
+
+import (
+	lua "github.com/yuin/gopher-lua"
+)
+
+// writeResult writes a script's result.
+func (vm *VM) writeResult(out Reply, v lua.LValue) (outcome Outcome) {
+	vm.write(out, v, 0, &outcome)
+	return outcome
+}
+
+// write converts by Redis's rules. depth counts the tables around v.
+func (vm *VM) write(out Reply, v lua.LValue, depth int, outcome *Outcome) {
+	switch v := v.(type) {
+	case lua.LString:
+		out.BulkString(string(v))
+	case lua.LNumber:
+		out.Int(truncate(float64(v)))
+	case lua.LBool:
+		switch {
+		case vm.proto == 3:
+			out.Bool(bool(v))
+		case bool(v):
+			out.Int(1)
+		default:
+			out.Null()
+		}
+	case *lua.LTable:
+		vm.writeTable(out, v, depth, outcome)
+	default:
+		out.Null()
+	}
+}
+
+func (vm *VM) writeTable(out Reply, t *lua.LTable, depth int, outcome *Outcome) {
+	if _, ok := t.RawGetString("err").(lua.LString); ok {
+		outcome.Failed = true
+		outcome.Counted = lua.LVAsBool(t.RawGetString("ignore_error_stats_update"))
+		out.Error(oneLine(errText(t)))
+		return
+	}
+	if ok, is := t.RawGetString("ok").(lua.LString); is {
+		out.Status(oneLine(cString(string(ok))))
+		return
+	}
+	if d, is := t.RawGetString("double").(lua.LNumber); is {
+		out.Double(float64(d))
+		return
+	}
+	if n, is := t.RawGetString("big_number").(lua.LString); is {
+		out.BigNumber(oneLine(string(n)))
+		return
+	}
+	if s, is := t.RawGetString("verbatim_string").(*lua.LTable); is {
+		format, is1 := s.RawGetString("format").(lua.LString)
+		text, is2 := s.RawGetString("string").(lua.LString)
+		if is1 && is2 {
+			out.Verbatim(string(format), string(text))
+			return
+		}
+	}
+	if m, is := t.RawGetString("map").(*lua.LTable); is {
+		out.Map(countPairs(m))
+		for k, v := m.Next(lua.LNil); k != lua.LNil; k, v = m.Next(k) {
+			vm.write(out, k, depth+1, outcome)
+			vm.write(out, v, depth+1, outcome)
+		}
+		return
+	}
+	if set, is := t.RawGetString("set").(*lua.LTable); is {
+		out.Set(countPairs(set))
+		for k, _ := set.Next(lua.LNil); k != lua.LNil; k, _ = set.Next(k) {
+			vm.write(out, k, depth+1, outcome)
+		}
+		return
+	}
+	n := 0
+	for t.RawGetInt(n+1) != lua.LNil {
+		n++
+	}
+	out.Array(n)
+	for i := range n {
+		vm.write(out, t.RawGetInt(i+1), depth+1, outcome)
+	}
+}
+
+func countPairs(t *lua.LTable) (n int) {
+	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
+		n++
+	}
+	return n
+}

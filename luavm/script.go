@@ -1,0 +1,55 @@
+package luavm
+
+// A compiled script. Compiling happens once per body: the prototype it gives is shared by every VM.
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// chunkName is what scripts are called in error texts.
+const chunkName = "user_script"
+
+// Script is a compiled script. It is immutable and may be used by any number of VMs at once.
+type Script struct {
+	Body  string
+	SHA   string // SHA-1 of the body, 40 lowercase hexadecimal digits
+	Flags Flags
+
+	proto *lua.FunctionProto
+}
+
+// SHA1Hex returns the SHA-1 of b in lowercase hexadecimal, as SCRIPT LOAD and redis.sha1hex do.
+func SHA1Hex(b []byte) string {
+	sum := sha1.Sum(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// Compile compiles a script. The text of an error is Redis's without the "ERR " in front.
+func Compile(body []byte) (*Script, error) {
+	s := &Script{Body: string(body), SHA: SHA1Hex(body)}
+	flags, skip, err := parseShebang(s.Body)
+	if err != nil {
+		return nil, err
+	}
+	s.Flags = flags
+	chunk, err := parse.Parse(bytes.NewReader(body[skip:]), chunkName)
+	if err == nil {
+		s.proto, err = lua.Compile(chunk, chunkName)
+	}
+	if err != nil {
+		return nil, &CompileError{Text: "Error compiling script (new function): " + strings.TrimSpace(err.Error())}
+	}
+	s.proto.IsVarArg &^= lua.VarArgNeedsArg // Lua 5.1 has no table arg in a main chunk
+	return s, nil
+}
+
+// CompileError says why a body is no script.
+type CompileError struct{ Text string }
+
+func (e *CompileError) Error() string { return e.Text }

@@ -1,0 +1,77 @@
+package luavm
+
+import "testing"
+
+func eval(t testing.TB, vm *VM, host Host, body string, keys, args []string) string {
+	t.Helper()
+	s, err := Compile([]byte(body))
+	if err != nil {
+		return "-ERR " + err.Error() + "\r\n"
+	}
+	w := &testWriter{}
+	vm.Run(s, bytesList(keys), bytesList(args), host, w)
+	return string(w.buf)
+}
+
+func bytesList(list []string) [][]byte {
+	out := make([][]byte, len(list))
+	for i, s := range list {
+		out[i] = []byte(s)
+	}
+	return out
+}
+
+func TestRunSmoke(t *testing.T) {
+	vm, host := New(Config{Version: "8.0.6", VersionNum: 0x080006}), newTestHost()
+	for _, c := range []struct{ script, want string }{
+		{`return redis.call('incr', KEYS[1])`, ":1\r\n"},
+		{`return {1, {2, 'x'}, false}`, "*3\r\n:1\r\n*2\r\n:2\r\n$1\r\nx\r\n$-1\r\n"},
+		{`return redis.call('set', KEYS[1], ARGV[1])`, "+OK\r\n"},
+		{`return redis.call('nosuch')`, "-ERR Unknown Redis command called from script script: 75ab5dc1e3c1d0d1ef0a2b2a0d1ef2b0ee9f1a04, on @user_script:1.\r\n"},
+		{`local n = 0 local function inc() n = n + 1 end pcall(error, 'x') inc() return n`, ":1\r\n"},
+		{`return {pcall(redis.call, 'nosuch')}`, "*2\r\n$-1\r\n$44\r\nERR Unknown Redis command called from script\r\n"},
+	} {
+		got := eval(t, vm, host, c.script, []string{"k"}, []string{"v"})
+		if len(got) > 80 {
+			got = got[:45]
+			c.want = c.want[:45]
+		}
+		if got != c.want {
+			t.Errorf("%s\n got %q\nwant %q", c.script, got, c.want)
+		}
+	}
+}
+
+// nopHost answers every command with the same bytes.
+type nopHost struct {
+	testHost
+	reply []byte
+}
+
+func (h *nopHost) Lookup([]byte) any                 { return h }
+func (h *nopHost) Call(any, [][]byte, int) []byte    { return h.reply }
+func (h *nopHost) ACLCheck([][]byte) (a, known bool) { return true, true }
+
+func BenchmarkRun(b *testing.B) {
+	for _, c := range []struct{ name, script, reply string }{
+		{"nothing", `return 1`, ""},
+		{"incr", `return redis.call('incr', KEYS[1])`, ":5\r\n"},
+		{"get", `return redis.call('get', KEYS[1])`, "$5\r\nhello\r\n"},
+		{"set", `return redis.call('set', KEYS[1], ARGV[1])`, "+OK\r\n"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			vm, host := New(Config{}), &nopHost{reply: []byte(c.reply)}
+			s, err := Compile([]byte(c.script))
+			if err != nil {
+				b.Fatal(err)
+			}
+			keys, args := bytesList([]string{"counter"}), bytesList([]string{"10", "60"})
+			w := &testWriter{}
+			b.ReportAllocs()
+			for b.Loop() {
+				w.buf = w.buf[:0]
+				vm.Run(s, keys, args, host, w)
+			}
+		})
+	}
+}
