@@ -1,0 +1,317 @@
+package zset
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// arena holds the entries of a large set, each a score (8 bytes), the length of
+// the member (1 or 2) and the member. An entry is named by a ref of 4 bytes and
+// does not move while it lives, but for compaction. A million entries are some
+// thousand slices without pointers, so the garbage collector has nothing to
+// trace, and a member costs no allocation.
+//
+// The memory is divided in chunks of 16 KiB, of which the last one starts small
+// and grows, and chunks in units of 4 bytes. An entry that is freed goes to the
+// free list of its size, threaded through the memory itself; a chunk without a
+// living entry is given back. When more than half of the arena is free, the
+// emptiest chunk is evacuated: a step of bounded length (a chunk has at most
+// 1365 entries and then at least half of it is free), so a set that shrinks
+// gives its memory back without a pause.
+type arena struct {
+	chunks [][]byte // by number; nil for one given back
+	live   []uint16 // units in use in each chunk
+	spare  []uint32 // numbers of chunks given back
+	tail   int      // the chunk that new entries are appended to, -1 if none
+	free   []ref    // heads of the free lists by size in units; 0 is the end
+	units  int      // in use
+	holes  int      // units in free lists
+	long   [][]byte // members longer than inlineMax; their entries have an index into it
+	unused []uint32 // free slots of long
+	longs  int      // bytes in long
+}
+
+// ref names an entry: the number of its chunk and the unit in it where it
+// starts. 0 is no entry.
+type ref uint32
+
+const (
+	unitBytes  = 4
+	chunkBytes = 16 << 10
+	chunkUnits = chunkBytes / unitBytes
+	chunkShift = 12 // log2(chunkUnits)
+
+	firstUnit = 1 // unit 0 of each chunk is not used, so that no ref is 0
+
+	// inlineMax is the longest member that is kept in a chunk. A longer one has
+	// an allocation of its own, so that a chunk's tail is never wasted by much.
+	inlineMax = 1023
+
+	// arenaChunksMax limits the members of one set to 2^32 units, 16 GiB (not
+	// counting the long ones, of which there can be half a billion).
+	arenaChunksMax = 1 << (32 - chunkShift)
+
+	// The byte after the score: below lenWide it is the length; from there on
+	// its low bits and the next byte are; or a mark.
+	lenWide = 0xC0
+	lenLong = 0xFE // the index into long follows, 4 bytes
+	lenFree = 0xFF // a free entry: its size in units follows, 2 bytes; next and previous of its list stand in place of the score
+)
+
+func unitsFor(bytes int) int { return (bytes + unitBytes - 1) / unitBytes }
+
+// unitsOf returns the size of the entry of a member.
+func unitsOf(memberBytes int) int {
+	switch {
+	case memberBytes < lenWide:
+		return unitsFor(scoreBytes + 1 + memberBytes)
+	case memberBytes <= inlineMax:
+		return unitsFor(scoreBytes + 2 + memberBytes)
+	default:
+		return unitsFor(scoreBytes + 1 + 4)
+	}
+}
+
+func (a *arena) at(r ref) []byte {
+	return a.chunks[r>>chunkShift][r%chunkUnits*unitBytes:]
+}
+
+func (a *arena) score(r ref) float64 {
+	return math.Float64frombits(binary.LittleEndian.Uint64(a.at(r)))
+}
+
+func (a *arena) setScore(r ref, score float64) {
+	binary.LittleEndian.PutUint64(a.at(r), math.Float64bits(score))
+}
+
+// member returns the member of an entry.
+func (a *arena) member(r ref) []byte {
+	b := a.at(r)[scoreBytes:]
+	switch n := int(b[0]); {
+	case n < lenWide:
+		return b[1 : 1+n : 1+n]
+	case n < lenLong:
+		n = (n-lenWide)<<8 | int(b[1])
+		return b[2 : 2+n : 2+n]
+	default:
+		return a.long[binary.LittleEndian.Uint32(b[1:])]
+	}
+}
+
+// add stores an entry.
+func (a *arena) add(member []byte, score float64) ref {
+	r := a.alloc(unitsOf(len(member)))
+	a.setScore(r, score)
+	b := a.at(r)[scoreBytes:]
+	switch n := len(member); {
+	case n < lenWide:
+		b[0] = byte(n)
+		copy(b[1:], member)
+	case n <= inlineMax:
+		b[0], b[1] = byte(lenWide+n>>8), byte(n)
+		copy(b[2:], member)
+	default:
+		b[0] = lenLong
+		binary.LittleEndian.PutUint32(b[1:], a.addLong(member))
+	}
+	return r
+}
+
+func (a *arena) addLong(member []byte) uint32 {
+	own := append([]byte(nil), member...)
+	a.longs += cap(own)
+	if n := len(a.unused); n > 0 {
+		i := a.unused[n-1]
+		a.unused = a.unused[:n-1]
+		a.long[i] = own
+		return i
+	}
+	a.long = append(a.long, own)
+	return uint32(len(a.long) - 1)
+}
+
+// remove frees an entry.
+func (a *arena) remove(r ref) {
+	units := unitsOf(len(a.member(r)))
+	if b := a.at(r)[scoreBytes:]; b[0] == lenLong {
+		i := binary.LittleEndian.Uint32(b[1:])
+		a.longs -= cap(a.long[i])
+		a.long[i] = nil
+		a.unused = append(a.unused, i)
+	}
+	chunk := int(r >> chunkShift)
+	a.units -= units
+	a.live[chunk] -= uint16(units)
+	a.link(r, units)
+	if a.live[chunk] == 0 && chunk != a.tail {
+		a.drop(chunk)
+	}
+}
+
+// alloc finds room for an entry of so many units: a hole of just that size, or
+// the end of the arena.
+func (a *arena) alloc(units int) ref {
+	var r ref
+	if units < len(a.free) && a.free[units] != 0 {
+		r = a.free[units]
+		a.unlink(r, units)
+	} else {
+		r = a.append(units)
+	}
+	a.units += units
+	a.live[r>>chunkShift] += uint16(units)
+	return r
+}
+
+func (a *arena) append(units int) ref {
+	if len(a.chunks) == 0 {
+		a.tail = -1
+	}
+	if a.tail >= 0 {
+		c := a.chunks[a.tail]
+		if len(c)+units*unitBytes <= chunkBytes {
+			r := ref(a.tail<<chunkShift | len(c)/unitBytes)
+			a.chunks[a.tail] = extend(c, units*unitBytes)
+			return r
+		}
+		if a.live[a.tail] == 0 {
+			full := a.tail
+			a.tail = -1
+			a.drop(full)
+		}
+	}
+	if n := len(a.spare); n > 0 {
+		a.tail = int(a.spare[n-1])
+		a.spare = a.spare[:n-1]
+	} else {
+		if len(a.chunks) == arenaChunksMax {
+			panic("zset: a sorted set's members exceed 16 GiB")
+		}
+		a.tail = len(a.chunks)
+		a.chunks = append(a.chunks, nil)
+		a.live = append(a.live, 0)
+	}
+	var c []byte
+	if a.tail != 0 {
+		c = make([]byte, 0, chunkBytes)
+	}
+	a.chunks[a.tail] = extend(c, (firstUnit+units)*unitBytes)
+	return ref(a.tail<<chunkShift | firstUnit)
+}
+
+// extend lengthens a chunk; one that has no room doubles, up to a whole chunk.
+func extend(c []byte, n int) []byte {
+	if len(c)+n > cap(c) {
+		bigger := make([]byte, len(c), min(chunkBytes, max(1024, 2*cap(c), len(c)+n)))
+		copy(bigger, c)
+		c = bigger
+	}
+	return c[:len(c)+n]
+}
+
+// A free entry as a node of its list.
+
+func (a *arena) link(r ref, units int) {
+	for len(a.free) <= units {
+		a.free = append(a.free, 0)
+	}
+	head := a.free[units]
+	b := a.at(r)
+	binary.LittleEndian.PutUint32(b, uint32(head))
+	binary.LittleEndian.PutUint32(b[4:], 0)
+	b[8] = lenFree
+	binary.LittleEndian.PutUint16(b[9:], uint16(units))
+	if head != 0 {
+		binary.LittleEndian.PutUint32(a.at(head)[4:], uint32(r))
+	}
+	a.free[units] = r
+	a.holes += units
+}
+
+func (a *arena) unlink(r ref, units int) {
+	b := a.at(r)
+	next, prev := ref(binary.LittleEndian.Uint32(b)), ref(binary.LittleEndian.Uint32(b[4:]))
+	if prev == 0 {
+		a.free[units] = next
+	} else {
+		binary.LittleEndian.PutUint32(a.at(prev), uint32(next))
+	}
+	if next != 0 {
+		binary.LittleEndian.PutUint32(a.at(next)[4:], uint32(prev))
+	}
+	a.holes -= units
+}
+
+// walk calls fn for the entries of a chunk, free or not, which it may unlink.
+func (a *arena) walk(chunk int, fn func(r ref, units int, free bool)) {
+	c := a.chunks[chunk]
+	for unit := firstUnit; unit < len(c)/unitBytes; {
+		r := ref(chunk<<chunkShift | unit)
+		b := c[unit*unitBytes:]
+		free := b[8] == lenFree
+		var units int
+		if free {
+			units = int(binary.LittleEndian.Uint16(b[9:]))
+		} else {
+			units = unitsOf(len(a.member(r)))
+		}
+		unit += units
+		fn(r, units, free)
+	}
+}
+
+// drop gives back a chunk that has no living entry.
+func (a *arena) drop(chunk int) {
+	a.walk(chunk, func(r ref, units int, free bool) { a.unlink(r, units) })
+	a.chunks[chunk] = nil
+	a.spare = append(a.spare, uint32(chunk))
+}
+
+// sparse reports whether so much of the arena is free that a chunk is to be
+// evacuated.
+func (a *arena) sparse() bool {
+	return a.holes > a.units+chunkUnits
+}
+
+// evacuate empties the chunk with the fewest living entries, if it is not the
+// tail, and calls moved for each entry that it put elsewhere.
+func (a *arena) evacuate(moved func(from, to ref)) {
+	victim := -1
+	for i, live := range a.live {
+		if a.chunks[i] != nil && i != a.tail && (victim < 0 || live < a.live[victim]) {
+			victim = i
+		}
+	}
+	if victim < 0 {
+		return
+	}
+	var entries [chunkUnits / 3]ref // the smallest entry has 3 units
+	n := 0
+	a.walk(victim, func(r ref, units int, free bool) {
+		if free {
+			a.unlink(r, units)
+			return
+		}
+		entries[n] = r
+		n++
+	})
+	for _, r := range entries[:n] {
+		units := unitsOf(len(a.member(r)))
+		to := a.alloc(units)
+		copy(a.at(to)[:units*unitBytes], a.at(r))
+		a.units -= units
+		moved(r, to)
+	}
+	a.live[victim] = 0
+	a.chunks[victim] = nil
+	a.spare = append(a.spare, uint32(victim))
+}
+
+func (a *arena) memoryUsage() int {
+	bytes := 24*cap(a.chunks) + 2*cap(a.live) + 4*cap(a.spare) + 4*cap(a.free) +
+		24*cap(a.long) + 4*cap(a.unused) + a.longs
+	for _, c := range a.chunks {
+		bytes += cap(c)
+	}
+	return bytes
+}

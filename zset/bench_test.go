@@ -1,0 +1,174 @@
+package zset
+
+import (
+	"fmt"
+	"math/rand"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Benchmarks on a set of 1,000,000 members of 14 bytes, added in random order
+// with random scores: make bench, or
+//
+//	go test -run - -bench . ./zset
+const benchMembers = 1_000_000
+
+var million = sync.OnceValue(func() *bench {
+	b := &bench{set: &Set{}, rnd: rand.New(rand.NewSource(1))}
+	b.names = make([][]byte, benchMembers)
+	for i := range b.names {
+		b.names[i] = []byte(fmt.Sprintf("member:%07d", i))
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for _, i := range b.rnd.Perm(benchMembers) {
+		b.set.Add(b.names[i], b.score(), 0, &DefaultOptions)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.bytes = float64(after.HeapAlloc-before.HeapAlloc) / benchMembers
+	start := time.Now()
+	runtime.GC()
+	b.gc = time.Since(start)
+	return b
+})
+
+type bench struct {
+	set   *Set
+	names [][]byte
+	rnd   *rand.Rand
+	bytes float64 // of heap for each member
+	gc    time.Duration
+}
+
+func (b *bench) score() float64 { return float64(b.rnd.Intn(1_000_000_000)) }
+func (b *bench) name() []byte   { return b.names[b.rnd.Intn(benchMembers)] }
+func (b *bench) rank() int      { return b.rnd.Intn(b.set.Len() - 10) }
+
+var sink float64
+
+func visit(_ []byte, score float64) bool { sink += score; return true }
+
+func BenchmarkMemory(b *testing.B) {
+	m := million()
+	b.ReportMetric(m.bytes, "B/member")
+	b.ReportMetric(float64(m.set.MemoryUsage())/float64(m.set.Len()), "reported-B/member")
+	b.ReportMetric(float64(m.gc.Microseconds()), "gc-us")
+}
+
+func BenchmarkMillion(b *testing.B) {
+	m := million()
+	s := m.set
+	put := func() { // what a benchmark took out
+		for _, name := range m.names {
+			if s.Len() == benchMembers {
+				return
+			}
+			s.Add(name, m.score(), 0, &DefaultOptions)
+		}
+	}
+	ops := []struct {
+		name string
+		op   func()
+	}{
+		{"random-numbers-alone", func() { sink += float64(len(m.name())) }},
+		{"Score", func() { s.Score(m.name()) }},
+		{"Rank", func() { s.Rank(m.name()) }},
+		{"AddUpdate", func() { s.Add(m.name(), m.score(), 0, &DefaultOptions) }},
+		{"AddIncrSmall", func() { s.Add(m.name(), float64(m.rnd.Intn(1000)), Incr, &DefaultOptions) }},
+		{"RemoveAndAdd", func() {
+			name := m.name()
+			s.Remove(name)
+			s.Add(name, m.score(), 0, &DefaultOptions)
+		}},
+		{"PopMinAndAdd", func() {
+			var name [14]byte
+			s.PopMin(1, func(member []byte, _ float64) { copy(name[:], member) })
+			s.Add(name[:], m.score(), 0, &DefaultOptions)
+		}},
+		{"CountByScore", func() { s.ScoreRange(ScoreBound{Score: m.score()}, ScoreBound{Score: m.score()}) }},
+		{"ByScoreLimit10", func() {
+			lo, hi := s.ScoreRange(ScoreBound{Score: m.score()}, ScoreBound{Score: 1e9})
+			s.Ascend(lo, min(hi, lo+10), visit)
+		}},
+		{"ByScoreLimit1FromMin", func() {
+			lo, hi := s.ScoreRange(ScoreBound{Score: -1e9}, ScoreBound{Score: 5000})
+			s.Ascend(lo, min(hi, lo+1), visit)
+		}},
+		{"ByRank1", func() { s.ByRank(m.rank()) }},
+		{"Ascend10", func() { r := m.rank(); s.Ascend(r, r+10, visit) }},
+		{"Descend10", func() { r := m.rank(); s.Descend(r, r+10, visit) }},
+		{"ScanCount10", func() { s.Scan(uint64(m.rnd.Int63())>>15, 10, func([]byte, float64) {}) }},
+	}
+	for _, o := range ops {
+		b.Run(o.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				o.op()
+			}
+		})
+		put()
+	}
+	b.Run("RemoveRange10AndAdd", func(b *testing.B) {
+		var names [10][14]byte
+		for range b.N {
+			r, i := m.rank(), 0
+			s.Ascend(r, r+10, func(member []byte, _ float64) bool { copy(names[i][:], member); i++; return true })
+			s.RemoveRange(r, r+10)
+			for i := range names {
+				s.Add(names[i][:], m.score(), 0, &DefaultOptions)
+			}
+		}
+	})
+}
+
+// Drain pops a million one by one, memory given back on the way.
+func BenchmarkDrain(b *testing.B) {
+	for range b.N {
+		b.StopTimer()
+		s := million().set.Clone()
+		b.StartTimer()
+		for s.Len() > 0 {
+			s.PopMin(1, func([]byte, float64) {})
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchMembers, "ns/member")
+}
+
+// The packed form at its largest, and as a limiter's window of ten has it.
+func BenchmarkPacked(b *testing.B) {
+	for _, n := range []int{10, 128} {
+		s := &Set{}
+		names := million().names
+		for i := range n {
+			s.Add(names[i], float64(i*7919%n), 0, &DefaultOptions)
+		}
+		b.Run(fmt.Sprintf("Rank%d", n), func(b *testing.B) {
+			for i := range b.N {
+				s.Rank(names[i%n])
+			}
+		})
+		b.Run(fmt.Sprintf("Update%d", n), func(b *testing.B) {
+			for i := range b.N {
+				s.Add(names[i%n], float64(i*7919%n), 0, &DefaultOptions)
+			}
+		})
+		b.Run(fmt.Sprintf("RemoveAndAdd%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for i := range b.N {
+				s.Remove(names[i%n])
+				s.Add(names[i%n], float64(i*7919%n), 0, &DefaultOptions)
+			}
+		})
+		b.Run(fmt.Sprintf("PopMinAndAdd%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for i := range b.N {
+				s.PopMin(1, func([]byte, float64) {})
+				s.Add(names[i%n], float64(i), 0, &DefaultOptions)
+			}
+		})
+	}
+}

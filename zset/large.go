@@ -1,0 +1,105 @@
+package zset
+
+// large is the form of a set beyond the packed limits.
+type large struct {
+	arena arena
+	index index
+	order order
+	seed  uint64
+}
+
+func newLarge(seed uint64) *large {
+	l := &large{index: newIndex(), seed: seed}
+	l.order = newOrder(&l.arena)
+	return l
+}
+
+func (l *large) len() int { return l.index.count }
+
+func (l *large) hash(member []byte) uint64 { return hashMember(member, l.seed) }
+
+func (l *large) rehash(r ref) uint64 { return hashMember(l.arena.member(r), l.seed) }
+
+func (l *large) find(h uint64, member []byte) (ref, bool) {
+	return l.index.find(&l.arena, h, member)
+}
+
+// insert adds a member that is not there.
+func (l *large) insert(h uint64, member []byte, score float64) {
+	r := l.arena.add(member, score)
+	l.index.insert(h, r, l.rehash)
+	l.order.insert(score, r)
+}
+
+// rescore changes the score of an entry.
+func (l *large) rescore(r ref, score float64) {
+	l.order.remove(l.arena.score(r), r)
+	l.arena.setScore(r, score)
+	l.order.insert(score, r)
+}
+
+// remove removes an entry.
+func (l *large) remove(h uint64, r ref) {
+	l.order.remove(l.arena.score(r), r)
+	l.drop(h, r)
+	l.tidy()
+}
+
+// drop removes an entry that is not in the order any more.
+func (l *large) drop(h uint64, r ref) {
+	l.index.remove(h, r, l.rehash)
+	l.arena.remove(r)
+}
+
+func (l *large) removeRange(lo, hi int) {
+	l.order.removeRange(lo, hi, func(r ref) { l.drop(l.rehash(r), r) })
+	for range hi - lo {
+		l.tidy()
+	}
+}
+
+// tidy gives back memory, a chunk at most.
+func (l *large) tidy() {
+	if !l.arena.sparse() {
+		return
+	}
+	l.arena.evacuate(func(from, to ref) {
+		l.index.replace(l.rehash(to), from, to)
+		l.order.replace(l.arena.score(to), from, to)
+	})
+}
+
+func (l *large) ascend(lo, hi int, fn func(member []byte, score float64) bool) {
+	l.order.ascend(lo, hi, func(score float64, r ref) bool { return fn(l.arena.member(r), score) })
+}
+
+func (l *large) descend(lo, hi int, fn func(member []byte, score float64) bool) {
+	l.order.descend(lo, hi, func(score float64, r ref) bool { return fn(l.arena.member(r), score) })
+}
+
+func (l *large) scan(cursor uint64, count int, fn func(member []byte, score float64)) uint64 {
+	return l.index.scan(cursor, count, l.rehash, func(r ref) { fn(l.arena.member(r), l.arena.score(r)) })
+}
+
+// longest returns the length of the longest member.
+func (l *large) longest() int {
+	n := 0
+	l.ascend(0, l.len(), func(member []byte, _ float64) bool {
+		n = max(n, len(member))
+		return true
+	})
+	return n
+}
+
+func (l *large) clone() *large {
+	c := newLarge(l.seed)
+	l.ascend(0, l.len(), func(member []byte, score float64) bool {
+		c.insert(c.hash(member), member, score)
+		return true
+	})
+	return c
+}
+
+func (l *large) memoryUsage() int {
+	return 256 + l.arena.memoryUsage() + l.index.memoryUsage() + 30*l.len()
+}

@@ -1,0 +1,278 @@
+// Package zset is the sorted set: members, each with a float64 score, kept in
+// the order (score, member bytes) that Redis gives them.
+//
+// A small set is packed: one byte slice without pointers, searched from front
+// to back, as most sets of a limiter or a leaderboard page are a few entries
+// and live in their millions. A large set is three parts that know nothing of
+// each other: an arena holding members and scores, a hash index from member to
+// its place in the arena, and a tree of places in order.
+//
+// The structure is pure: no locks, clock, randomness or protocol. The caller
+// serialises writes; reads may run beside each other. A []byte handed out
+// aliases the set's memory and is valid until the next write to the set.
+package zset
+
+import "math"
+
+// Redis's defaults for zset-max-listpack-entries and zset-max-listpack-value.
+const (
+	DefaultPackedEntriesMax     = 128
+	DefaultPackedMemberBytesMax = 64
+)
+
+// Options are the server's settings that a set needs when it grows. They are
+// passed in and not kept, because CONFIG SET changes them at any time and Redis
+// looks at them anew with each write.
+type Options struct {
+	PackedEntriesMax     int    // zset-max-listpack-entries: a packed set never has more
+	PackedMemberBytesMax int    // zset-max-listpack-value: nor a longer member
+	HashSeed             uint64 // of the member index; random in a server, so that members cannot be chosen to collide
+}
+
+// DefaultOptions are Redis's defaults with a fixed hash seed.
+var DefaultOptions = Options{
+	PackedEntriesMax:     DefaultPackedEntriesMax,
+	PackedMemberBytesMax: DefaultPackedMemberBytesMax,
+}
+
+// Set is a sorted set. The zero Set is empty, packed and ready for use.
+type Set struct {
+	packed packed // when big is nil
+	big    *large
+}
+
+// New returns an empty set. Like Redis it starts in the large form if the
+// number of entries about to be added, or the length of the first member, is
+// beyond the packed limits.
+func New(entriesHint, memberBytesHint int, opt *Options) *Set {
+	s := new(Set)
+	if entriesHint > opt.PackedEntriesMax || memberBytesHint > opt.PackedMemberBytesMax {
+		s.big = newLarge(opt.HashSeed)
+	}
+	return s
+}
+
+// Flags are the conditions of ZADD; they combine with |.
+type Flags uint8
+
+// Conditions of ZADD, in Redis's words.
+const (
+	NX   Flags = 1 << iota // only add, never update
+	XX                     // only update, never add
+	GT                     // update only to a greater score
+	LT                     // update only to a smaller score
+	Incr                   // the score is an increment
+)
+
+// Outcome says what Add did.
+type Outcome uint8
+
+// Outcomes of Add.
+const (
+	Kept    Outcome = iota // a flag forbade it; ZADD INCR replies nil
+	Same                   // the member had this score already
+	Added                  // a new member
+	Updated                // a member has a new score
+	NaN                    // the increment gives no number; nothing changed
+)
+
+// Add adds member or changes its score, as ZADD does for one pair, and returns
+// the member's score after it (0 if Kept or NaN). score is not NaN. The
+// member's bytes are copied. It may turn the set into the large form.
+func (s *Set) Add(member []byte, score float64, flags Flags, opt *Options) (Outcome, float64) {
+	if s.big == nil {
+		at, current, found := s.packed.find(member)
+		if found {
+			score, outcome := decide(current, score, flags)
+			if outcome == Updated {
+				s.packed.move(at, score)
+			}
+			return outcome, score
+		}
+		if flags&XX != 0 {
+			return Kept, 0
+		}
+		if s.packed.count() < opt.PackedEntriesMax && len(member) <= opt.PackedMemberBytesMax {
+			s.packed.insert(member, score)
+			return Added, score
+		}
+		s.unpack(opt)
+	}
+	h := s.big.hash(member)
+	r, found := s.big.find(h, member)
+	if found {
+		score, outcome := decide(s.big.arena.score(r), score, flags)
+		if outcome == Updated {
+			s.big.rescore(r, score)
+		}
+		return outcome, score
+	}
+	if flags&XX != 0 {
+		return Kept, 0
+	}
+	s.big.insert(h, member, score)
+	return Added, score
+}
+
+// decide applies the flags to a member that exists.
+func decide(current, score float64, flags Flags) (float64, Outcome) {
+	if flags&NX != 0 {
+		return 0, Kept
+	}
+	if flags&Incr != 0 {
+		score += current
+		if math.IsNaN(score) {
+			return 0, NaN
+		}
+	}
+	if flags&GT != 0 && score <= current || flags&LT != 0 && score >= current {
+		return 0, Kept
+	}
+	if score == current {
+		return score, Same // -0 and 0 are the same score: what is stored stays
+	}
+	return score, Updated
+}
+
+// Reserve tells that entries are about to be added. A packed set turns large
+// at once if they alone are beyond the limit, as in Redis (even if most of
+// them turn out to be there already).
+func (s *Set) Reserve(entries int, opt *Options) {
+	if s.big == nil && entries > opt.PackedEntriesMax {
+		s.unpack(opt)
+	}
+}
+
+// Pack turns a large set back into the packed form if it is within the limits.
+// Redis does so with the results of the STORE commands and never otherwise.
+func (s *Set) Pack(opt *Options) {
+	if s.big == nil || s.big.len() > opt.PackedEntriesMax || s.big.longest() > opt.PackedMemberBytesMax {
+		return
+	}
+	big := s.big
+	s.packed = nil
+	big.ascend(0, big.len(), func(member []byte, score float64) bool {
+		s.packed.insert(member, score)
+		return true
+	})
+	s.big = nil
+}
+
+func (s *Set) unpack(opt *Options) {
+	big := newLarge(opt.HashSeed)
+	s.packed.ascend(0, s.packed.count(), func(member []byte, score float64) bool {
+		big.insert(big.hash(member), member, score)
+		return true
+	})
+	s.big, s.packed = big, nil
+}
+
+// Len returns the number of members.
+func (s *Set) Len() int {
+	if s.big != nil {
+		return s.big.len()
+	}
+	return s.packed.count()
+}
+
+// Encoding returns what OBJECT ENCODING answers: "listpack" or "skiplist".
+func (s *Set) Encoding() string {
+	if s.big != nil {
+		return "skiplist"
+	}
+	return "listpack"
+}
+
+// Score returns the score of member.
+func (s *Set) Score(member []byte) (score float64, ok bool) {
+	if s.big == nil {
+		_, score, ok = s.packed.find(member)
+		return score, ok
+	}
+	r, ok := s.big.find(s.big.hash(member), member)
+	if !ok {
+		return 0, false
+	}
+	return s.big.arena.score(r), true
+}
+
+// Remove removes member and reports whether it was there.
+func (s *Set) Remove(member []byte) bool {
+	if s.big == nil {
+		at, _, found := s.packed.find(member)
+		if found {
+			s.packed.cut(at, s.packed.next(at), 1)
+		}
+		return found
+	}
+	h := s.big.hash(member)
+	r, found := s.big.find(h, member)
+	if found {
+		s.big.remove(h, r)
+	}
+	return found
+}
+
+// Rank returns the number of members before member, and its score. The rank
+// from the other end is Len() - 1 - rank.
+func (s *Set) Rank(member []byte) (rank int, score float64, ok bool) {
+	if s.big == nil {
+		return s.packed.rank(member)
+	}
+	r, ok := s.big.find(s.big.hash(member), member)
+	if !ok {
+		return 0, 0, false
+	}
+	score = s.big.arena.score(r)
+	return s.big.order.rank(score, r), score, true
+}
+
+// ByRank returns the member with rank members before it. A random member is
+// that of a random rank.
+func (s *Set) ByRank(rank int) (member []byte, score float64, ok bool) {
+	s.Ascend(rank, rank+1, func(m []byte, sc float64) bool {
+		member, score, ok = m, sc, true
+		return false
+	})
+	return member, score, ok
+}
+
+// Min returns the first member.
+func (s *Set) Min() (member []byte, score float64, ok bool) { return s.ByRank(0) }
+
+// Max returns the last member.
+func (s *Set) Max() (member []byte, score float64, ok bool) { return s.ByRank(s.Len() - 1) }
+
+// Scan calls fn for some members, at least one and about count of them if
+// there are any left, and returns the cursor to go on with; it is below 2^48,
+// and 0 at the end. Start with 0. As ZSCAN guarantees, a member that is there
+// from the first call to the last is handed out, and here exactly once, however
+// the set changes in between. A packed set is handed out whole.
+func (s *Set) Scan(cursor uint64, count int, fn func(member []byte, score float64)) uint64 {
+	if s.big != nil {
+		return s.big.scan(cursor, count, fn)
+	}
+	s.packed.ascend(0, s.packed.count(), func(member []byte, score float64) bool {
+		fn(member, score)
+		return true
+	})
+	return 0
+}
+
+// Clone returns a copy that shares nothing with the set.
+func (s *Set) Clone() *Set {
+	if s.big != nil {
+		return &Set{big: s.big.clone()}
+	}
+	return &Set{packed: s.packed.clone()}
+}
+
+// MemoryUsage returns the bytes of heap that the set occupies, including what
+// it has reserved and not filled.
+func (s *Set) MemoryUsage() int {
+	const header = 32 // Set itself, in its allocation class
+	if s.big != nil {
+		return header + s.big.memoryUsage()
+	}
+	return header + cap(s.packed)
+}
