@@ -1,0 +1,199 @@
+package resp
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The first loop accepts for all and gives each client to the loop that has the
+// fewest. With SO_REUSEPORT every loop could accept for itself, but the kernel
+// spreads by hash: of 50 clients on two loops one often gets 30 and more.
+
+// acceptor is a listening socket on the first loop.
+type acceptor struct {
+	file  *os.File
+	fd    int
+	path  string // of a unix socket
+	spare int    // a descriptor held back, to refuse with when there are none left
+}
+
+// startLoops makes the loops and starts them.
+func (s *Server) startLoops() error {
+	for i := range s.opts.Loops {
+		l, err := newLoop(s, i)
+		if err != nil {
+			s.stopLoops()
+			return err
+		}
+		s.loops = append(s.loops, l)
+		s.running.Add(1)
+		go l.run()
+	}
+	return nil
+}
+
+// listenOnLoop gives ln to the first loop. The descriptor is taken from Go's
+// poller, which would be woken by each client for nothing.
+func (s *Server) listenOnLoop(ln net.Listener) error {
+	var file *os.File
+	var path string
+	var err error
+	switch ln := ln.(type) {
+	case *net.TCPListener:
+		file, err = ln.File()
+	case *net.UnixListener:
+		path = ln.Addr().String()
+		ln.SetUnlinkOnClose(false)
+		file, err = ln.File()
+	default:
+		s.running.Add(1)
+		go s.acceptGoroutines(ln)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ln.Close()
+	fd := int(file.Fd())
+	if err := unix.SetNonblock(fd, true); err != nil {
+		file.Close()
+		return err
+	}
+	a := &acceptor{file: file, fd: fd, path: path}
+	a.spare, _ = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	l := s.loops[0]
+	failed := make(chan error, 1)
+	l.post(nil, func() {
+		l.accepts = append(l.accepts, a)
+		ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: slotAccept - int32(len(l.accepts)-1)}
+		failed <- unix.EpollCtl(l.epfd, unix.EPOLL_CTL_ADD, fd, &ev)
+	})
+	return <-failed
+}
+
+// ready accepts the clients that wait, up to a limit.
+func (a *acceptor) ready(l *loop) {
+	for range acceptsMax {
+		fd, sa, err := unix.Accept4(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+			a.assign(l, fd, sa)
+		case unix.EINTR, unix.ECONNABORTED:
+		case unix.EMFILE, unix.ENFILE:
+			// Without a descriptor the client could be neither served nor told
+			// so, and epoll would report it for ever.
+			if a.spare < 0 {
+				return
+			}
+			unix.Close(a.spare)
+			if fd, _, err := unix.Accept4(a.fd, unix.SOCK_CLOEXEC); err == nil {
+				unix.Close(fd)
+			}
+			a.spare, _ = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			return
+		default:
+			return
+		}
+	}
+}
+
+// assign gives the client to the loop that has the fewest.
+func (a *acceptor) assign(l *loop, fd int, sa unix.Sockaddr) {
+	best := l
+	for _, o := range l.server.loops {
+		if o.count.Load() < best.count.Load() {
+			best = o
+		}
+	}
+	remote := addrPort(sa)
+	var local netip.AddrPort
+	if a.path == "" {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		setKeepalive(fd, l.server.opts.Keepalive)
+		if sa, err := unix.Getsockname(fd); err == nil {
+			local = addrPort(sa)
+		}
+	}
+	best.count.Add(1)
+	if best == l {
+		l.add(fd, remote, local, a.path)
+	} else if !best.post(nil, func() { best.add(fd, remote, local, a.path) }) {
+		unix.Close(fd)
+	}
+}
+
+func addrPort(sa unix.Sockaddr) netip.AddrPort {
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr).Unmap(), uint16(sa.Port))
+	}
+	return netip.AddrPort{}
+}
+
+// setKeepalive asks for probes after period, then each third of it, three times,
+// as Redis does.
+func setKeepalive(fd int, period time.Duration) {
+	secs := int(period / time.Second)
+	if secs <= 0 {
+		return
+	}
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, secs)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, max(secs/3, 1))
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3)
+}
+
+// eachOnLoops is Each for the connections on loops.
+func (s *Server) eachOnLoops(fn func(c *Conn)) {
+	for _, l := range s.loops {
+		l.post(nil, func() {
+			for _, c := range l.socks {
+				if c == nil {
+					continue
+				}
+				l.begin(c)
+				fn(&c.Conn)
+				l.finish(c)
+			}
+		})
+	}
+}
+
+// stopLoops closes the listeners and connections of every loop; the loops end
+// when their last connection has.
+func (s *Server) stopLoops() {
+	for _, l := range s.loops {
+		l.post(nil, func() {
+			l.stopping = true
+			for _, a := range l.accepts {
+				unix.Close(a.spare)
+				a.file.Close()
+				if a.path != "" {
+					os.Remove(a.path)
+				}
+			}
+			l.accepts = nil
+			for _, c := range l.socks {
+				if c != nil {
+					c.close(true, ReasonShutdown)
+					l.settle(c)
+				}
+			}
+		})
+		time.AfterFunc(shutdownGraceMillis*time.Millisecond, func() {
+			l.post(nil, func() {
+				for _, c := range l.socks {
+					if c != nil {
+						l.drop(c)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,335 @@
+package resp
+
+import (
+	"net/netip"
+	"sync/atomic"
+)
+
+// Handler is what a server does. All calls for one connection come from the
+// goroutine that owns it, one at a time.
+type Handler interface {
+	// Opened is called before anything is read. It may reply and close.
+	Opened(c *Conn)
+
+	// Serve runs the commands in order, appends their replies to c.Out and
+	// returns how many it ran: all, unless it called c.Pause (the rest are then
+	// given again after Resume) or c.Close (the rest are dropped). The batch and
+	// all its bytes are valid until Serve returns.
+	Serve(c *Conn, batch []Command) int
+
+	// Closed is called once, when the connection is gone. c.Reason says why.
+	Closed(c *Conn)
+}
+
+// Command is a command as received: its name and arguments.
+type Command struct {
+	Args [][]byte
+	Size int // bytes it took on the wire
+}
+
+// Reason is why a connection ended.
+type Reason uint8
+
+// The reasons.
+const (
+	ReasonNone     Reason = iota // it has not ended
+	ReasonPeer                   // the client closed it, or it broke
+	ReasonHandler                // Close was called
+	ReasonProtocol               // protocol error, see Conn.ProtocolError
+	ReasonInput                  // more unparsed input than the query buffer limit
+	ReasonOutput                 // more unsent output than the output limit
+	ReasonShutdown               // the server stops
+)
+
+// Conn is a connection. It does no I/O: a driver (an epoll loop, a goroutine, a
+// test) gives it bytes and takes bytes from it.
+//
+// A connection belongs to one goroutine; what is not said to be callable from
+// anywhere is for Handler's methods and functions given to Post.
+type Conn struct {
+	// Data belongs to the handler.
+	Data any
+
+	// Out takes the replies. It may be appended to while the handler runs, and
+	// is sent when it returns (or earlier, when much has gathered).
+	Out *Writer
+
+	// ID counts the connections of a server from 1.
+	ID uint64
+
+	// Loop is the index of the event loop, -1 for a goroutine per connection.
+	Loop int
+
+	// Fd is the file descriptor, -1 where there is none.
+	Fd int
+
+	// QueryBufferLimit is how much unparsed input may gather (0: the default),
+	// QueuedBytes how much of that the handler holds elsewhere: Redis counts
+	// the commands queued by MULTI.
+	QueryBufferLimit int64
+	QueuedBytes      int64
+
+	// OutputHard is how much unsent output may gather, 0 for any amount.
+	// OutputSoft may not be exceeded for longer than OutputSoftMicros. A client
+	// over a limit is dropped.
+	OutputHard       int64
+	OutputSoft       int64
+	OutputSoftMicros int64
+
+	handler Handler
+	owner   owner
+	parser  Parser
+	out     Writer
+
+	remote, local netip.AddrPort
+	path          string // of the unix socket
+
+	in        []byte // input kept between turns: an incomplete command, or all while paused
+	pend      []byte // output that the peer has yet to take
+	pendOff   int
+	softSince int64 // when output went over OutputSoft, 0 if it is not
+
+	protocolErr error
+	paused      bool
+	closing     closeMode
+	reason      Reason
+	gone        bool
+	more        bool // the turn ended with complete commands left
+	queued      bool // another turn has been asked for
+
+	opened      int64
+	lastActive  atomic.Int64
+	bytesIn     atomic.Int64
+	bytesOut    atomic.Int64
+	queryBytes  atomic.Int64
+	outputBytes atomic.Int64
+}
+
+type closeMode uint8
+
+const (
+	keepOpen closeMode = iota
+	closeFlushed
+	closeNow
+)
+
+// owner is the driver of a connection.
+type owner interface {
+	// post queues fn for the owning goroutine; false if it has ended.
+	post(fn func()) bool
+	// resume asks for another turn.
+	resume()
+	// flush sends what is in Out.
+	flush()
+}
+
+// scratch is what a turn needs and nothing keeps: one per driver.
+type scratch struct {
+	args  [][]byte
+	batch []Command
+	ends  []int // where each command of the batch ends in the input
+}
+
+// release forgets the arguments of the last batch, so that they do not keep a
+// large input buffer alive.
+func (s *scratch) release() {
+	if cap(s.args) > argsKeptMax {
+		s.args = nil
+	}
+	clear(s.args[:cap(s.args)])
+	clear(s.batch[:cap(s.batch)])
+	s.args, s.batch = s.args[:0], s.batch[:0]
+}
+
+func (c *Conn) init(id uint64, h Handler, o owner, now int64) {
+	c.ID, c.handler, c.owner, c.opened = id, h, o, now
+	c.Fd, c.Loop = -1, -1
+	c.Out = &c.out
+	c.parser.bulk = -1
+	c.lastActive.Store(now)
+}
+
+// Pause stops serving c after the current command: Serve must return at once.
+// Input goes on being read, up to a limit, and the end of the connection is
+// noticed.
+func (c *Conn) Pause() { c.paused = true }
+
+// Resume ends a pause. From another goroutine: c.Post(c.Resume).
+func (c *Conn) Resume() {
+	if c.paused {
+		c.paused = false
+		c.owner.resume()
+	}
+}
+
+// Paused tells whether c is paused.
+func (c *Conn) Paused() bool { return c.paused }
+
+// Post has fn run by the goroutine that owns c and sends what fn appended to
+// c.Out. It may be called from anywhere and never blocks. fn runs exactly once,
+// also if c has ended by then (see Gone), unless Post returns false: then the
+// server has stopped.
+func (c *Conn) Post(fn func()) bool { return c.owner.post(fn) }
+
+// Close ends c: after what is in Out has been sent, or without that. No further
+// command is served.
+func (c *Conn) Close(afterFlush bool) { c.close(afterFlush, ReasonHandler) }
+
+func (c *Conn) close(afterFlush bool, why Reason) {
+	mode := closeNow
+	if afterFlush {
+		mode = closeFlushed
+	}
+	if mode > c.closing {
+		c.closing = mode
+	}
+	if c.reason == ReasonNone {
+		c.reason = why
+	}
+}
+
+// Gone tells whether Closed has been called.
+func (c *Conn) Gone() bool { return c.gone }
+
+// Reason is why c ended or is about to.
+func (c *Conn) Reason() Reason { return c.reason }
+
+// ProtocolError is the error that ended c, nil if it was another reason.
+func (c *Conn) ProtocolError() error { return c.protocolErr }
+
+// SetMaxBulk sets the longest argument accepted, in bytes.
+func (c *Conn) SetMaxBulk(n int64) { c.parser.MaxBulk = n }
+
+// SetUnauthenticated applies, or lifts, the limits for clients that have yet to
+// authenticate. While they apply, Serve gets one command at a time, since each
+// may lift them.
+func (c *Conn) SetUnauthenticated(v bool) { c.parser.Unauthenticated = v }
+
+// Remote is the client's address; the zero value if it has none (unix sockets).
+func (c *Conn) Remote() netip.AddrPort { return c.remote }
+
+// RemoteAddr is the client's address as CLIENT LIST shows it: "127.0.0.1:50000",
+// "[::1]:50000", "/path:0" for a unix socket.
+func (c *Conn) RemoteAddr() string { return c.addr(c.remote) }
+
+// LocalAddr is the address the client connected to, in the same form.
+func (c *Conn) LocalAddr() string { return c.addr(c.local) }
+
+func (c *Conn) addr(a netip.AddrPort) string {
+	if !a.IsValid() {
+		return c.path + ":0"
+	}
+	return a.String()
+}
+
+// OpenedAt is when c was accepted, in microseconds of Options.Now.
+func (c *Conn) OpenedAt() int64 { return c.opened }
+
+// LastActive is when input last came, in microseconds of Options.Now. Callable
+// from anywhere, as are the counters below.
+func (c *Conn) LastActive() int64 { return c.lastActive.Load() }
+
+// BytesIn is how many bytes were received.
+func (c *Conn) BytesIn() int64 { return c.bytesIn.Load() }
+
+// BytesOut is how many bytes were sent.
+func (c *Conn) BytesOut() int64 { return c.bytesOut.Load() }
+
+// QueryBytes is how much input waits to be complete or to be served.
+func (c *Conn) QueryBytes() int64 { return c.queryBytes.Load() }
+
+// OutputBytes is how much output waits for the peer.
+func (c *Conn) OutputBytes() int64 { return c.outputBytes.Load() }
+
+// serve parses data and runs what is complete in it, up to budget commands, and
+// returns how many bytes are done with. c.more tells whether commands were left.
+func (c *Conn) serve(data []byte, s *scratch, budget int) (done int) {
+	c.more = false
+	for done < len(data) && !c.paused && c.closing == keepOpen {
+		if budget <= 0 {
+			c.more = true
+			break
+		}
+		limit := min(batchCommandsMax, budget)
+		if c.parser.Unauthenticated {
+			limit = 1
+		}
+		s.args, s.batch, s.ends = s.args[:0], s.batch[:0], s.ends[:0]
+		pos := done
+		var err error
+		for len(s.batch) < limit && pos < len(data) {
+			var n int
+			var args [][]byte
+			n, args, err = c.parser.Next(data[pos:], s.args)
+			if n == 0 {
+				break
+			}
+			pos += n
+			if len(args) > len(s.args) {
+				s.batch = append(s.batch, Command{args[len(s.args):len(args):len(args)], n})
+				s.ends = append(s.ends, pos)
+				s.args = args
+			}
+		}
+		n := len(s.batch)
+		budget -= n
+		if n > 0 {
+			ran := c.handler.Serve(c, s.batch)
+			c.parser.Release()
+			if ran < n { // paused or closed
+				c.parser.reset()
+				if ran > 0 {
+					done = s.ends[ran-1]
+				}
+				continue
+			}
+		}
+		done = pos
+		if c.paused || c.closing != keepOpen {
+			if err != nil {
+				c.parser.reset() // it is found again
+			}
+			break
+		}
+		if err != nil {
+			c.protocolErr = err
+			c.Out.Error("ERR " + err.Error())
+			c.close(true, ReasonProtocol)
+			break
+		}
+		if n < limit { // what is left is not complete
+			break
+		}
+		if len(c.Out.Buf) >= writeChunkBytes {
+			c.owner.flush()
+		}
+	}
+	return done
+}
+
+// overInput tells whether c holds more unparsed input than it may. What has been
+// parsed of an incomplete command does not count, as in Redis.
+func (c *Conn) overInput() bool {
+	limit := c.QueryBufferLimit
+	if limit <= 0 {
+		limit = DefaultQueryBufferBytes
+	}
+	parsed, _ := c.parser.Parsed()
+	held := int64(len(c.in)-parsed) + c.QueuedBytes
+	return held > limit || held > unauthQueryBytesMax && c.parser.Unauthenticated
+}
+
+// overOutput tells whether n unsent bytes of output are more than c may have.
+func (c *Conn) overOutput(n, now int64) bool {
+	if c.OutputHard > 0 && n > c.OutputHard {
+		return true
+	}
+	if c.OutputSoft <= 0 || n <= c.OutputSoft {
+		c.softSince = 0
+		return false
+	}
+	if c.softSince == 0 {
+		c.softSince = now
+	}
+	return now-c.softSince > c.OutputSoftMicros
+}

@@ -1,0 +1,60 @@
+package resp
+
+import (
+	"bytes"
+	"sync/atomic"
+	"time"
+)
+
+// echo is a handler for tests: PING answers PONG, ECHO its argument, a few more
+// do what the connection can. It keeps what it was called with.
+type echo struct {
+	opened, closed atomic.Int64
+	onOpen         func(c *Conn)
+	onClose        func(c *Conn)
+	on             map[string]func(c *Conn, cmd Command)
+}
+
+func (e *echo) Opened(c *Conn) {
+	e.opened.Add(1)
+	if e.onOpen != nil {
+		e.onOpen(c)
+	}
+}
+
+func (e *echo) Closed(c *Conn) {
+	e.closed.Add(1)
+	if e.onClose != nil {
+		e.onClose(c)
+	}
+}
+
+func (e *echo) Serve(c *Conn, batch []Command) int {
+	for i, cmd := range batch {
+		switch name := cmd.Args[0]; {
+		case bytes.EqualFold(name, []byte("ping")) && len(cmd.Args) == 1:
+			c.Out.Status("PONG")
+		case bytes.EqualFold(name, []byte("echo")) && len(cmd.Args) == 2:
+			c.Out.Bulk(cmd.Args[1])
+		case bytes.EqualFold(name, []byte("quit")):
+			c.Out.OK()
+			c.Close(true)
+			return i + 1
+		default:
+			if fn := e.on[string(bytes.ToLower(name))]; fn != nil {
+				fn(c, cmd)
+			} else {
+				c.Out.Array(len(cmd.Args))
+				for _, a := range cmd.Args {
+					c.Out.Bulk(a)
+				}
+			}
+		}
+		if c.Paused() {
+			return i + 1
+		}
+	}
+	return len(batch)
+}
+
+func micros() int64 { return time.Now().UnixMicro() }

@@ -1,0 +1,338 @@
+package resp
+
+import (
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A connection served by goroutines over net.Conn: for TLS, and where there is
+// no epoll. Three share it, so that neither a silent nor a slow client keeps
+// posted functions waiting: one reads and hands over what it has read, one owns
+// the Conn, one writes.
+
+// goConn is a connection served by goroutines.
+type goConn struct {
+	Conn
+	set *goroutineSet
+	nc  net.Conn
+	now func() int64
+
+	mail    mailbox
+	input   chan []byte   // what was read; closed at the end
+	taken   chan struct{} // the owner is done with it
+	outputs chan []byte   // to the writer
+	written chan int      // the writer has sent so much, or -1: it failed
+	busy    bool          // the writer has something
+	spareW  []byte        // the buffer the writer does not have
+	scratch scratch
+	pool    pool
+}
+
+// mailbox is a list of posted functions that anyone may add to.
+type mailbox struct {
+	head  atomic.Pointer[mailItem] // newest first; mailEnded when over
+	ready chan struct{}            // has one element if there may be mail
+}
+
+type mailItem struct {
+	fn   func()
+	next *mailItem
+}
+
+var mailEnded = new(mailItem)
+
+func (m *mailbox) put(fn func()) bool {
+	it := &mailItem{fn: fn}
+	for {
+		head := m.head.Load()
+		if head == mailEnded {
+			return false
+		}
+		it.next = head
+		if m.head.CompareAndSwap(head, it) {
+			select {
+			case m.ready <- struct{}{}:
+			default:
+			}
+			return true
+		}
+	}
+}
+
+// take empties the box and returns its content, oldest first.
+func (m *mailbox) take() *mailItem { return reversed(m.head.Swap(nil)) }
+
+// end closes the box if it is empty.
+func (m *mailbox) end() bool { return m.head.CompareAndSwap(nil, mailEnded) }
+
+func reversed(it *mailItem) *mailItem {
+	var out *mailItem
+	for it != nil {
+		it.next, out, it = out, it, it.next
+	}
+	return out
+}
+
+// goroutineSet is the connections served by goroutines.
+type goroutineSet struct {
+	mu    sync.Mutex
+	conns map[*goConn]struct{}
+}
+
+func (g *goroutineSet) list() []*goConn {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := make([]*goConn, 0, len(g.conns))
+	for c := range g.conns {
+		out = append(out, c)
+	}
+	return out
+}
+
+func (g *goroutineSet) cutOffAfter(d time.Duration) {
+	if len(g.list()) == 0 {
+		return
+	}
+	time.AfterFunc(d, func() {
+		for _, c := range g.list() {
+			c.nc.Close()
+		}
+	})
+}
+
+func (s *Server) acceptGoroutines(ln net.Listener) {
+	defer s.running.Done()
+	for {
+		nc, err := ln.Accept()
+		if err != nil {
+			select {
+			case <-s.done:
+				return
+			case <-time.After(10 * time.Millisecond): // out of descriptors
+			}
+			if _, ok := err.(net.Error); !ok {
+				return
+			}
+			continue
+		}
+		s.ServeConn(nc)
+	}
+}
+
+// ServeConn serves nc by goroutines and returns at once.
+func (s *Server) ServeConn(nc net.Conn) {
+	c := &goConn{
+		set: &s.gor, nc: nc, now: s.opts.Now,
+		input: make(chan []byte), taken: make(chan struct{}),
+		outputs: make(chan []byte, 1), written: make(chan int, 1),
+	}
+	c.mail.ready = make(chan struct{}, 1)
+	c.init(s.lastID.Add(1), s.opts.Handler, c, s.opts.Now())
+	c.remote, c.local = netAddrPort(nc.RemoteAddr()), netAddrPort(nc.LocalAddr())
+	if a, ok := nc.LocalAddr().(*net.UnixAddr); ok {
+		c.path = a.Name
+	}
+	if tc, ok := nc.(*net.TCPConn); ok {
+		period := s.opts.Keepalive
+		_ = tc.SetKeepAliveConfig(net.KeepAliveConfig{
+			Enable: period > 0, Idle: period, Interval: period / 3, Count: 3})
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		nc.Close()
+		return
+	}
+	s.gor.mu.Lock()
+	s.gor.conns[c] = struct{}{}
+	s.gor.mu.Unlock()
+	s.running.Add(1)
+	s.mu.Unlock()
+	go func() {
+		defer s.running.Done()
+		c.run()
+	}()
+}
+
+func netAddrPort(a net.Addr) netip.AddrPort {
+	if t, ok := a.(*net.TCPAddr); ok {
+		p := t.AddrPort()
+		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
+	}
+	return netip.AddrPort{}
+}
+
+func (c *goConn) post(fn func()) bool { return c.mail.put(fn) }
+func (c *goConn) resume()             { c.queued = true }
+
+// flush does nothing: what is in Out goes to the writer when the turn ends.
+func (c *goConn) flush() {}
+
+// run owns the connection until it ends.
+func (c *goConn) run() {
+	go c.reader()
+	go c.writer()
+	c.handler.Opened(&c.Conn)
+	c.settle()
+	for c.closing != closeNow {
+		select {
+		case data, ok := <-c.input:
+			if !ok {
+				c.close(false, ReasonPeer)
+				break
+			}
+			c.feed(data)
+			c.taken <- struct{}{}
+		case <-c.mail.ready:
+			c.runMail()
+		case n := <-c.written:
+			c.busy = false
+			if n < 0 {
+				c.close(false, ReasonPeer)
+				break
+			}
+			c.bytesOut.Add(int64(n))
+		}
+		for c.queued && c.closing == keepOpen {
+			c.queued = false
+			if !c.paused && len(c.in) > 0 {
+				c.serveInput()
+			}
+			c.settle()
+		}
+		c.settle()
+	}
+	c.end()
+}
+
+// feed takes input. It is copied behind what is there, since the reader needs
+// its buffer back.
+func (c *goConn) feed(data []byte) {
+	c.lastActive.Store(c.now())
+	c.bytesIn.Add(int64(len(data)))
+	if c.closing != keepOpen {
+		return
+	}
+	if len(c.in) == 0 {
+		done := c.Conn.serve(data, &c.scratch, turnCommandsMax)
+		if c.closing == keepOpen && done < len(data) {
+			c.in = append(c.in, data[done:]...)
+		}
+		c.afterServe()
+		return
+	}
+	if need := c.parser.Need(); need > cap(c.in) && need < 2*cap(c.in) {
+		c.in = append(make([]byte, 0, need), c.in...)
+	}
+	c.in = append(c.in, data...)
+	c.serveInput()
+}
+
+func (c *goConn) serveInput() {
+	done := c.Conn.serve(c.in, &c.scratch, turnCommandsMax)
+	switch {
+	case done == len(c.in) && cap(c.in) <= sharedInputBytes:
+		c.in = c.in[:0]
+	case done == len(c.in):
+		c.in = nil
+	case done > 0:
+		c.in = append([]byte(nil), c.in[done:]...)
+	}
+	c.afterServe()
+}
+
+func (c *goConn) afterServe() {
+	c.scratch.release()
+	c.queryBytes.Store(int64(len(c.in)))
+	if c.overInput() {
+		c.close(false, ReasonInput)
+	}
+	if c.more {
+		c.queued = true
+	}
+}
+
+func (c *goConn) runMail() {
+	for it := c.mail.take(); it != nil; it = it.next {
+		it.fn()
+	}
+}
+
+// settle hands replies to the writer if it is free, and closes what is due.
+func (c *goConn) settle() {
+	if c.closing == closeNow {
+		return
+	}
+	if len(c.out.Buf) > 0 && !c.busy {
+		c.busy = true
+		b := c.out.Buf
+		c.out.Buf, c.spareW = c.spareW[:0], b
+		c.outputs <- b
+	}
+	waiting := int64(len(c.out.Buf))
+	if c.busy {
+		waiting += int64(len(c.spareW))
+	} else if cap(c.spareW) > writeChunkBytes {
+		c.spareW = nil
+	}
+	c.outputBytes.Store(waiting)
+	if waiting == 0 && c.closing == closeFlushed {
+		c.close(false, ReasonHandler)
+	} else if c.busy && c.overOutput(waiting, c.now()) {
+		c.close(false, ReasonOutput)
+		c.reason = ReasonOutput
+	}
+}
+
+// end closes everything and waits for the reader and the writer.
+func (c *goConn) end() {
+	c.gone = true
+	c.handler.Closed(&c.Conn)
+	c.nc.Close()
+	close(c.outputs)
+	for range c.input {
+		c.taken <- struct{}{}
+	}
+	for range c.written {
+	}
+	c.set.mu.Lock()
+	delete(c.set.conns, c)
+	c.set.mu.Unlock()
+	for !c.mail.end() {
+		c.runMail()
+	}
+}
+
+func (c *goConn) reader() {
+	defer close(c.input)
+	buf := make([]byte, sharedInputBytes)
+	for {
+		n, err := c.nc.Read(buf)
+		if n > 0 {
+			c.input <- buf[:n]
+			<-c.taken
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *goConn) writer() {
+	defer close(c.written)
+	for b := range c.outputs {
+		n, err := c.nc.Write(b)
+		if err == nil && n < len(b) {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			c.written <- -1
+			return
+		}
+		c.written <- n
+	}
+}

@@ -1,0 +1,91 @@
+package resp
+
+// The limits of the package: everything that a client can make grow is bounded
+// by a name in this file. Those that Redis lets a user configure are fields of
+// Options or of Conn, and these are their defaults.
+
+const (
+	// DefaultMaxBulkBytes is the longest argument accepted (proto-max-bulk-len).
+	DefaultMaxBulkBytes = 512 << 20
+
+	// DefaultQueryBufferBytes is how much unparsed input a connection may hold
+	// before it is dropped (client-query-buffer-limit).
+	DefaultQueryBufferBytes = 1 << 30
+
+	// DefaultOutputBytes is how much unsent output a connection may hold before
+	// it is dropped. Redis has no bound for ordinary clients unless configured.
+	DefaultOutputBytes = 0
+
+	// batchCommandsMax is the most commands given to Serve at once.
+	batchCommandsMax = 64
+
+	// lineBytesMax is the longest line: an inline command, or the count of a
+	// multibulk or bulk with whatever stands before its end.
+	lineBytesMax = 64 << 10
+
+	// multibulkArgsMax is the most arguments of a command.
+	multibulkArgsMax = 1<<31 - 1
+
+	// commandBytesMax is the most bytes of a command with all its arguments.
+	// Redis moves each large argument out of the query buffer and so has no
+	// such limit; here a command lies in one piece, and positions in it are
+	// kept as 32-bit numbers.
+	commandBytesMax = 1<<32 - 1
+
+	// unauthArgsMax, unauthBulkBytesMax and unauthQueryBytesMax bound what a
+	// client may send before it has authenticated.
+	unauthArgsMax       = 10
+	unauthBulkBytesMax  = 16 << 10
+	unauthQueryBytesMax = 1 << 20
+
+	// spansKeptMax is how many argument positions a parser keeps allocated
+	// between commands.
+	spansKeptMax = 256
+
+	// scratchKeptMax is how large the buffer of unquoted inline arguments may
+	// stay between commands.
+	scratchKeptMax = 4 << 10
+
+	// argsKeptMax is how many arguments a loop's batch keeps room for.
+	argsKeptMax = 4 << 10
+
+	// turnCommandsMax is how many commands of one connection are run before the
+	// next one has its turn.
+	turnCommandsMax = 4 << 10
+
+	// readBytes is the size of a loop's read buffer, and so the most that is
+	// taken from one connection before the next one has its turn.
+	readBytes = 64 << 10
+
+	// readTurnBytes is the most that one read takes where a connection has a
+	// buffer of its own.
+	readTurnBytes = 256 << 10
+
+	// mailKeptMax is for how many posted functions a loop keeps room.
+	mailKeptMax = 4 << 10
+
+	// sharedInputBytes is how long an incomplete command may be for its next
+	// bytes to be read, behind a copy of it, into the loop's buffer. Longer ones
+	// have a buffer of their own that grows with them.
+	sharedInputBytes = 16 << 10
+
+	// acceptsMax is how many clients are accepted before others are served.
+	acceptsMax = 64
+
+	// shutdownGrace is how long a stopping server waits for clients to take
+	// their last replies.
+	shutdownGraceMillis = 1000
+
+	// pausedInputBytes is how much a paused connection may send before it is
+	// no longer read (its end is noticed all the same).
+	pausedInputBytes = 1 << 20
+
+	// writeChunkBytes is when replies are sent although more commands wait.
+	writeChunkBytes = 64 << 10
+
+	// outKeptBytes is how large a loop's reply buffer may stay between turns.
+	outKeptBytes = 1 << 20
+
+	// eventsPerWait is how many ready connections one epoll_wait reports.
+	eventsPerWait = 128
+)

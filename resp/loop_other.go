@@ -1,0 +1,13 @@
+//go:build !linux
+
+package resp
+
+import "net"
+
+// Without epoll there are no loops: every connection is served by goroutines.
+type loop struct{}
+
+func (s *Server) startLoops() error               { return nil }
+func (s *Server) stopLoops()                      {}
+func (s *Server) eachOnLoops(func(c *Conn))       {}
+func (s *Server) listenOnLoop(net.Listener) error { return nil }

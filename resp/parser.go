@@ -1,0 +1,272 @@
+package resp
+
+import "bytes"
+
+// Parser splits a byte stream into commands as Redis's networking.c does, its
+// peculiarities included: the line feed after a carriage return is not looked
+// at, neither are the two bytes after a bulk, and a zero byte ends the search
+// for the end of a line (so that "\x00PING\r\n" waits for 64 KB of line and
+// then is an error).
+//
+// There are two ways through it. Most commands lie complete in the buffer and
+// in the only form clients write; those are cut in one pass and their arguments
+// appended straight to the caller's slice. Anything else (a command that is not
+// all there yet, an odd line) goes the slow way, which remembers where it was:
+// each byte of a command is looked at once, however it is chopped up.
+type Parser struct {
+	// MaxBulk is the longest argument accepted, in bytes; 0 means
+	// DefaultMaxBulkBytes.
+	MaxBulk int64
+
+	// Unauthenticated applies Redis's limits for clients that have yet to
+	// authenticate: 10 arguments, 16 KB each.
+	Unauthenticated bool
+
+	spans   []span // arguments of the command under way
+	scratch []byte // unquoted arguments of inline commands
+
+	pos     int // how far the command under way is parsed, from its first byte
+	missing int // arguments still to come of the multibulk under way
+	bulk    int // length of the argument under way, -1 if not known yet
+	partway bool
+}
+
+// span is where an argument lies, relative to the first byte of its command.
+type span struct{ off, n uint32 }
+
+// ProtocolError is the text of an error after which the connection cannot go
+// on, as Redis words it: "Protocol error: invalid bulk length".
+type ProtocolError string
+
+func (e ProtocolError) Error() string { return string(e) }
+
+const (
+	errTooBigInline   = ProtocolError("Protocol error: too big inline request")
+	errQuotes         = ProtocolError("Protocol error: unbalanced quotes in request")
+	errTooBigMbulk    = ProtocolError("Protocol error: too big mbulk count string")
+	errTooBigBulk     = ProtocolError("Protocol error: too big bulk count string")
+	errMultibulk      = ProtocolError("Protocol error: invalid multibulk length")
+	errBulk           = ProtocolError("Protocol error: invalid bulk length")
+	errUnauthMbulk    = ProtocolError("Protocol error: unauthenticated multibulk length")
+	errUnauthBulk     = ProtocolError("Protocol error: unauthenticated bulk length")
+	errTooBigCommand  = ProtocolError("Protocol error: command too long")
+	errExpectedDollar = "Protocol error: expected '$', got '"
+)
+
+// Next parses the first command of buf and appends its arguments to args. They
+// alias buf (those of an inline command with quotes alias the parser's own
+// memory) and are valid until buf changes or Release is called.
+//
+// n is how many bytes of buf were consumed. n = 0 without an error means that
+// the command is not complete: call again with the same bytes and more behind
+// them. n > 0 with no arguments appended means that there was nothing to run (an
+// empty line, "*0"). After an error the stream cannot be parsed any further.
+func (p *Parser) Next(buf []byte, args [][]byte) (n int, out [][]byte, err error) {
+	if p.partway {
+		return p.resume(buf, args)
+	}
+	if len(buf) == 0 {
+		return 0, args, nil
+	}
+	if buf[0] != '*' {
+		return p.inline(buf, args)
+	}
+	count, pos := fastLength(buf, 1)
+	if pos == 0 || p.Unauthenticated {
+		return p.resume(buf, args)
+	}
+	if count == 0 {
+		return pos, args, nil
+	}
+	maxBulk := p.maxBulk()
+	out = args
+	for ; count > 0; count-- {
+		if pos >= len(buf) || buf[pos] != '$' {
+			break
+		}
+		length, start := fastLength(buf, pos+1)
+		if start == 0 || int64(length) > maxBulk || len(buf)-start < length+2 {
+			break
+		}
+		pos = start + length + 2
+		out = append(out, buf[start:start+length:start+length])
+	}
+	if count == 0 {
+		return pos, out, nil
+	}
+	p.remember(buf, out[len(args):], count)
+	return p.resume(buf, args)
+}
+
+// fastLength reads the digits at buf[i:] up to the end of their line and returns
+// the number and where the next line starts; 0 for the latter if the line is not
+// in the plain form (then the slow way decides what it is).
+func fastLength(buf []byte, i int) (n, next int) {
+	if i >= len(buf) {
+		return 0, 0
+	}
+	c := buf[i] - '0'
+	if c > 9 || c == 0 && (i+1 >= len(buf) || buf[i+1] != '\r') {
+		return 0, 0
+	}
+	n = int(c)
+	for end := i + 8; ; {
+		i++
+		if i+1 >= len(buf) || i > end {
+			return 0, 0
+		}
+		c = buf[i] - '0'
+		if c > 9 {
+			break
+		}
+		n = n*10 + int(c)
+	}
+	if buf[i] != '\r' {
+		return 0, 0
+	}
+	return n, i + 2
+}
+
+// remember notes what the fast way has found, for the slow way to go on from.
+// The arguments' positions follow from their lengths, since the fast way takes
+// only lines without padding.
+func (p *Parser) remember(buf []byte, found [][]byte, missing int) {
+	_, pos := fastLength(buf, 1)
+	for _, a := range found {
+		pos += 1 + digits(len(a)) + 2
+		p.spans = append(p.spans, span{uint32(pos), uint32(len(a))})
+		pos += len(a) + 2
+	}
+	p.partway, p.pos, p.missing, p.bulk = true, pos, missing, -1
+}
+
+func digits(n int) int {
+	d := 1
+	for n >= 10 {
+		n /= 10
+		d++
+	}
+	return d
+}
+
+// resume goes on with the multibulk under way, or starts one.
+func (p *Parser) resume(buf []byte, args [][]byte) (int, [][]byte, error) {
+	if p.missing == 0 { // the line with the count
+		if buf[0] != '*' {
+			return p.inline(buf, args)
+		}
+		v, ok, next, err := p.line(buf, errTooBigMbulk)
+		if err != nil || next == 0 {
+			return 0, args, err
+		}
+		switch {
+		case !ok || v > multibulkArgsMax:
+			return 0, args, errMultibulk
+		case v > unauthArgsMax && p.Unauthenticated:
+			return 0, args, errUnauthMbulk
+		case v <= 0:
+			p.reset()
+			return next, args, nil
+		}
+		p.partway, p.pos, p.missing, p.bulk = true, next, int(v), -1
+	}
+	for p.missing > 0 {
+		if p.bulk < 0 {
+			if p.pos >= len(buf) {
+				return 0, args, nil
+			}
+			start := p.pos
+			v, ok, next, err := p.line(buf, errTooBigBulk)
+			if err != nil || next == 0 {
+				return 0, args, err
+			}
+			switch {
+			case buf[start] != '$':
+				return 0, args, ProtocolError(errExpectedDollar + string(buf[start:start+1]) + "'")
+			case !ok || v < 0 || v > p.maxBulk():
+				return 0, args, errBulk
+			case v > unauthBulkBytesMax && p.Unauthenticated:
+				return 0, args, errUnauthBulk
+			case int64(next)+v+2 > commandBytesMax:
+				return 0, args, errTooBigCommand
+			}
+			p.pos, p.bulk = next, int(v)
+		}
+		if len(buf)-p.pos < p.bulk+2 {
+			return 0, args, nil
+		}
+		p.spans = append(p.spans, span{uint32(p.pos), uint32(p.bulk)})
+		p.pos += p.bulk + 2
+		p.bulk = -1
+		p.missing--
+	}
+	for _, s := range p.spans {
+		args = append(args, buf[s.off:s.off+s.n:s.off+s.n])
+	}
+	n := p.pos
+	p.reset()
+	return n, args, nil
+}
+
+// line reads the number on the line that starts at p.pos, behind its first
+// byte. next is 0 if the line is not complete. ok is whether it is a number.
+func (p *Parser) line(buf []byte, tooBig ProtocolError) (v int64, ok bool, next int, err error) {
+	rest := buf[p.pos:]
+	if len(rest) > lineBytesMax+1 {
+		rest = rest[:lineBytesMax+1]
+	}
+	end := bytes.IndexByte(rest, '\r')
+	if zero := bytes.IndexByte(rest[:max(end, 0)], 0); zero >= 0 || end < 0 {
+		if len(buf)-p.pos > lineBytesMax {
+			return 0, false, 0, tooBig
+		}
+		p.partway = true
+		return 0, false, 0, nil
+	}
+	if end+2 > len(buf)-p.pos {
+		p.partway = true
+		return 0, false, 0, nil
+	}
+	if end > 0 {
+		v, ok = ParseInt(rest[1:end])
+	}
+	return v, ok, p.pos + end + 2, nil
+}
+
+// Release tells that the arguments returned so far are no longer needed.
+func (p *Parser) Release() {
+	p.scratch = p.scratch[:0]
+	if cap(p.scratch) > scratchKeptMax {
+		p.scratch = nil
+	}
+}
+
+// reset forgets the command under way.
+func (p *Parser) reset() {
+	p.partway, p.pos, p.missing, p.bulk = false, 0, 0, -1
+	p.spans = p.spans[:0]
+	if cap(p.spans) > spansKeptMax {
+		p.spans = nil
+	}
+}
+
+func (p *Parser) maxBulk() int64 {
+	if p.MaxBulk > 0 {
+		return p.MaxBulk
+	}
+	return DefaultMaxBulkBytes
+}
+
+// Need is how many bytes the buffer must hold, counted from the first byte of
+// the command under way, before parsing can get on: all of a large argument, so
+// that its buffer can be made once. 0 if that is not known.
+func (p *Parser) Need() int {
+	if p.partway && p.missing > 0 && p.bulk >= 0 {
+		return p.pos + p.bulk + 2
+	}
+	return 0
+}
+
+// Parsed is how many bytes of the command under way have been understood, and
+// its arguments so far.
+func (p *Parser) Parsed() (bytes, args int) { return p.pos, len(p.spans) }

@@ -1,0 +1,138 @@
+package resp
+
+import (
+	"errors"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options configure a Server.
+type Options struct {
+	Handler Handler
+
+	// Now is the clock of LastActive, OpenedAt and the soft output limit, in
+	// microseconds. It is asked once per turn of a loop.
+	Now func() int64
+
+	// Loops is how many epoll loops there are (Linux); 0 means one per CPU.
+	Loops int
+
+	// Keepalive is the TCP keepalive period, 0 for none.
+	Keepalive time.Duration
+
+	// Goroutines serves every connection by goroutines, as other systems do.
+	Goroutines bool
+}
+
+// ErrClosed is what Listen returns after Close.
+var ErrClosed = errors.New("resp: server closed")
+
+// Server owns listeners and the connections that come from them.
+type Server struct {
+	opts   Options
+	lastID atomic.Uint64
+
+	mu        sync.Mutex
+	listeners []*listener
+	closed    bool
+	done      chan struct{} // closed when Close is called
+	running   sync.WaitGroup
+
+	loops []*loop      // empty where connections are served by goroutines
+	gor   goroutineSet // the connections served by goroutines
+}
+
+type listener struct {
+	net.Listener
+	path string // of a unix socket
+}
+
+// NewServer makes a server and starts its loops; it serves nothing until Listen.
+func NewServer(o Options) (*Server, error) {
+	if o.Loops <= 0 {
+		o.Loops = runtime.GOMAXPROCS(0)
+	}
+	s := &Server{opts: o, done: make(chan struct{})}
+	s.gor.conns = make(map[*goConn]struct{})
+	if !o.Goroutines {
+		if err := s.startLoops(); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Listen starts accepting clients: network is tcp, tcp4, tcp6 or unix. It
+// returns the address bound, with the port chosen if it was 0.
+func (s *Server) Listen(network, addr string) (net.Addr, error) {
+	ln, err := net.Listen(network, addr)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.ServeListener(ln, len(s.loops) == 0); err != nil {
+		ln.Close()
+		return nil, err
+	}
+	return ln.Addr(), nil
+}
+
+// ServeListener accepts clients from ln, which Close will close. With
+// goroutines, each is served by goroutines over net.Conn: TLS must be.
+func (s *Server) ServeListener(ln net.Listener, goroutines bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	s.listeners = append(s.listeners, &listener{Listener: ln})
+	if !goroutines && len(s.loops) > 0 {
+		return s.listenOnLoop(ln)
+	}
+	s.running.Add(1)
+	go s.acceptGoroutines(ln)
+	return nil
+}
+
+// Loops is the number of event loops.
+func (s *Server) Loops() int { return len(s.loops) }
+
+// Each has fn called for every connection, on the goroutine that owns it. It
+// does not wait. It is for what must look at all connections now and then, such
+// as idle timeouts.
+func (s *Server) Each(fn func(c *Conn)) {
+	s.eachOnLoops(fn)
+	for _, c := range s.gor.list() {
+		c.Post(func() {
+			if !c.gone {
+				fn(&c.Conn)
+			}
+		})
+	}
+}
+
+// Close stops accepting, closes every connection after sending what it has been
+// answered, and returns when all have ended. A client that does not take its
+// replies is cut off after a second.
+func (s *Server) Close() {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		s.running.Wait()
+		return
+	}
+	s.closed = true
+	close(s.done)
+	for _, ln := range s.listeners {
+		ln.Close()
+	}
+	s.mu.Unlock()
+	s.stopLoops()
+	for _, c := range s.gor.list() {
+		c.Post(func() { c.close(true, ReasonShutdown) })
+	}
+	s.gor.cutOffAfter(shutdownGraceMillis * time.Millisecond)
+	s.running.Wait()
+}

@@ -1,0 +1,177 @@
+package resp
+
+import (
+	"strconv"
+
+	"github.com/limitkv/limitkv/resp/number"
+	"github.com/tidwall/redcon"
+)
+
+// Writer appends replies to Buf, in the form that Proto asks for. The zero
+// value writes RESP2. Each method writes exactly one reply, except Array, Map,
+// Set, Push and Attribute, which write the head of one: the caller writes as
+// many elements as it announced (twice as many for Map and Attribute).
+type Writer struct {
+	Buf   []byte
+	Proto int // 2 or 3; 0 means 2
+}
+
+// Int appends an integer.
+func (w *Writer) Int(n int64) { w.Buf = redcon.AppendInt(w.Buf, n) }
+
+// Bulk appends a string of any bytes.
+func (w *Writer) Bulk(b []byte) { w.Buf = redcon.AppendBulk(w.Buf, b) }
+
+// BulkString is Bulk for a string.
+func (w *Writer) BulkString(s string) { w.Buf = redcon.AppendBulkString(w.Buf, s) }
+
+// BulkInt appends an integer in the form of a bulk string.
+func (w *Writer) BulkInt(n int64) {
+	var digits [20]byte
+	w.Bulk(strconv.AppendInt(digits[:0], n, 10))
+}
+
+// Status appends a simple string; line ends in it become blanks.
+func (w *Writer) Status(s string) { w.Buf = redcon.AppendString(w.Buf, s) }
+
+// OK appends the status OK.
+func (w *Writer) OK() { w.Buf = append(w.Buf, "+OK\r\n"...) }
+
+// Error appends an error. s is all of its text, the code in front included
+// ("ERR syntax error"); line ends in it become blanks.
+func (w *Writer) Error(s string) { w.Buf = redcon.AppendError(w.Buf, s) }
+
+// Null appends a null: in RESP2 the null bulk string.
+func (w *Writer) Null() {
+	if w.Proto == 3 {
+		w.Buf = append(w.Buf, "_\r\n"...)
+	} else {
+		w.Buf = append(w.Buf, "$-1\r\n"...)
+	}
+}
+
+// NullArray appends a null: in RESP2 the null array.
+func (w *Writer) NullArray() {
+	if w.Proto == 3 {
+		w.Buf = append(w.Buf, "_\r\n"...)
+	} else {
+		w.Buf = append(w.Buf, "*-1\r\n"...)
+	}
+}
+
+// Array appends the head of an array of n elements.
+func (w *Writer) Array(n int) { w.Buf = redcon.AppendArray(w.Buf, n) }
+
+// Map appends the head of a map of n pairs: in RESP2 an array of 2n elements.
+func (w *Writer) Map(n int) {
+	if w.Proto == 3 {
+		w.head('%', n)
+	} else {
+		w.Array(2 * n)
+	}
+}
+
+// Set appends the head of a set of n elements: in RESP2 an array.
+func (w *Writer) Set(n int) {
+	if w.Proto == 3 {
+		w.head('~', n)
+	} else {
+		w.Array(n)
+	}
+}
+
+// Push appends the head of an out-of-band message: in RESP2 an array.
+func (w *Writer) Push(n int) {
+	if w.Proto == 3 {
+		w.head('>', n)
+	} else {
+		w.Array(n)
+	}
+}
+
+// Attribute appends the head of n pairs that precede a reply. RESP3 only: in
+// RESP2 it must not be called, since an attribute cannot be told there.
+func (w *Writer) Attribute(n int) { w.head('|', n) }
+
+func (w *Writer) head(kind byte, n int) {
+	w.Buf = append(w.Buf, kind)
+	w.Buf = strconv.AppendInt(w.Buf, int64(n), 10)
+	w.Buf = append(w.Buf, '\r', '\n')
+}
+
+// Double appends a number in Redis's shortest form: in RESP2 a bulk string.
+func (w *Writer) Double(f float64) {
+	if w.Proto == 3 {
+		w.Buf = append(w.Buf, ',')
+		w.Buf = append(number.AppendDouble(w.Buf, f), '\r', '\n')
+		return
+	}
+	var text [32]byte
+	w.Bulk(number.AppendDouble(text[:0], f))
+}
+
+// DoubleText appends a number already formatted (as INCRBYFLOAT's): in RESP2 a
+// bulk string.
+func (w *Writer) DoubleText(text []byte) {
+	if w.Proto == 3 {
+		w.Buf = append(w.Buf, ',')
+		w.Buf = append(w.Buf, text...)
+		w.Buf = append(w.Buf, '\r', '\n')
+		return
+	}
+	w.Bulk(text)
+}
+
+// Bool appends a truth value: in RESP2 the integer 1 or 0.
+func (w *Writer) Bool(v bool) {
+	switch {
+	case w.Proto == 3 && v:
+		w.Buf = append(w.Buf, "#t\r\n"...)
+	case w.Proto == 3:
+		w.Buf = append(w.Buf, "#f\r\n"...)
+	case v:
+		w.Buf = append(w.Buf, ":1\r\n"...)
+	default:
+		w.Buf = append(w.Buf, ":0\r\n"...)
+	}
+}
+
+// BigNumber appends a decimal integer of any size: in RESP2 a bulk string.
+func (w *Writer) BigNumber(decimal string) {
+	if w.Proto == 3 {
+		w.Buf = append(w.Buf, '(')
+		w.Buf = append(w.Buf, decimal...)
+		w.Buf = append(w.Buf, '\r', '\n')
+		return
+	}
+	w.BulkString(decimal)
+}
+
+// Verbatim appends text with its format, three letters such as "txt" or "mkd":
+// in RESP2 a bulk string without the format.
+func (w *Writer) Verbatim(format, s string) {
+	if w.Proto == 3 {
+		w.head('=', len(s)+4)
+		w.Buf = append(w.Buf, (format + "   ")[:3]...)
+		w.Buf = append(w.Buf, ':')
+		w.Buf = append(w.Buf, s...)
+		w.Buf = append(w.Buf, '\r', '\n')
+		return
+	}
+	w.BulkString(s)
+}
+
+// Raw appends bytes that are already replies.
+func (w *Writer) Raw(b []byte) { w.Buf = append(w.Buf, b...) }
+
+// Mark returns where the next reply will start, for Cut.
+func (w *Writer) Mark() int { return len(w.Buf) }
+
+// Cut takes back everything appended since Mark returned mark.
+func (w *Writer) Cut(mark int) { w.Buf = w.Buf[:mark] }
+
+// AppendDouble appends f to dst as Redis formats doubles in replies.
+func AppendDouble(dst []byte, f float64) []byte { return number.AppendDouble(dst, f) }
+
+// ParseInt reads an integer as strictly as Redis does.
+func ParseInt(b []byte) (int64, bool) { return number.ParseInt(b) }
