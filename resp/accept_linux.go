@@ -1,5 +1,9 @@
 package resp
 
+// The first loop accepts for all and gives each client to the loop that has the
+// fewest. With SO_REUSEPORT every loop could accept for itself, but the kernel
+// spreads by hash: of 50 clients on two loops one often gets 30 and more.
+
 import (
 	"net"
 	"net/netip"
@@ -8,10 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// The first loop accepts for all and gives each client to the loop that has the
-// fewest. With SO_REUSEPORT every loop could accept for itself, but the kernel
-// spreads by hash: of 50 clients on two loops one often gets 30 and more.
 
 // acceptor is a listening socket on the first loop.
 type acceptor struct {

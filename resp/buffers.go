@@ -1,5 +1,7 @@
 package resp
 
+// Byte buffers kept for reuse: the lists are the loop's own, since sync.Pool is emptied by each collection and locks.
+
 import "math/bits"
 
 // pool keeps byte buffers for reuse, by size: connections own one only while

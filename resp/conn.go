@@ -1,5 +1,8 @@
 package resp
 
+// A connection and the handler that serves it. It takes bytes and gives bytes, and leaves moving them to a driver, so
+// that all of it can be tested and fuzzed without a socket.
+
 import (
 	"net/netip"
 	"sync/atomic"

@@ -1,5 +1,7 @@
 package resp
 
+// The handler that the tests of this package serve.
+
 import (
 	"bytes"
 	"sync/atomic"

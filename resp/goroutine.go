@@ -1,5 +1,10 @@
 package resp
 
+// A connection served by goroutines over net.Conn: for TLS, and where there is
+// no epoll. Three share it, so that neither a silent nor a slow client keeps
+// posted functions waiting: one reads and hands over what it has read, one owns
+// the Conn, one writes.
+
 import (
 	"io"
 	"net"
@@ -8,11 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 )
-
-// A connection served by goroutines over net.Conn: for TLS, and where there is
-// no epoll. Three share it, so that neither a silent nor a slow client keeps
-// posted functions waiting: one reads and hands over what it has read, one owns
-// the Conn, one writes.
 
 // goConn is a connection served by goroutines.
 type goConn struct {

@@ -1,11 +1,11 @@
 package resp
 
-import "bytes"
-
 // Inline commands are lines as a person types them over telnet: words with
 // blanks between them, quoted as in a shell. The rules are those of Redis's
 // sdssplitargs. A line without quotes is cut in place; one with quotes is
 // written to the parser's scratch buffer.
+
+import "bytes"
 
 // inline parses the line at the start of buf.
 func (p *Parser) inline(buf []byte, args [][]byte) (int, [][]byte, error) {

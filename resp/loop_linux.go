@@ -1,5 +1,10 @@
 package resp
 
+// An event loop owns connections: it waits for them with epoll, reads what one
+// has sent, has it served, writes the replies, and goes to the next. Nothing in
+// it blocks but the wait. Buffers belong to the loop and are lent to the
+// connection whose turn it is, so that an idle connection owns none.
+
 import (
 	"net/netip"
 	"runtime"
@@ -10,11 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// An event loop owns connections: it waits for them with epoll, reads what one
-// has sent, has it served, writes the replies, and goes to the next. Nothing in
-// it blocks but the wait. Buffers belong to the loop and are lent to the
-// connection whose turn it is, so that an idle connection owns none.
 
 // loop is one event loop.
 type loop struct {

@@ -2,6 +2,8 @@
 
 package resp
 
+// Systems without epoll.
+
 import "net"
 
 // Without epoll there are no loops: every connection is served by goroutines.

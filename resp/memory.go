@@ -1,5 +1,7 @@
 package resp
 
+// The driver for tests: a connection without a socket.
+
 import "time"
 
 // Memory is a connection in memory, for tests and fuzzing: what a client sends

@@ -1,5 +1,7 @@
 package resp
 
+// The parser of requests.
+
 import "bytes"
 
 // Parser splits a byte stream into commands as Redis's networking.c does, its

@@ -1,5 +1,7 @@
 package resp
 
+// The server: listeners, the loops they feed, and the end of both.
+
 import (
 	"errors"
 	"net"

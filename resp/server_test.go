@@ -1,5 +1,7 @@
 package resp
 
+// The servers over real sockets: each test runs on loops and on goroutines.
+
 import (
 	"bufio"
 	"net"

@@ -1,5 +1,7 @@
 package resp
 
+// The appender of replies.
+
 import (
 	"strconv"
 

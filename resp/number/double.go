@@ -1,17 +1,17 @@
 package number
 
-import (
-	"math"
-	"math/bits"
-	"strconv"
-)
-
 // Redis prints doubles with Grisu2 (Florian Loitsch, "Printing Floating-Point
 // Numbers Quickly and Accurately with Integers", 2010). Its digits always read
 // back as the same number, but in one case of a thousand they are not the
 // shortest possible: strconv, which always finds the shortest, would differ from
 // Redis there. So this is Grisu2 too, with the rounding of its products, the
 // choice among its cached powers and the layout of the exponent as in Redis.
+
+import (
+	"math"
+	"math/bits"
+	"strconv"
+)
 
 // extended is a binary floating-point number with 64 bits of mantissa: m × 2^e.
 type extended struct {
