@@ -1,0 +1,172 @@
+package command
+
+// Args is the cursor over a command's arguments. The first error is kept and
+// all later reads return zero values, so a handler parses everything and asks
+// once: if a.Failed(c) { return }.
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/limitkv/limitkv/resp/number"
+)
+
+// Args reads arguments one after the other.
+type Args struct {
+	rest [][]byte
+	err  string
+}
+
+// Args is a cursor over the arguments from index i on (0 is the name).
+func (c *Ctx) Cursor(i int) Args { return Args{rest: c.Args[i:]} }
+
+// More tells whether arguments are left and nothing failed.
+func (a *Args) More() bool { return len(a.rest) > 0 && a.err == "" }
+
+// Left is how many arguments are left.
+func (a *Args) Left() int { return len(a.rest) }
+
+// Rest takes all arguments that are left.
+func (a *Args) Rest() [][]byte {
+	r := a.rest
+	a.rest = nil
+	return r
+}
+
+// Fail keeps an error text unless there is one.
+func (a *Args) Fail(text string) {
+	if a.err == "" {
+		a.err = text
+	}
+}
+
+// Syntax keeps the syntax error unless there is another.
+func (a *Args) Syntax() { a.Fail(ErrSyntax) }
+
+// Err is the kept error text, empty if none.
+func (a *Args) Err() string { return a.err }
+
+// Failed replies the kept error, if there is one.
+func (a *Args) Failed(c *Ctx) bool {
+	if a.err == "" {
+		return false
+	}
+	c.Error(a.err)
+	return true
+}
+
+// Bytes takes the next argument. It aliases the request.
+func (a *Args) Bytes() []byte {
+	if a.err != "" {
+		return nil
+	}
+	if len(a.rest) == 0 {
+		a.err = ErrSyntax
+		return nil
+	}
+	b := a.rest[0]
+	a.rest = a.rest[1:]
+	return b
+}
+
+// Peek is the next argument without taking it, nil if there is none.
+func (a *Args) Peek() []byte {
+	if len(a.rest) == 0 {
+		return nil
+	}
+	return a.rest[0]
+}
+
+// Is takes the next argument if it is the word, in any case.
+func (a *Args) Is(word string) bool {
+	if a.More() && EqualFold(a.rest[0], word) {
+		a.rest = a.rest[1:]
+		return true
+	}
+	return false
+}
+
+// IsWith takes the next argument if it is the word and at least n more
+// arguments follow it, as most of Redis's options with values are written.
+func (a *Args) IsWith(word string, n int) bool { return len(a.rest) > n && a.Is(word) }
+
+// Int takes an integer, with Redis's usual error.
+func (a *Args) Int() int64 { return a.IntOr(ErrNotInt) }
+
+// IntOr takes an integer, with the given error.
+func (a *Args) IntOr(text string) int64 {
+	b := a.Bytes()
+	if a.err != "" {
+		return 0
+	}
+	n, ok := number.ParseInt(b)
+	if !ok {
+		a.err = text
+	}
+	return n
+}
+
+// IntRange takes an integer from lo to hi, with the given error for one
+// outside and Redis's usual one for what is no integer.
+func (a *Args) IntRange(lo, hi int64, text string) int64 {
+	n := a.Int()
+	if a.err == "" && (n < lo || n > hi) {
+		a.err = text
+	}
+	return n
+}
+
+// Float takes a floating-point number that is not NaN, with Redis's error.
+func (a *Args) Float() float64 { return a.FloatOr(ErrNotFloat) }
+
+// FloatOr takes a floating-point number that is not NaN.
+func (a *Args) FloatOr(text string) float64 {
+	b := a.Bytes()
+	if a.err != "" {
+		return 0
+	}
+	f, ok := number.ParseFloat(b)
+	if !ok || f != f {
+		a.err = text
+	}
+	return f
+}
+
+// EqualFold tells whether b is the word, which is given in upper case.
+func EqualFold(b []byte, word string) bool {
+	if len(b) != len(word) {
+		return false
+	}
+	for i := range b {
+		c := b[i]
+		if c >= 'a' && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		if c != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Clone copies arguments that have to outlive the request.
+func Clone(args [][]byte) [][]byte {
+	n := 0
+	for _, a := range args {
+		n += len(a)
+	}
+	all := make([]byte, 0, n)
+	out := make([][]byte, len(args))
+	for i, a := range args {
+		from := len(all)
+		all = append(all, a...)
+		out[i] = all[from:len(all):len(all)]
+	}
+	return out
+}
+
+// Lower is the argument in lower case as a string.
+func Lower(b []byte) string { return string(bytes.ToLower(b)) }
+
+// AppendInt is a number's text, for values that are stored as text.
+func AppendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }

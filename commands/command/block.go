@@ -1,0 +1,131 @@
+package command
+
+// Blocking commands. A handler that finds nothing calls Block; dispatch then
+// parks the connection, which costs no goroutine, and whoever makes a key ready
+// serves it under the key's lock.
+
+import (
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/resp"
+)
+
+// Wait describes what a blocked command waits for.
+type Wait struct {
+	// Keys are waited for, the first ready one is served. They may alias the
+	// request.
+	Keys [][]byte
+	// Also are keys that Serve needs locked besides.
+	Also [][]byte
+	// Deadline ends the wait, in Unix microseconds; 0 = never.
+	Deadline int64
+	// Again, if not 0, is when the first key is worth a try although nobody
+	// writes it (a due time), in Unix microseconds.
+	Again int64
+	// Serve tries key. It runs under the key's lock with a Ctx of the blocked
+	// session whose Args are a copy of the request. It replies exactly when it
+	// returns engine.ServedDone. again is as in Again.
+	Serve func(c *Ctx, key []byte) (result engine.Served, againMicros int64)
+	// TimedOut replies when the deadline comes; nil replies a null array.
+	TimedOut func(w *resp.Writer)
+}
+
+// Blocked is a session that waits.
+type Blocked struct {
+	Wait    Wait
+	Cmd     *Command
+	Args    [][]byte
+	Since   int64
+	Waiter  *engine.Waiter
+	Timer   *engine.Timer
+	session *Session
+	done    atomic.Bool
+}
+
+// Block makes the session wait. The handler returns without a reply. Only
+// when CanBlock says so.
+func (c *Ctx) Block(w Wait) {
+	s := c.Session
+	b := &Blocked{Cmd: c.Cmd, Args: Clone(c.Args), Since: c.Now, session: s}
+	w.Keys = Clone(w.Keys)
+	w.Also = Clone(w.Also)
+	b.Wait = w
+	srv := c.Server
+	b.Waiter = &engine.Waiter{
+		DB: c.DB, Keys: w.Keys, Also: w.Also,
+		Serve: func(v *engine.View, key []byte) (engine.Served, int64) {
+			return srv.serveBlocked(b, v, key)
+		},
+	}
+	s.Blocked.Store(b)
+	c.Waits = true
+	c.Wait(b.Waiter, w.Again)
+	if w.Deadline != 0 {
+		b.Timer = srv.Keyspace.Sched.At(w.Deadline, func(int64) { srv.Unblock(b, nil) })
+	}
+	srv.BlockedClients.Add(1)
+}
+
+// serveBlocked runs Serve for a blocked session, under the locks of view.
+func (s *Server) serveBlocked(b *Blocked, v *engine.View, key []byte) (engine.Served, int64) {
+	w := resp.Writer{Proto: b.session.Proto()}
+	c := Ctx{Writer: &w, Args: b.Args, Cmd: b.Cmd, Session: b.session, Server: s}
+	// The writes of Serve are the serving command's: it wakes whom they make
+	// ready, and counts them.
+	c.View = *v
+	result, again := b.Wait.Serve(&c, key)
+	*v = c.View
+	if result == engine.ServedDone {
+		s.finish(b, w.Buf)
+	}
+	return result, again
+}
+
+// Unblock ends a wait that has not been served, with the time-out's reply or,
+// if reply is not nil, with that. It reports whether it did.
+func (s *Server) Unblock(b *Blocked, reply func(w *resp.Writer)) bool {
+	if !s.Keyspace.Leave(b.Waiter) {
+		return false
+	}
+	w := resp.Writer{Proto: b.session.Proto()}
+	switch {
+	case reply != nil:
+		reply(&w)
+	case b.Wait.TimedOut != nil:
+		b.Wait.TimedOut(&w)
+	default:
+		w.NullArray()
+	}
+	s.finish(b, w.Buf)
+	return true
+}
+
+// finish hands the reply to the connection and lets it go on.
+func (s *Server) finish(b *Blocked, reply []byte) {
+	if !b.done.CompareAndSwap(false, true) {
+		return
+	}
+	s.BlockedClients.Add(-1)
+	if b.Timer != nil {
+		s.Keyspace.Sched.Cancel(b.Timer)
+	}
+	conn := b.session.Conn
+	b.session.Blocked.Store(nil)
+	conn.Post(func() {
+		if b.session.Reply == ReplyOn {
+			conn.Out.Raw(reply)
+		}
+		conn.Resume()
+	})
+}
+
+// Abandon ends the wait of a session whose connection is gone.
+func (s *Server) Abandon(b *Blocked) {
+	if s.Keyspace.Leave(b.Waiter) && b.done.CompareAndSwap(false, true) {
+		s.BlockedClients.Add(-1)
+		if b.Timer != nil {
+			s.Keyspace.Sched.Cancel(b.Timer)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+// Package command is what a family of commands is written with: the row that
+// describes a command, the context it runs in, the cursor over its arguments
+// and the texts of its errors. It knows no single command.
+package command
+
+import "github.com/limitkv/limitkv/engine"
+
+// Flags say what a command is; COMMAND shows them by name.
+type Flags uint32
+
+// The flags of commands, as Redis names them.
+const (
+	Write Flags = 1 << iota
+	ReadOnly
+	DenyOOM
+	Admin
+	PubSub
+	NoScript
+	Blocking
+	Loading
+	Stale
+	SkipMonitor
+	SkipSlowlog
+	Asking
+	Fast
+	NoAuth
+	MayReplicate
+	AllowBusy
+	NoMulti
+	MovableKeys
+	NoAsyncLoading
+	NoMandatoryKeys
+	TouchesArbitraryKeys
+
+	// WholeKeyspace locks every shard: KEYS, SCAN, FLUSHALL. It is limitkv's
+	// own and not shown.
+	WholeKeyspace
+	// InMulti runs at once inside MULTI instead of being queued (EXEC, DISCARD).
+	InMulti
+	// TakesTime has the clock read anew after the command, as it may run long.
+	TakesTime
+	// InSubscribed may be used by a RESP2 connection that has subscribed.
+	InSubscribed
+	// Test makes the command exist with --test only.
+	Test
+)
+
+var flagNames = []struct {
+	flag Flags
+	name string
+}{
+	{Write, "write"}, {ReadOnly, "readonly"}, {DenyOOM, "denyoom"}, {Admin, "admin"},
+	{PubSub, "pubsub"}, {NoScript, "noscript"}, {Blocking, "blocking"}, {Loading, "loading"},
+	{Stale, "stale"}, {SkipMonitor, "skip_monitor"}, {SkipSlowlog, "skip_slowlog"},
+	{Asking, "asking"}, {Fast, "fast"}, {NoAuth, "no_auth"}, {MayReplicate, "may_replicate"},
+	{NoMandatoryKeys, "no_mandatory_keys"}, {NoAsyncLoading, "no_async_loading"},
+	{NoMulti, "no_multi"}, {MovableKeys, "movablekeys"}, {AllowBusy, "allow_busy"},
+	{TouchesArbitraryKeys, "touches_arbitrary_keys"},
+}
+
+// Names lists the flags as COMMAND INFO shows them.
+func (f Flags) Names() (names []string) {
+	for _, n := range flagNames {
+		if f&n.flag != 0 {
+			names = append(names, n.name)
+		}
+	}
+	return names
+}
+
+// KeyFlags say what a command does with the keys of a key spec.
+type KeyFlags uint16
+
+// The flags of key specs, as Redis names them.
+const (
+	RW KeyFlags = 1 << iota
+	RO
+	OW
+	RM
+	Access
+	Update
+	Insert
+	Delete
+	NotKey
+	Incomplete
+	VariableFlags
+)
+
+var keyFlagNames = []struct {
+	flag KeyFlags
+	name string
+}{
+	{RO, "RO"}, {RW, "RW"}, {OW, "OW"}, {RM, "RM"}, {Access, "access"}, {Update, "update"},
+	{Insert, "insert"}, {Delete, "delete"}, {NotKey, "not_key"}, {Incomplete, "incomplete"},
+	{VariableFlags, "variable_flags"},
+}
+
+// Names lists the flags as COMMAND INFO shows them.
+func (f KeyFlags) Names() (names []string) {
+	for _, n := range keyFlagNames {
+		if f&n.flag != 0 {
+			names = append(names, n.name)
+		}
+	}
+	return names
+}
+
+// KeySpec says where keys are among the arguments: where to begin, and which
+// from there on.
+type KeySpec struct {
+	Flags KeyFlags
+	Notes string
+	// Begin: at Index, or after Keyword, sought from StartFrom on (negative:
+	// backwards from the end). With Unknown set neither is used.
+	Index     int
+	Keyword   string
+	StartFrom int
+	Unknown   bool
+	// Find: a range up to Last (relative to the beginning; negative: from the
+	// end) by Step, of which Limit > 1 takes only one part; or, with Numbered,
+	// the count at NumAt and the keys from FirstAt (both relative) by Step.
+	Last, Step, Limit int
+	Numbered          bool
+	NumAt, FirstAt    int
+}
+
+// Key is the spec of a single key at an argument index.
+func Key(index int, flags KeyFlags) KeySpec {
+	return KeySpec{Flags: flags, Index: index, Last: 0, Step: 1}
+}
+
+// KeyRange is the spec of keys from index to last, both counted from the
+// command's name and last possibly from the end (-1), by step.
+func KeyRange(index, last, step int, flags KeyFlags) KeySpec {
+	if last >= 0 {
+		last -= index
+	}
+	return KeySpec{Flags: flags, Index: index, Last: last, Step: step}
+}
+
+// NumKeys is the spec of keys that follow their number, which is at index.
+func NumKeys(index int, flags KeyFlags) KeySpec {
+	return KeySpec{Flags: flags, Index: index, Numbered: true, NumAt: 0, FirstAt: 1, Step: 1}
+}
+
+// Command is a row of the table.
+type Command struct {
+	// Name is in lower case, without the container's name for a subcommand.
+	Name string
+	// Arity counts the name; negative means at least.
+	Arity int
+	Flags Flags
+	// ACL lists the categories beyond those that flags and group imply,
+	// without the @.
+	ACL  []string
+	Keys []KeySpec
+	// GetKeys finds the keys where Keys cannot describe them (SORT ... STORE,
+	// MIGRATE). It may be nil.
+	GetKeys func(args [][]byte) []int
+
+	Group      Group
+	Since      string
+	Summary    string
+	Complexity string
+	Tips       []string
+	// Syntax describes the arguments for COMMAND DOCS in the notation of
+	// syntax.go.
+	Syntax string
+	// History lists changes as pairs of version and what changed.
+	History [][2]string
+	// Deprecated: the version and what replaces it.
+	DeprecatedSince, ReplacedBy string
+
+	// Plan, if set, adds what the command needs locked to the set, in place of
+	// its keys' shards, and tells whether it may run long and so belongs off
+	// the event loop (EVAL, EXEC).
+	Plan func(c *Ctx, args [][]byte, set *engine.LockSet) (long bool)
+
+	// Run does the command's work.
+	Run func(c *Ctx)
+	// Sub are subcommands; Run may be nil then.
+	Sub []*Command
+
+	// Filled in by the table.
+	full   string // "client|getname"
+	parent *Command
+	index  int
+	acl    []string
+	plan   keyPlan
+	subs   map[string]*Command
+}
+
+// FullName is the name with the container's, as in client|getname.
+func (c *Command) FullName() string { return c.full }
+
+// Parent is the container of a subcommand, or nil.
+func (c *Command) Parent() *Command { return c.parent }
+
+// Index numbers commands, subcommands included, from 0 (ACL bit sets).
+func (c *Command) Index() int { return c.index }
+
+// Categories lists the ACL categories, without the @.
+func (c *Command) Categories() []string { return c.acl }
+
+// Group is a group of commands as the documentation sorts them.
+type Group string
+
+// The groups of commands.
+const (
+	GroupGeneric      Group = "generic"
+	GroupString       Group = "string"
+	GroupBitmap       Group = "bitmap"
+	GroupHash         Group = "hash"
+	GroupList         Group = "list"
+	GroupSet          Group = "set"
+	GroupSortedSet    Group = "sorted-set"
+	GroupStream       Group = "stream"
+	GroupGeo          Group = "geo"
+	GroupHyperLogLog  Group = "hyperloglog"
+	GroupPubSub       Group = "pubsub"
+	GroupTransactions Group = "transactions"
+	GroupScripting    Group = "scripting"
+	GroupConnection   Group = "connection"
+	GroupServer       Group = "server"
+	GroupCluster      Group = "cluster"
+	GroupLimiter      Group = "ratelimit"
+	GroupDelayQueue   Group = "delayqueue"
+	GroupTest         Group = "test"
+)

@@ -1,0 +1,100 @@
+package command
+
+// Ctx is what a handler works with: its arguments, the keyspace under the
+// locks that dispatch took, one time, and the reply to append to.
+
+import (
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/resp"
+)
+
+// Ctx is the context of one command. Handlers compute first and reply last;
+// an error cuts away what was replied before.
+type Ctx struct {
+	*resp.Writer
+	// View sees and changes the keyspace; View.Now is the time of the command
+	// in Unix microseconds and View.DB the database.
+	engine.View
+	// Args are the command's name and arguments. They alias the request and
+	// must be copied to be kept.
+	Args    [][]byte
+	Cmd     *Command
+	Session *Session
+	Server  *Server
+	Worker  *Worker
+
+	// Script is set while a script runs the command, Exec while EXEC does.
+	Script, Exec bool
+	// Mark is where this command's reply begins.
+	Mark int
+	// Failure is the error that the command replied, empty if none.
+	Failure string
+	// Waits is set when the command called Block.
+	Waits bool
+	// Long, if set, is the off-loop run that the command is part of.
+	Long *LongRun
+}
+
+// Error replies an error: the whole text with its code. What the command
+// replied before is cut away.
+func (c *Ctx) Error(text string) {
+	c.Cut(c.Mark)
+	c.Writer.Error(text)
+	c.Failure = text
+}
+
+// WrongType replies the error for a key of another type.
+func (c *Ctx) WrongType() { c.Error(ErrWrongType) }
+
+// Key is the argument at index i.
+func (c *Ctx) Key(i int) []byte { return c.Args[i] }
+
+// Lookup finds a key for reading that must be of the kind. It reports false,
+// with the error replied, if it is of another; a missing key is fine and is
+// the zero Entry.
+func (c *Ctx) Lookup(key []byte, kind engine.Kind) (engine.Entry, bool) {
+	return c.check(c.Get(key), kind)
+}
+
+// LookupWrite is Lookup for a key that the command is going to change.
+func (c *Ctx) LookupWrite(key []byte, kind engine.Kind) (engine.Entry, bool) {
+	return c.check(c.GetWrite(key), kind)
+}
+
+func (c *Ctx) check(e engine.Entry, kind engine.Kind) (engine.Entry, bool) {
+	if e.Ok() && e.Kind() != kind {
+		c.WrongType()
+		return engine.Entry{}, false
+	}
+	return e, true
+}
+
+// Object finds an object of the kind under a key for reading: nil if the key
+// is missing; ok is false, with the error replied, if it is of another kind.
+func Object[T any](c *Ctx, key []byte, kind engine.Kind) (obj T, ok bool) {
+	e, ok := c.Lookup(key, kind)
+	if ok && e.Ok() {
+		obj, _ = e.Object().(T)
+	}
+	return obj, ok
+}
+
+// ObjectWrite is Object for a key that the command is going to change.
+func ObjectWrite[T any](c *Ctx, key []byte, kind engine.Kind) (obj T, ok bool) {
+	e, ok := c.LookupWrite(key, kind)
+	if ok && e.Ok() {
+		obj, _ = e.Object().(T)
+	}
+	return obj, ok
+}
+
+// Random is a random number, from the server's source, which LKV.SEED can
+// make repeatable.
+func (c *Ctx) Random() uint64 { return c.Server.Random() }
+
+// RandomN is a random number from 0 to n-1.
+func (c *Ctx) RandomN(n int) int { return int(c.Random() % uint64(n)) }
+
+// CanBlock tells whether the command may wait: not in MULTI and not in a
+// script.
+func (c *Ctx) CanBlock() bool { return !c.Script && !c.Exec && c.Session.Conn != nil }

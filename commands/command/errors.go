@@ -1,0 +1,56 @@
+package command
+
+// The texts of errors, byte for byte as Redis 8 sends them. A text that more
+// than one command uses is here and nowhere else.
+
+// Error texts.
+const (
+	ErrWrongType       = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	ErrSyntax          = "ERR syntax error"
+	ErrNotInt          = "ERR value is not an integer or out of range"
+	ErrNotFloat        = "ERR value is not a valid float"
+	ErrNoSuchKey       = "ERR no such key"
+	ErrOutOfRange      = "ERR value is out of range"
+	ErrIndexRange      = "ERR index out of range"
+	ErrOffset          = "ERR offset is out of range"
+	ErrOverflow        = "ERR increment or decrement would overflow"
+	ErrNaNInfinity     = "ERR increment would produce NaN or Infinity"
+	ErrTimeoutNotFloat = "ERR timeout is not a float or out of range"
+	ErrTimeoutNegative = "ERR timeout is negative"
+	ErrTimeoutRange    = "ERR timeout is out of range"
+	ErrDBIndex         = "ERR DB index is out of range"
+	ErrInvalidDBIndex  = "ERR invalid DB index"
+	ErrInvalidCursor   = "ERR invalid cursor"
+	ErrStringTooLong   = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
+	ErrMinMaxFloat     = "ERR min or max is not a float"
+	ErrMinMaxLex       = "ERR min or max not valid string range item"
+	ErrExecAbort       = "EXECABORT Transaction discarded because of previous errors."
+	ErrNoScript        = "NOSCRIPT No matching script. Please use EVAL."
+	ErrNoAuth          = "NOAUTH Authentication required."
+	ErrWrongPass       = "WRONGPASS invalid username-password pair or user is disabled."
+	ErrNoProto         = "NOPROTO unsupported protocol version"
+	ErrBusyScript      = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+	ErrNotBusy         = "NOTBUSY No scripts in execution right now."
+	ErrUnkillable      = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
+	ErrScriptCommand   = "ERR This Redis command is not allowed from script"
+	ErrSubscribed      = "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
+	ErrInternal        = "ERR internal error"
+)
+
+// ErrArity is the error for a wrong number of arguments of the command.
+func ErrArity(fullName string) string {
+	return "ERR wrong number of arguments for '" + fullName + "' command"
+}
+
+// ErrInvalidExpire is the error for an expire time that a command refuses.
+func ErrInvalidExpire(name string) string {
+	return "ERR invalid expire time in '" + name + "' command"
+}
+
+// ErrUnknownSubcommand is the error for a subcommand that does not exist.
+func ErrUnknownSubcommand(container string, sub []byte) string {
+	if len(sub) > 128 {
+		sub = sub[:128]
+	}
+	return "ERR unknown subcommand '" + string(sub) + "'. Try " + container + " HELP."
+}

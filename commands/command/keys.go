@@ -1,0 +1,157 @@
+package command
+
+// Where the keys of a command are. The table compiles each row's key specs
+// into a plan; most commands have one range, which costs a few comparisons.
+
+import (
+	"bytes"
+	"strconv"
+)
+
+type keyPlan struct {
+	simple            bool // one spec, a range that begins at an index
+	first, last, step int  // last relative to first, or negative from the end
+	none              bool
+}
+
+func planKeys(c *Command) keyPlan {
+	if len(c.Keys) == 0 && c.GetKeys == nil {
+		return keyPlan{none: true}
+	}
+	if len(c.Keys) == 1 && c.GetKeys == nil {
+		k := c.Keys[0]
+		if k.Keyword == "" && !k.Unknown && !k.Numbered && k.Limit <= 1 && k.Flags&NotKey == 0 {
+			return keyPlan{simple: true, first: k.Index, last: k.Last, step: k.Step}
+		}
+	}
+	return keyPlan{}
+}
+
+// HasKeys tells whether the command can have keys.
+func (c *Command) HasKeys() bool { return !c.plan.none }
+
+// SoleKey is the position of the key if the arguments have exactly one that
+// the row names by its index, else 0: the case worth being quick.
+func (c *Command) SoleKey(args [][]byte) int {
+	if p := &c.plan; p.simple && p.first < len(args) &&
+		(p.last == 0 || p.last < 0 && len(args)+p.last < p.first+p.step) {
+		return p.first
+	}
+	return 0
+}
+
+// EachKey calls fn with the position of every key among the arguments. It
+// reports false when the arguments do not agree with the command's key specs
+// (a number of keys that is wrong); the handler then finds the error.
+func (c *Command) EachKey(args [][]byte, fn func(pos int)) bool {
+	p := &c.plan
+	if p.none {
+		return true
+	}
+	if p.simple {
+		last := p.first + p.last
+		if p.last < 0 {
+			last = len(args) + p.last
+		}
+		for i := p.first; i <= last && i < len(args); i += p.step {
+			fn(i)
+		}
+		return true
+	}
+	if c.GetKeys != nil {
+		for _, i := range c.GetKeys(args) {
+			fn(i)
+		}
+		return true
+	}
+	ok := true
+	for i := range c.Keys {
+		if c.Keys[i].Flags&NotKey == 0 && !c.Keys[i].each(args, fn) {
+			ok = false
+		}
+	}
+	return ok
+}
+
+// each calls fn with the positions that the spec describes.
+func (k *KeySpec) each(args [][]byte, fn func(pos int)) bool {
+	if k.Unknown {
+		return true
+	}
+	first := k.Index
+	if k.Keyword != "" {
+		if first = k.seek(args); first < 0 {
+			return true
+		}
+	}
+	if first >= len(args) {
+		return false
+	}
+	if k.Numbered {
+		at := first + k.NumAt
+		if at >= len(args) {
+			return false
+		}
+		n, err := strconv.Atoi(string(args[at]))
+		start := first + k.FirstAt
+		if err != nil || n < 0 || n > len(args) || start+(n-1)*k.Step >= len(args) {
+			return false
+		}
+		for i := range n {
+			fn(start + i*k.Step)
+		}
+		return true
+	}
+	last := first + k.Last
+	if k.Last < 0 {
+		last = len(args) + k.Last
+		if k.Limit > 1 {
+			last = first + (len(args)-first)/k.Limit - 1
+		}
+	}
+	for i := first; i <= last && i < len(args); i += k.Step {
+		fn(i)
+	}
+	return true
+}
+
+// seek finds the argument after the keyword.
+func (k *KeySpec) seek(args [][]byte) int {
+	if k.StartFrom >= 0 {
+		for i := k.StartFrom; i < len(args)-1; i++ {
+			if bytes.EqualFold(args[i], []byte(k.Keyword)) {
+				return i + 1
+			}
+		}
+		return -1
+	}
+	for i := len(args) + k.StartFrom; i > 0; i-- {
+		if bytes.EqualFold(args[i], []byte(k.Keyword)) && i+1 < len(args) {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// LegacyRange is the first key, last key and step of COMMAND INFO's old
+// fields, which cover the specs that are plain ranges.
+func (c *Command) LegacyRange() (first, last, step int) {
+	for i := range c.Keys {
+		k := &c.Keys[i]
+		if k.Unknown || k.Keyword != "" || k.Numbered {
+			continue
+		}
+		kl := k.Last
+		if kl >= 0 {
+			kl += k.Index
+		}
+		if first == 0 {
+			first, last, step = k.Index, kl, k.Step
+			continue
+		}
+		if k.Index == last+1 && step == k.Step { // two specs in a row (RENAME)
+			last = kl
+		}
+	}
+	return first, last, step
+}

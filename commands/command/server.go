@@ -1,0 +1,217 @@
+package command
+
+// Server is what all sessions share.
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/engine"
+)
+
+// Server is the state of the server that commands see. Families keep what is
+// theirs alone in their own constructor.
+type Server struct {
+	Keyspace *engine.Keyspace
+	Table    *Table
+	Config   *Config
+	Clients  *Clients
+	Stats    Stats
+	Workers  Workers
+	Long     LongRuns
+	// BlockedClients counts the sessions that wait.
+	BlockedClients atomic.Int64
+
+	// Dispatch runs a command inside another (EXEC, EVAL): checks, handler and
+	// reply, under the locks that c holds. Set by package commands.
+	Dispatch func(c *Ctx, args [][]byte)
+	// Locks adds what a command needs to a lock set and tells whether it may
+	// run long. Set by package commands.
+	Locks func(c *Ctx, cmd *Command, args [][]byte, set *engine.LockSet) (long bool)
+	// Authorize returns the error text for a command that the session's user
+	// may not run, empty if it may. Set by the acl family; nil allows all.
+	Authorize func(c *Ctx, cmd *Command, args [][]byte) string
+	// Admit returns the error text for a connection that may not be made
+	// (maxclients), empty if it may, and sets the session up. OnClose is called
+	// when one ends.
+	Admit   func(sess *Session) string
+	OnClose []func(sess *Session)
+	// Monitor is told of every command while Monitors is not 0.
+	Monitor  func(c *Ctx, args [][]byte)
+	Monitors atomic.Int64
+	// Executed is told of commands that took at least SlowMicros (SLOWLOG); a
+	// negative SlowMicros turns it off.
+	Executed   func(c *Ctx, cmd *Command, args [][]byte, micros int64)
+	SlowMicros atomic.Int64
+	// PausedUntil is when CLIENT PAUSE ends, in Unix microseconds; PauseWrites
+	// pauses only commands that may write.
+	PausedUntil atomic.Int64
+	PauseWrites atomic.Bool
+	// Shutdown ends the server. Set by package commands.
+	Shutdown func(code int)
+	// Logf writes a line of the log at a level: 'd', 'v', 'n' or 'w'.
+	Logf func(level byte, format string, args ...any)
+
+	// StartedAt is the Unix time in microseconds.
+	StartedAt int64
+	RunID     string
+	TestMode  bool
+	Version   string // limitkv's
+	BuildID   string
+
+	// Info are the sections of INFO, in order; families add theirs.
+	Info []InfoSection
+
+	random sync.Mutex
+	rng    rng
+}
+
+// Stats are counters of the whole server.
+type Stats struct {
+	Connections, Rejected, Commands, BytesIn, BytesOut atomic.Int64
+	ErrorReplies                                       atomic.Int64
+	errors                                             sync.Map // code -> *atomic.Int64
+}
+
+// RedisVersion is the version whose behaviour commands have, shown where
+// clients ask for the server's version.
+const RedisVersion = "8.0.6"
+
+// CountError counts an error reply under its code.
+func (s *Stats) CountError(text string) {
+	s.ErrorReplies.Add(1)
+	code := text
+	for i := range len(text) {
+		if text[i] == ' ' {
+			code = text[:i]
+			break
+		}
+	}
+	n, ok := s.errors.Load(code)
+	if !ok {
+		n, _ = s.errors.LoadOrStore(code, new(atomic.Int64))
+	}
+	n.(*atomic.Int64).Add(1)
+}
+
+// EachError calls fn with every error code and its count.
+func (s *Stats) EachError(fn func(code string, n int64)) {
+	s.errors.Range(func(k, v any) bool {
+		fn(k.(string), v.(*atomic.Int64).Load())
+		return true
+	})
+}
+
+// ResetErrors forgets the counts of errors.
+func (s *Stats) ResetErrors() { s.errors.Clear(); s.ErrorReplies.Store(0) }
+
+// InfoSection writes one section of INFO.
+type InfoSection struct {
+	Name string
+	// Default: shown when no section is asked for.
+	Default bool
+	Write   func(w *InfoWriter)
+}
+
+// Worker is what an event loop or goroutine has for running commands. One
+// command at a time uses it.
+type Worker struct {
+	// Lua is the worker's interpreter, made when first used.
+	Lua any
+	// Scratch is for building short-lived bytes.
+	Scratch []byte
+	// Counters are the worker's part of INFO commandstats, by Command.Index.
+	Counters []Counters
+	// Ctx is the context that the worker's commands run in.
+	Ctx Ctx
+	// Locked is what the worker's running command holds.
+	Locked engine.LockSet
+}
+
+// Counters are what INFO commandstats tells of a command. Each worker has its
+// own, so that no two cores write to one cache line.
+type Counters struct {
+	Calls, Micros, Failed, Rejected atomic.Int64
+}
+
+// Workers are all that were ever made.
+type Workers struct {
+	mu   sync.Mutex
+	all  []*Worker
+	free []*Worker
+}
+
+// Get takes a worker that nobody uses.
+func (p *Workers) Get(s *Server) *Worker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.free); n > 0 {
+		w := p.free[n-1]
+		p.free = p.free[:n-1]
+		return w
+	}
+	w := &Worker{Counters: make([]Counters, len(s.Table.All()))}
+	w.Ctx.Server, w.Ctx.Worker = s, w
+	w.Ctx.KS = s.Keyspace
+	p.all = append(p.all, w)
+	return w
+}
+
+// Put gives a worker back.
+func (p *Workers) Put(w *Worker) { p.mu.Lock(); p.free = append(p.free, w); p.mu.Unlock() }
+
+// Sum adds up what all workers counted of a command.
+func (p *Workers) Sum(c *Command) (calls, micros, failed, rejected int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.all {
+		n := &w.Counters[c.index]
+		calls += n.Calls.Load()
+		micros += n.Micros.Load()
+		failed += n.Failed.Load()
+		rejected += n.Rejected.Load()
+	}
+	return
+}
+
+// Reset sets all counters to zero.
+func (p *Workers) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.all {
+		for i := range w.Counters {
+			n := &w.Counters[i]
+			n.Calls.Store(0)
+			n.Micros.Store(0)
+			n.Failed.Store(0)
+			n.Rejected.Store(0)
+		}
+	}
+}
+
+// Random is a random number. Its source can be seeded (LKV.SEED).
+func (s *Server) Random() uint64 {
+	s.random.Lock()
+	defer s.random.Unlock()
+	return s.rng.next()
+}
+
+// Seed makes the random numbers a repeatable sequence.
+func (s *Server) Seed(n uint64) {
+	s.random.Lock()
+	defer s.random.Unlock()
+	s.rng.state = n
+}
+
+// rng is SplitMix64: one word of state, good enough for picking members.
+type rng struct{ state uint64 }
+
+func (r *rng) next() uint64 {
+	r.state += 0x9e3779b97f4a7c15
+	x := r.state
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,152 @@
+package command
+
+// Session is what a connection has: its database, transaction, user, names
+// and what it waits for. It belongs to the goroutine of its connection;
+// fields that others look at say so.
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/resp"
+)
+
+// Session is the state of one client.
+type Session struct {
+	ID   int64
+	Conn *resp.Conn // nil for the session of the server itself
+	// Created is in Unix microseconds.
+	Created int64
+	// LastUsed is the Unix time in microseconds of the last command; others read it.
+	LastUsed atomic.Int64
+
+	// mu guards what CLIENT LIST shows of other sessions.
+	mu      sync.Mutex
+	name    string
+	libName string
+	libVer  string
+	user    string
+
+	lastCmd atomic.Pointer[Command]
+
+	db            atomic.Int32
+	Authenticated bool
+
+	Multi Multi
+	// NoTouch: CLIENT NO-TOUCH. NoEvict: CLIENT NO-EVICT.
+	NoTouch, NoEvict bool
+	// Reply: CLIENT REPLY.
+	Reply ReplyMode
+	// Closing: the connection ends after the reply.
+	Closing bool
+	// Subscriptions counts channels and patterns; a RESP2 client with any may
+	// use few commands.
+	Subscriptions atomic.Int32
+	// Blocked is what the client waits for, nil if nothing; others read it.
+	Blocked atomic.Pointer[Blocked]
+	// Busy: a command of the session runs off the loop.
+	Busy atomic.Bool
+	// Commands counts what it sent.
+	Commands atomic.Int64
+
+	// Slots is where families keep what they have per session, by type.
+	slots map[any]any
+}
+
+// Multi is a transaction being put together.
+type Multi struct {
+	Active bool
+	// Failed: a command was refused, so EXEC will be too.
+	Failed  bool
+	Queue   []Queued
+	Bytes   int
+	Watcher engine.Watcher
+}
+
+// Queued is a command that waits for EXEC.
+type Queued struct {
+	Cmd  *Command
+	Args [][]byte
+}
+
+// ReplyMode is what CLIENT REPLY sets.
+type ReplyMode uint8
+
+// The modes of CLIENT REPLY.
+const (
+	ReplyOn ReplyMode = iota
+	ReplyOff
+	ReplySkipNext // the reply of the next command is dropped
+	ReplySkip     // the reply of this command is dropped
+)
+
+// DB is the selected database.
+func (s *Session) DB() int { return int(s.db.Load()) }
+
+// SetDB selects a database.
+func (s *Session) SetDB(db int) { s.db.Store(int32(db)) }
+
+// Name is what CLIENT SETNAME set.
+func (s *Session) Name() string { s.mu.Lock(); defer s.mu.Unlock(); return s.name }
+
+// SetName sets the name that CLIENT LIST shows.
+func (s *Session) SetName(name string) { s.mu.Lock(); s.name = name; s.mu.Unlock() }
+
+// Lib is what CLIENT SETINFO set.
+func (s *Session) Lib() (name, version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.libName, s.libVer
+}
+
+// SetLib sets the library's name or version.
+func (s *Session) SetLib(name, version *string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if name != nil {
+		s.libName = *name
+	}
+	if version != nil {
+		s.libVer = *version
+	}
+}
+
+// User is the name of the authenticated user.
+func (s *Session) User() string { s.mu.Lock(); defer s.mu.Unlock(); return s.user }
+
+// SetUser sets the authenticated user.
+func (s *Session) SetUser(name string) { s.mu.Lock(); s.user = name; s.mu.Unlock() }
+
+// LastCommand is the command that the session ran last, nil if none.
+func (s *Session) LastCommand() *Command { return s.lastCmd.Load() }
+
+// SetLastCommand notes the command that runs. Pipelines mostly repeat one, so
+// the store, which costs a bus lock, is spared.
+func (s *Session) SetLastCommand(cmd *Command) {
+	if s.lastCmd.Load() != cmd {
+		s.lastCmd.Store(cmd)
+	}
+}
+
+// Slot returns what a family keeps under a key in the session, making it with
+// create if it is missing. It must be called by the session's own goroutine.
+func (s *Session) Slot(key any, create func() any) any {
+	v, ok := s.slots[key]
+	if !ok && create != nil {
+		if s.slots == nil {
+			s.slots = make(map[any]any)
+		}
+		v = create()
+		s.slots[key] = v
+	}
+	return v
+}
+
+// Proto is the session's protocol version, 2 or 3.
+func (s *Session) Proto() int {
+	if s.Conn == nil {
+		return 2
+	}
+	return s.Conn.Out.Proto
+}

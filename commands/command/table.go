@@ -1,0 +1,186 @@
+package command
+
+// The table of commands: put together once from the families' rows. All that
+// is known of a command is derived from its row.
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Table finds commands by name.
+type Table struct {
+	byName map[string]*Command
+	list   []*Command // top level, in order of name
+	all    []*Command // with subcommands, by Index
+}
+
+// NewTable puts rows together. The rows are copied, since several servers may
+// be made of them. It panics on a row that contradicts itself or another:
+// that is a mistake in the program.
+func NewTable(rows ...[]*Command) *Table {
+	t := &Table{byName: make(map[string]*Command)}
+	for _, family := range rows {
+		for _, row := range family {
+			c := row.clone()
+			if t.byName[c.Name] != nil {
+				panic("command: two rows for " + c.Name)
+			}
+			t.byName[c.Name] = c
+			t.list = append(t.list, c)
+		}
+	}
+	slices.SortFunc(t.list, func(a, b *Command) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	for _, c := range t.list {
+		t.prepare(c, nil)
+	}
+	return t
+}
+
+func (c *Command) clone() *Command {
+	d := *c
+	d.Sub = make([]*Command, len(c.Sub))
+	for i, s := range c.Sub {
+		d.Sub[i] = s.clone()
+	}
+	return &d
+}
+
+func (t *Table) prepare(c, parent *Command) {
+	if c.Arity == 0 || c.Run == nil && len(c.Sub) == 0 {
+		panic(fmt.Sprintf("command: row of %s is not complete", c.Name))
+	}
+	c.full, c.parent = c.Name, parent
+	if parent != nil {
+		c.full = parent.Name + "|" + c.Name
+	}
+	if c.Group == "" && parent != nil {
+		c.Group = parent.Group
+	}
+	c.index = len(t.all)
+	t.all = append(t.all, c)
+	c.plan = planKeys(c)
+	for i := range c.Keys {
+		if k := &c.Keys[i]; k.Keyword != "" || k.Numbered || k.Unknown {
+			c.Flags |= MovableKeys
+		}
+	}
+	if c.GetKeys != nil {
+		c.Flags |= MovableKeys
+	}
+	c.acl = categories(c)
+	if len(c.Sub) > 0 {
+		c.subs = make(map[string]*Command, len(c.Sub))
+		for _, s := range c.Sub {
+			c.subs[s.Name] = s
+			t.prepare(s, c)
+		}
+	}
+}
+
+// categories are the ACL categories: those of the row, and what flags imply.
+func categories(c *Command) []string {
+	set := map[string]bool{}
+	for _, name := range c.ACL {
+		set[name] = true
+	}
+	if c.Flags&Write != 0 {
+		set["write"] = true
+	}
+	if c.Flags&ReadOnly != 0 && !set["scripting"] {
+		set["read"] = true
+	}
+	if c.Flags&Admin != 0 {
+		set["admin"], set["dangerous"] = true, true
+	}
+	if c.Flags&PubSub != 0 {
+		set["pubsub"] = true
+	}
+	if c.Flags&Fast != 0 {
+		set["fast"] = true
+	}
+	if c.Flags&Blocking != 0 {
+		set["blocking"] = true
+	}
+	if !set["fast"] {
+		set["slow"] = true
+	}
+	var out []string
+	for _, name := range ACLCategories {
+		if set[name] {
+			out = append(out, name)
+			delete(set, name)
+		}
+	}
+	for name := range set {
+		panic("command: unknown ACL category " + name + " of " + c.Name)
+	}
+	return out
+}
+
+// ACLCategories are the categories in the order in which Redis lists them.
+var ACLCategories = []string{
+	"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "array", "bitmap", "hyperloglog",
+	"geo", "stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous",
+	"connection", "transaction", "scripting", "ratelimit", "delayqueue",
+}
+
+// nameMax is the longest name of a command or subcommand.
+const nameMax = 64
+
+// Find looks a command up by name in any case, without allocating.
+func (t *Table) Find(name []byte) *Command {
+	if len(name) > nameMax {
+		return nil
+	}
+	var buf [nameMax]byte
+	return t.byName[string(lowerInto(buf[:], name))]
+}
+
+// Sub looks a subcommand up by name in any case.
+func (c *Command) SubCommand(name []byte) *Command {
+	if len(name) > nameMax {
+		return nil
+	}
+	var buf [nameMax]byte
+	return c.subs[string(lowerInto(buf[:], name))]
+}
+
+// Resolve finds the command that arguments call, the subcommand where there
+// is one. It returns the container where the subcommand is missing or
+// unknown; known tells which.
+func (t *Table) Resolve(args [][]byte) (cmd *Command, known bool) {
+	cmd = t.Find(args[0])
+	if cmd == nil || len(cmd.subs) == 0 {
+		return cmd, cmd != nil
+	}
+	if len(args) < 2 {
+		return cmd, cmd.Run != nil
+	}
+	if sub := cmd.SubCommand(args[1]); sub != nil {
+		return sub, true
+	}
+	return cmd, cmd.Run != nil && len(args) < 2
+}
+
+func lowerInto(dst, src []byte) []byte {
+	dst = dst[:len(src)]
+	for i, c := range src {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst[i] = c
+	}
+	return dst
+}
+
+// List is all commands of the top level in order of name.
+func (t *Table) List() []*Command { return t.list }
+
+// All is all commands, subcommands included, by Index.
+func (t *Table) All() []*Command { return t.all }

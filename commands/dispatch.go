@@ -1,0 +1,278 @@
+package commands
+
+// Dispatch: from a command's arguments to its reply. The checks every command
+// goes through are here and nowhere else, in Redis's order.
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+)
+
+// outcome is what became of a command of a connection.
+type outcome uint8
+
+const (
+	ran     outcome = iota
+	waits           // the connection is to be paused; the command was taken
+	retry           // the connection is to be paused; the command is to be run again
+	replied         // refused or queued
+)
+
+// run executes one command of a session on the worker's context. c.Now is set.
+func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte) (result outcome) {
+	c := &w.Ctx
+	c.Args = args
+	c.Session = sess
+	c.Mark = c.Writer.Mark()
+	c.Failure = ""
+	c.Waits = false
+	c.DB = sess.DB()
+	c.NoTouch = sess.NoTouch
+	c.Forget()
+
+	cmd, known := s.Table.Resolve(args)
+	c.Cmd = cmd
+	if cmd == nil || !known {
+		s.refuse(c, unknown(cmd, args))
+		return replied
+	}
+	if text := s.check(c, cmd, args); text != "" {
+		w.Counters[cmd.Index()].Rejected.Add(1)
+		s.refuse(c, text)
+		return replied
+	}
+	if sess.Multi.Active && cmd.Flags&command.InMulti == 0 {
+		s.queue(c, cmd, args)
+		return replied
+	}
+	if s.PausedUntil.Load() > c.Now && s.pauses(cmd, sess) {
+		return retry
+	}
+
+	var set engine.LockSet
+	long := s.locks(c, cmd, args, &set)
+	if long && sess.Conn != nil {
+		s.runLong(c, cmd, args, set)
+		return waits
+	}
+	if h := s.Keyspace.Lock(set); h != nil {
+		if h.Slow() && cmd.Flags&command.AllowBusy == 0 {
+			s.refuse(c, command.ErrBusyScript)
+			return replied
+		}
+		if sess.Conn == nil {
+			for h != nil { // the server's own session may wait
+				h.Wait()
+				h = s.Keyspace.Lock(set)
+			}
+		} else {
+			h.OnRelease(func() { sess.Conn.Post(sess.Conn.Resume) })
+			return retry
+		}
+	}
+	w.Locked, c.Held = set, set
+	s.execute(c, cmd)
+	if set != (engine.LockSet{}) {
+		c.ServeReady()
+	}
+	s.Keyspace.Unlock(w.Locked)
+	w.Locked = engine.LockSet{}
+	if c.Waits {
+		return waits
+	}
+	return ran
+}
+
+// execute calls the handler and counts. A panic is a bug: it is logged and
+// answered, and the server goes on.
+func (s *server) execute(c *command.Ctx, cmd *command.Command) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.Logf('w', "panic in %s: %v\n%s", cmd.FullName(), r, debug.Stack())
+			c.Error(command.ErrInternal)
+		}
+		n := &c.Worker.Counters[cmd.Index()]
+		n.Calls.Add(1)
+		if c.Failure != "" {
+			n.Failed.Add(1)
+			s.Stats.CountError(c.Failure)
+		}
+	}()
+	if s.Monitors.Load() != 0 {
+		s.Monitor(c, c.Args)
+	}
+	cmd.Run(c)
+	if n := c.TakeChanges(); n != 0 {
+		s.Keyspace.Dirty.Add(n)
+		if c.Long != nil {
+			c.Long.Wrote.Store(true)
+		}
+	}
+}
+
+// nested runs a command inside EXEC or a script, under the locks of c.
+func (s *server) nested(c *command.Ctx, args [][]byte) {
+	outerArgs, outerCmd, outerMark, outerFailure := c.Args, c.Cmd, c.Mark, c.Failure
+	c.Args, c.Mark, c.Failure = args, c.Writer.Mark(), ""
+	c.Forget()
+	cmd, known := s.Table.Resolve(args)
+	c.Cmd = cmd
+	switch {
+	case cmd == nil || !known:
+		c.Error(unknown(cmd, args))
+	default:
+		if text := s.check(c, cmd, args); text != "" {
+			c.Worker.Counters[cmd.Index()].Rejected.Add(1)
+			c.Error(text)
+			s.Stats.CountError(text)
+		} else {
+			s.execute(c, cmd)
+		}
+	}
+	c.Args, c.Cmd, c.Mark, c.Failure = outerArgs, outerCmd, outerMark, outerFailure
+	c.Forget()
+}
+
+// check returns the error text for a command that may not run now.
+func (s *server) check(c *command.Ctx, cmd *command.Command, args [][]byte) string {
+	if cmd.Arity > 0 && len(args) != cmd.Arity || len(args) < -cmd.Arity {
+		return command.ErrArity(cmd.FullName())
+	}
+	sess := c.Session
+	if !sess.Authenticated && cmd.Flags&command.NoAuth == 0 {
+		return command.ErrNoAuth
+	}
+	if s.Authorize != nil {
+		if text := s.Authorize(c, cmd, args); text != "" {
+			return text
+		}
+	}
+	if sess.Subscriptions.Load() > 0 && sess.Proto() == 2 && cmd.Flags&command.InSubscribed == 0 && !c.Script {
+		return fmt.Sprintf(command.ErrSubscribed, strings.ToLower(string(args[0])))
+	}
+	if sess.Multi.Active && cmd.Flags&command.NoMulti != 0 && !c.Exec {
+		return "ERR Command not allowed inside a transaction"
+	}
+	return ""
+}
+
+// unknown is the error for a command, or for a subcommand of cmd, that does
+// not exist.
+func unknown(cmd *command.Command, args [][]byte) string {
+	if cmd != nil {
+		if len(args) < 2 {
+			return command.ErrArity(cmd.FullName())
+		}
+		return command.ErrUnknownSubcommand(strings.ToUpper(cmd.Name), args[1])
+	}
+	const argsMax = 128 // what Redis shows of the name, and of the arguments
+	var b strings.Builder
+	fmt.Fprintf(&b, "ERR unknown command '%.128s', with args beginning with: ", args[0])
+	shown := 0
+	for _, a := range args[1:] {
+		if shown >= argsMax {
+			break
+		}
+		if len(a) > argsMax-shown {
+			a = a[:argsMax-shown]
+		}
+		n, _ := fmt.Fprintf(&b, "'%s' ", a)
+		shown += n
+	}
+	return b.String()
+}
+
+// refuse replies an error before the command ran; inside MULTI it makes EXEC
+// fail.
+func (s *server) refuse(c *command.Ctx, text string) {
+	c.Error(text)
+	s.Stats.CountError(text)
+	if c.Session.Multi.Active {
+		c.Session.Multi.Failed = true
+	}
+}
+
+// multiCommandsMax limits how many commands a transaction may hold.
+const multiCommandsMax = 1 << 20
+
+func (s *server) queue(c *command.Ctx, cmd *command.Command, args [][]byte) {
+	m := &c.Session.Multi
+	if len(m.Queue) >= multiCommandsMax {
+		s.refuse(c, "ERR Transaction holds too many commands")
+		return
+	}
+	if !m.Failed {
+		q := command.Queued{Cmd: cmd, Args: command.Clone(args)}
+		m.Queue = append(m.Queue, q)
+		for _, a := range args {
+			m.Bytes += len(a)
+		}
+		if c.Session.Conn != nil {
+			c.Session.Conn.QueuedBytes = int64(m.Bytes)
+		}
+	}
+	c.Status("QUEUED")
+}
+
+// pauses tells whether CLIENT PAUSE holds a command back. CLIENT itself runs,
+// so that the pause can be ended.
+func (s *server) pauses(cmd *command.Command, sess *command.Session) bool {
+	if sess.Conn == nil || cmd.Parent() != nil && cmd.Parent().Name == "client" {
+		return false
+	}
+	const mayWrite = command.Write | command.MayReplicate
+	return !s.PauseWrites.Load() || cmd.Flags&mayWrite != 0 || cmd.Plan != nil
+}
+
+// locks adds what a command needs to the set, and tells whether it may run
+// long.
+func (s *server) locks(c *command.Ctx, cmd *command.Command, args [][]byte, set *engine.LockSet) (long bool) {
+	switch {
+	case cmd.Plan != nil:
+		return cmd.Plan(c, args, set)
+	case cmd.Flags&command.WholeKeyspace != 0:
+		set.AddAll()
+	case cmd.HasKeys():
+		if i := cmd.SoleKey(args); i > 0 {
+			c.Need(set, args[i])
+		} else {
+			cmd.EachKey(args, func(i int) { set.AddKey(args[i]) })
+		}
+	}
+	return false
+}
+
+// runLong executes a command off the loop under a reservation.
+func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, set engine.LockSet) {
+	sess := c.Session
+	args = command.Clone(args)
+	sess.Busy.Store(true)
+	go func() {
+		w := s.Workers.Get(s.Server)
+		run := &command.LongRun{Session: sess, Cmd: cmd, Since: engine.Monotonic()}
+		run.Reservation = s.Keyspace.Reserve(set, run)
+		s.Long.Add(run)
+		out := respWriter(sess)
+		lc := &w.Ctx
+		lc.Writer, lc.Args, lc.Cmd, lc.Session, lc.Long = out, args, cmd, sess, run
+		lc.Mark, lc.Failure, lc.DB, lc.NoTouch = 0, "", sess.DB(), sess.NoTouch
+		lc.Now = s.Keyspace.Clock.Now()
+		lc.Held = set
+		lc.Forget()
+		s.execute(lc, cmd)
+		lc.ServeReady()
+		lc.Long, lc.Writer = nil, nil
+		s.Workers.Put(w)
+		s.Long.Remove(run)
+		run.Reservation.Release()
+		sess.Conn.Post(func() {
+			sess.Busy.Store(false)
+			s.reply(sess, out.Buf)
+			sess.Conn.Resume()
+		})
+	}()
+}

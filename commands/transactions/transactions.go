@@ -1,0 +1,159 @@
+// Package transactions is MULTI, EXEC, DISCARD, WATCH and UNWATCH.
+//
+// EXEC runs under the locks of all its commands' keys and of the watched
+// keys, so nothing comes between; dispatch has them when it runs EXEC.
+package transactions
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+)
+
+// Commands are the rows of the family.
+func Commands(s *command.Server) []*command.Command {
+	t := family{s}
+	return []*command.Command{
+		{
+			Name: "multi", Arity: 1, Group: command.GroupTransactions, Since: "1.2.0",
+			Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy | command.InMulti,
+			ACL:        []string{"transaction"},
+			Summary:    "Begins a transaction.",
+			Complexity: "O(1)",
+			Run:        t.multi,
+		},
+		{
+			Name: "exec", Arity: 1, Group: command.GroupTransactions, Since: "1.2.0",
+			Flags:      command.NoScript | command.Loading | command.Stale | command.SkipSlowlog | command.InMulti,
+			ACL:        []string{"transaction"},
+			Summary:    "Runs the queued commands of a transaction, all at once.",
+			Complexity: "That of the queued commands",
+			Plan:       t.plan,
+			Run:        t.exec,
+		},
+		{
+			Name: "discard", Arity: 1, Group: command.GroupTransactions, Since: "2.0.0",
+			Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy | command.InMulti,
+			ACL:        []string{"transaction"},
+			Summary:    "Drops the queued commands of a transaction.",
+			Complexity: "O(N) in the number of queued commands",
+			Run:        t.discard,
+		},
+		{
+			Name: "watch", Arity: -2, Group: command.GroupTransactions, Since: "2.2.0",
+			Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy | command.InMulti,
+			ACL:        []string{"transaction"},
+			Keys:       []command.KeySpec{command.KeyRange(1, -1, 1, command.RO)},
+			Summary:    "Makes the next transaction depend on keys staying as they are.",
+			Complexity: "O(1) for each key",
+			Syntax:     "key...",
+			Run:        t.watch,
+		},
+		{
+			Name: "unwatch", Arity: 1, Group: command.GroupTransactions, Since: "2.2.0",
+			Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy,
+			ACL:        []string{"transaction"},
+			Summary:    "Forgets the watched keys.",
+			Complexity: "O(1)",
+			Run:        t.unwatch,
+		},
+	}
+}
+
+type family struct{ s *command.Server }
+
+func (t family) multi(c *command.Ctx) {
+	m := &c.Session.Multi
+	if m.Active {
+		c.Error("ERR MULTI calls can not be nested")
+		return
+	}
+	m.Active = true
+	c.OK()
+}
+
+func (t family) watch(c *command.Ctx) {
+	m := &c.Session.Multi
+	if m.Active {
+		c.Error("ERR WATCH inside MULTI is not allowed")
+		return
+	}
+	for _, key := range c.Args[1:] {
+		c.Watch(&m.Watcher, key)
+	}
+	c.OK()
+}
+
+func (t family) unwatch(c *command.Ctx) {
+	t.forget(c)
+	c.OK()
+}
+
+// forget drops the watches.
+func (t family) forget(c *command.Ctx) {
+	if m := &c.Session.Multi; m.Watcher.Watching() {
+		c.KS.Unwatch(&m.Watcher, c.Held)
+	}
+}
+
+func (t family) discard(c *command.Ctx) {
+	if !c.Session.Multi.Active {
+		c.Error("ERR DISCARD without MULTI")
+		return
+	}
+	t.end(c)
+	c.OK()
+}
+
+// end leaves the transaction.
+func (t family) end(c *command.Ctx) {
+	m := &c.Session.Multi
+	t.forget(c)
+	m.Active, m.Failed, m.Queue, m.Bytes = false, false, nil, 0
+	if c.Session.Conn != nil {
+		c.Session.Conn.QueuedBytes = 0
+	}
+}
+
+// plan needs what the queued commands need, and the watched keys.
+func (t family) plan(c *command.Ctx, _ [][]byte, set *engine.LockSet) (long bool) {
+	m := &c.Session.Multi
+	if m.Failed {
+		return false
+	}
+	db := c.DB
+	for _, q := range m.Queue {
+		if t.s.Locks(c, q.Cmd, q.Args, set) {
+			long = true
+		}
+	}
+	c.DB = db
+	m.Watcher.AddTo(set)
+	return long
+}
+
+func (t family) exec(c *command.Ctx) {
+	m := &c.Session.Multi
+	if !m.Active {
+		c.Error("ERR EXEC without MULTI")
+		return
+	}
+	queue := m.Queue
+	switch {
+	case m.Failed:
+		t.end(c)
+		c.Error(command.ErrExecAbort)
+		return
+	case m.Watcher.Dirty() || c.WatchedExpired(&m.Watcher):
+		t.end(c)
+		c.NullArray()
+		return
+	}
+	t.end(c)
+	c.Exec = true
+	c.Array(len(queue))
+	for _, q := range queue {
+		c.DB = c.Session.DB()
+		t.s.Dispatch(c, q.Args)
+	}
+	c.Exec = false
+}

@@ -1,0 +1,160 @@
+package engine
+
+// Expiry. A key is gone at its deadline for whoever looks (settle), and the
+// wheel removes it within its tick, so the event and the memory do not wait
+// for a look.
+
+import "unsafe"
+
+// expiryBatch is how many deadlines are served under one hold of a shard's
+// lock, so that a million keys due at once do not stall others.
+const expiryBatch = 128
+
+// innerBatch is how many parts of one object expire under one hold.
+const innerBatch = 256
+
+// Settler is an object whose inner deadlines the keyspace can serve by
+// itself. Hashes are (fields expire), delay queues are (leases run out).
+type Settler interface {
+	Expirer
+	// Settle serves up to max of what is due. It tells what happened through
+	// the returned number and whether the object is now empty.
+	Settle(nowMicros int64, max int) (served int, empty bool)
+}
+
+// expire removes an entry whose deadline has passed.
+func (v *View) expire(s *shard, e Entry) {
+	t := &s.tables[v.DB]
+	key := e.Key()
+	i := t.find(HashBytes(key), key)
+	v.drop(s, e)
+	t.remove(i)
+	s.stats.Expired++
+	// The event's readers may keep the key: it is not the entry's any more.
+	v.Changed(key, EventExpired, "expired")
+}
+
+// expireInner serves what is due inside an object and returns the entry, or
+// the zero Entry if the object is now empty and the key gone.
+func (v *View) expireInner(s *shard, e Entry) Entry {
+	x, ok := e.object().obj.(Settler)
+	if !ok {
+		return e
+	}
+	key := e.Key()
+	n, empty := x.Settle(v.Now, innerBatch)
+	if n > 0 {
+		s.stats.ExpiredFields += int64(n)
+		if e.h.kind == KindHash {
+			v.Changed(key, EventHash, "hexpired")
+		} else {
+			v.Changed(key, EventDelayQueue, "due")
+		}
+	}
+	if empty {
+		t := &s.tables[v.DB]
+		i := t.find(HashBytes(key), key)
+		v.drop(s, e)
+		t.remove(i)
+		v.Changed(key, EventGeneric, "del")
+		return Entry{}
+	}
+	if at := x.NextDue(); at != 0 && at <= v.Now {
+		return v.expireInner(s, e) // a look must see all of it settled
+	}
+	v.rearm(s, e)
+	return e
+}
+
+// SetActiveExpire turns the background expiry off or on (DEBUG
+// SET-ACTIVE-EXPIRE); keys still expire when they are looked at.
+func (ks *Keyspace) SetActiveExpire(on bool) {
+	ks.activeExpireOff.Store(!on)
+	if on {
+		ks.Sched.Wake()
+	}
+}
+
+// expireShard serves what the shard's wheel has due at now. It reports
+// whether there is more to do at once.
+func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) {
+	s.mu.Lock()
+	if s.holder != nil {
+		h := s.holder
+		s.nextDue.Store(never)
+		s.mu.Unlock()
+		h.OnRelease(func() {
+			s.mu.Lock()
+			s.nextDue.Store(s.wheel.next())
+			s.mu.Unlock()
+			ks.Sched.Wake()
+		})
+		return false
+	}
+	*v = View{KS: ks, Now: nowMicros, ready: v.ready[:0], NoTouch: true}
+	v.Held = ks.setOf(s)
+	more = s.wheel.turn(nowMicros/1000, expiryBatch, func(ref unsafe.Pointer, node uint32) int64 {
+		e := Entry{(*header)(ref)}
+		d := e.dueRef()
+		v.DB = int(d.db)
+		if d.at != 0 && d.at <= nowMicros {
+			v.expire(s, e)
+			return 0
+		}
+		at := d.at
+		if e.h.flags&flagInnerDue != 0 {
+			if x, ok := e.object().obj.(Settler); ok {
+				due := x.NextDue()
+				if due != 0 && due <= nowMicros {
+					v.settleSome(s, e, x)
+					return 0 // settleSome has put the entry where it belongs
+				}
+				if due != 0 && (at == 0 || due < at) {
+					at = due
+				}
+			}
+		}
+		if at == 0 {
+			s.wheel.remove(node)
+			d.node = 0
+			return 0
+		}
+		return ceilMillis(at)
+	})
+	if more {
+		s.nextDue.Store(nowMicros / 1000)
+	} else {
+		s.nextDue.Store(s.wheel.next())
+	}
+	v.ServeReady()
+	s.mu.Unlock()
+	return more
+}
+
+// settleSome serves one batch inside an object; what is left stays due.
+func (v *View) settleSome(s *shard, e Entry, x Settler) {
+	n, empty := x.Settle(v.Now, innerBatch)
+	key := e.Key()
+	if n > 0 {
+		s.stats.ExpiredFields += int64(n)
+		if e.h.kind == KindHash {
+			v.Changed(key, EventHash, "hexpired")
+		} else {
+			v.Changed(key, EventDelayQueue, "due")
+		}
+	}
+	if empty {
+		t := &s.tables[v.DB]
+		i := t.find(HashBytes(key), key)
+		v.drop(s, e)
+		t.remove(i)
+		v.Changed(key, EventGeneric, "del")
+		return
+	}
+	v.rearm(s, e)
+}
+
+func (ks *Keyspace) setOf(s *shard) LockSet {
+	i := (uintptr(unsafe.Pointer(s)) - uintptr(unsafe.Pointer(&ks.shards[0]))) / unsafe.Sizeof(ks.shards[0])
+	return LockSet{1 << i}
+}

@@ -1,0 +1,153 @@
+// Package engine is the keyspace: shards and their locks, entries, expiry,
+// the clock and those who wait for a key. It knows no protocol and no Lua.
+//
+// A key belongs to one shard, chosen by the hash of its {hashtag} or of the
+// whole name, so the keys of one limiter or queue share a lock. A command
+// locks the shards of its keys in ascending order, works through a View, and
+// lets go. Everything that changes keys goes through the verbs of View.
+package engine
+
+import (
+	"bytes"
+	"sync"
+	"sync/atomic"
+)
+
+// shardCount is a power of two. More shards collide less and rebuild smaller
+// tables; fewer are faster to lock all at once.
+const shardCount = 64
+
+// DatabasesMax is the most databases a keyspace can be made with.
+const DatabasesMax = 1024
+
+// Keyspace holds all the keys of all the databases.
+type Keyspace struct {
+	Clock  *Clock
+	Sched  *Scheduler
+	shards [shardCount]shard
+	dbs    int
+
+	// Events is told of every event whose class is enabled; nil = none.
+	Events func(v *View, db int, class EventClass, event string, key []byte)
+	// EventMask is the set of classes that Events wants.
+	EventMask atomic.Uint32
+	// Touched is told of every modified key while Tracking is on (client-side
+	// caching); it is called under the key's lock.
+	Touched  func(v *View, db int, key []byte)
+	Tracking atomic.Bool
+	// Dirty counts changes since the start.
+	Dirty atomic.Int64
+	// LFU makes accesses count (maxmemory-policy *-lfu) instead of their time.
+	LFU atomic.Bool
+
+	activeExpireOff atomic.Bool
+}
+
+// Stats are counters since the start or the last reset.
+type Stats struct {
+	Expired, ExpiredFields, Hits, Misses int64
+}
+
+type shard struct {
+	mu     sync.Mutex
+	holder *Reservation // an off-loop script has the shard for longer
+	tables []table      // by database
+	wheel  wheel
+	// waits and watches are by database and key.
+	waits   map[waitKey]*waitList
+	watches map[waitKey][]*Watcher
+	stats   Stats
+	// nextDue is when the wheel wants to be turned, in Unix milliseconds.
+	nextDue atomic.Int64
+	_       [32]byte
+}
+
+type waitKey struct {
+	db  int
+	key string
+}
+
+// New makes an empty keyspace with the given number of databases.
+func New(clock *Clock, databases int) *Keyspace {
+	ks := &Keyspace{Clock: clock, dbs: databases}
+	for i := range ks.shards {
+		s := &ks.shards[i]
+		s.tables = make([]table, databases)
+		s.wheel.volatileKeys = make([]int, databases)
+		s.nextDue.Store(never)
+	}
+	ks.Sched = newScheduler(ks)
+	return ks
+}
+
+// Databases is the number of databases.
+func (ks *Keyspace) Databases() int { return ks.dbs }
+
+// tagOfKey is the part of the key between the first { and the next }, as Redis
+// Cluster defines it, or the whole key.
+func tagOfKey(key []byte) []byte {
+	if i := bytes.IndexByte(key, '{'); i >= 0 {
+		if j := bytes.IndexByte(key[i+1:], '}'); j > 0 {
+			return key[i+1 : i+1+j]
+		}
+	}
+	return key
+}
+
+// locate is the hash of key and its shard. The hash of the {hashtag} chooses
+// the shard: it has the property that matters of Redis Cluster's CRC16 slot –
+// keys with one tag are together – and for keys without a tag costs nothing,
+// where the CRC of 16 bytes costs 16 ns.
+func locate(key []byte) (hash uint64, shard int) {
+	hash = HashBytes(key)
+	tag := tagOfKey(key)
+	if len(tag) == len(key) {
+		return hash, shardOf(hash)
+	}
+	return hash, shardOf(HashBytes(tag))
+}
+
+// shardOf uses bits that neither the table's home groups nor its tags use
+// until a table has 2^40 groups.
+func shardOf(hash uint64) int { return int(hash>>48) & (shardCount - 1) }
+
+// Sum adds up the counters of all shards.
+func (ks *Keyspace) Stats() (sum Stats) {
+	for i := range ks.shards {
+		s := &ks.shards[i]
+		s.mu.Lock()
+		sum.Expired += s.stats.Expired
+		sum.ExpiredFields += s.stats.ExpiredFields
+		sum.Hits += s.stats.Hits
+		sum.Misses += s.stats.Misses
+		s.mu.Unlock()
+	}
+	return sum
+}
+
+// ResetStats sets the counters to zero.
+func (ks *Keyspace) ResetStats() {
+	for i := range ks.shards {
+		s := &ks.shards[i]
+		s.mu.Lock()
+		s.stats = Stats{}
+		s.mu.Unlock()
+	}
+}
+
+// DBStats are what INFO keyspace tells of one database.
+type DBStats struct {
+	Keys, Expires int
+}
+
+// DBStats counts the keys of a database, and those with a deadline.
+func (ks *Keyspace) DBStats(db int) (st DBStats) {
+	for i := range ks.shards {
+		s := &ks.shards[i]
+		s.mu.Lock()
+		st.Keys += s.tables[db].used
+		st.Expires += s.wheel.volatileKeys[db]
+		s.mu.Unlock()
+	}
+	return st
+}

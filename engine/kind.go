@@ -1,0 +1,43 @@
+package engine
+
+// What can live under a key.
+
+// Kind is the type of a value.
+type Kind uint8
+
+// The kinds of values. KindNone is what a missing key has.
+const (
+	KindNone Kind = iota
+	KindString
+	KindHash
+	KindZSet
+	KindList
+	KindSet
+	KindStream
+	KindLimiter
+	KindDelayQueue
+	kindCount
+)
+
+var kindNames = [kindCount]string{"none", "string", "hash", "zset", "list", "set", "stream", "ratelimit", "delayqueue"}
+
+// String is the name that TYPE replies.
+func (k Kind) String() string { return kindNames[k] }
+
+// KindByName finds a kind by the name that TYPE replies; ok is false for
+// names of no kind.
+func KindByName(name string) (k Kind, ok bool) {
+	for i, n := range kindNames {
+		if n == name && Kind(i) != KindNone {
+			return Kind(i), true
+		}
+	}
+	return KindNone, false
+}
+
+// Expirer is an object with deadlines of its own inside (hash fields, leases).
+// The keyspace calls it when they fall due.
+type Expirer interface {
+	// NextDue is the earliest deadline inside in Unix microseconds, 0 if none.
+	NextDue() int64
+}

@@ -1,0 +1,145 @@
+package engine
+
+// Lock sets. A command takes the locks of its shards for the moment it runs.
+// A script that may run long takes a Reservation instead: the shards are
+// marked as held, their mutexes are let go, and whoever comes meanwhile is
+// told to wait for the holder (an event loop parks the connection and serves
+// others). So no loop ever blocks on a lock that a script holds.
+
+import "sync"
+
+// LockSet is the set of shards that a command needs. The zero LockSet is
+// empty; Reset makes it so again.
+type LockSet struct {
+	mask uint64 // one bit a shard
+}
+
+const allShards = ^uint64(0)
+
+// Reset empties the set.
+func (s *LockSet) Reset() { s.mask = 0 }
+
+// AddKey adds the shard of key.
+func (s *LockSet) AddKey(key []byte) {
+	_, i := locate(key)
+	s.mask |= 1 << i
+}
+
+// AddAll makes the set that of the whole keyspace.
+func (s *LockSet) AddAll() { s.mask = allShards }
+
+// AddSet adds the shards of another set.
+func (s *LockSet) AddSet(o LockSet) { s.mask |= o.mask }
+
+// All tells whether the set holds every shard.
+func (s *LockSet) All() bool { return s.mask == allShards }
+
+// Covers tells whether key's shard is in the set.
+func (s *LockSet) Covers(key []byte) bool {
+	_, i := locate(key)
+	return s.mask>>i&1 != 0
+}
+
+// Reservation holds shards without their mutexes, for work off the loops.
+type Reservation struct {
+	ks    *Keyspace
+	set   LockSet
+	mu    sync.Mutex
+	done  chan struct{}
+	after []func()
+	freed bool
+	slow  bool
+	// Info is the holder's own description, for those who wait.
+	Info any
+}
+
+// Lock takes the shards of the set. It returns the holder that prevents it,
+// with nothing locked, or nil.
+func (ks *Keyspace) Lock(set LockSet) *Reservation {
+	for m := set.mask; m != 0; m &= m - 1 {
+		s := &ks.shards[trailingZeros(m)]
+		s.mu.Lock()
+		if s.holder != nil {
+			h := s.holder
+			ks.Unlock(LockSet{set.mask & (m&-m<<1 - 1)})
+			return h
+		}
+	}
+	return nil
+}
+
+// Unlock lets go what Lock took.
+func (ks *Keyspace) Unlock(set LockSet) {
+	for m := set.mask; m != 0; m &= m - 1 {
+		ks.shards[trailingZeros(m)].mu.Unlock()
+	}
+}
+
+// Reserve takes the shards for longer. It blocks while others hold them, so
+// it must not be called on an event loop.
+func (ks *Keyspace) Reserve(set LockSet, info any) *Reservation {
+	for {
+		h := ks.Lock(set)
+		if h == nil {
+			break
+		}
+		<-h.done
+	}
+	r := &Reservation{ks: ks, set: set, done: make(chan struct{}), Info: info}
+	for m := set.mask; m != 0; m &= m - 1 {
+		ks.shards[trailingZeros(m)].holder = r
+	}
+	ks.Unlock(set)
+	return r
+}
+
+// Release gives the shards back and calls those who waited.
+func (r *Reservation) Release() {
+	for m := r.set.mask; m != 0; m &= m - 1 {
+		s := &r.ks.shards[trailingZeros(m)]
+		s.mu.Lock()
+		s.holder = nil
+		s.mu.Unlock()
+	}
+	r.mu.Lock()
+	r.freed = true
+	after := r.after
+	r.after = nil
+	r.mu.Unlock()
+	close(r.done)
+	for _, fn := range after {
+		fn()
+	}
+}
+
+// MarkSlow says that the holder has had them for too long: those who wait are
+// called now, to find that out.
+func (r *Reservation) MarkSlow() {
+	r.mu.Lock()
+	r.slow = true
+	after := r.after
+	r.after = nil
+	r.mu.Unlock()
+	for _, fn := range after {
+		fn()
+	}
+}
+
+// Slow tells whether MarkSlow was called.
+func (r *Reservation) Slow() bool { r.mu.Lock(); defer r.mu.Unlock(); return r.slow }
+
+// OnRelease calls fn once when the shards are given back, or when the holder
+// is marked slow; at once if they are back.
+func (r *Reservation) OnRelease(fn func()) {
+	r.mu.Lock()
+	if !r.freed {
+		r.after = append(r.after, fn)
+		r.mu.Unlock()
+		return
+	}
+	r.mu.Unlock()
+	fn()
+}
+
+// Wait blocks until the shards are given back.
+func (r *Reservation) Wait() { <-r.done }

@@ -1,0 +1,220 @@
+package engine
+
+// The scheduler: the one goroutine that waits for the next deadline of any
+// kind – a turn of a shard's wheel, a blocked client's time-out, a waiting
+// key's alarm – and sleeps otherwise. While the clock is frozen it does
+// nothing by itself; Advance serves what falls due, in order of time.
+
+import (
+	"container/heap"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Timer is something to be done at a time. It belongs to one Scheduler.
+type Timer struct {
+	at    int64 // Unix microseconds
+	seq   uint64
+	index int // place in the heap, -1 when not in it
+	fn    func(nowMicros int64)
+}
+
+type timerHeap []*Timer
+
+func (h timerHeap) Len() int { return len(h) }
+func (h timerHeap) Less(i, j int) bool {
+	if h[i].at != h[j].at {
+		return h[i].at < h[j].at
+	}
+	return h[i].seq < h[j].seq
+}
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *timerHeap) Push(x any) {
+	t := x.(*Timer)
+	t.index = len(*h)
+	*h = append(*h, t)
+}
+func (h *timerHeap) Pop() any {
+	old := *h
+	t := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	t.index = -1
+	return t
+}
+
+// Scheduler serves deadlines.
+type Scheduler struct {
+	ks    *Keyspace
+	mu    sync.Mutex // guards heap
+	heap  timerHeap
+	seq   uint64
+	until atomic.Int64 // what the goroutine sleeps until, microseconds
+	wake  chan struct{}
+	stop  chan struct{}
+	done  chan struct{}
+	// run is held while deadlines are served, so that Advance and the
+	// goroutine do not serve at once.
+	run  sync.Mutex
+	view View
+}
+
+func newScheduler(ks *Keyspace) *Scheduler {
+	s := &Scheduler{ks: ks, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	s.until.Store(never)
+	return s
+}
+
+// Start begins to serve deadlines.
+func (s *Scheduler) Start() { go s.loop() }
+
+// Stop ends it.
+func (s *Scheduler) Stop() {
+	close(s.stop)
+	<-s.done
+}
+
+// Wake makes the scheduler look at the deadlines anew.
+func (s *Scheduler) Wake() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// At calls fn at a time, in Unix microseconds, from the scheduler's goroutine
+// and with no lock held.
+func (s *Scheduler) At(atMicros int64, fn func(nowMicros int64)) *Timer {
+	t := &Timer{at: atMicros, fn: fn, index: -1}
+	s.mu.Lock()
+	s.seq++
+	t.seq = s.seq
+	heap.Push(&s.heap, t)
+	s.mu.Unlock()
+	if atMicros < s.until.Load() {
+		s.Wake()
+	}
+	return t
+}
+
+// Cancel takes a timer back. It reports whether it had not fired yet.
+func (s *Scheduler) Cancel(t *Timer) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.index < 0 {
+		return false
+	}
+	heap.Remove(&s.heap, t.index)
+	return true
+}
+
+// shardDue notes that a shard's wheel has to be turned at a time.
+func (s *Scheduler) shardDue(sh *shard, atMillis int64) {
+	if atMillis < sh.nextDue.Load() {
+		sh.nextDue.Store(atMillis) // under the shard's lock
+		if atMillis*1000 < s.until.Load() {
+			s.Wake()
+		}
+	}
+}
+
+// next is the earliest deadline in microseconds.
+func (s *Scheduler) next() int64 {
+	best := never
+	if !s.ks.activeExpireOff.Load() {
+		for i := range s.ks.shards {
+			best = min(best, s.ks.shards[i].nextDue.Load())
+		}
+		if best != never {
+			best *= 1000
+		}
+	}
+	s.mu.Lock()
+	if len(s.heap) > 0 {
+		best = min(best, s.heap[0].at)
+	}
+	s.mu.Unlock()
+	return best
+}
+
+// serve does what is due at now.
+func (s *Scheduler) serve(now int64) {
+	if !s.ks.activeExpireOff.Load() {
+		for again := true; again; {
+			again = false
+			for i := range s.ks.shards {
+				sh := &s.ks.shards[i]
+				if sh.nextDue.Load()*1000 <= now || sh.nextDue.Load() <= now/1000 {
+					if s.ks.expireShard(&s.view, sh, now) {
+						again = true
+					}
+				}
+			}
+		}
+	}
+	for {
+		s.mu.Lock()
+		if len(s.heap) == 0 || s.heap[0].at > now {
+			s.mu.Unlock()
+			return
+		}
+		t := heap.Pop(&s.heap).(*Timer)
+		s.mu.Unlock()
+		t.fn(now)
+	}
+}
+
+func (s *Scheduler) loop() {
+	defer close(s.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		// Whoever adds an earlier deadline from here on wakes us.
+		s.until.Store(never)
+		wait := int64(time.Hour / time.Microsecond)
+		if !s.ks.Clock.Frozen() {
+			next := s.next()
+			s.until.Store(next)
+			if now := s.ks.Clock.Now(); next <= now {
+				s.run.Lock()
+				s.serve(now)
+				s.run.Unlock()
+				continue
+			} else if next != never {
+				wait = min(wait, next-now)
+			}
+			if s.next() < s.until.Load() {
+				continue // one came in between
+			}
+		}
+		timer.Reset(time.Duration(wait) * time.Microsecond)
+		select {
+		case <-s.stop:
+			return
+		case <-s.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// Advance moves a frozen clock forward, serving what falls due on the way in
+// order of time; all of it has happened when Advance returns.
+func (s *Scheduler) Advance(micros int64) {
+	s.run.Lock()
+	defer s.run.Unlock()
+	target := s.ks.Clock.Now() + micros
+	for {
+		next := s.next()
+		if next > target {
+			break
+		}
+		s.ks.Clock.Freeze(max(next, s.ks.Clock.Now()))
+		s.serve(s.ks.Clock.Now())
+	}
+	s.ks.Clock.Freeze(target)
+	s.serve(target)
+}

@@ -1,0 +1,145 @@
+package engine
+
+// Strings: the verbs that write plain bytes. What fits is written in place.
+
+// PutString stores a string, replacing whatever is under the key. deadline is
+// in Unix microseconds, 0 = none. A value that is the text of an int64 is
+// held as one.
+func (v *View) PutString(key, value []byte, deadline int64) Entry {
+	if n, ok := parseCanonicalInt(value); ok {
+		return v.PutInt(key, n, deadline)
+	}
+	return v.putBytes(KindString, key, value, deadline)
+}
+
+// PutBytes stores a value of a kind that is plain bytes (a limiter's state).
+func (v *View) PutBytes(kind Kind, key, value []byte, deadline int64) Entry {
+	return v.putBytes(kind, key, value, deadline)
+}
+
+func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
+	hash, s := v.locate(key)
+	t := &s.tables[v.DB]
+	i := t.find(hash, key)
+	if i >= 0 {
+		// The commonest write: a value of the same length over the old one.
+		e := Entry{(*header)(t.slots[i])}
+		const form = flagInt | flagObject | flagRaw
+		if e.h.kind == kind && e.h.flags&form == 0 && int(e.h.valLen) == len(value) &&
+			(deadline == 0 || e.h.flags&flagDeadline != 0) {
+			copy(e.raw(), value)
+			e.h.access = uint32(v.Now / 1e6)
+			if e.h.flags&flagDeadline != 0 {
+				v.arm(s, e, deadline)
+			}
+			return e
+		}
+	}
+	var e Entry
+	if len(value) > inlineStringMax {
+		e = newObjectEntry(kind, key, &bigString{append(make([]byte, 0, len(value)), value...)})
+	} else {
+		e = newBytesEntry(kind, key, len(value), false, deadline != 0)
+		copy(e.raw(), value)
+	}
+	v.enter(hash, s, i, e, deadline)
+	return e
+}
+
+// PutInt stores a string that is an integer.
+func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
+	hash, s := v.locate(key)
+	t := &s.tables[v.DB]
+	i := t.find(hash, key)
+	if i >= 0 {
+		e := Entry{(*header)(t.slots[i])}
+		if e.h.flags&flagInt != 0 && (deadline == 0 || e.h.flags&flagDeadline != 0) {
+			*e.intRef() = n
+			e.h.access = uint32(v.Now / 1e6)
+			if e.h.flags&flagDeadline != 0 {
+				v.arm(s, e, deadline)
+			}
+			return e
+		}
+	}
+	e := newBytesEntry(KindString, key, 0, true, deadline != 0)
+	*e.intRef() = n
+	v.enter(hash, s, i, e, deadline)
+	return e
+}
+
+// SetInt changes the integer of an entry that holds one, deadline and all
+// else as it is.
+func (v *View) SetInt(e Entry, n int64) { *e.intRef() = n }
+
+// enter puts a new entry into slot i, or into a new one if i is negative.
+func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {
+	t := &s.tables[v.DB]
+	e.h.access = uint32(v.Now / 1e6)
+	e.h.freq = lfuInitial(v.Now)
+	if i >= 0 {
+		v.drop(s, Entry{(*header)(t.slots[i])})
+		t.replace(i, e)
+	} else {
+		t.insert(hash, e)
+	}
+	if deadline != 0 {
+		v.arm(s, e, deadline)
+	}
+}
+
+// EditString makes the string under key n bytes long (zeros are added at its
+// end, what is beyond is cut) and returns its bytes for writing, valid until
+// the next write to the key. The key is made if it is missing; its deadline
+// stays.
+func (v *View) EditString(key []byte, n int) []byte {
+	hash, s := v.locate(key)
+	t := &s.tables[v.DB]
+	i := t.find(hash, key)
+	var old []byte
+	var deadline int64
+	if i >= 0 {
+		e := Entry{(*header)(t.slots[i])}
+		deadline = e.Deadline()
+		if e.h.flags&flagObject != 0 {
+			big := e.object().obj.(*bigString)
+			big.b = resized(big.b, n)
+			return big.b
+		}
+		if e.h.flags&flagInt == 0 && int(e.h.valLen) == n {
+			e.h.flags |= flagRaw
+			return e.raw()
+		}
+		old = e.Bytes(make([]byte, 0, 20))
+	}
+	var e Entry
+	if n > inlineStringMax {
+		b := make([]byte, len(old), n+n/4)
+		copy(b, old)
+		big := &bigString{resized(b, n)}
+		e = newObjectEntry(KindString, key, big)
+	} else {
+		e = newBytesEntry(KindString, key, n, false, deadline != 0)
+		copy(e.raw(), old)
+	}
+	e.h.flags |= flagRaw
+	v.enter(hash, s, i, e, deadline)
+	return e.raw()
+}
+
+func resized(b []byte, n int) []byte {
+	if n <= cap(b) {
+		had := len(b)
+		b = b[:n]
+		if n > had {
+			clear(b[had:])
+		}
+		return b
+	}
+	c := make([]byte, n, n+n/4)
+	copy(c, b)
+	return c
+}
+
+// EditBytes returns the bytes of a plain-bytes entry for writing in place.
+func (v *View) EditBytes(e Entry) []byte { return e.raw() }

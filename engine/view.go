@@ -1,0 +1,339 @@
+package engine
+
+// View is how a command sees and changes the keyspace while it holds the
+// locks of its shards. There is one a worker, set anew for each command.
+
+import (
+	"unsafe"
+)
+
+// View works on one database at one time under held locks.
+type View struct {
+	KS  *Keyspace
+	DB  int
+	Now int64 // Unix microseconds; the same for a whole script or EXEC
+	// Held is what is locked. Verbs must not touch keys outside of it.
+	Held LockSet
+	// NoTouch leaves access times as they are (CLIENT NO-TOUCH, OBJECT).
+	NoTouch bool
+
+	ready   []waitKey // keys with waiters that this command changed
+	changes int64
+
+	// The hash of the key that was located last: dispatch computes it for the
+	// lock and the verbs find it here.
+	hintPtr  *byte
+	hintLen  int
+	hintHash uint64
+	hintSh   int
+}
+
+func (v *View) locate(key []byte) (hash uint64, s *shard) {
+	p := unsafe.SliceData(key)
+	if p == v.hintPtr && len(key) == v.hintLen && p != nil {
+		return v.hintHash, &v.KS.shards[v.hintSh]
+	}
+	hash, i := locate(key)
+	return hash, &v.KS.shards[i]
+}
+
+// Need adds key's shard to a lock set and remembers the key's hash. The memory
+// of key must not change until Forget: only dispatch, whose arguments stay
+// where they are while a command runs, may call it.
+func (v *View) Need(set *LockSet, key []byte) {
+	hash, i := locate(key)
+	v.hintPtr, v.hintLen, v.hintHash, v.hintSh = unsafe.SliceData(key), len(key), hash, i
+	set.mask |= 1 << i
+}
+
+// Forget drops the remembered hash, whose key's memory is about to be reused.
+func (v *View) Forget() { v.hintPtr = nil }
+
+// Get finds a key for use: an expired one is removed first, hits and misses
+// are counted, and the access is noted.
+func (v *View) Get(key []byte) Entry {
+	hash, s := v.locate(key)
+	t := &s.tables[v.DB]
+	i := t.find(hash, key)
+	if i < 0 {
+		s.stats.Misses++
+		if v.KS.EventMask.Load()&uint32(EventKeyMiss) != 0 {
+			v.Notify(EventKeyMiss, "keymiss", key)
+		}
+		return Entry{}
+	}
+	e := Entry{(*header)(t.slots[i])}
+	if e.h.flags&(flagDeadline|flagObject) != 0 {
+		if e = v.settle(s, e); e.h == nil {
+			s.stats.Misses++
+			return e
+		}
+	}
+	s.stats.Hits++
+	if !v.NoTouch {
+		v.touch(e)
+	}
+	return e
+}
+
+// Peek is Get without counting and without noting the access: for looking a
+// key up that is going to be written, and for introspection.
+func (v *View) Peek(key []byte) Entry {
+	hash, s := v.locate(key)
+	t := &s.tables[v.DB]
+	i := t.find(hash, key)
+	if i < 0 {
+		return Entry{}
+	}
+	e := Entry{(*header)(t.slots[i])}
+	if e.h.flags&(flagDeadline|flagObject) != 0 {
+		e = v.settle(s, e)
+	}
+	return e
+}
+
+// GetWrite is Peek with the access noted: what a write command looks up.
+func (v *View) GetWrite(key []byte) Entry {
+	e := v.Peek(key)
+	if e.h != nil && !v.NoTouch {
+		v.touch(e)
+	}
+	return e
+}
+
+func (v *View) touch(e Entry) {
+	if v.KS.LFU.Load() {
+		e.h.freq = lfuTouched(e.h.freq, v.Now)
+	}
+	e.h.access = uint32(v.Now / 1e6)
+}
+
+// settle brings an entry up to now: an expired key goes, and so do expired
+// parts of an object. It returns the zero Entry if nothing is left.
+func (v *View) settle(s *shard, e Entry) Entry {
+	d := e.dueRef()
+	if d.at != 0 && d.at <= v.Now {
+		v.expire(s, e)
+		return Entry{}
+	}
+	if e.h.flags&flagInnerDue != 0 {
+		if x, ok := e.object().obj.(Expirer); ok {
+			if at := x.NextDue(); at != 0 && at <= v.Now {
+				return v.expireInner(s, e)
+			}
+		}
+	}
+	return e
+}
+
+// put enters an entry under its key, in place of whatever is there.
+func (v *View) put(e Entry, deadline int64) Entry {
+	key := e.Key()
+	hash, i := locate(key) // the entry's own copy of the key: no hint for it
+	s := &v.KS.shards[i]
+	t := &s.tables[v.DB]
+	e.h.access = uint32(v.Now / 1e6)
+	e.h.freq = lfuInitial(v.Now)
+	if i := t.find(hash, key); i >= 0 {
+		v.drop(s, Entry{(*header)(t.slots[i])})
+		t.replace(i, e)
+	} else {
+		t.insert(hash, e)
+	}
+	if deadline != 0 {
+		v.arm(s, e, deadline)
+	}
+	return e
+}
+
+// drop takes an entry that leaves the table out of the wheel.
+func (v *View) drop(s *shard, e Entry) {
+	d := e.dueRef()
+	if d == nil {
+		return
+	}
+	if d.at != 0 {
+		s.wheel.volatileKeys[v.DB]--
+	}
+	if d.node != 0 {
+		s.wheel.remove(d.node)
+		d.node = 0
+	}
+	d.at = 0
+}
+
+// arm sets the key's own deadline (0 = none) of an entry that has room for
+// one, and its place in the wheel.
+func (v *View) arm(s *shard, e Entry, deadline int64) {
+	d := e.dueRef()
+	if (d.at == 0) != (deadline == 0) {
+		if deadline != 0 {
+			s.wheel.volatileKeys[v.DB]++
+		} else {
+			s.wheel.volatileKeys[v.DB]--
+		}
+	}
+	d.at = deadline
+	d.db = uint32(v.DB)
+	v.rearm(s, e)
+}
+
+// rearm puts the entry into the wheel for the earliest of its deadlines.
+func (v *View) rearm(s *shard, e Entry) {
+	d := e.dueRef()
+	at := d.at
+	if e.h.flags&flagInnerDue != 0 {
+		if x, ok := e.object().obj.(Expirer); ok {
+			if inner := x.NextDue(); inner != 0 && (at == 0 || inner < at) {
+				at = inner
+			}
+		}
+	}
+	switch {
+	case at == 0:
+		if d.node != 0 {
+			s.wheel.remove(d.node)
+			d.node = 0
+		}
+		return
+	case d.node == 0:
+		d.db = uint32(v.DB)
+		d.node = s.wheel.add(unsafe.Pointer(e.h), ceilMillis(at), v.Now/1000)
+	default:
+		s.wheel.move(d.node, ceilMillis(at))
+	}
+	v.KS.Sched.shardDue(s, ceilMillis(at))
+}
+
+// SetDeadline sets when the key expires, in Unix microseconds (0 = never). It
+// returns the entry, which may have moved. A time that has passed is for the
+// caller to handle: Redis deletes such a key at once, without "expired".
+func (v *View) SetDeadline(e Entry, at int64) Entry {
+	_, s := v.locate(e.Key())
+	if e.dueRef() == nil {
+		if at == 0 {
+			return e
+		}
+		e = v.widen(s, e)
+	}
+	v.arm(s, e, at)
+	return e
+}
+
+// widen moves a pointer-free entry to one with room for a deadline.
+func (v *View) widen(s *shard, e Entry) Entry {
+	n, isInt := e.Int()
+	w := newBytesEntry(e.h.kind, e.Key(), int(e.h.valLen), isInt, true)
+	w.h.flags |= e.h.flags & flagRaw
+	w.h.access, w.h.freq = e.h.access, e.h.freq
+	if isInt {
+		*w.intRef() = n
+	} else {
+		copy(w.raw(), e.raw())
+	}
+	t := &s.tables[v.DB]
+	t.replace(t.find(HashBytes(e.Key()), e.Key()), w)
+	return w
+}
+
+// InnerDue tells the keyspace that the object under e has deadlines inside,
+// which may have changed: call it after every change of them.
+func (v *View) InnerDue(e Entry) {
+	if e.h.flags&flagObject == 0 {
+		return
+	}
+	e.h.flags |= flagInnerDue
+	_, s := v.locate(e.Key())
+	v.rearm(s, e)
+}
+
+// PutObject stores an object (one of the structures) under a key, replacing
+// what is there.
+func (v *View) PutObject(key []byte, kind Kind, obj any, deadline int64) Entry {
+	e := v.put(newObjectEntry(kind, key, obj), deadline)
+	if x, ok := obj.(Expirer); ok && x.NextDue() != 0 {
+		v.InnerDue(e)
+	}
+	return e
+}
+
+// Delete removes a key. It reports whether the key was there.
+func (v *View) Delete(key []byte) bool {
+	hash, s := v.locate(key)
+	t := &s.tables[v.DB]
+	i := t.find(hash, key)
+	if i < 0 {
+		return false
+	}
+	e := Entry{(*header)(t.slots[i])}
+	if e.h.flags&(flagDeadline|flagObject) != 0 {
+		if e = v.settle(s, e); e.h == nil {
+			return false
+		}
+	}
+	v.drop(s, e)
+	t.remove(i)
+	return true
+}
+
+// Rename moves an entry to another name, with its deadline, replacing what is
+// there. Both shards are held.
+func (v *View) Rename(from, to []byte) { v.Move(from, to, v.DB) }
+
+// Move moves an entry to a name in a database, with its deadline.
+func (v *View) Move(from, to []byte, db int) {
+	hash, s := v.locate(from)
+	t := &s.tables[v.DB]
+	i := t.find(hash, from)
+	e := Entry{(*header)(t.slots[i])}
+	deadline := e.Deadline()
+	v.drop(s, e)
+	t.remove(i)
+	here := v.DB
+	v.DB = db
+	v.put(v.renamed(e, to), deadline)
+	if e.h.flags&flagInnerDue != 0 {
+		v.InnerDue(v.Peek(to))
+	}
+	v.DB = here
+}
+
+// renamed is the entry under another key. An object entry is changed in
+// place, so the object moves; others are copied.
+func (v *View) renamed(e Entry, key []byte) Entry {
+	if e.h.flags&flagObject != 0 {
+		e.object().key = string(key)
+		return e
+	}
+	return v.copied(e, key)
+}
+
+func (v *View) copied(e Entry, key []byte) Entry {
+	n, isInt := e.Int()
+	w := newBytesEntry(e.h.kind, key, int(e.h.valLen), isInt, e.h.flags&flagDeadline != 0)
+	w.h.flags |= e.h.flags & flagRaw
+	if isInt {
+		*w.intRef() = n
+	} else {
+		copy(w.raw(), e.raw())
+	}
+	return w
+}
+
+// Copy stores a copy of a plain-bytes entry, or clone for an object, under a
+// name in a database, with the deadline.
+func (v *View) Copy(e Entry, to []byte, db int, clone any) {
+	here := v.DB
+	deadline := e.Deadline()
+	v.DB = db
+	switch {
+	case e.h.flags&flagObject == 0:
+		v.put(v.copied(e, to), deadline)
+	case e.h.kind == KindString:
+		b := e.object().obj.(*bigString).b
+		v.put(newObjectEntry(KindString, to, &bigString{append([]byte(nil), b...)}), deadline)
+	default:
+		v.PutObject(to, e.h.kind, clone, deadline)
+	}
+	v.DB = here
+}

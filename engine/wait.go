@@ -1,0 +1,312 @@
+package engine
+
+// Waiting for a key. Those who wait for a key stand in line, first come first
+// served whatever connection they came by, and are served under the key's lock by the
+// write, or the timer, that makes it ready. A waiter costs no CPU.
+
+import (
+	"sync"
+)
+
+// Served is what serving a waiter came to.
+type Served uint8
+
+const (
+	// ServedDone: the waiter has what it waited for and leaves the line.
+	ServedDone Served = iota
+	// ServedHold: nothing for it, nor for those behind it.
+	ServedHold
+	// ServedSkip: nothing for it, but perhaps for those behind it.
+	ServedSkip
+)
+
+// Waiter waits for one of some keys.
+type Waiter struct {
+	DB int
+	// Keys are waited for; the waiter stands in the line of each. They belong
+	// to the waiter.
+	Keys [][]byte
+	// Also are keys that serving needs locked besides (where BLMOVE pushes).
+	Also [][]byte
+	// Serve tries to give the waiter what it wants of a key, under the key's
+	// lock. againMicros, if not 0, is when it is worth another try.
+	Serve func(v *View, key []byte) (result Served, againMicros int64)
+
+	mu    sync.Mutex
+	gone  bool
+	nodes []waitNode
+}
+
+type waitNode struct {
+	w          *Waiter
+	list       *waitList
+	next, prev *waitNode
+}
+
+type waitList struct {
+	head, tail *waitNode
+	n          int
+	alarm      *Timer
+	alarmAt    int64
+}
+
+func (l *waitList) push(n *waitNode) {
+	n.list, n.prev, n.next = l, l.tail, nil
+	if l.tail != nil {
+		l.tail.next = n
+	} else {
+		l.head = n
+	}
+	l.tail = n
+	l.n++
+}
+
+func (l *waitList) remove(n *waitNode) {
+	if n.list != l {
+		return
+	}
+	if n.prev != nil {
+		n.prev.next = n.next
+	} else {
+		l.head = n.next
+	}
+	if n.next != nil {
+		n.next.prev = n.prev
+	} else {
+		l.tail = n.prev
+	}
+	n.list, n.next, n.prev = nil, nil, nil
+	l.n--
+}
+
+// Wait puts a waiter in the lines of its keys, whose shards are held. again,
+// if not 0, is when the first key is worth a try without a write.
+func (v *View) Wait(w *Waiter, againMicros int64) {
+	w.nodes = make([]waitNode, len(w.Keys))
+	for i, key := range w.Keys {
+		_, s := v.locate(key)
+		if s.waits == nil {
+			s.waits = make(map[waitKey]*waitList)
+		}
+		k := waitKey{w.DB, string(key)}
+		l := s.waits[k]
+		if l == nil {
+			l = &waitList{}
+			s.waits[k] = l
+		}
+		w.nodes[i].w = w
+		l.push(&w.nodes[i])
+	}
+	if againMicros != 0 {
+		v.Alarm(w.Keys[0], againMicros)
+	}
+}
+
+// Alarm has the line of a key served at a time, unless it is served before.
+func (v *View) Alarm(key []byte, atMicros int64) {
+	_, s := v.locate(key)
+	k := waitKey{v.DB, string(key)}
+	if l := s.waits[k]; l != nil {
+		v.KS.setAlarm(s, k, l, atMicros)
+	}
+}
+
+func (ks *Keyspace) setAlarm(s *shard, k waitKey, l *waitList, atMicros int64) {
+	if l.alarm != nil {
+		if l.alarmAt == atMicros {
+			return
+		}
+		ks.Sched.Cancel(l.alarm)
+		l.alarm = nil
+	}
+	if atMicros == 0 {
+		return
+	}
+	l.alarmAt = atMicros
+	l.alarm = ks.Sched.At(atMicros, func(now int64) { ks.ring(k, now) })
+}
+
+// ring serves a line whose alarm went off.
+func (ks *Keyspace) ring(k waitKey, now int64) {
+	key := []byte(k.key)
+	var set LockSet
+	set.AddKey(key)
+	if h := ks.Lock(set); h != nil {
+		h.OnRelease(func() { ks.ring(k, ks.Clock.Now()) })
+		return
+	}
+	v := &View{KS: ks, DB: k.db, Now: now, Held: set}
+	_, s := v.locate(key)
+	if l := s.waits[k]; l != nil {
+		l.alarm = nil
+		v.ready = append(v.ready, k)
+		v.ServeReady()
+	}
+	ks.Unlock(set)
+}
+
+// Waiting is how many stand in line for a key, whose shard is held.
+func (v *View) Waiting(key []byte) int {
+	_, s := v.locate(key)
+	if len(s.waits) == 0 {
+		return 0
+	}
+	if l := s.waits[waitKey{v.DB, string(key)}]; l != nil {
+		return l.n
+	}
+	return 0
+}
+
+// Leave takes a waiter out of all its lines. It reports whether it was still
+// waiting: if not, it has been served or has left before. No lock is held by
+// the caller.
+func (ks *Keyspace) Leave(w *Waiter) bool {
+	w.mu.Lock()
+	was := !w.gone
+	w.gone = true
+	w.mu.Unlock()
+	if was {
+		ks.unlist(w)
+	}
+	return was
+}
+
+// unlist removes a gone waiter's nodes, one shard after the other.
+func (ks *Keyspace) unlist(w *Waiter) {
+	for i, key := range w.Keys {
+		_, sh := locate(key)
+		s := &ks.shards[sh]
+		s.mu.Lock()
+		ks.unlistNode(s, waitKey{w.DB, string(key)}, &w.nodes[i])
+		s.mu.Unlock()
+	}
+}
+
+func (ks *Keyspace) unlistNode(s *shard, k waitKey, n *waitNode) {
+	l := n.list
+	if l == nil {
+		return
+	}
+	first := l.head == n
+	l.remove(n)
+	if l.n == 0 {
+		ks.setAlarm(s, k, l, 0)
+		if s.waits[k] == l {
+			delete(s.waits, k)
+		}
+		return
+	}
+	if first {
+		// Who is first now may want less than who left (a limiter's cost).
+		ks.setAlarm(s, k, l, ks.Clock.Now())
+	}
+}
+
+// ServeReady serves the lines of the keys that this command made ready. The
+// outermost command calls it before it lets its locks go.
+func (v *View) ServeReady() {
+	for len(v.ready) > 0 {
+		k := v.ready[0]
+		v.ready = v.ready[1:]
+		v.serveLine(k)
+	}
+	v.ready = v.ready[:0:0]
+}
+
+func (v *View) serveLine(k waitKey) {
+	key := []byte(k.key)
+	_, s := v.locate(key)
+	l := s.waits[k]
+	if l == nil {
+		return
+	}
+	db := v.DB
+	v.DB = k.db
+	defer func() { v.DB = db }()
+	var again int64
+	for n := l.head; n != nil; {
+		next := n.next
+		result, at := v.serveOne(n.w, key)
+		if at != 0 && (again == 0 || at < again) {
+			again = at
+		}
+		if result == ServedHold {
+			break
+		}
+		if result == ServedDone {
+			l.remove(n)
+		}
+		n = next
+	}
+	if l.n == 0 {
+		again = 0
+		delete(s.waits, k)
+	}
+	v.KS.setAlarm(s, k, l, again)
+}
+
+func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gone {
+		return ServedDone, 0
+	}
+	held := v.Held
+	for _, also := range w.Also {
+		if !v.Held.Covers(also) {
+			_, sh := locate(also)
+			s := &v.KS.shards[sh]
+			// Locks are taken in ascending order; out of order only without
+			// waiting. Who is refused is tried again in a moment.
+			if !s.mu.TryLock() {
+				v.letGo(held)
+				return ServedHold, v.Now + alsoRetryMicros
+			}
+			if s.holder != nil {
+				s.mu.Unlock()
+				v.letGo(held)
+				return ServedHold, v.Now + alsoRetryMicros
+			}
+			v.Held.mask |= 1 << sh
+		}
+	}
+	result, again := w.Serve(v, key)
+	if result == ServedDone {
+		w.gone = true
+		if len(w.Keys) > 1 {
+			go v.KS.unlist(w) // the other lines are in other shards
+		}
+	}
+	v.letGo(held)
+	return result, again
+}
+
+// alsoRetryMicros is how long a line waits for a second key's busy lock.
+const alsoRetryMicros = 100
+
+func (v *View) letGo(held LockSet) {
+	v.KS.Unlock(LockSet{v.Held.mask &^ held.mask})
+	v.Held = held
+}
+
+// Ready marks a key as worth serving to those who wait for it.
+func (v *View) Ready(key []byte) {
+	_, s := v.locate(key)
+	v.markReady(s, key)
+}
+
+func (v *View) markReady(s *shard, key []byte) {
+	if len(s.waits) == 0 {
+		return
+	}
+	k := waitKey{v.DB, string(key)}
+	if s.waits[k] == nil {
+		return
+	}
+	for _, r := range v.ready {
+		if r == k {
+			return
+		}
+	}
+	v.ready = append(v.ready, k)
+}

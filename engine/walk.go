@@ -1,0 +1,183 @@
+package engine
+
+// Verbs over a whole database. They need all shards held.
+
+import (
+	"slices"
+	"unsafe"
+)
+
+// scanShardBits is the part of a SCAN cursor that names the shard.
+const scanShardBits = 6
+
+// Scan calls fn with at least count entries, as far as there are, and returns
+// the cursor to go on with, 0 at the end. fn must not change keys. Expired
+// keys are left out. Every key that is there throughout a scan is returned.
+func (v *View) Scan(cursor uint64, count int, fn func(Entry)) uint64 {
+	sh := int(cursor & (shardCount - 1))
+	inner := cursor >> scanShardBits
+	// A sparse table must not make one call long: work is bounded as well.
+	for seen, work := 0, 0; seen < count && work < count*10; work++ {
+		inner = v.KS.shards[sh].tables[v.DB].scan(inner, func(e Entry) {
+			seen++
+			if d := e.Deadline(); d == 0 || d > v.Now {
+				fn(e)
+			}
+		})
+		if inner == 0 {
+			if sh++; sh == shardCount {
+				return 0
+			}
+		}
+	}
+	return inner<<scanShardBits | uint64(sh)
+}
+
+// Each calls fn with every key of the database that has not expired, until it
+// returns false. fn must not change keys.
+func (v *View) Each(fn func(Entry) bool) {
+	for i := range v.KS.shards {
+		stop := false
+		v.KS.shards[i].tables[v.DB].each(func(e Entry) bool {
+			if d := e.Deadline(); d != 0 && d <= v.Now {
+				return true
+			}
+			stop = !fn(e)
+			return !stop
+		})
+		if stop {
+			return
+		}
+	}
+}
+
+// Count is the number of keys of the database, expired ones that have not
+// been removed yet included.
+func (v *View) Count() (n int) {
+	for i := range v.KS.shards {
+		n += v.KS.shards[i].tables[v.DB].used
+	}
+	return n
+}
+
+// Random returns a key at random, the zero Entry if there is none. next gives
+// random numbers.
+func (v *View) Random(next func() uint64) Entry {
+	for {
+		n := uint64(v.Count())
+		if n == 0 {
+			return Entry{}
+		}
+		at := next() % n
+		for i := range v.KS.shards {
+			s := &v.KS.shards[i]
+			t := &s.tables[v.DB]
+			if at >= uint64(t.used) {
+				at -= uint64(t.used)
+				continue
+			}
+			e := t.random(next())
+			if e = v.settle(s, e); e.h != nil {
+				return e
+			}
+			break
+		}
+	}
+}
+
+// Flush removes all keys of the database. Each removed key counts as changed
+// for those who watch or wait.
+func (v *View) Flush() {
+	for i := range v.KS.shards {
+		s := &v.KS.shards[i]
+		for k := range s.watches {
+			if k.db == v.DB && s.tables[v.DB].find(HashBytes([]byte(k.key)), []byte(k.key)) >= 0 {
+				for _, w := range s.watches[k] {
+					w.dirty.Store(true)
+				}
+			}
+		}
+		for k := range s.waits {
+			if k.db == v.DB {
+				v.ready = append(v.ready, k)
+			}
+		}
+		w := &s.wheel
+		for n := wheelHeads; n < len(w.nodes); n++ {
+			if ref := w.nodes[n].ref; ref != nil && (Entry{(*header)(ref)}).dueRef().db == uint32(v.DB) {
+				w.remove(uint32(n))
+				if w.nodes == nil {
+					break
+				}
+			}
+		}
+		w.volatileKeys[v.DB] = 0
+		s.tables[v.DB] = table{}
+	}
+	v.changes++
+}
+
+// Swap exchanges two databases.
+func (v *View) Swap(a, b int) {
+	if a == b {
+		return
+	}
+	for i := range v.KS.shards {
+		s := &v.KS.shards[i]
+		s.tables[a], s.tables[b] = s.tables[b], s.tables[a]
+		w := &s.wheel
+		w.volatileKeys[a], w.volatileKeys[b] = w.volatileKeys[b], w.volatileKeys[a]
+		for n := wheelHeads; n < len(w.nodes); n++ {
+			if ref := w.nodes[n].ref; ref != nil {
+				d := (Entry{(*header)(ref)}).dueRef()
+				switch d.db {
+				case uint32(a):
+					d.db = uint32(b)
+				case uint32(b):
+					d.db = uint32(a)
+				}
+			}
+		}
+		for k, list := range s.watches {
+			if k.db == a || k.db == b {
+				for _, db := range []int{a, b} {
+					if s.tables[db].find(HashBytes([]byte(k.key)), []byte(k.key)) >= 0 {
+						for _, w := range list {
+							w.dirty.Store(true)
+						}
+						break
+					}
+				}
+			}
+		}
+		for k := range s.waits {
+			if k.db == a || k.db == b {
+				v.ready = append(v.ready, k)
+			}
+		}
+	}
+	v.changes++
+}
+
+// Watched lists the keys of the database that are watched or waited for, for
+// introspection.
+func (v *View) Watched() (keys []string) {
+	for i := range v.KS.shards {
+		for k := range v.KS.shards[i].watches {
+			if k.db == v.DB {
+				keys = append(keys, k.key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// TableMemory is what the tables of the database take besides the entries.
+func (v *View) TableMemory() (n int) {
+	for i := range v.KS.shards {
+		t := &v.KS.shards[i].tables[v.DB]
+		n += len(t.ctrl)*8 + len(t.slots)*int(unsafe.Sizeof(uintptr(0)))
+	}
+	return n
+}

@@ -1,0 +1,120 @@
+package engine
+
+// WATCH, and what every change of a key tells.
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// Watcher is told when one of the keys it watches changes.
+type Watcher struct {
+	dirty atomic.Bool
+	keys  []waitKey
+}
+
+// Dirty tells whether a watched key changed.
+func (w *Watcher) Dirty() bool { return w.dirty.Load() }
+
+// Watching tells whether any key is watched.
+func (w *Watcher) Watching() bool { return len(w.keys) > 0 }
+
+// AddTo adds the shards of the watched keys to a lock set.
+func (w *Watcher) AddTo(set *LockSet) {
+	for _, k := range w.keys {
+		set.AddKey([]byte(k.key))
+	}
+}
+
+// Watch begins to watch a key, whose shard is held.
+func (v *View) Watch(w *Watcher, key []byte) {
+	k := waitKey{v.DB, string(key)}
+	if slices.Contains(w.keys, k) {
+		return
+	}
+	v.Peek(key) // what has expired is gone before it is watched
+	_, s := v.locate(key)
+	if s.watches == nil {
+		s.watches = make(map[waitKey][]*Watcher)
+	}
+	s.watches[k] = append(s.watches[k], w)
+	w.keys = append(w.keys, k)
+}
+
+// WatchedExpired tells whether a watched key has passed its deadline without
+// having been removed yet. The shards of AddTo are held.
+func (v *View) WatchedExpired(w *Watcher) bool {
+	db := v.DB
+	defer func() { v.DB = db }()
+	for _, k := range w.keys {
+		v.DB = k.db
+		v.Peek([]byte(k.key)) // removes it, which makes the watcher dirty
+	}
+	return w.Dirty()
+}
+
+// Unwatch forgets the watcher's keys, of which those in held are locked.
+func (ks *Keyspace) Unwatch(w *Watcher, held LockSet) {
+	for _, k := range w.keys {
+		_, sh := locate([]byte(k.key))
+		s := &ks.shards[sh]
+		lock := held.mask>>sh&1 == 0
+		if lock {
+			s.mu.Lock()
+		}
+		list := s.watches[k]
+		if i := slices.Index(list, w); i >= 0 {
+			list = slices.Delete(list, i, i+1)
+		}
+		if len(list) == 0 {
+			delete(s.watches, k)
+		} else {
+			s.watches[k] = list
+		}
+		if lock {
+			s.mu.Unlock()
+		}
+	}
+	w.keys = w.keys[:0]
+	w.dirty.Store(false)
+}
+
+// Changed tells that a key was changed: those who watch it, those who wait
+// for it, and whoever wants the event. Every write calls it once for each key
+// and event, after the change.
+func (v *View) Changed(key []byte, class EventClass, event string) {
+	v.Modified(key)
+	v.Notify(class, event, key)
+}
+
+// Modified is Changed without an event.
+func (v *View) Modified(key []byte) {
+	v.changes++
+	if v.KS.Tracking.Load() {
+		v.KS.Touched(v, v.DB, key)
+	}
+	_, s := v.locate(key)
+	if len(s.watches) != 0 {
+		for _, w := range s.watches[waitKey{v.DB, string(key)}] {
+			w.dirty.Store(true)
+		}
+	}
+	v.markReady(s, key)
+}
+
+// Notify tells an event without saying that the key was changed.
+func (v *View) Notify(class EventClass, event string, key []byte) {
+	if v.KS.EventMask.Load()&uint32(class) != 0 {
+		v.KS.Events(v, v.DB, class, event, key)
+	}
+}
+
+// Changes is how often Changed was called since the last TakeChanges.
+func (v *View) Changes() int64 { return v.changes }
+
+// TakeChanges returns and clears the count of changes.
+func (v *View) TakeChanges() int64 {
+	n := v.changes
+	v.changes = 0
+	return n
+}

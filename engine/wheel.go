@@ -1,0 +1,236 @@
+package engine
+
+// The timing wheel: one a shard, with a tick of a millisecond. Putting in,
+// taking out and moving a deadline cost the same whatever the number of keys,
+// and the wheel knows when it has to be turned next, so expiry is exact to
+// the tick and an idle server sleeps. Sampling, as Redis does it, is late by
+// design; a heap would touch log n entries at each change.
+//
+// A node is 16 bytes and refers to its entry; the entry knows its node. A
+// deadline that moves later leaves the node where it is: when the node comes
+// up early it is put in again. So a limiter or a lock whose deadline moves at
+// every request costs nothing here.
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+const (
+	wheelBits0   = 8 // 256 slots of 1 ms
+	wheelBits    = 6 // 64 slots for each further level
+	wheelLevels  = 6
+	wheelSlots0  = 1 << wheelBits0
+	wheelSlots   = 1 << wheelBits
+	wheelHeads   = wheelSlots0 + (wheelLevels-1)*wheelSlots
+	wheelSpanMax = int64(1) << (wheelBits0 + (wheelLevels-1)*wheelBits) // ticks, about 8.7 years
+)
+
+type wheelNode struct {
+	ref        unsafe.Pointer // *header; nil for a head and a free node
+	next, prev uint32
+}
+
+type wheel struct {
+	nodes []wheelNode // the first wheelHeads are the slots' list heads
+	free  uint32      // head of the list of free nodes, through next
+	tick  int64       // Unix milliseconds up to which everything has fired
+	// occupied has a bit for each slot that is not empty.
+	occupied0 [wheelSlots0 / 64]uint64
+	occupied  [wheelLevels]uint64
+	count     int
+	// volatileKeys counts, by database, the keys that have a deadline.
+	volatileKeys []int
+}
+
+func (w *wheel) init(nowMillis int64) {
+	w.nodes = make([]wheelNode, wheelHeads, wheelHeads+64)
+	for i := range w.nodes {
+		w.nodes[i].next, w.nodes[i].prev = uint32(i), uint32(i)
+	}
+	w.tick = nowMillis
+}
+
+// slotFor is the head for a deadline, which must be later than the tick.
+func (w *wheel) slotFor(at int64) uint32 {
+	// Counted from the next tick, a distance of one span never names the slot
+	// that is being spread.
+	delta := at - w.tick - 1
+	if delta < wheelSlots0 {
+		return uint32(at & (wheelSlots0 - 1))
+	}
+	if delta >= wheelSpanMax {
+		delta = wheelSpanMax - 1
+		at = w.tick + 1 + delta
+	}
+	level := (bits.Len64(uint64(delta)) - wheelBits0 - 1) / wheelBits
+	shift := wheelBits0 + level*wheelBits
+	return uint32(wheelSlots0 + level*wheelSlots + int(at>>shift)&(wheelSlots-1))
+}
+
+func (w *wheel) link(n, head uint32) {
+	h := &w.nodes[head]
+	last := h.prev
+	w.nodes[n].next, w.nodes[n].prev = head, last
+	w.nodes[last].next = n
+	w.nodes[head].prev = n
+	w.mark(head)
+}
+
+func (w *wheel) mark(head uint32) {
+	if head < wheelSlots0 {
+		w.occupied0[head>>6] |= 1 << (head & 63)
+		return
+	}
+	head -= wheelSlots0
+	w.occupied[head>>wheelBits] |= 1 << (head & (wheelSlots - 1))
+}
+
+func (w *wheel) unmark(head uint32) {
+	if head < wheelSlots0 {
+		w.occupied0[head>>6] &^= 1 << (head & 63)
+		return
+	}
+	head -= wheelSlots0
+	w.occupied[head>>wheelBits] &^= 1 << (head & (wheelSlots - 1))
+}
+
+func (w *wheel) unlink(n uint32) {
+	next, prev := w.nodes[n].next, w.nodes[n].prev
+	w.nodes[next].prev = prev
+	w.nodes[prev].next = next
+	if next == prev && next < wheelHeads {
+		w.unmark(next)
+	}
+}
+
+// add puts a reference in for a deadline and returns its node.
+func (w *wheel) add(ref unsafe.Pointer, atMillis, nowMillis int64) uint32 {
+	if w.nodes == nil {
+		w.init(nowMillis)
+	}
+	if w.count == 0 && w.tick < nowMillis {
+		w.tick = nowMillis // an empty wheel need not be turned
+	}
+	n := w.free
+	if n != 0 {
+		w.free = w.nodes[n].next
+	} else {
+		n = uint32(len(w.nodes))
+		w.nodes = append(w.nodes, wheelNode{})
+	}
+	w.nodes[n].ref = ref
+	w.count++
+	w.link(n, w.slotFor(max(atMillis, w.tick+1)))
+	return n
+}
+
+// remove takes a node out.
+func (w *wheel) remove(n uint32) {
+	w.unlink(n)
+	w.nodes[n] = wheelNode{next: w.free}
+	w.free = n
+	w.count--
+	if w.count == 0 && len(w.nodes) > wheelHeads+4096 {
+		w.nodes, w.free = nil, 0
+		w.occupied0, w.occupied = [wheelSlots0 / 64]uint64{}, [wheelLevels]uint64{}
+	}
+}
+
+// move gives a node another deadline.
+func (w *wheel) move(n uint32, atMillis int64) {
+	w.unlink(n)
+	w.link(n, w.slotFor(max(atMillis, w.tick+1)))
+}
+
+// next is when the wheel has to be turned: at a deadline, or where a slot of
+// a higher level has to be spread over lower ones.
+func (w *wheel) next() int64 {
+	if w.count == 0 {
+		return never
+	}
+	best := never
+	// Level 0: the first occupied slot after the tick, within one turn.
+	for i, from := int64(0), w.tick+1; i < wheelSlots0; {
+		pos := (from + i) & (wheelSlots0 - 1)
+		word := w.occupied0[pos>>6] >> (pos & 63)
+		if word != 0 {
+			i += int64(bits.TrailingZeros64(word))
+			if i < wheelSlots0 {
+				best = from + i
+			}
+			break
+		}
+		i += 64 - pos&63
+	}
+	for level := 0; level < wheelLevels-1; level++ {
+		word := w.occupied[level]
+		if word == 0 {
+			continue
+		}
+		shift := wheelBits0 + level*wheelBits
+		cur := w.tick >> shift
+		// The slots of a level hold spans that begin after the current one.
+		rot := bits.RotateLeft64(word, -int((cur+1)&(wheelSlots-1)))
+		at := (cur + 1 + int64(bits.TrailingZeros64(rot))) << shift
+		best = min(best, at)
+	}
+	return best
+}
+
+// turn moves the wheel to now and calls due for up to limit nodes whose slot
+// has come. due returns the new deadline of the entry in milliseconds, or 0 if the
+// node was removed. It reports whether there is more to do at now.
+func (w *wheel) turn(nowMillis int64, limit int, due func(ref unsafe.Pointer, node uint32) (againMillis int64)) (more bool) {
+	for w.count > 0 {
+		at := w.next()
+		if at > nowMillis {
+			w.tick = max(w.tick, nowMillis)
+			return false
+		}
+		w.tick = at - 1
+		// Spread higher levels whose span begins at this tick.
+		for level := wheelLevels - 2; level >= 0; level-- {
+			shift := wheelBits0 + level*wheelBits
+			if at&(int64(1)<<shift-1) != 0 {
+				continue
+			}
+			head := uint32(wheelSlots0 + level*wheelSlots + int(at>>shift)&(wheelSlots-1))
+			for n := w.nodes[head].next; n != head; n = w.nodes[head].next {
+				if limit--; limit < 0 {
+					return true
+				}
+				w.refile(n, due, at)
+				if w.nodes == nil {
+					return false
+				}
+			}
+		}
+		head := uint32(at & (wheelSlots0 - 1))
+		for n := w.nodes[head].next; n != head; n = w.nodes[head].next {
+			if limit--; limit < 0 {
+				return true
+			}
+			w.refile(n, due, at)
+			if w.nodes == nil {
+				return false
+			}
+		}
+		w.tick = at
+	}
+	w.tick = max(w.tick, nowMillis)
+	return false
+}
+
+// refile asks for the node's deadline and moves it there.
+func (w *wheel) refile(n uint32, due func(unsafe.Pointer, uint32) int64, at int64) {
+	again := due(w.nodes[n].ref, n)
+	if again == 0 {
+		return
+	}
+	w.unlink(n)
+	if again <= at {
+		again = at // due fires what is due, so this is a node of a higher level
+	}
+	w.link(n, w.slotFor(max(again, w.tick+1)))
+}
