@@ -15,7 +15,8 @@ import (
 type server struct {
 	*command.Server
 	// loops are the workers of the event loops.
-	loops []*command.Worker
+	loops  []*command.Worker
+	params params
 }
 
 // Opened makes a session for a new connection.

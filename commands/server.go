@@ -6,8 +6,13 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"net"
+	"os"
 	"runtime"
+	"strconv"
+	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/str"
@@ -21,8 +26,8 @@ const Version = "0.1.0"
 
 // Options are what cannot change while a server runs.
 type Options struct {
-	// Databases is the number of databases, 16 if 0.
-	Databases int
+	// Settings are the parameters given at start.
+	Settings []command.Setting
 	// Loops is the number of event loops, 0 for one a core.
 	Loops int
 	// Goroutines serves every connection with goroutines (no event loop).
@@ -50,10 +55,11 @@ var families = []func(*command.Server) []*command.Command{
 
 // New makes a server that does not listen yet.
 func New(o Options) (*Server, error) {
-	if o.Databases == 0 {
-		o.Databases = 16
+	databases, err := databasesOf(o.Settings)
+	if err != nil {
+		return nil, err
 	}
-	if o.Databases < 1 || o.Databases > engine.DatabasesMax {
+	if databases < 1 || databases > engine.DatabasesMax {
 		return nil, fmt.Errorf("databases must be between 1 and %d", engine.DatabasesMax)
 	}
 	if o.Loops <= 0 {
@@ -61,7 +67,7 @@ func New(o Options) (*Server, error) {
 	}
 	clock := engine.NewClock()
 	cs := &command.Server{
-		Keyspace:  engine.New(clock, o.Databases),
+		Keyspace:  engine.New(clock, databases),
 		Config:    command.NewConfig(),
 		Clients:   command.NewClients(),
 		StartedAt: clock.Now(),
@@ -81,30 +87,66 @@ func New(o Options) (*Server, error) {
 	s := &server{Server: cs}
 	cs.Dispatch = s.nested
 	cs.Locks = s.locks
+	s.params = declare(cs.Config, databases)
 	rows := make([][]*command.Command, 0, len(families))
 	for _, f := range families {
 		rows = append(rows, f(cs))
 	}
 	cs.Table = command.NewTable(rows...)
+	if err := apply(cs.Config, o.Settings); err != nil {
+		return nil, err
+	}
 	for range o.Loops {
 		s.loops = append(s.loops, cs.Workers.Get(cs))
 	}
-	net, err := resp.NewServer(resp.Options{Handler: s, Now: clock.Now, Loops: o.Loops, Goroutines: o.Goroutines})
+	listeners, err := resp.NewServer(resp.Options{Handler: s, Now: clock.Now, Loops: o.Loops, Goroutines: o.Goroutines})
 	if err != nil {
 		return nil, err
 	}
 	cs.Keyspace.Sched.Start()
-	return &Server{server: s, net: net}, nil
+	return &Server{server: s, net: listeners}, nil
 }
 
-// Listen begins to serve an address (network is tcp or unix) and returns it,
-// with the port that was picked if it was 0.
-func (s *Server) Listen(network, addr string) (string, error) {
-	a, err := s.net.Listen(network, addr)
-	if err != nil {
-		return "", err
+// Listen begins to serve what port, bind and unixsocket say and returns the
+// addresses. Port 0 picks a free port, the same for all addresses.
+func (s *Server) Listen() (addrs []string, err error) {
+	port := s.params.port()
+	hosts := strings.Fields(s.params.bind())
+	for _, host := range hosts {
+		optional := strings.HasPrefix(host, "-") // may be missing on this machine
+		host = strings.TrimPrefix(host, "-")
+		if host == "*" {
+			host = ""
+		}
+		a, err := s.net.Listen("tcp", net.JoinHostPort(host, port))
+		if err != nil {
+			if optional {
+				continue
+			}
+			return nil, err
+		}
+		addrs = append(addrs, a.String())
+		if port == "0" {
+			_, port, _ = net.SplitHostPort(a.String())
+			s.Config.Find("port").Set(port)
+		}
 	}
-	return a.String(), nil
+	if path := s.params.unixsocket(); path != "" {
+		a, err := s.net.Listen("unix", path)
+		if err != nil {
+			return nil, err
+		}
+		addrs = append(addrs, a.String())
+		if mode, err := strconv.ParseUint(s.params.unixsocketperm(), 8, 32); err == nil && mode != 0 {
+			if err := os.Chmod(path, os.FileMode(mode)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(addrs) == 0 {
+		return nil, errors.New("nothing to listen on")
+	}
+	return addrs, nil
 }
 
 // Close ends all connections and stops.

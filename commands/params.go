@@ -1,0 +1,64 @@
+package commands
+
+// Parameters of the server as a whole. What belongs to one family is declared
+// there.
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+// params are the parameters that starting and listening use.
+type params struct {
+	port, bind, unixsocket, unixsocketperm func() string
+}
+
+// startOnly declares a parameter that cannot change while the server runs.
+func startOnly(c *command.Config, name, value, help string) func() string {
+	v := value
+	c.Add(&command.Param{Name: name, Help: help, Immutable: true,
+		Get: func() string { return v },
+		Set: func(s string) error { v = s; return nil }})
+	return func() string { return v }
+}
+
+func declare(c *command.Config, databases int) params {
+	startOnly(c, "databases", strconv.Itoa(databases), "number of databases")
+	return params{
+		port:           startOnly(c, "port", "6379", "TCP port, 0 picks a free one"),
+		bind:           startOnly(c, "bind", "127.0.0.1", "addresses to listen on"),
+		unixsocket:     startOnly(c, "unixsocket", "", "path of a unix socket to listen on"),
+		unixsocketperm: startOnly(c, "unixsocketperm", "0", "mode of the unix socket, octal"),
+	}
+}
+
+// apply takes settings over. An unknown name or a wrong value is an error.
+func apply(c *command.Config, settings []command.Setting) error {
+	for _, set := range settings {
+		p := c.Find(set.Name)
+		if p == nil {
+			return fmt.Errorf("%s: unknown parameter %q", set.Where, set.Name)
+		}
+		if err := p.Set(set.Value); err != nil {
+			return fmt.Errorf("%s: %s: %v", set.Where, set.Name, err)
+		}
+	}
+	return nil
+}
+
+// databasesOf finds the number of databases among settings: the keyspace is
+// made before the parameters are there.
+func databasesOf(settings []command.Setting) (n int, err error) {
+	n = 16
+	for _, set := range settings {
+		if strings.EqualFold(set.Name, "databases") {
+			if n, err = strconv.Atoi(set.Value); err != nil {
+				return 0, fmt.Errorf("%s: databases must be a number", set.Where)
+			}
+		}
+	}
+	return n, nil
+}
