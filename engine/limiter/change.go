@@ -1,0 +1,110 @@
+// This file is a limiter whose rules change. What was consumed is kept: raising
+// a rate never refuses who would have passed, lowering it forgives nothing.
+package limiter
+
+import "bytes"
+
+// Change appends a limiter with these rules that carries on what p has in use,
+// its totals and whether it is kept.
+//
+// Each new rule takes over the state of an old one, and each old one is taken
+// over at most once: the same rule; else one of the same algorithm and period;
+// else the first left of the same algorithm, by the meaning of the algorithm (a
+// bucket keeps the tokens in use, a log its times, a window its place and
+// counts). A new rule for which only rules of another algorithm are left starts
+// with what is in use under the first of those, as if taken now. A rule added
+// beside the old ones starts full.
+func Change(dst, p []byte, rules []Rule, now int64) []byte {
+	var o opened
+	o.open(p)
+	var from [RulesMax]int
+	heirs(from[:len(rules)], rules, o.rules[:o.n])
+
+	head := len(dst)
+	dst = append(dst, p[:headSize]...)
+	dst[head] = dst[head]&^rulesMask | byte(len(rules))
+	for _, r := range rules {
+		dst = r.append(dst)
+	}
+	for i, r := range rules {
+		if from[i] < 0 {
+			dst = append(dst, make([]byte, r.emptySize())...)
+			continue
+		}
+		old := o.rules[from[i]]
+		dst = r.carry(dst, old, p[o.at[from[i]]:o.at[from[i]+1]], now)
+	}
+	return dst
+}
+
+// heirs finds for each new rule the old one whose state it takes over, or -1.
+func heirs(from []int, rules, olds []Rule) {
+	taken := [RulesMax]bool{}
+	for i := range from {
+		from[i] = -1
+	}
+	alike := [...]func(a, b Rule) bool{
+		func(a, b Rule) bool { return a == b },
+		func(a, b Rule) bool { return a.Algorithm == b.Algorithm && a.PeriodMicros == b.PeriodMicros },
+		func(a, b Rule) bool { return a.Algorithm == b.Algorithm },
+		func(a, b Rule) bool { return true },
+	}
+	for _, same := range alike {
+		for i, r := range rules {
+			for j := 0; from[i] < 0 && j < len(olds); j++ {
+				if !taken[j] && same(r, olds[j]) {
+					from[i], taken[j] = j, true
+				}
+			}
+		}
+	}
+}
+
+// carry appends the state of a rule that replaces old.
+func (r Rule) carry(dst []byte, old Rule, oldState []byte, now int64) []byte {
+	if r.Algorithm == Log && old.Algorithm == Log {
+		return logCarry(dst, old, oldState, now)
+	}
+	var buf [windowSize + logFixed]byte
+	state := buf[:r.emptySize()]
+	switch {
+	case r.Algorithm != old.Algorithm:
+		available, _ := old.room(oldState, now)
+		if used := old.Capacity() - available; used > 0 {
+			r.charge(state, now, used)
+		}
+	case r.Algorithm == GCRA:
+		r.gcraCarry(state, now, old, oldState)
+	case r.Algorithm == Window:
+		r.windowCarry(state, now, old, oldState)
+	default:
+		r.fixedCarry(state, now, old, oldState)
+	}
+	return append(dst, state...)
+}
+
+// charge puts used tokens, at least one and below UsedMax, into an empty state.
+func (r Rule) charge(state []byte, now, used int64) {
+	switch r.Algorithm {
+	case GCRA:
+		// A bucket's state cannot hold more than FillMicrosMax.
+		span, ok := r.span(used)
+		if !ok || span.micros >= FillMicrosMax {
+			span = moment{micros: FillMicrosMax}
+		}
+		span.micros += now
+		r.storeMoment(state, span)
+	case Log:
+		// Into an empty log: the area does not grow.
+		r.logTake(state, now, used)
+	case Window:
+		r.windowTake(state, now, used)
+	default:
+		r.fixedTake(state, now, used)
+	}
+}
+
+// Equal says whether two limiters are the same, totals apart.
+func Equal(a, b []byte) bool {
+	return a[0] == b[0] && bytes.Equal(a[headSize:], b[headSize:])
+}

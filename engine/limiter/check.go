@@ -1,0 +1,92 @@
+// This file is the check of a limiter's bytes, which tests run after each step
+// and which guards bytes that come from elsewhere.
+package limiter
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Check returns what is wrong with a limiter's bytes, or nil.
+func Check(p []byte) (err error) {
+	defer func() {
+		if recover() != nil { // the decoder read past the end
+			err = fmt.Errorf("limiter: cut short")
+		}
+	}()
+	if len(p) <= headSize || p[0]&^(rulesMask|keptFlag) != 0 {
+		return fmt.Errorf("limiter: bad head")
+	}
+	n := int(p[0] & rulesMask)
+	if n < 1 || n > RulesMax {
+		return fmt.Errorf("limiter: %d rules", n)
+	}
+	var o opened
+	o.n = n
+	at := headSize
+	for i := 0; i < n; i++ {
+		if a := Algorithm(p[at] &^ burstFlag); a > Fixed {
+			return fmt.Errorf("limiter: rule %d: algorithm %d", i, a)
+		}
+		o.rules[i], at = decodeRule(p, at)
+		if err := o.rules[i].Validate(); err != nil {
+			return fmt.Errorf("limiter: rule %d: %w", i, err)
+		}
+	}
+	for i := 0; i < n; i++ {
+		size := o.rules[i].stateSize(p[at:])
+		if err := o.rules[i].checkState(p[at : at+size]); err != nil {
+			return fmt.Errorf("limiter: rule %d: %w", i, err)
+		}
+		at += size
+	}
+	if at != len(p) {
+		return fmt.Errorf("limiter: %d bytes too many", len(p)-at)
+	}
+	return nil
+}
+
+func (r Rule) checkState(state []byte) error {
+	switch r.Algorithm {
+	case GCRA:
+		if m := r.loadMoment(state); m.micros < 0 || m.frac >= uint64(r.Count) {
+			return fmt.Errorf("time %d+%d/%d", m.micros, m.frac, r.Count)
+		}
+	case Log:
+		return checkLog(state)
+	case Fixed:
+		start, used := int64(binary.LittleEndian.Uint64(state[fixedStart:])), uint48(state[fixedUsed:])
+		if start < 0 || used > uint64(UsedMax) || used == 0 && start != 0 {
+			return fmt.Errorf("%d used from %d", used, start)
+		}
+	case Window:
+		start := int64(binary.LittleEndian.Uint64(state[windowStart:]))
+		current, previous := uint48(state[windowCurrent:]), uint48(state[windowPrevious:])
+		if start < 0 || current > uint64(UsedMax) || previous > uint64(UsedMax) || current+previous == 0 && start != 0 {
+			return fmt.Errorf("%d and %d used from %d", current, previous, start)
+		}
+	}
+	return nil
+}
+
+func checkLog(state []byte) error {
+	l := loadLog(state)
+	if l.head > l.tail || l.tail > len(l.area) {
+		return fmt.Errorf("entries %d:%d of %d bytes", l.head, l.tail, len(l.area))
+	}
+	if l.used < 0 || l.used > UsedMax || l.oldest < 0 || l.newest < 0 {
+		return fmt.Errorf("%d used from %d to %d", l.used, l.oldest, l.newest)
+	}
+	sum, when := l.newestCost, l.oldest
+	for at := l.head; at < l.tail; {
+		cost, gap, next := l.entry(at)
+		if next > l.tail || cost < 1 || gap < 1 {
+			return fmt.Errorf("entry at %d: cost %d, gap %d", at, cost, gap)
+		}
+		sum, when, at = sum+cost, when+gap, next
+	}
+	if sum != l.used || l.head < l.tail && (when != l.newest || l.newestCost == 0) {
+		return fmt.Errorf("entries sum to %d of %d and end at %d of %d", sum, l.used, when, l.newest)
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+// This file is GCRA. Its state is one point in time, the "theoretical arrival
+// time": when the bucket will be full again. A token stands for period/count
+// microseconds, which is no whole number in general (and below one microsecond
+// for rates above a million a second), so a time here is whole microseconds
+// and a fraction with the rule's count as denominator. With that every sum and
+// comparison is exact; nothing is rounded before a reply is.
+//
+// Where the count divides the period the fraction is always 0 and not stored:
+// the state is then the one 8-byte time. Otherwise it takes 1 to 5 bytes more.
+package limiter
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// moment is a time, or a length of time, of micros + frac/count microseconds,
+// where count is the rule's and 0 <= frac < count.
+type moment struct {
+	micros int64
+	frac   uint64
+}
+
+// less says that a is before b.
+func (a moment) less(b moment) bool {
+	return a.micros < b.micros || a.micros == b.micros && a.frac < b.frac
+}
+
+// add returns a+b. Both are far below 2^62, see FillMicrosMax.
+func (a moment) add(b moment, count uint64) moment {
+	micros, frac := a.micros+b.micros, a.frac+b.frac
+	if frac >= count {
+		micros, frac = micros+1, frac-count
+	}
+	return moment{micros, frac}
+}
+
+// sub returns a-b, which may be negative in micros only.
+func (a moment) sub(b moment, count uint64) moment {
+	micros := a.micros - b.micros
+	if a.frac < b.frac {
+		return moment{micros - 1, a.frac + count - b.frac}
+	}
+	return moment{micros, a.frac - b.frac}
+}
+
+// up rounds up to whole microseconds.
+func (a moment) up() int64 {
+	if a.frac > 0 {
+		return a.micros + 1
+	}
+	return a.micros
+}
+
+// span is how long cost tokens take to come back. It is false if that is longer
+// than FillMicrosMax.
+func (r Rule) span(cost int64) (moment, bool) {
+	n := uint64(r.Count)
+	hi, lo := bits.Mul64(uint64(cost), uint64(r.PeriodMicros))
+	if hi >= n {
+		return moment{}, false
+	}
+	micros, frac := bits.Div64(hi, lo, n)
+	if micros > uint64(FillMicrosMax) {
+		return moment{}, false
+	}
+	return moment{int64(micros), frac}, true
+}
+
+// tokens is how many tokens a length of time stands for, and whether there is a
+// rest. It is false if that does not fit.
+func (r Rule) tokens(m moment) (whole uint64, rest uint64, ok bool) {
+	hi, lo := bits.Mul64(uint64(m.micros), uint64(r.Count))
+	lo, carry := bits.Add64(lo, m.frac, 0)
+	hi += carry
+	if hi >= uint64(r.PeriodMicros) {
+		return 0, 0, false
+	}
+	whole, rest = bits.Div64(hi, lo, uint64(r.PeriodMicros))
+	return whole, rest, true
+}
+
+// fracWidth is how many bytes the fraction takes in the state.
+func (r Rule) fracWidth() int {
+	if r.PeriodMicros%r.Count == 0 {
+		return 0
+	}
+	return (bits.Len64(uint64(r.Count-1)) + 7) / 8
+}
+
+func (r Rule) loadMoment(state []byte) moment {
+	m := moment{micros: int64(binary.LittleEndian.Uint64(state))}
+	for i := r.fracWidth() - 1; i >= 0; i-- {
+		m.frac = m.frac<<8 | uint64(state[8+i])
+	}
+	return m
+}
+
+func (r Rule) storeMoment(state []byte, m moment) {
+	binary.LittleEndian.PutUint64(state, uint64(m.micros))
+	for i, w := 0, r.fracWidth(); i < w; i++ {
+		state[8+i] = byte(m.frac)
+		m.frac >>= 8
+	}
+}
+
+// gcraInUse is how long until the bucket is full, never negative.
+func (r Rule) gcraInUse(state []byte, now int64) moment {
+	tat := r.loadMoment(state)
+	if tat.micros < now {
+		return moment{}
+	}
+	tat.micros -= now
+	return tat
+}
+
+// gcraWait is how long a cost has to wait: 0 if it fits now. The cost is at
+// most the burst.
+func (r Rule) gcraWait(state []byte, now, cost int64) int64 {
+	used := r.gcraInUse(state, now)
+	span, _ := r.span(cost)
+	capacity := r.fill()
+	sum := used.add(span, uint64(r.Count))
+	if !capacity.less(sum) {
+		return 0
+	}
+	return sum.sub(capacity, uint64(r.Count)).up()
+}
+
+// fill is how long the bucket takes from empty to full.
+func (r Rule) fill() moment {
+	if r.Burst == r.Count {
+		return moment{micros: r.PeriodMicros}
+	}
+	m, _ := r.span(r.Burst)
+	return m
+}
+
+// gcraRoom is how much could be taken now, negative in debt, and how long until
+// the bucket is full. Part of a token does not count.
+func (r Rule) gcraRoom(state []byte, now int64) (available, reset int64) {
+	used := r.gcraInUse(state, now)
+	if used == (moment{}) {
+		return r.Burst, 0
+	}
+	whole, rest, ok := r.tokens(used)
+	if !ok { // only if the clock was put back by millennia
+		whole, rest = uint64(UsedMax), 0
+	}
+	if rest > 0 {
+		whole++
+	}
+	return r.Burst - int64(whole), used.up()
+}
+
+// gcraTake adds a cost, however much is in use already.
+func (r Rule) gcraTake(state []byte, now, cost int64) {
+	span, _ := r.span(cost)
+	used := r.gcraInUse(state, now).add(span, uint64(r.Count))
+	used.micros += now
+	r.storeMoment(state, used)
+}
+
+// gcraBears says whether a forced cost stays within UsedMax and FillMicrosMax.
+func (r Rule) gcraBears(state []byte, now, cost int64) bool {
+	span, ok := r.span(cost)
+	if !ok {
+		return false
+	}
+	used := r.gcraInUse(state, now).add(span, uint64(r.Count))
+	whole, _, ok := r.tokens(used)
+	return ok && whole < uint64(UsedMax) && used.micros < FillMicrosMax
+}
+
+// gcraGive gives n tokens back, as far as they are in use.
+func (r Rule) gcraGive(state []byte, now, n int64) {
+	used := r.gcraInUse(state, now)
+	span, ok := r.span(n)
+	if !ok || !span.less(used) {
+		r.storeMoment(state, moment{micros: now})
+		return
+	}
+	used = used.sub(span, uint64(r.Count))
+	used.micros += now
+	r.storeMoment(state, used)
+}
+
+// gcraCarry writes to state what is in use under an older rule: the tokens, not
+// the time they stood for. Part of a token that the new period cannot express
+// is rounded up to one that it can, 1/period of a token. Capacities and costs
+// are whole tokens, so that never decides a request otherwise, at the moment of
+// the change or after it.
+func (r Rule) gcraCarry(state []byte, now int64, old Rule, oldState []byte) {
+	used := old.gcraInUse(oldState, now)
+	whole, rest, ok := old.tokens(used)
+	if !ok {
+		whole, rest = uint64(UsedMax), 0
+	}
+	// rest/old.Period of a token is part/r.Period of one.
+	hi, lo := bits.Mul64(rest, uint64(r.PeriodMicros))
+	part, over := bits.Div64(hi, lo, uint64(old.PeriodMicros))
+	if over > 0 {
+		part++
+	}
+	// (whole*period + part)/count microseconds.
+	hi, lo = bits.Mul64(whole, uint64(r.PeriodMicros))
+	lo, carry := bits.Add64(lo, part, 0)
+	hi += carry
+	m := moment{micros: FillMicrosMax}
+	if hi < uint64(r.Count) {
+		micros, frac := bits.Div64(hi, lo, uint64(r.Count))
+		if micros < uint64(FillMicrosMax) {
+			m = moment{int64(micros), frac}
+		}
+	}
+	if r.fracWidth() == 0 {
+		// Part of a token can still be part of a microsecond. The other times are
+		// whole ones here, so nothing is decided otherwise by rounding up.
+		m = moment{micros: m.up()}
+	}
+	m.micros += now
+	r.storeMoment(state, m)
+}

@@ -1,0 +1,305 @@
+// This file is LOG, the exact sliding window: a list of what was taken when,
+// oldest first, packed. What was taken at t counts until t+period and not at
+// t+period itself, as in the sorted-set scripts this replaces.
+//
+// State: the time and cost of the newest grant, the time of the oldest, the sum
+// in use, and an area of varints with the grants before the newest: for each
+// the gap to the one after it and, unless it is 1, its cost. Grants at one time
+// are one. The newest stays outside the area because later costs of the same
+// microsecond are added to it. Grants leave at the front of the area, which
+// only moves its head; the bytes are moved together when the end is reached.
+// Ten grants seconds apart take 34 + 36 bytes.
+//
+// The area is bounded by logAreaMax, some 13,000 to 30,000 grants at different
+// times. A log that would outgrow it is thinned: the grants of each stretch of
+// period/logThin become one, at the time of the latest of them. It still never
+// lets more through than the rule allows, and a cost comes back at most
+// period/logThin later than it would.
+package limiter
+
+import "encoding/binary"
+
+const (
+	logNewest     = 0  // int64: when the newest was taken
+	logNewestCost = 8  // uint48: and how much; 0 in an empty log
+	logOldest     = 14 // int64: when the oldest was taken
+	logUsed       = 22 // uint48: sum of all
+	logSize       = 28 // uint16: bytes of area
+	logHead       = 30 // uint16: where in it the oldest begins
+	logTail       = 32 // uint16: and where the last but newest ends
+	logFixed      = 34
+
+	logAreaMax = 65_535
+	// logThin parts of a period are the resolution left after thinning: about a
+	// third of the area, so thinning is rare.
+	logThin = 3_600
+	// logSpareMin is the size from which on an area that is mostly empty is given
+	// back.
+	logSpareMin = 256
+	// logEntryMax is the longest entry: a gap with its flag (57 bits) and a cost.
+	logEntryMax = 9 + 7
+)
+
+func putUint48(p []byte, v uint64) {
+	binary.LittleEndian.PutUint32(p, uint32(v))
+	binary.LittleEndian.PutUint16(p[4:], uint16(v>>32))
+}
+
+func uint48(p []byte) uint64 {
+	return uint64(binary.LittleEndian.Uint32(p)) | uint64(binary.LittleEndian.Uint16(p[4:]))<<32
+}
+
+// packedLog is a LOG's state, taken apart; area aliases the state's bytes.
+type packedLog struct {
+	newest     int64
+	newestCost int64
+	oldest     int64
+	used       int64
+	head, tail int
+	area       []byte
+}
+
+func loadLog(state []byte) packedLog {
+	size := int(binary.LittleEndian.Uint16(state[logSize:]))
+	return packedLog{
+		newest:     int64(binary.LittleEndian.Uint64(state[logNewest:])),
+		newestCost: int64(uint48(state[logNewestCost:])),
+		oldest:     int64(binary.LittleEndian.Uint64(state[logOldest:])),
+		used:       int64(uint48(state[logUsed:])),
+		head:       int(binary.LittleEndian.Uint16(state[logHead:])),
+		tail:       int(binary.LittleEndian.Uint16(state[logTail:])),
+		area:       state[logFixed : logFixed+size],
+	}
+}
+
+// store writes all but the area, which is written in place.
+func (l *packedLog) store(state []byte) {
+	binary.LittleEndian.PutUint64(state[logNewest:], uint64(l.newest))
+	putUint48(state[logNewestCost:], uint64(l.newestCost))
+	binary.LittleEndian.PutUint64(state[logOldest:], uint64(l.oldest))
+	putUint48(state[logUsed:], uint64(l.used))
+	binary.LittleEndian.PutUint16(state[logSize:], uint16(len(l.area)))
+	binary.LittleEndian.PutUint16(state[logHead:], uint16(l.head))
+	binary.LittleEndian.PutUint16(state[logTail:], uint16(l.tail))
+}
+
+// entry reads the grant that begins at at: its cost, the gap to the next, and
+// where that begins.
+func (l *packedLog) entry(at int) (cost, gap int64, next int) {
+	v, at := uvarint(l.area, at)
+	if v&1 == 0 {
+		return 1, int64(v >> 1), at
+	}
+	c, at := uvarint(l.area, at)
+	return int64(c), int64(v >> 1), at
+}
+
+func appendLogEntry(dst []byte, cost, gap int64) []byte {
+	v := uint64(gap) << 1
+	if cost == 1 {
+		return binary.AppendUvarint(dst, v)
+	}
+	dst = binary.AppendUvarint(dst, v|1)
+	return binary.AppendUvarint(dst, uint64(cost))
+}
+
+// expire drops what was taken at limit or before.
+func (l *packedLog) expire(limit int64) {
+	for l.head < l.tail && l.oldest <= limit {
+		cost, gap, next := l.entry(l.head)
+		l.used -= cost
+		l.oldest += gap
+		l.head = next
+	}
+	if l.head == l.tail {
+		l.head, l.tail = 0, 0
+		if l.newest <= limit {
+			l.used, l.newestCost = 0, 0
+		}
+	}
+}
+
+// logLoad is the log as it is at now. A clock that was put back stands still
+// until it has caught up.
+func (r Rule) logLoad(state []byte, now int64) (packedLog, int64) {
+	l := loadLog(state)
+	now = max(now, l.newest)
+	l.expire(now - r.PeriodMicros)
+	return l, now
+}
+
+// logWait is how long until a cost, at most the count, fits.
+func (r Rule) logWait(state []byte, now, cost int64) int64 {
+	l, _ := r.logLoad(state, now)
+	over := l.used + cost - r.Count
+	if over <= 0 {
+		return 0
+	}
+	when := l.oldest
+	for l.head < l.tail {
+		c, gap, next := l.entry(l.head)
+		if over -= c; over <= 0 {
+			break
+		}
+		when += gap
+		l.head = next
+	}
+	if over > 0 {
+		when = l.newest
+	}
+	return when + r.PeriodMicros - now
+}
+
+func (r Rule) logRoom(state []byte, now int64) (available, reset int64) {
+	l, _ := r.logLoad(state, now)
+	if l.used == 0 {
+		return r.Count, 0
+	}
+	return r.Count - l.used, l.newest + r.PeriodMicros - now
+}
+
+func (r Rule) logBears(state []byte, now, cost int64) bool {
+	l, _ := r.logLoad(state, now)
+	return l.used+cost < UsedMax
+}
+
+// logTake adds a cost. It returns the state with its area grown if that had to
+// be, in new memory, otherwise the same slice.
+func (r Rule) logTake(state []byte, now, cost int64) []byte {
+	if cost == 0 {
+		return state
+	}
+	l, now := r.logLoad(state, now)
+	switch {
+	case l.newestCost == 0:
+		l.oldest, l.newest = now, now
+	case now > l.newest:
+		state = l.push(state, now, r.PeriodMicros)
+	}
+	l.newestCost += cost
+	l.used += cost
+	l.store(state)
+	return state
+}
+
+// push puts the newest into the area, which leaves room for one taken at now.
+func (l *packedLog) push(state []byte, now, period int64) []byte {
+	var buf [logEntryMax]byte
+	if l.head == l.tail {
+		l.oldest = l.newest
+	}
+	entry := appendLogEntry(buf[:0], l.newestCost, now-l.newest)
+	if l.tail+len(entry) > len(l.area) && l.head > len(l.area)/4 {
+		l.pack()
+	}
+	if l.tail+len(entry) > logAreaMax {
+		l.pack()
+		for resolution := period/logThin + 1; l.tail+len(entry) > logAreaMax; resolution *= 2 {
+			l.thin(resolution)
+		}
+	}
+	need := l.tail - l.head + len(entry)
+	switch {
+	case l.tail+len(entry) > len(l.area):
+		// Half as much again, so that a growing log is seldom moved.
+		state = l.resize(min(need+(need+len(entry))/2, logAreaMax))
+	case len(l.area) >= logSpareMin && need < len(l.area)/8:
+		state = l.resize(2 * need)
+	}
+	l.tail += copy(l.area[l.tail:], entry)
+	l.newest, l.newestCost = now, 0
+	return state
+}
+
+// resize gives the log a new state with an area of size bytes.
+func (l *packedLog) resize(size int) []byte {
+	state := make([]byte, logFixed+size)
+	l.tail = copy(state[logFixed:], l.area[l.head:l.tail])
+	l.head = 0
+	l.area = state[logFixed:]
+	return state
+}
+
+// pack moves the entries to the front of the area.
+func (l *packedLog) pack() {
+	l.tail = copy(l.area, l.area[l.head:l.tail])
+	l.head = 0
+}
+
+// thin makes one entry of those in each stretch of resolution microseconds, at
+// the time of the latest.
+func (l *packedLog) thin(resolution int64) {
+	out := make([]byte, 0, l.tail)
+	var oldest, doneAt, doneCost int64 // the stretch before the one at hand
+	var atHand, cost int64
+	finish := func() {
+		if doneCost == 0 {
+			oldest = atHand
+		} else {
+			out = appendLogEntry(out, doneCost, atHand-doneAt)
+		}
+		doneAt, doneCost = atHand, cost
+	}
+	when := l.oldest
+	for at := l.head; at < l.tail; {
+		c, gap, next := l.entry(at)
+		if cost > 0 && when/resolution != atHand/resolution {
+			finish()
+			cost = 0
+		}
+		atHand, cost = when, cost+c
+		when, at = when+gap, next
+	}
+	finish()
+	out = appendLogEntry(out, doneCost, l.newest-doneAt)
+	if len(out) > len(l.area) { // nothing became one; a coarser try follows
+		return
+	}
+	l.oldest, l.head, l.tail = oldest, 0, copy(l.area, out)
+}
+
+// logGive gives back n, the oldest first: whoever gives back, that never lets
+// more through than the rule allows.
+func (r Rule) logGive(state []byte, now, n int64) {
+	l, _ := r.logLoad(state, now)
+	n = min(n, l.used)
+	l.used -= n
+	for n > 0 && l.head < l.tail {
+		cost, gap, next := l.entry(l.head)
+		if cost > n {
+			// The rest is written so that it ends where the entry did; a smaller
+			// cost is never longer, and a shorter one moves its start.
+			var buf [logEntryMax]byte
+			rest := appendLogEntry(buf[:0], cost-n, gap)
+			l.head = next - len(rest)
+			copy(l.area[l.head:], rest)
+			n = 0
+			break
+		}
+		n -= cost
+		l.oldest += gap
+		l.head = next
+	}
+	if l.head == l.tail {
+		l.head, l.tail = 0, 0
+	}
+	l.newestCost -= n
+	l.store(state)
+}
+
+// logCarry returns the log for a rule that replaces another LOG: what is still
+// in use under the old one, at its old times.
+func logCarry(dst []byte, old Rule, oldState []byte, now int64) []byte {
+	l, _ := old.logLoad(oldState, now)
+	if l.newestCost == 0 {
+		return append(dst, make([]byte, logFixed)...)
+	}
+	start := len(dst)
+	dst = append(dst, make([]byte, logFixed)...)
+	dst = append(dst, l.area[l.head:l.tail]...)
+	l.area = l.area[l.head:l.tail]
+	l.tail -= l.head
+	l.head = 0
+	l.store(dst[start:])
+	return dst
+}

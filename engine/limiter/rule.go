@@ -1,0 +1,176 @@
+// Package limiter holds the arithmetic of rate limiters: pure functions on a
+// limiter's bytes, with the time handed in. It knows no key, lock, clock or
+// protocol.
+//
+// This file is the rule: what a limiter allows, its limits, and its encoding.
+// A limiter carries its own rules, a few bytes each, instead of a number that
+// refers to a table of rules. A table would have to be bounded, counted and
+// cleaned up when limiters expire by the million; bytes beside the state need
+// none of that, compare with one bytes.Equal, and survive being copied.
+package limiter
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Algorithm is how a rule counts.
+type Algorithm uint8
+
+const (
+	// GCRA is the token bucket in its exact form: Count tokens come back per
+	// period, evenly, and at most Burst may be taken at once.
+	GCRA Algorithm = iota
+	// Log is the exact sliding window: each cost comes back one period after it
+	// was taken.
+	Log
+	// Window is the sliding window made of two counters, the older one weighted.
+	Window
+	// Fixed is a window that starts with the first request after the last one
+	// ended.
+	Fixed
+)
+
+// String gives the name of the algorithm as it is written in a rule.
+func (a Algorithm) String() string {
+	switch a {
+	case GCRA:
+		return "GCRA"
+	case Log:
+		return "LOG"
+	case Window:
+		return "WINDOW"
+	case Fixed:
+		return "FIXED"
+	}
+	return "UNKNOWN"
+}
+
+// Rule is what a limiter allows: Count per Period. Burst is GCRA's alone, the
+// most that may be taken at once; for the others it is 0.
+type Rule struct {
+	Algorithm    Algorithm
+	Count        int64
+	PeriodMicros int64
+	Burst        int64
+}
+
+const (
+	// RulesMax is how many rules one limiter may have.
+	RulesMax = 8
+	// CountMax is the largest count, burst, or cost of one call.
+	CountMax int64 = 1_000_000_000_000
+	// PeriodMicrosMin is one millisecond.
+	PeriodMicrosMin int64 = 1_000
+	// PeriodMicrosMax is ten years of 365.25 days.
+	PeriodMicrosMax int64 = 315_576_000_000 * 1000
+	// FillMicrosMax is the longest a bucket may take from empty to full, some
+	// 36,000 years. It binds only where a burst is far above its count, and keeps
+	// every point in time below 2^62.
+	FillMicrosMax int64 = 1 << 60
+	// UsedMax bounds what FORCE may pile up as debt on one rule, in tokens.
+	UsedMax int64 = 100_000_000_000_000
+)
+
+// What a rule can be refused for. Nothing has changed when one is returned.
+var (
+	// ErrCount is a count below 1 or above CountMax.
+	ErrCount = errors.New("limiter: count out of range")
+	// ErrPeriod is a period shorter than PeriodMicrosMin or longer than
+	// PeriodMicrosMax.
+	ErrPeriod = errors.New("limiter: period out of range")
+	// ErrBurst is a burst below 1 or above CountMax.
+	ErrBurst = errors.New("limiter: burst out of range")
+	// ErrFill is a bucket that would take longer than FillMicrosMax to fill.
+	ErrFill = errors.New("limiter: burst takes too long to come back")
+	// ErrRules is more than RulesMax rules.
+	ErrRules = errors.New("limiter: too many rules")
+)
+
+// Validate returns the error that says what is out of range, or nil.
+func (r Rule) Validate() error {
+	if r.Count < 1 || r.Count > CountMax {
+		return ErrCount
+	}
+	if r.PeriodMicros < PeriodMicrosMin || r.PeriodMicros > PeriodMicrosMax {
+		return ErrPeriod
+	}
+	if r.Algorithm != GCRA {
+		return nil
+	}
+	if r.Burst < 1 || r.Burst > CountMax {
+		return ErrBurst
+	}
+	if fill, ok := r.span(r.Burst); !ok || fill.micros >= FillMicrosMax {
+		return ErrFill
+	}
+	return nil
+}
+
+// Capacity is the most that can be taken at once when nothing is in use.
+func (r Rule) Capacity() int64 {
+	if r.Algorithm == GCRA {
+		return r.Burst
+	}
+	return r.Count
+}
+
+// burstFlag in a rule's first byte says that a burst follows; without it the
+// burst equals the count.
+const burstFlag = 0x10
+
+// append encodes the rule: its algorithm, count and period, and a burst where
+// it differs from the count. A usual rule takes 6 or 7 bytes.
+func (r Rule) append(dst []byte) []byte {
+	first := byte(r.Algorithm)
+	if r.Algorithm == GCRA && r.Burst != r.Count {
+		first |= burstFlag
+	}
+	dst = append(dst, first)
+	dst = binary.AppendUvarint(dst, uint64(r.Count))
+	dst = binary.AppendUvarint(dst, uint64(r.PeriodMicros))
+	if first&burstFlag != 0 {
+		dst = binary.AppendUvarint(dst, uint64(r.Burst))
+	}
+	return dst
+}
+
+// decodeRule reads the rule at p[at:] and returns where it ends. The bytes are
+// ones that append wrote.
+func decodeRule(p []byte, at int) (Rule, int) {
+	first := p[at]
+	r := Rule{Algorithm: Algorithm(first &^ burstFlag)}
+	count, at := uvarint(p, at+1)
+	period, at := uvarint(p, at)
+	r.Count, r.PeriodMicros = int64(count), int64(period)
+	if r.Algorithm == GCRA {
+		r.Burst = r.Count
+	}
+	if first&burstFlag != 0 {
+		var burst uint64
+		burst, at = uvarint(p, at)
+		r.Burst = int64(burst)
+	}
+	return r, at
+}
+
+// uvarint is binary.Uvarint reading at an offset, small enough for the compiler
+// to inline its usual case.
+func uvarint(p []byte, at int) (uint64, int) {
+	if b := p[at]; b < 0x80 {
+		return uint64(b), at + 1
+	}
+	return uvarintLong(p, at)
+}
+
+func uvarintLong(p []byte, at int) (uint64, int) {
+	var v uint64
+	for shift := uint(0); ; shift += 7 {
+		b := p[at]
+		at++
+		if b < 0x80 {
+			return v | uint64(b)<<shift, at
+		}
+		v |= uint64(b&0x7f) << shift
+	}
+}
