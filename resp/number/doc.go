@@ -9,5 +9,5 @@
 //     HINCRBYFLOAT, printed with 17 decimals;
 //   - range bounds, read by the looser rule of ZRANGEBYSCORE (ParseBound).
 //
-// It knows no protocol and allocates nothing.
+// It knows no protocol, and allocates only for numbers beyond the usual size.
 package number
