@@ -3,9 +3,8 @@ package hash
 // Reading all fields, or some.
 
 import (
-	"math/bits"
-
 	"github.com/limitkv/limitkv/engine/packed"
+	"github.com/limitkv/limitkv/engine/sample"
 	"github.com/limitkv/limitkv/engine/table"
 )
 
@@ -104,7 +103,7 @@ func (h *Hash) Scan(cursor uint64, count int, fn func(it *Iter)) uint64 {
 func (h *Hash) Random(next func() uint64) Iter {
 	it := Iter{h: h}
 	if h.packed() {
-		it.seek(packed.Seek(h.lp, h.stride()*below(next(), h.Len())))
+		it.seek(packed.Seek(h.lp, h.stride()*sample.Below(next(), h.Len())))
 	} else {
 		it.record = h.large.table.Random(next)
 	}
@@ -126,7 +125,7 @@ func (h *Hash) Draw(count int, next func() uint64, fn func(it *Iter)) {
 	}
 	it := Iter{h: h}
 	for range count {
-		it.seek(positions[below(next(), len(positions))])
+		it.seek(positions[sample.Below(next(), len(positions))])
 		fn(&it)
 	}
 }
@@ -138,8 +137,7 @@ const sparse = 3
 // Sample calls fn with count different fields, all of them if there are fewer; each choice of them has the
 // same probability, their order means nothing.
 func (h *Hash) Sample(count int, next func() uint64, fn func(it *Iter)) {
-	left := h.Len()
-	if !h.packed() && left > sparse*count {
+	if n := h.Len(); !h.packed() && n/sparse > count {
 		seen := make(map[table.Record]struct{}, count)
 		it := Iter{h: h}
 		for len(seen) < count {
@@ -151,18 +149,10 @@ func (h *Hash) Sample(count int, next func() uint64, fn func(it *Iter)) {
 		}
 		return
 	}
-	// Each field is taken with the probability that it is among the rest of the sample.
-	want := min(count, left)
-	for it := h.Iter(); want > 0 && it.Next(); left-- {
-		if below(next(), left) < want {
+	choice := sample.Select(count, h.Len())
+	for it := h.Iter(); !choice.Done() && it.Next(); {
+		if choice.Take(next) {
 			fn(&it)
-			want--
 		}
 	}
-}
-
-// below maps a random number to 0 … n-1.
-func below(r uint64, n int) int {
-	hi, _ := bits.Mul64(r, uint64(n))
-	return int(hi)
 }

@@ -155,46 +155,31 @@ func AppendTo(dst, lp []byte, p int) []byte {
 // Find returns the position of the first element equal to val, from p on, -1 if there is none. After each
 // element that differs it passes over skip elements uncompared: 1 finds a field among field and value pairs.
 func Find(lp []byte, p int, val []byte, skip int) int {
-	var want int64
-	parsed, isInt := false, false
+	want, isInt := ParseInt(val)
 	end := End(lp)
-	skipping := 0
 	for p < end {
 		c := lp[p]
-		var n int // bytes of the element without its length read backwards
-		if c&0xC0 == 0x80 {
-			n = 1 + int(c&0x3F)
-			if skipping == 0 && n-1 == len(val) && string(lp[p+1:p+n]) == string(val) {
+		if n := int(c & 0x3F); c&0xC0 == 0x80 {
+			// The last byte first: names in a hash often begin alike.
+			if n == len(val) && (n == 0 || lp[p+n] == val[n-1]) && string(lp[p+1:p+1+n]) == string(val) {
 				return p
 			}
+			p += n + 2
 		} else {
-			n = entryBytes(lp, p)
-			if skipping == 0 {
-				start, length, num := decode(lp, p)
-				if start >= 0 {
-					if length == len(val) && bytes.Equal(lp[start:start+length], val) {
-						return p
-					}
-				} else {
-					if !parsed {
-						want, isInt = ParseInt(val)
-						parsed = true
-					}
-					if isInt && num == want {
-						return p
-					}
-				}
+			start, length, num := decode(lp, p)
+			if start < 0 && isInt && num == want || start >= 0 && length == len(val) && bytes.Equal(lp[start:start+length], val) {
+				return p
 			}
+			p = Next(lp, p)
 		}
-		if skipping == 0 {
-			skipping = skip
-		} else {
-			skipping--
-		}
-		if n <= 127 {
-			p += n + 1
-		} else {
-			p += n + backlenBytes(n)
+		for range skip {
+			if c := lp[p]; c < 0x80 {
+				p += 2
+			} else if c < 0xC0 {
+				p += int(c&0x3F) + 2
+			} else {
+				p = Next(lp, p)
+			}
 		}
 	}
 	return -1

@@ -2,7 +2,11 @@ package table
 
 // Reading all of a table, or some of it.
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/limitkv/limitkv/engine/sample"
+)
 
 // Iter walks over all records in an order that stays the same until the table is changed, which ends it.
 //
@@ -85,8 +89,8 @@ func (t *Table) emit(i int, fn func(Record)) int {
 func (t *Table) Random(next func() uint64) Record {
 	for {
 		// A bucket and a place in the longest chain there may be; where the chain is shorter, try again.
-		i := below(next(), t.buckets)
-		j := below(next(), t.chainMax)
+		i := sample.Below(next(), t.buckets)
+		j := sample.Below(next(), t.chainMax)
 		for b := t.bucket(i); b != nil; b = b.next() {
 			n := b.used()
 			if j < n {
@@ -95,10 +99,4 @@ func (t *Table) Random(next func() uint64) Record {
 			j -= n
 		}
 	}
-}
-
-// below maps a random number to 0 … n-1.
-func below(r uint64, n int) int {
-	hi, _ := bits.Mul64(r, uint64(n))
-	return int(hi)
 }
