@@ -1,0 +1,149 @@
+package set
+
+// Intersection, union, difference. A nil set is an empty one, as a key that does not exist.
+
+import (
+	"slices"
+
+	"github.com/limitkv/limitkv/engine/packed"
+)
+
+func size(s *Set) int {
+	if s == nil {
+		return 0
+	}
+	return s.Len()
+}
+
+// bySize returns the sets in ascending order of size.
+func bySize(sets []*Set) []*Set {
+	sets = slices.Clone(sets)
+	slices.SortStableFunc(sets, func(a, b *Set) int { return size(a) - size(b) })
+	return sets
+}
+
+// Inter calls fn with the members of all the sets, in the order of the smallest set (the first of several that
+// are), at most limit of them (0: any number), and returns how many they were. There must be a set. fn may
+// be nil.
+func Inter(sets []*Set, limit int, fn func(it *Iter)) int {
+	sets = bySize(sets)
+	if size(sets[0]) == 0 {
+		return 0
+	}
+	n := 0
+	it := sets[0].Iter()
+next:
+	for it.Next() {
+		member := it.Member()
+		for _, s := range sets[1:] {
+			if s != sets[0] && !s.Contains(member) {
+				continue next
+			}
+		}
+		n++
+		if fn != nil {
+			fn(&it)
+		}
+		if n == limit {
+			break
+		}
+	}
+	return n
+}
+
+// InterStore returns the intersection in the form that SINTERSTORE gives it: integers become an intset
+// whatever they come from.
+func InterStore(sets []*Set, lim Limits) Set {
+	if s := bySize(sets)[0]; size(s) == 0 || s.form() == formIntset {
+		var inter Set
+		Inter(sets, 0, func(it *Iter) { inter.Add(it.Member(), lim) })
+		return inter
+	}
+	inter, integers := Set{large: listpack}, true
+	Inter(sets, 0, func(it *Iter) {
+		if integers {
+			_, integers = packed.ParseInt(it.Member())
+		}
+		inter.Add(it.Member(), lim)
+	})
+	if integers {
+		inter.toIntset(lim)
+	}
+	return inter
+}
+
+// collector returns the empty set that a union or difference is collected in. A result that is only replied
+// need not be small: unless all the sets are intsets, it is a table, since that is searched faster.
+func collector(sets []*Set, reply bool) Set {
+	for _, s := range sets {
+		if reply && s != nil && s.form() != formIntset {
+			return newTable()
+		}
+	}
+	return Set{}
+}
+
+// Union returns the union, to be replied or to be stored.
+func Union(sets []*Set, reply bool, lim Limits) Set {
+	u := collector(sets, reply)
+	for _, s := range sets {
+		if s != nil {
+			u.addAll(s, lim)
+		}
+	}
+	return u
+}
+
+func (s *Set) addAll(from *Set, lim Limits) {
+	for it := from.Iter(); it.Next(); {
+		s.Add(it.Member(), lim)
+	}
+}
+
+// Diff returns the members of the first set that are in no other, to be replied or to be stored. There must
+// be a set.
+func Diff(sets []*Set, reply bool, lim Limits) Set {
+	d := collector(sets, reply)
+	first, others := sets[0], sets[1:]
+	if first == nil || slices.Contains(others, first) {
+		return d
+	}
+	// Either each member of the first set is looked for in the others, or the others are taken off a copy.
+	// Redis's choice, since the form of a stored result depends on it.
+	look, takeOff := 0, 0
+	for _, s := range sets {
+		if s != nil {
+			look += first.Len()
+			takeOff += s.Len()
+		}
+	}
+	if look/2 > takeOff {
+		d.addAll(first, lim)
+		for _, s := range others {
+			if d.Len() == 0 {
+				break
+			}
+			if s == nil {
+				continue
+			}
+			for it := s.Iter(); it.Next(); {
+				d.Remove(it.Member())
+			}
+		}
+		return d
+	}
+	// The largest first: it is the likeliest to have a member.
+	others = slices.Clone(others)
+	slices.SortStableFunc(others, func(a, b *Set) int { return size(b) - size(a) })
+next:
+	for it := first.Iter(); it.Next(); {
+		member := it.Member()
+		for _, s := range others {
+			if s != nil && s.Contains(member) {
+				continue next
+			}
+		}
+		d.Add(member, lim)
+	}
+	return d
+}
