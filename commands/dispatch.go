@@ -114,25 +114,32 @@ func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 	}
 }
 
-// nested runs a command inside EXEC or a script, under the locks of c.
+// nested runs a command inside EXEC, under the locks of c.
 func (s *server) nested(c *command.Ctx, args [][]byte) {
-	outerArgs, outerCmd, outerMark, outerFailure := c.Args, c.Cmd, c.Mark, c.Failure
-	c.Args, c.Mark, c.Failure = args, c.Writer.Mark(), ""
-	c.Forget()
 	cmd, known := s.Table.Resolve(args)
-	c.Cmd = cmd
-	switch {
-	case cmd == nil || !known:
-		c.Error(unknown(cmd, args))
-	default:
-		if text := s.check(c, cmd, args); text != "" {
-			c.Worker.Counters[cmd.Index()].Rejected.Add(1)
-			c.Error(text)
-			s.Stats.CountError(text)
-		} else {
-			s.execute(c, cmd)
-		}
+	text := ""
+	if cmd == nil || !known {
+		text = unknown(cmd, args)
+	} else if text = s.check(c, cmd, args); text != "" {
+		c.Worker.Counters[cmd.Index()].Rejected.Add(1)
 	}
+	if text != "" {
+		c.Writer.Error(text)
+		s.Stats.CountError(text)
+		return
+	}
+	s.inner(c, cmd, args)
+}
+
+// inner executes a checked command inside another one.
+func (s *server) inner(c *command.Ctx, cmd *command.Command, args [][]byte) {
+	outerArgs, outerCmd, outerMark, outerFailure := c.Args, c.Cmd, c.Mark, c.Failure
+	c.Args, c.Cmd, c.Mark, c.Failure = args, cmd, c.Writer.Mark(), ""
+	c.Forget()
+	if i := cmd.SoleKey(args); i > 0 {
+		c.Hint(args[i])
+	}
+	s.execute(c, cmd)
 	c.Args, c.Cmd, c.Mark, c.Failure = outerArgs, outerCmd, outerMark, outerFailure
 	c.Forget()
 }

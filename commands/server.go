@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/scripting"
 	"github.com/limitkv/limitkv/commands/str"
 	"github.com/limitkv/limitkv/commands/transactions"
 	"github.com/limitkv/limitkv/engine"
@@ -49,6 +50,7 @@ type Server struct {
 
 // families put the table together.
 var families = []func(*command.Server) []*command.Command{
+	scripting.Commands,
 	str.Commands,
 	transactions.Commands,
 }
@@ -86,6 +88,7 @@ func New(o Options) (*Server, error) {
 	cs.Seed(binary.LittleEndian.Uint64(seed[:]))
 	s := &server{Server: cs}
 	cs.Dispatch = s.nested
+	cs.Execute = s.inner
 	cs.Locks = s.locks
 	s.params = declare(cs.Config, databases)
 	rows := make([][]*command.Command, 0, len(families))

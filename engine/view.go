@@ -37,13 +37,19 @@ func (v *View) locate(key []byte) (hash uint64, s *shard) {
 	return hash, &v.KS.shards[i]
 }
 
+// Hint remembers the hash of a key that is about to be used several times. The
+// memory of key must not change until Forget.
+func (v *View) Hint(key []byte) {
+	v.hintHash, v.hintSh = locate(key)
+	v.hintPtr, v.hintLen = unsafe.SliceData(key), len(key)
+}
+
 // Need adds key's shard to a lock set and remembers the key's hash. The memory
 // of key must not change until Forget: only dispatch, whose arguments stay
 // where they are while a command runs, may call it.
 func (v *View) Need(set *LockSet, key []byte) {
-	hash, i := locate(key)
-	v.hintPtr, v.hintLen, v.hintHash, v.hintSh = unsafe.SliceData(key), len(key), hash, i
-	set.mask |= 1 << i
+	v.Hint(key)
+	set.mask |= 1 << v.hintSh
 }
 
 // Forget drops the remembered hash, whose key's memory is about to be reused.

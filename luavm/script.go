@@ -21,6 +21,9 @@ type Script struct {
 	SHA   string // SHA-1 of the body, 40 lowercase hexadecimal digits
 	Flags Flags
 
+	// Verdict is what analysis found.
+	Verdict Verdict
+
 	proto *lua.FunctionProto
 }
 
@@ -53,3 +56,13 @@ func Compile(body []byte) (*Script, error) {
 type CompileError struct{ Text string }
 
 func (e *CompileError) Error() string { return e.Text }
+
+// Verdict is what static analysis found of a script.
+type Verdict struct {
+	KeysProven    bool
+	KeysLine      int
+	KeysReason    string
+	Bounded       bool
+	BoundedLine   int
+	BoundedReason string
+}

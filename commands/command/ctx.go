@@ -98,3 +98,24 @@ func (c *Ctx) RandomN(n int) int { return int(c.Random() % uint64(n)) }
 // CanBlock tells whether the command may wait: not in MULTI and not in a
 // script.
 func (c *Ctx) CanBlock() bool { return !c.Script && !c.Exec && c.Session.Conn != nil }
+
+// SelectDB changes the database: the session's, but only the script's own
+// while one runs.
+func (c *Ctx) SelectDB(db int) {
+	c.DB = db
+	if !c.Script {
+		c.Session.SetDB(db)
+	}
+}
+
+// Help replies the lines of a container's HELP, in the frame that Redis gives
+// them.
+func (c *Ctx) Help(container string, lines ...string) {
+	c.Array(len(lines) + 3)
+	c.Status(container + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")
+	for _, l := range lines {
+		c.Status(l)
+	}
+	c.Status("HELP")
+	c.Status("    Print this help.")
+}

@@ -25,6 +25,8 @@ type Server struct {
 	// Dispatch runs a command inside another (EXEC, EVAL): checks, handler and
 	// reply, under the locks that c holds. Set by package commands.
 	Dispatch func(c *Ctx, args [][]byte)
+	// Execute is Dispatch for a command that is known and has been checked.
+	Execute func(c *Ctx, cmd *Command, args [][]byte)
 	// Locks adds what a command needs to a lock set and tells whether it may
 	// run long. Set by package commands.
 	Locks func(c *Ctx, cmd *Command, args [][]byte, set *engine.LockSet) (long bool)

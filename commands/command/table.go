@@ -184,3 +184,6 @@ func (t *Table) List() []*Command { return t.list }
 
 // All is all commands, subcommands included, by Index.
 func (t *Table) All() []*Command { return t.all }
+
+// HasSub tells whether the command is a container.
+func (c *Command) HasSub() bool { return len(c.subs) > 0 }

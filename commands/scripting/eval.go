@@ -1,0 +1,110 @@
+package scripting
+
+// EVAL and its kin.
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/luavm"
+	"github.com/limitkv/limitkv/resp/number"
+)
+
+const evalFlags = command.NoScript | command.SkipMonitor | command.NoMandatoryKeys | command.Stale | command.TakesTime
+
+// evalRow is a row of the four; they differ in how the script is named and in
+// what it may do.
+func (f *family) evalRow(name, since, summary string, bySHA, readOnly bool) *command.Command {
+	c := &command.Command{
+		Name: name, Arity: -3, Group: command.GroupScripting, Since: since,
+		Flags:      evalFlags | command.MayReplicate,
+		ACL:        []string{"scripting"},
+		Keys:       []command.KeySpec{command.NumKeys(2, command.RW|command.Access|command.Update)},
+		Summary:    summary,
+		Complexity: "That of the script",
+		Syntax:     "script:string numkeys:integer [key...] [arg:string...]",
+	}
+	if bySHA {
+		c.Syntax = "sha1:string numkeys:integer [key...] [arg:string...]"
+	}
+	if readOnly {
+		c.Flags = evalFlags | command.ReadOnly
+		c.Keys = []command.KeySpec{command.NumKeys(2, command.RO|command.Access)}
+	}
+	c.Plan = func(c *command.Ctx, args [][]byte, set *engine.LockSet) bool {
+		return f.plan(c, args, set, bySHA)
+	}
+	c.Run = func(c *command.Ctx) { f.eval(c, bySHA, readOnly) }
+	return c
+}
+
+// resolve finds the script that a request names; nil, nil if a SHA is unknown.
+func (f *family) resolve(w *worker, arg []byte, bySHA bool) (*script, error) {
+	if bySHA {
+		return f.cache.find(&w.scripts, arg), nil
+	}
+	return f.cache.compile(&w.scripts, arg, false)
+}
+
+// plan locks the shards of the script's KEYS if analysis has proven that it
+// uses no others, else all of them.
+func (f *family) plan(c *command.Ctx, args [][]byte, set *engine.LockSet, bySHA bool) (long bool) {
+	n, ok := number.ParseInt(args[2])
+	if !ok || n < 0 || n > int64(len(args)-3) {
+		return false // an error, for eval to find
+	}
+	s, err := f.resolve(f.worker(c), args[1], bySHA)
+	if err != nil || s == nil {
+		return false
+	}
+	if s.Verdict.KeysProven {
+		for _, key := range args[3 : 3+n] {
+			set.AddKey(key)
+		}
+	} else {
+		set.AddAll()
+	}
+	return !s.Verdict.Bounded
+}
+
+func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
+	n, ok := number.ParseInt(c.Args[2])
+	switch {
+	case !ok:
+		c.Error(command.ErrNotInt)
+		return
+	case n > int64(len(c.Args)-3):
+		c.Error("ERR Number of keys can't be greater than number of args")
+		return
+	case n < 0:
+		c.Error("ERR Number of keys can't be negative")
+		return
+	}
+	w := f.worker(c)
+	s, err := f.resolve(w, c.Args[1], bySHA)
+	switch {
+	case err != nil:
+		c.Error("ERR " + err.Error())
+		return
+	case s == nil:
+		c.Error(command.ErrNoScript)
+		return
+	case readOnly && s.Flags&(luavm.Compat|luavm.NoWrites) == 0:
+		c.Error("ERR Can not execute a script with write flag using *_ro command.")
+		return
+	}
+	s.used.Store(f.cache.clock.Add(1))
+	h := &w.host
+	h.c, h.readOnly = c, readOnly || s.Flags&luavm.NoWrites != 0
+	args, db, inScript := c.Args, c.DB, c.Script
+	c.Script = true
+	end := f.watch(c, w)
+	began := engine.Monotonic()
+	outcome := w.vm.Run(s.Script, args[3:3+n], args[3+n:], h, c)
+	end()
+	s.ran(engine.Monotonic() - began)
+	c.Script, c.DB = inScript, db
+	if outcome.Failed && !outcome.Counted {
+		c.Failure = "ERR"
+	}
+	h.c = nil
+}

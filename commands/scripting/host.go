@@ -1,0 +1,93 @@
+package scripting
+
+// host lets a running script call commands: by the same dispatch as any
+// connection's, under the locks of the EVAL and at its time.
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/resp"
+)
+
+type host struct {
+	c        *command.Ctx
+	out      resp.Writer
+	readOnly bool // *_RO, or the no-writes flag
+}
+
+// Lookup finds a command by name.
+func (h *host) Lookup(name []byte) any {
+	if cmd := h.c.Server.Table.Find(name); cmd != nil {
+		return cmd
+	}
+	return nil
+}
+
+// Call runs one command and returns its reply's bytes.
+func (h *host) Call(handle any, args [][]byte, proto int) []byte {
+	h.out.Buf, h.out.Proto = h.out.Buf[:0], proto
+	cmd, _ := handle.(*command.Command)
+	if text := h.refuse(&cmd, args); text != "" {
+		h.c.Server.Stats.CountError(text)
+		h.out.Error(text)
+		return h.out.Buf
+	}
+	c := h.c
+	reply := c.Writer
+	c.Writer = &h.out
+	c.Server.Execute(c, cmd, args)
+	c.Writer = reply
+	return h.out.Buf
+}
+
+// refuse checks what a script may not call. It resolves subcommands.
+func (h *host) refuse(cmd **command.Command, args [][]byte) string {
+	if *cmd == nil {
+		return "ERR Unknown Redis command called from script"
+	}
+	c := *cmd
+	if c.HasSub() && len(args) > 1 {
+		if sub := c.SubCommand(args[1]); sub != nil {
+			c, *cmd = sub, sub
+		} else if c.Run == nil {
+			return "ERR Unknown Redis command called from script"
+		}
+	}
+	if c.Arity > 0 && len(args) != c.Arity || len(args) < -c.Arity || c.Run == nil {
+		return "ERR Wrong number of args calling Redis command from script"
+	}
+	if c.Flags&command.NoScript != 0 {
+		return command.ErrScriptCommand
+	}
+	if auth := h.c.Server.Authorize; auth != nil {
+		if text := auth(h.c, c, args); text != "" {
+			return "ERR ACL failure in script: " + text
+		}
+	}
+	if h.readOnly && c.Flags&(command.Write|command.MayReplicate) != 0 {
+		return "ERR Write commands are not allowed from read-only scripts."
+	}
+	return ""
+}
+
+// ACLCheck tells whether the user may run a command.
+func (h *host) ACLCheck(args [][]byte) (allowed, known bool) {
+	cmd, known := h.c.Server.Table.Resolve(args)
+	if cmd == nil || !known {
+		return false, false
+	}
+	if auth := h.c.Server.Authorize; auth != nil && auth(h.c, cmd, args) != "" {
+		return false, true
+	}
+	return true, true
+}
+
+// logLevels are the letters of redis.log's levels, debug to warning.
+const logLevels = "dvnw"
+
+// Log writes a line of the server's log.
+func (h *host) Log(level int, message string) {
+	h.c.Server.Logf(logLevels[level], "%s", message)
+}
+
+// SetRepl would choose where writes are replicated to; there are no replicas.
+func (h *host) SetRepl(int) {}

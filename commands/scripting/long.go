@@ -1,0 +1,97 @@
+package scripting
+
+// Scripts that run off the loop: SCRIPT KILL, the time after which others are
+// told BUSY, and the memory that a script may take.
+
+import (
+	"context"
+	"errors"
+	"runtime/metrics"
+	"time"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+// memoryCheck is how often the memory of long scripts is looked at.
+const memoryCheck = 20 * time.Millisecond
+
+// Why a script is stopped.
+var (
+	errKilled = errors.New("Script killed by user with SCRIPT KILL.")
+	errMemory = errors.New("not enough memory")
+)
+
+// watch makes a script that runs off the loop stoppable, and watches its time
+// and memory. The returned function ends that.
+func (f *family) watch(c *command.Ctx, w *worker) (end func()) {
+	run := c.Long
+	if run == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	run.Mu.Lock()
+	run.Cancel = func() { cancel(errKilled) }
+	run.Mu.Unlock()
+	w.vm.SetContext(ctx)
+	slow := time.AfterFunc(time.Duration(f.timeLimit.Load())*time.Millisecond, run.Reservation.MarkSlow)
+	done := make(chan struct{})
+	go f.watchMemory(cancel, done)
+	return func() {
+		close(done)
+		slow.Stop()
+		w.vm.SetContext(nil)
+		cancel(nil)
+		run.Mu.Lock()
+		run.Cancel = nil
+		run.Mu.Unlock()
+	}
+}
+
+// watchMemory stops a script while which the heap grew by more than the limit.
+func (f *family) watchMemory(cancel context.CancelCauseFunc, done chan struct{}) {
+	tick := time.NewTicker(memoryCheck)
+	defer tick.Stop()
+	before := heapBytes()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			if heapBytes() > before+uint64(f.memoryMax.Load()) {
+				cancel(errMemory)
+				return
+			}
+		}
+	}
+}
+
+func heapBytes() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// kill stops the scripts that run off the loop and have not written yet.
+func (f *family) kill(c *command.Ctx) {
+	found, killed := false, false
+	for _, run := range f.s.Long.All() {
+		run.Mu.Lock()
+		if run.Cancel != nil {
+			found = true
+			if !run.Wrote.Load() {
+				run.Killed.Store(true)
+				run.Cancel()
+				killed = true
+			}
+		}
+		run.Mu.Unlock()
+	}
+	switch {
+	case killed:
+		c.OK()
+	case found:
+		c.Error(command.ErrUnkillable)
+	default:
+		c.Error(command.ErrNotBusy)
+	}
+}

@@ -1,0 +1,176 @@
+package scripting
+
+// SCRIPT and its subcommands.
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+func (f *family) scriptRow() *command.Command {
+	acl := []string{"scripting"}
+	return &command.Command{
+		Name: "script", Arity: -2, Group: command.GroupScripting, Since: "2.6.0",
+		Summary:    "Manages the cache of scripts.",
+		Complexity: "That of the subcommand",
+		Sub: []*command.Command{
+			{
+				Name: "load", Arity: 3, Since: "2.6.0", Flags: command.NoScript | command.Stale, ACL: acl,
+				Summary:    "Compiles a script and keeps it, without running it.",
+				Complexity: "O(N) in the length of the script",
+				Tips:       []string{"request_policy:all_nodes", "response_policy:all_succeeded"},
+				Syntax:     "script:string",
+				Run:        f.load,
+			},
+			{
+				Name: "exists", Arity: -3, Since: "2.6.0", Flags: command.NoScript, ACL: acl,
+				Summary:    "Tells which scripts are cached.",
+				Complexity: "O(N) in the number of scripts asked for",
+				Tips:       []string{"request_policy:all_shards", "response_policy:agg_logical_and"},
+				Syntax:     "sha1:string...",
+				Run:        f.exists,
+			},
+			{
+				Name: "flush", Arity: -2, Since: "2.6.0", Flags: command.NoScript, ACL: acl,
+				Summary:    "Forgets all cached scripts.",
+				Complexity: "O(N) in the number of cached scripts",
+				Tips:       []string{"request_policy:all_nodes", "response_policy:all_succeeded"},
+				Syntax:     "[flush-type=(ASYNC | SYNC)]",
+				Run:        f.flush,
+			},
+			{
+				Name: "kill", Arity: 2, Since: "2.6.0", Flags: command.NoScript | command.AllowBusy, ACL: acl,
+				Summary:    "Stops a script that runs and has not written yet.",
+				Complexity: "O(1)",
+				Tips:       []string{"request_policy:all_shards", "response_policy:one_succeeded"},
+				Run:        f.kill,
+			},
+			{
+				Name: "debug", Arity: 3, Since: "3.2.0", Flags: command.NoScript, ACL: acl,
+				Summary:    "Refused: there is no debugger.",
+				Complexity: "O(1)",
+				Syntax:     "mode=(YES | SYNC | NO)",
+				Run:        f.debug,
+			},
+			{
+				Name: "show", Arity: 3, Since: "8.0.0", Flags: command.NoScript, ACL: acl,
+				Summary:    "Returns the text of a cached script.",
+				Complexity: "O(1)",
+				Syntax:     "sha1:string",
+				Run:        f.show,
+			},
+			{
+				Name: "info", Arity: 3, Since: "8.0.0", Flags: command.NoScript, ACL: acl,
+				Summary:    "Returns what analysis found of a cached script, and how often and how long it ran.",
+				Complexity: "O(1)",
+				Syntax:     "sha1:string",
+				Run:        f.info,
+			},
+			{
+				Name: "help", Arity: 2, Since: "5.0.0", Flags: command.Loading | command.Stale, ACL: acl,
+				Summary:    "Lists the subcommands.",
+				Complexity: "O(1)",
+				Run:        help,
+			},
+		},
+	}
+}
+
+func (f *family) load(c *command.Ctx) {
+	s, err := f.cache.compile(&f.worker(c).scripts, c.Args[2], true)
+	if err != nil {
+		c.Error("ERR " + err.Error())
+		return
+	}
+	c.BulkString(s.SHA)
+}
+
+func (f *family) exists(c *command.Ctx) {
+	l := &f.worker(c).scripts
+	c.Array(len(c.Args) - 2)
+	for _, sha := range c.Args[2:] {
+		// Redis compares letter for letter here.
+		if s := f.cache.find(l, sha); s != nil && s.SHA == string(sha) {
+			c.Int(1)
+		} else {
+			c.Int(0)
+		}
+	}
+}
+
+func (f *family) flush(c *command.Ctx) {
+	if len(c.Args) > 3 || len(c.Args) == 3 && !command.EqualFold(c.Args[2], "ASYNC") && !command.EqualFold(c.Args[2], "SYNC") {
+		c.Error("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
+		return
+	}
+	f.cache.flush()
+	c.OK()
+}
+
+func (f *family) debug(c *command.Ctx) {
+	switch {
+	case command.EqualFold(c.Args[2], "NO"):
+		c.OK()
+	case command.EqualFold(c.Args[2], "YES"), command.EqualFold(c.Args[2], "SYNC"):
+		c.Error("ERR SCRIPT DEBUG is not supported: limitkv has no Lua debugger")
+	default:
+		c.Error("ERR Use SCRIPT DEBUG YES/SYNC/NO")
+	}
+}
+
+// find looks a script up for SHOW and INFO.
+func (f *family) find(c *command.Ctx) *script {
+	s := f.cache.find(&f.worker(c).scripts, c.Args[2])
+	if s == nil {
+		c.Error(command.ErrNoScript)
+	}
+	return s
+}
+
+func (f *family) show(c *command.Ctx) {
+	if s := f.find(c); s != nil {
+		c.BulkString(s.Body)
+	}
+}
+
+func (f *family) info(c *command.Ctx) {
+	s := f.find(c)
+	if s == nil {
+		return
+	}
+	v := s.Verdict
+	c.Map(9)
+	c.BulkString("sha1")
+	c.BulkString(s.SHA)
+	c.BulkString("keys-proven")
+	c.Bool(v.KeysProven)
+	c.BulkString("keys-line")
+	c.Int(int64(v.KeysLine))
+	c.BulkString("keys-reason")
+	c.BulkString(v.KeysReason)
+	c.BulkString("bounded")
+	c.Bool(v.Bounded)
+	c.BulkString("bounded-line")
+	c.Int(int64(v.BoundedLine))
+	c.BulkString("bounded-reason")
+	c.BulkString(v.BoundedReason)
+	c.BulkString("runs")
+	c.Int(s.runs.Load())
+	c.BulkString("usec")
+	c.Map(2)
+	c.BulkString("total")
+	c.Int(s.micros.Load())
+	c.BulkString("longest")
+	c.Int(s.longest.Load())
+}
+
+func help(c *command.Ctx) {
+	c.Help("SCRIPT",
+		"DEBUG (YES|SYNC|NO)", "    Refused, except for NO.",
+		"EXISTS <sha1> [<sha1> ...]", "    Tell which scripts are cached.",
+		"FLUSH [ASYNC|SYNC]", "    Forget all cached scripts.",
+		"INFO <sha1>", "    What analysis found of a script, and how often and how long it ran.",
+		"KILL", "    Stop a script that runs and has not written yet.",
+		"LOAD <script>", "    Compile a script and keep it, without running it.",
+		"SHOW <sha1>", "    The text of a cached script.",
+	)
+}

@@ -1,0 +1,57 @@
+// Package scripting is EVAL, EVALSHA, their read-only forms, and SCRIPT.
+//
+// A script takes the locks of its keys alone where analysis proves that it
+// touches no others, and all locks otherwise. A script that may run long goes
+// off the event loop.
+package scripting
+
+import (
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/luavm"
+)
+
+type family struct {
+	s         *command.Server
+	cache     cache
+	timeLimit *atomic.Int64 // ms until others are told BUSY
+	memoryMax *atomic.Int64 // bytes that a script may make the heap grow by
+}
+
+// worker is what a command.Worker has for scripts.
+type worker struct {
+	vm      *luavm.VM
+	scripts local
+	host    host
+}
+
+// Commands are the rows of the family.
+func Commands(s *command.Server) []*command.Command {
+	f := &family{s: s}
+	f.cache.bySHA = make(map[string]*script)
+	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, 1<<62, "milliseconds a script may hold keys before others are answered BUSY")
+	limit := s.Config.Find("lua-time-limit")
+	s.Config.Add(&command.Param{Name: "busy-reply-threshold", Get: limit.Get, Set: limit.Set})
+	f.memoryMax = s.Config.Memory("script-memory-max", 1<<30, 1<<20, 1<<62, "bytes a script may allocate")
+	return []*command.Command{
+		f.evalRow("eval", "2.6.0", "Runs a Lua script.", false, false),
+		f.evalRow("evalsha", "2.6.0", "Runs a cached Lua script, named by its SHA-1.", true, false),
+		f.evalRow("eval_ro", "7.0.0", "Runs a Lua script that may not write.", false, true),
+		f.evalRow("evalsha_ro", "7.0.0", "Runs a cached Lua script, named by its SHA-1, that may not write.", true, true),
+		f.scriptRow(),
+	}
+}
+
+// worker is the family's part of the context's worker.
+func (f *family) worker(c *command.Ctx) *worker {
+	w, ok := c.Worker.Lua.(*worker)
+	if !ok {
+		w = &worker{vm: luavm.New(luavm.Config{Version: command.RedisVersion, VersionNum: redisVersionNum})}
+		c.Worker.Lua = w
+	}
+	return w
+}
+
+// redisVersionNum is command.RedisVersion as redis.REDIS_VERSION_NUM has it.
+const redisVersionNum = 0x00080006
