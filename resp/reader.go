@@ -1,0 +1,228 @@
+package resp
+
+// Reading replies back: what scripts get from redis.call, and what a client gets. It walks over bytes and allocates
+// nothing; a caller builds what it needs from the walk.
+
+import (
+	"bytes"
+	"errors"
+	"math"
+
+	"github.com/limitkv/limitkv/resp/number"
+)
+
+// Kind is what a reply is: the first byte of it.
+type Kind byte
+
+// The kinds. Map and Attribute announce pairs, but Value.N counts single values.
+const (
+	KindStatus    Kind = '+'
+	KindError     Kind = '-'
+	KindInt       Kind = ':'
+	KindBulk      Kind = '$'
+	KindArray     Kind = '*'
+	KindNull      Kind = '_'
+	KindDouble    Kind = ','
+	KindBool      Kind = '#'
+	KindBigNumber Kind = '('
+	KindBulkError Kind = '!'
+	KindVerbatim  Kind = '='
+	KindMap       Kind = '%'
+	KindSet       Kind = '~'
+	KindPush      Kind = '>'
+	KindAttribute Kind = '|'
+)
+
+// Value is one reply, or the head of one with elements.
+type Value struct {
+	Kind Kind
+
+	// Null is set for KindNull and for RESP2's null bulk string and null array,
+	// which are told apart by Kind.
+	Null bool
+
+	// Data is the text of a status, error, number or string; it aliases what was
+	// read. That of a verbatim string starts behind its format.
+	Data []byte
+
+	// Format is the format of a verbatim string, three bytes.
+	Format []byte
+
+	// N is how many values follow that belong to this one: twice the number of
+	// pairs for a map. An attribute's are followed by the reply that it is about.
+	N int
+}
+
+// Int is the value of an integer.
+func (v Value) Int() int64 {
+	n, _ := number.ParseInt(v.Data)
+	return n
+}
+
+// Double is the value of a double; "nan" is not a number.
+func (v Value) Double() float64 {
+	if f, ok := number.ParseDouble(v.Data); ok {
+		return f
+	}
+	return nan
+}
+
+// Bool is the value of a boolean.
+func (v Value) Bool() bool { return len(v.Data) == 1 && v.Data[0] == 't' }
+
+// Errors of reading replies.
+var (
+	// ErrIncomplete says that the reply goes on beyond the bytes at hand.
+	ErrIncomplete = errors.New("resp: incomplete reply")
+
+	// ErrReply says that the bytes are no reply.
+	ErrReply = errors.New("resp: malformed reply")
+)
+
+var nan = math.NaN()
+
+// replyElementsMax is the most elements that a reply may announce.
+const replyElementsMax = 1 << 32
+
+// Reader walks over replies.
+type Reader struct {
+	buf []byte
+	pos int
+}
+
+// NewReader returns a reader of the replies in buf.
+func NewReader(buf []byte) Reader { return Reader{buf: buf} }
+
+// Pos is how many bytes have been read.
+func (r *Reader) Pos() int { return r.pos }
+
+// Done tells whether all has been read.
+func (r *Reader) Done() bool { return r.pos == len(r.buf) }
+
+// Next reads the next value. The elements of an aggregate are the next v.N
+// values, each with its own elements. Nothing is consumed if there is an error.
+func (r *Reader) Next() (v Value, err error) {
+	rest := r.buf[r.pos:]
+	end := bytes.IndexByte(rest, '\n')
+	if end < 0 {
+		return v, ErrIncomplete
+	}
+	if end < 2 || rest[end-1] != '\r' {
+		return v, ErrReply
+	}
+	v.Kind, v.Data = Kind(rest[0]), rest[1:end-1:end-1]
+	size := end + 1
+	ok := true
+	switch v.Kind {
+	case KindStatus, KindError:
+	case KindInt:
+		_, ok = number.ParseInt(v.Data)
+	case KindDouble:
+		_, ok = number.ParseDouble(v.Data)
+		ok = ok || string(v.Data) == "nan" || string(v.Data) == "-nan"
+	case KindBigNumber:
+		ok = allDigits(v.Data)
+	case KindBool:
+		ok = string(v.Data) == "t" || string(v.Data) == "f"
+	case KindNull:
+		v.Null, ok = true, len(v.Data) == 0
+	case KindBulk, KindBulkError, KindVerbatim:
+		n, isInt := number.ParseInt(v.Data)
+		if isInt && n == -1 && v.Kind == KindBulk {
+			v.Null, v.Data = true, nil
+			break
+		}
+		if !isInt || n < 0 || n > commandBytesMax {
+			return Value{}, ErrReply
+		}
+		if int64(len(rest)-size) < n+2 {
+			return Value{}, ErrIncomplete
+		}
+		v.Data = rest[size : size+int(n) : size+int(n)]
+		size += int(n) + 2
+		ok = rest[size-2] == '\r' && rest[size-1] == '\n'
+		if v.Kind == KindVerbatim {
+			if n < 4 || v.Data[3] != ':' {
+				return Value{}, ErrReply
+			}
+			v.Format, v.Data = v.Data[:3:3], v.Data[4:]
+		}
+	case KindArray, KindMap, KindSet, KindPush, KindAttribute:
+		n, isInt := number.ParseInt(v.Data)
+		v.Data = nil
+		if isInt && n == -1 && v.Kind == KindArray {
+			v.Null = true
+			break
+		}
+		ok = isInt && n >= 0 && n <= replyElementsMax
+		v.N = int(n)
+		if v.Kind == KindMap || v.Kind == KindAttribute {
+			v.N *= 2
+		}
+	default:
+		ok = false
+	}
+	if !ok {
+		return Value{}, ErrReply
+	}
+	r.pos += size
+	return v, nil
+}
+
+func allDigits(b []byte) bool {
+	if len(b) > 0 && b[0] == '-' {
+		b = b[1:]
+	}
+	for _, c := range b {
+		if c-'0' > 9 {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// Skip goes past one reply with all its elements. If there is an error, the
+// reader stands somewhere inside.
+func (r *Reader) Skip() error {
+	for open := 1; open > 0; {
+		v, err := r.Next()
+		if err != nil {
+			return err
+		}
+		open += v.N
+		if v.Kind != KindAttribute {
+			open--
+		}
+	}
+	return nil
+}
+
+// Scanner finds the end of a reply that arrives in pieces; it looks at each
+// value of it once.
+type Scanner struct {
+	pos  int
+	open int // values still to come; 0 before the first
+}
+
+// Scan returns the size of the reply that buf starts with, or ErrIncomplete: then
+// it is to be called again with the same bytes and more behind them.
+func (s *Scanner) Scan(buf []byte) (n int, err error) {
+	r := Reader{buf, s.pos}
+	if s.open == 0 {
+		s.open = 1
+	}
+	for s.open > 0 {
+		v, err := r.Next()
+		if err != nil {
+			return 0, err
+		}
+		s.pos = r.pos
+		s.open += v.N
+		if v.Kind != KindAttribute {
+			s.open--
+		}
+	}
+	n = s.pos
+	*s = Scanner{}
+	return n, nil
+}
