@@ -238,7 +238,7 @@ func Redis(tb testing.TB, required bool, args ...string) *Server {
 		tb.Skip(err)
 	}
 	dir := tb.TempDir()
-	return started(tb, "redis", bin, append([]string{"--save", "", "--dir", dir}, args...)...)
+	return started(tb, "redis", bin, append([]string{"--save", "", "--dir", dir, "--enable-debug-command", "yes"}, args...)...)
 }
 
 func started(tb testing.TB, name, bin string, args ...string) *Server {

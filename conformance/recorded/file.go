@@ -17,9 +17,11 @@
 //	@name         the connection to use; the file's first one has no name
 //	%unordered    elements in any order; %unordered(2) keeps pairs of a flat array together
 //	%near(50)     numbers may differ by 50
-//	%int %shape %any %code    any integer; same kinds and lengths; no error; of an error the first word
+//	%int %shape %code         any integer; same kinds and lengths; of an error the first word
+//	%any          anything but an error; no reply is written down
 //	%save(name)   keeps the reply for later arguments, written $name
 //	%send         send only, and wait until the server has it blocked; the reply is read by a later %read
+//	%post         send only, and go on
 //	%raw          the arguments are sent as raw bytes, one after the other, instead of a command
 //
 // In place of a command:
@@ -62,7 +64,7 @@ type line struct {
 type step struct {
 	number int // line number in the file
 	conn   string
-	verb   string // "", send, read, silent, closed, sleep
+	verb   string // "", send, post, read, silent, closed, sleep
 	raw    bool
 	save   string
 	rule   peer.Rule
@@ -126,7 +128,7 @@ func (f *File) parse(s *step, text string) error {
 	}
 	args, err := f.split(text)
 	s.args = args
-	if err == nil && (len(args) == 0) == (s.verb == "" || s.verb == "send") {
+	if err == nil && (len(args) == 0) == (s.verb == "" || s.verb == "send" || s.verb == "post") {
 		err = fmt.Errorf("a command is missing or one too many")
 	}
 	return err
@@ -135,7 +137,7 @@ func (f *File) parse(s *step, text string) error {
 func (s *step) directive(name, arg string) error {
 	n, numErr := strconv.ParseFloat(arg, 64)
 	switch name {
-	case "send", "read", "silent", "closed":
+	case "send", "post", "read", "silent", "closed":
 		s.verb = name
 	case "sleep":
 		s.verb, s.ms = name, int(n)
@@ -163,8 +165,8 @@ func (s *step) directive(name, arg string) error {
 	return nil
 }
 
-// replies says whether a step has a reply to compare.
-func (s *step) replies() bool { return s.verb == "" || s.verb == "read" }
+// replies says whether a step has a reply that is written down. Where anything goes, none is.
+func (s *step) replies() bool { return (s.verb == "" || s.verb == "read") && !s.rule.Any }
 
 // Bytes is the file as it is written, with the replies that its steps hold now.
 func (f *File) Bytes() []byte {
