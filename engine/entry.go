@@ -35,7 +35,7 @@ type header struct {
 
 // due follows the header where flagDeadline is set, and in every objectEntry.
 type due struct {
-	at   int64  // Unix microseconds, 0 = none
+	at   int64  // Unix milliseconds, 0 = none
 	node uint32 // place in the shard's timing wheel, 0 = none
 	db   uint32 // where the key lives, for the wheel
 }
@@ -109,7 +109,8 @@ func (e Entry) Key() []byte {
 	return unsafe.Slice((*byte)(e.payload()), e.h.keyLen)
 }
 
-// Deadline is when the key expires in Unix microseconds, 0 if never.
+// Deadline is when the key expires in Unix milliseconds, 0 if never. As in
+// Redis the key lives through that millisecond.
 func (e Entry) Deadline() int64 {
 	if e.h == nil {
 		return 0

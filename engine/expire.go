@@ -97,11 +97,14 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 		e := Entry{(*header)(ref)}
 		d := e.dueRef()
 		v.DB = int(d.db)
-		if d.at != 0 && d.at <= nowMicros {
+		if d.at != 0 && d.at < nowMicros/1000 {
 			v.expire(s, e)
 			return 0
 		}
-		at := d.at
+		at := never
+		if d.at != 0 && d.at != never {
+			at = d.at + 1
+		}
 		if e.h.flags&flagInnerDue != 0 {
 			if x, ok := e.object().obj.(Settler); ok {
 				due := x.NextDue()
@@ -109,17 +112,17 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 					v.settleSome(s, e, x)
 					return 0 // settleSome has put the entry where it belongs
 				}
-				if due != 0 && (at == 0 || due < at) {
-					at = due
+				if due != 0 {
+					at = min(at, ceilMillis(due))
 				}
 			}
 		}
-		if at == 0 {
+		if at == never {
 			s.wheel.remove(node)
 			d.node = 0
 			return 0
 		}
-		return ceilMillis(at)
+		return at
 	})
 	if more {
 		s.nextDue.Store(nowMicros / 1000)

@@ -3,7 +3,7 @@ package engine
 // Strings: the verbs that write plain bytes. What fits is written in place.
 
 // PutString stores a string, replacing whatever is under the key. deadline is
-// in Unix microseconds, 0 = none. A value that is the text of an int64 is
+// in Unix milliseconds, 0 = none. A value that is the text of an int64 is
 // held as one.
 func (v *View) PutString(key, value []byte, deadline int64) Entry {
 	if n, ok := parseCanonicalInt(value); ok {

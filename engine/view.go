@@ -118,7 +118,7 @@ func (v *View) touch(e Entry) {
 // parts of an object. It returns the zero Entry if nothing is left.
 func (v *View) settle(s *shard, e Entry) Entry {
 	d := e.dueRef()
-	if d.at != 0 && d.at <= v.Now {
+	if d.at != 0 && d.at < v.Now/1000 {
 		v.expire(s, e)
 		return Entry{}
 	}
@@ -187,16 +187,22 @@ func (v *View) arm(s *shard, e Entry, deadline int64) {
 // rearm puts the entry into the wheel for the earliest of its deadlines.
 func (v *View) rearm(s *shard, e Entry) {
 	d := e.dueRef()
-	at := d.at
+	at := never
+	if d.at != 0 {
+		at = d.at
+		if at != never {
+			at++ // the key lives through its last millisecond
+		}
+	}
 	if e.h.flags&flagInnerDue != 0 {
 		if x, ok := e.object().obj.(Expirer); ok {
-			if inner := x.NextDue(); inner != 0 && (at == 0 || inner < at) {
-				at = inner
+			if inner := x.NextDue(); inner != 0 {
+				at = min(at, ceilMillis(inner))
 			}
 		}
 	}
 	switch {
-	case at == 0:
+	case at == never:
 		if d.node != 0 {
 			s.wheel.remove(d.node)
 			d.node = 0
@@ -204,14 +210,14 @@ func (v *View) rearm(s *shard, e Entry) {
 		return
 	case d.node == 0:
 		d.db = uint32(v.DB)
-		d.node = s.wheel.add(unsafe.Pointer(e.h), ceilMillis(at), v.Now/1000)
+		d.node = s.wheel.add(unsafe.Pointer(e.h), at, v.Now/1000)
 	default:
-		s.wheel.move(d.node, ceilMillis(at))
+		s.wheel.move(d.node, at)
 	}
-	v.KS.Sched.shardDue(s, ceilMillis(at))
+	v.KS.Sched.shardDue(s, at)
 }
 
-// SetDeadline sets when the key expires, in Unix microseconds (0 = never). It
+// SetDeadline sets when the key expires, in Unix milliseconds (0 = never). It
 // returns the entry, which may have moved. A time that has passed is for the
 // caller to handle: Redis deletes such a key at once, without "expired".
 func (v *View) SetDeadline(e Entry, at int64) Entry {

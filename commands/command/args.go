@@ -125,7 +125,7 @@ func (a *Args) FloatOr(text string) float64 {
 	if a.err != "" {
 		return 0
 	}
-	f, ok := number.ParseFloat(b)
+	f, ok := number.ParseDouble(b)
 	if !ok || f != f {
 		a.err = text
 	}
