@@ -17,8 +17,11 @@ type Args struct {
 	err  string
 }
 
-// Args is a cursor over the arguments from index i on (0 is the name).
+// Cursor is a cursor over the arguments from index i on (0 is the name).
 func (c *Ctx) Cursor(i int) Args { return Args{rest: c.Args[i:]} }
+
+// ArgsOf is a cursor over the given arguments.
+func ArgsOf(args ...[]byte) Args { return Args{rest: args} }
 
 // More tells whether arguments are left and nothing failed.
 func (a *Args) More() bool { return len(a.rest) > 0 && a.err == "" }

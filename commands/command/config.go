@@ -17,6 +17,8 @@ import (
 type Config struct {
 	mu     sync.Mutex
 	params map[string]*Param
+
+	maxBulk *atomic.Int64
 }
 
 // Param is one parameter.
@@ -44,6 +46,15 @@ func (c *Config) Add(p *Param) {
 		a.Name = p.Alias
 		c.params[p.Alias] = &a
 	}
+}
+
+// MaxBulk is proto-max-bulk-len: the most bytes of an argument, and of a
+// string that commands make. Several families ask for it; it is declared once.
+func (c *Config) MaxBulk() *atomic.Int64 {
+	if c.maxBulk == nil {
+		c.maxBulk = c.Memory("proto-max-bulk-len", 512<<20, 1<<20, 1<<63-1, "the most bytes of an argument or a string")
+	}
+	return c.maxBulk
 }
 
 // Find looks a parameter up, in any case.
