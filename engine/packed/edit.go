@@ -163,8 +163,6 @@ func splice(lp []byte, p, size, newSize int) []byte {
 	total := old + newSize - size
 	switch {
 	case total > cap(lp), cap(lp) > 64 && total < cap(lp)/2:
-		// Exactly what is needed, rounded up to what the allocator gives anyway: its size classes grow by an
-		// eighth, so that appending stays linear, and millions of small lists carry no slack.
 		next := alloc(total)
 		copy(next, lp[:p])
 		copy(next[p+newSize:], lp[p+size:])
@@ -178,7 +176,47 @@ func splice(lp []byte, p, size, newSize int) []byte {
 	return lp
 }
 
-func alloc(n int) []byte { return append([]byte(nil), make([]byte, n)...) }
+// slackFrom is the size from which a list gets room to grow into.
+const slackFrom = 1024
+
+// alloc returns n bytes. A short list has the capacity that the allocator gives anyway, since there are
+// millions of them and the allocator's size classes keep appending cheap; a longer one has a quarter more.
+func alloc(n int) []byte {
+	room := n
+	if n >= slackFrom {
+		room += n / 4
+	}
+	return append([]byte(nil), make([]byte, room)...)[:n]
+}
+
+// Compact returns the list with no room to grow into, for one that will not grow soon.
+func Compact(lp []byte) []byte {
+	if cap(lp)-len(lp) < len(lp)/8 {
+		return lp
+	}
+	return append([]byte(nil), lp...)
+}
+
+// Slice returns a list of its own of the n elements from position p up to but without position q.
+func Slice(lp []byte, p, q, n int) []byte {
+	part := splice(nil, headerBytes, 0, q-p)
+	copy(part[headerBytes:], lp[p:q])
+	addCount(part, n)
+	return part
+}
+
+// Concat returns the elements of a and then those of b; a may become part of the result.
+func Concat(a, b []byte) []byte {
+	if b == nil {
+		return a
+	}
+	n, size := Count(b), len(b)-EmptyBytes
+	at := max(End(a), headerBytes)
+	a = splice(a, at, 0, size)
+	copy(a[at:], b[headerBytes:len(b)-1])
+	addCount(a, n)
+	return a
+}
 
 // Clone returns a copy that shares nothing with lp.
 func Clone(lp []byte) []byte {

@@ -71,7 +71,16 @@ func TestAgainstModel(t *testing.T) {
 		if len(model) > 0 {
 			at = rnd.IntN(len(model))
 		}
-		switch op := rnd.IntN(8); {
+		switch op := rnd.IntN(9); {
+		case op == 8 && len(model) > 0:
+			// Cut in two and joined again.
+			p := Seek(lp, at)
+			a, b := Slice(lp, First(lp), p, at), Slice(lp, p, End(lp), len(model)-at)
+			if Check(a) != nil || Check(b) != nil || Count(a) != at {
+				t.Fatalf("step %d: cut at %d: %v, %v", step, at, Check(a), Check(b))
+			}
+			lp = Compact(Concat(a, b))
+			did["cut"]++
 		case op == 0 && len(model) > 0:
 			n := 1 + rnd.IntN(4)
 			lp = Delete(lp, Seek(lp, at), n)
@@ -100,7 +109,7 @@ func TestAgainstModel(t *testing.T) {
 		}
 		compare(t, step, lp, model)
 	}
-	for _, op := range []string{"append", "insert", "replace", "delete"} {
+	for _, op := range []string{"append", "insert", "replace", "delete", "cut"} {
 		if did[op] < 100 {
 			t.Errorf("only %d × %s: the test did no work", did[op], op)
 		}
