@@ -9,12 +9,13 @@ import (
 )
 
 // echo is a handler for tests: PING answers PONG, ECHO its argument, a few more
-// do what the connection can. It keeps what it was called with.
+// do what a test gives it.
 type echo struct {
 	opened, closed atomic.Int64
 	onOpen         func(c *Conn)
 	onClose        func(c *Conn)
 	on             map[string]func(c *Conn, cmd Command)
+	unknown        func(c *Conn, cmd Command)
 }
 
 func (e *echo) Opened(c *Conn) {
@@ -33,23 +34,24 @@ func (e *echo) Closed(c *Conn) {
 
 func (e *echo) Serve(c *Conn, batch []Command) int {
 	for i, cmd := range batch {
-		switch name := cmd.Args[0]; {
-		case bytes.EqualFold(name, []byte("ping")) && len(cmd.Args) == 1:
+		name := string(bytes.ToLower(cmd.Args[0]))
+		switch fn := e.on[name]; {
+		case fn != nil:
+			fn(c, cmd)
+		case name == "ping" && len(cmd.Args) == 1:
 			c.Out.Status("PONG")
-		case bytes.EqualFold(name, []byte("echo")) && len(cmd.Args) == 2:
+		case name == "echo" && len(cmd.Args) == 2:
 			c.Out.Bulk(cmd.Args[1])
-		case bytes.EqualFold(name, []byte("quit")):
+		case name == "quit":
 			c.Out.OK()
 			c.Close(true)
 			return i + 1
+		case e.unknown != nil:
+			e.unknown(c, cmd)
 		default:
-			if fn := e.on[string(bytes.ToLower(name))]; fn != nil {
-				fn(c, cmd)
-			} else {
-				c.Out.Array(len(cmd.Args))
-				for _, a := range cmd.Args {
-					c.Out.Bulk(a)
-				}
+			c.Out.Array(len(cmd.Args))
+			for _, a := range cmd.Args {
+				c.Out.Bulk(a)
 			}
 		}
 		if c.Paused() {

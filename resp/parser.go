@@ -2,7 +2,10 @@ package resp
 
 // The parser of requests.
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Parser splits a byte stream into commands as Redis's networking.c does, its
 // peculiarities included: the line feed after a carriage return is not looked
@@ -177,14 +180,21 @@ func (p *Parser) resume(buf []byte, args [][]byte) (int, [][]byte, error) {
 			if p.pos >= len(buf) {
 				return 0, args, nil
 			}
-			start := p.pos
-			v, ok, next, err := p.line(buf, errTooBigBulk)
-			if err != nil || next == 0 {
-				return 0, args, err
+			length, next := 0, 0
+			if buf[p.pos] == '$' {
+				length, next = fastLength(buf, p.pos+1)
+			}
+			v, ok := int64(length), true
+			if next == 0 {
+				var err error
+				v, ok, next, err = p.line(buf, errTooBigBulk)
+				if err != nil || next == 0 {
+					return 0, args, err
+				}
 			}
 			switch {
-			case buf[start] != '$':
-				return 0, args, ProtocolError(errExpectedDollar + string(buf[start:start+1]) + "'")
+			case buf[p.pos] != '$':
+				return 0, args, ProtocolError(errExpectedDollar + string(buf[p.pos:p.pos+1]) + "'")
 			case !ok || v < 0 || v > p.maxBulk():
 				return 0, args, errBulk
 			case v > unauthBulkBytesMax && p.Unauthenticated:
@@ -196,6 +206,9 @@ func (p *Parser) resume(buf []byte, args [][]byte) (int, [][]byte, error) {
 		}
 		if len(buf)-p.pos < p.bulk+2 {
 			return 0, args, nil
+		}
+		if len(p.spans) == cap(p.spans) { // doubled, since append grows large slices by a quarter
+			p.spans = slices.Grow(p.spans, max(8, min(len(p.spans), p.missing)))
 		}
 		p.spans = append(p.spans, span{uint32(p.pos), uint32(p.bulk)})
 		p.pos += p.bulk + 2
