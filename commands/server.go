@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/generic"
 	"github.com/limitkv/limitkv/commands/scripting"
 	"github.com/limitkv/limitkv/commands/str"
 	"github.com/limitkv/limitkv/commands/transactions"
@@ -50,6 +51,7 @@ type Server struct {
 
 // families put the table together.
 var families = []func(*command.Server) []*command.Command{
+	generic.Commands,
 	scripting.Commands,
 	str.Commands,
 	transactions.Commands,

@@ -28,7 +28,7 @@ type Wait struct {
 	// returns engine.ServedDone. again is as in Again.
 	Serve func(c *Ctx, key []byte) (result engine.Served, againMicros int64)
 	// TimedOut replies when the deadline comes; nil replies a null array.
-	TimedOut func(w *resp.Writer)
+	TimedOut func(w Replier)
 }
 
 // Blocked is a session that waits.

@@ -16,6 +16,7 @@ const (
 	ErrOverflow        = "ERR increment or decrement would overflow"
 	ErrNaNInfinity     = "ERR increment would produce NaN or Infinity"
 	ErrTimeoutNotFloat = "ERR timeout is not a float or out of range"
+	ErrTimeoutNotInt   = "ERR timeout is not an integer or out of range"
 	ErrTimeoutNegative = "ERR timeout is negative"
 	ErrTimeoutRange    = "ERR timeout is out of range"
 	ErrDBIndex         = "ERR DB index is out of range"

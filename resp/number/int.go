@@ -43,3 +43,35 @@ func ParseInt(b []byte) (v int64, ok bool) {
 	}
 	return int64(u), true
 }
+
+// ParseUint reads an unsigned 64-bit integer as Redis reads cursors and stream
+// IDs: strictly, or else as C's strtoull does, with blanks and a sign in front
+// and leading zeros.
+func ParseUint(b []byte) (v uint64, ok bool) {
+	if n, ok := ParseInt(b); ok {
+		return uint64(n), n >= 0
+	}
+	i := 0
+	for i < len(b) && (b[i] == ' ' || b[i] >= '\t' && b[i] <= '\r') {
+		i++
+	}
+	neg := false
+	if i < len(b) && (b[i] == '-' || b[i] == '+') {
+		neg = b[i] == '-'
+		i++
+	}
+	if i == len(b) {
+		return 0, false
+	}
+	for ; i < len(b); i++ {
+		d := uint64(b[i] - '0')
+		if d > 9 || v > (1<<64-1)/10 || v*10 > 1<<64-1-d {
+			return 0, false
+		}
+		v = v*10 + d
+	}
+	if neg {
+		v = -v
+	}
+	return v, true
+}

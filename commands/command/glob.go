@@ -1,0 +1,103 @@
+package command
+
+// Glob patterns as KEYS, SCAN, PSUBSCRIBE and CONFIG GET have them: * ? [a-z]
+// [^a] and \ to take the next byte as it is. They match bytes. A library for
+// globs was not to be had for it: those there are match runes and know other
+// classes.
+
+// Match tells whether all of s matches the pattern. It takes at most
+// len(pattern)*len(s) steps: after a second star the first is never come back
+// to, since where it stopped was the earliest place possible.
+func Match(pattern, s []byte) bool { return match(pattern, s, false) }
+
+// MatchFold is Match without regard to the case of ASCII letters.
+func MatchFold(pattern, s []byte) bool { return match(pattern, s, true) }
+
+func match(p, s []byte, fold bool) bool {
+	starP, starS := -1, 0
+	i, j := 0, 0
+	for {
+		if i < len(p) && p[i] == '*' {
+			starP, starS = i+1, j
+			i++
+			continue
+		}
+		if j == len(s) {
+			return i == len(p)
+		}
+		if i < len(p) {
+			if n, ok := one(p[i:], s[j], fold); ok {
+				i += n
+				j++
+				continue
+			}
+		}
+		if starP < 0 {
+			return false
+		}
+		starS++
+		i, j = starP, starS
+	}
+}
+
+// one matches one byte against the first element of the pattern and returns
+// how long that element is.
+func one(p []byte, c byte, fold bool) (n int, ok bool) {
+	switch p[0] {
+	case '?':
+		return 1, true
+	case '[':
+		return class(p, c, fold)
+	case '\\':
+		if len(p) >= 2 {
+			return 2, same(p[1], c, fold)
+		}
+	}
+	return 1, same(p[0], c, fold)
+}
+
+// class matches a byte against [...]. A class without an end reaches to the
+// end of the pattern.
+func class(p []byte, c byte, fold bool) (n int, ok bool) {
+	i := 1
+	not := i < len(p) && p[i] == '^'
+	if not {
+		i++
+	}
+	hit := false
+	for {
+		switch {
+		case i >= len(p):
+			return len(p), hit != not
+		case p[i] == '\\' && i+1 < len(p):
+			i++
+			hit = hit || same(p[i], c, fold)
+		case p[i] == ']':
+			return i + 1, hit != not
+		case i+2 < len(p) && p[i+1] == '-':
+			lo, hi, b := p[i], p[i+2], c
+			if lo > hi {
+				lo, hi = hi, lo
+			}
+			if fold {
+				lo, hi, b = lowerByte(lo), lowerByte(hi), lowerByte(b)
+			}
+			hit = hit || lo <= b && b <= hi
+			i += 2
+		default:
+			hit = hit || same(p[i], c, fold)
+		}
+		i++
+	}
+}
+
+func same(a, b byte, fold bool) bool {
+	return a == b || fold && lowerByte(a) == lowerByte(b)
+}
+
+func lowerByte(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}

@@ -1,0 +1,56 @@
+package command
+
+// What commands over keys of any kind need to know of the objects.
+
+import (
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/zset"
+)
+
+// encoded is an object that has a name for its form.
+type encoded interface{ Encoding() string }
+
+// sized is an object that knows what it takes.
+type sized interface{ MemoryUsage() int }
+
+// Encoding is what OBJECT ENCODING replies.
+func Encoding(e engine.Entry) string {
+	switch e.Kind() {
+	case engine.KindString:
+		return e.StringEncoding()
+	case engine.KindLimiter:
+		return "packed"
+	}
+	if x, ok := e.Object().(encoded); ok {
+		return x.Encoding()
+	}
+	return "unknown"
+}
+
+// MemoryUsage is what MEMORY USAGE replies: the bytes of the entry and of the
+// object behind it.
+func MemoryUsage(e engine.Entry) int {
+	n := e.Memory()
+	if x, ok := e.Object().(sized); ok {
+		n += x.MemoryUsage()
+	}
+	return n
+}
+
+// CloneObject copies an object. nil stays nil: values of plain bytes are
+// copied with their entry.
+func CloneObject(obj any) any {
+	switch o := obj.(type) {
+	case *zset.Set:
+		return o.Clone()
+	case *hash.Hash:
+		h := o.Clone()
+		return &h
+	case *set.Set:
+		s := o.Clone()
+		return &s
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package command
+
+// What SCAN, HSCAN, SSCAN and ZSCAN share.
+
+import (
+	"strconv"
+
+	"github.com/limitkv/limitkv/resp"
+)
+
+// Replier is the protocol's writer.
+type Replier = *resp.Writer
+
+// ScanOf says which command of the four it is.
+type ScanOf uint8
+
+// The four.
+const (
+	ScanKeys ScanOf = iota
+	ScanHash
+	ScanOther
+)
+
+// Scan are the options of a scan.
+type Scan struct {
+	Count    int
+	Pattern  []byte // nil: all
+	Type     []byte // SCAN; nil: all
+	NoValues bool   // HSCAN
+}
+
+// scanCountMax bounds the work of one call; a larger COUNT is taken for it.
+const scanCountMax = 1 << 30
+
+// ParseScan reads the options from an argument on. It replies the error and
+// returns false if there is one.
+func ParseScan(c *Ctx, from int, of ScanOf) (o Scan, ok bool) {
+	o.Count = 10
+	a := c.Cursor(from)
+	for a.More() {
+		switch {
+		case a.IsWith("COUNT", 1):
+			n := a.Int()
+			if n < 1 {
+				a.Syntax()
+			}
+			o.Count = int(min(n, scanCountMax))
+		case a.IsWith("MATCH", 1):
+			o.Pattern = a.Bytes()
+			if string(o.Pattern) == "*" {
+				o.Pattern = nil
+			}
+		case of == ScanKeys && a.IsWith("TYPE", 1):
+			o.Type = a.Bytes()
+		case a.Is("NOVALUES"):
+			if of != ScanHash {
+				a.Fail("ERR NOVALUES option can only be used in HSCAN")
+			}
+			o.NoValues = true
+		default:
+			a.Syntax()
+		}
+	}
+	return o, !a.Failed(c)
+}
+
+// Wants tells whether the pattern lets a name through.
+func (o *Scan) Wants(name []byte) bool { return o.Pattern == nil || Match(o.Pattern, name) }
+
+// ReplyCursor replies a cursor, which is text.
+func ReplyCursor(c *Ctx, cursor uint64) {
+	var b [20]byte
+	c.Bulk(strconv.AppendUint(b[:0], cursor, 10))
+}
