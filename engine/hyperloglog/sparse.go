@@ -1,0 +1,174 @@
+package hyperloglog
+
+// The sparse form: the registers as runs, as they are while few are set.
+//
+//	00llllll           l+1 registers (1 … 64) are zero
+//	01llllll llllllll  l+1 registers (1 … 16384) are zero
+//	1vvvvvll           l+1 registers (1 … 4) are v+1 (1 … 32)
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	zerosMax       = 64
+	valueMax       = 32
+	valueLengthMax = 4
+)
+
+// run is one of the codes above.
+type run struct {
+	size  int // bytes of the code
+	n     int // registers
+	value byte
+}
+
+// runAt decodes the code at p. If its second byte is missing it is taken for 0, as the byte after a string is
+// in Redis.
+func runAt(data []byte, p int) run {
+	switch c := data[p]; {
+	case c >= 0x80:
+		return run{1, int(c&3) + 1, c>>2&0x1F + 1}
+	case c < 0x40:
+		return run{1, int(c) + 1, 0}
+	default:
+		n := int(c&0x3F) << 8
+		if p+1 < len(data) {
+			n |= int(data[p+1])
+		}
+		return run{2, n + 1, 0}
+	}
+}
+
+// runs calls fn with the runs of registers. It returns ErrCorrupt unless there is each register once.
+func runs(data []byte, fn func(first, n int, value byte)) error {
+	at := 0
+	for p := 0; p < len(data); {
+		r := runAt(data, p)
+		if at+r.n > registers {
+			return ErrCorrupt
+		}
+		fn(at, r.n, r.value)
+		at += r.n
+		p += r.size
+	}
+	if at != registers {
+		return ErrCorrupt
+	}
+	return nil
+}
+
+func appendZeros(b []byte, n int) []byte {
+	switch {
+	case n == 0:
+		return b
+	case n <= zerosMax:
+		return append(b, byte(n-1))
+	}
+	return append(b, 0x40|byte((n-1)>>8), byte(n-1))
+}
+
+func appendValue(b []byte, value byte, n int) []byte {
+	if n == 0 {
+		return b
+	}
+	return append(b, 0x80|(value-1)<<2|byte(n-1))
+}
+
+// setSparse raises a register of a sparse counter. The counter becomes dense if the value does not fit or the
+// string gets longer than sparseMax.
+func setSparse(b []byte, index int, rank byte, sparseMax int) (next []byte, changed bool, err error) {
+	if rank > valueMax {
+		return promote(b, index, rank)
+	}
+	data := b[headerBytes:]
+	// The run that the register is in, and the one before.
+	p, before, first := 0, 0, 0
+	for p < len(data) {
+		n, size := int(data[p])+1, 1
+		if c := data[p]; c >= 0x80 {
+			n = int(c&3) + 1
+		} else if c >= 0x40 {
+			r := runAt(data, p)
+			n, size = r.n, r.size
+		}
+		if index < first+n {
+			break
+		}
+		before = p
+		first += n
+		p += size
+	}
+	if p >= len(data) {
+		return b, false, ErrCorrupt
+	}
+	r := runAt(data, p)
+	if r.value >= rank {
+		return b, false, nil
+	}
+	// The run is cut into what is before the register, the register, and what is after it.
+	var buffer [5]byte
+	cut := buffer[:0]
+	left, right := index-first, first+r.n-1-index
+	if r.value == 0 {
+		cut = appendZeros(appendValue(appendZeros(cut, left), rank, 1), right)
+	} else {
+		cut = appendValue(appendValue(appendValue(cut, r.value, left), rank, 1), r.value, right)
+	}
+	if len(cut) > r.size && len(b)+len(cut)-r.size > sparseMax {
+		return promote(b, index, rank)
+	}
+	b = slices.Replace(b, headerBytes+p, min(headerBytes+p+r.size, len(b)), cut...)
+	return mergeRuns(b, headerBytes+before), true, nil
+}
+
+// mergeRuns joins runs of one value that follow each other, among the next few runs from p on.
+func mergeRuns(b []byte, p int) []byte {
+	for scan := 5; scan > 0 && p < len(b); scan-- {
+		r := runAt(b, p)
+		if r.value == 0 {
+			p += r.size
+			continue
+		}
+		if p+1 < len(b) {
+			if after := runAt(b, p+1); after.value == r.value && r.n+after.n <= valueLengthMax {
+				b[p+1] = appendValue(nil, r.value, r.n+after.n)[0]
+				b = slices.Delete(b, p, p+1)
+				continue
+			}
+		}
+		p++
+	}
+	return b
+}
+
+// promote makes a sparse counter dense and raises a register, which is known to be lower.
+func promote(b []byte, index int, rank byte) ([]byte, bool, error) {
+	d, err := ToDense(b)
+	if err != nil {
+		return b, false, err
+	}
+	return d, raise(d[headerBytes:], index, rank), nil
+}
+
+// Decode returns the runs of a sparse counter as PFDEBUG DECODE writes them: z: or Z: with the number of zero
+// registers, v: with a value and the number of registers that have it.
+func Decode(b []byte) string {
+	var out []string
+	data := b[headerBytes:]
+	for p := 0; p < len(data); {
+		r := runAt(data, p)
+		switch {
+		case r.value > 0:
+			out = append(out, fmt.Sprintf("v:%d,%d", r.value, r.n))
+		case r.size == 1:
+			out = append(out, fmt.Sprintf("z:%d", r.n))
+		default:
+			out = append(out, fmt.Sprintf("Z:%d", r.n))
+		}
+		p += r.size
+	}
+	return strings.Join(out, " ")
+}
