@@ -390,7 +390,7 @@ func TestModel(t *testing.T) {
 	}
 	t.Logf("%d steps: %v", steps, done)
 	for _, what := range []string{"add", "pop", "ack", "nack", "touch", "remove", "settle", "die", "configure", "clone", "peek"} {
-		if done[what] < steps/200 {
+		if done[what] < steps/500 {
 			t.Errorf("only %d times %s", done[what], what)
 		}
 	}
