@@ -16,6 +16,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/generic"
+	"github.com/limitkv/limitkv/commands/lkv"
 	"github.com/limitkv/limitkv/commands/scripting"
 	"github.com/limitkv/limitkv/commands/str"
 	"github.com/limitkv/limitkv/commands/transactions"
@@ -53,6 +54,7 @@ type Server struct {
 var families = []func(*command.Server) []*command.Command{
 	generic.Commands,
 	scripting.Commands,
+	lkv.Commands,
 	str.Commands,
 	transactions.Commands,
 }

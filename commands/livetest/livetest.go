@@ -1,0 +1,202 @@
+// Package livetest is a server of a test's own, in the test's process, with a
+// clock that stands until the test moves it, and clients that speak the
+// protocol over a socket. Families are tested with it as they are used.
+package livetest
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/resp"
+)
+
+// Epoch is where the clock stands at first, in Unix milliseconds.
+const Epoch int64 = 1_700_000_000_000
+
+// patience is how long a reply, or a client that is to block, may take.
+const patience = 5 * time.Second
+
+// Server is a running server.
+type Server struct {
+	*commands.Server
+	t     testing.TB
+	addr  string
+	admin *Client
+}
+
+// Start starts a server that ends with the test.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s, err := commands.New(commands.Options{
+		Settings: []command.Setting{{Name: "port", Value: "0"}},
+		Loops:    2,
+		Test:     true,
+		Logf: func(level byte, format string, args ...any) {
+			if level == 'w' {
+				t.Errorf("the server warns: "+format, args...)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addrs, err := s.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	live := &Server{Server: s, t: t, addr: addrs[0]}
+	live.admin = live.Client()
+	live.admin.Want("OK", "LKV.CLOCK", "FREEZE", strconv.FormatInt(Epoch, 10))
+	return live
+}
+
+// Advance moves the clock by milliseconds; what falls due has happened then.
+func (s *Server) Advance(ms int64) {
+	s.t.Helper()
+	s.admin.Want("OK", "LKV.CLOCK", "ADVANCE", strconv.FormatInt(ms, 10))
+}
+
+// Now is the server's time in Unix milliseconds.
+func (s *Server) Now() int64 { return s.Keyspace.Clock.Now() / 1000 }
+
+// Blocked waits until just n clients block.
+func (s *Server) Blocked(n int64) {
+	s.t.Helper()
+	for end := time.Now().Add(patience); s.BlockedClients.Load() != n; time.Sleep(50 * time.Microsecond) {
+		if time.Now().After(end) {
+			s.t.Fatalf("%d clients block, not %d", s.BlockedClients.Load(), n)
+		}
+	}
+}
+
+// Client is a connection.
+type Client struct {
+	t    testing.TB
+	conn net.Conn
+	buf  []byte
+	n    int
+}
+
+// Client connects to the server.
+func (s *Server) Client() *Client {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { conn.Close() })
+	return &Client{t: s.t, conn: conn, buf: make([]byte, 4096)}
+}
+
+// Close drops the connection.
+func (c *Client) Close() { c.conn.Close() }
+
+// Do sends a command and returns its reply as text: integers and strings as
+// they are, nil, errors with a minus, arrays and maps in brackets.
+func (c *Client) Do(args ...any) string {
+	c.t.Helper()
+	c.Send(args...)
+	return c.Read()
+}
+
+// Want is Do with the reply that it must have.
+func (c *Client) Want(reply string, args ...any) {
+	c.t.Helper()
+	if got := c.Do(args...); got != reply {
+		c.t.Errorf("%v\n got %s\nwant %s", args, got, reply)
+	}
+}
+
+// Line is Do with a command in one line, its words parted by blanks.
+func (c *Client) Line(line string) string {
+	c.t.Helper()
+	var args []any
+	for _, w := range strings.Fields(line) {
+		args = append(args, w)
+	}
+	return c.Do(args...)
+}
+
+// Send sends a command and does not wait for its reply.
+func (c *Client) Send(args ...any) {
+	c.t.Helper()
+	b := fmt.Appendf(nil, "*%d\r\n", len(args))
+	for _, a := range args {
+		s := fmt.Sprint(a)
+		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(s), s)
+	}
+	if _, err := c.conn.Write(b); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Read returns the next reply.
+func (c *Client) Read() string {
+	c.t.Helper()
+	text, ok := c.read(patience)
+	if !ok {
+		c.t.Fatal("no reply")
+	}
+	return text
+}
+
+// Silent fails the test if a reply is there or comes within a moment.
+func (c *Client) Silent() {
+	c.t.Helper()
+	if text, ok := c.read(3 * time.Millisecond); ok {
+		c.t.Fatalf("a reply came: %s", text)
+	}
+}
+
+func (c *Client) read(wait time.Duration) (text string, ok bool) {
+	c.conn.SetReadDeadline(time.Now().Add(wait))
+	var scan resp.Scanner
+	for {
+		n, err := scan.Scan(c.buf[:c.n])
+		if err != nil && err != resp.ErrIncomplete {
+			c.t.Fatal(err)
+		}
+		if err == nil {
+			r := resp.NewReader(c.buf[:n])
+			text = show(c.t, &r)
+			c.n = copy(c.buf, c.buf[n:c.n])
+			return text, true
+		}
+		if c.n == len(c.buf) {
+			c.buf = append(c.buf, make([]byte, len(c.buf))...)
+		}
+		got, err := c.conn.Read(c.buf[c.n:])
+		c.n += got
+		if err != nil {
+			return "", false
+		}
+	}
+}
+
+func show(t testing.TB, r *resp.Reader) string {
+	v, err := r.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Null {
+		return "nil"
+	}
+	switch v.Kind {
+	case resp.KindError, resp.KindBulkError:
+		return "-" + string(v.Data)
+	case resp.KindArray, resp.KindMap, resp.KindSet, resp.KindPush:
+		items := make([]string, v.N)
+		for i := range items {
+			items[i] = show(t, r)
+		}
+		return "[" + strings.Join(items, " ") + "]"
+	}
+	return string(v.Data)
+}

@@ -1,0 +1,116 @@
+// Package lkv is the family of commands that a server started with --test has
+// besides: they drive its clock and its random numbers, so that a test need
+// neither sleep nor guess. Without --test they do not exist.
+package lkv
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+)
+
+// Commands are the rows of the family.
+func Commands(s *command.Server) []*command.Command {
+	if !s.TestMode {
+		return nil
+	}
+	f := family{s.Keyspace}
+	return []*command.Command{
+		{
+			Name: "lkv.clock", Arity: -2, Group: command.GroupTest, Since: "0.1.0",
+			Flags:      command.NoScript | command.NoMulti | command.Loading | command.Stale,
+			Summary:    "Reads, stops, moves and starts the server's clock.",
+			Complexity: "O(N) in what falls due",
+			Sub: []*command.Command{
+				f.row("now", 2, "", "Returns the server's time in Unix milliseconds.", f.now),
+				f.row("freeze", -2, "[unix-ms:unix-time]", "Stops the clock, at a given time or where it is.", f.freeze),
+				f.row("advance", 3, "ms:integer", "Moves the stopped clock forward; whatever falls due has happened when it replies.", f.advance),
+				f.row("resume", 2, "", "Lets the clock run again, with the system's time.", f.resume),
+			},
+		},
+		{
+			Name: "lkv.seed", Arity: 2, Group: command.GroupTest, Since: "0.1.0",
+			Flags:      command.NoScript | command.Loading | command.Stale | command.Fast,
+			Summary:    "Makes the server's random choices a repeatable sequence.",
+			Complexity: "O(1)",
+			Syntax:     "seed:integer",
+			Run:        seed,
+		},
+	}
+}
+
+type family struct{ ks *engine.Keyspace }
+
+func (f family) row(name string, arity int, syntax, summary string, run func(*command.Ctx)) *command.Command {
+	return &command.Command{
+		Name: name, Arity: arity, Group: command.GroupTest, Since: "0.1.0",
+		Flags:   command.NoScript | command.NoMulti | command.Loading | command.Stale,
+		Summary: summary, Complexity: "O(1)", Syntax: syntax, Run: run,
+	}
+}
+
+const (
+	// millisMax is the last time that the clock can be moved to, in the year
+	// 9999; it leaves room for every deadline that commands accept.
+	millisMax = 253_402_300_799_999
+	errTime   = "ERR the time is out of range"
+)
+
+func (f family) now(c *command.Ctx) { c.Int(f.ks.Clock.Now() / 1000) }
+
+// freeze stops the clock. What lies between the time where it stands and a
+// later one happens as in an advance; to an earlier one it just jumps.
+func (f family) freeze(c *command.Ctx) {
+	a := c.Cursor(2)
+	now := f.ks.Clock.Now()
+	at := now / 1000 * 1000
+	if a.More() {
+		at = a.IntRange(0, millisMax, errTime) * 1000
+	}
+	if a.More() {
+		a.Syntax()
+	}
+	if a.Failed(c) {
+		return
+	}
+	if at > now {
+		f.ks.Clock.Freeze(now)
+		f.ks.Sched.Advance(at - now)
+	} else {
+		f.ks.Clock.Freeze(at)
+	}
+	c.OK()
+}
+
+// advance stops the clock if it runs: it makes no sense on one that moves by
+// itself.
+func (f family) advance(c *command.Ctx) {
+	a := c.Cursor(2)
+	ms := a.IntRange(0, millisMax, errTime)
+	if a.Failed(c) {
+		return
+	}
+	now := f.ks.Clock.Now()
+	if now/1000+ms > millisMax {
+		c.Error(errTime)
+		return
+	}
+	f.ks.Clock.Freeze(now)
+	f.ks.Sched.Advance(ms * 1000)
+	c.OK()
+}
+
+func (f family) resume(c *command.Ctx) {
+	f.ks.Clock.Resume()
+	f.ks.Sched.Wake()
+	c.OK()
+}
+
+func seed(c *command.Ctx) {
+	a := c.Cursor(1)
+	n := a.Int()
+	if a.Failed(c) {
+		return
+	}
+	c.Server.Seed(uint64(n))
+	c.OK()
+}
