@@ -119,6 +119,9 @@ func (s *Server) Stop() {
 	}
 }
 
+// Pid is the server's process id.
+func (s *Server) Pid() int { return s.cmd.Process.Pid }
+
 // Alive says whether the process still runs.
 func (s *Server) Alive() bool {
 	select {

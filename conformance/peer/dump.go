@@ -1,14 +1,12 @@
 // Everything that a database holds, read with commands, in a form that can be compared as text: type, encoding,
 // contents. Deadlines are kept apart, since two servers set them at slightly different times.
-package sequence
+package peer
 
 import (
 	"fmt"
 	"sort"
 	"strconv"
 	"strings"
-
-	"github.com/limitkv/limitkv/conformance/peer"
 )
 
 // content is what one key holds.
@@ -20,7 +18,7 @@ type content struct {
 // deadlineSlackMillis is how far apart two servers may set the same relative deadline.
 const deadlineSlackMillis = 3000
 
-func near(a, b []int64) bool {
+func nearDeadlines(a, b []int64) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -49,7 +47,43 @@ var readers = map[string]struct {
 	"stream": {[]string{"XRANGE", "", "-", "+"}, 0},
 }
 
-func dump(c *peer.Conn) (map[string]content, error) {
+// CompareKeyspaces reads the selected database of both connections and describes the first difference, what the first
+// of them keeps and what the second does; what is "" where both keep the same.
+func CompareKeyspaces(wantOf, gotOf *Conn) (what, want, got string, err error) {
+	a, err := dump(wantOf)
+	if err != nil {
+		return "", "", "", err
+	}
+	b, err := dump(gotOf)
+	if err != nil {
+		return "", "", "", err
+	}
+	for _, key := range union(a, b) {
+		if a[key].text != b[key].text {
+			return Quote(key) + " is kept differently", a[key].text, b[key].text, nil
+		}
+		if !nearDeadlines(a[key].deadlines, b[key].deadlines) {
+			return Quote(key) + " has other deadlines", fmt.Sprint(a[key].deadlines), fmt.Sprint(b[key].deadlines), nil
+		}
+	}
+	return "", "", "", nil
+}
+
+func union(a, b map[string]content) []string {
+	var keys []string
+	for k := range a {
+		keys = append(keys, k)
+	}
+	for k := range b {
+		if _, ok := a[k]; !ok {
+			keys = append(keys, k)
+		}
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+func dump(c *Conn) (map[string]content, error) {
 	keys, err := c.Do("KEYS", "*")
 	if err != nil {
 		return nil, err
@@ -58,7 +92,7 @@ func dump(c *peer.Conn) (map[string]content, error) {
 	for _, k := range keys.Items {
 		key := k.Text
 		var replies []string
-		ask := func(args ...string) peer.Value {
+		ask := func(args ...string) Value {
 			v, e := c.Do(args...)
 			if e != nil && err == nil {
 				err = e
@@ -67,7 +101,7 @@ func dump(c *peer.Conn) (map[string]content, error) {
 		}
 		kind := ask("TYPE", key)
 		replies = append(replies, kind.String(), ask("OBJECT", "ENCODING", key).String())
-		entry := content{deadlines: []int64{number(ask("PEXPIRETIME", key))}}
+		entry := content{deadlines: []int64{integer(ask("PEXPIRETIME", key))}}
 		if r, ok := readers[kind.Text]; ok {
 			args := append([]string(nil), r.command...)
 			args[1] = key
@@ -81,13 +115,13 @@ func dump(c *peer.Conn) (map[string]content, error) {
 				for _, f := range fieldNames(v) {
 					d := ask("HPEXPIRETIME", key, "FIELDS", "1", f)
 					if len(d.Items) == 1 {
-						entry.deadlines = append(entry.deadlines, number(d.Items[0]))
+						entry.deadlines = append(entry.deadlines, integer(d.Items[0]))
 					}
 				}
 			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
+			return nil, fmt.Errorf("reading %s: %w", key, err)
 		}
 		entry.text = strings.Join(replies, " ")
 		out[key] = entry
@@ -95,7 +129,7 @@ func dump(c *peer.Conn) (map[string]content, error) {
 	return out, nil
 }
 
-func number(v peer.Value) int64 {
+func integer(v Value) int64 {
 	n, err := strconv.ParseInt(v.Text, 10, 64)
 	if err != nil {
 		return -3
@@ -104,7 +138,7 @@ func number(v peer.Value) int64 {
 }
 
 // grouped are the elements, n at a time, in one order.
-func grouped(v peer.Value, n int) []string {
+func grouped(v Value, n int) []string {
 	var out []string
 	for i := 0; i+n <= len(v.Items); i += n {
 		var b strings.Builder
@@ -118,7 +152,7 @@ func grouped(v peer.Value, n int) []string {
 }
 
 // fieldNames are the fields of an HGETALL, sorted.
-func fieldNames(v peer.Value) []string {
+func fieldNames(v Value) []string {
 	var out []string
 	for i := 0; i < len(v.Items); i += 2 {
 		out = append(out, v.Items[i].Text)
