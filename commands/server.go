@@ -18,6 +18,7 @@ import (
 	"github.com/limitkv/limitkv/commands/generic"
 	"github.com/limitkv/limitkv/commands/lkv"
 	"github.com/limitkv/limitkv/commands/scripting"
+	"github.com/limitkv/limitkv/commands/sortedset"
 	"github.com/limitkv/limitkv/commands/str"
 	"github.com/limitkv/limitkv/commands/transactions"
 	"github.com/limitkv/limitkv/engine"
@@ -55,6 +56,7 @@ var families = []func(*command.Server) []*command.Command{
 	generic.Commands,
 	scripting.Commands,
 	lkv.Commands,
+	sortedset.Commands,
 	str.Commands,
 	transactions.Commands,
 }

@@ -6,6 +6,7 @@ package command
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 
 	"github.com/limitkv/limitkv/resp/number"
@@ -118,6 +119,44 @@ func (a *Args) IntRange(lo, hi int64, text string) int64 {
 	}
 	return n
 }
+
+// Positive takes an integer that is not negative, with the given error for one
+// that is and for what is no integer.
+func (a *Args) Positive(text string) int64 {
+	n := a.IntOr(text)
+	if a.err == "" && n < 0 {
+		a.err = text
+	}
+	return n
+}
+
+// Timeout takes the time-out of a blocking command, in seconds with a fraction,
+// and returns when it ends in Unix microseconds, 0 for never.
+func (a *Args) Timeout(c *Ctx) (deadline int64) {
+	b := a.Bytes()
+	if a.err != "" {
+		return 0
+	}
+	f, ok := number.ParseDouble(b)
+	millis := math.Ceil(f * 1000)
+	switch {
+	case !ok || f != f:
+		a.err = ErrTimeoutNotFloat
+	case millis > math.MaxInt64 || millis > math.MaxInt64-float64(c.Now/1000):
+		a.err = ErrTimeoutRange
+	case millis < 0:
+		a.err = ErrTimeoutNegative
+	case millis > timeoutMillisMax:
+		return 0
+	case millis > 0:
+		return c.Now + int64(millis)*1000
+	}
+	return 0
+}
+
+// timeoutMillisMax is the longest time-out that is told from none at all: 285
+// thousand years.
+const timeoutMillisMax = 9e15
 
 // Float takes a floating-point number that is not NaN, with Redis's error.
 func (a *Args) Float() float64 { return a.FloatOr(ErrNotFloat) }

@@ -19,6 +19,7 @@ type Config struct {
 	params map[string]*Param
 
 	maxBulk *atomic.Int64
+	zset    *ZSetLimits
 }
 
 // Param is one parameter.
@@ -46,6 +47,13 @@ func (c *Config) Add(p *Param) {
 		a.Name = p.Alias
 		c.params[p.Alias] = &a
 	}
+}
+
+// Alias gives a parameter another name.
+func (c *Config) Alias(name, alias string) {
+	p := *c.params[name]
+	p.Name = alias
+	c.Add(&p)
 }
 
 // MaxBulk is proto-max-bulk-len: the most bytes of an argument, and of a

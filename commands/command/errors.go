@@ -11,6 +11,7 @@ const (
 	ErrNotFloat        = "ERR value is not a valid float"
 	ErrNoSuchKey       = "ERR no such key"
 	ErrOutOfRange      = "ERR value is out of range"
+	ErrNotPositive     = "ERR value is out of range, must be positive"
 	ErrIndexRange      = "ERR index out of range"
 	ErrOffset          = "ERR offset is out of range"
 	ErrOverflow        = "ERR increment or decrement would overflow"

@@ -1,0 +1,164 @@
+package sortedset
+
+// Some members: ZRANDMEMBER and ZSCAN.
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/zset"
+)
+
+var zrandmemberRow = &command.Command{
+	Name: "zrandmember", Arity: -2, Group: command.GroupSortedSet, Since: "6.2.0",
+	Flags:      command.ReadOnly,
+	ACL:        sortedSetACL,
+	Keys:       []command.KeySpec{command.Key(1, readKey)},
+	Summary:    "Returns members at random.",
+	Complexity: "O(M log N), M being the number of members returned",
+	Tips:       []string{"nondeterministic_output"},
+	Syntax:     "key [options={count:integer [WITHSCORES]}]",
+	Run:        zrandmember,
+}
+
+func zrandmember(c *command.Ctx) {
+	if len(c.Args) == 2 {
+		z, ok := lookup(c, c.Args[1])
+		if !ok {
+			return
+		}
+		if z == nil {
+			c.Null()
+			return
+		}
+		member, _, _ := z.ByRank(c.RandomN(z.Len()))
+		c.Bulk(member)
+		return
+	}
+	a := c.Cursor(2)
+	n := a.IntRange(-math.MaxInt64, math.MaxInt64, command.ErrOutOfRange)
+	if a.Failed(c) {
+		return
+	}
+	withScores := len(c.Args) == 4 && command.EqualFold(c.Args[3], "WITHSCORES")
+	if len(c.Args) > 3 && !withScores {
+		c.Error(command.ErrSyntax)
+		return
+	}
+	if withScores && (n < -math.MaxInt64/2 || n > math.MaxInt64/2) {
+		c.Error(command.ErrOutOfRange)
+		return
+	}
+	z, ok := lookup(c, c.Args[1])
+	if !ok {
+		return
+	}
+	if z == nil || n == 0 {
+		c.Array(0)
+		return
+	}
+	reply := func(rank int) {
+		member, score, _ := z.ByRank(rank)
+		if withScores {
+			replyPair(c, member, score)
+		} else {
+			c.Bulk(member)
+		}
+	}
+	if n < 0 { // with repetition
+		pairs(c, int(-n), withScores)
+		for range -n {
+			reply(c.RandomN(z.Len()))
+		}
+		return
+	}
+	ranks := sample(z.Len(), int(min(n, int64(z.Len()))), c.RandomN)
+	pairs(c, len(ranks), withScores)
+	for _, r := range ranks {
+		reply(r)
+	}
+}
+
+// sample draws k different numbers below n (Floyd's way: k draws, whatever n).
+func sample(n, k int, random func(n int) int) []int {
+	out := make([]int, 0, k)
+	if k == n {
+		for i := range n {
+			out = append(out, i)
+		}
+		return out
+	}
+	seen := make(map[int]struct{}, k)
+	for i := n - k; i < n; i++ {
+		r := random(i + 1)
+		if _, dup := seen[r]; dup {
+			r = i
+		}
+		seen[r] = struct{}{}
+		out = append(out, r)
+	}
+	return out
+}
+
+var zscanRow = &command.Command{
+	Name: "zscan", Arity: -3, Group: command.GroupSortedSet, Since: "2.8.0",
+	Flags:      command.ReadOnly,
+	ACL:        sortedSetACL,
+	Keys:       []command.KeySpec{command.Key(1, readKey)},
+	Summary:    "Returns some members with their scores, and where to go on.",
+	Complexity: "O(1) for a call, O(N) for all calls of a complete scan",
+	Tips:       []string{"nondeterministic_output"},
+	Syntax:     "key cursor:integer [MATCH pattern] [COUNT count:integer]",
+	Run:        zscan,
+}
+
+func zscan(c *command.Ctx) {
+	cursor, ok := number.ParseUint(c.Args[2])
+	if !ok {
+		c.Error(command.ErrInvalidCursor)
+		return
+	}
+	z, ok := lookup(c, c.Args[1])
+	if !ok {
+		return
+	}
+	if z == nil { // Redis does not look at the options then
+		c.Array(2)
+		c.BulkString("0")
+		c.Array(0)
+		return
+	}
+	o, ok := command.ParseScan(c, 3, command.ScanOther)
+	if !ok {
+		return
+	}
+	var found []entry
+	next := z.Scan(cursor, o.Count, func(member []byte, score float64) {
+		if o.Wants(member) {
+			found = append(found, entry{member, score})
+		}
+	})
+	c.Array(2)
+	command.ReplyCursor(c, next)
+	c.Array(len(found) * 2)
+	for _, e := range found {
+		c.Bulk(e.member)
+		c.Bulk(appendScanned(nil, z, e.score))
+	}
+}
+
+type entry struct {
+	member []byte
+	score  float64
+}
+
+// appendScanned is a score as ZSCAN writes it: as elsewhere for a packed set,
+// with 17 digits for a large one.
+func appendScanned(dst []byte, z *zset.Set, score float64) []byte {
+	if z.Encoding() != "skiplist" || math.IsInf(score, 0) || score == math.Trunc(score) && math.Abs(score) < 1e17 {
+		return number.AppendDouble(dst, score)
+	}
+	return strconv.AppendFloat(dst, score, 'g', 17, 64)
+}

@@ -1,0 +1,68 @@
+// Package sortedset is the family of sorted sets.
+package sortedset
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/zset"
+)
+
+type family struct{ limits *command.ZSetLimits }
+
+// Commands are the rows of the family.
+func Commands(s *command.Server) []*command.Command {
+	f := &family{s.Config.ZSet()}
+	rows := []*command.Command{
+		f.zaddRow(), f.zincrbyRow(),
+		zscoreRow, zmscoreRow, zcardRow, zrankRow, zrevrankRow, zcountRow, zlexcountRow,
+		zremRow, zremrangebyrankRow, zremrangebyscoreRow, zremrangebylexRow,
+		zpopminRow, zpopmaxRow, zmpopRow, bzpopminRow, bzpopmaxRow, bzmpopRow,
+		zrandmemberRow, zscanRow,
+	}
+	rows = append(rows, f.rangeRows()...)
+	return append(rows, f.algebraRows()...)
+}
+
+var sortedSetACL = []string{"sortedset"}
+
+const (
+	readKey  = command.RO | command.Access
+	fastRead = command.ReadOnly | command.Fast
+)
+
+// lookup finds a sorted set for reading, nil if the key is missing.
+func lookup(c *command.Ctx, key []byte) (*zset.Set, bool) {
+	return command.Object[*zset.Set](c, key, engine.KindZSet)
+}
+
+// lookupWrite finds a sorted set that is going to be changed.
+func lookupWrite(c *command.Ctx, key []byte) (*zset.Set, bool) {
+	return command.ObjectWrite[*zset.Set](c, key, engine.KindZSet)
+}
+
+// removed tells of a removal, and deletes the key if nothing is left.
+func removed(c *command.Ctx, key []byte, z *zset.Set, event string) {
+	c.Changed(key, engine.EventZSet, event)
+	if z.Len() == 0 {
+		c.Delete(key)
+		c.Changed(key, engine.EventGeneric, "del")
+	}
+}
+
+// replyPair replies a member with its score: a pair of its own in RESP3, two
+// elements of the list in RESP2.
+func replyPair(c *command.Ctx, member []byte, score float64) {
+	if c.Proto == 3 {
+		c.Array(2)
+	}
+	c.Bulk(member)
+	c.Double(score)
+}
+
+// pairs replies the head of a list of n members, with scores or without.
+func pairs(c *command.Ctx, n int, withScores bool) {
+	if withScores && c.Proto != 3 {
+		n *= 2
+	}
+	c.Array(n)
+}
