@@ -16,6 +16,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/generic"
+	"github.com/limitkv/limitkv/commands/hash"
 	"github.com/limitkv/limitkv/commands/lkv"
 	"github.com/limitkv/limitkv/commands/scripting"
 	"github.com/limitkv/limitkv/commands/sortedset"
@@ -54,6 +55,7 @@ type Server struct {
 // families put the table together.
 var families = []func(*command.Server) []*command.Command{
 	generic.Commands,
+	hash.Commands,
 	scripting.Commands,
 	lkv.Commands,
 	sortedset.Commands,

@@ -59,7 +59,7 @@ func (v *View) expireInner(s *shard, e Entry) Entry {
 		v.Changed(key, EventGeneric, "del")
 		return Entry{}
 	}
-	if at := x.NextDue(); at != 0 && at <= v.Now {
+	if at := x.NextDue(); at != 0 && at <= v.Now/1000 {
 		return v.expireInner(s, e) // a look must see all of it settled
 	}
 	v.rearm(s, e)
@@ -108,12 +108,12 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 		if e.h.flags&flagInnerDue != 0 {
 			if x, ok := e.object().obj.(Settler); ok {
 				due := x.NextDue()
-				if due != 0 && due <= nowMicros {
+				if due != 0 && due <= nowMicros/1000 {
 					v.settleSome(s, e, x)
 					return 0 // settleSome has put the entry where it belongs
 				}
 				if due != 0 {
-					at = min(at, ceilMillis(due))
+					at = min(at, due)
 				}
 			}
 		}

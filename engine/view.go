@@ -124,7 +124,7 @@ func (v *View) settle(s *shard, e Entry) Entry {
 	}
 	if e.h.flags&flagInnerDue != 0 {
 		if x, ok := e.object().obj.(Expirer); ok {
-			if at := x.NextDue(); at != 0 && at <= v.Now {
+			if at := x.NextDue(); at != 0 && at <= v.Now/1000 {
 				return v.expireInner(s, e)
 			}
 		}
@@ -197,7 +197,7 @@ func (v *View) rearm(s *shard, e Entry) {
 	if e.h.flags&flagInnerDue != 0 {
 		if x, ok := e.object().obj.(Expirer); ok {
 			if inner := x.NextDue(); inner != 0 {
-				at = min(at, ceilMillis(inner))
+				at = min(at, inner)
 			}
 		}
 	}

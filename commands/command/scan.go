@@ -3,9 +3,11 @@ package command
 // What SCAN, HSCAN, SSCAN and ZSCAN share.
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/resp/number"
 )
 
 // Replier is the protocol's writer.
@@ -62,6 +64,46 @@ func ParseScan(c *Ctx, from int, of ScanOf) (o Scan, ok bool) {
 		}
 	}
 	return o, !a.Failed(c)
+}
+
+// ScanCursor reads the cursor of HSCAN, SSCAN and ZSCAN.
+func ScanCursor(c *Ctx) (cursor uint64, ok bool) {
+	if cursor, ok = number.ParseUint(c.Args[2]); !ok {
+		c.Error(ErrInvalidCursor)
+	}
+	return cursor, ok
+}
+
+// ReplyScanNone replies that there is nothing to scan: the key is missing.
+// Redis does not look at the options then.
+func ReplyScanNone(c *Ctx) {
+	c.Array(2)
+	c.BulkString("0")
+	c.Array(0)
+}
+
+// NewScratch is a writer in the session's protocol for a part of a reply whose
+// head is known last.
+func NewScratch(c *Ctx) *resp.Writer { return &resp.Writer{Proto: c.Proto} }
+
+// ParseRandomCount reads the count and the option of HRANDFIELD and
+// ZRANDMEMBER. A negative count is with repetition.
+func ParseRandomCount(c *Ctx, option string) (n int64, with, ok bool) {
+	a := c.Cursor(2)
+	n = a.IntRange(-math.MaxInt64, math.MaxInt64, ErrOutOfRange)
+	if a.Failed(c) {
+		return 0, false, false
+	}
+	with = len(c.Args) == 4 && EqualFold(c.Args[3], option)
+	if len(c.Args) > 3 && !with {
+		c.Error(ErrSyntax)
+		return 0, false, false
+	}
+	if with && (n < -math.MaxInt64/2 || n > math.MaxInt64/2) {
+		c.Error(ErrOutOfRange)
+		return 0, false, false
+	}
+	return n, with, true
 }
 
 // Wants tells whether the pattern lets a name through.

@@ -37,18 +37,8 @@ func zrandmember(c *command.Ctx) {
 		c.Bulk(member)
 		return
 	}
-	a := c.Cursor(2)
-	n := a.IntRange(-math.MaxInt64, math.MaxInt64, command.ErrOutOfRange)
-	if a.Failed(c) {
-		return
-	}
-	withScores := len(c.Args) == 4 && command.EqualFold(c.Args[3], "WITHSCORES")
-	if len(c.Args) > 3 && !withScores {
-		c.Error(command.ErrSyntax)
-		return
-	}
-	if withScores && (n < -math.MaxInt64/2 || n > math.MaxInt64/2) {
-		c.Error(command.ErrOutOfRange)
+	n, withScores, ok := command.ParseRandomCount(c, "WITHSCORES")
+	if !ok {
 		return
 	}
 	z, ok := lookup(c, c.Args[1])
@@ -115,43 +105,36 @@ var zscanRow = &command.Command{
 }
 
 func zscan(c *command.Ctx) {
-	cursor, ok := number.ParseUint(c.Args[2])
+	cursor, ok := command.ScanCursor(c)
 	if !ok {
-		c.Error(command.ErrInvalidCursor)
 		return
 	}
 	z, ok := lookup(c, c.Args[1])
 	if !ok {
 		return
 	}
-	if z == nil { // Redis does not look at the options then
-		c.Array(2)
-		c.BulkString("0")
-		c.Array(0)
+	if z == nil {
+		command.ReplyScanNone(c)
 		return
 	}
 	o, ok := command.ParseScan(c, 3, command.ScanOther)
 	if !ok {
 		return
 	}
-	var found []entry
+	found := command.NewScratch(c)
+	n := 0
 	next := z.Scan(cursor, o.Count, func(member []byte, score float64) {
 		if o.Wants(member) {
-			found = append(found, entry{member, score})
+			var b [32]byte
+			found.Bulk(member)
+			found.Bulk(appendScanned(b[:0], z, score))
+			n += 2
 		}
 	})
 	c.Array(2)
 	command.ReplyCursor(c, next)
-	c.Array(len(found) * 2)
-	for _, e := range found {
-		c.Bulk(e.member)
-		c.Bulk(appendScanned(nil, z, e.score))
-	}
-}
-
-type entry struct {
-	member []byte
-	score  float64
+	c.Array(n)
+	c.Raw(found.Buf)
 }
 
 // appendScanned is a score as ZSCAN writes it: as elsewhere for a packed set,

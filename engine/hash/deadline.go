@@ -118,3 +118,10 @@ func (h *Hash) ExpireDue(nowMicros int64, max int, removed func(field []byte)) i
 	h.lp = packed.DeleteRange(h.lp, first, p, 3*n)
 	return n
 }
+
+// Settle removes at most max fields that are due at nowMicros, and tells how many they were and whether nothing
+// is left. By it the keyspace expires fields.
+func (h *Hash) Settle(nowMicros int64, max int) (removed int, empty bool) {
+	removed = h.ExpireDue(nowMicros, max, func([]byte) {})
+	return removed, h.Len() == 0
+}

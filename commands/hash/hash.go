@@ -1,0 +1,88 @@
+// Package hash is the family of hashes, the deadlines of fields included.
+package hash
+
+import (
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/packed"
+)
+
+type family struct{ entries, value *atomic.Int64 }
+
+// Commands are the rows of the family.
+func Commands(s *command.Server) []*command.Command {
+	f := &family{
+		entries: s.Config.Int("hash-max-listpack-entries", int64(hash.DefaultLimits.MaxPackedFields), 0, 1<<62, "most fields of a packed hash"),
+		value:   s.Config.Int("hash-max-listpack-value", int64(hash.DefaultLimits.MaxPackedBytes), 0, 1<<62, "longest field or value of a packed hash"),
+	}
+	s.Config.Alias("hash-max-listpack-entries", "hash-max-ziplist-entries")
+	s.Config.Alias("hash-max-listpack-value", "hash-max-ziplist-value")
+	rows := []*command.Command{
+		hgetRow, hmgetRow, hgetallRow, hkeysRow, hvalsRow, hexistsRow, hlenRow, hstrlenRow,
+		hrandfieldRow, hscanRow, hdelRow, hgetdelRow, hpersistRow, hgetexRow,
+		f.hsetRow(), f.hmsetRow(), f.hsetnxRow(), f.hincrbyRow(), f.hincrbyfloatRow(), f.hsetexRow(),
+	}
+	rows = append(rows, expireRows...)
+	return append(rows, ttlRows...)
+}
+
+var hashACL = []string{"hash"}
+
+const (
+	readKey   = command.RO | command.Access
+	fastRead  = command.ReadOnly | command.Fast
+	fastWrite = command.Write | command.DenyOOM | command.Fast
+)
+
+// limits are how large a packed hash may be.
+func (f *family) limits() hash.Limits {
+	return hash.Limits{MaxPackedFields: int(f.entries.Load()), MaxPackedBytes: int(f.value.Load())}
+}
+
+// lookup finds a hash for reading, nil if the key is missing.
+func lookup(c *command.Ctx, key []byte) (*hash.Hash, bool) {
+	return command.Object[*hash.Hash](c, key, engine.KindHash)
+}
+
+// lookupWrite finds a hash that is going to be changed.
+func lookupWrite(c *command.Ctx, key []byte) (*hash.Hash, bool) {
+	return command.ObjectWrite[*hash.Hash](c, key, engine.KindHash)
+}
+
+// create makes an empty hash under a key that is missing.
+func create(c *command.Ctx, key []byte) *hash.Hash {
+	h := &hash.Hash{}
+	c.PutObject(key, engine.KindHash, h, 0)
+	return h
+}
+
+// deadlinesChanged lets the keyspace know that fields' deadlines changed.
+func deadlinesChanged(c *command.Ctx, key []byte) {
+	if e := c.Peek(key); e.Ok() {
+		c.InnerDue(e)
+	}
+}
+
+// dropEmpty deletes the key if nothing is left.
+func dropEmpty(c *command.Ctx, key []byte, h *hash.Hash) {
+	if h.Len() == 0 {
+		c.Delete(key)
+		c.Changed(key, engine.EventGeneric, "del")
+	}
+}
+
+// replyField replies a field's value, null if it is missing.
+func replyField(c *command.Ctx, h *hash.Hash, field []byte) bool {
+	if h != nil {
+		var s packed.Scratch
+		if value, ok := h.Get(field, &s); ok {
+			c.Bulk(value)
+			return true
+		}
+	}
+	c.Null()
+	return false
+}
