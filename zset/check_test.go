@@ -20,11 +20,8 @@ func (s *Set) check() error {
 }
 
 func (p packed) check() error {
-	if len(p) == 0 {
-		if p != nil {
-			return fmt.Errorf("packed: empty and not nil")
-		}
-		return nil
+	if len(p) > packedBytesMax || p.count() > packedEntriesMax {
+		return fmt.Errorf("packed: %d entries, %d bytes", p.count(), len(p))
 	}
 	n := 0
 	var last []byte
@@ -32,7 +29,7 @@ func (p packed) check() error {
 	for at := packedHeader; at < len(p); n++ {
 		member, end := p.member(at)
 		score := p.score(at)
-		if score == 0 && math.Signbit(score) {
+		if score == 0 && math.Signbit(score) && !p.skiplist() {
 			return fmt.Errorf("packed: -0")
 		}
 		if n > 0 && (score < lastScore || score == lastScore && bytes.Compare(last, member) >= 0) {
@@ -40,7 +37,7 @@ func (p packed) check() error {
 		}
 		last, lastScore, at = member, score, end
 	}
-	if n == 0 || n != p.count() {
+	if n != p.count() {
 		return fmt.Errorf("packed: %d entries, count says %d", n, p.count())
 	}
 	return nil
@@ -58,9 +55,12 @@ func (l *large) check() error {
 	var last []byte
 	var lastScore float64
 	seen := map[ref]bool{}
-	l.order.ascend(0, l.len(), func(score float64, r ref) bool {
+	if size, _, err := l.order.root.check(true); err != nil || size != l.order.len {
+		return fmt.Errorf("order of %d: %d entries, %v", l.order.len, size, err)
+	}
+	l.order.root.ascend(0, l.len(), func(score float64, r ref) bool {
 		member := l.arena.member(r)
-		switch found, ok := l.find(l.hash(member), member); {
+		switch found, ok := l.find(hashMember(member), member); {
 		case math.Float64bits(score) != math.Float64bits(l.arena.score(r)):
 			err = fmt.Errorf("order: score %v, arena says %v", score, l.arena.score(r))
 		case n > 0 && (score < lastScore || score == lastScore && bytes.Compare(last, member) >= 0):
@@ -81,6 +81,38 @@ func (l *large) check() error {
 	return err
 }
 
+// check returns how many entries are below the node, and levels.
+func (n *node) check(isRoot bool) (size, depth int, err error) {
+	if n.n > fanout || n.n == 0 && !(isRoot && n.kids == nil) || isRoot && n.kids != nil && n.n < 2 {
+		return 0, 0, fmt.Errorf("node with %d entries", n.n)
+	}
+	if n.kids == nil {
+		return int(n.n), 1, nil
+	}
+	for i := range n.kids.node {
+		if i >= int(n.n) {
+			if n.kids.node[i] != nil {
+				return 0, 0, fmt.Errorf("node keeps a child that is gone")
+			}
+			continue
+		}
+		kid := n.kids.node[i]
+		count, levels, err := kid.check(false)
+		switch {
+		case err != nil:
+			return 0, 0, err
+		case count != int(n.kids.count[i]):
+			return 0, 0, fmt.Errorf("%d entries below a child, node says %d", count, n.kids.count[i])
+		case n.refs[i] != kid.refs[0] || n.scores[i] != kid.scores[0]:
+			return 0, 0, fmt.Errorf("child starts with ref %d, node says %d", kid.refs[0], n.refs[i])
+		case depth > 0 && levels != depth:
+			return 0, 0, fmt.Errorf("child has %d levels, another %d", levels, depth)
+		}
+		size, depth = size+count, levels
+	}
+	return size, depth + 1, nil
+}
+
 func (l *large) checkIndex() error {
 	x := &l.index
 	if len(x.dir) != 1<<x.bits {
@@ -94,7 +126,7 @@ func (l *large) checkIndex() error {
 			return fmt.Errorf("index: segment of depth %d at %d", g.depth, i)
 		}
 		for j := range places {
-			if x.dir[i+j] != g {
+			if x.dir[i+j] != g || x.depths[i+j] != g.depth {
 				return fmt.Errorf("index: segment missing at %d", i+j)
 			}
 		}
@@ -102,17 +134,20 @@ func (l *large) checkIndex() error {
 			deepest++
 		}
 		used, dead := 0, 0
-		for slot, t := range g.tags {
+		for j := range slots {
+			p, j := &g.groups[j/groupSlots], j%groupSlots
+			r, t := p.refs[j], p.tag(j)
 			switch {
-			case t == tagDead:
+			case t == tagDead && r == 0:
 				dead++
-			case t < tagEmpty:
+			case t < tagEmpty && r != 0:
 				used++
-				r := g.refs[slot]
 				h := l.rehash(r)
-				if x.segment(h) != g || g.find(&l.arena, h, l.arena.member(r)) != slot {
-					return fmt.Errorf("index: ref %d is not found in its slot", r)
+				if found, ok := x.find(&l.arena, h, l.arena.member(r)); x.segment(h) != g || t != tag(h) || !ok || found != r {
+					return fmt.Errorf("index: ref %d is not found in its segment", r)
 				}
+			case t != tagEmpty || r != 0:
+				return fmt.Errorf("index: tag %x with ref %d", t, r)
 			}
 		}
 		if used != int(g.used) || dead != int(g.dead) || used+dead > segmentMax {

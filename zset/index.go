@@ -1,9 +1,6 @@
 package zset
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "math/bits"
 
 // index finds a member's entry by a hash of the member. It is extendible
 // hashing: the top bits of the hash choose a segment through a directory, and a
@@ -17,6 +14,7 @@ import (
 // with the hash as the cursor is a SCAN that no growth disturbs.
 type index struct {
 	dir     []*segment // a power of two of them; a segment may stand in several places in a row
+	depths  []uint8    // of the same; here, so that a lookup need not fetch the head of the segment
 	bits    uint       // log2(len(dir))
 	deepest int        // segments with depth == bits
 	count   int        // members
@@ -24,163 +22,125 @@ type index struct {
 
 const (
 	groupSlots   = 8
-	groups       = 51 // 51*8*5 bytes and the header fill an allocation of 2048
+	groups       = 51 // with the head they fill an allocation of 2048 bytes
 	slots        = groups * groupSlots
 	segmentMax   = slots * 7 / 8 // living and dead; so each probe meets an empty slot
 	segmentMerge = slots / 8     // below this a segment looks for its twin
-	tagEmpty     = 0x80
-	tagDead      = 0xFE
-	lowBits      = 0x0101010101010101
-	highBits     = 0x8080808080808080
+	segmentBytes = 2048
+
+	tagEmpty  = 0x80
+	tagDead   = 0xFE
+	lowBits   = 0x0101010101010101
+	highBits  = 0x8080808080808080
+	allEmpty  = tagEmpty * lowBits
+	slotShift = 8 // bits of a tag
 )
 
 type segment struct {
-	depth uint8 // how many top bits of the hash its members share
-	used  uint16
-	dead  uint16
-	tags  [slots]uint8 // 7 bits of the hash, tagEmpty or tagDead
-	refs  [slots]ref
+	depth  uint8 // how many top bits of the hash its members share
+	used   uint16
+	dead   uint16
+	groups [groups]group
+}
+
+// group is 40 bytes, so that tags and refs are mostly in one cache line.
+type group struct {
+	tags uint64 // a byte for each slot: 7 bits of the hash, tagEmpty or tagDead
+	refs [groupSlots]ref
 }
 
 func newSegment(depth uint8) *segment {
 	g := &segment{depth: depth}
-	for i := range g.tags {
-		g.tags[i] = tagEmpty
+	for i := range g.groups {
+		g.groups[i].tags = allEmpty
 	}
 	return g
 }
 
 func newIndex() index {
-	return index{dir: []*segment{newSegment(0)}, deepest: 1}
+	return index{dir: []*segment{newSegment(0)}, depths: []uint8{0}, deepest: 1}
 }
 
-// hashMember mixes 16 bytes a step by a full multiplication, as wyhash does. It
-// is seeded and so cannot be attacked from outside; it decides no order that
-// anyone sees but that of ZSCAN.
-func hashMember(b []byte, seed uint64) uint64 {
-	const k0, k1, k2 = 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3
-	h := seed ^ k0
-	n := uint64(len(b))
-	for len(b) > 16 {
-		h = mix(binary.LittleEndian.Uint64(b)^k1, binary.LittleEndian.Uint64(b[8:])^h)
-		b = b[16:]
-	}
-	var lo, hi uint64
-	switch {
-	case len(b) >= 8: // the two words may overlap
-		lo, hi = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[len(b)-8:])
-	case len(b) >= 4:
-		lo, hi = uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[len(b)-4:]))
-	case len(b) > 0:
-		lo = uint64(b[0])<<16 | uint64(b[len(b)/2])<<8 | uint64(b[len(b)-1])
-	}
-	return mix(mix(lo^k1, hi^h)^n, k2^seed)
+func (x *index) segment(h uint64) *segment { return x.dir[h>>(64-x.bits)] }
+
+// home returns the group where probing starts. It rises with the hash, so that a
+// part of the hashes of a segment is in groups that follow each other, which
+// scan relies on. (The low bits are the tag.)
+func home(h uint64, depth uint8) int {
+	group, _ := bits.Mul64(h<<depth, groups)
+	return int(group)
 }
 
-func mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	return hi ^ lo
-}
+func tag(h uint64) uint64 { return h & 0x7f }
 
-func (x *index) segment(h uint64) *segment {
-	return x.dir[h>>(64-x.bits)]
-}
+func (p *group) tag(i int) uint64 { return p.tags >> (slotShift * i) & 0xff }
 
-// home returns the group where probing starts. The top bits have chosen the
-// segment and the lowest are the tag, so the ones between decide.
-func home(h uint64) int {
-	return int(uint64(uint32(h>>8)) * groups >> 32)
-}
-
-func tag(h uint64) uint8 { return uint8(h) & 0x7f }
-
-func (g *segment) word(group int) uint64 {
-	return binary.LittleEndian.Uint64(g.tags[group*groupSlots:])
-}
-
-// zeros marks the bytes of w that are 0 (and perhaps a byte above one, so hits
-// are to be checked).
-func zeros(w uint64) uint64 { return (w - lowBits) &^ w & highBits }
-
-// find returns the slot of a member, -1 if it is not there.
-func (g *segment) find(a *arena, h uint64, member []byte) int {
-	group := home(h)
-	pattern := lowBits * uint64(tag(h))
-	for {
-		w := g.word(group)
-		for hits := zeros(w ^ pattern); hits != 0; hits &= hits - 1 {
-			slot := group*groupSlots + bits.TrailingZeros64(hits)/8
-			if g.tags[slot] == tag(h) && string(a.member(g.refs[slot])) == string(member) {
-				return slot
-			}
-		}
-		if hasEmpty(w) {
-			return -1
-		}
-		if group++; group == groups {
-			group = 0
-		}
-	}
+func (p *group) setTag(i int, tag uint64) {
+	p.tags = p.tags&^(0xff<<(slotShift*i)) | tag<<(slotShift*i)
 }
 
 // hasEmpty tells tagEmpty, whose lowest bits are 0, from tagDead.
-func hasEmpty(w uint64) bool { return w&^(w<<6)&highBits != 0 }
+func (p *group) hasEmpty() bool { return p.tags&^(p.tags<<6)&highBits != 0 }
 
-// slotOf returns the slot that holds r, which is there.
-func (g *segment) slotOf(h uint64, r ref) int {
-	group := home(h)
-	for {
-		for slot := group * groupSlots; slot < (group+1)*groupSlots; slot++ {
-			if g.refs[slot] == r && g.tags[slot] == tag(h) {
-				return slot
+// match marks the slots with the tag (and perhaps one above such a slot, so hits
+// are to be checked).
+func (p *group) match(tag uint64) uint64 {
+	w := p.tags ^ lowBits*tag
+	return (w - lowBits) &^ w & highBits
+}
+
+func after(group int) int {
+	if group++; group < groups {
+		return group
+	}
+	return 0
+}
+
+// find returns the entry of a member.
+func (x *index) find(a *arena, h uint64, member []byte) (ref, bool) {
+	i := h >> (64 - x.bits)
+	g := x.dir[i]
+	for at := home(h, x.depths[i]); ; at = after(at) {
+		p := &g.groups[at]
+		for hits := p.match(tag(h)); hits != 0; hits &= hits - 1 {
+			r := p.refs[bits.TrailingZeros64(hits)/slotShift]
+			if r != 0 && string(a.member(r)) == string(member) {
+				return r, true
 			}
 		}
-		if group++; group == groups {
-			group = 0
+		if p.hasEmpty() {
+			return 0, false
+		}
+	}
+}
+
+// slotOf returns the group and slot of r, which is there.
+func (g *segment) slotOf(h uint64, r ref) (*group, int) {
+	for at := home(h, g.depth); ; at = after(at) {
+		p := &g.groups[at]
+		for i, have := range p.refs {
+			if have == r { // a free slot's is 0
+				return p, i
+			}
 		}
 	}
 }
 
 // put stores a ref that is not there; there is room.
 func (g *segment) put(h uint64, r ref) {
-	group := home(h)
-	for {
-		if w := g.word(group) & highBits; w != 0 {
-			slot := group*groupSlots + bits.TrailingZeros64(w)/8
-			if g.tags[slot] == tagDead {
+	for at := home(h, g.depth); ; at = after(at) {
+		p := &g.groups[at]
+		if free := p.tags & highBits; free != 0 {
+			i := bits.TrailingZeros64(free) / slotShift
+			if p.tag(i) == tagDead {
 				g.dead--
 			}
-			g.tags[slot], g.refs[slot] = tag(h), r
+			p.setTag(i, tag(h))
+			p.refs[i] = r
 			g.used++
 			return
 		}
-		if group++; group == groups {
-			group = 0
-		}
 	}
-}
-
-// cut removes a slot. It may be empty again, and not only dead, if its group
-// has an empty slot, for then no probe went beyond the group.
-func (g *segment) cut(slot int) {
-	g.used--
-	g.refs[slot] = 0
-	if hasEmpty(g.word(slot / groupSlots)) {
-		g.tags[slot] = tagEmpty
-	} else {
-		g.tags[slot] = tagDead
-		g.dead++
-	}
-}
-
-// find returns the entry of a member.
-func (x *index) find(a *arena, h uint64, member []byte) (ref, bool) {
-	g := x.segment(h)
-	slot := g.find(a, h, member)
-	if slot < 0 {
-		return 0, false
-	}
-	return g.refs[slot], true
 }
 
 // insert adds the ref of a member that is not there. rehash gives the hash of
@@ -195,10 +155,19 @@ func (x *index) insert(h uint64, r ref, rehash func(ref) uint64) {
 	x.count++
 }
 
-// remove removes the ref of a member.
+// remove removes the ref of a member. Its slot may be empty again, and not only
+// dead, if the group has an empty slot, for then no probe went beyond the group.
 func (x *index) remove(h uint64, r ref, rehash func(ref) uint64) {
 	g := x.segment(h)
-	g.cut(g.slotOf(h, r))
+	p, i := g.slotOf(h, r)
+	if p.hasEmpty() {
+		p.setTag(i, tagEmpty)
+	} else {
+		p.setTag(i, tagDead)
+		g.dead++
+	}
+	p.refs[i] = 0
+	g.used--
 	x.count--
 	if g.used < segmentMerge && g.depth > 0 {
 		x.merge(g, h, rehash)
@@ -207,8 +176,8 @@ func (x *index) remove(h uint64, r ref, rehash func(ref) uint64) {
 
 // replace gives a member whose entry moved its new ref.
 func (x *index) replace(h uint64, from, to ref) {
-	g := x.segment(h)
-	g.refs[g.slotOf(h, from)] = to
+	p, i := x.segment(h).slotOf(h, from)
+	p.refs[i] = to
 }
 
 // makeRoom splits a segment, or cleans it if much of it is dead.
@@ -252,36 +221,41 @@ func (x *index) place(depth uint8, h uint64, into []*segment, rehash func(ref) u
 	each := 1 << (x.bits - uint(depth)) / len(into)
 	for i := range each * len(into) {
 		x.dir[first+i] = into[i/each]
+		x.depths[first+i] = into[i/each].depth
 	}
 	for _, g := range old {
-		for slot, t := range g.tags {
-			if t < tagEmpty {
-				h := rehash(g.refs[slot])
-				x.segment(h).put(h, g.refs[slot])
+		for i := range g.groups {
+			for _, r := range g.groups[i].refs {
+				if r != 0 {
+					h := rehash(r)
+					x.segment(h).put(h, r)
+				}
 			}
 		}
 	}
 }
 
 func (x *index) double() {
-	dir := make([]*segment, 2*len(x.dir))
-	for i := range dir {
-		dir[i] = x.dir[i/2]
-	}
-	x.dir, x.deepest = dir, 0
 	x.bits++
+	x.resize(func(i int) int { return i / 2 })
 }
 
 func (x *index) halve() {
-	dir := make([]*segment, len(x.dir)/2)
 	x.bits--
+	x.resize(func(i int) int { return 2 * i })
+}
+
+// resize makes the directory anew, of which place i is place old(i) now.
+func (x *index) resize(old func(i int) int) {
+	dir, depths := make([]*segment, 1<<x.bits), make([]uint8, 1<<x.bits)
+	x.deepest = 0
 	for i := range dir {
-		dir[i] = x.dir[2*i]
-		if uint(dir[i].depth) == x.bits {
+		dir[i], depths[i] = x.dir[old(i)], x.depths[old(i)]
+		if uint(depths[i]) == x.bits {
 			x.deepest++
 		}
 	}
-	x.dir = dir
+	x.dir, x.depths = dir, depths
 }
 
 // cursorBits is how much of the hash a cursor holds: a client in JavaScript or
@@ -299,31 +273,46 @@ func (x *index) scan(cursor uint64, count int, rehash func(ref) uint64, fn func(
 		for part := int(g.used); part > 2*max(count, 1) && span > 64-cursorBits; part /= 2 {
 			span--
 		}
-		for slot, t := range g.tags {
-			if t >= tagEmpty {
-				continue
-			}
-			h := rehash(g.refs[slot])
-			if h>>span == from>>span && h >= from {
-				fn(g.refs[slot])
+		next := (from>>span + 1) << span // 0 after the last hash
+		g.scan(from, next-1, func(r ref) {
+			if h := rehash(r); from <= h && h <= next-1 {
+				fn(r)
 				done++
 			}
-		}
-		from = (from>>span + 1) << span
-		if from == 0 || span == 64 {
+		})
+		if next == 0 {
 			return 0
 		}
 		if done >= max(count, 1) {
-			return from >> (64 - cursorBits)
+			return next >> (64 - cursorBits)
+		}
+		from = next
+	}
+}
+
+// scan calls fn for the refs in all slots where hashes from first to last can be:
+// the groups in which their probes start, and on until a probe would stop.
+func (g *segment) scan(first, last uint64, fn func(ref)) {
+	start, end := home(first, g.depth), home(last, g.depth)
+	for at, probing := start, false; ; {
+		p := &g.groups[at]
+		for _, r := range p.refs {
+			if r != 0 {
+				fn(r)
+			}
+		}
+		probing = probing || at == end
+		if at = after(at); at == start || probing && p.hasEmpty() {
+			return
 		}
 	}
 }
 
 func (x *index) memoryUsage() int {
-	bytes := 8 * len(x.dir)
+	bytes := 9 * len(x.dir)
 	for i, g := range x.dir {
 		if i == 0 || g != x.dir[i-1] {
-			bytes += 2048
+			bytes += segmentBytes
 		}
 	}
 	return bytes

@@ -1,24 +1,22 @@
 package zset
 
-// large is the form of a set beyond the packed limits.
+// large is the form of a set that is too much for the packed one.
 type large struct {
-	arena arena
-	index index
-	order order
-	seed  uint64
+	arena    arena
+	index    index
+	order    order
+	skiplist bool // what Encoding answers
 }
 
-func newLarge(seed uint64) *large {
-	l := &large{index: newIndex(), seed: seed}
+func newLarge(skiplist bool) *large {
+	l := &large{index: newIndex(), skiplist: skiplist}
 	l.order = newOrder(&l.arena)
 	return l
 }
 
 func (l *large) len() int { return l.index.count }
 
-func (l *large) hash(member []byte) uint64 { return hashMember(member, l.seed) }
-
-func (l *large) rehash(r ref) uint64 { return hashMember(l.arena.member(r), l.seed) }
+func (l *large) rehash(r ref) uint64 { return hashMember(l.arena.member(r)) }
 
 func (l *large) find(h uint64, member []byte) (ref, bool) {
 	return l.index.find(&l.arena, h, member)
@@ -33,9 +31,8 @@ func (l *large) insert(h uint64, member []byte, score float64) {
 
 // rescore changes the score of an entry.
 func (l *large) rescore(r ref, score float64) {
-	l.order.remove(l.arena.score(r), r)
+	l.order.move(l.arena.score(r), score, r)
 	l.arena.setScore(r, score)
-	l.order.insert(score, r)
 }
 
 // remove removes an entry.
@@ -70,36 +67,26 @@ func (l *large) tidy() {
 }
 
 func (l *large) ascend(lo, hi int, fn func(member []byte, score float64) bool) {
-	l.order.ascend(lo, hi, func(score float64, r ref) bool { return fn(l.arena.member(r), score) })
+	l.order.root.ascend(lo, hi, func(score float64, r ref) bool { return fn(l.arena.member(r), score) })
 }
 
 func (l *large) descend(lo, hi int, fn func(member []byte, score float64) bool) {
-	l.order.descend(lo, hi, func(score float64, r ref) bool { return fn(l.arena.member(r), score) })
+	l.order.root.descend(lo, hi, l.order.len, func(score float64, r ref) bool { return fn(l.arena.member(r), score) })
 }
 
 func (l *large) scan(cursor uint64, count int, fn func(member []byte, score float64)) uint64 {
 	return l.index.scan(cursor, count, l.rehash, func(r ref) { fn(l.arena.member(r), l.arena.score(r)) })
 }
 
-// longest returns the length of the longest member.
-func (l *large) longest() int {
-	n := 0
-	l.ascend(0, l.len(), func(member []byte, _ float64) bool {
-		n = max(n, len(member))
-		return true
-	})
-	return n
-}
-
 func (l *large) clone() *large {
-	c := newLarge(l.seed)
+	c := newLarge(l.skiplist)
 	l.ascend(0, l.len(), func(member []byte, score float64) bool {
-		c.insert(c.hash(member), member, score)
+		c.insert(hashMember(member), member, score)
 		return true
 	})
 	return c
 }
 
 func (l *large) memoryUsage() int {
-	return 256 + l.arena.memoryUsage() + l.index.memoryUsage() + 30*l.len()
+	return 256 + l.arena.memoryUsage() + l.index.memoryUsage() + l.order.root.memoryUsage()
 }

@@ -5,31 +5,55 @@ import (
 	"math"
 )
 
-// packed is a small set in one slice without pointers: the number of entries
-// (4 bytes), then the entries in order, each its score (8 bytes), the length of
-// the member (varint) and the member. Everything is found by walking from the
-// front: at the 128 entries that Redis's limits allow, that is at most some
-// hundred nanoseconds. Offsets into the slice are called at.
+// packed is a small set in one slice without pointers: a header of 4 bytes, then
+// the entries in order, each its score (8 bytes), the length of the member
+// (varint) and the member. Everything is found by walking from the front. The
+// header is the number of entries, and in the top bit whether Redis would have
+// made the set a skiplist by now. Offsets into the slice are called at.
 type packed []byte
 
 const (
 	packedHeader = 4
+	packedMark   = 1 << 31
 	scoreBytes   = 8
+
+	// packedEntriesMax and packedBytesMax say when a set takes the large form,
+	// whatever zset-max-listpack-* are set to: a walk over so much costs less
+	// than half a microsecond, and a large set starts at 4 KiB. All that is a
+	// listpack by Redis's default limits is packed.
+	packedEntriesMax = 128
+	packedBytesMax   = 10 << 10
 )
 
-func (p packed) count() int {
+func (p packed) header() uint32 {
 	if len(p) == 0 {
 		return 0
 	}
-	return int(binary.LittleEndian.Uint32(p))
+	return binary.LittleEndian.Uint32(p)
 }
 
-func (p packed) setCount(n int) {
-	binary.LittleEndian.PutUint32(p, uint32(n))
+func (p *packed) setHeader(h uint32) {
+	if len(*p) == 0 {
+		*p = make(packed, packedHeader)
+	}
+	binary.LittleEndian.PutUint32(*p, h)
+}
+
+func (p packed) count() int     { return int(p.header() &^ packedMark) }
+func (p packed) skiplist() bool { return p.header()&packedMark != 0 }
+func (p *packed) setSkiplist()  { p.setHeader(p.header() | packedMark) }
+
+// hasRoom reports whether the set can stay packed with one more member.
+func (p packed) hasRoom(memberBytes int) bool {
+	return p.count() < packedEntriesMax && len(p)+scoreBytes+2+memberBytes <= packedBytesMax
 }
 
 func (p packed) score(at int) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(p[at:]))
+}
+
+func (p packed) setScore(at int, score float64) {
+	binary.LittleEndian.PutUint64(p[at:], math.Float64bits(score))
 }
 
 // member returns the member of the entry at, and where the next entry starts.
@@ -37,10 +61,9 @@ func (p packed) member(at int) ([]byte, int) {
 	at += scoreBytes
 	n := int(p[at])
 	at++
-	if n >= 0x80 { // a member of 128 bytes or more, only with raised limits
-		long, width := binary.Uvarint(p[at-1:])
-		n = int(long)
-		at += width - 1
+	if n >= 0x80 { // two bytes are enough for packedBytesMax
+		n = n&0x7f | int(p[at])<<7
+		at++
 	}
 	return p[at : at+n : at+n], at + n
 }
@@ -87,28 +110,24 @@ func (p packed) place(member []byte, score float64) int {
 	return at
 }
 
-// insert adds a member that is not there. Like Redis's listpack, which keeps
-// such a score as an integer, it turns -0 into 0.
+// insert adds a member that is not there.
 func (p *packed) insert(member []byte, score float64) {
-	if len(*p) == 0 {
-		*p = append(*p, 0, 0, 0, 0)
+	p.setHeader(p.header() + 1)
+	head := scoreBytes + 1
+	if len(member) >= 0x80 {
+		head++
 	}
 	at := p.place(member, score)
-	var head [scoreBytes + binary.MaxVarintLen64]byte
-	n := entryHead(&head, len(member), score)
-	p.grow(n + len(member))
-	copy((*p)[at+n+len(member):], (*p)[at:])
-	copy((*p)[at:], head[:n])
-	copy((*p)[at+n:], member)
-	p.setCount(p.count() + 1)
-}
-
-func entryHead(head *[scoreBytes + binary.MaxVarintLen64]byte, memberBytes int, score float64) int {
-	if score == 0 {
-		score = 0
+	p.grow(head + len(member))
+	q := *p
+	copy(q[at+head+len(member):], q[at:])
+	q.setScore(at, score)
+	q[at+scoreBytes] = byte(len(member))
+	if len(member) >= 0x80 {
+		q[at+scoreBytes] |= 0x80
+		q[at+scoreBytes+1] = byte(len(member) >> 7)
 	}
-	binary.LittleEndian.PutUint64(head[:], math.Float64bits(score))
-	return scoreBytes + binary.PutUvarint(head[scoreBytes:], uint64(memberBytes))
+	copy(q[at+head:], member)
 }
 
 // grow lengthens the slice by n bytes. It reserves an eighth beyond what is
@@ -129,10 +148,7 @@ func (p *packed) move(at int, score float64) {
 	end := p.next(at)
 	entry := append(buf[:0], (*p)[at:end]...)
 	member, _ := packed(entry).member(0)
-	if score == 0 {
-		score = 0
-	}
-	binary.LittleEndian.PutUint64(entry, math.Float64bits(score))
+	packed(entry).setScore(0, score)
 	// Take the entry out, without shortening the slice, then open a gap of its
 	// size where it belongs.
 	q := *p
@@ -146,14 +162,8 @@ func (p *packed) move(at int, score float64) {
 // cut removes the bytes of n entries. It gives memory back once half of it is
 // unused.
 func (p *packed) cut(from, to, n int) {
-	q := *p
-	left := q.count() - n
-	if left == 0 {
-		*p = nil
-		return
-	}
-	q = append(q[:from], q[to:]...)
-	q.setCount(left)
+	q := append((*p)[:from], (*p)[to:]...)
+	q.setHeader(q.header() - uint32(n))
 	if cap(q) > 64 && len(q) < cap(q)/2 {
 		q = q.clone()
 	}
@@ -195,14 +205,12 @@ func (p packed) countScore(score float64, orEqual bool) int {
 // scores differ and the members are therefore not in order.
 func (p packed) lexRange(from, to *LexBound, reverse bool) (lo, hi int) {
 	n := p.count()
-	var below, within []bool // of each entry: before from, not beyond to
-	var buf [2 * DefaultPackedEntriesMax]bool
-	below, within = buf[:0:DefaultPackedEntriesMax], buf[DefaultPackedEntriesMax:][:0]
-	p.ascend(0, n, func(member []byte, _ float64) bool {
-		below = append(below, from.before(member))
-		within = append(within, to.within(member))
-		return true
-	})
+	var below, within [packedEntriesMax]bool // of each entry: before from, not beyond to
+	for i, at := 0, packedHeader; i < n; i++ {
+		member, end := p.member(at)
+		below[i], within[i] = from.before(member), to.within(member)
+		at = end
+	}
 	if n == 0 || below[n-1] || !within[0] {
 		return 0, 0
 	}
@@ -235,14 +243,13 @@ func (p packed) ascend(lo, hi int, fn func(member []byte, score float64) bool) {
 // descend goes backwards over entries that can only be walked forwards, so it
 // notes where they start first.
 func (p packed) descend(lo, hi int, fn func(member []byte, score float64) bool) {
-	var buf [DefaultPackedEntriesMax]uint32
-	starts := buf[:0]
+	var starts [packedEntriesMax]uint16
 	at := p.seek(lo)
 	for i := lo; i < hi; i++ {
-		starts = append(starts, uint32(at))
+		starts[i] = uint16(at)
 		at = p.next(at)
 	}
-	for i := len(starts) - 1; i >= 0; i-- {
+	for i := hi - 1; i >= lo; i-- {
 		at := int(starts[i])
 		member, _ := p.member(at)
 		if !fn(member, p.score(at)) {

@@ -14,26 +14,17 @@ package zset
 
 import "math"
 
-// Redis's defaults for zset-max-listpack-entries and zset-max-listpack-value.
-const (
-	DefaultPackedEntriesMax     = 128
-	DefaultPackedMemberBytesMax = 64
-)
-
-// Options are the server's settings that a set needs when it grows. They are
-// passed in and not kept, because CONFIG SET changes them at any time and Redis
-// looks at them anew with each write.
-type Options struct {
-	PackedEntriesMax     int    // zset-max-listpack-entries: a packed set never has more
-	PackedMemberBytesMax int    // zset-max-listpack-value: nor a longer member
-	HashSeed             uint64 // of the member index; random in a server, so that members cannot be chosen to collide
+// Limits are zset-max-listpack-entries and zset-max-listpack-value: up to where
+// Encoding answers "listpack". They are passed in and not kept, because CONFIG
+// SET changes them at any time and Redis looks at them anew with each write.
+// What a set really is made of does not depend on them: see packedEntriesMax.
+type Limits struct {
+	MaxPacked      int // members
+	MaxPackedBytes int // bytes of a member
 }
 
-// DefaultOptions are Redis's defaults with a fixed hash seed.
-var DefaultOptions = Options{
-	PackedEntriesMax:     DefaultPackedEntriesMax,
-	PackedMemberBytesMax: DefaultPackedMemberBytesMax,
-}
+// DefaultLimits are Redis's.
+var DefaultLimits = Limits{MaxPacked: 128, MaxPackedBytes: 64}
 
 // Set is a sorted set. The zero Set is empty, packed and ready for use.
 type Set struct {
@@ -41,15 +32,47 @@ type Set struct {
 	big    *large
 }
 
-// New returns an empty set. Like Redis it starts in the large form if the
-// number of entries about to be added, or the length of the first member, is
-// beyond the packed limits.
-func New(entriesHint, memberBytesHint int, opt *Options) *Set {
+// New returns an empty set. Like Redis it is at once a "skiplist" if the number
+// of members about to be added, or the length of the first, is beyond the
+// limits.
+func New(entries, memberBytes int, lim Limits) *Set {
 	s := new(Set)
-	if entriesHint > opt.PackedEntriesMax || memberBytesHint > opt.PackedMemberBytesMax {
-		s.big = newLarge(opt.HashSeed)
-	}
+	s.prepare(entries, memberBytes, lim)
 	return s
+}
+
+// Prepare tells that so many members are about to be added. As in Redis that
+// alone can be beyond the limits, even if they turn out to be there already.
+func (s *Set) Prepare(entries int, lim Limits) { s.prepare(entries, 0, lim) }
+
+func (s *Set) prepare(entries, memberBytes int, lim Limits) {
+	if entries > lim.MaxPacked || memberBytes > lim.MaxPackedBytes {
+		s.setSkiplist()
+	}
+}
+
+func (s *Set) skiplist() bool {
+	if s.big != nil {
+		return s.big.skiplist
+	}
+	return s.packed.skiplist()
+}
+
+func (s *Set) setSkiplist() {
+	if s.big != nil {
+		s.big.skiplist = true
+	} else {
+		s.packed.setSkiplist()
+	}
+}
+
+// stored is what becomes of a score: Redis's listpack writes one without
+// fraction as an integer, so there -0 comes back as 0; its skiplist keeps it.
+func (s *Set) stored(score float64) float64 {
+	if score == 0 && !s.skiplist() {
+		return 0
+	}
+	return score
 }
 
 // Flags are the conditions of ZADD; they combine with |.
@@ -78,39 +101,41 @@ const (
 
 // Add adds member or changes its score, as ZADD does for one pair, and returns
 // the member's score after it (0 if Kept or NaN). score is not NaN. The
-// member's bytes are copied. It may turn the set into the large form.
-func (s *Set) Add(member []byte, score float64, flags Flags, opt *Options) (Outcome, float64) {
+// member's bytes are copied.
+func (s *Set) Add(member []byte, score float64, flags Flags, lim Limits) (Outcome, float64) {
 	if s.big == nil {
 		at, current, found := s.packed.find(member)
 		if found {
 			score, outcome := decide(current, score, flags)
 			if outcome == Updated {
-				s.packed.move(at, score)
+				s.packed.move(at, s.stored(score))
 			}
 			return outcome, score
 		}
 		if flags&XX != 0 {
 			return Kept, 0
 		}
-		if s.packed.count() < opt.PackedEntriesMax && len(member) <= opt.PackedMemberBytesMax {
-			s.packed.insert(member, score)
+		s.prepare(s.packed.count()+1, len(member), lim)
+		if s.packed.hasRoom(len(member)) {
+			s.packed.insert(member, s.stored(score))
 			return Added, score
 		}
-		s.unpack(opt)
+		s.unpack()
 	}
-	h := s.big.hash(member)
+	h := hashMember(member)
 	r, found := s.big.find(h, member)
 	if found {
 		score, outcome := decide(s.big.arena.score(r), score, flags)
 		if outcome == Updated {
-			s.big.rescore(r, score)
+			s.big.rescore(r, s.stored(score))
 		}
 		return outcome, score
 	}
 	if flags&XX != 0 {
 		return Kept, 0
 	}
-	s.big.insert(h, member, score)
+	s.prepare(s.big.len()+1, len(member), lim)
+	s.big.insert(h, member, s.stored(score))
 	return Added, score
 }
 
@@ -134,34 +159,35 @@ func decide(current, score float64, flags Flags) (float64, Outcome) {
 	return score, Updated
 }
 
-// Reserve tells that entries are about to be added. A packed set turns large
-// at once if they alone are beyond the limit, as in Redis (even if most of
-// them turn out to be there already).
-func (s *Set) Reserve(entries int, opt *Options) {
-	if s.big == nil && entries > opt.PackedEntriesMax {
-		s.unpack(opt)
-	}
-}
-
-// Pack turns a large set back into the packed form if it is within the limits.
-// Redis does so with the results of the STORE commands and never otherwise.
-func (s *Set) Pack(opt *Options) {
-	if s.big == nil || s.big.len() > opt.PackedEntriesMax || s.big.longest() > opt.PackedMemberBytesMax {
+// Pack makes a set that is within the limits a "listpack" again. Redis does so
+// with the results of the STORE commands and never otherwise.
+func (s *Set) Pack(lim Limits) {
+	if !s.skiplist() || s.Len() > lim.MaxPacked {
 		return
 	}
-	big := s.big
-	s.packed = nil
-	big.ascend(0, big.len(), func(member []byte, score float64) bool {
-		s.packed.insert(member, score)
+	longest := 0
+	s.Ascend(0, s.Len(), func(member []byte, _ float64) bool {
+		longest = max(longest, len(member))
 		return true
 	})
-	s.big = nil
+	if longest > lim.MaxPackedBytes {
+		return
+	}
+	// Adding the members anew turns -0 into 0, and a large set that has become
+	// small into a packed one.
+	fresh := &Set{}
+	s.Ascend(0, s.Len(), func(member []byte, score float64) bool {
+		fresh.Add(member, score, 0, lim)
+		return true
+	})
+	*s = *fresh
 }
 
-func (s *Set) unpack(opt *Options) {
-	big := newLarge(opt.HashSeed)
+// unpack gives the set the large form.
+func (s *Set) unpack() {
+	big := newLarge(s.packed.skiplist())
 	s.packed.ascend(0, s.packed.count(), func(member []byte, score float64) bool {
-		big.insert(big.hash(member), member, score)
+		big.insert(hashMember(member), member, score)
 		return true
 	})
 	s.big, s.packed = big, nil
@@ -177,7 +203,7 @@ func (s *Set) Len() int {
 
 // Encoding returns what OBJECT ENCODING answers: "listpack" or "skiplist".
 func (s *Set) Encoding() string {
-	if s.big != nil {
+	if s.skiplist() {
 		return "skiplist"
 	}
 	return "listpack"
@@ -189,7 +215,7 @@ func (s *Set) Score(member []byte) (score float64, ok bool) {
 		_, score, ok = s.packed.find(member)
 		return score, ok
 	}
-	r, ok := s.big.find(s.big.hash(member), member)
+	r, ok := s.big.find(hashMember(member), member)
 	if !ok {
 		return 0, false
 	}
@@ -205,7 +231,7 @@ func (s *Set) Remove(member []byte) bool {
 		}
 		return found
 	}
-	h := s.big.hash(member)
+	h := hashMember(member)
 	r, found := s.big.find(h, member)
 	if found {
 		s.big.remove(h, r)
@@ -219,7 +245,7 @@ func (s *Set) Rank(member []byte) (rank int, score float64, ok bool) {
 	if s.big == nil {
 		return s.packed.rank(member)
 	}
-	r, ok := s.big.find(s.big.hash(member), member)
+	r, ok := s.big.find(hashMember(member), member)
 	if !ok {
 		return 0, 0, false
 	}
@@ -247,12 +273,13 @@ func (s *Set) Max() (member []byte, score float64, ok bool) { return s.ByRank(s.
 // there are any left, and returns the cursor to go on with; it is below 2^48,
 // and 0 at the end. Start with 0. As ZSCAN guarantees, a member that is there
 // from the first call to the last is handed out, and here exactly once, however
-// the set changes in between. A packed set is handed out whole.
+// the set changes in between. A packed set is handed out whole and in order, as
+// is one that Redis would have packed.
 func (s *Set) Scan(cursor uint64, count int, fn func(member []byte, score float64)) uint64 {
-	if s.big != nil {
+	if s.big != nil && s.big.skiplist {
 		return s.big.scan(cursor, count, fn)
 	}
-	s.packed.ascend(0, s.packed.count(), func(member []byte, score float64) bool {
+	s.Ascend(0, s.Len(), func(member []byte, score float64) bool {
 		fn(member, score)
 		return true
 	})

@@ -7,22 +7,46 @@ import (
 	"testing"
 )
 
-// forms runs a test on a packed and on a large set, which must not differ.
-func forms(t *testing.T, test func(t *testing.T, opt *Options)) {
-	t.Run("listpack", func(t *testing.T) { test(t, &DefaultOptions) })
-	t.Run("skiplist", func(t *testing.T) { test(t, &Options{}) })
+// form is what a set looks like and what it is made of.
+type form struct {
+	name  string
+	lim   Limits
+	large bool
 }
 
-func fill(opt *Options, pairs ...any) *Set {
-	s := &Set{}
+var forms = []form{
+	{"listpack", DefaultLimits, false},
+	{"packed skiplist", Limits{}, false},
+	{"large skiplist", Limits{}, true},
+	{"large listpack", Limits{1 << 30, 1 << 30}, true}, // as when the limits are raised
+}
+
+func (f form) fill(pairs ...any) *Set {
+	s := New(1, 1, f.lim)
+	if f.large {
+		s.unpack()
+	}
 	for i := 0; i < len(pairs); i += 2 {
 		score, ok := pairs[i].(float64)
 		if !ok {
 			score = float64(pairs[i].(int))
 		}
-		s.Add([]byte(pairs[i+1].(string)), score, 0, opt)
+		s.Add([]byte(pairs[i+1].(string)), score, 0, f.lim)
 	}
 	return s
+}
+
+// eachForm runs a test on sets of each form, which must not differ.
+func eachForm(t *testing.T, test func(t *testing.T, f form)) {
+	for _, f := range forms {
+		t.Run(f.name, func(t *testing.T) {
+			test(t, f)
+			s := f.fill(1, "a")
+			if (s.big != nil) != f.large || !strings.HasSuffix(f.name, s.Encoding()) {
+				t.Errorf("%s, large %v", s.Encoding(), s.big != nil)
+			}
+		})
+	}
 }
 
 // show prints ranks [lo, hi) as "score:member score:member".
@@ -36,8 +60,8 @@ func show(s *Set, lo, hi int) string {
 }
 
 func TestOrderIsByScoreThenBytes(t *testing.T) {
-	forms(t, func(t *testing.T, opt *Options) {
-		s := fill(opt, 2, "b", 1, "z", 2, "a", 2, "B", 2, "ab", 2, "", math.Inf(1), "i", math.Inf(-1), "j", 2, "\xff")
+	eachForm(t, func(t *testing.T, f form) {
+		s := f.fill(2, "b", 1, "z", 2, "a", 2, "B", 2, "ab", 2, "", math.Inf(1), "i", math.Inf(-1), "j", 2, "\xff")
 		if got, want := show(s, 0, 99), "-Inf:j 1:z 2: 2:B 2:a 2:ab 2:b 2:\xff +Inf:i"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -74,16 +98,16 @@ func TestAddFlags(t *testing.T) {
 		{Incr | NX, "m", 2, Kept, 0},
 		{Incr | XX, "new", 2, Kept, 0},
 	}
-	forms(t, func(t *testing.T, opt *Options) {
+	eachForm(t, func(t *testing.T, f form) {
 		for _, test := range tests {
-			s := fill(opt, 5, "m")
-			outcome, after := s.Add([]byte(test.member), test.score, test.flags, opt)
+			s := f.fill(5, "m")
+			outcome, after := s.Add([]byte(test.member), test.score, test.flags, f.lim)
 			if outcome != test.outcome || after != test.after {
 				t.Errorf("Add(%s, %v, %05b) is %v %v, want %v %v", test.member, test.score, test.flags, outcome, after, test.outcome, test.after)
 			}
 		}
-		s := fill(opt, math.Inf(1), "m")
-		if outcome, _ := s.Add([]byte("m"), math.Inf(-1), Incr, opt); outcome != NaN {
+		s := f.fill(math.Inf(1), "m")
+		if outcome, _ := s.Add([]byte("m"), math.Inf(-1), Incr, f.lim); outcome != NaN {
 			t.Errorf("inf - inf is %v", outcome)
 		}
 		if score, _ := s.Score([]byte("m")); !math.IsInf(score, 1) {
@@ -96,47 +120,57 @@ func TestAddFlags(t *testing.T) {
 // back as 0; its skiplist keeps the sign. Neither counts 0 and -0 as different.
 func TestNegativeZero(t *testing.T) {
 	negative := math.Copysign(0, -1)
-	for _, test := range []struct {
-		opt  *Options
-		want bool
-	}{{&DefaultOptions, false}, {&Options{}, true}} {
-		s := fill(test.opt, negative, "b", 0, "a")
-		if score, _ := s.Score([]byte("b")); math.Signbit(score) != test.want {
-			t.Errorf("%s gives %v for -0", s.Encoding(), score)
+	eachForm(t, func(t *testing.T, f form) {
+		s := f.fill(negative, "b", 0, "a", 5, "c")
+		kept := s.Encoding() == "skiplist"
+		if score, _ := s.Score([]byte("b")); math.Signbit(score) != kept {
+			t.Errorf("%v for -0", score)
 		}
 		if got := show(s, 0, 1); got != "0:a" {
-			t.Errorf("%s: first is %s", s.Encoding(), got)
+			t.Errorf("first is %s", got)
 		}
-		if outcome, _ := s.Add([]byte("a"), negative, 0, test.opt); outcome != Same {
-			t.Errorf("%s: 0 to -0 is %v", s.Encoding(), outcome)
+		if outcome, _ := s.Add([]byte("a"), negative, 0, f.lim); outcome != Same {
+			t.Errorf("0 to -0 is %v", outcome)
 		}
-		s.Pack(&DefaultOptions)
-		if score, _ := s.Score([]byte("b")); math.Signbit(score) {
-			t.Errorf("packed gives %v for -0", score)
+		if outcome, score := s.Add([]byte("c"), negative, 0, f.lim); outcome != Updated || !math.Signbit(score) {
+			t.Errorf("5 to -0 is %v %v", outcome, score)
 		}
-	}
+		if score, _ := s.Score([]byte("c")); math.Signbit(score) != kept {
+			t.Errorf("%v for -0 after an update", score)
+		}
+		s.Pack(DefaultLimits)
+		if score, _ := s.Score([]byte("b")); math.Signbit(score) || s.Encoding() != "listpack" {
+			t.Errorf("%s gives %v for -0", s.Encoding(), score)
+		}
+	})
 }
 
 func TestEncodingLimits(t *testing.T) {
-	opt := &Options{PackedEntriesMax: 3, PackedMemberBytesMax: 4}
+	f := form{lim: Limits{MaxPacked: 3, MaxPackedBytes: 4}}
+	lim, large := f.lim, form{}
 	tests := []struct {
 		name string
 		make func() *Set
 		want string
 	}{
-		{"new", func() *Set { return New(3, 4, opt) }, "listpack"},
-		{"many announced", func() *Set { return New(4, 4, opt) }, "skiplist"},
-		{"long announced", func() *Set { return New(1, 5, opt) }, "skiplist"},
-		{"at the limits", func() *Set { return fill(opt, 1, "a", 1, "b", 1, "four") }, "listpack"},
-		{"one more", func() *Set { return fill(opt, 1, "a", 1, "b", 1, "c", 1, "d") }, "skiplist"},
-		{"update is not one more", func() *Set { return fill(opt, 1, "a", 1, "b", 1, "c", 2, "c") }, "listpack"},
-		{"long", func() *Set { return fill(opt, 1, "five5") }, "skiplist"},
-		{"never back", func() *Set { s := fill(opt, 1, "five5"); s.Remove([]byte("five5")); return s }, "skiplist"},
-		{"announced later", func() *Set { s := fill(opt, 1, "a"); s.Reserve(4, opt); return s }, "skiplist"},
-		{"few announced later", func() *Set { s := fill(opt, 1, "a"); s.Reserve(3, opt); return s }, "listpack"},
-		{"STORE of few", func() *Set { s := fill(&Options{}, 1, "a"); s.Pack(opt); return s }, "listpack"},
-		{"STORE of many", func() *Set { s := fill(&Options{}, 1, "a", 1, "b", 1, "c", 1, "d"); s.Pack(opt); return s }, "skiplist"},
-		{"STORE of long", func() *Set { s := fill(&Options{}, 1, "five5"); s.Pack(opt); return s }, "skiplist"},
+		{"new", func() *Set { return New(3, 4, lim) }, "listpack"},
+		{"many announced", func() *Set { return New(4, 4, lim) }, "skiplist"},
+		{"long announced", func() *Set { return New(1, 5, lim) }, "skiplist"},
+		{"at the limits", func() *Set { return f.fill(1, "a", 1, "b", 1, "four") }, "listpack"},
+		{"one more", func() *Set { return f.fill(1, "a", 1, "b", 1, "c", 1, "d") }, "skiplist"},
+		{"update is not one more", func() *Set { return f.fill(1, "a", 1, "b", 1, "c", 2, "c") }, "listpack"},
+		{"long", func() *Set { return f.fill(1, "five5") }, "skiplist"},
+		{"never back", func() *Set {
+			s := f.fill(1, "five5")
+			s.Remove([]byte("five5"))
+			s.Add([]byte("a"), 1, 0, lim)
+			return s
+		}, "skiplist"},
+		{"announced later", func() *Set { s := f.fill(1, "a"); s.Prepare(4, lim); return s }, "skiplist"},
+		{"few announced later", func() *Set { s := f.fill(1, "a"); s.Prepare(3, lim); return s }, "listpack"},
+		{"STORE of few", func() *Set { s := large.fill(1, "a"); s.Pack(lim); return s }, "listpack"},
+		{"STORE of many", func() *Set { s := large.fill(1, "a", 1, "b", 1, "c", 1, "d"); s.Pack(lim); return s }, "skiplist"},
+		{"STORE of long", func() *Set { s := large.fill(1, "five5"); s.Pack(lim); return s }, "skiplist"},
 	}
 	for _, test := range tests {
 		if got := test.make().Encoding(); got != test.want {
@@ -155,8 +189,8 @@ func TestLexRange(t *testing.T) {
 		{"-", "(b", "a"}, {"(c", "+", "d"}, {"[c", "[b", ""}, {"+", "-", ""}, {"+", "+", ""}, {"-", "-", ""},
 		{"[b", "[b", "b"}, {"(b", "[b", ""}, {"[aa", "[bb", "b"}, {"[x", "+", ""}, {"-", "[A", ""}, {"[", "+", "a b c d"}, {"-", "[", ""},
 	}
-	forms(t, func(t *testing.T, opt *Options) {
-		s := fill(opt, 0, "a", 0, "b", 0, "c", 0, "d")
+	eachForm(t, func(t *testing.T, f form) {
+		s := f.fill(0, "a", 0, "b", 0, "c", 0, "d")
 		for _, test := range tests {
 			for _, reverse := range []bool{false, true} {
 				lo, hi := s.LexRange(parse(test.from), parse(test.to), reverse)
@@ -171,7 +205,7 @@ func TestLexRange(t *testing.T) {
 // Where scores differ Redis promises nothing, but its listpack always answers
 // the same, seen in 8.0.6: it walks from its end of the set.
 func TestLexRangeOfMixedScoresInListpack(t *testing.T) {
-	s := fill(&DefaultOptions, 1, "c", 2, "a", 3, "e", 4, "b", 5, "d")
+	s := forms[0].fill(1, "c", 2, "a", 3, "e", 4, "b", 5, "d")
 	from, to := LexBound{LexInclusive, []byte("b")}, LexBound{LexInclusive, []byte("c")}
 	if lo, hi := s.LexRange(from, to, false); show(s, lo, hi) != "1:c 2:a" {
 		t.Errorf("forward: %s", show(s, lo, hi))
@@ -182,8 +216,8 @@ func TestLexRangeOfMixedScoresInListpack(t *testing.T) {
 }
 
 func TestRangesOutsideTheSet(t *testing.T) {
-	forms(t, func(t *testing.T, opt *Options) {
-		s := fill(opt, 1, "a", 2, "b")
+	eachForm(t, func(t *testing.T, f form) {
+		s := f.fill(1, "a", 2, "b")
 		for _, r := range []struct {
 			lo, hi int
 			want   string
@@ -214,7 +248,7 @@ func TestMemoryShrinks(t *testing.T) {
 	s := &Set{}
 	member := func(i int) []byte { return []byte(fmt.Sprintf("member:%07d", i)) }
 	for i := range n {
-		s.Add(member(i), float64(i*7919%n), 0, &DefaultOptions)
+		s.Add(member(i), float64(i*7919%n), 0, DefaultLimits)
 	}
 	full := s.MemoryUsage()
 	if full > 80*n {
