@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/limitkv/limitkv/commands/bitmap"
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/generic"
 	"github.com/limitkv/limitkv/commands/hash"
@@ -54,6 +55,7 @@ type Server struct {
 
 // families put the table together.
 var families = []func(*command.Server) []*command.Command{
+	bitmap.Commands,
 	generic.Commands,
 	hash.Commands,
 	scripting.Commands,
