@@ -5,23 +5,20 @@ package command
 import (
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/zset"
 )
 
 // ZSetLimits are zset-max-listpack-entries and zset-max-listpack-value.
 type ZSetLimits struct {
 	entries, value *atomic.Int64
-	seed           uint64
 }
 
 // ZSet returns the limits of sorted sets, declaring the parameters once.
 func (c *Config) ZSet() *ZSetLimits {
 	if c.zset == nil {
 		c.zset = &ZSetLimits{
-			entries: c.Int("zset-max-listpack-entries", zset.DefaultPackedEntriesMax, 0, 1<<62, "most members of a packed sorted set"),
-			value:   c.Int("zset-max-listpack-value", zset.DefaultPackedMemberBytesMax, 0, 1<<62, "longest member of a packed sorted set"),
-			seed:    engine.HashBytes([]byte("zset")),
+			entries: c.Int("zset-max-listpack-entries", int64(zset.DefaultLimits.MaxPacked), 0, 1<<62, "most members of a packed sorted set"),
+			value:   c.Int("zset-max-listpack-value", int64(zset.DefaultLimits.MaxPackedBytes), 0, 1<<62, "longest member of a packed sorted set"),
 		}
 		c.Alias("zset-max-listpack-entries", "zset-max-ziplist-entries")
 		c.Alias("zset-max-listpack-value", "zset-max-ziplist-value")
@@ -29,11 +26,7 @@ func (c *Config) ZSet() *ZSetLimits {
 	return c.zset
 }
 
-// Options are the limits of now.
-func (l *ZSetLimits) Options() zset.Options {
-	return zset.Options{
-		PackedEntriesMax:     int(l.entries.Load()),
-		PackedMemberBytesMax: int(l.value.Load()),
-		HashSeed:             l.seed,
-	}
+// Now are the limits as they are set now.
+func (l *ZSetLimits) Now() zset.Limits {
+	return zset.Limits{MaxPacked: int(l.entries.Load()), MaxPackedBytes: int(l.value.Load())}
 }

@@ -91,22 +91,22 @@ func (f *family) add(c *command.Ctx, pairs [][]byte, flags zset.Flags, changed b
 	if !ok {
 		return
 	}
-	opt := f.limits.Options()
+	lim := f.limits.Now()
 	switch {
 	case z != nil:
-		z.Reserve(len(scores), &opt)
+		z.Prepare(len(scores), lim)
 	case flags&zset.XX != 0:
 		replyAdd(c, flags, false, 0, 0)
 		return
 	default:
-		z = zset.New(len(scores), len(pairs[1]), &opt)
+		z = zset.New(len(scores), len(pairs[1]), lim)
 		c.PutObject(key, engine.KindZSet, z, 0)
 	}
 	added, updated, processed := 0, 0, false
 	var score float64
 	for i := range scores {
 		var outcome zset.Outcome
-		outcome, score = z.Add(pairs[2*i+1], scores[i], flags, &opt)
+		outcome, score = z.Add(pairs[2*i+1], scores[i], flags, lim)
 		switch outcome {
 		case zset.NaN:
 			c.Error("ERR resulting score is not a number (NaN)")

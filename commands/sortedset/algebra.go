@@ -193,8 +193,8 @@ func weighted(weight, score float64) float64 {
 }
 
 // result computes the operation into a set of its own.
-func (o *operands) result(op operation, opt *zset.Options) *zset.Set {
-	out := zset.New(0, 0, opt)
+func (o *operands) result(op operation, lim zset.Limits) *zset.Set {
+	out := zset.New(0, 0, lim)
 	switch op {
 	case union:
 		for i := range o.sources {
@@ -204,13 +204,13 @@ func (o *operands) result(op operation, opt *zset.Options) *zset.Set {
 				if old, ok := out.Score(member); ok {
 					score = o.aggregate(old, score)
 				}
-				out.Add(member, score, 0, opt)
+				out.Add(member, score, 0, lim)
 				return true
 			})
 		}
 	case inter:
 		o.eachCommon(func(member []byte, score float64) bool {
-			out.Add(member, score, 0, opt)
+			out.Add(member, score, 0, lim)
 			return true
 		})
 	case diff:
@@ -220,7 +220,7 @@ func (o *operands) result(op operation, opt *zset.Options) *zset.Set {
 					return true
 				}
 			}
-			out.Add(member, score, 0, opt)
+			out.Add(member, score, 0, lim)
 			return true
 		})
 	}
@@ -250,8 +250,8 @@ func (f *family) algebra(c *command.Ctx, op operation) {
 	if !ok {
 		return
 	}
-	opt := f.limits.Options()
-	z := o.result(op, &opt)
+	lim := f.limits.Now()
+	z := o.result(op, lim)
 	pairs(c, z.Len(), o.withScores)
 	z.Ascend(0, z.Len(), func(member []byte, score float64) bool {
 		if o.withScores {
@@ -268,8 +268,8 @@ func (f *family) algebraStore(c *command.Ctx, op operation, event string) {
 	if !ok {
 		return
 	}
-	opt := f.limits.Options()
-	f.store(c, c.Args[1], o.result(op, &opt), event)
+	lim := f.limits.Now()
+	f.store(c, c.Args[1], o.result(op, lim), event)
 }
 
 func zintercard(c *command.Ctx) {

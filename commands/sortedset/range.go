@@ -168,12 +168,12 @@ func (f *family) zrangestore(c *command.Ctx) {
 	if !ok {
 		return
 	}
-	opt := f.limits.Options()
+	lim := f.limits.Now()
 	var out *zset.Set
 	if z != nil {
 		lo, hi := q.ranks(z)
-		out = zset.New(hi-lo, 0, &opt)
-		q.each(z, lo, hi, func(member []byte, score float64) { out.Add(member, score, 0, &opt) })
+		out = zset.New(hi-lo, 0, lim)
+		q.each(z, lo, hi, func(member []byte, score float64) { out.Add(member, score, 0, lim) })
 	}
 	f.store(c, c.Args[1], out, "zrangestore")
 }
@@ -188,8 +188,8 @@ func (f *family) store(c *command.Ctx, key []byte, z *zset.Set, event string) {
 		c.Int(0)
 		return
 	}
-	opt := f.limits.Options()
-	z.Pack(&opt)
+	lim := f.limits.Now()
+	z.Pack(lim)
 	c.GetWrite(key) // one that has expired goes first
 	c.PutObject(key, engine.KindZSet, z, 0)
 	c.Changed(key, engine.EventZSet, event)
