@@ -1,0 +1,97 @@
+// The command table: what COMMAND says of each command must be what the real Redis says, since clients route by it:
+// arity, flags, where the keys are, ACL categories, subcommands.
+package conformance
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+)
+
+// The fields of a command in the reply of COMMAND.
+const (
+	fieldName = iota
+	fieldArity
+	fieldFlags
+	fieldFirstKey
+	fieldLastKey
+	fieldStep
+	fieldCategories
+	fieldTips
+	fieldKeySpecs
+	fieldSubcommands
+	fieldCount
+)
+
+// ownPrefixes begin the names of limitkv's own commands, which Redis does not have.
+var ownPrefixes = []string{"rl.", "dq.", "lkv.", "cl.throttle", "gcra", "increx", "script|info"}
+
+// tableDifferences are fields that differ on purpose: command and field, and why.
+var tableDifferences = map[string]string{}
+
+func TestCommandTable(t *testing.T) {
+	skipPending(t, "server")
+	oracle, tested := redis(t), peer.LimitKV(t)
+	want, got := table(t, oracle), table(t, tested)
+	compared, missing := 0, map[string]bool{}
+	for name, w := range want {
+		g, ok := got[name]
+		if !ok {
+			missing[name] = true
+			continue
+		}
+		compared++
+		for _, f := range []struct {
+			index int
+			name  string
+			rule  peer.Rule
+		}{
+			{fieldArity, "arity", peer.Rule{}}, {fieldFlags, "flags", peer.Rule{Unordered: 1}}, {fieldFirstKey, "first key", peer.Rule{}},
+			{fieldLastKey, "last key", peer.Rule{}}, {fieldStep, "step", peer.Rule{}}, {fieldCategories, "ACL categories", peer.Rule{Unordered: 1}},
+			{fieldKeySpecs, "key specs", peer.Rule{}},
+		} {
+			if tableDifferences[name+" "+f.name] == "" && !f.rule.Match(w.Items[f.index], g.Items[f.index]) {
+				t.Errorf("%s: %s\n  want %v\n  got  %v", name, f.name, w.Items[f.index], g.Items[f.index])
+			}
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok && !slices.ContainsFunc(ownPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			t.Errorf("%s is no command of Redis", name)
+		}
+	}
+	var names []string
+	for name := range missing {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	t.Logf("%d of Redis's %d commands and subcommands are here; missing: %s", compared, len(want), strings.Join(names, " "))
+	if compared < 100 {
+		t.Errorf("only %d commands were compared", compared)
+	}
+}
+
+// table reads COMMAND and returns the entries by name, subcommands as "parent|sub".
+func table(t *testing.T, s *peer.Server) map[string]peer.Value {
+	t.Helper()
+	v, err := s.Dial(t).Do("COMMAND")
+	if err != nil || v.IsError() {
+		t.Fatalf("%s: COMMAND: %v %v", s.Name, v, err)
+	}
+	out := map[string]peer.Value{}
+	var add func(entries []peer.Value)
+	add = func(entries []peer.Value) {
+		for _, e := range entries {
+			if len(e.Items) != fieldCount {
+				t.Fatalf("%s: COMMAND: an entry of %d fields: %v", s.Name, len(e.Items), e)
+			}
+			out[e.Items[fieldName].Text] = e
+			add(e.Items[fieldSubcommands].Items)
+		}
+	}
+	add(v.Items)
+	return out
+}
