@@ -43,3 +43,5 @@ func redis(tb testing.TB, args ...string) *peer.Server {
 	tb.Helper()
 	return peer.Redis(tb, *required, args...)
 }
+
+//go:generate go run ./readme

@@ -164,7 +164,9 @@ func ModuleRoot() (string, error) {
 	}
 }
 
-// build compiles limitkv once in a test process.
+// Build compiles limitkv, once in a process, and returns the path of the binary: LIMITKV_BIN where that is set.
+func Build() (string, error) { return build() }
+
 var build = sync.OnceValues(func() (string, error) {
 	if bin := os.Getenv("LIMITKV_BIN"); bin != "" {
 		return bin, nil

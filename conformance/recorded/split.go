@@ -25,6 +25,9 @@ var (
 	script = regexp.MustCompile(`^<(sha:)?([a-z0-9_/]+\.lua)$`)
 )
 
+// Split reads the words of a line, with all shorthands but the scripts.
+func Split(s string) ([]string, error) { return (&File{}).split(s) }
+
 // split reads the words of a line.
 func (f *File) split(s string) ([]string, error) {
 	var args []string
@@ -39,6 +42,14 @@ func (f *File) split(s string) ([]string, error) {
 			word, next, err := quotedWord(s, i)
 			if err != nil {
 				return nil, err
+			}
+			if next < len(s) && s[next] == '*' {
+				if word, next, err = repeated(word, s, next); err != nil {
+					return nil, err
+				}
+			}
+			if next < len(s) && s[next] != ' ' {
+				return nil, fmt.Errorf("a closing quote must be followed by a space: %s", s[i:])
 			}
 			args = append(args, word)
 			i = next
@@ -58,8 +69,8 @@ func (f *File) split(s string) ([]string, error) {
 	}
 }
 
-// quotedWord reads a quoted word that begins at i, with its repetition if it has one, and says where it ends.
-func quotedWord(s string, i int) (string, int, error) {
+// quotedWord reads the quoted word that begins at i and says where it ends.
+func quotedWord(s string, i int) (word string, end int, err error) {
 	quote := s[i]
 	j := i + 1
 	for j < len(s) && s[j] != quote {
@@ -71,31 +82,25 @@ func quotedWord(s string, i int) (string, int, error) {
 	if j >= len(s) {
 		return "", 0, fmt.Errorf("unbalanced quotes at %s", s[i:])
 	}
-	word := s[i+1 : j]
-	if quote == '"' {
-		var err error
-		if word, err = peer.Unescape(word); err != nil {
-			return "", 0, err
-		}
-	} else {
-		word = strings.ReplaceAll(word, `\'`, `'`)
+	word = s[i+1 : j]
+	if quote == '\'' {
+		return strings.ReplaceAll(word, `\'`, `'`), j + 1, nil
 	}
-	j++
-	if j < len(s) && s[j] == '*' {
-		k := j + 1
-		for k < len(s) && s[k] != ' ' {
-			k++
-		}
-		n, err := strconv.Atoi(s[j+1 : k])
-		if err != nil || n < 0 || n*len(word) > bytesMax {
-			return "", 0, fmt.Errorf("bad repetition %s", s[j:k])
-		}
-		return strings.Repeat(word, n), k, nil
+	word, err = peer.Unescape(word)
+	return word, j + 1, err
+}
+
+// repeated reads the number behind "word"*, and says where it ends.
+func repeated(word, s string, i int) (string, int, error) {
+	end := i + 1
+	for end < len(s) && s[end] != ' ' {
+		end++
 	}
-	if j < len(s) && s[j] != ' ' {
-		return "", 0, fmt.Errorf("a closing quote must be followed by a space: %s", s[i:])
+	n, err := strconv.Atoi(s[i+1 : end])
+	if err != nil || n < 0 || n*len(word) > bytesMax {
+		return "", 0, fmt.Errorf("bad repetition %s", s[i:end])
 	}
-	return word, j, nil
+	return strings.Repeat(word, n), end, nil
 }
 
 func (f *File) expand(word string) ([]string, error) {
