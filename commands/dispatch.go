@@ -37,20 +37,27 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte) (r
 	cmd, known := s.Table.Resolve(args)
 	c.Cmd = cmd
 	if cmd == nil || !known {
+		sess.SetLastCommand(nil)
+		if cmd == nil && sess.Conn != nil && fromBrowser(args[0]) {
+			s.Logf('w', "a client at %s speaks HTTP, perhaps a browser made to attack this server: disconnected", sess.Conn.RemoteAddr())
+			sess.Conn.Close(false)
+			return replied
+		}
 		s.refuse(c, unknown(cmd, args))
 		return replied
 	}
+	sess.SetLastCommand(cmd)
 	if text := s.check(c, cmd, args); text != "" {
 		w.Counters[cmd.Index()].Rejected.Add(1)
 		s.refuse(c, text)
 		return replied
 	}
+	if s.Pause.On() && s.pauses(c, cmd, sess) {
+		return retry
+	}
 	if sess.Multi.Active && cmd.Flags&command.InMulti == 0 {
 		s.queue(c, cmd, args)
 		return replied
-	}
-	if s.PausedUntil.Load() > c.Now && s.pauses(cmd, sess) {
-		return retry
 	}
 
 	var set engine.LockSet
@@ -150,7 +157,7 @@ func (s *server) check(c *command.Ctx, cmd *command.Command, args [][]byte) stri
 		return command.ErrArity(cmd.FullName())
 	}
 	sess := c.Session
-	if !sess.Authenticated && cmd.Flags&command.NoAuth == 0 {
+	if !sess.Authenticated && s.AuthRequired.Load() && cmd.Flags&command.NoAuth == 0 {
 		return command.ErrNoAuth
 	}
 	if s.Authorize != nil {
@@ -165,6 +172,12 @@ func (s *server) check(c *command.Ctx, cmd *command.Command, args [][]byte) stri
 		return "ERR Command not allowed inside a transaction"
 	}
 	return ""
+}
+
+// fromBrowser tells whether a line is the beginning of an HTTP request: a web
+// page may make a browser send one here, with commands in its body.
+func fromBrowser(name []byte) bool {
+	return command.EqualFold(name, "POST") || command.EqualFold(name, "HOST:")
 }
 
 // unknown is the error for a command, or for a subcommand of cmd, that does
@@ -221,18 +234,25 @@ func (s *server) queue(c *command.Ctx, cmd *command.Command, args [][]byte) {
 		if c.Session.Conn != nil {
 			c.Session.Conn.QueuedBytes = int64(m.Bytes)
 		}
+		c.Session.Shown.Multi.Add(1)
+		c.Session.Shown.MultiBytes.Store(int64(m.Bytes))
 	}
 	c.Status("QUEUED")
 }
 
-// pauses tells whether CLIENT PAUSE holds a command back. CLIENT itself runs,
-// so that the pause can be ended.
-func (s *server) pauses(cmd *command.Command, sess *command.Session) bool {
-	if sess.Conn == nil || cmd.Parent() != nil && cmd.Parent().Name == "client" {
+// pauses tells whether CLIENT PAUSE holds a command back.
+func (s *server) pauses(c *command.Ctx, cmd *command.Command, sess *command.Session) bool {
+	if sess.Conn == nil {
 		return false
 	}
 	const mayWrite = command.Write | command.MayReplicate
-	return !s.PauseWrites.Load() || cmd.Flags&mayWrite != 0 || cmd.Plan != nil
+	writes := cmd.Flags&mayWrite != 0
+	if cmd.Plan != nil && len(sess.Multi.Queue) > 0 && cmd.Flags&command.InMulti != 0 { // EXEC
+		for i := range sess.Multi.Queue {
+			writes = writes || sess.Multi.Queue[i].Cmd.Flags&mayWrite != 0
+		}
+	}
+	return s.Pause.Hold(sess, writes)
 }
 
 // locks adds what a command needs to the set, and tells whether it may run

@@ -35,20 +35,6 @@ func declare(c *command.Config, databases int) params {
 	}
 }
 
-// apply takes settings over. An unknown name or a wrong value is an error.
-func apply(c *command.Config, settings []command.Setting) error {
-	for _, set := range settings {
-		p := c.Find(set.Name)
-		if p == nil {
-			return fmt.Errorf("%s: unknown parameter %q", set.Where, set.Name)
-		}
-		if err := p.Set(set.Value); err != nil {
-			return fmt.Errorf("%s: %s: %v", set.Where, set.Name, err)
-		}
-	}
-	return nil
-}
-
 // databasesOf finds the number of databases among settings: the keyspace is
 // made before the parameters are there.
 func databasesOf(settings []command.Setting) (n int, err error) {

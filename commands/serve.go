@@ -38,6 +38,14 @@ func (s *server) Opened(conn *resp.Conn) {
 // Closed forgets the session.
 func (s *server) Closed(conn *resp.Conn) {
 	sess := conn.Data.(*command.Session)
+	s.Stats.BytesIn.Add(conn.BytesIn())
+	s.Stats.BytesOut.Add(conn.BytesOut())
+	switch conn.Reason() {
+	case resp.ReasonInput:
+		s.Stats.InputDrops.Add(1)
+	case resp.ReasonOutput:
+		s.Stats.OutputDrops.Add(1)
+	}
 	if b := sess.Blocked.Load(); b != nil {
 		s.Abandon(b)
 	}
@@ -53,6 +61,10 @@ func (s *server) Closed(conn *resp.Conn) {
 // Serve runs a batch of commands.
 func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	sess := conn.Data.(*command.Session)
+	if sess.Killed.Load() {
+		conn.Close(false)
+		return 0
+	}
 	w := s.worker(conn)
 	c := &w.Ctx
 	c.Writer = conn.Out
@@ -104,7 +116,6 @@ func (s *server) account(c *command.Ctx, began int64) (now int64) {
 	if slow := s.SlowMicros.Load(); slow >= 0 && took >= slow {
 		s.Executed(c, c.Cmd, c.Args, took)
 	}
-	c.Session.SetLastCommand(c.Cmd)
 	return now
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
@@ -16,10 +17,12 @@ import (
 
 	"github.com/limitkv/limitkv/commands/bitmap"
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/connection"
 	"github.com/limitkv/limitkv/commands/generic"
 	"github.com/limitkv/limitkv/commands/hash"
 	"github.com/limitkv/limitkv/commands/lkv"
 	"github.com/limitkv/limitkv/commands/scripting"
+	serverfamily "github.com/limitkv/limitkv/commands/server"
 	"github.com/limitkv/limitkv/commands/sortedset"
 	"github.com/limitkv/limitkv/commands/str"
 	"github.com/limitkv/limitkv/commands/transactions"
@@ -40,7 +43,9 @@ type Options struct {
 	Goroutines bool
 	// Test makes LKV.* exist.
 	Test bool
-	// Logf takes the log, nil for none.
+	// Log takes the log unless logfile says otherwise, nil for none.
+	Log io.Writer
+	// Logf, if set, takes the lines of all levels in its place.
 	Logf func(level byte, format string, args ...any)
 	// Shutdown is called by SHUTDOWN, with the exit code.
 	Shutdown func(code int)
@@ -56,6 +61,7 @@ type Server struct {
 // families put the table together.
 var families = []func(*command.Server) []*command.Command{
 	bitmap.Commands,
+	connection.Commands,
 	generic.Commands,
 	hash.Commands,
 	scripting.Commands,
@@ -63,6 +69,7 @@ var families = []func(*command.Server) []*command.Command{
 	sortedset.Commands,
 	str.Commands,
 	transactions.Commands,
+	serverfamily.Commands, // last: it declares the parameters that nobody else has
 }
 
 // New makes a server that does not listen yet.
@@ -86,11 +93,16 @@ func New(o Options) (*Server, error) {
 		RunID:     runID(),
 		TestMode:  o.Test,
 		Version:   Version,
-		Logf:      o.Logf,
 		Shutdown:  o.Shutdown,
 	}
-	if cs.Logf == nil {
-		cs.Logf = func(byte, string, ...any) {}
+	lines := &log{clock: clock, out: o.Log}
+	if o.Log == nil {
+		lines.out = io.Discard
+	}
+	lines.declare(cs.Config)
+	cs.Logf = lines.write
+	if o.Logf != nil {
+		cs.Logf = o.Logf
 	}
 	cs.SlowMicros.Store(-1)
 	var seed [8]byte
@@ -105,8 +117,9 @@ func New(o Options) (*Server, error) {
 	for _, f := range families {
 		rows = append(rows, f(cs))
 	}
+	cs.Loops = o.Loops
 	cs.Table = command.NewTable(rows...)
-	if err := apply(cs.Config, o.Settings); err != nil {
+	if err := cs.Config.Start(o.Settings, func(text string) { cs.Logf('w', "%s", text) }); err != nil {
 		return nil, err
 	}
 	for range o.Loops {

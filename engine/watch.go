@@ -19,6 +19,9 @@ func (w *Watcher) Dirty() bool { return w.dirty.Load() }
 // Watching tells whether any key is watched.
 func (w *Watcher) Watching() bool { return len(w.keys) > 0 }
 
+// Len is how many keys are watched.
+func (w *Watcher) Len() int { return len(w.keys) }
+
 // AddTo adds the shards of the watched keys to a lock set.
 func (w *Watcher) AddTo(set *LockSet) {
 	for _, k := range w.keys {
@@ -104,7 +107,7 @@ func (v *View) Modified(key []byte) {
 
 // Notify tells an event without saying that the key was changed.
 func (v *View) Notify(class EventClass, event string, key []byte) {
-	if v.KS.EventMask.Load()&uint32(class) != 0 {
+	if v.KS.EventMask.Load()&uint32(class) != 0 && v.KS.Events != nil {
 		v.KS.Events(v, v.DB, class, event, key)
 	}
 }

@@ -37,6 +37,7 @@ func main() {
 	s, err := commands.New(commands.Options{
 		Settings: settings,
 		Test:     test,
+		Log:      os.Stdout,
 		Shutdown: func(code int) {
 			select {
 			case exit <- code:

@@ -110,6 +110,24 @@ func (a *Args) IntOr(text string) int64 {
 	return n
 }
 
+// Int32 takes an integer of 32 bits, with Redis's errors.
+func (a *Args) Int32() int64 {
+	n := a.Int()
+	if a.err == "" && n != int64(int32(n)) {
+		a.err = "ERR value is out of range, value must between -2147483648 and 2147483647"
+	}
+	return n
+}
+
+// Int32Or takes an integer of 32 bits, with the given error.
+func (a *Args) Int32Or(text string) int64 {
+	n := a.IntOr(text)
+	if a.err == "" && n != int64(int32(n)) {
+		a.err = text
+	}
+	return n
+}
+
 // IntRange takes an integer from lo to hi, with the given error for one
 // outside and Redis's usual one for what is no integer.
 func (a *Args) IntRange(lo, hi int64, text string) int64 {

@@ -52,13 +52,13 @@ var flagNames = []struct {
 	{Write, "write"}, {ReadOnly, "readonly"}, {DenyOOM, "denyoom"}, {Admin, "admin"},
 	{PubSub, "pubsub"}, {NoScript, "noscript"}, {Blocking, "blocking"}, {Loading, "loading"},
 	{Stale, "stale"}, {SkipMonitor, "skip_monitor"}, {SkipSlowlog, "skip_slowlog"},
-	{Asking, "asking"}, {Fast, "fast"}, {NoAuth, "no_auth"}, {MayReplicate, "may_replicate"},
+	{Asking, "asking"}, {Fast, "fast"}, {NoAuth, "no_auth"},
 	{NoMandatoryKeys, "no_mandatory_keys"}, {NoAsyncLoading, "no_async_loading"},
 	{NoMulti, "no_multi"}, {MovableKeys, "movablekeys"}, {AllowBusy, "allow_busy"},
-	{TouchesArbitraryKeys, "touches_arbitrary_keys"},
 }
 
-// Names lists the flags as COMMAND INFO shows them.
+// Names lists the flags as COMMAND INFO shows them; may_replicate and
+// touches_arbitrary_keys are not shown, as in Redis.
 func (f Flags) Names() (names []string) {
 	for _, n := range flagNames {
 		if f&n.flag != 0 {
@@ -157,6 +157,9 @@ type Command struct {
 	// GetKeys finds the keys where Keys cannot describe them (SORT ... STORE,
 	// MIGRATE). It may be nil.
 	GetKeys func(args [][]byte) []int
+	// KeyFlags is what the command does with the key at a position where that
+	// depends on other arguments; nil where Keys says it.
+	KeyFlags func(args [][]byte, pos int) KeyFlags
 
 	Group      Group
 	Since      string
@@ -170,6 +173,9 @@ type Command struct {
 	History [][2]string
 	// Deprecated: the version and what replaces it.
 	DeprecatedSince, ReplacedBy string
+
+	// Secret tells which arguments SLOWLOG and MONITOR must not show.
+	Secret func(args [][]byte, i int) bool
 
 	// Plan, if set, adds what the command needs locked to the set, in place of
 	// its keys' shards, and tells whether it may run long and so belongs off

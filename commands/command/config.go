@@ -5,22 +5,46 @@ package command
 // read without a lock.
 
 import (
+	"errors"
 	"fmt"
 	"sort"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/limitkv/limitkv/resp/number"
 )
+
+// The reasons for which CONFIG SET refuses a value, as Redis words them.
+var (
+	ErrNotInteger = errors.New("argument couldn't be parsed into an integer")
+	ErrNotMemory  = errors.New("argument must be a memory value")
+	ErrNotYesNo   = errors.New("argument must be 'yes' or 'no'")
+)
+
+// ErrNotBetween is the reason for a number out of range.
+func ErrNotBetween(lo, hi int64) error {
+	return fmt.Errorf("argument must be between %d and %d inclusive", lo, hi)
+}
+
+// ErrNotAmong is the reason for a word that is none of those allowed.
+func ErrNotAmong(words []string) error {
+	return fmt.Errorf("argument(s) must be one of the following: %s", strings.Join(words, ", "))
+}
 
 // Config is the set of parameters.
 type Config struct {
 	mu     sync.Mutex
 	params map[string]*Param
+	change map[string]*change
 
 	maxBulk *atomic.Int64
 	zset    *ZSetLimits
 }
+
+// change is what is to be done after some parameters changed.
+type change struct{ fn func() }
 
 // Param is one parameter.
 type Param struct {
@@ -29,7 +53,14 @@ type Param struct {
 	Alias string
 	// Immutable parameters are set at start only.
 	Immutable bool
-	Get       func() string
+	// Secret values are not logged.
+	Secret bool
+	// Inert parameters are kept, for clients that read or set them, but change
+	// nothing. Adds: given several times at the start, the values add up.
+	Inert, Adds bool
+
+	of  string // of an alias: the parameter's first name
+	Get func() string
 	// Set checks and takes a value; its error is shown to the client.
 	Set func(value string) error
 	// Flag help; empty hides it from --help.
@@ -44,7 +75,7 @@ func (c *Config) Add(p *Param) {
 	c.params[p.Name] = p
 	if p.Alias != "" {
 		a := *p
-		a.Name = p.Alias
+		a.Name, a.of = p.Alias, p.Name
 		c.params[p.Alias] = &a
 	}
 }
@@ -52,8 +83,20 @@ func (c *Config) Add(p *Param) {
 // Alias gives a parameter another name.
 func (c *Config) Alias(name, alias string) {
 	p := *c.params[name]
-	p.Name = alias
+	p.Name, p.of = alias, name
 	c.Add(&p)
+}
+
+// OnChange has fn called after one of the parameters was set, once however
+// many of them were.
+func (c *Config) OnChange(fn func(), names ...string) {
+	if c.change == nil {
+		c.change = make(map[string]*change)
+	}
+	ch := &change{fn}
+	for _, name := range names {
+		c.change[name] = ch
+	}
 }
 
 // MaxBulk is proto-max-bulk-len: the most bytes of an argument, and of a
@@ -78,11 +121,91 @@ func (c *Config) All() []*Param {
 	return list
 }
 
-// Lock serialises CONFIG SET.
-func (c *Config) Lock() { c.mu.Lock() }
+// Set is a parameter and a new value for it, by the name it was called.
+type Set struct{ Name, Value string }
 
-// Unlock ends Lock.
-func (c *Config) Unlock() { c.mu.Unlock() }
+// Change sets parameters, all or none. It returns the text of the error, empty
+// if all were set.
+func (c *Config) Change(sets []Set) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	params := make([]*Param, len(sets))
+	seen := make(map[string]bool)
+	failure := ""
+	for i, set := range sets {
+		p := c.Find(set.Name)
+		switch {
+		case p == nil:
+			return "ERR Unknown option or number of arguments for CONFIG SET - '" + set.Name + "'"
+		case p.Immutable:
+			failure = failed(set.Name, "can't set immutable config")
+		case seen[p.Name]:
+			failure = failed(set.Name, "duplicate parameter")
+		}
+		if failure != "" {
+			return failure
+		}
+		seen[p.Name] = true
+		params[i] = p
+	}
+	old := make([]string, len(params))
+	for i, p := range params {
+		old[i] = p.Get()
+		if err := p.Set(sets[i].Value); err != nil {
+			for j := i - 1; j >= 0; j-- {
+				_ = params[j].Set(old[j]) // what it was is right
+			}
+			return failed(p.Name, err.Error())
+		}
+	}
+	c.changed(params)
+	return ""
+}
+
+func failed(name, why string) string {
+	return "ERR CONFIG SET failed (possibly related to argument '" + name + "') - " + why
+}
+
+// changed does what follows from a change of the parameters.
+func (c *Config) changed(params []*Param) {
+	done := make(map[*change]bool)
+	for _, p := range params {
+		for _, name := range []string{p.Name, p.of} {
+			if ch := c.change[name]; ch != nil && !done[ch] {
+				done[ch] = true
+				ch.fn()
+			}
+		}
+	}
+}
+
+// Start sets parameters to what was given at the start. Those given more than
+// once add up where the parameter says so. warn is told of what has no effect.
+func (c *Config) Start(settings []Setting, warn func(text string)) error {
+	params := make([]*Param, 0, len(settings))
+	given := make(map[string]bool)
+	for _, set := range settings {
+		p := c.Find(set.Name)
+		if p == nil {
+			return fmt.Errorf("%s: there is no parameter %q", set.Where, set.Name)
+		}
+		value := set.Value
+		if p.Adds && given[p.Name] {
+			value = strings.TrimSpace(p.Get() + " " + value)
+		}
+		given[p.Name] = true
+		was := p.Get()
+		if err := p.Set(value); err != nil {
+			return fmt.Errorf("%s: %s: %v", set.Where, set.Name, err)
+		}
+		if p.Inert && p.Get() != was {
+			warn(fmt.Sprintf("%s: %s has no effect in limitkv", set.Where, set.Name))
+		}
+		params = append(params, p)
+	}
+	c.changed(params)
+	return nil
+}
 
 // Int declares an integer parameter from lo to hi.
 func (c *Config) Int(name string, value, lo, hi int64, help string) *atomic.Int64 {
@@ -91,12 +214,12 @@ func (c *Config) Int(name string, value, lo, hi int64, help string) *atomic.Int6
 	c.Add(&Param{Name: name, Help: help,
 		Get: func() string { return strconv.FormatInt(v.Load(), 10) },
 		Set: func(s string) error {
-			n, err := strconv.ParseInt(s, 10, 64)
-			if err != nil {
-				return fmt.Errorf("argument couldn't be parsed into an integer")
+			n, ok := number.ParseInt([]byte(s))
+			if !ok {
+				return ErrNotInteger
 			}
 			if n < lo || n > hi {
-				return fmt.Errorf("argument must be between %d and %d inclusive", lo, hi)
+				return ErrNotBetween(lo, hi)
 			}
 			v.Store(n)
 			return nil
@@ -113,10 +236,10 @@ func (c *Config) Memory(name string, value, lo, hi int64, help string) *atomic.I
 		Set: func(s string) error {
 			n, err := ParseMemory(s)
 			if err != nil {
-				return fmt.Errorf("argument must be a memory value")
+				return ErrNotMemory
 			}
 			if n < lo || n > hi {
-				return fmt.Errorf("argument must be between %d and %d inclusive", lo, hi)
+				return ErrNotBetween(lo, hi)
 			}
 			v.Store(n)
 			return nil
@@ -142,7 +265,7 @@ func (c *Config) Bool(name string, value bool, help string) *atomic.Bool {
 			case "no":
 				v.Store(false)
 			default:
-				return fmt.Errorf("argument must be 'yes' or 'no'")
+				return ErrNotYesNo
 			}
 			return nil
 		}})
@@ -173,7 +296,7 @@ func (c *Config) Enum(name, value string, words []string, help string) *atomic.P
 					return nil
 				}
 			}
-			return fmt.Errorf("argument(s) must be one of the following: %s", strings.Join(words, ", "))
+			return ErrNotAmong(words)
 		}})
 	return v
 }

@@ -56,3 +56,12 @@ func ErrUnknownSubcommand(container string, sub []byte) string {
 	}
 	return "ERR unknown subcommand '" + string(sub) + "'. Try " + container + " HELP."
 }
+
+// ErrSubcommandSyntax is the error for a subcommand whose arguments are too
+// many in a way that its arity does not tell.
+func ErrSubcommandSyntax(container string, sub []byte) string {
+	if len(sub) > 128 {
+		sub = sub[:128]
+	}
+	return "ERR unknown subcommand or wrong number of arguments for '" + string(sub) + "'. Try " + container + " HELP."
+}

@@ -73,6 +73,38 @@ func (c *Command) EachKey(args [][]byte, fn func(pos int)) bool {
 	return ok
 }
 
+// EachKeyFlags is EachKey with what the command does with the key.
+func (c *Command) EachKeyFlags(args [][]byte, fn func(pos int, flags KeyFlags)) bool {
+	if c.GetKeys != nil {
+		for _, i := range c.GetKeys(args) {
+			flags := KeyFlags(0)
+			if len(c.Keys) > 0 {
+				flags = c.Keys[0].Flags
+			}
+			if c.KeyFlags != nil {
+				flags = c.KeyFlags(args, i)
+			}
+			fn(i, flags)
+		}
+		return true
+	}
+	ok := true
+	for i := range c.Keys {
+		k := &c.Keys[i]
+		if k.Flags&NotKey != 0 {
+			continue
+		}
+		ok = k.each(args, func(pos int) {
+			flags := k.Flags
+			if c.KeyFlags != nil {
+				flags = c.KeyFlags(args, pos)
+			}
+			fn(pos, flags)
+		}) && ok
+	}
+	return ok
+}
+
 // each calls fn with the positions that the spec describes.
 func (k *KeySpec) each(args [][]byte, fn func(pos int)) bool {
 	if k.Unknown {

@@ -33,11 +33,21 @@ type Server struct {
 	// Authorize returns the error text for a command that the session's user
 	// may not run, empty if it may. Set by the acl family; nil allows all.
 	Authorize func(c *Ctx, cmd *Command, args [][]byte) string
+	// Authenticate tells whether a user's password is right, UserExists whether
+	// there is a user. AuthRequired: new sessions must authenticate.
+	Authenticate func(user, password []byte) bool
+	UserExists   func(user []byte) bool
+	AuthRequired atomic.Bool
+	// Limit gives a session's connection the limits of its class: call it when
+	// it begins or ends to be subscribed. For the session's own goroutine.
+	Limit func(sess *Session)
 	// Admit returns the error text for a connection that may not be made
 	// (maxclients), empty if it may, and sets the session up. OnClose is called
 	// when one ends.
 	Admit   func(sess *Session) string
 	OnClose []func(sess *Session)
+	// OnReset undoes what a family keeps in a session, for RESET.
+	OnReset []func(c *Ctx)
 	// Monitor is told of every command while Monitors is not 0.
 	Monitor  func(c *Ctx, args [][]byte)
 	Monitors atomic.Int64
@@ -45,10 +55,8 @@ type Server struct {
 	// negative SlowMicros turns it off.
 	Executed   func(c *Ctx, cmd *Command, args [][]byte, micros int64)
 	SlowMicros atomic.Int64
-	// PausedUntil is when CLIENT PAUSE ends, in Unix microseconds; PauseWrites
-	// pauses only commands that may write.
-	PausedUntil atomic.Int64
-	PauseWrites atomic.Bool
+	// Pause is CLIENT PAUSE.
+	Pause Pause
 	// Shutdown ends the server. Set by package commands.
 	Shutdown func(code int)
 	// Logf writes a line of the log at a level: 'd', 'v', 'n' or 'w'.
@@ -61,8 +69,16 @@ type Server struct {
 	Version   string // limitkv's
 	BuildID   string
 
-	// Info are the sections of INFO, in order; families add theirs.
-	Info []InfoSection
+	// Info are the sections of INFO, in order; families add theirs. InfoStats and
+	// InfoMemory add fields to those sections.
+	Info                  []InfoSection
+	InfoStats, InfoMemory []func(w *InfoWriter)
+	// ConfigFile is the file that the parameters came from, empty if none.
+	// Listeners describe where the server listens, Loops is the number of event
+	// loops. All are for INFO.
+	ConfigFile string
+	Listeners  []string
+	Loops      int
 
 	random sync.Mutex
 	rng    rng
@@ -71,8 +87,11 @@ type Server struct {
 // Stats are counters of the whole server.
 type Stats struct {
 	Connections, Rejected, Commands, BytesIn, BytesOut atomic.Int64
-	ErrorReplies                                       atomic.Int64
-	errors                                             sync.Map // code -> *atomic.Int64
+	ErrorReplies, AuthFailures                         atomic.Int64
+	// InputDrops and OutputDrops count connections dropped for too much input
+	// or output.
+	InputDrops, OutputDrops atomic.Int64
+	errors                  sync.Map // code -> *atomic.Int64
 }
 
 // RedisVersion is the version whose behaviour commands have, shown where
@@ -104,8 +123,22 @@ func (s *Stats) EachError(fn func(code string, n int64)) {
 	})
 }
 
-// ResetErrors forgets the counts of errors.
-func (s *Stats) ResetErrors() { s.errors.Clear(); s.ErrorReplies.Store(0) }
+// Reset sets the counters to zero.
+func (s *Stats) Reset() {
+	for _, n := range []*atomic.Int64{&s.Connections, &s.Rejected, &s.Commands, &s.BytesIn, &s.BytesOut, &s.ErrorReplies, &s.AuthFailures,
+		&s.InputDrops, &s.OutputDrops} {
+		n.Store(0)
+	}
+	s.errors.Clear()
+}
+
+// Kill ends another session's connection. It runs nothing more and is listed
+// no more, although the connection itself goes a moment later.
+func (s *Server) Kill(sess *Session) {
+	sess.Killed.Store(true)
+	s.Clients.Remove(sess)
+	sess.Conn.Post(func() { sess.Conn.Close(false) })
+}
 
 // InfoSection writes one section of INFO.
 type InfoSection struct {

@@ -34,12 +34,16 @@ type Session struct {
 	Authenticated bool
 
 	Multi Multi
-	// NoTouch: CLIENT NO-TOUCH. NoEvict: CLIENT NO-EVICT.
-	NoTouch, NoEvict bool
+	// NoTouch: CLIENT NO-TOUCH.
+	NoTouch bool
+	// Shown is what CLIENT LIST shows of the session to others.
+	Shown Shown
 	// Reply: CLIENT REPLY.
 	Reply ReplyMode
 	// Closing: the connection ends after the reply.
 	Closing bool
+	// Killed: another client ended the session; it runs nothing more.
+	Killed atomic.Bool
 	// Subscriptions counts channels and patterns; a RESP2 client with any may
 	// use few commands.
 	Subscriptions atomic.Int32
@@ -52,6 +56,44 @@ type Session struct {
 
 	// Slots is where families keep what they have per session, by type.
 	slots map[any]any
+}
+
+// Shown are copies, for other goroutines, of what a session keeps for itself.
+type Shown struct {
+	// Multi is 0 outside of a transaction, else one more than the commands
+	// that are queued, and MultiBytes what they take.
+	Multi      atomic.Int32
+	MultiBytes atomic.Int64
+	// Watches is how many keys are watched.
+	Watches atomic.Int32
+	// Proto is the protocol version, 0 for 2.
+	Proto atomic.Int32
+	// Redirect is one more than the client that CLIENT TRACKING redirects to.
+	Redirect atomic.Int64
+	// Flags are more of the letters that CLIENT LIST shows.
+	Flags atomic.Uint32
+	// Subs, PSubs and SSubs count channels, patterns and shard channels.
+	Subs, PSubs, SSubs atomic.Int32
+}
+
+// Bits of Shown.Flags.
+const (
+	ShownNoEvict uint32 = 1 << iota
+	ShownNoTouch
+	ShownMonitor
+	ShownTracking
+	ShownTrackingBroken
+	ShownTrackingBroadcast
+	ShownUnixSocket
+)
+
+// Show sets or clears bits of Shown.Flags.
+func (s *Session) Show(bits uint32, on bool) {
+	if on {
+		s.Shown.Flags.Or(bits)
+	} else {
+		s.Shown.Flags.And(^bits)
+	}
 }
 
 // Multi is a transaction being put together.
@@ -143,10 +185,18 @@ func (s *Session) Slot(key any, create func() any) any {
 	return v
 }
 
-// Proto is the session's protocol version, 2 or 3.
+// Proto is the session's protocol version, 2 or 3. Callable from anywhere.
 func (s *Session) Proto() int {
-	if s.Conn == nil {
-		return 2
+	if s.Shown.Proto.Load() == 3 {
+		return 3
 	}
-	return s.Conn.Out.Proto
+	return 2
+}
+
+// SetProto sets the protocol version of what is replied from now on.
+func (s *Session) SetProto(version int) {
+	s.Shown.Proto.Store(int32(version))
+	if s.Conn != nil {
+		s.Conn.Out.Proto = version
+	}
 }

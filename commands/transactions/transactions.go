@@ -12,6 +12,7 @@ import (
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
 	t := family{s}
+	s.OnReset = append(s.OnReset, t.end)
 	return []*command.Command{
 		{
 			Name: "multi", Arity: 1, Group: command.GroupTransactions, Since: "1.2.0",
@@ -68,6 +69,7 @@ func (t family) multi(c *command.Ctx) {
 		return
 	}
 	m.Active = true
+	c.Session.Shown.Multi.Store(1)
 	c.OK()
 }
 
@@ -80,6 +82,7 @@ func (t family) watch(c *command.Ctx) {
 	for _, key := range c.Args[1:] {
 		c.Watch(&m.Watcher, key)
 	}
+	c.Session.Shown.Watches.Store(int32(m.Watcher.Len()))
 	c.OK()
 }
 
@@ -92,6 +95,7 @@ func (t family) unwatch(c *command.Ctx) {
 func (t family) forget(c *command.Ctx) {
 	if m := &c.Session.Multi; m.Watcher.Watching() {
 		c.KS.Unwatch(&m.Watcher, c.Held)
+		c.Session.Shown.Watches.Store(0)
 	}
 }
 
@@ -109,6 +113,8 @@ func (t family) end(c *command.Ctx) {
 	m := &c.Session.Multi
 	t.forget(c)
 	m.Active, m.Failed, m.Queue, m.Bytes = false, false, nil, 0
+	c.Session.Shown.Multi.Store(0)
+	c.Session.Shown.MultiBytes.Store(0)
 	if c.Session.Conn != nil {
 		c.Session.Conn.QueuedBytes = 0
 	}

@@ -1,0 +1,105 @@
+package command
+
+// CLIENT PAUSE: commands are held back, with the connections that sent them,
+// until a time or until CLIENT UNPAUSE.
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/engine"
+)
+
+// Pause is the pause of the server. The zero value is none.
+type Pause struct {
+	until atomic.Int64 // 0 = no pause; what each command looks at
+
+	mu         sync.Mutex
+	writesOnly bool
+	held       []*Session
+	timer      *engine.Timer
+}
+
+// Begin pauses until a time in Unix microseconds: all commands, or those that
+// may write. A pause under way is never made shorter, and one of all commands
+// stays that, as in Redis.
+func (p *Pause) Begin(sched *engine.Scheduler, untilMicros int64, writesOnly bool) {
+	p.mu.Lock()
+	was := p.until.Load()
+	if was == 0 || !writesOnly {
+		p.writesOnly = writesOnly
+	}
+	if untilMicros > was {
+		if p.timer != nil {
+			sched.Cancel(p.timer)
+		}
+		p.until.Store(untilMicros)
+		p.timer = sched.At(untilMicros, func(int64) { p.end(untilMicros) })
+	}
+	p.mu.Unlock()
+}
+
+// End lets everybody go on.
+func (p *Pause) End(sched *engine.Scheduler) {
+	p.mu.Lock()
+	if p.timer != nil {
+		sched.Cancel(p.timer)
+	}
+	p.mu.Unlock()
+	p.end(0)
+}
+
+// end is End for the pause that ends at until; 0 is any.
+func (p *Pause) end(until int64) {
+	p.mu.Lock()
+	if until != 0 && p.until.Load() != until {
+		p.mu.Unlock()
+		return // it was prolonged meanwhile
+	}
+	p.until.Store(0)
+	p.timer = nil
+	held := p.held
+	p.held = nil
+	p.mu.Unlock()
+	for _, s := range held {
+		s.Conn.Post(s.Conn.Resume)
+	}
+}
+
+// On tells whether there is a pause.
+func (p *Pause) On() bool { return p.until.Load() != 0 }
+
+// State is when the pause ends, in Unix microseconds (0 = there is none), and
+// whether it is for writes alone.
+func (p *Pause) State() (untilMicros int64, writesOnly bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.until.Load(), p.writesOnly
+}
+
+// Held is how many sessions are held back.
+func (p *Pause) Held() int { p.mu.Lock(); defer p.mu.Unlock(); return len(p.held) }
+
+// Hold notes a session whose command must wait, and which is resumed when the
+// pause ends. It reports false if the command need not wait.
+func (p *Pause) Hold(s *Session, mayWrite bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.until.Load() == 0 || p.writesOnly && !mayWrite {
+		return false
+	}
+	p.held = append(p.held, s)
+	return true
+}
+
+// Leave forgets a session that is gone.
+func (p *Pause) Leave(s *Session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, x := range p.held {
+		if x == s {
+			p.held = append(p.held[:i], p.held[i+1:]...)
+			return
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package connection
+
+// AUTH and HELLO, and what a connection may do before it has authenticated.
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"strings"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+const defaultUser = "default"
+
+const errNoPassword = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+
+// auth is requirepass: the password of the default user, nil if it has none.
+type auth struct {
+	password atomic.Pointer[string]
+}
+
+func (f *family) declareAuth() {
+	f.s.Config.Add(&command.Param{
+		Name: "requirepass", Help: "password that clients must give, none if empty",
+		Secret: true,
+		Get: func() string {
+			if p := f.auth.password.Load(); p != nil {
+				return *p
+			}
+			return ""
+		},
+		Set: func(value string) error {
+			if value == "" {
+				f.auth.password.Store(nil)
+			} else {
+				f.auth.password.Store(&value)
+			}
+			f.s.AuthRequired.Store(value != "")
+			return nil
+		},
+	})
+	f.s.Authenticate = f.authenticate
+}
+
+// authenticate tells whether a user's password is right. The time it takes
+// tells nothing of how much of the password was.
+func (f *family) authenticate(user, password []byte) bool {
+	if string(user) != defaultUser {
+		return false
+	}
+	want := f.auth.password.Load()
+	if want == nil {
+		return true
+	}
+	a, b := sha256.Sum256(password), sha256.Sum256([]byte(*want))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
+
+// begin gives a session the rights it has before AUTH.
+func (f *family) begin(s *command.Session) {
+	s.SetUser(defaultUser)
+	s.Authenticated = !f.s.AuthRequired.Load()
+	if s.Conn != nil {
+		s.Conn.SetUnauthenticated(!s.Authenticated)
+	}
+}
+
+// login makes the session the user's. It reports false, with the error
+// replied, if the password is wrong.
+func (f *family) login(c *command.Ctx, user, password []byte) bool {
+	if !f.s.Authenticate(user, password) {
+		c.Error(command.ErrWrongPass)
+		f.s.Stats.AuthFailures.Add(1)
+		return false
+	}
+	c.Session.SetUser(string(user))
+	c.Session.Authenticated = true
+	if c.Session.Conn != nil {
+		c.Session.Conn.SetUnauthenticated(false)
+	}
+	return true
+}
+
+func (f *family) authRow() *command.Command {
+	return &command.Command{
+		Name: "auth", Arity: -2, Group: command.GroupConnection, Since: "1.0.0",
+		Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.NoAuth | command.AllowBusy,
+		ACL:        []string{"connection"},
+		Summary:    "Proves who the client is.",
+		Complexity: "O(N) in the number of the user's passwords",
+		Syntax:     "[username:string] password:string",
+		History:    [][2]string{{"6.0.0", "Takes a user's name before the password."}},
+		Secret:     func(args [][]byte, i int) bool { return i > 0 },
+		Run:        f.authCommand,
+	}
+}
+
+func (f *family) authCommand(c *command.Ctx) {
+	user, password := []byte(defaultUser), c.Args[1]
+	switch {
+	case len(c.Args) > 3:
+		c.Error(command.ErrSyntax)
+		return
+	case len(c.Args) == 3:
+		user, password = c.Args[1], c.Args[2]
+	case !f.s.AuthRequired.Load():
+		c.Error(errNoPassword)
+		return
+	}
+	if f.login(c, user, password) {
+		c.OK()
+	}
+}
+
+func (f *family) helloRow() *command.Command {
+	return &command.Command{
+		Name: "hello", Arity: -1, Group: command.GroupConnection, Since: "6.0.0",
+		Flags:      command.NoScript | command.Loading | command.Stale | command.Fast | command.NoAuth | command.AllowBusy,
+		ACL:        []string{"connection"},
+		Summary:    "Begins a conversation: agrees on the protocol, authenticates, names the connection.",
+		Complexity: "O(1)",
+		Syntax:     "[arguments={protover:integer [AUTH auth={username:string password:string}] [SETNAME clientname:string]}]",
+		History:    [][2]string{{"6.2.0", "Without arguments it tells how the connection is."}},
+		Secret: func(args [][]byte, i int) bool {
+			for j := max(i-2, 2); j < i; j++ {
+				if strings.EqualFold(string(args[j]), "auth") {
+					return true
+				}
+			}
+			return false
+		},
+		Run: f.hello,
+	}
+}
+
+func (f *family) hello(c *command.Ctx) {
+	a := c.Cursor(1)
+	var proto int64
+	if a.Left() > 0 {
+		proto = a.IntOr("ERR Protocol version is not an integer or out of range")
+		if a.Err() == "" && (proto < 2 || proto > 3) {
+			a.Fail(command.ErrNoProto)
+		}
+	}
+	var user, password, name []byte
+	for a.More() {
+		switch {
+		case a.IsWith("AUTH", 2):
+			user, password = a.Bytes(), a.Bytes()
+		case a.IsWith("SETNAME", 1):
+			name = a.Bytes()
+			if !printable(name) {
+				a.Fail(errClientName)
+			}
+		default:
+			a.Fail("ERR Syntax error in HELLO option '" + string(a.Bytes()) + "'")
+		}
+	}
+	if a.Failed(c) {
+		return
+	}
+	if user != nil && !f.login(c, user, password) {
+		return
+	}
+	s := c.Session
+	if !s.Authenticated {
+		c.Error("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+		return
+	}
+	if name != nil {
+		s.SetName(string(name))
+	}
+	if proto != 0 {
+		s.SetProto(int(proto))
+		c.Proto = int(proto)
+	}
+	c.Map(7)
+	c.BulkString("server")
+	c.BulkString("redis")
+	c.BulkString("version")
+	c.BulkString(command.RedisVersion)
+	c.BulkString("proto")
+	c.Int(int64(s.Proto()))
+	c.BulkString("id")
+	c.Int(s.ID)
+	c.BulkString("mode")
+	c.BulkString("standalone")
+	c.BulkString("role")
+	c.BulkString("master")
+	c.BulkString("modules")
+	c.Array(0)
+}

@@ -1,0 +1,139 @@
+// Package connection is the family of commands that a connection uses for
+// itself and to look at, or act on, other connections.
+package connection
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+// family is the state of the connection commands.
+type family struct {
+	s      *command.Server
+	limits limits
+	auth   auth
+}
+
+// Commands are the rows of the family.
+func Commands(s *command.Server) []*command.Command {
+	f := &family{s: s}
+	f.declareAuth()
+	f.declareLimits()
+	s.Admit = f.admit
+	s.OnClose = append(s.OnClose, f.closed)
+	const early = command.NoScript | command.Loading | command.Stale | command.Fast | command.NoAuth | command.AllowBusy
+	return []*command.Command{
+		{
+			Name: "ping", Arity: -1, Group: command.GroupConnection, Since: "1.0.0",
+			Flags:      command.Fast | command.InSubscribed,
+			ACL:        []string{"connection"},
+			Summary:    "Answers PONG, or the message that it is given.",
+			Complexity: "O(1)",
+			Tips:       []string{"request_policy:all_shards", "response_policy:all_succeeded"},
+			Syntax:     "[message:string]",
+			Run:        ping,
+		},
+		{
+			Name: "echo", Arity: 2, Group: command.GroupConnection, Since: "1.0.0",
+			Flags:      command.Loading | command.Stale | command.Fast,
+			ACL:        []string{"connection"},
+			Summary:    "Replies its argument.",
+			Complexity: "O(1)",
+			Syntax:     "message:string",
+			Run:        func(c *command.Ctx) { c.Bulk(c.Args[1]) },
+		},
+		{
+			Name: "quit", Arity: -1, Group: command.GroupConnection, Since: "1.0.0",
+			Flags:      early | command.InSubscribed | command.InMulti,
+			ACL:        []string{"connection"},
+			Summary:    "Ends the connection after a reply.",
+			Complexity: "O(1)",
+			// Redis says so since clients may close the connection themselves.
+			DeprecatedSince: "7.2.0", ReplacedBy: "closing the connection on the client's side",
+			Run: func(c *command.Ctx) { c.Session.Closing = true; c.OK() },
+		},
+		{
+			Name: "reset", Arity: 1, Group: command.GroupConnection, Since: "6.2.0",
+			Flags:      early | command.InSubscribed | command.InMulti,
+			ACL:        []string{"connection"},
+			Summary:    "Makes the connection what it was when it began.",
+			Complexity: "O(1)",
+			Run:        f.reset,
+		},
+		{
+			Name: "select", Arity: 2, Group: command.GroupConnection, Since: "1.0.0",
+			Flags:      command.Loading | command.Stale | command.Fast,
+			ACL:        []string{"connection"},
+			Summary:    "Chooses the database of the connection.",
+			Complexity: "O(1)",
+			Syntax:     "index:integer",
+			Run:        selectDB,
+		},
+		f.authRow(),
+		f.helloRow(),
+		f.clientRow(),
+	}
+}
+
+func ping(c *command.Ctx) {
+	switch {
+	case len(c.Args) > 2:
+		c.Error(command.ErrArity("ping"))
+	case c.Session.Subscriptions.Load() > 0 && c.Proto != 3:
+		c.Array(2)
+		c.BulkString("pong")
+		c.Bulk(bytes.Join(c.Args[1:], nil))
+	case len(c.Args) == 1:
+		c.Status("PONG")
+	default:
+		c.Bulk(c.Args[1])
+	}
+}
+
+// selectDB changes the database: of the connection, or of the script alone
+// when one calls it.
+func selectDB(c *command.Ctx) {
+	a := c.Cursor(1)
+	n := a.Int32()
+	if a.Failed(c) {
+		return
+	}
+	if n < 0 || n >= int64(c.KS.Databases()) {
+		c.Error(command.ErrDBIndex)
+		return
+	}
+	c.DB = int(n)
+	if !c.Script {
+		c.Session.SetDB(int(n))
+	}
+	c.OK()
+}
+
+// reset brings the session back to its beginning. The families undo what is
+// theirs (MULTI, subscriptions, MONITOR).
+func (f *family) reset(c *command.Ctx) {
+	s := c.Session
+	for _, fn := range f.s.OnReset {
+		fn(c)
+	}
+	s.SetDB(0)
+	c.DB = 0
+	s.SetProto(2)
+	s.SetName("")
+	s.Reply = command.ReplyOn
+	s.NoTouch = false
+	s.Show(command.ShownNoEvict|command.ShownNoTouch, false)
+	f.begin(s)
+	c.Status("RESET")
+}
+
+// printable tells whether CLIENT LIST can show the text: no blanks, nothing
+// but ASCII.
+func printable(text []byte) bool {
+	if i := bytes.IndexByte(text, 0); i >= 0 {
+		text = text[:i]
+	}
+	return !strings.ContainsFunc(string(text), func(r rune) bool { return r < '!' || r > '~' })
+}

@@ -1,0 +1,302 @@
+package connection
+
+// CLIENT LIST, INFO and KILL: looking at connections and ending them.
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/resp/number"
+)
+
+func (f *family) listRow(acl []string, flags command.Flags) *command.Command {
+	return &command.Command{
+		Name: "list", Arity: -2, Since: "2.4.0", Flags: flags | command.Admin, ACL: acl,
+		Summary:    "Shows the connections, one a line.",
+		Complexity: "O(N) in the number of connections",
+		Tips:       []string{"nondeterministic_output"},
+		Syntax:     "[TYPE client-type=(normal | master | replica | pubsub)] [ID client-id:integer...]",
+		Run:        f.list,
+	}
+}
+
+func (f *family) clientInfo(c *command.Ctx) {
+	c.Verbatim("txt", string(appendClient(nil, c, c.Session)))
+}
+
+func (f *family) list(c *command.Ctx) {
+	a := c.Cursor(2)
+	var sessions []*command.Session
+	switch {
+	case a.Left() == 0:
+		sessions = f.s.Clients.All()
+	case a.Left() == 2 && a.Is("TYPE"):
+		class, ok := clientType(&a)
+		if !ok {
+			break
+		}
+		for _, s := range f.s.Clients.All() {
+			if class.matches(s) {
+				sessions = append(sessions, s)
+			}
+		}
+	case a.Left() > 1 && a.Is("ID"):
+		for a.More() {
+			if s := f.s.Clients.Get(a.IntOr("ERR Invalid client ID")); s != nil {
+				sessions = append(sessions, s)
+			}
+		}
+	default:
+		a.Syntax()
+	}
+	if a.Failed(c) {
+		return
+	}
+	var b []byte
+	for _, s := range sessions {
+		b = appendClient(b, c, s)
+	}
+	c.Verbatim("txt", string(b))
+}
+
+// class is a type of clients as TYPE names them.
+type class uint8
+
+const (
+	anyClass class = iota
+	normalClass
+	masterClass
+	replicaClass
+	pubsubClass
+)
+
+var classByName = map[string]class{"normal": normalClass, "master": masterClass, "slave": replicaClass, "replica": replicaClass, "pubsub": pubsubClass}
+
+// clientType reads a type's name.
+func clientType(a *command.Args) (class, bool) {
+	name := a.Bytes()
+	cl, ok := classByName[command.Lower(name)]
+	if !ok {
+		a.Fail("ERR Unknown client type '" + string(name) + "'")
+	}
+	return cl, ok
+}
+
+// matches tells whether a session is of the class. A client that monitors
+// counts as a replica does, for Redis feeds both alike.
+func (cl class) matches(s *command.Session) bool {
+	monitors := s.Shown.Flags.Load()&command.ShownMonitor != 0
+	subscribed := s.Subscriptions.Load() > 0
+	switch cl {
+	case normalClass:
+		return !monitors && !subscribed
+	case replicaClass:
+		return monitors
+	case pubsubClass:
+		return subscribed && !monitors
+	case masterClass:
+		return false
+	default:
+		return true
+	}
+}
+
+var flagLetters = []struct {
+	bit    uint32
+	letter byte
+}{
+	{command.ShownMonitor, 'O'},
+	{command.ShownTracking, 't'}, {command.ShownTrackingBroken, 'R'}, {command.ShownTrackingBroadcast, 'B'},
+	{command.ShownUnixSocket, 'U'}, {command.ShownNoEvict, 'e'}, {command.ShownNoTouch, 'T'},
+}
+
+// letters are the flags of a session in the order in which Redis shows them:
+// O P x b t R B d U e T, or N for none.
+func letters(s *command.Session) string {
+	var b []byte
+	bits := s.Shown.Flags.Load()
+	put := func(on bool, letter byte) {
+		if on {
+			b = append(b, letter)
+		}
+	}
+	for _, f := range flagLetters {
+		put(bits&f.bit != 0, f.letter)
+		switch f.letter {
+		case 'O':
+			put(s.Subscriptions.Load() > 0, 'P')
+			put(s.Shown.Multi.Load() > 0, 'x')
+			put(s.Blocked.Load() != nil, 'b')
+		case 'B':
+			put(s.Multi.Watcher.Dirty(), 'd')
+		}
+	}
+	if b == nil {
+		return "N"
+	}
+	return string(b)
+}
+
+// sessionBytes is what a connection takes besides its buffers, roughly.
+const sessionBytes = 1500
+
+// appendClient appends a session's line. What belongs to the protocol's
+// buffers in Redis and has no like here (rbs, rbp, obl, oll) is 0.
+func appendClient(b []byte, c *command.Ctx, s *command.Session) []byte {
+	qbuf, args, cmd := s.Conn.QueryBytes(), 0, "NULL"
+	if s == c.Session {
+		for _, a := range c.Args {
+			args += len(a)
+		}
+		qbuf = max(qbuf, int64(requestBytes(c.Args)))
+	}
+	if last := s.LastCommand(); last != nil {
+		cmd = last.FullName()
+	}
+	lib, version := s.Lib()
+	shown := &s.Shown
+	omem := s.Conn.OutputBytes()
+	events := "r"
+	if omem > 0 {
+		events = "rw"
+	}
+	return fmt.Appendf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d"+
+		" multi=%d watch=%d qbuf=%d qbuf-free=0 argv-mem=%d multi-mem=%d rbs=0 rbp=0 obl=0 oll=0 omem=%d tot-mem=%d"+
+		" events=%s cmd=%s user=%s redir=%d resp=%d lib-name=%s lib-ver=%s io-thread=%d\n",
+		s.ID, s.Conn.RemoteAddr(), s.Conn.LocalAddr(), s.Conn.Fd, s.Name(),
+		(c.Now-s.Created)/1e6, max(0, c.Now-max(s.LastUsed.Load(), s.Created))/1e6, letters(s), s.DB(),
+		shown.Subs.Load(), shown.PSubs.Load(), shown.SSubs.Load(), shown.Multi.Load()-1, shown.Watches.Load(),
+		qbuf, args, shown.MultiBytes.Load(), omem, qbuf+omem+shown.MultiBytes.Load()+sessionBytes,
+		events, cmd, s.User(), shown.Redirect.Load()-1, s.Proto(), lib, version, s.Conn.Loop+1)
+}
+
+// requestBytes is how long a command is on the wire.
+func requestBytes(args [][]byte) int {
+	n := len("*\r\n") + len(strconv.Itoa(len(args)))
+	for _, a := range args {
+		n += len("$\r\n\r\n") + len(strconv.Itoa(len(a))) + len(a)
+	}
+	return n
+}
+
+func (f *family) killRow(acl []string, flags command.Flags) *command.Command {
+	return &command.Command{
+		Name: "kill", Arity: -3, Since: "2.4.0", Flags: flags | command.Admin, ACL: acl,
+		Summary:    "Ends connections.",
+		Complexity: "O(N) in the number of connections",
+		Syntax:     "filter=(old-format:string | new-format=([ID client-id:integer] | [TYPE client-type=(normal | master | slave | replica | pubsub)] | [USER username:string] | [ADDR addr:string] | [LADDR laddr:string] | [SKIPME skipme=(YES | NO)] | [MAXAGE maxage:integer])...)",
+		Run:        f.kill,
+	}
+}
+
+// filter says which connections are meant.
+type filter struct {
+	addr, laddr []byte
+	user        []byte
+	class       class
+	id          int64
+	age         int64 // seconds, at least
+	skipMe      bool
+}
+
+func (f *family) kill(c *command.Ctx) {
+	old := len(c.Args) == 3
+	var what filter
+	if old {
+		what.addr = c.Args[2]
+	} else {
+		what.skipMe = true
+		a := c.Cursor(2)
+		for a.More() {
+			f.killOption(&what, &a)
+		}
+		if a.Failed(c) {
+			return
+		}
+	}
+	killed := 0
+	for _, s := range f.s.Clients.All() {
+		if what.matches(c, s) {
+			f.end(c, s)
+			killed++
+		}
+	}
+	switch {
+	case !old:
+		c.Int(int64(killed))
+	case killed == 0:
+		c.Error("ERR No such client")
+	default:
+		c.OK()
+	}
+}
+
+func (f *family) killOption(what *filter, a *command.Args) {
+	switch {
+	case a.IsWith("ID", 1):
+		id, ok := number.ParseInt(a.Bytes())
+		if !ok || id < 1 {
+			a.Fail("ERR client-id should be greater than 0")
+		}
+		what.id = id
+	case a.IsWith("MAXAGE", 1):
+		what.age = a.IntOr("ERR maxage is not an integer or out of range")
+		if a.Err() == "" && what.age <= 0 {
+			a.Fail("ERR maxage should be greater than 0")
+		}
+	case a.IsWith("TYPE", 1):
+		what.class, _ = clientType(a)
+	case a.IsWith("ADDR", 1):
+		what.addr = a.Bytes()
+	case a.IsWith("LADDR", 1):
+		what.laddr = a.Bytes()
+	case a.IsWith("USER", 1):
+		what.user = a.Bytes()
+		if f.s.UserExists != nil && !f.s.UserExists(what.user) || f.s.UserExists == nil && string(what.user) != defaultUser {
+			a.Fail("ERR No such user '" + string(what.user) + "'")
+		}
+	case a.IsWith("SKIPME", 1):
+		switch {
+		case a.Is("YES"):
+			what.skipMe = true
+		case a.Is("NO"):
+			what.skipMe = false
+		default:
+			a.Syntax()
+		}
+	default:
+		a.Syntax()
+	}
+}
+
+func (w *filter) matches(c *command.Ctx, s *command.Session) bool {
+	switch {
+	case w.addr != nil && s.Conn.RemoteAddr() != string(w.addr),
+		w.laddr != nil && s.Conn.LocalAddr() != string(w.laddr),
+		!w.class.matches(s),
+		w.id != 0 && s.ID != w.id,
+		w.user != nil && !bytes.Equal([]byte(s.User()), w.user),
+		w.skipMe && s == c.Session,
+		w.age != 0 && (c.Now-s.Created)/1e6 < w.age:
+		return false
+	}
+	return true
+}
+
+// end ends a session: another's at once, the own one after the reply.
+func (f *family) end(c *command.Ctx, s *command.Session) {
+	if s == c.Session {
+		s.Closing = true
+		return
+	}
+	f.s.Kill(s)
+}
+
+// errSubcommand is the error for a subcommand with too many arguments, where
+// its arity alone does not refuse them.
+func errSubcommand(c *command.Ctx) string {
+	return command.ErrSubcommandSyntax(strings.ToUpper(c.Cmd.Parent().Name), c.Args[1])
+}

@@ -1,0 +1,117 @@
+package server
+
+// CONFIG: looking at parameters and changing them.
+
+import (
+	"bytes"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+func (f *family) configRow() *command.Command {
+	const flags = command.Admin | command.NoScript | command.Loading | command.Stale
+	everywhere := []string{"request_policy:all_nodes", "response_policy:all_succeeded"}
+	return &command.Command{
+		Name: "config", Arity: -2, Group: command.GroupServer, Since: "2.0.0",
+		Summary:    "Commands about the parameters of the server.",
+		Complexity: "That of the subcommand",
+		Sub: []*command.Command{
+			{
+				Name: "get", Arity: -3, Since: "2.0.0", Flags: flags,
+				Summary:    "The values of the parameters whose names match.",
+				Complexity: "O(N) in the number of parameters asked for",
+				Syntax:     "parameter:string...",
+				History:    [][2]string{{"7.0.0", "Several patterns in one call."}},
+				Run:        f.configGet,
+			},
+			command.HelpRow("5.0.0"),
+			{
+				Name: "resetstat", Arity: 2, Since: "2.0.0", Flags: flags,
+				Summary:    "Sets the counters of INFO to zero.",
+				Complexity: "O(1)",
+				Tips:       everywhere,
+				Run:        f.resetStat,
+			},
+			{
+				Name: "rewrite", Arity: 2, Since: "2.8.0", Flags: flags,
+				Summary:    "Would write the parameters to the configuration file.",
+				Complexity: "O(1)",
+				Tips:       everywhere,
+				// Settings come from flags or a file that belongs to its author.
+				Run: func(c *command.Ctx) { c.Error("ERR The server is running without a config file") },
+			},
+			{
+				Name: "set", Arity: -4, Since: "2.0.0", Flags: flags,
+				Summary:    "Changes parameters, all or none.",
+				Complexity: "O(N) in the number of parameters",
+				Tips:       everywhere,
+				Syntax:     "data={parameter:string value:string}...",
+				History:    [][2]string{{"7.0.0", "Several parameters in one call."}},
+				Secret:     f.configSecret,
+				Run:        f.configSet,
+			},
+		},
+	}
+}
+
+func (f *family) configGet(c *command.Ctx) {
+	type found struct{ name, value string }
+	var all []found
+	seen := make(map[string]bool)
+	add := func(p *command.Param, name string) {
+		if !seen[name] {
+			seen[name] = true
+			all = append(all, found{name, p.Get()})
+		}
+	}
+	for _, pattern := range c.Args[2:] {
+		if !bytes.ContainsAny(pattern, "[*?") {
+			if p := f.s.Config.Find(string(pattern)); p != nil {
+				add(p, string(pattern))
+			}
+			continue
+		}
+		for _, p := range f.s.Config.All() {
+			if command.MatchFold(pattern, []byte(p.Name)) {
+				add(p, p.Name)
+			}
+		}
+	}
+	c.Map(len(all))
+	for _, p := range all {
+		c.BulkString(p.name)
+		c.BulkString(p.value)
+	}
+}
+
+func (f *family) configSet(c *command.Ctx) {
+	if len(c.Args)%2 != 0 {
+		c.Error(command.ErrSyntax)
+		return
+	}
+	var sets []command.Set
+	for i := 2; i < len(c.Args); i += 2 {
+		sets = append(sets, command.Set{Name: string(c.Args[i]), Value: string(c.Args[i+1])})
+	}
+	if text := f.s.Config.Change(sets); text != "" {
+		c.Error(text)
+		return
+	}
+	c.OK()
+}
+
+// configSecret tells whether an argument of CONFIG SET is a password.
+func (f *family) configSecret(args [][]byte, i int) bool {
+	if i < 3 || i%2 == 0 {
+		return false
+	}
+	p := f.s.Config.Find(string(args[i-1]))
+	return p != nil && p.Secret
+}
+
+func (f *family) resetStat(c *command.Ctx) {
+	f.s.Stats.Reset()
+	f.s.Workers.Reset()
+	c.KS.ResetStats()
+	c.OK()
+}

@@ -1,0 +1,303 @@
+package server
+
+// INFO: the sections and fields that people, clients and redis_exporter read,
+// with Redis's names. A field of Redis that has no like here is left out,
+// unless tools take its absence badly; then it is 0.
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sort"
+	"strings"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+)
+
+func (f *family) infoRow() *command.Command {
+	return &command.Command{
+		Name: "info", Arity: -1, Group: command.GroupServer, Since: "1.0.0",
+		Flags:      command.Loading | command.Stale | command.TakesTime,
+		ACL:        []string{"dangerous"},
+		Summary:    "Tells how the server is and what it has done.",
+		Complexity: "O(1)",
+		Tips:       []string{"nondeterministic_output", "request_policy:all_shards", "response_policy:special"},
+		Syntax:     "[section:string...]",
+		History:    [][2]string{{"7.0.0", "Several sections in one call."}},
+		Run:        f.infoCommand,
+	}
+}
+
+// infoCommand writes the sections asked for, each once, in their order.
+func (f *family) infoCommand(c *command.Ctx) {
+	asked := make(map[string]bool)
+	all, defaults := false, len(c.Args) == 1
+	for _, arg := range c.Args[1:] {
+		switch name := command.Lower(arg); name {
+		case "all", "everything":
+			all = true
+		case "default":
+			defaults = true
+		default:
+			asked[name] = true
+		}
+	}
+	var w command.InfoWriter
+	for i := range f.s.Info {
+		if s := &f.s.Info[i]; all || defaults && s.Default || asked[s.Name] {
+			s.Write(&w)
+		}
+	}
+	c.Verbatim("txt", w.String())
+}
+
+func (f *family) addInfo() {
+	f.s.Info = append(f.s.Info,
+		command.InfoSection{Name: "server", Default: true, Write: f.infoServer},
+		command.InfoSection{Name: "clients", Default: true, Write: f.infoClients},
+		command.InfoSection{Name: "memory", Default: true, Write: f.infoMemory},
+		command.InfoSection{Name: "persistence", Default: true, Write: f.infoPersistence},
+		command.InfoSection{Name: "stats", Default: true, Write: f.infoStats},
+		command.InfoSection{Name: "replication", Default: true, Write: f.infoReplication},
+		command.InfoSection{Name: "cpu", Default: true, Write: f.infoCPU},
+		command.InfoSection{Name: "modules", Default: true, Write: func(w *command.InfoWriter) { w.Section("Modules") }},
+		command.InfoSection{Name: "commandstats", Write: f.infoCommandStats},
+		command.InfoSection{Name: "errorstats", Default: true, Write: f.infoErrorStats},
+		command.InfoSection{Name: "latencystats", Write: f.infoLatencyStats},
+		command.InfoSection{Name: "cluster", Default: true, Write: func(w *command.InfoWriter) {
+			w.Section("Cluster")
+			w.Line("cluster_enabled", 0)
+		}},
+		command.InfoSection{Name: "keyspace", Default: true, Write: f.infoKeyspace},
+	)
+}
+
+func (f *family) setting(name string) string {
+	if p := f.s.Config.Find(name); p != nil {
+		return p.Get()
+	}
+	return ""
+}
+
+func (f *family) infoServer(w *command.InfoWriter) {
+	now := f.s.Keyspace.Clock.Now()
+	up := (now - f.s.StartedAt) / 1e6
+	w.Section("Server")
+	w.Line("redis_version", command.RedisVersion)
+	w.Line("redis_git_sha1", "00000000")
+	w.Line("redis_git_dirty", 0)
+	w.Line("redis_build_id", f.s.BuildID)
+	w.Line("redis_mode", "standalone")
+	w.Line("limitkv_version", f.s.Version)
+	w.Line("os", systemName())
+	w.Line("arch_bits", 32<<(^uint(0)>>63))
+	w.Line("multiplexing_api", multiplexing)
+	w.Line("go_version", runtime.Version())
+	w.Line("process_id", os.Getpid())
+	w.Line("process_supervised", "no")
+	w.Line("run_id", f.s.RunID)
+	w.Line("tcp_port", f.setting("port"))
+	w.Line("server_time_usec", now)
+	w.Line("uptime_in_seconds", up)
+	w.Line("uptime_in_days", up/(24*3600))
+	w.Line("hz", f.setting("hz"))
+	w.Line("configured_hz", f.setting("hz"))
+	w.Line("lru_clock", now/1e6&(1<<24-1))
+	executable, _ := os.Executable() // unknown is empty
+	w.Line("executable", executable)
+	w.Line("config_file", f.s.ConfigFile)
+	w.Line("event_loops", f.s.Loops)
+	for i, l := range f.s.Listeners {
+		w.Linef(fmt.Sprintf("listener%d", i), "%s", l)
+	}
+}
+
+func (f *family) infoClients(w *command.InfoWriter) {
+	var input, output int64
+	var pubsub, watching, tracking, watched int
+	sessions := f.s.Clients.All()
+	for _, s := range sessions {
+		input = max(input, s.Conn.QueryBytes())
+		output = max(output, s.Conn.OutputBytes())
+		if s.Subscriptions.Load() > 0 {
+			pubsub++
+		}
+		if n := int(s.Shown.Watches.Load()); n > 0 {
+			watching++
+			watched += n
+		}
+		if s.Shown.Flags.Load()&command.ShownTracking != 0 {
+			tracking++
+		}
+	}
+	w.Section("Clients")
+	w.Line("connected_clients", len(sessions))
+	w.Line("cluster_connections", 0)
+	w.Line("maxclients", f.setting("maxclients"))
+	w.Line("client_recent_max_input_buffer", input)
+	w.Line("client_recent_max_output_buffer", output)
+	blocked := f.s.BlockedClients.Load()
+	w.Line("blocked_clients", blocked+int64(f.s.Pause.Held()))
+	w.Line("tracking_clients", tracking)
+	w.Line("pubsub_clients", pubsub)
+	w.Line("watching_clients", watching)
+	w.Line("clients_in_timeout_table", blocked)
+	w.Line("total_watched_keys", watched)
+	w.Line("total_blocking_keys", f.s.Keyspace.WaitingKeys())
+	w.Line("total_blocking_keys_on_nokey", 0)
+	if until, writes := f.s.Pause.State(); until != 0 {
+		actions := "all"
+		if writes {
+			actions = "write"
+		}
+		w.Line("paused_reason", "client_pause")
+		w.Line("paused_actions", actions)
+		w.Line("paused_timeout_milliseconds", max(0, until-f.s.Keyspace.Clock.Now())/1000)
+	}
+}
+
+func (f *family) infoPersistence(w *command.InfoWriter) {
+	w.Section("Persistence")
+	for _, field := range []string{"loading", "async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"} {
+		w.Line(field, 0)
+	}
+	w.Line("current_fork_perc", "0.00")
+	w.Line("current_save_keys_processed", 0)
+	w.Line("current_save_keys_total", 0)
+	w.Line("rdb_changes_since_last_save", f.s.Keyspace.Dirty.Load())
+	w.Line("rdb_bgsave_in_progress", 0)
+	w.Line("rdb_last_save_time", f.s.StartedAt/1e6)
+	w.Line("rdb_last_bgsave_status", "ok")
+	w.Line("rdb_last_bgsave_time_sec", -1)
+	w.Line("rdb_current_bgsave_time_sec", -1)
+	w.Line("rdb_saves", 0)
+	w.Line("rdb_last_cow_size", 0)
+	w.Line("rdb_last_load_keys_expired", 0)
+	w.Line("rdb_last_load_keys_loaded", 0)
+	w.Line("aof_enabled", 0)
+	w.Line("aof_rewrite_in_progress", 0)
+	w.Line("aof_rewrite_scheduled", 0)
+	w.Line("aof_last_rewrite_time_sec", -1)
+	w.Line("aof_current_rewrite_time_sec", -1)
+	w.Line("aof_last_bgrewrite_status", "ok")
+	w.Line("aof_rewrites", 0)
+	w.Line("aof_last_write_status", "ok")
+	w.Line("aof_last_cow_size", 0)
+	w.Line("module_fork_in_progress", 0)
+	w.Line("module_fork_last_cow_size", 0)
+}
+
+func (f *family) infoReplication(w *command.InfoWriter) {
+	w.Section("Replication")
+	w.Line("role", "master")
+	w.Line("connected_slaves", 0)
+	w.Line("master_failover_state", "no-failover")
+	w.Line("master_replid", f.s.RunID)
+	w.Line("master_replid2", strings.Repeat("0", 40))
+	w.Line("master_repl_offset", 0)
+	w.Line("second_repl_offset", -1)
+	w.Line("repl_backlog_active", 0)
+	w.Line("repl_backlog_size", f.setting("repl-backlog-size"))
+	w.Line("repl_backlog_first_byte_offset", 0)
+	w.Line("repl_backlog_histlen", 0)
+}
+
+func (f *family) infoStats(w *command.InfoWriter) {
+	st, ks := &f.s.Stats, f.s.Keyspace.Stats()
+	in, out := st.BytesIn.Load(), st.BytesOut.Load()
+	for _, s := range f.s.Clients.All() {
+		in += s.Conn.BytesIn()
+		out += s.Conn.BytesOut()
+	}
+	rate := f.rates.sample(sample{engine.Monotonic(), st.Commands.Load(), in, out})
+	w.Section("Stats")
+	w.Line("total_connections_received", st.Connections.Load())
+	w.Line("total_commands_processed", st.Commands.Load())
+	w.Linef("instantaneous_ops_per_sec", "%.0f", rate.commands)
+	w.Line("total_net_input_bytes", in)
+	w.Line("total_net_output_bytes", out)
+	w.Line("total_net_repl_input_bytes", 0)
+	w.Line("total_net_repl_output_bytes", 0)
+	w.Linef("instantaneous_input_kbps", "%.2f", rate.in/1024)
+	w.Linef("instantaneous_output_kbps", "%.2f", rate.out/1024)
+	w.Line("instantaneous_input_repl_kbps", "0.00")
+	w.Line("instantaneous_output_repl_kbps", "0.00")
+	w.Line("rejected_connections", st.Rejected.Load())
+	w.Line("sync_full", 0)
+	w.Line("sync_partial_ok", 0)
+	w.Line("sync_partial_err", 0)
+	w.Line("expired_subkeys", ks.ExpiredFields)
+	w.Line("expired_keys", ks.Expired)
+	w.Line("expired_stale_perc", "0.00")
+	w.Line("expired_time_cap_reached_count", 0)
+	w.Line("expire_cycle_cpu_milliseconds", 0)
+	w.Line("evicted_keys", 0)
+	w.Line("evicted_clients", 0)
+	w.Line("evicted_scripts", 0)
+	w.Line("total_eviction_exceeded_time", 0)
+	w.Line("current_eviction_exceeded_time", 0)
+	w.Line("keyspace_hits", ks.Hits)
+	w.Line("keyspace_misses", ks.Misses)
+	for _, add := range f.s.InfoStats {
+		add(w)
+	}
+	w.Line("latest_fork_usec", 0)
+	w.Line("total_forks", 0)
+	w.Line("migrate_cached_sockets", 0)
+	w.Line("slave_expires_tracked_keys", 0)
+	w.Line("active_defrag_hits", 0)
+	w.Line("active_defrag_misses", 0)
+	w.Line("active_defrag_key_hits", 0)
+	w.Line("active_defrag_key_misses", 0)
+	w.Line("total_active_defrag_time", 0)
+	w.Line("current_active_defrag_time", 0)
+	w.Line("unexpected_error_replies", 0)
+	w.Line("total_error_replies", st.ErrorReplies.Load())
+	w.Line("dump_payload_sanitizations", 0)
+	w.Line("client_query_buffer_limit_disconnections", st.InputDrops.Load())
+	w.Line("client_output_buffer_limit_disconnections", st.OutputDrops.Load())
+	w.Line("acl_access_denied_auth", st.AuthFailures.Load())
+	w.Line("acl_access_denied_cmd", 0)
+	w.Line("acl_access_denied_key", 0)
+	w.Line("acl_access_denied_channel", 0)
+}
+
+func (f *family) infoCommandStats(w *command.InfoWriter) {
+	w.Section("Commandstats")
+	for _, cmd := range f.s.Table.All() {
+		calls, micros, failed, rejected := f.s.Workers.Sum(cmd)
+		if calls == 0 && failed == 0 && rejected == 0 {
+			continue
+		}
+		perCall := 0.0
+		if calls > 0 {
+			perCall = float64(micros) / float64(calls)
+		}
+		w.Linef("cmdstat_"+cmd.FullName(), "calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
+			calls, micros, perCall, rejected, failed)
+	}
+}
+
+func (f *family) infoErrorStats(w *command.InfoWriter) {
+	w.Section("Errorstats")
+	type count struct {
+		code string
+		n    int64
+	}
+	var all []count
+	f.s.Stats.EachError(func(code string, n int64) { all = append(all, count{code, n}) })
+	sort.Slice(all, func(i, j int) bool { return all[i].code < all[j].code })
+	for _, e := range all {
+		w.Linef("errorstat_"+e.code, "count=%d", e.n)
+	}
+}
+
+func (f *family) infoKeyspace(w *command.InfoWriter) {
+	w.Section("Keyspace")
+	for db := range f.s.Keyspace.Databases() {
+		if st := f.s.Keyspace.DBStats(db); st.Keys > 0 {
+			w.Linef(fmt.Sprintf("db%d", db), "keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d", st.Keys, st.Expires, 0, 0)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package server
+
+// How much memory the process uses.
+
+import (
+	"fmt"
+	"os"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+// usage is what the Go runtime and the system say of the process's memory.
+type usage struct {
+	objects  uint64 // live and not yet collected
+	heap     uint64 // taken for the heap
+	overhead uint64 // stacks and the runtime's own
+	resident uint64
+}
+
+func memoryUsage() usage {
+	s := []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+	}
+	metrics.Read(s)
+	u := usage{objects: s[0].Value.Uint64()}
+	u.heap = u.objects + s[1].Value.Uint64() + s[2].Value.Uint64()
+	total := s[3].Value.Uint64() - s[4].Value.Uint64()
+	u.overhead = total - u.heap
+	if u.resident = residentBytes(); u.resident == 0 {
+		u.resident = total
+	}
+	return u
+}
+
+// residentBytes is the process's resident memory, 0 where the system does not
+// tell.
+func residentBytes() uint64 {
+	b, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(b))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseUint(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * uint64(os.Getpagesize())
+}
+
+// peak is the most that was seen when somebody looked.
+type peak struct{ bytes atomic.Uint64 }
+
+func (p *peak) saw(n uint64) uint64 {
+	for {
+		was := p.bytes.Load()
+		if n <= was || p.bytes.CompareAndSwap(was, n) {
+			return max(n, was)
+		}
+	}
+}
+
+func (f *family) infoMemory(w *command.InfoWriter) {
+	u := memoryUsage()
+	top := f.peak.saw(u.objects)
+	both := func(name string, n uint64) {
+		w.Line(name, n)
+		w.Line(name+"_human", human(n))
+	}
+	ratio := func(a, b uint64) string { return fmt.Sprintf("%.2f", float64(a)/float64(max(b, 1))) }
+	w.Section("Memory")
+	both("used_memory", u.objects)
+	both("used_memory_rss", u.resident)
+	both("used_memory_peak", top)
+	w.Linef("used_memory_peak_perc", "%.2f%%", 100*float64(u.objects)/float64(max(top, 1)))
+	w.Line("used_memory_overhead", u.overhead)
+	w.Line("used_memory_startup", f.startMemory)
+	dataset := u.objects - min(u.objects, f.startMemory)
+	w.Line("used_memory_dataset", dataset)
+	w.Linef("used_memory_dataset_perc", "%.2f%%", 100*float64(dataset)/float64(max(u.objects, 1)))
+	w.Line("allocator_allocated", u.objects)
+	w.Line("allocator_active", u.heap)
+	w.Line("allocator_resident", u.resident)
+	w.Line("allocator_muzzy", 0)
+	both("total_system_memory", systemMemory())
+	for _, add := range f.s.InfoMemory {
+		add(w)
+	}
+	limit, _ := command.ParseMemory(f.setting("maxmemory")) // it was checked when set
+	both("maxmemory", uint64(limit))
+	w.Line("maxmemory_policy", f.setting("maxmemory-policy"))
+	w.Line("allocator_frag_ratio", ratio(u.heap, u.objects))
+	w.Line("allocator_frag_bytes", u.heap-u.objects)
+	w.Line("mem_fragmentation_ratio", ratio(u.resident, u.objects))
+	w.Line("mem_fragmentation_bytes", int64(u.resident)-int64(u.objects))
+	w.Line("mem_not_counted_for_evict", 0)
+	w.Line("mem_replication_backlog", 0)
+	w.Line("mem_clients_slaves", 0)
+	w.Line("mem_clients_normal", f.clientMemory())
+	w.Line("mem_cluster_links", 0)
+	w.Line("mem_aof_buffer", 0)
+	w.Line("mem_allocator", "go")
+	w.Line("active_defrag_running", 0)
+	w.Line("lazyfree_pending_objects", 0)
+	w.Line("lazyfreed_objects", 0)
+}
+
+// clientMemory is what the connections' buffers hold.
+func (f *family) clientMemory() (n int64) {
+	for _, s := range f.s.Clients.All() {
+		n += s.Conn.QueryBytes() + s.Conn.OutputBytes() + s.Shown.MultiBytes.Load()
+	}
+	return n
+}
+
+// human is a number of bytes as INFO's *_human fields show it.
+func human(n uint64) string {
+	units := "BKMGTP"
+	if n < 1024 {
+		return fmt.Sprintf("%dB", n)
+	}
+	x := float64(n)
+	i := 0
+	for x >= 1024 && i < len(units)-1 {
+		x /= 1024
+		i++
+	}
+	return fmt.Sprintf("%.2f%c", x, units[i])
+}

@@ -1,0 +1,116 @@
+package server
+
+// Parameters that this family acts on.
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+)
+
+var evictionPolicies = []string{
+	"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction",
+}
+
+func (f *family) declareParams() {
+	c, ks := f.s.Config, f.s.Keyspace
+	policy := c.Enum("maxmemory-policy", "noeviction", evictionPolicies, "what to evict; *-lfu makes OBJECT FREQ count")
+	c.OnChange(func() { ks.LFU.Store(strings.HasSuffix(*policy.Load(), "-lfu")) }, "maxmemory-policy")
+	c.Add(&command.Param{
+		Name: "notify-keyspace-events", Help: "classes of keyspace events to publish, as letters",
+		Get: func() string { return eventLetters(engine.EventClass(ks.EventMask.Load())) },
+		Set: func(value string) error {
+			mask, err := eventClasses(value)
+			if err == nil {
+				ks.EventMask.Store(uint32(mask))
+			}
+			return err
+		},
+	})
+	var save atomic.Pointer[string]
+	save.Store(new(string))
+	c.Add(&command.Param{
+		Name: "save", Adds: true, Inert: true,
+		Get: func() string { return *save.Load() },
+		Set: func(value string) error {
+			if err := checkSave(value); err != nil {
+				return err
+			}
+			value = strings.Join(strings.Fields(value), " ")
+			save.Store(&value)
+			return nil
+		},
+	})
+}
+
+// eventClassLetters are the letters of notify-keyspace-events in the order in
+// which CONFIG GET shows them; those up to n are what A stands for, n aside.
+var eventClassLetters = []struct {
+	letter byte
+	class  engine.EventClass
+}{
+	{'g', engine.EventGeneric}, {'$', engine.EventString}, {'l', engine.EventList}, {'s', engine.EventSet},
+	{'h', engine.EventHash}, {'z', engine.EventZSet}, {'x', engine.EventExpired}, {'e', engine.EventEvicted},
+	{'t', engine.EventStream}, {'d', engine.EventModule | engine.EventLimiter | engine.EventDelayQueue}, {'n', engine.EventNew},
+	{'K', engine.EventKeyspace}, {'E', engine.EventKeyevent}, {'m', engine.EventKeyMiss},
+}
+
+const allEvents = engine.EventGeneric | engine.EventString | engine.EventList | engine.EventSet | engine.EventHash |
+	engine.EventZSet | engine.EventExpired | engine.EventEvicted | engine.EventStream | engine.EventModule |
+	engine.EventLimiter | engine.EventDelayQueue
+
+// eventClasses reads the letters of notify-keyspace-events.
+func eventClasses(letters string) (mask engine.EventClass, err error) {
+next:
+	for i := range len(letters) {
+		if letters[i] == 'A' {
+			mask |= allEvents
+			continue
+		}
+		for _, l := range eventClassLetters {
+			if l.letter == letters[i] {
+				mask |= l.class
+				continue next
+			}
+		}
+		return 0, errors.New("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")
+	}
+	return mask, nil
+}
+
+// eventLetters is the reverse of eventClasses.
+func eventLetters(mask engine.EventClass) string {
+	var b []byte
+	all := mask&allEvents == allEvents
+	if all {
+		b = append(b, 'A')
+	}
+	for _, l := range eventClassLetters {
+		// Redis drops n beside A, which is not in it.
+		if mask&l.class != 0 && !(all && (l.class&allEvents != 0 || l.class == engine.EventNew)) {
+			b = append(b, l.letter)
+		}
+	}
+	return string(b)
+}
+
+// checkSave tells whether a value of save is well formed: pairs of seconds and
+// changes.
+func checkSave(value string) error {
+	words := strings.Fields(value)
+	err := errors.New("Invalid save parameters")
+	if len(words)%2 != 0 {
+		return err
+	}
+	for i, w := range words {
+		n, parseErr := strconv.ParseInt(w, 10, 64)
+		if parseErr != nil || n < 0 || i%2 == 0 && n < 1 {
+			return err
+		}
+	}
+	return nil
+}

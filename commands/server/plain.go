@@ -1,0 +1,228 @@
+package server
+
+// Parameters of redis.conf that limitkv has no use for, but that clients,
+// tools and tests read or set: they are kept and change nothing. Those that
+// would promise what is not there (persistence, replication, a cluster) may
+// only have the value that says so.
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+const maxInt = math.MaxInt32
+
+// plain is a parameter that is kept and changes nothing.
+type plain struct {
+	names string // name and alias
+	// value is the default. words, if set, are what it may be instead of a
+	// number from lo to hi; numbers are bytes if memory is set.
+	value  string
+	words  string
+	lo, hi int64
+	kind   kind
+	// only: any other value than the default is refused, with this reason.
+	only string
+	// fixed parameters cannot be set while the server runs.
+	fixed bool
+}
+
+type kind uint8
+
+const (
+	words kind = iota
+	number
+	memory
+	text
+)
+
+func yes(names string) plain { return plain{names: names, value: "yes", words: "yes no"} }
+func no(names string) plain  { return plain{names: names, value: "no", words: "yes no"} }
+func one(names, value, of string) plain {
+	return plain{names: names, value: value, words: of}
+}
+func num(names string, value, lo, hi int64) plain {
+	return plain{names: names, value: strconv.FormatInt(value, 10), kind: number, lo: lo, hi: hi}
+}
+func mem(names string, value, lo, hi int64) plain {
+	return plain{names: names, value: strconv.FormatInt(value, 10), kind: memory, lo: lo, hi: hi}
+}
+func txt(names, value string) plain { return plain{names: names, value: value, kind: text} }
+
+func (p plain) fix() plain            { p.fixed = true; return p }
+func (p plain) just(why string) plain { p.only = why; return p }
+
+const (
+	noDisk    = "limitkv keeps nothing on disk"
+	noCluster = "limitkv is no cluster"
+	noReplica = "limitkv does not replicate"
+	noDaemon  = "limitkv stays in the foreground; let systemd or a shell's & run it"
+)
+
+var plainParams = []plain{
+	// Memory and its eviction.
+	mem("maxmemory", 0, 0, math.MaxInt64),
+	num("maxmemory-samples", 5, 1, 64),
+	num("maxmemory-eviction-tenacity", 10, 0, 100),
+	mem("maxmemory-clients", 0, 0, math.MaxInt64),
+	num("lfu-log-factor", 10, 0, maxInt),
+	num("lfu-decay-time", 1, 0, maxInt),
+	num("active-expire-effort", 1, 1, 10),
+	no("lazyfree-lazy-eviction"), no("lazyfree-lazy-expire"), no("lazyfree-lazy-server-del"),
+	no("lazyfree-lazy-user-del"), no("lazyfree-lazy-user-flush"),
+	yes("activerehashing"), yes("jemalloc-bg-thread"),
+	no("activedefrag").just("limitkv's memory needs no defragmentation"),
+	mem("active-defrag-ignore-bytes", 100<<20, 1, math.MaxInt64),
+	num("active-defrag-threshold-lower", 10, 0, 1000), num("active-defrag-threshold-upper", 100, 0, 1000),
+	num("active-defrag-cycle-min", 1, 1, 99), num("active-defrag-cycle-max", 25, 1, 99),
+	num("active-defrag-max-scan-fields", 1000, 1, math.MaxInt64),
+	no("disable-thp").fix(), one("oom-score-adj", "no", "no yes relative absolute"), txt("oom-score-adj-values", "0 200 800"),
+
+	// The encodings of small values, unless the family of a type has its own.
+	num("hash-max-listpack-entries hash-max-ziplist-entries", 512, 0, math.MaxInt64),
+	mem("hash-max-listpack-value hash-max-ziplist-value", 64, 0, math.MaxInt64),
+	num("set-max-intset-entries", 512, 0, math.MaxInt64),
+	num("set-max-listpack-entries", 128, 0, math.MaxInt64),
+	num("set-max-listpack-value", 64, 0, math.MaxInt64),
+	num("zset-max-listpack-entries zset-max-ziplist-entries", 128, 0, math.MaxInt64),
+	mem("zset-max-listpack-value zset-max-ziplist-value", 64, 0, math.MaxInt64),
+	num("list-max-listpack-size list-max-ziplist-size", -2, math.MinInt32, maxInt),
+	num("list-compress-depth", 0, 0, maxInt),
+	mem("stream-node-max-bytes", 4096, 0, math.MaxInt64),
+	num("stream-node-max-entries", 100, 0, math.MaxInt64),
+	mem("hll-sparse-max-bytes", 3000, 0, math.MaxInt64),
+	num("tracking-table-max-keys", 1000000, 0, math.MaxInt64),
+
+	// Persistence.
+	no("appendonly").just(noDisk),
+	one("appendfsync", "everysec", "everysec always no"),
+	txt("appendfilename", "appendonly.aof").fix(), txt("appenddirname", "appendonlydir").fix(),
+	txt("dbfilename", "dump.rdb"),
+	yes("rdbcompression"), yes("rdbchecksum").fix(), no("rdb-del-sync-files"), yes("rdb-save-incremental-fsync"),
+	yes("stop-writes-on-bgsave-error"), no("no-appendfsync-on-rewrite"),
+	num("auto-aof-rewrite-percentage", 100, 0, maxInt), mem("auto-aof-rewrite-min-size", 64<<20, 0, math.MaxInt64),
+	yes("aof-load-truncated"), yes("aof-use-rdb-preamble"), no("aof-timestamp-enabled"), yes("aof-rewrite-incremental-fsync"),
+	one("sanitize-dump-payload", "no", "no yes clients"),
+
+	// Replication.
+	txt("replicaof slaveof", "").fix().just(noReplica),
+	txt("masteruser", ""), txt("masterauth", ""),
+	yes("replica-serve-stale-data slave-serve-stale-data"), yes("replica-read-only slave-read-only"),
+	no("replica-lazy-flush slave-lazy-flush"), yes("replica-ignore-maxmemory slave-ignore-maxmemory"),
+	yes("repl-diskless-sync"), num("repl-diskless-sync-delay", 5, 0, maxInt), num("repl-diskless-sync-max-replicas", 0, 0, maxInt),
+	one("repl-diskless-load", "disabled", "disabled on-empty-db swapdb"), no("repl-disable-tcp-nodelay"),
+	num("repl-timeout", 60, 1, maxInt), num("repl-ping-replica-period repl-ping-slave-period", 10, 1, maxInt),
+	mem("repl-backlog-size", 1<<20, 1, math.MaxInt64), num("repl-backlog-ttl", 3600, 0, math.MaxInt64),
+	mem("replica-full-sync-buffer-limit", 0, 0, math.MaxInt64), num("replica-priority slave-priority", 100, 0, maxInt),
+	txt("replica-announce-ip slave-announce-ip", ""), num("replica-announce-port slave-announce-port", 0, 0, 65535),
+	yes("replica-announced"), no("replica-ignore-disk-write-errors"),
+	num("min-replicas-to-write min-slaves-to-write", 0, 0, maxInt).just(noReplica),
+	num("min-replicas-max-lag min-slaves-max-lag", 10, 0, maxInt),
+	one("propagation-error-behavior", "ignore", "ignore panic panic-on-replicas"),
+
+	// Cluster.
+	no("cluster-enabled").fix().just(noCluster),
+	txt("cluster-config-file", "nodes.conf").fix(), num("cluster-node-timeout", 15000, 0, math.MaxInt64),
+	num("cluster-replica-validity-factor cluster-slave-validity-factor", 10, 0, maxInt), num("cluster-migration-barrier", 1, 0, maxInt),
+	yes("cluster-allow-replica-migration"), yes("cluster-require-full-coverage"),
+	no("cluster-replica-no-failover cluster-slave-no-failover"), no("cluster-allow-reads-when-down"),
+	yes("cluster-allow-pubsubshard-when-down"), mem("cluster-link-sendbuf-limit", 0, 0, math.MaxInt64),
+	txt("cluster-announce-ip", ""), txt("cluster-announce-hostname", ""), txt("cluster-announce-human-nodename", ""),
+	num("cluster-announce-port", 0, 0, 65535), num("cluster-announce-tls-port", 0, 0, 65535), num("cluster-announce-bus-port", 0, 0, 65535),
+	num("cluster-port", 0, 0, 65535).fix(), one("cluster-preferred-endpoint-type", "ip", "ip hostname unknown-endpoint"),
+	num("cluster-compatibility-sample-ratio", 0, 0, 100),
+
+	// TLS, as long as there is none.
+	num("tls-port", 0, 0, 65535).just("limitkv has no TLS yet"),
+	txt("tls-cert-file", ""), txt("tls-key-file", ""), txt("tls-key-file-pass", ""), txt("tls-client-cert-file", ""),
+	txt("tls-client-key-file", ""), txt("tls-client-key-file-pass", ""), txt("tls-dh-params-file", ""),
+	txt("tls-ca-cert-file", ""), txt("tls-ca-cert-dir", ""), one("tls-auth-clients", "yes", "no yes optional"),
+	no("tls-replication"), no("tls-cluster"), txt("tls-protocols", ""), txt("tls-ciphers", ""), txt("tls-ciphersuites", ""),
+	no("tls-prefer-server-ciphers"), yes("tls-session-caching"), num("tls-session-cache-size", 20480, 0, maxInt),
+	num("tls-session-cache-timeout", 300, 0, maxInt),
+
+	// The process.
+	no("daemonize").fix().just(noDaemon),
+	one("supervised", "no", "upstart systemd auto no").fix(), txt("pidfile", "").fix(),
+	txt("dir", ""), no("always-show-logo").fix(), yes("set-proc-title").fix(), txt("proc-title-template", ""), txt("locale-collate", ""),
+	num("io-threads", 1, 1, 128).fix(), num("hz", 10, 0, maxInt), yes("dynamic-hz"), num("tcp-backlog", 511, 0, maxInt).fix(),
+	txt("bind-source-addr", ""), num("socket-mark-id", 0, 0, math.MaxUint32).fix(),
+	num("max-new-connections-per-cycle", 10, 1, 1000), num("max-new-tls-connections-per-cycle", 1, 1, 1000),
+	no("syslog-enabled").fix().just("limitkv logs to a file or to standard output"),
+	txt("syslog-ident", "redis").fix(), one("syslog-facility", "local0", "user local0 local1 local2 local3 local4 local5 local6 local7").fix(),
+	yes("crash-log-enabled"), yes("crash-memcheck-enabled"), no("hide-user-data-from-log"), txt("ignore-warnings", ""),
+	txt("server-cpulist server_cpulist", "").fix(), txt("bio-cpulist bio_cpulist", "").fix(),
+	txt("aof-rewrite-cpulist aof_rewrite_cpulist", "").fix(), txt("bgsave-cpulist bgsave_cpulist", "").fix(),
+	num("shutdown-timeout", 10, 0, maxInt), txt("shutdown-on-sigint", "default"), txt("shutdown-on-sigterm", "default"),
+
+	// Users and protection.
+	txt("aclfile", "").fix(), num("acllog-max-len", 128, 0, math.MaxInt64), one("acl-pubsub-default", "resetchannels", "allchannels resetchannels"),
+	one("enable-protected-configs", "no", "no yes local").fix(), one("enable-module-command", "no", "no yes local").fix(),
+}
+
+// declarePlain declares those that nobody else has.
+func declarePlain(c *command.Config) {
+	for i := range plainParams {
+		p := &plainParams[i]
+		name, alias, _ := strings.Cut(p.names, " ")
+		if c.Find(name) != nil || alias != "" && c.Find(alias) != nil {
+			continue
+		}
+		value := new(atomic.Pointer[string])
+		value.Store(&p.value)
+		c.Add(&command.Param{
+			Name: name, Alias: alias, Immutable: p.fixed, Inert: p.only == "",
+			Get: func() string { return *value.Load() },
+			Set: func(s string) error {
+				s, err := p.check(s)
+				if err == nil {
+					value.Store(&s)
+				}
+				return err
+			},
+		})
+	}
+}
+
+// check is the value in the form in which CONFIG GET shows it.
+func (p *plain) check(s string) (string, error) {
+	switch p.kind {
+	case words:
+		of := strings.Fields(p.words)
+		s = strings.ToLower(s)
+		found := false
+		for _, w := range of {
+			found = found || w == s
+		}
+		if !found && p.words == "yes no" {
+			return "", command.ErrNotYesNo
+		}
+		if !found {
+			return "", command.ErrNotAmong(of)
+		}
+	case number, memory:
+		n, err := strconv.ParseInt(s, 10, 64)
+		if p.kind == memory {
+			n, err = command.ParseMemory(s)
+		}
+		if err != nil && p.kind == memory {
+			return "", command.ErrNotMemory
+		}
+		if err != nil {
+			return "", command.ErrNotInteger
+		}
+		if n < p.lo || n > p.hi {
+			return "", command.ErrNotBetween(p.lo, p.hi)
+		}
+		s = strconv.FormatInt(n, 10)
+	}
+	if p.only != "" && s != p.value {
+		return "", fmt.Errorf("%s", p.only)
+	}
+	return s, nil
+}

@@ -1,0 +1,55 @@
+// Package server is the family of commands about the server: COMMAND, CONFIG,
+// INFO, the slow log, memory, whole databases, its end.
+package server
+
+import (
+	"strconv"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+// family is the state of the server commands.
+type family struct {
+	s     *command.Server
+	rates rates
+	peak  peak
+	// startMemory is what the process used when it was made.
+	startMemory uint64
+}
+
+// Commands are the rows of the family.
+func Commands(s *command.Server) []*command.Command {
+	f := &family{s: s}
+	f.startMemory = memoryUsage().objects
+	f.declareParams()
+	f.addInfo()
+	rows := []*command.Command{
+		f.commandRow(),
+		f.configRow(),
+		f.infoRow(),
+		{
+			Name: "dbsize", Arity: 1, Group: command.GroupServer, Since: "1.0.0",
+			Flags:      command.ReadOnly | command.Fast | command.WholeKeyspace,
+			ACL:        []string{"keyspace"},
+			Summary:    "How many keys the database has.",
+			Complexity: "O(1)",
+			Tips:       []string{"request_policy:all_shards", "response_policy:agg_sum"},
+			Run:        func(c *command.Ctx) { c.Int(int64(c.Count())) },
+		},
+		{
+			Name: "time", Arity: 1, Group: command.GroupServer, Since: "2.6.0",
+			Flags:      command.Loading | command.Stale | command.Fast,
+			Summary:    "The server's time: Unix seconds, and microseconds of the second.",
+			Complexity: "O(1)",
+			Tips:       []string{"nondeterministic_output"},
+			Run: func(c *command.Ctx) {
+				c.Array(2)
+				c.BulkString(strconv.FormatInt(c.Now/1e6, 10))
+				c.BulkString(strconv.FormatInt(c.Now%1e6, 10))
+			},
+		},
+	}
+	rows = append(rows, f.flushRows()...)
+	declarePlain(s.Config)
+	return rows
+}

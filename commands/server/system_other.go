@@ -1,0 +1,24 @@
+//go:build !linux
+
+package server
+
+// What the system tells of the process and of itself, where it is not Linux:
+// what Go knows.
+
+import (
+	"runtime"
+	"runtime/metrics"
+)
+
+const multiplexing = "goroutines"
+
+func systemName() string { return runtime.GOOS + " " + runtime.GOARCH }
+
+func systemMemory() uint64 { return 0 }
+
+// processorSeconds is the time spent in the program.
+func processorSeconds() (system, user float64) {
+	s := []metrics.Sample{{Name: "/cpu/classes/user:cpu-seconds"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}}
+	metrics.Read(s)
+	return 0, s[0].Value.Float64() + s[1].Value.Float64()
+}
