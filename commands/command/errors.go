@@ -11,6 +11,7 @@ const (
 	ErrNotFloat        = "ERR value is not a valid float"
 	ErrNoSuchKey       = "ERR no such key"
 	ErrOutOfRange      = "ERR value is out of range"
+	ErrCountRange      = "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807"
 	ErrNotPositive     = "ERR value is out of range, must be positive"
 	ErrIndexRange      = "ERR index out of range"
 	ErrOffset          = "ERR offset is out of range"

@@ -90,7 +90,7 @@ func NewScratch(c *Ctx) *resp.Writer { return &resp.Writer{Proto: c.Proto} }
 // ZRANDMEMBER. A negative count is with repetition.
 func ParseRandomCount(c *Ctx, option string) (n int64, with, ok bool) {
 	a := c.Cursor(2)
-	n = a.IntRange(-math.MaxInt64, math.MaxInt64, ErrOutOfRange)
+	n = a.IntRange(-math.MaxInt64, math.MaxInt64, ErrCountRange)
 	if a.Failed(c) {
 		return 0, false, false
 	}
