@@ -192,9 +192,11 @@ func weighted(weight, score float64) float64 {
 	return 0
 }
 
-// result computes the operation into a set of its own.
-func (o *operands) result(op operation, lim zset.Limits) *zset.Set {
-	out := zset.New(0, 0, lim)
+// result computes the operation into a set of its own. It is a skiplist, as in
+// Redis, so that -0 keeps its sign; what is stored becomes a listpack after.
+func (o *operands) result(op operation) *zset.Set {
+	lim := zset.Limits{}
+	out := zset.New(1, 0, lim)
 	switch op {
 	case union:
 		for i := range o.sources {
@@ -250,8 +252,7 @@ func (f *family) algebra(c *command.Ctx, op operation) {
 	if !ok {
 		return
 	}
-	lim := f.limits.Now()
-	z := o.result(op, lim)
+	z := o.result(op)
 	pairs(c, z.Len(), o.withScores)
 	z.Ascend(0, z.Len(), func(member []byte, score float64) bool {
 		if o.withScores {
@@ -268,8 +269,7 @@ func (f *family) algebraStore(c *command.Ctx, op operation, event string) {
 	if !ok {
 		return
 	}
-	lim := f.limits.Now()
-	f.store(c, c.Args[1], o.result(op, lim), event)
+	f.store(c, c.Args[1], o.result(op), event)
 }
 
 func zintercard(c *command.Ctx) {
