@@ -21,6 +21,7 @@ const (
 	flagDeadline                   // a deadline follows the header
 	flagObject                     // this is an objectEntry
 	flagInnerDue                   // the object has deadlines inside (Expirer)
+	flagIdle                       // a limiter that is gone when it is full
 )
 
 // header opens every entry. Its size keeps what follows 8-aligned.

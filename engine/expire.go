@@ -85,14 +85,13 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 		s.mu.Unlock()
 		h.OnRelease(func() {
 			s.mu.Lock()
-			s.nextDue.Store(s.wheel.next())
+			ks.noteDue(s)
 			s.mu.Unlock()
 			ks.Sched.Wake()
 		})
 		return false
 	}
-	*v = View{KS: ks, Now: nowMicros, ready: v.ready[:0], NoTouch: true}
-	v.Held = ks.setOf(s)
+	v.begin(ks, s, nowMicros)
 	more = s.wheel.turn(nowMicros/1000, expiryBatch, func(ref unsafe.Pointer, node uint32) int64 {
 		e := Entry{(*header)(ref)}
 		d := e.dueRef()
@@ -127,7 +126,10 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 	if more {
 		s.nextDue.Store(nowMicros / 1000)
 	} else {
-		s.nextDue.Store(s.wheel.next())
+		if s.sweep.due() <= nowMicros/1000 && !ks.Clock.Frozen() {
+			more = v.sweepSome(s)
+		}
+		ks.noteDue(s)
 	}
 	v.ServeReady()
 	s.mu.Unlock()

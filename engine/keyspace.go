@@ -53,11 +53,13 @@ type shard struct {
 	holder *Reservation // an off-loop script has the shard for longer
 	tables []table      // by database
 	wheel  wheel
+	sweep  sweep
 	// waits and watches are by database and key.
 	waits   map[waitKey]*waitList
 	watches map[waitKey][]*Watcher
 	stats   Stats
-	// nextDue is when the wheel wants to be turned, in Unix milliseconds.
+	// nextDue is when the wheel wants to be turned or the shard to be swept, in
+	// Unix milliseconds.
 	nextDue atomic.Int64
 	_       [32]byte
 }
@@ -75,6 +77,7 @@ func New(clock *Clock, databases int) *Keyspace {
 		s.tables = make([]table, databases)
 		s.wheel.volatileKeys = make([]int, databases)
 		s.nextDue.Store(never)
+		s.sweep.earliest = never
 	}
 	ks.Sched = newScheduler(ks)
 	return ks

@@ -217,4 +217,17 @@ func (s *Scheduler) Advance(micros int64) {
 	}
 	s.ks.Clock.Freeze(target)
 	s.serve(target)
+	s.ks.sweepAll(&s.view, target)
+}
+
+// Resume lets a frozen clock run again.
+func (s *Scheduler) Resume() {
+	s.ks.Clock.Resume()
+	for i := range s.ks.shards {
+		sh := &s.ks.shards[i]
+		sh.mu.Lock()
+		s.ks.noteDue(sh)
+		sh.mu.Unlock()
+	}
+	s.Wake()
 }

@@ -32,6 +32,10 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 			if e.h.flags&flagDeadline != 0 {
 				v.arm(s, e, deadline)
 			}
+			if kind == KindLimiter {
+				e.markIdle()
+				v.NoteIdle(e)
+			}
 			return e
 		}
 	}
@@ -41,6 +45,9 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 	} else {
 		e = newBytesEntry(kind, key, len(value), false, deadline != 0)
 		copy(e.raw(), value)
+	}
+	if kind == KindLimiter {
+		e.markIdle()
 	}
 	v.enter(hash, s, i, e, deadline)
 	return e
@@ -85,6 +92,9 @@ func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {
 	}
 	if deadline != 0 {
 		v.arm(s, e, deadline)
+	}
+	if e.h.flags&flagIdle != 0 {
+		v.sweepFor(s, e)
 	}
 }
 

@@ -32,6 +32,7 @@ type table struct {
 	slots   []unsafe.Pointer // *header
 	used    int
 	deleted int
+	kinds   [kindCount]int // how many entries there are of each kind
 }
 
 // hashSeed makes the order of keys differ between processes and collisions
@@ -95,6 +96,7 @@ func (t *table) insert(hash uint64, e Entry) {
 	}
 	t.place(hash, e)
 	t.used++
+	t.kinds[e.h.kind]++
 }
 
 func (t *table) place(hash uint64, e Entry) {
@@ -116,7 +118,11 @@ func (t *table) place(hash uint64, e Entry) {
 }
 
 // replace puts another entry for the same key into slot i.
-func (t *table) replace(i int, e Entry) { t.slots[i] = unsafe.Pointer(e.h) }
+func (t *table) replace(i int, e Entry) {
+	t.kinds[(*header)(t.slots[i]).kind]--
+	t.kinds[e.h.kind]++
+	t.slots[i] = unsafe.Pointer(e.h)
+}
 
 // remove empties slot i.
 func (t *table) remove(i int) {
@@ -130,6 +136,7 @@ func (t *table) remove(i int) {
 		t.deleted++
 	}
 	t.ctrl[g] = word
+	t.kinds[(*header)(t.slots[i]).kind]--
 	t.slots[i] = nil
 	t.used--
 	if len(t.slots) > groupSlots*4 && t.used*shrinkFactor < len(t.slots) {

@@ -69,7 +69,7 @@ func (v *View) Get(key []byte) Entry {
 		return Entry{}
 	}
 	e := Entry{(*header)(t.slots[i])}
-	if e.h.flags&(flagDeadline|flagObject) != 0 {
+	if e.h.flags&(flagDeadline|flagObject|flagIdle) != 0 {
 		if e = v.settle(s, e); e.h == nil {
 			s.stats.Misses++
 			return e
@@ -92,7 +92,7 @@ func (v *View) Peek(key []byte) Entry {
 		return Entry{}
 	}
 	e := Entry{(*header)(t.slots[i])}
-	if e.h.flags&(flagDeadline|flagObject) != 0 {
+	if e.h.flags&(flagDeadline|flagObject|flagIdle) != 0 {
 		e = v.settle(s, e)
 	}
 	return e
@@ -117,8 +117,7 @@ func (v *View) touch(e Entry) {
 // settle brings an entry up to now: an expired key goes, and so do expired
 // parts of an object. It returns the zero Entry if nothing is left.
 func (v *View) settle(s *shard, e Entry) Entry {
-	d := e.dueRef()
-	if d.at != 0 && d.at < v.Now/1000 {
+	if d := e.dueRef(); d != nil && d.at != 0 && d.at < v.Now/1000 || e.idle(v.Now) {
 		v.expire(s, e)
 		return Entry{}
 	}
@@ -148,6 +147,9 @@ func (v *View) put(e Entry, deadline int64) Entry {
 	}
 	if deadline != 0 {
 		v.arm(s, e, deadline)
+	}
+	if e.h.flags&flagIdle != 0 {
+		v.sweepFor(s, e)
 	}
 	return e
 }
@@ -236,7 +238,7 @@ func (v *View) SetDeadline(e Entry, at int64) Entry {
 func (v *View) widen(s *shard, e Entry) Entry {
 	n, isInt := e.Int()
 	w := newBytesEntry(e.h.kind, e.Key(), int(e.h.valLen), isInt, true)
-	w.h.flags |= e.h.flags & flagRaw
+	w.h.flags |= e.h.flags & (flagRaw | flagIdle)
 	w.h.access, w.h.freq = e.h.access, e.h.freq
 	if isInt {
 		*w.intRef() = n
@@ -278,7 +280,7 @@ func (v *View) Delete(key []byte) bool {
 		return false
 	}
 	e := Entry{(*header)(t.slots[i])}
-	if e.h.flags&(flagDeadline|flagObject) != 0 {
+	if e.h.flags&(flagDeadline|flagObject|flagIdle) != 0 {
 		if e = v.settle(s, e); e.h == nil {
 			return false
 		}
@@ -323,7 +325,7 @@ func (v *View) renamed(e Entry, key []byte) Entry {
 func (v *View) copied(e Entry, key []byte) Entry {
 	n, isInt := e.Int()
 	w := newBytesEntry(e.h.kind, key, int(e.h.valLen), isInt, e.h.flags&flagDeadline != 0)
-	w.h.flags |= e.h.flags & flagRaw
+	w.h.flags |= e.h.flags & (flagRaw | flagIdle)
 	if isInt {
 		*w.intRef() = n
 	} else {
@@ -341,11 +343,15 @@ func (v *View) Copy(e Entry, to []byte, db int, clone any) {
 	switch {
 	case e.h.flags&flagObject == 0:
 		v.put(v.copied(e, to), deadline)
-	case e.h.kind == KindString:
-		b := e.object().obj.(*bigString).b
-		v.put(newObjectEntry(KindString, to, &bigString{append([]byte(nil), b...)}), deadline)
 	default:
-		v.PutObject(to, e.h.kind, clone, deadline)
+		big, ok := e.object().obj.(*bigString)
+		if !ok {
+			v.PutObject(to, e.h.kind, clone, deadline)
+			break
+		}
+		w := newObjectEntry(e.h.kind, to, &bigString{append([]byte(nil), big.b...)})
+		w.h.flags |= e.h.flags & flagIdle
+		v.put(w, deadline)
 	}
 	v.DB = here
 }

@@ -20,7 +20,7 @@ func (v *View) Scan(cursor uint64, count int, fn func(Entry)) uint64 {
 	for seen, work := 0, 0; seen < count && work < count*10; work++ {
 		inner = v.KS.shards[sh].tables[v.DB].scan(inner, func(e Entry) {
 			seen++
-			if d := e.Deadline(); d == 0 || d >= v.Now/1000 {
+			if !e.gone(v.Now) {
 				fn(e)
 			}
 		})
@@ -39,7 +39,7 @@ func (v *View) Each(fn func(Entry) bool) {
 	for i := range v.KS.shards {
 		stop := false
 		v.KS.shards[i].tables[v.DB].each(func(e Entry) bool {
-			if d := e.Deadline(); d != 0 && d < v.Now/1000 {
+			if e.gone(v.Now) {
 				return true
 			}
 			stop = !fn(e)

@@ -100,8 +100,7 @@ func (f family) advance(c *command.Ctx) {
 }
 
 func (f family) resume(c *command.Ctx) {
-	f.ks.Clock.Resume()
-	f.ks.Sched.Wake()
+	f.ks.Sched.Resume()
 	c.OK()
 }
 

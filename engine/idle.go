@@ -1,0 +1,191 @@
+package engine
+
+// Idle limiters. A limiter that nobody defined with RL.SET is gone once it is
+// full again, for that is what a new one is. Such limiters come by the
+// million and must be small, so they have neither a deadline (16 bytes) nor a
+// node of the timing wheel (16 more): when they are full is read from their
+// own bytes. Whoever looks finds them gone at that moment; their memory comes
+// back when a sweep passes over the shard's table.
+//
+// A shard knows a time before which none of its limiters can be full, and is
+// swept then; after a sweep it rests a hundred times as long as that took. So
+// sweeping costs at most a hundredth of one core, a server without idle
+// limiters nothing, and a few limiters are swept within milliseconds.
+
+import "github.com/limitkv/limitkv/engine/limiter"
+
+const (
+	// sweepBatch is how many slots are looked at under one hold of the lock.
+	sweepBatch = 1024
+	// sweepRestFactor is how much longer a shard rests than a sweep took, and
+	// sweepRestMinMillis the least.
+	sweepRestFactor    = 100
+	sweepRestMinMillis = 10
+)
+
+// sweep is a shard's state of sweeping. Times are Unix milliseconds.
+type sweep struct {
+	// No limiter of the shard is full before earliest; the shard rests until
+	// notBefore.
+	earliest, notBefore int64
+	// The sweep that is under way: where it is, how large the table was when it
+	// came there, the earliest time it has met, and how long it has taken.
+	active          bool
+	db, slot, slots int
+	met, micros     int64
+}
+
+// due is when the shard is to be swept, or swept on.
+func (w *sweep) due() int64 {
+	switch {
+	case w.active:
+		return 0
+	case w.earliest == never:
+		return never
+	}
+	return max(w.earliest, w.notBefore)
+}
+
+// markIdle notes in the header of a limiter whether it goes when it is full.
+func (e Entry) markIdle() {
+	e.h.flags &^= flagIdle
+	if !limiter.Kept(e.raw()) {
+		e.h.flags |= flagIdle
+	}
+}
+
+// idle tells whether an entry is a limiter that is full and not to be kept.
+func (e Entry) idle(now int64) bool {
+	return e.h.flags&flagIdle != 0 && limiter.FullAt(e.raw(), now) == 0
+}
+
+// gone tells whether an entry has expired or is idle, without removing it.
+func (e Entry) gone(now int64) bool {
+	if d := e.Deadline(); d != 0 && d < now/1000 {
+		return true
+	}
+	return e.idle(now)
+}
+
+// NoteIdle tells the keyspace that a limiter has been changed in place.
+func (v *View) NoteIdle(e Entry) {
+	if e.h.flags&flagIdle == 0 {
+		return
+	}
+	_, s := v.locate(e.Key())
+	v.sweepFor(s, e)
+}
+
+// sweepFor sees to it that the shard is swept when the limiter is full.
+func (v *View) sweepFor(s *shard, e Entry) {
+	at := ceilMillis(max(limiter.FullAt(e.raw(), v.Now), v.Now))
+	w := &s.sweep
+	if w.active {
+		w.met = min(w.met, at)
+	} else if at < w.earliest {
+		w.earliest = at
+		if !v.KS.Clock.Frozen() {
+			v.KS.Sched.shardDue(s, w.due())
+		}
+	}
+}
+
+// GetLimiter finds a limiter for the next request on it: as GetWrite, but one
+// that is idle is returned too, to be used again.
+func (v *View) GetLimiter(key []byte) Entry {
+	hash, s := v.locate(key)
+	t := &s.tables[v.DB]
+	i := t.find(hash, key)
+	if i < 0 {
+		return Entry{}
+	}
+	e := Entry{(*header)(t.slots[i])}
+	if e.h.kind != KindLimiter {
+		e = v.settle(s, e)
+	} else if d := e.dueRef(); d != nil && d.at != 0 && d.at < v.Now/1000 {
+		v.expire(s, e)
+		e = Entry{}
+	}
+	if e.h != nil && !v.NoTouch {
+		v.touch(e)
+	}
+	return e
+}
+
+// sweepSome begins or goes on with the shard's sweep. It reports whether there is
+// more to do at once.
+func (v *View) sweepSome(s *shard) (more bool) {
+	w := &s.sweep
+	if !w.active {
+		w.active, w.db, w.slot, w.met, w.micros = true, 0, 0, never, 0
+	}
+	began := Monotonic()
+	for range sweepBatch {
+		t := &s.tables[w.db]
+		if w.slot > 0 && w.slots != len(t.slots) {
+			// The table was rebuilt: what was passed over may be anywhere.
+			w.met, w.slot = min(w.met, v.Now/1000), len(t.slots)
+		}
+		w.slots = len(t.slots)
+		if t.kinds[KindLimiter] == 0 || w.slot >= len(t.slots) {
+			w.slot = 0
+			if w.db++; w.db < len(s.tables) {
+				continue
+			}
+			w.active, w.earliest = false, w.met
+			w.micros += Monotonic() - began
+			w.notBefore = v.Now/1000 + max(w.micros*sweepRestFactor/1000, sweepRestMinMillis)
+			return false
+		}
+		p := t.slots[w.slot]
+		w.slot++
+		if p == nil {
+			continue
+		}
+		e := Entry{(*header)(p)}
+		if e.h.flags&flagIdle == 0 {
+			continue
+		}
+		if at := limiter.FullAt(e.raw(), v.Now); at != 0 {
+			w.met = min(w.met, ceilMillis(at))
+			continue
+		}
+		v.DB = w.db
+		v.expire(s, e)
+	}
+	w.micros += Monotonic() - began
+	return true
+}
+
+// sweepAll sweeps, after a frozen clock was moved, all shards in which limiters
+// may have become full. On the way there it is not done: it would be done again
+// and again for nothing that anybody can see.
+func (ks *Keyspace) sweepAll(v *View, nowMicros int64) {
+	for i := range ks.shards {
+		s := &ks.shards[i]
+		s.mu.Lock()
+		if s.holder == nil && (s.sweep.active || s.sweep.earliest <= nowMicros/1000) {
+			s.sweep.active = false
+			v.begin(ks, s, nowMicros)
+			for v.sweepSome(s) {
+			}
+			v.ServeReady()
+		}
+		s.mu.Unlock()
+	}
+}
+
+// begin sets the view up for work on one shard that no command asked for.
+func (v *View) begin(ks *Keyspace, s *shard, nowMicros int64) {
+	*v = View{KS: ks, Now: nowMicros, ready: v.ready[:0], NoTouch: true}
+	v.Held = ks.setOf(s)
+}
+
+// noteDue notes when there is something to do in the shard.
+func (ks *Keyspace) noteDue(s *shard) {
+	at := s.wheel.next()
+	if !ks.Clock.Frozen() {
+		at = min(at, s.sweep.due())
+	}
+	s.nextDue.Store(at)
+}
