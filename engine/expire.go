@@ -22,6 +22,14 @@ type Settler interface {
 	Settle(nowMicros int64, max int) (served int, empty bool)
 }
 
+// Forwarder is a Settler of which parts have to go to another key, whose shard
+// is not held while it is settled: dead letters.
+type Forwarder interface {
+	Settler
+	// Forwarding tells whether there are such parts.
+	Forwarding() bool
+}
+
 // expire removes an entry whose deadline has passed.
 func (v *View) expire(s *shard, e Entry) {
 	t := &s.tables[v.DB]
@@ -41,11 +49,27 @@ func (v *View) expireInner(s *shard, e Entry) Entry {
 	if !ok {
 		return e
 	}
+	left := v.settleBatch(s, e, x)
+	if left && e.h.kind == KindHash {
+		if at := x.NextDue(); at != 0 && at <= v.Now/1000 {
+			return v.expireInner(s, e) // a look must see all of it settled
+		}
+	}
+	if !left {
+		return Entry{}
+	}
+	v.rearm(s, e)
+	return e
+}
+
+// settleBatch serves one batch inside an object. It reports whether the object
+// is still there.
+func (v *View) settleBatch(s *shard, e Entry, x Settler) (left bool) {
 	key := e.Key()
 	n, empty := x.Settle(v.Now, innerBatch)
 	if n > 0 {
-		s.stats.ExpiredFields += int64(n)
 		if e.h.kind == KindHash {
+			s.stats.ExpiredFields += int64(n)
 			v.Changed(key, EventHash, "hexpired")
 		} else {
 			v.Changed(key, EventDelayQueue, "due")
@@ -57,13 +81,20 @@ func (v *View) expireInner(s *shard, e Entry) Entry {
 		v.drop(s, e)
 		t.remove(i)
 		v.Changed(key, EventGeneric, "del")
-		return Entry{}
+		return false
 	}
-	if at := x.NextDue(); at != 0 && at <= v.Now/1000 {
-		return v.expireInner(s, e) // a look must see all of it settled
+	if f, ok := x.(Forwarder); ok && f.Forwarding() {
+		v.ForwardSoon(key)
 	}
-	v.rearm(s, e)
-	return e
+	return true
+}
+
+// ForwardSoon has Keyspace.Forward called for a key, as soon as no lock is held.
+func (v *View) ForwardSoon(key []byte) {
+	ks, db, name := v.KS, v.DB, append([]byte(nil), key...)
+	if ks.Forward != nil {
+		ks.Sched.At(v.Now, func(now int64) { ks.Forward(db, name, now) })
+	}
 }
 
 // SetActiveExpire turns the background expiry off or on (DEBUG
@@ -138,25 +169,9 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 
 // settleSome serves one batch inside an object; what is left stays due.
 func (v *View) settleSome(s *shard, e Entry, x Settler) {
-	n, empty := x.Settle(v.Now, innerBatch)
-	key := e.Key()
-	if n > 0 {
-		s.stats.ExpiredFields += int64(n)
-		if e.h.kind == KindHash {
-			v.Changed(key, EventHash, "hexpired")
-		} else {
-			v.Changed(key, EventDelayQueue, "due")
-		}
+	if v.settleBatch(s, e, x) {
+		v.rearm(s, e)
 	}
-	if empty {
-		t := &s.tables[v.DB]
-		i := t.find(HashBytes(key), key)
-		v.drop(s, e)
-		t.remove(i)
-		v.Changed(key, EventGeneric, "del")
-		return
-	}
-	v.rearm(s, e)
 }
 
 func (ks *Keyspace) setOf(s *shard) LockSet {

@@ -189,3 +189,6 @@ func (ks *Keyspace) noteDue(s *shard) {
 	}
 	s.nextDue.Store(at)
 }
+
+// ceilMillis rounds microseconds up: nothing is due before its time.
+func ceilMillis(micros int64) int64 { return (micros + 999) / 1000 }

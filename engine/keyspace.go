@@ -35,6 +35,9 @@ type Keyspace struct {
 	// caching); it is called under the key's lock.
 	Touched  func(v *View, db int, key []byte)
 	Tracking atomic.Bool
+	// Forward moves what is to go from a key to another (Forwarder). It is called
+	// with no lock held; nil = nothing is forwarded.
+	Forward func(db int, key []byte, nowMicros int64)
 	// Dirty counts changes since the start.
 	Dirty atomic.Int64
 	// LFU makes accesses count (maxmemory-policy *-lfu) instead of their time.

@@ -28,6 +28,10 @@ type Waiter struct {
 	Keys [][]byte
 	// Also are keys that serving needs locked besides (where BLMOVE pushes).
 	Also [][]byte
+	// Kind is what is waited for, Weight how much of it (a limiter's cost): for
+	// those who ask about the line.
+	Kind   Kind
+	Weight int64
 	// Serve tries to give the waiter what it wants of a key, under the key's
 	// lock. againMicros, if not 0, is when it is worth another try.
 	Serve func(v *View, key []byte) (result Served, againMicros int64)
@@ -46,6 +50,7 @@ type waitNode struct {
 type waitList struct {
 	head, tail *waitNode
 	n          int
+	weight     int64
 	alarm      *Timer
 	alarmAt    int64
 }
@@ -59,6 +64,7 @@ func (l *waitList) push(n *waitNode) {
 	}
 	l.tail = n
 	l.n++
+	l.weight += n.w.Weight
 }
 
 func (l *waitList) remove(n *waitNode) {
@@ -77,10 +83,12 @@ func (l *waitList) remove(n *waitNode) {
 	}
 	n.list, n.next, n.prev = nil, nil, nil
 	l.n--
+	l.weight -= n.w.Weight
 }
 
-// Wait puts a waiter in the lines of its keys, whose shards are held. again,
-// if not 0, is when the first key is worth a try without a write.
+// Wait puts a waiter at the end of the lines of its keys, whose shards are held.
+// again, if not 0, is when the first key is worth a try without a write; an
+// earlier alarm of those before stays.
 func (v *View) Wait(w *Waiter, againMicros int64) {
 	w.nodes = make([]waitNode, len(w.Keys))
 	for i, key := range w.Keys {
@@ -106,7 +114,7 @@ func (v *View) Wait(w *Waiter, againMicros int64) {
 func (v *View) Alarm(key []byte, atMicros int64) {
 	_, s := v.locate(key)
 	k := waitKey{v.DB, string(key)}
-	if l := s.waits[k]; l != nil {
+	if l := s.waits[k]; l != nil && (l.alarm == nil || atMicros < l.alarmAt) {
 		v.KS.setAlarm(s, k, l, atMicros)
 	}
 }
@@ -145,16 +153,35 @@ func (ks *Keyspace) ring(k waitKey, now int64) {
 	ks.Unlock(set)
 }
 
-// Waiting is how many stand in line for a key, whose shard is held.
-func (v *View) Waiting(key []byte) int {
+// Waiting is how many stand in line for a key, whose shard is held, and the sum
+// of their weights.
+func (v *View) Waiting(key []byte) (n int, weight int64) {
 	_, s := v.locate(key)
 	if len(s.waits) == 0 {
-		return 0
+		return 0, 0
 	}
 	if l := s.waits[waitKey{v.DB, string(key)}]; l != nil {
-		return l.n
+		return l.n, l.weight
 	}
-	return 0
+	return 0, 0
+}
+
+// WaitingFor is how many wait for keys of a kind, whoever waits for several keys
+// counted once. It takes the shards' locks one after the other.
+func (ks *Keyspace) WaitingFor(kind Kind) (n int) {
+	for i := range ks.shards {
+		s := &ks.shards[i]
+		s.mu.Lock()
+		for _, l := range s.waits {
+			for node := l.head; node != nil; node = node.next {
+				if node.w.Kind == kind && node == &node.w.nodes[0] {
+					n++
+				}
+			}
+		}
+		s.mu.Unlock()
+	}
+	return n
 }
 
 // WaitingKeys is how many keys are waited for.

@@ -181,3 +181,38 @@ func (v *View) TableMemory() (n int) {
 	}
 	return n
 }
+
+// CountOf is how many keys of a kind there are in all databases. It takes the
+// shards' locks one after the other.
+func (ks *Keyspace) CountOf(kind Kind) (n int) {
+	for i := range ks.shards {
+		s := &ks.shards[i]
+		s.mu.Lock()
+		for db := range s.tables {
+			n += s.tables[db].kinds[kind]
+		}
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// EachOf calls fn with every object of a kind in all databases, under the lock
+// of its shard; shards without any are passed over. fn must not change keys.
+func (ks *Keyspace) EachOf(kind Kind, fn func(obj any)) {
+	for i := range ks.shards {
+		s := &ks.shards[i]
+		s.mu.Lock()
+		for db := range s.tables {
+			if s.tables[db].kinds[kind] == 0 {
+				continue
+			}
+			s.tables[db].each(func(e Entry) bool {
+				if e.h.kind == kind {
+					fn(e.Object())
+				}
+				return true
+			})
+		}
+		s.mu.Unlock()
+	}
+}

@@ -23,6 +23,9 @@ type Wait struct {
 	// Again, if not 0, is when the first key is worth a try although nobody
 	// writes it (a due time), in Unix microseconds.
 	Again int64
+	// Kind and Weight are those of engine.Waiter.
+	Kind   engine.Kind
+	Weight int64
 	// Serve tries key. It runs under the key's lock with a Ctx of the blocked
 	// session whose Args are a copy of the request. It replies exactly when it
 	// returns engine.ServedDone. again is as in Again.
@@ -53,7 +56,7 @@ func (c *Ctx) Block(w Wait) {
 	b.Wait = w
 	srv := c.Server
 	b.Waiter = &engine.Waiter{
-		DB: c.DB, Keys: w.Keys, Also: w.Also,
+		DB: c.DB, Keys: w.Keys, Also: w.Also, Kind: w.Kind, Weight: w.Weight,
 		Serve: func(v *engine.View, key []byte) (engine.Served, int64) {
 			return srv.serveBlocked(b, v, key)
 		},

@@ -121,11 +121,11 @@ func (q *Queue) Touch(id []byte, attempt, now, untilMicros int64) bool {
 	return true
 }
 
-// NextDue is when the next lease ends, 0 if none is out: the time by which
-// Settle has something to do.
+// NextDue is when Settle has something to do next, a lease having ended, in Unix
+// milliseconds; 0 if none is out.
 func (q *Queue) NextDue() int64 {
 	if first, ok := q.trees[leased].Min(); ok {
-		return max(first.at, 1)
+		return max((first.at+999)/1000, 1)
 	}
 	return 0
 }
@@ -152,6 +152,9 @@ func (q *Queue) Settle(now int64, max int) (served int, empty bool) {
 
 // Dying is how many entries wait to be moved to the dead-letter queue.
 func (q *Queue) Dying() int { return q.trees[dying].Len() }
+
+// Forwarding tells whether there are dying entries.
+func (q *Queue) Forwarding() bool { return q.Dying() > 0 }
 
 // TakeDying takes up to max dying entries out, in order of their death, for the
 // dead-letter queue.

@@ -151,7 +151,7 @@ func (m *naive) settle(now int64, count int) int {
 
 func (m *naive) nextLeaseEnd() int64 {
 	if l := m.in(Leased, untilOf); len(l) > 0 {
-		return l[0].until
+		return (l[0].until + 999) / 1000
 	}
 	return 0
 }
