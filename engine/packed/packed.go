@@ -68,6 +68,30 @@ func End(lp []byte) int { return len(lp) - 1 }
 
 // Next returns the position after the element at p: the following element or End.
 func Next(lp []byte, p int) int {
+	// Small enough to be inlined: walking over what is not wanted is most of what is done with a list.
+	if n := steps[lp[p]]; n != 0 {
+		return p + int(n)
+	}
+	return nextLong(lp, p)
+}
+
+// steps is how far it is to the next element by the first byte of this, 0 if that byte does not tell.
+var steps = func() (t [256]uint8) {
+	for c := range t {
+		switch {
+		case c < 0x80:
+			t[c] = 2
+		case c < 0xC0:
+			t[c] = uint8(c&0x3F) + 2
+		case c < 0xE0:
+			t[c] = 3
+		}
+	}
+	t[0xF1], t[0xF2], t[0xF3], t[0xF4] = 4, 5, 6, 10
+	return t
+}()
+
+func nextLong(lp []byte, p int) int {
 	n := entryBytes(lp, p)
 	return p + n + backlenBytes(n)
 }
@@ -173,13 +197,7 @@ func Find(lp []byte, p int, val []byte, skip int) int {
 			p = Next(lp, p)
 		}
 		for range skip {
-			if c := lp[p]; c < 0x80 {
-				p += 2
-			} else if c < 0xC0 {
-				p += int(c&0x3F) + 2
-			} else {
-				p = Next(lp, p)
-			}
+			p = Next(lp, p)
 		}
 	}
 	return -1
