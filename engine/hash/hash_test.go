@@ -120,9 +120,9 @@ func TestAgainstModel(t *testing.T) {
 		steps  int
 		want   string
 	}{
-		{"packed", DefaultLimits, 40, 8000, "listpackex"},
-		{"large", Limits{}, 300, 12000, "hashtable"},
-		{"growing", Limits{MaxPackedFields: 64, MaxPackedBytes: 64}, 200, 8000, "hashtable"},
+		{"packed", DefaultLimits, 40, 5000, "listpackex"},
+		{"large", Limits{}, 300, 6000, "hashtable"},
+		{"growing", Limits{MaxPackedFields: 64, MaxPackedBytes: 64}, 200, 5000, "hashtable"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			seed := uint64(time.Now().UnixNano())
@@ -134,7 +134,7 @@ func TestAgainstModel(t *testing.T) {
 			for step := range c.steps {
 				// The number of fields swings, so that the table grows and shrinks.
 				universe := c.fields
-				if step/1000%2 == 1 {
+				if step/500%2 == 1 {
 					universe = max(1, c.fields/10)
 				}
 				field := fmt.Sprint("f", rnd.IntN(universe))
@@ -160,7 +160,7 @@ func TestAgainstModel(t *testing.T) {
 					}
 					model[field] = e
 				case op < 6:
-					if step/1000%2 == 1 {
+					if step/500%2 == 1 {
 						for name := range model {
 							field = name
 							break
@@ -185,7 +185,7 @@ func TestAgainstModel(t *testing.T) {
 						did["deadline"]++
 					}
 				case op < 9:
-					now += int64(rnd.IntN(100))
+					now += int64(rnd.IntN(300))
 					did["expired"] += expire(t, h, model, now, 1+rnd.IntN(5))
 				default:
 					clone := h.Clone()
@@ -200,7 +200,7 @@ func TestAgainstModel(t *testing.T) {
 				t.Errorf("ended as %s, want %s", h.Encoding(), c.want)
 			}
 			for _, op := range []string{"set", "keep", "delete", "deadline", "expired"} {
-				if did[op] < 50 {
+				if did[op] < 40 {
 					t.Errorf("only %d × %s: the test did no work", did[op], op)
 				}
 			}

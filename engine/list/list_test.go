@@ -97,7 +97,7 @@ func TestAgainstModel(t *testing.T) {
 				}
 				return bytes.Repeat([]byte{'a' + byte(rnd.IntN(3))}, rnd.IntN(c.longest))
 			}
-			for step := range 4000 {
+			for step := range 2500 {
 				// Grow for a while, then shrink.
 				grow := step/250%2 == 0
 				n := len(model)

@@ -66,7 +66,7 @@ func TestAgainstModel(t *testing.T) {
 	var lp []byte
 	var model [][]byte
 	did := map[string]int{}
-	for step := range 20_000 {
+	for step := range 8000 {
 		at := 0
 		if len(model) > 0 {
 			at = rnd.IntN(len(model))

@@ -50,6 +50,9 @@ func (r Record) Key() []byte {
 	if head&valueBit != 0 {
 		at += r.varintSize(at)
 	}
+	if head>>headBits == 0 {
+		return []byte{} // there may be no byte to point to
+	}
 	return unsafe.Slice((*byte)(unsafe.Add(r.p, at)), head>>headBits)
 }
 
