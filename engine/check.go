@@ -1,0 +1,130 @@
+package engine
+
+// The invariants of the keyspace, for tests.
+
+import "fmt"
+
+// Check looks whether everything that the keyspace keeps twice agrees. It
+// returns the first thing that does not. All locks are taken.
+func (ks *Keyspace) Check() error {
+	var all LockSet
+	all.AddAll()
+	if ks.Lock(all) != nil {
+		return fmt.Errorf("engine: shards are reserved")
+	}
+	defer ks.Unlock(all)
+	for i := range ks.shards {
+		s := &ks.shards[i]
+		nodes := 0
+		for db := range s.tables {
+			t := &s.tables[db]
+			volatileKeys := 0
+			if err := t.check(); err != nil {
+				return fmt.Errorf("shard %d, database %d: %w", i, db, err)
+			}
+			var err error
+			t.each(func(e Entry) bool {
+				if _, sh := locate(e.Key()); sh != i {
+					err = fmt.Errorf("key %q is in shard %d, not %d", e.Key(), i, sh)
+				}
+				d := e.dueRef()
+				if d == nil {
+					return err == nil
+				}
+				if d.at != 0 {
+					volatileKeys++
+				}
+				if d.node != 0 {
+					nodes++
+					if s.wheel.nodes[d.node].ref != t.slots[t.find(HashBytes(e.Key()), e.Key())] {
+						err = fmt.Errorf("node of key %q is another entry's", e.Key())
+					}
+					if int(d.db) != db {
+						err = fmt.Errorf("key %q of database %d says %d", e.Key(), db, d.db)
+					}
+				} else if d.at != 0 && d.at < never-1 {
+					err = fmt.Errorf("key %q has a deadline and no node", e.Key())
+				}
+				return err == nil
+			})
+			if err != nil {
+				return err
+			}
+			if volatileKeys != s.wheel.volatileKeys[db] {
+				return fmt.Errorf("shard %d counts %d keys with deadlines, has %d", i, s.wheel.volatileKeys[db], volatileKeys)
+			}
+		}
+		if nodes != s.wheel.count {
+			return fmt.Errorf("shard %d has %d nodes for %d entries", i, s.wheel.count, nodes)
+		}
+		if err := s.wheel.check(); err != nil {
+			return fmt.Errorf("shard %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (t *table) check() error {
+	used, deleted := 0, 0
+	for g, word := range t.ctrl {
+		for i := range groupSlots {
+			c := byte(word >> (8 * i))
+			p := t.slots[g*groupSlots+i]
+			switch {
+			case c&0x80 != 0:
+				used++
+				if p == nil {
+					return fmt.Errorf("slot %d is in use and empty", g*groupSlots+i)
+				}
+			case p != nil:
+				return fmt.Errorf("slot %d is free and not empty", g*groupSlots+i)
+			case c == ctrlDeleted:
+				deleted++
+			case c != 0:
+				return fmt.Errorf("slot %d has control byte %#x", g*groupSlots+i, c)
+			}
+		}
+	}
+	if used != t.used || deleted != t.deleted {
+		return fmt.Errorf("table counts %d and %d deleted, has %d and %d", t.used, t.deleted, used, deleted)
+	}
+	var err error
+	t.each(func(e Entry) bool {
+		if t.find(HashBytes(e.Key()), e.Key()) < 0 {
+			err = fmt.Errorf("key %q is not found", e.Key())
+		}
+		return err == nil
+	})
+	return err
+}
+
+func (w *wheel) check() error {
+	if w.nodes == nil {
+		if w.count != 0 {
+			return fmt.Errorf("wheel counts %d and has no nodes", w.count)
+		}
+		return nil
+	}
+	n := 0
+	for head := range uint32(wheelHeads) {
+		for x := w.nodes[head].next; x != head; x = w.nodes[x].next {
+			n++
+			if w.nodes[w.nodes[x].next].prev != x {
+				return fmt.Errorf("node %d is not linked back", x)
+			}
+		}
+		marked := false
+		if head < wheelSlots0 {
+			marked = w.occupied0[head>>6]>>(head&63)&1 != 0
+		} else {
+			marked = w.occupied[(head-wheelSlots0)>>wheelBits]>>((head-wheelSlots0)&(wheelSlots-1))&1 != 0
+		}
+		if marked != (w.nodes[head].next != head) {
+			return fmt.Errorf("slot %d is marked %v", head, marked)
+		}
+	}
+	if n != w.count {
+		return fmt.Errorf("wheel counts %d nodes, has %d", w.count, n)
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package engine
+
+// Those who wait: in order, once each, and without a lock left behind.
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// one makes a waiter that takes one from the counter under a key.
+func one(keys ...string) (w *Waiter, got *[]string) {
+	got = new([]string)
+	w = &Waiter{Serve: func(v *View, key []byte) (Served, int64) {
+		e := v.Get(key)
+		n, _ := e.intOrNone()
+		if n == 0 {
+			return ServedHold, 0
+		}
+		v.SetInt(e, n-1)
+		*got = append(*got, string(key))
+		return ServedDone, 0
+	}}
+	for _, k := range keys {
+		w.Keys = append(w.Keys, []byte(k))
+	}
+	return w, got
+}
+
+func TestWaitersAreServedInOrder(t *testing.T) {
+	m := newModel(t, 1)
+	var order []int
+	var waiters []*Waiter
+	for i := range 10 {
+		w, _ := one("a")
+		serve := w.Serve
+		w.Serve = func(v *View, key []byte) (Served, int64) {
+			r, at := serve(v, key)
+			if r == ServedDone {
+				order = append(order, i)
+			}
+			return r, at
+		}
+		waiters = append(waiters, w)
+		m.do(0, func(v *View) { v.Wait(w, 0) })
+	}
+	if !m.ks.Leave(waiters[3]) || m.ks.Leave(waiters[3]) {
+		t.Fatal("a waiter leaves once")
+	}
+	m.do(0, func(v *View) { v.PutInt([]byte("a"), 4, 0); v.Modified([]byte("a")) })
+	m.do(0, func(v *View) { v.PutInt([]byte("a"), 2, 0); v.Modified([]byte("a")) })
+	if fmt.Sprint(order) != "[0 1 2 4 5 6]" {
+		t.Fatalf("served %v", order)
+	}
+	m.do(0, func(v *View) {
+		if n, _ := v.Waiting([]byte("a")); n != 3 {
+			t.Fatalf("%d wait", n)
+		}
+	})
+}
+
+func TestWaiterOfTwoKeysIsServedOnce(t *testing.T) {
+	m := newModel(t, 1)
+	w, got := one("a", "b")
+	m.do(0, func(v *View) { v.Wait(w, 0) })
+	m.do(0, func(v *View) {
+		for _, k := range []string{"b", "a"} {
+			v.PutInt([]byte(k), 1, 0)
+			v.Modified([]byte(k))
+		}
+	})
+	if fmt.Sprint(*got) != "[b]" {
+		t.Fatalf("served %v", *got)
+	}
+}
+
+func TestAlarmServesAtItsTime(t *testing.T) {
+	m := newModel(t, 1)
+	at := m.ks.Clock.Now() + 1500
+	served := int64(0)
+	w := &Waiter{Keys: [][]byte{[]byte("a")}, Serve: func(v *View, key []byte) (Served, int64) {
+		if v.Now < at {
+			return ServedHold, at
+		}
+		served = v.Now
+		return ServedDone, 0
+	}}
+	m.do(0, func(v *View) { v.Wait(w, at) })
+	m.ks.Sched.Advance(1499)
+	if served != 0 {
+		t.Fatal("too early")
+	}
+	m.ks.Sched.Advance(1_000_000)
+	if served != at {
+		t.Fatalf("served at %d, not %d", served, at)
+	}
+}
+
+// Many goroutines wait, leave and write at once: every unit that was put in
+// is taken exactly once or still there, and nobody is lost.
+func TestWaitersUnderLoad(t *testing.T) {
+	ks := New(NewClock(), 1)
+	ks.Sched.Start()
+	defer ks.Sched.Stop()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	const perWorker, keys = 300, 4
+	var put, taken, left atomic.Int64
+	var wg sync.WaitGroup
+	with := func(key []byte, fn func(v *View)) {
+		var set LockSet
+		set.AddKey(key)
+		for ks.Lock(set) != nil {
+			t.Error("nobody reserves")
+		}
+		v := &View{KS: ks, Now: ks.Clock.Now(), Held: set}
+		fn(v)
+		v.ServeReady()
+		ks.Unlock(set)
+	}
+	for worker := range 8 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			rng := rand.New(rand.NewPCG(seed, uint64(worker)))
+			for range perWorker {
+				key := fmt.Appendf(nil, "key%d", rng.IntN(keys))
+				if worker%2 == 0 {
+					put.Add(1)
+					with(key, func(v *View) {
+						n, _ := v.Get(key).intOrNone()
+						v.PutInt(key, n+1, 0)
+						v.Modified(key)
+					})
+					continue
+				}
+				done := make(chan struct{})
+				w, _ := one(string(key))
+				serve := w.Serve
+				w.Serve = func(v *View, key []byte) (Served, int64) {
+					r, at := serve(v, key)
+					if r == ServedDone {
+						close(done)
+					}
+					return r, at
+				}
+				with(key, func(v *View) {
+					waiting, _ := v.Waiting(key)
+					if n, _ := v.Get(key).intOrNone(); n > 0 && waiting == 0 {
+						v.SetInt(v.Get(key), n-1)
+						close(done)
+						return
+					}
+					v.Wait(w, 0)
+				})
+				select {
+				case <-done:
+					taken.Add(1)
+				case <-time.After(time.Duration(rng.IntN(3000)) * time.Microsecond):
+					if ks.Leave(w) {
+						left.Add(1)
+					} else {
+						<-done // it was served meanwhile
+						taken.Add(1)
+					}
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	rest := int64(0)
+	for i := range keys {
+		key := fmt.Appendf(nil, "key%d", i)
+		with(key, func(v *View) {
+			n, _ := v.Get(key).intOrNone()
+			rest += n
+			if waiting, _ := v.Waiting(key); waiting != 0 {
+				t.Errorf("%d still wait", waiting)
+			}
+		})
+	}
+	if taken.Load()+rest != put.Load() || taken.Load() == 0 {
+		t.Errorf("%d put, %d taken, %d left over (%d gave up)", put.Load(), taken.Load(), rest, left.Load())
+	}
+}
+
+func TestReservationKeepsOthersOut(t *testing.T) {
+	ks := New(NewClock(), 1)
+	var set LockSet
+	set.AddKey([]byte("a"))
+	r := ks.Reserve(set, "script")
+	h := ks.Lock(set)
+	if h == nil || h.Info != "script" {
+		t.Fatal("the shard is not reserved")
+	}
+	called := make(chan bool, 2)
+	h.OnRelease(func() { called <- h.Slow() })
+	r.MarkSlow()
+	if !<-called {
+		t.Fatal("those who wait are told when the holder is slow")
+	}
+	h.OnRelease(func() { called <- true })
+	r.Release()
+	<-called
+	if ks.Lock(set) != nil {
+		t.Fatal("the shard is still reserved")
+	}
+	ks.Unlock(set)
+}
