@@ -227,7 +227,9 @@ func (op fieldOp) fit(v int64) (fitted int64, fits bool) {
 		return v, true
 	}
 	if op.overflow == saturate {
-		if op.signed && v < lo {
+		// Redis asks how far v is below hi first, and for numbers near
+		// -2^63 that difference overflows: they count as too large.
+		if op.signed && v < lo && v >= hi-math.MaxInt64 {
 			return lo, false
 		}
 		return hi, false

@@ -136,6 +136,9 @@ func rangeOf(n, start, end int64, isBit bool) span {
 		end = max(end+total, 0)
 	}
 	end = min(end, total-1)
+	if start > end {
+		return span{from: 1} // empty; a start far behind the end would overflow as bits
+	}
 	if !isBit {
 		return span{start * 8, end*8 + 7}
 	}

@@ -119,7 +119,7 @@ func incrbyfloat(c *command.Ctx) {
 	}
 	var buf [64]byte
 	text := value.AppendHuman(buf[:0])
-	c.PutString(key, text, e.Deadline())
+	c.PutBytes(engine.KindString, key, text, e.Deadline()) // text even where it is an integer's, as OBJECT ENCODING shows
 	c.Changed(key, engine.EventString, "incrbyfloat")
 	c.Bulk(text)
 }
