@@ -153,8 +153,8 @@ func (c *Conn) init(id uint64, h Handler, o owner, now int64) {
 }
 
 // Pause stops serving c after the current command: Serve must return at once.
-// Input goes on being read, up to a limit, and the end of the connection is
-// noticed.
+// Input goes on being read, up to the query buffer limit, since the end of the
+// connection can only be seen behind it.
 func (c *Conn) Pause() { c.paused = true }
 
 // Resume ends a pause. From another goroutine: c.Post(c.Resume).

@@ -76,10 +76,6 @@ const (
 	// their last replies.
 	shutdownGraceMillis = 1000
 
-	// pausedInputBytes is how much a paused connection may send before it is
-	// no longer read (its end is noticed all the same).
-	pausedInputBytes = 1 << 20
-
 	// writeChunkBytes is when replies are sent although more commands wait.
 	writeChunkBytes = 64 << 10
 

@@ -225,7 +225,7 @@ func (l *loop) event(c *sock, events uint32) {
 		l.read(c)
 		return
 	}
-	if events&(unix.EPOLLERR|unix.EPOLLHUP|unix.EPOLLRDHUP) != 0 {
+	if events&(unix.EPOLLERR|unix.EPOLLHUP) != 0 {
 		c.close(false, ReasonPeer)
 		l.drop(c)
 	}
@@ -428,9 +428,6 @@ func (l *loop) writePending(c *sock) {
 // arm tells epoll what c waits for now, if that has changed.
 func (l *loop) arm(c *sock) {
 	want := uint32(unix.EPOLLIN)
-	if c.paused && len(c.in) > pausedInputBytes {
-		want = unix.EPOLLRDHUP
-	}
 	if c.pend != nil {
 		want |= unix.EPOLLOUT
 	}
