@@ -156,6 +156,16 @@ func (a *Args) Timeout(c *Ctx) (deadline int64) {
 		return 0
 	}
 	f, ok := number.ParseDouble(b)
+	if !ok {
+		// Redis reads a long double here, in which far larger numbers are
+		// numbers still, if too large as a time.
+		if _, ok = number.ParseLongDouble(b); ok {
+			f = math.Inf(1)
+			if b[0] == '-' {
+				f = math.Inf(-1)
+			}
+		}
+	}
 	millis := math.Ceil(f * 1000)
 	switch {
 	case !ok || f != f:

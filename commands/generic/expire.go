@@ -174,4 +174,4 @@ var (
 
 // roundSeconds rounds milliseconds to the nearest second. The far end of time
 // wraps, as in Redis.
-func roundSeconds(millis int64) int64 { return (millis + 500) / 1000 }
+func roundSeconds(millis int64) int64 { return millis/1000 + (millis%1000+500)/1000 }

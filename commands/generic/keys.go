@@ -230,7 +230,7 @@ var waitaofRow = &command.Command{
 
 func waitaof(c *command.Ctx) {
 	a := c.Cursor(1)
-	local := a.IntRange(0, 1, "ERR value is out of range, must be between 0 and 1")
+	local := a.IntRange(0, 1, "ERR value is out of range, value must between 0 and 1")
 	replicas := a.IntRange(0, 1<<62, "ERR value is out of range, must be positive")
 	timeout := a.IntOr(command.ErrTimeoutNotInt)
 	if timeout < 0 {

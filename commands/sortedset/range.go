@@ -86,11 +86,11 @@ func parseRange(c *command.Ctx, from int, fm form, store bool) (q query, ok bool
 			q.withScores = true
 		case a.IsWith("LIMIT", 2):
 			q.offset, q.count, limit = a.Int(), a.Int(), true
-		case fm.auto && a.Is("REV"):
+		case fm.auto && !q.reverse && a.Is("REV"):
 			q.reverse = true
-		case fm.auto && by != byScore && a.Is("BYLEX"):
+		case fm.auto && by == byRank && a.Is("BYLEX"):
 			by = byLex
-		case fm.auto && by != byLex && a.Is("BYSCORE"):
+		case fm.auto && by == byRank && a.Is("BYSCORE"):
 			by = byScore
 		default:
 			a.Syntax()

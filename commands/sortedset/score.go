@@ -85,6 +85,10 @@ func replyScore(c *command.Ctx, z *zset.Set, member []byte) {
 
 func rank(c *command.Ctx, reverse bool) {
 	withScore := len(c.Args) == 4 && command.EqualFold(c.Args[3], "WITHSCORE")
+	if len(c.Args) > 4 {
+		c.Error(command.ErrArity(c.Cmd.FullName()))
+		return
+	}
 	if len(c.Args) > 3 && !withScore {
 		c.Error(command.ErrSyntax)
 		return

@@ -66,8 +66,11 @@ func shape(a, b Value) bool {
 
 // groups are the elements of an aggregate, n at a time, in one canonical order. The pairs of a map stay pairs.
 func groups(v Value, n int) []string {
-	if v.keyed() {
+	switch {
+	case v.keyed():
 		n = 2
+	case len(v.Items) > 0 && brackets[v.Items[0].Kind] != [2]string{}:
+		n = 1 // RESP3 has the pairs as arrays of their own
 	}
 	var out []string
 	for i := 0; i < len(v.Items); i += n {
