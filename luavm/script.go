@@ -3,13 +3,13 @@ package luavm
 // A compiled script. Compiling happens once per body: the prototype it gives is shared by every VM.
 
 import (
-	"bytes"
 	"crypto/sha1"
 	"encoding/hex"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
-	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/limitkv/limitkv/luavm/syntax"
 )
 
 // chunkName is what scripts are called in error texts.
@@ -41,7 +41,7 @@ func Compile(body []byte) (*Script, error) {
 		return nil, err
 	}
 	s.Flags = flags
-	chunk, err := parse.Parse(bytes.NewReader(body[skip:]), chunkName)
+	chunk, err := syntax.Parse(s.Body[skip:], chunkName)
 	if err == nil {
 		s.proto, err = lua.Compile(chunk, chunkName)
 	}
