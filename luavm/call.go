@@ -66,7 +66,9 @@ func (vm *VM) command(L *lua.LState, raise bool) int {
 		return 1
 	}
 	cmd := vm.commands.lookup(vm.host, stringOf(vm.argv[0]))
+	vm.inHost = true
 	reply := vm.host.Call(cmd, vm.argv, vm.proto)
+	vm.inHost = false
 	if reply[0] == '-' {
 		t := decodeError(L, reply)
 		if raise {

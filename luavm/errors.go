@@ -3,10 +3,13 @@ package luavm
 // Raising, catching and reporting errors.
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/arg"
 )
 
 // errorPlace is where the last error was raised, in the words of Redis's error handler.
@@ -17,25 +20,37 @@ type errorPlace struct {
 
 // throw raises an error. It does not return.
 func (vm *VM) throw(L *lua.LState, value lua.LValue) {
-	vm.fault = placeOf(inside(L).currentFrame)
+	vm.fault = vm.placeOf(inside(L).currentFrame)
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: value})
 }
-
-// raised is called by gopher-lua with an error of its own making on top of the stack.
-func (vm *VM) raised(L *lua.LState) { vm.throw(L, L.Get(-1)) }
 
 // throwf raises an error with a text, which is prefixed by the caller's place as luaL_error does.
 func (vm *VM) throwf(L *lua.LState, format string, args ...any) {
 	vm.throw(L, lua.LString(where(L, 1)+fmt.Sprintf(format, args...)))
 }
 
-// where is the place of the function at a level of the stack, level 0 being the running one: "user_script:1: ", or
-// nothing if that is a Go function.
-func where(L *lua.LState, level int) string {
+// throwError raises an error table of Redis's own making: text without a code, no place.
+func (vm *VM) throwError(L *lua.LState, text string) { vm.throw(L, errorTable(L, "ERR "+text)) }
+
+// frameAt returns the frame at a level, level 0 being the running function. It is nil if there is none, or if a tail
+// call has taken its place.
+func frameAt(L *lua.LState, level int) *luaFrame {
 	f := inside(L).currentFrame
-	for ; f != nil && level > 0; level-- {
-		f = f.Parent
+	for ; f != nil && level > 0; f = f.Parent {
+		level--
+		if !f.Fn.IsG {
+			level -= f.TailCall
+		}
 	}
+	if level < 0 {
+		return nil
+	}
+	return f
+}
+
+// where is the place of the function at a level of the stack: "user_script:1: ", or nothing if that is a Go function.
+func where(L *lua.LState, level int) string {
+	f := frameAt(L, level)
 	if f == nil || f.Fn.IsG {
 		return ""
 	}
@@ -50,7 +65,7 @@ func lineOf(f *luaFrame) int {
 }
 
 // placeOf is what Redis's error handler finds: the function that raised, or its caller if that is not written in Lua.
-func placeOf(f *luaFrame) errorPlace {
+func (vm *VM) placeOf(f *luaFrame) errorPlace {
 	if f != nil && f.Fn.IsG {
 		f = f.Parent
 	}
@@ -60,7 +75,11 @@ func placeOf(f *luaFrame) errorPlace {
 	if f.Fn.IsG {
 		return errorPlace{source: "=[C]", line: -1}
 	}
-	return errorPlace{source: "@" + f.Fn.Proto.SourceName, line: lineOf(f)}
+	source := "@" + f.Fn.Proto.SourceName
+	if d := vm.debug[&f.Fn.Proto.Code[0]]; d != nil {
+		source = d.source
+	}
+	return errorPlace{source, lineOf(f)}
 }
 
 // protect calls the function below its nargs arguments on the stack. If that fails, the stack is as it was below the
@@ -71,17 +90,12 @@ func (vm *VM) protect(L *lua.LState, nargs, nret int) (ok bool, errv lua.LValue)
 	if L != vm.L {
 		stack = stackOf(L)
 	}
-	sp, frame, base := stack.Sp(), ls.currentFrame, ls.reg.top-nargs-1
+	sp, frame, base, ccalls := stack.Sp(), ls.currentFrame, ls.reg.top-nargs-1, vm.ccalls
 	defer func() {
 		if ok {
 			return
 		}
-		switch r := recover().(type) {
-		case *lua.ApiError:
-			errv = r.Object
-		default:
-			panic(r)
-		}
+		errv = vm.caught(recover())
 		closeUpvalues(L, base)
 		stack.SetSp(sp)
 		ls.currentFrame = frame
@@ -90,10 +104,85 @@ func (vm *VM) protect(L *lua.LState, nargs, nret int) (ok bool, errv lua.LValue)
 			floor = frame.LocalBase
 		}
 		L.SetTop(base - floor)
+		vm.ccalls = ccalls
+		if vm.killed && frame != nil {
+			panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: errv}) // nothing in the script catches this
+		}
 	}()
+	vm.mustBeCallable(L, L.Get(-nargs-1))
 	L.Call(nargs, nret)
 	return true, nil
 }
+
+// mustBeCallable raises the error of a call to something else than a function.
+func (vm *VM) mustBeCallable(L *lua.LState, v lua.LValue) {
+	if v.Type() == lua.LTFunction {
+		return
+	}
+	if m := vm.metamethod(v, "__call"); m.Type() != lua.LTFunction {
+		vm.throw(L, lua.LString(typeErrorText("call", "", v)))
+	}
+}
+
+// caught turns what a panic brought into an error value. What is not an error of Lua goes on up.
+func (vm *VM) caught(r any) lua.LValue {
+	if e, ok := r.(*lua.ApiError); ok && !vm.inHost {
+		return e.Object
+	}
+	panic(r)
+}
+
+// operandError raises "attempt to <do> <name> (a <type> value)" in a Go function that stands for an operator. operand
+// is the number of the operand, from 0; -1 if it has no name.
+func (vm *VM) operandError(L *lua.LState, do string, culprit lua.LValue, operand int) {
+	f := inside(L).currentFrame.Parent
+	name := ""
+	if f != nil && !f.Fn.IsG && operand >= 0 {
+		name = vm.operandName(f, operand)
+	}
+	vm.throw(L, lua.LString(where(L, 1)+typeErrorText(do, name, culprit)))
+}
+
+func typeErrorText(do, name string, culprit lua.LValue) string {
+	if name == "" {
+		return fmt.Sprintf("attempt to %s a %s value", do, typeName(culprit))
+	}
+	return fmt.Sprintf("attempt to %s %s (a %s value)", do, name, typeName(culprit))
+}
+
+func typeName(v lua.LValue) string { return v.Type().String() }
+
+// raised is called by gopher-lua with an error on top of the stack: its own, which get the words of Lua 5.1, or that
+// of a library.
+func (vm *VM) raised(L *lua.LState) {
+	v := L.Get(-1)
+	f := inside(L).currentFrame
+	s, isString := v.(lua.LString)
+	if !isString || f == nil {
+		vm.throw(L, v)
+	}
+	if vm.ctx != nil && vm.ctx.Err() != nil {
+		vm.throwKilled(L)
+	}
+	if f.Fn.IsG {
+		if strings.HasSuffix(string(s), "stack overflow") || strings.HasSuffix(string(s), "registry overflow") {
+			v = lua.LString("stack overflow")
+		}
+		vm.throw(L, v)
+	}
+	prefix := fmt.Sprintf("%s:%d: ", f.Fn.Proto.SourceName, lineOf(f))
+	text := strings.TrimPrefix(string(s), prefix)
+	vm.throw(L, lua.LString(prefix+vm.translate(L, f, text)))
+}
+
+// throwKilled ends the script for good: no pcall catches it.
+func (vm *VM) throwKilled(L *lua.LState) {
+	vm.killed = true
+	vm.throwError(L, context.Cause(vm.ctx).Error())
+}
+
+// interrupted tells whether the script is to end. Functions that may run for long ask now and then.
+func (vm *VM) interrupted() bool { return vm.ctx != nil && vm.ctx.Err() != nil }
 
 // errorTable builds what redis.call raises and redis.pcall returns. text is an error reply without the "-".
 func errorTable(L *lua.LState, text string) *lua.LTable {
@@ -102,21 +191,18 @@ func errorTable(L *lua.LState, text string) *lua.LTable {
 	return t
 }
 
-// throwError raises an error table of Redis's own making: text without a code, no place.
-func (vm *VM) throwError(L *lua.LState, text string) { vm.throw(L, errorTable(L, "ERR "+text)) }
-
 // writeError writes the reply for an error that nothing caught.
 func (vm *VM) writeError(out Reply, errv lua.LValue) Outcome {
 	text, counted := "", false
 	switch v := errv.(type) {
 	case *lua.LTable:
 		text = errText(v)
-		counted = lua.LVAsBool(v.RawGetString("ignore_error_stats_update"))
+		counted = v.RawGetString("ignore_error_stats_update") == lua.LTrue
 	default:
-		text = "ERR " + tostring(vm.L, errv)
+		text = "ERR " + arg.CString(tostring(errv))
 	}
 	if vm.fault.source != "" {
-		text = fmt.Sprintf("%s script: %s, on %s:%d.", text, vm.script.SHA, vm.fault.source, vm.fault.line)
+		text = fmt.Sprintf("%s script: %s, on %s:%d.", text, vm.script.SHA, arg.CString(vm.fault.source), vm.fault.line)
 	}
 	out.Error(oneLine(text))
 	return Outcome{Failed: true, Counted: counted}
@@ -124,21 +210,10 @@ func (vm *VM) writeError(out Reply, errv lua.LValue) Outcome {
 
 // errText is the text of an error table.
 func errText(t *lua.LTable) string {
-	switch v := t.RawGetString("err").(type) {
-	case lua.LString:
-		return cString(string(v))
-	case lua.LNumber:
-		return formatNumber(float64(v))
+	if s, ok := arg.ToString(t.RawGetString("err")); ok {
+		return arg.CString(s)
 	}
 	return "ERR unknown error"
-}
-
-// cString cuts a text where C would.
-func cString(s string) string {
-	if i := strings.IndexByte(s, 0); i >= 0 {
-		return s[:i]
-	}
-	return s
 }
 
 var lineEnds = strings.NewReplacer("\r", " ", "\n", " ")

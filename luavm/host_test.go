@@ -105,7 +105,13 @@ func init() {
 				w.BulkString(v)
 			}
 		}},
-		"ping": {-1, func(h *testHost, args [][]byte, w *testWriter) { w.Status("PONG") }},
+		"ping": {-1, func(h *testHost, args [][]byte, w *testWriter) {
+			if len(args) > 1 {
+				w.BulkString(string(args[1]))
+			} else {
+				w.Status("PONG")
+			}
+		}},
 		"echo": {2, func(h *testHost, args [][]byte, w *testWriter) { w.BulkString(string(args[1])) }},
 		"exists": {-2, func(h *testHost, args [][]byte, w *testWriter) {
 			n := 0

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/arg"
 )
 
-func (vm *VM) openRedis() *lua.LTable {
-	L := vm.L
-	t := L.NewTable()
-	for name, fn := range map[string]lua.LGFunction{
+func (vm *VM) redisFunctions() functions {
+	return functions{
 		"call":               vm.redisCall,
 		"pcall":              vm.redisPCall,
 		"log":                vm.redisLog,
@@ -24,18 +24,17 @@ func (vm *VM) openRedis() *lua.LTable {
 		"breakpoint":         redisBreakpoint,
 		"debug":              redisDebug,
 		"replicate_commands": redisReplicateCommands,
-	} {
-		t.RawSetString(name, L.NewFunction(fn))
 	}
-	for name, n := range map[string]int{
-		"LOG_DEBUG": 0, "LOG_VERBOSE": 1, "LOG_NOTICE": 2, "LOG_WARNING": 3,
-		"REPL_NONE": 0, "REPL_AOF": 1, "REPL_SLAVE": 2, "REPL_REPLICA": 2, "REPL_ALL": 3,
-		"REDIS_VERSION_NUM": vm.config.VersionNum,
-	} {
-		t.RawSetString(name, lua.LNumber(n))
+}
+
+func (vm *VM) redisConstants() map[string]lua.LValue {
+	return map[string]lua.LValue{
+		"LOG_DEBUG": lua.LNumber(0), "LOG_VERBOSE": lua.LNumber(1), "LOG_NOTICE": lua.LNumber(2), "LOG_WARNING": lua.LNumber(3),
+		"REPL_NONE": lua.LNumber(0), "REPL_AOF": lua.LNumber(1), "REPL_SLAVE": lua.LNumber(2), "REPL_REPLICA": lua.LNumber(2),
+		"REPL_ALL":          lua.LNumber(3),
+		"REDIS_VERSION":     lua.LString(vm.config.Version),
+		"REDIS_VERSION_NUM": lua.LNumber(vm.config.VersionNum),
 	}
-	t.RawSetString("REDIS_VERSION", lua.LString(vm.config.Version))
-	return t
 }
 
 // errorReplyText splits an error into code and message and puts them together again, as Redis does with what it makes
@@ -52,7 +51,7 @@ func (vm *VM) redisSHA1Hex(L *lua.LState) int {
 	if L.GetTop() != 1 {
 		vm.throwError(L, "wrong number of arguments")
 	}
-	s, _ := stringArg(L.Get(1))
+	s, _ := arg.ToString(L.Get(1))
 	L.Push(lua.LString(SHA1Hex([]byte(s))))
 	return 1
 }
@@ -69,7 +68,7 @@ func oneString(L *lua.LState) (string, bool) {
 
 func (vm *VM) redisErrorReply(L *lua.LState) int {
 	if s, ok := oneString(L); ok {
-		L.Push(errorTable(L, errorReplyText(strings.TrimPrefix(cString(s), "-"))))
+		L.Push(errorTable(L, errorReplyText(strings.TrimPrefix(arg.CString(s), "-"))))
 	}
 	return 1
 }
@@ -85,7 +84,7 @@ func (vm *VM) redisSetResp(L *lua.LState) int {
 	if L.GetTop() != 1 {
 		vm.throwError(L, "redis.setresp() requires one argument.")
 	}
-	n, _ := numberArg(L.Get(1))
+	n, _ := arg.ToNumber(L.Get(1))
 	if v := truncateInt(n); v == 2 || v == 3 {
 		vm.proto = v
 		return 0
@@ -98,7 +97,7 @@ func (vm *VM) redisSetRepl(L *lua.LState) int {
 	if L.GetTop() != 1 {
 		vm.throwError(L, "redis.set_repl() requires one argument.")
 	}
-	n, _ := numberArg(L.Get(1))
+	n, _ := arg.ToNumber(L.Get(1))
 	flags := truncateInt(n)
 	if flags&^3 != 0 {
 		vm.throwError(L, "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")
@@ -123,7 +122,7 @@ func (vm *VM) redisLog(L *lua.LState) int {
 	if L.GetTop() < 2 {
 		vm.throwError(L, "redis.log() requires two arguments or more.")
 	}
-	n, ok := numberArg(L.Get(1))
+	n, ok := arg.ToNumber(L.Get(1))
 	if !ok {
 		vm.throwError(L, "First argument must be a number (log level).")
 	}
@@ -133,7 +132,7 @@ func (vm *VM) redisLog(L *lua.LState) int {
 	}
 	var words []string
 	for i := 2; i <= L.GetTop(); i++ {
-		if s, ok := stringArg(L.Get(i)); ok {
+		if s, ok := arg.ToString(L.Get(i)); ok {
 			words = append(words, s)
 		}
 	}

@@ -4,13 +4,12 @@ package luavm
 
 import (
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/arg"
 )
 
 // writeResult writes a script's result.
-func (vm *VM) writeResult(out Reply, v lua.LValue) (outcome Outcome) {
-	vm.write(out, v, 0, &outcome)
-	return outcome
-}
+func (vm *VM) writeResult(out Reply, v lua.LValue, outcome *Outcome) { vm.write(out, v, 0, outcome) }
 
 // write converts by Redis's rules. depth counts the tables around v.
 func (vm *VM) write(out Reply, v lua.LValue, depth int, outcome *Outcome) {
@@ -18,7 +17,7 @@ func (vm *VM) write(out Reply, v lua.LValue, depth int, outcome *Outcome) {
 	case lua.LString:
 		out.BulkString(string(v))
 	case lua.LNumber:
-		out.Int(truncate(float64(v)))
+		out.Int(arg.Truncate(float64(v)))
 	case lua.LBool:
 		switch {
 		case vm.proto == 3:
@@ -43,7 +42,7 @@ func (vm *VM) writeTable(out Reply, t *lua.LTable, depth int, outcome *Outcome) 
 		return
 	}
 	if ok, is := t.RawGetString("ok").(lua.LString); is {
-		out.Status(oneLine(cString(string(ok))))
+		out.Status(oneLine(arg.CString(string(ok))))
 		return
 	}
 	if d, is := t.RawGetString("double").(lua.LNumber); is {

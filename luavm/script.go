@@ -5,11 +5,6 @@ package luavm
 import (
 	"crypto/sha1"
 	"encoding/hex"
-	"strings"
-
-	lua "github.com/yuin/gopher-lua"
-
-	"github.com/limitkv/limitkv/luavm/syntax"
 )
 
 // chunkName is what scripts are called in error texts.
@@ -24,7 +19,8 @@ type Script struct {
 	// Verdict is what analysis found.
 	Verdict Verdict
 
-	proto *lua.FunctionProto
+	chunk *chunk
+	hide  string
 }
 
 // SHA1Hex returns the SHA-1 of b in lowercase hexadecimal, as SCRIPT LOAD and redis.sha1hex do.
@@ -41,16 +37,15 @@ func Compile(body []byte) (*Script, error) {
 		return nil, err
 	}
 	s.Flags = flags
-	chunk, err := syntax.Parse(s.Body[skip:], chunkName)
-	if err == nil {
-		s.proto, err = lua.Compile(chunk, chunkName)
+	s.hide = hidePrefix(s.SHA)
+	if s.chunk, err = compileChunk(s.Body[skip:], "@"+chunkName, s.hide, true); err != nil {
+		return nil, &CompileError{Text: "Error compiling script (new function): " + err.Error()}
 	}
-	if err != nil {
-		return nil, &CompileError{Text: "Error compiling script (new function): " + strings.TrimSpace(err.Error())}
-	}
-	s.proto.IsVarArg &^= lua.VarArgNeedsArg // Lua 5.1 has no table arg in a main chunk
 	return s, nil
 }
+
+// hidePrefix makes the text under which constants are hidden of a source: the source cannot hold its own hash.
+func hidePrefix(sha string) string { return "\x00" + sha }
 
 // CompileError says why a body is no script.
 type CompileError struct{ Text string }

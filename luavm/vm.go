@@ -7,18 +7,22 @@ import (
 	"context"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/arg"
 )
 
 // Config is what a VM needs to know of its server.
 type Config struct {
 	Version    string         // redis.REDIS_VERSION
 	VersionNum int            // redis.REDIS_VERSION_NUM: 0xMMmmpp
-	CPUSeconds func() float64 // os.clock; nil: always 0
+	CPUSeconds func() float64 // os.clock: the process's CPU time; nil: always 0
+	Random     *Random        // math.random: one for all VMs of a server, as Redis has one; nil: one of its own
 }
 
 const (
-	// callDepthMax is how deep calls may nest, as in Lua 5.1.
-	callDepthMax = 20000
+	// callDepthMax is how deep calls may nest, as in Lua 5.1: its limit is 20,000, but it doubles its stack until it
+	// exceeds that.
+	callDepthMax = 16383
 	// registersStart, registersStep and registersMax bound the value stack. Redis's grows with the call depth alone,
 	// and a frame has at most 250 registers.
 	registersStart = 8 << 10
@@ -33,24 +37,65 @@ type VM struct {
 	config Config
 	L      *lua.LState
 	stack  frameStack
-	env    *lua.LTable // the globals
+	ctx    context.Context // what ends a run, nil if nothing does
 
-	linked map[*Script]*lua.LFunction
+	env       *lua.LTable // the globals as compiled code sees them
+	constants map[string]lua.LValue
+	strings   *lua.LTable                 // the string library
+	readonly  map[*lua.LTable]*lua.LTable // by the metatable of a read-only table: what it shows
+
+	globalsView, globalsMeta, stringsMeta *lua.LTable // what scripts see of _G, its metatable and that of strings
+	keys                                  arguments
+	argvTable                             arguments
+
+	linked map[*Script]*linkedScript
+	debug  map[*uint32]*protoDebug // of all code linked, see chunk
 
 	// Of the run going on:
 	script *Script
 	host   Host
 	proto  int // protocol version of replies to redis.call: 2, or 3 after redis.setresp(3)
 	fault  errorPlace
+	ccalls int  // calls from Go into Lua that nest
+	killed bool // the context has ended: no error handler runs any more
+	inHost bool // a command is running: what panics now is a bug in it
 
 	argv     [][]byte // arguments of the command being called
 	digits   []byte   // numbers among them
 	commands commandCache
+	scratch  []byte
+	matcher  *matcher
+
+	loaded     []*uint32                      // entries in debug of code that the script compiled
+	coroutines int                            // created by the run
+	bodies     map[*lua.LState]*lua.LFunction // of coroutines that have not been started
+}
+
+// linkedScript is a script in a VM.
+type linkedScript struct {
+	fn   *lua.LFunction
+	code []*uint32 // its entries in VM.debug
+}
+
+// arguments is KEYS or ARGV: a table that is used again as long as scripts only read it.
+type arguments struct {
+	table *lua.LTable
+	n     int
 }
 
 // New builds an interpreter.
 func New(config Config) *VM {
-	vm := &VM{config: config, linked: map[*Script]*lua.LFunction{}, proto: 2}
+	if config.Random == nil {
+		config.Random = NewRandom()
+	}
+	vm := &VM{
+		config:   config,
+		readonly: map[*lua.LTable]*lua.LTable{},
+		linked:   map[*Script]*linkedScript{},
+		debug:    map[*uint32]*protoDebug{},
+		bodies:   map[*lua.LState]*lua.LFunction{},
+		proto:    2,
+	}
 	vm.L = lua.NewState(lua.Options{
 		CallStackSize:    callDepthMax,
 		RegistrySize:     registersStart,
@@ -60,9 +105,9 @@ func New(config Config) *VM {
 	})
 	vm.stack = stackOf(vm.L)
 	vm.env = vm.L.G.Global
+	vm.keys.table, vm.argvTable.table = vm.L.CreateTable(16, 0), vm.L.CreateTable(16, 0)
 	vm.openLibs()
-	vm.L.Panic = vm.raised
-	inside(vm.L).hasErrorFunc = true // closing upvalues is ours, see closeUpvalues
+	vm.take(vm.L)
 
 	// The first call into an LState takes another path through its main loop: have it behind us.
 	vm.L.Push(vm.L.NewFunction(func(*lua.LState) int { return 0 }))
@@ -70,9 +115,16 @@ func New(config Config) *VM {
 	return vm
 }
 
-// SetContext makes the scripts that follow end with an error once ctx is done. nil makes them unstoppable, and
-// some 7 % faster.
+// take makes the errors of a state ours.
+func (vm *VM) take(L *lua.LState) {
+	L.Panic = vm.raised
+	inside(L).hasErrorFunc = true // closing upvalues is ours, see closeUpvalues
+}
+
+// SetContext makes the scripts that follow end with an error once ctx is done: the text of its cause, see
+// context.Cause. nil makes them unstoppable, and some 7 % faster.
 func (vm *VM) SetContext(ctx context.Context) {
+	vm.ctx = ctx
 	if ctx == nil {
 		vm.L.RemoveContext()
 	} else {
@@ -87,22 +139,39 @@ type Outcome struct {
 }
 
 // Run runs a script and writes exactly one reply. keys and args are copied.
-func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out Reply) Outcome {
+func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out Reply) (outcome Outcome) {
+	fn := vm.link(s)
 	vm.script, vm.host, vm.proto = s, host, 2
-	vm.env.RawSetString("KEYS", vm.stringArray(keys))
-	vm.env.RawSetString("ARGV", vm.stringArray(args))
+	vm.ccalls, vm.killed = 0, false
+	if s.chunk.escapes {
+		vm.env.RawSetString("KEYS", vm.stringArray(keys))
+		vm.env.RawSetString("ARGV", vm.stringArray(args))
+	} else {
+		vm.keys.set(keys)
+		vm.argvTable.set(args)
+	}
 
-	vm.L.Push(vm.link(s))
-	ok, errv := vm.protect(vm.L, 0, 1)
-	var outcome Outcome
-	if ok {
-		outcome = vm.writeResult(out, vm.L.Get(-1))
+	vm.L.Push(fn)
+	if ok, errv := vm.protect(vm.L, 0, 1); ok {
+		vm.writeResult(out, vm.L.Get(-1), &outcome)
 	} else {
 		outcome = vm.writeError(out, errv)
 	}
 	vm.L.SetTop(0)
 	vm.script, vm.host = nil, nil
+	vm.forgetRun()
 	return outcome
+}
+
+// forgetRun drops what a run has left in the VM.
+func (vm *VM) forgetRun() {
+	for _, code := range vm.loaded {
+		delete(vm.debug, code)
+	}
+	vm.loaded, vm.coroutines = vm.loaded[:0], 0
+	if len(vm.bodies) > 0 {
+		clear(vm.bodies)
+	}
 }
 
 func (vm *VM) stringArray(values [][]byte) *lua.LTable {
@@ -113,15 +182,74 @@ func (vm *VM) stringArray(values [][]byte) *lua.LTable {
 	return t
 }
 
+// set fills in the arguments of a run. A string that was there already, as the key of a busy limiter is in the run
+// before, is kept.
+func (a *arguments) set(values [][]byte) {
+	for i, v := range values {
+		if old, ok := a.table.RawGetInt(i + 1).(lua.LString); !ok || string(old) != string(v) {
+			a.table.RawSetInt(i+1, lua.LString(v))
+		}
+	}
+	for i := len(values); i < a.n; i++ {
+		a.table.RawSetInt(i+1, lua.LNil)
+	}
+	a.n = len(values)
+}
+
 // link returns the script's function in this VM.
 func (vm *VM) link(s *Script) *lua.LFunction {
-	if fn := vm.linked[s]; fn != nil {
-		return fn
+	if l := vm.linked[s]; l != nil {
+		return l.fn
 	}
 	if len(vm.linked) >= linkedMax {
-		clear(vm.linked)
+		for old := range vm.linked { // any: it is linked again when it runs again
+			vm.unlink(old)
+			break
+		}
 	}
-	fn := vm.L.NewFunctionFromProto(s.proto)
-	vm.linked[s] = fn
-	return fn
+	l := &linkedScript{fn: vm.function(s.chunk, s.hide)}
+	for code := range s.chunk.debug {
+		l.code = append(l.code, code)
+	}
+	vm.linked[s] = l
+	return l.fn
+}
+
+func (vm *VM) unlink(s *Script) {
+	for _, code := range vm.linked[s].code {
+		delete(vm.debug, code)
+	}
+	delete(vm.linked, s)
+}
+
+// Forget drops what the VM keeps of a script. It may run again, which links it again.
+func (vm *VM) Forget(s *Script) {
+	if vm.linked[s] != nil {
+		vm.unlink(s)
+	}
+}
+
+// function makes a function of compiled code.
+func (vm *VM) function(c *chunk, hide string) *lua.LFunction {
+	for code, d := range c.debug {
+		vm.debug[code] = d
+	}
+	return vm.L.NewFunctionFromProto(link(c.proto, hide, func(name string) lua.LValue {
+		v, ok := vm.constants[name]
+		if !ok {
+			panic("luavm: no constant " + name)
+		}
+		return v
+	}))
+}
+
+// tostring is the conversion of any value to text without metamethods.
+func tostring(v lua.LValue) string {
+	if n, ok := v.(lua.LNumber); ok {
+		return arg.FormatNumber(float64(n))
+	}
+	if u, ok := v.(*lua.LUserData); ok && u.Value == nil {
+		return "userdata: (nil)" // the null of cjson
+	}
+	return v.String()
 }

@@ -92,7 +92,7 @@ func (p *parser) operators(limit int) (e ast.Expr) {
 func (p *parser) simple() (e ast.Expr) {
 	switch p.current.token {
 	case tkNumber:
-		e = number(p.current.value)
+		e = Number(p.current.value)
 	case tkString:
 		e = &ast.StringExpr{Value: p.current.text}
 	case tkNil:

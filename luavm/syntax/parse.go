@@ -326,6 +326,7 @@ func (p *parser) numericFor(name string, line int) ast.Stmt {
 	if p.accept(',') {
 		s.Step = p.expr()
 	}
+	s.SetLine(p.line) // the bounds are checked where the body begins
 	s.Stmts = p.forBody(name)
 	return s
 }
@@ -385,6 +386,13 @@ func (p *parser) localStatement(line int) ast.Stmt {
 	}
 	if p.accept('=') {
 		s.Exprs = p.exprList()
+	}
+	if len(s.Names) == 1 && len(s.Exprs) == 1 {
+		// The tree has one form for "local function f" and "local f = function". An added nil, which is dropped when it
+		// runs, tells them apart: only in the former is the name visible in the body.
+		if f, ok := s.Exprs[0].(*ast.FunctionExpr); ok {
+			s.Exprs = append(s.Exprs, lined(&ast.NilExpr{}, f.LastLine(), f.LastLine()))
+		}
 	}
 	p.declare(s.Names...)
 	return lined(s, line, p.lastLine)
@@ -456,7 +464,8 @@ func (p *parser) functionBody(line int, isMethod bool) *ast.FunctionExpr {
 	return f
 }
 
-func number(v float64) *ast.NumberExpr {
+// Number returns the literal of a number that is not negative.
+func Number(v float64) *ast.NumberExpr {
 	if i := int64(v); float64(i) == v && i > -1<<53 && i < 1<<53 {
 		return &ast.NumberExpr{Value: strconv.FormatInt(i, 10)}
 	}

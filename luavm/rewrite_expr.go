@@ -1,0 +1,293 @@
+package luavm
+
+// The rewriting of expressions, see rewrite.go.
+
+import (
+	"math"
+
+	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/syntax"
+)
+
+func (r *rewriter) exprs(list []ast.Expr) {
+	for i, e := range list {
+		list[i] = r.expr(e)
+	}
+}
+
+func (r *rewriter) expr(e ast.Expr) ast.Expr {
+	r.number(e)
+	switch e := e.(type) {
+	case *ast.IdentExpr:
+		return r.ident(e)
+	case *ast.AttrGetExpr:
+		return r.attr(e)
+	case *ast.TableExpr:
+		for _, f := range e.Fields {
+			if f.Key != nil {
+				f.Key = r.key(f.Key)
+			}
+			f.Value = r.expr(f.Value)
+		}
+	case *ast.FuncCallExpr:
+		r.funcCall(e)
+	case *ast.LogicalOpExpr:
+		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+	case *ast.RelationalOpExpr:
+		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+	case *ast.StringConcatOpExpr:
+		return r.concat(e)
+	case *ast.ArithmeticOpExpr:
+		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+		if e.Operator == "%" || e.Operator == "^" {
+			return r.remainderOrPower(e)
+		}
+	case *ast.UnaryMinusOpExpr:
+		e.Expr = r.expr(e.Expr)
+	case *ast.UnaryNotOpExpr:
+		e.Expr = r.expr(e.Expr)
+	case *ast.UnaryLenOpExpr:
+		e.Expr = r.object(e.Expr)
+		if r.lenCalls {
+			return r.call(hiddenLen, e, e.Expr)
+		}
+	case *ast.FunctionExpr:
+		r.function(e)
+	}
+	return e
+}
+
+// remainderOrPower turns a%b and a^b into calls, unless the result is known.
+func (r *rewriter) remainderOrPower(e *ast.ArithmeticOpExpr) ast.Expr {
+	name, compute := hiddenMod, modulo
+	if e.Operator == "^" {
+		name, compute = hiddenPow, power
+	}
+	a, ok1 := e.Lhs.(*ast.NumberExpr)
+	b, ok2 := e.Rhs.(*ast.NumberExpr)
+	if ok1 && ok2 {
+		x, _ := arg.ParseNumber(a.Value)
+		y, _ := arg.ParseNumber(b.Value)
+		if v := compute(x, y); v > 0 && v <= math.MaxFloat64 { // what can be written as a literal
+			return like(syntax.Number(v), e)
+		}
+	}
+	return r.call(name, e, e.Lhs, e.Rhs)
+}
+
+func (r *rewriter) function(f *ast.FunctionExpr, self ...string) {
+	r.scope = &functionScope{outer: r.scope}
+	r.declare(self...)
+	r.declare(f.ParList.Names...)
+	if f.ParList.HasVargs {
+		r.declare("arg")
+	}
+	f.Stmts = r.block(f.Stmts)
+	r.scope = r.scope.outer
+}
+
+func (r *rewriter) ident(e *ast.IdentExpr) ast.Expr {
+	r.seen[e.Value]++
+	kind := r.resolve(e.Value)
+	r.names.kinds[e] = kind
+	if kind != kindGlobal {
+		return e
+	}
+	switch e.Value {
+	case "KEYS", "ARGV":
+		r.escapes = true
+		return e
+	case "_G", "load", "loadstring": // by which KEYS can be reached unseen
+		r.escapes = true
+	}
+	if _, known := constantGlobals[e.Value]; known {
+		return r.constant(e.Value, e)
+	}
+	return e
+}
+
+// constant stands a hidden constant in for an expression.
+func (r *rewriter) constant(name string, e ast.Expr) ast.Expr {
+	c := r.hidden(name, e)
+	r.names.shown[c] = e
+	return c
+}
+
+func (r *rewriter) attr(e *ast.AttrGetExpr) ast.Expr {
+	if path := r.libraryPath(e); path != "" {
+		object := e.Object.(*ast.IdentExpr)
+		r.seen[object.Value]++
+		r.names.kinds[object] = kindGlobal
+		return r.constant(path, e)
+	}
+	e.Object, e.Key = r.object(e.Object), r.key(e.Key)
+	return e
+}
+
+// libraryPath returns "lib.name" if an expression is a known library function.
+func (r *rewriter) libraryPath(e *ast.AttrGetExpr) string {
+	lib, ok := e.Object.(*ast.IdentExpr)
+	if !ok {
+		return ""
+	}
+	key, ok := e.Key.(*ast.StringExpr)
+	if !ok || r.resolve(lib.Value) != kindGlobal {
+		return ""
+	}
+	path := lib.Value + "." + key.Value
+	if _, known := constantGlobals[path]; !known {
+		return ""
+	}
+	return path
+}
+
+// key rewrites an index. Strings in that place are compiled by their text, so a constant cannot stand there.
+func (r *rewriter) key(e ast.Expr) ast.Expr {
+	if _, ok := e.(*ast.StringExpr); ok {
+		r.number(e)
+		return e
+	}
+	k := r.expr(e)
+	if _, folded := k.(*ast.StringExpr); folded {
+		return e
+	}
+	return k
+}
+
+func isKeysOrArgv(name string) bool { return name == "KEYS" || name == "ARGV" }
+
+// object rewrites an expression that is only looked into: KEYS there may be a constant.
+func (r *rewriter) object(e ast.Expr) ast.Expr {
+	id, ok := e.(*ast.IdentExpr)
+	if !ok || !isKeysOrArgv(id.Value) || r.resolve(id.Value) != kindGlobal {
+		return r.expr(e)
+	}
+	r.number(e)
+	r.seen[id.Value]++
+	r.names.kinds[id] = kindGlobal
+	if !r.fold {
+		return e
+	}
+	if id.Value == "KEYS" {
+		return r.constant(hiddenKeys, e)
+	}
+	return r.constant(hiddenArgv, e)
+}
+
+// readers are functions that keep nothing of their first argument and do not change it.
+var readers = map[string]bool{
+	"unpack": true, "type": true, "next": true, "table.concat": true, "table.getn": true, "table.maxn": true,
+	"cjson.encode": true, "cmsgpack.pack": true,
+}
+
+func (r *rewriter) funcCall(e *ast.FuncCallExpr) {
+	first := r.expr
+	if e.Func != nil {
+		if readers[r.globalPath(e.Func)] {
+			first = r.object
+		}
+		e.Func = r.expr(e.Func)
+	} else {
+		e.Receiver = r.expr(e.Receiver)
+	}
+	for i, a := range e.Args {
+		if i == 0 {
+			e.Args[i] = first(a)
+		} else {
+			e.Args[i] = r.expr(a)
+		}
+	}
+}
+
+// globalPath returns the name of a global function or library function, before it is rewritten.
+func (r *rewriter) globalPath(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.IdentExpr:
+		if r.resolve(e.Value) == kindGlobal {
+			return e.Value
+		}
+	case *ast.AttrGetExpr:
+		return r.libraryPath(e)
+	}
+	return ""
+}
+
+// iterator rewrites what a generic for runs over: there ipairs does not keep its table for longer than the loop.
+func (r *rewriter) iterator(e ast.Expr) ast.Expr {
+	c, ok := e.(*ast.FuncCallExpr)
+	if !ok || c.Func == nil || len(c.Args) != 1 {
+		return r.expr(e)
+	}
+	if path := r.globalPath(c.Func); path != "ipairs" && path != "pairs" {
+		return r.expr(e)
+	}
+	r.number(e)
+	c.Func, c.Args[0] = r.expr(c.Func), r.object(c.Args[0])
+	return c
+}
+
+// bound rewrites a bound of a numeric for.
+func (r *rewriter) bound(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.NumberExpr, *ast.UnaryLenOpExpr, *ast.UnaryMinusOpExpr, *ast.ArithmeticOpExpr:
+		return r.expr(e)
+	case *ast.FuncCallExpr:
+		if e.Func != nil && r.globalPath(e.Func) == "tonumber" {
+			e.AdjustRet = true
+			return r.expr(e)
+		}
+	}
+	e2 := r.expr(e)
+	return r.call(hiddenFor, e, e2)
+}
+
+// concat turns a chain of concatenations into one call.
+func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
+	operands := []ast.Expr{e.Lhs}
+	rest := e.Rhs
+	for {
+		inner, ok := rest.(*ast.StringConcatOpExpr)
+		if !ok {
+			break
+		}
+		r.number(inner)
+		operands = append(operands, inner.Lhs)
+		rest = inner.Rhs
+	}
+	operands = joinLiterals(append(operands, rest))
+	r.exprs(operands)
+	if len(operands) == 1 {
+		return operands[0]
+	}
+	for len(operands) > concatMax {
+		from := len(operands) - concatMax
+		tail := r.call(hiddenConcat, e, append([]ast.Expr(nil), operands[from:]...)...)
+		operands = append(operands[:from:from], tail)
+	}
+	for _, o := range operands {
+		if c, ok := o.(*ast.FuncCallExpr); ok {
+			c.AdjustRet = true
+		}
+		if c, ok := o.(*ast.Comma3Expr); ok {
+			c.AdjustRet = true
+		}
+	}
+	return r.call(hiddenConcat, e, operands...)
+}
+
+// joinLiterals makes one literal of string literals that stand side by side.
+func joinLiterals(operands []ast.Expr) []ast.Expr {
+	out := operands[:1]
+	for _, o := range operands[1:] {
+		last, ok1 := out[len(out)-1].(*ast.StringExpr)
+		next, ok2 := o.(*ast.StringExpr)
+		if ok1 && ok2 {
+			out[len(out)-1] = like(&ast.StringExpr{Value: last.Value + next.Value}, next)
+			continue
+		}
+		out = append(out, o)
+	}
+	return out
+}

@@ -1,0 +1,149 @@
+package luavm
+
+// The world a script sees: Redis 8's globals and libraries, all read-only.
+//
+// gopher-lua knows no read-only tables. A script gets an empty table instead, whose metatable looks into the real one
+// and refuses to write; the library functions here know to look behind it. Compiled code does not pay for that: known
+// functions are constants in it, see rewrite.go.
+
+import (
+	"maps"
+	"slices"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/arg"
+)
+
+type functions map[string]lua.LGFunction
+
+const readonlyError = "Attempt to modify a readonly table"
+
+// constantGlobals are the paths of functions that compiled code has as constants: "tonumber", "redis.call". Every VM
+// has a constant for each.
+var constantGlobals = map[string]bool{}
+
+func init() {
+	vm := New(Config{}) // in a VM that is built before the list is there, no code is compiled
+	for name := range vm.constants {
+		constantGlobals[name] = true
+	}
+}
+
+func (vm *VM) openLibs() {
+	vm.constants = map[string]lua.LValue{
+		hiddenConcat: vm.L.NewFunction(vm.concat),
+		hiddenMod:    vm.L.NewFunction(vm.mod),
+		hiddenPow:    vm.L.NewFunction(vm.pow),
+		hiddenFor:    vm.L.NewFunction(forBound),
+		hiddenLen:    vm.L.NewFunction(vm.length),
+		hiddenKeys:   vm.keys.table,
+		hiddenArgv:   vm.argvTable.table,
+	}
+	vm.guard(vm.L.NewFunction(vm.undefinedGlobal), vm.env)
+	vm.env.RawSetString("_VERSION", lua.LString("Lua 5.1"))
+	for name, fn := range vm.baseFunctions() {
+		f := vm.L.NewFunction(fn)
+		vm.env.RawSetString(name, f)
+		vm.constants[name] = f
+	}
+	vm.strings = vm.library("string", vm.stringFunctions(), nil)
+	vm.library("table", vm.tableFunctions(), nil)
+	vm.library("math", vm.mathFunctions(), map[string]lua.LValue{"pi": lua.LNumber(3.14159265358979323846), "huge": lua.LNumber(infinity)})
+	vm.library("os", functions{"clock": vm.osClock}, nil)
+	vm.library("coroutine", vm.coroutineFunctions(), nil)
+	vm.library("redis", vm.redisFunctions(), vm.redisConstants())
+	vm.globalsView = vm.show(vm.env)
+	vm.env.RawSetString("_G", vm.globalsView)
+	vm.openMetatables()
+}
+
+// library makes a library a global.
+func (vm *VM) library(name string, fns functions, values map[string]lua.LValue) *lua.LTable {
+	t := vm.L.CreateTable(0, len(fns)+len(values))
+	for _, key := range slices.Sorted(maps.Keys(fns)) {
+		t.RawSetString(key, vm.L.NewFunction(fns[key]))
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		t.RawSetString(key, values[key])
+	}
+	vm.publish(name, t)
+	return t
+}
+
+// publish makes a table a global that scripts can only read.
+func (vm *VM) publish(name string, t *lua.LTable) {
+	vm.env.RawSetString(name, vm.show(t))
+	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
+		if key, ok := k.(lua.LString); ok && v.Type() == lua.LTFunction {
+			vm.constants[name+"."+string(key)] = v
+		}
+	}
+}
+
+// show returns a read-only view of a table.
+func (vm *VM) show(t *lua.LTable) *lua.LTable {
+	view := vm.L.CreateTable(0, 0)
+	vm.guard(t, view)
+	vm.readonly[view.Metatable.(*lua.LTable)] = t
+	return view
+}
+
+// guard gives a table a metatable that reads elsewhere and refuses new fields.
+func (vm *VM) guard(index lua.LValue, t *lua.LTable) {
+	mt := vm.L.CreateTable(0, 2)
+	mt.RawSetString("__index", index)
+	mt.RawSetString("__newindex", vm.L.NewFunction(vm.refuse))
+	t.Metatable = mt
+}
+
+// refuse is what writing to a read-only table does.
+func (vm *VM) refuse(L *lua.LState) int {
+	vm.throwf(L, readonlyError)
+	return 0
+}
+
+func (vm *VM) undefinedGlobal(L *lua.LState) int {
+	name, ok := arg.ToString(L.Get(2))
+	if !ok {
+		vm.throwf(L, "Second argument to luaProtectedTableError must be a string or number")
+	}
+	vm.throwf(L, "Script attempted to access nonexistent global variable '%s'", arg.CString(name))
+	return 0
+}
+
+// behind returns the table that a read-only view shows, and t itself if it is none.
+func (vm *VM) behind(t *lua.LTable) (real *lua.LTable, isView bool) {
+	if mt, ok := t.Metatable.(*lua.LTable); ok {
+		if real := vm.readonly[mt]; real != nil {
+			return real, true
+		}
+	}
+	return t, false
+}
+
+// tableArg is arg.Table for functions that read the table.
+func (vm *VM) tableArg(L *lua.LState, n int) *lua.LTable {
+	t, _ := vm.behind(arg.Table(L, n))
+	return t
+}
+
+// writable is arg.Table for functions that change the table without regard to metamethods.
+func (vm *VM) writable(L *lua.LState, n int) *lua.LTable {
+	t := arg.Table(L, n)
+	if _, isView := vm.behind(t); isView {
+		vm.throw(L, lua.LString(readonlyError))
+	}
+	return t
+}
+
+// openMetatables makes strings behave as in Lua 5.1, and shows scripts of the metatables what Redis shows.
+func (vm *VM) openMetatables() {
+	vm.L.SetMetatable(lua.LString(""), vm.stringMetatable())
+	mt := vm.L.CreateTable(0, 1)
+	mt.RawSetString("__index", vm.env.RawGetString("string"))
+	vm.stringsMeta = vm.show(mt)
+	mt = vm.L.CreateTable(0, 1)
+	mt.RawSetString("__index", vm.env.Metatable.(*lua.LTable).RawGetString("__index"))
+	vm.globalsMeta = vm.show(mt)
+}

@@ -1,0 +1,271 @@
+package luavm
+
+// The library table. The order in which sort compares and the result of sorting equal elements are Lua 5.1's.
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/arg"
+)
+
+func (vm *VM) tableFunctions() functions {
+	return functions{
+		"concat": vm.tableConcat, "foreach": vm.tableForeach, "foreachi": vm.tableForeachi, "getn": vm.tableGetn,
+		"insert": vm.tableInsert, "maxn": vm.tableMaxn, "remove": vm.tableRemove, "setn": tableSetn, "sort": vm.tableSort,
+	}
+}
+
+func (vm *VM) tableConcat(L *lua.LState) int {
+	separator := arg.OptString(L, 2, "")
+	t := vm.tableArg(L, 1)
+	from := arg.OptInt(L, 3, 1)
+	to := t.Len()
+	if !arg.IsNoneOrNil(L, 4) {
+		to = arg.Int(L, 4)
+	}
+	b := vm.scratch[:0]
+	for i := from; i <= to; i++ {
+		switch v := rawGetInt(t, i).(type) {
+		case lua.LString:
+			b = append(b, v...)
+		case lua.LNumber:
+			b = arg.AppendNumber(b, float64(v))
+		default:
+			arg.Raise(L, "invalid value (%s) at index %d in table for 'concat'", typeName(v), i)
+		}
+		if i < to {
+			b = append(b, separator...)
+		}
+		vm.room(L, len(b))
+	}
+	vm.pushScratch(L, b)
+	return 1
+}
+
+// scratchMax is how much of a buffer is kept for the next use.
+const scratchMax = 64 << 10
+
+// pushScratch pushes what has been written to vm.scratch and keeps the buffer.
+func (vm *VM) pushScratch(L *lua.LState, b []byte) {
+	L.Push(lua.LString(b))
+	if cap(b) <= scratchMax {
+		vm.scratch = b
+	}
+}
+
+func (vm *VM) tableForeach(L *lua.LState) int {
+	t := vm.tableArg(L, 1)
+	fn := arg.Function(L, 2)
+	k, v, _ := nextPair(t, lua.LNil)
+	for k != lua.LNil {
+		if r := vm.callMetamethod(L, fn, k, v); r != lua.LNil {
+			L.Push(r)
+			return 1
+		}
+		k, v, _ = nextPair(t, k)
+	}
+	return 0
+}
+
+func (vm *VM) tableForeachi(L *lua.LState) int {
+	t := vm.tableArg(L, 1)
+	fn := arg.Function(L, 2)
+	for i, n := 1, t.Len(); i <= n; i++ {
+		if r := vm.callMetamethod(L, fn, luaInt(int64(i)), t.RawGetInt(i)); r != lua.LNil {
+			L.Push(r)
+			return 1
+		}
+	}
+	return 0
+}
+
+func (vm *VM) tableGetn(L *lua.LState) int {
+	L.Push(luaInt(int64(vm.tableArg(L, 1).Len())))
+	return 1
+}
+
+func (vm *VM) tableMaxn(L *lua.LState) int {
+	t := vm.tableArg(L, 1)
+	most := lua.LNumber(0)
+	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
+		if n, ok := k.(lua.LNumber); ok && n > most {
+			most = n
+		}
+	}
+	L.Push(most)
+	return 1
+}
+
+func tableSetn(L *lua.LState) int {
+	arg.Table(L, 1)
+	arg.Raise(L, "'setn' is obsolete")
+	return 0
+}
+
+func (vm *VM) tableInsert(L *lua.LState) int {
+	t := vm.tableArg(L, 1)
+	end := t.Len() + 1
+	pos := end
+	switch L.GetTop() {
+	case 2:
+	case 3:
+		pos = arg.Int(L, 2)
+		if pos > end {
+			end = pos
+		}
+		vm.writable(L, 1)
+		for i := end; i > pos; i-- {
+			rawSetInt(t, i, rawGetInt(t, i-1))
+		}
+	default:
+		arg.Raise(L, "wrong number of arguments to 'insert'")
+	}
+	vm.writable(L, 1)
+	rawSetInt(t, pos, L.Get(L.GetTop()))
+	return 0
+}
+
+// rawSetInt is t[i] = v, whichever part of the table i is in.
+func rawSetInt(t *lua.LTable, i int, v lua.LValue) { t.RawSetInt(i, v) }
+
+func (vm *VM) tableRemove(L *lua.LState) int {
+	t := vm.tableArg(L, 1)
+	end := t.Len()
+	pos := arg.OptInt(L, 2, end)
+	if pos < 1 || pos > end {
+		return 0
+	}
+	vm.writable(L, 1)
+	v := t.RawGetInt(pos)
+	for ; pos < end; pos++ {
+		t.RawSetInt(pos, t.RawGetInt(pos+1))
+	}
+	t.RawSetInt(end, lua.LNil)
+	L.Push(v)
+	return 1
+}
+
+// sorter is a table being sorted.
+type sorter struct {
+	vm   *VM
+	L    *lua.LState
+	t    *lua.LTable
+	less *lua.LFunction // nil: <
+}
+
+func (vm *VM) tableSort(L *lua.LState) int {
+	t := vm.tableArg(L, 1)
+	s := sorter{vm: vm, L: L, t: t}
+	if !arg.IsNoneOrNil(L, 2) {
+		s.less = arg.Function(L, 2)
+	}
+	n := t.Len()
+	if n > 1 {
+		vm.writable(L, 1)
+	}
+	s.sort(1, n)
+	return 0
+}
+
+func (s *sorter) get(i int) lua.LValue    { return rawGetInt(s.t, i) }
+func (s *sorter) set(i int, v lua.LValue) { rawSetInt(s.t, i, v) }
+
+func (s *sorter) before(a, b lua.LValue) bool {
+	if s.less != nil {
+		return lua.LVAsBool(s.vm.callMetamethod(s.L, s.less, a, b))
+	}
+	return s.vm.lessThan(s.L, a, b)
+}
+
+// sort is a quicksort of the elements from lo to up with the median of three as pivot. It recurses into the smaller
+// part.
+func (s *sorter) sort(lo, up int) {
+	for lo < up {
+		a, b := s.get(lo), s.get(up)
+		if s.before(b, a) {
+			s.set(lo, b)
+			s.set(up, a)
+		}
+		if up-lo == 1 {
+			return
+		}
+		mid := (lo + up) / 2
+		p, a := s.get(mid), s.get(lo)
+		if s.before(p, a) {
+			s.set(mid, a)
+			s.set(lo, p)
+		} else if b := s.get(up); s.before(b, p) {
+			s.set(mid, b)
+			s.set(up, p)
+		}
+		if up-lo == 2 {
+			return
+		}
+		mid = s.partition(lo, up, mid)
+		if mid-lo < up-mid {
+			s.sort(lo, mid-1)
+			lo = mid + 1
+		} else {
+			s.sort(mid+1, up)
+			up = mid - 1
+		}
+	}
+}
+
+// partition moves what is less than the element at mid to the left and returns where that element ends up.
+func (s *sorter) partition(lo, up, mid int) int {
+	pivot, last := s.get(mid), s.get(up-1)
+	s.set(mid, last)
+	s.set(up-1, pivot)
+	i, j := lo, up-1
+	for {
+		var a, b lua.LValue
+		for i++; ; i++ {
+			if a = s.get(i); !s.before(a, pivot) {
+				break
+			}
+			if i > up {
+				arg.Raise(s.L, "invalid order function for sorting")
+			}
+		}
+		for j--; ; j-- {
+			if b = s.get(j); !s.before(pivot, b) {
+				break
+			}
+			if j < lo {
+				arg.Raise(s.L, "invalid order function for sorting")
+			}
+		}
+		if j < i {
+			break
+		}
+		s.set(i, b)
+		s.set(j, a)
+	}
+	a, b := s.get(up-1), s.get(i)
+	s.set(up-1, b)
+	s.set(i, a)
+	return i
+}
+
+// lessThan is a<b as a Go function may ask it.
+func (vm *VM) lessThan(L *lua.LState, a, b lua.LValue) bool {
+	switch x := a.(type) {
+	case lua.LNumber:
+		if y, ok := b.(lua.LNumber); ok {
+			return x < y
+		}
+	case lua.LString:
+		if y, ok := b.(lua.LString); ok {
+			return x < y
+		}
+	}
+	if a.Type() == b.Type() {
+		m := vm.metamethod(a, "__lt")
+		if m != lua.LNil && m == vm.metamethod(b, "__lt") {
+			return lua.LVAsBool(vm.callMetamethod(L, m, a, b))
+		}
+	}
+	vm.throw(L, lua.LString(compareText(a, b)))
+	return false
+}
