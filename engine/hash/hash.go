@@ -75,6 +75,10 @@ func (h *Hash) MemoryUsage() int {
 	return n
 }
 
+// Listpack returns the list of a packed hash, which DUMP writes as it is: fields, values and, if there are
+// deadlines, those, in turn. It is nil if the hash is large.
+func (h *Hash) Listpack() (lp []byte, deadlines bool) { return h.lp, h.large == withDeadlines }
+
 // Get returns a field's value; it may alias the scratch.
 func (h *Hash) Get(field []byte, s *packed.Scratch) (value []byte, ok bool) {
 	if !h.packed() {

@@ -366,3 +366,19 @@ func TestManyDeadlines(t *testing.T) {
 		t.Errorf("%d of %d fields expired", gone, n)
 	}
 }
+
+func TestListpackIsWhatDumpWrites(t *testing.T) {
+	var h Hash
+	h.Set([]byte("f"), []byte("v"), DefaultLimits)
+	if lp, deadlines := h.Listpack(); packed.Count(lp) != 2 || deadlines {
+		t.Errorf("%d elements, deadlines %v", packed.Count(lp), deadlines)
+	}
+	h.SetDeadline([]byte("f"), 77)
+	if lp, deadlines := h.Listpack(); packed.Count(lp) != 3 || !deadlines || !packed.Equal(lp, packed.Last(lp), []byte("77")) {
+		t.Errorf("%d elements, deadlines %v", packed.Count(lp), deadlines)
+	}
+	h.Prepare(1000, 0, 0, DefaultLimits)
+	if lp, _ := h.Listpack(); lp != nil {
+		t.Error("a large hash has a list")
+	}
+}

@@ -306,6 +306,18 @@ func removeValue(lp, value []byte, count int, fromTail bool) ([]byte, int) {
 	return lp, removed
 }
 
+// Nodes calls fn with the nodes of a quicklist, which DUMP writes as they are: listpacks, or, plain, single
+// elements. A list that is a listpack is one node.
+func (l *List) Nodes(fn func(data []byte, plain bool)) {
+	if l.q == nil {
+		fn(l.lp, false)
+		return
+	}
+	for i := range l.q.nodes.n {
+		fn(l.q.nodes.at(i).data, l.q.nodes.at(i).plain)
+	}
+}
+
 // Clone returns a copy that shares nothing with l.
 func (l *List) Clone() List {
 	c := List{lp: packed.Clone(l.lp)}

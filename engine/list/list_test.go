@@ -257,3 +257,26 @@ func TestQueue(t *testing.T) {
 		t.Errorf("%d elements, %d bytes remain", l.Len(), l.MemoryUsage())
 	}
 }
+
+func TestNodesAreWhatDumpWrites(t *testing.T) {
+	var l List
+	l.Push([][]byte{[]byte("a"), []byte("b"), bytes.Repeat([]byte("x"), 9000), []byte("c")}, false, DefaultLimits)
+	var got []string
+	l.Nodes(func(data []byte, plain bool) {
+		if plain {
+			got = append(got, fmt.Sprint("plain ", len(data)))
+		} else {
+			got = append(got, fmt.Sprint("packed ", packed.Count(data)))
+		}
+	})
+	if want := []string{"packed 2", "plain 9000", "packed 1"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	l = List{}
+	l.Push([][]byte{[]byte("a")}, false, DefaultLimits)
+	l.Nodes(func(data []byte, plain bool) {
+		if plain || packed.Count(data) != 1 {
+			t.Errorf("a listpack: %x, plain %v", data, plain)
+		}
+	})
+}

@@ -103,6 +103,10 @@ func (s *Set) MemoryUsage() int {
 	return n
 }
 
+// Small returns the intset or the listpack of a small set, which DUMP writes as they are; nil if the set is
+// large or a new intset.
+func (s *Set) Small() []byte { return s.small }
+
 // Contains reports whether the set has the member.
 func (s *Set) Contains(member []byte) bool {
 	switch s.form() {

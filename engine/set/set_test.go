@@ -314,3 +314,18 @@ func TestRandomMembers(t *testing.T) {
 		}
 	}
 }
+
+// The intset that Redis 8.0.6 dumps for 1, 2 and -3, and for 70000 besides.
+func TestSmallIsWhatDumpWrites(t *testing.T) {
+	s := of(DefaultLimits, "1", "2", "-3")
+	if got, want := fmt.Sprintf("%x", s.Small()), "0200000003000000"+"fdff"+"0100"+"0200"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	s.Add([]byte("70000"), DefaultLimits)
+	if got, want := fmt.Sprintf("%x", s.Small()), "0400000004000000"+"fdffffff"+"01000000"+"02000000"+"70110100"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if s.enlarge(); s.Small() != nil {
+		t.Error("a large set has a small form")
+	}
+}

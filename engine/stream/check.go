@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/limitkv/limitkv/engine/packed"
@@ -8,43 +9,12 @@ import (
 
 // Check verifies what must hold between any two calls; tests run it after each step.
 func (s *Stream) Check() error {
-	length, before := 0, ID{}
-	first := ID{}
-	for i := range s.blocks {
-		b := &s.blocks[i]
-		if i > 0 && s.blocks[i-1].id.Compare(b.id) >= 0 {
-			return fmt.Errorf("block %d: %v after %v", i, b.id, s.blocks[i-1].id)
-		}
-		if err := packed.Check(b.lp); err != nil {
-			return fmt.Errorf("block %d: %w", i, err)
-		}
-		live, deleted := b.counts()
-		_, _, p := b.master()
-		for p < packed.End(b.lp) {
-			id, isDeleted, next, err := b.checkEntry(p)
-			if err != nil {
-				return fmt.Errorf("block %d: %w", i, err)
-			}
-			if id.Compare(before) <= 0 || id.Compare(b.id) < 0 {
-				return fmt.Errorf("block %d of %v: %v after %v", i, b.id, id, before)
-			}
-			before, p = id, next
-			if isDeleted {
-				deleted--
-				continue
-			}
-			live--
-			length++
-			if first.Zero() {
-				first = id
-			}
-		}
-		if live != 0 || deleted != 0 {
-			return fmt.Errorf("block %d: %d entries and %d deleted too many in its counts", i, live, deleted)
-		}
+	length, first, last, err := s.checkBlocks()
+	if err != nil {
+		return err
 	}
-	if length != s.length || first != s.first || before.Compare(s.last) > 0 {
-		return fmt.Errorf("%d entries from %v to %v; recorded are %d, %v, %v", length, first, before, s.length, s.first, s.last)
+	if length != s.length || first != s.first || last.Compare(s.last) > 0 {
+		return fmt.Errorf("%d entries from %v to %v; recorded are %d, %v, %v", length, first, last, s.length, s.first, s.last)
 	}
 	for _, g := range s.groups {
 		if err := g.check(); err != nil {
@@ -54,33 +24,100 @@ func (s *Stream) Check() error {
 	return nil
 }
 
-// checkEntry walks over the entry at p.
-func (b *block) checkEntry(p int) (id ID, deleted bool, next int, err error) {
-	n := 0 // elements
-	number := func() int64 {
-		v, ok := packed.Int(b.lp, p)
-		if !ok && err == nil {
-			err = fmt.Errorf("no number at %d", p)
+// checkBlocks verifies the blocks, which may come from outside, and returns the number of entries, the ID of
+// the first, and that of the last, deleted or not.
+func (s *Stream) checkBlocks() (length int, first, last ID, err error) {
+	for i := range s.blocks {
+		b := &s.blocks[i]
+		if i > 0 && s.blocks[i-1].id.Compare(b.id) >= 0 {
+			return 0, first, last, fmt.Errorf("block %d: %v after %v", i, b.id, s.blocks[i-1].id)
 		}
-		p = packed.Next(b.lp, p)
-		n++
-		return v
+		before := last
+		err := b.walk(func(id ID, deleted bool) error {
+			if id.Compare(last) <= 0 || id.Compare(b.id) < 0 {
+				return fmt.Errorf("%v after %v in a block of %v", id, last, b.id)
+			}
+			if last = id; !deleted {
+				length++
+				if first.Zero() {
+					first = id
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, first, last, fmt.Errorf("block %d: %w", i, err)
+		}
+		if last == before {
+			return 0, first, last, fmt.Errorf("block %d has no entry", i)
+		}
 	}
-	flags := number()
-	id = ID{b.id.Millis + uint64(number()), b.id.Seq + uint64(number())}
-	fields, _, _ := b.master()
-	elements := fields
-	if flags&flagSameFields == 0 {
-		elements = 2 * int(number())
+	return length, first, last, nil
+}
+
+// walk calls fn with the entries of the block, deleted or not. It trusts nothing.
+func (b *block) walk(fn func(id ID, deleted bool) error) error {
+	if err := packed.Check(b.lp); err != nil {
+		return err
 	}
-	for range elements {
-		p = packed.Next(b.lp, p)
-		n++
+	p := packed.First(b.lp)
+	var broken error
+	skip := func() {
+		if broken == nil && p >= packed.End(b.lp) {
+			broken = errors.New("it ends within an entry")
+		}
+		if broken == nil {
+			p = packed.Next(b.lp, p)
+		}
 	}
-	if want := n; err == nil && number() != int64(want) {
-		err = fmt.Errorf("entry %v has %d elements, which it does not say", id, want)
+	number := func() int64 {
+		at := p
+		if skip(); broken != nil {
+			return 0
+		}
+		n, ok := packed.Int(b.lp, at)
+		if !ok {
+			broken = fmt.Errorf("no number at %d", at)
+		}
+		return n
 	}
-	return id, flags&flagDeleted != 0, p, err
+	live, deleted, fields := number(), number(), number()
+	for i := int64(0); i < fields && broken == nil; i++ {
+		skip()
+	}
+	if number() != 0 || fields < 0 {
+		return errors.New("no master entry")
+	}
+	for broken == nil && p < packed.End(b.lp) {
+		flags := number()
+		id := ID{b.id.Millis + uint64(number()), b.id.Seq + uint64(number())}
+		elements, own := 3+fields, fields
+		if flags&flagSameFields == 0 {
+			own = 2 * number()
+			elements = 4 + own
+		}
+		for i := int64(0); i < own && broken == nil; i++ {
+			skip()
+		}
+		if n := number(); broken == nil && (n != elements || own < 0) {
+			return fmt.Errorf("entry %v has %d elements, and says %d", id, elements, n)
+		}
+		if broken != nil {
+			break
+		}
+		if flags&flagDeleted != 0 {
+			deleted--
+		} else {
+			live--
+		}
+		if err := fn(id, flags&flagDeleted != 0); err != nil {
+			return err
+		}
+	}
+	if broken == nil && (live != 0 || deleted != 0) {
+		broken = fmt.Errorf("%d entries and %d deleted too many in its counts", live, deleted)
+	}
+	return broken
 }
 
 func (g *Group) check() error {
