@@ -20,6 +20,7 @@ import (
 	"github.com/limitkv/limitkv/commands/connection"
 	"github.com/limitkv/limitkv/commands/generic"
 	"github.com/limitkv/limitkv/commands/hash"
+	"github.com/limitkv/limitkv/commands/list"
 	"github.com/limitkv/limitkv/commands/lkv"
 	"github.com/limitkv/limitkv/commands/scripting"
 	serverfamily "github.com/limitkv/limitkv/commands/server"
@@ -65,6 +66,7 @@ var families = []func(*command.Server) []*command.Command{
 	generic.Commands,
 	hash.Commands,
 	scripting.Commands,
+	list.Commands,
 	lkv.Commands,
 	sortedset.Commands,
 	str.Commands,

@@ -41,6 +41,8 @@ type Config struct {
 
 	maxBulk *atomic.Int64
 	zset    *ZSetLimits
+
+	listNodeSize *atomic.Int64
 }
 
 // change is what is to be done after some parameters changed.

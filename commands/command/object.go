@@ -5,6 +5,7 @@ package command
 import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/set"
 	"github.com/limitkv/limitkv/zset"
 )
@@ -51,6 +52,9 @@ func CloneObject(obj any) any {
 	case *set.Set:
 		s := o.Clone()
 		return &s
+	case *list.List:
+		l := o.Clone()
+		return &l
 	}
 	return nil
 }

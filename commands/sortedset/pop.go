@@ -110,99 +110,25 @@ var zmpopRow = &command.Command{
 	Complexity: "O(K) + O(M log N) for K keys and M members taken",
 	Syntax:     "numkeys:integer key... where=(MIN | MAX) [COUNT count:integer]",
 	Run: func(c *command.Ctx) {
-		if q, ok := parseMPop(c, 1); ok && !q.now(c) {
+		q, ok := command.ParseMPop(c, 1, "MIN", "MAX")
+		if !ok {
+			return
+		}
+		switch key, e, done := c.First(q.Keys, engine.KindZSet); {
+		case done:
+		case e.Ok():
+			pop(c, key, e.Object().(*zset.Set), q.Count, q.Second, shapeKeyed)
+		default:
 			c.NullArray()
 		}
 	},
 }
 
-// popQuery is a pop from the first key that has members.
-type popQuery struct {
-	keys  [][]byte
-	max   bool
-	count int64
-	shape shape
-}
-
-// parseMPop reads numkeys, keys, an end and COUNT.
-func parseMPop(c *command.Ctx, from int) (q popQuery, ok bool) {
-	q.count, q.shape = 1, shapeKeyed
-	a := c.Cursor(from)
-	n := a.IntOr("ERR numkeys should be greater than 0")
-	if a.Err() == "" && n <= 0 {
-		a.Fail("ERR numkeys should be greater than 0")
+// take is pop for command.TakeOrWait.
+func take(count int64, max bool, s shape) func(c *command.Ctx, key []byte, e engine.Entry) {
+	return func(c *command.Ctx, key []byte, e engine.Entry) {
+		pop(c, key, e.Object().(*zset.Set), count, max, s)
 	}
-	if a.Err() == "" && n >= int64(a.Left()) { // the end comes behind the keys
-		a.Syntax()
-	}
-	if a.Failed(c) {
-		return q, false
-	}
-	for range n {
-		q.keys = append(q.keys, a.Bytes())
-	}
-	switch {
-	case a.Is("MIN"):
-	case a.Is("MAX"):
-		q.max = true
-	default:
-		a.Syntax()
-	}
-	counted := false
-	for a.More() {
-		if counted || !a.IsWith("COUNT", 1) {
-			a.Syntax()
-			break
-		}
-		counted = true
-		if q.count = a.IntOr("ERR count should be greater than 0"); q.count <= 0 {
-			a.Fail("ERR count should be greater than 0")
-		}
-	}
-	return q, !a.Failed(c)
-}
-
-// now pops if a key has members. It reports whether it replied, be it an
-// error.
-func (q *popQuery) now(c *command.Ctx) bool {
-	for _, key := range q.keys {
-		z, ok := lookupWrite(c, key)
-		if !ok {
-			return true
-		}
-		if z != nil {
-			pop(c, key, z, q.count, q.max, q.shape)
-			return true
-		}
-	}
-	return false
-}
-
-// wait blocks until a key has members.
-func (q *popQuery) wait(c *command.Ctx, deadline int64) {
-	if q.now(c) {
-		return
-	}
-	if !c.CanBlock() {
-		c.NullArray()
-		return
-	}
-	rest := *q
-	c.Block(command.Wait{
-		Keys:     q.keys,
-		Deadline: deadline,
-		Serve: func(c *command.Ctx, key []byte) (engine.Served, int64) {
-			e := c.GetWrite(key)
-			switch {
-			case !e.Ok():
-				return engine.ServedHold, 0
-			case e.Kind() != engine.KindZSet:
-				return engine.ServedSkip, 0 // those behind may wait for this kind
-			}
-			pop(c, key, e.Object().(*zset.Set), rest.count, rest.max, rest.shape)
-			return engine.ServedDone, 0
-		},
-	})
 }
 
 func bzpopRow(name, summary string, max bool) *command.Command {
@@ -221,8 +147,7 @@ func bzpopRow(name, summary string, max bool) *command.Command {
 			if a.Failed(c) {
 				return
 			}
-			q := popQuery{keys: c.Args[1:last], max: max, count: 1, shape: shapeKeyOne}
-			q.wait(c, deadline)
+			c.TakeOrWait(c.Args[1:last], engine.KindZSet, deadline, take(1, max, shapeKeyOne))
 		},
 	}
 }
@@ -241,13 +166,13 @@ var bzmpopRow = &command.Command{
 	Complexity: "O(K) + O(M log N) for K keys and M members taken",
 	Syntax:     "timeout:double numkeys:integer key... where=(MIN | MAX) [COUNT count:integer]",
 	Run: func(c *command.Ctx) {
-		a := c.Cursor(1)
-		deadline := a.Timeout(c)
-		if a.Failed(c) {
+		q, ok := command.ParseMPop(c, 2, "MIN", "MAX")
+		if !ok {
 			return
 		}
-		if q, ok := parseMPop(c, 2); ok {
-			q.wait(c, deadline)
+		a := c.Cursor(1)
+		if deadline := a.Timeout(c); !a.Failed(c) {
+			c.TakeOrWait(q.Keys, engine.KindZSet, deadline, take(q.Count, q.Second, shapeKeyed))
 		}
 	},
 }
