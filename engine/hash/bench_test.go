@@ -103,13 +103,13 @@ func BenchmarkBuild(b *testing.B) {
 	for _, n := range []int{10, 1_000_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			_, keys := filled(n)
-			for i := 0; i < b.N; {
+			for b.Loop() {
 				var h Hash
 				for _, k := range keys {
 					h.Set(k, k, DefaultLimits)
-					i++
 				}
 			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/field")
 		})
 	}
 }

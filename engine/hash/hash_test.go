@@ -317,7 +317,7 @@ func TestRandomFields(t *testing.T) {
 				h.Set(fmt.Append(nil, "f", i), fmt.Append(nil, "v", i), lim)
 			}
 			drawn, sampled := map[string]int{}, map[string]int{}
-			const each = 200
+			const each = 100
 			for range n * each / 20 {
 				h.Draw(20, rnd.Uint64, func(it *Iter) { drawn[string(it.Field())]++ })
 				distinct := map[string]bool{}

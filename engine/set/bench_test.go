@@ -80,13 +80,13 @@ func BenchmarkAdd(b *testing.B) {
 			for i := range keys {
 				keys[i] = member("strings", i)
 			}
-			for i := 0; i < b.N; {
+			for b.Loop() {
 				var s Set
 				for _, k := range keys {
 					s.Add(k, DefaultLimits)
-					i++
 				}
 			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/member")
 		})
 	}
 }

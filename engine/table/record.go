@@ -88,8 +88,8 @@ func (r Record) size() int {
 func (r Record) allocated() int {
 	n := r.size()
 	switch {
-	case n <= 8:
-		return 8
+	case n <= 32:
+		return (n + 7) &^ 7
 	case n <= 256:
 		return (n + 15) &^ 15
 	case n <= 512:
