@@ -4,7 +4,6 @@ package sortedset
 // every score is 1.
 
 import (
-	"math"
 	"slices"
 
 	"github.com/limitkv/limitkv/commands/command"
@@ -157,9 +156,9 @@ func parseOperands(c *command.Ctx, from int, op operation, store, card bool) (o 
 			case a.Is("SUM"):
 				o.aggregate = sumScores
 			case a.Is("MIN"):
-				o.aggregate = math.Min
+				o.aggregate = minScore
 			case a.Is("MAX"):
-				o.aggregate = math.Max
+				o.aggregate = maxScore
 			default:
 				a.Syntax()
 			}
@@ -184,6 +183,22 @@ func sumScores(a, b float64) float64 {
 	return 0
 }
 
+// minScore and maxScore keep the first of two equal scores, and the first where
+// the second is no number, as Redis's comparisons do.
+func minScore(a, b float64) float64 {
+	if b < a {
+		return b
+	}
+	return a
+}
+
+func maxScore(a, b float64) float64 {
+	if b > a {
+		return b
+	}
+	return a
+}
+
 // weighted is a score by its weight, 0 where that is no number.
 func weighted(weight, score float64) float64 {
 	if w := weight * score; w == w {
@@ -199,12 +214,14 @@ func (o *operands) result(op operation) *zset.Set {
 	out := zset.New(1, 0, lim)
 	switch op {
 	case union:
-		for i := range o.sources {
-			s := &o.sources[i]
+		for _, s := range o.bySize() {
 			s.each(func(member []byte, score float64) bool {
 				score = weighted(s.weight, score)
 				if old, ok := out.Score(member); ok {
 					score = o.aggregate(old, score)
+					if score == 0 && old == 0 {
+						out.Remove(member) // or Add would keep the old zero's sign
+					}
 				}
 				out.Add(member, score, 0, lim)
 				return true
@@ -229,10 +246,17 @@ func (o *operands) result(op operation) *zset.Set {
 	return out
 }
 
-// eachCommon calls fn with what all sources have, walking the smallest.
-func (o *operands) eachCommon(fn func(member []byte, score float64) bool) {
+// bySize are the sources from the smallest to the largest, the order in which
+// Redis aggregates: with infinities and zeros it shows in the result.
+func (o *operands) bySize() []source {
 	sorted := slices.Clone(o.sources)
 	slices.SortStableFunc(sorted, func(a, b source) int { return a.len() - b.len() })
+	return sorted
+}
+
+// eachCommon calls fn with what all sources have, walking the smallest.
+func (o *operands) eachCommon(fn func(member []byte, score float64) bool) {
+	sorted := o.bySize()
 	sorted[0].each(func(member []byte, score float64) bool {
 		score = weighted(sorted[0].weight, score)
 		for i := range sorted[1:] {
@@ -241,7 +265,7 @@ func (o *operands) eachCommon(fn func(member []byte, score float64) bool) {
 			if !ok {
 				return true
 			}
-			score = o.aggregate(score, weighted(s.weight, other))
+			score = o.aggregate(score, s.weight*other)
 		}
 		return fn(member, score)
 	})

@@ -169,7 +169,6 @@ var keys = newFamily("generic", `
 	SCAN 0 COUNT 1000 [MATCH <pattern>] [TYPE (string|hash|zset)]
 	DBSIZE
 	OBJECT ENCODING <any>
-	OBJECT REFCOUNT <hash>
 	SORT <lex> ALPHA [ASC|DESC] [LIMIT <small> <small>]
 	SORT <zset> BY nosort [ASC|DESC] [LIMIT <small> <small>]
 	SELECT <db>
@@ -271,11 +270,14 @@ const (
 	pcallScript = "local r = redis.pcall(unpack(ARGV)) if type(r) == 'table' and r.err then return {'caught', r.err} end return r"
 	typeScript  = "local r = redis.pcall(unpack(ARGV)) return {type(r), tostring(type(r) == 'table' and #r or r)}"
 	threeScript = "redis.setresp(3) return redis.call(unpack(ARGV))"
-	jsonScript  = "return cjson.encode({redis.pcall(unpack(ARGV))})"
+	jsonScript  = "local r = redis.pcall(unpack(ARGV)) if type(r) == 'table' then return r end return cjson.encode({r})"
 )
 
 func inScript(g *generator, _ *Family) []Step {
 	args := exact(g)
+	for args[0] == "LCS" && contains(args, "IDX") {
+		args = exact(g) // Its map becomes a table, whose order is Lua's.
+	}
 	script := pick(callScript, callScript, pcallScript, typeScript, threeScript)(g)
 	if g.IntN(20) == 0 && strings.EqualFold(args[0], "GET") {
 		script = jsonScript
