@@ -24,6 +24,7 @@ import (
 	"github.com/limitkv/limitkv/commands/lkv"
 	"github.com/limitkv/limitkv/commands/scripting"
 	serverfamily "github.com/limitkv/limitkv/commands/server"
+	"github.com/limitkv/limitkv/commands/set"
 	"github.com/limitkv/limitkv/commands/sortedset"
 	"github.com/limitkv/limitkv/commands/str"
 	"github.com/limitkv/limitkv/commands/transactions"
@@ -68,6 +69,7 @@ var families = []func(*command.Server) []*command.Command{
 	scripting.Commands,
 	list.Commands,
 	lkv.Commands,
+	set.Commands,
 	sortedset.Commands,
 	str.Commands,
 	transactions.Commands,
