@@ -109,8 +109,12 @@ func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 			s.Stats.CountError(c.Failure)
 		}
 	}()
-	if s.Monitors.Load() != 0 {
+	// MONITOR shows a script before what it does, all else once it has run, and
+	// nothing that administers.
+	monitored := s.Monitors.Load() != 0 && cmd.Flags&command.Admin == 0
+	if monitored && cmd.Flags&command.SkipMonitor != 0 {
 		s.Monitor(c, c.Args)
+		monitored = false
 	}
 	cmd.Run(c)
 	if n := c.TakeChanges(); n != 0 {
@@ -118,6 +122,9 @@ func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 		if c.Long != nil {
 			c.Long.Wrote.Store(true)
 		}
+	}
+	if monitored {
+		s.Monitor(c, c.Args)
 	}
 }
 
@@ -135,7 +142,11 @@ func (s *server) nested(c *command.Ctx, args [][]byte) {
 		s.Stats.CountError(text)
 		return
 	}
+	began := s.Keyspace.Clock.Now()
 	s.inner(c, cmd, args)
+	if took := s.Keyspace.Clock.Now() - began; took > 0 {
+		s.took(c, cmd, args, took)
+	}
 }
 
 // inner executes a checked command inside another one.
@@ -166,10 +177,14 @@ func (s *server) check(c *command.Ctx, cmd *command.Command, args [][]byte) stri
 		}
 	}
 	if sess.Subscriptions.Load() > 0 && sess.Proto() == 2 && cmd.Flags&command.InSubscribed == 0 && !c.Script {
-		return fmt.Sprintf(command.ErrSubscribed, strings.ToLower(string(args[0])))
+		return fmt.Sprintf(command.ErrSubscribed, cmd.FullName())
 	}
 	if sess.Multi.Active && cmd.Flags&command.NoMulti != 0 && !c.Exec {
 		return "ERR Command not allowed inside a transaction"
+	}
+	if s.Monitors.Load() != 0 && sess.Shown.Flags.Load()&command.ShownMonitor != 0 &&
+		cmd.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0 {
+		return "ERR Replica can't interact with the keyspace" // what Redis calls those it feeds
 	}
 	return ""
 }
@@ -189,19 +204,15 @@ func unknown(cmd *command.Command, args [][]byte) string {
 		}
 		return command.ErrUnknownSubcommand(strings.ToUpper(cmd.Name), args[1])
 	}
-	const argsMax = 128 // what Redis shows of the name, and of the arguments
 	var b strings.Builder
-	fmt.Fprintf(&b, "ERR unknown command '%.128s', with args beginning with: ", args[0])
-	shown := 0
+	b.WriteString("ERR unknown command '" + command.Repeat(args[0], command.RepeatBytesMax) + "', with args beginning with: ")
+	before := b.Len()
 	for _, a := range args[1:] {
-		if shown >= argsMax {
+		left := command.RepeatBytesMax - (b.Len() - before)
+		if left <= 0 {
 			break
 		}
-		if len(a) > argsMax-shown {
-			a = a[:argsMax-shown]
-		}
-		n, _ := fmt.Fprintf(&b, "'%s' ", a)
-		shown += n
+		b.WriteString("'" + command.Repeat(a, left) + "' ")
 	}
 	return b.String()
 }
@@ -292,6 +303,9 @@ func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, se
 		lc.Forget()
 		s.execute(lc, cmd)
 		lc.ServeReady()
+		if took := s.Keyspace.Clock.Now() - lc.Now; took > 0 {
+			s.took(lc, cmd, args, took)
+		}
 		lc.Long, lc.Writer = nil, nil
 		s.Workers.Put(w)
 		s.Long.Remove(run)

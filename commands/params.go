@@ -5,8 +5,10 @@ package commands
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
 )
@@ -14,6 +16,7 @@ import (
 // params are the parameters that starting and listening use.
 type params struct {
 	port, bind, unixsocket, unixsocketperm func() string
+	keepalive                              *atomic.Int64
 }
 
 // startOnly declares a parameter that cannot change while the server runs.
@@ -32,6 +35,7 @@ func declare(c *command.Config, databases int) params {
 		bind:           startOnly(c, "bind", "127.0.0.1", "addresses to listen on"),
 		unixsocket:     startOnly(c, "unixsocket", "", "path of a unix socket to listen on"),
 		unixsocketperm: startOnly(c, "unixsocketperm", "0", "mode of the unix socket, octal"),
+		keepalive:      c.Int("tcp-keepalive", 300, 0, math.MaxInt32, "seconds after which a silent connection is probed, 0 = never"),
 	}
 }
 

@@ -87,7 +87,7 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 			conn.Pause()
 			break
 		}
-		now = s.account(c, now)
+		now = s.account(c, now, result)
 		if sess.Closing {
 			conn.Close(true)
 			break
@@ -102,21 +102,22 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	return done
 }
 
-// account counts the time that the command took and returns the time for the
+// account counts the time of a command that ran and returns the time for the
 // next.
-func (s *server) account(c *command.Ctx, began int64) (now int64) {
+func (s *server) account(c *command.Ctx, began int64, result outcome) (now int64) {
 	now = s.Keyspace.Clock.Now()
-	if c.Cmd == nil {
-		return now
-	}
-	took := now - began
-	if took > 0 {
-		c.Worker.Counters[c.Cmd.Index()].Micros.Add(took)
-	}
-	if slow := s.SlowMicros.Load(); slow >= 0 && took >= slow {
-		s.Executed(c, c.Cmd, c.Args, took)
+	if took := now - began; took > 0 && result == ran {
+		s.took(c, c.Cmd, c.Args, took)
 	}
 	return now
+}
+
+// took counts the time of a command that took a microsecond or more.
+func (s *server) took(c *command.Ctx, cmd *command.Command, args [][]byte, micros int64) {
+	c.Worker.Counters[cmd.Index()].Took(micros)
+	if slow := s.SlowMicros.Load(); slow >= 0 && micros >= slow {
+		s.Executed(c, cmd, args, micros)
+	}
 }
 
 // silence drops a reply as CLIENT REPLY asked.

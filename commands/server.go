@@ -14,8 +14,10 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/limitkv/limitkv/commands/bitmap"
+	"github.com/limitkv/limitkv/commands/cluster"
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/connection"
 	"github.com/limitkv/limitkv/commands/generic"
@@ -63,6 +65,7 @@ type Server struct {
 // families put the table together.
 var families = []func(*command.Server) []*command.Command{
 	bitmap.Commands,
+	cluster.Commands,
 	connection.Commands,
 	generic.Commands,
 	hash.Commands,
@@ -129,10 +132,12 @@ func New(o Options) (*Server, error) {
 	for range o.Loops {
 		s.loops = append(s.loops, cs.Workers.Get(cs))
 	}
-	listeners, err := resp.NewServer(resp.Options{Handler: s, Now: clock.Now, Loops: o.Loops, Goroutines: o.Goroutines})
+	listeners, err := resp.NewServer(resp.Options{Handler: s, Now: clock.Now, Loops: o.Loops, Goroutines: o.Goroutines,
+		Keepalive: time.Duration(s.params.keepalive.Load()) * time.Second})
 	if err != nil {
 		return nil, err
 	}
+	cs.Config.OnChange(func() { listeners.SetKeepalive(time.Duration(s.params.keepalive.Load()) * time.Second) }, "tcp-keepalive")
 	cs.Keyspace.Sched.Start()
 	return &Server{server: s, net: listeners}, nil
 }

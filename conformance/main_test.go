@@ -21,7 +21,7 @@ var (
 
 // pending are the families whose commands are not there yet. It becomes empty and goes away.
 var (
-	pending     = []string{"errors", "generic", "list", "pubsub", "scripting", "server", "set", "sortedset", "transactions"}
+	pending     = []string{"acl", "errors", "generic", "list", "pubsub", "scripting", "server", "set", "sortedset", "transactions"}
 	withPending = flag.Bool("pending", false, "run the pending families as well")
 )
 

@@ -46,11 +46,6 @@ type Keyspace struct {
 	activeExpireOff atomic.Bool
 }
 
-// Stats are counters since the start or the last reset.
-type Stats struct {
-	Expired, ExpiredFields, Hits, Misses int64
-}
-
 type shard struct {
 	mu     sync.Mutex
 	holder *Reservation // an off-loop script has the shard for longer
@@ -116,44 +111,3 @@ func locate(key []byte) (hash uint64, shard int) {
 // shardOf uses bits that neither the table's home groups nor its tags use
 // until a table has 2^40 groups.
 func shardOf(hash uint64) int { return int(hash>>48) & (shardCount - 1) }
-
-// Sum adds up the counters of all shards.
-func (ks *Keyspace) Stats() (sum Stats) {
-	for i := range ks.shards {
-		s := &ks.shards[i]
-		s.mu.Lock()
-		sum.Expired += s.stats.Expired
-		sum.ExpiredFields += s.stats.ExpiredFields
-		sum.Hits += s.stats.Hits
-		sum.Misses += s.stats.Misses
-		s.mu.Unlock()
-	}
-	return sum
-}
-
-// ResetStats sets the counters to zero.
-func (ks *Keyspace) ResetStats() {
-	for i := range ks.shards {
-		s := &ks.shards[i]
-		s.mu.Lock()
-		s.stats = Stats{}
-		s.mu.Unlock()
-	}
-}
-
-// DBStats are what INFO keyspace tells of one database.
-type DBStats struct {
-	Keys, Expires int
-}
-
-// DBStats counts the keys of a database, and those with a deadline.
-func (ks *Keyspace) DBStats(db int) (st DBStats) {
-	for i := range ks.shards {
-		s := &ks.shards[i]
-		s.mu.Lock()
-		st.Keys += s.tables[db].used
-		st.Expires += s.wheel.volatileKeys[db]
-		s.mu.Unlock()
-	}
-	return st
-}

@@ -184,17 +184,6 @@ func (ks *Keyspace) WaitingFor(kind Kind) (n int) {
 	return n
 }
 
-// WaitingKeys is how many keys are waited for.
-func (ks *Keyspace) WaitingKeys() (n int) {
-	for i := range ks.shards {
-		s := &ks.shards[i]
-		s.mu.Lock()
-		n += len(s.waits)
-		s.mu.Unlock()
-	}
-	return n
-}
-
 // Leave takes a waiter out of all its lines. It reports whether it was still
 // waiting: if not, it has been served or has left before. No lock is held by
 // the caller.

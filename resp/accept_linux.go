@@ -113,7 +113,7 @@ func (a *acceptor) assign(l *loop, fd int, sa unix.Sockaddr) {
 	var local netip.AddrPort
 	if a.path == "" {
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-		setKeepalive(fd, l.server.opts.Keepalive)
+		setKeepalive(fd, time.Duration(l.server.keepalive.Load()))
 		if sa, err := unix.Getsockname(fd); err == nil {
 			local = addrPort(sa)
 		}

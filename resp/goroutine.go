@@ -137,7 +137,7 @@ func (s *Server) ServeConn(nc net.Conn) {
 		c.path = a.Name
 	}
 	if tc, ok := nc.(*net.TCPConn); ok {
-		period := s.opts.Keepalive
+		period := time.Duration(s.keepalive.Load())
 		_ = tc.SetKeepAliveConfig(net.KeepAliveConfig{
 			Enable: period > 0, Idle: period, Interval: period / 3, Count: 3})
 	}

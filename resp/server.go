@@ -36,6 +36,8 @@ var ErrClosed = errors.New("resp: server closed")
 type Server struct {
 	opts   Options
 	lastID atomic.Uint64
+	// keepalive is Options.Keepalive, or what SetKeepalive made of it.
+	keepalive atomic.Int64
 
 	mu        sync.Mutex
 	listeners []*listener
@@ -58,6 +60,7 @@ func NewServer(o Options) (*Server, error) {
 		o.Loops = runtime.GOMAXPROCS(0)
 	}
 	s := &Server{opts: o, done: make(chan struct{})}
+	s.SetKeepalive(o.Keepalive)
 	s.gor.conns = make(map[*goConn]struct{})
 	if !o.Goroutines {
 		if err := s.startLoops(); err != nil {
@@ -97,6 +100,9 @@ func (s *Server) ServeListener(ln net.Listener, goroutines bool) error {
 	go s.acceptGoroutines(ln)
 	return nil
 }
+
+// SetKeepalive changes Options.Keepalive for clients accepted from now on.
+func (s *Server) SetKeepalive(period time.Duration) { s.keepalive.Store(int64(period)) }
 
 // Loops is the number of event loops.
 func (s *Server) Loops() int { return len(s.loops) }

@@ -18,9 +18,21 @@ func (f *family) bitfieldRow() *command.Command {
 		Keys:       []command.KeySpec{{Flags: command.RW | command.Update | command.Access | command.VariableFlags, Index: 1, Step: 1, Notes: "This command allows both access and modification of the key"}},
 		Summary:    "Reads, writes and increments integers inside a string.",
 		Complexity: "O(1) for each operation",
+		KeyFlags:   bitfieldKeyFlags,
 		Syntax:     "key [operation=(GET get-block={encoding:string offset:integer} | write={[OVERFLOW overflow-block=(WRAP | SAT | FAIL)] write-operation=(SET set-block={encoding:string offset:integer value:integer} | INCRBY incrby-block={encoding:string offset:integer increment:integer})})...]",
 		Run:        func(c *command.Ctx) { f.bitfield(c, false) },
 	}
+}
+
+// bitfieldKeyFlags tells that BITFIELD changes the key only if a SET or INCRBY
+// is among the operations.
+func bitfieldKeyFlags(args [][]byte, _ int) command.KeyFlags {
+	for _, a := range args[2:] {
+		if command.EqualFold(a, "SET") || command.EqualFold(a, "INCRBY") {
+			return command.RW | command.Access | command.Update
+		}
+	}
+	return command.RO | command.Access
 }
 
 func (f *family) bitfieldROrow() *command.Command {

@@ -3,6 +3,8 @@ package command
 // The texts of errors, byte for byte as Redis 8 sends them. A text that more
 // than one command uses is here and nowhere else.
 
+import "bytes"
+
 // Error texts.
 const (
 	ErrWrongType       = "WRONGTYPE Operation against a key holding the wrong kind of value"
@@ -52,17 +54,24 @@ func ErrInvalidExpire(name string) string {
 
 // ErrUnknownSubcommand is the error for a subcommand that does not exist.
 func ErrUnknownSubcommand(container string, sub []byte) string {
-	if len(sub) > 128 {
-		sub = sub[:128]
-	}
-	return "ERR unknown subcommand '" + string(sub) + "'. Try " + container + " HELP."
+	return "ERR unknown subcommand '" + Repeat(sub, RepeatBytesMax) + "'. Try " + container + " HELP."
 }
 
 // ErrSubcommandSyntax is the error for a subcommand whose arguments are too
 // many in a way that its arity does not tell.
 func ErrSubcommandSyntax(container string, sub []byte) string {
-	if len(sub) > 128 {
-		sub = sub[:128]
+	return "ERR unknown subcommand or wrong number of arguments for '" + Repeat(sub, RepeatBytesMax) + "'. Try " + container + " HELP."
+}
+
+// RepeatBytesMax is how much of an argument errors repeat.
+const RepeatBytesMax = 128
+
+// Repeat is an argument as errors repeat it: the first bytes of it, and nothing
+// after a zero, which ends a text in C.
+func Repeat(arg []byte, most int) string {
+	arg = arg[:min(len(arg), most)]
+	if i := bytes.IndexByte(arg, 0); i >= 0 {
+		arg = arg[:i]
 	}
-	return "ERR unknown subcommand or wrong number of arguments for '" + string(sub) + "'. Try " + container + " HELP."
+	return string(arg)
 }

@@ -5,10 +5,16 @@ package command
 import (
 	"fmt"
 	"strings"
+
+	"github.com/limitkv/limitkv/engine"
 )
 
 // InfoWriter collects the lines of INFO.
-type InfoWriter struct{ b strings.Builder }
+type InfoWriter struct {
+	// View is the keyspace as the command sees it.
+	View *engine.View
+	b    strings.Builder
+}
 
 // Section begins a section.
 func (w *InfoWriter) Section(title string) {

@@ -53,3 +53,14 @@ func (l *LongRuns) All() []*LongRun {
 	defer l.mu.Unlock()
 	return append([]*LongRun(nil), l.all...)
 }
+
+// ScriptIsSlow tells whether something runs for longer than others are made to
+// wait for it.
+func (s *Server) ScriptIsSlow() bool {
+	for _, r := range s.Long.All() {
+		if r.Reservation.Slow() {
+			return true
+		}
+	}
+	return false
+}

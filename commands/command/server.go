@@ -51,8 +51,8 @@ type Server struct {
 	// Monitor is told of every command while Monitors is not 0.
 	Monitor  func(c *Ctx, args [][]byte)
 	Monitors atomic.Int64
-	// Executed is told of commands that took at least SlowMicros (SLOWLOG); a
-	// negative SlowMicros turns it off.
+	// Executed is told of commands that took at least SlowMicros (SLOWLOG, the
+	// latency monitor); a negative SlowMicros turns it off.
 	Executed   func(c *Ctx, cmd *Command, args [][]byte, micros int64)
 	SlowMicros atomic.Int64
 	// Pause is CLIENT PAUSE.
@@ -143,9 +143,10 @@ func (s *Server) Kill(sess *Session) {
 // InfoSection writes one section of INFO.
 type InfoSection struct {
 	Name string
-	// Default: shown when no section is asked for.
-	Default bool
-	Write   func(w *InfoWriter)
+	// Default: shown when no section is asked for. Keys: written with all shards
+	// held.
+	Default, Keys bool
+	Write         func(w *InfoWriter)
 }
 
 // Worker is what an event loop or goroutine has for running commands. One
@@ -167,6 +168,19 @@ type Worker struct {
 // own, so that no two cores write to one cache line.
 type Counters struct {
 	Calls, Micros, Failed, Rejected atomic.Int64
+	// Times is made when the command first takes a microsecond.
+	Times atomic.Pointer[Histogram]
+}
+
+// Took counts the time of a call that took a microsecond or more.
+func (n *Counters) Took(micros int64) {
+	n.Micros.Add(micros)
+	h := n.Times.Load()
+	if h == nil {
+		h = new(Histogram)
+		n.Times.Store(h)
+	}
+	h.Add(micros)
 }
 
 // Workers are all that were ever made.
@@ -220,6 +234,7 @@ func (p *Workers) Reset() {
 			n.Micros.Store(0)
 			n.Failed.Store(0)
 			n.Rejected.Store(0)
+			n.Times.Store(nil)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (f *family) configRow() *command.Command {
 			},
 			command.HelpRow("5.0.0"),
 			{
-				Name: "resetstat", Arity: 2, Since: "2.0.0", Flags: flags,
+				Name: "resetstat", Arity: 2, Since: "2.0.0", Flags: flags | command.WholeKeyspace,
 				Summary:    "Sets the counters of INFO to zero.",
 				Complexity: "O(1)",
 				Tips:       everywhere,
@@ -112,6 +112,7 @@ func (f *family) configSecret(args [][]byte, i int) bool {
 func (f *family) resetStat(c *command.Ctx) {
 	f.s.Stats.Reset()
 	f.s.Workers.Reset()
-	c.KS.ResetStats()
+	f.peak.bytes.Store(0)
+	c.ResetStats()
 	c.OK()
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
@@ -25,29 +26,48 @@ func (f *family) infoRow() *command.Command {
 		Tips:       []string{"nondeterministic_output", "request_policy:all_shards", "response_policy:special"},
 		Syntax:     "[section:string...]",
 		History:    [][2]string{{"7.0.0", "Several sections in one call."}},
+		Plan:       f.infoPlan,
 		Run:        f.infoCommand,
 	}
 }
 
-// infoCommand writes the sections asked for, each once, in their order.
-func (f *family) infoCommand(c *command.Ctx) {
-	asked := make(map[string]bool)
-	all, defaults := false, len(c.Args) == 1
-	for _, arg := range c.Args[1:] {
+// asked lists the sections that an INFO asks for, each once, in their order.
+func (f *family) asked(args [][]byte) (list []*command.InfoSection) {
+	names := make(map[string]bool)
+	all, defaults := false, len(args) == 1
+	for _, arg := range args[1:] {
 		switch name := command.Lower(arg); name {
 		case "all", "everything":
 			all = true
 		case "default":
 			defaults = true
 		default:
-			asked[name] = true
+			names[name] = true
 		}
 	}
-	var w command.InfoWriter
 	for i := range f.s.Info {
-		if s := &f.s.Info[i]; all || defaults && s.Default || asked[s.Name] {
-			s.Write(&w)
+		if s := &f.s.Info[i]; all || defaults && s.Default || names[s.Name] {
+			list = append(list, s)
 		}
+	}
+	return list
+}
+
+// infoPlan holds the keyspace for sections that count keys, so that the others
+// can be looked at while a script holds it.
+func (f *family) infoPlan(_ *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
+	for _, s := range f.asked(args) {
+		if s.Keys {
+			set.AddAll()
+		}
+	}
+	return false
+}
+
+func (f *family) infoCommand(c *command.Ctx) {
+	w := command.InfoWriter{View: &c.View}
+	for _, s := range f.asked(c.Args) {
+		s.Write(&w)
 	}
 	c.Verbatim("txt", w.String())
 }
@@ -55,10 +75,10 @@ func (f *family) infoCommand(c *command.Ctx) {
 func (f *family) addInfo() {
 	f.s.Info = append(f.s.Info,
 		command.InfoSection{Name: "server", Default: true, Write: f.infoServer},
-		command.InfoSection{Name: "clients", Default: true, Write: f.infoClients},
+		command.InfoSection{Name: "clients", Default: true, Keys: true, Write: f.infoClients},
 		command.InfoSection{Name: "memory", Default: true, Write: f.infoMemory},
 		command.InfoSection{Name: "persistence", Default: true, Write: f.infoPersistence},
-		command.InfoSection{Name: "stats", Default: true, Write: f.infoStats},
+		command.InfoSection{Name: "stats", Default: true, Keys: true, Write: f.infoStats},
 		command.InfoSection{Name: "replication", Default: true, Write: f.infoReplication},
 		command.InfoSection{Name: "cpu", Default: true, Write: f.infoCPU},
 		command.InfoSection{Name: "modules", Default: true, Write: func(w *command.InfoWriter) { w.Section("Modules") }},
@@ -69,7 +89,7 @@ func (f *family) addInfo() {
 			w.Section("Cluster")
 			w.Line("cluster_enabled", 0)
 		}},
-		command.InfoSection{Name: "keyspace", Default: true, Write: f.infoKeyspace},
+		command.InfoSection{Name: "keyspace", Default: true, Keys: true, Write: f.infoKeyspace},
 	)
 }
 
@@ -144,7 +164,7 @@ func (f *family) infoClients(w *command.InfoWriter) {
 	w.Line("watching_clients", watching)
 	w.Line("clients_in_timeout_table", blocked)
 	w.Line("total_watched_keys", watched)
-	w.Line("total_blocking_keys", f.s.Keyspace.WaitingKeys())
+	w.Line("total_blocking_keys", w.View.WaitingKeys())
 	w.Line("total_blocking_keys_on_nokey", 0)
 	if until, writes := f.s.Pause.State(); until != 0 {
 		actions := "all"
@@ -204,7 +224,7 @@ func (f *family) infoReplication(w *command.InfoWriter) {
 }
 
 func (f *family) infoStats(w *command.InfoWriter) {
-	st, ks := &f.s.Stats, f.s.Keyspace.Stats()
+	st, ks := &f.s.Stats, w.View.Stats()
 	in, out := st.BytesIn.Load(), st.BytesOut.Load()
 	for _, s := range f.s.Clients.All() {
 		in += s.Conn.BytesIn()
@@ -296,8 +316,11 @@ func (f *family) infoErrorStats(w *command.InfoWriter) {
 func (f *family) infoKeyspace(w *command.InfoWriter) {
 	w.Section("Keyspace")
 	for db := range f.s.Keyspace.Databases() {
-		if st := f.s.Keyspace.DBStats(db); st.Keys > 0 {
-			w.Linef(fmt.Sprintf("db%d", db), "keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d", st.Keys, st.Expires, 0, 0)
+		if st := w.View.DBStats(db); st.Keys > 0 {
+			w.Linef(dbName(db), "keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d", st.Keys, st.Expires, st.AverageTTLMillis, 0)
 		}
 	}
 }
+
+// dbName is how INFO and MEMORY STATS name a database.
+func dbName(db int) string { return "db" + strconv.Itoa(db) }

@@ -31,6 +31,8 @@ func (f *family) declareParams() {
 			return err
 		},
 	})
+	f.debugFrom = c.Enum("enable-debug-command", "local", []string{"no", "yes", "local"}, "who may use DEBUG: nobody, everybody, clients of this machine")
+	c.Find("enable-debug-command").Immutable = true
 	var save atomic.Pointer[string]
 	save.Store(new(string))
 	c.Add(&command.Param{

@@ -35,10 +35,10 @@ type plain struct {
 type kind uint8
 
 const (
-	words kind = iota
-	number
-	memory
-	text
+	kindWords kind = iota
+	kindNumber
+	kindMemory
+	kindText
 )
 
 func yes(names string) plain { return plain{names: names, value: "yes", words: "yes no"} }
@@ -47,12 +47,12 @@ func one(names, value, of string) plain {
 	return plain{names: names, value: value, words: of}
 }
 func num(names string, value, lo, hi int64) plain {
-	return plain{names: names, value: strconv.FormatInt(value, 10), kind: number, lo: lo, hi: hi}
+	return plain{names: names, value: strconv.FormatInt(value, 10), kind: kindNumber, lo: lo, hi: hi}
 }
 func mem(names string, value, lo, hi int64) plain {
-	return plain{names: names, value: strconv.FormatInt(value, 10), kind: memory, lo: lo, hi: hi}
+	return plain{names: names, value: strconv.FormatInt(value, 10), kind: kindMemory, lo: lo, hi: hi}
 }
-func txt(names, value string) plain { return plain{names: names, value: value, kind: text} }
+func txt(names, value string) plain { return plain{names: names, value: value, kind: kindText} }
 
 func (p plain) fix() plain            { p.fixed = true; return p }
 func (p plain) just(why string) plain { p.only = why; return p }
@@ -192,7 +192,7 @@ func declarePlain(c *command.Config) {
 // check is the value in the form in which CONFIG GET shows it.
 func (p *plain) check(s string) (string, error) {
 	switch p.kind {
-	case words:
+	case kindWords:
 		of := strings.Fields(p.words)
 		s = strings.ToLower(s)
 		found := false
@@ -205,12 +205,12 @@ func (p *plain) check(s string) (string, error) {
 		if !found {
 			return "", command.ErrNotAmong(of)
 		}
-	case number, memory:
+	case kindNumber, kindMemory:
 		n, err := strconv.ParseInt(s, 10, 64)
-		if p.kind == memory {
+		if p.kind == kindMemory {
 			n, err = command.ParseMemory(s)
 		}
-		if err != nil && p.kind == memory {
+		if err != nil && p.kind == kindMemory {
 			return "", command.ErrNotMemory
 		}
 		if err != nil {

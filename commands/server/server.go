@@ -4,6 +4,7 @@ package server
 
 import (
 	"strconv"
+	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
 )
@@ -15,6 +16,15 @@ type family struct {
 	peak  peak
 	// startMemory is what the process used when it was made.
 	startMemory uint64
+
+	slow        slowlog
+	latency     latencyMonitor
+	monitors    monitors
+	percentiles percentiles
+
+	slowerThan, slowMax, latencyThreshold *atomic.Int64
+	tracking                              *atomic.Bool
+	debugFrom                             *atomic.Pointer[string]
 }
 
 // Commands are the rows of the family.
@@ -22,11 +32,21 @@ func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s}
 	f.startMemory = memoryUsage().objects
 	f.declareParams()
+	f.declareSlow()
+	f.declareLatencyStats()
+	f.declareMonitor()
 	f.addInfo()
 	rows := []*command.Command{
 		f.commandRow(),
 		f.configRow(),
 		f.infoRow(),
+		f.slowlogRow(),
+		f.latencyRow(),
+		f.memoryRow(),
+		f.monitorRow(),
+		f.debugRow(),
+		f.lolwutRow(),
+		moduleRow(),
 		{
 			Name: "dbsize", Arity: 1, Group: command.GroupServer, Since: "1.0.0",
 			Flags:      command.ReadOnly | command.Fast | command.WholeKeyspace,
@@ -50,6 +70,8 @@ func Commands(s *command.Server) []*command.Command {
 		},
 	}
 	rows = append(rows, f.flushRows()...)
+	rows = append(rows, f.lifecycleRows()...)
+	rows = append(rows, f.replicationRows()...)
 	declarePlain(s.Config)
 	return rows
 }

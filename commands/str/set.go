@@ -88,6 +88,17 @@ func expiryWord(a *command.Args) string {
 	return ""
 }
 
+// setKeyFlags tells that SET does not read the key unless GET is among the
+// options.
+func setKeyFlags(args [][]byte, _ int) command.KeyFlags {
+	for _, a := range args[3:] {
+		if command.EqualFold(a, "GET") {
+			return command.RW | command.Access | command.Update
+		}
+	}
+	return command.OW | command.Update
+}
+
 var setRow = &command.Command{
 	Name: "set", Arity: -3, Group: command.GroupString, Since: "1.0.0",
 	Flags:      command.Write | command.DenyOOM,
@@ -95,6 +106,7 @@ var setRow = &command.Command{
 	Keys:       []command.KeySpec{{Flags: updateKey | command.VariableFlags, Index: 1, Step: 1, Notes: "RW and ACCESS due to the optional `GET` argument"}},
 	Summary:    "Stores a string, whatever the key held before.",
 	Complexity: "O(1)",
+	KeyFlags:   setKeyFlags,
 	Syntax:     "key value:string [condition=(NX | XX)] [GET] [expiration=(EX seconds:integer | PX milliseconds:integer | EXAT unix-time-seconds:unix-time | PXAT unix-time-milliseconds:unix-time | KEEPTTL)]",
 	Run: func(c *command.Ctx) {
 		if len(c.Args) == 3 { // the commonest form

@@ -1,0 +1,94 @@
+package command
+
+// How long a command took, as a histogram: INFO latencystats and LATENCY
+// HISTOGRAM. Only times of a microsecond and more are entered; the rest, most
+// commands, are what is missing to the number of calls, so that they cost
+// nothing here.
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// A bucket for each microsecond up to 15, then 16 for each power of two: the
+// error is at most 6 %. Times beyond 2^30 µs (18 minutes) go into the last.
+const (
+	subBits    = 4
+	subBuckets = 1 << subBits
+	timeBits   = 30
+	buckets    = (timeBits - subBits + 1) * subBuckets
+)
+
+// Histogram counts times in microseconds.
+type Histogram struct{ counts [buckets]atomic.Uint32 }
+
+// Add enters a time.
+func (h *Histogram) Add(micros int64) { h.counts[bucketOf(micros)].Add(1) }
+
+func bucketOf(micros int64) int {
+	v := uint64(min(max(micros, 0), 1<<timeBits-1))
+	if v < subBuckets {
+		return int(v)
+	}
+	e := bits.Len64(v) - 1 - subBits
+	return (e+1)*subBuckets + int(v>>e) - subBuckets
+}
+
+// bucketTop is the longest time that a bucket counts.
+func bucketTop(i int) int64 {
+	if i < subBuckets {
+		return int64(i)
+	}
+	e := i/subBuckets - 1
+	return int64(subBuckets+i%subBuckets+1)<<e - 1
+}
+
+// Times is what all workers' histograms say of one command.
+type Times struct {
+	Calls  int64
+	counts [buckets]int64
+}
+
+// Times adds up the histograms of a command.
+func (p *Workers) Times(c *Command) *Times {
+	t := &Times{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var entered int64
+	for _, w := range p.all {
+		n := &w.Counters[c.index]
+		t.Calls += n.Calls.Load()
+		if h := n.Times.Load(); h != nil {
+			for i := range h.counts {
+				k := int64(h.counts[i].Load())
+				t.counts[i] += k
+				entered += k
+			}
+		}
+	}
+	t.counts[0] += max(0, t.Calls-entered)
+	return t
+}
+
+// Percentile is a time that p percent of the calls did not take longer than,
+// in microseconds.
+func (t *Times) Percentile(p float64) int64 {
+	need := int64(p/100*float64(t.Calls) + 0.5)
+	var sum int64
+	for i, n := range t.counts {
+		if sum += n; sum >= max(need, 1) {
+			return bucketTop(i)
+		}
+	}
+	return 0
+}
+
+// Each calls fn with the longest time of each bucket that counted something,
+// and the number.
+func (t *Times) Each(fn func(topMicros, n int64)) {
+	for i, n := range t.counts {
+		if n != 0 {
+			fn(bucketTop(i), n)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package server
+
+// Replication, which limitkv does not do: what clients ask to find that out,
+// and refusals of the rest. And modules, which it does not load.
+
+import (
+	"strconv"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+func (f *family) replicationRows() []*command.Command {
+	refuse := func(c *command.Ctx) { c.Error("ERR " + noReplica) }
+	const internal = command.NoAsyncLoading | command.Admin | command.NoMulti | command.NoScript
+	follow := func(name, since string) *command.Command {
+		return &command.Command{
+			Name: name, Arity: 3, Group: command.GroupServer, Since: since,
+			Flags:      command.NoAsyncLoading | command.Admin | command.NoScript | command.Stale,
+			Summary:    "NO ONE is what the server is; another server to follow is refused.",
+			Complexity: "O(1)",
+			Syntax:     "args=(host-port={host:string port:integer} | no-one={NO ONE})",
+			Run:        replicaOf,
+		}
+	}
+	slaveof := follow("slaveof", "1.0.0")
+	slaveof.DeprecatedSince, slaveof.ReplacedBy = "5.0.0", "REPLICAOF"
+	return []*command.Command{
+		{
+			Name: "role", Arity: 1, Group: command.GroupServer, Since: "2.8.12",
+			Flags:      command.NoScript | command.Loading | command.Stale | command.Fast,
+			ACL:        []string{"admin", "dangerous"},
+			Summary:    "The server's part in replication: a master without replicas.",
+			Complexity: "O(1)",
+			Run: func(c *command.Ctx) {
+				c.Array(3)
+				c.BulkString("master")
+				c.Int(0)
+				c.Array(0)
+			},
+		},
+		follow("replicaof", "5.0.0"),
+		slaveof,
+		{
+			Name: "failover", Arity: -1, Group: command.GroupServer, Since: "6.2.0",
+			Flags:      command.Admin | command.NoScript | command.Stale,
+			Summary:    "Refused: there are no replicas.",
+			Complexity: "O(1)",
+			Syntax:     "[TO target={host:string port:integer [FORCE]}] [ABORT] [TIMEOUT milliseconds:integer]",
+			Run: func(c *command.Ctx) {
+				a := c.Cursor(1)
+				if a.Left() == 1 && a.Is("ABORT") {
+					c.Error("ERR No failover in progress.")
+					return
+				}
+				c.Error("ERR FAILOVER requires connected replicas.")
+			},
+		},
+		{
+			Name: "replconf", Arity: -1, Group: command.GroupServer, Since: "3.0.0",
+			Flags:      command.Admin | command.NoScript | command.Loading | command.Stale | command.AllowBusy,
+			Summary:    "Refused: for replicas.",
+			Complexity: "O(1)",
+			Run:        refuse,
+		},
+		{
+			Name: "psync", Arity: -3, Group: command.GroupServer, Since: "2.8.0", Flags: internal,
+			Summary: "Refused: for replicas.",
+			Syntax:  "replicationid:string offset:integer",
+			Run:     refuse,
+		},
+		{
+			Name: "sync", Arity: 1, Group: command.GroupServer, Since: "1.0.0", Flags: internal,
+			Summary: "Refused: for replicas.",
+			Run:     refuse,
+		},
+	}
+}
+
+func replicaOf(c *command.Ctx) {
+	a := c.Cursor(1)
+	if a.Is("NO") && a.Is("ONE") {
+		c.OK()
+		return
+	}
+	if port, err := strconv.Atoi(string(c.Args[2])); err != nil || port < 0 || port > 65535 {
+		c.Error("ERR Invalid master port")
+		return
+	}
+	c.Error("ERR " + noReplica)
+}
+
+func moduleRow() *command.Command {
+	const flags = command.Admin | command.NoScript
+	refuse := func(c *command.Ctx) { c.Error("ERR limitkv loads no modules") }
+	return &command.Command{
+		Name: "module", Arity: -2, Group: command.GroupServer, Since: "4.0.0",
+		Summary:    "Commands about modules, of which there are none.",
+		Complexity: "That of the subcommand",
+		Sub: []*command.Command{
+			command.HelpRow("5.0.0"),
+			{
+				Name: "list", Arity: 2, Since: "4.0.0", Flags: flags,
+				Summary:    "The modules: none.",
+				Complexity: "O(1)",
+				Tips:       []string{"nondeterministic_output_order"},
+				Run:        func(c *command.Ctx) { c.Array(0) },
+			},
+			{
+				Name: "load", Arity: -3, Since: "4.0.0", Flags: flags | command.NoAsyncLoading,
+				Summary:    "Refused.",
+				Complexity: "O(1)",
+				Syntax:     "path:string [arg:string...]",
+				Run:        refuse,
+			},
+			{
+				Name: "loadex", Arity: -3, Since: "7.0.0", Flags: flags | command.NoAsyncLoading,
+				Summary:    "Refused.",
+				Complexity: "O(1)",
+				Syntax:     "path:string [CONFIG configs={name:string value:string}...+] [ARGS args:string...]",
+				Run:        refuse,
+			},
+			{
+				Name: "unload", Arity: 3, Since: "4.0.0", Flags: flags | command.NoAsyncLoading,
+				Summary:    "Refused.",
+				Complexity: "O(1)",
+				Syntax:     "name:string",
+				Run:        refuse,
+			},
+		},
+	}
+}
