@@ -11,17 +11,17 @@ import (
 // thousand slices without pointers, so the garbage collector has nothing to
 // trace, and a member costs no allocation.
 //
-// The memory is divided in chunks of 16 KiB, of which the last one starts small
+// The memory is divided in chunks of 16 KiB, of which the first one starts small
 // and grows, and chunks in units of 4 bytes. An entry that is freed goes to the
-// free list of its size, threaded through the memory itself; a chunk without a
-// living entry is given back. When more than half of the arena is free, the
-// emptiest chunk is evacuated: a step of bounded length (a chunk has at most
-// 1365 entries and then at least half of it is free), so a set that shrinks
-// gives its memory back without a pause.
+// free list of its size, threaded through the memory itself. While more than
+// half of the arena is free, each removal looks for a chunk that is at least
+// half free, moves its entries, some hundred at most, and gives it back; so a
+// set that shrinks gives its memory back without a pause.
 type arena struct {
 	chunks [][]byte // by number; nil for one given back
 	live   []uint16 // units in use in each chunk
 	spare  []uint32 // numbers of chunks given back
+	hand   int      // the chunk at which the search for one to evacuate goes on
 	tail   int      // the chunk that new entries are appended to, -1 if none
 	free   []ref    // heads of the free lists by size in units; 0 is the end
 	units  int      // in use
@@ -46,6 +46,8 @@ const (
 	// inlineMax is the longest member that is kept in a chunk. A longer one has
 	// an allocation of its own, so that a chunk's tail is never wasted by much.
 	inlineMax = 1023
+
+	victimSteps = 64 // chunks looked at in one search
 
 	// arenaChunksMax limits the members of one set to 2^32 units, 16 GiB (not
 	// counting the long ones, of which there can be half a billion).
@@ -139,13 +141,9 @@ func (a *arena) remove(r ref) {
 		a.long[i] = nil
 		a.unused = append(a.unused, i)
 	}
-	chunk := int(r >> chunkShift)
 	a.units -= units
-	a.live[chunk] -= uint16(units)
+	a.live[r>>chunkShift] -= uint16(units)
 	a.link(r, units)
-	if a.live[chunk] == 0 && chunk != a.tail {
-		a.drop(chunk)
-	}
 }
 
 // alloc finds room for an entry of so many units: a hole of just that size, or
@@ -173,11 +171,6 @@ func (a *arena) append(units int) ref {
 			r := ref(a.tail<<chunkShift | len(c)/unitBytes)
 			a.chunks[a.tail] = extend(c, units*unitBytes)
 			return r
-		}
-		if a.live[a.tail] == 0 {
-			full := a.tail
-			a.tail = -1
-			a.drop(full)
 		}
 	}
 	if n := len(a.spare); n > 0 {
@@ -260,31 +253,29 @@ func (a *arena) walk(chunk int, fn func(r ref, units int, free bool)) {
 	}
 }
 
-// drop gives back a chunk that has no living entry.
-func (a *arena) drop(chunk int) {
-	a.walk(chunk, func(r ref, units int, free bool) { a.unlink(r, units) })
-	a.chunks[chunk] = nil
-	a.spare = append(a.spare, uint32(chunk))
-}
-
 // sparse reports whether so much of the arena is free that a chunk is to be
 // evacuated.
 func (a *arena) sparse() bool {
 	return a.holes > a.units+chunkUnits
 }
 
-// evacuate empties the chunk with the fewest living entries, if it is not the
-// tail, and calls moved for each entry that it put elsewhere.
-func (a *arena) evacuate(moved func(from, to ref)) {
-	victim := -1
-	for i, live := range a.live {
-		if a.chunks[i] != nil && i != a.tail && (victim < 0 || live < a.live[victim]) {
-			victim = i
+// victim returns a chunk that is half free or more, -1 if there is none among
+// the next few. On average they all are, when the arena is sparse.
+func (a *arena) victim() int {
+	for range min(victimSteps, len(a.chunks)) {
+		i := a.hand
+		if a.hand++; a.hand == len(a.chunks) {
+			a.hand = 0
+		}
+		if a.chunks[i] != nil && i != a.tail && a.live[i] <= chunkUnits/2 {
+			return i
 		}
 	}
-	if victim < 0 {
-		return
-	}
+	return -1
+}
+
+// evacuate empties a chunk and calls moved for each entry that it put elsewhere.
+func (a *arena) evacuate(victim int, moved func(from, to ref)) {
 	var entries [chunkUnits / 3]ref // the smallest entry has 3 units
 	n := 0
 	a.walk(victim, func(r ref, units int, free bool) {

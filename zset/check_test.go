@@ -156,6 +156,9 @@ func (l *large) checkIndex() error {
 		count += used
 		i += places
 	}
+	if deepest == 0 {
+		return fmt.Errorf("index: a directory of %d bits is larger than needed", x.bits)
+	}
 	if count != x.count || deepest != x.deepest {
 		return fmt.Errorf("index: %d members, %d deepest, it says %d, %d", count, deepest, x.count, x.deepest)
 	}
@@ -185,9 +188,6 @@ func (a *arena) check() error {
 		})
 		if end*unitBytes != len(c) || live != int(a.live[i]) {
 			err = fmt.Errorf("arena: chunk %d ends at %d of %d, %d living, it says %d", i, end*unitBytes, len(c), live, a.live[i])
-		}
-		if live == 0 && i != a.tail {
-			err = fmt.Errorf("arena: chunk %d is empty", i)
 		}
 		units += live
 	}

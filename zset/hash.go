@@ -6,14 +6,19 @@ package zset
 import (
 	"encoding/binary"
 	"math/bits"
+	"sync"
 )
 
-var hashSeed uint64 = 0x2d358dccaa6c78a5
+var (
+	hashSeed uint64 = 0x2d358dccaa6c78a5
+	seedOnce sync.Once
+)
 
-// SetSeed seeds the hash of members. Call it once, before there is any set,
-// with a random number where clients are not trusted: they could choose members
-// that collide.
-func SetSeed(seed uint64) { hashSeed = seed }
+// SetSeed seeds the hash of members. Call it before there is any set, with a
+// random number where clients are not trusted: they could choose members that
+// collide. Only the first call counts, as sets of all servers in a process
+// share the seed.
+func SetSeed(seed uint64) { seedOnce.Do(func() { hashSeed = seed }) }
 
 // hashMember mixes 16 bytes a step by a full multiplication, as wyhash does. The
 // seed enters both factors.

@@ -60,7 +60,11 @@ func (l *large) tidy() {
 	if !l.arena.sparse() {
 		return
 	}
-	l.arena.evacuate(func(from, to ref) {
+	victim := l.arena.victim()
+	if victim < 0 {
+		return
+	}
+	l.arena.evacuate(victim, func(from, to ref) {
 		l.index.replace(l.rehash(to), from, to)
 		l.order.replace(l.arena.score(to), from, to)
 	})

@@ -112,11 +112,14 @@ func (p packed) place(member []byte, score float64) int {
 
 // insert adds a member that is not there.
 func (p *packed) insert(member []byte, score float64) {
-	p.setHeader(p.header() + 1)
 	head := scoreBytes + 1
 	if len(member) >= 0x80 {
 		head++
 	}
+	if len(*p) == 0 {
+		*p = make(packed, packedHeader, packedHeader+head+len(member))
+	}
+	p.setHeader(p.header() + 1)
 	at := p.place(member, score)
 	p.grow(head + len(member))
 	q := *p

@@ -3,8 +3,10 @@ package zset
 import (
 	"fmt"
 	"math"
+	"math/rand"
 	"strings"
 	"testing"
+	"time"
 )
 
 // form is what a set looks like and what it is made of.
@@ -267,5 +269,109 @@ func TestMemoryShrinks(t *testing.T) {
 		if _, ok := s.Score(member(i)); !ok {
 			t.Fatalf("%s is lost", member(i))
 		}
+	}
+}
+
+func TestPackedMemoryShrinks(t *testing.T) {
+	s := &Set{}
+	for i := range 100 {
+		s.Add([]byte(fmt.Sprintf("member%d", i)), 1, 0, DefaultLimits)
+	}
+	s.RemoveRange(2, 100)
+	if s.MemoryUsage() > 128 {
+		t.Errorf("%d bytes for 2 members", s.MemoryUsage())
+	}
+}
+
+// What is added in rising order, as times are, fills the leaves; what is then
+// added in falling order after a full leaf must not get leaves of one entry.
+func TestLeavesAreFilled(t *testing.T) {
+	const rising, falling = 100 * fanout, 900
+	s := &Set{}
+	for i := range rising {
+		s.Add([]byte(fmt.Sprint(i)), float64(1000*i), 0, DefaultLimits)
+	}
+	bytes := s.big.order.root.memoryUsage()
+	if bytes > 14*rising {
+		t.Errorf("%d bytes an entry", bytes/rising)
+	}
+	for i := range falling {
+		s.Add([]byte(fmt.Sprint("f", i)), float64(1000*fanout-1-i), 0, DefaultLimits)
+	}
+	if bytes = s.big.order.root.memoryUsage() - bytes; bytes > 40*falling {
+		t.Errorf("%d bytes an entry added in falling order", bytes/falling)
+	}
+	if err := s.check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A scan of a segment gives each entry once, those too that found no room in the
+// last groups and went on in the first.
+func TestSegmentScanWraps(t *testing.T) {
+	g := newSegment(0)
+	var hashes []uint64
+	for i := range uint64(2*groupSlots + 3) {
+		hashes = append(hashes, math.MaxUint64-i, i)
+	}
+	for i, h := range hashes {
+		g.put(h, ref(i+1))
+	}
+	got := map[ref]int{}
+	g.scan(0, math.MaxUint64, func(r ref) { got[r]++ })
+	for i, h := range hashes {
+		if got[ref(i+1)] != 1 {
+			t.Errorf("hash %x came %d times", h, got[ref(i+1)])
+		}
+	}
+	clear(got)
+	g.scan(math.MaxUint64-100, math.MaxUint64, func(r ref) { got[r]++ })
+	for i, h := range hashes {
+		if n := got[ref(i+1)]; n > 1 || n == 0 && h > math.MaxUint64-100 {
+			t.Errorf("hash %x came %d times from the end", h, n)
+		}
+	}
+}
+
+// Members of all lengths that come and go do not fragment the memory.
+func TestMemoryUnderChurn(t *testing.T) {
+	seed := time.Now().UnixNano()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewSource(seed))
+	s := &Set{}
+	var members []string
+	bytes, evacuated := 0, 0
+	for step := range 60_000 {
+		length := 8 + r.Intn(20)
+		if step/20_000 == 1 {
+			length = 100 + r.Intn(100)
+		}
+		m := fmt.Sprintf("%0*d", length, step)
+		s.Add([]byte(m), r.Float64(), 0, DefaultLimits)
+		members = append(members, m)
+		bytes += len(m)
+		for len(members) > 5000 {
+			i := r.Intn(len(members))
+			chunks := len(s.big.arena.spare)
+			if !s.Remove([]byte(members[i])) {
+				t.Fatalf("step %d: %q is lost", step, members[i])
+			}
+			if len(s.big.arena.spare) > chunks {
+				evacuated++
+			}
+			bytes -= len(members[i])
+			members[i] = members[len(members)-1]
+			members = members[:len(members)-1]
+			// Twice the entries, and the rest of the structure.
+			if limit := 2*(bytes+12*len(members)) + 50*len(members) + 8*chunkBytes; s.MemoryUsage() > limit {
+				t.Fatalf("step %d: %d bytes for %d members of %d bytes together", step, s.MemoryUsage(), len(members), bytes)
+			}
+		}
+	}
+	if err := s.check(); err != nil {
+		t.Fatal(err)
+	}
+	if evacuated == 0 {
+		t.Error("no chunk was ever given back")
 	}
 }
