@@ -5,6 +5,9 @@ package luavm
 import (
 	"crypto/sha1"
 	"encoding/hex"
+
+	"github.com/limitkv/limitkv/luavm/analysis"
+	"github.com/limitkv/limitkv/luavm/syntax"
 )
 
 // chunkName is what scripts are called in error texts.
@@ -16,8 +19,8 @@ type Script struct {
 	SHA   string // SHA-1 of the body, 40 lowercase hexadecimal digits
 	Flags Flags
 
-	// Verdict is what analysis found.
-	Verdict Verdict
+	// Verdict is what Analyse found: nothing proven before it was called.
+	Verdict analysis.Verdict
 
 	chunk *chunk
 	hide  string
@@ -52,12 +55,12 @@ type CompileError struct{ Text string }
 
 func (e *CompileError) Error() string { return e.Text }
 
-// Verdict is what static analysis found of a script.
-type Verdict struct {
-	KeysProven    bool
-	KeysLine      int
-	KeysReason    string
-	Bounded       bool
-	BoundedLine   int
-	BoundedReason string
+// Analyse finds out what can be proven of the script. keys says where a command's keys are. It is to be called once,
+// before the script is shared.
+func (s *Script) Analyse(keys analysis.KeyFinder) {
+	_, skip, _ := parseShebang(s.Body)
+	// The tree that Compile used has been rewritten.
+	if stmts, err := syntax.Parse(s.Body[skip:], chunkName); err == nil {
+		s.Verdict = analysis.Chunk(stmts, keys)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/luavm"
+	"github.com/limitkv/limitkv/luavm/analysis"
 )
 
 // evalScriptsMax is how many scripts are kept that came by EVAL alone, as in
@@ -44,6 +45,7 @@ type cache struct {
 	generation atomic.Int64
 	clock      atomic.Int64 // counts uses
 	evicted    atomic.Int64
+	keys       analysis.KeyFinder
 }
 
 // local is a worker's view of the cache.
@@ -98,6 +100,7 @@ func (c *cache) compile(l *local, body []byte, load bool) (*script, error) {
 		if err != nil {
 			return nil, err
 		}
+		compiled.Analyse(c.keys)
 		s = c.add(&script{Script: compiled, loaded: load})
 	}
 	l.byBody[s.Body] = s

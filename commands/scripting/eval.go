@@ -66,9 +66,15 @@ func (f *family) plan(c *command.Ctx, args [][]byte, set *engine.LockSet, bySHA 
 	return !s.Verdict.Bounded
 }
 
+// shaLength is the length of a SHA-1 in hexadecimal.
+const shaLength = 40
+
 func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 	n, ok := number.ParseInt(c.Args[2])
 	switch {
+	case bySHA && len(c.Args[1]) != shaLength:
+		c.Error(command.ErrNoScript)
+		return
 	case !ok:
 		c.Error(command.ErrNotInt)
 		return

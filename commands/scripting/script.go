@@ -88,8 +88,7 @@ func (f *family) exists(c *command.Ctx) {
 	l := &f.worker(c).scripts
 	c.Array(len(c.Args) - 2)
 	for _, sha := range c.Args[2:] {
-		// Redis compares letter for letter here.
-		if s := f.cache.find(l, sha); s != nil && s.SHA == string(sha) {
+		if f.cache.find(l, sha) != nil {
 			c.Int(1)
 		} else {
 			c.Int(0)

@@ -30,6 +30,7 @@ type worker struct {
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s}
 	f.cache.bySHA = make(map[string]*script)
+	f.cache.keys = f.keys
 	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, 1<<62, "milliseconds a script may hold keys before others are answered BUSY")
 	limit := s.Config.Find("lua-time-limit")
 	s.Config.Add(&command.Param{Name: "busy-reply-threshold", Get: limit.Get, Set: limit.Set})

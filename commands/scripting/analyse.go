@@ -1,0 +1,50 @@
+package scripting
+
+// What static analysis has to know of commands: where their keys are. It is
+// read from the table's key specs.
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/luavm/analysis"
+)
+
+// beyondKeys are the flags of commands that touch more than the keys that
+// their specs name.
+const beyondKeys = command.WholeKeyspace | command.TouchesArbitraryKeys
+
+// keys is the analysis' question, answered from the table. It need not care
+// for databases: a key's lock does not depend on them.
+func (f *family) keys(name string, args []analysis.Arg) (found analysis.Keys, ok bool) {
+	cmd := f.s.Table.Find([]byte(name))
+	if cmd == nil {
+		return found, false
+	}
+	if cmd.HasSub() {
+		if len(args) < 2 || !args[1].Const || args[1].Rest {
+			return found, false
+		}
+		if sub := cmd.SubCommand([]byte(args[1].Value)); sub != nil {
+			cmd = sub
+		}
+	}
+	if cmd.Flags&command.NoScript != 0 {
+		return found, true // it is refused
+	}
+	if cmd.Flags&beyondKeys != 0 || cmd.Plan != nil || cmd.GetKeys != nil {
+		return found, false
+	}
+	for _, k := range cmd.Keys {
+		if k.Unknown {
+			return found, false
+		}
+		spec := analysis.Spec{
+			Index: k.Index, Keyword: k.Keyword, StartFrom: k.StartFrom,
+			Last: k.Last, Step: k.Step, Limit: k.Limit,
+			Numbered: k.Numbered, NumAt: k.NumAt, FirstAt: k.FirstAt,
+		}
+		if !spec.Find(args, &found) {
+			return found, false
+		}
+	}
+	return found, true
+}
