@@ -67,7 +67,7 @@ func (s *Server) listenOnLoop(ln net.Listener) error {
 	a.spare, _ = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	l := s.loops[0]
 	failed := make(chan error, 1)
-	l.post(nil, func() {
+	l.call(func() {
 		l.accepts = append(l.accepts, a)
 		ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: slotAccept - int32(len(l.accepts)-1)}
 		failed <- unix.EpollCtl(l.epfd, unix.EPOLL_CTL_ADD, fd, &ev)
@@ -121,7 +121,7 @@ func (a *acceptor) assign(l *loop, fd int, sa unix.Sockaddr) {
 	best.count.Add(1)
 	if best == l {
 		l.add(fd, remote, local, a.path)
-	} else if !best.post(nil, func() { best.add(fd, remote, local, a.path) }) {
+	} else if !best.call(func() { best.add(fd, remote, local, a.path) }) {
 		unix.Close(fd)
 	}
 }
@@ -152,7 +152,7 @@ func setKeepalive(fd int, period time.Duration) {
 // eachOnLoops is Each for the connections on loops.
 func (s *Server) eachOnLoops(fn func(c *Conn)) {
 	for _, l := range s.loops {
-		l.post(nil, func() {
+		l.call(func() {
 			for _, c := range l.socks {
 				if c == nil {
 					continue
@@ -169,7 +169,7 @@ func (s *Server) eachOnLoops(fn func(c *Conn)) {
 // when their last connection has.
 func (s *Server) stopLoops() {
 	for _, l := range s.loops {
-		l.post(nil, func() {
+		l.call(func() {
 			l.stopping = true
 			for _, a := range l.accepts {
 				unix.Close(a.spare)
@@ -187,7 +187,7 @@ func (s *Server) stopLoops() {
 			}
 		})
 		time.AfterFunc(shutdownGraceMillis*time.Millisecond, func() {
-			l.post(nil, func() {
+			l.call(func() {
 				for _, c := range l.socks {
 					if c != nil {
 						l.drop(c)

@@ -1,8 +1,28 @@
 package resp
 
-// Byte buffers kept for reuse: the lists are the loop's own, since sync.Pool is emptied by each collection and locks.
+// What connections keep between turns, and byte buffers kept for reuse: the lists are the loop's own, since sync.Pool is
+// emptied by each collection and locks.
 
 import "math/bits"
+
+// backlog is a buffer that is added to at its end and taken from at its start.
+type backlog struct {
+	buf []byte
+	off int // what is before has been taken
+}
+
+func (b *backlog) bytes() []byte { return b.buf[b.off:] }
+func (b *backlog) len() int      { return len(b.buf) - b.off }
+
+// take removes n bytes from the start. What is left moves down once it is less
+// than what has been taken, so that each byte moves once at most.
+func (b *backlog) take(n int) {
+	b.off += n
+	if left := len(b.buf) - b.off; left <= b.off {
+		copy(b.buf, b.buf[b.off:])
+		b.buf, b.off = b.buf[:left], 0
+	}
+}
 
 // pool keeps byte buffers for reuse, by size: connections own one only while
 // they hold an incomplete command or unsent output. A pool belongs to one

@@ -82,15 +82,15 @@ type Conn struct {
 	handler Handler
 	owner   owner
 	parser  Parser
+	mail    mailbox
 	out     Writer
 
 	remote, local netip.AddrPort
 	path          string // of the unix socket
 
-	in        []byte // input kept between turns: an incomplete command, or all while paused
-	pend      []byte // output that the peer has yet to take
-	pendOff   int
-	softSince int64 // when output went over OutputSoft, 0 if it is not
+	in        backlog // input kept between turns: an incomplete command, or all while paused
+	pend      backlog // output that the peer has yet to take
+	softSince int64   // when output went over OutputSoft, 0 if it is not
 
 	protocolErr error
 	paused      bool
@@ -118,8 +118,8 @@ const (
 
 // owner is the driver of a connection.
 type owner interface {
-	// post queues fn for the owning goroutine; false if it has ended.
-	post(fn func()) bool
+	// post tells the owning goroutine that there is mail; false if it has ended.
+	post() bool
 	// resume asks for another turn.
 	resume()
 	// flush sends what is in Out.
@@ -169,10 +169,13 @@ func (c *Conn) Resume() {
 func (c *Conn) Paused() bool { return c.paused }
 
 // Post has fn run by the goroutine that owns c and sends what fn appended to
-// c.Out. It may be called from anywhere and never blocks. fn runs exactly once,
-// also if c has ended by then (see Gone), unless Post returns false: then the
-// server has stopped.
-func (c *Conn) Post(fn func()) bool { return c.owner.post(fn) }
+// c.Out. It may be called from anywhere and never blocks. What is posted to one
+// connection runs in that order. fn runs once, also if c has ended by then (see
+// Gone), unless Post returns false: then the server has stopped.
+func (c *Conn) Post(fn func()) bool {
+	first, ok := c.mail.put(fn)
+	return ok && (!first || c.owner.post())
+}
 
 // Close ends c: after what is in Out has been sent, or without that. No further
 // command is served.
@@ -318,7 +321,7 @@ func (c *Conn) overInput() bool {
 		limit = DefaultQueryBufferBytes
 	}
 	parsed, _ := c.parser.Parsed()
-	held := int64(len(c.in)-parsed) + c.QueuedBytes
+	held := int64(c.in.len()-parsed) + c.QueuedBytes
 	return held > limit || held > unauthQueryBytesMax && c.parser.Unauthenticated
 }
 

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -21,7 +20,7 @@ type goConn struct {
 	nc  net.Conn
 	now func() int64
 
-	mail    mailbox
+	ready   chan struct{} // has one element if there may be mail
 	input   chan []byte   // what was read; closed at the end
 	taken   chan struct{} // the owner is done with it
 	outputs chan []byte   // to the writer
@@ -30,51 +29,6 @@ type goConn struct {
 	spareW  []byte        // the buffer the writer does not have
 	scratch scratch
 	pool    pool
-}
-
-// mailbox is a list of posted functions that anyone may add to.
-type mailbox struct {
-	head  atomic.Pointer[mailItem] // newest first; mailEnded when over
-	ready chan struct{}            // has one element if there may be mail
-}
-
-type mailItem struct {
-	fn   func()
-	next *mailItem
-}
-
-var mailEnded = new(mailItem)
-
-func (m *mailbox) put(fn func()) bool {
-	it := &mailItem{fn: fn}
-	for {
-		head := m.head.Load()
-		if head == mailEnded {
-			return false
-		}
-		it.next = head
-		if m.head.CompareAndSwap(head, it) {
-			select {
-			case m.ready <- struct{}{}:
-			default:
-			}
-			return true
-		}
-	}
-}
-
-// take empties the box and returns its content, oldest first.
-func (m *mailbox) take() *mailItem { return reversed(m.head.Swap(nil)) }
-
-// end closes the box if it is empty.
-func (m *mailbox) end() bool { return m.head.CompareAndSwap(nil, mailEnded) }
-
-func reversed(it *mailItem) *mailItem {
-	var out *mailItem
-	for it != nil {
-		it.next, out, it = out, it, it.next
-	}
-	return out
 }
 
 // goroutineSet is the connections served by goroutines.
@@ -130,7 +84,7 @@ func (s *Server) ServeConn(nc net.Conn) {
 		input: make(chan []byte), taken: make(chan struct{}),
 		outputs: make(chan []byte, 1), written: make(chan int, 1),
 	}
-	c.mail.ready = make(chan struct{}, 1)
+	c.ready = make(chan struct{}, 1)
 	c.init(s.lastID.Add(1), s.opts.Handler, c, s.opts.Now())
 	c.remote, c.local = netAddrPort(nc.RemoteAddr()), netAddrPort(nc.LocalAddr())
 	if a, ok := nc.LocalAddr().(*net.UnixAddr); ok {
@@ -166,8 +120,15 @@ func netAddrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-func (c *goConn) post(fn func()) bool { return c.mail.put(fn) }
-func (c *goConn) resume()             { c.queued = true }
+func (c *goConn) post() bool {
+	select {
+	case c.ready <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+func (c *goConn) resume() { c.queued = true }
 
 // flush does nothing: what is in Out goes to the writer when the turn ends.
 func (c *goConn) flush() {}
@@ -187,8 +148,8 @@ func (c *goConn) run() {
 			}
 			c.feed(data)
 			c.taken <- struct{}{}
-		case <-c.mail.ready:
-			c.runMail()
+		case <-c.ready:
+			c.mail.run()
 		case n := <-c.written:
 			c.busy = false
 			if n < 0 {
@@ -199,8 +160,9 @@ func (c *goConn) run() {
 		}
 		for c.queued && c.closing == keepOpen {
 			c.queued = false
-			if !c.paused && len(c.in) > 0 {
-				c.serveInput()
+			if !c.paused && c.in.len() > 0 {
+				c.in.take(c.serve(c.in.bytes(), &c.scratch, turnCommandsMax))
+				c.served()
 			}
 			c.settle()
 		}
@@ -217,48 +179,31 @@ func (c *goConn) feed(data []byte) {
 	if c.closing != keepOpen {
 		return
 	}
-	if len(c.in) == 0 {
-		done := c.Conn.serve(data, &c.scratch, turnCommandsMax)
-		if c.closing == keepOpen && done < len(data) {
-			c.in = append(c.in, data[done:]...)
+	if c.in.len() == 0 {
+		done := c.serve(data, &c.scratch, turnCommandsMax)
+		c.in.buf = append(c.in.buf, data[done:]...)
+	} else {
+		if need := c.parser.Need(); need > cap(c.in.buf) && need < 2*c.in.len() {
+			c.in = backlog{buf: append(make([]byte, 0, need), c.in.bytes()...)}
 		}
-		c.afterServe()
-		return
+		c.in.buf = append(c.in.buf, data...)
+		c.in.take(c.serve(c.in.bytes(), &c.scratch, turnCommandsMax))
 	}
-	if need := c.parser.Need(); need > cap(c.in) && need < 2*cap(c.in) {
-		c.in = append(make([]byte, 0, need), c.in...)
-	}
-	c.in = append(c.in, data...)
-	c.serveInput()
+	c.served()
 }
 
-func (c *goConn) serveInput() {
-	done := c.Conn.serve(c.in, &c.scratch, turnCommandsMax)
-	switch {
-	case done == len(c.in) && cap(c.in) <= sharedInputBytes:
-		c.in = c.in[:0]
-	case done == len(c.in):
-		c.in = nil
-	case done > 0:
-		c.in = append([]byte(nil), c.in[done:]...)
+// served tidies up after a turn.
+func (c *goConn) served() {
+	if c.in.len() == 0 && cap(c.in.buf) > 0 || c.closing != keepOpen {
+		c.in = backlog{}
 	}
-	c.afterServe()
-}
-
-func (c *goConn) afterServe() {
 	c.scratch.release()
-	c.queryBytes.Store(int64(len(c.in)))
+	c.queryBytes.Store(int64(c.in.len()))
 	if c.overInput() {
 		c.close(false, ReasonInput)
 	}
 	if c.more {
 		c.queued = true
-	}
-}
-
-func (c *goConn) runMail() {
-	for it := c.mail.take(); it != nil; it = it.next {
-		it.fn()
 	}
 }
 
@@ -303,7 +248,7 @@ func (c *goConn) end() {
 	delete(c.set.conns, c)
 	c.set.mu.Unlock()
 	for !c.mail.end() {
-		c.runMail()
+		c.mail.run()
 	}
 }
 

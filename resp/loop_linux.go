@@ -6,8 +6,6 @@ package resp
 // connection whose turn it is, so that an idle connection owns none.
 
 import (
-	"net/netip"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -46,16 +44,7 @@ type loop struct {
 	stopping bool
 }
 
-// sock is a connection on a loop.
-type sock struct {
-	Conn
-	loop  *loop
-	slot  int32
-	gen   int32  // tells a late event for an earlier owner of the slot
-	armed uint32 // the events epoll is asked for
-}
-
-// letter is a function posted to a loop, for a connection or for itself.
+// letter is what is posted to a loop: a connection that has mail, or a function.
 type letter struct {
 	c  *sock
 	fn func()
@@ -162,299 +151,6 @@ func (l *loop) epollBlock() (int, syscall.Errno) {
 	return int(n), 0
 }
 
-// rawRead and rawWrite go past the scheduler: the descriptors do not block.
-func rawRead(fd int, b []byte) (int, syscall.Errno) {
-	n, _, e := syscall.RawSyscall(syscall.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
-	runtime.KeepAlive(b)
-	if e != 0 {
-		return 0, e
-	}
-	return int(n), 0
-}
-
-func rawWrite(fd int, b []byte) (int, syscall.Errno) {
-	n, _, e := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
-	runtime.KeepAlive(b)
-	if e != 0 {
-		return 0, e
-	}
-	return int(n), 0
-}
-
-// add takes over a connected descriptor.
-func (l *loop) add(fd int, remote, local netip.AddrPort, path string) {
-	var slot int32
-	if n := len(l.free); n > 0 {
-		slot = l.free[n-1]
-		l.free = l.free[:n-1]
-	} else {
-		slot = int32(len(l.socks))
-		l.socks = append(l.socks, nil)
-	}
-	c := &sock{loop: l, slot: slot}
-	c.init(l.server.lastID.Add(1), l.server.opts.Handler, c, l.now)
-	c.gen = int32(c.ID)
-	c.Fd, c.Loop, c.remote, c.local, c.path = fd, l.index, remote, local, path
-	l.socks[slot] = c
-	c.armed = unix.EPOLLIN
-	ev := unix.EpollEvent{Events: c.armed, Fd: slot, Pad: c.gen}
-	if err := unix.EpollCtl(l.epfd, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
-		l.socks[slot] = nil
-		l.free = append(l.free, slot)
-		unix.Close(fd)
-		l.count.Add(-1)
-		return
-	}
-	l.begin(c)
-	c.handler.Opened(&c.Conn)
-	if l.stopping {
-		c.close(true, ReasonShutdown)
-	}
-	l.finish(c)
-}
-
-// event handles what epoll reports about c.
-func (l *loop) event(c *sock, events uint32) {
-	if events&unix.EPOLLOUT != 0 {
-		l.writePending(c)
-		if c.gone {
-			return
-		}
-	}
-	if events&unix.EPOLLIN != 0 {
-		l.read(c)
-		return
-	}
-	if events&(unix.EPOLLERR|unix.EPOLLHUP) != 0 {
-		c.close(false, ReasonPeer)
-		l.drop(c)
-	}
-}
-
-// read takes what c has sent, as much as the buffer holds, and serves it.
-func (l *loop) read(c *sock) {
-	if c.closing != keepOpen { // only its end is of interest
-		n, errno := rawRead(c.Fd, l.input)
-		if n == 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
-			c.close(false, ReasonPeer)
-			l.drop(c)
-		}
-		return
-	}
-	held := len(c.in)
-	own := held > sharedInputBytes
-	var buf []byte
-	if own {
-		c.in = l.growInput(c.in, c.parser.Need())
-		buf = c.in[:cap(c.in)]
-	} else {
-		buf = l.input
-		copy(buf, c.in)
-	}
-	n, errno := rawRead(c.Fd, buf[held:min(len(buf), held+readTurnBytes)])
-	if n <= 0 {
-		if errno == syscall.EAGAIN || errno == syscall.EINTR {
-			return
-		}
-		c.close(false, ReasonPeer)
-		l.drop(c)
-		return
-	}
-	c.lastActive.Store(l.now)
-	c.bytesIn.Add(int64(n))
-	if own {
-		c.in = buf[:held+n]
-	} else if held > 0 {
-		l.pool.put(c.in)
-		c.in = nil
-	}
-	l.serve(c, buf[:held+n], own)
-}
-
-// growInput makes room for more input, at once for all of a large argument that
-// is known to come, but never more than twice what has come: announcing much
-// must not cost us anything.
-func (l *loop) growInput(in []byte, need int) []byte {
-	if cap(in)-len(in) >= sharedInputBytes {
-		return in
-	}
-	size := 2 * cap(in)
-	if need > len(in) && need < size {
-		size = need
-	}
-	if size-len(in) < sharedInputBytes/4 {
-		size = len(in) + sharedInputBytes
-	}
-	grown := append(l.pool.get(size), in...)
-	l.pool.put(in)
-	return grown
-}
-
-// serve gives c a turn with data, which is c.in if own, else borrowed.
-func (l *loop) serve(c *sock, data []byte, own bool) {
-	l.begin(c)
-	done := c.serve(data, &l.scratch, turnCommandsMax)
-	l.keep(c, data, done, own)
-	l.finish(c)
-	if own || cap(l.scratch.args) > argsKeptMax {
-		l.scratch.release()
-	}
-	if c.gone {
-		return
-	}
-	if c.overInput() {
-		c.close(false, ReasonInput)
-		l.drop(c)
-		return
-	}
-	if c.more {
-		c.resume()
-	}
-	l.arm(c)
-}
-
-// keep stores the input that is not done with.
-func (l *loop) keep(c *sock, data []byte, done int, own bool) {
-	rest := data[done:]
-	switch {
-	case c.closing != keepOpen || len(rest) == 0:
-		if own {
-			l.pool.put(c.in)
-		}
-		c.in = nil
-	case !own:
-		c.in = append(l.pool.get(len(rest)), rest...)
-	case len(rest) <= sharedInputBytes && done > 0:
-		c.in = append(l.pool.get(len(rest)), rest...)
-		l.pool.put(data)
-	case done > 0:
-		c.in = append(c.in[:0], rest...)
-	}
-	c.queryBytes.Store(int64(len(c.in)))
-}
-
-// begin lends c the loop's output buffer: its turn begins.
-func (l *loop) begin(c *sock) { c.out.Buf = l.output[:0] }
-
-// finish ends c's turn: sends what was appended, takes the buffer back and
-// closes c if that was asked for.
-func (l *loop) finish(c *sock) {
-	c.flush()
-	if cap(c.out.Buf) <= outKeptBytes {
-		l.output = c.out.Buf[:0]
-	} else {
-		l.output = nil
-	}
-	c.out.Buf = nil
-	l.settle(c)
-}
-
-// settle closes c if that is due and drops it if it is over its output limit.
-func (l *loop) settle(c *sock) {
-	if c.gone {
-		return
-	}
-	if c.closing == closeNow || c.closing == closeFlushed && c.pend == nil {
-		l.drop(c)
-		return
-	}
-	if c.pend != nil && c.overOutput(int64(len(c.pend)-c.pendOff), l.now) {
-		c.close(false, ReasonOutput)
-		c.reason = ReasonOutput
-		l.drop(c)
-		return
-	}
-	l.arm(c)
-}
-
-// flush sends c's replies, and keeps what the peer does not take yet.
-func (c *sock) flush() {
-	l, b := c.loop, c.out.Buf
-	if len(b) == 0 || c.closing == closeNow {
-		c.out.Buf = b[:0]
-		return
-	}
-	if c.pend != nil {
-		c.pend = append(c.pend, b...)
-		c.out.Buf = b[:0]
-		c.outputBytes.Store(int64(len(c.pend) - c.pendOff))
-		return
-	}
-	n, errno := rawWrite(c.Fd, b)
-	if errno != 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
-		c.close(false, ReasonPeer)
-		n = len(b)
-	} else {
-		c.bytesOut.Add(int64(n))
-	}
-	if n == len(b) {
-		c.out.Buf = b[:0]
-		return
-	}
-	if len(b)-n > readBytes { // rather than copy much, give the buffer away
-		c.pend, c.pendOff = b, n
-		c.out.Buf = nil
-	} else {
-		c.pend, c.pendOff = append(l.pool.get(len(b)-n), b[n:]...), 0
-		c.out.Buf = b[:0]
-	}
-	c.outputBytes.Store(int64(len(c.pend) - c.pendOff))
-}
-
-// writePending sends more of what c's peer had not taken.
-func (l *loop) writePending(c *sock) {
-	if c.pend == nil {
-		return
-	}
-	n, errno := rawWrite(c.Fd, c.pend[c.pendOff:])
-	if errno != 0 {
-		if errno == syscall.EAGAIN || errno == syscall.EINTR {
-			return
-		}
-		c.close(false, ReasonPeer)
-		l.drop(c)
-		return
-	}
-	c.bytesOut.Add(int64(n))
-	c.pendOff += n
-	if c.pendOff == len(c.pend) {
-		l.pool.put(c.pend)
-		c.pend, c.pendOff = nil, 0
-	}
-	c.outputBytes.Store(int64(len(c.pend) - c.pendOff))
-	l.settle(c)
-}
-
-// arm tells epoll what c waits for now, if that has changed.
-func (l *loop) arm(c *sock) {
-	want := uint32(unix.EPOLLIN)
-	if c.pend != nil {
-		want |= unix.EPOLLOUT
-	}
-	if want == c.armed {
-		return
-	}
-	c.armed = want
-	ev := unix.EpollEvent{Events: want, Fd: c.slot, Pad: c.gen}
-	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_MOD, c.Fd, &ev)
-}
-
-// drop ends c.
-func (l *loop) drop(c *sock) {
-	if c.gone {
-		return
-	}
-	c.gone = true
-	c.handler.Closed(&c.Conn)
-	unix.Close(c.Fd)
-	l.pool.put(c.in)
-	l.pool.put(c.pend)
-	c.in, c.pend = nil, nil
-	l.socks[c.slot] = nil
-	l.free = append(l.free, c.slot)
-	l.count.Add(-1)
-}
-
 // resume gives c another turn before the loop waits again.
 func (c *sock) resume() {
 	if !c.queued {
@@ -476,8 +172,8 @@ func (l *loop) runAgain() {
 		if c.gone {
 			continue
 		}
-		if len(c.in) > 0 && !c.paused {
-			l.serve(c, c.in, true)
+		if c.in.len() > 0 && !c.paused {
+			l.serve(c, c.in.bytes(), true)
 		} else {
 			l.arm(c)
 		}
@@ -485,23 +181,26 @@ func (l *loop) runAgain() {
 	l.spareAgain = todo[:0]
 }
 
-// post queues fn for the loop.
-func (c *sock) post(fn func()) bool { return c.loop.post(c, fn) }
+func (c *sock) post() bool { return c.loop.post(letter{c: c}) }
 
-func (l *loop) post(c *sock, fn func()) bool {
+// post queues a letter for the loop; false if it has ended.
+func (l *loop) post(m letter) bool {
 	l.mu.Lock()
 	if l.ended {
 		l.mu.Unlock()
 		return false
 	}
-	l.mail = append(l.mail, letter{c, fn})
-	l.mu.Unlock()
+	l.mail = append(l.mail, m)
 	if l.waiting.Load() && l.waiting.CompareAndSwap(true, false) {
-		one := [8]byte{1}
+		one := [8]byte{1} // under the lock, since end closes the descriptor under it
 		_, _ = rawWrite(l.wakefd, one[:])
 	}
+	l.mu.Unlock()
 	return true
 }
+
+// call has fn run by the loop; false if it has ended.
+func (l *loop) call(fn func()) bool { return l.post(letter{fn: fn}) }
 
 // runMail runs what was posted before it began; what is posted meanwhile waits
 // for the next round, so that the connections get their turns.
@@ -510,21 +209,19 @@ func (l *loop) runMail() {
 	mail := l.mail
 	l.mail = l.spare[:0]
 	l.mu.Unlock()
-	for i := range mail {
-		c, fn := mail[i].c, mail[i].fn
+	for i, m := range mail {
 		mail[i] = letter{}
-		if c == nil {
-			fn()
-			continue
+		switch {
+		case m.c == nil:
+			m.fn()
+		case m.c.gone:
+			m.c.mail.run()
+			m.c.out.Buf = nil
+		default:
+			l.begin(m.c)
+			m.c.mail.run()
+			l.finish(m.c)
 		}
-		l.begin(c)
-		fn()
-		if c.gone {
-			l.output = c.out.Buf[:0]
-			c.out.Buf = nil
-			continue
-		}
-		l.finish(c)
 	}
 	if cap(mail) > mailKeptMax {
 		mail = nil

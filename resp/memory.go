@@ -10,23 +10,29 @@ import "time"
 type Memory struct {
 	Conn
 	now     func() int64
-	mail    mailbox
+	ready   chan struct{}
 	scratch scratch
 	sent    []byte
 }
 
 // NewMemory opens a connection. now is as in Options.
 func NewMemory(h Handler, now func() int64) *Memory {
-	m := &Memory{now: now}
-	m.mail.ready = make(chan struct{}, 1)
+	m := &Memory{now: now, ready: make(chan struct{}, 1)}
 	m.init(1, h, m, now())
 	h.Opened(&m.Conn)
 	m.settle()
 	return m
 }
 
-func (m *Memory) post(fn func()) bool { return m.mail.put(fn) }
-func (m *Memory) resume()             { m.queued = true }
+func (m *Memory) post() bool {
+	select {
+	case m.ready <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+func (m *Memory) resume() { m.queued = true }
 
 func (m *Memory) flush() {
 	m.sent = append(m.sent, m.out.Buf...)
@@ -43,7 +49,7 @@ func (m *Memory) Feed(input []byte) []byte {
 	}
 	m.lastActive.Store(m.now())
 	m.bytesIn.Add(int64(len(input)))
-	m.in = append(m.in, input...)
+	m.in.buf = append(m.in.buf, input...)
 	m.resume()
 	m.run()
 	return m.sent
@@ -59,7 +65,7 @@ func (m *Memory) Run() []byte {
 // Wait is Run after waiting until something is posted, for no longer than d.
 func (m *Memory) Wait(d time.Duration) []byte {
 	select {
-	case <-m.mail.ready:
+	case <-m.ready:
 	case <-time.After(d):
 	}
 	return m.Run()
@@ -72,14 +78,8 @@ func (m *Memory) Hangup() {
 }
 
 func (m *Memory) run() {
-	for {
-		mail := m.mail.take()
-		if mail == nil && !m.queued {
-			return
-		}
-		for ; mail != nil; mail = mail.next {
-			mail.fn()
-		}
+	for !m.mail.empty() || m.queued {
+		m.mail.run()
 		m.settle()
 		if !m.queued {
 			continue
@@ -88,10 +88,9 @@ func (m *Memory) run() {
 		if m.gone || m.paused {
 			continue
 		}
-		done := m.serve(m.in, &m.scratch, turnCommandsMax)
-		m.in = append(m.in[:0], m.in[done:]...)
+		m.in.take(m.serve(m.in.bytes(), &m.scratch, turnCommandsMax))
 		m.scratch.release()
-		m.queryBytes.Store(int64(len(m.in)))
+		m.queryBytes.Store(int64(m.in.len()))
 		if m.overInput() {
 			m.close(false, ReasonInput)
 		}

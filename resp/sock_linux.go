@@ -1,0 +1,314 @@
+package resp
+
+// A connection on an event loop: reading, serving, writing, ending. All of it runs on the loop's goroutine.
+
+import (
+	"net/netip"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// sock is a connection on a loop.
+type sock struct {
+	Conn
+	loop  *loop
+	slot  int32
+	gen   int32  // tells a late event for an earlier owner of the slot
+	armed uint32 // the events epoll is asked for
+}
+
+// add takes over a connected descriptor.
+func (l *loop) add(fd int, remote, local netip.AddrPort, path string) {
+	var slot int32
+	if n := len(l.free); n > 0 {
+		slot = l.free[n-1]
+		l.free = l.free[:n-1]
+	} else {
+		slot = int32(len(l.socks))
+		l.socks = append(l.socks, nil)
+	}
+	c := &sock{loop: l, slot: slot}
+	c.init(l.server.lastID.Add(1), l.server.opts.Handler, c, l.now)
+	c.gen = int32(c.ID)
+	c.Fd, c.Loop, c.remote, c.local, c.path = fd, l.index, remote, local, path
+	l.socks[slot] = c
+	c.armed = unix.EPOLLIN
+	ev := unix.EpollEvent{Events: c.armed, Fd: slot, Pad: c.gen}
+	if err := unix.EpollCtl(l.epfd, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
+		l.socks[slot] = nil
+		l.free = append(l.free, slot)
+		unix.Close(fd)
+		l.count.Add(-1)
+		return
+	}
+	l.begin(c)
+	c.handler.Opened(&c.Conn)
+	if l.stopping {
+		c.close(true, ReasonShutdown)
+	}
+	l.finish(c)
+}
+
+// event handles what epoll reports about c.
+func (l *loop) event(c *sock, events uint32) {
+	if events&unix.EPOLLOUT != 0 {
+		l.writePending(c)
+		if c.gone {
+			return
+		}
+	}
+	if events&unix.EPOLLIN != 0 {
+		l.read(c)
+		return
+	}
+	if events&(unix.EPOLLERR|unix.EPOLLHUP) != 0 {
+		c.close(false, ReasonPeer)
+		l.drop(c)
+	}
+}
+
+// read takes what c has sent, as much as the buffer holds, and serves it.
+func (l *loop) read(c *sock) {
+	if c.closing != keepOpen { // only its end is of interest
+		n, errno := rawRead(c.Fd, l.input)
+		if n == 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
+			c.close(false, ReasonPeer)
+			l.drop(c)
+		}
+		return
+	}
+	held := c.in.len()
+	own := held > sharedInputBytes
+	buf := l.input
+	if own {
+		l.growInput(c)
+		buf = c.in.buf[c.in.off:cap(c.in.buf)]
+	} else {
+		copy(buf, c.in.bytes())
+	}
+	n, errno := rawRead(c.Fd, buf[held:min(len(buf), held+readTurnBytes)])
+	if n <= 0 {
+		if errno == syscall.EAGAIN || errno == syscall.EINTR {
+			return
+		}
+		c.close(false, ReasonPeer)
+		l.drop(c)
+		return
+	}
+	c.lastActive.Store(l.now)
+	c.bytesIn.Add(int64(n))
+	if own {
+		c.in.buf = c.in.buf[:len(c.in.buf)+n]
+	} else if c.in.buf != nil {
+		l.pool.put(c.in.buf)
+		c.in = backlog{}
+	}
+	l.serve(c, buf[:held+n], own)
+}
+
+// growInput makes room for more input, at once for all of a large argument that
+// is known to come, but never more than twice what has come: announcing much
+// must not cost us anything.
+func (l *loop) growInput(c *sock) {
+	in := c.in.buf
+	if cap(in)-len(in) >= sharedInputBytes {
+		return
+	}
+	held := c.in.len()
+	size := 2 * held
+	if need := c.parser.Need(); need > held && need < size {
+		size = need
+	}
+	size = max(size, held+sharedInputBytes)
+	c.in = backlog{buf: append(l.pool.get(size), c.in.bytes()...)}
+	l.pool.put(in)
+}
+
+// serve gives c a turn with data, which is all of c.in if own, else borrowed.
+func (l *loop) serve(c *sock, data []byte, own bool) {
+	l.begin(c)
+	done := c.serve(data, &l.scratch, turnCommandsMax)
+	l.keep(c, data, done, own)
+	l.finish(c)
+	if own || cap(l.scratch.args) > argsKeptMax {
+		l.scratch.release()
+	}
+	if c.gone {
+		return
+	}
+	if c.overInput() {
+		c.close(false, ReasonInput)
+		l.drop(c)
+		return
+	}
+	if c.more {
+		c.resume()
+	}
+	l.arm(c)
+}
+
+// keep stores the input that is not done with.
+func (l *loop) keep(c *sock, data []byte, done int, own bool) {
+	rest := data[done:]
+	switch {
+	case c.closing != keepOpen || len(rest) == 0:
+		l.pool.put(c.in.buf)
+		c.in = backlog{}
+	case !own || len(rest) <= sharedInputBytes && done > 0:
+		small := append(l.pool.get(len(rest)), rest...)
+		l.pool.put(c.in.buf)
+		c.in = backlog{buf: small}
+	default:
+		c.in.take(done)
+	}
+	c.queryBytes.Store(int64(c.in.len()))
+}
+
+// begin lends c the loop's output buffer: its turn begins.
+func (l *loop) begin(c *sock) { c.out.Buf = l.output[:0] }
+
+// finish ends c's turn: sends what was appended, takes the buffer back and
+// closes c if that was asked for.
+func (l *loop) finish(c *sock) {
+	c.flush()
+	if cap(c.out.Buf) <= outKeptBytes {
+		l.output = c.out.Buf[:0]
+	} else {
+		l.output = nil
+	}
+	c.out.Buf = nil
+	l.settle(c)
+}
+
+// settle closes c if that is due and drops it if it is over its output limit.
+func (l *loop) settle(c *sock) {
+	if c.gone {
+		return
+	}
+	if c.closing == closeNow || c.closing == closeFlushed && c.pend.len() == 0 {
+		l.drop(c)
+		return
+	}
+	if c.pend.len() > 0 && c.overOutput(int64(c.pend.len()), l.now) {
+		c.close(false, ReasonOutput)
+		c.reason = ReasonOutput
+		l.drop(c)
+		return
+	}
+	l.arm(c)
+}
+
+// flush sends c's replies, and keeps what the peer does not take yet.
+func (c *sock) flush() {
+	l, b := c.loop, c.out.Buf
+	if len(b) == 0 || c.closing == closeNow {
+		c.out.Buf = b[:0]
+		return
+	}
+	if c.pend.len() > 0 {
+		c.pend.buf = append(c.pend.buf, b...)
+		c.out.Buf = b[:0]
+		c.outputBytes.Store(int64(c.pend.len()))
+		return
+	}
+	n, errno := rawWrite(c.Fd, b)
+	if errno != 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
+		c.close(false, ReasonPeer)
+		n = len(b)
+	} else {
+		c.bytesOut.Add(int64(n))
+	}
+	if n == len(b) {
+		c.out.Buf = b[:0]
+		return
+	}
+	if len(b)-n > readBytes { // rather than copy much, give the buffer away
+		c.pend = backlog{b, n}
+		c.out.Buf = nil
+	} else {
+		c.pend = backlog{buf: append(l.pool.get(len(b)-n), b[n:]...)}
+		c.out.Buf = b[:0]
+	}
+	c.outputBytes.Store(int64(c.pend.len()))
+}
+
+// writePending sends more of what c's peer had not taken.
+func (l *loop) writePending(c *sock) {
+	if c.pend.len() == 0 {
+		return
+	}
+	n, errno := rawWrite(c.Fd, c.pend.bytes())
+	if errno != 0 {
+		if errno == syscall.EAGAIN || errno == syscall.EINTR {
+			return
+		}
+		c.close(false, ReasonPeer)
+		l.drop(c)
+		return
+	}
+	c.bytesOut.Add(int64(n))
+	c.pend.take(n)
+	if c.pend.len() == 0 {
+		l.pool.put(c.pend.buf)
+		c.pend = backlog{}
+	}
+	c.outputBytes.Store(int64(c.pend.len()))
+	l.settle(c)
+}
+
+// arm tells epoll what c waits for now, if that has changed.
+func (l *loop) arm(c *sock) {
+	want := uint32(unix.EPOLLIN)
+	if c.pend.len() > 0 {
+		want |= unix.EPOLLOUT
+	}
+	if want == c.armed {
+		return
+	}
+	c.armed = want
+	ev := unix.EpollEvent{Events: want, Fd: c.slot, Pad: c.gen}
+	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_MOD, c.Fd, &ev)
+}
+
+// drop ends c.
+func (l *loop) drop(c *sock) {
+	if c.gone {
+		return
+	}
+	c.gone = true
+	c.handler.Closed(&c.Conn)
+	unix.Close(c.Fd)
+	l.pool.put(c.in.buf)
+	l.pool.put(c.pend.buf)
+	c.in, c.pend = backlog{}, backlog{}
+	l.socks[c.slot] = nil
+	l.free = append(l.free, c.slot)
+	l.count.Add(-1)
+}
+
+// rawRead and rawWrite go past the scheduler: the descriptors do not block.
+func rawRead(fd int, b []byte) (int, syscall.Errno) {
+	n, _, e := syscall.RawSyscall(syscall.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+	runtime.KeepAlive(b)
+	if e != 0 {
+		return 0, e
+	}
+	return int(n), 0
+}
+
+func rawWrite(fd int, b []byte) (n int, e syscall.Errno) {
+	if len(b) > writeChunkBytes { // long enough for others to want the processor
+		n, err := syscall.Write(fd, b)
+		e, _ = err.(syscall.Errno)
+		return max(n, 0), e
+	}
+	r, _, e := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+	runtime.KeepAlive(b)
+	if e != 0 {
+		return 0, e
+	}
+	return int(r), 0
+}
