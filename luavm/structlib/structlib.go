@@ -1,0 +1,310 @@
+// Package structlib is the library struct of Redis's Lua: packing values into binary strings and back.
+//
+// A format is a string of options, each with its size: b B (1 byte), h H (2), i I (4, or n bytes as in I2, at most 32),
+// l L T (8), f d, s (ends with a NUL byte), cn (n bytes; c0 the whole string, or as many bytes as the number unpacked
+// before it), x (a byte of padding), and > < (byte order), !n (alignment, 8 if no n), space. Numbers are cut to the
+// size given; a size above 8 has zeros beyond.
+//
+// Wherever the original relies on what C leaves undefined (numbers that do not fit), what Redis built for x86-64 does
+// is done here.
+package structlib
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/limitkv/limitkv/luavm/arg"
+	lua "github.com/yuin/gopher-lua"
+)
+
+const (
+	integerSizeMax   = 32   // bytes of iN and IN
+	defaultAlignment = 8    // of "!" without a number
+	stackMax         = 8000 // values that a C function of Lua 5.1 may have at once
+)
+
+// Open returns a new table with the functions of the library.
+func Open(L *lua.LState) *lua.LTable {
+	t := L.CreateTable(0, 3)
+	t.RawSetString("pack", L.NewFunction(pack))
+	t.RawSetString("unpack", L.NewFunction(unpack))
+	t.RawSetString("size", L.NewFunction(size))
+	return t
+}
+
+// format is a cursor over a format string and the settings that hold at it.
+type format struct {
+	L         *lua.LState
+	rest      string
+	big       bool // most significant byte first
+	alignment uint64
+}
+
+func newFormat(L *lua.LState) format {
+	return format{L: L, rest: arg.CString(arg.String(L, 1)), alignment: 1}
+}
+
+// next returns the next option and its size, 0 for those that have none of their own.
+func (f *format) next() (option byte, size uint64) {
+	option, f.rest = f.rest[0], f.rest[1:]
+	switch option {
+	case 'b', 'B', 'x':
+		return option, 1
+	case 'h', 'H':
+		return option, 2
+	case 'l', 'L', 'T', 'd':
+		return option, 8
+	case 'f':
+		return option, 4
+	case 'c':
+		return option, uint64(f.number(1))
+	case 'i', 'I':
+		n := f.number(4)
+		if n > integerSizeMax {
+			arg.Raise(f.L, "integral size %d is larger than limit of %d", n, integerSizeMax)
+		}
+		return option, uint64(n)
+	}
+	return option, 0
+}
+
+// number reads the number that may follow an option.
+func (f *format) number(missing int) int {
+	if f.rest == "" || f.rest[0] < '0' || f.rest[0] > '9' {
+		return missing
+	}
+	n := 0
+	for f.rest != "" && f.rest[0] >= '0' && f.rest[0] <= '9' {
+		digit := int(f.rest[0] - '0')
+		if n > math.MaxInt32/10 || n*10 > math.MaxInt32-digit {
+			arg.Raise(f.L, "integral size overflow")
+		}
+		n = n*10 + digit
+		f.rest = f.rest[1:]
+	}
+	return n
+}
+
+// padding is how many bytes align an element of that size at position pos.
+func (f *format) padding(pos uint64, option byte, size uint64) uint64 {
+	if size == 0 || option == 'c' {
+		return 0
+	}
+	size = min(size, f.alignment)
+	return (size - pos&(size-1)) & (size - 1)
+}
+
+// control follows an option that stands for no value.
+func (f *format) control(option byte) {
+	switch option {
+	case ' ':
+	case '>':
+		f.big = true
+	case '<':
+		f.big = false
+	case '!':
+		n := f.number(defaultAlignment)
+		if n <= 0 || n&(n-1) != 0 {
+			arg.Raise(f.L, "alignment %d is not a power of 2", n)
+		}
+		f.alignment = uint64(n)
+	default:
+		arg.Error(f.L, 1, "invalid format option '"+string([]byte{option})+"'")
+	}
+}
+
+func pack(L *lua.LState) int {
+	f := newFormat(L)
+	L.Push(lua.LNil) // as in the original, so the first argument that is missing is told to be nil
+	var room [64]byte
+	out := room[:0]
+	at := 2
+	for f.rest != "" {
+		option, size := f.next()
+		for n := f.padding(uint64(len(out)), option, size); n > 0; n-- {
+			out = append(out, 0)
+		}
+		switch option {
+		case 'b', 'B', 'h', 'H', 'l', 'L', 'T', 'i', 'I':
+			out = f.appendInteger(out, toInteger(arg.Number(L, at)), int(size))
+			at++
+		case 'x':
+			out = append(out, 0)
+		case 'f':
+			bits := math.Float32bits(float32(arg.Number(L, at)))
+			at++
+			if f.big {
+				out = binary.BigEndian.AppendUint32(out, bits)
+			} else {
+				out = binary.LittleEndian.AppendUint32(out, bits)
+			}
+		case 'd':
+			bits := math.Float64bits(arg.Number(L, at))
+			at++
+			if f.big {
+				out = binary.BigEndian.AppendUint64(out, bits)
+			} else {
+				out = binary.LittleEndian.AppendUint64(out, bits)
+			}
+		case 'c', 's':
+			s := arg.String(L, at)
+			at++
+			if size == 0 {
+				size = uint64(len(s))
+			}
+			if uint64(len(s)) < size {
+				arg.Error(L, at, "string too short") // the original counts on before it complains
+			}
+			out = append(out, s[:size]...)
+			if option == 's' {
+				out = append(out, 0)
+			}
+		default:
+			f.control(option)
+		}
+	}
+	L.Push(lua.LString(out))
+	return 1
+}
+
+// toInteger is C's conversion of a double to a 64-bit integer: signed for negative numbers, else unsigned, with what
+// x86-64 makes of those that do not fit.
+func toInteger(n float64) uint64 {
+	if n >= 0x1p63 {
+		return uint64(arg.Truncate(n-0x1p63)) ^ 1<<63
+	}
+	return uint64(arg.Truncate(n))
+}
+
+func (f *format) appendInteger(out []byte, v uint64, size int) []byte {
+	start := len(out)
+	for i := 0; i < size; i++ {
+		out = append(out, byte(v))
+		v >>= 8
+	}
+	if f.big {
+		b := out[start:]
+		for i, j := 0, len(b)-1; i < j; i, j = i+1, j-1 {
+			b[i], b[j] = b[j], b[i]
+		}
+	}
+	return out
+}
+
+func unpack(L *lua.LState) int {
+	f := newFormat(L)
+	data := arg.String(L, 2)
+	length := uint64(len(data))
+	pos := uint64(arg.OptInteger(L, 3, 1))
+	if pos == 0 {
+		arg.Error(L, 3, "offset must be 1 or greater")
+	}
+	pos--
+	base, results := L.GetTop(), 0
+	for f.rest != "" {
+		option, size := f.next()
+		pos += f.padding(pos, option, size)
+		if size > length || pos > length-size {
+			arg.Error(L, 2, "data string too short")
+		}
+		if base+results+2 > stackMax {
+			arg.Raise(L, "stack overflow (too many results)")
+		}
+		var v lua.LValue
+		switch option {
+		case 'b', 'B', 'h', 'H', 'l', 'L', 'T', 'i', 'I':
+			v = lua.LNumber(f.integer(data[pos:pos+size], option >= 'a'))
+		case 'x':
+		case 'f':
+			bits := binary.LittleEndian.Uint32([]byte(data[pos : pos+4]))
+			if f.big {
+				bits = binary.BigEndian.Uint32([]byte(data[pos : pos+4]))
+			}
+			v = lua.LNumber(math.Float32frombits(bits))
+		case 'd':
+			bits := binary.LittleEndian.Uint64([]byte(data[pos : pos+8]))
+			if f.big {
+				bits = binary.BigEndian.Uint64([]byte(data[pos : pos+8]))
+			}
+			v = lua.LNumber(math.Float64frombits(bits))
+		case 'c':
+			if size == 0 {
+				n, ok := arg.ToNumber(L.Get(-1))
+				if results == 0 || !ok {
+					arg.Raise(L, "format 'c0' needs a previous size")
+				}
+				L.Pop(1)
+				results--
+				size = toInteger(n)
+				if size > length || pos > length-size {
+					arg.Error(L, 2, "data string too short")
+				}
+			}
+			v = lua.LString(data[pos : pos+size])
+		case 's':
+			end := pos
+			for end < length && data[end] != 0 {
+				end++
+			}
+			if end == length {
+				arg.Raise(L, "unfinished string in data")
+			}
+			v = lua.LString(data[pos:end])
+			size = end - pos + 1
+		default:
+			f.control(option)
+		}
+		if v != nil {
+			L.Push(v)
+			results++
+		}
+		pos += size
+	}
+	L.Push(lua.LNumber(int64(pos + 1)))
+	return results + 1
+}
+
+// integer is the number that these bytes spell. As in the original only the last eight shifted in count, and the sign
+// is looked for where a shift by the size puts it.
+func (f *format) integer(b string, signed bool) float64 {
+	v := uint64(0)
+	for i := range len(b) {
+		c := b[i]
+		if !f.big {
+			c = b[len(b)-1-i]
+		}
+		v = v<<8 | uint64(c)
+	}
+	if !signed {
+		return float64(v)
+	}
+	mask := ^uint64(0) << (uint(len(b)*8-1) & 63)
+	if v&mask != 0 {
+		v |= mask
+	}
+	return float64(int64(v))
+}
+
+func size(L *lua.LState) int {
+	f := newFormat(L)
+	pos := uint64(0)
+	for f.rest != "" {
+		option, size := f.next()
+		pos += f.padding(pos, option, size)
+		if option == 's' {
+			arg.Error(L, 1, "option 's' has no fixed size")
+		} else if option == 'c' && size == 0 {
+			arg.Error(L, 1, "option 'c0' has no fixed size")
+		}
+		if !isAlphanumeric(option) {
+			f.control(option)
+		}
+		pos += size
+	}
+	L.Push(lua.LNumber(int64(pos)))
+	return 1
+}
+
+func isAlphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+}
