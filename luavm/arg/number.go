@@ -164,7 +164,7 @@ func strtodWord(s string, i int, neg bool) (float64, int) {
 	case hasPrefixFold(rest, "inf"):
 		return math.Inf(int(sign(neg))), i + 3
 	case hasPrefixFold(rest, "nan"):
-		nan := math.Copysign(math.NaN(), sign(neg))
+		nan := math.Copysign(math.Float64frombits(0x7ff8<<48), sign(neg)) // glibc's, not Go's
 		if j := 3; j < len(rest) && rest[j] == '(' {
 			for j++; j < len(rest); j++ {
 				c := rest[j]

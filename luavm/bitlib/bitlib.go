@@ -1,0 +1,91 @@
+// Package bitlib is the library bit of Redis's Lua: operations on 32-bit integers.
+//
+// Arguments are any numbers; what counts is the number modulo 2^32 after rounding to the nearest integer, found by the
+// original's addition of 2^52+2^51, so that its rounding and its answers for huge numbers are these too. Results are
+// signed.
+package bitlib
+
+import (
+	"math"
+
+	"github.com/limitkv/limitkv/luavm/arg"
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Open returns a new table with the functions of the library.
+func Open(L *lua.LState) *lua.LTable {
+	t := L.CreateTable(0, 12)
+	for name, fn := range map[string]lua.LGFunction{
+		"tobit":   unary(func(b uint32) uint32 { return b }),
+		"bnot":    unary(func(b uint32) uint32 { return ^b }),
+		"bswap":   unary(func(b uint32) uint32 { return b>>24 | b>>8&0xff00 | b&0xff00<<8 | b<<24 }),
+		"band":    fold(func(a, b uint32) uint32 { return a & b }),
+		"bor":     fold(func(a, b uint32) uint32 { return a | b }),
+		"bxor":    fold(func(a, b uint32) uint32 { return a ^ b }),
+		"lshift":  shift(func(b uint32, n uint32) uint32 { return b << n }),
+		"rshift":  shift(func(b uint32, n uint32) uint32 { return b >> n }),
+		"arshift": shift(func(b uint32, n uint32) uint32 { return uint32(int32(b) >> n) }),
+		"rol":     shift(func(b uint32, n uint32) uint32 { return b<<n | b>>(32-n) }),
+		"ror":     shift(func(b uint32, n uint32) uint32 { return b<<(32-n) | b>>n }),
+		"tohex":   toHex,
+	} {
+		t.RawSetString(name, L.NewFunction(fn))
+	}
+	return t
+}
+
+// bits returns argument n as 32 bits. Like the original it takes what is no number for 0 first.
+func bits(L *lua.LState, n int) uint32 {
+	v, ok := arg.ToNumber(L.Get(n))
+	if !ok {
+		arg.TypeError(L, n, "number")
+	}
+	return uint32(math.Float64bits(v + (1<<52 + 1<<51)))
+}
+
+func push(L *lua.LState, b uint32) int {
+	L.Push(lua.LNumber(int32(b)))
+	return 1
+}
+
+func unary(f func(uint32) uint32) lua.LGFunction {
+	return func(L *lua.LState) int { return push(L, f(bits(L, 1))) }
+}
+
+// fold combines all arguments; the first is looked at first and the others from the last on.
+func fold(f func(a, b uint32) uint32) lua.LGFunction {
+	return func(L *lua.LState) int {
+		b := bits(L, 1)
+		for i := L.GetTop(); i > 1; i-- {
+			b = f(b, bits(L, i))
+		}
+		return push(L, b)
+	}
+}
+
+// shift takes a number of bits modulo 32.
+func shift(f func(b, n uint32) uint32) lua.LGFunction {
+	return func(L *lua.LState) int {
+		b := bits(L, 1)
+		return push(L, f(b, bits(L, 2)&31))
+	}
+}
+
+// toHex writes the lowest digits, as many as its second argument says, in upper case if that is negative.
+func toHex(L *lua.LState) int {
+	b, n, digits := bits(L, 1), int64(8), "0123456789abcdef"
+	if L.GetTop() >= 2 {
+		n = int64(int32(bits(L, 2)))
+	}
+	if n < 0 {
+		n, digits = -n, "0123456789ABCDEF"
+	}
+	n = min(n, 8)
+	var out [8]byte
+	for i := n - 1; i >= 0; i-- {
+		out[i] = digits[b&15]
+		b >>= 4
+	}
+	L.Push(lua.LString(out[:n]))
+	return 1
+}
