@@ -1,7 +1,9 @@
 package engine
 
 // Idle limiters. A limiter that nobody defined with RL.SET is gone once it is
-// full again, for that is what a new one is. Such limiters come by the
+// full again and nobody waits for it, for that is what a new one is. As a key
+// with a deadline it lives through its last millisecond, so that who waits as
+// long as he was told still finds it. Such limiters come by the
 // million and must be small, so they have neither a deadline (16 bytes) nor a
 // node of the timing wheel (16 more): when they are full is read from their
 // own bytes. Whoever looks finds them gone at that moment; their memory comes
@@ -54,17 +56,21 @@ func (e Entry) markIdle() {
 	}
 }
 
-// idle tells whether an entry is a limiter that is full and not to be kept.
-func (e Entry) idle(now int64) bool {
-	return e.h.flags&flagIdle != 0 && limiter.FullAt(e.raw(), now) == 0
+// idleFrom is the first millisecond in which the limiter is idle.
+func (e Entry) idleFrom() int64 { return ceilMillis(limiter.FullAt(e.raw())) + 1 }
+
+// idle tells whether an entry is a limiter that is gone.
+func (v *View) idle(s *shard, e Entry) bool {
+	return e.h.flags&flagIdle != 0 && e.idleFrom() <= v.Now/1000 &&
+		(len(s.waits) == 0 || s.waits[waitKey{v.DB, string(e.Key())}] == nil)
 }
 
 // gone tells whether an entry has expired or is idle, without removing it.
-func (e Entry) gone(now int64) bool {
-	if d := e.Deadline(); d != 0 && d < now/1000 {
+func (v *View) gone(s *shard, e Entry) bool {
+	if d := e.Deadline(); d != 0 && d < v.Now/1000 {
 		return true
 	}
-	return e.idle(now)
+	return v.idle(s, e)
 }
 
 // NoteIdle tells the keyspace that a limiter has been changed in place.
@@ -78,7 +84,7 @@ func (v *View) NoteIdle(e Entry) {
 
 // sweepFor sees to it that the shard is swept when the limiter is full.
 func (v *View) sweepFor(s *shard, e Entry) {
-	at := ceilMillis(max(limiter.FullAt(e.raw(), v.Now), v.Now))
+	at := e.idleFrom()
 	w := &s.sweep
 	if w.active {
 		w.met = min(w.met, at)
@@ -91,7 +97,7 @@ func (v *View) sweepFor(s *shard, e Entry) {
 }
 
 // GetLimiter finds a limiter for the next request on it: as GetWrite, but one
-// that is idle is returned too, to be used again.
+// that is idle is returned too, to be used again; Idle tells.
 func (v *View) GetLimiter(key []byte) Entry {
 	hash, s := v.locate(key)
 	t := &s.tables[v.DB]
@@ -110,6 +116,12 @@ func (v *View) GetLimiter(key []byte) Entry {
 		v.touch(e)
 	}
 	return e
+}
+
+// Idle tells whether a limiter is gone for all but GetLimiter.
+func (v *View) Idle(e Entry) bool {
+	_, s := v.locate(e.Key())
+	return v.idle(s, e)
 }
 
 // sweepSome begins or goes on with the shard's sweep. It reports whether there is
@@ -146,12 +158,15 @@ func (v *View) sweepSome(s *shard) (more bool) {
 		if e.h.flags&flagIdle == 0 {
 			continue
 		}
-		if at := limiter.FullAt(e.raw(), v.Now); at != 0 {
-			w.met = min(w.met, ceilMillis(at))
-			continue
-		}
 		v.DB = w.db
-		v.expire(s, e)
+		switch at := e.idleFrom(); {
+		case at > v.Now/1000:
+			w.met = min(w.met, at)
+		case v.idle(s, e):
+			v.expire(s, e)
+		default: // somebody waits for it
+			w.met = min(w.met, v.Now/1000+1)
+		}
 	}
 	w.micros += Monotonic() - began
 	return true

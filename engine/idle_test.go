@@ -44,10 +44,10 @@ func TestIdleLimiterIsGone(t *testing.T) {
 	if n := v.Count(); n != 3 {
 		t.Fatalf("%d keys", n)
 	}
-	ks.Sched.Advance(599_999)
+	ks.Sched.Advance(600_999)
 	v = all(ks)
 	if !v.Get([]byte("moved")).Ok() || !v.Get([]byte("dated")).Ok() {
-		t.Error("gone before it is full")
+		t.Error("gone before the millisecond in which it is full is over")
 	}
 	// Looked at, it is gone at once; a request may still use its bytes.
 	v.Now++

@@ -117,7 +117,7 @@ func (v *View) touch(e Entry) {
 // settle brings an entry up to now: an expired key goes, and so do expired
 // parts of an object. It returns the zero Entry if nothing is left.
 func (v *View) settle(s *shard, e Entry) Entry {
-	if d := e.dueRef(); d != nil && d.at != 0 && d.at < v.Now/1000 || e.idle(v.Now) {
+	if d := e.dueRef(); d != nil && d.at != 0 && d.at < v.Now/1000 || v.idle(s, e) {
 		v.expire(s, e)
 		return Entry{}
 	}

@@ -20,7 +20,7 @@ func (v *View) Scan(cursor uint64, count int, fn func(Entry)) uint64 {
 	for seen, work := 0, 0; seen < count && work < count*10; work++ {
 		inner = v.KS.shards[sh].tables[v.DB].scan(inner, func(e Entry) {
 			seen++
-			if !e.gone(v.Now) {
+			if !v.gone(&v.KS.shards[sh], e) {
 				fn(e)
 			}
 		})
@@ -39,7 +39,7 @@ func (v *View) Each(fn func(Entry) bool) {
 	for i := range v.KS.shards {
 		stop := false
 		v.KS.shards[i].tables[v.DB].each(func(e Entry) bool {
-			if e.gone(v.Now) {
+			if v.gone(&v.KS.shards[i], e) {
 				return true
 			}
 			stop = !fn(e)

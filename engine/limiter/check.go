@@ -3,7 +3,6 @@
 package limiter
 
 import (
-	"encoding/binary"
 	"fmt"
 )
 
@@ -55,15 +54,12 @@ func (r Rule) checkState(state []byte) error {
 	case Log:
 		return checkLog(state)
 	case Fixed:
-		start, used := int64(binary.LittleEndian.Uint64(state[fixedStart:])), uint48(state[fixedUsed:])
-		if start < 0 || used > uint64(UsedMax) || used == 0 && start != 0 {
+		if start, used := loadFixed(state); start < 0 || used > UsedMax {
 			return fmt.Errorf("%d used from %d", used, start)
 		}
 	case Window:
-		start := int64(binary.LittleEndian.Uint64(state[windowStart:]))
-		current, previous := uint48(state[windowCurrent:]), uint48(state[windowPrevious:])
-		if start < 0 || current > uint64(UsedMax) || previous > uint64(UsedMax) || current+previous == 0 && start != 0 {
-			return fmt.Errorf("%d and %d used from %d", current, previous, start)
+		if w := loadWindow(state); w.start < 0 || w.current > UsedMax || w.previous > UsedMax {
+			return fmt.Errorf("%d and %d used from %d", w.current, w.previous, w.start)
 		}
 	}
 	return nil

@@ -350,21 +350,50 @@ func Release(p []byte, now, n int64) (int64, error) {
 	return back, nil
 }
 
-// FullAt is when the limiter will be full if nobody takes: in Unix microseconds,
-// or 0 if nothing is in use. A limiter that is full equals a new one but for its
-// totals, so one that is not kept can vanish then.
-func FullAt(p []byte, now int64) int64 {
+// FullAt is since when the limiter is full, or from when on it will be if nobody
+// takes, in Unix microseconds; 0 if it never was anything else. A limiter that
+// is full equals a new one but for its totals, so one that is not kept can
+// vanish then.
+func FullAt(p []byte) int64 {
+	if p[0]&rulesMask == 1 && p[headSize]&^burstFlag == byte(GCRA) { // the usual one
+		r, at := decodeRule(p, headSize)
+		return r.loadMoment(p[at:]).up()
+	}
 	var o opened
 	o.open(p)
-	var longest int64
+	var last int64
 	for i := 0; i < o.n; i++ {
-		_, reset := o.rules[i].room(p[o.at[i]:o.at[i+1]], now)
-		longest = max(longest, reset)
+		last = max(last, o.rules[i].fullAt(p[o.at[i]:o.at[i+1]]))
 	}
-	if longest == 0 {
-		return 0
+	return last
+}
+
+func (r Rule) fullAt(state []byte) int64 {
+	switch r.Algorithm {
+	case GCRA:
+		return r.loadMoment(state).up()
+	case Log:
+		l := loadLog(state)
+		if l.newestCost == 0 {
+			return l.newest
+		}
+		return l.newest + r.PeriodMicros
+	case Window:
+		w := loadWindow(state)
+		switch {
+		case w.current > 0:
+			return w.start + 2*r.PeriodMicros
+		case w.previous > 0:
+			return w.start + r.PeriodMicros
+		}
+		return w.start
+	default:
+		start, used := loadFixed(state)
+		if used == 0 {
+			return start
+		}
+		return start + r.PeriodMicros
 	}
-	return now + longest
 }
 
 // Kept says whether the limiter stays when it is full.

@@ -21,7 +21,7 @@ import "encoding/binary"
 
 const (
 	logNewest     = 0  // int64: when the newest was taken
-	logNewestCost = 8  // uint48: and how much; 0 in an empty log
+	logNewestCost = 8  // uint48: and how much; 0 in a log that is empty since then
 	logOldest     = 14 // int64: when the oldest was taken
 	logUsed       = 22 // uint48: sum of all
 	logSize       = 28 // uint16: bytes of area
@@ -261,7 +261,7 @@ func (l *packedLog) thin(resolution int64) {
 // logGive gives back n, the oldest first: whoever gives back, that never lets
 // more through than the rule allows.
 func (r Rule) logGive(state []byte, now, n int64) {
-	l, _ := r.logLoad(state, now)
+	l, now := r.logLoad(state, now)
 	n = min(n, l.used)
 	l.used -= n
 	for n > 0 && l.head < l.tail {
@@ -283,7 +283,9 @@ func (r Rule) logGive(state []byte, now, n int64) {
 	if l.head == l.tail {
 		l.head, l.tail = 0, 0
 	}
-	l.newestCost -= n
+	if l.newestCost -= n; l.newestCost == 0 {
+		l.newest = now
+	}
 	l.store(state)
 }
 

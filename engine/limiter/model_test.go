@@ -248,18 +248,21 @@ func (e *episode) wait(cost, retry int64) error {
 
 // full checks when nothing is in use.
 func (e *episode) full(d Decision) error {
-	at := FullAt(e.p, e.now)
-	if at == 0 {
+	at := FullAt(e.p)
+	if at <= e.now {
 		if d.ResetAfterMicros != 0 {
-			return fmt.Errorf("full, but reset after %d", d.ResetAfterMicros)
+			return fmt.Errorf("full since %d, but reset after %d", at-e.now, d.ResetAfterMicros)
 		}
 		return nil
 	}
 	if at-e.now != d.ResetAfterMicros {
 		return fmt.Errorf("full at +%d, reset after %d", at-e.now, d.ResetAfterMicros)
 	}
-	if FullAt(e.p, at) != 0 || FullAt(e.p, at-1) == 0 {
-		return fmt.Errorf("not full just at +%d", at-e.now)
+	if reset := resetAfter(e.p, at); reset != 0 {
+		return fmt.Errorf("not full at +%d: reset after %d", at-e.now, reset)
+	}
+	if reset := resetAfter(e.p, at-1); reset != 1 {
+		return fmt.Errorf("a moment before +%d: reset after %d", at-e.now, reset)
 	}
 	for i, m := range e.models {
 		if m.available(at) != e.rules[i].Capacity() {
@@ -276,6 +279,14 @@ func (e *episode) full(d Decision) error {
 	}
 	e.tally.thorough++
 	return nil
+}
+
+// resetAfter is how long until all rules are full.
+func resetAfter(p []byte, now int64) (longest int64) {
+	for _, s := range Status(nil, p, now) {
+		longest = max(longest, s.ResetAfterMicros)
+	}
+	return longest
 }
 
 func (e *episode) force() error {

@@ -117,7 +117,7 @@ func FuzzCheck(f *testing.F) {
 		if _, err := Release(p, now, cost); err == nil && Check(p) != nil {
 			t.Fatal(Check(p))
 		}
-		FullAt(p, now)
+		FullAt(p)
 		Status(nil, p, now)
 	})
 }

@@ -23,7 +23,7 @@ import (
 
 const (
 	fixedStart = 0 // int64: when the window began
-	fixedUsed  = 8 // uint48: what was taken in it; 0 if there is none
+	fixedUsed  = 8 // uint48: what was taken in it; 0 if there is none, and since start
 	fixedSize  = 14
 
 	windowStart    = 0  // int64: when the current window began
@@ -32,10 +32,13 @@ const (
 	windowSize     = 20
 )
 
+func loadFixed(state []byte) (start, used int64) {
+	return int64(binary.LittleEndian.Uint64(state[fixedStart:])), int64(uint48(state[fixedUsed:]))
+}
+
 // fixedLoad is the window as it is at now.
 func (r Rule) fixedLoad(state []byte, now int64) (start, used int64) {
-	start = int64(binary.LittleEndian.Uint64(state[fixedStart:]))
-	used = int64(uint48(state[fixedUsed:]))
+	start, used = loadFixed(state)
 	if used == 0 || now-start >= r.PeriodMicros {
 		return now, 0
 	}
@@ -43,9 +46,6 @@ func (r Rule) fixedLoad(state []byte, now int64) (start, used int64) {
 }
 
 func fixedStore(state []byte, start, used int64) {
-	if used == 0 {
-		start = 0
-	}
 	binary.LittleEndian.PutUint64(state[fixedStart:], uint64(start))
 	putUint48(state[fixedUsed:], uint64(used))
 }
@@ -73,7 +73,10 @@ func (r Rule) fixedTake(state []byte, now, cost int64) {
 
 func (r Rule) fixedGive(state []byte, now, n int64) {
 	start, used := r.fixedLoad(state, now)
-	fixedStore(state, start, used-min(n, used))
+	if used -= min(n, used); used == 0 {
+		start = now
+	}
+	fixedStore(state, start, used)
 }
 
 func (r Rule) fixedCarry(state []byte, now int64, old Rule, oldState []byte) {
@@ -87,14 +90,18 @@ type window struct {
 	current, previous int64
 }
 
-// windowLoad is the pair of windows as it is at now: start <= now < start+period
-// unless the clock was put back, where start is now.
-func (r Rule) windowLoad(state []byte, now int64) window {
-	w := window{
+func loadWindow(state []byte) window {
+	return window{
 		start:    int64(binary.LittleEndian.Uint64(state[windowStart:])),
 		current:  int64(uint48(state[windowCurrent:])),
 		previous: int64(uint48(state[windowPrevious:])),
 	}
+}
+
+// windowLoad is the pair of windows as it is at now: start <= now < start+period
+// unless the clock was put back, where start is now.
+func (r Rule) windowLoad(state []byte, now int64) window {
+	w := loadWindow(state)
 	switch elapsed := now - w.start; {
 	case elapsed >= 2*r.PeriodMicros || w.current == 0 && w.previous == 0:
 		return window{start: now}
@@ -110,9 +117,6 @@ func (r Rule) windowLoad(state []byte, now int64) window {
 }
 
 func (w window) store(state []byte) {
-	if w.current == 0 && w.previous == 0 {
-		w.start = 0
-	}
 	binary.LittleEndian.PutUint64(state[windowStart:], uint64(w.start))
 	putUint48(state[windowCurrent:], uint64(w.current))
 	putUint48(state[windowPrevious:], uint64(w.previous))
@@ -187,6 +191,9 @@ func (r Rule) windowGive(state []byte, now, n int64) {
 		n -= weight
 	}
 	w.current -= min(n, w.current)
+	if w.current == 0 && w.previous == 0 {
+		w.start = now
+	}
 	w.store(state)
 }
 
