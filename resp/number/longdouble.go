@@ -43,6 +43,32 @@ const (
 // Finite tells whether a is neither infinite nor the result of inf - inf.
 func (a LongDouble) Finite() bool { return a.class == finite }
 
+// Neg returns -a.
+func (a LongDouble) Neg() LongDouble {
+	a.neg = !a.neg
+	return a
+}
+
+// MaxLongDouble returns the largest number.
+func MaxLongDouble() LongDouble { return LongDouble{m: math.MaxUint64, exp: longExpMax} }
+
+// Less tells whether a < b. Nothing is less than what is not a number, nor is
+// that less than anything.
+func (a LongDouble) Less(b LongDouble) bool {
+	switch {
+	case a.class == notANumber || b.class == notANumber:
+		return false
+	case a.class == infinite && b.class == infinite:
+		return a.neg && !b.neg
+	case a.class == infinite:
+		return a.neg
+	case b.class == infinite:
+		return !b.neg
+	}
+	d := b.Add(a.Neg()) // exact in its sign
+	return d.m != 0 && !d.neg
+}
+
 // FromInt returns n, exactly.
 func FromInt(n int64) LongDouble {
 	u := uint64(n)
