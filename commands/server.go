@@ -24,6 +24,7 @@ import (
 	"github.com/limitkv/limitkv/commands/hash"
 	"github.com/limitkv/limitkv/commands/list"
 	"github.com/limitkv/limitkv/commands/lkv"
+	"github.com/limitkv/limitkv/commands/ratelimit"
 	"github.com/limitkv/limitkv/commands/scripting"
 	serverfamily "github.com/limitkv/limitkv/commands/server"
 	"github.com/limitkv/limitkv/commands/set"
@@ -69,6 +70,7 @@ var families = []func(*command.Server) []*command.Command{
 	connection.Commands,
 	generic.Commands,
 	hash.Commands,
+	ratelimit.Commands,
 	scripting.Commands,
 	list.Commands,
 	lkv.Commands,

@@ -167,19 +167,16 @@ func (v *View) Waiting(key []byte) (n int, weight int64) {
 }
 
 // WaitingFor is how many wait for keys of a kind, whoever waits for several keys
-// counted once. It takes the shards' locks one after the other.
-func (ks *Keyspace) WaitingFor(kind Kind) (n int) {
-	for i := range ks.shards {
-		s := &ks.shards[i]
-		s.mu.Lock()
-		for _, l := range s.waits {
+// counted once. All shards are held.
+func (v *View) WaitingFor(kind Kind) (n int) {
+	for i := range v.KS.shards {
+		for _, l := range v.KS.shards[i].waits {
 			for node := l.head; node != nil; node = node.next {
 				if node.w.Kind == kind && node == &node.w.nodes[0] {
 					n++
 				}
 			}
 		}
-		s.mu.Unlock()
 	}
 	return n
 }

@@ -182,37 +182,32 @@ func (v *View) TableMemory() (n int) {
 	return n
 }
 
-// CountOf is how many keys of a kind there are in all databases. It takes the
-// shards' locks one after the other.
-func (ks *Keyspace) CountOf(kind Kind) (n int) {
-	for i := range ks.shards {
-		s := &ks.shards[i]
-		s.mu.Lock()
-		for db := range s.tables {
-			n += s.tables[db].kinds[kind]
+// CountOf is how many keys of a kind there are in all databases. All shards are
+// held.
+func (v *View) CountOf(kind Kind) (n int) {
+	for i := range v.KS.shards {
+		for db := range v.KS.shards[i].tables {
+			n += v.KS.shards[i].tables[db].kinds[kind]
 		}
-		s.mu.Unlock()
 	}
 	return n
 }
 
-// EachOf calls fn with every object of a kind in all databases, under the lock
-// of its shard; shards without any are passed over. fn must not change keys.
-func (ks *Keyspace) EachOf(kind Kind, fn func(obj any)) {
-	for i := range ks.shards {
-		s := &ks.shards[i]
-		s.mu.Lock()
-		for db := range s.tables {
-			if s.tables[db].kinds[kind] == 0 {
+// EachOf calls fn with every object of a kind in all databases; shards without
+// any are passed over. All shards are held, and fn must not change keys.
+func (v *View) EachOf(kind Kind, fn func(obj any)) {
+	for i := range v.KS.shards {
+		for db := range v.KS.shards[i].tables {
+			t := &v.KS.shards[i].tables[db]
+			if t.kinds[kind] == 0 {
 				continue
 			}
-			s.tables[db].each(func(e Entry) bool {
+			t.each(func(e Entry) bool {
 				if e.h.kind == kind {
 					fn(e.Object())
 				}
 				return true
 			})
 		}
-		s.mu.Unlock()
 	}
 }

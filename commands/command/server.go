@@ -71,7 +71,9 @@ type Server struct {
 
 	// Info are the sections of INFO, in order; families add theirs. InfoStats and
 	// InfoMemory add fields to those sections.
-	Info                  []InfoSection
+	Info []InfoSection
+	// OwnInfo are the parts of INFO's section limitkv.
+	OwnInfo               []func(w *InfoWriter)
 	InfoStats, InfoMemory []func(w *InfoWriter)
 	// ConfigFile is the file that the parameters came from, empty if none.
 	// Listeners describe where the server listens, Loops is the number of event

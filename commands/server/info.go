@@ -90,6 +90,12 @@ func (f *family) addInfo() {
 			w.Line("cluster_enabled", 0)
 		}},
 		command.InfoSection{Name: "keyspace", Default: true, Keys: true, Write: f.infoKeyspace},
+		command.InfoSection{Name: "limitkv", Default: true, Keys: true, Write: func(w *command.InfoWriter) {
+			w.Section("Limitkv")
+			for _, part := range f.s.OwnInfo {
+				part(w)
+			}
+		}},
 	)
 }
 

@@ -1,0 +1,163 @@
+package ratelimit
+
+// RL.ACQUIRE, and waiting for a limiter.
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/limiter"
+	"github.com/limitkv/limitkv/resp"
+)
+
+func (f *family) acquireRow() *command.Command {
+	return &command.Command{
+		Name: "rl.acquire", Arity: -2, Group: command.GroupLimiter, Since: since,
+		Flags:      fastWrite | command.Blocking,
+		ACL:        acl,
+		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Insert)},
+		Summary:    "Takes a cost from a limiter, or nothing, or waits in line for it.",
+		Complexity: "O(1) for each rule; O(N) in the grants of a LOG that is waited for",
+		Syntax:     "key [cost:integer] [mode=(PEEK | FORCE)] [BLOCK ms:integer] [rule={algorithm=(GCRA | LOG | WINDOW | FIXED) count:integer period:integer [BURST burst:integer]}...]",
+		Run:        f.acquire,
+	}
+}
+
+// blockMillisMax is the longest wait that can be asked for, as for BLPOP.
+const blockMillisMax = 1<<53 - 1
+
+// request is what RL.ACQUIRE's arguments say.
+type request struct {
+	call
+	// block is how long to wait in ms, 0 for ever, -1 not at all.
+	block int64
+}
+
+// readRequest reads the arguments from the cost on.
+func readRequest(buf []limiter.Rule, a *command.Args) (q request, text string) {
+	q.cost, q.block = 1, -1
+	if a.More() && !startsOption(a.Peek()) {
+		q.cost = a.Int()
+	}
+	for again := true; again && a.More(); {
+		switch {
+		case q.mode == limiter.Try && a.Is("PEEK"):
+			q.mode = limiter.Peek
+		case q.mode == limiter.Try && a.Is("FORCE"):
+			q.mode = limiter.Force
+		case q.block < 0 && a.Is("BLOCK"):
+			if q.block = a.Int(); a.Err() == "" && q.block < 0 {
+				a.Fail(command.ErrTimeoutNegative)
+			} else if q.block > blockMillisMax {
+				a.Fail(command.ErrTimeoutRange)
+			}
+		default:
+			again = false
+		}
+	}
+	if q.block >= 0 && q.mode != limiter.Try {
+		a.Syntax() // neither ever waits
+	}
+	q.rules, text = readRules(buf, a)
+	if text == "" && (q.cost < 0 || q.cost > limiter.CountMax) {
+		text = errCost
+	}
+	return q, text
+}
+
+// startsOption tells a word that may follow the key from a cost.
+func startsOption(word []byte) bool {
+	if _, ok := limiter.AlgorithmOf(word); ok {
+		return true
+	}
+	return command.EqualFold(word, "PEEK") || command.EqualFold(word, "FORCE") || command.EqualFold(word, "BLOCK")
+}
+
+func (f *family) acquire(c *command.Ctx) {
+	var buf [limiter.RulesMax]limiter.Rule
+	a := c.Cursor(2)
+	q, text := readRequest(buf[:0], &a)
+	if text != "" {
+		c.Error(text)
+		return
+	}
+	q.key = c.Args[1]
+	if e := c.Peek(q.key); e.Ok() && e.Kind() == engine.KindHash {
+		f.acquireShared(c, &q)
+		return
+	}
+	q.waits = q.block >= 0 && c.CanBlock()
+	d, text := f.decide(c, &q.call)
+	switch {
+	case text != "":
+		c.Error(text)
+	case d.Limited && q.waits:
+		f.wait(c, &q, d)
+	default:
+		c.Array(5)
+		replyDecision(c, d)
+	}
+}
+
+// wait puts the caller in line.
+func (f *family) wait(c *command.Ctx, q *request, d limiter.Decision) {
+	w := command.Wait{
+		Keys:   [][]byte{q.key},
+		Kind:   engine.KindLimiter,
+		Weight: q.cost,
+		Serve:  f.serve,
+	}
+	if n, _ := c.Waiting(q.key); n == 0 {
+		w.Again = c.Now + d.RetryAfterMicros
+	}
+	if q.block > 0 {
+		w.Deadline = c.Now + q.block*1000
+	}
+	ks, db, key, cost := c.KS, c.DB, append([]byte(nil), q.key...), q.cost
+	w.TimedOut = func(w *resp.Writer) { f.timedOut(w, ks, db, key, cost) }
+	c.Block(w)
+}
+
+// serve tries for the first in line, whose request c has.
+func (f *family) serve(c *command.Ctx, key []byte) (engine.Served, int64) {
+	var buf [limiter.RulesMax]limiter.Rule
+	a := c.Cursor(2)
+	q, _ := readRequest(buf[:0], &a) // it was right when it came
+	q.key, q.waits, q.served = key, true, true
+	if e := c.Peek(key); e.Ok() && e.Kind() == engine.KindHash {
+		return f.serveShared(c, &q)
+	}
+	d, text := f.decide(c, &q.call)
+	switch {
+	case text != "":
+		c.Error(text)
+	case d.Limited:
+		return engine.ServedHold, c.Now + d.RetryAfterMicros
+	default:
+		c.Array(5)
+		replyDecision(c, d)
+	}
+	return engine.ServedDone, 0
+}
+
+// timedOut replies to a caller that has left the line without anything: how the
+// limiter stands now. No lock is held here.
+func (f *family) timedOut(w *resp.Writer, ks *engine.Keyspace, db int, key []byte, cost int64) {
+	d := limiter.Decision{Limited: true, RetryAfterMicros: -1}
+	var set engine.LockSet
+	set.AddKey(key)
+	if h := ks.Lock(set); h == nil {
+		v := engine.View{KS: ks, DB: db, Now: ks.Clock.Now(), Held: set}
+		if e := v.GetLimiter(key); e.Kind() == engine.KindLimiter {
+			p := e.Bytes(nil)
+			if _, now, err := limiter.Take(p, v.Now, cost, limiter.Peek); err == nil {
+				d = now
+			}
+			d.Limited = true
+			limiter.CountRefused(p)
+		}
+		ks.Unlock(set)
+	}
+	f.totals[0].refused.Add(1)
+	w.Array(5)
+	replyDecision(w, d)
+}
