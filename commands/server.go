@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/limitkv/limitkv/commands/bitmap"
@@ -32,7 +33,9 @@ import (
 	"github.com/limitkv/limitkv/commands/str"
 	"github.com/limitkv/limitkv/commands/transactions"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/table"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/zset"
 )
 
 // Version is limitkv's own version.
@@ -81,6 +84,18 @@ var families = []func(*command.Server) []*command.Command{
 	serverfamily.Commands, // last: it declares the parameters that nobody else has
 }
 
+// hashes seeds the hash functions of tables and sorted sets, whose elements
+// clients choose, before there is any. All servers of a process share them, so
+// the first decides; in a test server the order of elements is to repeat, and
+// they keep their fixed seeds.
+var hashes sync.Once
+
+func randomSeed() uint64 {
+	var seed [8]byte
+	rand.Read(seed[:])
+	return binary.LittleEndian.Uint64(seed[:])
+}
+
 // New makes a server that does not listen yet.
 func New(o Options) (*Server, error) {
 	databases, err := databasesOf(o.Settings)
@@ -114,9 +129,13 @@ func New(o Options) (*Server, error) {
 		cs.Logf = o.Logf
 	}
 	cs.SlowMicros.Store(-1)
-	var seed [8]byte
-	rand.Read(seed[:])
-	cs.Seed(binary.LittleEndian.Uint64(seed[:]))
+	hashes.Do(func() {
+		if !o.Test {
+			table.SetSeed(randomSeed())
+			zset.SetSeed(randomSeed())
+		}
+	})
+	cs.Seed(randomSeed())
 	s := &server{Server: cs}
 	cs.Dispatch = s.nested
 	cs.Execute = s.inner
