@@ -220,6 +220,9 @@ func unknown(cmd *command.Command, args [][]byte) string {
 // refuse replies an error before the command ran; inside MULTI it makes EXEC
 // fail.
 func (s *server) refuse(c *command.Ctx, text string) {
+	if c.Cmd != nil && c.Cmd.Refused != nil {
+		text = c.Cmd.Refused(c, text)
+	}
 	c.Error(text)
 	s.Stats.CountError(text)
 	if c.Session.Multi.Active {

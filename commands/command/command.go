@@ -182,6 +182,10 @@ type Command struct {
 	// the event loop (EVAL, EXEC).
 	Plan func(c *Ctx, args [][]byte, set *engine.LockSet) (long bool)
 
+	// Refused, if set, is told that the command was refused before it ran, and
+	// returns the error to reply (EXEC, which then ends the transaction).
+	Refused func(c *Ctx, text string) string
+
 	// Run does the command's work.
 	Run func(c *Ctx)
 	// Sub are subcommands; Run may be nil then.

@@ -5,6 +5,8 @@
 package transactions
 
 import (
+	"strings"
+
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 )
@@ -29,6 +31,7 @@ func Commands(s *command.Server) []*command.Command {
 			Summary:    "Runs the queued commands of a transaction, all at once.",
 			Complexity: "That of the queued commands",
 			Plan:       t.plan,
+			Refused:    t.refused,
 			Run:        t.exec,
 		},
 		{
@@ -135,6 +138,12 @@ func (t family) plan(c *command.Ctx, _ [][]byte, set *engine.LockSet) (long bool
 	c.DB = db
 	m.Watcher.AddTo(set)
 	return long
+}
+
+// refused ends the transaction when EXEC itself is refused.
+func (t family) refused(c *command.Ctx, text string) string {
+	t.end(c)
+	return "EXECABORT Transaction discarded because of: " + strings.TrimPrefix(text, "ERR ")
 }
 
 func (t family) exec(c *command.Ctx) {
