@@ -8,7 +8,7 @@ package command
 //	key, pattern     short for key:key and pattern:pattern
 //	name:key@1       a key of the second key spec (default: the first)
 //	TOKEN name:type  an argument that follows a token
-//	TOKEN            a token alone, whose name is the token in lower case
+//	TOKEN            a token alone, whose name is the token
 //	name=TOKEN       the same with another name
 //	name=(a | b)     one of several
 //	name={a b}       several together
@@ -54,6 +54,9 @@ var argTypes = map[string]bool{"string": true, "integer": true, "double": true, 
 func ParseSyntax(s string) ([]*Arg, error) {
 	p := syntaxParser{words: syntaxWords(s)}
 	args, err := p.list("")
+	if err == nil {
+		normalize(args)
+	}
 	if err == nil && len(p.words) > 0 {
 		err = fmt.Errorf("unexpected %q", p.words[0])
 	}
@@ -61,6 +64,14 @@ func ParseSyntax(s string) ([]*Arg, error) {
 		return nil, fmt.Errorf("syntax %q: %v", s, err)
 	}
 	return args, nil
+}
+
+// normalize writes names in lower and tokens in upper case, as Redis shows them.
+func normalize(args []*Arg) {
+	for _, a := range args {
+		a.Name, a.Token = strings.ToLower(a.Name), strings.ToUpper(a.Token)
+		normalize(a.Args)
+	}
 }
 
 // Arguments are the command's arguments. It panics on a row that is wrong,
@@ -160,7 +171,7 @@ func (p *syntaxParser) arg() (*Arg, error) {
 	if name, bracket, ok := strings.Cut(w, "="); ok && (bracket == "(" || bracket == "{") {
 		return p.group(name, bracket)
 	}
-	if strings.ContainsAny(w[:1], "])}|({") || w == "" {
+	if w == "" || strings.ContainsAny(w[:1], "])}|({") {
 		return nil, fmt.Errorf("unexpected %q", w)
 	}
 	if isArgWord(w) {
@@ -174,7 +185,7 @@ func (p *syntaxParser) arg() (*Arg, error) {
 		return a, err
 	}
 	base := strings.TrimSuffix(strings.TrimSuffix(w, "+"), "...")
-	a := &Arg{Name: strings.ToLower(base), Type: "pure-token", Token: base, KeySpec: -1}
+	a := &Arg{Name: base, Type: "pure-token", Token: base, KeySpec: -1}
 	if name, token, ok := strings.Cut(base, "="); ok {
 		a.Name, a.Token = name, token
 	}
