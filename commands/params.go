@@ -4,6 +4,7 @@ package commands
 // there.
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -20,21 +21,52 @@ type params struct {
 }
 
 // startOnly declares a parameter that cannot change while the server runs.
-func startOnly(c *command.Config, name, value, help string) func() string {
-	v := value
+func startOnly(c *command.Config, name, value, help string, check func(string) error) func() string {
+	var v atomic.Pointer[string] // port 0 is replaced while clients may look
+	v.Store(&value)
 	c.Add(&command.Param{Name: name, Help: help, Immutable: true,
-		Get: func() string { return v },
-		Set: func(s string) error { v = s; return nil }})
-	return func() string { return v }
+		Get: func() string { return *v.Load() },
+		Set: func(s string) error {
+			err := check(s)
+			if err == nil {
+				v.Store(&s)
+			}
+			return err
+		}})
+	return func() string { return *v.Load() }
+}
+
+func anything(string) error { return nil }
+
+func portNumber(s string) error {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return command.ErrNotInteger
+	}
+	if n < 0 || n > math.MaxUint16 {
+		return command.ErrNotBetween(0, math.MaxUint16)
+	}
+	return nil
+}
+
+func octalMode(s string) error {
+	n, err := strconv.ParseUint(s, 8, 32)
+	if err != nil {
+		return errors.New("argument couldn't be parsed as an octal number")
+	}
+	if n > 0o777 {
+		return errors.New("argument must be between 0 and 777 inclusive")
+	}
+	return nil
 }
 
 func declare(c *command.Config, databases int) params {
-	startOnly(c, "databases", strconv.Itoa(databases), "number of databases")
+	startOnly(c, "databases", strconv.Itoa(databases), "number of databases", anything)
 	return params{
-		port:           startOnly(c, "port", "6379", "TCP port, 0 picks a free one"),
-		bind:           startOnly(c, "bind", "127.0.0.1", "addresses to listen on"),
-		unixsocket:     startOnly(c, "unixsocket", "", "path of a unix socket to listen on"),
-		unixsocketperm: startOnly(c, "unixsocketperm", "0", "mode of the unix socket, octal"),
+		port:           startOnly(c, "port", "6379", "TCP port, 0 picks a free one", portNumber),
+		bind:           startOnly(c, "bind", "127.0.0.1", "addresses to listen on; -address may be missing, * is all", anything),
+		unixsocket:     startOnly(c, "unixsocket", "", "path of a unix socket to listen on", anything),
+		unixsocketperm: startOnly(c, "unixsocketperm", "0", "mode of the unix socket, octal", octalMode),
 		keepalive:      c.Int("tcp-keepalive", 300, 0, math.MaxInt32, "seconds after which a silent connection is probed, 0 = never"),
 	}
 }

@@ -33,6 +33,7 @@ func (s *server) Opened(conn *resp.Conn) {
 		}
 	}
 	s.Clients.Add(sess)
+	s.Logf('v', "client %d connected from %s", sess.ID, conn.RemoteAddr())
 }
 
 // Closed forgets the session.

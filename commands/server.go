@@ -55,6 +55,8 @@ type Options struct {
 	Log io.Writer
 	// Logf, if set, takes the lines of all levels in its place.
 	Logf func(level byte, format string, args ...any)
+	// ConfigFile is where Settings were read from, empty if they were not.
+	ConfigFile string
 	// Shutdown is called by SHUTDOWN, with the exit code.
 	Shutdown func(code int)
 }
@@ -145,7 +147,7 @@ func New(o Options) (*Server, error) {
 	for _, f := range families {
 		rows = append(rows, f(cs))
 	}
-	cs.Loops = o.Loops
+	cs.Loops, cs.ConfigFile = o.Loops, o.ConfigFile
 	cs.Table = command.NewTable(rows...)
 	if err := cs.Config.Start(o.Settings, func(text string) { cs.Logf('w', "%s", text) }); err != nil {
 		return nil, err
@@ -182,27 +184,46 @@ func (s *Server) Listen() (addrs []string, err error) {
 			return nil, err
 		}
 		addrs = append(addrs, a.String())
+		s.Listeners = append(s.Listeners, fmt.Sprintf("name=tcp,bind=%s,port=%d", host, a.(*net.TCPAddr).Port))
 		if port == "0" {
 			_, port, _ = net.SplitHostPort(a.String())
 			s.Config.Find("port").Set(port)
 		}
 	}
 	if path := s.params.unixsocket(); path != "" {
-		a, err := s.net.Listen("unix", path)
+		a, err := s.listenUnix(path)
 		if err != nil {
 			return nil, err
 		}
 		addrs = append(addrs, a.String())
-		if mode, err := strconv.ParseUint(s.params.unixsocketperm(), 8, 32); err == nil && mode != 0 {
-			if err := os.Chmod(path, os.FileMode(mode)); err != nil {
-				return nil, err
-			}
-		}
+		s.Listeners = append(s.Listeners, "name=unix,bind="+path)
 	}
 	if len(addrs) == 0 {
 		return nil, errors.New("nothing to listen on")
 	}
 	return addrs, nil
+}
+
+// listenUnix listens on a unix socket. A file that a server which is gone left
+// behind is replaced.
+func (s *Server) listenUnix(path string) (net.Addr, error) {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+		if conn, err := net.Dial("unix", path); err == nil {
+			conn.Close()
+			return nil, fmt.Errorf("another server listens on %s", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	a, err := s.net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if mode, _ := strconv.ParseUint(s.params.unixsocketperm(), 8, 32); mode != 0 {
+		err = os.Chmod(path, os.FileMode(mode))
+	}
+	return a, err
 }
 
 // Close ends all connections and stops.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -14,55 +16,85 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 )
 
+const usage = `Usage: limitkv [file] [--parameter value] ...
+
+The file has a parameter and its value on each line, in the words of redis.conf;
+"-" is standard input. What follows it overrides it.
+
+  --help, -h     this text
+  --version, -v  the version
+  --test         also have the LKV.* commands, which drive the server's clock
+
+Parameters, with the value they have unless given:
+
+`
+
 func main() {
 	began := time.Now()
 	args := os.Args[1:]
-	test := false
-	for i := 0; i < len(args); i++ {
-		switch args[i] {
-		case "--version", "-v":
-			fmt.Println("limitkv", commands.Version)
-			return
-		case "--test":
-			test = true
-			args = append(args[:i:i], args[i+1:]...)
-			i--
-		}
+	options := commands.Options{Log: os.Stdout}
+	switch {
+	case slices.Contains(args, "--version"), slices.Contains(args, "-v"):
+		fmt.Printf("limitkv %s, Redis %s\n", commands.Version, command.RedisVersion)
+		return
+	case slices.Contains(args, "--help"), slices.Contains(args, "-h"):
+		help()
+		return
+	case slices.Contains(args, "--test"):
+		options.Test = true
+		args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--test" })
 	}
-	settings, err := command.ParseArgs(args)
+	settings, file, err := command.ParseArgs(args)
 	if err != nil {
 		fail(err)
 	}
+	options.Settings = settings
+	if file != "" && file != "-" {
+		options.ConfigFile, _ = filepath.Abs(file) // it was just read
+	}
 	exit := make(chan int, 1)
-	s, err := commands.New(commands.Options{
-		Settings: settings,
-		Test:     test,
-		Log:      os.Stdout,
-		Shutdown: func(code int) {
-			select {
-			case exit <- code:
-			default: // it is ending already
-			}
-		},
-	})
+	options.Shutdown = func(code int) {
+		select {
+		case exit <- code:
+		default: // it is ending already
+		}
+	}
+	s, err := commands.New(options)
 	if err != nil {
 		fail(err)
 	}
 	addrs, err := s.Listen()
 	if err != nil {
+		s.Close()
 		fail(err)
 	}
-	fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms)\n", commands.Version,
-		strings.Join(addrs, " "), os.Getpid(), float64(time.Since(began).Microseconds())/1000)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	signal.Ignore(syscall.SIGHUP)
+	fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms)\n", commands.Version,
+		strings.Join(addrs, " "), os.Getpid(), float64(time.Since(began).Microseconds())/1000)
 	code := 0
 	select {
-	case <-signals:
+	case got := <-signals:
+		s.Logf('n', "%v: the server ends", got)
 	case code = <-exit:
 	}
+	go func() { // whoever asks twice does not want to wait
+		<-signals
+		os.Exit(1)
+	}()
 	s.Close()
 	os.Exit(code)
+}
+
+// help shows what can be given, from the parameters themselves.
+func help() {
+	s, err := commands.New(commands.Options{})
+	if err != nil {
+		fail(err)
+	}
+	fmt.Print(usage + s.Config.Usage())
+	s.Close()
 }
 
 func fail(err error) {

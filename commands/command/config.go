@@ -189,7 +189,7 @@ func (c *Config) Start(settings []Setting, warn func(text string)) error {
 	for _, set := range settings {
 		p := c.Find(set.Name)
 		if p == nil {
-			return fmt.Errorf("%s: there is no parameter %q", set.Where, set.Name)
+			return fmt.Errorf("%s: there is no parameter %q%s", set.Where, set.Name, c.resembling(set.Name))
 		}
 		value := set.Value
 		if p.Adds && given[p.Name] {
@@ -198,10 +198,10 @@ func (c *Config) Start(settings []Setting, warn func(text string)) error {
 		given[p.Name] = true
 		was := p.Get()
 		if err := p.Set(value); err != nil {
-			return fmt.Errorf("%s: %s: %v", set.Where, set.Name, err)
+			return fmt.Errorf("%s: %v", set.at(), err)
 		}
 		if p.Inert && p.Get() != was {
-			warn(fmt.Sprintf("%s: %s has no effect in limitkv", set.Where, set.Name))
+			warn(set.at() + " has no effect in limitkv")
 		}
 		params = append(params, p)
 	}
@@ -317,4 +317,31 @@ func ParseMemory(s string) (int64, error) {
 		return 0, fmt.Errorf("not a memory value")
 	}
 	return n * mul, nil
+}
+
+// resembling names a parameter that was perhaps meant, for an error.
+func (c *Config) resembling(name string) string {
+	for _, p := range c.All() {
+		same := strings.NewReplacer("-", "", "_", "")
+		if len(name) > 3 && (strings.HasPrefix(p.Name, name) || same.Replace(p.Name) == same.Replace(name)) {
+			return fmt.Sprintf(" (did you mean %q?)", p.Name)
+		}
+	}
+	return ""
+}
+
+// Usage lists the parameters that do something, with their values, for --help.
+func (c *Config) Usage() string {
+	var b strings.Builder
+	for _, p := range c.All() {
+		if p.Help == "" || p.of != "" {
+			continue
+		}
+		value := p.Get()
+		if p.Secret || value == "" {
+			value = `""`
+		}
+		fmt.Fprintf(&b, "  --%s %s\n        %s\n", p.Name, value, p.Help)
+	}
+	return b.String()
 }

@@ -17,6 +17,14 @@ type Setting struct {
 	Where       string // for messages
 }
 
+// at is where and what, for messages.
+func (s Setting) at() string {
+	if strings.HasPrefix(s.Where, "--") {
+		return s.Where
+	}
+	return s.Where + ": " + s.Name
+}
+
 // ReadSettings reads lines of a configuration file: a name and values, blank
 // lines and comments, include.
 func ReadSettings(r io.Reader, where string) (all []Setting, err error) {
@@ -51,25 +59,26 @@ func ReadSettings(r io.Reader, where string) (all []Setting, err error) {
 }
 
 // ParseArgs reads a command line: an optional file's name ("-" for standard
-// input), then --name value ... .
-func ParseArgs(args []string) (all []Setting, err error) {
-	if len(args) > 0 && !strings.HasPrefix(args[0], "--") {
+// input), which it returns as well, then --name value ... .
+func ParseArgs(args []string) (all []Setting, file string, err error) {
+	if len(args) > 0 && (args[0] == "-" || !strings.HasPrefix(args[0], "-")) {
+		file = args[0]
 		f := os.Stdin
-		if args[0] != "-" {
-			if f, err = os.Open(args[0]); err != nil {
-				return nil, err
+		if file != "-" {
+			if f, err = os.Open(file); err != nil {
+				return nil, "", err
 			}
 			defer f.Close()
 		}
-		if all, err = ReadSettings(f, args[0]); err != nil {
-			return nil, err
+		if all, err = ReadSettings(f, file); err != nil {
+			return nil, "", err
 		}
 		args = args[1:]
 	}
 	for i := 0; i < len(args); {
 		name, isFlag := strings.CutPrefix(args[i], "--")
 		if !isFlag || name == "" {
-			return nil, fmt.Errorf("%q is not a --parameter", args[i])
+			return nil, "", fmt.Errorf("%q is not a --parameter (a configuration file is named first)", args[i])
 		}
 		i++
 		name, value, joined := strings.Cut(name, "=")
@@ -83,7 +92,7 @@ func ParseArgs(args []string) (all []Setting, err error) {
 		}
 		all = append(all, Setting{strings.ToLower(name), strings.Join(values, " "), "--" + name})
 	}
-	return all, nil
+	return all, file, nil
 }
 
 // SplitWords splits a line into words as redis-cli and redis.conf do: blanks

@@ -4,6 +4,7 @@ package server
 
 import (
 	"errors"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -33,6 +34,14 @@ func (f *family) declareParams() {
 	})
 	f.debugFrom = c.Enum("enable-debug-command", "local", []string{"no", "yes", "local"}, "who may use DEBUG: nobody, everybody, clients of this machine")
 	c.Find("enable-debug-command").Immutable = true
+	c.Add(&command.Param{
+		Name: "dir", Immutable: true, Help: "working directory, which a relative logfile and unixsocket are in",
+		Get: func() string {
+			dir, _ := os.Getwd() // unknown is empty
+			return dir
+		},
+		Set: func(dir string) error { return os.Chdir(dir) },
+	})
 	var save atomic.Pointer[string]
 	save.Store(new(string))
 	c.Add(&command.Param{

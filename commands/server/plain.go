@@ -81,7 +81,7 @@ var plainParams = []plain{
 	num("active-defrag-threshold-lower", 10, 0, 1000), num("active-defrag-threshold-upper", 100, 0, 1000),
 	num("active-defrag-cycle-min", 1, 1, 99), num("active-defrag-cycle-max", 25, 1, 99),
 	num("active-defrag-max-scan-fields", 1000, 1, math.MaxInt64),
-	no("disable-thp").fix(), one("oom-score-adj", "no", "no yes relative absolute"), txt("oom-score-adj-values", "0 200 800"),
+	yes("disable-thp").fix(), one("oom-score-adj", "no", "no yes relative absolute"), txt("oom-score-adj-values", "0 200 800"),
 
 	// The encodings of small values, unless the family of a type has its own.
 	num("hash-max-listpack-entries hash-max-ziplist-entries", 512, 0, math.MaxInt64),
@@ -149,7 +149,7 @@ var plainParams = []plain{
 	// The process.
 	no("daemonize").fix().just(noDaemon),
 	one("supervised", "no", "upstart systemd auto no").fix(), txt("pidfile", "").fix(),
-	txt("dir", ""), no("always-show-logo").fix(), yes("set-proc-title").fix(), txt("proc-title-template", ""), txt("locale-collate", ""),
+	no("always-show-logo").fix(), yes("set-proc-title").fix(), txt("proc-title-template", ""), txt("locale-collate", ""),
 	num("io-threads", 1, 1, 128).fix(), num("hz", 10, 0, maxInt), yes("dynamic-hz"), num("tcp-backlog", 511, 0, maxInt).fix(),
 	txt("bind-source-addr", ""), num("socket-mark-id", 0, 0, math.MaxUint32).fix(),
 	num("max-new-connections-per-cycle", 10, 1, 1000), num("max-new-tls-connections-per-cycle", 1, 1, 1000),
