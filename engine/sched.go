@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/limitkv/limitkv/engine/alarm"
 )
 
 // Timer is something to be done at a time. It belongs to one Scheduler.
@@ -54,7 +56,7 @@ type Scheduler struct {
 	heap  timerHeap
 	seq   uint64
 	until atomic.Int64 // what the goroutine sleeps until, microseconds
-	wake  chan struct{}
+	alarm *alarm.Alarm // what the goroutine sleeps on
 	stop  chan struct{}
 	done  chan struct{}
 	// run is held while deadlines are served, so that Advance and the
@@ -64,7 +66,7 @@ type Scheduler struct {
 }
 
 func newScheduler(ks *Keyspace) *Scheduler {
-	s := &Scheduler{ks: ks, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	s := &Scheduler{ks: ks, alarm: alarm.New(), stop: make(chan struct{}), done: make(chan struct{})}
 	s.until.Store(never)
 	return s
 }
@@ -75,16 +77,13 @@ func (s *Scheduler) Start() { go s.loop() }
 // Stop ends it.
 func (s *Scheduler) Stop() {
 	close(s.stop)
+	s.alarm.Ring()
 	<-s.done
+	s.alarm.Close()
 }
 
 // Wake makes the scheduler look at the deadlines anew.
-func (s *Scheduler) Wake() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
+func (s *Scheduler) Wake() { s.alarm.Ring() }
 
 // At calls fn at a time, in Unix microseconds, from the scheduler's goroutine
 // and with no lock held.
@@ -170,8 +169,6 @@ func (s *Scheduler) serve(now int64) {
 
 func (s *Scheduler) loop() {
 	defer close(s.done)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
 	for {
 		// Whoever adds an earlier deadline from here on wakes us.
 		s.until.Store(never)
@@ -191,12 +188,11 @@ func (s *Scheduler) loop() {
 				continue // one came in between
 			}
 		}
-		timer.Reset(time.Duration(wait) * time.Microsecond)
 		select {
 		case <-s.stop:
 			return
-		case <-s.wake:
-		case <-timer.C:
+		default:
+			s.alarm.Wait(time.Duration(wait) * time.Microsecond)
 		}
 	}
 }

@@ -147,15 +147,20 @@ func TestWaitersUnderLoad(t *testing.T) {
 					}
 					return r, at
 				}
+				waits := true
 				with(key, func(v *View) {
 					waiting, _ := v.Waiting(key)
 					if n, _ := v.Get(key).intOrNone(); n > 0 && waiting == 0 {
 						v.SetInt(v.Get(key), n-1)
-						close(done)
+						waits = false
 						return
 					}
 					v.Wait(w, 0)
 				})
+				if !waits {
+					taken.Add(1)
+					continue
+				}
 				select {
 				case <-done:
 					taken.Add(1)
