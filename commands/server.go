@@ -25,6 +25,7 @@ import (
 	"github.com/limitkv/limitkv/commands/hash"
 	"github.com/limitkv/limitkv/commands/list"
 	"github.com/limitkv/limitkv/commands/lkv"
+	"github.com/limitkv/limitkv/commands/pubsub"
 	"github.com/limitkv/limitkv/commands/ratelimit"
 	"github.com/limitkv/limitkv/commands/scripting"
 	serverfamily "github.com/limitkv/limitkv/commands/server"
@@ -79,6 +80,7 @@ var families = []func(*command.Server) []*command.Command{
 	scripting.Commands,
 	list.Commands,
 	lkv.Commands,
+	pubsub.Commands,
 	set.Commands,
 	sortedset.Commands,
 	str.Commands,

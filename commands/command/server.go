@@ -46,6 +46,9 @@ type Server struct {
 	// when one ends.
 	Admit   func(sess *Session) string
 	OnClose []func(sess *Session)
+	// PubSub counts channels, patterns and shard channels. Set by the pubsub
+	// family.
+	PubSub func() (channels, patterns, shardChannels int)
 	// OnReset undoes what a family keeps in a session, for RESET.
 	OnReset []func(c *Ctx)
 	// Monitor is told of every command while Monitors is not 0.

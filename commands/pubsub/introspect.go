@@ -1,0 +1,91 @@
+package pubsub
+
+// PUBSUB: looking at channels.
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+func (f *family) pubsubRow() *command.Command {
+	const flags = command.PubSub | command.Loading | command.Stale
+	return &command.Command{
+		Name: "pubsub", Arity: -2, Group: command.GroupPubSub, Since: "2.8.0",
+		Summary:    "Looks at channels and those who listen.",
+		Complexity: "That of the subcommand",
+		Sub: []*command.Command{
+			{
+				Name: "channels", Arity: -2, Since: "2.8.0", Flags: flags, ACL: pubsubACL,
+				Summary:    "Returns the channels that somebody listens to.",
+				Complexity: "O(N) in the number of channels",
+				Syntax:     "[pattern]",
+				Run:        func(c *command.Ctx) { channels(c, &f.plain) },
+			},
+			{
+				Name: "numpat", Arity: 2, Since: "2.8.0", Flags: flags, ACL: pubsubACL,
+				Summary:    "Counts the patterns that somebody listens to.",
+				Complexity: "O(1)",
+				Run:        func(c *command.Ctx) { c.Int(int64(f.patterns.len())) },
+			},
+			{
+				Name: "numsub", Arity: -2, Since: "2.8.0", Flags: flags, ACL: pubsubACL,
+				Summary:    "Counts those who listen to channels.",
+				Complexity: "O(N) in the number of channels asked for",
+				Syntax:     "[channel:string...]",
+				Run:        func(c *command.Ctx) { numsub(c, &f.plain) },
+			},
+			{
+				Name: "shardchannels", Arity: -2, Since: "7.0.0", Flags: flags, ACL: pubsubACL,
+				Summary:    "Returns the shard channels that somebody listens to.",
+				Complexity: "O(N) in the number of shard channels",
+				Syntax:     "[pattern]",
+				Run:        func(c *command.Ctx) { channels(c, &f.shard) },
+			},
+			{
+				Name: "shardnumsub", Arity: -2, Since: "7.0.0", Flags: flags, ACL: pubsubACL,
+				Summary:    "Counts those who listen to shard channels.",
+				Complexity: "O(N) in the number of shard channels asked for",
+				Syntax:     "[shardchannel:string...]",
+				Run:        func(c *command.Ctx) { numsub(c, &f.shard) },
+			},
+			{
+				Name: "help", Arity: 2, Since: "6.2.0", Flags: command.Loading | command.Stale, ACL: pubsubACL,
+				Summary:    "Lists the subcommands.",
+				Complexity: "O(1)",
+				Run: func(c *command.Ctx) {
+					c.Help("PUBSUB",
+						"CHANNELS [<pattern>]", "    The channels that somebody listens to.",
+						"NUMPAT", "    How many patterns somebody listens to.",
+						"NUMSUB [<channel> ...]", "    How many listen to the channels.",
+						"SHARDCHANNELS [<pattern>]", "    The shard channels that somebody listens to.",
+						"SHARDNUMSUB [<shardchannel> ...]", "    How many listen to the shard channels.",
+					)
+				},
+			},
+		},
+	}
+}
+
+func channels(c *command.Ctx, r *registry) {
+	if len(c.Args) > 3 {
+		c.Error(command.ErrUnknownSubcommand("PUBSUB", c.Args[1]))
+		return
+	}
+	var found []string
+	r.each(func(name string, _ []*command.Session) {
+		if len(c.Args) < 3 || command.Match(c.Args[2], []byte(name)) {
+			found = append(found, name)
+		}
+	})
+	c.Array(len(found))
+	for _, name := range found {
+		c.BulkString(name)
+	}
+}
+
+func numsub(c *command.Ctx, r *registry) {
+	c.Array(2 * (len(c.Args) - 2))
+	for _, name := range c.Args[2:] {
+		c.Bulk(name)
+		c.Int(int64(len(r.listeners(name))))
+	}
+}

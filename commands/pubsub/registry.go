@@ -1,0 +1,60 @@
+package pubsub
+
+// Who listens to what.
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+// registry finds the sessions that listen to a name. Lists are never changed
+// in place, so one that was taken under the lock may be walked without it.
+type registry struct {
+	mu     sync.RWMutex
+	byName map[string][]*command.Session
+}
+
+func (r *registry) init() { r.byName = make(map[string][]*command.Session) }
+
+func (r *registry) add(name string, s *command.Session) {
+	r.mu.Lock()
+	r.byName[name] = append(slices.Clip(r.byName[name]), s)
+	r.mu.Unlock()
+}
+
+func (r *registry) remove(name string, s *command.Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.byName[name]
+	if len(list) == 1 {
+		delete(r.byName, name)
+		return
+	}
+	rest := make([]*command.Session, 0, len(list)-1)
+	for _, x := range list {
+		if x != s {
+			rest = append(rest, x)
+		}
+	}
+	r.byName[name] = rest
+}
+
+// listeners are the sessions that listen to a name.
+func (r *registry) listeners(name []byte) []*command.Session {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.byName[string(name)]
+}
+
+// each calls fn with every name and its listeners.
+func (r *registry) each(fn func(name string, list []*command.Session)) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for name, list := range r.byName {
+		fn(name, list)
+	}
+}
+
+func (r *registry) len() int { r.mu.RLock(); defer r.mu.RUnlock(); return len(r.byName) }
