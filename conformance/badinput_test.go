@@ -124,7 +124,6 @@ func answer(t *testing.T, s *peer.Server, send string, chunk int) (said string, 
 const resetTries = 5
 
 func TestBadFrames(t *testing.T) {
-	skipPending(t, "errors")
 	oracle, tested := redis(t), peer.LimitKV(t)
 	watch := bystander(t, tested)
 	for _, f := range frames {
@@ -155,7 +154,6 @@ func TestBadFrames(t *testing.T) {
 
 // TestBadFramesNeedingAuth: before AUTH, little is read and nothing is run.
 func TestBadFramesNeedingAuth(t *testing.T) {
-	skipPending(t, "errors")
 	oracle, tested := redis(t, "--requirepass", "secret"), peer.LimitKV(t, "--requirepass", "secret")
 	for _, send := range []string{
 		"PING\r\n",
@@ -243,7 +241,6 @@ func resident(s *peer.Server) int64 {
 
 // TestHalfSentCommands: a thousand connections that stop in the middle cost little and hinder nobody.
 func TestHalfSentCommands(t *testing.T) {
-	skipPending(t, "errors")
 	s := peer.LimitKV(t)
 	watch := bystander(t, s)
 	for i := range 1000 {
@@ -262,7 +259,6 @@ func TestHalfSentCommands(t *testing.T) {
 
 // TestClientThatNeverReads: its replies pile up to a limit, then it is dropped or no longer read; others are served.
 func TestClientThatNeverReads(t *testing.T) {
-	skipPending(t, "errors")
 	s := peer.LimitKV(t)
 	setter := s.Dial(t)
 	if v, err := setter.Do("SET", "big", strings.Repeat("x", 1<<20)); err != nil || v.IsError() {
@@ -314,7 +310,7 @@ const (
 
 // TestScriptBombs: while a bomb runs, others are served or told BUSY, and SCRIPT KILL or a limit ends it.
 func TestScriptBombs(t *testing.T) {
-	skipPending(t, "scripting")
+	skipPending(t, "bombs")
 	for _, bomb := range bombs {
 		t.Run(bomb.name, func(t *testing.T) {
 			s := peer.LimitKV(t, "--lua-time-limit", "100")
@@ -360,7 +356,7 @@ func TestScriptBombs(t *testing.T) {
 
 // TestBusy: what is said while a script runs, as Redis says it.
 func TestBusy(t *testing.T) {
-	skipPending(t, "scripting")
+	skipPending(t, "bombs")
 	oracle, tested := redis(t, "--lua-time-limit", "50"), peer.LimitKV(t, "--lua-time-limit", "50")
 	var said [2][]string
 	for i, s := range []*peer.Server{oracle, tested} {

@@ -75,11 +75,11 @@ func TestRandom(t *testing.T) {
 	total := 0
 	for i, f := range families {
 		t.Run(f.Name, func(t *testing.T) {
-			skipPending(t, f.Name)
+			skipPending(t, "random "+f.Name)
 			p := &sequence.Pair{Oracle: oracle.Dial(t), Tested: tested.Dial(t), Names: map[string]int{}}
 			different := 0
 			for round := range rounds {
-				p.Proto = 2 + round%2
+				p.Proto, p.Small = 2+round%2, round/2%2 == 1
 				steps := f.Round(base+uint64(i*rounds+round), roundSteps)
 				if *withPending {
 					steps = slices.DeleteFunc(steps, func(s sequence.Step) bool { return unknown(t, tested, s.Args) })

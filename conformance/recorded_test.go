@@ -30,9 +30,6 @@ func TestRecorded(t *testing.T) {
 				continue
 			}
 			t.Run(filepath.Base(dir), func(t *testing.T) {
-				if !*record {
-					skipPending(t, filepath.Base(dir))
-				}
 				t.Parallel()
 				var server *peer.Server
 				if *record {
@@ -41,14 +38,18 @@ func TestRecorded(t *testing.T) {
 					server = peer.LimitKV(t)
 				}
 				for _, path := range files {
+					name := filepath.Base(dir) + "/" + filepath.Base(path)
 					t.Run(filepath.Base(path), func(t *testing.T) {
+						if !*record {
+							skipPending(t, name)
+						}
 						compared.Add(int64(runFile(t, server, path)))
 					})
 				}
 			})
 		}
 	})
-	if n := compared.Load(); !*record && n == 0 && len(pending) < 10 {
+	if n := compared.Load(); !*record && n == 0 {
 		t.Error("no reply was compared")
 	} else {
 		t.Logf("%d replies compared", n)

@@ -33,7 +33,7 @@ var ownPrefixes = []string{"rl.", "dq.", "lkv.", "cl.throttle", "gcra", "increx"
 var tableDifferences = map[string]string{}
 
 func TestCommandTable(t *testing.T) {
-	skipPending(t, "server")
+	skipPending(t, "table")
 	oracle, tested := redis(t), peer.LimitKV(t)
 	want, got := table(t, oracle), table(t, tested)
 	compared, missing := 0, map[string]bool{}

@@ -189,7 +189,7 @@ func (f *family) lsetRow() *command.Command {
 				return
 			}
 			a := c.Cursor(2)
-			index := a.Int()
+			index := int64(int32(a.Int())) // LSET alone cuts its index to 32 bits, on Redis
 			if a.Failed(c) {
 				return
 			}

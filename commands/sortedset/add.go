@@ -31,7 +31,15 @@ func (f *family) zincrbyRow() *command.Command {
 		Summary:    "Adds a number to the score of a member.",
 		Complexity: "O(log N)",
 		Syntax:     "key increment:integer member:string",
-		Run:        func(c *command.Ctx) { f.add(c, c.Args[2:], zset.Incr, false) },
+		Run: func(c *command.Ctx) {
+			for _, option := range []string{"NX", "XX", "CH", "INCR", "GT", "LT"} {
+				if command.EqualFold(c.Args[2], option) { // Redis reads ZADD's options here too
+					c.Error(command.ErrSyntax)
+					return
+				}
+			}
+			f.add(c, c.Args[2:], zset.Incr, false)
+		},
 	}
 }
 

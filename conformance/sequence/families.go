@@ -236,7 +236,7 @@ var Families = []*Family{strs, bitmaps, hashes, zsets, keys, lists, sets, transa
 // exact makes a command of one of the first families whose reply must be equal to the byte.
 func exact(g *generator) []string {
 	for {
-		f := []*Family{strs, bitmaps, hashes, zsets, keys}[g.IntN(5)]
+		f := []*Family{strs, bitmaps, hashes, zsets, keys, lists, sets}[g.IntN(7)]
 		args := f.command(g)
 		name := strings.ToUpper(args[0])
 		if _, special := comparers[name]; !special && !orderedWhenPacked[name] {

@@ -19,7 +19,8 @@ const shrinkTries = 400
 // Pair is a connection to each of two servers: the one that is right, and the one that is tested.
 type Pair struct {
 	Oracle, Tested *peer.Conn
-	Proto          int // 2 or 3
+	Proto          int  // 2 or 3
+	Small          bool // with small limits of the packed encodings, so that the large ones are reached
 
 	Commands int            // commands compared
 	Errors   int            // of those, how many replied an error on both
@@ -83,9 +84,16 @@ func (p *Pair) both(steps []Step, each func(i int, want, got peer.Value) bool) e
 	return nil
 }
 
+// limits are the limits of the packed encodings: their defaults, and small ones.
+var limits = map[bool][]string{
+	false: {"hash-max-listpack-entries", "128", "zset-max-listpack-entries", "128", "set-max-listpack-entries", "128", "set-max-intset-entries", "512", "list-max-listpack-size", "-2"},
+	true:  {"hash-max-listpack-entries", "3", "zset-max-listpack-entries", "3", "set-max-listpack-entries", "3", "set-max-intset-entries", "2", "list-max-listpack-size", "3"},
+}
+
 // reset empties both servers and puts both connections into the same state.
 func (p *Pair) reset() error {
-	steps := []Step{{Args: []string{"RESET"}}, {Args: []string{"SELECT", "0"}}, {Args: []string{"FLUSHALL"}}, {Args: []string{"HELLO", fmt.Sprint(p.Proto)}}}
+	steps := []Step{{Args: []string{"RESET"}}, {Args: []string{"SELECT", "0"}}, {Args: []string{"FLUSHALL"}}, {Args: []string{"HELLO", fmt.Sprint(p.Proto)}},
+		{Args: append([]string{"CONFIG", "SET"}, limits[p.Small]...)}}
 	var failed error
 	err := p.both(steps, func(i int, want, got peer.Value) bool {
 		if want.IsError() || got.IsError() {
