@@ -172,7 +172,11 @@ func (f *family) zrangestore(c *command.Ctx) {
 	var out *zset.Set
 	if z != nil {
 		lo, hi := q.ranks(z)
-		out = zset.New(hi-lo, 0, lim)
+		hint := 0
+		if q.window.by == byRank {
+			hint = hi - lo // Redis knows the length in advance here alone
+		}
+		out = zset.New(hint, 0, lim)
 		q.each(z, lo, hi, func(member []byte, score float64) { out.Add(member, score, 0, lim) })
 	}
 	f.store(c, c.Args[1], out, "zrangestore")
