@@ -142,6 +142,7 @@ func (t family) plan(c *command.Ctx, _ [][]byte, set *engine.LockSet) (long bool
 
 // refused ends the transaction when EXEC itself is refused.
 func (t family) refused(c *command.Ctx, text string) string {
+	c.Held = engine.LockSet{} // refused before it took any: what is here is the last command's
 	t.end(c)
 	return "EXECABORT Transaction discarded because of: " + strings.TrimPrefix(text, "ERR ")
 }
