@@ -125,7 +125,7 @@ func setDeadline(c *command.Ctx, h *hash.Hash, field []byte, at int64, k conditi
 func expireRow(name, syntax, summary string, seconds, absolute bool) *command.Command {
 	return &command.Command{
 		Name: name, Arity: -6, Group: command.GroupHash, Since: "7.4.0",
-		Flags:      command.Write | command.DenyOOM | command.Fast,
+		Flags:      command.Write | command.Fast,
 		ACL:        hashACL,
 		Keys:       []command.KeySpec{command.Key(1, updateKey)},
 		Summary:    summary,

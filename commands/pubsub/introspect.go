@@ -48,7 +48,7 @@ func (f *family) pubsubRow() *command.Command {
 				Run:        func(c *command.Ctx) { numsub(c, &f.shard) },
 			},
 			{
-				Name: "help", Arity: 2, Since: "6.2.0", Flags: command.Loading | command.Stale, ACL: pubsubACL,
+				Name: "help", Arity: 2, Since: "6.2.0", Flags: command.Loading | command.Stale,
 				Summary:    "Lists the subcommands.",
 				Complexity: "O(1)",
 				Run: func(c *command.Ctx) {
