@@ -109,8 +109,19 @@ func (l *loop) run() {
 	}
 }
 
-// wait returns how many events there are. It looks first and blocks only if
-// there is nothing: the look costs no scheduling, and a busy loop never blocks.
+// wait returns how many events there are. It looks first, past the scheduler,
+// and blocks only if there is nothing.
+//
+// Other ways were measured (2 cores, shared with the client, 50 connections
+// without pipelining). Letting Go's poller watch the epoll descriptor, so that
+// no thread blocks: fewer switches between threads, but 0.3 µs more processor
+// time per command, and the slowest percent takes 10 times as long with two
+// clients. Giving the processor away (sched_yield) before blocking lets events
+// gather and saves 20 % of the processor time, but with anything else running
+// the slowest 5 % of replies take more than twice as long. LockOSThread and
+// blocking without looking first: no difference. One loop instead of two costs
+// 0.6 µs (15 %) less per command, since each wait finds more events: what a loop
+// more buys is commands that take their time, on two processors at once.
 func (l *loop) wait() int {
 	n, errno := l.epollNow()
 	if n > 0 || len(l.again) > 0 {

@@ -86,10 +86,22 @@ func (p *Parser) Next(buf []byte, args [][]byte) (n int, out [][]byte, err error
 	maxBulk := p.maxBulk()
 	out = args
 	for ; count > 0; count-- {
-		if pos >= len(buf) || buf[pos] != '$' {
-			break
+		// Lengths of one and two digits are read here, others by fastLength.
+		length, start := 0, 0
+		if pos+5 <= len(buf) {
+			h := (*[5]byte)(buf[pos:])
+			if h[0] != '$' {
+				break
+			}
+			switch tens, ones := h[1]-'0', h[2]-'0'; {
+			case h[2] == '\r' && tens <= 9:
+				length, start = int(tens), pos+4
+			case h[3] == '\r' && tens-1 <= 8 && ones <= 9:
+				length, start = int(tens)*10+int(ones), pos+5
+			default:
+				length, start = fastLength(buf, pos+1)
+			}
 		}
-		length, start := fastLength(buf, pos+1)
 		if start == 0 || int64(length) > maxBulk || len(buf)-start < length+2 {
 			break
 		}
