@@ -51,9 +51,16 @@ func (s *linearState) add(k, n int) int {
 }
 
 const (
-	transferScript = "return {redis.call('incrby', KEYS[1], ARGV[1]), redis.call('decrby', KEYS[2], ARGV[1])}"
+	// What is read is written some time later, so that whoever gets in between
+	// is found out.
+	transferScript = "local x, y = redis.call('get', KEYS[1]), redis.call('get', KEYS[2]) " +
+		"for i = 1, 2000 do local _ = i * i end " +
+		"if KEYS[1] == KEYS[2] then return {redis.call('incrby', KEYS[1], ARGV[1]), redis.call('decrby', KEYS[2], ARGV[1])} end " +
+		"x, y = (x or 0) + ARGV[1], (y or 0) - ARGV[1] " +
+		"redis.call('set', KEYS[1], x) redis.call('set', KEYS[2], y) return {x, y}"
 	// The key is not among KEYS, so every shard is locked.
-	unprovenScript = "return redis.call('incrby', 'b', ARGV[1])"
+	unprovenScript = "local x = redis.call('get', 'b') or 0 for i = 1, 2000 do local _ = i * i end " +
+		"x = x + ARGV[1] redis.call('set', 'b', x) return x"
 	// A loop without a known end runs off the event loop.
 	longScript = "local n = 0 while n < tonumber(ARGV[1]) do n = redis.call('incr', KEYS[1]) end return redis.call('get', KEYS[2])"
 )
