@@ -46,7 +46,7 @@ bench: ## run the Go benchmarks (BENCHTIME=n each)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
 conformance: ## compare with a real Redis 8.0 (REDIS_SERVER, or redis-server in PATH): COMMANDS random commands, scripts, bad input
-	$(GO) test -count=1 -v -timeout 15m ./conformance -commands $(COMMANDS) $(ORACLE)
+	$(GO) test -count=1 -v -timeout 15m ./conformance -thorough -commands $(COMMANDS) $(ORACLE)
 
 record: ## ask a real Redis 8.0 again for every recorded reply
 	$(GO) test -count=1 ./conformance -run '^TestRecorded$$' -record -oracle-required

@@ -16,6 +16,7 @@ import (
 
 var (
 	record   = flag.Bool("record", false, "ask the real Redis for the replies of testdata and write them down")
+	thorough = flag.Bool("thorough", false, "run the tests that take long as well")
 	required = flag.Bool("oracle-required", false, "fail, rather than skip, where there is no real Redis to compare with")
 )
 
@@ -25,7 +26,7 @@ var (
 	pending = []string{
 		"acl/acl.txt", "errors/arity.txt", "errors/unknown.txt", "generic/keys.txt", "generic/keys_scan.txt", "generic/object.txt",
 		"generic/sort.txt", "scripting/lua.txt", "scripting/own_scripts.txt", "server/command.txt",
-		"random scripting", "random generic", "scripts", "bombs", "deaf client",
+		"random scripting", "random generic", "scripts", "deaf client",
 	}
 	withPending = flag.Bool("pending", false, "run what is pending as well")
 )
@@ -41,6 +42,14 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	peer.Cleanup()
 	os.Exit(code)
+}
+
+// onlyThorough skips a test that takes long.
+func onlyThorough(t *testing.T) {
+	t.Helper()
+	if !*thorough {
+		t.Skip("takes long: make conformance runs it")
+	}
 }
 
 // redis starts the real Redis, or skips the test.

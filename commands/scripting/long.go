@@ -17,7 +17,7 @@ const memoryCheck = 20 * time.Millisecond
 
 // Why a script is stopped.
 var (
-	errKilled = errors.New("Script killed by user with SCRIPT KILL.")
+	errKilled = errors.New("Script killed by user with SCRIPT KILL...")
 	errMemory = errors.New("not enough memory")
 )
 
