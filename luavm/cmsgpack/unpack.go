@@ -1,0 +1,192 @@
+package cmsgpack
+
+import (
+	"math"
+
+	"github.com/limitkv/limitkv/luavm/arg"
+	lua "github.com/yuin/gopher-lua"
+)
+
+// emptySlotsMax is how many empty places the arrays of one call may have in front of keys. gopher-lua keeps number keys
+// in an array that reaches up to the highest, so a map of one key could otherwise take a gigabyte.
+const emptySlotsMax = 4 << 20
+
+// unpacker reads packed values.
+type unpacker struct {
+	L     *lua.LState
+	data  string // what is left
+	empty int    // places in arrays that were left empty
+}
+
+// unpack returns all values that are there.
+func unpack(L *lua.LState) int { return unpackFull(L, 0, 0) }
+
+// unpackOne returns the offset behind the value at an offset (0 if not given), and the value.
+func unpackOne(L *lua.LState) int { return unpackFull(L, 1, arg.OptInteger(L, 2, 0)) }
+
+// unpackLimit is unpackOne for at most so many values.
+func unpackLimit(L *lua.LState) int {
+	limit := arg.Integer(L, 2)
+	return unpackFull(L, limit, arg.OptInteger(L, 3, 0))
+}
+
+// unpackFull returns limit values from the offset on, behind the offset to go on at, -1 at the end. With both 0 it
+// returns all values, and no offset.
+func unpackFull(L *lua.LState, limit, offset int64) int {
+	data := arg.String(L, 1)
+	if offset < 0 || limit < 0 {
+		// The text speaks of the limit but has the length, as the original does.
+		arg.Raise(L, "Invalid request to unpack with offset of %d and limit of %d.", int32(offset), int32(len(data)))
+	}
+	if offset > int64(len(data)) {
+		arg.Raise(L, "Start offset %d greater than input length %d.", int32(offset), int32(len(data)))
+	}
+	all := limit == 0 && offset == 0
+	if all {
+		limit = math.MaxInt32
+	}
+	u := unpacker{L: L, data: data[offset:]}
+	base := L.GetTop()
+	if !all {
+		L.Push(lua.LNumber(-1)) // the offset's place
+	}
+	count := int64(0)
+	for ; u.data != "" && count < limit; count++ {
+		L.Push(u.value(1 + int(count)))
+	}
+	if all {
+		return int(count)
+	}
+	if 1+count+1 > stackMax {
+		arg.Raise(L, "stack overflow (in function mp_unpack_full)")
+	}
+	if u.data != "" {
+		L.Replace(base+1, lua.LNumber(len(data)-len(u.data)))
+	}
+	return int(count) + 1
+}
+
+// take returns the next n bytes.
+func (u *unpacker) take(n int) string {
+	if len(u.data) < n {
+		arg.Raise(u.L, "Missing bytes in input.")
+	}
+	b := u.data[:n]
+	u.data = u.data[n:]
+	return b
+}
+
+// uint returns the next n bytes as an unsigned integer.
+func (u *unpacker) uint(n int) uint64 {
+	v := uint64(0)
+	for _, c := range []byte(u.take(n)) {
+		v = v<<8 | uint64(c)
+	}
+	return v
+}
+
+// value reads one value. slots is how much of its stack the original uses by then.
+func (u *unpacker) value(slots int) lua.LValue {
+	if u.data == "" {
+		u.take(1)
+	}
+	if slots+1 > stackMax {
+		arg.Raise(u.L, "stack overflow (too many return values at once; use unpack_one or unpack_limit instead.)")
+	}
+	c := u.data[0]
+	u.data = u.data[1:]
+	switch {
+	case c < 0x80:
+		return lua.LNumber(c)
+	case c >= 0xe0:
+		return lua.LNumber(int8(c))
+	case c < 0x90:
+		return u.table(int(c&15), slots)
+	case c < 0xa0:
+		return u.array(int(c&15), slots)
+	case c < 0xc0:
+		return lua.LString(u.take(int(c & 31)))
+	}
+	switch c {
+	case 0xc0:
+		return lua.LNil
+	case 0xc2:
+		return lua.LFalse
+	case 0xc3:
+		return lua.LTrue
+	case 0xca:
+		return lua.LNumber(math.Float32frombits(uint32(u.uint(4))))
+	case 0xcb:
+		return lua.LNumber(math.Float64frombits(u.uint(8)))
+	case 0xcc:
+		return lua.LNumber(u.uint(1))
+	case 0xcd:
+		return lua.LNumber(u.uint(2))
+	case 0xce:
+		return lua.LNumber(u.uint(4))
+	case 0xcf, 0xd3: // the unsigned one too is made a signed number
+		return lua.LNumber(int64(u.uint(8)))
+	case 0xd0:
+		return lua.LNumber(int8(u.uint(1)))
+	case 0xd1:
+		return lua.LNumber(int16(u.uint(2)))
+	case 0xd2:
+		return lua.LNumber(int32(u.uint(4)))
+	case 0xd9:
+		return lua.LString(u.take(int(u.uint(1))))
+	case 0xda:
+		return lua.LString(u.take(int(u.uint(2))))
+	case 0xdb:
+		return lua.LString(u.take(int(u.uint(4))))
+	case 0xdc:
+		return u.array(int(u.uint(2)), slots)
+	case 0xdd:
+		return u.array(int(u.uint(4)), slots)
+	case 0xde:
+		return u.table(int(u.uint(2)), slots)
+	case 0xdf:
+		return u.table(int(u.uint(4)), slots)
+	}
+	arg.Raise(u.L, "Bad data format in input.")
+	return nil
+}
+
+// tableCapacity is what a new table has room for at first: the number of elements is only a claim.
+const tableCapacity = 4
+
+func (u *unpacker) array(n, slots int) lua.LValue {
+	if slots+2 > stackMax {
+		arg.Raise(u.L, "stack overflow (in function mp_decode_to_lua_array)")
+	}
+	t := u.L.CreateTable(min(n, tableCapacity), 0)
+	for i := 1; i <= n; i++ {
+		if v := u.value(slots + 2); v != lua.LNil {
+			t.RawSetInt(i, v)
+		}
+	}
+	return t
+}
+
+func (u *unpacker) table(n, slots int) lua.LValue {
+	t := u.L.CreateTable(0, min(n, tableCapacity))
+	top := 0 // how far its array reaches
+	for range n {
+		k := u.value(slots + 1)
+		v := u.value(slots + 2)
+		switch n, isNumber := k.(lua.LNumber); {
+		case k == lua.LNil:
+			u.L.Error(lua.LString("table index is nil"), 0)
+		case isNumber && n != n:
+			u.L.Error(lua.LString("table index is NaN"), 0)
+		case v == lua.LNil && t.RawGet(k) == lua.LNil:
+			continue
+		case isNumber && n > lua.LNumber(top) && n < lua.LNumber(lua.MaxArrayIndex) && n == lua.LNumber(int(n)):
+			if u.empty += int(n) - top - 1; u.empty > emptySlotsMax {
+				arg.Raise(u.L, "not enough memory")
+			}
+			top = int(n)
+		}
+		t.RawSet(k, v)
+	}
+	return t
+}
