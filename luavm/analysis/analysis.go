@@ -28,7 +28,7 @@ const (
 	// NestingMax is how deep statements and expressions may nest.
 	NestingMax = 2000
 	// PassesMax is how often the inference goes over the script before it gives up.
-	PassesMax = 60
+	PassesMax = 20
 	// WorkMax is how many steps a bounded script may take, a step being about one node of the tree, not counting what
 	// grows with data.
 	WorkMax = 200_000

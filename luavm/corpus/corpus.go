@@ -114,9 +114,10 @@ func Eval(script string, libraries map[string]Library) (reply string) {
 	L.SetGlobal("tonumber", L.NewFunction(func(L *lua.LState) int {
 		if n, ok := arg.ToNumber(L.Get(1)); ok {
 			L.Push(lua.LNumber(n))
-			return 1
+		} else {
+			L.Push(lua.LNil)
 		}
-		return 0
+		return 1
 	}))
 	fn, err := L.Load(strings.NewReader(script), "user_script")
 	if err != nil {
