@@ -58,4 +58,4 @@ func redis(tb testing.TB, args ...string) *peer.Server {
 	return peer.Redis(tb, *required, args...)
 }
 
-//go:generate go run ./readme
+//go:generate go run ./generate

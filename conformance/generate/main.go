@@ -1,11 +1,11 @@
-// Command readme writes the table of commands into README.md, from what the built server says of itself: COMMAND DOCS
-// gives each command's group. So the table cannot promise what is not there. "make generate" runs it, and a test fails
-// when README.md is not what it would write.
+// Command generate writes the parts of the documents that the code itself knows: the table of commands of README.md,
+// from what the built server's COMMAND DOCS says, and the walk through the tree of docs/ARCHITECTURE.md, from what each
+// file says of itself. So neither can promise what is not there. "make generate" runs it, and CI looks that nothing
+// changes.
 package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -16,59 +16,68 @@ import (
 	"github.com/limitkv/limitkv/conformance/peer"
 )
 
-// The table stands between these lines of README.md.
-const (
-	begin = "<!-- commands: written by make generate -->\n"
-	end   = "<!-- end of commands -->\n"
-)
-
 func main() {
 	log.SetFlags(0)
 	root, err := peer.ModuleRoot()
 	if err != nil {
 		log.Fatal(err)
 	}
-	path := filepath.Join(root, "README.md")
-	old, err := os.ReadFile(path)
-	if err != nil {
-		log.Fatal(err)
-	}
-	text, err := rewrite(old)
+	commands, err := commandTable()
 	peer.Cleanup()
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := os.WriteFile(path, text, 0o644); err != nil {
+	walk, err := tree(root)
+	if err != nil {
 		log.Fatal(err)
+	}
+	for _, part := range []struct{ file, name, text string }{
+		{"README.md", "commands", commands},
+		{"docs/ARCHITECTURE.md", "tree", walk},
+	} {
+		if err := replace(filepath.Join(root, filepath.FromSlash(part.file)), part.name, part.text); err != nil {
+			log.Fatal(err)
+		}
 	}
 }
 
-// rewrite replaces the table in a README by that of the built server.
-func rewrite(readme []byte) ([]byte, error) {
-	before, rest, ok := bytes.Cut(readme, []byte(begin))
-	_, after, ok2 := bytes.Cut(rest, []byte(end))
-	if !ok || !ok2 {
-		return nil, errors.New("README.md has no place for the table of commands")
+// replace writes text between the two lines of a file that enclose the part of that name.
+func replace(path, name, text string) error {
+	begin := []byte("<!-- " + name + ": written by make generate -->\n")
+	end := []byte("<!-- end of " + name + " -->\n")
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
 	}
+	before, rest, ok := bytes.Cut(old, begin)
+	_, after, ok2 := bytes.Cut(rest, end)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s has no place for %s", path, name)
+	}
+	return os.WriteFile(path, bytes.Join([][]byte{before, begin, []byte(text), end, after}, nil), 0o644)
+}
+
+// commandTable starts the built server and asks it for its commands.
+func commandTable() (string, error) {
 	bin, err := peer.Build()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	server, err := peer.Start("limitkv", bin)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer server.Stop()
 	conn, err := peer.Dial(server.Addr)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer conn.Close()
 	docs, err := conn.Do("COMMAND", "DOCS")
 	if err != nil || docs.IsError() {
-		return nil, fmt.Errorf("COMMAND DOCS: %v %v", docs, err)
+		return "", fmt.Errorf("COMMAND DOCS: %v %v", docs, err)
 	}
-	return bytes.Join([][]byte{before, []byte(begin), []byte(table(docs)), []byte(end), after}, nil), nil
+	return table(docs), nil
 }
 
 // table writes a row for each group, the largest first. docs is the reply of COMMAND DOCS in RESP2: names and flat

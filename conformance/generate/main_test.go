@@ -1,8 +1,7 @@
-// README.md says what is so: its table of commands is the server's, and the session it shows replies what it shows.
+// The session that README.md shows replies what it shows.
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,20 +29,6 @@ func readme(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return b
-}
-
-func TestTable(t *testing.T) {
-	if v, err := peer.LimitKV(t).Dial(t).Do("COMMAND", "COUNT"); err != nil || v.IsError() {
-		t.Skip("COMMAND is not there yet")
-	}
-	text := readme(t)
-	want, err := rewrite(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(text, want) {
-		t.Error("README.md has another table of commands than the server: run make generate")
-	}
 }
 
 // prompt begins the lines of a redis-cli session.
