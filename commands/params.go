@@ -16,8 +16,9 @@ import (
 
 // params are the parameters that starting and listening use.
 type params struct {
-	port, bind, unixsocket, unixsocketperm func() string
-	keepalive                              *atomic.Int64
+	port, tlsPort, bind, unixsocket, unixsocketperm func() string
+	keepalive                                       *atomic.Int64
+	tls                                             *tlsSettings
 }
 
 // startOnly declares a parameter that cannot change while the server runs.
@@ -64,6 +65,8 @@ func declare(c *command.Config, databases int) params {
 	startOnly(c, "databases", strconv.Itoa(databases), "number of databases", anything)
 	return params{
 		port:           startOnly(c, "port", "6379", "TCP port, 0 picks a free one", portNumber),
+		tlsPort:        startOnly(c, "tls-port", "0", "TCP port for TLS, 0 for none; then port 0 means no plain port", portNumber),
+		tls:            declareTLS(c),
 		bind:           startOnly(c, "bind", "127.0.0.1", "addresses to listen on; -address may be missing, * is all", anything),
 		unixsocket:     startOnly(c, "unixsocket", "", "path of a unix socket to listen on", anything),
 		unixsocketperm: startOnly(c, "unixsocketperm", "0", "mode of the unix socket, octal", octalMode),

@@ -4,6 +4,7 @@ package commands
 
 import (
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -170,26 +171,21 @@ func New(o Options) (*Server, error) {
 // Listen begins to serve what port, bind and unixsocket say and returns the
 // addresses. Port 0 picks a free port, the same for all addresses.
 func (s *Server) Listen() (addrs []string, err error) {
-	port := s.params.port()
-	hosts := strings.Fields(s.params.bind())
-	for _, host := range hosts {
-		optional := strings.HasPrefix(host, "-") // may be missing on this machine
-		host = strings.TrimPrefix(host, "-")
-		if host == "*" {
-			host = ""
-		}
-		a, err := s.net.Listen("tcp", net.JoinHostPort(host, port))
+	tlsPort := s.params.tlsPort()
+	if tlsPort == "0" || s.params.port() != "0" {
+		port, err := s.listenTCP("tcp", s.params.port(), &addrs, nil)
 		if err != nil {
-			if optional {
-				continue
-			}
 			return nil, err
 		}
-		addrs = append(addrs, a.String())
-		s.Listeners = append(s.Listeners, fmt.Sprintf("name=tcp,bind=%s,port=%d", host, a.(*net.TCPAddr).Port))
-		if port == "0" {
-			_, port, _ = net.SplitHostPort(a.String())
-			s.Config.Find("port").Set(port)
+		s.Config.Find("port").Set(port)
+	}
+	if tlsPort != "0" {
+		config, err := s.params.tls.start()
+		if err != nil {
+			return nil, fmt.Errorf("tls-port: %w", err)
+		}
+		if _, err := s.listenTCP("tls", tlsPort, &addrs, config); err != nil {
+			return nil, err
 		}
 	}
 	if path := s.params.unixsocket(); path != "" {
@@ -204,6 +200,38 @@ func (s *Server) Listen() (addrs []string, err error) {
 		return nil, errors.New("nothing to listen on")
 	}
 	return addrs, nil
+}
+
+// listenTCP listens to a port of all the addresses of bind, with TLS if config
+// is not nil, and returns the port: the one that was picked if it was 0.
+func (s *Server) listenTCP(name, port string, addrs *[]string, config *tls.Config) (string, error) {
+	for _, host := range strings.Fields(s.params.bind()) {
+		optional := strings.HasPrefix(host, "-") // may be missing on this machine
+		host = strings.TrimPrefix(host, "-")
+		if host == "*" {
+			host = ""
+		}
+		var a net.Addr
+		var err error
+		if at := net.JoinHostPort(host, port); config == nil {
+			a, err = s.net.Listen("tcp", at)
+		} else if ln, lerr := net.Listen("tcp", at); lerr != nil {
+			err = lerr
+		} else {
+			a, err = ln.Addr(), s.net.ServeListener(tls.NewListener(ln, config), true)
+		}
+		if err != nil {
+			if optional {
+				continue
+			}
+			return "", err
+		}
+		*addrs = append(*addrs, a.String())
+		number := a.(*net.TCPAddr).Port
+		s.Listeners = append(s.Listeners, fmt.Sprintf("name=%s,bind=%s,port=%d", name, host, number))
+		port = strconv.Itoa(number)
+	}
+	return port, nil
 }
 
 // listenUnix listens on a unix socket. A file that a server which is gone left

@@ -138,11 +138,9 @@ var plainParams = []plain{
 	num("cluster-compatibility-sample-ratio", 0, 0, 100),
 
 	// TLS, as long as there is none.
-	num("tls-port", 0, 0, 65535).just("limitkv has no TLS yet"),
-	txt("tls-cert-file", ""), txt("tls-key-file", ""), txt("tls-key-file-pass", ""), txt("tls-client-cert-file", ""),
+	txt("tls-client-cert-file", ""),
 	txt("tls-client-key-file", ""), txt("tls-client-key-file-pass", ""), txt("tls-dh-params-file", ""),
-	txt("tls-ca-cert-file", ""), txt("tls-ca-cert-dir", ""), one("tls-auth-clients", "yes", "no yes optional"),
-	no("tls-replication"), no("tls-cluster"), txt("tls-protocols", ""), txt("tls-ciphers", ""), txt("tls-ciphersuites", ""),
+	no("tls-replication"), no("tls-cluster"), txt("tls-ciphersuites", ""),
 	no("tls-prefer-server-ciphers"), yes("tls-session-caching"), num("tls-session-cache-size", 20480, 0, maxInt),
 	num("tls-session-cache-timeout", 300, 0, maxInt),
 
