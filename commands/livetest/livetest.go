@@ -127,13 +127,42 @@ func (c *Client) Line(line string) string {
 // Send sends a command and does not wait for its reply.
 func (c *Client) Send(args ...any) {
 	c.t.Helper()
-	b := fmt.Appendf(nil, "*%d\r\n", len(args))
+	if _, err := c.conn.Write(Append(nil, args...)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Append appends a command as it is sent.
+func Append(b []byte, args ...any) []byte {
+	b = fmt.Appendf(b, "*%d\r\n", len(args))
 	for _, a := range args {
 		s := fmt.Sprint(a)
 		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(s), s)
 	}
-	if _, err := c.conn.Write(b); err != nil {
+	return b
+}
+
+// Pipeline sends n commands at once and reads past their replies, for
+// benchmarks.
+func (c *Client) Pipeline(commands []byte, n int) {
+	c.t.Helper()
+	if _, err := c.conn.Write(commands); err != nil {
 		c.t.Fatal(err)
+	}
+	c.conn.SetReadDeadline(time.Now().Add(patience))
+	var scan resp.Scanner
+	for n > 0 {
+		size, err := scan.Scan(c.buf[:c.n])
+		if err == nil {
+			c.n = copy(c.buf, c.buf[size:c.n])
+			n--
+			continue
+		}
+		got, err := c.conn.Read(c.buf[c.n:])
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.n += got
 	}
 }
 

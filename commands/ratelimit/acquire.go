@@ -80,18 +80,18 @@ func (f *family) acquire(c *command.Ctx) {
 		c.Error(text)
 		return
 	}
-	q.key = c.Args[1]
-	if e := c.Peek(q.key); e.Ok() && e.Kind() == engine.KindHash {
-		f.acquireShared(c, &q)
+	key := c.Args[1]
+	if e := c.Peek(key); e.Ok() && e.Kind() == engine.KindHash {
+		f.acquireShared(c, key, &q)
 		return
 	}
 	q.waits = q.block >= 0 && c.CanBlock()
-	d, text := f.decide(c, &q.call)
+	d, text := f.decide(c, key, &q.call)
 	switch {
 	case text != "":
 		c.Error(text)
 	case d.Limited && q.waits:
-		f.wait(c, &q, d)
+		f.wait(c, key, q.cost, q.block, d)
 	default:
 		c.Array(5)
 		replyDecision(c, d)
@@ -99,21 +99,21 @@ func (f *family) acquire(c *command.Ctx) {
 }
 
 // wait puts the caller in line.
-func (f *family) wait(c *command.Ctx, q *request, d limiter.Decision) {
+func (f *family) wait(c *command.Ctx, key []byte, cost, block int64, d limiter.Decision) {
 	w := command.Wait{
-		Keys:   [][]byte{q.key},
+		Keys:   [][]byte{key},
 		Kind:   engine.KindLimiter,
-		Weight: q.cost,
+		Weight: cost,
 		Serve:  f.serve,
 	}
-	if n, _ := c.Waiting(q.key); n == 0 {
+	if n, _ := c.Waiting(key); n == 0 {
 		w.Again = c.Now + d.RetryAfterMicros
 	}
-	if q.block > 0 {
-		w.Deadline = c.Now + q.block*1000
+	if block > 0 {
+		w.Deadline = c.Now + block*1000
 	}
-	ks, db, key, cost := c.KS, c.DB, append([]byte(nil), q.key...), q.cost
-	w.TimedOut = func(w *resp.Writer) { f.timedOut(w, ks, db, key, cost) }
+	ks, db, name := c.KS, c.DB, append([]byte(nil), key...)
+	w.TimedOut = func(w *resp.Writer) { f.timedOut(w, ks, db, name, cost) }
 	c.Block(w)
 }
 
@@ -122,11 +122,11 @@ func (f *family) serve(c *command.Ctx, key []byte) (engine.Served, int64) {
 	var buf [limiter.RulesMax]limiter.Rule
 	a := c.Cursor(2)
 	q, _ := readRequest(buf[:0], &a) // it was right when it came
-	q.key, q.waits, q.served = key, true, true
+	q.waits, q.served = true, true
 	if e := c.Peek(key); e.Ok() && e.Kind() == engine.KindHash {
-		return f.serveShared(c, &q)
+		return f.serveShared(c, key, &q)
 	}
-	d, text := f.decide(c, &q.call)
+	d, text := f.decide(c, key, &q.call)
 	switch {
 	case text != "":
 		c.Error(text)

@@ -8,9 +8,9 @@ import (
 	"github.com/limitkv/limitkv/engine/limiter"
 )
 
-// call is one request on one limiter.
+// call is one request on one limiter. The limiter's key is handed over beside
+// it: it goes to places where it would take the rules to the heap with it.
 type call struct {
-	key   []byte
 	cost  int64
 	mode  limiter.Mode
 	rules []limiter.Rule // given with the call; may be none
@@ -25,8 +25,8 @@ type call struct {
 
 // decide looks the limiter up, defines or changes it as the rules say, decides,
 // and stores the outcome. A text is an error, and nothing has changed then.
-func (f *family) decide(c *command.Ctx, q *call) (d limiter.Decision, text string) {
-	e := c.GetLimiter(q.key)
+func (f *family) decide(c *command.Ctx, key []byte, q *call) (d limiter.Decision, text string) {
+	e := c.GetLimiter(key)
 	if e.Ok() && e.Kind() != engine.KindLimiter {
 		return d, command.ErrWrongType
 	}
@@ -42,7 +42,7 @@ func (f *family) decide(c *command.Ctx, q *call) (d limiter.Decision, text strin
 	switch {
 	case fresh && len(q.rules) == 0:
 		if e.Ok() {
-			c.Delete(q.key)
+			c.Delete(key)
 		}
 		return d, errNoLimiter
 	case fresh:
@@ -51,7 +51,7 @@ func (f *family) decide(c *command.Ctx, q *call) (d limiter.Decision, text strin
 		p = limiter.Change(scratch[:0], p, q.rules, c.Now)
 		changed = true
 	}
-	out, d, err := q.take(c, p)
+	out, d, err := q.take(c, key, p)
 	if err != nil {
 		return d, textOf(err)
 	}
@@ -62,27 +62,27 @@ func (f *family) decide(c *command.Ctx, q *call) (d limiter.Decision, text strin
 		case stored: // in place
 		case fresh && !took: // a limiter with nothing in use is none
 		case fresh:
-			c.PutBytes(engine.KindLimiter, q.key, out, 0)
+			c.PutBytes(engine.KindLimiter, key, out, 0)
 		default:
-			c.PutBytes(engine.KindLimiter, q.key, out, e.Deadline())
+			c.PutBytes(engine.KindLimiter, key, out, e.Deadline())
 		}
 		if !q.waits || !d.Limited {
 			f.count(c, d.Limited)
 		}
 		switch {
 		case changed:
-			c.Changed(q.key, engine.EventLimiter, "rl.set")
+			c.Changed(key, engine.EventLimiter, "rl.set")
 		case took:
-			c.Changed(q.key, engine.EventLimiter, "rl.acquire")
+			c.Changed(key, engine.EventLimiter, "rl.acquire")
 		}
 	}
 	return d, ""
 }
 
 // take decides on the limiter's bytes, the line before the caller included.
-func (q *call) take(c *command.Ctx, p []byte) ([]byte, limiter.Decision, error) {
+func (q *call) take(c *command.Ctx, key, p []byte) ([]byte, limiter.Decision, error) {
 	if q.mode != limiter.Force && q.cost > 0 && !q.served {
-		if n, weight := c.Waiting(q.key); n > 0 {
+		if n, weight := c.Waiting(key); n > 0 {
 			return q.behind(c, p, weight)
 		}
 	}

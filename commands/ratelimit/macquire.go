@@ -44,6 +44,7 @@ func readKeyCosts(a *command.Args) (list []keyCost, peek bool) {
 	if n > int64(a.Left()/2) {
 		a.Syntax()
 	}
+	list = make([]keyCost, 0, max(0, min(n, int64(a.Left()/2))))
 	for i := 0; a.Err() == "" && i < int(n); i++ {
 		key, cost := a.Bytes(), a.Int()
 		if a.Err() == "" && (cost < 0 || cost > limiter.CountMax) {
@@ -80,9 +81,9 @@ func (f *family) macquire(c *command.Ctx) {
 			c.Error(errCapacity)
 			return
 		}
-		q := call{key: k.key, cost: k.cost, mode: limiter.Peek}
+		q := call{cost: k.cost, mode: limiter.Peek}
 		var text string
-		if k.Decision, text = f.decide(c, &q); text != "" {
+		if k.Decision, text = f.decide(c, k.key, &q); text != "" {
 			c.Error(text)
 			return
 		}
@@ -99,8 +100,8 @@ func (f *family) settle(c *command.Ctx, list []keyCost, limited bool) {
 	for i := range list {
 		k := &list[i]
 		if !limited {
-			q := call{key: k.key, cost: k.cost, mode: limiter.Try}
-			k.Decision, _ = f.decide(c, &q) // it was seen to fit
+			q := call{cost: k.cost, mode: limiter.Try}
+			k.Decision, _ = f.decide(c, k.key, &q) // it was seen to fit
 			continue
 		}
 		if k.Limited {

@@ -139,26 +139,26 @@ func (s *shared) oldest(nowMillis int64) (millis int64, ok bool) {
 }
 
 // acquireShared is RL.ACQUIRE on a Redisson limiter.
-func (f *family) acquireShared(c *command.Ctx, q *request) {
+func (f *family) acquireShared(c *command.Ctx, key []byte, q *request) {
 	if len(q.rules) > 0 {
 		c.Error(errSharedRules)
 		return
 	}
 	q.waits = q.block >= 0 && c.CanBlock()
-	d, text := f.decideShared(c, &q.call)
+	d, text := f.decideShared(c, key, &q.call)
 	switch {
 	case text != "":
 		c.Error(text)
 	case d.Limited && q.waits:
-		f.wait(c, q, d)
+		f.wait(c, key, q.cost, q.block, d)
 	default:
 		c.Array(5)
 		replyDecision(c, d)
 	}
 }
 
-func (f *family) serveShared(c *command.Ctx, q *request) (engine.Served, int64) {
-	d, text := f.decideShared(c, &q.call)
+func (f *family) serveShared(c *command.Ctx, key []byte, q *request) (engine.Served, int64) {
+	d, text := f.decideShared(c, key, &q.call)
 	switch {
 	case text != "":
 		c.Error(text)
@@ -172,8 +172,8 @@ func (f *family) serveShared(c *command.Ctx, q *request) (engine.Served, int64) 
 }
 
 // decideShared decides as the script does, and takes.
-func (f *family) decideShared(c *command.Ctx, q *call) (d limiter.Decision, text string) {
-	s, text := openShared(c, q.key)
+func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.Decision, text string) {
+	s, text := openShared(c, key)
 	if text != "" {
 		return d, text
 	}
@@ -186,7 +186,7 @@ func (f *family) decideShared(c *command.Ctx, q *call) (d limiter.Decision, text
 	if s.defined {
 		left = s.value + released
 	}
-	line, _ := c.Waiting(q.key)
+	line, _ := c.Waiting(key)
 	d.Limit, d.RetryAfterMicros = s.rate, -1
 	d.Limited = q.mode != limiter.Force && (left < q.cost || line > 0 && !q.served && q.cost > 0)
 	if q.mode != limiter.Peek {

@@ -85,8 +85,8 @@ func (f *family) cell(c *command.Ctx, maxBurst, count, periodMicros, quantity in
 		return
 	}
 	rules := [...]limiter.Rule{r}
-	q := call{key: c.Args[1], cost: quantity, rules: rules[:], cell: true}
-	d, text := f.decide(c, &q)
+	q := call{cost: quantity, rules: rules[:], cell: true}
+	d, text := f.decide(c, c.Args[1], &q)
 	if text != "" {
 		c.Error(text)
 		return
