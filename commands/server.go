@@ -22,6 +22,7 @@ import (
 	"github.com/limitkv/limitkv/commands/cluster"
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/connection"
+	"github.com/limitkv/limitkv/commands/delayqueue"
 	"github.com/limitkv/limitkv/commands/generic"
 	"github.com/limitkv/limitkv/commands/hash"
 	"github.com/limitkv/limitkv/commands/list"
@@ -75,6 +76,7 @@ var families = []func(*command.Server) []*command.Command{
 	bitmap.Commands,
 	cluster.Commands,
 	connection.Commands,
+	delayqueue.Commands,
 	generic.Commands,
 	hash.Commands,
 	ratelimit.Commands,

@@ -90,10 +90,15 @@ func (v *View) settleBatch(s *shard, e Entry, x Settler) (left bool) {
 }
 
 // ForwardSoon has Keyspace.Forward called for a key, as soon as no lock is held.
+// What follows from the scheduler's own work stays in its order of time.
 func (v *View) ForwardSoon(key []byte) {
-	ks, db, name := v.KS, v.DB, append([]byte(nil), key...)
-	if ks.Forward != nil {
-		ks.Sched.At(v.Now, func(now int64) { ks.Forward(db, name, now) })
+	ks, db, name, now := v.KS, v.DB, append([]byte(nil), key...), v.Now
+	switch {
+	case ks.Forward == nil:
+	case v == &ks.Sched.view:
+		ks.Sched.At(now, func(now int64) { ks.Forward(db, name, now) })
+	default:
+		go ks.Forward(db, name, now)
 	}
 }
 

@@ -98,6 +98,17 @@ func (v *View) Peek(key []byte) Entry {
 	return e
 }
 
+// Find is Peek without bringing the key up to now: nothing is removed, and what
+// has expired is found. For planning, before a command runs.
+func (v *View) Find(key []byte) Entry {
+	hash, s := v.locate(key)
+	t := &s.tables[v.DB]
+	if i := t.find(hash, key); i >= 0 {
+		return Entry{(*header)(t.slots[i])}
+	}
+	return Entry{}
+}
+
 // GetWrite is Peek with the access noted: what a write command looks up.
 func (v *View) GetWrite(key []byte) Entry {
 	e := v.Peek(key)

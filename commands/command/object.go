@@ -4,6 +4,7 @@ package command
 
 import (
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/set"
@@ -45,6 +46,8 @@ func MemoryUsage(e engine.Entry) int {
 func CloneObject(obj any) any {
 	switch o := obj.(type) {
 	case *zset.Set:
+		return o.Clone()
+	case *delayqueue.Queue:
 		return o.Clone()
 	case *hash.Hash:
 		h := o.Clone()

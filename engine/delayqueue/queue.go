@@ -259,6 +259,9 @@ func (q *Queue) Clone() *Queue {
 	return c
 }
 
+// Encoding is what OBJECT ENCODING calls the structure.
+func (q *Queue) Encoding() string { return "btree" }
+
 // MemoryUsage is what the queue takes, in bytes: records, table and trees, the
 // latter by their usual filling.
 func (q *Queue) MemoryUsage() int {

@@ -1,0 +1,175 @@
+package delayqueue
+
+// What workers say of their entries: DQ.ACK, DQ.NACK, DQ.TOUCH, DQ.REM.
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine/delayqueue"
+)
+
+func (f *family) ackRow() *command.Command {
+	return &command.Command{
+		Name: "dq.ack", Arity: -3, Group: command.GroupDelayQueue, Since: since,
+		Flags:      command.Write | command.Fast,
+		ACL:        acl,
+		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Delete)},
+		Summary:    "Removes leased entries: their work is done.",
+		Complexity: "O(log N) for each id",
+		Syntax:     "key id:string...",
+		Run: func(c *command.Ctx) {
+			each(c, c.Args[2:], "dq.ack", func(q *delayqueue.Queue, id []byte, attempt int64) bool {
+				return q.Ack(id, attempt, c.Now)
+			})
+		},
+	}
+}
+
+func (f *family) remRow() *command.Command {
+	return &command.Command{
+		Name: "dq.rem", Arity: -3, Group: command.GroupDelayQueue, Since: since,
+		Flags:      command.Write | command.Fast,
+		ACL:        acl,
+		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Delete)},
+		Summary:    "Cancels entries, whatever their state.",
+		Complexity: "O(log N) for each id",
+		Syntax:     "key id:string...",
+		Run: func(c *command.Ctx) {
+			each(c, c.Args[2:], "dq.rem", func(q *delayqueue.Queue, id []byte, attempt int64) bool {
+				return q.Remove(id, attempt)
+			})
+		},
+	}
+}
+
+// each does something to each named entry and replies for how many it worked.
+func each(c *command.Ctx, names [][]byte, event string, do func(q *delayqueue.Queue, id []byte, attempt int64) bool) {
+	key := c.Args[1]
+	q, ok := lookupWrite(c, key)
+	if !ok {
+		return
+	}
+	n := int64(0)
+	if q != nil {
+		for _, name := range names {
+			id, attempt := delayqueue.ParseName(name)
+			if do(q, id, attempt) {
+				n++
+			}
+		}
+	}
+	if n > 0 {
+		changed(&c.View, key, q, event)
+	}
+	c.Int(n)
+}
+
+func (f *family) touchRow() *command.Command {
+	return &command.Command{
+		Name: "dq.touch", Arity: -4, Group: command.GroupDelayQueue, Since: since,
+		Flags:      command.Write | command.Fast,
+		ACL:        acl,
+		Keys:       []command.KeySpec{command.Key(1, writeKey)},
+		Summary:    "Extends leases, or reschedules waiting entries, to a time from now.",
+		Complexity: "O(log N) for each id",
+		Syntax:     "key ms:integer id:string...",
+		Plan:       f.planDead,
+		Run:        f.touch,
+	}
+}
+
+func (f *family) touch(c *command.Ctx) {
+	a := c.Cursor(2)
+	until := c.Now + a.IntRange(0, delayMillisMax, errDelay)*1000
+	if a.Failed(c) {
+		return
+	}
+	each(c, a.Rest(), "dq.touch", func(q *delayqueue.Queue, id []byte, attempt int64) bool {
+		return q.Touch(id, attempt, c.Now, until)
+	})
+	rearm(&c.View, c.Args[1])
+	if until > c.Now {
+		return
+	}
+	// A lease that ends at once may have been the last try.
+	if q, _ := c.Peek(c.Args[1]).Object().(*delayqueue.Queue); q != nil && q.Dying() > 0 {
+		f.bury(&c.View, c.Args[1], q, len(c.Args))
+		changed(&c.View, c.Args[1], q, "dq.dead")
+	}
+}
+
+func (f *family) nackRow() *command.Command {
+	return &command.Command{
+		Name: "dq.nack", Arity: -3, Group: command.GroupDelayQueue, Since: since,
+		Flags:      command.Write | command.Fast,
+		ACL:        acl,
+		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Delete)},
+		Summary:    "Puts leased entries back, after a delay, or among the dead letters.",
+		Complexity: "O(log N) for each id",
+		Syntax:     "key id:string... [DELAY ms:integer] [DEAD]",
+		Plan:       f.planDead,
+		Run:        f.nack,
+	}
+}
+
+// nackArgs are DQ.NACK's. The options stand behind the ids, so what looks like
+// one there is one.
+type nackArgs struct {
+	names [][]byte
+	delay int64 // microseconds, or delayqueue.ByBackoff
+	dead  bool
+}
+
+func readNack(c *command.Ctx) (o nackArgs, text string) {
+	o.delay = delayqueue.ByBackoff
+	rest := c.Args[2:]
+	for len(rest) > 1 {
+		last := len(rest) - 1
+		switch {
+		case !o.dead && command.EqualFold(rest[last], "DEAD"):
+			o.dead, rest = true, rest[:last]
+			continue
+		case o.delay == delayqueue.ByBackoff && last > 1 && command.EqualFold(rest[last-1], "DELAY"):
+			a := command.ArgsOf(rest[last])
+			o.delay, rest = a.IntRange(0, delayMillisMax, errDelay)*1000, rest[:last-1]
+			if a.Err() != "" {
+				return o, a.Err()
+			}
+			continue
+		}
+		break
+	}
+	o.names = rest
+	if o.dead && o.delay != delayqueue.ByBackoff {
+		return o, command.ErrSyntax
+	}
+	return o, ""
+}
+
+func (f *family) nack(c *command.Ctx) {
+	o, text := readNack(c)
+	if text != "" {
+		c.Error(text)
+		return
+	}
+	key := c.Args[1]
+	q, ok := lookupWrite(c, key)
+	if !ok {
+		return
+	}
+	if o.dead && q != nil && q.Settings().Dead == "" {
+		c.Error(errNoDead)
+		return
+	}
+	n := int64(0)
+	for i := 0; q != nil && i < len(o.names); i++ {
+		id, attempt := delayqueue.ParseName(o.names[i])
+		if q.Nack(id, attempt, c.Now, o.delay, o.dead) {
+			n++
+		}
+	}
+	if n > 0 {
+		f.bury(&c.View, key, q, len(o.names))
+		changed(&c.View, key, q, "dq.nack")
+	}
+	c.Int(n)
+}
