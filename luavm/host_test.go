@@ -14,7 +14,6 @@ type testHost struct {
 	out     []byte
 	log     []string
 	repl    int
-	loud    bool // panic in the next command
 }
 
 func newTestHost() *testHost {
