@@ -151,10 +151,10 @@ func (r *rewriter) stmt(s ast.Stmt) ast.Stmt {
 		s.Stmts = r.block(s.Stmts)
 	case *ast.WhileStmt:
 		s.Condition = r.expr(s.Condition)
-		s.Stmts = r.block(s.Stmts)
+		s.Stmts = r.padded(s, r.block(s.Stmts))
 	case *ast.RepeatStmt:
 		active := len(r.scope.locals)
-		s.Stmts = r.stmts(s.Stmts)
+		s.Stmts = r.padded(s, r.stmts(s.Stmts))
 		s.Condition = r.expr(s.Condition)
 		r.scope.locals = r.scope.locals[:active]
 	case *ast.IfStmt:
@@ -171,7 +171,7 @@ func (r *rewriter) stmt(s ast.Stmt) ast.Stmt {
 		for i, e := range s.Exprs {
 			s.Exprs[i] = r.iterator(e)
 		}
-		s.Stmts = r.loop(s.Stmts, s.Names...)
+		s.Stmts = r.padded(s, r.loop(s.Stmts, s.Names...))
 	case *ast.FuncDefStmt:
 		r.funcDef(s)
 	case *ast.ReturnStmt:
@@ -263,6 +263,9 @@ func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 		}
 	}
 	r.exprs(s.Rhs)
+	if locals == 1 && len(s.Lhs) == 1 && keepsOldValue(s.Rhs[0]) {
+		return r.throughTemporaries(s)
+	}
 	if len(s.Lhs) == 1 || locals == 0 {
 		return s
 	}
