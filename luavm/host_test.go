@@ -14,6 +14,7 @@ type testHost struct {
 	out     []byte
 	log     []string
 	repl    int
+	loud    bool // panic in the next command
 }
 
 func newTestHost() *testHost {

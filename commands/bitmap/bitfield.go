@@ -172,9 +172,11 @@ func (f *family) bitfield(c *command.Ctx, readOnly bool) {
 			c.Int(old)
 			continue
 		}
-		value, fits := op.fit(op.value)
+		value, fits := op.value, true
 		if op.kind == 'i' {
 			value, fits = op.sum(old, op.value)
+		} else {
+			value, fits = op.fit(op.value)
 		}
 		if !fits && op.overflow == fail {
 			c.Null()

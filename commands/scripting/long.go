@@ -39,7 +39,6 @@ func (f *family) watch(c *command.Ctx, w *worker) (end func()) {
 	return func() {
 		close(done)
 		slow.Stop()
-		//lint:ignore SA1012 without a context, scripts are faster
 		w.vm.SetContext(nil)
 		cancel(nil)
 		run.Mu.Lock()

@@ -1,0 +1,128 @@
+package main
+
+// Several servers, several rounds: the servers take turns, so that what else
+// the machine does falls on all of them, and medians are compared.
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// cell is what was measured of one workload on one server.
+type cell struct {
+	Median *result   `json:"median"` // of each number by itself
+	Rounds []*result `json:"rounds"`
+}
+
+// compare runs a workload on all the servers that have its commands.
+func compare(w *workload, targets []*target, p *params, rounds int) ([]*cell, error) {
+	var cells []*cell
+	var able []*target
+	for _, t := range targets {
+		if !t.offers(w) {
+			continue
+		}
+		if err := t.prepare(w, p); err != nil {
+			return nil, err
+		}
+		able = append(able, t)
+		cells = append(cells, &cell{})
+	}
+	for round := range rounds {
+		for i := range able {
+			i = (i + round) % len(able) // nobody is always first
+			r, err := able[i].run(w, p)
+			if err != nil {
+				return nil, err
+			}
+			cells[i].Rounds = append(cells[i].Rounds, r)
+		}
+	}
+	for _, c := range cells {
+		c.Median = median(c.Rounds)
+	}
+	return cells, nil
+}
+
+// median is a result of the medians of all numbers.
+func median(rounds []*result) *result {
+	m := *rounds[0]
+	of := func(get func(*result) *float64) {
+		var values []float64
+		for _, r := range rounds {
+			values = append(values, *get(r))
+		}
+		slices.Sort(values)
+		n := len(values)
+		*get(&m) = (values[(n-1)/2] + values[n/2]) / 2
+	}
+	for _, get := range []func(*result) *float64{
+		func(r *result) *float64 { return &r.PerSecond },
+		func(r *result) *float64 { return &r.CPU },
+		func(r *result) *float64 { return &r.ServerCores },
+		func(r *result) *float64 { return &r.GeneratorCores },
+		func(r *result) *float64 { return &r.Refused },
+		func(r *result) *float64 { return &r.Latency.Mean },
+		func(r *result) *float64 { return &r.Latency.P50 },
+		func(r *result) *float64 { return &r.Latency.P90 },
+		func(r *result) *float64 { return &r.Latency.P99 },
+		func(r *result) *float64 { return &r.Latency.P999 },
+		func(r *result) *float64 { return &r.Latency.P9999 },
+		func(r *result) *float64 { return &r.Latency.Max },
+	} {
+		of(get)
+	}
+	m.Seconds, m.Requests, m.Errors, m.Unsent, m.Resident = 0, 0, 0, 0, 0
+	for _, r := range rounds {
+		m.Seconds += r.Seconds
+		m.Requests += r.Requests
+		m.Errors += r.Errors
+		m.Unsent += r.Unsent
+		m.Resident = max(m.Resident, r.Resident)
+		if m.FirstError == "" {
+			m.FirstError = r.FirstError
+		}
+	}
+	return &m
+}
+
+// printCells writes a workload's table.
+func printCells(out io.Writer, cells []*cell) {
+	if len(cells) == 0 {
+		return
+	}
+	first := cells[0].Median
+	kind := "closed loop"
+	if first.Rate > 0 {
+		kind = fmt.Sprintf("open loop, %.0f/s", first.Rate)
+	}
+	fmt.Fprintf(out, "%s: %d connections, pipeline %d, %d keys, %s\n", first.Workload, first.Connections, first.Pipeline, first.Keys, kind)
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "server\trequests/s\tratio\tCPU µs\tp50 µs\tp99\tp99.9\tmax\trefused\tcores\tgenerator\tresident MB\t")
+	for _, c := range cells {
+		m := c.Median
+		cpu, ratio := "?", "1.00"
+		if m.CPU > 0 {
+			cpu = fmt.Sprintf("%.2f", m.CPU)
+		}
+		if m != first && m.PerSecond > 0 {
+			ratio = fmt.Sprintf("%.2f", m.PerSecond/first.PerSecond)
+		}
+		fmt.Fprintf(w, "%s\t%.0f\t%s\t%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f %%\t%.2f\t%.2f\t%.1f\t\n", m.Server, m.PerSecond, ratio, cpu,
+			m.Latency.P50, m.Latency.P99, m.Latency.P999, m.Latency.Max, 100*m.Refused, m.ServerCores, m.GeneratorCores, float64(m.Resident)/(1<<20))
+	}
+	w.Flush()
+	for _, c := range cells {
+		m := c.Median
+		if m.Errors > 0 {
+			fmt.Fprintf(out, "! %s: %d errors: %s\n", m.Server, m.Errors, strings.TrimSpace(m.FirstError))
+		}
+		if m.Unsent > 0 {
+			fmt.Fprintf(out, "! %s: %d requests could not be sent in time: it does not keep up with the rate\n", m.Server, m.Unsent)
+		}
+	}
+	fmt.Fprintln(out)
+}

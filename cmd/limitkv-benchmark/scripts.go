@@ -1,0 +1,199 @@
+package main
+
+// Script workloads: what people run as Lua on Redis for limiting, delay queues
+// and locks. The scripts are the tool's own, of the same shape as the ones in
+// use: the same calls in the same order. --scripts DIR runs the files of a
+// folder in their place.
+//
+// Where a script takes the time from its caller, the number of the request
+// stands for it: the share of refusals and the amount of cleaning up are then
+// the same on a fast server and a slow one. Where the server's own clock
+// decides (a TTL), the users who are active change as requests go by, each
+// making as many requests on any server.
+
+import (
+	"embed"
+	"os"
+	"path/filepath"
+)
+
+//go:embed scripts/*.lua
+var ownScripts embed.FS
+
+// scriptText is the text of a script.
+func scriptText(o *setup, name string) (string, error) {
+	if o.scripts != "" {
+		b, err := os.ReadFile(filepath.Join(o.scripts, name+".lua"))
+		return string(b), err
+	}
+	b, err := ownScripts.ReadFile("scripts/" + name + ".lua")
+	return string(b), err
+}
+
+// loading loads scripts into the server.
+func loading(names ...string) func(c *control, o *setup) error {
+	return func(c *control, o *setup) error {
+		for _, name := range names {
+			text, err := scriptText(o, name)
+			if err != nil {
+				return err
+			}
+			sha, err := c.text("SCRIPT", "LOAD", text)
+			if err != nil {
+				return err
+			}
+			if o.shas == nil {
+				o.shas = map[string]string{}
+			}
+			o.shas[name] = sha
+		}
+		return nil
+	}
+}
+
+// Of a limiter's requests half are to be refused.
+const (
+	limiterRate    = 10   // permits in an interval
+	limiterMillis  = 1000 // the interval
+	requestsOfUser = 2 * limiterRate
+)
+
+// epochMillis is where the time that requests carry begins.
+const epochMillis = 1_700_000_000_000
+
+// millis is the time of a request, such that a limiter sees twice its rate.
+func millis(seq uint64, limiters int) uint64 {
+	return epochMillis + seq*limiterMillis/(requestsOfUser*uint64(limiters))
+}
+
+// user is who makes a request: of those active one at random. They change, so
+// that each makes requestsOfUser requests.
+func user(rnd *random, seq uint64, active int) uint64 {
+	return seq/requestsOfUser + rnd.below(uint64(active))
+}
+
+// Delay queues: messages are due one a second in each queue, and each is polled
+// twice a second.
+const (
+	queues         = 100
+	messagesQueued = 1_000_000
+)
+
+func scriptWorkloads() []*workload {
+	return []*workload{{
+		name: "filter", does: "a counter with a threshold (filter.lua)", keys: 1000,
+		prepare: loading("filter"),
+		maker: func(o *setup, connection uint64) maker {
+			p, rnd := command("EVALSHA", o.shas["filter"], "1", "filter:##########", "10", "1"), o.random(connection)
+			return func(b []byte, seq uint64) []byte { return p.append(b, user(rnd, seq, o.keys)) }
+		},
+		refused: func(r *reply) bool { return r.kind == ':' && r.n > limiterRate },
+	}, {
+		name: "limit2", does: "a counter that sets its TTL (limit2.lua)", keys: 1000,
+		prepare: loading("limit2"),
+		maker: func(o *setup, connection uint64) maker {
+			p, rnd := command("EVALSHA", o.shas["limit2"], "1", "limit:##########", "1"), o.random(connection)
+			return func(b []byte, seq uint64) []byte { return p.append(b, user(rnd, seq, o.keys)) }
+		},
+		refused: func(r *reply) bool { return r.kind == ':' && r.n > limiterRate },
+	}, {
+		name: "consume", does: "takes what is due of 100 delay queues (consume.lua)", keys: messagesQueued,
+		drains:   true,
+		requests: func(keys int) uint64 { return uint64(keys) * 18 / 10 },
+		prepare: func(c *control, o *setup) error {
+			if err := loading("consume")(c, o); err != nil {
+				return err
+			}
+			return fillQueues(c, 0, 1, o.keys/queues, epochMillis/1000)
+		},
+		maker: func(o *setup, connection uint64) maker {
+			p, rnd := command("EVALSHA", o.shas["consume"], "1", "queue:###", "##########"), o.random(connection)
+			return func(b []byte, seq uint64) []byte {
+				return p.append(b, rnd.below(queues), epochMillis/1000+seq/(2*queues))
+			}
+		},
+		refused: isNull,
+	}, {
+		name: "lock", does: "lock, a lock that is held, unlock by another, unlock (lock.lua, unlock.lua)", keys: 10_000,
+		prepare: loading("lock", "unlock"),
+		maker: func(o *setup, connection uint64) maker {
+			lock := command("EVALSHA", o.shas["lock"], "1", "lock:########", "holder:#######-#", "1")
+			unlock := command("EVALSHA", o.shas["unlock"], "1", "lock:########", "holder:#######-#")
+			rnd, key, step := o.random(connection), uint64(0), 0
+			return func(b []byte, _ uint64) []byte {
+				step++
+				switch step {
+				case 1:
+					key = rnd.below(uint64(o.keys))
+					return lock.append(b, key, connection, 1)
+				case 2:
+					return lock.append(b, key, connection, 2)
+				case 3:
+					return unlock.append(b, key, connection, 2)
+				}
+				step = 0
+				if rnd.below(256) == 0 { // forgotten: the TTL ends it
+					return unlock.append(b, key, connection, 3)
+				}
+				return unlock.append(b, key, connection, 1)
+			}
+		},
+		refused: isZero,
+	}, {
+		name: "sliding_window", does: "a log of requests (sliding_window.lua)", keys: 1000,
+		prepare: loading("sliding_window"),
+		maker: func(o *setup, connection uint64) maker {
+			p := command("EVALSHA", o.shas["sliding_window"], "1", "window:######", "#############", "#############", "10", "request:############")
+			rnd := o.random(connection)
+			return func(b []byte, seq uint64) []byte {
+				now := millis(seq, o.keys)
+				return p.append(b, rnd.below(uint64(o.keys)), now-limiterMillis, now, seq)
+			}
+		},
+		refused: isOne,
+	}, {
+		name: "rate_limiter_acquire", does: "a permit of Redisson's RRateLimiter (rate_limiter_acquire.lua)", keys: 1000,
+		prepare: func(c *control, o *setup) error {
+			if err := loading("rate_limiter_init", "rate_limiter_acquire")(c, o); err != nil {
+				return err
+			}
+			p := command("EVALSHA", o.shas["rate_limiter_init"], "1", "limiter:######", "10", "1000", "0")
+			return c.fill(o.keys, func(b []byte, i uint64) []byte { return p.append(b, i) })
+		},
+		maker: func(o *setup, connection uint64) maker {
+			p := command("EVALSHA", o.shas["rate_limiter_acquire"], "5", "limiter:######",
+				"{limiter:######}:value", "{limiter:######}:value:client", "{limiter:######}:permits", "{limiter:######}:permits:client",
+				"1", "#############", "########")
+			rnd := o.random(connection)
+			return func(b []byte, seq uint64) []byte {
+				n := rnd.below(uint64(o.keys))
+				// The random number is packed into 4 bytes: below 2^24 none is like another.
+				return p.append(b, n, n, n, n, n, millis(seq, o.keys), seq&(1<<24-1))
+			}
+		},
+		refused: isInteger,
+	}}
+}
+
+// fillQueues gives delay queues, numbered from first on by step, messages that
+// fall due one at each unit of time from a time on.
+func fillQueues(c *control, first, step, messages int, from uint64) error {
+	const chunk = 50
+	args := []string{"ZADD", "queue:###"}
+	for range chunk {
+		args = append(args, "#############", "message:#########")
+	}
+	p := command(args...)
+	numbers := make([]uint64, 1+2*chunk)
+	chunks := uint64(max(messages/chunk, 1))
+	count := (queues - first + step - 1) / step
+	return c.fill(count*int(chunks), func(b []byte, i uint64) []byte {
+		queue := i/chunks*uint64(step) + uint64(first)
+		numbers[0] = queue
+		for j := range uint64(chunk) {
+			message := i%chunks*chunk + j
+			numbers[1+2*j], numbers[2+2*j] = from+message, queue*uint64(messages)+message
+		}
+		return p.append(b, numbers...)
+	})
+}

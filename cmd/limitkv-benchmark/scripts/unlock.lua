@@ -1,0 +1,5 @@
+-- Gives a lock back, if it is the holder's. KEYS: lock. ARGV: holder.
+if redis.call('get', KEYS[1]) == ARGV[1] then
+  return redis.call('del', KEYS[1])
+end
+return 0

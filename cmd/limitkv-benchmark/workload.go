@@ -1,0 +1,219 @@
+package main
+
+// Workloads: what is asked of a server, and what its answers mean. A workload
+// is one row; all of them are in workloads().
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// workload is a kind of load.
+type workload struct {
+	name string
+	does string // for --help and the report
+	// own workloads are for servers that have limitkv's commands.
+	own bool
+	// keys is how many keys it works on unless --keys says otherwise.
+	keys int
+	// drains: what prepare made is used up by a run, which takes at most
+	// requests(keys) requests; it is prepared anew for each.
+	drains   bool
+	requests func(keys int) uint64
+	// prepare fills an emptied server.
+	prepare func(c *control, o *setup) error
+	// requests of one connection: returns a function that appends the next. seq
+	// numbers the requests of all connections and stands for time.
+	maker func(o *setup, connection uint64) maker
+	// refused tells whether an answer means no (a limiter's refusal, an empty
+	// queue, a lock that is held). nil: there is no such answer.
+	refused func(r *reply) bool
+}
+
+// maker appends the request with a number to b.
+type maker func(b []byte, seq uint64) []byte
+
+// setup is what a workload is made with.
+type setup struct {
+	keys int
+	// value is what is stored.
+	value string
+	// shas are the scripts' SHA-1s by name.
+	shas map[string]string
+	// scripts is a folder of scripts to load in place of the tool's own.
+	scripts string
+}
+
+// random is a connection's own random numbers. Its seed is mixed, since seeds
+// that follow each other would give the same numbers one step apart.
+func (o *setup) random(connection uint64) *random {
+	seed := random(connection)
+	r := random(seed.next())
+	return &r
+}
+
+func workloads() []*workload {
+	return slices.Concat(basicWorkloads(), sortedSetWorkloads(), scriptWorkloads(), nativeWorkloads())
+}
+
+// choose finds workloads by their names; "all" and the names of groups stand
+// for several.
+func choose(names string) ([]*workload, error) {
+	groups := map[string][]*workload{
+		"all": workloads(), "basic": basicWorkloads(), "zset": sortedSetWorkloads(),
+		"scripts": scriptWorkloads(), "native": nativeWorkloads(),
+	}
+	var chosen []*workload
+	for name := range strings.SplitSeq(strings.ToLower(names), ",") {
+		if g := groups[name]; g != nil {
+			chosen = append(chosen, g...)
+			continue
+		}
+		i := slices.IndexFunc(groups["all"], func(w *workload) bool { return w.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no workload %q", name)
+		}
+		chosen = append(chosen, groups["all"][i])
+	}
+	return chosen, nil
+}
+
+// Answers that mean no.
+func isNull(r *reply) bool      { return r.null }
+func isZero(r *reply) bool      { return r.kind == ':' && r.n == 0 }
+func isOne(r *reply) bool       { return r.kind == ':' && r.n == 1 }
+func isInteger(r *reply) bool   { return r.kind == ':' }
+func startsWith1(r *reply) bool { return r.first == 1 }
+
+func isEmpty(r *reply) bool { return r.null || r.kind == '*' && r.n == 0 }
+
+// basicWorkloads are strings and hashes.
+func basicWorkloads() []*workload {
+	const key = "key:############"
+	fill := func(c *control, o *setup) error {
+		p := command("SET", key, o.value)
+		return c.fill(o.keys, func(b []byte, i uint64) []byte { return p.append(b, i) })
+	}
+	return []*workload{{
+		name: "get", does: "GET of a key at random", keys: 100_000,
+		prepare: fill,
+		maker: func(o *setup, connection uint64) maker {
+			p, rnd, n := command("GET", key), o.random(connection), uint64(o.keys)
+			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
+		},
+		refused: isNull,
+	}, {
+		name: "set", does: "SET of a key at random", keys: 100_000,
+		prepare: fill,
+		maker: func(o *setup, connection uint64) maker {
+			p, rnd, n := command("SET", key, o.value), o.random(connection), uint64(o.keys)
+			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
+		},
+	}, {
+		name: "incr", does: "INCR of a counter at random", keys: 100_000,
+		prepare: func(c *control, o *setup) error {
+			p := command("SET", key, "1")
+			return c.fill(o.keys, func(b []byte, i uint64) []byte { return p.append(b, i) })
+		},
+		maker: func(o *setup, connection uint64) maker {
+			p, rnd, n := command("INCR", key), o.random(connection), uint64(o.keys)
+			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
+		},
+	}, {
+		name: "hset", does: "HSET of a field of hashes of 10 fields", keys: 10_000,
+		prepare: fillHashes,
+		maker: func(o *setup, connection uint64) maker {
+			p, rnd, n := command("HSET", key, "field:##", o.value), o.random(connection), uint64(o.keys)
+			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), rnd.below(hashFields)) }
+		},
+	}, {
+		name: "hget", does: "HGET of a field of hashes of 10 fields", keys: 10_000,
+		prepare: fillHashes,
+		maker: func(o *setup, connection uint64) maker {
+			p, rnd, n := command("HGET", key, "field:##"), o.random(connection), uint64(o.keys)
+			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), rnd.below(hashFields)) }
+		},
+		refused: isNull,
+	}}
+}
+
+// hashFields is how many fields a hash has.
+const hashFields = 10
+
+func fillHashes(c *control, o *setup) error {
+	args := []string{"HSET", "key:############"}
+	for range hashFields {
+		args = append(args, "field:##", o.value)
+	}
+	p := command(args...)
+	return c.fill(o.keys, func(b []byte, i uint64) []byte {
+		return p.append(b, i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	})
+}
+
+// sortedSetWorkloads are those on one large sorted set; keys is the number of
+// its members.
+func sortedSetWorkloads() []*workload {
+	const member = "member:#########"
+	const members = 1_000_000
+	fill := func(c *control, o *setup) error { return fillSortedSet(c, "zset", uint64(o.keys)) }
+	one := func(args ...string) func(o *setup, connection uint64) maker {
+		return func(o *setup, connection uint64) maker {
+			p, rnd, n := command(args...), o.random(connection), uint64(o.keys)
+			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), rnd.below(n)) }
+		}
+	}
+	return []*workload{{
+		name: "zadd", does: "ZADD of a new score for a member at random", keys: members, prepare: fill,
+		maker: one("ZADD", "zset", "#########", member),
+	}, {
+		name: "zrangebyscore", does: "ZRANGEBYSCORE of about 10 members", keys: members, prepare: fill,
+		maker: func(o *setup, connection uint64) maker {
+			p, rnd, n := command("ZRANGEBYSCORE", "zset", "#########", "#########", "LIMIT", "0", "10"), o.random(connection), uint64(o.keys)
+			return func(b []byte, _ uint64) []byte {
+				from := rnd.below(n)
+				return p.append(b, from, from+9)
+			}
+		},
+		refused: isEmpty,
+	}, {
+		name: "zrank", does: "ZRANK of a member at random", keys: members, prepare: fill,
+		maker:   one("ZRANK", "zset", member),
+		refused: isNull,
+	}, {
+		name: "zpopmin", does: "ZPOPMIN until nine tenths of the members are gone", keys: members, prepare: fill,
+		drains:   true,
+		requests: func(keys int) uint64 { return uint64(keys) * 9 / 10 },
+		maker: func(o *setup, _ uint64) maker {
+			p := command("ZPOPMIN", "zset")
+			return func(b []byte, _ uint64) []byte { return p.append(b) }
+		},
+		refused: isEmpty,
+	}}
+}
+
+// fillSortedSet adds members whose scores are random integers below their
+// number.
+func fillSortedSet(c *control, key string, members uint64) error {
+	const chunk = 50
+	args := []string{"ZADD", key}
+	for range chunk {
+		args = append(args, "#########", "member:#########")
+	}
+	p, one := command(args...), command("ZADD", key, "#########", "member:#########")
+	rnd := random(1)
+	numbers := make([]uint64, 2*chunk)
+	return c.fill(int((members+chunk-1)/chunk), func(b []byte, i uint64) []byte {
+		if left := members - i*chunk; left < chunk {
+			for j := range left {
+				b = one.append(b, rnd.below(members), i*chunk+j)
+			}
+			return b
+		}
+		for j := range uint64(chunk) {
+			numbers[2*j], numbers[2*j+1] = rnd.below(members), i*chunk+j
+		}
+		return p.append(b, numbers...)
+	})
+}
