@@ -116,9 +116,6 @@ func TestCorpus(t *testing.T) {
 			vm := New(Config{Version: "8.0.6", VersionNum: 0x080006})
 			for _, c := range readCorpus(t, path) {
 				n++
-				if missingLibrary(c.script) {
-					continue
-				}
 				if got := runCase(vm, c); got != c.reply {
 					t.Errorf("%s:%d\n%s\n got %q\nwant %q", path, c.line, c.script, got, c.reply)
 				}
@@ -128,16 +125,6 @@ func TestCorpus(t *testing.T) {
 	if n < 10 {
 		t.Errorf("only %d cases", n)
 	}
-}
-
-// missingLibrary tells whether a script uses a library that is not there yet.
-func missingLibrary(script string) bool {
-	for _, name := range []string{"struct.", "cjson.", "cmsgpack.", "bit.", "(struct)", "(cjson)", "(cmsgpack)", "(bit)", "pairs(_G)"} {
-		if strings.Contains(script, name) && !constantGlobals["struct.pack"] {
-			return true
-		}
-	}
-	return false
 }
 
 func recordCorpus(t *testing.T, files []string) {

@@ -13,6 +13,11 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+
+	"github.com/limitkv/limitkv/luavm/bitlib"
+	"github.com/limitkv/limitkv/luavm/cjson"
+	"github.com/limitkv/limitkv/luavm/cmsgpack"
+	"github.com/limitkv/limitkv/luavm/structlib"
 )
 
 type functions map[string]lua.LGFunction
@@ -52,6 +57,11 @@ func (vm *VM) openLibs() {
 	vm.library("math", vm.mathFunctions(), map[string]lua.LValue{"pi": lua.LNumber(3.14159265358979323846), "huge": lua.LNumber(infinity)})
 	vm.library("os", functions{"clock": vm.osClock}, nil)
 	vm.library("coroutine", vm.coroutineFunctions(), nil)
+	for name, open := range map[string]func(*lua.LState) *lua.LTable{
+		"bit": bitlib.Open, "struct": structlib.Open, "cjson": cjson.Open, "cmsgpack": cmsgpack.Open,
+	} {
+		vm.publish(name, open(vm.L))
+	}
 	vm.library("redis", vm.redisFunctions(), vm.redisConstants())
 	vm.globalsView = vm.show(vm.env)
 	vm.env.RawSetString("_G", vm.globalsView)

@@ -43,6 +43,7 @@ type cache struct {
 	mu         sync.Mutex
 	bySHA      map[string]*script
 	generation atomic.Int64
+	flushes    atomic.Int64
 	clock      atomic.Int64 // counts uses
 	evicted    atomic.Int64
 	keys       analysis.KeyFinder
@@ -144,6 +145,7 @@ func (c *cache) flush() {
 	defer c.mu.Unlock()
 	c.bySHA = make(map[string]*script)
 	c.generation.Add(1)
+	c.flushes.Add(1)
 }
 
 func (c *cache) all() []*script {

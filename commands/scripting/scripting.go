@@ -23,6 +23,7 @@ type family struct {
 type worker struct {
 	vm      *luavm.VM
 	scripts local
+	flushes int64 // when vm was made
 	host    host
 }
 
@@ -44,11 +45,16 @@ func Commands(s *command.Server) []*command.Command {
 	}
 }
 
-// worker is the family's part of the context's worker.
+// worker is the family's part of the context's worker. SCRIPT FLUSH gives it a
+// new interpreter, as in Redis, so that what scripts set in libraries (cjson's
+// limits) is gone.
 func (f *family) worker(c *command.Ctx) *worker {
 	w, ok := c.Worker.Lua.(*worker)
-	if !ok {
-		w = &worker{vm: luavm.New(luavm.Config{Version: command.RedisVersion, VersionNum: redisVersionNum})}
+	if flushes := f.cache.flushes.Load(); !ok || w.flushes != flushes {
+		w = &worker{
+			vm:      luavm.New(luavm.Config{Version: command.RedisVersion, VersionNum: redisVersionNum}),
+			flushes: flushes,
+		}
 		c.Worker.Lua = w
 	}
 	return w

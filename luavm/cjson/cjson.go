@@ -16,7 +16,7 @@ import (
 )
 
 // Null is cjson.null: what null is decoded to, so that a table can hold it. There is one of it, as scripts compare it.
-var Null = &lua.LUserData{}
+var Null = &lua.LUserData{Metatable: lua.LNil}
 
 const (
 	depthDefault     = 1000
