@@ -1,5 +1,7 @@
 package luavm
 
+// A script runs at all, and what a run costs.
+
 import "testing"
 
 func eval(t testing.TB, vm *VM, host Host, body string, keys, args []string) string {

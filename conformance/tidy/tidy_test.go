@@ -179,7 +179,7 @@ func TestFiles(t *testing.T) {
 		if n := bytes.Count(s.text, []byte("\n")); n > linesMax && !s.generated() {
 			t.Errorf("%s has %d lines, the limit is %d: split it by noun", s.path, n, linesMax)
 		}
-		if first := firstComment(s); first == "" && !s.generated() && !uncommented(s.path) {
+		if first := firstComment(s); first == "" && !s.generated() {
 			t.Errorf("%s does not open with a comment that says what it is", s.path)
 		}
 		if slices.Contains(forbiddenNames, strings.TrimSuffix(s.file.Name.Name, "_test")) {
@@ -188,21 +188,15 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// uncommented are files that still have to say what they are. The list becomes empty and goes away.
-func uncommented(path string) bool {
-	for _, dir := range []string{"engine/", "luavm/", "zset/"} {
-		if strings.HasPrefix(path, dir) {
-			return true
-		}
-	}
-	return false
-}
-
-// firstComment is the text of a comment before the package clause or straight after it. A build constraint is none.
+// firstComment is the text of the comment that a file opens with: before the package clause, behind it, or that of its
+// first declaration where that is what the file is about. A build constraint is none.
 func firstComment(s source) string {
 	next := token.Pos(len(s.text) + 1)
-	if len(s.file.Decls) > 0 {
-		next = s.file.Decls[0].Pos()
+	for _, decl := range s.file.Decls {
+		if gen, ok := decl.(*ast.GenDecl); !ok || gen.Tok != token.IMPORT {
+			next = decl.Pos()
+			break
+		}
 	}
 	for _, group := range s.file.Comments {
 		if text := group.Text(); text != "" && group.Pos() < next {

@@ -1,5 +1,7 @@
 package delayqueue
 
+// A delay queue by its promises, each a scenario: order, fencing of stale workers, replacing, backoff, names.
+
 import (
 	"errors"
 	"fmt"

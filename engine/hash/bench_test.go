@@ -1,5 +1,7 @@
 package hash
 
+// What a hash takes of memory and time, packed and large.
+
 import (
 	"fmt"
 	"runtime"

@@ -1,5 +1,7 @@
 package hash
 
+// Hashes against a map with deadlines, and against what Redis says of encodings, order and DUMP.
+
 import (
 	"bytes"
 	"fmt"

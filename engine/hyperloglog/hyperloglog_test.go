@@ -1,5 +1,7 @@
 package hyperloglog
 
+// HyperLogLogs against the bytes that Redis keeps, a model of all registers, and the error that is promised.
+
 import (
 	"bytes"
 	"crypto/sha1"

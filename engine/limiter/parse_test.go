@@ -1,5 +1,7 @@
 package limiter
 
+// Rules as clients write them, good and bad, and bytes that are no limiter.
+
 import (
 	"bytes"
 	"errors"

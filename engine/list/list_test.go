@@ -1,5 +1,7 @@
 package list
 
+// Lists against a slice, and against what Redis says of encodings and DUMP.
+
 import (
 	"bytes"
 	"fmt"

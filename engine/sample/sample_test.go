@@ -1,5 +1,7 @@
 package sample
 
+// Choices are fair: each element, and each number, as often as any other.
+
 import (
 	"math/rand/v2"
 	"testing"

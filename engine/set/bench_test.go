@@ -1,5 +1,7 @@
 package set
 
+// What a set takes of memory and time, by its form.
+
 import (
 	"fmt"
 	"runtime"

@@ -1,5 +1,7 @@
 package set
 
+// Sets and their algebra against maps, and against what Redis says of encodings, order and DUMP.
+
 import (
 	"fmt"
 	"maps"

@@ -1,5 +1,7 @@
 package stream
 
+// What a stream takes of memory and time.
+
 import (
 	"runtime"
 	"testing"

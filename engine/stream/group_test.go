@@ -1,5 +1,7 @@
 package stream
 
+// Consumer groups: scenarios, the lag that Redis reports, and pending entries against a model.
+
 import (
 	"fmt"
 	"maps"

@@ -1,5 +1,7 @@
 package stream
 
+// Streams from bytes: what DUMP wrote comes back, what is damaged is refused.
+
 import (
 	"slices"
 	"testing"

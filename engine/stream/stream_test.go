@@ -1,5 +1,7 @@
 package stream
 
+// Streams against a slice of entries, and the IDs that they give.
+
 import (
 	"fmt"
 	"math/rand/v2"

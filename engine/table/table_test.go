@@ -1,5 +1,7 @@
 package table
 
+// The table against a map, its records and its hash.
+
 import (
 	"fmt"
 	"math/bits"

@@ -1,5 +1,7 @@
 package arg
 
+// Numbers as text, both ways, against what the C library says.
+
 import (
 	"fmt"
 	"math"

@@ -1,5 +1,7 @@
 package bitlib
 
+// The library bit against recorded replies of Redis.
+
 import (
 	"testing"
 

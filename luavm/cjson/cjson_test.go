@@ -1,5 +1,7 @@
 package cjson
 
+// The library cjson against recorded replies of Redis, and documents that try to cost too much.
+
 import (
 	"encoding/json"
 	"strings"

@@ -1,5 +1,7 @@
 package cmsgpack
 
+// The library cmsgpack against recorded replies of Redis, and messages that try to cost too much.
+
 import (
 	"testing"
 

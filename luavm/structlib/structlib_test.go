@@ -1,5 +1,7 @@
 package structlib
 
+// The library struct against recorded replies of Redis.
+
 import (
 	"testing"
 
