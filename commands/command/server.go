@@ -33,6 +33,9 @@ type Server struct {
 	// Authorize returns the error text for a command that the session's user
 	// may not run, empty if it may. Set by the acl family; nil allows all.
 	Authorize func(c *Ctx, cmd *Command, args [][]byte) string
+	// MayReadAll tells whether the session's user may read every key with the
+	// command that runs (SORT with BY or GET). Set by the acl family; nil: all may.
+	MayReadAll func(c *Ctx) bool
 	// Authenticate tells whether a user's password is right, UserExists whether
 	// there is a user. AuthRequired: new sessions must authenticate.
 	Authenticate func(user, password []byte) bool

@@ -1,0 +1,358 @@
+package generic
+
+// SORT and SORT_RO: what is asked for, the keys it touches, and the reply. How
+// the elements are ordered is in order.go.
+
+import (
+	"bytes"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/engine/packed"
+	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/zset"
+)
+
+const sortSyntax = "key [BY by-pattern:pattern] [LIMIT limit={offset:integer count:integer}] [GET get-pattern:pattern...+] " +
+	"[order=(ASC | DESC)] [sorting=ALPHA]"
+
+var (
+	sortACL     = []string{"set", "sortedset", "list", "dangerous"}
+	sortPattern = command.KeySpec{
+		Flags: command.RO | command.Access, Unknown: true,
+		Notes: "The keys of BY and GET are made of the elements that are sorted.",
+	}
+	sortStore = command.KeySpec{
+		Flags: command.OW | command.Update, Unknown: true,
+		Notes: "STORE may stand anywhere among the options.",
+	}
+)
+
+func sortRow(nodeSize *atomic.Int64) *command.Command {
+	return &command.Command{
+		Name: "sort", Arity: -2, Group: command.GroupGeneric, Since: "1.0.0",
+		Flags:      command.Write | command.DenyOOM,
+		ACL:        sortACL,
+		Keys:       []command.KeySpec{command.Key(1, readKey), sortPattern, sortStore},
+		GetKeys:    sortKeys,
+		KeyFlags:   sortKeyFlags,
+		Summary:    "Sorts the elements of a list, a set or a sorted set, and may store the result.",
+		Complexity: "O(N + M log M), N being the number of elements, M of those returned",
+		Syntax:     sortSyntax + " [STORE destination:key@2]",
+		Plan:       func(c *command.Ctx, args [][]byte, locks *engine.LockSet) bool { return planSort(args, locks, true) },
+		Run:        func(c *command.Ctx) { sortKey(c, list.Limits{NodeSize: int(nodeSize.Load())}, true) },
+	}
+}
+
+var sortroRow = &command.Command{
+	Name: "sort_ro", Arity: -2, Group: command.GroupGeneric, Since: "7.0.0",
+	Flags:      command.ReadOnly,
+	ACL:        sortACL,
+	Keys:       []command.KeySpec{command.Key(1, readKey), sortPattern},
+	GetKeys:    func([][]byte) []int { return []int{1} },
+	KeyFlags:   sortKeyFlags,
+	Summary:    "Sorts the elements of a list, a set or a sorted set.",
+	Complexity: "O(N + M log M), N being the number of elements, M of those returned",
+	Syntax:     sortSyntax,
+	Plan:       func(c *command.Ctx, args [][]byte, locks *engine.LockSet) bool { return planSort(args, locks, false) },
+	Run:        func(c *command.Ctx) { sortKey(c, list.Limits{}, false) },
+}
+
+const readKey = command.RO | command.Access
+
+// sortKeys is what COMMAND GETKEYS says of SORT: like Redis it does not take
+// what follows STORE out of the search for options.
+func sortKeys(args [][]byte) []int {
+	keys := []int{1}
+	for i := 2; i < len(args); i++ {
+		switch {
+		case command.EqualFold(args[i], "LIMIT"):
+			i += 2
+		case command.EqualFold(args[i], "GET"), command.EqualFold(args[i], "BY"):
+			i++
+		case command.EqualFold(args[i], "STORE") && i+1 < len(args):
+			keys = append(keys[:1], i+1)
+		}
+	}
+	return keys
+}
+
+func sortKeyFlags(_ [][]byte, pos int) command.KeyFlags {
+	if pos == 1 {
+		return readKey
+	}
+	return command.OW | command.Update
+}
+
+// sorting is what is asked for.
+type sorting struct {
+	by     []byte   // nil: by the elements themselves
+	plain  bool     // BY without a star: not sorted at all
+	get    [][]byte // patterns
+	store  []byte   // nil: replied
+	desc   bool
+	alpha  bool
+	offset int64
+	count  int64 // negative: no limit
+	reads  bool  // keys that the patterns name
+}
+
+// parseSort reads the options; the error is kept in the cursor.
+func parseSort(a *command.Args, mayStore bool) (s sorting) {
+	s.count = -1
+	for a.More() {
+		switch {
+		case a.Is("ASC"):
+			s.desc = false
+		case a.Is("DESC"):
+			s.desc = true
+		case a.Is("ALPHA"):
+			s.alpha = true
+		case a.IsWith("LIMIT", 2):
+			s.offset, s.count = a.Int(), a.Int()
+		case mayStore && a.IsWith("STORE", 1):
+			s.store = a.Bytes()
+		case a.IsWith("BY", 1):
+			s.by = a.Bytes()
+			if bytes.IndexByte(text(s.by), '*') < 0 {
+				s.plain = true
+			} else {
+				s.reads = true
+			}
+		case a.IsWith("GET", 1):
+			pattern := a.Bytes()
+			s.get = append(s.get, pattern)
+			s.reads = s.reads || string(pattern) != "#"
+		default:
+			a.Syntax()
+		}
+	}
+	return s
+}
+
+// planSort locks the key and the destination, or all shards if patterns name
+// other keys.
+func planSort(args [][]byte, locks *engine.LockSet, mayStore bool) (long bool) {
+	a := command.ArgsOf(args[2:]...)
+	s := parseSort(&a, mayStore)
+	if s.reads {
+		locks.AddAll()
+		return false
+	}
+	locks.AddKey(args[1])
+	if s.store != nil {
+		locks.AddKey(s.store)
+	}
+	return false
+}
+
+// text is b as C sees it, which Redis does here: it ends at a zero byte.
+func text(b []byte) []byte {
+	b, _, _ = bytes.Cut(b, []byte{0})
+	return b
+}
+
+func sortKey(c *command.Ctx, lim list.Limits, mayStore bool) {
+	a := c.Cursor(2)
+	s := parseSort(&a, mayStore)
+	if text := denied(c, &s); text != "" {
+		a.Fail(text)
+	}
+	if a.Failed(c) {
+		return
+	}
+	e := c.Get(c.Args[1])
+	switch e.Kind() {
+	case engine.KindNone, engine.KindList, engine.KindSet, engine.KindZSet:
+	default:
+		c.WrongType()
+		return
+	}
+	if s.plain && e.Kind() == engine.KindSet && (s.store != nil || c.Script) {
+		// A set has no order; what is stored or what a script sees is to have one.
+		s.plain, s.alpha, s.by = false, true, nil
+	}
+	items, from, to := s.load(e)
+	if !s.plain {
+		if !s.order(c, items, from, to) {
+			c.Error("ERR One or more scores can't be converted into double")
+			return
+		}
+	}
+	items = items[from:to]
+	if s.store != nil {
+		s.storeInto(c, items, lim)
+		return
+	}
+	s.reply(c, items)
+}
+
+// denied is the error for patterns, if the user may not read just any key.
+func denied(c *command.Ctx, s *sorting) string {
+	if may := c.Server.MayReadAll; may == nil || s.by == nil && s.get == nil || may(c) {
+		return ""
+	}
+	if s.by != nil && !s.plain {
+		return "ERR BY option of SORT denied due to insufficient ACL permissions."
+	}
+	if s.get != nil {
+		return "ERR GET option of SORT denied due to insufficient ACL permissions."
+	}
+	return ""
+}
+
+// window is the part of n elements that LIMIT selects.
+func (s *sorting) window(n int) (from, to int) {
+	total := int64(n)
+	start, count := min(max(s.offset, 0), total), min(max(s.count, -1), total)
+	if count < 0 {
+		return int(start), n
+	}
+	return int(start), int(min(start+count, total))
+}
+
+// load copies the elements out of the key, and says which of them LIMIT
+// selects. What is not to be sorted and has an order is read in it, and no
+// more than is wanted.
+func (s *sorting) load(e engine.Entry) (items []item, from, to int) {
+	var v loader
+	switch o := e.Object().(type) {
+	case *list.List:
+		n := o.Len()
+		from, to = s.window(n)
+		if !s.plain {
+			v.grow(n)
+			for it := o.Iter(0, false); it.Next(); {
+				v.add(it.Value())
+			}
+			break
+		}
+		v.grow(to - from)
+		at := from
+		if s.desc {
+			at = n - 1 - from
+		}
+		for it := o.Iter(at, s.desc); len(v.items) < to-from && it.Next(); {
+			v.add(it.Value())
+		}
+		from, to = 0, to-from
+	case *set.Set:
+		from, to = s.window(o.Len())
+		v.grow(o.Len())
+		for it := o.Iter(); it.Next(); {
+			v.add(it.Member())
+		}
+	case *zset.Set:
+		o.Prepare(1, zset.Limits{}) // as in Redis the set is a skiplist from now on
+		n := o.Len()
+		from, to = s.window(n)
+		visit := func(member []byte, _ float64) bool { v.add(member); return true }
+		switch {
+		case !s.plain:
+			v.grow(n)
+			o.Ascend(0, n, visit)
+			return v.items, from, to
+		case s.desc:
+			o.Descend(n-to, n-from, visit)
+		default:
+			o.Ascend(from, to, visit)
+		}
+		from, to = 0, to-from
+	}
+	return v.items, from, to
+}
+
+// loader gathers elements in one piece of memory.
+type loader struct {
+	items []item
+	bytes []byte
+}
+
+func (l *loader) grow(n int) {
+	l.items = make([]item, 0, n)
+	l.bytes = make([]byte, 0, 8*n)
+}
+
+func (l *loader) add(b []byte) {
+	from := len(l.bytes)
+	l.bytes = append(l.bytes, b...) // slices of what was outgrown stay as they are
+	l.items = append(l.items, item{element: l.bytes[from:len(l.bytes):len(l.bytes)]})
+}
+
+// byPattern finds what a pattern names for an element: the string under the
+// key that has the element in place of the first star, or behind "->" a field
+// of a hash there. found is false if there is none. The result is valid until
+// the next call.
+func byPattern(c *command.Ctx, pattern, element []byte, scratch *packed.Scratch) (value []byte, found bool) {
+	if string(text(pattern)) == "#" {
+		return element, true
+	}
+	star := bytes.IndexByte(text(pattern), '*')
+	if star < 0 {
+		return nil, false
+	}
+	name, field := pattern[star+1:], []byte(nil)
+	if i := bytes.Index(text(name), []byte("->")); i >= 0 && len(text(name)) > i+2 {
+		name, field = name[:i], name[i+2:]
+	}
+	key := make([]byte, 0, len(pattern)+len(element))
+	key = append(append(append(key, pattern[:star]...), element...), name...)
+	e := c.Get(key)
+	if field != nil {
+		h, ok := e.Object().(*hash.Hash)
+		if !ok {
+			return nil, false
+		}
+		return h.Get(field, scratch)
+	}
+	if e.Kind() != engine.KindString {
+		return nil, false
+	}
+	return e.Bytes(scratch[:0]), true
+}
+
+func (s *sorting) reply(c *command.Ctx, items []item) {
+	var scratch packed.Scratch
+	c.Array(len(items) * max(len(s.get), 1))
+	for i := range items {
+		if s.get == nil {
+			c.Bulk(items[i].element)
+		}
+		for _, pattern := range s.get {
+			if value, ok := byPattern(c, pattern, items[i].element, &scratch); ok {
+				c.Bulk(value)
+			} else {
+				c.Null()
+			}
+		}
+	}
+}
+
+// storeInto makes a list of the result, in which what is missing is empty.
+func (s *sorting) storeInto(c *command.Ctx, items []item, lim list.Limits) {
+	values := make([][]byte, 0, len(items)*max(len(s.get), 1))
+	var scratch packed.Scratch
+	for i := range items {
+		if s.get == nil {
+			values = append(values, items[i].element)
+		}
+		for _, pattern := range s.get {
+			value, _ := byPattern(c, pattern, items[i].element, &scratch)
+			values = append(values, bytes.Clone(value))
+		}
+	}
+	if len(values) == 0 {
+		if c.Delete(s.store) {
+			c.Changed(s.store, engine.EventGeneric, "del")
+		}
+	} else {
+		l := list.Of(values, lim)
+		c.GetWrite(s.store) // one that has expired goes first
+		c.PutObject(s.store, engine.KindList, &l, 0)
+		c.Changed(s.store, engine.EventList, "sortstore")
+	}
+	c.Int(int64(len(values)))
+}
