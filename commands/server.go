@@ -25,6 +25,7 @@ import (
 	"github.com/limitkv/limitkv/commands/delayqueue"
 	"github.com/limitkv/limitkv/commands/generic"
 	"github.com/limitkv/limitkv/commands/hash"
+	"github.com/limitkv/limitkv/commands/hyperloglog"
 	"github.com/limitkv/limitkv/commands/list"
 	"github.com/limitkv/limitkv/commands/lkv"
 	"github.com/limitkv/limitkv/commands/pubsub"
@@ -79,6 +80,7 @@ var families = []func(*command.Server) []*command.Command{
 	delayqueue.Commands,
 	generic.Commands,
 	hash.Commands,
+	hyperloglog.Commands,
 	ratelimit.Commands,
 	scripting.Commands,
 	list.Commands,
