@@ -8,6 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/precise"
 )
 
 var infinity = math.Inf(1)
@@ -107,7 +108,7 @@ func (vm *VM) arithmetic(L *lua.LState, op byte) int {
 	case '%':
 		r = modulo(x, y)
 	case '^':
-		r = power(x, y)
+		r = precise.Pow(x, y)
 	}
 	L.Push(lua.LNumber(r))
 	return 1

@@ -8,6 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/precise"
 )
 
 func (vm *VM) mathFunctions() functions {
@@ -25,10 +26,10 @@ func (vm *VM) mathFunctions() functions {
 		}
 	}
 	return functions{
-		"abs": of(math.Abs), "acos": plain(arcCosine), "asin": plain(arcSine), "atan": of(arcTangent), "ceil": of(math.Ceil),
-		"cos": of(cosine), "cosh": of(hyperbolicCosine), "exp": of(exponential), "floor": of(math.Floor), "log": of(logarithm),
-		"log10": of(logarithm10), "sin": of(sine), "sinh": of(hyperbolicSine), "sqrt": of(math.Sqrt), "tan": of(tangent),
-		"tanh": of(hyperbolicTangent),
+		"abs": of(math.Abs), "acos": plain(precise.Acos), "asin": plain(precise.Asin), "atan": of(precise.Atan), "ceil": of(math.Ceil),
+		"cos": of(precise.Cos), "cosh": of(precise.Cosh), "exp": of(precise.Exp), "floor": of(math.Floor), "log": of(precise.Log),
+		"log10": of(precise.Log10), "sin": of(precise.Sin), "sinh": of(precise.Sinh), "sqrt": of(math.Sqrt), "tan": of(precise.Tan),
+		"tanh": of(precise.Tanh),
 		"deg":  of(func(x float64) float64 { return x / (math.Pi / 180) }),
 		"rad":  of(func(x float64) float64 { return x * (math.Pi / 180) }),
 
@@ -52,7 +53,7 @@ func invalid(result, x float64) float64 {
 }
 
 func mathAtan2(L *lua.LState) int {
-	L.Push(lua.LNumber(arcTangent2(arg.Number(L, 1), arg.Number(L, 2))))
+	L.Push(lua.LNumber(precise.Atan2(arg.Number(L, 1), arg.Number(L, 2))))
 	return 1
 }
 
@@ -116,7 +117,7 @@ func mathModf(L *lua.LState) int {
 }
 
 func mathPow(L *lua.LState) int {
-	L.Push(lua.LNumber(power(arg.Number(L, 1), arg.Number(L, 2))))
+	L.Push(lua.LNumber(precise.Pow(arg.Number(L, 1), arg.Number(L, 2))))
 	return 1
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/precise"
 	"github.com/limitkv/limitkv/luavm/syntax"
 )
 
@@ -63,7 +64,7 @@ func (r *rewriter) expr(e ast.Expr) ast.Expr {
 func (r *rewriter) remainderOrPower(e *ast.ArithmeticOpExpr) ast.Expr {
 	name, compute := hiddenMod, modulo
 	if e.Operator == "^" {
-		name, compute = hiddenPow, power
+		name, compute = hiddenPow, precise.Pow
 	}
 	a, ok1 := e.Lhs.(*ast.NumberExpr)
 	b, ok2 := e.Rhs.(*ast.NumberExpr)

@@ -1,4 +1,4 @@
-package luavm
+package precise
 
 // The trigonometric functions, rounded correctly, see precise.go. Distances between places are computed with them.
 
@@ -41,26 +41,43 @@ func sinCosDouble(x double) (sin, cos double) {
 	return c.timesFloat(-1), s
 }
 
-// trigonometric makes a function precise for arguments that are neither tiny nor huge.
-func trigonometric(rough func(float64) float64, precise func(sin, cos double) double) func(float64) float64 {
-	return func(x float64) float64 {
-		if a := math.Abs(x); !(a > 1e-8 && a < trigMost) {
-			return rough(x)
-		}
-		sin, cos := sinCosDouble(double{x, 0})
-		return precise(sin, cos).hi
-	}
+// plain tells whether x is neither tiny nor huge: then precision is worth it, and possible.
+func plain(x float64) bool {
+	a := math.Abs(x)
+	return a > 1e-8 && a < trigMost
 }
 
-var (
-	sine    = trigonometric(math.Sin, func(sin, cos double) double { return sin })
-	cosine  = trigonometric(math.Cos, func(sin, cos double) double { return cos })
-	tangent = trigonometric(math.Tan, func(sin, cos double) double { return sin.over(cos) })
-)
+// Sin is C's sin.
+func Sin(x float64) float64 {
+	if !plain(x) {
+		return math.Sin(x)
+	}
+	sin, _ := sinCosDouble(double{x, 0})
+	return sin.hi
+}
+
+// Cos is C's cos.
+func Cos(x float64) float64 {
+	if !plain(x) {
+		return math.Cos(x)
+	}
+	_, cos := sinCosDouble(double{x, 0})
+	return cos.hi
+}
+
+// Tan is C's tan.
+func Tan(x float64) float64 {
+	if !plain(x) {
+		return math.Tan(x)
+	}
+	sin, cos := sinCosDouble(double{x, 0})
+	return sin.over(cos).hi
+}
 
 // The inverse functions take a step of Newton's from Go's result.
 
-func arcSine(x float64) float64 {
+// Asin is C's asin.
+func Asin(x float64) float64 {
 	if a := math.Abs(x); !(a > 1e-8 && a < 1) {
 		return math.Asin(x)
 	}
@@ -69,7 +86,8 @@ func arcSine(x float64) float64 {
 	return double{y, 0}.plus(double{x, 0}.plus(sin.timesFloat(-1)).over(cos)).hi
 }
 
-func arcCosine(x float64) float64 {
+// Acos is C's acos.
+func Acos(x float64) float64 {
 	if !(math.Abs(x) < 1) {
 		return math.Acos(x)
 	}
@@ -78,14 +96,16 @@ func arcCosine(x float64) float64 {
 	return double{y, 0}.plus(cos.plus(double{-x, 0}).over(sin)).hi
 }
 
-func arcTangent(x float64) float64 {
+// Atan is C's atan.
+func Atan(x float64) float64 {
 	if a := math.Abs(x); !(a > 1e-8 && a < 1e15) {
 		return math.Atan(x)
 	}
-	return arcTangent2(x, 1)
+	return Atan2(x, 1)
 }
 
-func arcTangent2(y, x float64) float64 {
+// Atan2 is C's atan2.
+func Atan2(y, x float64) float64 {
 	a := math.Atan2(y, x)
 	most := math.Max(math.Abs(x), math.Abs(y))
 	least := math.Min(math.Abs(x), math.Abs(y))
