@@ -24,6 +24,7 @@ import (
 	"github.com/limitkv/limitkv/commands/connection"
 	"github.com/limitkv/limitkv/commands/delayqueue"
 	"github.com/limitkv/limitkv/commands/generic"
+	"github.com/limitkv/limitkv/commands/geo"
 	"github.com/limitkv/limitkv/commands/hash"
 	"github.com/limitkv/limitkv/commands/hyperloglog"
 	"github.com/limitkv/limitkv/commands/list"
@@ -79,6 +80,7 @@ var families = []func(*command.Server) []*command.Command{
 	connection.Commands,
 	delayqueue.Commands,
 	generic.Commands,
+	geo.Commands,
 	hash.Commands,
 	hyperloglog.Commands,
 	ratelimit.Commands,

@@ -1,0 +1,232 @@
+package geo
+
+// Areas that are searched, circles and boxes, and distances.
+//
+// Distances that clients see have all their digits from the C library's sine
+// and cosine. Package precise has those, at half a microsecond each; Go's are
+// quick and off by a last digit at times. So places are measured roughly
+// first, and precisely only where a last digit could matter: near the edge of
+// the area, between two results at nearly the same distance, near where the
+// fourth decimal rounds, and for what is stored.
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/limitkv/limitkv/luavm/precise"
+)
+
+const (
+	earthRadius = 6372797.560856 // meters; Redis's mean of WGS-84
+	// mercatorMax is half the equator in meters, on the map.
+	mercatorMax = 20037726.37
+	// roughness bounds the relative error of a rough distance, and more.
+	roughness = 1e-13
+)
+
+// radian is a degree in radians, as a division of doubles gives it.
+var radian = float64(math.Pi) / 180
+
+func radians(degrees float64) float64 { return degrees * radian }
+func degrees(radians float64) float64 { return radians / radian }
+
+// distance is how far a place is, in meters.
+type distance struct {
+	meters float64
+	exact  bool
+}
+
+// same tells whether a distance cannot be told from a number of meters.
+func (d distance) same(meters float64) bool {
+	return !d.exact && math.Abs(d.meters-meters) <= roughness*math.Max(d.meters, meters)
+}
+
+// between measures by the haversine formula.
+func between(longitude1, latitude1, longitude2, latitude2 float64, exact bool) distance {
+	x1, x2 := radians(longitude1), radians(longitude2)
+	sin, cos, asin := math.Sin, math.Cos, math.Asin
+	if exact {
+		sin, cos, asin = precise.Sin, precise.Cos, precise.Asin
+	}
+	v := sin((x2 - x1) / 2)
+	if v == 0 {
+		return distance{northward(latitude1, latitude2), true}
+	}
+	y1, y2 := radians(latitude1), radians(latitude2)
+	u := sin((y2 - y1) / 2)
+	a := float64(u*u) + float64(float64(float64(cos(y1)*cos(y2))*v)*v)
+	if a > 0.9 && !exact { // on the other side of the earth an error is not small any more
+		return between(longitude1, latitude1, longitude2, latitude2, true)
+	}
+	return distance{2 * earthRadius * asin(math.Sqrt(a)), exact}
+}
+
+// northward is the distance along a meridian.
+func northward(latitude1, latitude2 float64) float64 {
+	return earthRadius * math.Abs(radians(latitude2)-radians(latitude1))
+}
+
+// appendDistance appends a distance with four decimals, in meters over unit.
+func appendDistance(dst []byte, meters float64) []byte {
+	const decimals, scale = 4, 10000
+	n := int64(math.MinInt64) // as C converts what does not fit
+	if scaled := math.RoundToEven(meters * scale); scaled < 1<<63 {
+		n = int64(scaled)
+	}
+	if n < 0 {
+		dst = append(dst, '-')
+	}
+	value := uint64(max(n, -n))
+	dst = strconv.AppendUint(dst, value/scale, 10)
+	dst = append(dst, '.')
+	digits := strconv.AppendUint(nil, scale+value%scale, 10)
+	return append(dst, digits[1:]...)
+}
+
+// rounds tells whether a rough distance lies so near where the fourth decimal
+// rounds that the exact one is needed.
+func (d distance) rounds(unit float64) bool {
+	scaled := d.meters / unit * 10000
+	_, fraction := math.Modf(scaled)
+	return !d.exact && math.Abs(fraction-0.5) <= 2*roughness*scaled
+}
+
+// shape is an area around a place. Its sizes are in units of so many meters.
+type shape struct {
+	longitude, latitude float64
+	unit                float64
+	box                 bool
+	radius              float64
+	width, height       float64
+}
+
+// point is a member that was found.
+type point struct {
+	longitude, latitude float64
+	distance            distance
+	score               float64
+	member              []byte
+}
+
+// locate makes p the place of a score and tells whether that is in the shape.
+func (s *shape) locate(p *point, score float64) bool {
+	p.score = score
+	p.longitude, p.latitude = placeOf(score)
+	if s.box {
+		if northward(p.latitude, s.latitude) > s.height*s.unit/2 {
+			return false
+		}
+		half := s.width * s.unit / 2
+		across := between(p.longitude, p.latitude, s.longitude, p.latitude, false)
+		if across.same(half) {
+			across = between(p.longitude, p.latitude, s.longitude, p.latitude, true)
+		}
+		if across.meters > half {
+			return false
+		}
+		p.distance = between(s.longitude, s.latitude, p.longitude, p.latitude, false)
+		return true
+	}
+	most := s.radius * s.unit
+	p.distance = between(s.longitude, s.latitude, p.longitude, p.latitude, false)
+	if p.distance.same(most) {
+		s.measure(p)
+	}
+	return p.distance.meters <= most
+}
+
+// measure makes the distance of a point exact.
+func (s *shape) measure(p *point) {
+	if !p.distance.exact {
+		p.distance = between(s.longitude, s.latitude, p.longitude, p.latitude, true)
+	}
+}
+
+// compare orders points by their distance.
+func (s *shape) compare(a, b *point) int {
+	if a.distance.same(b.distance.meters) || b.distance.same(a.distance.meters) {
+		s.measure(a)
+		s.measure(b)
+	}
+	switch {
+	case a.distance.meters > b.distance.meters:
+		return 1
+	case a.distance.meters < b.distance.meters:
+		return -1
+	}
+	return 0
+}
+
+// bounds is a rectangle that has the shape in it. Its sides to the east and
+// west are as far as where it is widest in degrees, towards the pole.
+func (s *shape) bounds() area {
+	height, width := s.unit*s.radius, s.unit*s.radius
+	if s.box {
+		height, width = s.unit*(s.height/2), s.unit*(s.width/2)
+	}
+	dy := degrees(height / earthRadius)
+	edge := s.latitude + dy
+	if s.latitude < 0 {
+		edge = s.latitude - dy
+	}
+	dx := degrees(width / earthRadius / precise.Cos(radians(edge)))
+	return area{west: s.longitude - dx, east: s.longitude + dx, south: s.latitude - dy, north: s.latitude + dy}
+}
+
+// steps is how large cells are so that nine of them cover a circle.
+func steps(meters, latitude float64) uint {
+	if meters == 0 {
+		return stepsMax
+	}
+	n := 1
+	for ; meters < mercatorMax; n++ {
+		meters *= 2
+	}
+	n -= 2 // so that the circle is within the nine wherever in the middle one it is
+	// Degrees are shorter near the poles.
+	switch y := math.Abs(latitude); {
+	case y > 80:
+		n -= 2
+	case y > 66:
+		n--
+	}
+	return uint(min(max(n, 1), stepsMax))
+}
+
+// cells are those in which members of the shape can be: the one that its
+// middle is in, then those around it. Some may be none, and some the same.
+func (s *shape) cells() [9]cell {
+	meters := s.radius
+	if s.box {
+		w, h := s.width/2, s.height/2
+		meters = math.Sqrt(float64(w*w) + float64(h*h))
+	}
+	n := steps(meters*s.unit, s.latitude)
+	bounds := s.bounds()
+	h := mercator.encode(s.longitude, s.latitude, n)
+	if n > 1 && !covered(h, bounds) {
+		n--
+		h = mercator.encode(s.longitude, s.latitude, n)
+	}
+	// Cells that are beyond the bounds are left out.
+	a := mercator.decode(h)
+	few := n >= 2
+	noSouth, noNorth := few && a.south < bounds.south, few && a.north > bounds.north
+	noWest, noEast := few && a.west < bounds.west, few && a.east > bounds.east
+	cells := [9]cell{h}
+	for i, d := range [...]struct{ dx, dy int }{{0, 1}, {0, -1}, {1, 0}, {-1, 0}, {1, 1}, {-1, 1}, {1, -1}, {-1, -1}} {
+		if d.dy > 0 && noNorth || d.dy < 0 && noSouth || d.dx > 0 && noEast || d.dx < 0 && noWest {
+			continue
+		}
+		cells[i+1] = h.moved(d.dx, d.dy)
+	}
+	return cells
+}
+
+// covered tells whether the cells around h reach as far as the bounds.
+func covered(h cell, bounds area) bool {
+	return mercator.decode(h.moved(0, 1)).north >= bounds.north &&
+		mercator.decode(h.moved(0, -1)).south <= bounds.south &&
+		mercator.decode(h.moved(1, 0)).east >= bounds.east &&
+		mercator.decode(h.moved(-1, 0)).west <= bounds.west
+}

@@ -1,0 +1,147 @@
+package geo
+
+// Geohashes and areas against what must be true of them. That the numbers are
+// Redis's is held in conformance/testdata/geo.
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/zset"
+)
+
+func random(t testing.TB) *rand.Rand {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+func somewhere(rng *rand.Rand) (longitude, latitude float64) {
+	return (rng.Float64() - 0.5) * 2 * longitudeMax, (rng.Float64() - 0.5) * 2 * latitudeMax
+}
+
+func TestGeohash(t *testing.T) {
+	rng := random(t)
+	for range 20000 {
+		x, y := somewhere(rng)
+		score := scoreOf(x, y)
+		if score != math.Trunc(score) || score < 0 || score >= 1<<52 {
+			t.Fatalf("%v, %v has the score %v", x, y, score)
+		}
+		x2, y2 := placeOf(score)
+		if d := between(x, y, x2, y2, false); d.meters > 0.6 {
+			t.Fatalf("%v, %v became %v, %v, %v m away", x, y, x2, y2, d.meters)
+		}
+		if scoreOf(x2, y2) != score {
+			t.Fatalf("the middle of the cell of %v, %v is not in it", x, y)
+		}
+		h := mercator.encode(x, y, uint(1+rng.IntN(stepsMax)))
+		a := mercator.decode(h)
+		if x < a.west || x > a.east || y < a.south || y > a.north {
+			t.Fatalf("%v, %v is not in its cell %+v", x, y, a)
+		}
+		if back := h.moved(1, -1).moved(-1, 1); back != h {
+			t.Fatalf("%+v there and back again is %+v", h, back)
+		}
+		if from, to := h.scores(); score < from || score >= to {
+			t.Fatalf("the score %v is not within %v and %v of its cell", score, from, to)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	rng := random(t)
+	rough := 0
+	for range 5000 {
+		x1, y1 := somewhere(rng)
+		x2, y2 := x1+(rng.Float64()-0.5)*math.Pow(10, -6*rng.Float64()), y1/2
+		if rng.IntN(2) == 0 {
+			x2, y2 = somewhere(rng)
+		}
+		d, e := between(x1, y1, x2, y2, false), between(x1, y1, x2, y2, true)
+		if math.Abs(d.meters-e.meters) > roughness/4*e.meters {
+			t.Fatalf("%v %v %v %v: roughly %v, precisely %v", x1, y1, x2, y2, d.meters, e.meters)
+		}
+		if !d.exact {
+			rough++
+		}
+		if !d.rounds(1) && string(appendDistance(nil, d.meters)) != string(appendDistance(nil, e.meters)) {
+			t.Fatalf("%v and %v are written differently", d.meters, e.meters)
+		}
+	}
+	if rough < 1000 {
+		t.Errorf("only %d distances were rough", rough)
+	}
+}
+
+func TestAppendDistance(t *testing.T) {
+	for _, c := range []struct {
+		meters float64
+		want   string
+	}{
+		{0, "0.0000"}, {0.00004, "0.0000"}, {0.00006, "0.0001"}, {0.5, "0.5000"}, {1, "1.0000"}, {166274.1516, "166274.1516"},
+		{12.00005, "12.0000"}, {math.Inf(1), "-922337203685477.5808"},
+	} {
+		if got := string(appendDistance(nil, c.meters)); got != c.want {
+			t.Errorf("%v is written %s, want %s", c.meters, got, c.want)
+		}
+	}
+}
+
+func TestSearchFindsAll(t *testing.T) {
+	rng := random(t)
+	z := &zset.Set{}
+	for i := range 500 {
+		x, y := somewhere(rng)
+		z.Add(fmt.Appendf(nil, "m%d", i), scoreOf(x, y), 0, zset.DefaultLimits)
+	}
+	found := 0
+	for range 300 {
+		var q query
+		q.longitude, q.latitude = somewhere(rng)
+		q.latitude *= 0.7 // near the poles Redis's cells do not reach around
+		q.unit, q.radius = 1000, 3000*rng.Float64()
+		got := map[string]bool{}
+		for _, p := range q.find(z) {
+			got[string(p.member)] = true
+		}
+		bounds := q.bounds()
+		z.Ascend(0, z.Len(), func(member []byte, score float64) bool {
+			x, y := placeOf(score)
+			in := between(q.longitude, q.latitude, x, y, true).meters <= q.radius*1000
+			if bounds.west < -longitudeMax || bounds.east > longitudeMax {
+				return true // nor do they over the date line
+			}
+			if in != got[string(member)] {
+				t.Errorf("%s is %v km away of %v", member, between(q.longitude, q.latitude, x, y, true).meters/1000, q.radius)
+			}
+			if in {
+				found++
+			}
+			return true
+		})
+	}
+	if found < 100 {
+		t.Errorf("only %d members were found", found)
+	}
+}
+
+func BenchmarkSearch(b *testing.B) {
+	rng := random(b)
+	z := &zset.Set{}
+	for i := range 100_000 {
+		x, y := somewhere(rng)
+		z.Add(fmt.Appendf(nil, "m%d", i), scoreOf(x, y), 0, zset.DefaultLimits)
+	}
+	var q query
+	q.longitude, q.latitude, q.unit, q.radius = 10, 50, 1000, 300
+	b.ReportAllocs()
+	n := 0
+	for range b.N {
+		n = len(q.find(z))
+	}
+	b.ReportMetric(float64(n), "found")
+}
