@@ -71,7 +71,8 @@ func main() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	signal.Ignore(syscall.SIGHUP)
-	fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms)\n", commands.Version,
+	// Tools that start servers for tests wait for Redis's words at the end.
+	fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms). Ready to accept connections\n", commands.Version,
 		strings.Join(addrs, " "), os.Getpid(), float64(time.Since(began).Microseconds())/1000)
 	code := 0
 	select {
