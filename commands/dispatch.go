@@ -52,7 +52,7 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte) (r
 		s.refuse(c, text)
 		return replied
 	}
-	if s.Pause.On() && s.pauses(c, cmd, sess) {
+	if s.Pause.On() && s.pauses(c, cmd, args, sess) {
 		return retry
 	}
 	if sess.Multi.Active && cmd.Flags&command.InMulti == 0 {
@@ -144,9 +144,7 @@ func (s *server) nested(c *command.Ctx, args [][]byte) {
 	}
 	began := s.Keyspace.Clock.Now()
 	s.inner(c, cmd, args)
-	if took := s.Keyspace.Clock.Now() - began; took > 0 {
-		s.took(c, cmd, args, took)
-	}
+	s.took(c, cmd, args, s.Keyspace.Clock.Now()-began)
 }
 
 // inner executes a checked command inside another one.
@@ -255,18 +253,21 @@ func (s *server) queue(c *command.Ctx, cmd *command.Command, args [][]byte) {
 }
 
 // pauses tells whether CLIENT PAUSE holds a command back.
-func (s *server) pauses(c *command.Ctx, cmd *command.Command, sess *command.Session) bool {
+func (s *server) pauses(c *command.Ctx, cmd *command.Command, args [][]byte, sess *command.Session) bool {
 	if sess.Conn == nil {
 		return false
 	}
 	const mayWrite = command.Write | command.MayReplicate
-	writes := cmd.Flags&mayWrite != 0
-	if cmd.Plan != nil && len(sess.Multi.Queue) > 0 && cmd.Flags&command.InMulti != 0 { // EXEC
+	flags := cmd.Flags
+	switch {
+	case cmd.FlagsOf != nil:
+		flags = cmd.FlagsOf(c, args)
+	case cmd.Plan != nil && cmd.Flags&command.InMulti != 0: // EXEC is what it runs
 		for i := range sess.Multi.Queue {
-			writes = writes || sess.Multi.Queue[i].Cmd.Flags&mayWrite != 0
+			flags |= sess.Multi.Queue[i].Cmd.Flags
 		}
 	}
-	return s.Pause.Hold(sess, writes)
+	return s.Pause.Hold(sess, flags&mayWrite != 0)
 }
 
 // locks adds what a command needs to the set, and tells whether it may run
@@ -306,9 +307,7 @@ func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, se
 		lc.Forget()
 		s.execute(lc, cmd)
 		lc.ServeReady()
-		if took := s.Keyspace.Clock.Now() - lc.Now; took > 0 {
-			s.took(lc, cmd, args, took)
-		}
+		s.took(lc, cmd, args, s.Keyspace.Clock.Now()-lc.Now)
 		lc.Long, lc.Writer = nil, nil
 		s.Workers.Put(w)
 		s.Long.Remove(run)

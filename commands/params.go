@@ -18,6 +18,7 @@ import (
 type params struct {
 	port, tlsPort, bind, unixsocket, unixsocketperm func() string
 	keepalive                                       *atomic.Int64
+	listening                                       *atomic.Bool
 	tls                                             *tlsSettings
 }
 
@@ -35,6 +36,19 @@ func startOnly(c *command.Config, name, value, help string, check func(string) e
 			return err
 		}})
 	return func() string { return *v.Load() }
+}
+
+// whereToListen declares a parameter of which CONFIG SET accepts the value it
+// has, as clients set again what they have read, and no other.
+func whereToListen(c *command.Config, name, value, help string, check func(string) error, listening *atomic.Bool) func() string {
+	get := startOnly(c, name, value, help, func(s string) error {
+		if listening.Load() && s != c.Find(name).Get() {
+			return errors.New("limitkv listens where it was started to")
+		}
+		return check(s)
+	})
+	c.Find(name).Immutable = false
+	return get
 }
 
 func anything(string) error { return nil }
@@ -63,11 +77,13 @@ func octalMode(s string) error {
 
 func declare(c *command.Config, databases int) params {
 	startOnly(c, "databases", strconv.Itoa(databases), "number of databases", anything)
+	listening := new(atomic.Bool)
 	return params{
-		port:           startOnly(c, "port", "6379", "TCP port, 0 picks a free one", portNumber),
+		listening:      listening,
+		port:           whereToListen(c, "port", "6379", "TCP port, 0 picks a free one", portNumber, listening),
 		tlsPort:        startOnly(c, "tls-port", "0", "TCP port for TLS, 0 for none; then port 0 means no plain port", portNumber),
 		tls:            declareTLS(c),
-		bind:           startOnly(c, "bind", "127.0.0.1", "addresses to listen on; -address may be missing, * is all", anything),
+		bind:           whereToListen(c, "bind", "127.0.0.1", "addresses to listen on; -address may be missing, * is all", anything, listening),
 		unixsocket:     startOnly(c, "unixsocket", "", "path of a unix socket to listen on", anything),
 		unixsocketperm: startOnly(c, "unixsocketperm", "0", "mode of the unix socket, octal", octalMode),
 		keepalive:      c.Int("tcp-keepalive", 300, 0, math.MaxInt32, "seconds after which a silent connection is probed, 0 = never"),
@@ -86,4 +102,26 @@ func databasesOf(settings []command.Setting) (n int, err error) {
 		}
 	}
 	return n, nil
+}
+
+// renamed takes rename-command out of settings and does it. What is renamed to
+// nothing is gone.
+func renamed(t *command.Table, settings []command.Setting) (rest []command.Setting, err error) {
+	for _, set := range settings {
+		if !strings.EqualFold(set.Name, "rename-command") {
+			rest = append(rest, set)
+			continue
+		}
+		words := strings.Fields(set.Value)
+		if len(words) == 1 {
+			words = append(words, "")
+		}
+		if len(words) != 2 {
+			return nil, fmt.Errorf("%s: rename-command takes a name and a new one, perhaps empty", set.Where)
+		}
+		if err := t.Rename(words[0], words[1]); err != nil {
+			return nil, fmt.Errorf("%s: rename-command: %v", set.Where, err)
+		}
+	}
+	return rest, nil
 }

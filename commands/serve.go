@@ -107,15 +107,18 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 // next.
 func (s *server) account(c *command.Ctx, began int64, result outcome) (now int64) {
 	now = s.Keyspace.Clock.Now()
-	if took := now - began; took > 0 && result == ran {
-		s.took(c, c.Cmd, c.Args, took)
+	if result == ran {
+		s.took(c, c.Cmd, c.Args, now-began)
 	}
 	return now
 }
 
-// took counts the time of a command that took a microsecond or more.
+// took counts the time of a command. Below a microsecond, as most are, there
+// is nothing to add.
 func (s *server) took(c *command.Ctx, cmd *command.Command, args [][]byte, micros int64) {
-	c.Worker.Counters[cmd.Index()].Took(micros)
+	if micros > 0 {
+		c.Worker.Counters[cmd.Index()].Took(micros)
+	}
 	if slow := s.SlowMicros.Load(); slow >= 0 && micros >= slow {
 		s.Executed(c, cmd, args, micros)
 	}

@@ -139,6 +139,7 @@ func New(o Options) (*Server, error) {
 	if o.Logf != nil {
 		cs.Logf = o.Logf
 	}
+	cs.Stats.Warn = func(format string, args ...any) { cs.Logf('w', format, args...) }
 	cs.SlowMicros.Store(-1)
 	hashes.Do(func() {
 		if !o.Test {
@@ -158,7 +159,11 @@ func New(o Options) (*Server, error) {
 	}
 	cs.Loops, cs.ConfigFile = o.Loops, o.ConfigFile
 	cs.Table = command.NewTable(rows...)
-	if err := cs.Config.Start(o.Settings, func(text string) { cs.Logf('w', "%s", text) }); err != nil {
+	settings, err := renamed(cs.Table, o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := cs.Config.Start(settings, func(text string) { cs.Logf('w', "%s", text) }); err != nil {
 		return nil, err
 	}
 	for range o.Loops {
@@ -202,6 +207,7 @@ func (s *Server) Listen() (addrs []string, err error) {
 		addrs = append(addrs, a.String())
 		s.Listeners = append(s.Listeners, "name=unix,bind="+path)
 	}
+	s.params.listening.Store(true)
 	if len(addrs) == 0 {
 		return nil, errors.New("nothing to listen on")
 	}

@@ -95,6 +95,9 @@ func (s *Server) Unblock(b *Blocked, reply func(w *resp.Writer)) bool {
 	switch {
 	case reply != nil:
 		reply(&w)
+		if len(w.Buf) > 1 && w.Buf[0] == '-' {
+			s.failed(b, string(w.Buf[1:]))
+		}
 	case b.Wait.TimedOut != nil:
 		b.Wait.TimedOut(&w)
 	default:
@@ -102,6 +105,14 @@ func (s *Server) Unblock(b *Blocked, reply func(w *resp.Writer)) bool {
 	}
 	s.finish(b, w.Buf)
 	return true
+}
+
+// failed counts that a blocked command came to an error.
+func (s *Server) failed(b *Blocked, text string) {
+	s.Stats.CountError(text)
+	w := s.Workers.Get(s)
+	w.Counters[b.Cmd.Index()].Failed.Add(1)
+	s.Workers.Put(w)
 }
 
 // finish hands the reply to the connection and lets it go on.
@@ -112,6 +123,13 @@ func (s *Server) finish(b *Blocked, reply []byte) {
 	s.BlockedClients.Add(-1)
 	if b.Timer != nil {
 		s.Keyspace.Sched.Cancel(b.Timer)
+	}
+	if s.SlowMicros.Load() == 0 {
+		// Only what it runs counts, not how long it waited: nothing worth
+		// measuring, but the slow log may be asked for everything.
+		c := Ctx{Args: b.Args, Cmd: b.Cmd, Session: b.session, Server: s}
+		c.Now = s.Keyspace.Clock.Now()
+		s.Executed(&c, b.Cmd, b.Args, 0)
 	}
 	conn := b.session.Conn
 	b.session.Blocked.Store(nil)

@@ -177,6 +177,10 @@ type Command struct {
 	// Secret tells which arguments SLOWLOG and MONITOR must not show.
 	Secret func(args [][]byte, i int) bool
 
+	// FlagsOf are the flags of a call where they depend on its arguments (EVAL of
+	// a script that says it does not write); nil where they are Flags.
+	FlagsOf func(c *Ctx, args [][]byte) Flags
+
 	// Plan, if set, adds what the command needs locked to the set, in place of
 	// its keys' shards, and tells whether it may run long and so belongs off
 	// the event loop (EVAL, EXEC).

@@ -60,13 +60,14 @@ type Param struct {
 	// Inert parameters are kept, for clients that read or set them, but change
 	// nothing. Adds: given several times at the start, the values add up.
 	Inert, Adds bool
-
-	of  string // of an alias: the parameter's first name
-	Get func() string
+	Get         func() string
 	// Set checks and takes a value; its error is shown to the client.
 	Set func(value string) error
 	// Flag help; empty hides it from --help.
 	Help string
+
+	of      string // of an alias: the parameter's first name
+	initial string // the value unless given
 }
 
 // NewConfig makes an empty set.
@@ -74,6 +75,7 @@ func NewConfig() *Config { return &Config{params: make(map[string]*Param)} }
 
 // Add declares a parameter.
 func (c *Config) Add(p *Param) {
+	p.initial = p.Get()
 	c.params[p.Name] = p
 	if p.Alias != "" {
 		a := *p

@@ -3,6 +3,7 @@ package command
 // Server is what all sessions share.
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -99,26 +100,32 @@ type Stats struct {
 	// InputDrops and OutputDrops count connections dropped for too much input
 	// or output.
 	InputDrops, OutputDrops atomic.Int64
-	errors                  sync.Map // code -> *atomic.Int64
+	// Warn writes a warning to the log.
+	Warn   func(format string, args ...any)
+	errors sync.Map // code -> *atomic.Int64
+	codes  atomic.Int64
 }
 
 // RedisVersion is the version whose behaviour commands have, shown where
 // clients ask for the server's version.
 const RedisVersion = "8.0.6"
 
+// errorCodesMax is how many codes of errors are counted: scripts can make up
+// any.
+const errorCodesMax = 128
+
 // CountError counts an error reply under its code.
 func (s *Stats) CountError(text string) {
 	s.ErrorReplies.Add(1)
-	code := text
-	for i := range len(text) {
-		if text[i] == ' ' {
-			code = text[:i]
-			break
-		}
-	}
+	code, _, _ := strings.Cut(text, " ")
 	n, ok := s.errors.Load(code)
 	if !ok {
-		n, _ = s.errors.LoadOrStore(code, new(atomic.Int64))
+		if s.codes.Load() >= errorCodesMax {
+			return
+		}
+		if n, ok = s.errors.LoadOrStore(code, new(atomic.Int64)); !ok && s.codes.Add(1) == errorCodesMax && s.Warn != nil {
+			s.Warn("Errorstats stopped adding new errors: there are %d. CONFIG RESETSTAT begins anew.", errorCodesMax)
+		}
 	}
 	n.(*atomic.Int64).Add(1)
 }
@@ -138,6 +145,7 @@ func (s *Stats) Reset() {
 		n.Store(0)
 	}
 	s.errors.Clear()
+	s.codes.Store(0)
 }
 
 // Kill ends another session's connection. It runs nothing more and is listed

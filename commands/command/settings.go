@@ -75,6 +75,7 @@ func ParseArgs(args []string) (all []Setting, file string, err error) {
 		}
 		args = args[1:]
 	}
+	args = apart(args)
 	for i := 0; i < len(args); {
 		name, isFlag := strings.CutPrefix(args[i], "--")
 		if !isFlag || name == "" {
@@ -93,6 +94,19 @@ func ParseArgs(args []string) (all []Setting, file string, err error) {
 		all = append(all, Setting{strings.ToLower(name), strings.Join(values, " "), "--" + name})
 	}
 	return all, file, nil
+}
+
+// apart takes "--name value", given as one argument, into its words, as
+// redis-server does.
+func apart(args []string) (out []string) {
+	for _, a := range args {
+		words, ok := SplitWords(a)
+		if !ok || !strings.HasPrefix(a, "--") || strings.Contains(a, "=") {
+			words = []string{a}
+		}
+		out = append(out, words...)
+	}
+	return out
 }
 
 // SplitWords splits a line into words as redis-cli and redis.conf do: blanks

@@ -6,6 +6,7 @@ package command
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Table finds commands by name.
@@ -40,6 +41,26 @@ func NewTable(rows ...[]*Command) *Table {
 		t.prepare(c, nil)
 	}
 	return t
+}
+
+// Rename gives a command another name, or takes it away if that is empty. It is
+// for the start, before the table is used.
+func (t *Table) Rename(from, to string) error {
+	from, to = strings.ToLower(from), strings.ToLower(to)
+	c := t.byName[from]
+	switch {
+	case c == nil:
+		return fmt.Errorf("there is no command %q", from)
+	case t.byName[to] != nil:
+		return fmt.Errorf("there is a command %q already", to)
+	}
+	delete(t.byName, from)
+	if to != "" {
+		t.byName[to] = c
+	} else {
+		t.list = slices.DeleteFunc(t.list, func(x *Command) bool { return x == c })
+	}
+	return nil
 }
 
 func (c *Command) clone() *Command {

@@ -78,6 +78,7 @@ func (f *family) login(c *command.Ctx, user, password []byte) bool {
 	c.Session.Authenticated = true
 	if c.Session.Conn != nil {
 		c.Session.Conn.SetUnauthenticated(false)
+		f.limit(c.Session)
 	}
 	return true
 }

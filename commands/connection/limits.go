@@ -20,6 +20,10 @@ const errMaxClients = "ERR max number of clients reached"
 // password that listens on more than the loopback interface.
 const errProtected = "DENIED limitkv is in protected mode: it has no password, so it serves clients of this machine only. Set requirepass, or turn protected-mode off if every client on the network may do everything."
 
+// unauthOutputBytesMax is how much a client that has yet to authenticate may
+// leave unread.
+const unauthOutputBytesMax = 1024
+
 // idleCheckMicros is how often idle clients are looked for while timeout is
 // set.
 const idleCheckMicros = 1e6
@@ -135,11 +139,17 @@ func (f *family) limit(s *command.Session) {
 		return
 	}
 	class := classNormal
-	if s.Subscriptions.Load() > 0 {
+	switch {
+	case s.Subscriptions.Load() > 0:
 		class = classPubSub
+	case s.Shown.Flags.Load()&command.ShownMonitor != 0:
+		class = classReplica // Redis feeds both alike
 	}
 	o := &f.limits.output.Load()[class]
 	s.Conn.OutputHard, s.Conn.OutputSoft, s.Conn.OutputSoftMicros = o.hard, o.soft, o.seconds*1e6
+	if !s.Authenticated && f.s.AuthRequired.Load() {
+		s.Conn.OutputHard = unauthOutputBytesMax
+	}
 	s.Conn.QueryBufferLimit = f.limits.queryBuffer.Load()
 	s.Conn.SetMaxBulk(f.limits.maxBulk.Load())
 }

@@ -85,19 +85,16 @@ func clientType(a *command.Args) (class, bool) {
 	return cl, ok
 }
 
-// matches tells whether a session is of the class. A client that monitors
-// counts as a replica does, for Redis feeds both alike.
+// matches tells whether a session is of the class. There are no masters and
+// no replicas; a client that monitors is a normal one.
 func (cl class) matches(s *command.Session) bool {
-	monitors := s.Shown.Flags.Load()&command.ShownMonitor != 0
 	subscribed := s.Subscriptions.Load() > 0
 	switch cl {
 	case normalClass:
-		return !monitors && !subscribed
-	case replicaClass:
-		return monitors
+		return !subscribed
 	case pubsubClass:
-		return subscribed && !monitors
-	case masterClass:
+		return subscribed
+	case masterClass, replicaClass:
 		return false
 	default:
 		return true

@@ -33,6 +33,13 @@ func (f *family) evalRow(name, since, summary string, bySHA, readOnly bool) *com
 	c.Plan = func(c *command.Ctx, args [][]byte, set *engine.LockSet) bool {
 		return f.plan(c, args, set, bySHA)
 	}
+	c.FlagsOf = func(c *command.Ctx, args [][]byte) command.Flags {
+		s, err := f.resolve(f.worker(c), args[1], bySHA)
+		if err == nil && s != nil && s.Flags&luavm.NoWrites != 0 {
+			return c.Cmd.Flags &^ command.MayReplicate
+		}
+		return c.Cmd.Flags
+	}
 	c.Run = func(c *command.Ctx) { f.eval(c, bySHA, readOnly) }
 	return c
 }

@@ -34,11 +34,10 @@ func (f *family) configRow() *command.Command {
 			},
 			{
 				Name: "rewrite", Arity: 2, Since: "2.8.0", Flags: flags,
-				Summary:    "Would write the parameters to the configuration file.",
-				Complexity: "O(1)",
+				Summary:    "Writes the parameters to the configuration file.",
+				Complexity: "O(N) in the number of parameters",
 				Tips:       everywhere,
-				// Settings come from flags or a file that belongs to its author.
-				Run: func(c *command.Ctx) { c.Error("ERR The server is running without a config file") },
+				Run:        f.configRewrite,
 			},
 			{
 				Name: "set", Arity: -4, Since: "2.0.0", Flags: flags,
@@ -95,6 +94,19 @@ func (f *family) configSet(c *command.Ctx) {
 	}
 	if text := f.s.Config.Change(sets); text != "" {
 		c.Error(text)
+		return
+	}
+	c.OK()
+}
+
+func (f *family) configRewrite(c *command.Ctx) {
+	if f.s.ConfigFile == "" {
+		c.Error("ERR The server is running without a config file")
+		return
+	}
+	if err := f.s.Config.Rewrite(f.s.ConfigFile); err != nil {
+		f.s.Logf('w', "CONFIG REWRITE failed: %v", err)
+		c.Error("ERR Rewriting config file: " + err.Error())
 		return
 	}
 	c.OK()

@@ -6,6 +6,7 @@ package server
 // only have the value that says so.
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -38,6 +39,7 @@ const (
 	kindWords kind = iota
 	kindNumber
 	kindMemory
+	kindPercent // of memory, or of bytes
 	kindText
 )
 
@@ -69,7 +71,7 @@ var plainParams = []plain{
 	mem("maxmemory", 0, 0, math.MaxInt64),
 	num("maxmemory-samples", 5, 1, 64),
 	num("maxmemory-eviction-tenacity", 10, 0, 100),
-	mem("maxmemory-clients", 0, 0, math.MaxInt64),
+	{names: "maxmemory-clients", value: "0", kind: kindPercent, hi: math.MaxInt64},
 	num("lfu-log-factor", 10, 0, maxInt),
 	num("lfu-decay-time", 1, 0, maxInt),
 	num("active-expire-effort", 1, 1, 10),
@@ -203,6 +205,18 @@ func (p *plain) check(s string) (string, error) {
 		if !found {
 			return "", command.ErrNotAmong(of)
 		}
+	case kindPercent:
+		if n, err := strconv.ParseInt(strings.TrimSuffix(s, "%"), 10, 64); err == nil && n >= 0 && strings.HasSuffix(s, "%") {
+			if n > 100 {
+				return "", errors.New("percentage argument must be less or equal to 100")
+			}
+			break
+		}
+		n, err := command.ParseMemory(s)
+		if err != nil {
+			return "", errors.New("argument must be a memory or percent value")
+		}
+		s = strconv.FormatInt(n, 10)
 	case kindNumber, kindMemory:
 		n, err := strconv.ParseInt(s, 10, 64)
 		if p.kind == kindMemory {

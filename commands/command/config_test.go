@@ -1,0 +1,169 @@
+package command
+
+// Parameters: reading them from a command line and a file, changing them while
+// the server runs, writing them back.
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func testConfig() *Config {
+	c := NewConfig()
+	c.Int("hz", 10, 1, 500, "")
+	c.Memory("maxmemory", 0, 0, 1<<62, "")
+	c.Bool("appendonly", false, "")
+	c.Text("requirepass", "", "")
+	c.Enum("loglevel", "notice", []string{"debug", "notice"}, "")
+	c.Int("hash-max-listpack-entries", 128, 0, 1<<62, "")
+	c.Alias("hash-max-listpack-entries", "hash-max-ziplist-entries")
+	save := ""
+	c.Add(&Param{Name: "save", Adds: true, Get: func() string { return save }, Set: func(s string) error { save = s; return nil }})
+	c.Add(&Param{Name: "port", Immutable: true, Get: func() string { return "6379" }, Set: func(string) error { return nil }})
+	return c
+}
+
+func values(c *Config, names ...string) string {
+	var all []string
+	for _, name := range names {
+		all = append(all, c.Find(name).Get())
+	}
+	return strings.Join(all, "|")
+}
+
+func TestConfigChange(t *testing.T) {
+	for _, c := range []struct{ set, want, state string }{
+		{"hz 20 maxmemory 1kb", "", "20|1024|no"},
+		{"HZ 20", "", "20|0|no"},
+		{"hz 20 nosuch 1", "ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'", "10|0|no"},
+		{"hz 20 hz 30", "ERR CONFIG SET failed (possibly related to argument 'hz') - duplicate parameter", "10|0|no"},
+		{"hz 20 port 1", "ERR CONFIG SET failed (possibly related to argument 'port') - can't set immutable config", "10|0|no"},
+		{"hz 20 maxmemory x", "ERR CONFIG SET failed (possibly related to argument 'maxmemory') - argument must be a memory value", "10|0|no"},
+		{"maxmemory 1gb hz 501", "ERR CONFIG SET failed (possibly related to argument 'hz') - argument must be between 1 and 500 inclusive", "10|0|no"},
+		{"appendonly maybe", "ERR CONFIG SET failed (possibly related to argument 'appendonly') - argument must be 'yes' or 'no'", "10|0|no"},
+		{"loglevel x", "ERR CONFIG SET failed (possibly related to argument 'loglevel') - argument(s) must be one of the following: debug, notice", "10|0|no"},
+		{"appendonly YES loglevel DEBUG", "", "10|0|yes"},
+	} {
+		config := testConfig()
+		told := 0
+		config.OnChange(func() { told++ }, "hz", "maxmemory")
+		var sets []Set
+		words := strings.Fields(c.set)
+		for i := 0; i < len(words); i += 2 {
+			sets = append(sets, Set{words[i], words[i+1]})
+		}
+		if got := config.Change(sets); got != c.want {
+			t.Errorf("%s\n got %s\nwant %s", c.set, got, c.want)
+		}
+		if got := values(config, "hz", "maxmemory", "appendonly"); got != c.state {
+			t.Errorf("%s: left %s, not %s", c.set, got, c.state)
+		}
+		if changed := c.want == "" && c.state[len(c.state)-2:] == "no"; changed != (told == 1) {
+			t.Errorf("%s: told %d times", c.set, told)
+		}
+	}
+}
+
+func TestParseArgs(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "limitkv.conf")
+	text := "# comment\n\nHz 20\nsave 900 1\nsave 300 10\nrequirepass \"a b\\n\"\ninclude " + filepath.Join(dir, "more.conf") + "\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "more.conf"), []byte("loglevel debug\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings, from, err := ParseArgs([]string{file, "--maxmemory", "1mb", "--hash-max-ziplist-entries=7", "--hz", "30"})
+	if err != nil || from != file {
+		t.Fatal(from, err)
+	}
+	c := testConfig()
+	if err := c.Start(settings, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	want := "30|1048576|900 1 300 10|a b\n|debug|7"
+	if got := values(c, "hz", "maxmemory", "save", "requirepass", "loglevel", "hash-max-listpack-entries"); got != want {
+		t.Errorf("got %q, not %q", got, want)
+	}
+
+	settings, _, err = ParseArgs([]string{"--maxmemory '7mb'", "--hz 20", "--loglevel", "debug"})
+	if err == nil {
+		err = c.Start(settings, func(string) {})
+	}
+	if got := values(c, "maxmemory", "hz", "loglevel"); err != nil || got != "7340032|20|debug" {
+		t.Error(got, err)
+	}
+
+	for _, bad := range [][]string{{"--nosuch", "1"}, {"--hz", "x"}, {"hz"}, {filepath.Join(dir, "missing")}, {"--hz", "1", "stray"}, {"-x"}, {"--"}} {
+		settings, _, err := ParseArgs(bad)
+		if err == nil {
+			err = testConfig().Start(settings, func(string) {})
+		}
+		if err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+}
+
+func TestRewrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "limitkv.conf")
+	before := "# what it is for\nhz 20\nmaxmemory 1mb # not a comment\n\nrename-command FLUSHALL \"\"\nsave 900 1\nsave 300 10\nhash-max-ziplist-entries 5\n"
+	after := "# what it is for\nhz 30\nmaxmemory 2048\n\nrename-command FLUSHALL \"\"\nsave 60 1\nhash-max-ziplist-entries 5\n" +
+		rewriteMark + "\nrequirepass \"a \\\"b\\\"\"\n"
+	if err := os.WriteFile(path, []byte(before), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	c := testConfig()
+	if text := c.Change([]Set{{"hz", "30"}, {"maxmemory", "2kb"}, {"save", "60 1"}, {"requirepass", `a "b"`}, {"hash-max-listpack-entries", "5"}}); text != "" {
+		t.Fatal(text)
+	}
+	for range 2 { // the second time changes nothing
+		if err := c.Rewrite(path); err != nil {
+			t.Fatal(err)
+		}
+		got, _ := os.ReadFile(path)
+		if string(got) != after {
+			t.Fatalf("got\n%s\nwant\n%s", got, after)
+		}
+	}
+	if info, _ := os.Stat(path); info.Mode().Perm() != 0o640 {
+		t.Errorf("its mode is %v", info.Mode())
+	}
+	settings, err := ReadSettings(strings.NewReader(after), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := testConfig()
+	kept := settings[:0]
+	for _, s := range settings {
+		if s.Name != "rename-command" {
+			kept = append(kept, s)
+		}
+	}
+	if err := again.Start(kept, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"hz", "maxmemory", "save", "requirepass", "hash-max-listpack-entries"}
+	if values(again, names...) != values(c, names...) {
+		t.Errorf("what was written is read as %s, not %s", values(again, names...), values(c, names...))
+	}
+}
+
+// FuzzSplitWords: what is quoted as CONFIG REWRITE does comes back.
+func FuzzSplitWords(f *testing.F) {
+	f.Add("a b")
+	f.Add("'\"\\\n\x00")
+	f.Fuzz(func(t *testing.T, value string) {
+		SplitWords(value)
+		if strings.TrimSpace(value) != value || strings.Contains(value, "  ") || strings.ContainsAny(value, "\v") {
+			return // blanks outside of quotes part words
+		}
+		words, ok := SplitWords("name " + quoted(value))
+		if !ok || strings.Join(words[1:], " ") != value {
+			t.Errorf("%q is written %s and read as %q", value, quoted(value), words)
+		}
+	})
+}
