@@ -13,7 +13,7 @@ ORACLE      = $(if $(CI),-oracle-required,)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-race lint fuzz bench conformance record generate check
+.PHONY: help run build test test-race lint fuzz bench bench-compare conformance record generate check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,10 @@ fuzz: ## run every fuzz target for FUZZTIME (default 30s)
 
 bench: ## run the Go benchmarks (BENCHTIME=n each)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+bench-compare: build ## compare with Redis and Valkey (REDIS_SERVER, VALKEY_SERVER, or in PATH), write docs/BENCHMARKS.md; QUICK=1 for a first look
+	@mkdir -p docs
+	$(BIN)-benchmark matrix -limitkv $(BIN) -out docs/BENCHMARKS.md $(if $(QUICK),-quick)
 
 conformance: ## compare with a real Redis 8.0 (REDIS_SERVER, or redis-server in PATH): COMMANDS random commands, scripts, bad input
 	$(GO) test -count=1 -v -timeout 15m ./conformance -thorough -commands $(COMMANDS) $(ORACLE)

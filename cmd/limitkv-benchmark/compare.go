@@ -19,22 +19,33 @@ type cell struct {
 
 // compare runs a workload on all the servers that have its commands.
 func compare(w *workload, targets []*target, p *params, rounds int) ([]*cell, error) {
+	return compareDifferent(w, w, targets, p, rounds)
+}
+
+// compareDifferent runs a workload on the servers that have its commands, and
+// another one of the same purpose on those that do not.
+func compareDifferent(w, other *workload, targets []*target, p *params, rounds int) ([]*cell, error) {
 	var cells []*cell
 	var able []*target
+	var works []*workload
 	for _, t := range targets {
+		work := w
 		if !t.offers(w) {
+			work = other
+		}
+		if !t.offers(work) {
 			continue
 		}
-		if err := t.prepare(w, p); err != nil {
+		if err := t.prepare(work, p); err != nil {
 			return nil, err
 		}
-		able = append(able, t)
+		able, works = append(able, t), append(works, work)
 		cells = append(cells, &cell{})
 	}
 	for round := range rounds {
 		for i := range able {
 			i = (i + round) % len(able) // nobody is always first
-			r, err := able[i].run(w, p)
+			r, err := able[i].run(works[i], p)
 			if err != nil {
 				return nil, err
 			}

@@ -14,13 +14,19 @@ import (
 )
 
 const usage = `Usage: limitkv-benchmark [options] [host:port ...]
+       limitkv-benchmark matrix [options]
 
 Loads each server in turn, 127.0.0.1:6379 if none is given, and compares them.
-THE SERVERS ARE EMPTIED (FLUSHALL) before each workload.
+THE SERVERS ARE EMPTIED (FLUSHALL) before each workload. matrix starts limitkv,
+Redis and Valkey itself and compares them in all that docs/BENCHMARKS.md holds.
 
 `
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "matrix" {
+		check(runMatrix(os.Args[2:]))
+		return
+	}
 	p := params{}
 	var names, scripts string
 	var rounds int

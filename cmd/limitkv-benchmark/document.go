@@ -1,0 +1,162 @@
+package main
+
+// docs/BENCHMARKS.md, as the matrix writes it.
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// best is the better of the others' throughput, and the lower of their
+// processor times.
+func (r *row) best() (perSecond, cpu float64) {
+	for _, c := range r.cells[1:] {
+		perSecond = max(perSecond, c.Median.PerSecond)
+		if cpu == 0 || c.Median.CPU < cpu {
+			cpu = c.Median.CPU
+		}
+	}
+	return perSecond, cpu
+}
+
+// verdict is a ratio with whether it is as good as claimed.
+func verdict(ratio float64, good bool) string {
+	if good {
+		return fmt.Sprintf("**%.2f**", ratio)
+	}
+	return fmt.Sprintf("%.2f (not yet)", ratio)
+}
+
+func (m *matrix) document() string {
+	var b strings.Builder
+	mode := "full"
+	if m.quick {
+		mode = "quick"
+	}
+	fmt.Fprintf(&b, `# Benchmarks
+
+<!-- Written by make bench-compare. -->
+
+%s side by side on one machine: %s. The generator shares it.
+Measured on %s, %s mode: medians of %d rounds of %v, in which the servers take turns; %d connections, %d thread(s) of the
+generator, values of %d bytes. All servers run as they come, without persistence.
+
+`, strings.Join(m.versions, ", "), machine(), m.started.Format("2006-01-02"), mode, m.rounds, m.params.duration, m.params.connections, m.params.threads, m.params.valueBytes)
+	fmt.Fprint(&b, "To repeat it: `make bench-compare` (`make bench-compare QUICK=1` for a first look), with REDIS_SERVER and VALKEY_SERVER naming\n"+
+		"the servers to compare with where they are not in PATH. `bin/limitkv-benchmark --help` says how to load a server of your own\n"+
+		"and what each workload asks of it.\n")
+	if len(m.rows) > 0 {
+		m.throughput(&b)
+	}
+	if len(m.latency) > 0 {
+		m.latencies(&b)
+	}
+	if len(m.memory) > 0 {
+		fmt.Fprintf(&b, "\n## Memory and start\n\nResident memory of the process.\n\n| | %s | ratio to Redis | at most |\n| --- |%s --- | --- |\n", strings.Join(m.versions, " | "), strings.Repeat(" ---: |", len(m.versions)))
+		for _, x := range m.memory {
+			fmt.Fprintf(&b, "| %s |", x.name)
+			for _, v := range x.values {
+				if x.unit == "bytes" {
+					fmt.Fprintf(&b, " %.0f %s |", v, x.unit)
+				} else {
+					fmt.Fprintf(&b, " %.1f %s |", v, x.unit)
+				}
+			}
+			ratio := x.values[0] / x.values[1]
+			if x.atMost == 0 {
+				fmt.Fprintf(&b, " %.2f | |\n", ratio)
+			} else {
+				fmt.Fprintf(&b, " %s | %.1f |\n", verdict(ratio, ratio <= x.atMost), x.atMost)
+			}
+		}
+	}
+	if len(m.growth) > 0 {
+		fmt.Fprint(&b, "\n## Growth\n\nRequests a second, and what is left of those at the first size.\n")
+	}
+	for _, g := range m.growth {
+		fmt.Fprintf(&b, "\n%s:\n\n| |", g.name)
+		for _, n := range g.sizes {
+			fmt.Fprintf(&b, " %s |", thousands(float64(n)))
+		}
+		fmt.Fprintf(&b, "\n| --- |%s\n", strings.Repeat(" ---: |", len(g.sizes)))
+		for i, v := range m.versions {
+			fmt.Fprintf(&b, "| %s |", v)
+			for size := range g.sizes {
+				fmt.Fprintf(&b, " %s (%.0f %%) |", thousands(g.values[size][i]), 100*g.values[size][i]/g.values[0][i])
+			}
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}
+
+func (m *matrix) throughput(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## Throughput\n\nRequests a second, and the server's processor time for each. The ratio is to the better of the others.\n\n"+
+		"| workload | pipeline | %s | ratio | at least | CPU µs | CPU ratio |\n| --- | ---: |%s ---: | ---: | --- | ---: |\n",
+		strings.Join(m.versions, " | "), strings.Repeat(" ---: |", len(m.versions)))
+	for i := range m.rows {
+		r := &m.rows[i]
+		name := r.workload
+		if r.against != "" {
+			name += " (theirs: " + r.against + ")"
+		}
+		fmt.Fprintf(b, "| %s | %d |", name, r.pipeline)
+		var cpus []string
+		for _, c := range r.cells {
+			fmt.Fprintf(b, " %s |", thousands(c.Median.PerSecond))
+			cpus = append(cpus, fmt.Sprintf("%.2f", c.Median.CPU))
+		}
+		perSecond, cpu := r.best()
+		ratio, cpuRatio := r.cells[0].Median.PerSecond/perSecond, r.cells[0].Median.CPU/cpu
+		text := fmt.Sprintf("%.2f", cpuRatio)
+		if r.cpuAtMost > 0 {
+			text = verdict(cpuRatio, cpuRatio <= r.cpuAtMost) + fmt.Sprintf(", at most %.1f", r.cpuAtMost)
+		}
+		fmt.Fprintf(b, " %s | %.1f | %s | %s |\n", verdict(ratio, ratio >= r.atLeast), r.atLeast, strings.Join(cpus, " / "), text)
+	}
+}
+
+func (m *matrix) latencies(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## Latency\n\nRequests come at half the rate of which the slowest server is capable, whether or not earlier ones were answered; microseconds from\n"+
+		"when a request was due to its answer: p50 / p99 / p99.9. The ratio is that of p99.9 to the better of the others.\n\n"+
+		"| workload | requests a second | %s | ratio | at most |\n| --- | ---: |%s ---: | --- |\n",
+		strings.Join(m.versions, " | "), strings.Repeat(" ---: |", len(m.versions)))
+	for i := range m.latency {
+		r := &m.latency[i]
+		fmt.Fprintf(b, "| %s | %s |", r.workload, thousands(r.cells[0].Median.Rate))
+		best := 0.0
+		for i, c := range r.cells {
+			l := c.Median.Latency
+			fmt.Fprintf(b, " %.0f / %.0f / %.0f |", l.P50, l.P99, l.P999)
+			if i > 0 && (best == 0 || l.P999 < best) {
+				best = l.P999
+			}
+		}
+		ratio := r.cells[0].Median.Latency.P999 / best
+		fmt.Fprintf(b, " %s | %.1f |\n", verdict(ratio, ratio <= r.atLeast), r.atLeast)
+	}
+}
+
+// thousands is a number in groups of three digits.
+func thousands(v float64) string {
+	s := fmt.Sprintf("%.0f", v)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// machine is what the tables were measured on.
+func machine() string {
+	model := "unknown processor"
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
+			model = strings.TrimSpace(v)
+			break
+		}
+	}
+	return fmt.Sprintf("%d cores of %s, %s, %s", runtime.NumCPU(), model, runtime.GOOS, runtime.Version())
+}

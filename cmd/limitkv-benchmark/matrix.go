@@ -1,0 +1,355 @@
+package main
+
+// The matrix: limitkv, Redis and Valkey side by side in all that limitkv claims,
+// and what is at least to be reached. `limitkv-benchmark matrix` starts the
+// servers, measures and writes docs/BENCHMARKS.md.
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// claim is a row of the matrix: a workload against the better of the others, by
+// throughput.
+type claim struct {
+	workload string
+	against  string // the others' workload, if it is another one
+	pipeline int
+	atLeast  float64
+	// cpuAtMost, if not 0, is claimed of the processor time per request too.
+	cpuAtMost float64
+}
+
+func claims() (list []claim) {
+	for _, name := range []string{"get", "set", "incr"} {
+		list = append(list, claim{workload: name, pipeline: 1, atLeast: 1, cpuAtMost: 1})
+	}
+	for _, name := range []string{"get", "set", "incr", "hset", "hget", "zadd", "zrangebyscore", "zrank", "zpopmin"} {
+		list = append(list, claim{workload: name, pipeline: 16, atLeast: 1})
+	}
+	scripts := []string{"filter", "limit2", "consume", "lock", "sliding_window"}
+	for _, name := range scripts {
+		list = append(list, claim{workload: name, pipeline: 16, atLeast: 2})
+	}
+	for _, name := range scripts {
+		list = append(list, claim{workload: name, pipeline: 1, atLeast: 1})
+	}
+	const acquire = "rate_limiter_acquire"
+	list = append(list, claim{workload: acquire, pipeline: 16, atLeast: 2.5}, claim{workload: acquire, pipeline: 1, atLeast: 1.3})
+	for _, pipeline := range []int{16, 1} {
+		for _, name := range []string{"gcra", "log", "window", "fixed", "redisson"} {
+			atLeast := 10.0
+			if pipeline == 1 {
+				atLeast = 1.5
+			}
+			list = append(list, claim{workload: "rl.acquire." + name, against: acquire, pipeline: pipeline, atLeast: atLeast})
+		}
+	}
+	return append(list, claim{workload: "dq.pop", against: "consume", pipeline: 16, atLeast: 3})
+}
+
+// matrix is what is to be measured, and then what was.
+type matrix struct {
+	limitkv, redis, valkey, out, only string
+	quick                             bool
+	rounds                            int
+	params                            params
+
+	programs []program
+	versions []string
+	rows     []row
+	latency  []row
+	memory   []measure
+	growth   []growth
+	started  time.Time
+}
+
+// row is a claim with what was measured, a cell a server.
+type row struct {
+	claim
+	cells []*cell
+}
+
+// measure is a number of each server, of which limitkv's may be at most so many
+// times Redis's.
+type measure struct {
+	name, unit string
+	values     []float64
+	atMost     float64
+}
+
+// growth is throughput as something grows.
+type growth struct {
+	name   string
+	sizes  []int
+	values [][]float64 // by server, by size
+}
+
+func runMatrix(args []string) error {
+	m := &matrix{params: params{connections: 50, valueBytes: 32, warmup: 300 * time.Millisecond}}
+	flags := flag.NewFlagSet("limitkv-benchmark matrix", flag.ExitOnError)
+	flags.StringVar(&m.limitkv, "limitkv", "bin/limitkv", "limitkv's binary")
+	flags.StringVar(&m.redis, "redis", binary("REDIS", "redis"), "Redis's binary; by default redis-server in PATH")
+	flags.StringVar(&m.valkey, "valkey", binary("VALKEY", "valkey"), "Valkey's binary; by default valkey-server in PATH")
+	flags.StringVar(&m.out, "out", "", "file to write, empty for none")
+	flags.StringVar(&m.only, "only", "", "parts to measure, separated by commas: throughput, latency, memory, growth; by default all")
+	flags.BoolVar(&m.quick, "quick", false, "short rounds and small sizes, for a first look")
+	flags.IntVar(&m.rounds, "rounds", 0, "rounds of each row, 0 for 5, or 3 with -quick")
+	flags.DurationVar(&m.params.duration, "duration", 0, "length of a round, 0 for 2s, or 700ms with -quick")
+	flags.IntVar(&m.params.threads, "threads", max(1, runtime.NumCPU()/2), "threads of the generator")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if m.rounds == 0 {
+		m.rounds = 5
+		if m.quick {
+			m.rounds = 3
+		}
+	}
+	if m.params.duration == 0 {
+		m.params.duration = 2 * time.Second
+		if m.quick {
+			m.params.duration, m.params.warmup = 700*time.Millisecond, 200*time.Millisecond
+		}
+	}
+	var err error
+	if m.programs, err = programs(m.limitkv, m.redis, m.valkey); err != nil {
+		return err
+	}
+	m.started = time.Now()
+	for _, part := range []struct {
+		name string
+		run  func() error
+	}{{"throughput", m.measureThroughput}, {"latency", m.measureLatency}, {"memory", m.measureMemory}, {"growth", m.measureGrowth}} {
+		if m.only == "" || slices.Contains(strings.Split(m.only, ","), part.name) {
+			if err := part.run(); err != nil {
+				return err
+			}
+		}
+	}
+	text := m.document()
+	if m.out == "" {
+		fmt.Print("\n", text)
+		return nil
+	}
+	return os.WriteFile(m.out, []byte(text), 0o644)
+}
+
+// with starts all the servers and stops them afterwards.
+func (m *matrix) with(f func(targets []*target) error) error {
+	var targets []*target
+	m.versions = nil
+	for _, p := range m.programs {
+		s, err := p.start()
+		if err != nil {
+			return err
+		}
+		defer s.stop()
+		targets = append(targets, s.target)
+		m.versions = append(m.versions, s.name+" "+s.version)
+	}
+	return f(targets)
+}
+
+func find(name string) *workload {
+	list := workloads()
+	return list[slices.IndexFunc(list, func(w *workload) bool { return w.name == name })]
+}
+
+// row measures a claim.
+func (m *matrix) row(targets []*target, c claim, p params) (row, error) {
+	p.pipeline = c.pipeline
+	var cells []*cell
+	var err error
+	if c.against == "" {
+		cells, err = compare(find(c.workload), targets, &p, m.rounds)
+	} else {
+		cells, err = compareDifferent(find(c.workload), find(c.against), targets, &p, m.rounds)
+	}
+	if err != nil {
+		return row{}, err
+	}
+	for _, cell := range cells {
+		if cell.Median.Errors > 0 {
+			err = fmt.Errorf("%s on %s: %d errors: %s", cell.Median.Workload, cell.Median.Server, cell.Median.Errors, cell.Median.FirstError)
+		}
+	}
+	printCells(os.Stderr, cells)
+	return row{c, cells}, err
+}
+
+func (m *matrix) measureThroughput() error {
+	return m.with(func(targets []*target) error {
+		for _, c := range claims() {
+			r, err := m.row(targets, c, m.params)
+			if err != nil {
+				return err
+			}
+			m.rows = append(m.rows, r)
+		}
+		return nil
+	})
+}
+
+// measureLatency loads all servers at half of what the slowest can do.
+func (m *matrix) measureLatency() error {
+	return m.with(func(targets []*target) error {
+		for _, name := range []string{"get", "set", "filter", "rate_limiter_acquire"} {
+			c := claim{workload: name, pipeline: 1, atLeast: 1.5}
+			r, err := m.row(targets, c, m.params)
+			if err != nil {
+				return err
+			}
+			p := m.params
+			lowest := r.cells[0].Median.PerSecond
+			for _, cell := range r.cells {
+				lowest = min(lowest, cell.Median.PerSecond)
+			}
+			p.rate = lowest / 2
+			if r, err = m.row(targets, c, p); err != nil {
+				return err
+			}
+			m.latency = append(m.latency, r)
+		}
+		return nil
+	})
+}
+
+// settle is how long a server gets to tidy its memory up.
+const settle = 3 * time.Second
+
+func (m *matrix) measureMemory() error {
+	million, hundredThousand, connections := 1_000_000, 100_000, 10_000
+	if m.quick {
+		connections = 2000
+	}
+	filled := func(w *workload, keys int) func(s *instance) (float64, error) {
+		return func(s *instance) (float64, error) {
+			p := m.params
+			p.keys = keys
+			if err := s.prepare(w, &p); err != nil {
+				return 0, err
+			}
+			time.Sleep(settle)
+			return float64(residentBytes(s.pid)) / (1 << 20), nil
+		}
+	}
+	for _, x := range []struct {
+		name, unit string
+		atMost     float64
+		measure    func(s *instance) (float64, error)
+	}{
+		{"1,000,000 strings (keys of 16 bytes, values of 32)", "MB", 1, filled(find("get"), million)},
+		{"a sorted set of 1,000,000 members", "MB", 1.2, filled(find("zadd"), million)},
+		{"100,000 hashes of 10 fields", "MB", 1.2, filled(find("hset"), hundredThousand)},
+		{"an idle connection", "bytes", 1, func(s *instance) (float64, error) { return idle(s, connections) }},
+		{"nothing (just started)", "MB", 0, func(s *instance) (float64, error) { return float64(residentBytes(s.pid)) / (1 << 20), nil }},
+		{"start to first reply", "ms", 1, func(s *instance) (float64, error) { return s.firstReply.Seconds() * 1000, nil }},
+	} {
+		row := measure{name: x.name, unit: x.unit, atMost: x.atMost}
+		rounds := 1
+		if x.unit == "ms" {
+			rounds = 5
+		}
+		versions := []string(nil)
+		for _, program := range m.programs {
+			var values []float64
+			for range rounds {
+				s, err := program.start()
+				if err != nil {
+					return err
+				}
+				v, err := x.measure(s)
+				s.stop()
+				if err != nil {
+					return err
+				}
+				values = append(values, v)
+				if len(values) == 1 {
+					versions = append(versions, s.name+" "+s.version)
+				}
+			}
+			slices.Sort(values)
+			row.values = append(row.values, values[len(values)/2])
+		}
+		m.versions = versions
+		fmt.Fprintln(os.Stderr, row.name, row.values, row.unit)
+		m.memory = append(m.memory, row)
+	}
+	return nil
+}
+
+// idle is the resident memory that a connection takes which has said something
+// once and then says nothing.
+func idle(s *instance, connections int) (float64, error) {
+	before := residentBytes(s.pid)
+	var open []net.Conn
+	defer func() {
+		for _, c := range open {
+			c.Close()
+		}
+	}()
+	answer := make([]byte, len("+PONG\r\n"))
+	for range connections {
+		c, err := net.DialTimeout("tcp", s.addr, dialTimeout)
+		if err != nil {
+			return 0, err
+		}
+		open = append(open, c)
+		if _, err := c.Write([]byte("*1\r\n$4\r\nPING\r\n")); err != nil {
+			return 0, err
+		}
+		if _, err := c.Read(answer); err != nil {
+			return 0, err
+		}
+	}
+	time.Sleep(settle)
+	return float64(residentBytes(s.pid)-before) / float64(connections), nil
+}
+
+func (m *matrix) measureGrowth() error {
+	connections, keys := []int{50, 500, 2000, 10_000}, []int{10_000, 100_000, 1_000_000, 10_000_000}
+	if m.quick {
+		connections, keys = connections[:3], keys[:3]
+	}
+	return m.with(func(targets []*target) error {
+		g := growth{name: "GET, pipeline 1, by connections", sizes: connections}
+		for _, n := range connections {
+			p := m.params
+			p.connections = n
+			if err := m.grow(&g, targets, "get", 1, p); err != nil {
+				return err
+			}
+		}
+		m.growth = append(m.growth, g)
+		g = growth{name: "GET, pipeline 16, by keys", sizes: keys}
+		for _, n := range keys {
+			p := m.params
+			p.keys = n
+			if err := m.grow(&g, targets, "get", 16, p); err != nil {
+				return err
+			}
+		}
+		m.growth = append(m.growth, g)
+		return nil
+	})
+}
+
+func (m *matrix) grow(g *growth, targets []*target, workload string, pipeline int, p params) error {
+	r, err := m.row(targets, claim{workload: workload, pipeline: pipeline}, p)
+	if err != nil {
+		return err
+	}
+	var values []float64
+	for _, cell := range r.cells {
+		values = append(values, cell.Median.PerSecond)
+	}
+	g.values = append(g.values, values)
+	return nil
+}
