@@ -43,6 +43,8 @@ const (
 	InSubscribed
 	// Test makes the command exist with --test only.
 	Test
+	// System is for who works on the server itself: COMMAND DOCS says syscmd.
+	System
 )
 
 var flagNames = []struct {

@@ -53,7 +53,7 @@ func debugCommands() []debugCommand {
 func (f *family) debugRow() *command.Command {
 	return &command.Command{
 		Name: "debug", Arity: -2, Group: command.GroupServer, Since: "1.0.0",
-		Flags:      command.Admin | command.NoScript | command.Loading | command.Stale,
+		Flags:      command.Admin | command.NoScript | command.Loading | command.Stale | command.System,
 		Summary:    "Commands for testing.",
 		Complexity: "That of the subcommand",
 		Plan: func(_ *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {

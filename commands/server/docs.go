@@ -27,15 +27,12 @@ func replyDocs(c *command.Ctx, list []*command.Command) {
 	}
 }
 
-// systemCommands are those that servers send one another.
-var systemCommands = map[string]bool{"sync": true, "psync": true, "replconf": true, "restore-asking": true, "pfdebug": true, "pfselftest": true}
-
 func replyDoc(c *command.Ctx, cmd *command.Command) {
 	var docFlags []string
 	if cmd.DeprecatedSince != "" {
 		docFlags = append(docFlags, "deprecated")
 	}
-	if systemCommands[cmd.FullName()] {
+	if cmd.Flags&command.System != 0 {
 		docFlags = append(docFlags, "syscmd")
 	}
 	fields := 1
