@@ -93,6 +93,9 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 			conn.Close(true)
 			break
 		}
+		if conn.Full() {
+			break
+		}
 	}
 	s.Stats.Commands.Add(int64(done))
 	sess.Commands.Add(int64(done))

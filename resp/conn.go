@@ -16,7 +16,8 @@ type Handler interface {
 
 	// Serve runs the commands in order, appends their replies to c.Out and
 	// returns how many it ran: all, unless it called c.Pause (the rest are then
-	// given again after Resume) or c.Close (the rest are dropped). The batch and
+	// given again after Resume) or c.Close (the rest are dropped), or c.Full says
+	// that the replies should be sent first (the rest are given again then). The batch and
 	// all its bytes are valid until Serve returns.
 	Serve(c *Conn, batch []Command) int
 
@@ -94,6 +95,7 @@ type Conn struct {
 
 	protocolErr error
 	paused      bool
+	choked      bool // the peer must take output before more is run, see chokeBytes
 	closing     closeMode
 	reason      Reason
 	gone        bool
@@ -251,7 +253,7 @@ func (c *Conn) OutputBytes() int64 { return c.outputBytes.Load() }
 // returns how many bytes are done with. c.more tells whether commands were left.
 func (c *Conn) serve(data []byte, s *scratch, budget int) (done int) {
 	c.more = false
-	for done < len(data) && !c.paused && c.closing == keepOpen {
+	for done < len(data) && !c.paused && !c.choked && c.closing == keepOpen {
 		if budget <= 0 {
 			c.more = true
 			break
@@ -282,7 +284,8 @@ func (c *Conn) serve(data []byte, s *scratch, budget int) (done int) {
 		if n > 0 {
 			ran := c.handler.Serve(c, s.batch)
 			c.parser.Release()
-			if ran < n { // paused or closed
+			c.relieve()
+			if ran < n { // paused, full or closed
 				c.parser.reset()
 				if ran > 0 {
 					done = s.ends[ran-1]
@@ -291,7 +294,7 @@ func (c *Conn) serve(data []byte, s *scratch, budget int) (done int) {
 			}
 		}
 		done = pos
-		if c.paused || c.closing != keepOpen {
+		if c.paused || c.choked || c.closing != keepOpen {
 			if err != nil {
 				c.parser.reset() // it is found again
 			}
@@ -306,12 +309,25 @@ func (c *Conn) serve(data []byte, s *scratch, budget int) (done int) {
 		if n < limit { // what is left is not complete
 			break
 		}
-		if len(c.Out.Buf) >= writeChunkBytes {
-			c.owner.flush()
-		}
 	}
 	return done
 }
+
+// relieve sends replies of which much has gathered, and chokes c if its peer
+// does not take them, unless c has a limit over which it is to be dropped.
+func (c *Conn) relieve() {
+	if len(c.Out.Buf) < writeChunkBytes {
+		return
+	}
+	c.owner.flush()
+	if c.OutputHard <= 0 && c.OutputSoft <= 0 && int64(len(c.Out.Buf))+c.outputBytes.Load() > chokeBytes {
+		c.choked = true
+	}
+}
+
+// Full tells whether so many replies have gathered that they should be sent
+// before more commands are run.
+func (c *Conn) Full() bool { return len(c.Out.Buf) >= chokeBytes }
 
 // overInput tells whether c holds more unparsed input than it may. What has been
 // parsed of an incomplete command does not count, as in Redis.

@@ -140,8 +140,12 @@ func (c *goConn) run() {
 	c.handler.Opened(&c.Conn)
 	c.settle()
 	for c.closing != closeNow {
+		input := c.input
+		if c.choked {
+			input = nil
+		}
 		select {
-		case data, ok := <-c.input:
+		case data, ok := <-input:
 			if !ok {
 				c.close(false, ReasonPeer)
 				break
@@ -157,6 +161,9 @@ func (c *goConn) run() {
 				break
 			}
 			c.bytesOut.Add(int64(n))
+			if c.choked && len(c.out.Buf) <= chokeBytes/2 {
+				c.choked, c.queued = false, true
+			}
 		}
 		for c.queued && c.closing == keepOpen {
 			c.queued = false

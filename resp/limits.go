@@ -16,6 +16,13 @@ const (
 	// it is dropped. Redis has no bound for ordinary clients unless configured.
 	DefaultOutputBytes = 0
 
+	// chokeBytes is how much unsent output makes a connection wait: no more of
+	// its commands are read or run until the peer has taken half of it. So a
+	// client that sends and never reads holds this much and a reply, and no
+	// limit is needed that could hurt one that is merely slow. Redis runs on,
+	// and fills its memory.
+	chokeBytes = 1 << 20
+
 	// batchCommandsMax is the most commands given to Serve at once.
 	batchCommandsMax = 64
 

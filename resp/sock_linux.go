@@ -256,12 +256,19 @@ func (l *loop) writePending(c *sock) {
 		c.pend = backlog{}
 	}
 	c.outputBytes.Store(int64(c.pend.len()))
+	if c.choked && c.pend.len() <= chokeBytes/2 {
+		c.choked = false
+		c.resume()
+	}
 	l.settle(c)
 }
 
 // arm tells epoll what c waits for now, if that has changed.
 func (l *loop) arm(c *sock) {
 	want := uint32(unix.EPOLLIN)
+	if c.choked {
+		want = 0
+	}
 	if c.pend.len() > 0 {
 		want |= unix.EPOLLOUT
 	}
