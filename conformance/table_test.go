@@ -31,8 +31,7 @@ var ownPrefixes = []string{"rl.", "dq.", "lkv.", "cl.throttle", "gcra", "increx"
 
 // tableDifferences are fields that differ on purpose: command and field, and why.
 var tableDifferences = map[string]string{
-	"client|kill arguments":     "its oldest form is marked as deprecated, which no other argument is",
-	"cluster|setslot arguments": "three arguments are displayed under another name than their own",
+	"client|kill arguments": "its oldest form is marked as deprecated, which no other argument is",
 }
 
 func TestCommandTable(t *testing.T) {

@@ -77,7 +77,7 @@ var subs = []struct {
 	{"reset", "3.0.0", -2, admin | command.NoScript, nil, "[reset-type=(HARD | SOFT)]", "Makes the node a new one.", "", ""},
 	{"saveconfig", "3.0.0", 2, change, nil, "", "Writes the cluster's state to disk.", "", ""},
 	{"set-config-epoch", "3.0.0", 3, change, nil, "config-epoch:integer", "Sets the epoch of a new node.", "", ""},
-	{"setslot", "3.0.0", -4, change, nil, "slot:integer subcommand=(IMPORTING importing:string | MIGRATING migrating:string | NODE node:string | STABLE)", "Moves a slot.", "", ""},
+	{"setslot", "3.0.0", -4, change, nil, "slot:integer subcommand=(IMPORTING importing~node-id:string | MIGRATING migrating~node-id:string | NODE node~node-id:string | STABLE)", "Moves a slot.", "", ""},
 	{"shards", "7.0.0", 2, loading, varying, "", "The shards and their slots.", "", ""},
 	{"slaves", "3.0.0", 3, admin, varying, "node-id:string", "The replicas of a master.", "5.0.0", "CLUSTER REPLICAS"},
 	{"slots", "3.0.0", 2, loading, varying, "", "The slots and their nodes.", "7.0.0", "CLUSTER SHARDS"},

@@ -7,6 +7,7 @@ package command
 //	name:type        an argument; types are string integer double key pattern unix-time
 //	key, pattern     short for key:key and pattern:pattern
 //	name:key@1       a key of the second key spec (default: the first)
+//	name~text:type   an argument that people are shown under another name
 //	TOKEN name:type  an argument that follows a token
 //	TOKEN            a token alone, whose name is the token
 //	name=TOKEN       the same with another name
@@ -27,6 +28,7 @@ import (
 // Arg describes an argument.
 type Arg struct {
 	Name, Type, Token string
+	Shown             string // what people are shown: the name, unless the row says otherwise
 	// KeySpec is the index of the key spec of a key, -1 for what is no key.
 	KeySpec                           int
 	Optional, Multiple, MultipleToken bool
@@ -70,6 +72,9 @@ func ParseSyntax(s string) ([]*Arg, error) {
 func normalize(args []*Arg) {
 	for _, a := range args {
 		a.Name, a.Token = strings.ToLower(a.Name), strings.ToUpper(a.Token)
+		if a.Shown == "" {
+			a.Shown = a.Name
+		}
 		normalize(a.Args)
 	}
 }
@@ -244,6 +249,7 @@ func plainArg(w string) (*Arg, error) {
 	if !ok {
 		kind = name
 	}
+	name, a.Shown, _ = strings.Cut(name, "~")
 	a.Name, a.Type = name, kind
 	if kind == "key" {
 		a.KeySpec = 0
@@ -282,7 +288,7 @@ func (a *Arg) usage() string {
 		body = usage(a.Args, " ")
 	case "pure-token":
 	default:
-		body = a.Name
+		body = a.Shown
 	}
 	once := body
 	if a.Token != "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-const sortSyntax = "key [BY by-pattern:pattern] [LIMIT limit={offset:integer count:integer}] [GET get-pattern:pattern...+] " +
+const sortSyntax = "key [BY by-pattern~pattern:pattern@1] [LIMIT limit={offset:integer count:integer}] [GET get-pattern~pattern:pattern@1...+] " +
 	"[order=(ASC | DESC)] [sorting=ALPHA]"
 
 var (

@@ -24,7 +24,7 @@ func (f *family) searchRows() []*command.Command {
 		count   = " [count-block={COUNT count:integer [ANY]}]"
 		order   = " [order=(ASC | DESC)]"
 		with    = " [WITHCOORD] [WITHDIST] [WITHHASH]"
-		store   = " [store=(STORE storekey:key@1 | STOREDIST storedistkey:key@2)]"
+		store   = " [store=(STORE storekey~key:key@1 | STOREDIST storedistkey~key:key@2)]"
 		point   = "key longitude:double latitude:double radius:double " + units
 		member  = "key member:string radius:double " + units
 		from    = "from=(FROMMEMBER member:string | FROMLONLAT fromlonlat={longitude:double latitude:double})"

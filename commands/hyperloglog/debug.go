@@ -14,7 +14,7 @@ import (
 
 var pfdebugRow = &command.Command{
 	Name: "pfdebug", Arity: 3, Group: command.GroupHyperLogLog, Since: "2.8.9",
-	Flags:      command.Write | command.DenyOOM | command.Admin,
+	Flags:      command.Write | command.DenyOOM | command.Admin | command.System,
 	ACL:        hyperLogLogACL,
 	Keys:       []command.KeySpec{command.Key(2, command.RW|command.Access)},
 	Summary:    "Shows the inside of a HyperLogLog.",
@@ -98,7 +98,7 @@ func simd(c *command.Ctx) {
 
 var pfselftestRow = &command.Command{
 	Name: "pfselftest", Arity: 1, Group: command.GroupHyperLogLog, Since: "2.8.9",
-	Flags:      command.Admin,
+	Flags:      command.Admin | command.System,
 	ACL:        hyperLogLogACL,
 	Summary:    "Tests counting: adds ten million elements.",
 	Complexity: "O(1), some seconds",

@@ -96,7 +96,7 @@ func replyArgs(c *command.Ctx, args []*command.Arg) {
 		c.BulkString(a.Type)
 		if !nested {
 			c.BulkString("display_text")
-			c.BulkString(a.Name)
+			c.BulkString(a.Shown)
 		}
 		if a.KeySpec >= 0 {
 			c.BulkString("key_spec_index")

@@ -57,7 +57,7 @@ func (f *family) replicationRows() []*command.Command {
 		},
 		{
 			Name: "replconf", Arity: -1, Group: command.GroupServer, Since: "3.0.0",
-			Flags:      command.Admin | command.NoScript | command.Loading | command.Stale | command.AllowBusy,
+			Flags:      command.Admin | command.NoScript | command.Loading | command.Stale | command.AllowBusy | command.System,
 			Summary:    "Refused: for replicas.",
 			Complexity: "O(1)",
 			Run:        refuse,
