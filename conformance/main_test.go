@@ -25,8 +25,7 @@ var (
 var (
 	pending = []string{
 		"acl/acl.txt", "errors/arity.txt", "errors/unknown.txt", "generic/keys.txt", "generic/keys_scan.txt", "generic/object.txt",
-		"generic/sort.txt", "server/command.txt",
-		"random generic",
+		"random lua",
 	}
 	withPending = flag.Bool("pending", false, "run what is pending as well")
 )

@@ -119,7 +119,11 @@ func (q *query) ranks(z *zset.Set) (lo, hi int) {
 	if q.window.by == byRank {
 		return lo, hi
 	}
-	return limited(lo, hi, q.offset, q.count, q.reverse)
+	offset := q.offset
+	if offset < 0 && z.Encoding() == "skiplist" {
+		offset += int64(hi - lo) // Redis's skiplist takes it as counted from the other end
+	}
+	return limited(lo, hi, offset, q.count, q.reverse)
 }
 
 // each calls fn with the selected members in order.

@@ -228,10 +228,11 @@ var sets = newFamily("set", `
 var (
 	transactions = &Family{Name: "transactions", shape: inTransaction}
 	scripting    = &Family{Name: "scripting", shape: inScript}
+	lua          = &Family{Name: "lua", shape: luaProgram}
 )
 
 // Families are all of them, in the order in which they run.
-var Families = []*Family{strs, bitmaps, hashes, zsets, keys, lists, sets, transactions, scripting}
+var Families = []*Family{strs, bitmaps, hashes, zsets, keys, lists, sets, transactions, scripting, lua}
 
 // exact makes a command of one of the first families whose reply must be equal to the byte.
 func exact(g *generator) []string {
