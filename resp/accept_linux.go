@@ -21,21 +21,6 @@ type acceptor struct {
 	spare int    // a descriptor held back, to refuse with when there are none left
 }
 
-// startLoops makes the loops and starts them.
-func (s *Server) startLoops() error {
-	for i := range s.opts.Loops {
-		l, err := newLoop(s, i)
-		if err != nil {
-			s.stopLoops()
-			return err
-		}
-		s.loops = append(s.loops, l)
-		s.running.Add(1)
-		go l.run()
-	}
-	return nil
-}
-
 // listenOnLoop gives ln to the first loop. The descriptor is taken from Go's
 // poller, which would be woken by each client for nothing.
 func (s *Server) listenOnLoop(ln net.Listener) error {
@@ -168,6 +153,7 @@ func (s *Server) eachOnLoops(fn func(c *Conn)) {
 // stopLoops closes the listeners and connections of every loop; the loops end
 // when their last connection has.
 func (s *Server) stopLoops() {
+	s.share.freeze()
 	for _, l := range s.loops {
 		l.call(func() {
 			l.stopping = true

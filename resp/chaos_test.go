@@ -17,98 +17,105 @@ import (
 )
 
 func TestChaos(t *testing.T) {
-	bothServers(t, func(t *testing.T, o Options) {
-		seed := rand.Uint64()
-		t.Logf("seed %d", seed)
-		h := &echo{on: map[string]func(c *Conn, cmd Command){}}
-		// later answers from another goroutine, while the client is paused.
-		h.on["later"] = func(c *Conn, cmd Command) {
-			c.Pause()
-			arg := string(cmd.Args[1])
-			go c.Post(func() {
-				if !c.Gone() {
-					c.Out.BulkString(arg)
-					c.Resume()
+	bothServers(t, func(t *testing.T, o Options) { chaos(t, o, nil) })
+}
+
+// chaos runs the clients. meanwhile, if not nil, is called with the server, and
+// what it returns when they are done.
+func chaos(t *testing.T, o Options, meanwhile func(s *Server) (stop func())) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	h := &echo{on: map[string]func(c *Conn, cmd Command){}}
+	// later answers from another goroutine, while the client is paused.
+	h.on["later"] = func(c *Conn, cmd Command) {
+		c.Pause()
+		arg := string(cmd.Args[1])
+		go c.Post(func() {
+			if !c.Gone() {
+				c.Out.BulkString(arg)
+				c.Resume()
+			}
+		})
+	}
+	h.on["big"] = func(c *Conn, cmd Command) {
+		c.Out.Bulk(bytes.Repeat(cmd.Args[1], 10_000))
+	}
+	s, addr := start(t, h, o)
+	if meanwhile != nil {
+		defer meanwhile(s)()
+	}
+	commands, clients := 400, 24
+	if testing.Short() {
+		commands = 50
+	}
+	var replies, hangups atomic.Int64
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			var send, want bytes.Buffer
+			for n := range commands {
+				arg := fmt.Sprintf("%d-%d", i, n)
+				switch name := []string{"ECHO", "ECHO", "ECHO", "LATER", "BIG", "inline"}[rng.IntN(6)]; name {
+				case "inline":
+					fmt.Fprintf(&send, "echo '%s'\r\n", arg)
+					fmt.Fprintf(&want, "$%d\r\n%s\r\n", len(arg), arg)
+				case "BIG":
+					send.Write(command(name, arg))
+					fmt.Fprintf(&want, "$%d\r\n%s\r\n", 10_000*len(arg), bytes.Repeat([]byte(arg), 10_000))
+				default:
+					send.Write(command(name, arg))
+					fmt.Fprintf(&want, "$%d\r\n%s\r\n", len(arg), arg)
 				}
-			})
-		}
-		h.on["big"] = func(c *Conn, cmd Command) {
-			c.Out.Bulk(bytes.Repeat(cmd.Args[1], 10_000))
-		}
-		_, addr := start(t, h, o)
-		commands, clients := 400, 24
-		if testing.Short() {
-			commands = 50
-		}
-		var replies, hangups atomic.Int64
-		var all sync.WaitGroup
-		for i := range clients {
-			all.Go(func() {
-				rng := rand.New(rand.NewPCG(seed, uint64(i)))
-				var send, want bytes.Buffer
-				for n := range commands {
-					arg := fmt.Sprintf("%d-%d", i, n)
-					switch name := []string{"ECHO", "ECHO", "ECHO", "LATER", "BIG", "inline"}[rng.IntN(6)]; name {
-					case "inline":
-						fmt.Fprintf(&send, "echo '%s'\r\n", arg)
-						fmt.Fprintf(&want, "$%d\r\n%s\r\n", len(arg), arg)
-					case "BIG":
-						send.Write(command(name, arg))
-						fmt.Fprintf(&want, "$%d\r\n%s\r\n", 10_000*len(arg), bytes.Repeat([]byte(arg), 10_000))
-					default:
-						send.Write(command(name, arg))
-						fmt.Fprintf(&want, "$%d\r\n%s\r\n", len(arg), arg)
-					}
-				}
-				nc, err := net.Dial("tcp", addr)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer nc.Close()
-				_ = nc.SetDeadline(time.Now().Add(30 * time.Second))
-				if i%6 == 5 { // goes away in the middle
-					_, _ = nc.Write(send.Bytes()[:rng.IntN(send.Len())])
-					hangups.Add(1)
-					return
-				}
-				writeSeed := rng.Uint64()
-				go func() {
-					rng := rand.New(rand.NewPCG(writeSeed, 0))
-					for b := send.Bytes(); len(b) > 0; {
-						n := min(len(b), 1+rng.IntN(1<<rng.IntN(16)))
-						if _, err := nc.Write(b[:n]); err != nil {
-							return
-						}
-						b = b[n:]
-						if rng.IntN(10) == 0 {
-							time.Sleep(time.Duration(rng.IntN(2000)) * time.Microsecond)
-						}
-					}
-				}()
-				r := bufio.NewReader(nc)
-				got := make([]byte, 64<<10)
-				for w := want.Bytes(); len(w) > 0; {
-					n, err := r.Read(got[:min(len(got), len(w))])
-					if err != nil && !errors.Is(err, io.EOF) || n == 0 {
-						t.Errorf("client %d: %v with %d bytes to come", i, err, len(w))
+			}
+			nc, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer nc.Close()
+			_ = nc.SetDeadline(time.Now().Add(30 * time.Second))
+			if i%6 == 5 { // goes away in the middle
+				_, _ = nc.Write(send.Bytes()[:rng.IntN(send.Len())])
+				hangups.Add(1)
+				return
+			}
+			writeSeed := rng.Uint64()
+			go func() {
+				rng := rand.New(rand.NewPCG(writeSeed, 0))
+				for b := send.Bytes(); len(b) > 0; {
+					n := min(len(b), 1+rng.IntN(1<<rng.IntN(16)))
+					if _, err := nc.Write(b[:n]); err != nil {
 						return
 					}
-					if !bytes.Equal(got[:n], w[:n]) {
-						t.Errorf("client %d: got %.60q, want %.60q", i, got[:n], w[:n])
-						return
+					b = b[n:]
+					if rng.IntN(10) == 0 {
+						time.Sleep(time.Duration(rng.IntN(2000)) * time.Microsecond)
 					}
-					w = w[n:]
 				}
-				replies.Add(int64(commands))
-			})
-		}
-		all.Wait()
-		if replies.Load() != int64(commands*clients*5/6) || hangups.Load() == 0 {
-			t.Errorf("%d replies, %d hangups", replies.Load(), hangups.Load())
-		}
-		eventually(t, "all are closed", func() bool { return h.closed.Load() == int64(clients) })
-	})
+			}()
+			r := bufio.NewReader(nc)
+			got := make([]byte, 64<<10)
+			for w := want.Bytes(); len(w) > 0; {
+				n, err := r.Read(got[:min(len(got), len(w))])
+				if err != nil && !errors.Is(err, io.EOF) || n == 0 {
+					t.Errorf("client %d: %v with %d bytes to come", i, err, len(w))
+					return
+				}
+				if !bytes.Equal(got[:n], w[:n]) {
+					t.Errorf("client %d: got %.60q, want %.60q", i, got[:n], w[:n])
+					return
+				}
+				w = w[n:]
+			}
+			replies.Add(int64(commands))
+		})
+	}
+	all.Wait()
+	if replies.Load() != int64(commands*clients*5/6) || hangups.Load() == 0 {
+		t.Errorf("%d replies, %d hangups", replies.Load(), hangups.Load())
+	}
+	eventually(t, "all are closed", func() bool { return h.closed.Load() == int64(clients) })
 }
 
 // TestSubscriber posts much to a client that reads all the time but is always
@@ -123,17 +130,17 @@ func TestSubscriber(t *testing.T) {
 	const messages = 500
 	widest := make(chan int, messages)
 	go func() {
-		for i := range messages {
+		for range messages {
 			for conn.OutputBytes() > 3<<20 {
 				time.Sleep(100 * time.Microsecond)
 			}
+			ran := make(chan bool)
 			conn.Post(func() {
 				conn.Out.Bulk(message)
 				widest <- cap(conn.pend.buf)
+				close(ran)
 			})
-			if i%50 == 0 {
-				time.Sleep(time.Millisecond)
-			}
+			<-ran
 		}
 	}()
 	if _, err := io.CopyN(io.Discard, c.r, messages*(100_000+11)); err != nil {

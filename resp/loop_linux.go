@@ -40,8 +40,10 @@ type loop struct {
 	mail     []letter
 	spare    []letter
 	ended    bool
-	waiting  atomic.Bool
+	waiting  atomic.Bool // whoever posts must write to wakefd
 	stopping bool
+
+	run runner // who runs it
 }
 
 // letter is what is posted to a loop: a connection that has mail, or a function.
@@ -53,7 +55,8 @@ type letter struct {
 // The slots of events that are not connections.
 const (
 	slotWake   = -1
-	slotAccept = -2 // and below: acceptor -2-slot
+	slotAccept = -2       // and below: acceptor -2-slot
+	slotLoop   = -1 << 16 // and below: loop slotLoop-slot has events
 )
 
 func newLoop(s *Server, index int) (*loop, error) {
@@ -68,6 +71,7 @@ func newLoop(s *Server, index int) (*loop, error) {
 	}
 	l := &loop{server: s, index: index, epfd: epfd, wakefd: wakefd}
 	l.input = make([]byte, readBytes)
+	l.waiting.Store(true)
 	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: slotWake}
 	if err := unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, wakefd, &ev); err != nil {
 		unix.Close(epfd)
@@ -77,36 +81,29 @@ func newLoop(s *Server, index int) (*loop, error) {
 	return l, nil
 }
 
-// run is the loop's goroutine.
-func (l *loop) run() {
-	defer l.server.running.Done()
-	for {
-		n := l.wait()
-		l.now = l.server.opts.Now()
-		for i := range l.events[:n] {
-			ev := &l.events[i]
-			switch {
-			case ev.Fd >= 0:
-				c := l.socks[ev.Fd]
-				if c == nil || c.gen != ev.Pad {
-					continue
-				}
-				l.event(c, ev.Events)
-			case ev.Fd == slotWake:
-				var b [8]byte
-				_, _ = rawRead(l.wakefd, b[:])
-			default:
-				l.accepts[slotAccept-ev.Fd].ready(l)
+// handle gives all that is ready a turn: the first n of l.events, connections
+// with commands left, and what was posted.
+func (l *loop) handle(n int) {
+	for i := range l.events[:n] {
+		ev := &l.events[i]
+		switch {
+		case ev.Fd >= 0:
+			c := l.socks[ev.Fd]
+			if c == nil || c.gen != ev.Pad {
+				continue
 			}
-		}
-		l.runAgain()
-		l.runMail()
-		if l.stopping && l.count.Load() == 0 {
-			if l.end() {
-				return
-			}
+			l.event(c, ev.Events)
+		case ev.Fd == slotWake:
+			var b [8]byte
+			_, _ = rawRead(l.wakefd, b[:])
+		case ev.Fd <= slotLoop:
+			l.server.loops[slotLoop-ev.Fd].run.reported = true
+		default:
+			l.accepts[slotAccept-ev.Fd].ready(l)
 		}
 	}
+	l.runAgain()
+	l.runMail()
 }
 
 // wait returns how many events there are. It looks first, past the scheduler,
@@ -119,18 +116,19 @@ func (l *loop) run() {
 // clients. Giving the processor away (sched_yield) before blocking lets events
 // gather and saves 20 % of the processor time, but with anything else running
 // the slowest 5 % of replies take more than twice as long. LockOSThread and
-// blocking without looking first: no difference. One loop instead of two costs
-// 0.6 µs (15 %) less per command, since each wait finds more events: what a loop
-// more buys is commands that take their time, on two processors at once.
-func (l *loop) wait() int {
+// blocking without looking first: no difference.
+func (l *loop) wait(mayBlock bool) (n int, blocked bool) {
 	n, errno := l.epollNow()
-	if n > 0 || len(l.again) > 0 {
-		return n
+	if n > 0 || !mayBlock || len(l.again) > 0 {
+		return n, false
 	}
 	l.waiting.Store(true)
 	l.mu.Lock()
 	idle := len(l.mail) == 0
 	l.mu.Unlock()
+	if idle {
+		l.run.since.Store(0)
+	}
 	for idle {
 		n, errno = l.epollBlock()
 		if errno != syscall.EINTR {
@@ -141,7 +139,7 @@ func (l *loop) wait() int {
 	if errno != 0 && errno != syscall.EINTR {
 		panic("resp: epoll_wait: " + errno.Error()) // the descriptor is ours
 	}
-	return max(n, 0)
+	return max(n, 0), idle
 }
 
 func (l *loop) epollNow() (int, syscall.Errno) {

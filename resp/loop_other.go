@@ -7,7 +7,10 @@ package resp
 import "net"
 
 // Without epoll there are no loops: every connection is served by goroutines.
-type loop struct{}
+type (
+	loop       struct{}
+	supervisor struct{}
+)
 
 func (s *Server) startLoops() error               { return nil }
 func (s *Server) stopLoops()                      {}

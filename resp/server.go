@@ -27,6 +27,12 @@ type Options struct {
 	// GOMAXPROCS 2, by 2 ms with 3, by 0.3 ms with 4.
 	Loops int
 
+	// Fixed gives every loop a thread of its own from the start. Otherwise one
+	// thread runs all loops for as long as it is not busy or no processor is
+	// idle: few threads that find much to do each time they look cost less than
+	// many that find little.
+	Fixed bool
+
 	// Keepalive is the TCP keepalive period, 0 for none.
 	Keepalive time.Duration
 
@@ -51,6 +57,7 @@ type Server struct {
 	running   sync.WaitGroup
 
 	loops []*loop      // empty where connections are served by goroutines
+	share supervisor   // decides which loops have a thread of their own
 	gor   goroutineSet // the connections served by goroutines
 }
 

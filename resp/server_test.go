@@ -31,9 +31,11 @@ func start(t testing.TB, h Handler, o Options) (*Server, string) {
 	return s, addr.String()
 }
 
-// bothServers runs a test on loops and on goroutines.
+// bothServers runs a test on loops, on loops with a thread each and on
+// goroutines.
 func bothServers(t *testing.T, fn func(t *testing.T, o Options)) {
 	t.Run("loops", func(t *testing.T) { fn(t, Options{Loops: 2}) })
+	t.Run("fixed", func(t *testing.T) { fn(t, Options{Loops: 2, Fixed: true}) })
 	t.Run("goroutines", func(t *testing.T) { fn(t, Options{Goroutines: true}) })
 }
 

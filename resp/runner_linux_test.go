@@ -1,0 +1,181 @@
+package resp
+
+// Who runs the loops: threads given and taken back in the middle of everything, and the supervisor's rules.
+
+import (
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestChaosOfThreads takes and gives threads at random while clients check that
+// they get their replies.
+func TestChaosOfThreads(t *testing.T) {
+	var parted, replaced, left atomic.Int64
+	chaos(t, Options{Loops: 3}, func(s *Server) func() {
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				l := s.loops[1+rand.IntN(2)]
+				switch rand.IntN(3) {
+				case 0:
+					if l.part() {
+						parted.Add(1)
+					}
+				case 1:
+					if !l.run.shared.Load() {
+						l.run.leave.Store(true)
+						l.call(func() {})
+						left.Add(1)
+					}
+				case 2:
+					s.replaceFirst()
+					replaced.Add(1)
+				}
+				time.Sleep(time.Duration(rand.IntN(200)) * time.Microsecond)
+			}
+		}()
+		return func() { close(stop); <-done }
+	})
+	if parted.Load() < 10 || replaced.Load() < 10 || left.Load() < 10 {
+		t.Errorf("%d threads given, %d taken back, %d changed", parted.Load(), left.Load(), replaced.Load())
+	}
+}
+
+// TestOneThread holds that loops share a thread while there is little to do.
+func TestOneThread(t *testing.T) {
+	s, addr := start(t, &echo{}, Options{Loops: 4})
+	for range 8 {
+		c := dial(t, "tcp", addr)
+		for range 20 {
+			c.send("PING\r\n")
+			c.expect("+PONG\r\n")
+		}
+	}
+	eventually(t, "the loops share a thread", func() bool { // they may not have, if the machine was busy
+		for _, l := range s.loops[1:] {
+			if !l.run.shared.Load() {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// TestSlowCommand holds that a command that takes long keeps only the clients of
+// its own loop waiting, and that its thread is given back.
+func TestSlowCommand(t *testing.T) {
+	for slowLoop := range 3 {
+		loops := make(chan int, 3)
+		release := make(chan bool)
+		h := &echo{
+			onOpen: func(c *Conn) { loops <- c.Loop },
+			on:     map[string]func(c *Conn, cmd Command){"slow": func(c *Conn, _ Command) { <-release; c.Out.OK() }},
+		}
+		s, addr := start(t, h, Options{Loops: 3})
+		clients := make(map[int]*client)
+		for range 3 {
+			c := dial(t, "tcp", addr)
+			clients[<-loops] = c
+		}
+		if len(clients) != 3 {
+			t.Fatal("the clients are not spread")
+		}
+		clients[slowLoop].send("SLOW\r\nPING\r\n")
+		time.Sleep(time.Millisecond)
+		for i, c := range clients {
+			if i != slowLoop {
+				begin := time.Now()
+				c.send("PING\r\n")
+				c.expect("+PONG\r\n")
+				if d := time.Since(begin); d > 2*time.Second {
+					t.Errorf("a slow command of loop %d keeps loop %d for %v", slowLoop, i, d)
+				}
+			}
+		}
+		release <- true
+		clients[slowLoop].expect("+OK\r\n+PONG\r\n")
+		for _, c := range clients {
+			c.send("PING\r\n")
+			c.expect("+PONG\r\n")
+		}
+		eventually(t, "the threads are given back", func() bool {
+			return s.loops[1].run.shared.Load() && s.loops[2].run.shared.Load()
+		})
+		for _, c := range clients {
+			c.send("PING\r\n")
+			c.expect("+PONG\r\n")
+		}
+		s.Close()
+	}
+}
+
+// TestSupervisorRests holds that nothing runs while there is nothing to do.
+func TestSupervisorRests(t *testing.T) {
+	s, addr := start(t, &echo{}, Options{Loops: 2})
+	c := dial(t, "tcp", addr)
+	for range 2 {
+		eventually(t, "it sleeps", s.share.asleep.Load)
+		c.send("PING\r\n")
+		c.expect("+PONG\r\n")
+		eventually(t, "it is awake", func() bool { return !s.share.asleep.Load() })
+	}
+}
+
+// TestHeat holds the rules by which a loop gets a thread.
+func TestHeat(t *testing.T) {
+	s, _ := start(t, &echo{}, Options{Loops: 3})
+	s.loops[1].count.Store(1)
+	s.loops[2].count.Store(2)
+	defer func() { s.loops[1].count.Store(0); s.loops[2].count.Store(0) }()
+	b := &balance{}
+	now := int64(0)
+	heat := func(load float64, ticks int) {
+		for range ticks {
+			now += 10_000
+			b.heat(s, load, now)
+		}
+	}
+	heat(0.5, 50)
+	heat(1, hotTicks)
+	heat(0.5, 1)
+	heat(1, hotTicks)
+	if !s.loops[1].run.shared.Load() || !s.loops[2].run.shared.Load() {
+		t.Error("a thread too early")
+	}
+	heat(1, 1) // without a meter, all is taken for idle
+	if !s.loops[1].run.shared.Load() || s.loops[2].run.shared.Load() {
+		t.Error("the loop with the most clients should have a thread")
+	}
+	s.loops[2].run.leave.Store(true)
+	s.loops[2].call(func() {})
+	eventually(t, "the thread is given back", s.loops[2].run.shared.Load)
+}
+
+func TestParseIdle(t *testing.T) {
+	for text, want := range map[string]int64{
+		"cpu  458076 222115 107296 344159 1674 0 17929 1897 0 0\ncpu0 1": 345833, "cpu 1 2 3 4 5 6": 9, "cpu 1 2 3 4\n5 6": -1, "": -1, "cpu 1 2 3 x 5 6": -1,
+	} {
+		got, ok := parseIdle([]byte(text))
+		if !ok {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%q: %d, want %d", strings.TrimSpace(text), got, want)
+		}
+	}
+	var m idleMeter
+	m.open()
+	if m.ok() && m.idleSeconds() <= 0 {
+		t.Error("no idle time could be read")
+	}
+	m.close()
+}

@@ -1,0 +1,229 @@
+package resp
+
+// The supervisor decides, every 10 ms while there is work, which loops have a thread of their own (runner_linux.go says
+// what that is about). The rules:
+//
+//   - A loop gets a thread when the first loop's has been busy for 100 ms and a third of a processor was idle meanwhile:
+//     idle time is what there is to gain.
+//   - All get one when a command keeps the first loop's thread for 10 to 20 ms: other loops' clients need not wait for it.
+//   - A loop gives its thread back when its and the first loop's together were busy for less than 60 % of 200 ms.
+
+import (
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	superviseEvery = 10 * time.Millisecond
+	hotShare       = 0.9
+	hotTicks       = 10
+	idleWanted     = 0.35 // processors
+	coolShare      = 0.6  // of two threads together
+	coolTicks      = 20
+	restTicks      = 100 // without work, after which the supervisor sleeps
+)
+
+// supervisor is the server's.
+type supervisor struct {
+	mu     sync.Mutex // held to change which loops are shared
+	frozen bool       // the server stops: they stay as they are
+
+	asleep atomic.Bool
+	wake   chan struct{}
+}
+
+// freeze ends all changes.
+func (s *supervisor) freeze() {
+	s.mu.Lock()
+	s.frozen = true
+	s.mu.Unlock()
+}
+
+// rouse wakes the supervisor if it sleeps: there is work.
+func (s *supervisor) rouse() {
+	if s.asleep.Load() && s.asleep.CompareAndSwap(true, false) {
+		s.wake <- struct{}{} // has room: there is one sleep for each
+	}
+}
+
+func (s *supervisor) start(server *Server) {
+	s.wake = make(chan struct{}, 1)
+	b := &balance{last: make([]int64, len(server.loops)), cool: make([]int, len(server.loops))}
+	b.meter.open()
+	go func() {
+		defer b.meter.close()
+		for {
+			if !b.rests() {
+				select {
+				case <-server.done:
+					return
+				case <-time.After(superviseEvery):
+				}
+			} else {
+				s.asleep.Store(true)
+				select {
+				case <-server.done:
+					return
+				case <-s.wake:
+				}
+				b.begin(server)
+				continue
+			}
+			b.tick(server)
+		}
+	}()
+}
+
+// balance is what the supervisor knows.
+type balance struct {
+	at    int64   // of the last tick
+	last  []int64 // each loop's busy time then
+	since int64   // when the first loop's present round began, as of the last tick
+	hot   int     // ticks for which the first loop's thread was busy
+	cool  []int   // ticks for which a loop did not need its own
+	quiet int     // ticks without work
+
+	meter   idleMeter
+	hotIdle float64 // processor seconds idle before it became hot
+	hotAt   int64
+}
+
+func (b *balance) rests() bool { return b.quiet >= restTicks }
+
+// begin starts measuring anew.
+func (b *balance) begin(s *Server) {
+	b.quiet, b.hot, b.at = 0, 0, s.opts.Now()
+	for i, l := range s.loops {
+		b.last[i], b.cool[i] = l.run.busy.Load(), 0
+	}
+}
+
+// tick looks at the loops and has them change threads.
+func (b *balance) tick(s *Server) {
+	now := s.opts.Now()
+	elapsed := float64(now - b.at)
+	b.at = now
+	if elapsed <= 0 { // a clock that stands still
+		return
+	}
+	first := &s.loops[0].run
+	load := b.load(0, first.busy.Load(), elapsed)
+	since := first.since.Load()
+	stuck := since != 0 && since == b.since
+	b.since = since
+	if stuck {
+		s.replaceFirst()
+	}
+	alone := 0
+	for i, l := range s.loops[1:] {
+		share := b.load(i+1, l.run.busy.Load(), elapsed)
+		if l.run.shared.Load() {
+			b.cool[i+1] = 0
+			if stuck && l.count.Load() > 0 {
+				l.part()
+			}
+			continue
+		}
+		alone++
+		if stuck || load+share >= coolShare {
+			b.cool[i+1] = 0
+		} else if b.cool[i+1]++; b.cool[i+1] >= coolTicks {
+			b.cool[i+1] = 0
+			l.run.leave.Store(true)
+			l.call(func() {}) // so that it looks
+		}
+	}
+	b.heat(s, load, now)
+	if load == 0 && !stuck && alone == 0 {
+		b.quiet++
+	} else {
+		b.quiet = 0
+	}
+}
+
+// load is the share of the time that a loop's thread was busy.
+func (b *balance) load(i int, busy int64, elapsed float64) float64 {
+	share := float64(busy-b.last[i]) / elapsed
+	b.last[i] = busy
+	return share
+}
+
+// heat gives a loop a thread if the first loop's has too much to do and there is
+// a processor for it.
+func (b *balance) heat(s *Server, load float64, now int64) {
+	if load < hotShare {
+		b.hot = 0
+		return
+	}
+	if b.hot == 0 {
+		b.hotIdle, b.hotAt = b.meter.idleSeconds(), now
+	}
+	if b.hot++; b.hot <= hotTicks {
+		return
+	}
+	b.hot = 0
+	idle := (b.meter.idleSeconds() - b.hotIdle) / (float64(now-b.hotAt) / 1e6)
+	if b.meter.ok() && idle < idleWanted {
+		return
+	}
+	var most *loop
+	for _, l := range s.loops[1:] {
+		if l.run.shared.Load() && l.count.Load() > 0 && (most == nil || l.count.Load() > most.count.Load()) {
+			most = l
+		}
+	}
+	if most != nil {
+		most.part()
+	}
+}
+
+// idleMeter reads how long the machine's processors have been idle.
+type idleMeter struct{ file *os.File }
+
+func (m *idleMeter) open()    { m.file, _ = os.Open("/proc/stat") }
+func (m *idleMeter) ok() bool { return m.file != nil }
+func (m *idleMeter) close() {
+	if m.file != nil {
+		m.file.Close()
+	}
+}
+
+// idleSeconds is the time of all processors together, in steps of 10 ms.
+func (m *idleMeter) idleSeconds() float64 {
+	var buf [512]byte
+	n := 0
+	if m.file != nil {
+		n, _ = m.file.ReadAt(buf[:], 0)
+	}
+	ticks, ok := parseIdle(buf[:n])
+	if !ok {
+		m.close()
+		m.file = nil
+	}
+	return float64(ticks) / 100
+}
+
+// parseIdle reads idle and iowait, the 4th and 5th number of the first line.
+func parseIdle(b []byte) (ticks int64, ok bool) {
+	field := 0
+	for i := 0; i < len(b) && b[i] != '\n'; i++ {
+		if b[i] == ' ' {
+			continue
+		}
+		start := i
+		for i+1 < len(b) && b[i+1] > ' ' {
+			i++
+		}
+		if field == 4 || field == 5 {
+			v, isInt := ParseInt(b[start : i+1])
+			if !isInt {
+				return 0, false
+			}
+			ticks += v
+		}
+		field++
+	}
+	return ticks, field > 5
+}
