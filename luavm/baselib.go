@@ -157,7 +157,7 @@ func iterate(L *lua.LState, fn *lua.LFunction, start lua.LValue) int {
 
 func (vm *VM) ipairsNext(L *lua.LState) int {
 	i := arg.Int(L, 2) + 1
-	v := vm.tableArg(L, 1).RawGetInt(i)
+	v := rawGetInt(vm.tableArg(L, 1), i)
 	if v == lua.LNil {
 		L.Push(lua.LNil)
 		return 1
@@ -463,7 +463,7 @@ var typeNames = func() (names [16]lua.LValue) {
 func (vm *VM) unpack(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
 	from := arg.OptInt(L, 2, 1)
-	to := t.Len()
+	to := border(t)
 	if !arg.IsNoneOrNil(L, 3) {
 		to = arg.Int(L, 3)
 	}
@@ -478,12 +478,4 @@ func (vm *VM) unpack(L *lua.LState) int {
 		L.Push(rawGetInt(t, i))
 	}
 	return n
-}
-
-// rawGetInt is t[i], whichever part of the table i is in.
-func rawGetInt(t *lua.LTable, i int) lua.LValue {
-	if i > 0 {
-		return t.RawGetInt(i)
-	}
-	return t.RawGetH(lua.LNumber(i))
 }

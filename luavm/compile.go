@@ -65,10 +65,10 @@ func compileChunk(code, source, hide string, fold bool) (*chunk, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := compileTree(stmts, code, source, hide, fold)
+	c, err := compileTree(stmts, source, hide, fold)
 	if err == nil && fold && c.escapes {
 		if stmts, err = syntax.Parse(code, shortSource(source, syntaxNameMax)); err == nil {
-			c, err = compileTree(stmts, code, source, hide, false)
+			c, err = compileTree(stmts, source, hide, false)
 		}
 	}
 	return c, err
@@ -76,8 +76,8 @@ func compileChunk(code, source, hide string, fold bool) (*chunk, error) {
 
 // compileTree rewrites and compiles a tree, which it changes. fold makes KEYS and ARGV constants: not for a script
 // from which they can escape.
-func compileTree(stmts []ast.Stmt, code, source, hide string, fold bool) (*chunk, error) {
-	r := newRewriter(hide, strings.Contains(code, "__len"), fold)
+func compileTree(stmts []ast.Stmt, source, hide string, fold bool) (*chunk, error) {
+	r := newRewriter(hide, fold)
 	stmts = r.chunk(stmts)
 	r.nodes = append(r.nodes, numbered{}) // gopher-lua puts the main function's end a line behind the last one
 	proto, err := lua.Compile(stmts, shortSource(source, runtimeNameMax))

@@ -73,8 +73,10 @@ func (vm *VM) join(L *lua.LState, values []lua.LValue) (lua.LValue, bool) {
 	return lua.LString(stringOf(b)), true
 }
 
-func (vm *VM) mod(L *lua.LState) int { return vm.arithmetic(L, '%') }
-func (vm *VM) pow(L *lua.LState) int { return vm.arithmetic(L, '^') }
+// operator makes a function of an arithmetic operator.
+func (vm *VM) operator(op byte) *lua.LFunction {
+	return vm.L.NewFunction(func(L *lua.LState) int { return vm.arithmetic(L, op) })
+}
 
 // events are the metamethods of the arithmetic operators.
 var events = map[byte]string{'+': "__add", '-': "__sub", '*': "__mul", '/': "__div", '%': "__mod", '^': "__pow"}
@@ -189,14 +191,14 @@ func forBound(L *lua.LState) int {
 	return 1
 }
 
-// length is #v for scripts that know of __len: Lua 5.1 does not ask tables for it.
+// length is #v. Lua 5.1 does not ask tables for __len.
 func (vm *VM) length(L *lua.LState) int {
 	switch v := L.Get(1).(type) {
 	case lua.LString:
-		L.Push(lua.LNumber(len(v)))
+		L.Push(luaInt(int64(len(v))))
 	case *lua.LTable:
 		t, _ := vm.behind(v)
-		L.Push(lua.LNumber(t.Len()))
+		L.Push(luaInt(int64(border(t))))
 	default:
 		if m := vm.metamethod(v, "__len"); m != lua.LNil {
 			L.Push(vm.callMetamethod(L, m, v))
@@ -213,7 +215,7 @@ func (vm *VM) stringMetatable() *lua.LTable {
 	mt := vm.L.CreateTable(0, 8)
 	mt.RawSetString("__index", vm.strings)
 	for op, event := range events {
-		mt.RawSetString(event, vm.L.NewFunction(func(L *lua.LState) int { return vm.stringArithmetic(L, op) }))
+		mt.RawSetString(event, vm.operator(op))
 	}
 	mt.RawSetString("__unm", vm.L.NewFunction(func(L *lua.LState) int {
 		x, ok := arg.ToNumber(L.Get(1))
@@ -225,7 +227,3 @@ func (vm *VM) stringMetatable() *lua.LTable {
 	}))
 	return mt
 }
-
-// stringArithmetic is called by gopher-lua for an operation with a string on one side. It asks the left operand first,
-// so a table on the right may have to have its say.
-func (vm *VM) stringArithmetic(L *lua.LState, op byte) int { return vm.arithmetic(L, op) }

@@ -49,6 +49,8 @@ func (n *names) describe(e ast.Expr) (kind, name string) {
 			return "field", key.Value
 		}
 		return "field", "?"
+	case *ast.LogicalOpExpr:
+		return n.describeLogical(e)
 	}
 	return "", ""
 }
@@ -62,4 +64,94 @@ func (n *names) called(c *ast.FuncCallExpr) string {
 		return name
 	}
 	return "?"
+}
+
+// describeLogical names the value of x and y, x or y. Lua looks for the instruction that set the register last, and in
+// doing so takes every jump forward that it comes by: so the first test in x counts as met.
+func (n *names) describeLogical(e *ast.LogicalOpExpr) (kind, name string) {
+	at := n.firstJump(e.Lhs, e.Operator == "and")
+	if at == nil {
+		return n.describe(e.Rhs)
+	}
+	if kind, name = n.describe(at); kind == kindLocal {
+		return "", "" // tested where it is, not in the register
+	}
+	return kind, name
+}
+
+// firstJump returns at which part of a condition its code is left by the first jump, nil if it is not. ifFalse tells
+// whether it is left when the condition is false, or when it is true.
+func (n *names) firstJump(e ast.Expr, ifFalse bool) ast.Expr {
+	switch l := n.original(e).(type) {
+	case *ast.LogicalOpExpr:
+		decided := l.Operator == "and" // and: by a false left side
+		if at := n.firstJump(l.Lhs, decided); at != nil {
+			if decided == ifFalse {
+				return at
+			}
+			return nil
+		}
+		return n.firstJump(l.Rhs, ifFalse)
+	case *ast.NilExpr:
+		if !ifFalse {
+			return nil
+		}
+	}
+	if t := n.constantTruth(e); t == truthTrue && ifFalse || t == truthFalse && !ifFalse {
+		return nil
+	}
+	return e
+}
+
+type truth int
+
+const (
+	truthUnknown truth = iota
+	truthTrue
+	truthFalse
+)
+
+// constantTruth tells what a constant counts as.
+func (n *names) constantTruth(e ast.Expr) truth {
+	switch e := n.original(e).(type) {
+	case *ast.TrueExpr, *ast.NumberExpr, *ast.StringExpr:
+		return truthTrue
+	case *ast.FalseExpr, *ast.NilExpr:
+		return truthFalse
+	case *ast.UnaryNotOpExpr:
+		return map[truth]truth{truthTrue: truthFalse, truthFalse: truthTrue}[n.constantTruth(e.Expr)]
+	case *ast.UnaryMinusOpExpr:
+		if n.isNumber(e) {
+			return truthTrue
+		}
+	case *ast.ArithmeticOpExpr:
+		if n.isNumber(e) {
+			return truthTrue
+		}
+	case *ast.LogicalOpExpr:
+		switch lhs := n.constantTruth(e.Lhs); {
+		case lhs == truthUnknown:
+		case (lhs == truthTrue) == (e.Operator == "or"):
+			return lhs
+		default:
+			return n.constantTruth(e.Rhs)
+		}
+	}
+	return truthUnknown
+}
+
+// isNumber tells whether an expression is computed when it is compiled.
+func (n *names) isNumber(e ast.Expr) bool {
+	switch e := n.original(e).(type) {
+	case *ast.NumberExpr:
+		return true
+	case *ast.UnaryMinusOpExpr:
+		return n.isNumber(e.Expr)
+	case *ast.ArithmeticOpExpr:
+		if zero, ok := n.original(e.Rhs).(*ast.NumberExpr); ok && zero.Value == "0" && (e.Operator == "/" || e.Operator == "%") {
+			return false // Lua leaves a division by zero to the processor
+		}
+		return n.isNumber(e.Lhs) && n.isNumber(e.Rhs)
+	}
+	return false
 }

@@ -77,12 +77,12 @@ func (vm *VM) writeTable(out Reply, t *lua.LTable, depth int, outcome *Outcome) 
 		return
 	}
 	n := 0
-	for t.RawGetInt(n+1) != lua.LNil {
+	for rawGetInt(t, n+1) != lua.LNil {
 		n++
 	}
 	out.Array(n)
 	for i := range n {
-		vm.write(out, t.RawGetInt(i+1), depth+1, outcome)
+		vm.write(out, rawGetInt(t, i+1), depth+1, outcome)
 	}
 }
 

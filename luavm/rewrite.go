@@ -5,9 +5,10 @@ package luavm
 //
 //   - a..b and a%b become calls (numbers in concatenations are %.14g; the remainder is a-floor(a/b)*b), with
 //     literals folded;
+//   - #t becomes a call (tables: table.go), and so does {...}, which Lua gives another size than {} filled later;
 //   - the bounds of a numeric for go through a call unless they are surely numbers: strings count;
-//   - a multiple assignment that has a local among its targets goes through temporaries (gopher-lua assigns as it
-//     goes, so that a,b = b,a does not swap);
+//   - an assignment to locals of several values, or of a logical expression, goes through temporaries (gopher-lua
+//     assigns as it goes, so that a,b = b,a does not swap, and not at all where a = f() and x stops at f);
 //   - an assignment to a global always fails, so it gets a name that no global has;
 //   - known functions (redis.call, tonumber, …) are constants, which saves their lookups. They can be: globals and
 //     libraries are read-only. So are KEYS and ARGV if the script only reads them.
@@ -26,8 +27,11 @@ const (
 	hiddenConcat = "(concat)"
 	hiddenMod    = "(mod)"
 	hiddenPow    = "(pow)"
+	hiddenMul    = "(mul)"
+	hiddenDiv    = "(div)"
 	hiddenFor    = "(for)"
 	hiddenLen    = "(len)"
+	hiddenList   = "(list)"
 	hiddenKeys   = "(keys)"
 	hiddenArgv   = "(argv)"
 	readonlyName = "(readonly)" // the global that assignments to globals are turned to
@@ -35,6 +39,9 @@ const (
 
 // concatMax is how many operands one call of the concatenation takes; longer chains nest.
 const concatMax = 100
+
+// listMax is how many elements a constructor may have to become a call. Longer ones stay.
+const listMax = 50
 
 type numbered struct {
 	line int
@@ -48,20 +55,19 @@ type functionScope struct {
 }
 
 type rewriter struct {
-	hide     string
-	lenCalls bool // the script has the text __len: lengths of tables must not ask for it
-	nodes    []numbered
-	names    *names
-	scope    *functionScope
-	seen     map[string]int // how often each name occurred
-	fold     bool           // KEYS and ARGV may be constants
-	escapes  bool           // they may not, it has turned out
-	temps    int
+	hide    string
+	nodes   []numbered
+	names   *names
+	scope   *functionScope
+	seen    map[string]int // how often each name occurred
+	fold    bool           // KEYS and ARGV may be constants
+	escapes bool           // they may not, it has turned out
+	temps   int
 }
 
-func newRewriter(hide string, lenCalls, fold bool) *rewriter {
+func newRewriter(hide string, fold bool) *rewriter {
 	return &rewriter{
-		hide: hide, lenCalls: lenCalls, fold: fold,
+		hide: hide, fold: fold,
 		nodes: make([]numbered, 1, 64), // number 0: no node
 		names: newNames(),
 		seen:  map[string]int{},
@@ -263,10 +269,18 @@ func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 		}
 	}
 	r.exprs(s.Rhs)
-	if locals == 1 && len(s.Lhs) == 1 && keepsOldValue(s.Rhs[0]) {
-		return r.throughTemporaries(s)
+	if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
+		// a = (f(a)): gopher-lua would put f where a is before it has read a. Without the parentheses it does not, and they
+		// mean nothing here.
+		if c, ok := s.Rhs[0].(*ast.FuncCallExpr); ok {
+			c.AdjustRet = false
+		}
+		if locals == 1 && keepsOldValue(s.Rhs[0]) {
+			return r.throughTemporaries(s)
+		}
+		return s
 	}
-	if len(s.Lhs) == 1 || locals == 0 {
+	if locals == 0 {
 		return s
 	}
 	if len(s.Rhs) == 1 && locals == len(s.Lhs) && hasManyValues(s.Rhs[0]) {

@@ -26,12 +26,7 @@ func (r *rewriter) expr(e ast.Expr) ast.Expr {
 	case *ast.AttrGetExpr:
 		return r.attr(e)
 	case *ast.TableExpr:
-		for _, f := range e.Fields {
-			if f.Key != nil {
-				f.Key = r.key(f.Key)
-			}
-			f.Value = r.expr(f.Value)
-		}
+		return r.table(e)
 	case *ast.FuncCallExpr:
 		r.funcCall(e)
 	case *ast.LogicalOpExpr:
@@ -42,8 +37,12 @@ func (r *rewriter) expr(e ast.Expr) ast.Expr {
 		return r.concat(e)
 	case *ast.ArithmeticOpExpr:
 		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
-		if e.Operator == "%" || e.Operator == "^" {
+		switch {
+		case e.Operator == "%" || e.Operator == "^":
 			return r.remainderOrPower(e)
+		case (e.Operator == "*" || e.Operator == "/") && (isNegated(e.Lhs) || isNegated(e.Rhs)):
+			// The result may be -0, which gopher-lua's own operators turn to 0.
+			return r.call(map[string]string{"*": hiddenMul, "/": hiddenDiv}[e.Operator], e, e.Lhs, e.Rhs)
 		}
 	case *ast.UnaryMinusOpExpr:
 		e.Expr = r.expr(e.Expr)
@@ -51,13 +50,44 @@ func (r *rewriter) expr(e ast.Expr) ast.Expr {
 		e.Expr = r.expr(e.Expr)
 	case *ast.UnaryLenOpExpr:
 		e.Expr = r.object(e.Expr)
-		if r.lenCalls {
-			return r.call(hiddenLen, e, e.Expr)
+		if k, ok := e.Expr.(*ast.StringExpr); ok && r.isArguments(k) {
+			return e // of these the library knows the length, see arguments.set
 		}
+		return r.call(hiddenLen, e, e.Expr)
 	case *ast.FunctionExpr:
 		r.function(e)
 	}
 	return e
+}
+
+// isArguments tells whether a constant is KEYS or ARGV.
+func (r *rewriter) isArguments(k *ast.StringExpr) bool {
+	return k.Value == r.hide+hiddenKeys || k.Value == r.hide+hiddenArgv
+}
+
+// table rewrites a constructor.
+func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
+	var values []ast.Expr
+	for _, f := range e.Fields {
+		if f.Key != nil {
+			f.Key = r.key(f.Key)
+		}
+		f.Value = r.expr(f.Value)
+		if f.Key == nil {
+			values = append(values, f.Value)
+		}
+	}
+	n := len(values)
+	if n == 0 || n < len(e.Fields) || n > listMax || !hasManyValues(values[n-1]) {
+		return e
+	}
+	return r.call(hiddenList, e, values...)
+}
+
+// isNegated tells whether an expression has a minus in front.
+func isNegated(e ast.Expr) bool {
+	_, ok := e.(*ast.UnaryMinusOpExpr)
+	return ok
 }
 
 // remainderOrPower turns a%b and a^b into calls, unless the result is known.
@@ -260,6 +290,7 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	operands = joinLiterals(append(operands, rest))
 	r.exprs(operands)
 	if len(operands) == 1 {
+		r.names.shown[operands[0]] = e
 		return operands[0]
 	}
 	for len(operands) > concatMax {

@@ -38,10 +38,13 @@ func init() {
 func (vm *VM) openLibs() {
 	vm.constants = map[string]lua.LValue{
 		hiddenConcat: vm.L.NewFunction(vm.concat),
-		hiddenMod:    vm.L.NewFunction(vm.mod),
-		hiddenPow:    vm.L.NewFunction(vm.pow),
+		hiddenMod:    vm.operator('%'),
+		hiddenPow:    vm.operator('^'),
+		hiddenMul:    vm.operator('*'),
+		hiddenDiv:    vm.operator('/'),
 		hiddenFor:    vm.L.NewFunction(forBound),
 		hiddenLen:    vm.L.NewFunction(vm.length),
+		hiddenList:   vm.L.NewFunction(vm.list),
 		hiddenKeys:   vm.keys.table,
 		hiddenArgv:   vm.argvTable.table,
 	}

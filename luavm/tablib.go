@@ -19,7 +19,7 @@ func (vm *VM) tableConcat(L *lua.LState) int {
 	separator := arg.OptString(L, 2, "")
 	t := vm.tableArg(L, 1)
 	from := arg.OptInt(L, 3, 1)
-	to := t.Len()
+	to := border(t)
 	if !arg.IsNoneOrNil(L, 4) {
 		to = arg.Int(L, 4)
 	}
@@ -70,8 +70,8 @@ func (vm *VM) tableForeach(L *lua.LState) int {
 func (vm *VM) tableForeachi(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
 	fn := arg.Function(L, 2)
-	for i, n := 1, t.Len(); i <= n; i++ {
-		if r := vm.callMetamethod(L, fn, luaInt(int64(i)), t.RawGetInt(i)); r != lua.LNil {
+	for i, n := 1, border(t); i <= n; i++ {
+		if r := vm.callMetamethod(L, fn, luaInt(int64(i)), rawGetInt(t, i)); r != lua.LNil {
 			L.Push(r)
 			return 1
 		}
@@ -80,7 +80,7 @@ func (vm *VM) tableForeachi(L *lua.LState) int {
 }
 
 func (vm *VM) tableGetn(L *lua.LState) int {
-	L.Push(luaInt(int64(vm.tableArg(L, 1).Len())))
+	L.Push(luaInt(int64(border(vm.tableArg(L, 1)))))
 	return 1
 }
 
@@ -104,7 +104,7 @@ func tableSetn(L *lua.LState) int {
 
 func (vm *VM) tableInsert(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
-	end := t.Len() + 1
+	end := border(t) + 1
 	pos := end
 	switch L.GetTop() {
 	case 2:
@@ -115,30 +115,27 @@ func (vm *VM) tableInsert(L *lua.LState) int {
 		}
 		vm.writable(L, 1)
 		for i := end; i > pos; i-- {
-			rawSetInt(t, i, rawGetInt(t, i-1))
+			t.RawSetInt(i, rawGetInt(t, i-1))
 		}
 	default:
 		arg.Raise(L, "wrong number of arguments to 'insert'")
 	}
 	vm.writable(L, 1)
-	rawSetInt(t, pos, L.Get(L.GetTop()))
+	t.RawSetInt(pos, L.Get(L.GetTop()))
 	return 0
 }
 
-// rawSetInt is t[i] = v, whichever part of the table i is in.
-func rawSetInt(t *lua.LTable, i int, v lua.LValue) { t.RawSetInt(i, v) }
-
 func (vm *VM) tableRemove(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
-	end := t.Len()
+	end := border(t)
 	pos := arg.OptInt(L, 2, end)
 	if pos < 1 || pos > end {
 		return 0
 	}
 	vm.writable(L, 1)
-	v := t.RawGetInt(pos)
+	v := rawGetInt(t, pos)
 	for ; pos < end; pos++ {
-		t.RawSetInt(pos, t.RawGetInt(pos+1))
+		t.RawSetInt(pos, rawGetInt(t, pos+1))
 	}
 	t.RawSetInt(end, lua.LNil)
 	L.Push(v)
@@ -159,7 +156,7 @@ func (vm *VM) tableSort(L *lua.LState) int {
 	if !arg.IsNoneOrNil(L, 2) {
 		s.less = arg.Function(L, 2)
 	}
-	n := t.Len()
+	n := border(t)
 	if n > 1 {
 		vm.writable(L, 1)
 	}
@@ -168,7 +165,7 @@ func (vm *VM) tableSort(L *lua.LState) int {
 }
 
 func (s *sorter) get(i int) lua.LValue    { return rawGetInt(s.t, i) }
-func (s *sorter) set(i int, v lua.LValue) { rawSetInt(s.t, i, v) }
+func (s *sorter) set(i int, v lua.LValue) { s.t.RawSetInt(i, v) }
 
 func (s *sorter) before(a, b lua.LValue) bool {
 	if s.less != nil {

@@ -81,6 +81,17 @@ type linkedScript struct {
 type arguments struct {
 	table *lua.LTable
 	n     int
+	long  *lua.LTable // the metatable if there are very many: #, which asks it here, gives their number
+}
+
+func newArguments(L *lua.LState) arguments {
+	a := arguments{table: L.CreateTable(16, 0), long: L.CreateTable(0, 1)}
+	table := a.table
+	a.long.RawSetString("__len", L.NewFunction(func(L *lua.LState) int {
+		L.Push(lua.LNumber(border(table)))
+		return 1
+	}))
+	return a
 }
 
 // New builds an interpreter.
@@ -105,7 +116,7 @@ func New(config Config) *VM {
 	})
 	vm.stack = stackOf(vm.L)
 	vm.env = vm.L.G.Global
-	vm.keys.table, vm.argvTable.table = vm.L.CreateTable(16, 0), vm.L.CreateTable(16, 0)
+	vm.keys, vm.argvTable = newArguments(vm.L), newArguments(vm.L)
 	vm.openLibs()
 	vm.take(vm.L)
 
@@ -194,6 +205,10 @@ func (a *arguments) set(values [][]byte) {
 		a.table.RawSetInt(i+1, lua.LNil)
 	}
 	a.n = len(values)
+	a.table.Metatable = lua.LNil
+	if a.n >= arrayKeysMax {
+		a.table.Metatable = a.long // nobody sees it: this table is only looked into
+	}
 }
 
 // link returns the script's function in this VM.
