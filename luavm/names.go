@@ -69,38 +69,24 @@ func (n *names) called(c *ast.FuncCallExpr) string {
 // describeLogical names the value of x and y, x or y. Lua looks for the instruction that set the register last, and in
 // doing so takes every jump forward that it comes by: so the first test in x counts as met.
 func (n *names) describeLogical(e *ast.LogicalOpExpr) (kind, name string) {
-	at := n.firstJump(e.Lhs, e.Operator == "and")
-	if at == nil {
-		return n.describe(e.Rhs)
+	if n.firstJump(e.Lhs, e.Operator == "and") {
+		return "", ""
 	}
-	if kind, name = n.describe(at); kind == kindLocal {
-		return "", "" // tested where it is, not in the register
-	}
-	return kind, name
+	return n.describe(e.Rhs)
 }
 
-// firstJump returns at which part of a condition its code is left by the first jump, nil if it is not. ifFalse tells
-// whether it is left when the condition is false, or when it is true.
-func (n *names) firstJump(e ast.Expr, ifFalse bool) ast.Expr {
-	switch l := n.original(e).(type) {
-	case *ast.LogicalOpExpr:
+// firstJump tells whether the first jump in a condition's code leads out of it. ifFalse tells whether it is left when the
+// condition is false, or when it is true.
+func (n *names) firstJump(e ast.Expr, ifFalse bool) bool {
+	if l, ok := n.original(e).(*ast.LogicalOpExpr); ok {
 		decided := l.Operator == "and" // and: by a false left side
-		if at := n.firstJump(l.Lhs, decided); at != nil {
-			if decided == ifFalse {
-				return at
-			}
-			return nil
+		if n.firstJump(l.Lhs, decided) {
+			return decided == ifFalse
 		}
 		return n.firstJump(l.Rhs, ifFalse)
-	case *ast.NilExpr:
-		if !ifFalse {
-			return nil
-		}
 	}
-	if t := n.constantTruth(e); t == truthTrue && ifFalse || t == truthFalse && !ifFalse {
-		return nil
-	}
-	return e
+	t := n.constantTruth(e)
+	return !(t == truthTrue && ifFalse || t == truthFalse && !ifFalse)
 }
 
 type truth int
