@@ -8,44 +8,94 @@ import (
 	"github.com/limitkv/limitkv/luavm/arg"
 )
 
-// A coroutine's stacks are small at first: most are never deep.
 const (
-	coroutineDepthMax  = 1024
+	// coroutineDepthMax is how deep calls may nest in a coroutine. Its stack is allocated at once, so it is less than that
+	// of the script itself.
+	coroutineDepthMax  = 1000
 	coroutineRegisters = 256
-	coroutinesMax      = 10_000 // that one run may create
+	// coroutinesMax is how many coroutines a run may create.
+	coroutinesMax = 10_000
 )
 
+// coroutineBody is what a coroutine begins with: it makes the errors of its state ours. The tail call leaves no trace.
+const coroutineBody = `local f, take = ... return function(...) take() return f(...) end`
+
 func (vm *VM) coroutineFunctions() functions {
+	create, resume := lua.LGFunction(nil), lua.LGFunction(nil)
+	lib := vm.L.NewTable()
+	vm.L.Push(vm.L.NewFunction(func(L *lua.LState) int { // gopher-lua's own, which opens itself as a global
+		lua.OpenCoroutine(L)
+		lib = L.Get(-1).(*lua.LTable)
+		return 0
+	}))
+	vm.L.Call(0, 0)
+	create = lib.RawGetString("create").(*lua.LFunction).GFunction
+	resume = lib.RawGetString("resume").(*lua.LFunction).GFunction
+	c, err := compileChunk(coroutineBody, "=coroutine", "\x00", false)
+	if err != nil {
+		panic(err)
+	}
+	co := &coroutines{vm: vm, create: create, resume: resume, body: vm.L.NewFunctionFromProto(c.proto)}
+	co.take = vm.L.NewFunction(func(L *lua.LState) int { vm.take(L); return 0 })
 	return functions{
-		"create": vm.coroutineCreate, "resume": vm.coroutineResume, "running": vm.coroutineRunning,
-		"status": vm.coroutineStatus, "wrap": vm.coroutineWrap, "yield": vm.coroutineYield,
+		"create": co.luaCreate, "resume": co.luaResume, "running": coroutineRunning, "status": co.luaStatus,
+		"wrap": co.luaWrap, "yield": co.luaYield,
 	}
 }
 
-func (vm *VM) newCoroutine(L *lua.LState) *lua.LState {
+// coroutines is the library in a VM.
+type coroutines struct {
+	vm             *VM
+	create, resume lua.LGFunction // gopher-lua's
+	body, take     *lua.LFunction
+}
+
+// start makes a coroutine of the function in argument 1.
+func (co *coroutines) start(L *lua.LState) *lua.LState {
 	fn, ok := L.Get(1).(*lua.LFunction)
 	if !ok || fn.IsG {
 		arg.Error(L, 1, "Lua function expected")
 	}
+	vm := co.vm
 	vm.coroutines++
 	if vm.coroutines > coroutinesMax {
 		vm.throw(L, lua.LString("not enough memory"))
 	}
+	vm.call(L, co.body, 1, fn, co.take)
+	body := L.Get(-1)
+	L.SetTop(0)
+	L.Push(body)
 	options := L.Options
-	L.Options.CallStackSize, L.Options.RegistrySize, L.Options.MinimizeStackMemory = coroutineDepthMax, coroutineRegisters, true
-	thread, _ := L.NewThread()
+	L.Options.CallStackSize, L.Options.RegistrySize = coroutineDepthMax, coroutineRegisters
+	co.create(L)
 	L.Options = options
-	thread.Options = options
-	vm.bodies[thread] = fn
-	return thread
+	return L.Get(-1).(*lua.LState)
 }
 
-func (vm *VM) coroutineCreate(L *lua.LState) int {
-	L.Push(vm.newCoroutine(L))
+func (co *coroutines) luaCreate(L *lua.LState) int {
+	co.start(L)
 	return 1
 }
 
-func (vm *VM) threadArg(L *lua.LState) *lua.LState {
+func (co *coroutines) luaWrap(L *lua.LState) int {
+	thread := co.start(L)
+	L.Push(L.NewFunction(func(L *lua.LState) int {
+		L.Insert(thread, 1)
+		n := co.run(L, thread)
+		if lua.LVAsBool(L.Get(-n)) {
+			return n - 1
+		}
+		errv := L.Get(-1)
+		if s, ok := errv.(lua.LString); ok { // the place is added once more
+			errv = lua.LString(where(L, 1)) + s
+		}
+		co.vm.throw(L, errv)
+		return 0
+	}))
+	return 1
+}
+
+func (co *coroutines) threadArg(L *lua.LState) *lua.LState {
 	thread, ok := L.Get(1).(*lua.LState)
 	if !ok {
 		arg.Error(L, 1, "coroutine expected")
@@ -53,64 +103,57 @@ func (vm *VM) threadArg(L *lua.LState) *lua.LState {
 	return thread
 }
 
-// resume runs a coroutine with the values on the stack above index from. It leaves the results on the stack.
-func (vm *VM) resume(L, thread *lua.LState, from int) (n int, errv lua.LValue) {
-	if status := vm.status(L, thread); status != "suspended" {
-		return 0, lua.LString("cannot resume " + map[string]string{"dead": "dead", "normal": "non-suspended", "running": "non-suspended"}[status] + " coroutine")
-	}
-	var args []lua.LValue
-	for i := from; i <= L.GetTop(); i++ {
-		args = append(args, L.Get(i))
-	}
-	fn := vm.bodies[thread]
-	delete(vm.bodies, thread)
-	inside(thread).hasErrorFunc = true
-	state, err, values := L.Resume(thread, fn, args...)
-	L.G.CurrentThread = L
-	if state == lua.ResumeError {
-		thread.Dead = true
-		return 0, err.(*lua.ApiError).Object
-	}
-	for _, v := range values {
-		L.Push(v)
-	}
-	return len(values), nil
-}
+func (co *coroutines) luaResume(L *lua.LState) int { return co.run(L, co.threadArg(L)) }
 
-func (vm *VM) coroutineResume(L *lua.LState) int {
-	n, errv := vm.resume(L, vm.threadArg(L), 2)
-	if errv != nil {
+// run resumes the coroutine in argument 1 with the arguments behind it. It pushes true and what was yielded or returned,
+// or false and the error.
+func (co *coroutines) run(L, thread *lua.LState) int {
+	vm := co.vm
+	if status := co.status(L, thread); status != "suspended" {
 		L.Push(lua.LFalse)
-		L.Push(errv)
+		L.Push(lua.LString("cannot resume " + status + " coroutine"))
 		return 2
 	}
-	L.Insert(lua.LTrue, L.GetTop()-n+1)
-	return n + 1
+	if vm.ccalls >= ccallsMax-1 {
+		L.Push(lua.LFalse)
+		L.Push(lua.LString("C stack overflow"))
+		return 2
+	}
+	ccalls := vm.ccalls
+	vm.ccalls++
+	n := co.resume(L)
+	vm.ccalls = ccalls
+	L.G.CurrentThread = L
+	thread.Parent = nil
+	if vm.killed {
+		vm.throw(L, L.Get(-1))
+	}
+	return n
 }
 
-func (vm *VM) coroutineWrap(L *lua.LState) int {
-	thread := vm.newCoroutine(L)
-	L.Push(L.NewFunction(func(L *lua.LState) int {
-		n, errv := vm.resume(L, thread, 1)
-		if errv != nil {
-			if s, ok := errv.(lua.LString); ok {
-				errv = lua.LString(where(L, 1)) + s
-			}
-			vm.throw(L, errv)
-		}
-		return n
-	}))
-	return 1
-}
-
-func (vm *VM) coroutineYield(L *lua.LState) int {
-	if L == vm.L {
-		vm.throw(L, lua.LString("attempt to yield across metamethod/C-call boundary"))
+func (co *coroutines) luaYield(L *lua.LState) int {
+	if L == co.vm.L || crossesGo(inside(L).currentFrame) {
+		co.vm.throw(L, lua.LString("attempt to yield across metamethod/C-call boundary"))
 	}
 	return -1
 }
 
-func (vm *VM) status(L, thread *lua.LState) string {
+// crossesGo tells whether Go code is between a frame and the beginning of its coroutine: a function such as pcall, or
+// an instruction that calls a metamethod or an iterator.
+func crossesGo(f *luaFrame) bool {
+	for ; f.Parent != nil; f = f.Parent {
+		p := f.Parent
+		if p.Fn.IsG {
+			return true
+		}
+		if op := instruction(p.Fn.Proto.Code[p.Pc-1]).op(); op != lua.OP_CALL && op != lua.OP_TAILCALL {
+			return true
+		}
+	}
+	return false
+}
+
+func (co *coroutines) status(L, thread *lua.LState) string {
 	switch {
 	case thread == L:
 		return "running"
@@ -122,13 +165,13 @@ func (vm *VM) status(L, thread *lua.LState) string {
 	return "suspended"
 }
 
-func (vm *VM) coroutineStatus(L *lua.LState) int {
-	L.Push(lua.LString(vm.status(L, vm.threadArg(L))))
+func (co *coroutines) luaStatus(L *lua.LState) int {
+	L.Push(lua.LString(co.status(L, co.threadArg(L))))
 	return 1
 }
 
-func (vm *VM) coroutineRunning(L *lua.LState) int {
-	if L == vm.L {
+func coroutineRunning(L *lua.LState) int {
+	if L == L.G.MainThread {
 		L.Push(lua.LNil)
 	} else {
 		L.Push(L)

@@ -66,9 +66,8 @@ type VM struct {
 	scratch  []byte
 	matcher  *matcher
 
-	loaded     []*uint32                      // entries in debug of code that the script compiled
-	coroutines int                            // created by the run
-	bodies     map[*lua.LState]*lua.LFunction // of coroutines that have not been started
+	loaded     []*uint32 // entries in debug of code that the script compiled
+	coroutines int       // created by the run
 }
 
 // linkedScript is a script in a VM.
@@ -104,7 +103,6 @@ func New(config Config) *VM {
 		readonly: map[*lua.LTable]*lua.LTable{},
 		linked:   map[*Script]*linkedScript{},
 		debug:    map[*uint32]*protoDebug{},
-		bodies:   map[*lua.LState]*lua.LFunction{},
 		proto:    2,
 	}
 	vm.L = lua.NewState(lua.Options{
@@ -180,9 +178,6 @@ func (vm *VM) forgetRun() {
 		delete(vm.debug, code)
 	}
 	vm.loaded, vm.coroutines = vm.loaded[:0], 0
-	if len(vm.bodies) > 0 {
-		clear(vm.bodies)
-	}
 }
 
 func (vm *VM) stringArray(values [][]byte) *lua.LTable {
