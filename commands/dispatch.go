@@ -106,8 +106,11 @@ func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 		n.Calls.Add(1)
 		if c.Failure != "" {
 			n.Failed.Add(1)
-			s.Stats.CountError(c.Failure)
+			if !c.Counted {
+				s.Stats.CountError(c.Failure)
+			}
 		}
+		c.Counted = false
 	}()
 	// MONITOR shows a script before what it does, all else once it has run, and
 	// nothing that administers.

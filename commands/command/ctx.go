@@ -29,6 +29,8 @@ type Ctx struct {
 	Mark int
 	// Failure is the error that the command replied, empty if none.
 	Failure string
+	// Counted: the error is that of an inner command, which INFO errorstats has.
+	Counted bool
 	// Waits is set when the command called Block.
 	Waits bool
 	// Long, if set, is the off-loop run that the command is part of.

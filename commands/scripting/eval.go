@@ -116,8 +116,6 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 	end()
 	s.ran(engine.Monotonic() - began)
 	c.Script, c.DB = inScript, db
-	if outcome.Failed && !outcome.Counted {
-		c.Failure = "ERR"
-	}
+	c.Counted = outcome.Failed && outcome.Counted
 	h.c = nil
 }

@@ -28,6 +28,9 @@ func (h *host) Call(handle any, args [][]byte, proto int) []byte {
 	cmd, _ := handle.(*command.Command)
 	if text := h.refuse(&cmd, args); text != "" {
 		h.c.Server.Stats.CountError(text)
+		if cmd != nil {
+			h.c.Worker.Counters[cmd.Index()].Rejected.Add(1)
+		}
 		h.out.Error(text)
 		return h.out.Buf
 	}
