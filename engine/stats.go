@@ -52,8 +52,9 @@ func (v *View) DBStats(db int) (st DBStats) {
 			if node.ref == nil {
 				continue
 			}
-			if d := (Entry{(*header)(node.ref)}).dueRef(); d.db == uint32(db) && d.at > v.Now {
-				sum += (d.at - v.Now) / 1000
+			e := Entry{(*header)(node.ref)}
+			if at := e.Deadline(); e.dueRef().db == uint32(db) && at > v.Now/1000 {
+				sum += at - v.Now/1000
 				n++
 			}
 		}

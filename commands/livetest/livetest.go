@@ -4,6 +4,7 @@
 package livetest
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -181,6 +182,18 @@ func (c *Client) Silent() {
 	c.t.Helper()
 	if text, ok := c.read(3 * time.Millisecond); ok {
 		c.t.Fatalf("a reply came: %s", text)
+	}
+}
+
+// Ended tells whether the server closes the connection, after what it may have
+// sent. It waits for that as for a reply.
+func (c *Client) Ended() bool {
+	c.conn.SetReadDeadline(time.Now().Add(patience))
+	for {
+		if _, err := c.conn.Read(c.buf); err != nil {
+			var timeout net.Error
+			return !errors.As(err, &timeout) || !timeout.Timeout()
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ func Commands(s *command.Server) []*command.Command {
 	return []*command.Command{
 		{
 			Name: "lkv.clock", Arity: -2, Group: command.GroupTest, Since: "0.1.0",
-			Flags:      command.NoScript | command.NoMulti | command.Loading | command.Stale,
+			Flags:      command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,
 			Summary:    "Reads, stops, moves and starts the server's clock.",
 			Complexity: "O(N) in what falls due",
 			Sub: []*command.Command{
@@ -29,7 +29,7 @@ func Commands(s *command.Server) []*command.Command {
 		},
 		{
 			Name: "lkv.seed", Arity: 2, Group: command.GroupTest, Since: "0.1.0",
-			Flags:      command.NoScript | command.Loading | command.Stale | command.Fast,
+			Flags:      command.Test | command.NoScript | command.Loading | command.Stale | command.Fast,
 			Summary:    "Makes the server's random choices a repeatable sequence.",
 			Complexity: "O(1)",
 			Syntax:     "seed:integer",
@@ -43,7 +43,7 @@ type family struct{ ks *engine.Keyspace }
 func (f family) row(name string, arity int, syntax, summary string, run func(*command.Ctx)) *command.Command {
 	return &command.Command{
 		Name: name, Arity: arity, Group: command.GroupTest, Since: "0.1.0",
-		Flags:   command.NoScript | command.NoMulti | command.Loading | command.Stale,
+		Flags:   command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,
 		Summary: summary, Complexity: "O(1)", Syntax: syntax, Run: run,
 	}
 }
