@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"commands":         {"commands", "engine", "luavm", "resp", "zset"},
 	"commands/command": {"engine", "luavm", "resp", "zset"},
 	"conformance":      {"resp"},
+	"limitkvtest":      {"commands"},
 }
 
 // forbiddenNames are package names that say nothing of what is inside.

@@ -1,0 +1,103 @@
+// Package limitkvtest starts limitkv servers inside Go tests, in the manner of
+// net/http/httptest: a line starts one on a free port of 127.0.0.1, and it
+// stops with the test. Any Redis client connects to its address.
+//
+//	func TestLimiter(t *testing.T) {
+//		s := limitkvtest.Start(t)
+//		client := redis.NewClient(&redis.Options{Addr: s.Addr})
+//		s.Freeze()
+//		…
+//		s.Advance(time.Minute) // what falls due meanwhile has happened
+//	}
+package limitkvtest
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+// Server is a running server.
+type Server struct {
+	// Addr is host:port, Host and Port its parts.
+	Addr, Host, Port string
+
+	t      testing.TB
+	server *commands.Server
+}
+
+// Start starts a server in this process that stops when the test ends. It has
+// the commands of --test (LKV.CLOCK and the like). flags are parameters as on
+// the command line: "--requirepass", "secret". The test fails if the server
+// does not start.
+func Start(t testing.TB, flags ...string) *Server {
+	t.Helper()
+	settings, _, err := command.ParseArgs(append([]string{"--port", "0"}, flags...))
+	if err != nil {
+		t.Fatalf("limitkvtest: %v", err)
+	}
+	server, err := commands.New(commands.Options{
+		Settings: settings,
+		Test:     true,
+		Logf: func(level byte, format string, args ...any) {
+			if level == 'w' {
+				t.Logf("limitkv: "+format, args...)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatalf("limitkvtest: %v", err)
+	}
+	addrs, err := server.Listen()
+	if err != nil {
+		server.Close()
+		t.Fatalf("limitkvtest: %v", err)
+	}
+	t.Cleanup(server.Close)
+	s := &Server{Addr: addrs[0], t: t, server: server}
+	s.Host, s.Port, _ = net.SplitHostPort(s.Addr)
+	return s
+}
+
+// Do runs a command on the server, without a client, in database 0 and as the
+// user that may do all. It returns the reply as it would go over the wire.
+func (s *Server) Do(args ...string) string { return string(s.server.Do(args...)) }
+
+// must is Do for a command that has to succeed.
+func (s *Server) must(args ...string) {
+	s.t.Helper()
+	if reply := s.Do(args...); strings.HasPrefix(reply, "-") {
+		s.t.Fatalf("limitkvtest: %s: %s", strings.Join(args, " "), strings.TrimSpace(reply))
+	}
+}
+
+// FlushAll empties all databases.
+func (s *Server) FlushAll() { s.t.Helper(); s.must("FLUSHALL") }
+
+// Freeze stops the server's clock, which TTLs, TIME, limiters, queues and
+// blocking time-outs go by.
+func (s *Server) Freeze() { s.t.Helper(); s.must("LKV.CLOCK", "FREEZE") }
+
+// FreezeAt stops the clock at a time, to the millisecond.
+func (s *Server) FreezeAt(at time.Time) {
+	s.t.Helper()
+	s.must("LKV.CLOCK", "FREEZE", fmt.Sprint(at.UnixMilli()))
+}
+
+// Advance moves the stopped clock forward by whole milliseconds. All that
+// falls due on the way has happened, in order of time, when it returns.
+func (s *Server) Advance(d time.Duration) {
+	s.t.Helper()
+	s.must("LKV.CLOCK", "ADVANCE", fmt.Sprint(d.Milliseconds()))
+}
+
+// Resume lets the clock run again.
+func (s *Server) Resume() { s.t.Helper(); s.must("LKV.CLOCK", "RESUME") }
+
+// Seed makes the server's random choices (SPOP, RANDOMKEY …) repeatable.
+func (s *Server) Seed(n uint64) { s.t.Helper(); s.must("LKV.SEED", fmt.Sprint(n)) }
