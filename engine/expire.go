@@ -172,10 +172,14 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 	return more
 }
 
-// settleSome serves one batch inside an object; what is left stays due.
+// settleSome serves one batch inside an object; what is left stays due, and is
+// served under another hold of the lock.
 func (v *View) settleSome(s *shard, e Entry, x Settler) {
 	if v.settleBatch(s, e, x) {
 		v.rearm(s, e)
+		if at := x.NextDue(); at != 0 && at <= v.Now/1000 {
+			s.wheel.enough = true
+		}
 	}
 }
 

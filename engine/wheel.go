@@ -39,6 +39,9 @@ type wheel struct {
 	occupied0 [wheelSlots0 / 64]uint64
 	occupied  [wheelLevels]uint64
 	count     int
+	// enough ends a turn: what was due last has done as much as is good under one
+	// hold of the lock.
+	enough bool
 	// volatileKeys counts, by database, the keys that have a deadline.
 	volatileKeys []int
 }
@@ -204,6 +207,10 @@ func (w *wheel) turn(nowMillis int64, limit int, due func(ref unsafe.Pointer, no
 				if w.nodes == nil {
 					return false
 				}
+				if w.enough {
+					w.enough = false
+					return true
+				}
 			}
 		}
 		head := uint32(at & (wheelSlots0 - 1))
@@ -214,6 +221,10 @@ func (w *wheel) turn(nowMillis int64, limit int, due func(ref unsafe.Pointer, no
 			w.refile(n, due, at)
 			if w.nodes == nil {
 				return false
+			}
+			if w.enough {
+				w.enough = false
+				return true
 			}
 		}
 		w.tick = at
