@@ -159,6 +159,9 @@ func (c *Client) Pipeline(commands []byte, n int) {
 			n--
 			continue
 		}
+		if c.n == len(c.buf) {
+			c.buf = append(c.buf, make([]byte, len(c.buf))...)
+		}
 		got, err := c.conn.Read(c.buf[c.n:])
 		if err != nil {
 			c.t.Fatal(err)

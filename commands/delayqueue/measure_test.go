@@ -1,0 +1,171 @@
+// How late deliveries are, how long others wait while a great queue drains, and
+// what waiting costs: measured over sockets, where LIMITKV_MEASURE asks for it,
+// because a busy machine makes these numbers its own.
+package delayqueue_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/commands/livetest"
+)
+
+func measured(t *testing.T) {
+	if os.Getenv("LIMITKV_MEASURE") == "" {
+		t.Skip("LIMITKV_MEASURE is not set")
+	}
+}
+
+// cpu is the processor time of this process, server and clients.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// 100,000 scheduled, 1,000 consumers waiting, 1,000 deliveries a second.
+func TestMeasureLateness(t *testing.T) {
+	measured(t)
+	for _, kind := range []string{"zset", "delayqueue"} {
+		s := livetest.Start(t)
+		c := s.Client()
+		c.Want("OK", "LKV.CLOCK", "RESUME")
+		const consumers, scheduled, delivered = 1000, 100_000, 5000
+		var wg sync.WaitGroup
+		late := make(chan int64, delivered)
+		for range consumers {
+			w := s.Client()
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for {
+					got := w.Do("DQ.POP", "q", "BLOCK", 4000)
+					now := time.Now().UnixMicro()
+					var member string
+					var due int64
+					if kind == "zset" {
+						fmt.Sscanf(got, "[[%s %d]]", &member, &due)
+					} else {
+						fmt.Sscanf(got, "[[%s p %d 1]]", &member, &due)
+					}
+					if due == 0 {
+						return
+					}
+					late <- now - due*1000
+				}
+			}()
+		}
+		s.Blocked(consumers)
+		before := cpu()
+		time.Sleep(500 * time.Millisecond)
+		idle := cpu() - before
+		start := s.Now() + 2000
+		var batch []byte
+		for i := range scheduled {
+			at := start + int64(i) // one a ms; all but the first have long to wait
+			if i >= delivered {
+				at += 3_600_000
+			}
+			if kind == "zset" {
+				batch = livetest.Append(batch, "ZADD", "q", at, fmt.Sprint("m", i))
+			} else {
+				batch = livetest.Append(batch, "DQ.ADD", "q", "AT", at, "ID", fmt.Sprint("m", i), "p")
+			}
+			if i%1000 == 999 {
+				c.Pipeline(batch, 1000)
+				batch = batch[:0]
+			}
+		}
+		if s.Now() > start {
+			t.Log("scheduling took longer than expected")
+		}
+		wg.Wait()
+		close(late)
+		var all []int64
+		for l := range late {
+			all = append(all, l)
+		}
+		slices.Sort(all)
+		t.Logf("%s: %d delivered, at the client p50 %d us, p99 %d us, max %d us; idle waiting %.2f %% of a core", kind, len(all),
+			all[len(all)/2], all[len(all)*99/100], all[len(all)-1], float64(idle)/float64(500*time.Millisecond)*100)
+		info := c.Do("INFO", "limitkv")
+		t.Log(info[strings.Index(info, "delay_queue_lateness"):])
+	}
+}
+
+// A million entries due at once are drained by some; how long do others wait?
+func TestMeasureDrain(t *testing.T) {
+	measured(t)
+	for _, kind := range []string{"zset", "delayqueue", "leases"} {
+		s := livetest.Start(t)
+		c := s.Client()
+		const entries = 1_000_000
+		var batch []byte
+		for i := range entries {
+			if kind == "zset" {
+				batch = livetest.Append(batch, "ZADD", "q", livetest.Epoch+1000, fmt.Sprint("member", i))
+			} else {
+				batch = livetest.Append(batch, "DQ.ADD", "q", "AT", livetest.Epoch+1000, "p")
+			}
+			if i%1000 == 999 {
+				c.Pipeline(batch, 1000)
+				batch = batch[:0]
+			}
+		}
+		if kind == "leases" {
+			c.Want("OK", "LKV.CLOCK", "RESUME") // the clock that others move keeps them waiting by itself
+			until := s.Now() + 6000
+			for range entries / 1000 {
+				c.Pipeline(livetest.Append(nil, "DQ.POP", "q", "COUNT", 1000, "LEASE", until-s.Now()), 1)
+			}
+		}
+		stop, worst := make(chan bool), make(chan time.Duration)
+		go func() {
+			// Another client works on the same queue and on other keys.
+			o := s.Client()
+			var most time.Duration
+			for {
+				select {
+				case <-stop:
+					worst <- most
+					return
+				default:
+				}
+				began := time.Now()
+				o.Do("DQ.LEN", "other")
+				o.Do("ZCARD", "others")
+				if kind == "zset" {
+					o.Do("ZCARD", "q")
+				} else {
+					o.Do("DQ.LEN", "q", "READY")
+				}
+				most = max(most, time.Since(began))
+			}
+		}()
+		began := time.Now()
+		if kind == "leases" {
+			for c.Do("DQ.LEN", "q", "READY") != "1000000" && time.Since(began) < 20*time.Second {
+				time.Sleep(10 * time.Millisecond)
+			}
+		} else {
+			s.Advance(1000)
+			for range entries / 1000 {
+				c.Pipeline(livetest.Append(nil, "DQ.POP", "q", "COUNT", 1000), 1)
+			}
+		}
+		took := time.Since(began)
+		stop <- true
+		t.Logf("%s: a million in %v, others waited at most %v for three commands", kind, took, <-worst)
+		if kind != "leases" {
+			c.Want("0", "EXISTS", "q")
+		} else {
+			c.Want("1000000", "DQ.LEN", "q", "READY")
+		}
+	}
+}
