@@ -50,8 +50,11 @@ const Version = "0.1.0"
 type Options struct {
 	// Settings are the parameters given at start.
 	Settings []command.Setting
-	// Loops is the number of event loops, 0 for one a core.
-	Loops int
+	// Loops is the number of event loops, 0 for one a processor. FixedLoops gives
+	// each a thread of its own from the start, as tests want that look for races;
+	// otherwise it gets one when that helps.
+	Loops      int
+	FixedLoops bool
 	// Goroutines serves every connection with goroutines (no event loop).
 	Goroutines bool
 	// Test makes LKV.* exist.
@@ -117,7 +120,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("databases must be between 1 and %d", engine.DatabasesMax)
 	}
 	if o.Loops <= 0 {
-		o.Loops = runtime.NumCPU()
+		o.Loops = runtime.GOMAXPROCS(0)
 	}
 	clock := engine.NewClock()
 	cs := &command.Server{
@@ -169,7 +172,7 @@ func New(o Options) (*Server, error) {
 	for range o.Loops {
 		s.loops = append(s.loops, cs.Workers.Get(cs))
 	}
-	listeners, err := resp.NewServer(resp.Options{Handler: s, Now: clock.Now, Loops: o.Loops, Goroutines: o.Goroutines,
+	listeners, err := resp.NewServer(resp.Options{Handler: s, Now: clock.Now, Loops: o.Loops, Fixed: o.FixedLoops, Goroutines: o.Goroutines,
 		Keepalive: time.Duration(s.params.keepalive.Load()) * time.Second})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -58,6 +59,12 @@ func main() {
 		case exit <- code:
 		default: // it is ending already
 		}
+	}
+	// An event loop that is busy keeps its processor, in Go's sense, for itself: one
+	// more is for timers and whatever else runs beside the loops.
+	options.Loops = runtime.GOMAXPROCS(0)
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(options.Loops + 1)
 	}
 	s, err := commands.New(options)
 	if err != nil {

@@ -35,9 +35,10 @@ type Server struct {
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s, err := commands.New(commands.Options{
-		Settings: []command.Setting{{Name: "port", Value: "0"}},
-		Loops:    2,
-		Test:     true,
+		Settings:   []command.Setting{{Name: "port", Value: "0"}},
+		Loops:      2,
+		FixedLoops: true,
+		Test:       true,
 		Logf: func(level byte, format string, args ...any) {
 			if level == 'w' {
 				t.Errorf("the server warns: "+format, args...)
