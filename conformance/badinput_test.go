@@ -121,7 +121,7 @@ func answer(t *testing.T, s *peer.Server, send string, chunk int) (said string, 
 }
 
 // resetTries is how often a frame is sent again where the answers differ.
-const resetTries = 5
+const resetTries = 40
 
 func TestBadFrames(t *testing.T) {
 	oracle, tested := redis(t), peer.LimitKV(t)

@@ -383,7 +383,7 @@ func TestFairness(t *testing.T) {
 		c.expect("+PONG\r\n")
 	}
 	close(stop)
-	if d := time.Since(begin); d > 3*time.Second {
+	if d := time.Since(begin); d > 30*time.Second { // the machine may be busy; one that waits for the other waits for ever
 		t.Errorf("100 replies took %v", d)
 	}
 }
