@@ -136,6 +136,35 @@ func TestLimiterMemory(t *testing.T) {
 	}
 }
 
+// A LOG with ten grants out takes at most a third of the 500 bytes that Redis
+// takes for the three keys of a Redisson limiter.
+func TestLogMemory(t *testing.T) {
+	const n = 100_000
+	r := limiter.Rule{Algorithm: limiter.Log, Count: 10, PeriodMicros: 60_000_000}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	ks := frozen(idleEpoch)
+	v := all(ks)
+	for i := range n {
+		key := fmt.Appendf(nil, "limiter:%08d", i)
+		p := limiter.New(nil, []limiter.Rule{r}, false)
+		for j := range int64(10) {
+			p, _, _ = limiter.Take(p, v.Now+j*1_234_567, 1, limiter.Try)
+			v.PutBytes(KindLimiter, key, p, 0)
+		}
+	}
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	each := float64(after.HeapAlloc-before.HeapAlloc) / float64(n)
+	t.Logf("%.1f bytes each", each)
+	if each > 500/3 {
+		t.Errorf("a LOG with ten grants takes %.1f bytes", each)
+	}
+	runtime.KeepAlive(ks)
+}
+
 func BenchmarkGetLimiter(b *testing.B) {
 	ks := frozen(idleEpoch)
 	v := all(ks)

@@ -4,6 +4,7 @@ package delayqueue_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -151,6 +152,49 @@ func TestBlockAndLeases(t *testing.T) {
 				t.Errorf("got %s, want %s", got, times(test.want))
 			}
 		})
+	}
+}
+
+// consumeScript is what pollers call: KEYS is the sorted set, ARGV the time in
+// seconds.
+const consumeScript = `
+local first = redis.call('zrange', KEYS[1], 0, 0, 'withscores')
+if first[2] and tonumber(first[2]) <= tonumber(ARGV[1]) then
+  redis.call('zrem', KEYS[1], first[1])
+  return first[1]
+end
+return nil`
+
+// DQ.POP on a sorted set is the poller's script, call for call.
+func TestAsConsumeScript(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	s := livetest.Start(t)
+	c := s.Client()
+	taken, nothing := 0, 0
+	for range 2000 {
+		switch rnd.IntN(4) {
+		case 0:
+			score, member := s.Now()/1000+rnd.Int64N(20)-5, fmt.Sprint("m", rnd.IntN(50))
+			a := c.Do("ZADD", "polled", score, member)
+			c.Want(a, "ZADD", "popped", score, member)
+		case 1:
+			s.Advance(rnd.Int64N(1500))
+		default:
+			want := c.Do("EVAL", consumeScript, 1, "polled", s.Now()/1000)
+			got := c.Do("DQ.POP", "popped", "UNIT", "S")
+			if want != "nil" {
+				taken++
+				got, _, _ = strings.Cut(strings.TrimPrefix(got, "[["), " ")
+			} else {
+				nothing++
+			}
+			if got != want {
+				t.Fatalf("DQ.POP takes %s, the script %s", got, want)
+			}
+		}
+	}
+	if taken < 200 || nothing < 200 {
+		t.Errorf("only %d taken, %d times nothing", taken, nothing)
 	}
 }
 

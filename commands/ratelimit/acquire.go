@@ -81,12 +81,13 @@ func (f *family) acquire(c *command.Ctx) {
 		return
 	}
 	key := c.Args[1]
-	if e := c.Peek(key); e.Ok() && e.Kind() == engine.KindHash {
+	e := c.GetLimiter(key)
+	if e.Kind() == engine.KindHash {
 		f.acquireShared(c, key, &q)
 		return
 	}
 	q.waits = q.block >= 0 && c.CanBlock()
-	d, text := f.decide(c, key, &q.call)
+	d, text := f.decide(c, key, e, &q.call)
 	switch {
 	case text != "":
 		c.Error(text)
@@ -123,10 +124,11 @@ func (f *family) serve(c *command.Ctx, key []byte) (engine.Served, int64) {
 	a := c.Cursor(2)
 	q, _ := readRequest(buf[:0], &a) // it was right when it came
 	q.waits, q.served = true, true
-	if e := c.Peek(key); e.Ok() && e.Kind() == engine.KindHash {
+	e := c.GetLimiter(key)
+	if e.Kind() == engine.KindHash {
 		return f.serveShared(c, key, &q)
 	}
-	d, text := f.decide(c, key, &q.call)
+	d, text := f.decide(c, key, e, &q.call)
 	switch {
 	case text != "":
 		c.Error(text)

@@ -23,10 +23,9 @@ type call struct {
 	served bool
 }
 
-// decide looks the limiter up, defines or changes it as the rules say, decides,
-// and stores the outcome. A text is an error, and nothing has changed then.
-func (f *family) decide(c *command.Ctx, key []byte, q *call) (d limiter.Decision, text string) {
-	e := c.GetLimiter(key)
+// decide defines the limiter or changes it as the rules say, decides, and stores
+// the outcome. e is what GetLimiter finds under the key. A text is an error, and nothing has changed then.
+func (f *family) decide(c *command.Ctx, key []byte, e engine.Entry, q *call) (d limiter.Decision, text string) {
 	if e.Ok() && e.Kind() != engine.KindLimiter {
 		return d, command.ErrWrongType
 	}

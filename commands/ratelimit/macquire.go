@@ -83,7 +83,7 @@ func (f *family) macquire(c *command.Ctx) {
 		}
 		q := call{cost: k.cost, mode: limiter.Peek}
 		var text string
-		if k.Decision, text = f.decide(c, k.key, &q); text != "" {
+		if k.Decision, text = f.decide(c, k.key, c.GetLimiter(k.key), &q); text != "" {
 			c.Error(text)
 			return
 		}
@@ -101,7 +101,7 @@ func (f *family) settle(c *command.Ctx, list []keyCost, limited bool) {
 		k := &list[i]
 		if !limited {
 			q := call{cost: k.cost, mode: limiter.Try}
-			k.Decision, _ = f.decide(c, k.key, &q) // it was seen to fit
+			k.Decision, _ = f.decide(c, k.key, c.GetLimiter(k.key), &q) // it was seen to fit
 			continue
 		}
 		if k.Limited {

@@ -86,7 +86,7 @@ func (f *family) cell(c *command.Ctx, maxBurst, count, periodMicros, quantity in
 	}
 	rules := [...]limiter.Rule{r}
 	q := call{cost: quantity, rules: rules[:], cell: true}
-	d, text := f.decide(c, c.Args[1], &q)
+	d, text := f.decide(c, c.Args[1], c.GetLimiter(c.Args[1]), &q)
 	if text != "" {
 		c.Error(text)
 		return
