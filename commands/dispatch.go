@@ -68,7 +68,7 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte) (r
 	}
 	if h := s.Keyspace.Lock(set); h != nil {
 		if h.Slow() && cmd.Flags&command.AllowBusy == 0 {
-			s.refuse(c, command.ErrBusyScript)
+			s.refuse(c, h.Info.(*command.LongRun).Busy())
 			return replied
 		}
 		if sess.Conn == nil {
@@ -299,7 +299,7 @@ func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, se
 	sess.Busy.Store(true)
 	go func() {
 		w := s.Workers.Get(s.Server)
-		run := &command.LongRun{Session: sess, Cmd: cmd, Since: engine.Monotonic()}
+		run := &command.LongRun{Session: sess, Cmd: cmd, Args: args, Since: engine.Monotonic()}
 		run.Reservation = s.Keyspace.Reserve(set, run)
 		s.Long.Add(run)
 		out := respWriter(sess)

@@ -77,7 +77,10 @@ func compileChunk(code, source, hide string, fold bool) (*chunk, error) {
 // compileTree rewrites and compiles a tree, which it changes. fold makes KEYS and ARGV constants: not for a script
 // from which they can escape.
 func compileTree(stmts []ast.Stmt, source, hide string, fold bool) (*chunk, error) {
-	r := newRewriter(hide, fold)
+	return compileWith(newRewriter(hide, fold), stmts, source)
+}
+
+func compileWith(r *rewriter, stmts []ast.Stmt, source string) (*chunk, error) {
 	stmts = r.chunk(stmts)
 	r.nodes = append(r.nodes, numbered{}) // gopher-lua puts the main function's end a line behind the last one
 	proto, err := lua.Compile(stmts, shortSource(source, runtimeNameMax))

@@ -62,6 +62,7 @@ type rewriter struct {
 	seen    map[string]int // how often each name occurred
 	fold    bool           // KEYS and ARGV may be constants
 	escapes bool           // they may not, it has turned out
+	plain   bool           // globals are looked up as they are written: none is known
 	temps   int
 }
 

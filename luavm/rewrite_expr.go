@@ -133,7 +133,7 @@ func (r *rewriter) ident(e *ast.IdentExpr) ast.Expr {
 	case "_G", "load", "loadstring": // by which KEYS can be reached unseen
 		r.escapes = true
 	}
-	if _, known := constantGlobals[e.Value]; known {
+	if _, known := constantGlobals[e.Value]; known && !r.plain {
 		return r.constant(e.Value, e)
 	}
 	return e
@@ -168,7 +168,7 @@ func (r *rewriter) libraryPath(e *ast.AttrGetExpr) string {
 		return ""
 	}
 	path := lib.Value + "." + key.Value
-	if _, known := constantGlobals[path]; !known {
+	if _, known := constantGlobals[path]; !known || r.plain {
 		return ""
 	}
 	return path

@@ -51,6 +51,9 @@ type VM struct {
 	linked map[*Script]*linkedScript
 	debug  map[*uint32]*protoDebug // of all code linked, see chunk
 
+	libraries map[*Library]*loadedLibrary // see function.go
+	register  *registration               // of the library being loaded
+
 	// Of the run going on:
 	script *Script
 	host   Host

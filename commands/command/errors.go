@@ -35,6 +35,7 @@ const (
 	ErrWrongPass       = "WRONGPASS invalid username-password pair or user is disabled."
 	ErrNoProto         = "NOPROTO unsupported protocol version"
 	ErrBusyScript      = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+	ErrBusyFunction    = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
 	ErrNotBusy         = "NOTBUSY No scripts in execution right now."
 	ErrUnkillable      = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
 	ErrScriptCommand   = "ERR This Redis command is not allowed from script"

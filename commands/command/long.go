@@ -21,6 +21,10 @@ type LongRun struct {
 	// Wrote is set once the run changed a key: it cannot be killed any more.
 	Wrote  atomic.Bool
 	Killed atomic.Bool
+	// Function is the name of the function if FCALL runs one. Args are the
+	// command's.
+	Function atomic.Pointer[string]
+	Args     [][]byte
 	// Since is on the monotonic clock, in microseconds.
 	Since       int64
 	Reservation *engine.Reservation
@@ -63,4 +67,12 @@ func (s *Server) ScriptIsSlow() bool {
 		}
 	}
 	return false
+}
+
+// Busy is the error for those who wait for the run for too long.
+func (r *LongRun) Busy() string {
+	if r.Function.Load() != nil {
+		return ErrBusyFunction
+	}
+	return ErrBusyScript
 }

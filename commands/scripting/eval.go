@@ -110,7 +110,7 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 	h.c, h.readOnly = c, readOnly || s.Flags&luavm.NoWrites != 0
 	args, db, inScript := c.Args, c.DB, c.Script
 	c.Script = true
-	end := f.watch(c, w)
+	end := f.watch(c, w.vm)
 	began := engine.Monotonic()
 	outcome := w.vm.Run(s.Script, args[3:3+n], args[3+n:], h, c)
 	end()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/luavm"
 )
 
 // memoryCheck is how often the memory of long scripts is looked at.
@@ -23,7 +24,7 @@ var (
 
 // watch makes a script that runs off the loop stoppable, and watches its time
 // and memory. The returned function ends that.
-func (f *family) watch(c *command.Ctx, w *worker) (end func()) {
+func (f *family) watch(c *command.Ctx, vm *luavm.VM) (end func()) {
 	run := c.Long
 	if run == nil {
 		return func() {}
@@ -32,14 +33,14 @@ func (f *family) watch(c *command.Ctx, w *worker) (end func()) {
 	run.Mu.Lock()
 	run.Cancel = func() { cancel(errKilled) }
 	run.Mu.Unlock()
-	w.vm.SetContext(ctx)
+	vm.SetContext(ctx)
 	slow := time.AfterFunc(time.Duration(f.timeLimit.Load())*time.Millisecond, run.Reservation.MarkSlow)
 	done := make(chan struct{})
 	go f.watchMemory(cancel, done)
 	return func() {
 		close(done)
 		slow.Stop()
-		w.vm.SetContext(nil)
+		vm.SetContext(nil)
 		cancel(nil)
 		run.Mu.Lock()
 		run.Cancel = nil
@@ -71,14 +72,19 @@ func heapBytes() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// kill stops the scripts that run off the loop and have not written yet.
-func (f *family) kill(c *command.Ctx) {
-	found, killed := false, false
+// kill stops the scripts that run off the loop and have not written yet, or,
+// with function, the functions: either has its own command.
+func (f *family) kill(c *command.Ctx, function bool) {
+	text, killed := command.ErrNotBusy, false
 	for _, run := range f.s.Long.All() {
 		run.Mu.Lock()
 		if run.Cancel != nil {
-			found = true
-			if !run.Wrote.Load() {
+			switch {
+			case run.Wrote.Load():
+				text = command.ErrUnkillable
+			case (run.Function.Load() != nil) != function:
+				text = run.Busy()
+			default:
 				run.Killed.Store(true)
 				run.Cancel()
 				killed = true
@@ -86,12 +92,9 @@ func (f *family) kill(c *command.Ctx) {
 		}
 		run.Mu.Unlock()
 	}
-	switch {
-	case killed:
+	if killed {
 		c.OK()
-	case found:
-		c.Error(command.ErrUnkillable)
-	default:
-		c.Error(command.ErrNotBusy)
+	} else {
+		c.Error(text)
 	}
 }

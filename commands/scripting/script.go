@@ -42,7 +42,7 @@ func (f *family) scriptRow() *command.Command {
 				Summary:    "Stops a script that runs and has not written yet.",
 				Complexity: "O(1)",
 				Tips:       []string{"request_policy:all_shards", "response_policy:one_succeeded"},
-				Run:        f.kill,
+				Run:        func(c *command.Ctx) { f.kill(c, false) },
 			},
 			{
 				Name: "debug", Arity: 3, Since: "3.2.0", Flags: command.NoScript, ACL: acl,

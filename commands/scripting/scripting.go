@@ -1,4 +1,5 @@
-// Package scripting is EVAL, EVALSHA, their read-only forms, and SCRIPT.
+// Package scripting is EVAL, EVALSHA, FCALL, their read-only forms, SCRIPT and
+// FUNCTION.
 //
 // A script takes the locks of its keys alone where analysis proves that it
 // touches no others, and all locks otherwise. A script that may run long goes
@@ -15,16 +16,18 @@ import (
 type family struct {
 	s         *command.Server
 	cache     cache
+	registry  registry
 	timeLimit *atomic.Int64 // ms until others are told BUSY
 	memoryMax *atomic.Int64 // bytes that a script may make the heap grow by
 }
 
 // worker is what a command.Worker has for scripts.
 type worker struct {
-	vm      *luavm.VM
-	scripts local
-	flushes int64 // when vm was made
-	host    host
+	vm        *luavm.VM
+	scripts   local
+	functions functionVM
+	flushes   int64 // when vm was made
+	host      host
 }
 
 // Commands are the rows of the family.
@@ -32,16 +35,26 @@ func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s}
 	f.cache.bySHA = make(map[string]*script)
 	f.cache.keys = f.keys
+	f.registry.now.Store(newLibraries())
 	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, 1<<62, "milliseconds a script may hold keys before others are answered BUSY")
 	limit := s.Config.Find("lua-time-limit")
 	s.Config.Add(&command.Param{Name: "busy-reply-threshold", Get: limit.Get, Set: limit.Set})
 	f.memoryMax = s.Config.Memory("script-memory-max", 1<<30, 1<<20, 1<<62, "bytes a script may allocate")
+	s.InfoMemory = append(s.InfoMemory, func(w *command.InfoWriter) {
+		set := f.registry.now.Load()
+		w.Line("number_of_cached_scripts", len(f.cache.all()))
+		w.Line("number_of_functions", len(set.functions))
+		w.Line("number_of_libraries", len(set.byName))
+	})
 	return []*command.Command{
 		f.evalRow("eval", "2.6.0", "Runs a Lua script.", false, false),
 		f.evalRow("evalsha", "2.6.0", "Runs a cached Lua script, named by its SHA-1.", true, false),
 		f.evalRow("eval_ro", "7.0.0", "Runs a Lua script that may not write.", false, true),
 		f.evalRow("evalsha_ro", "7.0.0", "Runs a cached Lua script, named by its SHA-1, that may not write.", true, true),
 		f.scriptRow(),
+		f.fcallRow("fcall", "Calls a function.", false),
+		f.fcallRow("fcall_ro", "Calls a function that does not write.", true),
+		f.functionRow(),
 	}
 }
 
@@ -51,14 +64,21 @@ func Commands(s *command.Server) []*command.Command {
 func (f *family) worker(c *command.Ctx) *worker {
 	w, ok := c.Worker.Lua.(*worker)
 	if flushes := f.cache.flushes.Load(); !ok || w.flushes != flushes {
-		w = &worker{
-			vm:      luavm.New(luavm.Config{Version: command.RedisVersion, VersionNum: redisVersionNum}),
+		fresh := &worker{
+			vm:      luavm.New(vmConfig),
 			flushes: flushes,
 		}
+		if ok {
+			fresh.functions = w.functions
+		}
+		w = fresh
 		c.Worker.Lua = w
 	}
 	return w
 }
+
+// vmConfig is what interpreters tell scripts of the server.
+var vmConfig = luavm.Config{Version: command.RedisVersion, VersionNum: redisVersionNum}
 
 // redisVersionNum is command.RedisVersion as redis.REDIS_VERSION_NUM has it.
 const redisVersionNum = 0x00080006

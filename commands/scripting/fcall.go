@@ -1,0 +1,78 @@
+package scripting
+
+// FCALL and FCALL_RO.
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/luavm"
+	"github.com/limitkv/limitkv/resp/number"
+)
+
+func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command {
+	c := &command.Command{
+		Name: name, Arity: -3, Group: command.GroupScripting, Since: "7.0.0",
+		Flags:      evalFlags | command.MayReplicate,
+		ACL:        []string{"scripting"},
+		Keys:       []command.KeySpec{command.NumKeys(2, command.RW|command.Access|command.Update)},
+		Summary:    summary,
+		Complexity: "That of the function",
+		Syntax:     "function:string numkeys:integer [key...] [arg:string...]",
+		Plan:       f.planCall,
+	}
+	if readOnly {
+		c.Flags = evalFlags | command.ReadOnly
+		c.Keys = []command.KeySpec{command.NumKeys(2, command.RO|command.Access)}
+	}
+	c.Run = func(c *command.Ctx) { f.fcall(c, readOnly) }
+	return c
+}
+
+// planCall locks everything and runs off the loop: nothing has been proven of
+// functions. It locks also where there is no such function, for it may be
+// loaded before this call runs.
+func (f *family) planCall(_ *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
+	set.AddAll()
+	_, ok := f.registry.now.Load().find(args[1])
+	return ok
+}
+
+func (f *family) fcall(c *command.Ctx, readOnly bool) {
+	fn, ok := f.registry.now.Load().find(c.Args[1])
+	if !ok {
+		c.Error("ERR Function not found")
+		return
+	}
+	n, ok := number.ParseInt(c.Args[2])
+	switch {
+	case !ok:
+		c.Error("ERR Bad number of keys provided")
+		return
+	case n > int64(len(c.Args)-3):
+		c.Error("ERR Number of keys can't be greater than number of args")
+		return
+	case n < 0:
+		c.Error("ERR Number of keys can't be negative")
+		return
+	case readOnly && fn.Flags&luavm.NoWrites == 0:
+		c.Error("ERR Can not execute a script with write flag using *_ro command.")
+		return
+	}
+	w := f.worker(c)
+	vm := f.functionVM(w)
+	h := &w.host
+	h.c, h.readOnly = c, fn.Flags&luavm.NoWrites != 0
+	args, db, inScript := c.Args, c.DB, c.Script
+	c.Script = true
+	if c.Long != nil {
+		c.Long.Function.Store(&fn.Name)
+	}
+	end := f.watch(c, vm)
+	outcome := vm.CallFunction(fn.library, fn.Name, args[3:3+n], args[3+n:], h, c)
+	end()
+	c.Script, c.DB = inScript, db
+	if outcome.Failed && !outcome.Counted {
+		c.Failure = "ERR"
+	}
+	h.c = nil
+}

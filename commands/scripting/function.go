@@ -1,0 +1,340 @@
+package scripting
+
+// FUNCTION and its subcommands.
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/rdb"
+)
+
+func (f *family) functionRow() *command.Command {
+	acl := []string{"scripting"}
+	// Changes wait for functions that run, and those hold all keys.
+	const change = command.NoScript | command.Write | command.WholeKeyspace
+	everywhere := []string{"request_policy:all_shards", "response_policy:all_succeeded"}
+	return &command.Command{
+		Name: "function", Arity: -2, Group: command.GroupScripting, Since: "7.0.0",
+		Summary:    "Manages the libraries of functions.",
+		Complexity: "That of the subcommand",
+		Sub: []*command.Command{
+			{
+				Name: "load", Arity: -3, Since: "7.0.0", Flags: change | command.DenyOOM, ACL: acl,
+				Summary:    "Adds a library.",
+				Complexity: "O(1), compiling aside",
+				Tips:       everywhere,
+				Syntax:     "[REPLACE] function-code:string",
+				Run:        f.functionLoad,
+			},
+			{
+				Name: "delete", Arity: 3, Since: "7.0.0", Flags: change, ACL: acl,
+				Summary:    "Removes a library with its functions.",
+				Complexity: "O(1)",
+				Tips:       everywhere,
+				Syntax:     "library-name:string",
+				Run:        f.functionDelete,
+			},
+			{
+				Name: "flush", Arity: -2, Since: "7.0.0", Flags: change, ACL: acl,
+				Summary:    "Removes all libraries.",
+				Complexity: "O(N) in the number of functions",
+				Tips:       everywhere,
+				Syntax:     "[flush-type=(ASYNC | SYNC)]",
+				Run:        f.functionFlush,
+			},
+			{
+				Name: "list", Arity: -2, Since: "7.0.0", Flags: command.NoScript, ACL: acl,
+				Summary:    "Describes the libraries.",
+				Complexity: "O(N) in the number of functions",
+				Tips:       []string{"nondeterministic_output_order"},
+				Syntax:     "[LIBRARYNAME library-name-pattern:string] [WITHCODE]",
+				Run:        f.functionList,
+			},
+			{
+				Name: "dump", Arity: 2, Since: "7.0.0", Flags: command.NoScript, ACL: acl,
+				Summary:    "Returns all libraries as bytes that RESTORE takes.",
+				Complexity: "O(N) in the number of functions",
+				Run:        f.functionDump,
+			},
+			{
+				Name: "restore", Arity: -3, Since: "7.0.0", Flags: change | command.DenyOOM, ACL: acl,
+				Summary:    "Adds the libraries that DUMP returned.",
+				Complexity: "O(N) in the number of functions",
+				Tips:       everywhere,
+				Syntax:     "serialized-value:string [policy=(FLUSH | APPEND | REPLACE)]",
+				Run:        f.functionRestore,
+			},
+			{
+				Name: "kill", Arity: 2, Since: "7.0.0", Flags: command.NoScript | command.AllowBusy, ACL: acl,
+				Summary:    "Stops a function that runs and has not written yet.",
+				Complexity: "O(1)",
+				Tips:       []string{"request_policy:all_shards", "response_policy:one_succeeded"},
+				Run:        func(c *command.Ctx) { f.kill(c, true) },
+			},
+			{
+				Name: "stats", Arity: 2, Since: "7.0.0", Flags: command.NoScript | command.AllowBusy, ACL: acl,
+				Summary:    "Tells what function runs, and how many there are.",
+				Complexity: "O(1)",
+				Tips:       []string{"nondeterministic_output", "request_policy:all_shards", "response_policy:special"},
+				Run:        f.functionStats,
+			},
+			{
+				Name: "help", Arity: 2, Since: "7.0.0", Flags: command.Loading | command.Stale, ACL: acl,
+				Summary:    "Lists the subcommands.",
+				Complexity: "O(1)",
+				Run:        functionHelp,
+			},
+		},
+	}
+}
+
+// change replaces the set of libraries by what edit makes of a copy, unless
+// that returns an error text.
+func (f *family) change(c *command.Ctx, edit func(set *libraries) (problem string)) bool {
+	f.registry.mu.Lock()
+	defer f.registry.mu.Unlock()
+	set := f.registry.now.Load().clone()
+	if problem := edit(set); problem != "" {
+		c.Error("ERR " + problem)
+		return false
+	}
+	f.registry.now.Store(set)
+	f.s.Keyspace.Dirty.Add(1)
+	return true
+}
+
+func (f *family) functionLoad(c *command.Ctx) {
+	replace := false
+	code := c.Args[len(c.Args)-1]
+	for _, option := range c.Args[2 : len(c.Args)-1] {
+		if !command.EqualFold(option, "REPLACE") {
+			c.Error("ERR Unknown option given: " + string(option))
+			return
+		}
+		replace = true
+	}
+	name := ""
+	if f.change(c, func(set *libraries) (problem string) {
+		name, problem = f.create(c, set, code, replace)
+		return problem
+	}) {
+		c.BulkString(name)
+	}
+}
+
+func (f *family) functionDelete(c *command.Ctx) {
+	if f.change(c, func(set *libraries) string {
+		if set.byName[string(c.Args[2])] == nil {
+			return "Library not found"
+		}
+		set.remove(string(c.Args[2]))
+		return ""
+	}) {
+		c.OK()
+	}
+}
+
+func (f *family) functionFlush(c *command.Ctx) {
+	switch {
+	case len(c.Args) > 3:
+		c.Error(command.ErrSubcommandSyntax("FUNCTION", c.Args[1]))
+		return
+	case len(c.Args) == 3 && !command.EqualFold(c.Args[2], "SYNC") && !command.EqualFold(c.Args[2], "ASYNC"):
+		c.Error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")
+		return
+	}
+	f.registry.mu.Lock()
+	f.registry.now.Store(newLibraries())
+	f.registry.flushes.Add(1)
+	f.registry.mu.Unlock()
+	f.s.Keyspace.Dirty.Add(1)
+	c.OK()
+}
+
+func (f *family) functionList(c *command.Ctx) {
+	withCode := false
+	var pattern []byte
+	a := c.Cursor(2)
+	for a.More() {
+		switch {
+		case !withCode && a.Is("WITHCODE"):
+			withCode = true
+		case pattern == nil && a.Is("LIBRARYNAME"):
+			if !a.More() {
+				a.Fail("ERR library name argument was not given")
+			}
+			pattern = a.Bytes()
+		default:
+			a.Fail("ERR Unknown argument " + string(a.Bytes()))
+		}
+	}
+	if a.Failed(c) {
+		return
+	}
+	list := f.registry.now.Load().sorted()
+	if pattern != nil {
+		kept := list[:0]
+		for _, lib := range list {
+			if command.MatchFold(pattern, []byte(lib.Name)) {
+				kept = append(kept, lib)
+			}
+		}
+		list = kept
+	}
+	c.Array(len(list))
+	for _, lib := range list {
+		fields := 3
+		if withCode {
+			fields++
+		}
+		c.Map(fields)
+		c.BulkString("library_name")
+		c.BulkString(lib.Name)
+		c.BulkString("engine")
+		c.BulkString("LUA")
+		c.BulkString("functions")
+		c.Array(len(lib.Functions))
+		for i := range lib.Functions {
+			fn := &lib.Functions[i]
+			c.Map(3)
+			c.BulkString("name")
+			c.BulkString(fn.Name)
+			c.BulkString("description")
+			if fn.Described {
+				c.BulkString(fn.Description)
+			} else {
+				c.Null()
+			}
+			c.BulkString("flags")
+			names := fn.Flags.Names()
+			c.Set(len(names))
+			for _, name := range names {
+				c.Status(name)
+			}
+		}
+		if withCode {
+			c.BulkString("library_code")
+			c.BulkString(lib.Code)
+		}
+	}
+}
+
+func (f *family) functionDump(c *command.Ctx) {
+	var payload []byte
+	for _, lib := range f.registry.now.Load().sorted() {
+		payload = rdb.AppendString(append(payload, rdb.Function), lib.Code)
+	}
+	c.Bulk(rdb.AppendFooter(payload))
+}
+
+func (f *family) functionRestore(c *command.Ctx) {
+	if len(c.Args) > 4 {
+		c.Error(command.ErrSubcommandSyntax("FUNCTION", c.Args[1]))
+		return
+	}
+	flush, replace := false, false
+	if len(c.Args) == 4 {
+		switch policy := c.Args[3]; {
+		case command.EqualFold(policy, "APPEND"):
+		case command.EqualFold(policy, "REPLACE"):
+			replace = true
+		case command.EqualFold(policy, "FLUSH"):
+			flush = true
+		default:
+			c.Error("ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.")
+			return
+		}
+	}
+	body, ok := rdb.CheckFooter(c.Args[2])
+	if !ok {
+		c.Error("ERR DUMP payload version or checksum are wrong")
+		return
+	}
+	from := newLibraries()
+	if problem := f.read(c, body, from); problem != "" {
+		c.Error("ERR " + problem)
+		return
+	}
+	if f.change(c, func(set *libraries) string {
+		if flush {
+			*set = *from
+			return ""
+		}
+		return set.join(from, replace)
+	}) {
+		c.OK()
+	}
+}
+
+// read loads the libraries of a payload into a set.
+func (f *family) read(c *command.Ctx, body []byte, into *libraries) (problem string) {
+	for r := rdb.NewReader(body); r.More(); {
+		switch kind, err := r.Type(); {
+		case err != nil:
+			return "can not read data type"
+		case kind == rdb.FunctionOld:
+			return "Pre-GA function format not supported"
+		case kind != rdb.Function:
+			return "given type is not a function"
+		}
+		code, err := r.String()
+		if err != nil {
+			return "Failed loading library payload"
+		}
+		if _, problem := f.create(c, into, code, false); problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
+func (f *family) functionStats(c *command.Ctx) {
+	var running *command.LongRun
+	for _, run := range f.s.Long.All() {
+		if run.Function.Load() != nil {
+			running = run
+		} else if run.Reservation.Slow() {
+			c.Error(command.ErrBusyScript)
+			return
+		}
+	}
+	c.Map(2)
+	c.BulkString("running_script")
+	if running == nil {
+		c.Null()
+	} else {
+		c.Map(3)
+		c.BulkString("name")
+		c.BulkString(*running.Function.Load())
+		c.BulkString("command")
+		c.Array(len(running.Args))
+		for _, a := range running.Args {
+			c.Bulk(a)
+		}
+		c.BulkString("duration_ms")
+		c.Int((engine.Monotonic() - running.Since) / 1000)
+	}
+	set := f.registry.now.Load()
+	c.BulkString("engines")
+	c.Map(1)
+	c.BulkString("LUA")
+	c.Map(2)
+	c.BulkString("libraries_count")
+	c.Int(int64(len(set.byName)))
+	c.BulkString("functions_count")
+	c.Int(int64(len(set.functions)))
+}
+
+func functionHelp(c *command.Ctx) {
+	c.Help("FUNCTION",
+		"DELETE <library-name>", "    Remove a library with its functions.",
+		"DUMP", "    Return all libraries as bytes that RESTORE takes.",
+		"FLUSH [ASYNC|SYNC]", "    Remove all libraries.",
+		"KILL", "    Stop a function that runs and has not written yet.",
+		"LIST [LIBRARYNAME <pattern>] [WITHCODE]", "    Describe the libraries, with their code if asked.",
+		"LOAD [REPLACE] <code>", "    Add a library, named in the first line of its code.",
+		"RESTORE <payload> [FLUSH|APPEND|REPLACE]", "    Add the libraries that DUMP returned. A library that exists is an error",
+		"    with APPEND (the default), and gives way with REPLACE; FLUSH removes all first.",
+		"STATS", "    Tell what function runs, and how many there are.",
+	)
+}

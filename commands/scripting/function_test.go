@@ -1,0 +1,116 @@
+package scripting_test
+
+// What of functions takes several clients: a function that runs and runs, and
+// libraries that change while others call them.
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/commands/livetest"
+)
+
+const loops = `#!lua name=loops
+redis.register_function('forever', function() while true do end end)
+redis.register_function('writes', function(keys) redis.call('SET', keys[1], 'v') while redis.call('GET', 'stop') == false do end end)`
+
+// slow waits until a client is told BUSY.
+func slow(t *testing.T, c *livetest.Client, want string) {
+	t.Helper()
+	for range 500 {
+		if got := c.Do("GET", "k"); strings.HasPrefix(got, "(error) BUSY") || strings.Contains(got, "BUSY") {
+			if !strings.Contains(got, want) {
+				t.Fatalf("got %s, want %s", got, want)
+			}
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("nobody is told BUSY")
+}
+
+func TestFunctionKill(t *testing.T) {
+	s := livetest.Start(t)
+	runs, other := s.Client(), s.Client()
+	other.Want("OK", "CONFIG", "SET", "busy-reply-threshold", "10")
+	other.Do("FUNCTION", "LOAD", loops)
+	runs.Send("FCALL", "forever", "1", "k", "argument")
+	slow(t, other, "FUNCTION KILL")
+	stats := other.Do("FUNCTION", "STATS")
+	for _, part := range []string{"forever", "FCALL", "argument", "duration_ms", "libraries_count"} {
+		if !strings.Contains(stats, part) {
+			t.Errorf("FUNCTION STATS has no %q: %s", part, stats)
+		}
+	}
+	if got := other.Do("SCRIPT", "KILL"); !strings.Contains(got, "FUNCTION KILL") {
+		t.Errorf("SCRIPT KILL of a function: %s", got)
+	}
+	if got := other.Do("FUNCTION", "FLUSH"); !strings.Contains(got, "BUSY") {
+		t.Errorf("FUNCTION FLUSH while one runs: %s", got)
+	}
+	other.Want("OK", "FUNCTION", "KILL")
+	if got := runs.Read(); !strings.Contains(got, "Script killed by user") {
+		t.Errorf("the function says %s", got)
+	}
+	if got := other.Do("FUNCTION", "KILL"); !strings.Contains(got, "NOTBUSY") {
+		t.Errorf("nothing to kill: %s", got)
+	}
+
+	runs.Send("EVAL", "while true do redis.call('GET', KEYS[1]) end", "1", "k")
+	slow(t, other, "SCRIPT KILL")
+	if got := other.Do("FUNCTION", "KILL"); !strings.Contains(got, "SCRIPT KILL") {
+		t.Errorf("FUNCTION KILL of a script: %s", got)
+	}
+	if got := other.Do("FUNCTION", "STATS"); !strings.Contains(got, "BUSY") {
+		t.Errorf("FUNCTION STATS while a script runs: %s", got)
+	}
+	other.Want("OK", "SCRIPT", "KILL")
+	runs.Read()
+}
+
+// TestLibrariesChange: callers always see one whole library, on every worker.
+func TestLibrariesChange(t *testing.T) {
+	s := livetest.Start(t)
+	admin := s.Client()
+	load := func(v string) {
+		admin.Want("lib", "FUNCTION", "LOAD", "REPLACE", `#!lua name=lib
+local v = '`+v+`'
+redis.register_function('a', function() return v .. v end)`)
+	}
+	load("0")
+	var wg sync.WaitGroup
+	const callers, calls = 4, 100
+	for range callers {
+		c := s.Client()
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for range calls {
+				if got := c.Do("FCALL", "a", "0"); len(got) != 2 || got[0] != got[1] {
+					t.Errorf("got %s", got)
+					return
+				}
+			}
+		}()
+	}
+	for i := range 20 {
+		load(string(rune('a' + i)))
+	}
+	wg.Wait()
+	admin.Want("tt", "FCALL", "a", "0")
+	admin.Want("OK", "FUNCTION", "FLUSH")
+	if got := admin.Do("FCALL", "a", "0"); !strings.Contains(got, "Function not found") {
+		t.Errorf("after the flush: %s", got)
+	}
+}
+
+func BenchmarkFCall(b *testing.B) {
+	s := livetest.Start(b)
+	c := s.Client()
+	c.Do("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function(keys) return redis.call('INCR', keys[1]) end)")
+	for b.Loop() {
+		c.Do("FCALL", "f", "1", "k")
+	}
+}

@@ -1,0 +1,257 @@
+package luavm
+
+// Libraries of functions: what FUNCTION LOAD takes. A library is tried once, in a VM in which nothing exists but what
+// a library may use while it loads: that finds its errors and its functions. Every VM that calls a function then runs
+// the library's code for itself, once; since all that it can do while loading is to register functions, all VMs end up
+// with the same ones. What a function keeps in local variables of its library is therefore the VM's own.
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/syntax"
+)
+
+// libraryChunkName is what libraries are called in error texts.
+const libraryChunkName = "user_function"
+
+// loadTimeMax is how long a library may take to register its functions.
+const loadTimeMax = 500 * time.Millisecond
+
+// Library is a library of functions. It is immutable once Try has succeeded, and may be used by any number of VMs.
+type Library struct {
+	Name   string
+	Engine string // as its first line has it
+	Code   string
+	// Functions are in the order in which they were registered.
+	Functions []Function
+
+	skip  int // of Code: the first line
+	hide  string
+	chunk *chunk
+}
+
+// Function is what is known of a library's function.
+type Function struct {
+	Name        string
+	Description string
+	Described   bool
+	Flags       Flags
+}
+
+// ParseLibrary reads the first line of a library. The text of an error is Redis's without the "ERR " in front.
+func ParseLibrary(code []byte) (*Library, error) {
+	l := &Library{Code: string(code)}
+	end := strings.IndexByte(arg.CString(l.Code), '\n')
+	switch {
+	case !strings.HasPrefix(l.Code, "#!"):
+		return nil, &CompileError{"Missing library metadata"}
+	case end < 0:
+		return nil, &CompileError{"Invalid library metadata"}
+	}
+	parts, ok := splitArgs(l.Code[:end])
+	if !ok || len(parts) == 0 {
+		return nil, &CompileError{"Invalid library metadata"}
+	}
+	l.skip, l.Engine = end, parts[0][2:]
+	named := false
+	for _, part := range parts[1:] {
+		const key = "name="
+		switch {
+		case len(part) < len(key) || !strings.EqualFold(part[:len(key)], key):
+			return nil, &CompileError{"Invalid metadata value given: " + part}
+		case named:
+			return nil, &CompileError{"Invalid metadata value, name argument was given multiple times"}
+		}
+		l.Name, named = part[len(key):], true
+	}
+	switch {
+	case !named:
+		return nil, &CompileError{"Library name was not given"}
+	case !isName(l.Name):
+		return nil, &CompileError{badName}
+	}
+	return l, nil
+}
+
+// badName is what Redis says of libraries and of functions.
+const badName = "Library names can only contain letters, numbers, or underscores(_) and must be at least one character long"
+
+// isName tells whether a text can name a library or a function.
+func isName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// Try compiles the library and runs its code for the first time, to find its functions. host is asked to log only.
+func (l *Library) Try(config Config, host Host) error {
+	code := l.Code[l.skip:]
+	l.hide = hidePrefix(SHA1Hex([]byte(l.Code)))
+	plain, err := compilePlain(code, l.hide)
+	if err == nil {
+		l.chunk, err = compileChunk(code, "@"+libraryChunkName, l.hide, false)
+	}
+	if err != nil {
+		return &CompileError{"Error compiling function: " + err.Error()}
+	}
+	vm := New(config)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), loadTimeMax, &CompileError{"FUNCTION LOAD timeout"})
+	defer cancel()
+	vm.SetContext(ctx)
+	vm.bare()
+	fn := vm.function(plain, l.hide)
+	r := &registration{}
+	if errv, ok := vm.runLibrary(fn, r, host); !ok {
+		text := "ERR " + arg.CString(tostring(errv))
+		if t, isTable := errv.(*lua.LTable); isTable {
+			text = errText(t)
+		}
+		return &CompileError{"Error registering functions: " + text}
+	}
+	if len(r.functions) == 0 {
+		return &CompileError{"No functions registered"}
+	}
+	l.Functions = r.functions
+	return nil
+}
+
+// compilePlain compiles a library so that it sees the globals that there are, not those that are known.
+func compilePlain(code, hide string) (*chunk, error) {
+	const source = "@" + libraryChunkName
+	stmts, err := syntax.Parse(code, shortSource(source, syntaxNameMax))
+	if err != nil {
+		return nil, err
+	}
+	r := newRewriter(hide, false)
+	r.plain = true
+	return compileWith(r, stmts, source)
+}
+
+// bare takes all globals away; only redis comes back while a library loads.
+func (vm *VM) bare() {
+	var names []lua.LValue
+	for k, _ := vm.env.Next(lua.LNil); k != lua.LNil; k, _ = vm.env.Next(k) {
+		names = append(names, k)
+	}
+	for _, k := range names {
+		vm.env.RawSet(k, lua.LNil)
+	}
+}
+
+// registration collects what a library registers.
+type registration struct {
+	functions []Function
+	callbacks []*lua.LFunction
+}
+
+// loadedLibrary is a library in a VM.
+type loadedLibrary struct {
+	callbacks map[string]*callback
+	code      []*uint32 // its entries in VM.debug
+}
+
+// callback is a function in a VM. Its script stands for it in errors.
+type callback struct {
+	fn     *lua.LFunction
+	script *Script
+}
+
+// runLibrary runs the main function of a library.
+func (vm *VM) runLibrary(fn *lua.LFunction, r *registration, host Host) (errv lua.LValue, ok bool) {
+	global := vm.env.RawGetString("redis")
+	vm.env.RawSetString("redis", vm.loadingTable())
+	vm.register, vm.host, vm.proto = r, host, 2
+	vm.ccalls, vm.killed = 0, false
+	vm.L.Push(fn)
+	ok, errv = vm.protect(vm.L, 0, 0)
+	vm.L.SetTop(0)
+	vm.register, vm.host = nil, nil
+	vm.env.RawSetString("redis", global)
+	vm.forgetRun()
+	return errv, ok
+}
+
+// loadingTable is the table redis as libraries see it while they load.
+func (vm *VM) loadingTable() *lua.LTable {
+	t := vm.L.CreateTable(0, 8)
+	t.RawSetString("register_function", vm.L.NewFunction(vm.registerFunction))
+	t.RawSetString("log", vm.L.NewFunction(vm.redisLog))
+	for name, v := range vm.redisConstants() {
+		if !strings.HasPrefix(name, "REPL_") {
+			t.RawSetString(name, v)
+		}
+	}
+	mt := vm.L.CreateTable(0, 1)
+	mt.RawSetString("__index", vm.L.NewFunction(vm.undefinedGlobal))
+	t.Metatable = mt
+	return vm.show(t)
+}
+
+// loadLibrary returns the library in this VM, running its code if it has not been.
+func (vm *VM) loadLibrary(l *Library, host Host) (*loadedLibrary, error) {
+	if loaded := vm.libraries[l]; loaded != nil {
+		return loaded, nil
+	}
+	r := &registration{}
+	if errv, ok := vm.runLibrary(vm.function(l.chunk, l.hide), r, host); !ok {
+		return nil, &CompileError{"Error registering functions: " + tostring(errv)}
+	}
+	loaded := &loadedLibrary{callbacks: make(map[string]*callback, len(r.functions))}
+	for i, f := range r.functions {
+		loaded.callbacks[f.Name] = &callback{r.callbacks[i], &Script{Body: l.Code, SHA: f.Name, Flags: f.Flags, chunk: l.chunk, hide: l.hide}}
+	}
+	for code := range l.chunk.debug {
+		loaded.code = append(loaded.code, code)
+	}
+	if vm.libraries == nil {
+		vm.libraries = map[*Library]*loadedLibrary{}
+	}
+	vm.libraries[l] = loaded
+	return loaded, nil
+}
+
+// KeepLibraries drops all libraries but those that keep says.
+func (vm *VM) KeepLibraries(keep func(*Library) bool) {
+	for l, loaded := range vm.libraries {
+		if !keep(l) {
+			for _, code := range loaded.code {
+				delete(vm.debug, code)
+			}
+			delete(vm.libraries, l)
+		}
+	}
+}
+
+// CallFunction calls a function of a library and writes exactly one reply. keys and args are copied. The VM must not
+// be one that runs scripts: libraries may change what scripts would see.
+func (vm *VM) CallFunction(l *Library, name string, keys, args [][]byte, host Host, out Reply) (outcome Outcome) {
+	loaded, err := vm.loadLibrary(l, host)
+	if err != nil { // it loaded when it was tried: only an end of time or memory can be the cause
+		out.Error("ERR " + oneLine(err.Error()))
+		return Outcome{Failed: true}
+	}
+	f := loaded.callbacks[name]
+	vm.script, vm.host, vm.proto = f.script, host, 2
+	vm.ccalls, vm.killed = 0, false
+	vm.L.Push(f.fn)
+	vm.L.Push(vm.stringArray(keys))
+	vm.L.Push(vm.stringArray(args))
+	if ok, errv := vm.protect(vm.L, 2, 1); ok {
+		vm.writeResult(out, vm.L.Get(-1), &outcome)
+	} else {
+		outcome = vm.writeError(out, errv)
+	}
+	vm.L.SetTop(0)
+	vm.script, vm.host = nil, nil
+	vm.forgetRun()
+	return outcome
+}
