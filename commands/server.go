@@ -36,6 +36,7 @@ import (
 	"github.com/limitkv/limitkv/commands/set"
 	"github.com/limitkv/limitkv/commands/sortedset"
 	"github.com/limitkv/limitkv/commands/str"
+	"github.com/limitkv/limitkv/commands/stream"
 	"github.com/limitkv/limitkv/commands/transactions"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/table"
@@ -94,6 +95,7 @@ var families = []func(*command.Server) []*command.Command{
 	set.Commands,
 	sortedset.Commands,
 	str.Commands,
+	stream.Commands,
 	transactions.Commands,
 	serverfamily.Commands, // last: it declares the parameters that nobody else has
 }

@@ -83,6 +83,19 @@ func (v *View) WaitingKeys() (n int) {
 	return n
 }
 
+// WaitingKeysNoKey is how many of them are waited for by somebody who is to be
+// told when the key goes. All shards are held.
+func (v *View) WaitingKeysNoKey() (n int) {
+	for i := range v.KS.shards {
+		for _, l := range v.KS.shards[i].waits {
+			if l.noKey > 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // view is a View of the whole keyspace, for which done lets go again. It waits
 // for whoever holds keys, so it is not for event loops.
 func (ks *Keyspace) view() (v *View, done func()) {

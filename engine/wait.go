@@ -32,6 +32,9 @@ type Waiter struct {
 	// those who ask about the line.
 	Kind   Kind
 	Weight int64
+	// NoKey: it is to be tried when the key goes, or becomes something else, too,
+	// even if somebody before it holds the line.
+	NoKey bool
 	// Serve tries to give the waiter what it wants of a key, under the key's
 	// lock. againMicros, if not 0, is when it is worth another try.
 	Serve func(v *View, key []byte) (result Served, againMicros int64)
@@ -50,6 +53,7 @@ type waitNode struct {
 type waitList struct {
 	head, tail *waitNode
 	n          int
+	noKey      int // of them
 	weight     int64
 	alarm      *Timer
 	alarmAt    int64
@@ -64,6 +68,9 @@ func (l *waitList) push(n *waitNode) {
 	}
 	l.tail = n
 	l.n++
+	if n.w.NoKey {
+		l.noKey++
+	}
 	l.weight += n.w.Weight
 }
 
@@ -83,6 +90,9 @@ func (l *waitList) remove(n *waitNode) {
 	}
 	n.list, n.next, n.prev = nil, nil, nil
 	l.n--
+	if n.w.NoKey {
+		l.noKey--
+	}
 	l.weight -= n.w.Weight
 }
 
@@ -248,16 +258,21 @@ func (v *View) serveLine(k waitKey) {
 	v.DB = k.db
 	defer func() { v.DB = db }()
 	var again int64
-	for n := l.head; n != nil; {
+	held := false
+	for n := l.head; n != nil && (!held || l.noKey > 0); {
 		next := n.next
+		if held && !n.w.NoKey {
+			n = next
+			continue
+		}
 		result, at := v.serveOne(n.w, key)
 		if at != 0 && (again == 0 || at < again) {
 			again = at
 		}
-		if result == ServedHold {
-			break
-		}
-		if result == ServedDone {
+		switch result {
+		case ServedHold:
+			held = true
+		case ServedDone:
 			l.remove(n)
 		}
 		n = next

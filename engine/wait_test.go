@@ -62,6 +62,43 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	})
 }
 
+func TestNoKeyIsToldPastWhoHolds(t *testing.T) {
+	m := newModel(t, 1)
+	holds, got := one("a")
+	tried, told := 0, false
+	noKey := &Waiter{Keys: [][]byte{[]byte("a")}, NoKey: true, Serve: func(v *View, key []byte) (Served, int64) {
+		tried++
+		told = !v.Peek(key).Ok()
+		if told {
+			return ServedDone, 0
+		}
+		return ServedSkip, 0
+	}}
+	m.do(0, func(v *View) { v.PutInt([]byte("a"), 0, 0) })
+	m.do(0, func(v *View) { v.Wait(holds, 0); v.Wait(noKey, 0) })
+	m.do(0, func(v *View) {
+		v.Lessened([]byte("a"), EventStream, "x")
+		v.Altered([]byte("a"), EventStream, "x")
+		v.CountChange()
+	})
+	if tried != 0 {
+		t.Fatal("a change that makes nothing ready had somebody tried")
+	}
+	m.do(0, func(v *View) { v.Modified([]byte("a")) })
+	if tried != 1 || told || len(*got) != 0 {
+		t.Fatalf("tried %d times, told %v", tried, told)
+	}
+	m.do(0, func(v *View) { v.Delete([]byte("a")); v.Modified([]byte("a")) })
+	if !told {
+		t.Fatal("the key went, and who was to be told was not")
+	}
+	m.do(0, func(v *View) {
+		if n, _ := v.Waiting([]byte("a")); n != 1 || v.WaitingKeysNoKey() != 0 {
+			t.Fatalf("%d wait, %d keys for when they go", n, v.WaitingKeysNoKey())
+		}
+	})
+}
+
 func TestWaiterOfTwoKeysIsServedOnce(t *testing.T) {
 	m := newModel(t, 1)
 	w, got := one("a", "b")

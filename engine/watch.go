@@ -92,6 +92,29 @@ func (v *View) Changed(key []byte, class EventClass, event string) {
 
 // Modified is Changed without an event.
 func (v *View) Modified(key []byte) {
+	v.modified(key)
+	_, s := v.locate(key)
+	v.markReady(s, key)
+}
+
+// Lessened is Changed for a change that gives nothing to those who wait for the
+// key: entries were taken out of a stream.
+func (v *View) Lessened(key []byte, class EventClass, event string) {
+	v.modified(key)
+	v.Notify(class, event, key)
+}
+
+// Altered is Changed for a change that neither those who wait for the key nor
+// those who watch it are told of, as in Redis: of a stream's consumer groups.
+func (v *View) Altered(key []byte, class EventClass, event string) {
+	v.changes++
+	v.Notify(class, event, key)
+}
+
+// CountChange counts a change that nobody is told of: an acknowledgement.
+func (v *View) CountChange() { v.changes++ }
+
+func (v *View) modified(key []byte) {
 	v.changes++
 	if v.KS.Tracking.Load() {
 		v.KS.Touched(v, v.DB, key)
@@ -102,7 +125,6 @@ func (v *View) Modified(key []byte) {
 			w.dirty.Store(true)
 		}
 	}
-	v.markReady(s, key)
 }
 
 // Notify tells an event without saying that the key was changed.

@@ -64,6 +64,30 @@ func (w *Writer) NullArray() {
 // Array appends the head of an array of n elements.
 func (w *Writer) Array(n int) { w.Buf = redcon.AppendArray(w.Buf, n) }
 
+// ArrayFrom makes all that was appended since Mark returned mark the n elements
+// of an array: for those who learn how many there are last.
+func (w *Writer) ArrayFrom(mark, n int) {
+	var head [24]byte
+	w.insert(mark, redcon.AppendArray(head[:0], n))
+}
+
+// MapFrom is ArrayFrom for the n pairs of a map.
+func (w *Writer) MapFrom(mark, n int) {
+	if w.Proto != 3 {
+		w.ArrayFrom(mark, 2*n)
+		return
+	}
+	head := append(make([]byte, 0, 24), '%')
+	w.insert(mark, append(strconv.AppendInt(head, int64(n), 10), '\r', '\n'))
+}
+
+func (w *Writer) insert(mark int, head []byte) {
+	from := len(w.Buf)
+	w.Buf = append(w.Buf, head...)
+	copy(w.Buf[mark+len(head):], w.Buf[mark:from])
+	copy(w.Buf[mark:], head)
+}
+
 // Map appends the head of a map of n pairs: in RESP2 an array of 2n elements.
 func (w *Writer) Map(n int) {
 	if w.Proto == 3 {

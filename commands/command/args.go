@@ -219,6 +219,13 @@ func EqualFold(b []byte, word string) bool {
 	return true
 }
 
+// Text is b as far as C sees it, which ends at a zero byte: what Redis compares
+// with strcmp and prints with %s.
+func Text(b []byte) []byte {
+	b, _, _ = bytes.Cut(b, []byte{0})
+	return b
+}
+
 // Clone copies arguments that have to outlive the request.
 func Clone(args [][]byte) [][]byte {
 	n := 0

@@ -23,9 +23,10 @@ type Wait struct {
 	// Again, if not 0, is when the first key is worth a try although nobody
 	// writes it (a due time), in Unix microseconds.
 	Again int64
-	// Kind and Weight are those of engine.Waiter.
+	// Kind, Weight and NoKey are those of engine.Waiter.
 	Kind   engine.Kind
 	Weight int64
+	NoKey  bool
 	// Serve tries key. It runs under the key's lock with a Ctx of the blocked
 	// session whose Args are a copy of the request. It replies exactly when it
 	// returns engine.ServedDone. again is as in Again.
@@ -56,7 +57,7 @@ func (c *Ctx) Block(w Wait) {
 	b.Wait = w
 	srv := c.Server
 	b.Waiter = &engine.Waiter{
-		DB: c.DB, Keys: w.Keys, Also: w.Also, Kind: w.Kind, Weight: w.Weight,
+		DB: c.DB, Keys: w.Keys, Also: w.Also, Kind: w.Kind, Weight: w.Weight, NoKey: w.NoKey,
 		Serve: func(v *engine.View, key []byte) (engine.Served, int64) {
 			return srv.serveBlocked(b, v, key)
 		},
@@ -80,6 +81,10 @@ func (s *Server) serveBlocked(b *Blocked, v *engine.View, key []byte) (engine.Se
 	result, again := b.Wait.Serve(&c, key)
 	*v = c.View
 	if result == engine.ServedDone {
+		if c.Failure != "" {
+			s.Stats.CountError(c.Failure)
+			s.Workers.CountFailed(b.Cmd)
+		}
 		s.finish(b, w.Buf)
 	}
 	return result, again

@@ -8,6 +8,7 @@ import (
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/zset"
 )
 
@@ -24,6 +25,8 @@ func Encoding(e engine.Entry) string {
 		return e.StringEncoding()
 	case engine.KindLimiter:
 		return "packed"
+	case engine.KindStream:
+		return "stream"
 	}
 	if x, ok := e.Object().(encoded); ok {
 		return x.Encoding()
@@ -58,6 +61,9 @@ func CloneObject(obj any) any {
 	case *list.List:
 		l := o.Clone()
 		return &l
+	case *stream.Stream:
+		s := o.Clone()
+		return &s
 	}
 	return nil
 }

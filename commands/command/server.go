@@ -225,6 +225,13 @@ func (p *Workers) Get(s *Server) *Worker {
 // Put gives a worker back.
 func (p *Workers) Put(w *Worker) { p.mu.Lock(); p.free = append(p.free, w); p.mu.Unlock() }
 
+// CountFailed counts that a command failed that no worker runs: one that waited.
+func (p *Workers) CountFailed(c *Command) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all[0].Counters[c.index].Failed.Add(1)
+}
+
 // Sum adds up what all workers counted of a command.
 func (p *Workers) Sum(c *Command) (calls, micros, failed, rejected int64) {
 	p.mu.Lock()

@@ -58,7 +58,7 @@ func (s *sorting) order(c *command.Ctx, items []item, from, to int) bool {
 func (s *sorting) comparison() func(a, b *item) int {
 	var compare func(a, b *item) int
 	// Unless the result is stored Redis compares as C does, up to a zero byte.
-	cut := text
+	cut := command.Text
 	if s.store != nil {
 		cut = func(b []byte) []byte { return b }
 	}

@@ -117,7 +117,7 @@ func parseSort(a *command.Args, mayStore bool) (s sorting) {
 			s.store = a.Bytes()
 		case a.IsWith("BY", 1):
 			s.by = a.Bytes()
-			if bytes.IndexByte(text(s.by), '*') < 0 {
+			if bytes.IndexByte(command.Text(s.by), '*') < 0 {
 				s.plain = true
 			} else {
 				s.reads = true
@@ -147,12 +147,6 @@ func planSort(args [][]byte, locks *engine.LockSet, mayStore bool) (long bool) {
 		locks.AddKey(s.store)
 	}
 	return false
-}
-
-// text is b as C sees it, which Redis does here: it ends at a zero byte.
-func text(b []byte) []byte {
-	b, _, _ = bytes.Cut(b, []byte{0})
-	return b
 }
 
 func sortKey(c *command.Ctx, lim list.Limits, mayStore bool) {
@@ -287,15 +281,15 @@ func (l *loader) add(b []byte) {
 // of a hash there. found is false if there is none. The result is valid until
 // the next call.
 func byPattern(c *command.Ctx, pattern, element []byte, scratch *packed.Scratch) (value []byte, found bool) {
-	if string(text(pattern)) == "#" {
+	if string(command.Text(pattern)) == "#" {
 		return element, true
 	}
-	star := bytes.IndexByte(text(pattern), '*')
+	star := bytes.IndexByte(command.Text(pattern), '*')
 	if star < 0 {
 		return nil, false
 	}
 	name, field := pattern[star+1:], []byte(nil)
-	if i := bytes.Index(text(name), []byte("->")); i >= 0 && len(text(name)) > i+2 {
+	if i := bytes.Index(command.Text(name), []byte("->")); i >= 0 && len(command.Text(name)) > i+2 {
 		name, field = name[:i], name[i+2:]
 	}
 	key := make([]byte, 0, len(pattern)+len(element))

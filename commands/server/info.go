@@ -171,7 +171,7 @@ func (f *family) infoClients(w *command.InfoWriter) {
 	w.Line("clients_in_timeout_table", blocked)
 	w.Line("total_watched_keys", watched)
 	w.Line("total_blocking_keys", w.View.WaitingKeys())
-	w.Line("total_blocking_keys_on_nokey", 0)
+	w.Line("total_blocking_keys_on_nokey", w.View.WaitingKeysNoKey())
 	if until, writes := f.s.Pause.State(); until != 0 {
 		actions := "all"
 		if writes {

@@ -1,0 +1,300 @@
+package stream
+
+// XREAD and XREADGROUP, waiting or not. Who waited is served by running the
+// command again, with what "$" meant when it began: so it finds what there is
+// by then of all its keys, and the errors too.
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/stream"
+)
+
+var xreadRow = &command.Command{
+	Name: "xread", Arity: -4, Group: command.GroupStream, Since: "5.0.0",
+	Flags:      command.Blocking | command.ReadOnly,
+	ACL:        streamACL,
+	Keys:       []command.KeySpec{{Flags: readKey, Keyword: "STREAMS", StartFrom: 1, Last: -1, Step: 1, Limit: 2}},
+	Summary:    "Returns the entries of streams after given IDs, waiting for some if there are none.",
+	Complexity: "O(log B + N) for each stream, B being the number of blocks and N of entries returned",
+	Syntax:     "[COUNT count:integer] [BLOCK milliseconds:integer] STREAMS streams={key... ID:string...}",
+	Run:        func(c *command.Ctx) { read(c, false) },
+}
+
+var xreadgroupRow = &command.Command{
+	Name: "xreadgroup", Arity: -7, Group: command.GroupStream, Since: "5.0.0",
+	Flags:      command.Blocking | command.Write,
+	ACL:        streamACL,
+	Keys:       []command.KeySpec{{Flags: readKey, Keyword: "STREAMS", StartFrom: 4, Last: -1, Step: 1, Limit: 2}},
+	Summary:    "Delivers entries to a consumer of a group, waiting for some, or repeats what it has not acknowledged.",
+	Complexity: "O(log B + N log P) for each stream, N being the number of entries returned and P of those pending",
+	Syntax:     "GROUP group-block={group:string consumer:string} [COUNT count:integer] [BLOCK milliseconds:integer] [NOACK] STREAMS streams={key... ID:string...}",
+	Run:        func(c *command.Ctx) { read(c, true) },
+}
+
+// reading is what is asked for.
+type reading struct {
+	grouped         bool // XREADGROUP
+	group, consumer []byte
+	noAck           bool
+	count           int64 // 0: all
+	block           bool
+	deadline        int64 // as in command.Wait
+	keys, ids       [][]byte
+}
+
+// parse reads the arguments. It replies the error and reports false if there is
+// one.
+func (q *reading) parse(c *command.Ctx) bool {
+	a := c.Cursor(1)
+	hasGroup := false
+	for a.More() && q.keys == nil {
+		switch {
+		case a.IsWith("BLOCK", 1):
+			q.block, q.deadline = true, blockUntil(c, &a)
+		case a.IsWith("COUNT", 1):
+			q.count = max(a.Int(), 0)
+		case a.IsWith("STREAMS", 1):
+			rest := a.Rest()
+			if len(rest)%2 != 0 {
+				name, id := "xread", "ID, '+', or '$'"
+				if q.grouped {
+					name, id = "xreadgroup", "ID or '>'"
+				}
+				a.Fail("ERR Unbalanced '" + name + "' list of streams: for each stream key an " + id + " must be specified.")
+				break
+			}
+			q.keys, q.ids = rest[:len(rest)/2], rest[len(rest)/2:]
+		case a.IsWith("GROUP", 2):
+			if !q.grouped {
+				a.Fail("ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.")
+			}
+			hasGroup = true
+			q.group, q.consumer = a.Bytes(), a.Bytes()
+		case a.Is("NOACK"):
+			if !q.grouped {
+				a.Fail("ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.")
+			}
+			q.noAck = true
+		default:
+			a.Syntax()
+		}
+	}
+	if q.keys == nil {
+		a.Syntax()
+	}
+	if q.grouped && !hasGroup {
+		a.Fail("ERR Missing GROUP option for XREADGROUP")
+	}
+	return !a.Failed(c)
+}
+
+// blockUntil takes a time-out in milliseconds as the time when it ends, 0 for
+// never.
+func blockUntil(c *command.Ctx, a *command.Args) int64 {
+	n := a.IntOr(command.ErrTimeoutNotInt)
+	if n < 0 {
+		a.Fail(command.ErrTimeoutNegative)
+	}
+	if n > math.MaxInt64-millis(c) {
+		a.Fail(command.ErrTimeoutRange)
+	}
+	if n == 0 || n > (math.MaxInt64-c.Now)/1000 {
+		return 0
+	}
+	return c.Now + n*1000
+}
+
+// position is from where a stream is read.
+type position struct {
+	stream *stream.Stream // nil: the key is missing
+	group  *stream.Group
+	after  stream.ID // MaxID in a group: what is new to it
+}
+
+// errMeaningless is for "$" and "+" where they are no way to read.
+func errMeaningless(id string) string {
+	return "ERR The " + id + " ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by " +
+		"specifying a proper ID, or use the > ID to get new messages. The " + id + " ID would just return an empty result set."
+}
+
+// resolve finds the streams, groups and IDs. dollars are what "$" means for
+// each stream, nil for its last ID now. It replies the error and reports false
+// if there is one.
+func (q *reading) resolve(c *command.Ctx, dollars []stream.ID) ([]position, bool) {
+	at := make([]position, len(q.keys))
+	for i, key := range q.keys {
+		p := &at[i]
+		var ok bool
+		if p.stream, ok = lookup(c, key); !ok {
+			return nil, false
+		}
+		if q.grouped {
+			if p.stream != nil {
+				p.group = p.stream.Group(q.group)
+			}
+			if p.group == nil {
+				c.Error(noGroup(key, q.group, " in XREADGROUP with GROUP option"))
+				return nil, false
+			}
+		}
+		switch id := string(command.Text(q.ids[i])); {
+		case q.grouped && (id == "$" || id == "+"):
+			c.Error(errMeaningless(id))
+			return nil, false
+		case id == "$" && dollars != nil:
+			p.after = dollars[i]
+		case id == "$":
+			if p.stream != nil {
+				p.after = p.stream.LastID()
+			}
+		case id == "+":
+			if p.stream != nil && p.stream.Len() > 0 {
+				p.after, _ = p.stream.LastEntryID().Prev()
+			}
+		case id == ">" && !q.grouped:
+			c.Error("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.")
+			return nil, false
+		case id == ">":
+			p.after = stream.MaxID
+		default:
+			if p.after, ok = stream.ParseID(q.ids[i], 0); !ok {
+				c.Error(errID)
+				return nil, false
+			}
+		}
+	}
+	return at, true
+}
+
+// serve replies what there is in the streams, and reports false if that is
+// nothing.
+func (q *reading) serve(c *command.Ctx, at []position) bool {
+	top, served := c.Writer.Mark(), 0
+	for i := range at {
+		p := &at[i]
+		if p.stream == nil {
+			continue
+		}
+		var consumer *stream.Consumer
+		if q.grouped {
+			consumer = consumerOf(c, q.keys[i], p.group, q.consumer)
+		}
+		fresh := p.after == stream.MaxID
+		if !q.grouped || fresh {
+			last := p.after
+			if q.grouped {
+				last = p.group.LastID
+			}
+			if p.stream.Len() == 0 || p.stream.LastEntryID().Compare(last) <= 0 {
+				continue
+			}
+		}
+		served++
+		if c.Proto != 3 {
+			c.Array(2)
+		}
+		c.Bulk(q.keys[i])
+		switch {
+		case !q.grouped:
+			start, _ := p.after.Next()
+			replyRange(c, p.stream, start, stream.MaxID, q.count, false)
+		case fresh:
+			mark := c.Writer.Mark()
+			n := p.stream.Deliver(p.group, consumer, q.limit(), q.noAck, millis(c), func(it *stream.Iter) { replyEntry(c, it) })
+			c.ArrayFrom(mark, n)
+			c.CountChange()
+		default:
+			q.history(c, p, consumer)
+		}
+	}
+	switch {
+	case served == 0:
+		return false
+	case c.Proto == 3:
+		c.MapFrom(top, served)
+	default:
+		c.ArrayFrom(top, served)
+	}
+	return true
+}
+
+// limit is the count as the stream takes it.
+func (q *reading) limit() int { return int(min(q.count, math.MaxInt32)) }
+
+// history repeats what is pending with the consumer.
+func (q *reading) history(c *command.Ctx, p *position, consumer *stream.Consumer) {
+	mark := c.Writer.Mark()
+	n := p.stream.History(p.group, consumer, p.after, q.limit(), millis(c), func(id stream.ID, it *stream.Iter) {
+		if it != nil {
+			replyEntry(c, it)
+			return
+		}
+		c.Array(2) // it has been deleted since
+		replyID(c, id)
+		c.NullArray()
+	})
+	c.ArrayFrom(mark, n)
+}
+
+func read(c *command.Ctx, grouped bool) {
+	q := reading{grouped: grouped}
+	if !q.parse(c) {
+		return
+	}
+	at, ok := q.resolve(c, nil)
+	if !ok || q.serve(c, at) {
+		return
+	}
+	if !q.block || !c.CanBlock() {
+		c.NullArray()
+		return
+	}
+	dollars := make([]stream.ID, len(at))
+	for i := range at {
+		dollars[i] = at[i].after
+	}
+	keys := distinct(q.keys)
+	wait := command.Wait{
+		Keys:     keys,
+		Kind:     engine.KindStream,
+		NoKey:    grouped,
+		Deadline: q.deadline,
+		Serve: func(c *command.Ctx, key []byte) (engine.Served, int64) {
+			if !grouped && c.Peek(key).Kind() != engine.KindStream {
+				return engine.ServedSkip, 0 // only who reads with a group is told that the stream is gone
+			}
+			again := reading{grouped: grouped}
+			if !again.parse(c) {
+				return engine.ServedDone, 0
+			}
+			at, ok := again.resolve(c, dollars)
+			if !ok || again.serve(c, at) {
+				return engine.ServedDone, 0
+			}
+			return engine.ServedSkip, 0 // others may want less
+		},
+	}
+	if len(keys) > 1 {
+		wait.Also = keys
+	}
+	c.Block(wait)
+}
+
+// distinct leaves out keys that are named twice.
+func distinct(keys [][]byte) [][]byte {
+	var out [][]byte
+next:
+	for _, key := range keys {
+		for _, seen := range out {
+			if bytes.Equal(key, seen) {
+				continue next
+			}
+		}
+		out = append(out, key)
+	}
+	return out
+}
