@@ -22,8 +22,9 @@ const (
 	replied         // refused or queued
 )
 
-// run executes one command of a session on the worker's context. c.Now is set.
-func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte) (result outcome) {
+// run executes one command of a session, of which f is foreseen, on the worker's
+// context. c.Now is set. The caller counts it if it ran.
+func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f *command.Foreseen) (result outcome) {
 	c := &w.Ctx
 	c.Args = args
 	c.Session = sess
@@ -34,9 +35,9 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte) (r
 	c.NoTouch = sess.NoTouch
 	c.Forget()
 
-	cmd, known := s.Table.Resolve(args)
+	cmd := f.Cmd
 	c.Cmd = cmd
-	if cmd == nil || !known {
+	if cmd == nil || !f.Known {
 		sess.SetLastCommand(nil)
 		if cmd == nil && sess.Conn != nil && fromBrowser(args[0]) {
 			s.Logf('w', "a client at %s speaks HTTP, perhaps a browser made to attack this server: disconnected", sess.Conn.RemoteAddr())
@@ -60,12 +61,14 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte) (r
 		return replied
 	}
 
-	var set engine.LockSet
-	long := s.locks(c, cmd, args, &set)
-	if long && sess.Conn != nil {
-		s.runLong(c, cmd, args, set)
+	w.Wanted.Reset()
+	if f.Key > 0 {
+		c.NeedAt(&w.Wanted, args[f.Key], f.Place)
+	} else if s.locks(c, cmd, args, &w.Wanted) && sess.Conn != nil {
+		s.runLong(c, cmd, args, w.Wanted)
 		return waits
 	}
+	set := w.Wanted
 	if h := s.Keyspace.Lock(set); h != nil {
 		if h.Slow() && cmd.Flags&command.AllowBusy == 0 {
 			s.refuse(c, h.Info.(*command.LongRun).Busy())
@@ -89,23 +92,22 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte) (r
 	s.Keyspace.Unlock(w.Locked)
 	w.Locked = engine.LockSet{}
 	if c.Waits {
+		w.Counters[cmd.Index()].Calls.Add(1)
 		return waits
 	}
 	return ran
 }
 
-// execute calls the handler and counts. A panic is a bug: it is logged and
-// answered, and the server goes on.
+// execute calls the handler and counts failures. A panic is a bug: it is logged
+// and answered, and the server goes on.
 func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.Logf('w', "panic in %s: %v\n%s", cmd.FullName(), r, debug.Stack())
 			c.Error(command.ErrInternal)
 		}
-		n := &c.Worker.Counters[cmd.Index()]
-		n.Calls.Add(1)
 		if c.Failure != "" {
-			n.Failed.Add(1)
+			c.Worker.Counters[cmd.Index()].Failed.Add(1)
 			if !c.Counted {
 				s.Stats.CountError(c.Failure)
 			}
@@ -121,7 +123,7 @@ func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 	}
 	cmd.Run(c)
 	if n := c.TakeChanges(); n != 0 {
-		s.Keyspace.Dirty.Add(n)
+		c.Worker.Changes += n
 		if c.Long != nil {
 			c.Long.Wrote.Store(true)
 		}
@@ -159,6 +161,7 @@ func (s *server) inner(c *command.Ctx, cmd *command.Command, args [][]byte) {
 		c.Hint(args[i])
 	}
 	s.execute(c, cmd)
+	c.Worker.Counters[cmd.Index()].Calls.Add(1)
 	c.Args, c.Cmd, c.Mark, c.Failure = outerArgs, outerCmd, outerMark, outerFailure
 	c.Forget()
 }
@@ -310,6 +313,8 @@ func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, se
 		lc.Held = set
 		lc.Forget()
 		s.execute(lc, cmd)
+		w.Counters[cmd.Index()].Calls.Add(1)
+		s.enterChanges(w)
 		lc.ServeReady()
 		s.took(lc, cmd, args, s.Keyspace.Clock.Now()-lc.Now)
 		lc.Long, lc.Writer = nil, nil

@@ -72,33 +72,17 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	now := s.Keyspace.Clock.Now()
 	sess.LastUsed.Store(now)
 	done := 0
-	for i := range batch {
-		c.Now = now
-		mark := conn.Out.Mark()
-		result := s.run(w, sess, batch[i].Args)
-		if result == retry {
-			conn.Pause()
-			break
-		}
-		done++
-		if sess.Reply != command.ReplyOn {
-			s.silence(sess, conn, mark)
-		}
-		if result == waits {
-			conn.Pause()
-			break
-		}
-		now = s.account(c, now, result)
-		if sess.Closing {
-			conn.Close(true)
-			break
-		}
-		if conn.Full() {
-			break
-		}
+	more := true
+	for more && done < len(batch) {
+		window := batch[done:min(done+command.ForeseenMax, len(batch))]
+		s.foresee(w, window)
+		var n int
+		n, now, more = s.serve(w, sess, window, now)
+		done += n
 	}
-	s.Stats.Commands.Add(int64(done))
+	w.Commands.Add(int64(done))
 	sess.Commands.Add(int64(done))
+	s.enterChanges(w)
 	c.Writer = nil
 	if conn.Loop < 0 {
 		s.Workers.Put(w)
@@ -106,21 +90,115 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	return done
 }
 
-// account counts the time of a command that ran and returns the time for the
-// next.
-func (s *server) account(c *command.Ctx, began int64, result outcome) (now int64) {
-	now = s.Keyspace.Clock.Now()
-	if result == ran {
-		s.took(c, c.Cmd, c.Args, now-began)
+// foresee finds what is known of commands before they run.
+func (s *server) foresee(w *command.Worker, window []resp.Command) {
+	for i := range window {
+		f := &w.Foreseen[i]
+		args := window[i].Args
+		f.Cmd, f.Known = s.Table.Resolve(args)
+		f.Key = 0
+		if f.Known && f.Cmd.Plan == nil && f.Cmd.Flags&command.WholeKeyspace == 0 {
+			if f.Key = f.Cmd.SoleKey(args); f.Key > 0 {
+				f.Place = engine.PlaceOf(args[f.Key])
+			}
+		}
 	}
+}
+
+// togetherMax is how many brief commands of the same name are timed together:
+// reading the clock takes as long as a tenth of a GET.
+const togetherMax = 8
+
+// apartMicros is the time of a slow command from which on none are timed
+// together, so that each that is to be logged is.
+const apartMicros = 1000
+
+// serve runs commands that were foreseen. It returns how many, the time, and
+// whether the next may run.
+func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.Command, now int64) (done int, later int64, more bool) {
+	c, conn := &w.Ctx, sess.Conn
+	together := 0 // commands that ran since the clock was read
+	var last *command.Command
+	for i := range window {
+		f := &w.Foreseen[i]
+		if together > 0 && f.Cmd != last {
+			now = s.account(c, last, now, together)
+			together = 0
+		}
+		c.Now = now
+		mark := conn.Out.Mark()
+		result := s.run(w, sess, window[i].Args, f)
+		if result == retry {
+			conn.Pause()
+			break
+		}
+		done++
+		if result == ran {
+			together++
+			if last = f.Cmd; !last.Brief() || together == togetherMax || s.timedApart() {
+				now = s.account(c, last, now, together)
+				together = 0
+			}
+		}
+		if sess.Reply != command.ReplyOn {
+			s.silence(sess, conn, mark)
+		}
+		if result == waits {
+			conn.Pause()
+			break
+		}
+		if sess.Closing {
+			conn.Close(true)
+			break
+		}
+		if conn.Full() {
+			break
+		}
+		more = i == len(window)-1
+	}
+	if together > 0 {
+		now = s.account(c, last, now, together)
+	}
+	return done, now, more
+}
+
+func (s *server) timedApart() bool {
+	slow := s.SlowMicros.Load()
+	return slow >= 0 && slow < apartMicros
+}
+
+// account counts n commands of the same name that have run since a time, and
+// returns the time.
+func (s *server) account(c *command.Ctx, cmd *command.Command, began int64, n int) (now int64) {
+	now = s.Keyspace.Clock.Now()
+	counters := &c.Worker.Counters[cmd.Index()]
+	counters.Calls.Add(int64(n))
+	if took := now - began; took > 0 {
+		counters.Took(took, n)
+		if slow := s.SlowMicros.Load(); slow >= 0 && took >= slow {
+			s.Executed(c, cmd, c.Args, took)
+		}
+	} else if s.SlowMicros.Load() == 0 {
+		s.Executed(c, cmd, c.Args, 0)
+	}
+	s.enterChanges(c.Worker)
 	return now
+}
+
+// enterChanges adds the changes that a worker made to the keyspace's count,
+// which all workers write: not after each command.
+func (s *server) enterChanges(w *command.Worker) {
+	if w.Changes != 0 {
+		s.Keyspace.Dirty.Add(w.Changes)
+		w.Changes = 0
+	}
 }
 
 // took counts the time of a command. Below a microsecond, as most are, there
 // is nothing to add.
 func (s *server) took(c *command.Ctx, cmd *command.Command, args [][]byte, micros int64) {
 	if micros > 0 {
-		c.Worker.Counters[cmd.Index()].Took(micros)
+		c.Worker.Counters[cmd.Index()].Took(micros, 1)
 	}
 	if slow := s.SlowMicros.Load(); slow >= 0 && micros >= slow {
 		s.Executed(c, cmd, args, micros)
@@ -178,7 +256,10 @@ func (s *server) Do(args ...string) []byte {
 	out := &resp.Writer{Proto: 2}
 	w.Ctx.Writer = out
 	w.Ctx.Now = s.Keyspace.Clock.Now()
-	s.run(w, &command.Session{Authenticated: true}, raw)
+	s.foresee(w, []resp.Command{{Args: raw}})
+	if s.run(w, &command.Session{Authenticated: true}, raw, &w.Foreseen[0]) == ran {
+		s.account(&w.Ctx, w.Ctx.Cmd, w.Ctx.Now, 1)
+	}
 	w.Ctx.Writer = nil
 	return out.Buf
 }

@@ -108,6 +108,18 @@ func locate(key []byte) (hash uint64, shard int) {
 	return hash, shardOf(HashBytes(tag))
 }
 
+// Place is where a key belongs: its hash and its shard.
+type Place struct {
+	hash  uint64
+	shard int
+}
+
+// PlaceOf finds a key's place. It does not depend on what the keyspace holds.
+func PlaceOf(key []byte) Place {
+	hash, shard := locate(key)
+	return Place{hash, shard}
+}
+
 // shardOf uses bits that neither the table's home groups nor its tags use
 // until a table has 2^40 groups.
 func shardOf(hash uint64) int { return int(hash>>48) & (shardCount - 1) }

@@ -52,6 +52,13 @@ func (v *View) Need(set *LockSet, key []byte) {
 	set.mask |= 1 << v.hintSh
 }
 
+// NeedAt is Need for a key whose place is known.
+func (v *View) NeedAt(set *LockSet, key []byte, at Place) {
+	v.hintHash, v.hintSh = at.hash, at.shard
+	v.hintPtr, v.hintLen = unsafe.SliceData(key), len(key)
+	set.mask |= 1 << at.shard
+}
+
 // Forget drops the remembered hash, whose key's memory is about to be reused.
 func (v *View) Forget() { v.hintPtr = nil }
 

@@ -203,6 +203,7 @@ type Command struct {
 	index  int
 	acl    []string
 	plan   keyPlan
+	brief  bool
 	subs   map[string]*Command
 }
 
@@ -211,6 +212,10 @@ func (c *Command) FullName() string { return c.full }
 
 // Parent is the container of a subcommand, or nil.
 func (c *Command) Parent() *Command { return c.parent }
+
+// Brief tells whether the command takes no longer than a few microseconds,
+// whatever its arguments: the clock need not be read after each one.
+func (c *Command) Brief() bool { return c.brief }
 
 // Index numbers commands, subcommands included, from 0 (ACL bit sets).
 func (c *Command) Index() int { return c.index }

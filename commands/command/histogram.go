@@ -22,8 +22,8 @@ const (
 // Histogram counts times in microseconds.
 type Histogram struct{ counts [buckets]atomic.Uint32 }
 
-// Add enters a time.
-func (h *Histogram) Add(micros int64) { h.counts[bucketOf(micros)].Add(1) }
+// Add enters a time that a number of calls took each.
+func (h *Histogram) Add(micros int64, calls int) { h.counts[bucketOf(micros)].Add(uint32(calls)) }
 
 func bucketOf(micros int64) int {
 	v := uint64(min(max(micros, 0), 1<<timeBits-1))

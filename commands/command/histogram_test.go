@@ -29,7 +29,7 @@ func TestHistogramPercentiles(t *testing.T) {
 	var h Histogram
 	times := &Times{Calls: 1000}
 	for range 900 { // 100 took less than a microsecond
-		h.Add(1 + r.Int64N(1000))
+		h.Add(1+r.Int64N(1000), 1)
 	}
 	for i := range h.counts {
 		times.counts[i] = int64(h.counts[i].Load())

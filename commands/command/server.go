@@ -95,8 +95,8 @@ type Server struct {
 
 // Stats are counters of the whole server.
 type Stats struct {
-	Connections, Rejected, Commands, BytesIn, BytesOut atomic.Int64
-	ErrorReplies, AuthFailures                         atomic.Int64
+	Connections, Rejected, BytesIn, BytesOut atomic.Int64
+	ErrorReplies, AuthFailures               atomic.Int64
 	// InputDrops and OutputDrops count connections dropped for too much input
 	// or output.
 	InputDrops, OutputDrops atomic.Int64
@@ -140,7 +140,7 @@ func (s *Stats) EachError(fn func(code string, n int64)) {
 
 // Reset sets the counters to zero.
 func (s *Stats) Reset() {
-	for _, n := range []*atomic.Int64{&s.Connections, &s.Rejected, &s.Commands, &s.BytesIn, &s.BytesOut, &s.ErrorReplies, &s.AuthFailures,
+	for _, n := range []*atomic.Int64{&s.Connections, &s.Rejected, &s.BytesIn, &s.BytesOut, &s.ErrorReplies, &s.AuthFailures,
 		&s.InputDrops, &s.OutputDrops} {
 		n.Store(0)
 	}
@@ -176,8 +176,31 @@ type Worker struct {
 	Counters []Counters
 	// Ctx is the context that the worker's commands run in.
 	Ctx Ctx
-	// Locked is what the worker's running command holds.
-	Locked engine.LockSet
+	// Locked is what the worker's running command holds, Wanted what the next one
+	// needs.
+	Locked, Wanted engine.LockSet
+	// Commands counts what connections asked for.
+	Commands atomic.Int64
+	// Changes are those of the keyspace that are not in its count yet.
+	Changes int64
+	// Foreseen is what is known of the next commands of a pipeline.
+	Foreseen [ForeseenMax]Foreseen
+	_        [64]byte // the next worker's are another core's
+}
+
+// ForeseenMax is how many commands of a pipeline are looked at before the first
+// of them runs.
+const ForeseenMax = 16
+
+// Foreseen is what is known of a command before it runs.
+type Foreseen struct {
+	// Cmd is as from Table.Resolve.
+	Cmd   *Command
+	Known bool
+	// Key is the position of its sole key, 0 if it has none or several.
+	Key int
+	// Place is the key's.
+	Place engine.Place
 }
 
 // Counters are what INFO commandstats tells of a command. Each worker has its
@@ -188,15 +211,19 @@ type Counters struct {
 	Times atomic.Pointer[Histogram]
 }
 
-// Took counts the time of a call that took a microsecond or more.
-func (n *Counters) Took(micros int64) {
+// Took counts the time of calls that together took a microsecond or more.
+func (n *Counters) Took(micros int64, calls int) {
 	n.Micros.Add(micros)
+	each := micros / int64(calls)
+	if each == 0 {
+		return
+	}
 	h := n.Times.Load()
 	if h == nil {
 		h = new(Histogram)
 		n.Times.Store(h)
 	}
-	h.Add(micros)
+	h.Add(each, calls)
 }
 
 // Workers are all that were ever made.
@@ -246,11 +273,22 @@ func (p *Workers) Sum(c *Command) (calls, micros, failed, rejected int64) {
 	return
 }
 
+// Commands is how many commands connections have asked for.
+func (p *Workers) Commands() (n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.all {
+		n += w.Commands.Load()
+	}
+	return n
+}
+
 // Reset sets all counters to zero.
 func (p *Workers) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.all {
+		w.Commands.Store(0)
 		for i := range w.Counters {
 			n := &w.Counters[i]
 			n.Calls.Store(0)

@@ -236,10 +236,10 @@ func (f *family) infoStats(w *command.InfoWriter) {
 		in += s.Conn.BytesIn()
 		out += s.Conn.BytesOut()
 	}
-	rate := f.rates.sample(sample{engine.Monotonic(), st.Commands.Load(), in, out})
+	rate := f.rates.sample(sample{engine.Monotonic(), f.s.Workers.Commands(), in, out})
 	w.Section("Stats")
 	w.Line("total_connections_received", st.Connections.Load())
-	w.Line("total_commands_processed", st.Commands.Load())
+	w.Line("total_commands_processed", f.s.Workers.Commands())
 	w.Linef("instantaneous_ops_per_sec", "%.0f", rate.commands)
 	w.Line("total_net_input_bytes", in)
 	w.Line("total_net_output_bytes", out)

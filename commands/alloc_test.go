@@ -1,0 +1,85 @@
+package commands_test
+
+// The hot path makes no garbage: from the bytes of a request to the bytes of
+// its reply, GET and its like allocate nothing.
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/resp"
+)
+
+// served is a server with a connection of its first event loop.
+type served struct {
+	*commands.Server
+	conn *resp.Memory
+}
+
+func serve(tb testing.TB) *served {
+	s, err := commands.New(commands.Options{Loops: 1})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Close)
+	c := resp.NewMemory(s, s.Keyspace.Clock.Now)
+	c.Loop = 0
+	return &served{s, c}
+}
+
+// request is the bytes of a command.
+func request(b []byte, args ...any) []byte {
+	b = fmt.Appendf(b, "*%d\r\n", len(args))
+	for _, a := range args {
+		text := fmt.Sprint(a)
+		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(text), text)
+	}
+	return b
+}
+
+// do runs commands and returns the replies.
+func (s *served) do(tb testing.TB, args ...any) string {
+	return s.feed(tb, request(nil, args...))
+}
+
+func (s *served) feed(tb testing.TB, b []byte) string {
+	reply := s.conn.Feed(b)
+	if bytes.HasPrefix(reply, []byte("-")) || bytes.Contains(reply, []byte("\n-")) {
+		tb.Fatalf("%q: %q", b[:min(len(b), 200)], reply)
+	}
+	return string(reply)
+}
+
+func TestNoAllocations(t *testing.T) {
+	s := serve(t)
+	s.do(t, "SET", "key:1", "some text of a few words")
+	s.do(t, "SET", "{key}:n", 1)
+	s.do(t, "HSET", "hash", "field", "value")
+	s.do(t, "ZADD", "zset", 1, "member")
+	for _, c := range [][]any{
+		{"PING"},
+		{"GET", "key:1"},
+		{"get", "{key}:n"},
+		{"GET", "missing"},
+		{"SET", "key:1", "some text of equal length"[:24]},
+		{"INCR", "{key}:n"},
+		{"EXISTS", "key:1", "missing"},
+		{"HGET", "hash", "field"},
+		{"ZSCORE", "zset", "member"},
+		{"ZADD", "zset", 2, "member"},
+	} {
+		one := request(nil, c...)
+		var pipelined []byte
+		for range 50 {
+			pipelined = append(pipelined, one...)
+		}
+		for _, b := range [][]byte{one, pipelined} {
+			s.feed(t, b) // buffers grow
+			if n := testing.AllocsPerRun(200, func() { s.conn.Feed(b) }); n != 0 {
+				t.Errorf("%v, %d bytes: %v allocations", c, len(b), n)
+			}
+		}
+	}
+}

@@ -1,0 +1,95 @@
+//go:build unix
+
+package commands_test
+
+// What a command costs from its bytes to its reply's bytes, without a socket:
+// parsing, dispatch, locks, the handler, the reply. Pipelines of 16.
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const pipeline = 16
+
+// processorNanos is the processor time that the process has taken.
+func processorNanos() int64 {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+func BenchmarkServe(b *testing.B) {
+	const keys = 100_000
+	value := strings.Repeat("v", 32)
+	key := func(r *rand.Rand) string { return fmt.Sprintf("key:%012d", r.IntN(keys)) }
+	field := func(r *rand.Rand) string { return fmt.Sprintf("field:%02d", r.IntN(10)) }
+	member := func(r *rand.Rand) string { return fmt.Sprintf("member:%09d", r.IntN(keys)) }
+	strs := func(r *rand.Rand, i int) []any { return []any{"SET", fmt.Sprintf("key:%012d", i), value} }
+	hashes := func(r *rand.Rand, i int) []any {
+		return []any{"HSET", fmt.Sprintf("key:%012d", i%(keys/10)), fmt.Sprintf("field:%02d", i/(keys/10)), value}
+	}
+	members := func(r *rand.Rand, i int) []any {
+		return []any{"ZADD", "zset", r.IntN(keys), fmt.Sprintf("member:%09d", i)}
+	}
+	limiter := func(r *rand.Rand) string { return fmt.Sprintf("limiter:%06d", r.IntN(1000)) }
+	rules := func(algorithm string) func(r *rand.Rand, i int) []any {
+		return func(r *rand.Rand, i int) []any {
+			return []any{"RL.SET", fmt.Sprintf("limiter:%06d", i%1000), algorithm, 10, 1 + i%2*1_000_000}
+		}
+	}
+	acquire := func(r *rand.Rand) []any { return []any{"RL.ACQUIRE", limiter(r)} }
+	for _, bench := range []struct {
+		name string
+		fill func(r *rand.Rand, i int) []any
+		next func(r *rand.Rand) []any
+	}{
+		{"PING", nil, func(r *rand.Rand) []any { return []any{"PING"} }},
+		{"GET", strs, func(r *rand.Rand) []any { return []any{"GET", key(r)} }},
+		{"SET", strs, func(r *rand.Rand) []any { return []any{"SET", key(r), value} }},
+		{"INCR", func(r *rand.Rand, i int) []any { return []any{"SET", fmt.Sprintf("key:%012d", i), 1} },
+			func(r *rand.Rand) []any { return []any{"INCR", key(r)} }},
+		{"HSET", hashes, func(r *rand.Rand) []any {
+			return []any{"HSET", fmt.Sprintf("key:%012d", r.IntN(keys/10)), field(r), value}
+		}},
+		{"HGET", hashes, func(r *rand.Rand) []any { return []any{"HGET", fmt.Sprintf("key:%012d", r.IntN(keys/10)), field(r)} }},
+		{"ZADD", members, func(r *rand.Rand) []any { return []any{"ZADD", "zset", r.IntN(keys), member(r)} }},
+		{"ZRANGEBYSCORE", members, func(r *rand.Rand) []any {
+			from := r.IntN(keys)
+			return []any{"ZRANGEBYSCORE", "zset", from, from + 9, "LIMIT", 0, 10}
+		}},
+		{"ZRANK", members, func(r *rand.Rand) []any { return []any{"ZRANK", "zset", member(r)} }},
+		{"RL.ACQUIRE/GCRA", rules("GCRA"), acquire},
+		{"RL.ACQUIRE/LOG", rules("LOG"), acquire},
+		{"RL.ACQUIRE/WINDOW", rules("WINDOW"), acquire},
+		{"RL.ACQUIRE/FIXED", rules("FIXED"), acquire},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			s := serve(b)
+			r := rand.New(rand.NewPCG(1, 2))
+			if bench.fill != nil {
+				for i := range keys {
+					s.do(b, bench.fill(r, i)...)
+				}
+			}
+			batches := make([][]byte, 2000)
+			for i := range batches {
+				for range pipeline {
+					batches[i] = request(batches[i], bench.next(r)...)
+				}
+			}
+			s.feed(b, batches[0])
+			b.ReportAllocs()
+			b.ResetTimer()
+			began := processorNanos()
+			for i := 0; i < b.N; i += pipeline { // ns/op is that of one command
+				s.conn.Feed(batches[i/pipeline%len(batches)])
+			}
+			// On a machine that is busy with other things this is the number to go by.
+			b.ReportMetric(float64(processorNanos()-began)/float64(b.N), "cpu-ns/op")
+		})
+	}
+}
