@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/limitkv/limitkv/resp"
 )
 
 var record = flag.Bool("record", false, "record the replies of the server in REDIS_SERVER")
@@ -91,9 +93,9 @@ func callOf(script string) (keys, args []string, resp3 bool) {
 func runCase(vm *VM, c corpusCase) string {
 	keys, args, resp3 := callOf(c.script)
 	host := newTestHost()
-	w := &testWriter{proto: 2}
+	w := &resp.Writer{Proto: 2}
 	if resp3 {
-		w.proto = 3
+		w.Proto = 3
 	}
 	s, err := Compile([]byte(c.script))
 	if err != nil {
@@ -101,7 +103,7 @@ func runCase(vm *VM, c corpusCase) string {
 	} else {
 		vm.Run(s, bytesList(keys), bytesList(args), host, w)
 	}
-	return string(w.buf)
+	return string(w.Buf)
 }
 
 func TestCorpus(t *testing.T) {

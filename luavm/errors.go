@@ -10,6 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/resp"
 )
 
 // errorPlace is where the last error was raised, in the words of Redis's error handler.
@@ -192,7 +193,7 @@ func errorTable(L *lua.LState, text string) *lua.LTable {
 }
 
 // writeError writes the reply for an error that nothing caught.
-func (vm *VM) writeError(out Reply, errv lua.LValue) Outcome {
+func (vm *VM) writeError(out *resp.Writer, errv lua.LValue) Outcome {
 	text, counted := "", false
 	switch v := errv.(type) {
 	case *lua.LTable:

@@ -1,7 +1,6 @@
 package luavm
 
-// What a script may ask of the server, and where its reply goes. These two interfaces are all that luavm knows
-// of commands and of the protocol's writer.
+// What a script may ask of the server: all that luavm knows of commands.
 
 // Host runs the commands of one script. It is called on the goroutine that called Run, between Run's start and
 // its return, and never twice at a time.
@@ -24,20 +23,4 @@ type Host interface {
 
 	// SetRepl is redis.set_repl: which of AOF (1) and replicas (2) the script's writes go to.
 	SetRepl(flags int)
-}
-
-// Reply is where a script's result is written: a resp.Writer.
-type Reply interface {
-	Int(n int64)
-	BulkString(s string)
-	Status(s string)
-	Error(s string)
-	Null()
-	Bool(v bool)
-	Array(n int)
-	Map(n int)
-	Set(n int)
-	Double(f float64)
-	BigNumber(decimal string)
-	Verbatim(format, s string)
 }

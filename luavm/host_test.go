@@ -1,11 +1,13 @@
 package luavm
 
-// The host of the tests: a few commands over maps, and a writer of replies. Enough to see every kind of reply.
+// The host of the tests: a few commands over maps, enough to see every kind of reply.
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/limitkv/limitkv/resp"
 )
 
 type testHost struct {
@@ -14,7 +16,6 @@ type testHost struct {
 	out     []byte
 	log     []string
 	repl    int
-	loud    bool // panic in the next command
 }
 
 func newTestHost() *testHost {
@@ -23,14 +24,14 @@ func newTestHost() *testHost {
 
 type testCommand struct {
 	arity int
-	run   func(h *testHost, args [][]byte, w *testWriter)
+	run   func(h *testHost, args [][]byte, w *resp.Writer)
 }
 
 var testCommands map[string]*testCommand
 
 func init() {
 	testCommands = map[string]*testCommand{
-		"get": {2, func(h *testHost, args [][]byte, w *testWriter) {
+		"get": {2, func(h *testHost, args [][]byte, w *resp.Writer) {
 			if _, ok := h.hashes[string(args[1])]; ok {
 				w.Error("WRONGTYPE Operation against a key holding the wrong kind of value")
 			} else if s, ok := h.strings[string(args[1])]; ok {
@@ -39,11 +40,11 @@ func init() {
 				w.Null()
 			}
 		}},
-		"set": {-3, func(h *testHost, args [][]byte, w *testWriter) {
+		"set": {-3, func(h *testHost, args [][]byte, w *resp.Writer) {
 			h.strings[string(args[1])] = string(args[2])
 			w.Status("OK")
 		}},
-		"incr": {2, func(h *testHost, args [][]byte, w *testWriter) {
+		"incr": {2, func(h *testHost, args [][]byte, w *resp.Writer) {
 			n, err := strconv.ParseInt(h.strings[string(args[1])], 10, 64)
 			if err != nil && h.strings[string(args[1])] != "" {
 				w.Error("ERR value is not an integer or out of range")
@@ -52,7 +53,7 @@ func init() {
 			h.strings[string(args[1])] = strconv.FormatInt(n+1, 10)
 			w.Int(n + 1)
 		}},
-		"del": {-2, func(h *testHost, args [][]byte, w *testWriter) {
+		"del": {-2, func(h *testHost, args [][]byte, w *resp.Writer) {
 			n := 0
 			for _, k := range args[1:] {
 				if _, ok := h.strings[string(k)]; ok {
@@ -65,7 +66,7 @@ func init() {
 			}
 			w.Int(int64(n))
 		}},
-		"mget": {-2, func(h *testHost, args [][]byte, w *testWriter) {
+		"mget": {-2, func(h *testHost, args [][]byte, w *resp.Writer) {
 			w.Array(len(args) - 1)
 			for _, k := range args[1:] {
 				if s, ok := h.strings[string(k)]; ok {
@@ -75,7 +76,7 @@ func init() {
 				}
 			}
 		}},
-		"hset": {-4, func(h *testHost, args [][]byte, w *testWriter) {
+		"hset": {-4, func(h *testHost, args [][]byte, w *resp.Writer) {
 			m := h.hashes[string(args[1])]
 			if m == nil {
 				m = map[string]string{}
@@ -90,14 +91,14 @@ func init() {
 			}
 			w.Int(int64(n))
 		}},
-		"hget": {3, func(h *testHost, args [][]byte, w *testWriter) {
+		"hget": {3, func(h *testHost, args [][]byte, w *resp.Writer) {
 			if s, ok := h.hashes[string(args[1])][string(args[2])]; ok {
 				w.BulkString(s)
 			} else {
 				w.Null()
 			}
 		}},
-		"hgetall": {2, func(h *testHost, args [][]byte, w *testWriter) {
+		"hgetall": {2, func(h *testHost, args [][]byte, w *resp.Writer) {
 			m := h.hashes[string(args[1])]
 			w.Map(len(m))
 			for k, v := range m {
@@ -105,15 +106,15 @@ func init() {
 				w.BulkString(v)
 			}
 		}},
-		"ping": {-1, func(h *testHost, args [][]byte, w *testWriter) {
+		"ping": {-1, func(h *testHost, args [][]byte, w *resp.Writer) {
 			if len(args) > 1 {
 				w.BulkString(string(args[1]))
 			} else {
 				w.Status("PONG")
 			}
 		}},
-		"echo": {2, func(h *testHost, args [][]byte, w *testWriter) { w.BulkString(string(args[1])) }},
-		"exists": {-2, func(h *testHost, args [][]byte, w *testWriter) {
+		"echo": {2, func(h *testHost, args [][]byte, w *resp.Writer) { w.BulkString(string(args[1])) }},
+		"exists": {-2, func(h *testHost, args [][]byte, w *resp.Writer) {
 			n := 0
 			for _, k := range args[1:] {
 				if _, ok := h.strings[string(k)]; ok {
@@ -122,9 +123,9 @@ func init() {
 			}
 			w.Int(int64(n))
 		}},
-		"expire": {-3, func(h *testHost, args [][]byte, w *testWriter) { w.Int(1) }},
-		"raw":    {2, func(h *testHost, args [][]byte, w *testWriter) { w.buf = append(w.buf, args[1]...) }},
-		"panic":  {1, func(h *testHost, args [][]byte, w *testWriter) { panic("a bug in a command") }},
+		"expire": {-3, func(h *testHost, args [][]byte, w *resp.Writer) { w.Int(1) }},
+		"raw":    {2, func(h *testHost, args [][]byte, w *resp.Writer) { w.Buf = append(w.Buf, args[1]...) }},
+		"panic":  {1, func(h *testHost, args [][]byte, w *resp.Writer) { panic("a bug in a command") }},
 	}
 }
 
@@ -136,7 +137,7 @@ func (h *testHost) Lookup(name []byte) any {
 }
 
 func (h *testHost) Call(cmd any, args [][]byte, proto int) []byte {
-	w := &testWriter{buf: h.out[:0], proto: proto}
+	w := &resp.Writer{Buf: h.out[:0], Proto: proto}
 	c, _ := cmd.(*testCommand)
 	switch {
 	case c == nil:
@@ -146,8 +147,8 @@ func (h *testHost) Call(cmd any, args [][]byte, proto int) []byte {
 	default:
 		c.run(h, args, w)
 	}
-	h.out = w.buf
-	return w.buf
+	h.out = w.Buf
+	return w.Buf
 }
 
 func (h *testHost) ACLCheck(args [][]byte) (allowed, known bool) {
@@ -159,81 +160,3 @@ func (h *testHost) Log(level int, message string) {
 }
 
 func (h *testHost) SetRepl(flags int) { h.repl = flags }
-
-// testWriter is resp.Writer in small.
-type testWriter struct {
-	buf   []byte
-	proto int
-}
-
-func (w *testWriter) add(format string, args ...any) { w.buf = fmt.Appendf(w.buf, format, args...) }
-
-func (w *testWriter) Int(n int64) {
-	w.buf = append(strconv.AppendInt(append(w.buf, ':'), n, 10), "\r\n"...)
-}
-func (w *testWriter) BulkString(s string) { w.add("$%d\r\n%s\r\n", len(s), s) }
-func (w *testWriter) Status(s string)     { w.buf = append(append(append(w.buf, '+'), s...), "\r\n"...) }
-func (w *testWriter) Error(s string)      { w.add("-%s\r\n", s) }
-func (w *testWriter) Array(n int)         { w.add("*%d\r\n", n) }
-
-func (w *testWriter) Null() {
-	if w.proto == 3 {
-		w.add("_\r\n")
-	} else {
-		w.add("$-1\r\n")
-	}
-}
-
-func (w *testWriter) Bool(v bool) {
-	switch {
-	case w.proto == 3 && v:
-		w.add("#t\r\n")
-	case w.proto == 3:
-		w.add("#f\r\n")
-	case v:
-		w.Int(1)
-	default:
-		w.Int(0)
-	}
-}
-
-func (w *testWriter) Map(n int) {
-	if w.proto == 3 {
-		w.add("%%%d\r\n", n)
-	} else {
-		w.Array(2 * n)
-	}
-}
-
-func (w *testWriter) Set(n int) {
-	if w.proto == 3 {
-		w.add("~%d\r\n", n)
-	} else {
-		w.Array(n)
-	}
-}
-
-func (w *testWriter) Double(f float64) {
-	s := string(appendArgument(nil, f))
-	if w.proto == 3 {
-		w.add(",%s\r\n", s)
-	} else {
-		w.BulkString(s)
-	}
-}
-
-func (w *testWriter) BigNumber(s string) {
-	if w.proto == 3 {
-		w.add("(%s\r\n", s)
-	} else {
-		w.BulkString(s)
-	}
-}
-
-func (w *testWriter) Verbatim(format, s string) {
-	if w.proto == 3 {
-		w.add("=%d\r\n%s:%s\r\n", len(s)+4, (format + "   ")[:3], s)
-	} else {
-		w.BulkString(s)
-	}
-}

@@ -6,13 +6,21 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/resp"
 )
 
 // writeResult writes a script's result.
-func (vm *VM) writeResult(out Reply, v lua.LValue, outcome *Outcome) { vm.write(out, v, 0, outcome) }
+func (vm *VM) writeResult(out *resp.Writer, v lua.LValue, outcome *Outcome) {
+	vm.write(out, v, 2, outcome) // the error handler and the value
+}
 
-// write converts by Redis's rules. depth counts the tables around v.
-func (vm *VM) write(out Reply, v lua.LValue, depth int, outcome *Outcome) {
+// write converts by Redis's rules. slots is how much of its stack Redis would be using, which limits how deep tables
+// may nest: four more must be free.
+func (vm *VM) write(out *resp.Writer, v lua.LValue, slots int, outcome *Outcome) {
+	if slots+4 > clibSlots {
+		out.Error("ERR reached lua stack limit")
+		return
+	}
 	switch v := v.(type) {
 	case lua.LString:
 		out.BulkString(string(v))
@@ -28,13 +36,13 @@ func (vm *VM) write(out Reply, v lua.LValue, depth int, outcome *Outcome) {
 			out.Null()
 		}
 	case *lua.LTable:
-		vm.writeTable(out, v, depth, outcome)
+		vm.writeTable(out, v, slots, outcome)
 	default:
 		out.Null()
 	}
 }
 
-func (vm *VM) writeTable(out Reply, t *lua.LTable, depth int, outcome *Outcome) {
+func (vm *VM) writeTable(out *resp.Writer, t *lua.LTable, slots int, outcome *Outcome) {
 	if _, ok := t.RawGetString("err").(lua.LString); ok {
 		outcome.Failed = true
 		outcome.Counted = lua.LVAsBool(t.RawGetString("ignore_error_stats_update"))
@@ -64,15 +72,15 @@ func (vm *VM) writeTable(out Reply, t *lua.LTable, depth int, outcome *Outcome) 
 	if m, is := t.RawGetString("map").(*lua.LTable); is {
 		out.Map(countPairs(m))
 		for k, v := m.Next(lua.LNil); k != lua.LNil; k, v = m.Next(k) {
-			vm.write(out, k, depth+1, outcome)
-			vm.write(out, v, depth+1, outcome)
+			vm.write(out, k, slots+4, outcome)
+			vm.write(out, v, slots+3, outcome)
 		}
 		return
 	}
 	if set, is := t.RawGetString("set").(*lua.LTable); is {
 		out.Set(countPairs(set))
 		for k, _ := set.Next(lua.LNil); k != lua.LNil; k, _ = set.Next(k) {
-			vm.write(out, k, depth+1, outcome)
+			vm.write(out, k, slots+3, outcome)
 		}
 		return
 	}
@@ -82,7 +90,7 @@ func (vm *VM) writeTable(out Reply, t *lua.LTable, depth int, outcome *Outcome) 
 	}
 	out.Array(n)
 	for i := range n {
-		vm.write(out, rawGetInt(t, i+1), depth+1, outcome)
+		vm.write(out, rawGetInt(t, i+1), slots+1, outcome)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/resp"
 )
 
 // Config is what a VM needs to know of its server.
@@ -151,7 +152,7 @@ type Outcome struct {
 }
 
 // Run runs a script and writes exactly one reply. keys and args are copied.
-func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out Reply) (outcome Outcome) {
+func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out *resp.Writer) (outcome Outcome) {
 	fn := vm.link(s)
 	vm.script, vm.host, vm.proto = s, host, 2
 	vm.ccalls, vm.killed = 0, false

@@ -2,7 +2,13 @@ package luavm
 
 // A script runs at all, and what a run costs.
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/limitkv/limitkv/resp"
+)
 
 func eval(t testing.TB, vm *VM, host Host, body string, keys, args []string) string {
 	t.Helper()
@@ -10,9 +16,9 @@ func eval(t testing.TB, vm *VM, host Host, body string, keys, args []string) str
 	if err != nil {
 		return "-ERR " + err.Error() + "\r\n"
 	}
-	w := &testWriter{}
+	w := &resp.Writer{}
 	vm.Run(s, bytesList(keys), bytesList(args), host, w)
-	return string(w.buf)
+	return string(w.Buf)
 }
 
 func bytesList(list []string) [][]byte {
@@ -44,6 +50,27 @@ func TestRunSmoke(t *testing.T) {
 	}
 }
 
+// Redis stops where its stack would end. The depths are those of a real one.
+func TestReplyDepth(t *testing.T) {
+	vm, host := New(Config{}), newTestHost()
+	for _, c := range []struct {
+		script string
+		n      int
+		want   string // how the reply ends
+	}{
+		{`local t = {} local c = t for i = 1, %d do c[1] = {} c = c[1] end return t`, 7994, "*1\r\n*0\r\n"},
+		{`local t = {} local c = t for i = 1, %d do c[1] = {} c = c[1] end return t`, 7995, "*1\r\n-ERR reached lua stack limit\r\n"},
+		{`local t = {} local c = t for i = 1, %d do c[1] = {} c = c[1] end return t`, 9000, "*1\r\n-ERR reached lua stack limit\r\n"},
+		{`local t = {map = {}} local c = t.map for i = 1, %d do c.a = {map = {}} c = c.a.map end return t`, 2664, "$1\r\na\r\n*0\r\n"},
+		{`local t = {map = {}} local c = t.map for i = 1, %d do c.a = {map = {}} c = c.a.map end return t`, 2665,
+			"$1\r\na\r\n*2\r\n-ERR reached lua stack limit\r\n-ERR reached lua stack limit\r\n"},
+	} {
+		if got := eval(t, vm, host, fmt.Sprintf(c.script, c.n), nil, nil); !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s with %d ends with %q", c.script, c.n, got[max(0, len(got)-100):])
+		}
+	}
+}
+
 // nopHost answers every command with the same bytes.
 type nopHost struct {
 	testHost
@@ -68,10 +95,10 @@ func BenchmarkRun(b *testing.B) {
 				b.Fatal(err)
 			}
 			keys, args := bytesList([]string{"counter"}), bytesList([]string{"10", "60"})
-			w := &testWriter{}
+			w := &resp.Writer{}
 			b.ReportAllocs()
 			for b.Loop() {
-				w.buf = w.buf[:0]
+				w.Buf = w.Buf[:0]
 				vm.Run(s, keys, args, host, w)
 			}
 		})

@@ -112,7 +112,7 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 	c.Script = true
 	end := f.watch(c, w.vm)
 	began := engine.Monotonic()
-	outcome := w.vm.Run(s.Script, args[3:3+n], args[3+n:], h, c)
+	outcome := w.vm.Run(s.Script, args[3:3+n], args[3+n:], h, c.Writer)
 	end()
 	s.ran(engine.Monotonic() - began)
 	c.Script, c.DB = inScript, db
