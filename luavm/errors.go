@@ -205,8 +205,9 @@ func (vm *VM) writeError(out *resp.Writer, errv lua.LValue) Outcome {
 	if vm.fault.source != "" {
 		text = fmt.Sprintf("%s script: %s, on %s:%d.", text, vm.script.SHA, arg.CString(vm.fault.source), vm.fault.line)
 	}
-	out.Error(oneLine(text))
-	return Outcome{Failed: true, Counted: counted}
+	text = oneLine(text)
+	out.Error(text)
+	return Outcome{Failure: text, Counted: counted}
 }
 
 // errText is the text of an error table.

@@ -44,9 +44,9 @@ func (vm *VM) write(out *resp.Writer, v lua.LValue, slots int, outcome *Outcome)
 
 func (vm *VM) writeTable(out *resp.Writer, t *lua.LTable, slots int, outcome *Outcome) {
 	if _, ok := t.RawGetString("err").(lua.LString); ok {
-		outcome.Failed = true
-		outcome.Counted = lua.LVAsBool(t.RawGetString("ignore_error_stats_update"))
-		out.Error(oneLine(errText(t)))
+		outcome.Failure = oneLine(errText(t))
+		outcome.Counted = t.RawGetString("ignore_error_stats_update") == lua.LTrue
+		out.Error(outcome.Failure)
 		return
 	}
 	if ok, is := t.RawGetString("ok").(lua.LString); is {

@@ -147,8 +147,8 @@ func (vm *VM) SetContext(ctx context.Context) {
 
 // Outcome is how a run ended.
 type Outcome struct {
-	Failed  bool // the reply is an error
-	Counted bool // the error came from a command, which has counted it in the error statistics already
+	Failure string // the error in the reply (the last, if an array holds several), empty if there is none
+	Counted bool   // it came from a command, which has counted it in the error statistics already
 }
 
 // Run runs a script and writes exactly one reply. keys and args are copied.

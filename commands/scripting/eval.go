@@ -116,6 +116,6 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 	end()
 	s.ran(engine.Monotonic() - began)
 	c.Script, c.DB = inScript, db
-	c.Counted = outcome.Failed && outcome.Counted
+	c.Failure, c.Counted = outcome.Failure, outcome.Counted
 	h.c = nil
 }
