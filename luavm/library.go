@@ -14,6 +14,7 @@ import (
 
 	"github.com/limitkv/limitkv/luavm/arg"
 	"github.com/limitkv/limitkv/luavm/syntax"
+	"github.com/limitkv/limitkv/resp"
 )
 
 // libraryChunkName is what libraries are called in error texts.
@@ -233,11 +234,11 @@ func (vm *VM) KeepLibraries(keep func(*Library) bool) {
 
 // CallFunction calls a function of a library and writes exactly one reply. keys and args are copied. The VM must not
 // be one that runs scripts: libraries may change what scripts would see.
-func (vm *VM) CallFunction(l *Library, name string, keys, args [][]byte, host Host, out Reply) (outcome Outcome) {
+func (vm *VM) CallFunction(l *Library, name string, keys, args [][]byte, host Host, out *resp.Writer) (outcome Outcome) {
 	loaded, err := vm.loadLibrary(l, host)
 	if err != nil { // it loaded when it was tried: only an end of time or memory can be the cause
 		out.Error("ERR " + oneLine(err.Error()))
-		return Outcome{Failed: true}
+		return Outcome{Failure: "ERR " + oneLine(err.Error())}
 	}
 	f := loaded.callbacks[name]
 	vm.script, vm.host, vm.proto = f.script, host, 2

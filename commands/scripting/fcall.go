@@ -68,11 +68,9 @@ func (f *family) fcall(c *command.Ctx, readOnly bool) {
 		c.Long.Function.Store(&fn.Name)
 	}
 	end := f.watch(c, vm)
-	outcome := vm.CallFunction(fn.library, fn.Name, args[3:3+n], args[3+n:], h, c)
+	outcome := vm.CallFunction(fn.library, fn.Name, args[3:3+n], args[3+n:], h, c.Writer)
 	end()
 	c.Script, c.DB = inScript, db
-	if outcome.Failed && !outcome.Counted {
-		c.Failure = "ERR"
-	}
+	c.Failure, c.Counted = outcome.Failure, outcome.Counted
 	h.c = nil
 }
