@@ -175,10 +175,8 @@ func (s *server) check(c *command.Ctx, cmd *command.Command, args [][]byte) stri
 	if !sess.Authenticated && s.AuthRequired.Load() && cmd.Flags&command.NoAuth == 0 {
 		return command.ErrNoAuth
 	}
-	if s.Authorize != nil {
-		if text := s.Authorize(c, cmd, args); text != "" {
-			return text
-		}
+	if text := s.Refuses(c, cmd, args); text != "" {
+		return text
 	}
 	if sess.Subscriptions.Load() > 0 && sess.Proto() == 2 && cmd.Flags&command.InSubscribed == 0 && !c.Script {
 		return fmt.Sprintf(command.ErrSubscribed, cmd.FullName())

@@ -13,11 +13,13 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/limitkv/limitkv/commands/acl"
 	"github.com/limitkv/limitkv/commands/bitmap"
 	"github.com/limitkv/limitkv/commands/cluster"
 	"github.com/limitkv/limitkv/commands/command"
@@ -79,6 +81,7 @@ type Server struct {
 
 // families put the table together.
 var families = []func(*command.Server) []*command.Command{
+	acl.Commands,
 	bitmap.Commands,
 	cluster.Commands,
 	connection.Commands,
@@ -168,8 +171,20 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	settings = slices.DeleteFunc(settings, func(set command.Setting) bool {
+		user := strings.EqualFold(set.Name, "user")
+		if user {
+			cs.UserSettings = append(cs.UserSettings, set)
+		}
+		return user
+	})
 	if err := cs.Config.Start(settings, func(text string) { cs.Logf('w', "%s", text) }); err != nil {
 		return nil, err
+	}
+	for _, fn := range cs.OnStart {
+		if err := fn(); err != nil {
+			return nil, err
+		}
 	}
 	for range o.Loops {
 		s.loops = append(s.loops, cs.Workers.Get(cs))

@@ -78,6 +78,12 @@ func (s *Server) serveBlocked(b *Blocked, v *engine.View, key []byte) (engine.Se
 	// The writes of Serve are the serving command's: it wakes whom they make
 	// ready, and counts them.
 	c.View = *v
+	if text := s.Refuses(&c, b.Cmd, b.Args); text != "" { // rights changed while it waited
+		s.failed(b, text)
+		w.Error(text)
+		s.finish(b, w.Buf)
+		return engine.ServedDone, 0
+	}
 	result, again := b.Wait.Serve(&c, key)
 	*v = c.View
 	if result == engine.ServedDone {

@@ -159,6 +159,8 @@ type Command struct {
 	// GetKeys finds the keys where Keys cannot describe them (SORT ... STORE,
 	// MIGRATE). It may be nil.
 	GetKeys func(args [][]byte) []int
+	// Channels are those that the command publishes to or subscribes to.
+	Channels Channels
 	// KeyFlags is what the command does with the key at a position where that
 	// depends on other arguments; nil where Keys says it.
 	KeyFlags func(args [][]byte, pos int) KeyFlags

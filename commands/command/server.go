@@ -31,17 +31,31 @@ type Server struct {
 	// Locks adds what a command needs to a lock set and tells whether it may
 	// run long. Set by package commands.
 	Locks func(c *Ctx, cmd *Command, args [][]byte, set *engine.LockSet) (long bool)
-	// Authorize returns the error text for a command that the session's user
-	// may not run, empty if it may. Set by the acl family; nil allows all.
-	Authorize func(c *Ctx, cmd *Command, args [][]byte) string
+	// Authorize returns the error text for a command that the session's user,
+	// who is restricted, may not run, empty if it may. Unless quiet it counts and
+	// logs the attempt. Set by the acl family; Refuses calls it.
+	Authorize func(c *Ctx, cmd *Command, args [][]byte, quiet bool) string
 	// MayReadAll tells whether the session's user may read every key with the
 	// command that runs (SORT with BY or GET). Set by the acl family; nil: all may.
 	MayReadAll func(c *Ctx) bool
-	// Authenticate tells whether a user's password is right, UserExists whether
-	// there is a user. AuthRequired: new sessions must authenticate.
-	Authenticate func(user, password []byte) bool
+	// Authenticate makes the session a user's if the password is right; the time
+	// it takes tells nothing of how much of it was. UserExists tells whether there
+	// is a user. Default is the user of new sessions, who must authenticate if
+	// AuthRequired; NoPassword: the default user has none. All are the acl
+	// family's.
+	Authenticate func(c *Ctx, user, password []byte) bool
 	UserExists   func(user []byte) bool
+	Default      *User
 	AuthRequired atomic.Bool
+	NoPassword   atomic.Bool
+	// UserSettings are the user lines of the settings.
+	UserSettings []Setting
+	// OnStart is called once the table and the settings are there.
+	OnStart []func() error
+	// ClientInfo is a session's line of CLIENT LIST, without the line's end.
+	ClientInfo func(c *Ctx, s *Session) string
+	// EachSubscription calls fn with all channels and patterns and who listens.
+	EachSubscription func(fn func(name string, pattern bool, list []*Session))
 	// Limit gives a session's connection the limits of its class: call it when
 	// it begins or ends to be subscribed. For the session's own goroutine.
 	Limit func(sess *Session)
@@ -96,7 +110,9 @@ type Server struct {
 // Stats are counters of the whole server.
 type Stats struct {
 	Connections, Rejected, BytesIn, BytesOut atomic.Int64
-	ErrorReplies, AuthFailures               atomic.Int64
+	ErrorReplies                             atomic.Int64
+	// DeniedAuth and so on count what users were refused, for INFO.
+	DeniedAuth, DeniedCommand, DeniedKey, DeniedChannel atomic.Int64
 	// InputDrops and OutputDrops count connections dropped for too much input
 	// or output.
 	InputDrops, OutputDrops atomic.Int64
@@ -140,7 +156,8 @@ func (s *Stats) EachError(fn func(code string, n int64)) {
 
 // Reset sets the counters to zero.
 func (s *Stats) Reset() {
-	for _, n := range []*atomic.Int64{&s.Connections, &s.Rejected, &s.BytesIn, &s.BytesOut, &s.ErrorReplies, &s.AuthFailures,
+	for _, n := range []*atomic.Int64{&s.Connections, &s.Rejected, &s.BytesIn, &s.BytesOut, &s.ErrorReplies,
+		&s.DeniedAuth, &s.DeniedCommand, &s.DeniedKey, &s.DeniedChannel,
 		&s.InputDrops, &s.OutputDrops} {
 		n.Store(0)
 	}

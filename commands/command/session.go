@@ -26,7 +26,8 @@ type Session struct {
 	name    string
 	libName string
 	libVer  string
-	user    string
+
+	user atomic.Pointer[User]
 
 	lastCmd atomic.Pointer[Command]
 
@@ -154,11 +155,19 @@ func (s *Session) SetLib(name, version *string) {
 	}
 }
 
-// User is the name of the authenticated user.
-func (s *Session) User() string { s.mu.Lock(); defer s.mu.Unlock(); return s.user }
+// User is whose session it is; nil for the server's own, which may do anything.
+func (s *Session) User() *User { return s.user.Load() }
 
 // SetUser sets the authenticated user.
-func (s *Session) SetUser(name string) { s.mu.Lock(); s.user = name; s.mu.Unlock() }
+func (s *Session) SetUser(u *User) { s.user.Store(u) }
+
+// UserName is the name of the user, empty if there is none.
+func (s *Session) UserName() string {
+	if u := s.user.Load(); u != nil {
+		return u.Name
+	}
+	return ""
+}
 
 // LastCommand is the command that the session ran last, nil if none.
 func (s *Session) LastCommand() *Command { return s.lastCmd.Load() }

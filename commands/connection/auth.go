@@ -3,63 +3,16 @@ package connection
 // AUTH and HELLO, and what a connection may do before it has authenticated.
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"strings"
-	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
 )
 
-const defaultUser = "default"
-
 const errNoPassword = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
-
-// auth is requirepass: the password of the default user, nil if it has none.
-type auth struct {
-	password atomic.Pointer[string]
-}
-
-func (f *family) declareAuth() {
-	f.s.Config.Add(&command.Param{
-		Name: "requirepass", Help: "password that clients must give, none if empty",
-		Secret: true,
-		Get: func() string {
-			if p := f.auth.password.Load(); p != nil {
-				return *p
-			}
-			return ""
-		},
-		Set: func(value string) error {
-			if value == "" {
-				f.auth.password.Store(nil)
-			} else {
-				f.auth.password.Store(&value)
-			}
-			f.s.AuthRequired.Store(value != "")
-			return nil
-		},
-	})
-	f.s.Authenticate = f.authenticate
-}
-
-// authenticate tells whether a user's password is right. The time it takes
-// tells nothing of how much of the password was.
-func (f *family) authenticate(user, password []byte) bool {
-	if string(user) != defaultUser {
-		return false
-	}
-	want := f.auth.password.Load()
-	if want == nil {
-		return true
-	}
-	a, b := sha256.Sum256(password), sha256.Sum256([]byte(*want))
-	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
-}
 
 // begin gives a session the rights it has before AUTH.
 func (f *family) begin(s *command.Session) {
-	s.SetUser(defaultUser)
+	s.SetUser(f.s.Default)
 	s.Authenticated = !f.s.AuthRequired.Load()
 	if s.Conn != nil {
 		s.Conn.SetUnauthenticated(!s.Authenticated)
@@ -69,12 +22,10 @@ func (f *family) begin(s *command.Session) {
 // login makes the session the user's. It reports false, with the error
 // replied, if the password is wrong.
 func (f *family) login(c *command.Ctx, user, password []byte) bool {
-	if !f.s.Authenticate(user, password) {
+	if !f.s.Authenticate(c, user, password) {
 		c.Error(command.ErrWrongPass)
-		f.s.Stats.AuthFailures.Add(1)
 		return false
 	}
-	c.Session.SetUser(string(user))
 	c.Session.Authenticated = true
 	if c.Session.Conn != nil {
 		c.Session.Conn.SetUnauthenticated(false)
@@ -98,14 +49,14 @@ func (f *family) authRow() *command.Command {
 }
 
 func (f *family) authCommand(c *command.Ctx) {
-	user, password := []byte(defaultUser), c.Args[1]
+	user, password := []byte(command.DefaultUser), c.Args[1]
 	switch {
 	case len(c.Args) > 3:
 		c.Error(command.ErrSyntax)
 		return
 	case len(c.Args) == 3:
 		user, password = c.Args[1], c.Args[2]
-	case !f.s.AuthRequired.Load():
+	case f.s.NoPassword.Load():
 		c.Error(errNoPassword)
 		return
 	}

@@ -13,13 +13,14 @@ import (
 type family struct {
 	s      *command.Server
 	limits limits
-	auth   auth
 }
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s}
-	f.declareAuth()
+	s.ClientInfo = func(c *command.Ctx, sess *command.Session) string {
+		return strings.TrimSuffix(string(appendClient(nil, c, sess)), "\n")
+	}
 	f.declareLimits()
 	s.Admit = f.admit
 	s.OnClose = append(s.OnClose, f.closed)

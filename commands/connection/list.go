@@ -167,7 +167,7 @@ func appendClient(b []byte, c *command.Ctx, s *command.Session) []byte {
 		(c.Now-s.Created)/1e6, max(0, c.Now-max(s.LastUsed.Load(), s.Created))/1e6, letters(s), s.DB(),
 		shown.Subs.Load(), shown.PSubs.Load(), shown.SSubs.Load(), shown.Multi.Load()-1, shown.Watches.Load(),
 		qbuf, args, shown.MultiBytes.Load(), omem, qbuf+omem+shown.MultiBytes.Load()+sessionBytes,
-		events, cmd, s.User(), shown.Redirect.Load()-1, s.Proto(), lib, version, s.Conn.Loop+1)
+		events, cmd, s.UserName(), shown.Redirect.Load()-1, s.Proto(), lib, version, s.Conn.Loop+1)
 }
 
 // requestBytes is how long a command is on the wire.
@@ -252,7 +252,7 @@ func (f *family) killOption(what *filter, a *command.Args) {
 		what.laddr = a.Bytes()
 	case a.IsWith("USER", 1):
 		what.user = a.Bytes()
-		if f.s.UserExists != nil && !f.s.UserExists(what.user) || f.s.UserExists == nil && string(what.user) != defaultUser {
+		if !f.s.UserExists(what.user) {
 			a.Fail("ERR No such user '" + string(what.user) + "'")
 		}
 	case a.IsWith("SKIPME", 1):
@@ -275,7 +275,7 @@ func (w *filter) matches(c *command.Ctx, s *command.Session) bool {
 		w.laddr != nil && s.Conn.LocalAddr() != string(w.laddr),
 		!w.class.matches(s),
 		w.id != 0 && s.ID != w.id,
-		w.user != nil && !bytes.Equal([]byte(s.User()), w.user),
+		w.user != nil && !bytes.Equal([]byte(s.UserName()), w.user),
 		w.skipMe && s == c.Session,
 		w.age != 0 && (c.Now-s.Created)/1e6 < w.age:
 		return false

@@ -17,6 +17,7 @@ func (f *family) publishRow() *command.Command {
 		Summary:    "Sends a message to those who listen to a channel.",
 		Complexity: "O(N+M) for N listeners and M patterns",
 		Syntax:     "channel:string message:string",
+		Channels:   command.Channels{First: 1, Last: 1},
 		Run:        func(c *command.Ctx) { c.Int(int64(f.publish(c, c.Args[1], c.Args[2]))) },
 	}
 }
@@ -30,6 +31,7 @@ func (f *family) spublishRow() *command.Command {
 		Summary:    "Sends a message to those who listen to a shard channel.",
 		Complexity: "O(N) for N listeners",
 		Syntax:     "shardchannel:string message:string",
+		Channels:   command.Channels{First: 1, Last: 1},
 		Run: func(c *command.Ctx) {
 			m := newMessage("smessage", c.Args[1], c.Args[2])
 			c.Int(int64(m.send(c, f.shard.listeners(c.Args[1]))))

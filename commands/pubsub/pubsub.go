@@ -24,6 +24,11 @@ func Commands(s *command.Server) []*command.Command {
 	s.PubSub = func() (channels, patterns, shardChannels int) {
 		return f.plain.len(), f.patterns.len(), f.shard.len()
 	}
+	s.EachSubscription = func(fn func(name string, pattern bool, list []*command.Session)) {
+		for k := range kinds {
+			f.registry(k).each(func(name string, list []*command.Session) { fn(name, k == kindPattern, list) })
+		}
+	}
 	return []*command.Command{
 		f.subscribeRow("subscribe", "2.0.0", "channel:string...", "Listens to channels.", kindPlain),
 		f.subscribeRow("psubscribe", "2.0.0", "pattern...", "Listens to channels whose names match patterns.", kindPattern),
@@ -90,6 +95,7 @@ func (f *family) subscribeRow(name, since, syntax, summary string, k kind) *comm
 		Summary:    summary,
 		Complexity: "O(N) in the number of channels",
 		Syntax:     syntax,
+		Channels:   command.Channels{First: 1, Last: -1, Pattern: k == kindPattern},
 		Run: func(c *command.Ctx) {
 			mine := of(c.Session)
 			for _, name := range c.Args[1:] {

@@ -4,6 +4,8 @@ package scripting
 // connection's, under the locks of the EVAL and at its time.
 
 import (
+	"strings"
+
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/resp"
 )
@@ -61,10 +63,8 @@ func (h *host) refuse(cmd **command.Command, args [][]byte) string {
 	if c.Flags&command.NoScript != 0 {
 		return command.ErrScriptCommand
 	}
-	if auth := h.c.Server.Authorize; auth != nil {
-		if text := auth(h.c, c, args); text != "" {
-			return "ERR ACL failure in script: " + text
-		}
+	if text := h.c.Server.Refuses(h.c, c, args); text != "" {
+		return "ERR ACL failure in script: " + strings.TrimPrefix(text, "NOPERM ")
 	}
 	if h.readOnly && c.Flags&(command.Write|command.MayReplicate) != 0 {
 		return "ERR Write commands are not allowed from read-only scripts."
@@ -78,10 +78,8 @@ func (h *host) ACLCheck(args [][]byte) (allowed, known bool) {
 	if cmd == nil || !known {
 		return false, false
 	}
-	if auth := h.c.Server.Authorize; auth != nil && auth(h.c, cmd, args) != "" {
-		return false, true
-	}
-	return true, true
+	u := h.c.Session.User()
+	return u == nil || u.Unrestricted.Load() || h.c.Server.Authorize(h.c, cmd, args, true) == "", true
 }
 
 // logLevels are the letters of redis.log's levels, debug to warning.

@@ -283,10 +283,10 @@ func (f *family) infoStats(w *command.InfoWriter) {
 	w.Line("dump_payload_sanitizations", 0)
 	w.Line("client_query_buffer_limit_disconnections", st.InputDrops.Load())
 	w.Line("client_output_buffer_limit_disconnections", st.OutputDrops.Load())
-	w.Line("acl_access_denied_auth", st.AuthFailures.Load())
-	w.Line("acl_access_denied_cmd", 0)
-	w.Line("acl_access_denied_key", 0)
-	w.Line("acl_access_denied_channel", 0)
+	w.Line("acl_access_denied_auth", st.DeniedAuth.Load())
+	w.Line("acl_access_denied_cmd", st.DeniedCommand.Load())
+	w.Line("acl_access_denied_key", st.DeniedKey.Load())
+	w.Line("acl_access_denied_channel", st.DeniedChannel.Load())
 }
 
 func (f *family) infoCommandStats(w *command.InfoWriter) {

@@ -161,7 +161,6 @@ var plainParams = []plain{
 	num("shutdown-timeout", 10, 0, maxInt), txt("shutdown-on-sigint", "default"), txt("shutdown-on-sigterm", "default"),
 
 	// Users and protection.
-	txt("aclfile", "").fix(), num("acllog-max-len", 128, 0, math.MaxInt64), one("acl-pubsub-default", "resetchannels", "allchannels resetchannels"),
 	one("enable-protected-configs", "no", "no yes local").fix(), one("enable-module-command", "no", "no yes local").fix(),
 }
 

@@ -1,0 +1,124 @@
+package acl_test
+
+// Users from files, and what takes several clients.
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/livetest"
+)
+
+// start makes a server, which does not listen.
+func start(t *testing.T, settings ...command.Setting) (*commands.Server, error) {
+	t.Helper()
+	s, err := commands.New(commands.Options{Settings: settings, Loops: 1, Test: true})
+	if err == nil {
+		t.Cleanup(s.Close)
+	}
+	return s, err
+}
+
+func want(t *testing.T, s *commands.Server, part string, args ...string) {
+	t.Helper()
+	if got := string(s.Do(args...)); !strings.Contains(got, part) {
+		t.Errorf("%v: got %q, want %q in it", args, got, part)
+	}
+}
+
+func TestUserLines(t *testing.T) {
+	user := func(line string) command.Setting { return command.Setting{Name: "user", Value: line, Where: "f:1"} }
+	s, err := start(t, user("alice on nopass ~a:* (+get ~b) +set"), user("default on >p ~* &* +@all"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, s, "user alice on nopass sanitize-payload ~a:* resetchannels -@all +set (~b resetchannels -@all +get)", "ACL", "LIST")
+	want(t, s, "user default on sanitize-payload #148de9c5a7a44d19e56cd9ae1a554bf67847afb0c58f6e12fa29ac7ddfca9940 ~* &* +@all", "ACL", "LIST")
+	for line, problem := range map[string]string{
+		"bob +nosuch":   "Unknown command",
+		"bob (+get":     "unmatched parenthesis",
+		"alice on":      "Duplicate user",
+		"bob #nohash":   "64 characters",
+		"bob ~* ~other": "after the * pattern",
+	} {
+		if _, err := start(t, user("alice on"), user(line)); err == nil || !strings.Contains(err.Error(), problem) {
+			t.Errorf("user %s: %v, want %q", line, err, problem)
+		}
+	}
+}
+
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "users.acl")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("user alice on nopass ~* +@all\n\n  user bob off \t\n")
+	file := command.Setting{Name: "aclfile", Value: path}
+	s, err := start(t, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, s, "*3\r\n$5\r\nalice\r\n$3\r\nbob\r\n$7\r\ndefault", "ACL", "USERS")
+	want(t, s, "OK", "ACL", "SETUSER", "carol", "on", "+get", "~c")
+	want(t, s, "OK", "ACL", "SAVE")
+	saved, _ := os.ReadFile(path)
+	if !strings.Contains(string(saved), "user carol on sanitize-payload ~c resetchannels -@all +get\n") {
+		t.Errorf("saved: %s", saved)
+	}
+	if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
+		t.Errorf("files: %v", left)
+	}
+	want(t, s, ":1", "ACL", "DELUSER", "carol")
+	want(t, s, "OK", "ACL", "LOAD")
+	want(t, s, "carol", "ACL", "USERS")
+	write("user alice +nosuch\nalice\nuser bob (+get\nuser dan on\nuser dan off\n")
+	for _, part := range []string{":1: Error in applying operation '+nosuch': Unknown command", ":2 should start with user keyword",
+		":3: Unmatched parenthesis", "Duplicate user 'dan' found on line 5", "no change to the previously active"} {
+		want(t, s, part, "ACL", "LOAD")
+	}
+	want(t, s, "carol", "ACL", "USERS")
+	os.Remove(path)
+	want(t, s, "Error loading ACLs, opening file '"+path+"': No such file or directory", "ACL", "LOAD")
+	if _, err := start(t, file); err == nil {
+		t.Error("a server starts without its ACL file")
+	}
+}
+
+// TestSessionsEnd: who is deleted, or may not listen any more, is gone; who
+// waits is asked again when served.
+func TestSessionsEnd(t *testing.T) {
+	s := livetest.Start(t)
+	admin := s.Client()
+	admin.Want("OK", "ACL", "SETUSER", "u", "on", "nopass", "~*", "&a", "&b", "+@all")
+	login := func() *livetest.Client {
+		c := s.Client()
+		c.Want("OK", "AUTH", "u", "")
+		return c
+	}
+	reader, waiter, gone := login(), login(), login()
+	reader.Send("SUBSCRIBE", "b")
+	reader.Read()
+	waiter.Send("BLPOP", "list", "0")
+	s.Blocked(1)
+	admin.Want("OK", "ACL", "SETUSER", "u", "resetkeys", "~other", "&c")
+	admin.Want("1", "LPUSH", "list", "x")
+	if got := waiter.Read(); !strings.Contains(got, "NOPERM") {
+		t.Errorf("a waiter without rights gets %s", got)
+	}
+	admin.Want("1", "LLEN", "list")
+	admin.Want("1", "PUBLISH", "b", "still")
+	reader.Read()
+	admin.Want("OK", "ACL", "SETUSER", "u", "resetchannels", "&a")
+	admin.Want("0", "PUBLISH", "b", "gone")
+	admin.Want("1", "ACL", "DELUSER", "u")
+	if got := admin.Do("CLIENT", "LIST"); strings.Contains(got, "user=u") {
+		t.Errorf("sessions of a deleted user: %s", got)
+	}
+	_ = gone
+}

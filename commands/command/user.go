@@ -1,0 +1,36 @@
+package command
+
+// Users: whom a session belongs to. What a user may do is the acl family's
+// business; all others ask through the hooks of Server.
+
+import "sync/atomic"
+
+// DefaultUser is the name of the user that sessions belong to before AUTH.
+const DefaultUser = "default"
+
+// User is one user. It stays the same while its rights change.
+type User struct {
+	Name string
+	// Unrestricted: the user may run any command on any key and channel, which
+	// most may and which is therefore quick to see.
+	Unrestricted atomic.Bool
+	// Rights are what the acl family keeps of the user.
+	Rights atomic.Value
+}
+
+// Channels says where the channels of a command are among its arguments, from
+// First up to the Last (negative: from the end); First is 0 if there are none.
+type Channels struct {
+	First, Last int
+	// Pattern: they are patterns.
+	Pattern bool
+}
+
+// Refuses returns the error text for a command that the session's user may not
+// run, empty if it may, and notes the attempt.
+func (s *Server) Refuses(c *Ctx, cmd *Command, args [][]byte) string {
+	if u := c.Session.User(); u == nil || u.Unrestricted.Load() {
+		return ""
+	}
+	return s.Authorize(c, cmd, args, false)
+}
