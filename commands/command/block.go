@@ -79,7 +79,7 @@ func (s *Server) serveBlocked(b *Blocked, v *engine.View, key []byte) (engine.Se
 	// ready, and counts them.
 	c.View = *v
 	if text := s.Refuses(&c, b.Cmd, b.Args); text != "" { // rights changed while it waited
-		s.failed(b, text)
+		s.count(b, text, func(n *Counters) *atomic.Int64 { return &n.Rejected })
 		w.Error(text)
 		s.finish(b, w.Buf)
 		return engine.ServedDone, 0
@@ -107,7 +107,7 @@ func (s *Server) Unblock(b *Blocked, reply func(w *resp.Writer)) bool {
 	case reply != nil:
 		reply(&w)
 		if len(w.Buf) > 1 && w.Buf[0] == '-' {
-			s.failed(b, string(w.Buf[1:]))
+			s.count(b, string(w.Buf[1:]), func(n *Counters) *atomic.Int64 { return &n.Failed })
 		}
 	case b.Wait.TimedOut != nil:
 		b.Wait.TimedOut(&w)
@@ -118,11 +118,11 @@ func (s *Server) Unblock(b *Blocked, reply func(w *resp.Writer)) bool {
 	return true
 }
 
-// failed counts that a blocked command came to an error.
-func (s *Server) failed(b *Blocked, text string) {
+// count counts that a blocked command came to an error.
+func (s *Server) count(b *Blocked, text string, of func(*Counters) *atomic.Int64) {
 	s.Stats.CountError(text)
 	w := s.Workers.Get(s)
-	w.Counters[b.Cmd.Index()].Failed.Add(1)
+	of(&w.Counters[b.Cmd.Index()]).Add(1)
 	s.Workers.Put(w)
 }
 
