@@ -2,7 +2,8 @@ package resp
 
 // The first loop accepts for all and gives each client to the loop that has the
 // fewest. With SO_REUSEPORT every loop could accept for itself, but the kernel
-// spreads by hash: of 50 clients on two loops one often gets 30 and more.
+// spreads by hash: of 50 clients on two loops, one gets 30 or more every fifth
+// time.
 
 import (
 	"net"
