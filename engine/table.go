@@ -170,18 +170,6 @@ func (t *table) rebuild(groups int) {
 	}
 }
 
-// reserve makes room for n entries in all, so that they come in without a
-// rebuild.
-func (t *table) reserve(n int) {
-	groups := groupsMin
-	for n*16 > groups*groupSlots*14 {
-		groups *= 2
-	}
-	if groups > len(t.ctrl) {
-		t.rebuild(groups)
-	}
-}
-
 // scan calls fn with every entry at home at the cursor's group and returns
 // the next cursor, 0 at the end. fn must not change the table.
 func (t *table) scan(cursor uint64, fn func(Entry)) uint64 {
@@ -220,7 +208,7 @@ func (t *table) each(fn func(Entry) bool) {
 	}
 }
 
-// at returns an entry near a random place, the zero Entry when empty.
+// random returns an entry near a random place, the zero Entry when empty.
 func (t *table) random(r uint64) Entry {
 	if t.used == 0 {
 		return Entry{}

@@ -9,6 +9,8 @@ package luavm
 // The structs below mirror the library's; init compares every field by name, type and offset, so a different
 // version of the dependency fails at start, in every test, and not in silence.
 
+//lint:file-ignore U1000 The structs have all the fields of those that they mirror.
+
 import (
 	"fmt"
 	"reflect"

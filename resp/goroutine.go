@@ -28,7 +28,6 @@ type goConn struct {
 	busy    bool          // the writer has something
 	spareW  []byte        // the buffer the writer does not have
 	scratch scratch
-	pool    pool
 }
 
 // goroutineSet is the connections served by goroutines.

@@ -63,7 +63,6 @@ type Server struct {
 
 type listener struct {
 	net.Listener
-	path string // of a unix socket
 }
 
 // NewServer makes a server and starts its loops; it serves nothing until Listen.

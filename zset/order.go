@@ -102,14 +102,6 @@ func (o *order) child(n *node, score float64, r ref) int {
 	return max(i, 0)
 }
 
-func (n *node) get(i int) slot {
-	s := slot{score: n.scores[i], ref: n.refs[i]}
-	if n.kids != nil {
-		s.node, s.count = n.kids.node[i], n.kids.count[i]
-	}
-	return s
-}
-
 func (n *node) set(i int, s slot) {
 	n.scores[i], n.refs[i] = s.score, s.ref
 	if n.kids != nil {

@@ -172,11 +172,9 @@ func (f *family) bitfield(c *command.Ctx, readOnly bool) {
 			c.Int(old)
 			continue
 		}
-		value, fits := op.value, true
+		value, fits := op.fit(op.value)
 		if op.kind == 'i' {
 			value, fits = op.sum(old, op.value)
-		} else {
-			value, fits = op.fit(op.value)
 		}
 		if !fits && op.overflow == fail {
 			c.Null()

@@ -175,7 +175,8 @@ type Command struct {
 	Syntax string
 	// History lists changes as pairs of version and what changed.
 	History [][2]string
-	// Deprecated: the version and what replaces it.
+	// DeprecatedSince is the version that deprecated the command, ReplacedBy
+	// what replaces it.
 	DeprecatedSince, ReplacedBy string
 
 	// Secret tells which arguments SLOWLOG and MONITOR must not show.

@@ -40,6 +40,7 @@ func (f *family) watch(c *command.Ctx, vm *luavm.VM) (end func()) {
 	return func() {
 		close(done)
 		slow.Stop()
+		//lint:ignore SA1012 without a context, scripts are faster
 		vm.SetContext(nil)
 		cancel(nil)
 		run.Mu.Lock()

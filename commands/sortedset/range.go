@@ -14,8 +14,6 @@ type form struct {
 	by      sortBy
 	reverse bool
 	auto    bool // ZRANGE, ZRANGESTORE: by options
-	noScore bool // no WITHSCORES
-	noLimit bool // no LIMIT
 }
 
 func (f *family) rangeRows() []*command.Command {

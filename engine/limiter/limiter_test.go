@@ -11,12 +11,7 @@ const start int64 = 1_700_000_000_000_000
 
 const second = 1_000_000
 
-// ruleOf reads one rule as a client writes it.
-func ruleOf(t testing.TB, words string) Rule {
-	t.Helper()
-	return rulesOf(t, words)[0]
-}
-
+// rulesOf reads rules as a client writes them.
 func rulesOf(t testing.TB, words string) []Rule {
 	t.Helper()
 	rules, err := ParseRules(nil, bytes.Fields([]byte(words)))

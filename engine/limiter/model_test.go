@@ -102,7 +102,6 @@ type episode struct {
 	models []naive
 	p      []byte
 	now    int64
-	forced bool // debt: bounds hold again once it is gone
 	tally  *tally
 }
 

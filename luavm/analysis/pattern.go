@@ -36,8 +36,7 @@ func linearPattern(p string) bool {
 
 type byteSet [4]uint64
 
-func (s *byteSet) add(c byte)      { s[c>>6] |= 1 << (c & 63) }
-func (s *byteSet) has(c byte) bool { return s[c>>6]&(1<<(c&63)) != 0 }
+func (s *byteSet) add(c byte) { s[c>>6] |= 1 << (c & 63) }
 func (s *byteSet) meets(t *byteSet) bool {
 	return s[0]&t[0]|s[1]&t[1]|s[2]&t[2]|s[3]&t[3] != 0
 }
