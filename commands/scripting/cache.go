@@ -5,6 +5,7 @@ package scripting
 // generation, at which workers forget what they have.
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -145,6 +146,17 @@ func (c *cache) flush() {
 	c.bySHA = make(map[string]*script)
 	c.generation.Add(1)
 	c.flushes.Add(1)
+}
+
+func (c *cache) all() []*script {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]*script, 0, len(c.bySHA))
+	for _, s := range c.bySHA {
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b *script) int { return int(b.used.Load() - a.used.Load()) })
+	return list
 }
 
 func lower(b []byte) string {
