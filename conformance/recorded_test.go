@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -56,6 +57,9 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
+// liveTries is how often a conversation that sleeps may be had.
+const liveTries = 4
+
 // differencesMax is how many differences of one file are shown.
 const differencesMax = 20
 
@@ -74,6 +78,11 @@ func runFile(t *testing.T, server *peer.Server, path string) int {
 		return 0
 	}
 	compared, diffs, err := file.Replay(server.Addr)
+	// What sleeps beside deadlines of milliseconds says nothing where the machine was away for longer.
+	for try := 1; try < liveTries && len(diffs) > 0 && bytes.Contains(file.Bytes(), []byte("\n%sleep(")); try++ {
+		t.Logf("again, since it goes by the clock: %v", diffs[0])
+		compared, diffs, err = file.Replay(server.Addr)
+	}
 	if err != nil {
 		t.Errorf("%v\n%s", err, server.Output())
 	}
