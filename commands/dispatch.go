@@ -33,6 +33,7 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 	c.Waits = false
 	c.DB = sess.DB()
 	c.NoTouch = sess.NoTouch
+	c.Who = sess.ID
 	c.Forget()
 
 	cmd := f.Cmd
@@ -130,6 +131,10 @@ func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 	}
 	if monitored {
 		s.Monitor(c, c.Args)
+	}
+	// Of a script the commands count that it calls.
+	if cmd.Flags&(command.ReadOnly|command.SkipMonitor) == command.ReadOnly && s.Tracking.Load() != 0 {
+		s.Read(c, cmd, c.Args)
 	}
 }
 
@@ -309,12 +314,16 @@ func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, se
 		lc.Mark, lc.Failure, lc.DB, lc.NoTouch = 0, "", sess.DB(), sess.NoTouch
 		lc.Now = s.Keyspace.Clock.Now()
 		lc.Held = set
+		lc.Who = sess.ID
 		lc.Forget()
 		s.execute(lc, cmd)
 		w.Counters[cmd.Index()].Calls.Add(1)
 		s.enterChanges(w)
 		lc.ServeReady()
 		s.took(lc, cmd, args, s.Keyspace.Clock.Now()-lc.Now)
+		if s.Tracking.Load() != 0 {
+			sess.Conn.Post(func() { s.Commanded(&command.Ctx{Cmd: cmd, Session: sess, Server: s.Server}) })
+		}
 		lc.Long, lc.Writer = nil, nil
 		s.Workers.Put(w)
 		s.Long.Remove(run)

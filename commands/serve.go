@@ -139,6 +139,9 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 				now = s.account(c, last, now, together)
 				together = 0
 			}
+			if s.Tracking.Load() != 0 {
+				s.Commanded(c)
+			}
 		}
 		if sess.Reply != command.ReplyOn {
 			s.silence(sess, conn, mark)
@@ -173,7 +176,7 @@ func (s *server) account(c *command.Ctx, cmd *command.Command, began int64, n in
 	now = s.Keyspace.Clock.Now()
 	counters := &c.Worker.Counters[cmd.Index()]
 	counters.Calls.Add(int64(n))
-	if took := now - began; took > 0 {
+	if took := now - began; took > 0 && cmd.Flags&command.Test == 0 { // which move the clock
 		counters.Took(took, n)
 		if slow := s.SlowMicros.Load(); slow >= 0 && took >= slow {
 			s.Executed(c, cmd, c.Args, took)

@@ -69,6 +69,14 @@ type Server struct {
 	PubSub func() (channels, patterns, shardChannels int)
 	// OnReset undoes what a family keeps in a session, for RESET.
 	OnReset []func(c *Ctx)
+	// Tracking is how many sessions use client-side caching. While there are any,
+	// Read is told of every read-only command of theirs, under the locks of its
+	// keys, Commanded of the end of every command, and Flushed when databases
+	// were emptied.
+	Tracking  atomic.Int64
+	Read      func(c *Ctx, cmd *Command, args [][]byte)
+	Commanded func(c *Ctx)
+	Flushed   func()
 	// Monitor is told of every command while Monitors is not 0.
 	Monitor  func(c *Ctx, args [][]byte)
 	Monitors atomic.Int64

@@ -194,6 +194,14 @@ func (s *Session) Slot(key any, create func() any) any {
 	return v
 }
 
+// Keep keeps a value under a key in the session, in place of what is there.
+func (s *Session) Keep(key, value any) {
+	if s.slots == nil {
+		s.slots = make(map[any]any)
+	}
+	s.slots[key] = value
+}
+
 // Proto is the session's protocol version, 2 or 3. Callable from anywhere.
 func (s *Session) Proto() int {
 	if s.Shown.Proto.Load() == 3 {

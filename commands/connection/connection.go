@@ -11,8 +11,9 @@ import (
 
 // family is the state of the connection commands.
 type family struct {
-	s      *command.Server
-	limits limits
+	s       *command.Server
+	limits  limits
+	tracker tracker
 }
 
 // Commands are the rows of the family.
@@ -22,6 +23,7 @@ func Commands(s *command.Server) []*command.Command {
 		return strings.TrimSuffix(string(appendClient(nil, c, sess)), "\n")
 	}
 	f.declareLimits()
+	f.declareTracking()
 	s.Admit = f.admit
 	s.OnClose = append(s.OnClose, f.closed)
 	const early = command.NoScript | command.Loading | command.Stale | command.Fast | command.NoAuth | command.AllowBusy

@@ -1,8 +1,11 @@
 package connection
 
-// Client-side caching: CLIENT TRACKING and what belongs to it.
+// CLIENT TRACKING and what belongs to it: the commands. What they set up is in
+// tracker.go.
 
 import (
+	"strings"
+
 	"github.com/limitkv/limitkv/commands/command"
 )
 
@@ -13,7 +16,7 @@ func (f *family) trackingRows(acl []string, flags command.Flags) []*command.Comm
 			Summary:    "Says whether the keys of the next command are tracked.",
 			Complexity: "O(1)",
 			Syntax:     "mode=(YES | NO)",
-			Run:        caching,
+			Run:        f.caching,
 		},
 		{
 			Name: "getredir", Arity: 2, Since: "6.0.0", Flags: flags, ACL: acl,
@@ -25,41 +28,152 @@ func (f *family) trackingRows(acl []string, flags command.Flags) []*command.Comm
 			Name: "tracking", Arity: -3, Since: "6.0.0", Flags: flags, ACL: acl,
 			Summary:    "Turns on or off that the client is told of changes to what it has read.",
 			Complexity: "O(1), with prefixes O(N) in their number",
-			Syntax:     "status=(ON | OFF) [REDIRECT client-id:integer] [PREFIX prefix:string...+] [BCAST=BCAST] [OPTIN=OPTIN] [OPTOUT=OPTOUT] [NOLOOP=NOLOOP]",
-			Run:        tracking,
+			Syntax:     "status=(ON | OFF) [REDIRECT client-id:integer] [PREFIX prefix:string...+] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]",
+			Run:        f.trackingCommand,
 		},
 		{
 			Name: "trackinginfo", Arity: 2, Since: "6.2.0", Flags: flags, ACL: acl,
 			Summary:    "How tracking is set for this connection.",
 			Complexity: "O(1)",
-			Run:        trackingInfo,
+			Run:        f.trackingInfo,
 		},
 	}
 }
 
-func caching(c *command.Ctx) {
-	c.Error("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled")
-}
-
-func tracking(c *command.Ctx) {
+func (f *family) caching(c *command.Ctx) {
+	t := f.tracker.of(c.Session)
+	if t == nil {
+		c.Error("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled")
+		return
+	}
 	a := c.Cursor(2)
+	yes := a.Is("YES")
 	switch {
-	case a.Is("ON"):
-		c.Error("ERR client-side caching is not there yet")
-	case a.Is("OFF"):
-		c.OK()
-	default:
+	case !yes && !a.Is("NO"):
 		c.Error(command.ErrSyntax)
+	case yes && !t.optIn:
+		c.Error("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.")
+	case !yes && !t.optOut:
+		c.Error("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.")
+	default:
+		t.caching = true
+		c.OK()
 	}
 }
 
-func trackingInfo(c *command.Ctx) {
+// trackingCommand reads all options before it looks at ON or OFF, as Redis
+// does: which of two errors is told depends on it.
+func (f *family) trackingCommand(c *command.Ctx) {
+	next := tracked{session: c.Session}
+	a := c.Cursor(3)
+	for a.More() {
+		switch {
+		case a.IsWith("REDIRECT", 1):
+			if next.redirect != 0 {
+				a.Fail("ERR A client can only redirect to a single other client")
+				break
+			}
+			next.redirect = a.Int()
+			if a.Err() == "" && f.s.Clients.Get(next.redirect) == nil {
+				a.Fail("ERR The client ID you want redirect to does not exist")
+			}
+		case a.Is("BCAST"):
+			next.broadcast = true
+		case a.Is("OPTIN"):
+			next.optIn = true
+		case a.Is("OPTOUT"):
+			next.optOut = true
+		case a.Is("NOLOOP"):
+			next.noLoop = true
+		case a.IsWith("PREFIX", 1):
+			next.prefixes = append(next.prefixes, string(a.Bytes()))
+		default:
+			a.Syntax()
+		}
+	}
+	if a.Failed(c) {
+		return
+	}
+	switch on := c.Cursor(2); {
+	case on.Is("ON"):
+		if text := next.check(f.tracker.of(c.Session)); text != "" {
+			c.Error(text)
+			return
+		}
+		f.tracker.start(&next)
+	case on.Is("OFF"):
+		f.tracker.stop(c.Session)
+	default:
+		c.Error(command.ErrSyntax)
+		return
+	}
+	c.OK()
+}
+
+// check tells why a session that tracks as was says (nil if it does not)
+// cannot track as t says.
+func (t *tracked) check(was *tracked) string {
+	switch {
+	case !t.broadcast && len(t.prefixes) > 0:
+		return "ERR PREFIX option requires BCAST mode to be enabled"
+	case was != nil && was.broadcast != t.broadcast:
+		return "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with a different mode."
+	case t.broadcast && (t.optIn || t.optOut):
+		return "ERR OPTIN and OPTOUT are not compatible with BCAST"
+	case t.optIn && t.optOut:
+		return "ERR You can't specify both OPTIN mode and OPTOUT mode"
+	case was != nil && (t.optIn && was.optOut || t.optOut && was.optIn):
+		return "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode."
+	}
+	overlap := func(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
+	const alone = "'. Prefixes for a single client must not overlap."
+	for i, p := range t.prefixes {
+		if was != nil {
+			for _, old := range was.prefixes {
+				if overlap(p, old) {
+					return "ERR Prefix '" + p + "' overlaps with an existing prefix '" + old + alone
+				}
+			}
+		}
+		for _, other := range t.prefixes[i+1:] {
+			if overlap(p, other) {
+				return "ERR Prefix '" + p + "' overlaps with another provided prefix '" + other + alone
+			}
+		}
+	}
+	return ""
+}
+
+func (f *family) trackingInfo(c *command.Ctx) {
+	t := f.tracker.of(c.Session)
+	flags, redirect := []string{"off"}, int64(-1)
+	var prefixes []string
+	if t != nil {
+		flags, redirect, prefixes = []string{"on"}, t.redirect, t.prefixes
+		add := func(on bool, name string) {
+			if on {
+				flags = append(flags, name)
+			}
+		}
+		add(t.broadcast, "bcast")
+		add(t.optIn, "optin")
+		add(t.optIn && t.caching, "caching-yes")
+		add(t.optOut, "optout")
+		add(t.optOut && t.caching, "caching-no")
+		add(t.noLoop, "noloop")
+		add(c.Session.Shown.Flags.Load()&command.ShownTrackingBroken != 0, "broken_redirect")
+	}
 	c.Map(3)
 	c.BulkString("flags")
-	c.Set(1)
-	c.BulkString("off")
+	c.Set(len(flags))
+	for _, name := range flags {
+		c.BulkString(name)
+	}
 	c.BulkString("redirect")
-	c.Int(-1)
+	c.Int(redirect)
 	c.BulkString("prefixes")
-	c.Array(0)
+	c.Array(len(prefixes))
+	for _, p := range prefixes {
+		c.BulkString(p)
+	}
 }

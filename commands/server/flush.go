@@ -27,6 +27,7 @@ func (f *family) flushRows() []*command.Command {
 						c.Flush()
 					}
 					c.DB = db
+					f.flushed()
 					c.OK()
 				}
 			},
@@ -43,6 +44,7 @@ func (f *family) flushRows() []*command.Command {
 			Run: func(c *command.Ctx) {
 				if flushMode(c) {
 					c.Flush()
+					f.flushed()
 					c.OK()
 				}
 			},
@@ -56,6 +58,13 @@ func (f *family) flushRows() []*command.Command {
 			Syntax:     "index1:integer index2:integer",
 			Run:        swapDB,
 		},
+	}
+}
+
+// flushed tells those who keep values on their side.
+func (f *family) flushed() {
+	if f.s.Tracking.Load() != 0 {
+		f.s.Flushed()
 	}
 }
 

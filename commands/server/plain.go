@@ -98,7 +98,6 @@ var plainParams = []plain{
 	mem("stream-node-max-bytes", 4096, 0, math.MaxInt64),
 	num("stream-node-max-entries", 100, 0, math.MaxInt64),
 	mem("hll-sparse-max-bytes", 3000, 0, math.MaxInt64),
-	num("tracking-table-max-keys", 1000000, 0, math.MaxInt64),
 
 	// Persistence.
 	no("appendonly").just(noDisk),

@@ -1,0 +1,323 @@
+package connection
+
+// Client-side caching: who has read what, and who is told when it changes. As
+// in Redis the table goes by the names of keys, whatever the database, and a
+// client is told once: it is remembered again when it reads again.
+//
+// Reads and writes of a key come here under the lock of its shard, so no
+// change is missed between a read and its being remembered. Messages are
+// posted to the connections, behind the replies that are under way.
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/resp"
+)
+
+// invalidateChannel is where RESP2 clients are told, in the form of Pub/Sub.
+const invalidateChannel = "__redis__:invalidate"
+
+type tracker struct {
+	s       *command.Server
+	keysMax *atomic.Int64
+
+	mu      sync.Mutex
+	clients map[int64]*tracked
+	// readers are the ids of those who have read a key; readings is how many
+	// there are in all.
+	readers  map[string][]int64
+	readings int
+	// broadcasts are the ids of those who are told of every key with a prefix.
+	broadcasts map[string][]int64
+	// queue is what is told when the command that changes the keys ends: behind
+	// the reply that it may cause, and all keys of a transaction in one message
+	// where they are broadcast.
+	queue    []*message
+	isQueued atomic.Bool
+}
+
+// message is what a client is to be told.
+type message struct {
+	client    int64
+	broadcast bool
+	prefix    string // of a broadcast
+	keys      []string
+	has       map[string]bool // the keys of a broadcast
+}
+
+// tracked is a session that tracks. What CLIENT TRACKING said does not change;
+// caching belongs to the session's goroutine, the rest to the tracker's lock.
+type tracked struct {
+	session                          *command.Session
+	redirect                         int64 // 0 = itself
+	broadcast, optIn, optOut, noLoop bool
+	prefixes                         []string
+
+	// caching: CLIENT CACHING was said before the command that comes.
+	caching bool
+}
+
+// trackedKey is where a session keeps its tracked.
+type trackedKey struct{}
+
+func (f *family) declareTracking() {
+	t := &f.tracker
+	t.s = f.s
+	t.keysMax = f.s.Config.Int("tracking-table-max-keys", 1000000, 0, math.MaxInt64, "most keys that are remembered for client-side caching, 0 = any number")
+	t.clients, t.readers, t.broadcasts = map[int64]*tracked{}, map[string][]int64{}, map[string][]int64{}
+	f.s.Keyspace.Touched = t.touched
+	f.s.Read = t.read
+	f.s.Commanded = t.commanded
+	f.s.Flushed = t.flushed
+	f.s.OnClose = append(f.s.OnClose, t.stop)
+	f.s.OnReset = append(f.s.OnReset, func(c *command.Ctx) { t.stop(c.Session) })
+	f.s.InfoStats = append(f.s.InfoStats, func(w *command.InfoWriter) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		w.Line("tracking_total_keys", len(t.readers))
+		w.Line("tracking_total_items", t.readings)
+		w.Line("tracking_total_prefixes", len(t.broadcasts))
+	})
+}
+
+// of is how a session tracks, nil if it does not. For its own goroutine.
+func (t *tracker) of(s *command.Session) *tracked {
+	if s.Shown.Flags.Load()&command.ShownTracking == 0 {
+		return nil
+	}
+	x, _ := s.Slot(trackedKey{}, nil).(*tracked)
+	return x
+}
+
+// start makes a session track, or track otherwise. Prefixes add up.
+func (t *tracker) start(next *tracked) {
+	s := next.session
+	was := t.of(s)
+	if next.broadcast && len(next.prefixes) == 0 && was == nil {
+		next.prefixes = []string{""}
+	}
+	t.mu.Lock()
+	for _, p := range next.prefixes {
+		if !slices.Contains(t.broadcasts[p], s.ID) {
+			t.broadcasts[p] = append(t.broadcasts[p], s.ID)
+		}
+	}
+	if was != nil {
+		next.prefixes = append(slices.Clone(was.prefixes), next.prefixes...)
+		slices.Sort(next.prefixes)
+	}
+	t.clients[s.ID] = next
+	t.count()
+	t.mu.Unlock()
+	s.Keep(trackedKey{}, next)
+	s.Show(command.ShownTracking, true)
+	s.Show(command.ShownTrackingBroadcast, next.broadcast)
+	s.Show(command.ShownTrackingBroken, false)
+	s.Shown.Redirect.Store(next.redirect + 1)
+}
+
+// stop ends a session's tracking. What it has read is forgotten as the keys
+// change.
+func (t *tracker) stop(s *command.Session) {
+	if s.Shown.Flags.Load()&command.ShownTracking == 0 {
+		return
+	}
+	s.Show(command.ShownTracking|command.ShownTrackingBroadcast|command.ShownTrackingBroken, false)
+	s.Shown.Redirect.Store(0)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.clients[s.ID].prefixes {
+		left := slices.DeleteFunc(t.broadcasts[p], func(id int64) bool { return id == s.ID })
+		if len(left) == 0 {
+			delete(t.broadcasts, p)
+		} else {
+			t.broadcasts[p] = left
+		}
+	}
+	delete(t.clients, s.ID)
+	t.count()
+}
+
+// count makes the keyspace tell of changes while anybody tracks.
+func (t *tracker) count() {
+	t.s.Tracking.Store(int64(len(t.clients)))
+	t.s.Keyspace.Tracking.Store(len(t.clients) > 0)
+	if len(t.clients) == 0 {
+		clear(t.readers)
+		t.readings = 0
+	}
+}
+
+// read remembers that a session has read the keys of a command. Their shards
+// are held.
+func (t *tracker) read(c *command.Ctx, cmd *command.Command, args [][]byte) {
+	x := t.of(c.Session)
+	if x == nil || x.broadcast || x.optIn && !x.caching || x.optOut && x.caching || cmd.Flags&command.PubSub != 0 {
+		return
+	}
+	id := c.Session.ID
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	cmd.EachKey(args, func(pos int) {
+		ids := t.readers[string(args[pos])]
+		if !slices.Contains(ids, id) {
+			t.readers[string(args[pos])] = append(ids, id)
+			t.readings++
+		}
+	})
+	for most := t.keysMax.Load(); most > 0 && int64(len(t.readers)) > most; {
+		for key := range t.readers { // any
+			t.invalidate(key, 0)
+			break
+		}
+	}
+}
+
+// commanded sends what the command queued, and ends what CLIENT CACHING said.
+func (t *tracker) commanded(c *command.Ctx) {
+	if t.isQueued.Load() {
+		t.mu.Lock()
+		t.send()
+		t.mu.Unlock()
+	}
+	if x := t.of(c.Session); x != nil && x.caching && !c.Session.Multi.Active && !isClient(c.Cmd) {
+		x.caching = false
+	}
+}
+
+func isClient(cmd *command.Command) bool {
+	return cmd != nil && cmd.Parent() != nil && cmd.Parent().Name == "client"
+}
+
+// touched tells of a change to a key, whose shard is held.
+func (t *tracker) touched(v *engine.View, _ int, key []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	name := string(key)
+	for prefix, ids := range t.broadcasts {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		for _, id := range ids {
+			if x := t.clients[id]; x != nil && !(x.noLoop && id == v.Who) {
+				t.gather(id, prefix, name)
+			}
+		}
+	}
+	if t.readings > 0 {
+		t.invalidate(name, v.Who)
+	}
+	if v.Who == 0 { // no command will end: a key expires
+		t.send()
+	}
+}
+
+// gather adds a key to what a client is told of a prefix. The lock is held.
+func (t *tracker) gather(client int64, prefix, key string) {
+	for _, m := range t.queue {
+		if m.broadcast && m.client == client && m.prefix == prefix {
+			if !m.has[key] {
+				m.has[key] = true
+				m.keys = append(m.keys, key)
+			}
+			return
+		}
+	}
+	t.push(&message{client, true, prefix, []string{key}, map[string]bool{key: true}})
+}
+
+func (t *tracker) push(m *message) {
+	t.queue = append(t.queue, m)
+	t.isQueued.Store(true)
+}
+
+// invalidate queues a message for those who have read a key, and forgets them.
+// The lock is held.
+func (t *tracker) invalidate(key string, by int64) {
+	ids, ok := t.readers[key]
+	if !ok {
+		return
+	}
+	delete(t.readers, key)
+	t.readings -= len(ids)
+	for _, id := range ids {
+		if x := t.clients[id]; x != nil && !x.broadcast && !(x.noLoop && id == by) {
+			t.push(&message{client: id, keys: []string{key}})
+		}
+	}
+}
+
+// send sends what is queued. The lock is held.
+func (t *tracker) send() {
+	for _, m := range t.queue {
+		if x := t.clients[m.client]; x != nil {
+			t.tell(x, func(w *resp.Writer) {
+				w.Array(len(m.keys))
+				for _, key := range m.keys {
+					w.BulkString(key)
+				}
+			})
+		}
+	}
+	t.queue = nil
+	t.isQueued.Store(false)
+}
+
+// flushed tells everybody that all keys may have changed.
+func (t *tracker) flushed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range t.clients {
+		t.tell(x, func(w *resp.Writer) { w.Null() })
+	}
+	clear(t.readers)
+	t.readings = 0
+}
+
+// tell sends a client, or whom it redirects to, a message whose value write
+// appends. The lock is held.
+func (t *tracker) tell(x *tracked, write func(w *resp.Writer)) {
+	to := x.session
+	if x.redirect != 0 {
+		if to = t.s.Clients.Get(x.redirect); to == nil {
+			t.broken(x)
+			return
+		}
+	}
+	to.Conn.Post(func() {
+		w := resp.Writer{Proto: to.Proto()}
+		switch {
+		case w.Proto == 3:
+			w.Push(2)
+			w.BulkString("invalidate")
+		case to != x.session && to.Subscriptions.Load() > 0:
+			w.Array(3)
+			w.BulkString("message")
+			w.BulkString(invalidateChannel)
+		default: // RESP2 has no form to tell it in
+			return
+		}
+		write(&w)
+		if !to.Conn.Gone() {
+			to.Conn.Out.Raw(w.Buf)
+		}
+	})
+}
+
+// broken tells a client that the one it redirects to is gone.
+func (t *tracker) broken(x *tracked) {
+	x.session.Show(command.ShownTrackingBroken, true)
+	x.session.Conn.Post(func() {
+		if x.session.Proto() == 3 && !x.session.Conn.Gone() {
+			x.session.Conn.Out.Push(2)
+			x.session.Conn.Out.BulkString("tracking-redir-broken")
+			x.session.Conn.Out.Int(x.redirect)
+		}
+	})
+}
