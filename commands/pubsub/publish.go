@@ -68,7 +68,12 @@ func (m *message) write(w command.Replier) {
 // send gives the message to sessions and returns how many they are. The one
 // that runs the command, if any, has it before the command's reply.
 func (m *message) send(c *command.Ctx, list []*command.Session) int {
+	n := 0
 	for _, s := range list {
+		if s.Killed.Load() {
+			continue // its connection is about to go
+		}
+		n++
 		if c != nil && s == c.Session && !c.Exec && !c.Script {
 			m.write(c.Writer)
 			c.Mark = c.Writer.Mark()
@@ -76,7 +81,7 @@ func (m *message) send(c *command.Ctx, list []*command.Session) int {
 		}
 		s.Conn.Post(func() { m.write(s.Conn.Out) })
 	}
-	return len(list)
+	return n
 }
 
 // publish sends a message to a channel and returns how many got it. c is nil
