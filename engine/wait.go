@@ -195,18 +195,26 @@ func (v *View) WaitingFor(kind Kind) (n int) {
 // waiting: if not, it has been served or has left before. No lock is held by
 // the caller.
 func (ks *Keyspace) Leave(w *Waiter) bool {
-	w.mu.Lock()
-	was := !w.gone
-	w.gone = true
-	w.mu.Unlock()
+	was := w.Depart()
 	if was {
-		ks.unlist(w)
+		ks.Unlist(w)
 	}
 	return was
 }
 
-// unlist removes a gone waiter's nodes, one shard after the other.
-func (ks *Keyspace) unlist(w *Waiter) {
+// Depart is the first part of Leave, for callers who hold locks: the waiter is
+// not served any more. If it reports true, Unlist has to follow.
+func (w *Waiter) Depart() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	was := !w.gone
+	w.gone = true
+	return was
+}
+
+// Unlist removes a departed waiter from its lines, one shard after the other. No
+// lock is held by the caller.
+func (ks *Keyspace) Unlist(w *Waiter) {
 	for i, key := range w.Keys {
 		_, sh := locate(key)
 		s := &ks.shards[sh]
@@ -313,7 +321,7 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 	if result == ServedDone {
 		w.gone = true
 		if len(w.Keys) > 1 {
-			go v.KS.unlist(w) // the other lines are in other shards
+			go v.KS.Unlist(w) // the other lines are in other shards
 		}
 	}
 	v.letGo(held)

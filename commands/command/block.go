@@ -66,7 +66,7 @@ func (c *Ctx) Block(w Wait) {
 	c.Waits = true
 	c.Wait(b.Waiter, w.Again)
 	if w.Deadline != 0 {
-		b.Timer = srv.Keyspace.Sched.At(w.Deadline, func(int64) { srv.Unblock(b, nil) })
+		b.Timer = srv.Keyspace.Sched.At(w.Deadline, func(int64) { srv.Unblock(b, nil, false) })
 	}
 	srv.BlockedClients.Add(1)
 }
@@ -97,11 +97,24 @@ func (s *Server) serveBlocked(b *Blocked, v *engine.View, key []byte) (engine.Se
 }
 
 // Unblock ends a wait that has not been served, with the time-out's reply or,
-// if reply is not nil, with that. It reports whether it did.
-func (s *Server) Unblock(b *Blocked, reply func(w *resp.Writer)) bool {
-	if !s.Keyspace.Leave(b.Waiter) {
+// if reply is not nil, with that. It reports whether it did. A caller who holds
+// locks (a command inside EXEC) says so: the line is then left, and the reply
+// sent, as soon as it may have let them go.
+func (s *Server) Unblock(b *Blocked, reply func(w *resp.Writer), held bool) bool {
+	if !b.Waiter.Depart() {
 		return false
 	}
+	if held {
+		go s.depart(b, reply)
+	} else {
+		s.depart(b, reply)
+	}
+	return true
+}
+
+// depart is the rest of Unblock. No lock is held.
+func (s *Server) depart(b *Blocked, reply func(w *resp.Writer)) {
+	s.Keyspace.Unlist(b.Waiter)
 	w := resp.Writer{Proto: b.session.Proto()}
 	switch {
 	case reply != nil:
@@ -115,7 +128,6 @@ func (s *Server) Unblock(b *Blocked, reply func(w *resp.Writer)) bool {
 		w.NullArray()
 	}
 	s.finish(b, w.Buf)
-	return true
 }
 
 // count counts that a blocked command came to an error.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -227,7 +228,7 @@ func (f *family) unblock(c *command.Ctx) {
 		return
 	}
 	if s := f.s.Clients.Get(id); s != nil {
-		if b := s.Blocked.Load(); b != nil && f.s.Unblock(b, reply) {
+		if b := s.Blocked.Load(); b != nil && f.s.Unblock(b, reply, c.Held != (engine.LockSet{})) {
 			c.Int(1)
 			return
 		}

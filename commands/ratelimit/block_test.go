@@ -174,6 +174,35 @@ func TestBlockCrowd(t *testing.T) {
 	c.Want("0", "DBSIZE")
 }
 
+// CLIENT UNBLOCK and CLIENT KILL work from inside a transaction that holds the
+// lock of the key that is waited for.
+func TestBlockEndedInsideExec(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	c.Want("[0 1 0 -1 1000]", "RL.ACQUIRE", "k", 1, "LOG", 1, 1000)
+	for _, how := range []string{"UNBLOCK", "KILL"} {
+		w := s.Client()
+		id := w.Do("CLIENT", "ID")
+		w.Send("RL.ACQUIRE", "k", 1, "BLOCK", 0)
+		s.Blocked(1)
+		c.Want("OK", "MULTI")
+		c.Want("QUEUED", "TYPE", "k")
+		if how == "UNBLOCK" {
+			c.Want("QUEUED", "CLIENT", "UNBLOCK", id)
+		} else {
+			c.Want("QUEUED", "CLIENT", "KILL", "ID", id)
+		}
+		c.Want("[ratelimit 1]", "EXEC")
+		if how == "UNBLOCK" {
+			if got := w.Read(); got != "[1 1 0 1000 1000]" {
+				t.Errorf("unblocked with %s", got)
+			}
+		}
+		s.Blocked(0)
+	}
+	c.Want("[1 1 0 1000 1000]", "RL.ACQUIRE", "k", 1)
+}
+
 // With a running clock the wait is as long as it was said to be.
 func TestBlockRealTime(t *testing.T) {
 	s := livetest.Start(t)
