@@ -2,8 +2,8 @@ package engine
 
 // The scheduler: the one goroutine that waits for the next deadline of any
 // kind – a turn of a shard's wheel, a blocked client's time-out, a waiting
-// key's alarm – and sleeps otherwise. While the clock is frozen it does
-// nothing by itself; Advance serves what falls due, in order of time.
+// key's alarm – and sleeps otherwise. While the clock is frozen only what is to
+// be done at once is; Advance serves what falls due, in order of time.
 
 import (
 	"container/heap"
@@ -173,20 +173,19 @@ func (s *Scheduler) loop() {
 		// Whoever adds an earlier deadline from here on wakes us.
 		s.until.Store(never)
 		wait := int64(time.Hour / time.Microsecond)
-		if !s.ks.Clock.Frozen() {
-			next := s.next()
-			s.until.Store(next)
-			if now := s.ks.Clock.Now(); next <= now {
-				s.run.Lock()
-				s.serve(now)
-				s.run.Unlock()
-				continue
-			} else if next != never {
-				wait = min(wait, next-now)
-			}
-			if s.next() < s.until.Load() {
-				continue // one came in between
-			}
+		next := s.next()
+		s.until.Store(next)
+		switch now := s.ks.Clock.Now(); {
+		case next <= now: // also while the clock stands: somebody left a line
+			s.run.Lock()
+			s.serve(now)
+			s.run.Unlock()
+			continue
+		case next != never && !s.ks.Clock.Frozen():
+			wait = min(wait, next-now)
+		}
+		if s.next() < s.until.Load() {
+			continue // one came in between
 		}
 		select {
 		case <-s.stop:
