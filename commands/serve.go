@@ -75,7 +75,7 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	more := true
 	for more && done < len(batch) {
 		window := batch[done:min(done+command.ForeseenMax, len(batch))]
-		s.foresee(w, window)
+		s.foresee(w, sess, window)
 		var n int
 		n, now, more = s.serve(w, sess, window, now)
 		done += n
@@ -90,8 +90,11 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	return done
 }
 
-// foresee finds what is known of commands before they run.
-func (s *server) foresee(w *command.Worker, window []resp.Command) {
+// foresee finds what is known of commands before they run, and touches their
+// keys.
+func (s *server) foresee(w *command.Worker, sess *command.Session, window []resp.Command) {
+	var places [engine.TouchMax]engine.Place
+	keys := 0
 	for i := range window {
 		f := &w.Foreseen[i]
 		args := window[i].Args
@@ -100,8 +103,13 @@ func (s *server) foresee(w *command.Worker, window []resp.Command) {
 		if f.Known && f.Cmd.Plan == nil && f.Cmd.Flags&command.WholeKeyspace == 0 {
 			if f.Key = f.Cmd.SoleKey(args); f.Key > 0 {
 				f.Place = engine.PlaceOf(args[f.Key])
+				places[keys] = f.Place
+				keys++
 			}
 		}
+	}
+	if keys > 1 {
+		s.Keyspace.Touch(sess.DB(), &places, keys)
 	}
 }
 
@@ -259,8 +267,9 @@ func (s *server) Do(args ...string) []byte {
 	out := &resp.Writer{Proto: 2}
 	w.Ctx.Writer = out
 	w.Ctx.Now = s.Keyspace.Clock.Now()
-	s.foresee(w, []resp.Command{{Args: raw}})
-	if s.run(w, &command.Session{Authenticated: true}, raw, &w.Foreseen[0]) == ran {
+	sess := &command.Session{Authenticated: true}
+	s.foresee(w, sess, []resp.Command{{Args: raw}})
+	if s.run(w, sess, raw, &w.Foreseen[0]) == ran {
 		s.account(&w.Ctx, w.Ctx.Cmd, w.Ctx.Now, 1)
 	}
 	w.Ctx.Writer = nil

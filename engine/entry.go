@@ -30,7 +30,7 @@ type header struct {
 	flags  uint8
 	freq   uint16 // LFU: logarithmic counter in the low byte
 	access uint32 // seconds (of Unix time) of the last access
-	keyLen uint32
+	keyLen uint32 // of an objectEntry with keyElsewhere
 	valLen uint32
 }
 
@@ -45,6 +45,10 @@ const (
 	headerSize = unsafe.Sizeof(header{})
 	dueSize    = unsafe.Sizeof(due{})
 )
+
+// keyElsewhere marks the length of a key that is not in the entry itself. A key
+// and its length never change while others can see the entry (see Touch).
+const keyElsewhere = 1 << 31
 
 // objectEntry is an entry whose value has pointers.
 type objectEntry struct {
@@ -265,6 +269,7 @@ func newObjectEntry(kind Kind, key []byte, obj any) Entry {
 	o := &objectEntry{key: string(key), obj: obj}
 	o.kind = kind
 	o.flags = flagObject
+	o.keyLen = uint32(len(key)) | keyElsewhere
 	return Entry{&o.header}
 }
 

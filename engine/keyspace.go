@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // shardCount is a power of two. More shards collide less and rebuild smaller
@@ -22,9 +23,9 @@ const DatabasesMax = 1024
 
 // Keyspace holds all the keys of all the databases.
 type Keyspace struct {
+	shards [shardCount]shard // first, so that they begin at a cache line
 	Clock  *Clock
 	Sched  *Scheduler
-	shards [shardCount]shard
 	dbs    int
 
 	// Events is told of every event whose class is enabled; nil = none.
@@ -46,20 +47,31 @@ type Keyspace struct {
 	activeExpireOff atomic.Bool
 }
 
+// shard is a part of the keyspace. What a command writes in it is in one cache
+// line, which no other shard shares: the loops take them from each other.
 type shard struct {
+	shardState
+	_ [shardBytes - unsafe.Sizeof(shardState{})]byte
+}
+
+// shardBytes is a multiple of two cache lines, since processors fetch pairs, and
+// such that all shards take more than 32 KB: Go begins only such memory at a
+// cache line.
+const shardBytes = 640
+
+type shardState struct {
 	mu     sync.Mutex
 	holder *Reservation // an off-loop script has the shard for longer
 	tables []table      // by database
+	stats  Stats        // what every command writes shares a cache line with the lock
 	wheel  wheel
 	sweep  sweep
 	// waits and watches are by database and key.
 	waits   map[waitKey]*waitList
 	watches map[waitKey][]*Watcher
-	stats   Stats
 	// nextDue is when the wheel wants to be turned or the shard to be swept, in
 	// Unix milliseconds.
 	nextDue atomic.Int64
-	_       [32]byte
 }
 
 type waitKey struct {

@@ -4,7 +4,7 @@ package engine
 
 // Stats are counters since the start or the last reset.
 type Stats struct {
-	Expired, ExpiredFields, Hits, Misses int64
+	Hits, Misses, Expired, ExpiredFields int64
 }
 
 // DBStats are what INFO keyspace tells of one database.

@@ -6,6 +6,10 @@ package engine
 // few integer operations and touches an entry only where 7 bits agree. The
 // slots are bare references; keys and hashes are not repeated in the table.
 //
+// What belongs to the table is written under its shard's lock; control words
+// and slots, once others can see them, by atomic stores, since Touch looks at
+// them without the lock.
+//
 // SCAN: an entry belongs to the group its hash names (its home), even when it
 // was put further along the probe sequence. The cursor walks homes in
 // reverse-binary order, so whatever is present throughout a scan is returned
@@ -14,6 +18,7 @@ package engine
 import (
 	"hash/maphash"
 	"math/bits"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -30,9 +35,34 @@ const (
 type table struct {
 	ctrl    []uint64
 	slots   []unsafe.Pointer // *header
+	shape   unsafe.Pointer   // *shape: the same for those without the lock
 	used    int
 	deleted int
 	kinds   [kindCount]int // how many entries there are of each kind
+}
+
+// shape is where a table's groups lie. It never changes: a table that is rebuilt
+// gets another.
+type shape struct {
+	ctrl  []uint64
+	slots []unsafe.Pointer
+	mask  uint64
+}
+
+// empty forgets all entries.
+func (t *table) empty() { t.exchange(&table{}) }
+
+// exchange swaps the contents of two tables, of which one may be seen by
+// others and one not, or both.
+func (t *table) exchange(o *table) {
+	a, b := t.shape, o.shape
+	t.ctrl, o.ctrl = o.ctrl, t.ctrl
+	t.slots, o.slots = o.slots, t.slots
+	t.used, o.used = o.used, t.used
+	t.deleted, o.deleted = o.deleted, t.deleted
+	t.kinds, o.kinds = o.kinds, t.kinds
+	atomic.StorePointer(&t.shape, b)
+	atomic.StorePointer(&o.shape, a)
 }
 
 // hashSeed makes the order of keys differ between processes and collisions
@@ -67,7 +97,7 @@ func (t *table) find(hash uint64, key []byte) int {
 		for m := matchTag(word, tag); m != 0; m &= m - 1 {
 			i := int(g)*groupSlots + bits.TrailingZeros64(m)>>3
 			e := Entry{(*header)(t.slots[i])}
-			if e.h != nil && int(e.h.keyLenAny()) == len(key) && string(e.Key()) == string(key) {
+			if e.h != nil && int(e.h.keyLen&^keyElsewhere) == len(key) && string(e.Key()) == string(key) {
 				return i
 			}
 		}
@@ -81,47 +111,43 @@ func (t *table) find(hash uint64, key []byte) int {
 	}
 }
 
-// keyLenAny is the key's length for both forms of entry.
-func (h *header) keyLenAny() int {
-	if h.flags&flagObject != 0 {
-		return len((*objectEntry)(unsafe.Pointer(h)).key)
-	}
-	return int(h.keyLen)
-}
-
 // insert adds an entry whose key is not in the table.
 func (t *table) insert(hash uint64, e Entry) {
 	if (t.used+t.deleted+1)*8 > len(t.slots)*loadNum {
 		t.resize()
 	}
-	t.place(hash, e)
+	g, i := t.freeSlot(hash)
+	word := t.ctrl[g]
+	if byte(word>>(8*i)) == ctrlDeleted {
+		t.deleted--
+	}
+	atomic.StoreUint64(&t.ctrl[g], withTag(word, i, hash))
+	atomic.StorePointer(&t.slots[g*groupSlots+i], unsafe.Pointer(e.h))
 	t.used++
 	t.kinds[e.h.kind]++
 }
 
-func (t *table) place(hash uint64, e Entry) {
+// freeSlot finds the group and slot where an entry with a hash goes.
+func (t *table) freeSlot(hash uint64) (group, slot int) {
 	mask := t.mask()
 	g := homeOf(hash) & mask
 	for step := uint64(1); ; step++ {
-		word := t.ctrl[g]
-		if free := ^word & ctrlHigh; free != 0 {
-			i := bits.TrailingZeros64(free) >> 3
-			if byte(word>>(8*i)) == ctrlDeleted {
-				t.deleted--
-			}
-			t.ctrl[g] = word&^(0xff<<(8*i)) | tagOf(hash)<<(8*i)
-			t.slots[int(g)*groupSlots+i] = unsafe.Pointer(e.h)
-			return
+		if free := ^t.ctrl[g] & ctrlHigh; free != 0 {
+			return int(g), bits.TrailingZeros64(free) >> 3
 		}
 		g = (g + step) & mask
 	}
+}
+
+func withTag(word uint64, slot int, hash uint64) uint64 {
+	return word&^(0xff<<(8*slot)) | tagOf(hash)<<(8*slot)
 }
 
 // replace puts another entry for the same key into slot i.
 func (t *table) replace(i int, e Entry) {
 	t.kinds[(*header)(t.slots[i]).kind]--
 	t.kinds[e.h.kind]++
-	t.slots[i] = unsafe.Pointer(e.h)
+	atomic.StorePointer(&t.slots[i], unsafe.Pointer(e.h))
 }
 
 // remove empties slot i.
@@ -135,9 +161,9 @@ func (t *table) remove(i int) {
 		word |= ctrlDeleted << (8 * s)
 		t.deleted++
 	}
-	t.ctrl[g] = word
 	t.kinds[(*header)(t.slots[i]).kind]--
-	t.slots[i] = nil
+	atomic.StoreUint64(&t.ctrl[g], word)
+	atomic.StorePointer(&t.slots[i], nil)
 	t.used--
 	if len(t.slots) > groupSlots*4 && t.used*shrinkFactor < len(t.slots) {
 		t.resize()
@@ -157,17 +183,35 @@ func (t *table) resize() {
 	t.rebuild(groups)
 }
 
+// rebuildAhead is how many entries a rebuild has read ahead of putting them in:
+// their cache misses then overlap.
+const rebuildAhead = 16
+
 func (t *table) rebuild(groups int) {
 	old := t.slots
 	t.ctrl = make([]uint64, groups)
 	t.slots = make([]unsafe.Pointer, groups*groupSlots)
 	t.deleted = 0
-	for _, p := range old {
-		if p != nil {
-			e := Entry{(*header)(p)}
-			t.place(HashBytes(e.Key()), e)
+	var next [rebuildAhead]Entry
+	for len(old) > 0 {
+		n, lengths := 0, uint64(0)
+		for len(old) > 0 && n < rebuildAhead {
+			if p := old[0]; p != nil {
+				next[n] = Entry{(*header)(p)}
+				lengths += uint64(next[n].h.keyLen)
+				n++
+			}
+			old = old[1:]
+		}
+		touched.keep(lengths)
+		for _, e := range next[:n] {
+			hash := HashBytes(e.Key())
+			g, i := t.freeSlot(hash)
+			t.ctrl[g] = withTag(t.ctrl[g], i, hash)
+			t.slots[g*groupSlots+i] = unsafe.Pointer(e.h)
 		}
 	}
+	atomic.StorePointer(&t.shape, unsafe.Pointer(&shape{t.ctrl, t.slots, t.mask()}))
 }
 
 // scan calls fn with every entry at home at the cursor's group and returns

@@ -131,7 +131,11 @@ func (v *View) touch(e Entry) {
 	if v.KS.LFU.Load() {
 		e.h.freq = lfuTouched(e.h.freq, v.Now)
 	}
-	e.h.access = uint32(v.Now / 1e6)
+	// Within a second there is nothing to write, and the entry's cache line can
+	// stay with both cores.
+	if now := uint32(v.Now / 1e6); e.h.access != now {
+		e.h.access = now
+	}
 }
 
 // settle brings an entry up to now: an expired key goes, and so do expired
@@ -332,12 +336,13 @@ func (v *View) Move(from, to []byte, db int) {
 	v.DB = here
 }
 
-// renamed is the entry under another key. An object entry is changed in
-// place, so the object moves; others are copied.
+// renamed is an entry for another key: an object moves to it, other values are
+// copied.
 func (v *View) renamed(e Entry, key []byte) Entry {
 	if e.h.flags&flagObject != 0 {
-		e.object().key = string(key)
-		return e
+		w := newObjectEntry(e.h.kind, key, e.object().obj)
+		w.h.flags |= e.h.flags & flagIdle
+		return w
 	}
 	return v.copied(e, key)
 }

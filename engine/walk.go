@@ -112,7 +112,7 @@ func (v *View) Flush() {
 			}
 		}
 		w.volatileKeys[v.DB] = 0
-		s.tables[v.DB] = table{}
+		s.tables[v.DB].empty()
 	}
 	v.changes++
 }
@@ -124,7 +124,7 @@ func (v *View) Swap(a, b int) {
 	}
 	for i := range v.KS.shards {
 		s := &v.KS.shards[i]
-		s.tables[a], s.tables[b] = s.tables[b], s.tables[a]
+		s.tables[a].exchange(&s.tables[b])
 		w := &s.wheel
 		w.volatileKeys[a], w.volatileKeys[b] = w.volatileKeys[b], w.volatileKeys[a]
 		for n := wheelHeads; n < len(w.nodes); n++ {

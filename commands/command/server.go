@@ -215,7 +215,7 @@ type Worker struct {
 
 // ForeseenMax is how many commands of a pipeline are looked at before the first
 // of them runs.
-const ForeseenMax = 16
+const ForeseenMax = engine.TouchMax
 
 // Foreseen is what is known of a command before it runs.
 type Foreseen struct {
