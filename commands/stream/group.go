@@ -26,7 +26,7 @@ var xgroupRow = &command.Command{
 	Summary:    "Manages the consumer groups of a stream.",
 	Complexity: "That of the subcommand",
 	Sub: []*command.Command{
-		groupSub("create", -5, "5.0.0", "key group:string id-selector=(id:string | new-id=$) [MKSTREAM] [ENTRIESREAD entriesread:integer]",
+		groupSub("create", -5, "5.0.0", "key group:string id-selector=(id:string | new-id=$) [MKSTREAM] [ENTRIESREAD entriesread~entries-read:integer]",
 			"Makes a consumer group that has read up to an ID.", "O(log N) for N groups", command.Write|command.DenyOOM, command.Insert, xgroupCreate),
 		groupSub("createconsumer", 5, "6.2.0", "key group:string consumer:string",
 			"Makes a consumer in a group.", "O(log N) for N consumers", command.Write|command.DenyOOM, command.Insert, xgroupCreateConsumer),
@@ -35,7 +35,7 @@ var xgroupRow = &command.Command{
 		groupSub("destroy", 4, "5.0.0", "key group:string",
 			"Removes a consumer group.", "O(1); freeing it is left to the garbage collector", command.Write, command.Delete, xgroupDestroy),
 		command.HelpRow("5.0.0", "stream"),
-		groupSub("setid", -5, "5.0.0", "key group:string id-selector=(id:string | new-id=$) [ENTRIESREAD entriesread:integer]",
+		groupSub("setid", -5, "5.0.0", "key group:string id-selector=(id:string | new-id=$) [ENTRIESREAD entriesread~entries-read:integer]",
 			"Sets up to which ID a group has read.", "O(1)", command.Write, command.Update, xgroupSetID),
 	},
 }
