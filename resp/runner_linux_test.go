@@ -144,9 +144,9 @@ func TestHeat(t *testing.T) {
 			b.heat(s, load, now)
 		}
 	}
-	heat(0.5, 50)
-	heat(1, hotTicks)
-	heat(0.5, 1)
+	heat(0.5, 5*(hotTicks+1))
+	heat(1, hotTicks-2)
+	heat(0.5, 3)
 	heat(1, hotTicks)
 	if !s.loops[1].run.shared.Load() || !s.loops[2].run.shared.Load() {
 		t.Error("a thread too early")
@@ -154,6 +154,14 @@ func TestHeat(t *testing.T) {
 	heat(1, 1) // without a meter, all is taken for idle
 	if !s.loops[1].run.shared.Load() || s.loops[2].run.shared.Load() {
 		t.Error("the loop with the most clients should have a thread")
+	}
+	for range (hotTicks + 1) / 2 { // rounds of two ticks, counted as they end
+		heat(0, 1)
+		heat(2, 1)
+	}
+	heat(1, 1)
+	if s.loops[1].run.shared.Load() {
+		t.Error("the other loop should have a thread too")
 	}
 	s.loops[2].run.leave.Store(true)
 	s.loops[2].call(func() {})

@@ -7,6 +7,9 @@ package resp
 //     idle time is what there is to gain.
 //   - All get one when a command keeps the first loop's thread for 10 to 20 ms: other loops' clients need not wait for it.
 //   - A loop gives its thread back when its and the first loop's together were busy for less than 60 % of 200 ms.
+//
+// Shares are averages of all these ticks: a round of a loop counts when it ends, and 50 clients with a pipeline of slow
+// commands make rounds of half a tick.
 
 import (
 	"os"
@@ -50,7 +53,7 @@ func (s *supervisor) rouse() {
 
 func (s *supervisor) start(server *Server) {
 	s.wake = make(chan struct{}, 1)
-	b := &balance{last: make([]int64, len(server.loops)), cool: make([]int, len(server.loops))}
+	b := &balance{last: make([]int64, len(server.loops)), cool: make([]average, len(server.loops))}
 	b.meter.open()
 	go func() {
 		defer b.meter.close()
@@ -78,25 +81,43 @@ func (s *supervisor) start(server *Server) {
 
 // balance is what the supervisor knows.
 type balance struct {
-	at    int64   // of the last tick
-	last  []int64 // each loop's busy time then
-	since int64   // when the first loop's present round began, as of the last tick
-	hot   int     // ticks for which the first loop's thread was busy
-	cool  []int   // ticks for which a loop did not need its own
-	quiet int     // ticks without work
+	at    int64     // of the last tick
+	last  []int64   // each loop's busy time then
+	since int64     // when the first loop's present round began, as of the last tick
+	hot   average   // of the first loop's thread
+	cool  []average // of a loop's own thread and the first loop's together
+	quiet int       // ticks without work
 
 	meter   idleMeter
-	hotIdle float64 // processor seconds idle before it became hot
+	hotIdle float64 // processor seconds idle when hot began
 	hotAt   int64
+}
+
+// average is that of the shares of some ticks.
+type average struct {
+	sum   float64
+	ticks int
+}
+
+// over adds a share. After n of them it returns their average, and begins anew.
+func (a *average) over(n int, share float64) (mean float64, ok bool) {
+	a.sum += share
+	a.ticks++
+	if a.ticks < n {
+		return 0, false
+	}
+	mean = a.sum / float64(n)
+	*a = average{}
+	return mean, true
 }
 
 func (b *balance) rests() bool { return b.quiet >= restTicks }
 
 // begin starts measuring anew.
 func (b *balance) begin(s *Server) {
-	b.quiet, b.hot, b.at = 0, 0, s.opts.Now()
+	b.quiet, b.hot, b.at = 0, average{}, s.opts.Now()
 	for i, l := range s.loops {
-		b.last[i], b.cool[i] = l.run.busy.Load(), 0
+		b.last[i], b.cool[i] = l.run.busy.Load(), average{}
 	}
 }
 
@@ -120,17 +141,16 @@ func (b *balance) tick(s *Server) {
 	for i, l := range s.loops[1:] {
 		share := b.load(i+1, l.run.busy.Load(), elapsed)
 		if l.run.shared.Load() {
-			b.cool[i+1] = 0
+			b.cool[i+1] = average{}
 			if stuck && l.count.Load() > 0 {
 				l.part()
 			}
 			continue
 		}
 		alone++
-		if stuck || load+share >= coolShare {
-			b.cool[i+1] = 0
-		} else if b.cool[i+1]++; b.cool[i+1] >= coolTicks {
-			b.cool[i+1] = 0
+		if stuck {
+			b.cool[i+1] = average{}
+		} else if mean, ok := b.cool[i+1].over(coolTicks, load+share); ok && mean < coolShare {
 			l.run.leave.Store(true)
 			l.call(func() {}) // so that it looks
 		}
@@ -153,17 +173,13 @@ func (b *balance) load(i int, busy int64, elapsed float64) float64 {
 // heat gives a loop a thread if the first loop's has too much to do and there is
 // a processor for it.
 func (b *balance) heat(s *Server, load float64, now int64) {
-	if load < hotShare {
-		b.hot = 0
-		return
-	}
-	if b.hot == 0 {
+	if b.hot.ticks == 0 {
 		b.hotIdle, b.hotAt = b.meter.idleSeconds(), now
 	}
-	if b.hot++; b.hot <= hotTicks {
+	mean, ok := b.hot.over(hotTicks+1, load) // the first one is that before hotAt
+	if !ok || mean < hotShare {
 		return
 	}
-	b.hot = 0
 	idle := (b.meter.idleSeconds() - b.hotIdle) / (float64(now-b.hotAt) / 1e6)
 	if b.meter.ok() && idle < idleWanted {
 		return
