@@ -192,12 +192,11 @@ func (s *server) account(c *command.Ctx, cmd *command.Command, began int64, n in
 	} else if s.SlowMicros.Load() == 0 {
 		s.Executed(c, cmd, c.Args, 0)
 	}
-	s.enterChanges(c.Worker)
 	return now
 }
 
 // enterChanges adds the changes that a worker made to the keyspace's count,
-// which all workers write: not after each command.
+// which all workers write: not after each command, but when a batch has run.
 func (s *server) enterChanges(w *command.Worker) {
 	if w.Changes != 0 {
 		s.Keyspace.Dirty.Add(w.Changes)
@@ -272,6 +271,7 @@ func (s *server) Do(args ...string) []byte {
 	if s.run(w, sess, raw, &w.Foreseen[0]) == ran {
 		s.account(&w.Ctx, w.Ctx.Cmd, w.Ctx.Now, 1)
 	}
+	s.enterChanges(w)
 	w.Ctx.Writer = nil
 	return out.Buf
 }

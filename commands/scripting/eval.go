@@ -105,7 +105,6 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 		c.Error("ERR Can not execute a script with write flag using *_ro command.")
 		return
 	}
-	s.used.Store(f.cache.clock.Add(1))
 	h := &w.host
 	h.c, h.readOnly = c, readOnly || s.Flags&luavm.NoWrites != 0
 	args, db, inScript := c.Args, c.DB, c.Script
@@ -114,7 +113,7 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 	began := engine.Monotonic()
 	outcome := w.vm.Run(s.Script, args[3:3+n], args[3+n:], h, c.Writer)
 	end()
-	s.ran(engine.Monotonic() - began)
+	s.ran(w.slot, began, engine.Monotonic()-began)
 	c.Script, c.DB = inScript, db
 	c.Failure, c.Counted = outcome.Failure, outcome.Counted
 	h.c = nil

@@ -137,6 +137,7 @@ func (f *family) info(c *command.Ctx) {
 		return
 	}
 	v := s.Verdict
+	runs, micros, longest, _ := s.total()
 	c.Map(9)
 	c.BulkString("sha1")
 	c.BulkString(s.SHA)
@@ -153,13 +154,13 @@ func (f *family) info(c *command.Ctx) {
 	c.BulkString("bounded-reason")
 	c.BulkString(v.BoundedReason)
 	c.BulkString("runs")
-	c.Int(s.runs.Load())
+	c.Int(runs)
 	c.BulkString("usec")
 	c.Map(2)
 	c.BulkString("total")
-	c.Int(s.micros.Load())
+	c.Int(micros)
 	c.BulkString("longest")
-	c.Int(s.longest.Load())
+	c.Int(longest)
 }
 
 func help(c *command.Ctx) {

@@ -19,6 +19,7 @@ type family struct {
 	registry  registry
 	timeLimit *atomic.Int64 // ms until others are told BUSY
 	memoryMax *atomic.Int64 // bytes that a script may make the heap grow by
+	workers   atomic.Int64  // made so far
 }
 
 // worker is what a command.Worker has for scripts.
@@ -28,6 +29,7 @@ type worker struct {
 	functions functionVM
 	flushes   int64 // when vm was made
 	host      host
+	slot      int // of script.runs
 }
 
 // Commands are the rows of the family.
@@ -67,6 +69,7 @@ func (f *family) worker(c *command.Ctx) *worker {
 		fresh := &worker{
 			vm:      luavm.New(vmConfig),
 			flushes: flushes,
+			slot:    int(f.workers.Add(1)) % runSlots,
 		}
 		if ok {
 			fresh.functions = w.functions

@@ -65,6 +65,8 @@ func (f *family) infoPlan(_ *command.Ctx, args [][]byte, set *engine.LockSet) (l
 }
 
 func (f *family) infoCommand(c *command.Ctx) {
+	f.s.Keyspace.Dirty.Add(c.Worker.Changes) // of the commands before this one
+	c.Worker.Changes = 0
 	w := command.InfoWriter{View: &c.View}
 	for _, s := range f.asked(c.Args) {
 		s.Write(&w)
