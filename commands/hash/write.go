@@ -66,6 +66,9 @@ func (f *family) hset(c *command.Ctx) (created int, ok bool) {
 	}
 	lim := f.limits()
 	prepare(h, pairs, len(pairs)/2, lim)
+	if h.Len() == 0 {
+		h.Reserve(pairs)
+	}
 	before := h.NextDue()
 	for i := 0; i < len(pairs); i += 2 {
 		if h.Set(pairs[i], pairs[i+1], lim) {

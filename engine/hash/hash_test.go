@@ -384,3 +384,32 @@ func TestListpackIsWhatDumpWrites(t *testing.T) {
 		t.Error("a large hash has a list")
 	}
 }
+
+// TestReserve holds that a hash that gets all its fields at once grows once, and that nothing is reserved for fields
+// that repeat.
+func TestReserve(t *testing.T) {
+	var apart, repeated [][]byte
+	for i := range 10 {
+		value := bytes.Repeat([]byte("v"), 30+i)
+		apart = append(apart, fmt.Appendf(nil, "field:%d", i), value)
+		repeated = append(repeated, []byte("field"), value)
+	}
+	lim := Limits{MaxPackedFields: 512, MaxPackedBytes: 64}
+	var h, r Hash
+	h.Reserve(apart)
+	r.Reserve(repeated)
+	reserved := cap(h.lp)
+	for i := 0; i < len(apart); i += 2 {
+		h.Set(apart[i], apart[i+1], lim)
+		r.Set(repeated[i], repeated[i+1], lim)
+	}
+	if h.Check() != nil || r.Check() != nil || h.Len() != 10 || r.Len() != 1 {
+		t.Fatal(h.Check(), r.Check(), h.Len(), r.Len())
+	}
+	if reserved != cap(h.lp) || reserved > len(h.lp)+len(h.lp)/8 {
+		t.Errorf("reserved %d, then %d, for %d bytes", reserved, cap(h.lp), len(h.lp))
+	}
+	if cap(r.lp) > 2*len(r.lp) {
+		t.Errorf("%d bytes kept for %d", cap(r.lp), len(r.lp))
+	}
+}

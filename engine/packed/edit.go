@@ -162,7 +162,7 @@ func splice(lp []byte, p, size, newSize int) []byte {
 	old := len(lp)
 	total := old + newSize - size
 	switch {
-	case total > cap(lp), cap(lp) > 64 && total < cap(lp)/2:
+	case total > cap(lp), newSize < size && cap(lp) > 64 && total < cap(lp)/2:
 		next := alloc(total)
 		copy(next, lp[:p])
 		copy(next[p+newSize:], lp[p+size:])
@@ -187,6 +187,23 @@ func alloc(n int) []byte {
 		room += n / 4
 	}
 	return append([]byte(nil), make([]byte, room)...)[:n]
+}
+
+// Reserve returns the list with room for size more bytes of elements, so that adding one by one does not
+// leave copies behind.
+func Reserve(lp []byte, size int) []byte {
+	if lp == nil {
+		lp = alloc(EmptyBytes + size)[:EmptyBytes]
+		lp[headerBytes] = eof
+		binary.LittleEndian.PutUint32(lp, EmptyBytes)
+		return lp
+	}
+	if len(lp)+size <= cap(lp) {
+		return lp
+	}
+	next := alloc(len(lp) + size)[:len(lp)]
+	copy(next, lp)
+	return next
 }
 
 // Compact returns the list with no room to grow into, for one that will not grow soon.
