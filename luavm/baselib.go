@@ -360,11 +360,18 @@ func selectArgs(L *lua.LState) int {
 func toNumber(L *lua.LState) int {
 	base := arg.OptInt(L, 2, 10)
 	if base == 10 {
-		if f, ok := arg.ToNumber(arg.Any(L, 1)); ok {
-			L.Push(lua.LNumber(f))
-			return 1
+		switch v := arg.Any(L, 1).(type) {
+		case lua.LNumber:
+			L.Push(v)
+		case lua.LString:
+			if f, ok := arg.ParseNumber(string(v)); ok {
+				L.Push(luaNumber(f))
+			} else {
+				L.Push(lua.LNil)
+			}
+		default:
+			L.Push(lua.LNil)
 		}
-		L.Push(lua.LNil)
 		return 1
 	}
 	s := arg.String(L, 1)

@@ -77,10 +77,22 @@ func (vm *VM) command(L *lua.LState, raise bool) int {
 		L.Push(t)
 		return 1
 	}
-	if !wantsResults(L) {
+	switch {
+	case !wantsResults(L):
 		return 0
+	case vm.proto == 2 && L == vm.L && returnsFromScript(inside(L).currentFrame):
+		vm.passed = reply
+		L.Push(vm.passedOn)
+		return 1
 	}
 	v, _ := decode(L, reply)
 	L.Push(v)
 	return 1
+}
+
+// returnsFromScript tells whether what the running function returns is what the script returns: return redis.call(...).
+// Nobody sees it on the way, so it need not become a Lua value.
+func returnsFromScript(f *luaFrame) bool {
+	p := f.Parent
+	return p != nil && p.Parent == nil && !p.Fn.IsG && instruction(p.Fn.Proto.Code[p.Pc-1]).op() == lua.OP_TAILCALL
 }

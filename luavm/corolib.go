@@ -125,7 +125,10 @@ func (co *coroutines) run(L, thread *lua.LState) int {
 	vm.ccalls = ccalls
 	L.G.CurrentThread = L
 	thread.Parent = nil
-	if vm.killed {
+	switch {
+	case vm.inHost: // a command panicked, which gopher-lua took for an error of the coroutine
+		panic(tostring(L.Get(-1)))
+	case vm.killed:
 		vm.throw(L, L.Get(-1))
 	}
 	return n

@@ -24,6 +24,16 @@ func luaInt(n int64) lua.LValue {
 	return lua.LNumber(n)
 }
 
+// luaNumber boxes a number, small integers in advance. -0 stays what it is.
+func luaNumber(f float64) lua.LValue {
+	if f >= 0 && f < float64(len(smallInts)) {
+		if i := int(f); float64(i) == f && !(i == 0 && math.Signbit(f)) {
+			return smallInts[i]
+		}
+	}
+	return lua.LNumber(f)
+}
+
 // decode reads one reply and returns what follows it. Replies are the server's own, so nothing is checked; a panic
 // here is a bug in a command.
 func decode(L *lua.LState, b []byte) (lua.LValue, []byte) {

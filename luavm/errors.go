@@ -96,7 +96,7 @@ func (vm *VM) protect(L *lua.LState, nargs, nret int) (ok bool, errv lua.LValue)
 		if ok {
 			return
 		}
-		errv = vm.caught(recover())
+		r := recover()
 		closeUpvalues(L, base)
 		stack.SetSp(sp)
 		ls.currentFrame = frame
@@ -105,6 +105,7 @@ func (vm *VM) protect(L *lua.LState, nargs, nret int) (ok bool, errv lua.LValue)
 			floor = frame.LocalBase
 		}
 		L.SetTop(base - floor)
+		errv = vm.caught(r)
 		vm.ccalls = ccalls
 		if vm.killed && frame != nil {
 			panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: errv}) // nothing in the script catches this

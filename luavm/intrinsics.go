@@ -112,7 +112,7 @@ func (vm *VM) arithmetic(L *lua.LState, op byte) int {
 	case '^':
 		r = precise.Pow(x, y)
 	}
-	L.Push(lua.LNumber(r))
+	L.Push(luaNumber(r))
 	return 1
 }
 

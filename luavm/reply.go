@@ -11,7 +11,47 @@ import (
 
 // writeResult writes a script's result.
 func (vm *VM) writeResult(out *resp.Writer, v lua.LValue, outcome *Outcome) {
+	if v == vm.passedOn {
+		vm.passOn(out, vm.passed, outcome)
+		vm.passed = nil
+		return
+	}
 	vm.write(out, v, 2, outcome) // the error handler and the value
+}
+
+// passOn writes a command's reply of protocol version 2 as it would look after becoming a Lua value and back. It returns
+// what follows the reply.
+func (vm *VM) passOn(out *resp.Writer, reply []byte, outcome *Outcome) (rest []byte) {
+	line, rest := cutLine(reply)
+	switch reply[0] {
+	case ':':
+		out.Int(arg.Truncate(float64(parseInt(line))))
+	case '$':
+		n := parseInt(line)
+		if n < 0 {
+			out.Null()
+			return rest
+		}
+		out.Bulk(rest[:n])
+		return rest[n+2:]
+	case '+':
+		out.Status(arg.CString(string(line)))
+	case '*':
+		n := parseInt(line)
+		if n < 0 {
+			out.Null()
+			return rest
+		}
+		out.Array(int(n))
+		for range n {
+			rest = vm.passOn(out, rest, outcome)
+		}
+	default:
+		v, rest := decode(vm.L, reply)
+		vm.write(out, v, 2, outcome)
+		return rest
+	}
+	return rest
 }
 
 // write converts by Redis's rules. slots is how much of its stack Redis would be using, which limits how deep tables

@@ -64,8 +64,10 @@ type VM struct {
 	killed bool // the context has ended: no error handler runs any more
 	inHost bool // a command is running: what panics now is a bug in it
 
-	argv     [][]byte // arguments of the command being called
-	digits   []byte   // numbers among them
+	passed   []byte     // the reply that the script returns as it is
+	passedOn lua.LValue // and what stands for it
+	argv     [][]byte   // arguments of the command being called
+	digits   []byte     // numbers among them
 	commands commandCache
 	scratch  []byte
 	matcher  *matcher
@@ -117,6 +119,7 @@ func New(config Config) *VM {
 		SkipOpenLibs:     true,
 	})
 	vm.stack = stackOf(vm.L)
+	vm.passedOn = vm.L.NewUserData()
 	vm.env = vm.L.G.Global
 	vm.keys, vm.argvTable = newArguments(vm.L), newArguments(vm.L)
 	vm.openLibs()
@@ -155,7 +158,7 @@ type Outcome struct {
 func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out *resp.Writer) (outcome Outcome) {
 	fn := vm.link(s)
 	vm.script, vm.host, vm.proto = s, host, 2
-	vm.ccalls, vm.killed = 0, false
+	vm.ccalls, vm.killed, vm.inHost = 0, false, false
 	if s.chunk.escapes {
 		vm.env.RawSetString("KEYS", vm.stringArray(keys))
 		vm.env.RawSetString("ARGV", vm.stringArray(args))

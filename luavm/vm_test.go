@@ -71,36 +71,25 @@ func TestReplyDepth(t *testing.T) {
 	}
 }
 
-// nopHost answers every command with the same bytes.
-type nopHost struct {
-	testHost
-	reply []byte
-}
-
-func (h *nopHost) Lookup([]byte) any                 { return h }
-func (h *nopHost) Call(any, [][]byte, int) []byte    { return h.reply }
-func (h *nopHost) ACLCheck([][]byte) (a, known bool) { return true, true }
-
-func BenchmarkRun(b *testing.B) {
-	for _, c := range []struct{ name, script, reply string }{
-		{"nothing", `return 1`, ""},
-		{"incr", `return redis.call('incr', KEYS[1])`, ":5\r\n"},
-		{"get", `return redis.call('get', KEYS[1])`, "$5\r\nhello\r\n"},
-		{"set", `return redis.call('set', KEYS[1], ARGV[1])`, "+OK\r\n"},
+// A panic in a command is a bug in it: no pcall may hide it, and the VM must be fit for the next script.
+func TestPanicInCommand(t *testing.T) {
+	vm, host := New(Config{}), newTestHost()
+	for _, script := range []string{
+		`return redis.call('panic')`,
+		`return pcall(redis.call, 'panic')`,
+		`local co = coroutine.create(function() redis.call('panic') end) return coroutine.resume(co)`,
+		`table.foreach({1}, function() pcall(function() redis.call('panic') end) end)`,
 	} {
-		b.Run(c.name, func(b *testing.B) {
-			vm, host := New(Config{}), &nopHost{reply: []byte(c.reply)}
-			s, err := Compile([]byte(c.script))
-			if err != nil {
-				b.Fatal(err)
-			}
-			keys, args := bytesList([]string{"counter"}), bytesList([]string{"10", "60"})
-			w := &resp.Writer{}
-			b.ReportAllocs()
-			for b.Loop() {
-				w.Buf = w.Buf[:0]
-				vm.Run(s, keys, args, host, w)
-			}
-		})
+		func() {
+			defer func() {
+				if r := recover(); r != "a bug in a command" {
+					t.Errorf("%s: recovered %v", script, r)
+				}
+			}()
+			eval(t, vm, host, script, nil, nil)
+		}()
+		if got := eval(t, vm, host, `return {pcall(error, KEYS[1])}`, []string{"k"}, nil); got != "*2\r\n$-1\r\n$1\r\nk\r\n" {
+			t.Errorf("after %s: %q", script, got)
+		}
 	}
 }
