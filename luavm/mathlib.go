@@ -19,16 +19,22 @@ func (vm *VM) mathFunctions() functions {
 			return 1
 		}
 	}
-	plain := func(f func(float64) float64) lua.LGFunction { // its NaN is positive in C, too
+	positive := func(f func(float64) float64) lua.LGFunction { // the NaN that it makes of a number is positive in C
 		return func(L *lua.LState) int {
-			L.Push(lua.LNumber(f(arg.Number(L, 1))))
+			x := arg.Number(L, 1)
+			if y := f(x); y == y || x != x {
+				x = y
+			} else {
+				x = precise.PositiveNaN
+			}
+			L.Push(lua.LNumber(x))
 			return 1
 		}
 	}
 	return functions{
-		"abs": of(math.Abs), "acos": plain(precise.Acos), "asin": plain(precise.Asin), "atan": of(precise.Atan), "ceil": of(math.Ceil),
+		"abs": positive(math.Abs), "acos": positive(precise.Acos), "asin": positive(precise.Asin), "atan": of(precise.Atan), "ceil": of(math.Ceil),
 		"cos": of(precise.Cos), "cosh": of(precise.Cosh), "exp": of(precise.Exp), "floor": of(math.Floor), "log": of(precise.Log),
-		"log10": of(precise.Log10), "sin": of(precise.Sin), "sinh": of(precise.Sinh), "sqrt": of(math.Sqrt), "tan": of(precise.Tan),
+		"log10": positive(precise.Log10), "sin": of(precise.Sin), "sinh": of(precise.Sinh), "sqrt": of(math.Sqrt), "tan": of(precise.Tan),
 		"tanh": of(precise.Tanh),
 		"deg":  of(func(x float64) float64 { return x / (math.Pi / 180) }),
 		"rad":  of(func(x float64) float64 { return x * (math.Pi / 180) }),
@@ -38,33 +44,38 @@ func (vm *VM) mathFunctions() functions {
 	}
 }
 
-// negativeNaN is what an invalid operation gives on amd64: printed as -nan.
-var negativeNaN = math.Copysign(math.NaN(), -1)
-
 // invalid gives a NaN that came of numbers the sign that the processor gives it.
 func invalid(result, x float64) float64 {
 	if result != result {
 		if x != x {
 			return x
 		}
-		return negativeNaN
+		return precise.NegativeNaN
 	}
 	return result
 }
 
+// twoNumbers reads two arguments, the second one first: Redis reads them as arguments of a C call, and the compiler that
+// it is built with takes those from the right. Where both are wrong it is the second that the error names.
+func twoNumbers(L *lua.LState) (a, b float64) {
+	b = arg.Number(L, 2)
+	return arg.Number(L, 1), b
+}
+
 func mathAtan2(L *lua.LState) int {
-	L.Push(lua.LNumber(precise.Atan2(arg.Number(L, 1), arg.Number(L, 2))))
+	y, x := twoNumbers(L)
+	L.Push(lua.LNumber(precise.Atan2(y, x)))
 	return 1
 }
 
 func mathFmod(L *lua.LState) int {
-	x, y := arg.Number(L, 1), arg.Number(L, 2)
+	x, y := twoNumbers(L)
 	r := math.Mod(x, y)
 	if r != r {
-		r = invalid(r, x)
-		if y != y {
-			r = y
+		if x == x && y != y {
+			x = y
 		}
+		r = invalid(r, x)
 	}
 	L.Push(lua.LNumber(r))
 	return 1
@@ -79,7 +90,8 @@ func mathFrexp(L *lua.LState) int {
 }
 
 func mathLdexp(L *lua.LState) int {
-	L.Push(lua.LNumber(math.Ldexp(arg.Number(L, 1), arg.Int(L, 2))))
+	exponent := arg.Int(L, 2)
+	L.Push(lua.LNumber(math.Ldexp(arg.Number(L, 1), exponent)))
 	return 1
 }
 
@@ -117,7 +129,8 @@ func mathModf(L *lua.LState) int {
 }
 
 func mathPow(L *lua.LState) int {
-	L.Push(lua.LNumber(precise.Pow(arg.Number(L, 1), arg.Number(L, 2))))
+	x, y := twoNumbers(L)
+	L.Push(lua.LNumber(precise.Pow(x, y)))
 	return 1
 }
 

@@ -8,11 +8,7 @@ package precise
 
 import "math"
 
-var (
-	infinity = math.Inf(1)
-	// negativeNaN is what an invalid operation gives on amd64.
-	negativeNaN = math.Copysign(math.NaN(), -1)
-)
+var infinity = math.Inf(1)
 
 // double is an unevaluated sum of two doubles, hi being the sum rounded.
 type double struct{ hi, lo float64 }
@@ -132,6 +128,9 @@ func Log(x float64) float64 {
 
 // Log10 is C's log10, which is not rounded as well: it takes the exponent off and multiplies.
 func Log10(x float64) float64 {
+	if x != x {
+		return x
+	}
 	if !(x > 0) || math.IsInf(x, 1) {
 		return math.Log10(x)
 	}
@@ -153,7 +152,11 @@ func Log10(x float64) float64 {
 // Pow is C's pow.
 func Pow(x, y float64) float64 {
 	switch {
-	case x != x || y != y || x == 0 || x == 1 || y == 0 || math.IsInf(x, 0) || math.IsInf(y, 0):
+	case y == 0 || x == 1:
+		return 1
+	case x != x || y != y:
+		return powNaN(x, y)
+	case x == 0 || math.IsInf(x, 0) || math.IsInf(y, 0):
 		return math.Pow(x, y)
 	case y == 1:
 		return x
@@ -170,14 +173,18 @@ func Pow(x, y float64) float64 {
 	sign := 1.0
 	if x < 0 {
 		if y != math.Trunc(y) {
-			return negativeNaN
+			return NegativeNaN
 		}
 		if math.Mod(y, 2) != 0 {
 			sign = -1
 		}
 		x = -x
 	}
-	exponent := logDouble(x).timesFloat(y)
+	log := logDouble(x)
+	if rough := log.hi * y; math.IsInf(rough, 0) { // too much to be computed with in parts
+		return sign * math.Exp(rough)
+	}
+	exponent := log.timesFloat(y)
 	switch {
 	case exponent.hi > 710:
 		return sign * infinity

@@ -106,6 +106,12 @@ func Atan(x float64) float64 {
 
 // Atan2 is C's atan2.
 func Atan2(y, x float64) float64 {
+	switch {
+	case x != x:
+		return x
+	case y != y:
+		return y
+	}
 	a := math.Atan2(y, x)
 	most := math.Max(math.Abs(x), math.Abs(y))
 	least := math.Min(math.Abs(x), math.Abs(y))
