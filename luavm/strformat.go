@@ -98,8 +98,7 @@ flags:
 func (vm *VM) formatItem(L *lua.LState, b []byte, spec formatSpec, conversion byte, n int) []byte {
 	switch conversion {
 	case 'c':
-		c := byte(arg.Truncate(arg.Number(L, n)))
-		item := spec.pad([]byte{c}, false)
+		item := spec.pad([]byte{character(arg.Number(L, n))}, false)
 		for i, c := range item {
 			if c == 0 { // the item goes through a C string
 				item = item[:i]
@@ -124,8 +123,12 @@ func (vm *VM) formatItem(L *lua.LState, b []byte, spec formatSpec, conversion by
 		return append(b, spec.integer("", strconv.FormatUint(unsigned(arg.Number(L, n)), 10))...)
 	case 'o':
 		digits := strconv.FormatUint(unsigned(arg.Number(L, n)), 8)
-		if spec.sharp && digits[0] != '0' && spec.precision <= len(digits) {
+		switch {
+		case !spec.sharp || spec.precision > len(digits):
+		case digits != "0":
 			spec.precision = len(digits) + 1
+		case spec.precision == 0:
+			spec.precision = 1
 		}
 		return append(b, spec.integer("", digits)...)
 	case 'x', 'X':
@@ -159,6 +162,14 @@ func (vm *VM) formatItem(L *lua.LState, b []byte, spec formatSpec, conversion by
 	}
 	arg.Raise(L, "invalid option '%%%s' to 'format'", option)
 	return b
+}
+
+// character is the conversion of a double to a C int, as amd64 does it, and of that to a byte.
+func character(f float64) byte {
+	if f > math.MinInt32-1 && f < math.MaxInt32+1 {
+		return byte(int32(f))
+	}
+	return 0 // of the smallest int
 }
 
 // unsigned is the conversion of a double to C's unsigned long as amd64 does it.
