@@ -10,6 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/tables"
 )
 
 func (vm *VM) baseFunctions() functions {
@@ -157,7 +158,7 @@ func iterate(L *lua.LState, fn *lua.LFunction, start lua.LValue) int {
 
 func (vm *VM) ipairsNext(L *lua.LState) int {
 	i := arg.Int(L, 2) + 1
-	v := rawGetInt(vm.tableArg(L, 1), i)
+	v := tables.Get(vm.tableArg(L, 1), i)
 	if v == lua.LNil {
 		L.Push(lua.LNil)
 		return 1
@@ -168,7 +169,7 @@ func (vm *VM) ipairsNext(L *lua.LState) int {
 }
 
 func (vm *VM) next(L *lua.LState) int {
-	k, v, ok := nextPair(vm.tableArg(L, 1), L.Get(2))
+	k, v, ok := vm.walker.Next(vm.tableArg(L, 1), L.Get(2))
 	if !ok {
 		vm.throw(L, lua.LString("invalid key to 'next'"))
 	}
@@ -178,34 +179,6 @@ func (vm *VM) next(L *lua.LState) int {
 	}
 	L.Push(v)
 	return 2
-}
-
-// nextPair is lua_next. ok is false if key is not in the table.
-func nextPair(t *lua.LTable, key lua.LValue) (k, v lua.LValue, ok bool) {
-	in := insideTable(t)
-	at := 0 // in the array part
-	if n, isNumber := key.(lua.LNumber); key == lua.LNil || isNumber && n >= 1 && float64(n) == math.Trunc(float64(n)) && int(n) <= len(in.array) {
-		if isNumber {
-			at = int(n)
-		}
-		for ; at < len(in.array); at++ {
-			if v := in.array[at]; v != lua.LNil {
-				return luaInt(int64(at) + 1), v, true
-			}
-		}
-		at = 0
-	} else if at, ok = in.k2i[key]; ok {
-		at++
-	} else {
-		return nil, nil, false
-	}
-	for ; at < len(in.keys); at++ {
-		k := in.keys[at]
-		if v := t.RawGetH(k); v != lua.LNil {
-			return k, v, true
-		}
-	}
-	return lua.LNil, lua.LNil, true
 }
 
 // load reads a chunk piece by piece from a function.
@@ -470,7 +443,7 @@ var typeNames = func() (names [16]lua.LValue) {
 func (vm *VM) unpack(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
 	from := arg.OptInt(L, 2, 1)
-	to := border(t)
+	to := tables.Border(t)
 	if !arg.IsNoneOrNil(L, 3) {
 		to = arg.Int(L, 3)
 	}
@@ -482,7 +455,7 @@ func (vm *VM) unpack(L *lua.LState) int {
 		arg.Raise(L, "too many results to unpack")
 	}
 	for i := from; i <= to; i++ {
-		L.Push(rawGetInt(t, i))
+		L.Push(tables.Get(t, i))
 	}
 	return n
 }

@@ -1,6 +1,6 @@
 package luavm
 
-// The one file that looks inside gopher-lua.
+// The one file that looks inside gopher-lua's states (package tables looks inside its tables).
 //
 // Redis-exact behaviour needs four things that gopher-lua 1.1.2 keeps to itself: the instruction a frame
 // stopped at (error texts name the variable), the registers (likewise), the list of open upvalues (its own
@@ -67,17 +67,6 @@ type luaState struct {
 	hasErrorFunc bool
 }
 
-// luaTable mirrors lua.LTable: iteration order and the border of a table need its parts.
-type luaTable struct {
-	Metatable lua.LValue
-
-	array   []lua.LValue
-	dict    map[lua.LValue]lua.LValue
-	strdict map[string]lua.LValue
-	keys    []lua.LValue
-	k2i     map[lua.LValue]int
-}
-
 // frameStack is the part of gopher-lua's call stack that unwinding needs.
 type frameStack interface {
 	Sp() int
@@ -93,7 +82,6 @@ func init() {
 	frame, _ := state.FieldByName("currentFrame")
 	mustMirror(frame.Type.Elem(), reflect.TypeOf(luaFrame{}))
 	mustMirror(reflect.TypeOf(lua.Upvalue{}), reflect.TypeOf(luaUpvalue{}))
-	mustMirror(reflect.TypeOf(lua.LTable{}), reflect.TypeOf(luaTable{}))
 }
 
 // mustMirror panics unless every field of mine is at the same place and of the same size and kind in theirs.
@@ -114,8 +102,6 @@ func mustMirror(theirs, mine reflect.Type) {
 }
 
 func inside(L *lua.LState) *luaState { return (*luaState)(unsafe.Pointer(L)) }
-
-func insideTable(t *lua.LTable) *luaTable { return (*luaTable)(unsafe.Pointer(t)) }
 
 // stackOf hands out the call stack of a state. It is slow: take it once per state.
 func stackOf(L *lua.LState) frameStack {

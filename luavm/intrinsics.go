@@ -9,6 +9,7 @@ import (
 
 	"github.com/limitkv/limitkv/luavm/arg"
 	"github.com/limitkv/limitkv/luavm/precise"
+	"github.com/limitkv/limitkv/luavm/tables"
 )
 
 var infinity = math.Inf(1)
@@ -198,7 +199,7 @@ func (vm *VM) length(L *lua.LState) int {
 		L.Push(luaInt(int64(len(v))))
 	case *lua.LTable:
 		t, _ := vm.behind(v)
-		L.Push(luaInt(int64(border(t))))
+		L.Push(luaInt(int64(tables.Border(t))))
 	default:
 		if m := vm.metamethod(v, "__len"); m != lua.LNil {
 			L.Push(vm.callMetamethod(L, m, v))
@@ -226,4 +227,19 @@ func (vm *VM) stringMetatable() *lua.LTable {
 		return 1
 	}))
 	return mt
+}
+
+// list is {...} and {a, f()}: a table of all arguments.
+func (vm *VM) list(L *lua.LState) int {
+	ls := inside(L)
+	L.Push(tables.List(L, ls.reg.array[ls.currentFrame.LocalBase:ls.reg.top]))
+	return 1
+}
+
+// constructed is a constructor with keyed fields, behind which stand the numbers of list items and of fields.
+func constructed(L *lua.LState) int {
+	t := L.Get(1).(*lua.LTable)
+	tables.MarkConstructed(t, int(L.Get(2).(lua.LNumber)), int(L.Get(3).(lua.LNumber)))
+	L.Push(t)
+	return 1
 }

@@ -6,6 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/tables"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -111,32 +112,35 @@ func (vm *VM) writeTable(out *resp.Writer, t *lua.LTable, slots int, outcome *Ou
 	}
 	if m, is := t.RawGetString("map").(*lua.LTable); is {
 		out.Map(countPairs(m))
-		for k, v := m.Next(lua.LNil); k != lua.LNil; k, v = m.Next(k) {
+		tables.Each(m, func(k, v lua.LValue) bool {
 			vm.write(out, k, slots+4, outcome)
 			vm.write(out, v, slots+3, outcome)
-		}
+			return true
+		})
 		return
 	}
 	if set, is := t.RawGetString("set").(*lua.LTable); is {
 		out.Set(countPairs(set))
-		for k, _ := set.Next(lua.LNil); k != lua.LNil; k, _ = set.Next(k) {
+		tables.Each(set, func(k, _ lua.LValue) bool {
 			vm.write(out, k, slots+3, outcome)
-		}
+			return true
+		})
 		return
 	}
 	n := 0
-	for rawGetInt(t, n+1) != lua.LNil {
+	for tables.Get(t, n+1) != lua.LNil {
 		n++
 	}
 	out.Array(n)
 	for i := range n {
-		vm.write(out, rawGetInt(t, i+1), slots+1, outcome)
+		vm.write(out, tables.Get(t, i+1), slots+1, outcome)
 	}
 }
 
 func countPairs(t *lua.LTable) (n int) {
-	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
+	tables.EachUnordered(t, func(_, _ lua.LValue) bool {
 		n++
-	}
+		return true
+	})
 	return n
 }

@@ -5,7 +5,8 @@ package luavm
 //
 //   - a..b and a%b become calls (numbers in concatenations are %.14g; the remainder is a-floor(a/b)*b), with
 //     literals folded;
-//   - #t becomes a call (tables: table.go), and so does {...}, which Lua gives another size than {} filled later;
+//   - #t becomes a call, and constructors go through one where Lua makes room for their fields at once (see package
+//     tables);
 //   - the bounds of a numeric for go through a call unless they are surely numbers: strings count;
 //   - an assignment to locals of several values, or of a logical expression, goes through temporaries (gopher-lua
 //     assigns as it goes, so that a,b = b,a does not swap, and not at all where a = f() and x stops at f);
@@ -32,6 +33,7 @@ const (
 	hiddenFor    = "(for)"
 	hiddenLen    = "(len)"
 	hiddenList   = "(list)"
+	hiddenRecord = "(record)"
 	hiddenKeys   = "(keys)"
 	hiddenArgv   = "(argv)"
 	readonlyName = "(readonly)" // the global that assignments to globals are turned to
@@ -40,8 +42,15 @@ const (
 // concatMax is how many operands one call of the concatenation takes; longer chains nest.
 const concatMax = 100
 
-// listMax is how many elements a constructor may have to become a call. Longer ones stay.
-const listMax = 50
+// listMax is how many elements a constructor may have to become a call. Longer ones stay, up to listMaxFlushed except
+// where the library would store what the last one gives over others.
+const (
+	listMax        = 50
+	listMaxFlushed = 151
+)
+
+// fieldsMax is how many keyed fields of a constructor are counted.
+const fieldsMax = 1<<16 - 1
 
 type numbered struct {
 	line int

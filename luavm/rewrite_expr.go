@@ -4,7 +4,9 @@ package luavm
 
 import (
 	"math"
+	"slices"
 
+	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/limitkv/limitkv/luavm/arg"
@@ -40,7 +42,7 @@ func (r *rewriter) expr(e ast.Expr) ast.Expr {
 		switch {
 		case e.Operator == "%" || e.Operator == "^":
 			return r.remainderOrPower(e)
-		case (e.Operator == "*" || e.Operator == "/") && (isNegated(e.Lhs) || isNegated(e.Rhs)):
+		case (e.Operator == "*" || e.Operator == "/") && (r.isNegated(e.Lhs) || r.isNegated(e.Rhs)):
 			// The result may be -0, which gopher-lua's own operators turn to 0.
 			return r.call(map[string]string{"*": hiddenMul, "/": hiddenDiv}[e.Operator], e, e.Lhs, e.Rhs)
 		}
@@ -78,16 +80,77 @@ func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
 		}
 	}
 	n := len(values)
-	if n == 0 || n < len(e.Fields) || n > listMax || !hasManyValues(values[n-1]) {
+	if n == 0 && len(e.Fields) < 2 {
 		return e
 	}
-	return r.call(hiddenList, e, values...)
+	if n >= lua.FieldsPerFlush && n < len(e.Fields) {
+		e.Fields = flushable(e.Fields)
+	}
+	last := e.Fields[len(e.Fields)-1]
+	if last.Key != nil {
+		oneValue(last.Value) // or the list would be taken to end with all of its values
+	}
+	open := hasManyValues(last.Value)
+	switch fields := len(e.Fields) - n; {
+	case fields == 0 && open && (n <= listMax || n <= listMaxFlushed && n%lua.FieldsPerFlush == 1):
+		return r.call(hiddenList, e, values...)
+	case fields > 1 && fields <= fieldsMax:
+		if open {
+			n-- // how many that will be is not known
+		}
+		return r.call(hiddenRecord, e, e, r.literal(n, e), r.literal(fields, e))
+	}
+	return e
 }
 
-// isNegated tells whether an expression has a minus in front.
-func isNegated(e ast.Expr) bool {
-	_, ok := e.(*ast.UnaryMinusOpExpr)
-	return ok
+// flushable puts the fields of a constructor in an order that is compiled right. Of list items the library stores fifty
+// at a time, and does so again after a keyed field that follows, when their registers hold something else. So that field
+// comes before the last of the fifty.
+func flushable(fields []*ast.Field) []*ast.Field {
+	ordered := make([]*ast.Field, 0, len(fields))
+	items, last := 0, 0
+	for _, f := range fields {
+		switch {
+		case f.Key == nil:
+			last = len(ordered)
+			ordered = append(ordered, f)
+			items++
+		case items > 0 && items%lua.FieldsPerFlush == 0:
+			oneValue(ordered[last].Value) // it was not the last before
+			ordered = slices.Insert(ordered, last, f)
+			last++
+		default:
+			ordered = append(ordered, f)
+		}
+	}
+	return ordered
+}
+
+// oneValue makes an expression give one value.
+func oneValue(e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.FuncCallExpr:
+		e.AdjustRet = true
+	case *ast.Comma3Expr:
+		e.AdjustRet = true
+	}
+}
+
+// literal makes a number for the rewriter's own use.
+func (r *rewriter) literal(n int, at ast.PositionHolder) ast.Expr {
+	return like(syntax.Number(float64(n)), at)
+}
+
+// isNegated tells whether an expression has a minus in front, or is a product or a quotient of such.
+func (r *rewriter) isNegated(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.UnaryMinusOpExpr:
+		return true
+	case *ast.FuncCallExpr:
+		f, ok := e.Func.(*ast.StringExpr)
+		return ok && (f.Value == r.hide+hiddenMul || f.Value == r.hide+hiddenDiv)
+	}
+	return false
 }
 
 // remainderOrPower turns a%b and a^b into calls, unless the result is known.

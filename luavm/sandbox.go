@@ -45,6 +45,7 @@ func (vm *VM) openLibs() {
 		hiddenFor:    vm.L.NewFunction(forBound),
 		hiddenLen:    vm.L.NewFunction(vm.length),
 		hiddenList:   vm.L.NewFunction(vm.list),
+		hiddenRecord: vm.L.NewFunction(constructed),
 		hiddenKeys:   vm.keys.table,
 		hiddenArgv:   vm.argvTable.table,
 	}

@@ -6,6 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/tables"
 )
 
 func (vm *VM) tableFunctions() functions {
@@ -19,13 +20,13 @@ func (vm *VM) tableConcat(L *lua.LState) int {
 	separator := arg.OptString(L, 2, "")
 	t := vm.tableArg(L, 1)
 	from := arg.OptInt(L, 3, 1)
-	to := border(t)
+	to := tables.Border(t)
 	if !arg.IsNoneOrNil(L, 4) {
 		to = arg.Int(L, 4)
 	}
 	b := vm.scratch[:0]
 	for i := from; i <= to; i++ {
-		switch v := rawGetInt(t, i).(type) {
+		switch v := tables.Get(t, i).(type) {
 		case lua.LString:
 			b = append(b, v...)
 		case lua.LNumber:
@@ -56,22 +57,23 @@ func (vm *VM) pushScratch(L *lua.LState, b []byte) {
 func (vm *VM) tableForeach(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
 	fn := arg.Function(L, 2)
-	k, v, _ := nextPair(t, lua.LNil)
-	for k != lua.LNil {
-		if r := vm.callMetamethod(L, fn, k, v); r != lua.LNil {
-			L.Push(r)
-			return 1
-		}
-		k, v, _ = nextPair(t, k)
+	var result lua.LValue = lua.LNil
+	tables.Each(t, func(k, v lua.LValue) bool {
+		result = vm.callMetamethod(L, fn, k, v)
+		return result == lua.LNil
+	})
+	if result == lua.LNil {
+		return 0
 	}
-	return 0
+	L.Push(result)
+	return 1
 }
 
 func (vm *VM) tableForeachi(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
 	fn := arg.Function(L, 2)
-	for i, n := 1, border(t); i <= n; i++ {
-		if r := vm.callMetamethod(L, fn, luaInt(int64(i)), rawGetInt(t, i)); r != lua.LNil {
+	for i, n := 1, tables.Border(t); i <= n; i++ {
+		if r := vm.callMetamethod(L, fn, luaInt(int64(i)), tables.Get(t, i)); r != lua.LNil {
 			L.Push(r)
 			return 1
 		}
@@ -80,18 +82,19 @@ func (vm *VM) tableForeachi(L *lua.LState) int {
 }
 
 func (vm *VM) tableGetn(L *lua.LState) int {
-	L.Push(luaInt(int64(border(vm.tableArg(L, 1)))))
+	L.Push(luaInt(int64(tables.Border(vm.tableArg(L, 1)))))
 	return 1
 }
 
 func (vm *VM) tableMaxn(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
 	most := lua.LNumber(0)
-	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
+	tables.EachUnordered(t, func(k, _ lua.LValue) bool {
 		if n, ok := k.(lua.LNumber); ok && n > most {
 			most = n
 		}
-	}
+		return true
+	})
 	L.Push(most)
 	return 1
 }
@@ -104,7 +107,7 @@ func tableSetn(L *lua.LState) int {
 
 func (vm *VM) tableInsert(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
-	end := border(t) + 1
+	end := tables.Border(t) + 1
 	pos := end
 	switch L.GetTop() {
 	case 2:
@@ -115,7 +118,7 @@ func (vm *VM) tableInsert(L *lua.LState) int {
 		}
 		vm.writable(L, 1)
 		for i := end; i > pos; i-- {
-			t.RawSetInt(i, rawGetInt(t, i-1))
+			t.RawSetInt(i, tables.Get(t, i-1))
 		}
 	default:
 		arg.Raise(L, "wrong number of arguments to 'insert'")
@@ -127,15 +130,15 @@ func (vm *VM) tableInsert(L *lua.LState) int {
 
 func (vm *VM) tableRemove(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
-	end := border(t)
+	end := tables.Border(t)
 	pos := arg.OptInt(L, 2, end)
 	if pos < 1 || pos > end {
 		return 0
 	}
 	vm.writable(L, 1)
-	v := rawGetInt(t, pos)
+	v := tables.Get(t, pos)
 	for ; pos < end; pos++ {
-		t.RawSetInt(pos, rawGetInt(t, pos+1))
+		t.RawSetInt(pos, tables.Get(t, pos+1))
 	}
 	t.RawSetInt(end, lua.LNil)
 	L.Push(v)
@@ -156,7 +159,7 @@ func (vm *VM) tableSort(L *lua.LState) int {
 	if !arg.IsNoneOrNil(L, 2) {
 		s.less = arg.Function(L, 2)
 	}
-	n := border(t)
+	n := tables.Border(t)
 	if n > 1 {
 		vm.writable(L, 1)
 	}
@@ -164,7 +167,7 @@ func (vm *VM) tableSort(L *lua.LState) int {
 	return 0
 }
 
-func (s *sorter) get(i int) lua.LValue    { return rawGetInt(s.t, i) }
+func (s *sorter) get(i int) lua.LValue    { return tables.Get(s.t, i) }
 func (s *sorter) set(i int, v lua.LValue) { s.t.RawSetInt(i, v) }
 
 func (s *sorter) before(a, b lua.LValue) bool {

@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/tables"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -71,6 +72,7 @@ type VM struct {
 	commands commandCache
 	scratch  []byte
 	matcher  *matcher
+	walker   tables.Walker
 
 	loaded     []*uint32 // entries in debug of code that the script compiled
 	coroutines int       // created by the run
@@ -93,7 +95,7 @@ func newArguments(L *lua.LState) arguments {
 	a := arguments{table: L.CreateTable(16, 0), long: L.CreateTable(0, 1)}
 	table := a.table
 	a.long.RawSetString("__len", L.NewFunction(func(L *lua.LState) int {
-		L.Push(lua.LNumber(border(table)))
+		L.Push(lua.LNumber(tables.Border(table)))
 		return 1
 	}))
 	return a
@@ -185,6 +187,7 @@ func (vm *VM) forgetRun() {
 		delete(vm.debug, code)
 	}
 	vm.loaded, vm.coroutines = vm.loaded[:0], 0
+	vm.walker.Forget()
 }
 
 func (vm *VM) stringArray(values [][]byte) *lua.LTable {
@@ -208,7 +211,7 @@ func (a *arguments) set(values [][]byte) {
 	}
 	a.n = len(values)
 	a.table.Metatable = lua.LNil
-	if a.n >= arrayKeysMax {
+	if a.n >= tables.ArrayKeysMax {
 		a.table.Metatable = a.long // nobody sees it: this table is only looked into
 	}
 }

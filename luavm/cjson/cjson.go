@@ -2,7 +2,7 @@
 //
 // A table becomes an array if all its keys are whole numbers from 1 on and not too sparse, else an object, and so does
 // an empty one; null is a value of its own, cjson.null. Numbers are written as %.14g. Keys of an object come in the
-// order of gopher-lua's tables, which is the order of insertion (Lua's own is that of its hash table).
+// order of Lua's hash tables, see package tables.
 //
 // Settings belong to the table that Open returned, or that cjson.new() did, and hold until changed again.
 package cjson

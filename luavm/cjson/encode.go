@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/tables"
 	lua "github.com/yuin/gopher-lua"
 )
 
@@ -62,7 +63,7 @@ func (e *encoder) table(t *lua.LTable, depth, slots int) {
 			if i > 1 {
 				e.out = append(e.out, ',')
 			}
-			e.value(t.RawGetInt(i), depth, slots+1)
+			e.value(tables.Get(t, i), depth, slots+1)
 			e.checkSize(0)
 		}
 		e.out = append(e.out, ']')
@@ -70,7 +71,7 @@ func (e *encoder) table(t *lua.LTable, depth, slots int) {
 	}
 	e.out = append(e.out, '{')
 	comma := false
-	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
+	tables.Each(t, func(k, v lua.LValue) bool {
 		if comma {
 			e.out = append(e.out, ',')
 		}
@@ -88,22 +89,28 @@ func (e *encoder) table(t *lua.LTable, depth, slots int) {
 		}
 		e.value(v, depth, slots+2)
 		e.checkSize(0)
-	}
+		return true
+	})
 	e.out = append(e.out, '}')
 }
 
 // arrayLength returns the highest index of a table that is an array, else 0 or less.
 func (e *encoder) arrayLength(t *lua.LTable) int {
-	highest, items := 0, 0
-	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
+	highest, items, isArray := 0, 0, true
+	tables.EachUnordered(t, func(k, _ lua.LValue) bool {
 		n, ok := k.(lua.LNumber)
 		if f := float64(n); !ok || f < 1 || f != math.Floor(f) {
-			return -1
+			isArray = false
+			return false
 		}
 		if float64(n) > float64(highest) {
 			highest = toInt(float64(n))
 		}
 		items++
+		return true
+	})
+	if !isArray {
+		return -1
 	}
 	if e.sparseRatio > 0 && highest > items*e.sparseRatio && highest > e.sparseSafe {
 		if !e.sparseConvert {

@@ -1,8 +1,8 @@
 // Package cmsgpack is the library cmsgpack of Redis's Lua: MessagePack both ways, as lua-cmsgpack 0.4.0 does it.
 //
 // Whole numbers are packed as integers of the least width, others as float where that is exact, else as double. A table
-// whose keys are 1 to n is an array, so is an empty one; others are maps, whose keys come in the order of gopher-lua's
-// tables. What has no form is packed as nil, and so are tables nested more than 16 deep. Binary and extension types
+// whose keys are 1 to n is an array, so is an empty one; others are maps, whose keys come in Lua's order. What
+// has no form is packed as nil, and so are tables nested more than 16 deep. Binary and extension types
 // are refused, unsigned integers above 2^63 come out negative.
 package cmsgpack
 
@@ -11,6 +11,7 @@ import (
 	"math"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/tables"
 	lua "github.com/yuin/gopher-lua"
 )
 
@@ -146,17 +147,18 @@ func (p *packer) table(t *lua.LTable, level int) {
 	if isArray {
 		p.header(n, 0x90, 0xdc)
 		for i := 1; i <= n; i++ {
-			p.value(t.RawGetInt(i), level+1)
+			p.value(tables.Get(t, i), level+1)
 			p.checkSize(0)
 		}
 		return
 	}
 	p.header(n, 0x80, 0xde)
-	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
+	tables.Each(t, func(k, v lua.LValue) bool {
 		p.value(k, level+1)
 		p.value(v, level+1)
 		p.checkSize(0)
-	}
+		return true
+	})
 }
 
 // header appends the number of elements: in the byte short, or in 2 or 4 bytes behind wide and the byte after it.
@@ -175,7 +177,7 @@ func (p *packer) header(n int, short, wide byte) {
 func measure(t *lua.LTable) (count int, isArray bool) {
 	highest := 0.0
 	isArray = true
-	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
+	tables.EachUnordered(t, func(k, _ lua.LValue) bool {
 		count++
 		n, ok := k.(lua.LNumber)
 		if f := float64(n); ok && f > 0 && f <= math.MaxInt32 && f == math.Trunc(f) {
@@ -183,6 +185,7 @@ func measure(t *lua.LTable) (count int, isArray bool) {
 		} else {
 			isArray = false
 		}
-	}
+		return true
+	})
 	return count, isArray && highest == float64(count)
 }

@@ -1,0 +1,234 @@
+package tables
+
+// A table against a map: whatever is done to it, what is listed is what is in it, each pair once, and # is a border.
+// Which order Lua lists it in is recorded in luavm/testdata/order.txt, and compared with a server by the generated
+// tests of luavm.
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+var state = lua.NewState(lua.Options{SkipOpenLibs: true})
+
+// operation is one step of a test: a key, and what is assigned to it, 0 being nil.
+type operation struct {
+	key   lua.LValue
+	value int
+}
+
+// keyOf makes a key of two numbers, so that keys repeat and are of all kinds.
+func keyOf(kind byte, n uint16) lua.LValue {
+	switch kind % 8 {
+	case 0, 1:
+		return lua.LString(fmt.Sprintf("k%d", n%512))
+	case 2:
+		return lua.LNumber(n%40 + 1)
+	case 3:
+		return lua.LNumber(n % 300)
+	case 4:
+		return lua.LNumber(ArrayKeysMax - 3 + int(n%6))
+	case 5:
+		return lua.LNumber(-float64(n%20) / 2)
+	case 6:
+		return lua.LBool(n%2 == 0)
+	}
+	return lua.LNumber(math.Ldexp(1+float64(n%8), int(n%60)))
+}
+
+// run applies operations to a new table and to a map, and compares now and then.
+func run(t *testing.T, items, fields int, steps []operation) (walked int) {
+	table := state.NewTable()
+	if fields > 0 {
+		MarkConstructed(table, items, fields)
+	}
+	model := map[lua.LValue]int{}
+	var w Walker
+	for i, s := range steps {
+		if s.value == 0 {
+			delete(model, s.key)
+			table.RawSet(s.key, lua.LNil)
+		} else {
+			model[s.key] = s.value
+			table.RawSet(s.key, lua.LNumber(s.value))
+		}
+		if i%16 == 15 || i == len(steps)-1 {
+			walked += check(t, &w, table, model)
+		}
+	}
+	if err := emptied(&w, table, len(model)); err != nil {
+		t.Error(err)
+	}
+	w.Forget()
+	return walked
+}
+
+// check compares all ways to list a table with what should be in it.
+func check(t *testing.T, w *Walker, table *lua.LTable, model map[lua.LValue]int) int {
+	t.Helper()
+	var order []lua.LValue
+	seen := map[lua.LValue]bool{}
+	pair := func(k, v lua.LValue) bool {
+		if model[k] == 0 || v != lua.LNumber(model[k]) || seen[k] {
+			t.Fatalf("%v = %v is listed, want %v, seen before: %v", k, v, model[k], seen[k])
+		}
+		seen[k] = true
+		order = append(order, k)
+		return true
+	}
+	EachUnordered(table, pair)
+	if len(order) != len(model) {
+		t.Fatalf("EachUnordered lists %d pairs of %d", len(order), len(model))
+	}
+	order, seen = nil, map[lua.LValue]bool{}
+	Each(table, pair)
+	if len(order) != len(model) {
+		t.Fatalf("Each lists %d pairs of %d", len(order), len(model))
+	}
+	byEach := slices.Clone(order)
+	order, seen = nil, map[lua.LValue]bool{}
+	var key lua.LValue = lua.LNil
+	for {
+		k, v, ok := w.Next(table, key)
+		if !ok {
+			t.Fatalf("Next does not know the key %v that it gave out", key)
+		}
+		if k == lua.LNil {
+			break
+		}
+		pair(k, v)
+		key = k
+	}
+	if !slices.Equal(order, byEach) {
+		t.Fatalf("Next goes %v, Each %v", order, byEach)
+	}
+	b := Border(table)
+	if b > 0 && model[lua.LNumber(b)] == 0 || model[lua.LNumber(b+1)] != 0 {
+		t.Fatalf("# is %d, where %d and then %d stand", b, model[lua.LNumber(b)], model[lua.LNumber(b+1)])
+	}
+	if _, _, ok := w.Next(table, lua.LString("no such key")); ok {
+		t.Fatal("Next knows a key that is not there")
+	}
+	return len(order)
+}
+
+// emptied walks a table and assigns nil to each field on the way, which Lua allows.
+func emptied(w *Walker, table *lua.LTable, want int) error {
+	var key lua.LValue = lua.LNil
+	n := 0
+	for {
+		k, _, ok := w.Next(table, key)
+		if !ok {
+			return fmt.Errorf("emptying: Next does not know %v", key)
+		}
+		if k == lua.LNil {
+			break
+		}
+		table.RawSet(k, lua.LNil)
+		key = k
+		n++
+	}
+	if n != want || Border(table) != 0 {
+		return fmt.Errorf("emptying a table of %d: %d walked, # is then %d", want, n, Border(table))
+	}
+	if k, _, ok := w.Next(table, lua.LNil); k != lua.LNil || !ok {
+		return fmt.Errorf("an emptied table starts with %v", k)
+	}
+	return nil
+}
+
+func TestModel(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	walked := 0
+	for range 150 {
+		steps := make([]operation, r.IntN(300))
+		kinds := r.IntN(256) // which kinds of keys occur
+		for i := range steps {
+			kind := byte(r.IntN(8))
+			if kinds>>kind&1 == 0 {
+				kind = byte(kinds)
+			}
+			steps[i] = operation{keyOf(kind, uint16(r.Uint32())), max(0, r.IntN(8)-2)}
+		}
+		walked += run(t, r.IntN(4), r.IntN(6), steps)
+	}
+	if walked < 1000 {
+		t.Errorf("only %d pairs were walked", walked)
+	}
+}
+
+func FuzzTable(f *testing.F) {
+	f.Add([]byte{0, 3, 0, 1, 0, 1, 2, 7, 0, 2})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) < 2 || len(b) > 4000 {
+			return
+		}
+		items, fields := int(b[0]%8), int(b[1]%8)
+		var steps []operation
+		for b = b[2:]; len(b) >= 4; b = b[4:] {
+			steps = append(steps, operation{keyOf(b[0], binary.LittleEndian.Uint16(b[1:])), int(b[3] % 4)})
+		}
+		run(t, items, fields, steps)
+	})
+}
+
+// A key far beyond the others takes no room for what is between.
+func TestFarKeys(t *testing.T) {
+	table := state.NewTable()
+	for _, k := range []lua.LNumber{50000000, ArrayKeysMax, 1 << 40} {
+		table.RawSet(k, lua.LTrue)
+	}
+	if in := inside(table); cap(in.array) > defaultRoom {
+		t.Errorf("the array has room for %d", cap(in.array))
+	}
+	if Get(table, 50000000) != lua.LTrue || Get(table, ArrayKeysMax) != lua.LTrue || Get(table, 49999999) != lua.LNil {
+		t.Error("they are not found")
+	}
+}
+
+// What a walk remembers does not outlive the run, and does not stay large.
+func TestForget(t *testing.T) {
+	table := state.NewTable()
+	for i := range 5 * keysKept {
+		table.RawSetString(fmt.Sprint("k", i), lua.LTrue)
+	}
+	var w Walker
+	w.Next(table, lua.LNil)
+	w.Forget()
+	for _, k := range w.walks {
+		if k.t != nil || cap(k.keys) > keysKept || len(k.keys) != 0 && k.keys[0] != nil {
+			t.Errorf("it remembers %v, room for %d keys", k.t, cap(k.keys))
+		}
+	}
+}
+
+func TestHash(t *testing.T) {
+	for s, want := range map[string]uint32{"": 0, "a": 1 ^ (1<<5 + 1>>2 + 'a')} {
+		if got := hashString(s); got != want {
+			t.Errorf("hash of %q: %d, want %d", s, got, want)
+		}
+	}
+}
+
+func BenchmarkPairs(b *testing.B) {
+	for _, n := range []int{4, 64, 1024} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			table := state.NewTable()
+			for i := range n {
+				table.RawSetString(fmt.Sprint("field", i), lua.LTrue)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				Each(table, func(_, _ lua.LValue) bool { return true })
+			}
+		})
+	}
+}
