@@ -40,9 +40,12 @@ type Config struct {
 	change map[string]*change
 
 	maxBulk *atomic.Int64
+	hash    *HashLimits
+	set     *SetLimits
 	zset    *ZSetLimits
 
 	listNodeSize *atomic.Int64
+	compression  *atomic.Bool
 }
 
 // change is what is to be done after some parameters changed.

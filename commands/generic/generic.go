@@ -7,14 +7,16 @@ import (
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
-	return []*command.Command{
+	d := newDumper(s.Config)
+	return append(d.restoreRows(), []*command.Command{
+		d.dumpRow(), migrateRow,
 		delRow, unlinkRow, existsRow, touchRow, typeRow, randomkeyRow, keysRow, scanRow,
 		expireRow, pexpireRow, expireatRow, pexpireatRow, persistRow,
 		ttlRow, pttlRow, expiretimeRow, pexpiretimeRow,
 		renameRow, renamenxRow, copyRow, moveRow, objectRow,
 		sortRow(s.Config.ListNodeSize()), sortroRow,
 		waitRow, waitaofRow,
-	}
+	}...)
 }
 
 var keyspaceACL = []string{"keyspace"}

@@ -2,24 +2,17 @@
 package hash
 
 import (
-	"sync/atomic"
-
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/packed"
 )
 
-type family struct{ entries, value *atomic.Int64 }
+type family struct{ forms *command.HashLimits }
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
-	f := &family{
-		entries: s.Config.Int("hash-max-listpack-entries", int64(hash.DefaultLimits.MaxPackedFields), 0, 1<<62, "most fields of a packed hash"),
-		value:   s.Config.Int("hash-max-listpack-value", int64(hash.DefaultLimits.MaxPackedBytes), 0, 1<<62, "longest field or value of a packed hash"),
-	}
-	s.Config.Alias("hash-max-listpack-entries", "hash-max-ziplist-entries")
-	s.Config.Alias("hash-max-listpack-value", "hash-max-ziplist-value")
+	f := &family{s.Config.Hash()}
 	rows := []*command.Command{
 		hgetRow, hmgetRow, hgetallRow, hkeysRow, hvalsRow, hexistsRow, hlenRow, hstrlenRow,
 		hrandfieldRow, hscanRow, hdelRow, hgetdelRow, hpersistRow, hgetexRow,
@@ -38,9 +31,7 @@ const (
 )
 
 // limits are how large a packed hash may be.
-func (f *family) limits() hash.Limits {
-	return hash.Limits{MaxPackedFields: int(f.entries.Load()), MaxPackedBytes: int(f.value.Load())}
-}
+func (f *family) limits() hash.Limits { return f.forms.Now() }
 
 // lookup finds a hash for reading, nil if the key is missing.
 func lookup(c *command.Ctx, key []byte) (*hash.Hash, bool) {

@@ -222,7 +222,7 @@ func (f *family) functionList(c *command.Ctx) {
 func (f *family) functionDump(c *command.Ctx) {
 	var payload []byte
 	for _, lib := range f.registry.now.Load().sorted() {
-		payload = rdb.AppendString(append(payload, rdb.Function), lib.Code)
+		payload = rdb.AppendString(append(payload, rdb.Function), []byte(lib.Code), f.compress.Load())
 	}
 	c.Bulk(rdb.AppendFooter(payload))
 }
@@ -268,17 +268,16 @@ func (f *family) functionRestore(c *command.Ctx) {
 
 // read loads the libraries of a payload into a set.
 func (f *family) read(c *command.Ctx, body []byte, into *libraries) (problem string) {
-	for r := rdb.NewReader(body); r.More(); {
-		switch kind, err := r.Type(); {
-		case err != nil:
-			return "can not read data type"
-		case kind == rdb.FunctionOld:
+	for r := rdb.NewReader(body, int(f.s.Config.MaxBulk().Load())); r.More(); {
+		switch r.Byte() {
+		case rdb.FunctionOld:
 			return "Pre-GA function format not supported"
-		case kind != rdb.Function:
+		case rdb.Function:
+		default:
 			return "given type is not a function"
 		}
-		code, err := r.String()
-		if err != nil {
+		code := r.String()
+		if r.Failed() {
 			return "Failed loading library payload"
 		}
 		if _, problem := f.create(c, into, code, false); problem != "" {

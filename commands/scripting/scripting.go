@@ -18,6 +18,7 @@ type family struct {
 	cache     cache
 	registry  registry
 	timeLimit *atomic.Int64 // ms until others are told BUSY
+	compress  *atomic.Bool
 	memoryMax *atomic.Int64 // bytes that a script may make the heap grow by
 	workers   atomic.Int64  // made so far
 }
@@ -34,7 +35,7 @@ type worker struct {
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
-	f := &family{s: s}
+	f := &family{s: s, compress: s.Config.Compression()}
 	f.cache.bySHA = make(map[string]*script)
 	f.cache.keys = f.keys
 	f.registry.now.Store(newLibraries())

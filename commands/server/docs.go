@@ -84,7 +84,7 @@ func replyArgs(c *command.Ctx, args []*command.Arg) {
 		flags := a.Flags()
 		nested := len(a.Args) > 0
 		fields := 3 // name, type, and display_text or arguments
-		for _, there := range []bool{a.KeySpec >= 0, a.Token != "", flags != nil} {
+		for _, there := range []bool{a.KeySpec >= 0, a.Token != "" || a.Type == "pure-token", flags != nil} {
 			if there {
 				fields++
 			}
@@ -102,7 +102,7 @@ func replyArgs(c *command.Ctx, args []*command.Arg) {
 			c.BulkString("key_spec_index")
 			c.Int(int64(a.KeySpec))
 		}
-		if a.Token != "" {
+		if a.Token != "" || a.Type == "pure-token" {
 			c.BulkString("token")
 			c.BulkString(a.Token)
 		}

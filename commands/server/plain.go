@@ -104,7 +104,7 @@ var plainParams = []plain{
 	one("appendfsync", "everysec", "everysec always no"),
 	txt("appendfilename", "appendonly.aof").fix(), txt("appenddirname", "appendonlydir").fix(),
 	txt("dbfilename", "dump.rdb"),
-	yes("rdbcompression"), yes("rdbchecksum").fix(), no("rdb-del-sync-files"), yes("rdb-save-incremental-fsync"),
+	yes("rdbchecksum").fix(), no("rdb-del-sync-files"), yes("rdb-save-incremental-fsync"),
 	yes("stop-writes-on-bgsave-error"), no("no-appendfsync-on-rewrite"),
 	num("auto-aof-rewrite-percentage", 100, 0, maxInt), mem("auto-aof-rewrite-min-size", 64<<20, 0, math.MaxInt64),
 	yes("aof-load-truncated"), yes("aof-use-rdb-preamble"), no("aof-timestamp-enabled"), yes("aof-rewrite-incremental-fsync"),

@@ -2,22 +2,16 @@
 package set
 
 import (
-	"sync/atomic"
-
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/set"
 )
 
-type family struct{ intset, entries, value *atomic.Int64 }
+type family struct{ forms *command.SetLimits }
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
-	f := &family{
-		intset:  s.Config.Int("set-max-intset-entries", int64(set.DefaultLimits.MaxIntset), 0, 1<<62, "most members of a set of integers"),
-		entries: s.Config.Int("set-max-listpack-entries", int64(set.DefaultLimits.MaxPacked), 0, 1<<62, "most members of a packed set"),
-		value:   s.Config.Int("set-max-listpack-value", int64(set.DefaultLimits.MaxPackedBytes), 0, 1<<62, "longest member of a packed set"),
-	}
+	f := &family{s.Config.Set()}
 	rows := []*command.Command{
 		f.saddRow(), sremRow, f.smoveRow(), f.spopRow(),
 		scardRow, sismemberRow, smismemberRow, smembersRow, srandmemberRow, sscanRow,
@@ -32,13 +26,7 @@ const (
 	fastRead = command.ReadOnly | command.Fast
 )
 
-func (f *family) limits() set.Limits {
-	return set.Limits{
-		MaxIntset:      int(f.intset.Load()),
-		MaxPacked:      int(f.entries.Load()),
-		MaxPackedBytes: int(f.value.Load()),
-	}
-}
+func (f *family) limits() set.Limits { return f.forms.Now() }
 
 // lookup finds a set for reading, nil if the key is missing.
 func lookup(c *command.Ctx, key []byte) (*set.Set, bool) {

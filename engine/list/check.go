@@ -19,7 +19,7 @@ func (l *List) Check() error {
 		n := l.q.nodes.at(i)
 		count += n.count
 		if n.plain {
-			if n.count != 1 || !l.q.lim.large(len(n.data)) {
+			if n.count != 1 {
 				return fmt.Errorf("node %d: %d elements, %d bytes, plain", i, n.count, len(n.data))
 			}
 			continue

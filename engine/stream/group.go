@@ -109,6 +109,10 @@ func (s *Stream) deletedAfter(id ID) bool {
 	return s.length > 0 && !s.maxDeleted.Zero() && id.Compare(s.maxDeleted) <= 0
 }
 
+// Position returns how many entries were ever added up to an ID, or UnknownRead if that cannot be told: RESTORE of
+// a group that does not say how many it has read.
+func (s *Stream) Position(id ID) int64 { return s.position(id) }
+
 // position returns how many entries were ever added up to an ID, or UnknownRead if that cannot be told.
 func (s *Stream) position(id ID) int64 {
 	added := int64(s.entriesAdded)

@@ -1,0 +1,65 @@
+package command
+
+// The parameters that decide in which form hashes and sets are held, and how
+// values are dumped: what several families go by is declared once.
+
+import (
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/set"
+)
+
+// HashLimits are hash-max-listpack-entries and hash-max-listpack-value.
+type HashLimits struct{ entries, value *atomic.Int64 }
+
+// Hash returns the limits of hashes, declaring the parameters once.
+func (c *Config) Hash() *HashLimits {
+	if c.hash == nil {
+		c.hash = &HashLimits{
+			entries: c.Int("hash-max-listpack-entries", int64(hash.DefaultLimits.MaxPackedFields), 0, 1<<62, "most fields of a packed hash"),
+			value:   c.Int("hash-max-listpack-value", int64(hash.DefaultLimits.MaxPackedBytes), 0, 1<<62, "longest field or value of a packed hash"),
+		}
+		c.Alias("hash-max-listpack-entries", "hash-max-ziplist-entries")
+		c.Alias("hash-max-listpack-value", "hash-max-ziplist-value")
+	}
+	return c.hash
+}
+
+// Now are the limits as they are set now.
+func (l *HashLimits) Now() hash.Limits {
+	return hash.Limits{MaxPackedFields: int(l.entries.Load()), MaxPackedBytes: int(l.value.Load())}
+}
+
+// SetLimits are set-max-intset-entries, set-max-listpack-entries and
+// set-max-listpack-value.
+type SetLimits struct{ intset, entries, value *atomic.Int64 }
+
+// Set returns the limits of sets, declaring the parameters once.
+func (c *Config) Set() *SetLimits {
+	if c.set == nil {
+		c.set = &SetLimits{
+			intset:  c.Int("set-max-intset-entries", int64(set.DefaultLimits.MaxIntset), 0, 1<<62, "most members of a set of integers"),
+			entries: c.Int("set-max-listpack-entries", int64(set.DefaultLimits.MaxPacked), 0, 1<<62, "most members of a packed set"),
+			value:   c.Int("set-max-listpack-value", int64(set.DefaultLimits.MaxPackedBytes), 0, 1<<62, "longest member of a packed set"),
+		}
+	}
+	return c.set
+}
+
+// Now are the limits as they are set now.
+func (l *SetLimits) Now() set.Limits {
+	return set.Limits{
+		MaxIntset:      int(l.intset.Load()),
+		MaxPacked:      int(l.entries.Load()),
+		MaxPackedBytes: int(l.value.Load()),
+	}
+}
+
+// Compression is rdbcompression: DUMP compresses strings that become shorter so.
+func (c *Config) Compression() *atomic.Bool {
+	if c.compression == nil {
+		c.compression = c.Bool("rdbcompression", true, "compress strings that are dumped")
+	}
+	return c.compression
+}

@@ -1,0 +1,271 @@
+package generic
+
+// DUMP and RESTORE: values in Redis's own format. MIGRATE is there to say that
+// it is not.
+
+import (
+	"errors"
+	"math"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/resp/number"
+)
+
+// dumper is what DUMP and RESTORE go by.
+type dumper struct {
+	compress *atomic.Bool
+	maxBulk  *atomic.Int64
+	nodeSize *atomic.Int64
+	hash     *command.HashLimits
+	set      *command.SetLimits
+	zset     *command.ZSetLimits
+}
+
+func newDumper(c *command.Config) *dumper {
+	return &dumper{c.Compression(), c.MaxBulk(), c.ListNodeSize(), c.Hash(), c.Set(), c.ZSet()}
+}
+
+// limits are what decides the form of a value that is restored.
+func (d *dumper) limits() rdb.Limits {
+	return rdb.Limits{
+		Hash:      d.hash.Now(),
+		List:      list.Limits{NodeSize: int(d.nodeSize.Load())},
+		Set:       d.set.Now(),
+		ZSet:      d.zset.Now(),
+		MaxString: int(d.maxBulk.Load()),
+	}
+}
+
+func (d *dumper) dumpRow() *command.Command {
+	return &command.Command{
+		Name: "dump", Arity: 2, Group: command.GroupGeneric, Since: "2.6.0",
+		Flags:      command.ReadOnly,
+		ACL:        keyspaceACL,
+		Keys:       []command.KeySpec{command.Key(1, readKey)},
+		Summary:    "Returns a value in Redis's dump format.",
+		Complexity: "O(N) in the size of the value",
+		Tips:       varies,
+		Syntax:     "key",
+		Run:        d.dump,
+	}
+}
+
+func (d *dumper) dump(c *command.Ctx) {
+	e := c.Get(c.Args[1])
+	if !e.Ok() {
+		c.Null()
+		return
+	}
+	b, ok := rdb.AppendDump(nil, e, rdb.Format{Compress: d.compress.Load(), AppendScore: number.AppendDouble})
+	if !ok {
+		c.Error("ERR a value of type " + e.Kind().String() + " has no form in Redis's dump format")
+		return
+	}
+	c.Bulk(b)
+}
+
+func (d *dumper) restoreRow(name, since, summary string, group command.Group, flags command.Flags) *command.Command {
+	return &command.Command{
+		Name: name, Arity: -4, Group: group, Since: since,
+		Flags:      command.Write | command.DenyOOM | flags,
+		ACL:        []string{"keyspace", "dangerous"},
+		Keys:       []command.KeySpec{command.Key(1, command.OW|command.Update)},
+		Summary:    summary,
+		Complexity: "O(N) in the size of the value, O(N log N) for a large sorted set",
+		Syntax:     "key ttl:integer serialized-value:string [REPLACE] [ABSTTL] [IDLETIME seconds:integer] [FREQ frequency:integer]",
+		History:    [][2]string{{"3.0.0", "REPLACE."}, {"5.0.0", "ABSTTL, IDLETIME and FREQ."}},
+		Run:        d.restore,
+	}
+}
+
+func (d *dumper) restoreRows() []*command.Command {
+	return []*command.Command{
+		d.restoreRow("restore", "2.6.0", "Makes a key of what DUMP returned.", command.GroupGeneric, 0),
+		d.restoreRow("restore-asking", "3.0.0", "RESTORE, as nodes of a cluster send it to each other.", command.GroupServer, command.Asking|command.System),
+	}
+}
+
+// restoring is what RESTORE is told.
+type restoring struct {
+	replace, absolute bool
+	idle, freq        int64 // -1: not given
+}
+
+func parseRestore(a *command.Args) (o restoring) {
+	o.idle, o.freq = -1, -1
+	for a.More() {
+		switch {
+		case a.Is("REPLACE"):
+			o.replace = true
+		case a.Is("ABSTTL"):
+			o.absolute = true
+		case o.freq == -1 && a.IsWith("IDLETIME", 1):
+			if o.idle = a.Int(); o.idle < 0 {
+				a.Fail("ERR Invalid IDLETIME value, must be >= 0")
+			}
+		case o.idle == -1 && a.IsWith("FREQ", 1):
+			if o.freq = a.Int(); o.freq < 0 || o.freq > math.MaxUint8 {
+				a.Fail("ERR Invalid FREQ value, must be >= 0 and <= 255")
+			}
+		default:
+			a.Syntax()
+		}
+	}
+	return o
+}
+
+func (d *dumper) restore(c *command.Ctx) {
+	a := c.Cursor(4)
+	o := parseRestore(&a)
+	if a.Failed(c) {
+		return
+	}
+	key := c.Args[1]
+	if !o.replace && c.GetWrite(key).Ok() {
+		c.Error("BUSYKEY Target key name already exists.")
+		return
+	}
+	a = c.Cursor(2)
+	ttl := a.Int()
+	if ttl < 0 {
+		a.Fail("ERR Invalid TTL value, must be >= 0")
+	}
+	if a.Failed(c) {
+		return
+	}
+	v, err := rdb.Load(c.Args[3], d.limits())
+	switch {
+	case errors.Is(err, rdb.ErrChecksum):
+		c.Error("ERR DUMP payload version or checksum are wrong")
+		return
+	case err != nil:
+		c.Error("ERR Bad data format")
+		return
+	}
+	deleted := o.replace && c.Delete(key)
+	now := c.Now / 1000
+	if ttl != 0 && !o.absolute {
+		ttl += min(now, math.MaxInt64-ttl)
+	}
+	if ttl != 0 && ttl <= now { // it would be gone at once
+		if deleted {
+			c.Changed(key, engine.EventGeneric, "del")
+		}
+		c.OK()
+		return
+	}
+	var e engine.Entry
+	if v.Kind == engine.KindString {
+		e = c.PutString(key, v.String, ttl)
+	} else {
+		e = c.PutObject(key, v.Kind, v.Object, ttl)
+	}
+	switch lfu := c.KS.LFU.Load(); {
+	case lfu && o.freq >= 0:
+		e.SetFreq(uint8(o.freq))
+	case !lfu && o.idle >= 0:
+		e.SetLastAccess(max(c.Now/1e6-o.idle, 0))
+	}
+	c.Changed(key, engine.EventGeneric, "restore")
+	c.OK()
+}
+
+var migrateRow = &command.Command{
+	Name: "migrate", Arity: -6, Group: command.GroupGeneric, Since: "2.6.0",
+	Flags: command.Write,
+	ACL:   []string{"keyspace", "dangerous"},
+	Keys: []command.KeySpec{
+		command.Key(3, migrateKey),
+		{Flags: migrateKey | command.Incomplete, Keyword: "KEYS", StartFrom: -2, Last: -1, Step: 1},
+	},
+	GetKeys:    migrateKeys,
+	KeyFlags:   func([][]byte, int) command.KeyFlags { return migrateKey },
+	Summary:    "Not there: replies an error. DUMP and RESTORE copy keys to other servers.",
+	Complexity: "O(N) in the number of keys",
+	Tips:       varies,
+	Syntax: `host:string port:integer key-selector=(key | empty-string=) destination-db:integer timeout:integer [COPY] [REPLACE] ` +
+		`[authentication=(AUTH auth~password:string | AUTH2 auth2={username:string password:string})] [KEYS keys~key:key@1...]`,
+	History: [][2]string{{"3.0.0", "COPY and REPLACE."}, {"3.0.6", "KEYS."}, {"4.0.7", "AUTH."}, {"6.0.0", "AUTH2."}},
+	Secret:  migrateSecret,
+	Run:     migrate,
+}
+
+const migrateKey = command.RW | command.Access | command.Delete
+
+// migrateWords are MIGRATE's options that come before KEYS, with how many
+// arguments each has.
+var migrateWords = map[string]int{"COPY": 0, "REPLACE": 0, "AUTH": 1, "AUTH2": 2}
+
+// migrateKeys finds the keys: the one in its place, or those behind KEYS if
+// that is empty.
+func migrateKeys(args [][]byte) (keys []int) {
+next:
+	for i := 6; i < len(args); i++ {
+		if command.EqualFold(args[i], "KEYS") {
+			if len(args[3]) > 0 {
+				return nil
+			}
+			for j := i + 1; j < len(args); j++ {
+				keys = append(keys, j)
+			}
+			return keys
+		}
+		for word, n := range migrateWords {
+			if command.EqualFold(args[i], word) {
+				i += n
+				continue next
+			}
+		}
+	}
+	return []int{3}
+}
+
+// migrateSecret hides passwords.
+func migrateSecret(args [][]byte, i int) bool {
+	return i > 6 && (command.EqualFold(args[i-1], "AUTH") || command.EqualFold(args[i-1], "AUTH2") || command.EqualFold(args[i-2], "AUTH2"))
+}
+
+func migrate(c *command.Ctx) {
+	a := c.Cursor(6)
+	keys := c.Args[3:4]
+	for a.More() {
+		switch {
+		case a.Is("COPY"), a.Is("REPLACE"):
+		case a.IsWith("AUTH", 1):
+			a.Bytes()
+		case a.IsWith("AUTH2", 2):
+			a.Bytes()
+			a.Bytes()
+		case a.Is("KEYS"):
+			if len(c.Args[3]) > 0 {
+				a.Fail("ERR When using MIGRATE KEYS option, the key argument must be set to the empty string")
+				break
+			}
+			keys = a.Rest()
+		default:
+			a.Syntax()
+		}
+	}
+	if a.Err() == "" {
+		a = c.Cursor(4)
+		db := a.Bytes()
+		timeout := a.Bytes()
+		a = command.ArgsOf(timeout, db)
+		a.Int()
+		a.Int()
+	}
+	if a.Failed(c) {
+		return
+	}
+	for _, key := range keys {
+		if c.Get(key).Ok() {
+			c.Error("ERR limitkv does not move keys to other servers; copy them with DUMP and RESTORE")
+			return
+		}
+	}
+	c.Status("NOKEY")
+}

@@ -1,0 +1,52 @@
+package hash
+
+// Taking a packed hash over as it is: RESTORE.
+
+import (
+	"errors"
+
+	"github.com/limitkv/limitkv/engine/packed"
+)
+
+// ErrCorrupt is returned by Restore for what is no packed hash.
+var ErrCorrupt = errors.New("hash: corrupted listpack")
+
+// Restore returns a hash of a listpack as Listpack returns it, which it verifies and copies. As in Redis the hash
+// stays packed unless it has too many fields, however long they are.
+func Restore(lp []byte, deadlines bool, lim Limits) (Hash, error) {
+	var h Hash
+	if deadlines {
+		h.large = withDeadlines
+	}
+	if lp == nil || packed.Check(lp) != nil {
+		return Hash{}, ErrCorrupt
+	}
+	n := packed.Count(lp)
+	if n == 0 || n%h.stride() != 0 {
+		return Hash{}, ErrCorrupt
+	}
+	h.lp = packed.Clone(lp)
+	seen := make(map[string]struct{}, n/h.stride())
+	before := int64(1) // the deadline before
+	for it := h.Iter(); it.Next(); {
+		field := string(it.Field())
+		if _, twice := seen[field]; twice {
+			return Hash{}, ErrCorrupt
+		}
+		seen[field] = struct{}{}
+		if !deadlines {
+			continue
+		}
+		due, ok := packed.Int(h.lp, packed.Next(h.lp, it.valueAt))
+		if !ok || due < 0 || due > 0 && due < before {
+			return Hash{}, ErrCorrupt
+		}
+		if before = due; due == 0 {
+			before = 1<<63 - 1 // none may follow
+		}
+	}
+	if h.Len() > lim.MaxPackedFields {
+		h.enlarge()
+	}
+	return h, nil
+}
