@@ -107,7 +107,7 @@ func (r *reader) set(t byte) *set.Set {
 		return &s
 	}
 	n := r.count()
-	s.Prepare(int(min(n, math.MaxInt)), r.lim.Set)
+	s.Prepare(int(n), r.lim.Set)
 	for ; n > 0 && !r.failed; n-- {
 		if member := r.String(); !r.failed && !s.Add(member, r.lim.Set) {
 			r.fail()
@@ -126,7 +126,7 @@ func (r *reader) zset(t byte) *zset.Set {
 	}
 	n := r.count()
 	// As in Redis it is large until it is known what there is in it.
-	z := zset.New(int(min(n, math.MaxInt)), 0, zset.Limits{})
+	z := zset.New(int(n), 0, zset.Limits{})
 	for ; n > 0 && !r.failed; n-- {
 		member := r.String()
 		score := 0.0
@@ -215,7 +215,7 @@ func (r *reader) hash(t byte) *hash.Hash {
 		}
 	}
 	n := r.count()
-	h.Prepare(int(min(n, math.MaxInt)), 0, 0, r.lim.Hash)
+	h.Prepare(int(n), 0, 0, r.lim.Hash)
 	if t != typeHash {
 		h.PrepareDeadlines()
 	}

@@ -86,11 +86,13 @@ func (r *Reader) Len() uint64 {
 	return n
 }
 
-// count reads how many of something there are, which must be some.
+// count reads how many of something there are, which must be some. Each takes a
+// byte at least: no number makes more room than the payload warrants.
 func (r *Reader) count() uint64 {
 	n := r.Len()
-	if n == 0 {
+	if n == 0 || n > uint64(len(r.rest)) {
 		r.fail()
+		return 0
 	}
 	return n
 }
