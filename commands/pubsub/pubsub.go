@@ -163,7 +163,17 @@ func (f *family) join(s *command.Session, mine *subscriptions, k kind, name stri
 	}
 	mine[k][name] = struct{}{}
 	f.registry(k).add(name, s)
-	s.Subscriptions.Store(int32(mine.total()))
+	f.counted(s, mine)
+}
+
+// counted notes how many subscriptions there are. With the first one, and
+// without the last, the connection is of another class, which may leave unread
+// more or less.
+func (f *family) counted(s *command.Session, mine *subscriptions) {
+	n := int32(mine.total())
+	if before := s.Subscriptions.Swap(n); (before == 0) != (n == 0) && s.Conn != nil {
+		s.Conn.Post(func() { f.s.Limit(s) })
+	}
 }
 
 func (f *family) leave(s *command.Session, mine *subscriptions, k kind, name string) {
@@ -172,7 +182,7 @@ func (f *family) leave(s *command.Session, mine *subscriptions, k kind, name str
 	}
 	delete(mine[k], name)
 	f.registry(k).remove(name, s)
-	s.Subscriptions.Store(int32(mine.total()))
+	f.counted(s, mine)
 }
 
 // leaveAll ends all subscriptions of a session.
