@@ -33,7 +33,7 @@ func (vm *VM) baseFunctions() functions {
 		"rawset":         vm.rawSet,
 		"select":         selectArgs,
 		"setmetatable":   vm.setMetatable,
-		"tonumber":       toNumber,
+		"tonumber":       vm.toNumber,
 		"tostring":       vm.toString,
 		"type":           typeOf,
 		"unpack":         vm.unpack,
@@ -163,7 +163,7 @@ func (vm *VM) ipairsNext(L *lua.LState) int {
 		L.Push(lua.LNil)
 		return 1
 	}
-	L.Push(luaInt(int64(i)))
+	L.Push(vm.boxes.Int(int64(i)))
 	L.Push(v)
 	return 2
 }
@@ -330,7 +330,7 @@ func selectArgs(L *lua.LState) int {
 	return n - i
 }
 
-func toNumber(L *lua.LState) int {
+func (vm *VM) toNumber(L *lua.LState) int {
 	base := arg.OptInt(L, 2, 10)
 	if base == 10 {
 		switch v := arg.Any(L, 1).(type) {
@@ -338,7 +338,7 @@ func toNumber(L *lua.LState) int {
 			L.Push(v)
 		case lua.LString:
 			if f, ok := arg.ParseNumber(string(v)); ok {
-				L.Push(luaNumber(f))
+				L.Push(vm.boxes.Number(f))
 			} else {
 				L.Push(lua.LNil)
 			}

@@ -85,7 +85,7 @@ func (vm *VM) command(L *lua.LState, raise bool) int {
 		L.Push(vm.passedOn)
 		return 1
 	}
-	v, _ := decode(L, reply)
+	v, _ := vm.decode(L, reply)
 	L.Push(v)
 	return 1
 }

@@ -24,29 +24,19 @@ func luaInt(n int64) lua.LValue {
 	return lua.LNumber(n)
 }
 
-// luaNumber boxes a number, small integers in advance. -0 stays what it is.
-func luaNumber(f float64) lua.LValue {
-	if f >= 0 && f < float64(len(smallInts)) {
-		if i := int(f); float64(i) == f && !(i == 0 && math.Signbit(f)) {
-			return smallInts[i]
-		}
-	}
-	return lua.LNumber(f)
-}
-
 // decode reads one reply and returns what follows it. Replies are the server's own, so nothing is checked; a panic
 // here is a bug in a command.
-func decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
+func (vm *VM) decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
 	line, rest := cutLine(b)
 	switch b[0] {
 	case ':':
-		return luaInt(parseInt(line)), rest
+		return vm.boxes.Int(parseInt(line)), rest
 	case '$':
 		n := parseInt(line)
 		if n < 0 {
 			return lua.LFalse, rest
 		}
-		return lua.LString(rest[:n]), rest[n+2:]
+		return vm.boxes.String(rest[:n]), rest[n+2:]
 	case '+':
 		t := L.CreateTable(0, 1)
 		t.RawSetString("ok", lua.LString(line))
@@ -61,7 +51,7 @@ func decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
 		t := L.CreateTable(int(n), 0)
 		var v lua.LValue
 		for i := range n {
-			v, rest = decode(L, rest)
+			v, rest = vm.decode(L, rest)
 			t.RawSetInt(int(i)+1, v)
 		}
 		return t, rest
@@ -84,14 +74,14 @@ func decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
 		m := L.CreateTable(0, int(n))
 		var k, v lua.LValue
 		for range n {
-			k, rest = decode(L, rest)
-			v, rest = decode(L, rest)
+			k, rest = vm.decode(L, rest)
+			v, rest = vm.decode(L, rest)
 			if b[0] == '%' {
 				L.RawSet(m, k, v)
 			}
 		}
 		if b[0] == '|' { // an attribute: told to nobody, the reply follows
-			return decode(L, rest)
+			return vm.decode(L, rest)
 		}
 		return wrapped(L, "map", m), rest
 	case '~':
@@ -99,7 +89,7 @@ func decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
 		set := L.CreateTable(0, int(n))
 		var v lua.LValue
 		for range n {
-			v, rest = decode(L, rest)
+			v, rest = vm.decode(L, rest)
 			L.RawSet(set, v, lua.LTrue)
 		}
 		return wrapped(L, "set", set), rest

@@ -62,7 +62,7 @@ func (vm *VM) join(L *lua.LState, values []lua.LValue) (lua.LValue, bool) {
 		}
 	}
 	vm.room(L, size)
-	b := make([]byte, 0, size)
+	b := vm.scratch[:0]
 	for _, v := range values {
 		switch v := v.(type) {
 		case lua.LString:
@@ -71,7 +71,10 @@ func (vm *VM) join(L *lua.LState, values []lua.LValue) (lua.LValue, bool) {
 			b = arg.AppendNumber(b, float64(v))
 		}
 	}
-	return lua.LString(stringOf(b)), true
+	if cap(b) <= scratchMax {
+		vm.scratch = b
+	}
+	return vm.boxes.String(b), true
 }
 
 // operator makes a function of an arithmetic operator.
@@ -113,7 +116,7 @@ func (vm *VM) arithmetic(L *lua.LState, op byte) int {
 	case '^':
 		r = precise.Pow(x, y)
 	}
-	L.Push(luaNumber(r))
+	L.Push(vm.boxes.Number(r))
 	return 1
 }
 

@@ -48,7 +48,7 @@ func (vm *VM) passOn(out *resp.Writer, reply []byte, outcome *Outcome) (rest []b
 			rest = vm.passOn(out, rest, outcome)
 		}
 	default:
-		v, rest := decode(vm.L, reply)
+		v, rest := vm.decode(vm.L, reply)
 		vm.write(out, v, 2, outcome)
 		return rest
 	}

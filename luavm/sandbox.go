@@ -62,7 +62,7 @@ func (vm *VM) openLibs() {
 	vm.library("os", functions{"clock": vm.osClock}, nil)
 	vm.library("coroutine", vm.coroutineFunctions(), nil)
 	for name, open := range map[string]func(*lua.LState) *lua.LTable{
-		"bit": bitlib.Open, "struct": structlib.Open, "cjson": cjson.Open, "cmsgpack": cmsgpack.Open,
+		"bit": bitlib.Open, "struct": vm.openStruct, "cjson": cjson.Open, "cmsgpack": cmsgpack.Open,
 	} {
 		vm.publish(name, open(vm.L))
 	}
@@ -161,3 +161,5 @@ func (vm *VM) openMetatables() {
 	mt.RawSetString("__index", vm.env.Metatable.(*lua.LTable).RawGetString("__index"))
 	vm.globalsMeta = vm.show(mt)
 }
+
+func (vm *VM) openStruct(L *lua.LState) *lua.LTable { return structlib.Open(L, &vm.boxes) }

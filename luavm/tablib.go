@@ -48,7 +48,7 @@ const scratchMax = 64 << 10
 
 // pushScratch pushes what has been written to vm.scratch and keeps the buffer.
 func (vm *VM) pushScratch(L *lua.LState, b []byte) {
-	L.Push(lua.LString(b))
+	L.Push(vm.boxes.String(b))
 	if cap(b) <= scratchMax {
 		vm.scratch = b
 	}

@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/boxes"
 	"github.com/limitkv/limitkv/luavm/tables"
 	"github.com/limitkv/limitkv/resp"
 )
@@ -73,6 +74,7 @@ type VM struct {
 	scratch  []byte
 	matcher  *matcher
 	walker   tables.Walker
+	boxes    boxes.Boxes
 
 	loaded     []*uint32 // entries in debug of code that the script compiled
 	coroutines int       // created by the run
@@ -165,8 +167,8 @@ func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out *resp.Writer) (
 		vm.env.RawSetString("KEYS", vm.stringArray(keys))
 		vm.env.RawSetString("ARGV", vm.stringArray(args))
 	} else {
-		vm.keys.set(keys)
-		vm.argvTable.set(args)
+		vm.keys.set(keys, &vm.boxes)
+		vm.argvTable.set(args, &vm.boxes)
 	}
 
 	vm.L.Push(fn)
@@ -193,17 +195,17 @@ func (vm *VM) forgetRun() {
 func (vm *VM) stringArray(values [][]byte) *lua.LTable {
 	t := vm.L.CreateTable(len(values), 0)
 	for _, v := range values {
-		t.Append(lua.LString(v))
+		t.Append(vm.boxes.String(v))
 	}
 	return t
 }
 
 // set fills in the arguments of a run. A string that was there already, as the key of a busy limiter is in the run
 // before, is kept.
-func (a *arguments) set(values [][]byte) {
+func (a *arguments) set(values [][]byte, from *boxes.Boxes) {
 	for i, v := range values {
 		if old, ok := a.table.RawGetInt(i + 1).(lua.LString); !ok || string(old) != string(v) {
-			a.table.RawSetInt(i+1, lua.LString(v))
+			a.table.RawSetInt(i+1, from.String(v))
 		}
 	}
 	for i := len(values); i < a.n; i++ {

@@ -14,6 +14,7 @@ import (
 	"math"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/boxes"
 	lua "github.com/yuin/gopher-lua"
 )
 
@@ -23,11 +24,11 @@ const (
 	stackMax         = 8000 // values that a C function of Lua 5.1 may have at once
 )
 
-// Open returns a new table with the functions of the library.
-func Open(L *lua.LState) *lua.LTable {
+// Open returns a new table with the functions of the library, whose values are boxed by from.
+func Open(L *lua.LState, from *boxes.Boxes) *lua.LTable {
 	t := L.CreateTable(0, 3)
-	t.RawSetString("pack", L.NewFunction(pack))
-	t.RawSetString("unpack", L.NewFunction(unpack))
+	t.RawSetString("pack", L.NewFunction(func(L *lua.LState) int { return pack(L, from) }))
+	t.RawSetString("unpack", L.NewFunction(func(L *lua.LState) int { return unpack(L, from) }))
 	t.RawSetString("size", L.NewFunction(size))
 	return t
 }
@@ -113,7 +114,7 @@ func (f *format) control(option byte) {
 	}
 }
 
-func pack(L *lua.LState) int {
+func pack(L *lua.LState, from *boxes.Boxes) int {
 	f := newFormat(L)
 	L.Push(lua.LNil) // as in the original, so the first argument that is missing is told to be nil
 	var room [64]byte
@@ -163,7 +164,7 @@ func pack(L *lua.LState) int {
 			f.control(option)
 		}
 	}
-	L.Push(lua.LString(out))
+	L.Push(from.String(out))
 	return 1
 }
 
@@ -191,7 +192,7 @@ func (f *format) appendInteger(out []byte, v uint64, size int) []byte {
 	return out
 }
 
-func unpack(L *lua.LState) int {
+func unpack(L *lua.LState, from *boxes.Boxes) int {
 	f := newFormat(L)
 	data := arg.String(L, 2)
 	length := uint64(len(data))
@@ -213,20 +214,20 @@ func unpack(L *lua.LState) int {
 		var v lua.LValue
 		switch option {
 		case 'b', 'B', 'h', 'H', 'l', 'L', 'T', 'i', 'I':
-			v = lua.LNumber(f.integer(data[pos:pos+size], option >= 'a'))
+			v = from.Number(f.integer(data[pos:pos+size], option >= 'a'))
 		case 'x':
 		case 'f':
 			bits := binary.LittleEndian.Uint32([]byte(data[pos : pos+4]))
 			if f.big {
 				bits = binary.BigEndian.Uint32([]byte(data[pos : pos+4]))
 			}
-			v = lua.LNumber(math.Float32frombits(bits))
+			v = from.Number(float64(math.Float32frombits(bits)))
 		case 'd':
 			bits := binary.LittleEndian.Uint64([]byte(data[pos : pos+8]))
 			if f.big {
 				bits = binary.BigEndian.Uint64([]byte(data[pos : pos+8]))
 			}
-			v = lua.LNumber(math.Float64frombits(bits))
+			v = from.Number(math.Float64frombits(bits))
 		case 'c':
 			if size == 0 {
 				n, ok := arg.ToNumber(L.Get(-1))
@@ -260,7 +261,7 @@ func unpack(L *lua.LState) int {
 		}
 		pos += size
 	}
-	L.Push(lua.LNumber(int64(pos + 1)))
+	L.Push(from.Int(int64(pos + 1)))
 	return results + 1
 }
 

@@ -5,11 +5,14 @@ package structlib
 import (
 	"testing"
 
+	"github.com/limitkv/limitkv/luavm/boxes"
 	"github.com/limitkv/limitkv/luavm/corpus"
 	lua "github.com/yuin/gopher-lua"
 )
 
-var libraries = map[string]corpus.Library{"struct": Open}
+var libraries = map[string]corpus.Library{"struct": open}
+
+func open(L *lua.LState) *lua.LTable { return Open(L, new(boxes.Boxes)) }
 
 func TestAsRedis(t *testing.T) { corpus.Run(t, "testdata/struct.txt", libraries) }
 
@@ -19,7 +22,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add("!8Bc0I", "\x03abc")
 	f.Add(">i16s", "0123456789abcdefx\x00")
 	L := lua.NewState(lua.Options{RegistrySize: 1024, RegistryMaxSize: 1 << 16})
-	lib := Open(L)
+	lib := open(L)
 	f.Fuzz(func(t *testing.T, format, data string) {
 		L.SetTop(0)
 		if err := L.CallByParam(lua.P{Fn: lib.RawGetString("unpack"), NRet: lua.MultRet, Protect: true}, lua.LString(format), lua.LString(data)); err != nil {
@@ -41,7 +44,7 @@ func FuzzUnpack(f *testing.F) {
 func benchmark(b *testing.B, name string, args ...lua.LValue) {
 	L := lua.NewState()
 	defer L.Close()
-	fn := Open(L).RawGetString(name)
+	fn := open(L).RawGetString(name)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := L.CallByParam(lua.P{Fn: fn, NRet: 0, Protect: false}, args...); err != nil {
