@@ -16,6 +16,7 @@ import (
 func (vm *VM) baseFunctions() functions {
 	next := vm.L.NewFunction(vm.next)
 	each := vm.L.NewFunction(vm.ipairsNext)
+	vm.shortcuts.ipairsNext = each
 	return functions{
 		"assert":         vm.assert,
 		"collectgarbage": collectGarbage,
@@ -335,7 +336,7 @@ func (vm *VM) toNumber(L *lua.LState) int {
 	if base == 10 {
 		switch v := arg.Any(L, 1).(type) {
 		case lua.LNumber:
-			L.Push(v)
+			L.Push(L.Get(1)) // v would be boxed again
 		case lua.LString:
 			if f, ok := arg.ParseNumber(string(v)); ok {
 				L.Push(vm.boxes.Number(f))

@@ -126,8 +126,11 @@ func BenchmarkRun(b *testing.B) {
 			keys, args := bytesList(c.keys), bytesList(c.args)
 			w := &resp.Writer{}
 			b.ReportAllocs()
-			for b.Loop() {
+			for i := 0; b.Loop(); i++ {
 				w.Buf = w.Buf[:0]
+				for _, k := range keys { // the next client's
+					k[0] = 'a' + byte(i&15)
+				}
 				vm.Run(s, keys, args, host, w)
 			}
 			if w.Buf[0] == '-' {

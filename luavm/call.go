@@ -10,29 +10,45 @@ import (
 )
 
 // commandCache remembers the handles of command names by the address of the name: the names are constants of the
-// scripts, so each call site has its own. An entry keeps its string alive, so no other can have its address.
-type commandCache [64]struct {
-	name string
-	cmd  any
+// scripts, so each call site has its own. An entry keeps its string alive, so no other can have its address. A name is
+// in one of a few neighbouring places, for two of one script that drove each other out would do so at each run.
+type commandCache struct {
+	entries [256]struct {
+		name string
+		cmd  any
+	}
+	victim uint // which neighbour is given up next
 }
+
+// neighbours is how many places a name may be in.
+const neighbours = 4
 
 func (c *commandCache) lookup(host Host, name string) any {
 	if name == "" {
 		return host.Lookup(nil)
 	}
 	at := unsafe.StringData(name)
-	e := &c[uintptr(unsafe.Pointer(at))>>4%uintptr(len(c))]
-	if unsafe.StringData(e.name) == at && len(e.name) == len(name) {
-		return e.cmd
+	// Go aligns short strings to 8 bytes, long ones to 16; blocks of package boxes hold them at any address.
+	set := c.entries[uintptr(unsafe.Pointer(at))>>3%uintptr(len(c.entries)/neighbours)*neighbours:][:neighbours]
+	for i := range set {
+		if e := &set[i]; unsafe.StringData(e.name) == at && len(e.name) == len(name) {
+			return e.cmd
+		}
 	}
+	c.victim++
+	e := &set[c.victim%neighbours]
 	e.name, e.cmd = name, host.Lookup(bytesOf(name))
 	return e.cmd
 }
 
-// takeArgs reads the arguments of redis.call into vm.argv. It returns an error text if they cannot be a command.
-func (vm *VM) takeArgs(L *lua.LState) (problem string) {
+// argumentsOf returns what the running Go function was called with.
+func argumentsOf(L *lua.LState) []lua.LValue {
 	ls := inside(L)
-	values := ls.reg.array[ls.currentFrame.LocalBase:ls.reg.top]
+	return ls.reg.array[ls.currentFrame.LocalBase:ls.reg.top]
+}
+
+// takeArgs reads the arguments of redis.call into vm.argv. It returns an error text if they cannot be a command.
+func (vm *VM) takeArgs(values []lua.LValue) (problem string) {
 	if len(values) == 0 {
 		return "Please specify at least one argument for this redis lib call"
 	}
@@ -57,7 +73,7 @@ func (vm *VM) redisCall(L *lua.LState) int { return vm.command(L, true) }
 func (vm *VM) redisPCall(L *lua.LState) int { return vm.command(L, false) }
 
 func (vm *VM) command(L *lua.LState, raise bool) int {
-	if problem := vm.takeArgs(L); problem != "" {
+	if problem := vm.takeArgs(argumentsOf(L)); problem != "" {
 		t := errorTable(L, "ERR "+problem)
 		if raise {
 			vm.throw(L, t)
@@ -65,10 +81,11 @@ func (vm *VM) command(L *lua.LState, raise bool) int {
 		L.Push(t)
 		return 1
 	}
-	cmd := vm.commands.lookup(vm.host, stringOf(vm.argv[0]))
-	vm.inHost = true
-	reply := vm.host.Call(cmd, vm.argv, vm.proto)
-	vm.inHost = false
+	reply := vm.failed
+	vm.failed = nil
+	if reply == nil {
+		reply = vm.callHost()
+	}
 	if reply[0] == '-' {
 		t := decodeError(L, reply)
 		if raise {
@@ -88,6 +105,33 @@ func (vm *VM) command(L *lua.LState, raise bool) int {
 	v, _ := vm.decode(L, reply)
 	L.Push(v)
 	return 1
+}
+
+// callHost runs the command in vm.argv.
+func (vm *VM) callHost() (reply []byte) {
+	cmd := vm.commands.lookup(vm.host, stringOf(vm.argv[0]))
+	vm.inHost = true
+	reply = vm.host.Call(cmd, vm.argv, vm.proto)
+	vm.inHost = false
+	return reply
+}
+
+// callQuietly is redis.call where all goes well. It returns nil where not: then redis.call has to be called, which raises
+// the error, that of the command if that has run already.
+func (vm *VM) callQuietly(args []lua.LValue, wanted bool) lua.LValue {
+	if vm.takeArgs(args) != "" {
+		return nil
+	}
+	reply := vm.callHost()
+	switch {
+	case reply[0] == '-':
+		vm.failed = reply
+		return nil
+	case !wanted:
+		return lua.LNil
+	}
+	v, _ := vm.decode(vm.L, reply)
+	return v
 }
 
 // returnsFromScript tells whether what the running function returns is what the script returns: return redis.call(...).

@@ -5,6 +5,7 @@ package luavm
 // go test -record with REDIS_SERVER set writes the replies anew.
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -115,11 +116,16 @@ func TestCorpus(t *testing.T) {
 	n := 0
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			vm := New(Config{Version: "8.0.6", VersionNum: 0x080006})
+			config := Config{Version: "8.0.6", VersionNum: 0x080006}
+			vm, watched := New(config), New(config)
+			watched.SetContext(context.Background()) // gopher-lua's main loop, not ours
 			for _, c := range readCorpus(t, path) {
 				n++
 				if got := runCase(vm, c); got != c.reply {
 					t.Errorf("%s:%d\n%s\n got %q\nwant %q", path, c.line, c.script, got, c.reply)
+				}
+				if got := runCase(watched, c); got != c.reply {
+					t.Errorf("%s:%d, with a context\n%s\n got %q\nwant %q", path, c.line, c.script, got, c.reply)
 				}
 			}
 		})

@@ -262,7 +262,7 @@ func program(r *rand.Rand) string {
 func compareGenerated(t *testing.T, next func(r *rand.Rand) string) {
 	o := startOracle(t)
 	r := rand.New(rand.NewPCG(*seed, 0))
-	vm := New(Config{})
+	vm, fast := New(Config{}), New(Config{}) // under a context, and by loop.go
 	failed := 0
 	compiled := 0
 	for i := range *rounds {
@@ -271,7 +271,11 @@ func compareGenerated(t *testing.T, next func(r *rand.Rand) string) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		vm.SetContext(ctx)
 		got := eval(t, vm, newTestHost(), script, nil, nil)
+		ended := ctx.Err() == nil
 		cancel()
+		if got == want && ended {
+			got = eval(t, fast, newTestHost(), script, nil, nil)
+		}
 		if !strings.Contains(want, "compiling") {
 			compiled++
 		}

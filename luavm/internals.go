@@ -2,10 +2,11 @@ package luavm
 
 // The one file that looks inside gopher-lua's states (package tables looks inside its tables).
 //
-// Redis-exact behaviour needs four things that gopher-lua 1.1.2 keeps to itself: the instruction a frame
+// Redis-exact behaviour needs five things that gopher-lua 1.1.2 keeps to itself: the instruction a frame
 // stopped at (error texts name the variable), the registers (likewise), the list of open upvalues (its own
 // pcall closes too many of them, so a counter captured by a closure would stop counting after a caught error),
-// and the number of results a call wants (a reply that nobody looks at need not be converted).
+// the number of results a call wants (a reply that nobody looks at need not be converted), and the main loop, for
+// speed (see loop.go).
 // The structs below mirror the library's; init compares every field by name, type and offset, so a different
 // version of the dependency fails at start, in every test, and not in silence.
 
@@ -65,7 +66,11 @@ type luaState struct {
 	wrapped      bool
 	uvcache      *luaUpvalue
 	hasErrorFunc bool
+	mainLoop     mainLoop
 }
+
+// mainLoop runs the function of a state's newest frame until base, a frame, has returned.
+type mainLoop = func(L *lua.LState, base unsafe.Pointer)
 
 // frameStack is the part of gopher-lua's call stack that unwinding needs.
 type frameStack interface {

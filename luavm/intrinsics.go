@@ -16,8 +16,7 @@ var infinity = math.Inf(1)
 
 // concat is a..b..c: right to left, all neighbours that are strings or numbers at once.
 func (vm *VM) concat(L *lua.LState) int {
-	ls := inside(L)
-	values := ls.reg.array[ls.currentFrame.LocalBase:ls.reg.top]
+	values := argumentsOf(L)
 	if s, ok := vm.join(L, values); ok {
 		L.Push(s)
 		return 1
@@ -234,8 +233,7 @@ func (vm *VM) stringMetatable() *lua.LTable {
 
 // list is {...} and {a, f()}: a table of all arguments.
 func (vm *VM) list(L *lua.LState) int {
-	ls := inside(L)
-	L.Push(tables.List(L, ls.reg.array[ls.currentFrame.LocalBase:ls.reg.top]))
+	L.Push(tables.List(L, argumentsOf(L)))
 	return 1
 }
 

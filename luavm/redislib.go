@@ -107,7 +107,7 @@ func (vm *VM) redisSetRepl(L *lua.LState) int {
 }
 
 func (vm *VM) redisACLCheck(L *lua.LState) int {
-	if problem := vm.takeArgs(L); problem != "" {
+	if problem := vm.takeArgs(argumentsOf(L)); problem != "" {
 		vm.throwError(L, problem)
 	}
 	allowed, known := vm.host.ACLCheck(vm.argv)

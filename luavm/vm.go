@@ -51,6 +51,9 @@ type VM struct {
 	keys                                  arguments
 	argvTable                             arguments
 
+	theirLoop mainLoop // gopher-lua's
+	shortcuts shortcuts
+
 	linked map[*Script]*linkedScript
 	debug  map[*uint32]*protoDebug // of all code linked, see chunk
 
@@ -67,6 +70,7 @@ type VM struct {
 	inHost bool // a command is running: what panics now is a bug in it
 
 	passed   []byte     // the reply that the script returns as it is
+	failed   []byte     // the error of a command whose call has yet to raise it
 	passedOn lua.LValue // and what stands for it
 	argv     [][]byte   // arguments of the command being called
 	digits   []byte     // numbers among them
@@ -128,6 +132,7 @@ func New(config Config) *VM {
 	vm.keys, vm.argvTable = newArguments(vm.L), newArguments(vm.L)
 	vm.openLibs()
 	vm.take(vm.L)
+	vm.hasten()
 
 	// The first call into an LState takes another path through its main loop: have it behind us.
 	vm.L.Push(vm.L.NewFunction(func(*lua.LState) int { return 0 }))
@@ -147,6 +152,7 @@ func (vm *VM) SetContext(ctx context.Context) {
 	vm.ctx = ctx
 	if ctx == nil {
 		vm.L.RemoveContext()
+		vm.hasten()
 	} else {
 		vm.L.SetContext(ctx)
 	}

@@ -54,6 +54,15 @@ func Get(t *lua.LTable, i int) lua.LValue {
 	return t.RawGetH(lua.LNumber(i))
 }
 
+// Item is t[i] if that is in the array of the table, else nil.
+func Item(t *lua.LTable, i float64) lua.LValue {
+	array := inside(t).array
+	if at := int(i) - 1; uint(at) < uint(len(array)) && float64(at+1) == i && array[at] != lua.LNil {
+		return array[at]
+	}
+	return nil
+}
+
 // defaultRoom is the capacity that gopher-lua gives the array of a table that is made empty.
 const defaultRoom = 32
 

@@ -1,0 +1,267 @@
+package luavm
+
+// The main loop of scripts that nothing can stop: those that are proven to end, as limiters, queues and locks are.
+//
+// gopher-lua calls a function for each instruction, and sets up a frame of ten words for each call of a Go function. Here
+// the instructions that such scripts are made of are carried out in place, and so are calls of redis.call, tonumber and the
+// iterator of ipairs: their arguments are where they are already. All that may raise an error, or is none of the simple
+// cases, goes the library's way: its functions for instructions stand in its jumpTable. So nothing here has an effect
+// before it is certain to succeed.
+
+import (
+	"unsafe"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/tables"
+)
+
+// instructions is the library's table of what carries out instructions. A result of 1 ends the loop.
+//
+//go:linkname instructions github.com/yuin/gopher-lua.jumpTable
+var instructions [lua.OP_NOP + 1]func(L *lua.LState, inst uint32, base unsafe.Pointer) int
+
+// jumpBias is what jump distances are stored above.
+const jumpBias = 1<<17 - 1
+
+// shortcuts are the Go functions that the loop does without calling them.
+type shortcuts struct {
+	call, tonumber, ipairsNext *lua.LFunction
+}
+
+// hasten makes the VM run scripts by loop, where no context watches over them.
+func (vm *VM) hasten() {
+	vm.shortcuts.call = vm.constants["redis.call"].(*lua.LFunction)
+	vm.shortcuts.tonumber = vm.constants["tonumber"].(*lua.LFunction)
+	ls := inside(vm.L)
+	vm.theirLoop = ls.mainLoop
+	ls.mainLoop = vm.loop
+}
+
+// loop runs the function of the newest frame until that has returned.
+func (vm *VM) loop(L *lua.LState, base unsafe.Pointer) {
+	ls := inside(L)
+	reg := ls.reg
+	if ls.currentFrame == nil || ls.currentFrame.Fn.IsG {
+		vm.theirLoop(L, base)
+		return
+	}
+frames:
+	for {
+		cf := ls.currentFrame
+		code, constants, local := cf.Fn.Proto.Code, cf.Fn.Proto.Constants, cf.LocalBase
+		for {
+			inst := instruction(code[cf.Pc])
+			cf.Pc++
+			a := local + inst.a()
+			switch inst.op() {
+			case lua.OP_MOVE:
+				if reg.put(a, reg.array[local+inst.b()]) {
+					continue
+				}
+			case lua.OP_LOADK:
+				if reg.put(a, constants[inst&0x3ffff]) {
+					continue
+				}
+			case lua.OP_JMP:
+				cf.Pc += int(inst&0x3ffff) - jumpBias
+				continue
+			case lua.OP_GETTABLE:
+				if t, ok := reg.array[local+inst.b()].(*lua.LTable); ok {
+					if i, ok := reg.operand(inst.c(), local, constants).(lua.LNumber); ok {
+						if v := tables.Item(t, float64(i)); v != nil && reg.put(a, v) {
+							continue
+						}
+					}
+				}
+			case lua.OP_TEST:
+				if isTrue(reg.array[a]) == (inst.c() == 0) {
+					cf.Pc++
+				}
+				continue
+			case lua.OP_EQ:
+				equal, certain := equals(reg.operand(inst.b(), local, constants), reg.operand(inst.c(), local, constants))
+				if certain {
+					if equal != (inst.a() != 0) {
+						cf.Pc++
+					}
+					continue
+				}
+			case lua.OP_LT:
+				x, ok1 := reg.operand(inst.b(), local, constants).(lua.LNumber)
+				y, ok2 := reg.operand(inst.c(), local, constants).(lua.LNumber)
+				if ok1 && ok2 {
+					if (x < y) != (inst.a() != 0) {
+						cf.Pc++
+					}
+					continue
+				}
+			case lua.OP_LE:
+				x, ok1 := reg.operand(inst.b(), local, constants).(lua.LNumber)
+				y, ok2 := reg.operand(inst.c(), local, constants).(lua.LNumber)
+				if ok1 && ok2 {
+					if (x <= y) != (inst.a() != 0) {
+						cf.Pc++
+					}
+					continue
+				}
+			case lua.OP_ADD, lua.OP_SUB:
+				x, ok1 := reg.operand(inst.b(), local, constants).(lua.LNumber)
+				y, ok2 := reg.operand(inst.c(), local, constants).(lua.LNumber)
+				if ok1 && ok2 {
+					n := x + y
+					if inst.op() == lua.OP_SUB {
+						n = x - y
+					}
+					if reg.put(a, vm.boxes.Number(float64(n))) {
+						continue
+					}
+				}
+			case lua.OP_CALL:
+				if f, ok := reg.array[a].(*lua.LFunction); ok && f.IsG && vm.shortcut(reg, f, a, inst) {
+					continue
+				}
+			case lua.OP_TFORLOOP:
+				if f, ok := reg.array[a].(*lua.LFunction); ok && f == vm.shortcuts.ipairsNext {
+					if more, ok := vm.nextItem(reg, a, inst.c()); ok {
+						if more {
+							cf.Pc += int(code[cf.Pc]&0x3ffff) - jumpBias
+						}
+						cf.Pc++
+						continue
+					}
+				}
+			}
+			if instructions[inst.op()](L, uint32(inst), base) == 1 {
+				return
+			}
+			continue frames // the frame may be another, or have another function
+		}
+	}
+}
+
+// put assigns to a register; false if the stack has to grow first.
+func (r *luaRegistry) put(i int, v lua.LValue) bool {
+	if uint(i) >= uint(len(r.array)) {
+		return false
+	}
+	r.array[i] = v
+	if i >= r.top {
+		r.top = i + 1
+	}
+	return true
+}
+
+// operand is a register or a constant.
+func (r *luaRegistry) operand(n, local int, constants []lua.LValue) lua.LValue {
+	if n&constantBit != 0 {
+		return constants[n&^constantBit]
+	}
+	return r.array[local+n]
+}
+
+// isTrue tells whether a value counts as true.
+func isTrue(v lua.LValue) bool {
+	if b, ok := v.(lua.LBool); ok {
+		return bool(b)
+	}
+	_, none := v.(*lua.LNilType)
+	return !none
+}
+
+// equals compares what needs no metamethod.
+func equals(x, y lua.LValue) (equal, certain bool) {
+	switch x := x.(type) {
+	case lua.LNumber:
+		y, ok := y.(lua.LNumber)
+		return ok && x == y, true
+	case lua.LString:
+		y, ok := y.(lua.LString)
+		return ok && x == y, true
+	case lua.LBool:
+		y, ok := y.(lua.LBool)
+		return ok && x == y, true
+	case *lua.LNilType:
+		_, ok := y.(*lua.LNilType)
+		return ok, true
+	}
+	return false, false
+}
+
+// results puts the result of a call where the function was, nil in place of others that are wanted, and drops what is
+// above.
+func (r *luaRegistry) results(at, want int, v lua.LValue) {
+	top := at
+	if want != 0 {
+		r.array[at] = v
+		top++
+	}
+	for ; want > 1; want-- {
+		r.array[top] = lua.LNil
+		top++
+	}
+	if top < r.top {
+		clear(r.array[top:r.top])
+	}
+	r.top = top
+}
+
+// shortcut carries out a call of a Go function. It returns false, having done nothing, if the function has to be called.
+func (vm *VM) shortcut(reg *luaRegistry, f *lua.LFunction, at int, inst instruction) bool {
+	end := at + inst.b()
+	if inst.b() == 0 {
+		end = reg.top
+	}
+	want := inst.c() - 1
+	if max(end, at+want) > len(reg.array) || at+1 > end {
+		return false
+	}
+	args := reg.array[at+1 : end]
+	switch f {
+	case vm.shortcuts.call:
+		v := vm.callQuietly(args, want != 0)
+		if v == nil {
+			return false
+		}
+		reg.results(at, want, v)
+		return true
+	case vm.shortcuts.tonumber:
+		if len(args) != 1 {
+			return false
+		}
+		var v lua.LValue = lua.LNil
+		switch s := args[0].(type) {
+		case lua.LNumber:
+			v = args[0] // not s, which would be boxed again
+		case lua.LString:
+			if n, ok := arg.ParseNumber(string(s)); ok {
+				v = vm.boxes.Number(n)
+			}
+		}
+		reg.results(at, want, v)
+		return true
+	}
+	return false
+}
+
+// nextItem is a step of a loop over ipairs, whose table and index stand behind the iterator. ok is false if it is none of
+// the simple cases.
+func (vm *VM) nextItem(reg *luaRegistry, at, want int) (more, ok bool) {
+	t, isTable := reg.array[at+1].(*lua.LTable)
+	i, isNumber := reg.array[at+2].(lua.LNumber)
+	if !isTable || !isNumber || t.Metatable != lua.LNil || want < 1 || at+3+want > len(reg.array) {
+		return false, false
+	}
+	v := tables.Item(t, float64(i)+1)
+	if v == nil {
+		return false, false // at the end, or beyond the array
+	}
+	index := vm.boxes.Number(float64(i) + 1)
+	reg.array[at+2] = index
+	reg.results(at+3, 1, index)
+	if want > 1 {
+		reg.results(at+4, want-1, v)
+	}
+	return true, true
+}
