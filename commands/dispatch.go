@@ -183,6 +183,11 @@ func (s *server) check(c *command.Ctx, cmd *command.Command, args [][]byte) stri
 	if text := s.Refuses(c, cmd, args); text != "" {
 		return text
 	}
+	if s.Cluster && !c.Exec {
+		if _, ok := cmd.Slot(args, command.NoSlot); !ok {
+			return command.ErrCrossSlot
+		}
+	}
 	if sess.Subscriptions.Load() > 0 && sess.Proto() == 2 && cmd.Flags&command.InSubscribed == 0 && !c.Script {
 		return fmt.Sprintf(command.ErrSubscribed, cmd.FullName())
 	}

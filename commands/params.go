@@ -76,6 +76,12 @@ func octalMode(s string) error {
 }
 
 func declare(c *command.Config, databases int) params {
+	startOnly(c, "cluster-enabled", "no", "yes answers as a cluster of one node that has all slots, with one database", func(s string) error {
+		if !strings.EqualFold(s, "yes") && !strings.EqualFold(s, "no") {
+			return command.ErrNotYesNo
+		}
+		return nil
+	})
 	startOnly(c, "databases", strconv.Itoa(databases), "number of databases", anything)
 	listening := new(atomic.Bool)
 	return params{
@@ -102,6 +108,25 @@ func databasesOf(settings []command.Setting) (n int, err error) {
 		}
 	}
 	return n, nil
+}
+
+// clusterOf finds among settings whether the server is to be a cluster. That has
+// one database, so rest is without what says otherwise.
+func clusterOf(settings []command.Setting) (cluster bool, rest []command.Setting) {
+	for _, set := range settings {
+		if strings.EqualFold(set.Name, "cluster-enabled") {
+			cluster = strings.EqualFold(set.Value, "yes")
+		}
+	}
+	if !cluster {
+		return false, settings
+	}
+	for _, set := range settings {
+		if !strings.EqualFold(set.Name, "databases") {
+			rest = append(rest, set)
+		}
+	}
+	return true, rest
 }
 
 // renamed takes rename-command out of settings and does it. What is renamed to

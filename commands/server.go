@@ -121,6 +121,10 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	isCluster, given := clusterOf(o.Settings)
+	if isCluster {
+		databases = 1
+	}
 	if databases < 1 || databases > engine.DatabasesMax {
 		return nil, fmt.Errorf("databases must be between 1 and %d", engine.DatabasesMax)
 	}
@@ -135,6 +139,7 @@ func New(o Options) (*Server, error) {
 		StartedAt: clock.Now(),
 		RunID:     runID(),
 		TestMode:  o.Test,
+		Cluster:   isCluster,
 		Version:   Version,
 		Shutdown:  o.Shutdown,
 	}
@@ -167,7 +172,7 @@ func New(o Options) (*Server, error) {
 	}
 	cs.Loops, cs.ConfigFile = o.Loops, o.ConfigFile
 	cs.Table = command.NewTable(rows...)
-	settings, err := renamed(cs.Table, o.Settings)
+	settings, err := renamed(cs.Table, given)
 	if err != nil {
 		return nil, err
 	}

@@ -6,14 +6,30 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/limitkv/limitkv/conformance/peer"
 	"github.com/limitkv/limitkv/conformance/recorded"
 )
 
 const scriptsDir = "testdata/scripts"
+
+// familyArgs are what the servers of some families are started with.
+var familyArgs = map[string][]string{"cluster": {"--cluster-enabled", "yes"}}
+
+// allSlots gives a Redis that is a cluster of one node all slots, and waits until it says that it is well.
+func allSlots(t *testing.T, c *peer.Conn) {
+	t.Helper()
+	do(t, c, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(do(t, c, "CLUSTER", "INFO").Text, "cluster_state:ok"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the cluster has not come up")
+		}
+	}
+}
 
 func TestRecorded(t *testing.T) {
 	families, err := filepath.Glob("testdata/*")
@@ -34,9 +50,12 @@ func TestRecorded(t *testing.T) {
 				t.Parallel()
 				var server *peer.Server
 				if *record {
-					server = redis(t)
+					server = redis(t, familyArgs[filepath.Base(dir)]...)
+					if filepath.Base(dir) == "cluster" {
+						allSlots(t, server.Dial(t))
+					}
 				} else {
-					server = peer.LimitKV(t)
+					server = peer.LimitKV(t, familyArgs[filepath.Base(dir)]...)
 				}
 				for _, path := range files {
 					name := filepath.Base(dir) + "/" + filepath.Base(path)

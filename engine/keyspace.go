@@ -96,9 +96,9 @@ func New(clock *Clock, databases int) *Keyspace {
 // Databases is the number of databases.
 func (ks *Keyspace) Databases() int { return ks.dbs }
 
-// tagOfKey is the part of the key between the first { and the next }, as Redis
+// TagOf is the part of the key between the first { and the next }, as Redis
 // Cluster defines it, or the whole key.
-func tagOfKey(key []byte) []byte {
+func TagOf(key []byte) []byte {
 	if i := bytes.IndexByte(key, '{'); i >= 0 {
 		if j := bytes.IndexByte(key[i+1:], '}'); j > 0 {
 			return key[i+1 : i+1+j]
@@ -113,7 +113,7 @@ func tagOfKey(key []byte) []byte {
 // where the CRC of 16 bytes costs 16 ns.
 func locate(key []byte) (hash uint64, shard int) {
 	hash = HashBytes(key)
-	tag := tagOfKey(key)
+	tag := TagOf(key)
 	if len(tag) == len(key) {
 		return hash, shardOf(hash)
 	}

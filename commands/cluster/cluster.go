@@ -1,41 +1,69 @@
-// Package cluster is the family of commands of Redis Cluster. limitkv is no
-// cluster; clients ask nevertheless, and get the answer of a Redis that is
-// none.
+// Package cluster is the family of commands of Redis Cluster. Unless
+// cluster-enabled is set the server is no cluster, and says so as Redis does.
+// With it, it answers as a cluster of one node that has all slots for good, so
+// that the clients of clusters connect: it never redirects, and there is nothing
+// to fail over to. What would change the cluster is refused.
 package cluster
 
 import (
+	"fmt"
+	"sync/atomic"
+
 	"github.com/limitkv/limitkv/commands/command"
 )
 
+type family struct {
+	s *command.Server
+	// node and shard are the ids, 40 hexadecimal digits, made anew at each start.
+	node, shard string
+	epoch       atomic.Int64
+}
+
 // Commands are the rows of the family.
-func Commands(*command.Server) []*command.Command {
+func Commands(s *command.Server) []*command.Command {
+	f := &family{s: s, node: newID(s), shard: newID(s)}
 	own := func(name string, flags command.Flags, summary string) *command.Command {
 		return &command.Command{
 			Name: name, Arity: 1, Group: command.GroupCluster, Since: "3.0.0", Flags: flags, ACL: []string{"connection"},
-			Summary: summary, Complexity: "O(1)", Run: refuse,
+			Summary: summary, Complexity: "O(1)", Run: f.only((*command.Ctx).OK),
 		}
 	}
 	rows := []*command.Command{
-		own("asking", command.Fast, "Lets the next command reach a slot that is moving; there are no slots."),
+		own("asking", command.Fast, "Lets the next command reach a slot that is moving; none ever is."),
 		own("readonly", command.Fast|command.Loading|command.Stale, "Lets a replica answer reads; there are no replicas."),
 		own("readwrite", command.Fast|command.Loading|command.Stale, "Ends READONLY."),
 	}
 	container := &command.Command{
 		Name: "cluster", Arity: -2, Group: command.GroupCluster, Since: "3.0.0",
-		Summary: "Commands about the cluster, which limitkv is not.", Complexity: "O(1)",
+		Summary: "Commands about the cluster, which is one node if cluster-enabled is set.", Complexity: "O(1)",
 		Sub: []*command.Command{command.HelpRow("5.0.0")},
 	}
-	for i := range subs {
-		s := &subs[i]
-		container.Sub = append(container.Sub, &command.Command{
-			Name: s.name, Arity: s.arity, Since: s.since, Flags: s.flags, Summary: s.summary, Complexity: "O(1)",
-			Tips: s.tips, Syntax: s.syntax, DeprecatedSince: s.deprecated, ReplacedBy: s.replacedBy, Run: refuse,
-		})
+	for _, row := range f.subs() {
+		row.Complexity = "O(1)"
+		if row.Flags&command.WholeKeyspace != 0 {
+			row.Complexity = "O(N) in the number of all keys"
+		}
+		row.Run = f.only(row.Run)
+		container.Sub = append(container.Sub, row)
 	}
 	return append(rows, container)
 }
 
-func refuse(c *command.Ctx) { c.Error("ERR This instance has cluster support disabled") }
+// newID makes an id of a node or a shard.
+func newID(s *command.Server) string {
+	return fmt.Sprintf("%016x%016x%08x", s.Random(), s.Random(), uint32(s.Random()))
+}
+
+// only runs a handler on a cluster alone.
+func (f *family) only(run func(c *command.Ctx)) func(c *command.Ctx) {
+	return func(c *command.Ctx) {
+		if !f.s.Cluster {
+			c.Error("ERR This instance has cluster support disabled")
+			return
+		}
+		run(c)
+	}
+}
 
 const (
 	stale   = command.Stale
@@ -46,39 +74,46 @@ const (
 
 var varying = []string{"nondeterministic_output"}
 
-var subs = []struct {
-	name, since            string
-	arity                  int
-	flags                  command.Flags
-	tips                   []string
-	syntax, summary        string
-	deprecated, replacedBy string
-}{
-	{"addslots", "3.0.0", -3, change, nil, "slot:integer...", "Gives this node slots.", "", ""},
-	{"addslotsrange", "7.0.0", -4, change, nil, "range={start-slot:integer end-slot:integer}...", "Gives this node ranges of slots.", "", ""},
-	{"bumpepoch", "3.0.0", 2, change, varying, "", "Raises the epoch.", "", ""},
-	{"count-failure-reports", "3.0.0", 3, admin, varying, "node-id:string", "How many nodes report another as failed.", "", ""},
-	{"countkeysinslot", "3.0.0", 3, stale, nil, "slot:integer", "How many keys a slot has.", "", ""},
-	{"delslots", "3.0.0", -3, change, nil, "slot:integer...", "Takes slots from this node.", "", ""},
-	{"delslotsrange", "7.0.0", -4, change, nil, "range={start-slot:integer end-slot:integer}...", "Takes ranges of slots from this node.", "", ""},
-	{"failover", "3.0.0", -2, change, nil, "[options=(FORCE | TAKEOVER)]", "Makes a replica the master.", "", ""},
-	{"flushslots", "3.0.0", 2, change, nil, "", "Takes all slots from this node.", "", ""},
-	{"forget", "3.0.0", 3, change, nil, "node-id:string", "Forgets a node.", "", ""},
-	{"getkeysinslot", "3.0.0", 4, stale, varying, "slot:integer count:integer", "Some keys of a slot.", "", ""},
-	{"info", "3.0.0", 2, stale, varying, "", "How the cluster is.", "", ""},
-	{"keyslot", "3.0.0", 3, stale, nil, "key:string", "The slot of a key.", "", ""},
-	{"links", "7.0.0", 2, stale, varying, "", "The links between nodes.", "", ""},
-	{"meet", "3.0.0", -4, change, nil, "ip:string port:integer [cluster-bus-port:integer]", "Makes nodes know each other.", "", ""},
-	{"myid", "3.0.0", 2, stale, nil, "", "The node's id.", "", ""},
-	{"myshardid", "7.2.0", 2, stale, varying, "", "The id of the node's shard.", "", ""},
-	{"nodes", "3.0.0", 2, stale, varying, "", "The nodes.", "", ""},
-	{"replicas", "5.0.0", 3, admin, varying, "node-id:string", "The replicas of a master.", "", ""},
-	{"replicate", "3.0.0", 3, change, nil, "node-id:string", "Makes this node a replica.", "", ""},
-	{"reset", "3.0.0", -2, admin | command.NoScript, nil, "[reset-type=(HARD | SOFT)]", "Makes the node a new one.", "", ""},
-	{"saveconfig", "3.0.0", 2, change, nil, "", "Writes the cluster's state to disk.", "", ""},
-	{"set-config-epoch", "3.0.0", 3, change, nil, "config-epoch:integer", "Sets the epoch of a new node.", "", ""},
-	{"setslot", "3.0.0", -4, change, nil, "slot:integer subcommand=(IMPORTING importing~node-id:string | MIGRATING migrating~node-id:string | NODE node~node-id:string | STABLE)", "Moves a slot.", "", ""},
-	{"shards", "7.0.0", 2, loading, varying, "", "The shards and their slots.", "", ""},
-	{"slaves", "3.0.0", 3, admin, varying, "node-id:string", "The replicas of a master.", "5.0.0", "CLUSTER REPLICAS"},
-	{"slots", "3.0.0", 2, loading, varying, "", "The slots and their nodes.", "7.0.0", "CLUSTER SHARDS"},
+func (f *family) subs() []*command.Command {
+	row := func(name, since string, arity int, flags command.Flags, tips []string, syntax, summary string, run func(c *command.Ctx)) *command.Command {
+		return &command.Command{Name: name, Since: since, Arity: arity, Flags: flags, Tips: tips, Syntax: syntax, Summary: summary, Run: run}
+	}
+	rows := []*command.Command{
+		row("addslots", "3.0.0", -3, change, nil, "slot:integer...", "Gives this node slots, which it has.", addSlots),
+		row("addslotsrange", "7.0.0", -4, change, nil, "range={start-slot:integer end-slot:integer}...", "Gives this node ranges of slots, which it has.", addSlotsRange),
+		row("bumpepoch", "3.0.0", 2, change, varying, "", "Raises the epoch.", f.bumpEpoch),
+		row("count-failure-reports", "3.0.0", 3, admin, varying, "node-id:string", "How many nodes report another as failed: none.", f.failureReports),
+		row("countkeysinslot", "3.0.0", 3, stale|command.WholeKeyspace, nil, "slot:integer", "How many keys a slot has.", countKeys),
+		row("delslots", "3.0.0", -3, change, nil, "slot:integer...", "Refused: the node keeps its slots.", fixed),
+		row("delslotsrange", "7.0.0", -4, change, nil, "range={start-slot:integer end-slot:integer}...", "Refused: the node keeps its slots.", fixed),
+		row("failover", "3.0.0", -2, change, nil, "[options=(FORCE | TAKEOVER)]", "Refused: there are no replicas.", failover),
+		row("flushslots", "3.0.0", 2, change, nil, "", "Refused: the node keeps its slots.", fixed),
+		row("forget", "3.0.0", 3, change, nil, "node-id:string", "Refused: there are no other nodes.", f.forget),
+		row("getkeysinslot", "3.0.0", 4, stale|command.WholeKeyspace, varying, "slot:integer count:integer", "Some keys of a slot.", getKeys),
+		row("info", "3.0.0", 2, stale, varying, "", "How the cluster is.", f.info),
+		row("keyslot", "3.0.0", 3, stale, nil, "key:string", "The slot of a key.", keySlot),
+		row("links", "7.0.0", 2, stale, varying, "", "The links between nodes: none.", func(c *command.Ctx) { c.Array(0) }),
+		row("meet", "3.0.0", -4, change, nil, "ip:string port:integer [cluster-bus-port:integer]", "Refused: the node stays alone.", fixed),
+		row("myid", "3.0.0", 2, stale, nil, "", "The node's id.", func(c *command.Ctx) { c.BulkString(f.node) }),
+		row("myshardid", "7.2.0", 2, stale, varying, "", "The id of the node's shard.", func(c *command.Ctx) { c.BulkString(f.shard) }),
+		row("nodes", "3.0.0", 2, stale, varying, "", "The nodes.", f.nodes),
+		row("replicas", "5.0.0", 3, admin, varying, "node-id:string", "The replicas of a master: none.", f.replicas),
+		row("replicate", "3.0.0", 3, change, nil, "node-id:string", "Refused: there are no other nodes.", f.replicate),
+		row("reset", "3.0.0", -2, admin|command.NoScript, nil, "[reset-type=(HARD | SOFT)]", "Refused: the node keeps its slots.", fixed),
+		row("saveconfig", "3.0.0", 2, change, nil, "", "Does nothing: the cluster has no state to write to disk.", (*command.Ctx).OK),
+		row("set-config-epoch", "3.0.0", 3, change, nil, "config-epoch:integer", "Sets the epoch of a new node.", f.setEpoch),
+		row("setslot", "3.0.0", -4, change, nil, "slot:integer subcommand=(IMPORTING importing~node-id:string | MIGRATING migrating~node-id:string | NODE node~node-id:string | STABLE)", "Moves a slot, to the node that has it.", f.setSlot),
+		row("shards", "7.0.0", 2, loading, varying, "", "The shards and their slots.", f.shards),
+		row("slaves", "3.0.0", 3, admin, varying, "node-id:string", "The replicas of a master: none.", f.replicas),
+		row("slots", "3.0.0", 2, loading, varying, "", "The slots and their nodes.", f.slots),
+	}
+	for _, r := range rows {
+		switch r.Name {
+		case "slaves":
+			r.DeprecatedSince, r.ReplacedBy = "5.0.0", "CLUSTER REPLICAS"
+		case "slots":
+			r.DeprecatedSince, r.ReplacedBy = "7.0.0", "CLUSTER SHARDS"
+		}
+	}
+	return rows
 }

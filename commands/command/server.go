@@ -84,6 +84,8 @@ type Server struct {
 	// latency monitor); a negative SlowMicros turns it off.
 	Executed   func(c *Ctx, cmd *Command, args [][]byte, micros int64)
 	SlowMicros atomic.Int64
+	// Cluster: the server answers as a cluster of one node.
+	Cluster bool
 	// Pause is CLIENT PAUSE.
 	Pause Pause
 	// Shutdown ends the server. Set by package commands.
@@ -113,6 +115,14 @@ type Server struct {
 
 	random sync.Mutex
 	rng    rng
+}
+
+// Mode is how the server calls what it is, to clients that ask.
+func (s *Server) Mode() string {
+	if s.Cluster {
+		return "cluster"
+	}
+	return "standalone"
 }
 
 // Stats are counters of the whole server.

@@ -137,7 +137,7 @@ func (f *family) hello(c *command.Ctx) {
 	c.BulkString("id")
 	c.Int(s.ID)
 	c.BulkString("mode")
-	c.BulkString("standalone")
+	c.BulkString(c.Server.Mode())
 	c.BulkString("role")
 	c.BulkString("master")
 	c.BulkString("modules")

@@ -103,6 +103,10 @@ func selectDB(c *command.Ctx) {
 	if a.Failed(c) {
 		return
 	}
+	if n != 0 && c.Server.Cluster {
+		c.Error("ERR SELECT is not allowed in cluster mode")
+		return
+	}
 	if n < 0 || n >= int64(c.KS.Databases()) {
 		c.Error(command.ErrDBIndex)
 		return

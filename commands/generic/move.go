@@ -89,6 +89,10 @@ var moveRow = &command.Command{
 }
 
 func move(c *command.Ctx) {
+	if c.Server.Cluster {
+		c.Error("ERR MOVE is not allowed in cluster mode")
+		return
+	}
 	a := c.Cursor(2)
 	db := database(c, &a)
 	if a.Failed(c) {

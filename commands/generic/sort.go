@@ -184,8 +184,20 @@ func sortKey(c *command.Ctx, lim list.Limits, mayStore bool) {
 	s.reply(c, items)
 }
 
-// denied is the error for patterns, if the user may not read just any key.
+// denied is the error for patterns: if the user may not read just any key, or
+// if what they name may be of other slots of a cluster.
 func denied(c *command.Ctx, s *sorting) string {
+	if c.Server.Cluster {
+		slot := command.SlotOf(c.Args[1])
+		if s.by != nil && !s.plain && command.PatternSlot(s.by) != slot {
+			return "ERR BY option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots."
+		}
+		for _, pattern := range s.get {
+			if string(pattern) != "#" && command.PatternSlot(pattern) != slot {
+				return "ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots."
+			}
+		}
+	}
 	if may := c.Server.MayReadAll; may == nil || s.by == nil && s.get == nil || may(c) {
 		return ""
 	}

@@ -107,6 +107,9 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 	}
 	h := &w.host
 	h.c, h.readOnly = c, readOnly || s.Flags&luavm.NoWrites != 0
+	if !h.enter(s.Flags) {
+		return
+	}
 	args, db, inScript := c.Args, c.DB, c.Script
 	c.Script = true
 	end := f.watch(c, w.vm)

@@ -62,6 +62,9 @@ func (f *family) fcall(c *command.Ctx, readOnly bool) {
 	vm := f.functionVM(w)
 	h := &w.host
 	h.c, h.readOnly = c, fn.Flags&luavm.NoWrites != 0
+	if !h.enter(fn.Flags) {
+		return
+	}
 	args, db, inScript := c.Args, c.DB, c.Script
 	c.Script = true
 	if c.Long != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/luavm"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -14,6 +15,7 @@ type host struct {
 	c        *command.Ctx
 	out      resp.Writer
 	readOnly bool // *_RO, or the no-writes flag
+	slot     slot
 }
 
 // Lookup finds a command by name.
@@ -68,6 +70,45 @@ func (h *host) refuse(cmd **command.Command, args [][]byte) string {
 	}
 	if h.readOnly && c.Flags&(command.Write|command.MayReplicate) != 0 {
 		return "ERR Write commands are not allowed from read-only scripts."
+	}
+	if h.c.Server.Cluster {
+		return h.slot.refuse(c, args)
+	}
+	return ""
+}
+
+// slot is what a cluster's scripts are held to.
+type slot struct {
+	of  int // that of the keys seen so far
+	any bool
+}
+
+// enter begins with the slot of the keys that the script was given. It replies
+// the error for a script that is not to run on a cluster, and reports false.
+func (h *host) enter(flags luavm.Flags) bool {
+	if c := h.c; c.Server.Cluster {
+		if flags&luavm.NoCluster != 0 {
+			c.Error("ERR Can not run script on cluster, 'no-cluster' flag is set.")
+			return false
+		}
+		h.slot.of, _ = c.Cmd.Slot(c.Args, command.NoSlot)
+		h.slot.any = flags&(luavm.Compat|luavm.AllowCrossSlotKeys) != 0
+	}
+	return true
+}
+
+// refuse checks the keys of a command: they are of one slot, and unless the
+// script may use any, all its commands' are.
+func (s *slot) refuse(c *command.Command, args [][]byte) string {
+	of, ok := c.Slot(args, command.NoSlot)
+	switch {
+	case !ok:
+		return "ERR Command '" + c.FullName() + "' in script attempted to access keys that don't hash to the same slot"
+	case of == command.NoSlot || s.any:
+	case s.of == command.NoSlot:
+		s.of = of
+	case s.of != of:
+		return "ERR Script attempted to access keys that do not hash to the same slot"
 	}
 	return ""
 }

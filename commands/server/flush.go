@@ -79,6 +79,10 @@ func flushMode(c *command.Ctx) bool {
 }
 
 func swapDB(c *command.Ctx) {
+	if c.Server.Cluster {
+		c.Error("ERR SWAPDB is not allowed in cluster mode")
+		return
+	}
 	a := c.Cursor(1)
 	one := a.Int32Or("ERR invalid first DB index")
 	two := a.Int32Or("ERR invalid second DB index")

@@ -89,7 +89,11 @@ func (f *family) addInfo() {
 		command.InfoSection{Name: "latencystats", Write: f.infoLatencyStats},
 		command.InfoSection{Name: "cluster", Default: true, Write: func(w *command.InfoWriter) {
 			w.Section("Cluster")
-			w.Line("cluster_enabled", 0)
+			enabled := 0
+			if f.s.Cluster {
+				enabled = 1
+			}
+			w.Line("cluster_enabled", enabled)
 		}},
 		command.InfoSection{Name: "keyspace", Default: true, Keys: true, Write: f.infoKeyspace},
 		command.InfoSection{Name: "limitkv", Default: true, Keys: true, Write: func(w *command.InfoWriter) {
@@ -116,7 +120,7 @@ func (f *family) infoServer(w *command.InfoWriter) {
 	w.Line("redis_git_sha1", "00000000")
 	w.Line("redis_git_dirty", 0)
 	w.Line("redis_build_id", f.s.BuildID)
-	w.Line("redis_mode", "standalone")
+	w.Line("redis_mode", f.s.Mode())
 	w.Line("limitkv_version", f.s.Version)
 	w.Line("os", systemName())
 	w.Line("arch_bits", 32<<(^uint(0)>>63))

@@ -61,7 +61,6 @@ func (p plain) just(why string) plain { p.only = why; return p }
 
 const (
 	noDisk    = "limitkv keeps nothing on disk"
-	noCluster = "limitkv is no cluster"
 	noReplica = "limitkv does not replicate"
 	noDaemon  = "limitkv stays in the foreground; let systemd or a shell's & run it"
 )
@@ -126,8 +125,7 @@ var plainParams = []plain{
 	num("min-replicas-max-lag min-slaves-max-lag", 10, 0, maxInt),
 	one("propagation-error-behavior", "ignore", "ignore panic panic-on-replicas"),
 
-	// Cluster.
-	no("cluster-enabled").fix().just(noCluster),
+	// The cluster, which has no other nodes.
 	txt("cluster-config-file", "nodes.conf").fix(), num("cluster-node-timeout", 15000, 0, math.MaxInt64),
 	num("cluster-replica-validity-factor cluster-slave-validity-factor", 10, 0, maxInt), num("cluster-migration-barrier", 1, 0, maxInt),
 	yes("cluster-allow-replica-migration"), yes("cluster-require-full-coverage"),

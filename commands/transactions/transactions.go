@@ -147,10 +147,27 @@ func (t family) refused(c *command.Ctx, text string) string {
 	return "EXECABORT Transaction discarded because of: " + strings.TrimPrefix(text, "ERR ")
 }
 
+// sameSlot tells whether the keys of all queued commands are of one slot of a
+// cluster.
+func sameSlot(queue []command.Queued) bool {
+	slot, ok := command.NoSlot, true
+	for _, q := range queue {
+		if slot, ok = q.Cmd.Slot(q.Args, slot); !ok {
+			return false
+		}
+	}
+	return true
+}
+
 func (t family) exec(c *command.Ctx) {
 	m := &c.Session.Multi
 	if !m.Active {
 		c.Error("ERR EXEC without MULTI")
+		return
+	}
+	if t.s.Cluster && !sameSlot(m.Queue) {
+		t.end(c)
+		c.Error(command.ErrCrossSlot)
 		return
 	}
 	queue := m.Queue

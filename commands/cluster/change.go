@@ -1,0 +1,187 @@
+package cluster
+
+// Slots and their keys, and what would change the cluster.
+
+import (
+	"fmt"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+)
+
+func keySlot(c *command.Ctx) { c.Int(int64(command.SlotOf(c.Args[2]))) }
+
+func countKeys(c *command.Ctx) {
+	a := c.Cursor(2)
+	slot := a.Int()
+	if a.Err() == "" && (slot < 0 || slot > lastSlot) {
+		a.Fail("ERR Invalid slot")
+	}
+	if a.Failed(c) {
+		return
+	}
+	n := int64(0)
+	c.Each(func(e engine.Entry) bool {
+		if command.SlotOf(e.Key()) == int(slot) {
+			n++
+		}
+		return true
+	})
+	c.Int(n)
+}
+
+func getKeys(c *command.Ctx) {
+	a := c.Cursor(2)
+	slot, most := a.Int(), a.Int()
+	if a.Err() == "" && (slot < 0 || slot > lastSlot || most < 0) {
+		a.Fail("ERR Invalid slot or number of keys")
+	}
+	if a.Failed(c) {
+		return
+	}
+	n, mark := 0, c.Writer.Mark()
+	if most > 0 {
+		c.Each(func(e engine.Entry) bool {
+			if command.SlotOf(e.Key()) == int(slot) {
+				c.Bulk(e.Key())
+				n++
+			}
+			return int64(n) < most
+		})
+	}
+	c.ArrayFrom(mark, n)
+}
+
+// fixed refuses what would change which slots the node has, or that it is alone.
+func fixed(c *command.Ctx) {
+	c.Error("ERR limitkv is a cluster of one node, which keeps all slots and meets no other")
+}
+
+// readSlot reads the number of a slot.
+func readSlot(a *command.Args) int64 {
+	const text = "ERR Invalid or out of range slot"
+	n := a.IntOr(text)
+	if n < 0 || n > lastSlot {
+		a.Fail(text)
+	}
+	return n
+}
+
+func addSlots(c *command.Ctx) {
+	a := c.Cursor(2)
+	first := int64(-1)
+	for a.More() {
+		if slot := readSlot(&a); first < 0 {
+			first = slot
+		}
+	}
+	if !a.Failed(c) {
+		c.Error(fmt.Sprintf("ERR Slot %d is already busy", first))
+	}
+}
+
+func addSlotsRange(c *command.Ctx) {
+	if len(c.Args)%2 == 1 {
+		c.Error(command.ErrArity(c.Cmd.FullName()))
+		return
+	}
+	a := c.Cursor(2)
+	first := int64(-1)
+	for a.More() {
+		from, to := readSlot(&a), readSlot(&a)
+		if a.Err() == "" && from > to {
+			a.Fail(fmt.Sprintf("ERR start slot number %d is greater than end slot number %d", from, to))
+		}
+		if first < 0 {
+			first = from
+		}
+	}
+	if !a.Failed(c) {
+		c.Error(fmt.Sprintf("ERR Slot %d is already busy", first))
+	}
+}
+
+// known tells whether an argument is the node's id; if not, that is replied.
+func (f *family) known(c *command.Ctx, id []byte) bool {
+	if string(id) == f.node {
+		return true
+	}
+	c.Error("ERR Unknown node " + command.Repeat(id, len(id)))
+	return false
+}
+
+func (f *family) failureReports(c *command.Ctx) {
+	if f.known(c, c.Args[2]) {
+		c.Int(0)
+	}
+}
+
+func (f *family) replicas(c *command.Ctx) {
+	if f.known(c, c.Args[2]) {
+		c.Array(0)
+	}
+}
+
+func failover(c *command.Ctx) { c.Error("ERR You should send CLUSTER FAILOVER to a replica") }
+
+func (f *family) forget(c *command.Ctx) {
+	if f.known(c, c.Args[2]) {
+		c.Error("ERR I tried hard but I can't forget myself...")
+	}
+}
+
+func (f *family) replicate(c *command.Ctx) {
+	if f.known(c, c.Args[2]) {
+		c.Error("ERR Can't replicate myself")
+	}
+}
+
+func (f *family) bumpEpoch(c *command.Ctx) {
+	if f.epoch.CompareAndSwap(0, 1) {
+		c.Status("BUMPED 1")
+		return
+	}
+	c.Status(fmt.Sprintf("STILL %d", f.epoch.Load()))
+}
+
+func (f *family) setEpoch(c *command.Ctx) {
+	a := c.Cursor(2)
+	epoch := a.Int()
+	if a.Err() == "" && epoch < 0 {
+		a.Fail(fmt.Sprintf("ERR Invalid config epoch specified: %d", epoch))
+	}
+	if a.Failed(c) {
+		return
+	}
+	if !f.epoch.CompareAndSwap(0, epoch) {
+		c.Error("ERR Node config epoch is already non-zero")
+		return
+	}
+	c.OK()
+}
+
+func (f *family) setSlot(c *command.Ctx) {
+	a := c.Cursor(2)
+	slot := readSlot(&a)
+	if a.Failed(c) {
+		return
+	}
+	switch one := a.Left() == 2; {
+	case a.Left() == 1 && a.Is("STABLE"):
+		c.OK()
+	case one && a.Is("NODE"):
+		if f.known(c, a.Bytes()) {
+			c.OK()
+		}
+	case one && a.Is("IMPORTING"):
+		c.Error(fmt.Sprintf("ERR I'm already the owner of hash slot %d", slot))
+	case one && a.Is("MIGRATING"):
+		if id := a.Bytes(); string(id) != f.node {
+			c.Error("ERR I don't know about node " + command.Repeat(id, len(id)))
+			return
+		}
+		fixed(c)
+	default:
+		c.Error("ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP")
+	}
+}

@@ -1,0 +1,77 @@
+package command
+
+// The slots of Redis Cluster, for a server that answers as a cluster of one
+// node: it has them all, but as on any cluster the keys of a command must be of
+// one slot.
+
+import (
+	"bytes"
+
+	"github.com/limitkv/limitkv/engine"
+)
+
+// Slots is how many slots a cluster has.
+const Slots = 1 << 14
+
+// ErrCrossSlot is the error for a command, or a transaction, whose keys are of
+// several slots.
+const ErrCrossSlot = "CROSSSLOT Keys in request don't hash to the same slot"
+
+// crcs is the table of CRC-16/XMODEM: polynomial 0x1021, from 0, not reflected.
+var crcs = func() (t [256]uint16) {
+	for i := range t {
+		crc := uint16(i) << 8
+		for range 8 {
+			carry := crc >> 15
+			crc = crc<<1 ^ carry*0x1021
+		}
+		t[i] = crc
+	}
+	return t
+}()
+
+// SlotOf is the slot of a key: that of its {hashtag} if it has one.
+func SlotOf(key []byte) int { return slotOfTag(engine.TagOf(key)) }
+
+func slotOfTag(tag []byte) int {
+	crc := uint16(0)
+	for _, b := range tag {
+		crc = crc<<8 ^ crcs[byte(crc>>8)^b]
+	}
+	return int(crc) & (Slots - 1)
+}
+
+// PatternSlot is the slot that all keys are of which match a pattern, -1 if
+// they may be of several: then no {hashtag} comes before its first wildcard.
+func PatternSlot(pattern []byte) int {
+	wild := bytes.IndexAny(pattern, `*?[\`)
+	if wild < 0 {
+		return SlotOf(pattern)
+	}
+	if tag := engine.TagOf(pattern[:wild]); len(tag) < wild {
+		return slotOfTag(tag)
+	}
+	return -1
+}
+
+// NoSlot is the slot of a command without keys.
+const NoSlot = -1
+
+// Slot is the slot of a command's keys and shard channels, NoSlot if there are
+// none. It reports false if they are of several slots; slot is the one, or
+// NoSlot, that those seen before had.
+func (c *Command) Slot(args [][]byte, slot int) (of int, ok bool) {
+	ok = true
+	see := func(i int) {
+		s := SlotOf(args[i])
+		ok = ok && (slot == NoSlot || s == slot)
+		slot = s
+	}
+	c.EachKey(args, see)
+	for i := range c.Keys {
+		if k := &c.Keys[i]; k.Flags&NotKey != 0 {
+			k.each(args, see)
+		}
+	}
+	return slot, ok
+}
