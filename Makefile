@@ -13,10 +13,10 @@ ORACLE      = $(if $(CI),-oracle-required,)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-race lint fuzz bench bench-compare conformance record generate check
+.PHONY: help run build test test-race lint fuzz bench bench-compare conformance conformance-clients record generate check
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' Makefile
 
 run: build ## start a server on 127.0.0.1:6379 (PORT=n for another port)
 	./$(BIN) --port $(PORT)
@@ -52,6 +52,9 @@ bench-compare: build ## compare with Redis and Valkey (REDIS_SERVER, VALKEY_SERV
 
 conformance: ## compare with a real Redis 8.0 (REDIS_SERVER, or redis-server in PATH): COMMANDS random commands, scripts, bad input
 	$(GO) test -count=1 -v -timeout 15m ./conformance -thorough -commands $(COMMANDS) $(ORACLE)
+
+conformance-clients: build ## run the real clients of Go, Node and Python against the server, write the README's table
+	$(GO) run ./conformance/clients
 
 record: ## ask a real Redis 8.0 again for every recorded reply
 	$(GO) test -count=1 ./conformance -run '^TestRecorded$$' -record -oracle-required
