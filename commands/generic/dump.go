@@ -1,7 +1,6 @@
 package generic
 
-// DUMP and RESTORE: values in Redis's own format. MIGRATE is there to say that
-// it is not.
+// DUMP and RESTORE: values in Redis's own format.
 
 import (
 	"errors"
@@ -27,6 +26,15 @@ type dumper struct {
 
 func newDumper(c *command.Config) *dumper {
 	return &dumper{c.Compression(), c.MaxBulk(), c.ListNodeSize(), c.Hash(), c.Set(), c.ZSet()}
+}
+
+func (d *dumper) format() rdb.Format {
+	return rdb.Format{Compress: d.compress.Load(), AppendScore: number.AppendDouble}
+}
+
+// errNoDump is the error for a value that Redis has no type for.
+func errNoDump(e engine.Entry) string {
+	return "ERR a value of type " + e.Kind().String() + " has no form in Redis's dump format"
 }
 
 // limits are what decides the form of a value that is restored.
@@ -60,9 +68,9 @@ func (d *dumper) dump(c *command.Ctx) {
 		c.Null()
 		return
 	}
-	b, ok := rdb.AppendDump(nil, e, rdb.Format{Compress: d.compress.Load(), AppendScore: number.AppendDouble})
+	b, ok := rdb.AppendDump(nil, e, d.format())
 	if !ok {
-		c.Error("ERR a value of type " + e.Kind().String() + " has no form in Redis's dump format")
+		c.Error(errNoDump(e))
 		return
 	}
 	c.Bulk(b)
@@ -172,100 +180,4 @@ func (d *dumper) restore(c *command.Ctx) {
 	}
 	c.Changed(key, engine.EventGeneric, "restore")
 	c.OK()
-}
-
-var migrateRow = &command.Command{
-	Name: "migrate", Arity: -6, Group: command.GroupGeneric, Since: "2.6.0",
-	Flags: command.Write,
-	ACL:   []string{"keyspace", "dangerous"},
-	Keys: []command.KeySpec{
-		command.Key(3, migrateKey),
-		{Flags: migrateKey | command.Incomplete, Keyword: "KEYS", StartFrom: -2, Last: -1, Step: 1},
-	},
-	GetKeys:    migrateKeys,
-	KeyFlags:   func([][]byte, int) command.KeyFlags { return migrateKey },
-	Summary:    "Not there: replies an error. DUMP and RESTORE copy keys to other servers.",
-	Complexity: "O(N) in the number of keys",
-	Tips:       varies,
-	Syntax: `host:string port:integer key-selector=(key | empty-string=) destination-db:integer timeout:integer [COPY] [REPLACE] ` +
-		`[authentication=(AUTH auth~password:string | AUTH2 auth2={username:string password:string})] [KEYS keys~key:key@1...]`,
-	History: [][2]string{{"3.0.0", "COPY and REPLACE."}, {"3.0.6", "KEYS."}, {"4.0.7", "AUTH."}, {"6.0.0", "AUTH2."}},
-	Secret:  migrateSecret,
-	Run:     migrate,
-}
-
-const migrateKey = command.RW | command.Access | command.Delete
-
-// migrateWords are MIGRATE's options that come before KEYS, with how many
-// arguments each has.
-var migrateWords = map[string]int{"COPY": 0, "REPLACE": 0, "AUTH": 1, "AUTH2": 2}
-
-// migrateKeys finds the keys: the one in its place, or those behind KEYS if
-// that is empty.
-func migrateKeys(args [][]byte) (keys []int) {
-next:
-	for i := 6; i < len(args); i++ {
-		if command.EqualFold(args[i], "KEYS") {
-			if len(args[3]) > 0 {
-				return nil
-			}
-			for j := i + 1; j < len(args); j++ {
-				keys = append(keys, j)
-			}
-			return keys
-		}
-		for word, n := range migrateWords {
-			if command.EqualFold(args[i], word) {
-				i += n
-				continue next
-			}
-		}
-	}
-	return []int{3}
-}
-
-// migrateSecret hides passwords.
-func migrateSecret(args [][]byte, i int) bool {
-	return i > 6 && (command.EqualFold(args[i-1], "AUTH") || command.EqualFold(args[i-1], "AUTH2") || command.EqualFold(args[i-2], "AUTH2"))
-}
-
-func migrate(c *command.Ctx) {
-	a := c.Cursor(6)
-	keys := c.Args[3:4]
-	for a.More() {
-		switch {
-		case a.Is("COPY"), a.Is("REPLACE"):
-		case a.IsWith("AUTH", 1):
-			a.Bytes()
-		case a.IsWith("AUTH2", 2):
-			a.Bytes()
-			a.Bytes()
-		case a.Is("KEYS"):
-			if len(c.Args[3]) > 0 {
-				a.Fail("ERR When using MIGRATE KEYS option, the key argument must be set to the empty string")
-				break
-			}
-			keys = a.Rest()
-		default:
-			a.Syntax()
-		}
-	}
-	if a.Err() == "" {
-		a = c.Cursor(4)
-		db := a.Bytes()
-		timeout := a.Bytes()
-		a = command.ArgsOf(timeout, db)
-		a.Int()
-		a.Int()
-	}
-	if a.Failed(c) {
-		return
-	}
-	for _, key := range keys {
-		if c.Get(key).Ok() {
-			c.Error("ERR limitkv does not move keys to other servers; copy them with DUMP and RESTORE")
-			return
-		}
-	}
-	c.Status("NOKEY")
 }

@@ -9,7 +9,7 @@ import (
 func Commands(s *command.Server) []*command.Command {
 	d := newDumper(s.Config)
 	return append(d.restoreRows(), []*command.Command{
-		d.dumpRow(), migrateRow,
+		d.dumpRow(), d.migrateRow(),
 		delRow, unlinkRow, existsRow, touchRow, typeRow, randomkeyRow, keysRow, scanRow,
 		expireRow, pexpireRow, expireatRow, pexpireatRow, persistRow,
 		ttlRow, pttlRow, expiretimeRow, pexpiretimeRow,
