@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/tables"
 )
 
 // smallInts are integers boxed in advance: replies are mostly small.
@@ -48,11 +50,12 @@ func (vm *VM) decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
 		if n < 0 {
 			return lua.LFalse, rest
 		}
-		t := L.CreateTable(int(n), 0)
-		var v lua.LValue
-		for i := range n {
-			v, rest = vm.decode(L, rest)
-			t.RawSetInt(int(i)+1, v)
+		if n >= tables.ArrayKeysMax {
+			return vm.decodeLong(L, int(n), rest)
+		}
+		t, items := vm.arrays.New(int(n))
+		for i := range items {
+			items[i], rest = vm.decode(L, rest)
 		}
 		return t, rest
 	case '_':
@@ -95,6 +98,17 @@ func (vm *VM) decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
 		return wrapped(L, "set", set), rest
 	}
 	panic("luavm: a reply starts with " + strconv.QuoteRune(rune(b[0])))
+}
+
+// decodeLong reads an array whose last items have no place in a table's array.
+func (vm *VM) decodeLong(L *lua.LState, n int, rest []byte) (lua.LValue, []byte) {
+	t := L.CreateTable(n, 0)
+	var v lua.LValue
+	for i := range n {
+		v, rest = vm.decode(L, rest)
+		t.RawSetInt(i+1, v)
+	}
+	return t, rest
 }
 
 // wrapped returns the one-field table in which RESP3 types come.

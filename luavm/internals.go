@@ -72,6 +72,12 @@ type luaState struct {
 // mainLoop runs the function of a state's newest frame until base, a frame, has returned.
 type mainLoop = func(L *lua.LState, base unsafe.Pointer)
 
+// luaFrames is the call stack of a state that was made to have room for all frames at once.
+type luaFrames struct {
+	array []luaFrame
+	sp    int
+}
+
 // frameStack is the part of gopher-lua's call stack that unwinding needs.
 type frameStack interface {
 	Sp() int
@@ -113,6 +119,13 @@ func stackOf(L *lua.LState) frameStack {
 	f, _ := reflect.TypeOf(lua.LState{}).FieldByName("stack")
 	p := unsafe.Add(unsafe.Pointer(L), f.Offset)
 	return reflect.NewAt(f.Type, p).Elem().Interface().(frameStack)
+}
+
+// framesOf returns the call stack itself.
+func framesOf(L *lua.LState) *luaFrames {
+	v := reflect.ValueOf(stackOf(L))
+	mustMirror(v.Type().Elem(), reflect.TypeOf(luaFrames{}))
+	return (*luaFrames)(v.UnsafePointer())
 }
 
 // closeUpvalues gives every open upvalue at or above the register base its own copy of the value, as leaving

@@ -3,12 +3,13 @@ package luavm
 // The main loop of scripts that nothing can stop: those that are proven to end, as limiters, queues and locks are.
 //
 // gopher-lua calls a function for each instruction, and sets up a frame of ten words for each call of a Go function. Here
-// the instructions that such scripts are made of are carried out in place, and so are calls of redis.call, tonumber and the
-// iterator of ipairs: their arguments are where they are already. All that may raise an error, or is none of the simple
+// the instructions that such scripts are made of are carried out in place, and so are calls of redis.call, tonumber, the
+// remainder and the iterator of ipairs: their arguments are where they are already. All that may raise an error, or is none of the simple
 // cases, goes the library's way: its functions for instructions stand in its jumpTable. So nothing here has an effect
 // before it is certain to succeed.
 
 import (
+	"strings"
 	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
@@ -27,13 +28,27 @@ const jumpBias = 1<<17 - 1
 
 // shortcuts are the Go functions that the loop does without calling them.
 type shortcuts struct {
-	call, tonumber, ipairsNext *lua.LFunction
+	call, tonumber, ipairsNext, mod *lua.LFunction
 }
 
-// hasten makes the VM run scripts by loop, where no context watches over them.
-func (vm *VM) hasten() {
+// directly marks Go functions that loop may call: those that do not switch to another coroutine. The library looks at
+// the Proto of functions in Lua only.
+var directly = &lua.FunctionProto{}
+
+// openShortcuts finds the functions that need not be called, and marks those that may be called directly.
+func (vm *VM) openShortcuts() {
 	vm.shortcuts.call = vm.constants["redis.call"].(*lua.LFunction)
 	vm.shortcuts.tonumber = vm.constants["tonumber"].(*lua.LFunction)
+	vm.shortcuts.mod = vm.constants[hiddenMod].(*lua.LFunction)
+	for name, v := range vm.constants {
+		if f, ok := v.(*lua.LFunction); ok && f.IsG && !strings.HasPrefix(name, "coroutine.") {
+			f.Proto = directly
+		}
+	}
+}
+
+// hasten makes the VM run scripts by loop. To be called where no context watches over them.
+func (vm *VM) hasten() {
 	ls := inside(vm.L)
 	vm.theirLoop = ls.mainLoop
 	ls.mainLoop = vm.loop
@@ -106,21 +121,33 @@ frames:
 					}
 					continue
 				}
-			case lua.OP_ADD, lua.OP_SUB:
-				x, ok1 := reg.operand(inst.b(), local, constants).(lua.LNumber)
-				y, ok2 := reg.operand(inst.c(), local, constants).(lua.LNumber)
-				if ok1 && ok2 {
-					n := x + y
-					if inst.op() == lua.OP_SUB {
-						n = x - y
+			case lua.OP_ADD, lua.OP_SUB, lua.OP_MUL, lua.OP_DIV:
+				x, ok1 := arg.ToNumber(reg.operand(inst.b(), local, constants))
+				y, ok2 := arg.ToNumber(reg.operand(inst.c(), local, constants))
+				if ok1 && ok2 && reg.put(a, vm.boxes.Number(compute(inst.op(), x, y))) {
+					continue
+				}
+			case lua.OP_FORLOOP:
+				i, ok1 := reg.array[a].(lua.LNumber)
+				limit, ok2 := reg.array[a+1].(lua.LNumber)
+				step, ok3 := reg.array[a+2].(lua.LNumber)
+				if ok1 && ok2 && ok3 && a+3 < len(reg.array) {
+					i += step
+					v := vm.boxes.Number(float64(i))
+					if step > 0 && i <= limit || step <= 0 && i >= limit {
+						cf.Pc += int(inst&0x3ffff) - jumpBias
+						reg.array[a] = v
+						reg.put(a+3, v)
+					} else {
+						reg.results(a, 1, v)
 					}
-					if reg.put(a, vm.boxes.Number(float64(n))) {
-						continue
-					}
+					continue
 				}
 			case lua.OP_CALL:
-				if f, ok := reg.array[a].(*lua.LFunction); ok && f.IsG && vm.shortcut(reg, f, a, inst) {
-					continue
+				if f, ok := reg.array[a].(*lua.LFunction); ok && f.Proto == directly {
+					if vm.shortcut(reg, f, a, inst) || vm.callDirectly(L, f, a, inst) {
+						continue
+					}
 				}
 			case lua.OP_TFORLOOP:
 				if f, ok := reg.array[a].(*lua.LFunction); ok && f == vm.shortcuts.ipairsNext {
@@ -139,6 +166,18 @@ frames:
 			continue frames // the frame may be another, or have another function
 		}
 	}
+}
+
+func compute(op int, x, y float64) float64 {
+	switch op {
+	case lua.OP_ADD:
+		return x + y
+	case lua.OP_SUB:
+		return x - y
+	case lua.OP_MUL:
+		return x * y
+	}
+	return x / y
 }
 
 // put assigns to a register; false if the stack has to grow first.
@@ -214,7 +253,7 @@ func (vm *VM) shortcut(reg *luaRegistry, f *lua.LFunction, at int, inst instruct
 		end = reg.top
 	}
 	want := inst.c() - 1
-	if max(end, at+want) > len(reg.array) || at+1 > end {
+	if max(end, at+want) > len(reg.array) || end <= at+1 {
 		return false
 	}
 	args := reg.array[at+1 : end]
@@ -241,8 +280,63 @@ func (vm *VM) shortcut(reg *luaRegistry, f *lua.LFunction, at int, inst instruct
 		}
 		reg.results(at, want, v)
 		return true
+	case vm.shortcuts.mod:
+		x, ok1 := args[0].(lua.LNumber)
+		y, ok2 := args[len(args)-1].(lua.LNumber)
+		if !ok1 || !ok2 || len(args) != 2 {
+			return false
+		}
+		reg.results(at, want, vm.boxes.Number(modulo(float64(x), float64(y))))
+		return true
 	}
 	return false
+}
+
+// callDirectly calls a Go function as the library does, in a frame of its own. It returns false, having done nothing, if
+// the stack has to grow first.
+func (vm *VM) callDirectly(L *lua.LState, f *lua.LFunction, at int, inst instruction) bool {
+	ls := inside(L)
+	reg, frames := ls.reg, vm.frames
+	end, want := at+inst.b(), inst.c()-1
+	if inst.b() == 0 {
+		end = reg.top
+	}
+	if frames.sp == len(frames.array) || max(end, at+want) > len(reg.array) || end > reg.top {
+		return false
+	}
+	caller := ls.currentFrame
+	frame := &frames.array[frames.sp]
+	*frame = luaFrame{
+		Idx: frames.sp, Fn: f, Parent: caller, Base: at, LocalBase: at + 1, ReturnBase: at, NArgs: end - at - 1, NRet: want,
+	}
+	frames.sp++
+	ls.currentFrame = frame
+	if end < reg.top {
+		clear(reg.array[end:reg.top])
+		reg.top = end
+	}
+	n := f.GFunction(L)
+	frames.sp--
+	ls.currentFrame = caller
+	top := reg.top
+	switch {
+	case want == 1 && n > 0:
+		reg.array[at] = reg.array[top-n]
+		clear(reg.array[at+1 : top])
+		reg.top = at + 1
+		return true
+	case want < 0:
+		want = n
+	}
+	kept := min(n, want)
+	copy(reg.array[at:at+kept], reg.array[top-n:])
+	for i := at + kept; i < at+want; i++ {
+		reg.array[i] = lua.LNil
+	}
+	if reg.top = at + want; reg.top < top {
+		clear(reg.array[reg.top:top])
+	}
+	return true
 }
 
 // nextItem is a step of a loop over ipairs, whose table and index stand behind the iterator. ok is false if it is none of
@@ -255,7 +349,11 @@ func (vm *VM) nextItem(reg *luaRegistry, at, want int) (more, ok bool) {
 	}
 	v := tables.Item(t, float64(i)+1)
 	if v == nil {
-		return false, false // at the end, or beyond the array
+		if i+1 >= tables.ArrayKeysMax {
+			return false, false // it may be in the other part of the table
+		}
+		reg.results(at+3, want, lua.LNil)
+		return false, true
 	}
 	index := vm.boxes.Number(float64(i) + 1)
 	reg.array[at+2] = index

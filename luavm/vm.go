@@ -52,6 +52,7 @@ type VM struct {
 	argvTable                             arguments
 
 	theirLoop mainLoop // gopher-lua's
+	frames    *luaFrames
 	shortcuts shortcuts
 
 	linked map[*Script]*linkedScript
@@ -79,6 +80,7 @@ type VM struct {
 	matcher  *matcher
 	walker   tables.Walker
 	boxes    boxes.Boxes
+	arrays   tables.Arrays // of replies
 
 	loaded     []*uint32 // entries in debug of code that the script compiled
 	coroutines int       // created by the run
@@ -126,12 +128,13 @@ func New(config Config) *VM {
 		RegistryMaxSize:  registersMax,
 		SkipOpenLibs:     true,
 	})
-	vm.stack = stackOf(vm.L)
+	vm.stack, vm.frames = stackOf(vm.L), framesOf(vm.L)
 	vm.passedOn = vm.L.NewUserData()
 	vm.env = vm.L.G.Global
 	vm.keys, vm.argvTable = newArguments(vm.L), newArguments(vm.L)
 	vm.openLibs()
 	vm.take(vm.L)
+	vm.openShortcuts()
 	vm.hasten()
 
 	// The first call into an LState takes another path through its main loop: have it behind us.

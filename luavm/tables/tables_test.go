@@ -232,3 +232,31 @@ func BenchmarkPairs(b *testing.B) {
 		})
 	}
 }
+
+// Tables that are made as arrays are as if a constructor had made them, and apart from each other.
+func TestArrays(t *testing.T) {
+	var a Arrays
+	var all []*lua.LTable
+	for n := range 200 {
+		table, items := a.New(n % 12)
+		for i := range items {
+			items[i] = lua.LNumber(n*100 + i)
+		}
+		table.RawSetInt(n%12+1, lua.LString("more")) // moves the array, or it would write over the next one
+		table.RawSetString("field", lua.LNumber(n))
+		all = append(all, table)
+	}
+	for n, table := range all {
+		if Border(table) != n%12+1 || table.RawGetString("field") != lua.LNumber(n) || Get(table, n%12+1) != lua.LString("more") {
+			t.Errorf("table %d has become another", n)
+		}
+		for i := range n % 12 {
+			if Get(table, i+1) != lua.LNumber(n*100+i) {
+				t.Errorf("table %d: item %d is %v", n, i+1, Get(table, i+1))
+			}
+		}
+	}
+	if _, items := a.New(3); hasGrown(cap(items)) {
+		t.Error("an array looks as if it had grown")
+	}
+}
