@@ -149,6 +149,10 @@ frames:
 						continue
 					}
 				}
+			case lua.OP_TAILCALL:
+				if f, ok := reg.array[a].(*lua.LFunction); ok && f == vm.shortcuts.call && cf.Parent == nil && vm.passOnCall(reg, a, inst) {
+					inst = returnOne | inst&registerA
+				}
 			case lua.OP_TFORLOOP:
 				if f, ok := reg.array[a].(*lua.LFunction); ok && f == vm.shortcuts.ipairsNext {
 					if more, ok := vm.nextItem(reg, a, inst.c()); ok {
@@ -290,6 +294,31 @@ func (vm *VM) shortcut(reg *luaRegistry, f *lua.LFunction, at int, inst instruct
 		return true
 	}
 	return false
+}
+
+// returnOne is the instruction that returns the value in register A, registerA where that is told.
+const (
+	returnOne = instruction(lua.OP_RETURN)<<26 | 2
+	registerA = instruction(0xff) << 18
+)
+
+// passOnCall carries out return redis.call(...) at the end of the script and puts what stands for the reply where the
+// function was. It returns false where the function has to be called.
+func (vm *VM) passOnCall(reg *luaRegistry, at int, inst instruction) bool {
+	end := at + inst.b()
+	if inst.b() == 0 {
+		end = reg.top
+	}
+	if vm.proto != 2 || end > len(reg.array) || end <= at || vm.takeArgs(reg.array[at+1:end]) != "" {
+		return false
+	}
+	reply := vm.callHost()
+	if reply[0] == '-' {
+		vm.failed = reply
+		return false
+	}
+	vm.passed, reg.array[at] = reply, vm.passedOn
+	return true
 }
 
 // callDirectly calls a Go function as the library does, in a frame of its own. It returns false, having done nothing, if
