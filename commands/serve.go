@@ -135,7 +135,12 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 		}
 		c.Now = now
 		mark := conn.Out.Mark()
-		result := s.run(w, sess, window[i].Args, f)
+		var result outcome
+		if hook := s.Inject.Load(); hook == nil && !sess.Seen {
+			result = s.run(w, sess, window[i].Args, f)
+		} else {
+			result = s.inject(hook, w, sess, window[i].Args, f)
+		}
 		if result == retry {
 			conn.Pause()
 			break

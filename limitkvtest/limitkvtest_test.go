@@ -4,6 +4,7 @@ package limitkvtest_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,5 +84,41 @@ func TestSeedRepeats(t *testing.T) {
 		if first[i] != second[i] {
 			t.Fatalf("drew %v and %v", first, second)
 		}
+	}
+}
+
+func TestFaultsAndRecord(t *testing.T) {
+	s := limitkvtest.Start(t)
+	c, ctx := client(t, s, ""), context.Background()
+	s.Record()
+	s.FailNext("get", 1, "ERR not now")
+	if err := c.Get(ctx, "k").Err(); err == nil || err.Error() != "ERR not now" {
+		t.Errorf("the first GET: %v", err)
+	}
+	if err := c.Get(ctx, "k").Err(); err != redis.Nil {
+		t.Errorf("the second GET: %v", err)
+	}
+	s.DisconnectNext("SET user:*", 1)
+	if err := c.Set(ctx, "user:1", "with\r\nlines", 0).Err(); err != nil {
+		t.Errorf("the client did not try again: %v", err)
+	}
+	if got := s.Received("set"); len(got) != 2 || !slices.Equal(got[1], []string{"set", "user:1", "with\r\nlines"}) {
+		t.Errorf("received %q", got)
+	}
+	s.Freeze()
+	s.DelayNext("ping", 1, time.Minute)
+	done := make(chan error, 1)
+	go func() { done <- c.Ping(ctx).Err() }()
+	for len(s.Received("ping")) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	s.Advance(time.Minute)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	s.FailNext("*", 100, "ERR all")
+	s.ClearFaults()
+	if err := c.Ping(ctx).Err(); err != nil {
+		t.Error(err)
 	}
 }

@@ -77,6 +77,10 @@ type Server struct {
 	Read      func(c *Ctx, cmd *Command, args [][]byte)
 	Commanded func(c *Ctx)
 	Flushed   func()
+	// Inject, if not nil, sees every command that a client sends before it is
+	// looked at, once, and may have it go wrong: LKV.FAULT and LKV.LOG.
+	Inject atomic.Pointer[func(*Ctx, *Command) Injected]
+
 	// Monitor is told of every command while Monitors is not 0.
 	Monitor  func(c *Ctx, args [][]byte)
 	Monitors atomic.Int64
@@ -115,6 +119,13 @@ type Server struct {
 
 	random sync.Mutex
 	rng    rng
+}
+
+// Injected is what is to become of a command. The zero value lets it run.
+type Injected struct {
+	Error       string // is the reply, if not ""
+	Disconnect  bool
+	DelayMicros int64 // by the server's clock, before it runs
 }
 
 // Mode is how the server calls what it is, to clients that ask.

@@ -43,6 +43,9 @@ type Session struct {
 	Reply ReplyMode
 	// Closing: the connection ends after the reply.
 	Closing bool
+	// Seen: Inject has seen the command that is to run when the connection is
+	// served again.
+	Seen bool
 	// Killed: another client ended the session; it runs nothing more.
 	Killed atomic.Bool
 	// Subscriptions counts channels and patterns; a RESP2 client with any may

@@ -1,6 +1,7 @@
 // Package lkv is the family of commands that a server started with --test has
 // besides: they drive its clock and its random numbers, so that a test need
-// neither sleep nor guess. Without --test they do not exist.
+// neither sleep nor guess, make commands fail, and tell what was received.
+// Without --test they do not exist.
 package lkv
 
 import (
@@ -14,7 +15,9 @@ func Commands(s *command.Server) []*command.Command {
 		return nil
 	}
 	f := family{s.Keyspace}
+	in := &injector{s: s}
 	return []*command.Command{
+		in.faultRow(), in.logRow(),
 		{
 			Name: "lkv.clock", Arity: -2, Group: command.GroupTest, Since: "0.1.0",
 			Flags:      command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,

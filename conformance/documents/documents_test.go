@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // tested are the documents whose blocks are run.
-var tested = []string{"limiters.md", "delay-queues.md"}
+var tested = []string{"limiters.md", "delay-queues.md", "testing.md"}
 
 // epoch is where the clock stands when a document's sessions begin.
 const epoch = "1700000000000"

@@ -1,0 +1,69 @@
+package lkv
+
+// What LKV.FAULT and LKV.LOG share: the function that sees every command, which is there while either has something to
+// do, so that a server without faults and without a log pays for neither.
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+// injector is what LKV.FAULT and LKV.LOG know.
+type injector struct {
+	s *command.Server
+
+	mu     sync.Mutex
+	faults []*fault
+	lastID int64
+	log    log
+}
+
+// arm has commands seen if there is anything to see them for. The caller holds mu.
+func (in *injector) arm() {
+	if len(in.faults) == 0 && !in.log.on {
+		in.s.Inject.Store(nil)
+		return
+	}
+	see := in.see
+	in.s.Inject.Store(&see)
+}
+
+// see logs a command and finds the fault that it is to have. LKV.* itself is not seen. cmd is nil for an unknown one.
+func (in *injector) see(c *command.Ctx, cmd *command.Command) (what command.Injected) {
+	if cmd != nil && cmd.Flags&command.Test != 0 {
+		return what
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.log.on {
+		in.log.add(c)
+	}
+	for i, f := range in.faults {
+		if !matches(f.pattern, c, cmd) {
+			continue
+		}
+		if f.left--; f.left == 0 {
+			in.faults = append(in.faults[:i:i], in.faults[i+1:]...)
+			in.arm()
+		}
+		return f.what
+	}
+	return what
+}
+
+// matches tells whether a pattern is that of a command: of its name, with its subcommand's behind a |, or, if there is a
+// blank in the pattern, of the whole line. Case does not count in names.
+func matches(pattern []byte, c *command.Ctx, cmd *command.Command) bool {
+	name, rest, line := bytes.Cut(pattern, []byte(" "))
+	called := c.Args[0]
+	if !line && cmd != nil {
+		called = []byte(cmd.FullName())
+	}
+	if !command.MatchFold(name, called) {
+		// A container's name stands for all its subcommands.
+		return !line && command.MatchFold(pattern, c.Args[0])
+	}
+	return !line || command.Match(rest, bytes.Join(c.Args[1:], []byte(" ")))
+}
