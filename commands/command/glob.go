@@ -13,13 +13,23 @@ func Match(pattern, s []byte) bool { return match(pattern, s, false) }
 // MatchFold is Match without regard to the case of ASCII letters.
 func MatchFold(pattern, s []byte) bool { return match(pattern, s, true) }
 
+// starsMax is how many stars a pattern may have before the rest, as in Redis,
+// which matches nothing beyond.
+const starsMax = 1000
+
 func match(p, s []byte, fold bool) bool {
-	starP, starS := -1, 0
+	starP, starS, stars := -1, 0, 0
 	i, j := 0, 0
 	for {
 		if i < len(p) && p[i] == '*' {
-			starP, starS = i+1, j
+			if starP != i && j < len(s) { // one behind another is the same one
+				stars++
+			}
 			i++
+			starP, starS = i, j
+			if stars > starsMax && i < len(p) {
+				return false
+			}
 			continue
 		}
 		if j == len(s) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/resp/number"
 )
 
 // debugCommand is a kind of DEBUG. Redis has no rows for them, so neither do
@@ -128,16 +130,20 @@ func debugSleep(_ *family, c *command.Ctx) {
 	c.OK()
 }
 
-// debugObject shows an entry in Redis's form. The addresses and the length as
-// an RDB file would have it are not known here: 0 and the length in memory.
+// debugObject shows an entry in Redis's form, without addresses. The length of
+// what has no form in an RDB file is that in memory.
 func debugObject(_ *family, c *command.Ctx) {
 	e := c.Peek(c.Args[2])
 	if !e.Ok() {
 		c.Error(command.ErrNoSuchKey)
 		return
 	}
+	length := e.Memory()
+	if b, ok := rdb.AppendDump(nil, e, rdb.Format{Compress: true, AppendScore: number.AppendDouble}); ok {
+		length = len(b) - 1 - rdb.FooterBytes
+	}
 	c.Status(fmt.Sprintf("Value at:0x0 refcount:1 encoding:%s serializedlength:%d lru:%d lru_seconds_idle:%d",
-		command.Encoding(e), e.Len(), e.LastAccess()&(1<<24-1), max(0, c.Now/1e6-e.LastAccess())))
+		command.Encoding(e), length, e.LastAccess()&(1<<24-1), max(0, c.Now/1e6-e.LastAccess())))
 }
 
 // populateMax is how many keys DEBUG POPULATE makes at most.

@@ -4,6 +4,7 @@ package server_test
 // what depends on time, on several connections or on parameters.
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -300,5 +301,22 @@ func TestParameters(t *testing.T) {
 	c.Want("[replica-priority 7]", "CONFIG", "GET", "replica-priority")
 	if got := c.Do("CONFIG", "GET", "*"); strings.Count(got, " ") < 400 {
 		t.Errorf("CONFIG GET * tells little: %s", got)
+	}
+}
+
+// DEBUG OBJECT knows the length of every type as DUMP writes it.
+func TestDebugObject(t *testing.T) {
+	c := livetest.Start(t).Client()
+	for _, line := range []string{"SET string hello", "SET number 12345", "RPUSH list a b", "SADD set a b", "ZADD zset 1 a", "HSET hash f v", "XADD stream 1-1 f v"} {
+		c.Line(line)
+		key := strings.Fields(line)[1]
+		want := fmt.Sprintf(" serializedlength:%d lru:", len(c.Do("DUMP", key))-11)
+		if got := c.Do("DEBUG", "OBJECT", key); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want%s", key, got, want)
+		}
+	}
+	c.Line("DQ.ADD queue payload")
+	if got := c.Do("DEBUG", "OBJECT", "queue"); !strings.HasPrefix(got, "Value at:") {
+		t.Error(got)
 	}
 }
