@@ -157,7 +157,7 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 			}
 		}
 		if sess.Reply != command.ReplyOn {
-			s.silence(sess, conn, mark)
+			s.silence(sess, conn, mark, result == ran && f.Cmd.Flags&command.Pushes != 0)
 		}
 		if result == waits {
 			conn.Pause()
@@ -220,11 +220,13 @@ func (s *server) took(c *command.Ctx, cmd *command.Command, args [][]byte, micro
 	}
 }
 
-// silence drops a reply as CLIENT REPLY asked.
-func (s *server) silence(sess *command.Session, conn *resp.Conn, mark int) {
+// silence drops a reply as CLIENT REPLY asked, unless it was pushed.
+func (s *server) silence(sess *command.Session, conn *resp.Conn, mark int, pushed bool) {
 	switch sess.Reply {
 	case command.ReplyOff, command.ReplySkip:
-		conn.Out.Cut(mark)
+		if !pushed {
+			conn.Out.Cut(mark)
+		}
 		if sess.Reply == command.ReplySkip {
 			sess.Reply = command.ReplyOn
 		}
@@ -248,7 +250,7 @@ func (s *server) reply(sess *command.Session, b []byte) {
 	mark := sess.Conn.Out.Mark()
 	sess.Conn.Out.Raw(b)
 	if sess.Reply != command.ReplyOn {
-		s.silence(sess, sess.Conn, mark)
+		s.silence(sess, sess.Conn, mark, false)
 	}
 	if sess.Closing {
 		sess.Conn.Close(true)

@@ -18,7 +18,7 @@ import (
 type Config struct {
 	Version    string         // redis.REDIS_VERSION
 	VersionNum int            // redis.REDIS_VERSION_NUM: 0xMMmmpp
-	CPUSeconds func() float64 // os.clock: the process's CPU time; nil: always 0
+	CPUSeconds func() float64 // os.clock; nil: always 0
 	Random     *Random        // math.random: one for all VMs of a server, as Redis has one; nil: one of its own
 }
 

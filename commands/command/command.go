@@ -45,6 +45,8 @@ const (
 	Test
 	// System is for who works on the server itself: COMMAND DOCS says syscmd.
 	System
+	// Pushes replies even where CLIENT REPLY asked for silence, as SUBSCRIBE does.
+	Pushes
 )
 
 var flagNames = []struct {

@@ -74,3 +74,22 @@ func dropped(info string) (n int) {
 	fmt.Sscan(after, &n)
 	return n
 }
+
+// Who asked for silence with CLIENT REPLY still hears of subscriptions and gets messages.
+func TestSilentSubscriber(t *testing.T) {
+	s := livetest.Start(t)
+	c, other := s.Client(), s.Client()
+	c.Send("CLIENT", "REPLY", "OFF")
+	c.Want("[subscribe ch 1]", "SUBSCRIBE", "ch")
+	c.Send("PING")
+	other.Want("1", "PUBLISH", "ch", "hello")
+	if got := c.Read(); got != "[message ch hello]" {
+		t.Error(got)
+	}
+	c.Want("[unsubscribe ch 0]", "UNSUBSCRIBE", "ch")
+	c.Send("CLIENT", "REPLY", "SKIP")
+	c.Send("CLIENT", "REPLY", "ON")
+	if got := c.Do("PING"); got != "OK" {
+		t.Error(got)
+	}
+}

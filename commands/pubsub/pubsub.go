@@ -85,7 +85,7 @@ func (s *subscriptions) total() int {
 	return len(s[kindPlain]) + len(s[kindPattern]) + len(s[kindShard])
 }
 
-const subscribeFlags = command.PubSub | command.NoScript | command.Loading | command.Stale | command.InSubscribed
+const subscribeFlags = command.PubSub | command.Pushes | command.NoScript | command.Loading | command.Stale | command.InSubscribed
 
 func (f *family) subscribeRow(name, since, syntax, summary string, k kind) *command.Command {
 	c := &command.Command{

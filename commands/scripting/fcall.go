@@ -24,6 +24,12 @@ func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command 
 		c.Flags = evalFlags | command.ReadOnly
 		c.Keys = []command.KeySpec{command.NumKeys(2, command.RO|command.Access)}
 	}
+	c.FlagsOf = func(c *command.Ctx, args [][]byte) command.Flags {
+		if fn, ok := f.registry.now.Load().find(args[1]); ok && fn.Flags&luavm.NoWrites != 0 {
+			return c.Cmd.Flags &^ command.MayReplicate
+		}
+		return c.Cmd.Flags
+	}
 	c.Run = func(c *command.Ctx) { f.fcall(c, readOnly) }
 	return c
 }
