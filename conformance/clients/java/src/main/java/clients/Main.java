@@ -1,0 +1,41 @@
+// Runs the clients against servers of their own. The clients run side by side, with keys of their own, since most of a
+// check is waiting; the exit status says whether the run came to its end, not what the checks found.
+package clients;
+
+import java.util.ArrayList;
+import java.util.List;
+
+public final class Main {
+  private Main() {}
+
+  public static void main(String[] arguments) throws Exception {
+    List<Throwable> broken = new ArrayList<>();
+    try (Servers servers = new Servers()) {
+      List<Thread> threads = new ArrayList<>();
+      for (Client c : List.<Client>of(JedisClient::run)) {
+        Thread t = new Thread(() -> {
+          try {
+            c.run(servers);
+          } catch (Throwable e) {
+            synchronized (broken) {
+              broken.add(e);
+            }
+          }
+        });
+        threads.add(t);
+        t.start();
+      }
+      for (Thread t : threads) {
+        t.join();
+      }
+    }
+    for (Throwable e : broken) {
+      e.printStackTrace();
+    }
+    System.exit(broken.isEmpty() ? 0 : 1);
+  }
+
+  private interface Client {
+    void run(Servers servers) throws Exception;
+  }
+}
