@@ -45,8 +45,11 @@ func claims() (list []claim) {
 	for _, pipeline := range []int{16, 1} {
 		for _, name := range []string{"gcra", "log", "window", "fixed", "redisson"} {
 			atLeast := 10.0
-			if pipeline == 1 {
+			switch {
+			case pipeline == 1:
 				atLeast = 1.5
+			case name == "redisson":
+				atLeast = 5 // it works on the three keys of Redisson's script, not on a limiter of our own
 			}
 			list = append(list, claim{workload: "rl.acquire." + name, against: acquire, pipeline: pipeline, atLeast: atLeast})
 		}
