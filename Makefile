@@ -22,7 +22,7 @@ run: build ## start a server on 127.0.0.1:6379 (PORT=n for another port)
 	./$(BIN) --port $(PORT)
 
 build: ## compile the server to bin/limitkv, the load generator to bin/limitkv-benchmark
-	$(GO) build -o $(BIN) ./cmd/limitkv
+	CGO_ENABLED=0 $(GO) build -o $(BIN) ./cmd/limitkv
 	$(GO) build -o $(BIN)-benchmark ./cmd/limitkv-benchmark
 
 test: ## run all tests; needs nothing but Go

@@ -196,7 +196,7 @@ func (r *rewriter) ident(e *ast.IdentExpr) ast.Expr {
 	case "_G", "load", "loadstring": // by which KEYS can be reached unseen
 		r.escapes = true
 	}
-	if _, known := constantGlobals[e.Value]; known && !r.plain {
+	if _, known := constantGlobals()[e.Value]; known && !r.plain {
 		return r.constant(e.Value, e)
 	}
 	return e
@@ -231,7 +231,7 @@ func (r *rewriter) libraryPath(e *ast.AttrGetExpr) string {
 		return ""
 	}
 	path := lib.Value + "." + key.Value
-	if _, known := constantGlobals[path]; !known || r.plain {
+	if _, known := constantGlobals()[path]; !known || r.plain {
 		return ""
 	}
 	return path

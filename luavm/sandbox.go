@@ -9,6 +9,7 @@ package luavm
 import (
 	"maps"
 	"slices"
+	"sync"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -25,14 +26,21 @@ type functions map[string]lua.LGFunction
 const readonlyError = "Attempt to modify a readonly table"
 
 // constantGlobals are the paths of functions that compiled code has as constants: "tonumber", "redis.call". Every VM
-// has a constant for each.
-var constantGlobals = map[string]bool{}
+// has a constant for each. They are found when the first script is compiled, since a VM takes half a millisecond to
+// build; building it compiles no code.
+func constantGlobals() map[string]bool {
+	constants.once.Do(func() {
+		constants.names = map[string]bool{}
+		for name := range New(Config{}).constants {
+			constants.names[name] = true
+		}
+	})
+	return constants.names
+}
 
-func init() {
-	vm := New(Config{}) // in a VM that is built before the list is there, no code is compiled
-	for name := range vm.constants {
-		constantGlobals[name] = true
-	}
+var constants struct {
+	once  sync.Once
+	names map[string]bool
 }
 
 func (vm *VM) openLibs() {

@@ -66,6 +66,7 @@ func main() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(options.Loops + 1)
 	}
+	paceGC()
 	s, err := commands.New(options)
 	if err != nil {
 		fail(err)
