@@ -53,7 +53,7 @@ bench-compare: build ## compare with Redis and Valkey (REDIS_SERVER, VALKEY_SERV
 conformance: ## compare with a real Redis 8.0 (REDIS_SERVER, or redis-server in PATH): COMMANDS random commands, scripts, bad input
 	$(GO) test -count=1 -v -timeout 15m ./conformance -thorough -commands $(COMMANDS) $(ORACLE)
 
-conformance-clients: build ## run the real clients of Go, Node and Python against the server, write the README's table
+conformance-clients: build ## run the real clients of Java, Go, Node and Python against the server, write the README's table
 	$(GO) run ./conformance/clients
 
 record: ## ask a real Redis 8.0 again for every recorded reply

@@ -1,4 +1,4 @@
-// Command clients runs the real clients of Go, Node and Python against limitkv, each program starting the server as
+// Command clients runs the real clients of Java, Go, Node and Python against limitkv, each program starting the server as
 // its user would, and writes the README's table of what passed.
 //
 // A folder for each language has an executable run, which gets the server's binary in LIMITKV, fetches its libraries at
@@ -24,6 +24,7 @@ type language struct {
 }
 
 var languages = []language{
+	{"java", "Java", []string{"java", "mvn"}},
 	{"go", "Go", []string{"go"}},
 	{"node", "Node", []string{"node", "npm"}},
 	{"python", "Python", []string{"python3"}},

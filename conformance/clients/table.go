@@ -64,6 +64,13 @@ func table(checks []check) string {
 			counts[r][c.area]++
 		}
 	}
+	// Clients that run side by side print in any order.
+	slices.SortStableFunc(rows, func(x, y row) int {
+		if x.language != y.language {
+			return 0
+		}
+		return strings.Compare(strings.ToLower(x.client), strings.ToLower(y.client))
+	})
 	for _, r := range rows {
 		fmt.Fprintf(&b, "| %s | %s %s |", r.language, r.client, r.version)
 		for _, area := range areas {

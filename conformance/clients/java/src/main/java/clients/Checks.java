@@ -25,6 +25,12 @@ final class Checks {
     this.version = version(group, artifact);
   }
 
+  /** For a library that says its version in another way. */
+  Checks(String client, String version) {
+    this.client = client;
+    this.version = version;
+  }
+
   interface Body {
     void run() throws Exception;
   }
