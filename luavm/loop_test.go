@@ -61,6 +61,7 @@ func TestFailedCommandRunsOnce(t *testing.T) {
 func TestLoopIsTakenUpAgain(t *testing.T) {
 	vm := New(Config{})
 	vm.SetContext(context.Background())
+	//lint:ignore SA1012 without a context, scripts run in the other loop
 	vm.SetContext(nil)
 	host := &countingHost{reply: ":1\r\n"}
 	s, _ := Compile([]byte("local n = redis.call('incr', 'k') return n"))

@@ -30,8 +30,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// tested are the documents whose blocks are run.
+// tested are the documents whose blocks are run; the first ones have programs in each language.
 var tested = []string{"limiters.md", "delay-queues.md", "testing.md"}
+
+const withPrograms = 2
 
 // epoch is where the clock stands when a document's sessions begin.
 const epoch = "1700000000000"
@@ -222,7 +224,7 @@ func TestPrograms(t *testing.T) {
 		})
 	}
 	for _, language := range []string{"go", "python", "js", "java"} {
-		if ran[language] < len(tested) && os.Getenv("CI") != "" {
+		if ran[language] < withPrograms && os.Getenv("CI") != "" {
 			t.Errorf("%d programs in %s were run", ran[language], language)
 		}
 	}
