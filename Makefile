@@ -7,13 +7,16 @@ PORT       ?= 6379
 FUZZTIME   ?= 30s
 COMMANDS   ?= 120000
 BENCHTIME  ?= 200ms
+BENCHCOUNT ?= 5
+BASELINE   ?= docs/bench-baseline.txt
+BENCHSTAT  ?= golang.org/x/perf/cmd/benchstat@v0.0.0-20230113213139-801c7ef9e5c5
 
 # Where CI is set, a missing Redis is a failure; on a person's machine the comparison is skipped with a message.
 ORACLE      = $(if $(CI),-oracle-required,)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-race lint fuzz bench bench-compare conformance conformance-clients record generate check
+.PHONY: help run build test test-race lint fuzz bench bench-baseline bench-compare conformance conformance-clients record generate check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' Makefile
@@ -43,8 +46,14 @@ fuzz: ## run every fuzz target for FUZZTIME (default 30s; 50000x for so many run
 	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
 	  done; done
 
-bench: ## run the Go benchmarks (BENCHTIME=n each)
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+bench: ## run the Go benchmarks (BENCHTIME=n, BENCHCOUNT=n each) and compare with the baseline
+	@mkdir -p bin
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./... > bin/bench.txt
+	$(GO) run $(BENCHSTAT) $(BASELINE) bin/bench.txt
+
+bench-baseline: ## run the Go benchmarks and keep them as the baseline: on the machine, and before the change, to compare with
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./... | grep -v 'no test files\|^PASS\|^ok' > bin/baseline.txt
+	mv bin/baseline.txt $(BASELINE)
 
 bench-compare: build ## compare with Redis and Valkey (REDIS_SERVER, VALKEY_SERVER, or in PATH), write docs/BENCHMARKS.md; QUICK=1 for a first look
 	@mkdir -p docs
