@@ -54,6 +54,10 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		s.refuse(c, text)
 		return replied
 	}
+	if run := s.Long.Slow(); run != nil && cmd.Flags&command.AllowBusy == 0 && sess.Conn != nil && !s.Long.KeysOnly() {
+		s.refuse(c, run.Busy())
+		return replied
+	}
 	if s.Pause.On() && s.pauses(c, cmd, args, sess) {
 		return retry
 	}

@@ -5,6 +5,7 @@ package command
 // others go on.
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -32,8 +33,13 @@ type LongRun struct {
 
 // LongRuns are those that run now.
 type LongRuns struct {
-	mu  sync.Mutex
-	all []*LongRun
+	// KeysOnly: while a run is slow only commands on the keys it holds are told
+	// BUSY, not all as in Redis.
+	KeysOnly func() bool
+
+	slow atomic.Pointer[LongRun] // what has run for too long, the last one found
+	mu   sync.Mutex
+	all  []*LongRun
 }
 
 // Add registers a run.
@@ -43,30 +49,40 @@ func (l *LongRuns) Add(r *LongRun) { l.mu.Lock(); l.all = append(l.all, r); l.mu
 func (l *LongRuns) Remove(r *LongRun) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, x := range l.all {
-		if x == r {
-			l.all = append(l.all[:i], l.all[i+1:]...)
-			return
+	if i := slices.Index(l.all, r); i >= 0 {
+		l.all = slices.Delete(l.all, i, i+1)
+	}
+	l.noteSlow()
+}
+
+// noteSlow finds what has run for too long. The lock is held.
+func (l *LongRuns) noteSlow() {
+	var slow *LongRun
+	for _, r := range l.all {
+		if r.Reservation.Slow() {
+			slow = r
 		}
 	}
+	l.slow.Store(slow)
 }
+
+// MarkSlow says that the run takes too long: those who wait for its keys are told
+// so, and so may be everybody.
+func (l *LongRuns) MarkSlow(r *LongRun) {
+	r.Reservation.MarkSlow()
+	l.mu.Lock()
+	l.noteSlow()
+	l.mu.Unlock()
+}
+
+// Slow is a run that has taken too long, or nil.
+func (l *LongRuns) Slow() *LongRun { return l.slow.Load() }
 
 // All lists the runs.
 func (l *LongRuns) All() []*LongRun {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]*LongRun(nil), l.all...)
-}
-
-// ScriptIsSlow tells whether something runs for longer than others are made to
-// wait for it.
-func (s *Server) ScriptIsSlow() bool {
-	for _, r := range s.Long.All() {
-		if r.Reservation.Slow() {
-			return true
-		}
-	}
-	return false
 }
 
 // Busy is the error for those who wait for the run for too long.

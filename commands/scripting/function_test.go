@@ -70,6 +70,43 @@ func TestFunctionKill(t *testing.T) {
 	runs.Read()
 }
 
+// TestBusyScope: whether a script that runs for too long makes the server say BUSY to all, as Redis does, or to those
+// who want its keys.
+func TestBusyScope(t *testing.T) {
+	s := livetest.Start(t)
+	runs, other := s.Client(), s.Client()
+	other.Want("OK", "CONFIG", "SET", "busy-reply-threshold", "10")
+	script := []any{"EVAL", "while true do redis.call('GET', KEYS[1]) end", "1", "k"}
+	const busy = "BUSY Redis is busy running a script"
+
+	runs.Send(script...)
+	slow(t, other, busy)
+	for _, command := range []string{"PING", "GET", "EVAL", "MULTI", "PING", "EXEC"} {
+		got := other.Do(append([]any{command}, map[string][]any{"GET": {"other"}, "EVAL": {"return 1", "0"}}[command]...)...)
+		want := busy
+		switch command {
+		case "MULTI":
+			want = "OK"
+		case "EXEC":
+			want = "EXECABORT Transaction discarded because of: BUSY"
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", command, got, want)
+		}
+	}
+	other.Want("OK", "SCRIPT", "KILL")
+	runs.Read()
+	other.Want("PONG", "PING")
+
+	other.Want("OK", "CONFIG", "SET", "busy-reply-scope", "keys")
+	runs.Send(script...)
+	slow(t, other, busy)
+	other.Want("PONG", "PING")
+	other.Want("OK", "SET", "other", "v")
+	other.Want("OK", "SCRIPT", "KILL")
+	runs.Read()
+}
+
 // TestLibrariesChange: callers always see one whole library, on every worker.
 func TestLibrariesChange(t *testing.T) {
 	s := livetest.Start(t)

@@ -34,7 +34,7 @@ func (f *family) watch(c *command.Ctx, vm *luavm.VM) (end func()) {
 	run.Cancel = func() { cancel(errKilled) }
 	run.Mu.Unlock()
 	vm.SetContext(ctx)
-	slow := time.AfterFunc(time.Duration(f.timeLimit.Load())*time.Millisecond, run.Reservation.MarkSlow)
+	slow := time.AfterFunc(time.Duration(f.timeLimit.Load())*time.Millisecond, func() { f.s.Long.MarkSlow(run) })
 	done := make(chan struct{})
 	go f.watchMemory(cancel, done)
 	return func() {

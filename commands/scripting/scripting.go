@@ -43,6 +43,8 @@ func Commands(s *command.Server) []*command.Command {
 	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, 1<<62, "milliseconds a script may hold keys before others are answered BUSY")
 	limit := s.Config.Find("lua-time-limit")
 	s.Config.Add(&command.Param{Name: "busy-reply-threshold", Get: limit.Get, Set: limit.Set})
+	scope := s.Config.Enum("busy-reply-scope", "server", []string{"server", "keys"}, "whom a script that is over that time makes the server answer BUSY: everybody, or those who want the keys that it holds")
+	s.Long.KeysOnly = func() bool { return *scope.Load() == "keys" }
 	f.memoryMax = s.Config.Memory("script-memory-max", 1<<30, 1<<20, 1<<62, "bytes a script may allocate")
 	s.InfoMemory = append(s.InfoMemory, func(w *command.InfoWriter) {
 		set := f.registry.now.Load()

@@ -85,7 +85,7 @@ func (f *family) shutdown(c *command.Ctx) {
 		c.Error("ERR No shutdown in progress.")
 	case save:
 		c.Error(errNoDisk)
-	case !nosave && f.s.ScriptIsSlow():
+	case !nosave && f.s.Long.Slow() != nil:
 		c.Error(command.ErrBusyScript)
 	case f.s.Shutdown == nil:
 		c.Error("ERR this server is ended by the program that it is part of")
