@@ -1,0 +1,145 @@
+// Command tcl runs Redis's own test suite, which is written in Tcl, against limitkv as an external server, and against
+// Redis in the same way, and counts by file what limitkv passes of what Redis passes.
+//
+// The suite is not part of this project: REDIS_SRC names a source tree of Redis 8.0 that has been built. What is known
+// not to pass is listed in failing.txt with its reason; the command fails if anything else does not pass.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	var o options
+	only := ""
+	flag.StringVar(&o.source, "src", os.Getenv("REDIS_SRC"), "Redis's source tree, built")
+	flag.StringVar(&o.tested, "server", "bin/limitkv", "the server to test")
+	flag.StringVar(&o.oracle, "oracle", "", "the server that says what passes; by default src/redis-server of the tree")
+	flag.StringVar(&only, "only", "", "files to run, separated by commas, such as unit/type/zset; by default all")
+	flag.StringVar(&o.failing, "failing", "conformance/tcl/failing.txt", "what is known to fail, empty for nothing")
+	flag.DurationVar(&o.timeout, "timeout", 3*time.Minute, "the longest a file may run")
+	flag.BoolVar(&o.verbose, "v", false, "print what failed with the suite's words")
+	flag.Parse()
+	if o.source == "" {
+		if os.Getenv("CI") != "" {
+			fmt.Fprintln(os.Stderr, "conformance/tcl: REDIS_SRC is not set")
+			os.Exit(1)
+		}
+		fmt.Println("skipped: REDIS_SRC names no source tree of Redis")
+		return
+	}
+	if only != "" {
+		o.only = strings.Split(only, ",")
+	}
+	ok, err := o.run()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "conformance/tcl:", err)
+	}
+	if err != nil || !ok {
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	source, tested, oracle, failing string
+
+	only    []string
+	timeout time.Duration
+	verbose bool
+}
+
+// suiteFolders are where the suite's files are.
+var suiteFolders = []string{"unit", "unit/type", "unit/cluster", "integration"}
+
+func (o *options) files() (list []string, err error) {
+	for _, folder := range suiteFolders {
+		paths, err := filepath.Glob(filepath.Join(o.source, "tests", folder, "*.tcl"))
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range paths {
+			name := folder + "/" + strings.TrimSuffix(filepath.Base(p), ".tcl")
+			if o.only == nil || slices.Contains(o.only, name) {
+				list = append(list, name)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no tests in %s", o.source)
+	}
+	return list, nil
+}
+
+// run runs all files on both servers and reports whether all passed that should.
+func (o *options) run() (ok bool, err error) {
+	if o.oracle == "" {
+		o.oracle = filepath.Join(o.source, "src", "redis-server")
+	}
+	if o.tested, err = filepath.Abs(o.tested); err != nil {
+		return false, err
+	}
+	known, err := readFailing(o.failing)
+	if err != nil {
+		return false, err
+	}
+	files, err := o.files()
+	if err != nil {
+		return false, err
+	}
+	total := tally{}
+	ok = true
+	var fixed []string
+	fmt.Printf("%-32s %6s %8s\n", "file", "redis", "limitkv")
+	for _, file := range files {
+		want, err := o.play(o.oracle, file)
+		if err != nil {
+			return false, err
+		}
+		if len(want.passed) == 0 {
+			continue // nothing for external servers
+		}
+		got, err := o.play(o.tested, file)
+		if err != nil {
+			return false, err
+		}
+		c := compare(want, got)
+		fmt.Printf("%-32s %6d %8d%s\n", file, c.want, c.got, got.ending())
+		total.want += c.want
+		total.got += c.got
+		for _, name := range c.missing {
+			reason := known.reason(file, name)
+			if reason == "" {
+				ok = false
+			}
+			if reason == "" || o.verbose {
+				fmt.Printf("    %s: %s\n", name, firstOf(reason, got.problem(name)))
+			}
+		}
+		for _, name := range known.names(file) {
+			if !slices.Contains(c.missing, name) && want.passed[name] > 0 {
+				fixed = append(fixed, file+"\t"+name)
+			}
+		}
+	}
+	fmt.Printf("%-32s %6d %8d  %.1f %%\n", "all", total.want, total.got, 100*float64(total.got)/float64(max(1, total.want)))
+	for _, line := range fixed {
+		fmt.Println("passes though it is listed:", line)
+	}
+	fmt.Printf("%d passed, %d failed\n", total.got, total.want-total.got)
+	return ok, nil
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}

@@ -1,0 +1,164 @@
+package main
+
+// Running a file of the suite against a server of its own, and reading what it prints.
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// outcome is what a file's tests did, by name; a name may stand for several.
+type outcome struct {
+	passed   map[string]int
+	failed   map[string][]string // with the suite's words
+	timedOut bool
+	crashed  string // why the suite itself ended
+}
+
+func (r *outcome) ending() string {
+	switch {
+	case r.timedOut:
+		return "  (ran too long)"
+	case r.crashed != "":
+		return "  (ended early: " + r.crashed + ")"
+	}
+	return ""
+}
+
+// problem says why a test did not pass.
+func (r *outcome) problem(name string) string {
+	if words := r.failed[name]; len(words) > 0 {
+		return words[0]
+	}
+	return "not run"
+}
+
+// serverArgs are how Redis's own tests of external servers start it.
+var serverArgs = []string{"--save", "", "--enable-protected-configs", "yes", "--enable-debug-command", "yes", "--bind", "127.0.0.1"}
+
+// play runs a file.
+func (o *options) play(binary, file string) (*outcome, error) {
+	dir, err := os.MkdirTemp("", "limitkv-tcl-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	server := exec.Command(binary, append([]string{"--port", port, "--dir", dir}, serverArgs...)...)
+	if err := server.Start(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		server.Process.Kill()
+		server.Wait()
+	}()
+	if err := reachable(port); err != nil {
+		return nil, fmt.Errorf("%s: %w", binary, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), o.timeout)
+	defer cancel()
+	suite := exec.CommandContext(ctx, "tclsh", "tests/test_helper.tcl", "--host", "127.0.0.1", "--port", port,
+		"--single", file, "--tags", "-slow", "--durable", "--clients", "1", "--dont-pre-clean")
+	suite.Dir = o.source
+	suite.WaitDelay = time.Second
+	out, err := suite.CombinedOutput()
+	r := read(string(out))
+	r.timedOut = ctx.Err() != nil
+	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) && !r.timedOut {
+		return nil, err
+	}
+	return r, nil
+}
+
+var (
+	line    = regexp.MustCompile(`^\[(ok|err|exception|TIMEOUT)\]: (.*)$`)
+	seconds = regexp.MustCompile(` \(\d+ ms\)$`)
+	inFile  = regexp.MustCompile(` in tests/\S+\.tcl$`)
+	colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
+)
+
+// read finds the tests in what the suite prints.
+func read(out string) *outcome {
+	r := &outcome{passed: map[string]int{}, failed: map[string][]string{}}
+	name := "" // of the failed test whose words follow
+	scan := bufio.NewScanner(strings.NewReader(colours.ReplaceAllString(out, "")))
+	scan.Buffer(nil, 64<<20)
+	for scan.Scan() {
+		m := line.FindStringSubmatch(scan.Text())
+		switch {
+		case m == nil && name != "":
+			if words := r.failed[name]; words[len(words)-1] == "" {
+				words[len(words)-1] = clip(scan.Text())
+			}
+			name = ""
+		case m == nil:
+		case m[1] == "ok":
+			r.passed[seconds.ReplaceAllString(m[2], "")]++
+			name = ""
+		case m[1] == "err":
+			name = inFile.ReplaceAllString(m[2], "")
+			r.failed[name] = append(r.failed[name], "")
+		default:
+			r.crashed = clip(m[2])
+		}
+	}
+	return r
+}
+
+func clip(s string) string {
+	const most = 160
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
+
+// tally counts tests: what Redis passes, and of that the tested server; missing names what it does not.
+type tally struct {
+	want, got int
+	missing   []string
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
+}
+
+// reachable waits until a server listens.
+func reachable(port string) error {
+	var err error
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		var c net.Conn
+		if c, err = net.Dial("tcp", "127.0.0.1:"+port); err == nil {
+			return c.Close()
+		}
+	}
+	return err
+}
+
+// relative keeps machine paths out of what is printed.
+func relative(path string) string {
+	if wd, err := os.Getwd(); err == nil {
+		if r, err := filepath.Rel(wd, path); err == nil {
+			return r
+		}
+	}
+	return path
+}
