@@ -143,6 +143,7 @@ func New(o Options) (*Server, error) {
 		Version:   Version,
 		Shutdown:  o.Shutdown,
 	}
+	cs.Keyspace.Clone = command.CloneObject
 	lines := &log{clock: clock, out: o.Log}
 	if o.Log == nil {
 		lines.out = io.Discard

@@ -115,8 +115,7 @@ func (ks *Keyspace) SetActiveExpire(on bool) {
 // whether there is more to do at once.
 func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) {
 	s.mu.Lock()
-	if s.holder != nil {
-		h := s.holder
+	if h := ks.heldBy(s); h != nil {
 		s.nextDue.Store(never)
 		s.mu.Unlock()
 		h.OnRelease(func() {

@@ -179,7 +179,7 @@ func (ks *Keyspace) sweepAll(v *View, nowMicros int64) {
 	for i := range ks.shards {
 		s := &ks.shards[i]
 		s.mu.Lock()
-		if s.holder == nil && (s.sweep.active || s.sweep.earliest <= nowMicros/1000) {
+		if (s.sweep.active || s.sweep.earliest <= nowMicros/1000) && ks.heldBy(s) == nil {
 			s.sweep.active = false
 			v.begin(ks, s, nowMicros)
 			for v.sweepSome(s) {
@@ -199,6 +199,9 @@ func (v *View) begin(ks *Keyspace, s *shard, nowMicros int64) {
 // noteDue notes when there is something to do in the shard.
 func (ks *Keyspace) noteDue(s *shard) {
 	at := s.wheel.next()
+	if s.frozen != nil {
+		at = s.frozen.due
+	}
 	if !ks.Clock.Frozen() {
 		at = min(at, s.sweep.due())
 	}

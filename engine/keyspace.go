@@ -39,6 +39,8 @@ type Keyspace struct {
 	// Forward moves what is to go from a key to another (Forwarder). It is called
 	// with no lock held; nil = nothing is forwarded.
 	Forward func(db int, key []byte, nowMicros int64)
+	// Clone copies an object, for snapshots; the copy shares nothing with it.
+	Clone func(obj any) any
 	// Dirty counts changes since the start.
 	Dirty atomic.Int64
 	// LFU makes accesses count (maxmemory-policy *-lfu) instead of their time.
@@ -61,7 +63,7 @@ const shardBytes = 640
 
 type shardState struct {
 	mu     sync.Mutex
-	holder *Reservation // an off-loop script has the shard for longer
+	holder *Reservation // an off-loop script has the shard for longer, or it is cold
 	tables []table      // by database
 	stats  Stats        // what every command writes shares a cache line with the lock
 	wheel  wheel
@@ -72,6 +74,7 @@ type shardState struct {
 	// nextDue is when the wheel wants to be turned or the shard to be swept, in
 	// Unix milliseconds.
 	nextDue atomic.Int64
+	frozen  *part // where holder is cold: what a snapshot may have too
 }
 
 type waitKey struct {

@@ -60,9 +60,10 @@ func (ks *Keyspace) Lock(set LockSet) *Reservation {
 		s := &ks.shards[trailingZeros(m)]
 		s.mu.Lock()
 		if s.holder != nil {
-			h := s.holder
-			ks.Unlock(LockSet{set.mask & (m&-m<<1 - 1)})
-			return h
+			if h := ks.heldBy(s); h != nil {
+				ks.Unlock(LockSet{set.mask & (m&-m<<1 - 1)})
+				return h
+			}
 		}
 	}
 	return nil

@@ -309,7 +309,7 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 				v.letGo(held)
 				return ServedHold, v.Now + alsoRetryMicros
 			}
-			if s.holder != nil {
+			if v.KS.heldBy(s) != nil {
 				s.mu.Unlock()
 				v.letGo(held)
 				return ServedHold, v.Now + alsoRetryMicros

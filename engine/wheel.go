@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	wheelBits0   = 8 // 256 slots of 1 ms
-	wheelBits    = 6 // 64 slots for each further level
-	wheelLevels  = 6
-	wheelSlots0  = 1 << wheelBits0
-	wheelSlots   = 1 << wheelBits
-	wheelHeads   = wheelSlots0 + (wheelLevels-1)*wheelSlots
-	wheelSpanMax = int64(1) << (wheelBits0 + (wheelLevels-1)*wheelBits) // ticks, about 8.7 years
+	wheelBits0    = 8 // 256 slots of 1 ms
+	wheelBits     = 6 // 64 slots for each further level
+	wheelLevels   = 6
+	wheelSlots0   = 1 << wheelBits0
+	wheelSlots    = 1 << wheelBits
+	wheelHeads    = wheelSlots0 + (wheelLevels-1)*wheelSlots
+	microsPerTick = 1000
+	wheelSpanMax  = int64(1) << (wheelBits0 + (wheelLevels-1)*wheelBits) // ticks, about 8.7 years
 )
 
 type wheelNode struct {
@@ -52,6 +53,12 @@ func (w *wheel) init(nowMillis int64) {
 		w.nodes[i].next, w.nodes[i].prev = uint32(i), uint32(i)
 	}
 	w.tick = nowMillis
+}
+
+// reset forgets all nodes and counts.
+func (w *wheel) reset() {
+	clear(w.volatileKeys)
+	*w = wheel{volatileKeys: w.volatileKeys}
 }
 
 // slotFor is the head for a deadline, which must be later than the tick.

@@ -69,10 +69,13 @@ func Start(t testing.TB, flags ...string) *Server {
 func (s *Server) Do(args ...string) string { return string(s.server.Do(args...)) }
 
 // must is Do for a command that has to succeed.
-func (s *Server) must(args ...string) {
-	s.t.Helper()
+func (s *Server) must(args ...string) { s.t.Helper(); s.run(s.t, args...) }
+
+// run is must in another test than that which started the server.
+func (s *Server) run(t testing.TB, args ...string) {
+	t.Helper()
 	if reply := s.Do(args...); strings.HasPrefix(reply, "-") {
-		s.t.Fatalf("limitkvtest: %s: %s", strings.Join(args, " "), strings.TrimSpace(reply))
+		t.Fatalf("limitkvtest: %s: %s", strings.Join(args, " "), strings.TrimSpace(reply))
 	}
 }
 

@@ -67,6 +67,34 @@ func TestServersAreApart(t *testing.T) {
 	}
 }
 
+func TestSnapshotIsBroughtBack(t *testing.T) {
+	s := limitkvtest.Start(t)
+	c, ctx := client(t, s, ""), context.Background()
+	s.FreezeAt(time.UnixMilli(1_700_000_000_000))
+	c.Set(ctx, "fixture", "v", time.Minute)
+	for _, name := range []string{"one", "two"} {
+		t.Run(name, func(t *testing.T) {
+			restore := s.Snapshot(t)
+			for range 2 {
+				if keys := c.Keys(ctx, "*").Val(); !slices.Equal(keys, []string{"fixture"}) {
+					t.Fatalf("begins with %q", keys)
+				}
+				c.Set(ctx, "fixture", "changed", 0)
+				c.Set(ctx, "more", "v", 0)
+				s.Advance(time.Hour)
+				restore()
+			}
+			c.FlushAll(ctx)
+		})
+	}
+	if v, ttl := c.Get(ctx, "fixture").Val(), c.TTL(ctx, "fixture").Val(); v != "v" || ttl != time.Minute {
+		t.Errorf("ends with %q, %v to live", v, ttl)
+	}
+	if reply := s.Do("LKV.SNAPSHOT", "LIST"); reply != "*0\r\n" {
+		t.Errorf("left %q", reply)
+	}
+}
+
 func TestSeedRepeats(t *testing.T) {
 	s := limitkvtest.Start(t)
 	c, ctx := client(t, s, ""), context.Background()

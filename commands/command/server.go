@@ -77,6 +77,8 @@ type Server struct {
 	Read      func(c *Ctx, cmd *Command, args [][]byte)
 	Commanded func(c *Ctx)
 	Flushed   func()
+	// OnSnapshot returns what brings a family's part of a snapshot back.
+	OnSnapshot []func() (restore func())
 	// Inject, if not nil, sees every command that a client sends before it is
 	// looked at, once, and may have it go wrong: LKV.FAULT and LKV.LOG.
 	Inject atomic.Pointer[func(*Ctx, *Command) Injected]

@@ -17,7 +17,7 @@ func Commands(s *command.Server) []*command.Command {
 	f := family{s.Keyspace}
 	in := &injector{s: s}
 	return []*command.Command{
-		in.faultRow(), in.logRow(),
+		in.faultRow(), in.logRow(), snapshotRow(s),
 		{
 			Name: "lkv.clock", Arity: -2, Group: command.GroupTest, Since: "0.1.0",
 			Flags:      command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,

@@ -87,6 +87,16 @@ type registry struct {
 	flushes atomic.Int64
 }
 
+// snapshot returns what makes the set in use the one that is in use now.
+func (r *registry) snapshot() (restore func()) {
+	set := r.now.Load()
+	return func() {
+		r.mu.Lock()
+		r.now.Store(set)
+		r.mu.Unlock()
+	}
+}
+
 // functionVM is what a worker has for functions: an interpreter apart from
 // that of scripts, as in Redis.
 type functionVM struct {

@@ -40,6 +40,7 @@ func Commands(s *command.Server) []*command.Command {
 	f.cache.bySHA = make(map[string]*script)
 	f.cache.keys = f.keys
 	f.registry.now.Store(newLibraries())
+	s.OnSnapshot = append(s.OnSnapshot, f.registry.snapshot)
 	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, 1<<62, "milliseconds a script may hold keys before others are answered BUSY")
 	limit := s.Config.Find("lua-time-limit")
 	s.Config.Add(&command.Param{Name: "busy-reply-threshold", Get: limit.Get, Set: limit.Set})

@@ -1,0 +1,158 @@
+package lkv
+
+// LKV.SNAPSHOT: the whole keyspace is kept under a name, and comes back.
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+)
+
+const (
+	// snapshotsMax is how many snapshots there can be: each keeps what was changed
+	// since.
+	snapshotsMax = 100
+	// nameBytesMax is the longest name, in bytes.
+	nameBytesMax = 128
+
+	errNoSnapshot   = "ERR there is no snapshot of this name"
+	errSnapshotName = "ERR the name of a snapshot has 1 to 128 bytes"
+)
+
+// snapshots are those that there are, in the order in which they were saved.
+type snapshots struct {
+	s *command.Server
+
+	mu  sync.Mutex // never held while somebody waits for keys
+	all []*snapshot
+}
+
+// snapshot is the keyspace's part and that of the families.
+type snapshot struct {
+	name    string
+	keys    *engine.Snapshot
+	restore []func()
+}
+
+func snapshotRow(s *command.Server) *command.Command {
+	f := family{s.Keyspace}
+	all := &snapshots{s: s}
+	save := f.row("save", 3, "name:string", "Keeps all keys of all databases, and the functions, under a name, in place of what it named.", all.save)
+	restore := f.row("restore", 3, "name:string", "Brings back what a name keeps; it can be brought back again.", all.restore)
+	for _, row := range []*command.Command{save, restore} {
+		// They wait for scripts that hold keys, which must not stop a loop.
+		row.Plan = func(*command.Ctx, [][]byte, *engine.LockSet) (long bool) { return true }
+		row.Complexity = "O(1), and later O(N) in the keys of a 64th of the keyspace when one of them is used"
+	}
+	return &command.Command{
+		Name: "lkv.snapshot", Arity: -2, Group: command.GroupTest, Since: "0.2.0",
+		Flags:      command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,
+		Summary:    "Keeps the whole keyspace and brings it back.",
+		Complexity: "That of the subcommand",
+		Sub: []*command.Command{
+			save, restore,
+			f.row("drop", 3, "name:string", "Forgets what a name keeps.", all.drop),
+			f.row("list", 2, "", "Lists what is kept: names, times of saving and numbers of keys.", all.list),
+		},
+	}
+}
+
+// find returns the place of a name, -1 if nothing has it. The lock is held.
+func (all *snapshots) find(name []byte) int {
+	return slices.IndexFunc(all.all, func(x *snapshot) bool { return x.name == string(name) })
+}
+
+// room returns the error text for one that would be too many. The lock is held.
+func (all *snapshots) room(name []byte) string {
+	if len(all.all) >= snapshotsMax && all.find(name) < 0 {
+		return "ERR there are too many snapshots already"
+	}
+	return ""
+}
+
+func (all *snapshots) save(c *command.Ctx) {
+	name := c.Args[2]
+	if len(name) == 0 || len(name) > nameBytesMax {
+		c.Error(errSnapshotName)
+		return
+	}
+	all.mu.Lock()
+	problem := all.room(name)
+	all.mu.Unlock()
+	if problem != "" {
+		c.Error(problem)
+		return
+	}
+	next := &snapshot{name: string(name), keys: c.KS.Save()}
+	for _, fn := range all.s.OnSnapshot {
+		next.restore = append(next.restore, fn())
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if problem := all.room(name); problem != "" { // others have saved meanwhile
+		next.keys.Drop()
+		c.Error(problem)
+		return
+	}
+	all.remove(all.find(name))
+	all.all = append(all.all, next)
+	c.OK()
+}
+
+// remove forgets the snapshot at a place, if that is not negative. The lock is
+// held.
+func (all *snapshots) remove(at int) {
+	if at >= 0 {
+		all.all[at].keys.Drop()
+		all.all = slices.Delete(all.all, at, at+1)
+	}
+}
+
+func (all *snapshots) restore(c *command.Ctx) {
+	all.mu.Lock()
+	var kept *snapshot
+	if at := all.find(c.Args[2]); at >= 0 {
+		kept = all.all[at]
+	}
+	all.mu.Unlock()
+	if kept == nil || !c.KS.Restore(kept.keys) {
+		c.Error(errNoSnapshot)
+		return
+	}
+	for _, fn := range kept.restore {
+		fn()
+	}
+	if all.s.Tracking.Load() != 0 {
+		all.s.Flushed()
+	}
+	c.OK()
+}
+
+func (all *snapshots) drop(c *command.Ctx) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	at := all.find(c.Args[2])
+	if at < 0 {
+		c.Error(errNoSnapshot)
+		return
+	}
+	all.remove(at)
+	c.OK()
+}
+
+func (all *snapshots) list(c *command.Ctx) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	c.Array(len(all.all))
+	for _, x := range all.all {
+		c.Map(3)
+		c.BulkString("name")
+		c.BulkString(x.name)
+		c.BulkString("saved")
+		c.Int(x.keys.SavedMicros / 1000)
+		c.BulkString("keys")
+		c.Int(int64(x.keys.Keys))
+	}
+}
