@@ -1,0 +1,130 @@
+// How soon a server for tests is there: one static binary, started as a test suite starts it, replies within 20 ms of
+// its start. What people run is what is measured: the process, the line that names the port, a connection, a PING.
+package conformance
+
+import (
+	"bufio"
+	"debug/elf"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+)
+
+// firstReplyMax is how long it may take from the start of the process to the reply of the first command.
+const firstReplyMax = 20 * time.Millisecond
+
+// A median of so many starts counts; where other work delays it, as on a CI machine that several share, the best of so
+// many medians.
+const (
+	startsPerRound = 9
+	roundsMax      = 10
+	betweenRounds  = 200 * time.Millisecond
+)
+
+func TestFirstReply(t *testing.T) {
+	bin, err := peer.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := time.Duration(0)
+	for round := range roundsMax {
+		if round > 0 {
+			time.Sleep(betweenRounds)
+		}
+		var took []time.Duration
+		for range startsPerRound {
+			took = append(took, firstReply(t, bin))
+		}
+		slices.Sort(took)
+		median := took[len(took)/2]
+		if best == 0 || median < best {
+			best = median
+		}
+		t.Logf("from start to first reply: %v, at least %v, at most %v", median, took[0], took[len(took)-1])
+		if best <= firstReplyMax {
+			return
+		}
+	}
+	t.Errorf("the first reply takes %v (the best median of %d starts each), more than %v", best, startsPerRound, firstReplyMax)
+}
+
+// listens is what the first line says of where the server can be reached.
+var listens = regexp.MustCompile(`listens on (127\.0\.0\.1:\d+)`)
+
+// firstReply starts the server once and measures until PING is answered.
+func firstReply(t *testing.T, bin string) time.Duration {
+	t.Helper()
+	cmd := exec.Command(bin, "--test", "--port", "0")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	m := listens.FindStringSubmatch(line)
+	if err != nil || m == nil {
+		t.Fatalf("the first line is %q: %v", line, err)
+	}
+	c, err := peer.Dial(m[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	v, err := c.Do("PING")
+	took := time.Since(began)
+	if err != nil || v.Text != "PONG" {
+		t.Fatalf("PING: %v %v", v, err)
+	}
+	return took
+}
+
+// The binary needs nothing of the system that it is copied to: no interpreter, no library.
+func TestStaticBinary(t *testing.T) {
+	bin, err := peer.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.Open(bin)
+	var format *elf.FormatError
+	if errors.As(err, &format) {
+		t.Skip("static linking is looked at where binaries are ELF")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+			t.Errorf("%s is linked dynamically: it has a segment %v", filepath.Base(bin), p.Type)
+		}
+	}
+	if libs, _ := f.ImportedLibraries(); len(libs) > 0 {
+		t.Errorf("it needs %v", libs)
+	}
+	root, err := peer.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(makefile), "CGO_ENABLED=0 $(GO) build -o $(BIN) ./cmd/limitkv\n") {
+		t.Error("make build does not build as the tests do: with CGO_ENABLED=0")
+	}
+}
