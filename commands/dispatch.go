@@ -277,16 +277,21 @@ func (s *server) pauses(c *command.Ctx, cmd *command.Command, args [][]byte, ses
 		return false
 	}
 	const mayWrite = command.Write | command.MayReplicate
-	flags := cmd.Flags
-	switch {
-	case cmd.FlagsOf != nil:
-		flags = cmd.FlagsOf(c, args)
-	case cmd.Plan != nil && cmd.Flags&command.InMulti != 0: // EXEC is what it runs
-		for i := range sess.Multi.Queue {
-			flags |= sess.Multi.Queue[i].Cmd.Flags
+	flags := flagsOf(c, cmd, args)
+	if cmd.Plan != nil && cmd.Flags&command.InMulti != 0 { // EXEC is what it runs
+		for _, q := range sess.Multi.Queue {
+			flags |= flagsOf(c, q.Cmd, q.Args)
 		}
 	}
 	return s.Pause.Hold(sess, flags&mayWrite != 0)
+}
+
+// flagsOf are the flags of a call.
+func flagsOf(c *command.Ctx, cmd *command.Command, args [][]byte) command.Flags {
+	if cmd.FlagsOf != nil {
+		return cmd.FlagsOf(c, args)
+	}
+	return cmd.Flags
 }
 
 // locks adds what a command needs to the set, and tells whether it may run

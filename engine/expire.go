@@ -104,11 +104,25 @@ func (v *View) ForwardSoon(key []byte) {
 
 // SetActiveExpire turns the background expiry off or on (DEBUG
 // SET-ACTIVE-EXPIRE); keys still expire when they are looked at.
-func (ks *Keyspace) SetActiveExpire(on bool) {
-	ks.activeExpireOff.Store(!on)
-	if on {
-		ks.Sched.Wake()
+func (ks *Keyspace) SetActiveExpire(on bool) { ks.setExpiry(expiryIdle, on) }
+
+// PauseExpiry has nothing removed for its time being over, though nobody sees
+// it any more, or ends that (CLIENT PAUSE).
+func (ks *Keyspace) PauseExpiry(on bool) { ks.setExpiry(expiryPaused, !on) }
+
+// Why the scheduler does not serve the wheels.
+const (
+	expiryIdle   = 1 << iota // keys expire only when they are looked at
+	expiryPaused             // not even then
+)
+
+func (ks *Keyspace) setExpiry(bit uint32, on bool) {
+	if !on {
+		ks.expiryOff.Or(bit)
+		return
 	}
+	ks.expiryOff.And(^bit)
+	ks.Sched.Wake()
 }
 
 // expireShard serves what the shard's wheel has due at now. It reports

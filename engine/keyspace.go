@@ -46,7 +46,7 @@ type Keyspace struct {
 	// LFU makes accesses count (maxmemory-policy *-lfu) instead of their time.
 	LFU atomic.Bool
 
-	activeExpireOff atomic.Bool
+	expiryOff atomic.Uint32 // expiryIdle, expiryPaused
 }
 
 // shard is a part of the keyspace. What a command writes in it is in one cache

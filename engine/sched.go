@@ -124,7 +124,7 @@ func (s *Scheduler) shardDue(sh *shard, atMillis int64) {
 // next is the earliest deadline in microseconds.
 func (s *Scheduler) next() int64 {
 	best := never
-	if !s.ks.activeExpireOff.Load() {
+	if s.ks.expiryOff.Load() == 0 {
 		for i := range s.ks.shards {
 			best = min(best, s.ks.shards[i].nextDue.Load())
 		}
@@ -142,7 +142,7 @@ func (s *Scheduler) next() int64 {
 
 // serve does what is due at now.
 func (s *Scheduler) serve(now int64) {
-	if !s.ks.activeExpireOff.Load() {
+	if s.ks.expiryOff.Load() == 0 {
 		for again := true; again; {
 			again = false
 			for i := range s.ks.shards {

@@ -142,7 +142,9 @@ func (v *View) touch(e Entry) {
 // parts of an object. It returns the zero Entry if nothing is left.
 func (v *View) settle(s *shard, e Entry) Entry {
 	if d := e.dueRef(); d != nil && d.at != 0 && d.at < v.Now/1000 || v.idle(s, e) {
-		v.expire(s, e)
+		if v.KS.expiryOff.Load()&expiryPaused == 0 {
+			v.expire(s, e)
+		}
 		return Entry{}
 	}
 	if e.h.flags&flagInnerDue != 0 {

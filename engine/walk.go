@@ -63,7 +63,8 @@ func (v *View) Count() (n int) {
 // Random returns a key at random, the zero Entry if there is none. next gives
 // random numbers.
 func (v *View) Random(next func() uint64) Entry {
-	for {
+	const triesMax = 100 // while nothing expires
+	for tries := 0; ; tries++ {
 		n := uint64(v.Count())
 		if n == 0 {
 			return Entry{}
@@ -77,7 +78,10 @@ func (v *View) Random(next func() uint64) Entry {
 				continue
 			}
 			e := t.random(next())
-			if e = v.settle(s, e); e.h != nil {
+			if live := v.settle(s, e); live.h != nil {
+				return live
+			}
+			if tries >= triesMax && v.KS.expiryOff.Load()&expiryPaused != 0 {
 				return e
 			}
 			break
@@ -117,13 +121,21 @@ func (v *View) Flush() {
 	v.changes++
 }
 
-// Swap exchanges two databases.
+// Swap exchanges two databases. A watched key whose time is over counts as not
+// there.
 func (v *View) Swap(a, b int) {
 	if a == b {
 		return
 	}
+	db := v.DB
+	defer func() { v.DB = db }()
 	for i := range v.KS.shards {
 		s := &v.KS.shards[i]
+		for k := range s.watches {
+			for _, v.DB = range []int{a, b} {
+				v.Peek([]byte(k.key))
+			}
+		}
 		s.tables[a].exchange(&s.tables[b])
 		w := &s.wheel
 		w.volatileKeys[a], w.volatileKeys[b] = w.volatileKeys[b], w.volatileKeys[a]

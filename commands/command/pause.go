@@ -21,9 +21,9 @@ type Pause struct {
 }
 
 // Begin pauses until a time in Unix microseconds: all commands, or those that
-// may write. A pause under way is never made shorter, and one of all commands
+// may write, and nothing expires meanwhile. A pause under way is never made shorter, and one of all commands
 // stays that, as in Redis.
-func (p *Pause) Begin(sched *engine.Scheduler, untilMicros int64, writesOnly bool) {
+func (p *Pause) Begin(ks *engine.Keyspace, untilMicros int64, writesOnly bool) {
 	p.mu.Lock()
 	was := p.until.Load()
 	if was == 0 || !writesOnly {
@@ -31,26 +31,27 @@ func (p *Pause) Begin(sched *engine.Scheduler, untilMicros int64, writesOnly boo
 	}
 	if untilMicros > was {
 		if p.timer != nil {
-			sched.Cancel(p.timer)
+			ks.Sched.Cancel(p.timer)
 		}
 		p.until.Store(untilMicros)
-		p.timer = sched.At(untilMicros, func(int64) { p.end(untilMicros) })
+		p.timer = ks.Sched.At(untilMicros, func(int64) { p.end(ks, untilMicros) })
+		ks.PauseExpiry(true)
 	}
 	p.mu.Unlock()
 }
 
 // End lets everybody go on.
-func (p *Pause) End(sched *engine.Scheduler) {
+func (p *Pause) End(ks *engine.Keyspace) {
 	p.mu.Lock()
 	if p.timer != nil {
-		sched.Cancel(p.timer)
+		ks.Sched.Cancel(p.timer)
 	}
 	p.mu.Unlock()
-	p.end(0)
+	p.end(ks, 0)
 }
 
 // end is End for the pause that ends at until; 0 is any.
-func (p *Pause) end(until int64) {
+func (p *Pause) end(ks *engine.Keyspace, until int64) {
 	p.mu.Lock()
 	if until != 0 && p.until.Load() != until {
 		p.mu.Unlock()
@@ -60,6 +61,7 @@ func (p *Pause) end(until int64) {
 	p.timer = nil
 	held := p.held
 	p.held = nil
+	ks.PauseExpiry(false)
 	p.mu.Unlock()
 	for _, s := range held {
 		s.Conn.Post(s.Conn.Resume)

@@ -14,7 +14,7 @@ const evalFlags = command.NoScript | command.SkipMonitor | command.NoMandatoryKe
 // evalRow is a row of the four; they differ in how the script is named and in
 // what it may do.
 func (f *family) evalRow(name, since, summary string, bySHA, readOnly bool) *command.Command {
-	c := &command.Command{
+	row := &command.Command{
 		Name: name, Arity: -3, Group: command.GroupScripting, Since: since,
 		Flags:      evalFlags | command.MayReplicate,
 		ACL:        []string{"scripting"},
@@ -24,24 +24,24 @@ func (f *family) evalRow(name, since, summary string, bySHA, readOnly bool) *com
 		Syntax:     "script:string numkeys:integer [key...] [arg:string...]",
 	}
 	if bySHA {
-		c.Syntax = "sha1:string numkeys:integer [key...] [arg:string...]"
+		row.Syntax = "sha1:string numkeys:integer [key...] [arg:string...]"
 	}
 	if readOnly {
-		c.Flags = evalFlags | command.ReadOnly
-		c.Keys = []command.KeySpec{command.NumKeys(2, command.RO|command.Access)}
+		row.Flags = evalFlags | command.ReadOnly
+		row.Keys = []command.KeySpec{command.NumKeys(2, command.RO|command.Access)}
 	}
-	c.Plan = func(c *command.Ctx, args [][]byte, set *engine.LockSet) bool {
+	row.Plan = func(c *command.Ctx, args [][]byte, set *engine.LockSet) bool {
 		return f.plan(c, args, set, bySHA)
 	}
-	c.FlagsOf = func(c *command.Ctx, args [][]byte) command.Flags {
+	row.FlagsOf = func(c *command.Ctx, args [][]byte) command.Flags {
 		s, err := f.resolve(f.worker(c), args[1], bySHA)
 		if err == nil && s != nil && s.Flags&luavm.NoWrites != 0 {
-			return c.Cmd.Flags &^ command.MayReplicate
+			return row.Flags &^ command.MayReplicate
 		}
-		return c.Cmd.Flags
+		return row.Flags
 	}
-	c.Run = func(c *command.Ctx) { f.eval(c, bySHA, readOnly) }
-	return c
+	row.Run = func(c *command.Ctx) { f.eval(c, bySHA, readOnly) }
+	return row
 }
 
 // resolve finds the script that a request names; nil, nil if a SHA is unknown.

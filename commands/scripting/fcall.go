@@ -10,7 +10,7 @@ import (
 )
 
 func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command {
-	c := &command.Command{
+	row := &command.Command{
 		Name: name, Arity: -3, Group: command.GroupScripting, Since: "7.0.0",
 		Flags:      evalFlags | command.MayReplicate,
 		ACL:        []string{"scripting"},
@@ -21,17 +21,17 @@ func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command 
 		Plan:       f.planCall,
 	}
 	if readOnly {
-		c.Flags = evalFlags | command.ReadOnly
-		c.Keys = []command.KeySpec{command.NumKeys(2, command.RO|command.Access)}
+		row.Flags = evalFlags | command.ReadOnly
+		row.Keys = []command.KeySpec{command.NumKeys(2, command.RO|command.Access)}
 	}
-	c.FlagsOf = func(c *command.Ctx, args [][]byte) command.Flags {
+	row.FlagsOf = func(c *command.Ctx, args [][]byte) command.Flags {
 		if fn, ok := f.registry.now.Load().find(args[1]); ok && fn.Flags&luavm.NoWrites != 0 {
-			return c.Cmd.Flags &^ command.MayReplicate
+			return row.Flags &^ command.MayReplicate
 		}
-		return c.Cmd.Flags
+		return row.Flags
 	}
-	c.Run = func(c *command.Ctx) { f.fcall(c, readOnly) }
-	return c
+	row.Run = func(c *command.Ctx) { f.fcall(c, readOnly) }
+	return row
 }
 
 // planCall locks everything and runs off the loop: nothing has been proven of
