@@ -54,6 +54,19 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		s.refuse(c, text)
 		return replied
 	}
+	if s.MaxMemory.Load() != 0 && sess.Conn != nil {
+		ok, evicted := s.MakeRoom()
+		if evicted && s.Tracking.Load() != 0 {
+			sess.Conn.Post(sess.Conn.Resume) // it is told of what was evicted before it gets the reply
+			return retry
+		}
+		if c.OutOfMemory = !ok; !ok && s.flagsOf(c, cmd, args)&command.DenyOOM != 0 {
+			s.refuse(c, command.ErrOutOfMemory)
+			return replied
+		}
+	} else {
+		c.OutOfMemory = false
+	}
 	if run := s.Long.Slow(); run != nil && cmd.Flags&command.AllowBusy == 0 && sess.Conn != nil && !s.Long.KeysOnly() {
 		s.refuse(c, run.Busy())
 		return replied
@@ -277,21 +290,22 @@ func (s *server) pauses(c *command.Ctx, cmd *command.Command, args [][]byte, ses
 		return false
 	}
 	const mayWrite = command.Write | command.MayReplicate
-	flags := flagsOf(c, cmd, args)
-	if cmd.Plan != nil && cmd.Flags&command.InMulti != 0 { // EXEC is what it runs
-		for _, q := range sess.Multi.Queue {
-			flags |= flagsOf(c, q.Cmd, q.Args)
-		}
-	}
-	return s.Pause.Hold(sess, flags&mayWrite != 0)
+	return s.Pause.Hold(sess, s.flagsOf(c, cmd, args)&mayWrite != 0)
 }
 
-// flagsOf are the flags of a call.
-func flagsOf(c *command.Ctx, cmd *command.Command, args [][]byte) command.Flags {
+// flagsOf are the flags of a call, which depend on the script if it is one's; for EXEC they are also those of the
+// commands that it runs.
+func (s *server) flagsOf(c *command.Ctx, cmd *command.Command, args [][]byte) command.Flags {
 	if cmd.FlagsOf != nil {
 		return cmd.FlagsOf(c, args)
 	}
-	return cmd.Flags
+	flags := cmd.Flags
+	if cmd.Plan != nil && cmd.Flags&command.InMulti != 0 {
+		for _, q := range c.Session.Multi.Queue {
+			flags |= s.flagsOf(c, q.Cmd, q.Args)
+		}
+	}
+	return flags
 }
 
 // locks adds what a command needs to the set, and tells whether it may run
@@ -316,6 +330,7 @@ func (s *server) locks(c *command.Ctx, cmd *command.Command, args [][]byte, set 
 func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, set engine.LockSet) {
 	sess := c.Session
 	args = command.Clone(args)
+	outOfMemory := c.OutOfMemory
 	sess.Busy.Store(true)
 	go func() {
 		w := s.Workers.Get(s.Server)
@@ -326,6 +341,7 @@ func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, se
 		lc := &w.Ctx
 		lc.Writer, lc.Args, lc.Cmd, lc.Session, lc.Long = out, args, cmd, sess, run
 		lc.Mark, lc.Failure, lc.DB, lc.NoTouch = 0, "", sess.DB(), sess.NoTouch
+		lc.OutOfMemory = outOfMemory
 		lc.Now = s.Keyspace.Clock.Now()
 		lc.Held = set
 		lc.Who = sess.ID

@@ -15,10 +15,7 @@ func lfuInitial(nowMicros int64) uint16 { return lfuInit | lfuMinutes(nowMicros)
 func lfuMinutes(nowMicros int64) uint16 { return uint16(nowMicros / 60e6 & 0xff) }
 
 func lfuTouched(freq uint16, nowMicros int64) uint16 {
-	counter := uint8(freq)
-	if gone := uint8(lfuMinutes(nowMicros) - freq>>8); gone > 0 {
-		counter -= min(counter, gone)
-	}
+	counter := lfuNow(freq, nowMicros)
 	if counter < 255 {
 		base := max(int64(counter)-lfuInit, 0)
 		r := int64(mix64(uint64(nowMicros)) >> 40)
@@ -27,6 +24,12 @@ func lfuTouched(freq uint16, nowMicros int64) uint16 {
 		}
 	}
 	return uint16(counter) | lfuMinutes(nowMicros)<<8
+}
+
+// lfuNow is the counter, less what it has lost since the last access.
+func lfuNow(freq uint16, nowMicros int64) uint8 {
+	counter := uint8(freq)
+	return counter - min(counter, uint8(lfuMinutes(nowMicros)-freq>>8))
 }
 
 // mix64 spreads a number over all bits (the finaliser of SplitMix64).

@@ -4,7 +4,7 @@ package engine
 
 // Stats are counters since the start or the last reset.
 type Stats struct {
-	Hits, Misses, Expired, ExpiredFields int64
+	Hits, Misses, Expired, ExpiredFields, Evicted int64
 }
 
 // DBStats are what INFO keyspace tells of one database.
@@ -20,6 +20,7 @@ func (v *View) Stats() (sum Stats) {
 		s := &v.KS.shards[i].stats
 		sum.Expired += s.Expired
 		sum.ExpiredFields += s.ExpiredFields
+		sum.Evicted += s.Evicted
 		sum.Hits += s.Hits
 		sum.Misses += s.Misses
 	}

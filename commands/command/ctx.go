@@ -25,6 +25,9 @@ type Ctx struct {
 
 	// Script is set while a script runs the command, Exec while EXEC does.
 	Script, Exec bool
+	// OutOfMemory: when the client's command began, more memory was in use than may
+	// be.
+	OutOfMemory bool
 	// Mark is where this command's reply begins.
 	Mark int
 	// Failure is the error that the command replied, empty if none.

@@ -83,6 +83,12 @@ type Server struct {
 	// looked at, once, and may have it go wrong: LKV.FAULT and LKV.LOG.
 	Inject atomic.Pointer[func(*Ctx, *Command) Injected]
 
+	// MaxMemory is the memory in bytes that may be in use, 0 for no limit. While
+	// there is one, MakeRoom is called before every command, with no shard held: it
+	// evicts keys, and reports whether no more is in use than may be.
+	MaxMemory atomic.Int64
+	MakeRoom  func() (ok, evicted bool)
+
 	// Monitor is told of every command while Monitors is not 0.
 	Monitor  func(c *Ctx, args [][]byte)
 	Monitors atomic.Int64

@@ -70,6 +70,12 @@ func (f *family) declareTracking() {
 	t := &f.tracker
 	t.s = f.s
 	t.keysMax = f.s.Config.Int("tracking-table-max-keys", 1000000, 0, math.MaxInt64, "most keys that are remembered for client-side caching, 0 = any number")
+	f.s.Config.OnChange(func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.shrink()
+		t.send()
+	}, "tracking-table-max-keys")
 	t.clients, t.readers, t.broadcasts = map[int64]*tracked{}, map[string][]int64{}, map[string][]int64{}
 	f.s.Keyspace.Touched = t.touched
 	f.s.Read = t.read
@@ -171,11 +177,18 @@ func (t *tracker) read(c *command.Ctx, cmd *command.Command, args [][]byte) {
 			t.readings++
 		}
 	})
-	for most := t.keysMax.Load(); most > 0 && int64(len(t.readers)) > most; {
-		for key := range t.readers { // any
-			t.invalidate(key, 0)
-			break
+	t.shrink()
+}
+
+// shrink forgets keys until there are no more than may be, and queues messages for those who have read them. The lock is
+// held.
+func (t *tracker) shrink() {
+	most := t.keysMax.Load()
+	for key := range t.readers {
+		if most == 0 || int64(len(t.readers)) <= most {
+			return
 		}
+		t.invalidate(key, 0)
 	}
 }
 

@@ -34,14 +34,29 @@ func (f *family) evalRow(name, since, summary string, bySHA, readOnly bool) *com
 		return f.plan(c, args, set, bySHA)
 	}
 	row.FlagsOf = func(c *command.Ctx, args [][]byte) command.Flags {
-		s, err := f.resolve(f.worker(c), args[1], bySHA)
-		if err == nil && s != nil && s.Flags&luavm.NoWrites != 0 {
-			return row.Flags &^ command.MayReplicate
+		if s, err := f.resolve(f.worker(c), args[1], bySHA); err == nil && s != nil {
+			return declared(row, s.Flags)
 		}
 		return row.Flags
 	}
 	row.Run = func(c *command.Ctx) { f.eval(c, bySHA, readOnly) }
 	return row
+}
+
+// declared are the flags of a call of a script: those that it declares, or the
+// command's if it declares none.
+func declared(row *command.Command, flags luavm.Flags) command.Flags {
+	if flags&luavm.Compat != 0 {
+		return row.Flags
+	}
+	is := row.Flags &^ command.MayReplicate
+	if flags&luavm.NoWrites == 0 {
+		is |= command.Write
+		if flags&luavm.AllowOOM == 0 {
+			is |= command.DenyOOM
+		}
+	}
+	return is
 }
 
 // resolve finds the script that a request names; nil, nil if a SHA is unknown.

@@ -24,9 +24,9 @@ func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command 
 		row.Flags = evalFlags | command.ReadOnly
 		row.Keys = []command.KeySpec{command.NumKeys(2, command.RO|command.Access)}
 	}
-	row.FlagsOf = func(c *command.Ctx, args [][]byte) command.Flags {
-		if fn, ok := f.registry.now.Load().find(args[1]); ok && fn.Flags&luavm.NoWrites != 0 {
-			return row.Flags &^ command.MayReplicate
+	row.FlagsOf = func(_ *command.Ctx, args [][]byte) command.Flags {
+		if fn, ok := f.registry.now.Load().find(args[1]); ok {
+			return declared(row, fn.Flags)
 		}
 		return row.Flags
 	}

@@ -15,6 +15,7 @@ type host struct {
 	c        *command.Ctx
 	out      resp.Writer
 	readOnly bool // *_RO, or the no-writes flag
+	spends   bool // may use memory that there is not: the allow-oom flag
 	slot     slot
 }
 
@@ -71,6 +72,13 @@ func (h *host) refuse(cmd **command.Command, args [][]byte) string {
 	if h.readOnly && c.Flags&(command.Write|command.MayReplicate) != 0 {
 		return "ERR Write commands are not allowed from read-only scripts."
 	}
+	if h.c.OutOfMemory && !h.spends {
+		// Once it has written it cannot be stopped in the middle.
+		if c.Flags&command.DenyOOM != 0 {
+			return command.ErrOutOfMemory
+		}
+		h.spends = c.Flags&command.Write != 0
+	}
 	if h.c.Server.Cluster {
 		return h.slot.refuse(c, args)
 	}
@@ -86,6 +94,11 @@ type slot struct {
 // enter begins with the slot of the keys that the script was given. It replies
 // the error for a script that is not to run on a cluster, and reports false.
 func (h *host) enter(flags luavm.Flags) bool {
+	h.spends = flags&(luavm.Compat|luavm.AllowOOM) == luavm.AllowOOM
+	if h.c.OutOfMemory && flags&(luavm.Compat|luavm.AllowOOM|luavm.NoWrites) == 0 {
+		h.c.Error("OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'")
+		return false
+	}
 	if c := h.c; c.Server.Cluster {
 		if flags&luavm.NoCluster != 0 {
 			c.Error("ERR Can not run script on cluster, 'no-cluster' flag is set.")

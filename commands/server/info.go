@@ -264,7 +264,7 @@ func (f *family) infoStats(w *command.InfoWriter) {
 	w.Line("expired_stale_perc", "0.00")
 	w.Line("expired_time_cap_reached_count", 0)
 	w.Line("expire_cycle_cpu_milliseconds", 0)
-	w.Line("evicted_keys", 0)
+	w.Line("evicted_keys", ks.Evicted)
 	w.Line("evicted_clients", 0)
 	w.Line("evicted_scripts", 0)
 	w.Line("total_eviction_exceeded_time", 0)

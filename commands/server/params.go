@@ -19,8 +19,7 @@ var evictionPolicies = []string{
 
 func (f *family) declareParams() {
 	c, ks := f.s.Config, f.s.Keyspace
-	policy := c.Enum("maxmemory-policy", "noeviction", evictionPolicies, "what to evict; *-lfu makes OBJECT FREQ count")
-	c.OnChange(func() { ks.LFU.Store(strings.HasSuffix(*policy.Load(), "-lfu")) }, "maxmemory-policy")
+	f.memory = declareMaxMemory(f.s)
 	c.Add(&command.Param{
 		Name: "notify-keyspace-events", Help: "classes of keyspace events to publish, as letters",
 		Get: func() string { return eventLetters(engine.EventClass(ks.EventMask.Load())) },

@@ -67,8 +67,6 @@ const (
 
 var plainParams = []plain{
 	// Memory and its eviction.
-	mem("maxmemory", 0, 0, math.MaxInt64),
-	num("maxmemory-samples", 5, 1, 64),
 	num("maxmemory-eviction-tenacity", 10, 0, 100),
 	{names: "maxmemory-clients", value: "0", kind: kindPercent, hi: math.MaxInt64},
 	num("lfu-log-factor", 10, 0, maxInt),

@@ -21,6 +21,7 @@ type family struct {
 	latency     latencyMonitor
 	monitors    monitors
 	percentiles percentiles
+	memory      *memoryLimit
 
 	slowerThan, slowMax, latencyThreshold *atomic.Int64
 	tracking                              *atomic.Bool

@@ -25,6 +25,7 @@ func main() {
 	flag.StringVar(&o.oracle, "oracle", "", "the server that says what passes; by default src/redis-server of the tree")
 	flag.StringVar(&only, "only", "", "files to run, separated by commas, such as unit/type/zset; by default all")
 	flag.StringVar(&o.failing, "failing", "conformance/tcl/failing.txt", "what is known to fail, empty for nothing")
+	flag.StringVar(&o.tags, "tags", "-slow", "the suite's --tags: which tests to run, such as \"-slow -needs:repl\"")
 	flag.DurationVar(&o.timeout, "timeout", 3*time.Minute, "the longest a file may run")
 	flag.BoolVar(&o.verbose, "v", false, "print what failed with the suite's words")
 	flag.Parse()
@@ -49,7 +50,7 @@ func main() {
 }
 
 type options struct {
-	source, tested, oracle, failing string
+	source, tested, oracle, failing, tags string
 
 	only    []string
 	timeout time.Duration

@@ -71,7 +71,7 @@ func (o *options) play(binary, file string) (*outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), o.timeout)
 	defer cancel()
 	suite := exec.CommandContext(ctx, "tclsh", "tests/test_helper.tcl", "--host", "127.0.0.1", "--port", port,
-		"--single", file, "--tags", "-slow", "--durable", "--clients", "1", "--dont-pre-clean")
+		"--single", file, "--tags", o.tags, "--durable", "--clients", "1", "--dont-pre-clean")
 	suite.Dir = o.source
 	suite.WaitDelay = time.Second
 	out, err := suite.CombinedOutput()

@@ -1,0 +1,136 @@
+package engine
+
+// Eviction: one key goes so that memory is freed. The key is the best of a few that are drawn at random, as in Redis,
+// which needs no list of all keys in the order of their use.
+
+import "slices"
+
+// EvictBy is what makes one key better to evict than another.
+type EvictBy uint8
+
+// The ways to choose.
+const (
+	EvictRandom EvictBy = iota
+	EvictLRU            // the longest not used
+	EvictLFU            // the least often used
+	EvictTTL            // the next to expire
+)
+
+// Eviction is a policy.
+type Eviction struct {
+	By       EvictBy
+	Volatile bool // only keys with a deadline
+	Samples  int  // how many keys are drawn
+	Random   func() uint64
+	Size     func(Entry) int // bytes that a key takes
+}
+
+// candidate is a key that may go. The lowest score goes first.
+type candidate struct {
+	db    int
+	key   []byte
+	score int64
+}
+
+// Evict removes a key and returns the bytes that this frees, false if no key may go. No shard may be held by the
+// caller; keys that a running script holds are left alone.
+func (ks *Keyspace) Evict(how Eviction) (freed int, ok bool) {
+	best := candidate{}
+	first := how.Random()
+	drawn := 0
+	v := &View{KS: ks, Now: ks.Clock.Now()}
+	for i := uint64(0); i < shardCount && drawn < how.Samples; i++ {
+		n := (first + i) % shardCount
+		v.Held = LockSet{1 << n}
+		if ks.Lock(v.Held) != nil {
+			continue
+		}
+		if db, e := v.draw(&ks.shards[n], how); e.Ok() {
+			if score := v.score(e, how.By); drawn == 0 || score < best.score {
+				best = candidate{db, slices.Clone(e.Key()), score}
+			}
+			drawn++
+		}
+		ks.Unlock(v.Held)
+	}
+	if drawn == 0 {
+		return 0, false
+	}
+	return v.evict(best, how.Size)
+}
+
+// evict removes a chosen key, if it is still there.
+func (v *View) evict(k candidate, size func(Entry) int) (freed int, ok bool) {
+	_, n := locate(k.key)
+	v.DB, v.Held = k.db, LockSet{1 << n}
+	if v.KS.Lock(v.Held) != nil {
+		return 0, false
+	}
+	if e := v.Find(k.key); e.Ok() {
+		freed = size(e)
+		v.drop(&v.KS.shards[n], e)
+		t := &v.KS.shards[n].tables[v.DB]
+		t.remove(t.find(HashBytes(k.key), k.key))
+		v.KS.shards[n].stats.Evicted++
+		v.Changed(k.key, EventEvicted, "evicted")
+		v.ServeReady()
+	}
+	v.KS.Unlock(v.Held)
+	return freed, true
+}
+
+// draw takes a key of a shard at random.
+func (v *View) draw(s *shard, how Eviction) (db int, e Entry) {
+	if how.Volatile {
+		return s.wheel.draw(how.Random())
+	}
+	keys := 0
+	for i := range s.tables {
+		keys += s.tables[i].used
+	}
+	if keys == 0 {
+		return 0, Entry{}
+	}
+	at := int(how.Random() % uint64(keys))
+	for db = range s.tables {
+		if at -= s.tables[db].used; at < 0 {
+			break
+		}
+	}
+	return db, s.tables[db].random(how.Random())
+}
+
+// draw takes a key with a deadline near a random place.
+func (w *wheel) draw(r uint64) (db int, e Entry) {
+	keys := 0
+	for _, n := range w.volatileKeys {
+		keys += n
+	}
+	if keys == 0 {
+		return 0, Entry{}
+	}
+	nodes := w.nodes[wheelHeads:]
+	for i := range nodes {
+		ref := nodes[(r+uint64(i))%uint64(len(nodes))].ref
+		if ref == nil {
+			continue
+		}
+		e := Entry{(*header)(ref)}
+		if d := e.dueRef(); d.at != 0 && d.at != never {
+			return int(d.db), e
+		}
+	}
+	return 0, Entry{}
+}
+
+func (v *View) score(e Entry, by EvictBy) int64 {
+	switch by {
+	case EvictLRU:
+		return int64(e.h.access)
+	case EvictLFU:
+		return int64(lfuNow(e.h.freq, v.Now))
+	case EvictTTL:
+		return e.Deadline()
+	}
+	return 0
+}
