@@ -96,6 +96,15 @@ type Server struct {
 	// latency monitor); a negative SlowMicros turns it off.
 	Executed   func(c *Ctx, cmd *Command, args [][]byte, micros int64)
 	SlowMicros atomic.Int64
+	// SaveFunctions returns the libraries of functions there are, and LoadFunctions
+	// has such libraries again: added to those there are, unless flush. Without
+	// replace, one that is there is an error, whose text is returned. Set by the
+	// scripting family.
+	SaveFunctions func() any
+	LoadFunctions func(saved any, flush, replace bool) (problem string)
+	// ScriptsMayAll lets scripts call commands that are not for them (DEBUG
+	// SET-DISABLE-DENY-SCRIPTS).
+	ScriptsMayAll atomic.Bool
 	// Cluster: the server answers as a cluster of one node.
 	Cluster bool
 	// Pause is CLIENT PAUSE.

@@ -5,47 +5,18 @@ package generic
 import (
 	"errors"
 	"math"
-	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/rdb"
-	"github.com/limitkv/limitkv/resp/number"
 )
 
-// dumper is what DUMP and RESTORE go by.
-type dumper struct {
-	compress *atomic.Bool
-	maxBulk  *atomic.Int64
-	nodeSize *atomic.Int64
-	hash     *command.HashLimits
-	set      *command.SetLimits
-	zset     *command.ZSetLimits
-}
-
-func newDumper(c *command.Config) *dumper {
-	return &dumper{c.Compression(), c.MaxBulk(), c.ListNodeSize(), c.Hash(), c.Set(), c.ZSet()}
-}
-
-func (d *dumper) format() rdb.Format {
-	return rdb.Format{Compress: d.compress.Load(), AppendScore: number.AppendDouble}
-}
+// dumper runs DUMP and RESTORE.
+type dumper struct{ *command.Dumps }
 
 // errNoDump is the error for a value that Redis has no type for.
 func errNoDump(e engine.Entry) string {
 	return "ERR a value of type " + e.Kind().String() + " has no form in Redis's dump format"
-}
-
-// limits are what decides the form of a value that is restored.
-func (d *dumper) limits() rdb.Limits {
-	return rdb.Limits{
-		Hash:      d.hash.Now(),
-		List:      list.Limits{NodeSize: int(d.nodeSize.Load())},
-		Set:       d.set.Now(),
-		ZSet:      d.zset.Now(),
-		MaxString: int(d.maxBulk.Load()),
-	}
 }
 
 func (d *dumper) dumpRow() *command.Command {
@@ -68,7 +39,7 @@ func (d *dumper) dump(c *command.Ctx) {
 		c.Null()
 		return
 	}
-	b, ok := rdb.AppendDump(nil, e, d.format())
+	b, ok := rdb.AppendDump(nil, e, d.Format())
 	if !ok {
 		c.Error(errNoDump(e))
 		return
@@ -145,7 +116,7 @@ func (d *dumper) restore(c *command.Ctx) {
 	if a.Failed(c) {
 		return
 	}
-	v, err := rdb.Load(c.Args[3], d.limits())
+	v, err := rdb.Load(c.Args[3], d.Limits())
 	switch {
 	case errors.Is(err, rdb.ErrChecksum):
 		c.Error("ERR DUMP payload version or checksum are wrong")

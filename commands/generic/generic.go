@@ -7,7 +7,7 @@ import (
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
-	d := newDumper(s.Config)
+	d := &dumper{s.Config.Dumps()}
 	return append(d.restoreRows(), []*command.Command{
 		d.dumpRow(), d.migrateRow(),
 		delRow, unlinkRow, existsRow, touchRow, typeRow, randomkeyRow, keysRow, scanRow,

@@ -194,7 +194,7 @@ func (d *dumper) request(c *command.Ctx, m *migration) (b []byte, problem string
 	}
 	for _, key := range m.keys {
 		e := c.Peek(key)
-		payload, ok := rdb.AppendDump(nil, e, d.format())
+		payload, ok := rdb.AppendDump(nil, e, d.Format())
 		if !ok {
 			return nil, errNoDump(e)
 		}

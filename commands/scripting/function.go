@@ -91,16 +91,23 @@ func (f *family) functionRow() *command.Command {
 // change replaces the set of libraries by what edit makes of a copy, unless
 // that returns an error text.
 func (f *family) change(c *command.Ctx, edit func(set *libraries) (problem string)) bool {
+	if problem := f.edit(edit); problem != "" {
+		c.Error("ERR " + problem)
+		return false
+	}
+	return true
+}
+
+func (f *family) edit(edit func(set *libraries) (problem string)) (problem string) {
 	f.registry.mu.Lock()
 	defer f.registry.mu.Unlock()
 	set := f.registry.now.Load().clone()
 	if problem := edit(set); problem != "" {
-		c.Error("ERR " + problem)
-		return false
+		return problem
 	}
 	f.registry.now.Store(set)
 	f.s.Keyspace.Dirty.Add(1)
-	return true
+	return ""
 }
 
 func (f *family) functionLoad(c *command.Ctx) {
@@ -255,15 +262,22 @@ func (f *family) functionRestore(c *command.Ctx) {
 		c.Error("ERR " + problem)
 		return
 	}
-	if f.change(c, func(set *libraries) string {
+	if problem := f.put(from, flush, replace); problem != "" {
+		c.Error("ERR " + problem)
+		return
+	}
+	c.OK()
+}
+
+// put puts libraries in, or has them alone.
+func (f *family) put(from *libraries, flush, replace bool) (problem string) {
+	return f.edit(func(set *libraries) string {
 		if flush {
-			*set = *from
+			*set = *from.clone()
 			return ""
 		}
 		return set.join(from, replace)
-	}) {
-		c.OK()
-	}
+	})
 }
 
 // read loads the libraries of a payload into a set.

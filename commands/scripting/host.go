@@ -63,7 +63,7 @@ func (h *host) refuse(cmd **command.Command, args [][]byte) string {
 	if c.Arity > 0 && len(args) != c.Arity || len(args) < -c.Arity || c.Run == nil {
 		return "ERR Wrong number of args calling Redis command from script"
 	}
-	if c.Flags&command.NoScript != 0 {
+	if c.Flags&command.NoScript != 0 && !h.c.Server.ScriptsMayAll.Load() {
 		return command.ErrScriptCommand
 	}
 	if text := h.c.Server.Refuses(h.c, c, args); text != "" {

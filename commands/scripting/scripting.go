@@ -46,6 +46,8 @@ func Commands(s *command.Server) []*command.Command {
 	s.Config.Add(&command.Param{Name: "busy-reply-threshold", Get: limit.Get, Set: limit.Set})
 	scope := s.Config.Enum("busy-reply-scope", "server", []string{"server", "keys"}, "whom a script that is over that time makes the server answer BUSY: everybody, or those who want the keys that it holds")
 	s.Long.KeysOnly = func() bool { return *scope.Load() == "keys" }
+	s.SaveFunctions = func() any { return f.registry.now.Load() }
+	s.LoadFunctions = func(saved any, flush, replace bool) string { return f.put(saved.(*libraries), flush, replace) }
 	f.memoryMax = s.Config.Memory("script-memory-max", 1<<30, 1<<20, 1<<62, "bytes a script may allocate")
 	s.InfoMemory = append(s.InfoMemory, func(w *command.InfoWriter) {
 		set := f.registry.now.Load()

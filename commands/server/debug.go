@@ -41,10 +41,18 @@ func debugCommands() []debugCommand {
 			keyspace: true, run: debugPopulate},
 		{name: "PROTOCOL", min: 1, max: 1, usage: "<type>", summary: "Replies a sample of a type of reply: " + strings.Join(protocolNames(), " ") + ".",
 			run: debugProtocol},
+		{name: "RELOAD", max: 3, usage: "[NOSAVE] [NOFLUSH] [MERGE]", keyspace: true, run: debugReload,
+			summary: "Writes all keys in Redis's dump format and reads them back."},
 		{name: "SET-ACTIVE-EXPIRE", min: 1, max: 1, usage: "<0|1>", summary: "Stops or lets go on that keys expire that nobody looks at.",
 			run: func(_ *family, c *command.Ctx) {
 				n, _ := strconv.Atoi(string(c.Args[2])) // what is no number is 0, as in Redis
 				c.KS.SetActiveExpire(n != 0)
+				c.OK()
+			}},
+		{name: "SET-DISABLE-DENY-SCRIPTS", min: 1, max: 1, usage: "<0|1>", summary: "Lets scripts call commands that are not for scripts.",
+			run: func(f *family, c *command.Ctx) {
+				n, _ := strconv.Atoi(string(c.Args[2]))
+				f.s.ScriptsMayAll.Store(n != 0)
 				c.OK()
 			}},
 		{name: "SLEEP", min: 1, max: 1, usage: "<seconds>", summary: "Holds all keys for so long, as if something took that long.",

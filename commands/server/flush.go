@@ -22,12 +22,7 @@ func (f *family) flushRows() []*command.Command {
 			History:    history,
 			Run: func(c *command.Ctx) {
 				if flushMode(c) {
-					db := c.DB
-					for c.DB = 0; c.DB < c.KS.Databases(); c.DB++ {
-						c.Flush()
-					}
-					c.DB = db
-					f.flushed()
+					f.flushAll(c)
 					c.OK()
 				}
 			},
@@ -59,6 +54,16 @@ func (f *family) flushRows() []*command.Command {
 			Run:        swapDB,
 		},
 	}
+}
+
+// flushAll removes the keys of all databases.
+func (f *family) flushAll(c *command.Ctx) {
+	db := c.DB
+	for c.DB = 0; c.DB < c.KS.Databases(); c.DB++ {
+		c.Flush()
+	}
+	c.DB = db
+	f.flushed()
 }
 
 // flushed tells those who keep values on their side.

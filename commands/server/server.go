@@ -22,6 +22,8 @@ type family struct {
 	monitors    monitors
 	percentiles percentiles
 	memory      *memoryLimit
+	dumps       *command.Dumps
+	saved       image // guarded by the locks of all shards
 
 	slowerThan, slowMax, latencyThreshold *atomic.Int64
 	tracking                              *atomic.Bool
@@ -30,7 +32,7 @@ type family struct {
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
-	f := &family{s: s}
+	f := &family{s: s, dumps: s.Config.Dumps()}
 	f.startMemory = memoryUsage().objects
 	f.declareParams()
 	f.declareSlow()

@@ -1,0 +1,42 @@
+package command
+
+// The settings that values in Redis's dump format go by.
+
+import (
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/resp/number"
+)
+
+// Dumps is how values are written in Redis's dump format and read from it.
+type Dumps struct {
+	compress *atomic.Bool
+	maxBulk  *atomic.Int64
+	nodeSize *atomic.Int64
+	hash     *HashLimits
+	set      *SetLimits
+	zset     *ZSetLimits
+}
+
+// Dumps returns the settings.
+func (c *Config) Dumps() *Dumps {
+	return &Dumps{c.Compression(), c.MaxBulk(), c.ListNodeSize(), c.Hash(), c.Set(), c.ZSet()}
+}
+
+// Format is how values are written.
+func (d *Dumps) Format() rdb.Format {
+	return rdb.Format{Compress: d.compress.Load(), AppendScore: number.AppendDouble}
+}
+
+// Limits are what decides the form of a value that is read.
+func (d *Dumps) Limits() rdb.Limits {
+	return rdb.Limits{
+		Hash:      d.hash.Now(),
+		List:      list.Limits{NodeSize: int(d.nodeSize.Load())},
+		Set:       d.set.Now(),
+		ZSet:      d.zset.Now(),
+		MaxString: int(d.maxBulk.Load()),
+	}
+}
