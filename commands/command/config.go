@@ -44,8 +44,8 @@ type Config struct {
 	set     *SetLimits
 	zset    *ZSetLimits
 
-	listNodeSize *atomic.Int64
-	compression  *atomic.Bool
+	list        *ListLimits
+	compression *atomic.Bool
 }
 
 // change is what is to be done after some parameters changed.

@@ -5,7 +5,6 @@ package command
 import (
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/resp/number"
 )
@@ -14,7 +13,7 @@ import (
 type Dumps struct {
 	compress *atomic.Bool
 	maxBulk  *atomic.Int64
-	nodeSize *atomic.Int64
+	list     *ListLimits
 	hash     *HashLimits
 	set      *SetLimits
 	zset     *ZSetLimits
@@ -22,7 +21,7 @@ type Dumps struct {
 
 // Dumps returns the settings.
 func (c *Config) Dumps() *Dumps {
-	return &Dumps{c.Compression(), c.MaxBulk(), c.ListNodeSize(), c.Hash(), c.Set(), c.ZSet()}
+	return &Dumps{c.Compression(), c.MaxBulk(), c.List(), c.Hash(), c.Set(), c.ZSet()}
 }
 
 // Format is how values are written.
@@ -34,7 +33,7 @@ func (d *Dumps) Format() rdb.Format {
 func (d *Dumps) Limits() rdb.Limits {
 	return rdb.Limits{
 		Hash:      d.hash.Now(),
-		List:      list.Limits{NodeSize: int(d.nodeSize.Load())},
+		List:      d.list.Now(),
 		Set:       d.set.Now(),
 		ZSet:      d.zset.Now(),
 		MaxString: int(d.maxBulk.Load()),

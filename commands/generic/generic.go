@@ -14,7 +14,7 @@ func Commands(s *command.Server) []*command.Command {
 		expireRow, pexpireRow, expireatRow, pexpireatRow, persistRow,
 		ttlRow, pttlRow, expiretimeRow, pexpiretimeRow,
 		renameRow, renamenxRow, copyRow, moveRow, objectRow,
-		sortRow(s.Config.ListNodeSize()), sortroRow,
+		sortRow(s.Config.List()), sortroRow,
 		waitRow, waitaofRow,
 	}...)
 }

@@ -5,7 +5,6 @@ package generic
 
 import (
 	"bytes"
-	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
@@ -31,7 +30,7 @@ var (
 	}
 )
 
-func sortRow(nodeSize *atomic.Int64) *command.Command {
+func sortRow(nodes *command.ListLimits) *command.Command {
 	return &command.Command{
 		Name: "sort", Arity: -2, Group: command.GroupGeneric, Since: "1.0.0",
 		Flags:      command.Write | command.DenyOOM,
@@ -43,7 +42,7 @@ func sortRow(nodeSize *atomic.Int64) *command.Command {
 		Complexity: "O(N + M log M), N being the number of elements, M of those returned",
 		Syntax:     sortSyntax + " [STORE destination:key@2]",
 		Plan:       func(c *command.Ctx, args [][]byte, locks *engine.LockSet) bool { return planSort(args, locks, true) },
-		Run:        func(c *command.Ctx) { sortKey(c, list.Limits{NodeSize: int(nodeSize.Load())}, true) },
+		Run:        func(c *command.Ctx) { sortKey(c, nodes.Now(), true) },
 	}
 }
 

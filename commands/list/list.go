@@ -2,18 +2,16 @@
 package list
 
 import (
-	"sync/atomic"
-
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/list"
 )
 
-type family struct{ nodeSize *atomic.Int64 }
+type family struct{ nodes *command.ListLimits }
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
-	f := &family{s.Config.ListNodeSize()}
+	f := &family{s.Config.List()}
 	return []*command.Command{
 		f.pushRow("lpush", "1.0.0", "Adds elements at the head.", true, false),
 		f.pushRow("rpush", "1.0.0", "Adds elements at the tail.", false, false),
@@ -39,7 +37,7 @@ const (
 )
 
 // limits are how large a node may be.
-func (f *family) limits() list.Limits { return list.Limits{NodeSize: int(f.nodeSize.Load())} }
+func (f *family) limits() list.Limits { return f.nodes.Now() }
 
 // lookup finds a list for reading, nil if the key is missing.
 func lookup(c *command.Ctx, key []byte) (*list.List, bool) {

@@ -31,6 +31,9 @@ type debugCommand struct {
 // debugCommands is a function, for HELP is one of them and lists them all.
 func debugCommands() []debugCommand {
 	return []debugCommand{
+		{name: "DIGEST", summary: "Replies a digest of all keys.", keyspace: true, run: debugDigest},
+		{name: "DIGEST-VALUE", min: 1, max: 1 << 20, usage: "<key> [<key> ...]", summary: "Replies a digest of each value.",
+			keyspace: true, run: debugDigestValue},
 		{name: "ERROR", min: 1, max: 1, usage: "<text>", summary: "Replies the text as an error.",
 			run: func(_ *family, c *command.Ctx) { c.Error(string(c.Args[2])) }},
 		{name: "HELP", summary: "Tells what there is.", run: debugHelp},
@@ -41,6 +44,14 @@ func debugCommands() []debugCommand {
 			keyspace: true, run: debugPopulate},
 		{name: "PROTOCOL", min: 1, max: 1, usage: "<type>", summary: "Replies a sample of a type of reply: " + strings.Join(protocolNames(), " ") + ".",
 			run: debugProtocol},
+		{name: "PAUSE-CRON", min: 1, max: 1, usage: "<0|1>", summary: "As SET-ACTIVE-EXPIRE, the other way round: nothing else runs by itself.",
+			run: func(_ *family, c *command.Ctx) {
+				n, _ := strconv.Atoi(string(c.Args[2]))
+				c.KS.SetActiveExpire(n == 0)
+				c.OK()
+			}},
+		{name: "QUICKLIST-PACKED-THRESHOLD", min: 1, max: 1, usage: "<bytes>",
+			summary: "Gives elements of lists from so many bytes on a node of their own; 0 for the default.", run: debugPacked},
 		{name: "RELOAD", max: 3, usage: "[NOSAVE] [NOFLUSH] [MERGE]", keyspace: true, run: debugReload,
 			summary: "Writes all keys in Redis's dump format and reads them back."},
 		{name: "SET-ACTIVE-EXPIRE", min: 1, max: 1, usage: "<0|1>", summary: "Stops or lets go on that keys expire that nobody looks at.",
@@ -127,6 +138,19 @@ func debugHelp(_ *family, c *command.Ctx) {
 	}
 }
 
+// nodeBytesMax is the largest QUICKLIST-PACKED-THRESHOLD.
+const nodeBytesMax = 1<<32 - 1<<20
+
+func debugPacked(f *family, c *command.Ctx) {
+	n, err := command.ParseMemory(string(c.Args[2]))
+	if err != nil || n > nodeBytesMax {
+		c.Error("ERR argument must be a memory value bigger than 1 and smaller than 4gb")
+		return
+	}
+	f.s.Config.List().Large.Store(n)
+	c.OK()
+}
+
 // debugSleepMax is the longest DEBUG SLEEP in seconds.
 const debugSleepMax = 24 * 3600
 
@@ -141,7 +165,7 @@ func debugSleep(_ *family, c *command.Ctx) {
 // debugObject shows an entry in Redis's form, without addresses. The length of
 // what has no form in an RDB file is that in memory.
 func debugObject(_ *family, c *command.Ctx) {
-	e := c.Peek(c.Args[2])
+	e := c.Find(c.Args[2]) // also if its time is over
 	if !e.Ok() {
 		c.Error(command.ErrNoSuchKey)
 		return

@@ -21,6 +21,8 @@ import (
 type Limits struct {
 	// NodeSize is list-max-listpack-size: a number of elements, or -1 … -5 for 4 … 64 KB.
 	NodeSize int
+	// Large, if not 0, is from how many bytes on an element gets a node of its own; else that depends on NodeSize.
+	Large int
 }
 
 // DefaultLimits are Redis's: nodes of 8 KB.
@@ -48,6 +50,9 @@ func (l Limits) exceeded(size, count int) bool {
 
 // large reports whether an element of n bytes gets a node of its own.
 func (l Limits) large(n int) bool {
+	if l.Large != 0 {
+		return n >= l.Large
+	}
 	if l.NodeSize >= 0 {
 		return n > safeBytes
 	}
