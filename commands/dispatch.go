@@ -106,6 +106,7 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 	s.execute(c, cmd)
 	if set != (engine.LockSet{}) {
 		c.ServeReady()
+		w.Changes += c.TakeChanges()
 	}
 	s.Keyspace.Unlock(w.Locked)
 	w.Locked = engine.LockSet{}

@@ -62,6 +62,30 @@ func (v *View) expireInner(s *shard, e Entry) Entry {
 	return e
 }
 
+// ExpireFields removes the fields of a hash whose time is over, before it gets
+// others: unlike with a look, the hash stays even if none is left.
+func (v *View) ExpireFields(key []byte) {
+	e := v.Find(key)
+	if e.Kind() != KindHash || e.Deadline() != 0 && e.Deadline() < v.Now/1000 {
+		return
+	}
+	x, ok := e.object().obj.(Settler)
+	if !ok {
+		return
+	}
+	_, s := v.locate(key)
+	gone := 0
+	for at := x.NextDue(); at != 0 && at <= v.Now/1000; at = x.NextDue() {
+		n, _ := x.Settle(v.Now, innerBatch)
+		gone += n
+	}
+	if gone > 0 {
+		s.stats.ExpiredFields += int64(gone)
+		v.Changed(key, EventHash, "hexpired")
+		v.rearm(s, e)
+	}
+}
+
 // settleBatch serves one batch inside an object. It reports whether the object
 // is still there.
 func (v *View) settleBatch(s *shard, e Entry, x Settler) (left bool) {

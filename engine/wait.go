@@ -247,6 +247,12 @@ func (ks *Keyspace) unlistNode(s *shard, k waitKey, n *waitNode) {
 // ServeReady serves the lines of the keys that this command made ready. The
 // outermost command calls it before it lets its locks go.
 func (v *View) ServeReady() {
+	if len(v.ready) == 0 {
+		return
+	}
+	now := v.Now
+	v.Now = v.KS.Clock.Now() // what they wait for may have expired while the command ran
+	defer func() { v.Now = now }()
 	for len(v.ready) > 0 {
 		k := v.ready[0]
 		v.ready = v.ready[1:]

@@ -203,6 +203,7 @@ func (f *family) hsetex(c *command.Ctx) {
 		return
 	}
 	key := c.Args[1]
+	c.ExpireFields(key)
 	h, ok := lookupWrite(c, key)
 	if !ok {
 		return
@@ -211,6 +212,9 @@ func (f *family) hsetex(c *command.Ctx) {
 		exists := h != nil && h.Exists(q.pairs[i])
 		if q.onlyNew && exists || q.onlyIf && !exists {
 			c.Int(0)
+			if h != nil {
+				dropEmpty(c, key, h)
+			}
 			return
 		}
 	}

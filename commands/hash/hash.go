@@ -61,7 +61,7 @@ func deadlinesChanged(c *command.Ctx, key []byte) {
 func dropEmpty(c *command.Ctx, key []byte, h *hash.Hash) {
 	if h.Len() == 0 {
 		c.Delete(key)
-		c.Changed(key, engine.EventGeneric, "del")
+		c.Notify(engine.EventGeneric, "del", key) // the change was told
 	}
 }
 

@@ -54,7 +54,7 @@ func removed(c *command.Ctx, key []byte, l *list.List, event string) {
 	c.Changed(key, engine.EventList, event)
 	if l.Len() == 0 {
 		c.Delete(key)
-		c.Changed(key, engine.EventGeneric, "del")
+		c.Notify(engine.EventGeneric, "del", key) // the change was told
 	}
 }
 

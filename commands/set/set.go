@@ -43,6 +43,6 @@ func removed(c *command.Ctx, key []byte, s *set.Set, event string) {
 	c.Changed(key, engine.EventSet, event)
 	if s.Len() == 0 {
 		c.Delete(key)
-		c.Changed(key, engine.EventGeneric, "del")
+		c.Notify(engine.EventGeneric, "del", key) // the change was told
 	}
 }

@@ -45,7 +45,7 @@ func removed(c *command.Ctx, key []byte, z *zset.Set, event string) {
 	c.Changed(key, engine.EventZSet, event)
 	if z.Len() == 0 {
 		c.Delete(key)
-		c.Changed(key, engine.EventGeneric, "del")
+		c.Notify(engine.EventGeneric, "del", key) // the change was told
 	}
 }
 
