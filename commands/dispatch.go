@@ -54,18 +54,17 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		s.refuse(c, text)
 		return replied
 	}
-	if s.MaxMemory.Load() != 0 && sess.Conn != nil {
-		ok, evicted := s.MakeRoom()
+	c.OutOfMemory = false
+	if sess.Conn != nil && (s.MaxMemory.Load() != 0 || s.TooFewReplicas.Load()) {
+		text, evicted := s.scarce(c, cmd, args)
 		if evicted && s.Tracking.Load() != 0 {
 			sess.Conn.Post(sess.Conn.Resume) // it is told of what was evicted before it gets the reply
 			return retry
 		}
-		if c.OutOfMemory = !ok; !ok && s.flagsOf(c, cmd, args)&command.DenyOOM != 0 {
-			s.refuse(c, command.ErrOutOfMemory)
+		if text != "" {
+			s.refuse(c, text)
 			return replied
 		}
-	} else {
-		c.OutOfMemory = false
 	}
 	if run := s.Long.Slow(); run != nil && cmd.Flags&command.AllowBusy == 0 && sess.Conn != nil && !s.Long.KeysOnly() {
 		s.refuse(c, run.Busy())
@@ -292,6 +291,23 @@ func (s *server) pauses(c *command.Ctx, cmd *command.Command, args [][]byte, ses
 	}
 	const mayWrite = command.Write | command.MayReplicate
 	return s.Pause.Hold(sess, s.flagsOf(c, cmd, args)&mayWrite != 0)
+}
+
+// scarce returns the error for a command for which there is too little memory or there are too few replicas, and whether
+// keys were evicted to make room.
+func (s *server) scarce(c *command.Ctx, cmd *command.Command, args [][]byte) (text string, evicted bool) {
+	flags := s.flagsOf(c, cmd, args)
+	if s.MaxMemory.Load() != 0 {
+		var ok bool
+		ok, evicted = s.MakeRoom()
+		if c.OutOfMemory = !ok; !ok && flags&command.DenyOOM != 0 {
+			return command.ErrOutOfMemory, evicted
+		}
+	}
+	if s.TooFewReplicas.Load() && flags&command.Write != 0 {
+		return command.ErrNoReplicas, evicted
+	}
+	return "", evicted
 }
 
 // flagsOf are the flags of a call, which depend on the script if it is one's; for EXEC they are also those of the

@@ -89,6 +89,10 @@ type Server struct {
 	MaxMemory atomic.Int64
 	MakeRoom  func() (ok, evicted bool)
 
+	// TooFewReplicas: writes are refused, for they are to reach replicas
+	// (min-replicas-to-write) and there are none.
+	TooFewReplicas atomic.Bool
+
 	// Monitor is told of every command while Monitors is not 0.
 	Monitor  func(c *Ctx, args [][]byte)
 	Monitors atomic.Int64

@@ -72,6 +72,9 @@ func (h *host) refuse(cmd **command.Command, args [][]byte) string {
 	if h.readOnly && c.Flags&(command.Write|command.MayReplicate) != 0 {
 		return "ERR Write commands are not allowed from read-only scripts."
 	}
+	if c.Flags&command.Write != 0 && h.c.Server.TooFewReplicas.Load() {
+		return command.ErrNoReplicas
+	}
 	if h.c.OutOfMemory && !h.spends {
 		// Once it has written it cannot be stopped in the middle.
 		if c.Flags&command.DenyOOM != 0 {

@@ -4,6 +4,7 @@ package server
 
 import (
 	"errors"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -20,6 +21,11 @@ var evictionPolicies = []string{
 func (f *family) declareParams() {
 	c, ks := f.s.Config, f.s.Keyspace
 	f.memory = declareMaxMemory(f.s)
+	replicas := c.Int("min-replicas-to-write", 0, 0, math.MaxInt32, "how many replicas a write must reach; as there are none, any but 0 refuses writes")
+	lag := c.Int("min-replicas-max-lag", 10, 0, math.MaxInt32, "seconds that such a replica may be behind; 0 turns min-replicas-to-write off")
+	c.Alias("min-replicas-to-write", "min-slaves-to-write")
+	c.Alias("min-replicas-max-lag", "min-slaves-max-lag")
+	c.OnChange(func() { f.s.TooFewReplicas.Store(replicas.Load() > 0 && lag.Load() > 0) }, "min-replicas-to-write", "min-replicas-max-lag")
 	c.Add(&command.Param{
 		Name: "notify-keyspace-events", Help: "classes of keyspace events to publish, as letters",
 		Get: func() string { return eventLetters(engine.EventClass(ks.EventMask.Load())) },

@@ -119,8 +119,6 @@ var plainParams = []plain{
 	mem("replica-full-sync-buffer-limit", 0, 0, math.MaxInt64), num("replica-priority slave-priority", 100, 0, maxInt),
 	txt("replica-announce-ip slave-announce-ip", ""), num("replica-announce-port slave-announce-port", 0, 0, 65535),
 	yes("replica-announced"), no("replica-ignore-disk-write-errors"),
-	num("min-replicas-to-write min-slaves-to-write", 0, 0, maxInt).just(noReplica),
-	num("min-replicas-max-lag min-slaves-max-lag", 10, 0, maxInt),
 	one("propagation-error-behavior", "ignore", "ignore panic panic-on-replicas"),
 
 	// The cluster, which has no other nodes.
