@@ -37,8 +37,10 @@ func (f *family) asked(args [][]byte) (list []*command.InfoSection) {
 	all, defaults := false, len(args) == 1
 	for _, arg := range args[1:] {
 		switch name := command.Lower(arg); name {
-		case "all", "everything":
+		case "all":
 			all = true
+		case "everything":
+			all, names["keysizes"] = true, true
 		case "default":
 			defaults = true
 		default:
@@ -46,7 +48,7 @@ func (f *family) asked(args [][]byte) (list []*command.InfoSection) {
 		}
 	}
 	for i := range f.s.Info {
-		if s := &f.s.Info[i]; all || defaults && s.Default || names[s.Name] {
+		if s := &f.s.Info[i]; all && !s.Slow || defaults && s.Default || names[s.Name] {
 			list = append(list, s)
 		}
 	}
@@ -60,8 +62,9 @@ func (f *family) infoPlan(_ *command.Ctx, args [][]byte, set *engine.LockSet) (l
 		if s.Keys {
 			set.AddAll()
 		}
+		long = long || s.Slow
 	}
-	return false
+	return long
 }
 
 func (f *family) infoCommand(c *command.Ctx) {
@@ -96,6 +99,7 @@ func (f *family) addInfo() {
 			w.Line("cluster_enabled", enabled)
 		}},
 		command.InfoSection{Name: "keyspace", Default: true, Keys: true, Write: f.infoKeyspace},
+		command.InfoSection{Name: "keysizes", Keys: true, Slow: true, Write: f.infoKeysizes},
 		command.InfoSection{Name: "limitkv", Default: true, Keys: true, Write: func(w *command.InfoWriter) {
 			w.Section("Limitkv")
 			for _, part := range f.s.OwnInfo {

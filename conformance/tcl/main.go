@@ -95,6 +95,18 @@ func (o *options) run() (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if o.oracle, err = filepath.Abs(o.oracle); err != nil {
+		return false, err
+	}
+	dir, err := os.MkdirTemp("", "limitkv-tcl-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	if err := patched(o.source, dir); err != nil {
+		return false, err
+	}
+	o.source = dir
 	total := tally{}
 	ok = true
 	var fixed []string
