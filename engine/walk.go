@@ -3,6 +3,7 @@ package engine
 // Verbs over a whole database. They need all shards held.
 
 import (
+	"bytes"
 	"slices"
 	"unsafe"
 )
@@ -12,15 +13,23 @@ const scanShardBits = 6
 
 // Scan calls fn with at least count entries, as far as there are, and returns
 // the cursor to go on with, 0 at the end. fn must not change keys. Expired
-// keys are left out. Every key that is there throughout a scan is returned.
+// keys are left out, and removed. Every key that is there throughout a scan is returned.
 func (v *View) Scan(cursor uint64, count int, fn func(Entry)) uint64 {
 	sh := int(cursor & (shardCount - 1))
 	inner := cursor >> scanShardBits
 	// A sparse table must not make one call long: work is bounded as well.
+	var gone [][]byte
+	defer func() {
+		for _, key := range gone {
+			v.Peek(key)
+		}
+	}()
 	for seen, work := 0, 0; seen < count && work < count*10; work++ {
 		inner = v.KS.shards[sh].tables[v.DB].scan(inner, func(e Entry) {
 			seen++
-			if !v.gone(&v.KS.shards[sh], e) {
+			if v.gone(&v.KS.shards[sh], e) {
+				gone = append(gone, bytes.Clone(e.Key()))
+			} else {
 				fn(e)
 			}
 		})
