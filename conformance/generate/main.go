@@ -1,7 +1,7 @@
-// Command generate writes the parts of the documents that the code itself knows: the table of commands of README.md,
-// from what the built server's COMMAND DOCS says, and the walk through the tree of docs/ARCHITECTURE.md, from what each
-// file says of itself. So neither can promise what is not there. "make generate" runs it, and CI looks that nothing
-// changes.
+// Command generate writes the parts of the documents that the code itself knows: the table of commands of README.md and
+// the answers of docs/COMPATIBILITY.md, from what the built server's COMMAND DOCS says, and the walk through the tree of
+// docs/ARCHITECTURE.md, from what each file says of itself. So none can promise what is not there. "make generate" runs
+// it, and CI looks that nothing changes.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	commands, err := commandTable()
+	commands, answers, err := fromServer()
 	peer.Cleanup()
 	if err != nil {
 		log.Fatal(err)
@@ -33,6 +33,7 @@ func main() {
 	}
 	for _, part := range []struct{ file, name, text string }{
 		{"README.md", "commands", commands},
+		{"docs/COMPATIBILITY.md", "compatibility", answers},
 		{"docs/ARCHITECTURE.md", "tree", walk},
 	} {
 		if err := replace(filepath.Join(root, filepath.FromSlash(part.file)), part.name, part.text); err != nil {
@@ -57,27 +58,72 @@ func replace(path, name, text string) error {
 	return os.WriteFile(path, bytes.Join([][]byte{before, begin, []byte(text), end, after}, nil), 0o644)
 }
 
-// commandTable starts the built server and asks it for its commands.
-func commandTable() (string, error) {
+// fromServer is what the built server knows: the README's table, and docs/COMPATIBILITY.md's answers.
+func fromServer() (commands, answers string, err error) {
+	groups, err := readNames(redisNames)
+	if err != nil {
+		return "", "", err
+	}
+	notes, err := readNotes(redisNotes)
+	if err != nil {
+		return "", "", err
+	}
+	docs, err := commandDocs()
+	if err != nil {
+		return "", "", err
+	}
+	tests, err := commandDocs("--test")
+	if err != nil {
+		return "", "", err
+	}
+	answers, err = compatibility(groups, notes, entries(docs), entries(tests))
+	return table(docs), answers, err
+}
+
+// commandDocs starts the built server and asks it for its commands.
+func commandDocs(args ...string) (docs peer.Value, err error) {
 	bin, err := peer.Build()
 	if err != nil {
-		return "", err
+		return docs, err
 	}
-	server, err := peer.Start("limitkv", bin)
+	server, err := peer.Start("limitkv", bin, args...)
 	if err != nil {
-		return "", err
+		return docs, err
 	}
 	defer server.Stop()
 	conn, err := peer.Dial(server.Addr)
 	if err != nil {
-		return "", err
+		return docs, err
 	}
 	defer conn.Close()
-	docs, err := conn.Do("COMMAND", "DOCS")
-	if err != nil || docs.IsError() {
-		return "", fmt.Errorf("COMMAND DOCS: %v %v", docs, err)
+	docs, err = conn.Do("COMMAND", "DOCS")
+	if err == nil && docs.IsError() {
+		err = fmt.Errorf("COMMAND DOCS: %v", docs)
 	}
-	return table(docs), nil
+	return docs, err
+}
+
+// entry is what COMMAND DOCS says of a command.
+type entry struct {
+	group, summary string
+	parent         bool // it has subcommands
+}
+
+// entries are the commands and subcommands of a reply of COMMAND DOCS by the names of COMMAND LIST.
+func entries(docs peer.Value) map[string]entry {
+	all := map[string]entry{}
+	var add func(pairs []peer.Value)
+	add = func(pairs []peer.Value) {
+		for i := 0; i+1 < len(pairs); i += 2 {
+			subs := property(pairs[i+1], "subcommands").Items
+			all[strings.ToLower(pairs[i].Text)] = entry{
+				group: property(pairs[i+1], "group").Text, summary: property(pairs[i+1], "summary").Text, parent: len(subs) > 0,
+			}
+			add(subs)
+		}
+	}
+	add(docs.Items)
+	return all
 }
 
 // table writes a row for each group, the largest first. docs is the reply of COMMAND DOCS in RESP2: names and flat
