@@ -200,6 +200,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	cs.IO = listeners.IO
 	cs.Config.OnChange(func() { listeners.SetKeepalive(time.Duration(s.params.keepalive.Load()) * time.Second) }, "tcp-keepalive")
 	cs.Keyspace.Sched.Start()
 	return &Server{server: s, net: listeners}, nil

@@ -135,6 +135,14 @@ func setKeepalive(fd int, period time.Duration) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3)
 }
 
+// loopIO is IO for the loops.
+func (s *Server) loopIO() (all []IO) {
+	for _, l := range s.loops {
+		all = append(all, IO{int(l.count.Load()), l.io.reads.Load(), l.io.writes.Load()})
+	}
+	return all
+}
+
 // eachOnLoops is Each for the connections on loops.
 func (s *Server) eachOnLoops(fn func(c *Conn)) {
 	for _, l := range s.loops {

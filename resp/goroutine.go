@@ -34,6 +34,7 @@ type goConn struct {
 type goroutineSet struct {
 	mu    sync.Mutex
 	conns map[*goConn]struct{}
+	io    ioCount
 }
 
 func (g *goroutineSet) list() []*goConn {
@@ -264,6 +265,7 @@ func (c *goConn) reader() {
 	for {
 		n, err := c.nc.Read(buf)
 		if n > 0 {
+			c.set.io.reads.Add(1)
 			c.input <- buf[:n]
 			<-c.taken
 		}
@@ -284,6 +286,7 @@ func (c *goConn) writer() {
 			c.written <- -1
 			return
 		}
+		c.set.io.writes.Add(1)
 		c.written <- n
 	}
 }

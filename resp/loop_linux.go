@@ -24,6 +24,7 @@ type loop struct {
 	socks []*sock // by slot
 	free  []int32 // unused slots
 	count atomic.Int64
+	io    ioCount
 
 	accepts    []*acceptor
 	again      []*sock // those with commands left for another turn

@@ -15,4 +15,5 @@ type (
 func (s *Server) startLoops() error               { return nil }
 func (s *Server) stopLoops()                      {}
 func (s *Server) eachOnLoops(func(c *Conn))       {}
+func (s *Server) loopIO() []IO                    { return nil }
 func (s *Server) listenOnLoop(net.Listener) error { return nil }

@@ -100,6 +100,7 @@ func (l *loop) read(c *sock) {
 	}
 	c.lastActive.Store(l.now)
 	c.bytesIn.Add(int64(n))
+	l.io.reads.Add(1)
 	if own {
 		c.in.buf = c.in.buf[:len(c.in.buf)+n]
 	} else if c.in.buf != nil {
@@ -218,8 +219,9 @@ func (c *sock) flush() {
 	if errno != 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
 		c.close(false, ReasonPeer)
 		n = len(b)
-	} else {
+	} else if n > 0 {
 		c.bytesOut.Add(int64(n))
+		l.io.writes.Add(1)
 	}
 	if n == len(b) {
 		c.out.Buf = b[:0]
@@ -250,6 +252,7 @@ func (l *loop) writePending(c *sock) {
 		return
 	}
 	c.bytesOut.Add(int64(n))
+	l.io.writes.Add(1)
 	c.pend.take(n)
 	if c.pend.len() == 0 {
 		l.pool.put(c.pend.buf)

@@ -32,5 +32,26 @@ func (w *InfoWriter) Linef(field, format string, args ...any) {
 	fmt.Fprintf(&w.b, "%s:%s\r\n", field, fmt.Sprintf(format, args...))
 }
 
+// Bytes writes a number of bytes, and again as people read it.
+func (w *InfoWriter) Bytes(field string, n uint64) {
+	w.Line(field, n)
+	w.Line(field+"_human", humanBytes(n))
+}
+
+// humanBytes is a number of bytes as INFO's *_human fields show it.
+func humanBytes(n uint64) string {
+	units := "BKMGTP"
+	if n < 1024 {
+		return fmt.Sprintf("%dB", n)
+	}
+	x := float64(n)
+	i := 0
+	for x >= 1024 && i < len(units)-1 {
+		x /= 1024
+		i++
+	}
+	return fmt.Sprintf("%.2f%c", x, units[i])
+}
+
 // String is what was written.
 func (w *InfoWriter) String() string { return w.b.String() }

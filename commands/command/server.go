@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/resp"
 )
 
 // Server is the state of the server that commands see. Families keep what is
@@ -131,6 +132,8 @@ type Server struct {
 	// OwnInfo are the parts of INFO's section limitkv.
 	OwnInfo               []func(w *InfoWriter)
 	InfoStats, InfoMemory []func(w *InfoWriter)
+	// IO tells what the event loops have read and written. Set by package commands.
+	IO func() []resp.IO
 	// ConfigFile is the file that the parameters came from, empty if none.
 	// Listeners describe where the server listens, Loops is the number of event
 	// loops. All are for INFO.

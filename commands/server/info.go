@@ -83,6 +83,7 @@ func (f *family) addInfo() {
 		command.InfoSection{Name: "clients", Default: true, Keys: true, Write: f.infoClients},
 		command.InfoSection{Name: "memory", Default: true, Write: f.infoMemory},
 		command.InfoSection{Name: "persistence", Default: true, Write: f.infoPersistence},
+		command.InfoSection{Name: "threads", Default: true, Write: f.infoThreads},
 		command.InfoSection{Name: "stats", Default: true, Keys: true, Write: f.infoStats},
 		command.InfoSection{Name: "replication", Default: true, Write: f.infoReplication},
 		command.InfoSection{Name: "cpu", Default: true, Write: f.infoCPU},
@@ -92,11 +93,7 @@ func (f *family) addInfo() {
 		command.InfoSection{Name: "latencystats", Write: f.infoLatencyStats},
 		command.InfoSection{Name: "cluster", Default: true, Write: func(w *command.InfoWriter) {
 			w.Section("Cluster")
-			enabled := 0
-			if f.s.Cluster {
-				enabled = 1
-			}
-			w.Line("cluster_enabled", enabled)
+			w.Line("cluster_enabled", boolean(f.s.Cluster))
 		}},
 		command.InfoSection{Name: "keyspace", Default: true, Keys: true, Write: f.infoKeyspace},
 		command.InfoSection{Name: "keysizes", Keys: true, Slow: true, Write: f.infoKeysizes},
@@ -116,6 +113,13 @@ func (f *family) setting(name string) string {
 	return ""
 }
 
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 func (f *family) infoServer(w *command.InfoWriter) {
 	now := f.s.Keyspace.Clock.Now()
 	up := (now - f.s.StartedAt) / 1e6
@@ -128,12 +132,19 @@ func (f *family) infoServer(w *command.InfoWriter) {
 	w.Line("limitkv_version", f.s.Version)
 	w.Line("os", systemName())
 	w.Line("arch_bits", 32<<(^uint(0)>>63))
+	w.Line("monotonic_clock", "POSIX clock_gettime")
 	w.Line("multiplexing_api", multiplexing)
+	w.Line("atomicvar_api", "go-atomic")
+	w.Line("gcc_version", "0.0.0") // as Redis says where another compiler was used
 	w.Line("go_version", runtime.Version())
 	w.Line("process_id", os.Getpid())
 	w.Line("process_supervised", "no")
 	w.Line("run_id", f.s.RunID)
-	w.Line("tcp_port", f.setting("port"))
+	port := f.setting("port")
+	if port == "0" {
+		port = f.setting("tls-port")
+	}
+	w.Line("tcp_port", port)
 	w.Line("server_time_usec", now)
 	w.Line("uptime_in_seconds", up)
 	w.Line("uptime_in_days", up/(24*3600))
@@ -143,6 +154,7 @@ func (f *family) infoServer(w *command.InfoWriter) {
 	executable, _ := os.Executable() // unknown is empty
 	w.Line("executable", executable)
 	w.Line("config_file", f.s.ConfigFile)
+	w.Line("io_threads_active", boolean(f.s.Loops > 1))
 	w.Line("event_loops", f.s.Loops)
 	for i, l := range f.s.Listeners {
 		w.Linef(fmt.Sprintf("listener%d", i), "%s", l)
@@ -218,6 +230,7 @@ func (f *family) infoPersistence(w *command.InfoWriter) {
 	w.Line("aof_current_rewrite_time_sec", -1)
 	w.Line("aof_last_bgrewrite_status", "ok")
 	w.Line("aof_rewrites", 0)
+	w.Line("aof_rewrites_consecutive_failures", 0)
 	w.Line("aof_last_write_status", "ok")
 	w.Line("aof_last_cow_size", 0)
 	w.Line("module_fork_in_progress", 0)
@@ -270,11 +283,14 @@ func (f *family) infoStats(w *command.InfoWriter) {
 	w.Line("expire_cycle_cpu_milliseconds", 0)
 	w.Line("evicted_keys", ks.Evicted)
 	w.Line("evicted_clients", 0)
-	w.Line("evicted_scripts", 0)
 	w.Line("total_eviction_exceeded_time", 0)
 	w.Line("current_eviction_exceeded_time", 0)
 	w.Line("keyspace_hits", ks.Hits)
 	w.Line("keyspace_misses", ks.Misses)
+	channels, patterns, shardChannels := f.s.PubSub()
+	w.Line("pubsub_channels", channels)
+	w.Line("pubsub_patterns", patterns)
+	w.Line("pubsubshard_channels", shardChannels)
 	for _, add := range f.s.InfoStats {
 		add(w)
 	}
@@ -291,12 +307,34 @@ func (f *family) infoStats(w *command.InfoWriter) {
 	w.Line("unexpected_error_replies", 0)
 	w.Line("total_error_replies", st.ErrorReplies.Load())
 	w.Line("dump_payload_sanitizations", 0)
+	var reads, writes, threadReads, threadWrites int64
+	for i, io := range f.s.IO() {
+		reads, writes = reads+io.Reads, writes+io.Writes
+		if i > 0 {
+			threadReads, threadWrites = threadReads+io.Reads, threadWrites+io.Writes
+		}
+	}
+	w.Line("total_reads_processed", reads)
+	w.Line("total_writes_processed", writes)
+	w.Line("io_threaded_reads_processed", threadReads)
+	w.Line("io_threaded_writes_processed", threadWrites)
 	w.Line("client_query_buffer_limit_disconnections", st.InputDrops.Load())
 	w.Line("client_output_buffer_limit_disconnections", st.OutputDrops.Load())
+	w.Line("reply_buffer_shrinks", 0)
+	w.Line("reply_buffer_expands", 0)
 	w.Line("acl_access_denied_auth", st.DeniedAuth.Load())
 	w.Line("acl_access_denied_cmd", st.DeniedCommand.Load())
 	w.Line("acl_access_denied_key", st.DeniedKey.Load())
 	w.Line("acl_access_denied_channel", st.DeniedChannel.Load())
+}
+
+// infoThreads has a line for every event loop, and one for the connections that
+// goroutines serve, which are those with TLS.
+func (f *family) infoThreads(w *command.InfoWriter) {
+	w.Section("Threads")
+	for i, io := range f.s.IO() {
+		w.Linef(fmt.Sprintf("io_thread_%d", i), "clients=%d,reads=%d,writes=%d", io.Clients, io.Reads, io.Writes)
+	}
 }
 
 func (f *family) infoCommandStats(w *command.InfoWriter) {

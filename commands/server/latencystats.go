@@ -74,4 +74,7 @@ func (f *family) infoCPU(w *command.InfoWriter) {
 	w.Linef("used_cpu_user", "%f", user)
 	w.Line("used_cpu_sys_children", "0.000000")
 	w.Line("used_cpu_user_children", "0.000000")
+	// No thread is the main one: all of them serve.
+	w.Linef("used_cpu_sys_main_thread", "%f", system)
+	w.Linef("used_cpu_user_main_thread", "%f", user)
 }

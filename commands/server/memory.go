@@ -76,15 +76,11 @@ func (f *family) infoMemory(w *command.InfoWriter) {
 		u = memoryUsage() // as exact as a test may want it
 	}
 	top := f.peak.saw(u.objects)
-	both := func(name string, n uint64) {
-		w.Line(name, n)
-		w.Line(name+"_human", human(n))
-	}
 	ratio := func(a, b uint64) string { return fmt.Sprintf("%.2f", float64(a)/float64(max(b, 1))) }
 	w.Section("Memory")
-	both("used_memory", u.objects)
-	both("used_memory_rss", u.resident)
-	both("used_memory_peak", top)
+	w.Bytes("used_memory", u.objects)
+	w.Bytes("used_memory_rss", u.resident)
+	w.Bytes("used_memory_peak", top)
 	w.Linef("used_memory_peak_perc", "%.2f%%", 100*float64(u.objects)/float64(max(top, 1)))
 	w.Line("used_memory_overhead", u.overhead)
 	w.Line("used_memory_startup", f.startMemory)
@@ -95,24 +91,31 @@ func (f *family) infoMemory(w *command.InfoWriter) {
 	w.Line("allocator_active", u.heap)
 	w.Line("allocator_resident", u.resident)
 	w.Line("allocator_muzzy", 0)
-	both("total_system_memory", systemMemory())
+	w.Bytes("total_system_memory", systemMemory())
 	for _, add := range f.s.InfoMemory {
 		add(w)
 	}
 	limit, _ := command.ParseMemory(f.setting("maxmemory")) // it was checked when set
-	both("maxmemory", uint64(limit))
+	w.Bytes("maxmemory", uint64(limit))
 	w.Line("maxmemory_policy", f.setting("maxmemory-policy"))
 	w.Line("allocator_frag_ratio", ratio(u.heap, u.objects))
 	w.Line("allocator_frag_bytes", u.heap-u.objects)
+	w.Line("allocator_rss_ratio", ratio(u.resident, u.heap))
+	w.Line("allocator_rss_bytes", int64(u.resident)-int64(u.heap))
+	w.Line("rss_overhead_ratio", "1.00") // all that is resident counts as the allocator's
+	w.Line("rss_overhead_bytes", 0)
 	w.Line("mem_fragmentation_ratio", ratio(u.resident, u.objects))
 	w.Line("mem_fragmentation_bytes", int64(u.resident)-int64(u.objects))
 	w.Line("mem_not_counted_for_evict", 0)
 	w.Line("mem_replication_backlog", 0)
+	w.Line("mem_total_replication_buffers", 0)
+	w.Line("mem_replica_full_sync_buffer", 0)
 	w.Line("mem_clients_slaves", 0)
 	w.Line("mem_clients_normal", f.clientMemory())
 	w.Line("mem_cluster_links", 0)
 	w.Line("mem_aof_buffer", 0)
 	w.Line("mem_allocator", "go")
+	w.Line("mem_overhead_db_hashtable_rehashing", 0)
 	w.Line("active_defrag_running", 0)
 	w.Line("lazyfree_pending_objects", 0)
 	w.Line("lazyfreed_objects", 0)
@@ -124,19 +127,4 @@ func (f *family) clientMemory() (n int64) {
 		n += s.Conn.QueryBytes() + s.Conn.OutputBytes() + s.Shown.MultiBytes.Load()
 	}
 	return n
-}
-
-// human is a number of bytes as INFO's *_human fields show it.
-func human(n uint64) string {
-	units := "BKMGTP"
-	if n < 1024 {
-		return fmt.Sprintf("%dB", n)
-	}
-	x := float64(n)
-	i := 0
-	for x >= 1024 && i < len(units)-1 {
-		x /= 1024
-		i++
-	}
-	return fmt.Sprintf("%.2f%c", x, units[i])
 }
