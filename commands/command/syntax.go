@@ -236,8 +236,16 @@ func isArgWord(w string) bool {
 	if name == "key" || name == "pattern" {
 		return true
 	}
-	_, kind, ok := strings.Cut(name, ":")
+	_, kind, ok := cutType(name)
 	return ok && argTypes[kind]
+}
+
+// cutType splits name:type; another name that people are shown may have a colon.
+func cutType(w string) (name, kind string, ok bool) {
+	if i := strings.LastIndexByte(w, ':'); i >= 0 {
+		return w[:i], w[i+1:], true
+	}
+	return w, "", false
 }
 
 func plainArg(w string) (*Arg, error) {
@@ -245,7 +253,7 @@ func plainArg(w string) (*Arg, error) {
 	repeat(a, w)
 	w = strings.TrimSuffix(strings.TrimSuffix(w, "+"), "...")
 	w, spec, hasSpec := strings.Cut(w, "@")
-	name, kind, ok := strings.Cut(w, ":")
+	name, kind, ok := cutType(w)
 	if !ok {
 		kind = name
 	}

@@ -184,7 +184,7 @@ func (f *family) killRow(acl []string, flags command.Flags) *command.Command {
 		Name: "kill", Arity: -3, Since: "2.4.0", Flags: flags | command.Admin, ACL: acl,
 		Summary:    "Ends connections.",
 		Complexity: "O(N) in the number of connections",
-		Syntax:     "filter=(old-format:string | new-format=([ID client-id:integer] | [TYPE client-type=(normal | master | slave | replica | pubsub)] | [USER username:string] | [ADDR addr:string] | [LADDR laddr:string] | [SKIPME skipme=(YES | NO)] | [MAXAGE maxage:integer])...)",
+		Syntax:     "filter=(old-format~ip:port:string | new-format=([ID client-id:integer] | [TYPE client-type=(normal | master | slave | replica | pubsub)] | [USER username:string] | [ADDR addr~ip:port:string] | [LADDR laddr~ip:port:string] | [SKIPME skipme=(YES | NO)] | [MAXAGE maxage:integer])...)",
 		Run:        f.kill,
 	}
 }
