@@ -1,0 +1,192 @@
+// Package tools runs the tools that people have for Redis against limitkv and the real Redis, with the same data, and
+// compares what they print: redis-cli in all its modes (cli_test.go), and what redis_exporter reads (info_test.go).
+// The tools are Redis's own, found beside REDIS_SERVER or in PATH.
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+)
+
+// toolTimeout is how long a tool may take that ends by itself.
+const toolTimeout = 30 * time.Second
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	peer.Cleanup()
+	os.Exit(code)
+}
+
+// required: where CI is set a missing Redis or tool is a failure.
+var required = os.Getenv("CI") != ""
+
+// find looks a tool up. Without it the test is skipped, or fails if it is required.
+func find(tb testing.TB, tool string) string {
+	tb.Helper()
+	if server := os.Getenv("REDIS_SERVER"); server != "" {
+		if path := filepath.Join(filepath.Dir(server), tool); isFile(path) {
+			return path
+		}
+	}
+	path, err := exec.LookPath(tool)
+	if err != nil {
+		if required {
+			tb.Fatalf("there is no %s beside REDIS_SERVER or in PATH", tool)
+		}
+		tb.Skipf("there is no %s beside REDIS_SERVER or in PATH", tool)
+	}
+	return path
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// pair is the real Redis and limitkv.
+type pair struct{ redis, limitkv *peer.Server }
+
+// start runs both with the same arguments; limitkv has unix sockets beside.
+func start(tb testing.TB, args ...string) pair {
+	tb.Helper()
+	return pair{peer.Redis(tb, required, args...), peer.LimitKV(tb, args...)}
+}
+
+func (p pair) each() []*peer.Server { return []*peer.Server{p.redis, p.limitkv} }
+
+// load sends commands to both.
+func (p pair) load(tb testing.TB, lines string) {
+	tb.Helper()
+	for _, s := range p.each() {
+		load(tb, s, lines)
+	}
+}
+
+// load sends commands, a line each in the words of redis-cli.
+func load(tb testing.TB, s *peer.Server, lines string) {
+	tb.Helper()
+	c := s.Dial(tb)
+	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
+		if v, err := c.Do(words(tb, line)...); err != nil || v.IsError() {
+			tb.Fatalf("%s: %s: %v, %v", s.Name, line, v, err)
+		}
+	}
+}
+
+// words splits a line at spaces; in double quotes are escapes.
+func words(tb testing.TB, line string) (args []string) {
+	tb.Helper()
+	for line = strings.TrimSpace(line); line != ""; line = strings.TrimLeft(line, " ") {
+		word, rest, _ := strings.Cut(line, " ")
+		if line[0] == '"' {
+			end := 1
+			for ; end < len(line) && line[end] != '"'; end++ {
+				if line[end] == '\\' {
+					end++
+				}
+			}
+			var err error
+			if word, err = peer.Unescape(line[1:end]); err != nil {
+				tb.Fatal(err)
+			}
+			rest = line[end+1:]
+		}
+		args, line = append(args, word), rest
+	}
+	return args
+}
+
+// call is a run of a tool.
+type call struct {
+	args  []string // {host}, {port} and so on are replaced, see fill
+	stdin string
+	env   []string
+	// until is what the tool has printed when it is interrupted, as by Ctrl-C, if it does not end by itself.
+	until *regexp.Regexp
+}
+
+// result is how it ended.
+type result struct {
+	output string // standard output and errors
+	code   int
+}
+
+// run runs a tool on a server.
+func run(tb testing.TB, tool string, s *peer.Server, c call) result {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), toolTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, tool, fill(s, c.args)...)
+	cmd.Dir = tb.TempDir() // for what it writes
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "LC_ALL=C.UTF-8"}, c.env...)
+	cmd.Stdin = strings.NewReader(c.stdin)
+	out := &watched{until: c.until, enough: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	if c.until != nil {
+		go func() {
+			select {
+			case <-out.enough:
+				_ = cmd.Process.Signal(syscall.SIGINT)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	err := cmd.Wait()
+	if ctx.Err() != nil {
+		tb.Fatalf("%s: %s does not end: %s", s.Name, strings.Join(c.args, " "), out.b.String())
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		tb.Fatal(err)
+	}
+	output := out.b.String()
+	if c.until != nil {
+		if end := c.until.FindStringIndex(output); end != nil {
+			output = output[:end[1]]
+		}
+	}
+	return result{output, cmd.ProcessState.ExitCode()}
+}
+
+// watched keeps what a tool prints and says when it is enough. One goroutine of os/exec writes to it.
+type watched struct {
+	b      bytes.Buffer
+	until  *regexp.Regexp
+	enough chan struct{}
+	closed bool
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.b.Write(p)
+	if w.until != nil && !w.closed && w.until.Match(w.b.Bytes()) {
+		close(w.enough)
+		w.closed = true
+	}
+	return len(p), nil
+}
+
+// fill puts a server's address into arguments.
+func fill(s *peer.Server, args []string) []string {
+	host, port, _ := net.SplitHostPort(s.Addr)
+	r := strings.NewReplacer("{host}", host, "{port}", port, "{addr}", s.Addr)
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = r.Replace(a)
+	}
+	return out
+}
