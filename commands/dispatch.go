@@ -86,7 +86,7 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		return waits
 	}
 	set := w.Wanted
-	if h := s.Keyspace.Lock(set); h != nil {
+	if h := c.KS.Lock(set); h != nil {
 		if h.Slow() && cmd.Flags&command.AllowBusy == 0 {
 			s.refuse(c, h.Info.(*command.LongRun).Busy())
 			return replied
@@ -94,7 +94,7 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		if sess.Conn == nil {
 			for h != nil { // the server's own session may wait
 				h.Wait()
-				h = s.Keyspace.Lock(set)
+				h = c.KS.Lock(set)
 			}
 		} else {
 			h.OnRelease(func() { sess.Conn.Post(sess.Conn.Resume) })
@@ -107,7 +107,7 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		c.ServeReady()
 		w.Changes += c.TakeChanges()
 	}
-	s.Keyspace.Unlock(w.Locked)
+	c.KS.Unlock(w.Locked)
 	w.Locked = engine.LockSet{}
 	if c.Waits {
 		w.Counters[cmd.Index()].Calls.Add(1)
@@ -345,14 +345,14 @@ func (s *server) locks(c *command.Ctx, cmd *command.Command, args [][]byte, set 
 
 // runLong executes a command off the loop under a reservation.
 func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, set engine.LockSet) {
-	sess := c.Session
+	sess, ks := c.Session, c.KS
 	args = command.Clone(args)
 	outOfMemory := c.OutOfMemory
 	sess.Busy.Store(true)
 	go func() {
 		w := s.Workers.Get(s.Server)
 		run := &command.LongRun{Session: sess, Cmd: cmd, Args: args, Since: engine.Monotonic()}
-		run.Reservation = s.Keyspace.Reserve(set, run)
+		run.Reservation = ks.Reserve(set, run)
 		s.Long.Add(run)
 		out := respWriter(sess)
 		lc := &w.Ctx
@@ -360,6 +360,7 @@ func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, se
 		lc.Mark, lc.Failure, lc.DB, lc.NoTouch = 0, "", sess.DB(), sess.NoTouch
 		lc.OutOfMemory = outOfMemory
 		lc.Now = s.Keyspace.Clock.Now()
+		lc.KS = ks
 		lc.Held = set
 		lc.Who = sess.ID
 		lc.Forget()
@@ -371,7 +372,7 @@ func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, se
 		if s.Tracking.Load() != 0 {
 			sess.Conn.Post(func() { s.Commanded(&command.Ctx{Cmd: cmd, Session: sess, Server: s.Server}) })
 		}
-		lc.Long, lc.Writer = nil, nil
+		lc.Long, lc.Writer, lc.KS = nil, nil, s.Keyspace
 		s.Workers.Put(w)
 		s.Long.Remove(run)
 		run.Reservation.Release()

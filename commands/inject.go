@@ -1,16 +1,18 @@
 package commands
 
-// What a server for tests does to commands before they run.
+// What a server for tests does to commands before they run, and where.
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
 )
 
 // inject is run for a server that has an Inject function, or had one when it
-// first saw the command.
+// first saw the command, and for a session in a namespace.
 func (s *server) inject(hook *func(*command.Ctx, *command.Command) command.Injected, w *command.Worker, sess *command.Session, args [][]byte, f *command.Foreseen) outcome {
-	if !sess.Seen && hook != nil {
-		c := &w.Ctx
+	c := &w.Ctx
+	c.KS = s.KeyspaceOf(sess)
+	defer func() { c.KS = s.Keyspace }()
+	if sess.Aside&command.AsideSeen == 0 && hook != nil {
 		c.Args, c.Cmd, c.Session, c.DB, c.Failure = args, f.Cmd, sess, sess.DB(), ""
 		c.Mark = c.Writer.Mark()
 		var cmd *command.Command
@@ -25,7 +27,7 @@ func (s *server) inject(hook *func(*command.Ctx, *command.Command) command.Injec
 			s.refuse(c, fault.Error)
 			return replied
 		case fault.DelayMicros > 0:
-			sess.Seen = true
+			sess.Aside |= command.AsideSeen
 			conn := sess.Conn
 			s.Keyspace.Sched.At(s.Keyspace.Clock.Now()+fault.DelayMicros, func(int64) {
 				conn.Post(conn.Resume)
@@ -34,6 +36,9 @@ func (s *server) inject(hook *func(*command.Ctx, *command.Command) command.Injec
 		}
 	}
 	result := s.run(w, sess, args, f)
-	sess.Seen = result == retry
+	sess.Aside &^= command.AsideSeen
+	if result == retry {
+		sess.Aside |= command.AsideSeen
+	}
 	return result
 }

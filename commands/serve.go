@@ -32,7 +32,12 @@ func (s *server) Opened(conn *resp.Conn) {
 			return
 		}
 	}
+	s.arrived(sess)
 	s.Clients.Add(sess)
+	if ns := sess.Namespace(); ns != nil && !s.Namespaces.Has(ns) {
+		conn.Close(false) // it was dropped before it could end this connection
+		return
+	}
 	s.Logf('v', "client %d connected from %s", sess.ID, conn.RemoteAddr())
 }
 
@@ -51,7 +56,7 @@ func (s *server) Closed(conn *resp.Conn) {
 		s.Abandon(b)
 	}
 	if sess.Multi.Watcher.Watching() {
-		s.Keyspace.Unwatch(&sess.Multi.Watcher, engine.LockSet{})
+		s.KeyspaceOf(sess).Unwatch(&sess.Multi.Watcher, engine.LockSet{})
 	}
 	for _, fn := range s.OnClose {
 		fn(sess)
@@ -136,7 +141,7 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 		c.Now = now
 		mark := conn.Out.Mark()
 		var result outcome
-		if hook := s.Inject.Load(); hook == nil && !sess.Seen {
+		if hook := s.Inject.Load(); hook == nil && sess.Aside == 0 {
 			result = s.run(w, sess, window[i].Args, f)
 		} else {
 			result = s.inject(hook, w, sess, window[i].Args, f)
@@ -264,6 +269,11 @@ func respWriter(sess *command.Session) *resp.Writer {
 // Do runs a command for the server itself, under a session of its own, and
 // returns the reply's bytes.
 func (s *server) Do(args ...string) []byte {
+	return s.do(&command.Session{Authenticated: true}, args)
+}
+
+// do runs a command in a session without a connection.
+func (s *server) do(sess *command.Session, args []string) []byte {
 	raw := make([][]byte, len(args))
 	for i, a := range args {
 		raw[i] = []byte(a)
@@ -273,13 +283,13 @@ func (s *server) Do(args ...string) []byte {
 	out := &resp.Writer{Proto: 2}
 	w.Ctx.Writer = out
 	w.Ctx.Now = s.Keyspace.Clock.Now()
-	sess := &command.Session{Authenticated: true}
+	w.Ctx.KS = s.KeyspaceOf(sess)
 	s.foresee(w, sess, []resp.Command{{Args: raw}})
 	if s.run(w, sess, raw, &w.Foreseen[0]) == ran {
 		s.account(&w.Ctx, w.Ctx.Cmd, w.Ctx.Now, 1)
 	}
 	s.enterChanges(w)
-	w.Ctx.Writer = nil
+	w.Ctx.Writer, w.Ctx.KS = nil, s.Keyspace
 	return out.Buf
 }
 

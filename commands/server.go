@@ -203,7 +203,9 @@ func New(o Options) (*Server, error) {
 	cs.IO = listeners.IO
 	cs.Config.OnChange(func() { listeners.SetKeepalive(time.Duration(s.params.keepalive.Load()) * time.Second) }, "tcp-keepalive")
 	cs.Keyspace.Sched.Start()
-	return &Server{server: s, net: listeners}, nil
+	whole := &Server{server: s, net: listeners}
+	cs.Open = whole.open
+	return whole, nil
 }
 
 // Listen begins to serve what port, bind and unixsocket say and returns the
@@ -297,6 +299,9 @@ func (s *Server) listenUnix(path string) (net.Addr, error) {
 
 // Close ends all connections and stops.
 func (s *Server) Close() {
+	for _, ns := range s.Namespaces.All() {
+		s.Namespaces.Drop(s.server.Server, ns)
+	}
 	s.net.Close()
 	s.Keyspace.Sched.Stop()
 }

@@ -120,9 +120,9 @@ func (v *View) ForwardSoon(key []byte) {
 	switch {
 	case ks.Forward == nil:
 	case v == &ks.Sched.view:
-		ks.Sched.At(now, func(now int64) { ks.Forward(db, name, now) })
+		ks.Sched.At(now, func(now int64) { ks.Forward(ks, db, name, now) })
 	default:
-		go ks.Forward(db, name, now)
+		go ks.Forward(ks, db, name, now)
 	}
 }
 
@@ -131,8 +131,10 @@ func (v *View) ForwardSoon(key []byte) {
 func (ks *Keyspace) SetActiveExpire(on bool) { ks.setExpiry(expiryIdle, on) }
 
 // PauseExpiry has nothing removed for its time being over, though nobody sees
-// it any more, or ends that (CLIENT PAUSE).
-func (ks *Keyspace) PauseExpiry(on bool) { ks.setExpiry(expiryPaused, !on) }
+// it any more, or ends that (CLIENT PAUSE). That is so of all siblings too.
+func (ks *Keyspace) PauseExpiry(on bool) {
+	ks.Each(func(ks *Keyspace) { ks.setExpiry(expiryPaused, !on) })
+}
 
 // Why the scheduler does not serve the wheels.
 const (

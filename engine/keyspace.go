@@ -38,7 +38,7 @@ type Keyspace struct {
 	Tracking atomic.Bool
 	// Forward moves what is to go from a key to another (Forwarder). It is called
 	// with no lock held; nil = nothing is forwarded.
-	Forward func(db int, key []byte, nowMicros int64)
+	Forward func(ks *Keyspace, db int, key []byte, nowMicros int64)
 	// Clone copies an object, for snapshots; the copy shares nothing with it.
 	Clone func(obj any) any
 	// Dirty counts changes since the start.
@@ -84,6 +84,12 @@ type waitKey struct {
 
 // New makes an empty keyspace with the given number of databases.
 func New(clock *Clock, databases int) *Keyspace {
+	ks := newKeyspace(clock, databases)
+	ks.Sched = newScheduler(ks)
+	return ks
+}
+
+func newKeyspace(clock *Clock, databases int) *Keyspace {
 	ks := &Keyspace{Clock: clock, dbs: databases}
 	for i := range ks.shards {
 		s := &ks.shards[i]
@@ -92,7 +98,6 @@ func New(clock *Clock, databases int) *Keyspace {
 		s.nextDue.Store(never)
 		s.sweep.earliest = never
 	}
-	ks.Sched = newScheduler(ks)
 	return ks
 }
 

@@ -51,7 +51,8 @@ func (h *timerHeap) Pop() any {
 
 // Scheduler serves deadlines.
 type Scheduler struct {
-	ks    *Keyspace
+	clock *Clock
+	all   atomic.Pointer[[]*Keyspace]
 	mu    sync.Mutex // guards heap
 	heap  timerHeap
 	seq   uint64
@@ -63,11 +64,14 @@ type Scheduler struct {
 	// goroutine do not serve at once.
 	run  sync.Mutex
 	view View
+	// changing is held while all changes.
+	changing sync.Mutex
 }
 
 func newScheduler(ks *Keyspace) *Scheduler {
-	s := &Scheduler{ks: ks, alarm: alarm.New(), stop: make(chan struct{}), done: make(chan struct{})}
+	s := &Scheduler{clock: ks.Clock, alarm: alarm.New(), stop: make(chan struct{}), done: make(chan struct{})}
 	s.until.Store(never)
+	s.all.Store(&[]*Keyspace{ks})
 	return s
 }
 
@@ -124,13 +128,16 @@ func (s *Scheduler) shardDue(sh *shard, atMillis int64) {
 // next is the earliest deadline in microseconds.
 func (s *Scheduler) next() int64 {
 	best := never
-	if s.ks.expiryOff.Load() == 0 {
-		for i := range s.ks.shards {
-			best = min(best, s.ks.shards[i].nextDue.Load())
+	for _, ks := range s.keyspaces() {
+		if ks.expiryOff.Load() != 0 {
+			continue
 		}
-		if best != never {
-			best *= 1000
+		for i := range ks.shards {
+			best = min(best, ks.shards[i].nextDue.Load())
 		}
+	}
+	if best != never {
+		best *= 1000
 	}
 	s.mu.Lock()
 	if len(s.heap) > 0 {
@@ -142,13 +149,16 @@ func (s *Scheduler) next() int64 {
 
 // serve does what is due at now.
 func (s *Scheduler) serve(now int64) {
-	if s.ks.expiryOff.Load() == 0 {
-		for again := true; again; {
-			again = false
-			for i := range s.ks.shards {
-				sh := &s.ks.shards[i]
+	for again := true; again; {
+		again = false
+		for _, ks := range s.keyspaces() {
+			if ks.expiryOff.Load() != 0 {
+				continue
+			}
+			for i := range ks.shards {
+				sh := &ks.shards[i]
 				if sh.nextDue.Load()*1000 <= now || sh.nextDue.Load() <= now/1000 {
-					if s.ks.expireShard(&s.view, sh, now) {
+					if ks.expireShard(&s.view, sh, now) {
 						again = true
 					}
 				}
@@ -175,13 +185,13 @@ func (s *Scheduler) loop() {
 		wait := int64(time.Hour / time.Microsecond)
 		next := s.next()
 		s.until.Store(next)
-		switch now := s.ks.Clock.Now(); {
+		switch now := s.clock.Now(); {
 		case next <= now: // also while the clock stands: somebody left a line
 			s.run.Lock()
 			s.serve(now)
 			s.run.Unlock()
 			continue
-		case next != never && !s.ks.Clock.Frozen():
+		case next != never && !s.clock.Frozen():
 			wait = min(wait, next-now)
 		}
 		if s.next() < s.until.Load() {
@@ -201,28 +211,32 @@ func (s *Scheduler) loop() {
 func (s *Scheduler) Advance(micros int64) {
 	s.run.Lock()
 	defer s.run.Unlock()
-	target := s.ks.Clock.Now() + micros
+	target := s.clock.Now() + micros
 	for {
 		next := s.next()
 		if next > target {
 			break
 		}
-		s.ks.Clock.Freeze(max(next, s.ks.Clock.Now()))
-		s.serve(s.ks.Clock.Now())
+		s.clock.Freeze(max(next, s.clock.Now()))
+		s.serve(s.clock.Now())
 	}
-	s.ks.Clock.Freeze(target)
+	s.clock.Freeze(target)
 	s.serve(target)
-	s.ks.sweepAll(&s.view, target)
+	for _, ks := range s.keyspaces() {
+		ks.sweepAll(&s.view, target)
+	}
 }
 
 // Resume lets a frozen clock run again.
 func (s *Scheduler) Resume() {
-	s.ks.Clock.Resume()
-	for i := range s.ks.shards {
-		sh := &s.ks.shards[i]
-		sh.mu.Lock()
-		s.ks.noteDue(sh)
-		sh.mu.Unlock()
+	s.clock.Resume()
+	for _, ks := range s.keyspaces() {
+		for i := range ks.shards {
+			sh := &ks.shards[i]
+			sh.mu.Lock()
+			ks.noteDue(sh)
+			sh.mu.Unlock()
+		}
 	}
 	s.Wake()
 }

@@ -27,8 +27,9 @@ type Server struct {
 	// Addr is host:port, Host and Port its parts.
 	Addr, Host, Port string
 
-	t      testing.TB
-	server *commands.Server
+	t         testing.TB
+	server    *commands.Server
+	namespace string // "" for the server's own databases
 }
 
 // Start starts a server in this process that stops when the test ends. It has
@@ -64,9 +65,10 @@ func Start(t testing.TB, flags ...string) *Server {
 	return s
 }
 
-// Do runs a command on the server, without a client, in database 0 and as the
-// user that may do all. It returns the reply as it would go over the wire.
-func (s *Server) Do(args ...string) string { return string(s.server.Do(args...)) }
+// Do runs a command on the server, without a client, in database 0 (of the
+// namespace, if it is one) and as the user that may do all. It returns the reply
+// as it would go over the wire.
+func (s *Server) Do(args ...string) string { return string(s.server.DoIn(s.namespace, args...)) }
 
 // must is Do for a command that has to succeed.
 func (s *Server) must(args ...string) { s.t.Helper(); s.run(s.t, args...) }

@@ -95,6 +95,42 @@ func TestSnapshotIsBroughtBack(t *testing.T) {
 	}
 }
 
+func TestNamespacesAreApart(t *testing.T) {
+	server := limitkvtest.Start(t)
+	ctx := context.Background()
+	t.Run("group", func(t *testing.T) {
+		for _, name := range []string{"one", "two", "three"} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := server.Namespace(t)
+				c := client(t, s, "")
+				s.Snapshot(t)
+				s.Record()
+				if n := c.Incr(ctx, "n").Val(); n != 1 {
+					t.Errorf("counted to %d", n)
+				}
+				if reply := s.Do("GET", "n"); reply != "$1\r\n1\r\n" {
+					t.Errorf("Do replied %q", reply)
+				}
+				s.FailNext("get", 1, "ERR "+name)
+				if err := c.Get(ctx, "n").Err(); err == nil || err.Error() != "ERR "+name {
+					t.Errorf("GET: %v", err)
+				}
+				if got := s.Received("incr"); len(got) != 1 {
+					t.Errorf("received %q", got)
+				}
+				s.FlushAll()
+				if n := c.DBSize(ctx).Val(); n != 0 {
+					t.Errorf("%d keys", n)
+				}
+			})
+		}
+	})
+	if reply := server.Do("LKV.NAMESPACE", "LIST"); reply != "*0\r\n" {
+		t.Errorf("left %q", reply)
+	}
+}
+
 func TestSeedRepeats(t *testing.T) {
 	s := limitkvtest.Start(t)
 	c, ctx := client(t, s, ""), context.Background()

@@ -44,6 +44,7 @@ type Blocked struct {
 	Waiter  *engine.Waiter
 	Timer   *engine.Timer
 	session *Session
+	ks      *engine.Keyspace
 	done    atomic.Bool
 }
 
@@ -51,7 +52,7 @@ type Blocked struct {
 // when CanBlock says so.
 func (c *Ctx) Block(w Wait) {
 	s := c.Session
-	b := &Blocked{Cmd: c.Cmd, Args: Clone(c.Args), Since: c.Now, session: s}
+	b := &Blocked{Cmd: c.Cmd, Args: Clone(c.Args), Since: c.Now, session: s, ks: c.KS}
 	w.Keys = Clone(w.Keys)
 	w.Also = Clone(w.Also)
 	b.Wait = w
@@ -114,7 +115,7 @@ func (s *Server) Unblock(b *Blocked, reply func(w *resp.Writer), held bool) bool
 
 // depart is the rest of Unblock. No lock is held.
 func (s *Server) depart(b *Blocked, reply func(w *resp.Writer)) {
-	s.Keyspace.Unlist(b.Waiter)
+	b.ks.Unlist(b.Waiter)
 	w := resp.Writer{Proto: b.session.Proto()}
 	switch {
 	case reply != nil:
@@ -166,7 +167,7 @@ func (s *Server) finish(b *Blocked, reply []byte) {
 
 // Abandon ends the wait of a session whose connection is gone.
 func (s *Server) Abandon(b *Blocked) {
-	if s.Keyspace.Leave(b.Waiter) && b.done.CompareAndSwap(false, true) {
+	if b.ks.Leave(b.Waiter) && b.done.CompareAndSwap(false, true) {
 		s.BlockedClients.Add(-1)
 		if b.Timer != nil {
 			s.Keyspace.Sched.Cancel(b.Timer)

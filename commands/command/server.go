@@ -18,9 +18,13 @@ type Server struct {
 	Table    *Table
 	Config   *Config
 	Clients  *Clients
-	Stats    Stats
-	Workers  Workers
-	Long     LongRuns
+	// Namespaces are keyspaces beside Keyspace. Open listens on a port that is free,
+	// for connections to one; set by package commands.
+	Namespaces Namespaces
+	Open       func() (port int, end func(), err error)
+	Stats      Stats
+	Workers    Workers
+	Long       LongRuns
 	// BlockedClients counts the sessions that wait.
 	BlockedClients atomic.Int64
 
@@ -72,14 +76,12 @@ type Server struct {
 	OnReset []func(c *Ctx)
 	// Tracking is how many sessions use client-side caching. While there are any,
 	// Read is told of every read-only command of theirs, under the locks of its
-	// keys, Commanded of the end of every command, and Flushed when databases
-	// were emptied.
+	// keys, Commanded of the end of every command, and Flushed when databases of a
+	// keyspace were emptied.
 	Tracking  atomic.Int64
 	Read      func(c *Ctx, cmd *Command, args [][]byte)
 	Commanded func(c *Ctx)
-	Flushed   func()
-	// OnSnapshot returns what brings a family's part of a snapshot back.
-	OnSnapshot []func() (restore func())
+	Flushed   func(ks *engine.Keyspace)
 	// Inject, if not nil, sees every command that a client sends before it is
 	// looked at, once, and may have it go wrong: LKV.FAULT and LKV.LOG.
 	Inject atomic.Pointer[func(*Ctx, *Command) Injected]
@@ -101,12 +103,12 @@ type Server struct {
 	// latency monitor); a negative SlowMicros turns it off.
 	Executed   func(c *Ctx, cmd *Command, args [][]byte, micros int64)
 	SlowMicros atomic.Int64
-	// SaveFunctions returns the libraries of functions there are, and LoadFunctions
-	// has such libraries again: added to those there are, unless flush. Without
-	// replace, one that is there is an error, whose text is returned. Set by the
-	// scripting family.
-	SaveFunctions func() any
-	LoadFunctions func(saved any, flush, replace bool) (problem string)
+	// SaveFunctions returns the libraries of functions that a keyspace's clients
+	// have, and LoadFunctions has such libraries again: added to those there are,
+	// unless flush. Without replace, one that is there is an error, whose text is
+	// returned. Set by the scripting family.
+	SaveFunctions func(ks *engine.Keyspace) any
+	LoadFunctions func(ks *engine.Keyspace, saved any, flush, replace bool) (problem string)
 	// ScriptsMayAll lets scripts call commands that are not for them (DEBUG
 	// SET-DISABLE-DENY-SCRIPTS).
 	ScriptsMayAll atomic.Bool

@@ -32,6 +32,7 @@ type Session struct {
 	lastCmd atomic.Pointer[Command]
 
 	db            atomic.Int32
+	namespace     atomic.Pointer[Namespace]
 	Authenticated bool
 
 	Multi Multi
@@ -43,9 +44,9 @@ type Session struct {
 	Reply ReplyMode
 	// Closing: the connection ends after the reply.
 	Closing bool
-	// Seen: Inject has seen the command that is to run when the connection is
-	// served again.
-	Seen bool
+	// Aside is what makes the session's commands go another way to be run, which
+	// others need not look for.
+	Aside Aside
 	// Killed: another client ended the session; it runs nothing more.
 	Killed atomic.Bool
 	// Subscriptions counts channels and patterns; a RESP2 client with any may
@@ -79,6 +80,17 @@ type Shown struct {
 	// Subs, PSubs and SSubs count channels, patterns and shard channels.
 	Subs, PSubs, SSubs atomic.Int32
 }
+
+// Aside are reasons to run a session's commands with more thought.
+type Aside uint8
+
+const (
+	// AsideSeen: Inject has seen the command that is to run when the connection is
+	// served again.
+	AsideSeen Aside = 1 << iota
+	// AsideNamespace: the session is in a namespace.
+	AsideNamespace
+)
 
 // Bits of Shown.Flags.
 const (
@@ -132,6 +144,21 @@ func (s *Session) DB() int { return int(s.db.Load()) }
 
 // SetDB selects a database.
 func (s *Session) SetDB(db int) { s.db.Store(int32(db)) }
+
+// Namespace is where the session's keys are, nil outside of all namespaces.
+// Callable from anywhere.
+func (s *Session) Namespace() *Namespace { return s.namespace.Load() }
+
+// SetNamespace takes the session to database 0 of a namespace, or out of all if
+// ns is nil. For the session's own goroutine.
+func (s *Session) SetNamespace(ns *Namespace) {
+	s.namespace.Store(ns)
+	s.SetDB(0)
+	s.Aside &^= AsideNamespace
+	if ns != nil {
+		s.Aside |= AsideNamespace
+	}
+}
 
 // Name is what CLIENT SETNAME set.
 func (s *Session) Name() string { s.mu.Lock(); defer s.mu.Unlock(); return s.name }

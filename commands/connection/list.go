@@ -32,13 +32,13 @@ func (f *family) list(c *command.Ctx) {
 	var sessions []*command.Session
 	switch {
 	case a.Left() == 0:
-		sessions = f.s.Clients.All()
+		sessions = f.s.ClientsOf(c.Session)
 	case a.Left() == 2 && a.Is("TYPE"):
 		class, ok := clientType(&a)
 		if !ok {
 			break
 		}
-		for _, s := range f.s.Clients.All() {
+		for _, s := range f.s.ClientsOf(c.Session) {
 			if class.matches(s) {
 				sessions = append(sessions, s)
 			}
@@ -215,7 +215,7 @@ func (f *family) kill(c *command.Ctx) {
 		}
 	}
 	killed := 0
-	for _, s := range f.s.Clients.All() {
+	for _, s := range f.s.ClientsOf(c.Session) {
 		if what.matches(c, s) {
 			f.end(c, s)
 			killed++

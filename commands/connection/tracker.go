@@ -153,7 +153,8 @@ func (t *tracker) stop(s *command.Session) {
 // count makes the keyspace tell of changes while anybody tracks.
 func (t *tracker) count() {
 	t.s.Tracking.Store(int64(len(t.clients)))
-	t.s.Keyspace.Tracking.Store(len(t.clients) > 0)
+	on := len(t.clients) > 0
+	t.s.Keyspace.Each(func(ks *engine.Keyspace) { ks.Tracking.Store(on) })
 	if len(t.clients) == 0 {
 		clear(t.readers)
 		t.readings = 0
@@ -188,7 +189,7 @@ func (t *tracker) shrink() {
 		if most == 0 || int64(len(t.readers)) <= most {
 			return
 		}
-		t.invalidate(key, 0)
+		t.invalidate(key, nil, 0)
 	}
 }
 
@@ -218,13 +219,13 @@ func (t *tracker) touched(v *engine.View, _ int, key []byte) {
 			continue
 		}
 		for _, id := range ids {
-			if x := t.clients[id]; x != nil && !(x.noLoop && id == v.Who) {
+			if x := t.clients[id]; x != nil && !(x.noLoop && id == v.Who) && t.s.KeyspaceOf(x.session) == v.KS {
 				t.gather(id, prefix, name)
 			}
 		}
 	}
 	if t.readings > 0 {
-		t.invalidate(name, v.Who)
+		t.invalidate(name, v.KS, v.Who)
 	}
 	if v.Who == 0 { // no command will end: a key expires
 		t.send()
@@ -250,19 +251,25 @@ func (t *tracker) push(m *message) {
 	t.isQueued.Store(true)
 }
 
-// invalidate queues a message for those who have read a key, and forgets them.
-// The lock is held.
-func (t *tracker) invalidate(key string, by int64) {
-	ids, ok := t.readers[key]
-	if !ok {
-		return
-	}
-	delete(t.readers, key)
-	t.readings -= len(ids)
-	for _, id := range ids {
-		if x := t.clients[id]; x != nil && !x.broadcast && !(x.noLoop && id == by) {
+// invalidate queues a message for those who have read a key of a keyspace, and
+// forgets them; nil is any keyspace. The lock is held.
+func (t *tracker) invalidate(key string, ks *engine.Keyspace, by int64) {
+	var others []int64
+	for _, id := range t.readers[key] {
+		x := t.clients[id]
+		if x != nil && ks != nil && t.s.KeyspaceOf(x.session) != ks {
+			others = append(others, id)
+			continue
+		}
+		t.readings--
+		if x != nil && !x.broadcast && !(x.noLoop && id == by) {
 			t.push(&message{client: id, keys: []string{key}})
 		}
+	}
+	if len(others) > 0 {
+		t.readers[key] = others
+	} else {
+		delete(t.readers, key)
 	}
 }
 
@@ -282,15 +289,25 @@ func (t *tracker) send() {
 	t.isQueued.Store(false)
 }
 
-// flushed tells everybody that all keys may have changed.
-func (t *tracker) flushed() {
+// flushed tells everybody that all keys of a keyspace may have changed.
+func (t *tracker) flushed(ks *engine.Keyspace) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, x := range t.clients {
-		t.tell(x, func(w *resp.Writer) { w.Null() })
+	in := func(id int64) bool { x := t.clients[id]; return x == nil || t.s.KeyspaceOf(x.session) == ks }
+	for id, x := range t.clients {
+		if in(id) {
+			t.tell(x, func(w *resp.Writer) { w.Null() })
+		}
 	}
-	clear(t.readers)
-	t.readings = 0
+	for key, ids := range t.readers {
+		left := slices.DeleteFunc(ids, in)
+		t.readings -= len(ids) - len(left)
+		if len(left) > 0 {
+			t.readers[key] = left
+		} else {
+			delete(t.readers, key)
+		}
+	}
 }
 
 // tell sends a client, or whom it redirects to, a message whose value write

@@ -21,7 +21,7 @@ const buryBatch = 256
 // the entries are forwarded.
 func (f *family) planDead(c *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
 	set.AddKey(args[1])
-	if dead := f.deadOf(c.DB, args[1]); dead != "" {
+	if dead := f.deadOf(c.KS, c.DB, args[1]); dead != "" {
 		set.AddKey([]byte(dead))
 	}
 	return false
@@ -29,8 +29,7 @@ func (f *family) planDead(c *command.Ctx, args [][]byte, set *engine.LockSet) (l
 
 // deadOf is the name of a queue's dead-letter queue, "" for none. No lock is
 // held.
-func (f *family) deadOf(db int, key []byte) (name string) {
-	ks := f.s.Keyspace
+func (f *family) deadOf(ks *engine.Keyspace, db int, key []byte) (name string) {
 	var own engine.LockSet
 	own.AddKey(key)
 	if ks.Lock(own) != nil {
@@ -72,15 +71,14 @@ func (f *family) bury(v *engine.View, key []byte, q *delayqueue.Queue, max int) 
 }
 
 // forward moves dying entries of a queue. No lock is held.
-func (f *family) forward(db int, key []byte, now int64) {
-	ks := f.s.Keyspace
+func (f *family) forward(ks *engine.Keyspace, db int, key []byte, now int64) {
 	var set engine.LockSet
 	set.AddKey(key)
-	if dead := f.deadOf(db, key); dead != "" {
+	if dead := f.deadOf(ks, db, key); dead != "" {
 		set.AddKey([]byte(dead))
 	}
 	if h := ks.Lock(set); h != nil {
-		h.OnRelease(func() { f.forward(db, key, ks.Clock.Now()) })
+		h.OnRelease(func() { f.forward(ks, db, key, ks.Clock.Now()) })
 		return
 	}
 	v := engine.View{KS: ks, DB: db, Now: now, Held: set}

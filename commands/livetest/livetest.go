@@ -87,9 +87,12 @@ type Client struct {
 }
 
 // Client connects to the server.
-func (s *Server) Client() *Client {
+func (s *Server) Client() *Client { s.t.Helper(); return s.ClientAt(s.addr) }
+
+// ClientAt connects to another address of the server.
+func (s *Server) ClientAt(addr string) *Client {
 	s.t.Helper()
-	conn, err := net.Dial("tcp", s.addr)
+	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -66,13 +66,14 @@ func (in *injector) addFault(c *command.Ctx) {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if len(in.faults) == faultsMax {
+	p := in.places.Of(c.KS)
+	if len(p.faults) == faultsMax {
 		c.Error("ERR there are too many faults already")
 		return
 	}
 	in.lastID++
 	f.id = in.lastID
-	in.faults = append(in.faults, f)
+	p.faults = append(p.faults, f)
 	in.arm()
 	c.Int(f.id)
 }
@@ -80,8 +81,9 @@ func (in *injector) addFault(c *command.Ctx) {
 func (in *injector) listFaults(c *command.Ctx) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	c.Array(len(in.faults))
-	for _, f := range in.faults {
+	faults := in.places.Of(c.KS).faults
+	c.Array(len(faults))
+	for _, f := range faults {
 		c.Map(4)
 		c.BulkString("id")
 		c.Int(f.id)
@@ -106,7 +108,8 @@ func (in *injector) listFaults(c *command.Ctx) {
 func (in *injector) clearFaults(c *command.Ctx) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	c.Int(int64(len(in.faults)))
-	in.faults = nil
+	p := in.places.Of(c.KS)
+	c.Int(int64(len(p.faults)))
+	p.faults = nil
 	in.arm()
 }

@@ -5,6 +5,7 @@ package lkv
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
@@ -14,15 +15,22 @@ import (
 type injector struct {
 	s *command.Server
 
-	mu     sync.Mutex
-	faults []*fault
+	mu     sync.Mutex // of places' parts too
+	places command.PerKeyspace[place]
 	lastID int64
+}
+
+// place is what they know of a namespace.
+type place struct {
+	faults []*fault
 	log    log
 }
 
+func (p *place) sees() bool { return len(p.faults) > 0 || p.log.on }
+
 // arm has commands seen if there is anything to see them for. The caller holds mu.
 func (in *injector) arm() {
-	if len(in.faults) == 0 && !in.log.on {
+	if !slices.ContainsFunc(in.places.All(), (*place).sees) {
 		in.s.Inject.Store(nil)
 		return
 	}
@@ -37,15 +45,16 @@ func (in *injector) see(c *command.Ctx, cmd *command.Command) (what command.Inje
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.log.on {
-		in.log.add(c)
+	p := in.places.Of(c.KS)
+	if p.log.on {
+		p.log.add(c)
 	}
-	for i, f := range in.faults {
+	for i, f := range p.faults {
 		if !matches(f.pattern, c, cmd) {
 			continue
 		}
 		if f.left--; f.left == 0 {
-			in.faults = append(in.faults[:i:i], in.faults[i+1:]...)
+			p.faults = append(p.faults[:i:i], p.faults[i+1:]...)
 			in.arm()
 		}
 		return f.what

@@ -16,8 +16,9 @@ func Commands(s *command.Server) []*command.Command {
 	}
 	f := family{s.Keyspace}
 	in := &injector{s: s}
+	in.places.Begin(s, nil)
 	return []*command.Command{
-		in.faultRow(), in.logRow(), snapshotRow(s),
+		in.faultRow(), in.logRow(), snapshotRow(s), namespaceRow(s),
 		{
 			Name: "lkv.clock", Arity: -2, Group: command.GroupTest, Since: "0.1.0",
 			Flags:      command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,

@@ -79,7 +79,7 @@ func (in *injector) logRow() *command.Command {
 
 func (in *injector) turnLog(c *command.Ctx, on bool) {
 	in.mu.Lock()
-	in.log.on = on
+	in.places.Of(c.KS).log.on = on
 	in.arm()
 	in.mu.Unlock()
 	c.OK()
@@ -87,8 +87,9 @@ func (in *injector) turnLog(c *command.Ctx, on bool) {
 
 func (in *injector) resetLog(c *command.Ctx) {
 	in.mu.Lock()
-	c.Int(int64(len(in.log.entries)-in.log.first) + in.log.dropped)
-	in.log = log{on: in.log.on}
+	kept := &in.places.Of(c.KS).log
+	c.Int(int64(len(kept.entries)-kept.first) + kept.dropped)
+	*kept = log{on: kept.on}
 	in.mu.Unlock()
 }
 
@@ -114,7 +115,8 @@ func (in *injector) wanted(c *command.Ctx, counted bool) (list []received, ok bo
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for _, r := range in.log.entries[in.log.first:] {
+	kept := &in.places.Of(c.KS).log
+	for _, r := range kept.entries[kept.first:] {
 		if int64(len(list)) == most {
 			break
 		}

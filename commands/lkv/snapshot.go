@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// snapshotsMax is how many snapshots there can be: each keeps what was changed
+	// snapshotsMax is how many snapshots there can be of a namespace: each keeps what was changed
 	// since.
 	snapshotsMax = 100
 	// nameBytesMax is the longest name, in bytes.
@@ -21,24 +21,30 @@ const (
 	errSnapshotName = "ERR the name of a snapshot has 1 to 128 bytes"
 )
 
-// snapshots are those that there are, in the order in which they were saved.
+// snapshots are those that there are of a namespace, in the order in which they
+// were saved.
 type snapshots struct {
-	s *command.Server
-
 	mu  sync.Mutex // never held while somebody waits for keys
 	all []*snapshot
 }
 
-// snapshot is the keyspace's part and that of the families.
+// snapshotter has them all.
+type snapshotter struct {
+	s      *command.Server
+	places command.PerKeyspace[snapshots]
+}
+
+// snapshot is what was saved.
 type snapshot struct {
-	name    string
-	keys    *engine.Snapshot
-	restore []func()
+	name      string
+	keys      *engine.Snapshot
+	functions any // of Server.SaveFunctions
 }
 
 func snapshotRow(s *command.Server) *command.Command {
 	f := family{s.Keyspace}
-	all := &snapshots{s: s}
+	all := &snapshotter{s: s}
+	all.places.Begin(s, nil)
 	save := f.row("save", 3, "name:string", "Keeps all keys of all databases, and the functions, under a name, in place of what it named.", all.save)
 	restore := f.row("restore", 3, "name:string", "Brings back what a name keeps; it can be brought back again.", all.restore)
 	for _, row := range []*command.Command{save, restore} {
@@ -72,7 +78,8 @@ func (all *snapshots) room(name []byte) string {
 	return ""
 }
 
-func (all *snapshots) save(c *command.Ctx) {
+func (x *snapshotter) save(c *command.Ctx) {
+	all := x.places.Of(c.KS)
 	name := c.Args[2]
 	if len(name) == 0 || len(name) > nameBytesMax {
 		c.Error(errSnapshotName)
@@ -85,10 +92,7 @@ func (all *snapshots) save(c *command.Ctx) {
 		c.Error(problem)
 		return
 	}
-	next := &snapshot{name: string(name), keys: c.KS.Save()}
-	for _, fn := range all.s.OnSnapshot {
-		next.restore = append(next.restore, fn())
-	}
+	next := &snapshot{string(name), c.KS.Save(), x.s.SaveFunctions(c.KS)}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if problem := all.room(name); problem != "" { // others have saved meanwhile
@@ -110,7 +114,8 @@ func (all *snapshots) remove(at int) {
 	}
 }
 
-func (all *snapshots) restore(c *command.Ctx) {
+func (x *snapshotter) restore(c *command.Ctx) {
+	all := x.places.Of(c.KS)
 	all.mu.Lock()
 	var kept *snapshot
 	if at := all.find(c.Args[2]); at >= 0 {
@@ -121,16 +126,15 @@ func (all *snapshots) restore(c *command.Ctx) {
 		c.Error(errNoSnapshot)
 		return
 	}
-	for _, fn := range kept.restore {
-		fn()
-	}
-	if all.s.Tracking.Load() != 0 {
-		all.s.Flushed()
+	x.s.LoadFunctions(c.KS, kept.functions, true, true)
+	if x.s.Tracking.Load() != 0 {
+		x.s.Flushed(c.KS)
 	}
 	c.OK()
 }
 
-func (all *snapshots) drop(c *command.Ctx) {
+func (x *snapshotter) drop(c *command.Ctx) {
+	all := x.places.Of(c.KS)
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	at := all.find(c.Args[2])
@@ -142,17 +146,18 @@ func (all *snapshots) drop(c *command.Ctx) {
 	c.OK()
 }
 
-func (all *snapshots) list(c *command.Ctx) {
+func (x *snapshotter) list(c *command.Ctx) {
+	all := x.places.Of(c.KS)
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	c.Array(len(all.all))
-	for _, x := range all.all {
+	for _, kept := range all.all {
 		c.Map(3)
 		c.BulkString("name")
-		c.BulkString(x.name)
+		c.BulkString(kept.name)
 		c.BulkString("saved")
-		c.Int(x.keys.SavedMicros / 1000)
+		c.Int(kept.keys.SavedMicros / 1000)
 		c.BulkString("keys")
-		c.Int(int64(x.keys.Keys))
+		c.Int(int64(kept.keys.Keys))
 	}
 }

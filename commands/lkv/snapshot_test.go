@@ -230,6 +230,38 @@ func state(c *livetest.Client) string {
 	return b.String()
 }
 
+// templates are commands with K for the number of a key, V for a value or member
+// and T for some milliseconds.
+var templates = []string{
+	"SET sK V", "SET sK V PX T", "APPEND sK V", "INCRBY nK 7", "SETRANGE sK 2000 V", "GETDEL sK", "PEXPIRE sK T", "PERSIST sK",
+	"HSET hK V V", "HSET hK a1 V a2 V", "HPEXPIRE hK T FIELDS 2 a1 a2", "HDEL hK V", "PEXPIRE hK T",
+	"RPUSH lK V V V", "LPOP lK", "LINSERT lK BEFORE V V", "LTRIM lK 1 -2", "LSET lK 0 V",
+	"SADD tK V V", "SADD iK 7 9", "SREM tK V", "SMOVE tK tV V",
+	"ZADD zK 3 V 5 V", "ZINCRBY zK 2 V", "ZPOPMIN zK",
+	"XADD xK * f V", "XTRIM xK MAXLEN 5", "XGROUP CREATE xK g 0", "XREADGROUP GROUP g me COUNT 1 STREAMS xK >", "XACK xK g 1-1",
+	"RL.ACQUIRE rK GCRA 20 60000", "RL.ACQUIRE rK 2 LOG 20 60000", "RL.SET rK FIXED 3 1000", "RL.RELEASE rK",
+	"DQ.ADD qK DELAY T ID V V", "DQ.POP qK LEASE T", "DQ.NACK qK V", "DQ.REM qK V", "DQ.SET qK TRIES 2 DEAD qV",
+	"PFADD pK V V", "SETBIT bK 70 1", "RENAME sK sV", "RENAME hK hV", "COPY zK zV REPLACE", "COPY hK hV DB 1 REPLACE", "MOVE lK 2", "DEL xK",
+	"SELECT 0", "SELECT 1", "SELECT 2",
+}
+
+func randomCommand(rng *rand.Rand) (words []any) {
+	line := strings.Fields(templates[rng.IntN(len(templates))])
+	for i, w := range line {
+		if i > 0 { // not the letters of a command
+			w = strings.ReplaceAll(w, "K", fmt.Sprint(rng.IntN(4)))
+		}
+		if w == "V" || len(w) == 2 && w[1] == 'V' {
+			w = strings.ReplaceAll(w, "V", fmt.Sprint(rng.IntN(30)))
+		}
+		if w == "T" {
+			w = fmt.Sprint(1 + rng.IntN(3000))
+		}
+		words = append(words, w)
+	}
+	return words
+}
+
 // Whatever is done after a snapshot, and however often it is restored, all is as
 // it was.
 func TestSnapshotBringsAllBack(t *testing.T) {
@@ -241,18 +273,6 @@ func TestSnapshotBringsAllBack(t *testing.T) {
 	for _, config := range []string{"hash-max-listpack-entries", "zset-max-listpack-entries", "set-max-listpack-entries", "set-max-intset-entries"} {
 		c.Want("OK", "CONFIG", "SET", config, 8)
 	}
-	templates := []string{
-		"SET sK V", "SET sK V PX T", "APPEND sK V", "INCRBY nK 7", "SETRANGE sK 2000 V", "GETDEL sK", "PEXPIRE sK T", "PERSIST sK",
-		"HSET hK V V", "HSET hK a1 V a2 V", "HPEXPIRE hK T FIELDS 2 a1 a2", "HDEL hK V", "PEXPIRE hK T",
-		"RPUSH lK V V V", "LPOP lK", "LINSERT lK BEFORE V V", "LTRIM lK 1 -2", "LSET lK 0 V",
-		"SADD tK V V", "SADD iK 7 9", "SREM tK V", "SMOVE tK tV V",
-		"ZADD zK 3 V 5 V", "ZINCRBY zK 2 V", "ZPOPMIN zK",
-		"XADD xK * f V", "XTRIM xK MAXLEN 5", "XGROUP CREATE xK g 0", "XREADGROUP GROUP g me COUNT 1 STREAMS xK >", "XACK xK g 1-1",
-		"RL.ACQUIRE rK GCRA 20 60000", "RL.ACQUIRE rK 2 LOG 20 60000", "RL.SET rK FIXED 3 1000", "RL.RELEASE rK",
-		"DQ.ADD qK DELAY T ID V V", "DQ.POP qK LEASE T", "DQ.NACK qK V", "DQ.REM qK V", "DQ.SET qK TRIES 2 DEAD qV",
-		"PFADD pK V V", "SETBIT bK 70 1", "RENAME sK sV", "RENAME hK hV", "COPY zK zV REPLACE", "COPY hK hV DB 1 REPLACE", "MOVE lK 2", "DEL xK",
-		"SELECT 0", "SELECT 1", "SELECT 2",
-	}
 	fail := 0
 	step := func() {
 		switch rng.IntN(100) {
@@ -263,22 +283,7 @@ func TestSnapshotBringsAllBack(t *testing.T) {
 		case 2, 3:
 			s.Advance(rng.Int64N(2000))
 		default:
-			line := templates[rng.IntN(len(templates))]
-			var words []any
-			for _, w := range strings.Fields(line) {
-				w = strings.ReplaceAll(w, "K", fmt.Sprint(rng.IntN(4)))
-				if w == "V" || len(w) == 2 && w[1] == 'V' {
-					w = strings.ReplaceAll(w, "V", fmt.Sprint(rng.IntN(30)))
-				}
-				if w == "T" {
-					w = fmt.Sprint(1 + rng.IntN(3000))
-				}
-				words = append(words, w)
-			}
-			if strings.Contains(line, "K") { // not the letters of commands
-				words[0] = strings.Fields(line)[0]
-			}
-			if strings.HasPrefix(c.Do(words...), "-") {
+			if strings.HasPrefix(c.Do(randomCommand(rng)...), "-") {
 				fail++
 			}
 		}

@@ -18,7 +18,7 @@ func (f *family) publishRow() *command.Command {
 		Complexity: "O(N+M) for N listeners and M patterns",
 		Syntax:     "channel:string message:string",
 		Channels:   command.Channels{First: 1, Last: 1},
-		Run:        func(c *command.Ctx) { c.Int(int64(f.publish(c, c.Args[1], c.Args[2]))) },
+		Run:        func(c *command.Ctx) { c.Int(int64(f.worlds.Of(c.KS).publish(c, c.Args[1], c.Args[2]))) },
 	}
 }
 
@@ -34,7 +34,7 @@ func (f *family) spublishRow() *command.Command {
 		Channels:   command.Channels{First: 1, Last: 1},
 		Run: func(c *command.Ctx) {
 			m := newMessage("smessage", c.Args[1], c.Args[2])
-			c.Int(int64(m.send(c, f.shard.listeners(c.Args[1]))))
+			c.Int(int64(m.send(c, f.worlds.Of(c.KS).shard.listeners(c.Args[1]))))
 		},
 	}
 }
@@ -86,19 +86,19 @@ func (m *message) send(c *command.Ctx, list []*command.Session) int {
 
 // publish sends a message to a channel and returns how many got it. c is nil
 // where no session sends.
-func (f *family) publish(c *command.Ctx, channel, text []byte) (receivers int) {
+func (world *world) publish(c *command.Ctx, channel, text []byte) (receivers int) {
 	var m *message
-	if list := f.plain.listeners(channel); len(list) > 0 {
+	if list := world.plain.listeners(channel); len(list) > 0 {
 		m = newMessage("message", channel, text)
 		receivers = m.send(c, list)
 	}
-	if f.patterns.len() == 0 {
+	if world.patterns.len() == 0 {
 		return receivers
 	}
 	if m == nil {
 		m = newMessage("message", channel, text)
 	}
-	f.patterns.each(func(pattern string, list []*command.Session) {
+	world.patterns.each(func(pattern string, list []*command.Session) {
 		if command.Match([]byte(pattern), m.channel) {
 			p := &message{kind: "pmessage", pattern: []byte(pattern), channel: m.channel, text: m.text}
 			receivers += p.send(c, list)
@@ -110,14 +110,15 @@ func (f *family) publish(c *command.Ctx, channel, text []byte) (receivers int) {
 // keyspaceEvent publishes an event of a key on the channels that
 // notify-keyspace-events asks for. It runs under the key's lock, so the events
 // of a key come in the order of its changes.
-func (f *family) keyspaceEvent(_ *engine.View, db int, _ engine.EventClass, event string, key []byte) {
-	mask := engine.EventClass(f.s.Keyspace.EventMask.Load())
+func (f *family) keyspaceEvent(v *engine.View, db int, _ engine.EventClass, event string, key []byte) {
+	mask := engine.EventClass(v.KS.EventMask.Load())
+	world := f.worlds.Of(v.KS)
 	number := strconv.Itoa(db)
 	if mask&engine.EventKeyspace != 0 {
 		channel := append([]byte("__keyspace@"+number+"__:"), key...)
-		f.publish(nil, channel, []byte(event))
+		world.publish(nil, channel, []byte(event))
 	}
 	if mask&engine.EventKeyevent != 0 {
-		f.publish(nil, []byte("__keyevent@"+number+"__:"+event), key)
+		world.publish(nil, []byte("__keyevent@"+number+"__:"+event), key)
 	}
 }

@@ -7,26 +7,42 @@ import (
 )
 
 type family struct {
-	s *command.Server
-	// shard channels are a world of their own, as in Redis.
+	s      *command.Server
+	worlds command.PerKeyspace[world]
+}
+
+// world is what is listened to in one namespace.
+type world struct {
+	// shard channels are apart from the others, as in Redis.
 	plain, patterns, shard registry
+}
+
+func (w *world) init() {
+	for _, r := range []*registry{&w.plain, &w.patterns, &w.shard} {
+		r.init()
+	}
 }
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s}
-	for _, r := range []*registry{&f.plain, &f.patterns, &f.shard} {
-		r.init()
-	}
+	f.worlds.Begin(s, (*world).init)
 	s.OnClose = append(s.OnClose, f.leaveAll)
 	s.OnReset = append(s.OnReset, func(c *command.Ctx) { f.leaveAll(c.Session) })
 	s.Keyspace.Events = f.keyspaceEvent
 	s.PubSub = func() (channels, patterns, shardChannels int) {
-		return f.plain.len(), f.patterns.len(), f.shard.len()
+		for _, w := range f.worlds.All() {
+			channels += w.plain.len()
+			patterns += w.patterns.len()
+			shardChannels += w.shard.len()
+		}
+		return channels, patterns, shardChannels
 	}
 	s.EachSubscription = func(fn func(name string, pattern bool, list []*command.Session)) {
-		for k := range kinds {
-			f.registry(k).each(func(name string, list []*command.Session) { fn(name, k == kindPattern, list) })
+		for _, w := range f.worlds.All() {
+			for k := range kinds {
+				w.registry(k).each(func(name string, list []*command.Session) { fn(name, k == kindPattern, list) })
+			}
 		}
 	}
 	return []*command.Command{
@@ -59,9 +75,12 @@ var words = [kinds][2]string{
 	{"ssubscribe", "sunsubscribe"},
 }
 
-func (f *family) registry(k kind) *registry {
-	return [kinds]*registry{&f.plain, &f.patterns, &f.shard}[k]
+func (w *world) registry(k kind) *registry {
+	return [kinds]*registry{&w.plain, &w.patterns, &w.shard}[k]
 }
+
+// world is a session's.
+func (f *family) world(s *command.Session) *world { return f.worlds.Of(f.s.KeyspaceOf(s)) }
 
 // subscriptions are a session's, by kind. The session's goroutine owns them.
 type subscriptions [kinds]map[string]struct{}
@@ -162,7 +181,7 @@ func (f *family) join(s *command.Session, mine *subscriptions, k kind, name stri
 		mine[k] = make(map[string]struct{})
 	}
 	mine[k][name] = struct{}{}
-	f.registry(k).add(name, s)
+	f.world(s).registry(k).add(name, s)
 	f.counted(s, mine)
 }
 
@@ -181,7 +200,7 @@ func (f *family) leave(s *command.Session, mine *subscriptions, k kind, name str
 		return
 	}
 	delete(mine[k], name)
-	f.registry(k).remove(name, s)
+	f.world(s).registry(k).remove(name, s)
 	f.counted(s, mine)
 }
 

@@ -28,6 +28,9 @@ func (r *registry) remove(name string, s *command.Session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list := r.byName[name]
+	if !slices.Contains(list, s) {
+		return // its namespace is gone, and with it what was listened to
+	}
 	if len(list) == 1 {
 		delete(r.byName, name)
 		return

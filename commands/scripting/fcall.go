@@ -24,8 +24,8 @@ func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command 
 		row.Flags = evalFlags | command.ReadOnly
 		row.Keys = []command.KeySpec{command.NumKeys(2, command.RO|command.Access)}
 	}
-	row.FlagsOf = func(_ *command.Ctx, args [][]byte) command.Flags {
-		if fn, ok := f.registry.now.Load().find(args[1]); ok {
+	row.FlagsOf = func(c *command.Ctx, args [][]byte) command.Flags {
+		if fn, ok := f.libraries(c).find(args[1]); ok {
 			return declared(row, fn.Flags)
 		}
 		return row.Flags
@@ -37,14 +37,14 @@ func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command 
 // planCall locks everything and runs off the loop: nothing has been proven of
 // functions. It locks also where there is no such function, for it may be
 // loaded before this call runs.
-func (f *family) planCall(_ *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
+func (f *family) planCall(c *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
 	set.AddAll()
-	_, ok := f.registry.now.Load().find(args[1])
+	_, ok := f.libraries(c).find(args[1])
 	return ok
 }
 
 func (f *family) fcall(c *command.Ctx, readOnly bool) {
-	fn, ok := f.registry.now.Load().find(c.Args[1])
+	fn, ok := f.libraries(c).find(c.Args[1])
 	if !ok {
 		c.Error("ERR Function not found")
 		return
@@ -65,7 +65,7 @@ func (f *family) fcall(c *command.Ctx, readOnly bool) {
 		return
 	}
 	w := f.worker(c)
-	vm := f.functionVM(w)
+	vm := f.functionVM(c, w)
 	h := &w.host
 	h.c, h.readOnly = c, fn.Flags&luavm.NoWrites != 0
 	if !h.enter(fn.Flags) {

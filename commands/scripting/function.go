@@ -91,21 +91,22 @@ func (f *family) functionRow() *command.Command {
 // change replaces the set of libraries by what edit makes of a copy, unless
 // that returns an error text.
 func (f *family) change(c *command.Ctx, edit func(set *libraries) (problem string)) bool {
-	if problem := f.edit(edit); problem != "" {
+	if problem := f.edit(c.KS, edit); problem != "" {
 		c.Error("ERR " + problem)
 		return false
 	}
 	return true
 }
 
-func (f *family) edit(edit func(set *libraries) (problem string)) (problem string) {
-	f.registry.mu.Lock()
-	defer f.registry.mu.Unlock()
-	set := f.registry.now.Load().clone()
+func (f *family) edit(ks *engine.Keyspace, edit func(set *libraries) (problem string)) (problem string) {
+	r := f.registries.Of(ks)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	set := r.now.Load().clone()
 	if problem := edit(set); problem != "" {
 		return problem
 	}
-	f.registry.now.Store(set)
+	r.now.Store(set)
 	f.s.Keyspace.Dirty.Add(1)
 	return ""
 }
@@ -150,10 +151,11 @@ func (f *family) functionFlush(c *command.Ctx) {
 		c.Error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")
 		return
 	}
-	f.registry.mu.Lock()
-	f.registry.now.Store(newLibraries())
-	f.registry.flushes.Add(1)
-	f.registry.mu.Unlock()
+	r := f.registries.Of(c.KS)
+	r.mu.Lock()
+	r.now.Store(newLibraries())
+	f.flushes.Add(1)
+	r.mu.Unlock()
 	f.s.Keyspace.Dirty.Add(1)
 	c.OK()
 }
@@ -178,7 +180,7 @@ func (f *family) functionList(c *command.Ctx) {
 	if a.Failed(c) {
 		return
 	}
-	list := f.registry.now.Load().sorted()
+	list := f.libraries(c).sorted()
 	if pattern != nil {
 		kept := list[:0]
 		for _, lib := range list {
@@ -228,7 +230,7 @@ func (f *family) functionList(c *command.Ctx) {
 
 func (f *family) functionDump(c *command.Ctx) {
 	var payload []byte
-	for _, lib := range f.registry.now.Load().sorted() {
+	for _, lib := range f.libraries(c).sorted() {
 		payload = rdb.AppendString(append(payload, rdb.Function), []byte(lib.Code), f.compress.Load())
 	}
 	c.Bulk(rdb.AppendFooter(payload))
@@ -262,7 +264,7 @@ func (f *family) functionRestore(c *command.Ctx) {
 		c.Error("ERR " + problem)
 		return
 	}
-	if problem := f.put(from, flush, replace); problem != "" {
+	if problem := f.put(c.KS, from, flush, replace); problem != "" {
 		c.Error("ERR " + problem)
 		return
 	}
@@ -270,8 +272,8 @@ func (f *family) functionRestore(c *command.Ctx) {
 }
 
 // put puts libraries in, or has them alone.
-func (f *family) put(from *libraries, flush, replace bool) (problem string) {
-	return f.edit(func(set *libraries) string {
+func (f *family) put(ks *engine.Keyspace, from *libraries, flush, replace bool) (problem string) {
+	return f.edit(ks, func(set *libraries) string {
 		if flush {
 			*set = *from.clone()
 			return ""
@@ -327,7 +329,7 @@ func (f *family) functionStats(c *command.Ctx) {
 		c.BulkString("duration_ms")
 		c.Int((engine.Monotonic() - running.Since) / 1000)
 	}
-	set := f.registry.now.Load()
+	set := f.libraries(c)
 	c.BulkString("engines")
 	c.Map(1)
 	c.BulkString("LUA")

@@ -83,19 +83,10 @@ func (l *libraries) sorted() []*luavm.Library {
 type registry struct {
 	mu  sync.Mutex // guards changes
 	now atomic.Pointer[libraries]
-	// flushes counts FUNCTION FLUSH, which gives workers a new interpreter.
-	flushes atomic.Int64
 }
 
-// snapshot returns what makes the set in use the one that is in use now.
-func (r *registry) snapshot() (restore func()) {
-	set := r.now.Load()
-	return func() {
-		r.mu.Lock()
-		r.now.Store(set)
-		r.mu.Unlock()
-	}
-}
+// libraries are those that the context's command may call.
+func (f *family) libraries(c *command.Ctx) *libraries { return f.registries.Of(c.KS).now.Load() }
 
 // functionVM is what a worker has for functions: an interpreter apart from
 // that of scripts, as in Redis.
@@ -106,8 +97,8 @@ type functionVM struct {
 }
 
 // functionVM returns the worker's interpreter, without libraries that are gone.
-func (f *family) functionVM(w *worker) *luavm.VM {
-	now, flushes := f.registry.now.Load(), f.registry.flushes.Load()
+func (f *family) functionVM(c *command.Ctx, w *worker) *luavm.VM {
+	now, flushes := f.libraries(c), f.flushes.Load()
 	v := &w.functions
 	if v.vm == nil || v.flushes != flushes {
 		v.vm, v.flushes, v.known = luavm.New(vmConfig), flushes, now

@@ -15,13 +15,14 @@ import (
 )
 
 type family struct {
-	s         *command.Server
-	cache     cache
-	registry  registry
-	timeLimit *atomic.Int64 // ms until others are told BUSY
-	compress  *atomic.Bool
-	memoryMax *atomic.Int64 // bytes that a script may make the heap grow by
-	workers   atomic.Int64  // made so far
+	s          *command.Server
+	cache      cache
+	registries command.PerKeyspace[registry]
+	flushes    atomic.Int64  // of FUNCTION FLUSH, which gives workers a new interpreter
+	timeLimit  *atomic.Int64 // ms until others are told BUSY
+	compress   *atomic.Bool
+	memoryMax  *atomic.Int64 // bytes that a script may make the heap grow by
+	workers    atomic.Int64  // made so far
 }
 
 // worker is what a command.Worker has for scripts.
@@ -39,15 +40,16 @@ func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, compress: s.Config.Compression()}
 	f.cache.bySHA = make(map[string]*script)
 	f.cache.keys = f.keys
-	f.registry.now.Store(newLibraries())
-	s.OnSnapshot = append(s.OnSnapshot, f.registry.snapshot)
+	f.registries.Begin(s, func(r *registry) { r.now.Store(newLibraries()) })
 	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, 1<<62, "milliseconds a script may hold keys before others are answered BUSY")
 	limit := s.Config.Find("lua-time-limit")
 	s.Config.Add(&command.Param{Name: "busy-reply-threshold", Get: limit.Get, Set: limit.Set})
 	scope := s.Config.Enum("busy-reply-scope", "server", []string{"server", "keys"}, "whom a script that is over that time makes the server answer BUSY: everybody, or those who want the keys that it holds")
 	s.Long.KeysOnly = func() bool { return *scope.Load() == "keys" }
-	s.SaveFunctions = func() any { return f.registry.now.Load() }
-	s.LoadFunctions = func(saved any, flush, replace bool) string { return f.put(saved.(*libraries), flush, replace) }
+	s.SaveFunctions = func(ks *engine.Keyspace) any { return f.registries.Of(ks).now.Load() }
+	s.LoadFunctions = func(ks *engine.Keyspace, saved any, flush, replace bool) string {
+		return f.put(ks, saved.(*libraries), flush, replace)
+	}
 	f.memoryMax = s.Config.Memory("script-memory-max", 1<<30, 1<<20, 1<<62, "bytes a script may allocate")
 	s.InfoMemory = append(s.InfoMemory, f.infoMemory)
 	s.InfoStats = append(s.InfoStats, func(w *command.InfoWriter) { w.Line("evicted_scripts", f.cache.evicted.Load()) })
@@ -66,7 +68,7 @@ func Commands(s *command.Server) []*command.Command {
 // infoMemory tells of scripts in INFO memory. What interpreters hold is in the
 // heap with all else, and nobody knows how much of it is theirs.
 func (f *family) infoMemory(w *command.InfoWriter) {
-	set := f.registry.now.Load()
+	set := f.registries.Of(w.View.KS).now.Load()
 	scripts, functions := f.cache.all(), uint64(0)
 	cached := uint64(0)
 	for _, s := range scripts {

@@ -39,7 +39,7 @@ func (f *family) flushRows() []*command.Command {
 			Run: func(c *command.Ctx) {
 				if flushMode(c) {
 					c.Flush()
-					f.flushed()
+					f.flushed(c)
 					c.OK()
 				}
 			},
@@ -63,13 +63,13 @@ func (f *family) flushAll(c *command.Ctx) {
 		c.Flush()
 	}
 	c.DB = db
-	f.flushed()
+	f.flushed(c)
 }
 
 // flushed tells those who keep values on their side.
-func (f *family) flushed() {
+func (f *family) flushed(c *command.Ctx) {
 	if f.s.Tracking.Load() != 0 {
-		f.s.Flushed()
+		f.s.Flushed(c.KS)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -59,7 +60,8 @@ func declareMaxMemory(s *command.Server) *memoryLimit {
 	m.policy = c.Enum("maxmemory-policy", "noeviction", evictionPolicies, "what to evict; *-lfu makes OBJECT FREQ count")
 	m.samples = c.Int("maxmemory-samples", 5, 1, 64, "of how many keys drawn at random the best is evicted")
 	c.OnChange(func() {
-		s.Keyspace.LFU.Store(strings.HasSuffix(*m.policy.Load(), "-lfu"))
+		lfu := strings.HasSuffix(*m.policy.Load(), "-lfu")
+		s.Keyspace.Each(func(ks *engine.Keyspace) { ks.LFU.Store(lfu) })
 		n := limit.Load()
 		s.MaxMemory.Store(n)
 		m.nextLook.Store(0)
@@ -174,10 +176,14 @@ func (m *memoryLimit) evict(bytes int64) bool {
 	default:
 		how.Samples = 1
 	}
-	for bytes > 0 {
-		n, ok := m.s.Keyspace.Evict(how)
-		if !ok {
+	for all := m.s.Keyspace.Siblings(); bytes > 0; {
+		if len(all) == 0 {
 			return false
+		}
+		i := int(m.s.Random() % uint64(len(all)))
+		n, ok := all[i].Evict(how)
+		if !ok {
+			all = slices.Delete(all, i, i+1)
 		}
 		bytes -= int64(n)
 		m.evicted.Add(int64(n))

@@ -71,6 +71,9 @@ func (f *family) feed(c *command.Ctx, args [][]byte) {
 	sessions := f.monitors.sessions
 	f.monitors.mu.Unlock()
 	for _, s := range sessions {
+		if f.s.KeyspaceOf(s) != c.KS {
+			continue // it sees its own namespace
+		}
 		s.Conn.Post(func() {
 			if !s.Conn.Gone() {
 				s.Conn.Out.Raw(line)

@@ -32,7 +32,7 @@ func (f *family) declareParams() {
 		Set: func(value string) error {
 			mask, err := eventClasses(value)
 			if err == nil {
-				ks.EventMask.Store(uint32(mask))
+				ks.Each(func(ks *engine.Keyspace) { ks.EventMask.Store(uint32(mask)) })
 			}
 			return err
 		},

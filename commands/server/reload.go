@@ -32,22 +32,23 @@ func debugReload(f *family, c *command.Ctx) {
 			return
 		}
 	}
-	if save || f.saved.keys == nil {
-		f.saved = image{c.Save(f.freeze), f.s.SaveFunctions()}
+	saved := f.saved.Of(c.KS)
+	if save || saved.keys == nil {
+		*saved = image{c.Save(f.freeze), f.s.SaveFunctions(c.KS)}
 	}
-	if !flush && !merge && f.saved.keys.Has(&c.View) {
+	if !flush && !merge && saved.keys.Has(&c.View) {
 		c.Error(errReload)
 		return
 	}
-	if problem := f.s.LoadFunctions(f.saved.functions, flush, merge); problem != "" {
+	if problem := f.s.LoadFunctions(c.KS, saved.functions, flush, merge); problem != "" {
 		c.Error(errReload)
 		return
 	}
 	if flush {
 		f.flushAll(c)
 	}
-	c.Restore(f.saved.keys, f.thaw)
-	f.s.Logf('n', "reloaded %d keys by DEBUG RELOAD", f.saved.keys.Len())
+	c.Restore(saved.keys, f.thaw)
+	f.s.Logf('n', "reloaded %d keys by DEBUG RELOAD", saved.keys.Len())
 	c.OK()
 }
 

@@ -23,7 +23,7 @@ type family struct {
 	percentiles percentiles
 	memory      *memoryLimit
 	dumps       *command.Dumps
-	saved       image // guarded by the locks of all shards
+	saved       command.PerKeyspace[image] // guarded by the locks of all its shards
 
 	slowerThan, slowMax, latencyThreshold *atomic.Int64
 	tracking                              *atomic.Bool
@@ -33,6 +33,7 @@ type family struct {
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, dumps: s.Config.Dumps()}
+	f.saved.Begin(s, nil)
 	f.startMemory = memoryUsage().objects
 	f.declareParams()
 	f.declareSlow()

@@ -1,0 +1,73 @@
+package commands
+
+// Ports of namespaces, and commands that the server runs in one.
+
+import (
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+// acceptRetry is how long no connection is accepted when there is no descriptor
+// left for one.
+const acceptRetry = 10 * time.Millisecond
+
+// open listens on a free port of the first address of bind. Its connections are
+// served by goroutines: unlike a loop's, such a listener can be closed alone.
+func (s *Server) open() (port int, end func(), err error) {
+	host := "127.0.0.1"
+	if hosts := strings.Fields(s.params.bind()); len(hosts) > 0 {
+		host = strings.TrimPrefix(hosts[0], "-")
+	}
+	if host == "*" {
+		host = ""
+	}
+	ln, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return 0, nil, err
+	}
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			switch {
+			case err == nil:
+				s.net.ServeConn(conn)
+			case errors.Is(err, net.ErrClosed):
+				return
+			default:
+				time.Sleep(acceptRetry)
+			}
+		}
+	}()
+	return ln.Addr().(*net.TCPAddr).Port, func() { ln.Close() }, nil
+}
+
+// arrived takes a new session to the namespace whose port it came by.
+func (s *server) arrived(sess *command.Session) {
+	if !s.TestMode {
+		return
+	}
+	_, port, _ := net.SplitHostPort(sess.Conn.LocalAddr())
+	if n, err := strconv.Atoi(port); err == nil && n != 0 {
+		if ns := s.Namespaces.At(n); ns != nil {
+			sess.SetNamespace(ns)
+		}
+	}
+}
+
+// DoIn is Do in a namespace, "" for none.
+func (s *server) DoIn(namespace string, args ...string) []byte {
+	sess := &command.Session{Authenticated: true}
+	if namespace != "" {
+		ns := s.Namespaces.Find(namespace)
+		if ns == nil {
+			return []byte("-ERR there is no namespace of this name\r\n")
+		}
+		sess.SetNamespace(ns)
+	}
+	return s.do(sess, args)
+}

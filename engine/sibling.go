@@ -1,0 +1,54 @@
+package engine
+
+// Siblings: keyspaces beside each other in one server, which have nothing in
+// common but the clock, the scheduler and the settings. A server has one, and in
+// tests one more for each namespace.
+
+import "slices"
+
+// Sibling makes an empty keyspace beside ks, with as many databases and the same
+// settings. Its deadlines are served until it is retired.
+func (ks *Keyspace) Sibling() *Keyspace {
+	n := newKeyspace(ks.Clock, ks.dbs)
+	n.Sched, n.Events, n.Touched, n.Forward, n.Clone = ks.Sched, ks.Events, ks.Touched, ks.Forward, ks.Clone
+	ks.Sched.change(func(all []*Keyspace) []*Keyspace {
+		n.EventMask.Store(ks.EventMask.Load())
+		n.Tracking.Store(ks.Tracking.Load())
+		n.LFU.Store(ks.LFU.Load())
+		n.expiryOff.Store(ks.expiryOff.Load() & expiryPaused)
+		return append(all, n)
+	})
+	return n
+}
+
+// Retire ends what Sibling began: nothing in it falls due any more.
+func (ks *Keyspace) Retire() {
+	ks.Sched.change(func(all []*Keyspace) []*Keyspace {
+		return slices.DeleteFunc(all, func(x *Keyspace) bool { return x == ks })
+	})
+}
+
+// Siblings are ks and those beside it.
+func (ks *Keyspace) Siblings() []*Keyspace { return slices.Clone(ks.Sched.keyspaces()) }
+
+// Each calls fn with ks and all its siblings: to change a setting. None comes or
+// goes meanwhile.
+func (ks *Keyspace) Each(fn func(ks *Keyspace)) {
+	ks.Sched.change(func(all []*Keyspace) []*Keyspace {
+		for _, x := range all {
+			fn(x)
+		}
+		return all
+	})
+}
+
+// change replaces the list of keyspaces by what edit makes of a copy.
+func (s *Scheduler) change(edit func(all []*Keyspace) []*Keyspace) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	all := edit(slices.Clone(s.keyspaces()))
+	s.all.Store(&all)
+}
+
+// keyspaces are those whose deadlines are served.
+func (s *Scheduler) keyspaces() []*Keyspace { return *s.all.Load() }
