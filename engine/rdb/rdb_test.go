@@ -179,6 +179,9 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("%v became %v", v.Kind, w.Kind)
 		}
 		again, _ := AppendDump(nil, entry(w), format)
+		if payload[0] == typeHash && again[0] == typeHashPacked || payload[0] == typeHashDue && again[0] == typeHashPackedDue {
+			continue // a long value made it a table and was then overwritten; what is loaded is as small as it can be
+		}
 		if len(again) != len(payload) {
 			t.Fatalf("%v: %d bytes became %d", v.Kind, len(payload), len(again))
 		}
