@@ -338,6 +338,12 @@ func (c *Config) resembling(name string) string {
 // Usage lists the parameters that do something, with their values, for --help.
 func (c *Config) Usage() string {
 	var b strings.Builder
+	also := make(map[string]string)
+	for _, p := range c.All() {
+		if p.of != "" {
+			also[p.of] += ", also --" + p.Name
+		}
+	}
 	for _, p := range c.All() {
 		if p.Help == "" || p.of != "" {
 			continue
@@ -346,7 +352,7 @@ func (c *Config) Usage() string {
 		if p.Secret || value == "" {
 			value = `""`
 		}
-		fmt.Fprintf(&b, "  --%s %s\n        %s\n", p.Name, value, p.Help)
+		fmt.Fprintf(&b, "  --%s %s%s\n        %s\n", p.Name, value, also[p.Name], p.Help)
 	}
 	return b.String()
 }

@@ -22,25 +22,49 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	commands, answers, err := fromServer()
+	err = generate(root)
 	peer.Cleanup()
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// generate writes all parts of all documents.
+func generate(root string) error {
+	commands, answers, err := fromServer()
+	if err != nil {
+		return err
+	}
+	bin, err := peer.Build()
+	if err != nil {
+		return err
+	}
+	more, err := lists(bin)
+	if err != nil {
+		return err
+	}
 	walk, err := tree(root)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	for _, part := range []struct{ file, name, text string }{
+	parts := []part{
 		{"README.md", "commands", commands},
 		{"docs/COMPATIBILITY.md", "compatibility", answers},
 		{"docs/ARCHITECTURE.md", "tree", walk},
-	} {
+	}
+	for name, text := range more {
+		parts = append(parts, part{"docs/COMPATIBILITY.md", name, text})
+	}
+	for _, part := range parts {
 		if err := replace(filepath.Join(root, filepath.FromSlash(part.file)), part.name, part.text); err != nil {
-			log.Fatal(err)
+			return err
 		}
 	}
+	return nil
 }
+
+// part is what is written between two lines of a file.
+type part struct{ file, name, text string }
 
 // replace writes text between the two lines of a file that enclose the part of that name.
 func replace(path, name, text string) error {
