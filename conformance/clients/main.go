@@ -6,6 +6,8 @@
 //
 //	pass client version area check
 //	fail client version area check reason
+//
+// With -redis the same programs run against a real Redis.
 package main
 
 import (
@@ -15,6 +17,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 )
 
 // language is a folder with what it needs on the machine.
@@ -31,27 +35,48 @@ var languages = []language{
 }
 
 func main() {
+	switch binary := os.Getenv(redisBinary); {
+	case binary == ":herald":
+		quit(heraldRedis(os.Args[1], os.Args[2] == "true"))
+		return
+	case binary != "":
+		quit(becomeRedis(binary, os.Args[1:]))
+		return
+	}
 	server := flag.String("server", "bin/limitkv", "the server's binary")
 	only := flag.String("only", "", "languages to run, separated by commas; by default all")
 	readme := flag.String("readme", "README.md", "where the table goes, empty for nowhere")
+	redis := flag.String("redis", "", "a redis-server to run the checks against instead, which writes no table")
 	flag.Parse()
-	ok, err := run(*server, *only, *readme)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "conformance/clients:", err)
-	}
-	if err != nil || !ok {
+	ok, err := run(*server, *only, *readme, *redis)
+	quit(err)
+	if !ok {
 		os.Exit(1)
 	}
 }
 
-func run(server, only, readme string) (ok bool, err error) {
+// quit ends the program if there is an error.
+func quit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "conformance/clients:", err)
+		os.Exit(1)
+	}
+}
+
+func run(server, only, readme, redis string) (ok bool, err error) {
+	tls := true
+	if redis != "" {
+		readme, tls = "", hasTLS(redis)
+		os.Setenv(redisBinary, redis)
+		server = os.Args[0]
+	}
 	if server, err = filepath.Abs(server); err != nil {
 		return false, err
 	}
-	here := "conformance/clients"
 	ok = true
-	var all []check
 	complete := true
+	var ran []*outcome
+	var all sync.WaitGroup
 	for _, l := range languages {
 		if only != "" && !strings.Contains(","+only+",", ","+l.folder+",") {
 			complete = false
@@ -63,28 +88,47 @@ func run(server, only, readme string) (ok bool, err error) {
 			ok = ok && os.Getenv("CI") == ""
 			continue
 		}
-		checks, err := l.run(filepath.Join(here, l.folder), server)
-		all = append(all, checks...)
-		if err != nil {
-			fmt.Printf("%s: %v\n", l.name, err)
-			ok = false
-		}
+		// Most of a check is waiting, so the languages run side by side.
+		o := &outcome{}
+		ran = append(ran, o)
+		all.Go(func() {
+			began := time.Now()
+			o.checks, o.err = l.run(filepath.Join("conformance/clients", l.folder), server)
+			fmt.Printf("%s: %d checks in %.0f s\n", l.name, len(o.checks), time.Since(began).Seconds())
+			if o.err != nil {
+				fmt.Printf("%s: %v\n", l.name, o.err)
+			}
+		})
 	}
+	all.Wait()
+	var checks []check
 	passed, failed := 0, 0
-	for _, c := range all {
-		if c.passed {
+	for _, o := range ran {
+		ok = ok && o.err == nil
+		checks = append(checks, o.checks...)
+	}
+	for _, c := range checks {
+		switch {
+		case c.passed:
 			passed++
-			continue
+		case redis != "" && notRedis(c, tls):
+		default:
+			failed++
+			fmt.Printf("FAIL %s %s: %s: %s: %s\n", c.client, c.version, c.area, c.name, c.reason)
 		}
-		failed++
-		fmt.Printf("FAIL %s %s: %s: %s: %s\n", c.client, c.version, c.area, c.name, c.reason)
 	}
 	fmt.Printf("%d passed, %d failed\n", passed, failed)
 	ok = ok && failed == 0
 	if readme != "" && complete && ok {
-		err = writeTable(readme, all)
+		err = writeTable(readme, checks)
 	}
 	return ok, err
+}
+
+// outcome is what a language's programs printed.
+type outcome struct {
+	checks []check
+	err    error
 }
 
 // missing names what the language needs and the machine lacks.

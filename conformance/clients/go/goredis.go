@@ -1,11 +1,12 @@
 package main
 
-// go-redis, and what is built on it: redis_rate, redsync, asynq.
+// go-redis, and what is built on it: redis_rate, redsync. asynq has a file of its own.
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,11 +14,15 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
-	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 )
 
 var ctx = context.Background()
+
+// goRedis are the options for a way.
+func (w way) goRedis(protocol int) *redis.Options {
+	return &redis.Options{Network: w.network, Addr: w.addr, Username: w.user, Password: w.password, TLSConfig: w.tls, Protocol: protocol, MaxRetries: -1}
+}
 
 func goRedis() {
 	c := client{"go-redis", "github.com/redis/go-redis/v9"}
@@ -45,25 +50,28 @@ func goRedis() {
 	}
 	r := redis.NewClient(&redis.Options{Addr: plain})
 	defer r.Close()
-	c.check("auth", "password, and refusal of a wrong one", func() error {
-		good := redis.NewClient(&redis.Options{Addr: secret, Password: password})
-		bad := redis.NewClient(&redis.Options{Addr: secret, Password: "wrong", MaxRetries: -1})
-		defer good.Close()
-		defer bad.Close()
-		if bad.Ping(ctx).Err() == nil {
-			return errors.New("the wrong password was taken")
+	c.ways(func(w way, protocol int) error {
+		r := redis.NewClient(w.goRedis(protocol))
+		defer r.Close()
+		return first(r.Set(ctx, "way", protocol, 0).Err(), r.Get(ctx, "way").Err())
+	}, 2, 3)
+	c.check("auth", "what an ACL user may not do, and its selectors", func() error {
+		r := redis.NewClient(&redis.Options{Addr: secret, Username: user, Password: userPassword})
+		defer r.Close()
+		if err := r.FlushAll(ctx).Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM ") {
+			return fmt.Errorf("FLUSHALL: %v", err)
 		}
-		return good.Ping(ctx).Err()
-	})
-	c.check("tls", "server certificate verified", func() error {
-		t := redis.NewClient(&redis.Options{Addr: secure, TLSConfig: trusting})
-		defer t.Close()
-		return t.Ping(ctx).Err()
-	})
-	c.check("unix", "unix socket", func() error {
-		u := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
-		defer u.Close()
-		return u.Ping(ctx).Err()
+		admin := redis.NewClient(&redis.Options{Addr: secret, Password: password})
+		defer admin.Close()
+		if err := admin.ACLSetUser(ctx, "narrow", "on", ">p", "~own:*", "+@all", "(%R~shared:* +get)").Err(); err != nil {
+			return err
+		}
+		n := redis.NewClient(&redis.Options{Addr: secret, Username: "narrow", Password: "p"})
+		defer n.Close()
+		dry, err := admin.ACLDryRun(ctx, "narrow", "set", "shared:k", "v").Result()
+		return first(err, n.Set(ctx, "own:k", "v", 0).Err(), want("shared", n.Get(ctx, "shared:k").Err(), error(redis.Nil)),
+			want("dry run", dry, "User narrow has no permissions to access the 'shared:k' key"),
+			want("denied", n.Set(ctx, "shared:k", "v", 0).Err() == nil, false))
 	})
 	c.check("pipeline", "1000 commands", func() error {
 		cmds, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -77,6 +85,25 @@ func goRedis() {
 			return err
 		}
 		return want("n", cmds[1000].(*redis.IntCmd).Val(), 1000)
+	})
+	c.check("transaction", "TxPipelined: an error in the midst, one before EXEC", func() error {
+		r.Set(ctx, "tx", "text", 0)
+		cmds, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			p.Incr(ctx, "tx")
+			p.Append(ctx, "tx", "!")
+			return nil
+		})
+		if err == nil || cmds[0].Err() == nil || cmds[1].Err() != nil {
+			return fmt.Errorf("%v %v", err, cmds)
+		}
+		_, err = r.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			p.Set(ctx, "tx", "no", 0)
+			return p.Do(ctx, "NOSUCH").Err()
+		})
+		if err == nil || !strings.HasPrefix(err.Error(), "EXECABORT ") && !strings.HasPrefix(err.Error(), "ERR unknown command") {
+			return fmt.Errorf("an unknown command in MULTI: %v", err)
+		}
+		return want("tx", r.Get(ctx, "tx").Val(), "text!")
 	})
 	c.check("transaction", "WATCH, MULTI, EXEC by 8 clients", func() error {
 		r.Set(ctx, "watched", 0, 0)
@@ -141,6 +168,72 @@ func goRedis() {
 		one, two := <-messages, <-messages
 		return first(want("pattern", one.Pattern+one.Channel+one.Payload, "news.*news.goone"), want("payload", two.Payload, "two"))
 	})
+	c.check("pubsub", "sharded channel, and keyspace events when a key and a field expire", func() error {
+		shard, events := r.SSubscribe(ctx, "shard"), r.PSubscribe(ctx, "__keyevent@0__:*expired")
+		defer shard.Close()
+		defer events.Close()
+		for _, s := range []*redis.PubSub{shard, events} {
+			if _, err := s.Receive(ctx); err != nil {
+				return err
+			}
+		}
+		r.SPublish(ctx, "shard", "three")
+		if m := <-shard.Channel(); m.Payload != "three" {
+			return fmt.Errorf("%v", m)
+		}
+		r.HSet(ctx, "event:h", "a", 1, "b", 2)
+		r.HPExpire(ctx, "event:h", 20*time.Millisecond, "a")
+		r.Set(ctx, "event:k", "v", 120*time.Millisecond)
+		got := map[string]string{}
+		for m := range events.Channel() {
+			if strings.HasPrefix(m.Payload, "event:") {
+				got[m.Payload] = m.Channel
+			}
+			if len(got) == 2 {
+				break
+			}
+		}
+		return want("events", fmt.Sprint(got), "map[event:h:__keyevent@0__:hexpired event:k:__keyevent@0__:expired]")
+	})
+	c.check("blocking", "BLMOVE, BZMPOP, XREADGROUP; CLIENT UNBLOCK; a context that ends", func() error {
+		r.Del(ctx, "bl1", "bl2", "bz", "bg")
+		if err := r.XGroupCreateMkStream(ctx, "bg", "g", "$").Err(); err != nil {
+			return err
+		}
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			r.RPush(ctx, "bl1", "a")
+			r.ZAdd(ctx, "bz", redis.Z{Score: 2, Member: "b"})
+			r.XAdd(ctx, &redis.XAddArgs{Stream: "bg", Values: []string{"f", "c"}})
+		}()
+		a, err := r.BLMove(ctx, "bl1", "bl2", "LEFT", "RIGHT", 5*time.Second).Result()
+		if err != nil {
+			return err
+		}
+		_, z, err := r.BZMPop(ctx, 5*time.Second, "min", 10, "bz0", "bz").Result()
+		if err != nil {
+			return err
+		}
+		x, err := r.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "g", Consumer: "c", Streams: []string{"bg", ">"}, Block: 5 * time.Second}).Result()
+		if err != nil {
+			return err
+		}
+		conn := r.Conn()
+		defer conn.Close()
+		id := conn.ClientID(ctx).Val()
+		go func() {
+			for time.Sleep(50 * time.Millisecond); r.ClientUnblockWithError(ctx, id).Val() == 0; time.Sleep(10 * time.Millisecond) {
+			}
+		}()
+		_, err = conn.BLPop(ctx, 0, "nothing").Result()
+		short := redis.NewClient(&redis.Options{Addr: plain, ContextTimeoutEnabled: true, MaxRetries: -1})
+		defer short.Close()
+		ends, stop := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer stop()
+		ended := short.BLPop(ends, 5*time.Second, "nothing").Err()
+		return first(want("list", a, "a"), want("zset", fmt.Sprint(z), "[{2 b}]"), want("stream", fmt.Sprint(x[0].Messages[0].Values), "map[f:c]"),
+			want("unblocked", fmt.Sprint(err), "UNBLOCKED client unblocked via CLIENT UNBLOCK"), want("the context's end is an error", ended == nil, false))
+	})
 	c.check("blocking", "BLPOP, BZPOPMIN and XREAD wake", func() error {
 		go func() {
 			time.Sleep(50 * time.Millisecond)
@@ -177,6 +270,31 @@ func goRedis() {
 		job, err := r.Do(ctx, "DQ.POP", "jobs").Slice()
 		return first(err, want("granted", v[0], 0), want("refused", w[0], 1), want("job", fmt.Sprint(job[0].([]any)[:2]), "[a payload]"))
 	})
+	c.check("features", "functions, hash field expiry, HyperLogLog, geo, bit fields, DUMP and RESTORE, SCAN", func() error {
+		if err := r.FunctionLoadReplace(ctx, "#!lua name=golib\nredis.register_function('gotwice', function(k, a) return a[1] * 2 end)").Err(); err != nil {
+			return err
+		}
+		twice, err := r.FCall(ctx, "gotwice", nil, 21).Int()
+		r.Del(ctx, "hx", "pf", "geo", "bits", "copy")
+		r.HSet(ctx, "hx", "a", 1, "b", 2)
+		ttl, err2 := r.HExpire(ctx, "hx", time.Minute, "a", "none").Result()
+		r.PFAdd(ctx, "pf", "a", "b", "a")
+		r.GeoAdd(ctx, "geo", &redis.GeoLocation{Name: "Palermo", Longitude: 13.361389, Latitude: 38.115556}, &redis.GeoLocation{Name: "Catania", Longitude: 15.087269, Latitude: 37.502669})
+		near, err3 := r.GeoSearch(ctx, "geo", &redis.GeoSearchQuery{Longitude: 15, Latitude: 37, Radius: 100, RadiusUnit: "km"}).Result()
+		bits, err4 := r.BitField(ctx, "bits", "incrby", "u8", "#1", 300, "overflow", "sat", "incrby", "u8", "0", 300).Result()
+		dump := r.Dump(ctx, "hx").Val()
+		restored := r.RestoreReplace(ctx, "copy", 0, dump).Err()
+		for i := range 500 {
+			r.Set(ctx, fmt.Sprint("scan:", i), i, 0)
+		}
+		seen := map[string]bool{}
+		for it := r.Scan(ctx, 0, "scan:*", 50).Iterator(); it.Next(ctx); {
+			seen[it.Val()] = true
+		}
+		return first(err, err2, err3, err4, restored, want("function", twice, 42), want("HEXPIRE", fmt.Sprint(ttl), "[1 -2]"), want("PFCOUNT", r.PFCount(ctx, "pf").Val(), 2),
+			want("GEOSEARCH", fmt.Sprint(near), "[Catania]"), want("BITFIELD", fmt.Sprint(bits), "[44 255]"), want("RESTORE", fmt.Sprint(r.HGetAll(ctx, "copy").Val()), "map[a:1 b:2]"),
+			want("SCAN", len(seen), 500))
+	})
 	c.check("features", "streams with consumer groups", func() error {
 		r.XGroupCreateMkStream(ctx, "sg", "g", "0")
 		id := r.XAdd(ctx, &redis.XAddArgs{Stream: "sg", Values: []string{"f", "v"}}).Val()
@@ -194,6 +312,12 @@ func redisRate() {
 	r := redis.NewClient(&redis.Options{Addr: plain})
 	defer r.Close()
 	limiter := redis_rate.NewLimiter(r)
+	c.ways(func(w way, _ int) error {
+		r := redis.NewClient(w.goRedis(0))
+		defer r.Close()
+		res, err := redis_rate.NewLimiter(r).Allow(ctx, "way", redis_rate.PerMinute(100))
+		return first(err, want("let in", res != nil && res.Allowed == 1, true))
+	})
 	c.check("script", "10 of 15 requests a minute are let in", func() error {
 		in := 0
 		for range 15 {
@@ -235,6 +359,17 @@ func redSync() {
 	r := redis.NewClient(&redis.Options{Addr: plain})
 	defer r.Close()
 	locks := redsync.New(goredis.NewPool(r))
+	c.ways(func(w way, _ int) error {
+		r := redis.NewClient(w.goRedis(0))
+		defer r.Close()
+		m := redsync.New(goredis.NewPool(r)).NewMutex("redsync:way", redsync.WithTries(1), redsync.WithExpiry(5*time.Second))
+		err := m.Lock()
+		if err != nil {
+			return fmt.Errorf("%w %v", err, r.Ping(ctx).Err()) // redsync says of some failures only that it has no lock
+		}
+		_, err = m.Unlock()
+		return err
+	})
 	c.check("script", "10 goroutines, one at a time", func() error {
 		inside, most, total := int32(0), int32(0), int32(0)
 		var all sync.WaitGroup
@@ -284,65 +419,5 @@ func redSync() {
 		}
 		_, err := b.Unlock()
 		return err
-	})
-}
-
-func asynqChecks() {
-	c := client{"asynq", "github.com/hibiken/asynq"}
-	opt := asynq.RedisClientOpt{Addr: plain, DB: 3}
-	c.check("features", "now, delayed, retried, unique and failing tasks", func() error {
-		queue := asynq.NewClient(opt)
-		defer queue.Close()
-		var mu sync.Mutex
-		got := map[string]int{}
-		all := make(chan struct{}, 100)
-		mux := asynq.NewServeMux()
-		mux.HandleFunc("job", func(_ context.Context, t *asynq.Task) error {
-			mu.Lock()
-			defer mu.Unlock()
-			name := string(t.Payload())
-			got[name]++
-			if name == "twice" && got[name] == 1 {
-				return errors.New("again")
-			}
-			all <- struct{}{}
-			return nil
-		})
-		srv := asynq.NewServer(opt, asynq.Config{
-			Concurrency: 4, LogLevel: asynq.FatalLevel, DelayedTaskCheckInterval: 100 * time.Millisecond, TaskCheckInterval: 50 * time.Millisecond,
-			RetryDelayFunc: func(int, error, *asynq.Task) time.Duration { return 100 * time.Millisecond },
-		})
-		if err := srv.Start(mux); err != nil {
-			return err
-		}
-		defer srv.Shutdown()
-		began := time.Now()
-		for _, name := range []string{"now", "twice"} {
-			if _, err := queue.Enqueue(asynq.NewTask("job", []byte(name))); err != nil {
-				return err
-			}
-		}
-		if _, err := queue.Enqueue(asynq.NewTask("job", []byte("later")), asynq.ProcessIn(2*time.Second)); err != nil {
-			return err
-		}
-		if _, err := queue.Enqueue(asynq.NewTask("job", []byte("only")), asynq.Unique(time.Minute), asynq.ProcessIn(500*time.Millisecond)); err != nil {
-			return err
-		}
-		if _, err := queue.Enqueue(asynq.NewTask("job", []byte("only")), asynq.Unique(time.Minute)); !errors.Is(err, asynq.ErrDuplicateTask) {
-			return fmt.Errorf("a unique task twice: %v", err)
-		}
-		for range 4 {
-			select {
-			case <-all:
-			case <-time.After(15 * time.Second):
-				return fmt.Errorf("only %v was done", got)
-			}
-		}
-		if time.Since(began) < time.Second { // asynq counts in whole seconds
-			return errors.New("a delayed task came early")
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		return want("tasks", fmt.Sprint(got), "map[later:1 now:1 only:1 twice:2]")
 	})
 }

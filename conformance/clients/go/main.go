@@ -50,7 +50,7 @@ func (c client) check(area, name string, f func() error) {
 		err = fmt.Errorf("took longer than %v", patience)
 	}
 	if err != nil {
-		fmt.Printf("fail\t%s\t%s\t%s\t%s\t%s\n", c.name, c.version(), area, name, strings.ReplaceAll(err.Error(), "\n", " "))
+		fmt.Printf("fail\t%s\t%s\t%s\t%s\t%s\n", c.name, c.version(), area, name, strings.Join(strings.Fields(err.Error()), " "))
 		return
 	}
 	fmt.Printf("pass\t%s\t%s\t%s\t%s\n", c.name, c.version(), area, name)
@@ -76,9 +76,13 @@ func first(errs ...error) error {
 
 // The servers.
 var (
-	plain, secret, secure string // addresses: open, with a password, with TLS
-	socket                string
-	password              = "a secret"
+	plain, secret  string // addresses: open, with a password and a user
+	secure, mutual string // with TLS, and with TLS that asks for the client's certificate
+	clustered      string // a cluster of one node
+	socket         string
+	password       = "a secret"
+	user           = "app"
+	userPassword   = "another"
 )
 
 func main() {
@@ -97,6 +101,7 @@ func main() {
 	asynqChecks()
 	rueidisChecks()
 	redigoChecks()
+	clusterChecks()
 	stopServers()
 	os.RemoveAll(dir)
 }
@@ -111,21 +116,31 @@ func stopServers() {
 }
 
 func start(dir string) (err error) {
-	if plain, err = server("--port", "0", "--unixsocket", filepath.Join(dir, "sock")); err != nil {
+	if plain, err = server("--port", "0", "--unixsocket", filepath.Join(dir, "sock"), "--notify-keyspace-events", "KEA"); err != nil {
 		return err
 	}
 	socket = filepath.Join(dir, "sock")
-	if secret, err = server("--port", "0", "--requirepass", password); err != nil {
+	if secret, err = server("--port", "0", "--requirepass", password, "--user", user, "on", ">"+userPassword, "~*", "&*", "+@all", "-@dangerous"); err != nil {
+		return err
+	}
+	if clustered, err = server("--port", "0", "--cluster-enabled", "yes"); err != nil {
 		return err
 	}
 	if err := certificate(dir); err != nil {
 		return err
 	}
+	if secure, err = tlsServer(dir, "no"); err != nil {
+		return err
+	}
+	mutual, err = tlsServer(dir, "yes")
+	return err
+}
+
+func tlsServer(dir, authClients string) (addr string, err error) {
 	port := freePort()
 	_, err = server("--port", "0", "--tls-port", port, "--tls-cert-file", filepath.Join(dir, "cert.pem"), "--tls-key-file",
-		filepath.Join(dir, "key.pem"), "--tls-ca-cert-file", filepath.Join(dir, "cert.pem"), "--tls-auth-clients", "no")
-	secure = "127.0.0.1:" + port
-	return err
+		filepath.Join(dir, "key.pem"), "--tls-ca-cert-file", filepath.Join(dir, "cert.pem"), "--tls-auth-clients", authClients)
+	return "127.0.0.1:" + port, err
 }
 
 // server starts LIMITKV and returns its address, which it prints.

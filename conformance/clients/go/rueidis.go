@@ -1,6 +1,6 @@
 package main
 
-// rueidis and redigo.
+// rueidis, in RESP2 and RESP3, with its cache.
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
 	"github.com/redis/rueidis"
 )
 
@@ -22,22 +21,20 @@ func rueidisChecks() {
 		}
 		return rueidis.NewClient(o)
 	}
-	ping := func(o rueidis.ClientOption) error {
+	c.ways(func(w way, protocol int) error {
+		o := rueidis.ClientOption{InitAddress: []string{w.addr}, Username: w.user, Password: w.password, TLSConfig: w.tls, AlwaysRESP2: protocol == 2, DisableCache: protocol == 2}
+		if w.network == "unix" {
+			o.DialCtxFn = func(ctx context.Context, path string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+				return d.DialContext(ctx, "unix", path)
+			}
+		}
 		r, err := open(o)
 		if err != nil {
 			return err
 		}
 		defer r.Close()
-		return r.Do(ctx, r.B().Ping().Build()).Error()
-	}
-	c.check("connect", "RESP2", func() error { return ping(rueidis.ClientOption{AlwaysRESP2: true, DisableCache: true}) })
-	c.check("auth", "password", func() error { return ping(rueidis.ClientOption{InitAddress: []string{secret}, Password: password}) })
-	c.check("tls", "server certificate verified", func() error { return ping(rueidis.ClientOption{InitAddress: []string{secure}, TLSConfig: trusting}) })
-	c.check("unix", "unix socket", func() error {
-		return ping(rueidis.ClientOption{InitAddress: []string{socket}, DialCtxFn: func(ctx context.Context, path string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
-			return d.DialContext(ctx, "unix", path)
-		}})
-	})
+		return first(r.Do(ctx, r.B().Set().Key("way").Value("v").Build()).Error(), r.Do(ctx, r.B().Get().Key("way").Build()).Error())
+	}, 2, 3)
 	r, err := open(rueidis.ClientOption{})
 	if err != nil {
 		c.check("resp3", "RESP3", func() error { return err })
@@ -71,6 +68,14 @@ func rueidisChecks() {
 			return first(err, want("replies", len(list), 1))
 		})
 	})
+	c.check("transaction", "a watched key that changes", func() error {
+		return r.Dedicated(func(d rueidis.DedicatedClient) error {
+			d.Do(ctx, d.B().Watch().Key("rw").Build())
+			r.Do(ctx, r.B().Set().Key("rw").Value("other").Build())
+			replies := d.DoMulti(ctx, d.B().Multi().Build(), d.B().Set().Key("rw").Value("x").Build(), d.B().Exec().Build())
+			return want("EXEC", rueidis.IsRedisNil(replies[2].Error()), true)
+		})
+	})
 	c.check("script", "EVALSHA, NOSCRIPT, EVAL", func() error {
 		r.Do(ctx, r.B().ScriptFlush().Build())
 		n, err := rueidis.NewLuaScript("return #KEYS + ARGV[1]").Exec(ctx, r, []string{"a", "b"}, []string{"40"}).AsInt64()
@@ -88,6 +93,36 @@ func rueidisChecks() {
 		}()
 		r.Receive(told, r.B().Subscribe().Channel("rc").Build(), func(m rueidis.PubSubMessage) { got = m.Message; stop() })
 		return want("message", got, "hello")
+	})
+	c.check("pubsub", "channel, pattern and sharded channel on one connection, while it does other things", func() error {
+		d, release := r.Dedicate()
+		defer release()
+		got := make(chan string, 10)
+		closed := d.SetPubSubHooks(rueidis.PubSubHooks{
+			OnMessage:      func(m rueidis.PubSubMessage) { got <- m.Pattern + m.Channel + "=" + m.Message },
+			OnSubscription: func(s rueidis.PubSubSubscription) { got <- s.Kind + " " + s.Channel },
+		})
+		for _, err := range d.DoMulti(ctx, d.B().Subscribe().Channel("rd").Build(), d.B().Psubscribe().Pattern("rp.*").Build(), d.B().Ssubscribe().Channel("rs").Build()) {
+			if err.Error() != nil {
+				return err.Error()
+			}
+		}
+		r.Do(ctx, r.B().Publish().Channel("rd").Message("1").Build())
+		r.Do(ctx, r.B().Publish().Channel("rp.x").Message("2").Build())
+		r.Do(ctx, r.B().Spublish().Channel("rs").Message("3").Build())
+		if err := d.Do(ctx, d.B().Ping().Build()).Error(); err != nil {
+			return err
+		}
+		var all []string
+		for len(all) < 6 {
+			select {
+			case m := <-got:
+				all = append(all, m)
+			case err := <-closed:
+				return fmt.Errorf("closed with %v after %v", err, all)
+			}
+		}
+		return want("told", fmt.Sprint(all), "[subscribe rd psubscribe rp.* ssubscribe rs rd=1 rp.*rp.x=2 rs=3]")
 	})
 	c.check("blocking", "BLPOP wakes", func() error {
 		go func() {
@@ -122,101 +157,62 @@ func rueidisChecks() {
 		}
 		return errors.New("the cache keeps the old value")
 	})
-}
-
-func redigoChecks() {
-	c := client{"redigo", "github.com/gomodule/redigo"}
-	ping := func(network, addr string, o ...redis.DialOption) error {
-		r, err := redis.Dial(network, addr, o...)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		s, err := redis.String(r.Do("PING"))
-		return first(err, want("reply", s, "PONG"))
-	}
-	c.check("connect", "RESP2", func() error { return ping("tcp", plain) })
-	c.check("auth", "password", func() error { return ping("tcp", secret, redis.DialPassword(password)) })
-	c.check("tls", "server certificate verified", func() error {
-		return ping("tcp", secure, redis.DialUseTLS(true), redis.DialTLSConfig(trusting))
-	})
-	c.check("unix", "unix socket", func() error { return ping("unix", socket) })
-	dial := func() redis.Conn {
-		r, err := redis.Dial("tcp", plain)
-		if err != nil {
-			panic(err)
-		}
-		return r
-	}
-	c.check("pipeline", "Send, Flush, Receive", func() error {
-		r := dial()
-		defer r.Close()
-		r.Do("DEL", "gn")
-		for range 1000 {
-			r.Send("INCR", "gn")
-		}
-		r.Flush()
-		var n int
-		var err error
-		for range 1000 {
-			if n, err = redis.Int(r.Receive()); err != nil {
+	c.check("features", "client-side caching: MGET, hash fields, time-outs, broadcasting", func() error {
+		for _, keys := range [][]string{nil, {"bc:"}} {
+			o := rueidis.ClientOption{}
+			if keys != nil {
+				o.ClientTrackingOptions = []string{"PREFIX", "bc:", "BCAST"}
+			}
+			cached, err := open(o)
+			if err != nil {
 				return err
 			}
+			defer cached.Close()
+			set := func(v string) error {
+				return r.Do(ctx, r.B().Mset().KeyValue().KeyValue("bc:1", v).KeyValue("bc:2", v).Build()).Error()
+			}
+			get := func() (string, bool, error) {
+				m, err := rueidis.MGetCache(cached, ctx, time.Minute, []string{"bc:1", "bc:2"})
+				if err != nil {
+					return "", false, err
+				}
+				one, two := m["bc:1"], m["bc:2"]
+				a, _ := one.ToString()
+				b, _ := two.ToString()
+				return a + b, one.IsCacheHit() && two.IsCacheHit(), nil
+			}
+			if err := set("x"); err != nil {
+				return err
+			}
+			get()
+			v, hit, err := get()
+			if err := first(err, want("cached", v, "xx"), want("hit", hit, true), set("y")); err != nil {
+				return err
+			}
+			for end := time.Now().Add(5 * time.Second); v != "yy"; time.Sleep(time.Millisecond) {
+				if v, _, err = get(); err != nil || time.Now().After(end) {
+					return fmt.Errorf("the cache keeps %s: %v", v, err)
+				}
+			}
 		}
-		return want("n", n, 1000)
+		r.Do(ctx, r.B().Set().Key("short").Value("v").PxMilliseconds(100).Build())
+		v := r.DoCache(ctx, r.B().Get().Key("short").Cache(), time.Minute)
+		if ttl := v.CachePTTL(); ttl <= 0 || ttl > 100 {
+			return fmt.Errorf("a key with 100 ms to live is cached for %d", ttl)
+		}
+		time.Sleep(120 * time.Millisecond)
+		return want("gone", rueidis.IsRedisNil(r.DoCache(ctx, r.B().Get().Key("short").Cache(), time.Minute).Error()), true)
 	})
-	c.check("transaction", "MULTI, EXEC, and a watched key that changes", func() error {
-		r, other := dial(), dial()
-		defer r.Close()
-		defer other.Close()
-		r.Send("MULTI")
-		r.Send("SET", "gt", 1)
-		list, err := redis.Values(r.Do("EXEC"))
+	c.check("features", "RL.ACQUIRE by Arbitrary, streams in RESP3", func() error {
+		id, err := r.Do(ctx, r.B().Xadd().Key("rstream").Id("*").FieldValue().FieldValue("f", "v").Build()).ToString()
 		if err != nil {
 			return err
 		}
-		r.Do("WATCH", "gt")
-		other.Do("SET", "gt", 2)
-		r.Send("MULTI")
-		r.Send("SET", "gt", 3)
-		aborted, err := r.Do("EXEC")
-		return first(err, want("replies", len(list), 1), want("aborted", aborted, nil))
-	})
-	c.check("script", "EVALSHA, NOSCRIPT, EVAL", func() error {
-		r := dial()
-		defer r.Close()
-		r.Do("SCRIPT", "FLUSH")
-		s := redis.NewScript(1, "return redis.call('SETNX', KEYS[1], ARGV[1])")
-		r.Do("DEL", "gs")
-		one, err := redis.Int(s.Do(r, "gs", "a"))
+		x, err := r.Do(ctx, r.B().Xread().Count(10).Streams().Key("rstream").Id("0").Build()).AsXRead()
 		if err != nil {
 			return err
 		}
-		two, err := redis.Int(s.Do(r, "gs", "b"))
-		return first(err, want("first", one, 1), want("second", two, 0))
-	})
-	c.check("pubsub", "PubSubConn", func() error {
-		r, other := dial(), dial()
-		defer r.Close()
-		defer other.Close()
-		p := redis.PubSubConn{Conn: r}
-		if err := p.Subscribe("gc"); err != nil {
-			return err
-		}
-		p.Receive()
-		other.Do("PUBLISH", "gc", "hello")
-		m, ok := p.ReceiveWithTimeout(5 * time.Second).(redis.Message)
-		return first(want("a message", ok, true), want("data", string(m.Data), "hello"))
-	})
-	c.check("blocking", "BLPOP times out and wakes", func() error {
-		r, other := dial(), dial()
-		defer r.Close()
-		defer other.Close()
-		if _, err := redis.Values(r.Do("BLPOP", "gl", 0.05)); !errors.Is(err, redis.ErrNil) {
-			return fmt.Errorf("timed out with %v", err)
-		}
-		go func() { time.Sleep(30 * time.Millisecond); other.Do("RPUSH", "gl", "x") }()
-		v, err := redis.Strings(r.Do("BLPOP", "gl", 5))
-		return first(err, want("popped", fmt.Sprint(v), "[gl x]"))
+		v, err := r.Do(ctx, r.B().Arbitrary("RL.ACQUIRE").Keys("rapi").Args("1", "GCRA", "1", "60000").Build()).AsIntSlice()
+		return first(err, want("entry", x["rstream"][len(x["rstream"])-1].ID, id), want("granted", v[0], 0))
 	})
 }

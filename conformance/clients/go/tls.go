@@ -1,6 +1,6 @@
 package main
 
-// A certificate for 127.0.0.1 and a client that trusts it.
+// A certificate for 127.0.0.1, and clients that trust it, with and without a certificate of their own.
 
 import (
 	"crypto/ecdsa"
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-var trusting *tls.Config
+var trusting, certified *tls.Config
 
 func certificate(dir string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -41,6 +41,8 @@ func certificate(dir string) error {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(cert)
 	trusting = &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}
+	certified = trusting.Clone()
+	certified.Certificates = []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
 	return first(
 		os.WriteFile(filepath.Join(dir, "cert.pem"), cert, 0o600),
 		os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600),

@@ -1,0 +1,95 @@
+package main
+
+// The same programs against a real Redis: a check that fails there as well says nothing of limitkv. The programs start
+// what LIMITKV names and read its port from its first line, so this command stands in for limitkv's binary: it gives
+// Redis a free port, says as limitkv does where that listens, and becomes it.
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// redisBinary names, in a program's environment, the redis-server that stands behind LIMITKV.
+const redisBinary = "CLIENTS_REDIS"
+
+// startPatience is the longest that a Redis may take to listen.
+const startPatience = 10 * time.Second
+
+// notRedis says whether a check asks for what a Redis does not have: limitkv's own commands, or TLS in a build without it.
+func notRedis(c check, tls bool) bool {
+	return strings.Contains(c.name, "RL.") || strings.Contains(c.name, "DQ.") || c.area == "tls" && !tls
+}
+
+// hasTLS says whether a redis-server was built with TLS.
+func hasTLS(binary string) bool {
+	out, err := exec.Command("ldd", binary).Output()
+	return err == nil && strings.Contains(string(out), "libssl")
+}
+
+// becomeRedis does not return unless it fails.
+func becomeRedis(binary string, args []string) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	redis := []string{binary, "--save", "", "--bind", "127.0.0.1", "--loglevel", "warning"}
+	cluster, tls := false, hasTLS(binary)
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "--port" && i+1 < len(args) && args[i+1] == "0":
+			redis = append(redis, "--port", port)
+			i++
+			continue
+		case strings.HasPrefix(args[i], "--tls-") && !tls:
+			i++
+			continue
+		case args[i] == "--cluster-enabled":
+			cluster = true
+			redis = append(redis, "--cluster-config-file", "nodes-"+port+".conf")
+		}
+		redis = append(redis, args[i])
+	}
+	if err := os.Chdir(os.TempDir()); err != nil {
+		return err
+	}
+	herald := exec.Command(os.Args[0], "127.0.0.1:"+port, fmt.Sprint(cluster))
+	herald.Env = append(os.Environ(), redisBinary+"=:herald")
+	herald.Stdout = os.Stdout
+	if err := herald.Start(); err != nil {
+		return err
+	}
+	return syscall.Exec(binary, redis, os.Environ())
+}
+
+// heraldRedis says that the Redis at addr listens, once it does; one of a cluster gets all slots before.
+func heraldRedis(addr string, cluster bool) error {
+	for end := time.Now().Add(startPatience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			continue
+		}
+		defer c.Close()
+		if cluster {
+			fmt.Fprintf(c, "CLUSTER ADDSLOTSRANGE 0 16383\r\n")
+			time.Sleep(500 * time.Millisecond) // until the node says that the cluster is well
+		}
+		fmt.Printf("redis listens on %s (the real one)\n", addr)
+		return nil
+	}
+	return fmt.Errorf("no redis at %s", addr)
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
+}
