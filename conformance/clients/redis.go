@@ -5,10 +5,12 @@ package main
 // Redis a free port, says as limitkv does where that listens, and becomes it.
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -50,7 +52,7 @@ func becomeRedis(binary string, args []string) error {
 			continue
 		case args[i] == "--cluster-enabled":
 			cluster = true
-			redis = append(redis, "--cluster-config-file", "nodes-"+port+".conf")
+			redis = append(redis, "--cluster-config-file", "nodes-"+port+".conf", "--cluster-announce-ip", "127.0.0.1")
 		}
 		redis = append(redis, args[i])
 	}
@@ -84,12 +86,14 @@ func heraldRedis(addr string, cluster bool) error {
 	return fmt.Errorf("no redis at %s", addr)
 }
 
+// freePort looks for a port from where the process's number points, so that two that start at once find two.
 func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	for n := range 100 {
+		port := strconv.Itoa(20000 + (os.Getpid()*100+n)%10000)
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			return port, l.Close()
+		}
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
+	return "", errors.New("no free port")
 }

@@ -2,7 +2,7 @@
 'use strict';
 const assert = require('node:assert');
 const { Queue, Worker, QueueEvents, FlowProducer } = require('bullmq');
-const { client, sleep } = require('./harness.js');
+const { client, until } = require('./harness.js');
 
 module.exports = async (at) => {
   const check = client('bullmq', 'BullMQ');
@@ -10,13 +10,6 @@ module.exports = async (at) => {
   const open = [];
   const queue = (name) => { const q = new Queue(name, { connection }); open.push(q); return q; };
   const work = (name, f, options) => { const w = new Worker(name, f, { connection, ...options }); w.on('error', () => {}); open.push(w); return w; };
-  const until = async (what, f) => {
-    for (let i = 0; i < 2000; i++) {
-      if (await f()) return;
-      await sleep(5);
-    }
-    assert.fail(`no ${what} in 10 s`);
-  };
   await check('script', 'jobs are done, with results and events', async () => {
     const q = queue('plain');
     const events = new QueueEvents('plain', { connection });

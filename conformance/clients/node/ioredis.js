@@ -2,7 +2,7 @@
 'use strict';
 const assert = require('node:assert');
 const Redis = require('ioredis');
-const { client, sleep, password } = require('./harness.js');
+const { client, sleep, until, tryWays, options } = require('./harness.js');
 
 module.exports = async (at) => {
   const check = client('ioredis');
@@ -20,18 +20,26 @@ module.exports = async (at) => {
     assert.deepStrictEqual(await r.hgetall('h'), { a: '1', b: 'two' });
     assert.deepStrictEqual(await r.zrange('z', 0, -1, 'WITHSCORES'), ['m', '1.5', 'n', '2']);
   }));
-  await check('auth', 'password, and refusal of a wrong one', async () => {
-    await using({ port: at.secret, password }, async (r) => assert.strictEqual(await r.ping(), 'PONG'));
-    await using({ port: at.secret, password: 'wrong' }, (r) => assert.rejects(r.ping()));
-  });
-  await check('tls', 'server certificate verified', () => using({ port: at.secure, tls: { ca: at.ca } }, async (r) => assert.strictEqual(await r.ping(), 'PONG')));
-  await check('unix', 'unix socket', () => using({ path: at.socket }, async (r) => assert.strictEqual(await r.ping(), 'PONG')));
+  await tryWays(at, check, (way) => using(options(way), async (r) => assert.strictEqual(await r.set('way', 'v'), 'OK')));
+  await check('auth', 'what an ACL user may not do', () => using(options({ port: at.secret, username: 'app', password: 'another' }), (r) => assert.rejects(r.flushall(), /^ReplyError: NOPERM /)));
   await check('pipeline', '1000 commands, and automatic pipelining', () => using({ enableAutoPipelining: true }, async (r) => {
     const p = r.pipeline().del('n');
     for (let i = 0; i < 1000; i++) p.incr('n');
     assert.strictEqual((await p.exec())[1000][1], 1000);
     const all = await Promise.all(Array.from({ length: 100 }, () => r.incr('n')));
     assert.strictEqual(Math.max(...all), 1100);
+  }));
+  await check('pipeline', 'an error among 3, buffers', () => using({}, async (r) => {
+    const bytes = Buffer.from([0, 255, 13, 10, 128]);
+    const [[, ok], [wrong], [, got]] = await r.pipeline().set('bytes', bytes).incr('bytes').getBuffer('bytes').exec();
+    assert.deepStrictEqual([ok, wrong.message, got], ['OK', 'ERR value is not an integer or out of range', bytes]);
+  }));
+  await check('transaction', 'MULTI without a pipeline, an unknown command aborts it', () => using({}, async (r) => {
+    await r.multi({ pipeline: false });
+    assert.strictEqual(await r.set('t', 1), 'QUEUED');
+    assert.deepStrictEqual(await r.exec(), [[null, 'OK']]);
+    await assert.rejects(r.multi().set('t', 2).call('NOSUCH').exec(), /EXECABORT/);
+    assert.strictEqual(await r.get('t'), '1');
   }));
   await check('transaction', 'MULTI, and a watched key that changes', () => using({}, async (r) => {
     assert.deepStrictEqual(await r.multi().set('t', 1).incr('t').exec(), [[null, 'OK'], [null, 2]]);
@@ -46,6 +54,23 @@ module.exports = async (at) => {
     assert.deepStrictEqual(await r.add('s', 5), [5, '{"a":1}']);
     assert.deepStrictEqual(await r.add('s', 5), [10, '{"a":1}']);
   }));
+  await check('script', 'scripts in a pipeline after SCRIPT FLUSH', () => using({ scripts: { twice: { lua: 'return ARGV[1] * 2', numberOfKeys: 0 } } }, async (r) => {
+    assert.strictEqual(await r.twice(4), 8);
+    await r.script('FLUSH');
+    assert.deepStrictEqual(await r.pipeline().twice(21).ping().exec(), [[null, 42], [null, 'PONG']]);
+  }));
+  await check('pubsub', 'sharded channel; keyspace events of keys and fields that expire', () => using({}, (sub) => using({}, async (r) => {
+    const got = new Set();
+    sub.on('smessage', (c, m) => got.add(`${c}=${m}`));
+    sub.on('pmessage', (p, c, m) => got.add(`${c}=${m}`));
+    await sub.ssubscribe('shard');
+    await sub.psubscribe('__keyevent@0__:*');
+    await r.spublish('shard', 'hello');
+    await r.set('event', 'v', 'PX', 30);
+    await r.hset('events', 'f', 'v', 'g', 'w');
+    await r.call('HPEXPIRE', 'events', 30, 'FIELDS', 1, 'f');
+    await until('events', () => ['shard=hello', '__keyevent@0__:set=event', '__keyevent@0__:expired=event', '__keyevent@0__:hexpired=events'].every((x) => got.has(x)));
+  })));
   await check('pubsub', 'channel and pattern', () => using({}, (sub) => using({}, async (r) => {
     const got = [];
     sub.on('message', (c, m) => got.push([c, m]));
@@ -62,6 +87,60 @@ module.exports = async (at) => {
     assert.deepStrictEqual(await r.blpop('list', 5), ['list', 'a']);
     assert.deepStrictEqual(await r.bzpopmin('zs', 5), ['zs', 'b', '1']);
     assert.strictEqual(await r.brpop('nothing', 0.05), null);
+  })));
+  await check('blocking', 'XREADGROUP, BLMOVE, BZMPOP wake; a client that goes frees its place', () => using({}, (r) => using({}, async (o) => {
+    await o.del('bx', 'bl', 'bm', 'bz');
+    await o.xgroup('CREATE', 'bx', 'g', '$', 'MKSTREAM');
+    setTimeout(() => o.xadd('bx', '5-1', 'f', 'v').then(() => o.rpush('bl', 'a')).then(() => o.zadd('bz', 2, 'm')), 50);
+    assert.deepStrictEqual(await r.xreadgroup('GROUP', 'g', 'c', 'BLOCK', 5000, 'STREAMS', 'bx', '>'), [['bx', [['5-1', ['f', 'v']]]]]);
+    assert.strictEqual(await r.blmove('bl', 'bm', 'LEFT', 'RIGHT', 5), 'a');
+    assert.deepStrictEqual(await r.bzmpop(5, 1, 'bz', 'MIN'), ['bz', [['m', '2']]]);
+    await using({}, async (gone) => {
+      gone.blpop('bl', 0).catch(() => {});
+      await until('blocked client', async () => /blocked_clients:1\r/.test(await o.info('clients')));
+    });
+    await until('end of the wait', async () => /blocked_clients:0\r/.test(await o.info('clients')));
+  })));
+  await check('features', 'Cluster: slots, pipelines, scripts, pub/sub, automatic pipelining', async () => {
+    const r = new Redis.Cluster([{ host: '127.0.0.1', port: at.cluster }], { enableAutoPipelining: true, shardedSubscribers: true });
+    try {
+      const all = await Promise.all(Array.from({ length: 200 }, (_, i) => r.set(`c:${i}`, i)));
+      assert.strictEqual(all.filter((x) => x === 'OK').length, 200);
+      assert.strictEqual(r.nodes('master').length, 1);
+      assert.deepStrictEqual(await r.pipeline().incr('{t}n').incrby('{t}n', 2).exec(), [[null, 1], [null, 3]]);
+      assert.deepStrictEqual(await r.multi().incr('{t}n').get('{t}n').exec(), [[null, 4], [null, '4']]);
+      await assert.rejects(r.mget('a', 'b'), /CROSSSLOT|same slot/);
+      r.defineCommand('plus', { numberOfKeys: 1, lua: "return redis.call('INCRBY', KEYS[1], ARGV[1])" });
+      assert.strictEqual(await r.plus('{t}n', 6), 10);
+      const got = [];
+      r.on('message', (c, m) => got.push(m));
+      r.on('smessage', (c, m) => got.push(m));
+      await r.subscribe('direct');
+      await r.ssubscribe('shard');
+      await r.publish('direct', 'one');
+      await r.spublish('shard', 'two');
+      await until('messages', () => got.length === 2);
+    } finally { r.disconnect(); }
+  });
+  await check('features', 'a connection that is cut comes back, with its subscriptions', async () => {
+    const r = new Redis({ host: '127.0.0.1', port: at.plain, retryStrategy: () => 20 });
+    await using({}, async (o) => {
+      const got = [];
+      r.on('message', (c, m) => got.push(m));
+      await r.subscribe('again');
+      await o.client('KILL', 'TYPE', 'pubsub');
+      await until('subscription', async () => await o.publish('again', 'back') > 0);
+      await until('message', () => got.length > 0);
+    });
+    r.disconnect();
+  });
+  await check('features', 'MONITOR', () => using({}, (r) => using({}, async (o) => {
+    const seen = [];
+    const monitor = await r.monitor();
+    monitor.on('monitor', (time, args) => seen.push(args.join(' ')));
+    await o.set('monitored', 'yes');
+    await until('line', () => seen.includes('set monitored yes'));
+    monitor.disconnect();
   })));
   await check('features', 'scanStream, streams, RL.ACQUIRE by call', () => using({ db: 2 }, async (r) => {
     await r.flushdb();

@@ -4,7 +4,7 @@ const { startAll, stopAll } = require('./harness.js');
 
 (async () => {
   const at = await startAll();
-  for (const name of ['./ioredis.js', './noderedis.js', './bullmq.js', './flexible.js']) await require(name)(at);
+  for (const name of ['./ioredis.js', './noderedis.js', './bullmq.js', './bullmqflows.js', './flexible.js']) await require(name)(at);
   stopAll();
   process.exit(0);
 })().catch((e) => {
