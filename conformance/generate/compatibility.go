@@ -81,9 +81,10 @@ func readNotes(text string) (map[string]note, error) {
 // compatibility writes the answers for Redis's commands, and limitkv's own commands. has are those of the server, tests
 // those that it has with --test.
 func compatibility(groups []group, notes map[string]note, has, tests map[string]entry) (string, error) {
-	var rows strings.Builder
-	count, redis, used := map[string]int{}, map[string]bool{}, 0
+	var sums, rows strings.Builder
+	total, redis, used := map[string]int{}, map[string]bool{}, 0
 	for _, g := range groups {
+		count := map[string]int{}
 		fmt.Fprintf(&rows, "### %s\n\n| command | | |\n| --- | --- | --- |\n", g.name)
 		groupNote, ofGroup := notes[noteOfGroup(g.name)]
 		if ofGroup {
@@ -110,13 +111,17 @@ func compatibility(groups []group, notes map[string]note, has, tests map[string]
 			fmt.Fprintf(&rows, "| %s | %s |%s |\n", shown(name), n.answer, cell(n.text))
 		}
 		rows.WriteString("\n")
+		fmt.Fprintf(&sums, "| [%s](#%s) | %d | %d | %d |\n", g.name, g.name, count[yes], count[partly], count[no])
+		for answer, n := range count {
+			total[answer] += n
+		}
 	}
 	if used != len(notes) {
 		return "", fmt.Errorf("%d notes, but only %d of them are about commands of Redis", len(notes), used)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Of %d commands and subcommands: %d %s, %d %s, %d %s.\n\n",
-		count[yes]+count[partly]+count[no], count[yes], yes, count[partly], partly, count[no], no)
+	fmt.Fprintf(&b, "| group | %s | %s | %s |\n| --- | ---: | ---: | ---: |\n", yes, partly, no)
+	fmt.Fprintf(&b, "%s| **all** | **%d** | **%d** | **%d** |\n\n", sums.String(), total[yes], total[partly], total[no])
 	b.WriteString(rows.String())
 	b.WriteString("## Commands of limitkv's own\n\n| command | |\n| --- | --- |\n")
 	own(&b, has, redis, "")
