@@ -275,7 +275,7 @@ func (s *server) queue(c *command.Ctx, cmd *command.Command, args [][]byte) {
 			m.Bytes += len(a)
 		}
 		if c.Session.Conn != nil {
-			c.Session.Conn.QueuedBytes = int64(m.Bytes)
+			c.Session.Conn.QueuedBytes.Store(int64(m.Bytes))
 		}
 		c.Session.Shown.Multi.Add(1)
 		c.Session.Shown.MultiBytes.Store(int64(m.Bytes))

@@ -71,7 +71,7 @@ type Conn struct {
 	// QueuedBytes how much of that the handler holds elsewhere: Redis counts
 	// the commands queued by MULTI.
 	QueryBufferLimit int64
-	QueuedBytes      int64
+	QueuedBytes      atomic.Int64
 
 	// OutputHard is how much unsent output may gather, 0 for any amount.
 	// OutputSoft may not be exceeded for longer than OutputSoftMicros. A client
@@ -337,7 +337,7 @@ func (c *Conn) overInput() bool {
 		limit = DefaultQueryBufferBytes
 	}
 	parsed, _ := c.parser.Parsed()
-	held := int64(c.in.len()-parsed) + c.QueuedBytes
+	held := int64(c.in.len()-parsed) + c.QueuedBytes.Load()
 	return held > limit || held > unauthQueryBytesMax && c.parser.Unauthenticated
 }
 

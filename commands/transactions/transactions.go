@@ -119,7 +119,7 @@ func (t family) end(c *command.Ctx) {
 	c.Session.Shown.Multi.Store(0)
 	c.Session.Shown.MultiBytes.Store(0)
 	if c.Session.Conn != nil {
-		c.Session.Conn.QueuedBytes = 0
+		c.Session.Conn.QueuedBytes.Store(0)
 	}
 }
 
