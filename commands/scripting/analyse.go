@@ -28,7 +28,8 @@ func (f *family) keys(name string, args []analysis.Arg) (found analysis.Keys, ok
 		}
 	}
 	if cmd.Flags&command.NoScript != 0 {
-		return found, true // it is refused
+		// It is refused, or DEBUG SET-DISABLE-DENY-SCRIPTS lets it pass.
+		return found, cmd.Plan == nil && cmd.Flags&command.WholeKeyspace == 0
 	}
 	if cmd.Flags&beyondKeys != 0 || cmd.Plan != nil || cmd.GetKeys != nil {
 		return found, false
