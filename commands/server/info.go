@@ -37,10 +37,8 @@ func (f *family) asked(args [][]byte) (list []*command.InfoSection) {
 	all, defaults := false, len(args) == 1
 	for _, arg := range args[1:] {
 		switch name := command.Lower(arg); name {
-		case "all":
+		case "all", "everything":
 			all = true
-		case "everything":
-			all, names["keysizes"] = true, true
 		case "default":
 			defaults = true
 		default:
@@ -48,7 +46,7 @@ func (f *family) asked(args [][]byte) (list []*command.InfoSection) {
 		}
 	}
 	for i := range f.s.Info {
-		if s := &f.s.Info[i]; all && !s.Slow || defaults && s.Default || names[s.Name] {
+		if s := &f.s.Info[i]; all || defaults && s.Default || names[s.Name] {
 			list = append(list, s)
 		}
 	}
@@ -56,13 +54,16 @@ func (f *family) asked(args [][]byte) (list []*command.InfoSection) {
 }
 
 // infoPlan holds the keyspace for sections that count keys, so that the others
-// can be looked at while a script holds it.
-func (f *family) infoPlan(_ *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
+// can be looked at while a script holds it. A slow section is written off the
+// loop, and with it those that count keys, each of which takes them for itself.
+func (f *family) infoPlan(c *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
+	keys := false
 	for _, s := range f.asked(args) {
-		if s.Keys {
-			set.AddAll()
-		}
+		keys = keys || s.Keys
 		long = long || s.Slow
+	}
+	if keys && !long || long && c.Session.Multi.Active { // in EXEC nothing can be taken later
+		set.AddAll()
 	}
 	return long
 }
@@ -72,7 +73,15 @@ func (f *family) infoCommand(c *command.Ctx) {
 	c.Worker.Changes = 0
 	w := command.InfoWriter{View: &c.View}
 	for _, s := range f.asked(c.Args) {
+		if !s.Keys || c.Held.All() {
+			s.Write(&w)
+			continue
+		}
+		var done func()
+		w.View, done = f.s.Keyspace.Look()
 		s.Write(&w)
+		done()
+		w.View = &c.View
 	}
 	c.Verbatim("txt", w.String())
 }
@@ -96,7 +105,7 @@ func (f *family) addInfo() {
 			w.Line("cluster_enabled", boolean(f.s.Cluster))
 		}},
 		command.InfoSection{Name: "keyspace", Default: true, Keys: true, Write: f.infoKeyspace},
-		command.InfoSection{Name: "keysizes", Keys: true, Slow: true, Write: f.infoKeysizes},
+		command.InfoSection{Name: "keysizes", Slow: true, Write: f.infoKeysizes},
 		command.InfoSection{Name: "limitkv", Default: true, Keys: true, Write: func(w *command.InfoWriter) {
 			w.Section("Limitkv")
 			for _, part := range f.s.OwnInfo {
@@ -242,7 +251,11 @@ func (f *family) infoReplication(w *command.InfoWriter) {
 	w.Line("role", "master")
 	w.Line("connected_slaves", 0)
 	w.Line("master_failover_state", "no-failover")
-	w.Line("master_replid", f.s.RunID)
+	id := f.s.RunID
+	if other := f.replID.Load(); other != nil {
+		id = *other
+	}
+	w.Line("master_replid", id)
 	w.Line("master_replid2", strings.Repeat("0", 40))
 	w.Line("master_repl_offset", 0)
 	w.Line("second_repl_offset", -1)

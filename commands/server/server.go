@@ -14,6 +14,8 @@ type family struct {
 	s     *command.Server
 	rates rates
 	peak  peak
+	// replID names what replicas would copy; nil is the name of the run.
+	replID atomic.Pointer[string]
 	// startMemory is what the process used when it was made.
 	startMemory uint64
 
