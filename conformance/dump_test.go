@@ -103,12 +103,37 @@ func crossRestore(t *testing.T, oracle, tested *peer.Conn, total map[string]int)
 			}
 		}
 	}
+	sameDigest(t, oracle, tested)
 	what, want, got, err := peer.CompareKeyspaces(oracle, tested)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if what != "" {
 		t.Errorf("%s\nwant %s\ngot  %s", what, want, got)
+	}
+}
+
+// sameDigest compares the sums over all that the servers hold, before and after they have written and read it
+// all, and if they differ, those of single values.
+func sameDigest(t *testing.T, oracle, tested *peer.Conn) {
+	t.Helper()
+	do(t, oracle, "SCAN", "0", "COUNT", "1000000") // what has expired goes
+	for _, after := range []string{"commands", "DEBUG RELOAD"} {
+		want, got := do(t, oracle, "DEBUG", "DIGEST").Text, do(t, tested, "DEBUG", "DIGEST").Text
+		if want != got {
+			t.Errorf("digest after %s: want %s, got %s", after, want, got)
+			for _, k := range do(t, oracle, "KEYS", "*").Items {
+				want, got := do(t, oracle, "DEBUG", "DIGEST-VALUE", k.Text), do(t, tested, "DEBUG", "DIGEST-VALUE", k.Text)
+				if !want.Equal(got) {
+					t.Errorf("digest of %s: want %s, got %s", k.Text, want, got)
+				}
+			}
+		}
+		for _, c := range []*peer.Conn{oracle, tested} {
+			if v := do(t, c, "DEBUG", "RELOAD"); v.Text != "OK" {
+				t.Errorf("DEBUG RELOAD: %s", v)
+			}
+		}
 	}
 }
 

@@ -34,6 +34,9 @@ func (s *LockSet) AddSet(o LockSet) { s.mask |= o.mask }
 // All tells whether the set holds every shard.
 func (s *LockSet) All() bool { return s.mask == allShards }
 
+// Within tells whether all of the set's shards are in another one.
+func (s *LockSet) Within(o LockSet) bool { return s.mask&^o.mask == 0 }
+
 // Covers tells whether key's shard is in the set.
 func (s *LockSet) Covers(key []byte) bool {
 	_, i := locate(key)

@@ -41,6 +41,7 @@ func (v *View) Save(freeze func(e Entry) any) *Saved {
 func (v *View) Restore(s *Saved, thaw func(kind Kind, frozen any) any) {
 	db := v.DB
 	defer func() { v.DB = db }()
+	var scratch [20]byte
 	for v.DB = range s.keys {
 		for _, e := range s.keys[v.DB] {
 			deadline := e.Deadline()
@@ -53,11 +54,16 @@ func (v *View) Restore(s *Saved, thaw func(kind Kind, frozen any) any) {
 					obj = thaw(e.h.kind, e.object().obj)
 				}
 			}
-			w := v.detached(e, obj)
-			if d := w.dueRef(); d != nil {
-				d.at = 0
+			var w Entry
+			if e.h.kind == KindString { // the text decides how it is held, not how it came about
+				w = v.PutString(e.Key(), e.Bytes(scratch[:0]), deadline)
+			} else {
+				w = v.detached(e, obj)
+				if d := w.dueRef(); d != nil {
+					d.at = 0
+				}
+				w = v.put(w, deadline)
 			}
-			w = v.put(w, deadline)
 			w.h.access, w.h.freq = e.h.access, e.h.freq
 			if x, ok := obj.(Expirer); ok && x.NextDue() != 0 {
 				v.InnerDue(w)

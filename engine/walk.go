@@ -60,6 +60,16 @@ func (v *View) Each(fn func(Entry) bool) {
 	}
 }
 
+// EachStored is Each with the keys that have expired and are still there.
+func (v *View) EachStored(fn func(Entry)) {
+	for i := range v.KS.shards {
+		v.KS.shards[i].tables[v.DB].each(func(e Entry) bool {
+			fn(e)
+			return true
+		})
+	}
+}
+
 // Count is the number of keys of the database, expired ones that have not
 // been removed yet included.
 func (v *View) Count() (n int) {

@@ -22,21 +22,24 @@ type debugCommand struct {
 	min, max int // how many arguments follow it
 	usage    string
 	summary  string
-	// keyspace: it may touch any key. key: it looks at the key it is given.
-	// long: it takes its time off the event loop.
-	keyspace, key, long bool
-	run                 func(f *family, c *command.Ctx)
+	// keyspace: it may touch any key. key: it looks at the keys it is given.
+	// long: it takes its time off the event loop. stalls: it takes the keys only to
+	// keep others from them.
+	keyspace, key, long, stalls bool
+	run                         func(f *family, c *command.Ctx)
 }
 
 // debugCommands is a function, for HELP is one of them and lists them all.
 func debugCommands() []debugCommand {
 	return []debugCommand{
-		{name: "DIGEST", summary: "Replies a digest of all keys.", keyspace: true, run: debugDigest},
-		{name: "DIGEST-VALUE", min: 1, max: 1 << 20, usage: "<key> [<key> ...]", summary: "Replies a digest of each value.",
-			keyspace: true, run: debugDigestValue},
+		{name: "CHANGE-REPL-ID", summary: "Gives the server another replication ID.", run: debugChangeReplID},
+		{name: "DIGEST", summary: "Replies a digest of all keys.", keyspace: true, long: true, run: debugDigest},
+		{name: "DIGEST-VALUE", max: 1 << 20, usage: "[<key> ...]", summary: "Replies a digest of each value.",
+			key: true, run: debugDigestValue},
 		{name: "ERROR", min: 1, max: 1, usage: "<text>", summary: "Replies the text as an error.",
 			run: func(_ *family, c *command.Ctx) { c.Error(string(c.Args[2])) }},
 		{name: "HELP", summary: "Tells what there is.", run: debugHelp},
+		{name: "LISTPACK", min: 1, max: 1, usage: "<key>", summary: "Writes what a packed value holds to the log.", key: true, run: debugListpack},
 		{name: "LOG", min: 1, max: 1, usage: "<text>", summary: "Writes the text to the log.",
 			run: func(f *family, c *command.Ctx) { f.s.Logf('w', "DEBUG LOG: %s", c.Args[2]); c.OK() }},
 		{name: "OBJECT", min: 1, max: 1, usage: "<key>", summary: "Shows how a value is stored.", key: true, run: debugObject},
@@ -52,7 +55,7 @@ func debugCommands() []debugCommand {
 			}},
 		{name: "QUICKLIST-PACKED-THRESHOLD", min: 1, max: 1, usage: "<bytes>",
 			summary: "Gives elements of lists from so many bytes on a node of their own; 0 for the default.", run: debugPacked},
-		{name: "RELOAD", max: 3, usage: "[NOSAVE] [NOFLUSH] [MERGE]", keyspace: true, run: debugReload,
+		{name: "RELOAD", max: 3, usage: "[NOSAVE] [NOFLUSH] [MERGE]", keyspace: true, long: true, run: debugReload,
 			summary: "Writes all keys in Redis's dump format and reads them back."},
 		{name: "SET-ACTIVE-EXPIRE", min: 1, max: 1, usage: "<0|1>", summary: "Stops or lets go on that keys expire that nobody looks at.",
 			run: func(_ *family, c *command.Ctx) {
@@ -67,7 +70,7 @@ func debugCommands() []debugCommand {
 				c.OK()
 			}},
 		{name: "SLEEP", min: 1, max: 1, usage: "<seconds>", summary: "Holds all keys for so long, as if something took that long.",
-			keyspace: true, long: true, run: debugSleep},
+			keyspace: true, long: true, stalls: true, run: debugSleep},
 	}
 }
 
@@ -77,15 +80,17 @@ func (f *family) debugRow() *command.Command {
 		Flags:      command.Admin | command.NoScript | command.Loading | command.Stale | command.System,
 		Summary:    "Commands for testing.",
 		Complexity: "That of the subcommand",
-		Plan: func(_ *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
+		Plan: func(c *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
 			d := findDebug(args)
 			switch {
-			case d == nil:
+			case d == nil, d.stalls && c.Script: // a script has what it has
 				return false
 			case d.keyspace:
 				set.AddAll()
 			case d.key:
-				set.AddKey(args[2])
+				for _, key := range args[2:] {
+					set.AddKey(key)
+				}
 			}
 			return d.long
 		},
@@ -176,6 +181,18 @@ func debugObject(_ *family, c *command.Ctx) {
 	}
 	c.Status(fmt.Sprintf("Value at:0x0 refcount:1 encoding:%s serializedlength:%d lru:%d lru_seconds_idle:%d",
 		command.Encoding(e), length, e.LastAccess()&(1<<24-1), max(0, c.Now/1e6-e.LastAccess())))
+}
+
+// debugChangeReplID changes what INFO and ROLE call the server's data, as those
+// find that keep a copy of it.
+func debugChangeReplID(f *family, c *command.Ctx) {
+	id := make([]byte, 0, 40)
+	for len(id) < 40 {
+		id = append(id, "0123456789abcdef"[c.Server.Random()&15])
+	}
+	name := string(id)
+	f.replID.Store(&name)
+	c.OK()
 }
 
 // populateMax is how many keys DEBUG POPULATE makes at most.

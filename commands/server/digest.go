@@ -7,9 +7,12 @@ import (
 	"crypto/sha1"
 	"encoding/binary"
 	"fmt"
+	"math"
+	"strconv"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/set"
@@ -63,7 +66,7 @@ func (d *digest) value(e engine.Entry) {
 		o.Ascend(0, o.Len(), func(member []byte, score float64) bool {
 			var part digest
 			part.mix(member)
-			part.mix(number.AppendDouble(nil, score))
+			part.mix(appendScore(nil, score))
 			d.add(part[:])
 			return true
 		})
@@ -85,6 +88,14 @@ func (d *digest) value(e engine.Entry) {
 				d.mix(it.Value())
 			}
 		}
+	case *delayqueue.Queue:
+		o.Peek(delayqueue.Any, 0, math.MaxInt, func(x delayqueue.Entry) {
+			var part digest
+			part.mix(x.ID)
+			part.mix(x.Payload)
+			part.mix(strconv.AppendInt(nil, x.DueMicros, 10))
+			d.add(part[:])
+		})
 	default:
 		d.mix(e.Bytes(nil))
 	}
@@ -93,6 +104,15 @@ func (d *digest) value(e engine.Entry) {
 	}
 }
 
+// appendScore appends a score with the digits that identify it, integers as well.
+func appendScore(dst []byte, score float64) []byte {
+	if math.IsInf(score, 0) {
+		return number.AppendDouble(dst, score)
+	}
+	return number.AppendFinite(dst, score)
+}
+
+// debugDigest is of all databases, with what has expired and is still there.
 func debugDigest(_ *family, c *command.Ctx) {
 	var all digest
 	db := c.DB
@@ -101,23 +121,23 @@ func debugDigest(_ *family, c *command.Ctx) {
 			continue
 		}
 		all.mixNumber(c.DB)
-		c.Each(func(e engine.Entry) bool {
+		c.EachStored(func(e engine.Entry) {
 			var d digest
 			d.mix(e.Key())
 			d.value(e)
 			all.add(d[:])
-			return true
 		})
 	}
 	c.DB = db
 	c.Status(fmt.Sprintf("%x", all))
 }
 
+// debugDigestValue is of single values; that of what is not there is zero.
 func debugDigestValue(_ *family, c *command.Ctx) {
 	c.Array(len(c.Args) - 2)
 	for _, key := range c.Args[2:] {
 		var d digest
-		if e := c.Peek(key); e.Ok() {
+		if e := c.Find(key); e.Ok() {
 			d.value(e)
 		}
 		c.Status(fmt.Sprintf("%x", d))

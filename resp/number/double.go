@@ -53,9 +53,18 @@ func AppendDouble(dst []byte, f float64) []byte {
 			return strconv.AppendInt(dst, i, 10)
 		}
 	}
-	if f < 0 {
+	return AppendFinite(dst, f)
+}
+
+// AppendFinite appends the digits that identify f, which is finite, integers too:
+// those beyond 2^53 can have others than AppendDouble gives them.
+func AppendFinite(dst []byte, f float64) []byte {
+	if math.Signbit(f) {
 		dst = append(dst, '-')
 		f = -f
+	}
+	if f == 0 {
+		return append(dst, '0')
 	}
 	var buf [20]byte
 	n, exp10 := grisu2(f, &buf)

@@ -1,0 +1,100 @@
+package server_test
+
+// DEBUG and INFO keysizes where Redis cannot say what is right: limiters and delay
+// queues, scripts that hold part of the keys, others who write meanwhile.
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/limitkv/limitkv/commands/livetest"
+)
+
+// Kinds that Redis does not have have a digest too, which tells what they hold.
+func TestDigestOfOwnKinds(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	c.Do("DQ.ADD", "q", "DELAY", 70, "ID", "i", "p")
+	c.Do("RL.ACQUIRE", "l", 1, "GCRA", 3, 3000)
+	before := c.Do("DEBUG", "DIGEST-VALUE", "q", "l")
+	all := c.Do("DEBUG", "DIGEST")
+	if len(all) != 40 || strings.Contains(before, strings.Repeat("0", 40)) {
+		t.Errorf("digests are %s and %s", all, before)
+	}
+	c.Want("OK", "DEBUG", "RELOAD")
+	c.Want(all, "DEBUG", "DIGEST")
+	c.Want("2", "DBSIZE")
+	c.Do("DQ.ADD", "q", "DELAY", 70, "ID", "j", "p")
+	c.Do("RL.ACQUIRE", "l", 1, "GCRA", 3, 3000)
+	after := c.Do("DEBUG", "DIGEST-VALUE", "q", "l")
+	was, is := strings.Fields(strings.Trim(before, "[]")), strings.Fields(strings.Trim(after, "[]"))
+	if len(was) != 2 || len(is) != 2 || was[0] == is[0] || was[1] == is[1] {
+		t.Errorf("digests were %s, are %s", before, after)
+	}
+	// The queue works after it was read back.
+	s.Advance(70)
+	if got := c.Do("DQ.POP", "q", "COUNT", 2); !strings.Contains(got, "i p") || !strings.Contains(got, "j p") {
+		t.Errorf("popped %s", got)
+	}
+}
+
+// A script that may call everything still only touches keys that it holds.
+func TestScriptsThatMayAll(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	const refused = "-ERR This Redis command is not allowed from script"
+	c.Want("OK", "DEBUG", "SET-DISABLE-DENY-SCRIPTS", 1)
+	c.Want("OK", "SET", "k", "v")
+	digest := c.Do("DEBUG", "DIGEST")
+	c.Want(digest, "EVAL", "return redis.call('debug', 'digest')", 0)
+	c.Want("OK", "EVAL", "return redis.call('debug', 'reload')", 1, "k")
+	c.Want("12345", "EVAL", "return redis.call('debug', 'protocol', 'integer')", 0)
+	for _, call := range []string{"'lkv.snapshot', 'save', 'x'", "'eval', 'return 1', 0", "'multi'", "'subscribe', 'x'", "'auth', 'x'"} {
+		if got := c.Do("EVAL", "return redis.call("+call+")", 0); !strings.HasPrefix(got, refused) {
+			t.Errorf("%s: %s", call, got)
+		}
+	}
+	c.Want("OK", "DEBUG", "SET-DISABLE-DENY-SCRIPTS", 0)
+	if got := c.Do("EVAL", "return redis.call('debug', 'digest')", 0); !strings.HasPrefix(got, refused) {
+		t.Error(got)
+	}
+}
+
+// INFO all counts sizes beside those who write, and in EXEC and scripts.
+func TestKeysizesBesideWrites(t *testing.T) {
+	s := livetest.Start(t)
+	c, writer := s.Client(), s.Client()
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		for i := range 300 {
+			writer.Do("SET", "k", strings.Repeat("x", i))
+			writer.Do("RPUSH", "l", i)
+		}
+	}()
+	for range 50 {
+		for _, section := range []string{"all", "everything", "keysizes"} {
+			if got := c.Do("INFO", section); !strings.Contains(got, "# Keysizes") {
+				t.Fatalf("INFO %s: %s", section, got)
+			}
+		}
+	}
+	<-done
+	const want = "db0_distrib_strings_sizes:256=1\r\ndb0_distrib_lists_items:256=1\r\n"
+	for _, got := range []string{
+		c.Do("INFO", "keysizes"), c.Do("INFO", "ALL"), c.Do("INFO", "server", "keysizes"),
+		c.Do("EVAL", "return redis.call('info', 'keysizes', 'stats')", 0),
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s", got)
+		}
+	}
+	c.Want("OK", "MULTI")
+	c.Want("QUEUED", "INFO", "everything")
+	if got := c.Do("EXEC"); !strings.Contains(got, want) {
+		t.Errorf("EXEC: %s", got)
+	}
+	if got := c.Do("INFO"); strings.Contains(got, "Keysizes") {
+		t.Error("INFO looks at every key")
+	}
+}
