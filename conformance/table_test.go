@@ -76,6 +76,28 @@ func TestCommandTable(t *testing.T) {
 	}
 }
 
+// ownCategories are the ACL categories that Redis does not have.
+var ownCategories = []string{"ratelimit", "delayqueue"}
+
+// The ACL categories are Redis's, in its order, and limitkv's own after them.
+func TestACLCategories(t *testing.T) {
+	oracle, tested := redis(t), peer.LimitKV(t)
+	categories := func(s *peer.Server) (names []string) {
+		v, err := s.Dial(t).Do("ACL", "CAT")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range v.Items {
+			names = append(names, item.Text)
+		}
+		return names
+	}
+	want, got := categories(oracle), categories(tested)
+	if len(want) < 10 || !slices.Equal(append(want, ownCategories...), got) {
+		t.Errorf("ACL CAT\n  want %v\n  got  %v", want, got)
+	}
+}
+
 // withoutNotes drops the prose of a key spec, which is Redis's own.
 func withoutNotes(spec peer.Value) peer.Value {
 	for i := 0; i+1 < len(spec.Items); i += 2 {

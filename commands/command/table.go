@@ -197,7 +197,7 @@ func categories(c *Command) []string {
 
 // ACLCategories are the categories in the order in which Redis lists them.
 var ACLCategories = []string{
-	"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "array", "bitmap", "hyperloglog",
+	"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog",
 	"geo", "stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous",
 	"connection", "transaction", "scripting", "ratelimit", "delayqueue",
 }
