@@ -14,11 +14,14 @@ func lfuInitial(nowMicros int64) uint16 { return lfuInit | lfuMinutes(nowMicros)
 
 func lfuMinutes(nowMicros int64) uint16 { return uint16(nowMicros / 60e6 & 0xff) }
 
-func lfuTouched(freq uint16, nowMicros int64) uint16 {
+// lfuTouched is the counter after an access, the nth at that time: it grows by
+// chance, the less probably the higher it is. A script's accesses have one time,
+// so the time alone would draw the same lot for all of them.
+func lfuTouched(freq uint16, nowMicros int64, nth uint64) uint16 {
 	counter := lfuNow(freq, nowMicros)
 	if counter < 255 {
 		base := max(int64(counter)-lfuInit, 0)
-		r := int64(mix64(uint64(nowMicros)) >> 40)
+		r := int64(mix64(uint64(nowMicros)+nth*0x9e3779b97f4a7c15) >> 40)
 		if r*(base*lfuLogFactor+1) < 1<<24 {
 			counter++
 		}

@@ -19,6 +19,7 @@ type View struct {
 	// NoTouch leaves access times as they are (CLIENT NO-TOUCH, OBJECT).
 	NoTouch bool
 
+	touches uint64    // accesses that were counted, for LFU
 	ready   []waitKey // keys with waiters that this command changed
 	changes int64
 
@@ -129,7 +130,8 @@ func (v *View) GetWrite(key []byte) Entry {
 
 func (v *View) touch(e Entry) {
 	if v.KS.LFU.Load() {
-		e.h.freq = lfuTouched(e.h.freq, v.Now)
+		e.h.freq = lfuTouched(e.h.freq, v.Now, v.touches)
+		v.touches++
 	}
 	// Within a second there is nothing to write, and the entry's cache line can
 	// stay with both cores.
