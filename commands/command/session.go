@@ -42,6 +42,8 @@ type Session struct {
 	Shown Shown
 	// Reply: CLIENT REPLY.
 	Reply ReplyMode
+	// Debugging: SCRIPT DEBUG asked for EVAL to be a debugging session.
+	Debugging bool
 	// Closing: the connection ends after the reply.
 	Closing bool
 	// Aside is what makes the session's commands go another way to be run, which

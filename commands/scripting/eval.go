@@ -92,6 +92,10 @@ func (f *family) plan(c *command.Ctx, args [][]byte, set *engine.LockSet, bySHA 
 const shaLength = 40
 
 func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
+	if c.Session.Debugging {
+		refuseDebugging(c, bySHA)
+		return
+	}
 	n, ok := number.ParseInt(c.Args[2])
 	switch {
 	case bySHA && len(c.Args[1]) != shaLength:

@@ -46,7 +46,7 @@ func (f *family) scriptRow() *command.Command {
 			},
 			{
 				Name: "debug", Arity: 3, Since: "3.2.0", Flags: command.NoScript, ACL: acl,
-				Summary:    "Refused: there is no debugger.",
+				Summary:    "There is no debugger: EVAL is refused after YES or SYNC.",
 				Complexity: "O(1)",
 				Syntax:     "mode=(YES | SYNC | NO)",
 				Run:        f.debug,
@@ -108,12 +108,36 @@ func (f *family) flush(c *command.Ctx) {
 func (f *family) debug(c *command.Ctx) {
 	switch {
 	case command.EqualFold(c.Args[2], "NO"):
+		c.Session.Debugging = false
 		c.OK()
 	case command.EqualFold(c.Args[2], "YES"), command.EqualFold(c.Args[2], "SYNC"):
-		c.Error("ERR SCRIPT DEBUG is not supported: limitkv has no Lua debugger")
+		c.Session.Debugging = true
+		c.OK()
 	default:
 		c.Error("ERR Use SCRIPT DEBUG YES/SYNC/NO")
 	}
+}
+
+// refuseDebugging answers EVAL after SCRIPT DEBUG YES. There is no debugger, and
+// saying so at SCRIPT DEBUG is of no use: redis-cli --ldb does not look at its
+// reply, and would run the script as if it were debugged. So the session begins
+// and ends at once, as Redis ends it where a script does not compile: the end of
+// the session, the error, and the connection closes.
+func refuseDebugging(c *command.Ctx, bySHA bool) {
+	if bySHA {
+		c.Error("ERR Please use EVAL instead of EVALSHA for debugging")
+		return
+	}
+	c.Error("ERR limitkv has no Lua debugger: run the script without it")
+	if c.Exec {
+		return
+	}
+	failure := string(c.Buf[c.Mark:])
+	c.Cut(c.Mark)
+	c.Array(1)
+	c.Status("<endsession>")
+	c.Raw([]byte(failure))
+	c.Session.Closing = true
 }
 
 // find looks a script up for SHOW and INFO.
@@ -165,7 +189,7 @@ func (f *family) info(c *command.Ctx) {
 
 func help(c *command.Ctx) {
 	c.Help("SCRIPT",
-		"DEBUG (YES|SYNC|NO)", "    Refused, except for NO.",
+		"DEBUG (YES|SYNC|NO)", "    EVAL after YES or SYNC is refused: there is no debugger.",
 		"EXISTS <sha1> [<sha1> ...]", "    Tell which scripts are cached.",
 		"FLUSH [ASYNC|SYNC]", "    Forget all cached scripts.",
 		"INFO <sha1>", "    What analysis found of a script, and how often and how long it ran.",
