@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -22,6 +23,9 @@ import (
 
 // toolTimeout is how long a tool may take that ends by itself.
 const toolTimeout = 30 * time.Second
+
+// interruptTime is how long one may take that was interrupted.
+const interruptTime = 200 * time.Millisecond
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -115,6 +119,8 @@ type call struct {
 	env   []string
 	// until is what the tool has printed when it is interrupted, as by Ctrl-C, if it does not end by itself.
 	until *regexp.Regexp
+	// typed is what is typed at a terminal, a line whenever the tool prompts for one; nil if it has no terminal.
+	typed []string
 }
 
 // result is how it ended.
@@ -134,19 +140,40 @@ func run(tb testing.TB, tool string, s *peer.Server, c call) result {
 	cmd.Stdin = strings.NewReader(c.stdin)
 	out := &watched{until: c.until, enough: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = out, out
+	var shown chan struct{}
+	if c.typed != nil {
+		master, slave := terminal(tb)
+		out.typed, out.keys = c.typed, master
+		cmd.Env = append(cmd.Env, "TERM=xterm-256color")
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		shown = make(chan struct{})
+		go func() {
+			defer close(shown)
+			_, _ = io.Copy(out, master) // ends with an error, the tool having ended
+		}()
+	}
 	if err := cmd.Start(); err != nil {
 		tb.Fatal(err)
+	}
+	if c.typed != nil {
+		cmd.Stdin.(*os.File).Close()
 	}
 	if c.until != nil {
 		go func() {
 			select {
 			case <-out.enough:
 				_ = cmd.Process.Signal(syscall.SIGINT)
+				time.Sleep(interruptTime)
+				_ = cmd.Process.Kill() // where Ctrl-C leads back to the prompt
 			case <-ctx.Done():
 			}
 		}()
 	}
 	err := cmd.Wait()
+	if shown != nil {
+		<-shown
+	}
 	if ctx.Err() != nil {
 		tb.Fatalf("%s: %s does not end: %s", s.Name, strings.Join(c.args, " "), out.b.String())
 	}
@@ -169,10 +196,22 @@ type watched struct {
 	until  *regexp.Regexp
 	enough chan struct{}
 	closed bool
+	// typed is what is still to be typed with keys: the next of it once there is a prompt behind seen.
+	typed []string
+	keys  io.Writer
+	seen  int
 }
+
+// prompt is a new one: redis-cli writes it again with each key.
+var prompt = regexp.MustCompile(`(^|\n)127\.0\.0\.1:\d+(\[\d+\])?(\(TX\))?> $`)
 
 func (w *watched) Write(p []byte) (int, error) {
 	w.b.Write(p)
+	if len(w.typed) > 0 && prompt.Match(w.b.Bytes()[w.seen:]) {
+		w.seen = w.b.Len()
+		_, _ = io.WriteString(w.keys, w.typed[0])
+		w.typed = w.typed[1:]
+	}
 	if w.until != nil && !w.closed && w.until.Match(w.b.Bytes()) {
 		close(w.enough)
 		w.closed = true
