@@ -144,7 +144,7 @@ final class JedisClient {
         }
       }
     });
-    if (servers.tls != 0) {
+    {
       checks.check("tls", "a certificate of the trust store; one that is not trusted", () -> {
         SslOptions ssl = SslOptions.builder().trustStoreType("PKCS12")
             .truststore(servers.trust.toFile(), Servers.TRUST_PASSWORD.toCharArray()).build();

@@ -86,7 +86,7 @@ final class LettuceClient {
       using(uri(servers.secret).withPassword("wrong".toCharArray()).build(), ClientOptions.create(), client ->
           wantThrown(RuntimeException.class, () -> client.connect().sync().ping()));
     });
-    if (servers.tls != 0) {
+    {
       checks.check("tls", "server certificate verified", () -> {
         SslOptions trusting = SslOptions.builder().truststore(servers.trust.toFile(), Servers.TRUST_PASSWORD).build();
         using(uri(servers.tls).withSsl(true).withVerifyPeer(true).build(), ClientOptions.builder().sslOptions(trusting).build(),

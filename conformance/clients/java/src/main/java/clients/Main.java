@@ -12,7 +12,8 @@ public final class Main {
     List<Throwable> broken = new ArrayList<>();
     try (Servers servers = new Servers()) {
       List<Thread> threads = new ArrayList<>();
-      for (Client c : List.<Client>of(JedisClient::run, RedissonLimiter::run, RedissonClients::run, LettuceClient::run, SpringClient::run)) {
+      for (Client c : List.<Client>of(JedisClient::run, RedissonLimiter::run, RedissonClients::run, RedissonLocks::run,
+          RedissonQueues::run, RedissonMaps::run, LettuceClient::run, SpringClient::run)) {
         Thread t = new Thread(() -> {
           try {
             c.run(servers);

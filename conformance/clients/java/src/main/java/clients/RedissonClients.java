@@ -22,32 +22,56 @@ import org.redisson.client.RedisException;
 import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 import org.redisson.config.Protocol;
+import org.redisson.config.SingleServerConfig;
+import org.redisson.config.TransportMode;
 
 final class RedissonClients {
   private RedissonClients() {}
 
-  static RedissonClient open(String address, String password, Protocol... protocol) {
-    Config config = new Config().setThreads(4).setNettyThreads(4);
-    if (protocol.length > 0) {
-      config.setProtocol(protocol[0]);
-    }
-    config.useSingleServer().setAddress(address).setPassword(password).setConnectionMinimumIdleSize(2)
-        .setConnectionPoolSize(32).setRetryAttempts(0);
+  static Config config(Protocol protocol) {
+    return new Config().setThreads(4).setNettyThreads(4).setProtocol(protocol);
+  }
+
+  static RedissonClient open(Servers servers, Protocol protocol) {
+    return open(config(protocol), "redis://127.0.0.1:" + servers.plain);
+  }
+
+  static RedissonClient open(Config config, String address) {
+    config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(2).setConnectionPoolSize(32).setRetryAttempts(0);
     return Redisson.create(config);
+  }
+
+  private static RedissonClient open(Servers servers, Ways w, Protocol protocol) throws Exception {
+    Config config = config(protocol);
+    SingleServerConfig server = config.useSingleServer().setUsername(w.user()).setPassword(w.password());
+    if (w.tls()) {
+      server.setSslTruststore(servers.trust.toUri().toURL()).setSslTruststorePassword(Servers.TRUST_PASSWORD);
+    }
+    if (w.certified()) {
+      server.setSslKeystore(servers.own.toUri().toURL()).setSslKeystorePassword(Servers.TRUST_PASSWORD);
+    }
+    if (w.unix()) {
+      config.setTransportMode(TransportMode.EPOLL);
+      return open(config, "redis+uds://" + servers.socket);
+    }
+    return open(config, (w.tls() ? "rediss://" : "redis://") + "127.0.0.1:" + w.port());
   }
 
   static void run(Servers servers) throws Exception {
     Checks checks = new Checks("Redisson", "org.redisson", "redisson");
-    String plain = "redis://127.0.0.1:" + servers.plain;
-    checks.check("auth", "password; none", () -> {
-      RedissonClient r = open("redis://127.0.0.1:" + servers.secret, Servers.PASSWORD);
-      r.getBucket("redisson:auth").set("v");
-      want(r.getBucket("redisson:auth").get(), "v");
-      r.shutdown();
-      wantThrown(RedisException.class, () -> open("redis://127.0.0.1:" + servers.secret, null));
+    Ways.check(checks, servers, "", true, new int[] {2, 3}, (w, protocol) -> {
+      RedissonClient r = open(servers, w, protocol == 2 ? Protocol.RESP2 : Protocol.RESP3);
+      try {
+        r.getBucket("redisson:way").set("v");
+        want(r.getBucket("redisson:way").get(), "v");
+        want(r.getLock("redisson:waylock").tryLock(), true);
+        r.getLock("redisson:waylock").unlock();
+      } finally {
+        r.shutdown(0, 2, TimeUnit.SECONDS);
+      }
     });
     for (Protocol p : Protocol.values()) {
-      RedissonClient r = open(plain, null, p);
+      RedissonClient r = open(servers, p);
       objects(checks, r, p);
       r.shutdown();
     }

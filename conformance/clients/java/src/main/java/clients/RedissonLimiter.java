@@ -4,6 +4,7 @@ package clients;
 import static clients.Checks.millis;
 import static clients.Checks.want;
 import static clients.Checks.wantBetween;
+import static clients.Checks.wantThrown;
 import static clients.Checks.wantTrue;
 
 import java.time.Duration;
@@ -13,13 +14,15 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.redisson.api.RRateLimiter;
 import org.redisson.api.RateType;
 import org.redisson.api.RedissonClient;
+import org.redisson.client.RedisException;
+import org.redisson.config.Protocol;
 
 final class RedissonLimiter {
   private RedissonLimiter() {}
 
   static void run(Servers servers) throws Exception {
     Checks checks = new Checks("Redisson", "org.redisson", "redisson");
-    RedissonClient redisson = RedissonClients.open("redis://127.0.0.1:" + servers.plain, null);
+    RedissonClient redisson = RedissonClients.open(servers, Protocol.RESP2);
     checks.check("features", "RRateLimiter: 10 a minute let exactly 10 in", () -> {
       RRateLimiter limiter = redisson.getRateLimiter("redisson:minute");
       want(limiter.trySetRate(RateType.OVERALL, 10, Duration.ofMinutes(1)), true);
@@ -54,6 +57,24 @@ final class RedissonLimiter {
       want(limiter.tryAcquire(), true);
       wantTrue(millis(() -> want(limiter.tryAcquire(Duration.ofMillis(100)), false)) < 900, "it gives up before the permit");
       want(limiter.tryAcquire(Duration.ofSeconds(3)), true);
+    });
+    checks.check("features", "RRateLimiter: a rate for each client; a limiter that is not used ends", () -> {
+      RedissonClient other = RedissonClients.open(servers, Protocol.RESP3);
+      RRateLimiter one = redisson.getRateLimiter("redisson:each"), two = other.getRateLimiter("redisson:each");
+      want(one.trySetRate(RateType.PER_CLIENT, 2, Duration.ofMinutes(1)), true);
+      for (RRateLimiter limiter : List.of(one, two)) {
+        want(limiter.tryAcquire(2), true);
+        want(limiter.tryAcquire(), false);
+      }
+      want(one.getConfig().getRateType(), RateType.PER_CLIENT);
+      RRateLimiter ends = redisson.getRateLimiter("redisson:ends");
+      want(ends.trySetRate(RateType.OVERALL, 5, Duration.ofMillis(100), Duration.ofMillis(200)), true);
+      want(ends.tryAcquire(), true);
+      Checks.eventually("the end of the limiter", () -> !ends.isExists());
+      want(ends.trySetRate(RateType.OVERALL, 1, Duration.ofSeconds(1)), true);
+      want(one.delete(), true);
+      wantThrown(RedisException.class, () -> one.tryAcquire());
+      other.shutdown();
     });
     checks.check("features", "RRateLimiter: 20 threads, 1 permit a second, 19 s", () -> {
       RRateLimiter limiter = redisson.getRateLimiter("redisson:second");

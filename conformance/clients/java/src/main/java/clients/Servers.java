@@ -1,6 +1,5 @@
 // The servers that the checks use, started as a user would start them: an open one with a unix socket as well, one with a
-// password, and one with TLS, whose certificate is made for the occasion. With SERVER_KIND=redis the binary that LIMITKV
-// names is a redis-server, so that a check which fails can be told from a check which is wrong.
+// password and a user, two with TLS – the second asks for the client's certificate –, and a cluster of one node.
 package clients;
 
 import java.io.BufferedReader;
@@ -25,12 +24,15 @@ final class Servers implements AutoCloseable {
   static final String PASSWORD = "a-secret";
   static final String TRUST_PASSWORD = "changeit";
 
-  private static final boolean REDIS = "redis".equals(System.getenv("SERVER_KIND"));
-  private static final Pattern READY = Pattern.compile("listens on 127\\.0\\.0\\.1:(\\d+)|Ready to accept connections tcp");
+  static final String USER = "app", USER_PASSWORD = "another";
 
-  /** The port of the server that is open, of the one with a password, of the one with TLS (0 if it has no TLS). */
-  final int plain, secret, tls;
-  final Path socket, trust;
+  private static final Pattern READY = Pattern.compile("listens on 127\\.0\\.0\\.1:(\\d+)");
+
+  /** The ports of the servers. */
+  final int plain, secret, tls, mutual, clustered;
+
+  /** The unix socket, the store of whom to trust, the store of a client's own certificate. */
+  final Path socket, trust, own;
 
   private final Path dir;
   private final List<Process> processes = Collections.synchronizedList(new ArrayList<>());
@@ -40,29 +42,25 @@ final class Servers implements AutoCloseable {
     Runtime.getRuntime().addShutdownHook(new Thread(this::close));
     socket = dir.resolve("sock");
     trust = dir.resolve("trust.p12");
+    own = dir.resolve("own.p12");
     Path cert = dir.resolve("cert.pem"), key = dir.resolve("key.pem");
     execute("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key.toString(), "-out", cert.toString(),
         "-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost");
+    execute("openssl", "pkcs12", "-export", "-in", cert.toString(), "-inkey", key.toString(), "-out", own.toString(), "-passout",
+        "pass:" + TRUST_PASSWORD);
     writeTrust(cert);
-    plain = start("--unixsocket", socket.toString());
-    secret = start("--requirepass", PASSWORD);
-    tls = hasTls() ? startTls(cert, key) : 0;
+    plain = start("--unixsocket", socket.toString(), "--notify-keyspace-events", "KEA");
+    secret = start("--requirepass", PASSWORD, "--user", USER, "on", ">" + USER_PASSWORD, "~*", "&*", "+@all", "-@dangerous", "+info");
+    tls = startTls(cert, key, "no");
+    mutual = startTls(cert, key, "yes");
+    clustered = start("--cluster-enabled", "yes");
   }
 
-  private int startTls(Path cert, Path key) throws Exception {
+  private int startTls(Path cert, Path key, String authClients) throws Exception {
     int port = freePort();
     start("--tls-port", "" + port, "--tls-cert-file", cert.toString(), "--tls-key-file", key.toString(),
-        "--tls-ca-cert-file", cert.toString(), "--tls-auth-clients", "no");
+        "--tls-ca-cert-file", cert.toString(), "--tls-auth-clients", authClients);
     return port;
-  }
-
-  /** A Redis may be built without TLS. */
-  private boolean hasTls() throws Exception {
-    if (!REDIS) {
-      return true;
-    }
-    Process ldd = new ProcessBuilder("ldd", binary()).redirectErrorStream(true).start();
-    return new String(ldd.getInputStream().readAllBytes()).contains("libssl");
   }
 
   private static String binary() {
@@ -75,33 +73,26 @@ final class Servers implements AutoCloseable {
 
   /** Starts a server and returns the port that it listens on. */
   private int start(String... arguments) throws Exception {
-    List<String> command = new ArrayList<>(List.of(binary()));
-    int port = 0;
-    if (REDIS) {
-      port = freePort();
-      command.addAll(List.of("--save", "", "--bind", "127.0.0.1"));
-    }
-    command.addAll(List.of("--port", "" + port));
+    List<String> command = new ArrayList<>(List.of(binary(), "--port", "0"));
     command.addAll(List.of(arguments));
     Process p = new ProcessBuilder(command).directory(dir.toFile()).redirectErrorStream(true).start();
     processes.add(p);
     BufferedReader lines = new BufferedReader(new InputStreamReader(p.getInputStream()));
     CompletableFuture<Integer> ready = new CompletableFuture<>();
-    int given = port;
-    Thread reader = new Thread(() -> read(lines, given, ready), "server output");
+    Thread reader = new Thread(() -> read(lines, ready), "server output");
     reader.setDaemon(true);
     reader.start();
     return ready.get(10, TimeUnit.SECONDS);
   }
 
   /** Reads what a server prints, to its end, so that it never waits for its reader. */
-  private static void read(BufferedReader lines, int given, CompletableFuture<Integer> ready) {
+  private static void read(BufferedReader lines, CompletableFuture<Integer> ready) {
     StringBuilder said = new StringBuilder();
     try {
       for (String line; (line = lines.readLine()) != null; ) {
         Matcher m = READY.matcher(line);
         if (m.find()) {
-          ready.complete(m.group(1) == null ? given : Integer.parseInt(m.group(1)));
+          ready.complete(Integer.parseInt(m.group(1)));
         }
         if (!ready.isDone()) {
           said.append(line).append('\n');
