@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,7 +48,7 @@ func (f *family) declare() {
 	f.file = c.Text("aclfile", "", "file of users, one a line")
 	c.Find("aclfile").Immutable = true
 	f.channels = c.Enum("acl-pubsub-default", "resetchannels", []string{"allchannels", "resetchannels"}, "channels that new users may use")
-	f.log.max = c.Int("acllog-max-len", 128, 0, 1<<31-1, "how many entries ACL LOG keeps")
+	f.log.max = c.Int("acllog-max-len", 128, 0, math.MaxInt64, "how many entries ACL LOG keeps")
 	f.requirePass.Store(new(string))
 	c.Add(&command.Param{
 		Name: "requirepass", Help: "password that clients must give, none if empty",

@@ -242,10 +242,10 @@ func (c *Config) Memory(name string, value, lo, hi int64, help string) *atomic.I
 		Get: func() string { return strconv.FormatInt(v.Load(), 10) },
 		Set: func(s string) error {
 			n, err := ParseMemory(s)
-			if err != nil {
-				return ErrNotMemory
+			if errors.Is(err, ErrNotMemory) {
+				return err
 			}
-			if n < lo || n > hi {
+			if err != nil || n < lo || n > hi {
 				return ErrNotBetween(lo, hi)
 			}
 			v.Store(n)
@@ -308,7 +308,12 @@ func (c *Config) Enum(name, value string, words []string, help string) *atomic.P
 	return v
 }
 
+// ErrMemoryRange says that a number of bytes is beyond an int64.
+var ErrMemoryRange = errors.New("memory value out of range")
+
 // ParseMemory reads a number of bytes with an optional unit (b k kb m mb g gb).
+// Without digits it is 0, as in Redis. It returns ErrMemoryRange, or
+// ErrNotMemory.
 func ParseMemory(s string) (int64, error) {
 	s = strings.ToLower(s)
 	i := 0
@@ -317,9 +322,18 @@ func ParseMemory(s string) (int64, error) {
 	}
 	units := map[string]int64{"": 1, "b": 1, "k": 1e3, "kb": 1 << 10, "m": 1e6, "mb": 1 << 20, "g": 1e9, "gb": 1 << 30}
 	mul, ok := units[s[i:]]
+	if !ok {
+		return 0, ErrNotMemory
+	}
+	if i == 0 {
+		return 0, nil
+	}
 	n, err := strconv.ParseInt(s[:i], 10, 64)
-	if err != nil || !ok || n < 0 || n > (1<<63-1)/mul {
-		return 0, fmt.Errorf("not a memory value")
+	switch {
+	case s[0] == '-' || err != nil && !errors.Is(err, strconv.ErrRange):
+		return 0, ErrNotMemory
+	case err != nil || n > (1<<63-1)/mul:
+		return 0, ErrMemoryRange
 	}
 	return n * mul, nil
 }

@@ -4,6 +4,7 @@ package command
 // values are dumped: what several families go by is declared once.
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine/hash"
@@ -17,8 +18,8 @@ type HashLimits struct{ entries, value *atomic.Int64 }
 func (c *Config) Hash() *HashLimits {
 	if c.hash == nil {
 		c.hash = &HashLimits{
-			entries: c.Int("hash-max-listpack-entries", int64(hash.DefaultLimits.MaxPackedFields), 0, 1<<62, "most fields of a packed hash"),
-			value:   c.Int("hash-max-listpack-value", int64(hash.DefaultLimits.MaxPackedBytes), 0, 1<<62, "longest field or value of a packed hash"),
+			entries: c.Int("hash-max-listpack-entries", int64(hash.DefaultLimits.MaxPackedFields), 0, math.MaxInt64, "most fields of a packed hash"),
+			value:   c.Memory("hash-max-listpack-value", int64(hash.DefaultLimits.MaxPackedBytes), 0, math.MaxInt64, "longest field or value of a packed hash"),
 		}
 		c.Alias("hash-max-listpack-entries", "hash-max-ziplist-entries")
 		c.Alias("hash-max-listpack-value", "hash-max-ziplist-value")
@@ -39,9 +40,9 @@ type SetLimits struct{ intset, entries, value *atomic.Int64 }
 func (c *Config) Set() *SetLimits {
 	if c.set == nil {
 		c.set = &SetLimits{
-			intset:  c.Int("set-max-intset-entries", int64(set.DefaultLimits.MaxIntset), 0, 1<<62, "most members of a set of integers"),
-			entries: c.Int("set-max-listpack-entries", int64(set.DefaultLimits.MaxPacked), 0, 1<<62, "most members of a packed set"),
-			value:   c.Int("set-max-listpack-value", int64(set.DefaultLimits.MaxPackedBytes), 0, 1<<62, "longest member of a packed set"),
+			intset:  c.Int("set-max-intset-entries", int64(set.DefaultLimits.MaxIntset), 0, math.MaxInt64, "most members of a set of integers"),
+			entries: c.Int("set-max-listpack-entries", int64(set.DefaultLimits.MaxPacked), 0, math.MaxInt64, "most members of a packed set"),
+			value:   c.Int("set-max-listpack-value", int64(set.DefaultLimits.MaxPackedBytes), 0, math.MaxInt64, "longest member of a packed set"),
 		}
 	}
 	return c.set

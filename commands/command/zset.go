@@ -3,6 +3,7 @@ package command
 // The parameters that every family that makes sorted sets goes by.
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/zset"
@@ -17,8 +18,8 @@ type ZSetLimits struct {
 func (c *Config) ZSet() *ZSetLimits {
 	if c.zset == nil {
 		c.zset = &ZSetLimits{
-			entries: c.Int("zset-max-listpack-entries", int64(zset.DefaultLimits.MaxPacked), 0, 1<<62, "most members of a packed sorted set"),
-			value:   c.Int("zset-max-listpack-value", int64(zset.DefaultLimits.MaxPackedBytes), 0, 1<<62, "longest member of a packed sorted set"),
+			entries: c.Int("zset-max-listpack-entries", int64(zset.DefaultLimits.MaxPacked), 0, math.MaxInt64, "most members of a packed sorted set"),
+			value:   c.Memory("zset-max-listpack-value", int64(zset.DefaultLimits.MaxPackedBytes), 0, math.MaxInt64, "longest member of a packed sorted set"),
 		}
 		c.Alias("zset-max-listpack-entries", "zset-max-ziplist-entries")
 		c.Alias("zset-max-listpack-value", "zset-max-ziplist-value")

@@ -62,7 +62,7 @@ func (l *outputLimits) String() string {
 // parse takes over what value says of some of the classes.
 func (l *outputLimits) parse(value string) error {
 	words := strings.Fields(value)
-	if len(words) == 0 || len(words)%4 != 0 {
+	if len(words)%4 != 0 {
 		return errors.New("Wrong number of arguments in buffer limit configuration.")
 	}
 	for ; len(words) > 0; words = words[4:] {

@@ -6,6 +6,7 @@ package scripting
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime/metrics"
 	"time"
 
@@ -34,7 +35,7 @@ func (f *family) watch(c *command.Ctx, vm *luavm.VM) (end func()) {
 	run.Cancel = func() { cancel(errKilled) }
 	run.Mu.Unlock()
 	vm.SetContext(ctx)
-	slow := time.AfterFunc(time.Duration(f.timeLimit.Load())*time.Millisecond, func() { f.s.Long.MarkSlow(run) })
+	slow := time.AfterFunc(time.Duration(min(f.timeLimit.Load(), math.MaxInt64/int64(time.Millisecond)))*time.Millisecond, func() { f.s.Long.MarkSlow(run) })
 	done := make(chan struct{})
 	go f.watchMemory(cancel, done)
 	return func() {

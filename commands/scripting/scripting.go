@@ -7,6 +7,7 @@
 package scripting
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
@@ -41,7 +42,7 @@ func Commands(s *command.Server) []*command.Command {
 	f.cache.bySHA = make(map[string]*script)
 	f.cache.keys = f.keys
 	f.registries.Begin(s, func(r *registry) { r.now.Store(newLibraries()) })
-	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, 1<<62, "milliseconds a script may hold keys before others are answered BUSY")
+	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, math.MaxInt64, "milliseconds a script may hold keys before others are answered BUSY")
 	s.Config.Alias("lua-time-limit", "busy-reply-threshold")
 	scope := s.Config.Enum("busy-reply-scope", "server", []string{"server", "keys"}, "whom a script that is over that time makes the server answer BUSY: everybody, or those who want the keys that it holds")
 	s.Long.KeysOnly = func() bool { return *scope.Load() == "keys" }

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -31,6 +33,10 @@ type plain struct {
 	only string
 	// fixed parameters cannot be set while the server runs.
 	fixed bool
+	// from and to, if set, are what a number outside is brought to.
+	from, to int64
+	// form, if set, checks a text and returns it as it is shown.
+	form func(value string) (string, error)
 }
 
 type kind uint8
@@ -59,6 +65,9 @@ func txt(names, value string) plain { return plain{names: names, value: value, k
 func (p plain) fix() plain            { p.fixed = true; return p }
 func (p plain) just(why string) plain { p.only = why; return p }
 
+func (p plain) within(from, to int64) plain                { p.from, p.to = from, to; return p }
+func (p plain) as(form func(string) (string, error)) plain { p.form = form; return p }
+
 const (
 	noDisk    = "limitkv keeps nothing on disk"
 	noReplica = "limitkv does not replicate"
@@ -75,7 +84,7 @@ var plainParams = []plain{
 	no("lazyfree-lazy-eviction"), no("lazyfree-lazy-expire"), no("lazyfree-lazy-server-del"),
 	no("lazyfree-lazy-user-del"), no("lazyfree-lazy-user-flush"),
 	yes("activerehashing"), yes("jemalloc-bg-thread"),
-	no("activedefrag").just("limitkv's memory needs no defragmentation"),
+	no("activedefrag"),
 	mem("active-defrag-ignore-bytes", 100<<20, 1, math.MaxInt64),
 	num("active-defrag-threshold-lower", 10, 0, 1000), num("active-defrag-threshold-upper", 100, 0, 1000),
 	num("active-defrag-cycle-min", 1, 1, 99), num("active-defrag-cycle-max", 25, 1, 99),
@@ -115,7 +124,7 @@ var plainParams = []plain{
 	yes("repl-diskless-sync"), num("repl-diskless-sync-delay", 5, 0, maxInt), num("repl-diskless-sync-max-replicas", 0, 0, maxInt),
 	one("repl-diskless-load", "disabled", "disabled on-empty-db swapdb"), no("repl-disable-tcp-nodelay"),
 	num("repl-timeout", 60, 1, maxInt), num("repl-ping-replica-period repl-ping-slave-period", 10, 1, maxInt),
-	mem("repl-backlog-size", 1<<20, 1, math.MaxInt64), num("repl-backlog-ttl", 3600, 0, math.MaxInt64),
+	mem("repl-backlog-size", 1<<20, 1, math.MaxInt64).within(16<<10, math.MaxInt64), num("repl-backlog-ttl", 3600, 0, math.MaxInt64),
 	mem("replica-full-sync-buffer-limit", 0, 0, math.MaxInt64), num("replica-priority slave-priority", 100, 0, maxInt),
 	txt("replica-announce-ip slave-announce-ip", ""), num("replica-announce-port slave-announce-port", 0, 0, 65535),
 	yes("replica-announced"), no("replica-ignore-disk-write-errors"),
@@ -127,7 +136,7 @@ var plainParams = []plain{
 	yes("cluster-allow-replica-migration"), yes("cluster-require-full-coverage"),
 	no("cluster-replica-no-failover cluster-slave-no-failover"), no("cluster-allow-reads-when-down"),
 	yes("cluster-allow-pubsubshard-when-down"), mem("cluster-link-sendbuf-limit", 0, 0, math.MaxInt64),
-	txt("cluster-announce-ip", ""), txt("cluster-announce-hostname", ""), txt("cluster-announce-human-nodename", ""),
+	txt("cluster-announce-ip", ""), txt("cluster-announce-hostname", "").as(hostnameForm), txt("cluster-announce-human-nodename", "").as(nodeNameForm),
 	num("cluster-announce-port", 0, 0, 65535), num("cluster-announce-tls-port", 0, 0, 65535), num("cluster-announce-bus-port", 0, 0, 65535),
 	num("cluster-port", 0, 0, 65535).fix(), one("cluster-preferred-endpoint-type", "ip", "ip hostname unknown-endpoint"),
 	num("cluster-compatibility-sample-ratio", 0, 0, 100),
@@ -142,8 +151,9 @@ var plainParams = []plain{
 	// The process.
 	no("daemonize").fix().just(noDaemon),
 	one("supervised", "no", "upstart systemd auto no").fix(), txt("pidfile", "").fix(),
-	no("always-show-logo").fix(), yes("set-proc-title").fix(), txt("proc-title-template", ""), txt("locale-collate", ""),
-	num("io-threads", 1, 1, 128).fix(), num("hz", 10, 0, maxInt), yes("dynamic-hz"), num("tcp-backlog", 511, 0, maxInt).fix(),
+	no("always-show-logo").fix(), yes("set-proc-title").fix(), txt("proc-title-template", "{title} {listen-addr} {server-mode}").as(titleForm),
+	txt("locale-collate", "").as(localeForm),
+	num("io-threads", 1, 1, 128).fix(), num("hz", 10, 0, maxInt).within(1, 500), yes("dynamic-hz"), num("tcp-backlog", 511, 0, maxInt).fix(),
 	txt("bind-source-addr", ""), num("socket-mark-id", 0, 0, math.MaxUint32).fix(),
 	num("max-new-connections-per-cycle", 10, 1, 1000), num("max-new-tls-connections-per-cycle", 1, 1, 1000),
 	no("syslog-enabled").fix().just("limitkv logs to a file or to standard output"),
@@ -151,7 +161,7 @@ var plainParams = []plain{
 	yes("crash-log-enabled"), yes("crash-memcheck-enabled"), no("hide-user-data-from-log"), txt("ignore-warnings", ""),
 	txt("server-cpulist server_cpulist", "").fix(), txt("bio-cpulist bio_cpulist", "").fix(),
 	txt("aof-rewrite-cpulist aof_rewrite_cpulist", "").fix(), txt("bgsave-cpulist bgsave_cpulist", "").fix(),
-	num("shutdown-timeout", 10, 0, maxInt), txt("shutdown-on-sigint", "default"), txt("shutdown-on-sigterm", "default"),
+	num("shutdown-timeout", 10, 0, maxInt), txt("shutdown-on-sigint", "default").as(shutdownForm), txt("shutdown-on-sigterm", "default").as(shutdownForm),
 
 	// Users and protection.
 	one("enable-protected-configs", "no", "no yes local").fix(), one("enable-module-command", "no", "no yes local").fix(),
@@ -181,6 +191,80 @@ func declarePlain(c *command.Config) {
 	}
 }
 
+// shutdownForm: a signal ends the server whatever the words are, for nothing is
+// saved.
+func shutdownForm(value string) (string, error) {
+	of := []string{"default", "save", "nosave", "now", "force"}
+	words := strings.Fields(strings.ToLower(value))
+	var shown []string
+	for _, w := range words {
+		if !slices.Contains(of, w) {
+			return "", command.ErrNotAmong(of)
+		}
+	}
+	for _, w := range of[1:] {
+		if slices.Contains(words, w) {
+			shown = append(shown, w)
+		}
+	}
+	switch {
+	case len(words) == 0:
+		return "", command.ErrNotAmong(of)
+	case shown == nil:
+		return of[0], nil
+	}
+	return strings.Join(shown, " "), nil
+}
+
+// localeForm: SORT ALPHA compares bytes, as in the C locale.
+func localeForm(value string) (string, error) {
+	if value == "" || value == "C" || value == "POSIX" {
+		return value, nil
+	}
+	return "", errors.New("Invalid locale name")
+}
+
+func hostnameForm(value string) (string, error) {
+	const lengthMax = 255
+	if len(value) > lengthMax {
+		return "", errors.New("Hostnames must be less than 256 characters")
+	}
+	for _, c := range []byte(value) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.') {
+			return "", errors.New("Hostnames may only contain alphanumeric characters, hyphens or dots")
+		}
+	}
+	return value, nil
+}
+
+func nodeNameForm(value string) (string, error) {
+	if strings.ContainsAny(value, "!#$%&()*+:;<>?@[]^{|}~") {
+		return "", errors.New("Announced human node name contained invalid character")
+	}
+	return value, nil
+}
+
+// titleVariable finds the variables of a process title.
+var titleVariable = regexp.MustCompile(`\{[^}]*\}?`)
+
+func titleForm(value string) (string, error) {
+	known := true
+	title := titleVariable.ReplaceAllStringFunc(value, func(v string) string {
+		switch v {
+		case "{title}", "{server-mode}":
+			return ""
+		case "{listen-addr}", "{port}", "{tls-port}", "{unixsocket}", "{config-file}":
+			return v
+		}
+		known = false
+		return ""
+	})
+	if !known || title == "" {
+		return "", errors.New("template format is invalid or contains unknown variables")
+	}
+	return value, nil
+}
+
 // check is the value in the form in which CONFIG GET shows it.
 func (p *plain) check(s string) (string, error) {
 	switch p.kind {
@@ -205,6 +289,9 @@ func (p *plain) check(s string) (string, error) {
 			break
 		}
 		n, err := command.ParseMemory(s)
+		if errors.Is(err, command.ErrMemoryRange) {
+			return "", errors.New("percentage argument must be less or equal to 100") // as Redis says
+		}
 		if err != nil {
 			return "", errors.New("argument must be a memory or percent value")
 		}
@@ -214,16 +301,25 @@ func (p *plain) check(s string) (string, error) {
 		if p.kind == kindMemory {
 			n, err = command.ParseMemory(s)
 		}
-		if err != nil && p.kind == kindMemory {
-			return "", command.ErrNotMemory
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, command.ErrNotMemory):
+			return "", err
+		case err != nil && p.kind == kindNumber:
 			return "", command.ErrNotInteger
-		}
-		if n < p.lo || n > p.hi {
+		case err != nil || n < p.lo || n > p.hi:
 			return "", command.ErrNotBetween(p.lo, p.hi)
 		}
+		if p.to != 0 {
+			n = max(p.from, min(n, p.to))
+		}
 		s = strconv.FormatInt(n, 10)
+	case kindText:
+		if p.form != nil {
+			var err error
+			if s, err = p.form(s); err != nil {
+				return "", err
+			}
+		}
 	}
 	if p.only != "" && s != p.value {
 		return "", fmt.Errorf("%s", p.only)
