@@ -89,6 +89,7 @@ func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {
 		t.replace(i, e)
 	} else {
 		t.insert(hash, e)
+		v.Notify(EventNew, "new", e.Key())
 	}
 	if deadline != 0 {
 		v.arm(s, e, deadline)

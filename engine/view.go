@@ -172,6 +172,7 @@ func (v *View) put(e Entry, deadline int64) Entry {
 		t.replace(i, e)
 	} else {
 		t.insert(hash, e)
+		v.Notify(EventNew, "new", key)
 	}
 	if deadline != 0 {
 		v.arm(s, e, deadline)
@@ -333,11 +334,20 @@ func (v *View) Move(from, to []byte, db int) {
 	t.remove(i)
 	here := v.DB
 	v.DB = db
+	v.clear(to)
 	v.put(v.renamed(e, to), deadline)
 	if e.h.flags&flagInnerDue != 0 {
 		v.InnerDue(v.Peek(to))
 	}
 	v.DB = here
+}
+
+// clear makes place for a key that comes from elsewhere, so that it is a new
+// one for those who are told of new keys.
+func (v *View) clear(key []byte) {
+	if v.KS.EventMask.Load()&uint32(EventNew) != 0 {
+		v.Delete(key)
+	}
 }
 
 // renamed is an entry for another key: an object moves to it, other values are
@@ -369,6 +379,7 @@ func (v *View) Copy(e Entry, to []byte, db int, clone any) {
 	here := v.DB
 	deadline := e.Deadline()
 	v.DB = db
+	v.clear(to)
 	switch {
 	case e.h.flags&flagObject == 0:
 		v.put(v.copied(e, to), deadline)

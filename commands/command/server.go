@@ -185,10 +185,17 @@ const RedisVersion = "8.0.6"
 // any.
 const errorCodesMax = 128
 
+// errorCodeMax is how long a code can be: what has no blank by then is counted
+// as ERR, as in Redis.
+const errorCodeMax = 30
+
 // CountError counts an error reply under its code.
 func (s *Stats) CountError(text string) {
 	s.ErrorReplies.Add(1)
-	code, _, _ := strings.Cut(text, " ")
+	code, _, ok := strings.Cut(text, " ")
+	if !ok || len(code) > errorCodeMax {
+		code = "ERR"
+	}
 	n, ok := s.errors.Load(code)
 	if !ok {
 		if s.codes.Load() >= errorCodesMax {

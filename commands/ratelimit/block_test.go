@@ -206,14 +206,15 @@ func TestBlockRealTime(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
 	c.Want("OK", "LKV.CLOCK", "RESUME")
-	c.Do("RL.ACQUIRE", "k", 1, "GCRA", 1, 20)
+	c.Do("RL.SET", "k", "GCRA", 1, 20) // it stays when it is idle, as on a busy machine it can be
+	c.Do("RL.ACQUIRE", "k", 1)
 	began := time.Now()
 	for range 5 {
 		if got := c.Do("RL.ACQUIRE", "k", 1, "BLOCK", 1000); got != "[0 1 0 -1 20]" {
 			t.Fatal(got)
 		}
 	}
-	if took := time.Since(began); took < 95*time.Millisecond || took > 300*time.Millisecond {
+	if took := time.Since(began); took < 95*time.Millisecond || took > time.Second {
 		t.Errorf("five waits of 20 ms took %v", took)
 	}
 }
