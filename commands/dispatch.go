@@ -79,14 +79,18 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 	}
 
 	w.Wanted.Reset()
+	var h *engine.Reservation
 	if f.Key > 0 {
 		c.NeedAt(&w.Wanted, args[f.Key], f.Place)
+		h = c.KS.Lock(w.Wanted)
 	} else if s.locks(c, cmd, args, &w.Wanted) && sess.Conn != nil {
 		s.runLong(c, cmd, args, w.Wanted)
 		return waits
+	} else {
+		h = lock(c, cmd, w.Wanted)
 	}
 	set := w.Wanted
-	if h := c.KS.Lock(set); h != nil {
+	if h != nil {
 		if h.Slow() && cmd.Flags&command.AllowBusy == 0 {
 			s.refuse(c, h.Info.(*command.LongRun).Busy())
 			return replied
@@ -94,7 +98,7 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		if sess.Conn == nil {
 			for h != nil { // the server's own session may wait
 				h.Wait()
-				h = c.KS.Lock(set)
+				h = lock(c, cmd, set)
 			}
 		} else {
 			h.OnRelease(func() { sess.Conn.Post(sess.Conn.Resume) })
@@ -114,6 +118,14 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		return waits
 	}
 	return ran
+}
+
+// lock takes the shards that a command needs, or returns who has one.
+func lock(c *command.Ctx, cmd *command.Command, set engine.LockSet) *engine.Reservation {
+	if cmd.Flags&command.LeavesCold != 0 {
+		return c.KS.LockCold()
+	}
+	return c.KS.Lock(set)
 }
 
 // execute calls the handler and counts failures. A panic is a bug: it is logged

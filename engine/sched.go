@@ -117,6 +117,7 @@ func (s *Scheduler) Cancel(t *Timer) bool {
 
 // shardDue notes that a shard's wheel has to be turned at a time.
 func (s *Scheduler) shardDue(sh *shard, atMillis int64) {
+	atMillis = min(atMillis, never/1000) // it is compared in microseconds
 	if atMillis < sh.nextDue.Load() {
 		sh.nextDue.Store(atMillis) // under the shard's lock
 		if atMillis*1000 < s.until.Load() {
@@ -157,7 +158,7 @@ func (s *Scheduler) serve(now int64) {
 			}
 			for i := range ks.shards {
 				sh := &ks.shards[i]
-				if sh.nextDue.Load()*1000 <= now || sh.nextDue.Load() <= now/1000 {
+				if sh.nextDue.Load() <= now/1000 {
 					if ks.expireShard(&s.view, sh, now) {
 						again = true
 					}
@@ -225,6 +226,18 @@ func (s *Scheduler) Advance(micros int64) {
 	for _, ks := range s.keyspaces() {
 		ks.sweepAll(&s.view, target)
 	}
+}
+
+// catchUp serves what is due in a keyspace that is another now. No lock is held.
+func (s *Scheduler) catchUp(ks *Keyspace) {
+	s.run.Lock()
+	now := s.clock.Now()
+	s.serve(now)
+	if s.clock.Frozen() {
+		ks.sweepAll(&s.view, now)
+	}
+	s.run.Unlock()
+	s.Wake()
 }
 
 // Resume lets a frozen clock run again.

@@ -8,7 +8,8 @@ package engine
 // waited for, and thaws it there: the shard gets a copy of its own, a 64th of the
 // keyspace. Both verbs so take a time that does not depend on how many keys there
 // are, a test that touches three keys pays for three shards, and where there are
-// no snapshots nothing is asked that was not asked before.
+// no snapshots nothing is asked that was not asked before. Commands that count keys
+// or remove all of them need no copy, and lock in a way of their own (LockCold).
 //
 // Rejected: copying single keys when they are written, since every verb may
 // change what it finds in place (the access time, an expired field) and would
@@ -22,6 +23,8 @@ import (
 
 // cold is the holder of frozen shards.
 var cold = &Reservation{}
+
+const noDB = -1
 
 // part is what a shard held when it was frozen. It does not change while a
 // snapshot has it.
@@ -49,7 +52,7 @@ type Snapshot struct {
 // Save makes a snapshot of the keyspace. It waits for whoever holds keys, so it
 // is not for event loops.
 func (ks *Keyspace) Save() *Snapshot {
-	ks.lockCold()
+	ks.waitCold()
 	defer ks.unlockAll()
 	snap := &Snapshot{ks: ks, SavedMicros: ks.Clock.Now()}
 	for i := range ks.shards {
@@ -83,12 +86,12 @@ func (snap *Snapshot) Drop() {
 // Restore makes the keyspace what it was when the snapshot was made. Those who
 // watch a key that there was or is find it changed, those who wait for keys are
 // served what there is now. Keys have the deadlines that they had; what has
-// passed of them meanwhile is due at once. It waits as Save does, and reports
+// passed of them meanwhile has been served when it returns. It waits as Save does, and reports
 // false, with nothing changed, if the snapshot has been dropped.
 func (ks *Keyspace) Restore(snap *Snapshot) bool {
-	ks.lockCold()
-	defer ks.unlockAll()
+	ks.waitCold()
 	if snap.dropped {
+		ks.unlockAll()
 		return false
 	}
 	v := &View{KS: ks, Now: ks.Clock.Now()}
@@ -117,7 +120,8 @@ func (ks *Keyspace) Restore(snap *Snapshot) bool {
 	}
 	ks.serveRestored(v)
 	ks.Dirty.Add(v.TakeChanges() + 1)
-	ks.Sched.Wake()
+	ks.unlockAll()
+	ks.Sched.catchUp(ks)
 	return true
 }
 
@@ -158,16 +162,24 @@ func (s *shard) watchersOf(f *part) {
 	}
 }
 
-// lockCold takes the locks of all shards and leaves the frozen ones as they are.
-func (ks *Keyspace) lockCold() {
-	for i := 0; i < shardCount; i++ {
+// LockCold is Lock for all shards, of which those that are frozen stay so: only
+// Count, Each and Flush may be used then.
+func (ks *Keyspace) LockCold() *Reservation {
+	for i := range ks.shards {
 		s := &ks.shards[i]
 		s.mu.Lock()
 		if h := s.holder; h != nil && h != cold {
 			ks.Unlock(LockSet{1<<(i+1) - 1})
-			h.Wait()
-			i = -1 // from the beginning: locks are taken in ascending order
+			return h
 		}
+	}
+	return nil
+}
+
+// waitCold is LockCold that waits for whoever holds keys.
+func (ks *Keyspace) waitCold() {
+	for h := ks.LockCold(); h != nil; h = ks.LockCold() {
+		h.Wait()
 	}
 }
 
@@ -177,7 +189,7 @@ func (ks *Keyspace) unlockAll() { ks.Unlock(LockSet{allShards}) }
 // none. A frozen shard is thawed.
 func (ks *Keyspace) heldBy(s *shard) *Reservation {
 	if s.holder == cold {
-		ks.thaw(s)
+		ks.thaw(s, noDB)
 	}
 	return s.holder
 }
@@ -199,8 +211,9 @@ func (s *shard) freeze() {
 }
 
 // thaw gives the shard entries of its own, or, if no snapshot has them any more,
-// those that it is frozen with. All take their places in the wheel.
-func (ks *Keyspace) thaw(s *shard) {
+// those that it is frozen with; but none of the database without. All take their
+// places in the wheel.
+func (ks *Keyspace) thaw(s *shard, without int) {
 	f := s.frozen
 	s.holder, s.frozen = nil, nil
 	var forward []waitKey
@@ -209,6 +222,10 @@ func (ks *Keyspace) thaw(s *shard) {
 	v := &View{KS: ks, Now: now - microsPerTick, Held: ks.setOf(s)}
 	for db := range f.tables {
 		v.DB = db
+		if db == without {
+			s.tables[db].empty()
+			continue
+		}
 		if f.snapshots > 0 {
 			t := f.tables[db].twin(ks.Clone)
 			s.tables[db].exchange(&t)

@@ -33,6 +33,42 @@ func (m *model) restore(s modelSnapshot) {
 	m.dbs = copies(s.dbs)
 }
 
+// doCold is do for verbs that leave frozen shards so.
+func (m *model) doCold(db int, fn func(v *View)) {
+	if m.ks.LockCold() != nil {
+		m.t.Fatal("reserved")
+	}
+	m.v = View{KS: m.ks, DB: db, Now: m.ks.Clock.Now(), Held: LockSet{allShards}}
+	fn(&m.v)
+	m.v.ServeReady()
+	m.ks.unlockAll()
+}
+
+// compareCold is compare as DBSIZE and KEYS look.
+func (m *model) compareCold() {
+	for db := range m.dbs {
+		want := map[string]bool{}
+		for key := range m.dbs[db] {
+			if _, ok := m.live(db, key); ok {
+				want[key] = true
+			}
+		}
+		m.doCold(db, func(v *View) {
+			n := 0
+			v.Each(func(e Entry) bool {
+				if !want[string(e.Key())] {
+					m.t.Fatalf("database %d has %q", db, e.Key())
+				}
+				n++
+				return true
+			})
+			if n != len(want) || v.Count() < n {
+				m.t.Fatalf("%d keys, %d of %d found", v.Count(), n, len(want))
+			}
+		})
+	}
+}
+
 func copies(dbs []map[string]modelValue) (copies []map[string]modelValue) {
 	for _, db := range dbs {
 		copies = append(copies, maps.Clone(db))
@@ -72,6 +108,12 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 				m.ks.Clock.Freeze(1_700_000_000_000_000)
 				m.restore(snaps[m.rng.IntN(len(snaps))])
 			}
+		case 10: // and FLUSHDB, which thaws nothing
+			db := m.rng.IntN(3)
+			m.doCold(db, (*View).Flush)
+			clear(m.dbs[db])
+		case 11, 12:
+			m.compareCold()
 		}
 		if i%50 == 0 {
 			m.compare()
@@ -140,6 +182,19 @@ func TestSnapshotCopiesWhatIsUsed(t *testing.T) {
 	if err := m.ks.Check(); err != nil {
 		t.Error(err)
 	}
+	snap = m.ks.Save()
+	m.doCold(0, func(v *View) {
+		if n := v.Count(); n != 6400 || frozen() != shardCount {
+			t.Errorf("%d keys counted, %d shards are frozen", n, frozen())
+		}
+		v.Flush()
+	})
+	if n := m.ks.DBStats(0).Keys; n != 0 {
+		t.Errorf("%d keys in an empty database", n)
+	}
+	if m.ks.Restore(snap); m.ks.DBStats(0).Keys != 6400 {
+		t.Error("emptying a database took keys out of the snapshot")
+	}
 }
 
 // Deadlines of a frozen shard are met: of keys, and of limiters that are idle.
@@ -163,7 +218,6 @@ func TestSnapshotDeadlines(t *testing.T) {
 			t.Fatalf("%d keys after their time", n)
 		}
 		m.ks.Restore(snap) // too late for both
-		m.ks.Sched.Advance(0)
 		if n := m.ks.DBStats(0).Keys; n != 0 {
 			t.Fatalf("%d keys restored after their time", n)
 		}

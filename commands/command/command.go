@@ -47,6 +47,9 @@ const (
 	System
 	// Pushes replies even where CLIENT REPLY asked for silence, as SUBSCRIBE does.
 	Pushes
+	// LeavesCold does without a thaw of shards that a snapshot has too (engine): it
+	// uses no verbs but Count, Each and Flush.
+	LeavesCold
 )
 
 var flagNames = []struct {

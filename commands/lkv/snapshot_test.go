@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -331,5 +333,62 @@ func TestSnapshotBringsAllBack(t *testing.T) {
 	}
 	if restored < rounds/2 || fail > steps*rounds {
 		t.Errorf("%d times restored, %d commands failed", restored, fail)
+	}
+}
+
+// A snapshot is of one moment, and comes back at one moment: transactions over
+// two shards are in it wholly or not at all.
+func TestSnapshotIsAtomic(t *testing.T) {
+	s := livetest.Start(t)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	var seen atomic.Int64
+	for range 3 {
+		c := s.Client()
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				c.Send("MULTI")
+				for _, key := range []string{"one", "two", "three"} {
+					c.Send("INCR", key)
+				}
+				c.Send("EXEC")
+				for range 4 {
+					c.Read()
+				}
+				var a, b, d int
+				if fmt.Sscanf(c.Read(), "[%d %d %d]", &a, &b, &d); a == 0 || a != b || b != d {
+					t.Errorf("counted to %d, %d and %d", a, b, d)
+					return
+				}
+				if n%10 == 0 { // all shards, and a script off the loop
+					if got := c.Do("EVAL", "local i=0 while i<1 do i=i+1 end return redis.call('get','one')==redis.call('get','three')", 0); got != "1" {
+						t.Errorf("a script finds %s", got)
+						return
+					}
+				}
+				seen.Add(1)
+			}
+		}()
+	}
+	admin := s.Client()
+	for i := range 60 {
+		admin.Want("OK", "LKV.SNAPSHOT", "SAVE", i%3)
+		admin.Do("GET", "one")
+		admin.Want("OK", "LKV.SNAPSHOT", "RESTORE", max(0, i%3-1))
+	}
+	close(stop)
+	wg.Wait()
+	if seen.Load() == 0 {
+		t.Error("nothing was done beside")
+	}
+	if err := s.Keyspace.Check(); err != nil {
+		t.Error(err)
 	}
 }

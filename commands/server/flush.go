@@ -13,7 +13,7 @@ func (f *family) flushRows() []*command.Command {
 	return []*command.Command{
 		{
 			Name: "flushall", Arity: -1, Group: command.GroupServer, Since: "1.0.0",
-			Flags:      command.Write | command.WholeKeyspace,
+			Flags:      command.Write | command.WholeKeyspace | command.LeavesCold,
 			ACL:        acl,
 			Summary:    "Removes the keys of all databases.",
 			Complexity: "O(N) in the number of keys",
@@ -29,7 +29,7 @@ func (f *family) flushRows() []*command.Command {
 		},
 		{
 			Name: "flushdb", Arity: -1, Group: command.GroupServer, Since: "1.0.0",
-			Flags:      command.Write | command.WholeKeyspace,
+			Flags:      command.Write | command.WholeKeyspace | command.LeavesCold,
 			ACL:        acl,
 			Summary:    "Removes the keys of the database.",
 			Complexity: "O(N) in the number of keys",

@@ -55,7 +55,7 @@ func Commands(s *command.Server) []*command.Command {
 		moduleRow(),
 		{
 			Name: "dbsize", Arity: 1, Group: command.GroupServer, Since: "1.0.0",
-			Flags:      command.ReadOnly | command.Fast | command.WholeKeyspace,
+			Flags:      command.ReadOnly | command.Fast | command.WholeKeyspace | command.LeavesCold,
 			ACL:        []string{"keyspace"},
 			Summary:    "How many keys the database has.",
 			Complexity: "O(1)",
