@@ -114,6 +114,10 @@ func (v *View) Altered(key []byte, class EventClass, event string) {
 // CountChange counts a change that nobody is told of: an acknowledgement.
 func (v *View) CountChange() { v.changes++ }
 
+// SameChange says that the last two changes that were told are one, of two keys:
+// Redis counts it once.
+func (v *View) SameChange() { v.changes-- }
+
 func (v *View) modified(key []byte) {
 	v.changes++
 	if v.KS.Tracking.Load() {

@@ -117,6 +117,7 @@ func (f *family) moveOne(c *command.Ctx, source *list.List, fromHead, toHead boo
 	list.Move(source, destination, fromHead, toHead, f.limits())
 	c.Changed(to, engine.EventList, pushEvent(toHead))
 	removed(c, from, source, popEvent(fromHead))
+	c.SameChange()
 	return true
 }
 
