@@ -11,6 +11,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/resp/number"
 )
@@ -169,7 +170,7 @@ func debugSleep(_ *family, c *command.Ctx) {
 
 // debugObject shows an entry in Redis's form, without addresses. The length of
 // what has no form in an RDB file is that in memory.
-func debugObject(_ *family, c *command.Ctx) {
+func debugObject(f *family, c *command.Ctx) {
 	e := c.Find(c.Args[2]) // also if its time is over
 	if !e.Ok() {
 		c.Error(command.ErrNoSuchKey)
@@ -179,8 +180,27 @@ func debugObject(_ *family, c *command.Ctx) {
 	if b, ok := rdb.AppendDump(nil, e, rdb.Format{Compress: true, AppendScore: number.AppendDouble}); ok {
 		length = len(b) - 1 - rdb.FooterBytes
 	}
-	c.Status(fmt.Sprintf("Value at:0x0 refcount:1 encoding:%s serializedlength:%d lru:%d lru_seconds_idle:%d",
-		command.Encoding(e), length, e.LastAccess()&(1<<24-1), max(0, c.Now/1e6-e.LastAccess())))
+	c.Status(fmt.Sprintf("Value at:0x0 refcount:1 encoding:%s serializedlength:%d lru:%d lru_seconds_idle:%d%s",
+		command.Encoding(e), length, e.LastAccess()&(1<<24-1), max(0, c.Now/1e6-e.LastAccess()), f.nodes(e)))
+}
+
+// nodes describes a quicklist's. Whether inner ones are compressed is what the
+// parameter asks for, which DUMP does; in memory none is.
+func (f *family) nodes(e engine.Entry) string {
+	l, ok := e.Object().(*list.List)
+	if !ok || l.NodeSize() == 0 {
+		return ""
+	}
+	n, size, compressed := 0, 0, 0
+	l.Nodes(func(data []byte, _ bool) {
+		n++
+		size += len(data)
+	})
+	if f.setting("list-compress-depth") != "0" {
+		compressed = 1
+	}
+	return fmt.Sprintf(" ql_nodes:%d ql_avg_node:%.2f ql_listpack_max:%d ql_compressed:%d ql_uncompressed_size:%d",
+		n, float64(l.Len())/float64(n), l.NodeSize(), compressed, size)
 }
 
 // debugChangeReplID changes what INFO and ROLE call the server's data, as those

@@ -98,3 +98,21 @@ func TestKeysizesBesideWrites(t *testing.T) {
 		t.Error("INFO looks at every key")
 	}
 }
+
+// DEBUG OBJECT tells of a quicklist's nodes what Redis would.
+func TestDebugObjectOfQuicklists(t *testing.T) {
+	c := livetest.Start(t).Client()
+	c.Want("OK", "CONFIG", "SET", "list-max-listpack-size", -1)
+	for range 3000 {
+		c.Do("RPUSH", "l", 7)
+	}
+	c.Want("OK", "CONFIG", "SET", "list-compress-depth", 2)
+	const want = " ql_nodes:2 ql_avg_node:1500.00 ql_listpack_max:-1 ql_compressed:1 ql_uncompressed_size:6014"
+	if got := c.Do("DEBUG", "OBJECT", "l"); !strings.HasSuffix(got, want) {
+		t.Errorf("%s, want%s", got, want)
+	}
+	c.Do("RPUSH", "short", 1)
+	if got := c.Do("DEBUG", "OBJECT", "short"); strings.Contains(got, "ql_") {
+		t.Error(got)
+	}
+}

@@ -323,6 +323,14 @@ func (l *List) Nodes(fn func(data []byte, plain bool)) {
 	}
 }
 
+// NodeSize returns the limit that the nodes of a quicklist were made by, as in Limits; 0 for a listpack.
+func (l *List) NodeSize() int {
+	if l.q == nil {
+		return 0
+	}
+	return l.q.lim.NodeSize
+}
+
 // Clone returns a copy that shares nothing with l.
 func (l *List) Clone() List {
 	c := List{lp: packed.Clone(l.lp)}
