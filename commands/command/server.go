@@ -82,6 +82,9 @@ type Server struct {
 	Read      func(c *Ctx, cmd *Command, args [][]byte)
 	Commanded func(c *Ctx)
 	Flushed   func(ks *engine.Keyspace)
+	// LetGo counts so many values or keys that Redis would free later, and are so
+	// many pieces of memory. Set by the server family.
+	LetGo func(objects, pieces int)
 	// Inject, if not nil, sees every command that a client sends before it is
 	// looked at, once, and may have it go wrong: LKV.FAULT and LKV.LOG.
 	Inject atomic.Pointer[func(*Ctx, *Command) Injected]
@@ -171,6 +174,9 @@ type Stats struct {
 	// InputDrops and OutputDrops count connections dropped for too much input
 	// or output.
 	InputDrops, OutputDrops atomic.Int64
+	// LazyFreed counts values and keys that were let go to be freed later, as in
+	// Redis (LazyEffort).
+	LazyFreed atomic.Int64
 	// Warn writes a warning to the log.
 	Warn   func(format string, args ...any)
 	errors sync.Map // code -> *atomic.Int64
@@ -220,7 +226,7 @@ func (s *Stats) EachError(fn func(code string, n int64)) {
 func (s *Stats) Reset() {
 	for _, n := range []*atomic.Int64{&s.Connections, &s.Rejected, &s.BytesIn, &s.BytesOut, &s.ErrorReplies,
 		&s.DeniedAuth, &s.DeniedCommand, &s.DeniedKey, &s.DeniedChannel,
-		&s.InputDrops, &s.OutputDrops} {
+		&s.InputDrops, &s.OutputDrops, &s.LazyFreed} {
 		n.Store(0)
 	}
 	s.errors.Clear()

@@ -17,7 +17,7 @@ var delRow = &command.Command{
 	Complexity: "O(N) in the number of keys; freeing a large value is left to the garbage collector",
 	Tips:       []string{"request_policy:multi_shard", "response_policy:agg_sum"},
 	Syntax:     "key...",
-	Run:        del,
+	Run:        func(c *command.Ctx) { remove(c, false) },
 }
 
 var unlinkRow = &command.Command{
@@ -29,15 +29,24 @@ var unlinkRow = &command.Command{
 	Complexity: "O(N) in the number of keys",
 	Tips:       []string{"request_policy:multi_shard", "response_policy:agg_sum"},
 	Syntax:     "key...",
-	Run:        del,
+	Run:        func(c *command.Ctx) { remove(c, true) },
 }
 
-func del(c *command.Ctx) {
+// remove is DEL, or UNLINK, which counts what Redis would free later.
+func remove(c *command.Ctx, unlink bool) {
 	n := int64(0)
 	for _, key := range c.Args[1:] {
-		if c.Delete(key) {
-			c.Changed(key, engine.EventGeneric, "del")
-			n++
+		pieces := 0
+		if unlink {
+			pieces = command.LazyEffort(c.Find(key))
+		}
+		if !c.Delete(key) {
+			continue
+		}
+		c.Changed(key, engine.EventGeneric, "del")
+		n++
+		if pieces > 0 {
+			c.Server.LetGo(1, pieces)
 		}
 	}
 	c.Int(n)

@@ -21,8 +21,8 @@ func (f *family) flushRows() []*command.Command {
 			Syntax:     "[flush-type=(ASYNC | SYNC)]",
 			History:    history,
 			Run: func(c *command.Ctx) {
-				if flushMode(c) {
-					f.flushAll(c)
+				if lazy, ok := flushMode(c); ok {
+					f.emptied(lazy, f.flushAll(c), collectPieces)
 					c.OK()
 				}
 			},
@@ -37,8 +37,10 @@ func (f *family) flushRows() []*command.Command {
 			Syntax:     "[flush-type=(ASYNC | SYNC)]",
 			History:    history,
 			Run: func(c *command.Ctx) {
-				if flushMode(c) {
+				if lazy, ok := flushMode(c); ok {
+					n := c.Count()
 					c.Flush()
+					f.emptied(lazy, n, n)
 					f.flushed(c)
 					c.OK()
 				}
@@ -56,14 +58,50 @@ func (f *family) flushRows() []*command.Command {
 	}
 }
 
-// flushAll removes the keys of all databases.
-func (f *family) flushAll(c *command.Ctx) {
+// flushAll removes the keys of all databases, and returns how many there were.
+func (f *family) flushAll(c *command.Ctx) (n int) {
 	db := c.DB
 	for c.DB = 0; c.DB < c.KS.Databases(); c.DB++ {
+		n += c.Count()
 		c.Flush()
 	}
 	c.DB = db
 	f.flushed(c)
+	return n
+}
+
+// emptied tells of so many keys that are gone, and pieces of memory: nobody knows
+// how many the values are.
+func (f *family) emptied(lazy bool, keys, pieces int) {
+	switch {
+	case keys == 0:
+	case lazy:
+		f.letGo(keys, pieces)
+	default:
+		f.letGo(0, pieces)
+	}
+}
+
+const (
+	// collectPieces is how many pieces of memory must have been let go for a
+	// collection to be asked for.
+	collectPieces = 1 << 16
+	// collectHeapMin is the least heap in bytes that is worth it.
+	collectHeapMin = 4 << 20
+)
+
+// letGo counts objects that Redis would free later, and has the pieces of memory
+// collected if they are many: the Go runtime waits until the heap has grown by as
+// much as there is, which may be never where nothing is written.
+func (f *family) letGo(objects, pieces int) {
+	f.s.Stats.LazyFreed.Add(int64(objects))
+	if f.pieces.Add(int64(pieces)) < collectPieces {
+		return
+	}
+	f.pieces.Store(0)
+	if used, _ := f.memory.inUse(); used >= collectHeapMin {
+		f.memory.collect(true)
+	}
 }
 
 // flushed tells those who keep values on their side.
@@ -74,13 +112,19 @@ func (f *family) flushed(c *command.Ctx) {
 }
 
 // flushMode reads ASYNC or SYNC. Both are the same here: the keys are gone at
-// once, and the collector frees their memory later.
-func flushMode(c *command.Ctx) bool {
+// once, and the collector frees their memory later. lazy tells whether Redis would
+// do so too: with SYNC as well, where the client can wait for it.
+func flushMode(c *command.Ctx) (lazy, ok bool) {
 	a := c.Cursor(1)
-	if a.More() && (a.Left() > 1 || !a.Is("ASYNC") && !a.Is("SYNC")) {
+	lazy = !c.Exec && !c.Script
+	switch {
+	case !a.More() || a.Left() == 1 && a.Is("SYNC"):
+	case a.Left() == 1 && a.Is("ASYNC"):
+		lazy = true
+	default:
 		a.Syntax()
 	}
-	return !a.Failed(c)
+	return lazy, !a.Failed(c)
 }
 
 func swapDB(c *command.Ctx) {

@@ -78,7 +78,7 @@ func (f *family) infoCommand(c *command.Ctx) {
 			continue
 		}
 		var done func()
-		w.View, done = f.s.Keyspace.Look()
+		w.View, done = c.KS.Look()
 		s.Write(&w)
 		done()
 		w.View = &c.View

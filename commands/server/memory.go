@@ -118,7 +118,7 @@ func (f *family) infoMemory(w *command.InfoWriter) {
 	w.Line("mem_overhead_db_hashtable_rehashing", 0)
 	w.Line("active_defrag_running", 0)
 	w.Line("lazyfree_pending_objects", 0)
-	w.Line("lazyfreed_objects", 0)
+	w.Line("lazyfreed_objects", f.s.Stats.LazyFreed.Load())
 }
 
 // clientMemory is what the connections' buffers hold.

@@ -25,6 +25,7 @@ type family struct {
 	percentiles percentiles
 	memory      *memoryLimit
 	dumps       *command.Dumps
+	pieces      atomic.Int64               // of memory let go since a collection was asked for
 	saved       command.PerKeyspace[image] // guarded by the locks of all its shards
 
 	slowerThan, slowMax, latencyThreshold *atomic.Int64
@@ -37,6 +38,7 @@ func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, dumps: s.Config.Dumps()}
 	f.saved.Begin(s, nil)
 	f.startMemory = memoryUsage().objects
+	s.LetGo = f.letGo
 	f.declareParams()
 	f.declareSlow()
 	f.declareLatencyStats()
