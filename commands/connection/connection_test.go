@@ -52,6 +52,23 @@ func TestPauseEndsWithItsTime(t *testing.T) {
 	}
 }
 
+// TestPauseStopsExpiry: a key whose time is over is missing while the server pauses, and goes when it goes on.
+func TestPauseStopsExpiry(t *testing.T) {
+	s := livetest.Start(t)
+	a := s.Client()
+	a.Want("OK", "CONFIG", "SET", "notify-keyspace-events", "Kx")
+	a.Want("OK", "SET", "k", "v", "PX", 10)
+	a.Want("OK", "CLIENT", "PAUSE", 100, "WRITE")
+	s.Advance(50)
+	a.Want("nil", "GET", "k")
+	a.Want("k", "RANDOMKEY") // there is no other
+	if got := field(a, "expired_keys") + field(a, "db0"); !strings.HasPrefix(got, "0keys=1,") {
+		t.Errorf("while it pauses: %s", got)
+	}
+	s.Advance(50)
+	eventually(t, "the key is removed", func() bool { return field(a, "expired_keys")+field(a, "db0") == "1" })
+}
+
 func TestPauseOfAll(t *testing.T) {
 	s := livetest.Start(t)
 	a, b := s.Client(), s.Client()

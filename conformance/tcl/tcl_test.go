@@ -1,0 +1,85 @@
+package main
+
+// The reading of what the suite prints and of the list, and that the places of the suite that are changed must be there.
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const printed = `Starting test server at port 21079
+[ready]: 4112
+[testing]: unit/some
+` + "\x1b[0;32m[ok]\x1b[0m" + `: first test (3 ms)
+[ok]: same name (1 ms)
+[ok]: same name (20 ms)
+[err]: second test in tests/unit/some.tcl
+Expected '1' to be equal to '2'
+[ok]: third: with [brackets] (0 ms)
+[exception]: Executing test client: ERR no such thing.
+`
+
+func TestRead(t *testing.T) {
+	r := read(printed)
+	if want := map[string]int{"first test": 1, "same name": 2, "third: with [brackets]": 1}; !reflect.DeepEqual(r.passed, want) {
+		t.Errorf("passed: %v, want %v", r.passed, want)
+	}
+	if got := r.problem("second test"); got != "Expected '1' to be equal to '2'" {
+		t.Errorf("the problem is %q", got)
+	}
+	if !strings.Contains(r.ending(), "no such thing") {
+		t.Errorf("the ending is %q", r.ending())
+	}
+	got := compare(r, &outcome{passed: map[string]int{"first test": 1, "same name": 1}})
+	if got.want != 4 || got.got != 2 || !reflect.DeepEqual(got.missing, []string{"same name", "third: with [brackets]"}) {
+		t.Errorf("compared: %+v", got)
+	}
+}
+
+func TestFailing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "failing.txt")
+	const text = header + "\nunit/a:\none\twhy one\ntwo\twhy two\n\nunit/b:\nthree\twhy three\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, err := readFailing(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := tally{missing: []string{"one", "two"}}
+	if missing.unexpected(list, "unit/a") || !missing.unexpected(list, "unit/b") {
+		t.Error("what is known to fail is not told from what is not")
+	}
+	if err := list.write(path, []string{"unit/a", "unit/c"}, map[string][]string{"unit/a": {"two"}, "unit/c": {"four"}}); err != nil {
+		t.Fatal(err)
+	}
+	const want = header + "\nunit/a:\ntwo\twhy two\n\nunit/b:\nthree\twhy three\n\nunit/c:\nfour\tto be looked into\n"
+	if b, _ := os.ReadFile(path); string(b) != want {
+		t.Errorf("written:\n%s\nwant:\n%s", b, want)
+	}
+	if err := os.WriteFile(path, []byte("unit/a:\none without a reason\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readFailing(path); err == nil {
+		t.Error("a test without a reason is taken")
+	}
+}
+
+func TestPatchedNeedsTheSuite(t *testing.T) {
+	source := t.TempDir()
+	for _, p := range patches {
+		path := filepath.Join(source, "tests", p.file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("another suite"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := patched(source, t.TempDir()); err == nil {
+		t.Error("a suite without the places to change is taken")
+	}
+}
