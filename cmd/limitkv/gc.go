@@ -17,6 +17,10 @@ const garbageMin = 32 << 20
 // gcPercent is Go's own: for large heaps, the garbage may grow to the size of what lives.
 const gcPercent = 100
 
+// sentinel is what is found unused by each collection. It has a pointer: small objects without one share their memory, so
+// that a finalizer may never run.
+type sentinel struct{ _ *sentinel }
+
 // paceGC sets when to collect anew after each collection. GOGC in the environment turns it off.
 func paceGC() {
 	if os.Getenv("GOGC") != "" {
@@ -24,8 +28,8 @@ func paceGC() {
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	last := gcPercent
-	var again func(*int)
-	again = func(*int) {
+	var again func(*sentinel)
+	again = func(*sentinel) {
 		metrics.Read(live)
 		percent := gcPercent
 		if n := live[0].Value.Uint64(); n < garbageMin {
@@ -36,7 +40,7 @@ func paceGC() {
 			last = percent
 			debug.SetGCPercent(percent)
 		}
-		runtime.SetFinalizer(new(int), again) // runs after the next collection
+		runtime.SetFinalizer(new(sentinel), again) // runs after the next collection
 	}
 	again(nil)
 }
