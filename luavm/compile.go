@@ -3,6 +3,7 @@ package luavm
 // From source to a prototype: parse, rewrite, compile, and a table that tells for each instruction what it came from.
 
 import (
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -94,8 +95,20 @@ func compileWith(r *rewriter, stmts []ast.Stmt, source string) (*chunk, error) {
 	return c, nil
 }
 
+// shrink gives a prototype the memory that it needs: gopher-lua takes some 20 KB for each, however small it is.
+func shrink(p *lua.FunctionProto) {
+	p.Code = slices.Clone(p.Code)
+	p.Constants = slices.Clone(p.Constants)
+	p.FunctionPrototypes = slices.Clone(p.FunctionPrototypes)
+	p.DbgSourcePositions = slices.Clone(p.DbgSourcePositions)
+	p.DbgLocals = slices.Clone(p.DbgLocals)
+	p.DbgCalls = slices.Clone(p.DbgCalls)
+	p.DbgUpvalues = slices.Clone(p.DbgUpvalues)
+}
+
 // settle puts real lines where the rewriter has put the numbers of nodes.
 func (c *chunk) settle(p *lua.FunctionProto, source string, r *rewriter) {
+	shrink(p)
 	d := &protoDebug{source: source, nodes: make([]ast.PositionHolder, len(p.Code)), names: r.names}
 	for pc, id := range p.DbgSourcePositions {
 		d.nodes[pc] = r.nodes[id].node
