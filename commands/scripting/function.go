@@ -132,7 +132,7 @@ func (f *family) functionLoad(c *command.Ctx) {
 
 func (f *family) functionDelete(c *command.Ctx) {
 	if f.change(c, func(set *libraries) string {
-		if set.byName[string(c.Args[2])] == nil {
+		if !set.named(string(c.Args[2])) {
 			return "Library not found"
 		}
 		set.remove(string(c.Args[2]))
@@ -335,9 +335,9 @@ func (f *family) functionStats(c *command.Ctx) {
 	c.BulkString("LUA")
 	c.Map(2)
 	c.BulkString("libraries_count")
-	c.Int(int64(len(set.byName)))
+	c.Int(int64(set.byName.Len()))
 	c.BulkString("functions_count")
-	c.Int(int64(len(set.functions)))
+	c.Int(int64(set.functions.Len()))
 }
 
 func functionHelp(c *command.Ctx) {

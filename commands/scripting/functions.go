@@ -4,11 +4,11 @@ package scripting
 // makes another, and workers notice that it is not the one they know.
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tidwall/btree"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/luavm"
@@ -21,34 +21,51 @@ type function struct {
 }
 
 // libraries are loaded libraries by name and their functions by name
-// in lower case, since any case calls them.
+// in lower case, since any case calls them. The maps are B-trees, of which a
+// copy costs nothing: thousands of libraries are loaded one by one.
 type libraries struct {
-	byName    map[string]*luavm.Library
-	functions map[string]function
+	byName    *btree.Map[string, *luavm.Library]
+	functions *btree.Map[string, function]
 }
 
 func newLibraries() *libraries {
-	return &libraries{byName: map[string]*luavm.Library{}, functions: map[string]function{}}
+	return &libraries{byName: new(btree.Map[string, *luavm.Library]), functions: new(btree.Map[string, function])}
 }
 
 func (l *libraries) clone() *libraries {
-	return &libraries{byName: maps.Clone(l.byName), functions: maps.Clone(l.functions)}
+	return &libraries{byName: l.byName.Copy(), functions: l.functions.Copy()}
 }
 
 // find returns the function with a name, in any case.
 func (l *libraries) find(name []byte) (function, bool) {
-	fn, ok := l.functions[string(name)]
+	fn, ok := l.functions.Get(string(name))
 	if !ok {
-		fn, ok = l.functions[lower(name)]
+		fn, ok = l.functions.Get(lower(name))
 	}
 	return fn, ok
 }
 
+// named tells whether there is a library of a name, and has whether there is this
+// one.
+func (l *libraries) named(name string) bool { _, ok := l.byName.Get(name); return ok }
+
+func (l *libraries) has(lib *luavm.Library) bool {
+	now, _ := l.byName.Get(lib.Name)
+	return now == lib
+}
+
 // remove takes a library out.
 func (l *libraries) remove(name string) {
-	lib := l.byName[name]
-	maps.DeleteFunc(l.functions, func(_ string, fn function) bool { return fn.library == lib })
-	delete(l.byName, name)
+	lib, ok := l.byName.Delete(name)
+	if !ok {
+		return
+	}
+	for i := range lib.Functions {
+		own := strings.ToLower(lib.Functions[i].Name)
+		if fn, _ := l.functions.Get(own); fn.library == lib {
+			l.functions.Delete(own)
+		}
+	}
 }
 
 // add puts a library in; it returns the name of a function that is there
@@ -56,27 +73,23 @@ func (l *libraries) remove(name string) {
 // in case alone, the first is the one that can be called.
 func (l *libraries) add(lib *luavm.Library) (taken string) {
 	for i := range lib.Functions {
-		if _, there := l.functions[strings.ToLower(lib.Functions[i].Name)]; there {
+		if _, there := l.functions.Get(strings.ToLower(lib.Functions[i].Name)); there {
 			return lib.Functions[i].Name
 		}
 	}
 	for i := range lib.Functions {
 		name := strings.ToLower(lib.Functions[i].Name)
-		if _, there := l.functions[name]; !there {
-			l.functions[name] = function{&lib.Functions[i], lib}
+		if _, there := l.functions.Get(name); !there {
+			l.functions.Set(name, function{&lib.Functions[i], lib})
 		}
 	}
-	l.byName[lib.Name] = lib
+	l.byName.Set(lib.Name, lib)
 	return ""
 }
 
 // sorted lists the libraries by name.
 func (l *libraries) sorted() []*luavm.Library {
-	list := make([]*luavm.Library, 0, len(l.byName))
-	for _, name := range slices.Sorted(maps.Keys(l.byName)) {
-		list = append(list, l.byName[name])
-	}
-	return list
+	return l.byName.Values()
 }
 
 // registry is the set in use.
@@ -104,7 +117,7 @@ func (f *family) functionVM(c *command.Ctx, w *worker) *luavm.VM {
 		v.vm, v.flushes, v.known = luavm.New(vmConfig), flushes, now
 	}
 	if v.known != now {
-		v.vm.KeepLibraries(func(l *luavm.Library) bool { return now.byName[l.Name] == l })
+		v.vm.KeepLibraries(func(l *luavm.Library) bool { return now.has(l) })
 		v.known = now
 	}
 	return v.vm
@@ -119,7 +132,7 @@ func (f *family) create(c *command.Ctx, set *libraries, code []byte, replace boo
 	if !command.EqualFold([]byte(lib.Engine), "LUA") {
 		return "", "Engine '" + lib.Engine + "' not found"
 	}
-	if set.byName[lib.Name] != nil {
+	if set.named(lib.Name) {
 		if !replace {
 			return "", "Library '" + lib.Name + "' already exists"
 		}
@@ -142,7 +155,7 @@ func (f *family) create(c *command.Ctx, set *libraries, code []byte, replace boo
 // join puts libraries into a set.
 func (l *libraries) join(from *libraries, replace bool) (problem string) {
 	for _, lib := range from.sorted() {
-		if l.byName[lib.Name] != nil {
+		if l.named(lib.Name) {
 			if !replace {
 				return "Library " + lib.Name + " already exists"
 			}

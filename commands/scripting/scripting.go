@@ -74,15 +74,15 @@ func (f *family) infoMemory(w *command.InfoWriter) {
 	for _, s := range scripts {
 		cached += uint64(len(s.Body) + len(s.SHA))
 	}
-	for _, lib := range set.byName {
+	for _, lib := range set.byName.Values() {
 		functions += uint64(len(lib.Name) + len(lib.Code))
 	}
 	w.Bytes("used_memory_lua", 0) // has a new name below
 	w.Line("used_memory_vm_eval", 0)
 	w.Line("used_memory_scripts_eval", cached)
 	w.Line("number_of_cached_scripts", len(scripts))
-	w.Line("number_of_functions", len(set.functions))
-	w.Line("number_of_libraries", len(set.byName))
+	w.Line("number_of_functions", set.functions.Len())
+	w.Line("number_of_libraries", set.byName.Len())
 	w.Line("used_memory_vm_functions", 0)
 	w.Bytes("used_memory_vm_total", 0)
 	w.Line("used_memory_functions", functions)
