@@ -8,6 +8,7 @@ package luavm
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
@@ -104,11 +105,10 @@ func (l *Library) Try(config Config, host Host) error {
 	if err != nil {
 		return &CompileError{"Error compiling function: " + err.Error()}
 	}
-	vm := New(config)
+	vm := barePool.take(config)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), loadTimeMax, &CompileError{"FUNCTION LOAD timeout"})
 	defer cancel()
 	vm.SetContext(ctx)
-	vm.bare()
 	fn := vm.function(plain, l.hide)
 	r := &registration{}
 	if errv, ok := vm.runLibrary(fn, r, host); !ok {
@@ -118,11 +118,41 @@ func (l *Library) Try(config Config, host Host) error {
 		}
 		return &CompileError{"Error registering functions: " + text}
 	}
+	vm.forgetDebug(plain)
+	barePool.put(vm)
 	if len(r.functions) == 0 {
 		return &CompileError{"No functions registered"}
 	}
 	l.Functions = r.functions
 	return nil
+}
+
+// barePool keeps VMs without globals, in which libraries are tried: to make one takes half a millisecond. A library that
+// loaded without an error has left nothing behind, for it can but register functions. The zero value is empty.
+var barePool vmPool
+
+type vmPool struct{ vms sync.Pool }
+
+func (p *vmPool) take(config Config) *VM {
+	vm, _ := p.vms.Get().(*VM)
+	if vm == nil || vm.config.Version != config.Version || vm.config.VersionNum != config.VersionNum {
+		vm = New(config)
+		vm.bare()
+	}
+	return vm
+}
+
+func (p *vmPool) put(vm *VM) {
+	//lint:ignore SA1012 the context is over
+	vm.SetContext(nil)
+	p.vms.Put(vm)
+}
+
+// forgetDebug drops what is known of a chunk's code.
+func (vm *VM) forgetDebug(c *chunk) {
+	for code := range c.debug {
+		delete(vm.debug, code)
+	}
 }
 
 // compilePlain compiles a library so that it sees the globals that there are, not those that are known.
@@ -181,8 +211,11 @@ func (vm *VM) runLibrary(fn *lua.LFunction, r *registration, host Host) (errv lu
 	return errv, ok
 }
 
-// loadingTable is the table redis as libraries see it while they load.
+// loadingTable is the table redis as libraries see it while they load. It cannot be changed, so one does for all.
 func (vm *VM) loadingTable() *lua.LTable {
+	if vm.loading != nil {
+		return vm.loading
+	}
 	t := vm.L.CreateTable(0, 8)
 	t.RawSetString("register_function", vm.L.NewFunction(vm.registerFunction))
 	t.RawSetString("log", vm.L.NewFunction(vm.redisLog))
@@ -194,7 +227,8 @@ func (vm *VM) loadingTable() *lua.LTable {
 	mt := vm.L.CreateTable(0, 1)
 	mt.RawSetString("__index", vm.L.NewFunction(vm.undefinedGlobal))
 	t.Metatable = mt
-	return vm.show(t)
+	vm.loading = vm.show(t)
+	return vm.loading
 }
 
 // loadLibrary returns the library in this VM, running its code if it has not been.

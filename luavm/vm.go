@@ -58,7 +58,8 @@ type VM struct {
 	linked map[*Script]*linkedScript
 	debug  map[*uint32]*protoDebug // of all code linked, see chunk
 
-	libraries map[*Library]*loadedLibrary // see function.go
+	libraries map[*Library]*loadedLibrary // see library.go
+	loading   *lua.LTable                 // see loadingTable
 	register  *registration               // of the library being loaded
 
 	// Of the run going on:
