@@ -70,6 +70,9 @@ func declareMaxMemory(s *command.Server) *memoryLimit {
 		} else {
 			debug.SetMemoryLimit(min(runtimeLimit, n+n/8+headroom))
 		}
+		if n != 0 {
+			go m.makeRoom() // what is too much goes without waiting for a command; CONFIG SET may hold keys
+		}
 	}, "maxmemory", "maxmemory-policy")
 	s.MakeRoom = m.makeRoom
 	return m
