@@ -18,7 +18,11 @@ func (f *family) publishRow() *command.Command {
 		Complexity: "O(N+M) for N listeners and M patterns",
 		Syntax:     "channel:string message:string",
 		Channels:   command.Channels{First: 1, Last: 1},
-		Run:        func(c *command.Ctx) { c.Int(int64(f.worlds.Of(c.KS).publish(c, c.Args[1], c.Args[2]))) },
+		Run: func(c *command.Ctx) {
+			d := delivery{c: c}
+			d.publish(f.worlds.Of(c.KS), c.Args[1], c.Args[2])
+			d.reply()
+		},
 	}
 }
 
@@ -33,8 +37,9 @@ func (f *family) spublishRow() *command.Command {
 		Syntax:     "shardchannel:string message:string",
 		Channels:   command.Channels{First: 1, Last: 1},
 		Run: func(c *command.Ctx) {
-			m := newMessage("smessage", c.Args[1], c.Args[2])
-			c.Int(int64(m.send(c, f.worlds.Of(c.KS).shard.listeners(c.Args[1]))))
+			d := delivery{c: c}
+			d.send(newMessage("smessage", c.Args[1], c.Args[2]), f.worlds.Of(c.KS).shard.listeners(c.Args[1]))
+			d.reply()
 		},
 	}
 }
@@ -65,35 +70,46 @@ func (m *message) write(w command.Replier) {
 	w.Bulk(m.text)
 }
 
-// send gives the message to sessions and returns how many they are. The one
-// that runs the command, if any, has it before the command's reply.
-func (m *message) send(c *command.Ctx, list []*command.Session) int {
-	n := 0
+// delivery is what becomes of a message.
+type delivery struct {
+	c         *command.Ctx // nil where no session sends
+	receivers int
+	own       []*message // for the session that sends
+}
+
+// send gives a message to sessions. That which sends it has it after its reply.
+func (d *delivery) send(m *message, list []*command.Session) {
 	for _, s := range list {
 		if s.Killed.Load() {
 			continue // its connection is about to go
 		}
-		n++
-		if c != nil && s == c.Session && !c.Exec && !c.Script {
-			m.write(c.Writer)
-			c.Mark = c.Writer.Mark()
+		d.receivers++
+		if d.c != nil && s == d.c.Session && !d.c.Exec && !d.c.Script {
+			d.own = append(d.own, m)
 			continue
 		}
 		s.Conn.Post(func() { m.write(s.Conn.Out) })
 	}
-	return n
 }
 
-// publish sends a message to a channel and returns how many got it. c is nil
-// where no session sends.
-func (world *world) publish(c *command.Ctx, channel, text []byte) (receivers int) {
+// reply tells the session that sent how many got the message, and gives it its
+// own.
+func (d *delivery) reply() {
+	d.c.Int(int64(d.receivers))
+	for _, m := range d.own {
+		m.write(d.c.Writer)
+	}
+}
+
+// publish sends a message to a channel, and to the patterns that match it.
+func (d *delivery) publish(world *world, channel, text []byte) {
 	var m *message
 	if list := world.plain.listeners(channel); len(list) > 0 {
 		m = newMessage("message", channel, text)
-		receivers = m.send(c, list)
+		d.send(m, list)
 	}
 	if world.patterns.len() == 0 {
-		return receivers
+		return
 	}
 	if m == nil {
 		m = newMessage("message", channel, text)
@@ -101,10 +117,9 @@ func (world *world) publish(c *command.Ctx, channel, text []byte) (receivers int
 	world.patterns.each(func(pattern string, list []*command.Session) {
 		if command.Match([]byte(pattern), m.channel) {
 			p := &message{kind: "pmessage", pattern: []byte(pattern), channel: m.channel, text: m.text}
-			receivers += p.send(c, list)
+			d.send(p, list)
 		}
 	})
-	return receivers
 }
 
 // keyspaceEvent publishes an event of a key on the channels that
@@ -114,11 +129,12 @@ func (f *family) keyspaceEvent(v *engine.View, db int, _ engine.EventClass, even
 	mask := engine.EventClass(v.KS.EventMask.Load())
 	world := f.worlds.Of(v.KS)
 	number := strconv.Itoa(db)
+	d := delivery{}
 	if mask&engine.EventKeyspace != 0 {
 		channel := append([]byte("__keyspace@"+number+"__:"), key...)
-		world.publish(nil, channel, []byte(event))
+		d.publish(world, channel, []byte(event))
 	}
 	if mask&engine.EventKeyevent != 0 {
-		world.publish(nil, []byte("__keyevent@"+number+"__:"+event), key)
+		d.publish(world, []byte("__keyevent@"+number+"__:"+event), key)
 	}
 }
