@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/conformance/peer"
+	"github.com/limitkv/limitkv/conformance/recorded"
 )
 
 // toolTimeout is how long a tool may take that ends by itself.
@@ -83,33 +84,14 @@ func load(tb testing.TB, s *peer.Server, lines string) {
 	tb.Helper()
 	c := s.Dial(tb)
 	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
-		if v, err := c.Do(words(tb, line)...); err != nil || v.IsError() {
+		args, err := recorded.Split(line)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if v, err := c.Do(args...); err != nil || v.IsError() {
 			tb.Fatalf("%s: %s: %v, %v", s.Name, line, v, err)
 		}
 	}
-}
-
-// words splits a line at spaces; in double quotes are escapes.
-func words(tb testing.TB, line string) (args []string) {
-	tb.Helper()
-	for line = strings.TrimSpace(line); line != ""; line = strings.TrimLeft(line, " ") {
-		word, rest, _ := strings.Cut(line, " ")
-		if line[0] == '"' {
-			end := 1
-			for ; end < len(line) && line[end] != '"'; end++ {
-				if line[end] == '\\' {
-					end++
-				}
-			}
-			var err error
-			if word, err = peer.Unescape(line[1:end]); err != nil {
-				tb.Fatal(err)
-			}
-			rest = line[end+1:]
-		}
-		args, line = append(args, word), rest
-	}
-	return args
 }
 
 // call is a run of a tool.
