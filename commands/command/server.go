@@ -69,6 +69,9 @@ type Server struct {
 	// when one ends.
 	Admit   func(sess *Session) string
 	OnClose []func(sess *Session)
+	// Libraries returns the code of a keyspace's libraries of functions. Set by the scripting
+	// family.
+	Libraries func(ks *engine.Keyspace) []string
 	// PubSub counts channels, patterns and shard channels. Set by the pubsub
 	// family.
 	PubSub func() (channels, patterns, shardChannels int)

@@ -46,6 +46,12 @@ func Commands(s *command.Server) []*command.Command {
 	s.Config.Alias("lua-time-limit", "busy-reply-threshold")
 	scope := s.Config.Enum("busy-reply-scope", "server", []string{"server", "keys"}, "whom a script that is over that time makes the server answer BUSY: everybody, or those who want the keys that it holds")
 	s.Long.KeysOnly = func() bool { return *scope.Load() == "keys" }
+	s.Libraries = func(ks *engine.Keyspace) (codes []string) {
+		for _, lib := range f.registries.Of(ks).now.Load().sorted() {
+			codes = append(codes, lib.Code)
+		}
+		return codes
+	}
 	s.SaveFunctions = func(ks *engine.Keyspace) any { return f.registries.Of(ks).now.Load() }
 	s.LoadFunctions = func(ks *engine.Keyspace, saved any, flush, replace bool) string {
 		return f.put(ks, saved.(*libraries), flush, replace)

@@ -58,9 +58,9 @@ func (f *family) replicationRows() []*command.Command {
 		{
 			Name: "replconf", Arity: -1, Group: command.GroupServer, Since: "3.0.0",
 			Flags:      command.Admin | command.NoScript | command.Loading | command.Stale | command.AllowBusy | command.System,
-			Summary:    "Refused: for replicas.",
+			Summary:    "Tells what SYNC is to reply; what replicas say is refused.",
 			Complexity: "O(1)",
-			Run:        refuse,
+			Run:        f.replconf,
 		},
 		{
 			Name: "psync", Arity: -3, Group: command.GroupServer, Since: "2.8.0", Flags: internal,
@@ -70,8 +70,9 @@ func (f *family) replicationRows() []*command.Command {
 		},
 		{
 			Name: "sync", Arity: 1, Group: command.GroupServer, Since: "1.0.0", Flags: internal,
-			Summary: "Refused: for replicas.",
-			Run:     refuse,
+			Summary: "Replies all data as a file, after REPLCONF rdb-only 1; refused for replicas.",
+			Plan:    f.syncPlan,
+			Run:     f.sync,
 		},
 	}
 }

@@ -88,6 +88,9 @@ func load(tb testing.TB, s *peer.Server, lines string) {
 		if err != nil {
 			tb.Fatal(err)
 		}
+		if len(args) == 0 {
+			continue
+		}
 		if v, err := c.Do(args...); err != nil || v.IsError() {
 			tb.Fatalf("%s: %s: %v, %v", s.Name, line, v, err)
 		}
