@@ -86,10 +86,11 @@ func heraldRedis(addr string, cluster bool) error {
 	return fmt.Errorf("no redis at %s", addr)
 }
 
-// freePort looks for a port from where the process's number points, so that two that start at once find two.
+// freePort looks for a port from where the process's number points, so that two that start at once find two, and where that
+// of the cluster bus, 10000 above, is below those that the system gives out.
 func freePort() (string, error) {
 	for n := range 100 {
-		port := strconv.Itoa(20000 + (os.Getpid()*100+n)%10000)
+		port := strconv.Itoa(12000 + (os.Getpid()*100+n)%10000)
 		l, err := net.Listen("tcp", "127.0.0.1:"+port)
 		if err == nil {
 			return port, l.Close()

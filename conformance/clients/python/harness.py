@@ -8,8 +8,10 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 
-PASSWORD = "a secret"
+PASSWORD = "a-secret"
+USER, USER_PASSWORD = "app", "another"
 _dir = tempfile.mkdtemp(prefix="limitkv-python-")
 _servers = []
 
@@ -36,19 +38,84 @@ def free_port():
         return s.getsockname()[1]
 
 
+def start_tls(at, auth_clients):
+    port = free_port()
+    start("--port", "0", "--tls-port", str(port), "--tls-cert-file", at.ca, "--tls-key-file", at.key,
+          "--tls-ca-cert-file", at.ca, "--tls-auth-clients", auth_clients)
+    return port
+
+
 def start_all():
-    """Starts an open server, one with a password and one with TLS."""
+    """Starts an open server, one with a password and a user, two with TLS – the second asks for the client's
+    certificate –, and a cluster of one node."""
     at = At()
     at.socket = os.path.join(_dir, "sock")
-    at.ca, key = os.path.join(_dir, "cert.pem"), os.path.join(_dir, "key.pem")
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", at.ca, "-days", "1",
+    at.ca, at.key = os.path.join(_dir, "cert.pem"), os.path.join(_dir, "key.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", at.key, "-out", at.ca, "-days", "1",
                     "-subj", "/CN=limitkv", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, stderr=subprocess.DEVNULL)
-    at.plain = start("--port", "0", "--unixsocket", at.socket)
-    at.secret = start("--port", "0", "--requirepass", PASSWORD)
-    at.secure = free_port()
-    start("--port", "0", "--tls-port", str(at.secure), "--tls-cert-file", at.ca, "--tls-key-file", key,
-          "--tls-ca-cert-file", at.ca, "--tls-auth-clients", "no")
+    at.plain = start("--port", "0", "--unixsocket", at.socket, "--notify-keyspace-events", "KEA")
+    at.secret = start("--port", "0", "--requirepass", PASSWORD, "--user", USER, "on", ">" + USER_PASSWORD,
+                      "~*", "&*", "+@all", "-@dangerous", "+info", "+keys", "+client")
+    at.secure, at.mutual = start_tls(at, "no"), start_tls(at, "yes")
+    at.cluster = start("--port", "0", "--cluster-enabled", "yes")
     return at
+
+
+class Way:
+    """A way to connect: where the server is, how to get in, and whether that must be refused. url is how libraries that
+    take nothing else are told of it; options are redis-py's."""
+
+    def __init__(self, area, name, refused=False, port=None, user=None, password=None, unix=None, **tls):
+        self.area, self.name, self.refused, self.unix, self.tls = area, name, refused, unix, tls
+        who = f"{user or ''}:{password}@" if password else ""
+        if unix:
+            self.url, self.options = f"unix://{unix}", {"unix_socket_path": unix}
+        else:
+            query = "?" + "&".join(f"{k}={v}" for k, v in tls.items()) if tls else ""
+            self.url = f"{'rediss' if tls else 'redis'}://{who}127.0.0.1:{port}/0{query}"
+            self.options = {"host": "127.0.0.1", "port": port, "username": user, "password": password, "ssl": bool(tls), **tls}
+
+
+def ways(at):
+    trusting = {"ssl_ca_certs": at.ca}
+    own = {"ssl_certfile": at.ca, "ssl_keyfile": at.key}
+    return [
+        Way("connect", "TCP", port=at.plain),
+        Way("auth", "password", port=at.secret, password=PASSWORD),
+        Way("auth", "ACL user", port=at.secret, user=USER, password=USER_PASSWORD),
+        Way("auth", "a wrong password is refused", True, port=at.secret, password="wrong"),
+        Way("auth", "no password is refused", True, port=at.secret),
+        Way("tls", "server certificate verified", port=at.secure, **trusting),
+        Way("tls", "client certificate", port=at.mutual, **trusting, **own),
+        Way("tls", "no client certificate is refused", True, port=at.mutual, **trusting),
+        Way("unix", "unix socket", unix=at.socket),
+    ]
+
+
+def try_ways(at, check, use, protocols=(0,), before=""):
+    """Runs a check for each way; use connects and does something that needs the server."""
+    for way in ways(at):
+        for protocol in protocols:
+            area = "resp3" if way.area == "connect" and protocol == 3 else way.area
+
+            @check(area, before + way.name + (f", RESP{protocol}" if protocol else ""))
+            def _():
+                if not way.refused:
+                    return use(way, protocol)
+                try:
+                    use(way, protocol)
+                except Exception:
+                    return
+                raise AssertionError("it was let in")
+
+
+def eventually(what, f, seconds=10):
+    """Waits for what another does in its own time."""
+    end = time.monotonic() + seconds
+    while not f():
+        if time.monotonic() > end:
+            raise AssertionError(f"no {what} in {seconds} s")
+        time.sleep(0.005)
 
 
 def stop_all():

@@ -2,6 +2,8 @@
 
 import os
 
+import time
+
 import celery
 
 app = celery.Celery("jobs", broker=f"redis://127.0.0.1:{os.environ.get('LIMITKV_PORT', '6379')}/8",
@@ -19,6 +21,32 @@ def flaky(self):
     if self.request.retries < 2:
         raise self.retry(countdown=0.1)
     return self.request.retries
+
+
+@app.task
+def total(numbers):
+    return sum(numbers)
+
+
+@app.task
+def wrong():
+    raise ValueError("on purpose")
+
+
+@app.task
+def stamp(n):
+    return n
+
+
+@app.task(bind=True)
+def tells(self):
+    self.update_state(state="HALF", meta={"done": 50})
+    time.sleep(0.5)
+    return "all"
+
+
+def sleep(seconds):
+    time.sleep(seconds)
 
 
 def double(n):

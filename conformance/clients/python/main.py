@@ -5,7 +5,7 @@ import os
 
 import harness
 
-faulthandler.dump_traceback_later(100, exit=True)
+faulthandler.dump_traceback_later(240, exit=True)
 at = harness.start_all()
 try:
     import redispy
