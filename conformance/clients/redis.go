@@ -5,6 +5,7 @@ package main
 // Redis a free port, says as limitkv does where that listens, and becomes it.
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -76,9 +77,15 @@ func heraldRedis(addr string, cluster bool) error {
 			continue
 		}
 		defer c.Close()
-		if cluster {
-			fmt.Fprintf(c, "CLUSTER ADDSLOTSRANGE 0 16383\r\n")
-			time.Sleep(500 * time.Millisecond) // until the node says that the cluster is well
+		for said := []byte("not yet"); cluster && !bytes.Contains(said, []byte("cluster_state:ok")); {
+			fmt.Fprintf(c, "CLUSTER ADDSLOTSRANGE 0 16383\r\nCLUSTER INFO\r\n")
+			time.Sleep(100 * time.Millisecond)
+			b := make([]byte, 1<<16)
+			n, err := c.Read(b)
+			if err != nil || time.Now().After(end) {
+				return fmt.Errorf("the cluster is not well: %v %q", err, said)
+			}
+			said = b[:n]
 		}
 		fmt.Printf("redis listens on %s (the real one)\n", addr)
 		return nil

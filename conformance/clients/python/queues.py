@@ -78,7 +78,7 @@ def rq_checks(at):
     @check("features", "several queues in order, results kept for a time, cancelled, repeated jobs")
     def _():
         low, high = rq.Queue("low", connection=r), rq.Queue("high", connection=r)
-        order = [low.enqueue(jobs.double, 1, result_ttl=1), high.enqueue(jobs.double, 2), high.enqueue(jobs.double, 3, at_front=True)]
+        order = [low.enqueue(jobs.double, 1, result_ttl=4), high.enqueue(jobs.double, 2), high.enqueue(jobs.double, 3, at_front=True)]
         gone = low.enqueue(jobs.double, 9)
         gone.cancel()
         rq.SimpleWorker([high, low], connection=r).work(burst=True, logging_level="CRITICAL")
@@ -87,7 +87,7 @@ def rq_checks(at):
         ended = [job.ended_at for job in order]
         want(ended == sorted(ended, reverse=True), True)
         want(gone.get_status(), rq.job.JobStatus.CANCELED)
-        eventually("end of the result", lambda: not r.exists(order[0].key), 5)
+        eventually("end of the result", lambda: not r.exists(order[0].key))
         again = high.enqueue(jobs.double, 7, repeat=rq.Repeat(times=2, interval=1))
         rq.SimpleWorker([high], connection=r).work(burst=True, logging_level="CRITICAL")
         want(again.return_value(), 14)

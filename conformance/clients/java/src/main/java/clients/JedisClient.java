@@ -112,24 +112,22 @@ final class JedisClient {
         wantTrue(other.clientList().contains("name=jedis-check"), "CLIENT LIST has the name");
       }
     });
-    checks.check("auth", "password, RESP2 and RESP3; none, a wrong one", () -> {
-      for (RedisProtocol p : RedisProtocol.values()) {
-        try (UnifiedJedis jedis =
-            new UnifiedJedis(at(servers.secret), config().protocol(p).password(Servers.PASSWORD).build())) {
-          want(jedis.set("k", "v"), "OK");
-        }
-        wantThrown(JedisAccessControlException.class, () -> {
-          try (Jedis jedis = new Jedis(at(servers.secret), config().protocol(p).password("wrong").build())) {
-            jedis.ping();
-          }
-        });
+    Ways.check(checks, servers, "", true, new int[] {2, 3}, (w, protocol) -> {
+      String big = "x".repeat(300_000);
+      try (UnifiedJedis jedis = open(w, protocol == 2 ? RedisProtocol.RESP2 : RedisProtocol.RESP3)) {
+        jedis.set("jedis:way", big);
+        want(jedis.get("jedis:way"), big);
       }
+    });
+    checks.check("auth", "what the errors say; a server that is not trusted", () -> {
+      wantThrown(JedisAccessControlException.class, () -> new Jedis(at(servers.secret), config().password("wrong").build()).ping());
       JedisDataException e = wantThrown(JedisDataException.class, () -> {
         try (Jedis jedis = new Jedis(at(servers.secret))) {
           jedis.get("k");
         }
       });
       want(e.getMessage(), "NOAUTH Authentication required.");
+      wantThrown(JedisConnectionException.class, () -> new Jedis(at(servers.tls), config().ssl(true).build()).ping());
     });
     checks.check("auth", "a user of ACL SETUSER", () -> {
       try (Jedis admin = new Jedis(at(servers.plain))) {
@@ -144,38 +142,28 @@ final class JedisClient {
         }
       }
     });
-    {
-      checks.check("tls", "a certificate of the trust store; one that is not trusted", () -> {
-        SslOptions ssl = SslOptions.builder().trustStoreType("PKCS12")
-            .truststore(servers.trust.toFile(), Servers.TRUST_PASSWORD.toCharArray()).build();
-        for (RedisProtocol p : RedisProtocol.values()) {
-          try (UnifiedJedis jedis = new UnifiedJedis(at(servers.tls), config().ssl(true).sslOptions(ssl).protocol(p).build())) {
-            String big = "x".repeat(300_000);
-            jedis.set("big", big);
-            want(jedis.get("big"), big);
-          }
-        }
-        wantThrown(JedisConnectionException.class, () -> {
-          try (Jedis jedis = new Jedis(at(servers.tls), config().ssl(true).build())) {
-            jedis.ping();
-          }
-        });
-      });
-    }
-    checks.check("unix", "a socket factory", () -> {
-      JedisSocketFactory factory = () -> {
-        try {
-          return new UnixSocket(servers.socket);
-        } catch (java.io.IOException e) {
-          throw new JedisConnectionException(e);
-        }
-      };
-      for (RedisProtocol p : RedisProtocol.values()) {
-        try (UnifiedJedis jedis = new UnifiedJedis(factory, config().protocol(p).build())) {
-          want(jedis.incr("jedis:unix:" + p), 1L);
-        }
+  }
+
+  private UnifiedJedis open(Ways w, RedisProtocol protocol) {
+    DefaultJedisClientConfig.Builder config = config().protocol(protocol).user(w.user()).password(w.password());
+    if (w.tls()) {
+      SslOptions.Builder ssl = SslOptions.builder().trustStoreType("PKCS12").truststore(servers.trust.toFile(), Servers.TRUST_PASSWORD.toCharArray());
+      if (w.certified()) {
+        ssl.keyStoreType("PKCS12").keystore(servers.own.toFile(), Servers.TRUST_PASSWORD.toCharArray());
       }
-    });
+      config.ssl(true).sslOptions(ssl.build());
+    }
+    if (!w.unix()) {
+      return new UnifiedJedis(at(w.port()), config.build());
+    }
+    JedisSocketFactory factory = () -> {
+      try {
+        return new UnixSocket(servers.socket);
+      } catch (java.io.IOException e) {
+        throw new JedisConnectionException(e);
+      }
+    };
+    return new UnifiedJedis(factory, config.build());
   }
 
   private static redis.clients.jedis.JedisPoolConfig poolOf(int n) {

@@ -79,23 +79,25 @@ final class LettuceClient {
   }
 
   private void connections() {
-    checks.check("auth", "password, and refusal of a wrong one", () -> {
-      using(uri(servers.secret).withPassword(Servers.PASSWORD.toCharArray()).build(), ClientOptions.create(), client -> {
-        want(client.connect().sync().ping(), "PONG");
+    Ways.check(checks, servers, "", true, new int[] {2, 3}, (w, protocol) -> {
+      RedisURI.Builder uri = w.unix() ? RedisURI.Builder.socket(servers.socket.toString()) : uri(w.port()).withSsl(w.tls()).withVerifyPeer(w.tls());
+      if (w.user() != null) {
+        uri.withAuthentication(w.user(), w.password().toCharArray());
+      } else if (w.password() != null) {
+        uri.withPassword(w.password().toCharArray());
+      }
+      SslOptions.Builder ssl = SslOptions.builder().jdkSslProvider().truststore(servers.trust.toFile(), Servers.TRUST_PASSWORD);
+      if (w.certified()) {
+        ssl.keystore(servers.own.toFile(), Servers.TRUST_PASSWORD.toCharArray());
+      }
+      ClientOptions options = ClientOptions.builder().sslOptions(ssl.build()).autoReconnect(false)
+          .protocolVersion(protocol == 2 ? ProtocolVersion.RESP2 : ProtocolVersion.RESP3).build();
+      using(uri.build(), options, client -> {
+        RedisCommands<String, String> r = client.connect().sync();
+        want(r.set("lettuce:way", "v"), "OK");
+        want(r.get("lettuce:way"), "v");
       });
-      using(uri(servers.secret).withPassword("wrong".toCharArray()).build(), ClientOptions.create(), client ->
-          wantThrown(RuntimeException.class, () -> client.connect().sync().ping()));
     });
-    {
-      checks.check("tls", "server certificate verified", () -> {
-        SslOptions trusting = SslOptions.builder().truststore(servers.trust.toFile(), Servers.TRUST_PASSWORD).build();
-        using(uri(servers.tls).withSsl(true).withVerifyPeer(true).build(), ClientOptions.builder().sslOptions(trusting).build(),
-            client -> want(client.connect().sync().ping(), "PONG"));
-      });
-    }
-    checks.check("unix", "unix socket", () ->
-        using(RedisURI.Builder.socket(servers.socket.toString()).build(), ClientOptions.create(), client ->
-            want(client.connect().sync().ping(), "PONG")));
   }
 
   private void protocol(ProtocolVersion version, String area, String name) {
@@ -165,6 +167,21 @@ final class LettuceClient {
       r.publish(p + "news.java", "two");
       eventually("two messages", () -> got.size() == 2);
       want(List.copyOf(got), List.of(p + "direct=one", p + "news.*=two"));
+    });
+    check("pubsub", name + ": sharded channel, reactive, keyspace events", options, client -> {
+      ConcurrentLinkedQueue<String> got = new ConcurrentLinkedQueue<>();
+      StatefulRedisPubSubConnection<String, String> sub = client.connectPubSub();
+      sub.reactive().observePatterns().doOnNext(m -> got.add(m.getChannel() + "=" + m.getMessage())).subscribe();
+      sub.reactive().observeChannels().doOnNext(m -> got.add(m.getChannel() + "=" + m.getMessage())).subscribe();
+      sub.sync().psubscribe("__keyevent@0__:*");
+      sub.sync().subscribe(p + "reactive");
+      RedisCommands<String, String> r = client.connect().sync();
+      r.publish(p + "reactive", "one");
+      r.psetex(p + "event", 50, "v");
+      r.hset(p + "events", Map.of("a", "1", "b", "2"));
+      r.hpexpire(p + "events", 50, "a");
+      List<String> wanted = List.of(p + "reactive=one", "__keyevent@0__:expired=" + p + "event", "__keyevent@0__:hexpired=" + p + "events");
+      eventually("the messages", () -> got.containsAll(wanted));
     });
     check("blocking", name + ": BLPOP, BZPOPMIN and XREAD wake, BRPOP times out", options, client -> {
       RedisCommands<String, String> r = client.connect().sync();

@@ -13,7 +13,7 @@ public final class Main {
     try (Servers servers = new Servers()) {
       List<Thread> threads = new ArrayList<>();
       for (Client c : List.<Client>of(JedisClient::run, RedissonLimiter::run, RedissonClients::run, RedissonLocks::run,
-          RedissonQueues::run, RedissonMaps::run, LettuceClient::run, SpringClient::run)) {
+          RedissonQueues::run, RedissonMaps::run, LettuceClient::run, Clusters::run, SpringClient::run, SpringCaches::run)) {
         Thread t = new Thread(() -> {
           try {
             c.run(servers);

@@ -3,7 +3,6 @@ package clients;
 
 import static clients.Checks.eventually;
 import static clients.Checks.want;
-import static clients.Checks.wantThrown;
 import static clients.Checks.wantTrue;
 
 import java.time.Duration;
@@ -12,12 +11,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.springframework.beans.factory.DisposableBean;
 import org.springframework.core.io.ClassPathResource;
-import org.springframework.dao.DataAccessException;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
-import org.springframework.data.redis.connection.RedisPassword;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
-import org.springframework.data.redis.connection.jedis.JedisConnectionFactory;
-import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.data.redis.connection.stream.StreamRecords;
 import org.springframework.data.redis.core.RedisCallback;
 import org.springframework.data.redis.core.RedisOperations;
@@ -44,19 +39,11 @@ final class SpringClient {
     new SpringClient(servers, "Jedis").all();
   }
 
-  private RedisConnectionFactory factory(int port, String password) {
-    RedisStandaloneConfiguration at = new RedisStandaloneConfiguration("127.0.0.1", port);
-    at.setPassword(password.isEmpty() ? RedisPassword.none() : RedisPassword.of(password));
-    if (over.equals("Lettuce")) {
-      LettuceConnectionFactory f = new LettuceConnectionFactory(at);
-      f.afterPropertiesSet();
-      f.start();
-      return f;
-    }
-    JedisConnectionFactory f = new JedisConnectionFactory(at);
-    f.afterPropertiesSet();
-    f.start();
-    return f;
+  private RedisConnectionFactory factory(Ways w, int protocol) throws Exception {
+    RedisStandaloneConfiguration at = new RedisStandaloneConfiguration("127.0.0.1", Math.max(1, w.port())); // none for a unix socket
+    at.setUsername(w.user());
+    at.setPassword(w.password());
+    return over.equals("Lettuce") ? SpringFactories.lettuce(servers, at, w, protocol) : SpringFactories.jedis(servers, at, w, protocol);
   }
 
   private interface Use {
@@ -64,16 +51,27 @@ final class SpringClient {
   }
 
   private void check(String area, String name, Use body) {
-    checks.check(area, over + ": " + name, () -> using(servers.plain, "", body));
+    checks.check(area, over + ": " + name, () -> using(Ways.of(servers).get(0), 3, body));
   }
 
-  private void using(int port, String password, Use body) throws Exception {
-    RedisConnectionFactory f = factory(port, password);
+  private void using(Ways way, int protocol, Use body) throws Exception {
+    RedisConnectionFactory f = factory(way, protocol);
     try {
       StringRedisTemplate template = new StringRedisTemplate(f);
       body.of(template);
     } finally {
       ((DisposableBean) f).destroy();
+    }
+  }
+
+  /** Runs the body by another thread, since a template's connection may be bound to its thread. */
+  private static void elsewhere(Runnable body) {
+    try {
+      Thread t = new Thread(body);
+      t.start();
+      t.join();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
     }
   }
 
@@ -89,12 +87,12 @@ final class SpringClient {
       want(t.opsForZSet().rangeByScore(p + "z", 0, 2), Set.of("m"));
       wantTrue(t.getExpire(p + "k") > 50, "the key's time");
     });
-    checks.check("auth", over + ": password, and refusal of a wrong one", () -> {
-      using(servers.secret, Servers.PASSWORD, t -> t.opsForValue().set(p + "k", "v"));
-      wantThrown(DataAccessException.class, () -> using(servers.secret, "wrong", t -> t.opsForValue().get(p + "k")));
-    });
+    Ways.check(checks, servers, over + ": ", over.equals("Lettuce"), new int[] {2, 3}, (w, protocol) -> using(w, protocol, t -> {
+      t.opsForValue().set(p + "way", "v");
+      want(t.opsForValue().get(p + "way"), "v");
+    }));
     // Not on the open server, where others rely on their scripts.
-    checks.check("script", over + ": RedisScript from a file, SHA with NOSCRIPT fall-back", () -> using(servers.secret, Servers.PASSWORD, t -> {
+    checks.check("script", over + ": RedisScript from a file, SHA with NOSCRIPT fall-back", () -> using(Ways.of(servers).get(1), 3, t -> {
       DefaultRedisScript<Long> script = new DefaultRedisScript<>();
       script.setLocation(new ClassPathResource("limit.lua"));
       script.setResultType(Long.class);
@@ -135,6 +133,20 @@ final class SpringClient {
         }
       });
       want(done, List.of(2L, "2"));
+      List<Object> refused = t.execute(new SessionCallback<List<Object>>() {
+        @Override
+        @SuppressWarnings("unchecked")
+        public <K, V> List<Object> execute(RedisOperations<K, V> o) {
+          RedisOperations<String, String> r = (RedisOperations<String, String>) o;
+          r.watch(p + "t");
+          elsewhere(() -> t.opsForValue().set(p + "t", "other's"));
+          r.multi();
+          r.opsForValue().increment(p + "t");
+          return r.exec();
+        }
+      });
+      wantTrue(refused == null || refused.isEmpty(), "EXEC after another's write");
+      want(t.opsForValue().get(p + "t"), "other's");
     });
     check("pubsub", "listener container: channel and pattern", t -> {
       ConcurrentLinkedQueue<String> got = new ConcurrentLinkedQueue<>();
@@ -157,7 +169,7 @@ final class SpringClient {
       Thread push = new Thread(() -> {
         try {
           Thread.sleep(50);
-          using(servers.plain, "", other -> other.opsForList().rightPush(p + "list", "a"));
+          using(Ways.of(servers).get(0), 2, other -> other.opsForList().rightPush(p + "list", "a"));
         } catch (Exception e) {
           throw new IllegalStateException(e);
         }
