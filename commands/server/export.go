@@ -1,10 +1,10 @@
 package server
 
-// SYNC for redis-cli --rdb, which fetches all that the server has as a file that
-// redis-server loads: the way to take data away, for nothing is saved here. Such
-// a client says REPLCONF rdb-only first, and wants no replication, which there
-// is none of. All wait while the file is made, as for SAVE in Redis; it is made
-// in memory.
+// SYNC for redis-cli --rdb and --cluster backup, which fetch all that the server
+// has as a file that redis-server loads: the way to take data away, for nothing
+// is saved here. Such a client says REPLCONF rdb-only first, or nothing at all. A
+// replica says more about itself, and is refused. All wait while the file is
+// made, as for SAVE in Redis; it is made in memory.
 
 import (
 	"strconv"
@@ -16,7 +16,10 @@ import (
 )
 
 // export is what a session has said that it wants of SYNC.
-type export struct{ only, noData, noFunctions bool }
+type export struct {
+	only                bool // the file, and nothing after it
+	noData, noFunctions bool
+}
 
 type exportKey struct{}
 
@@ -25,7 +28,7 @@ func (f *family) replconf(c *command.Ctx) {
 		c.Error(command.ErrSyntax)
 		return
 	}
-	x := *c.Session.Slot(exportKey{}, func() any { return &export{} }).(*export)
+	x := *c.Session.Slot(exportKey{}, func() any { return &export{} }).(*export) // also where this is refused
 	for i := 1; i < len(c.Args); i += 2 {
 		switch value := c.Args[i+1]; command.Lower(c.Args[i]) {
 		case "capa": // how the file may be sent
@@ -62,7 +65,10 @@ func (f *family) syncPlan(_ *command.Ctx, _ [][]byte, set *engine.LockSet) (long
 // sync replies with the file, which no line end follows, and closes.
 func (f *family) sync(c *command.Ctx) {
 	x, _ := c.Session.Slot(exportKey{}, nil).(*export)
-	if x == nil || !x.only {
+	switch {
+	case x == nil:
+		x = &export{}
+	case !x.only: // a replica, or who wants to be one
 		c.Error("ERR " + noReplica)
 		return
 	}

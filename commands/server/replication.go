@@ -70,7 +70,7 @@ func (f *family) replicationRows() []*command.Command {
 		},
 		{
 			Name: "sync", Arity: 1, Group: command.GroupServer, Since: "1.0.0", Flags: internal,
-			Summary: "Replies all data as a file, after REPLCONF rdb-only 1; refused for replicas.",
+			Summary: "Replies all data as a file, and closes the connection; refused for replicas.",
 			Plan:    f.syncPlan,
 			Run:     f.sync,
 		},
