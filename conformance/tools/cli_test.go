@@ -54,7 +54,6 @@ var (
 	ownCommands = masked(`^.*(INCREX|SCRIPT (INFO|SHOW)).*\n(.*\n){3}`, "")
 	// address is where a client or server is.
 	address = masked(`127\.0\.0\.1:\d+`, "address")
-	seconds = masked(`\d{10}\.\d{6}`, "time")
 )
 
 // groups of commands that both have.

@@ -41,19 +41,24 @@ func TestCLIAtATerminal(t *testing.T) {
 	where := masked(`127.0.0.1:\d+`, "address")
 	each(t, cli, p, []cliCase{
 		{name: "hints", call: atTerminal(`set k v\x1b\[0;90;49m value \[NX`, nil, "set k v "), masks: []mask{where}, holds: "[NX|XX] [GET] [EX seconds"},
-		{name: "hints of a subcommand", call: atTerminal(`SKIPME(?s:.*)kill i`, nil, "client kill i"), masks: []mask{where}, holds: "SKIPME"},
+		{name: "hints of a subcommand", call: atTerminal(`SKIPME(?s:.*?)kill i`, nil, "client kill i"), masks: []mask{where}, holds: "SKIPME"},
 		{name: "completion", call: atTerminal("", nil, "zrangeb\t\t\r", "\x04"), masks: []mask{where}, holds: "ZRANGEBYSCORE"},
 		{name: "replies", call: atTerminal("", nil, "hgetall hash:b\r", "multi\r", "incr str:number\r", "decr str:number\r", "exec\r", "select 3\r", "get three\r", "\x04"), masks: []mask{where}, holds: "(TX)>"},
-		{name: "--stat", call: atTerminal(`(\(\+\d+\).*\n.*){2}`, []string{"--stat", "-i", "0.05"}), masks: sizes, holds: "keys"},
-		{name: "--latency", call: atTerminal(`max: \d+.*\(\d+ samples\)`, []string{"--latency"}), masks: sizes, holds: "avg"},
+		{name: "--stat", call: atTerminal(`(?s)\(\+\d+\).*?\n.*?\(\+\d+\)`, []string{"--stat", "-i", "0.05"}), masks: sizes, holds: "keys"},
+		{name: "--latency", call: atTerminal(`max: \d+.*?\(\d+ samples\)`, []string{"--latency"}), masks: sizes, holds: "avg"},
 		{name: "--latency-history", call: atTerminal(`seconds range`, []string{"--latency-history", "-i", "0.05"}), masks: []mask{masked(`(?s)min.*--.*seconds`, "--")}, holds: "range"},
-		{name: "--latency-dist", call: atTerminal(`(?s)\?.*\?.*\n`, []string{"--latency-dist", "-i", "0.05"}), masks: []mask{masked(`\x1b\[[0-9;]*m`, "")}, holds: "#"},
+		{name: "--latency-dist", call: atTerminal(`(?s)60 seconds.*?\?\x1b\[0m\r\n`, []string{"--latency-dist", "-i", "0.05"}), masks: []mask{masked(`\x1b\[[0-9;]*m`, "")}, holds: "#"},
 		{name: "SUBSCRIBE", call: atTerminal(`1\) "subscribe"\r\n2\) "a"\r\n3\) \(integer\) 1\r\n.*Reading messages`, nil, "subscribe a\r"), masks: []mask{where}, holds: "Reading messages"},
 		{name: "--bigkeys", call: atTerminal("", []string{"--bigkeys"}), masks: []mask{masked(`(?s)\x1b.*found so far.*-------- summary`, ""), masked(`.*found so far.*\n`, "")}, holds: "summary"},
 	})
 	if testing.Short() {
 		return
 	}
+	t.Run("--lru-test", func(t *testing.T) {
+		if got := run(t, cli, p.limitkv, atTerminal(`\d+ Gets/sec \| Hits: `, []string{"-p", "{port}", "--lru-test", "1000"})); !strings.Contains(got.output, "Hits") {
+			t.Errorf("exit code %d: %s", got.code, got.output)
+		}
+	})
 	t.Run("--intrinsic-latency", func(t *testing.T) {
 		got := run(t, cli, p.limitkv, call{args: []string{"-p", "{port}", "--intrinsic-latency", "1"}})
 		if got.code != 0 || !strings.Contains(got.output, "total runs") {
@@ -126,7 +131,7 @@ func TestCLIRefused(t *testing.T) {
 		{"--ldb-sync-mode --eval " + file + " k , v", "session can't start:\n(error) ERR limitkv has no Lua debugger"},
 		{"--replica", "SYNC with master failed: -ERR limitkv does not replicate"},
 		{"SAVE", "ERR limitkv keeps nothing on disk"},
-		{"SYNC", "limitkv does not replicate"},
+		{"PSYNC ? -1", "limitkv does not replicate"},
 	} {
 		got := run(t, cli, s, call{args: append([]string{"-p", "{port}"}, strings.Fields(c.line)...)})
 		if !strings.Contains(got.output, c.holds) {

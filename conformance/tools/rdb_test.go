@@ -3,12 +3,14 @@ package tools
 
 import (
 	"bytes"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/limitkv/limitkv/conformance/peer"
 )
@@ -94,5 +96,44 @@ func TestCLIRDB(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "no.rdb")); err == nil {
 		t.Error("a file was written without the limiter")
+	}
+}
+
+// TestCLIClusterBackup: it fetches every node's file, without saying what it wants.
+func TestCLIClusterBackup(t *testing.T) {
+	cli, dir := find(t, "redis-cli"), t.TempDir()
+	limitkv := peer.LimitKV(t, "--cluster-enabled", "yes")
+	load(t, limitkv, "SET a b\nSET c d")
+	got := run(t, cli, limitkv, call{args: []string{"--cluster", "backup", "{addr}", dir}})
+	if got.code != 0 || !strings.Contains(got.output, "Backup created") {
+		t.Fatalf("exit code %d: %s", got.code, got.output)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.rdb"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the files are %v, %v", files, err)
+	}
+	redis := peer.Redis(t, required, "--dir", dir, "--dbfilename", filepath.Base(files[0]))
+	if n := ask(t, redis, redis.Dial(t), "DBSIZE"); n.Text != "2" {
+		t.Errorf("Redis has %v keys of it", n)
+	}
+}
+
+// TestReplicaRefused: a real Redis that is told to follow limitkv gets nothing, by no way.
+func TestReplicaRefused(t *testing.T) {
+	limitkv := peer.LimitKV(t)
+	host, port, _ := net.SplitHostPort(limitkv.Addr)
+	load(t, limitkv, "SET a b")
+	redis := peer.Redis(t, required, "--replicaof", host, port)
+	c := redis.Dial(t)
+	for began := time.Now(); !strings.Contains(redis.Output(), "limitkv does not replicate"); time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > toolTimeout {
+			t.Fatalf("the replica is not told: %s", redis.Output())
+		}
+	}
+	if v := ask(t, redis, c, "INFO replication"); !strings.Contains(v.Text, "master_link_status:down") {
+		t.Errorf("the replica says %s", v)
+	}
+	if v := ask(t, redis, c, "DBSIZE"); v.Text != "0" {
+		t.Errorf("the replica has %v keys", v)
 	}
 }
