@@ -309,7 +309,8 @@ func (s *server) pauses(c *command.Ctx, cmd *command.Command, args [][]byte, ses
 // keys were evicted to make room.
 func (s *server) scarce(c *command.Ctx, cmd *command.Command, args [][]byte) (text string, evicted bool) {
 	flags := s.flagsOf(c, cmd, args)
-	if s.MaxMemory.Load() != 0 {
+	if s.MaxMemory.Load() != 0 && !s.Pause.On() { // a pause also keeps keys from going
+		c.Account()
 		var ok bool
 		ok, evicted = s.MakeRoom()
 		if c.OutOfMemory = !ok; !ok && flags&command.DenyOOM != 0 {

@@ -11,7 +11,10 @@ import (
 func (s *server) inject(hook *func(*command.Ctx, *command.Command) command.Injected, w *command.Worker, sess *command.Session, args [][]byte, f *command.Foreseen) outcome {
 	c := &w.Ctx
 	c.KS = s.KeyspaceOf(sess)
-	defer func() { c.KS = s.Keyspace }()
+	defer func() {
+		c.Account()
+		c.KS = s.Keyspace
+	}()
 	if sess.Aside&command.AsideSeen == 0 && hook != nil {
 		c.Args, c.Cmd, c.Session, c.DB, c.Failure = args, f.Cmd, sess, sess.DB(), ""
 		c.Mark = c.Writer.Mark()

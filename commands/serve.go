@@ -205,13 +205,14 @@ func (s *server) account(c *command.Ctx, cmd *command.Command, began int64, n in
 	return now
 }
 
-// enterChanges adds the changes that a worker made to the keyspace's count,
+// enterChanges adds the changes that a worker made to the keyspace's counts,
 // which all workers write: not after each command, but when a batch has run.
 func (s *server) enterChanges(w *command.Worker) {
 	if w.Changes != 0 {
 		s.Keyspace.Dirty.Add(w.Changes)
 		w.Changes = 0
 	}
+	w.Ctx.Account()
 }
 
 // took counts the time of a command. Below a microsecond, as most are, there

@@ -8,6 +8,7 @@ import "fmt"
 // returns the first thing that does not. All locks are taken.
 func (ks *Keyspace) Check() error {
 	var all LockSet
+	var bytes int64
 	all.AddAll()
 	if ks.Lock(all) != nil {
 		return fmt.Errorf("engine: shards are reserved")
@@ -19,6 +20,7 @@ func (ks *Keyspace) Check() error {
 		for db := range s.tables {
 			t := &s.tables[db]
 			volatileKeys := 0
+			bytes += t.bytes
 			if err := t.check(); err != nil {
 				return fmt.Errorf("shard %d, database %d: %w", i, db, err)
 			}
@@ -61,6 +63,9 @@ func (ks *Keyspace) Check() error {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
 	}
+	if n := ks.bytes.Load(); n != bytes {
+		return fmt.Errorf("the keys are said to take %d bytes, the tables %d", n, bytes)
+	}
 	return nil
 }
 
@@ -89,12 +94,17 @@ func (t *table) check() error {
 		return fmt.Errorf("table counts %d and %d deleted, has %d and %d", t.used, t.deleted, used, deleted)
 	}
 	var err error
+	bytes := int64(len(t.slots)) * slotBytes
 	t.each(func(e Entry) bool {
+		bytes += e.counted()
 		if t.find(HashBytes(e.Key()), e.Key()) < 0 {
 			err = fmt.Errorf("key %q is not found", e.Key())
 		}
 		return err == nil
 	})
+	if err == nil && bytes != t.bytes {
+		err = fmt.Errorf("table says %d bytes, has %d", t.bytes, bytes)
+	}
 	return err
 }
 

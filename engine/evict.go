@@ -22,7 +22,6 @@ type Eviction struct {
 	Volatile bool // only keys with a deadline
 	Samples  int  // how many keys are drawn
 	Random   func() uint64
-	Size     func(Entry) int // bytes that a key takes
 }
 
 // candidate is a key that may go. The lowest score goes first.
@@ -32,17 +31,27 @@ type candidate struct {
 	score int64
 }
 
-// Evict removes a key and returns the bytes that this frees, false if no key may go. No shard may be held by the
-// caller; keys that a running script holds are left alone.
-func (ks *Keyspace) Evict(how Eviction) (freed int, ok bool) {
+// Evicted is what became of an eviction.
+type Evicted uint8
+
+// What Evict reports.
+const (
+	EvictedOne  Evicted = iota // a key is gone
+	EvictedNone                // no key may go
+	EvictedHeld                // none but such as a running script holds
+)
+
+// Evict removes a key. No shard may be held by the caller; keys that a running script holds are left alone.
+func (ks *Keyspace) Evict(how Eviction) Evicted {
 	best := candidate{}
 	first := how.Random()
-	drawn := 0
+	drawn, none := 0, EvictedNone
 	v := &View{KS: ks, Now: ks.Clock.Now()}
 	for i := uint64(0); i < shardCount && drawn < how.Samples; i++ {
 		n := (first + i) % shardCount
 		v.Held = LockSet{1 << n}
 		if ks.Lock(v.Held) != nil {
+			none = EvictedHeld
 			continue
 		}
 		if db, e := v.draw(&ks.shards[n], how); e.Ok() {
@@ -54,29 +63,29 @@ func (ks *Keyspace) Evict(how Eviction) (freed int, ok bool) {
 		ks.Unlock(v.Held)
 	}
 	if drawn == 0 {
-		return 0, false
+		return none
 	}
-	return v.evict(best, how.Size)
+	return v.evict(best)
 }
 
 // evict removes a chosen key, if it is still there.
-func (v *View) evict(k candidate, size func(Entry) int) (freed int, ok bool) {
+func (v *View) evict(k candidate) Evicted {
 	_, n := locate(k.key)
 	v.DB, v.Held = k.db, LockSet{1 << n}
 	if v.KS.Lock(v.Held) != nil {
-		return 0, false
+		return EvictedHeld
 	}
 	if e := v.Find(k.key); e.Ok() {
-		freed = size(e)
 		v.drop(&v.KS.shards[n], e)
 		t := &v.KS.shards[n].tables[v.DB]
-		t.remove(t.find(HashBytes(k.key), k.key))
+		v.remove(t, t.find(HashBytes(k.key), k.key))
 		v.KS.shards[n].stats.Evicted++
 		v.Changed(k.key, EventEvicted, "evicted")
 		v.ServeReady()
 	}
+	v.Account()
 	v.KS.Unlock(v.Held)
-	return freed, true
+	return EvictedOne
 }
 
 // draw takes a key of a shard at random.

@@ -36,7 +36,7 @@ func (v *View) expire(s *shard, e Entry) {
 	key := e.Key()
 	i := t.find(HashBytes(key), key)
 	v.drop(s, e)
-	t.remove(i)
+	v.remove(t, i)
 	s.stats.Expired++
 	// The event's readers may keep the key: it is not the entry's any more.
 	v.Changed(key, EventExpired, "expired")
@@ -103,7 +103,7 @@ func (v *View) settleBatch(s *shard, e Entry, x Settler) (left bool) {
 		t := &s.tables[v.DB]
 		i := t.find(HashBytes(key), key)
 		v.drop(s, e)
-		t.remove(i)
+		v.remove(t, i)
 		v.Changed(key, EventGeneric, "del")
 		return false
 	}
@@ -207,6 +207,7 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 		ks.noteDue(s)
 	}
 	v.ServeReady()
+	v.Account()
 	s.mu.Unlock()
 	return more
 }

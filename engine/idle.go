@@ -185,6 +185,7 @@ func (ks *Keyspace) sweepAll(v *View, nowMicros int64) {
 			for v.sweepSome(s) {
 			}
 			v.ServeReady()
+			v.Account()
 		}
 		s.mu.Unlock()
 	}

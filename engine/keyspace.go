@@ -43,6 +43,8 @@ type Keyspace struct {
 	Clone func(obj any) any
 	// Dirty counts changes since the start.
 	Dirty atomic.Int64
+	// bytes is what the keys take, as far as views have entered it.
+	bytes atomic.Int64
 	// LFU makes accesses count (maxmemory-policy *-lfu) instead of their time.
 	LFU atomic.Bool
 

@@ -46,6 +46,7 @@ func (m *model) do(db int, fn func(v *View)) {
 	m.v = View{KS: m.ks, DB: db, Now: m.ks.Clock.Now(), Held: all}
 	fn(&m.v)
 	m.v.ServeReady()
+	m.v.Account()
 	m.ks.Unlock(all)
 }
 

@@ -108,6 +108,7 @@ func (ks *Keyspace) Restore(snap *Snapshot) bool {
 			}
 			if s.tables[db].slots != nil || t.slots != nil {
 				s.tables[db].exchange(&t)
+				v.grown += s.tables[db].bytes - t.bytes
 			}
 		}
 		s.wheel.reset()
@@ -119,6 +120,7 @@ func (ks *Keyspace) Restore(snap *Snapshot) bool {
 		}
 	}
 	ks.serveRestored(v)
+	v.Account()
 	ks.Dirty.Add(v.TakeChanges() + 1)
 	ks.unlockAll()
 	ks.Sched.catchUp(ks)
@@ -223,12 +225,14 @@ func (ks *Keyspace) thaw(s *shard, without int) {
 	for db := range f.tables {
 		v.DB = db
 		if db == without {
+			v.grown -= s.tables[db].bytes
 			s.tables[db].empty()
 			continue
 		}
 		if f.snapshots > 0 {
 			t := f.tables[db].twin(ks.Clone)
 			s.tables[db].exchange(&t)
+			v.grown += s.tables[db].bytes - t.bytes
 		}
 		s.tables[db].each(func(e Entry) bool {
 			d := e.dueRef()
@@ -248,6 +252,7 @@ func (ks *Keyspace) thaw(s *shard, without int) {
 			return true
 		})
 	}
+	v.Account()
 	v.Now = now
 	for _, k := range forward {
 		v.DB = k.db

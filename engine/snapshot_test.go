@@ -252,6 +252,7 @@ func TestSnapshotsBesideOthers(t *testing.T) {
 					r := ks.Reserve(set, nil)
 					v := &View{KS: ks, Now: ks.Clock.Now(), Held: set}
 					v.PutString(key, []byte("reserved"), 0)
+					v.Account()
 					r.Release()
 					continue
 				}
@@ -261,6 +262,7 @@ func TestSnapshotsBesideOthers(t *testing.T) {
 				v := &View{KS: ks, Now: ks.Clock.Now(), Held: set}
 				v.PutString(key, fmt.Appendf(nil, "%d", i), v.Now/1000+int64(i%7))
 				v.Get(key)
+				v.Account()
 				ks.Unlock(set)
 			}
 		}()

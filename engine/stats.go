@@ -105,7 +105,11 @@ func (ks *Keyspace) view() (v *View, done func()) {
 	for h := ks.Lock(all); h != nil; h = ks.Lock(all) {
 		h.Wait()
 	}
-	return &View{KS: ks, Now: ks.Clock.Now(), Held: all}, func() { ks.Unlock(all) }
+	v = &View{KS: ks, Now: ks.Clock.Now(), Held: all}
+	return v, func() {
+		v.Account()
+		ks.Unlock(all)
+	}
 }
 
 // Stats adds up the counters of all shards. It waits for their locks.

@@ -84,11 +84,14 @@ func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {
 	t := &s.tables[v.DB]
 	e.h.access = uint32(v.Now / 1e6)
 	e.h.freq = lfuInitial(v.Now)
+	if e.h.flags&flagObject != 0 {
+		e.object().count()
+	}
 	if i >= 0 {
 		v.drop(s, Entry{(*header)(t.slots[i])})
-		t.replace(i, e)
+		v.replace(t, i, e)
 	} else {
-		t.insert(hash, e)
+		v.insert(t, hash, e)
 		v.Notify(EventNew, "new", e.Key())
 	}
 	if deadline != 0 {
@@ -115,6 +118,7 @@ func (v *View) EditString(key []byte, n int) []byte {
 		if e.h.flags&flagObject != 0 {
 			big := e.object().obj.(*bigString)
 			big.b = resized(big.b, n)
+			v.grow(key, e.object().count()*countedUnit)
 			return big.b
 		}
 		if e.h.flags&flagInt == 0 && int(e.h.valLen) == n {

@@ -39,6 +39,7 @@ type table struct {
 	used    int
 	deleted int
 	kinds   [kindCount]int // how many entries there are of each kind
+	bytes   int64          // what the table and its entries take
 }
 
 // shape is where a table's groups lie. It never changes: a table that is rebuilt
@@ -61,6 +62,7 @@ func (t *table) exchange(o *table) {
 	t.used, o.used = o.used, t.used
 	t.deleted, o.deleted = o.deleted, t.deleted
 	t.kinds, o.kinds = o.kinds, t.kinds
+	t.bytes, o.bytes = o.bytes, t.bytes
 	atomic.StorePointer(&t.shape, b)
 	atomic.StorePointer(&o.shape, a)
 }
@@ -125,6 +127,7 @@ func (t *table) insert(hash uint64, e Entry) {
 	atomic.StorePointer(&t.slots[g*groupSlots+i], unsafe.Pointer(e.h))
 	t.used++
 	t.kinds[e.h.kind]++
+	t.bytes += e.counted()
 }
 
 // freeSlot finds the group and slot where an entry with a hash goes.
@@ -145,8 +148,10 @@ func withTag(word uint64, slot int, hash uint64) uint64 {
 
 // replace puts another entry for the same key into slot i.
 func (t *table) replace(i int, e Entry) {
-	t.kinds[(*header)(t.slots[i]).kind]--
+	old := Entry{(*header)(t.slots[i])}
+	t.kinds[old.h.kind]--
 	t.kinds[e.h.kind]++
+	t.bytes += e.counted() - old.counted()
 	atomic.StorePointer(&t.slots[i], unsafe.Pointer(e.h))
 }
 
@@ -161,7 +166,9 @@ func (t *table) remove(i int) {
 		word |= ctrlDeleted << (8 * s)
 		t.deleted++
 	}
-	t.kinds[(*header)(t.slots[i]).kind]--
+	e := Entry{(*header)(t.slots[i])}
+	t.kinds[e.h.kind]--
+	t.bytes -= e.counted()
 	atomic.StoreUint64(&t.ctrl[g], word)
 	atomic.StorePointer(&t.slots[i], nil)
 	t.used--
@@ -189,6 +196,7 @@ const rebuildAhead = 16
 
 func (t *table) rebuild(groups int) {
 	old := t.slots
+	t.bytes += int64(groups*groupSlots-len(old)) * slotBytes
 	t.ctrl = make([]uint64, groups)
 	t.slots = make([]unsafe.Pointer, groups*groupSlots)
 	t.deleted = 0

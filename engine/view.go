@@ -22,6 +22,9 @@ type View struct {
 	touches uint64    // accesses that were counted, for LFU
 	ready   []waitKey // keys with waiters that this command changed
 	changes int64
+	grown   int64        // bytes by which keys grew, see Account
+	objects bool         // the command has found objects, which it may change
+	object  *objectEntry // the last of them, nil if it may have gone
 
 	// The hash of the key that was located last: dispatch computes it for the
 	// lock and the verbs find it here.
@@ -62,8 +65,9 @@ func (v *View) NeedAt(set *LockSet, key []byte, at Place) {
 	set.mask |= 1 << at.shard
 }
 
-// Forget drops the remembered hash, whose key's memory is about to be reused.
-func (v *View) Forget() { v.hintPtr = nil }
+// Forget begins with another command: the remembered hash goes, whose key's
+// memory is about to be reused.
+func (v *View) Forget() { v.hintPtr, v.objects, v.object = nil, false, nil }
 
 // Get finds a key for use: an expired one is removed first, hits and misses
 // are counted, and the access is noted.
@@ -149,6 +153,9 @@ func (v *View) settle(s *shard, e Entry) Entry {
 		}
 		return Entry{}
 	}
+	if e.h.flags&flagObject != 0 {
+		v.objects, v.object = true, e.object()
+	}
 	if e.h.flags&flagInnerDue != 0 {
 		if x, ok := e.object().obj.(Expirer); ok {
 			if at := x.NextDue(); at != 0 && at <= v.Now/1000 {
@@ -167,11 +174,15 @@ func (v *View) put(e Entry, deadline int64) Entry {
 	t := &s.tables[v.DB]
 	e.h.access = uint32(v.Now / 1e6)
 	e.h.freq = lfuInitial(v.Now)
+	if e.h.flags&flagObject != 0 {
+		v.objects, v.object = true, nil // it may be filled yet
+		e.object().count()
+	}
 	if i := t.find(hash, key); i >= 0 {
 		v.drop(s, Entry{(*header)(t.slots[i])})
-		t.replace(i, e)
+		v.replace(t, i, e)
 	} else {
-		t.insert(hash, e)
+		v.insert(t, hash, e)
 		v.Notify(EventNew, "new", key)
 	}
 	if deadline != 0 {
@@ -275,7 +286,7 @@ func (v *View) widen(s *shard, e Entry) Entry {
 		copy(w.raw(), e.raw())
 	}
 	t := &s.tables[v.DB]
-	t.replace(t.find(HashBytes(e.Key()), e.Key()), w)
+	v.replace(t, t.find(HashBytes(e.Key()), e.Key()), w)
 	return w
 }
 
@@ -315,7 +326,7 @@ func (v *View) Delete(key []byte) bool {
 		}
 	}
 	v.drop(s, e)
-	t.remove(i)
+	v.remove(t, i)
 	return true
 }
 
@@ -331,7 +342,7 @@ func (v *View) Move(from, to []byte, db int) {
 	e := Entry{(*header)(t.slots[i])}
 	deadline := e.Deadline()
 	v.drop(s, e)
-	t.remove(i)
+	v.remove(t, i)
 	here := v.DB
 	v.DB = db
 	v.clear(to)

@@ -159,6 +159,7 @@ func (ks *Keyspace) ring(k waitKey, now int64) {
 		l.alarm = nil
 		v.ready = append(v.ready, k)
 		v.ServeReady()
+		v.Account()
 	}
 	ks.Unlock(set)
 }

@@ -139,6 +139,7 @@ func (v *View) Flush() {
 			}
 		}
 		w.volatileKeys[v.DB] = 0
+		v.grown -= s.tables[v.DB].bytes
 		s.tables[v.DB].empty()
 	}
 	v.changes++

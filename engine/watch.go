@@ -108,6 +108,9 @@ func (v *View) Lessened(key []byte, class EventClass, event string) {
 // those who watch it are told of, as in Redis: of a stream's consumer groups.
 func (v *View) Altered(key []byte, class EventClass, event string) {
 	v.changes++
+	if v.objects {
+		v.recount(key)
+	}
 	v.Notify(class, event, key)
 }
 
@@ -120,6 +123,9 @@ func (v *View) SameChange() { v.changes-- }
 
 func (v *View) modified(key []byte) {
 	v.changes++
+	if v.objects {
+		v.recount(key)
+	}
 	if v.KS.Tracking.Load() {
 		v.KS.Touched(v, v.DB, key)
 	}

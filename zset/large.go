@@ -91,6 +91,24 @@ func (l *large) clone() *large {
 	return c
 }
 
+// How full nodes of the order and segments of the index are on average.
+const (
+	nodeFill    = fanout * 7 / 10
+	segmentFill = segmentMax * 7 / 10
+)
+
+// memoryEstimate is memoryUsage without looking at each part.
+func (l *large) memoryEstimate() int {
+	n := l.len()
+	bytes := 256 + (n/nodeFill+1)*nodeBytes + (n/segmentFill+1)*segmentBytes + 9*len(l.index.dir)
+	a := &l.arena
+	bytes += 30*len(a.chunks) + 28*len(a.long) + a.longs + (len(a.chunks)-len(a.spare))*chunkBytes
+	if len(a.chunks) == 1 {
+		bytes += cap(a.chunks[0]) - chunkBytes
+	}
+	return bytes
+}
+
 func (l *large) memoryUsage() int {
 	return 256 + l.arena.memoryUsage() + l.index.memoryUsage() + l.order.root.memoryUsage()
 }

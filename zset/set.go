@@ -328,3 +328,13 @@ func (s *Set) MemoryUsage() int {
 	}
 	return header + cap(s.packed)
 }
+
+// MemoryEstimate is MemoryUsage, supposing that the parts of a large set are as full as they are on average. It takes a
+// constant time.
+func (s *Set) MemoryEstimate() int {
+	if s.big != nil {
+		const header = 32
+		return header + s.big.memoryEstimate()
+	}
+	return s.MemoryUsage()
+}

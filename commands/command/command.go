@@ -188,7 +188,7 @@ type Command struct {
 	Secret func(args [][]byte, i int) bool
 
 	// FlagsOf are the flags of a call where they depend on its arguments (EVAL of
-	// a script that says it does not write); nil where they are Flags.
+	// a script that says what it does); nil where they are Flags.
 	FlagsOf func(c *Ctx, args [][]byte) Flags
 
 	// Plan, if set, adds what the command needs locked to the set, in place of

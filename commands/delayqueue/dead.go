@@ -87,5 +87,6 @@ func (f *family) forward(ks *engine.Keyspace, db int, key []byte, now int64) {
 		changed(&v, key, q, "dq.dead")
 	}
 	v.ServeReady()
+	v.Account()
 	ks.Unlock(set)
 }

@@ -157,6 +157,7 @@ func (f *family) timedOut(w *resp.Writer, ks *engine.Keyspace, db int, key []byt
 			d.Limited = true
 			limiter.CountRefused(p)
 		}
+		v.Account()
 		ks.Unlock(set)
 	}
 	f.totals[0].refused.Add(1)

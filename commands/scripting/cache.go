@@ -76,6 +76,7 @@ type cache struct {
 	generation atomic.Int64
 	flushes    atomic.Int64
 	evicted    atomic.Int64
+	bytes      atomic.Int64 // of the scripts' texts
 	keys       analysis.KeyFinder
 }
 
@@ -173,11 +174,13 @@ func (c *cache) add(s *script) *script {
 		}
 		if n >= evalScriptsMax {
 			delete(c.bySHA, oldest.SHA)
+			c.bytes.Add(-int64(len(oldest.Body)))
 			c.evicted.Add(1)
 			c.generation.Add(1)
 		}
 	}
 	c.bySHA[s.SHA] = s
+	c.bytes.Add(int64(len(s.Body)))
 	return s
 }
 
@@ -185,6 +188,7 @@ func (c *cache) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.bySHA = make(map[string]*script)
+	c.bytes.Store(0)
 	c.generation.Add(1)
 	c.flushes.Add(1)
 }

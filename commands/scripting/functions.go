@@ -26,6 +26,7 @@ type function struct {
 type libraries struct {
 	byName    *btree.Map[string, *luavm.Library]
 	functions *btree.Map[string, function]
+	bytes     int64 // of their code
 }
 
 func newLibraries() *libraries {
@@ -33,7 +34,7 @@ func newLibraries() *libraries {
 }
 
 func (l *libraries) clone() *libraries {
-	return &libraries{byName: l.byName.Copy(), functions: l.functions.Copy()}
+	return &libraries{byName: l.byName.Copy(), functions: l.functions.Copy(), bytes: l.bytes}
 }
 
 // find returns the function with a name, in any case.
@@ -66,6 +67,7 @@ func (l *libraries) remove(name string) {
 			l.functions.Delete(own)
 		}
 	}
+	l.bytes -= int64(len(lib.Code))
 }
 
 // add puts a library in; it returns the name of a function that is there
@@ -84,6 +86,7 @@ func (l *libraries) add(lib *luavm.Library) (taken string) {
 		}
 	}
 	l.byName.Set(lib.Name, lib)
+	l.bytes += int64(len(lib.Code))
 	return ""
 }
 

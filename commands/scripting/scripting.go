@@ -58,6 +58,7 @@ func Commands(s *command.Server) []*command.Command {
 	}
 	f.memoryMax = s.Config.Memory("script-memory-max", 1<<30, 1<<20, 1<<62, "bytes a script may allocate")
 	s.InfoMemory = append(s.InfoMemory, f.infoMemory)
+	s.OtherMemory = append(s.OtherMemory, func() int64 { return f.memory(s.Keyspace).total() })
 	s.InfoStats = append(s.InfoStats, func(w *command.InfoWriter) { w.Line("evicted_scripts", f.cache.evicted.Load()) })
 	return []*command.Command{
 		f.evalRow("eval", "2.6.0", "Runs a Lua script.", false, false),
@@ -69,30 +70,6 @@ func Commands(s *command.Server) []*command.Command {
 		f.fcallRow("fcall_ro", "Calls a function that does not write.", true),
 		f.functionRow(),
 	}
-}
-
-// infoMemory tells of scripts in INFO memory. What interpreters hold is in the
-// heap with all else, and nobody knows how much of it is theirs.
-func (f *family) infoMemory(w *command.InfoWriter) {
-	set := f.registries.Of(w.View.KS).now.Load()
-	scripts, functions := f.cache.all(), uint64(0)
-	cached := uint64(0)
-	for _, s := range scripts {
-		cached += uint64(len(s.Body) + len(s.SHA))
-	}
-	for _, lib := range set.byName.Values() {
-		functions += uint64(len(lib.Name) + len(lib.Code))
-	}
-	w.Bytes("used_memory_lua", 0) // has a new name below
-	w.Line("used_memory_vm_eval", 0)
-	w.Line("used_memory_scripts_eval", cached)
-	w.Line("number_of_cached_scripts", len(scripts))
-	w.Line("number_of_functions", set.functions.Len())
-	w.Line("number_of_libraries", set.byName.Len())
-	w.Line("used_memory_vm_functions", 0)
-	w.Bytes("used_memory_vm_total", 0)
-	w.Line("used_memory_functions", functions)
-	w.Bytes("used_memory_scripts", cached+functions)
 }
 
 // worker is the family's part of the context's worker. SCRIPT FLUSH gives it a

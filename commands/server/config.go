@@ -125,6 +125,7 @@ func (f *family) resetStat(c *command.Ctx) {
 	f.s.Stats.Reset()
 	f.s.Workers.Reset()
 	f.peak.bytes.Store(0)
+	f.memory.resetExceeded()
 	c.ResetStats()
 	c.OK()
 }

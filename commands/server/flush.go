@@ -99,8 +99,8 @@ func (f *family) letGo(objects, pieces int) {
 		return
 	}
 	f.pieces.Store(0)
-	if used, _ := f.memory.inUse(); used >= collectHeapMin {
-		f.memory.collect(true)
+	if memoryUsage().objects >= collectHeapMin {
+		f.collector.collect()
 	}
 }
 

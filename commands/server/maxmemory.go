@@ -1,17 +1,17 @@
 package server
 
-// maxmemory: keys are evicted, or commands that need memory are refused, once what lives in memory is more than that.
+// maxmemory: keys are evicted, or commands that need memory are refused, once more is in use than that.
 //
-// Only a collection tells what lives, so: while less than maxmemory is in use, garbage included, all is well, and that is
-// looked at only as often as it may change. Once more is in use memory is collected, at once if it is small, beside the
-// commands if it is large. Collections take a tenth of the time at the most; between them counts what the last one left
-// alive, less what was evicted since. So up to the garbage of one such interval may be above maxmemory.
+// What is in use is what the keys take, which the engine counts as they come and go, and what connections and scripts do.
+// The heap would be the wrong thing to look at: up to half of it is garbage, only a collection tells how much, and
+// evicting a key does not make it smaller. The runtime is told to keep the garbage small where maxmemory is.
+//
+// Keys go before a command runs, for as long as a command may wait for it; what is left to be freed, since maxmemory was
+// set to much less than is there, goes beside the commands.
 
 import (
 	"math"
-	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
@@ -22,33 +22,30 @@ import (
 )
 
 const (
-	// smallHeap is the memory that a command may wait for to be collected: some milliseconds.
-	smallHeap = 64 << 20
-	// collectShare is the part of the time that collections may take: one in collectShare.
-	collectShare = 10
-	// collectBurst is for how many microseconds they may save that up.
-	collectBurst = 2_000_000
-	// fillPerMicro is how many bytes a microsecond may bring.
-	fillPerMicro = 1000
-	// headroom is above maxmemory what the Go runtime is told to hold itself to.
+	// headroom is above maxmemory, an eighth of which is added, what the Go runtime is told to hold itself to.
 	headroom = 64 << 20
+	// tenacityMicros is for how long keys are evicted before a command for each of maxmemory-eviction-tenacity up to
+	// tenacityLinear, as in Redis; tenacityGrowth is by how much more from there on.
+	tenacityMicros = 50
+	tenacityLinear = 10
+	tenacityGrowth = 1.15
+	tenacityMax    = 100 // there is no limit
+	// evictLook is after how many keys the time is looked at.
+	evictLook = 16
 )
 
 // limiter of memory.
 type memoryLimit struct {
-	s       *command.Server
-	policy  *atomic.Pointer[string]
-	samples *atomic.Int64
+	s        *command.Server
+	policy   *atomic.Pointer[string]
+	samples  *atomic.Int64
+	tenacity *atomic.Int64
 
-	nextLook atomic.Int64 // on the monotonic clock
-	evicted  atomic.Int64 // bytes since the last collection
-	over     atomic.Bool
-	exceeded atomic.Int64 // since when; 0 = it is not
+	beside   atomic.Bool  // keys are being evicted beside the commands
+	exceeded atomic.Int64 // since when on the monotonic clock; 0 = it is not
 
-	mu         sync.Mutex // of what follows
-	collecting bool
-	nextTime   int64 // when the next collection may begin
-	total      int64 // microseconds over the limit, for INFO
+	mu    sync.Mutex
+	total int64 // microseconds over the limit, for INFO
 }
 
 // declareMaxMemory declares the parameters and returns what acts on them.
@@ -56,57 +53,91 @@ func declareMaxMemory(s *command.Server) *memoryLimit {
 	c := s.Config
 	m := &memoryLimit{s: s}
 	runtimeLimit := debug.SetMemoryLimit(-1)
-	limit := c.Memory("maxmemory", 0, 0, math.MaxInt64, "bytes above which keys are evicted or writes refused, 0 for no limit")
+	limit := c.Memory("maxmemory", 0, 0, math.MaxInt64, "bytes above which keys are evicted or writes refused, 0 for no limit; garbage comes on top, up to an eighth and 64 MB")
 	m.policy = c.Enum("maxmemory-policy", "noeviction", evictionPolicies, "what to evict; *-lfu makes OBJECT FREQ count")
 	m.samples = c.Int("maxmemory-samples", 5, 1, 64, "of how many keys drawn at random the best is evicted")
+	m.tenacity = c.Int("maxmemory-eviction-tenacity", tenacityLinear, 0, tenacityMax, "how long a command may wait for keys to be evicted, from 0 to 100 = as long as it takes")
 	c.OnChange(func() {
 		lfu := strings.HasSuffix(*m.policy.Load(), "-lfu")
 		s.Keyspace.Each(func(ks *engine.Keyspace) { ks.LFU.Store(lfu) })
 		n := limit.Load()
 		s.MaxMemory.Store(n)
-		m.nextLook.Store(0)
 		if n == 0 || n > runtimeLimit/2 {
 			debug.SetMemoryLimit(runtimeLimit)
 		} else {
 			debug.SetMemoryLimit(min(runtimeLimit, n+n/8+headroom))
 		}
-		if n != 0 {
-			go m.makeRoom() // what is too much goes without waiting for a command; CONFIG SET may hold keys
+		if n == 0 {
+			m.note(false)
+		} else if m.evicts() && s.UsedMemory() > n {
+			m.evictBeside()
 		}
 	}, "maxmemory", "maxmemory-policy")
 	s.MakeRoom = m.makeRoom
 	return m
 }
 
-// makeRoom evicts what is too much. It reports whether no more is in use than may be, and whether anything was evicted.
-func (m *memoryLimit) makeRoom() (ok, evicted bool) {
-	now := engine.Monotonic()
-	if now < m.nextLook.Load() {
-		return !m.over.Load(), false
-	}
+// evicts tells whether the policy is to evict keys.
+func (m *memoryLimit) evicts() bool { return *m.policy.Load() != "noeviction" }
+
+// tooMuch tells whether more is in use than may be.
+func (m *memoryLimit) tooMuch() bool {
 	limit := m.s.MaxMemory.Load()
-	used, live := m.inUse()
-	if used > limit && m.collect(used > smallHeap) {
-		used, live = m.inUse()
+	return limit != 0 && m.s.UsedMemory() > limit
+}
+
+// makeRoom evicts what is too much. It reports whether no more is in use than may be, or soon will be, and whether
+// anything was evicted.
+func (m *memoryLimit) makeRoom() (ok, evicted bool) {
+	if !m.tooMuch() {
+		if m.exceeded.Load() != 0 {
+			m.note(false)
+		}
+		return true, false
 	}
-	over := used > limit && live > limit
-	if over && *m.policy.Load() != "noeviction" {
-		before := m.evicted.Load()
-		over = !m.evict(live - limit)
-		evicted = m.evicted.Load() > before
+	ok = m.beside.Load()
+	if !ok && m.evicts() {
+		ok, evicted = m.evict(evictionMicros(m.tenacity.Load()))
+		if ok && m.tooMuch() {
+			m.evictBeside()
+		}
 	}
-	m.note(over, now)
-	if !over && used < limit {
-		m.nextLook.Store(now + (limit-used)/fillPerMicro)
+	m.note(m.tooMuch())
+	return ok, evicted
+}
+
+// evictionMicros is for how long keys may be evicted before a command.
+func evictionMicros(tenacity int64) int64 {
+	switch {
+	case tenacity == tenacityMax:
+		return math.MaxInt64
+	case tenacity > tenacityLinear:
+		return int64(tenacityLinear * tenacityMicros * math.Pow(tenacityGrowth, float64(tenacity-tenacityLinear)))
 	}
-	return !over, evicted
+	return tenacity * tenacityMicros
+}
+
+// evictBeside evicts beside the commands, until there is no more too much or nothing that may go.
+func (m *memoryLimit) evictBeside() {
+	if !m.beside.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		for m.tooMuch() && m.evicts() && !m.s.Pause.On() {
+			if _, evicted := m.evict(evictionMicros(tenacityLinear)); !evicted {
+				break
+			}
+		}
+		m.beside.Store(false)
+	}()
 }
 
 // note keeps what INFO tells of the time over the limit.
-func (m *memoryLimit) note(over bool, now int64) {
-	if m.over.Swap(over) == over {
+func (m *memoryLimit) note(over bool) {
+	if over == (m.exceeded.Load() != 0) {
 		return
 	}
+	now := engine.Monotonic()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if over {
@@ -126,48 +157,22 @@ func (m *memoryLimit) exceededMillis() (current, total int64) {
 	return current / 1000, (m.total + current) / 1000
 }
 
-// inUse is what is in use with garbage, and without as far as it is known.
-func (m *memoryLimit) inUse() (used, live int64) {
-	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}}
-	metrics.Read(s)
-	return int64(s[0].Value.Uint64()), int64(s[1].Value.Uint64()) - m.evicted.Load()
-}
-
-// collect collects garbage, unless that was done too often lately. It reports whether it is done.
-func (m *memoryLimit) collect(beside bool) bool {
+// resetExceeded is for CONFIG RESETSTAT.
+func (m *memoryLimit) resetExceeded() {
 	m.mu.Lock()
-	now := engine.Monotonic()
-	if m.collecting || now < m.nextTime {
-		m.mu.Unlock()
-		return false
-	}
-	m.collecting = true
+	m.total = 0
+	m.exceeded.Store(0)
 	m.mu.Unlock()
-	run := func() {
-		evicted := m.evicted.Load()
-		runtime.GC()
-		m.evicted.Add(-evicted)
-		m.mu.Lock()
-		m.nextTime = max(m.nextTime, now-collectBurst) + collectShare*(engine.Monotonic()-now)
-		m.collecting = false
-		m.mu.Unlock()
-	}
-	if beside {
-		go run()
-		return false
-	}
-	run()
-	return true
 }
 
-// evict removes keys until so many bytes are free. It reports whether there were enough.
-func (m *memoryLimit) evict(bytes int64) bool {
+// evict removes keys until no more is in use than may be, or for so many microseconds. It reports false if there is
+// nothing left that may go; what only a running script keeps from going is for later.
+func (m *memoryLimit) evict(micros int64) (ok, evicted bool) {
 	name := *m.policy.Load()
 	how := engine.Eviction{
 		Volatile: strings.HasPrefix(name, "volatile-"),
 		Samples:  int(m.samples.Load()),
 		Random:   m.s.Random,
-		Size:     command.MemoryUsage,
 	}
 	switch {
 	case strings.HasSuffix(name, "-lru"):
@@ -179,17 +184,23 @@ func (m *memoryLimit) evict(bytes int64) bool {
 	default:
 		how.Samples = 1
 	}
-	for all := m.s.Keyspace.Siblings(); bytes > 0; {
-		if len(all) == 0 {
-			return false
+	began := engine.Monotonic()
+	all := m.s.Keyspace.Siblings()
+	for n := 1; m.tooMuch(); n++ {
+		if n%evictLook == 0 && engine.Monotonic()-began > micros {
+			return true, evicted
 		}
 		i := int(m.s.Random() % uint64(len(all)))
-		n, ok := all[i].Evict(how)
-		if !ok {
-			all = slices.Delete(all, i, i+1)
+		switch all[i].Evict(how) {
+		case engine.EvictedOne:
+			evicted = true
+		case engine.EvictedHeld:
+			return true, evicted
+		case engine.EvictedNone:
+			if all = slices.Delete(all, i, i+1); len(all) == 0 {
+				return false, evicted
+			}
 		}
-		bytes -= int64(n)
-		m.evicted.Add(int64(n))
 	}
-	return true
+	return true, evicted
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 )
 
-// usage is what the Go runtime and the system say of the process's memory.
+// usage is what the Go runtime and the system say of the process's memory. What
+// maxmemory counts is another number: Server.MeasureMemory.
 type usage struct {
 	objects  uint64 // live and not yet collected
 	heap     uint64 // taken for the heap
@@ -72,21 +73,18 @@ func (p *peak) saw(n uint64) uint64 {
 
 func (f *family) infoMemory(w *command.InfoWriter) {
 	u := memoryUsage()
-	if u.objects < smallHeap && f.memory.collect(false) {
-		u = memoryUsage() // as exact as a test may want it
-	}
-	top := f.peak.saw(u.objects)
+	used, overhead := f.used()
+	top := f.peak.saw(used)
 	ratio := func(a, b uint64) string { return fmt.Sprintf("%.2f", float64(a)/float64(max(b, 1))) }
 	w.Section("Memory")
-	w.Bytes("used_memory", u.objects)
+	w.Bytes("used_memory", used)
 	w.Bytes("used_memory_rss", u.resident)
 	w.Bytes("used_memory_peak", top)
-	w.Linef("used_memory_peak_perc", "%.2f%%", 100*float64(u.objects)/float64(max(top, 1)))
-	w.Line("used_memory_overhead", u.overhead)
+	w.Linef("used_memory_peak_perc", "%.2f%%", 100*float64(used)/float64(max(top, 1)))
+	w.Line("used_memory_overhead", overhead)
 	w.Line("used_memory_startup", f.startMemory)
-	dataset := u.objects - min(u.objects, f.startMemory)
-	w.Line("used_memory_dataset", dataset)
-	w.Linef("used_memory_dataset_perc", "%.2f%%", 100*float64(dataset)/float64(max(u.objects, 1)))
+	w.Line("used_memory_dataset", used-overhead)
+	w.Linef("used_memory_dataset_perc", "%.2f%%", 100*float64(used-overhead)/float64(max(used-f.startMemory, 1)))
 	w.Line("allocator_allocated", u.objects)
 	w.Line("allocator_active", u.heap)
 	w.Line("allocator_resident", u.resident)
@@ -95,8 +93,7 @@ func (f *family) infoMemory(w *command.InfoWriter) {
 	for _, add := range f.s.InfoMemory {
 		add(w)
 	}
-	limit, _ := command.ParseMemory(f.setting("maxmemory")) // it was checked when set
-	w.Bytes("maxmemory", uint64(limit))
+	w.Bytes("maxmemory", uint64(f.s.MaxMemory.Load()))
 	w.Line("maxmemory_policy", f.setting("maxmemory-policy"))
 	w.Line("allocator_frag_ratio", ratio(u.heap, u.objects))
 	w.Line("allocator_frag_bytes", u.heap-u.objects)
@@ -104,8 +101,8 @@ func (f *family) infoMemory(w *command.InfoWriter) {
 	w.Line("allocator_rss_bytes", int64(u.resident)-int64(u.heap))
 	w.Line("rss_overhead_ratio", "1.00") // all that is resident counts as the allocator's
 	w.Line("rss_overhead_bytes", 0)
-	w.Line("mem_fragmentation_ratio", ratio(u.resident, u.objects))
-	w.Line("mem_fragmentation_bytes", int64(u.resident)-int64(u.objects))
+	w.Line("mem_fragmentation_ratio", ratio(u.resident, used))
+	w.Line("mem_fragmentation_bytes", int64(u.resident)-int64(used))
 	w.Line("mem_not_counted_for_evict", 0)
 	w.Line("mem_replication_backlog", 0)
 	w.Line("mem_total_replication_buffers", 0)
@@ -119,6 +116,13 @@ func (f *family) infoMemory(w *command.InfoWriter) {
 	w.Line("active_defrag_running", 0)
 	w.Line("lazyfree_pending_objects", 0)
 	w.Line("lazyfreed_objects", f.s.Stats.LazyFreed.Load())
+}
+
+// used is what maxmemory counts, in bytes, and how much of it is not keys.
+func (f *family) used() (used, overhead uint64) {
+	other, all := f.s.MeasureMemory()
+	used = uint64(max(all, 0))
+	return used, min(uint64(other), used)
 }
 
 // clientMemory is what the connections' buffers hold.

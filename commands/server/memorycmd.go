@@ -89,7 +89,8 @@ func memoryUsageCommand(c *command.Ctx) {
 
 func (f *family) memoryStats(c *command.Ctx) {
 	u := memoryUsage()
-	top := f.peak.saw(u.objects)
+	used, overhead := f.used()
+	top := f.peak.saw(used)
 	keys := 0
 	var dbs []int
 	for db := range c.KS.Databases() {
@@ -98,24 +99,24 @@ func (f *family) memoryStats(c *command.Ctx) {
 			dbs = append(dbs, db)
 		}
 	}
-	dataset := u.objects - min(u.objects, f.startMemory)
+	dataset := used - overhead
 	ratio := func(a, b uint64) float64 { return float64(a) / float64(max(b, 1)) }
 	type field struct {
 		name  string
 		value any
 	}
 	fields := []field{
-		{"peak.allocated", top}, {"total.allocated", u.objects}, {"startup.allocated", f.startMemory},
+		{"peak.allocated", top}, {"total.allocated", used}, {"startup.allocated", f.startMemory},
 		{"replication.backlog", uint64(0)}, {"replica.fullsync.buffer", uint64(0)}, {"clients.slaves", uint64(0)},
 		{"clients.normal", uint64(f.clientMemory())}, {"cluster.links", uint64(0)}, {"aof.buffer", uint64(0)},
-		{"overhead.total", u.overhead},
+		{"overhead.total", overhead},
 		{"keys.count", uint64(keys)}, {"keys.bytes-per-key", dataset / uint64(max(keys, 1))}, {"dataset.bytes", dataset},
-		{"dataset.percentage", 100 * ratio(dataset, u.objects)}, {"peak.percentage", 100 * ratio(u.objects, top)},
+		{"dataset.percentage", 100 * ratio(dataset, used-f.startMemory)}, {"peak.percentage", 100 * ratio(used, top)},
 		{"allocator.allocated", u.objects}, {"allocator.active", u.heap}, {"allocator.resident", u.resident}, {"allocator.muzzy", uint64(0)},
 		{"allocator-fragmentation.ratio", ratio(u.heap, u.objects)}, {"allocator-fragmentation.bytes", u.heap - u.objects},
 		{"allocator-rss.ratio", ratio(u.resident, u.heap)}, {"allocator-rss.bytes", int64(u.resident) - int64(u.heap)},
 		{"rss-overhead.ratio", 1.0}, {"rss-overhead.bytes", uint64(0)},
-		{"fragmentation", ratio(u.resident, u.objects)}, {"fragmentation.bytes", int64(u.resident) - int64(u.objects)},
+		{"fragmentation", ratio(u.resident, used)}, {"fragmentation.bytes", int64(u.resident) - int64(used)},
 	}
 	c.Map(len(fields) + len(dbs))
 	for _, f := range fields {

@@ -76,7 +76,6 @@ const (
 
 var plainParams = []plain{
 	// Memory and its eviction.
-	num("maxmemory-eviction-tenacity", 10, 0, 100),
 	{names: "maxmemory-clients", value: "0", kind: kindPercent, hi: math.MaxInt64},
 	num("lfu-log-factor", 10, 0, maxInt),
 	num("lfu-decay-time", 1, 0, maxInt),

@@ -24,6 +24,7 @@ type family struct {
 	monitors    monitors
 	percentiles percentiles
 	memory      *memoryLimit
+	collector   collector
 	dumps       *command.Dumps
 	pieces      atomic.Int64               // of memory let go since a collection was asked for
 	saved       command.PerKeyspace[image] // guarded by the locks of all its shards
@@ -39,6 +40,7 @@ func Commands(s *command.Server) []*command.Command {
 	f.saved.Begin(s, nil)
 	f.startMemory = memoryUsage().objects
 	s.LetGo = f.letGo
+	s.OtherMemory = append(s.OtherMemory, func() int64 { return int64(f.startMemory) }, f.clientMemory)
 	f.declareParams()
 	f.declareSlow()
 	f.declareLatencyStats()

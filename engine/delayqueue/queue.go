@@ -272,3 +272,6 @@ func (q *Queue) MemoryUsage() int {
 	}
 	return n
 }
+
+// MemoryEstimate is MemoryUsage, which takes a constant time.
+func (q *Queue) MemoryEstimate() int { return q.MemoryUsage() }

@@ -75,6 +75,9 @@ func (h *Hash) MemoryUsage() int {
 	return n
 }
 
+// MemoryEstimate is MemoryUsage, which takes a constant time.
+func (h *Hash) MemoryEstimate() int { return h.MemoryUsage() }
+
 // Listpack returns the list of a packed hash, which DUMP writes as it is: fields, values and, if there are
 // deadlines, those, in turn. It is nil if the hash is large.
 func (h *Hash) Listpack() (lp []byte, deadlines bool) { return h.lp, h.large == withDeadlines }

@@ -103,6 +103,9 @@ func (s *Set) MemoryUsage() int {
 	return n
 }
 
+// MemoryEstimate is MemoryUsage, which takes a constant time.
+func (s *Set) MemoryEstimate() int { return s.MemoryUsage() }
+
 // Small returns the intset or the listpack of a small set, which DUMP writes as they are; nil if the set is
 // large or a new intset.
 func (s *Set) Small() []byte { return s.small }

@@ -235,6 +235,15 @@ func (g *Group) memoryUsage() int {
 	return n
 }
 
+// memoryEstimate is memoryUsage, but for the lengths of the consumers' names.
+func (g *Group) memoryEstimate() int {
+	return int(unsafe.Sizeof(*g)) + len(g.Name) + g.pending.Len()*int(unsafe.Sizeof(Pending{})+unsafe.Sizeof(ID{}))*3/2 +
+		len(g.consumers)*(int(unsafe.Sizeof(Consumer{}))+consumerNameBytes)
+}
+
+// consumerNameBytes is how long a consumer's name is taken to be.
+const consumerNameBytes = 16
+
 func (g *Group) clone() *Group {
 	c := &Group{Name: g.Name, LastID: g.LastID, EntriesRead: g.EntriesRead, pending: newPending()}
 	own := make(map[*Consumer]*Consumer, len(g.consumers))

@@ -336,6 +336,27 @@ func (s *Stream) MemoryUsage() int {
 	return n
 }
 
+// estimateMax is how many blocks and groups MemoryEstimate looks at.
+const estimateMax = 8
+
+// MemoryEstimate is MemoryUsage, supposing that the blocks and groups but for a few are as large on average as those. It
+// takes a constant time.
+func (s *Stream) MemoryEstimate() int {
+	n := int(unsafe.Sizeof(*s)) + cap(s.blocks)*int(unsafe.Sizeof(block{}))
+	some := 0
+	last := s.blocks[max(len(s.blocks)-estimateMax, 0):]
+	for _, b := range last {
+		some += cap(b.lp)
+	}
+	n += some * len(s.blocks) / max(len(last), 1)
+	first := s.groups[:min(len(s.groups), estimateMax)]
+	some = 0
+	for _, g := range first {
+		some += g.memoryEstimate()
+	}
+	return n + some*len(s.groups)/max(len(first), 1)
+}
+
 // Clone returns a copy that shares nothing with s.
 func (s *Stream) Clone() Stream {
 	c := *s

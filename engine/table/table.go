@@ -74,8 +74,8 @@ func (t *Table) Len() int { return t.count }
 // MemoryUsage returns the bytes allocated for the buckets and the records.
 func (t *Table) MemoryUsage() int {
 	n := t.chained
-	for _, s := range t.segments {
-		n += cap(s)
+	if len(t.segments) > 0 {
+		n += cap(t.segments[0]) + (len(t.segments)-1)*segmentSize
 	}
 	return t.bytes + n*int(unsafe.Sizeof(bucket{})) + cap(t.segments)*int(unsafe.Sizeof([]bucket{}))
 }
