@@ -95,8 +95,7 @@ func (m *memoryLimit) makeRoom() (ok, evicted bool) {
 		}
 		return true, false
 	}
-	ok = m.beside.Load()
-	if !ok && m.evicts() {
+	if m.evicts() {
 		ok, evicted = m.evict(evictionMicros(m.tenacity.Load()))
 		if ok && m.tooMuch() {
 			m.evictBeside()
