@@ -172,6 +172,22 @@ func asynqChecks() {
 		kept, err := inspector.GetTaskInfo("seen", bad.ID)
 		return first(err, want("result", string(kept.Result), "result"), inspector.PauseQueue("seen"), inspector.UnpauseQueue("seen"), inspector.DeleteTask("seen", bad.ID))
 	})
+	c.check("features", "tasks over a cluster", func() error {
+		nodes := asynq.RedisClusterClientOpt{Addrs: []string{clustered}}
+		queue := asynq.NewClient(nodes)
+		defer queue.Close()
+		if _, err := queue.Enqueue(asynq.NewTask("t", []byte("clustered"))); err != nil {
+			return err
+		}
+		done := make(chan string, 1)
+		srv := asynq.NewServer(nodes, quiet(map[string]int{"default": 1}))
+		err := srv.Start(asynq.HandlerFunc(func(_ context.Context, t *asynq.Task) error { done <- string(t.Payload()); return nil }))
+		if err != nil {
+			return err
+		}
+		defer srv.Shutdown()
+		return want("task", <-done, "clustered")
+	})
 	c.check("features", "a scheduler enqueues by the clock, groups are put together", func() error {
 		scheduler := asynq.NewScheduler(opt, &asynq.SchedulerOpts{LogLevel: asynq.FatalLevel})
 		if _, err := scheduler.Register("@every 1s", asynq.NewTask("tick", nil), asynq.Queue("ticks")); err != nil {

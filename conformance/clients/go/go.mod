@@ -9,6 +9,7 @@ require (
 	github.com/hibiken/asynq v0.25.1
 	github.com/redis/go-redis/v9 v9.17.2
 	github.com/redis/rueidis v1.0.69
+	github.com/redis/rueidis/rueidiscompat v1.0.69
 )
 
 require (
@@ -17,7 +18,6 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/hashicorp/errwrap v1.1.0 // indirect
 	github.com/hashicorp/go-multierror v1.1.1 // indirect
-	github.com/redis/rueidis/rueidiscompat v1.0.69 // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/spf13/cast v1.7.0 // indirect
 	golang.org/x/sys v0.31.0 // indirect

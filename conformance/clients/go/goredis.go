@@ -1,6 +1,6 @@
 package main
 
-// go-redis, and what is built on it: redis_rate, redsync. asynq has a file of its own.
+// go-redis, in RESP2 and RESP3. Its cluster client is in cluster.go, what is built on it in limits.go and asynq.go.
 
 import (
 	"context"
@@ -11,9 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
-	"github.com/go-redsync/redsync/v4"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -304,120 +301,5 @@ func goRedis() {
 		}
 		pending, err := r.XPending(ctx, "sg", "g").Result()
 		return first(err, want("id", got[0].Messages[0].ID, id), want("pending", pending.Count, 1), want("acked", r.XAck(ctx, "sg", "g", id).Val(), 1))
-	})
-}
-
-func redisRate() {
-	c := client{"redis_rate", "github.com/go-redis/redis_rate/v10"}
-	r := redis.NewClient(&redis.Options{Addr: plain})
-	defer r.Close()
-	limiter := redis_rate.NewLimiter(r)
-	c.ways(func(w way, _ int) error {
-		r := redis.NewClient(w.goRedis(0))
-		defer r.Close()
-		res, err := redis_rate.NewLimiter(r).Allow(ctx, "way", redis_rate.PerMinute(100))
-		return first(err, want("let in", res != nil && res.Allowed == 1, true))
-	})
-	c.check("script", "10 of 15 requests a minute are let in", func() error {
-		in := 0
-		for range 15 {
-			res, err := limiter.Allow(ctx, "user", redis_rate.PerMinute(10))
-			if err != nil {
-				return err
-			}
-			in += res.Allowed
-		}
-		return want("let in", in, 10)
-	})
-	c.check("features", "AllowN, AllowAtMost, RetryAfter, Reset", func() error {
-		l := redis_rate.PerHour(100)
-		a, err := limiter.AllowN(ctx, "n", l, 90)
-		if err != nil {
-			return err
-		}
-		b, err := limiter.AllowAtMost(ctx, "n", l, 90)
-		if err != nil {
-			return err
-		}
-		d, err := limiter.AllowN(ctx, "n", l, 1)
-		if err != nil {
-			return err
-		}
-		if d.RetryAfter <= 0 || d.RetryAfter > 37*time.Second {
-			return fmt.Errorf("retry after %v", d.RetryAfter)
-		}
-		if err := limiter.Reset(ctx, "n"); err != nil {
-			return err
-		}
-		e, err := limiter.AllowN(ctx, "n", l, 100)
-		return first(err, want("first", a.Allowed, 90), want("at most", b.Allowed, 10), want("refused", d.Allowed, 0), want("after reset", e.Allowed, 100))
-	})
-}
-
-func redSync() {
-	c := client{"redsync", "github.com/go-redsync/redsync/v4"}
-	r := redis.NewClient(&redis.Options{Addr: plain})
-	defer r.Close()
-	locks := redsync.New(goredis.NewPool(r))
-	c.ways(func(w way, _ int) error {
-		r := redis.NewClient(w.goRedis(0))
-		defer r.Close()
-		m := redsync.New(goredis.NewPool(r)).NewMutex("redsync:way", redsync.WithTries(1), redsync.WithExpiry(5*time.Second))
-		err := m.Lock()
-		if err != nil {
-			return fmt.Errorf("%w %v", err, r.Ping(ctx).Err()) // redsync says of some failures only that it has no lock
-		}
-		_, err = m.Unlock()
-		return err
-	})
-	c.check("script", "10 goroutines, one at a time", func() error {
-		inside, most, total := int32(0), int32(0), int32(0)
-		var all sync.WaitGroup
-		var failed atomic.Value
-		for range 10 {
-			all.Go(func() {
-				m := locks.NewMutex("mutex", redsync.WithTries(400), redsync.WithRetryDelay(5*time.Millisecond))
-				if err := m.Lock(); err != nil {
-					failed.Store(err)
-					return
-				}
-				if n := atomic.AddInt32(&inside, 1); n > most {
-					most = n
-				}
-				total++
-				time.Sleep(2 * time.Millisecond)
-				atomic.AddInt32(&inside, -1)
-				if ok, err := m.Unlock(); !ok || err != nil {
-					failed.Store(fmt.Errorf("unlock: %v %v", ok, err))
-				}
-			})
-		}
-		all.Wait()
-		if err, ok := failed.Load().(error); ok {
-			return err
-		}
-		return first(want("at a time", most, 1), want("in all", total, 10))
-	})
-	c.check("features", "expiry, extending, a foreign lock", func() error {
-		a := locks.NewMutex("lock", redsync.WithExpiry(300*time.Millisecond), redsync.WithTries(1))
-		b := locks.NewMutex("lock", redsync.WithExpiry(time.Second), redsync.WithTries(1))
-		if err := a.Lock(); err != nil {
-			return err
-		}
-		if b.Lock() == nil {
-			return errors.New("a held lock was given")
-		}
-		if ok, err := a.Extend(); !ok || err != nil {
-			return fmt.Errorf("extend: %v %v", ok, err)
-		}
-		time.Sleep(350 * time.Millisecond)
-		if err := b.Lock(); err != nil {
-			return fmt.Errorf("after expiry: %w", err)
-		}
-		if ok, _ := a.Unlock(); ok {
-			return errors.New("a lock of another was released")
-		}
-		_, err := b.Unlock()
-		return err
 	})
 }

@@ -8,7 +8,8 @@ import celery
 
 app = celery.Celery("jobs", broker=f"redis://127.0.0.1:{os.environ.get('LIMITKV_PORT', '6379')}/8",
                     backend=f"redis://127.0.0.1:{os.environ.get('LIMITKV_PORT', '6379')}/9")
-app.conf.update(worker_hijack_root_logger=False, broker_connection_retry_on_startup=True, task_default_queue="limitkv")
+app.conf.update(worker_hijack_root_logger=False, broker_connection_retry_on_startup=True, task_default_queue="limitkv",
+                beat_schedule={"tick": {"task": "jobs.tick", "schedule": 1.0}})
 
 
 @app.task
@@ -21,6 +22,11 @@ def flaky(self):
     if self.request.retries < 2:
         raise self.retry(countdown=0.1)
     return self.request.retries
+
+
+@app.task
+def tick():
+    app.backend.client.incr("ticks")
 
 
 @app.task

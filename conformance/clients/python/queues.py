@@ -4,6 +4,7 @@ import datetime
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 import redis
@@ -207,6 +208,18 @@ def celery_checks(at):
             want(slow.get(timeout=10), "all")
             slow.forget()
             want(slow.state, "PENDING")
+
+        @check("features", "beat: a task each second")
+        def _():
+            r = redis.Redis(port=at.plain, db=9)
+            with tempfile.TemporaryDirectory() as dir:
+                beat = subprocess.Popen([sys.executable, "-m", "celery", "-A", "jobs", "beat", "-s", os.path.join(dir, "beat"), "-l", "ERROR",
+                                         "--pidfile="], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                try:
+                    eventually("2 ticks", lambda: int(r.get("ticks") or 0) >= 2, 20)
+                finally:
+                    beat.terminate()
+                    beat.wait()
 
         @check("features", "priorities of the queue, results that expire")
         def _():

@@ -75,18 +75,18 @@ final class RedissonMaps {
       other.addListener((EntryUpdatedListener<String, String>) e -> heard.add("updated " + e.getKey() + " " + e.getOldValue()));
       other.addListener((EntryRemovedListener<String, String>) e -> heard.add("removed " + e.getKey()));
       other.addListener((EntryExpiredListener<String, String>) e -> heard.add("expired " + e.getKey()));
-      cache.put("short", "1", 600, TimeUnit.MILLISECONDS);
-      cache.put("idle", "2", 0, TimeUnit.SECONDS, 600, TimeUnit.MILLISECONDS);
+      cache.put("short", "1", 2000, TimeUnit.MILLISECONDS);
+      cache.put("idle", "2", 0, TimeUnit.SECONDS, 1500, TimeUnit.MILLISECONDS);
       cache.put("kept", "3");
       cache.put("kept", "4");
       want(cache.remainTimeToLive("kept"), -1L);
-      wantBetween(cache.remainTimeToLive("short"), 1, 600, "ms of an entry");
-      for (int i = 0; i < 8; i++) {
+      wantBetween(cache.remainTimeToLive("short"), 1, 2000, "ms of an entry");
+      for (int i = 0; i < 12; i++) {
         want(other.get("idle"), "2");
-        Thread.sleep(100);
+        Thread.sleep(200);
       }
       want(other.get("short"), null);
-      Thread.sleep(650);
+      Thread.sleep(1550);
       want(other.get("idle"), null);
       want(cache.putIfAbsent("kept", "5", 1, TimeUnit.SECONDS), "4");
       want(cache.expireEntry("kept", Duration.ofMillis(200), Duration.ZERO), true);
