@@ -136,6 +136,15 @@ final class Checks {
     }
   }
 
+  /** Sleeps, where an interruption cannot be thrown on. */
+  static void pause(int millis) {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
   /** Runs the body and returns its milliseconds. */
   static long millis(Body body) throws Exception {
     long start = System.nanoTime();

@@ -261,7 +261,7 @@ final class JedisClient {
           Thread t = new Thread(() -> {
             for (int n = 0; n < 5; n++) {
               while (!jedis.evalsha(lock, 1, key + "lock", holder, "30").equals(1L)) {
-                sleep(10);
+                Checks.pause(10);
               }
               count[0]++;
               jedis.evalsha(unlock, 1, key + "lock", holder);
@@ -351,14 +351,6 @@ final class JedisClient {
     wantTrue(!task.isDone(), "it waits");
     serves.run();
     return task.get(4, java.util.concurrent.TimeUnit.SECONDS);
-  }
-
-  private static void sleep(int millis) {
-    try {
-      Thread.sleep(millis);
-    } catch (InterruptedException e) {
-      throw new IllegalStateException(e);
-    }
   }
 
   private void features() {

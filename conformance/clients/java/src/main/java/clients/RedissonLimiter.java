@@ -7,14 +7,18 @@ import static clients.Checks.wantBetween;
 import static clients.Checks.wantThrown;
 import static clients.Checks.wantTrue;
 
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.redisson.api.RRateLimiter;
+import org.redisson.api.RScript;
 import org.redisson.api.RateType;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.RedisException;
+import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Protocol;
 
 final class RedissonLimiter {
@@ -75,6 +79,26 @@ final class RedissonLimiter {
       want(one.delete(), true);
       wantThrown(RedisException.class, () -> one.tryAcquire());
       other.shutdown();
+    });
+    checks.check("script", "RScript: a sliding window lets 10 of 8 threads' 80 in, and 10 more once it has slid", () -> {
+      String window;
+      try (InputStream in = RedissonLimiter.class.getResourceAsStream("/window.lua")) {
+        window = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+      }
+      RScript script = redisson.getScript(StringCodec.INSTANCE);
+      String sha = script.scriptLoad(window);
+      for (int round = 0; round < 2; round++) {
+        AtomicInteger in = new AtomicInteger(), number = new AtomicInteger(1000 * round);
+        inThreads(8, () -> {
+          for (int i = 0; i < 10; i++) {
+            Long one = script.evalSha(RScript.Mode.READ_WRITE, sha, RScript.ReturnType.INTEGER, List.of("redisson:window"),
+                System.currentTimeMillis(), 3000, 10, number.incrementAndGet());
+            in.addAndGet(one.intValue());
+          }
+        });
+        want(in.get(), 10);
+        Thread.sleep(3100);
+      }
     });
     checks.check("features", "RRateLimiter: 20 threads, 1 permit a second, 19 s", () -> {
       RRateLimiter limiter = redisson.getRateLimiter("redisson:second");

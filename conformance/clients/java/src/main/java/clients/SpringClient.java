@@ -109,6 +109,32 @@ final class SpringClient {
       }
       want(in, 10L);
     }));
+    check("script", "a delay queue polled each 10 ms by 4 threads: each message once, none early", t -> {
+      DefaultRedisScript<String> take = new DefaultRedisScript<>();
+      take.setLocation(new ClassPathResource("due.lua"));
+      take.setResultType(String.class);
+      long start = System.currentTimeMillis() / 1000;
+      for (int i = 0; i < 40; i++) {
+        t.opsForZSet().add(p + "due", (start + i % 3) + ":" + i, start + i % 3);
+      }
+      ConcurrentLinkedQueue<String> got = new ConcurrentLinkedQueue<>(), early = new ConcurrentLinkedQueue<>();
+      RedissonLimiter.inThreads(4, () -> {
+        while (got.size() < 40) {
+          long now = System.currentTimeMillis() / 1000;
+          String message = t.execute(take, List.of(p + "due"), "" + now);
+          if (message == null) {
+            Checks.pause(10);
+            continue;
+          }
+          got.add(message);
+          if (Long.parseLong(message.split(":")[0]) > now) {
+            early.add(message);
+          }
+        }
+      });
+      want(Set.copyOf(got).size(), 40);
+      want(List.copyOf(early), List.of());
+    });
     check("pipeline", "executePipelined", t -> {
       List<Object> replies = t.executePipelined((RedisCallback<Object>) c -> {
         for (int i = 0; i < 200; i++) {
