@@ -1,5 +1,6 @@
-// How soon a server for tests is there: one static binary, started as a test suite starts it, replies within 20 ms of
-// its start. What people run is what is measured: the process, the line that names the port, a connection, a PING.
+// Starting: how soon a server for tests is there, and with what files. One static binary, started as a test suite starts
+// it, replies within 20 ms of its start; what people run is what is measured: the process, the line that names the port, a
+// connection, a PING.
 package conformance
 
 import (
@@ -126,5 +127,90 @@ func TestStaticBinary(t *testing.T) {
 	}
 	if !strings.Contains(string(makefile), "CGO_ENABLED=0 $(GO) build -o $(BIN) ./cmd/limitkv\n") {
 		t.Error("make build does not build as the tests do: with CGO_ENABLED=0")
+	}
+}
+
+// redisConf are lines that people have in a redis.conf, most of which tell limitkv nothing.
+const redisConf = `
+bind * -::*
+protected-mode no
+tcp-backlog 511
+timeout 0
+daemonize no
+supervised auto
+loglevel notice
+save 3600 1 300 100
+stop-writes-on-bgsave-error no
+rdbcompression yes
+dbfilename dump.rdb
+replicaof no one
+replica-serve-stale-data yes
+maxmemory 100mb
+maxmemory-policy allkeys-lru
+lazyfree-lazy-eviction yes
+io-threads 4
+io-threads-do-reads yes
+oom-score-adj no
+appendonly no
+appendfsync everysec
+lua-time-limit 5000
+slowlog-log-slower-than 10000
+notify-keyspace-events "Ex"
+hash-max-ziplist-entries 512
+list-max-ziplist-size -2
+activerehashing yes
+activedefrag yes
+client-output-buffer-limit replica 256mb 64mb 60
+hz 10
+dynamic-hz yes
+jemalloc-bg-thread yes
+rename-command FLUSHALL ""
+user worker on >secret ~* +@all
+`
+
+// A redis.conf can be taken as it is, save where it asks for what is not there.
+func TestRedisConf(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "redis.conf")
+	if err := os.WriteFile(file, []byte(redisConf), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := peer.LimitKV(t, file)
+	c := s.Dial(t)
+	for _, ask := range []struct{ want, command, argument string }{
+		{"OK", "AUTH", "worker secret"},
+		{"[maxmemory 104857600]", "CONFIG", "GET maxmemory"},
+		{"[hash-max-listpack-entries 512]", "CONFIG", "GET hash-max-listpack-entries"},
+		{"[replicaof ]", "CONFIG", "GET replicaof"},
+		{"ERR unknown command 'FLUSHALL', with args beginning with: ", "FLUSHALL", ""},
+	} {
+		v, err := c.Do(append([]string{ask.command}, strings.Fields(ask.argument)...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := v.Text
+		if v.Kind == '*' {
+			got = "[" + v.Items[0].Text + " " + v.Items[1].Text + "]"
+		}
+		if got != ask.want {
+			t.Errorf("%s %s: %q, not %q", ask.command, ask.argument, got, ask.want)
+		}
+	}
+	for _, line := range []string{"io-threads has no effect", "io-threads-do-reads has no effect", "activedefrag has no effect", "save has no effect"} {
+		if !strings.Contains(s.Output(), line) {
+			t.Errorf("the log does not say that %s:\n%s", line, s.Output())
+		}
+	}
+	bin, err := peer.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"appendonly yes", "replicaof 127.0.0.1 6379", "daemonize yes", "maxmemori 1gb"} {
+		if err := os.WriteFile(file, []byte(line+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(bin, file, "--port", "0").CombinedOutput()
+		if name, _, _ := strings.Cut(line, " "); err == nil || !strings.Contains(string(out), "redis.conf:1: ") || !strings.Contains(string(out), name) {
+			t.Errorf("with %q it says %q, %v", line, out, err)
+		}
 	}
 }

@@ -7,6 +7,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -186,12 +187,20 @@ func (c *Config) changed(params []*Param) {
 	}
 }
 
+// formerParams are those of earlier versions that Redis leaves out of account
+// at the start.
+var formerParams = []string{"list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands", "io-threads-do-reads"}
+
 // Start sets parameters to what was given at the start. Those given more than
 // once add up where the parameter says so. warn is told of what has no effect.
 func (c *Config) Start(settings []Setting, warn func(text string)) error {
 	params := make([]*Param, 0, len(settings))
 	given := make(map[string]bool)
 	for _, set := range settings {
+		if slices.Contains(formerParams, strings.ToLower(set.Name)) {
+			warn(set.at() + " has no effect in limitkv")
+			continue
+		}
 		p := c.Find(set.Name)
 		if p == nil {
 			return fmt.Errorf("%s: there is no parameter %q%s", set.Where, set.Name, c.resembling(set.Name))

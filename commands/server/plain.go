@@ -116,7 +116,7 @@ var plainParams = []plain{
 	one("sanitize-dump-payload", "no", "no yes clients"),
 
 	// Replication.
-	txt("replicaof slaveof", "").fix().just(noReplica),
+	txt("replicaof slaveof", "").fix().just(noReplica).as(masterForm),
 	txt("masteruser", ""), txt("masterauth", ""),
 	yes("replica-serve-stale-data slave-serve-stale-data"), yes("replica-read-only slave-read-only"),
 	no("replica-lazy-flush slave-lazy-flush"), yes("replica-ignore-maxmemory slave-ignore-maxmemory"),
@@ -213,6 +213,14 @@ func shutdownForm(value string) (string, error) {
 		return of[0], nil
 	}
 	return strings.Join(shown, " "), nil
+}
+
+// masterForm: a server that follows no one is what limitkv is.
+func masterForm(value string) (string, error) {
+	if strings.EqualFold(strings.Join(strings.Fields(value), " "), "no one") {
+		return "", nil
+	}
+	return value, nil
 }
 
 // localeForm: SORT ALPHA compares bytes, as in the C locale.

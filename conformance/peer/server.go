@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -72,14 +73,18 @@ func FreePort() (string, error) {
 }
 
 // Start runs a server binary on a free port of 127.0.0.1 and waits until it answers PING. The other arguments are
-// passed on. The caller stops it.
+// passed on, a configuration file being the first. The caller stops it.
 func Start(name, binary string, args ...string) (*Server, error) {
 	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{Name: name, Addr: "127.0.0.1:" + port, out: &tail{}, done: make(chan struct{})}
-	s.cmd = exec.Command(binary, append([]string{"--port", port, "--bind", "127.0.0.1"}, args...)...)
+	file := 0
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		file = 1
+	}
+	s.cmd = exec.Command(binary, slices.Concat(args[:file], []string{"--port", port, "--bind", "127.0.0.1"}, args[file:])...)
 	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
