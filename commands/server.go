@@ -164,7 +164,7 @@ func New(o Options) (*Server, error) {
 	cs.Seed(randomSeed())
 	s := &server{Server: cs}
 	cs.Dispatch = s.nested
-	cs.Execute = s.inner
+	cs.Execute = s.fromScript
 	cs.Locks = s.locks
 	s.params = declare(cs.Config, databases)
 	rows := make([][]*command.Command, 0, len(families))
