@@ -260,7 +260,6 @@ func TestHalfSentCommands(t *testing.T) {
 // TestClientThatNeverReads: its replies pile up to a limit, then it is dropped or no longer read; others are served.
 func TestClientThatNeverReads(t *testing.T) {
 	onlyThorough(t)
-	skipPending(t, "deaf client")
 	s := peer.LimitKV(t)
 	setter := s.Dial(t)
 	if v, err := setter.Do("SET", "big", strings.Repeat("x", 1<<20)); err != nil || v.IsError() {

@@ -35,7 +35,6 @@ var tableDifferences = map[string]string{
 }
 
 func TestCommandTable(t *testing.T) {
-	skipPending(t, "table")
 	oracle, tested := redis(t), peer.LimitKV(t)
 	want, got := table(t, oracle), table(t, tested)
 	compared, missing := 0, map[string]bool{}

@@ -211,12 +211,6 @@ func (e Entry) LastAccess() int64 { return int64(e.h.access) }
 // SetLastAccess sets what LastAccess returns (RESTORE IDLETIME).
 func (e Entry) SetLastAccess(unixSeconds int64) { e.h.access = uint32(unixSeconds) }
 
-// Freq is the LFU counter (OBJECT FREQ).
-func (e Entry) Freq() uint8 { return uint8(e.h.freq) }
-
-// SetFreq sets the LFU counter (RESTORE FREQ).
-func (e Entry) SetFreq(n uint8) { e.h.freq = uint16(n) }
-
 // Memory is what the entry takes in bytes, the object behind it not counted.
 func (e Entry) Memory() int {
 	if e.h.flags&flagObject != 0 {

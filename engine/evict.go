@@ -137,7 +137,7 @@ func (v *View) score(e Entry, by EvictBy) int64 {
 	case EvictLRU:
 		return int64(e.h.access)
 	case EvictLFU:
-		return int64(lfuNow(e.h.freq, v.Now))
+		return int64(v.Freq(e))
 	case EvictTTL:
 		return e.Deadline()
 	}

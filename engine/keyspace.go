@@ -46,7 +46,8 @@ type Keyspace struct {
 	// bytes is what the keys take, as far as views have entered it.
 	bytes atomic.Int64
 	// LFU makes accesses count (maxmemory-policy *-lfu) instead of their time.
-	LFU atomic.Bool
+	LFU     atomic.Bool
+	LFURule LFURule
 
 	expiryOff atomic.Uint32 // expiryIdle, expiryPaused
 }
@@ -93,6 +94,8 @@ func New(clock *Clock, databases int) *Keyspace {
 
 func newKeyspace(clock *Clock, databases int) *Keyspace {
 	ks := &Keyspace{Clock: clock, dbs: databases}
+	ks.LFURule.LogFactor.Store(10)
+	ks.LFURule.DecayMinutes.Store(1)
 	for i := range ks.shards {
 		s := &ks.shards[i]
 		s.tables = make([]table, databases)

@@ -15,6 +15,7 @@ func (ks *Keyspace) Sibling() *Keyspace {
 		n.EventMask.Store(ks.EventMask.Load())
 		n.Tracking.Store(ks.Tracking.Load())
 		n.LFU.Store(ks.LFU.Load())
+		n.LFURule.set(&ks.LFURule)
 		n.expiryOff.Store(ks.expiryOff.Load() & expiryPaused)
 		return append(all, n)
 	})

@@ -28,7 +28,7 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 		if e.h.kind == kind && e.h.flags&form == 0 && int(e.h.valLen) == len(value) &&
 			(deadline == 0 || e.h.flags&flagDeadline != 0) {
 			copy(e.raw(), value)
-			e.h.access = uint32(v.Now / 1e6)
+			v.touch(e)
 			if e.h.flags&flagDeadline != 0 {
 				v.arm(s, e, deadline)
 			}
@@ -62,7 +62,7 @@ func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
 		e := Entry{(*header)(t.slots[i])}
 		if e.h.flags&flagInt != 0 && (deadline == 0 || e.h.flags&flagDeadline != 0) {
 			*e.intRef() = n
-			e.h.access = uint32(v.Now / 1e6)
+			v.touch(e)
 			if e.h.flags&flagDeadline != 0 {
 				v.arm(s, e, deadline)
 			}
@@ -88,7 +88,9 @@ func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {
 		e.object().count()
 	}
 	if i >= 0 {
-		v.drop(s, Entry{(*header)(t.slots[i])})
+		old := Entry{(*header)(t.slots[i])}
+		v.inherit(e, old)
+		v.drop(s, old)
 		v.replace(t, i, e)
 	} else {
 		v.insert(t, hash, e)
@@ -112,8 +114,10 @@ func (v *View) EditString(key []byte, n int) []byte {
 	i := t.find(hash, key)
 	var old []byte
 	var deadline int64
+	freq := lfuInitial(v.Now)
 	if i >= 0 {
 		e := Entry{(*header)(t.slots[i])}
+		freq = e.h.freq
 		deadline = e.Deadline()
 		if e.h.flags&flagObject != 0 {
 			big := e.object().obj.(*bigString)
@@ -139,6 +143,7 @@ func (v *View) EditString(key []byte, n int) []byte {
 	}
 	e.h.flags |= flagRaw
 	v.enter(hash, s, i, e, deadline)
+	e.h.freq = freq // it was looked up before, which counted
 	return e.raw()
 }
 

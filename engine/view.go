@@ -134,7 +134,7 @@ func (v *View) GetWrite(key []byte) Entry {
 
 func (v *View) touch(e Entry) {
 	if v.KS.LFU.Load() {
-		e.h.freq = lfuTouched(e.h.freq, v.Now, v.touches)
+		e.h.freq = v.KS.LFURule.touched(e.h.freq, v.Now, v.touches)
 		v.touches++
 	}
 	// Within a second there is nothing to write, and the entry's cache line can
@@ -179,7 +179,9 @@ func (v *View) put(e Entry, deadline int64) Entry {
 		e.object().count()
 	}
 	if i := t.find(hash, key); i >= 0 {
-		v.drop(s, Entry{(*header)(t.slots[i])})
+		old := Entry{(*header)(t.slots[i])}
+		v.inherit(e, old)
+		v.drop(s, old)
 		v.replace(t, i, e)
 	} else {
 		v.insert(t, hash, e)
@@ -345,20 +347,12 @@ func (v *View) Move(from, to []byte, db int) {
 	v.remove(t, i)
 	here := v.DB
 	v.DB = db
-	v.clear(to)
+	v.Delete(to) // what comes is a new key, not a new value
 	v.put(v.renamed(e, to), deadline)
 	if e.h.flags&flagInnerDue != 0 {
 		v.InnerDue(v.Peek(to))
 	}
 	v.DB = here
-}
-
-// clear makes place for a key that comes from elsewhere, so that it is a new
-// one for those who are told of new keys.
-func (v *View) clear(key []byte) {
-	if v.KS.EventMask.Load()&uint32(EventNew) != 0 {
-		v.Delete(key)
-	}
 }
 
 // renamed is an entry for another key: an object moves to it, other values are
@@ -390,7 +384,7 @@ func (v *View) Copy(e Entry, to []byte, db int, clone any) {
 	here := v.DB
 	deadline := e.Deadline()
 	v.DB = db
-	v.clear(to)
+	v.Delete(to) // what comes is a new key, not a new value
 	switch {
 	case e.h.flags&flagObject == 0:
 		v.put(v.copied(e, to), deadline)

@@ -145,7 +145,7 @@ func (d *dumper) restore(c *command.Ctx) {
 	}
 	switch lfu := c.KS.LFU.Load(); {
 	case lfu && o.freq >= 0:
-		e.SetFreq(uint8(o.freq))
+		c.SetFreq(e, uint8(o.freq))
 	case !lfu && o.idle >= 0:
 		e.SetLastAccess(max(c.Now/1e6-o.idle, 0))
 	}

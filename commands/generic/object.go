@@ -64,7 +64,7 @@ func freq(c *command.Ctx, e engine.Entry) {
 		c.Error("ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.")
 		return
 	}
-	c.Int(int64(e.Freq()))
+	c.Int(int64(c.Freq(e)))
 }
 
 func idletime(c *command.Ctx, e engine.Entry) {

@@ -57,6 +57,14 @@ func declareMaxMemory(s *command.Server) *memoryLimit {
 	m.policy = c.Enum("maxmemory-policy", "noeviction", evictionPolicies, "what to evict; *-lfu makes OBJECT FREQ count")
 	m.samples = c.Int("maxmemory-samples", 5, 1, 64, "of how many keys drawn at random the best is evicted")
 	m.tenacity = c.Int("maxmemory-eviction-tenacity", tenacityLinear, 0, tenacityMax, "how long a command may wait for keys to be evicted, from 0 to 100 = as long as it takes")
+	logFactor := c.Int("lfu-log-factor", s.Keyspace.LFURule.LogFactor.Load(), 0, math.MaxInt32, "how much less probable each step of an LFU counter is than the one before")
+	decay := c.Int("lfu-decay-time", s.Keyspace.LFURule.DecayMinutes.Load(), 0, math.MaxInt32, "minutes without an access after which an LFU counter loses one, 0 = never")
+	c.OnChange(func() {
+		s.Keyspace.Each(func(ks *engine.Keyspace) {
+			ks.LFURule.LogFactor.Store(logFactor.Load())
+			ks.LFURule.DecayMinutes.Store(decay.Load())
+		})
+	}, "lfu-log-factor", "lfu-decay-time")
 	c.OnChange(func() {
 		lfu := strings.HasSuffix(*m.policy.Load(), "-lfu")
 		s.Keyspace.Each(func(ks *engine.Keyspace) { ks.LFU.Store(lfu) })

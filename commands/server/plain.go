@@ -77,8 +77,6 @@ const (
 var plainParams = []plain{
 	// Memory and its eviction.
 	{names: "maxmemory-clients", value: "0", kind: kindPercent, hi: math.MaxInt64},
-	num("lfu-log-factor", 10, 0, maxInt),
-	num("lfu-decay-time", 1, 0, maxInt),
 	num("active-expire-effort", 1, 1, 10),
 	no("lazyfree-lazy-eviction"), no("lazyfree-lazy-expire"), no("lazyfree-lazy-server-del"),
 	no("lazyfree-lazy-user-del"), no("lazyfree-lazy-user-flush"),
