@@ -7,6 +7,8 @@ import (
 	"bufio"
 	"debug/elf"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,6 +129,45 @@ func TestStaticBinary(t *testing.T) {
 	}
 	if !strings.Contains(string(makefile), "CGO_ENABLED=0 $(GO) build -o $(BIN) ./cmd/limitkv\n") {
 		t.Error("make build does not build as the tests do: with CGO_ENABLED=0")
+	}
+}
+
+// Systemd is told when the server is ready and when it ends; the process id is in a file meanwhile.
+func TestSupervised(t *testing.T) {
+	dir := t.TempDir()
+	socket, pidfile := filepath.Join(dir, "notify"), filepath.Join(dir, "pid")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	t.Setenv("NOTIFY_SOCKET", socket)
+	s := peer.LimitKV(t, "--supervised", "auto", "--pidfile", pidfile)
+	message := func() string {
+		b := make([]byte, 1000)
+		_ = l.SetReadDeadline(time.Now().Add(10 * time.Second))
+		n, err := l.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b[:n])
+	}
+	if got := message(); !strings.Contains(got, "\nREADY=1\n") {
+		t.Errorf("at the start systemd is told %q", got)
+	}
+	if b, err := os.ReadFile(pidfile); err != nil || string(b) != fmt.Sprintln(s.Pid()) {
+		t.Errorf("the file of the process id has %q, %v", b, err)
+	}
+	v, err := s.Dial(t).Do("INFO", "server")
+	if err != nil || !strings.Contains(v.Text, "process_supervised:systemd\r\n") {
+		t.Error(v, err)
+	}
+	s.Stop()
+	if got := message(); got != "STOPPING=1\n" {
+		t.Errorf("at the end systemd is told %q", got)
+	}
+	if _, err := os.Stat(pidfile); !os.IsNotExist(err) {
+		t.Errorf("the file of the process id is still there: %v", err)
 	}
 }
 

@@ -1,5 +1,7 @@
 package engine
 
+// Counters of accesses grow and fall by the rule that the parameters set.
+
 import "testing"
 
 func lfuRule(logFactor, decayMinutes int64) *LFURule {

@@ -79,6 +79,7 @@ func main() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	signal.Ignore(syscall.SIGHUP)
+	supervisor := ready(s)
 	// Tools that start servers for tests wait for Redis's words at the end.
 	fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms). Ready to accept connections\n", commands.Version,
 		strings.Join(addrs, " "), os.Getpid(), float64(time.Since(began).Microseconds())/1000)
@@ -92,6 +93,7 @@ func main() {
 		<-signals
 		os.Exit(1)
 	}()
+	supervisor.ending()
 	s.Close()
 	os.Exit(code)
 }

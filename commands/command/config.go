@@ -7,6 +7,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sort"
 	"strconv"
@@ -356,6 +357,13 @@ func (c *Config) resembling(name string) string {
 		}
 	}
 	return ""
+}
+
+// Supervised tells whether systemd wants to know when the server is ready: it
+// is asked to be told, by the parameter of that name, and has said where.
+func (c *Config) Supervised() bool {
+	p := c.Find("supervised")
+	return p != nil && (p.Get() == "systemd" || p.Get() == "auto") && os.Getenv("NOTIFY_SOCKET") != ""
 }
 
 // Usage lists the parameters that do something, with their values, for --help.

@@ -147,7 +147,11 @@ func (f *family) infoServer(w *command.InfoWriter) {
 	w.Line("gcc_version", "0.0.0") // as Redis says where another compiler was used
 	w.Line("go_version", runtime.Version())
 	w.Line("process_id", os.Getpid())
-	w.Line("process_supervised", "no")
+	supervised := "no"
+	if f.s.Config.Supervised() {
+		supervised = "systemd"
+	}
+	w.Line("process_supervised", supervised)
 	w.Line("run_id", f.s.RunID)
 	port := f.setting("port")
 	if port == "0" {

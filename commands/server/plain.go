@@ -35,6 +35,8 @@ type plain struct {
 	fixed bool
 	// from and to, if set, are what a number outside is brought to.
 	from, to int64
+	// help is what it does after all, where it is used. Others have no effect.
+	help string
 	// form, if set, checks a text and returns it as it is shown.
 	form func(value string) (string, error)
 }
@@ -66,6 +68,7 @@ func (p plain) fix() plain            { p.fixed = true; return p }
 func (p plain) just(why string) plain { p.only = why; return p }
 
 func (p plain) within(from, to int64) plain                { p.from, p.to = from, to; return p }
+func (p plain) does(help string) plain                     { p.help = help; return p }
 func (p plain) as(form func(string) (string, error)) plain { p.form = form; return p }
 
 const (
@@ -147,7 +150,8 @@ var plainParams = []plain{
 
 	// The process.
 	no("daemonize").fix().just(noDaemon),
-	one("supervised", "no", "upstart systemd auto no").fix(), txt("pidfile", "").fix(),
+	one("supervised", "no", "upstart systemd auto no").fix().does("systemd, or auto, tells systemd when the server is ready (Type=notify)"),
+	txt("pidfile", "").fix().does("path of a file that holds the process id while the server runs"),
 	no("always-show-logo").fix(), yes("set-proc-title").fix(), txt("proc-title-template", "{title} {listen-addr} {server-mode}").as(titleForm),
 	txt("locale-collate", "").as(localeForm),
 	num("io-threads", 1, 1, 128).fix(), num("hz", 10, 0, maxInt).within(1, 500), yes("dynamic-hz"), num("tcp-backlog", 511, 0, maxInt).fix(),
@@ -175,7 +179,7 @@ func declarePlain(c *command.Config) {
 		value := new(atomic.Pointer[string])
 		value.Store(&p.value)
 		c.Add(&command.Param{
-			Name: name, Alias: alias, Immutable: p.fixed, Inert: p.only == "",
+			Name: name, Alias: alias, Immutable: p.fixed, Inert: p.only == "" && p.help == "", Help: p.help,
 			Get: func() string { return *value.Load() },
 			Set: func(s string) error {
 				s, err := p.check(s)

@@ -1,0 +1,58 @@
+package main
+
+// What the system that starts the server is told: systemd that it is ready and
+// that it ends, and whoever reads it its process id in a file. Both are best
+// effort, as in Redis: the server serves without them.
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/limitkv/limitkv/commands"
+)
+
+// supervisor is whom the server tells.
+type supervisor struct {
+	s       *commands.Server
+	socket  string // of systemd, "" for none
+	pidfile string
+}
+
+// ready tells that the server listens.
+func ready(s *commands.Server) *supervisor {
+	v := &supervisor{s: s, pidfile: s.Config.Find("pidfile").Get()}
+	if s.Config.Supervised() {
+		v.socket = os.Getenv("NOTIFY_SOCKET")
+	}
+	if v.pidfile != "" {
+		if err := os.WriteFile(v.pidfile, fmt.Appendln(nil, os.Getpid()), 0o644); err != nil {
+			s.Logf('w', "pidfile: %v", err)
+		}
+	}
+	v.tell("STATUS=Ready to accept connections\nREADY=1\n")
+	return v
+}
+
+// ending tells that the server ends.
+func (v *supervisor) ending() {
+	v.tell("STOPPING=1\n")
+	if v.pidfile != "" {
+		_ = os.Remove(v.pidfile) // somebody else may have done it
+	}
+}
+
+// tell sends systemd a message.
+func (v *supervisor) tell(message string) {
+	if v.socket == "" {
+		return
+	}
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: v.socket, Net: "unixgram"})
+	if err == nil {
+		_, err = c.Write([]byte(message))
+		_ = c.Close()
+	}
+	if err != nil {
+		v.s.Logf('w', "supervised systemd: %v", err)
+	}
+}
