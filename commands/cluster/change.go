@@ -122,7 +122,30 @@ func (f *family) replicas(c *command.Ctx) {
 	}
 }
 
-func failover(c *command.Ctx) { c.Error("ERR You should send CLUSTER FAILOVER to a replica") }
+func failover(c *command.Ctx) {
+	if option(c, "FORCE", "TAKEOVER") {
+		c.Error("ERR You should send CLUSTER FAILOVER to a replica")
+	}
+}
+
+func reset(c *command.Ctx) {
+	if option(c, "HARD", "SOFT") {
+		fixed(c)
+	}
+}
+
+// option reads the only argument that there may be, one of two words; if it is
+// not, that is replied.
+func option(c *command.Ctx, one, other string) bool {
+	a := c.Cursor(2)
+	switch {
+	case a.Left() > 1:
+		a.Fail(command.ErrSubcommandSyntax("CLUSTER", c.Args[1]))
+	case a.More() && !a.Is(one) && !a.Is(other):
+		a.Syntax()
+	}
+	return !a.Failed(c)
+}
 
 func (f *family) forget(c *command.Ctx) {
 	if f.known(c, c.Args[2]) {

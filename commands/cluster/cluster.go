@@ -99,7 +99,7 @@ func (f *family) subs() []*command.Command {
 		row("nodes", "3.0.0", 2, stale, varying, "", "The nodes.", f.nodes),
 		row("replicas", "5.0.0", 3, admin, varying, "node-id:string", "The replicas of a master: none.", f.replicas),
 		row("replicate", "3.0.0", 3, change, nil, "node-id:string", "Refused: there are no other nodes.", f.replicate),
-		row("reset", "3.0.0", -2, admin|command.NoScript, nil, "[reset-type=(HARD | SOFT)]", "Refused: the node keeps its slots.", fixed),
+		row("reset", "3.0.0", -2, admin|command.NoScript, nil, "[reset-type=(HARD | SOFT)]", "Refused: the node keeps its slots.", reset),
 		row("saveconfig", "3.0.0", 2, change, nil, "", "Does nothing: the cluster has no state to write to disk.", (*command.Ctx).OK),
 		row("set-config-epoch", "3.0.0", 3, change, nil, "config-epoch:integer", "Sets the epoch of a new node.", f.setEpoch),
 		row("setslot", "3.0.0", -4, change, nil, "slot:integer subcommand=(IMPORTING importing~node-id:string | MIGRATING migrating~node-id:string | NODE node~node-id:string | STABLE)", "Moves a slot, to the node that has it.", f.setSlot),
