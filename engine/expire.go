@@ -90,6 +90,7 @@ func (v *View) ExpireFields(key []byte) {
 // is still there.
 func (v *View) settleBatch(s *shard, e Entry, x Settler) (left bool) {
 	key := e.Key()
+	v.objects, v.object = true, e.object()
 	n, empty := x.Settle(v.Now, innerBatch)
 	if n > 0 {
 		if e.h.kind == KindHash {

@@ -3,8 +3,6 @@ package command
 // How much memory is in use, as maxmemory counts it: the keys, which are counted
 // exactly, and the rest, which is looked at now and then.
 
-import "github.com/limitkv/limitkv/engine"
-
 // otherMemoryMicros is how old a look at the rest may be for a command that asks
 // whether there is room.
 const otherMemoryMicros = 100_000
@@ -18,10 +16,11 @@ func (s *Server) MeasureMemory() (other, used int64) {
 	return other, other + s.Keyspace.KeysBytes()
 }
 
-// UsedMemory is what is used, in bytes.
-func (s *Server) UsedMemory() int64 {
-	now := engine.Monotonic()
-	if last := s.otherLooked.Load(); now-last > otherMemoryMicros && s.otherLooked.CompareAndSwap(last, now) {
+// UsedMemory is what is used at a time of the server's clock, in bytes. While that
+// clock stands, the rest is only looked at by MeasureMemory.
+func (s *Server) UsedMemory(nowMicros int64) int64 {
+	last := s.otherLooked.Load()
+	if age := nowMicros - last; (age > otherMemoryMicros || age < 0) && s.otherLooked.CompareAndSwap(last, nowMicros) {
 		_, used := s.MeasureMemory()
 		return used
 	}

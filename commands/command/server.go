@@ -96,11 +96,11 @@ type Server struct {
 	// there is one, MakeRoom is called before every command, with no shard held: it
 	// evicts keys, and reports whether no more is in use than may be.
 	MaxMemory atomic.Int64
-	MakeRoom  func() (ok, evicted bool)
+	MakeRoom  func(nowMicros int64) (ok, evicted bool)
 	// OtherMemory are what parts of the server take besides the keys, in bytes.
 	OtherMemory []func() int64
 	otherBytes  atomic.Int64 // together, when somebody looked last
-	otherLooked atomic.Int64 // on the monotonic clock
+	otherLooked atomic.Int64 // Unix microseconds
 
 	// TooFewReplicas: writes are refused, for they are to reach replicas
 	// (min-replicas-to-write) and there are none.

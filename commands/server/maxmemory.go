@@ -77,7 +77,7 @@ func declareMaxMemory(s *command.Server) *memoryLimit {
 		}
 		if n == 0 {
 			m.note(false)
-		} else if m.evicts() && s.UsedMemory() > n {
+		} else if m.evicts() && m.tooMuch(s.Keyspace.Clock.Now()) {
 			m.evictBeside()
 		}
 	}, "maxmemory", "maxmemory-policy")
@@ -89,27 +89,27 @@ func declareMaxMemory(s *command.Server) *memoryLimit {
 func (m *memoryLimit) evicts() bool { return *m.policy.Load() != "noeviction" }
 
 // tooMuch tells whether more is in use than may be.
-func (m *memoryLimit) tooMuch() bool {
+func (m *memoryLimit) tooMuch(nowMicros int64) bool {
 	limit := m.s.MaxMemory.Load()
-	return limit != 0 && m.s.UsedMemory() > limit
+	return limit != 0 && m.s.UsedMemory(nowMicros) > limit
 }
 
 // makeRoom evicts what is too much. It reports whether no more is in use than may be, or soon will be, and whether
 // anything was evicted.
-func (m *memoryLimit) makeRoom() (ok, evicted bool) {
-	if !m.tooMuch() {
+func (m *memoryLimit) makeRoom(nowMicros int64) (ok, evicted bool) {
+	if !m.tooMuch(nowMicros) {
 		if m.exceeded.Load() != 0 {
 			m.note(false)
 		}
 		return true, false
 	}
 	if m.evicts() {
-		ok, evicted = m.evict(evictionMicros(m.tenacity.Load()))
-		if ok && m.tooMuch() {
+		ok, evicted = m.evict(nowMicros, evictionMicros(m.tenacity.Load()))
+		if ok && m.tooMuch(nowMicros) {
 			m.evictBeside()
 		}
 	}
-	m.note(m.tooMuch())
+	m.note(m.tooMuch(nowMicros))
 	return ok, evicted
 }
 
@@ -130,8 +130,12 @@ func (m *memoryLimit) evictBeside() {
 		return
 	}
 	go func() {
-		for m.tooMuch() && m.evicts() && !m.s.Pause.On() {
-			if _, evicted := m.evict(evictionMicros(tenacityLinear)); !evicted {
+		for m.evicts() && !m.s.Pause.On() {
+			now := m.s.Keyspace.Clock.Now()
+			if !m.tooMuch(now) {
+				break
+			}
+			if _, evicted := m.evict(now, evictionMicros(tenacityLinear)); !evicted {
 				break
 			}
 		}
@@ -174,7 +178,7 @@ func (m *memoryLimit) resetExceeded() {
 
 // evict removes keys until no more is in use than may be, or for so many microseconds. It reports false if there is
 // nothing left that may go; what only a running script keeps from going is for later.
-func (m *memoryLimit) evict(micros int64) (ok, evicted bool) {
+func (m *memoryLimit) evict(nowMicros, micros int64) (ok, evicted bool) {
 	name := *m.policy.Load()
 	how := engine.Eviction{
 		Volatile: strings.HasPrefix(name, "volatile-"),
@@ -193,7 +197,7 @@ func (m *memoryLimit) evict(micros int64) (ok, evicted bool) {
 	}
 	began := engine.Monotonic()
 	all := m.s.Keyspace.Siblings()
-	for n := 1; m.tooMuch(); n++ {
+	for n := 1; m.tooMuch(nowMicros); n++ {
 		if n%evictLook == 0 && engine.Monotonic()-began > micros {
 			return true, evicted
 		}
