@@ -19,7 +19,7 @@ func (ks *Keyspace) Check() error {
 		nodes := 0
 		for db := range s.tables {
 			t := &s.tables[db]
-			volatileKeys := 0
+			volatileKeys, volatileHashes := 0, 0
 			bytes += t.bytes
 			if err := t.check(); err != nil {
 				return fmt.Errorf("shard %d, database %d: %w", i, db, err)
@@ -35,6 +35,17 @@ func (ks *Keyspace) Check() error {
 				}
 				if d.at != 0 {
 					volatileKeys++
+				}
+				has := false
+				if e.h.kind == KindHash {
+					x, ok := e.object().obj.(Expirer)
+					has = ok && x.NextDue() != 0
+				}
+				if has {
+					volatileHashes++
+				}
+				if counted := e.h.flags&flagInnerCounted != 0; counted != has {
+					err = fmt.Errorf("hash %q with deadlines inside (%t) counts as such: %t", e.Key(), has, counted)
 				}
 				if d.node != 0 {
 					nodes++
@@ -54,6 +65,9 @@ func (ks *Keyspace) Check() error {
 			}
 			if volatileKeys != s.wheel.volatileKeys[db] {
 				return fmt.Errorf("shard %d counts %d keys with deadlines, has %d", i, s.wheel.volatileKeys[db], volatileKeys)
+			}
+			if volatileHashes != s.wheel.volatileHashes[db] {
+				return fmt.Errorf("shard %d counts %d hashes with deadlines inside, has %d", i, s.wheel.volatileHashes[db], volatileHashes)
 			}
 		}
 		if nodes != s.wheel.count {

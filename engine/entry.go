@@ -16,12 +16,13 @@ import (
 )
 
 const (
-	flagInt      uint8 = 1 << iota // the value is an int64, not text
-	flagRaw                        // the string was edited in place: OBJECT ENCODING says raw
-	flagDeadline                   // a deadline follows the header
-	flagObject                     // this is an objectEntry
-	flagInnerDue                   // the object has deadlines inside (Expirer)
-	flagIdle                       // a limiter that is gone when it is full
+	flagInt          uint8 = 1 << iota // the value is an int64, not text
+	flagRaw                            // the string was edited in place: OBJECT ENCODING says raw
+	flagDeadline                       // a deadline follows the header
+	flagObject                         // this is an objectEntry
+	flagInnerDue                       // the object has deadlines inside (Expirer)
+	flagIdle                           // a limiter that is gone when it is full
+	flagInnerCounted                   // a hash with deadlines inside, which its wheel counts
 )
 
 // header opens every entry. Its size keeps what follows 8-aligned.

@@ -99,7 +99,7 @@ func newKeyspace(clock *Clock, databases int) *Keyspace {
 	for i := range ks.shards {
 		s := &ks.shards[i]
 		s.tables = make([]table, databases)
-		s.wheel.volatileKeys = make([]int, databases)
+		s.wheel.volatileKeys, s.wheel.volatileHashes = make([]int, databases), make([]int, databases)
 		s.nextDue.Store(never)
 		s.sweep.earliest = never
 	}

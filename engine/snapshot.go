@@ -243,6 +243,7 @@ func (ks *Keyspace) thaw(s *shard, without int) {
 			if d.at != 0 {
 				s.wheel.volatileKeys[db]++
 			}
+			e.h.flags &^= flagInnerCounted // rearm does
 			v.rearm(s, e)
 			if e.h.flags&flagInnerDue != 0 {
 				if x, ok := e.Object().(Forwarder); ok && x.Forwarding() {

@@ -10,6 +10,8 @@ type Stats struct {
 // DBStats are what INFO keyspace tells of one database.
 type DBStats struct {
 	Keys, Expires int
+	// VolatileHashes have fields with a deadline.
+	VolatileHashes int
 	// AverageTTLMillis is how long keys with a deadline have on average.
 	AverageTTLMillis int64
 }
@@ -45,6 +47,7 @@ func (v *View) DBStats(db int) (st DBStats) {
 		s := &v.KS.shards[i]
 		st.Keys += s.tables[db].used
 		st.Expires += s.wheel.volatileKeys[db]
+		st.VolatileHashes += s.wheel.volatileHashes[db]
 		if s.wheel.volatileKeys[db] == 0 {
 			continue
 		}

@@ -209,7 +209,21 @@ func (v *View) drop(s *shard, e Entry) {
 		s.wheel.remove(d.node)
 		d.node = 0
 	}
+	v.countHash(s, e, false)
 	d.at = 0
+}
+
+// countHash notes whether a hash has fields with deadlines.
+func (v *View) countHash(s *shard, e Entry, has bool) {
+	switch counted := e.h.flags&flagInnerCounted != 0; {
+	case has && !counted:
+		s.wheel.volatileHashes[v.DB]++
+	case !has && counted:
+		s.wheel.volatileHashes[v.DB]--
+	default:
+		return
+	}
+	e.h.flags ^= flagInnerCounted
 }
 
 // arm sets the key's own deadline (0 = none) of an entry that has room for
@@ -240,8 +254,12 @@ func (v *View) rearm(s *shard, e Entry) {
 	}
 	if e.h.flags&flagInnerDue != 0 {
 		if x, ok := e.object().obj.(Expirer); ok {
-			if inner := x.NextDue(); inner != 0 {
+			inner := x.NextDue()
+			if inner != 0 {
 				at = min(at, inner)
+			}
+			if e.h.kind == KindHash {
+				v.countHash(s, e, inner != 0)
 			}
 		}
 	}

@@ -138,7 +138,7 @@ func (v *View) Flush() {
 				}
 			}
 		}
-		w.volatileKeys[v.DB] = 0
+		w.volatileKeys[v.DB], w.volatileHashes[v.DB] = 0, 0
 		v.grown -= s.tables[v.DB].bytes
 		s.tables[v.DB].empty()
 	}
@@ -163,6 +163,7 @@ func (v *View) Swap(a, b int) {
 		s.tables[a].exchange(&s.tables[b])
 		w := &s.wheel
 		w.volatileKeys[a], w.volatileKeys[b] = w.volatileKeys[b], w.volatileKeys[a]
+		w.volatileHashes[a], w.volatileHashes[b] = w.volatileHashes[b], w.volatileHashes[a]
 		for n := wheelHeads; n < len(w.nodes); n++ {
 			if ref := w.nodes[n].ref; ref != nil {
 				d := (Entry{(*header)(ref)}).dueRef()

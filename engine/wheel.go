@@ -45,6 +45,8 @@ type wheel struct {
 	enough bool
 	// volatileKeys counts, by database, the keys that have a deadline.
 	volatileKeys []int
+	// volatileHashes counts, by database, the hashes that have fields with one.
+	volatileHashes []int
 }
 
 func (w *wheel) init(nowMillis int64) {
@@ -58,7 +60,8 @@ func (w *wheel) init(nowMillis int64) {
 // reset forgets all nodes and counts.
 func (w *wheel) reset() {
 	clear(w.volatileKeys)
-	*w = wheel{volatileKeys: w.volatileKeys}
+	clear(w.volatileHashes)
+	*w = wheel{volatileKeys: w.volatileKeys, volatileHashes: w.volatileHashes}
 }
 
 // slotFor is the head for a deadline, which must be later than the tick.

@@ -389,7 +389,7 @@ func (f *family) infoKeyspace(w *command.InfoWriter) {
 	w.Section("Keyspace")
 	for db := range f.s.Keyspace.Databases() {
 		if st := w.View.DBStats(db); st.Keys > 0 {
-			w.Linef(dbName(db), "keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d", st.Keys, st.Expires, st.AverageTTLMillis, 0)
+			w.Linef(dbName(db), "keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d", st.Keys, st.Expires, st.AverageTTLMillis, st.VolatileHashes)
 		}
 	}
 }

@@ -40,6 +40,7 @@ SET a 1 EX 100
 SET b 2
 GET nosuch
 HSET h f v
+HEXPIRE h 100 FIELDS 1 f
 LPUSH l 1 2 3
 SADD s 1 2
 ZADD z 1 a
