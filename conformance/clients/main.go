@@ -66,6 +66,12 @@ func quit(err error) {
 func run(server, only, readme, redis string) (ok bool, err error) {
 	tls := true
 	if redis != "" {
+		if redis, err = exec.LookPath(redis); err != nil {
+			return false, err
+		}
+		if redis, err = filepath.Abs(redis); err != nil {
+			return false, err
+		}
 		readme, tls = "", hasTLS(redis)
 		os.Setenv(redisBinary, redis)
 		server = os.Args[0]
