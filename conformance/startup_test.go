@@ -171,6 +171,37 @@ func TestSupervised(t *testing.T) {
 	}
 }
 
+// CONFIG REWRITE keeps the users of now in the file that the server was started with.
+func TestUsersAreKept(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "redis.conf")
+	const before = "# users\nuser old on >secret ~* +@all\nuser gone on nopass\nmaxmemory 1gb\n"
+	if err := os.WriteFile(file, []byte(before), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := peer.LimitKV(t, file)
+	c := s.Dial(t)
+	for range 2 {
+		for _, line := range []string{"ACL SETUSER new on >word ~k* +get", "ACL SETUSER old -set", "ACL DELUSER gone", "CONFIG REWRITE"} {
+			if v, err := c.Do(strings.Fields(line)...); err != nil || v.IsError() {
+				t.Fatal(line, v, err)
+			}
+		}
+	}
+	want, err := c.Do("ACL", "LIST")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := peer.LimitKV(t, file).Dial(t)
+	got, err := again.Do("ACL", "LIST")
+	if err != nil || !got.Equal(want) || len(got.Items) != 3 {
+		t.Errorf("started again the users are %v, not %v (%v)", got, want, err)
+	}
+	text, err := os.ReadFile(file)
+	if n := strings.Count(string(text), "\nuser "); err != nil || n != 3 || !strings.HasPrefix(string(text), "# users\nuser ") {
+		t.Errorf("the file has %d users: %v\n%s", n, err, text)
+	}
+}
+
 // redisConf are lines that people have in a redis.conf, most of which tell limitkv nothing.
 const redisConf = `
 bind * -::*

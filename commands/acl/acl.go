@@ -49,6 +49,7 @@ func (f *family) declare() {
 	c.Find("aclfile").Immutable = true
 	f.channels = c.Enum("acl-pubsub-default", "resetchannels", []string{"allchannels", "resetchannels"}, "channels that new users may use")
 	f.log.max = c.Int("acllog-max-len", 128, 0, math.MaxInt64, "how many entries ACL LOG keeps")
+	c.Lines("user", f.lines)
 	f.requirePass.Store(new(string))
 	c.Add(&command.Param{
 		Name: "requirepass", Help: "password that clients must give, none if empty",

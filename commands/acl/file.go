@@ -69,6 +69,18 @@ func (f *family) define(line string, seen map[string]bool) error {
 	return nil
 }
 
+// lines are the users as the configuration has them, none if there is a file of
+// users.
+func (f *family) lines() (list []string) {
+	if *f.file.Load() != "" {
+		return nil
+	}
+	for _, u := range f.sorted() {
+		list = append(list, line(u))
+	}
+	return list
+}
+
 func (f *family) load(c *command.Ctx) {
 	if *f.file.Load() == "" {
 		c.Error(errNoFile)

@@ -40,6 +40,7 @@ type Config struct {
 	mu     sync.Mutex
 	params map[string]*Param
 	change map[string]*change
+	lines  map[string]func() []string // of what is no parameter
 
 	maxBulk *atomic.Int64
 	hash    *HashLimits
@@ -94,6 +95,15 @@ func (c *Config) Alias(name, alias string) {
 	p := *c.params[name]
 	p.Name, p.of = alias, name
 	c.Add(&p)
+}
+
+// Lines has CONFIG REWRITE write lines that are no parameters, such as users.
+// Those that the file has and that begin with name give way to them.
+func (c *Config) Lines(name string, now func() []string) {
+	if c.lines == nil {
+		c.lines = make(map[string]func() []string)
+	}
+	c.lines[name] = now
 }
 
 // OnChange has fn called after one of the parameters was set, once however

@@ -5,6 +5,8 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"sort"
 	"strings"
 )
 
@@ -19,6 +21,13 @@ func (c *Config) Rewrite(path string) error {
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	out := make([]string, 0, len(lines))
 	written := make(map[string]bool)
+	left := make(map[string][]string) // lines that are no parameters
+	var names []string
+	for name, now := range c.lines {
+		left[name] = now()
+		names = append(names, name)
+	}
+	sort.Strings(names)
 	for _, line := range lines {
 		words, ok := SplitWords(line)
 		if !ok || len(words) == 0 || strings.HasPrefix(words[0], "#") {
@@ -27,7 +36,14 @@ func (c *Config) Rewrite(path string) error {
 		}
 		p := c.Find(words[0])
 		if p == nil {
-			out = append(out, line) // include, rename-command
+			name := strings.ToLower(words[0])
+			switch now, ours := left[name]; {
+			case !ours:
+				out = append(out, line) // include, rename-command
+			case len(now) > 0:
+				out = append(out, now[0])
+				left[name] = now[1:]
+			}
 			continue
 		}
 		name := p.first()
@@ -40,16 +56,24 @@ func (c *Config) Rewrite(path string) error {
 		}
 		out = append(out, line)
 	}
-	fresh := true
-	for _, p := range c.All() {
-		if p.of != "" || written[p.Name] || p.Get() == p.initial {
-			continue
-		}
+	fresh := !slices.Contains(out, rewriteMark)
+	add := func(line string) {
 		if fresh {
 			out = append(out, rewriteMark)
 			fresh = false
 		}
-		out = append(out, p.Name+" "+quoted(p.Get()))
+		out = append(out, line)
+	}
+	for _, p := range c.All() {
+		if p.of != "" || written[p.Name] || p.Get() == p.initial {
+			continue
+		}
+		add(p.Name + " " + quoted(p.Get()))
+	}
+	for _, name := range names {
+		for _, line := range left[name] {
+			add(line)
+		}
 	}
 	return replaceFile(path, strings.Join(out, "\n")+"\n")
 }
