@@ -12,15 +12,14 @@ import (
 // triedValues are numbers, words, sizes and what is none of them.
 var triedValues = []string{
 	"abc", "-1", "0", "1", "2", "yes", "no", "YES", "", "1.5", "100mb", "50%", "101%", "99999999999", "9223372036854775807", "1 2", "1k", "kb",
-	"default", "default now", "now NOSAVE", "force foo", "a.b-c", "{title}", "{nosuch}", "C",
+	"0 200 800", "1 2 3001", "60 1", "default", "default now", "now NOSAVE", "force foo", "a.b-c", "{title}", "{nosuch}", "C",
 }
 
 // untried would have a server listen elsewhere, write files, ask for a password or let nobody in.
 var untried = []string{
-	"port", "bind", "bind-source-addr", "dir", "logfile", "unixsocket", "tls-port", "cluster-port", "requirepass", "masterauth", "maxclients",
-	"appendonly", "dbfilename", "save", "oom-score-adj", "oom-score-adj-values", "io-threads",
+	"port", "bind", "requirepass", "maxclients", "appendonly", "oom-score-adj",
 	// With these Redis 8.0.6 without certificates ends by a segmentation fault.
-	"tls-replication", "tls-cluster",
+	"tls-port", "tls-replication", "tls-cluster",
 }
 
 func TestParameters(t *testing.T) {

@@ -59,8 +59,9 @@ type Param struct {
 	Name string
 	// Alias is another name for it, empty if none.
 	Alias string
-	// Immutable parameters are set at start only.
-	Immutable bool
+	// Immutable parameters are set at start only. Protected ones name files: by
+	// CONFIG SET they can only be set where enable-protected-configs allows it.
+	Immutable, Protected bool
 	// Secret values are not logged.
 	Secret bool
 	// Inert parameters are kept, for clients that read or set them, but change
@@ -156,6 +157,8 @@ func (c *Config) Change(sets []Set) string {
 		switch {
 		case p == nil:
 			return "ERR Unknown option or number of arguments for CONFIG SET - '" + set.Name + "'"
+		case p.Protected && !c.protectedAllowed():
+			failure = failed(set.Name, "can't set protected config")
 		case p.Immutable:
 			failure = failed(set.Name, "can't set immutable config")
 		case seen[p.Name]:
@@ -179,6 +182,11 @@ func (c *Config) Change(sets []Set) string {
 	}
 	c.changed(params)
 	return ""
+}
+
+func (c *Config) protectedAllowed() bool {
+	p := c.Find("enable-protected-configs")
+	return p != nil && p.Get() != "no"
 }
 
 func failed(name, why string) string {

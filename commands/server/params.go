@@ -40,7 +40,7 @@ func (f *family) declareParams() {
 	f.debugFrom = c.Enum("enable-debug-command", "local", []string{"no", "yes", "local"}, "who may use DEBUG: nobody, everybody, clients of this machine")
 	c.Find("enable-debug-command").Immutable = true
 	c.Add(&command.Param{
-		Name: "dir", Immutable: true, Help: "working directory, which a relative logfile and unixsocket are in",
+		Name: "dir", Immutable: true, Protected: true, Help: "working directory, which a relative logfile and unixsocket are in",
 		Get: func() string {
 			dir, _ := os.Getwd() // unknown is empty
 			return dir

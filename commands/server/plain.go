@@ -33,6 +33,8 @@ type plain struct {
 	only string
 	// fixed parameters cannot be set while the server runs.
 	fixed bool
+	// protected parameters name files.
+	protected bool
 	// from and to, if set, are what a number outside is brought to.
 	from, to int64
 	// help is what it does after all, where it is used. Others have no effect.
@@ -64,6 +66,7 @@ func mem(names string, value, lo, hi int64) plain {
 }
 func txt(names, value string) plain { return plain{names: names, value: value, kind: kindText} }
 
+func (p plain) guarded() plain        { p.protected = true; return p }
 func (p plain) fix() plain            { p.fixed = true; return p }
 func (p plain) just(why string) plain { p.only = why; return p }
 
@@ -89,7 +92,7 @@ var plainParams = []plain{
 	num("active-defrag-threshold-lower", 10, 0, 1000), num("active-defrag-threshold-upper", 100, 0, 1000),
 	num("active-defrag-cycle-min", 1, 1, 99), num("active-defrag-cycle-max", 25, 1, 99),
 	num("active-defrag-max-scan-fields", 1000, 1, math.MaxInt64),
-	yes("disable-thp").fix(), one("oom-score-adj", "no", "no yes relative absolute"), txt("oom-score-adj-values", "0 200 800"),
+	yes("disable-thp").fix(), one("oom-score-adj", "no", "no yes relative absolute"), txt("oom-score-adj-values", "0 200 800").as(scoresForm),
 
 	// The encodings of small values, unless the family of a type has its own.
 	num("hash-max-listpack-entries hash-max-ziplist-entries", 512, 0, math.MaxInt64),
@@ -109,7 +112,7 @@ var plainParams = []plain{
 	no("appendonly").just(noDisk),
 	one("appendfsync", "everysec", "everysec always no"),
 	txt("appendfilename", "appendonly.aof").fix(), txt("appenddirname", "appendonlydir").fix(),
-	txt("dbfilename", "dump.rdb"),
+	txt("dbfilename", "dump.rdb").guarded(),
 	yes("rdbchecksum").fix(), no("rdb-del-sync-files"), yes("rdb-save-incremental-fsync"),
 	yes("stop-writes-on-bgsave-error"), no("no-appendfsync-on-rewrite"),
 	num("auto-aof-rewrite-percentage", 100, 0, maxInt), mem("auto-aof-rewrite-min-size", 64<<20, 0, math.MaxInt64),
@@ -179,7 +182,7 @@ func declarePlain(c *command.Config) {
 		value := new(atomic.Pointer[string])
 		value.Store(&p.value)
 		c.Add(&command.Param{
-			Name: name, Alias: alias, Immutable: p.fixed, Inert: p.only == "" && p.help == "", Help: p.help,
+			Name: name, Alias: alias, Immutable: p.fixed, Protected: p.protected, Inert: p.only == "" && p.help == "", Help: p.help,
 			Get: func() string { return *value.Load() },
 			Set: func(s string) error {
 				s, err := p.check(s)
@@ -215,6 +218,20 @@ func shutdownForm(value string) (string, error) {
 		return of[0], nil
 	}
 	return strings.Join(shown, " "), nil
+}
+
+func scoresForm(value string) (string, error) {
+	const scoreMax, count = 2000, 3
+	words := strings.Fields(value)
+	if len(words) != count {
+		return "", errors.New("wrong number of arguments")
+	}
+	for _, w := range words {
+		if n, err := strconv.ParseInt(w, 10, 64); err != nil || n < -scoreMax || n > scoreMax {
+			return "", errors.New("Invalid oom-score-adj-values, elements must be between -2000 and 2000.")
+		}
+	}
+	return strings.Join(words, " "), nil
 }
 
 // masterForm: a server that follows no one is what limitkv is.
