@@ -21,6 +21,7 @@ import (
 type outcome struct {
 	passed   map[string]int
 	failed   map[string][]string // with the suite's words
+	ended    bool // the file was run to its end
 	timedOut bool
 	crashed  string // why the suite itself ended
 }
@@ -98,6 +99,7 @@ func read(out string) *outcome {
 	scan.Buffer(nil, 64<<20)
 	for scan.Scan() {
 		m := line.FindStringSubmatch(scan.Text())
+		r.ended = r.ended || strings.HasPrefix(scan.Text(), "[1/1 done]")
 		switch {
 		case m == nil && name != "":
 			if words := r.failed[name]; words[len(words)-1] == "" {

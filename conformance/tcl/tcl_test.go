@@ -30,6 +30,9 @@ func TestRead(t *testing.T) {
 	if got := r.problem("second test"); got != "Expected '1' to be equal to '2'" {
 		t.Errorf("the problem is %q", got)
 	}
+	if r.ended || !read(printed+"[1/1 done]: unit/some (3 seconds)\n").ended {
+		t.Error("the end of a file is not found, or where there is none")
+	}
 	if !strings.Contains(r.ending(), "no such thing") {
 		t.Errorf("the ending is %q", r.ending())
 	}
