@@ -44,7 +44,7 @@ func declareTLS(c *command.Config) *tlsSettings {
 	for _, p := range tlsParams {
 		name := p[0]
 		t.values[name] = p[1]
-		c.Add(&command.Param{Name: name, Help: p[2],
+		c.Add(&command.Param{Name: name, Help: p[2], Secret: name == "tls-key-file-pass",
 			Get: func() string { t.mu.Lock(); defer t.mu.Unlock(); return t.values[name] },
 			Set: func(v string) error { return t.set(name, v) }})
 	}

@@ -173,6 +173,7 @@ var plainParams = []plain{
 
 // declarePlain declares those that nobody else has.
 func declarePlain(c *command.Config) {
+	secrets := []string{"masteruser", "masterauth", "tls-client-key-file-pass"}
 	for i := range plainParams {
 		p := &plainParams[i]
 		name, alias, _ := strings.Cut(p.names, " ")
@@ -182,7 +183,7 @@ func declarePlain(c *command.Config) {
 		value := new(atomic.Pointer[string])
 		value.Store(&p.value)
 		c.Add(&command.Param{
-			Name: name, Alias: alias, Immutable: p.fixed, Protected: p.protected, Inert: p.only == "" && p.help == "", Help: p.help,
+			Name: name, Alias: alias, Immutable: p.fixed, Protected: p.protected, Inert: p.only == "" && p.help == "", Help: p.help, Secret: slices.Contains(secrets, name),
 			Get: func() string { return *value.Load() },
 			Set: func(s string) error {
 				s, err := p.check(s)

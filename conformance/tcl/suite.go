@@ -21,7 +21,7 @@ import (
 type outcome struct {
 	passed   map[string]int
 	failed   map[string][]string // with the suite's words
-	ended    bool // the file was run to its end
+	ended    bool                // the file was run to its end
 	timedOut bool
 	crashed  string // why the suite itself ended
 }
