@@ -142,6 +142,10 @@ func (f *family) functionDelete(c *command.Ctx) {
 	}
 }
 
+// lazyFunctionsMin is above how many functions Redis leaves them to its thread, and
+// counts them as freed later.
+const lazyFunctionsMin = 64
+
 func (f *family) functionFlush(c *command.Ctx) {
 	switch {
 	case len(c.Args) > 3:
@@ -153,9 +157,12 @@ func (f *family) functionFlush(c *command.Ctx) {
 	}
 	r := f.registries.Of(c.KS)
 	r.mu.Lock()
-	r.now.Store(newLibraries())
+	n := r.now.Swap(newLibraries()).functions.Len()
 	f.flushes.Add(1)
 	r.mu.Unlock()
+	if n > lazyFunctionsMin && len(c.Args) == 3 && command.EqualFold(c.Args[2], "ASYNC") {
+		f.s.Stats.LazyFreed.Add(int64(n) + 1) // and the engine's interpreter
+	}
 	f.s.Keyspace.Dirty.Add(1)
 	c.OK()
 }
