@@ -22,6 +22,8 @@ type Eviction struct {
 	Volatile bool // only keys with a deadline
 	Samples  int  // how many keys are drawn
 	Random   func() uint64
+	// Valid, if set, is asked under the lock of the chosen key: false keeps it, for the policy is another by now.
+	Valid func() bool
 }
 
 // candidate is a key that may go. The lowest score goes first.
@@ -65,14 +67,18 @@ func (ks *Keyspace) Evict(how Eviction) Evicted {
 	if drawn == 0 {
 		return none
 	}
-	return v.evict(best)
+	return v.evict(best, how.Valid)
 }
 
 // evict removes a chosen key, if it is still there.
-func (v *View) evict(k candidate) Evicted {
+func (v *View) evict(k candidate, valid func() bool) Evicted {
 	_, n := locate(k.key)
 	v.DB, v.Held = k.db, LockSet{1 << n}
 	if v.KS.Lock(v.Held) != nil {
+		return EvictedHeld
+	}
+	if valid != nil && !valid() {
+		v.KS.Unlock(v.Held)
 		return EvictedHeld
 	}
 	if e := v.Find(k.key); e.Ok() {

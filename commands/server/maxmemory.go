@@ -41,6 +41,7 @@ type memoryLimit struct {
 	samples  *atomic.Int64
 	tenacity *atomic.Int64
 
+	changes  atomic.Int64 // of limit and policy
 	beside   atomic.Bool  // keys are being evicted beside the commands
 	exceeded atomic.Int64 // since when on the monotonic clock; 0 = it is not
 
@@ -70,6 +71,7 @@ func declareMaxMemory(s *command.Server) *memoryLimit {
 		s.Keyspace.Each(func(ks *engine.Keyspace) { ks.LFU.Store(lfu) })
 		n := limit.Load()
 		s.MaxMemory.Store(n)
+		m.changes.Add(1)
 		if n == 0 || n > runtimeLimit/2 {
 			debug.SetMemoryLimit(runtimeLimit)
 		} else {
@@ -179,11 +181,13 @@ func (m *memoryLimit) resetExceeded() {
 // evict removes keys until no more is in use than may be, or for so many microseconds. It reports false if there is
 // nothing left that may go; what only a running script keeps from going is for later.
 func (m *memoryLimit) evict(nowMicros, micros int64) (ok, evicted bool) {
+	changes := m.changes.Load()
 	name := *m.policy.Load()
 	how := engine.Eviction{
 		Volatile: strings.HasPrefix(name, "volatile-"),
 		Samples:  int(m.samples.Load()),
 		Random:   m.s.Random,
+		Valid:    func() bool { return m.changes.Load() == changes },
 	}
 	switch {
 	case strings.HasSuffix(name, "-lru"):
