@@ -27,7 +27,7 @@ func main() {
 	flag.StringVar(&o.failing, "failing", "conformance/tcl/failing.txt", "what is known to fail, empty for nothing")
 	flag.StringVar(&o.tags, "tags", "-slow", "the suite's --tags: which tests to run, such as \"-slow -needs:repl\"")
 	flag.BoolVar(&o.record, "record", false, "write the list of what is known to fail anew, with the reasons it has")
-	flag.DurationVar(&o.timeout, "timeout", 3*time.Minute, "the longest a file may run")
+	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "the longest a file may run")
 	flag.BoolVar(&o.verbose, "v", false, "print what failed with the suite's words")
 	flag.Parse()
 	if o.source == "" {
