@@ -18,11 +18,11 @@ var patches = []struct{ file, old, new string }{
 		"        if {[catch {r config set $param $val} refused]} {\n" +
 			"            send_data_packet $::test_server_fd err \"CONFIG SET $param $val: $refused\"\n            continue\n        }\n\n",
 	},
-	{ // a test that fails inside MULTI, in another database or with expiry off leaves it to all that follow, which then fail or
+	{ // a test that fails inside MULTI, in another database or with expiry off leaves that to all that follow, which then fail or
 		// wait for ever
 		"support/test.tcl",
 		"    if {$::dump_logs && $failed} {\n",
-		"    if {$failed} {\n        catch {r discard}\n        if {!$::singledb} {catch {r select 9}}\n        catch {r debug set-active-expire 1}\n    }\n    if {$::dump_logs && $failed} {\n",
+		"    if {$failed} {\n        catch {r discard}\n        if {[string match {*r select*} $code]} {catch {r select 9}}\n        catch {r debug set-active-expire 1}\n    }\n    if {$::dump_logs && $failed} {\n",
 	},
 }
 

@@ -44,6 +44,14 @@ func (r *outcome) problem(name string) string {
 	return "not run"
 }
 
+// better is the outcome of a second run with what passed in the first.
+func (r *outcome) better(again *outcome) *outcome {
+	for name, n := range r.passed {
+		again.passed[name] = max(n, again.passed[name])
+	}
+	return again
+}
+
 // serverArgs are how Redis's own tests of external servers start it.
 var serverArgs = []string{"--save", "", "--enable-protected-configs", "yes", "--enable-debug-command", "yes", "--bind", "127.0.0.1"}
 

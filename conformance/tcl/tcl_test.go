@@ -40,6 +40,10 @@ func TestRead(t *testing.T) {
 	if got.want != 4 || got.got != 2 || !reflect.DeepEqual(got.missing, []string{"same name", "third: with [brackets]"}) {
 		t.Errorf("compared: %+v", got)
 	}
+	again := r.better(&outcome{passed: map[string]int{"same name": 3, "fourth": 1}})
+	if want := map[string]int{"first test": 1, "same name": 3, "third: with [brackets]": 1, "fourth": 1}; !reflect.DeepEqual(again.passed, want) {
+		t.Errorf("passed in one of two runs: %v, want %v", again.passed, want)
+	}
 }
 
 func TestFailing(t *testing.T) {
