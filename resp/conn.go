@@ -80,6 +80,10 @@ type Conn struct {
 	OutputSoft       int64
 	OutputSoftMicros int64
 
+	// Buffered, if set, is told by how many bytes QueryBytes and OutputBytes have
+	// grown together.
+	Buffered func(bytes int64)
+
 	handler Handler
 	owner   owner
 	parser  Parser
@@ -248,6 +252,22 @@ func (c *Conn) QueryBytes() int64 { return c.queryBytes.Load() }
 
 // OutputBytes is how much output waits for the peer.
 func (c *Conn) OutputBytes() int64 { return c.outputBytes.Load() }
+
+func (c *Conn) setQueryBytes(n int)  { c.setBuffered(&c.queryBytes, int64(n)) }
+func (c *Conn) setOutputBytes(n int) { c.setBuffered(&c.outputBytes, int64(n)) }
+
+// setBuffered changes one of the counters, which mostly stay as they are: to look
+// first spares an exclusive write for every turn.
+func (c *Conn) setBuffered(of *atomic.Int64, n int64) {
+	before := of.Load()
+	if n == before {
+		return
+	}
+	of.Store(n)
+	if c.Buffered != nil {
+		c.Buffered(n - before)
+	}
+}
 
 // serve parses data and runs what is complete in it, up to budget commands, and
 // returns how many bytes are done with. c.more tells whether commands were left.

@@ -205,7 +205,7 @@ func (c *goConn) served() {
 		c.in = backlog{}
 	}
 	c.scratch.release()
-	c.queryBytes.Store(int64(c.in.len()))
+	c.setQueryBytes(c.in.len())
 	if c.overInput() {
 		c.close(false, ReasonInput)
 	}
@@ -231,7 +231,7 @@ func (c *goConn) settle() {
 	} else if cap(c.spareW) > writeChunkBytes {
 		c.spareW = nil
 	}
-	c.outputBytes.Store(waiting)
+	c.setOutputBytes(int(waiting))
 	if waiting == 0 && c.closing == closeFlushed {
 		c.close(false, ReasonHandler)
 	} else if c.busy && c.overOutput(waiting, c.now()) {

@@ -90,7 +90,7 @@ func (m *Memory) run() {
 		}
 		m.in.take(m.serve(m.in.bytes(), &m.scratch, turnCommandsMax))
 		m.scratch.release()
-		m.queryBytes.Store(int64(m.in.len()))
+		m.setQueryBytes(m.in.len())
 		if m.overInput() {
 			m.close(false, ReasonInput)
 		}

@@ -165,7 +165,7 @@ func (l *loop) keep(c *sock, data []byte, done int, own bool) {
 	default:
 		c.in.take(done)
 	}
-	c.queryBytes.Store(int64(c.in.len()))
+	c.setQueryBytes(c.in.len())
 }
 
 // begin lends c the loop's output buffer: its turn begins.
@@ -212,7 +212,7 @@ func (c *sock) flush() {
 	if c.pend.len() > 0 {
 		c.pend.buf = append(c.pend.buf, b...)
 		c.out.Buf = b[:0]
-		c.outputBytes.Store(int64(c.pend.len()))
+		c.setOutputBytes(c.pend.len())
 		return
 	}
 	n, errno := rawWrite(c.Fd, b)
@@ -234,7 +234,7 @@ func (c *sock) flush() {
 		c.pend = backlog{buf: append(l.pool.get(len(b)-n), b[n:]...)}
 		c.out.Buf = b[:0]
 	}
-	c.outputBytes.Store(int64(c.pend.len()))
+	c.setOutputBytes(c.pend.len())
 }
 
 // writePending sends more of what c's peer had not taken.
@@ -258,7 +258,7 @@ func (l *loop) writePending(c *sock) {
 		l.pool.put(c.pend.buf)
 		c.pend = backlog{}
 	}
-	c.outputBytes.Store(int64(c.pend.len()))
+	c.setOutputBytes(c.pend.len())
 	if c.choked && c.pend.len() <= chokeBytes/2 {
 		c.choked = false
 		c.resume()
