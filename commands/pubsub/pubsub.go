@@ -190,6 +190,10 @@ func (f *family) join(s *command.Session, mine *subscriptions, k kind, name stri
 // more or less.
 func (f *family) counted(s *command.Session, mine *subscriptions) {
 	n := int32(mine.total())
+	shown := &s.Shown
+	shown.Subs.Store(int32(len(mine[kindPlain])))
+	shown.PSubs.Store(int32(len(mine[kindPattern])))
+	shown.SSubs.Store(int32(len(mine[kindShard])))
 	if before := s.Subscriptions.Swap(n); (before == 0) != (n == 0) && s.Conn != nil {
 		s.Conn.Post(func() { f.s.Limit(s) })
 	}
