@@ -24,6 +24,7 @@ func (s *server) Opened(conn *resp.Conn) {
 	s.Stats.Connections.Add(1)
 	sess := &command.Session{ID: s.Clients.NextID(), Conn: conn, Created: s.Keyspace.Clock.Now(), Authenticated: true}
 	conn.Data = sess
+	s.ClientArrived(sess)
 	if s.Admit != nil {
 		if text := s.Admit(sess); text != "" {
 			conn.Out.Error(text)
@@ -62,11 +63,15 @@ func (s *server) Closed(conn *resp.Conn) {
 		fn(sess)
 	}
 	s.Clients.Remove(sess)
+	s.ClientGone(sess)
 }
 
 // Serve runs a batch of commands.
 func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	sess := conn.Data.(*command.Session)
+	if s.MaxClientBytes.Load() != 0 {
+		s.fitClients(sess, batch)
+	}
 	if sess.Killed.Load() {
 		conn.Close(false)
 		return 0
@@ -88,11 +93,23 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	w.Commands.Add(int64(done))
 	sess.Commands.Add(int64(done))
 	s.enterChanges(w)
+	s.ClientServed(sess)
 	c.Writer = nil
 	if conn.Loop < 0 {
 		s.Workers.Put(w)
 	}
 	return done
+}
+
+// fitClients ends the largest clients before commands run if the commands are more than clients may take.
+func (s *server) fitClients(sess *command.Session, batch []resp.Command) {
+	arrived := -sess.Conn.QueryBytes() // what of the batch is counted already
+	for i := range batch {
+		arrived += int64(batch[i].Size)
+	}
+	if arrived = max(arrived, 0); s.ClientsTakeTooMuch(arrived) {
+		s.EvictClients(sess, arrived)
+	}
 }
 
 // foresee finds what is known of commands before they run, and touches their

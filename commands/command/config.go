@@ -23,6 +23,9 @@ var (
 	ErrNotInteger = errors.New("argument couldn't be parsed into an integer")
 	ErrNotMemory  = errors.New("argument must be a memory value")
 	ErrNotYesNo   = errors.New("argument must be 'yes' or 'no'")
+
+	errShare         = errors.New("percentage argument must be less or equal to 100")
+	errMemoryOrShare = errors.New("argument must be a memory or percent value")
 )
 
 // ErrNotBetween is the reason for a number out of range.
@@ -280,6 +283,43 @@ func (c *Config) Memory(name string, value, lo, hi int64, help string) *atomic.I
 			return nil
 		}})
 	return v
+}
+
+// MemoryOrShare declares a parameter in bytes that may be given as a percentage
+// instead, and returns what is set: one of the two.
+func (c *Config) MemoryOrShare(name, help string) func() (bytes, percent int64) {
+	var v atomic.Int64 // below 0: per cent
+	c.Add(&Param{Name: name, Help: help,
+		Get: func() string {
+			if n := v.Load(); n < 0 {
+				return strconv.FormatInt(-n, 10) + "%"
+			}
+			return strconv.FormatInt(v.Load(), 10)
+		},
+		Set: func(s string) error {
+			if text, ok := strings.CutSuffix(s, "%"); ok {
+				if n, ok := number.ParseInt([]byte(text)); ok && n >= 0 {
+					if n > 100 {
+						return errShare
+					}
+					v.Store(-n)
+					return nil
+				}
+			}
+			n, err := ParseMemory(s)
+			if errors.Is(err, ErrMemoryRange) {
+				return errShare // as Redis says
+			}
+			if err != nil {
+				return errMemoryOrShare
+			}
+			v.Store(n)
+			return nil
+		}})
+	return func() (bytes, percent int64) {
+		n := v.Load()
+		return max(n, 0), max(-n, 0)
+	}
 }
 
 // Bool declares a yes/no parameter.

@@ -1,7 +1,8 @@
 package command
 
 // How much memory is in use, as maxmemory counts it: the keys, which are counted
-// exactly, and the rest, which is looked at now and then.
+// exactly, and the rest, which is looked at now and then; and what the clients
+// take of it, as maxmemory-clients does.
 
 // otherMemoryMicros is how old a look at the rest may be for a command that asks
 // whether there is room.
@@ -25,4 +26,84 @@ func (s *Server) UsedMemory(nowMicros int64) int64 {
 		return used
 	}
 	return s.otherBytes.Load() + s.Keyspace.KeysBytes()
+}
+
+// What a client takes besides its buffers, roughly, in bytes: the connection and
+// its session, each key that it watches, and each channel, pattern or prefix that
+// it listens to.
+const (
+	sessionBytes   = 1500
+	watchBytes     = 120
+	subscribeBytes = 160
+)
+
+// Bytes is what the session takes.
+func (s *Session) Bytes() int64 {
+	return sessionBytes + s.Conn.QueryBytes() + s.Conn.OutputBytes() + s.extraBytes()
+}
+
+func (s *Session) extraBytes() int64 {
+	shown := &s.Shown
+	return shown.MultiBytes.Load() + int64(shown.Watches.Load())*watchBytes +
+		int64(shown.Subs.Load()+shown.PSubs.Load()+shown.SSubs.Load()+shown.Prefixes.Load())*subscribeBytes
+}
+
+// counted is what is part of ClientBytes for the session.
+func (s *Session) counted() int64 {
+	return sessionBytes + s.Conn.QueryBytes() + s.Conn.OutputBytes() + s.extra
+}
+
+// spared tells that the session is not ended for maxmemory-clients.
+func (s *Session) spared() bool { return s.Shown.Flags.Load()&ShownNoEvict != 0 }
+
+// ClientArrived begins to count what a session takes, ClientGone ends it.
+func (s *Server) ClientArrived(sess *Session) {
+	s.clientGrew(sess, sess.counted())
+	sess.Conn.Buffered = func(bytes int64) { s.clientGrew(sess, bytes) }
+}
+
+// ClientGone: see ClientArrived.
+func (s *Server) ClientGone(sess *Session) {
+	sess.Conn.Buffered = nil
+	s.SpareClient(sess, false)
+	s.ClientBytes.Add(-sess.counted())
+}
+
+// SpareClient sets or ends that a session is not to be ended for
+// maxmemory-clients and does not count for it. For its own goroutine.
+func (s *Server) SpareClient(sess *Session, on bool) {
+	if on == sess.spared() {
+		return
+	}
+	sess.Show(ShownNoEvict, on)
+	if on {
+		s.sparedBytes.Add(sess.counted())
+	} else {
+		s.sparedBytes.Add(-sess.counted())
+	}
+}
+
+func (s *Server) clientGrew(sess *Session, bytes int64) {
+	s.ClientBytes.Add(bytes)
+	if sess.spared() {
+		s.sparedBytes.Add(bytes)
+	} else if bytes > 0 && s.ClientsTakeTooMuch(0) {
+		s.EvictClientsSoon()
+	}
+}
+
+// ClientsTakeTooMuch tells whether they take more than maxmemory-clients, or would
+// with so many bytes more.
+func (s *Server) ClientsTakeTooMuch(more int64) bool {
+	limit := s.MaxClientBytes.Load()
+	return limit != 0 && s.ClientBytes.Load()-s.sparedBytes.Load()+more > limit
+}
+
+// ClientServed counts what a session's commands have changed of what it takes.
+func (s *Server) ClientServed(sess *Session) {
+	if now := sess.extraBytes(); now != sess.extra {
+		before := sess.extra
+		sess.extra = now
+		s.clientGrew(sess, now-before)
+	}
 }

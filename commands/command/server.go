@@ -97,6 +97,14 @@ type Server struct {
 	// evicts keys, and reports whether no more is in use than may be.
 	MaxMemory atomic.Int64
 	MakeRoom  func(nowMicros int64) (ok, evicted bool)
+	// ClientBytes is what all clients take, sparedBytes those of it that are not to
+	// be ended for it. MaxClientBytes is how much the others may take, 0 for any
+	// amount. If it is more, EvictClients ends the largest, where one counts with
+	// some bytes more than it takes; EvictClientsSoon does so beside its caller. Both
+	// are the server family's.
+	ClientBytes, sparedBytes, MaxClientBytes atomic.Int64
+	EvictClients                             func(sess *Session, more int64)
+	EvictClientsSoon                         func()
 	// OtherMemory are what parts of the server take besides the keys, in bytes.
 	OtherMemory []func() int64
 	otherBytes  atomic.Int64 // together, when somebody looked last
@@ -181,6 +189,8 @@ type Stats struct {
 	// InputDrops and OutputDrops count connections dropped for too much input
 	// or output.
 	InputDrops, OutputDrops atomic.Int64
+	// EvictedClients counts connections ended for maxmemory-clients.
+	EvictedClients atomic.Int64
 	// LazyFreed counts values and keys that were let go to be freed later, as in
 	// Redis (LazyEffort).
 	LazyFreed atomic.Int64
@@ -233,7 +243,7 @@ func (s *Stats) EachError(fn func(code string, n int64)) {
 func (s *Stats) Reset() {
 	for _, n := range []*atomic.Int64{&s.Connections, &s.Rejected, &s.BytesIn, &s.BytesOut, &s.ErrorReplies,
 		&s.DeniedAuth, &s.DeniedCommand, &s.DeniedKey, &s.DeniedChannel,
-		&s.InputDrops, &s.OutputDrops, &s.LazyFreed} {
+		&s.InputDrops, &s.OutputDrops, &s.EvictedClients, &s.LazyFreed} {
 		n.Store(0)
 	}
 	s.errors.Clear()

@@ -61,6 +61,9 @@ type Session struct {
 	// Commands counts what it sent.
 	Commands atomic.Int64
 
+	// extra is what was last counted of extraBytes.
+	extra int64
+
 	// Slots is where families keep what they have per session, by type.
 	slots map[any]any
 }
@@ -79,8 +82,9 @@ type Shown struct {
 	Redirect atomic.Int64
 	// Flags are more of the letters that CLIENT LIST shows.
 	Flags atomic.Uint32
-	// Subs, PSubs and SSubs count channels, patterns and shard channels.
-	Subs, PSubs, SSubs atomic.Int32
+	// Subs, PSubs and SSubs count channels, patterns and shard channels, Prefixes
+	// those of CLIENT TRACKING.
+	Subs, PSubs, SSubs, Prefixes atomic.Int32
 }
 
 // Aside are reasons to run a session's commands with more thought.

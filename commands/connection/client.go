@@ -50,7 +50,10 @@ func (f *family) clientRow() *command.Command {
 				Syntax:     "enabled=(ON | OFF)",
 				Run: func(c *command.Ctx) {
 					if on, ok := onOff(c); ok {
-						c.Session.Show(command.ShownNoEvict, on)
+						f.s.SpareClient(c.Session, on)
+						if f.s.ClientsTakeTooMuch(0) {
+							f.s.EvictClientsSoon()
+						}
 					}
 				},
 			},

@@ -131,7 +131,8 @@ func (f *family) reset(c *command.Ctx) {
 	s.SetName("")
 	s.Reply = command.ReplyOn
 	s.NoTouch = false
-	s.Show(command.ShownNoEvict|command.ShownNoTouch, false)
+	s.Show(command.ShownNoTouch, false)
+	f.s.SpareClient(s, false)
 	f.begin(s)
 	c.Status("RESET")
 }

@@ -137,6 +137,9 @@ func (c *Client) Send(args ...any) {
 	}
 }
 
+// Write sends bytes, which need be no command.
+func (c *Client) Write(b []byte) error { _, err := c.conn.Write(b); return err }
+
 // Append appends a command as it is sent.
 func Append(b []byte, args ...any) []byte {
 	b = fmt.Appendf(b, "*%d\r\n", len(args))

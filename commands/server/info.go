@@ -299,7 +299,7 @@ func (f *family) infoStats(w *command.InfoWriter) {
 	w.Line("expired_time_cap_reached_count", 0)
 	w.Line("expire_cycle_cpu_milliseconds", 0)
 	w.Line("evicted_keys", ks.Evicted)
-	w.Line("evicted_clients", 0)
+	w.Line("evicted_clients", st.EvictedClients.Load())
 	current, total := f.memory.exceededMillis()
 	w.Line("total_eviction_exceeded_time", total)
 	w.Line("current_eviction_exceeded_time", current)

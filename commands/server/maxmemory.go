@@ -66,6 +66,7 @@ func declareMaxMemory(s *command.Server) *memoryLimit {
 			ks.LFURule.DecayMinutes.Store(decay.Load())
 		})
 	}, "lfu-log-factor", "lfu-decay-time")
+	clients := declareClientMemory(s)
 	c.OnChange(func() {
 		lfu := strings.HasSuffix(*m.policy.Load(), "-lfu")
 		s.Keyspace.Each(func(ks *engine.Keyspace) { ks.LFU.Store(lfu) })
@@ -77,12 +78,13 @@ func declareMaxMemory(s *command.Server) *memoryLimit {
 		} else {
 			debug.SetMemoryLimit(min(runtimeLimit, n+n/8+headroom))
 		}
+		clients.apply()
 		if n == 0 {
 			m.note(false)
 		} else if m.evicts() && m.tooMuch(s.Keyspace.Clock.Now()) {
 			m.evictBeside()
 		}
-	}, "maxmemory", "maxmemory-policy")
+	}, "maxmemory", "maxmemory-policy", "maxmemory-clients")
 	s.MakeRoom = m.makeRoom
 	return m
 }

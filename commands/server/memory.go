@@ -108,7 +108,7 @@ func (f *family) infoMemory(w *command.InfoWriter) {
 	w.Line("mem_total_replication_buffers", 0)
 	w.Line("mem_replica_full_sync_buffer", 0)
 	w.Line("mem_clients_slaves", 0)
-	w.Line("mem_clients_normal", f.clientMemory())
+	w.Line("mem_clients_normal", f.s.ClientBytes.Load())
 	w.Line("mem_cluster_links", 0)
 	w.Line("mem_aof_buffer", 0)
 	w.Line("mem_allocator", "go")
@@ -123,12 +123,4 @@ func (f *family) used() (used, overhead uint64) {
 	other, all := f.s.MeasureMemory()
 	used = uint64(max(all, 0))
 	return used, min(uint64(other), used)
-}
-
-// clientMemory is what the connections' buffers hold.
-func (f *family) clientMemory() (n int64) {
-	for _, s := range f.s.Clients.All() {
-		n += s.Conn.QueryBytes() + s.Conn.OutputBytes() + s.Shown.MultiBytes.Load()
-	}
-	return n
 }

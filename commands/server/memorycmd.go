@@ -108,7 +108,7 @@ func (f *family) memoryStats(c *command.Ctx) {
 	fields := []field{
 		{"peak.allocated", top}, {"total.allocated", used}, {"startup.allocated", f.startMemory},
 		{"replication.backlog", uint64(0)}, {"replica.fullsync.buffer", uint64(0)}, {"clients.slaves", uint64(0)},
-		{"clients.normal", uint64(f.clientMemory())}, {"cluster.links", uint64(0)}, {"aof.buffer", uint64(0)},
+		{"clients.normal", uint64(f.s.ClientBytes.Load())}, {"cluster.links", uint64(0)}, {"aof.buffer", uint64(0)},
 		{"overhead.total", overhead},
 		{"keys.count", uint64(keys)}, {"keys.bytes-per-key", dataset / uint64(max(keys, 1))}, {"dataset.bytes", dataset},
 		{"dataset.percentage", 100 * ratio(dataset, used-f.startMemory)}, {"peak.percentage", 100 * ratio(used, top)},

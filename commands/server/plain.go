@@ -49,7 +49,6 @@ const (
 	kindWords kind = iota
 	kindNumber
 	kindMemory
-	kindPercent // of memory, or of bytes
 	kindText
 )
 
@@ -82,7 +81,6 @@ const (
 
 var plainParams = []plain{
 	// Memory and its eviction.
-	{names: "maxmemory-clients", value: "0", kind: kindPercent, hi: math.MaxInt64},
 	num("active-expire-effort", 1, 1, 10),
 	no("lazyfree-lazy-eviction"), no("lazyfree-lazy-expire"), no("lazyfree-lazy-server-del"),
 	no("lazyfree-lazy-user-del"), no("lazyfree-lazy-user-flush"),
@@ -308,21 +306,6 @@ func (p *plain) check(s string) (string, error) {
 		if !found {
 			return "", command.ErrNotAmong(of)
 		}
-	case kindPercent:
-		if n, err := strconv.ParseInt(strings.TrimSuffix(s, "%"), 10, 64); err == nil && n >= 0 && strings.HasSuffix(s, "%") {
-			if n > 100 {
-				return "", errors.New("percentage argument must be less or equal to 100")
-			}
-			break
-		}
-		n, err := command.ParseMemory(s)
-		if errors.Is(err, command.ErrMemoryRange) {
-			return "", errors.New("percentage argument must be less or equal to 100") // as Redis says
-		}
-		if err != nil {
-			return "", errors.New("argument must be a memory or percent value")
-		}
-		s = strconv.FormatInt(n, 10)
 	case kindNumber, kindMemory:
 		n, err := strconv.ParseInt(s, 10, 64)
 		if p.kind == kindMemory {

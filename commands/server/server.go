@@ -40,7 +40,7 @@ func Commands(s *command.Server) []*command.Command {
 	f.saved.Begin(s, nil)
 	f.startMemory = memoryUsage().objects
 	s.LetGo = f.letGo
-	s.OtherMemory = append(s.OtherMemory, func() int64 { return int64(f.startMemory) }, f.clientMemory)
+	s.OtherMemory = append(s.OtherMemory, func() int64 { return int64(f.startMemory) }, s.ClientBytes.Load)
 	f.declareParams()
 	f.declareSlow()
 	f.declareLatencyStats()
