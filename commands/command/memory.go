@@ -29,10 +29,11 @@ func (s *Server) UsedMemory(nowMicros int64) int64 {
 }
 
 // What a client takes besides its buffers, roughly, in bytes: the connection and
-// its session, each key that it watches, and each channel, pattern or prefix that
-// it listens to.
+// its session, each command that it has queued, each key that it watches, and each
+// channel, pattern or prefix that it listens to.
 const (
 	sessionBytes   = 1500
+	queuedBytes    = 120
 	watchBytes     = 120
 	subscribeBytes = 160
 )
@@ -44,7 +45,7 @@ func (s *Session) Bytes() int64 {
 
 func (s *Session) extraBytes() int64 {
 	shown := &s.Shown
-	return shown.MultiBytes.Load() + int64(shown.Watches.Load())*watchBytes +
+	return shown.MultiBytes.Load() + int64(shown.Multi.Load())*queuedBytes + int64(shown.Watches.Load())*watchBytes +
 		int64(shown.Subs.Load()+shown.PSubs.Load()+shown.SSubs.Load()+shown.Prefixes.Load())*subscribeBytes
 }
 

@@ -49,6 +49,10 @@ func TestLargestClientsAreEnded(t *testing.T) {
 		"replies that are not read": func(c *livetest.Client) {
 			c.Write([]byte(strings.Repeat("GET large\r\n", 3000)))
 		},
+		"small commands": func(c *livetest.Client) {
+			c.Want("OK", "MULTI")
+			c.Write([]byte(strings.Repeat("PING\r\n", 5000)))
+		},
 		"watched keys":  many(func(b []byte, i int) []byte { return livetest.Append(b, "WATCH", i) }),
 		"channels":      many(func(b []byte, i int) []byte { return livetest.Append(b, "SUBSCRIBE", i) }),
 		"patterns":      many(func(b []byte, i int) []byte { return livetest.Append(b, "PSUBSCRIBE", i) }),
