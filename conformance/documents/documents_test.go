@@ -1,4 +1,4 @@
-// Package documents runs what docs/*.md shows: every redis-cli session, line by line, and every program in Go, Python,
+// Package documents runs what README.md and docs/*.md show: every redis-cli session, line by line, and every program in Go, Python,
 // JavaScript and Java, with the client libraries that people use. The replies in a document are what the server says.
 //
 //	go test ./conformance/documents -programs            runs the programs too, as CI does
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // tested are the documents whose blocks are run; the first ones have programs in each language.
-var tested = []string{"limiters.md", "delay-queues.md", "testing.md"}
+var tested = []string{"docs/limiters.md", "docs/delay-queues.md", "docs/testing.md", "README.md"}
 
 const withPrograms = 2
 
@@ -60,7 +60,7 @@ func load(t *testing.T, name string) *document {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &document{path: filepath.Join(root, "docs", name)}
+	d := &document{path: filepath.Join(root, name)}
 	text, err := os.ReadFile(d.path)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestSessions(t *testing.T) {
 					typed += d.session(t, c, i)
 				}
 			}
-			if typed < 20 {
+			if typed < 5 {
 				t.Errorf("only %d commands", typed)
 			}
 			t.Logf("%d commands", typed)

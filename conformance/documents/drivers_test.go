@@ -48,7 +48,7 @@ func TestDrivers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := load(t, "testing.md")
+	d := load(t, "docs/testing.md")
 	for _, dr := range drivers {
 		t.Run(dr.name, func(t *testing.T) {
 			files := map[string]string{}
