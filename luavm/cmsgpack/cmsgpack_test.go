@@ -53,8 +53,8 @@ func deeper(v lua.LValue, depth int) (found bool) {
 	return found
 }
 
-// FuzzUnpack: no bytes make it panic; what it takes is packed and unpacked to the same again. Tables in more than 16 others
-// are packed as nil, as in Redis, which is no key.
+// FuzzUnpack: no bytes make it panic; what it takes is packed and unpacked to the same again, unless some of it is nested
+// so deep that it is packed as nil.
 func FuzzUnpack(f *testing.F) {
 	for _, s := range []string{"\x93\x01\xa1a\xc0", "\x81\xa1a\xca\x3f\x80\x00\x00", "\xdd\xff\xff\xff\xff", "\xcf\xff\xff\xff\xff\xff\xff\xff\xff", "\xd9\x05abcde", strings.Repeat("\x81", nestingMax+1) + strings.Repeat("0", nestingMax+2)} {
 		f.Add(s)
@@ -81,10 +81,10 @@ func FuzzUnpack(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q: %v", data, err)
 		}
-		again, err := call("unpack", packed[0])
-		if err != nil && strings.Contains(err.Error(), "table index is nil") && slices.ContainsFunc(values, func(v lua.LValue) bool { return deeper(v, nestingMax) }) {
+		if slices.ContainsFunc(values, func(v lua.LValue) bool { return deeper(v, nestingMax) }) {
 			return
 		}
+		again, err := call("unpack", packed[0])
 		if err != nil || len(again) != len(values) {
 			t.Fatalf("%q is packed as %q, which gives %d values for %d: %v", data, packed[0], len(again), len(values), err)
 		}
