@@ -36,6 +36,7 @@ import org.redisson.api.stream.StreamAddArgs;
 import org.redisson.api.stream.StreamCreateGroupArgs;
 import org.redisson.api.stream.StreamReadArgs;
 import org.redisson.api.stream.StreamReadGroupArgs;
+import org.redisson.client.WriteRedisConnectionException;
 import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Protocol;
 
@@ -243,8 +244,13 @@ final class RedissonQueues {
       two.addListener(String.class, (channel, m) -> got.add("two " + m));
       want(one.publish("hello"), 2L);
       eventually("both", () -> got.contains("one hello") && got.contains("two hello"));
-      one.removeAllListeners();
-      two.removeAllListeners();
+      for (RReliableTopic topic : List.of(one, two)) {
+        try {
+          topic.removeAllListeners();
+        } catch (WriteRedisConnectionException e) {
+          // Redisson ends its waiting XREADGROUP by closing the connection, and may choose the same one for what it says next.
+        }
+      }
     });
   }
 
