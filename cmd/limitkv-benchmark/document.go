@@ -120,9 +120,9 @@ func (m *matrix) throughput(b *strings.Builder) {
 
 func (m *matrix) latencies(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## Latency\n\nRequests come at half the rate of which the slowest server is capable, whether or not earlier ones were answered; microseconds from\n"+
-		"when a request was due to its answer: p50 / p99 / p99.9. The ratio is that of p99.9 to the better of the others.\n\n"+
+		"when a request was due to its answer: p50 / p99 / p99.9, in rounds of %v. The ratio is that of p99.9 to the better of the others.\n\n"+
 		"| workload | requests a second | %s | ratio | at most |\n| --- | ---: |%s ---: | --- |\n",
-		strings.Join(m.versions, " | "), strings.Repeat(" ---: |", len(m.versions)))
+		m.params.duration*latencyTimes, strings.Join(m.versions, " | "), strings.Repeat(" ---: |", len(m.versions)))
 	for i := range m.latency {
 		r := &m.latency[i]
 		fmt.Fprintf(b, "| %s | %s |", r.workload, thousands(r.cells[0].Median.Rate))

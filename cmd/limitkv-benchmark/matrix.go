@@ -200,6 +200,10 @@ func (m *matrix) measureThroughput() error {
 	})
 }
 
+// latencyTimes is how much longer a round for latency is: the slowest thousandth of a second's requests are those that one
+// hiccup of the machine, or none, made late.
+const latencyTimes = 5
+
 // measureLatency loads all servers at half of what the slowest can do.
 func (m *matrix) measureLatency() error {
 	return m.with(func(targets []*target) error {
@@ -215,6 +219,7 @@ func (m *matrix) measureLatency() error {
 				lowest = min(lowest, cell.Median.PerSecond)
 			}
 			p.rate = lowest / 2
+			p.duration *= latencyTimes
 			if r, err = m.row(targets, c, p); err != nil {
 				return err
 			}
