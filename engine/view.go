@@ -171,28 +171,10 @@ func (v *View) put(e Entry, deadline int64) Entry {
 	key := e.Key()
 	hash, i := locate(key) // the entry's own copy of the key: no hint for it
 	s := &v.KS.shards[i]
-	t := &s.tables[v.DB]
-	e.h.access = uint32(v.Now / 1e6)
-	e.h.freq = lfuInitial(v.Now)
 	if e.h.flags&flagObject != 0 {
 		v.objects, v.object = true, nil // it may be filled yet
-		e.object().count()
 	}
-	if i := t.find(hash, key); i >= 0 {
-		old := Entry{(*header)(t.slots[i])}
-		v.inherit(e, old)
-		v.drop(s, old)
-		v.replace(t, i, e)
-	} else {
-		v.insert(t, hash, e)
-		v.Notify(EventNew, "new", key)
-	}
-	if deadline != 0 {
-		v.arm(s, e, deadline)
-	}
-	if e.h.flags&flagIdle != 0 {
-		v.sweepFor(s, e)
-	}
+	v.enter(hash, s, s.tables[v.DB].find(hash, key), e, deadline)
 	return e
 }
 
