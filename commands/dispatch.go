@@ -296,14 +296,14 @@ func (s *server) queue(c *command.Ctx, cmd *command.Command, args [][]byte) {
 	if !m.Failed {
 		q := command.Queued{Cmd: cmd, Args: command.Clone(args)}
 		m.Queue = append(m.Queue, q)
-		for _, a := range args {
-			m.Bytes += len(a)
-		}
-		if c.Session.Conn != nil {
-			c.Session.Conn.QueuedBytes.Store(int64(m.Bytes))
+		if conn := c.Session.Conn; conn != nil {
+			bytes := 0
+			for _, a := range args {
+				bytes += len(a)
+			}
+			conn.QueuedBytes.Add(int64(bytes))
 		}
 		c.Session.Shown.Multi.Add(1)
-		c.Session.Shown.MultiBytes.Store(int64(m.Bytes))
 	}
 	c.Status("QUEUED")
 }

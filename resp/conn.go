@@ -69,7 +69,7 @@ type Conn struct {
 
 	// QueryBufferLimit is how much unparsed input may gather (0: the default),
 	// QueuedBytes how much of that the handler holds elsewhere: Redis counts
-	// the commands queued by MULTI.
+	// the commands queued by MULTI. It may be read from anywhere.
 	QueryBufferLimit int64
 	QueuedBytes      atomic.Int64
 

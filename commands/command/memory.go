@@ -40,18 +40,22 @@ const (
 
 // Bytes is what the session takes.
 func (s *Session) Bytes() int64 {
-	return sessionBytes + s.Conn.QueryBytes() + s.Conn.OutputBytes() + s.extraBytes()
+	return s.bufferBytes() + s.extraBytes()
+}
+
+func (s *Session) bufferBytes() int64 {
+	return sessionBytes + s.Conn.QueryBytes() + s.Conn.OutputBytes()
 }
 
 func (s *Session) extraBytes() int64 {
 	shown := &s.Shown
-	return shown.MultiBytes.Load() + int64(shown.Multi.Load())*queuedBytes + int64(shown.Watches.Load())*watchBytes +
+	return s.Conn.QueuedBytes.Load() + int64(shown.Multi.Load())*queuedBytes + int64(shown.Watches.Load())*watchBytes +
 		int64(shown.Subs.Load()+shown.PSubs.Load()+shown.SSubs.Load()+shown.Prefixes.Load())*subscribeBytes
 }
 
 // counted is what is part of ClientBytes for the session.
 func (s *Session) counted() int64 {
-	return sessionBytes + s.Conn.QueryBytes() + s.Conn.OutputBytes() + s.extra
+	return s.bufferBytes() + s.extra
 }
 
 // spared tells that the session is not ended for maxmemory-clients.

@@ -71,9 +71,8 @@ type Session struct {
 // Shown are copies, for other goroutines, of what a session keeps for itself.
 type Shown struct {
 	// Multi is 0 outside of a transaction, else one more than the commands
-	// that are queued, and MultiBytes what they take.
-	Multi      atomic.Int32
-	MultiBytes atomic.Int64
+	// that are queued; Conn.QueuedBytes is what they take.
+	Multi atomic.Int32
 	// Watches is how many keys are watched.
 	Watches atomic.Int32
 	// Proto is the protocol version, 0 for 2.
@@ -124,7 +123,6 @@ type Multi struct {
 	// Failed: a command was refused, so EXEC will be too.
 	Failed  bool
 	Queue   []Queued
-	Bytes   int
 	Watcher engine.Watcher
 }
 

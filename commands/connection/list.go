@@ -163,7 +163,7 @@ func appendClient(b []byte, c *command.Ctx, s *command.Session) []byte {
 		s.ID, s.Conn.RemoteAddr(), s.Conn.LocalAddr(), s.Conn.Fd, s.Name(),
 		(c.Now-s.Created)/1e6, max(0, c.Now-max(s.LastUsed.Load(), s.Created))/1e6, letters(s), s.DB(),
 		shown.Subs.Load(), shown.PSubs.Load(), shown.SSubs.Load(), shown.Multi.Load()-1, shown.Watches.Load(),
-		qbuf, args, shown.MultiBytes.Load(), omem, s.Bytes()+qbuf-s.Conn.QueryBytes()+int64(args),
+		qbuf, args, s.Conn.QueuedBytes.Load(), omem, s.Bytes()+qbuf-s.Conn.QueryBytes()+int64(args),
 		events, cmd, s.UserName(), shown.Redirect.Load()-1, s.Proto(), lib, version, s.Conn.Loop+1)
 }
 

@@ -115,9 +115,8 @@ func (t family) discard(c *command.Ctx) {
 func (t family) end(c *command.Ctx) {
 	m := &c.Session.Multi
 	t.forget(c)
-	m.Active, m.Failed, m.Queue, m.Bytes = false, false, nil, 0
+	m.Active, m.Failed, m.Queue = false, false, nil
 	c.Session.Shown.Multi.Store(0)
-	c.Session.Shown.MultiBytes.Store(0)
 	if c.Session.Conn != nil {
 		c.Session.Conn.QueuedBytes.Store(0)
 	}
