@@ -5,8 +5,6 @@ package scripting
 // generation, at which workers forget what they have.
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -193,16 +191,7 @@ func (c *cache) flush() {
 	c.flushes.Add(1)
 }
 
-func (c *cache) all() []*script {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list := make([]*script, 0, len(c.bySHA))
-	for _, s := range c.bySHA {
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(a, b *script) int { return cmp.Compare(b.used(), a.used()) })
-	return list
-}
+func (c *cache) len() int { c.mu.Lock(); defer c.mu.Unlock(); return len(c.bySHA) }
 
 func lower(b []byte) string {
 	out := make([]byte, len(b))

@@ -33,10 +33,7 @@ func (m memory) total() int64 { return m.scripts + m.libraries + m.eval + m.func
 // memory is that of all scripts and of the functions of a keyspace.
 func (f *family) memory(ks *engine.Keyspace) memory {
 	set := f.registries.Of(ks).now.Load()
-	f.cache.mu.Lock()
-	scripts := int64(len(f.cache.bySHA))
-	f.cache.mu.Unlock()
-	text := f.cache.bytes.Load()
+	scripts, text := int64(f.cache.len()), f.cache.bytes.Load()
 	return memory{
 		scripts:   text*textFactor + scripts*scriptBytes,
 		eval:      scripts * closureBytes,
@@ -50,7 +47,7 @@ func (f *family) infoMemory(w *command.InfoWriter) {
 	w.Bytes("used_memory_lua", uint64(m.eval)) // has a new name below
 	w.Line("used_memory_vm_eval", m.eval)
 	w.Line("used_memory_scripts_eval", m.scripts)
-	w.Line("number_of_cached_scripts", len(f.cache.all()))
+	w.Line("number_of_cached_scripts", f.cache.len())
 	w.Line("number_of_functions", set.functions.Len())
 	w.Line("number_of_libraries", set.byName.Len())
 	w.Line("used_memory_vm_functions", m.functions)
