@@ -65,7 +65,7 @@ func (s *server) DoIn(namespace string, args ...string) []byte {
 	if namespace != "" {
 		ns := s.Namespaces.Find(namespace)
 		if ns == nil {
-			return []byte("-ERR there is no namespace of this name\r\n")
+			return []byte("-" + command.ErrNoNamespace + "\r\n")
 		}
 		sess.SetNamespace(ns)
 	}

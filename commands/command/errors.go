@@ -34,6 +34,7 @@ const (
 	ErrNoAuth          = "NOAUTH Authentication required."
 	ErrWrongPass       = "WRONGPASS invalid username-password pair or user is disabled."
 	ErrNoProto         = "NOPROTO unsupported protocol version"
+	ErrNoNamespace     = "ERR there is no namespace of this name"
 	ErrNoReplicas      = "NOREPLICAS Not enough good replicas to write."
 	ErrOutOfMemory     = "OOM command not allowed when used memory > 'maxmemory'."
 	ErrBusyScript      = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."

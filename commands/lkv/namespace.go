@@ -8,7 +8,6 @@ import (
 )
 
 const (
-	errNoNamespace   = "ERR there is no namespace of this name"
 	errNamespaceName = "ERR the name of a namespace has 1 to 128 bytes"
 	errNamespaceMany = "ERR there are too many namespaces already"
 	errNamespaceBusy = "ERR a connection that watches, subscribes, tracks or monitors stays in its namespace"
@@ -68,7 +67,7 @@ func (n namespaces) use(c *command.Ctx) {
 		c.Session.SetNamespace(ns)
 		if !n.s.Namespaces.Has(ns) { // dropped at this moment
 			c.Session.SetNamespace(nil)
-			c.Error(errNoNamespace)
+			c.Error(command.ErrNoNamespace)
 			return
 		}
 		c.OK()
@@ -108,11 +107,11 @@ func (n namespaces) drop(c *command.Ctx) {
 	ns := n.s.Namespaces.Find(string(c.Args[2]))
 	switch {
 	case ns == nil:
-		c.Error(errNoNamespace)
+		c.Error(command.ErrNoNamespace)
 	case ns == c.Session.Namespace():
 		c.Error("ERR this connection is in the namespace")
 	case !n.s.Namespaces.Drop(n.s, ns): // others were quicker
-		c.Error(errNoNamespace)
+		c.Error(command.ErrNoNamespace)
 	default:
 		c.OK()
 	}
