@@ -49,29 +49,26 @@ func debugCommands() []debugCommand {
 		{name: "PROTOCOL", min: 1, max: 1, usage: "<type>", summary: "Replies a sample of a type of reply: " + strings.Join(protocolNames(), " ") + ".",
 			run: debugProtocol},
 		{name: "PAUSE-CRON", min: 1, max: 1, usage: "<0|1>", summary: "As SET-ACTIVE-EXPIRE, the other way round: nothing else runs by itself.",
-			run: func(_ *family, c *command.Ctx) {
-				n, _ := strconv.Atoi(string(c.Args[2]))
-				c.KS.SetActiveExpire(n == 0)
-				c.OK()
-			}},
+			run: debugSwitch(func(_ *family, c *command.Ctx, on bool) { c.KS.SetActiveExpire(!on) })},
 		{name: "QUICKLIST-PACKED-THRESHOLD", min: 1, max: 1, usage: "<bytes>",
 			summary: "Gives elements of lists from so many bytes on a node of their own; 0 for the default.", run: debugPacked},
 		{name: "RELOAD", max: 3, usage: "[NOSAVE] [NOFLUSH] [MERGE]", keyspace: true, long: true, run: debugReload,
 			summary: "Writes all keys in Redis's dump format and reads them back."},
 		{name: "SET-ACTIVE-EXPIRE", min: 1, max: 1, usage: "<0|1>", summary: "Stops or lets go on that keys expire that nobody looks at.",
-			run: func(_ *family, c *command.Ctx) {
-				n, _ := strconv.Atoi(string(c.Args[2])) // what is no number is 0, as in Redis
-				c.KS.SetActiveExpire(n != 0)
-				c.OK()
-			}},
+			run: debugSwitch(func(_ *family, c *command.Ctx, on bool) { c.KS.SetActiveExpire(on) })},
 		{name: "SET-DISABLE-DENY-SCRIPTS", min: 1, max: 1, usage: "<0|1>", summary: "Lets scripts call commands that are not for scripts.",
-			run: func(f *family, c *command.Ctx) {
-				n, _ := strconv.Atoi(string(c.Args[2]))
-				f.s.ScriptsMayAll.Store(n != 0)
-				c.OK()
-			}},
+			run: debugSwitch(func(f *family, _ *command.Ctx, on bool) { f.s.ScriptsMayAll.Store(on) })},
 		{name: "SLEEP", min: 1, max: 1, usage: "<seconds>", summary: "Holds all keys for so long, as if something took that long.",
 			keyspace: true, long: true, stalls: true, run: debugSleep},
+	}
+}
+
+// debugSwitch turns something on or off.
+func debugSwitch(set func(f *family, c *command.Ctx, on bool)) func(*family, *command.Ctx) {
+	return func(f *family, c *command.Ctx) {
+		n, _ := strconv.Atoi(string(c.Args[2])) // what is no number is 0, as in Redis
+		set(f, c, n != 0)
+		c.OK()
 	}
 }
 

@@ -57,11 +57,6 @@ func (f *family) replconf(c *command.Ctx) {
 	c.OK()
 }
 
-func (f *family) syncPlan(_ *command.Ctx, _ [][]byte, set *engine.LockSet) (long bool) {
-	set.AddAll()
-	return false
-}
-
 // sync replies with the file, which no line end follows, and closes.
 func (f *family) sync(c *command.Ctx) {
 	x, _ := c.Session.Slot(exportKey{}, nil).(*export)
@@ -74,7 +69,7 @@ func (f *family) sync(c *command.Ctx) {
 	}
 	file := rdb.NewFile(f.dumps.Format(),
 		[2]string{"redis-ver", command.RedisVersion},
-		[2]string{"redis-bits", strconv.Itoa(32 << (^uint(0) >> 63))},
+		[2]string{"redis-bits", strconv.Itoa(strconv.IntSize)},
 		[2]string{"ctime", strconv.FormatInt(c.Now/1e6, 10)},
 		[2]string{"used-mem", strconv.FormatUint(memoryUsage().objects, 10)},
 		[2]string{"aof-base", "0"})

@@ -140,7 +140,7 @@ func (f *family) infoServer(w *command.InfoWriter) {
 	w.Line("redis_mode", f.s.Mode())
 	w.Line("limitkv_version", f.s.Version)
 	w.Line("os", systemName())
-	w.Line("arch_bits", 32<<(^uint(0)>>63))
+	w.Line("arch_bits", strconv.IntSize)
 	w.Line("monotonic_clock", "POSIX clock_gettime")
 	w.Line("multiplexing_api", multiplexing)
 	w.Line("atomicvar_api", "go-atomic")

@@ -33,8 +33,8 @@ type plain struct {
 	only string
 	// fixed parameters cannot be set while the server runs.
 	fixed bool
-	// protected parameters name files.
-	protected bool
+	// protected parameters name files, secret ones are not logged.
+	protected, secret bool
 	// from and to, if set, are what a number outside is brought to.
 	from, to int64
 	// help is what it does after all, where it is used. Others have no effect.
@@ -66,6 +66,7 @@ func mem(names string, value, lo, hi int64) plain {
 func txt(names, value string) plain { return plain{names: names, value: value, kind: kindText} }
 
 func (p plain) guarded() plain        { p.protected = true; return p }
+func (p plain) hidden() plain         { p.secret = true; return p }
 func (p plain) fix() plain            { p.fixed = true; return p }
 func (p plain) just(why string) plain { p.only = why; return p }
 
@@ -119,7 +120,7 @@ var plainParams = []plain{
 
 	// Replication.
 	txt("replicaof slaveof", "").fix().just(noReplica).as(masterForm),
-	txt("masteruser", ""), txt("masterauth", ""),
+	txt("masteruser", "").hidden(), txt("masterauth", "").hidden(),
 	yes("replica-serve-stale-data slave-serve-stale-data"), yes("replica-read-only slave-read-only"),
 	no("replica-lazy-flush slave-lazy-flush"), yes("replica-ignore-maxmemory slave-ignore-maxmemory"),
 	yes("repl-diskless-sync"), num("repl-diskless-sync-delay", 5, 0, maxInt), num("repl-diskless-sync-max-replicas", 0, 0, maxInt),
@@ -144,7 +145,7 @@ var plainParams = []plain{
 
 	// TLS, as long as there is none.
 	txt("tls-client-cert-file", ""),
-	txt("tls-client-key-file", ""), txt("tls-client-key-file-pass", ""), txt("tls-dh-params-file", ""),
+	txt("tls-client-key-file", ""), txt("tls-client-key-file-pass", "").hidden(), txt("tls-dh-params-file", ""),
 	no("tls-replication"), no("tls-cluster"), txt("tls-ciphersuites", ""),
 	no("tls-prefer-server-ciphers"), yes("tls-session-caching"), num("tls-session-cache-size", 20480, 0, maxInt),
 	num("tls-session-cache-timeout", 300, 0, maxInt),
@@ -171,7 +172,6 @@ var plainParams = []plain{
 
 // declarePlain declares those that nobody else has.
 func declarePlain(c *command.Config) {
-	secrets := []string{"masteruser", "masterauth", "tls-client-key-file-pass"}
 	for i := range plainParams {
 		p := &plainParams[i]
 		name, alias, _ := strings.Cut(p.names, " ")
@@ -181,7 +181,7 @@ func declarePlain(c *command.Config) {
 		value := new(atomic.Pointer[string])
 		value.Store(&p.value)
 		c.Add(&command.Param{
-			Name: name, Alias: alias, Immutable: p.fixed, Protected: p.protected, Inert: p.only == "" && p.help == "", Help: p.help, Secret: slices.Contains(secrets, name),
+			Name: name, Alias: alias, Immutable: p.fixed, Protected: p.protected, Inert: p.only == "" && p.help == "", Help: p.help, Secret: p.secret,
 			Get: func() string { return *value.Load() },
 			Set: func(s string) error {
 				s, err := p.check(s)

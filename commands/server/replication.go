@@ -69,9 +69,8 @@ func (f *family) replicationRows() []*command.Command {
 			Run:     refuse,
 		},
 		{
-			Name: "sync", Arity: 1, Group: command.GroupServer, Since: "1.0.0", Flags: internal,
+			Name: "sync", Arity: 1, Group: command.GroupServer, Since: "1.0.0", Flags: internal | command.WholeKeyspace,
 			Summary: "Replies all data as a file, and closes the connection; refused for replicas.",
-			Plan:    f.syncPlan,
 			Run:     f.sync,
 		},
 	}
