@@ -6,15 +6,14 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
 )
 
 // outcome is what a file's tests did, by name; a name may stand for several.
@@ -53,7 +52,7 @@ func (r *outcome) better(again *outcome) *outcome {
 }
 
 // serverArgs are how Redis's own tests of external servers start it.
-var serverArgs = []string{"--save", "", "--enable-protected-configs", "yes", "--enable-debug-command", "yes", "--bind", "127.0.0.1"}
+var serverArgs = []string{"--save", "", "--enable-protected-configs", "yes", "--enable-debug-command", "yes"}
 
 // play runs a file.
 func (o *options) play(binary, file string) (*outcome, error) {
@@ -62,21 +61,12 @@ func (o *options) play(binary, file string) (*outcome, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	port, err := freePort()
+	server, err := peer.Start(filepath.Base(binary), binary, append([]string{"--dir", dir}, serverArgs...)...)
 	if err != nil {
 		return nil, err
 	}
-	server := exec.Command(binary, append([]string{"--port", port, "--dir", dir}, serverArgs...)...)
-	if err := server.Start(); err != nil {
-		return nil, err
-	}
-	defer func() {
-		server.Process.Kill()
-		server.Wait()
-	}()
-	if err := reachable(port); err != nil {
-		return nil, fmt.Errorf("%s: %w", binary, err)
-	}
+	defer server.Stop()
+	_, port, _ := strings.Cut(server.Addr, ":")
 	ctx, cancel := context.WithTimeout(context.Background(), o.timeout)
 	defer cancel()
 	suite := exec.CommandContext(ctx, "tclsh", "tests/test_helper.tcl", "--host", "127.0.0.1", "--port", port,
@@ -140,27 +130,6 @@ func clip(s string) string {
 type tally struct {
 	want, got int
 	missing   []string
-}
-
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
-}
-
-// reachable waits until a server listens.
-func reachable(port string) error {
-	var err error
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		var c net.Conn
-		if c, err = net.Dial("tcp", "127.0.0.1:"+port); err == nil {
-			return c.Close()
-		}
-	}
-	return err
 }
 
 // relative keeps machine paths out of what is printed.
