@@ -2,8 +2,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -43,16 +41,9 @@ func TestListsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := peer.ModuleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "COMPATIBILITY.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := writtenPage(t)
 	for name, text := range parts {
-		if !strings.Contains(string(page), "<!-- "+name+": written by make generate -->\n"+text+"<!-- end of "+name+" -->\n") {
+		if !strings.Contains(page, "<!-- "+name+": written by make generate -->\n"+text+"<!-- end of "+name+" -->\n") {
 			t.Errorf("docs/COMPATIBILITY.md: %s is not what make generate writes", name)
 		}
 	}
