@@ -5,6 +5,7 @@ package command
 // serves it under the key's lock.
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine"
@@ -46,6 +47,9 @@ type Blocked struct {
 	session *Session
 	ks      *engine.Keyspace
 	done    atomic.Bool
+	// setup is held while Block makes the session wait. A wait without keys can
+	// end meanwhile, for no lock of a shard holds its timer or CLIENT UNBLOCK back.
+	setup sync.Mutex
 }
 
 // Block makes the session wait. The handler returns without a reply. Only
@@ -56,6 +60,8 @@ func (c *Ctx) Block(w Wait) {
 	w.Keys = Clone(w.Keys)
 	w.Also = Clone(w.Also)
 	b.Wait = w
+	b.setup.Lock()
+	defer b.setup.Unlock()
 	srv := c.Server
 	b.Waiter = &engine.Waiter{
 		DB: c.DB, Keys: w.Keys, Also: w.Also, Kind: w.Kind, Weight: w.Weight, NoKey: w.NoKey,
@@ -66,10 +72,10 @@ func (c *Ctx) Block(w Wait) {
 	s.Blocked.Store(b)
 	c.Waits = true
 	c.Wait(b.Waiter, w.Again)
+	srv.BlockedClients.Add(1)
 	if w.Deadline != 0 {
 		b.Timer = srv.Keyspace.Sched.At(w.Deadline, func(int64) { srv.Unblock(b, nil, false) })
 	}
-	srv.BlockedClients.Add(1)
 }
 
 // serveBlocked runs Serve for a blocked session, under the locks of view.
@@ -141,12 +147,8 @@ func (s *Server) count(b *Blocked, text string, of func(*Counters) *atomic.Int64
 
 // finish hands the reply to the connection and lets it go on.
 func (s *Server) finish(b *Blocked, reply []byte) {
-	if !b.done.CompareAndSwap(false, true) {
+	if !s.leaves(b) {
 		return
-	}
-	s.BlockedClients.Add(-1)
-	if b.Timer != nil {
-		s.Keyspace.Sched.Cancel(b.Timer)
 	}
 	if s.SlowMicros.Load() == 0 {
 		// Only what it runs counts, not how long it waited: nothing worth
@@ -167,10 +169,22 @@ func (s *Server) finish(b *Blocked, reply []byte) {
 
 // Abandon ends the wait of a session whose connection is gone.
 func (s *Server) Abandon(b *Blocked) {
-	if b.ks.Leave(b.Waiter) && b.done.CompareAndSwap(false, true) {
-		s.BlockedClients.Add(-1)
-		if b.Timer != nil {
-			s.Keyspace.Sched.Cancel(b.Timer)
-		}
+	if b.ks.Leave(b.Waiter) {
+		s.leaves(b)
 	}
+}
+
+// leaves ends the wait, and reports false if it has ended before.
+func (s *Server) leaves(b *Blocked) bool {
+	if !b.done.CompareAndSwap(false, true) {
+		return false
+	}
+	b.setup.Lock()
+	timer := b.Timer
+	b.setup.Unlock()
+	s.BlockedClients.Add(-1)
+	if timer != nil {
+		s.Keyspace.Sched.Cancel(timer)
+	}
+	return true
 }
