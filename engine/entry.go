@@ -172,7 +172,8 @@ func (e Entry) Bytes(scratch []byte) []byte {
 	return e.raw()
 }
 
-// Len is the length in bytes of what Bytes returns.
+// Len is the length in bytes of what Bytes returns, or how many elements an
+// object has.
 func (e Entry) Len() int {
 	if e.h == nil {
 		return 0
@@ -181,10 +182,20 @@ func (e Entry) Len() int {
 		var b [20]byte
 		return len(strconv.AppendInt(b[:0], n, 10))
 	}
-	if e.h.flags&flagObject != 0 {
-		return len(e.object().obj.(*bigString).b)
+	if e.h.flags&flagObject == 0 {
+		return int(e.h.valLen)
 	}
-	return int(e.h.valLen)
+	return lenOf(e.object().obj)
+}
+
+func lenOf(obj any) int {
+	switch x := obj.(type) {
+	case *bigString:
+		return len(x.b)
+	case interface{ Len() int }:
+		return x.Len()
+	}
+	return 0
 }
 
 // Names of the encodings of strings, as OBJECT ENCODING replies them.

@@ -24,6 +24,14 @@ var kindNames = [kindCount]string{"none", "string", "hash", "zset", "list", "set
 // String is the name that TYPE replies.
 func (k Kind) String() string { return kindNames[k] }
 
+// Kinds are all the kinds that a key can have.
+func Kinds() (all []Kind) {
+	for k := KindNone + 1; k < kindCount; k++ {
+		all = append(all, k)
+	}
+	return all
+}
+
 // KindByName finds a kind by the name that TYPE replies; ok is false for
 // names of no kind.
 func KindByName(name string) (k Kind, ok bool) {

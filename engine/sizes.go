@@ -30,7 +30,7 @@ func (v *View) Sizes() []Sizes {
 		for db := range s.tables {
 			to := &all[db]
 			s.tables[db].each(func(e Entry) bool {
-				to[e.h.kind][bits.Len(uint(e.size()))%SizeBins]++
+				to[e.h.kind][bits.Len(uint(e.Len()))%SizeBins]++
 				return true
 			})
 		}
@@ -53,14 +53,6 @@ func (s *shard) take() {
 		s.mu.Unlock()
 		h.Wait()
 	}
-}
-
-// size is the length of a string, or how many elements an object has.
-func (e Entry) size() int {
-	if x, ok := e.Object().(interface{ Len() int }); ok {
-		return x.Len()
-	}
-	return e.Len()
 }
 
 // Look is a View of the whole keyspace, for which done lets go again. It waits

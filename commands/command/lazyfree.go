@@ -51,7 +51,7 @@ func freeEffort(e engine.Entry) int {
 		}
 		return n
 	case *delayqueue.Queue:
-		return o.Len(delayqueue.Any, 0)
+		return o.Len()
 	}
 	return 1
 }

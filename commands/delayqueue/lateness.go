@@ -78,9 +78,9 @@ func (f *family) info(w *command.InfoWriter) {
 	var waiting, leased int
 	w.View.EachOf(engine.KindDelayQueue, func(obj any) {
 		if q, ok := obj.(*delayqueue.Queue); ok {
-			n := q.Len(delayqueue.Leased, 0)
+			n := q.Count(delayqueue.Leased, 0)
 			leased += n
-			waiting += q.Len(delayqueue.Any, 0) - n
+			waiting += q.Count(delayqueue.Any, 0) - n
 		}
 	})
 	delivered, late := f.late.quantiles(50, 99)

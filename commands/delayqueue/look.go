@@ -67,7 +67,7 @@ func peek(c *command.Ctx) {
 		c.Array(0)
 		return
 	}
-	n := min(int(count), q.Len(state, c.Now))
+	n := min(int(count), q.Count(state, c.Now))
 	c.Array(n)
 	q.Peek(state, c.Now, n, func(e delayqueue.Entry) {
 		if e.State == delayqueue.Leased {
@@ -92,7 +92,7 @@ func length(c *command.Ctx) {
 	}
 	n := 0
 	if q != nil {
-		n = q.Len(state, c.Now)
+		n = q.Count(state, c.Now)
 	}
 	c.Int(int64(n))
 }
@@ -117,9 +117,9 @@ func info(c *command.Ctx) {
 		name string
 		n    int64
 	}{
-		{"ready", int64(q.Len(delayqueue.Ready, c.Now))},
-		{"delayed", int64(q.Len(delayqueue.Delayed, c.Now))},
-		{"leased", int64(q.Len(delayqueue.Leased, c.Now))},
+		{"ready", int64(q.Count(delayqueue.Ready, c.Now))},
+		{"delayed", int64(q.Count(delayqueue.Delayed, c.Now))},
+		{"leased", int64(q.Count(delayqueue.Leased, c.Now))},
 		{"dying", int64(q.Dying())},
 		{"next_due", next},
 		{"oldest_age", oldest},

@@ -224,7 +224,7 @@ func (f *family) popQueue(c *command.Ctx, key []byte, q *delayqueue.Queue, o *po
 	}
 	n := 1
 	if o.count > 1 {
-		n = min(o.count, q.Len(delayqueue.Ready, c.Now))
+		n = min(o.count, q.Count(delayqueue.Ready, c.Now))
 	}
 	lease := o.lease
 	if lease == byDefault {

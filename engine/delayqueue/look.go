@@ -13,8 +13,11 @@ func (q *Queue) NextHead() (dueMicros int64, ok bool) {
 	return first.at, ok
 }
 
-// Len is how many entries are in a state at now.
-func (q *Queue) Len(state State, now int64) int {
+// Len is how many entries there are, whatever their state.
+func (q *Queue) Len() int { return q.table.Len() }
+
+// Count is how many entries are in a state at now.
+func (q *Queue) Count(state State, now int64) int {
 	switch state {
 	case Ready:
 		return q.ready(now)
@@ -25,7 +28,7 @@ func (q *Queue) Len(state State, now int64) int {
 	case Dying:
 		return q.trees[dying].Len()
 	}
-	return q.table.Len()
+	return q.Len()
 }
 
 // ready counts what is due, by bisection.

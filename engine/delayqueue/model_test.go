@@ -345,7 +345,7 @@ func (r *run) compare() error {
 	}
 	for state := Any; state <= Dying; state++ {
 		want := len(r.m.peek(state, r.now, 1<<30))
-		if got := r.q.Len(state, r.now); got != want {
+		if got := r.q.Count(state, r.now); got != want {
 			return fmt.Errorf("%d in state %d, want %d", got, state, want)
 		}
 	}

@@ -184,7 +184,7 @@ func TestMany(t *testing.T) {
 	if each > 160 || counted < each*0.75 || counted > each*1.25 {
 		t.Errorf("%.0f bytes an entry, %.0f counted", each, counted)
 	}
-	if got := q.Len(Ready, start+499); got != n/2 {
+	if got := q.Count(Ready, start+499); got != n/2 {
 		t.Errorf("%d ready of %d", got, n/2)
 	}
 	last, got := Entry{}, 0
@@ -253,6 +253,6 @@ func BenchmarkLen(b *testing.B) {
 		add(q, start+int64(i), fmt.Sprint(i))
 	}
 	for b.Loop() {
-		q.Len(Ready, start+777_777)
+		q.Count(Ready, start+777_777)
 	}
 }
