@@ -1,0 +1,133 @@
+package journal
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// keep is a sink that keeps everything, and checks the places it is told.
+type keep struct {
+	t    *testing.T
+	at   LSN
+	text []byte
+}
+
+func (k *keep) Append(lsn LSN, _ int64, framed []byte) {
+	if lsn != k.at+LSN(len(framed)) {
+		k.t.Errorf("a batch of %d bytes ends at %d, the one before it at %d", len(framed), lsn, k.at)
+	}
+	k.at = lsn
+	k.text = append(k.text, framed...)
+}
+
+func cmd(args ...string) []byte {
+	out := fmt.Appendf(nil, "*%d\r\n", len(args))
+	for _, a := range args {
+		out = fmt.Appendf(out, "$%d\r\n%s\r\n", len(a), a)
+	}
+	return out
+}
+
+func TestLogFrames(t *testing.T) {
+	l := New()
+	if l.Active() || l.Append(&Batch{RESP: cmd("SET", "a", "1"), Effects: 1}) != 0 || l.End() != 0 {
+		t.Fatal("a log that nobody reads went on")
+	}
+	k := &keep{t: t}
+	if at := l.Attach(k); at != 0 || !l.Active() {
+		t.Fatalf("attached at %d, active %v", at, l.Active())
+	}
+	var want []string
+	step := func(b Batch, frames ...[]byte) {
+		t.Helper()
+		lsn := l.Append(&b)
+		for _, f := range frames {
+			want = append(want, string(f))
+		}
+		if got := strings.Join(want, ""); string(k.text) != got || lsn != LSN(len(got)) || l.End() != lsn {
+			t.Fatalf("lsn %d, end %d, text\n%q\nwant\n%q", lsn, l.End(), k.text, got)
+		}
+	}
+	a, b := cmd("SET", "a", "1"), cmd("DEL", "b")
+	both := append(append([]byte(nil), a...), b...)
+	step(Batch{RESP: a, Effects: 1}, cmd("SELECT", "0"), a)
+	step(Batch{RESP: b, Effects: 1}, b)
+	step(Batch{DB: 11, RESP: both, Effects: 2}, cmd("SELECT", "11"), cmd("MULTI"), both, cmd("EXEC"))
+	step(Batch{DB: 11, RESP: both, Effects: 2, NoMulti: true}, both)
+	step(Batch{DB: 11})
+	l.Reselect()
+	step(Batch{DB: 11, RESP: a, Effects: 1}, cmd("SELECT", "11"), a)
+	step(Batch{RESP: a, Effects: 1}, cmd("SELECT", "0"), a)
+
+	second := &keep{t: t, at: l.Attach(&keep{t: t, at: l.End()})}
+	l.Attach(second)
+	step(Batch{RESP: b, Effects: 1}, cmd("SELECT", "0"), b)
+	if string(second.text) != string(cmd("SELECT", "0"))+string(b) {
+		t.Errorf("who came later got %q", second.text)
+	}
+	l.Detach(k)
+	before := len(k.text)
+	l.Append(&Batch{RESP: a, Effects: 1})
+	if len(k.text) != before || !l.Active() {
+		t.Error("a sink that was detached got more, or the others are forgotten")
+	}
+}
+
+func TestLogSkip(t *testing.T) {
+	l := New()
+	l.Skip(100)
+	l.Skip(50)
+	k := &keep{t: t, at: 100}
+	if at := l.Attach(k); at != 100 {
+		t.Fatalf("begins at %d", at)
+	}
+	if got := l.Append(&Batch{RESP: cmd("PING"), Effects: 1}); got != LSN(100+len(k.text)) {
+		t.Errorf("ended at %d", got)
+	}
+}
+
+func TestLogOrder(t *testing.T) {
+	l := New()
+	k := &keep{t: t}
+	l.Attach(k)
+	const each = 2000
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range each {
+				l.Append(&Batch{DB: g % 2, RESP: cmd("SET", fmt.Sprint(g), fmt.Sprint(i)), Effects: 1})
+			}
+		})
+	}
+	wg.Wait()
+	next, db, n := [4]int{}, -1, 0
+	for rest := string(k.text); rest != ""; n++ {
+		var argc int
+		var head string
+		head, rest, _ = strings.Cut(rest, "\r\n")
+		fmt.Sscanf(head, "*%d", &argc)
+		var args []string
+		for range argc {
+			var arg string
+			_, rest, _ = strings.Cut(rest, "\r\n")
+			arg, rest, _ = strings.Cut(rest, "\r\n")
+			args = append(args, arg)
+		}
+		var a, b int
+		fmt.Sscan(args[1], &a)
+		if args[0] == "SELECT" {
+			db = a
+			continue
+		}
+		fmt.Sscan(args[2], &b)
+		if next[a] != b || db != a%2 {
+			t.Fatalf("goroutine %d: batch %d in database %d came where %d was due", a, b, db, next[a])
+		}
+		next[a]++
+	}
+	if next != [4]int{each, each, each, each} {
+		t.Errorf("batches that arrived: %v", next)
+	}
+}
