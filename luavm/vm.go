@@ -204,8 +204,8 @@ func (vm *VM) forgetRun() {
 
 func (vm *VM) stringArray(values [][]byte) *lua.LTable {
 	t := vm.L.CreateTable(len(values), 0)
-	for _, v := range values {
-		t.Append(vm.boxes.String(v))
+	for i, v := range values {
+		t.RawSetInt(i+1, vm.boxes.String(v)) // Append would put into the array what is looked for in the map
 	}
 	return t
 }
