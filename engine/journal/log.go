@@ -16,15 +16,16 @@ import (
 // 0 is before everything.
 type LSN uint64
 
+// Effect is one command of a batch: the database that it applies to, and where it ends in the batch's RESP.
+type Effect struct{ DB, End int }
+
 // Batch is what one transaction changed.
 type Batch struct {
-	// DB is the database that RESP applies to.
-	DB int
 	// NowMicros is the transaction's time, in Unix microseconds.
 	NowMicros int64
-	// Effects is the number of commands in RESP. More than one are framed by MULTI and EXEC, so that they are replayed
-	// whole or not at all.
-	Effects int
+	// Effects tells of the commands in RESP, in their order. More than one are framed by MULTI and EXEC, so that they are
+	// replayed whole or not at all.
+	Effects []Effect
 	// NoMulti is for effects that bring their own frame, or of which each may stand alone.
 	NoMulti bool
 	// RESP is the effects as arrays of bulk strings, one behind the other. Append copies it.
@@ -89,7 +90,7 @@ func (l *Log) Skip(at LSN) {
 // Append hands a batch to all sinks and returns the place behind it. It is safe for any number of goroutines, does no
 // I/O and allocates nothing once its buffers have grown. An empty batch changes nothing.
 func (l *Log) Append(b *Batch) LSN {
-	if len(b.RESP) == 0 {
+	if len(b.Effects) == 0 {
 		return l.End()
 	}
 	l.mu.Lock()
@@ -98,9 +99,8 @@ func (l *Log) Append(b *Batch) LSN {
 		return l.End()
 	}
 	framed := b.RESP
-	multi := b.Effects > 1 && !b.NoMulti
-	if multi || b.DB != l.db {
-		framed = l.framed(b, multi)
+	if len(b.Effects) > 1 || b.Effects[0].DB != l.db {
+		framed = l.framed(b)
 	}
 	lsn := LSN(l.end.Load()) + LSN(len(framed))
 	for _, s := range l.sinks {
@@ -111,17 +111,22 @@ func (l *Log) Append(b *Batch) LSN {
 	return lsn
 }
 
-// framed puts a batch into its frame.
-func (l *Log) framed(b *Batch, multi bool) []byte {
+// framed puts a batch into its frame. As in Redis, MULTI comes before SELECT.
+func (l *Log) framed(b *Batch) []byte {
 	f := l.frame[:0]
-	if b.DB != l.db {
-		f = appendSelect(f, b.DB)
-		l.db = b.DB
-	}
+	multi := len(b.Effects) > 1 && !b.NoMulti
 	if multi {
 		f = append(f, "*1\r\n$5\r\nMULTI\r\n"...)
 	}
-	f = append(f, b.RESP...)
+	from := 0
+	for _, e := range b.Effects {
+		if e.DB != l.db {
+			f = appendSelect(f, e.DB)
+			l.db = e.DB
+		}
+		f = append(f, b.RESP[from:e.End]...)
+		from = e.End
+	}
 	if multi {
 		f = append(f, "*1\r\n$4\r\nEXEC\r\n"...)
 	}

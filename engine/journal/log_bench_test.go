@@ -24,15 +24,15 @@ func BenchmarkAppend(b *testing.B) {
 			b.Run(benchName(goroutines, effects), func(b *testing.B) {
 				l := New()
 				l.Attach(&gather{})
-				var resp []byte
+				batch := batch(0)
 				for range effects {
-					resp = append(resp, effect60...)
+					batch.RESP = append(batch.RESP, effect60...)
+					batch.Effects = append(batch.Effects, Effect{End: len(batch.RESP)})
 				}
 				b.ReportAllocs()
 				inParallel(b, goroutines, func(n int) {
-					batch := Batch{RESP: resp, Effects: effects}
 					for range n {
-						l.Append(&batch)
+						l.Append(batch)
 					}
 				})
 			})

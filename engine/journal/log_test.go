@@ -30,9 +30,19 @@ func cmd(args ...string) []byte {
 	return out
 }
 
+// batch is one of effects on a database.
+func batch(db int, effects ...[]byte) *Batch {
+	b := &Batch{}
+	for _, e := range effects {
+		b.RESP = append(b.RESP, e...)
+		b.Effects = append(b.Effects, Effect{DB: db, End: len(b.RESP)})
+	}
+	return b
+}
+
 func TestLogFrames(t *testing.T) {
 	l := New()
-	if l.Active() || l.Append(&Batch{RESP: cmd("SET", "a", "1"), Effects: 1}) != 0 || l.End() != 0 {
+	if l.Active() || l.Append(batch(0, cmd("SET", "a", "1"))) != 0 || l.End() != 0 {
 		t.Fatal("a log that nobody reads went on")
 	}
 	k := &keep{t: t}
@@ -40,9 +50,9 @@ func TestLogFrames(t *testing.T) {
 		t.Fatalf("attached at %d, active %v", at, l.Active())
 	}
 	var want []string
-	step := func(b Batch, frames ...[]byte) {
+	step := func(b *Batch, frames ...[]byte) {
 		t.Helper()
-		lsn := l.Append(&b)
+		lsn := l.Append(b)
 		for _, f := range frames {
 			want = append(want, string(f))
 		}
@@ -52,24 +62,28 @@ func TestLogFrames(t *testing.T) {
 	}
 	a, b := cmd("SET", "a", "1"), cmd("DEL", "b")
 	both := append(append([]byte(nil), a...), b...)
-	step(Batch{RESP: a, Effects: 1}, cmd("SELECT", "0"), a)
-	step(Batch{RESP: b, Effects: 1}, b)
-	step(Batch{DB: 11, RESP: both, Effects: 2}, cmd("SELECT", "11"), cmd("MULTI"), both, cmd("EXEC"))
-	step(Batch{DB: 11, RESP: both, Effects: 2, NoMulti: true}, both)
-	step(Batch{DB: 11})
+	step(batch(0, a), cmd("SELECT", "0"), a)
+	step(batch(0, b), b)
+	step(batch(11, a, b), cmd("MULTI"), cmd("SELECT", "11"), both, cmd("EXEC"))
+	apart := batch(11, a, b)
+	apart.NoMulti = true
+	step(apart, both)
+	step(&Batch{})
+	between := &Batch{RESP: both, Effects: []Effect{{DB: 3, End: len(a)}, {DB: 11, End: len(both)}}}
+	step(between, cmd("MULTI"), cmd("SELECT", "3"), a, cmd("SELECT", "11"), b, cmd("EXEC"))
 	l.Reselect()
-	step(Batch{DB: 11, RESP: a, Effects: 1}, cmd("SELECT", "11"), a)
-	step(Batch{RESP: a, Effects: 1}, cmd("SELECT", "0"), a)
+	step(batch(11, a), cmd("SELECT", "11"), a)
+	step(batch(0, a), cmd("SELECT", "0"), a)
 
 	second := &keep{t: t, at: l.Attach(&keep{t: t, at: l.End()})}
 	l.Attach(second)
-	step(Batch{RESP: b, Effects: 1}, cmd("SELECT", "0"), b)
+	step(batch(0, b), cmd("SELECT", "0"), b)
 	if string(second.text) != string(cmd("SELECT", "0"))+string(b) {
 		t.Errorf("who came later got %q", second.text)
 	}
 	l.Detach(k)
 	before := len(k.text)
-	l.Append(&Batch{RESP: a, Effects: 1})
+	l.Append(batch(0, a))
 	if len(k.text) != before || !l.Active() {
 		t.Error("a sink that was detached got more, or the others are forgotten")
 	}
@@ -83,7 +97,7 @@ func TestLogSkip(t *testing.T) {
 	if at := l.Attach(k); at != 100 {
 		t.Fatalf("begins at %d", at)
 	}
-	if got := l.Append(&Batch{RESP: cmd("PING"), Effects: 1}); got != LSN(100+len(k.text)) {
+	if got := l.Append(batch(0, cmd("PING"))); got != LSN(100+len(k.text)) {
 		t.Errorf("ended at %d", got)
 	}
 }
@@ -97,7 +111,7 @@ func TestLogOrder(t *testing.T) {
 	for g := range 4 {
 		wg.Go(func() {
 			for i := range each {
-				l.Append(&Batch{DB: g % 2, RESP: cmd("SET", fmt.Sprint(g), fmt.Sprint(i)), Effects: 1})
+				l.Append(batch(g%2, cmd("SET", fmt.Sprint(g), fmt.Sprint(i))))
 			}
 		})
 	}
