@@ -24,6 +24,67 @@ func (b *backlog) take(n int) {
 	}
 }
 
+// pieces is what is to be sent, in order. There may be much of it, so it does not
+// lie in one buffer that would be copied as it grows.
+type pieces struct {
+	list [][]byte
+	head int // the pieces before have been sent
+	off  int // so has this much of the first one
+	size int // bytes
+}
+
+// add appends a copy of b. Pieces begin small, since most connections keep little.
+func (q *pieces) add(p *pool, b []byte) {
+	q.size += len(b)
+	for len(b) > 0 {
+		if len(q.list) > 0 {
+			last := &q.list[len(q.list)-1]
+			n := min(len(b), cap(*last)-len(*last))
+			*last, b = append(*last, b[:n]...), b[n:]
+		}
+		if len(b) > 0 {
+			q.list = append(q.list, p.get(min(max(q.size, len(b)), 1<<poolMaxBits)))
+		}
+	}
+}
+
+// give appends b itself, which is the queue's from then on.
+func (q *pieces) give(b []byte) {
+	q.size += len(b)
+	q.list = append(q.list, b)
+}
+
+// first is the bytes to send next, of which there are some.
+func (q *pieces) first() []byte { return q.list[q.head][q.off:] }
+
+// take removes n bytes of those that first returned.
+func (q *pieces) take(p *pool, n int) {
+	q.size -= n
+	q.off += n
+	if q.off < len(q.list[q.head]) {
+		return
+	}
+	p.put(q.list[q.head])
+	q.list[q.head] = nil
+	q.head, q.off = q.head+1, 0
+	if left := len(q.list) - q.head; left <= q.head {
+		copy(q.list, q.list[q.head:])
+		clear(q.list[left:])
+		q.list, q.head = q.list[:left], 0
+	}
+	if q.size == 0 {
+		q.list = nil
+	}
+}
+
+// release forgets everything.
+func (q *pieces) release(p *pool) {
+	for _, b := range q.list[q.head:] {
+		p.put(b)
+	}
+	*q = pieces{}
+}
+
 // pool keeps byte buffers for reuse, by size: connections own one only while
 // they hold an incomplete command or unsent output. A pool belongs to one
 // goroutine.

@@ -93,13 +93,14 @@ type Conn struct {
 	remote, local netip.AddrPort
 	path          string // of the unix socket
 
-	in        backlog // input kept between turns: an incomplete command, or all while paused
-	pend      backlog // output that the peer has yet to take
+	in        backlog // input kept between turns: an incomplete command, or all while paused or choked
 	softSince int64   // when output went over OutputSoft, 0 if it is not
 
 	protocolErr error
 	paused      bool
-	choked      bool // the peer must take output before more is run, see chokeBytes
+	choked      bool // commands are kept until the peer has taken output, see chokes
+	hungUp      bool // the peer is gone: what it had sent is run, and answered to nobody
+	fullAt      int  // see Full
 	closing     closeMode
 	reason      Reason
 	gone        bool
@@ -130,6 +131,8 @@ type owner interface {
 	resume()
 	// flush sends what is in Out.
 	flush()
+	// unsent is how much output the peer has yet to take, what is in Out included.
+	unsent() int
 }
 
 // scratch is what a turn needs and nothing keeps: one per driver.
@@ -273,6 +276,7 @@ func (c *Conn) setBuffered(of *atomic.Int64, n int64) {
 // returns how many bytes are done with. c.more tells whether commands were left.
 func (c *Conn) serve(data []byte, s *scratch, budget int) (done int) {
 	c.more = false
+	c.choked = c.choked && c.mayKeep(len(data))
 	for done < len(data) && !c.paused && !c.choked && c.closing == keepOpen {
 		if budget <= 0 {
 			c.more = true
@@ -302,14 +306,15 @@ func (c *Conn) serve(data []byte, s *scratch, budget int) (done int) {
 		n := len(s.batch)
 		budget -= n
 		if n > 0 {
+			c.fullAt = len(c.Out.Buf) + chokeBytes
 			ran := c.handler.Serve(c, s.batch)
 			c.parser.Release()
-			c.relieve()
+			if ran > 0 {
+				done = s.ends[ran-1]
+			}
+			c.relieve(len(data) - done)
 			if ran < n { // paused, full or closed
 				c.parser.reset()
-				if ran > 0 {
-					done = s.ends[ran-1]
-				}
 				continue
 			}
 		}
@@ -334,31 +339,62 @@ func (c *Conn) serve(data []byte, s *scratch, budget int) (done int) {
 }
 
 // relieve sends replies of which much has gathered, and chokes c if its peer
-// does not take them, unless c has a limit over which it is to be dropped.
-func (c *Conn) relieve() {
+// does not take them. kept is how much input there is to be served.
+func (c *Conn) relieve(kept int) {
 	if len(c.Out.Buf) < writeChunkBytes {
 		return
 	}
 	c.owner.flush()
-	if c.OutputHard <= 0 && c.OutputSoft <= 0 && int64(len(c.Out.Buf))+c.outputBytes.Load() > chokeBytes {
-		c.choked = true
+	c.choked = c.owner.unsent() > chokeBytes && c.mayKeep(kept)
+}
+
+// mayKeep tells whether commands may be kept rather than run, kept being all the
+// input that there is. Not where the replies are what takes less memory; not so
+// many that the query buffer's limit, which is for what cannot be run, would end
+// c; and not if c has a limit of output over which it is to be dropped, as Redis
+// would, nor if nobody takes the replies.
+func (c *Conn) mayKeep(kept int) bool {
+	return c.OutputHard <= 0 && c.OutputSoft <= 0 && !c.hungUp &&
+		kept <= max(chokeBytes, c.owner.unsent()) && int64(kept) <= c.inputLimit()/2
+}
+
+// drained ends a choke if the peer has taken enough. It reports whether there was
+// one.
+func (c *Conn) drained() bool {
+	if !c.choked || c.owner.unsent() > chokeBytes/2 {
+		return false
 	}
+	c.choked = false
+	return true
+}
+
+// hangUp notes that the peer is gone. It reports whether it had sent commands that
+// were kept: they are run, as they would have been on arrival, before c ends.
+func (c *Conn) hangUp() bool {
+	if !c.choked || c.paused || c.in.len() == 0 || c.closing != keepOpen {
+		return false
+	}
+	c.hungUp, c.choked = true, false
+	return true
 }
 
 // Full tells whether so many replies have gathered that they should be sent
 // before more commands are run.
-func (c *Conn) Full() bool { return len(c.Out.Buf) >= chokeBytes }
+func (c *Conn) Full() bool { return len(c.Out.Buf) >= c.fullAt }
+
+func (c *Conn) inputLimit() int64 {
+	if c.QueryBufferLimit <= 0 {
+		return DefaultQueryBufferBytes
+	}
+	return c.QueryBufferLimit
+}
 
 // overInput tells whether c holds more unparsed input than it may. What has been
 // parsed of an incomplete command does not count, as in Redis.
 func (c *Conn) overInput() bool {
-	limit := c.QueryBufferLimit
-	if limit <= 0 {
-		limit = DefaultQueryBufferBytes
-	}
 	parsed, _ := c.parser.Parsed()
 	held := int64(c.in.len()-parsed) + c.QueuedBytes.Load()
-	return held > limit || held > unauthQueryBytesMax && c.parser.Unauthenticated
+	return held > c.inputLimit() || held > unauthQueryBytesMax && c.parser.Unauthenticated
 }
 
 // overOutput tells whether n unsent bytes of output are more than c may have.

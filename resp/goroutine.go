@@ -130,8 +130,20 @@ func (c *goConn) post() bool {
 
 func (c *goConn) resume() { c.queued = true }
 
-// flush does nothing: what is in Out goes to the writer when the turn ends.
-func (c *goConn) flush() {}
+// flush does nothing: what is in Out goes to the writer when the turn ends, or to
+// nobody.
+func (c *goConn) flush() {
+	if c.hungUp {
+		c.out.Buf = c.out.Buf[:0]
+	}
+}
+
+func (c *goConn) unsent() int {
+	if c.busy {
+		return len(c.out.Buf) + len(c.spareW)
+	}
+	return len(c.out.Buf)
+}
 
 // run owns the connection until it ends.
 func (c *goConn) run() {
@@ -140,14 +152,10 @@ func (c *goConn) run() {
 	c.handler.Opened(&c.Conn)
 	c.settle()
 	for c.closing != closeNow {
-		input := c.input
-		if c.choked {
-			input = nil
-		}
 		select {
-		case data, ok := <-input:
+		case data, ok := <-c.input:
 			if !ok {
-				c.close(false, ReasonPeer)
+				c.hangUp()
 				break
 			}
 			c.feed(data)
@@ -157,12 +165,12 @@ func (c *goConn) run() {
 		case n := <-c.written:
 			c.busy = false
 			if n < 0 {
-				c.close(false, ReasonPeer)
+				c.hangUp()
 				break
 			}
 			c.bytesOut.Add(int64(n))
-			if c.choked && len(c.out.Buf) <= chokeBytes/2 {
-				c.choked, c.queued = false, true
+			if c.drained() {
+				c.queued = true
 			}
 		}
 		for c.queued && c.closing == keepOpen {
@@ -176,6 +184,17 @@ func (c *goConn) run() {
 		c.settle()
 	}
 	c.end()
+}
+
+// hangUp ends c, whose peer is gone, once the commands that were kept have run.
+func (c *goConn) hangUp() {
+	for kept := c.Conn.hangUp(); kept && c.closing == keepOpen; kept = c.more {
+		c.in.take(c.serve(c.in.bytes(), &c.scratch, turnCommandsMax))
+		c.served()
+		c.mail.run()
+		c.flush()
+	}
+	c.close(false, ReasonPeer)
 }
 
 // feed takes input. It is copied behind what is there, since the reader needs
@@ -225,12 +244,10 @@ func (c *goConn) settle() {
 		c.out.Buf, c.spareW = c.spareW[:0], b
 		c.outputs <- b
 	}
-	waiting := int64(len(c.out.Buf))
-	if c.busy {
-		waiting += int64(len(c.spareW))
-	} else if cap(c.spareW) > writeChunkBytes {
+	if !c.busy && cap(c.spareW) > writeChunkBytes {
 		c.spareW = nil
 	}
+	waiting := int64(c.unsent())
 	c.setOutputBytes(int(waiting))
 	if waiting == 0 && c.closing == closeFlushed {
 		c.close(false, ReasonHandler)

@@ -16,12 +16,15 @@ const (
 	// it is dropped. Redis has no bound for ordinary clients unless configured.
 	DefaultOutputBytes = 0
 
-	// chokeBytes is how much unsent output makes a connection wait: no more of
-	// its commands are read or run until the peer has taken half of it. So a
-	// client that sends and never reads holds this much and a reply, and no
-	// limit is needed that could hurt one that is merely slow. Redis runs on,
-	// and fills its memory.
+	// chokeBytes is how much unsent output makes a connection's commands wait:
+	// they are read and kept, and run once the peer has taken half of it, since
+	// most commands are smaller than their replies. Redis runs them and keeps
+	// the replies. See Conn.chokes for when they are run all the same.
 	chokeBytes = 1 << 20
+
+	// writeTurnBytes is how much kept output one connection is sent before the
+	// next one has its turn.
+	writeTurnBytes = 1 << 20
 
 	// batchCommandsMax is the most commands given to Serve at once.
 	batchCommandsMax = 64

@@ -34,6 +34,8 @@ func (m *Memory) post() bool {
 
 func (m *Memory) resume() { m.queued = true }
 
+func (m *Memory) unsent() int { return len(m.out.Buf) }
+
 func (m *Memory) flush() {
 	m.sent = append(m.sent, m.out.Buf...)
 	m.bytesOut.Add(int64(len(m.out.Buf)))

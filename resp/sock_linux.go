@@ -18,6 +18,7 @@ type sock struct {
 	slot  int32
 	gen   int32  // tells a late event for an earlier owner of the slot
 	armed uint32 // the events epoll is asked for
+	pend  pieces // output that the peer has yet to take
 }
 
 // add takes over a connected descriptor.
@@ -60,14 +61,26 @@ func (l *loop) event(c *sock, events uint32) {
 			return
 		}
 	}
-	if events&unix.EPOLLIN != 0 {
+	switch {
+	case c.queued || c.hungUp: // first what is there
+	case events&unix.EPOLLIN != 0:
 		l.read(c)
+	case events&(unix.EPOLLERR|unix.EPOLLHUP) != 0:
+		l.hangUp(c)
+	}
+}
+
+// hangUp ends c, whose peer is gone, once the commands that were kept have run.
+func (l *loop) hangUp(c *sock) {
+	if c.hangUp() {
+		c.pend.release(&l.pool)
+		c.setOutputBytes(0)
+		c.resume()
+		l.arm(c)
 		return
 	}
-	if events&(unix.EPOLLERR|unix.EPOLLHUP) != 0 {
-		c.close(false, ReasonPeer)
-		l.drop(c)
-	}
+	c.close(false, ReasonPeer)
+	l.drop(c)
 }
 
 // read takes what c has sent, as much as the buffer holds, and serves it.
@@ -94,8 +107,7 @@ func (l *loop) read(c *sock) {
 		if errno == syscall.EAGAIN || errno == syscall.EINTR {
 			return
 		}
-		c.close(false, ReasonPeer)
-		l.drop(c)
+		l.hangUp(c)
 		return
 	}
 	c.lastActive.Store(l.now)
@@ -147,6 +159,10 @@ func (l *loop) serve(c *sock, data []byte, own bool) {
 	}
 	if c.more {
 		c.resume()
+	} else if c.hungUp {
+		c.close(false, ReasonPeer)
+		l.drop(c)
+		return
 	}
 	l.arm(c)
 }
@@ -189,11 +205,11 @@ func (l *loop) settle(c *sock) {
 	if c.gone {
 		return
 	}
-	if c.closing == closeNow || c.closing == closeFlushed && c.pend.len() == 0 {
+	if c.closing == closeNow || c.closing == closeFlushed && c.pend.size == 0 {
 		l.drop(c)
 		return
 	}
-	if c.pend.len() > 0 && c.overOutput(int64(c.pend.len()), l.now) {
+	if c.pend.size > 0 && c.overOutput(int64(c.pend.size), l.now) {
 		c.close(false, ReasonOutput)
 		c.reason = ReasonOutput
 		l.drop(c)
@@ -205,62 +221,64 @@ func (l *loop) settle(c *sock) {
 // flush sends c's replies, and keeps what the peer does not take yet.
 func (c *sock) flush() {
 	l, b := c.loop, c.out.Buf
-	if len(b) == 0 || c.closing == closeNow {
+	if len(b) == 0 || c.closing == closeNow || c.hungUp {
 		c.out.Buf = b[:0]
 		return
 	}
-	if c.pend.len() > 0 {
-		c.pend.buf = append(c.pend.buf, b...)
-		c.out.Buf = b[:0]
-		c.setOutputBytes(c.pend.len())
-		return
-	}
-	n, errno := rawWrite(c.Fd, b)
-	if errno != 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
-		c.close(false, ReasonPeer)
-		n = len(b)
-	} else if n > 0 {
-		c.bytesOut.Add(int64(n))
-		l.io.writes.Add(1)
-	}
-	if n == len(b) {
-		c.out.Buf = b[:0]
-		return
+	n := 0
+	if c.pend.size == 0 {
+		var errno syscall.Errno
+		n, errno = rawWrite(c.Fd, b)
+		if errno != 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
+			c.close(false, ReasonPeer)
+			n = len(b)
+		} else if n > 0 {
+			c.bytesOut.Add(int64(n))
+			l.io.writes.Add(1)
+		}
+		if n == len(b) {
+			c.out.Buf = b[:0]
+			return
+		}
 	}
 	if len(b)-n > readBytes { // rather than copy much, give the buffer away
-		c.pend = backlog{b, n}
+		c.pend.give(b[n:])
 		c.out.Buf = nil
 	} else {
-		c.pend = backlog{buf: append(l.pool.get(len(b)-n), b[n:]...)}
+		c.pend.add(&l.pool, b[n:])
 		c.out.Buf = b[:0]
 	}
-	c.setOutputBytes(c.pend.len())
+	c.setOutputBytes(c.pend.size)
 }
+
+func (c *sock) unsent() int { return c.pend.size + len(c.out.Buf) }
 
 // writePending sends more of what c's peer had not taken.
 func (l *loop) writePending(c *sock) {
-	if c.pend.len() == 0 {
-		return
-	}
-	n, errno := rawWrite(c.Fd, c.pend.bytes())
-	if errno != 0 {
+	sent := 0
+	for c.pend.size > 0 && sent < writeTurnBytes {
+		b := c.pend.first()
+		n, errno := rawWrite(c.Fd, b)
 		if errno == syscall.EAGAIN || errno == syscall.EINTR {
+			break
+		}
+		if errno != 0 {
+			l.hangUp(c)
 			return
 		}
-		c.close(false, ReasonPeer)
-		l.drop(c)
+		sent += n
+		c.pend.take(&l.pool, n)
+		if n < len(b) {
+			break
+		}
+	}
+	if sent == 0 {
 		return
 	}
-	c.bytesOut.Add(int64(n))
+	c.bytesOut.Add(int64(sent))
 	l.io.writes.Add(1)
-	c.pend.take(n)
-	if c.pend.len() == 0 {
-		l.pool.put(c.pend.buf)
-		c.pend = backlog{}
-	}
-	c.setOutputBytes(c.pend.len())
-	if c.choked && c.pend.len() <= chokeBytes/2 {
-		c.choked = false
+	c.setOutputBytes(c.pend.size)
+	if c.drained() {
 		c.resume()
 	}
 	l.settle(c)
@@ -269,10 +287,10 @@ func (l *loop) writePending(c *sock) {
 // arm tells epoll what c waits for now, if that has changed.
 func (l *loop) arm(c *sock) {
 	want := uint32(unix.EPOLLIN)
-	if c.choked {
+	if c.hungUp {
 		want = 0
 	}
-	if c.pend.len() > 0 {
+	if c.pend.size > 0 {
 		want |= unix.EPOLLOUT
 	}
 	if want == c.armed {
@@ -292,8 +310,8 @@ func (l *loop) drop(c *sock) {
 	c.handler.Closed(&c.Conn)
 	unix.Close(c.Fd)
 	l.pool.put(c.in.buf)
-	l.pool.put(c.pend.buf)
-	c.in, c.pend = backlog{}, backlog{}
+	c.pend.release(&l.pool)
+	c.in = backlog{}
 	l.socks[c.slot] = nil
 	l.free = append(l.free, c.slot)
 	l.count.Add(-1)
