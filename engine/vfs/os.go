@@ -1,0 +1,89 @@
+package vfs
+
+// The file system of the operating system.
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// OS is the operating system's file system. Files are made with mode 0644 and directories with 0755, less the umask.
+var OS FS = osFS{}
+
+type osFS struct{}
+
+type osFile struct{ *os.File }
+
+func open(path string, flags int) (File, error) {
+	f, err := os.OpenFile(path, flags, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (osFS) Open(path string) (File, error) { return open(path, os.O_RDONLY) }
+
+func (osFS) Create(path string) (File, error) {
+	return open(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND)
+}
+
+func (osFS) Append(path string) (File, error) {
+	return open(path, os.O_RDWR|os.O_CREATE|os.O_APPEND)
+}
+
+func (osFS) Rename(from, to string) error { return os.Rename(from, to) }
+func (osFS) Remove(path string) error     { return os.Remove(path) }
+
+func (osFS) Mkdir(path string) error {
+	err := os.Mkdir(path, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		if info, e := os.Stat(path); e == nil && info.IsDir() {
+			return nil
+		}
+	}
+	return err
+}
+
+func (osFS) SyncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = syncDir(dir)
+	if e := dir.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+func (osFS) Stat(path string) (Info, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Info{}, err
+	}
+	return Info{Size: info.Size(), Dir: info.IsDir()}, nil
+}
+
+func (osFS) ReadDir(path string) ([]string, error) {
+	entries, err := os.ReadDir(path)
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+func (osFS) Lock(dir string) (io.Closer, error) { return lock(dir) }
+
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (f osFile) Sync() error { return dataSync(f.File) }

@@ -1,0 +1,398 @@
+// Package simfs is a simulated file system for tests: in memory, its accidents chosen by a seed. It can fail or crash at
+// any call. After a power failure each sector and each name that was not synced is what it was, what it became or
+// neither, as disks and file systems may leave it; what was synced is there.
+//
+// A sync that failed may have lost what it was to sync although a later one succeeds, as Linux has it.
+package simfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/limitkv/limitkv/engine/vfs"
+)
+
+// Sector is the unit in which a disk writes.
+const Sector = 512
+
+// Kind is a kind of call.
+type Kind int
+
+// The kinds of calls.
+const (
+	Open Kind = iota
+	Create
+	Append
+	Rename
+	Remove
+	Mkdir
+	SyncDir
+	Stat
+	ReadDir
+	Lock
+	Read
+	Write
+	Size
+	Truncate
+	Sync
+)
+
+// Call is one call, numbered from 1 since the file system was made.
+type Call struct {
+	N    int
+	Kind Kind
+	Path string
+}
+
+// Accident is what happens at a call.
+type Accident struct {
+	// Err fails the call. A write has written Bytes of its bytes before that.
+	Err   error
+	Bytes int
+	// Crash stops the machine at the call, which has had a part of its effect: every call fails with ErrCrashed until
+	// Restart.
+	Crash bool
+}
+
+// ErrCrashed is what every call returns between a crash and Restart.
+var ErrCrashed = errors.New("simfs: the machine is down")
+
+// FS is a simulated file system.
+type FS struct {
+	// Plan says what happens at a call; nil, nothing happens. It is called under the file system's lock.
+	Plan func(Call) Accident
+	// During is called while a Sync is under way, without the lock: it may write to the file, or take its time.
+	During func(path string)
+
+	mu      sync.Mutex
+	rng     *rand.Rand
+	calls   int
+	down    bool
+	life    int // counts restarts: files opened before the last one are dead
+	now     map[string]*node
+	disk    map[string]*node // the names that are safe
+	changes []change         // of names, since they were safe
+	locks   map[string]bool
+}
+
+// node is a file or a directory.
+type node struct {
+	dir  bool
+	now  []byte
+	disk []byte // what is safe
+	// lost are the sectors that a failed sync gave up: they are written again only when they change again.
+	lost map[int]bool
+}
+
+// change is one change of names. A rename has both, the others one.
+type change struct {
+	made, gone string
+	node       *node
+}
+
+// New returns an empty file system with a root directory.
+func New(seed uint64) *FS {
+	f := &FS{rng: rand.New(rand.NewPCG(seed, 0x51f5)), now: map[string]*node{}, disk: map[string]*node{}, locks: map[string]bool{}}
+	root := &node{dir: true}
+	f.now["/"], f.disk["/"] = root, root
+	return f
+}
+
+// Calls is the number of calls so far.
+func (f *FS) Calls() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
+}
+
+// Down says whether the machine crashed.
+func (f *FS) Down() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.down
+}
+
+func clean(p string) string {
+	if !path.IsAbs(p) {
+		p = "/" + p
+	}
+	return path.Clean(p)
+}
+
+func fault(op, path string, err error) error { return &fs.PathError{Op: op, Path: path, Err: err} }
+
+// begin counts a call and asks the plan. The lock is held.
+func (f *FS) begin(kind Kind, p string) (Accident, error) {
+	if f.down {
+		return Accident{}, ErrCrashed
+	}
+	f.calls++
+	if f.Plan == nil {
+		return Accident{}, nil
+	}
+	a := f.Plan(Call{f.calls, kind, p})
+	if a.Crash {
+		f.down = true
+		a.Err = ErrCrashed
+	} else if a.Err != nil {
+		a.Err = fault("simulated", p, a.Err)
+	}
+	return a, nil
+}
+
+// simple begins a call that has its whole effect or none: at a crash, one of both.
+func (f *FS) simple(kind Kind, p string) (done func(error) error, err error) {
+	a, err := f.begin(kind, p)
+	if err != nil {
+		return nil, err
+	}
+	if a.Err != nil && (!a.Crash || f.rng.IntN(2) == 0) {
+		return nil, a.Err
+	}
+	return func(err error) error {
+		if a.Crash {
+			return ErrCrashed
+		}
+		return err
+	}, nil
+}
+
+// inDir fails where the directory of a path is not there.
+func (f *FS) inDir(op, p string) error {
+	if d := f.now[path.Dir(p)]; d == nil {
+		return fault(op, p, fs.ErrNotExist)
+	} else if !d.dir {
+		return fault(op, p, errors.New("not a directory"))
+	}
+	return nil
+}
+
+func (f *FS) open(kind Kind, p string) (vfs.File, error) {
+	p = clean(p)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	done, err := f.simple(kind, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.inDir("open", p); err != nil {
+		return nil, done(err)
+	}
+	n := f.now[p]
+	switch {
+	case n != nil && n.dir:
+		return nil, done(fault("open", p, errors.New("is a directory")))
+	case n == nil && kind == Open:
+		return nil, done(fault("open", p, fs.ErrNotExist))
+	case n == nil:
+		n = &node{}
+		f.now[p] = n
+		f.changes = append(f.changes, change{made: p, node: n})
+	case kind == Create:
+		n.change(0)
+		n.now = nil
+	}
+	if err := done(nil); err != nil {
+		return nil, err
+	}
+	return &file{fs: f, node: n, path: p, life: f.life, writes: kind != Open}, nil
+}
+
+// Open implements vfs.FS.
+func (f *FS) Open(p string) (vfs.File, error) { return f.open(Open, p) }
+
+// Create implements vfs.FS.
+func (f *FS) Create(p string) (vfs.File, error) { return f.open(Create, p) }
+
+// Append implements vfs.FS.
+func (f *FS) Append(p string) (vfs.File, error) { return f.open(Append, p) }
+
+// Rename implements vfs.FS. Only files are renamed.
+func (f *FS) Rename(from, to string) error {
+	from, to = clean(from), clean(to)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	done, err := f.simple(Rename, from)
+	if err != nil {
+		return err
+	}
+	n := f.now[from]
+	if n == nil || n.dir {
+		return done(fault("rename", from, fs.ErrNotExist))
+	}
+	if err := f.inDir("rename", to); err != nil {
+		return done(err)
+	}
+	delete(f.now, from)
+	f.now[to] = n
+	f.changes = append(f.changes, change{made: to, gone: from, node: n})
+	return done(nil)
+}
+
+// Remove implements vfs.FS.
+func (f *FS) Remove(p string) error {
+	p = clean(p)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	done, err := f.simple(Remove, p)
+	if err != nil {
+		return err
+	}
+	n := f.now[p]
+	if n == nil {
+		return done(fault("remove", p, fs.ErrNotExist))
+	}
+	if n.dir && len(f.names(p)) > 0 {
+		return done(fault("remove", p, errors.New("directory not empty")))
+	}
+	delete(f.now, p)
+	f.changes = append(f.changes, change{gone: p, node: n})
+	return done(nil)
+}
+
+// Mkdir implements vfs.FS.
+func (f *FS) Mkdir(p string) error {
+	p = clean(p)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	done, err := f.simple(Mkdir, p)
+	if err != nil {
+		return err
+	}
+	if n := f.now[p]; n != nil {
+		if n.dir {
+			return done(nil)
+		}
+		return done(fault("mkdir", p, fs.ErrExist))
+	}
+	if err := f.inDir("mkdir", p); err != nil {
+		return done(err)
+	}
+	n := &node{dir: true}
+	f.now[p] = n
+	f.changes = append(f.changes, change{made: p, node: n})
+	return done(nil)
+}
+
+// SyncDir implements vfs.FS.
+func (f *FS) SyncDir(p string) error {
+	p = clean(p)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a, err := f.begin(SyncDir, p)
+	if err != nil {
+		return err
+	}
+	if n := f.now[p]; n == nil || !n.dir {
+		return fault("sync", p, fs.ErrNotExist)
+	}
+	if a.Err != nil {
+		return a.Err // What is not safe stays so; Restart decides.
+	}
+	rest := f.changes[:0:0]
+	for _, c := range f.changes {
+		switch {
+		case c.made != "" && path.Dir(c.made) == p:
+			f.disk[c.made] = c.node
+			if c.gone != "" && path.Dir(c.gone) != p {
+				rest = append(rest, change{gone: c.gone, node: c.node})
+				continue
+			}
+			fallthrough
+		case c.gone != "" && path.Dir(c.gone) == p:
+			if c.gone != "" && f.disk[c.gone] == c.node {
+				delete(f.disk, c.gone)
+			}
+			if c.made != "" {
+				f.disk[c.made] = c.node // A rename to another directory is one change to the file system.
+			}
+		default:
+			rest = append(rest, c)
+		}
+	}
+	f.changes = rest
+	return nil
+}
+
+// Stat implements vfs.FS.
+func (f *FS) Stat(p string) (vfs.Info, error) {
+	p = clean(p)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	done, err := f.simple(Stat, p)
+	if err != nil {
+		return vfs.Info{}, err
+	}
+	n := f.now[p]
+	if n == nil {
+		return vfs.Info{}, done(fault("stat", p, fs.ErrNotExist))
+	}
+	return vfs.Info{Size: int64(len(n.now)), Dir: n.dir}, done(nil)
+}
+
+// names are those in a directory, sorted.
+func (f *FS) names(dir string) []string {
+	var names []string
+	for p := range f.now {
+		if p != "/" && path.Dir(p) == dir {
+			names = append(names, path.Base(p))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ReadDir implements vfs.FS.
+func (f *FS) ReadDir(p string) ([]string, error) {
+	p = clean(p)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	done, err := f.simple(ReadDir, p)
+	if err != nil {
+		return nil, err
+	}
+	if n := f.now[p]; n == nil || !n.dir {
+		return nil, done(fault("readdir", p, fs.ErrNotExist))
+	}
+	return f.names(p), done(nil)
+}
+
+// lock is a directory that somebody holds.
+type lock struct {
+	fs   *FS
+	path string
+	life int
+}
+
+// Lock implements vfs.FS.
+func (f *FS) Lock(p string) (io.Closer, error) {
+	p = clean(p)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	done, err := f.simple(Lock, p)
+	if err != nil {
+		return nil, err
+	}
+	if n := f.now[p]; n == nil || !n.dir {
+		return nil, done(fault("flock", p, fs.ErrNotExist))
+	}
+	if f.locks[p] {
+		return nil, done(vfs.ErrLocked)
+	}
+	f.locks[p] = true
+	return lock{f, p, f.life}, done(nil)
+}
+
+func (l lock) Close() error {
+	l.fs.mu.Lock()
+	defer l.fs.mu.Unlock()
+	if l.life == l.fs.life {
+		delete(l.fs.locks, l.path)
+	}
+	return nil
+}
