@@ -207,6 +207,8 @@ func (vm *VM) load(L *lua.LState) int {
 			return 2
 		}
 		code.WriteString(s)
+		vm.budget.Use(1)
+		vm.budget.Bytes(len(s))
 		vm.room(L, code.Len())
 	}
 	return vm.compiled(L, code.String(), source)

@@ -107,11 +107,16 @@ func (vm *VM) command(L *lua.LState, raise bool) int {
 	return 1
 }
 
+// commandSteps is how many steps a brief command counts as.
+const commandSteps = 20
+
 // callHost runs the command in vm.argv.
 func (vm *VM) callHost() (reply []byte) {
 	cmd := vm.commands.lookup(vm.host, stringOf(vm.argv[0]))
+	vm.budget.Charge(commandSteps)
 	vm.inHost = true
 	reply = vm.host.Call(cmd, vm.argv, vm.proto)
+	vm.budget.Charge(len(reply) >> 6)
 	vm.inHost = false
 	return reply
 }

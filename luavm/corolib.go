@@ -69,7 +69,9 @@ func (co *coroutines) start(L *lua.LState) *lua.LState {
 	L.Options.CallStackSize, L.Options.RegistrySize = coroutineDepthMax, coroutineRegisters
 	co.create(L)
 	L.Options = options
-	return L.Get(-1).(*lua.LState)
+	thread := L.Get(-1).(*lua.LState)
+	inside(thread).mainLoop = vm.loop
+	return thread
 }
 
 func (co *coroutines) luaCreate(L *lua.LState) int {

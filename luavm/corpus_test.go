@@ -5,7 +5,6 @@ package luavm
 // go test -record with REDIS_SERVER set writes the replies anew.
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -117,15 +116,11 @@ func TestCorpus(t *testing.T) {
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			config := Config{Version: "8.0.6", VersionNum: 0x080006}
-			vm, watched := New(config), New(config)
-			watched.SetContext(context.Background()) // gopher-lua's main loop, not ours
+			vm := New(config)
 			for _, c := range readCorpus(t, path) {
 				n++
 				if got := runCase(vm, c); got != c.reply {
 					t.Errorf("%s:%d\n%s\n got %q\nwant %q", path, c.line, c.script, got, c.reply)
-				}
-				if got := runCase(watched, c); got != c.reply {
-					t.Errorf("%s:%d, with a context\n%s\n got %q\nwant %q", path, c.line, c.script, got, c.reply)
 				}
 			}
 		})

@@ -3,7 +3,6 @@ package luavm
 // Raising, catching and reporting errors.
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -163,9 +162,6 @@ func (vm *VM) raised(L *lua.LState) {
 	if !isString || f == nil {
 		vm.throw(L, v)
 	}
-	if vm.ctx != nil && vm.ctx.Err() != nil {
-		vm.throwKilled(L)
-	}
 	if f.Fn.IsG {
 		if strings.HasSuffix(string(s), "stack overflow") || strings.HasSuffix(string(s), "registry overflow") {
 			v = lua.LString("stack overflow")
@@ -176,15 +172,6 @@ func (vm *VM) raised(L *lua.LState) {
 	text := strings.TrimPrefix(string(s), prefix)
 	vm.throw(L, lua.LString(prefix+vm.translate(L, f, text)))
 }
-
-// throwKilled ends the script for good: no pcall catches it.
-func (vm *VM) throwKilled(L *lua.LState) {
-	vm.killed = true
-	vm.throwError(L, context.Cause(vm.ctx).Error())
-}
-
-// interrupted tells whether the script is to end. Functions that may run for long ask now and then.
-func (vm *VM) interrupted() bool { return vm.ctx != nil && vm.ctx.Err() != nil }
 
 // errorTable builds what redis.call raises and redis.pcall returns. text is an error reply without the "-".
 func errorTable(L *lua.LState, text string) *lua.LTable {

@@ -61,6 +61,7 @@ func (vm *VM) join(L *lua.LState, values []lua.LValue) (lua.LValue, bool) {
 		}
 	}
 	vm.room(L, size)
+	vm.budget.Bytes(size)
 	b := vm.scratch[:0]
 	for _, v := range values {
 		switch v := v.(type) {

@@ -6,14 +6,15 @@ package luavm
 // with the same ones. What a function keeps in local variables of its library is therefore the VM's own.
 
 import (
-	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/budget"
 	"github.com/limitkv/limitkv/luavm/syntax"
 	"github.com/limitkv/limitkv/resp"
 )
@@ -106,9 +107,15 @@ func (l *Library) Try(config Config, host Host) error {
 		return &CompileError{"Error compiling function: " + err.Error()}
 	}
 	vm := barePool.take(config)
-	ctx, cancel := context.WithTimeoutCause(context.Background(), loadTimeMax, &CompileError{"FUNCTION LOAD timeout"})
-	defer cancel()
-	vm.SetContext(ctx)
+	var late atomic.Bool
+	timer := time.AfterFunc(loadTimeMax, func() { late.Store(true) })
+	defer timer.Stop()
+	vm.Watch(func() (int, error) {
+		if late.Load() {
+			return 0, &CompileError{"FUNCTION LOAD timeout"}
+		}
+		return budget.Steps, nil
+	})
 	fn := vm.function(plain, l.hide)
 	r := &registration{}
 	if errv, ok := vm.runLibrary(fn, r, host); !ok {
@@ -143,8 +150,7 @@ func (p *vmPool) take(config Config) *VM {
 }
 
 func (p *vmPool) put(vm *VM) {
-	//lint:ignore SA1012 the context is over
-	vm.SetContext(nil)
+	vm.Watch(nil)
 	p.vms.Put(vm)
 }
 
@@ -201,7 +207,8 @@ func (vm *VM) runLibrary(fn *lua.LFunction, r *registration, host Host) (errv lu
 	global := vm.env.RawGetString("redis")
 	vm.env.RawSetString("redis", vm.loadingTable())
 	vm.register, vm.host, vm.proto = r, host, 2
-	vm.ccalls, vm.killed = 0, false
+	vm.ccalls, vm.killed, vm.inHost = 0, false, false
+	vm.budget.Begin()
 	vm.L.Push(fn)
 	ok, errv = vm.protect(vm.L, 0, 0)
 	vm.L.SetTop(0)
@@ -276,7 +283,8 @@ func (vm *VM) CallFunction(l *Library, name string, keys, args [][]byte, host Ho
 	}
 	f := loaded.callbacks[name]
 	vm.script, vm.host, vm.proto = f.script, host, 2
-	vm.ccalls, vm.killed = 0, false
+	vm.ccalls, vm.killed, vm.inHost = 0, false, false
+	vm.budget.Begin()
 	vm.L.Push(f.fn)
 	vm.L.Push(vm.stringArray(keys))
 	vm.L.Push(vm.stringArray(args))

@@ -1,6 +1,7 @@
 package luavm
 
-// The main loop of scripts that nothing can stop: those that are proven to end, as limiters, queues and locks are.
+// The main loop. It counts what it does where a script can repeat itself, so that whoever watches over the script is
+// asked now and then (see Watch): at jumps, calls and commands. What goes straight on costs nothing.
 //
 // gopher-lua calls a function for each instruction, and sets up a frame of ten words for each call of a Go function. Here
 // the instructions that such scripts are made of are carried out in place, and so are calls of redis.call, tonumber, the
@@ -47,13 +48,6 @@ func (vm *VM) openShortcuts() {
 	}
 }
 
-// hasten makes the VM run scripts by loop. To be called where no context watches over them.
-func (vm *VM) hasten() {
-	ls := inside(vm.L)
-	vm.theirLoop = ls.mainLoop
-	ls.mainLoop = vm.loop
-}
-
 // loop runs the function of the newest frame until that has returned.
 func (vm *VM) loop(L *lua.LState, base unsafe.Pointer) {
 	ls := inside(L)
@@ -81,6 +75,7 @@ frames:
 				}
 			case lua.OP_JMP:
 				cf.Pc += int(inst&0x3ffff) - jumpBias
+				vm.budget.Use(1)
 				continue
 			case lua.OP_GETTABLE:
 				if t, ok := reg.array[local+inst.b()].(*lua.LTable); ok {
@@ -96,7 +91,7 @@ frames:
 				}
 				continue
 			case lua.OP_EQ:
-				equal, certain := equals(reg.operand(inst.b(), local, constants), reg.operand(inst.c(), local, constants))
+				equal, certain := vm.equals(reg.operand(inst.b(), local, constants), reg.operand(inst.c(), local, constants))
 				if certain {
 					if equal != (inst.a() != 0) {
 						cf.Pc++
@@ -104,23 +99,27 @@ frames:
 					continue
 				}
 			case lua.OP_LT:
-				x, ok1 := reg.operand(inst.b(), local, constants).(lua.LNumber)
-				y, ok2 := reg.operand(inst.c(), local, constants).(lua.LNumber)
+				b, c := reg.operand(inst.b(), local, constants), reg.operand(inst.c(), local, constants)
+				x, ok1 := b.(lua.LNumber)
+				y, ok2 := c.(lua.LNumber)
 				if ok1 && ok2 {
 					if (x < y) != (inst.a() != 0) {
 						cf.Pc++
 					}
 					continue
 				}
+				vm.compares(b, c)
 			case lua.OP_LE:
-				x, ok1 := reg.operand(inst.b(), local, constants).(lua.LNumber)
-				y, ok2 := reg.operand(inst.c(), local, constants).(lua.LNumber)
+				b, c := reg.operand(inst.b(), local, constants), reg.operand(inst.c(), local, constants)
+				x, ok1 := b.(lua.LNumber)
+				y, ok2 := c.(lua.LNumber)
 				if ok1 && ok2 {
 					if (x <= y) != (inst.a() != 0) {
 						cf.Pc++
 					}
 					continue
 				}
+				vm.compares(b, c)
 			case lua.OP_ADD, lua.OP_SUB, lua.OP_MUL, lua.OP_DIV:
 				x, ok1 := arg.ToNumber(reg.operand(inst.b(), local, constants))
 				y, ok2 := arg.ToNumber(reg.operand(inst.c(), local, constants))
@@ -132,6 +131,7 @@ frames:
 				limit, ok2 := reg.array[a+1].(lua.LNumber)
 				step, ok3 := reg.array[a+2].(lua.LNumber)
 				if ok1 && ok2 && ok3 && a+3 < len(reg.array) {
+					vm.budget.Use(1)
 					i += step
 					v := vm.boxes.Number(float64(i))
 					if step > 0 && i <= limit || step <= 0 && i >= limit {
@@ -145,17 +145,19 @@ frames:
 				}
 			case lua.OP_CALL:
 				if f, ok := reg.array[a].(*lua.LFunction); ok && f.Proto == directly {
-					if vm.shortcut(reg, f, a, inst) || vm.callDirectly(L, f, a, inst) {
+					if vm.shortcut(reg, f, a, inst) || L == vm.L && vm.callDirectly(L, f, a, inst) {
+						vm.budget.Use(1)
 						continue
 					}
 				}
 			case lua.OP_TAILCALL:
-				if f, ok := reg.array[a].(*lua.LFunction); ok && f == vm.shortcuts.call && cf.Parent == nil && vm.passOnCall(reg, a, inst) {
+				if f, ok := reg.array[a].(*lua.LFunction); ok && f == vm.shortcuts.call && cf.Parent == nil && L == vm.L && vm.passOnCall(reg, a, inst) {
 					inst = returnOne | inst&registerA
 				}
 			case lua.OP_TFORLOOP:
 				if f, ok := reg.array[a].(*lua.LFunction); ok && f == vm.shortcuts.ipairsNext {
 					if more, ok := vm.nextItem(reg, a, inst.c()); ok {
+						vm.budget.Use(1)
 						if more {
 							cf.Pc += int(code[cf.Pc]&0x3ffff) - jumpBias
 						}
@@ -164,6 +166,7 @@ frames:
 					}
 				}
 			}
+			vm.budget.Use(1)
 			if instructions[inst.op()](L, uint32(inst), base) == 1 {
 				return
 			}
@@ -213,14 +216,29 @@ func isTrue(v lua.LValue) bool {
 	return !none
 }
 
+// longString is from how many bytes on comparing strings counts as more than a step.
+const longString = 4 << 10
+
+// compares counts what it takes to compare two strings.
+func (vm *VM) compares(x, y lua.LValue) {
+	if x, ok := x.(lua.LString); ok && len(x) > longString {
+		if y, ok := y.(lua.LString); ok {
+			vm.budget.Bytes(8 * min(len(x), len(y))) // the library looks at each byte
+		}
+	}
+}
+
 // equals compares what needs no metamethod.
-func equals(x, y lua.LValue) (equal, certain bool) {
+func (vm *VM) equals(x, y lua.LValue) (equal, certain bool) {
 	switch x := x.(type) {
 	case lua.LNumber:
 		y, ok := y.(lua.LNumber)
 		return ok && x == y, true
 	case lua.LString:
 		y, ok := y.(lua.LString)
+		if len(x) > longString && ok && len(x) == len(y) {
+			vm.budget.Bytes(len(x))
+		}
 		return ok && x == y, true
 	case lua.LBool:
 		y, ok := y.(lua.LBool)

@@ -52,6 +52,7 @@ func (vm *VM) redisSHA1Hex(L *lua.LState) int {
 		vm.throwError(L, "wrong number of arguments")
 	}
 	s, _ := arg.ToString(L.Get(1))
+	vm.budget.Use(len(s) >> 5)
 	L.Push(lua.LString(SHA1Hex([]byte(s))))
 	return 1
 }

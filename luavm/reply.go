@@ -10,8 +10,16 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// writeResult writes a script's result.
+// writeResult writes a script's result. That can take long, too: tables may hold each other many times.
 func (vm *VM) writeResult(out *resp.Writer, v lua.LValue, outcome *Outcome) {
+	mark := out.Mark()
+	defer func() {
+		if vm.killed {
+			errv := vm.caught(recover())
+			out.Cut(mark)
+			*outcome = vm.writeError(out, errv)
+		}
+	}()
 	if v == vm.passedOn {
 		vm.passOn(out, vm.passed, outcome)
 		vm.passed = nil
@@ -62,8 +70,10 @@ func (vm *VM) write(out *resp.Writer, v lua.LValue, slots int, outcome *Outcome)
 		out.Error("ERR reached lua stack limit")
 		return
 	}
+	vm.budget.Use(1)
 	switch v := v.(type) {
 	case lua.LString:
+		vm.budget.Bytes(len(v))
 		out.BulkString(string(v))
 	case lua.LNumber:
 		out.Int(arg.Truncate(float64(v)))

@@ -69,11 +69,10 @@ func (vm *VM) openLibs() {
 	vm.library("math", vm.mathFunctions(), map[string]lua.LValue{"pi": lua.LNumber(3.14159265358979323846), "huge": lua.LNumber(infinity)})
 	vm.library("os", functions{"clock": vm.osClock}, nil)
 	vm.library("coroutine", vm.coroutineFunctions(), nil)
-	for name, open := range map[string]func(*lua.LState) *lua.LTable{
-		"bit": bitlib.Open, "struct": vm.openStruct, "cjson": cjson.Open, "cmsgpack": cmsgpack.Open,
-	} {
-		vm.publish(name, open(vm.L))
-	}
+	vm.publish("bit", bitlib.Open(vm.L))
+	vm.publish("struct", structlib.Open(vm.L, &vm.boxes, &vm.budget))
+	vm.publish("cjson", cjson.Open(vm.L, &vm.budget))
+	vm.publish("cmsgpack", cmsgpack.Open(vm.L, &vm.budget))
 	vm.library("redis", vm.redisFunctions(), vm.redisConstants())
 	vm.globalsView = vm.show(vm.env)
 	vm.env.RawSetString("_G", vm.globalsView)
@@ -169,5 +168,3 @@ func (vm *VM) openMetatables() {
 	mt.RawSetString("__index", vm.env.Metatable.(*lua.LTable).RawGetString("__index"))
 	vm.globalsMeta = vm.show(mt)
 }
-
-func (vm *VM) openStruct(L *lua.LState) *lua.LTable { return structlib.Open(L, &vm.boxes) }

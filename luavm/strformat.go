@@ -24,6 +24,9 @@ func (vm *VM) stringFormat(L *lua.LState) int {
 	n := 1
 	b := vm.scratch[:0]
 	for i := 0; i < len(format); i++ {
+		if i%atOnce == atOnce-1 {
+			vm.budget.Use(atOnceSteps)
+		}
 		if format[i] != '%' {
 			b = append(b, format[i])
 			continue
@@ -43,7 +46,9 @@ func (vm *VM) stringFormat(L *lua.LState) int {
 		if i < len(format) {
 			conversion = format[i]
 		}
+		before := len(b)
 		b = vm.formatItem(L, b, spec, conversion, n)
+		vm.budget.Use(1 + (len(b)-before)>>6)
 		vm.room(L, len(b))
 	}
 	vm.pushScratch(L, b)

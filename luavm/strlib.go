@@ -58,25 +58,34 @@ func (vm *VM) stringReverse(L *lua.LState) int {
 	s := arg.String(L, 1)
 	b := make([]byte, len(s))
 	for i := range len(s) {
+		if i%atOnce == atOnce-1 {
+			vm.budget.Use(atOnceSteps)
+		}
 		b[len(s)-1-i] = s[i]
 	}
 	L.Push(lua.LString(stringOf(b)))
 	return 1
 }
 
+// atOnce is how many bytes are done one by one before they are counted, as so many steps.
+const atOnce, atOnceSteps = 1 << 10, 1 << 5
+
 // mapBytes pushes a string with every byte converted. Only ASCII has cases.
-func mapBytes(L *lua.LState, s string, convert func(byte) byte) int {
+func (vm *VM) mapBytes(L *lua.LState, s string, convert func(byte) byte) int {
 	b := []byte(s)
 	for i, c := range b {
+		if i%atOnce == atOnce-1 {
+			vm.budget.Use(atOnceSteps)
+		}
 		b[i] = convert(c)
 	}
 	L.Push(lua.LString(stringOf(b)))
 	return 1
 }
 
-func (vm *VM) stringLower(L *lua.LState) int { return mapBytes(L, arg.String(L, 1), toLower) }
+func (vm *VM) stringLower(L *lua.LState) int { return vm.mapBytes(L, arg.String(L, 1), toLower) }
 
-func (vm *VM) stringUpper(L *lua.LState) int { return mapBytes(L, arg.String(L, 1), toUpper) }
+func (vm *VM) stringUpper(L *lua.LState) int { return vm.mapBytes(L, arg.String(L, 1), toUpper) }
 
 func toLower(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
@@ -101,6 +110,7 @@ func (vm *VM) stringRep(L *lua.LState) int {
 	if n > stringBytesMax/len(s) {
 		vm.room(L, stringBytesMax+1)
 	}
+	vm.budget.Bytes(n * len(s))
 	L.Push(lua.LString(strings.Repeat(s, n)))
 	return 1
 }
@@ -165,6 +175,7 @@ func (vm *VM) find(L *lua.LState, wantPlace bool) int {
 	init := position(arg.OptInteger(L, 3, 1), len(s)) - 1
 	init = min(max(init, 0), int64(len(s)))
 	if wantPlace && (lua.LVAsBool(L.Get(4)) || !special(pattern)) {
+		vm.budget.Bytes(len(s) - int(init))
 		at := strings.Index(s[init:], pattern)
 		if at < 0 {
 			L.Push(lua.LNil)
@@ -244,7 +255,9 @@ func (vm *VM) stringGsub(L *lua.LState) int {
 		end := m.match(at, start)
 		if end >= 0 {
 			n++
+			before := b.Len()
 			vm.replace(&m, &b, at, end, replacement, text)
+			vm.budget.Bytes(b.Len() - before)
 			vm.room(L, b.Len())
 		}
 		switch {

@@ -14,8 +14,6 @@ const (
 	capturesMax = 32
 	// matchDepthMax bounds the recursion, which grows with the pattern's length. A real Lua would use up its C stack.
 	matchDepthMax = 200_000
-	// stepsBetweenChecks is how many steps a match goes without asking whether the script is to end.
-	stepsBetweenChecks = 1 << 14
 )
 
 const (
@@ -29,7 +27,6 @@ type matcher struct {
 	src, pat string
 	level    int // captures begun
 	depth    int
-	steps    int
 	tail     int // of gsub: where the part begins that has not been looked at
 	captures [capturesMax]struct{ start, length int }
 }
@@ -75,10 +72,7 @@ func (m *matcher) match(s, p int) int {
 
 func (m *matcher) doMatch(s, p int) int {
 	for {
-		m.steps++
-		if m.steps%stepsBetweenChecks == 0 && m.vm.interrupted() {
-			m.vm.throwKilled(m.L)
-		}
+		m.vm.budget.Use(1)
 		switch m.p(p) {
 		case 0:
 			return s
@@ -158,7 +152,7 @@ func (m *matcher) doMatch(s, p int) int {
 
 // classEnd returns what follows the single-character class at p.
 func (m *matcher) classEnd(p int) int {
-	c := m.p(p)
+	start, c := p, m.p(p)
 	p++
 	switch c {
 	case '%':
@@ -180,6 +174,7 @@ func (m *matcher) classEnd(p int) int {
 				p++
 			}
 		}
+		m.vm.budget.Use((p - start) >> 4)
 		return p + 1
 	}
 	return p
@@ -200,6 +195,7 @@ func (m *matcher) single(c byte, p, end int) bool {
 
 // inSet tells whether a character is in the set whose brackets are at p and end.
 func (m *matcher) inSet(c byte, p, end int) bool {
+	m.vm.budget.Use((end - p) >> 4)
 	found := true
 	if m.p(p+1) == '^' {
 		found = false
@@ -270,17 +266,20 @@ func (m *matcher) balance(s, p int) int {
 		return -1
 	}
 	open, close, nesting := m.p(p), m.p(p+1), 1
+	start := s
 	for s++; s < len(m.src); s++ {
 		switch m.src[s] {
 		case close:
 			nesting--
 			if nesting == 0 {
+				m.vm.budget.Use((s - start) >> 4)
 				return s + 1
 			}
 		case open:
 			nesting++
 		}
 	}
+	m.vm.budget.Use((s - start) >> 4)
 	return -1
 }
 
@@ -289,6 +288,7 @@ func (m *matcher) longest(s, p, end int) int {
 	for s+n < len(m.src) && m.single(m.src[s+n], p, end) {
 		n++
 	}
+	m.vm.budget.Use(n >> 4)
 	for ; n >= 0; n-- {
 		if r := m.match(s+n, end+1); r >= 0 {
 			return r
@@ -348,6 +348,7 @@ func (m *matcher) backReference(s int, digit byte) int {
 		return -1 // a position: C compares with a length beyond all strings
 	}
 	if text := m.src[c.start : c.start+c.length]; strings.HasPrefix(m.src[s:], text) {
+		m.vm.budget.Bytes(c.length)
 		return s + c.length
 	}
 	return -1

@@ -26,6 +26,7 @@ func (vm *VM) tableConcat(L *lua.LState) int {
 	}
 	b := vm.scratch[:0]
 	for i := from; i <= to; i++ {
+		before := len(b)
 		switch v := tables.Get(t, i).(type) {
 		case lua.LString:
 			b = append(b, v...)
@@ -37,6 +38,7 @@ func (vm *VM) tableConcat(L *lua.LState) int {
 		if i < to {
 			b = append(b, separator...)
 		}
+		vm.budget.Use(1 + (len(b)-before)>>8)
 		vm.room(L, len(b))
 	}
 	vm.pushScratch(L, b)
@@ -59,6 +61,7 @@ func (vm *VM) tableForeach(L *lua.LState) int {
 	fn := arg.Function(L, 2)
 	var result lua.LValue = lua.LNil
 	tables.Each(t, func(k, v lua.LValue) bool {
+		vm.budget.Use(1)
 		result = vm.callMetamethod(L, fn, k, v)
 		return result == lua.LNil
 	})
@@ -73,6 +76,7 @@ func (vm *VM) tableForeachi(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
 	fn := arg.Function(L, 2)
 	for i, n := 1, tables.Border(t); i <= n; i++ {
+		vm.budget.Use(1)
 		if r := vm.callMetamethod(L, fn, luaInt(int64(i)), tables.Get(t, i)); r != lua.LNil {
 			L.Push(r)
 			return 1
@@ -90,6 +94,7 @@ func (vm *VM) tableMaxn(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
 	most := lua.LNumber(0)
 	tables.EachUnordered(t, func(k, _ lua.LValue) bool {
+		vm.budget.Use(1)
 		if n, ok := k.(lua.LNumber); ok && n > most {
 			most = n
 		}
@@ -118,6 +123,7 @@ func (vm *VM) tableInsert(L *lua.LState) int {
 		}
 		vm.writable(L, 1)
 		for i := end; i > pos; i-- {
+			vm.budget.Use(1)
 			t.RawSetInt(i, tables.Get(t, i-1))
 		}
 	default:
@@ -138,6 +144,7 @@ func (vm *VM) tableRemove(L *lua.LState) int {
 	vm.writable(L, 1)
 	v := tables.Get(t, pos)
 	for ; pos < end; pos++ {
+		vm.budget.Use(1)
 		t.RawSetInt(pos, tables.Get(t, pos+1))
 	}
 	t.RawSetInt(end, lua.LNil)
@@ -171,6 +178,7 @@ func (s *sorter) get(i int) lua.LValue    { return tables.Get(s.t, i) }
 func (s *sorter) set(i int, v lua.LValue) { s.t.RawSetInt(i, v) }
 
 func (s *sorter) before(a, b lua.LValue) bool {
+	s.vm.budget.Use(1)
 	if s.less != nil {
 		return lua.LVAsBool(s.vm.callMetamethod(s.L, s.less, a, b))
 	}
@@ -257,6 +265,7 @@ func (vm *VM) lessThan(L *lua.LState, a, b lua.LValue) bool {
 		}
 	case lua.LString:
 		if y, ok := b.(lua.LString); ok {
+			vm.compares(a, b)
 			return x < y
 		}
 	}

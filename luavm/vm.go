@@ -4,12 +4,11 @@ package luavm
 // once; a run only swaps in KEYS and ARGV.
 
 import (
-	"context"
-
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
 	"github.com/limitkv/limitkv/luavm/boxes"
+	"github.com/limitkv/limitkv/luavm/budget"
 	"github.com/limitkv/limitkv/luavm/tables"
 	"github.com/limitkv/limitkv/resp"
 )
@@ -40,7 +39,8 @@ type VM struct {
 	config Config
 	L      *lua.LState
 	stack  frameStack
-	ctx    context.Context // what ends a run, nil if nothing does
+	budget budget.Budget // of what runs, see Watch
+	watch  func() (steps int, err error)
 
 	env       *lua.LTable // the globals as compiled code sees them
 	constants map[string]lua.LValue
@@ -68,7 +68,7 @@ type VM struct {
 	proto  int // protocol version of replies to redis.call: 2, or 3 after redis.setresp(3)
 	fault  errorPlace
 	ccalls int  // calls from Go into Lua that nest
-	killed bool // the context has ended: no error handler runs any more
+	killed bool // the watch has ended the run: no error handler runs any more
 	inHost bool // a command is running: what panics now is a bug in it
 
 	passed   []byte     // the reply that the script returns as it is
@@ -130,13 +130,13 @@ func New(config Config) *VM {
 		SkipOpenLibs:     true,
 	})
 	vm.stack, vm.frames = stackOf(vm.L), framesOf(vm.L)
+	vm.budget.Spent = vm.asked
 	vm.passedOn = vm.L.NewUserData()
 	vm.env = vm.L.G.Global
 	vm.keys, vm.argvTable = newArguments(vm.L), newArguments(vm.L)
 	vm.openLibs()
 	vm.take(vm.L)
 	vm.openShortcuts()
-	vm.hasten()
 
 	// The first call into an LState takes another path through its main loop: have it behind us.
 	vm.L.Push(vm.L.NewFunction(func(*lua.LState) int { return 0 }))
@@ -144,22 +144,36 @@ func New(config Config) *VM {
 	return vm
 }
 
-// take makes the errors of a state ours.
+// take makes the errors of a state and its main loop ours.
 func (vm *VM) take(L *lua.LState) {
 	L.Panic = vm.raised
-	inside(L).hasErrorFunc = true // closing upvalues is ours, see closeUpvalues
+	ls := inside(L)
+	ls.hasErrorFunc = true // closing upvalues is ours, see closeUpvalues
+	if L == vm.L {
+		vm.theirLoop = ls.mainLoop
+	}
+	ls.mainLoop = vm.loop
 }
 
-// SetContext makes the scripts that follow end with an error once ctx is done: the text of its cause, see
-// context.Cause. nil makes them unstoppable, and some 7 % faster.
-func (vm *VM) SetContext(ctx context.Context) {
-	vm.ctx = ctx
-	if ctx == nil {
-		vm.L.RemoveContext()
-		vm.hasten()
-	} else {
-		vm.L.SetContext(ctx)
+// Watch has a function called every so often while a script runs, each 50 microseconds or so, on the goroutine that
+// runs it: after budget.Steps steps, and again after as many as it returns. The script ends with its error, if it
+// returns one. nil: nothing ends scripts.
+func (vm *VM) Watch(fn func() (steps int, err error)) { vm.watch = fn }
+
+// Charge counts a command that takes its time, so that the watch is asked sooner: in steps of budget.
+func (vm *VM) Charge(steps int) { vm.budget.Charge(steps) }
+
+// asked is called when a part of the budget is spent.
+func (vm *VM) asked() (steps int) {
+	if vm.watch == nil {
+		return budget.Steps
 	}
+	steps, err := vm.watch()
+	if err != nil {
+		vm.killed = true
+		vm.throwError(vm.L.G.CurrentThread, err.Error())
+	}
+	return steps
 }
 
 // Outcome is how a run ended.
@@ -173,6 +187,7 @@ func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out *resp.Writer) (
 	fn := vm.link(s)
 	vm.script, vm.host, vm.proto = s, host, 2
 	vm.ccalls, vm.killed, vm.inHost = 0, false, false
+	vm.budget.Begin()
 	if s.chunk.escapes {
 		vm.env.RawSetString("KEYS", vm.stringArray(keys))
 		vm.env.RawSetString("ARGV", vm.stringArray(args))

@@ -4,14 +4,15 @@ package scripting
 // told BUSY, and the memory that a script may take.
 
 import (
-	"context"
 	"errors"
 	"math"
 	"runtime/metrics"
+	"sync/atomic"
 	"time"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/luavm"
+	"github.com/limitkv/limitkv/luavm/budget"
 )
 
 // memoryCheck is how often the memory of long scripts is looked at.
@@ -30,20 +31,23 @@ func (f *family) watch(c *command.Ctx, vm *luavm.VM) (end func()) {
 	if run == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
+	var stop atomic.Pointer[error]
 	run.Mu.Lock()
-	run.Cancel = func() { cancel(errKilled) }
+	run.Cancel = func() { stop.CompareAndSwap(nil, &errKilled) }
 	run.Mu.Unlock()
-	vm.SetContext(ctx)
+	vm.Watch(func() (int, error) {
+		if err := stop.Load(); err != nil {
+			return 0, *err
+		}
+		return budget.Steps, nil
+	})
 	slow := time.AfterFunc(time.Duration(min(f.timeLimit.Load(), math.MaxInt64/int64(time.Millisecond)))*time.Millisecond, func() { f.s.Long.MarkSlow(run) })
 	done := make(chan struct{})
-	go f.watchMemory(cancel, done)
+	go f.watchMemory(&stop, done)
 	return func() {
 		close(done)
 		slow.Stop()
-		//lint:ignore SA1012 without a context, scripts are faster
-		vm.SetContext(nil)
-		cancel(nil)
+		vm.Watch(nil)
 		run.Mu.Lock()
 		run.Cancel = nil
 		run.Mu.Unlock()
@@ -51,7 +55,7 @@ func (f *family) watch(c *command.Ctx, vm *luavm.VM) (end func()) {
 }
 
 // watchMemory stops a script while which the heap grew by more than the limit.
-func (f *family) watchMemory(cancel context.CancelCauseFunc, done chan struct{}) {
+func (f *family) watchMemory(stop *atomic.Pointer[error], done chan struct{}) {
 	tick := time.NewTicker(memoryCheck)
 	defer tick.Stop()
 	before := heapBytes()
@@ -61,7 +65,7 @@ func (f *family) watchMemory(cancel context.CancelCauseFunc, done chan struct{})
 			return
 		case <-tick.C:
 			if heapBytes() > before+uint64(f.memoryMax.Load()) {
-				cancel(errMemory)
+				stop.CompareAndSwap(nil, &errMemory)
 				return
 			}
 		}

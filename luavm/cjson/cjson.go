@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/budget"
 	lua "github.com/yuin/gopher-lua"
 )
 
@@ -29,6 +30,7 @@ const EncodedSizeMax = 512 << 20
 
 // config is what the functions of one module are set to.
 type config struct {
+	budget               *budget.Budget
 	sparseConvert        bool
 	sparseRatio          int
 	sparseSafe           int
@@ -52,11 +54,12 @@ const (
 	invalidNumbersNull
 )
 
-// Open returns a new table with the functions of the library, set to Redis's defaults.
-func Open(L *lua.LState) *lua.LTable { return open(L, EncodedSizeMax) }
+// Open returns a new table with the functions of the library, set to Redis's defaults. What they do counts against b.
+func Open(L *lua.LState, b *budget.Budget) *lua.LTable { return open(L, b, EncodedSizeMax) }
 
-func open(L *lua.LState, sizeMax int) *lua.LTable {
+func open(L *lua.LState, b *budget.Budget, sizeMax int) *lua.LTable {
 	c := &config{
+		budget:      b,
 		sparseRatio: 2, sparseSafe: 10, encodeDepthMax: depthDefault, decodeDepthMax: depthDefault,
 		precision: precisionDefault, keepBuffer: true, decodeInvalidNumbers: true,
 		sizeMax: sizeMax,
@@ -75,7 +78,7 @@ func open(L *lua.LState, sizeMax int) *lua.LTable {
 		{"encode_keep_buffer", func(L *lua.LState) int { return c.setBool(L, &c.keepBuffer) }},
 		{"encode_invalid_numbers", c.setEncodeInvalidNumbers},
 		{"decode_invalid_numbers", func(L *lua.LState) int { return c.setBool(L, &c.decodeInvalidNumbers) }},
-		{"new", func(L *lua.LState) int { L.Push(open(L, sizeMax)); return 1 }},
+		{"new", func(L *lua.LState) int { L.Push(open(L, b, sizeMax)); return 1 }},
 	} {
 		t.RawSetString(f.name, L.NewFunction(f.fn))
 	}

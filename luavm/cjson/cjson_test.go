@@ -8,11 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/limitkv/limitkv/luavm/budget"
 	"github.com/limitkv/limitkv/luavm/corpus"
 	lua "github.com/yuin/gopher-lua"
 )
 
-var libraries = map[string]corpus.Library{"cjson": Open}
+var libraries = map[string]corpus.Library{"cjson": unlimited}
+
+func unlimited(L *lua.LState) *lua.LTable { return Open(L, &budget.Budget{}) }
 
 func TestAsRedis(t *testing.T) {
 	for _, file := range []string{"testdata/encode.txt", "testdata/decode.txt", "testdata/config.txt"} {
@@ -21,7 +24,7 @@ func TestAsRedis(t *testing.T) {
 }
 
 func TestSelfReferenceIsNoBomb(t *testing.T) {
-	small := map[string]corpus.Library{"cjson": func(L *lua.LState) *lua.LTable { return open(L, 1<<20) }}
+	small := map[string]corpus.Library{"cjson": func(L *lua.LState) *lua.LTable { return open(L, &budget.Budget{}, 1<<20) }}
 	for script, want := range map[string]string{
 		"local t = {} t[1] = t return cjson.encode(t)":                                                            "error user_script:1: Cannot serialise, excessive nesting (1001)",
 		"local t = {'" + strings.Repeat("x", 1000) + "'} for i = 1, 900 do t = {t, t} end return cjson.encode(t)": "error user_script:1: not enough memory",
@@ -47,7 +50,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(s)
 	}
 	L := lua.NewState()
-	lib := Open(L)
+	lib := unlimited(L)
 	call := func(name string, v lua.LValue) (lua.LValue, error) {
 		L.SetTop(0)
 		err := L.CallByParam(lua.P{Fn: lib.RawGetString(name), NRet: 1, Protect: true}, v)
@@ -83,7 +86,7 @@ var document = `{"user":"u-1000","limits":[{"rate":10,"interval":60000},{"rate":
 func BenchmarkDecode(b *testing.B) {
 	L := lua.NewState()
 	defer L.Close()
-	fn := Open(L).RawGetString("decode")
+	fn := unlimited(L).RawGetString("decode")
 	b.ReportAllocs()
 	b.SetBytes(int64(len(document)))
 	for b.Loop() {
@@ -97,7 +100,7 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkEncode(b *testing.B) {
 	L := lua.NewState()
 	defer L.Close()
-	lib := Open(L)
+	lib := unlimited(L)
 	if err := L.CallByParam(lua.P{Fn: lib.RawGetString("decode"), NRet: 1}, lua.LString(document)); err != nil {
 		b.Fatal(err)
 	}

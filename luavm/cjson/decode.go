@@ -87,12 +87,14 @@ func (d *decoder) unexpected(expected string, t token) {
 
 // next reads a token.
 func (d *decoder) next() token {
+	from := d.pos
 	c := d.at(d.pos)
 	for c == ' ' || c == '\t' || c == '\n' || c == '\r' {
 		d.pos++
 		c = d.at(d.pos)
 	}
 	d.index = d.pos
+	d.budget.Use(1 + (d.pos-from)>>6)
 	switch c {
 	case '{':
 		d.pos++
@@ -181,6 +183,7 @@ func (d *decoder) string() token {
 	for {
 		switch c := d.at(d.pos); c {
 		case '"':
+			d.budget.Use((d.pos - start) >> 6)
 			d.value = lua.LString(d.data[start:d.pos])
 			d.pos++
 			return tokenString
@@ -203,6 +206,7 @@ func (d *decoder) escapedString(start int) token {
 		c := d.at(d.pos)
 		switch c {
 		case '"':
+			d.budget.Use(len(out) >> 6)
 			d.scratch = out
 			d.value = lua.LString(out)
 			d.pos++

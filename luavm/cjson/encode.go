@@ -30,6 +30,7 @@ func (e *encoder) fail(v lua.LValue, reason string) {
 
 // value appends a value that is nested in depth tables. slots is how much of its stack the original uses by then.
 func (e *encoder) value(v lua.LValue, depth, slots int) {
+	e.budget.Use(1)
 	switch v := v.(type) {
 	case lua.LString:
 		e.string(string(v))
@@ -98,6 +99,7 @@ func (e *encoder) table(t *lua.LTable, depth, slots int) {
 func (e *encoder) arrayLength(t *lua.LTable) int {
 	highest, items, isArray := 0, 0, true
 	tables.EachUnordered(t, func(k, _ lua.LValue) bool {
+		e.budget.Use(1)
 		n, ok := k.(lua.LNumber)
 		if f := float64(n); !ok || f < 1 || f != math.Floor(f) {
 			isArray = false
@@ -169,6 +171,7 @@ var escapes = func() (t [256]byte) {
 
 func (e *encoder) string(s string) {
 	e.checkSize(len(s))
+	e.budget.Use(len(s) >> 6)
 	e.out = append(e.out, '"')
 	from := 0
 	for i := range len(s) {

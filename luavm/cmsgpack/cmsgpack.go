@@ -11,6 +11,7 @@ import (
 	"math"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/budget"
 	"github.com/limitkv/limitkv/luavm/tables"
 	lua "github.com/yuin/gopher-lua"
 )
@@ -23,15 +24,15 @@ const (
 // PackedSizeMax is how many bytes one call of pack may make. Redis has no such limit and is killed instead.
 const PackedSizeMax = 512 << 20
 
-// Open returns a new table with the functions of the library.
-func Open(L *lua.LState) *lua.LTable { return open(L, PackedSizeMax) }
+// Open returns a new table with the functions of the library. What they do counts against b.
+func Open(L *lua.LState, b *budget.Budget) *lua.LTable { return open(L, b, PackedSizeMax) }
 
-func open(L *lua.LState, sizeMax int) *lua.LTable {
+func open(L *lua.LState, b *budget.Budget, sizeMax int) *lua.LTable {
 	t := L.CreateTable(0, 8)
-	t.RawSetString("pack", L.NewFunction(func(L *lua.LState) int { return pack(L, sizeMax) }))
-	t.RawSetString("unpack", L.NewFunction(unpack))
-	t.RawSetString("unpack_one", L.NewFunction(unpackOne))
-	t.RawSetString("unpack_limit", L.NewFunction(unpackLimit))
+	t.RawSetString("pack", L.NewFunction(func(L *lua.LState) int { return pack(L, b, sizeMax) }))
+	t.RawSetString("unpack", L.NewFunction(func(L *lua.LState) int { return unpack(L, b) }))
+	t.RawSetString("unpack_one", L.NewFunction(func(L *lua.LState) int { return unpackOne(L, b) }))
+	t.RawSetString("unpack_limit", L.NewFunction(func(L *lua.LState) int { return unpackLimit(L, b) }))
 	t.RawSetString("_NAME", lua.LString("cmsgpack"))
 	t.RawSetString("_VERSION", lua.LString("lua-cmsgpack 0.4.0"))
 	t.RawSetString("_COPYRIGHT", lua.LString("Copyright (C) 2012, Salvatore Sanfilippo"))
@@ -41,13 +42,14 @@ func open(L *lua.LState, sizeMax int) *lua.LTable {
 
 // packer appends packed values.
 type packer struct {
+	budget  *budget.Budget
 	L       *lua.LState
 	out     []byte
 	sizeMax int
 }
 
 // pack packs all its arguments, one behind the other.
-func pack(L *lua.LState, sizeMax int) int {
+func pack(L *lua.LState, b *budget.Budget, sizeMax int) int {
 	n := L.GetTop()
 	if n == 0 {
 		arg.Error(L, 0, "MessagePack pack needs input.")
@@ -55,7 +57,7 @@ func pack(L *lua.LState, sizeMax int) int {
 	if 2*n > stackMax {
 		arg.Error(L, 0, "Too many arguments for MessagePack pack.")
 	}
-	p := packer{L: L, out: make([]byte, 0, 64), sizeMax: sizeMax}
+	p := packer{budget: b, L: L, out: make([]byte, 0, 64), sizeMax: sizeMax}
 	for i := 1; i <= n; i++ {
 		p.value(L.Get(i), 0)
 	}
@@ -64,6 +66,7 @@ func pack(L *lua.LState, sizeMax int) int {
 }
 
 func (p *packer) value(v lua.LValue, level int) {
+	p.budget.Use(1)
 	switch v := v.(type) {
 	case lua.LString:
 		p.string(string(v))
@@ -96,6 +99,7 @@ func (p *packer) checkSize(more int) {
 
 func (p *packer) string(s string) {
 	p.checkSize(len(s))
+	p.budget.Bytes(len(s))
 	switch n := len(s); {
 	case n < 32:
 		p.out = append(p.out, 0xa0|byte(n))
@@ -143,7 +147,7 @@ func (p *packer) integer(i int64) {
 }
 
 func (p *packer) table(t *lua.LTable, level int) {
-	n, isArray := measure(t)
+	n, isArray := p.measure(t)
 	if isArray {
 		p.header(n, 0x90, 0xdc)
 		for i := 1; i <= n; i++ {
@@ -174,10 +178,11 @@ func (p *packer) header(n int, short, wide byte) {
 }
 
 // measure counts a table's keys and reports whether they are 1 to that number.
-func measure(t *lua.LTable) (count int, isArray bool) {
+func (p *packer) measure(t *lua.LTable) (count int, isArray bool) {
 	highest := 0.0
 	isArray = true
 	tables.EachUnordered(t, func(k, _ lua.LValue) bool {
+		p.budget.Use(1)
 		count++
 		n, ok := k.(lua.LNumber)
 		if f := float64(n); ok && f > 0 && f <= math.MaxInt32 && f == math.Trunc(f) {

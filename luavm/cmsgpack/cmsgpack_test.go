@@ -7,11 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/limitkv/limitkv/luavm/budget"
 	"github.com/limitkv/limitkv/luavm/corpus"
 	lua "github.com/yuin/gopher-lua"
 )
 
-var libraries = map[string]corpus.Library{"cmsgpack": Open}
+var libraries = map[string]corpus.Library{"cmsgpack": unlimited}
+
+func unlimited(L *lua.LState) *lua.LTable { return Open(L, &budget.Budget{}) }
 
 func TestAsRedis(t *testing.T) {
 	corpus.Run(t, "testdata/pack.txt", libraries)
@@ -19,7 +22,7 @@ func TestAsRedis(t *testing.T) {
 }
 
 func TestBombsAreDefused(t *testing.T) {
-	small := map[string]corpus.Library{"cmsgpack": func(L *lua.LState) *lua.LTable { return open(L, 1<<20) }}
+	small := map[string]corpus.Library{"cmsgpack": func(L *lua.LState) *lua.LTable { return open(L, &budget.Budget{}, 1<<20) }}
 	for script, want := range map[string]string{
 		"local t = {} for i = 1, 100 do t[i] = t end return cmsgpack.pack(t)":   "error user_script:1: not enough memory",
 		"return cmsgpack.pack(('x'):rep(1048577))":                              "error user_script:1: not enough memory",
@@ -60,7 +63,7 @@ func FuzzUnpack(f *testing.F) {
 		f.Add(s)
 	}
 	L := lua.NewState(lua.Options{RegistrySize: 1024, RegistryMaxSize: 1 << 17})
-	lib := Open(L)
+	lib := unlimited(L)
 	call := func(name string, args ...lua.LValue) ([]lua.LValue, error) {
 		L.SetTop(0)
 		if err := L.CallByParam(lua.P{Fn: lib.RawGetString(name), NRet: lua.MultRet, Protect: true}, args...); err != nil {
@@ -98,7 +101,7 @@ func FuzzUnpack(f *testing.F) {
 func benchmark(b *testing.B, name string, value lua.LValue) {
 	L := lua.NewState()
 	defer L.Close()
-	fn := Open(L).RawGetString(name)
+	fn := unlimited(L).RawGetString(name)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := L.CallByParam(lua.P{Fn: fn, NRet: 1}, value); err != nil {

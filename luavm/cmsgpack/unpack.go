@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/budget"
 	lua "github.com/yuin/gopher-lua"
 )
 
@@ -13,26 +14,29 @@ const emptySlotsMax = 4 << 20
 
 // unpacker reads packed values.
 type unpacker struct {
-	L     *lua.LState
-	data  string // what is left
-	empty int    // places in arrays that were left empty
+	budget *budget.Budget
+	L      *lua.LState
+	data   string // what is left
+	empty  int    // places in arrays that were left empty
 }
 
 // unpack returns all values that are there.
-func unpack(L *lua.LState) int { return unpackFull(L, 0, 0) }
+func unpack(L *lua.LState, b *budget.Budget) int { return unpackFull(L, b, 0, 0) }
 
 // unpackOne returns the offset behind the value at an offset (0 if not given), and the value.
-func unpackOne(L *lua.LState) int { return unpackFull(L, 1, arg.OptInteger(L, 2, 0)) }
+func unpackOne(L *lua.LState, b *budget.Budget) int {
+	return unpackFull(L, b, 1, arg.OptInteger(L, 2, 0))
+}
 
 // unpackLimit is unpackOne for at most so many values.
-func unpackLimit(L *lua.LState) int {
+func unpackLimit(L *lua.LState, b *budget.Budget) int {
 	limit := arg.Integer(L, 2)
-	return unpackFull(L, limit, arg.OptInteger(L, 3, 0))
+	return unpackFull(L, b, limit, arg.OptInteger(L, 3, 0))
 }
 
 // unpackFull returns limit values from the offset on, behind the offset to go on at, -1 at the end. With both 0 it
 // returns all values, and no offset.
-func unpackFull(L *lua.LState, limit, offset int64) int {
+func unpackFull(L *lua.LState, b *budget.Budget, limit, offset int64) int {
 	data := arg.String(L, 1)
 	if offset < 0 || limit < 0 {
 		// The text speaks of the limit but has the length, as the original does.
@@ -45,7 +49,7 @@ func unpackFull(L *lua.LState, limit, offset int64) int {
 	if all {
 		limit = math.MaxInt32
 	}
-	u := unpacker{L: L, data: data[offset:]}
+	u := unpacker{budget: b, L: L, data: data[offset:]}
 	base := L.GetTop()
 	if !all {
 		L.Push(lua.LNumber(-1)) // the offset's place
@@ -93,6 +97,7 @@ func (u *unpacker) value(slots int) lua.LValue {
 	if slots+1 > stackMax {
 		arg.Raise(u.L, "stack overflow (too many return values at once; use unpack_one or unpack_limit instead.)")
 	}
+	u.budget.Use(1)
 	c := u.data[0]
 	u.data = u.data[1:]
 	switch {

@@ -15,38 +15,43 @@ import (
 
 	"github.com/limitkv/limitkv/luavm/arg"
 	"github.com/limitkv/limitkv/luavm/boxes"
+	"github.com/limitkv/limitkv/luavm/budget"
 	lua "github.com/yuin/gopher-lua"
 )
 
 const (
-	integerSizeMax   = 32   // bytes of iN and IN
-	defaultAlignment = 8    // of "!" without a number
-	stackMax         = 8000 // values that a C function of Lua 5.1 may have at once
+	integerSizeMax   = 32        // bytes of iN and IN
+	packedSizeMax    = 512 << 20 // bytes that one call of pack may make
+	defaultAlignment = 8         // of "!" without a number
+	stackMax         = 8000      // values that a C function of Lua 5.1 may have at once
 )
 
-// Open returns a new table with the functions of the library, whose values are boxed by from.
-func Open(L *lua.LState, from *boxes.Boxes) *lua.LTable {
+// Open returns a new table with the functions of the library, whose values are boxed by from. What they do counts
+// against b.
+func Open(L *lua.LState, from *boxes.Boxes, b *budget.Budget) *lua.LTable {
 	t := L.CreateTable(0, 3)
-	t.RawSetString("pack", L.NewFunction(func(L *lua.LState) int { return pack(L, from) }))
-	t.RawSetString("unpack", L.NewFunction(func(L *lua.LState) int { return unpack(L, from) }))
-	t.RawSetString("size", L.NewFunction(size))
+	t.RawSetString("pack", L.NewFunction(func(L *lua.LState) int { return pack(L, from, b) }))
+	t.RawSetString("unpack", L.NewFunction(func(L *lua.LState) int { return unpack(L, from, b) }))
+	t.RawSetString("size", L.NewFunction(func(L *lua.LState) int { return size(L, b) }))
 	return t
 }
 
 // format is a cursor over a format string and the settings that hold at it.
 type format struct {
+	budget    *budget.Budget
 	L         *lua.LState
 	rest      string
 	big       bool // most significant byte first
 	alignment uint64
 }
 
-func newFormat(L *lua.LState) format {
-	return format{L: L, rest: arg.CString(arg.String(L, 1)), alignment: 1}
+func newFormat(L *lua.LState, b *budget.Budget) format {
+	return format{budget: b, L: L, rest: arg.CString(arg.String(L, 1)), alignment: 1}
 }
 
 // next returns the next option and its size, 0 for those that have none of their own.
 func (f *format) next() (option byte, size uint64) {
+	f.budget.Use(1)
 	option, f.rest = f.rest[0], f.rest[1:]
 	switch option {
 	case 'b', 'B', 'x':
@@ -114,8 +119,8 @@ func (f *format) control(option byte) {
 	}
 }
 
-func pack(L *lua.LState, from *boxes.Boxes) int {
-	f := newFormat(L)
+func pack(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
+	f := newFormat(L, b)
 	L.Push(lua.LNil) // as in the original, so the first argument that is missing is told to be nil
 	var room [64]byte
 	out := room[:0]
@@ -156,6 +161,10 @@ func pack(L *lua.LState, from *boxes.Boxes) int {
 			if uint64(len(s)) < size {
 				arg.Error(L, at, "string too short") // the original counts on before it complains
 			}
+			if uint64(len(out))+size > packedSizeMax {
+				arg.Raise(L, "not enough memory")
+			}
+			b.Bytes(int(size))
 			out = append(out, s[:size]...)
 			if option == 's' {
 				out = append(out, 0)
@@ -192,8 +201,8 @@ func (f *format) appendInteger(out []byte, v uint64, size int) []byte {
 	return out
 }
 
-func unpack(L *lua.LState, from *boxes.Boxes) int {
-	f := newFormat(L)
+func unpack(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
+	f := newFormat(L, b)
 	data := arg.String(L, 2)
 	length := uint64(len(data))
 	pos := uint64(arg.OptInteger(L, 3, 1))
@@ -247,6 +256,7 @@ func unpack(L *lua.LState, from *boxes.Boxes) int {
 			for end < length && data[end] != 0 {
 				end++
 			}
+			b.Use(int(end-pos) >> 6)
 			if end == length {
 				arg.Raise(L, "unfinished string in data")
 			}
@@ -286,8 +296,8 @@ func (f *format) integer(b string, signed bool) float64 {
 	return float64(int64(v))
 }
 
-func size(L *lua.LState) int {
-	f := newFormat(L)
+func size(L *lua.LState, b *budget.Budget) int {
+	f := newFormat(L, b)
 	pos := uint64(0)
 	for f.rest != "" {
 		option, size := f.next()

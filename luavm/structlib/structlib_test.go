@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/limitkv/limitkv/luavm/boxes"
+	"github.com/limitkv/limitkv/luavm/budget"
 	"github.com/limitkv/limitkv/luavm/corpus"
 	lua "github.com/yuin/gopher-lua"
 )
 
 var libraries = map[string]corpus.Library{"struct": open}
 
-func open(L *lua.LState) *lua.LTable { return Open(L, new(boxes.Boxes)) }
+func open(L *lua.LState) *lua.LTable { return Open(L, new(boxes.Boxes), new(budget.Budget)) }
 
 func TestAsRedis(t *testing.T) { corpus.Run(t, "testdata/struct.txt", libraries) }
 
