@@ -1,3 +1,5 @@
+// That the watch is asked as often as it is to be, and no panic comes where none may.
+
 package budget
 
 import "testing"
