@@ -30,7 +30,10 @@ func (ks *Keyspace) KeysBytes() (n int64) {
 
 // estimator is an object that knows what it takes in bytes, to within some per
 // cent, without looking at all its parts.
-type estimator interface{ MemoryEstimate() int }
+type estimator interface {
+	MemoryEstimate() int
+	Len() int
+}
 
 // countedUnit is what the size of an object is counted in: its entry has 32 bits
 // for it.
@@ -56,15 +59,21 @@ func (e Entry) counted() int64 {
 	return allocated(e.Memory())
 }
 
-// count notes in an object's entry what it takes now, and returns by how many
-// units that differs from what was noted.
-func (o *objectEntry) count() int64 {
+// measure notes in an object's entry what it takes now and what it has, and
+// returns by how many units it takes more than was noted.
+func (o *objectEntry) measure() int64 {
 	n := int(unsafe.Sizeof(*o)) + len(o.key)
 	switch x := o.obj.(type) {
 	case *bigString:
 		n += cap(x.b) + int(unsafe.Sizeof(*x))
+		o.bin = binOf(len(x.b))
 	case estimator:
 		n += x.MemoryEstimate()
+		o.bin = binOf(x.Len())
+	}
+	if p := o.parts(); p != nil {
+		n += int(unsafe.Sizeof(*p))
+		p.Waiting, p.Leased = o.obj.(parted).Parts()
 	}
 	units := uint32(min((n+countedUnit-1)/countedUnit, countedMax))
 	more := int64(units) - int64(o.valLen)
@@ -121,16 +130,8 @@ func (v *View) recount(key []byte) {
 		}
 		o = e.object()
 	}
-	if more := o.count(); more != 0 {
-		v.grow(key, more*countedUnit)
-	}
-}
-
-// grow notes that what is under a key takes so many bytes more.
-func (v *View) grow(key []byte, bytes int64) {
 	_, s := v.locate(key)
-	s.tables[v.DB].bytes += bytes
-	v.grown += bytes
+	v.grown += s.tables[v.DB].recount(o)
 }
 
 // Account enters in the keyspace's sum what the view made the keys grow by.

@@ -17,6 +17,28 @@ func (ks *Keyspace) Check() error {
 	for i := range ks.shards {
 		s := &ks.shards[i]
 		nodes := 0
+		waiters := waiterCounts{}
+		for _, l := range s.waits {
+			n, noKey := 0, 0
+			for node := l.head; node != nil; node = node.next {
+				n++
+				if node == &node.w.nodes[0] {
+					waiters.kinds[node.w.Kind]++
+				}
+				if node.w.NoKey {
+					noKey++
+				}
+			}
+			if n != l.n || noKey != l.noKey {
+				return fmt.Errorf("a line counts %d and %d, has %d and %d", l.n, l.noKey, n, noKey)
+			}
+			if noKey > 0 {
+				waiters.noKey++
+			}
+		}
+		if waiters != s.waiters {
+			return fmt.Errorf("shard %d counts waiters %v, has %v", i, s.waiters, waiters)
+		}
 		for db := range s.tables {
 			t := &s.tables[db]
 			volatileKeys, volatileHashes := 0, 0
@@ -85,6 +107,7 @@ func (ks *Keyspace) Check() error {
 
 func (t *table) check() error {
 	used, deleted := 0, 0
+	var own counts
 	for g, word := range t.ctrl {
 		for i := range groupSlots {
 			c := byte(word >> (8 * i))
@@ -111,6 +134,15 @@ func (t *table) check() error {
 	bytes := int64(len(t.slots)) * slotBytes
 	t.each(func(e Entry) bool {
 		bytes += e.counted()
+		own.kinds[e.h.kind]++
+		if e.h.kind <= sizedKinds {
+			own.sizes[e.h.kind-1][binOf(e.Len())]++
+		}
+		if x, ok := e.Object().(parted); ok {
+			waiting, leased := x.Parts()
+			own.parts.Waiting += waiting
+			own.parts.Leased += leased
+		}
 		if t.find(HashBytes(e.Key()), e.Key()) < 0 {
 			err = fmt.Errorf("key %q is not found", e.Key())
 		}
@@ -118,6 +150,9 @@ func (t *table) check() error {
 	})
 	if err == nil && bytes != t.bytes {
 		err = fmt.Errorf("table says %d bytes, has %d", t.bytes, bytes)
+	}
+	if err == nil && t.counts != nil && *t.counts != own {
+		err = fmt.Errorf("table counts %v, has %v", *t.counts, own)
 	}
 	return err
 }

@@ -39,7 +39,8 @@ type header struct {
 type due struct {
 	at   int64  // Unix milliseconds, 0 = none
 	node uint32 // place in the shard's timing wheel, 0 = none
-	db   uint32 // where the key lives, for the wheel
+	db   uint16 // where the key lives, for the wheel
+	bin  uint8  // of an objectEntry: what its length is counted as
 }
 
 const (
@@ -179,8 +180,7 @@ func (e Entry) Len() int {
 		return 0
 	}
 	if n, ok := e.Int(); ok {
-		var b [20]byte
-		return len(strconv.AppendInt(b[:0], n, 10))
+		return digits(n)
 	}
 	if e.h.flags&flagObject == 0 {
 		return int(e.h.valLen)
@@ -272,8 +272,11 @@ func newBytesEntry(kind Kind, key []byte, valLen int, isInt, withDue bool) Entry
 }
 
 func newObjectEntry(kind Kind, key []byte, obj any) Entry {
-	o := &objectEntry{key: string(key), obj: obj}
-	o.kind = kind
+	o := new(objectEntry)
+	if kind == KindDelayQueue {
+		o = &new(partedEntry).objectEntry
+	}
+	o.key, o.obj, o.kind = string(key), obj, kind
 	o.flags = flagObject
 	o.keyLen = uint32(len(key)) | keyElsewhere
 	return Entry{&o.header}

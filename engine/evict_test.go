@@ -76,8 +76,8 @@ func TestEvictionPolicies(t *testing.T) {
 			if good > c.good || c.how.Volatile && kept > 0 || !c.how.Volatile && c.how.By != EvictRandom && kept > c.good {
 				t.Errorf("%d good keys went, and %d without a deadline", good, kept)
 			}
-			if evicted != n || ks.Stats().Evicted != n || ks.KeysBytes() >= before {
-				t.Errorf("%d events, %d counted, %d bytes after %d", evicted, ks.Stats().Evicted, ks.KeysBytes(), before)
+			if evicted != n || ks.Tally(LockSet{}).Stats.Evicted != n || ks.KeysBytes() >= before {
+				t.Errorf("%d events, %d counted, %d bytes after %d", evicted, ks.Tally(LockSet{}).Stats.Evicted, ks.KeysBytes(), before)
 			}
 			for ks.Evict(c.how) == EvictedOne {
 			}

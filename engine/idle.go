@@ -139,7 +139,7 @@ func (v *View) sweepSome(s *shard) (more bool) {
 			w.met, w.slot = min(w.met, v.Now/1000), len(t.slots)
 		}
 		w.slots = len(t.slots)
-		if t.kinds[KindLimiter] == 0 || w.slot >= len(t.slots) {
+		if t.ofKind(KindLimiter) == 0 || w.slot >= len(t.slots) {
 			w.slot = 0
 			if w.db++; w.db < len(s.tables) {
 				continue

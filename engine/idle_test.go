@@ -101,8 +101,8 @@ func TestIdleLimitersAreSwept(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if ks.Stats().Expired != n {
-		t.Errorf("%d expired of %d", ks.Stats().Expired, n)
+	if ks.Tally(LockSet{}).Stats.Expired != n {
+		t.Errorf("%d expired of %d", ks.Tally(LockSet{}).Stats.Expired, n)
 	}
 	ks.Sched.mu.Lock()
 	defer ks.Sched.mu.Unlock()

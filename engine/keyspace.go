@@ -73,6 +73,7 @@ type shardState struct {
 	sweep  sweep
 	// waits and watches are by database and key.
 	waits   map[waitKey]*waitList
+	waiters waiterCounts
 	watches map[waitKey][]*Watcher
 	// nextDue is when the wheel wants to be turned or the shard to be swept, in
 	// Unix milliseconds.

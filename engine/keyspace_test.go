@@ -255,7 +255,7 @@ func TestKeyspaceAgainstModel(t *testing.T) {
 			t.Errorf("%s never ran", name)
 		}
 	}
-	if m.ks.Stats().Expired == 0 {
+	if m.ks.Tally(LockSet{}).Stats.Expired == 0 {
 		t.Error("nothing expired")
 	}
 }
@@ -281,15 +281,15 @@ func TestActiveExpiryIsExact(t *testing.T) {
 				want++
 			}
 		}
-		if got := m.ks.DBStats(0).Keys; got != want {
+		if got := m.ks.Tally(LockSet{}).DBs[0].Keys; got != want {
 			t.Fatalf("%d keys at %d, want %d", got, now, want)
 		}
 		if err := m.ks.Check(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if m.ks.Stats().Expired < keys/2 {
-		t.Errorf("only %d of %d expired", m.ks.Stats().Expired, keys)
+	if m.ks.Tally(LockSet{}).Stats.Expired < keys/2 {
+		t.Errorf("only %d of %d expired", m.ks.Tally(LockSet{}).Stats.Expired, keys)
 	}
 }
 

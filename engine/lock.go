@@ -52,6 +52,7 @@ type Reservation struct {
 	after []func()
 	freed bool
 	slow  bool
+	had   *Tally // what the shards had when it began
 	// Info is the holder's own description, for those who wait.
 	Info any
 }
@@ -89,9 +90,12 @@ func (ks *Keyspace) Reserve(set LockSet, info any) *Reservation {
 		}
 		<-h.done
 	}
-	r := &Reservation{ks: ks, set: set, done: make(chan struct{}), Info: info}
+	r := &Reservation{ks: ks, set: set, done: make(chan struct{}), Info: info, had: ks.newTally()}
+	now := ks.Clock.Now() / 1000
 	for m := set.mask; m != 0; m &= m - 1 {
-		ks.shards[trailingZeros(m)].holder = r
+		s := &ks.shards[trailingZeros(m)]
+		r.had.shard(s, now)
+		s.holder = r
 	}
 	ks.Unlock(set)
 	return r

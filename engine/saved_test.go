@@ -1,11 +1,8 @@
 package engine
 
-// Saved copies against copies of the model's maps, and histograms of sizes
-// against what is counted one by one.
+// Saved copies against copies of the model's maps.
 
 import (
-	"math/bits"
-	"sync"
 	"testing"
 	"time"
 )
@@ -80,93 +77,4 @@ func (m *model) compareValues() {
 			}
 		})
 	}
-}
-
-func TestSizesAgainstModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	m := newModel(t, seed)
-	counted := int64(0)
-	for i := range 2000 {
-		m.step()
-		if i%20 != 0 {
-			continue
-		}
-		m.compare() // what has expired is forgotten on both sides
-		want := make([]Sizes, len(m.dbs))
-		for db := range m.dbs {
-			for key := range m.dbs[db] {
-				if x, ok := m.live(db, key); ok {
-					want[db][KindString][bits.Len(uint(len(x.text)))]++
-					counted++
-				}
-			}
-		}
-		free := View{KS: m.ks, Now: m.ks.Clock.Now()}
-		for db, got := range free.Sizes() {
-			if got != want[db] {
-				t.Fatalf("database %d: got %v, want %v", db, got, want[db])
-			}
-		}
-		m.do(0, func(v *View) {
-			if got := v.Sizes(); got[0] != want[0] {
-				t.Fatalf("held: got %v, want %v", got[0], want[0])
-			}
-		})
-	}
-	if counted == 0 {
-		t.Error("nothing was counted")
-	}
-}
-
-// Sizes neither waits for ever nor reads what others write, also of frozen shards.
-func TestSizesBesideOthers(t *testing.T) {
-	m := newModel(t, 1)
-	m.do(0, func(v *View) {
-		for i := range 1000 {
-			v.PutString([]byte{byte(i), byte(i >> 8)}, []byte("text"), 0)
-		}
-	})
-	snap := m.ks.Save()
-	defer snap.Drop()
-	var wg sync.WaitGroup
-	wg.Add(1)
-	go func() {
-		defer wg.Done()
-		for i := range 200 {
-			var all LockSet
-			all.AddAll()
-			r := m.ks.Reserve(all, nil)
-			v := View{KS: m.ks, Now: m.ks.Clock.Now(), Held: all}
-			v.PutString([]byte{byte(i), 0}, []byte("longer text"), 0)
-			r.Release()
-		}
-	}()
-	for range 50 {
-		free := View{KS: m.ks, Now: m.ks.Clock.Now()}
-		n := int64(0)
-		for _, bin := range free.Sizes()[0][KindString] {
-			n += bin
-		}
-		if n != 1000 {
-			t.Fatalf("%d keys, want 1000", n)
-		}
-	}
-	wg.Wait()
-}
-
-func BenchmarkSizes(b *testing.B) {
-	ks := New(NewClock(), 1)
-	var all LockSet
-	all.AddAll()
-	ks.Lock(all)
-	v := View{KS: ks, Now: ks.Clock.Now(), Held: all}
-	const keys = 100_000
-	for i := range keys {
-		v.PutString([]byte{byte(i), byte(i >> 8), byte(i >> 16)}, []byte("some value of a key"), 0)
-	}
-	for b.Loop() {
-		v.Sizes()
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/keys, "ns/key")
 }

@@ -33,6 +33,8 @@ type part struct {
 	// due is when the shard's wheel was to be turned, earliest that of sweep; both
 	// in Unix milliseconds.
 	due, earliest int64
+	// volatileKeys and volatileHashes are those of the wheel, by database.
+	volatileKeys, volatileHashes []int
 	// snapshots counts those that have it; the shard's lock guards it.
 	snapshots int
 }
@@ -203,7 +205,8 @@ func (s *shard) freeze() {
 	for n > 0 && s.tables[n-1].used == 0 {
 		n--
 	}
-	f := &part{tables: slices.Clone(s.tables[:n]), due: s.wheel.next(), earliest: s.sweep.earliest}
+	f := &part{tables: slices.Clone(s.tables[:n]), due: s.wheel.next(), earliest: s.sweep.earliest,
+		volatileKeys: slices.Clone(s.wheel.volatileKeys), volatileHashes: slices.Clone(s.wheel.volatileHashes)}
 	if s.sweep.active {
 		f.earliest = min(f.earliest, s.sweep.met)
 	}
@@ -269,6 +272,8 @@ func (t *table) twin(clone func(obj any) any) table {
 		return table{}
 	}
 	c.ctrl = slices.Clone(t.ctrl)
+	own := *t.counts
+	c.counts = &own
 	c.slots = make([]unsafe.Pointer, len(t.slots))
 	for i, p := range t.slots {
 		if p != nil {
@@ -287,7 +292,13 @@ func (e Entry) twin(clone func(obj any) any) Entry {
 		copy(words, unsafe.Slice((*uint64)(unsafe.Pointer(e.h)), len(words)))
 		return Entry{(*header)(unsafe.Pointer(unsafe.SliceData(words)))}
 	}
-	o := *e.object()
+	o := new(objectEntry)
+	if e.h.kind == KindDelayQueue {
+		p := *(*partedEntry)(unsafe.Pointer(e.h))
+		o = &p.objectEntry
+	} else {
+		*o = *e.object()
+	}
 	if big, ok := o.obj.(*bigString); ok {
 		o.obj = &bigString{slices.Clone(big.b)}
 	} else {

@@ -123,8 +123,8 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 			}
 		}
 	}
-	if restored == 0 || m.ks.Stats().Expired == 0 {
-		t.Errorf("%d times restored, %d expired", restored, m.ks.Stats().Expired)
+	if restored == 0 || m.ks.Tally(LockSet{}).Stats.Expired == 0 {
+		t.Errorf("%d times restored, %d expired", restored, m.ks.Tally(LockSet{}).Stats.Expired)
 	}
 }
 
@@ -190,10 +190,10 @@ func TestSnapshotCopiesWhatIsUsed(t *testing.T) {
 		}
 		v.Flush()
 	})
-	if n := m.ks.DBStats(0).Keys; n != 0 {
+	if n := m.ks.Tally(LockSet{}).DBs[0].Keys; n != 0 {
 		t.Errorf("%d keys in an empty database", n)
 	}
-	if m.ks.Restore(snap); m.ks.DBStats(0).Keys != 6400 {
+	if m.ks.Restore(snap); m.ks.Tally(LockSet{}).DBs[0].Keys != 6400 {
 		t.Error("emptying a database took keys out of the snapshot")
 	}
 }
@@ -211,15 +211,15 @@ func TestSnapshotDeadlines(t *testing.T) {
 	snap := m.ks.Save()
 	for range 3 {
 		m.ks.Sched.Advance(500_000)
-		if n := m.ks.DBStats(0).Keys; n != 2 {
+		if n := m.ks.Tally(LockSet{}).DBs[0].Keys; n != 2 {
 			t.Fatalf("%d keys after 500 ms", n)
 		}
 		m.ks.Sched.Advance(501_000)
-		if n := m.ks.DBStats(0).Keys; n != 0 {
+		if n := m.ks.Tally(LockSet{}).DBs[0].Keys; n != 0 {
 			t.Fatalf("%d keys after their time", n)
 		}
 		m.ks.Restore(snap) // too late for both
-		if n := m.ks.DBStats(0).Keys; n != 0 {
+		if n := m.ks.Tally(LockSet{}).DBs[0].Keys; n != 0 {
 			t.Fatalf("%d keys restored after their time", n)
 		}
 		m.ks.Clock.Freeze(start)

@@ -61,7 +61,7 @@ func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
 	if i >= 0 {
 		e := Entry{(*header)(t.slots[i])}
 		if e.h.flags&flagInt != 0 && (deadline == 0 || e.h.flags&flagDeadline != 0) {
-			*e.intRef() = n
+			v.setInt(e, n)
 			v.touch(e)
 			if e.h.flags&flagDeadline != 0 {
 				v.arm(s, e, deadline)
@@ -77,7 +77,7 @@ func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
 
 // SetInt changes the integer of an entry that holds one, deadline and all
 // else as it is.
-func (v *View) SetInt(e Entry, n int64) { *e.intRef() = n }
+func (v *View) SetInt(e Entry, n int64) { v.setInt(e, n) }
 
 // enter puts a new entry into slot i, or into a new one if i is negative.
 func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {
@@ -85,7 +85,7 @@ func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {
 	e.h.access = uint32(v.Now / 1e6)
 	e.h.freq = lfuInitial(v.Now)
 	if e.h.flags&flagObject != 0 {
-		e.object().count()
+		e.object().measure()
 	}
 	if i >= 0 {
 		old := Entry{(*header)(t.slots[i])}
@@ -122,7 +122,7 @@ func (v *View) EditString(key []byte, n int) []byte {
 		if e.h.flags&flagObject != 0 {
 			big := e.object().obj.(*bigString)
 			big.b = resized(big.b, n)
-			v.grow(key, e.object().count()*countedUnit)
+			v.grown += t.recount(e.object())
 			return big.b
 		}
 		if e.h.flags&flagInt == 0 && int(e.h.valLen) == n {

@@ -38,8 +38,8 @@ type table struct {
 	shape   unsafe.Pointer   // *shape: the same for those without the lock
 	used    int
 	deleted int
-	kinds   [kindCount]int // how many entries there are of each kind
-	bytes   int64          // what the table and its entries take
+	bytes   int64   // what the table and its entries take
+	counts  *counts // nil where there has been no entry yet
 }
 
 // shape is where a table's groups lie. It never changes: a table that is rebuilt
@@ -61,8 +61,8 @@ func (t *table) exchange(o *table) {
 	t.slots, o.slots = o.slots, t.slots
 	t.used, o.used = o.used, t.used
 	t.deleted, o.deleted = o.deleted, t.deleted
-	t.kinds, o.kinds = o.kinds, t.kinds
 	t.bytes, o.bytes = o.bytes, t.bytes
+	t.counts, o.counts = o.counts, t.counts
 	atomic.StorePointer(&t.shape, b)
 	atomic.StorePointer(&o.shape, a)
 }
@@ -126,8 +126,7 @@ func (t *table) insert(hash uint64, e Entry) {
 	atomic.StoreUint64(&t.ctrl[g], withTag(word, i, hash))
 	atomic.StorePointer(&t.slots[g*groupSlots+i], unsafe.Pointer(e.h))
 	t.used++
-	t.kinds[e.h.kind]++
-	t.bytes += e.counted()
+	t.enters(e)
 }
 
 // freeSlot finds the group and slot where an entry with a hash goes.
@@ -148,10 +147,8 @@ func withTag(word uint64, slot int, hash uint64) uint64 {
 
 // replace puts another entry for the same key into slot i.
 func (t *table) replace(i int, e Entry) {
-	old := Entry{(*header)(t.slots[i])}
-	t.kinds[old.h.kind]--
-	t.kinds[e.h.kind]++
-	t.bytes += e.counted() - old.counted()
+	t.leaves(Entry{(*header)(t.slots[i])})
+	t.enters(e)
 	atomic.StorePointer(&t.slots[i], unsafe.Pointer(e.h))
 }
 
@@ -166,9 +163,7 @@ func (t *table) remove(i int) {
 		word |= ctrlDeleted << (8 * s)
 		t.deleted++
 	}
-	e := Entry{(*header)(t.slots[i])}
-	t.kinds[e.h.kind]--
-	t.bytes -= e.counted()
+	t.leaves(Entry{(*header)(t.slots[i])})
 	atomic.StoreUint64(&t.ctrl[g], word)
 	atomic.StorePointer(&t.slots[i], nil)
 	t.used--
@@ -197,6 +192,9 @@ const rebuildAhead = 16
 func (t *table) rebuild(groups int) {
 	old := t.slots
 	t.bytes += int64(groups*groupSlots-len(old)) * slotBytes
+	if t.counts == nil {
+		t.counts = new(counts)
+	}
 	t.ctrl = make([]uint64, groups)
 	t.slots = make([]unsafe.Pointer, groups*groupSlots)
 	t.deleted = 0

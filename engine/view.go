@@ -220,7 +220,7 @@ func (v *View) arm(s *shard, e Entry, deadline int64) {
 		}
 	}
 	d.at = deadline
-	d.db = uint32(v.DB)
+	d.db = uint16(v.DB)
 	v.rearm(s, e)
 }
 
@@ -253,7 +253,7 @@ func (v *View) rearm(s *shard, e Entry) {
 		}
 		return
 	case d.node == 0:
-		d.db = uint32(v.DB)
+		d.db = uint16(v.DB)
 		d.node = s.wheel.add(unsafe.Pointer(e.h), at, v.Now/1000)
 	default:
 		s.wheel.move(d.node, at)

@@ -57,6 +57,28 @@ type waitList struct {
 	weight     int64
 	alarm      *Timer
 	alarmAt    int64
+	shard      *waiterCounts
+}
+
+// waiterCounts is what a shard counts of those who wait for its keys.
+type waiterCounts struct {
+	kinds [kindCount]int // waiters, by what they wait for, each at its first key
+	noKey int            // keys that somebody waits for who is told when they go
+}
+
+// count notes that a node joins its line, by 1, or leaves it, by -1.
+func (l *waitList) count(n *waitNode, by int) {
+	l.n += by
+	l.weight += int64(by) * n.w.Weight
+	if n == &n.w.nodes[0] {
+		l.shard.kinds[n.w.Kind] += by
+	}
+	if n.w.NoKey {
+		if had := l.noKey; had == 0 || had+by == 0 {
+			l.shard.noKey += by
+		}
+		l.noKey += by
+	}
 }
 
 func (l *waitList) push(n *waitNode) {
@@ -67,11 +89,7 @@ func (l *waitList) push(n *waitNode) {
 		l.head = n
 	}
 	l.tail = n
-	l.n++
-	if n.w.NoKey {
-		l.noKey++
-	}
-	l.weight += n.w.Weight
+	l.count(n, 1)
 }
 
 func (l *waitList) remove(n *waitNode) {
@@ -89,11 +107,7 @@ func (l *waitList) remove(n *waitNode) {
 		l.tail = n.prev
 	}
 	n.list, n.next, n.prev = nil, nil, nil
-	l.n--
-	if n.w.NoKey {
-		l.noKey--
-	}
-	l.weight -= n.w.Weight
+	l.count(n, -1)
 }
 
 // Wait puts a waiter at the end of the lines of its keys, whose shards are held.
@@ -109,7 +123,7 @@ func (v *View) Wait(w *Waiter, againMicros int64) {
 		k := waitKey{w.DB, string(key)}
 		l := s.waits[k]
 		if l == nil {
-			l = &waitList{}
+			l = &waitList{shard: &s.waiters}
 			s.waits[k] = l
 		}
 		w.nodes[i].w = w
@@ -175,21 +189,6 @@ func (v *View) Waiting(key []byte) (n int, weight int64) {
 		return l.n, l.weight
 	}
 	return 0, 0
-}
-
-// WaitingFor is how many wait for keys of a kind, whoever waits for several keys
-// counted once. All shards are held.
-func (v *View) WaitingFor(kind Kind) (n int) {
-	for i := range v.KS.shards {
-		for _, l := range v.KS.shards[i].waits {
-			for node := l.head; node != nil; node = node.next {
-				if node.w.Kind == kind && node == &node.w.nodes[0] {
-					n++
-				}
-			}
-		}
-	}
-	return n
 }
 
 // Leave takes a waiter out of all its lines. It reports whether it was still

@@ -93,8 +93,8 @@ func TestNoKeyIsToldPastWhoHolds(t *testing.T) {
 		t.Fatal("the key went, and who was to be told was not")
 	}
 	m.do(0, func(v *View) {
-		if n, _ := v.Waiting([]byte("a")); n != 1 || v.WaitingKeysNoKey() != 0 {
-			t.Fatalf("%d wait, %d keys for when they go", n, v.WaitingKeysNoKey())
+		if n, _ := v.Waiting([]byte("a")); n != 1 || v.Tally().WaitingKeysNoKey != 0 {
+			t.Fatalf("%d wait, %d keys for when they go", n, v.Tally().WaitingKeysNoKey)
 		}
 	})
 }

@@ -5,7 +5,6 @@ package engine
 import (
 	"bytes"
 	"slices"
-	"unsafe"
 )
 
 // scanShardBits is the part of a SCAN cursor that names the shard.
@@ -131,7 +130,7 @@ func (v *View) Flush() {
 		}
 		w := &s.wheel
 		for n := wheelHeads; n < len(w.nodes); n++ {
-			if ref := w.nodes[n].ref; ref != nil && (Entry{(*header)(ref)}).dueRef().db == uint32(v.DB) {
+			if ref := w.nodes[n].ref; ref != nil && (Entry{(*header)(ref)}).dueRef().db == uint16(v.DB) {
 				w.remove(uint32(n))
 				if w.nodes == nil {
 					break
@@ -168,10 +167,10 @@ func (v *View) Swap(a, b int) {
 			if ref := w.nodes[n].ref; ref != nil {
 				d := (Entry{(*header)(ref)}).dueRef()
 				switch d.db {
-				case uint32(a):
-					d.db = uint32(b)
-				case uint32(b):
-					d.db = uint32(a)
+				case uint16(a):
+					d.db = uint16(b)
+				case uint16(b):
+					d.db = uint16(a)
 				}
 			}
 		}
@@ -208,43 +207,4 @@ func (v *View) Watched() (keys []string) {
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-// TableMemory is what the tables of the database take besides the entries.
-func (v *View) TableMemory() (n int) {
-	for i := range v.KS.shards {
-		t := &v.KS.shards[i].tables[v.DB]
-		n += len(t.ctrl)*8 + len(t.slots)*int(unsafe.Sizeof(uintptr(0)))
-	}
-	return n
-}
-
-// CountOf is how many keys of a kind there are in all databases. All shards are
-// held.
-func (v *View) CountOf(kind Kind) (n int) {
-	for i := range v.KS.shards {
-		for db := range v.KS.shards[i].tables {
-			n += v.KS.shards[i].tables[db].kinds[kind]
-		}
-	}
-	return n
-}
-
-// EachOf calls fn with every object of a kind in all databases; shards without
-// any are passed over. All shards are held, and fn must not change keys.
-func (v *View) EachOf(kind Kind, fn func(obj any)) {
-	for i := range v.KS.shards {
-		for db := range v.KS.shards[i].tables {
-			t := &v.KS.shards[i].tables[db]
-			if t.kinds[kind] == 0 {
-				continue
-			}
-			t.each(func(e Entry) bool {
-				if e.h.kind == kind {
-					fn(e.Object())
-				}
-				return true
-			})
-		}
-	}
 }

@@ -47,6 +47,7 @@ type wheel struct {
 	volatileKeys []int
 	// volatileHashes counts, by database, the hashes that have fields with one.
 	volatileHashes []int
+	sampled        int // the node that Tally looked at last
 }
 
 func (w *wheel) init(nowMillis int64) {

@@ -12,8 +12,17 @@ import (
 // InfoWriter collects the lines of INFO.
 type InfoWriter struct {
 	// View is the keyspace as the command sees it.
-	View *engine.View
-	b    strings.Builder
+	View  *engine.View
+	tally *engine.Tally
+	b     strings.Builder
+}
+
+// Tally is what there is in the keyspace, the same for all sections.
+func (w *InfoWriter) Tally() *engine.Tally {
+	if w.tally == nil {
+		w.tally = w.View.Tally()
+	}
+	return w.tally
 }
 
 // Section begins a section.

@@ -260,12 +260,9 @@ func (s *Server) Kill(sess *Session) {
 
 // InfoSection writes one section of INFO.
 type InfoSection struct {
-	Name string
-	// Default: shown when no section is asked for. Keys: written with all shards
-	// held. Slow: it takes a look at every key, and is shown only if it is asked
-	// for by its name, or all that there is.
-	Default, Keys, Slow bool
-	Write               func(w *InfoWriter)
+	Name    string
+	Default bool // shown when no section is asked for
+	Write   func(w *InfoWriter)
 }
 
 // Worker is what an event loop or goroutine has for running commands. One

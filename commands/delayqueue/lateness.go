@@ -9,7 +9,6 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/engine/delayqueue"
 )
 
 const (
@@ -75,20 +74,13 @@ func (l *lateness) quantiles(percents ...int64) (total int64, micros []int64) {
 
 // info writes the queues' part of INFO's section limitkv.
 func (f *family) info(w *command.InfoWriter) {
-	var waiting, leased int
-	w.View.EachOf(engine.KindDelayQueue, func(obj any) {
-		if q, ok := obj.(*delayqueue.Queue); ok {
-			n := q.Count(delayqueue.Leased, 0)
-			leased += n
-			waiting += q.Count(delayqueue.Any, 0) - n
-		}
-	})
+	t := w.Tally()
 	delivered, late := f.late.quantiles(50, 99)
-	w.Line("delay_queues", w.View.CountOf(engine.KindDelayQueue))
-	w.Line("delay_queue_entries_waiting", waiting)
-	w.Line("delay_queue_entries_leased", leased)
+	w.Line("delay_queues", t.Kinds[engine.KindDelayQueue])
+	w.Line("delay_queue_entries_waiting", t.Parts.Waiting)
+	w.Line("delay_queue_entries_leased", t.Parts.Leased)
 	w.Line("delay_queue_entries_delivered", delivered)
-	w.Line("delay_queue_waiters", w.View.WaitingFor(engine.KindDelayQueue))
+	w.Line("delay_queue_waiters", t.Waiters[engine.KindDelayQueue])
 	w.Line("delay_queue_lateness_p50_usec", late[0])
 	w.Line("delay_queue_lateness_p99_usec", late[1])
 	w.Line("delay_queue_lateness_max_usec", f.late.max.Load())

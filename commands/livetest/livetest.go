@@ -52,7 +52,14 @@ func Start(t testing.TB) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
+	t.Cleanup(func() {
+		s.Close()
+		for _, ks := range s.Keyspace.Siblings() {
+			if err := ks.Check(); err != nil {
+				t.Errorf("afterwards: %v", err)
+			}
+		}
+	})
 	live := &Server{Server: s, t: t, addr: addrs[0]}
 	live.admin = live.Client()
 	live.admin.Want("OK", "LKV.CLOCK", "FREEZE", strconv.FormatInt(Epoch, 10))

@@ -99,10 +99,10 @@ func (f *family) info(w *command.InfoWriter) {
 		granted += f.totals[i].granted.Load()
 		refused += f.totals[i].refused.Load()
 	}
-	w.Line("limiters", w.View.CountOf(engine.KindLimiter))
+	w.Line("limiters", w.Tally().Kinds[engine.KindLimiter])
 	w.Line("limiter_calls_granted", granted)
 	w.Line("limiter_calls_refused", refused)
-	w.Line("limiter_waiters", w.View.WaitingFor(engine.KindLimiter))
+	w.Line("limiter_waiters", w.Tally().Waiters[engine.KindLimiter])
 }
 
 // replyDecision appends the five integers, times in milliseconds.

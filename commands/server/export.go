@@ -92,8 +92,9 @@ func (f *family) sync(c *command.Ctx) {
 func (f *family) exportKeys(c *command.Ctx, file *rdb.File) bool {
 	db := c.DB
 	defer func() { c.DB = db }()
-	for c.DB = range c.KS.Databases() {
-		st := c.DBStats(c.DB)
+	tally := c.Tally()
+	for c.DB = range tally.DBs {
+		st := &tally.DBs[c.DB]
 		if st.Keys == 0 {
 			continue
 		}

@@ -53,19 +53,13 @@ func (f *family) asked(args [][]byte) (list []*command.InfoSection) {
 	return list
 }
 
-// infoPlan holds the keyspace for sections that count keys, so that the others
-// can be looked at while a script holds it. A slow section is written off the
-// loop, and with it those that count keys, each of which takes them for itself.
-func (f *family) infoPlan(c *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
-	keys := false
-	for _, s := range f.asked(args) {
-		keys = keys || s.Keys
-		long = long || s.Slow
-	}
-	if keys && !long || long && c.Session.Multi.Active { // in EXEC nothing can be taken later
+// infoPlan: counters are added up shard by shard, with no other lock held, so that
+// nobody waits for it. In EXEC all that there is is held instead, and in scripts.
+func (f *family) infoPlan(c *command.Ctx, _ [][]byte, set *engine.LockSet) (long bool) {
+	if c.Session.Multi.Active {
 		set.AddAll()
 	}
-	return long
+	return false
 }
 
 func (f *family) infoCommand(c *command.Ctx) {
@@ -73,15 +67,7 @@ func (f *family) infoCommand(c *command.Ctx) {
 	c.Worker.Changes = 0
 	w := command.InfoWriter{View: &c.View}
 	for _, s := range f.asked(c.Args) {
-		if !s.Keys || c.Held.All() {
-			s.Write(&w)
-			continue
-		}
-		var done func()
-		w.View, done = c.KS.Look()
 		s.Write(&w)
-		done()
-		w.View = &c.View
 	}
 	c.Verbatim("txt", w.String())
 }
@@ -89,11 +75,11 @@ func (f *family) infoCommand(c *command.Ctx) {
 func (f *family) addInfo() {
 	f.s.Info = append(f.s.Info,
 		command.InfoSection{Name: "server", Default: true, Write: f.infoServer},
-		command.InfoSection{Name: "clients", Default: true, Keys: true, Write: f.infoClients},
+		command.InfoSection{Name: "clients", Default: true, Write: f.infoClients},
 		command.InfoSection{Name: "memory", Default: true, Write: f.infoMemory},
 		command.InfoSection{Name: "persistence", Default: true, Write: f.infoPersistence},
 		command.InfoSection{Name: "threads", Default: true, Write: f.infoThreads},
-		command.InfoSection{Name: "stats", Default: true, Keys: true, Write: f.infoStats},
+		command.InfoSection{Name: "stats", Default: true, Write: f.infoStats},
 		command.InfoSection{Name: "replication", Default: true, Write: f.infoReplication},
 		command.InfoSection{Name: "cpu", Default: true, Write: f.infoCPU},
 		command.InfoSection{Name: "modules", Default: true, Write: func(w *command.InfoWriter) { w.Section("Modules") }},
@@ -104,9 +90,9 @@ func (f *family) addInfo() {
 			w.Section("Cluster")
 			w.Line("cluster_enabled", boolean(f.s.Cluster))
 		}},
-		command.InfoSection{Name: "keyspace", Default: true, Keys: true, Write: f.infoKeyspace},
-		command.InfoSection{Name: "keysizes", Slow: true, Write: f.infoKeysizes},
-		command.InfoSection{Name: "limitkv", Default: true, Keys: true, Write: func(w *command.InfoWriter) {
+		command.InfoSection{Name: "keyspace", Default: true, Write: f.infoKeyspace},
+		command.InfoSection{Name: "keysizes", Default: true, Write: f.infoKeysizes},
+		command.InfoSection{Name: "limitkv", Default: true, Write: func(w *command.InfoWriter) {
 			w.Section("Limitkv")
 			for _, part := range f.s.OwnInfo {
 				part(w)
@@ -205,8 +191,8 @@ func (f *family) infoClients(w *command.InfoWriter) {
 	w.Line("watching_clients", watching)
 	w.Line("clients_in_timeout_table", blocked)
 	w.Line("total_watched_keys", watched)
-	w.Line("total_blocking_keys", w.View.WaitingKeys())
-	w.Line("total_blocking_keys_on_nokey", w.View.WaitingKeysNoKey())
+	w.Line("total_blocking_keys", w.Tally().WaitingKeys)
+	w.Line("total_blocking_keys_on_nokey", w.Tally().WaitingKeysNoKey)
 	if until, writes := f.s.Pause.State(); until != 0 {
 		actions := "all"
 		if writes {
@@ -270,7 +256,7 @@ func (f *family) infoReplication(w *command.InfoWriter) {
 }
 
 func (f *family) infoStats(w *command.InfoWriter) {
-	st, ks := &f.s.Stats, w.View.Stats()
+	st, ks := &f.s.Stats, w.Tally().Stats
 	in, out := st.BytesIn.Load(), st.BytesOut.Load()
 	for _, s := range f.s.Clients.All() {
 		in += s.Conn.BytesIn()
@@ -387,9 +373,9 @@ func (f *family) infoErrorStats(w *command.InfoWriter) {
 
 func (f *family) infoKeyspace(w *command.InfoWriter) {
 	w.Section("Keyspace")
-	for db := range f.s.Keyspace.Databases() {
-		if st := w.View.DBStats(db); st.Keys > 0 {
-			w.Linef(dbName(db), "keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d", st.Keys, st.Expires, st.AverageTTLMillis, st.VolatileHashes)
+	for db, st := range w.Tally().DBs {
+		if st.Keys > 0 {
+			w.Linef(dbName(db), "keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d", st.Keys, st.Expires, st.AverageTTLMillis(), st.VolatileHashes)
 		}
 	}
 }

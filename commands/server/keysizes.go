@@ -1,7 +1,6 @@
 package server
 
-// INFO keysizes: how many keys there are of each size, by type. They are counted when somebody asks, which takes a look
-// at each key; to keep count would take part of every write. So it is not told to who asks for no section, unlike in Redis.
+// INFO keysizes: how many keys there are of each size, by type.
 
 import (
 	"strconv"
@@ -25,9 +24,9 @@ var sizedKinds = []struct {
 
 func (f *family) infoKeysizes(w *command.InfoWriter) {
 	w.Section("Keysizes")
-	for db, all := range w.View.Sizes() {
+	for db, st := range w.Tally().DBs {
 		for _, k := range sizedKinds {
-			if text := sizes(all[k.kind]); text != "" {
+			if text := sizes(st.Sizes.Of(k.kind)); text != "" {
 				w.Line(dbName(db)+"_"+k.name, text)
 			}
 		}

@@ -93,8 +93,9 @@ func (f *family) memoryStats(c *command.Ctx) {
 	top := f.peak.saw(used)
 	keys := 0
 	var dbs []int
-	for db := range c.KS.Databases() {
-		if st := c.DBStats(db); st.Keys > 0 {
+	tally := c.Tally()
+	for db, st := range tally.DBs {
+		if st.Keys > 0 {
 			keys += st.Keys
 			dbs = append(dbs, db)
 		}
@@ -131,11 +132,11 @@ func (f *family) memoryStats(c *command.Ctx) {
 		}
 	}
 	for _, db := range dbs {
-		st := c.DBStats(db)
+		st := &tally.DBs[db]
 		c.BulkString("db." + strconv.Itoa(db))
 		c.Map(2)
 		c.BulkString("overhead.hashtable.main")
-		c.Int(int64(c.TableBytes(db)))
+		c.Int(int64(st.TableBytes))
 		c.BulkString("overhead.hashtable.expires")
 		c.Int(int64(st.Expires) * wheelNodeBytes)
 	}

@@ -16,6 +16,12 @@ func (q *Queue) NextHead() (dueMicros int64, ok bool) {
 // Len is how many entries there are, whatever their state.
 func (q *Queue) Len() int { return q.table.Len() }
 
+// Parts is how many entries are leased, and how many are not.
+func (q *Queue) Parts() (waiting, leased int) {
+	leased = q.Count(Leased, 0)
+	return q.Len() - leased, leased
+}
+
 // Count is how many entries are in a state at now.
 func (q *Queue) Count(state State, now int64) int {
 	switch state {

@@ -1,0 +1,210 @@
+package engine
+
+// What the keyspace counts, for INFO and its like. Every shard has its counters,
+// kept as keys come and go, so adding them up takes the same time however many
+// keys there are, and each shard's lock only for a moment.
+
+import "slices"
+
+// Stats are counters since the start or the last reset.
+type Stats struct {
+	Hits, Misses, Expired, ExpiredFields, Evicted int64
+}
+
+func (s *Stats) add(o *Stats) {
+	s.Hits += o.Hits
+	s.Misses += o.Misses
+	s.Expired += o.Expired
+	s.ExpiredFields += o.ExpiredFields
+	s.Evicted += o.Evicted
+}
+
+// Tally is what there is in a keyspace, those keys included that have expired and
+// are still there.
+type Tally struct {
+	Stats Stats
+	DBs   []DBStats // by database
+	// Kinds is how many keys there are of each kind, Parts how many entries queues
+	// have.
+	Kinds [kindCount]int
+	Parts Parts
+	// WaitingKeys are waited for, WaitingKeysNoKey of them by somebody who is to be
+	// told when the key goes. Waiters is how many wait for keys of a kind, whoever
+	// waits for several keys counted once.
+	WaitingKeys, WaitingKeysNoKey int
+	Waiters                       [kindCount]int
+}
+
+// DBStats are what there is in one database.
+type DBStats struct {
+	Keys, Expires int
+	// VolatileHashes have fields with a deadline.
+	VolatileHashes int
+	// TableBytes is what the tables take besides the entries.
+	TableBytes int
+	// Sizes is nil where there is no key.
+	Sizes *Sizes
+
+	ttlMillis, ttls int64 // the sum of those that were looked at, and their number
+}
+
+// Sizes are histograms of lengths, by kind: strings' bytes, others' elements. Bin
+// 0 counts the empty, bin i those of 2^(i-1) and more that are in no later one.
+type Sizes [sizedKinds][SizeBins]int64
+
+// Of is the histogram of a kind.
+func (s *Sizes) Of(k Kind) (bins [SizeBins]int64) {
+	if s != nil && k != KindNone && k <= sizedKinds {
+		bins = s[k-1]
+	}
+	return bins
+}
+
+// AverageTTLMillis is how long keys with a deadline have on average, by some that
+// were looked at.
+func (st *DBStats) AverageTTLMillis() int64 { return st.ttlMillis / max(st.ttls, 1) }
+
+// Tally adds up what all shards count. held, none or all, are locked by the
+// caller; the others are locked one after the other, and for a shard that is
+// reserved stands what it had when that began.
+func (ks *Keyspace) Tally(held LockSet) *Tally {
+	t := ks.newTally()
+	now := ks.Clock.Now() / 1000
+	var reserved []*Reservation
+	for i := range ks.shards {
+		s := &ks.shards[i]
+		if held.mask>>i&1 != 0 {
+			t.shard(s, now)
+			continue
+		}
+		s.mu.Lock()
+		switch h := s.holder; {
+		case h == nil || h == cold: // of a frozen shard all is there but the wheel
+			t.shard(s, now)
+		case !slices.Contains(reserved, h):
+			reserved = append(reserved, h)
+			t.add(h.had)
+		}
+		s.mu.Unlock()
+	}
+	return t
+}
+
+// Tally is that of the view's keyspace.
+func (v *View) Tally() *Tally { return v.KS.Tally(v.Held) }
+
+func (ks *Keyspace) newTally() *Tally { return &Tally{DBs: make([]DBStats, ks.dbs)} }
+
+// What is looked at of a shard's wheel for the average of deadlines: ttlSamples
+// of them, among so many nodes.
+const (
+	ttlSamples = 8
+	ttlNodes   = 64
+)
+
+// shard adds what a shard counts.
+func (t *Tally) shard(s *shard, nowMillis int64) {
+	t.Stats.add(&s.stats)
+	t.WaitingKeys += len(s.waits)
+	t.WaitingKeysNoKey += s.waiters.noKey
+	for k, n := range s.waiters.kinds {
+		t.Waiters[k] += n
+	}
+	volatileKeys, volatileHashes := s.wheel.volatileKeys, s.wheel.volatileHashes
+	if s.frozen != nil {
+		volatileKeys, volatileHashes = s.frozen.volatileKeys, s.frozen.volatileHashes
+	}
+	for db := range s.tables {
+		tb, st := &s.tables[db], &t.DBs[db]
+		if tb.counts == nil {
+			continue
+		}
+		st.Keys += tb.used
+		st.Expires += volatileKeys[db]
+		st.VolatileHashes += volatileHashes[db]
+		st.TableBytes += len(tb.slots) * int(slotBytes)
+		t.Parts.Waiting += tb.counts.parts.Waiting
+		t.Parts.Leased += tb.counts.parts.Leased
+		for k, n := range tb.counts.kinds {
+			t.Kinds[k] += n
+		}
+		if tb.used == 0 {
+			continue
+		}
+		if st.Sizes == nil {
+			st.Sizes = new(Sizes)
+		}
+		for k := range tb.counts.sizes {
+			if tb.counts.kinds[k+1] == 0 {
+				continue
+			}
+			for i, n := range tb.counts.sizes[k] {
+				st.Sizes[k][i] += int64(n)
+			}
+		}
+	}
+	s.wheel.ttls(t.DBs, nowMillis)
+}
+
+// ttls looks at some deadlines, at others each time.
+func (w *wheel) ttls(dbs []DBStats, nowMillis int64) {
+	n := len(w.nodes) - wheelHeads
+	if n <= 0 {
+		return
+	}
+	samples := 0
+	for i := 0; i < min(n, ttlNodes) && samples < ttlSamples; i++ {
+		w.sampled = (w.sampled + 1) % n
+		ref := w.nodes[wheelHeads+w.sampled].ref
+		if ref == nil {
+			continue
+		}
+		e := Entry{(*header)(ref)}
+		if at := e.Deadline(); at > nowMillis {
+			st := &dbs[e.dueRef().db]
+			st.ttlMillis += at - nowMillis
+			st.ttls++
+			samples++
+		}
+	}
+}
+
+// add adds what another tally has.
+func (t *Tally) add(o *Tally) {
+	t.Stats.add(&o.Stats)
+	t.Parts.Waiting += o.Parts.Waiting
+	t.Parts.Leased += o.Parts.Leased
+	t.WaitingKeys += o.WaitingKeys
+	t.WaitingKeysNoKey += o.WaitingKeysNoKey
+	for k := range t.Kinds {
+		t.Kinds[k] += o.Kinds[k]
+		t.Waiters[k] += o.Waiters[k]
+	}
+	for db := range t.DBs {
+		st, from := &t.DBs[db], &o.DBs[db]
+		st.Keys += from.Keys
+		st.Expires += from.Expires
+		st.VolatileHashes += from.VolatileHashes
+		st.TableBytes += from.TableBytes
+		st.ttlMillis += from.ttlMillis
+		st.ttls += from.ttls
+		if from.Sizes == nil {
+			continue
+		}
+		if st.Sizes == nil {
+			st.Sizes = new(Sizes)
+		}
+		for k := range from.Sizes {
+			for i, n := range from.Sizes[k] {
+				st.Sizes[k][i] += n
+			}
+		}
+	}
+}
+
+// ResetStats sets the counters of all shards, which are held, to zero.
+func (v *View) ResetStats() {
+	for i := range v.KS.shards {
+		v.KS.shards[i].stats = Stats{}
+	}
+}
