@@ -105,9 +105,10 @@ func (a *acceptor) assign(l *loop, fd int, sa unix.Sockaddr) {
 		}
 	}
 	best.count.Add(1)
+	add := func() { best.add(fd, remote, local, a.path) }
 	if best == l {
-		l.add(fd, remote, local, a.path)
-	} else if !best.call(func() { best.add(fd, remote, local, a.path) }) {
+		add()
+	} else if !l.adopt(best, add) && !best.call(add) {
 		unix.Close(fd)
 	}
 }

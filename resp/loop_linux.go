@@ -82,9 +82,12 @@ func newLoop(s *Server, index int) (*loop, error) {
 	return l, nil
 }
 
-// handle gives all that is ready a turn: the first n of l.events, connections
-// with commands left, and what was posted.
-func (l *loop) handle(n int) {
+// handle gives all that is ready a turn, in the order in which it became ready:
+// the first n of l.events, connections with commands left, and what was posted.
+// If l is the first loop and was taken over while another one had its turn, it
+// returns that one at once, for the caller to keep; epoll will report the rest
+// again.
+func (l *loop) handle(n int) (kept *loop) {
 	for i := range l.events[:n] {
 		ev := &l.events[i]
 		switch {
@@ -98,13 +101,16 @@ func (l *loop) handle(n int) {
 			var b [8]byte
 			_, _ = rawRead(l.wakefd, b[:])
 		case ev.Fd <= slotLoop:
-			l.server.loops[slotLoop-ev.Fd].run.reported = true
+			if o := l.server.loops[slotLoop-ev.Fd]; !l.lend(o, true) {
+				return o
+			}
 		default:
 			l.accepts[slotAccept-ev.Fd].ready(l)
 		}
 	}
 	l.runAgain()
 	l.runMail()
+	return nil
 }
 
 // wait returns how many events there are. It looks first, past the scheduler,

@@ -3,6 +3,7 @@ package resp
 // Who runs the loops: threads given and taken back in the middle of everything, and the supervisor's rules.
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -186,4 +187,48 @@ func TestParseIdle(t *testing.T) {
 		t.Error("no idle time could be read")
 	}
 	m.close()
+}
+
+// TestOrderOfArrival sends a command on one connection and then, without waiting for its reply, another one on a new
+// connection, which is served after it, whichever loops they are on.
+func TestOrderOfArrival(t *testing.T) {
+	var marked atomic.Int64
+	h := &echo{on: map[string]func(c *Conn, cmd Command){
+		"mark": func(c *Conn, cmd Command) {
+			n, _ := ParseInt(cmd.Args[1])
+			marked.Store(n)
+			c.Out.OK()
+		},
+		"look": func(c *Conn, _ Command) { c.Out.Int(marked.Load()) },
+	}}
+	_, addr := start(t, h, Options{Loops: 3})
+	const rounds = 300
+	for _, fresh := range []bool{false, true} { // whether the first connection is new too
+		overtaken := 0
+		for i := range rounds {
+			var others []*client // so that the two get other loops than before
+			for range i % 3 {
+				others = append(others, dial(t, "tcp", addr))
+			}
+			a := dial(t, "tcp", addr)
+			if !fresh {
+				a.send("PING\r\n")
+				a.expect("+PONG\r\n")
+			}
+			a.send(fmt.Sprintf("MARK %d\r\n", i))
+			b := dial(t, "tcp", addr)
+			b.send("LOOK\r\n")
+			if reply, err := b.r.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			} else if reply != fmt.Sprintf(":%d\r\n", i) {
+				overtaken++
+			}
+			for _, c := range append(others, a, b) {
+				c.Close()
+			}
+		}
+		if overtaken > rounds/100 {
+			t.Errorf("fresh %v: overtaken %d times of %d", fresh, overtaken, rounds)
+		}
+	}
 }
