@@ -16,7 +16,7 @@ ORACLE      = $(if $(CI),-oracle-required,)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-race lint fuzz bench bench-baseline bench-compare conformance conformance-clients conformance-tools conformance-tcl record generate check
+.PHONY: help run build test test-race lint fuzz fuzz-server bench bench-baseline bench-compare conformance conformance-clients conformance-tools conformance-tcl record generate check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,9 @@ fuzz: ## run every fuzz target for FUZZTIME (default 30s; 50000x for so many run
 	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
 	  done; done
+
+fuzz-server: ## send random commands of all families, for FUZZTIME, to a server with the race detector (SEED=n repeats them)
+	$(GO) test -race -count=1 -v -timeout 0 ./conformance/storm -for $(FUZZTIME) $(if $(SEED),-seed $(SEED))
 
 bench: ## run the Go benchmarks (BENCHTIME=n, BENCHCOUNT=n each) and compare with the baseline
 	@mkdir -p bin

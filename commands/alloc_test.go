@@ -23,7 +23,7 @@ func serve(tb testing.TB) *served {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(s.Close)
+	tb.Cleanup(func() { _ = s.Close() })
 	c := resp.NewMemory(s, s.Keyspace.Clock.Now)
 	c.Loop = 0
 	return &served{s, c}

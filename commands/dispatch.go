@@ -5,7 +5,6 @@ package commands
 
 import (
 	"fmt"
-	"runtime/debug"
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
@@ -26,9 +25,19 @@ const (
 // context. c.Now is set. The caller counts it if it ran.
 func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f *command.Foreseen) (result outcome) {
 	c := &w.Ctx
+	out, mark := c.Writer, c.Writer.Mark()
+	defer func() {
+		if r := recover(); r != nil {
+			result = ran
+			c.Writer, c.Mark, c.Args, c.Cmd = out, mark, args, f.Cmd
+			s.rescue(c, r)
+		}
+	}()
+	w.Risk = false
+	c.Trust()
 	c.Args = args
 	c.Session = sess
-	c.Mark = c.Writer.Mark()
+	c.Mark = mark
 	c.Failure = ""
 	c.Waits = false
 	c.DB = sess.DB()
@@ -56,7 +65,9 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 	}
 	c.OutOfMemory = false
 	if sess.Conn != nil && (s.MaxMemory.Load() != 0 || s.TooFewReplicas.Load()) {
+		w.Risk = true
 		text, evicted := s.scarce(c, cmd, args)
+		w.Risk = false
 		if evicted && s.Tracking.Load() != 0 {
 			sess.Conn.Post(sess.Conn.Resume) // it is told of what was evicted before it gets the reply
 			return retry
@@ -82,11 +93,13 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 	var h *engine.Reservation
 	if f.Key > 0 {
 		c.NeedAt(&w.Wanted, args[f.Key], f.Place)
+		w.Risk = true
 		h = c.KS.Lock(w.Wanted)
 	} else if s.locks(c, cmd, args, &w.Wanted) && sess.Conn != nil {
 		s.runLong(c, cmd, args, w.Wanted)
 		return waits
 	} else {
+		w.Risk = true
 		h = lock(c, cmd, w.Wanted)
 	}
 	set := w.Wanted
@@ -106,13 +119,16 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		}
 	}
 	w.Locked, c.Held = set, set
+	w.Risk = false
 	s.execute(c, cmd)
+	w.Risk = true
 	if set != (engine.LockSet{}) {
 		c.ServeReady()
 		w.Changes += c.TakeChanges()
 	}
 	c.KS.Unlock(w.Locked)
 	w.Locked = engine.LockSet{}
+	w.Risk = false
 	if c.Waits {
 		w.Counters[cmd.Index()].Calls.Add(1)
 		return waits
@@ -128,22 +144,8 @@ func lock(c *command.Ctx, cmd *command.Command, set engine.LockSet) *engine.Rese
 	return c.KS.Lock(set)
 }
 
-// execute calls the handler and counts failures. A panic is a bug: it is logged
-// and answered, and the server goes on.
+// execute calls the handler and counts failures.
 func (s *server) execute(c *command.Ctx, cmd *command.Command) {
-	defer func() {
-		if r := recover(); r != nil {
-			s.Logf('w', "panic in %s: %v\n%s", cmd.FullName(), r, debug.Stack())
-			c.Error(command.ErrInternal)
-		}
-		if c.Failure != "" {
-			c.Worker.Counters[cmd.Index()].Failed.Add(1)
-			if !c.Counted {
-				s.Stats.CountError(c.Failure)
-			}
-		}
-		c.Counted = false
-	}()
 	// MONITOR shows a script before what it does, all else once it has run, and
 	// nothing that administers.
 	monitored := s.Monitors.Load() != 0 && cmd.Flags&command.Admin == 0
@@ -165,6 +167,13 @@ func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 	if cmd.Flags&(command.ReadOnly|command.SkipMonitor) == command.ReadOnly && s.Tracking.Load() != 0 {
 		s.Read(c, cmd, c.Args)
 	}
+	if c.Failure != "" {
+		c.Worker.Counters[cmd.Index()].Failed.Add(1)
+		if !c.Counted {
+			s.Stats.CountError(c.Failure)
+		}
+	}
+	c.Counted = false
 }
 
 // nested runs a command inside EXEC, under the locks of c.
@@ -376,6 +385,7 @@ func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, se
 	outOfMemory := c.OutOfMemory
 	sess.Busy.Store(true)
 	go func() {
+		defer s.Caught(cmd.FullName() + ", off its loop")
 		w := s.Workers.Get(s.Server)
 		run := &command.LongRun{Session: sess, Cmd: cmd, Args: args, Since: engine.Monotonic()}
 		run.Reservation = ks.Reserve(set, run)
@@ -390,7 +400,7 @@ func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, se
 		lc.Held = set
 		lc.Who = sess.ID
 		lc.Forget()
-		s.execute(lc, cmd)
+		s.apart(lc, cmd, out)
 		w.Counters[cmd.Index()].Calls.Add(1)
 		s.enterChanges(w)
 		lc.ServeReady()

@@ -31,6 +31,7 @@ func (s *Server) open() (port int, end func(), err error) {
 		return 0, nil, err
 	}
 	go func() {
+		defer s.Caught("a namespace")
 		for {
 			conn, err := ln.Accept()
 			switch {

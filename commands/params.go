@@ -17,7 +17,7 @@ import (
 // params are the parameters that starting and listening use.
 type params struct {
 	port, tlsPort, bind, unixsocket, unixsocketperm func() string
-	keepalive                                       *atomic.Int64
+	keepalive, shutdown                             *atomic.Int64
 	listening                                       *atomic.Bool
 	tls                                             *tlsSettings
 }
@@ -93,6 +93,7 @@ func declare(c *command.Config, databases int) params {
 		unixsocket:     startOnly(c, "unixsocket", "", "path of a unix socket to listen on", anything),
 		unixsocketperm: startOnly(c, "unixsocketperm", "0", "mode of the unix socket, octal", octalMode),
 		keepalive:      c.Int("tcp-keepalive", 300, 0, math.MaxInt32, "seconds after which a silent connection is probed, 0 = never"),
+		shutdown:       c.Int("shutdown-timeout", 10, 0, math.MaxInt32, "seconds that ending may take; what is stuck is left then"),
 	}
 }
 

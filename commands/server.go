@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"runtime"
@@ -70,6 +71,12 @@ type Options struct {
 	ConfigFile string
 	// Shutdown is called by SHUTDOWN, with the exit code.
 	Shutdown func(code int)
+	// Fatal ends the process where the server cannot go on: a panic left what it
+	// holds in doubt, or a lock. text is in the log already. If it is nil or returns,
+	// the process panics with the text.
+	Fatal func(text string)
+	// Families are more commands. Tests have some that go wrong.
+	Families []func(*command.Server) []*command.Command
 }
 
 // Server serves sessions. It is made with New, listens with Listen and ends
@@ -162,13 +169,15 @@ func New(o Options) (*Server, error) {
 		}
 	})
 	cs.Seed(randomSeed())
+	cs.Fatal = o.Fatal
+	cs.Keyspace.Sched.Panicked = func(r any) { cs.Panicked("what is due", r) }
 	s := &server{Server: cs}
 	cs.Dispatch = s.nested
 	cs.Execute = s.fromScript
 	cs.Locks = s.locks
 	s.params = declare(cs.Config, databases)
 	rows := make([][]*command.Command, 0, len(families))
-	for _, f := range families {
+	for _, f := range slices.Concat(o.Families, families) {
 		rows = append(rows, f(cs))
 	}
 	cs.Loops, cs.ConfigFile = o.Loops, o.ConfigFile
@@ -196,6 +205,7 @@ func New(o Options) (*Server, error) {
 		s.loops = append(s.loops, cs.Workers.Get(cs))
 	}
 	listeners, err := resp.NewServer(resp.Options{Handler: s, Now: clock.Now, Loops: o.Loops, Fixed: o.FixedLoops, Goroutines: o.Goroutines,
+		Panicked:  func(r any) { cs.Panicked("an event loop", r) },
 		Keepalive: time.Duration(s.params.keepalive.Load()) * time.Second})
 	if err != nil {
 		return nil, err
@@ -297,14 +307,35 @@ func (s *Server) listenUnix(path string) (net.Addr, error) {
 	return a, err
 }
 
-// Close ends all connections and stops.
-func (s *Server) Close() {
-	for _, ns := range s.Namespaces.All() {
-		s.Namespaces.Drop(s.server.Server, ns)
+// Close ends all connections and stops. What does not end within
+// shutdown-timeout is left as it is, and an error says so: something is stuck.
+func (s *Server) Close() error {
+	ended := make(chan struct{})
+	go func() {
+		defer s.Caught("ending the server")
+		for _, ns := range s.Namespaces.All() {
+			s.Namespaces.Drop(s.server.Server, ns)
+		}
+		s.net.Close()
+		s.Keyspace.Sched.Stop()
+		close(ended)
+	}()
+	within := s.ShutdownTimeout()
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(within):
+		return fmt.Errorf("something is stuck: the server did not end within the %v of shutdown-timeout", within)
 	}
-	s.net.Close()
-	s.Keyspace.Sched.Stop()
 }
+
+// ShutdownTimeout is how long Close may take.
+func (s *Server) ShutdownTimeout() time.Duration {
+	return max(shutdownMin, time.Duration(min(s.params.shutdown.Load(), math.MaxInt64/int64(time.Second)))*time.Second)
+}
+
+// shutdownMin is what ending takes at least where replies wait to be sent.
+const shutdownMin = 1500 * time.Millisecond
 
 func runID() string {
 	var b [20]byte

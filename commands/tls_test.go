@@ -76,7 +76,7 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { _ = s.Close() })
 	addrs, err := s.Listen()
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestTLSNeedsItsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { _ = s.Close() })
 	if _, err := s.Listen(); err == nil || !strings.Contains(err.Error(), "tls-cert-file") {
 		t.Errorf("listens without a certificate: %v", err)
 	}

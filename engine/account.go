@@ -94,12 +94,14 @@ func allocated(n int) int64 {
 
 // insert, replace and remove are the table's, and count.
 func (v *View) insert(t *table, hash uint64, e Entry) {
+	v.doubt = true
 	before := t.bytes
 	t.insert(hash, e)
 	v.grown += t.bytes - before
 }
 
 func (v *View) replace(t *table, i int, e Entry) {
+	v.doubt = true
 	before := t.bytes
 	v.object = nil
 	t.replace(i, e)
@@ -107,6 +109,7 @@ func (v *View) replace(t *table, i int, e Entry) {
 }
 
 func (v *View) remove(t *table, i int) {
+	v.doubt = true
 	before := t.bytes
 	v.object = nil
 	t.remove(i)

@@ -73,6 +73,7 @@ func (v *View) ExpireFields(key []byte) {
 	if !ok {
 		return
 	}
+	v.doubt = true
 	_, s := v.locate(key)
 	gone := 0
 	for at := x.NextDue(); at != 0 && at <= v.Now/1000; at = x.NextDue() {
@@ -123,7 +124,10 @@ func (v *View) ForwardSoon(key []byte) {
 	case v == &ks.Sched.view:
 		ks.Sched.At(now, func(now int64) { ks.Forward(ks, db, name, now) })
 	default:
-		go ks.Forward(ks, db, name, now)
+		go func() {
+			defer ks.Sched.caught()
+			ks.Forward(ks, db, name, now)
+		}()
 	}
 }
 

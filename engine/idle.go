@@ -105,6 +105,7 @@ func (v *View) GetLimiter(key []byte) Entry {
 	if i < 0 {
 		return Entry{}
 	}
+	v.doubt = true
 	e := Entry{(*header)(t.slots[i])}
 	if e.h.kind != KindLimiter {
 		e = v.settle(s, e)

@@ -66,6 +66,19 @@ type Scheduler struct {
 	view View
 	// changing is held while all changes.
 	changing sync.Mutex
+	// Panicked is called on the stack of a panic in what the keyspace does by
+	// itself, and ends the process: nobody is there to be told, and locks are held.
+	Panicked func(r any)
+}
+
+// caught is deferred by the keyspace's goroutines.
+func (s *Scheduler) caught() {
+	if s.Panicked == nil {
+		return
+	}
+	if r := recover(); r != nil {
+		s.Panicked(r)
+	}
 }
 
 func newScheduler(ks *Keyspace) *Scheduler {
@@ -180,6 +193,7 @@ func (s *Scheduler) serve(now int64) {
 
 func (s *Scheduler) loop() {
 	defer close(s.done)
+	defer s.caught()
 	for {
 		// Whoever adds an earlier deadline from here on wakes us.
 		s.until.Store(never)

@@ -21,6 +21,7 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 	hash, s := v.locate(key)
 	t := &s.tables[v.DB]
 	i := t.find(hash, key)
+	v.doubt = true
 	if i >= 0 {
 		// The commonest write: a value of the same length over the old one.
 		e := Entry{(*header)(t.slots[i])}
@@ -58,6 +59,7 @@ func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
 	hash, s := v.locate(key)
 	t := &s.tables[v.DB]
 	i := t.find(hash, key)
+	v.doubt = true
 	if i >= 0 {
 		e := Entry{(*header)(t.slots[i])}
 		if e.h.flags&flagInt != 0 && (deadline == 0 || e.h.flags&flagDeadline != 0) {
@@ -77,10 +79,11 @@ func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
 
 // SetInt changes the integer of an entry that holds one, deadline and all
 // else as it is.
-func (v *View) SetInt(e Entry, n int64) { v.setInt(e, n) }
+func (v *View) SetInt(e Entry, n int64) { v.doubt = true; v.setInt(e, n) }
 
 // enter puts a new entry into slot i, or into a new one if i is negative.
 func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {
+	v.doubt = true
 	t := &s.tables[v.DB]
 	e.h.access = uint32(v.Now / 1e6)
 	e.h.freq = lfuInitial(v.Now)
@@ -112,6 +115,7 @@ func (v *View) EditString(key []byte, n int) []byte {
 	hash, s := v.locate(key)
 	t := &s.tables[v.DB]
 	i := t.find(hash, key)
+	v.doubt = true
 	var old []byte
 	var deadline int64
 	freq := lfuInitial(v.Now)
@@ -162,4 +166,4 @@ func resized(b []byte, n int) []byte {
 }
 
 // EditBytes returns the bytes of a plain-bytes entry for writing in place.
-func (v *View) EditBytes(e Entry) []byte { return e.raw() }
+func (v *View) EditBytes(e Entry) []byte { v.doubt = true; return e.raw() }

@@ -23,6 +23,7 @@ type View struct {
 	ready   []waitKey // keys with waiters that this command changed
 	changes int64
 	grown   int64        // bytes by which keys grew, see Account
+	doubt   bool         // the command has begun to change keys
 	objects bool         // the command has found objects, which it may change
 	object  *objectEntry // the last of them, nil if it may have gone
 
@@ -126,6 +127,7 @@ func (v *View) Find(key []byte) Entry {
 // GetWrite is Peek with the access noted: what a write command looks up.
 func (v *View) GetWrite(key []byte) Entry {
 	e := v.Peek(key)
+	v.doubt = true
 	if e.h != nil && !v.NoTouch {
 		v.touch(e)
 	}
@@ -149,7 +151,9 @@ func (v *View) touch(e Entry) {
 func (v *View) settle(s *shard, e Entry) Entry {
 	if d := e.dueRef(); d != nil && d.at != 0 && d.at < v.Now/1000 || v.idle(s, e) {
 		if v.KS.expiryOff.Load()&expiryPaused == 0 {
+			doubt := v.doubt
 			v.expire(s, e)
+			v.doubt = doubt
 		}
 		return Entry{}
 	}
@@ -159,7 +163,9 @@ func (v *View) settle(s *shard, e Entry) Entry {
 	if e.h.flags&flagInnerDue != 0 {
 		if x, ok := e.object().obj.(Expirer); ok {
 			if at := x.NextDue(); at != 0 && at <= v.Now/1000 {
-				return v.expireInner(s, e)
+				doubt := v.doubt
+				e = v.expireInner(s, e)
+				v.doubt = doubt
 			}
 		}
 	}
@@ -180,6 +186,7 @@ func (v *View) put(e Entry, deadline int64) Entry {
 
 // drop takes an entry that leaves the table out of the wheel.
 func (v *View) drop(s *shard, e Entry) {
+	v.doubt = true
 	d := e.dueRef()
 	if d == nil {
 		return
@@ -211,6 +218,7 @@ func (v *View) countHash(s *shard, e Entry, has bool) {
 // arm sets the key's own deadline (0 = none) of an entry that has room for
 // one, and its place in the wheel.
 func (v *View) arm(s *shard, e Entry, deadline int64) {
+	v.doubt = true
 	d := e.dueRef()
 	if (d.at == 0) != (deadline == 0) {
 		if deadline != 0 {
@@ -298,6 +306,7 @@ func (v *View) InnerDue(e Entry) {
 	if e.h.flags&flagObject == 0 {
 		return
 	}
+	v.doubt = true
 	e.h.flags |= flagInnerDue
 	_, s := v.locate(e.Key())
 	v.rearm(s, e)

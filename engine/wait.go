@@ -114,6 +114,7 @@ func (l *waitList) remove(n *waitNode) {
 // again, if not 0, is when the first key is worth a try without a write; an
 // earlier alarm of those before stays.
 func (v *View) Wait(w *Waiter, againMicros int64) {
+	v.doubt = true
 	w.nodes = make([]waitNode, len(w.Keys))
 	for i, key := range w.Keys {
 		_, s := v.locate(key)
@@ -327,7 +328,11 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 	if result == ServedDone {
 		w.gone = true
 		if len(w.Keys) > 1 {
-			go v.KS.Unlist(w) // the other lines are in other shards
+			ks := v.KS
+			go func() { // the other lines are in other shards
+				defer ks.Sched.caught()
+				ks.Unlist(w)
+			}()
 		}
 	}
 	v.letGo(held)

@@ -110,6 +110,7 @@ func (v *View) Random(next func() uint64) Entry {
 // Flush removes all keys of the database. Each removed key counts as changed
 // for those who watch or wait.
 func (v *View) Flush() {
+	v.doubt = true
 	for i := range v.KS.shards {
 		s := &v.KS.shards[i]
 		for k := range s.watches {
@@ -150,6 +151,7 @@ func (v *View) Swap(a, b int) {
 	if a == b {
 		return
 	}
+	v.doubt = true
 	db := v.DB
 	defer func() { v.DB = db }()
 	for i := range v.KS.shards {

@@ -36,6 +36,7 @@ func (v *View) Watch(w *Watcher, key []byte) {
 		return
 	}
 	v.Peek(key) // what has expired is gone before it is watched
+	v.doubt = true
 	_, s := v.locate(key)
 	if s.watches == nil {
 		s.watches = make(map[waitKey][]*Watcher)
@@ -107,6 +108,7 @@ func (v *View) Lessened(key []byte, class EventClass, event string) {
 // Altered is Changed for a change that neither those who wait for the key nor
 // those who watch it are told of, as in Redis: of a stream's consumer groups.
 func (v *View) Altered(key []byte, class EventClass, event string) {
+	v.doubt = true
 	v.changes++
 	if v.objects {
 		v.recount(key)
@@ -115,13 +117,14 @@ func (v *View) Altered(key []byte, class EventClass, event string) {
 }
 
 // CountChange counts a change that nobody is told of: an acknowledgement.
-func (v *View) CountChange() { v.changes++ }
+func (v *View) CountChange() { v.doubt = true; v.changes++ }
 
 // SameChange says that the last two changes that were told are one, of two keys:
 // Redis counts it once.
 func (v *View) SameChange() { v.changes-- }
 
 func (v *View) modified(key []byte) {
+	v.doubt = true
 	v.changes++
 	if v.objects {
 		v.recount(key)

@@ -45,6 +45,7 @@ func Start(t testing.TB, flags ...string) *Server {
 	server, err := commands.New(commands.Options{
 		Settings: settings,
 		Test:     true,
+		Fatal:    func(text string) { panic("limitkvtest: the server of " + t.Name() + ": " + text) },
 		Logf: func(level byte, format string, args ...any) {
 			if level == 'w' {
 				t.Logf("limitkv: "+format, args...)
@@ -59,7 +60,11 @@ func Start(t testing.TB, flags ...string) *Server {
 		server.Close()
 		t.Fatalf("limitkvtest: %v", err)
 	}
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Errorf("limitkvtest: %v", err)
+		}
+	})
 	s := &Server{Addr: addrs[0], t: t, server: server}
 	s.Host, s.Port, _ = net.SplitHostPort(s.Addr)
 	return s

@@ -60,6 +60,7 @@ func (g *goroutineSet) cutOffAfter(d time.Duration) {
 
 func (s *Server) acceptGoroutines(ln net.Listener) {
 	defer s.running.Done()
+	defer s.caught()
 	for {
 		nc, err := ln.Accept()
 		if err != nil {
@@ -108,6 +109,7 @@ func (s *Server) ServeConn(nc net.Conn) {
 	s.mu.Unlock()
 	go func() {
 		defer s.running.Done()
+		defer s.caught()
 		c.run()
 	}()
 }

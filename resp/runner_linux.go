@@ -66,6 +66,7 @@ func (s *Server) startLoops() error {
 // clients waiting: then the supervisor has another goroutine run the first loop,
 // and this one stays with the other.
 func (l *loop) runFirst(others []*loop) {
+	defer l.server.caught()
 	now := l.server.opts.Now
 	t := now()
 	for _, o := range others {
@@ -210,6 +211,7 @@ func (l *loop) rests() bool {
 // again. The caller has locked l.run.own for it.
 func (l *loop) runAlone() {
 	defer l.run.own.Unlock()
+	defer l.server.caught()
 	now := l.server.opts.Now
 	t := now()
 	for {

@@ -38,6 +38,20 @@ type Options struct {
 
 	// Goroutines serves every connection by goroutines, as other systems do.
 	Goroutines bool
+
+	// Panicked, if set, is called on the stack of a panic in one of the server's
+	// goroutines, and ends the process.
+	Panicked func(r any)
+}
+
+// caught is deferred by the server's goroutines.
+func (s *Server) caught() {
+	if s.opts.Panicked == nil {
+		return
+	}
+	if r := recover(); r != nil {
+		s.opts.Panicked(r)
+	}
 }
 
 // ErrClosed is what Listen returns after Close.

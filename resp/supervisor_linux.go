@@ -56,6 +56,7 @@ func (s *supervisor) start(server *Server) {
 	b := &balance{last: make([]int64, len(server.loops)), cool: make([]average, len(server.loops))}
 	b.meter.open()
 	go func() {
+		defer server.caught()
 		defer b.meter.close()
 		for {
 			if !b.rests() {

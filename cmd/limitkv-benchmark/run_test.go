@@ -25,7 +25,7 @@ func startServer(t *testing.T) *target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { _ = s.Close() })
 	target, err := newTarget(addrs[0], "")
 	if err != nil {
 		t.Fatal(err)

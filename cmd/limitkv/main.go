@@ -32,8 +32,11 @@ Parameters, with the value they have unless given:
 
 func main() {
 	began := time.Now()
-	args := os.Args[1:]
-	options := commands.Options{Log: os.Stdout}
+	serve(began, os.Args[1:], commands.Options{Log: os.Stdout})
+}
+
+// serve is the whole program, with arguments and options.
+func serve(began time.Time, args []string, options commands.Options) {
 	switch {
 	case slices.Contains(args, "--version"), slices.Contains(args, "-v"):
 		fmt.Printf("limitkv %s, Redis %s\n", commands.Version, command.RedisVersion)
@@ -67,13 +70,17 @@ func main() {
 		runtime.GOMAXPROCS(options.Loops + 1)
 	}
 	paceGC()
+	options.Fatal = func(text string) {
+		fmt.Fprintln(os.Stderr, "limitkv:", text) // the log may be elsewhere
+		os.Exit(exitFatal)
+	}
 	s, err := commands.New(options)
 	if err != nil {
 		fail(err)
 	}
 	addrs, err := s.Listen()
 	if err != nil {
-		s.Close()
+		_ = s.Close()
 		fail(err)
 	}
 	signals := make(chan os.Signal, 1)
@@ -83,20 +90,36 @@ func main() {
 	// Tools that start servers for tests wait for Redis's words at the end.
 	fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms). Ready to accept connections\n", commands.Version,
 		strings.Join(addrs, " "), os.Getpid(), float64(time.Since(began).Microseconds())/1000)
-	code := 0
+	code, why := 0, "SHUTDOWN"
 	select {
 	case got := <-signals:
-		s.Logf('n', "%v: the server ends", got)
+		why = got.String()
 	case code = <-exit:
 	}
+	// Whatever is stuck, be it who should read the log, the process ends.
+	time.AfterFunc(s.ShutdownTimeout()+lastWords, func() { os.Exit(exitStuck) })
 	go func() { // whoever asks twice does not want to wait
 		<-signals
-		os.Exit(1)
+		os.Exit(exitStuck)
 	}()
+	s.Logf('n', "%s: the server ends", why)
 	supervisor.ending()
-	s.Close()
+	if err := s.Close(); err != nil {
+		s.Logf('w', "%v", err)
+		code = exitStuck
+	}
 	os.Exit(code)
 }
+
+// The exit codes of a server that does not end well: it had to, since what it held
+// could not be trusted any more (EX_SOFTWARE), or something in it was stuck.
+const (
+	exitFatal = 70
+	exitStuck = 1
+)
+
+// lastWords is how long after shutdown-timeout the log may be written.
+const lastWords = 500 * time.Millisecond
 
 // help shows what can be given, from the parameters themselves.
 func help() {
@@ -105,7 +128,7 @@ func help() {
 		fail(err)
 	}
 	fmt.Print(usage + s.Config.Usage())
-	s.Close()
+	_ = s.Close()
 }
 
 func fail(err error) {

@@ -36,6 +36,7 @@ type family struct {
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, users: map[string]*command.User{}}
 	f.declare()
+	s.Mutexes = append(s.Mutexes, &f.mu, &f.log.mu)
 	s.Default = f.add(command.DefaultUser, f.everything())
 	s.Authorize, s.Authenticate, s.MayReadAll = f.authorize, f.authenticate, f.mayReadAll
 	s.UserExists = func(name []byte) bool { return f.find(string(name)) != nil }

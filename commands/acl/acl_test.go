@@ -18,7 +18,7 @@ func start(t *testing.T, settings ...command.Setting) (*commands.Server, error) 
 	t.Helper()
 	s, err := commands.New(commands.Options{Settings: settings, Loops: 1, Test: true})
 	if err == nil {
-		t.Cleanup(s.Close)
+		t.Cleanup(func() { _ = s.Close() })
 	}
 	return s, err
 }

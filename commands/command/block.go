@@ -121,6 +121,7 @@ func (s *Server) Unblock(b *Blocked, reply func(w *resp.Writer), held bool) bool
 
 // depart is the rest of Unblock. No lock is held.
 func (s *Server) depart(b *Blocked, reply func(w *resp.Writer)) {
+	defer s.Caught("the end of a wait")
 	b.ks.Unlist(b.Waiter)
 	w := resp.Writer{Proto: b.session.Proto()}
 	switch {

@@ -171,6 +171,7 @@ func (p *PerKeyspace[T]) Begin(s *Server, init func(*T)) {
 		p.init = func(*T) {}
 	}
 	p.init(&p.Main)
+	s.Mutexes = append(s.Mutexes, &p.mu)
 	s.Namespaces.onDrop = append(s.Namespaces.onDrop, func(ks *engine.Keyspace) {
 		p.mu.Lock()
 		delete(p.more, ks)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp"
@@ -134,6 +135,14 @@ type Server struct {
 	Cluster bool
 	// Pause is CLIENT PAUSE.
 	Pause Pause
+	// Fatal is called when the server cannot go on, after that has been logged, and
+	// ends the process; Die panics if it is nil. Mutexes are the families' locks that
+	// many use, of which ProveFree makes sure, LocksMax how long it waits for each, 0 for the
+	// usual time.
+	Fatal    func(text string)
+	Mutexes  []engine.Lock
+	LocksMax time.Duration
+	dying    atomic.Bool
 	// Shutdown ends the server. Set by package commands.
 	Shutdown func(code int)
 	// Logf writes a line of the log at a level: 'd', 'v', 'n' or 'w'.
@@ -279,6 +288,9 @@ type Worker struct {
 	// Locked is what the worker's running command holds, Wanted what the next one
 	// needs.
 	Locked, Wanted engine.LockSet
+	// Risk: the worker is where a panic leaves what cannot be trusted, whatever the
+	// View says of it: it takes locks, evicts, or serves those who wait.
+	Risk bool
 	// Commands counts what connections asked for.
 	Commands atomic.Int64
 	// Changes are those of the keyspace that are not in its count yet.

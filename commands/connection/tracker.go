@@ -68,6 +68,7 @@ type trackedKey struct{}
 
 func (f *family) declareTracking() {
 	t := &f.tracker
+	f.s.Mutexes = append(f.s.Mutexes, &t.mu)
 	t.s = f.s
 	t.keysMax = f.s.Config.Int("tracking-table-max-keys", 1000000, 0, math.MaxInt64, "most keys that are remembered for client-side caching, 0 = any number")
 	f.s.Config.OnChange(func() {

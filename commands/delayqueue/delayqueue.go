@@ -27,6 +27,7 @@ type family struct {
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s}
 	s.Keyspace.Forward = f.forward
+	s.Mutexes = append(s.Mutexes, &f.mu)
 	s.OwnInfo = append(s.OwnInfo, f.info)
 	return []*command.Command{
 		f.addRow(), f.popRow(), f.mpopRow(), f.ackRow(), f.nackRow(), f.touchRow(), f.remRow(),

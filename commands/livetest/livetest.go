@@ -53,7 +53,9 @@ func Start(t testing.TB) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		s.Close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 		for _, ks := range s.Keyspace.Siblings() {
 			if err := ks.Check(); err != nil {
 				t.Errorf("afterwards: %v", err)

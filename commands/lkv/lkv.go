@@ -17,6 +17,7 @@ func Commands(s *command.Server) []*command.Command {
 	f := family{s.Keyspace}
 	in := &injector{s: s}
 	in.places.Begin(s, nil)
+	s.Mutexes = append(s.Mutexes, &in.mu)
 	return []*command.Command{
 		in.faultRow(), in.logRow(), snapshotRow(s), namespaceRow(s),
 		{

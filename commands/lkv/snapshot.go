@@ -45,6 +45,7 @@ func snapshotRow(s *command.Server) *command.Command {
 	f := family{s.Keyspace}
 	all := &snapshotter{s: s}
 	all.places.Begin(s, nil)
+	s.Mutexes = append(s.Mutexes, &all.places.Of(s.Keyspace).mu)
 	save := f.row("save", 3, "name:string", "Keeps all keys of all databases, and the functions, under a name, in place of what it named.", all.save)
 	restore := f.row("restore", 3, "name:string", "Brings back what a name keeps; it can be brought back again.", all.restore)
 	for _, row := range []*command.Command{save, restore} {

@@ -27,6 +27,8 @@ func (w *world) init() {
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s}
 	f.worlds.Begin(s, (*world).init)
+	main := &f.worlds.Main
+	s.Mutexes = append(s.Mutexes, &main.plain.mu, &main.patterns.mu, &main.shard.mu)
 	s.OnClose = append(s.OnClose, f.leaveAll)
 	s.OnReset = append(s.OnReset, func(c *command.Ctx) { f.leaveAll(c.Session) })
 	s.Keyspace.Events = f.keyspaceEvent

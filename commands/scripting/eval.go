@@ -131,10 +131,9 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 	}
 	args, db, inScript := c.Args, c.DB, c.Script
 	c.Script = true
-	end := f.watch(c, w.vm)
+	defer f.watch(c, w.vm)()
 	began := engine.Monotonic()
 	outcome := w.vm.Run(s.Script, args[3:3+n], args[3+n:], h, c.Writer)
-	end()
 	s.ran(w.slot, began, engine.Monotonic()-began)
 	c.Script, c.DB = inScript, db
 	c.Failure, c.Counted = outcome.Failure, outcome.Counted

@@ -76,9 +76,8 @@ func (f *family) fcall(c *command.Ctx, readOnly bool) {
 	if c.Long != nil {
 		c.Long.Function.Store(&fn.Name)
 	}
-	end := f.watch(c, vm)
+	defer f.watch(c, vm)()
 	outcome := vm.CallFunction(fn.library, fn.Name, args[3:3+n], args[3+n:], h, c.Writer)
-	end()
 	c.Script, c.DB = inScript, db
 	c.Failure, c.Counted = outcome.Failure, outcome.Counted
 	h.c = nil

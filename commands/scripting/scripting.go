@@ -41,6 +41,7 @@ func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, compress: s.Config.Compression()}
 	f.cache.bySHA = make(map[string]*script)
 	f.cache.keys = f.keys
+	s.Mutexes = append(s.Mutexes, &f.cache.mu)
 	f.registries.Begin(s, func(r *registry) { r.now.Store(newLibraries()) })
 	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, math.MaxInt64, "milliseconds a script may hold keys before others are answered BUSY")
 	s.Config.Alias("lua-time-limit", "busy-reply-threshold")

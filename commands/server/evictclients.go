@@ -52,6 +52,7 @@ func (e *clientEvictor) begin() {
 		return
 	}
 	go func() {
+		defer e.s.Caught("evicting clients")
 		for e.wanted.Swap(false) {
 			e.evict(nil, 0)
 		}

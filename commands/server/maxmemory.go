@@ -134,6 +134,7 @@ func (m *memoryLimit) evictBeside() {
 		return
 	}
 	go func() {
+		defer m.s.Caught("eviction")
 		for m.evicts() && !m.s.Pause.On() {
 			now := m.s.Keyspace.Clock.Now()
 			if !m.tooMuch(now) {

@@ -164,7 +164,7 @@ var plainParams = []plain{
 	yes("crash-log-enabled"), yes("crash-memcheck-enabled"), no("hide-user-data-from-log"), txt("ignore-warnings", ""),
 	txt("server-cpulist server_cpulist", "").fix(), txt("bio-cpulist bio_cpulist", "").fix(),
 	txt("aof-rewrite-cpulist aof_rewrite_cpulist", "").fix(), txt("bgsave-cpulist bgsave_cpulist", "").fix(),
-	num("shutdown-timeout", 10, 0, maxInt), txt("shutdown-on-sigint", "default").as(shutdownForm), txt("shutdown-on-sigterm", "default").as(shutdownForm),
+	txt("shutdown-on-sigint", "default").as(shutdownForm), txt("shutdown-on-sigterm", "default").as(shutdownForm),
 
 	// Users and protection.
 	one("enable-protected-configs", "no", "no yes local").fix(), one("enable-module-command", "no", "no yes local").fix(),

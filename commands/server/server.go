@@ -38,6 +38,7 @@ type family struct {
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, dumps: s.Config.Dumps()}
 	f.saved.Begin(s, nil)
+	s.Mutexes = append(s.Mutexes, &f.slow.mu, &f.latency.mu, &f.monitors.mu, &f.collector.mu)
 	f.startMemory = memoryUsage().objects
 	s.LetGo = f.letGo
 	s.OtherMemory = append(s.OtherMemory, func() int64 { return int64(f.startMemory) }, s.ClientBytes.Load)

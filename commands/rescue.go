@@ -1,0 +1,55 @@
+package commands
+
+// What becomes of a panic in a command. It is a bug, but others need not suffer
+// from it: if the command had not changed anything yet, its client is told, and
+// the server goes on. If it had, nobody knows what is half changed, and the server
+// ends rather than to serve it.
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/resp"
+)
+
+// rescue answers a client's command that panicked, if what it left can be trusted,
+// and ends the server if not. It is called on the stack of the panic, with the
+// context's writer, arguments and command those of the client.
+func (s *server) rescue(c *command.Ctx, r any) {
+	name := "a command"
+	if c.Cmd != nil {
+		name = c.Cmd.FullName()
+	}
+	if c.Worker.Risk || c.Doubt() {
+		s.Panicked(name, r)
+	}
+	why := fmt.Sprintf("panic in %s: %v\n%s", name, r, debug.Stack())
+	s.Logf('w', "%s", why)
+	c.KS.Unlock(c.Worker.Locked)
+	c.Worker.Locked = engine.LockSet{}
+	c.Worker.Lua = nil // it may have been in the middle of a script
+	c.Script, c.Exec, c.Waits, c.Counted = false, false, false, false
+	c.Forget()
+	c.Error(command.ErrInternal)
+	s.Stats.CountError(c.Failure)
+	if c.Cmd != nil {
+		c.Worker.Counters[c.Cmd.Index()].Failed.Add(1)
+	}
+	go s.ProveFree(why)
+}
+
+// apart executes a command off the loops, and answers its panic like run.
+func (s *server) apart(c *command.Ctx, cmd *command.Command, out *resp.Writer) {
+	args := c.Args
+	c.Worker.Risk = false
+	c.Trust()
+	defer func() {
+		if r := recover(); r != nil {
+			c.Writer, c.Mark, c.Args, c.Cmd = out, 0, args, cmd
+			s.rescue(c, r)
+		}
+	}()
+	s.execute(c, cmd)
+}
