@@ -14,24 +14,33 @@ var OS FS = osFS{}
 
 type osFS struct{}
 
-type osFile struct{ *os.File }
+// osFile keeps where the file ends: with O_APPEND, Linux would write at the end whatever place WriteAt names.
+type osFile struct {
+	*os.File
+	end int64
+}
 
 func open(path string, flags int) (File, error) {
-	f, err := os.OpenFile(path, flags, 0o644)
+	file, err := os.OpenFile(path, flags, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	return osFile{f}, nil
+	f := &osFile{File: file}
+	if f.end, err = f.Size(); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 func (osFS) Open(path string) (File, error) { return open(path, os.O_RDONLY) }
 
 func (osFS) Create(path string) (File, error) {
-	return open(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND)
+	return open(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 }
 
 func (osFS) Append(path string) (File, error) {
-	return open(path, os.O_RDWR|os.O_CREATE|os.O_APPEND)
+	return open(path, os.O_RDWR|os.O_CREATE)
 }
 
 func (osFS) Rename(from, to string) error { return os.Rename(from, to) }
@@ -78,7 +87,7 @@ func (osFS) ReadDir(path string) ([]string, error) {
 
 func (osFS) Lock(dir string) (io.Closer, error) { return lock(dir) }
 
-func (f osFile) Size() (int64, error) {
+func (f *osFile) Size() (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, err
@@ -86,4 +95,18 @@ func (f osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-func (f osFile) Sync() error { return dataSync(f.File) }
+func (f *osFile) Write(p []byte) (int, error) {
+	n, err := f.File.WriteAt(p, f.end)
+	f.end += int64(n)
+	return n, err
+}
+
+func (f *osFile) Truncate(size int64) error {
+	err := f.File.Truncate(size)
+	if err == nil {
+		f.end = size
+	}
+	return err
+}
+
+func (f *osFile) Sync() error { return dataSync(f.File) }

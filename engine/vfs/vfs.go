@@ -37,8 +37,10 @@ type FS interface {
 // File is an open file.
 type File interface {
 	io.ReaderAt
-	// Write writes at the end. Where it fails, it says how many bytes it wrote.
+	// Write writes at the end. Where it fails, it says how many bytes it wrote. A file has one writer at a time.
 	io.Writer
+	// WriteAt writes over bytes that are there.
+	io.WriterAt
 	io.Closer
 	Size() (int64, error)
 	Truncate(size int64) error

@@ -96,7 +96,9 @@ func calls(t *testing.T, f vfs.FS, dir string) {
 
 	file, err = f.Append(path("a"))
 	ok(err)
-	_, err = file.Write([]byte(" again"))
+	_, err = file.Write([]byte(" agaim"))
+	ok(err)
+	_, err = file.WriteAt([]byte("in"), 10)
 	ok(err)
 	ok(file.Close())
 	holds("a", "hello! again")

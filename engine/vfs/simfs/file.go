@@ -48,7 +48,12 @@ func (f *file) ReadAt(p []byte, at int64) (int, error) {
 	return n, nil
 }
 
-func (f *file) Write(p []byte) (int, error) {
+func (f *file) Write(p []byte) (int, error) { return f.write(p, -1) }
+
+func (f *file) WriteAt(p []byte, at int64) (int, error) { return f.write(p, int(at)) }
+
+// write writes at a place, or at the end.
+func (f *file) write(p []byte, at int) (int, error) {
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()
 	a, err := f.begin(Write)
@@ -65,15 +70,21 @@ func (f *file) Write(p []byte) (int, error) {
 	case a.Err != nil:
 		n = min(a.Bytes, len(p))
 	}
-	f.node.change(len(f.node.now))
-	f.node.now = append(f.node.now[:len(f.node.now):len(f.node.now)], p[:n]...)
+	if at < 0 {
+		at = len(f.node.now)
+	}
+	f.node.change(at, at+n)
+	now := make([]byte, max(len(f.node.now), at+n), max(2*len(f.node.now), at+n))
+	copy(now, f.node.now)
+	copy(now[at:], p[:n])
+	f.node.now = now
 	return n, a.Err
 }
 
-// change says that the bytes from at on are about to change: their sectors are dirty again.
-func (n *node) change(at int) {
+// change says that bytes are about to change: their sectors are dirty again.
+func (n *node) change(from, to int) {
 	for s := range n.lost {
-		if s >= at/Sector {
+		if s >= from/Sector && s*Sector < to {
 			delete(n.lost, s)
 		}
 	}
@@ -102,7 +113,7 @@ func (f *file) Truncate(size int64) error {
 	if a.Err != nil && (!a.Crash || f.fs.rng.IntN(2) == 0) {
 		return a.Err
 	}
-	f.node.change(int(size))
+	f.node.change(int(size), len(f.node.now))
 	now := make([]byte, size)
 	copy(now, f.node.now)
 	f.node.now = now

@@ -194,7 +194,7 @@ func (f *FS) open(kind Kind, p string) (vfs.File, error) {
 		f.now[p] = n
 		f.changes = append(f.changes, change{made: p, node: n})
 	case kind == Create:
-		n.change(0)
+		n.change(0, len(n.now))
 		n.now = nil
 	}
 	if err := done(nil); err != nil {

@@ -1,0 +1,305 @@
+package journal
+
+// The files of the log: a directory with a manifest, as Redis keeps them.
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/limitkv/limitkv/engine/vfs"
+)
+
+// Level is how important a line of the server's log is.
+type Level int
+
+// The levels, as in Redis.
+const (
+	Debug Level = iota
+	Verbose
+	Notice
+	Warning
+)
+
+// Options say where the files are and what they are called.
+type Options struct {
+	FS vfs.FS
+	// Dir is the server's directory, Dirname the directory of the log in it, Filename what the files' names begin with.
+	Dir, Dirname, Filename string
+	// Log takes a line for the server's log.
+	Log func(Level, string)
+	// Monotonic is a clock in microseconds that only ever runs forward.
+	Monotonic func() int64
+	// KeepHistory leaves the files that a rewrite replaced.
+	KeepHistory bool
+	// Locked says that the caller holds the lock of Dir already.
+	Locked bool
+}
+
+// Files are the files of the log. Methods may be called from any goroutine.
+type Files struct {
+	Options
+	dir  string // of the log
+	lock io.Closer
+
+	mu       sync.Mutex
+	manifest *Manifest
+	// unsure means that the manifest was renamed, and that it is not known whether that is safe: the file of either
+	// must stay.
+	unsure bool
+	tail   tail
+}
+
+// tail is the end of the last INCR file, as it was loaded.
+type tail struct {
+	name    string
+	size    int64
+	covered int64 // up to here marks cover it
+	unsure  int64 // from here on it may never have been safe
+}
+
+const (
+	manifestSuffix = ".manifest"
+	tempPrefix     = "temp-"
+)
+
+// Open takes the directory for this process and reads the manifest; nothing is made, and no manifest is no error.
+func Open(o Options) (_ *Files, err error) {
+	f := &Files{Options: o, dir: filepath.Join(o.Dir, o.Dirname), manifest: &Manifest{}}
+	if n := len(Entry{Name: f.incrName(1 << 62), Seq: 1 << 62, Type: Incr, Start: 1 << 62, End: 1 << 62}.append(nil)); n >= manifestLineMax {
+		return nil, fmt.Errorf("the name %q is too long for a manifest", o.Filename)
+	}
+	if !o.Locked {
+		if f.lock, err = o.FS.Lock(o.Dir); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.Dir, err)
+		}
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+		}
+	}()
+	there, err := vfs.Exists(o.FS, f.dir)
+	if err != nil {
+		return nil, err
+	}
+	if !there {
+		f.logf(Debug, "The AOF directory %s doesn't exist", o.Dirname)
+		return f, nil
+	}
+	name := o.Filename + manifestSuffix
+	if there, err = vfs.Exists(o.FS, f.path(name)); err != nil {
+		return nil, err
+	}
+	if !there {
+		f.logf(Debug, "The AOF manifest file %s doesn't exist", name)
+		return f, nil
+	}
+	m, err := ReadManifest(o.FS, f.path(name))
+	if err != nil {
+		var bad *ManifestError
+		if errors.As(err, &bad) {
+			for _, line := range bad.LogLines() {
+				f.logf(Warning, "%s", line)
+			}
+		} else {
+			f.logf(Warning, "Fatal error: can't open the AOF manifest file %s for reading: %s", f.path(name), strerror(err))
+		}
+		return nil, err
+	}
+	f.manifest = m
+	return f, nil
+}
+
+// ReadManifest reads a manifest file.
+func ReadManifest(file vfs.FS, path string) (*Manifest, error) {
+	text, err := vfs.ReadFile(file, path, manifestMax)
+	if err != nil {
+		return nil, err
+	}
+	m, err := ParseManifest(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// Close lets the directory go.
+func (f *Files) Close() error {
+	if f.lock == nil {
+		return nil
+	}
+	return f.lock.Close()
+}
+
+// Manifest is a copy of the manifest as it is now.
+func (f *Files) Manifest() *Manifest {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.manifest.clone()
+}
+
+// Size is the size of all files of the manifest that hold data.
+func (f *Files) Size() (int64, error) {
+	var sum int64
+	for _, e := range f.Manifest().Parts() {
+		info, err := f.FS.Stat(f.path(e.Name))
+		if err != nil {
+			return 0, err
+		}
+		sum += info.Size
+	}
+	return sum, nil
+}
+
+func (f *Files) path(name string) string { return filepath.Join(f.dir, name) }
+
+func (f *Files) logf(level Level, format string, args ...any) {
+	if f.Log != nil {
+		f.Log(level, fmt.Sprintf(format, args...))
+	}
+}
+
+func (f *Files) incrName(seq int64) string {
+	return fmt.Sprintf("%s.%d.incr.aof", f.Filename, seq)
+}
+
+func (f *Files) baseName(seq int64, rdb bool) string {
+	if rdb {
+		return fmt.Sprintf("%s.%d.base.rdb", f.Filename, seq)
+	}
+	return fmt.Sprintf("%s.%d.base.aof", f.Filename, seq)
+}
+
+// The names of files that are not finished. Whoever finds one begins it anew.
+func (f *Files) tempBase() string     { return tempPrefix + f.Filename + ".base" }
+func (f *Files) tempIncr() string     { return tempPrefix + f.Filename + ".incr" }
+func (f *Files) tempManifest() string { return tempPrefix + f.Filename + manifestSuffix }
+
+// strerror is an error's reason as C names it.
+func strerror(err error) string {
+	var no syscall.Errno
+	switch {
+	case errors.As(err, &no):
+		text := no.Error()
+		return strings.ToUpper(text[:1]) + text[1:]
+	case errors.Is(err, fs.ErrNotExist):
+		return "No such file or directory"
+	case errors.Is(err, fs.ErrPermission):
+		return "Permission denied"
+	}
+	return err.Error()
+}
+
+// makeDir makes the directory of the log where it is missing, and its name safe.
+func (f *Files) makeDir() error {
+	there, err := vfs.Exists(f.FS, f.dir)
+	if err == nil && !there {
+		err = f.FS.Mkdir(f.dir)
+	}
+	if err == nil {
+		err = f.FS.SyncDir(f.Dir) // Whoever made it may not have come that far.
+	}
+	if err != nil {
+		f.logf(Warning, "Can't open or create append-only dir %s: %s", f.Dirname, strerror(err))
+	}
+	return err
+}
+
+// write makes m the manifest. f.mu is held. Where renaming succeeded and syncing the directory did not, m is taken as
+// the manifest, the files of the one before stay, and the error is reported.
+func (f *Files) write(m *Manifest) error {
+	name := f.Filename + manifestSuffix
+	renamed, err := vfs.WriteFile(f.FS, f.dir, f.path(f.tempManifest()), f.path(name), m.Text())
+	if renamed {
+		f.manifest = m
+		f.unsure = err != nil
+	}
+	if err != nil {
+		f.logf(Warning, "Error writing the AOF manifest file %s: %s", name, strerror(err))
+	}
+	return err
+}
+
+// removeHistory removes what rewrites replaced. It may fail: the files are removed the next time.
+func (f *Files) removeHistory() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.KeepHistory || f.unsure || len(f.manifest.History) == 0 {
+		return
+	}
+	m := f.manifest.clone()
+	m.History = nil
+	inUse := map[string]bool{}
+	for _, e := range m.Parts() {
+		inUse[e.Name] = true
+	}
+	for _, e := range f.manifest.History {
+		if inUse[e.Name] {
+			continue // Nobody writes such a manifest but by hand.
+		}
+		f.logf(Notice, "Removing the history file %s in the background", e.Name)
+		if err := f.FS.Remove(f.path(e.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			f.logf(Warning, "Can't remove the history file %s: %s", e.Name, strerror(err))
+			m.History = append(m.History, e)
+		}
+	}
+	_ = f.write(m)
+}
+
+// removeTemps removes what was not finished before the last end.
+func (f *Files) removeTemps() {
+	for _, name := range []string{f.tempBase(), f.tempIncr(), f.tempManifest()} {
+		if there, err := vfs.Exists(f.FS, f.path(name)); err == nil && there {
+			_ = f.FS.Remove(f.path(name)) // It is overwritten otherwise.
+		}
+	}
+}
+
+// upgrade moves an AOF of the time before Redis 7, one file in the server's directory, into the log's directory as its
+// BASE. It can be ended anywhere: the manifest that names a file which is not there yet is how it goes on.
+func (f *Files) upgrade() error {
+	old := filepath.Join(f.Dir, f.Filename)
+	info, err := f.FS.Stat(old)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Dir {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	m := f.manifest
+	if !m.Empty() {
+		if m.Base == nil || len(m.Incr) > 0 || m.Base.Name != f.Filename {
+			return nil
+		}
+		if there, err := vfs.Exists(f.FS, f.path(f.Filename)); there || err != nil {
+			return err
+		}
+	}
+	if err := f.makeDir(); err != nil {
+		return err
+	}
+	m = m.clone()
+	m.Base = &Entry{Name: f.Filename, Seq: 1, Type: Base, Start: -1, End: -1}
+	m.BaseSeq = 1
+	if err := f.write(m); err != nil {
+		return err
+	}
+	err = f.FS.Rename(old, f.path(f.Filename))
+	if err == nil {
+		err = f.FS.SyncDir(f.dir)
+	}
+	if err == nil {
+		err = f.FS.SyncDir(f.Dir)
+	}
+	if err != nil {
+		f.logf(Warning, "Error trying to move the old AOF file %s into dir %s: %s", f.Filename, f.Dirname, strerror(err))
+		return err
+	}
+	f.logf(Notice, "Successfully migrated an old-style AOF file (%s) into the AOF directory (%s).", f.Filename, f.Dirname)
+	return nil
+}

@@ -1,0 +1,100 @@
+package journal
+
+// Marks: lines of ours in a file of the log, which Redis skips because they begin with '#'. A mark stands in front of a
+// group, which is what was handed over in one write or a part of that, whole batches in any case:
+//
+//	#LKV1 g <length> <lsn> <time> <synced> <crc of the group> <crc of the mark>
+//
+// All numbers are hexadecimal and of fixed width. lsn is the place in the log behind the group, time the Unix time of
+// its last batch in microseconds. synced is the place in this file up to which a sync had succeeded when the mark was
+// written: damage before that is rot, since it had been on the disk; damage behind it, with no mark that knows better,
+// may be a write that the machine's end tore. The mark's own checksum covers its place in the file, so that a mark that
+// is part of a value is none.
+//
+// A mark of kind a (adopted) covers the bytes in front of it, which another program wrote. A mark of kind c (closed)
+// covers nothing; it says that the file was closed and how far it was synced.
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+const (
+	markStem    = "#LKV"
+	markVersion = '1'
+	markSize    = 6 + 2 + 11 + 17 + 17 + 13 + 9 + 8 + 2
+)
+
+// The kinds of marks.
+const (
+	markGroup   = 'g'
+	markAdopted = 'a'
+	markClosed  = 'c'
+)
+
+type mark struct {
+	kind   byte
+	length int64 // of what it covers
+	lsn    LSN
+	micros int64
+	synced int64
+	crc    uint32
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// put writes a mark over to, which is of markSize, for the place at in the file.
+func (m *mark) put(to []byte, at int64) {
+	copy(to, markStem)
+	to[4], to[5], to[6], to[7] = markVersion, ' ', m.kind, ' '
+	i := putHex(to, 8, 10, uint64(m.length))
+	i = putHex(to, i, 16, uint64(m.lsn))
+	i = putHex(to, i, 16, uint64(m.micros))
+	i = putHex(to, i, 12, uint64(m.synced))
+	i = putHex(to, i, 8, uint64(m.crc))
+	putHex(to, i, 8, uint64(markSum(to[:i], at)))
+	to[markSize-2], to[markSize-1] = '\r', '\n'
+}
+
+// markSum is a mark's own checksum.
+func markSum(line []byte, at int64) uint32 {
+	var place [8]byte
+	binary.LittleEndian.PutUint64(place[:], uint64(at))
+	return crc32.Update(crc32.Checksum(line, castagnoli), castagnoli, place[:])
+}
+
+// putHex writes width digits and a blank, and returns the place behind them.
+func putHex(to []byte, i, width int, n uint64) int {
+	for d := i + width - 1; d >= i; d-- {
+		to[d] = hexDigits[n&15]
+		n >>= 4
+	}
+	to[i+width] = ' '
+	return i + width + 1
+}
+
+// parseMark reads a mark of the place at. It is ok where every byte is as put writes it.
+func parseMark(line []byte, at int64) (m mark, ok bool) {
+	if len(line) < markSize {
+		return m, false
+	}
+	number := func(i, width int) uint64 {
+		var n uint64
+		for _, c := range line[i : i+width] {
+			n = n<<4 | uint64(max(hexDigit(c), 0))
+		}
+		return n
+	}
+	m = mark{
+		kind:   line[6],
+		length: int64(number(8, 10)),
+		lsn:    LSN(number(19, 16)),
+		micros: int64(number(36, 16)),
+		synced: int64(number(53, 12)),
+		crc:    uint32(number(66, 8)),
+	}
+	var again [markSize]byte
+	m.put(again[:], at)
+	known := m.kind == markGroup || m.kind == markAdopted || m.kind == markClosed
+	return m, known && string(again[:]) == string(line[:markSize])
+}

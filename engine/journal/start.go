@@ -1,0 +1,173 @@
+package journal
+
+// Starting the writer: on the files that were loaded, or later, when the log is turned on.
+
+import (
+	"hash/crc32"
+	"io"
+
+	"github.com/limitkv/limitkv/engine/vfs"
+)
+
+// NeedsBase says whether there is no log yet. Whoever starts one with data, or wants to do as Redis does, calls
+// CreateBase before Start.
+func (f *Files) NeedsBase() bool { return f.Manifest().Empty() }
+
+// CreateBase makes the first BASE: write writes it to a file that is synced and closed for it.
+func (f *Files) CreateBase(rdb bool, write func(vfs.File) error) error {
+	if err := f.makeDir(); err != nil {
+		return err
+	}
+	file, err := f.FS.Create(f.path(f.tempBase()))
+	if err != nil {
+		return err
+	}
+	err = write(file)
+	if err == nil {
+		err = file.Sync()
+	}
+	if e := file.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		_, err = f.replace(&Cut{}, rdb)
+	}
+	if err != nil {
+		return err
+	}
+	f.logf(Notice, "Creating AOF base file %s on server start", f.Manifest().Base.Name)
+	return nil
+}
+
+// Start goes on with the last INCR file, or makes the first, and returns the writer, which is attached to the log. The
+// log begins where Loaded.End says, at least (Log.Skip).
+func (f *Files) Start(l *Log, o WriterOptions) (*Writer, error) {
+	w := newWriter(f, l, o)
+	if err := w.open(); err != nil {
+		return nil, err
+	}
+	go w.run()
+	return w, nil
+}
+
+// Prepare returns a writer without files, which Rotate and Commit turn on.
+func (f *Files) Prepare(l *Log, o WriterOptions) *Writer {
+	w := newWriter(f, l, o)
+	go w.run()
+	return w
+}
+
+// open opens the file to go on with.
+func (w *Writer) open() error {
+	f := w.files
+	if err := f.makeDir(); err != nil {
+		return err
+	}
+	f.removeTemps()
+	// What was loaded is about to be served: names that were not safe are made so.
+	if err := f.FS.SyncDir(f.dir); err != nil {
+		return err
+	}
+	l := w.log
+	m := f.Manifest()
+	if n := len(m.Incr); n > 0 && m.Incr[n-1].Name == f.tail.name {
+		if err := w.reopen(m); err != nil {
+			f.logf(Warning, "Can't open the append-only file %s: %s", f.tail.name, strerror(err))
+			return err
+		}
+		f.logf(Notice, "Opening AOF incr file %s on server start", w.name)
+	} else {
+		if err := w.newIncr(nil, l.End()); err != nil {
+			f.logf(Warning, "Can't open the append-only file %s: %s", f.incrName(m.IncrSeq+1), strerror(err))
+			return err
+		}
+		f.logf(Notice, "Creating AOF incr file %s on server start", w.name)
+	}
+	f.removeHistory()
+	l.mu.Lock()
+	w.discard = false
+	w.attached = true
+	at := l.attach(w)
+	l.mu.Unlock()
+	w.safeLSN = at
+	w.written.Store(uint64(at))
+	w.durable.Store(uint64(at))
+	w.state.Store(int32(Running))
+	return nil
+}
+
+// reopen opens the last INCR file as it was loaded. What was loaded is synced before anything is served, and what no
+// mark covers is covered.
+func (w *Writer) reopen(m *Manifest) error {
+	f := w.files
+	file, err := f.FS.Append(f.path(f.tail.name))
+	if err != nil {
+		return err
+	}
+	w.file, w.name = file, f.tail.name
+	w.size, err = file.Size()
+	w.grow(0)
+	if err == nil && w.size != f.tail.size {
+		err = io.ErrUnexpectedEOF // Somebody else writes to it.
+	}
+	if err == nil {
+		err = rewriteEnd(file, f.tail.unsure, w.size)
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	w.safe = w.size
+	if err == nil && w.checksums.Load() && (f.tail.covered < w.size || w.size == 0) {
+		if err = w.adopt(f.tail.covered); err == nil {
+			err = file.Sync()
+		}
+		w.safe = w.size
+	}
+	last := &m.Incr[len(m.Incr)-1]
+	if err == nil && last.End != -1 {
+		last.End = -1
+		f.mu.Lock()
+		err = f.write(m)
+		f.mu.Unlock()
+	}
+	if err != nil {
+		_ = file.Close()
+	}
+	return err
+}
+
+// rewriteEnd writes bytes of a file over themselves. A sync that failed before the process ended may have left them in
+// memory alone, where they look well, and as something that needs no writing any more.
+func rewriteEnd(file vfs.File, from, to int64) error {
+	text := make([]byte, min(chunk, to-from))
+	for at := from; at < to; {
+		n, err := file.ReadAt(text[:min(chunk, to-at)], at)
+		if err != nil && err != io.EOF || n == 0 {
+			return err
+		}
+		if _, err := file.WriteAt(text[:n], at); err != nil {
+			return err
+		}
+		at += int64(n)
+	}
+	return nil
+}
+
+// adopt covers the bytes of the file from a place on.
+func (w *Writer) adopt(from int64) error {
+	m := mark{kind: markAdopted, length: w.size - from, lsn: w.log.End(), synced: w.size}
+	text := make([]byte, chunk)
+	for at := from; at < w.size; {
+		n, err := w.file.ReadAt(text[:min(chunk, w.size-at)], at)
+		if err != nil && err != io.EOF || n == 0 {
+			return err
+		}
+		m.crc = crc32.Update(m.crc, castagnoli, text[:n])
+		at += int64(n)
+	}
+	line := make([]byte, markSize)
+	m.put(line, w.size)
+	n, err := w.file.Write(line)
+	w.grow(n)
+	return err
+}

@@ -1,0 +1,339 @@
+package journal
+
+// The writer: the sink that puts the log on disk. One goroutine writes and syncs; while it does, the next batches
+// gather in memory, so that one sync serves all that came during the one before.
+//
+// A sync that failed is never repeated on the same file, since the system may have forgotten what it could not write.
+// What happens instead depends on what is known of the file:
+//
+//   - A write failed, and what it left was truncated away (a full disk, mostly): the file is whole. It is synced, and
+//     what could not be written goes to a new INCR file, again and again until that works. Nothing is lost; the writer is
+//     blocked meanwhile.
+//   - A sync failed, or a torn write could not be taken back: the writer is broken. Memory has the truth: the server
+//     makes a cut (Rotate) and commits a new BASE, and the files of before are history.
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/engine/vfs"
+)
+
+// Policy is when the log is synced (appendfsync).
+type Policy int32
+
+// The policies.
+const (
+	EverySecond Policy = iota
+	Always
+	Never
+)
+
+// WriterOptions say how to write. The functions may be nil; they are called from goroutines of the writer, and must not
+// wait for it.
+type WriterOptions struct {
+	Policy Policy
+	// Timestamps writes a #TS line at each new second (aof-timestamp-enabled).
+	Timestamps bool
+	// Checksums writes marks. Files without are as Redis writes them, and damage in them is found as Redis finds it.
+	Checksums bool
+	// OnDurable is called when Durable or Confirmed may have changed.
+	OnDurable func(LSN)
+	// OnFailure is called when the state turns bad, OnHealthy when it is good again.
+	OnFailure func(Failure)
+	OnHealthy func()
+}
+
+// Failure is why the log is not written.
+type Failure struct {
+	Err error
+	// NeedsBase means that the writer does not recover by itself: a new BASE has to be committed (Rotate).
+	NeedsBase bool
+}
+
+// State is what a writer does.
+type State int32
+
+// The states.
+const (
+	// Starting: there is no file yet; the first Commit turns the log on.
+	Starting State = iota
+	// Running: the log is written.
+	Running
+	// Blocked: a write failed; the writer tries again by itself.
+	Blocked
+	// Broken: the files' end is lost; a new BASE is needed.
+	Broken
+	// Closed: the end.
+	Closed
+)
+
+const (
+	// groupMax is the size behind which a group ends: what is verified at once, and read into memory at once.
+	groupMax = 256 << 10
+	// keepMax is the capacity that a buffer keeps when it has been written.
+	keepMax = 4 << 20
+	// blockedMax is how much may wait for a disk that is full, before the writer gives up and needs a BASE.
+	blockedMax = 256 << 20
+	// gatherMicros is the shortest time between two writes, unless each is to be synced.
+	gatherMicros = 1000
+	// syncMicros is the time between two syncs of EverySecond.
+	syncMicros = 1_000_000
+	// retryMicros is the time between two tries to write to a full disk, logMicros that between two lines about it.
+	retryMicros = 250_000
+	logMicros   = 30_000_000
+)
+
+// MaxLSN is behind everything.
+const MaxLSN LSN = math.MaxUint64
+
+// ErrClosed is returned by what is asked of a writer that was closed.
+var ErrClosed = errors.New("the log is closed")
+
+// group is a part of a buffer that one mark covers.
+type group struct {
+	mark   int // where the mark is to be put
+	marked bool
+	end    int
+	db     int // selected in front of it, noDB where its first batch selects one
+	lsn    LSN
+	micros int64
+}
+
+// buffer is what waits to be written.
+type buffer struct {
+	text   []byte
+	groups []group
+	cut    *Cut // at cutAt a new file begins
+	cutAt  int
+	end    LSN
+}
+
+func (b *buffer) reset() {
+	if cap(b.text) > keepMax {
+		b.text = nil
+	}
+	*b = buffer{text: b.text[:0], groups: b.groups[:0]}
+}
+
+func (b *buffer) empty() bool { return len(b.text) == 0 && b.cut == nil }
+
+// Writer writes the log to its files.
+type Writer struct {
+	files *Files
+	log   *Log
+	o     WriterOptions
+
+	// Of the log's lock.
+	front    *buffer
+	attached bool
+	discard  bool // nothing is kept: there is no file to come
+	db       int  // that the log has selected where front ends
+	idle     bool // the goroutine waits for a kick
+	second   int64
+	cut      *Cut // the rotation that is neither committed nor aborted
+
+	kick   chan struct{}
+	synced chan syncDone
+
+	policy     atomic.Int32
+	suspended  atomic.Bool
+	timestamps atomic.Bool
+	checksums  atomic.Bool
+	state      atomic.Int32
+	written    atomic.Uint64
+	durable    atomic.Uint64
+	failed     atomic.Pointer[Failure]
+	fileSize   atomic.Int64
+	since      atomic.Int64 // of the clock: when the oldest of what is not durable was taken; 0, there is none
+
+	// mu guards what follows. The goroutine holds it while it works, writes and syncs included: who may not wait for the
+	// disk reads the fields above.
+	mu        sync.Mutex
+	changed   *sync.Cond
+	force     LSN // sync up to here as soon as possible
+	closing   bool
+	back      *buffer // what is being written
+	done      int     // bytes of it that are
+	file      vfs.File
+	name      string
+	size      int64 // of the file: all of it is whole
+	safe      int64 // of the file: synced
+	safeLSN   LSN
+	outside   *Cut // the file is not in the manifest before this is committed
+	syncing   bool
+	lastSync  int64
+	lastWrite int64
+	retryAt   int64
+	loggedAt  int64
+	sinceNext int64
+	inline    bool // tests: syncs run inside of step
+}
+
+func newWriter(f *Files, l *Log, o WriterOptions) *Writer {
+	w := &Writer{files: f, log: l, o: o, front: &buffer{}, back: &buffer{}, discard: true, idle: true, db: noDB,
+		kick: make(chan struct{}, 1), synced: make(chan syncDone, 1)}
+	w.changed = sync.NewCond(&w.mu)
+	w.policy.Store(int32(o.Policy))
+	w.timestamps.Store(o.Timestamps)
+	w.checksums.Store(o.Checksums)
+	return w
+}
+
+// Append implements Sink: it copies the batch behind what waits, and wakes the goroutine if that waits.
+func (w *Writer) Append(lsn LSN, nowMicros int64, framed []byte) {
+	if w.discard {
+		return
+	}
+	b := w.front
+	stamp := w.timestamps.Load() && nowMicros/1e6 > w.second
+	n := len(b.groups) - 1
+	if n < 0 || len(b.text)-b.groups[n].mark >= groupMax || b.cut != nil && b.groups[n].end <= b.cutAt {
+		if stamp {
+			// In front of the mark, so that a file's first line can be a time stamp.
+			b.text = appendStamp(b.text, nowMicros)
+			w.second, stamp = nowMicros/1e6, false
+		}
+		n++
+		b.groups = append(b.groups, group{mark: len(b.text), marked: w.checksums.Load(), db: w.db})
+		if b.groups[n].marked {
+			b.text = append(b.text, blankMark[:]...)
+		}
+	}
+	if stamp {
+		b.text = appendStamp(b.text, nowMicros)
+		w.second = nowMicros / 1e6
+	}
+	b.text = append(b.text, framed...)
+	g := &b.groups[n]
+	g.end, g.lsn, g.micros = len(b.text), lsn, nowMicros
+	w.db = w.log.db
+	b.end = lsn
+	if w.idle {
+		w.idle = false
+		w.wake()
+	}
+}
+
+var blankMark [markSize]byte
+
+func appendStamp(to []byte, micros int64) []byte {
+	to = append(to, "#TS:"...)
+	to = strconv.AppendInt(to, micros/1e6, 10)
+	return append(to, '\r', '\n')
+}
+
+func (w *Writer) wake() {
+	select {
+	case w.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Durable is the place up to which the log is on the disk.
+func (w *Writer) Durable() LSN { return LSN(w.durable.Load()) }
+
+// Written is the place up to which the log was given to the system: it outlives the process, not the machine.
+func (w *Writer) Written() LSN { return LSN(w.written.Load()) }
+
+// Confirmed is the place up to which replies may leave: with the policy Always that which is durable, otherwise MaxLSN.
+// While the log is turned on (Starting), and while syncs are suspended, nothing waits either.
+func (w *Writer) Confirmed() LSN {
+	switch State(w.state.Load()) {
+	case Starting, Closed:
+		return MaxLSN
+	}
+	if Policy(w.policy.Load()) != Always || w.suspended.Load() {
+		return MaxLSN
+	}
+	return w.Durable()
+}
+
+// State is what the writer does.
+func (w *Writer) State() State { return State(w.state.Load()) }
+
+// Failure is why the log is not written; without an error where it is.
+func (w *Writer) Failure() Failure {
+	if f := w.failed.Load(); f != nil {
+		return *f
+	}
+	return Failure{}
+}
+
+// Since is the time of Options.Monotonic at which the oldest of what is not durable came to the writer; 0, everything
+// is durable.
+func (w *Writer) Since() int64 { return w.since.Load() }
+
+// Backlog is how many bytes were appended since the last write began.
+func (w *Writer) Backlog() int {
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	return len(w.front.text)
+}
+
+// FileSize is the size of the file that is written.
+func (w *Writer) FileSize() int64 { return w.fileSize.Load() }
+
+// SetPolicy changes when the log is synced.
+func (w *Writer) SetPolicy(p Policy) {
+	w.policy.Store(int32(p))
+	w.poke()
+}
+
+// Policy is when the log is synced.
+func (w *Writer) Policy() Policy { return Policy(w.policy.Load()) }
+
+// SetTimestamps and SetChecksums change what is written beside the commands, from the next group on.
+func (w *Writer) SetTimestamps(on bool) { w.timestamps.Store(on) }
+
+// SetChecksums is described at SetTimestamps.
+func (w *Writer) SetChecksums(on bool) { w.checksums.Store(on) }
+
+// Suspend stops syncing, for no-appendfsync-on-rewrite, until it is called with false.
+func (w *Writer) Suspend(on bool) {
+	w.suspended.Store(on)
+	w.poke()
+}
+
+// poke makes the goroutine look at what changed, and tells who waits for Confirmed.
+func (w *Writer) poke() {
+	w.wake()
+	if w.o.OnDurable != nil {
+		w.o.OnDurable(w.Durable())
+	}
+}
+
+// Sync waits until everything that was appended so far is durable, or cannot become so.
+func (w *Writer) Sync() error {
+	target := w.log.End()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.force = max(w.force, target)
+	w.wake()
+	for w.Durable() < target {
+		switch {
+		case w.Failure().Err != nil:
+			return w.Failure().Err
+		case w.State() == Closed || w.State() == Starting:
+			return ErrClosed
+		}
+		w.changed.Wait()
+	}
+	return nil
+}
+
+// Close writes and syncs what there is, says so in the file and in the manifest, and ends the writer. The files remain
+// locked until Files.Close.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closing = true
+	w.wake()
+	for w.State() != Closed {
+		w.changed.Wait()
+	}
+	return w.Failure().Err
+}
