@@ -172,7 +172,7 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 		return false
 	}
 	v.begin(ks, s, nowMicros)
-	more = s.wheel.turn(nowMicros/1000, expiryBatch, func(ref unsafe.Pointer, node uint32) int64 {
+	more = s.wheel.turn(nowMicros/1000, expiryBatch, ks.touchDue, func(ref unsafe.Pointer, node uint32) int64 {
 		e := Entry{(*header)(ref)}
 		d := e.dueRef()
 		v.DB = int(d.db)

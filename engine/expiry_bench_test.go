@@ -6,6 +6,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -70,6 +71,32 @@ func BenchmarkExpiryLateness(b *testing.B) {
 				b.ReportMetric(late[keys*99/100], "ms-p99")
 				b.ReportMetric(late[keys-1], "ms-max")
 			}
+		})
+	}
+}
+
+// BenchmarkExpire is what the removal of keys costs that are due at once.
+func BenchmarkExpire(b *testing.B) {
+	for _, keys := range []int{1_000, 1_000_000} {
+		b.Run(strconv.Itoa(keys), func(b *testing.B) {
+			now := time.Now().UnixMilli()
+			var took int64
+			n := 0
+			for b.Loop() {
+				clock := NewClock()
+				clock.Freeze(now * 1000)
+				ks := New(clock, 1)
+				fill(ks, keys, func(v *View, key []byte) { v.PutString(key, []byte("some value of a key"), now+1000) })
+				clock.Freeze((now + 1001) * 1000)
+				began := Monotonic()
+				ks.Sched.serve(clock.Now())
+				took += Monotonic() - began
+				n += keys
+				if left := ks.Tally(LockSet{}).DBs[0].Keys; left != 0 {
+					b.Fatalf("%d are left", left)
+				}
+			}
+			b.ReportMetric(float64(took)*1000/float64(n), "ns/key")
 		})
 	}
 }

@@ -179,16 +179,21 @@ func (v *View) sweepSome(s *shard) (more bool) {
 func (ks *Keyspace) sweepAll(v *View, nowMicros int64) {
 	for i := range ks.shards {
 		s := &ks.shards[i]
-		s.mu.Lock()
-		if (s.sweep.active || s.sweep.earliest <= nowMicros/1000) && ks.heldBy(s) == nil {
-			s.sweep.active = false
-			v.begin(ks, s, nowMicros)
-			for v.sweepSome(s) {
+		for first, more := true, true; more; first = false {
+			s.mu.Lock()
+			more = false
+			if (s.sweep.active || first && s.sweep.earliest <= nowMicros/1000) && ks.heldBy(s) == nil {
+				if first {
+					s.sweep.active = false
+				}
+				v.begin(ks, s, nowMicros)
+				more = v.sweepSome(s)
+				v.ServeReady()
+				v.Account()
 			}
-			v.ServeReady()
-			v.Account()
+			s.mu.Unlock()
+			ks.Sched.breathe()
 		}
-		s.mu.Unlock()
 	}
 }
 

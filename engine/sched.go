@@ -7,6 +7,7 @@ package engine
 
 import (
 	"container/heap"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,6 +65,8 @@ type Scheduler struct {
 	// goroutine do not serve at once.
 	run  sync.Mutex
 	view View
+	// breathed is when breathe last let others run, on the monotonic clock.
+	breathed int64
 	// changing is held while all changes.
 	changing sync.Mutex
 	// Panicked is called on the stack of a panic in what the keyspace does by
@@ -161,7 +164,21 @@ func (s *Scheduler) next() int64 {
 	return best
 }
 
-// serve does what is due at now.
+// breatheMicros is how long deadlines are served at a stretch. Then whoever waits
+// for a processor gets it, which Go else takes from a goroutine after 10 ms.
+const breatheMicros = 100
+
+// breathe lets others run now and then.
+func (s *Scheduler) breathe() {
+	if now := Monotonic(); now-s.breathed > breatheMicros {
+		runtime.Gosched()
+		s.breathed = Monotonic()
+	}
+}
+
+// serve does what is due at now. Each shard is served a batch at a time, with its
+// lock let go in between: until its turn comes, a key whose time is over is there
+// for nobody who looks.
 func (s *Scheduler) serve(now int64) {
 	for again := true; again; {
 		again = false
@@ -175,6 +192,7 @@ func (s *Scheduler) serve(now int64) {
 					if ks.expireShard(&s.view, sh, now) {
 						again = true
 					}
+					s.breathe()
 				}
 			}
 		}
@@ -188,6 +206,7 @@ func (s *Scheduler) serve(now int64) {
 		t := heap.Pop(&s.heap).(*Timer)
 		s.mu.Unlock()
 		t.fn(now)
+		s.breathe()
 	}
 }
 
@@ -219,6 +238,56 @@ func (s *Scheduler) loop() {
 			s.alarm.Wait(time.Duration(wait) * time.Microsecond)
 		}
 	}
+}
+
+// Freeze stops the clock at a time. What lies between the time where it stands and
+// a later one happens as in an advance; to an earlier one it just jumps.
+func (s *Scheduler) Freeze(atMicros int64) {
+	now := s.clock.Now()
+	if atMicros >= now {
+		s.clock.Freeze(now)
+		s.Advance(atMicros - now)
+		return
+	}
+	s.run.Lock()
+	s.clock.Freeze(atMicros)
+	s.rewind()
+	s.run.Unlock()
+	s.Wake()
+}
+
+// Few tells whether no more than so many deadlines could fall due in an advance,
+// so that it takes no time to speak of.
+func (s *Scheduler) Few(most int) bool {
+	n := 0
+	for _, ks := range s.keyspaces() {
+		for i := range ks.shards {
+			sh := &ks.shards[i]
+			sh.mu.Lock()
+			if sh.holder != nil && sh.holder != cold {
+				n += most + 1 // who has it may make any number
+			} else {
+				n += sh.pending()
+			}
+			sh.mu.Unlock()
+		}
+		if n > most {
+			return false
+		}
+	}
+	return true
+}
+
+// pending is how much may fall due in a shard, one way or another.
+func (s *shard) pending() int {
+	n := s.wheel.count + len(s.waits)
+	for db := range s.tables {
+		n += s.tables[db].ofKind(KindLimiter)
+		if s.frozen != nil {
+			n += s.tables[db].used
+		}
+	}
+	return n
 }
 
 // Advance moves a frozen clock forward, serving what falls due on the way in
@@ -256,14 +325,38 @@ func (s *Scheduler) catchUp(ks *Keyspace) {
 
 // Resume lets a frozen clock run again.
 func (s *Scheduler) Resume() {
+	s.run.Lock()
 	s.clock.Resume()
+	s.rewind()
+	s.run.Unlock()
+	s.Wake()
+}
+
+// rewind has the shards go by a clock that was set back, or goes on: what they
+// have done is not done until a time that is to come.
+func (s *Scheduler) rewind() {
 	for _, ks := range s.keyspaces() {
 		for i := range ks.shards {
-			sh := &ks.shards[i]
-			sh.mu.Lock()
-			ks.noteDue(sh)
-			sh.mu.Unlock()
+			ks.rewindShard(&ks.shards[i])
 		}
 	}
-	s.Wake()
+}
+
+func (ks *Keyspace) rewindShard(s *shard) {
+	s.mu.Lock()
+	h := s.holder
+	if h == nil || h == cold {
+		now := ks.Clock.Now() / 1000
+		s.wheel.rewind(now)
+		s.sweep.notBefore = min(s.sweep.notBefore, now)
+		ks.noteDue(s)
+		h = nil
+	}
+	s.mu.Unlock()
+	if h != nil {
+		h.OnRelease(func() {
+			ks.rewindShard(s)
+			ks.Sched.Wake()
+		})
+	}
 }

@@ -52,6 +52,20 @@ func (ks *Keyspace) Touch(db int, places *[TouchMax]Place, n int) {
 	touched.keep(read)
 }
 
+// touchDue is Touch for entries whose time has come.
+func (ks *Keyspace) touchDue(refs []unsafe.Pointer) {
+	var places [TouchMax]Place
+	read := uint64(0)
+	for _, ref := range refs {
+		read += uint64((*header)(ref).keyLen)
+	}
+	touched.keep(read)
+	for i, ref := range refs {
+		places[i] = PlaceOf(Entry{(*header)(ref)}.Key())
+	}
+	ks.Touch(int(Entry{(*header)(refs[0])}.dueRef().db), &places, len(refs))
+}
+
 // sink is where a value goes that was read to have been read.
 type sink struct{ never atomic.Bool }
 

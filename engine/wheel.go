@@ -123,7 +123,7 @@ func (w *wheel) add(ref unsafe.Pointer, atMillis, nowMillis int64) uint32 {
 	if w.nodes == nil {
 		w.init(nowMillis)
 	}
-	if w.count == 0 && w.tick < nowMillis {
+	if w.count == 0 {
 		w.tick = nowMillis // an empty wheel need not be turned
 	}
 	n := w.free
@@ -155,6 +155,20 @@ func (w *wheel) remove(n uint32) {
 func (w *wheel) move(n uint32, atMillis int64) {
 	w.unlink(n)
 	w.link(n, w.slotFor(max(atMillis, w.tick+1)))
+}
+
+// rewind has the wheel go on from an earlier time than it has been turned to.
+// When the nodes' deadlines are then is asked at the next turn.
+func (w *wheel) rewind(nowMillis int64) {
+	if w.count == 0 || w.tick <= nowMillis {
+		return
+	}
+	w.tick = nowMillis
+	for n := wheelHeads; n < len(w.nodes); n++ {
+		if w.nodes[n].ref != nil {
+			w.move(uint32(n), nowMillis+1)
+		}
+	}
 }
 
 // next is when the wheel has to be turned: at a deadline, or where a slot of
@@ -194,8 +208,9 @@ func (w *wheel) next() int64 {
 
 // turn moves the wheel to now and calls due for up to limit nodes whose slot
 // has come. due returns the new deadline of the entry in milliseconds, or 0 if the
-// node was removed. It reports whether there is more to do at now.
-func (w *wheel) turn(nowMillis int64, limit int, due func(ref unsafe.Pointer, node uint32) (againMillis int64)) (more bool) {
+// node was removed. look is shown what due is going to be called with, some at a
+// time. It reports whether there is more to do at now.
+func (w *wheel) turn(nowMillis int64, limit int, look func(refs []unsafe.Pointer), due func(ref unsafe.Pointer, node uint32) (againMillis int64)) (more bool) {
 	for w.count > 0 {
 		at := w.next()
 		if at > nowMillis {
@@ -210,37 +225,47 @@ func (w *wheel) turn(nowMillis int64, limit int, due func(ref unsafe.Pointer, no
 				continue
 			}
 			head := uint32(wheelSlots0 + level*wheelSlots + int(at>>shift)&(wheelSlots-1))
-			for n := w.nodes[head].next; n != head; n = w.nodes[head].next {
-				if limit--; limit < 0 {
-					return true
-				}
-				w.refile(n, due, at)
-				if w.nodes == nil {
-					return false
-				}
-				if w.enough {
-					w.enough = false
-					return true
-				}
+			if w.fire(head, at, &limit, look, due) {
+				return w.count > 0
 			}
 		}
-		head := uint32(at & (wheelSlots0 - 1))
-		for n := w.nodes[head].next; n != head; n = w.nodes[head].next {
-			if limit--; limit < 0 {
-				return true
-			}
-			w.refile(n, due, at)
-			if w.nodes == nil {
-				return false
-			}
-			if w.enough {
-				w.enough = false
-				return true
-			}
+		if w.fire(uint32(at&(wheelSlots0-1)), at, &limit, look, due) {
+			return w.count > 0
 		}
 		w.tick = at
 	}
 	w.tick = max(w.tick, nowMillis)
+	return false
+}
+
+// fire calls due for the nodes of a slot. It reports whether the turn ends with
+// that: there is nothing left in the wheel, or it is enough for one.
+func (w *wheel) fire(head uint32, at int64, limit *int, look func([]unsafe.Pointer), due func(unsafe.Pointer, uint32) int64) (end bool) {
+	var refs [TouchMax]unsafe.Pointer
+	seen := 0
+	for n := w.nodes[head].next; n != head; n = w.nodes[head].next {
+		if *limit--; *limit < 0 {
+			return true
+		}
+		if seen == 0 {
+			for x := n; x != head && seen < len(refs); x = w.nodes[x].next {
+				refs[seen] = w.nodes[x].ref
+				seen++
+			}
+			if seen > 1 {
+				look(refs[:seen])
+			}
+		}
+		seen--
+		w.refile(n, due, at)
+		if w.nodes == nil {
+			return true
+		}
+		if w.enough {
+			w.enough = false
+			return true
+		}
+	}
 	return false
 }
 
