@@ -23,10 +23,7 @@ func (s *Server) open() (port int, end func(), err error) {
 	if hosts := strings.Fields(s.params.bind()); len(hosts) > 0 {
 		host = strings.TrimPrefix(hosts[0], "-")
 	}
-	if host == "*" {
-		host = ""
-	}
-	ln, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	ln, err := net.Listen(listenAt(host, "0"))
 	if err != nil {
 		return 0, nil, err
 	}

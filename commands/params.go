@@ -89,7 +89,7 @@ func declare(c *command.Config, databases int) params {
 		port:           whereToListen(c, "port", "6379", "TCP port, 0 picks a free one", portNumber, listening),
 		tlsPort:        startOnly(c, "tls-port", "0", "TCP port for TLS, 0 for none; then port 0 means no plain port", portNumber),
 		tls:            declareTLS(c),
-		bind:           whereToListen(c, "bind", "127.0.0.1", "addresses to listen on; -address may be missing, * is all", anything, listening),
+		bind:           whereToListen(c, "bind", "127.0.0.1", "addresses to listen on; -address may be missing, * is all of IPv4, ::* all of IPv6", anything, listening),
 		unixsocket:     startOnly(c, "unixsocket", "", "path of a unix socket to listen on", anything),
 		unixsocketperm: startOnly(c, "unixsocketperm", "0", "mode of the unix socket, octal", octalMode),
 		keepalive:      c.Int("tcp-keepalive", 300, 0, math.MaxInt32, "seconds after which a silent connection is probed, 0 = never"),

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/limitkv/limitkv/commands/acl"
@@ -259,20 +260,17 @@ func (s *Server) listenTCP(name, port string, addrs *[]string, config *tls.Confi
 	for _, host := range strings.Fields(s.params.bind()) {
 		optional := strings.HasPrefix(host, "-") // may be missing on this machine
 		host = strings.TrimPrefix(host, "-")
-		if host == "*" {
-			host = ""
-		}
 		var a net.Addr
 		var err error
-		if at := net.JoinHostPort(host, port); config == nil {
-			a, err = s.net.Listen("tcp", at)
-		} else if ln, lerr := net.Listen("tcp", at); lerr != nil {
+		if network, at := listenAt(host, port); config == nil {
+			a, err = s.net.Listen(network, at)
+		} else if ln, lerr := net.Listen(network, at); lerr != nil {
 			err = lerr
 		} else {
 			a, err = ln.Addr(), s.net.ServeListener(tls.NewListener(ln, config), true)
 		}
 		if err != nil {
-			if optional {
+			if optional && errors.Is(err, syscall.EADDRNOTAVAIL) || noFamily(err) {
 				continue
 			}
 			return "", err
@@ -283,6 +281,40 @@ func (s *Server) listenTCP(name, port string, addrs *[]string, config *tls.Confi
 		port = strconv.Itoa(number)
 	}
 	return port, nil
+}
+
+// listenAt is where a word of bind says to listen: as in Redis each names one
+// address family, * being all of IPv4 and ::* all of IPv6.
+func listenAt(host, port string) (network, at string) {
+	switch {
+	case host == "*":
+		return "tcp4", net.JoinHostPort("0.0.0.0", port)
+	case host == "::*":
+		return "tcp6", net.JoinHostPort("::", port)
+	case strings.Contains(host, ":"):
+		return "tcp6", net.JoinHostPort(host, port)
+	}
+	return "tcp4", net.JoinHostPort(host, port)
+}
+
+// noFamily tells whether an error says that the machine does not have the address
+// family: Redis goes on without.
+func noFamily(err error) bool {
+	for _, no := range []error{syscall.EAFNOSUPPORT, syscall.EPFNOSUPPORT, syscall.EPROTONOSUPPORT, syscall.ESOCKTNOSUPPORT, syscall.ENOPROTOOPT} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return false
+}
+
+// Ready writes to the log, as Redis does, that clients are waited for.
+func (s *Server) Ready() {
+	for _, on := range []string{"tcp", "tls", "unix"} {
+		if slices.ContainsFunc(s.Listeners, func(l string) bool { return strings.HasPrefix(l, "name="+on+",") }) {
+			s.Logf('n', "Ready to accept connections %s", on)
+		}
+	}
 }
 
 // listenUnix listens on a unix socket. A file that a server which is gone left

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -284,5 +285,43 @@ func TestRedisConf(t *testing.T) {
 		if name, _, _ := strings.Cut(line, " "); err == nil || !strings.Contains(string(out), "redis.conf:1: ") || !strings.Contains(string(out), name) {
 			t.Errorf("with %q it says %q, %v", line, out, err)
 		}
+	}
+}
+
+// What starts redis-server for tests finds in limitkv's words what it looks for in redis-server's.
+func TestWordsOfRedisServer(t *testing.T) {
+	bin, err := peer.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"--version", "-v"} {
+		out, err := exec.Command(bin, flag).Output()
+		if ok, _ := regexp.Match(`^Redis server v=8\.0\.6 sha=\w+:\d malloc=\S+ bits=(64|32) build=\w+ limitkv=[\d.]+\n$`, out); err != nil || !ok {
+			t.Errorf("%s prints %q: %v", flag, out, err)
+		}
+		if first := regexp.MustCompile(`\d+(\.\d+)+`).Find(out); string(first) != "8.0.6" {
+			t.Errorf("the first version in %q is %s", out, first)
+		}
+	}
+	cmd := exec.Command(bin, "--port", "0")
+	stdout, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(stdout)
+	first, _ := lines.ReadString('\n')
+	second, _ := lines.ReadString('\n')
+	if !listens.MatchString(first) || !regexp.MustCompile(`^\d+:M \d\d \w+ \d{4} [\d:.]+ \* Ready to accept connections tcp\n$`).MatchString(second) {
+		t.Errorf("it prints %q, then %q", first, second)
+	}
+	stdout.Close() // whoever read the log may go
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ends with %v", err)
 	}
 }

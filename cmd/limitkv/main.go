@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -39,7 +40,10 @@ func main() {
 func serve(began time.Time, args []string, options commands.Options) {
 	switch {
 	case slices.Contains(args, "--version"), slices.Contains(args, "-v"):
-		fmt.Printf("limitkv %s, Redis %s\n", commands.Version, command.RedisVersion)
+		// What starts servers for tests looks here for the version of Redis, in
+		// redis-server's form: the first number with dots, or what is behind v=.
+		fmt.Printf("Redis server v=%s sha=00000000:0 malloc=go bits=%d build=0 limitkv=%s\n",
+			command.RedisVersion, strconv.IntSize, commands.Version)
 		return
 	case slices.Contains(args, "--help"), slices.Contains(args, "-h"):
 		help()
@@ -85,11 +89,12 @@ func serve(began time.Time, args []string, options commands.Options) {
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	signal.Ignore(syscall.SIGHUP)
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // a reader of the log may go
 	supervisor := ready(s)
 	// Tools that start servers for tests wait for Redis's words at the end.
 	fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms). Ready to accept connections\n", commands.Version,
 		strings.Join(addrs, " "), os.Getpid(), float64(time.Since(began).Microseconds())/1000)
+	s.Ready()
 	code, why := 0, "SHUTDOWN"
 	select {
 	case got := <-signals:

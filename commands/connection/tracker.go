@@ -299,7 +299,9 @@ func (t *tracker) flushed(ks *engine.Keyspace) {
 	in := func(id int64) bool { x := t.clients[id]; return x == nil || t.s.KeyspaceOf(x.session) == ks }
 	for id, x := range t.clients {
 		if in(id) {
-			t.tell(x, func(w *resp.Writer) { w.Null() })
+			null := resp.Writer{Proto: x.session.Proto()} // in Redis not that of whom it redirects to
+			null.Null()
+			t.tell(x, func(w *resp.Writer) { w.Raw(null.Buf) })
 		}
 	}
 	for key, ids := range t.readers {
@@ -329,7 +331,7 @@ func (t *tracker) tell(x *tracked, write func(w *resp.Writer)) {
 		case w.Proto == 3:
 			w.Push(2)
 			w.BulkString("invalidate")
-		case to != x.session && to.Subscriptions.Load() > 0:
+		case x.redirect != 0 && to.Subscriptions.Load() > 0:
 			w.Array(3)
 			w.BulkString("message")
 			w.BulkString(invalidateChannel)

@@ -260,3 +260,39 @@ func TestTrackingKeepsCachesTrue(t *testing.T) {
 		t.Error("that is too few")
 	}
 }
+
+// A connection that redirects to itself is told in RESP2 too while it listens to the channel; what tells of a flush is
+// the null of the one that tracks.
+func TestTrackingRedirectedToItself(t *testing.T) {
+	s := livetest.Start(t)
+	a, b := s.Client(), s.Client()
+	a.Want("OK", "CLIENT", "TRACKING", "ON", "REDIRECT", a.Do("CLIENT", "ID"))
+	a.Want("nil", "GET", "k")
+	b.Want("OK", "SET", "k", 1)
+	a.Silent() // it does not listen
+	a.Want("1", "GET", "k")
+	a.Want("[subscribe __redis__:invalidate 1]", "SUBSCRIBE", "__redis__:invalidate")
+	told := func(c *livetest.Client, want string) {
+		t.Helper()
+		if got := c.Read(); got != want {
+			t.Errorf("told %s, not %s", got, want)
+		}
+	}
+	b.Want("OK", "SET", "k", 2)
+	told(a, "[message __redis__:invalidate [k]]")
+	b.Want("OK", "FLUSHALL")
+	told(a, "[message __redis__:invalidate nil]")
+	a.Want("[unsubscribe __redis__:invalidate 0]", "UNSUBSCRIBE")
+	b.Want("OK", "FLUSHALL")
+	a.Silent()
+
+	c := s.Client()
+	c.Do("HELLO", 3)
+	c.Want("OK", "CLIENT", "TRACKING", "ON", "REDIRECT", a.Do("CLIENT", "ID"))
+	a.Want("OK", "CLIENT", "TRACKING", "OFF")
+	a.Want("[subscribe __redis__:invalidate 1]", "SUBSCRIBE", "__redis__:invalidate")
+	b.Want("OK", "FLUSHALL")
+	if got := a.Read(); got != "[message __redis__:invalidate nil]" {
+		t.Errorf("RESP3 that redirects to RESP2: told %s", got)
+	}
+}

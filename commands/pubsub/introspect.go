@@ -67,7 +67,7 @@ func (f *family) pubsubRow() *command.Command {
 
 func channels(c *command.Ctx, r *registry) {
 	if len(c.Args) > 3 {
-		c.Error(command.ErrUnknownSubcommand("PUBSUB", c.Args[1]))
+		c.Error(command.ErrSubcommandSyntax("PUBSUB", c.Args[1]))
 		return
 	}
 	var found []string

@@ -212,6 +212,9 @@ func LimitKV(tb testing.TB, args ...string) *Server {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	if !slices.Contains(args, "--enable-debug-command") {
+		args = append(slices.Clone(args), "--enable-debug-command", "yes") // a config file would come first
+	}
 	return started(tb, "limitkv", bin, args...)
 }
 
