@@ -190,9 +190,9 @@ func (s *server) nested(c *command.Ctx, args [][]byte) {
 		s.Stats.CountError(text)
 		return
 	}
-	began := s.Keyspace.Clock.Now()
+	began := engine.Monotonic()
 	s.inner(c, cmd, args)
-	s.took(c, cmd, args, s.Keyspace.Clock.Now()-began)
+	s.took(c, cmd, args, engine.Monotonic()-began)
 }
 
 // fromScript executes a checked command that a script calls. Reading the clock
@@ -203,9 +203,9 @@ func (s *server) fromScript(c *command.Ctx, cmd *command.Command, args [][]byte)
 		s.inner(c, cmd, args)
 		return
 	}
-	began := s.Keyspace.Clock.Now()
+	began := engine.Monotonic()
 	s.inner(c, cmd, args)
-	s.took(c, cmd, args, s.Keyspace.Clock.Now()-began)
+	s.took(c, cmd, args, engine.Monotonic()-began)
 }
 
 // inner executes a checked command inside another one.
@@ -395,7 +395,8 @@ func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, se
 		lc.Writer, lc.Args, lc.Cmd, lc.Session, lc.Long = out, args, cmd, sess, run
 		lc.Mark, lc.Failure, lc.DB, lc.NoTouch = 0, "", sess.DB(), sess.NoTouch
 		lc.OutOfMemory = outOfMemory
-		lc.Now = s.Keyspace.Clock.Now()
+		began := engine.Monotonic()
+		lc.Now = s.Keyspace.Clock.At(began)
 		lc.KS = ks
 		lc.Held = set
 		lc.Who = sess.ID
@@ -404,7 +405,7 @@ func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, se
 		w.Counters[cmd.Index()].Calls.Add(1)
 		s.enterChanges(w)
 		lc.ServeReady()
-		s.took(lc, cmd, args, s.Keyspace.Clock.Now()-lc.Now)
+		s.took(lc, cmd, args, engine.Monotonic()-began)
 		if s.Tracking.Load() != 0 {
 			sess.Conn.Post(func() { s.Commanded(&command.Ctx{Cmd: cmd, Session: sess, Server: s.Server}) })
 		}

@@ -79,8 +79,8 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	w := s.worker(conn)
 	c := &w.Ctx
 	c.Writer = conn.Out
-	now := s.Keyspace.Clock.Now()
-	sess.LastUsed.Store(now)
+	now := engine.Monotonic()
+	sess.LastUsed.Store(s.Keyspace.Clock.At(now))
 	done := 0
 	more := true
 	for more && done < len(batch) {
@@ -144,7 +144,7 @@ const togetherMax = 8
 const apartMicros = 1000
 
 // serve runs commands that were foreseen. It returns how many, the time, and
-// whether the next may run.
+// whether the next may run. The time is Monotonic's, by which they are measured.
 func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.Command, now int64) (done int, later int64, more bool) {
 	c, conn := &w.Ctx, sess.Conn
 	together := 0 // commands that ran since the clock was read
@@ -155,7 +155,7 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 			now = s.account(c, last, now, together)
 			together = 0
 		}
-		c.Now = now
+		c.Now = s.Keyspace.Clock.At(now)
 		mark := conn.Out.Mark()
 		var result outcome
 		if hook := s.Inject.Load(); hook == nil && sess.Aside == 0 {
@@ -205,13 +205,13 @@ func (s *server) timedApart() bool {
 	return slow >= 0 && slow < apartMicros
 }
 
-// account counts n commands of the same name that have run since a time, and
-// returns the time.
+// account counts n commands of the same name that have run since a time of
+// Monotonic, and returns the time.
 func (s *server) account(c *command.Ctx, cmd *command.Command, began int64, n int) (now int64) {
-	now = s.Keyspace.Clock.Now()
+	now = engine.Monotonic()
 	counters := &c.Worker.Counters[cmd.Index()]
 	counters.Calls.Add(int64(n))
-	if took := now - began; took > 0 && cmd.Flags&command.Test == 0 { // which move the clock
+	if took := now - began; took > 0 {
 		counters.Took(took, n)
 		if slow := s.SlowMicros.Load(); slow >= 0 && took >= slow {
 			s.Executed(c, cmd, c.Args, took)
@@ -300,11 +300,12 @@ func (s *server) do(sess *command.Session, args []string) []byte {
 	defer s.Workers.Put(w)
 	out := &resp.Writer{Proto: 2}
 	w.Ctx.Writer = out
-	w.Ctx.Now = s.Keyspace.Clock.Now()
+	began := engine.Monotonic()
+	w.Ctx.Now = s.Keyspace.Clock.At(began)
 	w.Ctx.KS = s.KeyspaceOf(sess)
 	s.foresee(w, sess, []resp.Command{{Args: raw}})
 	if s.run(w, sess, raw, &w.Foreseen[0]) == ran {
-		s.account(&w.Ctx, w.Ctx.Cmd, w.Ctx.Now, 1)
+		s.account(&w.Ctx, w.Ctx.Cmd, began, 1)
 	}
 	s.enterChanges(w)
 	w.Ctx.Writer, w.Ctx.KS = nil, s.Keyspace

@@ -13,15 +13,10 @@ import (
 type Clock struct {
 	frozen atomic.Bool
 	at     atomic.Int64 // the time while frozen
-	// base and start pin the wall clock to the monotonic one, which Go reads
-	// without a system call; steps of the wall clock (NTP) are followed by
-	// resync, at most once a second.
-	base atomic.Pointer[clockBase]
-}
-
-type clockBase struct {
-	start      time.Time
-	wallMicros int64
+	// offset pins the wall clock to Monotonic, which Go reads without a system call:
+	// it is what the wall clock is ahead. Steps of the wall clock (NTP) are followed
+	// by Resync.
+	offset atomic.Int64
 }
 
 // NewClock returns a clock that runs with the system's.
@@ -33,8 +28,7 @@ func NewClock() *Clock {
 
 // Resync takes over the system's wall clock after a step of it.
 func (c *Clock) Resync() {
-	t := time.Now()
-	c.base.Store(&clockBase{start: t, wallMicros: t.UnixMicro()})
+	c.offset.Store(time.Now().UnixMicro() - Monotonic())
 }
 
 // Now is the time in Unix microseconds.
@@ -42,8 +36,16 @@ func (c *Clock) Now() int64 {
 	if c.frozen.Load() {
 		return c.at.Load()
 	}
-	b := c.base.Load()
-	return b.wallMicros + int64(time.Since(b.start)/time.Microsecond)
+	return c.offset.Load() + Monotonic()
+}
+
+// At is what Now was when Monotonic was read: who measures how long something
+// takes reads one clock, not two.
+func (c *Clock) At(monotonic int64) int64 {
+	if c.frozen.Load() {
+		return c.at.Load()
+	}
+	return c.offset.Load() + monotonic
 }
 
 // Freeze stops the clock at the given Unix time in microseconds.

@@ -118,6 +118,10 @@ func (f *family) subscribeRow(name, since, syntax, summary string, k kind) *comm
 		Syntax:     syntax,
 		Channels:   command.Channels{First: 1, Last: -1, Pattern: k == kindPattern},
 		Run: func(c *command.Ctx) {
+			if k == kindShard && c.Exec { // the others may, for those who came before the rule
+				c.Error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client")
+				return
+			}
 			mine := of(c.Session)
 			for _, name := range c.Args[1:] {
 				f.join(c.Session, mine, k, string(name))

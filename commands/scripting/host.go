@@ -45,6 +45,9 @@ func (h *host) Call(handle any, args [][]byte, proto int) []byte {
 	c.Writer = &h.out
 	c.Server.Execute(c, cmd, args)
 	c.Writer = reply
+	if len(h.out.Buf) == 0 { // it ends the connection, or the server
+		h.out.NullArray()
+	}
 	return h.out.Buf
 }
 

@@ -107,6 +107,8 @@ func (f *family) flush(c *command.Ctx) {
 
 func (f *family) debug(c *command.Ctx) {
 	switch {
+	case c.Exec:
+		c.Error("ERR SCRIPT DEBUG must be called outside a pipeline")
 	case command.EqualFold(c.Args[2], "NO"):
 		c.Session.Debugging = false
 		c.OK()

@@ -59,6 +59,10 @@ func (f *family) replconf(c *command.Ctx) {
 
 // sync replies with the file, which no line end follows, and closes.
 func (f *family) sync(c *command.Ctx) {
+	if !c.CanBlock() { // a file is not a reply that a script or EXEC can pass on
+		c.Error("ERR " + noReplica)
+		return
+	}
 	x, _ := c.Session.Slot(exportKey{}, nil).(*export)
 	switch {
 	case x == nil:

@@ -60,7 +60,7 @@ func (f *family) lifecycleRows() []*command.Command {
 }
 
 func (f *family) shutdown(c *command.Ctx) {
-	var save, nosave, hurry, abort bool
+	var save, nosave, now, force, abort bool
 	a := c.Cursor(1)
 	for a.More() {
 		switch {
@@ -68,19 +68,23 @@ func (f *family) shutdown(c *command.Ctx) {
 			nosave = true
 		case a.Is("SAVE"):
 			save = true
-		case a.Is("NOW"), a.Is("FORCE"):
-			hurry = true
+		case a.Is("NOW"):
+			now = true
+		case a.Is("FORCE"):
+			force = true
 		case a.Is("ABORT"):
 			abort = true
 		default:
 			a.Syntax()
 		}
 	}
-	if abort && (save || nosave || hurry) || save && nosave {
+	if abort && (save || nosave || now || force) || save && nosave {
 		a.Syntax()
 	}
 	switch {
 	case a.Failed(c):
+	case (c.Script || c.Exec) && !now && !abort:
+		c.Error("ERR SHUTDOWN without NOW or ABORT isn't allowed for DENY BLOCKING client")
 	case abort:
 		c.Error("ERR No shutdown in progress.")
 	case save:

@@ -32,7 +32,7 @@ func (f *family) declareMonitor() {
 
 func (f *family) monitor(c *command.Ctx) {
 	s := c.Session
-	if c.Exec || s.Conn == nil {
+	if !c.CanBlock() {
 		c.Error("ERR MONITOR isn't allowed for DENY BLOCKING client")
 		return
 	}
