@@ -150,11 +150,47 @@ func TestMigrateWaits(t *testing.T) {
 	if got := do(t, a, "EVAL", "return redis.call('MIGRATE', ARGV[1], ARGV[2], KEYS[1], 0, 100)", "1", "moving", host, port).String(); !strings.HasPrefix(got, "-ERR limitkv does not run MIGRATE in scripts") {
 		t.Errorf("a script: %s", got)
 	}
-	do(t, a, "RL.SET", "limiter", "10", "60000")
-	if kind := do(t, a, "TYPE", "limiter").Text; kind != "none" {
-		if got := do(t, a, "MIGRATE", host, port, "limiter", "0", "100").String(); !strings.Contains(got, "has no form in Redis's dump format") {
-			t.Errorf("a %s: %s", kind, got)
+}
+
+// TestMigrateOwn: what Redis has no type for goes to another limitkv, and a real Redis refuses it.
+func TestMigrateOwn(t *testing.T) {
+	from, to := peer.LimitKV(t), peer.LimitKV(t)
+	a, b := from.Dial(t), to.Dial(t)
+	do(t, a, "RL.SET", "limiter", "GCRA", "10", "60000")
+	do(t, a, "RL.ACQUIRE", "limiter", "3")
+	do(t, a, "DQ.SET", "queue", "LEASE", "100000", "TRIES", "2", "DEAD", "dead")
+	for i := range 5 {
+		do(t, a, "DQ.ADD", "queue", "ID", "id"+strconv.Itoa(i), "payload"+strconv.Itoa(i))
+	}
+	do(t, a, "DQ.POP", "queue", "COUNT", "2")
+	digests := map[string]string{}
+	for _, key := range []string{"limiter", "queue"} {
+		digests[key] = do(t, a, "DUMP", key).Text
+		do(t, b, "RESTORE", key, "0", digests[key])
+		if got := do(t, b, "DUMP", key).Text; got != digests[key] {
+			t.Errorf("restored, the %s is %q, not %q", key, got, digests[key])
 		}
+		do(t, b, "DEL", key)
+	}
+	oracle := redis(t)
+	host, port, _ := net.SplitHostPort(oracle.Addr)
+	if got := do(t, a, "MIGRATE", host, port, "limiter", "0", "1000").String(); got != "-ERR Target instance replied with error: ERR Bad data format" {
+		t.Errorf("Redis takes a limiter: %s", got)
+	}
+	host, port, _ = net.SplitHostPort(to.Addr)
+	if got := do(t, a, "MIGRATE", host, port, "", "0", "1000", "KEYS", "limiter", "queue").String(); got != "OK" && got != "+OK" {
+		t.Errorf("another limitkv: %s", got)
+	}
+	if n := integer(t, do(t, a, "EXISTS", "limiter", "queue")); n != 0 {
+		t.Errorf("%d of them are still here", n)
+	}
+	for key, want := range digests {
+		if got := do(t, b, "DUMP", key).Text; got != want {
+			t.Errorf("moved, the %s is %q, not %q", key, got, want)
+		}
+	}
+	if v := do(t, b, "DQ.LEN", "queue", "LEASED"); v.Text != "2" {
+		t.Errorf("%v leases went along", v)
 	}
 }
 

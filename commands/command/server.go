@@ -128,6 +128,11 @@ type Server struct {
 	// returned. Set by the scripting family.
 	SaveFunctions func(ks *engine.Keyspace) any
 	LoadFunctions func(ks *engine.Keyspace, saved any, flush, replace bool) (problem string)
+	// LoadCode is LoadFunctions for the code of libraries.
+	LoadCode func(c *Ctx, codes [][]byte, flush, replace bool) (problem string)
+	// Verified counts structures of values that were looked through before they were
+	// taken over from a payload or a file (sanitize-dump-payload).
+	Verified atomic.Int64
 	// ScriptsMayAll lets scripts call commands that are not for them (DEBUG
 	// SET-DISABLE-DENY-SCRIPTS).
 	ScriptsMayAll atomic.Bool

@@ -14,11 +14,6 @@ import (
 // dumper runs DUMP and RESTORE.
 type dumper struct{ *command.Dumps }
 
-// errNoDump is the error for a value that Redis has no type for.
-func errNoDump(e engine.Entry) string {
-	return "ERR a value of type " + e.Kind().String() + " has no form in Redis's dump format"
-}
-
 func (d *dumper) dumpRow() *command.Command {
 	return &command.Command{
 		Name: "dump", Arity: 2, Group: command.GroupGeneric, Since: "2.6.0",
@@ -39,12 +34,7 @@ func (d *dumper) dump(c *command.Ctx) {
 		c.Null()
 		return
 	}
-	b, ok := rdb.AppendDump(nil, e, d.Format())
-	if !ok {
-		c.Error(errNoDump(e))
-		return
-	}
-	c.Bulk(b)
+	c.Bulk(rdb.AppendDump(nil, e, d.Format()))
 }
 
 func (d *dumper) restoreRow(name, since, summary string, group command.Group, flags command.Flags) *command.Command {
@@ -125,6 +115,9 @@ func (d *dumper) restore(c *command.Ctx) {
 		c.Error("ERR Bad data format")
 		return
 	}
+	if policy := c.Server.Config.Find("sanitize-dump-payload"); policy != nil && policy.Get() != "no" {
+		c.Server.Verified.Add(int64(v.Verified))
+	}
 	deleted := o.replace && c.Delete(key)
 	now := c.Now / 1000
 	if ttl != 0 && !o.absolute {
@@ -137,18 +130,7 @@ func (d *dumper) restore(c *command.Ctx) {
 		c.OK()
 		return
 	}
-	var e engine.Entry
-	if v.Kind == engine.KindString {
-		e = c.PutString(key, v.String, ttl)
-	} else {
-		e = c.PutObject(key, v.Kind, v.Object, ttl)
-	}
-	switch lfu := c.KS.LFU.Load(); {
-	case lfu && o.freq >= 0:
-		c.SetFreq(e, uint8(o.freq))
-	case !lfu && o.idle >= 0:
-		e.SetLastAccess(max(c.Now/1e6-o.idle, 0))
-	}
+	rdb.SetUsage(&c.View, rdb.Put(&c.View, key, v, ttl), o.idle, o.freq)
 	c.Changed(key, engine.EventGeneric, "restore")
 	c.OK()
 }

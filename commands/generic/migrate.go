@@ -194,10 +194,7 @@ func (d *dumper) request(c *command.Ctx, m *migration) (b []byte, problem string
 	}
 	for _, key := range m.keys {
 		e := c.Peek(key)
-		payload, ok := rdb.AppendDump(nil, e, d.Format())
-		if !ok {
-			return nil, errNoDump(e)
-		}
+		payload := rdb.AppendDump(nil, e, d.Format())
 		ttl := int64(0)
 		if at := e.Deadline(); at != 0 {
 			ttl = max(at-c.Now/1000, 1)

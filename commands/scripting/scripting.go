@@ -57,6 +57,15 @@ func Commands(s *command.Server) []*command.Command {
 	s.LoadFunctions = func(ks *engine.Keyspace, saved any, flush, replace bool) string {
 		return f.put(ks, saved.(*libraries), flush, replace)
 	}
+	s.LoadCode = func(c *command.Ctx, codes [][]byte, flush, replace bool) string {
+		from := newLibraries()
+		for _, code := range codes {
+			if _, problem := f.create(c, from, code, false); problem != "" {
+				return problem
+			}
+		}
+		return f.put(c.KS, from, flush, replace)
+	}
 	f.memoryMax = s.Config.Memory("script-memory-max", 1<<30, 1<<20, 1<<62, "bytes a script may allocate")
 	s.InfoMemory = append(s.InfoMemory, f.infoMemory)
 	s.OtherMemory = append(s.OtherMemory, func() int64 { return f.memory(s.Keyspace).total() })

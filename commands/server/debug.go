@@ -165,18 +165,15 @@ func debugSleep(_ *family, c *command.Ctx) {
 	c.OK()
 }
 
-// debugObject shows an entry in Redis's form, without addresses. The length of
-// what has no form in an RDB file is that in memory.
+// debugObject shows an entry in Redis's form, without addresses.
 func debugObject(f *family, c *command.Ctx) {
 	e := c.Find(c.Args[2]) // also if its time is over
 	if !e.Ok() {
 		c.Error(command.ErrNoSuchKey)
 		return
 	}
-	length := e.Memory()
-	if b, ok := rdb.AppendDump(nil, e, rdb.Format{Compress: true, AppendScore: number.AppendDouble}); ok {
-		length = len(b) - 1 - rdb.FooterBytes
-	}
+	dump := rdb.AppendDump(nil, e, rdb.Format{Compress: true, AppendScore: number.AppendDouble})
+	length := len(dump) - 1 - rdb.FooterBytes
 	c.Status(fmt.Sprintf("Value at:0x0 refcount:1 encoding:%s serializedlength:%d lru:%d lru_seconds_idle:%d%s",
 		command.Encoding(e), length, e.LastAccess()&(1<<24-1), max(0, c.Now/1e6-e.LastAccess()), f.nodes(e)))
 }

@@ -7,12 +7,11 @@ package server
 // made, as for SAVE in Redis; it is made in memory.
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/engine/rdb"
 )
 
 // export is what a session has said that it wants of SYNC.
@@ -71,49 +70,12 @@ func (f *family) sync(c *command.Ctx) {
 		c.Error("ERR " + noReplica)
 		return
 	}
-	file := rdb.NewFile(f.dumps.Format(),
-		[2]string{"redis-ver", command.RedisVersion},
-		[2]string{"redis-bits", strconv.Itoa(strconv.IntSize)},
-		[2]string{"ctime", strconv.FormatInt(c.Now/1e6, 10)},
-		[2]string{"used-mem", strconv.FormatUint(memoryUsage().objects, 10)},
-		[2]string{"aof-base", "0"})
-	if !x.noFunctions {
-		for _, code := range f.s.Libraries(c.KS) {
-			file.Library(code)
-		}
-	}
-	if !x.noData && !f.exportKeys(c, file) {
+	var file bytes.Buffer
+	if _, err := f.writeFile(c, &file, !x.noData, !x.noFunctions); err != nil {
+		c.Error("ERR " + err.Error())
 		return
 	}
-	b := file.End()
-	c.Raw([]byte("$" + strconv.Itoa(len(b)) + "\r\n"))
-	c.Raw(b)
+	c.Raw([]byte("$" + strconv.Itoa(file.Len()) + "\r\n"))
+	c.Raw(file.Bytes())
 	c.Session.Closing = true
-}
-
-// exportKeys adds all keys. It reports false, with the error replied, if there is
-// one that Redis has no type for: a file without it would be no copy.
-func (f *family) exportKeys(c *command.Ctx, file *rdb.File) bool {
-	db := c.DB
-	defer func() { c.DB = db }()
-	tally := c.Tally()
-	for c.DB = range tally.DBs {
-		st := &tally.DBs[c.DB]
-		if st.Keys == 0 {
-			continue
-		}
-		file.Database(c.DB, st.Keys, st.Expires)
-		ok := true
-		c.Each(func(e engine.Entry) bool {
-			if ok = file.Key(e); !ok {
-				c.Error("ERR the key " + strconv.Quote(string(e.Key())) + " of database " + strconv.Itoa(c.DB) + " has a value of type " +
-					e.Kind().String() + ", which has no form in Redis's dump format")
-			}
-			return ok
-		})
-		if !ok {
-			return false
-		}
-	}
-	return true
 }

@@ -220,8 +220,8 @@ func (f *family) infoPersistence(w *command.InfoWriter) {
 	w.Line("rdb_current_bgsave_time_sec", -1)
 	w.Line("rdb_saves", 0)
 	w.Line("rdb_last_cow_size", 0)
-	w.Line("rdb_last_load_keys_expired", 0)
-	w.Line("rdb_last_load_keys_loaded", 0)
+	w.Line("rdb_last_load_keys_expired", f.lastExpired.Load())
+	w.Line("rdb_last_load_keys_loaded", f.lastLoaded.Load())
 	w.Line("aof_enabled", 0)
 	w.Line("aof_rewrite_in_progress", 0)
 	w.Line("aof_rewrite_scheduled", 0)
@@ -310,7 +310,7 @@ func (f *family) infoStats(w *command.InfoWriter) {
 	w.Line("current_active_defrag_time", 0)
 	w.Line("unexpected_error_replies", 0)
 	w.Line("total_error_replies", st.ErrorReplies.Load())
-	w.Line("dump_payload_sanitizations", 0)
+	w.Line("dump_payload_sanitizations", f.s.Verified.Load())
 	var reads, writes, threadReads, threadWrites int64
 	for i, io := range f.s.IO() {
 		reads, writes = reads+io.Reads, writes+io.Writes

@@ -112,11 +112,11 @@ var plainParams = []plain{
 	one("appendfsync", "everysec", "everysec always no"),
 	txt("appendfilename", "appendonly.aof").fix(), txt("appenddirname", "appendonlydir").fix(),
 	txt("dbfilename", "dump.rdb").guarded(),
-	yes("rdbchecksum").fix(), no("rdb-del-sync-files"), yes("rdb-save-incremental-fsync"),
+	yes("rdbchecksum").fix().does("end files with a checksum, and verify it"), no("rdb-del-sync-files"), yes("rdb-save-incremental-fsync"),
 	yes("stop-writes-on-bgsave-error"), no("no-appendfsync-on-rewrite"),
 	num("auto-aof-rewrite-percentage", 100, 0, maxInt), mem("auto-aof-rewrite-min-size", 64<<20, 0, math.MaxInt64),
 	yes("aof-load-truncated"), yes("aof-use-rdb-preamble"), no("aof-timestamp-enabled"), yes("aof-rewrite-incremental-fsync"),
-	one("sanitize-dump-payload", "no", "no yes clients"),
+	one("sanitize-dump-payload", "no", "no yes clients").does("what INFO counts: payloads are verified in any case"),
 
 	// Replication.
 	txt("replicaof slaveof", "").fix().just(noReplica).as(masterForm),

@@ -4,16 +4,10 @@ package server
 // whether a value survives that; so it does that, though there is no file.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/engine/rdb"
-)
+	"bytes"
 
-// image is what DEBUG RELOAD has saved.
-type image struct {
-	keys      *engine.Saved
-	functions any
-}
+	"github.com/limitkv/limitkv/commands/command"
+)
 
 const errReload = "ERR Error trying to load the RDB dump, check server logs."
 
@@ -33,41 +27,28 @@ func debugReload(f *family, c *command.Ctx) {
 		}
 	}
 	saved := f.saved.Of(c.KS)
-	if save || saved.keys == nil {
-		*saved = image{c.Save(f.freeze), f.s.SaveFunctions(c.KS)}
+	if save || *saved == nil {
+		var file bytes.Buffer
+		if _, err := f.writeFile(c, &file, true, true); err != nil {
+			c.Error(errReload)
+			return
+		}
+		*saved = file.Bytes()
 	}
-	if !flush && !merge && saved.keys.Has(&c.View) {
-		c.Error(errReload)
-		return
-	}
-	if problem := f.s.LoadFunctions(c.KS, saved.functions, flush, merge); problem != "" {
-		c.Error(errReload)
-		return
+	if !flush && !merge {
+		if clashes, err := f.clashes(c, bytes.NewReader(*saved), int64(len(*saved))); clashes || err != nil {
+			c.Error(errReload)
+			return
+		}
 	}
 	if flush {
 		f.flushAll(c)
 	}
-	c.Restore(saved.keys, f.thaw)
-	f.s.Logf('n', "reloaded %d keys by DEBUG RELOAD", saved.keys.Len())
+	if err := f.readFile(c, bytes.NewReader(*saved), int64(len(*saved)), flush, merge); err != nil {
+		f.s.Logf('w', "DEBUG RELOAD: %v", err)
+		c.Error(errReload)
+		return
+	}
+	f.s.Logf('n', "reloaded %d keys by DEBUG RELOAD", f.lastLoaded.Load())
 	c.OK()
-}
-
-// freeze writes an object. One that Redis has no type for is copied.
-func (f *family) freeze(e engine.Entry) any {
-	if b, ok := rdb.AppendDump(nil, e, f.dumps.Format()); ok {
-		return b
-	}
-	return command.CloneObject(e.Object())
-}
-
-func (f *family) thaw(_ engine.Kind, frozen any) any {
-	b, ok := frozen.([]byte)
-	if !ok {
-		return command.CloneObject(frozen)
-	}
-	v, err := rdb.Load(b, f.dumps.Limits())
-	if err != nil {
-		panic("what was written cannot be read: " + err.Error())
-	}
-	return v.Object
 }

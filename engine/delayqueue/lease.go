@@ -94,7 +94,7 @@ func (q *Queue) exhausted(r table.Record) bool {
 // backoff is the wait after a number of failures.
 func (s *Settings) backoff(failures int64) int64 {
 	wait := s.BackoffMicros
-	for ; failures > 1 && wait < s.BackoffMaxMicros; failures-- {
+	for ; failures > 1 && 0 < wait && wait < s.BackoffMaxMicros; failures-- {
 		wait *= 2
 	}
 	return min(wait, s.BackoffMaxMicros)

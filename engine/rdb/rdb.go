@@ -1,12 +1,13 @@
-// Package rdb is Redis's format for values, version 12, that of Redis 8: what
-// DUMP replies and RESTORE takes. It reads what Redis since 2.6 wrote (but no
-// zipmaps, which are older, and no values of modules), and writes what Redis 8
-// does: byte for byte where a value's form is the same, which is so for all but
-// large sets and hashes, whose order is no one's.
+// Package rdb is Redis's format for values and files, version 12, that of Redis 8:
+// what DUMP replies and RESTORE takes, and dump.rdb. It reads what Redis since its
+// first version wrote and what Valkey 9 does (but no values of modules), and writes
+// what Redis 8 does: byte for byte where a value's form is the same, which is so
+// for all but large sets and hashes, whose order is no one's. What Redis has no
+// type for is written as a module's values are (module.go).
 //
 // A payload is a byte for the type, the value, the version (uint16 LE) and the
 // CRC-64 of all before it (uint64 LE). Small collections are the listpacks that
-// both keep in memory.
+// both keep in memory. A file (file.go) has many of them, with their keys.
 //
 // What is read is trusted in nothing: after Load a value is as whole as one that
 // commands made.
@@ -15,13 +16,11 @@ package rdb
 import (
 	"encoding/binary"
 	"errors"
-	"hash/crc64"
 
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/set"
-	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/zset"
 )
 
@@ -56,6 +55,9 @@ const (
 	typeZSetText       = 3 // scores as text
 	typeHash           = 4
 	typeZSet           = 5
+	typeModuleOld      = 6 // of release candidates
+	typeModule         = 7
+	typeHashZipmap     = 9
 	typeListZiplist    = 10
 	typeSetIntset      = 11
 	typeZSetZiplist    = 12
@@ -68,7 +70,7 @@ const (
 	typeStream2        = 19 // without when consumers last got something
 	typeSetPacked      = 20
 	typeStream         = 21
-	typeHashDuePlain   = 22 // deadlines are not relative
+	typeHashDuePlain   = 22 // deadlines are not relative; Valkey's own type, see decoder.hash
 	typeHashPackedDue1 = 23 // without the first deadline in front
 	typeHashDue        = 24
 	typeHashPackedDue  = 25
@@ -81,7 +83,20 @@ type Format struct {
 	// AppendScore appends a score that is no integer as text, as the protocol has
 	// it.
 	AppendScore func(dst []byte, score float64) []byte
+	// Usage is what is written of a key's use, in files.
+	Usage Usage
 }
+
+// Usage is what a file says of how keys were used, which Redis writes where
+// maxmemory-policy goes by it.
+type Usage byte
+
+// What may be said: nothing, how long a key was idle, or how often it was used.
+const (
+	NoUsage   Usage = 0
+	IdleUsage Usage = opIdle
+	FreqUsage Usage = opFreq
+)
 
 // Limits are those that decide the form of a value that is read.
 type Limits struct {
@@ -93,19 +108,18 @@ type Limits struct {
 	MaxString int
 }
 
-// Value is what was read: a string, or an object.
+// Value is what was read: a string or a limiter's bytes, or an object.
 type Value struct {
-	Kind   engine.Kind
-	String []byte
-	Object any
+	Kind engine.Kind
+	// Verified is how many structures were looked through to be taken over as they
+	// are (INFO's dump_payload_sanitizations). It is Load's alone.
+	Verified int32
+	String   []byte
+	Object   any
 }
 
-// checksums is the table of Redis's CRC-64, that of Jones.
-var checksums = crc64.MakeTable(0x95ac9329ac4bc9b5)
-
-// checksum is without the complement that the standard library puts on both
-// ends.
-func checksum(b []byte) uint64 { return ^crc64.Update(^uint64(0), checksums, b) }
+// checksum is the CRC-64 of b.
+func checksum(b []byte) uint64 { return addChecksum(0, b) }
 
 // AppendFooter ends a payload, all of which is in payload.
 func AppendFooter(payload []byte) []byte {
@@ -123,58 +137,29 @@ func CheckFooter(payload []byte) (body []byte, ok bool) {
 	return payload[:n], binary.LittleEndian.Uint64(payload[n+2:]) == checksum(payload[:n+2])
 }
 
-// AppendDump appends a payload with the value of an entry. It reports false for
-// kinds that Redis does not have.
-func AppendDump(dst []byte, e engine.Entry, f Format) ([]byte, bool) {
+// AppendDump appends a payload with the value of an entry.
+func AppendDump(dst []byte, e engine.Entry, f Format) []byte {
 	begin := len(dst)
-	dst, ok := AppendValue(dst, e, f)
-	if !ok {
-		return dst[:begin], false
-	}
-	dst = binary.LittleEndian.AppendUint16(dst, Version)
-	return binary.LittleEndian.AppendUint64(dst, checksum(dst[begin:])), true
-}
-
-// AppendValue appends the type and the value of an entry, without what makes it
-// a payload.
-func AppendValue(dst []byte, e engine.Entry, f Format) ([]byte, bool) {
-	w := writer{Format: f, b: dst}
-	switch o := e.Object().(type) {
-	case *hash.Hash:
-		w.hash(o)
-	case *list.List:
-		w.list(o)
-	case *set.Set:
-		w.set(o)
-	case *zset.Set:
-		w.zset(o)
-	case *stream.Stream:
-		w.stream(o)
-	default:
-		if e.Kind() != engine.KindString {
-			return dst, false
-		}
-		w.kind(typeString)
-		if n, ok := e.Int(); ok {
-			w.int(n)
-		} else {
-			w.string(e.Bytes(nil))
-		}
-	}
-	return w.b, true
+	w := encoder{Format: f, b: dst}
+	t := typeOf(e)
+	w.byte(t)
+	w.value(e, t)
+	dst = binary.LittleEndian.AppendUint16(w.b, Version)
+	return binary.LittleEndian.AppendUint64(dst, checksum(dst[begin:]))
 }
 
 // Load reads a payload. What it returns shares nothing with it, but for the
-// bytes of a string.
+// bytes of a string or a limiter.
 func Load(payload []byte, lim Limits) (Value, error) {
 	body, ok := CheckFooter(payload)
 	if !ok {
 		return Value{}, ErrChecksum
 	}
-	r := reader{Reader: Reader{rest: body, maxString: lim.MaxString}, lim: lim}
-	v := r.value()
-	if r.failed {
+	r := decoder{Reader: Reader{rest: body, maxString: lim.MaxString}, lim: lim}
+	v := r.value(r.Byte())
+	if r.Failed() {
 		return Value{}, ErrFormat
 	}
+	v.Verified = int32(r.verified)
 	return v, nil
 }

@@ -14,15 +14,25 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// reader reads values, whose form the limits decide.
-type reader struct {
+// decoder reads values, whose form the limits decide.
+type decoder struct {
 	Reader
 	lim Limits
+	// valkey: the file is Valkey's, which gave its own meaning to a type that
+	// Redis has too.
+	valkey bool
+	// verified counts the structures that were taken over as they were, having
+	// been looked through.
+	verified int64
 }
 
-// value reads a type and a value of it.
-func (r *reader) value() Value {
-	switch t := r.Byte(); t {
+// problemEmpty is that of a collection without elements. Redis had errors by which
+// such came into files, so that there they are passed over.
+const problemEmpty = "a value is empty"
+
+// value reads a value of a type.
+func (r *decoder) value(t byte) (v Value) {
+	switch t {
 	case typeString:
 		return Value{Kind: engine.KindString, String: r.String()}
 	case typeListPlain, typeListZiplist, typeListZiplists, typeList:
@@ -33,28 +43,42 @@ func (r *reader) value() Value {
 		return Value{Kind: engine.KindZSet, Object: r.zset(t)}
 	case typeHash, typeHashDuePlain, typeHashDue:
 		return Value{Kind: engine.KindHash, Object: r.hash(t)}
-	case typeHashZiplist, typeHashPacked, typeHashPackedDue1, typeHashPackedDue:
+	case typeHashZipmap, typeHashZiplist, typeHashPacked, typeHashPackedDue1, typeHashPackedDue:
 		return Value{Kind: engine.KindHash, Object: r.packedHash(t)}
 	case typeStream1, typeStream2, typeStream:
 		return Value{Kind: engine.KindStream, Object: r.stream(t)}
+	case typeModule:
+		return r.module()
+	case typeModuleOld:
+		r.fail("a module's value as a release candidate of Redis 4 wrote it")
+	default:
+		r.fail("a value of unknown type " + strconv.Itoa(int(t)))
 	}
-	r.fail()
 	return Value{}
 }
 
 // check fails with an error of a structure.
-func (r *reader) check(err error) {
+func (r *decoder) check(err error) {
 	if err != nil {
-		r.fail()
+		r.fail(err.Error())
 	}
 }
 
-func (r *reader) list(t byte) *list.List {
+// some is count of a collection's elements, which must have some.
+func (r *decoder) some() uint64 {
+	n := r.count()
+	if n == 0 {
+		r.fail(problemEmpty)
+	}
+	return n
+}
+
+func (r *decoder) list(t byte) *list.List {
 	var l list.List
 	switch t {
 	case typeListPlain:
 		var values [][]byte
-		for n := r.count(); n > 0 && !r.failed; n-- {
+		for n := r.some(); n > 0 && !r.Failed(); n-- {
 			values = append(values, r.String())
 		}
 		l = list.Of(values, r.lim.List)
@@ -67,67 +91,80 @@ func (r *reader) list(t byte) *list.List {
 		l = list.Of(values, r.lim.List)
 	default:
 		var nodes []list.Node
-		for n := r.count(); n > 0 && !r.failed; n-- {
+		for n := r.some(); n > 0 && !r.Failed(); n-- {
 			container := uint64(nodePacked)
 			if t == typeList {
 				container = r.Len()
 			}
 			data := r.String()
 			if len(data) == 0 || container != nodePacked && container != nodePlain {
-				r.fail()
+				r.fail("a node of a list is damaged")
 			}
 			if t == typeListZiplists {
 				data = r.ziplist(data)
 			}
+			if t == typeList && container == nodePacked {
+				r.verified++
+			}
 			nodes = append(nodes, list.Node{Data: data, Plain: container == nodePlain})
 		}
-		if !r.failed {
+		if !r.Failed() {
 			var err error
 			l, err = list.Restore(nodes, r.lim.List)
 			r.check(err)
 		}
 	}
 	if l.Len() == 0 {
-		r.fail()
+		r.fail(problemEmpty)
 	}
 	return &l
 }
 
-func (r *reader) set(t byte) *set.Set {
+// empty tells whether a listpack is whole and has no elements.
+func empty(lp []byte) bool { return lp != nil && packed.Check(lp) == nil && packed.Count(lp) == 0 }
+
+func (r *decoder) set(t byte) *set.Set {
 	var s set.Set
 	var err error
 	switch t {
 	case typeSetIntset:
 		s, err = set.RestoreIntset(r.String(), r.lim.Set)
 		r.check(err)
+		r.verified++
 		return &s
 	case typeSetPacked:
-		s, err = set.RestorePacked(r.String(), r.lim.Set)
+		lp := r.String()
+		if s, err = set.RestorePacked(lp, r.lim.Set); err != nil && empty(lp) {
+			r.fail(problemEmpty)
+		}
 		r.check(err)
+		r.verified++
 		return &s
 	}
-	n := r.count()
+	n := r.some()
 	s.Prepare(int(n), r.lim.Set)
-	for ; n > 0 && !r.failed; n-- {
-		if member := r.String(); !r.failed && !s.Add(member, r.lim.Set) {
-			r.fail()
+	for ; n > 0 && !r.Failed(); n-- {
+		if member := r.String(); !r.Failed() && !s.Add(member, r.lim.Set) {
+			r.fail("a member of a set twice")
 		}
 	}
 	return &s
 }
 
-func (r *reader) zset(t byte) *zset.Set {
+func (r *decoder) zset(t byte) *zset.Set {
 	if t == typeZSetPacked || t == typeZSetZiplist {
 		lp := r.String()
 		if t == typeZSetZiplist {
 			lp = r.ziplist(lp)
+		} else {
+			r.verified++
 		}
 		return r.packedZSet(lp)
 	}
-	n := r.count()
+	n := r.some()
 	// As in Redis it is large until it is known what there is in it.
 	z := zset.New(int(n), 0, zset.Limits{})
-	for ; n > 0 && !r.failed; n-- {
+	for ; n > 0 && !r.Failed(); n-- {
 		member := r.String()
 		score := 0.0
 		if t == typeZSetText {
@@ -141,13 +178,16 @@ func (r *reader) zset(t byte) *zset.Set {
 	return z
 }
 
-func (r *reader) addTo(z *zset.Set, member []byte, score float64, lim zset.Limits) {
-	if r.failed || score != score {
-		r.fail()
+func (r *decoder) addTo(z *zset.Set, member []byte, score float64, lim zset.Limits) {
+	if r.Failed() {
+		return
+	}
+	if score != score {
+		r.fail("a score is no number")
 		return
 	}
 	if outcome, _ := z.Add(member, score, 0, lim); outcome != zset.Added {
-		r.fail()
+		r.fail("a member of a sorted set twice")
 	}
 }
 
@@ -158,7 +198,7 @@ const (
 	textNInf = 255
 )
 
-func (r *reader) textDouble() float64 {
+func (r *decoder) textDouble() float64 {
 	switch n := r.Byte(); n {
 	case textNaN:
 		return math.NaN()
@@ -171,17 +211,24 @@ func (r *reader) textDouble() float64 {
 	}
 }
 
-func (r *reader) parseDouble(b []byte) float64 {
+func (r *decoder) parseDouble(b []byte) float64 {
 	f, err := strconv.ParseFloat(string(b), 64)
 	if err != nil && !math.IsInf(f, 0) {
-		r.fail()
+		r.fail("a score is no number")
 	}
 	return f
 }
 
-func (r *reader) packedZSet(lp []byte) *zset.Set {
-	if r.failed || lp == nil || packed.Check(lp) != nil || packed.Count(lp) == 0 || packed.Count(lp)%2 != 0 {
-		r.fail()
+func (r *decoder) packedZSet(lp []byte) *zset.Set {
+	if r.Failed() {
+		return nil
+	}
+	if lp == nil || packed.Check(lp) != nil || packed.Count(lp)%2 != 0 {
+		r.fail("the listpack of a sorted set is damaged")
+		return nil
+	}
+	if packed.Count(lp) == 0 {
+		r.fail(problemEmpty)
 		return nil
 	}
 	// Redis does not look at how long the members are.
@@ -189,7 +236,7 @@ func (r *reader) packedZSet(lp []byte) *zset.Set {
 	lim.MaxPackedBytes = math.MaxInt
 	z := zset.New(packed.Count(lp)/2, 0, lim)
 	var member, text packed.Scratch
-	for p := packed.First(lp); p < packed.End(lp) && !r.failed; {
+	for p := packed.First(lp); p < packed.End(lp) && !r.Failed(); {
 		m := packed.Get(lp, p, &member)
 		p = packed.Next(lp, p)
 		score, isInt := packed.Int(lp, p)
@@ -206,32 +253,44 @@ func (r *reader) packedZSet(lp []byte) *zset.Set {
 // deadlineMax is the last time that a field can have, in Unix milliseconds.
 const deadlineMax = 1<<48 - 1
 
-func (r *reader) hash(t byte) *hash.Hash {
+func (r *decoder) hash(t byte) *hash.Hash {
 	var h hash.Hash
 	first := int64(0)
 	if t == typeHashDue {
 		if first = r.millis(); first < 0 || first > deadlineMax+1 {
-			r.fail()
+			r.fail("the first deadline of a hash is out of range")
 		}
 	}
-	n := r.count()
+	n := r.some()
 	h.Prepare(int(n), 0, 0, r.lim.Hash)
 	if t != typeHash {
 		h.PrepareDeadlines()
 	}
-	for ; n > 0 && !r.failed; n-- {
+	for ; n > 0 && !r.Failed(); n-- {
 		due := uint64(0)
-		switch t {
-		case typeHashDue:
+		switch {
+		case t == typeHashDue:
 			if due = r.Len(); due > 0 {
 				due += uint64(first) - 1
 			}
-		case typeHashDuePlain:
+		case t == typeHashDuePlain && !r.valkey:
 			due = r.Len()
 		}
 		field, value := r.String(), r.String()
-		if r.failed || due > deadlineMax || !h.Set(field, value, r.lim.Hash) {
-			r.fail()
+		if t == typeHashDuePlain && r.valkey {
+			if at := r.millis(); at != valkeyNever {
+				due = uint64(at)
+			}
+		}
+		if r.Failed() {
+			break
+		}
+		if due > deadlineMax {
+			r.fail("the deadline of a field is out of range")
+			break
+		}
+		if !h.Set(field, value, r.lim.Hash) {
+			r.fail("a field of a hash twice")
 			break
 		}
 		if due > 0 {
@@ -241,18 +300,29 @@ func (r *reader) hash(t byte) *hash.Hash {
 	return &h
 }
 
-func (r *reader) packedHash(t byte) *hash.Hash {
+// valkeyNever is the deadline of a field that has none, in Valkey's files.
+const valkeyNever = -1
+
+func (r *decoder) packedHash(t byte) *hash.Hash {
 	if t == typeHashPackedDue {
 		r.uint64() // the first deadline, which the list begins with
 	}
 	lp := r.String()
-	if t == typeHashZiplist {
+	switch t {
+	case typeHashZiplist:
 		lp = r.ziplist(lp)
+	case typeHashZipmap:
+		return r.zipmap(lp)
+	default:
+		r.verified++
 	}
-	if r.failed {
+	if r.Failed() {
 		return nil
 	}
 	h, err := hash.Restore(lp, t == typeHashPackedDue || t == typeHashPackedDue1, r.lim.Hash)
+	if err != nil && empty(lp) {
+		r.fail(problemEmpty)
+	}
 	r.check(err)
 	return &h
 }

@@ -1,10 +1,12 @@
 package rdb
 
-// The pieces that all payloads are made of: numbers, and strings in their
+// The pieces that payloads and files are made of: numbers, and strings in their
 // several forms.
 
 import (
 	"encoding/binary"
+	"errors"
+	"io"
 	"strconv"
 )
 
@@ -13,7 +15,9 @@ import (
 type Reader struct {
 	rest      []byte
 	maxString int
-	failed    bool
+	problem   string // what was wrong first, empty if nothing was
+	from      *source
+	integers  []byte // room for the text of strings that are written as integers
 }
 
 // NewReader reads b; maxString bounds what a compressed string may become, in
@@ -21,17 +25,24 @@ type Reader struct {
 func NewReader(b []byte, maxString int) *Reader { return &Reader{rest: b, maxString: maxString} }
 
 // More tells whether bytes are left, and nothing was wrong.
-func (r *Reader) More() bool { return len(r.rest) > 0 && !r.failed }
+func (r *Reader) More() bool { return len(r.rest) > 0 && !r.Failed() }
 
 // Failed tells whether something was wrong.
-func (r *Reader) Failed() bool { return r.failed }
+func (r *Reader) Failed() bool { return r.problem != "" }
 
-func (r *Reader) fail() { r.failed = true }
+// problemShort is that of bytes that end too soon.
+const problemShort = "unexpected end"
+
+// fail notes what is wrong, unless something was before.
+func (r *Reader) fail(problem string) {
+	if r.problem == "" {
+		r.problem = problem
+	}
+}
 
 // take takes n bytes, nil if there are not so many.
 func (r *Reader) take(n uint64) []byte {
-	if r.failed || n > uint64(len(r.rest)) {
-		r.fail()
+	if r.problem != "" || n > uint64(len(r.rest)) && !r.fill(n) {
 		return nil
 	}
 	b := r.rest[:n:n]
@@ -39,10 +50,35 @@ func (r *Reader) take(n uint64) []byte {
 	return b
 }
 
+// fill gets bytes until there are n.
+func (r *Reader) fill(n uint64) bool {
+	if r.from == nil {
+		r.fail(problemShort)
+		return false
+	}
+	b, err := r.from.fill(r.rest, n)
+	if r.rest = b; err == nil {
+		return true
+	}
+	if errors.Is(err, io.EOF) {
+		r.fail(problemShort)
+	} else {
+		r.fail(err.Error())
+	}
+	return false
+}
+
 // Byte reads a byte: the type of what comes.
 func (r *Reader) Byte() byte {
 	if b := r.take(1); b != nil {
 		return b[0]
+	}
+	return 0
+}
+
+func (r *Reader) uint32() uint32 {
+	if b := r.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
 	}
 	return 0
 }
@@ -76,22 +112,22 @@ func (r *Reader) length() (n uint64, code bool) {
 			return binary.BigEndian.Uint64(b), false
 		}
 	}
-	r.fail()
+	r.fail("a length begins with byte " + strconv.Itoa(int(c)))
 	return 0, false
 }
 
 // Len reads a number.
 func (r *Reader) Len() uint64 {
-	n, _ := r.length()
+	n, _ := r.length() // as Redis reads it: what says how a string is written is a number too
 	return n
 }
 
-// count reads how many of something there are, which must be some. Each takes a
-// byte at least: no number makes more room than the payload warrants.
+// count reads how many of something there are. Each takes a byte at least: no
+// number makes more room than there are bytes.
 func (r *Reader) count() uint64 {
 	n := r.Len()
-	if n == 0 || n > uint64(len(r.rest)) {
-		r.fail()
+	if n > uint64(len(r.rest)) && (r.from == nil || n > r.from.left(len(r.rest))) {
+		r.fail(strconv.FormatUint(n, 10) + " elements in fewer bytes")
 		return 0
 	}
 	return n
@@ -116,20 +152,25 @@ func (r *Reader) String() []byte {
 		case 4:
 			v = int64(int32(binary.LittleEndian.Uint32(b)))
 		}
-		return strconv.AppendInt(nil, v, 10)
+		begin := len(r.integers)
+		r.integers = strconv.AppendInt(r.integers, v, 10)
+		return r.integers[begin:len(r.integers):len(r.integers)]
 	case asLZF:
 		size, full := r.Len(), r.Len()
 		src := r.take(size)
-		if r.failed || full > uint64(r.maxString) || full > size*lzfRatioMax {
-			r.fail()
+		if r.Failed() {
+			return nil
+		}
+		if full > uint64(r.maxString) || full > size*lzfRatioMax {
+			r.fail("a compressed string of " + strconv.FormatUint(full, 10) + " bytes")
 			return nil
 		}
 		b, ok := decompress(src, int(full))
 		if !ok {
-			r.fail()
+			r.fail("a string is badly compressed")
 		}
 		return b
 	}
-	r.fail()
+	r.fail("a string is of unknown form " + strconv.FormatUint(n, 10))
 	return nil
 }

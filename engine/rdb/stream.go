@@ -12,18 +12,17 @@ import (
 const idBytes = 16
 
 // rawID writes an ID as Redis's trees have it.
-func (w *writer) rawID(id stream.ID) {
+func (w *encoder) rawID(id stream.ID) {
 	w.b = binary.BigEndian.AppendUint64(w.b, id.Millis)
 	w.b = binary.BigEndian.AppendUint64(w.b, id.Seq)
 }
 
-func (w *writer) id(id stream.ID) {
+func (w *encoder) id(id stream.ID) {
 	w.len(id.Millis)
 	w.len(id.Seq)
 }
 
-func (w *writer) stream(s *stream.Stream) {
-	w.kind(typeStream)
+func (w *encoder) stream(s *stream.Stream) {
 	w.len(uint64(s.Blocks()))
 	s.EachBlock(func(b stream.Block) {
 		w.len(idBytes)
@@ -65,24 +64,24 @@ func toID(b []byte) stream.ID {
 	return stream.ID{Millis: binary.BigEndian.Uint64(b), Seq: binary.BigEndian.Uint64(b[8:])}
 }
 
-func (r *reader) rawID() stream.ID {
+func (r *decoder) rawID() stream.ID {
 	if b := r.take(idBytes); b != nil {
 		return toID(b)
 	}
 	return stream.ID{}
 }
 
-func (r *reader) id() stream.ID {
+func (r *decoder) id() stream.ID {
 	millis := r.Len()
 	return stream.ID{Millis: millis, Seq: r.Len()}
 }
 
-func (r *reader) stream(t byte) *stream.Stream {
+func (r *decoder) stream(t byte) *stream.Stream {
 	var blocks []stream.Block
-	for n := r.Len(); n > 0 && !r.failed; n-- {
+	for n := r.Len(); n > 0 && !r.Failed(); n-- {
 		id, lp := r.String(), r.String()
-		if r.failed || len(id) != idBytes || len(lp) == 0 {
-			r.fail()
+		if r.Failed() || len(id) != idBytes || len(lp) == 0 {
+			r.fail("a block of a stream is damaged")
 			return nil
 		}
 		blocks = append(blocks, stream.Block{ID: toID(id), Listpack: lp})
@@ -95,21 +94,21 @@ func (r *reader) stream(t byte) *stream.Stream {
 		deleted = r.id()
 		added = r.Len()
 	}
-	if r.failed {
+	if r.Failed() {
 		return nil
 	}
 	s, err := stream.Restore(blocks, last, deleted, added)
 	if err != nil || uint64(s.Len()) != length {
-		r.fail()
+		r.fail("the blocks of a stream are damaged")
 		return nil
 	}
-	for n := r.Len(); n > 0 && !r.failed; n-- {
+	for n := r.Len(); n > 0 && !r.Failed(); n-- {
 		r.group(&s, t)
 	}
 	return &s
 }
 
-func (r *reader) group(s *stream.Stream, t byte) {
+func (r *decoder) group(s *stream.Stream, t byte) {
 	name, last := r.String(), r.id()
 	read := int64(0)
 	if t == typeStream1 {
@@ -117,51 +116,51 @@ func (r *reader) group(s *stream.Stream, t byte) {
 	} else {
 		read = int64(r.Len())
 	}
-	if r.failed {
+	if r.Failed() {
 		return
 	}
 	g, ok := s.CreateGroup(name, last, read)
 	if !ok {
-		r.fail()
+		r.fail("a consumer group twice")
 		return
 	}
 	// The entries are listed once for the group, and by their IDs for each
 	// consumer that has them.
 	pending := map[stream.ID]stream.Pending{}
-	for n := r.Len(); n > 0 && !r.failed; n-- {
+	for n := r.Len(); n > 0 && !r.Failed(); n-- {
 		p := stream.Pending{ID: r.rawID(), DeliveredMillis: r.millis(), Deliveries: r.Len()}
 		if _, twice := pending[p.ID]; twice {
-			r.fail()
+			r.fail("a pending entry twice")
 		}
 		pending[p.ID] = p
 	}
-	for n := r.Len(); n > 0 && !r.failed; n-- {
+	for n := r.Len(); n > 0 && !r.Failed(); n-- {
 		r.consumer(g, t, pending)
 	}
 	if len(pending) != 0 { // nobody has them
-		r.fail()
+		r.fail("a pending entry without a consumer")
 	}
 }
 
-func (r *reader) consumer(g *stream.Group, t byte, pending map[stream.ID]stream.Pending) {
+func (r *decoder) consumer(g *stream.Group, t byte, pending map[stream.ID]stream.Pending) {
 	name, seen := r.String(), r.millis()
 	active := seen
 	if t == typeStream {
 		active = r.millis()
 	}
-	if r.failed {
+	if r.Failed() {
 		return
 	}
 	c, created := g.CreateConsumer(name, seen)
 	if !created {
-		r.fail()
+		r.fail("a consumer twice")
 		return
 	}
 	c.ActiveMillis = active
-	for n := r.Len(); n > 0 && !r.failed; n-- {
+	for n := r.Len(); n > 0 && !r.Failed(); n-- {
 		p, ok := pending[r.rawID()]
 		if !ok {
-			r.fail()
+			r.fail("a consumer has an entry that is not pending")
 			return
 		}
 		delete(pending, p.ID)

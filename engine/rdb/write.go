@@ -7,26 +7,109 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/packed"
 	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/zset"
 )
 
-type writer struct {
+// encoder appends values to b. If it has a file, what has gathered goes there
+// between the elements of a value, so that b stays small.
+type encoder struct {
 	Format
-	b []byte
+	b    []byte
+	file *Writer
 }
 
-func (w *writer) kind(k byte)      { w.b = append(w.b, k) }
-func (w *writer) len(n uint64)     { w.b = appendLen(w.b, n) }
-func (w *writer) millis(n int64)   { w.b = binary.LittleEndian.AppendUint64(w.b, uint64(n)) }
-func (w *writer) double(f float64) { w.b = binary.LittleEndian.AppendUint64(w.b, math.Float64bits(f)) }
+// gathered is from how many bytes on an encoder gives them to its file.
+const gathered = 64 << 10
+
+// room is called between elements.
+func (w *encoder) room() {
+	if w.file != nil && len(w.b) >= gathered {
+		w.file.write(w.b)
+		w.b = w.b[:0]
+	}
+}
+
+func (w *encoder) byte(k byte)      { w.b = append(w.b, k) }
+func (w *encoder) len(n uint64)     { w.b = appendLen(w.b, n) }
+func (w *encoder) millis(n int64)   { w.b = binary.LittleEndian.AppendUint64(w.b, uint64(n)) }
+func (w *encoder) double(f float64) { w.b = binary.LittleEndian.AppendUint64(w.b, math.Float64bits(f)) }
+
+// typeOf is the type that an entry's value is written as.
+func typeOf(e engine.Entry) byte {
+	switch o := e.Object().(type) {
+	case *hash.Hash:
+		packed := o.Encoding() != "hashtable"
+		_, deadlines := o.Listpack()
+		switch {
+		case packed && deadlines:
+			return typeHashPackedDue
+		case packed:
+			return typeHashPacked
+		case o.NextDue() != 0:
+			return typeHashDue
+		}
+		return typeHash
+	case *list.List:
+		return typeList
+	case *set.Set:
+		switch o.Encoding() {
+		case "intset":
+			return typeSetIntset
+		case "listpack":
+			return typeSetPacked
+		}
+		return typeSet
+	case *zset.Set:
+		if o.Encoding() == "listpack" {
+			return typeZSetPacked
+		}
+		return typeZSet
+	case *stream.Stream:
+		return typeStream
+	}
+	if e.Kind() == engine.KindString {
+		return typeString
+	}
+	return typeModule
+}
+
+// value writes an entry's value, which typeOf has given a type.
+func (w *encoder) value(e engine.Entry, t byte) {
+	switch o := e.Object().(type) {
+	case *hash.Hash:
+		w.hash(o, t)
+	case *list.List:
+		w.list(o)
+	case *set.Set:
+		w.set(o, t)
+	case *zset.Set:
+		w.zset(o, t)
+	case *stream.Stream:
+		w.stream(o)
+	case *delayqueue.Queue:
+		w.queue(o)
+	default:
+		switch n, isInt := e.Int(); {
+		case e.Kind() == engine.KindLimiter:
+			w.limiter(e.Bytes(nil))
+		case isInt:
+			w.int(n)
+		default:
+			w.string(e.Bytes(nil))
+		}
+	}
+}
 
 // AppendString appends a string as Redis writes it.
 func AppendString(dst, s []byte, compress bool) []byte {
-	w := writer{Format{Compress: compress}, dst}
+	w := encoder{Format: Format{Compress: compress}, b: dst}
 	w.string(s)
 	return w.b
 }
@@ -35,23 +118,30 @@ func AppendString(dst, s []byte, compress bool) []byte {
 const intBytesMax = 11
 
 // string writes a string: as an integer, compressed, or as it is.
-func (w *writer) string(s []byte) {
+func (w *encoder) string(s []byte) {
 	if len(s) <= intBytesMax {
 		if n, ok := packed.ParseInt(s); ok && n == int64(int32(n)) {
 			w.int(n)
 			return
 		}
 	}
+	w.room()
 	if w.Compress && len(s) >= lzfFrom && w.compressed(s) {
 		return
 	}
 	w.len(uint64(len(s)))
+	if w.file != nil && len(s) >= gathered {
+		w.file.write(w.b)
+		w.b = w.b[:0]
+		w.file.write(s)
+		return
+	}
 	w.b = append(w.b, s...)
 }
 
 // int writes an integer: in as few bytes as it needs, or as text if it needs
 // more than four.
-func (w *writer) int(n int64) {
+func (w *encoder) int(n int64) {
 	switch {
 	case n == int64(int8(n)):
 		w.b = append(w.b, coded|asInt8, byte(n))
@@ -68,7 +158,7 @@ func (w *writer) int(n int64) {
 }
 
 // compressed writes s compressed, unless it does not become shorter.
-func (w *writer) compressed(s []byte) bool {
+func (w *encoder) compressed(s []byte) bool {
 	begin := len(w.b)
 	b, ok := compress(w.b, s)
 	w.b = b
@@ -91,8 +181,7 @@ const (
 	nodePacked = 2
 )
 
-func (w *writer) list(l *list.List) {
-	w.kind(typeList)
+func (w *encoder) list(l *list.List) {
 	n := 0
 	l.Nodes(func([]byte, bool) { n++ })
 	w.len(uint64(n))
@@ -106,26 +195,19 @@ func (w *writer) list(l *list.List) {
 	})
 }
 
-func (w *writer) set(s *set.Set) {
-	switch s.Encoding() {
-	case "intset":
-		w.kind(typeSetIntset)
+func (w *encoder) set(s *set.Set, t byte) {
+	if t != typeSet {
 		w.string(s.Small())
-	case "listpack":
-		w.kind(typeSetPacked)
-		w.string(s.Small())
-	default:
-		w.kind(typeSet)
-		w.len(uint64(s.Len()))
-		for it := s.Iter(); it.Next(); {
-			w.string(it.Member())
-		}
+		return
+	}
+	w.len(uint64(s.Len()))
+	for it := s.Iter(); it.Next(); {
+		w.string(it.Member())
 	}
 }
 
-func (w *writer) zset(z *zset.Set) {
-	if z.Encoding() == "listpack" {
-		w.kind(typeZSetPacked)
+func (w *encoder) zset(z *zset.Set, t byte) {
+	if t == typeZSetPacked {
 		var lp []byte
 		var text [32]byte
 		z.Ascend(0, z.Len(), func(member []byte, score float64) bool {
@@ -135,7 +217,6 @@ func (w *writer) zset(z *zset.Set) {
 		w.string(lp)
 		return
 	}
-	w.kind(typeZSet)
 	w.len(uint64(z.Len()))
 	z.Descend(0, z.Len(), func(member []byte, score float64) bool {
 		w.string(member)
@@ -146,7 +227,7 @@ func (w *writer) zset(z *zset.Set) {
 
 // score is how a score stands in a listpack: as an integer if it is one that an
 // int64 safely holds.
-func (w *writer) score(score float64, buffer []byte) packed.Item {
+func (w *encoder) score(score float64, buffer []byte) packed.Item {
 	const most = 1 << 62
 	if score >= -most && score <= most && score == math.Trunc(score) {
 		return packed.Number(int64(score))
@@ -154,24 +235,16 @@ func (w *writer) score(score float64, buffer []byte) packed.Item {
 	return packed.String(w.AppendScore(buffer, score))
 }
 
-func (w *writer) hash(h *hash.Hash) {
-	if h.Encoding() != "hashtable" {
-		lp, deadlines := h.Listpack()
-		if deadlines {
-			w.kind(typeHashPackedDue)
-			w.millis(h.NextDue())
-		} else {
-			w.kind(typeHashPacked)
-		}
+func (w *encoder) hash(h *hash.Hash, t byte) {
+	first := int64(0)
+	if t == typeHashDue || t == typeHashPackedDue {
+		first = h.NextDue()
+		w.millis(first)
+	}
+	if t == typeHashPacked || t == typeHashPackedDue {
+		lp, _ := h.Listpack()
 		w.string(lp)
 		return
-	}
-	first := h.NextDue()
-	if first != 0 {
-		w.kind(typeHashDue)
-		w.millis(first)
-	} else {
-		w.kind(typeHash)
 	}
 	w.len(uint64(h.Len()))
 	for it := h.Iter(); it.Next(); {

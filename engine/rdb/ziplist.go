@@ -26,40 +26,42 @@ const (
 	countUnknown  = 0xFFFF
 )
 
+const problemZiplist = "a ziplist is damaged"
+
 // ziplist returns a ziplist as a listpack.
-func (r *reader) ziplist(b []byte) []byte {
-	if r.failed || len(b) < ziplistHeader+1 || uint64(binary.LittleEndian.Uint32(b)) != uint64(len(b)) || b[len(b)-1] != ziplistEnd {
-		r.fail()
+func (r *decoder) ziplist(b []byte) []byte {
+	if r.Failed() || len(b) < ziplistHeader+1 || uint64(binary.LittleEndian.Uint32(b)) != uint64(len(b)) || b[len(b)-1] != ziplistEnd {
+		r.fail(problemZiplist)
 		return nil
 	}
 	count := int(binary.LittleEndian.Uint16(b[8:]))
 	z := Reader{rest: b[ziplistHeader : len(b)-1]}
 	var lp []byte
 	before, n := 0, 0
-	for ; len(z.rest) > 0 && !z.failed; n++ {
+	for ; len(z.rest) > 0 && !z.Failed(); n++ {
 		begin := len(z.rest)
 		size := uint64(z.Byte())
 		switch size {
 		case ziplistEnd:
-			z.fail()
+			z.fail(problemZiplist)
 		case ziplistBig:
 			if b := z.take(4); b != nil {
 				size = uint64(binary.LittleEndian.Uint32(b))
 			}
 		}
 		if size != uint64(before) {
-			z.fail()
+			z.fail(problemZiplist)
 		}
 		item := z.ziplistElement()
-		if z.failed || packed.Bytes(lp)+item.Size() > packed.MaxBytes {
-			r.fail()
+		if z.Failed() || packed.Bytes(lp)+item.Size() > packed.MaxBytes {
+			r.fail(problemZiplist)
 			return nil
 		}
 		lp = packed.Append(lp, item)
 		before = begin - len(z.rest)
 	}
-	if z.failed || count != countUnknown && count != n {
-		r.fail()
+	if z.Failed() || count != countUnknown && count != n {
+		r.fail(problemZiplist)
 		return nil
 	}
 	if lp == nil {
@@ -85,7 +87,7 @@ func (z *Reader) ziplistElement() packed.Item {
 	size := map[byte]uint64{0xC0: 2, 0xD0: 4, 0xE0: 8, 0xF0: 3, 0xFE: 1}[c]
 	b := z.take(size)
 	if size == 0 || b == nil {
-		z.fail()
+		z.fail(problemZiplist)
 		return packed.Item{}
 	}
 	v := uint64(0)

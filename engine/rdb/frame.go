@@ -1,0 +1,270 @@
+package rdb
+
+// Finding where keys begin and end in a file without reading their values, so that
+// those can be read elsewhere.
+
+import (
+	"encoding/binary"
+	"strconv"
+)
+
+// frame walks over bytes. Where they end too soon it says so, and more may come.
+type frame struct {
+	b       []byte
+	at      int
+	short   bool
+	problem string
+	valkey  bool
+}
+
+func (f *frame) ok() bool { return !f.short && f.problem == "" }
+
+func (f *frame) skip(n uint64) {
+	if n > uint64(len(f.b)-f.at) {
+		f.short = true
+		return
+	}
+	f.at += int(n)
+}
+
+// take takes n bytes, nil if there are not so many.
+func (f *frame) take(n int) []byte {
+	if f.short || n > len(f.b)-f.at {
+		f.short = true
+		return nil
+	}
+	f.at += n
+	return f.b[f.at-n : f.at]
+}
+
+func (f *frame) byte() byte {
+	if f.at >= len(f.b) {
+		f.short = true
+		return 0
+	}
+	f.at++
+	return f.b[f.at-1]
+}
+
+func (f *frame) length() (n uint64, code bool) {
+	c := f.byte()
+	switch {
+	case f.short:
+	case c < len14:
+		return uint64(c), false
+	case c < len32:
+		return uint64(c&^len14)<<8 | uint64(f.byte()), false
+	case c&coded == coded:
+		return uint64(c &^ coded), true
+	case c == len32:
+		if b := f.take(4); b != nil {
+			return uint64(binary.BigEndian.Uint32(b)), false
+		}
+	case c == len64:
+		if b := f.take(8); b != nil {
+			return binary.BigEndian.Uint64(b), false
+		}
+	default:
+		f.problem = "a length begins with byte " + strconv.Itoa(int(c))
+	}
+	return 0, false
+}
+
+func (f *frame) len() uint64 {
+	n, _ := f.length()
+	return n
+}
+
+func (f *frame) string() {
+	n, code := f.length()
+	switch {
+	case !f.ok():
+	case !code:
+		f.skip(n)
+	case n <= asInt8+2:
+		f.skip(1 << n)
+	case n == asLZF:
+		size := f.len()
+		f.len()
+		if f.ok() {
+			f.skip(size)
+		}
+	default:
+		f.problem = "a string is of unknown form " + strconv.FormatUint(n, 10)
+	}
+}
+
+// strings skips n strings.
+func (f *frame) strings(n uint64) {
+	for ; n > 0 && f.ok(); n-- {
+		f.string()
+	}
+}
+
+// entry skips what comes after the first byte of a file's entry.
+func (f *frame) entry(op byte) {
+	switch op {
+	case opDue:
+		f.skip(4)
+	case opDueMillis:
+		f.skip(8)
+	case opFreq:
+		f.skip(1)
+	case opIdle, opSelect:
+		f.len()
+	case opResize:
+		f.lens(2)
+	case opSlot:
+		f.lens(3)
+	case opSlotImport:
+		if !f.valkey {
+			f.value(op) // which is none
+			return
+		}
+		f.string()
+		for n := f.len(); n > 0 && f.ok(); n-- {
+			f.lens(2)
+		}
+	case opModule:
+		f.len()
+		if f.len() != moduleNumber && f.ok() {
+			f.problem = problemModule
+		}
+		f.len()
+		f.module()
+	case opAux:
+		f.strings(2)
+	case Function:
+		f.string()
+	case FunctionOld:
+		f.problem = "functions as a release candidate of Redis 7 wrote them"
+	case opEnd:
+	default:
+		if f.string(); f.ok() {
+			f.value(op)
+		}
+	}
+}
+
+// value skips a value.
+func (f *frame) value(t byte) {
+	if f.valkey && t > typeHashDuePlain {
+		f.problem = "a value of unknown type " + strconv.Itoa(int(t))
+		return
+	}
+	switch t {
+	case typeString, typeHashZipmap, typeListZiplist, typeSetIntset, typeZSetZiplist, typeHashZiplist, typeHashPacked, typeZSetPacked,
+		typeSetPacked, typeHashPackedDue1:
+		f.string()
+	case typeHashPackedDue:
+		f.skip(8)
+		f.strings(1)
+	case typeListPlain, typeSet, typeListZiplists:
+		f.strings(f.len())
+	case typeHash:
+		for n := f.len(); n > 0 && f.ok(); n-- {
+			f.strings(2)
+		}
+	case typeList:
+		for n := f.len(); n > 0 && f.ok(); n-- {
+			f.len()
+			f.strings(1)
+		}
+	case typeZSet, typeZSetText:
+		for n := f.len(); n > 0 && f.ok(); n-- {
+			f.string()
+			if t == typeZSet {
+				f.skip(8)
+			} else if size := f.byte(); size < textNaN {
+				f.skip(uint64(size))
+			}
+		}
+	case typeHashDue, typeHashDuePlain:
+		f.dueHash(t)
+	case typeStream1, typeStream2, typeStream:
+		f.stream(t)
+	case typeModule:
+		f.len()
+		f.module()
+	case typeModuleOld:
+		f.problem = "a module's value as a release candidate of Redis 4 wrote it"
+	default:
+		f.problem = "a value of unknown type " + strconv.Itoa(int(t))
+	}
+}
+
+func (f *frame) dueHash(t byte) {
+	if t == typeHashDue {
+		f.skip(8)
+	}
+	valkey := t == typeHashDuePlain && f.valkey
+	for n := f.len(); n > 0 && f.ok(); n-- {
+		if !valkey {
+			f.len()
+		}
+		f.strings(2)
+		if valkey {
+			f.skip(8)
+		}
+	}
+}
+
+// lens skips n numbers.
+func (f *frame) lens(n int) {
+	for ; n > 0; n-- {
+		f.len()
+	}
+}
+
+func (f *frame) stream(t byte) {
+	for n := f.len(); n > 0 && f.ok(); n-- {
+		f.strings(2)
+	}
+	f.lens(3) // how many entries, and the last
+	if t != typeStream1 {
+		f.lens(5) // the first, the last that was deleted, how many there ever were
+	}
+	for groups := f.len(); groups > 0 && f.ok(); groups-- {
+		f.strings(1)
+		f.lens(2)
+		if t != typeStream1 {
+			f.len()
+		}
+		for n := f.len(); n > 0 && f.ok(); n-- {
+			f.skip(idBytes + 8)
+			f.len()
+		}
+		for n := f.len(); n > 0 && f.ok(); n-- {
+			f.strings(1)
+			f.skip(8)
+			if t == typeStream {
+				f.skip(8)
+			}
+			for n := f.len(); n > 0 && f.ok(); n-- {
+				f.skip(idBytes)
+			}
+		}
+	}
+}
+
+// module skips the items of a module's value, and its end.
+func (f *frame) module() {
+	for f.ok() {
+		switch k := f.len(); k {
+		case moduleEnd:
+			return
+		case moduleSigned, moduleNumber:
+			f.len()
+		case moduleFloat:
+			f.skip(4)
+		case moduleDouble:
+			f.skip(8)
+		case moduleString:
+			f.strings(1)
+		default:
+			if f.ok() {
+				f.problem = problemModule
+			}
+		}
+	}
+}

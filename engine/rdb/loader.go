@@ -1,0 +1,423 @@
+package rdb
+
+// Reading files: Redis's, versions 1 to 12, and Valkey's, up to 11 and 80.
+//
+// One goroutine reads the file, finds where keys begin and end and takes the
+// checksum; others read the values and hand them on, in batches. A key that is
+// longer than inlineBytes the first one reads itself, as it comes. So memory does
+// not depend on the size of the file, but for that of its largest value.
+//
+// What is read is trusted in nothing. An error says at which byte the key or the
+// entry begins that is wrong; if several are, the first one in the file.
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// Versions of files.
+const (
+	// versionChecked is the first that ends with a checksum.
+	versionChecked = 5
+	// VersionValkey is Valkey 9's; those between Version and it are nobody's here.
+	VersionValkey = 80
+)
+
+// inlineBytes is from which length on a key is not passed on to be read elsewhere.
+const inlineBytes = 4 << 20
+
+// batchKeys is how many keys are handed on together.
+const batchKeys = 128
+
+// Item is a key that was read.
+type Item struct {
+	DB    int
+	Key   []byte // valid until Enter returns, as the bytes of Value.String
+	Value Value
+	// ExpireMillis is when the key expires in Unix milliseconds, 0 for never.
+	ExpireMillis int64
+	// IdleSeconds is how long the key was idle, Freq its LFU counter; -1 if the
+	// file does not say.
+	IdleSeconds, Freq int64
+}
+
+// LoadOptions are what a file is read by.
+type LoadOptions struct {
+	// Limits decide the form of values. MaxString is not used: a file may hold what
+	// its server held.
+	Limits Limits
+	// Databases is how many there are.
+	Databases int
+	// Size is how long the file is, 0 if that is not known.
+	Size int64
+	// Unchecked has the checksum not verified (rdbchecksum no).
+	Unchecked bool
+	// NowMillis has keys left out that have expired by then; 0 has them all read,
+	// as those of an append-only file's base are, which later commands count on.
+	NowMillis int64
+	// Workers is how many goroutines read values, 0 for one a processor.
+	Workers int
+
+	// Enter is given the keys. It is called from several goroutines at once; the
+	// order of keys is lost. An error ends it all.
+	Enter func(items []Item) error
+	// Library is given the code of each library of functions, Aux each fact about
+	// where the file comes from, and Resize how many keys of a database are to
+	// come. All are called from one goroutine, in the file's order, and may be nil.
+	Library func(code []byte) error
+	Aux     func(name, value []byte) error
+	Resize  func(db int, keys, expires uint64)
+	// Passed is told of keys that are passed over since their values are empty, as
+	// former errors of Redis wrote them. It may be nil, and is called from several
+	// goroutines.
+	Passed func(db int, key []byte)
+}
+
+// FileError is what is wrong with a file.
+type FileError struct {
+	Offset int64  // where the entry begins that is wrong
+	Key    string // whose value it is, if it is one
+	Err    error
+}
+
+func (e *FileError) Error() string {
+	if e.Key != "" {
+		return fmt.Sprintf("offset %d, key %.200q: %v", e.Offset, e.Key, e.Err)
+	}
+	return fmt.Sprintf("offset %d: %v", e.Offset, e.Err)
+}
+
+func (e *FileError) Unwrap() error { return e.Err }
+
+// Errors of files.
+var (
+	// ErrSignature is returned for what does not begin as a file does.
+	ErrSignature = errors.New("this is no RDB file")
+	// ErrVersion is returned for a file of a version that is not known.
+	ErrVersion = errors.New("RDB files of this version cannot be read")
+	// ErrFileChecksum is returned for a file whose checksum is wrong: all of it was
+	// read, but some of it is not what was written.
+	ErrFileChecksum = errors.New("the checksum is wrong")
+)
+
+// Loader reads a file.
+type Loader struct {
+	o       LoadOptions
+	src     source
+	buf     []byte // what was read; what comes before start has been passed on
+	start   int
+	version int
+	valkey  bool
+
+	// The database, and what has been read of the next key; and both as they were
+	// at start.
+	db, startDB           int
+	pending, startPending attributes
+
+	regions chan region
+	free    chan []byte
+	stopped atomic.Bool
+	mu      sync.Mutex
+	err     *FileError
+
+	read, keys, expired, empty, verified atomic.Int64
+}
+
+// attributes are what stands before a key.
+type attributes struct {
+	expire, idle, freq int64
+}
+
+var noAttributes = attributes{0, -1, -1}
+
+// region is a part of the file that has whole entries.
+type region struct {
+	buf        []byte // to be used again
+	begin, end int
+	offset     int64 // of begin, in the file
+	db         int
+	pending    attributes
+}
+
+// NewLoader makes a loader of a file.
+func NewLoader(from io.Reader, o LoadOptions) *Loader {
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	o.Limits.MaxString = math.MaxInt
+	l := &Loader{
+		o: o, src: source{from: from, size: o.Size, check: !o.Unchecked}, pending: noAttributes, startPending: noAttributes,
+		regions: make(chan region, o.Workers), free: make(chan []byte, 2*o.Workers+1),
+	}
+	if o.Size == 0 {
+		l.src.size = -1
+	}
+	return l
+}
+
+// Read is how many bytes of the file have been read. As the others it may be asked
+// for at any time.
+func (l *Loader) Read() int64 { return l.read.Load() }
+
+// Keys is how many keys were handed on.
+func (l *Loader) Keys() int64 { return l.keys.Load() }
+
+// Expired is how many keys were left out since they had expired.
+func (l *Loader) Expired() int64 { return l.expired.Load() }
+
+// Empty is how many keys were passed over since their values were empty.
+func (l *Loader) Empty() int64 { return l.empty.Load() }
+
+// Verified is how many structures were looked through that are taken over as they
+// are (INFO's dump_payload_sanitizations).
+func (l *Loader) Verified() int64 { return l.verified.Load() }
+
+// Rest is what comes behind the file: the commands in an append-only file that
+// begins with one. It is for when Load has returned.
+func (l *Loader) Rest() io.Reader {
+	return io.MultiReader(bytes.NewReader(l.buf[l.start:]), l.src.from)
+}
+
+// Load reads the file. Its error is a *FileError, with that of the reader or of a
+// callback inside.
+func (l *Loader) Load() error {
+	var workers sync.WaitGroup
+	for range l.o.Workers {
+		workers.Go(func() {
+			w := worker{l: l, items: make([]Item, 0, batchKeys)}
+			for r := range l.regions {
+				w.region(r)
+				l.giveBack(r.buf)
+			}
+		})
+	}
+	l.walk()
+	close(l.regions)
+	workers.Wait()
+	if l.err != nil {
+		return l.err
+	}
+	return nil
+}
+
+// fail notes an error. Of several the first one in the file counts.
+func (l *Loader) fail(offset int64, key []byte, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil || offset < l.err.Offset {
+		l.err = &FileError{offset, string(key), err}
+	}
+	l.stopped.Store(true)
+}
+
+// offset is where in the file a place of the buffer is.
+func (l *Loader) offset(at int) int64 { return l.src.begun - int64(len(l.buf)-at) }
+
+// giveBack keeps a buffer to be used again, unless it is an unusual one.
+func (l *Loader) giveBack(b []byte) {
+	if cap(b) == chunkBytes {
+		select {
+		case l.free <- b[:0]:
+		default:
+		}
+	}
+}
+
+// passOn passes on the whole entries that end at a place of the buffer, and keeps
+// what comes after them.
+func (l *Loader) passOn(end int) {
+	rest := l.buf[end:]
+	var next []byte
+	if 2*len(rest) > chunkBytes {
+		next = make([]byte, 0, 2*len(rest))
+	} else {
+		select {
+		case next = <-l.free:
+		default:
+			next = make([]byte, 0, chunkBytes)
+		}
+	}
+	next = append(next, rest...)
+	whole := l.buf[l.start:end]
+	l.src.use(whole)
+	if len(whole) > 0 {
+		l.regions <- region{l.buf, l.start, end, l.offset(l.start), l.startDB, l.startPending}
+	} else {
+		l.giveBack(l.buf)
+	}
+	l.buf, l.start, l.startDB, l.startPending = next, 0, l.db, l.pending
+	l.read.Store(l.offset(0))
+}
+
+// more is passOn, and reads on. io.EOF is an error like others.
+func (l *Loader) more(end int) (err error) {
+	l.passOn(end)
+	l.buf, err = l.src.read(l.buf)
+	return err
+}
+
+// walk reads the file and passes on what there is in it.
+func (l *Loader) walk() {
+	if !l.header() {
+		return
+	}
+	f := frame{valkey: l.valkey}
+	for at := l.start; !l.stopped.Load(); {
+		f.b, f.at, f.short = l.buf, at, false
+		op := f.byte()
+		if !f.short {
+			l.entry(&f, op, at)
+		}
+		switch {
+		case f.problem != "":
+			l.fail(l.offset(at), nil, errors.New(f.problem))
+		case !f.short && op == opEnd:
+			l.end(f.at)
+			return
+		case !f.short:
+			at = f.at
+		case len(l.buf)-at >= inlineBytes && isValue(op):
+			l.inline(at)
+			at = l.start
+		default:
+			offset := l.offset(at)
+			if err := l.more(at); err != nil {
+				if errors.Is(err, io.EOF) {
+					err = errShort
+				}
+				l.fail(offset, nil, err)
+			}
+			at = 0
+		}
+	}
+}
+
+var errShort = errors.New(problemShort)
+
+// header reads the signature and the version.
+func (l *Loader) header() bool {
+	const headerBytes = 9
+	for len(l.buf) < headerBytes {
+		if err := l.more(0); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = ErrSignature
+			}
+			l.fail(0, nil, err)
+			return false
+		}
+	}
+	head := l.buf[:headerBytes]
+	digits, isRedis := bytes.CutPrefix(head, []byte("REDIS"))
+	if !isRedis {
+		if digits, l.valkey = bytes.CutPrefix(head, []byte("VALKEY")); !l.valkey {
+			l.fail(0, nil, ErrSignature)
+			return false
+		}
+	}
+	version, err := strconv.ParseUint(string(digits), 10, 32)
+	if l.version = int(version); err != nil || l.valkey && version != VersionValkey || isRedis && (version < 1 || version > Version) {
+		l.fail(0, nil, fmt.Errorf("%w: %q", ErrVersion, head))
+		return false
+	}
+	l.src.check = l.src.check && version >= versionChecked
+	l.src.use(head)
+	l.start = headerBytes
+	return true
+}
+
+// entry passes f over an entry that begins at a place of the buffer, if all of it
+// is there, and does what it says. Values are for others to read.
+func (l *Loader) entry(f *frame, op byte, at int) {
+	if f.entry(op); !f.ok() {
+		return
+	}
+	r := Reader{rest: l.buf[at+1 : f.at], maxString: math.MaxInt}
+	switch op {
+	case opDue, opDueMillis, opFreq, opIdle:
+		l.pending.read(&r, op)
+	case opSelect:
+		n := r.Len()
+		if n >= uint64(l.o.Databases) {
+			f.problem = fmt.Sprintf("database %d, of %d that there are", n, l.o.Databases)
+			return
+		}
+		l.db = int(n)
+	case opResize:
+		if l.o.Resize != nil {
+			l.o.Resize(l.db, r.Len(), r.Len())
+		}
+	case opAux:
+		if l.o.Aux != nil {
+			name, value := r.String(), r.String()
+			l.called(f, &r, func() error { return l.o.Aux(name, value) })
+		}
+	case Function:
+		if l.o.Library != nil {
+			code := r.String()
+			l.called(f, &r, func() error { return l.o.Library(code) })
+		}
+	case opSlot, opSlotImport, opModule, opEnd:
+	default:
+		l.pending = noAttributes
+	}
+}
+
+// read reads what an entry says of the next key.
+func (a *attributes) read(r *Reader, op byte) {
+	switch op {
+	case opDue:
+		a.expire = expiry(int64(int32(r.uint32())) * 1000)
+	case opDueMillis:
+		a.expire = expiry(r.millis())
+	case opFreq:
+		a.freq = int64(r.Byte())
+	case opIdle:
+		a.idle = int64(min(r.Len(), math.MaxInt64))
+	}
+}
+
+// called calls back with what r has read.
+func (l *Loader) called(f *frame, r *Reader, fn func() error) {
+	if r.Failed() {
+		f.problem = r.problem
+	} else if err := fn(); err != nil {
+		l.fail(l.offset(f.at), nil, err)
+	}
+}
+
+// expiry is a time as Item has it: Redis has -1 for none, and others before 1970
+// are over as well.
+func expiry(millis int64) int64 {
+	if millis == -1 {
+		return 0
+	}
+	return max(millis, 1)
+}
+
+// end reads the checksum; the file's last entry ends at a place of the buffer.
+func (l *Loader) end(at int) {
+	l.passOn(at)
+	if l.version < versionChecked {
+		return
+	}
+	offset := l.offset(0)
+	for len(l.buf) < 8 {
+		if err := l.more(0); err != nil {
+			l.fail(offset, nil, errShort)
+			return
+		}
+	}
+	want := (&Reader{rest: l.buf}).uint64()
+	l.start = 8
+	l.read.Store(l.offset(l.start))
+	if l.src.check && want != 0 && want != l.src.sum {
+		l.fail(offset, nil, fmt.Errorf("%w: %016x, not %016x", ErrFileChecksum, l.src.sum, want))
+	}
+}
