@@ -221,17 +221,13 @@ func (vm *VM) loadString(L *lua.LState) int {
 
 // compiled pushes the function of a source, or nil and the error.
 func (vm *VM) compiled(L *lua.LState, code, source string) int {
-	hide := hidePrefix(SHA1Hex([]byte(code)))
-	c, err := compileChunk(code, source, hide, false)
+	c, err := compileChunk(code, source, knownFunctions(), false, &vm.budget)
 	if err != nil {
 		L.Push(lua.LNil)
 		L.Push(lua.LString(err.Error()))
 		return 2
 	}
-	for code := range c.debug {
-		vm.loaded = append(vm.loaded, code)
-	}
-	L.Push(vm.function(c, hide))
+	L.Push(vm.function(c))
 	return 1
 }
 

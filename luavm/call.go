@@ -143,5 +143,5 @@ func (vm *VM) callQuietly(args []lua.LValue, wanted bool) lua.LValue {
 // Nobody sees it on the way, so it need not become a Lua value.
 func returnsFromScript(f *luaFrame) bool {
 	p := f.Parent
-	return p != nil && p.Parent == nil && !p.Fn.IsG && instruction(p.Fn.Proto.Code[p.Pc-1]).op() == lua.OP_TAILCALL
+	return p != nil && p.Parent == nil && !p.Fn.IsG && instruction(p.Fn.Proto.Code[p.Pc-1]).Op() == lua.OP_TAILCALL
 }

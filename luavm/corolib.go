@@ -31,11 +31,11 @@ func (vm *VM) coroutineFunctions() functions {
 	vm.L.Call(0, 0)
 	create = lib.RawGetString("create").(*lua.LFunction).GFunction
 	resume = lib.RawGetString("resume").(*lua.LFunction).GFunction
-	c, err := compileChunk(coroutineBody, "=coroutine", "\x00", false)
+	c, err := compileChunk(coroutineBody, "=coroutine", nil, false, nil)
 	if err != nil {
 		panic(err)
 	}
-	co := &coroutines{vm: vm, create: create, resume: resume, body: vm.L.NewFunctionFromProto(c.proto)}
+	co := &coroutines{vm: vm, create: create, resume: resume, body: vm.L.NewFunctionFromProto(&c.main.FunctionProto)}
 	co.take = vm.L.NewFunction(func(L *lua.LState) int { vm.take(L); return 0 })
 	return functions{
 		"create": co.luaCreate, "resume": co.luaResume, "running": coroutineRunning, "status": co.luaStatus,
@@ -151,7 +151,7 @@ func crossesGo(f *luaFrame) bool {
 		if p.Fn.IsG {
 			return true
 		}
-		if op := instruction(p.Fn.Proto.Code[p.Pc-1]).op(); op != lua.OP_CALL && op != lua.OP_TAILCALL {
+		if op := instruction(p.Fn.Proto.Code[p.Pc-1]).Op(); op != lua.OP_CALL && op != lua.OP_TAILCALL {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/bytecode"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -75,11 +76,7 @@ func (vm *VM) placeOf(f *luaFrame) errorPlace {
 	if f.Fn.IsG {
 		return errorPlace{source: "=[C]", line: -1}
 	}
-	source := "@" + f.Fn.Proto.SourceName
-	if d := vm.debug[&f.Fn.Proto.Code[0]]; d != nil {
-		source = d.source
-	}
-	return errorPlace{source, lineOf(f)}
+	return errorPlace{bytecode.Of(f.Fn.Proto).Source, lineOf(f)}
 }
 
 // protect calls the function below its nargs arguments on the stack. If that fails, the stack is as it was below the
@@ -121,7 +118,7 @@ func (vm *VM) mustBeCallable(L *lua.LState, v lua.LValue) {
 		return
 	}
 	if m := vm.metamethod(v, "__call"); m.Type() != lua.LTFunction {
-		vm.throw(L, lua.LString(typeErrorText("call", "", v)))
+		vm.throw(L, lua.LString(where(L, 0)+typeErrorText("call", "", v)))
 	}
 }
 
@@ -133,15 +130,9 @@ func (vm *VM) caught(r any) lua.LValue {
 	panic(r)
 }
 
-// operandError raises "attempt to <do> <name> (a <type> value)" in a Go function that stands for an operator. operand
-// is the number of the operand, from 0; -1 if it has no name.
-func (vm *VM) operandError(L *lua.LState, do string, culprit lua.LValue, operand int) {
-	f := inside(L).currentFrame.Parent
-	name := ""
-	if f != nil && !f.Fn.IsG && operand >= 0 {
-		name = vm.operandName(f, operand)
-	}
-	vm.throw(L, lua.LString(where(L, 1)+typeErrorText(do, name, culprit)))
+// operandError raises "attempt to <do> <name> (a <type> value)" about an operand of the running instruction.
+func (vm *VM) operandError(L *lua.LState, do string, operand int) {
+	vm.throw(L, lua.LString(where(L, 0)+typeError(L, inside(L).currentFrame, do, operand)))
 }
 
 func typeErrorText(do, name string, culprit lua.LValue) string {
@@ -170,7 +161,7 @@ func (vm *VM) raised(L *lua.LState) {
 	}
 	prefix := fmt.Sprintf("%s:%d: ", f.Fn.Proto.SourceName, lineOf(f))
 	text := strings.TrimPrefix(string(s), prefix)
-	vm.throw(L, lua.LString(prefix+vm.translate(L, f, text)))
+	vm.throw(L, lua.LString(prefix+translate(L, f, text)))
 }
 
 // errorTable builds what redis.call raises and redis.pcall returns. text is an error reply without the "-".

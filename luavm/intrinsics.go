@@ -1,25 +1,59 @@
 package luavm
 
-// What compiled code calls in place of operators that gopher-lua does otherwise, and the arithmetic of strings.
+// Instructions that gopher-lua carries out otherwise than Lua 5.1: the arithmetic of strings and of -0, numbers in
+// concatenations, the remainder, powers, #, the bounds of a numeric for, and how much room a constructor makes. Ours stand in
+// its table of instructions, for all its states.
 
 import (
 	"math"
+	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/bytecode"
 	"github.com/limitkv/limitkv/luavm/precise"
+	"github.com/limitkv/limitkv/luavm/syntax"
 	"github.com/limitkv/limitkv/luavm/tables"
 )
 
 var infinity = math.Inf(1)
 
+// instructions is the library's table of what carries out instructions. A result of 1 ends the loop.
+//
+//go:linkname instructions github.com/yuin/gopher-lua.jumpTable
+var instructions [lua.OP_NOP + 1]func(L *lua.LState, inst uint32, base unsafe.Pointer) int
+
+func init() {
+	for op, carryOut := range map[int]func(vm *VM, L *lua.LState, f *luaFrame, inst instruction){
+		lua.OP_ADD: arithmetic, lua.OP_SUB: arithmetic, lua.OP_MUL: arithmetic, lua.OP_DIV: arithmetic,
+		lua.OP_MOD: arithmetic, lua.OP_POW: arithmetic, lua.OP_UNM: negate, lua.OP_LEN: length, lua.OP_CONCAT: concat,
+		lua.OP_NEWTABLE: newTable, lua.OP_SETLIST: setList, lua.OP_FORPREP: prepareFor,
+	} {
+		instructions[op] = func(L *lua.LState, inst uint32, _ unsafe.Pointer) int {
+			carryOut(vmOf(L), L, inside(L).currentFrame, instruction(inst))
+			return 0
+		}
+	}
+}
+
+// vmOf returns the VM of a state.
+func vmOf(L *lua.LState) *VM { return L.G.Registry.Metatable.(*lua.LUserData).Value.(*VM) }
+
+// setRegister gives a register of a frame a value.
+func setRegister(L *lua.LState, f *luaFrame, n int, v lua.LValue) {
+	if !inside(L).reg.put(f.LocalBase+n, v) {
+		panic("luavm: a function with too few registers")
+	}
+}
+
 // concat is a..b..c: right to left, all neighbours that are strings or numbers at once.
-func (vm *VM) concat(L *lua.LState) int {
-	values := argumentsOf(L)
+func concat(vm *VM, L *lua.LState, f *luaFrame, inst instruction) {
+	first := f.LocalBase + inst.B()
+	values := inside(L).reg.array[first : f.LocalBase+inst.C()+1]
 	if s, ok := vm.join(L, values); ok {
-		L.Push(s)
-		return 1
+		setRegister(L, f, inst.A(), s)
+		return
 	}
 	// The values are in the stack, which moves when metamethods are called.
 	values = append([]lua.LValue(nil), values...)
@@ -32,19 +66,16 @@ func (vm *VM) concat(L *lua.LState) int {
 		}
 		op := vm.binaryMetamethod(values[i], result, "__concat")
 		if op == lua.LNil {
-			culprit, at := result, i+1
-			if _, ok := arg.ToString(values[i]); !ok {
-				culprit, at = values[i], i
+			culprit := i
+			if _, ok := arg.ToString(values[i]); ok {
+				culprit = i + 1
+				setRegister(L, f, inst.B()+culprit, result)
 			}
-			if at > i && i+2 < n {
-				at = -1 // the result of a concatenation has no name
-			}
-			vm.operandError(L, "concatenate", culprit, at)
+			vm.operandError(L, "concatenate", inst.B()+culprit)
 		}
 		result = vm.callMetamethod(L, op, values[i], result)
 	}
-	L.Push(result)
-	return 1
+	setRegister(L, f, inst.A(), result)
 }
 
 // join concatenates values that are all strings or numbers.
@@ -77,50 +108,58 @@ func (vm *VM) join(L *lua.LState, values []lua.LValue) (lua.LValue, bool) {
 	return vm.boxes.String(b), true
 }
 
-// operator makes a function of an arithmetic operator.
-func (vm *VM) operator(op byte) *lua.LFunction {
-	return vm.L.NewFunction(func(L *lua.LState) int { return vm.arithmetic(L, op) })
+// events are the metamethods of the arithmetic operators.
+var events = [...]string{
+	lua.OP_ADD: "__add", lua.OP_SUB: "__sub", lua.OP_MUL: "__mul", lua.OP_DIV: "__div", lua.OP_MOD: "__mod",
+	lua.OP_POW: "__pow", lua.OP_UNM: "__unm",
 }
 
-// events are the metamethods of the arithmetic operators.
-var events = map[byte]string{'+': "__add", '-': "__sub", '*': "__mul", '/': "__div", '%': "__mod", '^': "__pow"}
+// arithmetic applies an operator to numbers, to strings that spell numbers, or by metamethod.
+func arithmetic(vm *VM, L *lua.LState, f *luaFrame, inst instruction) {
+	vm.compute(L, f, inst, inst.B(), inst.C())
+}
 
-// arithmetic applies an operator to the two arguments: numbers, strings that spell numbers, or by metamethod.
-func (vm *VM) arithmetic(L *lua.LState, op byte) int {
-	a, b := L.Get(1), L.Get(2)
+func negate(vm *VM, L *lua.LState, f *luaFrame, inst instruction) {
+	vm.compute(L, f, inst, inst.B(), inst.B())
+}
+
+func (vm *VM) compute(L *lua.LState, f *luaFrame, inst instruction, left, right int) {
+	a, b := register(L, f, left), register(L, f, right)
 	x, ok1 := arg.ToNumber(a)
 	y, ok2 := arg.ToNumber(b)
-	if !ok1 || !ok2 {
-		if m := vm.binaryMetamethod(a, b, events[op]); m != lua.LNil {
-			L.Push(vm.callMetamethod(L, m, a, b))
-			return 1
-		}
-		culprit, at := b, 1
-		if !ok1 {
-			culprit, at = a, 0
-		}
-		vm.operandError(L, "perform arithmetic on", culprit, at)
+	if ok1 && ok2 {
+		setRegister(L, f, inst.A(), vm.boxes.Number(compute(inst.Op(), x, y)))
+		return
 	}
-	var r float64
-	switch op {
-	case '+':
-		r = x + y
-	case '-':
-		r = x - y
-	case '*':
-		r = x * y
-	case '/':
-		r = x / y
-	case '%':
-		r = modulo(x, y)
-	case '^':
-		r = precise.Pow(x, y)
+	m := vm.binaryMetamethod(a, b, events[inst.Op()])
+	if m == lua.LNil {
+		if ok1 {
+			left = right
+		}
+		vm.operandError(L, "perform arithmetic on", left)
 	}
-	L.Push(vm.boxes.Number(r))
-	return 1
+	setRegister(L, f, inst.A(), vm.callMetamethod(L, m, a, b))
 }
 
-// binaryMetamethod is the metamethod of a script's own for two operands. Those of strings are our own doing.
+func compute(op int, x, y float64) float64 {
+	switch op {
+	case lua.OP_ADD:
+		return x + y
+	case lua.OP_SUB:
+		return x - y
+	case lua.OP_MUL:
+		return x * y
+	case lua.OP_DIV:
+		return x / y
+	case lua.OP_MOD:
+		return syntax.Modulo(x, y)
+	case lua.OP_POW:
+		return precise.Pow(x, y)
+	}
+	return -x
+}
+
+// binaryMetamethod is the metamethod for two operands.
 func (vm *VM) binaryMetamethod(a, b lua.LValue, event string) lua.LValue {
 	for _, v := range [2]lua.LValue{a, b} {
 		if m := vm.metamethod(v, event); m != lua.LNil {
@@ -183,65 +222,71 @@ func (vm *VM) enter(L *lua.LState) {
 	}
 }
 
-// forBound converts a bound of a numeric for: a string that spells a number is one.
-func forBound(L *lua.LState) int {
-	v := L.Get(1)
-	if s, ok := v.(lua.LString); ok {
-		if n, ok := arg.ParseNumber(string(s)); ok {
-			v = lua.LNumber(n)
+// prepareFor begins a numeric for: strings that spell numbers are bounds, too.
+func prepareFor(vm *VM, L *lua.LState, f *luaFrame, inst instruction) {
+	var bounds [3]float64
+	for i, what := range [...]string{"initial value", "limit", "step"} {
+		n, ok := arg.ToNumber(register(L, f, inst.A()+i))
+		if !ok {
+			vm.throw(L, lua.LString(where(L, 0)+"'for' "+what+" must be a number"))
 		}
+		bounds[i] = n
+		setRegister(L, f, inst.A()+i, vm.boxes.Number(n))
 	}
-	L.Push(v)
-	return 1
+	setRegister(L, f, inst.A(), vm.boxes.Number(bounds[0]-bounds[2]))
+	f.Pc += inst.Jump()
 }
 
 // length is #v. Lua 5.1 does not ask tables for __len.
-func (vm *VM) length(L *lua.LState) int {
-	switch v := L.Get(1).(type) {
+func length(vm *VM, L *lua.LState, f *luaFrame, inst instruction) {
+	var n lua.LValue
+	switch v := register(L, f, inst.B()).(type) {
 	case lua.LString:
-		L.Push(luaInt(int64(len(v))))
+		n = vm.boxes.Int(int64(len(v)))
 	case *lua.LTable:
 		t, _ := vm.behind(v)
-		L.Push(luaInt(int64(tables.Border(t))))
+		n = vm.boxes.Int(int64(tables.Border(t)))
 	default:
-		if m := vm.metamethod(v, "__len"); m != lua.LNil {
-			L.Push(vm.callMetamethod(L, m, v))
-			return 1
+		m := vm.metamethod(v, "__len")
+		if m == lua.LNil {
+			vm.operandError(L, "get length of", inst.B())
 		}
-		vm.operandError(L, "get length of", v, 0)
+		n = vm.callMetamethod(L, m, v)
 	}
-	return 1
+	setRegister(L, f, inst.A(), n)
 }
 
-// stringMetatable gives strings their methods and their arithmetic: gopher-lua's own conversion takes what Lua does
-// not (0b1, 1_0) and reads 010 as eight.
+// newTable makes an empty table that has room for what its constructor will put in.
+func newTable(_ *VM, L *lua.LState, f *luaFrame, inst instruction) {
+	setRegister(L, f, inst.A(), tables.New(L, bytecode.Size(inst.B()), bytecode.Size(inst.C())))
+}
+
+// setList stores the list items of a constructor.
+func setList(_ *VM, L *lua.LState, f *luaFrame, inst instruction) {
+	reg := inside(L).reg
+	batch := inst.C()
+	if batch == 0 {
+		batch = int(f.Fn.Proto.Code[f.Pc])
+		f.Pc++
+	}
+	first := f.LocalBase + inst.A() + 1
+	end := first + inst.B()
+	if inst.B() == 0 {
+		end = reg.top
+	}
+	t := reg.array[first-1].(*lua.LTable)
+	if inst.B() == 0 && batch == 1 && tables.IsFresh(t) {
+		reg.array[first-1] = tables.List(L, reg.array[first:end])
+		return
+	}
+	for i, v := range reg.array[first:end] {
+		t.RawSetInt((batch-1)*lua.FieldsPerFlush+i+1, v)
+	}
+}
+
+// stringMetatable gives strings their methods.
 func (vm *VM) stringMetatable() *lua.LTable {
-	mt := vm.L.CreateTable(0, 8)
+	mt := vm.L.CreateTable(0, 1)
 	mt.RawSetString("__index", vm.strings)
-	for op, event := range events {
-		mt.RawSetString(event, vm.operator(op))
-	}
-	mt.RawSetString("__unm", vm.L.NewFunction(func(L *lua.LState) int {
-		x, ok := arg.ToNumber(L.Get(1))
-		if !ok {
-			vm.operandError(L, "perform arithmetic on", L.Get(1), 0)
-		}
-		L.Push(lua.LNumber(-x))
-		return 1
-	}))
 	return mt
-}
-
-// list is {...} and {a, f()}: a table of all arguments.
-func (vm *VM) list(L *lua.LState) int {
-	L.Push(tables.List(L, argumentsOf(L)))
-	return 1
-}
-
-// constructed is a constructor with keyed fields, behind which stand the numbers of list items and of fields.
-func constructed(L *lua.LState) int {
-	t := L.Get(1).(*lua.LTable)
-	tables.MarkConstructed(t, int(L.Get(2).(lua.LNumber)), int(L.Get(3).(lua.LNumber)))
-	L.Push(t)
-	return 1
 }

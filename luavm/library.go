@@ -15,7 +15,6 @@ import (
 
 	"github.com/limitkv/limitkv/luavm/arg"
 	"github.com/limitkv/limitkv/luavm/budget"
-	"github.com/limitkv/limitkv/luavm/syntax"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -34,7 +33,6 @@ type Library struct {
 	Functions []Function
 
 	skip  int // of Code: the first line
-	hide  string
 	chunk *chunk
 }
 
@@ -98,10 +96,10 @@ func isName(s string) bool {
 // Try compiles the library and runs its code for the first time, to find its functions. host is asked to log only.
 func (l *Library) Try(config Config, host Host) error {
 	code := l.Code[l.skip:]
-	l.hide = hidePrefix(SHA1Hex([]byte(l.Code)))
-	plain, err := compilePlain(code, l.hide)
+	const source = "@" + libraryChunkName
+	plain, err := compileChunk(code, source, nil, false, nil) // it sees the globals that there are, not those that are known
 	if err == nil {
-		l.chunk, err = compileChunk(code, "@"+libraryChunkName, l.hide, false)
+		l.chunk, err = compileChunk(code, source, knownFunctions(), false, nil)
 	}
 	if err != nil {
 		return &CompileError{"Error compiling function: " + err.Error()}
@@ -116,7 +114,7 @@ func (l *Library) Try(config Config, host Host) error {
 		}
 		return budget.Steps, nil
 	})
-	fn := vm.function(plain, l.hide)
+	fn := vm.function(plain)
 	r := &registration{}
 	if errv, ok := vm.runLibrary(fn, r, host); !ok {
 		text := "ERR " + arg.CString(tostring(errv))
@@ -125,7 +123,6 @@ func (l *Library) Try(config Config, host Host) error {
 		}
 		return &CompileError{"Error registering functions: " + text}
 	}
-	vm.forgetDebug(plain)
 	barePool.put(vm)
 	if len(r.functions) == 0 {
 		return &CompileError{"No functions registered"}
@@ -154,25 +151,6 @@ func (p *vmPool) put(vm *VM) {
 	p.vms.Put(vm)
 }
 
-// forgetDebug drops what is known of a chunk's code.
-func (vm *VM) forgetDebug(c *chunk) {
-	for code := range c.debug {
-		delete(vm.debug, code)
-	}
-}
-
-// compilePlain compiles a library so that it sees the globals that there are, not those that are known.
-func compilePlain(code, hide string) (*chunk, error) {
-	const source = "@" + libraryChunkName
-	stmts, err := syntax.Parse(code, shortSource(source, syntaxNameMax))
-	if err != nil {
-		return nil, err
-	}
-	r := newRewriter(hide, false)
-	r.plain = true
-	return compileWith(r, stmts, source)
-}
-
 // bare takes all globals away; only redis comes back while a library loads.
 func (vm *VM) bare() {
 	var names []lua.LValue
@@ -193,7 +171,6 @@ type registration struct {
 // loadedLibrary is a library in a VM.
 type loadedLibrary struct {
 	callbacks map[string]*callback
-	code      []*uint32 // its entries in VM.debug
 }
 
 // callback is a function in a VM. Its script stands for it in errors.
@@ -244,15 +221,12 @@ func (vm *VM) loadLibrary(l *Library, host Host) (*loadedLibrary, error) {
 		return loaded, nil
 	}
 	r := &registration{}
-	if errv, ok := vm.runLibrary(vm.function(l.chunk, l.hide), r, host); !ok {
+	if errv, ok := vm.runLibrary(vm.function(l.chunk), r, host); !ok {
 		return nil, &CompileError{"Error registering functions: " + tostring(errv)}
 	}
 	loaded := &loadedLibrary{callbacks: make(map[string]*callback, len(r.functions))}
 	for i, f := range r.functions {
-		loaded.callbacks[f.Name] = &callback{r.callbacks[i], &Script{Body: l.Code, SHA: f.Name, Flags: f.Flags, chunk: l.chunk, hide: l.hide}}
-	}
-	for code := range l.chunk.debug {
-		loaded.code = append(loaded.code, code)
+		loaded.callbacks[f.Name] = &callback{r.callbacks[i], &Script{Body: l.Code, SHA: f.Name, Flags: f.Flags, chunk: l.chunk}}
 	}
 	if vm.libraries == nil {
 		vm.libraries = map[*Library]*loadedLibrary{}
@@ -263,11 +237,8 @@ func (vm *VM) loadLibrary(l *Library, host Host) (*loadedLibrary, error) {
 
 // KeepLibraries drops all libraries but those that keep says.
 func (vm *VM) KeepLibraries(keep func(*Library) bool) {
-	for l, loaded := range vm.libraries {
+	for l := range vm.libraries {
 		if !keep(l) {
-			for _, code := range loaded.code {
-				delete(vm.debug, code)
-			}
 			delete(vm.libraries, l)
 		}
 	}

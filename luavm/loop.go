@@ -16,20 +16,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/bytecode"
 	"github.com/limitkv/limitkv/luavm/tables"
 )
 
-// instructions is the library's table of what carries out instructions. A result of 1 ends the loop.
-//
-//go:linkname instructions github.com/yuin/gopher-lua.jumpTable
-var instructions [lua.OP_NOP + 1]func(L *lua.LState, inst uint32, base unsafe.Pointer) int
-
-// jumpBias is what jump distances are stored above.
-const jumpBias = 1<<17 - 1
-
 // shortcuts are the Go functions that the loop does without calling them.
 type shortcuts struct {
-	call, tonumber, ipairsNext, mod *lua.LFunction
+	call, tonumber, ipairsNext *lua.LFunction
 }
 
 // directly marks Go functions that loop may call: those that do not switch to another coroutine. The library looks at
@@ -40,7 +33,6 @@ var directly = &lua.FunctionProto{}
 func (vm *VM) openShortcuts() {
 	vm.shortcuts.call = vm.constants["redis.call"].(*lua.LFunction)
 	vm.shortcuts.tonumber = vm.constants["tonumber"].(*lua.LFunction)
-	vm.shortcuts.mod = vm.constants[hiddenMod].(*lua.LFunction)
 	for name, v := range vm.constants {
 		if f, ok := v.(*lua.LFunction); ok && f.IsG && !strings.HasPrefix(name, "coroutine.") {
 			f.Proto = directly
@@ -63,67 +55,67 @@ frames:
 		for {
 			inst := instruction(code[cf.Pc])
 			cf.Pc++
-			a := local + inst.a()
-			switch inst.op() {
+			a := local + inst.A()
+			switch inst.Op() {
 			case lua.OP_MOVE:
-				if reg.put(a, reg.array[local+inst.b()]) {
+				if reg.put(a, reg.array[local+inst.B()]) {
 					continue
 				}
 			case lua.OP_LOADK:
-				if reg.put(a, constants[inst&0x3ffff]) {
+				if reg.put(a, constants[inst.Bx()]) {
 					continue
 				}
 			case lua.OP_JMP:
-				cf.Pc += int(inst&0x3ffff) - jumpBias
+				cf.Pc += inst.Jump()
 				vm.budget.Use(1)
 				continue
 			case lua.OP_GETTABLE:
-				if t, ok := reg.array[local+inst.b()].(*lua.LTable); ok {
-					if i, ok := reg.operand(inst.c(), local, constants).(lua.LNumber); ok {
+				if t, ok := reg.array[local+inst.B()].(*lua.LTable); ok {
+					if i, ok := reg.operand(inst.C(), local, constants).(lua.LNumber); ok {
 						if v := tables.Item(t, float64(i)); v != nil && reg.put(a, v) {
 							continue
 						}
 					}
 				}
 			case lua.OP_TEST:
-				if isTrue(reg.array[a]) == (inst.c() == 0) {
+				if isTrue(reg.array[a]) == (inst.C() == 0) {
 					cf.Pc++
 				}
 				continue
 			case lua.OP_EQ:
-				equal, certain := vm.equals(reg.operand(inst.b(), local, constants), reg.operand(inst.c(), local, constants))
+				equal, certain := vm.equals(reg.operand(inst.B(), local, constants), reg.operand(inst.C(), local, constants))
 				if certain {
-					if equal != (inst.a() != 0) {
+					if equal != (inst.A() != 0) {
 						cf.Pc++
 					}
 					continue
 				}
 			case lua.OP_LT:
-				b, c := reg.operand(inst.b(), local, constants), reg.operand(inst.c(), local, constants)
+				b, c := reg.operand(inst.B(), local, constants), reg.operand(inst.C(), local, constants)
 				x, ok1 := b.(lua.LNumber)
 				y, ok2 := c.(lua.LNumber)
 				if ok1 && ok2 {
-					if (x < y) != (inst.a() != 0) {
+					if (x < y) != (inst.A() != 0) {
 						cf.Pc++
 					}
 					continue
 				}
 				vm.compares(b, c)
 			case lua.OP_LE:
-				b, c := reg.operand(inst.b(), local, constants), reg.operand(inst.c(), local, constants)
+				b, c := reg.operand(inst.B(), local, constants), reg.operand(inst.C(), local, constants)
 				x, ok1 := b.(lua.LNumber)
 				y, ok2 := c.(lua.LNumber)
 				if ok1 && ok2 {
-					if (x <= y) != (inst.a() != 0) {
+					if (x <= y) != (inst.A() != 0) {
 						cf.Pc++
 					}
 					continue
 				}
 				vm.compares(b, c)
-			case lua.OP_ADD, lua.OP_SUB, lua.OP_MUL, lua.OP_DIV:
-				x, ok1 := arg.ToNumber(reg.operand(inst.b(), local, constants))
-				y, ok2 := arg.ToNumber(reg.operand(inst.c(), local, constants))
-				if ok1 && ok2 && reg.put(a, vm.boxes.Number(compute(inst.op(), x, y))) {
+			case lua.OP_ADD, lua.OP_SUB, lua.OP_MUL, lua.OP_DIV, lua.OP_MOD:
+				x, ok1 := arg.ToNumber(reg.operand(inst.B(), local, constants))
+				y, ok2 := arg.ToNumber(reg.operand(inst.C(), local, constants))
+				if ok1 && ok2 && reg.put(a, vm.boxes.Number(compute(inst.Op(), x, y))) {
 					continue
 				}
 			case lua.OP_FORLOOP:
@@ -135,7 +127,7 @@ frames:
 					i += step
 					v := vm.boxes.Number(float64(i))
 					if step > 0 && i <= limit || step <= 0 && i >= limit {
-						cf.Pc += int(inst&0x3ffff) - jumpBias
+						cf.Pc += inst.Jump()
 						reg.array[a] = v
 						reg.put(a+3, v)
 					} else {
@@ -156,10 +148,10 @@ frames:
 				}
 			case lua.OP_TFORLOOP:
 				if f, ok := reg.array[a].(*lua.LFunction); ok && f == vm.shortcuts.ipairsNext {
-					if more, ok := vm.nextItem(reg, a, inst.c()); ok {
+					if more, ok := vm.nextItem(reg, a, inst.C()); ok {
 						vm.budget.Use(1)
 						if more {
-							cf.Pc += int(code[cf.Pc]&0x3ffff) - jumpBias
+							cf.Pc += instruction(code[cf.Pc]).Jump()
 						}
 						cf.Pc++
 						continue
@@ -167,24 +159,12 @@ frames:
 				}
 			}
 			vm.budget.Use(1)
-			if instructions[inst.op()](L, uint32(inst), base) == 1 {
+			if instructions[inst.Op()](L, uint32(inst), base) == 1 {
 				return
 			}
 			continue frames // the frame may be another, or have another function
 		}
 	}
-}
-
-func compute(op int, x, y float64) float64 {
-	switch op {
-	case lua.OP_ADD:
-		return x + y
-	case lua.OP_SUB:
-		return x - y
-	case lua.OP_MUL:
-		return x * y
-	}
-	return x / y
 }
 
 // put assigns to a register; false if the stack has to grow first.
@@ -201,8 +181,8 @@ func (r *luaRegistry) put(i int, v lua.LValue) bool {
 
 // operand is a register or a constant.
 func (r *luaRegistry) operand(n, local int, constants []lua.LValue) lua.LValue {
-	if n&constantBit != 0 {
-		return constants[n&^constantBit]
+	if n&bytecode.ConstantBit != 0 {
+		return constants[n&^bytecode.ConstantBit]
 	}
 	return r.array[local+n]
 }
@@ -270,11 +250,11 @@ func (r *luaRegistry) results(at, want int, v lua.LValue) {
 
 // shortcut carries out a call of a Go function. It returns false, having done nothing, if the function has to be called.
 func (vm *VM) shortcut(reg *luaRegistry, f *lua.LFunction, at int, inst instruction) bool {
-	end := at + inst.b()
-	if inst.b() == 0 {
+	end := at + inst.B()
+	if inst.B() == 0 {
 		end = reg.top
 	}
-	want := inst.c() - 1
+	want := inst.C() - 1
 	if max(end, at+want) > len(reg.array) || end <= at+1 {
 		return false
 	}
@@ -302,14 +282,6 @@ func (vm *VM) shortcut(reg *luaRegistry, f *lua.LFunction, at int, inst instruct
 		}
 		reg.results(at, want, v)
 		return true
-	case vm.shortcuts.mod:
-		x, ok1 := args[0].(lua.LNumber)
-		y, ok2 := args[len(args)-1].(lua.LNumber)
-		if !ok1 || !ok2 || len(args) != 2 {
-			return false
-		}
-		reg.results(at, want, vm.boxes.Number(modulo(float64(x), float64(y))))
-		return true
 	}
 	return false
 }
@@ -323,8 +295,8 @@ const (
 // passOnCall carries out return redis.call(...) at the end of the script and puts what stands for the reply where the
 // function was. It returns false where the function has to be called.
 func (vm *VM) passOnCall(reg *luaRegistry, at int, inst instruction) bool {
-	end := at + inst.b()
-	if inst.b() == 0 {
+	end := at + inst.B()
+	if inst.B() == 0 {
 		end = reg.top
 	}
 	if vm.proto != 2 || end > len(reg.array) || end <= at || vm.takeArgs(reg.array[at+1:end]) != "" {
@@ -344,8 +316,8 @@ func (vm *VM) passOnCall(reg *luaRegistry, at int, inst instruction) bool {
 func (vm *VM) callDirectly(L *lua.LState, f *lua.LFunction, at int, inst instruction) bool {
 	ls := inside(L)
 	reg, frames := ls.reg, vm.frames
-	end, want := at+inst.b(), inst.c()-1
-	if inst.b() == 0 {
+	end, want := at+inst.B(), inst.C()-1
+	if inst.B() == 0 {
 		end = reg.top
 	}
 	if frames.sp == len(frames.array) || max(end, at+want) > len(reg.array) || end > reg.top {

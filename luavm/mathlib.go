@@ -134,9 +134,6 @@ func mathPow(L *lua.LState) int {
 	return 1
 }
 
-// modulo is Lua 5.1's %, which is not quite C's fmod: the quotient is rounded to a double.
-func modulo(a, b float64) float64 { return a - float64(math.Floor(a/b)*b) }
-
 const randomMax = math.MaxInt32
 
 func (vm *VM) mathRandom(L *lua.LState) int {

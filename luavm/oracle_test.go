@@ -21,6 +21,8 @@ type oracle struct {
 	in   *bufio.Reader
 }
 
+func oracleNamed() bool { return os.Getenv("REDIS_SERVER") != "" }
+
 // startOracle starts the server, or skips the test if there is none.
 func startOracle(t testing.TB) *oracle {
 	binary := os.Getenv("REDIS_SERVER")

@@ -4,11 +4,12 @@ package luavm
 //
 // gopher-lua knows no read-only tables. A script gets an empty table instead, whose metatable looks into the real one
 // and refuses to write; the library functions here know to look behind it. Compiled code does not pay for that: known
-// functions are constants in it, see rewrite.go.
+// functions are constants in it, see package syntax.
 
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	lua "github.com/yuin/gopher-lua"
@@ -16,46 +17,47 @@ import (
 	"github.com/limitkv/limitkv/luavm/arg"
 
 	"github.com/limitkv/limitkv/luavm/bitlib"
+	"github.com/limitkv/limitkv/luavm/bytecode"
 	"github.com/limitkv/limitkv/luavm/cjson"
 	"github.com/limitkv/limitkv/luavm/cmsgpack"
 	"github.com/limitkv/limitkv/luavm/structlib"
+	"github.com/limitkv/limitkv/luavm/syntax"
 )
 
 type functions map[string]lua.LGFunction
 
 const readonlyError = "Attempt to modify a readonly table"
 
-// constantGlobals are the paths of functions that compiled code has as constants: "tonumber", "redis.call". Every VM
-// has a constant for each. They are found when the first script is compiled, since a VM takes half a millisecond to
-// build; building it compiles no code.
-func constantGlobals() map[string]bool {
-	constants.once.Do(func() {
-		constants.names = map[string]bool{}
-		for name := range New(Config{}).constants {
-			constants.names[name] = true
+// knownFunctions are the functions that compiled code has as constants: "tonumber", "redis.call". Every VM has a constant
+// for each. They are found when the first script is compiled, since a VM takes half a millisecond to build.
+func knownFunctions() *syntax.Known {
+	known.once.Do(func() {
+		k := syntax.Known{Functions: map[string]string{}, Libraries: map[string]map[string]string{}}
+		for path := range New(Config{}).constants {
+			library, name, ok := strings.Cut(path, ".")
+			switch {
+			case ok && k.Libraries[library] == nil:
+				k.Libraries[library] = map[string]string{name: path}
+			case ok:
+				k.Libraries[library][name] = path
+			case path != bytecode.HiddenKeys && path != bytecode.HiddenArgv:
+				k.Functions[path] = path
+			}
 		}
+		known.functions = k
 	})
-	return constants.names
+	return &known.functions
 }
 
-var constants struct {
-	once  sync.Once
-	names map[string]bool
+var known struct {
+	once      sync.Once
+	functions syntax.Known
 }
 
 func (vm *VM) openLibs() {
 	vm.constants = map[string]lua.LValue{
-		hiddenConcat: vm.L.NewFunction(vm.concat),
-		hiddenMod:    vm.operator('%'),
-		hiddenPow:    vm.operator('^'),
-		hiddenMul:    vm.operator('*'),
-		hiddenDiv:    vm.operator('/'),
-		hiddenFor:    vm.L.NewFunction(forBound),
-		hiddenLen:    vm.L.NewFunction(vm.length),
-		hiddenList:   vm.L.NewFunction(vm.list),
-		hiddenRecord: vm.L.NewFunction(constructed),
-		hiddenKeys:   vm.keys.table,
-		hiddenArgv:   vm.argvTable.table,
+		bytecode.HiddenKeys: vm.keys.table,
+		bytecode.HiddenArgv: vm.argvTable.table,
 	}
 	vm.guard(vm.L.NewFunction(vm.undefinedGlobal), vm.env)
 	vm.env.RawSetString("_VERSION", lua.LString("Lua 5.1"))

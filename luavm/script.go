@@ -23,7 +23,7 @@ type Script struct {
 	Verdict analysis.Verdict
 
 	chunk *chunk
-	hide  string
+	skip  int // of Body: the first line, if that is not Lua
 }
 
 // SHA1Hex returns the SHA-1 of b in lowercase hexadecimal, as SCRIPT LOAD and redis.sha1hex do.
@@ -39,16 +39,12 @@ func Compile(body []byte) (*Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Flags = flags
-	s.hide = hidePrefix(s.SHA)
-	if s.chunk, err = compileChunk(s.Body[skip:], "@"+chunkName, s.hide, true); err != nil {
+	s.Flags, s.skip = flags, skip
+	if s.chunk, err = compileChunk(s.Body[skip:], "@"+chunkName, knownFunctions(), true, nil); err != nil {
 		return nil, &CompileError{Text: "Error compiling script (new function): " + err.Error()}
 	}
 	return s, nil
 }
-
-// hidePrefix makes the text under which constants are hidden of a source: the source cannot hold its own hash.
-func hidePrefix(sha string) string { return "\x00" + sha }
 
 // CompileError says why a body is no script.
 type CompileError struct{ Text string }
@@ -58,9 +54,12 @@ func (e *CompileError) Error() string { return e.Text }
 // Analyse finds out what can be proven of the script. keys says where a command's keys are. It is to be called once,
 // before the script is shared.
 func (s *Script) Analyse(keys analysis.KeyFinder) {
-	_, skip, _ := parseShebang(s.Body)
-	// The tree that Compile used has been rewritten.
-	if stmts, err := syntax.Parse(s.Body[skip:], chunkName); err == nil {
+	source := s.Body[s.skip:]
+	if len(source) > analysis.SourceMax {
+		s.Verdict = analysis.TooLong
+		return
+	}
+	if stmts, err := syntax.Parse(source, chunkName); err == nil {
 		s.Verdict = analysis.Chunk(stmts, keys)
 	}
 }

@@ -55,8 +55,7 @@ type VM struct {
 	frames    *luaFrames
 	shortcuts shortcuts
 
-	linked map[*Script]*linkedScript
-	debug  map[*uint32]*protoDebug // of all code linked, see chunk
+	linked map[*Script]*lua.LFunction
 
 	libraries map[*Library]*loadedLibrary // see library.go
 	loading   *lua.LTable                 // see loadingTable
@@ -83,32 +82,16 @@ type VM struct {
 	boxes    boxes.Boxes
 	arrays   tables.Arrays // of replies
 
-	loaded     []*uint32 // entries in debug of code that the script compiled
-	coroutines int       // created by the run
-}
-
-// linkedScript is a script in a VM.
-type linkedScript struct {
-	fn   *lua.LFunction
-	code []*uint32 // its entries in VM.debug
+	coroutines int // created by the run
 }
 
 // arguments is KEYS or ARGV: a table that is used again as long as scripts only read it.
 type arguments struct {
 	table *lua.LTable
 	n     int
-	long  *lua.LTable // the metatable if there are very many: #, which asks it here, gives their number
 }
 
-func newArguments(L *lua.LState) arguments {
-	a := arguments{table: L.CreateTable(16, 0), long: L.CreateTable(0, 1)}
-	table := a.table
-	a.long.RawSetString("__len", L.NewFunction(func(L *lua.LState) int {
-		L.Push(lua.LNumber(tables.Border(table)))
-		return 1
-	}))
-	return a
-}
+func newArguments(L *lua.LState) arguments { return arguments{table: L.CreateTable(16, 0)} }
 
 // New builds an interpreter.
 func New(config Config) *VM {
@@ -118,8 +101,7 @@ func New(config Config) *VM {
 	vm := &VM{
 		config:   config,
 		readonly: map[*lua.LTable]*lua.LTable{},
-		linked:   map[*Script]*linkedScript{},
-		debug:    map[*uint32]*protoDebug{},
+		linked:   map[*Script]*lua.LFunction{},
 		proto:    2,
 	}
 	vm.L = lua.NewState(lua.Options{
@@ -132,6 +114,7 @@ func New(config Config) *VM {
 	vm.stack, vm.frames = stackOf(vm.L), framesOf(vm.L)
 	vm.budget.Spent = vm.asked
 	vm.passedOn = vm.L.NewUserData()
+	vm.L.G.Registry.Metatable = &lua.LUserData{Value: vm} // see vmOf
 	vm.env = vm.L.G.Global
 	vm.keys, vm.argvTable = newArguments(vm.L), newArguments(vm.L)
 	vm.openLibs()
@@ -210,10 +193,7 @@ func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out *resp.Writer) (
 
 // forgetRun drops what a run has left in the VM.
 func (vm *VM) forgetRun() {
-	for _, code := range vm.loaded {
-		delete(vm.debug, code)
-	}
-	vm.loaded, vm.coroutines = vm.loaded[:0], 0
+	vm.coroutines = 0
 	vm.walker.Forget()
 }
 
@@ -237,58 +217,26 @@ func (a *arguments) set(values [][]byte, from *boxes.Boxes) {
 		a.table.RawSetInt(i+1, lua.LNil)
 	}
 	a.n = len(values)
-	a.table.Metatable = lua.LNil
-	if a.n >= tables.ArrayKeysMax {
-		a.table.Metatable = a.long // nobody sees it: this table is only looked into
-	}
 }
 
 // link returns the script's function in this VM.
 func (vm *VM) link(s *Script) *lua.LFunction {
-	if l := vm.linked[s]; l != nil {
-		return l.fn
+	if fn := vm.linked[s]; fn != nil {
+		return fn
 	}
 	if len(vm.linked) >= linkedMax {
 		for old := range vm.linked { // any: it is linked again when it runs again
-			vm.unlink(old)
+			delete(vm.linked, old)
 			break
 		}
 	}
-	l := &linkedScript{fn: vm.function(s.chunk, s.hide)}
-	for code := range s.chunk.debug {
-		l.code = append(l.code, code)
-	}
-	vm.linked[s] = l
-	return l.fn
-}
-
-func (vm *VM) unlink(s *Script) {
-	for _, code := range vm.linked[s].code {
-		delete(vm.debug, code)
-	}
-	delete(vm.linked, s)
+	fn := vm.function(s.chunk)
+	vm.linked[s] = fn
+	return fn
 }
 
 // Forget drops what the VM keeps of a script. It may run again, which links it again.
-func (vm *VM) Forget(s *Script) {
-	if vm.linked[s] != nil {
-		vm.unlink(s)
-	}
-}
-
-// function makes a function of compiled code.
-func (vm *VM) function(c *chunk, hide string) *lua.LFunction {
-	for code, d := range c.debug {
-		vm.debug[code] = d
-	}
-	return vm.L.NewFunctionFromProto(link(c.proto, hide, func(name string) lua.LValue {
-		v, ok := vm.constants[name]
-		if !ok {
-			panic("luavm: no constant " + name)
-		}
-		return v
-	}))
-}
+func (vm *VM) Forget(s *Script) { delete(vm.linked, s) }
 
 // tostring is the conversion of any value to text without metamethods.
 func tostring(v lua.LValue) string {

@@ -13,8 +13,6 @@
 // there is no debug library, KEYS is a plain table of strings without a metatable when the script starts, and
 // redis.call refuses arguments that are neither strings nor numbers. Scripts that use what could undo this (setfenv,
 // loadstring, _G, metatables ...) are not proven.
-//
-// The tree must be the one that the parser made, not one rewritten since.
 package analysis
 
 import (
@@ -25,6 +23,8 @@ import (
 
 // Limits of what is looked at. Beyond them a script is neither proven nor bounded.
 const (
+	// SourceMax is how long a source may be, in bytes.
+	SourceMax = 64 << 10
 	// NestingMax is how deep statements and expressions may nest.
 	NestingMax = 2000
 	// PassesMax is how often the inference goes over the script before it gives up.
@@ -48,6 +48,9 @@ type Verdict struct {
 	BoundedLine   int
 	BoundedReason string
 }
+
+// TooLong is what is known of a script that is longer than SourceMax.
+var TooLong = Verdict{KeysLine: 1, KeysReason: "longer than 64 KB", BoundedLine: 1, BoundedReason: "longer than 64 KB"}
 
 // Chunk analyses a parsed script. keys says where a command's keys are.
 func Chunk(stmts []ast.Stmt, keys KeyFinder) Verdict {

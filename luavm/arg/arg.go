@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/bytecode"
 )
 
 // String returns argument n as a string; a number is written as %.14g. Anything else is an error.
@@ -196,16 +198,9 @@ func Where(L *lua.LState, level int) string {
 }
 
 // calledAs returns the name under which the running function was called, "?" where there is none, and whether it was
-// called as a method. gopher-lua keeps the name but not the kind, so the caller's instruction is looked up; its program
-// counter is private and is read by reflection. This runs only when an error is raised.
+// called as a method. The caller's program counter is private in gopher-lua and is read by reflection. This runs only
+// when an error is raised.
 func calledAs(L *lua.LState) (name string, method bool) {
-	dbg, ok := L.GetStack(0)
-	if !ok {
-		return "?", false
-	}
-	if _, err := L.GetInfo("n", dbg, lua.LNil); err != nil {
-		return "?", false
-	}
 	up, ok := L.GetStack(1)
 	if !ok {
 		return "?", false
@@ -215,40 +210,10 @@ func calledAs(L *lua.LState) (name string, method bool) {
 	if err != nil || !isFunction || caller.IsG {
 		return "?", false
 	}
-	pc := int(reflect.ValueOf(up).Elem().FieldByName("frame").Elem().FieldByName("Pc").Int()) - 1
-	if pc < 0 || pc >= len(caller.Proto.Code) {
+	pc := int(reflect.ValueOf(up).Elem().FieldByName("frame").Elem().FieldByName("Pc").Int())
+	kind, name := bytecode.Of(caller.Proto).Called(pc)
+	if kind == "" {
 		return "?", false
 	}
-	switch inst := caller.Proto.Code[pc]; opcode(inst) {
-	case lua.OP_TFORLOOP:
-		return "(for generator)", false
-	case lua.OP_CALL, lua.OP_TAILCALL:
-		if name = dbg.Name; name == "" || name[0] == '(' || name[0] == '<' {
-			return "?", false
-		}
-		return name, isSelfCall(caller.Proto.Code, pc, register(inst))
-	}
-	return "?", false // a metamethod
+	return name, kind == "method"
 }
-
-// isSelfCall reports whether the function that the call at pc finds in register a was put there by the instruction
-// for o:m(). Arguments live above a, so the last instruction before that writes a is the one.
-func isSelfCall(code []uint32, pc, a int) bool {
-	for pc--; pc >= 0; pc-- {
-		if register(code[pc]) != a {
-			continue
-		}
-		switch opcode(code[pc]) {
-		case lua.OP_SELF:
-			return true
-		case lua.OP_MOVE, lua.OP_MOVEN, lua.OP_LOADK, lua.OP_GETUPVAL, lua.OP_GETGLOBAL, lua.OP_GETTABLE,
-			lua.OP_GETTABLEKS, lua.OP_CALL, lua.OP_CLOSURE, lua.OP_VARARG, lua.OP_NEWTABLE:
-			return false
-		}
-	}
-	return false
-}
-
-// opcode and register take an instruction of gopher-lua's virtual machine apart.
-func opcode(inst uint32) int   { return int(inst >> 26) }
-func register(inst uint32) int { return int(inst>>18) & 0xff }

@@ -1,10 +1,12 @@
-package arg
+package arg_test
 
 import (
-	"strings"
 	"testing"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/syntax"
 )
 
 // newState is a state with a table lib of functions that each ask for one kind of argument.
@@ -12,17 +14,17 @@ func newState() *lua.LState {
 	L := lua.NewState()
 	lib := L.NewTable()
 	for name, fn := range map[string]lua.LGFunction{
-		"str":   func(L *lua.LState) int { L.Push(lua.LString(String(L, 1))); return 1 },
-		"num":   func(L *lua.LState) int { L.Push(lua.LString(FormatNumber(Number(L, 1)))); return 1 },
-		"int":   func(L *lua.LState) int { L.Push(lua.LNumber(Integer(L, 1))); return 1 },
-		"cint":  func(L *lua.LState) int { L.Push(lua.LNumber(Int(L, 1))); return 1 },
-		"opt":   func(L *lua.LState) int { L.Push(lua.LNumber(OptInteger(L, 2, 7))); return 1 },
-		"tab":   func(L *lua.LState) int { L.Push(Table(L, 1)); return 1 },
-		"fun":   func(L *lua.LState) int { L.Push(Function(L, 1)); return 1 },
-		"any":   func(L *lua.LState) int { L.Push(Any(L, 1)); return 1 },
-		"which": func(L *lua.LState) int { L.Push(lua.LNumber(Option(L, 1, "on", []string{"off", "on"}))); return 1 },
-		"self":  func(L *lua.LState) int { L.Push(lua.LString(String(L, 2))); return 1 },
-		"oops":  func(L *lua.LState) int { Raise(L, "oops %d", 1); return 0 },
+		"str":   func(L *lua.LState) int { L.Push(lua.LString(arg.String(L, 1))); return 1 },
+		"num":   func(L *lua.LState) int { L.Push(lua.LString(arg.FormatNumber(arg.Number(L, 1)))); return 1 },
+		"int":   func(L *lua.LState) int { L.Push(lua.LNumber(arg.Integer(L, 1))); return 1 },
+		"cint":  func(L *lua.LState) int { L.Push(lua.LNumber(arg.Int(L, 1))); return 1 },
+		"opt":   func(L *lua.LState) int { L.Push(lua.LNumber(arg.OptInteger(L, 2, 7))); return 1 },
+		"tab":   func(L *lua.LState) int { L.Push(arg.Table(L, 1)); return 1 },
+		"fun":   func(L *lua.LState) int { L.Push(arg.Function(L, 1)); return 1 },
+		"any":   func(L *lua.LState) int { L.Push(arg.Any(L, 1)); return 1 },
+		"which": func(L *lua.LState) int { L.Push(lua.LNumber(arg.Option(L, 1, "on", []string{"off", "on"}))); return 1 },
+		"self":  func(L *lua.LState) int { L.Push(lua.LString(arg.String(L, 2))); return 1 },
+		"oops":  func(L *lua.LState) int { arg.Raise(L, "oops %d", 1); return 0 },
 	} {
 		lib.RawSetString(name, L.NewFunction(fn))
 	}
@@ -34,11 +36,11 @@ func run(t *testing.T, script string) string {
 	t.Helper()
 	L := newState()
 	defer L.Close()
-	fn, err := L.Load(strings.NewReader(script), "user_script")
+	f, _, err := syntax.Compile(script, &syntax.Options{Chunk: "user_script", Name: "user_script"})
 	if err != nil {
 		t.Fatalf("%s: %v", script, err)
 	}
-	L.Push(fn)
+	L.Push(L.NewFunctionFromProto(&f.FunctionProto))
 	if err := L.PCall(0, 1, nil); err != nil {
 		return "error " + err.(*lua.ApiError).Object.String()
 	}

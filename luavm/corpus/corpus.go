@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/syntax"
 	lua "github.com/yuin/gopher-lua"
 )
 
@@ -119,11 +120,11 @@ func Eval(script string, libraries map[string]Library) (reply string) {
 		}
 		return 1
 	}))
-	fn, err := L.Load(strings.NewReader(script), "user_script")
+	f, _, err := syntax.Compile(script, &syntax.Options{Chunk: "user_script", Name: "user_script"})
 	if err != nil {
 		return "does not compile: " + err.Error()
 	}
-	L.Push(fn)
+	L.Push(L.NewFunctionFromProto(&f.FunctionProto))
 	if err := L.PCall(0, 1, nil); err != nil {
 		var e *lua.ApiError
 		if errors.As(err, &e) {

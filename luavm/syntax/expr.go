@@ -102,15 +102,12 @@ func (p *parser) simple() (e ast.Expr) {
 	case tkFalse:
 		e = &ast.FalseExpr{}
 	case tkDots:
-		if !p.fn.vararg {
-			p.syntaxError("cannot use '...' outside a vararg function")
-		}
 		e = &ast.Comma3Expr{}
 	case '{':
 		return p.constructor()
 	case tkFunction:
 		p.advance()
-		return p.functionBody(p.line, false)
+		return p.functionBody(p.line)
 	default:
 		e, _ = p.suffixed()
 		return e
@@ -121,9 +118,7 @@ func (p *parser) simple() (e ast.Expr) {
 
 // variable reads a name that is used.
 func (p *parser) variable() ast.Expr {
-	name := p.name()
-	p.use(name)
-	return lined(&ast.IdentExpr{Value: name}, p.lastLine, p.lastLine)
+	return lined(&ast.IdentExpr{Value: p.name()}, p.lastLine, p.lastLine)
 }
 
 // field reads the name behind a dot.

@@ -51,13 +51,57 @@ var tokenTexts = [...]string{
 	"..", "...", "==", ">=", "<=", "~=", "<number>", "<name>", "<string>", "<eof>",
 }
 
-var keywords = func() map[string]token {
-	m := map[string]token{}
-	for t := tkAnd; t <= tkWhile; t++ {
-		m[tokenTexts[t-tkAnd]] = t
+// keyword returns the token of a reserved word, 0 for any other name.
+func keyword(name string) token {
+	if len(name) < 2 || len(name) > 8 {
+		return 0
 	}
-	return m
-}()
+	switch name {
+	case "and":
+		return tkAnd
+	case "break":
+		return tkBreak
+	case "do":
+		return tkDo
+	case "else":
+		return tkElse
+	case "elseif":
+		return tkElseif
+	case "end":
+		return tkEnd
+	case "false":
+		return tkFalse
+	case "for":
+		return tkFor
+	case "function":
+		return tkFunction
+	case "if":
+		return tkIf
+	case "in":
+		return tkIn
+	case "local":
+		return tkLocal
+	case "nil":
+		return tkNil
+	case "not":
+		return tkNot
+	case "or":
+		return tkOr
+	case "repeat":
+		return tkRepeat
+	case "return":
+		return tkReturn
+	case "then":
+		return tkThen
+	case "true":
+		return tkTrue
+	case "until":
+		return tkUntil
+	case "while":
+		return tkWhile
+	}
+	return 0
+}
 
 func (t token) String() string {
 	switch {
@@ -82,9 +126,12 @@ type lexer struct {
 	pos    int
 	chunk  string // the name of the source in errors
 	line   int    // of the token read last
-	raw    []byte // that token as errors show it, if it is a name, number or string
 	peeked bool
 	next   lexeme // the token after the current one, if peeked
+
+	// The token read last as errors show it, if it is a name, number or string: what opens it, which closes it, too, and
+	// what is between.
+	open, text string
 }
 
 // Error is a syntax error. Its text is Lua 5.1's.
@@ -92,17 +139,23 @@ type Error struct{ Text string }
 
 func (e *Error) Error() string { return e.Text }
 
-// fail raises a syntax error, which Parse catches. near is the token that the error shows, 0 for none.
+// fail raises a syntax error, which Parse and Compile catch. near is the token that the error shows, 0 for none.
 func (lx *lexer) fail(near token, format string, args ...any) {
 	text := fmt.Sprintf("%s:%d: ", lx.chunk, lx.line) + fmt.Sprintf(format, args...)
 	if near != 0 {
 		shown := near.String()
 		if near == tkName || near == tkString || near == tkNumber {
-			shown = arg.CString(string(lx.raw))
+			shown = arg.CString(lx.open + lx.text + strings.ReplaceAll(lx.open, "[", "]"))
 		}
 		text += " near '" + shown + "'"
 	}
 	panic(&Error{text})
+}
+
+// failIn raises an error in the middle of a token, of which so much has been read.
+func (lx *lexer) failIn(read, format string, args ...any) {
+	lx.open, lx.text = "", read
+	lx.fail(tkString, format, args...)
 }
 
 // ahead returns the byte i places further, -1 at the end.
@@ -113,59 +166,98 @@ func (lx *lexer) ahead(i int) int {
 	return -1
 }
 
-// scan reads the next token.
-func (lx *lexer) scan() lexeme {
+// scan reads the next token into l.
+func (lx *lexer) scan(l *lexeme) {
 	if lx.peeked {
 		lx.peeked = false
-		return lx.next
+		*l = lx.next
+		return
 	}
-	for {
-		lx.raw = lx.raw[:0]
-		c := lx.ahead(0)
-		switch {
-		case c < 0:
-			return lexeme{token: tkEOF}
-		case c == '\n' || c == '\r':
-			lx.newline()
-		case isSpace(c):
-			lx.pos++
-		case c == '-' && lx.ahead(1) == '-':
-			lx.comment()
-		case c == '[':
-			level, ok := lx.longBracket()
-			if !ok {
-				if level == 0 {
-					lx.pos++
-					return lexeme{token: '['}
-				}
-				lx.raw = append(lx.raw, lx.src[lx.pos:lx.pos+1+level]...)
-				lx.fail(tkString, "invalid long string delimiter")
-			}
-			return lexeme{token: tkString, text: lx.longString(level, true)}
-		case c == '"' || c == '\'':
-			return lexeme{token: tkString, text: lx.quoted(byte(c))}
-		case isDigit(c) || c == '.' && isDigit(lx.ahead(1)):
-			return lx.number()
-		case isLetter(c):
+	lx.open, lx.text = "", ""
+	for lx.pos < len(lx.src) {
+		c := lx.src[lx.pos]
+		switch classes[c] {
+		case classLetter:
 			start := lx.pos
-			for isLetter(lx.ahead(0)) || isDigit(lx.ahead(0)) {
-				lx.pos++
+			end := start + 1
+			for end < len(lx.src) && classes[lx.src[end]] >= classDigit {
+				end++
 			}
-			text := lx.src[start:lx.pos]
-			if t := keywords[text]; t != 0 {
-				return lexeme{token: t}
+			lx.pos = end
+			text := lx.src[start:end]
+			if t := keyword(text); t != 0 {
+				l.token = t
+				return
 			}
-			lx.raw = append(lx.raw, text...)
-			return lexeme{token: tkName, text: text}
+			lx.text = text
+			l.token, l.text = tkName, text
+			return
+		case classSpace:
+			lx.pos++
+		case classLineEnd:
+			lx.newline()
+		case classDigit:
+			lx.number(l)
+			return
+		case classQuote:
+			l.token, l.text = tkString, lx.quoted(c)
+			return
 		default:
-			return lexeme{token: lx.symbol(byte(c))}
+			switch {
+			case c == '-' && lx.ahead(1) == '-':
+				lx.comment()
+				continue
+			case c == '.' && isDigit(lx.ahead(1)):
+				lx.number(l)
+				return
+			case c == '[':
+				level, ok := lx.longBracket()
+				if ok {
+					l.token, l.text = tkString, lx.longString(level, true)
+					return
+				}
+				if level > 0 {
+					lx.failIn(lx.src[lx.pos:lx.pos+1+level], "invalid long string delimiter")
+				}
+			}
+			l.token = lx.symbol(c)
+			return
 		}
 	}
+	l.token = tkEOF
 }
+
+// Classes of bytes. Names go on with what is classDigit or more.
+const (
+	classSymbol = iota
+	classSpace
+	classLineEnd
+	classQuote
+	classDigit
+	classLetter
+)
+
+var classes = func() (of [256]uint8) {
+	for c := range of {
+		switch {
+		case c == '\n' || c == '\r':
+			of[c] = classLineEnd
+		case c == ' ' || c >= '\t' && c <= '\r':
+			of[c] = classSpace
+		case c == '"' || c == '\'':
+			of[c] = classQuote
+		case isDigit(c):
+			of[c] = classDigit
+		case isLetter(c):
+			of[c] = classLetter
+		}
+	}
+	return of
+}()
 
 // peek reads the token after the current one and keeps it.
 func (lx *lexer) peek() token {
-	lx.next = lx.scan()
+	lx.scan(&lx.next)
 	lx.peeked = true
 	return lx.next.token
 }
@@ -232,11 +324,13 @@ func (lx *lexer) longBracket() (level int, ok bool) {
 
 // longString reads a long string or comment from its opening bracket on.
 func (lx *lexer) longString(level int, isString bool) string {
+	open := lx.src[lx.pos : lx.pos+level+2]
 	lx.pos += level + 2
 	if c := lx.ahead(0); c == '\n' || c == '\r' {
 		lx.newline()
 	}
 	var text []byte
+	start := lx.pos // of what is not in text yet
 	for {
 		switch c := lx.ahead(0); c {
 		case -1:
@@ -247,21 +341,33 @@ func (lx *lexer) longString(level int, isString bool) string {
 			lx.fail(tkEOF, "unfinished long %s", what)
 		case ']':
 			if n, ok := lx.longBracket(); ok && n == level {
+				s := lx.src[start:lx.pos]
+				if text != nil {
+					s = string(append(text, s...))
+				}
 				lx.pos += level + 2
 				if isString {
-					bracket := strings.Repeat("=", level)
-					lx.raw = append(lx.raw, "["+bracket+"["...)
-					lx.raw = append(append(lx.raw, text...), "]"+bracket+"]"...)
+					lx.open, lx.text = open, s
 				}
-				return string(text)
+				return s
 			}
-			text = append(text, ']')
 			lx.pos++
-		case '\n', '\r':
-			text = append(text, '\n')
+		case '\r':
+			if isString {
+				text = append(append(text, lx.src[start:lx.pos]...), '\n')
+			}
 			lx.newline()
+			start = lx.pos
+		case '\n':
+			from := lx.pos
+			lx.newline()
+			if lx.pos > from+1 { // with the return behind it
+				if isString {
+					text = append(append(text, lx.src[start:from]...), '\n')
+				}
+				start = lx.pos
+			}
 		default:
-			text = append(text, byte(c))
 			lx.pos++
 		}
 	}
@@ -269,36 +375,45 @@ func (lx *lexer) longString(level int, isString bool) string {
 
 // quoted reads a string in quotes.
 func (lx *lexer) quoted(quote byte) string {
-	lx.raw = append(lx.raw, quote)
+	begin := lx.pos
 	lx.pos++
+	var text []byte
+	start := lx.pos // of what is not in text yet
 	for {
-		switch c := lx.ahead(0); c {
-		case int(quote):
-			lx.pos++
-			lx.raw = append(lx.raw, quote)
-			return string(lx.raw[1 : len(lx.raw)-1])
-		case -1:
+		if lx.pos == len(lx.src) {
 			lx.fail(tkEOF, "unfinished string")
-		case '\n', '\r':
-			lx.fail(tkString, "unfinished string")
-		case '\\':
+		}
+		switch c := lx.src[lx.pos]; c {
+		case quote:
+			s := lx.src[start:lx.pos]
+			if text != nil {
+				s = string(append(text, s...))
+			}
 			lx.pos++
-			lx.escape()
+			lx.open, lx.text = lx.src[begin:begin+1], s
+			return s
+		case '\n', '\r':
+			lx.failIn(string(quote)+string(text)+lx.src[start:lx.pos], "unfinished string")
+		case '\\':
+			text = append(text, lx.src[start:lx.pos]...)
+			lx.pos++
+			text = lx.escape(quote, text)
+			start = lx.pos
 		default:
-			lx.raw = append(lx.raw, byte(c))
 			lx.pos++
 		}
 	}
 }
 
-func (lx *lexer) escape() {
+// escape reads what stands behind a backslash and appends what it means to the text read so far.
+func (lx *lexer) escape(quote byte, text []byte) []byte {
 	c := lx.ahead(0)
 	switch {
 	case c < 0:
-		return // the caller meets the end again
+		return text // the caller meets the end again
 	case c == '\n' || c == '\r':
-		lx.raw = append(lx.raw, '\n')
 		lx.newline()
+		return append(text, '\n')
 	case isDigit(c):
 		n := 0
 		for i := 0; i < 3 && isDigit(lx.ahead(0)); i++ {
@@ -306,20 +421,19 @@ func (lx *lexer) escape() {
 			lx.pos++
 		}
 		if n > 255 {
-			lx.fail(tkString, "escape sequence too large")
+			lx.failIn(string(quote)+string(text), "escape sequence too large")
 		}
-		lx.raw = append(lx.raw, byte(n))
-	default:
-		if at := strings.IndexByte("abfnrtv", byte(c)); at >= 0 {
-			c = int("\a\b\f\n\r\t\v"[at])
-		}
-		lx.raw = append(lx.raw, byte(c))
-		lx.pos++
+		return append(text, byte(n))
 	}
+	if at := strings.IndexByte("abfnrtv", byte(c)); at >= 0 {
+		c = int("\a\b\f\n\r\t\v"[at])
+	}
+	lx.pos++
+	return append(text, byte(c))
 }
 
 // number takes all that could belong to a number and then looks whether it is one.
-func (lx *lexer) number() lexeme {
+func (lx *lexer) number(l *lexeme) {
 	start := lx.pos
 	for isDigit(lx.ahead(0)) || lx.ahead(0) == '.' {
 		lx.pos++
@@ -333,16 +447,18 @@ func (lx *lexer) number() lexeme {
 	for isLetter(lx.ahead(0)) || isDigit(lx.ahead(0)) {
 		lx.pos++
 	}
-	text := lx.src[start:lx.pos]
-	lx.raw = append(lx.raw, text...)
-	value, ok := arg.ParseNumber(text)
+	lx.text = lx.src[start:lx.pos]
+	l.token = tkNumber
+	if len(lx.text) == 1 {
+		l.value = float64(lx.text[0] - '0')
+		return
+	}
+	value, ok := arg.ParseNumber(lx.text)
 	if !ok {
 		lx.fail(tkNumber, "malformed number")
 	}
-	return lexeme{token: tkNumber, value: value}
+	l.value = value
 }
-
-func isSpace(c int) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 func isDigit(c int) bool { return c >= '0' && c <= '9' }
 

@@ -1,10 +1,9 @@
-// Package syntax reads Lua 5.1 and nothing else.
+// Package syntax reads Lua 5.1 and nothing else, once to compile it and once to look at it.
 //
-// It gives the syntax tree of gopher-lua, which has a parser of its own; that one takes goto and labels, reads numbers
-// by Go's rules, and its errors and line numbers are not Lua's. Here the texts and lines of errors are those that a
-// real Lua 5.1 gives, and the limits on nesting, local variables and upvalues are enforced with its words. The parser is a plain
-// recursive descent over the published grammar; a node's line is the line to which Lua attributes the operation when
-// it fails, mostly that of its last token.
+// Compile makes the code that a VM runs. The texts and lines of its errors are those that a real Lua 5.1 gives, with its
+// limits on nesting, local variables, upvalues, registers and constants. Parse gives the syntax tree of gopher-lua, for
+// analysis: a plain recursive descent over the published grammar. (gopher-lua has a parser of its own; that one takes goto
+// and labels, reads numbers by Go's rules, and its errors and line numbers are not Lua's.)
 package syntax
 
 import (
@@ -13,15 +12,10 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-const (
-	levelsMax   = 200 // nested blocks and expressions
-	localsMax   = 200 // active local variables of a function
-	upvaluesMax = 60  // different outer variables in a function
-)
-
-// Parse parses a source. chunk is its name in errors. The error is an *Error.
+// Parse parses a source that compiles. What the compiler checks beside the grammar is not checked again. chunk is the
+// source's name in errors. The error is an *Error.
 func Parse(src, chunk string) (stmts []ast.Stmt, err error) {
-	p := &parser{lexer: lexer{src: src, chunk: chunk, line: 1}}
+	p := &parser{reader: reader{lexer: lexer{src: src, chunk: chunk, line: 1}}}
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -31,164 +25,15 @@ func Parse(src, chunk string) (stmts []ast.Stmt, err error) {
 			panic(r)
 		}
 	}()
-	p.fn = &function{vararg: true}
 	p.advance()
 	stmts = p.block()
 	p.check(tkEOF)
 	return stmts, nil
 }
 
-// function is what the parser keeps of a function being read: its variables, for the limits.
-type function struct {
-	outer    *function
-	line     int // where it is defined, 0 for the main chunk
-	vararg   bool
-	loops    int
-	locals   []*variable
-	upvalues map[*variable]bool
-}
-
-type variable struct{ name string }
-
-type parser struct {
-	lexer
-	current  lexeme
-	lastLine int // line of the token before the current one
-	level    int
-	fn       *function
-}
-
-func (p *parser) advance() {
-	p.lastLine = p.line
-	p.current = p.scan()
-}
-
-func (p *parser) at(t token) bool { return p.current.token == t }
-
-// accept steps over a token if it is the current one.
-func (p *parser) accept(t token) bool {
-	if !p.at(t) {
-		return false
-	}
-	p.advance()
-	return true
-}
-
-// syntaxError fails at the current token.
-func (p *parser) syntaxError(format string, args ...any) { p.fail(p.current.token, format, args...) }
-
-func (p *parser) check(t token) {
-	if !p.at(t) {
-		p.syntaxError("'%s' expected", t)
-	}
-}
-
-func (p *parser) expect(t token) {
-	p.check(t)
-	p.advance()
-}
-
-// closing steps over the token that closes what opened at a line.
-func (p *parser) closing(t, open token, line int) {
-	if p.accept(t) {
-		return
-	}
-	if line == p.line {
-		p.check(t)
-	}
-	p.syntaxError("'%s' expected (to close '%s' at line %d)", t, open, line)
-}
-
-func (p *parser) name() string {
-	p.check(tkName)
-	s := p.current.text
-	p.advance()
-	return s
-}
-
-func (p *parser) enter() {
-	p.level++
-	if p.level > levelsMax {
-		p.fail(0, "chunk has too many syntax levels")
-	}
-}
-
-func (p *parser) leave() { p.level-- }
-
-// Variables.
-
-func (p *parser) limit(n, most int, what string) {
-	if n <= most {
-		return
-	}
-	if p.fn.line == 0 {
-		p.fail(0, "main function has more than %d %s", most, what)
-	}
-	p.fail(0, "function at line %d has more than %d %s", p.fn.line, most, what)
-}
-
-// declared checks the limit when the n-th variable of a list has been read; declare then makes them visible.
-func (p *parser) declared(n int) { p.limit(len(p.fn.locals)+n, localsMax, "local variables") }
-
-func (p *parser) declare(names ...string) {
-	for _, name := range names {
-		p.fn.locals = append(p.fn.locals, &variable{name})
-	}
-}
-
-// use counts a name as an upvalue of every function between its use and its definition.
-func (p *parser) use(name string) {
-	var v *variable
-	owner := p.fn
-search:
-	for ; owner != nil; owner = owner.outer {
-		for i := len(owner.locals) - 1; i >= 0; i-- {
-			if owner.locals[i].name == name {
-				v = owner.locals[i]
-				break search
-			}
-		}
-	}
-	if v == nil || owner == p.fn {
-		return
-	}
-	p.capture(p.fn, owner, v)
-}
-
-func (p *parser) capture(f, owner *function, v *variable) {
-	if f.outer != owner {
-		p.capture(f.outer, owner, v)
-	}
-	if f.upvalues == nil {
-		f.upvalues = map[*variable]bool{}
-	}
-	if !f.upvalues[v] {
-		inner := p.fn
-		p.fn = f
-		p.limit(len(f.upvalues)+1, upvaluesMax, "upvalues")
-		p.fn = inner
-		f.upvalues[v] = true
-	}
-}
+type parser struct{ reader }
 
 // Statements.
-
-// scope reads a block and forgets its variables.
-func (p *parser) scope() []ast.Stmt {
-	active := len(p.fn.locals)
-	stmts := p.block()
-	p.fn.locals = p.fn.locals[:active]
-	return stmts
-}
-
-// blockEnds tells whether the current token ends a block.
-func (p *parser) blockEnds() bool {
-	switch p.current.token {
-	case tkElse, tkElseif, tkEnd, tkUntil, tkEOF:
-		return true
-	}
-	return false
-}
 
 func (p *parser) block() []ast.Stmt {
 	p.enter()
@@ -216,7 +61,7 @@ func (p *parser) statement() (s ast.Stmt, last bool) {
 		return p.whileStatement(line), false
 	case tkDo:
 		p.advance()
-		s = &ast.DoBlockStmt{Stmts: p.scope()}
+		s = &ast.DoBlockStmt{Stmts: p.block()}
 		p.closing(tkEnd, tkDo, line)
 		return lined(s, line, p.lastLine), false
 	case tkFor:
@@ -228,10 +73,8 @@ func (p *parser) statement() (s ast.Stmt, last bool) {
 	case tkLocal:
 		p.advance()
 		if p.accept(tkFunction) {
-			p.declared(1)
 			name := p.name()
-			p.declare(name)
-			s = &ast.LocalAssignStmt{Names: []string{name}, Exprs: []ast.Expr{p.functionBody(p.line, false)}}
+			s = &ast.LocalAssignStmt{Names: []string{name}, Exprs: []ast.Expr{p.functionBody(p.line)}}
 			return lined(s, line, p.lastLine), false
 		}
 		return p.localStatement(line), false
@@ -244,9 +87,6 @@ func (p *parser) statement() (s ast.Stmt, last bool) {
 		return lined[ast.Stmt](r, line, p.lastLine), true
 	case tkBreak:
 		p.advance()
-		if p.fn.loops == 0 {
-			p.syntaxError("no loop to break")
-		}
 		return lined[ast.Stmt](&ast.BreakStmt{}, line, p.lastLine), true
 	}
 	return p.expressionStatement(line), false
@@ -263,12 +103,12 @@ func (p *parser) ifStatement(opening token, line int) *ast.IfStmt {
 	s := lined(&ast.IfStmt{}, line, line)
 	s.Condition = p.expr()
 	p.expect(tkThen)
-	s.Then = p.scope()
+	s.Then = p.block()
 	switch {
 	case p.at(tkElseif):
 		s.Else = []ast.Stmt{p.ifStatement(tkElseif, p.line)}
 	case p.accept(tkElse):
-		s.Else = p.scope()
+		s.Else = p.block()
 	}
 	s.SetLastLine(p.line)
 	return s
@@ -278,28 +118,21 @@ func (p *parser) whileStatement(line int) ast.Stmt {
 	p.advance()
 	s := &ast.WhileStmt{Condition: p.expr()}
 	p.expect(tkDo)
-	p.fn.loops++
-	s.Stmts = p.scope()
-	p.fn.loops--
+	s.Stmts = p.block()
 	p.closing(tkEnd, tkWhile, line)
 	return lined(s, line, p.lastLine)
 }
 
 func (p *parser) repeatStatement(line int) ast.Stmt {
 	p.advance()
-	active := len(p.fn.locals)
-	p.fn.loops++
 	s := &ast.RepeatStmt{Stmts: p.block()}
 	p.closing(tkUntil, tkRepeat, line)
-	p.fn.loops--
 	s.Condition = p.expr() // the block's variables are visible in it
-	p.fn.locals = p.fn.locals[:active]
 	return lined(s, line, p.lastLine)
 }
 
 func (p *parser) forStatement(line int) ast.Stmt {
 	p.advance()
-	active := len(p.fn.locals)
 	first := p.name()
 	var s ast.Stmt
 	switch p.current.token {
@@ -311,13 +144,11 @@ func (p *parser) forStatement(line int) ast.Stmt {
 		p.syntaxError("'=' or 'in' expected")
 	}
 	p.closing(tkEnd, tkFor, line)
-	p.fn.locals = p.fn.locals[:active]
 	s.SetLastLine(p.lastLine)
 	return s
 }
 
 func (p *parser) numericFor(name string, line int) ast.Stmt {
-	p.declared(4) // three hidden ones and the name
 	p.advance()
 	s := lined(&ast.NumberForStmt{Name: name}, line, line)
 	s.Init = p.expr()
@@ -327,32 +158,26 @@ func (p *parser) numericFor(name string, line int) ast.Stmt {
 		s.Step = p.expr()
 	}
 	s.SetLine(p.line) // the bounds are checked where the body begins
-	s.Stmts = p.forBody(name)
+	s.Stmts = p.forBody()
 	return s
 }
 
 func (p *parser) genericFor(first string) ast.Stmt {
 	names := []string{first}
-	p.declared(4)
 	for p.accept(',') {
 		names = append(names, p.name())
-		p.declared(3 + len(names))
 	}
 	p.expect(tkIn)
 	s := &ast.GenericForStmt{Names: names}
 	s.SetLine(p.line)
 	s.Exprs = p.exprList()
-	s.Stmts = p.forBody(names...)
+	s.Stmts = p.forBody()
 	return s
 }
 
-func (p *parser) forBody(names ...string) []ast.Stmt {
+func (p *parser) forBody() []ast.Stmt {
 	p.expect(tkDo)
-	p.declare("(for 1)", "(for 2)", "(for 3)")
-	p.declare(names...)
-	p.fn.loops++
-	stmts := p.scope()
-	p.fn.loops--
+	stmts := p.block()
 	return stmts
 }
 
@@ -367,7 +192,7 @@ func (p *parser) functionStatement(line int) ast.Stmt {
 	if isMethod {
 		name.Receiver, name.Func, name.Method = name.Func, nil, p.name()
 	}
-	s := &ast.FuncDefStmt{Name: name, Func: p.functionBody(line, isMethod)}
+	s := &ast.FuncDefStmt{Name: name, Func: p.functionBody(line)}
 	if name.Func != nil {
 		name.Func.SetLine(line) // the definition happens in the first line
 	}
@@ -379,7 +204,6 @@ func (p *parser) localStatement(line int) ast.Stmt {
 	for {
 		name := p.name()
 		s.Names = append(s.Names, name)
-		p.declared(len(s.Names))
 		if !p.accept(',') {
 			break
 		}
@@ -394,7 +218,6 @@ func (p *parser) localStatement(line int) ast.Stmt {
 			s.Exprs = append(s.Exprs, lined(&ast.NilExpr{}, f.LastLine(), f.LastLine()))
 		}
 	}
-	p.declare(s.Names...)
 	return lined(s, line, p.lastLine)
 }
 
@@ -413,7 +236,6 @@ func (p *parser) expressionStatement(line int) ast.Stmt {
 			break
 		}
 		e, kind = p.suffixed()
-		p.limit(len(s.Lhs), levelsMax-p.level, "variables in assignment")
 	}
 	p.expect('=')
 	s.Rhs = p.exprList()
@@ -426,41 +248,24 @@ func (p *parser) expressionStatement(line int) ast.Stmt {
 }
 
 // functionBody reads parameters and block of a function.
-func (p *parser) functionBody(line int, isMethod bool) *ast.FunctionExpr {
+func (p *parser) functionBody(line int) *ast.FunctionExpr {
 	f := &ast.FunctionExpr{ParList: &ast.ParList{Names: []string{}}}
-	p.fn = &function{outer: p.fn, line: line}
 	p.expect('(')
-	if isMethod {
-		p.declared(1)
-		p.declare("self")
-	}
-	if !p.at(')') {
-		for {
-			switch p.current.token {
-			case tkName:
-				p.declared(len(f.ParList.Names) + 1)
-				f.ParList.Names = append(f.ParList.Names, p.name())
-			case tkDots:
-				p.advance()
-				f.ParList.HasVargs, p.fn.vararg = true, true
-			default:
-				p.syntaxError("<name> or '...' expected")
-			}
-			if p.fn.vararg || !p.accept(',') {
-				break
-			}
+	for !p.at(')') {
+		if p.accept(tkDots) {
+			f.ParList.HasVargs = true
+			break
 		}
-	}
-	p.declare(f.ParList.Names...)
-	if p.fn.vararg {
-		p.declare("arg")
+		f.ParList.Names = append(f.ParList.Names, p.name())
+		if !p.accept(',') {
+			break
+		}
 	}
 	p.expect(')')
 	f.Stmts = p.block()
 	f.SetLine(line)
 	f.SetLastLine(p.line)
 	p.closing(tkEnd, tkFunction, line)
-	p.fn = p.fn.outer
 	return f
 }
 

@@ -102,6 +102,25 @@ func List(L *lua.LState, values []lua.LValue) *lua.LTable {
 	return t
 }
 
+// New returns a table for so many list items and keyed fields, for which Lua makes room at once.
+func New(L *lua.LState, items, fields int) *lua.LTable {
+	room := items
+	if room > 0 && hasGrown(room) {
+		room++
+	}
+	t := L.CreateTable(room, fields)
+	if fields > 1 {
+		MarkConstructed(t, items, fields)
+	}
+	return t
+}
+
+// IsFresh tells whether nothing has been put into a table that was made empty.
+func IsFresh(t *lua.LTable) bool {
+	in := inside(t)
+	return len(in.array) == 0 && len(in.keys) == 0 && len(in.k2i) == 0
+}
+
 // Border is #t. If there are holes it is mostly the border that Lua 5.1 finds: there, too, it depends on how much room
 // the table's array has, which is as many places as a constructor had elements, else a power of two.
 func Border(t *lua.LTable) int {

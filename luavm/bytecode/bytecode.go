@@ -1,0 +1,155 @@
+// Package bytecode is what the compiler hands to gopher-lua's virtual machine: its prototypes, with what Redis-exact
+// errors need beside them.
+//
+// The machine's instructions are those of Lua 5.1 with the operands in other bits, so the code is what a real Lua makes
+// of a source, instruction by instruction, with few exceptions that names.go knows. That is why the names in errors can
+// be found as Lua finds them: by looking at which instruction filled a register.
+package bytecode
+
+import (
+	"reflect"
+	"unsafe"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Instruction is one of the machine: operation, A, C, B from the top; Bx is C and B together.
+type Instruction uint32
+
+// Limits of an instruction's operands.
+const (
+	MaxA    = 1<<8 - 1
+	MaxC    = 1<<9 - 1
+	MaxBx   = 1<<18 - 1
+	MaxJump = MaxBx >> 1 // jump distances are stored above it
+
+	// ConstantBit marks an operand that is a constant, of which the first MaxConstant+1 can be operands.
+	ConstantBit = 1 << 8
+	MaxConstant = ConstantBit - 1
+)
+
+// ABC makes an instruction of three operands.
+func ABC(op, a, b, c int) Instruction {
+	return Instruction(op)<<26 | Instruction(a)<<18 | Instruction(c)<<9 | Instruction(b)
+}
+
+// ABx makes an instruction of two operands.
+func ABx(op, a, bx int) Instruction {
+	return Instruction(op)<<26 | Instruction(a)<<18 | Instruction(bx)
+}
+
+// AJump makes an instruction that jumps.
+func AJump(op, a, distance int) Instruction { return ABx(op, a, distance+MaxJump) }
+
+// The parts of an instruction.
+func (i Instruction) Op() int   { return int(i >> 26) }
+func (i Instruction) A() int    { return int(i>>18) & MaxA }
+func (i Instruction) B() int    { return int(i & MaxC) }
+func (i Instruction) C() int    { return int(i>>9) & MaxC }
+func (i Instruction) Bx() int   { return int(i & MaxBx) }
+func (i Instruction) Jump() int { return int(i&MaxBx) - MaxJump }
+
+// SetOp, SetA, SetB, SetC and SetJump change a part of an instruction.
+func (i *Instruction) SetOp(op int)  { *i = *i&(1<<26-1) | Instruction(op)<<26 }
+func (i *Instruction) SetA(a int)    { *i = *i&^(MaxA<<18) | Instruction(a)<<18 }
+func (i *Instruction) SetB(b int)    { *i = *i&^MaxC | Instruction(b) }
+func (i *Instruction) SetC(c int)    { *i = *i&^(MaxC<<9) | Instruction(c)<<9 }
+func (i *Instruction) SetJump(d int) { *i = *i&^MaxBx | Instruction(d+MaxJump) }
+
+// Function is a prototype. Each that runs in a VM is the first field of one, see Of.
+type Function struct {
+	lua.FunctionProto
+
+	Source string  // the chunk's name in Lua's form: "@user_script", or the code itself
+	Locals []Local // in the order in which their scopes begin
+	Hidden []Hidden
+}
+
+// Local is a local variable. It is visible from one instruction up to, not including, another.
+type Local struct {
+	Name     string
+	From, To int32
+}
+
+// Hidden is a constant that each VM has its own value for, such as a library function. Its place in Constants is nil
+// until Link.
+type Hidden struct {
+	Index int32
+	Name  string // "tonumber", "redis.call"
+}
+
+// Of returns the function that a prototype is the first field of. All code in a VM was compiled to such.
+func Of(p *lua.FunctionProto) *Function { return (*Function)(unsafe.Pointer(p)) }
+
+// texts is where a prototype keeps its constants as texts, for the instructions that take a string.
+var texts = func() uintptr {
+	f, ok := reflect.TypeOf(lua.FunctionProto{}).FieldByName("stringConstants")
+	if !ok || f.Type != reflect.TypeOf([]string(nil)) {
+		panic("bytecode: FunctionProto.stringConstants is not what this version of bytecode expects")
+	}
+	return f.Offset
+}()
+
+// SetConstants gives a prototype its constants.
+func (f *Function) SetConstants(constants []lua.LValue) {
+	f.Constants = constants
+	list := make([]string, len(constants))
+	for i, k := range constants {
+		if s, ok := k.(lua.LString); ok {
+			list[i] = string(s)
+		}
+	}
+	*(*[]string)(unsafe.Add(unsafe.Pointer(&f.FunctionProto), texts)) = list
+}
+
+// Link returns the function with the values of hidden constants, itself if it has none, and the functions in it likewise.
+func (f *Function) Link(value func(name string) lua.LValue) *Function {
+	linked := f
+	copied := func() *Function {
+		if linked == f {
+			c := *f
+			linked = &c
+		}
+		return linked
+	}
+	if len(f.Hidden) > 0 {
+		constants := append([]lua.LValue(nil), f.Constants...)
+		for _, h := range f.Hidden {
+			constants[h.Index] = value(h.Name)
+		}
+		copied().Constants = constants
+	}
+	for i, p := range f.FunctionPrototypes {
+		inner := &Of(p).Link(value).FunctionProto
+		if inner == p {
+			continue
+		}
+		if l := copied(); len(l.FunctionPrototypes) > 0 && &l.FunctionPrototypes[0] == &f.FunctionPrototypes[0] {
+			l.FunctionPrototypes = append([]*lua.FunctionProto(nil), f.FunctionPrototypes...)
+		}
+		linked.FunctionPrototypes[i] = inner
+	}
+	return linked
+}
+
+// SizeOf is how an instruction holds the number of places that a constructor makes room for: three bits and an exponent,
+// rounded up.
+func SizeOf(n int) int {
+	e := 0
+	for n >= 16 {
+		n = (n + 1) >> 1
+		e++
+	}
+	if n < 8 {
+		return n
+	}
+	return (e+1)<<3 | (n - 8)
+}
+
+// Size is the number that SizeOf rounded up to.
+func Size(s int) int {
+	if e := s >> 3; e > 0 {
+		return (s&7 + 8) << (e - 1)
+	}
+	return s
+}

@@ -1,0 +1,316 @@
+package syntax
+
+// The compiler: from source to the code of gopher-lua's virtual machine in one pass, without a tree, as Lua itself does.
+// So it takes time in proportion to the length of the source and a stack in proportion to levelsMax; its code is Lua's own, with
+// Lua's limits, lines and registers, from which errors are worded (see package bytecode).
+//
+// What it does otherwise than Lua: known functions (redis.call, tonumber) are constants, which saves their lookups. They
+// can be: globals and libraries are read-only. So are KEYS and ARGV if the script only reads them. An assignment to a
+// global always fails, so it gets a name that no global has.
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/budget"
+	"github.com/limitkv/limitkv/luavm/bytecode"
+)
+
+const (
+	localsMax   = 200 // visible local variables of a function
+	upvaluesMax = 60  // different outer variables in a function
+	listFlush   = 50  // items of a constructor that are stored at once
+)
+
+// Known are the functions that compiled code has as constants: globals by their name, functions of libraries by that of
+// the library and their own; each with the name of its constant.
+type Known struct {
+	Functions map[string]string
+	Libraries map[string]map[string]string
+}
+
+// Options say how a source is compiled.
+type Options struct {
+	Chunk  string         // the chunk's name in syntax errors
+	Name   string         // in errors when it runs
+	Source string         // in full
+	Known  *Known         // nil: none
+	Fold   bool           // KEYS and ARGV may be constants
+	Budget *budget.Budget // is asked as the source is read; nil: nobody is
+}
+
+// compiler is a source being compiled.
+type compiler struct {
+	reader
+	*Options
+	f         *code
+	functions []*code // all of them, inner ones first
+	unused    []*code // to be used again
+	fold      bool
+	escapes   bool // KEYS or ARGV might be changed or kept
+
+	// Calls of ipairs and pairs with these of which it is not known yet that a loop runs over what they give, and the last
+	// such call.
+	iterations int
+	iterates   *code
+	iteratesAt int
+}
+
+var compilers = sync.Pool{New: func() any { return &compiler{} }}
+
+// Compile compiles a source. escapes tells whether KEYS or ARGV might be changed or kept by it. The error is an *Error.
+func Compile(src string, o *Options) (f *bytecode.Function, escapes bool, err error) {
+	c := compilers.Get().(*compiler)
+	c.reader = reader{lexer: lexer{src: src, chunk: o.Chunk, line: 1}, budget: o.Budget}
+	c.Options, c.f, c.fold, c.escapes, c.iterations = o, nil, o.Fold, false, 0
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+			c.reader, c.Options = reader{}, nil
+			compilers.Put(c)
+		case *Error:
+			f, err = nil, r
+		default:
+			panic(r)
+		}
+	}()
+	c.open(0)
+	c.f.vararg, c.f.made.IsVarArg = true, lua.VarArgIsVarArg
+	c.advance()
+	c.chunkOf()
+	c.check(tkEOF)
+	c.f.made.LastLineDefined = c.line
+	c.close()
+	main := c.functions[len(c.functions)-1].made
+	c.escapes = c.escapes || c.iterations > 0
+	c.complete()
+	return main, c.escapes, nil
+}
+
+// Functions.
+
+// open begins a function.
+func (c *compiler) open(line int) {
+	f := &code{}
+	if n := len(c.unused); n > 0 {
+		f, c.unused = c.unused[n-1], c.unused[:n-1]
+	}
+	f.c, f.outer, f.line, f.pending, f.registers = c, c.f, line, noJump, 2
+	f.made = &bytecode.Function{Source: c.Source}
+	f.made.SourceName, f.made.LineDefined = c.Name, line
+	c.f = f
+}
+
+// close ends a function.
+func (c *compiler) close() {
+	f := c.f
+	f.hide(0)
+	f.emitABC(lua.OP_RETURN, 0, 1, 0)
+	m := f.made
+	m.NumUpvalues = uint8(len(f.upvalues))
+	// One more than needed: a tail call to a function leaves its last register empty.
+	m.NumUsedRegisters = uint8(f.registers + 1)
+	if len(f.upvalues) > 0 {
+		m.DbgUpvalues = make([]string, len(f.upvalues))
+		for i, v := range f.upvalues {
+			m.DbgUpvalues[i] = v.name
+		}
+	}
+	c.functions = append(c.functions, f)
+	c.f = f.outer
+}
+
+// complete makes the prototypes of all functions, when it is known what is constant.
+func (c *compiler) complete() {
+	for _, f := range c.functions {
+		if c.escapes && c.fold {
+			f.unfold()
+		}
+		m := f.made
+		m.Code, m.DbgSourcePositions = slices.Clone(f.instructions), slices.Clone(f.lines)
+		m.Locals, m.Hidden = slices.Clone(m.Locals), slices.Clone(m.Hidden)
+		m.SetConstants(slices.Clone(f.constants))
+		const keep = 1 << 10 // instructions: of large functions nothing is used again
+		if cap(f.instructions) > keep || f.strings != nil {
+			continue
+		}
+		clear(f.constants)
+		clear(f.upvalues)
+		*f = code{
+			instructions: f.instructions[:0], lines: f.lines[:0], constants: f.constants[:0], active: f.active[:0],
+			upvalues: f.upvalues[:0],
+		}
+		if len(c.unused) < 8 {
+			c.unused = append(c.unused, f)
+		}
+	}
+	clear(c.functions)
+	c.functions = c.functions[:0]
+}
+
+// unfold turns the constants KEYS and ARGV into globals.
+func (f *code) unfold() {
+	var globals [2]int
+	f.made.Hidden = slices.DeleteFunc(f.made.Hidden, func(h bytecode.Hidden) bool {
+		name, n := "KEYS", 0
+		switch h.Name {
+		default:
+			return false
+		case bytecode.HiddenKeys:
+		case bytecode.HiddenArgv:
+			name, n = "ARGV", 1
+		}
+		f.constants[h.Index] = lua.LString(name)
+		globals[n] = int(h.Index) + 1
+		return true
+	})
+	for pc := 0; pc < len(f.instructions); pc++ {
+		switch i := f.at(pc); i.Op() {
+		case lua.OP_LOADK:
+			if k := i.Bx() + 1; k == globals[0] || k == globals[1] {
+				i.SetOp(lua.OP_GETGLOBAL)
+			}
+		case lua.OP_SETLIST:
+			if i.C() == 0 {
+				pc++
+			}
+		}
+	}
+}
+
+// Variables.
+
+func (c *compiler) limit(f *code, n, most int, what string) {
+	if n <= most {
+		return
+	}
+	if f.line == 0 {
+		c.fail(0, "main function has more than %d %s", most, what)
+	}
+	c.fail(0, "function at line %d has more than %d %s", f.line, most, what)
+}
+
+// declare makes room for the n-th variable that is to be visible next.
+func (c *compiler) declare(n int, name string) {
+	f := c.f
+	c.limit(f, len(f.active)+n, localsMax, "local variables")
+	if len(f.made.Locals) >= declaredMax {
+		panic(&Error{"too many local variables"})
+	}
+	f.made.Locals = append(f.made.Locals, bytecode.Local{Name: name})
+}
+
+// show makes the n variables declared last, but for so many later ones, visible.
+func (f *code) show(n, later int) {
+	first := len(f.made.Locals) - n - later
+	for i := range n {
+		f.made.Locals[first+i].From = int32(len(f.instructions))
+		f.active = append(f.active, first+i)
+	}
+}
+
+// hide ends the scope of all variables but the first n.
+func (f *code) hide(n int) {
+	for _, i := range f.active[n:] {
+		f.made.Locals[i].To = int32(len(f.instructions))
+	}
+	f.active = f.active[:n]
+}
+
+// local returns the register of a variable, -1 if there is none of that name.
+func (f *code) local(name string) int {
+	for r := len(f.active) - 1; r >= 0; r-- {
+		if f.made.Locals[f.active[r]].Name == name {
+			return r
+		}
+	}
+	return -1
+}
+
+// find finds the variable of a name. inner tells whether it is for a function in f, so that a local variable is captured.
+func (c *compiler) find(f *code, name string, inner bool) operand {
+	if f == nil {
+		e := operandOf(formGlobal, 0)
+		e.name = name
+		return e
+	}
+	if r := f.local(name); r >= 0 {
+		if inner {
+			b := f.block
+			for b != nil && b.active > r {
+				b = b.outer
+			}
+			if b != nil {
+				b.captive = true
+			}
+		}
+		return operandOf(formLocal, r)
+	}
+	e := c.find(f.outer, name, true)
+	if e.form == formGlobal {
+		return e
+	}
+	v := upvalue{e.form == formLocal, e.index, name}
+	for i, u := range f.upvalues {
+		if u.local == v.local && u.index == v.index {
+			return operandOf(formUpvalue, i)
+		}
+	}
+	c.limit(f, len(f.upvalues)+1, upvaluesMax, "upvalues")
+	f.upvalues = append(f.upvalues, v)
+	return operandOf(formUpvalue, len(f.upvalues)-1)
+}
+
+// variable reads a name that is used.
+func (c *compiler) variable() operand { return c.find(c.f, c.name(), false) }
+
+// escaping notes that a global is used in a way by which KEYS and ARGV might be changed or kept: they themselves, and
+// those by which they can be reached unseen.
+func (c *compiler) escaping(name string) {
+	switch name {
+	case "KEYS", "ARGV", "_G", "load", "loadstring":
+		c.escapes = true
+	}
+}
+
+// known makes a global a constant if it is one.
+func (c *compiler) known(e *operand) {
+	if e.form != formGlobal || c.Known == nil {
+		return
+	}
+	if hidden, ok := c.Known.Functions[e.name]; ok {
+		c.escaping(e.name)
+		e.become(formConstant, c.f.hidden(hidden))
+	}
+}
+
+// isLibrary tells whether an operand is a library of known functions.
+func (c *compiler) isLibrary(e *operand) bool {
+	return e.form == formGlobal && c.Known != nil && c.Known.Libraries[e.name] != nil
+}
+
+// knownField makes e.name a constant if it is a known function of a library.
+func (c *compiler) knownField(e *operand, name string) bool {
+	hidden, ok := c.Known.Libraries[e.name][name]
+	if ok {
+		e.become(formConstant, c.f.hidden(hidden))
+		e.name = hidden
+	}
+	return ok
+}
+
+// unknown makes a known function of a library a field again, which is assigned to.
+func (c *compiler) unknown(e *operand) {
+	if e.form != formConstant || e.name == "" {
+		return
+	}
+	library, name, _ := strings.Cut(e.name, ".")
+	e.become(formGlobal, 0)
+	e.name = library
+	c.f.intoAny(e)
+	key := c.f.textOperand(name)
+	c.f.field(e, &key)
+}

@@ -1,0 +1,93 @@
+package syntax
+
+// Reading tokens with one to look at, as the parser and the compiler do.
+
+import "github.com/limitkv/limitkv/luavm/budget"
+
+const levelsMax = 200 // nested blocks and expressions
+
+// reader reads the tokens of a source.
+type reader struct {
+	lexer
+	current  lexeme
+	lastLine int // line of the token before the current one
+	level    int
+	budget   *budget.Budget // is asked as the source is read, unless nil
+	asked    int            // up to where
+}
+
+// askBytes is how much is read between two questions, stepBytes how much of that takes as long as a step.
+const (
+	askBytes  = 512
+	stepBytes = 4
+)
+
+func (p *reader) advance() {
+	p.lastLine = p.line
+	p.scan(&p.current)
+	if read := p.pos - p.asked; read >= askBytes && p.budget != nil {
+		p.asked = p.pos
+		p.budget.Use(read / stepBytes)
+	}
+}
+
+func (p *reader) at(t token) bool { return p.current.token == t }
+
+// accept steps over a token if it is the current one.
+func (p *reader) accept(t token) bool {
+	if !p.at(t) {
+		return false
+	}
+	p.advance()
+	return true
+}
+
+// syntaxError fails at the current token.
+func (p *reader) syntaxError(format string, args ...any) { p.fail(p.current.token, format, args...) }
+
+func (p *reader) check(t token) {
+	if !p.at(t) {
+		p.syntaxError("'%s' expected", t)
+	}
+}
+
+func (p *reader) expect(t token) {
+	p.check(t)
+	p.advance()
+}
+
+// closing steps over the token that closes what opened at a line.
+func (p *reader) closing(t, open token, line int) {
+	if p.accept(t) {
+		return
+	}
+	if line == p.line {
+		p.check(t)
+	}
+	p.syntaxError("'%s' expected (to close '%s' at line %d)", t, open, line)
+}
+
+func (p *reader) name() string {
+	p.check(tkName)
+	s := p.current.text
+	p.advance()
+	return s
+}
+
+func (p *reader) enter() {
+	p.level++
+	if p.level > levelsMax {
+		p.fail(0, "chunk has too many syntax levels")
+	}
+}
+
+func (p *reader) leave() { p.level-- }
+
+// blockEnds tells whether the current token ends a block.
+func (p *reader) blockEnds() bool {
+	switch p.current.token {
+	case tkElse, tkElseif, tkEnd, tkUntil, tkEOF:
+		return true
+	}
+	return false
+}
