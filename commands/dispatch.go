@@ -122,6 +122,7 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 	w.Risk = false
 	s.execute(c, cmd)
 	w.Risk = true
+	c.Commit()
 	if set != (engine.LockSet{}) {
 		c.ServeReady()
 		w.Changes += c.TakeChanges()
@@ -154,7 +155,9 @@ func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 		monitored = false
 	}
 	cmd.Run(c)
-	if n := c.TakeChanges(); n != 0 {
+	n := c.TakeChanges()
+	c.EndCommand(c.Args, n)
+	if n != 0 {
 		c.Worker.Changes += n
 		if c.Long != nil {
 			c.Long.Wrote.Store(true)
@@ -403,6 +406,7 @@ func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, se
 		lc.Forget()
 		s.apart(lc, cmd, out)
 		w.Counters[cmd.Index()].Calls.Add(1)
+		lc.Commit()
 		s.enterChanges(w)
 		lc.ServeReady()
 		s.took(lc, cmd, args, engine.Monotonic()-began)

@@ -27,6 +27,9 @@ func (s *server) rescue(c *command.Ctx, r any) {
 	}
 	why := fmt.Sprintf("panic in %s: %v\n%s", name, r, debug.Stack())
 	s.Logf('w', "%s", why)
+	c.NoEffect()
+	c.EndCommand(nil, 0)
+	c.Commit() // of what had expired
 	c.KS.Unlock(c.Worker.Locked)
 	c.Worker.Locked = engine.LockSet{}
 	c.Worker.Lua = nil // it may have been in the middle of a script

@@ -176,6 +176,7 @@ func New(o Options) (*Server, error) {
 	cs.Dispatch = s.nested
 	cs.Execute = s.fromScript
 	cs.Locks = s.locks
+	cs.Apply = s.apply
 	s.params = declare(cs.Config, databases)
 	rows := make([][]*command.Command, 0, len(families))
 	for _, f := range slices.Concat(o.Families, families) {

@@ -86,7 +86,12 @@ func (v *View) evict(k candidate, valid func() bool) Evicted {
 		t := &v.KS.shards[n].tables[v.DB]
 		v.remove(t, t.find(HashBytes(k.key), k.key))
 		v.KS.shards[n].stats.Evicted++
+		before := v.changes
 		v.Changed(k.key, EventEvicted, "evicted")
+		if v.caused(before) {
+			v.KS.Causes.Gone(v, k.key, true)
+		}
+		v.CommitApart()
 		v.ServeReady()
 	}
 	v.Account()

@@ -18,8 +18,9 @@ const innerBatch = 256
 type Settler interface {
 	Expirer
 	// Settle serves up to max of what is due. It tells what happened through
-	// the returned number and whether the object is now empty.
-	Settle(nowMicros int64, max int) (served int, empty bool)
+	// the returned number and whether the object is now empty, and calls gone, if
+	// it is not nil, with what it removed, which must not use the object.
+	Settle(nowMicros int64, max int, gone func(part []byte)) (served int, empty bool)
 }
 
 // Forwarder is a Settler of which parts have to go to another key, whose shard
@@ -35,11 +36,16 @@ func (v *View) expire(s *shard, e Entry) {
 	t := &s.tables[v.DB]
 	key := e.Key()
 	i := t.find(HashBytes(key), key)
+	full := e.Deadline() == 0 // an idle limiter, which whoever reads its state finds gone too
 	v.drop(s, e)
 	v.remove(t, i)
 	s.stats.Expired++
+	before := v.changes
 	// The event's readers may keep the key: it is not the entry's any more.
 	v.Changed(key, EventExpired, "expired")
+	if v.caused(before) && !full {
+		v.KS.Causes.Gone(v, key, false)
+	}
 }
 
 // expireInner serves what is due inside an object and returns the entry, or
@@ -77,14 +83,25 @@ func (v *View) ExpireFields(key []byte) {
 	_, s := v.locate(key)
 	gone := 0
 	for at := x.NextDue(); at != 0 && at <= v.Now/1000; at = x.NextDue() {
-		n, _ := x.Settle(v.Now, innerBatch)
+		n, _ := x.Settle(v.Now, innerBatch, v.fieldGone(key))
 		gone += n
 	}
 	if gone > 0 {
 		s.stats.ExpiredFields += int64(gone)
+		before := v.changes
 		v.Changed(key, EventHash, "hexpired")
+		v.caused(before)
 		v.rearm(s, e)
 	}
+}
+
+// fieldGone is what logs the fields of a hash that expire, nil if nobody reads
+// that.
+func (v *View) fieldGone(key []byte) func(field []byte) {
+	if !v.Logging() {
+		return nil
+	}
+	return func(field []byte) { v.KS.Causes.FieldGone(v, key, field) }
 }
 
 // settleBatch serves one batch inside an object. It reports whether the object
@@ -92,13 +109,21 @@ func (v *View) ExpireFields(key []byte) {
 func (v *View) settleBatch(s *shard, e Entry, x Settler) (left bool) {
 	key := e.Key()
 	v.objects, v.object = true, e.object()
-	n, empty := x.Settle(v.Now, innerBatch)
+	before := v.changes
+	var gone func([]byte)
+	if e.h.kind == KindHash {
+		gone = v.fieldGone(key)
+	}
+	n, empty := x.Settle(v.Now, innerBatch, gone)
 	if n > 0 {
 		if e.h.kind == KindHash {
 			s.stats.ExpiredFields += int64(n)
 			v.Changed(key, EventHash, "hexpired")
 		} else {
 			v.Changed(key, EventDelayQueue, "due")
+			if v.Logging() {
+				v.KS.Causes.Settled(v, key, n)
+			}
 		}
 	}
 	if empty {
@@ -107,6 +132,9 @@ func (v *View) settleBatch(s *shard, e Entry, x Settler) (left bool) {
 		v.drop(s, e)
 		v.remove(t, i)
 		v.Changed(key, EventGeneric, "del")
+	}
+	v.caused(before)
+	if empty {
 		return false
 	}
 	if f, ok := x.(Forwarder); ok && f.Forwarding() {
@@ -141,10 +169,24 @@ func (ks *Keyspace) PauseExpiry(on bool) {
 	ks.Each(func(ks *Keyspace) { ks.setExpiry(expiryPaused, !on) })
 }
 
+// Follow has keys stay until their end is told, as where a journal is applied:
+// they are there whatever their deadlines say.
+func (ks *Keyspace) Follow(on bool) { ks.setExpiry(expiryFollows, !on) }
+
+// Follows tells whether the keyspace is made of a journal's effects.
+func (ks *Keyspace) Follows() bool { return ks.expiryOff.Load()&expiryFollows != 0 }
+
+// Past tells whether a key with a deadline, in Unix milliseconds, would be gone at
+// once.
+func (v *View) Past(deadline int64) bool {
+	return deadline <= v.Now/1000 && v.KS.expiryOff.Load()&expiryFollows == 0
+}
+
 // Why the scheduler does not serve the wheels.
 const (
-	expiryIdle   = 1 << iota // keys expire only when they are looked at
-	expiryPaused             // not even then
+	expiryIdle    = 1 << iota // keys expire only when they are looked at
+	expiryPaused              // not even then, though nobody sees them
+	expiryFollows             // they are there until their end is told
 )
 
 func (ks *Keyspace) setExpiry(bit uint32, on bool) {
@@ -211,6 +253,7 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 		}
 		ks.noteDue(s)
 	}
+	v.CommitApart()
 	v.ServeReady()
 	v.Account()
 	s.mu.Unlock()

@@ -67,6 +67,9 @@ func (v *View) idle(s *shard, e Entry) bool {
 
 // gone tells whether an entry has expired or is idle, without removing it.
 func (v *View) gone(s *shard, e Entry) bool {
+	if v.KS.expiryOff.Load()&expiryFollows != 0 {
+		return false
+	}
 	if d := e.Deadline(); d != 0 && d < v.Now/1000 {
 		return true
 	}
@@ -188,6 +191,7 @@ func (ks *Keyspace) sweepAll(v *View, nowMicros int64) {
 				}
 				v.begin(ks, s, nowMicros)
 				more = v.sweepSome(s)
+				v.CommitApart()
 				v.ServeReady()
 				v.Account()
 			}
@@ -199,7 +203,7 @@ func (ks *Keyspace) sweepAll(v *View, nowMicros int64) {
 
 // begin sets the view up for work on one shard that no command asked for.
 func (v *View) begin(ks *Keyspace, s *shard, nowMicros int64) {
-	*v = View{KS: ks, Now: nowMicros, ready: v.ready[:0], NoTouch: true}
+	*v = View{KS: ks, Now: nowMicros, ready: v.ready[:0], tx: tx{resp: v.resp[:0], ends: v.ends[:0]}, NoTouch: true}
 	v.Held = ks.setOf(s)
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/limitkv/limitkv/engine/journal"
 )
 
 // shardCount is a power of two. More shards collide less and rebuild smaller
@@ -39,6 +41,12 @@ type Keyspace struct {
 	// Forward moves what is to go from a key to another (Forwarder). It is called
 	// with no lock held; nil = nothing is forwarded.
 	Forward func(ks *Keyspace, db int, key []byte, nowMicros int64)
+	// Journal takes the effects of all transactions, and Causes names those of
+	// what the keyspace does by itself.
+	Journal *journal.Log
+	Causes  Causes
+	// Strict: what breaks a rule of transactions panics, as in tests.
+	Strict bool
 	// Clone copies an object, for snapshots; the copy shares nothing with it.
 	Clone func(obj any) any
 	// Dirty counts changes since the start.
@@ -94,7 +102,7 @@ func New(clock *Clock, databases int) *Keyspace {
 }
 
 func newKeyspace(clock *Clock, databases int) *Keyspace {
-	ks := &Keyspace{Clock: clock, dbs: databases}
+	ks := &Keyspace{Clock: clock, dbs: databases, Journal: journal.New()}
 	ks.LFURule.LogFactor.Store(10)
 	ks.LFURule.DecayMinutes.Store(1)
 	for i := range ks.shards {

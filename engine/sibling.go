@@ -11,6 +11,7 @@ import "slices"
 func (ks *Keyspace) Sibling() *Keyspace {
 	n := newKeyspace(ks.Clock, ks.dbs)
 	n.Sched, n.Events, n.Touched, n.Forward, n.Clone = ks.Sched, ks.Events, ks.Touched, ks.Forward, ks.Clone
+	n.Causes, n.Strict = ks.Causes, ks.Strict
 	ks.Sched.change(func(all []*Keyspace) []*Keyspace {
 		n.EventMask.Store(ks.EventMask.Load())
 		n.Tracking.Store(ks.Tracking.Load())

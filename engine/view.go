@@ -5,6 +5,8 @@ package engine
 
 import (
 	"unsafe"
+
+	"github.com/limitkv/limitkv/engine/journal"
 )
 
 // View works on one database at one time under held locks.
@@ -18,7 +20,10 @@ type View struct {
 	Who int64
 	// NoTouch leaves access times as they are (CLIENT NO-TOUCH, OBJECT).
 	NoTouch bool
+	// LSN is where the last transaction's effects end in the journal.
+	LSN journal.LSN
 
+	tx
 	touches uint64    // accesses that were counted, for LFU
 	ready   []waitKey // keys with waiters that this command changed
 	changes int64
@@ -149,8 +154,9 @@ func (v *View) touch(e Entry) {
 // settle brings an entry up to now: an expired key goes, and so do expired
 // parts of an object. It returns the zero Entry if nothing is left.
 func (v *View) settle(s *shard, e Entry) Entry {
-	if d := e.dueRef(); d != nil && d.at != 0 && d.at < v.Now/1000 || v.idle(s, e) {
-		if v.KS.expiryOff.Load()&expiryPaused == 0 {
+	off := v.KS.expiryOff.Load()
+	if d := e.dueRef(); off&expiryFollows == 0 && (d != nil && d.at != 0 && d.at < v.Now/1000 || v.idle(s, e)) {
+		if off&expiryPaused == 0 {
 			doubt := v.doubt
 			v.expire(s, e)
 			v.doubt = doubt
@@ -160,7 +166,7 @@ func (v *View) settle(s *shard, e Entry) Entry {
 	if e.h.flags&flagObject != 0 {
 		v.objects, v.object = true, e.object()
 	}
-	if e.h.flags&flagInnerDue != 0 {
+	if e.h.flags&flagInnerDue != 0 && off&expiryFollows == 0 {
 		if x, ok := e.object().obj.(Expirer); ok {
 			if at := x.NextDue(); at != 0 && at <= v.Now/1000 {
 				doubt := v.doubt

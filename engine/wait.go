@@ -325,6 +325,7 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 		}
 	}
 	result, again := w.Serve(v, key)
+	v.Commit()
 	if result == ServedDone {
 		w.gone = true
 		if len(w.Keys) > 1 {

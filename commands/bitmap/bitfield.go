@@ -189,6 +189,8 @@ func (f *family) bitfield(c *command.Ctx, readOnly bool) {
 	}
 	if changed {
 		c.Changed(key, engine.EventString, "setbit")
+	} else if grown { // Redis tells nobody, and its replicas lack the zeros
+		c.ForceEffect()
 	}
 }
 

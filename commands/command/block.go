@@ -91,7 +91,9 @@ func (s *Server) serveBlocked(b *Blocked, v *engine.View, key []byte) (engine.Se
 		s.finish(b, w.Buf)
 		return engine.ServedDone, 0
 	}
+	before := c.Changes()
 	result, again := b.Wait.Serve(&c, key)
+	c.EndCommand(b.Args, c.Changes()-before)
 	*v = c.View
 	if result == engine.ServedDone {
 		if c.Failure != "" {

@@ -50,6 +50,8 @@ const (
 	// LeavesCold does without a thaw of shards that a snapshot has too (engine): it
 	// uses no verbs but Count, Each and Flush.
 	LeavesCold
+	// Applied is what journals have and clients cannot call.
+	Applied
 )
 
 var flagNames = []struct {

@@ -34,6 +34,9 @@ type Server struct {
 	Dispatch func(c *Ctx, args [][]byte)
 	// Execute is Dispatch for a command that is known and has been checked.
 	Execute func(c *Ctx, cmd *Command, args [][]byte)
+	// Apply runs a command of a journal in a session that is kept for it, at a time
+	// in Unix microseconds. Set by package commands.
+	Apply func(sess *Session, args [][]byte, nowMicros int64) error
 	// Locks adds what a command needs to a lock set and tells whether it may
 	// run long. Set by package commands.
 	Locks func(c *Ctx, cmd *Command, args [][]byte, set *engine.LockSet) (long bool)

@@ -5,6 +5,7 @@ package command
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -12,21 +13,27 @@ import (
 // Table finds commands by name.
 type Table struct {
 	byName map[string]*Command
-	quick  []named    // what Find searches: open addressing by hashName
-	list   []*Command // top level, in order of name
-	all    []*Command // with subcommands, by Index
+	// applied are those that only journals have.
+	applied map[string]*Command
+	quick   []named    // what Find searches: open addressing by hashName
+	list    []*Command // top level, in order of name
+	all     []*Command // with subcommands, by Index
 }
 
 // NewTable puts rows together. The rows are copied, since several servers may
 // be made of them. It panics on a row that contradicts itself or another:
 // that is a mistake in the program.
 func NewTable(rows ...[]*Command) *Table {
-	t := &Table{byName: make(map[string]*Command)}
+	t := &Table{byName: make(map[string]*Command), applied: make(map[string]*Command)}
 	for _, family := range rows {
 		for _, row := range family {
 			c := row.clone()
-			if t.byName[c.Name] != nil {
+			if t.byName[c.Name] != nil || t.applied[c.Name] != nil {
 				panic("command: two rows for " + c.Name)
+			}
+			if c.Flags&Applied != 0 {
+				t.applied[c.Name] = c
+				continue
 			}
 			t.byName[c.Name] = c
 			t.list = append(t.list, c)
@@ -40,6 +47,9 @@ func NewTable(rows ...[]*Command) *Table {
 	})
 	for _, c := range t.list {
 		t.prepare(c, nil)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.applied)) {
+		t.prepare(t.applied[name], nil)
 	}
 	t.index()
 	return t
@@ -245,6 +255,9 @@ func (t *Table) Resolve(args [][]byte) (cmd *Command, known bool) {
 	}
 	return cmd, cmd.Run != nil && len(args) < 2
 }
+
+// Applied finds a command that only journals have.
+func (t *Table) Applied(name []byte) *Command { return t.applied[Lower(name)] }
 
 func lowerInto(dst, src []byte) []byte {
 	dst = dst[:len(src)]

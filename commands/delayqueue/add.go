@@ -93,6 +93,9 @@ func (f *family) add(c *command.Ctx) {
 		return
 	}
 	c.Changed(key, engine.EventDelayQueue, "dq.add")
+	if c.Logging() {
+		logged(&c.View, key, wordAdd, o.id, command.Number(o.due), o.payload)
+	}
 	c.Bulk(o.id)
 }
 

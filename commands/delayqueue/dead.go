@@ -63,7 +63,15 @@ func (f *family) bury(v *engine.View, key []byte, q *delayqueue.Queue, max int) 
 		to = delayqueue.New()
 		v.PutObject(dead, engine.KindDelayQueue, to, 0)
 	}
-	q.TakeDying(max, func(e delayqueue.Entry) { to.Add(e.ID, e.Payload, v.Now, delayqueue.Put) })
+	if v.Logging() {
+		logged(v, key, wordBury, command.Number(int64(min(max, q.Dying()))))
+	}
+	q.TakeDying(max, func(e delayqueue.Entry) {
+		if v.Logging() {
+			logged(v, dead, wordAdd, e.ID, command.Number(v.Now), e.Payload)
+		}
+		to.Add(e.ID, e.Payload, v.Now, delayqueue.Put)
+	})
 	v.Changed(dead, engine.EventDelayQueue, "dq.dead")
 	if q.Dying() > 0 {
 		v.ForwardSoon(key)
@@ -86,6 +94,7 @@ func (f *family) forward(ks *engine.Keyspace, db int, key []byte, now int64) {
 		f.bury(&v, key, q, buryBatch)
 		changed(&v, key, q, "dq.dead")
 	}
+	v.Commit()
 	v.ServeReady()
 	v.Account()
 	ks.Unlock(set)

@@ -28,10 +28,11 @@ func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s}
 	s.Keyspace.Forward = f.forward
 	s.Mutexes = append(s.Mutexes, &f.mu)
+	s.Keyspace.Causes.Settled = settled
 	s.OwnInfo = append(s.OwnInfo, f.info)
 	return []*command.Command{
 		f.addRow(), f.popRow(), f.mpopRow(), f.ackRow(), f.nackRow(), f.touchRow(), f.remRow(),
-		f.setRow(), peekRow, lenRow, infoRow,
+		f.setRow(), peekRow, lenRow, infoRow, f.applyRow(),
 	}
 }
 

@@ -17,7 +17,7 @@ func (f *family) ackRow() *command.Command {
 		Complexity: "O(log N) for each id",
 		Syntax:     "key id:string...",
 		Run: func(c *command.Ctx) {
-			each(c, c.Args[2:], "dq.ack", func(q *delayqueue.Queue, id []byte, attempt int64) bool {
+			each(c, c.Args[2:], "dq.ack", wordAck, func(q *delayqueue.Queue, id []byte, attempt int64) bool {
 				return q.Ack(id, attempt, c.Now)
 			})
 		},
@@ -34,15 +34,16 @@ func (f *family) remRow() *command.Command {
 		Complexity: "O(log N) for each id",
 		Syntax:     "key id:string...",
 		Run: func(c *command.Ctx) {
-			each(c, c.Args[2:], "dq.rem", func(q *delayqueue.Queue, id []byte, attempt int64) bool {
+			each(c, c.Args[2:], "dq.rem", wordRem, func(q *delayqueue.Queue, id []byte, attempt int64) bool {
 				return q.Remove(id, attempt)
 			})
 		},
 	}
 }
 
-// each does something to each named entry and replies for how many it worked.
-func each(c *command.Ctx, names [][]byte, event string, do func(q *delayqueue.Queue, id []byte, attempt int64) bool) {
+// each does something to each named entry and replies for how many it worked. word
+// and before, which goes before the names, are the effect.
+func each(c *command.Ctx, names [][]byte, event, word string, do func(q *delayqueue.Queue, id []byte, attempt int64) bool, before ...[]byte) {
 	key := c.Args[1]
 	q, ok := lookupWrite(c, key)
 	if !ok {
@@ -58,6 +59,9 @@ func each(c *command.Ctx, names [][]byte, event string, do func(q *delayqueue.Qu
 		}
 	}
 	if n > 0 {
+		if c.Logging() {
+			logged(&c.View, key, word, append(before, names...)...)
+		}
 		changed(&c.View, key, q, event)
 	}
 	c.Int(n)
@@ -83,9 +87,10 @@ func (f *family) touch(c *command.Ctx) {
 	if a.Failed(c) {
 		return
 	}
-	each(c, a.Rest(), "dq.touch", func(q *delayqueue.Queue, id []byte, attempt int64) bool {
+	names := a.Rest()
+	each(c, names, "dq.touch", wordTouch, func(q *delayqueue.Queue, id []byte, attempt int64) bool {
 		return q.Touch(id, attempt, c.Now, until)
-	})
+	}, command.Number(until))
 	rearm(&c.View, c.Args[1])
 	if until > c.Now {
 		return
@@ -168,6 +173,13 @@ func (f *family) nack(c *command.Ctx) {
 		}
 	}
 	if n > 0 {
+		if c.Logging() {
+			dead := int64(0)
+			if o.dead {
+				dead = 1
+			}
+			logged(&c.View, key, wordNack, append([][]byte{command.Number(o.delay), command.Number(dead)}, o.names...)...)
+		}
 		f.bury(&c.View, key, q, len(o.names))
 		changed(&c.View, key, q, "dq.nack")
 	}

@@ -238,6 +238,9 @@ func (f *family) popQueue(c *command.Ctx, key []byte, q *delayqueue.Queue, o *po
 	if lease > 0 {
 		rearm(&c.View, key)
 	}
+	if c.Logging() {
+		logged(&c.View, key, wordPop, command.Number(lease), command.Number(int64(n)))
+	}
 	changed(&c.View, key, q, "dq.pop")
 	return true
 }
@@ -272,6 +275,7 @@ func (f *family) popZSet(c *command.Ctx, key []byte, z *zset.Set, o *popArgs) bo
 		return false
 	}
 	o.begin(c, key, n)
+	c.EffectNumber("ZPOPMIN", key, int64(n))
 	z.PopMin(n, func(member []byte, score float64) {
 		due := dueOf(score, o.unit)
 		f.late.note(c.Now - due)

@@ -79,6 +79,9 @@ func (f *family) set(c *command.Ctx) {
 		c.PutObject(key, engine.KindDelayQueue, q, 0)
 	}
 	q.Configure(s)
+	if c.Logging() {
+		logged(&c.View, key, wordSet, settingsArgs(s)...)
+	}
 	f.bury(&c.View, key, q, buryBatch)
 	c.Changed(key, engine.EventDelayQueue, "dq.set")
 	c.OK()

@@ -5,6 +5,7 @@ package generic
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
@@ -123,14 +124,20 @@ func (d *dumper) restore(c *command.Ctx) {
 	if ttl != 0 && !o.absolute {
 		ttl += min(now, math.MaxInt64-ttl)
 	}
-	if ttl != 0 && ttl <= now { // it would be gone at once
+	if ttl != 0 && c.Past(ttl) { // it would be gone at once
 		if deleted {
 			c.Changed(key, engine.EventGeneric, "del")
+			c.Effect([]byte("DEL"), key)
 		}
 		c.OK()
 		return
 	}
 	rdb.SetUsage(&c.View, rdb.Put(&c.View, key, v, ttl), o.idle, o.freq)
 	c.Changed(key, engine.EventGeneric, "restore")
+	if ttl != 0 && !o.absolute && c.Logging() {
+		args := append(slices.Clone(c.Args), []byte("ABSTTL"))
+		args[2] = command.Number(ttl)
+		c.Effect(args...)
+	}
 	c.OK()
 }

@@ -75,12 +75,16 @@ func expire(c *command.Ctx, seconds, absolute bool) {
 		c.Int(0)
 		return
 	}
-	if at <= c.Now/1000 {
+	if c.Past(at) {
 		c.Delete(key)
 		c.Changed(key, engine.EventGeneric, "del")
+		c.EffectGone(key)
 	} else {
 		c.SetDeadline(e, at)
 		c.Changed(key, engine.EventGeneric, "expire")
+		if c.Logging() && (seconds || !absolute) {
+			c.Effect(append([][]byte{[]byte("PEXPIREAT"), key, command.Number(at)}, c.Args[3:]...)...)
+		}
 	}
 	c.Int(1)
 }

@@ -3,11 +3,20 @@ package generic
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/rdb"
 )
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
 	d := &dumper{s.Config.Dumps()}
+	s.CauseEffects(
+		s.Config.Bool("lazyfree-lazy-expire", false, "keys that expire are logged as UNLINK").Load,
+		s.Config.Bool("lazyfree-lazy-eviction", false, "keys that are evicted are logged as UNLINK").Load,
+		func(dst []byte, e engine.Entry) []byte {
+			dst, _ = rdb.AppendDump(dst, e, d.Format())
+			return dst
+		})
 	return append(d.restoreRows(), []*command.Command{
 		d.dumpRow(), d.migrateRow(),
 		delRow, unlinkRow, existsRow, touchRow, typeRow, randomkeyRow, keysRow, scanRow,

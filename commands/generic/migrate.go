@@ -271,6 +271,7 @@ func (m *migration) exchange(c *command.Ctx, request []byte) (problem string) {
 			refused = repliedError(line)
 		}
 	}
+	gone := [][]byte{[]byte("DEL")}
 	for _, key := range m.keys {
 		line, err := r.ReadSlice('\n')
 		switch {
@@ -287,7 +288,11 @@ func (m *migration) exchange(c *command.Ctx, request []byte) (problem string) {
 		case !m.copy:
 			c.Delete(key)
 			c.Changed(key, engine.EventGeneric, "del")
+			gone = append(gone, key)
 		}
+	}
+	if len(gone) > 1 {
+		c.Effect(gone...)
 	}
 	return problem
 }

@@ -127,6 +127,13 @@ func (f *family) geoadd(c *command.Ctx) {
 	}
 	if added+updated > 0 {
 		c.Changed(key, engine.EventZSet, "zadd")
+		if c.Logging() {
+			args := append([][]byte{[]byte("zadd")}, c.Args[1:len(c.Args)-len(places)]...)
+			for i, score := range scores {
+				args = append(args, command.Number(int64(score)), places[3*i+2])
+			}
+			c.Effect(args...)
+		}
 	}
 	if changed {
 		added += updated

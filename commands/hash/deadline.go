@@ -114,8 +114,9 @@ func setDeadline(c *command.Ctx, h *hash.Hash, field []byte, at int64, k conditi
 		return noField
 	case !k.met(current, at):
 		return unmet
-	case at <= c.Now/1000:
+	case c.Past(at):
 		h.Delete(field)
+		c.Effect([]byte("HDEL"), c.Args[1], field)
 		return deletedAt
 	}
 	h.SetDeadline(field, at)
@@ -164,11 +165,14 @@ func expire(c *command.Ctx, seconds, absolute bool) {
 	}
 	h.PrepareDeadlines()
 	var updated, deleted int
+	var set [][]byte
 	for _, field := range fields {
 		r := setDeadline(c, h, field, at, k)
 		switch r {
 		case done:
-			updated++
+			if updated++; c.Logging() {
+				set = append(set, field)
+			}
 		case deletedAt:
 			deleted++
 		}
@@ -181,6 +185,10 @@ func expire(c *command.Ctx, seconds, absolute bool) {
 			event = "hdel"
 		}
 		c.Changed(key, engine.EventHash, event)
+	}
+	if len(set) > 0 {
+		args := append([][]byte{[]byte("HPEXPIREAT"), key, command.Number(at)}, c.Args[3:len(c.Args)-len(fields)-1]...)
+		c.Effect(append(append(args, command.Number(int64(len(set)))), set...)...)
 	}
 	dropEmpty(c, key, h)
 }

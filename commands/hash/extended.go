@@ -5,6 +5,7 @@ package hash
 
 import (
 	"math"
+	"slices"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
@@ -43,6 +44,9 @@ func hgetdel(c *command.Ctx) {
 	if deleted > 0 {
 		deadlinesChanged(c, key)
 		c.Changed(key, engine.EventHash, "hdel")
+		if c.Logging() {
+			c.Effect(append([][]byte{[]byte("HDEL"), key}, fields...)...)
+		}
 		dropEmpty(c, key, h)
 	}
 }
@@ -98,7 +102,7 @@ func hgetex(c *command.Ctx) {
 		if !replyField(c, h, field) {
 			continue
 		}
-		switch {
+		switch { // a field whose time is over tells so itself
 		case persist:
 			if current, _ := h.Deadline(field); current != 0 {
 				h.SetDeadline(field, 0)
@@ -119,8 +123,14 @@ func hgetex(c *command.Ctx) {
 	switch {
 	case updated > 0 && persist:
 		c.Changed(key, engine.EventHash, "hpersist")
+		if c.Logging() {
+			c.Effect(append([][]byte{[]byte("HPERSIST"), key}, c.Args[3:]...)...)
+		}
 	case updated > 0:
 		c.Changed(key, engine.EventHash, "hexpire")
+		if c.Logging() {
+			c.Effect(append([][]byte{[]byte("HPEXPIREAT"), key, command.Number(at)}, c.Args[4:]...)...)
+		}
 	default:
 		c.Changed(key, engine.EventHash, "hdel")
 	}
@@ -197,6 +207,19 @@ func parseSetEx(c *command.Ctx) (q setQuery, ok bool) {
 	return q, !a.Failed(c)
 }
 
+// logSetEx names the effect of HSETEX with a time, which is absolute in it.
+func logSetEx(c *command.Ctx, at int64) {
+	args := slices.Clone(c.Args)
+	for i := 2; i < len(args) && !command.EqualFold(args[i], "FIELDS"); i++ {
+		switch command.Lower(args[i]) {
+		case "ex", "px", "exat":
+			args[i], args[i+1] = []byte("PXAT"), command.Number(at)
+			c.Effect(args...)
+			return
+		}
+	}
+}
+
 func (f *family) hsetex(c *command.Ctx) {
 	q, ok := parseSetEx(c)
 	if !ok {
@@ -250,6 +273,9 @@ func (f *family) hsetex(c *command.Ctx) {
 		c.Changed(key, engine.EventHash, "hdel")
 	case updated > 0:
 		c.Changed(key, engine.EventHash, "hexpire")
+		if c.Logging() {
+			logSetEx(c, q.at)
+		}
 	}
 	dropEmpty(c, key, h)
 }

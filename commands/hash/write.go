@@ -259,5 +259,6 @@ func (f *family) hincrbyfloat(c *command.Ctx) {
 	text := n.AppendHuman(buf[:0])
 	f.setKeep(c, key, h, field, text)
 	c.Changed(key, engine.EventHash, "hincrbyfloat")
+	c.Effect([]byte("HSETEX"), key, []byte("KEEPTTL"), []byte("FIELDS"), []byte("1"), field, text)
 	c.Bulk(text)
 }

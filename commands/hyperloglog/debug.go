@@ -80,6 +80,7 @@ func toDense(c *command.Ctx, key, b []byte, sparse bool) bool {
 		return false
 	}
 	put(c, key, b)
+	c.ForceEffect()
 	return true
 }
 

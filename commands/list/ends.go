@@ -113,12 +113,22 @@ func (f *family) takeMany(c *command.Ctx, key []byte, l *list.List, count int64,
 	removed(c, key, l, popEvent(head))
 }
 
+// popWord is what an effect calls taking from an end.
+func popWord(head bool) string {
+	if head {
+		return "LPOP"
+	}
+	return "RPOP"
+}
+
 // takeKeyed is takeMany with the key in front, for LMPOP and BLMPOP.
 func (f *family) takeKeyed(count int64, head bool) func(c *command.Ctx, key []byte, e engine.Entry) {
 	return func(c *command.Ctx, key []byte, e engine.Entry) {
 		c.Array(2)
 		c.Bulk(key)
-		f.takeMany(c, key, e.Object().(*list.List), count, head)
+		l := e.Object().(*list.List)
+		c.EffectNumber(popWord(head), key, min(count, int64(l.Len())))
+		f.takeMany(c, key, l, count, head)
 	}
 }
 
@@ -189,6 +199,7 @@ func (f *family) bpopRow(name, summary string, head bool) *command.Command {
 				l := e.Object().(*list.List)
 				c.Array(2)
 				c.Bulk(key)
+				c.Effect([]byte(popWord(head)), key)
 				f.takeOne(c, l, head)
 				removed(c, key, l, popEvent(head))
 			})

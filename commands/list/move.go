@@ -118,6 +118,12 @@ func (f *family) moveOne(c *command.Ctx, source *list.List, fromHead, toHead boo
 	c.Changed(to, engine.EventList, pushEvent(toHead))
 	removed(c, from, source, popEvent(fromHead))
 	c.SameChange()
+	switch c.Cmd.Name {
+	case "blmove":
+		c.Effect([]byte("LMOVE"), from, to, c.Args[3], c.Args[4])
+	case "brpoplpush":
+		c.Effect([]byte("RPOPLPUSH"), from, to)
+	}
 	return true
 }
 

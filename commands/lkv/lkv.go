@@ -22,7 +22,7 @@ func Commands(s *command.Server) []*command.Command {
 	in.places.Begin(s, nil)
 	s.Mutexes = append(s.Mutexes, &in.mu)
 	return []*command.Command{
-		in.faultRow(), in.logRow(), snapshotRow(s), namespaceRow(s),
+		in.faultRow(), in.logRow(), snapshotRow(s), namespaceRow(s), journalRow(s),
 		{
 			Name: "lkv.clock", Arity: -2, Group: command.GroupTest, Since: "0.1.0",
 			Flags:      command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,

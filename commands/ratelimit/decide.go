@@ -74,6 +74,9 @@ func (f *family) decide(c *command.Ctx, key []byte, e engine.Entry, q *call) (d 
 		case took:
 			c.Changed(key, engine.EventLimiter, "rl.acquire")
 		}
+		if changed || took {
+			c.EffectImage(key)
+		}
 	}
 	return d, ""
 }

@@ -264,9 +264,10 @@ func increxFloat(c *command.Ctx, o *increxArgs) {
 func (o *increxArgs) store(c *command.Ctx, e engine.Entry, deadline int64, event string, put func(deadline int64)) {
 	key, had := c.Args[1], e.Deadline()
 	set := o.unit != "" && !(o.enx && had != 0)
-	if set && deadline <= c.Now/1000 {
+	if set && c.Past(deadline) {
 		if c.Delete(key) {
 			c.Changed(key, engine.EventGeneric, "del")
+			c.EffectGone(key)
 		}
 		return
 	}
@@ -279,6 +280,7 @@ func (o *increxArgs) store(c *command.Ctx, e engine.Entry, deadline int64, event
 	}
 	put(at)
 	c.Changed(key, engine.EventString, event)
+	c.EffectImage(key)
 	switch {
 	case set:
 		c.Notify(engine.EventGeneric, "expire", key)

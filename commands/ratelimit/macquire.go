@@ -172,6 +172,7 @@ func (f *family) release(c *command.Ctx) {
 	if back > 0 {
 		c.NoteIdle(e)
 		c.Changed(c.Args[1], engine.EventLimiter, "rl.release")
+		c.EffectImage(c.Args[1])
 	}
 	c.Int(back)
 }

@@ -218,6 +218,10 @@ func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.De
 // dropExpired removes what has come back, and counts it as left.
 func (f *family) dropExpired(c *command.Ctx, s *shared, lo, hi int, left int64) {
 	s.permits.RemoveRange(lo, hi)
+	if c.Logging() {
+		c.Effect([]byte("ZREMRANGEBYRANK"), s.permitKey, command.Number(int64(lo)), command.Number(int64(hi-1)))
+		c.Effect([]byte("SET"), s.valueKey, command.Number(left), []byte("KEEPTTL"))
+	}
 	event := "zremrangebyscore"
 	if s.permits.Len() == 0 {
 		c.Delete(s.permitKey)
@@ -249,6 +253,14 @@ func (f *family) takeShared(c *command.Ctx, s *shared, cost, left int64) {
 	if s.deadline != 0 {
 		c.SetDeadline(c.Peek(s.valueKey), s.deadline)
 		c.SetDeadline(c.Peek(s.permitKey), s.deadline)
+	}
+	if c.Logging() {
+		c.Effect([]byte("ZADD"), s.permitKey, command.Number(c.Now/1000), member[:])
+		c.Effect([]byte("SET"), s.valueKey, command.Number(left-cost), []byte("KEEPTTL"))
+		if s.deadline != 0 {
+			c.EffectNumber("PEXPIREAT", s.valueKey, s.deadline)
+			c.EffectNumber("PEXPIREAT", s.permitKey, s.deadline)
+		}
 	}
 	c.Changed(s.permitKey, engine.EventZSet, "zadd")
 	c.Changed(s.valueKey, engine.EventString, "decrby")

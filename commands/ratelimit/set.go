@@ -64,6 +64,7 @@ func (f *family) set(c *command.Ctx) {
 	}
 	c.PutBytes(engine.KindLimiter, key, p, e.Deadline())
 	c.Changed(key, engine.EventLimiter, "rl.set")
+	c.EffectImage(key)
 	c.OK()
 }
 

@@ -95,6 +95,7 @@ func (f *family) change(c *command.Ctx, edit func(set *libraries) (problem strin
 		c.Error("ERR " + problem)
 		return false
 	}
+	c.ForceEffect()
 	return true
 }
 
@@ -164,6 +165,7 @@ func (f *family) functionFlush(c *command.Ctx) {
 		f.s.Stats.LazyFreed.Add(int64(n) + 1) // and the engine's interpreter
 	}
 	f.s.Keyspace.Dirty.Add(1)
+	c.ForceEffect()
 	c.OK()
 }
 
@@ -275,6 +277,7 @@ func (f *family) functionRestore(c *command.Ctx) {
 		c.Error("ERR " + problem)
 		return
 	}
+	c.ForceEffect()
 	c.OK()
 }
 

@@ -83,7 +83,7 @@ const (
 var plainParams = []plain{
 	// Memory and its eviction.
 	num("active-expire-effort", 1, 1, 10),
-	no("lazyfree-lazy-eviction"), no("lazyfree-lazy-expire"), no("lazyfree-lazy-server-del"),
+	no("lazyfree-lazy-server-del"),
 	no("lazyfree-lazy-user-del"), no("lazyfree-lazy-user-flush"),
 	yes("activerehashing"), yes("jemalloc-bg-thread"),
 	no("activedefrag"),

@@ -5,6 +5,7 @@ package set
 import (
 	"bytes"
 	"math"
+	"slices"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
@@ -231,6 +232,9 @@ func (f *family) spopRow() *command.Command {
 	}
 }
 
+// popBatch is how many members one effect of SPOP has, as in Redis.
+const popBatch = 1024
+
 func (f *family) spop(c *command.Ctx) {
 	if len(c.Args) > 3 {
 		c.Error(command.ErrSyntax)
@@ -258,7 +262,20 @@ func (f *family) spop(c *command.Ctx) {
 	if counted {
 		c.Set(int(min(count, int64(s.Len()))))
 	}
-	s.Pop(int(min(count, int64(s.Len()))), c.Server.Random, f.limits(), func(member []byte) { c.Bulk(member) })
+	var taken [][]byte
+	s.Pop(int(min(count, int64(s.Len()))), c.Server.Random, f.limits(), func(member []byte) {
+		c.Bulk(member)
+		if c.Logging() {
+			taken = append(taken, bytes.Clone(member))
+		}
+	})
+	if counted && s.Len() == 0 {
+		c.Effect([]byte("DEL"), key)
+	} else {
+		for batch := range slices.Chunk(taken, popBatch) {
+			c.Effect(append([][]byte{[]byte("SREM"), key}, batch...)...)
+		}
+	}
 	removed(c, key, s, "spop")
 }
 

@@ -48,12 +48,18 @@ func pop(c *command.Ctx, key []byte, z *zset.Set, count int64, max bool, s shape
 		c.Bulk(member)
 		c.Double(score)
 	}
-	event := "zpopmin"
+	event, word := "zpopmin", "ZPOPMIN"
 	if max {
-		event = "zpopmax"
+		event, word = "zpopmax", "ZPOPMAX"
 		z.PopMax(n, reply)
 	} else {
 		z.PopMin(n, reply)
+	}
+	switch s {
+	case shapeKeyOne:
+		c.Effect([]byte(word), key)
+	case shapeKeyed:
+		c.EffectNumber(word, key, int64(n))
 	}
 	removed(c, key, z, event)
 }

@@ -121,5 +121,6 @@ func incrbyfloat(c *command.Ctx) {
 	text := value.AppendHuman(buf[:0])
 	c.PutBytes(engine.KindString, key, text, e.Deadline()) // text even where it is an integer's, as OBJECT ENCODING shows
 	c.Changed(key, engine.EventString, "incrbyfloat")
+	c.Effect([]byte("SET"), key, text, []byte("KEEPTTL"))
 	c.Bulk(text)
 }

@@ -4,6 +4,7 @@ package str
 
 import (
 	"math"
+	"slices"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
@@ -151,8 +152,27 @@ func set(c *command.Ctx, value []byte, o options) {
 	if o.hasExpiry {
 		c.Notify(engine.EventGeneric, "expire", key)
 	}
+	if c.Logging() {
+		logSet(c, value, deadline, o)
+	}
 	if !o.get {
 		c.OK()
+	}
+}
+
+// logSet names the effect of SET: with a deadline that is absolute, and without GET.
+func logSet(c *command.Ctx, value []byte, deadline int64, o options) {
+	switch {
+	case o.hasExpiry && !(o.expiry.absolute && !o.expiry.seconds):
+		c.Effect([]byte("SET"), c.Args[1], value, []byte("PXAT"), command.Number(deadline))
+	case !o.hasExpiry && o.get:
+		args := slices.Clone(c.Args[:3])
+		for _, a := range c.Args[3:] {
+			if !command.EqualFold(a, "GET") {
+				args = append(args, a)
+			}
+		}
+		c.Effect(args...)
 	}
 }
 
@@ -225,6 +245,7 @@ var getsetRow = &command.Command{
 		}
 		replyString(c, e)
 		store(c, c.Args[2], 0)
+		c.Effect([]byte("SET"), c.Args[1], c.Args[2])
 	},
 }
 
@@ -245,6 +266,7 @@ var getdelRow = &command.Command{
 		if e.Ok() {
 			c.Delete(c.Args[1])
 			c.Changed(c.Args[1], engine.EventGeneric, "del")
+			c.Effect([]byte("DEL"), c.Args[1])
 		}
 	},
 }
@@ -282,15 +304,18 @@ func getex(c *command.Ctx) {
 	}
 	replyString(c, e)
 	switch {
-	case o.hasExpiry && deadline <= c.Now/1000:
+	case o.hasExpiry && c.Past(deadline):
 		c.Delete(key)
 		c.Changed(key, engine.EventGeneric, "del")
+		c.EffectGone(key)
 	case o.hasExpiry:
 		c.SetDeadline(e, deadline)
 		c.Changed(key, engine.EventGeneric, "expire")
+		c.EffectNumber("PEXPIREAT", key, deadline)
 	case o.persist && e.Deadline() != 0:
 		c.SetDeadline(e, 0)
 		c.Changed(key, engine.EventGeneric, "persist")
+		c.Effect([]byte("PERSIST"), key)
 	}
 }
 

@@ -4,6 +4,7 @@ package stream
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
@@ -48,6 +49,8 @@ type trimming struct {
 	given   bool
 	limited bool
 	limit   int64
+	args    int // how many arguments there are
+	at      int // the threshold's place among them
 }
 
 // parse takes an option of trimming; it reports false if there is none.
@@ -87,6 +90,23 @@ func (t *trimming) threshold(a *command.Args) {
 			a.Is("=")
 		}
 	}
+	t.at = t.args - a.Left()
+}
+
+// exact makes a command that trims about as much as it says one that trims to what
+// the stream has now.
+func (t *trimming) exact(args [][]byte, s *stream.Stream) [][]byte {
+	if !t.given || !t.Whole {
+		return args
+	}
+	args = slices.Clone(args)
+	args[t.at-1] = []byte("=")
+	if t.ByID {
+		args[t.at] = s.FirstID().Append(nil)
+	} else {
+		args[t.at] = command.Number(int64(s.Len()))
+	}
+	return args
 }
 
 // Without LIMIT a trim of whole blocks takes out no more than so many blocks'
@@ -98,17 +118,20 @@ const (
 )
 
 // finish checks the options together, and sets the limit.
-func (t *trimming) finish(f *family, a *command.Args, must bool) {
+// With exact, as in a journal, the threshold is what was left, whatever the limit was.
+func (t *trimming) finish(f *family, a *command.Args, must, exact bool) {
 	if t.limit != 0 && !t.given {
 		a.Fail("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy")
 	}
 	if must && !t.given {
 		a.Fail("ERR syntax error, XTRIM must be called with a trimming strategy")
 	}
-	if t.limited && !t.Whole {
+	if t.limited && !t.Whole && !exact {
 		a.Fail("ERR syntax error, LIMIT cannot be used without the special ~ option")
 	}
-	t.Limit = int(t.limit)
+	if t.Limit = int(t.limit); exact {
+		t.Limit = 0
+	}
 	if t.Whole && !t.limited {
 		entries := f.nodeEntries.Load()
 		t.Limit = trimBlocks * int(min(entries, trimEntriesAtMax))
@@ -121,7 +144,7 @@ func (t *trimming) finish(f *family, a *command.Args, must bool) {
 
 func (f *family) xadd(c *command.Ctx) {
 	a := c.Cursor(2)
-	var trim trimming
+	trim := trimming{args: len(c.Args)}
 	var id stream.ID
 	noMake, given, autoSeq := false, false, false
 	for a.More() {
@@ -143,7 +166,7 @@ func (f *family) xadd(c *command.Ctx) {
 		given = true
 		break
 	}
-	trim.finish(f, &a, false)
+	trim.finish(f, &a, false, c.KS.Follows())
 	if a.Failed(c) {
 		return
 	}
@@ -197,17 +220,25 @@ func (f *family) xadd(c *command.Ctx) {
 	if trim.given && s.Trim(trim.Trim) > 0 {
 		c.Notify(engine.EventStream, "xtrim", key)
 	}
+	if c.Logging() {
+		args := trim.exact(c.Args, s)
+		if !given || autoSeq {
+			args = slices.Clone(args)
+			args[len(args)-len(pairs)-1] = id.Append(nil)
+		}
+		c.Effect(args...)
+	}
 }
 
 func (f *family) xtrim(c *command.Ctx) {
 	a := c.Cursor(2)
-	var trim trimming
+	trim := trimming{args: len(c.Args)}
 	for a.More() {
 		if !trim.parse(&a) {
 			a.Syntax()
 		}
 	}
-	trim.finish(f, &a, true)
+	trim.finish(f, &a, true, c.KS.Follows())
 	if a.Failed(c) {
 		return
 	}
@@ -222,6 +253,9 @@ func (f *family) xtrim(c *command.Ctx) {
 	}
 	if n > 0 {
 		c.Lessened(key, engine.EventStream, "xtrim")
+		if c.Logging() {
+			c.Effect(trim.exact(c.Args, s)...)
+		}
 	}
 	c.Int(int64(n))
 }

@@ -219,22 +219,35 @@ func xclaim(c *command.Ctx) {
 	if a.Failed(c) {
 		return
 	}
-	if last.Compare(g.LastID) > 0 {
+	moved := last.Compare(g.LastID) > 0
+	if moved {
 		g.LastID = last
 		c.CountChange()
 	}
-	consumer := consumerOf(c, c.Args[1], g, c.Args[3])
+	l := groupLog{c, c.Args[1], c.Args[2], g}
+	consumer := consumerOf(c, c.Args[1], g, c.Args[3], l.consumer)
+	c.NoEffect()
 	mark, n := c.Writer.Mark(), 0
 	for _, id := range ids {
 		before := g.Pending()
+		was, _ := g.PendingAt(id)
 		claimed := s.Claim(g, consumer, id, how, millis(c))
 		if claimed {
 			replyClaimed(c, s, id, how.JustID)
 			n++
 		}
-		if claimed || g.Pending() != before {
+		switch {
+		case claimed:
+			was, _ = g.PendingAt(id)
+			fallthrough
+		case g.Pending() != before:
 			c.CountChange()
+			l.claim(was)
+			moved = false // an effect of one entry tells it, too
 		}
+	}
+	if moved {
+		l.groupID()
 	}
 	c.ArrayFrom(mark, n)
 }
@@ -328,7 +341,9 @@ func xautoclaim(c *command.Ctx) {
 		c.Error(noGroup(c.Args[1], c.Args[2], ""))
 		return
 	}
-	consumer := consumerOf(c, c.Args[1], g, c.Args[3])
+	l := groupLog{c, c.Args[1], c.Args[2], g}
+	consumer := consumerOf(c, c.Args[1], g, c.Args[3], l.consumer)
+	c.NoEffect()
 	var gone []stream.ID
 	top, claimed := c.Writer.Mark(), 0
 	next := s.AutoClaim(g, consumer, start, int(count), max(idle, 0), justID, millis(c),
@@ -336,10 +351,13 @@ func xautoclaim(c *command.Ctx) {
 			replyClaimed(c, s, id, justID)
 			claimed++
 			c.CountChange()
+			p, _ := g.PendingAt(id)
+			l.claim(p)
 		},
-		func(id stream.ID) {
-			gone = append(gone, id)
+		func(p stream.Pending) {
+			gone = append(gone, p.ID)
 			c.CountChange()
+			l.claim(p)
 		})
 	c.ArrayFrom(top, claimed)
 	list := append([]byte(nil), c.Buf[top:]...)

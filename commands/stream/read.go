@@ -180,8 +180,10 @@ func (q *reading) serve(c *command.Ctx, at []position) bool {
 			continue
 		}
 		var consumer *stream.Consumer
+		l := groupLog{c, q.keys[i], q.group, p.group}
 		if q.grouped {
-			consumer = consumerOf(c, q.keys[i], p.group, q.consumer)
+			c.NoEffect()
+			consumer = consumerOf(c, q.keys[i], p.group, q.consumer, l.consumer)
 		}
 		fresh := p.after == stream.MaxID
 		if !q.grouped || fresh {
@@ -204,9 +206,20 @@ func (q *reading) serve(c *command.Ctx, at []position) bool {
 			replyRange(c, p.stream, start, stream.MaxID, q.count, false)
 		case fresh:
 			mark := c.Writer.Mark()
-			n := p.stream.Deliver(p.group, consumer, q.limit(), q.noAck, millis(c), func(it *stream.Iter) { replyEntry(c, it) })
+			var ids []stream.ID
+			n := p.stream.Deliver(p.group, consumer, q.limit(), q.noAck, millis(c), func(it *stream.Iter) {
+				replyEntry(c, it)
+				if c.Logging() && !q.noAck {
+					ids = append(ids, it.ID())
+				}
+			})
 			c.ArrayFrom(mark, n)
 			c.CountChange()
+			for _, id := range ids {
+				pending, _ := p.group.PendingAt(id)
+				l.claimUpTo(pending, id)
+			}
+			l.groupID()
 		default:
 			q.history(c, p, consumer)
 		}

@@ -142,11 +142,12 @@ func noGroupFor(key, group []byte) string {
 }
 
 // consumerOf finds a consumer of a group, making it if it is missing, and notes
-// that it was here.
-func consumerOf(c *command.Ctx, key []byte, g *stream.Group, name []byte) *stream.Consumer {
+// that it was here. made is called if it was missing.
+func consumerOf(c *command.Ctx, key []byte, g *stream.Group, name []byte, made func(name []byte)) *stream.Consumer {
 	consumer, created := g.CreateConsumer(name, millis(c))
 	if created {
 		c.Altered(key, engine.EventStream, "xgroup-createconsumer")
+		made(name)
 	}
 	consumer.SeenMillis = millis(c)
 	return consumer

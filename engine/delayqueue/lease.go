@@ -133,7 +133,7 @@ func (q *Queue) NextDue() int64 {
 // Settle ends up to max leases that have run out by now: their entries are due
 // again, at the time when the lease ended, or dying. It returns how many, and
 // whether nothing is left to keep.
-func (q *Queue) Settle(now int64, max int) (served int, empty bool) {
+func (q *Queue) Settle(now int64, max int, _ func(part []byte)) (served int, empty bool) {
 	for ; served < max; served++ {
 		first, ok := q.trees[leased].Min()
 		if !ok || first.at > now {

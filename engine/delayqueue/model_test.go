@@ -301,7 +301,7 @@ func (r *run) step() error {
 	case n < 86:
 		count := 1 + r.rnd.IntN(3)
 		want := r.m.settle(r.now, count)
-		got, _ := r.q.Settle(r.now, count)
+		got, _ := r.q.Settle(r.now, count, nil)
 		r.did("settle", want > 0)
 		return differ("settle", got, want)
 	case n < 89:

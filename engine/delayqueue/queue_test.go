@@ -52,7 +52,7 @@ func TestFencing(t *testing.T) {
 	if got := popped(q, start, 100, 1); got != "job#1" {
 		t.Fatal(got)
 	}
-	if n, _ := q.Settle(start+100, 9); n != 1 {
+	if n, _ := q.Settle(start+100, 9, nil); n != 1 {
 		t.Fatal("lease did not end")
 	}
 	if got := popped(q, start+100, 100, 1); got != "job#2" {
@@ -197,7 +197,7 @@ func TestMany(t *testing.T) {
 	}) > 0 {
 	}
 	for {
-		served, empty := q.Settle(start+2000, 256)
+		served, empty := q.Settle(start+2000, 256, nil)
 		if served == 0 {
 			break
 		}

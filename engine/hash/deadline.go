@@ -120,8 +120,11 @@ func (h *Hash) ExpireDue(nowMicros int64, max int, removed func(field []byte)) i
 }
 
 // Settle removes at most max fields that are due at nowMicros, and tells how many they were and whether nothing
-// is left. By it the keyspace expires fields.
-func (h *Hash) Settle(nowMicros int64, max int) (removed int, empty bool) {
-	removed = h.ExpireDue(nowMicros, max, func([]byte) {})
+// is left. gone, if not nil, is called with each. By it the keyspace expires fields.
+func (h *Hash) Settle(nowMicros int64, max int, gone func(field []byte)) (removed int, empty bool) {
+	if gone == nil {
+		gone = func([]byte) {}
+	}
+	removed = h.ExpireDue(nowMicros, max, gone)
 	return removed, h.Len() == 0
 }

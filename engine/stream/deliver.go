@@ -106,7 +106,7 @@ const autoClaimEffort = 10
 // not pending any more; deleted is called with each. It ends after count of both. It returns where to go on,
 // 0-0 at the end.
 func (s *Stream) AutoClaim(g *Group, c *Consumer, from ID, count int, minIdleMillis int64, justID bool, nowMillis int64,
-	claimed, deleted func(id ID)) ID {
+	claimed func(id ID), deleted func(p Pending)) ID {
 	how := Claim{DeliveredMillis: nowMillis, Deliveries: -1, JustID: justID}
 	for attempts := autoClaimEffort * count; ; attempts-- {
 		var p Pending
@@ -122,7 +122,7 @@ func (s *Stream) AutoClaim(g *Group, c *Consumer, from ID, count int, minIdleMil
 			return p.ID
 		case !s.Exists(p.ID):
 			g.Ack(p.ID)
-			deleted(p.ID)
+			deleted(p)
 			count--
 		case p.idle(minIdleMillis, nowMillis):
 			g.pass(p, c, how, nowMillis)

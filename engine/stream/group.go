@@ -193,6 +193,9 @@ func (g *Group) FirstPending() Pending { p, _ := g.pending.Min(); return p }
 // LastPending returns the pending entry with the highest ID. There must be one.
 func (g *Group) LastPending() Pending { p, _ := g.pending.Max(); return p }
 
+// PendingAt returns what is pending of an entry, and whether it is.
+func (g *Group) PendingAt(id ID) (Pending, bool) { return g.pending.Get(Pending{ID: id}) }
+
 // EachPending calls fn with the group's pending entries in the order of their IDs, from one on, until it returns
 // false. fn must not change the group.
 func (g *Group) EachPending(from ID, fn func(p Pending) bool) {

@@ -210,11 +210,11 @@ func TestPendingAgainstModel(t *testing.T) {
 				m[id] = modelPending{string(name), now, p.deliveries}
 				n++
 				did["autoclaim"]++
-			}, func(id ID) {
-				if alive[id] {
-					t.Fatalf("step %d: %v is said to be deleted", step, id)
+			}, func(p Pending) {
+				if alive[p.ID] {
+					t.Fatalf("step %d: %v is said to be deleted", step, p.ID)
 				}
-				delete(m, id)
+				delete(m, p.ID)
 				n++
 			})
 			if n > 3 {

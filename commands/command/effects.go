@@ -1,0 +1,75 @@
+package command
+
+// The effects of what the keyspace does by itself, in Redis's words.
+
+import (
+	"strconv"
+
+	"github.com/limitkv/limitkv/engine"
+)
+
+var (
+	wordDel     = []byte("DEL")
+	wordUnlink  = []byte("UNLINK")
+	wordHDel    = []byte("HDEL")
+	wordRestore = []byte("RESTORE")
+)
+
+// Removed is the word for a removal that Redis would leave to a thread of its own
+// if lazy says so.
+func Removed(lazy bool) []byte {
+	if lazy {
+		return wordUnlink
+	}
+	return wordDel
+}
+
+// CauseEffects makes the keyspace tell what it does by itself. lazyExpire and
+// lazyEvict say whether Redis would free such keys later; image writes the dump of
+// a value.
+func (s *Server) CauseEffects(lazyExpire, lazyEvict func() bool, image func(dst []byte, e engine.Entry) []byte) {
+	c := &s.Keyspace.Causes
+	c.Gone = func(v *engine.View, key []byte, evicted bool) {
+		lazy := lazyExpire
+		if evicted {
+			lazy = lazyEvict
+		}
+		v.Besides(Removed(lazy()), key)
+	}
+	c.FieldGone = func(v *engine.View, key, field []byte) { v.Besides(wordHDel, key, field) }
+	c.Image = func(v *engine.View, key []byte) {
+		e := v.Find(key)
+		if !e.Ok() {
+			v.Besides(wordDel, key)
+			return
+		}
+		v.Besides(wordRestore, key, strconv.AppendInt(nil, e.Deadline(), 10), image(nil, e), []byte("REPLACE"), []byte("ABSTTL"))
+	}
+}
+
+// Number is an integer as an effect's argument.
+func Number(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
+
+// EffectNumber is Effect for a word, a key and a number.
+func (c *Ctx) EffectNumber(word string, key []byte, n int64) {
+	if c.Logging() {
+		c.Effect([]byte(word), key, Number(n))
+	}
+}
+
+// EffectGone says that the running command's effect is that a key is gone because
+// its time is over.
+func (c *Ctx) EffectGone(key []byte) {
+	c.NoEffect()
+	if c.Logging() {
+		c.KS.Causes.Gone(&c.View, key, false)
+	}
+}
+
+// EffectImage says that the running command's effect is what a key is now.
+func (c *Ctx) EffectImage(key []byte) {
+	c.NoEffect()
+	if c.Logging() {
+		c.KS.Causes.Image(&c.View, key)
+	}
+}

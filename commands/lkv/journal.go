@@ -1,0 +1,219 @@
+package lkv
+
+// LKV.JOURNAL: the effects of what clients do, as a file or a replica would get
+// them, for a test to look at; and the proof that they are enough: applied to an
+// empty keyspace they make the same keys.
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/resp"
+)
+
+// journalBytesMax is how much is kept until it is taken or checked.
+const journalBytesMax = 256 << 20
+
+// reading is the reading of one keyspace's journal.
+type reading struct {
+	mu    sync.Mutex
+	on    bool
+	taken []byte // effects since the last TAKE
+	fresh []byte // effects that the copy does not have yet
+	lost  bool   // there were more than are kept
+	// The copy is a namespace of its own, and the session applies the effects.
+	copy *command.Namespace
+	sess *command.Session
+}
+
+// Append implements journal.Sink.
+func (r *reading) Append(_ journal.LSN, _ int64, framed []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.taken)+len(framed) > journalBytesMax || len(r.fresh)+len(framed) > journalBytesMax {
+		r.taken, r.fresh, r.lost = nil, nil, true
+		return
+	}
+	r.taken = append(r.taken, framed...)
+	r.fresh = append(r.fresh, framed...)
+}
+
+type journals struct {
+	s      *command.Server
+	places command.PerKeyspace[reading]
+}
+
+func journalRow(s *command.Server) *command.Command {
+	f, j := family{s.Keyspace}, &journals{s: s}
+	j.places.Begin(s, nil)
+	start := f.row("start", 2, "", "Begins to read the journal of an empty keyspace.", j.start)
+	check := f.row("check", 2, "", "Applies the effects to a copy and compares it with the keyspace.", j.check)
+	for _, row := range []*command.Command{start, check} {
+		row.Flags |= command.WholeKeyspace
+		row.Complexity = "O(N) in the number of keys"
+	}
+	return &command.Command{
+		Name: "lkv.journal", Arity: -2, Group: command.GroupTest, Since: "0.2.0",
+		Flags:      command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,
+		Summary:    "Reads the effects of commands, and proves that they are enough.",
+		Complexity: "That of the subcommand",
+		Sub: []*command.Command{
+			start,
+			check,
+			f.row("take", 2, "", "Returns the effects since the last time, each with its database before it.", j.take),
+			f.row("stop", 2, "", "Ends reading.", j.stop),
+		},
+	}
+}
+
+const errNoJournal = "ERR the journal is not read, see LKV.JOURNAL START"
+
+func (j *journals) start(c *command.Ctx) {
+	db, keys := c.DB, 0
+	for c.DB = range c.KS.Databases() {
+		keys += c.Count()
+	}
+	if c.DB = db; keys != 0 {
+		c.Error("ERR there are keys already")
+		return
+	}
+	r := j.places.Of(c.KS)
+	if r.on {
+		c.KS.Journal.Detach(r)
+		j.s.Namespaces.Drop(j.s, r.copy)
+	}
+	name := fmt.Sprintf("lkv.journal:%p", c.KS)
+	ns := j.s.Namespaces.Make(j.s, name)
+	if ns == nil {
+		c.Error(errNamespaceMany)
+		return
+	}
+	ns.Keyspace.Follow(true)
+	sess := &command.Session{Authenticated: true}
+	sess.SetNamespace(ns)
+	*r = reading{on: true, copy: ns, sess: sess}
+	j.s.LoadFunctions(ns.Keyspace, j.s.SaveFunctions(c.KS), true, true)
+	c.KS.Journal.Attach(r)
+	c.OK()
+}
+
+func (j *journals) stop(c *command.Ctx) {
+	r := j.places.Of(c.KS)
+	if r.on {
+		c.KS.Journal.Detach(r)
+		j.s.Namespaces.Drop(j.s, r.copy)
+		*r = reading{}
+	}
+	c.OK()
+}
+
+// commandsOf reads the commands that effects consist of.
+func commandsOf(effects []byte, fn func(args [][]byte) error) error {
+	var p resp.Parser
+	var args [][]byte
+	for len(effects) > 0 {
+		n, found, err := p.Next(effects, args[:0])
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fmt.Errorf("an effect is cut off")
+		}
+		effects, args = effects[n:], found
+		if err := fn(found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *journals) take(c *command.Ctx) {
+	r := j.places.Of(c.KS)
+	if !r.on {
+		c.Error(errNoJournal)
+		return
+	}
+	r.mu.Lock()
+	effects := r.taken
+	r.taken = nil
+	r.mu.Unlock()
+	var all [][][]byte
+	if err := commandsOf(effects, func(args [][]byte) error {
+		all = append(all, command.Clone(args))
+		return nil
+	}); err != nil {
+		c.Error("ERR " + err.Error())
+		return
+	}
+	c.Array(len(all))
+	for _, args := range all {
+		c.Array(len(args))
+		for _, a := range args {
+			c.Bulk(a)
+		}
+	}
+}
+
+func (j *journals) check(c *command.Ctx) {
+	r := j.places.Of(c.KS)
+	switch {
+	case !r.on:
+		c.Error(errNoJournal)
+		return
+	case r.lost:
+		c.Error("ERR there were too many effects")
+		return
+	}
+	r.mu.Lock()
+	effects := r.fresh
+	r.fresh = nil
+	r.mu.Unlock()
+	if err := commandsOf(effects, func(args [][]byte) error { return j.s.Apply(r.sess, args, c.Now) }); err != nil {
+		c.Error("ERR " + err.Error())
+		return
+	}
+	copied := engine.View{KS: r.copy.Keyspace, Now: c.Now}
+	db := c.DB
+	defer func() { c.DB = db }()
+	for c.DB = range c.KS.Databases() {
+		copied.DB = c.DB
+		if text := differ(&c.View, &copied); text != "" {
+			c.Error("ERR database " + strconv.Itoa(c.DB) + ": " + text)
+			return
+		}
+	}
+	c.OK()
+}
+
+// differ compares a database of two keyspaces, of which the second one was made of
+// the first one's effects.
+func differ(v, copied *engine.View) (text string) {
+	there := 0
+	v.EachStored(func(e engine.Entry) {
+		if text != "" || e.Kind() == engine.KindLimiter && v.Idle(e) {
+			return
+		}
+		there++
+		x := copied.Find(e.Key())
+		if a, b := picture(e), picture(x); a != b {
+			text = fmt.Sprintf("%q is %s, but by its effects %s", e.Key(), a, b)
+		}
+	})
+	if text != "" {
+		return text
+	}
+	copied.EachStored(func(e engine.Entry) {
+		if e.Kind() == engine.KindLimiter && copied.Idle(e) {
+			return
+		}
+		there--
+		if text == "" && !v.Find(e.Key()).Ok() {
+			text = fmt.Sprintf("by its effects there is %q", e.Key())
+		}
+	})
+	return text
+}

@@ -1,0 +1,94 @@
+package lkv
+
+// All that is known of a key, as text: what two keys are compared by that are to
+// be the same.
+
+import (
+	"crypto/sha1"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/engine/stream"
+	"github.com/limitkv/limitkv/zset"
+)
+
+// shownMax is how much of a long picture is shown as it is.
+const shownMax = 1000
+
+// picture writes a key's value, deadlines included, "nothing" for a missing key.
+func picture(e engine.Entry) string {
+	if !e.Ok() {
+		return "nothing"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s deadline %d", e.Kind(), e.Deadline())
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch o := e.Object().(type) {
+	case *list.List:
+		for it := o.Iter(0, false); it.Next(); {
+			add("%q", it.Value())
+		}
+	case *set.Set:
+		for it := o.Iter(); it.Next(); {
+			add("%q", it.Member())
+		}
+		slices.Sort(parts)
+	case *zset.Set:
+		o.Ascend(0, o.Len(), func(member []byte, score float64) bool {
+			add("%q %x", member, score+0) // which of 0 and -0 it is depends on the form
+			return true
+		})
+	case *hash.Hash:
+		for it := o.Iter(); it.Next(); {
+			add("%q %q %d", it.Field(), it.Value(), it.Deadline())
+		}
+		slices.Sort(parts)
+	case *stream.Stream:
+		pictureStream(o, add)
+	case *delayqueue.Queue:
+		add("%+v %+v", o.Settings(), o.Totals())
+		o.Peek(delayqueue.Any, 0, math.MaxInt, func(x delayqueue.Entry) {
+			add("%q %q due %d attempt %d state %d until %d", x.ID, x.Payload, x.DueMicros, x.Attempt, x.State, x.UntilMicros)
+		})
+	default:
+		add("%q", e.Bytes(nil))
+	}
+	for _, p := range parts {
+		b.WriteString("; ")
+		b.WriteString(p)
+	}
+	if b.Len() > shownMax {
+		return fmt.Sprintf("%s … %d bytes with SHA-1 %x", b.String()[:shownMax], b.Len(), sha1.Sum([]byte(b.String())))
+	}
+	return b.String()
+}
+
+// pictureStream leaves out when consumers were seen, and when and how often
+// entries were delivered: as in Redis, no effect tells that they were read again.
+func pictureStream(s *stream.Stream, add func(format string, args ...any)) {
+	add("length %d first %v last %v deleted %v added %d", s.Len(), s.FirstID(), s.LastID(), s.MaxDeletedID(), s.EntriesAdded())
+	for it := s.Range(stream.ID{}, stream.MaxID, false); it.Next(); {
+		add("%v", it.ID())
+		for it.NextPair() {
+			add("%q %q", it.Field(), it.Value())
+		}
+	}
+	for _, g := range s.Groups() {
+		add("group %q last %v read %d", g.Name, g.LastID, g.EntriesRead)
+		for _, c := range g.Consumers() {
+			add("consumer %q pending %d", c.Name, c.Pending())
+		}
+		g.EachPending(stream.ID{}, func(p stream.Pending) bool {
+			add("%v of %q", p.ID, p.Consumer.Name)
+			return true
+		})
+	}
+}

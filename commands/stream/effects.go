@@ -1,0 +1,46 @@
+package stream
+
+// The effects of reading with a group and of passing entries on: what each of
+// them makes of an entry, as the words of Redis's replicas.
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine/stream"
+)
+
+// groupLog names effects on a group.
+type groupLog struct {
+	c          *command.Ctx
+	key, group []byte
+	g          *stream.Group
+}
+
+// claim tells with whom an entry is pending, or that it is not any more, for it is
+// gone from the stream.
+func (l groupLog) claim(p stream.Pending) { l.claimUpTo(p, l.g.LastID) }
+
+// claimUpTo is claim with the ID up to which the group had read.
+func (l groupLog) claimUpTo(p stream.Pending, last stream.ID) {
+	if !l.c.Logging() {
+		return
+	}
+	l.c.Effect([]byte("XCLAIM"), l.key, l.group, []byte(p.Consumer.Name), []byte("0"), p.ID.Append(nil),
+		[]byte("TIME"), command.Number(p.DeliveredMillis), []byte("RETRYCOUNT"), command.Number(int64(p.Deliveries)),
+		[]byte("FORCE"), []byte("JUSTID"), []byte("LASTID"), last.Append(nil))
+}
+
+// groupID tells how far the group has read.
+func (l groupLog) groupID() {
+	if l.c.Logging() {
+		l.c.Effect([]byte("XGROUP"), []byte("SETID"), l.key, l.group, l.g.LastID.Append(nil), []byte("ENTRIESREAD"), command.Number(l.g.EntriesRead))
+	}
+}
+
+// consumer tells that a consumer was made. Redis does so only where no entry comes
+// to be pending with it; here it is told in any case, or one that got nothing
+// would be lost.
+func (l groupLog) consumer(name []byte) {
+	if l.c.Logging() {
+		l.c.Effect([]byte("XGROUP"), []byte("CREATECONSUMER"), l.key, l.group, name)
+	}
+}
