@@ -30,7 +30,7 @@ const errorsPerCent = 40
 
 func TestRandom(t *testing.T) {
 	oracle := redis(t)
-	tested := peer.LimitKV(t)
+	tested := peer.LimitKV(t, "--test")
 	base := *seed
 	if base == 0 {
 		base = rand.Uint64()
@@ -53,7 +53,7 @@ func TestRandom(t *testing.T) {
 			if slices.Contains(pending, f.Name) && !*withPending {
 				t.Skip("its differences are known and rare")
 			}
-			p := &sequence.Pair{Oracle: oracle.Dial(t), Tested: tested.Dial(t), Names: map[string]int{}}
+			p := &sequence.Pair{Oracle: oracle.Dial(t), Tested: tested.Dial(t), Names: map[string]int{}, Prover: tested.Dial(t)}
 			different := 0
 			for round := range rounds {
 				p.Proto, p.Small = 2+round%2, round/2%2 == 1

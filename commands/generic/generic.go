@@ -13,10 +13,7 @@ func Commands(s *command.Server) []*command.Command {
 	s.CauseEffects(
 		s.Config.Bool("lazyfree-lazy-expire", false, "keys that expire are logged as UNLINK").Load,
 		s.Config.Bool("lazyfree-lazy-eviction", false, "keys that are evicted are logged as UNLINK").Load,
-		func(dst []byte, e engine.Entry) []byte {
-			dst, _ = rdb.AppendDump(dst, e, d.Format())
-			return dst
-		})
+		func(dst []byte, e engine.Entry) []byte { return rdb.AppendDump(dst, e, d.Format()) })
 	return append(d.restoreRows(), []*command.Command{
 		d.dumpRow(), d.migrateRow(),
 		delRow, unlinkRow, existsRow, touchRow, typeRow, randomkeyRow, keysRow, scanRow,

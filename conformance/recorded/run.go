@@ -39,6 +39,7 @@ type conversation struct {
 	conns map[string]*peer.Conn
 	saved map[string]string
 	admin *peer.Conn
+	after func(admin *peer.Conn, s *step, text string) error // each step
 }
 
 // Replay runs the file against a server in each of its protocols and compares. It returns how many replies were
@@ -112,9 +113,18 @@ func (s *step) expected(proto int, f *File) string {
 type check func(s *step, proto int, text string, got peer.Value) error
 
 func (f *File) run(addr string, each check) error {
-	for _, proto := range f.Protocols {
-		c := &conversation{file: f, proto: proto, addr: addr, conns: map[string]*peer.Conn{}, saved: map[string]string{}}
+	return f.runWith(addr, f.Protocols, nil, nil, each)
+}
+
+// runWith runs the file in some protocols. begin is called once the server is empty, after when a step is done; both may
+// be nil.
+func (f *File) runWith(addr string, protocols []int, begin func(admin *peer.Conn) error, after func(admin *peer.Conn, s *step, text string) error, each check) error {
+	for _, proto := range protocols {
+		c := &conversation{file: f, proto: proto, addr: addr, conns: map[string]*peer.Conn{}, saved: map[string]string{}, after: after}
 		err := c.start()
+		if err == nil && begin != nil {
+			err = begin(c.admin)
+		}
 		for _, l := range f.lines {
 			if err != nil {
 				break
@@ -122,7 +132,10 @@ func (f *File) run(addr string, each check) error {
 			if l.step == nil {
 				continue
 			}
-			if err = c.step(l.step, l.text, each); err != nil {
+			if err = c.step(l.step, l.text, each); err == nil && after != nil {
+				err = after(c.admin, l.step, l.text)
+			}
+			if err != nil {
 				err = fmt.Errorf("%s:%d (RESP%d) %s: %w", f.Path, l.step.number, proto, l.text, err)
 			}
 		}

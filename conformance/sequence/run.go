@@ -25,6 +25,9 @@ type Pair struct {
 	Commands int            // commands compared
 	Errors   int            // of those, how many replied an error on both
 	Names    map[string]int // commands compared by name
+	// Prover, if not nil, is another connection to the tested server, which runs with --test: after each round it proves
+	// that the effects it logged are enough.
+	Prover *peer.Conn
 }
 
 // Difference is what a round found: the step where the servers differ and what they said, or a key that they keep
@@ -104,6 +107,13 @@ func (p *Pair) reset() error {
 	if err != nil {
 		return err
 	}
+	if p.Prover != nil && failed == nil {
+		v, err := p.Prover.Do("LKV.JOURNAL", "START")
+		if err == nil && v.IsError() {
+			err = fmt.Errorf("LKV.JOURNAL START: %v", v)
+		}
+		return err
+	}
 	return failed
 }
 
@@ -176,6 +186,13 @@ const databases = 3
 
 // keyspace compares everything that the two servers hold.
 func (p *Pair) keyspace(after []Step) (*Difference, error) {
+	if p.Prover != nil {
+		if v, err := p.Prover.Do("LKV.JOURNAL", "CHECK"); err != nil {
+			return nil, err
+		} else if v.IsError() {
+			return &Difference{Steps: after, What: "the effects do not make the same keys", Got: v.String(), keyspace: true}, nil
+		}
+	}
 	for db := range databases {
 		if _, err := p.Oracle.Do("SELECT", fmt.Sprint(db)); err != nil {
 			return nil, err

@@ -64,7 +64,7 @@ func TestNatives(t *testing.T) {
 				var left, right []string
 				for j, x := range []*delayqueue.Queue{a, b} {
 					out := []*[]string{&left, &right}[j]
-					x.Settle(now, 100)
+					x.Settle(now, 100, nil)
 					x.Pop(now, 250_000, 3, func(e delayqueue.Entry) {
 						*out = append(*out, fmt.Sprintf("%s %s %d %d", e.ID, e.Payload, e.Attempt, e.DueMicros))
 					})
