@@ -3,7 +3,6 @@ package journal
 // Writing commands to a file that is not the log's end: a BASE in AOF form, an export.
 
 import (
-	"hash/crc32"
 	"io"
 )
 
@@ -48,7 +47,7 @@ func (c *CommandWriter) Flush() error {
 	}
 	if c.marks {
 		body := c.text[markSize:]
-		m := mark{kind: markGroup, length: int64(len(body)), lsn: c.lsn, micros: c.micros, crc: crc32.Checksum(body, castagnoli)}
+		m := mark{kind: markGroup, length: int64(len(body)), lsn: c.lsn, micros: c.micros, crc: crcOf(body)}
 		m.put(c.text[:markSize], c.at)
 	}
 	err := c.write(c.text)

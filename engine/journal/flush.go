@@ -4,7 +4,6 @@ package journal
 
 import (
 	"errors"
-	"hash/crc32"
 	"io"
 	"time"
 
@@ -170,6 +169,9 @@ func (w *Writer) piece(to int, now int64) bool {
 	if w.done == to {
 		return true
 	}
+	if d := w.delay.Load(); d > 0 {
+		time.Sleep(time.Duration(d))
+	}
 	text := w.back.text[w.done:to]
 	w.putMarks(w.back, w.done, to, w.size)
 	n, err := w.file.Write(text)
@@ -205,7 +207,7 @@ func (w *Writer) putMarks(b *buffer, from, to int, at int64) {
 			continue
 		}
 		body := b.text[g.mark+markSize : g.end]
-		m := mark{kind: markGroup, length: int64(len(body)), lsn: g.lsn, micros: g.micros, synced: w.safe, crc: crc32.Checksum(body, castagnoli)}
+		m := mark{kind: markGroup, length: int64(len(body)), lsn: g.lsn, micros: g.micros, synced: w.safe, crc: crcOf(body)}
 		m.put(b.text[g.mark:g.mark+markSize], at+int64(g.mark-from))
 	}
 }

@@ -240,26 +240,10 @@ func (l *loading) damaged(d *Damage) error {
 	}
 	f.logf(Warning, "!!! Warning: short read while loading the AOF file %s!!! (%s)", d.File, d)
 	f.logf(Warning, "!!! Truncating the AOF %s at offset %d !!!", d.File, d.Good)
-	if err := f.cut(d.File, d.Good); err != nil {
+	if err := cutFile(f.FS, f.path(d.File), d.Good); err != nil {
 		f.logf(Warning, "Error truncating the AOF file %s: %s", d.File, strerror(err))
 		return err
 	}
 	f.logf(Warning, "AOF %s loaded anyway because %s", d.File, why)
 	return nil
-}
-
-// cut makes a file end at a size, safely: what follows is written behind it only when what was cut cannot come back.
-func (f *Files) cut(name string, size int64) error {
-	file, err := f.FS.Append(f.path(name))
-	if err != nil {
-		return err
-	}
-	err = file.Truncate(size)
-	if err == nil {
-		err = file.Sync()
-	}
-	if e := file.Close(); err == nil {
-		err = e
-	}
-	return err
 }

@@ -98,3 +98,6 @@ func parseMark(line []byte, at int64) (m mark, ok bool) {
 	known := m.kind == markGroup || m.kind == markAdopted || m.kind == markClosed
 	return m, known && string(again[:]) == string(line[:markSize])
 }
+
+// crcOf is the checksum of what a mark covers.
+func crcOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }

@@ -45,12 +45,13 @@ type parser struct {
 	args     [][]byte
 	ends     []int // of the unit's commands in args
 	dbs      []int
-	need     int // of a partial outcome: how many bytes it takes at least
+	need     int // of a partial outcome: how many bytes it is at least
 	reason   string
 	badAt    int
 	stopped  bool
 	multi    bool // MULTI without EXEC so far
 	commands []Command
+	taken    Unit
 }
 
 func (p *parser) fail(at int, reason string) (int, outcome) {
@@ -120,7 +121,8 @@ func (p *parser) take(offset int64) *Unit {
 		p.commands = append(p.commands, Command{p.dbs[i], p.args[from:end:end]})
 		from = end
 	}
-	return &Unit{offset, p.commands}
+	p.taken = Unit{offset, p.commands}
+	return &p.taken
 }
 
 // is compares a word with one of the log's own, which is in capitals.
@@ -173,7 +175,7 @@ func (p *parser) command(b []byte, i int) (next int, o outcome) {
 func (p *parser) number(b []byte, i int, sign byte) (n, next int, o outcome) {
 	at := i
 	if i >= len(b) {
-		p.need = i + 4
+		p.need = len(b) + 1
 		return 0, 0, partial
 	}
 	if b[i] != sign {
@@ -185,7 +187,7 @@ func (p *parser) number(b []byte, i int, sign byte) (n, next int, o outcome) {
 	}
 	switch {
 	case i == len(b), i+1 == len(b) && b[i] == '\r' && i-at > 1:
-		p.need = i + 2
+		p.need = len(b) + 1
 		return 0, 0, partial
 	case i-at == 1 || n < 0 || b[i] != '\r' || b[i+1] != '\n':
 		_, o = p.fail(at, "a length that is no number")
@@ -201,7 +203,7 @@ func (p *parser) comment(b []byte) (end int, o outcome) {
 		if len(b) >= commentMax {
 			return p.fail(0, "a comment line that does not end")
 		}
-		p.need = min(len(b)+64, commentMax)
+		p.need = len(b) + 1
 		return 0, partial
 	}
 	if p.stopAt != 0 && bytes.HasPrefix(b[:n], []byte("#TS:")) {

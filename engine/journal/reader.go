@@ -10,7 +10,7 @@ import (
 )
 
 // chunk is how much is read at once.
-const chunk = 1 << 20
+const chunk = 256 << 10
 
 // sector is what a disk writes at once: of an append that was torn, whole sectors are missing, and read as zeros.
 const sector = 512
@@ -49,6 +49,7 @@ type Reader struct {
 	size int64
 	parser
 
+	step int // how much is read at once
 	buf  []byte
 	base int64 // offset of buf[0]
 	pos  int   // in buf: what comes next
@@ -80,7 +81,7 @@ type Facts struct {
 // NewReader reads a file from an offset on, which is not 0 behind an RDB part. stopAt, unless 0, ends the log before the
 // first time stamp that is later, in Unix seconds.
 func NewReader(name string, file io.ReaderAt, offset, size, stopAt int64) *Reader {
-	r := &Reader{name: name, from: file, size: size, base: offset, good: offset, covered: offset, crcAt: offset}
+	r := &Reader{step: chunk, name: name, from: file, size: size, base: offset, good: offset, covered: offset, crcAt: offset}
 	r.stopAt = stopAt
 	return r
 }
@@ -186,12 +187,12 @@ func (r *Reader) fill(need int) error {
 		return nil
 	}
 	r.sum()
-	want := int(min(max(int64(need), chunk), r.size-r.offset()))
+	want := int(min(int64(max(need, r.step)), r.size-r.offset()))
 	if want <= have {
 		return nil
 	}
 	into := r.buf
-	if cap(into) < want || cap(into) > 16*chunk && want <= chunk {
+	if cap(into) < want || cap(into) > 64*r.step && want <= r.step {
 		into = make([]byte, want)
 	}
 	into = into[:want]
@@ -272,7 +273,7 @@ func (r *Reader) line() error {
 		case o == partial && r.size == r.base+int64(len(r.buf)):
 			return r.torn("the file ends inside a comment")
 		case o == partial:
-			return r.fill(r.need)
+			return r.fill(commentMax)
 		case !r.stopped:
 			r.pos += n
 		}
@@ -321,7 +322,7 @@ func (r *Reader) mark(m mark, at int64) error {
 	}
 	r.facts.Closed = false
 	body := r.buf[r.pos+markSize:][:m.length]
-	if crc32.Checksum(body, castagnoli) != m.crc {
+	if crcOf(body) != m.crc {
 		return r.damage(at, "the checksum of a group is wrong")
 	}
 	r.facts.Verified += m.length
@@ -337,7 +338,7 @@ func (r *Reader) mark(m mark, at int64) error {
 func (r *Reader) damage(at int64, reason string) error {
 	d := r.rot(r.good, at, reason)
 	ours := r.facts.Marks > 0 && r.good == r.covered
-	text := make([]byte, chunk)
+	text := make([]byte, min(chunk, r.size-d.Good+sector))
 	// Pieces overlap by a mark, so that none is missed between two, and begin with a sector.
 	for from := d.Good / sector * sector; from < r.size; from += chunk - sector {
 		n, err := r.from.ReadAt(text, from)
@@ -392,7 +393,7 @@ func allZero(b []byte) bool {
 
 // zerosFrom says whether the file is nothing but zeros from a place on.
 func (r *Reader) zerosFrom(at int64) bool {
-	text := make([]byte, chunk)
+	text := make([]byte, min(chunk, r.size-at))
 	for ; at < r.size; at += chunk {
 		n, err := r.from.ReadAt(text, at)
 		if err != nil && err != io.EOF || !allZero(text[:n]) {

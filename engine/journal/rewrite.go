@@ -279,13 +279,7 @@ func (f *Files) replace(c *Cut, rdb bool) (incr string, err error) {
 	m := old.clone()
 	m.BaseSeq++
 	base := f.baseName(m.BaseSeq, rdb)
-	if m.Base != nil {
-		was := *m.Base
-		was.Type = History
-		m.History = append([]Entry{was}, m.History...)
-	}
-	m.Base = &Entry{Name: base, Seq: m.BaseSeq, Type: Base, Start: -1, End: -1}
-	m.Incr = nil
+	m.History, m.Incr = nil, nil
 	for _, e := range old.Incr {
 		if !c.fresh && e.Seq >= c.seq {
 			m.Incr = append(m.Incr, e)
@@ -294,6 +288,13 @@ func (f *Files) replace(c *Cut, rdb bool) (incr string, err error) {
 		e.Type = History
 		m.History = append(m.History, e)
 	}
+	if m.Base != nil {
+		was := *m.Base
+		was.Type = History
+		m.History = append(m.History, was)
+	}
+	m.History = append(m.History, old.History...)
+	m.Base = &Entry{Name: base, Seq: m.BaseSeq, Type: Base, Start: -1, End: -1}
 	if c.fresh {
 		m.IncrSeq++
 		incr = f.incrName(m.IncrSeq)

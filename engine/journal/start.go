@@ -5,6 +5,7 @@ package journal
 import (
 	"hash/crc32"
 	"io"
+	"math"
 
 	"github.com/limitkv/limitkv/engine/vfs"
 )
@@ -13,8 +14,18 @@ import (
 // CreateBase before Start.
 func (f *Files) NeedsBase() bool { return f.Manifest().Empty() }
 
-// CreateBase makes the first BASE: write writes it to a file that is synced and closed for it.
+// CreateBase makes the first BASE.
 func (f *Files) CreateBase(rdb bool, write func(vfs.File) error) error {
+	err := f.Rewrite(rdb, write)
+	if err == nil {
+		f.logf(Notice, "Creating AOF base file %s on server start", f.Manifest().Base.Name)
+	}
+	return err
+}
+
+// Rewrite puts a BASE in the place of all files, while no writer is at work: write writes it to a file that is synced
+// and closed for it.
+func (f *Files) Rewrite(rdb bool, write func(vfs.File) error) error {
 	if err := f.makeDir(); err != nil {
 		return err
 	}
@@ -30,12 +41,13 @@ func (f *Files) CreateBase(rdb bool, write func(vfs.File) error) error {
 		err = e
 	}
 	if err == nil {
-		_, err = f.replace(&Cut{}, rdb)
+		_, err = f.replace(&Cut{seq: math.MaxInt64}, rdb)
 	}
 	if err != nil {
+		_ = f.FS.Remove(f.path(f.tempBase())) // It is made anew the next time.
 		return err
 	}
-	f.logf(Notice, "Creating AOF base file %s on server start", f.Manifest().Base.Name)
+	f.removeHistory()
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/limitkv/limitkv/engine/vfs"
 )
@@ -144,6 +145,7 @@ type Writer struct {
 	timestamps atomic.Bool
 	checksums  atomic.Bool
 	state      atomic.Int32
+	delay      atomic.Int64 // before each write
 	written    atomic.Uint64
 	durable    atomic.Uint64
 	failed     atomic.Pointer[Failure]
@@ -177,6 +179,8 @@ func newWriter(f *Files, l *Log, o WriterOptions) *Writer {
 	w := &Writer{files: f, log: l, o: o, front: &buffer{}, back: &buffer{}, discard: true, idle: true, db: noDB,
 		kick: make(chan struct{}, 1), synced: make(chan syncDone, 1)}
 	w.changed = sync.NewCond(&w.mu)
+	w.lastWrite = f.Monotonic() - gatherMicros
+	w.lastSync = f.Monotonic() - syncMicros
 	w.policy.Store(int32(o.Policy))
 	w.timestamps.Store(o.Timestamps)
 	w.checksums.Store(o.Checksums)
@@ -297,6 +301,9 @@ func (w *Writer) Suspend(on bool) {
 	w.suspended.Store(on)
 	w.poke()
 }
+
+// Delay makes every write wait so long first, for tests of the server (DEBUG AOF-FLUSH-SLEEP).
+func (w *Writer) Delay(d time.Duration) { w.delay.Store(int64(d)) }
 
 // poke makes the goroutine look at what changed, and tells who waits for Confirmed.
 func (w *Writer) poke() {

@@ -25,7 +25,19 @@ func (f *file) begin(kind Kind) (Accident, error) {
 	if f.life != f.fs.life {
 		return Accident{}, ErrCrashed
 	}
-	return f.fs.begin(kind, f.path)
+	return f.fs.begin(kind, f.name())
+}
+
+// name is the file's path: the one that it has now.
+func (f *file) name() string {
+	if f.fs.now[f.path] != f.node {
+		for p, n := range f.fs.now {
+			if n == f.node {
+				f.path = p
+			}
+		}
+	}
+	return f.path
 }
 
 func (f *file) ReadAt(p []byte, at int64) (int, error) {

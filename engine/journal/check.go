@@ -1,0 +1,311 @@
+package journal
+
+// Checking files without loading them: what is in them, whether every checksum is right, and cutting a damaged end.
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/limitkv/limitkv/engine/vfs"
+)
+
+// CheckOptions say what to check, and what to do about it.
+type CheckOptions struct {
+	FS vfs.FS
+	// Path is a manifest, one file of a log, or a directory with either.
+	Path string
+	// RDB checks an RDB file, or the RDB part that a file begins with, and returns the offset behind it.
+	RDB func(file vfs.File, size int64) (end int64, err error)
+	// Fix cuts a damaged end of the last file.
+	Fix bool
+	// TruncateTo cuts everything behind the last time stamp that is not later, in Unix seconds; 0, nothing.
+	TruncateTo int64
+	// Print takes a line about what is found.
+	Print func(string)
+}
+
+// Part is what a check found in one file.
+type Part struct {
+	Entry
+	// RDB is the size of the RDB part, Size that of the file, before anything is cut.
+	RDB, Size int64
+	Facts     Facts
+	// Err is what is wrong: a *Damage, or why the file could not be read.
+	Err error
+	// Cut is how many bytes were cut.
+	Cut int64
+}
+
+// Check checks what a path names. It returns what it found in every file, and the first thing that is wrong and was not
+// mended.
+func Check(o CheckOptions) ([]Part, error) {
+	c := checker{CheckOptions: o}
+	info, err := o.FS.Stat(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	if o.Fix || o.TruncateTo != 0 {
+		unlock, err := c.lock(info.Dir)
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
+	}
+	path := o.Path
+	if info.Dir {
+		if path, err = c.find(path); err != nil {
+			return nil, err
+		}
+	}
+	if strings.HasSuffix(path, manifestSuffix) {
+		return c.log(path)
+	}
+	p := c.part(filepath.Dir(path), Entry{Name: filepath.Base(path), Start: -1, End: -1}, true)
+	return []Part{p}, p.Err
+}
+
+type checker struct{ CheckOptions }
+
+func (c *checker) printf(format string, args ...any) {
+	if c.Print != nil {
+		c.Print(fmt.Sprintf(format, args...))
+	}
+}
+
+// lock takes the directories that a server may hold that writes to the files.
+func (c *checker) lock(dir bool) (unlock func(), err error) {
+	at := filepath.Clean(c.Path)
+	if !dir {
+		at = filepath.Dir(at)
+	}
+	var held []io.Closer
+	unlock = func() {
+		for _, h := range held {
+			_ = h.Close() // It was only held.
+		}
+	}
+	for _, d := range []string{at, filepath.Join(at, "..")} {
+		h, err := c.FS.Lock(d)
+		if err != nil {
+			unlock()
+			return nil, fmt.Errorf("%s: %w", d, err)
+		}
+		held = append(held, h)
+	}
+	return unlock, nil
+}
+
+// find looks for the manifest in a directory, or in the directories below it.
+func (c *checker) find(dir string) (string, error) {
+	names, err := c.FS.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		info, err := c.FS.Stat(path)
+		if err != nil {
+			return "", err
+		}
+		if !info.Dir {
+			found = appendManifest(found, path)
+			continue
+		}
+		below, err := c.FS.ReadDir(path)
+		if err != nil {
+			return "", err
+		}
+		for _, name := range below {
+			found = appendManifest(found, filepath.Join(path, name))
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("%s: no manifest of an append-only file there: %w", dir, fs.ErrNotExist)
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("%s: more than one manifest there: %s", dir, strings.Join(found, ", "))
+}
+
+func appendManifest(found []string, path string) []string {
+	if name := filepath.Base(path); strings.HasSuffix(name, manifestSuffix) && !strings.HasPrefix(name, tempPrefix) {
+		return append(found, path)
+	}
+	return found
+}
+
+// log checks all files of a manifest.
+func (c *checker) log(path string) ([]Part, error) {
+	m, err := ReadManifest(c.FS, path)
+	if err != nil {
+		return nil, err
+	}
+	c.printf("%s: %d files, %d of history", path, len(m.Parts()), len(m.History))
+	var parts []Part
+	entries := m.Parts()
+	for i, e := range entries {
+		p := c.part(filepath.Dir(path), e, i == len(entries)-1)
+		parts = append(parts, p)
+		if p.Err != nil && err == nil {
+			err = p.Err
+		}
+	}
+	return parts, err
+}
+
+// part checks one file.
+func (c *checker) part(dir string, e Entry, last bool) Part {
+	p := Part{Entry: e}
+	path := filepath.Join(dir, e.Name)
+	file, err := c.FS.Open(path)
+	if err != nil {
+		p.Err = err
+		c.printf("%s: %s", e.Name, strerror(err))
+		return p
+	}
+	defer file.Close()
+	if p.Size, p.Err = file.Size(); p.Err == nil {
+		p.RDB, p.Err = c.rdb(file, p.Size)
+	}
+	if p.Err != nil {
+		c.printf("%s: %s", e.Name, p.Err)
+		return p
+	}
+	r := NewReader(e.Name, file, p.RDB, p.Size, c.TruncateTo)
+	for p.Err == nil {
+		_, p.Err = r.Next()
+	}
+	if p.Err == io.EOF {
+		p.Err = nil
+	}
+	p.Facts = r.Facts()
+	c.describe(p)
+	var d *Damage
+	switch {
+	case errors.As(p.Err, &d):
+		c.mend(&p, d, path, last)
+	case p.Err == nil && r.Stopped():
+		p.Cut, p.Err = c.truncate(r, path, last)
+	}
+	return p
+}
+
+// rdb checks the RDB part of a file.
+func (c *checker) rdb(file vfs.File, size int64) (int64, error) {
+	var magic [len(rdbMagic)]byte
+	if n, err := file.ReadAt(magic[:], 0); n < len(magic) && err != io.EOF {
+		return 0, err
+	}
+	if !bytes.Equal(magic[:], []byte(rdbMagic)) {
+		return 0, nil
+	}
+	return c.RDB(file, size)
+}
+
+func (c *checker) describe(p Part) {
+	line := fmt.Sprintf("%s: %d bytes", p.Name, p.Size)
+	if p.RDB > 0 {
+		line += fmt.Sprintf(", of them %d as RDB", p.RDB)
+	}
+	line += fmt.Sprintf(", %d commands in %d units", p.Facts.Commands, p.Facts.Units)
+	if p.Facts.Marks > 0 {
+		line += fmt.Sprintf(", %d bytes verified by %d marks, LSN %d to %d", p.Facts.Verified, p.Facts.Marks, p.Facts.First, p.Facts.Last)
+	}
+	if p.Facts.Closed {
+		line += ", closed in order"
+	}
+	if p.Err == nil {
+		line += ": ok"
+	}
+	c.printf("%s", line)
+}
+
+// mend cuts a damaged end.
+func (c *checker) mend(p *Part, d *Damage, path string, last bool) {
+	c.printf("%s", d)
+	switch {
+	case !c.Fix:
+		c.printf("%s: --fix would cut %d bytes", p.Name, d.Size-d.Good)
+		return
+	case !last:
+		c.printf("%s is not cut, because it is not the last file", p.Name)
+		return
+	}
+	if err := cutFile(c.FS, path, d.Good); err != nil {
+		p.Err = err
+		return
+	}
+	p.Err, p.Cut = nil, d.Size-d.Good
+	c.printf("%s: cut to %d bytes", p.Name, d.Good)
+}
+
+// truncate cuts a file where its reader stopped. What is kept of a group becomes a group of its own.
+func (c *checker) truncate(r *Reader, path string, last bool) (int64, error) {
+	if r.offset() == 0 || r.facts.Units == 0 {
+		return 0, fmt.Errorf("%s: nothing is in front of that time", r.name)
+	}
+	if !last {
+		return 0, fmt.Errorf("%s is not cut, because it is not the last file", r.name)
+	}
+	kept := r.kept()
+	size := r.Good()
+	if err := cutFile(c.FS, path, size); err != nil {
+		return 0, err
+	}
+	if len(kept) > 0 {
+		m := r.group
+		m.lsn -= LSN(m.length) - LSN(len(kept))
+		m.length, m.crc = int64(len(kept)), crcOf(kept)
+		text := append(blankMark[:len(blankMark):len(blankMark)], kept...)
+		m.put(text[:markSize], size)
+		if err := appendFile(c.FS, path, text); err != nil {
+			return 0, err
+		}
+		size += int64(len(text))
+	}
+	c.printf("%s: cut to %d bytes", r.name, size)
+	return r.size - size, nil
+}
+
+// kept is what was read of the group in which the reader stopped.
+func (r *Reader) kept() []byte {
+	if r.end == 0 {
+		return nil
+	}
+	return r.buf[r.end-int(r.group.length) : r.pos]
+}
+
+// cutFile makes a file end at a size, safely: what follows is written behind it only when what was cut cannot come back.
+func cutFile(f vfs.FS, path string, size int64) error {
+	return change(f, path, func(file vfs.File) error { return file.Truncate(size) })
+}
+
+func appendFile(f vfs.FS, path string, text []byte) error {
+	return change(f, path, func(file vfs.File) error {
+		_, err := file.Write(text)
+		return err
+	})
+}
+
+// change changes a file that is there, and makes that safe.
+func change(f vfs.FS, path string, how func(vfs.File) error) error {
+	file, err := f.Append(path)
+	if err != nil {
+		return err
+	}
+	err = how(file)
+	if err == nil {
+		err = file.Sync()
+	}
+	if e := file.Close(); err == nil {
+		err = e
+	}
+	return err
+}
