@@ -16,7 +16,7 @@ ORACLE      = $(if $(CI),-oracle-required,)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-race lint fuzz fuzz-server bench bench-baseline bench-compare conformance conformance-clients conformance-tools conformance-tcl record generate check
+.PHONY: help run build test test-race lint fuzz fuzz-server bench bench-baseline bench-compare conformance conformance-clients conformance-suites conformance-tools conformance-tcl record generate check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' Makefile
@@ -67,6 +67,9 @@ conformance: ## compare with a real Redis 8.0 (REDIS_SERVER, or redis-server in 
 
 conformance-clients: build ## run the real clients of Java, Go, Node and Python against the server, write the README's table
 	$(GO) run ./conformance/clients
+
+conformance-suites: build ## run the own test suites of Go clients and libraries against the server and Redis (minutes)
+	$(GO) run ./conformance/suites
 
 conformance-tools: ## run redis-cli, redis-benchmark and, where it is there, redis_exporter against the server and Redis
 	$(GO) test -count=1 -v ./conformance/tools

@@ -198,6 +198,20 @@ func (ks *Keyspace) setExpiry(bit uint32, on bool) {
 	ks.Sched.Wake()
 }
 
+// noteDueFree is noteDue for a shard that somebody holds, once it is free: a holder
+// that was marked slow changes it still, without its lock.
+func (ks *Keyspace) noteDueFree(s *shard) {
+	s.mu.Lock()
+	if h := s.holder; h != nil && h != cold {
+		s.mu.Unlock()
+		h.OnRelease(func() { ks.noteDueFree(s) })
+		return
+	}
+	ks.noteDue(s)
+	s.mu.Unlock()
+	ks.Sched.Wake()
+}
+
 // expireShard serves what the shard's wheel has due at now. It reports
 // whether there is more to do at once.
 func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) {
@@ -205,12 +219,7 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 	if h := ks.heldBy(s); h != nil {
 		s.nextDue.Store(never)
 		s.mu.Unlock()
-		h.OnRelease(func() {
-			s.mu.Lock()
-			ks.noteDue(s)
-			s.mu.Unlock()
-			ks.Sched.Wake()
-		})
+		h.OnRelease(func() { ks.noteDueFree(s) })
 		return false
 	}
 	v.begin(ks, s, nowMicros)

@@ -191,7 +191,7 @@ func drain(conn net.Conn, slow bool) {
 }
 
 // starved is how much longer a server may take that does not get the processor.
-const starved = 6
+const starved = 20
 
 // hangs tells whether a server that has not answered for a time does not because it hangs, and not because the machine
 // has too much else to do: used is the processor time that it had taken when it was asked.
