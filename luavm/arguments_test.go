@@ -10,7 +10,7 @@ import (
 
 func TestManyArguments(t *testing.T) {
 	vm := New(Config{})
-	for _, n := range []int{1, 2, 31, 32, 33, 32766, 32767, 32768, 32769, 65536, 100_000} {
+	for _, n := range []int{1, 2, 31, 32, 33, 32766, 32767, 32768, 32769, 65536, 100_000, 1_000_000} {
 		args := make([]string, n)
 		for i := range args {
 			args[i] = strconv.Itoa(i + 1)

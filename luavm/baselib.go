@@ -44,6 +44,9 @@ func (vm *VM) baseFunctions() functions {
 	}
 }
 
+// placesPerStep is how many empty places of a table take as long to pass as a step of the budget.
+const placesPerStep = 16
+
 // clib slots: how many values a function may return or push at once, LUAI_MAXCSTACK.
 const clibSlots = 8000
 
@@ -102,8 +105,8 @@ func (vm *VM) errorHandler(L *lua.LState) int {
 		t = errorTable(L, "ERR "+tostring(L.Get(1)))
 	}
 	if place := vm.placeOf(inside(L).currentFrame.Parent); place.source != "" {
-		L.SetField(t, "source", lua.LString(place.source))
-		L.SetField(t, "line", lua.LNumber(place.line))
+		setIndex(L, t, lua.LString("source"), lua.LString(place.source))
+		setIndex(L, t, lua.LString("line"), lua.LNumber(place.line))
 	}
 	L.Push(t)
 	return 1
@@ -117,7 +120,7 @@ func (vm *VM) getMetatable(L *lua.LState) int {
 		mt = v.Metatable
 		if v == vm.globalsView {
 			mt = vm.globalsMeta
-		} else if _, isView := vm.behind(v); isView {
+		} else if _, isView := tables.Behind(v); isView {
 			mt = lua.LNil
 		}
 	case *lua.LUserData:
@@ -126,7 +129,7 @@ func (vm *VM) getMetatable(L *lua.LState) int {
 		mt = vm.stringsMeta
 	}
 	if t, ok := mt.(*lua.LTable); ok {
-		if protected := t.RawGetString("__metatable"); protected != lua.LNil {
+		if protected := tables.GetString(t, "__metatable"); protected != lua.LNil {
 			mt = protected
 		}
 	}
@@ -140,7 +143,7 @@ func (vm *VM) setMetatable(L *lua.LState) int {
 	if mt != lua.LNil && mt.Type() != lua.LTTable || L.GetTop() < 2 {
 		arg.Error(L, 2, "nil or table expected")
 	}
-	if old, ok := t.Metatable.(*lua.LTable); ok && old.RawGetString("__metatable") != lua.LNil {
+	if old, ok := t.Metatable.(*lua.LTable); ok && tables.GetString(old, "__metatable") != lua.LNil {
 		arg.Raise(L, "cannot change a protected metatable")
 	}
 	vm.writable(L, 1)
@@ -159,7 +162,7 @@ func iterate(L *lua.LState, fn *lua.LFunction, start lua.LValue) int {
 
 func (vm *VM) ipairsNext(L *lua.LState) int {
 	i := arg.Int(L, 2) + 1
-	v := tables.Get(vm.tableArg(L, 1), i)
+	v := tables.GetInt(vm.tableArg(L, 1), i)
 	if v == lua.LNil {
 		L.Push(lua.LNil)
 		return 1
@@ -171,6 +174,7 @@ func (vm *VM) ipairsNext(L *lua.LState) int {
 
 func (vm *VM) next(L *lua.LState) int {
 	k, v, ok := vm.walker.Next(vm.tableArg(L, 1), L.Get(2))
+	vm.budget.Use(vm.walker.Skipped / placesPerStep)
 	if !ok {
 		vm.throw(L, lua.LString("invalid key to 'next'"))
 	}
@@ -242,7 +246,7 @@ func (vm *VM) pcall(L *lua.LState) int {
 		return L.GetTop()
 	}
 	if t, isTable := errv.(*lua.LTable); isTable {
-		if text := L.GetField(t, "err"); text.Type() == lua.LTString || text.Type() == lua.LTNumber {
+		if text := index(L, t, lua.LString("err")); text.Type() == lua.LTString || text.Type() == lua.LTNumber {
 			errv = text
 		}
 	}
@@ -292,7 +296,7 @@ func rawEqual(L *lua.LState) int {
 
 func (vm *VM) rawGet(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
-	L.Push(t.RawGet(arg.Any(L, 2)))
+	L.Push(tables.Get(t, arg.Any(L, 2)))
 	return 1
 }
 
@@ -306,7 +310,7 @@ func (vm *VM) rawSet(L *lua.LState) int {
 	if key == lua.LNil {
 		vm.throw(L, lua.LString("table index is nil"))
 	}
-	t.RawSet(key, value)
+	tables.Set(t, key, value)
 	L.SetTop(1)
 	return 1
 }
@@ -454,7 +458,7 @@ func (vm *VM) unpack(L *lua.LState) int {
 		arg.Raise(L, "too many results to unpack")
 	}
 	for i := from; i <= to; i++ {
-		L.Push(tables.Get(t, i))
+		L.Push(tables.GetInt(t, i))
 	}
 	return n
 }

@@ -3,6 +3,8 @@ package luavm
 // The library coroutine, on gopher-lua's threads.
 
 import (
+	_ "unsafe" // for go:linkname
+
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
@@ -20,22 +22,18 @@ const (
 // coroutineBody is what a coroutine begins with: it makes the errors of its state ours. The tail call leaves no trace.
 const coroutineBody = `local f, take = ... return function(...) take() return f(...) end`
 
+// theirCoroutines is the library's own library of coroutines.
+//
+//go:linkname theirCoroutines github.com/yuin/gopher-lua.coFuncs
+var theirCoroutines map[string]lua.LGFunction
+
 func (vm *VM) coroutineFunctions() functions {
-	create, resume := lua.LGFunction(nil), lua.LGFunction(nil)
-	lib := vm.L.NewTable()
-	vm.L.Push(vm.L.NewFunction(func(L *lua.LState) int { // gopher-lua's own, which opens itself as a global
-		lua.OpenCoroutine(L)
-		lib = L.Get(-1).(*lua.LTable)
-		return 0
-	}))
-	vm.L.Call(0, 0)
-	create = lib.RawGetString("create").(*lua.LFunction).GFunction
-	resume = lib.RawGetString("resume").(*lua.LFunction).GFunction
 	c, err := compileChunk(coroutineBody, "=coroutine", nil, false, nil)
 	if err != nil {
 		panic(err)
 	}
-	co := &coroutines{vm: vm, create: create, resume: resume, body: vm.L.NewFunctionFromProto(&c.main.FunctionProto)}
+	body := vm.L.NewFunctionFromProto(&c.main.FunctionProto)
+	co := &coroutines{vm: vm, create: theirCoroutines["create"], resume: theirCoroutines["resume"], body: body}
 	co.take = vm.L.NewFunction(func(L *lua.LState) int { vm.take(L); return 0 })
 	return functions{
 		"create": co.luaCreate, "resume": co.luaResume, "running": coroutineRunning, "status": co.luaStatus,

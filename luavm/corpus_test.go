@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/limitkv/limitkv/luavm/corpus"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -127,6 +128,24 @@ func TestCorpus(t *testing.T) {
 	}
 	if n < 10 {
 		t.Errorf("only %d cases", n)
+	}
+}
+
+// The libraries whose tables are those of package tables.
+func TestLibraries(t *testing.T) {
+	files, err := filepath.Glob("c*/testdata/*.txt")
+	if err != nil || len(files) < 5 {
+		t.Fatal("too few files:", files, err)
+	}
+	for _, file := range files {
+		vm := New(Config{})
+		corpus.RunBy(t, file, func(script string) string {
+			reply := corpus.Format([]byte(runCase(vm, corpusCase{script: script})))
+			if strings.Contains(script, "code_") { // settings of libraries outlive scripts
+				vm = New(Config{})
+			}
+			return reply
+		})
 	}
 }
 

@@ -40,8 +40,8 @@ func (vm *VM) decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
 		}
 		return vm.boxes.String(rest[:n]), rest[n+2:]
 	case '+':
-		t := L.CreateTable(0, 1)
-		t.RawSetString("ok", lua.LString(line))
+		t := tables.New(0, 1)
+		tables.SetString(t, "ok", lua.LString(line))
 		return t, rest
 	case '-':
 		return decodeError(L, b), rest
@@ -50,12 +50,13 @@ func (vm *VM) decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
 		if n < 0 {
 			return lua.LFalse, rest
 		}
-		if n >= tables.ArrayKeysMax {
-			return vm.decodeLong(L, int(n), rest)
-		}
 		t, items := vm.arrays.New(int(n))
 		for i := range items {
-			items[i], rest = vm.decode(L, rest)
+			var v lua.LValue
+			if v, rest = vm.decode(L, rest); v == lua.LNil {
+				return vm.decodeRest(L, items[:i], int(n), rest)
+			}
+			items[i] = v
 		}
 		return t, rest
 	case '_':
@@ -68,19 +69,19 @@ func (vm *VM) decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
 		return wrapped(L, "big_number", lua.LString(line)), rest
 	case '=':
 		n := parseInt(line)
-		v := L.CreateTable(0, 2)
-		v.RawSetString("string", lua.LString(rest[4:n]))
-		v.RawSetString("format", lua.LString(rest[:3]))
+		v := tables.New(0, 2)
+		tables.SetString(v, "string", lua.LString(rest[4:n]))
+		tables.SetString(v, "format", lua.LString(rest[:3]))
 		return wrapped(L, "verbatim_string", v), rest[n+2:]
 	case '%', '|':
 		n := parseInt(line)
-		m := L.CreateTable(0, int(n))
+		m := tables.New(0, 0)
 		var k, v lua.LValue
 		for range n {
 			k, rest = vm.decode(L, rest)
 			v, rest = vm.decode(L, rest)
 			if b[0] == '%' {
-				L.RawSet(m, k, v)
+				tables.Set(m, k, v)
 			}
 		}
 		if b[0] == '|' { // an attribute: told to nobody, the reply follows
@@ -89,32 +90,37 @@ func (vm *VM) decode(L *lua.LState, b []byte) (lua.LValue, []byte) {
 		return wrapped(L, "map", m), rest
 	case '~':
 		n := parseInt(line)
-		set := L.CreateTable(0, int(n))
+		set := tables.New(0, 0)
 		var v lua.LValue
 		for range n {
 			v, rest = vm.decode(L, rest)
-			L.RawSet(set, v, lua.LTrue)
+			tables.Set(set, v, lua.LTrue)
 		}
 		return wrapped(L, "set", set), rest
 	}
 	panic("luavm: a reply starts with " + strconv.QuoteRune(rune(b[0])))
 }
 
-// decodeLong reads an array whose last items have no place in a table's array.
-func (vm *VM) decodeLong(L *lua.LState, n int, rest []byte) (lua.LValue, []byte) {
-	t := L.CreateTable(n, 0)
-	var v lua.LValue
-	for i := range n {
+// decodeRest reads the rest of an array of n values in which a null of protocol version 3 came after the first ones. How
+// much room such a table has depends on where its holes are.
+func (vm *VM) decodeRest(L *lua.LState, first []lua.LValue, n int, rest []byte) (lua.LValue, []byte) {
+	t := tables.New(0, 0)
+	for i, v := range first {
+		tables.SetInt(t, i+1, v)
+	}
+	tables.SetInt(t, len(first)+1, lua.LNil)
+	for i := len(first) + 2; i <= n; i++ {
+		var v lua.LValue
 		v, rest = vm.decode(L, rest)
-		t.RawSetInt(i+1, v)
+		tables.SetInt(t, i, v)
 	}
 	return t, rest
 }
 
 // wrapped returns the one-field table in which RESP3 types come.
 func wrapped(L *lua.LState, field string, v lua.LValue) lua.LValue {
-	t := L.CreateTable(0, 1)
-	t.RawSetString(field, v)
+	t := tables.New(0, 1)
+	tables.SetString(t, field, v)
 	return t
 }
 
@@ -122,7 +128,7 @@ func wrapped(L *lua.LState, field string, v lua.LValue) lua.LValue {
 func decodeError(L *lua.LState, b []byte) *lua.LTable {
 	line, _ := cutLine(b)
 	t := errorTable(L, errorReplyText(string(line)))
-	t.RawSetString("ignore_error_stats_update", lua.LTrue)
+	tables.SetString(t, "ignore_error_stats_update", lua.LTrue)
 	return t
 }
 

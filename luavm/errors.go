@@ -8,6 +8,8 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/limitkv/limitkv/luavm/tables"
+
 	"github.com/limitkv/limitkv/luavm/arg"
 	"github.com/limitkv/limitkv/luavm/bytecode"
 	"github.com/limitkv/limitkv/resp"
@@ -166,8 +168,8 @@ func (vm *VM) raised(L *lua.LState) {
 
 // errorTable builds what redis.call raises and redis.pcall returns. text is an error reply without the "-".
 func errorTable(L *lua.LState, text string) *lua.LTable {
-	t := L.CreateTable(0, 2)
-	t.RawSetString("err", lua.LString(text))
+	t := tables.New(0, 2)
+	tables.SetString(t, "err", lua.LString(text))
 	return t
 }
 
@@ -177,7 +179,7 @@ func (vm *VM) writeError(out *resp.Writer, errv lua.LValue) Outcome {
 	switch v := errv.(type) {
 	case *lua.LTable:
 		text = errText(v)
-		counted = v.RawGetString("ignore_error_stats_update") == lua.LTrue
+		counted = tables.GetString(v, "ignore_error_stats_update") == lua.LTrue
 	default:
 		text = "ERR " + arg.CString(tostring(errv))
 	}
@@ -191,7 +193,7 @@ func (vm *VM) writeError(out *resp.Writer, errv lua.LValue) Outcome {
 
 // errText is the text of an error table.
 func errText(t *lua.LTable) string {
-	if s, ok := arg.ToString(t.RawGetString("err")); ok {
+	if s, ok := arg.ToString(tables.GetString(t, "err")); ok {
 		return arg.CString(s)
 	}
 	return "ERR unknown error"

@@ -1,8 +1,7 @@
 package luavm
 
 // Instructions that gopher-lua carries out otherwise than Lua 5.1: the arithmetic of strings and of -0, numbers in
-// concatenations, the remainder, powers, #, the bounds of a numeric for, and how much room a constructor makes. Ours stand in
-// its table of instructions, for all its states.
+// concatenations, the remainder, powers, #, the bounds of a numeric for, and all on tables (tableops.go).
 
 import (
 	"math"
@@ -11,7 +10,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
-	"github.com/limitkv/limitkv/luavm/bytecode"
 	"github.com/limitkv/limitkv/luavm/precise"
 	"github.com/limitkv/limitkv/luavm/syntax"
 	"github.com/limitkv/limitkv/luavm/tables"
@@ -24,13 +22,18 @@ var infinity = math.Inf(1)
 //go:linkname instructions github.com/yuin/gopher-lua.jumpTable
 var instructions [lua.OP_NOP + 1]func(L *lua.LState, inst uint32, base unsafe.Pointer) int
 
+// operations are the library's, and ours. They are not put into its own table: a program may have other states.
+var operations = instructions
+
 func init() {
 	for op, carryOut := range map[int]func(vm *VM, L *lua.LState, f *luaFrame, inst instruction){
 		lua.OP_ADD: arithmetic, lua.OP_SUB: arithmetic, lua.OP_MUL: arithmetic, lua.OP_DIV: arithmetic,
 		lua.OP_MOD: arithmetic, lua.OP_POW: arithmetic, lua.OP_UNM: negate, lua.OP_LEN: length, lua.OP_CONCAT: concat,
-		lua.OP_NEWTABLE: newTable, lua.OP_SETLIST: setList, lua.OP_FORPREP: prepareFor,
+		lua.OP_GETGLOBAL: getGlobal, lua.OP_SETGLOBAL: setGlobal, lua.OP_GETTABLE: getTable, lua.OP_GETTABLEKS: getTable,
+		lua.OP_SETTABLE: setTable, lua.OP_SETTABLEKS: setTable, lua.OP_SELF: self, lua.OP_NEWTABLE: newTable,
+		lua.OP_SETLIST: setList, lua.OP_FORPREP: prepareFor,
 	} {
-		instructions[op] = func(L *lua.LState, inst uint32, _ unsafe.Pointer) int {
+		operations[op] = func(L *lua.LState, inst uint32, _ unsafe.Pointer) int {
 			carryOut(vmOf(L), L, inside(L).currentFrame, instruction(inst))
 			return 0
 		}
@@ -181,7 +184,7 @@ func (vm *VM) metamethod(v lua.LValue, event string) lua.LValue {
 		return lua.LNil
 	}
 	if t, ok := mt.(*lua.LTable); ok {
-		return t.RawGetString(event)
+		return tables.GetString(t, event)
 	}
 	return lua.LNil
 }
@@ -244,8 +247,7 @@ func length(vm *VM, L *lua.LState, f *luaFrame, inst instruction) {
 	case lua.LString:
 		n = vm.boxes.Int(int64(len(v)))
 	case *lua.LTable:
-		t, _ := vm.behind(v)
-		n = vm.boxes.Int(int64(tables.Border(t)))
+		n = vm.boxes.Int(int64(tables.Border(v)))
 	default:
 		m := vm.metamethod(v, "__len")
 		if m == lua.LNil {
@@ -256,37 +258,9 @@ func length(vm *VM, L *lua.LState, f *luaFrame, inst instruction) {
 	setRegister(L, f, inst.A(), n)
 }
 
-// newTable makes an empty table that has room for what its constructor will put in.
-func newTable(_ *VM, L *lua.LState, f *luaFrame, inst instruction) {
-	setRegister(L, f, inst.A(), tables.New(L, bytecode.Size(inst.B()), bytecode.Size(inst.C())))
-}
-
-// setList stores the list items of a constructor.
-func setList(_ *VM, L *lua.LState, f *luaFrame, inst instruction) {
-	reg := inside(L).reg
-	batch := inst.C()
-	if batch == 0 {
-		batch = int(f.Fn.Proto.Code[f.Pc])
-		f.Pc++
-	}
-	first := f.LocalBase + inst.A() + 1
-	end := first + inst.B()
-	if inst.B() == 0 {
-		end = reg.top
-	}
-	t := reg.array[first-1].(*lua.LTable)
-	if inst.B() == 0 && batch == 1 && tables.IsFresh(t) {
-		reg.array[first-1] = tables.List(L, reg.array[first:end])
-		return
-	}
-	for i, v := range reg.array[first:end] {
-		t.RawSetInt((batch-1)*lua.FieldsPerFlush+i+1, v)
-	}
-}
-
 // stringMetatable gives strings their methods.
 func (vm *VM) stringMetatable() *lua.LTable {
-	mt := vm.L.CreateTable(0, 1)
-	mt.RawSetString("__index", vm.strings)
+	mt := tables.New(0, 1)
+	tables.SetString(mt, "__index", vm.strings)
 	return mt
 }

@@ -13,6 +13,8 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/limitkv/limitkv/luavm/tables"
+
 	"github.com/limitkv/limitkv/luavm/arg"
 	"github.com/limitkv/limitkv/luavm/budget"
 	"github.com/limitkv/limitkv/resp"
@@ -154,11 +156,12 @@ func (p *vmPool) put(vm *VM) {
 // bare takes all globals away; only redis comes back while a library loads.
 func (vm *VM) bare() {
 	var names []lua.LValue
-	for k, _ := vm.env.Next(lua.LNil); k != lua.LNil; k, _ = vm.env.Next(k) {
+	tables.Each(vm.env, func(k, _ lua.LValue) bool {
 		names = append(names, k)
-	}
+		return true
+	})
 	for _, k := range names {
-		vm.env.RawSet(k, lua.LNil)
+		tables.Set(vm.env, k, lua.LNil)
 	}
 }
 
@@ -181,8 +184,8 @@ type callback struct {
 
 // runLibrary runs the main function of a library.
 func (vm *VM) runLibrary(fn *lua.LFunction, r *registration, host Host) (errv lua.LValue, ok bool) {
-	global := vm.env.RawGetString("redis")
-	vm.env.RawSetString("redis", vm.loadingTable())
+	global := tables.GetString(vm.env, "redis")
+	tables.SetString(vm.env, "redis", vm.loadingTable())
 	vm.register, vm.host, vm.proto = r, host, 2
 	vm.ccalls, vm.killed, vm.inHost = 0, false, false
 	vm.budget.Begin()
@@ -190,7 +193,7 @@ func (vm *VM) runLibrary(fn *lua.LFunction, r *registration, host Host) (errv lu
 	ok, errv = vm.protect(vm.L, 0, 0)
 	vm.L.SetTop(0)
 	vm.register, vm.host = nil, nil
-	vm.env.RawSetString("redis", global)
+	tables.SetString(vm.env, "redis", global)
 	vm.forgetRun()
 	return errv, ok
 }
@@ -200,16 +203,16 @@ func (vm *VM) loadingTable() *lua.LTable {
 	if vm.loading != nil {
 		return vm.loading
 	}
-	t := vm.L.CreateTable(0, 8)
-	t.RawSetString("register_function", vm.L.NewFunction(vm.registerFunction))
-	t.RawSetString("log", vm.L.NewFunction(vm.redisLog))
+	t := tables.New(0, 8)
+	tables.SetString(t, "register_function", vm.L.NewFunction(vm.registerFunction))
+	tables.SetString(t, "log", vm.L.NewFunction(vm.redisLog))
 	for name, v := range vm.redisConstants() {
 		if !strings.HasPrefix(name, "REPL_") {
-			t.RawSetString(name, v)
+			tables.SetString(t, name, v)
 		}
 	}
-	mt := vm.L.CreateTable(0, 1)
-	mt.RawSetString("__index", vm.L.NewFunction(vm.undefinedGlobal))
+	mt := tables.New(0, 1)
+	tables.SetString(mt, "__index", vm.L.NewFunction(vm.undefinedGlobal))
 	t.Metatable = mt
 	vm.loading = vm.show(t)
 	return vm.loading

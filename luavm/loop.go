@@ -69,13 +69,32 @@ frames:
 				cf.Pc += inst.Jump()
 				vm.budget.Use(1)
 				continue
-			case lua.OP_GETTABLE:
+			case lua.OP_GETTABLE, lua.OP_GETTABLEKS:
 				if t, ok := reg.array[local+inst.B()].(*lua.LTable); ok {
-					if i, ok := reg.operand(inst.C(), local, constants).(lua.LNumber); ok {
+					key := reg.operand(inst.C(), local, constants)
+					if i, ok := key.(lua.LNumber); ok {
 						if v := tables.Item(t, float64(i)); v != nil && reg.put(a, v) {
 							continue
 						}
 					}
+					if v := tables.Get(t, key); (v != lua.LNil || t.Metatable == lua.LNil) && reg.put(a, v) {
+						continue
+					}
+				}
+			case lua.OP_SETTABLE, lua.OP_SETTABLEKS:
+				if t, ok := reg.array[a].(*lua.LTable); ok {
+					key, v := reg.operand(inst.B(), local, constants), reg.operand(inst.C(), local, constants)
+					if i, ok := key.(lua.LNumber); ok && tables.SetItem(t, float64(i), v) {
+						continue
+					}
+					if t.Metatable == lua.LNil && isKey(key) {
+						tables.Set(t, key, v)
+						continue
+					}
+				}
+			case lua.OP_LEN:
+				if t, ok := reg.array[local+inst.B()].(*lua.LTable); ok && reg.put(a, vm.boxes.Int(int64(tables.Border(t)))) {
+					continue
 				}
 			case lua.OP_TEST:
 				if isTrue(reg.array[a]) == (inst.C() == 0) {
@@ -159,7 +178,7 @@ frames:
 				}
 			}
 			vm.budget.Use(1)
-			if instructions[inst.Op()](L, uint32(inst), base) == 1 {
+			if operations[inst.Op()](L, uint32(inst), base) == 1 {
 				return
 			}
 			continue frames // the frame may be another, or have another function
@@ -194,6 +213,17 @@ func isTrue(v lua.LValue) bool {
 	}
 	_, none := v.(*lua.LNilType)
 	return !none
+}
+
+// isKey tells whether a value can be a key of a table.
+func isKey(v lua.LValue) bool {
+	switch v := v.(type) {
+	case lua.LNumber:
+		return v == v
+	case *lua.LNilType:
+		return false
+	}
+	return true
 }
 
 // longString is from how many bytes on comparing strings counts as more than a step.
@@ -368,11 +398,11 @@ func (vm *VM) nextItem(reg *luaRegistry, at, want int) (more, ok bool) {
 	}
 	v := tables.Item(t, float64(i)+1)
 	if v == nil {
-		if i+1 >= tables.ArrayKeysMax {
-			return false, false // it may be in the other part of the table
+		v = tables.GetInt(t, int(i)+1) // it may be in the hash part
+		if v == lua.LNil || float64(int(i)) != float64(i) {
+			reg.results(at+3, want, lua.LNil)
+			return false, true
 		}
-		reg.results(at+3, want, lua.LNil)
-		return false, true
 	}
 	index := vm.boxes.Number(float64(i) + 1)
 	reg.array[at+2] = index

@@ -8,6 +8,8 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/limitkv/limitkv/luavm/tables"
+
 	"github.com/limitkv/limitkv/luavm/arg"
 )
 
@@ -65,10 +67,11 @@ func (vm *VM) namedArguments(v lua.LValue) (f Function, callback *lua.LFunction,
 		return f, nil, "calling redis.register_function with a single argument is only applicable to Lua table (representing named arguments)."
 	}
 	named := false
-	for k, v := t.Next(lua.LNil); k != lua.LNil && problem == ""; k, v = t.Next(k) {
+	tables.Each(t, func(k, v lua.LValue) bool {
 		key, ok := arg.ToString(k)
 		if !ok {
-			return f, nil, "named argument key given to redis.register_function is not a string"
+			problem = "named argument key given to redis.register_function is not a string"
+			return false
 		}
 		switch strings.ToLower(arg.CString(key)) {
 		case "function_name":
@@ -88,7 +91,8 @@ func (vm *VM) namedArguments(v lua.LValue) (f Function, callback *lua.LFunction,
 		default:
 			problem = "unknown argument given to redis.register_function"
 		}
-	}
+		return problem == ""
+	})
 	switch {
 	case problem != "":
 	case !named:
@@ -106,7 +110,7 @@ func (vm *VM) functionFlags(v lua.LValue) (flags Flags, problem string) {
 	}
 list:
 	for i := 1; ; i++ {
-		v := t.RawGetInt(i)
+		v := tables.GetInt(t, i)
 		if v == lua.LNil {
 			return flags, ""
 		}

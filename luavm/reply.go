@@ -94,33 +94,33 @@ func (vm *VM) write(out *resp.Writer, v lua.LValue, slots int, outcome *Outcome)
 }
 
 func (vm *VM) writeTable(out *resp.Writer, t *lua.LTable, slots int, outcome *Outcome) {
-	if _, ok := t.RawGetString("err").(lua.LString); ok {
+	if _, ok := tables.GetString(t, "err").(lua.LString); ok {
 		outcome.Failure = oneLine(errText(t))
-		outcome.Counted = t.RawGetString("ignore_error_stats_update") == lua.LTrue
+		outcome.Counted = tables.GetString(t, "ignore_error_stats_update") == lua.LTrue
 		out.Error(outcome.Failure)
 		return
 	}
-	if ok, is := t.RawGetString("ok").(lua.LString); is {
+	if ok, is := tables.GetString(t, "ok").(lua.LString); is {
 		out.Status(oneLine(arg.CString(string(ok))))
 		return
 	}
-	if d, is := t.RawGetString("double").(lua.LNumber); is {
+	if d, is := tables.GetString(t, "double").(lua.LNumber); is {
 		out.Double(float64(d))
 		return
 	}
-	if n, is := t.RawGetString("big_number").(lua.LString); is {
+	if n, is := tables.GetString(t, "big_number").(lua.LString); is {
 		out.BigNumber(oneLine(string(n)))
 		return
 	}
-	if s, is := t.RawGetString("verbatim_string").(*lua.LTable); is {
-		format, is1 := s.RawGetString("format").(lua.LString)
-		text, is2 := s.RawGetString("string").(lua.LString)
+	if s, is := tables.GetString(t, "verbatim_string").(*lua.LTable); is {
+		format, is1 := tables.GetString(s, "format").(lua.LString)
+		text, is2 := tables.GetString(s, "string").(lua.LString)
 		if is1 && is2 {
 			out.Verbatim(string(format), string(text))
 			return
 		}
 	}
-	if m, is := t.RawGetString("map").(*lua.LTable); is {
+	if m, is := tables.GetString(t, "map").(*lua.LTable); is {
 		out.Map(countPairs(m))
 		tables.Each(m, func(k, v lua.LValue) bool {
 			vm.write(out, k, slots+4, outcome)
@@ -129,7 +129,7 @@ func (vm *VM) writeTable(out *resp.Writer, t *lua.LTable, slots int, outcome *Ou
 		})
 		return
 	}
-	if set, is := t.RawGetString("set").(*lua.LTable); is {
+	if set, is := tables.GetString(t, "set").(*lua.LTable); is {
 		out.Set(countPairs(set))
 		tables.Each(set, func(k, _ lua.LValue) bool {
 			vm.write(out, k, slots+3, outcome)
@@ -138,17 +138,17 @@ func (vm *VM) writeTable(out *resp.Writer, t *lua.LTable, slots int, outcome *Ou
 		return
 	}
 	n := 0
-	for tables.Get(t, n+1) != lua.LNil {
+	for tables.GetInt(t, n+1) != lua.LNil {
 		n++
 	}
 	out.Array(n)
 	for i := range n {
-		vm.write(out, tables.Get(t, i+1), slots+1, outcome)
+		vm.write(out, tables.GetInt(t, i+1), slots+1, outcome)
 	}
 }
 
 func countPairs(t *lua.LTable) (n int) {
-	tables.EachUnordered(t, func(_, _ lua.LValue) bool {
+	tables.Each(t, func(_, _ lua.LValue) bool {
 		n++
 		return true
 	})

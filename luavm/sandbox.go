@@ -14,6 +14,8 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/limitkv/limitkv/luavm/tables"
+
 	"github.com/limitkv/limitkv/luavm/arg"
 
 	"github.com/limitkv/limitkv/luavm/bitlib"
@@ -60,10 +62,10 @@ func (vm *VM) openLibs() {
 		bytecode.HiddenArgv: vm.argvTable.table,
 	}
 	vm.guard(vm.L.NewFunction(vm.undefinedGlobal), vm.env)
-	vm.env.RawSetString("_VERSION", lua.LString("Lua 5.1"))
+	tables.SetString(vm.env, "_VERSION", lua.LString("Lua 5.1"))
 	for name, fn := range vm.baseFunctions() {
 		f := vm.L.NewFunction(fn)
-		vm.env.RawSetString(name, f)
+		tables.SetString(vm.env, name, f)
 		vm.constants[name] = f
 	}
 	vm.strings = vm.library("string", vm.stringFunctions(), nil)
@@ -77,18 +79,18 @@ func (vm *VM) openLibs() {
 	vm.publish("cmsgpack", cmsgpack.Open(vm.L, &vm.budget))
 	vm.library("redis", vm.redisFunctions(), vm.redisConstants())
 	vm.globalsView = vm.show(vm.env)
-	vm.env.RawSetString("_G", vm.globalsView)
+	tables.SetString(vm.env, "_G", vm.globalsView)
 	vm.openMetatables()
 }
 
 // library makes a library a global.
 func (vm *VM) library(name string, fns functions, values map[string]lua.LValue) *lua.LTable {
-	t := vm.L.CreateTable(0, len(fns)+len(values))
+	t := tables.New(0, len(fns)+len(values))
 	for _, key := range slices.Sorted(maps.Keys(fns)) {
-		t.RawSetString(key, vm.L.NewFunction(fns[key]))
+		tables.SetString(t, key, vm.L.NewFunction(fns[key]))
 	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		t.RawSetString(key, values[key])
+		tables.SetString(t, key, values[key])
 	}
 	vm.publish(name, t)
 	return t
@@ -96,27 +98,28 @@ func (vm *VM) library(name string, fns functions, values map[string]lua.LValue) 
 
 // publish makes a table a global that scripts can only read.
 func (vm *VM) publish(name string, t *lua.LTable) {
-	vm.env.RawSetString(name, vm.show(t))
-	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
+	tables.SetString(vm.env, name, vm.show(t))
+	tables.Each(t, func(k, v lua.LValue) bool {
 		if key, ok := k.(lua.LString); ok && v.Type() == lua.LTFunction {
 			vm.constants[name+"."+string(key)] = v
 		}
-	}
+		return true
+	})
 }
 
 // show returns a read-only view of a table.
 func (vm *VM) show(t *lua.LTable) *lua.LTable {
-	view := vm.L.CreateTable(0, 0)
+	view := tables.New(0, 0)
 	vm.guard(t, view)
-	vm.readonly[view.Metatable.(*lua.LTable)] = t
+	tables.Show(view, t)
 	return view
 }
 
 // guard gives a table a metatable that reads elsewhere and refuses new fields.
 func (vm *VM) guard(index lua.LValue, t *lua.LTable) {
-	mt := vm.L.CreateTable(0, 2)
-	mt.RawSetString("__index", index)
-	mt.RawSetString("__newindex", vm.L.NewFunction(vm.refuse))
+	mt := tables.New(0, 2)
+	tables.SetString(mt, "__index", index)
+	tables.SetString(mt, "__newindex", vm.L.NewFunction(vm.refuse))
 	t.Metatable = mt
 }
 
@@ -135,26 +138,16 @@ func (vm *VM) undefinedGlobal(L *lua.LState) int {
 	return 0
 }
 
-// behind returns the table that a read-only view shows, and t itself if it is none.
-func (vm *VM) behind(t *lua.LTable) (real *lua.LTable, isView bool) {
-	if mt, ok := t.Metatable.(*lua.LTable); ok {
-		if real := vm.readonly[mt]; real != nil {
-			return real, true
-		}
-	}
-	return t, false
-}
-
 // tableArg is arg.Table for functions that read the table.
 func (vm *VM) tableArg(L *lua.LState, n int) *lua.LTable {
-	t, _ := vm.behind(arg.Table(L, n))
+	t, _ := tables.Behind(arg.Table(L, n))
 	return t
 }
 
 // writable is arg.Table for functions that change the table without regard to metamethods.
 func (vm *VM) writable(L *lua.LState, n int) *lua.LTable {
 	t := arg.Table(L, n)
-	if _, isView := vm.behind(t); isView {
+	if _, isView := tables.Behind(t); isView {
 		vm.throw(L, lua.LString(readonlyError))
 	}
 	return t
@@ -163,10 +156,10 @@ func (vm *VM) writable(L *lua.LState, n int) *lua.LTable {
 // openMetatables makes strings behave as in Lua 5.1, and shows scripts of the metatables what Redis shows.
 func (vm *VM) openMetatables() {
 	vm.L.SetMetatable(lua.LString(""), vm.stringMetatable())
-	mt := vm.L.CreateTable(0, 1)
-	mt.RawSetString("__index", vm.env.RawGetString("string"))
+	mt := tables.New(0, 1)
+	tables.SetString(mt, "__index", tables.GetString(vm.env, "string"))
 	vm.stringsMeta = vm.show(mt)
-	mt = vm.L.CreateTable(0, 1)
-	mt.RawSetString("__index", vm.env.Metatable.(*lua.LTable).RawGetString("__index"))
+	mt = tables.New(0, 1)
+	tables.SetString(mt, "__index", indexEvent.of(vm.env))
 	vm.globalsMeta = vm.show(mt)
 }

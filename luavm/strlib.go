@@ -295,7 +295,7 @@ func (vm *VM) replace(m *matcher, b *bytes.Buffer, at, end int, replacement lua.
 		v = L.Get(-1)
 		L.SetTop(top)
 	case *lua.LTable:
-		v = L.GetTable(r, m.capture(0, at, end))
+		v = index(L, r, m.capture(0, at, end))
 	default:
 		for i := 0; i < len(text); i++ {
 			if text[i] != '%' {

@@ -27,7 +27,7 @@ func (vm *VM) tableConcat(L *lua.LState) int {
 	b := vm.scratch[:0]
 	for i := from; i <= to; i++ {
 		before := len(b)
-		switch v := tables.Get(t, i).(type) {
+		switch v := tables.GetInt(t, i).(type) {
 		case lua.LString:
 			b = append(b, v...)
 		case lua.LNumber:
@@ -60,6 +60,7 @@ func (vm *VM) tableForeach(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
 	fn := arg.Function(L, 2)
 	var result lua.LValue = lua.LNil
+	vm.budget.Use(tables.Size(t) / placesPerStep)
 	tables.Each(t, func(k, v lua.LValue) bool {
 		vm.budget.Use(1)
 		result = vm.callMetamethod(L, fn, k, v)
@@ -77,7 +78,7 @@ func (vm *VM) tableForeachi(L *lua.LState) int {
 	fn := arg.Function(L, 2)
 	for i, n := 1, tables.Border(t); i <= n; i++ {
 		vm.budget.Use(1)
-		if r := vm.callMetamethod(L, fn, luaInt(int64(i)), tables.Get(t, i)); r != lua.LNil {
+		if r := vm.callMetamethod(L, fn, luaInt(int64(i)), tables.GetInt(t, i)); r != lua.LNil {
 			L.Push(r)
 			return 1
 		}
@@ -93,7 +94,8 @@ func (vm *VM) tableGetn(L *lua.LState) int {
 func (vm *VM) tableMaxn(L *lua.LState) int {
 	t := vm.tableArg(L, 1)
 	most := lua.LNumber(0)
-	tables.EachUnordered(t, func(k, _ lua.LValue) bool {
+	vm.budget.Use(tables.Size(t) / placesPerStep)
+	tables.Each(t, func(k, _ lua.LValue) bool {
 		vm.budget.Use(1)
 		if n, ok := k.(lua.LNumber); ok && n > most {
 			most = n
@@ -124,13 +126,13 @@ func (vm *VM) tableInsert(L *lua.LState) int {
 		vm.writable(L, 1)
 		for i := end; i > pos; i-- {
 			vm.budget.Use(1)
-			t.RawSetInt(i, tables.Get(t, i-1))
+			tables.SetInt(t, i, tables.GetInt(t, i-1))
 		}
 	default:
 		arg.Raise(L, "wrong number of arguments to 'insert'")
 	}
 	vm.writable(L, 1)
-	t.RawSetInt(pos, L.Get(L.GetTop()))
+	tables.SetInt(t, pos, L.Get(L.GetTop()))
 	return 0
 }
 
@@ -142,12 +144,12 @@ func (vm *VM) tableRemove(L *lua.LState) int {
 		return 0
 	}
 	vm.writable(L, 1)
-	v := tables.Get(t, pos)
+	v := tables.GetInt(t, pos)
 	for ; pos < end; pos++ {
 		vm.budget.Use(1)
-		t.RawSetInt(pos, tables.Get(t, pos+1))
+		tables.SetInt(t, pos, tables.GetInt(t, pos+1))
 	}
-	t.RawSetInt(end, lua.LNil)
+	tables.SetInt(t, end, lua.LNil)
 	L.Push(v)
 	return 1
 }
@@ -174,8 +176,8 @@ func (vm *VM) tableSort(L *lua.LState) int {
 	return 0
 }
 
-func (s *sorter) get(i int) lua.LValue    { return tables.Get(s.t, i) }
-func (s *sorter) set(i int, v lua.LValue) { s.t.RawSetInt(i, v) }
+func (s *sorter) get(i int) lua.LValue    { return tables.GetInt(s.t, i) }
+func (s *sorter) set(i int, v lua.LValue) { tables.SetInt(s.t, i, v) }
 
 func (s *sorter) before(a, b lua.LValue) bool {
 	s.vm.budget.Use(1)

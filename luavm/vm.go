@@ -44,8 +44,7 @@ type VM struct {
 
 	env       *lua.LTable // the globals as compiled code sees them
 	constants map[string]lua.LValue
-	strings   *lua.LTable                 // the string library
-	readonly  map[*lua.LTable]*lua.LTable // by the metatable of a read-only table: what it shows
+	strings   *lua.LTable // the string library
 
 	globalsView, globalsMeta, stringsMeta *lua.LTable // what scripts see of _G, its metatable and that of strings
 	keys                                  arguments
@@ -85,13 +84,14 @@ type VM struct {
 	coroutines int // created by the run
 }
 
+// argumentsKept is how many arguments have a place in the table that is used again.
+const argumentsKept = 1024
+
 // arguments is KEYS or ARGV: a table that is used again as long as scripts only read it.
 type arguments struct {
 	table *lua.LTable
 	n     int
 }
-
-func newArguments(L *lua.LState) arguments { return arguments{table: L.CreateTable(16, 0)} }
 
 // New builds an interpreter.
 func New(config Config) *VM {
@@ -99,10 +99,9 @@ func New(config Config) *VM {
 		config.Random = NewRandom()
 	}
 	vm := &VM{
-		config:   config,
-		readonly: map[*lua.LTable]*lua.LTable{},
-		linked:   map[*Script]*lua.LFunction{},
-		proto:    2,
+		config: config,
+		linked: map[*Script]*lua.LFunction{},
+		proto:  2,
 	}
 	vm.L = lua.NewState(lua.Options{
 		CallStackSize:    callDepthMax,
@@ -116,7 +115,7 @@ func New(config Config) *VM {
 	vm.passedOn = vm.L.NewUserData()
 	vm.L.G.Registry.Metatable = &lua.LUserData{Value: vm} // see vmOf
 	vm.env = vm.L.G.Global
-	vm.keys, vm.argvTable = newArguments(vm.L), newArguments(vm.L)
+	vm.keys.table, vm.argvTable.table = tables.New(0, 0), tables.New(0, 0)
 	vm.openLibs()
 	vm.take(vm.L)
 	vm.openShortcuts()
@@ -172,8 +171,8 @@ func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out *resp.Writer) (
 	vm.ccalls, vm.killed, vm.inHost = 0, false, false
 	vm.budget.Begin()
 	if s.chunk.escapes {
-		vm.env.RawSetString("KEYS", vm.stringArray(keys))
-		vm.env.RawSetString("ARGV", vm.stringArray(args))
+		tables.SetString(vm.env, "KEYS", vm.stringArray(keys))
+		tables.SetString(vm.env, "ARGV", vm.stringArray(args))
 	} else {
 		vm.keys.set(keys, &vm.boxes)
 		vm.argvTable.set(args, &vm.boxes)
@@ -198,9 +197,9 @@ func (vm *VM) forgetRun() {
 }
 
 func (vm *VM) stringArray(values [][]byte) *lua.LTable {
-	t := vm.L.CreateTable(len(values), 0)
+	t, items := vm.arrays.New(len(values))
 	for i, v := range values {
-		t.RawSetInt(i+1, vm.boxes.String(v)) // Append would put into the array what is looked for in the map
+		items[i] = vm.boxes.String(v)
 	}
 	return t
 }
@@ -208,13 +207,17 @@ func (vm *VM) stringArray(values [][]byte) *lua.LTable {
 // set fills in the arguments of a run. A string that was there already, as the key of a busy limiter is in the run
 // before, is kept.
 func (a *arguments) set(values [][]byte, from *boxes.Boxes) {
+	if a.n > argumentsKept && len(values) <= argumentsKept {
+		tables.Reset(a.table, argumentsKept)
+		a.n = 0
+	}
 	for i, v := range values {
-		if old, ok := a.table.RawGetInt(i + 1).(lua.LString); !ok || string(old) != string(v) {
-			a.table.RawSetInt(i+1, from.String(v))
+		if old, ok := tables.GetInt(a.table, i+1).(lua.LString); !ok || string(old) != string(v) {
+			tables.SetInt(a.table, i+1, from.String(v))
 		}
 	}
 	for i := len(values); i < a.n; i++ {
-		a.table.RawSetInt(i+1, lua.LNil)
+		tables.SetInt(a.table, i+1, lua.LNil)
 	}
 	a.n = len(values)
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/limitkv/limitkv/luavm/arg"
 	"github.com/limitkv/limitkv/luavm/budget"
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/tables"
 )
 
 // Null is cjson.null: what null is decoded to, so that a table can hold it. There is one of it, as scripts compare it.
@@ -64,7 +66,7 @@ func open(L *lua.LState, b *budget.Budget, sizeMax int) *lua.LTable {
 		precision: precisionDefault, keepBuffer: true, decodeInvalidNumbers: true,
 		sizeMax: sizeMax,
 	}
-	t := L.CreateTable(0, 13)
+	t := tables.New(0, 13)
 	for _, f := range []struct {
 		name string
 		fn   lua.LGFunction
@@ -80,11 +82,11 @@ func open(L *lua.LState, b *budget.Budget, sizeMax int) *lua.LTable {
 		{"decode_invalid_numbers", func(L *lua.LState) int { return c.setBool(L, &c.decodeInvalidNumbers) }},
 		{"new", func(L *lua.LState) int { L.Push(open(L, b, sizeMax)); return 1 }},
 	} {
-		t.RawSetString(f.name, L.NewFunction(f.fn))
+		tables.SetString(t, f.name, L.NewFunction(f.fn))
 	}
-	t.RawSetString("null", Null)
-	t.RawSetString("_NAME", lua.LString("cjson"))
-	t.RawSetString("_VERSION", lua.LString("2.1.0"))
+	tables.SetString(t, "null", Null)
+	tables.SetString(t, "_NAME", lua.LString("cjson"))
+	tables.SetString(t, "_VERSION", lua.LString("2.1.0"))
 	return t
 }
 

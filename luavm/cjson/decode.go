@@ -5,6 +5,8 @@ import (
 
 	"github.com/limitkv/limitkv/luavm/arg"
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/tables"
 )
 
 // token is a kind of token, or an error.
@@ -30,10 +32,6 @@ var tokenNames = [...]string{
 	"T_OBJ_BEGIN", "T_OBJ_END", "T_ARR_BEGIN", "T_ARR_END", "T_STRING", "T_NUMBER", "T_BOOLEAN", "T_NULL", "T_COLON",
 	"T_COMMA", "T_END", "T_ERROR",
 }
-
-// tableCapacity is what a new table has room for. gopher-lua's default of 32 would make small tables hundreds of times
-// larger than their text.
-const tableCapacity = 4
 
 // decoder reads one value. Like the original it takes a NUL byte for the end of the text.
 type decoder struct {
@@ -307,20 +305,20 @@ func (d *decoder) descend(slots, more int) {
 func (d *decoder) object(slots int) lua.LValue {
 	d.descend(slots, 3)
 	tok := d.next()
+	t := tables.New(0, 0)
 	if tok == tokenObjectEnd {
 		d.depth--
-		return d.L.CreateTable(0, 0)
+		return t
 	}
-	t := d.L.CreateTable(0, tableCapacity)
 	for {
 		if tok != tokenString {
 			d.unexpected("object key string", tok)
 		}
-		key := string(d.value.(lua.LString))
+		key := d.value
 		if tok = d.next(); tok != tokenColon {
 			d.unexpected("colon", tok)
 		}
-		t.RawSetString(key, d.read(d.next(), slots+2))
+		tables.Set(t, key, d.read(d.next(), slots+2))
 		switch tok = d.next(); tok {
 		case tokenObjectEnd:
 			d.depth--
@@ -336,13 +334,13 @@ func (d *decoder) object(slots int) lua.LValue {
 func (d *decoder) array(slots int) lua.LValue {
 	d.descend(slots, 2)
 	tok := d.next()
+	t := tables.New(0, 0)
 	if tok == tokenArrayEnd {
 		d.depth--
-		return d.L.CreateTable(0, 0)
+		return t
 	}
-	t := d.L.CreateTable(tableCapacity, 0)
 	for i := 1; ; i++ {
-		t.RawSetInt(i, d.read(tok, slots+1))
+		tables.SetInt(t, i, d.read(tok, slots+1))
 		switch tok = d.next(); tok {
 		case tokenArrayEnd:
 			d.depth--

@@ -55,6 +55,7 @@ func (e *encoder) value(v lua.LValue, depth, slots int) {
 }
 
 func (e *encoder) table(t *lua.LTable, depth, slots int) {
+	t, _ = tables.Behind(t)
 	if depth > e.encodeDepthMax || slots+3 > stackMax {
 		arg.Raise(e.L, "Cannot serialise, excessive nesting (%d)", depth)
 	}
@@ -64,7 +65,7 @@ func (e *encoder) table(t *lua.LTable, depth, slots int) {
 			if i > 1 {
 				e.out = append(e.out, ',')
 			}
-			e.value(tables.Get(t, i), depth, slots+1)
+			e.value(tables.GetInt(t, i), depth, slots+1)
 			e.checkSize(0)
 		}
 		e.out = append(e.out, ']')
@@ -98,7 +99,8 @@ func (e *encoder) table(t *lua.LTable, depth, slots int) {
 // arrayLength returns the highest index of a table that is an array, else 0 or less.
 func (e *encoder) arrayLength(t *lua.LTable) int {
 	highest, items, isArray := 0, 0, true
-	tables.EachUnordered(t, func(k, _ lua.LValue) bool {
+	e.budget.Use(tables.Size(t) / 16) // empty places are passed, too
+	tables.Each(t, func(k, _ lua.LValue) bool {
 		e.budget.Use(1)
 		n, ok := k.(lua.LNumber)
 		if f := float64(n); !ok || f < 1 || f != math.Floor(f) {

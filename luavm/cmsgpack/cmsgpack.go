@@ -28,15 +28,15 @@ const PackedSizeMax = 512 << 20
 func Open(L *lua.LState, b *budget.Budget) *lua.LTable { return open(L, b, PackedSizeMax) }
 
 func open(L *lua.LState, b *budget.Budget, sizeMax int) *lua.LTable {
-	t := L.CreateTable(0, 8)
-	t.RawSetString("pack", L.NewFunction(func(L *lua.LState) int { return pack(L, b, sizeMax) }))
-	t.RawSetString("unpack", L.NewFunction(func(L *lua.LState) int { return unpack(L, b) }))
-	t.RawSetString("unpack_one", L.NewFunction(func(L *lua.LState) int { return unpackOne(L, b) }))
-	t.RawSetString("unpack_limit", L.NewFunction(func(L *lua.LState) int { return unpackLimit(L, b) }))
-	t.RawSetString("_NAME", lua.LString("cmsgpack"))
-	t.RawSetString("_VERSION", lua.LString("lua-cmsgpack 0.4.0"))
-	t.RawSetString("_COPYRIGHT", lua.LString("Copyright (C) 2012, Salvatore Sanfilippo"))
-	t.RawSetString("_DESCRIPTION", lua.LString("MessagePack C implementation for Lua"))
+	t := tables.New(0, 8)
+	tables.SetString(t, "pack", L.NewFunction(func(L *lua.LState) int { return pack(L, b, sizeMax) }))
+	tables.SetString(t, "unpack", L.NewFunction(func(L *lua.LState) int { return unpack(L, b) }))
+	tables.SetString(t, "unpack_one", L.NewFunction(func(L *lua.LState) int { return unpackOne(L, b) }))
+	tables.SetString(t, "unpack_limit", L.NewFunction(func(L *lua.LState) int { return unpackLimit(L, b) }))
+	tables.SetString(t, "_NAME", lua.LString("cmsgpack"))
+	tables.SetString(t, "_VERSION", lua.LString("lua-cmsgpack 0.4.0"))
+	tables.SetString(t, "_COPYRIGHT", lua.LString("Copyright (C) 2012, Salvatore Sanfilippo"))
+	tables.SetString(t, "_DESCRIPTION", lua.LString("MessagePack C implementation for Lua"))
 	return t
 }
 
@@ -147,11 +147,12 @@ func (p *packer) integer(i int64) {
 }
 
 func (p *packer) table(t *lua.LTable, level int) {
+	t, _ = tables.Behind(t)
 	n, isArray := p.measure(t)
 	if isArray {
 		p.header(n, 0x90, 0xdc)
 		for i := 1; i <= n; i++ {
-			p.value(tables.Get(t, i), level+1)
+			p.value(tables.GetInt(t, i), level+1)
 			p.checkSize(0)
 		}
 		return
@@ -181,7 +182,8 @@ func (p *packer) header(n int, short, wide byte) {
 func (p *packer) measure(t *lua.LTable) (count int, isArray bool) {
 	highest := 0.0
 	isArray = true
-	tables.EachUnordered(t, func(k, _ lua.LValue) bool {
+	p.budget.Use(tables.Size(t) / 16) // empty places are passed, too
+	tables.Each(t, func(k, _ lua.LValue) bool {
 		p.budget.Use(1)
 		count++
 		n, ok := k.(lua.LNumber)

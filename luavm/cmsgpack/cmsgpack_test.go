@@ -8,32 +8,49 @@ import (
 	"testing"
 
 	"github.com/limitkv/limitkv/luavm/budget"
-	"github.com/limitkv/limitkv/luavm/corpus"
 	lua "github.com/yuin/gopher-lua"
-)
 
-var libraries = map[string]corpus.Library{"cmsgpack": unlimited}
+	"github.com/limitkv/limitkv/luavm/tables"
+)
 
 func unlimited(L *lua.LState) *lua.LTable { return Open(L, &budget.Budget{}) }
 
-func TestAsRedis(t *testing.T) {
-	corpus.Run(t, "testdata/pack.txt", libraries)
-	corpus.Run(t, "testdata/unpack.txt", libraries)
+// call calls a function of a library in which nothing may become larger than a megabyte.
+func call(L *lua.LState, name string, v lua.LValue) (lua.LValue, error) {
+	L.SetTop(0)
+	if err := L.CallByParam(lua.P{Fn: tables.GetString(open(L, &budget.Budget{}, 1<<20), name), NRet: 1, Protect: true}, v); err != nil {
+		return nil, err
+	}
+	return L.Get(-1), nil
 }
 
 func TestBombsAreDefused(t *testing.T) {
-	small := map[string]corpus.Library{"cmsgpack": func(L *lua.LState) *lua.LTable { return open(L, &budget.Budget{}, 1<<20) }}
-	for script, want := range map[string]string{
-		"local t = {} for i = 1, 100 do t[i] = t end return cmsgpack.pack(t)":   "error user_script:1: not enough memory",
-		"return cmsgpack.pack(('x'):rep(1048577))":                              "error user_script:1: not enough memory",
-		`return cmsgpack.unpack('\129\206\003\255\255\255\001')[67108863]`:      "1",
-		`return cmsgpack.unpack('\129\206\000\000\255\255\001')[65535]`:         "1",
-		`return cmsgpack.unpack('\221\255\255\255\255')`:                        "error user_script:1: Missing bytes in input.",
-		`return #cmsgpack.unpack('\129\206\003\255\255\255\192')`:               "0",
-		`local t = cmsgpack.unpack('\130\001\002\001\192') return t[1] or 'no'`: `"no"`,
+	self := tables.New(0, 0)
+	for i := range 100 {
+		tables.SetInt(self, i+1, self)
+	}
+	L := lua.NewState()
+	defer L.Close()
+	for _, c := range []struct {
+		name  string
+		value lua.LValue
+		want  string
+	}{
+		{"pack", self, "not enough memory"}, {"pack", lua.LString(strings.Repeat("x", 1<<20+1)), "not enough memory"},
+		{"unpack", lua.LString("\xdd\xff\xff\xff\xff"), "Missing bytes in input."},
 	} {
-		if got := corpus.Eval(script, small); got != want {
-			t.Errorf("%s: %.100s", script, got)
+		if got, err := call(L, c.name, c.value); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %.100v, %.200v; want %s", c.name, got, err, c.want)
+		}
+	}
+	for packed, key := range map[string]int{"\x81\xce\x03\xff\xff\xff\x01": 1<<26 - 1, "\x81\xce\x00\x00\xff\xff\x01": 1<<16 - 1, "\x82\x02\xc0\x01\x01": 1} {
+		got, err := call(L, "unpack", lua.LString(packed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := got.(*lua.LTable)
+		if tables.GetInt(table, key) != lua.LNumber(1) {
+			t.Errorf("%q: [%d] is %v", packed, key, tables.GetInt(table, key))
 		}
 	}
 }
@@ -52,7 +69,10 @@ func deeper(v lua.LValue, depth int) (found bool) {
 	if !ok || depth == 0 {
 		return ok
 	}
-	t.ForEach(func(key, value lua.LValue) { found = found || deeper(key, depth-1) || deeper(value, depth-1) })
+	tables.Each(t, func(key, value lua.LValue) bool {
+		found = found || deeper(key, depth-1) || deeper(value, depth-1)
+		return !found
+	})
 	return found
 }
 
@@ -66,7 +86,7 @@ func FuzzUnpack(f *testing.F) {
 	lib := unlimited(L)
 	call := func(name string, args ...lua.LValue) ([]lua.LValue, error) {
 		L.SetTop(0)
-		if err := L.CallByParam(lua.P{Fn: lib.RawGetString(name), NRet: lua.MultRet, Protect: true}, args...); err != nil {
+		if err := L.CallByParam(lua.P{Fn: tables.GetString(lib, name), NRet: lua.MultRet, Protect: true}, args...); err != nil {
 			return nil, err
 		}
 		out := make([]lua.LValue, L.GetTop())
@@ -101,7 +121,7 @@ func FuzzUnpack(f *testing.F) {
 func benchmark(b *testing.B, name string, value lua.LValue) {
 	L := lua.NewState()
 	defer L.Close()
-	fn := unlimited(L).RawGetString(name)
+	fn := tables.GetString(unlimited(L), name)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := L.CallByParam(lua.P{Fn: fn, NRet: 1}, value); err != nil {
@@ -114,9 +134,9 @@ func benchmark(b *testing.B, name string, value lua.LValue) {
 func BenchmarkPack(b *testing.B) {
 	L := lua.NewState()
 	defer L.Close()
-	t := L.CreateTable(3, 2)
-	t.RawSetString("user", lua.LString("u-1000"))
-	t.RawSetString("limit", lua.LNumber(60000))
+	t := tables.New(3, 2)
+	tables.SetString(t, "user", lua.LString("u-1000"))
+	tables.SetString(t, "limit", lua.LNumber(60000))
 	benchmark(b, "pack", t)
 }
 

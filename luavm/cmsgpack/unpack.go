@@ -6,18 +6,15 @@ import (
 	"github.com/limitkv/limitkv/luavm/arg"
 	"github.com/limitkv/limitkv/luavm/budget"
 	lua "github.com/yuin/gopher-lua"
-)
 
-// emptySlotsMax is how many empty places the arrays of one call may have in front of keys. gopher-lua keeps number keys
-// in an array that reaches up to the highest, so a map of one key could otherwise take a gigabyte.
-const emptySlotsMax = 4 << 20
+	"github.com/limitkv/limitkv/luavm/tables"
+)
 
 // unpacker reads packed values.
 type unpacker struct {
 	budget *budget.Budget
 	L      *lua.LState
 	data   string // what is left
-	empty  int    // places in arrays that were left empty
 }
 
 // unpack returns all values that are there.
@@ -156,42 +153,29 @@ func (u *unpacker) value(slots int) lua.LValue {
 	return nil
 }
 
-// tableCapacity is what a new table has room for at first: the number of elements is only a claim.
-const tableCapacity = 4
-
 func (u *unpacker) array(n, slots int) lua.LValue {
 	if slots+2 > stackMax {
 		arg.Raise(u.L, "stack overflow (in function mp_decode_to_lua_array)")
 	}
-	t := u.L.CreateTable(min(n, tableCapacity), 0)
+	t := tables.New(0, 0)
 	for i := 1; i <= n; i++ {
-		if v := u.value(slots + 2); v != lua.LNil {
-			t.RawSetInt(i, v)
-		}
+		tables.SetInt(t, i, u.value(slots+2))
 	}
 	return t
 }
 
 func (u *unpacker) table(n, slots int) lua.LValue {
-	t := u.L.CreateTable(0, min(n, tableCapacity))
-	top := 0 // how far its array reaches
+	t := tables.New(0, 0)
 	for range n {
 		k := u.value(slots + 1)
 		v := u.value(slots + 2)
-		switch n, isNumber := k.(lua.LNumber); {
-		case k == lua.LNil:
-			u.L.Error(lua.LString("table index is nil"), 0)
-		case isNumber && n != n:
+		if n, isNumber := k.(lua.LNumber); isNumber && n != n {
 			u.L.Error(lua.LString("table index is NaN"), 0)
-		case v == lua.LNil && t.RawGet(k) == lua.LNil:
-			continue
-		case isNumber && n > lua.LNumber(top) && n < lua.LNumber(lua.MaxArrayIndex) && n == lua.LNumber(int(n)):
-			if u.empty += int(n) - top - 1; u.empty > emptySlotsMax {
-				arg.Raise(u.L, "not enough memory")
-			}
-			top = int(n)
 		}
-		t.RawSet(k, v)
+		if k == lua.LNil {
+			u.L.Error(lua.LString("table index is nil"), 0)
+		}
+		tables.Set(t, k, v)
 	}
 	return t
 }

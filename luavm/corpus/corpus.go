@@ -1,12 +1,13 @@
 // Package corpus holds the libraries of scripts to what a real Redis 8.0.6 replied to the same scripts.
 //
 // A corpus is a text file: a script, a line "----", the reply, an empty line. Tests run each script on gopher-lua with
-// the library under test and compare; no Redis is needed. With -record=host:port the replies are asked of that server
+// the library under test and compare; no Redis is needed. With -recorded-from=host:port the replies are asked of that server
 // instead and the file is written anew. Only tests import this package.
 package corpus
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -24,7 +25,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-var record = flag.String("record", "", "host:port of a Redis 8.0.6 whose replies are to be recorded")
+var record = flag.String("recorded-from", "", "host:port of a Redis 8.0.6 whose replies are to be recorded")
 
 // Case is a script and its reply.
 type Case struct {
@@ -38,6 +39,13 @@ type Library func(*lua.LState) *lua.LTable
 
 // Run runs every script of the file with the libraries, each under its global name, and compares the replies.
 func Run(t *testing.T, file string, libraries map[string]Library) {
+	t.Helper()
+	RunBy(t, file, func(script string) string { return Eval(script, libraries) })
+}
+
+// RunBy is Run where eval runs the scripts: those that make tables need the interpreter of luavm. It returns the reply as
+// Format writes it.
+func RunBy(t *testing.T, file string, eval func(script string) string) {
 	t.Helper()
 	cases, err := read(file)
 	if err != nil {
@@ -54,7 +62,7 @@ func Run(t *testing.T, file string, libraries map[string]Library) {
 		t.Fatalf("%s has no scripts", file)
 	}
 	for _, c := range cases {
-		if got := Eval(c.Script, libraries); got != c.Reply {
+		if got := eval(c.Script); got != c.Reply {
 			t.Errorf("%s:%d\n%s\n  got   %s\n  redis %s", file, c.Line, c.Script, got, c.Reply)
 		}
 	}
@@ -198,6 +206,15 @@ func recordAll(address, file string, cases []Case) error {
 
 // where is what Redis adds to the text of an error.
 var where = regexp.MustCompile(` script: [0-9a-f]{40}, on .*$`)
+
+// Format writes a reply in wire form as the corpus has it.
+func Format(wire []byte) string {
+	reply, err := readReply(bufio.NewReader(bytes.NewReader(wire)))
+	if err != nil {
+		return err.Error()
+	}
+	return reply
+}
 
 func readReply(r *bufio.Reader) (string, error) {
 	line, err := r.ReadString('\n')

@@ -3,7 +3,12 @@ package tables
 // Tables of replies. They are cut off blocks, as the values of package boxes are: the reply of a ZRANGE or an HMGET is a
 // table that is forgotten microseconds later.
 
-import lua "github.com/yuin/gopher-lua"
+import (
+	"math/bits"
+	"unsafe"
+
+	lua "github.com/yuin/gopher-lua"
+)
 
 const (
 	blockTables = 8  // tables in a block
@@ -17,27 +22,36 @@ type Arrays struct {
 	items  []lua.LValue
 }
 
-// New returns a table with room for n items, as a constructor of n items would have made it, and the items, which the
-// caller is to fill in before anybody sees the table.
+// New returns a table as it is once n values have been appended to an empty one, one by one, and the places of these
+// values, which the caller is to fill in before anybody sees the table. None may be nil.
 func (a *Arrays) New(n int) (t *lua.LTable, items []lua.LValue) {
 	if len(a.tables) == 0 {
 		a.tables = make([]lua.LTable, blockTables)
 	}
 	t, a.tables = &a.tables[0], a.tables[1:]
 	t.Metatable = lua.LNil
-	switch {
-	case n == 0:
+	if n == 0 {
 		return t, nil
-	case n >= ArrayKeysMax: // the last ones are kept elsewhere
-		panic("tables: an array of too many items")
-	case n >= ownItems:
-		items = make([]lua.LValue, n)
-	default:
-		if len(a.items) < n {
+	}
+	size := 1 << bits.Len(uint(n-1))
+	if size >= ownItems {
+		items = make([]lua.LValue, size)
+	} else {
+		if len(a.items) < size {
 			a.items = make([]lua.LValue, blockItems)
 		}
-		items, a.items = a.items[:n:n], a.items[n:]
+		items, a.items = a.items[:size:size], a.items[size:]
 	}
-	inside(t).array = items
-	return t, items
+	(*layout)(unsafe.Pointer(t)).array = items
+	return t, items[:n]
+}
+
+// Reset empties a table that is used again, and gives the memory of a large one back.
+func Reset(t *lua.LTable, largest int) {
+	in := inside(t)
+	if len(in.array) > largest {
+		in.array = nil
+	}
+	clear(in.array)
+	in.makeNodes(0)
 }

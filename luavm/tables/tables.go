@@ -1,29 +1,39 @@
-// Package tables makes gopher-lua's tables look like those of Lua 5.1: #, next, and integer keys of any size.
+// Package tables holds the tables of Lua 5.1 in gopher-lua's values.
 //
-// gopher-lua puts every integer key up to MaxArrayIndex into an array, however empty that is: a single t[50000000] = 1
-// would fill a gigabyte. So the limit is lowered; keys beyond it live in the map, where the library's own functions do
-// not look. And it lists keys in the order of their insertion, where Lua lists them by their hashes. That order shows:
-// in what cjson.encode makes of an object, in a script's reply. It is found by laying the keys out as Lua would.
+// gopher-lua keeps a table in an array and in two maps, with a list of the keys in the order of their insertion. What Lua
+// 5.1 does differently shows everywhere: # of a table with holes, the order of next and of what cjson.encode writes, and
+// the cost. So the memory of an LTable is used for a table as Lua 5.1 has it: an array, and a hash part of a power of two
+// of nodes (hash.go), whose sizes change when and as Lua's do.
 //
-// Not known, and so taken as it mostly is: when integers that are in neither sequence nor constructor came and went (they
-// are laid out before the other keys, in ascending order, those that are there now), that a field which is nil now was so
-// when the table grew (it is laid out, too), and the addresses of tables and functions that are keys.
+// The library's own functions must not touch such a table: luavm carries out the instructions on tables itself. Two things
+// are theirs. The names of metamethods are kept in the library's map, too, where it looks for them. And a table that the
+// library has filled, as it does the table arg, is converted when it is first looked at.
 package tables
 
 import (
 	"fmt"
-	"math/bits"
 	"reflect"
+	"strings"
 	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 )
 
-// ArrayKeysMax is the first integer that is not kept in a table's array.
-const ArrayKeysMax = 1 << 15
-
-// layout mirrors lua.LTable.
+// layout is the memory of a lua.LTable. Absent values are Go's nil.
 type layout struct {
+	Metatable lua.LValue
+
+	array  []lua.LValue          // all of it: t[1] to t[len(array)]
+	shown  *lua.LTable           // see Show; the library's dict
+	events map[string]lua.LValue // metamethods, for the library: its strdict
+	nodes  *node                 // these three are the slice of the library's keys
+	size   int                   // how many nodes there are
+	free   int                   // above it none is free
+	filled map[lua.LValue]int    // by the library, else nil: its k2i
+}
+
+// theirs is lua.LTable as the library sees it.
+type theirs struct {
 	Metatable lua.LValue
 
 	array   []lua.LValue
@@ -34,151 +44,239 @@ type layout struct {
 }
 
 func init() {
-	lua.MaxArrayIndex = ArrayKeysMax
-	theirs, mine := reflect.TypeOf(lua.LTable{}), reflect.TypeOf(layout{})
-	for i := range mine.NumField() {
-		m := mine.Field(i)
-		if t, ok := theirs.FieldByName(m.Name); !ok || t.Offset != m.Offset || t.Type != m.Type {
-			panic(fmt.Sprintf("tables: %v.%s is not where this version of tables expects it", theirs, m.Name))
+	table, mirror := reflect.TypeOf(lua.LTable{}), reflect.TypeOf(theirs{})
+	for i := range mirror.NumField() {
+		m := mirror.Field(i)
+		if t, ok := table.FieldByName(m.Name); !ok || t.Offset != m.Offset || t.Type != m.Type {
+			panic(fmt.Sprintf("tables: %v.%s is not where this version of tables expects it", table, m.Name))
+		}
+	}
+	var l layout
+	var t theirs
+	if unsafe.Sizeof(l) != unsafe.Sizeof(t) || unsafe.Offsetof(l.shown) != unsafe.Offsetof(t.dict) ||
+		unsafe.Offsetof(l.nodes) != unsafe.Offsetof(t.keys) || unsafe.Offsetof(l.filled) != unsafe.Offsetof(t.k2i) {
+		panic("tables: a layout is not a table's")
+	}
+}
+
+func inside(t *lua.LTable) *layout {
+	in := (*layout)(unsafe.Pointer(t))
+	if in.filled != nil {
+		in.convert()
+	}
+	return in
+}
+
+// New makes a table with room for so many items and fields, as a constructor does.
+func New(items, fields int) *lua.LTable {
+	t := &lua.LTable{Metatable: lua.LNil}
+	in := (*layout)(unsafe.Pointer(t))
+	if items > 0 {
+		in.array = make([]lua.LValue, items)
+	}
+	if fields > 0 {
+		in.makeNodes(fields)
+	}
+	return t
+}
+
+// Show makes an empty table stand for another one, to those who ask Behind.
+func Show(view, t *lua.LTable) { inside(view).shown = t }
+
+// Behind returns the table that a view stands for, and t itself if it is none.
+func Behind(t *lua.LTable) (shown *lua.LTable, isView bool) {
+	if shown := inside(t).shown; shown != nil {
+		return shown, true
+	}
+	return t, false
+}
+
+// convert makes ours what the library has filled.
+func (in *layout) convert() {
+	old := *(*theirs)(unsafe.Pointer(in))
+	in.nodes, in.size, in.free, in.shown, in.events, in.filled = nil, 0, 0, nil, nil, nil
+	for i, v := range in.array {
+		if v == lua.LNil {
+			in.array[i] = nil
+		}
+	}
+	in.makeNodes(len(old.strdict) + len(old.dict))
+	t := (*lua.LTable)(unsafe.Pointer(in))
+	for _, k := range old.keys {
+		if s, ok := k.(lua.LString); ok {
+			if v, ok := old.strdict[string(s)]; ok {
+				Set(t, k, v)
+			}
+		} else if v, ok := old.dict[k]; ok {
+			Set(t, k, v)
 		}
 	}
 }
 
-func inside(t *lua.LTable) *layout { return (*layout)(unsafe.Pointer(t)) }
-
-// Get is t[i] without metamethods, whichever part of the table i is in.
-func Get(t *lua.LTable, i int) lua.LValue {
-	if i > 0 && i < ArrayKeysMax {
-		return t.RawGetInt(i)
+// orNil is a value as Lua knows it.
+func orNil(v *lua.LValue) lua.LValue {
+	if v == nil || *v == nil {
+		return lua.LNil
 	}
-	return t.RawGetH(lua.LNumber(i))
+	return *v
+}
+
+// Get is t[key] without metamethods.
+func Get(t *lua.LTable, key lua.LValue) lua.LValue { return orNil(inside(t).find(key)) }
+
+// GetInt is Get of an integer.
+func GetInt(t *lua.LTable, i int) lua.LValue {
+	in := inside(t)
+	if uint(i-1) < uint(len(in.array)) {
+		return orNil(&in.array[i-1])
+	}
+	return orNil(in.findNumber(float64(i)))
+}
+
+// GetString is Get of a string.
+func GetString(t *lua.LTable, key string) lua.LValue {
+	in := inside(t)
+	if in.size == 0 {
+		return lua.LNil
+	}
+	return orNil(in.findString(key, hashString(key)))
+}
+
+// GetHashed is GetString of a string whose hash is known.
+func GetHashed(t *lua.LTable, key string, hash uint32) lua.LValue {
+	in := inside(t)
+	if in.size == 0 {
+		return lua.LNil
+	}
+	return orNil(in.findString(key, hash))
 }
 
 // Item is t[i] if that is in the array of the table, else nil.
 func Item(t *lua.LTable, i float64) lua.LValue {
 	array := inside(t).array
-	if at := int(i) - 1; uint(at) < uint(len(array)) && float64(at+1) == i && array[at] != lua.LNil {
+	if at := int(i) - 1; uint(at) < uint(len(array)) && float64(at+1) == i {
 		return array[at]
 	}
 	return nil
 }
 
-// defaultRoom is the capacity that gopher-lua gives the array of a table that is made empty.
-const defaultRoom = 32
-
-// grownRooms are the capacities that such an array gets as it grows by single values, in ascending order.
-var grownRooms = func() (rooms []int) {
-	a := make([]lua.LValue, 0, defaultRoom)
-	for len(a) < ArrayKeysMax {
-		a = append(a, nil)
-		if len(rooms) == 0 || rooms[len(rooms)-1] != cap(a) {
-			rooms = append(rooms, cap(a))
-		}
+// SetItem is t[i] = v where that is in the array of the table, and either is not nil or there is no metatable that would
+// want to know. It returns false, having done nothing, where not.
+func SetItem(t *lua.LTable, i float64, v lua.LValue) bool {
+	in := inside(t)
+	at := int(i) - 1
+	if uint(at) >= uint(len(in.array)) || float64(at+1) != i || in.array[at] == nil && in.Metatable != lua.LNil {
+		return false
 	}
-	return rooms
-}()
-
-// hasGrown tells whether an array of that capacity has grown from the default, which means that the table was made
-// empty. A constructor's array has as many places as elements.
-func hasGrown(room int) bool {
-	for _, r := range grownRooms {
-		if r >= room {
-			return r == room
-		}
+	if v == lua.LNil {
+		v = nil
 	}
+	in.array[at] = v
 	return true
 }
 
-// List returns a table of values that keeps in mind that it has room for exactly these, as Lua's {...} has.
-func List(L *lua.LState, values []lua.LValue) *lua.LTable {
-	room := len(values)
-	if hasGrown(room) {
-		room++
+// Set is t[key] = v without metamethods. The key must be neither nil nor NaN.
+func Set(t *lua.LTable, key, v lua.LValue) {
+	in := inside(t)
+	slot := in.slot(key)
+	if v == lua.LNil {
+		v = nil
 	}
-	t := L.CreateTable(room, 0)
+	*slot = v
+	if s, ok := key.(lua.LString); ok {
+		in.tellLibrary(string(s), v)
+	}
+}
+
+// SetInt is Set of an integer.
+func SetInt(t *lua.LTable, i int, v lua.LValue) {
+	in := inside(t)
+	if v == lua.LNil {
+		v = nil
+	}
+	if uint(i-1) < uint(len(in.array)) {
+		in.array[i-1] = v
+		return
+	}
+	slot := in.findNumber(float64(i))
+	if slot == nil {
+		slot = in.newKey(number(i), hashNumber(float64(i)))
+	}
+	*slot = v
+}
+
+// SetString is Set of a string.
+func SetString(t *lua.LTable, key string, v lua.LValue) { Set(t, lua.LString(key), v) }
+
+// Touch makes room for a key as an assignment does before it looks for metamethods, and tells whether the key has a value.
+func Touch(t *lua.LTable, key lua.LValue) bool { return *inside(t).slot(key) != nil }
+
+// tellLibrary lets the library know of what may be a metamethod.
+func (in *layout) tellLibrary(key string, v lua.LValue) {
+	if !strings.HasPrefix(key, "__") {
+		return
+	}
+	if v == nil {
+		delete(in.events, key)
+		return
+	}
+	if in.events == nil {
+		in.events = map[string]lua.LValue{}
+	}
+	in.events[key] = v
+}
+
+// Fill stores the values of a constructor from first on.
+func Fill(t *lua.LTable, first int, values []lua.LValue) {
+	in := inside(t)
+	if last := first + len(values) - 1; last > len(in.array) {
+		in.resize(last, in.size)
+	}
 	for i, v := range values {
-		t.RawSetInt(i+1, v)
+		if v == lua.LNil {
+			v = nil
+		}
+		in.array[first-1+i] = v
 	}
-	return t
 }
 
-// New returns a table for so many list items and keyed fields, for which Lua makes room at once.
-func New(L *lua.LState, items, fields int) *lua.LTable {
-	room := items
-	if room > 0 && hasGrown(room) {
-		room++
-	}
-	t := L.CreateTable(room, fields)
-	if fields > 1 {
-		MarkConstructed(t, items, fields)
-	}
-	return t
-}
+// integersMax is the largest int of the C of Lua.
+const integersMax = 1<<31 - 1
 
-// IsFresh tells whether nothing has been put into a table that was made empty.
-func IsFresh(t *lua.LTable) bool {
-	in := inside(t)
-	return len(in.array) == 0 && len(in.keys) == 0 && len(in.k2i) == 0
-}
-
-// Border is #t. If there are holes it is mostly the border that Lua 5.1 finds: there, too, it depends on how much room
-// the table's array has, which is as many places as a constructor had elements, else a power of two.
+// Border is #t: an n whose successor has no value, while n has one or is 0. Which of them, follows from the size of the
+// array.
 func Border(t *lua.LTable) int {
-	array := inside(t).array
-	n := len(array)
-	if n == 0 {
-		return 0
-	}
-	size := n
-	if hasGrown(cap(array)) {
-		size = 1 << bits.Len(uint(n-1))
-	}
-	if array[n-1] != lua.LNil {
-		if n == ArrayKeysMax-1 {
-			return borderBeyond(t, n)
-		}
-		if size == n {
-			return n
-		}
-	}
-	below, above := 0, size // t[below] is not nil, or below is 0; t[above] is nil
-	for above-below > 1 {
-		if m := (below + above) / 2; m <= n && array[m-1] != lua.LNil {
-			below = m
-		} else {
-			above = m
-		}
-	}
-	return below
-}
-
-// borderBeyond looks for the border in the map, in ever larger steps, then by halves.
-func borderBeyond(t *lua.LTable, n int) int {
-	below, above := n, n+1
-	for Get(t, above) != lua.LNil {
-		below = above
-		above *= 2
-	}
-	for above-below > 1 {
-		if m := (below + above) / 2; Get(t, m) != lua.LNil {
-			below = m
-		} else {
-			above = m
-		}
-	}
-	return below
-}
-
-// constructed is the key under which a table keeps in mind how its constructor was written. It is in none of the parts
-// of the table that hold values.
-var constructed lua.LValue = &lua.LUserData{}
-
-// MarkConstructed keeps in mind that a table was made by a constructor with so many list items and keyed fields, for
-// which Lua makes room at once.
-func MarkConstructed(t *lua.LTable, items, fields int) {
 	in := inside(t)
-	if in.k2i == nil {
-		in.keys, in.k2i = []lua.LValue{}, map[lua.LValue]int{}
+	n := len(in.array)
+	if n > 0 && in.array[n-1] == nil {
+		return borderWithin(0, n, func(i int) bool { return in.array[i-1] != nil })
 	}
-	in.k2i[constructed] = items<<16 | fields
+	if in.size == 0 {
+		return n
+	}
+	has := func(i int) bool { return GetInt(t, i) != lua.LNil }
+	below, above := n, n+1
+	for has(above) {
+		below = above
+		if above *= 2; above > integersMax { // a table made for this: one by one, then
+			i := 1
+			for has(i) {
+				i++
+			}
+			return i - 1
+		}
+	}
+	return borderWithin(below, above, has)
+}
+
+// borderWithin halves: below has a value or is 0, above has none.
+func borderWithin(below, above int, has func(i int) bool) int {
+	for above-below > 1 {
+		if m := (below + above) / 2; has(m) {
+			below = m
+		} else {
+			above = m
+		}
+	}
+	return below
 }

@@ -15,8 +15,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-var state = lua.NewState(lua.Options{SkipOpenLibs: true})
-
 // operation is one step of a test: a key, and what is assigned to it, 0 being nil.
 type operation struct {
 	key   lua.LValue
@@ -33,7 +31,7 @@ func keyOf(kind byte, n uint16) lua.LValue {
 	case 3:
 		return lua.LNumber(n % 300)
 	case 4:
-		return lua.LNumber(ArrayKeysMax - 3 + int(n%6))
+		return lua.LNumber(1<<15 - 3 + int(n%6))
 	case 5:
 		return lua.LNumber(-float64(n%20) / 2)
 	case 6:
@@ -44,19 +42,16 @@ func keyOf(kind byte, n uint16) lua.LValue {
 
 // run applies operations to a new table and to a map, and compares now and then.
 func run(t *testing.T, items, fields int, steps []operation) (walked int) {
-	table := state.NewTable()
-	if fields > 0 {
-		MarkConstructed(table, items, fields)
-	}
+	table := New(items, fields)
 	model := map[lua.LValue]int{}
 	var w Walker
 	for i, s := range steps {
 		if s.value == 0 {
 			delete(model, s.key)
-			table.RawSet(s.key, lua.LNil)
+			Set(table, s.key, lua.LNil)
 		} else {
 			model[s.key] = s.value
-			table.RawSet(s.key, lua.LNumber(s.value))
+			Set(table, s.key, lua.LNumber(s.value))
 		}
 		if i%16 == 15 || i == len(steps)-1 {
 			walked += check(t, &w, table, model)
@@ -82,11 +77,6 @@ func check(t *testing.T, w *Walker, table *lua.LTable, model map[lua.LValue]int)
 		order = append(order, k)
 		return true
 	}
-	EachUnordered(table, pair)
-	if len(order) != len(model) {
-		t.Fatalf("EachUnordered lists %d pairs of %d", len(order), len(model))
-	}
-	order, seen = nil, map[lua.LValue]bool{}
 	Each(table, pair)
 	if len(order) != len(model) {
 		t.Fatalf("Each lists %d pairs of %d", len(order), len(model))
@@ -130,7 +120,7 @@ func emptied(w *Walker, table *lua.LTable, want int) error {
 		if k == lua.LNil {
 			break
 		}
-		table.RawSet(k, lua.LNil)
+		Set(table, k, lua.LNil)
 		key = k
 		n++
 	}
@@ -182,31 +172,43 @@ func FuzzTable(f *testing.F) {
 
 // A key far beyond the others takes no room for what is between.
 func TestFarKeys(t *testing.T) {
-	table := state.NewTable()
-	for _, k := range []lua.LNumber{50000000, ArrayKeysMax, 1 << 40} {
-		table.RawSet(k, lua.LTrue)
+	table := New(0, 0)
+	for _, k := range []lua.LNumber{50000000, 1 << 15, 1 << 40} {
+		Set(table, k, lua.LTrue)
 	}
-	if in := inside(table); cap(in.array) > defaultRoom {
-		t.Errorf("the array has room for %d", cap(in.array))
+	if in := inside(table); len(in.array) > 0 || in.size > 4 {
+		t.Errorf("it has %d places and %d nodes", len(in.array), in.size)
 	}
-	if Get(table, 50000000) != lua.LTrue || Get(table, ArrayKeysMax) != lua.LTrue || Get(table, 49999999) != lua.LNil {
+	if GetInt(table, 50000000) != lua.LTrue || GetInt(table, 1<<15) != lua.LTrue || GetInt(table, 49999999) != lua.LNil {
 		t.Error("they are not found")
 	}
 }
 
-// What a walk remembers does not outlive the run, and does not stay large.
-func TestForget(t *testing.T) {
-	table := state.NewTable()
-	for i := range 5 * keysKept {
-		table.RawSetString(fmt.Sprint("k", i), lua.LTrue)
+// Tables that the library fills and those of ours are the same to who reads them.
+func TestConverted(t *testing.T) {
+	table := lua.NewState(lua.Options{SkipOpenLibs: true}).NewTable()
+	table.RawSetInt(1, lua.LTrue)
+	table.RawSetInt(3, lua.LFalse)
+	table.RawSetString("n", lua.LNumber(3))
+	table.RawSetString("gone", lua.LNumber(3))
+	table.RawSetString("gone", lua.LNil)
+	table.RawSet(lua.LFalse, lua.LNumber(4))
+	if GetInt(table, 1) != lua.LTrue || GetInt(table, 2) != lua.LNil || GetInt(table, 3) != lua.LFalse || GetString(table, "n") != lua.LNumber(3) ||
+		GetString(table, "gone") != lua.LNil || Get(table, lua.LFalse) != lua.LNumber(4) {
+		t.Error("a value is lost")
 	}
-	var w Walker
-	w.Next(table, lua.LNil)
-	w.Forget()
-	for _, k := range w.walks {
-		if k.t != nil || cap(k.keys) > keysKept || len(k.keys) != 0 && k.keys[0] != nil {
-			t.Errorf("it remembers %v, room for %d keys", k.t, cap(k.keys))
-		}
+	n := 0
+	Each(table, func(_, _ lua.LValue) bool { n++; return true })
+	if n != 4 || Border(table) != 3 {
+		t.Errorf("it has %d pairs, # is %d", n, Border(table))
+	}
+	mt := New(0, 0)
+	SetString(mt, "__index", table)
+	if mt.RawGetString("__index") != table {
+		t.Error("the library does not see a metamethod")
+	}
+	if SetString(mt, "__index", lua.LNil); mt.RawGetString("__index") != lua.LNil {
+		t.Error("the library sees a metamethod that is gone")
 	}
 }
 
@@ -221,9 +223,9 @@ func TestHash(t *testing.T) {
 func BenchmarkPairs(b *testing.B) {
 	for _, n := range []int{4, 64, 1024} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			table := state.NewTable()
+			table := New(0, 0)
 			for i := range n {
-				table.RawSetString(fmt.Sprint("field", i), lua.LTrue)
+				SetString(table, fmt.Sprint("field", i), lua.LTrue)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
@@ -233,7 +235,7 @@ func BenchmarkPairs(b *testing.B) {
 	}
 }
 
-// Tables that are made as arrays are as if a constructor had made them, and apart from each other.
+// Tables that are made as arrays are as if values had been appended to them, and apart from each other.
 func TestArrays(t *testing.T) {
 	var a Arrays
 	var all []*lua.LTable
@@ -242,21 +244,73 @@ func TestArrays(t *testing.T) {
 		for i := range items {
 			items[i] = lua.LNumber(n*100 + i)
 		}
-		table.RawSetInt(n%12+1, lua.LString("more")) // moves the array, or it would write over the next one
-		table.RawSetString("field", lua.LNumber(n))
+		like := New(0, 0)
+		for i := range items {
+			SetInt(like, i+1, items[i])
+		}
+		if len(inside(table).array) != len(inside(like).array) {
+			t.Errorf("room for %d, appended values get room for %d", len(inside(table).array), len(inside(like).array))
+		}
+		SetInt(table, n%12+1, lua.LString("more")) // must not write over the next one
+		SetString(table, "field", lua.LNumber(n))
 		all = append(all, table)
 	}
 	for n, table := range all {
-		if Border(table) != n%12+1 || table.RawGetString("field") != lua.LNumber(n) || Get(table, n%12+1) != lua.LString("more") {
+		if Border(table) != n%12+1 || GetString(table, "field") != lua.LNumber(n) || GetInt(table, n%12+1) != lua.LString("more") {
 			t.Errorf("table %d has become another", n)
 		}
 		for i := range n % 12 {
-			if Get(table, i+1) != lua.LNumber(n*100+i) {
-				t.Errorf("table %d: item %d is %v", n, i+1, Get(table, i+1))
+			if GetInt(table, i+1) != lua.LNumber(n*100+i) {
+				t.Errorf("table %d: item %d is %v", n, i+1, GetInt(table, i+1))
 			}
 		}
 	}
-	if _, items := a.New(3); hasGrown(cap(items)) {
-		t.Error("an array looks as if it had grown")
+}
+
+// What is used again is empty, and small.
+func TestReset(t *testing.T) {
+	for _, n := range []int{0, 3, 64, 65, 5000} {
+		table := New(0, 0)
+		for i := range n {
+			SetInt(table, i+1, lua.LTrue)
+		}
+		SetString(table, "field", lua.LTrue)
+		Reset(table, 64)
+		if Border(table) != 0 || GetString(table, "field") != lua.LNil || len(inside(table).array) > 64 {
+			t.Errorf("%d values: # is %d, room for %d", n, Border(table), len(inside(table).array))
+		}
+	}
+}
+
+// What a function costs.
+func BenchmarkAppend(b *testing.B) {
+	for _, n := range []int{10, 1000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				table := New(0, 0)
+				for i := range n {
+					SetInt(table, i+1, lua.LTrue)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/value")
+		})
+	}
+}
+
+func BenchmarkFields(b *testing.B) {
+	keys := make([]lua.LValue, 8)
+	for i := range keys {
+		keys[i] = lua.LString(fmt.Sprint("field", i))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		table := New(0, 0)
+		for _, k := range keys {
+			Set(table, k, lua.LTrue)
+		}
+		for _, k := range keys {
+			Get(table, k)
+		}
 	}
 }
