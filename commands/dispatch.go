@@ -19,6 +19,7 @@ const (
 	waits           // the connection is to be paused; the command was taken
 	retry           // the connection is to be paused; the command is to be run again
 	replied         // refused or queued
+	away            // it ran, and the connection is another goroutine's by now
 )
 
 // run executes one command of a session, of which f is foreseen, on the worker's
@@ -31,6 +32,9 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 			result = ran
 			c.Writer, c.Mark, c.Args, c.Cmd = out, mark, args, f.Cmd
 			s.rescue(c, r)
+			if c.Long != nil {
+				result = s.endLong(c)
+			}
 		}
 	}()
 	w.Risk = false
@@ -91,14 +95,13 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 
 	w.Wanted.Reset()
 	var h *engine.Reservation
+	long := false
 	if f.Key > 0 {
 		c.NeedAt(&w.Wanted, args[f.Key], f.Place)
 		w.Risk = true
 		h = c.KS.Lock(w.Wanted)
-	} else if s.locks(c, cmd, args, &w.Wanted) && sess.Conn != nil {
-		s.runLong(c, cmd, args, w.Wanted)
-		return waits
 	} else {
+		long = s.locks(c, cmd, args, &w.Wanted)
 		w.Risk = true
 		h = lock(c, cmd, w.Wanted)
 	}
@@ -119,10 +122,16 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		}
 	}
 	w.Locked, c.Held = set, set
+	if long {
+		s.goLong(c, engine.Monotonic())
+	}
 	w.Risk = false
 	s.execute(c, cmd)
 	w.Risk = true
 	c.Commit()
+	if c.Long != nil {
+		return s.endLong(c)
+	}
 	if set != (engine.LockSet{}) {
 		c.ServeReady()
 		w.Changes += c.TakeChanges()
@@ -159,9 +168,6 @@ func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 	c.EndCommand(c.Args, n)
 	if n != 0 {
 		c.Worker.Changes += n
-		if c.Long != nil {
-			c.Long.Wrote.Store(true)
-		}
 	}
 	if monitored {
 		s.Monitor(c, c.Args)
@@ -379,48 +385,4 @@ func (s *server) locks(c *command.Ctx, cmd *command.Command, args [][]byte, set 
 		}
 	}
 	return false
-}
-
-// runLong executes a command off the loop under a reservation.
-func (s *server) runLong(c *command.Ctx, cmd *command.Command, args [][]byte, set engine.LockSet) {
-	sess, ks := c.Session, c.KS
-	args = command.Clone(args)
-	outOfMemory := c.OutOfMemory
-	sess.Busy.Store(true)
-	go func() {
-		defer s.Caught(cmd.FullName() + ", off its loop")
-		w := s.Workers.Get(s.Server)
-		run := &command.LongRun{Session: sess, Cmd: cmd, Args: args, Since: engine.Monotonic()}
-		run.Reservation = ks.Reserve(set, run)
-		s.Long.Add(run)
-		out := respWriter(sess)
-		lc := &w.Ctx
-		lc.Writer, lc.Args, lc.Cmd, lc.Session, lc.Long = out, args, cmd, sess, run
-		lc.Mark, lc.Failure, lc.DB, lc.NoTouch = 0, "", sess.DB(), sess.NoTouch
-		lc.OutOfMemory = outOfMemory
-		began := engine.Monotonic()
-		lc.Now = s.Keyspace.Clock.At(began)
-		lc.KS = ks
-		lc.Held = set
-		lc.Who = sess.ID
-		lc.Forget()
-		s.apart(lc, cmd, out)
-		w.Counters[cmd.Index()].Calls.Add(1)
-		lc.Commit()
-		s.enterChanges(w)
-		lc.ServeReady()
-		s.took(lc, cmd, args, engine.Monotonic()-began)
-		if s.Tracking.Load() != 0 {
-			sess.Conn.Post(func() { s.Commanded(&command.Ctx{Cmd: cmd, Session: sess, Server: s.Server}) })
-		}
-		lc.Long, lc.Writer, lc.KS = nil, nil, s.Keyspace
-		s.Workers.Put(w)
-		s.Long.Remove(run)
-		run.Reservation.Release()
-		sess.Conn.Post(func() {
-			sess.Busy.Store(false)
-			s.reply(sess, out.Buf)
-			sess.Conn.Resume()
-		})
-	}()
 }

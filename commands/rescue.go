@@ -11,7 +11,6 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/resp"
 )
 
 // rescue answers a client's command that panicked, if what it left can be trusted,
@@ -41,18 +40,4 @@ func (s *server) rescue(c *command.Ctx, r any) {
 		c.Worker.Counters[c.Cmd.Index()].Failed.Add(1)
 	}
 	go s.ProveFree(why)
-}
-
-// apart executes a command off the loops, and answers its panic like run.
-func (s *server) apart(c *command.Ctx, cmd *command.Command, out *resp.Writer) {
-	args := c.Args
-	c.Worker.Risk = false
-	c.Trust()
-	defer func() {
-		if r := recover(); r != nil {
-			c.Writer, c.Mark, c.Args, c.Cmd = out, 0, args, cmd
-			s.rescue(c, r)
-		}
-	}()
-	s.execute(c, cmd)
 }

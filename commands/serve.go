@@ -66,7 +66,8 @@ func (s *server) Closed(conn *resp.Conn) {
 	s.ClientGone(sess)
 }
 
-// Serve runs a batch of commands.
+// Serve runs a batch of commands. It returns a negative number if one of them took so long that the connection went on
+// elsewhere, see long.go.
 func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	sess := conn.Data.(*command.Session)
 	if s.MaxClientBytes.Load() != 0 {
@@ -81,14 +82,21 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	c.Writer = conn.Out
 	now := engine.Monotonic()
 	sess.LastUsed.Store(s.Keyspace.Clock.At(now))
+	if turn := conn.Turn(); sess.Turn != turn {
+		sess.Turn, sess.TurnBegan = turn, now
+	}
 	done := 0
 	more := true
 	for more && done < len(batch) {
 		window := batch[done:min(done+command.ForeseenMax, len(batch))]
 		s.foresee(w, sess, window)
 		var n int
-		n, now, more = s.serve(w, sess, window, now)
+		n, now, more = s.serve(w, sess, window, done, now)
 		done += n
+		if w.Away {
+			s.comeBack(w, sess, done)
+			return -1
+		}
 	}
 	w.Commands.Add(int64(done))
 	sess.Commands.Add(int64(done))
@@ -143,9 +151,14 @@ const togetherMax = 8
 // together, so that each that is to be logged is.
 const apartMicros = 1000
 
-// serve runs commands that were foreseen. It returns how many, the time, and
-// whether the next may run. The time is Monotonic's, by which they are measured.
-func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.Command, now int64) (done int, later int64, more bool) {
+// turnMicrosMax is how long a connection's commands run before another connection
+// has its turn.
+const turnMicrosMax = 2000
+
+// serve runs commands that were foreseen, before which others of the batch ran. It
+// returns how many, the time, and whether the next may run. The time is
+// Monotonic's, by which they are measured.
+func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.Command, before int, now int64) (done int, later int64, more bool) {
 	c, conn := &w.Ctx, sess.Conn
 	together := 0 // commands that ran since the clock was read
 	var last *command.Command
@@ -157,6 +170,7 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 		}
 		c.Now = s.Keyspace.Clock.At(now)
 		mark := conn.Out.Mark()
+		w.Nth, w.ReplyAt = before+i+1, mark
 		var result outcome
 		if hook := s.Inject.Load(); hook == nil && sess.Aside == 0 {
 			result = s.run(w, sess, window[i].Args, f)
@@ -168,6 +182,9 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 			break
 		}
 		done++
+		if result == away {
+			return done, s.account(c, f.Cmd, now, together+1), false
+		}
 		if result == ran {
 			together++
 			if last = f.Cmd; !last.Brief() || together == togetherMax || s.timedApart() {
@@ -190,6 +207,10 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 			break
 		}
 		if conn.Full() {
+			break
+		}
+		if now-sess.TurnBegan > turnMicrosMax {
+			conn.Yield()
 			break
 		}
 		more = i == len(window)-1
@@ -278,10 +299,6 @@ func (s *server) reply(sess *command.Session, b []byte) {
 	if sess.Closing {
 		sess.Conn.Close(true)
 	}
-}
-
-func respWriter(sess *command.Session) *resp.Writer {
-	return &resp.Writer{Proto: sess.Proto()}
 }
 
 // Do runs a command for the server itself, under a session of its own, and

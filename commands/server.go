@@ -177,6 +177,7 @@ func New(o Options) (*Server, error) {
 	cs.Execute = s.fromScript
 	cs.Locks = s.locks
 	cs.Apply = s.apply
+	cs.GoLong = s.goLong
 	s.params = declare(cs.Config, databases)
 	rows := make([][]*command.Command, 0, len(families))
 	for _, f := range slices.Concat(o.Families, families) {
@@ -346,10 +347,12 @@ func (s *Server) Close() error {
 	ended := make(chan struct{})
 	go func() {
 		defer s.Caught("ending the server")
+		s.Long.Stop() // or whoever waits for their keys would wait on
 		for _, ns := range s.Namespaces.All() {
 			s.Namespaces.Drop(s.server.Server, ns)
 		}
 		s.net.Close()
+		s.Long.Wait()
 		s.Keyspace.Sched.Stop()
 		close(ended)
 	}()

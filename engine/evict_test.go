@@ -103,11 +103,11 @@ func TestEvictionBesideScript(t *testing.T) {
 	v := all(ks)
 	v.PutString([]byte("k"), []byte("v"), 0)
 	v.Account()
-	r := ks.Reserve(v.Held, nil)
+	r := hold(ks, v.Held, nil)
 	if got := ks.Evict(how); got != EvictedHeld {
 		t.Errorf("with all keys held: %d", got)
 	}
-	r.Release()
+	r.letGo()
 	if got := ks.Evict(how); got != EvictedOne {
 		t.Errorf("with none held: %d", got)
 	}

@@ -1,10 +1,10 @@
 package engine
 
 // Lock sets. A command takes the locks of its shards for the moment it runs.
-// A script that may run long takes a Reservation instead: the shards are
+// One that turns out to take long changes them for a Reservation: the shards are
 // marked as held, their mutexes are let go, and whoever comes meanwhile is
 // told to wait for the holder (an event loop parks the connection and serves
-// others). So no loop ever blocks on a lock that a script holds.
+// others). So no loop blocks for long on a lock that a script holds.
 
 import "sync"
 
@@ -43,7 +43,7 @@ func (s *LockSet) Covers(key []byte) bool {
 	return s.mask>>i&1 != 0
 }
 
-// Reservation holds shards without their mutexes, for work off the loops.
+// Reservation holds shards without their mutexes, for what takes long.
 type Reservation struct {
 	ks    *Keyspace
 	set   LockSet
@@ -80,16 +80,9 @@ func (ks *Keyspace) Unlock(set LockSet) {
 	}
 }
 
-// Reserve takes the shards for longer. It blocks while others hold them, so
-// it must not be called on an event loop.
+// Reserve changes the locks of a set, which Lock took, for a reservation. What
+// runs under it says so in View.Reserved.
 func (ks *Keyspace) Reserve(set LockSet, info any) *Reservation {
-	for {
-		h := ks.Lock(set)
-		if h == nil {
-			break
-		}
-		<-h.done
-	}
 	r := &Reservation{ks: ks, set: set, done: make(chan struct{}), Info: info, had: ks.newTally()}
 	now := ks.Clock.Now() / 1000
 	for m := set.mask; m != 0; m &= m - 1 {
@@ -101,14 +94,18 @@ func (ks *Keyspace) Reserve(set LockSet, info any) *Reservation {
 	return r
 }
 
-// Release gives the shards back and calls those who waited.
-func (r *Reservation) Release() {
+// Lock changes the reservation for the locks of its set again: to serve those who
+// wait for keys, as every command does before it lets go. Unlock and Release follow.
+func (r *Reservation) Lock() {
 	for m := r.set.mask; m != 0; m &= m - 1 {
 		s := &r.ks.shards[trailingZeros(m)]
-		s.mu.Lock()
+		s.mu.Lock() // for a moment: nobody keeps it who finds a holder
 		s.holder = nil
-		s.mu.Unlock()
 	}
+}
+
+// Release calls those who waited for the shards, which are free.
+func (r *Reservation) Release() {
 	r.mu.Lock()
 	r.freed = true
 	after := r.after

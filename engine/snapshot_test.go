@@ -250,11 +250,11 @@ func TestSnapshotsBesideOthers(t *testing.T) {
 				places := [TouchMax]Place{PlaceOf(key)}
 				ks.Touch(0, &places, 1)
 				if w == 0 && i%20 == 0 {
-					r := ks.Reserve(set, nil)
+					r := hold(ks, set, nil)
 					v := &View{KS: ks, Now: ks.Clock.Now(), Held: set}
 					v.PutString(key, []byte("reserved"), 0)
 					v.Account()
-					r.Release()
+					r.letGo()
 					continue
 				}
 				for h := ks.Lock(set); h != nil; h = ks.Lock(set) {

@@ -67,10 +67,10 @@ func TestTallyBesideOthers(t *testing.T) {
 		for i := range 200 {
 			var all LockSet
 			all.AddAll()
-			r := m.ks.Reserve(all, nil)
+			r := hold(m.ks, all, nil)
 			v := View{KS: m.ks, Now: m.ks.Clock.Now(), Held: all}
 			v.PutString([]byte{byte(i), 0}, []byte("longer text"), 0)
-			r.Release()
+			r.letGo()
 		}
 	}()
 	for range 50 {
@@ -97,7 +97,7 @@ func TestTallyOfReserved(t *testing.T) {
 		if all {
 			set.AddAll()
 		}
-		r := m.ks.Reserve(set, nil)
+		r := hold(m.ks, set, nil)
 		v := View{KS: m.ks, DB: 1, Now: m.ks.Clock.Now(), Held: set}
 		v.Delete(key)
 		if st := m.ks.Tally(LockSet{}).DBs[1]; st.Keys != 1 || st.Expires != 1 || st.AverageTTLMillis() != 5000 || st.Sizes.Of(KindString)[3] != 1 {
@@ -108,7 +108,7 @@ func TestTallyOfReserved(t *testing.T) {
 		}
 		v.PutString(key, []byte("text"), m.ks.Clock.Now()/1000+5000)
 		v.Account()
-		r.Release()
+		r.letGo()
 	}
 	if st := m.ks.Tally(LockSet{}).DBs[1]; st.Keys != 1 {
 		t.Errorf("released: %+v", st)

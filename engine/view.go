@@ -16,6 +16,8 @@ type View struct {
 	Now int64 // Unix microseconds; the same for a whole script or EXEC
 	// Held is what is locked. Verbs must not touch keys outside of it.
 	Held LockSet
+	// Reserved: it is so by a Reservation.
+	Reserved bool
 	// Who changes keys, for Keyspace.Touched: a client's number, 0 for none.
 	Who int64
 	// NoTouch leaves access times as they are (CLIENT NO-TOUCH, OBJECT).

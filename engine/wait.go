@@ -218,11 +218,21 @@ func (w *Waiter) Depart() bool {
 func (ks *Keyspace) Unlist(w *Waiter) {
 	for i, key := range w.Keys {
 		_, sh := locate(key)
-		s := &ks.shards[sh]
-		s.mu.Lock()
-		ks.unlistNode(s, waitKey{w.DB, string(key)}, &w.nodes[i])
-		s.mu.Unlock()
+		ks.unreserved(&ks.shards[sh], func(s *shard) { ks.unlistNode(s, waitKey{w.DB, string(key)}, &w.nodes[i]) })
 	}
+}
+
+// unreserved calls fn under the shard's lock, once nobody has it reserved: who has
+// does not take the lock to look at those who wait.
+func (ks *Keyspace) unreserved(s *shard, fn func(s *shard)) {
+	s.mu.Lock()
+	if h := s.holder; h != nil && h != cold {
+		s.mu.Unlock()
+		h.OnRelease(func() { ks.unreserved(s, fn) })
+		return
+	}
+	fn(s)
+	s.mu.Unlock()
 }
 
 func (ks *Keyspace) unlistNode(s *shard, k waitKey, n *waitNode) {

@@ -233,7 +233,7 @@ func TestReservationKeepsOthersOut(t *testing.T) {
 	ks := New(NewClock(), 1)
 	var set LockSet
 	set.AddKey([]byte("a"))
-	r := ks.Reserve(set, "script")
+	r := hold(ks, set, "script")
 	h := ks.Lock(set)
 	if h == nil || h.Info != "script" {
 		t.Fatal("the shard is not reserved")
@@ -245,10 +245,61 @@ func TestReservationKeepsOthersOut(t *testing.T) {
 		t.Fatal("those who wait are told when the holder is slow")
 	}
 	h.OnRelease(func() { called <- true })
-	r.Release()
+	r.letGo()
 	<-called
 	if ks.Lock(set) != nil {
 		t.Fatal("the shard is still reserved")
 	}
 	ks.Unlock(set)
+}
+
+// hold reserves a set, and letGo gives it back.
+func hold(ks *Keyspace, set LockSet, info any) *Reservation {
+	for h := ks.Lock(set); h != nil; h = ks.Lock(set) {
+		h.Wait()
+	}
+	return ks.Reserve(set, info)
+}
+
+func (r *Reservation) letGo() {
+	r.Lock()
+	r.ks.Unlock(r.set)
+	r.Release()
+}
+
+// A waiter that leaves, and a watcher that does, keep out of the way of who has the key's shard reserved.
+func TestLeavingWhileReserved(t *testing.T) {
+	ks := New(NewClock(), 1)
+	key := []byte("a")
+	var set LockSet
+	set.AddKey(key)
+	v := &View{KS: ks, Held: set}
+	for range 200 {
+		w := &Waiter{Keys: [][]byte{key}, Serve: func(*View, []byte) (Served, int64) { return ServedHold, 0 }}
+		var watcher Watcher
+		ks.Lock(set)
+		v.Wait(w, 0)
+		v.Watch(&watcher, key)
+		r := ks.Reserve(set, nil)
+		v.Reserved = true
+		done := make(chan bool)
+		go func() { done <- ks.Leave(w) }()
+		go func() { ks.Unwatch(&watcher, LockSet{}); done <- true }()
+		for range 20 {
+			v.Modified(key)
+		}
+		if !<-done || !<-done {
+			t.Fatal("it waited no more")
+		}
+		r.Lock()
+		v.Reserved = false
+		v.ServeReady()
+		ks.Unlock(set)
+		r.Release()
+		ks.Lock(set)
+		if n, _ := v.Waiting(key); n != 0 || len(ks.shards[0].watches) != 0 {
+			t.Fatalf("%d wait", n)
+		}
+		ks.Unlock(set)
+	}
 }

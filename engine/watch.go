@@ -57,7 +57,8 @@ func (v *View) WatchedExpired(w *Watcher) bool {
 	return w.Dirty()
 }
 
-// Unwatch forgets the watcher's keys, of which those in held are locked.
+// Unwatch forgets the watcher's keys, of which those in held are locked: locked, not
+// reserved.
 func (ks *Keyspace) Unwatch(w *Watcher, held LockSet) {
 	for _, k := range w.keys {
 		_, sh := locate([]byte(k.key))
@@ -133,6 +134,10 @@ func (v *View) modified(key []byte) {
 		v.KS.Touched(v, v.DB, key)
 	}
 	_, s := v.locate(key)
+	if v.Reserved { // who stops to watch takes the lock, and no more
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
 	if len(s.watches) != 0 {
 		for _, w := range s.watches[waitKey{v.DB, string(key)}] {
 			w.dirty.Store(true)

@@ -7,8 +7,9 @@ import "math/bits"
 
 // backlog is a buffer that is added to at its end and taken from at its start.
 type backlog struct {
-	buf []byte
-	off int // what is before has been taken
+	buf  []byte
+	off  int  // what is before has been taken
+	lent bool // but is in use by a command that runs, see HandOver
 }
 
 func (b *backlog) bytes() []byte { return b.buf[b.off:] }
@@ -18,10 +19,18 @@ func (b *backlog) len() int      { return len(b.buf) - b.off }
 // than what has been taken, so that each byte moves once at most.
 func (b *backlog) take(n int) {
 	b.off += n
-	if left := len(b.buf) - b.off; left <= b.off {
+	if left := len(b.buf) - b.off; left <= b.off && !b.lent {
 		copy(b.buf, b.buf[b.off:])
 		b.buf, b.off = b.buf[:left], 0
 	}
+}
+
+// drop forgets what is there and gives the memory back.
+func (b *backlog) drop(p *pool) {
+	if !b.lent {
+		p.put(b.buf)
+	}
+	*b = backlog{}
 }
 
 // pieces is what is to be sent, in order. There may be much of it, so it does not

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,9 +57,21 @@ func chaos(t *testing.T, o Options, meanwhile func(s *Server) (stop func())) {
 			var send, want bytes.Buffer
 			for n := range commands {
 				arg := fmt.Sprintf("%d-%d", i, n)
-				switch name := []string{"ECHO", "ECHO", "ECHO", "LATER", "BIG", "inline"}[rng.IntN(6)]; name {
-				case "inline":
-					fmt.Fprintf(&send, "echo '%s'\r\n", arg)
+				if rng.IntN(10) == 0 {
+					arg += strings.Repeat("x", rng.IntN(1<<rng.IntN(17)))
+				}
+				name := []string{"ECHO", "ECHO", "ECHO", "AWAY", "LATER", "BIG", "inline", "inline away"}[rng.IntN(8)]
+				if name == "BIG" && len(arg) > 20 {
+					name = "AWAY"
+				}
+				switch name {
+				case "inline", "inline away":
+					verb := "echo"
+					if name != "inline" {
+						verb = "away"
+					}
+					arg = arg[:min(len(arg), 1000)]
+					fmt.Fprintf(&send, "%s '%s'\r\n", verb, arg)
 					fmt.Fprintf(&want, "$%d\r\n%s\r\n", len(arg), arg)
 				case "BIG":
 					send.Write(command(name, arg))
@@ -112,8 +125,8 @@ func chaos(t *testing.T, o Options, meanwhile func(s *Server) (stop func())) {
 		})
 	}
 	all.Wait()
-	if replies.Load() != int64(commands*clients*5/6) || hangups.Load() == 0 {
-		t.Errorf("%d replies, %d hangups", replies.Load(), hangups.Load())
+	if replies.Load() != int64(commands*clients*5/6) || hangups.Load() == 0 || h.away.Load() < int64(commands) {
+		t.Errorf("%d replies, %d hangups, %d handed over", replies.Load(), hangups.Load(), h.away.Load())
 	}
 	eventually(t, "all are closed", func() bool { return h.closed.Load() == int64(clients) })
 }

@@ -16,9 +16,9 @@ type Handler interface {
 
 	// Serve runs the commands in order, appends their replies to c.Out and
 	// returns how many it ran: all, unless it called c.Pause (the rest are then
-	// given again after Resume) or c.Close (the rest are dropped), or c.Full says
+	// given again after Resume) or c.Close (the rest are dropped) or c.Yield, or c.Full says
 	// that the replies should be sent first (the rest are given again then). The batch and
-	// all its bytes are valid until Serve returns.
+	// all its bytes are valid until Serve returns. It returns a negative number after c.HandOver.
 	Serve(c *Conn, batch []Command) int
 
 	// Closed is called once, when the connection is gone. c.Reason says why.
@@ -98,6 +98,7 @@ type Conn struct {
 
 	protocolErr error
 	paused      bool
+	away        bool // a command of c runs on a goroutine of its own, see HandOver
 	choked      bool // commands are kept until the peer has taken output, see chokes
 	hungUp      bool // the peer is gone: what it had sent is run, and answered to nobody
 	fullAt      int  // see Full
@@ -106,6 +107,7 @@ type Conn struct {
 	gone        bool
 	more        bool // the turn ended with complete commands left
 	queued      bool // another turn has been asked for
+	turn        uint64
 
 	opened      int64
 	lastActive  atomic.Int64
@@ -131,6 +133,9 @@ type owner interface {
 	resume()
 	// flush sends what is in Out.
 	flush()
+	// handOver gives all that the calling goroutine does but the command that runs to
+	// another one; false if it cannot.
+	handOver(ran, mark int) bool
 	// unsent is how much output the peer has yet to take, what is in Out included.
 	unsent() int
 }
@@ -140,6 +145,9 @@ type scratch struct {
 	args  [][]byte
 	batch []Command
 	ends  []int // where each command of the batch ends in the input
+
+	data []byte // the input, while it is served
+	own  bool   // it is all of the connection's own buffer
 }
 
 // release forgets the arguments of the last batch, so that they do not keep a
@@ -168,7 +176,7 @@ func (c *Conn) Pause() { c.paused = true }
 
 // Resume ends a pause. From another goroutine: c.Post(c.Resume).
 func (c *Conn) Resume() {
-	if c.paused {
+	if c.paused && !c.away {
 		c.paused = false
 		c.owner.resume()
 	}
@@ -272,12 +280,16 @@ func (c *Conn) setBuffered(of *atomic.Int64, n int64) {
 	}
 }
 
-// serve parses data and runs what is complete in it, up to budget commands, and
-// returns how many bytes are done with. c.more tells whether commands were left.
-func (c *Conn) serve(data []byte, s *scratch, budget int) (done int) {
+// serve parses data, which is all of c.in if own, and runs what is complete in
+// it, up to budget commands, and returns how many bytes are done with. c.more tells
+// whether commands were left. done is negative if the caller has nothing to do with c
+// any more, see HandOver.
+func (c *Conn) serve(data []byte, own bool, s *scratch, budget int) (done int) {
 	c.more = false
+	c.turn++
+	s.data, s.own = data, own
 	c.choked = c.choked && c.mayKeep(len(data))
-	for done < len(data) && !c.paused && !c.choked && c.closing == keepOpen {
+	for done < len(data) && !c.paused && !c.choked && !c.more && c.closing == keepOpen {
 		if budget <= 0 {
 			c.more = true
 			break
@@ -308,12 +320,15 @@ func (c *Conn) serve(data []byte, s *scratch, budget int) (done int) {
 		if n > 0 {
 			c.fullAt = len(c.Out.Buf) + chokeBytes
 			ran := c.handler.Serve(c, s.batch)
+			if ran < 0 {
+				return ran
+			}
 			c.parser.Release()
 			if ran > 0 {
 				done = s.ends[ran-1]
 			}
 			c.relieve(len(data) - done)
-			if ran < n { // paused, full or closed
+			if ran < n { // paused, full, closed or to yield
 				c.parser.reset()
 				continue
 			}
@@ -335,6 +350,7 @@ func (c *Conn) serve(data []byte, s *scratch, budget int) (done int) {
 			break
 		}
 	}
+	s.data = nil
 	return done
 }
 

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// echo is a handler for tests: PING answers PONG, ECHO its argument, a few more
-// do what a test gives it.
+// echo is a handler for tests: PING answers PONG, ECHO its argument, AWAY too, but
+// after it has handed over; a few more do what a test gives it.
 type echo struct {
 	opened, closed atomic.Int64
+	away           atomic.Int64 // handed over
 	onOpen         func(c *Conn)
 	onClose        func(c *Conn)
 	on             map[string]func(c *Conn, cmd Command)
@@ -42,6 +43,21 @@ func (e *echo) Serve(c *Conn, batch []Command) int {
 			c.Out.Status("PONG")
 		case name == "echo" && len(cmd.Args) == 2:
 			c.Out.Bulk(cmd.Args[1])
+		case name == "away" && len(cmd.Args) == 2:
+			out, mark := c.Out, c.Out.Mark()
+			handedOver := c.HandOver(i+1, mark)
+			time.Sleep(time.Duration(len(cmd.Args[1])%8) * 100 * time.Microsecond)
+			out.Bulk(cmd.Args[1]) // which nobody has written over meanwhile
+			if handedOver {
+				e.away.Add(1)
+				c.Post(func() {
+					if !c.Gone() {
+						c.Out.Raw(out.Buf[mark:])
+					}
+					c.Return()
+				})
+				return -1
+			}
 		case name == "quit":
 			c.Out.OK()
 			c.Close(true)

@@ -22,10 +22,13 @@ type goConn struct {
 
 	ready   chan struct{} // has one element if there may be mail
 	input   chan []byte   // what was read; closed at the end
-	taken   chan struct{} // the owner is done with it
+	taken   chan []byte   // the owner is done with it; what to read into next, nil for the same
+	feeding bool          // the reader waits for taken
 	outputs chan []byte   // to the writer
 	written chan int      // the writer has sent so much, or -1: it failed
 	busy    bool          // the writer has something
+	ended   func()        // called last
+	caught  func()        // deferred by the goroutines that own c
 	spareW  []byte        // the buffer the writer does not have
 	scratch scratch
 }
@@ -82,7 +85,7 @@ func (s *Server) acceptGoroutines(ln net.Listener) {
 func (s *Server) ServeConn(nc net.Conn) {
 	c := &goConn{
 		set: &s.gor, nc: nc, now: s.opts.Now,
-		input: make(chan []byte), taken: make(chan struct{}),
+		input: make(chan []byte), taken: make(chan []byte),
 		outputs: make(chan []byte, 1), written: make(chan int, 1),
 	}
 	c.ready = make(chan struct{}, 1)
@@ -107,11 +110,8 @@ func (s *Server) ServeConn(nc net.Conn) {
 	s.gor.mu.Unlock()
 	s.running.Add(1)
 	s.mu.Unlock()
-	go func() {
-		defer s.running.Done()
-		defer s.caught()
-		c.run()
-	}()
+	c.ended, c.caught = s.running.Done, s.caught
+	go c.run()
 }
 
 func netAddrPort(a net.Addr) netip.AddrPort {
@@ -136,38 +136,53 @@ func (c *goConn) resume() { c.queued = true }
 // nobody.
 func (c *goConn) flush() {
 	if c.hungUp {
-		c.out.Buf = c.out.Buf[:0]
+		c.Out.Buf = c.Out.Buf[:0]
 	}
 }
 
 func (c *goConn) unsent() int {
 	if c.busy {
-		return len(c.out.Buf) + len(c.spareW)
+		return len(c.Out.Buf) + len(c.spareW)
 	}
-	return len(c.out.Buf)
+	return len(c.Out.Buf)
 }
 
 // run owns the connection until it ends.
 func (c *goConn) run() {
+	defer c.caught()
 	go c.reader()
 	go c.writer()
 	c.handler.Opened(&c.Conn)
 	c.settle()
+	c.loop()
+}
+
+// loop is run once it has begun. It returns when another goroutine has taken over,
+// or c has ended.
+func (c *goConn) loop() {
 	for c.closing != closeNow {
 		select {
 		case data, ok := <-c.input:
 			if !ok {
-				c.hangUp()
+				if !c.hangUp() {
+					return
+				}
 				break
 			}
-			c.feed(data)
-			c.taken <- struct{}{}
+			c.feeding = true
+			if !c.feed(data) {
+				return
+			}
+			c.feeding = false
+			c.taken <- nil
 		case <-c.ready:
 			c.mail.run()
 		case n := <-c.written:
 			c.busy = false
 			if n < 0 {
-				c.hangUp()
+				if !c.hangUp() {
+					return
+				}
 				break
 			}
 			c.bytesOut.Add(int64(n))
@@ -177,9 +192,8 @@ func (c *goConn) run() {
 		}
 		for c.queued && c.closing == keepOpen {
 			c.queued = false
-			if !c.paused && c.in.len() > 0 {
-				c.in.take(c.serve(c.in.bytes(), &c.scratch, turnCommandsMax))
-				c.served()
+			if !c.paused && c.in.len() > 0 && !c.serveKept() {
+				return
 			}
 			c.settle()
 		}
@@ -188,36 +202,86 @@ func (c *goConn) run() {
 	c.end()
 }
 
-// hangUp ends c, whose peer is gone, once the commands that were kept have run.
-func (c *goConn) hangUp() {
-	for kept := c.Conn.hangUp(); kept && c.closing == keepOpen; kept = c.more {
-		c.in.take(c.serve(c.in.bytes(), &c.scratch, turnCommandsMax))
-		c.served()
+// handOver: see Conn.HandOver.
+func (c *goConn) handOver(ran, mark int) bool {
+	if c.scratch.data == nil {
+		return false // no command runs
+	}
+	c.part(&c.scratch, ran, mark)
+	go c.carryOn()
+	return true
+}
+
+// carryOn is loop where the goroutine that ran it stays with a command.
+func (c *goConn) carryOn() {
+	defer c.caught()
+	if c.feeding { // the command may use what the reader has read
+		c.feeding = false
+		c.taken <- make([]byte, sharedInputBytes)
+	}
+	if c.hungUp {
+		for c.away {
+			<-c.ready
+			c.mail.run()
+		}
+		if !c.runKept(c.in.len() > 0) {
+			return
+		}
+	}
+	c.settle()
+	c.loop()
+}
+
+// serveKept gives c a turn with what it has kept. It reports false if c is another
+// goroutine's now.
+func (c *goConn) serveKept() (mine bool) {
+	done := c.serve(c.in.bytes(), true, &c.scratch, turnCommandsMax)
+	if done < 0 {
+		return false
+	}
+	c.in.take(done)
+	c.served()
+	return true
+}
+
+// hangUp ends c, whose peer is gone, once the commands that were kept have run. It
+// reports as serveKept does.
+func (c *goConn) hangUp() (mine bool) { return c.runKept(c.Conn.hangUp()) }
+
+func (c *goConn) runKept(kept bool) (mine bool) {
+	for ; kept && c.closing == keepOpen; kept = c.more {
+		if !c.serveKept() {
+			return false
+		}
 		c.mail.run()
 		c.flush()
 	}
 	c.close(false, ReasonPeer)
+	return true
 }
 
 // feed takes input. It is copied behind what is there, since the reader needs
-// its buffer back.
-func (c *goConn) feed(data []byte) {
+// its buffer back. It reports as serveKept does.
+func (c *goConn) feed(data []byte) (mine bool) {
 	c.lastActive.Store(c.now())
 	c.bytesIn.Add(int64(len(data)))
 	if c.closing != keepOpen {
-		return
+		return true
 	}
 	if c.in.len() == 0 {
-		done := c.serve(data, &c.scratch, turnCommandsMax)
-		c.in.buf = append(c.in.buf, data[done:]...)
-	} else {
-		if need := c.parser.Need(); need > cap(c.in.buf) && need < 2*c.in.len() {
-			c.in = backlog{buf: append(make([]byte, 0, need), c.in.bytes()...)}
+		done := c.serve(data, false, &c.scratch, turnCommandsMax)
+		if done < 0 {
+			return false
 		}
-		c.in.buf = append(c.in.buf, data...)
-		c.in.take(c.serve(c.in.bytes(), &c.scratch, turnCommandsMax))
+		c.in.buf = append(c.in.buf, data[done:]...)
+		c.served()
+		return true
 	}
-	c.served()
+	if need := c.parser.Need(); need > cap(c.in.buf) && need < 2*c.in.len() {
+		c.in = backlog{buf: append(make([]byte, 0, need), c.in.bytes()...)}
+	}
+	c.in.buf = append(c.in.buf, data...)
+	return c.serveKept()
 }
 
 // served tidies up after a turn.
@@ -240,10 +304,10 @@ func (c *goConn) settle() {
 	if c.closing == closeNow {
 		return
 	}
-	if len(c.out.Buf) > 0 && !c.busy {
+	if len(c.Out.Buf) > 0 && !c.busy {
 		c.busy = true
-		b := c.out.Buf
-		c.out.Buf, c.spareW = c.spareW[:0], b
+		b := c.Out.Buf
+		c.Out.Buf, c.spareW = c.spareW[:0], b
 		c.outputs <- b
 	}
 	if !c.busy && cap(c.spareW) > writeChunkBytes {
@@ -266,7 +330,7 @@ func (c *goConn) end() {
 	c.nc.Close()
 	close(c.outputs)
 	for range c.input {
-		c.taken <- struct{}{}
+		c.taken <- nil
 	}
 	for range c.written {
 	}
@@ -276,6 +340,7 @@ func (c *goConn) end() {
 	for !c.mail.end() {
 		c.mail.run()
 	}
+	c.ended()
 }
 
 func (c *goConn) reader() {
@@ -286,7 +351,9 @@ func (c *goConn) reader() {
 		if n > 0 {
 			c.set.io.reads.Add(1)
 			c.input <- buf[:n]
-			<-c.taken
+			if other := <-c.taken; other != nil {
+				buf = other
+			}
 		}
 		if err != nil {
 			return

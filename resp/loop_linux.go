@@ -29,6 +29,7 @@ type loop struct {
 	accepts    []*acceptor
 	again      []*sock // those with commands left for another turn
 	spareAgain []*sock
+	left       []*sock // of those whose turn it was, the ones that have yet to have it
 
 	now     int64
 	input   []byte // what is read, before it is parsed
@@ -86,8 +87,9 @@ func newLoop(s *Server, index int) (*loop, error) {
 // the first n of l.events, connections with commands left, and what was posted.
 // If l is the first loop and was taken over while another one had its turn, it
 // returns that one at once, for the caller to keep; epoll will report the rest
-// again.
-func (l *loop) handle(n int) (kept *loop) {
+// again. It reports false if the caller has nothing to do with any loop any more:
+// a command handed them over.
+func (l *loop) handle(n int) (kept *loop, mine bool) {
 	for i := range l.events[:n] {
 		ev := &l.events[i]
 		switch {
@@ -96,21 +98,25 @@ func (l *loop) handle(n int) (kept *loop) {
 			if c == nil || c.gen != ev.Pad {
 				continue
 			}
-			l.event(c, ev.Events)
+			if !l.event(c, ev.Events) {
+				return nil, false
+			}
 		case ev.Fd == slotWake:
 			var b [8]byte
 			_, _ = rawRead(l.wakefd, b[:])
 		case ev.Fd <= slotLoop:
-			if o := l.server.loops[slotLoop-ev.Fd]; !l.lend(o, true) {
-				return o
+			if kept, mine = l.lend(l.server.loops[slotLoop-ev.Fd], true); kept != nil || !mine {
+				return kept, mine
 			}
 		default:
 			l.accepts[slotAccept-ev.Fd].ready(l)
 		}
 	}
-	l.runAgain()
+	if !l.runAgain() {
+		return nil, false
+	}
 	l.runMail()
-	return nil
+	return nil, true
 }
 
 // wait returns how many events there are. It looks first, past the scheduler,
@@ -175,26 +181,31 @@ func (c *sock) resume() {
 	}
 }
 
-// runAgain serves those that had commands left, once each.
-func (l *loop) runAgain() {
+// runAgain serves those that had commands left, once each. It reports as event
+// does.
+func (l *loop) runAgain() (mine bool) {
 	if len(l.again) == 0 {
-		return
+		return true
 	}
 	todo := l.again
 	l.again = l.spareAgain[:0]
 	for i, c := range todo {
 		todo[i] = nil
+		l.left = todo[i+1:]
 		c.queued = false
 		if c.gone {
 			continue
 		}
 		if c.in.len() > 0 && !c.paused {
-			l.serve(c, c.in.bytes(), true)
+			if !l.serve(c, c.in.bytes(), true) {
+				return false
+			}
 		} else {
 			l.arm(c)
 		}
 	}
 	l.spareAgain = todo[:0]
+	return true
 }
 
 func (c *sock) post() bool { return c.loop.post(letter{c: c}) }
@@ -232,7 +243,7 @@ func (l *loop) runMail() {
 			m.fn()
 		case m.c.gone:
 			m.c.mail.run()
-			m.c.out.Buf = nil
+			m.c.Out.Buf = nil
 		default:
 			l.begin(m.c)
 			m.c.mail.run()

@@ -34,12 +34,14 @@ func (m *Memory) post() bool {
 
 func (m *Memory) resume() { m.queued = true }
 
-func (m *Memory) unsent() int { return len(m.out.Buf) }
+func (m *Memory) unsent() int { return len(m.Out.Buf) }
+
+func (m *Memory) handOver(int, int) bool { return false } // the goroutine is the caller's
 
 func (m *Memory) flush() {
-	m.sent = append(m.sent, m.out.Buf...)
-	m.bytesOut.Add(int64(len(m.out.Buf)))
-	m.out.Buf = m.out.Buf[:0]
+	m.sent = append(m.sent, m.Out.Buf...)
+	m.bytesOut.Add(int64(len(m.Out.Buf)))
+	m.Out.Buf = m.Out.Buf[:0]
 }
 
 // Feed gives input to the connection and returns what it answers, valid until
@@ -90,7 +92,7 @@ func (m *Memory) run() {
 		if m.gone || m.paused {
 			continue
 		}
-		m.in.take(m.serve(m.in.bytes(), &m.scratch, turnCommandsMax))
+		m.in.take(m.serve(m.in.bytes(), true, &m.scratch, turnCommandsMax))
 		m.scratch.release()
 		m.setQueryBytes(m.in.len())
 		if m.overInput() {

@@ -27,6 +27,9 @@ type runner struct {
 	shared atomic.Bool // the first loop's thread runs it
 	leave  atomic.Bool // its own thread is to give it back
 
+	lent     bool // the first loop's thread runs a round of it; guarded by own
+	lentTurn int  // which turn of the first loop's that was
+
 	more bool // there is something left to do; for the first loop's thread alone
 
 	busy  atomic.Int64 // microseconds its thread has not waited
@@ -79,11 +82,14 @@ func (l *loop) runFirst(others []*loop) {
 		}
 		l.server.share.rouse()
 		l.begins(t)
-		kept := l.handle(n)
-		for i := 0; i < len(others) && kept == nil; i++ {
-			if o := others[i]; o.run.shared.Load() && o.run.more && !l.lend(o, false) {
-				kept = o
+		kept, mine := l.handle(n)
+		for i := 0; i < len(others) && kept == nil && mine; i++ {
+			if o := others[i]; o.run.shared.Load() && o.run.more {
+				kept, mine = l.lend(o, false)
 			}
+		}
+		if !mine {
+			return
 		}
 		if kept != nil {
 			kept.runAlone()
@@ -110,23 +116,27 @@ func (l *loop) watch(o *loop) {
 // lend runs a round of a shared loop with the thread of l, the first one: of what
 // is left to do there and, if reported, of what epoll has. Nothing unreported is
 // looked for: it would overtake what the first loop is yet to be told of. It
-// reports whether l is still the caller's. If not, the lock of o is.
-func (l *loop) lend(o *loop, reported bool) bool {
+// returns o if that is the caller's now and l is not, and reports as handle does.
+func (l *loop) lend(o *loop, reported bool) (kept *loop, mine bool) {
 	if !o.run.shared.Load() || !o.run.own.TryLock() {
 		l.watch(o) // it is about to get a thread, or to give it back
-		return true
+		return nil, true
 	}
 	turn, now := l.run.turn, l.now
+	o.run.lent, o.run.lentTurn = true, turn
 	l.run.own.Unlock()
-	o.visit(now, reported)
+	if !o.visit(now, reported) {
+		return nil, false
+	}
+	o.run.lent = false
 	if reported {
 		l.watch(o)
 	}
 	if !l.goesOn(turn) {
-		return false
+		return o, true
 	}
 	o.run.own.Unlock()
-	return true
+	return nil, true
 }
 
 // adopt gives a new connection to a shared loop, with the thread of l, the first
@@ -141,6 +151,32 @@ func (l *loop) adopt(o *loop, add func()) bool {
 	o.run.more = o.run.more || len(o.again) > 0
 	o.run.own.Unlock()
 	return true
+}
+
+// endVisit goes on where lend was, on another goroutine, when the one that was
+// there stays with a command of the loop it visited.
+func (l *loop) endVisit(o *loop) {
+	turn := o.run.lentTurn
+	o.run.lent, o.run.more = false, true // the visit is not over
+	if !l.goesOn(turn) {
+		o.runAlone()
+		return
+	}
+	o.run.own.Unlock()
+	l.runFirst(l.server.loops[1:])
+}
+
+// carryOn is called on a goroutine of its own by handOver: it goes on with all that
+// the calling goroutine did besides the command that it stays with.
+func (l *loop) carryOn() {
+	switch first := l.server.loops[0]; {
+	case l.run.lent:
+		first.endVisit(l)
+	case l == first:
+		l.runFirst(l.server.loops[1:])
+	default:
+		l.runAlone()
+	}
 }
 
 // anyMore tells whether a shared loop has something left to do that no event
@@ -179,10 +215,10 @@ func (l *loop) ends(begun, t int64) int64 {
 	return t
 }
 
-// visit runs a round of a shared loop.
-func (l *loop) visit(t int64, reported bool) {
+// visit runs a round of a shared loop. It reports as handle does.
+func (l *loop) visit(t int64, reported bool) (mine bool) {
 	if !l.run.shared.Load() {
-		return // it has ended
+		return true // it has ended
 	}
 	l.waiting.Store(false)
 	n := 0
@@ -190,12 +226,15 @@ func (l *loop) visit(t int64, reported bool) {
 		n, _ = l.epollNow()
 	}
 	l.now = t
-	l.handle(n)
+	if _, mine := l.handle(n); !mine {
+		return false
+	}
 	l.run.more = !l.rests()
 	if l.stopping && !l.run.more && l.count.Load() == 0 && l.end() {
 		l.run.shared.Store(false)
 		l.server.running.Done()
 	}
+	return true
 }
 
 // rests has whoever posts write to the loop's eventfd again. It reports whether
@@ -210,7 +249,6 @@ func (l *loop) rests() bool {
 // runAlone runs a loop on a thread of its own, until it ends or is to be shared
 // again. The caller has locked l.run.own for it.
 func (l *loop) runAlone() {
-	defer l.run.own.Unlock()
 	defer l.server.caught()
 	now := l.server.opts.Now
 	t := now()
@@ -220,16 +258,20 @@ func (l *loop) runAlone() {
 			t = now()
 		}
 		l.begins(t)
-		l.handle(n)
+		if _, mine := l.handle(n); !mine {
+			return // with the lock held, which is the other goroutine's now
+		}
 		t = l.ends(t, now())
 		switch {
 		case l.stopping && l.count.Load() == 0 && l.end():
+			l.run.own.Unlock()
 			l.server.running.Done()
 			return
 		case l.run.leave.Load() && l.rests():
 			l.run.since.Store(0)
 			l.run.leave.Store(false)
 			if l.join() == nil {
+				l.run.own.Unlock()
 				return
 			}
 		}

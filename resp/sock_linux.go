@@ -53,21 +53,23 @@ func (l *loop) add(fd int, remote, local netip.AddrPort, path string) {
 	l.finish(c)
 }
 
-// event handles what epoll reports about c.
-func (l *loop) event(c *sock, events uint32) {
+// event handles what epoll reports about c. It reports false if the loop is
+// another goroutine's now.
+func (l *loop) event(c *sock, events uint32) (mine bool) {
 	if events&unix.EPOLLOUT != 0 {
 		l.writePending(c)
 		if c.gone {
-			return
+			return true
 		}
 	}
 	switch {
 	case c.queued || c.hungUp: // first what is there
 	case events&unix.EPOLLIN != 0:
-		l.read(c)
+		return l.read(c)
 	case events&(unix.EPOLLERR|unix.EPOLLHUP) != 0:
 		l.hangUp(c)
 	}
+	return true
 }
 
 // hangUp ends c, whose peer is gone, once the commands that were kept have run.
@@ -83,15 +85,16 @@ func (l *loop) hangUp(c *sock) {
 	l.drop(c)
 }
 
-// read takes what c has sent, as much as the buffer holds, and serves it.
-func (l *loop) read(c *sock) {
+// read takes what c has sent, as much as the buffer holds, and serves it. It
+// reports as event does.
+func (l *loop) read(c *sock) (mine bool) {
 	if c.closing != keepOpen { // only its end is of interest
 		n, errno := rawRead(c.Fd, l.input)
 		if n == 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
 			c.close(false, ReasonPeer)
 			l.drop(c)
 		}
-		return
+		return true
 	}
 	held := c.in.len()
 	own := held > sharedInputBytes
@@ -104,11 +107,10 @@ func (l *loop) read(c *sock) {
 	}
 	n, errno := rawRead(c.Fd, buf[held:min(len(buf), held+readTurnBytes)])
 	if n <= 0 {
-		if errno == syscall.EAGAIN || errno == syscall.EINTR {
-			return
+		if errno != syscall.EAGAIN && errno != syscall.EINTR {
+			l.hangUp(c)
 		}
-		l.hangUp(c)
-		return
+		return true
 	}
 	c.lastActive.Store(l.now)
 	c.bytesIn.Add(int64(n))
@@ -116,18 +118,17 @@ func (l *loop) read(c *sock) {
 	if own {
 		c.in.buf = c.in.buf[:len(c.in.buf)+n]
 	} else if c.in.buf != nil {
-		l.pool.put(c.in.buf)
-		c.in = backlog{}
+		c.in.drop(&l.pool)
 	}
-	l.serve(c, buf[:held+n], own)
+	return l.serve(c, buf[:held+n], own)
 }
 
 // growInput makes room for more input, at once for all of a large argument that
 // is known to come, but never more than twice what has come: announcing much
 // must not cost us anything.
 func (l *loop) growInput(c *sock) {
-	in := c.in.buf
-	if cap(in)-len(in) >= sharedInputBytes {
+	in := c.in
+	if cap(in.buf)-len(in.buf) >= sharedInputBytes {
 		return
 	}
 	held := c.in.len()
@@ -136,35 +137,62 @@ func (l *loop) growInput(c *sock) {
 		size = need
 	}
 	size = max(size, held+sharedInputBytes)
-	c.in = backlog{buf: append(l.pool.get(size), c.in.bytes()...)}
-	l.pool.put(in)
+	c.in = backlog{buf: append(l.pool.get(size), in.bytes()...)}
+	in.drop(&l.pool)
 }
 
-// serve gives c a turn with data, which is all of c.in if own, else borrowed.
-func (l *loop) serve(c *sock, data []byte, own bool) {
+// serve gives c a turn with data, which is all of c.in if own, else borrowed. It
+// reports as event does.
+func (l *loop) serve(c *sock, data []byte, own bool) (mine bool) {
 	l.begin(c)
-	done := c.serve(data, &l.scratch, turnCommandsMax)
+	done := c.serve(data, own, &l.scratch, turnCommandsMax)
+	if done < 0 {
+		return false
+	}
 	l.keep(c, data, done, own)
 	l.finish(c)
 	if own || cap(l.scratch.args) > argsKeptMax {
 		l.scratch.release()
 	}
-	if c.gone {
-		return
-	}
-	if c.overInput() {
+	switch {
+	case c.gone:
+		return true
+	case c.overInput():
 		c.close(false, ReasonInput)
 		l.drop(c)
-		return
-	}
-	if c.more {
+		return true
+	case c.more:
 		c.resume()
-	} else if c.hungUp {
+	case c.hungUp:
 		c.close(false, ReasonPeer)
 		l.drop(c)
-		return
+		return true
 	}
 	l.arm(c)
+	return true
+}
+
+// handOver is called in the middle of serve. What the loop had before it when it
+// came to c is done by whoever goes on with it: events are reported again.
+func (c *sock) handOver(ran, mark int) bool {
+	l := c.loop
+	if l.scratch.data == nil {
+		return false // no command runs
+	}
+	if !l.scratch.own {
+		l.input = make([]byte, readBytes)
+	}
+	c.part(&l.scratch, ran, mark)
+	l.output = nil
+	c.flush()
+	if c.hungUp { // that it is would be reported without end
+		_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_DEL, c.Fd, nil)
+	}
+	l.arm(c)
+	l.again = append(l.again, l.left...)
+	l.left, l.spareAgain = nil, nil
+	go l.carryOn()
+	return true
 }
 
 // keep stores the input that is not done with.
@@ -172,11 +200,10 @@ func (l *loop) keep(c *sock, data []byte, done int, own bool) {
 	rest := data[done:]
 	switch {
 	case c.closing != keepOpen || len(rest) == 0:
-		l.pool.put(c.in.buf)
-		c.in = backlog{}
+		c.in.drop(&l.pool)
 	case !own || len(rest) <= sharedInputBytes && done > 0:
 		small := append(l.pool.get(len(rest)), rest...)
-		l.pool.put(c.in.buf)
+		c.in.drop(&l.pool)
 		c.in = backlog{buf: small}
 	default:
 		c.in.take(done)
@@ -185,18 +212,18 @@ func (l *loop) keep(c *sock, data []byte, done int, own bool) {
 }
 
 // begin lends c the loop's output buffer: its turn begins.
-func (l *loop) begin(c *sock) { c.out.Buf = l.output[:0] }
+func (l *loop) begin(c *sock) { c.Out.Buf = l.output[:0] }
 
 // finish ends c's turn: sends what was appended, takes the buffer back and
 // closes c if that was asked for.
 func (l *loop) finish(c *sock) {
 	c.flush()
-	if cap(c.out.Buf) <= outKeptBytes {
-		l.output = c.out.Buf[:0]
+	if cap(c.Out.Buf) <= outKeptBytes {
+		l.output = c.Out.Buf[:0]
 	} else {
 		l.output = nil
 	}
-	c.out.Buf = nil
+	c.Out.Buf = nil
 	l.settle(c)
 }
 
@@ -220,9 +247,9 @@ func (l *loop) settle(c *sock) {
 
 // flush sends c's replies, and keeps what the peer does not take yet.
 func (c *sock) flush() {
-	l, b := c.loop, c.out.Buf
+	l, b := c.loop, c.Out.Buf
 	if len(b) == 0 || c.closing == closeNow || c.hungUp {
-		c.out.Buf = b[:0]
+		c.Out.Buf = b[:0]
 		return
 	}
 	n := 0
@@ -237,21 +264,21 @@ func (c *sock) flush() {
 			l.io.writes.Add(1)
 		}
 		if n == len(b) {
-			c.out.Buf = b[:0]
+			c.Out.Buf = b[:0]
 			return
 		}
 	}
 	if len(b)-n > readBytes { // rather than copy much, give the buffer away
 		c.pend.give(b[n:])
-		c.out.Buf = nil
+		c.Out.Buf = nil
 	} else {
 		c.pend.add(&l.pool, b[n:])
-		c.out.Buf = b[:0]
+		c.Out.Buf = b[:0]
 	}
 	c.setOutputBytes(c.pend.size)
 }
 
-func (c *sock) unsent() int { return c.pend.size + len(c.out.Buf) }
+func (c *sock) unsent() int { return c.pend.size + len(c.Out.Buf) }
 
 // writePending sends more of what c's peer had not taken.
 func (l *loop) writePending(c *sock) {
@@ -309,9 +336,8 @@ func (l *loop) drop(c *sock) {
 	c.gone = true
 	c.handler.Closed(&c.Conn)
 	unix.Close(c.Fd)
-	l.pool.put(c.in.buf)
+	c.in.drop(&l.pool)
 	c.pend.release(&l.pool)
-	c.in = backlog{}
 	l.socks[c.slot] = nil
 	l.free = append(l.free, c.slot)
 	l.count.Add(-1)

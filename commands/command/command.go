@@ -194,8 +194,8 @@ type Command struct {
 	FlagsOf func(c *Ctx, args [][]byte) Flags
 
 	// Plan, if set, adds what the command needs locked to the set, in place of
-	// its keys' shards, and tells whether it may run long and so belongs off
-	// the event loop (EVAL, EXEC).
+	// its keys' shards, and tells whether it will take long, so that the event loop
+	// goes on without it before it begins (DEBUG SLEEP, MIGRATE).
 	Plan func(c *Ctx, args [][]byte, set *engine.LockSet) (long bool)
 
 	// Refused, if set, is told that the command was refused before it ran, and

@@ -36,7 +36,7 @@ type Ctx struct {
 	Counted bool
 	// Waits is set when the command called Block.
 	Waits bool
-	// Long, if set, is the off-loop run that the command is part of.
+	// Long is set once the command, or the one that it is part of, takes long.
 	Long *LongRun
 }
 

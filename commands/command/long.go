@@ -1,8 +1,7 @@
 package command
 
-// Commands that may run long – scripts that are not bounded – run off the
-// event loop: their shards are reserved, their connection is paused, and
-// others go on.
+// Commands that take long – scripts above all – keep their goroutine; the event loop goes on on another one, their
+// shards are reserved, their connection is paused.
 
 import (
 	"slices"
@@ -12,23 +11,110 @@ import (
 	"github.com/limitkv/limitkv/engine"
 )
 
-// LongRun is a command that runs off the event loop.
+// LongRun is a command that takes long.
 type LongRun struct {
 	Session *Session
 	Cmd     *Command
-	// Cancel, if set, stops what runs. Guarded by Mu.
-	Mu     sync.Mutex
-	Cancel func()
-	// Wrote is set once the run changed a key: it cannot be killed any more.
-	Wrote  atomic.Bool
-	Killed atomic.Bool
-	// Function is the name of the function if FCALL runs one. Args are the
-	// command's.
-	Function atomic.Pointer[string]
-	Args     [][]byte
+	// Args are the command's.
+	Args [][]byte
 	// Since is on the monotonic clock, in microseconds.
 	Since       int64
 	Reservation *engine.Reservation
+
+	// Of the script that the command runs now; of EXEC they are several, one after the
+	// other.
+	mu       sync.Mutex
+	cancel   func()  // stops it, nil if there is none
+	stopped  bool    // the server ends: no script is to go on
+	script   bool    // the command runs one, or has
+	function *string // the name of the function if it is one
+	fate     fate
+}
+
+// fate is whether a script can still be killed: not once it has written, and it does
+// not write once it has been.
+type fate uint8
+
+const (
+	fateOpen fate = iota
+	fateWrote
+	fateKilled
+)
+
+// Begin is called when a script of the command takes long: it can be killed unless
+// it has written. cancel makes it end. function is its name, if it is a function.
+func (r *LongRun) Begin(function *string, wrote bool, cancel func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cancel, r.function, r.fate, r.script = cancel, function, fateOpen, true
+	if wrote {
+		r.fate = fateWrote
+	}
+	if r.stopped {
+		cancel()
+	}
+}
+
+// End is called when the script has ended.
+func (r *LongRun) End() {
+	r.mu.Lock()
+	r.cancel = nil
+	r.mu.Unlock()
+}
+
+// Writes is called before the script writes. It reports false if it was killed.
+func (r *LongRun) Writes() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fate == fateOpen {
+		r.fate = fateWrote
+	}
+	return r.fate == fateWrote
+}
+
+// Killing is what became of a try to kill a script.
+type Killing uint8
+
+// What becomes of it.
+const (
+	KillNone    Killing = iota // the command runs no script
+	KillDone                   // it ends
+	KillTooLate                // it has written
+	KillOther                  // it is a function, or is none
+)
+
+// Kill ends the script, or the function.
+func (r *LongRun) Kill(function bool) Killing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.cancel == nil:
+		return KillNone
+	case r.fate == fateWrote:
+		return KillTooLate
+	case (r.function != nil) != function:
+		return KillOther
+	}
+	r.fate = fateKilled
+	r.cancel()
+	return KillDone
+}
+
+// Stop ends the command's scripts whatever they have done: the server ends.
+func (r *LongRun) Stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+	if r.cancel != nil {
+		r.cancel()
+	}
+}
+
+// Function is the name of the function that runs, nil if none does.
+func (r *LongRun) Function() *string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.function
 }
 
 // LongRuns are those that run now.
@@ -40,10 +126,40 @@ type LongRuns struct {
 	slow atomic.Pointer[LongRun] // what has run for too long, the last one found
 	mu   sync.Mutex
 	all  []*LongRun
+	over bool // the server ends
 }
 
 // Add registers a run.
-func (l *LongRuns) Add(r *LongRun) { l.mu.Lock(); l.all = append(l.all, r); l.mu.Unlock() }
+func (l *LongRuns) Add(r *LongRun) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, r)
+	if l.over {
+		r.Stop()
+	}
+}
+
+// Stop ends all scripts that take long, and those that will: the server ends.
+func (l *LongRuns) Stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	for _, r := range l.all {
+		r.Stop()
+	}
+}
+
+// Wait waits for the commands that Stop has ended.
+func (l *LongRuns) Wait() {
+	for _, r := range l.All() {
+		r.mu.Lock()
+		script := r.script
+		r.mu.Unlock()
+		if script {
+			r.Reservation.Wait()
+		}
+	}
+}
 
 // Remove takes a run out.
 func (l *LongRuns) Remove(r *LongRun) {
@@ -87,7 +203,7 @@ func (l *LongRuns) All() []*LongRun {
 
 // Busy is the error for those who wait for the run for too long.
 func (r *LongRun) Busy() string {
-	if r.Function.Load() != nil {
+	if r.Function() != nil {
 		return ErrBusyFunction
 	}
 	return ErrBusyScript

@@ -37,9 +37,13 @@ type Server struct {
 	// Apply runs a command of a journal in a session that is kept for it, at a time
 	// in Unix microseconds. Set by package commands.
 	Apply func(sess *Session, args [][]byte, nowMicros int64) error
-	// Locks adds what a command needs to a lock set and tells whether it may
-	// run long. Set by package commands.
+	// Locks adds what a command needs to a lock set and tells whether it will take
+	// long. Set by package commands.
 	Locks func(c *Ctx, cmd *Command, args [][]byte, set *engine.LockSet) (long bool)
+	// GoLong makes the command that runs in c, which began at a time of the monotonic
+	// clock, a long one: it goes on where it is, others elsewhere. Set by package
+	// commands.
+	GoLong func(c *Ctx, since int64) *LongRun
 	// Authorize returns the error text for a command that the session's user,
 	// who is restricted, may not run, empty if it may. Unless quiet it counts and
 	// logs the attempt. Set by the acl family; Refuses calls it.
@@ -299,6 +303,10 @@ type Worker struct {
 	// Risk: the worker is where a panic leaves what cannot be trusted, whatever the
 	// View says of it: it takes locks, evicts, or serves those who wait.
 	Risk bool
+	// Nth is which command of a batch the worker runs, from 1, and ReplyAt where its
+	// reply begins. Away: it runs for so long that its connection went on elsewhere.
+	Nth, ReplyAt int
+	Away         bool
 	// Commands counts what connections asked for.
 	Commands atomic.Int64
 	// Changes are those of the keyspace that are not in its count yet.

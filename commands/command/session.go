@@ -56,10 +56,15 @@ type Session struct {
 	Subscriptions atomic.Int32
 	// Blocked is what the client waits for, nil if nothing; others read it.
 	Blocked atomic.Pointer[Blocked]
-	// Busy: a command of the session runs off the loop.
+	// Busy: a command of the session takes long, and its loop went on without it.
 	Busy atomic.Bool
 	// Commands counts what it sent.
 	Commands atomic.Int64
+
+	// Turn is the turn of the connection in which commands ran last, TurnBegan when it
+	// began, on the monotonic clock.
+	Turn      uint64
+	TurnBegan int64
 
 	// extra is what was last counted of extraBytes.
 	extra int64

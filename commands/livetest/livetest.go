@@ -32,7 +32,10 @@ type Server struct {
 }
 
 // Start starts a server that ends with the test.
-func Start(t testing.TB) *Server {
+func Start(t testing.TB) *Server { t.Helper(); return StartWith(t, func(*commands.Server) {}) }
+
+// StartWith is Start for a server that is changed before it serves anybody.
+func StartWith(t testing.TB, change func(*commands.Server)) *Server {
 	t.Helper()
 	s, err := commands.New(commands.Options{
 		Settings:   []command.Setting{{Name: "port", Value: "0"}},
@@ -48,6 +51,7 @@ func Start(t testing.TB) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	change(s)
 	addrs, err := s.Listen()
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func (f *family) plan(c *command.Ctx, args [][]byte, set *engine.LockSet, bySHA 
 	} else {
 		set.AddAll()
 	}
-	return !s.Verdict.Bounded
+	return false
 }
 
 // shaLength is the length of a SHA-1 in hexadecimal.
@@ -129,13 +129,22 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 	if !h.enter(s.Flags) {
 		return
 	}
-	args, db, inScript := c.Args, c.DB, c.Script
-	c.Script = true
-	defer f.watch(c, w.vm)()
 	began := engine.Monotonic()
-	outcome := w.vm.Run(s.Script, args[3:3+n], args[3+n:], h, c.Writer)
+	w.run(c, w.vm, nil, began, func(args [][]byte) luavm.Outcome {
+		return w.vm.Run(s.Script, args[3:3+n], args[3+n:], h, c.Writer)
+	})
 	s.ran(w.slot, began, engine.Monotonic()-began)
+}
+
+// run runs a script or a function with the arguments of c's command.
+func (w *worker) run(c *command.Ctx, vm *luavm.VM, function *string, now int64, call func(args [][]byte) luavm.Outcome) {
+	db, inScript := c.DB, c.Script
+	c.Script = true
+	w.host.vm = vm
+	w.watch.begin(c, function, now)
+	defer w.watch.end()
+	outcome := call(c.Args)
 	c.Script, c.DB = inScript, db
 	c.Failure, c.Counted = outcome.Failure, outcome.Counted
-	h.c = nil
+	w.host.c = nil
 }

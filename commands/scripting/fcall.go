@@ -34,13 +34,11 @@ func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command 
 	return row
 }
 
-// planCall locks everything and runs off the loop: nothing has been proven of
-// functions. It locks also where there is no such function, for it may be
-// loaded before this call runs.
-func (f *family) planCall(c *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
+// planCall locks everything: nothing has been proven of functions. It locks also
+// where there is no such function, for it may be loaded before this call runs.
+func (f *family) planCall(_ *command.Ctx, _ [][]byte, set *engine.LockSet) (long bool) {
 	set.AddAll()
-	_, ok := f.libraries(c).find(args[1])
-	return ok
+	return false
 }
 
 func (f *family) fcall(c *command.Ctx, readOnly bool) {
@@ -71,14 +69,7 @@ func (f *family) fcall(c *command.Ctx, readOnly bool) {
 	if !h.enter(fn.Flags) {
 		return
 	}
-	args, db, inScript := c.Args, c.DB, c.Script
-	c.Script = true
-	if c.Long != nil {
-		c.Long.Function.Store(&fn.Name)
-	}
-	defer f.watch(c, vm)()
-	outcome := vm.CallFunction(fn.library, fn.Name, args[3:3+n], args[3+n:], h, c.Writer)
-	c.Script, c.DB = inScript, db
-	c.Failure, c.Counted = outcome.Failure, outcome.Counted
-	h.c = nil
+	w.run(c, vm, &fn.Name, engine.Monotonic(), func(args [][]byte) luavm.Outcome {
+		return vm.CallFunction(fn.library, fn.Name, args[3:3+n], args[3+n:], h, c.Writer)
+	})
 }

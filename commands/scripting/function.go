@@ -316,7 +316,7 @@ func (f *family) read(c *command.Ctx, body []byte, into *libraries) (problem str
 func (f *family) functionStats(c *command.Ctx) {
 	var running *command.LongRun
 	for _, run := range f.s.Long.All() {
-		if run.Function.Load() != nil {
+		if run.Function() != nil {
 			running = run
 		} else if run.Reservation.Slow() {
 			c.Error(command.ErrBusyScript)
@@ -330,7 +330,7 @@ func (f *family) functionStats(c *command.Ctx) {
 	} else {
 		c.Map(3)
 		c.BulkString("name")
-		c.BulkString(*running.Function.Load())
+		c.BulkString(*running.Function())
 		c.BulkString("command")
 		c.Array(len(running.Args))
 		for _, a := range running.Args {

@@ -14,6 +14,8 @@ import (
 
 type host struct {
 	c        *command.Ctx
+	vm       *luavm.VM // that runs the script
+	watch    *watch
 	out      resp.Writer
 	readOnly bool // *_RO, or the no-writes flag
 	spends   bool // may use memory that there is not: the allow-oom flag
@@ -39,6 +41,9 @@ func (h *host) Call(handle any, args [][]byte, proto int) []byte {
 		}
 		h.out.Error(text)
 		return h.out.Buf
+	}
+	if cmd.Flags&command.TakesTime != 0 || !cmd.Brief() {
+		h.vm.Charge(slowSteps)
 	}
 	c := h.c
 	reply := c.Writer
@@ -87,7 +92,12 @@ func (h *host) refuse(cmd **command.Command, args [][]byte) string {
 		h.spends = c.Flags&command.Write != 0
 	}
 	if h.c.Server.Cluster {
-		return h.slot.refuse(c, args)
+		if text := h.slot.refuse(c, args); text != "" {
+			return text
+		}
+	}
+	if c.Flags&command.Write != 0 && !h.watch.writes() {
+		return "ERR " + errKilled.Error()
 	}
 	return ""
 }

@@ -1,22 +1,32 @@
 package scripting
 
-// Scripts that run off the loop: SCRIPT KILL, the time after which others are
-// told BUSY, and the memory that a script may take.
+// Scripts that take long: from when on they do, SCRIPT KILL, the time after which others are told BUSY, and the memory
+// that a script may take.
 
 import (
 	"errors"
 	"math"
+	"runtime"
 	"runtime/metrics"
 	"sync/atomic"
 	"time"
 
 	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/luavm"
+	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/luavm/budget"
 )
 
-// memoryCheck is how often the memory of long scripts is looked at.
-const memoryCheck = 20 * time.Millisecond
+const (
+	// inlineMicrosMax is how long a script keeps its event loop and the locks of its keys. Handing those over costs some
+	// 20 microseconds.
+	inlineMicrosMax = 500
+	// askedMicros is how often a script should be asked whether it may go on.
+	askedMicros = 50
+	// slowSteps is how many steps of an interpreter's budget a command counts that is not brief.
+	slowSteps = 200
+	// memoryMicros is how often the memory of long scripts is looked at.
+	memoryMicros = 20_000
+)
 
 // Why a script is stopped.
 var (
@@ -24,52 +34,102 @@ var (
 	errMemory = errors.New("not enough memory")
 )
 
-// watch makes a script that runs off the loop stoppable, and watches its time
-// and memory. The returned function ends that.
-func (f *family) watch(c *command.Ctx, vm *luavm.VM) (end func()) {
-	run := c.Long
-	if run == nil {
-		return func() {}
+// watch is a worker's watch over the script or function that it runs.
+type watch struct {
+	f        *family
+	c        *command.Ctx // nil: nothing runs
+	function *string      // its name, if it is a function
+	wrote    bool         // it has called a command that writes
+	began    int64        // monotonic, in microseconds: when the script began, or the first one of an EXEC
+	of       int64        // Ctx.Now of the command that began then
+	asked    int64
+	steps    int
+
+	// Once it takes long:
+	run    *command.LongRun
+	stop   atomic.Pointer[error]
+	slow   *time.Timer
+	looked int64  // at the memory
+	heap   uint64 // when it was looked at first
+}
+
+// begin is called before a script or function runs, at a time of the monotonic clock.
+func (w *watch) begin(c *command.Ctx, function *string, now int64) {
+	w.c, w.function, w.wrote = c, function, false
+	if !c.Exec || w.of != c.Now {
+		w.began, w.of = now, c.Now
 	}
-	var stop atomic.Pointer[error]
-	run.Mu.Lock()
-	run.Cancel = func() { stop.CompareAndSwap(nil, &errKilled) }
-	run.Mu.Unlock()
-	vm.Watch(func() (int, error) {
-		if err := stop.Load(); err != nil {
-			return 0, *err
-		}
-		return budget.Steps, nil
-	})
-	slow := time.AfterFunc(time.Duration(min(f.timeLimit.Load(), math.MaxInt64/int64(time.Millisecond)))*time.Millisecond, func() { f.s.Long.MarkSlow(run) })
-	done := make(chan struct{})
-	go f.watchMemory(&stop, done)
-	return func() {
-		close(done)
-		slow.Stop()
-		vm.Watch(nil)
-		run.Mu.Lock()
-		run.Cancel = nil
-		run.Mu.Unlock()
+	w.asked, w.steps = now, budget.Steps
+	if c.Long != nil {
+		w.attend(now)
 	}
 }
 
-// watchMemory stops a script while which the heap grew by more than the limit.
-func (f *family) watchMemory(stop *atomic.Pointer[error], done chan struct{}) {
-	tick := time.NewTicker(memoryCheck)
-	defer tick.Stop()
-	before := heapBytes()
-	for {
-		select {
-		case <-done:
-			return
-		case <-tick.C:
-			if heapBytes() > before+uint64(f.memoryMax.Load()) {
-				stop.CompareAndSwap(nil, &errMemory)
-				return
-			}
+// end is called when it has run.
+func (w *watch) end() {
+	w.c = nil
+	if w.run != nil {
+		w.leave()
+	}
+}
+
+// ask is called every so often by the interpreter. It returns after how many steps to be called again, or the error that
+// ends the script.
+func (w *watch) ask() (steps int, err error) {
+	if w.c == nil {
+		return budget.Steps, nil // a library is loaded
+	}
+	now := engine.Monotonic()
+	if took := now - w.asked; took > 2*askedMicros {
+		w.steps = max(w.steps/4, 1)
+	} else if took < askedMicros/2 {
+		w.steps = min(2*w.steps, 4*budget.Steps)
+	}
+	w.asked = now
+	if w.run == nil {
+		if now-w.began < inlineMicrosMax {
+			return w.steps, nil
+		}
+		w.attend(now)
+	}
+	if now-w.looked >= memoryMicros {
+		w.looked = now
+		if heapBytes() > w.heap+uint64(w.f.memoryMax.Load()) {
+			return 0, errMemory
 		}
 	}
+	if err := w.stop.Load(); err != nil {
+		return 0, *err
+	}
+	runtime.Gosched() // where all processors are taken, event loops come before scripts that take long
+	w.asked = engine.Monotonic()
+	return w.steps, nil
+}
+
+// attend makes the command that runs the script a long one, if it is not yet, and the script one that can be killed and
+// that others are told of.
+func (w *watch) attend(now int64) {
+	run := w.c.Server.GoLong(w.c, w.began)
+	w.run, w.looked, w.heap = run, now, heapBytes()
+	w.stop.Store(nil)
+	run.Begin(w.function, w.wrote, func() { w.stop.Store(&errKilled) })
+	limit := time.Duration(min(w.f.timeLimit.Load(), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+	limit -= time.Duration(now-w.began) * time.Microsecond
+	w.slow = time.AfterFunc(limit, func() { w.f.s.Long.MarkSlow(run) })
+}
+
+// leave undoes attend.
+func (w *watch) leave() {
+	w.slow.Stop()
+	w.run.End()
+	w.run = nil
+}
+
+// writes notes that the script calls a command that writes: it cannot be killed any more. It reports false if it has
+// been.
+func (w *watch) writes() bool {
+	w.wrote = true
+	return w.run == nil || w.run.Writes()
 }
 
 func heapBytes() uint64 {
@@ -78,25 +138,19 @@ func heapBytes() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// kill stops the scripts that run off the loop and have not written yet, or,
+// kill stops the scripts that take long and have not written yet, or,
 // with function, the functions: either has its own command.
 func (f *family) kill(c *command.Ctx, function bool) {
 	text, killed := command.ErrNotBusy, false
 	for _, run := range f.s.Long.All() {
-		run.Mu.Lock()
-		if run.Cancel != nil {
-			switch {
-			case run.Wrote.Load():
-				text = command.ErrUnkillable
-			case (run.Function.Load() != nil) != function:
-				text = run.Busy()
-			default:
-				run.Killed.Store(true)
-				run.Cancel()
-				killed = true
-			}
+		switch run.Kill(function) {
+		case command.KillDone:
+			killed = true
+		case command.KillTooLate:
+			text = command.ErrUnkillable
+		case command.KillOther:
+			text = run.Busy()
 		}
-		run.Mu.Unlock()
 	}
 	if killed {
 		c.OK()

@@ -2,8 +2,8 @@
 // FUNCTION.
 //
 // A script takes the locks of its keys alone where analysis proves that it
-// touches no others, and all locks otherwise. A script that may run long goes
-// off the event loop.
+// touches no others, and all locks otherwise. It begins on its event loop, and
+// keeps its goroutine while the loop goes on elsewhere once it takes long.
 package scripting
 
 import (
@@ -33,6 +33,7 @@ type worker struct {
 	functions functionVM
 	flushes   int64 // when vm was made
 	host      host
+	watch     watch
 	slot      int // of script.runs
 }
 
@@ -93,8 +94,14 @@ func (f *family) worker(c *command.Ctx) *worker {
 			flushes: flushes,
 			slot:    int(f.workers.Add(1)) % runSlots,
 		}
+		fresh.watch.f = f
+		fresh.host.watch = &fresh.watch
+		fresh.vm.Watch(fresh.watch.ask)
 		if ok {
 			fresh.functions = w.functions
+			if vm := fresh.functions.vm; vm != nil {
+				vm.Watch(fresh.watch.ask)
+			}
 		}
 		w = fresh
 		c.Worker.Lua = w

@@ -97,7 +97,11 @@ func (t family) unwatch(c *command.Ctx) {
 // forget drops the watches.
 func (t family) forget(c *command.Ctx) {
 	if m := &c.Session.Multi; m.Watcher.Watching() {
-		c.KS.Unwatch(&m.Watcher, c.Held)
+		held := c.Held
+		if c.Reserved {
+			held.Reset()
+		}
+		c.KS.Unwatch(&m.Watcher, held)
 		c.Session.Shown.Watches.Store(0)
 	}
 }

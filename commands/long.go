@@ -1,0 +1,85 @@
+package commands
+
+// Commands that take long. A command begins on the goroutine of its connection's loop, under the locks of its keys. If
+// it turns out to take long – a script that is over its time, see scripting – or is known to, it stays where it is, and
+// all else goes elsewhere: the loop to another goroutine with another worker, the locks become a reservation, which
+// parks who wants the keys instead of blocking a loop, and the connection is paused. What ends in time pays nothing.
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+)
+
+// goLong makes the command that c's worker runs a long one, which began at a time of the monotonic clock. It is called
+// on the command's goroutine, with no lock held but those of the command.
+func (s *server) goLong(c *command.Ctx, since int64) *command.LongRun {
+	if c.Long != nil {
+		return c.Long
+	}
+	w, sess := c.Worker, c.Session
+	w.Risk = true
+	defer func() { w.Risk = false }()
+	run := &command.LongRun{Session: sess, Cmd: c.Cmd, Args: command.Clone(c.Args), Since: since}
+	run.Reservation = c.KS.Reserve(w.Locked, run)
+	w.Locked = engine.LockSet{}
+	c.Long, c.Reserved = run, true
+	s.Long.Add(run)
+	conn := sess.Conn
+	if conn == nil {
+		return run
+	}
+	var next *command.Worker
+	if conn.Loop >= 0 {
+		next = s.Workers.Get(s.Server)
+		s.loops[conn.Loop] = next // before the loop goes on
+	}
+	sess.Busy.Store(true)
+	if w.Away = conn.HandOver(w.Nth, w.ReplyAt); !w.Away {
+		sess.Busy.Store(false)
+		if next != nil {
+			s.loops[conn.Loop] = w
+			s.Workers.Put(next)
+		}
+	}
+	return run
+}
+
+// endLong ends what goLong began, once the command has run.
+func (s *server) endLong(c *command.Ctx) outcome {
+	run := c.Long
+	c.Worker.Risk = true
+	run.Reservation.Lock()
+	c.Reserved = false
+	c.ServeReady()
+	c.Worker.Changes += c.TakeChanges()
+	c.KS.Unlock(c.Held)
+	c.Long = nil
+	s.Long.Remove(run)
+	run.Reservation.Release()
+	c.Worker.Risk = false
+	if c.Worker.Away {
+		return away
+	}
+	return ran
+}
+
+// comeBack gives the reply of a command to its connection, which went on elsewhere, and the worker back. done is how
+// many commands of the batch ran. The worker's Ctx is that of the command still.
+func (s *server) comeBack(w *command.Worker, sess *command.Session, done int) {
+	c := &w.Ctx
+	w.Commands.Add(int64(done))
+	sess.Commands.Add(int64(done))
+	s.enterChanges(w)
+	reply, told := c.Writer.Buf[w.ReplyAt:], command.Ctx{Cmd: c.Cmd, Session: sess, Server: s.Server}
+	c.Writer, c.Args, w.Away = nil, nil, false
+	s.Workers.Put(w)
+	sess.Conn.Post(func() {
+		sess.Busy.Store(false)
+		s.reply(sess, reply)
+		if s.Tracking.Load() != 0 {
+			s.Commanded(&told)
+		}
+		s.ClientServed(sess)
+		sess.Conn.Return()
+	})
+}
