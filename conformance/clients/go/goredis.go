@@ -83,6 +83,25 @@ func goRedis() {
 		}
 		return want("n", cmds[1000].(*redis.IntCmd).Val(), 1000)
 	})
+	for _, w := range []way{{name: "RESP2", addr: plain}, {name: "RESP3", addr: plain}, {name: "TLS", addr: secure, tls: trusting}} {
+		c.check("pipeline", "1,000,000 commands, "+w.name, func() error {
+			o := w.goRedis(2)
+			if w.name == "RESP3" {
+				o.Protocol = 3
+			}
+			o.ReadTimeout, o.WriteTimeout = patience, patience
+			r := redis.NewClient(o)
+			defer r.Close()
+			r.Set(ctx, "many", manyValue, 0)
+			cmds, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
+				for range manyCommands {
+					p.Get(ctx, "many")
+				}
+				return nil
+			})
+			return first(err, want("replies", len(cmds), manyCommands), want("the last", cmds[len(cmds)-1].(*redis.StringCmd).Val(), manyValue))
+		})
+	}
 	c.check("transaction", "TxPipelined: an error in the midst, one before EXEC", func() error {
 		r.Set(ctx, "tx", "text", 0)
 		cmds, err := r.TxPipelined(ctx, func(p redis.Pipeliner) error {

@@ -17,6 +17,12 @@ import (
 // patience is the longest a check may take.
 const patience = 20 * time.Second
 
+// manyCommands are sent in one pipeline: more, and with longer replies, than the kernel keeps for a client that writes all
+// before it reads.
+const manyCommands = 1_000_000
+
+var manyValue = strings.Repeat("v", 40)
+
 // client is a library whose checks are run.
 type client struct {
 	name, module string

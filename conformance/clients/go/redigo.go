@@ -31,6 +31,32 @@ func redigoChecks() {
 		}
 		return r
 	}
+	for _, w := range []way{{name: "plain", addr: plain}, {name: "TLS", addr: secure, tls: trusting}} {
+		c.check("pipeline", "1,000,000 commands sent before a reply is read, "+w.name, func() error {
+			r, err := redis.Dial("tcp", w.addr, redis.DialUseTLS(w.tls != nil), redis.DialTLSConfig(w.tls))
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			if _, err := r.Do("SET", "many", manyValue); err != nil {
+				return err
+			}
+			for range manyCommands {
+				if err := r.Send("GET", "many"); err != nil {
+					return err
+				}
+			}
+			if err := r.Flush(); err != nil {
+				return err
+			}
+			for range manyCommands {
+				if got, err := redis.String(r.Receive()); err != nil || got != manyValue {
+					return fmt.Errorf("%q %w", got, err)
+				}
+			}
+			return nil
+		})
+	}
 	c.check("pipeline", "Send, Flush, Receive", func() error {
 		r := dial()
 		defer r.Close()

@@ -61,6 +61,16 @@ func rueidisChecks() {
 		n, err := replies[1000].AsInt64()
 		return first(err, want("n", n, 1000))
 	})
+	c.check("pipeline", "1,000,000 commands by DoMulti", func() error {
+		r.Do(ctx, r.B().Set().Key("many").Value(manyValue).Build())
+		cmds := make(rueidis.Commands, 0, manyCommands)
+		for range manyCommands {
+			cmds = append(cmds, r.B().Get().Key("many").Build())
+		}
+		replies := r.DoMulti(ctx, cmds...)
+		got, err := replies[manyCommands-1].ToString()
+		return first(err, want("the last", got, manyValue))
+	})
 	c.check("transaction", "on a dedicated connection", func() error {
 		return r.Dedicated(func(d rueidis.DedicatedClient) error {
 			replies := d.DoMulti(ctx, d.B().Watch().Key("rt").Build(), d.B().Multi().Build(), d.B().Set().Key("rt").Value("x").Build(), d.B().Exec().Build())

@@ -29,6 +29,12 @@ module.exports = async (at) => {
     const all = await Promise.all(Array.from({ length: 100 }, () => r.incr('n')));
     assert.strictEqual(Math.max(...all), 1100);
   }));
+  await check('pipeline', '200,000 commands', () => using({}, async (r) => {
+    await r.set('many', 'v'.repeat(40));
+    const p = r.pipeline();
+    for (let i = 0; i < 200000; i++) p.get('many');
+    assert.strictEqual((await p.exec())[199999][1], 'v'.repeat(40));
+  }));
   await check('pipeline', 'an error among 3, buffers', () => using({}, async (r) => {
     const bytes = Buffer.from([0, 255, 13, 10, 128]);
     const [[, ok], [wrong], [, got]] = await r.pipeline().set('bytes', bytes).incr('bytes').getBuffer('bytes').exec();

@@ -39,6 +39,11 @@ module.exports = async (at) => {
     const all = await Promise.all(Array.from({ length: 1000 }, () => r.incr('n')));
     assert.strictEqual(all[999], 1000);
   }));
+  await check('pipeline', '200,000 commands', () => using({}, async (r) => {
+    await r.set('many', 'v'.repeat(40));
+    const all = await Promise.all(Array.from({ length: 200000 }, () => r.get('many')));
+    assert.strictEqual(all[199999], 'v'.repeat(40));
+  }));
   await check('pipeline', 'execAsPipeline, an error among others', () => using({}, async (r) => {
     assert.deepStrictEqual(await r.multi().set('p', '1').incr('p').execAsPipeline(), ['OK', 2]);
     await assert.rejects(r.multi().set('p', 'x').incr('p').get('p').execAsPipeline(), /ERR value is not an integer/);

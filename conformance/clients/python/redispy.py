@@ -60,6 +60,23 @@ def run(at):
             p.incr("n")
         want(p.execute()[-1], 1000)
 
+    # redis-py writes the whole pipeline before it reads the first reply.
+    tls = {"host": "127.0.0.1", "port": at.secure, "ssl": True, "ssl_ca_certs": at.ca}
+    for name, count, transaction, options in (
+            ("1,000,000 commands, RESP2", 1_000_000, False, {"port": at.plain, "protocol": 2}),
+            ("400,000 commands, RESP3", 400_000, False, {"port": at.plain, "protocol": 3}),
+            ("400,000 commands in a transaction", 400_000, True, {"port": at.plain}),
+            ("400,000 commands, TLS", 400_000, False, tls)):
+        @check("pipeline", name)
+        def _():
+            c = redis.Redis(**options)
+            c.set("many", "v" * 40)
+            p = c.pipeline(transaction=transaction)
+            for _ in range(count):
+                p.get("many")
+            replies = p.execute()
+            want((len(replies), replies[-1]), (count, b"v" * 40))
+
     @check("pipeline", "an error among others, in a transaction and without")
     def _():
         for transaction in (True, False):

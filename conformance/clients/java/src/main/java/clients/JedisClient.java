@@ -211,6 +211,17 @@ final class JedisClient {
         want(after.get(), "1000");
       }
     });
+    checks.check("pipeline", "1,000,000 commands sent before a reply is read" + in, () -> {
+      try (JedisPooled jedis = open(protocol); Pipeline p = (Pipeline) jedis.pipelined()) {
+        jedis.set(key + "many", "v".repeat(40));
+        Response<String> last = null;
+        for (int i = 0; i < 1_000_000; i++) {
+          last = p.get(key + "many");
+        }
+        p.sync();
+        want(last.get(), "v".repeat(40));
+      }
+    });
     checks.check("transaction", "MULTI, EXEC, DISCARD; WATCH sees another's write" + in, () -> {
       try (JedisPooled jedis = open(protocol)) {
         try (var t = jedis.multi()) {

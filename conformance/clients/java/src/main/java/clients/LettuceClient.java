@@ -123,6 +123,17 @@ final class LettuceClient {
       }
       want(all.get(999).get(10, TimeUnit.SECONDS), 1000L);
     });
+    check("pipeline", name + ": 100,000 asynchronous commands", options, client -> {
+      RedisAsyncCommands<String, String> r = client.connect().async();
+      r.set(p + "many", "v".repeat(40)).get(10, TimeUnit.SECONDS);
+      r.setAutoFlushCommands(false);
+      RedisFuture<String> last = null;
+      for (int i = 0; i < 100_000; i++) {
+        last = r.get(p + "many");
+      }
+      r.flushCommands();
+      want(last.get(30, TimeUnit.SECONDS), "v".repeat(40));
+    });
     check("pipeline", name + ": reactive", options, client ->
         want(client.connect().reactive().set(p + "r", "x").then(client.connect().reactive().get(p + "r")).block(), "x"));
     check("transaction", name + ": MULTI, and a watched key that changes", options, client -> {
