@@ -17,7 +17,7 @@ func TestDueWaitsForASlowHolder(t *testing.T) {
 	v.PutString(key, []byte("v"), 1001)
 	ks.Unlock(set)
 	_, s := v.locate(key)
-	run := ks.Reserve(set, nil)
+	run := hold(ks, set, nil)
 	clock.Freeze(2_000_000)
 	if more := ks.expireShard(&View{}, s, clock.Now()); more || s.nextDue.Load() != never {
 		t.Fatalf("a shard that is held was served: more %v, next at %d", more, s.nextDue.Load())
@@ -26,7 +26,7 @@ func TestDueWaitsForASlowHolder(t *testing.T) {
 	if at := s.nextDue.Load(); at != never {
 		t.Errorf("a slow holder has the shard, and it is to be served at %d", at)
 	}
-	run.Release()
+	run.letGo()
 	if at := s.nextDue.Load(); at > clock.Now()/1000 {
 		t.Errorf("the shard is free, and is to be served at %d, not at once", at)
 	}
