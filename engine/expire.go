@@ -258,7 +258,7 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 		s.nextDue.Store(nowMicros / 1000)
 	} else {
 		if s.sweep.due() <= nowMicros/1000 && !ks.Clock.Frozen() {
-			more = v.sweepSome(s)
+			more = v.sweepSome(s, sweepGraceMillis)
 		}
 		ks.noteDue(s)
 	}

@@ -176,3 +176,41 @@ func BenchmarkGetLimiter(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSweep is what it takes to look at limiters that are not idle, and to
+// remove those that are.
+func BenchmarkSweep(b *testing.B) {
+	for _, idle := range []bool{false, true} {
+		for _, n := range []int{100_000, 1_000_000} {
+			b.Run(fmt.Sprintf("idle=%v/%d", idle, n), func(b *testing.B) {
+				slots, keys, took := 0, 0, int64(0)
+				for b.Loop() {
+					ks := frozen(idleEpoch)
+					fill(ks, n, func(v *View, key []byte) { v.PutBytes(KindLimiter, key, limited(v.Now, 1000, false), 0) })
+					now := ks.Clock.Now()
+					if idle {
+						now += 10e6
+					}
+					for i := range ks.shards {
+						slots += len(ks.shards[i].tables[0].slots)
+					}
+					keys += n
+					began := Monotonic()
+					for i := range ks.shards {
+						v := &View{}
+						v.begin(ks, &ks.shards[i], now)
+						for v.sweepSome(&ks.shards[i], 0) {
+						}
+						v.Account()
+					}
+					took += Monotonic() - began
+					if got := ks.Tally(LockSet{}).Kinds[KindLimiter] == 0; got != idle {
+						b.Fatal(got)
+					}
+				}
+				b.ReportMetric(float64(took)*1000/float64(slots), "ns/slot")
+				b.ReportMetric(float64(took)*1000/float64(keys), "ns/limiter")
+			})
+		}
+	}
+}
