@@ -1,10 +1,12 @@
 package server
 
 // DEBUG RELOAD: all keys and functions, written in Redis's dump format and read back. Redis's tests use it to find out
-// whether a value survives that; so it does that, though there is no file.
+// whether a value survives that. What it saves stays in memory; with NOSAVE it reads dbfilename, if there is such a file.
 
 import (
 	"bytes"
+	"io"
+	"os"
 
 	"github.com/limitkv/limitkv/commands/command"
 )
@@ -35,8 +37,22 @@ func debugReload(f *family, c *command.Ctx) {
 		}
 		*saved = file.Bytes()
 	}
+	var file io.ReadSeeker = bytes.NewReader(*saved)
+	size := int64(len(*saved))
+	if !save {
+		if disk, err := os.Open(f.setting("dbfilename")); err == nil {
+			defer disk.Close()
+			if info, err := disk.Stat(); err == nil && info.Mode().IsRegular() {
+				file, size = disk, info.Size()
+			}
+		}
+	}
 	if !flush && !merge {
-		if clashes, err := f.clashes(c, bytes.NewReader(*saved), int64(len(*saved))); clashes || err != nil {
+		clashes, err := f.clashes(c, file, size)
+		if err == nil {
+			_, err = file.Seek(0, io.SeekStart)
+		}
+		if clashes || err != nil {
 			c.Error(errReload)
 			return
 		}
@@ -44,7 +60,7 @@ func debugReload(f *family, c *command.Ctx) {
 	if flush {
 		f.flushAll(c)
 	}
-	if err := f.readFile(c, bytes.NewReader(*saved), int64(len(*saved)), flush, merge); err != nil {
+	if err := f.readFile(c, file, size, flush, merge); err != nil {
 		f.s.Logf('w', "DEBUG RELOAD: %v", err)
 		c.Error(errReload)
 		return
