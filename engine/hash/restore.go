@@ -26,17 +26,11 @@ func Restore(lp []byte, deadlines bool, lim Limits) (Hash, error) {
 		return Hash{}, ErrCorrupt
 	}
 	h.lp = packed.Clone(lp)
-	seen := make(map[string]struct{}, n/h.stride())
+	if packed.Twice(h.lp, h.stride()) {
+		return Hash{}, ErrCorrupt
+	}
 	before := int64(1) // the deadline before
-	for it := h.Iter(); it.Next(); {
-		field := string(it.Field())
-		if _, twice := seen[field]; twice {
-			return Hash{}, ErrCorrupt
-		}
-		seen[field] = struct{}{}
-		if !deadlines {
-			continue
-		}
+	for it := h.Iter(); deadlines && it.Next(); {
 		due, ok := packed.Int(h.lp, packed.Next(h.lp, it.valueAt))
 		if !ok || due < 0 || due > 0 && due < before {
 			return Hash{}, ErrCorrupt

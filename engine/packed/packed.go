@@ -203,6 +203,35 @@ func Find(lp []byte, p int, val []byte, skip int) int {
 	return -1
 }
 
+// Twice reports whether an element is there twice, of those at the first of every stride places: fields among values.
+func Twice(lp []byte, stride int) bool {
+	n := Count(lp) / stride
+	var scratch Scratch
+	if n <= twicePairsMax {
+		for p := First(lp); p < End(lp); {
+			val := Get(lp, p, &scratch)
+			for range stride {
+				p = Next(lp, p)
+			}
+			if Find(lp, p, val, stride-1) >= 0 {
+				return true
+			}
+		}
+		return false
+	}
+	seen := make(map[string]struct{}, n)
+	for p := First(lp); p < End(lp); {
+		seen[string(Get(lp, p, &scratch))] = struct{}{}
+		for range stride {
+			p = Next(lp, p)
+		}
+	}
+	return len(seen) < n
+}
+
+// twicePairsMax is up to how many elements are compared with each other. A map takes as long for so many.
+const twicePairsMax = 10
+
 // Equal reports whether the element at p is val.
 func Equal(lp []byte, p int, val []byte) bool {
 	start, length, n := decode(lp, p)

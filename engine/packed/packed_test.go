@@ -3,6 +3,7 @@ package packed
 import (
 	"bytes"
 	"encoding/hex"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -205,5 +206,51 @@ func BenchmarkAppend(b *testing.B) {
 		for range 20 {
 			lp = Append(lp, String(v))
 		}
+	}
+}
+
+func TestTwice(t *testing.T) {
+	for _, n := range []int{0, 1, 2, twicePairsMax - 1, twicePairsMax, twicePairsMax + 1, 500} {
+		for stride := 1; stride <= 3; stride++ {
+			build := func(double int) (lp []byte) {
+				for i := range n {
+					name := i
+					if i == n-1 && double >= 0 {
+						name = double
+					}
+					if name%2 == 0 {
+						lp = Append(lp, Number(int64(name)))
+					} else {
+						lp = Append(lp, String(fmt.Appendf(nil, "name %d", name)))
+					}
+					for range stride - 1 {
+						lp = Append(lp, Number(7)) // values may be there twice
+					}
+				}
+				return lp
+			}
+			if Twice(build(-1), stride) {
+				t.Errorf("%d, stride %d: an element is there twice", n, stride)
+			}
+			for double := range n - 1 {
+				if !Twice(build(double), stride) {
+					t.Errorf("%d, stride %d: element %d is not there twice", n, stride, double)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkTwice(b *testing.B) {
+	for _, n := range []int{5, twicePairsMax, twicePairsMax + 1} {
+		var lp []byte
+		for i := range n {
+			lp = Append(lp, String(fmt.Appendf(nil, "field%d", i)), String([]byte("value")))
+		}
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				Twice(lp, 2)
+			}
+		})
 	}
 }

@@ -23,6 +23,9 @@ type encoder struct {
 	Format
 	b    []byte
 	file *Writer
+	// items and text are room for a sorted set's members and scores.
+	items []packed.Item
+	text  []byte
 }
 
 // gathered is from how many bytes on an encoder gives them to its file.
@@ -208,13 +211,13 @@ func (w *encoder) set(s *set.Set, t byte) {
 
 func (w *encoder) zset(z *zset.Set, t byte) {
 	if t == typeZSetPacked {
-		var lp []byte
-		var text [32]byte
+		w.items, w.text = w.items[:0], w.text[:0]
 		z.Ascend(0, z.Len(), func(member []byte, score float64) bool {
-			lp = packed.Append(lp, packed.String(member), w.score(score, text[:0]))
+			w.items = append(w.items, packed.String(member), w.score(score))
 			return true
 		})
-		w.string(lp)
+		w.string(packed.Append(nil, w.items...))
+		clear(w.items)
 		return
 	}
 	w.len(uint64(z.Len()))
@@ -227,12 +230,14 @@ func (w *encoder) zset(z *zset.Set, t byte) {
 
 // score is how a score stands in a listpack: as an integer if it is one that an
 // int64 safely holds.
-func (w *encoder) score(score float64, buffer []byte) packed.Item {
+func (w *encoder) score(score float64) packed.Item {
 	const most = 1 << 62
 	if score >= -most && score <= most && score == math.Trunc(score) {
 		return packed.Number(int64(score))
 	}
-	return packed.String(w.AppendScore(buffer, score))
+	begin := len(w.text)
+	w.text = w.AppendScore(w.text, score)
+	return packed.String(w.text[begin:])
 }
 
 func (w *encoder) hash(h *hash.Hash, t byte) {

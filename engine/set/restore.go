@@ -41,13 +41,8 @@ func RestorePacked(lp []byte, lim Limits) (Set, error) {
 		return Set{}, ErrCorrupt
 	}
 	s := Set{small: packed.Clone(lp), large: listpack}
-	seen := make(map[string]struct{}, s.Len())
-	for it := s.Iter(); it.Next(); {
-		member := string(it.Member())
-		if _, twice := seen[member]; twice {
-			return Set{}, ErrCorrupt
-		}
-		seen[member] = struct{}{}
+	if packed.Twice(s.small, 1) {
+		return Set{}, ErrCorrupt
 	}
 	if s.Len() > lim.MaxPacked {
 		s.enlarge()
