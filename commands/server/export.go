@@ -1,13 +1,16 @@
 package server
 
 // SYNC for redis-cli --rdb and --cluster backup, which fetch all that the server
-// has as a file that redis-server loads: the way to take data away, for nothing
-// is saved here. Such a client says REPLCONF rdb-only first, or nothing at all. A
-// replica says more about itself, and is refused. All wait while the file is
-// made, as for SAVE in Redis; it is made in memory.
+// has as a file. redis-server loads it if there are no limiters and delay queues in
+// it. Such a client says REPLCONF rdb-only first, or nothing at all. A replica says
+// more about itself, and is refused. All wait while the file is made, as for SAVE in
+// Redis, but not while the client reads: so it is made in memory, in the reply
+// itself if the client takes a file whose length it is not told before (capa eof).
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"strconv"
 	"strings"
 
@@ -17,6 +20,7 @@ import (
 // export is what a session has said that it wants of SYNC.
 type export struct {
 	only                bool // the file, and nothing after it
+	marked              bool // the file may end with a mark
 	noData, noFunctions bool
 }
 
@@ -31,6 +35,7 @@ func (f *family) replconf(c *command.Ctx) {
 	for i := 1; i < len(c.Args); i += 2 {
 		switch value := c.Args[i+1]; command.Lower(c.Args[i]) {
 		case "capa": // how the file may be sent
+			x.marked = x.marked || command.EqualFold(value, "eof")
 		case "rdb-only":
 			n, err := strconv.Atoi(string(value))
 			if err != nil || n < 0 || n > 1 {
@@ -70,12 +75,29 @@ func (f *family) sync(c *command.Ctx) {
 		c.Error("ERR " + noReplica)
 		return
 	}
-	var file bytes.Buffer
-	if _, err := f.writeFile(c, &file, !x.noData, !x.noFunctions); err != nil {
-		c.Error("ERR " + err.Error())
+	c.Session.Closing = true
+	if x.marked {
+		var random [markBytes / 2]byte
+		_, _ = rand.Read(random[:]) // it does not fail
+		mark := hex.EncodeToString(random[:])
+		c.Raw([]byte("$EOF:" + mark + "\r\n"))
+		_, _ = f.writeFile(c, replyWriter{c}, !x.noData, !x.noFunctions) // which does not fail either
+		c.Raw([]byte(mark))
 		return
 	}
+	var file bytes.Buffer
+	_, _ = f.writeFile(c, &file, !x.noData, !x.noFunctions)
 	c.Raw([]byte("$" + strconv.Itoa(file.Len()) + "\r\n"))
 	c.Raw(file.Bytes())
-	c.Session.Closing = true
+}
+
+// markBytes is the length of the mark that a file ends with.
+const markBytes = 40
+
+// replyWriter appends to a reply.
+type replyWriter struct{ c *command.Ctx }
+
+func (w replyWriter) Write(b []byte) (int, error) {
+	w.c.Raw(b)
+	return len(b), nil
 }
