@@ -70,8 +70,8 @@ HPEXPIREAT due 4102444800123 FIELDS 2 a b
 EVAL "for i=1,700 do redis.call('HSET', 'due:large', 'field:'..i, i) if i % 3 == 0 then redis.call('HPEXPIREAT', 'due:large', 4102444800000 + i, 'FIELDS', 1, 'field:'..i) end end" 0
 `
 
-// sources are the servers whose files are read: the oracle, and those that the environment names.
-func sources(t *testing.T) map[string]func(args ...string) *peer.Server {
+// fileSources are the servers whose files are read: the oracle, and those that the environment names.
+func fileSources(t *testing.T) map[string]func(args ...string) *peer.Server {
 	t.Helper()
 	from := map[string]func(args ...string) *peer.Server{
 		"redis": func(args ...string) *peer.Server { return peer.Redis(t, *required, args...) },
@@ -110,7 +110,7 @@ func say(t *testing.T, c *peer.Conn, lines string) {
 }
 
 func TestFilesOfServers(t *testing.T) {
-	for name, start := range sources(t) {
+	for name, start := range fileSources(t) {
 		for _, settings := range [][]string{
 			nil,
 			{"--maxmemory-policy", "allkeys-lfu", "--rdbcompression", "no"},
