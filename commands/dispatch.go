@@ -163,6 +163,7 @@ func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 		s.Monitor(c, c.Args)
 		monitored = false
 	}
+	c.Writes = cmd.Flags&command.Write != 0
 	cmd.Run(c)
 	n := c.TakeChanges()
 	c.EndCommand(c.Args, n)

@@ -96,6 +96,7 @@ func allocated(n int) int64 {
 func (v *View) insert(t *table, hash uint64, e Entry) {
 	v.doubt = true
 	before := t.bytes
+	v.made(e)
 	t.insert(hash, e)
 	v.grown += t.bytes - before
 }
@@ -104,6 +105,8 @@ func (v *View) replace(t *table, i int, e Entry) {
 	v.doubt = true
 	before := t.bytes
 	v.object = nil
+	v.keep(Entry{(*header)(t.slots[i])})
+	v.made(e)
 	t.replace(i, e)
 	v.grown += t.bytes - before
 }
@@ -112,6 +115,7 @@ func (v *View) remove(t *table, i int) {
 	v.doubt = true
 	before := t.bytes
 	v.object = nil
+	v.keep(Entry{(*header)(t.slots[i])})
 	t.remove(i)
 	v.grown += t.bytes - before
 }

@@ -23,6 +23,7 @@ const (
 	flagInnerDue                       // the object has deadlines inside (Expirer)
 	flagIdle                           // a limiter that is gone when it is full
 	flagInnerCounted                   // a hash with deadlines inside, which its wheel counts
+	flagSaved                          // what it means is in Keyspace.saved (cut.go)
 )
 
 // header opens every entry. Its size keeps what follows 8-aligned.

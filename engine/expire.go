@@ -80,6 +80,7 @@ func (v *View) ExpireFields(key []byte) {
 		return
 	}
 	v.doubt = true
+	v.keep(e)
 	_, s := v.locate(key)
 	gone := 0
 	for at := x.NextDue(); at != 0 && at <= v.Now/1000; at = x.NextDue() {
@@ -108,6 +109,7 @@ func (v *View) fieldGone(key []byte) func(field []byte) {
 // is still there.
 func (v *View) settleBatch(s *shard, e Entry, x Settler) (left bool) {
 	key := e.Key()
+	v.keep(e)
 	v.objects, v.object = true, e.object()
 	before := v.changes
 	var gone func([]byte)

@@ -129,6 +129,7 @@ func (v *View) GetLimiter(key []byte) Entry {
 	}
 	v.doubt = true
 	e := Entry{(*header)(t.slots[i])}
+	v.keep(e)
 	if e.h.kind != KindLimiter {
 		e = v.settle(s, e)
 	} else if d := e.dueRef(); d != nil && d.at != 0 && d.at < v.Now/1000 {

@@ -57,6 +57,13 @@ type Keyspace struct {
 	LFU     atomic.Bool
 	LFURule LFURule
 
+	// cut is the one that is under way; the entries that it has, or that are none of
+	// its, have flagSaved as saved says. mixed: a Restore brought others. All change
+	// under all locks.
+	cut   *Cut
+	saved uint8
+	mixed bool
+
 	expiryOff atomic.Uint32 // expiryIdle, expiryPaused
 }
 

@@ -97,6 +97,10 @@ func (ks *Keyspace) Restore(snap *Snapshot) bool {
 		return false
 	}
 	v := &View{KS: ks, Now: ks.Clock.Now()}
+	ks.mixed = true
+	if ks.cut != nil {
+		ks.cut.failed = true
+	}
 	for i, f := range snap.shards {
 		s := &ks.shards[i]
 		if s.frozen == f {

@@ -25,6 +25,7 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 	if i >= 0 {
 		// The commonest write: a value of the same length over the old one.
 		e := Entry{(*header)(t.slots[i])}
+		v.keep(e)
 		const form = flagInt | flagObject | flagRaw
 		if e.h.kind == kind && e.h.flags&form == 0 && int(e.h.valLen) == len(value) &&
 			(deadline == 0 || e.h.flags&flagDeadline != 0) {
@@ -62,6 +63,7 @@ func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
 	v.doubt = true
 	if i >= 0 {
 		e := Entry{(*header)(t.slots[i])}
+		v.keep(e)
 		if e.h.flags&flagInt != 0 && (deadline == 0 || e.h.flags&flagDeadline != 0) {
 			v.setInt(e, n)
 			v.touch(e)
@@ -121,6 +123,7 @@ func (v *View) EditString(key []byte, n int) []byte {
 	freq := lfuInitial(v.Now)
 	if i >= 0 {
 		e := Entry{(*header)(t.slots[i])}
+		v.keep(e)
 		freq = e.h.freq
 		deadline = e.Deadline()
 		if e.h.flags&flagObject != 0 {
@@ -166,4 +169,4 @@ func resized(b []byte, n int) []byte {
 }
 
 // EditBytes returns the bytes of a plain-bytes entry for writing in place.
-func (v *View) EditBytes(e Entry) []byte { v.doubt = true; return e.raw() }
+func (v *View) EditBytes(e Entry) []byte { v.keep(e); v.doubt = true; return e.raw() }

@@ -22,6 +22,8 @@ type View struct {
 	Who int64
 	// NoTouch leaves access times as they are (CLIENT NO-TOUCH, OBJECT).
 	NoTouch bool
+	// Writes: what Get finds may be changed.
+	Writes bool
 	// LSN is where the last transaction's effects end in the journal.
 	LSN journal.LSN
 
@@ -91,6 +93,9 @@ func (v *View) Get(key []byte) Entry {
 		return Entry{}
 	}
 	e := Entry{(*header)(t.slots[i])}
+	if v.Writes {
+		v.keep(e)
+	}
 	if e.h.flags&(flagDeadline|flagObject|flagIdle) != 0 {
 		if e = v.settle(s, e); e.h == nil {
 			s.stats.Misses++
@@ -114,6 +119,7 @@ func (v *View) Peek(key []byte) Entry {
 		return Entry{}
 	}
 	e := Entry{(*header)(t.slots[i])}
+	v.keep(e)
 	if e.h.flags&(flagDeadline|flagObject|flagIdle) != 0 {
 		e = v.settle(s, e)
 	}
@@ -194,6 +200,7 @@ func (v *View) put(e Entry, deadline int64) Entry {
 
 // drop takes an entry that leaves the table out of the wheel.
 func (v *View) drop(s *shard, e Entry) {
+	v.keep(e) // with its deadline
 	v.doubt = true
 	d := e.dueRef()
 	if d == nil {

@@ -140,6 +140,7 @@ func (v *View) Flush() {
 		}
 		w.volatileKeys[v.DB], w.volatileHashes[v.DB] = 0, 0
 		v.grown -= s.tables[v.DB].bytes
+		v.emptied(&s.tables[v.DB])
 		s.tables[v.DB].empty()
 	}
 	v.changes++
@@ -162,6 +163,9 @@ func (v *View) Swap(a, b int) {
 			}
 		}
 		s.tables[a].exchange(&s.tables[b])
+		if c := v.KS.cut; c != nil && i == 0 {
+			c.dbOf[a], c.dbOf[b], c.swapped = c.dbOf[b], c.dbOf[a], true
+		}
 		w := &s.wheel
 		w.volatileKeys[a], w.volatileKeys[b] = w.volatileKeys[b], w.volatileKeys[a]
 		w.volatileHashes[a], w.volatileHashes[b] = w.volatileHashes[b], w.volatileHashes[a]

@@ -85,6 +85,7 @@ func (s *Server) serveBlocked(b *Blocked, v *engine.View, key []byte) (engine.Se
 	// The writes of Serve are the serving command's: it wakes whom they make
 	// ready, and counts them.
 	c.View = *v
+	c.Writes = b.Cmd.Flags&Write != 0
 	if text := s.Refuses(&c, b.Cmd, b.Args); text != "" { // rights changed while it waited
 		s.count(b, text, func(n *Counters) *atomic.Int64 { return &n.Rejected })
 		w.Error(text)

@@ -1,0 +1,178 @@
+package engine
+
+// Cuts: all keys as they were at one moment, while writers go on. A file, a
+// replica's first copy and a rewritten log are made of one.
+//
+// A cut begins under all locks, for a moment. From then on a bit of each entry
+// tells whether the cut has it. A walk passes through the tables in small steps
+// and hands the entries over; whoever is about to change one that is not handed
+// over yet does so first. Entries that are made later are none of the cut's. So
+// nothing is copied but what is being handed over, and no write waits for more
+// than one entry, or a step of the walk.
+//
+// The bit changes its meaning with every cut, which saves a walk that clears it.
+//
+// Rejected: fork, which Go cannot; freezing whole shards as Snapshot does, which
+// copies all entries of a shard at its first write; and an image of the write
+// alone, for which every structure would have to know of cuts.
+
+import "unsafe"
+
+// cutStep is how many slots are looked at under one hold of a shard's lock.
+const cutStep = 256
+
+// Cut is one that is under way.
+type Cut struct {
+	ks *Keyspace
+	// save takes an entry of the view's database, under the lock of its shard.
+	save func(v *View, e Entry)
+	// dbOf is the number that each database had when the cut began; swapped: some
+	// have been exchanged since (SWAPDB).
+	dbOf    []int
+	swapped bool
+	// gone are tables that were emptied before the walk came there: nobody else
+	// has them any more.
+	gone []goneTable
+	// failed: the keyspace was replaced.
+	failed bool
+}
+
+type goneTable struct {
+	db    int
+	slots []unsafe.Pointer
+}
+
+// BeginCut begins a cut. All shards are held, and no other cut is under way. save is
+// called, by whoever, under the lock of the entry's shard; calls for different
+// shards may overlap.
+func (v *View) BeginCut(save func(v *View, e Entry)) *Cut {
+	ks := v.KS
+	if ks.cut != nil {
+		panic("engine: two cuts at once")
+	}
+	if ks.mixed {
+		ks.unmix()
+	}
+	c := &Cut{ks: ks, save: save, dbOf: make([]int, ks.dbs)}
+	for db := range c.dbOf {
+		c.dbOf[db] = db
+	}
+	ks.cut = c
+	ks.saved ^= flagSaved
+	return c
+}
+
+// unmix makes the bit of all entries the same, after a Restore. All shards are held.
+func (ks *Keyspace) unmix() {
+	for i := range ks.shards {
+		for db := range ks.shards[i].tables {
+			ks.shards[i].tables[db].each(func(e Entry) bool {
+				e.h.flags = e.h.flags&^flagSaved | ks.saved
+				return true
+			})
+		}
+	}
+	ks.mixed = false
+}
+
+// Walk hands over what is left. It takes locks, and waits for whoever holds keys for
+// longer: not for event loops. pause is called between two steps. It reports false
+// if the keyspace was replaced meanwhile, so that nothing is whole.
+func (c *Cut) Walk(pause func()) bool {
+	v := &View{KS: c.ks, NoTouch: true}
+	for i := range c.ks.shards {
+		v.Held = LockSet{1 << i}
+		s := &c.ks.shards[i]
+		for db := 0; db < c.ks.dbs; db++ {
+			at := 0
+			var seen []unsafe.Pointer
+			for more := true; more; {
+				c.lock(v)
+				t := &s.tables[db]
+				if unsafe.SliceData(seen) != unsafe.SliceData(t.slots) {
+					at, seen = 0, t.slots // rebuilt, or exchanged: entries may be anywhere
+				}
+				end := min(at+cutStep, len(t.slots))
+				for ; at < end; at++ {
+					if p := t.slots[at]; p != nil {
+						v.DB = db
+						v.keep(Entry{(*header)(p)})
+					}
+				}
+				more = at < len(t.slots)
+				c.ks.Unlock(v.Held)
+				pause()
+			}
+		}
+	}
+	// Databases may have been swapped behind the walk's back: whatever it passed over
+	// is found by looking again, with all locks, at tables whose entries all tell.
+	return c.end(v)
+}
+
+// end hands over what was emptied or swapped, and ends the cut.
+func (c *Cut) end(v *View) bool {
+	v.Held = LockSet{allShards}
+	c.lock(v)
+	if c.swapped {
+		for i := range c.ks.shards {
+			for v.DB = range c.ks.shards[i].tables {
+				c.ks.shards[i].tables[v.DB].each(func(e Entry) bool {
+					v.keep(e)
+					return true
+				})
+			}
+		}
+	}
+	gone := c.gone
+	c.ks.cut = nil
+	ok := !c.failed
+	c.ks.Unlock(v.Held)
+	for _, t := range gone {
+		for _, p := range t.slots {
+			if p != nil && (Entry{(*header)(p)}).h.flags&flagSaved != c.ks.saved {
+				v.DB = t.db
+				c.save(v, Entry{(*header)(p)})
+			}
+		}
+	}
+	return ok
+}
+
+func (c *Cut) lock(v *View) {
+	for h := c.ks.Lock(v.Held); h != nil; h = c.ks.Lock(v.Held) {
+		h.Wait()
+	}
+}
+
+// Abort ends a cut of which nothing more is wanted, before Walk has.
+func (c *Cut) Abort() {
+	v := &View{KS: c.ks, Held: LockSet{allShards}}
+	c.save = func(*View, Entry) {}
+	c.lock(v)
+	c.ks.cut = nil
+	c.ks.mixed = true
+	c.ks.Unlock(v.Held)
+}
+
+// keep hands an entry of the view's database over to the cut that is under way, if
+// that does not have it yet. Whoever may change or remove an entry calls it first.
+func (v *View) keep(e Entry) {
+	if c := v.KS.cut; c != nil && e.h.flags&flagSaved != v.KS.saved {
+		db := v.DB
+		v.DB = c.dbOf[db]
+		c.save(v, e)
+		v.DB = db
+		e.h.flags ^= flagSaved
+	}
+}
+
+// made marks an entry as none of the cut's.
+func (v *View) made(e Entry) { e.h.flags = e.h.flags&^flagSaved | v.KS.saved }
+
+// emptied hands the tables over that are about to be emptied.
+func (v *View) emptied(t *table) {
+	if c := v.KS.cut; c != nil && t.used > 0 {
+		c.gone = append(c.gone, goneTable{c.dbOf[v.DB], t.slots})
+	}
+}
