@@ -38,6 +38,7 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		}
 	}()
 	w.Risk = false
+	c.LSN = 0
 	c.Trust()
 	c.Args = args
 	c.Session = sess
@@ -68,7 +69,7 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		return replied
 	}
 	c.OutOfMemory = false
-	if sess.Conn != nil && (s.MaxMemory.Load() != 0 || s.TooFewReplicas.Load()) {
+	if sess.Conn != nil && (s.MaxMemory.Load() != 0 || s.TooFewReplicas.Load() || s.RefusesWrites() != nil) {
 		w.Risk = true
 		text, evicted := s.scarce(c, cmd, args)
 		w.Risk = false
@@ -129,6 +130,9 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 	s.execute(c, cmd)
 	w.Risk = true
 	c.Commit()
+	if c.KS.Gated.Load() {
+		w.Seen = max(w.Seen, c.LSN, c.KS.ChangedAt(set))
+	}
 	if c.Long != nil {
 		return s.endLong(c)
 	}
@@ -348,6 +352,9 @@ func (s *server) scarce(c *command.Ctx, cmd *command.Command, args [][]byte) (te
 		if c.OutOfMemory = !ok; !ok && flags&command.DenyOOM != 0 {
 			return command.ErrOutOfMemory, evicted
 		}
+	}
+	if text := s.RefusesWrites(); text != nil && flags&(command.Write|command.MayReplicate) != 0 {
+		return *text, evicted
 	}
 	if s.TooFewReplicas.Load() && flags&command.Write != 0 {
 		return command.ErrNoReplicas, evicted

@@ -72,14 +72,17 @@ func (s *server) comeBack(w *command.Worker, sess *command.Session, done int) {
 	s.enterChanges(w)
 	reply, told := c.Writer.Buf[w.ReplyAt:], command.Ctx{Cmd: c.Cmd, Session: sess, Server: s.Server}
 	c.Writer, c.Args, w.Away = nil, nil, false
+	seen := max(w.Seen, sess.Held)
 	s.Workers.Put(w)
-	sess.Conn.Post(func() {
-		sess.Busy.Store(false)
-		s.reply(sess, reply)
-		if s.Tracking.Load() != 0 {
-			s.Commanded(&told)
-		}
-		s.ClientServed(sess)
-		sess.Conn.Return()
+	s.When(seen, func() {
+		sess.Conn.Post(func() {
+			sess.Busy.Store(false)
+			s.reply(sess, reply)
+			if s.Tracking.Load() != 0 {
+				s.Commanded(&told)
+			}
+			s.ClientServed(sess)
+			sess.Conn.Return()
+		})
 	})
 }

@@ -6,8 +6,11 @@ package commands
 // Connections: resp.Handler over sessions.
 
 import (
+	"bytes"
+
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -80,6 +83,8 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	w := s.worker(conn)
 	c := &w.Ctx
 	c.Writer = conn.Out
+	w.Seen = 0
+	mark := conn.Out.Mark()
 	now := engine.Monotonic()
 	sess.LastUsed.Store(s.Keyspace.Clock.At(now))
 	if turn := conn.Turn(); sess.Turn != turn {
@@ -102,11 +107,36 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	sess.Commands.Add(int64(done))
 	s.enterChanges(w)
 	s.ClientServed(sess)
+	if w.Seen != 0 && w.Seen > s.Confirmed() {
+		s.hold(sess, mark, w.Seen)
+	}
 	c.Writer = nil
 	if conn.Loop < 0 {
 		s.Workers.Put(w)
 	}
 	return done
+}
+
+// hold keeps a connection's replies, from a mark on, until all up to a place in the
+// journal is safe, and serves it no more until then.
+func (s *server) hold(sess *command.Session, mark int, at journal.LSN) {
+	conn := sess.Conn
+	kept := bytes.Clone(conn.Out.Buf[mark:])
+	conn.Out.Cut(mark)
+	sess.Held = at
+	waits := conn.Paused() // for something else, too, whose reply comes behind
+	conn.Pause()
+	s.Gate(at, func() {
+		conn.Post(func() {
+			conn.Out.Raw(kept)
+			if sess.Closing {
+				conn.Close(true)
+			}
+			if !waits {
+				conn.Resume()
+			}
+		})
+	})
 }
 
 // fitClients ends the largest clients before commands run if the commands are more than clients may take.
@@ -203,7 +233,9 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 			break
 		}
 		if sess.Closing {
-			conn.Close(true)
+			if w.Seen == 0 || w.Seen <= s.Confirmed() {
+				conn.Close(true)
+			}
 			break
 		}
 		if conn.Full() {

@@ -33,6 +33,7 @@ import (
 	"github.com/limitkv/limitkv/commands/hyperloglog"
 	"github.com/limitkv/limitkv/commands/list"
 	"github.com/limitkv/limitkv/commands/lkv"
+	"github.com/limitkv/limitkv/commands/persistence"
 	"github.com/limitkv/limitkv/commands/pubsub"
 	"github.com/limitkv/limitkv/commands/ratelimit"
 	"github.com/limitkv/limitkv/commands/scripting"
@@ -72,6 +73,9 @@ type Options struct {
 	ConfigFile string
 	// Shutdown is called by SHUTDOWN, with the exit code.
 	Shutdown func(code int)
+	// Served is called when nobody is served any more and what is to be kept is about
+	// to be written, which may take longer than shutdown-timeout.
+	Served func()
 	// Fatal ends the process where the server cannot go on: a panic left what it
 	// holds in doubt, or a lock. text is in the log already. If it is nil or returns,
 	// the process panics with the text.
@@ -84,7 +88,8 @@ type Options struct {
 // with Close.
 type Server struct {
 	*server
-	net *resp.Server
+	net    *resp.Server
+	served func()
 }
 
 // families put the table together.
@@ -102,6 +107,7 @@ var families = []func(*command.Server) []*command.Command{
 	scripting.Commands,
 	list.Commands,
 	lkv.Commands,
+	persistence.Commands,
 	pubsub.Commands,
 	set.Commands,
 	sortedset.Commands,
@@ -199,6 +205,8 @@ func New(o Options) (*Server, error) {
 	if err := cs.Config.Start(settings, func(text string) { cs.Logf('w', "%s", text) }); err != nil {
 		return nil, err
 	}
+	cs.Keyspace.Strict = o.Test
+	cs.Do = s.Do
 	for _, fn := range cs.OnStart {
 		if err := fn(); err != nil {
 			return nil, err
@@ -215,8 +223,15 @@ func New(o Options) (*Server, error) {
 	}
 	cs.IO = listeners.IO
 	cs.Config.OnChange(func() { listeners.SetKeepalive(time.Duration(s.params.keepalive.Load()) * time.Second) }, "tcp-keepalive")
+	for _, fn := range cs.OnLoad {
+		if err := fn(); err != nil {
+			listeners.Close()
+			return nil, err
+		}
+	}
+	cs.Running.Store(true)
 	cs.Keyspace.Sched.Start()
-	whole := &Server{server: s, net: listeners}
+	whole := &Server{server: s, net: listeners, served: o.Served}
 	cs.Open = whole.open
 	return whole, nil
 }
@@ -359,7 +374,16 @@ func (s *Server) Close() error {
 	within := s.ShutdownTimeout()
 	select {
 	case <-ended:
-		return nil
+		if s.served != nil {
+			s.served()
+		}
+		var failed error
+		for _, fn := range s.OnStop {
+			if err := fn(command.Ending(s.Ending.Load())); failed == nil {
+				failed = err
+			}
+		}
+		return failed
 	case <-time.After(within):
 		return fmt.Errorf("something is stuck: the server did not end within the %v of shutdown-timeout", within)
 	}

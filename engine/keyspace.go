@@ -45,6 +45,9 @@ type Keyspace struct {
 	// what the keyspace does by itself.
 	Journal *journal.Log
 	Causes  Causes
+	// Gated: replies wait until what they tell of is safe, so shards note where in the
+	// journal they were changed last.
+	Gated atomic.Bool
 	// Strict: what breaks a rule of transactions panics, as in tests.
 	Strict bool
 	// Clone copies an object, for snapshots; the copy shares nothing with it.
@@ -93,7 +96,8 @@ type shardState struct {
 	// nextDue is when the wheel wants to be turned or the shard to be swept, in
 	// Unix milliseconds.
 	nextDue atomic.Int64
-	frozen  *part // where holder is cold: what a snapshot may have too
+	changed journal.LSN // see Gated
+	frozen  *part       // where holder is cold: what a snapshot may have too
 }
 
 type waitKey struct {

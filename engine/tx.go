@@ -120,10 +120,24 @@ func (v *View) commit(apart bool) {
 		return
 	}
 	v.LSN = v.KS.Journal.Append(&journal.Batch{NowMicros: v.Now, Effects: t.ends, RESP: t.resp, NoMulti: apart})
+	if v.KS.Gated.Load() {
+		for m := v.Held.mask; m != 0; m &= m - 1 {
+			v.KS.shards[trailingZeros(m)].changed = v.LSN
+		}
+	}
 	t.ends, t.resp = t.ends[:0], t.resp[:0]
 	if cap(t.resp) > txBytesKept {
 		t.resp = nil
 	}
+}
+
+// ChangedAt is the place in the journal of the last change in some shards, which are
+// held, as far as it was noted (Gated).
+func (ks *Keyspace) ChangedAt(set LockSet) (at journal.LSN) {
+	for m := set.mask; m != 0; m &= m - 1 {
+		at = max(at, ks.shards[trailingZeros(m)].changed)
+	}
+	return at
 }
 
 // txBytesKept is how much of a transaction's buffer is kept for the next one.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -78,6 +79,12 @@ func serve(began time.Time, args []string, options commands.Options) {
 		fmt.Fprintln(os.Stderr, "limitkv:", text) // the log may be elsewhere
 		os.Exit(exitFatal)
 	}
+	var stuck atomic.Pointer[time.Timer]
+	options.Served = func() {
+		if t := stuck.Load(); t != nil {
+			t.Stop() // a large snapshot may take its time
+		}
+	}
 	s, err := commands.New(options)
 	if err != nil {
 		fail(err)
@@ -102,7 +109,7 @@ func serve(began time.Time, args []string, options commands.Options) {
 	case code = <-exit:
 	}
 	// Whatever is stuck, be it who should read the log, the process ends.
-	time.AfterFunc(s.ShutdownTimeout()+lastWords, func() { os.Exit(exitStuck) })
+	stuck.Store(time.AfterFunc(s.ShutdownTimeout()+lastWords, func() { os.Exit(exitStuck) }))
 	go func() { // whoever asks twice does not want to wait
 		<-signals
 		os.Exit(exitStuck)

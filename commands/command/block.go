@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -46,6 +47,7 @@ type Blocked struct {
 	Timer   *engine.Timer
 	session *Session
 	ks      *engine.Keyspace
+	at      journal.LSN // where the effects of its end are in the journal
 	done    atomic.Bool
 	// setup is held while Block makes the session wait. A wait without keys can
 	// end meanwhile, for no lock of a shard holds its timer or CLIENT UNBLOCK back.
@@ -95,6 +97,8 @@ func (s *Server) serveBlocked(b *Blocked, v *engine.View, key []byte) (engine.Se
 	before := c.Changes()
 	result, again := b.Wait.Serve(&c, key)
 	c.EndCommand(b.Args, c.Changes()-before)
+	c.Commit()
+	b.at = c.LSN
 	*v = c.View
 	if result == engine.ServedDone {
 		if c.Failure != "" {
@@ -163,12 +167,24 @@ func (s *Server) finish(b *Blocked, reply []byte) {
 	}
 	conn := b.session.Conn
 	b.session.Blocked.Store(nil)
-	conn.Post(func() {
-		if b.session.Reply == ReplyOn {
-			conn.Out.Raw(reply)
-		}
-		conn.Resume()
+	s.When(max(b.at, b.session.Held), func() {
+		conn.Post(func() {
+			if b.session.Reply == ReplyOn {
+				conn.Out.Raw(reply)
+			}
+			conn.Resume()
+		})
 	})
+}
+
+// When calls fn as soon as all up to a place in the journal is as safe as the user
+// asked: at once, mostly.
+func (s *Server) When(at journal.LSN, fn func()) {
+	if s.Keyspace.Gated.Load() {
+		s.Gate(at, fn)
+	} else {
+		fn()
+	}
 }
 
 // Abandon ends the wait of a session whose connection is gone.

@@ -3,6 +3,7 @@ package command
 // The settings that values in Redis's dump format go by.
 
 import (
+	"strings"
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine/rdb"
@@ -17,16 +18,30 @@ type Dumps struct {
 	hash     *HashLimits
 	set      *SetLimits
 	zset     *ZSetLimits
+	config   *Config
 }
 
 // Dumps returns the settings.
 func (c *Config) Dumps() *Dumps {
-	return &Dumps{c.Compression(), c.MaxBulk(), c.List(), c.Hash(), c.Set(), c.ZSet()}
+	return &Dumps{c.Compression(), c.MaxBulk(), c.List(), c.Hash(), c.Set(), c.ZSet(), c}
 }
 
 // Format is how values are written.
 func (d *Dumps) Format() rdb.Format {
 	return rdb.Format{Compress: d.compress.Load(), AppendScore: number.AppendDouble}
+}
+
+// FileFormat is how files are written: of a key's use they have what
+// maxmemory-policy goes by.
+func (d *Dumps) FileFormat() rdb.Format {
+	format := d.Format()
+	switch policy := d.config.Find("maxmemory-policy").Get(); {
+	case strings.HasSuffix(policy, "-lru"):
+		format.Usage = rdb.IdleUsage
+	case strings.HasSuffix(policy, "-lfu"):
+		format.Usage = rdb.FreqUsage
+	}
+	return format
 }
 
 // Limits are what decides the form of a value that is read.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -29,6 +30,9 @@ type Server struct {
 	// BlockedClients counts the sessions that wait.
 	BlockedClients atomic.Int64
 
+	// Do runs a command for the server itself and returns the reply's bytes. Set by
+	// package commands.
+	Do func(args ...string) []byte
 	// Dispatch runs a command inside another (EXEC, EVAL): checks, handler and
 	// reply, under the locks that c holds. Set by package commands.
 	Dispatch func(c *Ctx, args [][]byte)
@@ -63,6 +67,20 @@ type Server struct {
 	NoPassword   atomic.Bool
 	// UserSettings are the user lines of the settings.
 	UserSettings []Setting
+	// OnLoad is called before anybody is served, OnStop when nobody is any more.
+	OnLoad []func() error
+	OnStop []func(how Ending) error
+	// Ending is how the server is to end, Running tells that it has begun to serve.
+	Ending  atomic.Int32
+	Running atomic.Bool
+	// Gate calls fn when all up to a place in the journal is as safe as the user
+	// asked, and Confirmed is the place up to which it is. Both are the persistence
+	// family's, as is InfoPersistence, a section of INFO.
+	Gate            func(at journal.LSN, fn func())
+	Confirmed       func() journal.LSN
+	InfoPersistence func(w *InfoWriter)
+	// LoadedKeys and ExpiredKeys are what the last file had that was loaded.
+	LoadedKeys, ExpiredKeys atomic.Int64
 	// OnStart is called once the table and the settings are there.
 	OnStart []func() error
 	// ClientInfo is a session's line of CLIENT LIST, without the line's end.
@@ -117,6 +135,9 @@ type Server struct {
 	OtherMemory []func() int64
 	otherBytes  atomic.Int64 // together, when somebody looked last
 	otherLooked atomic.Int64 // Unix microseconds
+
+	// refusesWrites is the error for writes, nil while they can be kept.
+	refusesWrites atomic.Pointer[string]
 
 	// TooFewReplicas: writes are refused, for they are to reach replicas
 	// (min-replicas-to-write) and there are none.
@@ -184,6 +205,36 @@ type Server struct {
 
 	random sync.Mutex
 	rng    rng
+}
+
+// Ending is how a server ends.
+type Ending int32
+
+// The ways to end.
+const (
+	EndAsConfigured Ending = iota // with a snapshot if there are save points
+	EndSaving                     // with a snapshot
+	EndDiscarding                 // without
+)
+
+// RefuseWrites has writes refused with an error, "" for none.
+func (s *Server) RefuseWrites(text string) {
+	if text == "" {
+		s.refusesWrites.Store(nil)
+	} else {
+		s.refusesWrites.Store(&text)
+	}
+}
+
+// RefusesWrites is the error for writes, nil while they can be kept.
+func (s *Server) RefusesWrites() *string { return s.refusesWrites.Load() }
+
+// OwnCtx is a context of the server itself, for when nobody is served.
+func (s *Server) OwnCtx() *Ctx {
+	c := &Ctx{Writer: &resp.Writer{Proto: 2}, Session: &Session{Authenticated: true}, Server: s}
+	c.KS, c.Now = s.Keyspace, s.Keyspace.Clock.Now()
+	c.Held.AddAll()
+	return c
 }
 
 // Injected is what is to become of a command. The zero value lets it run.
@@ -309,6 +360,9 @@ type Worker struct {
 	Away         bool
 	// Commands counts what connections asked for.
 	Commands atomic.Int64
+	// Seen is the place in the journal of the last change of what the connection that
+	// is served has seen or done.
+	Seen journal.LSN
 	// Changes are those of the keyspace that are not in its count yet.
 	Changes int64
 	// Foreseen is what is known of the next commands of a pipeline.

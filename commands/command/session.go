@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -57,6 +58,8 @@ type Session struct {
 	// Blocked is what the client waits for, nil if nothing; others read it.
 	Blocked atomic.Pointer[Blocked]
 	// Busy: a command of the session takes long, and its loop went on without it.
+	// Held is the place in the journal that replies wait for which came first.
+	Held journal.LSN
 	Busy atomic.Bool
 	// Commands counts what it sent.
 	Commands atomic.Int64

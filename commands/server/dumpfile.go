@@ -4,7 +4,6 @@ package server
 
 import (
 	"io"
-	"strings"
 	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
@@ -12,22 +11,9 @@ import (
 	"github.com/limitkv/limitkv/engine/rdb"
 )
 
-// fileFormat is how files are written: of a key's use they have what
-// maxmemory-policy goes by.
-func (f *family) fileFormat() rdb.Format {
-	format := f.dumps.Format()
-	switch policy := f.setting("maxmemory-policy"); {
-	case strings.HasSuffix(policy, "-lru"):
-		format.Usage = rdb.IdleUsage
-	case strings.HasSuffix(policy, "-lfu"):
-		format.Usage = rdb.FreqUsage
-	}
-	return format
-}
-
 // writeFile writes a file of what there is. All keys are held.
 func (f *family) writeFile(c *command.Ctx, to io.Writer, data, functions bool) (keys int64, err error) {
-	w := rdb.NewWriter(to, f.fileFormat(), f.setting("rdbchecksum") == "yes")
+	w := rdb.NewWriter(to, f.dumps.FileFormat(), f.setting("rdbchecksum") == "yes")
 	w.Origin(rdb.Origin{Version: command.RedisVersion, NowMicros: c.Now, UsedMemory: memoryUsage().objects})
 	if functions {
 		for _, code := range f.s.Libraries(c.KS) {
@@ -55,8 +41,8 @@ func (f *family) readFile(c *command.Ctx, from io.Reader, size int64, flush, rep
 		return err
 	}
 	into.Done()
-	f.lastLoaded.Store(l.Keys())
-	f.lastExpired.Store(l.Expired())
+	f.s.LoadedKeys.Store(l.Keys())
+	f.s.ExpiredKeys.Store(l.Expired())
 	if f.setting("sanitize-dump-payload") == "yes" {
 		f.s.Verified.Add(l.Verified())
 	}

@@ -77,7 +77,7 @@ func (f *family) addInfo() {
 		command.InfoSection{Name: "server", Default: true, Write: f.infoServer},
 		command.InfoSection{Name: "clients", Default: true, Write: f.infoClients},
 		command.InfoSection{Name: "memory", Default: true, Write: f.infoMemory},
-		command.InfoSection{Name: "persistence", Default: true, Write: f.infoPersistence},
+		command.InfoSection{Name: "persistence", Default: true, Write: func(w *command.InfoWriter) { f.s.InfoPersistence(w) }},
 		command.InfoSection{Name: "threads", Default: true, Write: f.infoThreads},
 		command.InfoSection{Name: "stats", Default: true, Write: f.infoStats},
 		command.InfoSection{Name: "replication", Default: true, Write: f.infoReplication},
@@ -202,38 +202,6 @@ func (f *family) infoClients(w *command.InfoWriter) {
 		w.Line("paused_actions", actions)
 		w.Line("paused_timeout_milliseconds", max(0, until-f.s.Keyspace.Clock.Now())/1000)
 	}
-}
-
-func (f *family) infoPersistence(w *command.InfoWriter) {
-	w.Section("Persistence")
-	for _, field := range []string{"loading", "async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"} {
-		w.Line(field, 0)
-	}
-	w.Line("current_fork_perc", "0.00")
-	w.Line("current_save_keys_processed", 0)
-	w.Line("current_save_keys_total", 0)
-	w.Line("rdb_changes_since_last_save", f.s.Keyspace.Dirty.Load())
-	w.Line("rdb_bgsave_in_progress", 0)
-	w.Line("rdb_last_save_time", f.s.StartedAt/1e6)
-	w.Line("rdb_last_bgsave_status", "ok")
-	w.Line("rdb_last_bgsave_time_sec", -1)
-	w.Line("rdb_current_bgsave_time_sec", -1)
-	w.Line("rdb_saves", 0)
-	w.Line("rdb_last_cow_size", 0)
-	w.Line("rdb_last_load_keys_expired", f.lastExpired.Load())
-	w.Line("rdb_last_load_keys_loaded", f.lastLoaded.Load())
-	w.Line("aof_enabled", 0)
-	w.Line("aof_rewrite_in_progress", 0)
-	w.Line("aof_rewrite_scheduled", 0)
-	w.Line("aof_last_rewrite_time_sec", -1)
-	w.Line("aof_current_rewrite_time_sec", -1)
-	w.Line("aof_last_bgrewrite_status", "ok")
-	w.Line("aof_rewrites", 0)
-	w.Line("aof_rewrites_consecutive_failures", 0)
-	w.Line("aof_last_write_status", "ok")
-	w.Line("aof_last_cow_size", 0)
-	w.Line("module_fork_in_progress", 0)
-	w.Line("module_fork_last_cow_size", 0)
 }
 
 func (f *family) infoReplication(w *command.InfoWriter) {

@@ -1,56 +1,17 @@
 package server
 
-// The end of the server, and what Redis does for its data on disk. limitkv
-// keeps nothing on disk, and says so rather than to reply OK to SAVE.
+// The end of the server.
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
 )
 
-const errNoDisk = "ERR " + noDisk
-
 func (f *family) lifecycleRows() []*command.Command {
-	const flags = command.NoAsyncLoading | command.Admin | command.NoScript
 	return []*command.Command{
-		{
-			Name: "bgrewriteaof", Arity: 1, Group: command.GroupServer, Since: "1.0.0", Flags: flags,
-			Summary:    "Refused: there is no append-only file.",
-			Complexity: "O(1)",
-			Run:        func(c *command.Ctx) { c.Error(errNoDisk) },
-		},
-		{
-			Name: "bgsave", Arity: -1, Group: command.GroupServer, Since: "1.0.0", Flags: flags,
-			Summary:    "Refused: nothing is kept on disk.",
-			Complexity: "O(1)",
-			Syntax:     "[SCHEDULE]",
-			Run: func(c *command.Ctx) {
-				a := c.Cursor(1)
-				if a.More() && (a.Left() > 1 || !a.Is("SCHEDULE")) {
-					a.Syntax()
-				}
-				a.Fail(errNoDisk)
-				a.Failed(c)
-			},
-		},
-		{
-			Name: "lastsave", Arity: 1, Group: command.GroupServer, Since: "1.0.0",
-			Flags:      command.Loading | command.Stale | command.Fast,
-			ACL:        []string{"admin", "dangerous"},
-			Summary:    "When data was last saved: when the server started.",
-			Complexity: "O(1)",
-			Tips:       []string{"nondeterministic_output"},
-			Run:        func(c *command.Ctx) { c.Int(f.s.StartedAt / 1e6) },
-		},
-		{
-			Name: "save", Arity: 1, Group: command.GroupServer, Since: "1.0.0", Flags: flags | command.NoMulti,
-			Summary:    "Refused: nothing is kept on disk.",
-			Complexity: "O(1)",
-			Run:        func(c *command.Ctx) { c.Error(errNoDisk) },
-		},
 		{
 			Name: "shutdown", Arity: -1, Group: command.GroupServer, Since: "1.0.0",
 			Flags:      command.Admin | command.NoScript | command.Loading | command.Stale | command.NoMulti | command.AllowBusy,
-			Summary:    "Ends the server. What it held is gone.",
+			Summary:    "Ends the server, with a last snapshot if there are save points.",
 			Complexity: "O(N) in the number of connections",
 			Syntax:     "[save-selector=(NOSAVE | SAVE)] [NOW] [FORCE] [ABORT]",
 			History:    [][2]string{{"7.0.0", "NOW, FORCE and ABORT."}},
@@ -87,8 +48,6 @@ func (f *family) shutdown(c *command.Ctx) {
 		c.Error("ERR SHUTDOWN without NOW or ABORT isn't allowed for DENY BLOCKING client")
 	case abort:
 		c.Error("ERR No shutdown in progress.")
-	case save:
-		c.Error(errNoDisk)
 	case !nosave && f.s.Long.Slow() != nil:
 		c.Error(command.ErrBusyScript)
 	case f.s.Shutdown == nil:
@@ -96,6 +55,12 @@ func (f *family) shutdown(c *command.Ctx) {
 	default:
 		f.s.Logf('n', "SHUTDOWN by client %d %s", c.Session.ID, c.Session.Name())
 		c.Session.Closing = true
+		switch {
+		case save:
+			f.s.Ending.Store(int32(command.EndSaving))
+		case nosave:
+			f.s.Ending.Store(int32(command.EndDiscarding))
+		}
 		f.s.Shutdown(0)
 	}
 }

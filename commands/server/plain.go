@@ -75,7 +75,6 @@ func (p plain) does(help string) plain                     { p.help = help; retu
 func (p plain) as(form func(string) (string, error)) plain { p.form = form; return p }
 
 const (
-	noDisk    = "limitkv keeps nothing on disk"
 	noReplica = "limitkv does not replicate"
 	noDaemon  = "limitkv stays in the foreground; let systemd or a shell's & run it"
 )
@@ -108,15 +107,8 @@ var plainParams = []plain{
 	mem("hll-sparse-max-bytes", 3000, 0, math.MaxInt64),
 
 	// Persistence.
-	no("appendonly").just(noDisk),
-	one("appendfsync", "everysec", "everysec always no"),
-	txt("appendfilename", "appendonly.aof").fix(), txt("appenddirname", "appendonlydir").fix(),
-	txt("dbfilename", "dump.rdb").guarded(),
-	yes("rdbchecksum").fix().does("end files with a checksum, and verify it"), no("rdb-del-sync-files"), yes("rdb-save-incremental-fsync"),
-	yes("stop-writes-on-bgsave-error"), no("no-appendfsync-on-rewrite"),
-	num("auto-aof-rewrite-percentage", 100, 0, maxInt), mem("auto-aof-rewrite-min-size", 64<<20, 0, math.MaxInt64),
-	yes("aof-load-truncated"), yes("aof-use-rdb-preamble"), no("aof-timestamp-enabled"), yes("aof-rewrite-incremental-fsync"),
-	one("sanitize-dump-payload", "no", "no yes clients").does("what INFO counts: payloads are verified in any case"),
+	no("rdb-del-sync-files"), yes("rdb-save-incremental-fsync"), yes("aof-rewrite-incremental-fsync"),
+	one("sanitize-dump-payload", "no", "no yes clients"),
 
 	// Replication.
 	txt("replicaof slaveof", "").fix().just(noReplica).as(masterForm),

@@ -65,6 +65,6 @@ func debugReload(f *family, c *command.Ctx) {
 		c.Error(errReload)
 		return
 	}
-	f.s.Logf('n', "reloaded %d keys by DEBUG RELOAD", f.lastLoaded.Load())
+	f.s.Logf('n', "reloaded %d keys by DEBUG RELOAD", f.s.LoadedKeys.Load())
 	c.OK()
 }

@@ -29,8 +29,6 @@ type family struct {
 	pieces      atomic.Int64                // of memory let go since a collection was asked for
 	saved       command.PerKeyspace[[]byte] // by DEBUG RELOAD, guarded by the locks of all its shards
 
-	lastLoaded, lastExpired atomic.Int64 // keys of the last file that was read, and those that had expired
-
 	slowerThan, slowMax, latencyThreshold *atomic.Int64
 	tracking                              *atomic.Bool
 	debugFrom                             *atomic.Pointer[string]

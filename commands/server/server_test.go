@@ -281,7 +281,7 @@ func TestParameters(t *testing.T) {
 		{"client-output-buffer-limit", "normal 1 2", "-Wrong number of arguments in buffer limit configuration."},
 		{"client-output-buffer-limit", "master 0 0 0", "-Invalid client class specified in buffer limit configuration."},
 		{"client-output-buffer-limit", "normal 0 0 -1", "-Error in hard, soft or soft_seconds setting in buffer limit configuration."},
-		{"appendonly", "yes", "-limitkv keeps nothing on disk"}, {"appendonly", "no", "no"},
+		{"appendonly", "maybe", "-argument must be 'yes' or 'no'"}, {"appendonly", "no", "no"},
 		{"hz", "20", "20"}, {"hz", "x", "-argument couldn't be parsed into an integer"},
 		{"slave-priority", "7", "7"}, {"port", "1", "-limitkv listens where it was started to"},
 		{"databases", "3", "-can't set immutable config"},

@@ -1,0 +1,80 @@
+package persistence
+
+// INFO's section persistence.
+
+import "github.com/limitkv/limitkv/commands/command"
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func ok(failed bool) string {
+	if failed {
+		return "err"
+	}
+	return "ok"
+}
+
+func (f *family) info(w *command.InfoWriter) {
+	st := &f.status
+	f.mu.Lock()
+	saving, rewriting, again, log, files := f.saving, f.rewriting, f.again, f.writer, f.files
+	f.mu.Unlock()
+	now := f.s.Keyspace.Clock.Now()
+	since := func(began int64) int64 {
+		if began == 0 {
+			return -1
+		}
+		return (now - began) / 1e6
+	}
+	last := func(n int64, runs int64) int64 {
+		if runs == 0 {
+			return -1
+		}
+		return n
+	}
+	w.Section("Persistence")
+	w.Line("loading", 0)
+	w.Line("async_loading", 0)
+	w.Line("current_cow_peak", 0)
+	w.Line("current_cow_size", 0)
+	w.Line("current_cow_size_age", 0)
+	w.Line("current_fork_perc", "0.00")
+	w.Line("current_save_keys_processed", 0)
+	w.Line("current_save_keys_total", 0)
+	w.Line("rdb_changes_since_last_save", f.s.Keyspace.Dirty.Load()-st.dirtyAtSave.Load())
+	w.Line("rdb_bgsave_in_progress", flag(saving))
+	w.Line("rdb_last_save_time", st.lastSave.Load())
+	w.Line("rdb_last_bgsave_status", ok(st.lastSaveFailed.Load()))
+	w.Line("rdb_last_bgsave_time_sec", last(st.lastSaveSeconds.Load(), st.saves.Load()))
+	w.Line("rdb_current_bgsave_time_sec", since(st.saveBegan.Load()))
+	w.Line("rdb_saves", st.saves.Load())
+	w.Line("rdb_last_cow_size", 0)
+	w.Line("rdb_last_load_keys_expired", f.s.ExpiredKeys.Load())
+	w.Line("rdb_last_load_keys_loaded", f.s.LoadedKeys.Load())
+	w.Line("aof_enabled", flag(log != nil))
+	w.Line("aof_rewrite_in_progress", flag(rewriting))
+	w.Line("aof_rewrite_scheduled", flag(again))
+	w.Line("aof_last_rewrite_time_sec", last(st.lastRewriteSeconds.Load(), st.rewrites.Load()))
+	w.Line("aof_current_rewrite_time_sec", since(st.rewriteBegan.Load()))
+	w.Line("aof_last_bgrewrite_status", ok(st.lastRewriteFailed.Load()))
+	w.Line("aof_rewrites", st.rewrites.Load())
+	w.Line("aof_rewrites_consecutive_failures", st.rewriteFailures.Load())
+	w.Line("aof_last_write_status", ok(log != nil && log.Failure().Err != nil))
+	w.Line("aof_last_cow_size", 0)
+	w.Line("module_fork_in_progress", 0)
+	w.Line("module_fork_last_cow_size", 0)
+	if log == nil {
+		return
+	}
+	size, _ := files.Size() // unknown is 0
+	w.Line("aof_current_size", size)
+	w.Line("aof_base_size", st.baseSize.Load())
+	w.Line("aof_pending_rewrite", 0)
+	w.Line("aof_buffer_length", log.Backlog())
+	w.Line("aof_pending_bio_fsync", flag(log.Since() != 0))
+	w.Line("aof_delayed_fsync", 0)
+}

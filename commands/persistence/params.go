@@ -1,0 +1,138 @@
+package persistence
+
+// The parameters of redis.conf about files.
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine/journal"
+)
+
+type params struct {
+	appendOnly                      atomic.Bool
+	sync                            *atomic.Pointer[string]
+	dirname, filename, dbfilename   *atomic.Pointer[string]
+	checksum, preamble, truncated   *atomic.Bool
+	stopWrites, suspend, timestamps *atomic.Bool
+	corruptTailMax                  *atomic.Int64
+	growPercent, growMin            *atomic.Int64
+	points                          atomic.Pointer[[]point]
+}
+
+// point is a save point: a snapshot is made after so many seconds if there were so
+// many changes.
+type point struct{ seconds, changes int64 }
+
+func (f *family) declare() {
+	c, p := f.s.Config, &f.p
+	c.Add(&command.Param{
+		Name: "appendonly", Help: "every change is logged in the append-only file",
+		Get: func() string {
+			if p.appendOnly.Load() {
+				return "yes"
+			}
+			return "no"
+		},
+		Set: f.setAppendOnly,
+	})
+	p.sync = c.Enum("appendfsync", "everysec", []string{"everysec", "always", "no"}, "when the append-only file is made safe")
+	p.filename = c.Text("appendfilename", "appendonly.aof", "what the names of the append-only files begin with")
+	p.dirname = c.Text("appenddirname", "appendonlydir", "where the append-only files are, in dir")
+	p.dbfilename = c.Text("dbfilename", "dump.rdb", "the snapshot's name, in dir")
+	for _, name := range []string{"appendfilename", "appenddirname"} {
+		c.Find(name).Immutable = true
+	}
+	c.Find("dbfilename").Protected = true
+	for _, name := range []string{"appendfilename", "appenddirname", "dbfilename"} {
+		fileName(c.Find(name))
+	}
+	p.checksum = c.Bool("rdbchecksum", true, "snapshots end with a checksum, which is verified")
+	c.Find("rdbchecksum").Immutable = true
+	p.preamble = c.Bool("aof-use-rdb-preamble", true, "a rewritten append-only file begins with a snapshot")
+	p.truncated = c.Bool("aof-load-truncated", true, "an append-only file whose end is torn is cut and loaded")
+	p.corruptTailMax = c.Memory("aof-load-corrupt-tail-max-size", 0, 0, math.MaxInt64, "an end of the append-only file that is damaged is cut, too, if it is at most so long")
+	p.stopWrites = c.Bool("stop-writes-on-bgsave-error", true, "writes are refused while snapshots fail")
+	p.suspend = c.Bool("no-appendfsync-on-rewrite", false, "nothing is synced while a snapshot or a rewrite runs")
+	p.timestamps = c.Bool("aof-timestamp-enabled", false, "the append-only file tells times")
+	p.growPercent = c.Int("auto-aof-rewrite-percentage", 100, 0, math.MaxInt32, "the append-only file is rewritten when it has grown by so much")
+	p.growMin = c.Memory("auto-aof-rewrite-min-size", 64<<20, 0, math.MaxInt64, "and is at least so large")
+	p.points.Store(&[]point{})
+	c.Add(&command.Param{
+		Name: "save", Adds: true, Help: "pairs of seconds and changes after which a snapshot is made; empty: never",
+		Get: func() string {
+			var words []string
+			for _, x := range *p.points.Load() {
+				words = append(words, fmt.Sprintf("%d %d", x.seconds, x.changes))
+			}
+			return strings.Join(words, " ")
+		},
+		Set: func(value string) error {
+			points, err := parsePoints(value)
+			if err == nil {
+				p.points.Store(&points)
+			}
+			return err
+		},
+	})
+	c.OnChange(f.applyParams, "appendfsync", "aof-timestamp-enabled")
+}
+
+// fileName lets a parameter be no path.
+func fileName(p *command.Param) {
+	set := p.Set
+	p.Set = func(value string) error {
+		switch {
+		case strings.Contains(value, "/"):
+			return errors.New(p.Name + " can't be a path, just a filename")
+		case value == "":
+			return errors.New(p.Name + " can't be empty")
+		}
+		return set(value)
+	}
+}
+
+func parsePoints(value string) ([]point, error) {
+	words := strings.Fields(value)
+	points := []point{}
+	wrong := errors.New("Invalid save parameters")
+	if len(words)%2 != 0 {
+		return nil, wrong
+	}
+	for i := 0; i < len(words); i += 2 {
+		seconds, err1 := strconv.ParseInt(words[i], 10, 32)
+		changes, err2 := strconv.ParseInt(words[i+1], 10, 32)
+		if err1 != nil || err2 != nil || seconds < 1 || changes < 0 {
+			return nil, wrong
+		}
+		points = append(points, point{seconds, changes})
+	}
+	return points, nil
+}
+
+func (p *params) policy() journal.Policy {
+	switch *p.sync.Load() {
+	case "always":
+		return journal.Always
+	case "no":
+		return journal.Never
+	}
+	return journal.EverySecond
+}
+
+// applyParams tells the writer what has changed.
+func (f *family) applyParams() {
+	f.mu.Lock()
+	w := f.writer
+	f.mu.Unlock()
+	if w != nil {
+		w.SetPolicy(f.p.policy())
+		w.SetTimestamps(f.p.timestamps.Load())
+	}
+	f.gate.set(w)
+}

@@ -1,0 +1,59 @@
+// Package persistence is the family of what is kept on disk: the append-only file,
+// which has the journal's effects, and snapshots, in Redis's formats and by Redis's
+// words. engine/journal writes the one, engine/rdb the other; here is when, and
+// what a client is told of it.
+package persistence
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine/journal"
+)
+
+// family is what the commands share.
+type family struct {
+	s     *command.Server
+	dumps *command.Dumps
+	p     params
+
+	mu     sync.Mutex // guards what follows; nothing on disk is waited for under it
+	files  *journal.Files
+	writer *journal.Writer
+	// saving and rewriting are under way in the background; again: a rewrite was asked
+	// for meanwhile.
+	saving, rewriting, again bool
+	stopped                  bool
+	background               sync.WaitGroup
+
+	status status
+	gate   gate
+	stop   chan struct{}
+}
+
+// status is what INFO tells.
+type status struct {
+	lastSave, lastTry                   atomic.Int64 // Unix seconds
+	lastSaveSeconds, lastRewriteSeconds atomic.Int64
+	lastSaveFailed, lastRewriteFailed   atomic.Bool
+	saveBegan, rewriteBegan             atomic.Int64 // Unix microseconds, 0: none is under way
+	saves, rewrites, rewriteFailures    atomic.Int64
+	saveScheduled                       atomic.Bool
+	dirtyAtSave                         atomic.Int64 // Keyspace.Dirty when the last snapshot began
+	baseSize                            atomic.Int64 // of the append-only file after its last rewrite
+}
+
+// Commands are the rows of the family.
+func Commands(s *command.Server) []*command.Command {
+	f := &family{s: s, dumps: s.Config.Dumps(), stop: make(chan struct{})}
+	f.gate.on = &s.Keyspace.Gated
+	f.declare()
+	s.OnLoad = append(s.OnLoad, f.load)
+	s.OnStop = append(s.OnStop, f.end)
+	s.Gate = f.gate.after
+	s.Confirmed = f.gate.confirmed
+	s.InfoPersistence = f.info
+	f.status.lastSave.Store(s.StartedAt / 1e6)
+	return []*command.Command{f.saveRow(), f.bgsaveRow(), f.bgrewriteaofRow(), f.lastsaveRow()}
+}

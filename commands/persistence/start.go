@@ -1,0 +1,332 @@
+package persistence
+
+// Beginning and end: loading what there is, turning the append-only file on and off,
+// and what is done now and then.
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/engine/vfs"
+)
+
+// load reads what is on disk before anybody is served, and begins to log.
+func (f *family) load() error {
+	if f.p.appendOnly.Load() {
+		if err := f.loadLog(); err != nil {
+			return err
+		}
+	} else if len(*f.p.points.Load()) > 0 {
+		if err := f.loadSnapshot(); err != nil {
+			return err
+		}
+	}
+	f.status.dirtyAtSave.Store(f.s.Keyspace.Dirty.Load())
+	go f.tick()
+	return nil
+}
+
+// open opens the append-only files.
+func (f *family) open() (*journal.Files, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	levels := []byte{journal.Debug: 'd', journal.Verbose: 'v', journal.Notice: 'n', journal.Warning: 'w'}
+	return journal.Open(journal.Options{
+		FS: vfs.OS, Dir: dir, Dirname: *f.p.dirname.Load(), Filename: *f.p.filename.Load(),
+		Log:       func(level journal.Level, text string) { f.s.Logf(levels[level], "%s", text) },
+		Monotonic: engine.Monotonic,
+	})
+}
+
+func (f *family) writerOptions() journal.WriterOptions {
+	return journal.WriterOptions{
+		Policy: f.p.policy(), Timestamps: f.p.timestamps.Load(), Checksums: true,
+		OnDurable: func(journal.LSN) { f.gate.release() },
+		OnFailure: func(x journal.Failure) {
+			f.s.Logf('w', "The append only file cannot be written: %v", x.Err)
+			f.refuse()
+		},
+		OnHealthy: func() {
+			f.s.Logf('w', "AOF write error looks solved. The server can write again.")
+			f.refuse()
+		},
+	}
+}
+
+// loadLog loads the append-only file and goes on with it.
+func (f *family) loadLog() error {
+	files, err := f.open()
+	if err != nil {
+		return err
+	}
+	ks := f.s.Keyspace
+	began := engine.Monotonic()
+	sess := &command.Session{Authenticated: true}
+	ks.Follow(true)
+	loaded, err := files.Load(journal.LoadOptions{
+		Truncated:      f.p.truncated.Load(),
+		CorruptTailMax: f.p.corruptTailMax.Load(),
+		RDB: func(file vfs.File, size int64) (end int64, err error) {
+			return f.read(io.NewSectionReader(file, 0, size), size, 0)
+		},
+		Apply: func(u *journal.Unit) error {
+			for _, cmd := range u.Commands {
+				sess.SetDB(cmd.DB)
+				if err := f.s.Apply(sess, cmd.Args, ks.Clock.Now()); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+	ks.Follow(false)
+	if err == nil && files.NeedsBase() {
+		c := f.s.OwnCtx()
+		err = files.CreateBase(true, func(to vfs.File) error { return f.writeAll(c, to, true) })
+	}
+	var w *journal.Writer
+	if err == nil {
+		ks.Journal.Skip(loaded.End)
+		w, err = files.Start(ks.Journal, f.writerOptions())
+	}
+	if err != nil {
+		_ = files.Close()
+		return err
+	}
+	if !loaded.None {
+		f.s.Logf('n', "DB loaded from append only file: %.3f seconds", seconds(began))
+	}
+	f.mu.Lock()
+	f.files, f.writer = files, w
+	f.mu.Unlock()
+	f.noteBase()
+	f.gate.set(w)
+	return nil
+}
+
+// loadSnapshot loads the snapshot, if there is one.
+func (f *family) loadSnapshot() error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	name := *f.p.dbfilename.Load()
+	file, err := vfs.OS.Open(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("Fatal error: can't open the RDB file %s for reading: %w", name, err)
+	}
+	defer file.Close()
+	size, err := file.Size()
+	if err != nil {
+		return err
+	}
+	began := engine.Monotonic()
+	ks := f.s.Keyspace
+	ks.PauseExpiry(true)
+	_, err = f.read(io.NewSectionReader(file, 0, size), size, ks.Clock.Now()/1000)
+	ks.PauseExpiry(false)
+	if err != nil {
+		return fmt.Errorf("Fatal error loading the DB %s: %w. limitkv check %s tells more", name, err, name)
+	}
+	f.s.Logf('n', "Done loading RDB, keys loaded: %d, keys expired: %d.", f.s.LoadedKeys.Load(), f.s.ExpiredKeys.Load())
+	f.s.Logf('n', "DB loaded from disk: %.3f seconds", seconds(began))
+	return nil
+}
+
+// read enters the keys and functions of a file, and returns where it ends.
+func (f *family) read(from io.Reader, size, nowMillis int64) (end int64, err error) {
+	ks := f.s.Keyspace
+	into := rdb.Into{KS: ks}
+	var codes [][]byte
+	l := rdb.NewLoader(from, rdb.LoadOptions{
+		Limits: f.dumps.Limits(), Databases: ks.Databases(), Size: size, Unchecked: !f.p.checksum.Load(), NowMillis: nowMillis,
+		Enter: into.Enter,
+		Library: func(code []byte) error {
+			codes = append(codes, append([]byte(nil), code...))
+			return nil
+		},
+		Passed: func(_ int, key []byte) { f.s.Logf('n', "a key is left out since its value is empty: %.200q", key) },
+	})
+	if err := l.Load(); err != nil {
+		return 0, err
+	}
+	rest, err := io.Copy(io.Discard, l.Rest())
+	if err != nil {
+		return 0, err
+	}
+	into.Done()
+	f.s.LoadedKeys.Store(l.Keys())
+	f.s.ExpiredKeys.Store(l.Expired())
+	if problem := f.s.LoadCode(f.s.OwnCtx(), codes, false, false); problem != "" {
+		return 0, errors.New(problem)
+	}
+	return size - rest, nil
+}
+
+// setAppendOnly turns the append-only file on or off. What there is then goes into
+// a new one in the background.
+func (f *family) setAppendOnly(value string) error {
+	var on bool
+	switch command.Lower([]byte(value)) {
+	case "yes":
+		on = true
+	case "no":
+	default:
+		return command.ErrNotYesNo
+	}
+	f.mu.Lock()
+	was := f.p.appendOnly.Load()
+	f.mu.Unlock()
+	if !f.s.Running.Load() || on == was {
+		f.p.appendOnly.Store(on)
+		return nil
+	}
+	if !on {
+		f.p.appendOnly.Store(false)
+		f.turnOff()
+		return nil
+	}
+	files, err := f.open()
+	if err != nil {
+		return fmt.Errorf("Unable to turn on AOF. Check server logs: %w", err)
+	}
+	w := files.Prepare(f.s.Keyspace.Journal, f.writerOptions())
+	f.mu.Lock()
+	f.files, f.writer = files, w
+	f.mu.Unlock()
+	f.p.appendOnly.Store(true)
+	f.gate.set(w)
+	go f.s.Do("BGREWRITEAOF")
+	return nil
+}
+
+// turnOff closes the append-only file; what is in it is safe.
+func (f *family) turnOff() {
+	f.mu.Lock()
+	w, files := f.writer, f.files
+	f.writer, f.files = nil, nil
+	f.mu.Unlock()
+	if w == nil {
+		return
+	}
+	go func() {
+		f.background.Wait()
+		if err := w.Close(); err != nil {
+			f.s.Logf('w', "closing the append only file: %v", err)
+		}
+		f.gate.set(nil)
+		_ = files.Close() // it only lets the directory go
+	}()
+}
+
+// refuse has writes refused while they cannot be kept, with Redis's words.
+func (f *family) refuse() {
+	f.mu.Lock()
+	w := f.writer
+	f.mu.Unlock()
+	switch {
+	case w != nil && w.Failure().Err != nil:
+		f.s.RefuseWrites("MISCONF Errors writing to the AOF file: " + w.Failure().Err.Error())
+	case f.status.lastSaveFailed.Load() && f.p.stopWrites.Load() && len(*f.p.points.Load()) > 0:
+		f.s.RefuseWrites("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.")
+	default:
+		f.s.RefuseWrites("")
+	}
+}
+
+// tickEvery is how often it is looked whether a file is to be written.
+const tickEvery = 100 * time.Millisecond
+
+// saveRetrySeconds is how long after a snapshot that failed the next one is tried, as
+// in Redis.
+const saveRetrySeconds = 5
+
+func (f *family) tick() {
+	t := time.NewTicker(tickEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-f.stop:
+			return
+		case <-t.C:
+			f.look()
+		}
+	}
+}
+
+// look begins what is due.
+func (f *family) look() {
+	f.mu.Lock()
+	w, files := f.writer, f.files
+	busy, again := f.saving || f.rewriting, f.again
+	f.mu.Unlock()
+	if busy {
+		return
+	}
+	st := &f.status
+	switch {
+	case w != nil && (again || w.Failure().NeedsBase):
+		f.s.Do("BGREWRITEAOF")
+		return
+	case st.saveScheduled.CompareAndSwap(true, false):
+		f.s.Do("BGSAVE")
+		return
+	}
+	if w != nil && f.p.growPercent.Load() > 0 && w.FileSize() > 0 {
+		base := max(st.baseSize.Load(), 1)
+		if size, err := files.Size(); err == nil && size > f.p.growMin.Load() && (size-base)*100/base >= f.p.growPercent.Load() {
+			f.s.Logf('n', "Starting automatic rewriting of AOF on %d%% growth", (size-base)*100/base)
+			f.s.Do("BGREWRITEAOF")
+			return
+		}
+	}
+	now := f.s.Keyspace.Clock.Now() / 1e6
+	changes := f.s.Keyspace.Dirty.Load() - st.dirtyAtSave.Load()
+	for _, x := range *f.p.points.Load() {
+		if changes >= x.changes && changes > 0 && now-st.lastSave.Load() > x.seconds &&
+			(!st.lastSaveFailed.Load() || now-st.lastTry.Load() > saveRetrySeconds) {
+			f.s.Logf('n', "%d changes in %d seconds. Saving...", x.changes, x.seconds)
+			f.s.Do("BGSAVE")
+			return
+		}
+	}
+}
+
+// end writes what is to be kept, once nobody is served any more.
+func (f *family) end(how command.Ending) error {
+	close(f.stop)
+	f.background.Wait()
+	var failed error
+	if how == command.EndSaving || how == command.EndAsConfigured && len(*f.p.points.Load()) > 0 {
+		f.s.Logf('n', "Saving the final RDB snapshot before exiting.")
+		c := f.s.OwnCtx()
+		if failed = replaceFile(*f.p.dbfilename.Load(), func(to io.Writer) error { return f.writeAll(c, to, false) }); failed == nil {
+			f.s.Logf('n', "DB saved on disk")
+		}
+	}
+	f.mu.Lock()
+	w, files := f.writer, f.files
+	f.writer = nil
+	f.mu.Unlock()
+	if w != nil {
+		if err := w.Close(); failed == nil {
+			failed = err
+		}
+		_ = files.Close() // it only lets the directory go
+	}
+	return failed
+}
