@@ -300,7 +300,7 @@ func (m *model) live() {
 	if m.rng.IntN(2) == 0 {
 		failures = 0.03
 	}
-	m.disk.Plan = m.plan(crashAt, failures)
+	m.disk.Plan(m.plan(crashAt, failures))
 	err := m.start()
 	var damage *Damage
 	if errors.As(err, &damage) {
@@ -317,7 +317,7 @@ func (m *model) live() {
 	if m.disk.Down() {
 		m.seen["crash"]++
 	} else if err == nil && m.rng.IntN(2) == 0 {
-		m.disk.Plan = nil
+		m.disk.Plan(nil)
 		if state := m.writer.State(); state == Running && m.cut == nil {
 			m.writer.end()
 			if err := m.writer.Failure().Err; err != nil {
@@ -333,7 +333,7 @@ func (m *model) live() {
 	}
 	m.disk.Crash()
 	m.disk.Restart(power)
-	m.disk.Plan = nil
+	m.disk.Plan(nil)
 }
 
 func TestCrash(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -212,6 +213,7 @@ func TestEverySecond(t *testing.T) {
 		w.SetPolicy(Never)
 		third := l.Append(one("SET", "a", "3"))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if w.Written() != third || w.Durable() != second {
 			t.Errorf("never: written %d, durable %d of %d", w.Written(), w.Durable(), third)
 		}
@@ -247,34 +249,37 @@ func TestSlowSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk, o := simPlace(t)
 		f, l, w := start(t, o, WriterOptions{Checksums: true})
-		syncs := 0
-		disk.During = func(string) {
-			syncs++
+		var syncs atomic.Int64
+		disk.During(func(string) {
+			syncs.Add(1)
 			time.Sleep(5 * time.Second)
-		}
+		})
 		time.Sleep(time.Second)
 		l.Append(one("SET", "a", "1"))
 		time.Sleep(time.Millisecond)
 		second := l.Append(one("SET", "a", "2"))
 		time.Sleep(time.Second)
-		if w.Written() != second || w.Durable() != 0 || syncs != 1 {
-			t.Errorf("written %d of %d beside a sync, durable %d, %d syncs", w.Written(), second, w.Durable(), syncs)
+		synctest.Wait()
+		if w.Written() != second || w.Durable() != 0 || syncs.Load() != 1 {
+			t.Errorf("written %d of %d beside a sync, durable %d, %d syncs", w.Written(), second, w.Durable(), syncs.Load())
 		}
 		time.Sleep(20 * time.Second)
-		if w.Durable() != second || syncs != 2 {
-			t.Errorf("durable %d of %d after %d syncs", w.Durable(), second, syncs)
+		synctest.Wait()
+		if w.Durable() != second || syncs.Load() != 2 {
+			t.Errorf("durable %d of %d after %d syncs", w.Durable(), second, syncs.Load())
 		}
 		w.SetPolicy(Always)
-		syncs = 0
+		syncs.Store(0)
 		for i := range 100 {
 			l.Append(one("SET", "b", fmt.Sprint(i)))
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(10 * time.Second)
-		if w.Durable() != l.End() || syncs != 2 {
-			t.Errorf("durable %d of %d after %d syncs", w.Durable(), l.End(), syncs)
+		synctest.Wait()
+		if w.Durable() != l.End() || syncs.Load() != 2 {
+			t.Errorf("durable %d of %d after %d syncs", w.Durable(), l.End(), syncs.Load())
 		}
-		disk.During = nil
+		disk.During(nil)
 		closeAll(t, f, w)
 	})
 }
@@ -291,16 +296,17 @@ func TestDiskFull(t *testing.T) {
 			time.Sleep(time.Second)
 			l.Append(one("SET", "a", "1"))
 			time.Sleep(2 * time.Second)
-			disk.Plan = func(c simfs.Call) simfs.Accident {
+			disk.Plan(func(c simfs.Call) simfs.Accident {
 				if c.Kind == simfs.Write {
 					return simfs.Accident{Err: syscall.ENOSPC, Bytes: 30}
 				}
 				return simfs.Accident{}
-			}
+			})
 			l.Append(one("SET", "a", "2"))
 			time.Sleep(2 * time.Second)
 			l.Append(one("SET", "a", "3"))
 			time.Sleep(2 * time.Second)
+			synctest.Wait()
 			if w.State() != Blocked || len(failures) != 1 || !errors.Is(failures[0].Err, syscall.ENOSPC) || failures[0].NeedsBase || healed != 0 {
 				t.Errorf("state %d, failures %v, healed %d", w.State(), failures, healed)
 			}
@@ -310,8 +316,9 @@ func TestDiskFull(t *testing.T) {
 			if _, err := w.Rotate(); err == nil {
 				t.Error("a cut on a full disk")
 			}
-			disk.Plan = nil
+			disk.Plan(nil)
 			time.Sleep(2 * time.Second)
+			synctest.Wait()
 			if w.State() != Running || healed != 1 || w.Failure().Err != nil || w.Durable() != l.End() {
 				t.Errorf("with room: state %d, healed %d, durable %d of %d", w.State(), healed, w.Durable(), l.End())
 			}
@@ -340,7 +347,7 @@ func TestSyncFails(t *testing.T) {
 		}
 		bad := f.path(f.Manifest().Incr[0].Name)
 		var touched []simfs.Call
-		disk.Plan = func(c simfs.Call) simfs.Accident {
+		disk.Plan(func(c simfs.Call) simfs.Accident {
 			if c.Path != bad {
 				return simfs.Accident{}
 			}
@@ -352,7 +359,7 @@ func TestSyncFails(t *testing.T) {
 				touched = append(touched, c)
 			}
 			return simfs.Accident{}
-		}
+		})
 		safe := w.Durable()
 		l.Append(one("SET", "a", "2"))
 		if err := w.Sync(); !errors.Is(err, syscall.EIO) {
@@ -360,6 +367,7 @@ func TestSyncFails(t *testing.T) {
 		}
 		l.Append(one("SET", "a", "3"))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if w.State() != Broken || len(failures) != 1 || !failures[0].NeedsBase || w.Durable() != safe || w.Confirmed() != safe {
 			t.Errorf("state %d, failures %v, durable %d", w.State(), failures, w.Durable())
 		}
@@ -369,6 +377,7 @@ func TestSyncFails(t *testing.T) {
 		}
 		l.Append(one("SET", "a", "4"))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if w.Durable() != safe {
 			t.Error("something is durable that no manifest names")
 		}
@@ -420,12 +429,12 @@ func TestTurnOn(t *testing.T) {
 		if l.Active() || w.State() != Starting {
 			t.Error("the log is on, though that was given up")
 		}
-		disk.Plan = func(c simfs.Call) simfs.Accident {
+		disk.Plan(func(c simfs.Call) simfs.Accident {
 			if c.Kind == simfs.Create {
 				return simfs.Accident{Err: syscall.EACCES}
 			}
 			return simfs.Accident{}
-		}
+		})
 		if cut, err = w.Rotate(); err != nil {
 			t.Fatal(err)
 		}
@@ -433,7 +442,7 @@ func TestTurnOn(t *testing.T) {
 			t.Errorf("without permission: %v", err)
 		}
 		cut.Abort()
-		disk.Plan = nil
+		disk.Plan(nil)
 		if cut, err = w.Rotate(); err != nil {
 			t.Fatal(err)
 		}

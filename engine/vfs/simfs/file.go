@@ -141,9 +141,9 @@ func (f *file) Sync() error {
 	}
 	// What is written while the sync is under way is not part of it.
 	now := f.node.now[:len(f.node.now):len(f.node.now)]
-	if f.fs.During != nil {
+	if during := f.fs.during; during != nil {
 		f.fs.mu.Unlock()
-		f.fs.During(f.path)
+		during(f.path)
 		f.fs.mu.Lock()
 		if f.fs.down && !a.Crash || f.life != f.fs.life {
 			return ErrCrashed

@@ -64,12 +64,9 @@ var ErrCrashed = errors.New("simfs: the machine is down")
 
 // FS is a simulated file system.
 type FS struct {
-	// Plan says what happens at a call; nil, nothing happens. It is called under the file system's lock.
-	Plan func(Call) Accident
-	// During is called while a Sync is under way, without the lock: it may write to the file, or take its time.
-	During func(path string)
-
 	mu      sync.Mutex
+	plan    func(Call) Accident
+	during  func(path string)
 	rng     *rand.Rand
 	calls   int
 	down    bool
@@ -103,6 +100,20 @@ func New(seed uint64) *FS {
 	return f
 }
 
+// Plan sets what happens at a call; nil, nothing happens. It is called under the file system's lock.
+func (f *FS) Plan(plan func(Call) Accident) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.plan = plan
+}
+
+// During sets what is called while a Sync is under way, without the lock: it may write to the file, or take its time.
+func (f *FS) During(during func(path string)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.during = during
+}
+
 // Calls is the number of calls so far.
 func (f *FS) Calls() int {
 	f.mu.Lock()
@@ -132,10 +143,10 @@ func (f *FS) begin(kind Kind, p string) (Accident, error) {
 		return Accident{}, ErrCrashed
 	}
 	f.calls++
-	if f.Plan == nil {
+	if f.plan == nil {
 		return Accident{}, nil
 	}
-	a := f.Plan(Call{f.calls, kind, p})
+	a := f.plan(Call{f.calls, kind, p})
 	if a.Crash {
 		f.down = true
 		a.Err = ErrCrashed

@@ -115,16 +115,16 @@ func TestSyncFails(t *testing.T) {
 		must(t, err)
 		must(t, f.SyncDir("/"))
 		fill(t, a, 'a', Sector)
-		f.Plan = func(c Call) Accident {
+		f.Plan(func(c Call) Accident {
 			if c.Kind == Sync {
 				return Accident{Err: syscall.EIO}
 			}
 			return Accident{}
-		}
+		})
 		if err := a.Sync(); !errors.Is(err, syscall.EIO) {
 			t.Fatal(err)
 		}
-		f.Plan = nil
+		f.Plan(nil)
 		fill(t, a, 'b', Sector)
 		must(t, a.Sync())
 		f.Crash()
@@ -149,11 +149,11 @@ func TestShortWrite(t *testing.T) {
 	f := New(1)
 	a, err := f.Create("/a")
 	must(t, err)
-	f.Plan = func(c Call) Accident { return Accident{Err: syscall.ENOSPC, Bytes: 3} }
+	f.Plan(func(c Call) Accident { return Accident{Err: syscall.ENOSPC, Bytes: 3} })
 	if n, err := a.Write([]byte("hello")); n != 3 || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("%d, %v", n, err)
 	}
-	f.Plan = func(c Call) Accident { return Accident{Crash: c.N == 4} }
+	f.Plan(func(c Call) Accident { return Accident{Crash: c.N == 4} })
 	if _, err := f.Stat("/a"); err != nil {
 		t.Error(err)
 	}
