@@ -7,6 +7,7 @@ PORT       ?= 6379
 FUZZTIME   ?= 30s
 COMMANDS   ?= 120000
 BENCHTIME  ?= 200ms
+CRASHES    ?= 10000
 BENCHCOUNT ?= 5
 BASELINE   ?= docs/bench-baseline.txt
 BENCHSTAT  ?= golang.org/x/perf/cmd/benchstat@v0.0.0-20230113213139-801c7ef9e5c5
@@ -16,7 +17,7 @@ ORACLE      = $(if $(CI),-oracle-required,)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-race lint fuzz fuzz-server bench bench-baseline bench-compare conformance conformance-clients conformance-suites conformance-tools conformance-tcl record generate check
+.PHONY: help run build test test-race lint fuzz fuzz-server bench bench-baseline bench-compare crash conformance conformance-clients conformance-suites conformance-tools conformance-tcl record generate check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' Makefile
@@ -61,6 +62,9 @@ bench-baseline: ## run the Go benchmarks and keep them as the baseline: on the m
 bench-compare: build ## compare with Redis and Valkey (REDIS_SERVER, VALKEY_SERVER, or in PATH), write docs/BENCHMARKS.md; QUICK=1 for a first look
 	@mkdir -p docs
 	$(BIN)-benchmark matrix -limitkv $(BIN) -out docs/BENCHMARKS.md $(if $(QUICK),-quick)
+
+crash: ## crash the log's files at random calls, CRASHES seeds of them (default 10000), and compare what is left
+	$(GO) test -count=1 -v -timeout 30m -run '^Test(Crash|ErrorsInTurn)$$' ./engine/journal -crash.runs $(CRASHES)
 
 conformance: ## compare with a real Redis 8.0 (REDIS_SERVER, or redis-server in PATH): COMMANDS random commands, scripts, bad input
 	$(GO) test -count=1 -v -timeout 15m ./conformance -thorough -commands $(COMMANDS) $(ORACLE)

@@ -87,12 +87,17 @@ func (m *model) batch() *Batch {
 }
 
 // start opens the files, loads them, compares, and starts a writer that tests step.
-func (m *model) start() error {
+func (m *model) start() (err error) {
 	files, err := Open(m.options())
 	if err != nil {
 		return err
 	}
 	m.files = files
+	defer func() {
+		if err != nil {
+			_ = files.Close() // The next one opens them.
+		}
+	}()
 	n := 0
 	loaded, err := files.Load(LoadOptions{Truncated: true, Apply: func(u *Unit) error {
 		id, err := m.apply(u, n)
@@ -353,11 +358,89 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-func crashRun(t *testing.T, seed uint64, seen map[string]int) {
+// TestErrorsInTurn fails each call of a run in turn, once and for a while, with each error. When the disk is well again
+// the log heals, and everything is there.
+func TestErrorsInTurn(t *testing.T) {
+	seen := map[string]int{}
+	faults := 0
+	for _, errno := range []error{syscall.ENOSPC, syscall.EIO, syscall.EROFS, syscall.EACCES, syscall.EDQUOT} {
+		for _, calls := range []int{1, 25} {
+			for seed := range uint64(3) {
+				for at := 1; errorRun(t, seed, at, calls, errno, seen); at++ {
+					faults++
+				}
+			}
+		}
+	}
+	t.Logf("%d faults: %v", faults, seen)
+	if faults < 1000 {
+		t.Errorf("only %d faults", faults)
+	}
+}
+
+// errorRun fails so many calls from one on, and says whether there was such a call.
+func errorRun(t *testing.T, seed uint64, at, calls int, errno error, seen map[string]int) (failed bool) {
+	m := newModel(t, seed, seen)
+	m.disk.Plan(func(c simfs.Call) simfs.Accident {
+		if c.N < at || c.N >= at+calls {
+			return simfs.Accident{}
+		}
+		failed = true
+		return simfs.Accident{Err: errno, Bytes: 10}
+	})
+	m.life++
+	err := m.start()
+	for range 5 {
+		if err == nil {
+			break
+		}
+		m.disk.Plan(nil)
+		err = m.start()
+	}
+	if err != nil {
+		m.fatal("call %d, %v: start: %v", at, errno, err)
+	}
+	for range 60 {
+		m.work()
+	}
+	m.disk.Plan(nil)
+	for n := 0; m.writer.State() != Running || m.cut != nil; n++ {
+		m.clock += retryMicros
+		m.step()
+		if m.cut != nil {
+			m.rewrite()
+		} else if cut, err := m.writer.Rotate(); err == nil {
+			m.cut, m.cutAt = cut, len(m.lives)
+		}
+		if n > 200 {
+			m.fatal("call %d, %v: does not heal: state %d, %v", at, errno, m.writer.State(), m.writer.Failure().Err)
+		}
+	}
+	m.writer.Suspend(false)
+	m.writer.force = m.log.End()
+	m.step()
+	if m.acknowledge(); m.acked != len(m.lives) {
+		m.fatal("call %d, %v: %d of %d are durable on a disk that is well", at, errno, m.acked, len(m.lives))
+	}
+	m.disk.Crash()
+	m.disk.Restart(true)
+	m.life++
+	if err := m.start(); err != nil || len(m.lives) != m.acked {
+		m.fatal("call %d, %v: the next start: %v", at, errno, err)
+	}
+	return failed
+}
+
+func newModel(t *testing.T, seed uint64, seen map[string]int) *model {
 	m := &model{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 11)), disk: simfs.New(seed), seen: seen}
 	if err := errors.Join(m.disk.Mkdir("/data"), m.disk.SyncDir("/")); err != nil {
 		t.Fatal(err)
 	}
+	return m
+}
+
+func crashRun(t *testing.T, seed uint64, seen map[string]int) {
+	m := newModel(t, seed, seen)
 	for range 6 {
 		m.live()
 	}

@@ -446,7 +446,7 @@ func (w *Writer) retry(now int64) {
 
 // appendGroup appends a group of its own to a buffer.
 func (w *Writer) appendGroup(b *buffer, body []byte, lsn LSN, micros int64) {
-	g := group{mark: len(b.text), marked: w.checksums.Load(), lsn: lsn, micros: micros}
+	g := group{mark: len(b.text), marked: w.o.Checksums, lsn: lsn, micros: micros}
 	if g.marked {
 		b.text = append(b.text, blankMark[:]...)
 	}
@@ -468,7 +468,7 @@ func (w *Writer) end() {
 			break
 		}
 	}
-	if err == nil && w.file != nil && w.outside == nil && w.syncNow() && w.checksums.Load() && w.state.Load() == int32(Running) {
+	if err == nil && w.file != nil && w.outside == nil && w.syncNow() && w.o.Checksums && w.state.Load() == int32(Running) {
 		err = w.putMark(markClosed)
 		if err == nil {
 			err = w.file.Sync()
@@ -538,7 +538,7 @@ func (w *Writer) newFile(name string, b *buffer, at LSN) (vfs.File, int64, error
 		return nil, 0, err
 	}
 	var text []byte
-	if w.checksums.Load() {
+	if w.o.Checksums {
 		m := mark{kind: markClosed, lsn: at}
 		text = make([]byte, markSize)
 		m.put(text, 0)

@@ -152,7 +152,10 @@ func (l *loading) ended(e Entry, r *Reader, size int64) {
 	if e.Type != Incr {
 		return
 	}
-	end := LSN(max(e.Start, 0)) + LSN(size)
+	end := l.loaded.End + LSN(size)
+	if e.Start >= 0 {
+		end = LSN(e.Start) + LSN(size)
+	}
 	if facts.Last > 0 {
 		// Bytes that no mark covers lie behind the last one.
 		end = facts.Last + LSN(size-min(size, r.covered))

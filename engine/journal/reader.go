@@ -56,6 +56,7 @@ type Reader struct {
 	end  int   // in buf: where a verified group ends, 0 outside of one
 
 	good    int64 // up to here everything is whole
+	loose   bool  // commands were read that no mark covers yet
 	covered int64 // up to here marks cover everything, as far as it is covered at all
 	crc     uint32
 	crcAt   int64 // crc is of the bytes from covered to here
@@ -144,6 +145,7 @@ func (r *Reader) got(n int, o outcome) (*Unit, error) {
 	at := r.offset()
 	r.pos += n
 	r.good = r.offset()
+	r.loose = true
 	r.facts.Closed = false
 	return r.counted(at), nil
 }
@@ -220,7 +222,7 @@ func (r *Reader) sum() {
 // cover says that marks cover everything up to the present place.
 func (r *Reader) cover() {
 	r.covered, r.crcAt, r.crc = r.offset(), r.offset(), 0
-	r.good = r.offset()
+	r.good, r.loose = r.offset(), false
 }
 
 // inGroup reads on in a group that was verified.
@@ -276,6 +278,7 @@ func (r *Reader) line() error {
 			return r.fill(commentMax)
 		case !r.stopped:
 			r.pos += n
+			r.good = r.offset()
 		}
 		return nil
 	}
@@ -301,7 +304,7 @@ func (r *Reader) mark(m mark, at int64) error {
 		return r.rot(r.covered, at, "bytes that were checked once are not the same")
 	case m.kind == markAdopted:
 		r.facts.Verified += gap
-	case r.good > r.covered:
+	case r.loose:
 		// Comment lines may stand in front of a mark. Commands do where the mark in front of them rotted.
 		return r.rot(r.covered, r.covered, "commands without a mark between commands with marks")
 	}
@@ -337,7 +340,7 @@ func (r *Reader) mark(m mark, at int64) error {
 // no mark covers, everything up to the end.
 func (r *Reader) damage(at int64, reason string) error {
 	d := r.rot(r.good, at, reason)
-	ours := r.facts.Marks > 0 && r.good == r.covered
+	ours := r.facts.Marks > 0 && !r.loose
 	text := make([]byte, min(chunk, r.size-d.Good+sector))
 	// Pieces overlap by a mark, so that none is missed between two, and begin with a sector.
 	for from := d.Good / sector * sector; from < r.size; from += chunk - sector {
@@ -358,12 +361,13 @@ func (r *Reader) damage(at int64, reason string) error {
 				return d
 			}
 		}
-		if ours && hole(piece, from, d.Good) {
+		if hole(piece, from, d.Good) {
 			d.Torn = true
 		}
 	}
 	if !ours {
-		d.Torn = r.zerosFrom(at)
+		// A mark that was to adopt them may be torn as well.
+		d.Torn = d.Torn && r.size-d.Good <= markSize || r.zerosFrom(at)
 	}
 	return d
 }

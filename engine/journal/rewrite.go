@@ -201,7 +201,6 @@ func (c *Cut) commit(rdb bool) error {
 	}
 	w.name = name
 	w.outside = nil
-	w.safeLSN = max(w.safeLSN, c.LSN)
 	w.healthy()
 	return nil
 }

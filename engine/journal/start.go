@@ -129,7 +129,7 @@ func (w *Writer) reopen(m *Manifest) error {
 		err = file.Sync()
 	}
 	w.safe = w.size
-	if err == nil && w.checksums.Load() && (f.tail.covered < w.size || w.size == 0) {
+	if err == nil && w.o.Checksums && (f.tail.covered < w.size || w.size == 0) {
 		if err = w.adopt(f.tail.covered); err == nil {
 			err = file.Sync()
 		}

@@ -39,7 +39,8 @@ type WriterOptions struct {
 	Policy Policy
 	// Timestamps writes a #TS line at each new second (aof-timestamp-enabled).
 	Timestamps bool
-	// Checksums writes marks. Files without are as Redis writes them, and damage in them is found as Redis finds it.
+	// Checksums writes marks. Files without are as Redis writes them, and damage in them is found as Redis finds it. A
+	// writer does not change it, since a file is read by the marks that it has.
 	Checksums bool
 	// OnDurable is called when Durable or Confirmed may have changed.
 	OnDurable func(LSN)
@@ -143,7 +144,6 @@ type Writer struct {
 	policy     atomic.Int32
 	suspended  atomic.Bool
 	timestamps atomic.Bool
-	checksums  atomic.Bool
 	state      atomic.Int32
 	delay      atomic.Int64 // before each write
 	written    atomic.Uint64
@@ -183,7 +183,6 @@ func newWriter(f *Files, l *Log, o WriterOptions) *Writer {
 	w.lastSync = f.Monotonic() - syncMicros
 	w.policy.Store(int32(o.Policy))
 	w.timestamps.Store(o.Timestamps)
-	w.checksums.Store(o.Checksums)
 	return w
 }
 
@@ -202,7 +201,7 @@ func (w *Writer) Append(lsn LSN, nowMicros int64, framed []byte) {
 			w.second, stamp = nowMicros/1e6, false
 		}
 		n++
-		b.groups = append(b.groups, group{mark: len(b.text), marked: w.checksums.Load(), db: w.db})
+		b.groups = append(b.groups, group{mark: len(b.text), marked: w.o.Checksums, db: w.db})
 		if b.groups[n].marked {
 			b.text = append(b.text, blankMark[:]...)
 		}
@@ -290,11 +289,8 @@ func (w *Writer) SetPolicy(p Policy) {
 // Policy is when the log is synced.
 func (w *Writer) Policy() Policy { return Policy(w.policy.Load()) }
 
-// SetTimestamps and SetChecksums change what is written beside the commands, from the next group on.
+// SetTimestamps turns time stamps on or off.
 func (w *Writer) SetTimestamps(on bool) { w.timestamps.Store(on) }
-
-// SetChecksums is described at SetTimestamps.
-func (w *Writer) SetChecksums(on bool) { w.checksums.Store(on) }
 
 // Suspend stops syncing, for no-appendfsync-on-rewrite, until it is called with false.
 func (w *Writer) Suspend(on bool) {

@@ -303,6 +303,14 @@ func TestDiskFull(t *testing.T) {
 				return simfs.Accident{}
 			})
 			l.Append(one("SET", "a", "2"))
+			cut, err := w.Rotate()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cut.Wait(); !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("a cut while the disk fills up: %v", err)
+			}
+			cut.Abort()
 			time.Sleep(2 * time.Second)
 			l.Append(one("SET", "a", "3"))
 			time.Sleep(2 * time.Second)
