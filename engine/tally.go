@@ -4,8 +4,6 @@ package engine
 // kept as keys come and go, so adding them up takes the same time however many
 // keys there are, and each shard's lock only for a moment.
 
-import "slices"
-
 // Stats are counters since the start or the last reset.
 type Stats struct {
 	Hits, Misses, Expired, ExpiredFields, Evicted int64
@@ -68,24 +66,44 @@ func (st *DBStats) AverageTTLMillis() int64 { return st.ttlMillis / max(st.ttls,
 // caller; the others are locked one after the other, and for a shard that is
 // reserved stands what it had when that began.
 func (ks *Keyspace) Tally(held LockSet) *Tally {
+	for {
+		if t := ks.tally(held); t != nil {
+			return t
+		}
+	}
+}
+
+// tally returns nil where a shard that it had counted was reserved before it came to
+// another one of the same reservation, whose count has both.
+func (ks *Keyspace) tally(held LockSet) *Tally {
 	t := ks.newTally()
 	now := ks.Clock.Now() / 1000
-	var reserved []*Reservation
+	var counted, reserved uint64
 	for i := range ks.shards {
-		s := &ks.shards[i]
-		if held.mask>>i&1 != 0 {
+		s, bit := &ks.shards[i], uint64(1)<<i
+		if held.mask&bit != 0 {
 			t.shard(s, now)
 			continue
 		}
+		if reserved&bit != 0 {
+			continue
+		}
 		s.mu.Lock()
-		switch h := s.holder; {
+		h := s.holder
+		switch {
 		case h == nil || h == cold: // of a frozen shard all is there but the wheel
 			t.shard(s, now)
-		case !slices.Contains(reserved, h):
-			reserved = append(reserved, h)
+			counted |= bit
+		case h.set.mask&counted == 0:
+			reserved |= h.set.mask
 			t.add(h.had)
+		default:
+			t = nil
 		}
 		s.mu.Unlock()
+		if t == nil {
+			return nil
+		}
 	}
 	return t
 }
