@@ -66,12 +66,23 @@ func BenchmarkServe(b *testing.B) {
 		{"RL.ACQUIRE/LOG", rules("LOG"), acquire},
 		{"RL.ACQUIRE/WINDOW", rules("WINDOW"), acquire},
 		{"RL.ACQUIRE/FIXED", rules("FIXED"), acquire},
+		{"EVAL/declared", nil, func(r *rand.Rand) []any { return []any{"EVAL", "return redis.call('incr', KEYS[1])", 1, "k"} }},
+		{"EVAL/undeclared", nil, func(r *rand.Rand) []any { return []any{"EVAL", "return redis.call('incr', 'k')", 0} }},
+		{"EVAL/loop", nil, func(r *rand.Rand) []any {
+			return []any{"EVAL", "local i = 0 while i < 3 do redis.call('incr', KEYS[1]) i = i + 1 end return i", 1, "k"}
+		}},
+		{"FCALL", func(r *rand.Rand, i int) []any {
+			return []any{"FUNCTION", "LOAD", "REPLACE", "#!lua name=l\nredis.register_function('f', function(k) return redis.call('incr', k[1]) end)"}
+		}, func(r *rand.Rand) []any { return []any{"FCALL", "f", 1, "k"} }},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			s := serve(b)
 			r := rand.New(rand.NewPCG(1, 2))
 			if bench.fill != nil {
 				for i := range keys {
+					if bench.name == "FCALL" && i > 0 {
+						break
+					}
 					s.do(b, bench.fill(r, i)...)
 				}
 			}

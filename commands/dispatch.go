@@ -97,7 +97,9 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 	w.Wanted.Reset()
 	var h *engine.Reservation
 	long := false
-	if f.Key > 0 {
+	if w.Kept.All() {
+		w.Wanted, w.Kept = w.Kept, engine.LockSet{}
+	} else if f.Key > 0 {
 		c.NeedAt(&w.Wanted, args[f.Key], f.Place)
 		w.Risk = true
 		h = c.KS.Lock(w.Wanted)
@@ -118,7 +120,12 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 				h = lock(c, cmd, set)
 			}
 		} else {
-			h.OnRelease(func() { sess.Conn.Post(sess.Conn.Resume) })
+			resume := func() { sess.Conn.Post(sess.Conn.Resume) }
+			if cmd.Flags&command.AllowBusy != 0 {
+				h.OnRelease(resume)
+			} else {
+				h.OnReleaseOrSlow(resume) // it may have become slow just now
+			}
 			return retry
 		}
 	}
@@ -140,7 +147,11 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		c.ServeReady()
 		w.Changes += c.TakeChanges()
 	}
-	c.KS.Unlock(w.Locked)
+	if w.Keep && set.All() {
+		w.Kept = set
+	} else {
+		c.KS.Unlock(w.Locked)
+	}
 	w.Locked = engine.LockSet{}
 	w.Risk = false
 	if c.Waits {

@@ -191,6 +191,7 @@ const turnMicrosMax = 2000
 func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.Command, before int, now int64) (done int, later int64, more bool) {
 	c, conn := &w.Ctx, sess.Conn
 	together := 0 // commands that ran since the clock was read
+	began := now
 	var last *command.Command
 	for i := range window {
 		f := &w.Foreseen[i]
@@ -203,7 +204,13 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 		w.Nth, w.ReplyAt = before+i+1, mark
 		var result outcome
 		if hook := s.Inject.Load(); hook == nil && sess.Aside == 0 {
+			w.Keep = f.Known && f.Cmd.Flags&command.KeepsLocks != 0 && now-began < keepMicrosMax &&
+				i+1 < len(window) && w.Foreseen[i+1].Cmd == f.Cmd && s.sameLocks(window[i].Args, window[i+1].Args)
 			result = s.run(w, sess, window[i].Args, f)
+			w.Keep = false
+			if result != ran {
+				s.letGo(w)
+			}
 		} else {
 			result = s.inject(hook, w, sess, window[i].Args, f)
 		}
@@ -247,10 +254,30 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 		}
 		more = i == len(window)-1
 	}
+	s.letGo(w)
 	if together > 0 {
 		now = s.account(c, last, now, together)
 	}
 	return done, now, more
+}
+
+// keepMicrosMax is how long the commands of a pipeline may have run for the next one
+// to keep their locks: others wait for them meanwhile.
+const keepMicrosMax = 50
+
+// sameLocks tells whether a script that is called twice in a row may keep its locks
+// in between: if nobody is to see the keys then, or to lock them.
+func (s *server) sameLocks(args, next [][]byte) bool {
+	return len(args) > 1 && len(next) > 1 && bytes.Equal(args[1], next[1]) &&
+		s.MaxMemory.Load() == 0 && s.Tracking.Load() == 0 && s.Monitors.Load() == 0 && !s.TooFewReplicas.Load() && !s.Pause.On()
+}
+
+// letGo gives back the locks that the last command kept for the next one.
+func (s *server) letGo(w *command.Worker) {
+	if w.Kept != (engine.LockSet{}) {
+		s.Keyspace.Unlock(w.Kept)
+		w.Kept = engine.LockSet{}
+	}
 }
 
 func (s *server) timedApart() bool {

@@ -49,7 +49,8 @@ type Reservation struct {
 	set   LockSet
 	mu    sync.Mutex
 	done  chan struct{}
-	after []func()
+	after []func() // called at the end
+	told  []func() // called at the end, or when it is marked slow
 	freed bool
 	slow  bool
 	had   *Tally // what the shards had when it began
@@ -108,8 +109,8 @@ func (r *Reservation) Lock() {
 func (r *Reservation) Release() {
 	r.mu.Lock()
 	r.freed = true
-	after := r.after
-	r.after = nil
+	after := append(r.after, r.told...)
+	r.after, r.told = nil, nil
 	r.mu.Unlock()
 	close(r.done)
 	for _, fn := range after {
@@ -117,15 +118,15 @@ func (r *Reservation) Release() {
 	}
 }
 
-// MarkSlow says that the holder has had them for too long: those who wait are
-// called now, to find that out.
+// MarkSlow says that the holder has had them for too long: those who asked to be
+// told are.
 func (r *Reservation) MarkSlow() {
 	r.mu.Lock()
 	r.slow = true
-	after := r.after
-	r.after = nil
+	told := r.told
+	r.told = nil
 	r.mu.Unlock()
-	for _, fn := range after {
+	for _, fn := range told {
 		fn()
 	}
 }
@@ -133,8 +134,20 @@ func (r *Reservation) MarkSlow() {
 // Slow tells whether MarkSlow was called.
 func (r *Reservation) Slow() bool { r.mu.Lock(); defer r.mu.Unlock(); return r.slow }
 
-// OnRelease calls fn once when the shards are given back, or when the holder
-// is marked slow; at once if they are back.
+// OnReleaseOrSlow calls fn once when the shards are given back or the holder is
+// marked slow; at once if either has happened.
+func (r *Reservation) OnReleaseOrSlow(fn func()) {
+	r.mu.Lock()
+	if !r.freed && !r.slow {
+		r.told = append(r.told, fn)
+		r.mu.Unlock()
+		return
+	}
+	r.mu.Unlock()
+	fn()
+}
+
+// OnRelease calls fn once when the shards are given back; at once if they are.
 func (r *Reservation) OnRelease(fn func()) {
 	r.mu.Lock()
 	if !r.freed {

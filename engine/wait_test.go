@@ -239,14 +239,21 @@ func TestReservationKeepsOthersOut(t *testing.T) {
 		t.Fatal("the shard is not reserved")
 	}
 	called := make(chan bool, 2)
-	h.OnRelease(func() { called <- h.Slow() })
+	h.OnReleaseOrSlow(func() { called <- h.Slow() })
+	h.OnRelease(func() { called <- false })
 	r.MarkSlow()
 	if !<-called {
-		t.Fatal("those who wait are told when the holder is slow")
+		t.Fatal("those who want to be told when the holder is slow are not")
+	}
+	h.OnReleaseOrSlow(func() { called <- true }) // too late to be told with the others
+	if !<-called {
+		t.Fatal("who comes when the holder is slow already is not told")
 	}
 	h.OnRelease(func() { called <- true })
 	r.letGo()
-	<-called
+	if <-called || !<-called {
+		t.Fatal("those who wait for the shards are told otherwise than in their order")
+	}
 	if ks.Lock(set) != nil {
 		t.Fatal("the shard is still reserved")
 	}

@@ -39,6 +39,9 @@ const (
 	InMulti
 	// TakesTime has the clock read anew after the command, as it may run long.
 	TakesTime
+	// KeepsLocks lets calls of the same script that follow each other in a pipeline
+	// keep the locks of all shards in between: taking them costs as much as the script.
+	KeepsLocks
 	// InSubscribed may be used by a RESP2 connection that has subscribed.
 	InSubscribed
 	// Test makes the command exist with --test only.

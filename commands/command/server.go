@@ -351,6 +351,10 @@ type Worker struct {
 	// Locked is what the worker's running command holds, Wanted what the next one
 	// needs.
 	Locked, Wanted engine.LockSet
+	// Keep: the next command needs the same locks, if all, so they are not let go in
+	// between. Kept are those.
+	Keep bool
+	Kept engine.LockSet
 	// Risk: the worker is where a panic leaves what cannot be trusted, whatever the
 	// View says of it: it takes locks, evicts, or serves those who wait.
 	Risk bool

@@ -9,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/resp/number"
 )
 
-const evalFlags = command.NoScript | command.SkipMonitor | command.NoMandatoryKeys | command.Stale | command.TakesTime
+const evalFlags = command.NoScript | command.SkipMonitor | command.NoMandatoryKeys | command.Stale | command.TakesTime | command.KeepsLocks
 
 // evalRow is a row of the four; they differ in how the script is named and in
 // what it may do.
