@@ -80,6 +80,9 @@ type Options struct {
 	// holds in doubt, or a lock. text is in the log already. If it is nil or returns,
 	// the process panics with the text.
 	Fatal func(text string)
+	// Freed is told that much memory has been let go, which the runtime may not find
+	// for long. Collecting it is for whose process it is; nil = nobody.
+	Freed func()
 	// Families are more commands. Tests have some that go wrong.
 	Families []func(*command.Server) []*command.Command
 }
@@ -176,7 +179,7 @@ func New(o Options) (*Server, error) {
 		}
 	})
 	cs.Seed(randomSeed())
-	cs.Fatal = o.Fatal
+	cs.Fatal, cs.Freed = o.Fatal, o.Freed
 	cs.Keyspace.Sched.Panicked = func(r any) { cs.Panicked("what is due", r) }
 	s := &server{Server: cs}
 	cs.Dispatch = s.nested

@@ -1,14 +1,22 @@
 package main
 
-// How often memory is collected. Go collects when the heap has doubled. A small heap doubles several times a second under
-// load, and for each collection the loops wait: with a heap of 4 MB, one request in a thousand took 3 ms instead of 1.
-// So garbage may grow to garbageMin before it is collected, however small the heap is.
+// How often memory is collected, and when it goes back to the system. All settings of the runtime are made here, for they
+// are the process's: a program that has a server inside keeps its own.
+//
+// Go collects when the heap has doubled. A small heap doubles several times a second under load, and for each collection
+// the loops wait: with a heap of 4 MB, one request in a thousand took 3 ms instead of 1. So garbage may grow to garbageMin
+// before it is collected, however small the heap is.
+//
+// After a peak – a large script, a request of hundreds of megabytes – Go would keep what it had then: it does not collect
+// while little is allocated, and gives memory back at 1 % of a core, which takes minutes for a gigabyte. So somebody looks
+// every second, which takes 10 µs, how much memory the process has for what is in use.
 
 import (
 	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"time"
 )
 
 // garbageMin is the garbage in bytes that is not worth a collection.
@@ -43,4 +51,101 @@ func paceGC() {
 		runtime.SetFinalizer(new(sentinel), again) // runs after the next collection
 	}
 	again(nil)
+}
+
+const (
+	keepEvery = time.Second
+	// keepShare is the part of the time that giving memory back may take: one in keepShare. keepRest is the longest that it
+	// is put off for that. Where there was little to be had – a script still has it, or what is in use lies scattered – that
+	// is at least keepRest, and the part one in idleShare, up to idleRest.
+	keepShare, keepRest = 20, 5 * time.Second
+	idleShare, idleRest = 100, time.Minute
+	// Memory that the process has beyond keepTimes what is in use and keepMore is given back while little is allocated; the
+	// rest is for what runs beside. Under load, when garbage is to be expected, there may be busyTimes and busyMore.
+	keepTimes, keepMore = 1.4, 48 << 20
+	busyTimes, busyMore = 2.2, 128 << 20
+	// quietBytes is how much may be allocated in keepEvery for that to be little.
+	quietBytes = 16 << 20
+	// limitHeadroom is above maxmemory, an eighth of which is added, what the runtime holds itself to.
+	limitHeadroom = 64 << 20
+)
+
+// keeper keeps the process's memory near to what is in use.
+type keeper struct {
+	freed        chan struct{}
+	runtimeLimit int64
+	samples      []metrics.Sample
+
+	allocated uint64    // when it looked last
+	next      time.Time // when memory may be given back again
+	lastLimit int64
+}
+
+func newKeeper() *keeper {
+	return &keeper{
+		freed:        make(chan struct{}, 1),
+		runtimeLimit: debug.SetMemoryLimit(-1),
+		samples: []metrics.Sample{
+			{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/allocs:bytes"},
+		},
+	}
+}
+
+// tell says that there is much garbage now.
+func (k *keeper) tell() {
+	select {
+	case k.freed <- struct{}{}:
+	default: // it has been said
+	}
+}
+
+// keep looks after the process's memory. used is how many bytes are in use, limit is maxmemory.
+func (k *keeper) keep(used, limit func() int64) {
+	tick := time.NewTicker(keepEvery)
+	for {
+		select {
+		case <-tick.C:
+			k.look(used(), limit(), false)
+		case <-k.freed:
+			k.look(used(), limit(), true)
+		}
+	}
+}
+
+// look gives memory back if the process has too much of it. garbage says that there is much.
+func (k *keeper) look(used, limit int64, garbage bool) {
+	if n := limit; n != k.lastLimit {
+		k.lastLimit = limit
+		if n == 0 || n > k.runtimeLimit/2 {
+			n = k.runtimeLimit
+		} else {
+			n = min(k.runtimeLimit, n+n/8+limitHeadroom)
+		}
+		debug.SetMemoryLimit(n)
+	}
+	has, allocated := k.has()
+	quiet := allocated-k.allocated < quietBytes
+	k.allocated = allocated
+	times, more := busyTimes, float64(busyMore)
+	if quiet || garbage {
+		times, more = keepTimes, keepMore
+	}
+	began := time.Now()
+	if float64(has) <= float64(used)*times+more || began.Before(k.next) {
+		return
+	}
+	debug.FreeOSMemory()
+	took := time.Since(began)
+	var left uint64
+	if left, k.allocated = k.has(); left < has-has/8 {
+		k.next = began.Add(min(keepShare*took, keepRest))
+	} else {
+		k.next = began.Add(min(max(idleShare*took, keepRest), idleRest))
+	}
+}
+
+// has is how much memory the process has of the system, and how much it has ever allocated.
+func (k *keeper) has() (bytes, allocated uint64) {
+	metrics.Read(k.samples)
+	return k.samples[0].Value.Uint64() - k.samples[1].Value.Uint64(), k.samples[2].Value.Uint64()
 }

@@ -75,6 +75,8 @@ func serve(began time.Time, args []string, options commands.Options) {
 		runtime.GOMAXPROCS(options.Loops + 1)
 	}
 	paceGC()
+	memory := newKeeper()
+	options.Freed = memory.tell
 	options.Fatal = func(text string) {
 		fmt.Fprintln(os.Stderr, "limitkv:", text) // the log may be elsewhere
 		os.Exit(exitFatal)
@@ -94,6 +96,7 @@ func serve(began time.Time, args []string, options commands.Options) {
 		_ = s.Close()
 		fail(err)
 	}
+	go memory.keep(func() int64 { _, n := s.MeasureMemory(); return n }, s.MaxMemory.Load)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // a reader of the log may go

@@ -114,6 +114,8 @@ type Server struct {
 	// LetGo counts so many values or keys that Redis would free later, and are so
 	// many pieces of memory. Set by the server family.
 	LetGo func(objects, pieces int)
+	// Freed, if not nil, is told that much memory has been let go.
+	Freed func()
 	// Inject, if not nil, sees every command that a client sends before it is
 	// looked at, once, and may have it go wrong: LKV.FAULT and LKV.LOG.
 	Inject atomic.Pointer[func(*Ctx, *Command) Injected]

@@ -22,7 +22,7 @@ func (f *family) flushRows() []*command.Command {
 			History:    history,
 			Run: func(c *command.Ctx) {
 				if lazy, ok := flushMode(c); ok {
-					f.emptied(lazy, f.flushAll(c), collectPieces)
+					f.emptied(lazy, f.flushAll(c), freedPieces)
 					c.OK()
 				}
 			},
@@ -82,25 +82,21 @@ func (f *family) emptied(lazy bool, keys, pieces int) {
 	}
 }
 
-const (
-	// collectPieces is how many pieces of memory must have been let go for a
-	// collection to be asked for.
-	collectPieces = 1 << 16
-	// collectHeapMin is the least heap in bytes that is worth it.
-	collectHeapMin = 4 << 20
-)
+// freedPieces is how many pieces of memory must have been let go for that to be
+// told to who looks after the process's memory.
+const freedPieces = 1 << 16
 
-// letGo counts objects that Redis would free later, and has the pieces of memory
-// collected if they are many: the Go runtime waits until the heap has grown by as
+// letGo counts objects that Redis would free later, and tells of the pieces of
+// memory if they are many: the Go runtime waits until the heap has grown by as
 // much as there is, which may be never where nothing is written.
 func (f *family) letGo(objects, pieces int) {
 	f.s.Stats.LazyFreed.Add(int64(objects))
-	if f.pieces.Add(int64(pieces)) < collectPieces {
+	if f.pieces.Add(int64(pieces)) < freedPieces {
 		return
 	}
 	f.pieces.Store(0)
-	if memoryUsage().objects >= collectHeapMin {
-		f.collector.collect()
+	if f.s.Freed != nil {
+		f.s.Freed()
 	}
 }
 

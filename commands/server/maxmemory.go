@@ -4,14 +4,13 @@ package server
 //
 // What is in use is what the keys take, which the engine counts as they come and go, and what connections and scripts do.
 // The heap would be the wrong thing to look at: up to half of it is garbage, only a collection tells how much, and
-// evicting a key does not make it smaller. The runtime is told to keep the garbage small where maxmemory is.
+// evicting a key does not make it smaller. cmd/limitkv tells the runtime to keep the garbage small where maxmemory is.
 //
 // Keys go before a command runs, for as long as a command may wait for it; what is left to be freed, since maxmemory was
 // set to much less than is there, goes beside the commands.
 
 import (
 	"math"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -22,8 +21,6 @@ import (
 )
 
 const (
-	// headroom is above maxmemory, an eighth of which is added, what the Go runtime is told to hold itself to.
-	headroom = 64 << 20
 	// tenacityMicros is for how long keys are evicted before a command for each of maxmemory-eviction-tenacity up to
 	// tenacityLinear, as in Redis; tenacityGrowth is by how much more from there on.
 	tenacityMicros = 50
@@ -53,7 +50,6 @@ type memoryLimit struct {
 func declareMaxMemory(s *command.Server) *memoryLimit {
 	c := s.Config
 	m := &memoryLimit{s: s}
-	runtimeLimit := debug.SetMemoryLimit(-1)
 	limit := c.Memory("maxmemory", 0, 0, math.MaxInt64, "bytes above which keys are evicted or writes refused, 0 for no limit; garbage comes on top, up to an eighth and 64 MB")
 	m.policy = c.Enum("maxmemory-policy", "noeviction", evictionPolicies, "what to evict; *-lfu makes OBJECT FREQ count")
 	m.samples = c.Int("maxmemory-samples", 5, 1, 64, "of how many keys drawn at random the best is evicted")
@@ -73,11 +69,6 @@ func declareMaxMemory(s *command.Server) *memoryLimit {
 		n := limit.Load()
 		s.MaxMemory.Store(n)
 		m.changes.Add(1)
-		if n == 0 || n > runtimeLimit/2 {
-			debug.SetMemoryLimit(runtimeLimit)
-		} else {
-			debug.SetMemoryLimit(min(runtimeLimit, n+n/8+headroom))
-		}
 		clients.apply()
 		if n == 0 {
 			m.note(false)

@@ -4,6 +4,7 @@ package server_test
 
 import (
 	"fmt"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -94,6 +95,17 @@ func TestUsedMemoryIsTheKeys(t *testing.T) {
 	s.Advance(2000)
 	if left := info(t, c, "used_memory_dataset") - began; left < grown/4 || left > grown*9/10 { // the table stays as it is
 		t.Errorf("of %d bytes, %d are left when half of the fields have expired", grown, left)
+	}
+}
+
+// maxmemory is the server's: the process, which may have others, collects as before.
+func TestMaxMemoryLeavesTheRuntimeAlone(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	before := debug.SetMemoryLimit(-1)
+	c.Want("OK", "CONFIG", "SET", "maxmemory", "50mb")
+	if is := debug.SetMemoryLimit(-1); is != before {
+		t.Errorf("the process's limit was %d, is %d", before, is)
 	}
 }
 

@@ -24,9 +24,8 @@ type family struct {
 	monitors    monitors
 	percentiles percentiles
 	memory      *memoryLimit
-	collector   collector
 	dumps       *command.Dumps
-	pieces      atomic.Int64                // of memory let go since a collection was asked for
+	pieces      atomic.Int64                // of memory let go since that was told
 	saved       command.PerKeyspace[[]byte] // by DEBUG RELOAD, guarded by the locks of all its shards
 
 	slowerThan, slowMax, latencyThreshold *atomic.Int64
@@ -38,7 +37,7 @@ type family struct {
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, dumps: s.Config.Dumps()}
 	f.saved.Begin(s, nil)
-	s.Mutexes = append(s.Mutexes, &f.slow.mu, &f.latency.mu, &f.monitors.mu, &f.collector.mu)
+	s.Mutexes = append(s.Mutexes, &f.slow.mu, &f.latency.mu, &f.monitors.mu)
 	f.startMemory = memoryUsage().objects
 	s.LetGo = f.letGo
 	s.OtherMemory = append(s.OtherMemory, func() int64 { return int64(f.startMemory) }, s.ClientBytes.Load)

@@ -232,6 +232,8 @@ func TestTimeAndRandomness(t *testing.T) {
 				if !mayRead {
 					t.Errorf("%s: %s: time comes in as a parameter; %s alone reads the clock", s.at(n.Pos()), name, readsTime[0])
 				}
+			case pkg.Name == "debug" && strings.HasPrefix(sel.Sel.Name, "Set") && !strings.HasPrefix(s.path, "cmd/"):
+				t.Errorf("%s: %s: the runtime's settings are the process's, so those of a program that has a server inside; cmd sets them", s.at(n.Pos()), name)
 			case pkg.Name == "rand" && !strings.HasPrefix(sel.Sel.Name, "New") && ast.IsExported(sel.Sel.Name) && imports(s, "math/rand") && lower(sel.Sel.Name):
 				t.Errorf("%s: %s: randomness comes in as a parameter", s.at(n.Pos()), name)
 			}
