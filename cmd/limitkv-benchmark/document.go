@@ -102,6 +102,9 @@ func (m *matrix) throughput(b *strings.Builder) {
 		if r.against != "" {
 			name += " (theirs: " + r.against + ")"
 		}
+		if r.connections == 1 {
+			name += ", one connection"
+		}
 		fmt.Fprintf(b, "| %s | %d |", name, r.pipeline)
 		var cpus []string
 		for _, c := range r.cells {

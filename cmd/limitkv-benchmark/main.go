@@ -32,7 +32,7 @@ func main() {
 	var rounds int
 	var asJSON, yes bool
 	flags := flag.NewFlagSet("limitkv-benchmark", flag.ExitOnError)
-	flags.StringVar(&names, "workload", "basic", "which workloads, separated by commas: their names, or all, basic, zset, scripts, native")
+	flags.StringVar(&names, "workload", "basic", "which workloads, separated by commas: their names, or all, basic, zset, scripts, unproven, native")
 	flags.IntVar(&p.connections, "connections", 50, "how many connections")
 	flags.IntVar(&p.pipeline, "pipeline", 1, "how many requests a connection sends before it waits for the answers")
 	flags.DurationVar(&p.duration, "duration", 3*time.Second, "how long to measure in each round")

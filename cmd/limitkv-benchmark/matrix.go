@@ -22,6 +22,8 @@ type claim struct {
 	against  string // the others' workload, if it is another one
 	pipeline int
 	atLeast  float64
+	// connections, if not 0, are as many in place of the usual number.
+	connections int
 	// cpuAtMost, if not 0, is claimed of the processor time per request too.
 	cpuAtMost float64
 }
@@ -39,6 +41,12 @@ func claims() (list []claim) {
 	}
 	for _, name := range scripts {
 		list = append(list, claim{workload: name, pipeline: 1, atLeast: 1})
+	}
+	for _, name := range []string{"loop", "loop_argument", "undeclared", "undeclared_loop", "fcall"} {
+		list = append(list,
+			claim{workload: name, pipeline: 1, atLeast: 1, cpuAtMost: 1},
+			claim{workload: name, pipeline: 16, atLeast: 1, cpuAtMost: 0.8},
+			claim{workload: name, pipeline: 16_000, atLeast: 1, connections: 1}) // as clients add jobs in bulk
 	}
 	const acquire = "rate_limiter_acquire"
 	list = append(list, claim{workload: acquire, pipeline: 16, atLeast: 2.5}, claim{workload: acquire, pipeline: 1, atLeast: 1.3})
@@ -168,6 +176,9 @@ func find(name string) *workload {
 // row measures a claim.
 func (m *matrix) row(targets []*target, c claim, p params) (row, error) {
 	p.pipeline = c.pipeline
+	if c.connections != 0 {
+		p.connections = c.connections
+	}
 	var cells []*cell
 	var err error
 	if c.against == "" {

@@ -175,6 +175,45 @@ func scriptWorkloads() []*workload {
 	}}
 }
 
+// unprovenWorkloads are scripts of which nothing can be told before they run: how
+// long they take, or what keys they use.
+func unprovenWorkloads() (list []*workload) {
+	for _, x := range []struct {
+		name, does string
+		args       []string
+	}{
+		{"loop", "a script with a while loop (loop.lua)", []string{"1", "counter:##########"}},
+		{"loop_argument", "a script that loops as often as it is told (loop_argument.lua)", []string{"1", "counter:##########", "3"}},
+		{"undeclared", "a script that uses a key which it was not given (undeclared.lua)", []string{"0"}},
+		{"undeclared_loop", "a script that uses keys which it was not given (undeclared_loop.lua)", []string{"0"}},
+	} {
+		list = append(list, &workload{
+			name: x.name, does: x.does, keys: 1000, prepare: loading(x.name),
+			maker: func(o *setup, connection uint64) maker {
+				p, rnd := command(append([]string{"EVALSHA", o.shas[x.name]}, x.args...)...), o.random(connection)
+				if x.args[0] == "0" {
+					return func(b []byte, _ uint64) []byte { return p.append(b) }
+				}
+				return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(uint64(o.keys))) }
+			},
+		})
+	}
+	return append(list, &workload{
+		name: "fcall", does: "FCALL of a function with one command (function.lua)", keys: 1000,
+		prepare: func(c *control, o *setup) error {
+			text, err := scriptText(o, "function")
+			if err == nil {
+				_, err = c.text("FUNCTION", "LOAD", "REPLACE", text)
+			}
+			return err
+		},
+		maker: func(o *setup, connection uint64) maker {
+			p, rnd := command("FCALL", "benchmark_incr", "1", "counter:##########"), o.random(connection)
+			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(uint64(o.keys))) }
+		},
+	})
+}
+
 // fillQueues gives delay queues, numbered from first on by step, messages that
 // fall due one at each unit of time from a time on.
 func fillQueues(c *control, first, step, messages int, from uint64) error {

@@ -54,7 +54,7 @@ func (o *setup) random(connection uint64) *random {
 }
 
 func workloads() []*workload {
-	return slices.Concat(basicWorkloads(), sortedSetWorkloads(), scriptWorkloads(), nativeWorkloads())
+	return slices.Concat(basicWorkloads(), sortedSetWorkloads(), scriptWorkloads(), unprovenWorkloads(), nativeWorkloads())
 }
 
 // choose finds workloads by their names; "all" and the names of groups stand
@@ -62,7 +62,7 @@ func workloads() []*workload {
 func choose(names string) ([]*workload, error) {
 	groups := map[string][]*workload{
 		"all": workloads(), "basic": basicWorkloads(), "zset": sortedSetWorkloads(),
-		"scripts": scriptWorkloads(), "native": nativeWorkloads(),
+		"scripts": scriptWorkloads(), "unproven": unprovenWorkloads(), "native": nativeWorkloads(),
 	}
 	var chosen []*workload
 	for name := range strings.SplitSeq(strings.ToLower(names), ",") {

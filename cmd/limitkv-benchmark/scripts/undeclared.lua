@@ -1,0 +1,2 @@
+-- A key that KEYS does not have.
+return redis.call('incr', 'undeclared')
