@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/limitkv/limitkv/engine/vfs"
 )
@@ -72,7 +73,7 @@ func (w *Writer) Rotate() (*Cut, error) {
 	w.front.cut, w.front.cutAt = c, len(w.front.text)
 	w.front.end = max(w.front.end, c.LSN)
 	w.cut = c
-	w.idle = false
+	w.wakeAt = math.MaxInt
 	w.wake()
 	return c, nil
 }

@@ -33,8 +33,9 @@ const (
 	Never
 )
 
-// WriterOptions say how to write. The functions may be nil; they are called from goroutines of the writer, and must not
-// wait for it.
+// WriterOptions say how to write. The functions may be nil. They are called while the writer works, most of them from
+// its goroutine: they must not wait for it, nor call any of its methods but those that read (Durable, Confirmed, State
+// and so on).
 type WriterOptions struct {
 	Policy Policy
 	// Timestamps writes a #TS line at each new second (aof-timestamp-enabled).
@@ -82,6 +83,8 @@ const (
 	blockedMax = 256 << 20
 	// gatherMicros is the shortest time between two writes, unless each is to be synced.
 	gatherMicros = 1000
+	// companyMicros is the longest that a sync waits for those who are expected to take part in it.
+	companyMicros = 2000
 	// syncMicros is the time between two syncs of EverySecond.
 	syncMicros = 1_000_000
 	// retryMicros is the time between two tries to write to a full disk, logMicros that between two lines about it.
@@ -112,6 +115,8 @@ type buffer struct {
 	cut    *Cut // at cutAt a new file begins
 	cutAt  int
 	end    LSN
+	// batches is the number of them.
+	batches int
 }
 
 func (b *buffer) reset() {
@@ -134,7 +139,7 @@ type Writer struct {
 	attached bool
 	discard  bool // nothing is kept: there is no file to come
 	db       int  // that the log has selected where front ends
-	idle     bool // the goroutine waits for a kick
+	wakeAt   int  // so many batches in front wake the goroutine
 	second   int64
 	cut      *Cut // the rotation that is neither committed nor aborted
 
@@ -172,11 +177,14 @@ type Writer struct {
 	retryAt   int64
 	loggedAt  int64
 	sinceNext int64
+	syncTime  int64 // how long syncs take, in the mean of some
+	company   int   // so many batches are expected to gather until gatherTo
+	gatherTo  int64
 	inline    bool // tests: syncs run inside of step
 }
 
 func newWriter(f *Files, l *Log, o WriterOptions) *Writer {
-	w := &Writer{files: f, log: l, o: o, front: &buffer{}, back: &buffer{}, discard: true, idle: true, db: noDB,
+	w := &Writer{files: f, log: l, o: o, front: &buffer{}, back: &buffer{}, discard: true, wakeAt: 1, db: noDB,
 		kick: make(chan struct{}, 1), synced: make(chan syncDone, 1)}
 	w.changed = sync.NewCond(&w.mu)
 	w.lastWrite = f.Monotonic() - gatherMicros
@@ -215,8 +223,9 @@ func (w *Writer) Append(lsn LSN, nowMicros int64, framed []byte) {
 	g.end, g.lsn, g.micros = len(b.text), lsn, nowMicros
 	w.db = w.log.db
 	b.end = lsn
-	if w.idle {
-		w.idle = false
+	b.batches++
+	if b.batches >= w.wakeAt {
+		w.wakeAt = math.MaxInt
 		w.wake()
 	}
 }

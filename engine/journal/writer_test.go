@@ -284,6 +284,47 @@ func TestSlowSync(t *testing.T) {
 	})
 }
 
+// TestCompany has clients who wait for their replies: a sync serves all of them, not one half.
+func TestCompany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk, o := simPlace(t)
+		var mu sync.Mutex
+		changed := sync.NewCond(&mu)
+		f, l, w := start(t, o, WriterOptions{Policy: Always, Checksums: true, OnDurable: func(LSN) {
+			mu.Lock()
+			changed.Broadcast()
+			mu.Unlock()
+		}})
+		var syncs atomic.Int64
+		disk.During(func(string) {
+			syncs.Add(1)
+			time.Sleep(time.Millisecond)
+		})
+		const clients, each = 50, 100
+		var wg sync.WaitGroup
+		for c := range clients {
+			wg.Go(func() {
+				time.Sleep(time.Duration(c) * 37 * time.Microsecond)
+				for i := range each {
+					lsn := l.Append(one("SET", fmt.Sprint(c), fmt.Sprint(i)))
+					mu.Lock()
+					for w.Durable() < lsn {
+						changed.Wait()
+					}
+					mu.Unlock()
+					time.Sleep(time.Duration(c*5) * time.Microsecond) // until the next command is there
+				}
+			})
+		}
+		wg.Wait()
+		if n := syncs.Load(); n > each*5/4 {
+			t.Errorf("%d syncs for %d clients with %d commands each", n, clients, each)
+		}
+		disk.During(nil)
+		closeAll(t, f, w)
+	})
+}
+
 // TestDiskFull fills the disk and makes room again: the log goes on by itself, and nothing is lost or there twice.
 func TestDiskFull(t *testing.T) {
 	for _, policy := range []Policy{Always, EverySecond, Never} {

@@ -1,0 +1,177 @@
+package journal
+
+// What the writer does when the disk does not: it keeps what could not be written, or gives the file up.
+
+import (
+	"errors"
+)
+
+// logFailure logs a write that failed, not too often.
+func (w *Writer) logFailure(now int64, err error, n, of int) {
+	if w.loggedAt != 0 && now-w.loggedAt < logMicros {
+		return
+	}
+	w.loggedAt = max(now, 1)
+	w.files.logf(Warning, "Error writing to the AOF file: %s", strerror(err))
+	if n > 0 {
+		w.files.logf(Warning, "Short write while writing to the AOF file: (nwritten=%d, expected=%d)", n, of)
+	}
+}
+
+// fail takes a failure over and tells the server.
+func (w *Writer) fail(state State, err error) {
+	w.failed.Store(&Failure{Err: err, NeedsBase: state == Broken})
+	w.state.Store(int32(state))
+	w.tell()
+	if w.o.OnFailure != nil {
+		w.o.OnFailure(w.Failure())
+	}
+}
+
+// healthy ends a failure.
+func (w *Writer) healthy() {
+	w.failed.Store(nil)
+	w.loggedAt = 0
+	w.state.Store(int32(Running))
+	w.publish()
+	if w.o.OnHealthy != nil {
+		w.o.OnHealthy()
+	}
+}
+
+// block keeps what could not be written, until it can be.
+func (w *Writer) block(err error, now int64) {
+	if w.outside != nil {
+		w.breakDown(err) // The file has no place in the manifest yet: a new try begins with a new cut.
+		return
+	}
+	w.abandon(err)
+	w.retryAt = now + retryMicros
+	if w.State() != Blocked {
+		w.fail(Blocked, err)
+	}
+}
+
+// abandon fails a rotation that has not come to its new file.
+func (w *Writer) abandon(err error) {
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	w.back.cut, w.front.cut = nil, nil
+	if w.cut != nil {
+		w.cut.fail(err)
+	}
+}
+
+// breakDown gives up the file: nobody knows what of it is safe beyond what was synced.
+func (w *Writer) breakDown(err error) {
+	if w.State() == Broken && w.file == nil {
+		return
+	}
+	w.abandon(err)
+	w.log.mu.Lock()
+	w.discard = true
+	w.front.reset()
+	w.log.mu.Unlock()
+	w.back.reset()
+	w.done = 0
+	w.closeFile()
+	w.outside = nil
+	if w.State() == Starting {
+		w.tell()
+		return // The log is not on; whoever turned it on learns of it from the cut.
+	}
+	w.fail(Broken, err)
+}
+
+func (w *Writer) closeFile() {
+	w.awaitSyncQuietly()
+	if w.file != nil {
+		_ = w.file.Close() // It is synced or given up.
+	}
+	w.file, w.name, w.size, w.safe = nil, "", 0, 0
+	w.fileSize.Store(0)
+}
+
+// awaitSyncQuietly waits for a sync whose outcome does not matter any more.
+func (w *Writer) awaitSyncQuietly() {
+	if w.syncing {
+		<-w.synced
+		w.syncing = false
+	}
+}
+
+// retry writes what a full disk refused to a new file. The one before is whole: it is synced first.
+func (w *Writer) retry(now int64) {
+	if !w.syncNow() {
+		return
+	}
+	w.retryAt = now + retryMicros
+	w.log.mu.Lock()
+	f := w.front
+	b := w.back
+	// What gathered since goes with it, in one buffer, so that the new file is whole from its beginning.
+	shift := len(b.text)
+	b.text = append(b.text, f.text...)
+	for _, g := range f.groups {
+		g.mark, g.end = g.mark+shift, g.end+shift
+		b.groups = append(b.groups, g)
+	}
+	if !f.empty() {
+		b.end = f.end
+	}
+	f.reset()
+	w.log.mu.Unlock()
+	if len(b.text)-w.done > blockedMax {
+		w.breakDown(errors.New("too much waits for the disk: " + w.Failure().Err.Error()))
+		return
+	}
+	for len(b.groups) > 0 && b.groups[0].end <= w.done {
+		b.groups = b.groups[1:]
+	}
+	if len(b.groups) == 0 {
+		b.reset()
+		w.done = 0
+		w.healthy()
+		return
+	}
+	// The new file begins where no database is selected.
+	first := &buffer{}
+	if db := b.groups[0].db; db != noDB {
+		w.appendGroup(first, appendSelect(nil, db), LSN(w.written.Load()), b.groups[0].micros)
+	}
+	w.safe, first.end = 0, b.end
+	shift = len(first.text) - w.done
+	first.text = append(first.text, b.text[w.done:]...)
+	for _, g := range b.groups {
+		g.mark, g.end = g.mark+shift, g.end+shift
+		first.groups = append(first.groups, g)
+	}
+	if err := w.newIncr(first, LSN(w.written.Load())); err != nil {
+		if errors.Is(err, errUnsure) {
+			w.breakDown(err)
+			return
+		}
+		w.logFailure(now, err, 0, 0)
+		w.failed.Store(&Failure{Err: err})
+		w.safe = w.size // As it was: the file before is synced.
+		return
+	}
+	w.written.Store(max(w.written.Load(), uint64(b.end)))
+	w.safeLSN = LSN(w.written.Load())
+	b.reset()
+	w.done = 0
+	w.since.Store(0)
+	w.files.logf(Notice, "AOF write error looks solved, the server can write again.")
+	w.healthy()
+}
+
+// appendGroup appends a group of its own to a buffer.
+func (w *Writer) appendGroup(b *buffer, body []byte, lsn LSN, micros int64) {
+	g := group{mark: len(b.text), marked: w.o.Checksums, lsn: lsn, micros: micros}
+	if g.marked {
+		b.text = append(b.text, blankMark[:]...)
+	}
+	b.text = append(b.text, body...)
+	g.end = len(b.text)
+	b.groups = append(b.groups, g)
+}
