@@ -2,7 +2,10 @@ package persistence
 
 // INFO's section persistence.
 
-import "github.com/limitkv/limitkv/commands/command"
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine/journal"
+)
 
 func flag(b bool) int {
 	if b {
@@ -57,7 +60,9 @@ func (f *family) info(w *command.InfoWriter) {
 	w.Line("rdb_last_load_keys_loaded", f.s.LoadedKeys.Load())
 	w.Line("aof_enabled", flag(log != nil))
 	w.Line("aof_rewrite_in_progress", flag(rewriting))
-	w.Line("aof_rewrite_scheduled", flag(again))
+	// A log that was turned on is there when its first rewrite has ended.
+	due := again || log != nil && log.State() == journal.Starting && !rewriting
+	w.Line("aof_rewrite_scheduled", flag(due))
 	w.Line("aof_last_rewrite_time_sec", last(st.lastRewriteSeconds.Load(), st.rewrites.Load()))
 	w.Line("aof_current_rewrite_time_sec", since(st.rewriteBegan.Load()))
 	w.Line("aof_last_bgrewrite_status", ok(st.lastRewriteFailed.Load()))

@@ -24,8 +24,10 @@ type family struct {
 	// saving and rewriting are under way in the background; again: a rewrite was asked
 	// for meanwhile.
 	saving, rewriting, again bool
-	stopped                  bool
+	rewriteEnd               chan struct{} // closed when the rewrite that began last has ended
 	background               sync.WaitGroup
+
+	failing atomic.Bool // the log cannot be written
 
 	status status
 	gate   gate
@@ -39,6 +41,7 @@ type status struct {
 	lastSaveFailed, lastRewriteFailed   atomic.Bool
 	saveBegan, rewriteBegan             atomic.Int64 // Unix microseconds, 0: none is under way
 	saves, rewrites, rewriteFailures    atomic.Int64
+	lastRewriteTry                      atomic.Int64 // of the monotonic clock
 	saveScheduled                       atomic.Bool
 	dirtyAtSave                         atomic.Int64 // Keyspace.Dirty when the last snapshot began
 	baseSize                            atomic.Int64 // of the append-only file after its last rewrite

@@ -13,6 +13,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/engine/vfs"
 )
@@ -21,6 +22,8 @@ const (
 	errSaving    = "ERR Background save already in progress"
 	errRewriting = "ERR Background append only file rewriting already in progress"
 )
+
+var errOff = errors.New("appendonly is no")
 
 const snapshotFlags = command.NoAsyncLoading | command.Admin | command.NoScript | command.WholeKeyspace
 
@@ -334,23 +337,27 @@ func (f *family) bgrewriteaof(c *command.Ctx) {
 // rewrite begins a new append-only file in the background. All keys are held.
 func (f *family) rewrite(c *command.Ctx) error {
 	f.mu.Lock()
-	w := f.writer
-	f.mu.Unlock()
+	defer f.mu.Unlock() // so that it is not turned off meanwhile; Rotate does not wait for the disk
+	w, files := f.writer, f.files
+	if w == nil {
+		return errOff
+	}
+	f.status.lastRewriteTry.Store(engine.Monotonic())
 	cut, err := w.Rotate()
 	if err != nil {
 		f.s.Logf('w', "Can't rewrite the append only file: %v", err)
 		return err
 	}
-	f.mu.Lock()
-	f.rewriting, f.again = true, false
+	ended := make(chan struct{})
+	f.rewriting, f.again, f.rewriteEnd = true, false, ended
 	f.background.Add(1)
-	f.mu.Unlock()
 	f.status.rewriteBegan.Store(c.Now)
 	p := f.begin(c, true)
 	began := engine.Monotonic()
 	f.s.Logf('n', "Background append only file rewriting started")
 	go func() {
 		defer f.background.Done()
+		defer close(ended)
 		err := f.quietly(func() error {
 			base, err := cut.Create()
 			if err != nil {
@@ -374,7 +381,7 @@ func (f *family) rewrite(c *command.Ctx) error {
 		} else {
 			st.rewrites.Add(1)
 			st.rewriteFailures.Store(0)
-			f.noteBase()
+			f.noteBase(files)
 			f.s.Logf('n', "Background AOF rewrite finished successfully")
 		}
 		f.mu.Lock()
@@ -386,8 +393,8 @@ func (f *family) rewrite(c *command.Ctx) error {
 }
 
 // noteBase notes how large the append-only file is, to know when it has grown.
-func (f *family) noteBase() {
-	if size, err := f.files.Size(); err == nil {
+func (f *family) noteBase(files *journal.Files) {
+	if size, err := files.Size(); err == nil {
 		f.status.baseSize.Store(size)
 	}
 }

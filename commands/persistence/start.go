@@ -55,10 +55,13 @@ func (f *family) writerOptions() journal.WriterOptions {
 		OnDurable: func(journal.LSN) { f.gate.release() },
 		OnFailure: func(x journal.Failure) {
 			f.s.Logf('w', "The append only file cannot be written: %v", x.Err)
+			f.failing.Store(true)
 			f.refuse()
 		},
 		OnHealthy: func() {
-			f.s.Logf('w', "AOF write error looks solved. The server can write again.")
+			if f.failing.Swap(false) { // it is also called when the log is turned on
+				f.s.Logf('w', "AOF write error looks solved. The server can write again.")
+			}
 			f.refuse()
 		},
 	}
@@ -110,7 +113,7 @@ func (f *family) loadLog() error {
 	f.mu.Lock()
 	f.files, f.writer = files, w
 	f.mu.Unlock()
-	f.noteBase()
+	f.noteBase(files)
 	f.gate.set(w)
 	return nil
 }
@@ -218,13 +221,21 @@ func (f *family) setAppendOnly(value string) error {
 func (f *family) turnOff() {
 	f.mu.Lock()
 	w, files := f.writer, f.files
-	f.writer, f.files = nil, nil
+	f.writer, f.files, f.again = nil, nil, false
+	var rewritten chan struct{} // nil: none is under way
+	if f.rewriting {
+		rewritten = f.rewriteEnd
+	}
 	f.mu.Unlock()
 	if w == nil {
 		return
 	}
+	f.failing.Store(false)
+	f.refuse() // a log that is off does not fail
 	go func() {
-		f.background.Wait()
+		if rewritten != nil {
+			<-rewritten // it may be about to write the manifest
+		}
 		if err := w.Close(); err != nil {
 			f.s.Logf('w', "closing the append only file: %v", err)
 		}
@@ -255,6 +266,10 @@ const tickEvery = 100 * time.Millisecond
 // in Redis.
 const saveRetrySeconds = 5
 
+// rewriteRetryMicros is how long after a rewrite that failed the next one is tried,
+// where the log cannot go on without.
+const rewriteRetryMicros = 1_000_000
+
 func (f *family) tick() {
 	t := time.NewTicker(tickEvery)
 	defer t.Stop()
@@ -279,8 +294,10 @@ func (f *family) look() {
 	}
 	st := &f.status
 	switch {
-	case w != nil && (again || w.Failure().NeedsBase):
-		f.s.Do("BGREWRITEAOF")
+	case w != nil && (again || w.Failure().NeedsBase || w.State() == journal.Starting):
+		if st.rewriteFailures.Load() == 0 || engine.Monotonic()-st.lastRewriteTry.Load() > rewriteRetryMicros {
+			f.s.Do("BGREWRITEAOF")
+		}
 		return
 	case st.saveScheduled.CompareAndSwap(true, false):
 		f.s.Do("BGSAVE")

@@ -124,6 +124,12 @@ func (s *Server) Stop() {
 	}
 }
 
+// Kill ends the server as a power cut ends it, by SIGKILL.
+func (s *Server) Kill() {
+	_ = s.cmd.Process.Kill() // it may have ended
+	<-s.done
+}
+
 // Pid is the server's process id.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }
 
