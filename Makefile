@@ -8,6 +8,7 @@ FUZZTIME   ?= 30s
 COMMANDS   ?= 120000
 BENCHTIME  ?= 200ms
 CRASHES    ?= 10000
+ROUNDS     ?= 300
 BENCHCOUNT ?= 5
 BASELINE   ?= docs/bench-baseline.txt
 BENCHSTAT  ?= golang.org/x/perf/cmd/benchstat@v0.0.0-20230113213139-801c7ef9e5c5
@@ -63,8 +64,9 @@ bench-compare: build ## compare with Redis and Valkey (REDIS_SERVER, VALKEY_SERV
 	@mkdir -p docs
 	$(BIN)-benchmark matrix -limitkv $(BIN) -out docs/BENCHMARKS.md $(if $(QUICK),-quick)
 
-crash: ## crash the log's files at random calls, CRASHES seeds of them (default 10000), and compare what is left
+crash: ## crash the log's files at random calls, CRASHES seeds of them (default 10000), and the server ROUNDS times by kill -9
 	$(GO) test -count=1 -v -timeout 30m -run '^Test(Crash|ErrorsInTurn)$$' ./engine/journal -crash.runs $(CRASHES)
+	$(GO) test -count=1 -v -timeout 0 ./conformance/crash -rounds $(ROUNDS)
 
 conformance: ## compare with a real Redis 8.0 (REDIS_SERVER, or redis-server in PATH): COMMANDS random commands, scripts, bad input
 	$(GO) test -count=1 -v -timeout 15m ./conformance -thorough -commands $(COMMANDS) $(ORACLE)
