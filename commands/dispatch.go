@@ -137,6 +137,9 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 	s.execute(c, cmd)
 	w.Risk = true
 	c.Commit()
+	if c.LSN != 0 {
+		sess.Wrote = c.LSN
+	}
 	if c.KS.Gated.Load() {
 		w.Seen = max(w.Seen, c.LSN, c.KS.ChangedAt(set))
 	}

@@ -110,6 +110,7 @@ func say(t *testing.T, c *peer.Conn, lines string) {
 }
 
 func TestFilesOfServers(t *testing.T) {
+	redis(t) // or there is nothing to compare with
 	for name, start := range fileSources(t) {
 		for _, settings := range [][]string{
 			nil,

@@ -76,6 +76,10 @@ type Server struct {
 	// Gate calls fn when all up to a place in the journal is as safe as the user
 	// asked, and Confirmed is the place up to which it is. Both are the persistence
 	// family's, as is InfoPersistence, a section of INFO.
+	// Synced tells whether all up to a place is on this server's disk, and SyncLog
+	// waits until all there is is so, or cannot be; logs tells whether there is a log.
+	Synced          func(at journal.LSN) (synced, logs bool)
+	SyncLog         func()
 	Gate            func(at journal.LSN, fn func())
 	Confirmed       func() journal.LSN
 	InfoPersistence func(w *InfoWriter)

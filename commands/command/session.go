@@ -60,7 +60,9 @@ type Session struct {
 	// Busy: a command of the session takes long, and its loop went on without it.
 	// Held is the place in the journal that replies wait for which came first.
 	Held journal.LSN
-	Busy atomic.Bool
+	// Wrote is where the last effects of its commands are in the journal.
+	Wrote journal.LSN
+	Busy  atomic.Bool
 	// Commands counts what it sent.
 	Commands atomic.Int64
 

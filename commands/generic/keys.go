@@ -5,6 +5,7 @@ package generic
 import (
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
 )
 
@@ -230,7 +231,7 @@ var waitaofRow = &command.Command{
 	Name: "waitaof", Arity: 4, Group: command.GroupGeneric, Since: "7.2.0",
 	Flags:      command.Blocking,
 	ACL:        []string{"connection"},
-	Summary:    "Returns how many append-only files have the connection's writes: none, as there are none.",
+	Summary:    "Waits until the connection's writes are synced in the append-only file.",
 	Complexity: "O(1)",
 	Tips:       []string{"request_policy:all_shards", "response_policy:agg_min"},
 	Syntax:     "numlocal:integer numreplicas:integer timeout:integer",
@@ -248,16 +249,33 @@ func waitaof(c *command.Ctx) {
 	if a.Failed(c) {
 		return
 	}
-	if local > 0 {
+	srv, wrote := c.Server, c.Session.Wrote
+	reply := func(w command.Replier) {
+		here := int64(0)
+		if synced, _ := srv.Synced(wrote); synced {
+			here = 1
+		}
+		w.Array(2)
+		w.Int(here)
+		w.Int(0)
+	}
+	synced, logs := srv.Synced(wrote)
+	switch {
+	case local > 0 && !logs:
 		c.Error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.")
 		return
-	}
-	none := func(w command.Replier) { w.Array(2); w.Int(0); w.Int(0) }
-	if replicas == 0 || !c.CanBlock() {
-		none(c.Writer)
+	case replicas == 0 && (local == 0 || synced), !c.CanBlock():
+		reply(c.Writer)
 		return
 	}
-	c.Block(command.Wait{Deadline: deadline(c, timeout), TimedOut: none})
+	c.Block(command.Wait{Deadline: deadline(c, timeout), TimedOut: reply})
+	if replicas == 0 {
+		b := c.Session.Blocked.Load()
+		go func() {
+			srv.SyncLog()
+			srv.Unblock(b, func(w *resp.Writer) { reply(w) }, false)
+		}()
+	}
 }
 
 // deadline is when a time-out in milliseconds, 0 for none, comes.

@@ -79,3 +79,23 @@ func (g *gate) release() {
 		h.fn()
 	}
 }
+
+// synced tells whether all up to a place is on the disk, and whether there is a log.
+func (f *family) synced(at journal.LSN) (synced, logs bool) {
+	w := f.log()
+	return w != nil && w.Durable() >= at, w != nil
+}
+
+// syncLog waits until all there is is on the disk.
+func (f *family) syncLog() {
+	if w := f.log(); w != nil {
+		_ = w.Sync() // who waits asks again
+	}
+}
+
+// log is the writer of the append-only file, nil if there is none.
+func (f *family) log() *journal.Writer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.writer
+}

@@ -42,12 +42,26 @@ func (f *family) open() (*journal.Files, error) {
 		return nil, err
 	}
 	levels := []byte{journal.Debug: 'd', journal.Verbose: 'v', journal.Notice: 'n', journal.Warning: 'w'}
-	return journal.Open(journal.Options{
+	o := journal.Options{
 		FS: vfs.OS, Dir: dir, Dirname: *f.p.dirname.Load(), Filename: *f.p.filename.Load(),
 		Log:       func(level journal.Level, text string) { f.s.Logf(levels[level], "%s", text) },
 		Monotonic: engine.Monotonic,
-	})
+	}
+	for until := engine.Monotonic() + lockMicros; ; {
+		files, err := journal.Open(o)
+		if !errors.Is(err, vfs.ErrLocked) || engine.Monotonic() > until {
+			return files, err
+		}
+		time.Sleep(lockRetry) // a server that was killed may not be gone yet
+	}
 }
+
+// lockMicros is for how long the directory is asked for, in microseconds, and lockRetry
+// how often.
+const (
+	lockMicros = 1_000_000
+	lockRetry  = 10 * time.Millisecond
+)
 
 func (f *family) writerOptions() journal.WriterOptions {
 	return journal.WriterOptions{
@@ -232,15 +246,20 @@ func (f *family) turnOff() {
 	}
 	f.failing.Store(false)
 	f.refuse() // a log that is off does not fail
-	go func() {
-		if rewritten != nil {
-			<-rewritten // it may be about to write the manifest
-		}
+	end := func() {
 		if err := w.Close(); err != nil {
 			f.s.Logf('w', "closing the append only file: %v", err)
 		}
 		f.gate.set(nil)
 		_ = files.Close() // it only lets the directory go
+	}
+	if rewritten == nil {
+		end() // as Redis, which syncs here too
+		return
+	}
+	go func() {
+		<-rewritten // it may be about to write the manifest
+		end()
 	}()
 }
 
