@@ -164,7 +164,7 @@ func (f *family) info(c *command.Ctx) {
 	}
 	v := s.Verdict
 	runs, micros, longest, _ := s.total()
-	c.Map(9)
+	c.Map(6)
 	c.BulkString("sha1")
 	c.BulkString(s.SHA)
 	c.BulkString("keys-proven")
@@ -173,12 +173,6 @@ func (f *family) info(c *command.Ctx) {
 	c.Int(int64(v.KeysLine))
 	c.BulkString("keys-reason")
 	c.BulkString(v.KeysReason)
-	c.BulkString("bounded")
-	c.Bool(v.Bounded)
-	c.BulkString("bounded-line")
-	c.Int(int64(v.BoundedLine))
-	c.BulkString("bounded-reason")
-	c.BulkString(v.BoundedReason)
 	c.BulkString("runs")
 	c.Int(runs)
 	c.BulkString("usec")

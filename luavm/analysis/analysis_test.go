@@ -300,160 +300,9 @@ func TestKeysNotProven(t *testing.T) {
 	}
 }
 
-func TestBounded(t *testing.T) {
-	for _, script := range []string{
-		`return 1`,
-		`for i = 1, 100 do redis.call('incr', KEYS[1]) end`,
-		`for i = 1, #KEYS do redis.call('incr', KEYS[i]) end`,
-		`for i = #KEYS, 1, -1 do redis.call('incr', KEYS[i]) end`,
-		`for i = 2, #ARGV - 1, 2 do redis.call('hset', KEYS[1], ARGV[i], ARGV[i + 1]) end`,
-		`for i = 1, table.getn(ARGV) do redis.call('incr', KEYS[1]) end`,
-		`local n = #ARGV for i = 1, n / 2 do redis.call('incr', KEYS[1]) end`,
-		`local n = math.floor(#ARGV / 2) for i = 0, n - 1 do redis.call('incr', KEYS[1]) end`,
-		`for i = 1, math.min(tonumber(ARGV[1]), 100) do redis.call('incr', KEYS[1]) end`,
-		`for i = 1, 10 do for j = 1, i do redis.call('incr', KEYS[1]) end end`,
-		`for i = 1, #ARGV do for j = 1, 10 do redis.call('incr', KEYS[1]) end end`,
-		`for i, v in ipairs(ARGV) do redis.call('incr', v) end`,
-		`for k, v in pairs(cjson.decode(ARGV[1])) do redis.call('hset', KEYS[1], k, v) end`,
-		`for i, v in ipairs({'a', 'b'}) do redis.call('incr', v) end`,
-		`for i, v in ipairs(redis.call('zrange', KEYS[1], 0, -1)) do redis.call('incr', v) end`,
-		"local expired = redis.call('zrange', KEYS[1], 0, -1) local n = 0 for i, v in ipairs(expired) do local a, b = struct.unpack('fI', v) n = n + b end if n > 0 then redis.call('zrem', KEYS[1], unpack(expired)) end",
-		"local out = {} for i, v in ipairs(ARGV) do out[#out + 1] = v end return out",
-		"local out = {} for i, v in ipairs(redis.call('hgetall', KEYS[1])) do table.insert(out, v .. ':' .. i) end return out",
-		"local r = redis.call('hgetall', KEYS[1]) local t = {} for i = 1, #r, 2 do t[r[i]] = r[i + 1] end return cjson.encode(t)",
-		"local s = '' for i, v in ipairs(ARGV) do s = s .. v .. ',' end return s",
-		"local t = {} t[1] = 'a' t[2] = 'b' for i, v in ipairs(t) do redis.call('incr', v) end",
-		"local t = {a = {}} for i, v in ipairs(t.a) do redis.call('incr', v) end",
-		"local t = cjson.decode(ARGV[1]) local out = {} for i, v in ipairs(t.items) do out[i] = v end return out",
-		"local function f(k) return redis.call('incr', k) end for i, k in ipairs(KEYS) do f(k) end",
-		"local function f(k) for i, v in ipairs(ARGV) do redis.call('incr', k) end end f(KEYS[1]) f(KEYS[2])",
-		"local ok, e = pcall(function() return redis.call('incr', KEYS[1]) end) return ok",
-		"local ok, t = pcall(cjson.decode, ARGV[1]) return ok",
-		"local ok, e = pcall(redis.call, 'incr', KEYS[1]) return ok",
-		"table.sort(ARGV) return ARGV",
-		"table.sort(ARGV, function(a, b) return a < b end) return ARGV",
-		"return string.rep('x', 10)",
-		"return ('x'):rep(100)",
-		"return string.rep('?,', #ARGV)",
-		"return string.find(ARGV[1], 'abc')",
-		"return string.find(ARGV[1], '.*.*x', 1, true)",
-		"return string.match(ARGV[1], '^(%d+):(%d+)$')",
-		"return ARGV[1]:match('^%s*(%d+)')",
-		"for w in string.gmatch(ARGV[1], '([^,]+)') do redis.call('incr', KEYS[1]) end",
-		"for w in ARGV[1]:gmatch('%w+') do redis.call('incr', KEYS[1]) end",
-		"return ARGV[1]:gsub('%s', '')",
-		"return string.gsub(ARGV[1], 'a', function(c) return c .. 'b' end)",
-		"return ARGV[1]:upper():lower():len()",
-		"local s = 'a' s = s .. s return s",
-		"local k = KEYS[1] if ARGV[1] then k = KEYS[2] end for i = 1, 10 do redis.call('set', k, k .. k) end",
-		"local n = 0 for i = 1, 10 do n = n + i redis.call('set', KEYS[1], n .. ':' .. n) end",
-		"local x = nil x()",
-		"for i = 1, 10 do for j, v in ipairs(ARGV) do redis.call('incr', v) end end",
-		"local function f(n) return n end return f(1) + f(2)",
-		"for i = 0, 1, 0.01 do redis.call('incr', KEYS[1]) end",
-		"for i = 1, 10000 do end",
-	} {
-		if v := analyse(t, script); !v.Bounded {
-			t.Errorf("not bounded, line %d: %s\n%s", v.BoundedLine, v.BoundedReason, script)
-		}
-	}
-}
-
-func TestNotBounded(t *testing.T) {
-	for _, c := range []struct {
-		script string
-		line   int
-		reason string
-	}{
-		{"local i = 0\nwhile i < 10 do i = i + 1 end", 2, "while"},
-		{"local i = 0\nrepeat i = i + 1 until i > 10", 2, "repeat"},
-		{"::a::\ngoto a", 1, "goto"},
-		{"local function f() return f() end\nreturn f()", 1, "recursion"},
-		{"local f\nlocal function g() return f() end\nf = function() return g() end\nreturn f()", 2, "recursion"},
-		{"local function f(g) return g(g) end\nreturn f(f)", 1, "recursion"},
-		{"local t = {}\nfunction t.f() return t.f() end\nt.f()", 2, "not known"},
-		{"local t = {}\nfunction t:len() return self:len() end\nt:len()", 2, "a method"},
-		{"local t = {f = function() end}\nt.f()", 2, "not known"},
-		{"return ARGV[1]:foo()", 1, "a method"},
-		{"local f = ARGV[1] and tostring or tonumber\nreturn f(1)", 2, "not known"},
-		{"for i = 1, tonumber(ARGV[1]) do end", 1, "a loop with a limit"},
-		{"for i = 1, ARGV[1] do end", 1, "a loop with a limit"},
-		{"for i = 1, redis.call('get', KEYS[1]) do end", 1, "a loop with a limit"},
-		{"for i = 1, 1e9 do end", 1, "too many steps"},
-		{"for i = 1, 1e18 do end", 1, "a loop with a limit"},
-		{"for i = 1, math.huge do end", 1, "a loop with a limit"},
-		{"for i = 1, 1/0 do end", 1, "a loop with a limit"},
-		{"for i = 1, 10, 0 do end", 1, "a loop with a limit"},
-		{"for i = 1, 10, ARGV[1] do end", 1, "a loop with a limit"},
-		{"for i = 1, 10, 1e-9 do end", 1, "a loop with a limit"},
-		{"for i = 1e12, 1e12 + 5, 0.01 do end", 1, "a loop with a limit"},
-		{"for i = tonumber(ARGV[1]), 10 do end", 1, "a loop with a limit"},
-		{"for i = 10, math.min(tonumber(ARGV[1]), 5), -1 do end", 1, "a loop with a limit"},
-		{"local n = 10\nif ARGV[1] then n = tonumber(ARGV[1]) end\nfor i = 1, n do end", 3, "a loop with a limit"},
-		{"for i = 1, 1000 do\nfor j = 1, 1000 do redis.call('incr', KEYS[1]) end end", 1, "too many steps"},
-		{"for i = 1, #ARGV do\nfor j = 1, #ARGV do end end", 2, "inside a loop over data"},
-		{"for i, v in ipairs(ARGV) do\nfor j, w in ipairs(v) do end end", 2, "inside a loop over data"},
-		{"local function f() for i = 1, #ARGV do end end\nfor i = 1, #ARGV do\nf() end", 3, "inside a loop over data"},
-		{"for i = 1, #ARGV do\nfor j = 1, 1e5 do end end", 1, "too many steps for each element"},
-		{"local t = {1}\nfor i, v in ipairs(t) do t[#t + 1] = v end", 2, "may grow"},
-		{"local t = {1}\nfor i, v in ipairs(t) do table.insert(t, v) end", 2, "may grow"},
-		{"local t = {1}\nlocal u = t\nfor i, v in ipairs(t) do u[#u + 1] = v end", 3, "may grow"},
-		{"local t = {1}\nlocal function f() t[#t + 1] = 1 end\nfor i, v in ipairs(t) do f() end", 3, "may grow"},
-		{"local t = {1}\nlocal u = {t}\nfor i, v in ipairs(u[1]) do t[#t + 1] = v end", 3, "may grow"},
-		{"for i, v in ipairs(ARGV) do ARGV[#ARGV + 1] = v end", 1, "may grow"},
-		{"local a = ARGV\nfor i, v in ipairs(ARGV) do a[#a + 1] = v end", 2, "may grow"},
-		{"for i, k in ipairs(KEYS) do KEYS[#KEYS + 1] = k end", 1, "may grow"},
-		{"local function f(t) for i, v in ipairs(t) do t[i + 1] = v end end\nf({1})", 1, "may grow"},
-		{"local t = {1}\nfor k in pairs(t) do t['x' .. k] = 1 end", 2, "may grow"},
-		{"for k in next, ARGV do end", 1, "an iterator"},
-		{"for k in ARGV[1] do end", 1, "an iterator"},
-		{"local f = function() return 1 end\nfor k in f do end", 2, "an iterator"},
-		{"return string.rep('x', 1e10)", 1, "string.rep"},
-		{"return string.rep('x', tonumber(ARGV[1]))", 1, "string.rep"},
-		{"return string.rep(ARGV[1], 10)", 1, "string.rep"},
-		{"return ('x'):rep(1e9)", 1, "string.rep"},
-		{"for i = 1, #ARGV do local s = string.rep('x', #ARGV) end", 1, "string.rep"},
-		{"local rep = string.rep\nreturn rep('x', 1e9)", 2, "string.rep"},
-		{"return pcall(string.rep, 'x', 1e9)", 1, "has string.rep called"},
-		{"return string.find(ARGV[1], ARGV[2])", 1, "a pattern that is not constant"},
-		{"return string.find(ARGV[1], '.-.-.-x')", 1, "may backtrack"},
-		{"return ARGV[1]:match('(%w+)=(%w+)')", 1, "may backtrack"},
-		{"return ARGV[1]:match('^(.*)%.(.*)$')", 1, "may backtrack"},
-		{"return ARGV[1]:match('%d+$')", 1, "may backtrack"},
-		{"for w in ARGV[1]:gmatch('.-,') do end", 1, "may backtrack"},
-		{"return string.find(ARGV[1], '%b()')", 1, "may backtrack"},
-		{"return string.gsub(ARGV[1], '.', ARGV[2])", 1, "a replacement"},
-		{"return string.gsub(ARGV[1], '.', '%0%0')", 1, "a replacement"},
-		{"local s = 'x'\nfor i = 1, 40 do\ns = s .. s end", 3, "may double"},
-		{"local a, b = 'x', 'y'\nfor i = 1, 80 do\na = a .. b\nb = b .. a end", 3, "may double"},
-		{"local s = 'x'\nfor i = 1, 40 do local t = s\ns = s .. t end", 3, "may double"},
-		{"local s = 'x'\nlocal function f()\ns = s .. s end\nfor i = 1, 40 do f() end", 3, "may double"},
-		{"local s = 'x'\nlocal function f(a) return a .. a end\nfor i = 1, 40 do\ns = f(s) end", 4, "may double"},
-		{"local t = {'x'}\nfor i = 1, 40 do\nt[1] = t[1] .. t[1] end", 3, "may double"},
-		{"local s = 'x'\nfor i = 1, 40 do\ns = table.concat({s, s}) end", 3, "may double"},
-		{"local s = 'x'\nfor i = 1, 40 do\ns = cjson.encode(s) end", 3, "may double"},
-		{"local t = {'x'}\nlocal s = ''\nfor i = 1, 40 do t[#t + 1] = s\ns = table.concat(t) end", 4, "may double"},
-		{"local s = 'x'\nfor i = 1, 40 do\ns = s:gsub('x', 'xx') end", 3, "may double"},
-		{"local t = {'x'}\nfor i = 1, 30 do for j = 1, #t do local v = t[j]\nt[j] = v .. v end end", 3, "may double"},
-		{"local s = 'x' " + strings.Repeat("s = s .. s ", 20), 1, "may double"},
-		{"table.foreach(ARGV, function() end)", 1, "calls table.foreach"},
-		{"local co = coroutine.wrap(function() end)\nco()", 1, "the global 'coroutine'"},
-		{"setmetatable({}, {__index = function(t, k) return t[k] end})", 1, "the global 'setmetatable'"},
-		{"return loadstring('while true do end')()", 1, "the global 'loadstring'"},
-		{"pcall(function(g) local t = {} t.len = g\nt:len() end, function(s) return s:len() end)", 2, "a method"},
-	} {
-		v := analyse(t, c.script)
-		if v.Bounded {
-			t.Errorf("bounded:\n%s", c.script)
-		} else if v.BoundedLine != c.line || !strings.Contains(v.BoundedReason, c.reason) {
-			t.Errorf("line %d: %s\nwant line %d: %s\n%s", v.BoundedLine, v.BoundedReason, c.line, c.reason, c.script)
-		}
-	}
-}
-
 func TestTooDeepOrTooComplexIsNothingProven(t *testing.T) {
 	deep := "return " + strings.Repeat("not ", NestingMax) + "1"
-	if v := analyse(t, deep); v.KeysProven || v.Bounded || v.KeysReason != "nested too deeply" {
+	if v := analyse(t, deep); v.KeysProven || v.KeysReason != "nested too deeply" {
 		t.Errorf("%+v", v)
 	}
 	// What is assigned last flows to the first variable, one step in a pass.
@@ -466,12 +315,12 @@ func TestTooDeepOrTooComplexIsNothingProven(t *testing.T) {
 		script += vars[i] + " = " + vars[i+1] + "\n"
 	}
 	script += vars[len(vars)-1] + " = ARGV[1]\nfor i = 1, #ARGV do local x = " + vars[0] + " .. " + vars[1] + " end"
-	if v := analyse(t, script); v.KeysProven || v.KeysReason != "too complex to follow" || v.Bounded {
+	if v := analyse(t, script); v.KeysProven || v.KeysReason != "too complex to follow" {
 		t.Errorf("%+v", v)
 	}
 }
 
-// The scripts that people use, which are not part of the project: all are proven and bounded.
+// The scripts that people use, which are not part of the project: all are proven.
 func TestUsersScripts(t *testing.T) {
 	dir := os.Getenv("LIMITKV_SCRIPTS")
 	if dir == "" {
@@ -487,7 +336,7 @@ func TestUsersScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := analyse(t, string(text))
-		if !v.KeysProven || !v.Bounded {
+		if !v.KeysProven {
 			t.Errorf("%s: %+v", filepath.Base(name), v)
 		}
 	}

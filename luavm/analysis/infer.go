@@ -14,7 +14,7 @@ func (a *analyzer) infer() {
 	for pass := 0; ; pass++ {
 		if pass == PassesMax {
 			a.checking = true
-			a.giveUp(1, "too complex to follow")
+			a.keysFail(1, "too complex to follow")
 			return
 		}
 		a.changed = false
@@ -167,11 +167,6 @@ func (a *analyzer) store(f *function, target ast.Expr, v value, line int) {
 			a.assign(local, v, line)
 			return
 		}
-		if t.Value == "KEYS" {
-			a.keysTouched = true
-		} else if t.Value == "ARGV" {
-			a.argsTouched = true
-		}
 		a.keysFail(line, "the global '%s' is assigned to", t.Value)
 	case *ast.AttrGetExpr:
 		object := a.eval(f, t.Object)
@@ -185,9 +180,7 @@ func (a *analyzer) store(f *function, target ast.Expr, v value, line int) {
 func (a *analyzer) storeInto(object value, line int) {
 	switch object.kind {
 	case kindKeys:
-		a.touchKeys(line, "KEYS is changed")
-	case kindArgs:
-		a.argsTouched = true
+		a.keysFail(line, "KEYS is changed")
 	case kindRedis:
 		a.keysFail(line, "the table redis is changed")
 	case kindBuiltin:
@@ -246,14 +239,6 @@ func (a *analyzer) use(f *function, e ast.Expr) value {
 // eval evaluates an expression. Its value is followed by the caller, or dropped; where it is neither, use is the one to
 // call.
 func (a *analyzer) eval(f *function, e ast.Expr) value {
-	v := a.evaluate(f, e)
-	if a.checking {
-		a.results[e] = v
-	}
-	return v
-}
-
-func (a *analyzer) evaluate(f *function, e ast.Expr) value {
 	switch e := e.(type) {
 	case *ast.NilExpr, *ast.FalseExpr:
 		return value{}
@@ -332,7 +317,7 @@ func (a *analyzer) name(e *ast.IdentExpr) value {
 		return value{kind: kindRedis}
 	}
 	if !globals[e.Value] {
-		a.giveUp(e.Line(), "the global '%s' is not followed", e.Value)
+		a.keysFail(e.Line(), "the global '%s' is not followed", e.Value)
 		return anything
 	}
 	return value{kind: kindBuiltin, name: e.Value}

@@ -117,21 +117,13 @@ func (a *analyzer) release(v value, line int) {
 	switch v.kind {
 	case kindFunc:
 		a.escape(v.fn)
-		v.fn.leaked = true
 	case kindKeys:
-		a.touchKeys(line, "KEYS is used in a way that is not followed")
-	case kindArgs:
-		a.argsTouched = true
+		a.keysFail(line, "KEYS is used in a way that is not followed")
 	case kindRedis:
 		a.keysFail(line, "the table redis is used as a value")
 	case kindCall:
 		a.keysFail(line, "redis.call is used as a value")
 	}
-}
-
-func (a *analyzer) touchKeys(line int, format string, args ...any) {
-	a.keysTouched = true
-	a.keysFail(line, format, args...)
 }
 
 // escape says that a function may be called by anyone with any arguments.
