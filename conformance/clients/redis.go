@@ -25,7 +25,7 @@ const startPatience = 10 * time.Second
 
 // notRedis says whether a check asks for what a Redis does not have: limitkv's own commands, or TLS in a build without it.
 func notRedis(c check, tls bool) bool {
-	return strings.Contains(c.name, "RL.") || strings.Contains(c.name, "DQ.") || c.area == "tls" && !tls
+	return strings.Contains(c.name, "RL.") || strings.Contains(c.name, "DQ.") || (c.area == "tls" || strings.Contains(c.name, "TLS")) && !tls
 }
 
 // hasTLS says whether a redis-server was built with TLS.

@@ -17,9 +17,9 @@ type check struct {
 }
 
 // areas are what is checked of every client, in the table's order.
-var areas = []string{"connect", "resp3", "auth", "tls", "unix", "pipeline", "transaction", "script", "pubsub", "blocking", "features"}
+var areas = []string{"connect", "resp3", "auth", "tls", "unix", "pipeline", "transaction", "script", "pubsub", "blocking", "features", "large"}
 
-var areaTitles = []string{"RESP2", "RESP3", "auth", "TLS", "unix socket", "pipeline", "transaction", "script", "pub/sub", "blocking", "own features"}
+var areaTitles = []string{"RESP2", "RESP3", "auth", "TLS", "unix socket", "pipeline", "transaction", "script", "pub/sub", "blocking", "own features", "large arguments"}
 
 // parse reads what a program printed; bad are lines that are no checks.
 func parse(language, out string) (checks []check, bad []string) {

@@ -16,7 +16,7 @@ func TestTable(t *testing.T) {
 	if strings.Index(got, "| Go | A 1 |") > strings.Index(got, "| Go | x 1.2 |") {
 		t.Errorf("not in order:\n%s", got)
 	}
-	for _, want := range []string{"| Go | x 1.2 | 2 | | | | | | | | | | |\n", "| Go | y 2 | | | | | | | | 1 | | | |\n"} {
+	for _, want := range []string{"| Go | x 1.2 | 2 | | | | | | | | | | | |\n", "| Go | y 2 | | | | | | | | 1 | | | | |\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -101,13 +101,18 @@ func main() {
 		stopServers()
 		os.Exit(1)
 	}
-	goRedis()
-	redisRate()
-	redSync()
-	asynqChecks()
-	rueidisChecks()
-	redigoChecks()
-	clusterChecks()
+	if os.Getenv("PART") != "large" {
+		goRedis()
+		redisRate()
+		redSync()
+		asynqChecks()
+		rueidisChecks()
+		redigoChecks()
+		clusterChecks()
+	}
+	if os.Getenv("PART") != "usual" {
+		largeChecks()
+	}
 	stopServers()
 	os.RemoveAll(dir)
 }

@@ -4,7 +4,9 @@ const { startAll, stopAll } = require('./harness.js');
 
 (async () => {
   const at = await startAll();
-  for (const name of ['./ioredis.js', './noderedis.js', './bullmq.js', './bullmqflows.js', './flexible.js']) await require(name)(at);
+  const part = process.env.PART;
+  const usual = ['./ioredis.js', './noderedis.js', './bullmq.js', './bullmqflows.js', './flexible.js'];
+  for (const name of [...(part === 'large' ? [] : usual), ...(part === 'usual' ? [] : ['./large.js'])]) await require(name)(at);
   stopAll();
   process.exit(0);
 })().catch((e) => {

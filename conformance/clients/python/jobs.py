@@ -61,3 +61,7 @@ def double(n):
 
 def fail():
     raise ValueError("on purpose")
+
+
+def turned(b):
+    return b[::-1]

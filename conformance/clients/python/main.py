@@ -5,16 +5,21 @@ import os
 
 import harness
 
-faulthandler.dump_traceback_later(240, exit=True)
+faulthandler.dump_traceback_later(240 * int(os.environ.get("LARGE") or 1), exit=True)
 at = harness.start_all()
 try:
-    import redispy
-    import limiters
-    import queues
+    if os.environ.get("PART") != "large":
+        import redispy
+        import limiters
+        import queues
 
-    redispy.run(at)
-    limiters.run(at)
-    queues.run(at)
+        redispy.run(at)
+        limiters.run(at)
+        queues.run(at)
+    if os.environ.get("PART") != "usual":
+        import large
+
+        large.run(at)
 finally:
     harness.stop_all()
 os._exit(0)  # else what celery still has open tries to reach the server again

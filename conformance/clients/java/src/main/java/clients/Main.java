@@ -10,30 +10,40 @@ public final class Main {
 
   public static void main(String[] arguments) throws Exception {
     List<Throwable> broken = new ArrayList<>();
+    String part = System.getenv().getOrDefault("PART", "");
     try (Servers servers = new Servers()) {
-      List<Thread> threads = new ArrayList<>();
-      for (Client c : List.<Client>of(JedisClient::run, RedissonLimiter::run, RedissonClients::run, RedissonLocks::run,
-          RedissonQueues::run, RedissonMaps::run, LettuceClient::run, Clusters::run, SpringClient::run, SpringCaches::run)) {
-        Thread t = new Thread(() -> {
-          try {
-            c.run(servers);
-          } catch (Throwable e) {
-            synchronized (broken) {
-              broken.add(e);
-            }
-          }
-        });
-        threads.add(t);
-        t.start();
+      if (!part.equals("large")) {
+        sideBySide(servers, broken, JedisClient::run, RedissonLimiter::run, RedissonClients::run, RedissonLocks::run,
+            RedissonQueues::run, RedissonMaps::run, LettuceClient::run, Clusters::run, SpringClient::run, SpringCaches::run);
       }
-      for (Thread t : threads) {
-        t.join();
+      if (!part.equals("usual")) {
+        sideBySide(servers, broken, LargeArguments::run);
       }
     }
     for (Throwable e : broken) {
       e.printStackTrace();
     }
     System.exit(broken.isEmpty() ? 0 : 1);
+  }
+
+  private static void sideBySide(Servers servers, List<Throwable> broken, Client... clients) throws InterruptedException {
+    List<Thread> threads = new ArrayList<>();
+    for (Client c : clients) {
+      Thread t = new Thread(() -> {
+        try {
+          c.run(servers);
+        } catch (Throwable e) {
+          synchronized (broken) {
+            broken.add(e);
+          }
+        }
+      });
+      threads.add(t);
+      t.start();
+    }
+    for (Thread t : threads) {
+      t.join();
+    }
   }
 
   private interface Client {
