@@ -83,8 +83,8 @@ conformance-tools: ## run redis-cli, redis-benchmark and, where it is there, red
 conformance-tcl: build ## run Redis's own Tcl tests against the server (REDIS_SRC=path of a built source tree)
 	$(GO) run ./conformance/tcl
 
-record: ## ask a real Redis 8.0 again for every recorded reply
-	$(GO) test -count=1 ./conformance -run '^TestRecorded$$' -record -oracle-required
+record: ## ask a real Redis 8.0 again for every recorded reply, and for the effects of every conversation
+	$(GO) test -count=1 ./conformance -run '^TestRecorded(Effects)?$$' -record -oracle-required
 
 generate: ## write the generated files anew
 	$(GO) generate ./...

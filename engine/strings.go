@@ -20,7 +20,7 @@ func (v *View) PutBytes(kind Kind, key, value []byte, deadline int64) Entry {
 func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 	hash, s := v.locate(key)
 	t := &s.tables[v.DB]
-	i := t.find(hash, key)
+	i := v.lapse(s, t, t.find(hash, key))
 	v.doubt = true
 	if i >= 0 {
 		// The commonest write: a value of the same length over the old one.
@@ -59,7 +59,7 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
 	hash, s := v.locate(key)
 	t := &s.tables[v.DB]
-	i := t.find(hash, key)
+	i := v.lapse(s, t, t.find(hash, key))
 	v.doubt = true
 	if i >= 0 {
 		e := Entry{(*header)(t.slots[i])}
@@ -82,6 +82,27 @@ func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
 // SetInt changes the integer of an entry that holds one, deadline and all
 // else as it is.
 func (v *View) SetInt(e Entry, n int64) { v.doubt = true; v.setInt(e, n) }
+
+// lapse removes what is in slot i if its time is over: what comes in its place is
+// then a new key, and those who are told of changes learn of both. It returns the
+// slot of the key, which is none after that.
+func (v *View) lapse(s *shard, t *table, i int) int {
+	if i < 0 {
+		return i
+	}
+	e := Entry{(*header)(t.slots[i])}
+	if e.h.flags&(flagDeadline|flagObject) == 0 {
+		return i
+	}
+	at := e.dueRef().at
+	if at == 0 || at >= v.Now/1000 || v.KS.expiryOff.Load()&(expiryFollows|expiryPaused) != 0 {
+		return i
+	}
+	doubt := v.doubt
+	v.expire(s, e)
+	v.doubt = doubt
+	return -1
+}
 
 // enter puts a new entry into slot i, or into a new one if i is negative.
 func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {

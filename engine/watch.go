@@ -52,7 +52,11 @@ func (v *View) WatchedExpired(w *Watcher) bool {
 	defer func() { v.DB = db }()
 	for _, k := range w.keys {
 		v.DB = k.db
-		v.Peek([]byte(k.key)) // removes it, which makes the watcher dirty
+		if e := v.Find([]byte(k.key)); e.Ok() && e.Deadline() != 0 && e.Deadline() < v.Now/1000 && v.Past(e.Deadline()) {
+			w.dirty.Store(true) // as in Redis, it is left for the next one to remove
+			continue
+		}
+		v.Peek([]byte(k.key)) // what is idle or partly expired goes, which makes the watcher dirty
 	}
 	return w.Dirty()
 }

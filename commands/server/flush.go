@@ -140,5 +140,6 @@ func swapDB(c *command.Ctx) {
 		return
 	}
 	c.Swap(int(one), int(two))
+	c.ForceEffect()
 	c.OK()
 }

@@ -13,16 +13,20 @@ type groupLog struct {
 	c          *command.Ctx
 	key, group []byte
 	g          *stream.Group
+	made       []byte // a consumer that was made, and that no effect has named yet
 }
 
 // claim tells with whom an entry is pending, or that it is not any more, for it is
 // gone from the stream.
-func (l groupLog) claim(p stream.Pending) { l.claimUpTo(p, l.g.LastID) }
+func (l *groupLog) claim(p stream.Pending) { l.claimUpTo(p, l.g.LastID) }
 
 // claimUpTo is claim with the ID up to which the group had read.
-func (l groupLog) claimUpTo(p stream.Pending, last stream.ID) {
+func (l *groupLog) claimUpTo(p stream.Pending, last stream.ID) {
 	if !l.c.Logging() {
 		return
+	}
+	if string(l.made) == p.Consumer.Name {
+		l.made = nil
 	}
 	l.c.Effect([]byte("XCLAIM"), l.key, l.group, []byte(p.Consumer.Name), []byte("0"), p.ID.Append(nil),
 		[]byte("TIME"), command.Number(p.DeliveredMillis), []byte("RETRYCOUNT"), command.Number(int64(p.Deliveries)),
@@ -30,17 +34,21 @@ func (l groupLog) claimUpTo(p stream.Pending, last stream.ID) {
 }
 
 // groupID tells how far the group has read.
-func (l groupLog) groupID() {
+func (l *groupLog) groupID() {
+	l.end()
 	if l.c.Logging() {
 		l.c.Effect([]byte("XGROUP"), []byte("SETID"), l.key, l.group, l.g.LastID.Append(nil), []byte("ENTRIESREAD"), command.Number(l.g.EntriesRead))
 	}
 }
 
-// consumer tells that a consumer was made. Redis does so only where no entry comes
-// to be pending with it; here it is told in any case, or one that got nothing
-// would be lost.
-func (l groupLog) consumer(name []byte) {
-	if l.c.Logging() {
-		l.c.Effect([]byte("XGROUP"), []byte("CREATECONSUMER"), l.key, l.group, name)
+// consumer notes that a consumer was made.
+func (l *groupLog) consumer(name []byte) { l.made = name }
+
+// end tells of a consumer that was made and to whom no entry was given. Redis does so
+// only where none is to be acknowledged, and forgets the others.
+func (l *groupLog) end() {
+	if l.made != nil && l.c.Logging() {
+		l.c.Effect([]byte("XGROUP"), []byte("CREATECONSUMER"), l.key, l.group, l.made)
+		l.made = nil
 	}
 }

@@ -224,7 +224,8 @@ func xclaim(c *command.Ctx) {
 		g.LastID = last
 		c.CountChange()
 	}
-	l := groupLog{c, c.Args[1], c.Args[2], g}
+	l := groupLog{c: c, key: c.Args[1], group: c.Args[2], g: g}
+	defer l.end()
 	consumer := consumerOf(c, c.Args[1], g, c.Args[3], l.consumer)
 	c.NoEffect()
 	mark, n := c.Writer.Mark(), 0
@@ -341,7 +342,8 @@ func xautoclaim(c *command.Ctx) {
 		c.Error(noGroup(c.Args[1], c.Args[2], ""))
 		return
 	}
-	l := groupLog{c, c.Args[1], c.Args[2], g}
+	l := groupLog{c: c, key: c.Args[1], group: c.Args[2], g: g}
+	defer l.end()
 	consumer := consumerOf(c, c.Args[1], g, c.Args[3], l.consumer)
 	c.NoEffect()
 	var gone []stream.ID

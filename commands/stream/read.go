@@ -180,7 +180,7 @@ func (q *reading) serve(c *command.Ctx, at []position) bool {
 			continue
 		}
 		var consumer *stream.Consumer
-		l := groupLog{c, q.keys[i], q.group, p.group}
+		l := groupLog{c: c, key: q.keys[i], group: q.group, g: p.group}
 		if q.grouped {
 			c.NoEffect()
 			consumer = consumerOf(c, q.keys[i], p.group, q.consumer, l.consumer)
@@ -192,6 +192,7 @@ func (q *reading) serve(c *command.Ctx, at []position) bool {
 				last = p.group.LastID
 			}
 			if p.stream.Len() == 0 || p.stream.LastEntryID().Compare(last) <= 0 {
+				l.end()
 				continue
 			}
 		}
@@ -223,6 +224,7 @@ func (q *reading) serve(c *command.Ctx, at []position) bool {
 		default:
 			q.history(c, p, consumer)
 		}
+		l.end()
 	}
 	switch {
 	case served == 0:

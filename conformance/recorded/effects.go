@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 
 	"github.com/limitkv/limitkv/conformance/peer"
 )
 
 // errBlind ends a proof: the conversation has ended the connection that asks for it.
 var errBlind = errors.New("the conversation ended the connection that looks at it")
+
+func blind(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
 
 // Prove runs the file, whatever its replies are, and has the server prove after every step that the effects it logged make
 // the same keys of nothing. It returns how many steps were proven, and what was not so.
@@ -24,7 +29,7 @@ func (f *File) Prove(addr string) (proven int, diffs []Difference, err error) {
 	}
 	after := func(admin *peer.Conn, s *step, text string) error {
 		v, err := admin.Do("LKV.JOURNAL", "CHECK")
-		if errors.Is(err, io.EOF) {
+		if blind(err) {
 			return errBlind
 		}
 		if err != nil {

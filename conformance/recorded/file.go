@@ -189,3 +189,13 @@ func (f *File) Bytes() []byte {
 	}
 	return []byte(strings.TrimRight(b.String(), "\n") + "\n")
 }
+
+// Sleeps says whether the file goes by the clock: then a machine that was away for longer makes it say nothing.
+func (f *File) Sleeps() bool {
+	for _, l := range f.lines {
+		if l.step != nil && l.step.verb == "sleep" {
+			return true
+		}
+	}
+	return false
+}
