@@ -55,11 +55,10 @@ func paceGC() {
 
 const (
 	keepEvery = time.Second
-	// keepShare is the part of the time that giving memory back may take: one in keepShare. keepRest is the longest that it
-	// is put off for that. Where there was little to be had – a script still has it, or what is in use lies scattered – that
-	// is at least keepRest, and the part one in idleShare, up to idleRest.
-	keepShare, keepRest = 20, 5 * time.Second
-	idleShare, idleRest = 100, time.Minute
+	// keepShare is the part of the time that giving memory back may take: one in keepShare. It is not put off for that for
+	// longer than keepRest. Where there was little to be had – a script still has it, or what is in use lies scattered – it
+	// rests for keepRest, and twice as long each time, up to keepRestMax.
+	keepShare, keepRest, keepRestMax = 20, 5 * time.Second, time.Minute
 	// Memory that the process has beyond keepTimes what is in use and keepMore is given back while little is allocated; the
 	// rest is for what runs beside. Under load, when garbage is to be expected, there may be busyTimes and busyMore.
 	keepTimes, keepMore = 1.4, 48 << 20
@@ -76,9 +75,10 @@ type keeper struct {
 	runtimeLimit int64
 	samples      []metrics.Sample
 
-	allocated uint64    // when it looked last
-	next      time.Time // when memory may be given back again
-	lastLimit int64
+	had, allocated uint64        // when it looked last
+	next           time.Time     // when memory may be given back again
+	rest           time.Duration // for how long it rested, there having been little to be had
+	lastLimit      int64
 }
 
 func newKeeper() *keeper {
@@ -124,23 +124,24 @@ func (k *keeper) look(used, limit int64, garbage bool) {
 		debug.SetMemoryLimit(n)
 	}
 	has, allocated := k.has()
-	quiet := allocated-k.allocated < quietBytes
-	k.allocated = allocated
+	quiet, grows := allocated-k.allocated < quietBytes, has > k.had+k.had/8
+	k.had, k.allocated = has, allocated
 	times, more := busyTimes, float64(busyMore)
 	if quiet || garbage {
 		times, more = keepTimes, keepMore
 	}
 	began := time.Now()
-	if float64(has) <= float64(used)*times+more || began.Before(k.next) {
-		return
+	if float64(has) <= float64(used)*times+more || grows && !quiet || began.Before(k.next) {
+		return // while it grows, what there is is wanted
 	}
 	debug.FreeOSMemory()
-	took := time.Since(began)
-	var left uint64
-	if left, k.allocated = k.has(); left < has-has/8 {
-		k.next = began.Add(min(keepShare*took, keepRest))
+	k.had, k.allocated = k.has()
+	if k.had < has-has/8 {
+		k.rest = 0
+		k.next = began.Add(min(keepShare*time.Since(began), keepRest))
 	} else {
-		k.next = began.Add(min(max(idleShare*took, keepRest), idleRest))
+		k.rest = min(max(2*k.rest, keepRest), keepRestMax)
+		k.next = time.Now().Add(k.rest)
 	}
 }
 
