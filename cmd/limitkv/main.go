@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -17,15 +18,19 @@ import (
 
 	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/persistence"
 )
 
 const usage = `Usage: limitkv [file] [--parameter value] ...
+       limitkv check FILE|DIRECTORY [--fix]
 
 The file has a parameter and its value on each line, in the words of redis.conf;
 "-" is standard input. What follows it overrides it.
 
   --help, -h     this text
   --version, -v  the version
+  check          says what is in a snapshot or an append-only file, and whether it
+                 is whole; --fix cuts a damaged end of the latter
   --test         also have the LKV.* commands, which drive the server's clock
 
 Parameters, with the value they have unless given:
@@ -48,6 +53,9 @@ func serve(began time.Time, args []string, options commands.Options) {
 		return
 	case slices.Contains(args, "--help"), slices.Contains(args, "-h"):
 		help()
+		return
+	case len(args) > 1 && args[0] == "check":
+		check(args[1:])
 		return
 	case slices.Contains(args, "--test"):
 		options.Test = true
@@ -135,6 +143,18 @@ const (
 
 // lastWords is how long after shutdown-timeout the log may be written.
 const lastWords = 500 * time.Millisecond
+
+// check is "limitkv check path [--fix]".
+func check(args []string) {
+	fix := slices.Contains(args, "--fix")
+	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--fix" })
+	if len(args) != 1 {
+		fail(errors.New("usage: limitkv check FILE|DIRECTORY [--fix]"))
+	}
+	if err := persistence.Check(args[0], fix, func(line string) { fmt.Println(line) }); err != nil {
+		fail(err)
+	}
+}
 
 // help shows what can be given, from the parameters themselves.
 func help() {
