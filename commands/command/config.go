@@ -85,6 +85,9 @@ func NewConfig() *Config { return &Config{params: make(map[string]*Param)} }
 
 // Add declares a parameter.
 func (c *Config) Add(p *Param) {
+	if c.params[p.Name] != nil {
+		panic("the parameter " + p.Name + " is declared twice")
+	}
 	p.initial = p.Get()
 	c.params[p.Name] = p
 	if p.Alias != "" {

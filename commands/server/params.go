@@ -6,9 +6,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"strconv"
-	"strings"
-	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
@@ -50,20 +47,6 @@ func (f *family) declareParams() {
 			return dir
 		},
 		Set: func(dir string) error { return os.Chdir(dir) },
-	})
-	var save atomic.Pointer[string]
-	save.Store(new(string))
-	c.Add(&command.Param{
-		Name: "save", Adds: true, Inert: true,
-		Get: func() string { return *save.Load() },
-		Set: func(value string) error {
-			if err := checkSave(value); err != nil {
-				return err
-			}
-			value = strings.Join(strings.Fields(value), " ")
-			save.Store(&value)
-			return nil
-		},
 	})
 }
 
@@ -116,21 +99,4 @@ func eventLetters(mask engine.EventClass) string {
 		}
 	}
 	return string(b)
-}
-
-// checkSave tells whether a value of save is well formed: pairs of seconds and
-// changes.
-func checkSave(value string) error {
-	words := strings.Fields(value)
-	err := errors.New("Invalid save parameters")
-	if len(words)%2 != 0 {
-		return err
-	}
-	for i, w := range words {
-		n, parseErr := strconv.ParseInt(w, 10, 64)
-		if parseErr != nil || n < 0 || i%2 == 0 && n < 1 {
-			return err
-		}
-	}
-	return nil
 }

@@ -97,6 +97,12 @@ func (f *osFile) Size() (int64, error) {
 
 func (f *osFile) Write(p []byte) (int, error) {
 	n, err := f.File.WriteAt(p, f.end)
+	if err != nil {
+		// os.File does not count what the last call wrote of its part before the disk was full.
+		if size, e := f.Size(); e == nil {
+			n = int(min(max(size-f.end, int64(n)), int64(len(p))))
+		}
+	}
 	f.end += int64(n)
 	return n, err
 }
