@@ -212,7 +212,7 @@ timeout 0
 daemonize no
 supervised auto
 loglevel notice
-save 3600 1 300 100
+save ""
 stop-writes-on-bgsave-error no
 rdbcompression yes
 dbfilename dump.rdb
