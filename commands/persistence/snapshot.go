@@ -318,13 +318,13 @@ func (f *family) bgrewriteaof(c *command.Ctx) {
 	switch {
 	case rewriting:
 		c.Error(errRewriting)
+	case w == nil:
+		c.Error("ERR Can't execute an AOF background rewriting: appendonly is no")
 	case saving:
 		f.mu.Lock()
 		f.again = true
 		f.mu.Unlock()
 		c.Status("Background append only file rewriting scheduled")
-	case w == nil:
-		c.Error("ERR Can't execute an AOF background rewriting: appendonly is no")
 	default:
 		if err := f.rewrite(c); err != nil {
 			c.Error("ERR Can't execute an AOF background rewriting. Please check the server logs for more information.")

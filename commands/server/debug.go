@@ -121,6 +121,9 @@ func (f *family) debug(c *command.Ctx) {
 }
 
 func (f *family) debugAllowed(c *command.Ctx) bool {
+	if c.Session.Conn == nil { // a journal has what was allowed once
+		return true
+	}
 	switch *f.debugFrom.Load() {
 	case "yes":
 		return true

@@ -33,8 +33,8 @@ type plain struct {
 	only string
 	// fixed parameters cannot be set while the server runs.
 	fixed bool
-	// protected parameters name files, secret ones are not logged.
-	protected, secret bool
+	// secret parameters are not logged.
+	secret bool
 	// from and to, if set, are what a number outside is brought to.
 	from, to int64
 	// help is what it does after all, where it is used. Others have no effect.
@@ -65,7 +65,6 @@ func mem(names string, value, lo, hi int64) plain {
 }
 func txt(names, value string) plain { return plain{names: names, value: value, kind: kindText} }
 
-func (p plain) guarded() plain        { p.protected = true; return p }
 func (p plain) hidden() plain         { p.secret = true; return p }
 func (p plain) fix() plain            { p.fixed = true; return p }
 func (p plain) just(why string) plain { p.only = why; return p }
@@ -173,7 +172,7 @@ func declarePlain(c *command.Config) {
 		value := new(atomic.Pointer[string])
 		value.Store(&p.value)
 		c.Add(&command.Param{
-			Name: name, Alias: alias, Immutable: p.fixed, Protected: p.protected, Inert: p.only == "" && p.help == "", Help: p.help, Secret: p.secret,
+			Name: name, Alias: alias, Immutable: p.fixed, Inert: p.only == "" && p.help == "", Help: p.help, Secret: p.secret,
 			Get: func() string { return *value.Load() },
 			Set: func(s string) error {
 				s, err := p.check(s)

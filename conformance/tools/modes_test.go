@@ -130,7 +130,6 @@ func TestCLIRefused(t *testing.T) {
 		{"--ldb --eval " + file + " k , v", "session can't start:\n(error) ERR limitkv has no Lua debugger"},
 		{"--ldb-sync-mode --eval " + file + " k , v", "session can't start:\n(error) ERR limitkv has no Lua debugger"},
 		{"--replica", "SYNC with master failed: -ERR limitkv does not replicate"},
-		{"SAVE", "ERR limitkv keeps nothing on disk"},
 		{"PSYNC ? -1", "limitkv does not replicate"},
 	} {
 		got := run(t, cli, s, call{args: append([]string{"-p", "{port}"}, strings.Fields(c.line)...)})
