@@ -252,7 +252,6 @@ func TestErrorCodesAreLimited(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
 	script := "return redis.error_reply('C' .. ARGV[1] .. ' made up')"
-	s.Stats.Warn = func(string, ...any) {}
 	for i := range 300 {
 		c.Do("EVAL", script, 0, i)
 	}
