@@ -21,7 +21,7 @@ const (
 	// SourceMax is how long a source may be, in bytes.
 	SourceMax = 64 << 10
 	// NestingMax is how deep statements and expressions may nest.
-	NestingMax = 2000
+	NestingMax = 400
 	// PassesMax is how often the inference goes over the script before it gives up.
 	PassesMax = 20
 )
