@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
@@ -249,7 +250,7 @@ func TestInfoInExec(t *testing.T) {
 }
 
 func TestErrorCodesAreLimited(t *testing.T) {
-	s := livetest.Start(t)
+	s := livetest.StartWith(t, func(s *commands.Server) { s.Stats.Warn = func(string, ...any) {} })
 	c := s.Client()
 	script := "return redis.error_reply('C' .. ARGV[1] .. ' made up')"
 	for i := range 300 {
