@@ -71,7 +71,7 @@ crash: ## crash the log's files at random calls, CRASHES seeds of them (default 
 conformance: ## compare with a real Redis 8.0 (REDIS_SERVER, or redis-server in PATH): COMMANDS random commands, scripts, bad input
 	$(GO) test -count=1 -v -timeout 15m ./conformance -thorough -commands $(COMMANDS) $(ORACLE)
 
-conformance-clients: build ## run the real clients of Java, Go, Node and Python against the server, write the README's table; LARGE=n (to 7) for larger arguments
+conformance-clients: build ## run the real clients of Java, Go, Node and Python against the server, write the table of docs/clients.md; LARGE=n (to 7) for larger arguments
 	LARGE=$(LARGE) $(GO) run ./conformance/clients
 
 conformance-suites: build ## run the own test suites of Go clients and libraries against the server and Redis (minutes)

@@ -1,5 +1,5 @@
 // Command clients runs the real clients of Java, Go, Node and Python against limitkv, each program starting the server as
-// its user would, and writes the README's table of what passed.
+// its user would, and writes docs/clients.md's table of what passed.
 //
 // A folder for each language has an executable run, which gets the server's binary in LIMITKV, fetches its libraries at
 // the versions that its lock file names, and prints a line for each check, its parts separated by tabs:
@@ -48,10 +48,10 @@ func main() {
 	}
 	server := flag.String("server", "bin/limitkv", "the server's binary")
 	only := flag.String("only", "", "languages to run, separated by commas; by default all")
-	readme := flag.String("readme", "README.md", "where the table goes, empty for nowhere")
+	document := flag.String("document", "docs/clients.md", "where the table goes, empty for nowhere")
 	redis := flag.String("redis", "", "a redis-server to run the checks against instead, which writes no table")
 	flag.Parse()
-	ok, err := run(*server, *only, *readme, *redis)
+	ok, err := run(*server, *only, *document, *redis)
 	quit(err)
 	if !ok {
 		os.Exit(1)
@@ -66,7 +66,7 @@ func quit(err error) {
 	}
 }
 
-func run(server, only, readme, redis string) (ok bool, err error) {
+func run(server, only, document, redis string) (ok bool, err error) {
 	tls := true
 	if redis != "" {
 		if redis, err = exec.LookPath(redis); err != nil {
@@ -75,7 +75,7 @@ func run(server, only, readme, redis string) (ok bool, err error) {
 		if redis, err = filepath.Abs(redis); err != nil {
 			return false, err
 		}
-		readme, tls = "", hasTLS(redis)
+		document, tls = "", hasTLS(redis)
 		os.Setenv(redisBinary, redis)
 		server = os.Args[0]
 	}
@@ -135,8 +135,8 @@ func run(server, only, readme, redis string) (ok bool, err error) {
 	}
 	fmt.Printf("%d passed, %d failed\n", passed, failed)
 	ok = ok && failed == 0
-	if readme != "" && complete && ok {
-		err = writeTable(readme, checks)
+	if document != "" && complete && ok {
+		err = writeTable(document, checks)
 	}
 	return ok, err
 }

@@ -1,6 +1,6 @@
-// Command generate writes the parts of the documents that the code itself knows: the table of commands of README.md and
+// Command generate writes the parts of the documents that the code itself knows: the table of commands of docs/commands.md and
 // the answers of docs/COMPATIBILITY.md, from what the built server's COMMAND DOCS says, and the walk through the tree of
-// docs/ARCHITECTURE.md, from what each file says of itself. So none can promise what is not there. "make generate" runs
+// docs/TREE.md, from what each file says of itself. So none can promise what is not there. "make generate" runs
 // it, and CI looks that nothing changes.
 package main
 
@@ -48,9 +48,9 @@ func generate(root string) error {
 		return err
 	}
 	parts := []part{
-		{"README.md", "commands", commands},
+		{"docs/commands.md", "commands", commands},
 		{"docs/COMPATIBILITY.md", "compatibility", answers},
-		{"docs/ARCHITECTURE.md", "tree", walk},
+		{"docs/TREE.md", "tree", walk},
 	}
 	for name, text := range more {
 		parts = append(parts, part{"docs/COMPATIBILITY.md", name, text})
@@ -82,7 +82,7 @@ func replace(path, name, text string) error {
 	return os.WriteFile(path, bytes.Join([][]byte{before, begin, []byte(text), end, after}, nil), 0o644)
 }
 
-// fromServer is what the built server knows: the README's table, and docs/COMPATIBILITY.md's answers.
+// fromServer is what the built server knows: the table of docs/commands.md, and docs/COMPATIBILITY.md's answers.
 func fromServer() (commands, answers string, err error) {
 	groups, err := readNames(redisNames)
 	if err != nil {

@@ -1,4 +1,4 @@
-// The walk through the tree in docs/ARCHITECTURE.md: each package with what it says of itself, and below it each file
+// The walk through the tree in docs/TREE.md: each package with what it says of itself, and below it each file
 // with the first sentence of its opening comment. So the walk is as true as the files are.
 package main
 
