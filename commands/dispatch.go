@@ -352,7 +352,7 @@ func (s *server) pauses(c *command.Ctx, cmd *command.Command, args [][]byte, ses
 		return false
 	}
 	const mayWrite = command.Write | command.MayReplicate
-	return s.Pause.Hold(sess, s.flagsOf(c, cmd, args)&mayWrite != 0)
+	return s.Pause.Hold(sess.Conn, s.flagsOf(c, cmd, args)&mayWrite != 0)
 }
 
 // scarce returns the error for a command for which there is too little memory or there are too few replicas, and whether

@@ -19,7 +19,7 @@ func (s *server) goLong(c *command.Ctx, since int64) *command.LongRun {
 	w, sess := c.Worker, c.Session
 	w.Risk = true
 	defer func() { w.Risk = false }()
-	run := &command.LongRun{Session: sess, Cmd: c.Cmd, Args: command.Clone(c.Args), Since: since}
+	run := &command.LongRun{Args: command.Clone(c.Args), Since: since}
 	run.Reservation = c.KS.Reserve(w.Locked, run)
 	w.Locked = engine.LockSet{}
 	c.Long, c.Reserved = run, true

@@ -236,6 +236,19 @@ func (c *Command) Index() int { return c.index }
 // Categories lists the ACL categories, without the @.
 func (c *Command) Categories() []string { return c.acl }
 
+// Arguments are the command's arguments. It panics on a row that is wrong,
+// which a test rules out.
+func (c *Command) Arguments() []*Arg {
+	args, err := ParseSyntax(c.Syntax)
+	if err != nil {
+		panic(err)
+	}
+	return args
+}
+
+// Usage is the command's arguments as a line for people.
+func (c *Command) Usage() string { return Line(c.Arguments(), " ") }
+
 // Group is a group of commands as the documentation sorts them.
 type Group string
 

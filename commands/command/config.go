@@ -134,6 +134,9 @@ func (c *Config) MaxBulk() *atomic.Int64 {
 	return c.maxBulk
 }
 
+// Guard is the lock of changes, for who looks for locks that were left.
+func (c *Config) Guard() *sync.Mutex { return &c.mu }
+
 // Find looks a parameter up, in any case.
 func (c *Config) Find(name string) *Param { return c.params[strings.ToLower(name)] }
 

@@ -8,6 +8,9 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
+// Replier is the protocol's writer.
+type Replier = *resp.Writer
+
 // Ctx is the context of one command. Handlers compute first and reply last;
 // an error cuts away what was replied before.
 type Ctx struct {

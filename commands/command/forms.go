@@ -1,14 +1,16 @@
 package command
 
-// The parameters that decide in which form hashes and sets are held, and how
-// values are dumped: what several families go by is declared once.
+// The parameters that decide in which form values are held, and how they are
+// dumped: what several families go by is declared once.
 
 import (
 	"math"
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/zset"
 )
 
 // HashLimits are hash-max-listpack-entries and hash-max-listpack-value.
@@ -55,6 +57,54 @@ func (l *SetLimits) Now() set.Limits {
 		MaxPacked:      int(l.entries.Load()),
 		MaxPackedBytes: int(l.value.Load()),
 	}
+}
+
+// ListLimits are list-max-listpack-size: how many elements, or -1 to -5 for 4
+// to 64 KB, a node of a list holds.
+type ListLimits struct {
+	nodeSize *atomic.Int64
+	// Large, if not 0, is from how many bytes on an element has a node to itself
+	// (DEBUG QUICKLIST-PACKED-THRESHOLD).
+	Large atomic.Int64
+}
+
+// List returns the limits of lists, declaring the parameters once.
+func (c *Config) List() *ListLimits {
+	if c.list == nil {
+		c.list = &ListLimits{
+			nodeSize: c.Int("list-max-listpack-size", int64(list.DefaultLimits.NodeSize), -1<<31, 1<<31-1, "elements, or -1 to -5 for 4 to 64 KB, in a node of a list"),
+		}
+		c.Alias("list-max-listpack-size", "list-max-ziplist-size")
+	}
+	return c.list
+}
+
+// Now are the limits as they are set now.
+func (l *ListLimits) Now() list.Limits {
+	return list.Limits{NodeSize: int(l.nodeSize.Load()), Large: int(l.Large.Load())}
+}
+
+// ZSetLimits are zset-max-listpack-entries and zset-max-listpack-value.
+type ZSetLimits struct {
+	entries, value *atomic.Int64
+}
+
+// ZSet returns the limits of sorted sets, declaring the parameters once.
+func (c *Config) ZSet() *ZSetLimits {
+	if c.zset == nil {
+		c.zset = &ZSetLimits{
+			entries: c.Int("zset-max-listpack-entries", int64(zset.DefaultLimits.MaxPacked), 0, math.MaxInt64, "most members of a packed sorted set"),
+			value:   c.Memory("zset-max-listpack-value", int64(zset.DefaultLimits.MaxPackedBytes), 0, math.MaxInt64, "longest member of a packed sorted set"),
+		}
+		c.Alias("zset-max-listpack-entries", "zset-max-ziplist-entries")
+		c.Alias("zset-max-listpack-value", "zset-max-ziplist-value")
+	}
+	return c.zset
+}
+
+// Now are the limits as they are set now.
+func (l *ZSetLimits) Now() zset.Limits {
+	return zset.Limits{MaxPacked: int(l.entries.Load()), MaxPackedBytes: int(l.value.Load())}
 }
 
 // Compression is rdbcompression: DUMP compresses strings that become shorter so.

@@ -45,29 +45,24 @@ func bucketTop(i int) int64 {
 
 // Times is what all workers' histograms say of one command.
 type Times struct {
-	Calls  int64
-	counts [buckets]int64
+	Calls   int64
+	entered int64
+	counts  [buckets]int64
 }
 
-// Times adds up the histograms of a command.
-func (p *Workers) Times(c *Command) *Times {
-	t := &Times{}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var entered int64
-	for _, w := range p.all {
-		n := &w.Counters[c.index]
-		t.Calls += n.Calls.Load()
-		if h := n.Times.Load(); h != nil {
-			for i := range h.counts {
-				k := int64(h.counts[i].Load())
-				t.counts[i] += k
-				entered += k
-			}
-		}
+// Add adds what a histogram counted.
+func (t *Times) Add(h *Histogram) {
+	for i := range h.counts {
+		n := int64(h.counts[i].Load())
+		t.counts[i] += n
+		t.entered += n
 	}
-	t.counts[0] += max(0, t.Calls-entered)
-	return t
+}
+
+// Complete sets how many calls there were, those that no histogram counted included.
+func (t *Times) Complete(calls int64) {
+	t.Calls = calls
+	t.counts[0] += max(0, calls-t.entered)
 }
 
 // Percentile is a time that p percent of the calls did not take longer than,

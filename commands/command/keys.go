@@ -187,3 +187,22 @@ func (c *Command) LegacyRange() (first, last, step int) {
 	}
 	return first, last, step
 }
+
+// Slot is the slot of a command's keys and shard channels, NoSlot if there are
+// none. It reports false if they are of several slots; slot is the one, or
+// NoSlot, that those seen before had.
+func (c *Command) Slot(args [][]byte, slot int) (of int, ok bool) {
+	ok = true
+	see := func(i int) {
+		s := SlotOf(args[i])
+		ok = ok && (slot == NoSlot || s == slot)
+		slot = s
+	}
+	c.EachKey(args, see)
+	for i := range c.Keys {
+		if k := &c.Keys[i]; k.Flags&NotKey != 0 {
+			k.each(args, see)
+		}
+	}
+	return slot, ok
+}

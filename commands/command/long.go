@@ -13,8 +13,6 @@ import (
 
 // LongRun is a command that takes long.
 type LongRun struct {
-	Session *Session
-	Cmd     *Command
 	// Args are the command's.
 	Args [][]byte
 	// Since is on the monotonic clock, in microseconds.
@@ -117,6 +115,12 @@ func (r *LongRun) Function() *string {
 	return r.function
 }
 
+// The errors for those who wait for a run for too long.
+const (
+	ErrBusyScript   = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+	ErrBusyFunction = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
+)
+
 // LongRuns are those that run now.
 type LongRuns struct {
 	// KeysOnly: while a run is slow only commands on the keys it holds are told
@@ -128,6 +132,9 @@ type LongRuns struct {
 	all  []*LongRun
 	over bool // the server ends
 }
+
+// Guard is the lock of the list, for who looks for locks that were left.
+func (l *LongRuns) Guard() *sync.Mutex { return &l.mu }
 
 // Add registers a run.
 func (l *LongRuns) Add(r *LongRun) {

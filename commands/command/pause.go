@@ -4,10 +4,12 @@ package command
 // until a time or until CLIENT UNPAUSE.
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/resp"
 )
 
 // Pause is the pause of the server. The zero value is none.
@@ -16,7 +18,7 @@ type Pause struct {
 
 	mu         sync.Mutex
 	writesOnly bool
-	held       []*Session
+	held       []*resp.Conn
 	timer      *engine.Timer
 }
 
@@ -63,8 +65,8 @@ func (p *Pause) end(ks *engine.Keyspace, until int64) {
 	p.held = nil
 	ks.PauseExpiry(false)
 	p.mu.Unlock()
-	for _, s := range held {
-		s.Conn.Post(s.Conn.Resume)
+	for _, conn := range held {
+		conn.Post(conn.Resume)
 	}
 }
 
@@ -79,29 +81,27 @@ func (p *Pause) State() (untilMicros int64, writesOnly bool) {
 	return p.until.Load(), p.writesOnly
 }
 
-// Held is how many sessions are held back.
+// Guard is the lock of all this, for who looks for locks that were left.
+func (p *Pause) Guard() *sync.Mutex { return &p.mu }
+
+// Held is how many connections are held back.
 func (p *Pause) Held() int { p.mu.Lock(); defer p.mu.Unlock(); return len(p.held) }
 
-// Hold notes a session whose command must wait, and which is resumed when the
+// Hold notes a connection whose command must wait, and which is resumed when the
 // pause ends. It reports false if the command need not wait.
-func (p *Pause) Hold(s *Session, mayWrite bool) bool {
+func (p *Pause) Hold(conn *resp.Conn, mayWrite bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.until.Load() == 0 || p.writesOnly && !mayWrite {
 		return false
 	}
-	p.held = append(p.held, s)
+	p.held = append(p.held, conn)
 	return true
 }
 
-// Leave forgets a session that is gone.
-func (p *Pause) Leave(s *Session) {
+// Leave forgets a connection that is gone.
+func (p *Pause) Leave(conn *resp.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, x := range p.held {
-		if x == s {
-			p.held = append(p.held[:i], p.held[i+1:]...)
-			return
-		}
-	}
+	p.held = slices.DeleteFunc(p.held, func(x *resp.Conn) bool { return x == conn })
 }

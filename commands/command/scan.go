@@ -10,9 +10,6 @@ import (
 	"github.com/limitkv/limitkv/resp/number"
 )
 
-// Replier is the protocol's writer.
-type Replier = *resp.Writer
-
 // ScanOf says which command of the four it is.
 type ScanOf uint8
 

@@ -465,6 +465,22 @@ func (p *Workers) Sum(c *Command) (calls, micros, failed, rejected int64) {
 	return
 }
 
+// Times adds up the histograms of a command.
+func (p *Workers) Times(c *Command) *Times {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, calls := &Times{}, int64(0)
+	for _, w := range p.all {
+		n := &w.Counters[c.index]
+		calls += n.Calls.Load()
+		if h := n.Times.Load(); h != nil {
+			t.Add(h)
+		}
+	}
+	t.Complete(calls)
+	return t
+}
+
 // Commands is how many commands connections have asked for.
 func (p *Workers) Commands() (n int64) {
 	p.mu.Lock()

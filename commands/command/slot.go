@@ -13,10 +13,6 @@ import (
 // Slots is how many slots a cluster has.
 const Slots = 1 << 14
 
-// ErrCrossSlot is the error for a command, or a transaction, whose keys are of
-// several slots.
-const ErrCrossSlot = "CROSSSLOT Keys in request don't hash to the same slot"
-
 // crcs is the table of CRC-16/XMODEM: polynomial 0x1021, from 0, not reflected.
 var crcs = func() (t [256]uint16) {
 	for i := range t {
@@ -56,22 +52,3 @@ func PatternSlot(pattern []byte) int {
 
 // NoSlot is the slot of a command without keys.
 const NoSlot = -1
-
-// Slot is the slot of a command's keys and shard channels, NoSlot if there are
-// none. It reports false if they are of several slots; slot is the one, or
-// NoSlot, that those seen before had.
-func (c *Command) Slot(args [][]byte, slot int) (of int, ok bool) {
-	ok = true
-	see := func(i int) {
-		s := SlotOf(args[i])
-		ok = ok && (slot == NoSlot || s == slot)
-		slot = s
-	}
-	c.EachKey(args, see)
-	for i := range c.Keys {
-		if k := &c.Keys[i]; k.Flags&NotKey != 0 {
-			k.each(args, see)
-		}
-	}
-	return slot, ok
-}

@@ -79,19 +79,6 @@ func normalize(args []*Arg) {
 	}
 }
 
-// Arguments are the command's arguments. It panics on a row that is wrong,
-// which a test rules out.
-func (c *Command) Arguments() []*Arg {
-	args, err := ParseSyntax(c.Syntax)
-	if err != nil {
-		panic(err)
-	}
-	return args
-}
-
-// Usage is the command's arguments as a line for people.
-func (c *Command) Usage() string { return usage(c.Arguments(), " ") }
-
 // syntaxWords cuts the notation into words and brackets. A bracket opens with
 // the name before it: "name=(".
 func syntaxWords(s string) (words []string) {
@@ -273,27 +260,27 @@ func plainArg(w string) (*Arg, error) {
 }
 
 // usage writes arguments for people, with a separator between them.
-func usage(args []*Arg, sep string) string {
+func Line(args []*Arg, sep string) string {
 	var b strings.Builder
 	for i, a := range args {
 		if i > 0 {
 			b.WriteString(sep)
 		}
-		b.WriteString(a.usage())
+		b.WriteString(a.Line())
 	}
 	return b.String()
 }
 
-func (a *Arg) usage() string {
+func (a *Arg) Line() string {
 	var body string
 	switch a.Type {
 	case "oneof":
-		body = usage(a.Args, "|")
+		body = Line(a.Args, "|")
 		if !a.Optional || a.Token != "" {
 			body = "<" + body + ">"
 		}
 	case "block":
-		body = usage(a.Args, " ")
+		body = Line(a.Args, " ")
 	case "pure-token":
 	default:
 		body = a.Shown

@@ -44,7 +44,7 @@ func TestSyntax(t *testing.T) {
 		if got := told(args); got != c.want {
 			t.Errorf("%q\n got %s\nwant %s", c.notation, got, c.want)
 		}
-		if got := usage(args, " "); got != c.usage {
+		if got := Line(args, " "); got != c.usage {
 			t.Errorf("%q: usage %q, not %q", c.notation, got, c.usage)
 		}
 	}
@@ -75,7 +75,7 @@ func FuzzSyntax(f *testing.F) {
 	f.Fuzz(func(t *testing.T, notation string) {
 		args, err := ParseSyntax(notation)
 		if err == nil {
-			_ = usage(args, " ")
+			_ = Line(args, " ")
 		}
 	})
 }

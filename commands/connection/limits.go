@@ -130,7 +130,7 @@ func (f *family) admit(s *command.Session) string {
 
 func (f *family) closed(s *command.Session) {
 	f.limits.connected.Add(-1)
-	f.s.Pause.Leave(s)
+	f.s.Pause.Leave(s.Conn)
 }
 
 // limit gives a connection the limits of its class.
