@@ -14,8 +14,8 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 )
 
-// params are the parameters that starting and listening use.
-type params struct {
+// settings are the parameters that starting and listening use.
+type settings struct {
 	port, tlsPort, bind, unixsocket, unixsocketperm func() string
 	keepalive, shutdown                             *atomic.Int64
 	listening                                       *atomic.Bool
@@ -75,7 +75,7 @@ func octalMode(s string) error {
 	return nil
 }
 
-func declare(c *command.Config, databases int) params {
+func declare(c *command.Config, databases int) settings {
 	startOnly(c, "cluster-enabled", "no", "yes answers as a cluster of one node that has all slots, with one database", func(s string) error {
 		if !strings.EqualFold(s, "yes") && !strings.EqualFold(s, "no") {
 			return command.ErrNotYesNo
@@ -84,7 +84,7 @@ func declare(c *command.Config, databases int) params {
 	})
 	startOnly(c, "databases", strconv.Itoa(databases), "number of databases", anything)
 	listening := new(atomic.Bool)
-	return params{
+	return settings{
 		listening:      listening,
 		port:           whereToListen(c, "port", "6379", "TCP port, 0 picks a free one", portNumber, listening),
 		tlsPort:        startOnly(c, "tls-port", "0", "TCP port for TLS, 0 for none; then port 0 means no plain port", portNumber),

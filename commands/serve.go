@@ -19,7 +19,7 @@ type server struct {
 	*command.Server
 	// loops are the workers of the event loops.
 	loops  []*command.Worker
-	params params
+	params settings
 }
 
 // Opened makes a session for a new connection.

@@ -202,6 +202,26 @@ func (a *Args) FloatOr(text string) float64 {
 	return f
 }
 
+// ParseRandomCount reads the count and the option of HRANDFIELD and
+// ZRANDMEMBER. A negative count is with repetition.
+func ParseRandomCount(c *Ctx, option string) (n int64, with, ok bool) {
+	a := c.Cursor(2)
+	n = a.IntRange(-math.MaxInt64, math.MaxInt64, ErrCountRange)
+	if a.Failed(c) {
+		return 0, false, false
+	}
+	with = len(c.Args) == 4 && EqualFold(c.Args[3], option)
+	if len(c.Args) > 3 && !with {
+		c.Error(ErrSyntax)
+		return 0, false, false
+	}
+	if with && (n < -math.MaxInt64/2 || n > math.MaxInt64/2) {
+		c.Error(ErrOutOfRange)
+		return 0, false, false
+	}
+	return n, with, true
+}
+
 // EqualFold tells whether b is the word, which is given in upper case.
 func EqualFold(b []byte, word string) bool {
 	if len(b) != len(word) {

@@ -3,10 +3,8 @@ package command
 // What SCAN, HSCAN, SSCAN and ZSCAN share.
 
 import (
-	"math"
 	"strconv"
 
-	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
 )
 
@@ -77,30 +75,6 @@ func ReplyScanNone(c *Ctx) {
 	c.Array(2)
 	c.BulkString("0")
 	c.Array(0)
-}
-
-// NewScratch is a writer in the session's protocol for a part of a reply whose
-// head is known last.
-func NewScratch(c *Ctx) *resp.Writer { return &resp.Writer{Proto: c.Proto} }
-
-// ParseRandomCount reads the count and the option of HRANDFIELD and
-// ZRANDMEMBER. A negative count is with repetition.
-func ParseRandomCount(c *Ctx, option string) (n int64, with, ok bool) {
-	a := c.Cursor(2)
-	n = a.IntRange(-math.MaxInt64, math.MaxInt64, ErrCountRange)
-	if a.Failed(c) {
-		return 0, false, false
-	}
-	with = len(c.Args) == 4 && EqualFold(c.Args[3], option)
-	if len(c.Args) > 3 && !with {
-		c.Error(ErrSyntax)
-		return 0, false, false
-	}
-	if with && (n < -math.MaxInt64/2 || n > math.MaxInt64/2) {
-		c.Error(ErrOutOfRange)
-		return 0, false, false
-	}
-	return n, with, true
 }
 
 // Wants tells whether the pattern lets a name through.

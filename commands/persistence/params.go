@@ -14,7 +14,7 @@ import (
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
-type params struct {
+type settings struct {
 	appendOnly                      atomic.Bool
 	sync                            *atomic.Pointer[string]
 	dirname, filename, dbfilename   *atomic.Pointer[string]
@@ -115,7 +115,7 @@ func parsePoints(value string) ([]point, error) {
 	return points, nil
 }
 
-func (p *params) policy() journal.Policy {
+func (p *settings) policy() journal.Policy {
 	switch *p.sync.Load() {
 	case "always":
 		return journal.Always

@@ -16,7 +16,7 @@ import (
 type family struct {
 	s     *command.Server
 	dumps *command.Dumps
-	p     params
+	p     settings
 
 	mu     sync.Mutex // guards what follows; nothing on disk is waited for under it
 	files  *journal.Files
