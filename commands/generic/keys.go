@@ -165,10 +165,10 @@ var scanRow = &command.Command{
 	Complexity: "O(1) for a call, O(N) for all calls of a complete scan",
 	Tips:       []string{"nondeterministic_output", "request_policy:special", "response_policy:special"},
 	Syntax:     "cursor:integer [MATCH pattern] [COUNT count:integer] [TYPE type:string]",
-	Run:        scan,
+	Run:        scanKeys,
 }
 
-func scan(c *command.Ctx) {
+func scanKeys(c *command.Ctx) {
 	cursor, ok := number.ParseUint(c.Args[1])
 	if !ok {
 		c.Error(command.ErrInvalidCursor)
