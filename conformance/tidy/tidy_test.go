@@ -26,18 +26,30 @@ const module = "github.com/limitkv/limitkv/"
 const linesMax = 600
 
 // mayImport is DESIGN's picture: a folder and the folders of this module that it may import, by the longest prefix. A
-// folder may always import what is below itself, families excepted (below).
+// folder may always import what is below itself, families excepted (below). A folder of commands that has a row of its
+// own is no family: it is what families stand on, in layers.
 var mayImport = map[string][]string{
-	"cmd":               {"commands", "engine", "luavm", "resp"},
-	"resp":              {},
-	"zset":              {},
-	"engine":            {"zset"},
-	"luavm":             {"resp"},
-	"commands":          {"commands", "engine", "luavm", "resp", "zset"},
-	"commands/command":  {"engine", "luavm", "resp", "zset"},
-	"conformance":       {"resp"},
-	"conformance/files": {"engine"},
-	"limitkvtest":       {"commands"},
+	"cmd":      {"commands", "engine", "luavm", "resp"},
+	"resp":     {},
+	"zset":     {},
+	"engine":   {"zset"},
+	"luavm":    {"resp"},
+	"commands": {"commands", "engine", "luavm", "resp", "zset"},
+	"commands/command": {"commands/hashslot", "commands/histogram", "commands/longrun", "commands/notation", "commands/params",
+		"commands/pause", "engine", "resp"},
+	"commands/glob":        {},
+	"commands/hashslot":    {"engine"},
+	"commands/histogram":   {},
+	"commands/longrun":     {"engine"},
+	"commands/notation":    {},
+	"commands/params":      {"engine", "resp/number", "zset"},
+	"commands/partialsort": {},
+	"commands/pause":       {"engine", "resp"},
+	"commands/scan":        {"commands/command", "commands/glob", "resp/number"},
+	"commands/value":       {"engine", "zset"},
+	"conformance":          {"resp"},
+	"conformance/files":    {"engine"},
+	"limitkvtest":          {"commands"},
 }
 
 // forbiddenNames are package names that say nothing of what is inside.
@@ -169,7 +181,7 @@ func top(dir string) string {
 // family is the command family that a folder belongs to, "" for none.
 func family(dir string) string {
 	rest, ok := strings.CutPrefix(dir, "commands/")
-	if !ok || within(rest, "command") {
+	if _, layer := mayImport["commands/"+top(rest)]; !ok || layer {
 		return ""
 	}
 	return top(rest)
