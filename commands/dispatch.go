@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/hashslot"
+	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
 )
 
@@ -111,7 +113,7 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 	set := w.Wanted
 	if h != nil {
 		if h.Slow() && cmd.Flags&command.AllowBusy == 0 {
-			s.refuse(c, h.Info.(*command.LongRun).Busy())
+			s.refuse(c, h.Info.(*longrun.Run).Busy())
 			return replied
 		}
 		if sess.Conn == nil {
@@ -263,7 +265,7 @@ func (s *server) check(c *command.Ctx, cmd *command.Command, args [][]byte) stri
 		return text
 	}
 	if s.Cluster && !c.Exec {
-		if _, ok := cmd.Slot(args, command.NoSlot); !ok {
+		if _, ok := cmd.Slot(args, hashslot.None); !ok {
 			return command.ErrCrossSlot
 		}
 	}

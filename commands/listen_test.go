@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 )
 
 // reaches tells whether a server answers at an address of this machine.
@@ -55,7 +55,7 @@ func TestBind(t *testing.T) {
 		var mu sync.Mutex
 		var log []string
 		s, err := commands.New(commands.Options{
-			Settings: []command.Setting{{Name: "port", Value: "0"}, {Name: "bind", Value: test.bind}},
+			Settings: []params.Setting{{Name: "port", Value: "0"}, {Name: "bind", Value: test.bind}},
 			Logf: func(level byte, format string, args ...any) {
 				mu.Lock()
 				log = append(log, string(level)+" "+fmt.Sprintf(format, args...))
@@ -93,7 +93,7 @@ func TestBindInUse(t *testing.T) {
 	}
 	defer ln.Close()
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	s, err := commands.New(commands.Options{Settings: []command.Setting{{Name: "port", Value: port}, {Name: "bind", Value: "-127.0.0.1"}}})
+	s, err := commands.New(commands.Options{Settings: []params.Setting{{Name: "port", Value: port}, {Name: "bind", Value: "-127.0.0.1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestBindInUse(t *testing.T) {
 // DEBUG is for nobody unless the server is told so, or is one for tests.
 func TestDebugIsRefused(t *testing.T) {
 	const refused = "-ERR DEBUG command not allowed."
-	setting := func(v string) []command.Setting { return []command.Setting{{Name: "enable-debug-command", Value: v}} }
+	setting := func(v string) []params.Setting { return []params.Setting{{Name: "enable-debug-command", Value: v}} }
 	for _, test := range []struct {
 		options commands.Options
 		allowed bool
@@ -117,7 +117,7 @@ func TestDebugIsRefused(t *testing.T) {
 		{commands.Options{Settings: setting("no"), Test: true}, false},
 		{commands.Options{Settings: setting("local")}, true},
 	} {
-		test.options.Settings = append(test.options.Settings, command.Setting{Name: "port", Value: "0"})
+		test.options.Settings = append(test.options.Settings, params.Setting{Name: "port", Value: "0"})
 		s, err := commands.New(test.options)
 		if err != nil {
 			t.Fatal(err)

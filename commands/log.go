@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 )
 
@@ -49,7 +49,7 @@ func (l *log) write(level byte, format string, args ...any) {
 }
 
 // declare declares loglevel and logfile.
-func (l *log) declare(c *command.Config) {
+func (l *log) declare(c *params.Config) {
 	word := c.Enum("loglevel", "notice", logLevels, "debug, verbose, notice, warning or nothing")
 	set := func() {
 		for i, name := range logLevels {
@@ -60,7 +60,7 @@ func (l *log) declare(c *command.Config) {
 	}
 	set()
 	c.OnChange(set, "loglevel")
-	c.Add(&command.Param{
+	c.Add(&params.Param{
 		Name: "logfile", Immutable: true, Help: "file to log to, standard output if empty",
 		Get: func() string { return l.file },
 		Set: func(path string) error {

@@ -7,19 +7,20 @@ package commands
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
 )
 
 // goLong makes the command that c's worker runs a long one, which began at a time of the monotonic clock. It is called
 // on the command's goroutine, with no lock held but those of the command.
-func (s *server) goLong(c *command.Ctx, since int64) *command.LongRun {
+func (s *server) goLong(c *command.Ctx, since int64) *longrun.Run {
 	if c.Long != nil {
 		return c.Long
 	}
 	w, sess := c.Worker, c.Session
 	w.Risk = true
 	defer func() { w.Risk = false }()
-	run := &command.LongRun{Args: command.Clone(c.Args), Since: since}
+	run := &longrun.Run{Args: command.Clone(c.Args), Since: since}
 	run.Reservation = c.KS.Reserve(w.Locked, run)
 	w.Locked = engine.LockSet{}
 	c.Long, c.Reserved = run, true

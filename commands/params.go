@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 )
 
 // settings are the parameters that starting and listening use.
@@ -23,10 +24,10 @@ type settings struct {
 }
 
 // startOnly declares a parameter that cannot change while the server runs.
-func startOnly(c *command.Config, name, value, help string, check func(string) error) func() string {
+func startOnly(c *params.Config, name, value, help string, check func(string) error) func() string {
 	var v atomic.Pointer[string] // port 0 is replaced while clients may look
 	v.Store(&value)
-	c.Add(&command.Param{Name: name, Help: help, Immutable: true,
+	c.Add(&params.Param{Name: name, Help: help, Immutable: true,
 		Get: func() string { return *v.Load() },
 		Set: func(s string) error {
 			err := check(s)
@@ -40,7 +41,7 @@ func startOnly(c *command.Config, name, value, help string, check func(string) e
 
 // whereToListen declares a parameter of which CONFIG SET accepts the value it
 // has, as clients set again what they have read, and no other.
-func whereToListen(c *command.Config, name, value, help string, check func(string) error, listening *atomic.Bool) func() string {
+func whereToListen(c *params.Config, name, value, help string, check func(string) error, listening *atomic.Bool) func() string {
 	get := startOnly(c, name, value, help, func(s string) error {
 		if listening.Load() && s != c.Find(name).Get() {
 			return errors.New("limitkv listens where it was started to")
@@ -56,10 +57,10 @@ func anything(string) error { return nil }
 func portNumber(s string) error {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return command.ErrNotInteger
+		return params.ErrNotInteger
 	}
 	if n < 0 || n > math.MaxUint16 {
-		return command.ErrNotBetween(0, math.MaxUint16)
+		return params.ErrNotBetween(0, math.MaxUint16)
 	}
 	return nil
 }
@@ -75,10 +76,10 @@ func octalMode(s string) error {
 	return nil
 }
 
-func declare(c *command.Config, databases int) settings {
+func declare(c *params.Config, databases int) settings {
 	startOnly(c, "cluster-enabled", "no", "yes answers as a cluster of one node that has all slots, with one database", func(s string) error {
 		if !strings.EqualFold(s, "yes") && !strings.EqualFold(s, "no") {
-			return command.ErrNotYesNo
+			return params.ErrNotYesNo
 		}
 		return nil
 	})
@@ -99,7 +100,7 @@ func declare(c *command.Config, databases int) settings {
 
 // databasesOf finds the number of databases among settings: the keyspace is
 // made before the parameters are there.
-func databasesOf(settings []command.Setting) (n int, err error) {
+func databasesOf(settings []params.Setting) (n int, err error) {
 	n = 16
 	for _, set := range settings {
 		if strings.EqualFold(set.Name, "databases") {
@@ -113,7 +114,7 @@ func databasesOf(settings []command.Setting) (n int, err error) {
 
 // clusterOf finds among settings whether the server is to be a cluster. That has
 // one database, so rest is without what says otherwise.
-func clusterOf(settings []command.Setting) (cluster bool, rest []command.Setting) {
+func clusterOf(settings []params.Setting) (cluster bool, rest []params.Setting) {
 	for _, set := range settings {
 		if strings.EqualFold(set.Name, "cluster-enabled") {
 			cluster = strings.EqualFold(set.Value, "yes")
@@ -132,7 +133,7 @@ func clusterOf(settings []command.Setting) (cluster bool, rest []command.Setting
 
 // renamed takes rename-command out of settings and does it. What is renamed to
 // nothing is gone.
-func renamed(t *command.Table, settings []command.Setting) (rest []command.Setting, err error) {
+func renamed(t *command.Table, settings []params.Setting) (rest []params.Setting, err error) {
 	for _, set := range settings {
 		if !strings.EqualFold(set.Name, "rename-command") {
 			rest = append(rest, set)

@@ -33,6 +33,7 @@ import (
 	"github.com/limitkv/limitkv/commands/hyperloglog"
 	"github.com/limitkv/limitkv/commands/list"
 	"github.com/limitkv/limitkv/commands/lkv"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/commands/persistence"
 	"github.com/limitkv/limitkv/commands/pubsub"
 	"github.com/limitkv/limitkv/commands/ratelimit"
@@ -43,6 +44,7 @@ import (
 	"github.com/limitkv/limitkv/commands/str"
 	"github.com/limitkv/limitkv/commands/stream"
 	"github.com/limitkv/limitkv/commands/transactions"
+	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/table"
 	"github.com/limitkv/limitkv/resp"
@@ -55,7 +57,7 @@ const Version = "0.1.0"
 // Options are what cannot change while a server runs.
 type Options struct {
 	// Settings are the parameters given at start.
-	Settings []command.Setting
+	Settings []params.Setting
 	// Loops is the number of event loops, 0 for one a processor. FixedLoops gives
 	// each a thread of its own from the start, as tests want that look for races;
 	// otherwise it gets one when that helps.
@@ -151,7 +153,7 @@ func New(o Options) (*Server, error) {
 	clock := engine.NewClock()
 	cs := &command.Server{
 		Keyspace:  engine.New(clock, databases),
-		Config:    command.NewConfig(),
+		Config:    params.NewConfig(),
 		Clients:   command.NewClients(),
 		StartedAt: clock.Now(),
 		RunID:     runID(),
@@ -160,7 +162,7 @@ func New(o Options) (*Server, error) {
 		Version:   Version,
 		Shutdown:  o.Shutdown,
 	}
-	cs.Keyspace.Clone = command.CloneObject
+	cs.Keyspace.Clone = value.Clone
 	lines := &log{clock: clock, out: o.Log}
 	if o.Log == nil {
 		lines.out = io.Discard
@@ -198,7 +200,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings = slices.DeleteFunc(settings, func(set command.Setting) bool {
+	settings = slices.DeleteFunc(settings, func(set params.Setting) bool {
 		user := strings.EqualFold(set.Name, "user")
 		if user {
 			cs.UserSettings = append(cs.UserSettings, set)

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 )
 
 // tlsParams are the parameters with their defaults.
@@ -39,12 +39,12 @@ type tlsSettings struct {
 	now atomic.Pointer[tls.Config]
 }
 
-func declareTLS(c *command.Config) *tlsSettings {
+func declareTLS(c *params.Config) *tlsSettings {
 	t := &tlsSettings{values: make(map[string]string)}
 	for _, p := range tlsParams {
 		name := p[0]
 		t.values[name] = p[1]
-		c.Add(&command.Param{Name: name, Help: p[2], Secret: name == "tls-key-file-pass",
+		c.Add(&params.Param{Name: name, Help: p[2], Secret: name == "tls-key-file-pass",
 			Get: func() string { t.mu.Lock(); defer t.mu.Unlock(); return t.values[name] },
 			Set: func(v string) error { return t.set(name, v) }})
 	}
@@ -57,7 +57,7 @@ func (t *tlsSettings) set(name, value string) error {
 	if name == "tls-auth-clients" {
 		words := []string{"no", "yes", "optional"}
 		if value = strings.ToLower(value); !slices.Contains(words, value) {
-			return command.ErrNotAmong(words)
+			return params.ErrNotAmong(words)
 		}
 	}
 	t.mu.Lock()

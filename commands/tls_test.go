@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 )
 
 // certificate makes one that signs itself, in two files.
@@ -69,7 +69,7 @@ func freePort(t *testing.T) string {
 
 func TestTLS(t *testing.T) {
 	cert, key := certificate(t)
-	s, err := commands.New(commands.Options{Settings: []command.Setting{
+	s, err := commands.New(commands.Options{Settings: []params.Setting{
 		{Name: "port", Value: "0"}, {Name: "tls-port", Value: freePort(t)},
 		{Name: "tls-cert-file", Value: cert}, {Name: "tls-key-file", Value: key}, {Name: "tls-ca-cert-file", Value: cert},
 	}})
@@ -127,7 +127,7 @@ func TestTLS(t *testing.T) {
 }
 
 func TestTLSNeedsItsFiles(t *testing.T) {
-	s, err := commands.New(commands.Options{Settings: []command.Setting{
+	s, err := commands.New(commands.Options{Settings: []params.Setting{
 		{Name: "port", Value: "0"}, {Name: "tls-port", Value: freePort(t)},
 	}})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 )
 
 // Server is a running server.
@@ -38,7 +38,7 @@ type Server struct {
 // does not start.
 func Start(t testing.TB, flags ...string) *Server {
 	t.Helper()
-	settings, _, err := command.ParseArgs(append([]string{"--port", "0"}, flags...))
+	settings, _, err := params.ParseArgs(append([]string{"--port", "0"}, flags...))
 	if err != nil {
 		t.Fatalf("limitkvtest: %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands"
-	settings "github.com/limitkv/limitkv/commands/command"
+	settings "github.com/limitkv/limitkv/commands/params"
 )
 
 func startServer(t *testing.T) *target {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/commands/persistence"
 )
 
@@ -61,7 +62,7 @@ func serve(began time.Time, args []string, options commands.Options) {
 		options.Test = true
 		args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--test" })
 	}
-	settings, file, err := command.ParseArgs(args)
+	settings, file, err := params.ParseArgs(args)
 	if err != nil {
 		fail(err)
 	}

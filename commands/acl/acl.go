@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 )
 
 type family struct {
@@ -52,7 +53,7 @@ func (f *family) declare() {
 	f.log.max = c.Int("acllog-max-len", 128, 0, math.MaxInt64, "how many entries ACL LOG keeps")
 	c.Lines("user", f.lines)
 	f.requirePass.Store(new(string))
-	c.Add(&command.Param{
+	c.Add(&params.Param{
 		Name: "requirepass", Help: "password that clients must give, none if empty",
 		Secret: true,
 		Get:    func() string { return *f.requirePass.Load() },

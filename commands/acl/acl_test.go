@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/commands/params"
 )
 
 // start makes a server, which does not listen.
-func start(t *testing.T, settings ...command.Setting) (*commands.Server, error) {
+func start(t *testing.T, settings ...params.Setting) (*commands.Server, error) {
 	t.Helper()
 	s, err := commands.New(commands.Options{Settings: settings, Loops: 1, Test: true})
 	if err == nil {
@@ -31,7 +31,7 @@ func want(t *testing.T, s *commands.Server, part string, args ...string) {
 }
 
 func TestUserLines(t *testing.T) {
-	user := func(line string) command.Setting { return command.Setting{Name: "user", Value: line, Where: "f:1"} }
+	user := func(line string) params.Setting { return params.Setting{Name: "user", Value: line, Where: "f:1"} }
 	s, err := start(t, user("alice on nopass ~a:* (+get ~b) +set"), user("default on >p ~* &* +@all"))
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestFile(t *testing.T) {
 		}
 	}
 	write("user alice on nopass ~* +@all\n\n  user bob off \t\n")
-	file := command.Setting{Name: "aclfile", Value: path}
+	file := params.Setting{Name: "aclfile", Value: path}
 	s, err := start(t, file)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/glob"
 )
 
 // reason is why something is denied, from least to most relevant.
@@ -113,7 +114,7 @@ func (s *selector) check(cmd *command.Command, args [][]byte, keys []keyUse) (de
 
 func (s *selector) allowsKey(key []byte, want access) bool {
 	for _, p := range s.keys {
-		if p.access&want == want && command.Match([]byte(p.pattern), key) {
+		if p.access&want == want && glob.Match([]byte(p.pattern), key) {
 			return true
 		}
 	}
@@ -124,7 +125,7 @@ func (s *selector) allowsKey(key []byte, want access) bool {
 // that one wants to listen to must be among them as it is.
 func allowsChannel(patterns []string, channel []byte, pattern bool) bool {
 	for _, p := range patterns {
-		if pattern && p == string(channel) || !pattern && command.Match([]byte(p), channel) {
+		if pattern && p == string(channel) || !pattern && glob.Match([]byte(p), channel) {
 			return true
 		}
 	}

@@ -6,10 +6,11 @@ import (
 	"fmt"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/hashslot"
 	"github.com/limitkv/limitkv/engine"
 )
 
-func keySlot(c *command.Ctx) { c.Int(int64(command.SlotOf(c.Args[2]))) }
+func keySlot(c *command.Ctx) { c.Int(int64(hashslot.Of(c.Args[2]))) }
 
 func countKeys(c *command.Ctx) {
 	a := c.Cursor(2)
@@ -22,7 +23,7 @@ func countKeys(c *command.Ctx) {
 	}
 	n := int64(0)
 	c.Each(func(e engine.Entry) bool {
-		if command.SlotOf(e.Key()) == int(slot) {
+		if hashslot.Of(e.Key()) == int(slot) {
 			n++
 		}
 		return true
@@ -42,7 +43,7 @@ func getKeys(c *command.Ctx) {
 	n, mark := 0, c.Writer.Mark()
 	if most > 0 {
 		c.Each(func(e engine.Entry) bool {
-			if command.SlotOf(e.Key()) == int(slot) {
+			if hashslot.Of(e.Key()) == int(slot) {
 				c.Bulk(e.Key())
 				n++
 			}

@@ -8,10 +8,11 @@ import (
 	"strconv"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/hashslot"
 )
 
 const (
-	lastSlot = command.Slots - 1
+	lastSlot = hashslot.Count - 1
 	// busOffset is how far above the port a node's port for other nodes is.
 	busOffset = 10000
 )
@@ -166,7 +167,7 @@ func (f *family) info(c *command.Ctx) {
 		name  string
 		value int64
 	}{
-		{"slots_assigned", command.Slots}, {"slots_ok", command.Slots}, {"slots_pfail", 0}, {"slots_fail", 0},
+		{"slots_assigned", hashslot.Count}, {"slots_ok", hashslot.Count}, {"slots_pfail", 0}, {"slots_fail", 0},
 		{"known_nodes", 1}, {"size", 1}, {"current_epoch", epoch}, {"my_epoch", epoch},
 		{"stats_messages_sent", 0}, {"stats_messages_received", 0},
 	} {

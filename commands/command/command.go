@@ -3,7 +3,10 @@
 // and the texts of its errors. It knows no single command.
 package command
 
-import "github.com/limitkv/limitkv/engine"
+import (
+	"github.com/limitkv/limitkv/commands/notation"
+	"github.com/limitkv/limitkv/engine"
+)
 
 // Flags say what a command is; COMMAND shows them by name.
 type Flags uint32
@@ -238,8 +241,8 @@ func (c *Command) Categories() []string { return c.acl }
 
 // Arguments are the command's arguments. It panics on a row that is wrong,
 // which a test rules out.
-func (c *Command) Arguments() []*Arg {
-	args, err := ParseSyntax(c.Syntax)
+func (c *Command) Arguments() []*notation.Arg {
+	args, err := notation.Parse(c.Syntax)
 	if err != nil {
 		panic(err)
 	}
@@ -247,7 +250,7 @@ func (c *Command) Arguments() []*Arg {
 }
 
 // Usage is the command's arguments as a line for people.
-func (c *Command) Usage() string { return Line(c.Arguments(), " ") }
+func (c *Command) Usage() string { return notation.Line(c.Arguments(), " ") }
 
 // Group is a group of commands as the documentation sorts them.
 type Group string

@@ -4,6 +4,7 @@ package command
 // locks that dispatch took, one time, and the reply to append to.
 
 import (
+	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp"
 )
@@ -40,7 +41,7 @@ type Ctx struct {
 	// Waits is set when the command called Block.
 	Waits bool
 	// Long is set once the command, or the one that it is part of, takes long.
-	Long *LongRun
+	Long *longrun.Run
 }
 
 // Error replies an error: the whole text with its code. What the command

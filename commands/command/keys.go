@@ -6,6 +6,8 @@ package command
 import (
 	"bytes"
 	"strconv"
+
+	"github.com/limitkv/limitkv/commands/hashslot"
 )
 
 type keyPlan struct {
@@ -194,8 +196,8 @@ func (c *Command) LegacyRange() (first, last, step int) {
 func (c *Command) Slot(args [][]byte, slot int) (of int, ok bool) {
 	ok = true
 	see := func(i int) {
-		s := SlotOf(args[i])
-		ok = ok && (slot == NoSlot || s == slot)
+		s := hashslot.Of(args[i])
+		ok = ok && (slot == hashslot.None || s == slot)
 		slot = s
 	}
 	c.EachKey(args, see)

@@ -8,6 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/limitkv/limitkv/commands/histogram"
+	"github.com/limitkv/limitkv/commands/longrun"
+	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/commands/pause"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/resp"
@@ -18,7 +22,7 @@ import (
 type Server struct {
 	Keyspace *engine.Keyspace
 	Table    *Table
-	Config   *Config
+	Config   *params.Config
 	Clients  *Clients
 	// Namespaces are keyspaces beside Keyspace. Open listens on a port that is free,
 	// for connections to one; set by package commands.
@@ -26,7 +30,7 @@ type Server struct {
 	Open       func() (port int, end func(), err error)
 	Stats      Stats
 	Workers    Workers
-	Long       LongRuns
+	Long       longrun.Runs
 	// BlockedClients counts the sessions that wait.
 	BlockedClients atomic.Int64
 
@@ -47,7 +51,7 @@ type Server struct {
 	// GoLong makes the command that runs in c, which began at a time of the monotonic
 	// clock, a long one: it goes on where it is, others elsewhere. Set by package
 	// commands.
-	GoLong func(c *Ctx, since int64) *LongRun
+	GoLong func(c *Ctx, since int64) *longrun.Run
 	// Authorize returns the error text for a command that the session's user,
 	// who is restricted, may not run, empty if it may. Unless quiet it counts and
 	// logs the attempt. Set by the acl family; Refuses calls it.
@@ -66,7 +70,7 @@ type Server struct {
 	AuthRequired atomic.Bool
 	NoPassword   atomic.Bool
 	// UserSettings are the user lines of the settings.
-	UserSettings []Setting
+	UserSettings []params.Setting
 	// OnLoad is called before anybody is served, OnStop when nobody is any more.
 	OnLoad []func() error
 	OnStop []func(how Ending) error
@@ -173,7 +177,7 @@ type Server struct {
 	// Cluster: the server answers as a cluster of one node.
 	Cluster bool
 	// Pause is CLIENT PAUSE.
-	Pause Pause
+	Pause pause.Pause
 	// Fatal is called when the server cannot go on, after that has been logged, and
 	// ends the process; Die panics if it is nil. Mutexes are the families' locks that
 	// many use, of which ProveFree makes sure, LocksMax how long it waits for each, 0 for the
@@ -400,7 +404,7 @@ type Foreseen struct {
 type Counters struct {
 	Calls, Micros, Failed, Rejected atomic.Int64
 	// Times is made when the command first takes a microsecond.
-	Times atomic.Pointer[Histogram]
+	Times atomic.Pointer[histogram.Histogram]
 }
 
 // Took counts the time of calls that together took a microsecond or more.
@@ -412,7 +416,7 @@ func (n *Counters) Took(micros int64, calls int) {
 	}
 	h := n.Times.Load()
 	if h == nil {
-		h = new(Histogram)
+		h = new(histogram.Histogram)
 		n.Times.Store(h)
 	}
 	h.Add(each, calls)
@@ -466,10 +470,10 @@ func (p *Workers) Sum(c *Command) (calls, micros, failed, rejected int64) {
 }
 
 // Times adds up the histograms of a command.
-func (p *Workers) Times(c *Command) *Times {
+func (p *Workers) Times(c *Command) *histogram.Times {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t, calls := &Times{}, int64(0)
+	t, calls := &histogram.Times{}, int64(0)
 	for _, w := range p.all {
 		n := &w.Counters[c.index]
 		calls += n.Calls.Load()

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 )
 
 const errMaxClients = "ERR max number of clients reached"
@@ -77,8 +78,8 @@ func (l *outputLimits) parse(value string) error {
 		default:
 			return errors.New("Invalid client class specified in buffer limit configuration.")
 		}
-		hard, err1 := command.ParseMemory(words[1])
-		soft, err2 := command.ParseMemory(words[2])
+		hard, err1 := params.ParseMemory(words[1])
+		soft, err2 := params.ParseMemory(words[2])
 		seconds, err3 := strconv.ParseInt(words[3], 10, 64)
 		if err1 != nil || err2 != nil || err3 != nil || seconds < 0 {
 			return errors.New("Error in hard, soft or soft_seconds setting in buffer limit configuration.")
@@ -96,7 +97,7 @@ func (f *family) declareLimits() {
 	l.queryBuffer = c.Memory("client-query-buffer-limit", 1<<30, 1<<20, math.MaxInt64, "most bytes of a request that is not complete")
 	l.maxBulk = c.MaxBulk()
 	l.output.Store(&outputLimits{classReplica: {256 << 20, 64 << 20, 60}, classPubSub: {32 << 20, 8 << 20, 60}})
-	c.Add(&command.Param{
+	c.Add(&params.Param{
 		Name: "client-output-buffer-limit", Help: "class hard soft seconds …: most bytes of replies that a client has not read",
 		Get: func() string { return l.output.Load().String() },
 		Set: func(value string) error {

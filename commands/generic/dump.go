@@ -8,12 +8,13 @@ import (
 	"slices"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
 )
 
 // dumper runs DUMP and RESTORE.
-type dumper struct{ *command.Dumps }
+type dumper struct{ *params.Dumps }
 
 func (d *dumper) dumpRow() *command.Command {
 	return &command.Command{

@@ -4,6 +4,9 @@ package generic
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/glob"
+	"github.com/limitkv/limitkv/commands/scan"
+	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
@@ -39,7 +42,7 @@ func remove(c *command.Ctx, unlink bool) {
 	for _, key := range c.Args[1:] {
 		pieces := 0
 		if unlink {
-			pieces = command.LazyEffort(c.Find(key))
+			pieces = value.LazyEffort(c.Find(key))
 		}
 		if !c.Delete(key) {
 			continue
@@ -146,7 +149,7 @@ func keys(c *command.Ctx) {
 	all := len(pattern) == 1 && pattern[0] == '*'
 	var found [][]byte
 	c.Each(func(e engine.Entry) bool {
-		if key := e.Key(); all || command.Match(pattern, key) {
+		if key := e.Key(); all || glob.Match(pattern, key) {
 			found = append(found, key)
 		}
 		return true
@@ -174,7 +177,7 @@ func scanKeys(c *command.Ctx) {
 		c.Error(command.ErrInvalidCursor)
 		return
 	}
-	o, ok := command.ParseScan(c, 2, command.ScanKeys)
+	o, ok := scan.Parse(c, 2, scan.Keys)
 	if !ok {
 		return
 	}
@@ -189,7 +192,7 @@ func scanKeys(c *command.Ctx) {
 		}
 	})
 	c.Array(2)
-	command.ReplyCursor(c, next)
+	scan.ReplyCursor(c, next)
 	c.Array(len(found))
 	for _, key := range found {
 		c.Bulk(key)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
 )
 
@@ -166,7 +167,7 @@ func copyKey(c *command.Ctx) {
 		c.Int(0)
 		return
 	}
-	c.Copy(e, to, db, command.CloneObject(e.Object()))
+	c.Copy(e, to, db, value.Clone(e.Object()))
 	changedIn(c, db, to, "copy_to")
 	c.Int(1)
 }

@@ -4,6 +4,7 @@ package generic
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
 )
 
@@ -33,7 +34,7 @@ var objectRow = &command.Command{
 	Complexity: "That of the subcommand",
 	Sub: []*command.Command{
 		objectSub("encoding", "2.2.3", "Returns the form in which a value is held.",
-			func(c *command.Ctx, e engine.Entry) { c.BulkString(command.Encoding(e)) }),
+			func(c *command.Ctx, e engine.Entry) { c.BulkString(value.Encoding(e)) }),
 		objectSub("freq", "4.0.0", "Returns the logarithmic counter of accesses to a key.", freq),
 		objectSub("idletime", "2.2.3", "Returns for how many seconds a key has not been used.", idletime),
 		objectSub("refcount", "2.2.3", "Returns how many references there are to a value.", refcount),

@@ -3,7 +3,7 @@ package generic
 // The order of SORT. Where it compares two elements as equal – by the same
 // text, or by none – their order follows from how Redis sorts: all elements
 // with the C library's merge sort, which is stable, and those of which BY and
-// LIMIT select a part with a quicksort (command.PartialSort). So this does the
+// LIMIT select a part with a quicksort (partialsort.Sort). So this does the
 // same.
 
 import (
@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/partialsort"
 	"github.com/limitkv/limitkv/engine/packed"
 	"github.com/limitkv/limitkv/resp/number"
 )
@@ -48,7 +49,7 @@ func (s *sorting) order(c *command.Ctx, items []item, from, to int) bool {
 	}
 	compare := s.comparison()
 	if s.by != nil && (from != 0 || to != len(items)) {
-		command.PartialSort(items, compare, from, to)
+		partialsort.Sort(items, compare, from, to)
 	} else {
 		slices.SortStableFunc(items, func(a, b item) int { return compare(&a, &b) })
 	}

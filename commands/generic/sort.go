@@ -7,6 +7,8 @@ import (
 	"bytes"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/hashslot"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/list"
@@ -30,7 +32,7 @@ var (
 	}
 )
 
-func sortRow(nodes *command.ListLimits) *command.Command {
+func sortRow(nodes *params.ListLimits) *command.Command {
 	return &command.Command{
 		Name: "sort", Arity: -2, Group: command.GroupGeneric, Since: "1.0.0",
 		Flags:      command.Write | command.DenyOOM,
@@ -187,12 +189,12 @@ func sortKey(c *command.Ctx, lim list.Limits, mayStore bool) {
 // if what they name may be of other slots of a cluster.
 func denied(c *command.Ctx, s *sorting) string {
 	if c.Server.Cluster {
-		slot := command.SlotOf(c.Args[1])
-		if s.by != nil && !s.plain && command.PatternSlot(s.by) != slot {
+		slot := hashslot.Of(c.Args[1])
+		if s.by != nil && !s.plain && hashslot.OfPattern(s.by) != slot {
 			return "ERR BY option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots."
 		}
 		for _, pattern := range s.get {
-			if string(pattern) != "#" && command.PatternSlot(pattern) != slot {
+			if string(pattern) != "#" && hashslot.OfPattern(pattern) != slot {
 				return "ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots."
 			}
 		}

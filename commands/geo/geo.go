@@ -7,11 +7,12 @@ import (
 	"math"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/zset"
 )
 
-type family struct{ limits *command.ZSetLimits }
+type family struct{ limits *params.ZSetLimits }
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/partialsort"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/zset"
 )
@@ -137,7 +138,7 @@ func (f *family) searchIn(c *command.Ctx, v variant) {
 			compare = func(a, b *point) int { return -q.compare(a, b) }
 		}
 		if n < len(points) {
-			command.PartialSort(points, compare, 0, n)
+			partialsort.Sort(points, compare, 0, n)
 		} else {
 			slices.SortStableFunc(points, func(a, b point) int { return compare(&a, &b) })
 		}

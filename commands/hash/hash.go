@@ -3,12 +3,13 @@ package hash
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/packed"
 )
 
-type family struct{ forms *command.HashLimits }
+type family struct{ forms *params.HashLimits }
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {

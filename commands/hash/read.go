@@ -4,6 +4,7 @@ package hash
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/scan"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/packed"
 )
@@ -227,7 +228,7 @@ var hscanRow = &command.Command{
 }
 
 func hscan(c *command.Ctx) {
-	cursor, ok := command.ScanCursor(c)
+	cursor, ok := scan.Cursor(c)
 	if !ok {
 		return
 	}
@@ -236,10 +237,10 @@ func hscan(c *command.Ctx) {
 		return
 	}
 	if h == nil {
-		command.ReplyScanNone(c)
+		scan.ReplyNone(c)
 		return
 	}
-	o, ok := command.ParseScan(c, 3, command.ScanHash)
+	o, ok := scan.Parse(c, 3, scan.Hash)
 	if !ok {
 		return
 	}
@@ -259,7 +260,7 @@ func hscan(c *command.Ctx) {
 		}
 	})
 	c.Array(2)
-	command.ReplyCursor(c, next)
+	scan.ReplyCursor(c, next)
 	c.Array(n)
 	c.Raw(found.Buf)
 }

@@ -3,11 +3,12 @@ package list
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/list"
 )
 
-type family struct{ nodes *command.ListLimits }
+type family struct{ nodes *params.ListLimits }
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -38,7 +38,7 @@ func Start(t testing.TB) *Server { t.Helper(); return StartWith(t, func(*command
 func StartWith(t testing.TB, change func(*commands.Server)) *Server {
 	t.Helper()
 	s, err := commands.New(commands.Options{
-		Settings:   []command.Setting{{Name: "port", Value: "0"}},
+		Settings:   []params.Setting{{Name: "port", Value: "0"}},
 		Loops:      2,
 		FixedLoops: true,
 		Test:       true,

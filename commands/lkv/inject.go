@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/glob"
 )
 
 // injector is what LKV.FAULT and LKV.LOG know.
@@ -70,9 +71,9 @@ func matches(pattern []byte, c *command.Ctx, cmd *command.Command) bool {
 	if !line && cmd != nil {
 		called = []byte(cmd.FullName())
 	}
-	if !command.MatchFold(name, called) {
+	if !glob.MatchFold(name, called) {
 		// A container's name stands for all its subcommands.
-		return !line && command.MatchFold(pattern, c.Args[0])
+		return !line && glob.MatchFold(pattern, c.Args[0])
 	}
-	return !line || command.Match(rest, bytes.Join(c.Args[1:], []byte(" ")))
+	return !line || glob.Match(rest, bytes.Join(c.Args[1:], []byte(" ")))
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/rdb"
@@ -17,7 +17,7 @@ import (
 // what it finds. fix cuts a damaged end of an append-only file. Its error is the
 // first thing that is wrong and was not mended.
 func Check(path string, fix bool, print func(line string)) error {
-	dumps := command.NewConfig().Dumps()
+	dumps := params.NewConfig().Dumps()
 	_, err := journal.Check(journal.CheckOptions{
 		FS: vfs.OS, Path: path, Fix: fix, Print: print,
 		RDB: func(file vfs.File, size int64) (end int64, err error) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
 )
@@ -20,7 +21,7 @@ func TestCheck(t *testing.T) {
 	v.PutString([]byte("key"), []byte("value"), 0)
 	v.PutInt([]byte("number"), 7, v.Now/1000+1e6)
 	var file bytes.Buffer
-	w := rdb.NewWriter(&file, command.NewConfig().Dumps().Format(), true)
+	w := rdb.NewWriter(&file, params.NewConfig().Dumps().Format(), true)
 	w.Origin(rdb.Origin{Version: command.RedisVersion, NowMicros: v.Now})
 	v.EachStored(func(e engine.Entry) {
 		if err := w.Entry(v, e); err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
@@ -31,7 +31,7 @@ type point struct{ seconds, changes int64 }
 
 func (f *family) declare() {
 	c, p := f.s.Config, &f.p
-	c.Add(&command.Param{
+	c.Add(&params.Param{
 		Name: "appendonly", Help: "every change is logged in the append-only file",
 		Get: func() string {
 			if p.appendOnly.Load() {
@@ -63,7 +63,7 @@ func (f *family) declare() {
 	p.growPercent = c.Int("auto-aof-rewrite-percentage", 100, 0, math.MaxInt32, "the append-only file is rewritten when it has grown by so much")
 	p.growMin = c.Memory("auto-aof-rewrite-min-size", 64<<20, 0, math.MaxInt64, "and is at least so large")
 	p.points.Store(&[]point{})
-	c.Add(&command.Param{
+	c.Add(&params.Param{
 		Name: "save", Adds: true, Help: "pairs of seconds and changes after which a snapshot is made; empty: never",
 		Get: func() string {
 			var words []string
@@ -84,7 +84,7 @@ func (f *family) declare() {
 }
 
 // fileName lets a parameter be no path.
-func fileName(p *command.Param) {
+func fileName(p *params.Param) {
 	set := p.Set
 	p.Set = func(value string) error {
 		switch {

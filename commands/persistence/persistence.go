@@ -9,13 +9,14 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
 // family is what the commands share.
 type family struct {
 	s     *command.Server
-	dumps *command.Dumps
+	dumps *params.Dumps
 	p     settings
 
 	mu     sync.Mutex // guards what follows; nothing on disk is waited for under it

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/rdb"
@@ -203,7 +204,7 @@ func (f *family) setAppendOnly(value string) error {
 		on = true
 	case "no":
 	default:
-		return command.ErrNotYesNo
+		return params.ErrNotYesNo
 	}
 	f.mu.Lock()
 	was := f.p.appendOnly.Load()

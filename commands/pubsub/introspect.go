@@ -4,6 +4,7 @@ package pubsub
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/glob"
 )
 
 func (f *family) pubsubRow() *command.Command {
@@ -72,7 +73,7 @@ func channels(c *command.Ctx, r *registry) {
 	}
 	var found []string
 	r.each(func(name string, _ []*command.Session) {
-		if len(c.Args) < 3 || command.Match(c.Args[2], []byte(name)) {
+		if len(c.Args) < 3 || glob.Match(c.Args[2], []byte(name)) {
 			found = append(found, name)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/glob"
 	"github.com/limitkv/limitkv/engine"
 )
 
@@ -115,7 +116,7 @@ func (d *delivery) publish(world *world, channel, text []byte) {
 		m = newMessage("message", channel, text)
 	}
 	world.patterns.each(func(pattern string, list []*command.Session) {
-		if command.Match([]byte(pattern), m.channel) {
+		if glob.Match([]byte(pattern), m.channel) {
 			p := &message{kind: "pmessage", pattern: []byte(pattern), channel: m.channel, text: m.text}
 			d.send(p, list)
 		}

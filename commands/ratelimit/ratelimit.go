@@ -7,13 +7,14 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/limiter"
 )
 
 // family is what the commands share.
 type family struct {
-	zsets  *command.ZSetLimits
+	zsets  *params.ZSetLimits
 	totals [stripes]tally
 }
 

@@ -4,6 +4,8 @@ package scripting
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/glob"
+	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
 )
@@ -193,7 +195,7 @@ func (f *family) functionList(c *command.Ctx) {
 	if pattern != nil {
 		kept := list[:0]
 		for _, lib := range list {
-			if command.MatchFold(pattern, []byte(lib.Name)) {
+			if glob.MatchFold(pattern, []byte(lib.Name)) {
 				kept = append(kept, lib)
 			}
 		}
@@ -314,12 +316,12 @@ func (f *family) read(c *command.Ctx, body []byte, into *libraries) (problem str
 }
 
 func (f *family) functionStats(c *command.Ctx) {
-	var running *command.LongRun
+	var running *longrun.Run
 	for _, run := range f.s.Long.All() {
 		if run.Function() != nil {
 			running = run
 		} else if run.Reservation.Slow() {
-			c.Error(command.ErrBusyScript)
+			c.Error(longrun.ErrBusyScript)
 			return
 		}
 	}

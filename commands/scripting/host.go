@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/hashslot"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/luavm"
 	"github.com/limitkv/limitkv/resp"
@@ -133,7 +134,7 @@ func (h *host) enter(flags luavm.Flags) bool {
 			c.Error("ERR Can not run script on cluster, 'no-cluster' flag is set.")
 			return false
 		}
-		h.slot.of, _ = c.Cmd.Slot(c.Args, command.NoSlot)
+		h.slot.of, _ = c.Cmd.Slot(c.Args, hashslot.None)
 		h.slot.any = flags&(luavm.Compat|luavm.AllowCrossSlotKeys) != 0
 	}
 	return true
@@ -142,12 +143,12 @@ func (h *host) enter(flags luavm.Flags) bool {
 // refuse checks the keys of a command: they are of one slot, and unless the
 // script may use any, all its commands' are.
 func (s *slot) refuse(c *command.Command, args [][]byte) string {
-	of, ok := c.Slot(args, command.NoSlot)
+	of, ok := c.Slot(args, hashslot.None)
 	switch {
 	case !ok:
 		return "ERR Command '" + c.FullName() + "' in script attempted to access keys that don't hash to the same slot"
-	case of == command.NoSlot || s.any:
-	case s.of == command.NoSlot:
+	case of == hashslot.None || s.any:
+	case s.of == hashslot.None:
 		s.of = of
 	case s.of != of:
 		return "ERR Script attempted to access keys that do not hash to the same slot"

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/luavm/budget"
 )
@@ -46,7 +47,7 @@ type watch struct {
 	steps    int
 
 	// Once it takes long:
-	run    *command.LongRun
+	run    *longrun.Run
 	stop   atomic.Pointer[error]
 	slow   *time.Timer
 	looked int64  // at the memory
@@ -144,11 +145,11 @@ func (f *family) kill(c *command.Ctx, function bool) {
 	text, killed := command.ErrNotBusy, false
 	for _, run := range f.s.Long.All() {
 		switch run.Kill(function) {
-		case command.KillDone:
+		case longrun.KillDone:
 			killed = true
-		case command.KillTooLate:
+		case longrun.KillTooLate:
 			text = command.ErrUnkillable
-		case command.KillOther:
+		case longrun.KillOther:
 			text = run.Busy()
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/glob"
 )
 
 func (f *family) commandRow() *command.Command {
@@ -254,7 +255,7 @@ func (f *family) list(c *command.Ctx) {
 		case a.Is("PATTERN"):
 			pattern := a.Bytes()
 			keep = func(cmd *command.Command) bool {
-				return command.MatchFold(pattern, []byte(cmd.FullName()))
+				return glob.MatchFold(pattern, []byte(cmd.FullName()))
 			}
 		default:
 			a.Syntax()

@@ -6,6 +6,8 @@ import (
 	"bytes"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/glob"
+	"github.com/limitkv/limitkv/commands/params"
 )
 
 func (f *family) configRow() *command.Command {
@@ -57,7 +59,7 @@ func (f *family) configGet(c *command.Ctx) {
 	type found struct{ name, value string }
 	var all []found
 	seen := make(map[string]bool)
-	add := func(p *command.Param, name string) {
+	add := func(p *params.Param, name string) {
 		if !seen[name] {
 			seen[name] = true
 			all = append(all, found{name, p.Get()})
@@ -71,7 +73,7 @@ func (f *family) configGet(c *command.Ctx) {
 			continue
 		}
 		for _, p := range f.s.Config.All() {
-			if command.MatchFold(pattern, []byte(p.Name)) {
+			if glob.MatchFold(pattern, []byte(p.Name)) {
 				add(p, p.Name)
 			}
 		}
@@ -88,9 +90,9 @@ func (f *family) configSet(c *command.Ctx) {
 		c.Error(command.ErrSyntax)
 		return
 	}
-	var sets []command.Set
+	var sets []params.Set
 	for i := 2; i < len(c.Args); i += 2 {
-		sets = append(sets, command.Set{Name: string(c.Args[i]), Value: string(c.Args[i+1])})
+		sets = append(sets, params.Set{Name: string(c.Args[i]), Value: string(c.Args[i+1])})
 	}
 	if text := f.s.Config.Change(sets); text != "" {
 		c.Error(text)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/rdb"
@@ -148,7 +150,7 @@ func debugHelp(_ *family, c *command.Ctx) {
 const nodeBytesMax = 1<<32 - 1<<20
 
 func debugPacked(f *family, c *command.Ctx) {
-	n, err := command.ParseMemory(string(c.Args[2]))
+	n, err := params.ParseMemory(string(c.Args[2]))
 	if err != nil || n > nodeBytesMax {
 		c.Error("ERR argument must be a memory value bigger than 1 and smaller than 4gb")
 		return
@@ -178,7 +180,7 @@ func debugObject(f *family, c *command.Ctx) {
 	dump := rdb.AppendDump(nil, e, rdb.Format{Compress: true, AppendScore: number.AppendDouble})
 	length := len(dump) - 1 - rdb.FooterBytes
 	c.Status(fmt.Sprintf("Value at:0x0 refcount:1 encoding:%s serializedlength:%d lru:%d lru_seconds_idle:%d%s",
-		command.Encoding(e), length, e.LastAccess()&(1<<24-1), max(0, c.Now/1e6-e.LastAccess()), f.nodes(e)))
+		value.Encoding(e), length, e.LastAccess()&(1<<24-1), max(0, c.Now/1e6-e.LastAccess()), f.nodes(e)))
 }
 
 // nodes describes a quicklist's. Whether inner ones are compressed is what the

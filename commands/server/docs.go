@@ -4,6 +4,7 @@ package server
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/notation"
 )
 
 func (f *family) docs(c *command.Ctx) {
@@ -78,7 +79,7 @@ func replyDoc(c *command.Ctx, cmd *command.Command) {
 	}
 }
 
-func replyArgs(c *command.Ctx, args []*command.Arg) {
+func replyArgs(c *command.Ctx, args []*notation.Arg) {
 	c.Array(len(args))
 	for _, a := range args {
 		flags := a.Flags()

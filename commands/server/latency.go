@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/histogram"
 )
 
 // latencySamplesMax is how many seconds with a latency an event keeps.
@@ -258,7 +259,7 @@ func (f *family) latencyDoctor(c *command.Ctx) {
 func (f *family) latencyHistogram(c *command.Ctx) {
 	type entry struct {
 		cmd   *command.Command
-		times *command.Times
+		times *histogram.Times
 	}
 	var all []entry
 	add := func(cmd *command.Command) {
@@ -293,7 +294,7 @@ func (f *family) latencyHistogram(c *command.Ctx) {
 }
 
 // replyTimes replies how many calls took at most each power of two.
-func replyTimes(c *command.Ctx, t *command.Times) {
+func replyTimes(c *command.Ctx, t *histogram.Times) {
 	var tops, sums []int64
 	var sum int64
 	at := 0

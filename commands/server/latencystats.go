@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 )
 
 // percentiles are those that INFO latencystats tells.
@@ -21,7 +22,7 @@ func (f *family) declareLatencyStats() {
 	c := f.s.Config
 	f.tracking = c.Bool("latency-tracking", true, "tell in INFO latencystats how long commands take")
 	f.percentiles.list.Store(&[]float64{50, 99, 99.9})
-	c.Add(&command.Param{
+	c.Add(&params.Param{
 		Name: "latency-tracking-info-percentiles", Help: "percentiles that INFO latencystats tells",
 		Get: func() string {
 			var words []string

@@ -4,6 +4,7 @@ package server
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/longrun"
 )
 
 func (f *family) lifecycleRows() []*command.Command {
@@ -49,7 +50,7 @@ func (f *family) shutdown(c *command.Ctx) {
 	case abort:
 		c.Error("ERR No shutdown in progress.")
 	case !nosave && f.s.Long.Slow() != nil:
-		c.Error(command.ErrBusyScript)
+		c.Error(longrun.ErrBusyScript)
 	case f.s.Shutdown == nil:
 		c.Error("ERR this server is ended by the program that it is part of")
 	default:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/list"
@@ -22,10 +23,10 @@ func debugListpack(f *family, c *command.Ctx) {
 	switch {
 	case !e.Ok():
 		c.Error(command.ErrNoSuchKey)
-	case !strings.HasPrefix(command.Encoding(e), "listpack"):
+	case !strings.HasPrefix(value.Encoding(e), "listpack"):
 		c.Error("ERR Not a listpack encoded object.")
 	default:
-		f.s.Logf('w', "DEBUG LISTPACK %q: %s of %d bytes, holding %s", c.Args[2], command.Encoding(e), command.MemoryUsage(e), listpackElements(e))
+		f.s.Logf('w', "DEBUG LISTPACK %q: %s of %d bytes, holding %s", c.Args[2], value.Encoding(e), value.MemoryUsage(e), listpackElements(e))
 		c.Status("Listpack structure printed on stdout")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/value"
 )
 
 func (f *family) memoryRow() *command.Command {
@@ -84,7 +85,7 @@ func memoryUsageCommand(c *command.Ctx) {
 		c.Null()
 		return
 	}
-	c.Int(int64(command.MemoryUsage(e)))
+	c.Int(int64(value.MemoryUsage(e)))
 }
 
 func (f *family) memoryStats(c *command.Ctx) {

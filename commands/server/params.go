@@ -7,7 +7,7 @@ import (
 	"math"
 	"os"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 )
 
@@ -23,7 +23,7 @@ func (f *family) declareParams() {
 	c.Alias("min-replicas-to-write", "min-slaves-to-write")
 	c.Alias("min-replicas-max-lag", "min-slaves-max-lag")
 	c.OnChange(func() { f.s.TooFewReplicas.Store(replicas.Load() > 0 && lag.Load() > 0) }, "min-replicas-to-write", "min-replicas-max-lag")
-	c.Add(&command.Param{
+	c.Add(&params.Param{
 		Name: "notify-keyspace-events", Help: "classes of keyspace events to publish, as letters",
 		Get: func() string { return eventLetters(engine.EventClass(ks.EventMask.Load())) },
 		Set: func(value string) error {
@@ -40,7 +40,7 @@ func (f *family) declareParams() {
 	}
 	f.debugFrom = c.Enum("enable-debug-command", debugFrom, []string{"no", "yes", "local"}, "who may use DEBUG: nobody, everybody, clients of this machine")
 	c.Find("enable-debug-command").Immutable = true
-	c.Add(&command.Param{
+	c.Add(&params.Param{
 		Name: "dir", Immutable: true, Protected: true, Help: "working directory, which a relative logfile and unixsocket are in",
 		Get: func() string {
 			dir, _ := os.Getwd() // unknown is empty

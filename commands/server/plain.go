@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 )
 
 const maxInt = math.MaxInt32
@@ -162,7 +162,7 @@ var plainParams = []plain{
 }
 
 // declarePlain declares those that nobody else has.
-func declarePlain(c *command.Config) {
+func declarePlain(c *params.Config) {
 	for i := range plainParams {
 		p := &plainParams[i]
 		name, alias, _ := strings.Cut(p.names, " ")
@@ -171,7 +171,7 @@ func declarePlain(c *command.Config) {
 		}
 		value := new(atomic.Pointer[string])
 		value.Store(&p.value)
-		c.Add(&command.Param{
+		c.Add(&params.Param{
 			Name: name, Alias: alias, Immutable: p.fixed, Inert: p.only == "" && p.help == "", Help: p.help, Secret: p.secret,
 			Get: func() string { return *value.Load() },
 			Set: func(s string) error {
@@ -193,7 +193,7 @@ func shutdownForm(value string) (string, error) {
 	var shown []string
 	for _, w := range words {
 		if !slices.Contains(of, w) {
-			return "", command.ErrNotAmong(of)
+			return "", params.ErrNotAmong(of)
 		}
 	}
 	for _, w := range of[1:] {
@@ -203,7 +203,7 @@ func shutdownForm(value string) (string, error) {
 	}
 	switch {
 	case len(words) == 0:
-		return "", command.ErrNotAmong(of)
+		return "", params.ErrNotAmong(of)
 	case shown == nil:
 		return of[0], nil
 	}
@@ -292,23 +292,23 @@ func (p *plain) check(s string) (string, error) {
 			found = found || w == s
 		}
 		if !found && p.words == "yes no" {
-			return "", command.ErrNotYesNo
+			return "", params.ErrNotYesNo
 		}
 		if !found {
-			return "", command.ErrNotAmong(of)
+			return "", params.ErrNotAmong(of)
 		}
 	case kindNumber, kindMemory:
 		n, err := strconv.ParseInt(s, 10, 64)
 		if p.kind == kindMemory {
-			n, err = command.ParseMemory(s)
+			n, err = params.ParseMemory(s)
 		}
 		switch {
-		case errors.Is(err, command.ErrNotMemory):
+		case errors.Is(err, params.ErrNotMemory):
 			return "", err
 		case err != nil && p.kind == kindNumber:
-			return "", command.ErrNotInteger
+			return "", params.ErrNotInteger
 		case err != nil || n < p.lo || n > p.hi:
-			return "", command.ErrNotBetween(p.lo, p.hi)
+			return "", params.ErrNotBetween(p.lo, p.hi)
 		}
 		if p.to != 0 {
 			n = max(p.from, min(n, p.to))

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 )
 
 // family is the state of the server commands.
@@ -24,7 +25,7 @@ type family struct {
 	monitors    monitors
 	percentiles percentiles
 	memory      *memoryLimit
-	dumps       *command.Dumps
+	dumps       *params.Dumps
 	pieces      atomic.Int64                // of memory let go since that was told
 	saved       command.PerKeyspace[[]byte] // by DEBUG RELOAD, guarded by the locks of all its shards
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/scan"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/set"
 )
@@ -337,7 +338,7 @@ var sscanRow = &command.Command{
 }
 
 func sscan(c *command.Ctx) {
-	cursor, ok := command.ScanCursor(c)
+	cursor, ok := scan.Cursor(c)
 	if !ok {
 		return
 	}
@@ -346,10 +347,10 @@ func sscan(c *command.Ctx) {
 		return
 	}
 	if s == nil {
-		command.ReplyScanNone(c)
+		scan.ReplyNone(c)
 		return
 	}
-	o, ok := command.ParseScan(c, 3, command.ScanOther)
+	o, ok := scan.Parse(c, 3, scan.Other)
 	if !ok {
 		return
 	}
@@ -361,7 +362,7 @@ func sscan(c *command.Ctx) {
 		}
 	})
 	c.Array(2)
-	command.ReplyCursor(c, next)
+	scan.ReplyCursor(c, next)
 	c.Array(n)
 	c.Raw(found.Buf)
 }

@@ -3,11 +3,12 @@ package set
 
 import (
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/set"
 )
 
-type family struct{ forms *command.SetLimits }
+type family struct{ forms *params.SetLimits }
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/scan"
 	"github.com/limitkv/limitkv/resp/number"
 	"github.com/limitkv/limitkv/zset"
 )
@@ -105,7 +106,7 @@ var zscanRow = &command.Command{
 }
 
 func zscan(c *command.Ctx) {
-	cursor, ok := command.ScanCursor(c)
+	cursor, ok := scan.Cursor(c)
 	if !ok {
 		return
 	}
@@ -114,10 +115,10 @@ func zscan(c *command.Ctx) {
 		return
 	}
 	if z == nil {
-		command.ReplyScanNone(c)
+		scan.ReplyNone(c)
 		return
 	}
-	o, ok := command.ParseScan(c, 3, command.ScanOther)
+	o, ok := scan.Parse(c, 3, scan.Other)
 	if !ok {
 		return
 	}
@@ -132,7 +133,7 @@ func zscan(c *command.Ctx) {
 		}
 	})
 	c.Array(2)
-	command.ReplyCursor(c, next)
+	scan.ReplyCursor(c, next)
 	c.Array(n)
 	c.Raw(found.Buf)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/hashslot"
 	"github.com/limitkv/limitkv/engine"
 )
 
@@ -153,7 +154,7 @@ func (t family) refused(c *command.Ctx, text string) string {
 // sameSlot tells whether the keys of all queued commands are of one slot of a
 // cluster.
 func sameSlot(queue []command.Queued) bool {
-	slot, ok := command.NoSlot, true
+	slot, ok := hashslot.None, true
 	for _, q := range queue {
 		if slot, ok = q.Cmd.Slot(q.Args, slot); !ok {
 			return false

@@ -1,7 +1,6 @@
-package command
-
-// Commands that take long – scripts above all – keep their goroutine; the event loop goes on on another one, their
-// shards are reserved, their connection is paused.
+// Package longrun keeps the commands that take long – scripts above all. They keep their goroutine; the event loop goes on
+// on another one, their shards are reserved, their connection is paused.
+package longrun
 
 import (
 	"slices"
@@ -11,8 +10,8 @@ import (
 	"github.com/limitkv/limitkv/engine"
 )
 
-// LongRun is a command that takes long.
-type LongRun struct {
+// Run is a command that takes long.
+type Run struct {
 	// Args are the command's.
 	Args [][]byte
 	// Since is on the monotonic clock, in microseconds.
@@ -41,7 +40,7 @@ const (
 
 // Begin is called when a script of the command takes long: it can be killed unless
 // it has written. cancel makes it end. function is its name, if it is a function.
-func (r *LongRun) Begin(function *string, wrote bool, cancel func()) {
+func (r *Run) Begin(function *string, wrote bool, cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cancel, r.function, r.fate, r.script = cancel, function, fateOpen, true
@@ -54,14 +53,14 @@ func (r *LongRun) Begin(function *string, wrote bool, cancel func()) {
 }
 
 // End is called when the script has ended.
-func (r *LongRun) End() {
+func (r *Run) End() {
 	r.mu.Lock()
 	r.cancel = nil
 	r.mu.Unlock()
 }
 
 // Writes is called before the script writes. It reports false if it was killed.
-func (r *LongRun) Writes() bool {
+func (r *Run) Writes() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.fate == fateOpen {
@@ -82,7 +81,7 @@ const (
 )
 
 // Kill ends the script, or the function.
-func (r *LongRun) Kill(function bool) Killing {
+func (r *Run) Kill(function bool) Killing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -99,7 +98,7 @@ func (r *LongRun) Kill(function bool) Killing {
 }
 
 // Stop ends the command's scripts whatever they have done: the server ends.
-func (r *LongRun) Stop() {
+func (r *Run) Stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true
@@ -109,7 +108,7 @@ func (r *LongRun) Stop() {
 }
 
 // Function is the name of the function that runs, nil if none does.
-func (r *LongRun) Function() *string {
+func (r *Run) Function() *string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.function
@@ -121,23 +120,23 @@ const (
 	ErrBusyFunction = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
 )
 
-// LongRuns are those that run now.
-type LongRuns struct {
+// Runs are those that run now.
+type Runs struct {
 	// KeysOnly: while a run is slow only commands on the keys it holds are told
 	// BUSY, not all as in Redis.
 	KeysOnly func() bool
 
-	slow atomic.Pointer[LongRun] // what has run for too long, the last one found
+	slow atomic.Pointer[Run] // what has run for too long, the last one found
 	mu   sync.Mutex
-	all  []*LongRun
+	all  []*Run
 	over bool // the server ends
 }
 
 // Guard is the lock of the list, for who looks for locks that were left.
-func (l *LongRuns) Guard() *sync.Mutex { return &l.mu }
+func (l *Runs) Guard() *sync.Mutex { return &l.mu }
 
 // Add registers a run.
-func (l *LongRuns) Add(r *LongRun) {
+func (l *Runs) Add(r *Run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = append(l.all, r)
@@ -147,7 +146,7 @@ func (l *LongRuns) Add(r *LongRun) {
 }
 
 // Stop ends all scripts that take long, and those that will: the server ends.
-func (l *LongRuns) Stop() {
+func (l *Runs) Stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over = true
@@ -157,7 +156,7 @@ func (l *LongRuns) Stop() {
 }
 
 // Wait waits for the commands that Stop has ended.
-func (l *LongRuns) Wait() {
+func (l *Runs) Wait() {
 	for _, r := range l.All() {
 		r.mu.Lock()
 		script := r.script
@@ -169,7 +168,7 @@ func (l *LongRuns) Wait() {
 }
 
 // Remove takes a run out.
-func (l *LongRuns) Remove(r *LongRun) {
+func (l *Runs) Remove(r *Run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i := slices.Index(l.all, r); i >= 0 {
@@ -179,8 +178,8 @@ func (l *LongRuns) Remove(r *LongRun) {
 }
 
 // noteSlow finds what has run for too long. The lock is held.
-func (l *LongRuns) noteSlow() {
-	var slow *LongRun
+func (l *Runs) noteSlow() {
+	var slow *Run
 	for _, r := range l.all {
 		if r.Reservation.Slow() {
 			slow = r
@@ -191,7 +190,7 @@ func (l *LongRuns) noteSlow() {
 
 // MarkSlow says that the run takes too long: those who wait for its keys are told
 // so, and so may be everybody.
-func (l *LongRuns) MarkSlow(r *LongRun) {
+func (l *Runs) MarkSlow(r *Run) {
 	r.Reservation.MarkSlow()
 	l.mu.Lock()
 	l.noteSlow()
@@ -199,17 +198,17 @@ func (l *LongRuns) MarkSlow(r *LongRun) {
 }
 
 // Slow is a run that has taken too long, or nil.
-func (l *LongRuns) Slow() *LongRun { return l.slow.Load() }
+func (l *Runs) Slow() *Run { return l.slow.Load() }
 
 // All lists the runs.
-func (l *LongRuns) All() []*LongRun {
+func (l *Runs) All() []*Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]*LongRun(nil), l.all...)
+	return append([]*Run(nil), l.all...)
 }
 
 // Busy is the error for those who wait for the run for too long.
-func (r *LongRun) Busy() string {
+func (r *Run) Busy() string {
 	if r.Function() != nil {
 		return ErrBusyFunction
 	}

@@ -1,4 +1,4 @@
-package command
+package params
 
 // The parameters that decide in which form values are held, and how they are
 // dumped: what several families go by is declared once.

@@ -1,8 +1,6 @@
-package command
-
-// Configuration parameters: redis.conf's words, CONFIG GET and SET, flags.
-// Each parameter is declared once, by whoever uses it, and kept where it is
-// read without a lock.
+// Package params is the configuration: redis.conf's words, CONFIG GET and SET, flags. Each parameter is declared once, by
+// whoever uses it, and kept where it is read without a lock.
+package params
 
 import (
 	"errors"

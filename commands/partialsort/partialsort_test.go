@@ -1,6 +1,6 @@
-package command
+package partialsort
 
-// PartialSort against a full sort: whatever part is asked for is right.
+// Sort against a full sort: whatever part is asked for is right.
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ func TestPartialSort(t *testing.T) {
 		slices.Sort(want)
 		from := rng.IntN(n + 1)
 		to := from + rng.IntN(n-from+1)
-		PartialSort(v, compare, from, to)
+		Sort(v, compare, from, to)
 		for i := from; i < to; i++ {
 			if v[i] != want[i] {
 				t.Fatalf("%d of %d elements, %d to %d: at %d is %v, want %v", to-from, n, from, to, i, v[i], want[i])

@@ -1,9 +1,6 @@
-package command
-
-// Glob patterns as KEYS, SCAN, PSUBSCRIBE and CONFIG GET have them: * ? [a-z]
-// [^a] and \ to take the next byte as it is. They match bytes. A library for
-// globs was not to be had for it: those there are match runes and know other
-// classes.
+// Package glob is patterns as KEYS, SCAN, PSUBSCRIBE and CONFIG GET have them: * ? [a-z] [^a] and \ to take the next byte
+// as it is.
+package glob
 
 // Match tells whether all of s matches the pattern. It takes at most
 // len(pattern)*len(s) steps: after a second star the first is never come back

@@ -1,4 +1,4 @@
-package command
+package params
 
 // The settings that values in Redis's dump format go by.
 

@@ -1,4 +1,4 @@
-package command
+package params
 
 // CONFIG REWRITE: the parameters of now, in the file they came from.
 

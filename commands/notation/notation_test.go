@@ -1,4 +1,4 @@
-package command
+package notation
 
 // The notation of arguments: what each of its forms means, what is wrong, and
 // the usage line made from it.
@@ -34,7 +34,7 @@ func TestSyntax(t *testing.T) {
 		{"[key", "error", ""}, {"key]", "error", ""}, {"a=(", "error", ""}, {"a=()", "error", ""},
 		{"a={x:string", "error", ""}, {"a | b", "error", ""}, {"[]", "error", ""}, {"a={b | c}", "error", ""},
 	} {
-		args, err := ParseSyntax(c.notation)
+		args, err := Parse(c.notation)
 		if err != nil {
 			if c.want != "error" {
 				t.Errorf("%q: %v", c.notation, err)
@@ -73,7 +73,7 @@ func told(args []*Arg) string {
 func FuzzSyntax(f *testing.F) {
 	f.Add("key [when=(NX | EX s:integer)] data={field:string value:string}...+ [pattern@2]")
 	f.Fuzz(func(t *testing.T, notation string) {
-		args, err := ParseSyntax(notation)
+		args, err := Parse(notation)
 		if err == nil {
 			_ = Line(args, " ")
 		}

@@ -1,7 +1,6 @@
-package command
-
-// CLIENT PAUSE: commands are held back, with the connections that sent them,
-// until a time or until CLIENT UNPAUSE.
+// Package pause is CLIENT PAUSE: commands are held back, with the connections that sent them, until a time or until CLIENT
+// UNPAUSE.
+package pause
 
 import (
 	"slices"

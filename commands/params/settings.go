@@ -1,4 +1,4 @@
-package command
+package params
 
 // Reading parameters from a file and from the command line, in redis.conf's
 // form.

@@ -1,9 +1,7 @@
-package command
-
-// How long a command took, as a histogram: INFO latencystats and LATENCY
-// HISTOGRAM. Only times of a microsecond and more are entered; the rest, most
-// commands, are what is missing to the number of calls, so that they cost
-// nothing here.
+// Package histogram counts how long commands took: INFO latencystats and LATENCY HISTOGRAM. Only times of a microsecond
+// and more are entered; the rest, most commands, are what is missing to the number of calls, so that they cost nothing
+// here.
+package histogram
 
 import (
 	"math/bits"

@@ -1,8 +1,5 @@
-package command
-
-// The arguments of a command as COMMAND DOCS describes them. A row has them
-// in a notation of one line, close to how the usage is written by hand, which
-// is read when somebody asks. The notation:
+// Package notation is how the arguments of a command are written down in its row, in one line, close to how the usage is
+// written by hand. It is read when somebody asks: COMMAND DOCS, HELP. The notation:
 //
 //	name:type        an argument; types are string integer double key pattern unix-time
 //	key, pattern     short for key:key and pattern:pattern
@@ -16,8 +13,9 @@ package command
 //	[x]              optional
 //	x...   x...+     several times; with the token repeated
 //
-// A table of structs was the other choice; it takes ten times the lines of a
-// row and is harder to read than Redis's own usage lines.
+// A table of structs was the other choice; it takes ten times the lines of a row and is harder to read than Redis's own
+// usage lines.
+package notation
 
 import (
 	"fmt"
@@ -52,8 +50,8 @@ func (a *Arg) Flags() (names []string) {
 
 var argTypes = map[string]bool{"string": true, "integer": true, "double": true, "key": true, "pattern": true, "unix-time": true}
 
-// ParseSyntax reads the notation.
-func ParseSyntax(s string) ([]*Arg, error) {
+// Parse reads the notation.
+func Parse(s string) ([]*Arg, error) {
 	p := syntaxParser{words: syntaxWords(s)}
 	args, err := p.list("")
 	if err == nil {

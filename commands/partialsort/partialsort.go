@@ -1,20 +1,18 @@
-package command
+// Package partialsort sorts a part. SORT and GEOSEARCH with a limit sort no more than they return, with Bentley's and
+// McIlroy's quicksort ("Engineering a sort function", 1993) that leaves out the parts nobody asked for. Where elements are
+// equal their order follows from its steps, which are those of Redis.
+package partialsort
 
-// Sorting a part. SORT and GEOSEARCH with a limit sort no more than they
-// return, with Bentley's and McIlroy's quicksort ("Engineering a sort
-// function", 1993) that leaves out the parts nobody asked for. Where elements
-// are equal their order follows from its steps, which are those of Redis.
-
-// Below how many elements PartialSort inserts, and above how many it takes the
+// Below how many elements Sort inserts, and above how many it takes the
 // pivot from nine elements instead of three.
 const (
 	insertBelow = 7
 	nineAbove   = 40
 )
 
-// PartialSort puts those elements in place that belong from index from up to
+// Sort puts those elements in place that belong from index from up to
 // to in the order; the others end up on the right side of them.
-func PartialSort[T any](v []T, compare func(a, b *T) int, from, to int) {
+func Sort[T any](v []T, compare func(a, b *T) int, from, to int) {
 	base := 0 // of v in the whole
 	for {
 		n := len(v)
@@ -64,7 +62,7 @@ func PartialSort[T any](v []T, compare func(a, b *T) int, from, to int) {
 		swapRanges(v, b, n-min(d-c, n-1-d), min(d-c, n-1-d))
 		smaller, larger := b-a, d-c
 		if smaller > 1 && from < base+smaller && to > base {
-			PartialSort(v[:smaller], compare, from-base, to-base)
+			Sort(v[:smaller], compare, from-base, to-base)
 		}
 		start := base + n - larger
 		if larger <= 1 || to <= start || from >= base+n {

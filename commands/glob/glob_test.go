@@ -1,4 +1,4 @@
-package command
+package glob
 
 // Glob patterns, where Redis is of two minds.
 

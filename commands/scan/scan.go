@@ -1,25 +1,26 @@
-package command
-
-// What SCAN, HSCAN, SSCAN and ZSCAN share.
+// Package scan is what SCAN, HSCAN, SSCAN and ZSCAN share: options, cursors, the reply.
+package scan
 
 import (
 	"strconv"
 
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/glob"
 	"github.com/limitkv/limitkv/resp/number"
 )
 
-// ScanOf says which command of the four it is.
-type ScanOf uint8
+// Of says which command of the four it is.
+type Of uint8
 
 // The four.
 const (
-	ScanKeys ScanOf = iota
-	ScanHash
-	ScanOther
+	Keys Of = iota
+	Hash
+	Other
 )
 
-// Scan are the options of a scan.
-type Scan struct {
+// Options are the options of a scan.
+type Options struct {
 	Count    int
 	Pattern  []byte // nil: all
 	Type     []byte // SCAN; nil: all
@@ -29,9 +30,9 @@ type Scan struct {
 // scanCountMax bounds the work of one call; a larger COUNT is taken for it.
 const scanCountMax = 1 << 30
 
-// ParseScan reads the options from an argument on. It replies the error and
+// Parse reads the options from an argument on. It replies the error and
 // returns false if there is one.
-func ParseScan(c *Ctx, from int, of ScanOf) (o Scan, ok bool) {
+func Parse(c *command.Ctx, from int, of Of) (o Options, ok bool) {
 	o.Count = 10
 	a := c.Cursor(from)
 	for a.More() {
@@ -47,10 +48,10 @@ func ParseScan(c *Ctx, from int, of ScanOf) (o Scan, ok bool) {
 			if string(o.Pattern) == "*" {
 				o.Pattern = nil
 			}
-		case of == ScanKeys && a.IsWith("TYPE", 1):
+		case of == Keys && a.IsWith("TYPE", 1):
 			o.Type = a.Bytes()
 		case a.Is("NOVALUES"):
-			if of != ScanHash {
+			if of != Hash {
 				a.Fail("ERR NOVALUES option can only be used in HSCAN")
 			}
 			o.NoValues = true
@@ -61,27 +62,27 @@ func ParseScan(c *Ctx, from int, of ScanOf) (o Scan, ok bool) {
 	return o, !a.Failed(c)
 }
 
-// ScanCursor reads the cursor of HSCAN, SSCAN and ZSCAN.
-func ScanCursor(c *Ctx) (cursor uint64, ok bool) {
+// Cursor reads the cursor of HSCAN, SSCAN and ZSCAN.
+func Cursor(c *command.Ctx) (cursor uint64, ok bool) {
 	if cursor, ok = number.ParseUint(c.Args[2]); !ok {
-		c.Error(ErrInvalidCursor)
+		c.Error(command.ErrInvalidCursor)
 	}
 	return cursor, ok
 }
 
-// ReplyScanNone replies that there is nothing to scan: the key is missing.
+// ReplyNone replies that there is nothing to scan: the key is missing.
 // Redis does not look at the options then.
-func ReplyScanNone(c *Ctx) {
+func ReplyNone(c *command.Ctx) {
 	c.Array(2)
 	c.BulkString("0")
 	c.Array(0)
 }
 
 // Wants tells whether the pattern lets a name through.
-func (o *Scan) Wants(name []byte) bool { return o.Pattern == nil || Match(o.Pattern, name) }
+func (o *Options) Wants(name []byte) bool { return o.Pattern == nil || glob.Match(o.Pattern, name) }
 
 // ReplyCursor replies a cursor, which is text.
-func ReplyCursor(c *Ctx, cursor uint64) {
+func ReplyCursor(c *command.Ctx, cursor uint64) {
 	var b [20]byte
 	c.Bulk(strconv.AppendUint(b[:0], cursor, 10))
 }

@@ -1,4 +1,4 @@
-package command
+package histogram
 
 // The histogram's buckets and what is read from them.
 

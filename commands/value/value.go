@@ -1,6 +1,6 @@
-package command
-
-// What commands over keys of any kind need to know of the objects.
+// Package value is what commands over keys of any kind need to know of values: the name of their form, what they take, a
+// copy.
+package value
 
 import (
 	"github.com/limitkv/limitkv/engine"
@@ -44,9 +44,9 @@ func MemoryUsage(e engine.Entry) int {
 	return n
 }
 
-// CloneObject copies an object. nil stays nil: values of plain bytes are
+// Clone copies an object. nil stays nil: values of plain bytes are
 // copied with their entry.
-func CloneObject(obj any) any {
+func Clone(obj any) any {
 	switch o := obj.(type) {
 	case *zset.Set:
 		return o.Clone()

@@ -1,4 +1,4 @@
-package command
+package params
 
 // Parameters: reading them from a command line and a file, changing them while
 // the server runs, writing them back.

@@ -1,4 +1,4 @@
-package command
+package value
 
 // What Redis hands to a thread of its own to free, and counts. Here the garbage
 // collector frees everything, later and beside the commands; the count tells the
