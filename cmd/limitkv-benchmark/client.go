@@ -96,10 +96,15 @@ type client struct {
 	// were in flight.
 	waiting []int64
 	in      []byte // an answer that is not complete
+	judge   func(*reply) (wrong string)
 }
 
 func newClient(l *load, t *tally, id uint64) *client {
-	return &client{load: l, tally: t, next: l.work.maker(l.setup, id), flight: make([]int64, l.pipeline)}
+	c := &client{load: l, tally: t, next: l.work.maker(l.setup, id), flight: make([]int64, l.pipeline)}
+	if l.work.judge != nil {
+		c.judge = l.work.judge()
+	}
+	return c
 }
 
 // send appends one request that was due at a time.
@@ -163,8 +168,15 @@ func (c *client) answers(data, b []byte, now int64) (out []byte, ok bool) {
 		}
 		c.count--
 		answered++
+		wrong := ""
+		if c.judge != nil {
+			wrong = c.judge(&r)
+		}
 		if r.kind == '-' {
-			c.failed(&r)
+			wrong = string(r.text)
+		}
+		if wrong != "" {
+			c.failed(wrong)
 		} else if c.load.phase.Load() == measuring {
 			c.tally.answers++
 			c.tally.record(now - at)
@@ -198,12 +210,12 @@ func (c *client) answers(data, b []byte, now int64) (out []byte, ok bool) {
 
 // failed counts an error, which is no answer: it has no part in throughput or
 // latency.
-func (c *client) failed(r *reply) {
+func (c *client) failed(text string) {
 	c.tally.errorsAll++
 	if c.load.phase.Load() == measuring {
 		c.tally.errors++
 	}
 	if c.tally.firstError == "" {
-		c.tally.firstError = string(r.text)
+		c.tally.firstError = text
 	}
 }

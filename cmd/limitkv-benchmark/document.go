@@ -48,7 +48,11 @@ generator, values of %d bytes. All servers run as they come, without persistence
 		"the servers to compare with where they are not in PATH. `bin/limitkv-benchmark --help` says how to load a server of your own\n"+
 		"and what each workload asks of it.\n")
 	if len(m.rows) > 0 {
-		m.throughput(&b)
+		fmt.Fprint(&b, "\n## Throughput\n\nRequests a second, and the server's processor time for each. The ratio is to the better of the others.\n\n")
+		m.throughput(&b, m.rows)
+	}
+	if len(m.libraries) > 0 || len(m.missing) > 0 {
+		m.fromLibraries(&b)
 	}
 	if len(m.latency) > 0 {
 		m.latencies(&b)
@@ -92,12 +96,28 @@ generator, values of %d bytes. All servers run as they come, without persistence
 	return b.String()
 }
 
-func (m *matrix) throughput(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## Throughput\n\nRequests a second, and the server's processor time for each. The ratio is to the better of the others.\n\n"+
-		"| workload | pipeline | %s | ratio | at least | CPU µs | CPU ratio |\n| --- | ---: |%s ---: | ---: | --- | ---: |\n",
+// fromLibraries is the table of the recordings.
+func (m *matrix) fromLibraries(b *strings.Builder) {
+	fmt.Fprint(b, "\n## Scripts of libraries\n\nWhat real libraries sent while they worked, recorded and sent again by every connection, with names of its own. The\n"+
+		"recordings are made on the machine that measures (`make bench-workloads`). Requests a second and processor time are a command's.\n\n")
+	if len(m.libraries) > 0 {
+		m.throughput(b, m.libraries)
+		fmt.Fprintln(b)
+	}
+	for _, w := range m.recorded {
+		fmt.Fprintf(b, "- %s: %s\n", w.name, w.does)
+	}
+	if len(m.missing) > 0 {
+		fmt.Fprintf(b, "\n%s\n", m.leftOut())
+	}
+}
+
+// throughput is a table of rows.
+func (m *matrix) throughput(b *strings.Builder, rows []row) {
+	fmt.Fprintf(b, "| workload | pipeline | %s | ratio | at least | CPU µs | CPU ratio |\n| --- | ---: |%s ---: | ---: | --- | ---: |\n",
 		strings.Join(m.versions, " | "), strings.Repeat(" ---: |", len(m.versions)))
-	for i := range m.rows {
-		r := &m.rows[i]
+	for i := range rows {
+		r := &rows[i]
 		name := r.workload
 		if r.against != "" {
 			name += " (theirs: " + r.against + ")"
@@ -106,6 +126,10 @@ func (m *matrix) throughput(b *strings.Builder) {
 			name += ", one connection"
 		}
 		fmt.Fprintf(b, "| %s | %d |", name, r.pipeline)
+		if r.failed != "" {
+			fmt.Fprintf(b, " not measured: %s |%s\n", strings.ReplaceAll(r.failed, "|", " "), strings.Repeat(" |", len(m.versions)+3))
+			continue
+		}
 		var cpus []string
 		for _, c := range r.cells {
 			fmt.Fprintf(b, " %s |", thousands(c.Median.PerSecond))

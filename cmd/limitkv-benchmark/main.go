@@ -15,24 +15,28 @@ import (
 
 const usage = `Usage: limitkv-benchmark [options] [host:port ...]
        limitkv-benchmark matrix [options]
+       limitkv-benchmark record [options]
 
 Loads each server in turn, 127.0.0.1:6379 if none is given, and compares them.
 THE SERVERS ARE EMPTIED (FLUSHALL) before each workload. matrix starts limitkv,
 Redis and Valkey itself and compares them in all that docs/BENCHMARKS.md holds.
+record records what real libraries send, for the matrix and for --workload recorded.
 
 `
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "matrix" {
-		check(runMatrix(os.Args[2:]))
-		return
+	if len(os.Args) > 1 {
+		if run := map[string]func([]string) error{"matrix": runMatrix, "record": runRecord}[os.Args[1]]; run != nil {
+			check(run(os.Args[2:]))
+			return
+		}
 	}
 	p := params{}
 	var names, scripts string
 	var rounds int
 	var asJSON, yes bool
 	flags := flag.NewFlagSet("limitkv-benchmark", flag.ExitOnError)
-	flags.StringVar(&names, "workload", "basic", "which workloads, separated by commas: their names, or all, basic, zset, scripts, unproven, native")
+	flags.StringVar(&names, "workload", "basic", "which workloads, separated by commas: their names, or all, basic, zset, scripts, unproven, native, recorded")
 	flags.IntVar(&p.connections, "connections", 50, "how many connections")
 	flags.IntVar(&p.pipeline, "pipeline", 1, "how many requests a connection sends before it waits for the answers")
 	flags.DurationVar(&p.duration, "duration", 3*time.Second, "how long to measure in each round")
@@ -60,6 +64,9 @@ func main() {
 				own = " (limitkv)"
 			}
 			fmt.Fprintf(flags.Output(), "  %-22s %s%s\n", w.name, w.does, own)
+		}
+		for _, l := range libraries {
+			fmt.Fprintf(flags.Output(), "  %-22s %s (once recorded)\n", l.name, l.does)
 		}
 		fmt.Fprint(flags.Output(), "\nOptions:\n\n")
 		flags.PrintDefaults()

@@ -65,26 +65,42 @@ func claims() (list []claim) {
 	return append(list, claim{workload: "dq.pop", against: "consume", pipeline: 16, atLeast: 3})
 }
 
+// recordedClaims are those of what libraries send.
+func recordedClaims(recorded []*workload) (list []claim) {
+	for _, w := range recorded {
+		list = append(list, claim{workload: w.name, pipeline: 1, atLeast: 1, cpuAtMost: 1}, claim{workload: w.name, pipeline: 16, atLeast: 1, cpuAtMost: 0.8})
+	}
+	return list
+}
+
 // matrix is what is to be measured, and then what was.
 type matrix struct {
 	limitkv, redis, valkey, out, only string
+	recordings                        string
 	quick                             bool
 	rounds                            int
 	params                            params
 
-	programs []program
-	versions []string
-	rows     []row
-	latency  []row
-	memory   []measure
-	growth   []growth
-	started  time.Time
+	// recorded are the workloads of libraries; missing are the libraries of which
+	// there is no recording.
+	recorded []*workload
+	missing  []string
+
+	programs  []program
+	versions  []string
+	rows      []row
+	libraries []row
+	latency   []row
+	memory    []measure
+	growth    []growth
+	started   time.Time
 }
 
 // row is a claim with what was measured, a cell a server.
 type row struct {
 	claim
-	cells []*cell
+	cells  []*cell
+	failed string // why the numbers say nothing
 }
 
 // measure is a number of each server, of which limitkv's may be at most so many
@@ -109,7 +125,8 @@ func runMatrix(args []string) error {
 	flags.StringVar(&m.redis, "redis", binary("REDIS", "redis"), "Redis's binary; by default redis-server in PATH")
 	flags.StringVar(&m.valkey, "valkey", binary("VALKEY", "valkey"), "Valkey's binary; by default valkey-server in PATH")
 	flags.StringVar(&m.out, "out", "", "file to write, empty for none")
-	flags.StringVar(&m.only, "only", "", "parts to measure, separated by commas: throughput, latency, memory, growth; by default all")
+	flags.StringVar(&m.recordings, "recordings", recordingsDir(), "where recordings are kept")
+	flags.StringVar(&m.only, "only", "", "parts to measure, separated by commas: throughput, libraries, latency, memory, growth; by default all")
 	flags.BoolVar(&m.quick, "quick", false, "short rounds and small sizes, for a first look")
 	flags.IntVar(&m.rounds, "rounds", 0, "rounds of each row, 0 for 5, or 3 with -quick")
 	flags.DurationVar(&m.params.duration, "duration", 0, "length of a round, 0 for 2s, or 700ms with -quick")
@@ -133,11 +150,17 @@ func runMatrix(args []string) error {
 	if m.programs, err = programs(m.limitkv, m.redis, m.valkey); err != nil {
 		return err
 	}
+	if m.recorded, m.missing, err = recordedWorkloads(m.recordings); err != nil {
+		return err
+	}
+	if len(m.missing) > 0 {
+		fmt.Fprintln(os.Stderr, m.leftOut())
+	}
 	m.started = time.Now()
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"throughput", m.measureThroughput}, {"latency", m.measureLatency}, {"memory", m.measureMemory}, {"growth", m.measureGrowth}} {
+	}{{"throughput", m.measureThroughput}, {"libraries", m.measureLibraries}, {"latency", m.measureLatency}, {"memory", m.measureMemory}, {"growth", m.measureGrowth}} {
 		if m.only == "" || slices.Contains(strings.Split(m.only, ","), part.name) {
 			if err := part.run(); err != nil {
 				return err
@@ -168,13 +191,23 @@ func (m *matrix) with(f func(targets []*target) error) error {
 	return f(targets)
 }
 
-func find(name string) *workload {
-	list := workloads()
+// leftOut says which libraries have no row.
+func (m *matrix) leftOut() string {
+	return "Left out, since there is no recording of them (`make bench-workloads` makes them): " + strings.Join(m.missing, ", ") + "."
+}
+
+func find(name string) *workload { return named(workloads(), name) }
+
+func named(list []*workload, name string) *workload {
 	return list[slices.IndexFunc(list, func(w *workload) bool { return w.name == name })]
 }
 
 // row measures a claim.
 func (m *matrix) row(targets []*target, c claim, p params) (row, error) {
+	return m.rowOf(find(c.workload), targets, c, p)
+}
+
+func (m *matrix) rowOf(w *workload, targets []*target, c claim, p params) (row, error) {
 	p.pipeline = c.pipeline
 	if c.connections != 0 {
 		p.connections = c.connections
@@ -182,9 +215,9 @@ func (m *matrix) row(targets []*target, c claim, p params) (row, error) {
 	var cells []*cell
 	var err error
 	if c.against == "" {
-		cells, err = compare(find(c.workload), targets, &p, m.rounds)
+		cells, err = compare(w, targets, &p, m.rounds)
 	} else {
-		cells, err = compareDifferent(find(c.workload), find(c.against), targets, &p, m.rounds)
+		cells, err = compareDifferent(w, find(c.against), targets, &p, m.rounds)
 	}
 	if err != nil {
 		return row{}, err
@@ -195,7 +228,7 @@ func (m *matrix) row(targets []*target, c claim, p params) (row, error) {
 		}
 	}
 	printCells(os.Stderr, cells)
-	return row{c, cells}, err
+	return row{claim: c, cells: cells}, err
 }
 
 func (m *matrix) measureThroughput() error {
@@ -206,6 +239,22 @@ func (m *matrix) measureThroughput() error {
 				return err
 			}
 			m.rows = append(m.rows, r)
+		}
+		return nil
+	})
+}
+
+// measureLibraries replays what libraries send. A conversation that a server does
+// not answer as it was recorded is no reason to stop: its row says so.
+func (m *matrix) measureLibraries() error {
+	return m.with(func(targets []*target) error {
+		for _, c := range recordedClaims(m.recorded) {
+			r, err := m.rowOf(named(m.recorded, c.workload), targets, c, m.params)
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				r.claim, r.failed = c, err.Error()
+			}
+			m.libraries = append(m.libraries, r)
 		}
 		return nil
 	})

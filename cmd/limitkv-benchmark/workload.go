@@ -29,6 +29,9 @@ type workload struct {
 	// refused tells whether an answer means no (a limiter's refusal, an empty
 	// queue, a lock that is held). nil: there is no such answer.
 	refused func(r *reply) bool
+	// judge makes what looks at each answer of a connection in turn and says what
+	// is wrong with it, "" if nothing is. nil: errors alone are wrong.
+	judge func() func(r *reply) (wrong string)
 }
 
 // maker appends the request with a number to b.
@@ -58,11 +61,15 @@ func workloads() []*workload {
 }
 
 // choose finds workloads by their names; "all" and the names of groups stand
-// for several.
+// for several. The recorded ones are not on every machine, and not in "all".
 func choose(names string) ([]*workload, error) {
+	recorded, _, err := recordedWorkloads(recordingsDir())
+	if err != nil {
+		return nil, err
+	}
 	groups := map[string][]*workload{
 		"all": workloads(), "basic": basicWorkloads(), "zset": sortedSetWorkloads(),
-		"scripts": scriptWorkloads(), "unproven": unprovenWorkloads(), "native": nativeWorkloads(),
+		"scripts": scriptWorkloads(), "unproven": unprovenWorkloads(), "native": nativeWorkloads(), "recorded": recorded,
 	}
 	var chosen []*workload
 	for name := range strings.SplitSeq(strings.ToLower(names), ",") {
@@ -70,11 +77,12 @@ func choose(names string) ([]*workload, error) {
 			chosen = append(chosen, g...)
 			continue
 		}
-		i := slices.IndexFunc(groups["all"], func(w *workload) bool { return w.name == name })
+		known := slices.Concat(groups["all"], recorded)
+		i := slices.IndexFunc(known, func(w *workload) bool { return w.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no workload %q", name)
+			return nil, fmt.Errorf("there is no workload %q (limitkv-benchmark record makes those of libraries)", name)
 		}
-		chosen = append(chosen, groups["all"][i])
+		chosen = append(chosen, known[i])
 	}
 	return chosen, nil
 }

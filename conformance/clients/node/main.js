@@ -1,8 +1,12 @@
-// Runs ioredis, node-redis, BullMQ and rate-limiter-flexible against limitkv.
+// Runs ioredis, node-redis, BullMQ and rate-limiter-flexible against limitkv; with LOAD, see load.js.
 'use strict';
 const { startAll, stopAll } = require('./harness.js');
 
 (async () => {
+  if (process.env.LOAD) {
+    await require('./load.js')(process.env.LOAD);
+    process.exit(0);
+  }
   const at = await startAll();
   const part = process.env.PART;
   const usual = ['./ioredis.js', './noderedis.js', './bullmq.js', './bullmqflows.js', './flexible.js'];

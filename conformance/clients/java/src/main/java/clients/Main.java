@@ -9,6 +9,10 @@ public final class Main {
   private Main() {}
 
   public static void main(String[] arguments) throws Exception {
+    if (System.getenv("LOAD") != null) {
+      Loads.run(System.getenv("LOAD"));
+      System.exit(0);
+    }
     List<Throwable> broken = new ArrayList<>();
     String part = System.getenv().getOrDefault("PART", "");
     try (Servers servers = new Servers()) {
