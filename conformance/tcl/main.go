@@ -1,5 +1,5 @@
 // Command tcl runs Redis's own test suite, which is written in Tcl, against limitkv as an external server, and against
-// Redis in the same way, and counts by file what limitkv passes of what Redis passes.
+// Redis in the same way, and reports, file by file, how many of the tests that Redis passes limitkv passes too.
 //
 // The suite is not part of this project: REDIS_SRC names a source tree of Redis 8.0 that has been built. What is known
 // not to pass is listed in failing.txt with its reason; the command fails if anything else does not pass.
