@@ -70,6 +70,9 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		s.refuse(c, text)
 		return replied
 	}
+	if cmd.Prepare != nil && sess.Conn != nil && cmd.Prepare(c, args) {
+		return retry
+	}
 	c.OutOfMemory = false
 	if sess.Conn != nil && (s.MaxMemory.Load() != 0 || s.TooFewReplicas.Load() || s.RefusesWrites() != nil) {
 		w.Risk = true
@@ -109,6 +112,13 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 		long = s.locks(c, cmd, args, &w.Wanted)
 		w.Risk = true
 		h = lock(c, cmd, w.Wanted)
+		if h != nil && cmd.Plan != nil { // it may find that less will do: a script is analysed then
+			w.Risk = false
+			w.Wanted.Reset()
+			long = s.locks(c, cmd, args, &w.Wanted)
+			w.Risk = true
+			h = lock(c, cmd, w.Wanted)
+		}
 	}
 	set := w.Wanted
 	if h != nil {

@@ -37,6 +37,9 @@ func (s *LockSet) All() bool { return s.mask == allShards }
 // Within tells whether all of the set's shards are in another one.
 func (s *LockSet) Within(o LockSet) bool { return s.mask&^o.mask == 0 }
 
+// Without is the set but for the shards of another one.
+func (s LockSet) Without(o LockSet) LockSet { return LockSet{s.mask &^ o.mask} }
+
 // Covers tells whether key's shard is in the set.
 func (s *LockSet) Covers(key []byte) bool {
 	_, i := locate(key)

@@ -36,6 +36,10 @@ type Library struct {
 
 	skip  int // of Code: the first line
 	chunk *chunk
+
+	compiled bool
+	plain    *chunk // for Try: it sees the globals that there are, not those that are known
+	err      error  // why it does not compile
 }
 
 // Function is what is known of a library's function.
@@ -95,17 +99,27 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// Try compiles the library and runs its code for the first time, to find its functions. host is asked to log only.
-func (l *Library) Try(config Config, host Host) error {
+// Compile compiles the library, which Try does if nobody has. Try tells if it fails.
+func (l *Library) Compile() {
+	if l.compiled {
+		return
+	}
 	code := l.Code[l.skip:]
 	const source = "@" + libraryChunkName
-	plain, err := compileChunk(code, source, nil, false, nil) // it sees the globals that there are, not those that are known
-	if err == nil {
-		l.chunk, err = compileChunk(code, source, knownFunctions(), false, nil)
+	if l.plain, l.err = compileChunk(code, source, nil, false, nil); l.err == nil {
+		l.chunk, l.err = compileChunk(code, source, knownFunctions(), false, nil)
 	}
-	if err != nil {
-		return &CompileError{"Error compiling function: " + err.Error()}
+	l.compiled = true
+}
+
+// Try runs the library's code for the first time, to find its functions. host is asked to log only.
+func (l *Library) Try(config Config, host Host) error {
+	l.Compile()
+	if l.err != nil {
+		return &CompileError{"Error compiling function: " + l.err.Error()}
 	}
+	plain := l.plain
+	l.plain = nil
 	vm := barePool.take(config)
 	var late atomic.Bool
 	timer := time.AfterFunc(loadTimeMax, func() { late.Store(true) })

@@ -5,6 +5,7 @@ package luavm
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"sync/atomic"
 
 	"github.com/limitkv/limitkv/luavm/analysis"
 	"github.com/limitkv/limitkv/luavm/syntax"
@@ -19,18 +20,16 @@ type Script struct {
 	SHA   string // SHA-1 of the body, 40 lowercase hexadecimal digits
 	Flags Flags
 
-	// Verdict is what Analyse found: nothing proven before it was called.
-	Verdict analysis.Verdict
-
 	chunk *chunk
+	ran   atomic.Bool
 	skip  int // of Body: the first line, if that is not Lua
 }
 
 // SHA1Hex returns the SHA-1 of b in lowercase hexadecimal, as SCRIPT LOAD and redis.sha1hex do.
-func SHA1Hex(b []byte) string {
-	sum := sha1.Sum(b)
-	return hex.EncodeToString(sum[:])
-}
+func SHA1Hex(b []byte) string { return SHA1Text(sha1.Sum(b)) }
+
+// SHA1Text returns a SHA-1 in lowercase hexadecimal.
+func SHA1Text(sum [sha1.Size]byte) string { return hex.EncodeToString(sum[:]) }
 
 // Compile compiles a script. The text of an error is Redis's without the "ERR " in front.
 func Compile(body []byte) (*Script, error) {
@@ -51,15 +50,15 @@ type CompileError struct{ Text string }
 
 func (e *CompileError) Error() string { return e.Text }
 
-// Analyse finds out what can be proven of the script. keys says where a command's keys are. It is to be called once,
-// before the script is shared.
-func (s *Script) Analyse(keys analysis.KeyFinder) {
+// Analyse finds out what can be proven of the script. keys says where a command's keys are.
+func (s *Script) Analyse(keys analysis.KeyFinder) analysis.Verdict {
 	source := s.Body[s.skip:]
 	if len(source) > analysis.SourceMax {
-		s.Verdict = analysis.TooLong
-		return
+		return analysis.TooLong
 	}
-	if stmts, err := syntax.Parse(source, chunkName); err == nil {
-		s.Verdict = analysis.Chunk(stmts, keys)
+	stmts, err := syntax.Parse(source, chunkName)
+	if err != nil {
+		return analysis.Verdict{} // it has compiled
 	}
+	return analysis.Chunk(stmts, keys)
 }

@@ -30,8 +30,9 @@ const (
 	registersStart = 8 << 10
 	registersStep  = 16 << 10
 	registersMax   = 4 << 20
-	// linkedMax is how many scripts a VM keeps ready to run.
-	linkedMax = 4096
+	// linkedMax is how many scripts a VM keeps ready to run before it asks which of them were of use: it keeps those that
+	// have run since it asked last.
+	linkedMax = 500
 )
 
 // VM runs scripts.
@@ -54,7 +55,7 @@ type VM struct {
 	frames    *luaFrames
 	shortcuts shortcuts
 
-	linked map[*Script]*lua.LFunction
+	linked, formerly map[*Script]*lua.LFunction // ready to run
 
 	libraries map[*Library]*loadedLibrary // see library.go
 	loading   *lua.LTable                 // see loadingTable
@@ -228,18 +229,18 @@ func (vm *VM) link(s *Script) *lua.LFunction {
 		return fn
 	}
 	if len(vm.linked) >= linkedMax {
-		for old := range vm.linked { // any: it is linked again when it runs again
-			delete(vm.linked, old)
-			break
-		}
+		vm.linked, vm.formerly = map[*Script]*lua.LFunction{}, vm.linked
 	}
-	fn := vm.function(s.chunk)
+	fn := vm.formerly[s]
+	if fn == nil {
+		fn = vm.function(s.chunk)
+	}
+	if !s.ran.Swap(true) {
+		return fn // most scripts that run once run no more
+	}
 	vm.linked[s] = fn
 	return fn
 }
-
-// Forget drops what the VM keeps of a script. It may run again, which links it again.
-func (vm *VM) Forget(s *Script) { delete(vm.linked, s) }
 
 // tostring is the conversion of any value to text without metamethods.
 func tostring(v lua.LValue) string {

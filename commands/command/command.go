@@ -199,6 +199,10 @@ type Command struct {
 	// a script that says what it does); nil where they are Flags.
 	FlagsOf func(c *Ctx, args [][]byte) Flags
 
+	// Prepare, if set, does beforehand what takes long and needs no keys: compiling. If it reports true, the command begins
+	// anew when Prepare resumes the connection. It is not called for the server's own sessions.
+	Prepare func(c *Ctx, args [][]byte) (wait bool)
+
 	// Plan, if set, adds what the command needs locked to the set, in place of
 	// its keys' shards, and tells whether it will take long, so that the event loop
 	// goes on without it before it begins (DEBUG SLEEP, MIGRATE).

@@ -200,6 +200,9 @@ func (c *Client) Read() string {
 	return text
 }
 
+// Poll returns the next reply, if it is there within a time.
+func (c *Client) Poll(wait time.Duration) (text string, ok bool) { c.t.Helper(); return c.read(wait) }
+
 // Silent fails the test if a reply is there or comes within a moment.
 func (c *Client) Silent() {
 	c.t.Helper()

@@ -1,10 +1,13 @@
 package scripting
 
-// The cache of scripts. A script is compiled once; every worker then finds it
-// in a map of its own, without a lock. FLUSH and eviction change the
-// generation, at which workers forget what they have.
+// The cache of scripts. A script is compiled once; every worker then finds it in a map of its own, without a lock. A
+// script that leaves the cache is marked, so that workers find it no more; all are forgotten when the generation changes.
+//
+// Scripts with values pasted into them are common: each is another one and runs once. So one is analysed when it is about
+// to run for the second time, and is taken for unproven until then; and nothing is looked through for it.
 
 import (
+	"container/heap"
 	"sync"
 	"sync/atomic"
 
@@ -20,8 +23,40 @@ const evalScriptsMax = 500
 // script is a cached script with what is known of its runs.
 type script struct {
 	*luavm.Script
-	loaded atomic.Bool // by SCRIPT LOAD: not evicted
-	runs   [runSlots]runs
+	loaded  atomic.Bool // by SCRIPT LOAD: not evicted
+	gone    atomic.Bool // no longer in the cache
+	planned atomic.Bool // has been about to run
+	verdict atomic.Pointer[analysis.Verdict]
+	runs    [runSlots]runs
+
+	// For eviction, guarded by the cache's mutex.
+	asked int64 // when it ran last, as far as is known
+	at    int   // its place in the heap
+}
+
+// proven returns what analysis finds of the script.
+func (s *script) proven(keys analysis.KeyFinder) *analysis.Verdict {
+	v := s.verdict.Load()
+	if v == nil {
+		found := s.Analyse(keys)
+		v = &found
+		s.verdict.Store(v)
+	}
+	return v
+}
+
+// unproven is what is known of a script that has not been analysed.
+var unproven analysis.Verdict
+
+// plan returns what to go by for a run: a script that has not run before is not worth an analysis.
+func (s *script) plan(keys analysis.KeyFinder) *analysis.Verdict {
+	if v := s.verdict.Load(); v != nil {
+		return v
+	}
+	if !s.loaded.Load() && !s.planned.Swap(true) {
+		return &unproven
+	}
+	return s.proven(keys)
 }
 
 // runs is a part of what is known of a script's runs. Workers write to
@@ -68,124 +103,220 @@ func (s *script) used() int64 {
 	return used
 }
 
+// byUse is a heap of the scripts that came by EVAL alone, by when they were used as far as is known.
+type byUse []*script
+
+func (h byUse) Len() int           { return len(h) }
+func (h byUse) Less(i, j int) bool { return h[i].asked < h[j].asked }
+func (h byUse) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+func (h *byUse) Push(x any) {
+	s := x.(*script)
+	s.at = len(*h)
+	*h = append(*h, s)
+}
+func (h *byUse) Pop() any {
+	last := len(*h) - 1
+	s := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return s
+}
+
 type cache struct {
 	mu         sync.Mutex
 	bySHA      map[string]*script
+	evictable  byUse
 	generation atomic.Int64
 	flushes    atomic.Int64
 	evicted    atomic.Int64
 	bytes      atomic.Int64 // of the scripts' texts
-	keys       analysis.KeyFinder
 }
 
-// local is a worker's view of the cache.
+// local is a worker's view of the cache. Maps that are full are kept as the former ones, in which what is not found is
+// looked for once more: so what is used again and again stays, and what is not goes.
 type local struct {
-	generation int64
-	bySHA      map[string]*script
-	byBody     map[string]*script
-	last       *script // what was asked for last, which is often asked for again
+	generation  int64
+	now, former scripts
+	last        *script // what was asked for last, which is often asked for again
+	failed      failure // dispatch asks more than once
 }
+
+// failure says why a source does not compile.
+type failure struct {
+	body string
+	err  error
+}
+
+type scripts struct{ bySHA, byBody map[string]*script }
 
 // localMax bounds a worker's maps.
-const localMax = 2 * evalScriptsMax
+const localMax = evalScriptsMax
 
 func (l *local) renew(generation int64) {
-	if l.bySHA == nil || l.generation != generation || len(l.byBody) > localMax {
-		l.bySHA, l.byBody = make(map[string]*script), make(map[string]*script)
-		l.generation, l.last = generation, nil
+	switch {
+	case l.generation != generation || l.now.bySHA == nil:
+		*l = local{generation: generation}
+	case len(l.now.byBody)+len(l.now.bySHA) > localMax:
+		l.former = l.now
+	default:
+		return
 	}
+	l.now = scripts{make(map[string]*script), make(map[string]*script)}
 }
 
 // find returns the script with a SHA-1 in lower or upper case, nil if there is
 // none.
 func (c *cache) find(l *local, sha []byte) *script {
 	l.renew(c.generation.Load())
-	if s := l.last; s != nil && s.SHA == string(sha) {
+	if s := l.last; s != nil && s.SHA == string(sha) && !s.gone.Load() {
 		return s
 	}
-	if s := l.bySHA[string(sha)]; s != nil {
-		l.last = s
-		return s
+	s := l.now.bySHA[string(sha)]
+	if s == nil || s.gone.Load() {
+		if s = l.former.bySHA[string(sha)]; s == nil || s.gone.Load() {
+			c.mu.Lock()
+			s = c.bySHA[lower(sha)]
+			c.mu.Unlock()
+		}
+		if s != nil {
+			l.now.bySHA[string(sha)] = s
+		} else {
+			delete(l.now.bySHA, string(sha))
+		}
 	}
-	name := lower(sha)
-	c.mu.Lock()
-	s := c.bySHA[name]
-	c.mu.Unlock()
-	if s != nil {
-		l.bySHA[string(sha)] = s
-	}
+	l.last = s
 	return s
 }
 
 // compile returns the script with a body, compiling it if it is new.
-func (c *cache) compile(l *local, body []byte, load bool) (*script, error) {
+func (c *cache) compile(l *local, body []byte) (*script, error) {
 	l.renew(c.generation.Load())
-	if s := l.last; s != nil && !load && s.Body == string(body) {
-		return s, nil
-	}
-	if s := l.byBody[string(body)]; s != nil && (s.loaded.Load() || !load) {
-		l.last = s
-		return s, nil
-	}
-	sha := luavm.SHA1Hex(body)
-	c.mu.Lock()
-	s := c.bySHA[sha]
-	if s != nil && load {
-		s.loaded.Store(true)
-	}
-	c.mu.Unlock()
+	s := l.knows(body)
 	if s == nil {
-		compiled, err := luavm.Compile(body)
-		if err != nil {
+		if err := l.fails(body); err != nil {
 			return nil, err
 		}
-		compiled.Analyse(c.keys)
-		s = &script{Script: compiled}
-		s.loaded.Store(load)
-		s = c.add(s)
+		var err error
+		if s, err = c.enter(body); err != nil {
+			l.failed = failure{string(body), err}
+			return nil, err
+		}
 	}
-	l.byBody[s.Body] = s
-	l.bySHA[s.SHA] = s
+	if l.last != s {
+		if s.planned.Load() { // one that runs once is not looked for again
+			l.now.byBody[s.Body] = s
+		}
+		l.last = s
+	}
 	return s, nil
 }
 
-// add enters a script and evicts the least recently used one if there are too
-// many that nobody loaded.
+// knows returns the worker's script with a body, nil if the cache must be asked.
+func (l *local) knows(body []byte) *script {
+	if s := l.last; s != nil && s.Body == string(body) && !s.gone.Load() {
+		return s
+	}
+	if s := l.now.byBody[string(body)]; s != nil && !s.gone.Load() {
+		return s
+	}
+	if s := l.former.byBody[string(body)]; s != nil && !s.gone.Load() {
+		return s
+	}
+	return nil
+}
+
+// fails returns why a body does not compile, if it is the last one that did not.
+func (l *local) fails(body []byte) error {
+	if l.failed.body != string(body) {
+		return nil
+	}
+	return l.failed.err
+}
+
+// enter returns the script with a body that the worker does not know.
+func (c *cache) enter(body []byte) (*script, error) {
+	sha := luavm.SHA1Hex(body)
+	c.mu.Lock()
+	s := c.bySHA[sha]
+	c.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	compiled, err := luavm.Compile(body)
+	if err != nil {
+		return nil, err
+	}
+	return c.add(&script{Script: compiled}), nil
+}
+
+// add enters a script that was compiled, and evicts the least recently used one if there are too many that nobody loaded.
+// It returns the one that is there already, if so.
 func (c *cache) add(s *script) *script {
+	now := engine.Monotonic()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old := c.bySHA[s.SHA]; old != nil {
 		return old
 	}
-	s.runs[0].used.Store(engine.Monotonic())
-	if !s.loaded.Load() {
-		n := 0
-		var oldest *script
-		for _, x := range c.bySHA {
-			if x.loaded.Load() {
-				continue
-			}
-			n++
-			if oldest == nil || x.used() < oldest.used() {
-				oldest = x
-			}
-		}
-		if n >= evalScriptsMax {
-			delete(c.bySHA, oldest.SHA)
-			c.bytes.Add(-int64(len(oldest.Body)))
-			c.evicted.Add(1)
-			c.generation.Add(1)
-		}
+	if len(c.evictable) >= evalScriptsMax {
+		c.evict()
 	}
+	s.asked = now
+	heap.Push(&c.evictable, s)
+	s.gone.Store(false)
 	c.bySHA[s.SHA] = s
 	c.bytes.Add(int64(len(s.Body)))
 	return s
+}
+
+// load returns the script with a body as one that is not evicted.
+func (c *cache) load(l *local, body []byte) (*script, error) {
+	s, err := c.compile(l, body)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		s = c.add(s) // it may have been evicted
+		c.mu.Lock()
+		kept := c.bySHA[s.SHA] == s
+		if kept && !s.loaded.Swap(true) {
+			heap.Remove(&c.evictable, s.at)
+		}
+		c.mu.Unlock()
+		if kept {
+			return s, nil
+		}
+	}
+}
+
+// evict removes the script that was used least recently. Scripts that have been used since they were asked are put in
+// their place first: each at most once for each time that it is used.
+func (c *cache) evict() {
+	oldest := c.evictable[0]
+	for {
+		used := oldest.used()
+		if used <= oldest.asked {
+			break
+		}
+		oldest.asked = used
+		heap.Fix(&c.evictable, 0)
+		oldest = c.evictable[0]
+	}
+	heap.Pop(&c.evictable)
+	oldest.gone.Store(true)
+	delete(c.bySHA, oldest.SHA)
+	c.bytes.Add(-int64(len(oldest.Body)))
+	c.evicted.Add(1)
 }
 
 func (c *cache) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.bySHA = make(map[string]*script)
+	c.evictable = nil
 	c.bytes.Store(0)
 	c.generation.Add(1)
 	c.flushes.Add(1)

@@ -39,6 +39,9 @@ func (f *family) evalRow(name, since, summary string, bySHA, readOnly bool) *com
 		}
 		return row.Flags
 	}
+	if !bySHA {
+		row.Prepare = func(c *command.Ctx, args [][]byte) bool { return f.prepareScript(c, args[1]) }
+	}
 	row.Run = func(c *command.Ctx) { f.eval(c, bySHA, readOnly) }
 	return row
 }
@@ -64,7 +67,7 @@ func (f *family) resolve(w *worker, arg []byte, bySHA bool) (*script, error) {
 	if bySHA {
 		return f.cache.find(&w.scripts, arg), nil
 	}
-	return f.cache.compile(&w.scripts, arg, false)
+	return f.cache.compile(&w.scripts, arg)
 }
 
 // plan locks the shards of the script's KEYS if analysis has proven that it
@@ -78,7 +81,7 @@ func (f *family) plan(c *command.Ctx, args [][]byte, set *engine.LockSet, bySHA 
 	if err != nil || s == nil {
 		return false
 	}
-	if s.Verdict.KeysProven {
+	if s.plan(f.keys).KeysProven {
 		for _, key := range args[3 : 3+n] {
 			set.AddKey(key)
 		}
@@ -115,6 +118,7 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 	s, err := f.resolve(w, c.Args[1], bySHA)
 	switch {
 	case err != nil:
+		w.scripts.failed = failure{} // it may be long
 		c.Error("ERR " + err.Error())
 		return
 	case s == nil:
@@ -130,6 +134,7 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 		return
 	}
 	began := engine.Monotonic()
+	w.watch.script = s
 	w.run(c, w.vm, nil, began, func(args [][]byte) luavm.Outcome {
 		return w.vm.Run(s.Script, args[3:3+n], args[3+n:], h, c.Writer)
 	})

@@ -26,6 +26,8 @@ func (f *family) functionRow() *command.Command {
 				Complexity: "O(1), compiling aside",
 				Tips:       everywhere,
 				Syntax:     "[REPLACE] function-code:string",
+				Prepare:    func(c *command.Ctx, args [][]byte) bool { return f.prepareLibrary(c, args[len(args)-1]) },
+				Plan:       planLoad,
 				Run:        f.functionLoad,
 			},
 			{
@@ -64,6 +66,7 @@ func (f *family) functionRow() *command.Command {
 				Complexity: "O(N) in the number of functions",
 				Tips:       everywhere,
 				Syntax:     "serialized-value:string [policy=(FLUSH | APPEND | REPLACE)]",
+				Plan:       planLoad,
 				Run:        f.functionRestore,
 			},
 			{
@@ -112,6 +115,15 @@ func (f *family) edit(ks *engine.Keyspace, edit func(set *libraries) (problem st
 	r.now.Store(set)
 	f.s.Keyspace.Dirty.Add(1)
 	return ""
+}
+
+// planLoad locks everything. What brings a long source goes on without its event loop.
+func planLoad(_ *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
+	set.AddAll()
+	for _, a := range args {
+		long = long || len(a) >= longSource
+	}
+	return long
 }
 
 func (f *family) functionLoad(c *command.Ctx) {

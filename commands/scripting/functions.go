@@ -129,7 +129,8 @@ func (f *family) functionVM(c *command.Ctx, w *worker) *luavm.VM {
 
 // create loads a library into a set.
 func (f *family) create(c *command.Ctx, set *libraries, code []byte, replace bool) (name, problem string) {
-	lib, err := luavm.ParseLibrary(code)
+	w := f.worker(c)
+	lib, err := w.parse(code)
 	if err != nil {
 		return "", err.Error()
 	}
@@ -142,7 +143,7 @@ func (f *family) create(c *command.Ctx, set *libraries, code []byte, replace boo
 		}
 		set.remove(lib.Name)
 	}
-	h := &f.worker(c).host
+	h := &w.host
 	outer := h.c
 	h.c = c
 	err = lib.Try(vmConfig, h)

@@ -15,6 +15,7 @@ import (
 	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/luavm/budget"
+	"github.com/limitkv/limitkv/resp/number"
 )
 
 const (
@@ -40,6 +41,7 @@ type watch struct {
 	f        *family
 	c        *command.Ctx // nil: nothing runs
 	function *string      // its name, if it is a function
+	script   *script      // if it is a script
 	wrote    bool         // it has called a command that writes
 	began    int64        // monotonic, in microseconds: when the script began, or the first one of an EXEC
 	of       int64        // Ctx.Now of the command that began then
@@ -68,7 +70,7 @@ func (w *watch) begin(c *command.Ctx, function *string, now int64) {
 
 // end is called when it has run.
 func (w *watch) end() {
-	w.c = nil
+	w.c, w.script = nil, nil
 	if w.run != nil {
 		w.leave()
 	}
@@ -110,6 +112,7 @@ func (w *watch) ask() (steps int, err error) {
 // attend makes the command that runs the script a long one, if it is not yet, and the script one that can be killed and
 // that others are told of.
 func (w *watch) attend(now int64) {
+	w.narrow()
 	run := w.c.Server.GoLong(w.c, w.began)
 	w.run, w.looked, w.heap = run, now, heapBytes()
 	w.stop.Store(nil)
@@ -117,6 +120,22 @@ func (w *watch) attend(now int64) {
 	limit := time.Duration(min(w.f.timeLimit.Load(), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	limit -= time.Duration(now-w.began) * time.Microsecond
 	w.slow = time.AfterFunc(limit, func() { w.f.s.Long.MarkSlow(run) })
+}
+
+// narrow lets go the shards that the script does not use, of all of which it has the locks if it runs for the first time:
+// it was not analysed before.
+func (w *watch) narrow() {
+	c := w.c
+	if w.script == nil || c.Long != nil || c.Exec || !w.script.proven(w.f.keys).KeysProven {
+		return
+	}
+	var set engine.LockSet
+	n, _ := number.ParseInt(c.Args[2])
+	for _, key := range c.Args[3 : 3+n] {
+		set.AddKey(key)
+	}
+	c.KS.Unlock(c.Worker.Locked.Without(set))
+	c.Worker.Locked, c.Held = set, set
 }
 
 // leave undoes attend.

@@ -19,6 +19,7 @@ func (f *family) scriptRow() *command.Command {
 				Complexity: "O(N) in the length of the script",
 				Tips:       []string{"request_policy:all_nodes", "response_policy:all_succeeded"},
 				Syntax:     "script:string",
+				Prepare:    func(c *command.Ctx, args [][]byte) bool { return f.prepareScript(c, args[2]) },
 				Run:        f.load,
 			},
 			{
@@ -76,7 +77,7 @@ func (f *family) scriptRow() *command.Command {
 }
 
 func (f *family) load(c *command.Ctx) {
-	s, err := f.cache.compile(&f.worker(c).scripts, c.Args[2], true)
+	s, err := f.cache.load(&f.worker(c).scripts, c.Args[2])
 	if err != nil {
 		c.Error("ERR " + err.Error())
 		return
@@ -162,7 +163,7 @@ func (f *family) info(c *command.Ctx) {
 	if s == nil {
 		return
 	}
-	v := s.Verdict
+	v := s.proven(f.keys)
 	runs, micros, longest, _ := s.total()
 	c.Map(6)
 	c.BulkString("sha1")

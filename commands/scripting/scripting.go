@@ -24,6 +24,7 @@ type family struct {
 	compress   *atomic.Bool
 	memoryMax  *atomic.Int64 // bytes that a script may make the heap grow by
 	workers    atomic.Int64  // made so far
+	compilers  chan struct{} // holds one for each goroutine that compiles, see prepare.go
 }
 
 // worker is what a command.Worker has for scripts.
@@ -31,7 +32,8 @@ type worker struct {
 	vm        *luavm.VM
 	scripts   local
 	functions functionVM
-	flushes   int64 // when vm was made
+	library   *luavm.Library // compiled for the FUNCTION LOAD that comes next
+	flushes   int64          // when vm was made
 	host      host
 	watch     watch
 	slot      int // of script.runs
@@ -41,7 +43,8 @@ type worker struct {
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, compress: s.Config.Compression()}
 	f.cache.bySHA = make(map[string]*script)
-	f.cache.keys = f.keys
+	f.compilers = make(chan struct{}, compilersMax())
+	s.OnClose = append(s.OnClose, abandon)
 	s.Mutexes = append(s.Mutexes, &f.cache.mu)
 	f.registries.Begin(s, func(r *registry) { r.now.Store(newLibraries()) })
 	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, math.MaxInt64, "milliseconds a script may hold keys before others are answered BUSY")

@@ -18,11 +18,11 @@ const (
 
 // code is a function being compiled.
 type code struct {
-	c     *compiler
-	outer *code
-	block *block
-	made  *bytecode.Function // what it becomes
-	line  int                // where it is defined, 0 for the main chunk
+	c      *compiler
+	outer  *code
+	blocks []block            // those that are open, inner ones last
+	made   *bytecode.Function // what it becomes
+	line   int                // where it is defined, 0 for the main chunk
 
 	instructions []uint32
 	lines        []int
@@ -50,7 +50,6 @@ type upvalue struct {
 
 // block is a block being compiled.
 type block struct {
-	outer   *block
 	breaks  int // jumps out of it
 	active  int // visible variables outside
 	captive bool

@@ -25,6 +25,13 @@ const (
 	listFlush   = 50  // items of a constructor that are stored at once
 )
 
+// For the code of a source longer than smallSource there is room at once, for an instruction per so many bytes.
+const (
+	smallSource          = 8 << 10
+	bytesPerInstruction  = 3
+	instructionsExpected = 4 << 20
+)
+
 // Known are the functions that compiled code has as constants: globals by their name, functions of libraries by that of
 // the library and their own; each with the name of its constant.
 type Known struct {
@@ -79,6 +86,10 @@ func Compile(src string, o *Options) (f *bytecode.Function, escapes bool, err er
 	}()
 	c.open(0)
 	c.f.vararg, c.f.made.IsVarArg = true, lua.VarArgIsVarArg
+	if len(src) > smallSource {
+		n := min(len(src)/bytesPerInstruction, instructionsExpected)
+		c.f.instructions, c.f.lines = make([]uint32, 0, n), make([]int, 0, n)
+	}
 	c.advance()
 	c.chunkOf()
 	c.check(tkEOF)
@@ -130,18 +141,20 @@ func (c *compiler) complete() {
 			f.unfold()
 		}
 		m := f.made
-		m.Code, m.DbgSourcePositions = slices.Clone(f.instructions), slices.Clone(f.lines)
 		m.Locals, m.Hidden = slices.Clone(m.Locals), slices.Clone(m.Hidden)
-		m.SetConstants(slices.Clone(f.constants))
 		const keep = 1 << 10 // instructions: of large functions nothing is used again
 		if cap(f.instructions) > keep || f.strings != nil {
+			m.Code, m.DbgSourcePositions = fitting(f.instructions), fitting(f.lines)
+			m.SetConstants(fitting(f.constants))
 			continue
 		}
+		m.Code, m.DbgSourcePositions = slices.Clone(f.instructions), slices.Clone(f.lines)
+		m.SetConstants(slices.Clone(f.constants))
 		clear(f.constants)
 		clear(f.upvalues)
 		*f = code{
 			instructions: f.instructions[:0], lines: f.lines[:0], constants: f.constants[:0], active: f.active[:0],
-			upvalues: f.upvalues[:0],
+			upvalues: f.upvalues[:0], blocks: f.blocks[:0],
 		}
 		if len(c.unused) < 8 {
 			c.unused = append(c.unused, f)
@@ -149,6 +162,14 @@ func (c *compiler) complete() {
 	}
 	clear(c.functions)
 	c.functions = c.functions[:0]
+}
+
+// fitting returns a slice that is not much larger than what is in it.
+func fitting[T any](s []T) []T {
+	if cap(s)-len(s) > len(s)/4 {
+		return slices.Clone(s)
+	}
+	return s
 }
 
 // unfold turns the constants KEYS and ARGV into globals.
@@ -239,12 +260,11 @@ func (c *compiler) find(f *code, name string, inner bool) operand {
 	}
 	if r := f.local(name); r >= 0 {
 		if inner {
-			b := f.block
-			for b != nil && b.active > r {
-				b = b.outer
-			}
-			if b != nil {
-				b.captive = true
+			for i := len(f.blocks) - 1; i >= 0; i-- {
+				if b := &f.blocks[i]; b.active <= r {
+					b.captive = true
+					break
+				}
 			}
 		}
 		return operandOf(formLocal, r)

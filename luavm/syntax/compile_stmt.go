@@ -8,15 +8,15 @@ import (
 	"github.com/limitkv/limitkv/luavm/bytecode"
 )
 
-func (c *compiler) enterBlock(b *block, loop bool) {
-	*b = block{outer: c.f.block, breaks: noJump, active: len(c.f.active), loop: loop}
-	c.f.block = b
+func (c *compiler) enterBlock(loop bool) {
+	c.f.blocks = append(c.f.blocks, block{breaks: noJump, active: len(c.f.active), loop: loop})
 }
 
 func (c *compiler) leaveBlock() {
 	f := c.f
-	b := f.block
-	f.block = b.outer
+	last := len(f.blocks) - 1
+	b := f.blocks[last]
+	f.blocks = f.blocks[:last]
 	f.hide(b.active)
 	if b.captive {
 		f.emitABC(lua.OP_CLOSE, b.active, 0, 0)
@@ -37,8 +37,7 @@ func (c *compiler) chunkOf() {
 }
 
 func (c *compiler) scope() {
-	var b block
-	c.enterBlock(&b, false)
+	c.enterBlock(false)
 	c.chunkOf()
 	c.leaveBlock()
 }
@@ -126,8 +125,7 @@ func (c *compiler) whileStatement(line int) {
 	c.advance()
 	begin := f.here()
 	otherwise := c.condition()
-	var b block
-	c.enterBlock(&b, true)
+	c.enterBlock(true)
 	c.expect(tkDo)
 	c.scope()
 	f.leadTo(f.jump(), begin)
@@ -139,14 +137,13 @@ func (c *compiler) whileStatement(line int) {
 func (c *compiler) repeatStatement(line int) {
 	f := c.f
 	begin := f.here()
-	var loop, body block
-	c.enterBlock(&loop, true)
-	c.enterBlock(&body, false)
+	c.enterBlock(true)
+	c.enterBlock(false)
 	c.advance()
 	c.chunkOf()
 	c.closing(tkUntil, tkRepeat, line)
 	otherwise := c.condition() // the body's variables are visible in it
-	if !body.captive {
+	if !f.blocks[len(f.blocks)-1].captive {
 		c.leaveBlock()
 		f.leadTo(otherwise, begin)
 	} else {
@@ -160,14 +157,15 @@ func (c *compiler) repeatStatement(line int) {
 
 func (c *compiler) breakStatement() {
 	f := c.f
-	b, captive := f.block, false
-	for b != nil && !b.loop {
-		captive = captive || b.captive
-		b = b.outer
+	i, captive := len(f.blocks)-1, false
+	for i >= 0 && !f.blocks[i].loop {
+		captive = captive || f.blocks[i].captive
+		i--
 	}
-	if b == nil {
+	if i < 0 {
 		c.syntaxError("no loop to break")
 	}
+	b := &f.blocks[i]
 	if captive {
 		f.emitABC(lua.OP_CLOSE, b.active, 0, 0)
 	}
@@ -175,8 +173,7 @@ func (c *compiler) breakStatement() {
 }
 
 func (c *compiler) forStatement(line int) {
-	var b block
-	c.enterBlock(&b, true)
+	c.enterBlock(true)
 	c.advance()
 	name := c.name()
 	switch c.current.token {
@@ -250,8 +247,7 @@ func (c *compiler) genericFor(name string) {
 
 // forBody compiles the block of a loop with n variables.
 func (c *compiler) forBody(n int) {
-	var b block
-	c.enterBlock(&b, false)
+	c.enterBlock(false)
 	c.f.show(n, 0)
 	c.f.reserve(n)
 	c.scope()
