@@ -195,9 +195,8 @@ func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 	}
 	c.Writes = cmd.Flags&command.Write != 0
 	cmd.Run(c)
-	n := c.TakeChanges()
-	c.EndCommand(c.Args, n)
-	if n != 0 {
+	c.EndCommand(c.Args)
+	if n := c.TakeChanges(); n != 0 {
 		c.Worker.Changes += n
 	}
 	if monitored {

@@ -27,7 +27,7 @@ func (s *server) rescue(c *command.Ctx, r any) {
 	why := fmt.Sprintf("panic in %s: %v\n%s", name, r, debug.Stack())
 	s.Logf('w', "%s", why)
 	c.NoEffect()
-	c.EndCommand(nil, 0)
+	c.EndCommand(nil)
 	c.Commit() // of what had expired
 	c.KS.Unlock(c.Worker.Locked)
 	c.Worker.Locked = engine.LockSet{}

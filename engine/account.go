@@ -144,6 +144,9 @@ func (v *View) recount(key []byte) {
 // Account enters in the keyspace's sum what the view made the keys grow by.
 // Whoever changes keys calls it when done.
 func (v *View) Account() {
+	if v.KS.Strict {
+		v.settled()
+	}
 	if v.grown != 0 {
 		v.KS.bytes.Add(v.grown)
 		v.grown = 0

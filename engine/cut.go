@@ -46,6 +46,7 @@ type goneTable struct {
 // called, by whoever, under the lock of the entry's shard; calls for different
 // shards may overlap.
 func (v *View) BeginCut(save func(v *View, e Entry)) *Cut {
+	v.whole()
 	ks := v.KS
 	if ks.cut != nil {
 		panic("engine: two cuts at once")

@@ -30,6 +30,7 @@ func newModel(t *testing.T, seed uint64) *model {
 	clock := NewClock()
 	clock.Freeze(1_700_000_000_000_000)
 	m := &model{t: t, ks: New(clock, 3), rng: rand.New(rand.NewPCG(seed, 1)), done: map[string]int{}}
+	m.ks.Strict = true
 	for range 3 {
 		m.dbs = append(m.dbs, map[string]modelValue{})
 	}
@@ -45,6 +46,8 @@ func (m *model) do(db int, fn func(v *View)) {
 	}
 	m.v = View{KS: m.ks, DB: db, Now: m.ks.Clock.Now(), Held: all}
 	fn(&m.v)
+	m.v.EndCommand(nil)
+	m.v.Commit()
 	m.v.ServeReady()
 	m.v.Account()
 	m.ks.Unlock(all)

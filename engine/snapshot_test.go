@@ -40,6 +40,8 @@ func (m *model) doCold(db int, fn func(v *View)) {
 	}
 	m.v = View{KS: m.ks, DB: db, Now: m.ks.Clock.Now(), Held: LockSet{allShards}}
 	fn(&m.v)
+	m.v.EndCommand(nil)
+	m.v.Commit()
 	m.v.ServeReady()
 	m.v.Account()
 	m.ks.unlockAll()

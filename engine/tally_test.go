@@ -68,7 +68,7 @@ func TestTallyBesideOthers(t *testing.T) {
 			var all LockSet
 			all.AddAll()
 			r := hold(m.ks, all, nil)
-			v := View{KS: m.ks, Now: m.ks.Clock.Now(), Held: all}
+			v := View{KS: m.ks, Now: m.ks.Clock.Now(), Held: all, Reserved: true}
 			v.PutString([]byte{byte(i), 0}, []byte("longer text"), 0)
 			r.letGo()
 		}
@@ -98,7 +98,7 @@ func TestTallyOfReserved(t *testing.T) {
 			set.AddAll()
 		}
 		r := hold(m.ks, set, nil)
-		v := View{KS: m.ks, DB: 1, Now: m.ks.Clock.Now(), Held: set}
+		v := View{KS: m.ks, DB: 1, Now: m.ks.Clock.Now(), Held: set, Reserved: true}
 		v.Delete(key)
 		if st := m.ks.Tally(LockSet{}).DBs[1]; st.Keys != 1 || st.Expires != 1 || st.AverageTTLMillis() != 5000 || st.Sizes.Of(KindString)[3] != 1 {
 			t.Errorf("reserved: %+v", st)

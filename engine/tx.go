@@ -11,9 +11,11 @@ package engine
 // Who reads the journal – files, replicas – so depends on nothing but the
 // effects. That none is forgotten is by construction: each change is told by
 // Changed or its kin, and what no effect stands for when a command ends is logged
-// as that command, or else as the key's image.
+// as that command, or else as the key's image. In tests (Strict) that last resort
+// is a panic.
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/limitkv/limitkv/engine/journal"
@@ -25,12 +27,22 @@ type tx struct {
 	// each ends and which database it is of.
 	resp []byte
 	ends []journal.Effect
-	// told counts the changes that effects stand for already.
+	// told is how many of the view's changes effects stand for.
 	told int64
-	// own: the running command has named its effects itself, or has none.
-	own bool
+	// keys are those that were changed, in order, while Logging: for what no effect
+	// stands for when it is to be logged.
+	keys []changedKey
+	// own: the running command names its effects itself, or has none. named: it has.
+	own, named bool
 	// forced: the running command is its own effect even if nothing changed.
 	forced bool
+}
+
+// changedKey is a key with the number of its change.
+type changedKey struct {
+	change int64
+	db     int
+	key    []byte
 }
 
 // Causes are the effects of what the keyspace does by itself, in the words of
@@ -54,12 +66,16 @@ func (v *View) Logging() bool { return v.KS.Journal.Active() }
 // Redis's form. It may be called several times, in order; what the client sent is
 // then not logged. The arguments are copied.
 func (v *View) Effect(args ...[]byte) {
-	v.own = true
+	v.own, v.named = true, true
 	v.log(args)
 }
 
+// OwnEffects says that the running command names its effects itself, if it has
+// any: what the client sent is not logged.
+func (v *View) OwnEffects() { v.own = true }
+
 // NoEffect says that the running command's changes need not be logged.
-func (v *View) NoEffect() { v.own = true }
+func (v *View) NoEffect() { v.own, v.named = true, true }
 
 // ForceEffect has the running command logged as it came, even if it changed
 // nothing.
@@ -92,18 +108,46 @@ func (v *View) log(args [][]byte) {
 // effect is to be logged.
 func (v *View) caused(before int64) bool {
 	v.told += v.changes - before
-	return v.Logging()
+	if !v.Logging() {
+		return false
+	}
+	n := len(v.keys)
+	for n > 0 && v.keys[n-1].change > before {
+		n--
+	}
+	v.keys = v.keys[:n]
+	return true
 }
 
 // EndCommand names the effects of a command that has run: those that it named
-// itself, else the command as it came if it changed anything. changes is what
-// TakeChanges returned after it.
-func (v *View) EndCommand(args [][]byte, changes int64) {
+// itself, else the command as it came if it changed anything. Who is no command
+// passes nil.
+func (v *View) EndCommand(args [][]byte) {
 	t := &v.tx
-	if (changes > t.told || t.forced) && !t.own {
-		v.log(args)
+	switch {
+	case !t.own && args != nil:
+		if v.changes > t.told || t.forced {
+			v.log(args)
+		}
+	case v.changes > t.told && !t.named && v.Logging():
+		v.untold()
 	}
-	t.told, t.own, t.forced = 0, false, false
+	t.told, t.own, t.named, t.forced, t.keys = v.changes, false, false, false, t.keys[:0]
+}
+
+// untold logs the images of keys that were changed without an effect.
+func (v *View) untold() {
+	if v.KS.Strict {
+		v.forgotten()
+	}
+	db := v.DB
+	for i, k := range v.keys {
+		v.DB = k.db
+		if i == 0 || k.db != v.keys[i-1].db || !bytes.Equal(k.key, v.keys[i-1].key) {
+			v.KS.Causes.Image(v, k.key)
+		}
+	}
+	v.DB, v.told, v.keys = db, v.changes, v.keys[:0]
 }
 
 // Commit ends the transaction: its effects are handed to the journal as one
@@ -116,6 +160,9 @@ func (v *View) CommitApart() { v.commit(true) }
 
 func (v *View) commit(apart bool) {
 	t := &v.tx
+	if v.changes != t.told {
+		v.untold()
+	}
 	if len(t.ends) == 0 {
 		return
 	}
@@ -129,6 +176,9 @@ func (v *View) commit(apart bool) {
 	if cap(t.resp) > txBytesKept {
 		t.resp = nil
 	}
+	if cap(t.keys) > txKeysKept {
+		t.keys = nil
+	}
 }
 
 // ChangedAt is the place in the journal of the last change in some shards, which are
@@ -140,5 +190,9 @@ func (ks *Keyspace) ChangedAt(set LockSet) (at journal.LSN) {
 	return at
 }
 
-// txBytesKept is how much of a transaction's buffer is kept for the next one.
-const txBytesKept = 64 << 10
+// txBytesKept and txKeysKept are how much of a transaction's buffers is kept for the
+// next one.
+const (
+	txBytesKept = 64 << 10
+	txKeysKept  = 1 << 10
+)

@@ -50,12 +50,22 @@ func (v *View) locate(key []byte) (hash uint64, s *shard) {
 		return v.hintHash, &v.KS.shards[v.hintSh]
 	}
 	hash, i := locate(key)
+	if v.KS.Strict {
+		v.within(i, key)
+	}
 	return hash, &v.KS.shards[i]
 }
 
-// Hint remembers the hash of a key that is about to be used several times. The
-// memory of key must not change until Forget.
+// Hint remembers the hash of a key that is about to be used several times, and
+// whose shard is held. The memory of key must not change until Forget.
 func (v *View) Hint(key []byte) {
+	v.hint(key)
+	if v.KS.Strict {
+		v.within(v.hintSh, key)
+	}
+}
+
+func (v *View) hint(key []byte) {
 	v.hintHash, v.hintSh = locate(key)
 	v.hintPtr, v.hintLen = unsafe.SliceData(key), len(key)
 }
@@ -64,7 +74,7 @@ func (v *View) Hint(key []byte) {
 // of key must not change until Forget: only dispatch, whose arguments stay
 // where they are while a command runs, may call it.
 func (v *View) Need(set *LockSet, key []byte) {
-	v.Hint(key)
+	v.hint(key)
 	set.mask |= 1 << v.hintSh
 }
 
@@ -189,8 +199,7 @@ func (v *View) settle(s *shard, e Entry) Entry {
 // put enters an entry under its key, in place of whatever is there.
 func (v *View) put(e Entry, deadline int64) Entry {
 	key := e.Key()
-	hash, i := locate(key) // the entry's own copy of the key: no hint for it
-	s := &v.KS.shards[i]
+	hash, s := v.locate(key) // the entry's own copy of the key: no hint for it
 	if e.h.flags&flagObject != 0 {
 		v.objects, v.object = true, nil // it may be filled yet
 	}

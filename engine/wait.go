@@ -261,9 +261,12 @@ func (v *View) ServeReady() {
 	if len(v.ready) == 0 {
 		return
 	}
-	now := v.Now
+	now, held := v.Now, v.Held
 	v.Now = v.KS.Clock.Now() // what they wait for may have expired while the command ran
-	defer func() { v.Now = now }()
+	defer func() {
+		v.Now = now
+		v.letGo(held)
+	}()
 	for len(v.ready) > 0 {
 		k := v.ready[0]
 		v.ready = v.ready[1:]
@@ -353,7 +356,16 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 // alsoRetryMicros is how long a line waits for a second key's busy lock.
 const alsoRetryMicros = 100
 
+// letGo gives back the locks of second keys, except of those where others wait to
+// be served: nobody may come before them.
 func (v *View) letGo(held LockSet) {
+	if v.Held == held {
+		return
+	}
+	for _, k := range v.ready {
+		held.AddKey([]byte(k.key))
+	}
+	held.mask &= v.Held.mask
 	v.KS.Unlock(LockSet{v.Held.mask &^ held.mask})
 	v.Held = held
 }

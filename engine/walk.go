@@ -14,6 +14,7 @@ const scanShardBits = 6
 // the cursor to go on with, 0 at the end. fn must not change keys. Expired
 // keys are left out, and removed. Every key that is there throughout a scan is returned.
 func (v *View) Scan(cursor uint64, count int, fn func(Entry)) uint64 {
+	v.whole()
 	sh := int(cursor & (shardCount - 1))
 	inner := cursor >> scanShardBits
 	// A sparse table must not make one call long: work is bounded as well.
@@ -44,6 +45,7 @@ func (v *View) Scan(cursor uint64, count int, fn func(Entry)) uint64 {
 // Each calls fn with every key of the database that has not expired, until it
 // returns false. fn must not change keys.
 func (v *View) Each(fn func(Entry) bool) {
+	v.whole()
 	for i := range v.KS.shards {
 		stop := false
 		v.KS.shards[i].tables[v.DB].each(func(e Entry) bool {
@@ -61,6 +63,7 @@ func (v *View) Each(fn func(Entry) bool) {
 
 // EachStored is Each with the keys that have expired and are still there.
 func (v *View) EachStored(fn func(Entry)) {
+	v.whole()
 	for i := range v.KS.shards {
 		v.KS.shards[i].tables[v.DB].each(func(e Entry) bool {
 			fn(e)
@@ -72,6 +75,7 @@ func (v *View) EachStored(fn func(Entry)) {
 // Count is the number of keys of the database, expired ones that have not
 // been removed yet included.
 func (v *View) Count() (n int) {
+	v.whole()
 	for i := range v.KS.shards {
 		n += v.KS.shards[i].tables[v.DB].used
 	}
@@ -81,6 +85,7 @@ func (v *View) Count() (n int) {
 // Random returns a key at random, the zero Entry if there is none. next gives
 // random numbers.
 func (v *View) Random(next func() uint64) Entry {
+	v.whole()
 	const triesMax = 100 // while nothing expires
 	for tries := 0; ; tries++ {
 		n := uint64(v.Count())
@@ -110,6 +115,7 @@ func (v *View) Random(next func() uint64) Entry {
 // Flush removes all keys of the database. Each removed key counts as changed
 // for those who watch or wait.
 func (v *View) Flush() {
+	v.whole()
 	v.doubt = true
 	for i := range v.KS.shards {
 		s := &v.KS.shards[i]
@@ -152,6 +158,7 @@ func (v *View) Swap(a, b int) {
 	if a == b {
 		return
 	}
+	v.whole()
 	v.doubt = true
 	db := v.DB
 	defer func() { v.DB = db }()

@@ -113,11 +113,7 @@ func (v *View) Lessened(key []byte, class EventClass, event string) {
 // Altered is Changed for a change that neither those who wait for the key nor
 // those who watch it are told of, as in Redis: of a stream's consumer groups.
 func (v *View) Altered(key []byte, class EventClass, event string) {
-	v.doubt = true
-	v.changes++
-	if v.objects {
-		v.recount(key)
-	}
+	v.count(key)
 	v.Notify(class, event, key)
 }
 
@@ -128,12 +124,20 @@ func (v *View) CountChange() { v.doubt = true; v.changes++ }
 // Redis counts it once.
 func (v *View) SameChange() { v.changes-- }
 
-func (v *View) modified(key []byte) {
+// count counts a change of a key, and the key's size anew.
+func (v *View) count(key []byte) {
 	v.doubt = true
 	v.changes++
+	if v.Logging() {
+		v.keys = append(v.keys, changedKey{v.changes, v.DB, key})
+	}
 	if v.objects {
 		v.recount(key)
 	}
+}
+
+func (v *View) modified(key []byte) {
+	v.count(key)
 	if v.KS.Tracking.Load() {
 		v.KS.Touched(v, v.DB, key)
 	}
@@ -156,12 +160,9 @@ func (v *View) Notify(class EventClass, event string, key []byte) {
 	}
 }
 
-// Changes is how often Changed was called since the last TakeChanges.
-func (v *View) Changes() int64 { return v.changes }
-
-// TakeChanges returns and clears the count of changes.
+// TakeChanges returns how often Changed was called since the last time.
 func (v *View) TakeChanges() int64 {
 	n := v.changes
-	v.changes = 0
+	v.changes, v.told = 0, 0
 	return n
 }

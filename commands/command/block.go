@@ -94,9 +94,8 @@ func (s *Server) serveBlocked(b *Blocked, v *engine.View, key []byte) (engine.Se
 		s.finish(b, w.Buf)
 		return engine.ServedDone, 0
 	}
-	before := c.Changes()
 	result, again := b.Wait.Serve(&c, key)
-	c.EndCommand(b.Args, c.Changes()-before)
+	c.EndCommand(b.Args)
 	c.Commit()
 	b.at = c.LSN
 	*v = c.View

@@ -44,19 +44,19 @@ func (f *family) deadOf(ks *engine.Keyspace, db int, key []byte) (name string) {
 }
 
 // bury moves up to max dying entries to the dead-letter queue, if its lock is
-// held; what is left is forwarded.
-func (f *family) bury(v *engine.View, key []byte, q *delayqueue.Queue, max int) {
+// held; what is left is forwarded. It reports whether any were moved.
+func (f *family) bury(v *engine.View, key []byte, q *delayqueue.Queue, max int) (moved bool) {
 	dead := []byte(q.Settings().Dead)
 	if q.Dying() == 0 || len(dead) == 0 {
-		return
+		return false
 	}
 	if !v.Held.Covers(dead) {
 		v.ForwardSoon(key)
-		return
+		return false
 	}
 	e := v.GetWrite(dead)
 	if e.Ok() && e.Kind() != engine.KindDelayQueue {
-		return
+		return false
 	}
 	to, _ := e.Object().(*delayqueue.Queue)
 	if to == nil {
@@ -76,6 +76,7 @@ func (f *family) bury(v *engine.View, key []byte, q *delayqueue.Queue, max int) 
 	if q.Dying() > 0 {
 		v.ForwardSoon(key)
 	}
+	return true
 }
 
 // forward moves dying entries of a queue. No lock is held.
@@ -91,9 +92,11 @@ func (f *family) forward(ks *engine.Keyspace, db int, key []byte, now int64) {
 	}
 	v := engine.View{KS: ks, DB: db, Now: now, Held: set}
 	if q, ok := v.Peek(key).Object().(*delayqueue.Queue); ok && q.Dying() > 0 {
-		f.bury(&v, key, q, buryBatch)
-		changed(&v, key, q, "dq.dead")
+		if f.bury(&v, key, q, buryBatch) {
+			changed(&v, key, q, "dq.dead")
+		}
 	}
+	v.EndCommand(nil)
 	v.Commit()
 	v.ServeReady()
 	v.Account()

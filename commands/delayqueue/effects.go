@@ -26,9 +26,9 @@ const (
 // logged names an effect at the view's time. Numbers are in microseconds. The
 // command that runs has no other effect then.
 func logged(v *engine.View, key []byte, word string, args ...[]byte) {
-	v.NoEffect()
+	v.OwnEffects()
 	if v.Logging() {
-		v.Besides(append([][]byte{[]byte("DQ.APPLY"), key, command.Number(v.Now), []byte(word)}, args...)...)
+		v.Effect(append([][]byte{[]byte("DQ.APPLY"), key, command.Number(v.Now), []byte(word)}, args...)...)
 	}
 }
 

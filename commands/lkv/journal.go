@@ -177,6 +177,11 @@ func (j *journals) check(c *command.Ctx) {
 		return
 	}
 	copied := engine.View{KS: r.copy.Keyspace, Now: c.Now}
+	copied.Held.AddAll()
+	for h := copied.KS.Lock(copied.Held); h != nil; h = copied.KS.Lock(copied.Held) {
+		h.Wait()
+	}
+	defer copied.KS.Unlock(copied.Held)
 	db := c.DB
 	defer func() { c.DB = db }()
 	for c.DB = range c.KS.Databases() {

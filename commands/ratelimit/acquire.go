@@ -157,6 +157,8 @@ func (f *family) timedOut(w *resp.Writer, ks *engine.Keyspace, db int, key []byt
 			d.Limited = true
 			limiter.CountRefused(p)
 		}
+		v.Commit() // the key may have expired
+		v.ServeReady()
 		v.Account()
 		ks.Unlock(set)
 	}

@@ -227,7 +227,7 @@ func xclaim(c *command.Ctx) {
 	l := groupLog{c: c, key: c.Args[1], group: c.Args[2], g: g}
 	defer l.end()
 	consumer := consumerOf(c, c.Args[1], g, c.Args[3], l.consumer)
-	c.NoEffect()
+	c.OwnEffects()
 	mark, n := c.Writer.Mark(), 0
 	for _, id := range ids {
 		before := g.Pending()
@@ -345,7 +345,7 @@ func xautoclaim(c *command.Ctx) {
 	l := groupLog{c: c, key: c.Args[1], group: c.Args[2], g: g}
 	defer l.end()
 	consumer := consumerOf(c, c.Args[1], g, c.Args[3], l.consumer)
-	c.NoEffect()
+	c.OwnEffects()
 	var gone []stream.ID
 	top, claimed := c.Writer.Mark(), 0
 	next := s.AutoClaim(g, consumer, start, int(count), max(idle, 0), justID, millis(c),

@@ -182,7 +182,7 @@ func (q *reading) serve(c *command.Ctx, at []position) bool {
 		var consumer *stream.Consumer
 		l := groupLog{c: c, key: q.keys[i], group: q.group, g: p.group}
 		if q.grouped {
-			c.NoEffect()
+			c.OwnEffects()
 			consumer = consumerOf(c, q.keys[i], p.group, q.consumer, l.consumer)
 		}
 		fresh := p.after == stream.MaxID
