@@ -56,8 +56,8 @@ func (s *server) Closed(conn *resp.Conn) {
 	case resp.ReasonOutput:
 		s.Stats.OutputDrops.Add(1)
 	}
-	if b := sess.Blocked.Load(); b != nil {
-		s.Abandon(b)
+	if w := sess.Blocked.Load(); w != nil {
+		w.Abandon()
 	}
 	if sess.Multi.Watcher.Watching() {
 		s.KeyspaceOf(sess).Unwatch(&sess.Multi.Watcher, engine.LockSet{})

@@ -22,7 +22,7 @@ func (ks *Keyspace) Check() error {
 			n, noKey := 0, 0
 			for node := l.head; node != nil; node = node.next {
 				n++
-				if node == &node.w.nodes[0] {
+				if node == &node.w.places[0] {
 					waiters.kinds[node.w.Kind]++
 				}
 				if node.w.NoKey {

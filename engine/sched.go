@@ -19,7 +19,7 @@ import (
 type Timer struct {
 	at    int64 // Unix microseconds
 	seq   uint64
-	index int // place in the heap, -1 when not in it
+	place int // in the heap, from 1; 0 when not in it
 	fn    func(nowMicros int64)
 }
 
@@ -34,19 +34,19 @@ func (h timerHeap) Less(i, j int) bool {
 }
 func (h timerHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
+	h[i].place, h[j].place = i+1, j+1
 }
 func (h *timerHeap) Push(x any) {
 	t := x.(*Timer)
-	t.index = len(*h)
 	*h = append(*h, t)
+	t.place = len(*h)
 }
 func (h *timerHeap) Pop() any {
 	old := *h
 	t := old[len(old)-1]
 	old[len(old)-1] = nil
 	*h = old[:len(old)-1]
-	t.index = -1
+	t.place = 0
 	return t
 }
 
@@ -108,26 +108,31 @@ func (s *Scheduler) Wake() { s.alarm.Ring() }
 // At calls fn at a time, in Unix microseconds, from the scheduler's goroutine
 // and with no lock held.
 func (s *Scheduler) At(atMicros int64, fn func(nowMicros int64)) *Timer {
-	t := &Timer{at: atMicros, fn: fn, index: -1}
+	t := &Timer{at: atMicros, fn: fn}
+	s.start(t)
+	return t
+}
+
+// start is At for a timer that is part of something.
+func (s *Scheduler) start(t *Timer) {
 	s.mu.Lock()
 	s.seq++
 	t.seq = s.seq
 	heap.Push(&s.heap, t)
 	s.mu.Unlock()
-	if atMicros < s.until.Load() {
+	if t.at < s.until.Load() {
 		s.Wake()
 	}
-	return t
 }
 
 // Cancel takes a timer back. It reports whether it had not fired yet.
 func (s *Scheduler) Cancel(t *Timer) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.index < 0 {
+	if t.place == 0 {
 		return false
 	}
-	heap.Remove(&s.heap, t.index)
+	heap.Remove(&s.heap, t.place-1)
 	return true
 }
 

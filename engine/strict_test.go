@@ -34,7 +34,7 @@ func TestStrict(t *testing.T) {
 		"another key put":   {"outside of the locks", func(v *View) { v.PutInt(b, 1, 0) }},
 		"move elsewhere":    {"outside of the locks", func(v *View) { v.PutInt(a, 1, 0); v.Rename(a, b) }},
 		"copy elsewhere":    {"outside of the locks", func(v *View) { v.Copy(v.PutInt(a, 1, 0), b, 0, nil) }},
-		"waiting elsewhere": {"outside of the locks", func(v *View) { v.Wait(&Waiter{Keys: [][]byte{b}}, 0) }},
+		"waiting elsewhere": {"outside of the locks", func(v *View) { v.Wait(&Waiter{Keys: [][]byte{b}}) }},
 		"watching":          {"outside of the locks", func(v *View) { v.Watch(&Watcher{}, b) }},
 		"told of another":   {"outside of the locks", func(v *View) { v.Modified(b) }},
 		"lock let go":       {"was let go", func(v *View) { v.KS.Unlock(v.Held); defer v.KS.Lock(v.Held); v.Peek(a) }},
@@ -158,20 +158,21 @@ func TestServingWakesTheSecondKeysLine(t *testing.T) {
 	a, b := apart(t)
 	ks := New(NewClock(), 1)
 	ks.Strict = true
-	first := &Waiter{Keys: [][]byte{a}, Also: [][]byte{b}, Serve: func(v *View, _ []byte) (Served, int64) {
+	first := waiting(ks, func(v *View, _ []byte) (Served, int64) {
 		v.Delete(a)
 		v.PutInt(b, 1, 0)
 		v.Modified(b)
 		v.EndCommand(nil)
 		return ServedDone, 0
-	}}
+	}, string(a))
+	first.Also = [][]byte{b}
 	served := false
-	second := &Waiter{Keys: [][]byte{b}, Serve: func(v *View, _ []byte) (Served, int64) {
+	second := waiting(ks, func(v *View, _ []byte) (Served, int64) {
 		served = v.Delete(b)
 		v.Modified(b)
 		v.EndCommand(nil)
 		return ServedDone, 0
-	}}
+	}, string(b))
 	do := func(key []byte, fn func(v *View)) {
 		var set LockSet
 		set.AddKey(key)
@@ -187,8 +188,8 @@ func TestServingWakesTheSecondKeysLine(t *testing.T) {
 		}
 		ks.Unlock(set)
 	}
-	do(a, func(v *View) { v.Wait(first, 0) })
-	do(b, func(v *View) { v.Wait(second, 0) })
+	do(a, func(v *View) { v.Wait(first) })
+	do(b, func(v *View) { v.Wait(second) })
 	do(a, func(v *View) { v.PutInt(a, 1, 0); v.Modified(a) })
 	if !served {
 		t.Error("the second line was not served")

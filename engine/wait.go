@@ -20,8 +20,10 @@ const (
 	ServedSkip
 )
 
-// Waiter waits for one of some keys.
+// Waiter is somebody who waits for one of some keys: its places in their lines, and
+// its timer.
 type Waiter struct {
+	KS *Keyspace
 	DB int
 	// Keys are waited for; the waiter stands in the line of each. They belong
 	// to the waiter.
@@ -35,23 +37,37 @@ type Waiter struct {
 	// NoKey: it is to be tried when the key goes, or becomes something else, too,
 	// even if somebody before it holds the line.
 	NoKey bool
-	// Serve tries to give the waiter what it wants of a key, under the key's
-	// lock. againMicros, if not 0, is when it is worth another try.
-	Serve func(v *View, key []byte) (result Served, againMicros int64)
+	// Deadline ends the wait, in Unix microseconds; 0 = never.
+	Deadline int64
+	// Who waits.
+	Who Asker
 
-	mu    sync.Mutex
-	gone  bool
-	nodes []waitNode
+	mu     sync.Mutex
+	gone   bool
+	timer  Timer
+	places []place
+	place  [1]place // is what most have for places
 }
 
-type waitNode struct {
+// Asker is who has a Waiter.
+type Asker interface {
+	// Serve tries to give it what it wants of a key, under the key's lock.
+	// againMicros, if not 0, is when it is worth another try.
+	Serve(v *View, key []byte) (result Served, againMicros int64)
+	// TimedOut is called when the deadline has come, from the scheduler's goroutine
+	// and with no lock held. The waiter has left.
+	TimedOut()
+}
+
+// place is a waiter's place in one line.
+type place struct {
 	w          *Waiter
 	list       *waitList
-	next, prev *waitNode
+	next, prev *place
 }
 
 type waitList struct {
-	head, tail *waitNode
+	head, tail *place
 	n          int
 	noKey      int // of them
 	weight     int64
@@ -67,10 +83,10 @@ type waiterCounts struct {
 }
 
 // count notes that a node joins its line, by 1, or leaves it, by -1.
-func (l *waitList) count(n *waitNode, by int) {
+func (l *waitList) count(n *place, by int) {
 	l.n += by
 	l.weight += int64(by) * n.w.Weight
-	if n == &n.w.nodes[0] {
+	if n == &n.w.places[0] {
 		l.shard.kinds[n.w.Kind] += by
 	}
 	if n.w.NoKey {
@@ -81,7 +97,7 @@ func (l *waitList) count(n *waitNode, by int) {
 	}
 }
 
-func (l *waitList) push(n *waitNode) {
+func (l *waitList) push(n *place) {
 	n.list, n.prev, n.next = l, l.tail, nil
 	if l.tail != nil {
 		l.tail.next = n
@@ -92,7 +108,7 @@ func (l *waitList) push(n *waitNode) {
 	l.count(n, 1)
 }
 
-func (l *waitList) remove(n *waitNode) {
+func (l *waitList) remove(n *place) {
 	if n.list != l {
 		return
 	}
@@ -111,11 +127,11 @@ func (l *waitList) remove(n *waitNode) {
 }
 
 // Wait puts a waiter at the end of the lines of its keys, whose shards are held.
-// again, if not 0, is when the first key is worth a try without a write; an
-// earlier alarm of those before stays.
-func (v *View) Wait(w *Waiter, againMicros int64) {
+func (v *View) Wait(w *Waiter) {
 	v.doubt = true
-	w.nodes = make([]waitNode, len(w.Keys))
+	if w.places = w.place[:]; len(w.Keys) != 1 {
+		w.places = make([]place, len(w.Keys))
+	}
 	for i, key := range w.Keys {
 		_, s := v.locate(key)
 		if s.waits == nil {
@@ -127,11 +143,21 @@ func (v *View) Wait(w *Waiter, againMicros int64) {
 			l = &waitList{shard: &s.waiters}
 			s.waits[k] = l
 		}
-		w.nodes[i].w = w
-		l.push(&w.nodes[i])
+		w.places[i].w = w
+		l.push(&w.places[i])
 	}
-	if againMicros != 0 {
-		v.Alarm(w.Keys[0], againMicros)
+	// No shard's lock keeps a waiter without keys from leaving meanwhile.
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.Deadline != 0 && !w.gone {
+		w.timer = Timer{at: w.Deadline, fn: w.timedOut}
+		w.KS.Sched.start(&w.timer)
+	}
+}
+
+func (w *Waiter) timedOut(int64) {
+	if w.Leave() {
+		w.Who.TimedOut()
 	}
 }
 
@@ -195,10 +221,10 @@ func (v *View) Waiting(key []byte) (n int, weight int64) {
 // Leave takes a waiter out of all its lines. It reports whether it was still
 // waiting: if not, it has been served or has left before. No lock is held by
 // the caller.
-func (ks *Keyspace) Leave(w *Waiter) bool {
+func (w *Waiter) Leave() bool {
 	was := w.Depart()
 	if was {
-		ks.Unlist(w)
+		w.Unlist()
 	}
 	return was
 }
@@ -208,17 +234,28 @@ func (ks *Keyspace) Leave(w *Waiter) bool {
 func (w *Waiter) Depart() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	was := !w.gone
+	if w.gone {
+		return false
+	}
+	w.end()
+	return true
+}
+
+// end has the waiter wait no more. Its lock is held.
+func (w *Waiter) end() {
 	w.gone = true
-	return was
+	if w.Deadline != 0 {
+		w.KS.Sched.Cancel(&w.timer)
+	}
 }
 
 // Unlist removes a departed waiter from its lines, one shard after the other. No
 // lock is held by the caller.
-func (ks *Keyspace) Unlist(w *Waiter) {
+func (w *Waiter) Unlist() {
+	ks := w.KS
 	for i, key := range w.Keys {
 		_, sh := locate(key)
-		ks.unreserved(&ks.shards[sh], func(s *shard) { ks.unlistNode(s, waitKey{w.DB, string(key)}, &w.nodes[i]) })
+		ks.unreserved(&ks.shards[sh], func(s *shard) { ks.unlist(s, waitKey{w.DB, string(key)}, &w.places[i]) })
 	}
 }
 
@@ -235,7 +272,7 @@ func (ks *Keyspace) unreserved(s *shard, fn func(s *shard)) {
 	s.mu.Unlock()
 }
 
-func (ks *Keyspace) unlistNode(s *shard, k waitKey, n *waitNode) {
+func (ks *Keyspace) unlist(s *shard, k waitKey, n *place) {
 	l := n.list
 	if l == nil {
 		return
@@ -337,15 +374,14 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 			v.Held.mask |= 1 << sh
 		}
 	}
-	result, again := w.Serve(v, key)
+	result, again := w.Who.Serve(v, key)
 	v.Commit()
 	if result == ServedDone {
-		w.gone = true
+		w.end()
 		if len(w.Keys) > 1 {
-			ks := v.KS
 			go func() { // the other lines are in other shards
-				defer ks.Sched.caught()
-				ks.Unlist(w)
+				defer w.KS.Sched.caught()
+				w.Unlist()
 			}()
 		}
 	}

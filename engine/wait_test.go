@@ -11,10 +11,24 @@ import (
 	"time"
 )
 
+// serving is an Asker, and waiting a waiter of it in database 0.
+type serving func(v *View, key []byte) (Served, int64)
+
+func (s serving) Serve(v *View, key []byte) (Served, int64) { return s(v, key) }
+func (s serving) TimedOut()                                 {}
+
+func waiting(ks *Keyspace, serve serving, keys ...string) *Waiter {
+	w := &Waiter{KS: ks, Who: serve}
+	for _, k := range keys {
+		w.Keys = append(w.Keys, []byte(k))
+	}
+	return w
+}
+
 // one makes a waiter that takes one from the counter under a key.
-func one(keys ...string) (w *Waiter, got *[]string) {
+func one(ks *Keyspace, keys ...string) (w *Waiter, got *[]string) {
 	got = new([]string)
-	w = &Waiter{Serve: func(v *View, key []byte) (Served, int64) {
+	w = waiting(ks, func(v *View, key []byte) (Served, int64) {
 		e := v.Get(key)
 		n, _ := e.intOrNone()
 		if n == 0 {
@@ -23,10 +37,7 @@ func one(keys ...string) (w *Waiter, got *[]string) {
 		v.SetInt(e, n-1)
 		*got = append(*got, string(key))
 		return ServedDone, 0
-	}}
-	for _, k := range keys {
-		w.Keys = append(w.Keys, []byte(k))
-	}
+	}, keys...)
 	return w, got
 }
 
@@ -35,19 +46,19 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	var order []int
 	var waiters []*Waiter
 	for i := range 10 {
-		w, _ := one("a")
-		serve := w.Serve
-		w.Serve = func(v *View, key []byte) (Served, int64) {
-			r, at := serve(v, key)
+		w, _ := one(m.ks, "a")
+		serve := w.Who
+		w.Who = serving(func(v *View, key []byte) (Served, int64) {
+			r, at := serve.Serve(v, key)
 			if r == ServedDone {
 				order = append(order, i)
 			}
 			return r, at
-		}
+		})
 		waiters = append(waiters, w)
-		m.do(0, func(v *View) { v.Wait(w, 0) })
+		m.do(0, func(v *View) { v.Wait(w) })
 	}
-	if !m.ks.Leave(waiters[3]) || m.ks.Leave(waiters[3]) {
+	if !waiters[3].Leave() || waiters[3].Leave() {
 		t.Fatal("a waiter leaves once")
 	}
 	m.do(0, func(v *View) { v.PutInt([]byte("a"), 4, 0); v.Modified([]byte("a")) })
@@ -64,18 +75,19 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 
 func TestNoKeyIsToldPastWhoHolds(t *testing.T) {
 	m := newModel(t, 1)
-	holds, got := one("a")
+	holds, got := one(m.ks, "a")
 	tried, told := 0, false
-	noKey := &Waiter{Keys: [][]byte{[]byte("a")}, NoKey: true, Serve: func(v *View, key []byte) (Served, int64) {
+	noKey := waiting(m.ks, func(v *View, key []byte) (Served, int64) {
 		tried++
 		told = !v.Peek(key).Ok()
 		if told {
 			return ServedDone, 0
 		}
 		return ServedSkip, 0
-	}}
+	}, "a")
+	noKey.NoKey = true
 	m.do(0, func(v *View) { v.PutInt([]byte("a"), 0, 0) })
-	m.do(0, func(v *View) { v.Wait(holds, 0); v.Wait(noKey, 0) })
+	m.do(0, func(v *View) { v.Wait(holds); v.Wait(noKey) })
 	m.do(0, func(v *View) {
 		v.Lessened([]byte("a"), EventStream, "x")
 		v.Altered([]byte("a"), EventStream, "x")
@@ -101,8 +113,8 @@ func TestNoKeyIsToldPastWhoHolds(t *testing.T) {
 
 func TestWaiterOfTwoKeysIsServedOnce(t *testing.T) {
 	m := newModel(t, 1)
-	w, got := one("a", "b")
-	m.do(0, func(v *View) { v.Wait(w, 0) })
+	w, got := one(m.ks, "a", "b")
+	m.do(0, func(v *View) { v.Wait(w) })
 	m.do(0, func(v *View) {
 		for _, k := range []string{"b", "a"} {
 			v.PutInt([]byte(k), 1, 0)
@@ -118,14 +130,14 @@ func TestAlarmServesAtItsTime(t *testing.T) {
 	m := newModel(t, 1)
 	at := m.ks.Clock.Now() + 1500
 	served := int64(0)
-	w := &Waiter{Keys: [][]byte{[]byte("a")}, Serve: func(v *View, key []byte) (Served, int64) {
+	w := waiting(m.ks, func(v *View, key []byte) (Served, int64) {
 		if v.Now < at {
 			return ServedHold, at
 		}
 		served = v.Now
 		return ServedDone, 0
-	}}
-	m.do(0, func(v *View) { v.Wait(w, at) })
+	}, "a")
+	m.do(0, func(v *View) { v.Wait(w); v.Alarm(w.Keys[0], at) })
 	m.ks.Sched.Advance(1499)
 	if served != 0 {
 		t.Fatal("too early")
@@ -133,6 +145,79 @@ func TestAlarmServesAtItsTime(t *testing.T) {
 	m.ks.Sched.Advance(1_000_000)
 	if served != at {
 		t.Fatalf("served at %d, not %d", served, at)
+	}
+}
+
+// lapsing notes that it timed out.
+type lapsing struct {
+	serving
+	times *int
+}
+
+func (l lapsing) TimedOut() { *l.times++ }
+
+// A deadline ends a wait once, and no timer outlives the wait however that ends.
+func TestDeadlineEndsAWait(t *testing.T) {
+	for name, test := range map[string]struct {
+		keys []string
+		end  func(m *model, w *Waiter)
+		want int // how often it times out
+	}{
+		"its time comes": {[]string{"a"}, func(m *model, w *Waiter) {}, 1},
+		"of two keys":    {[]string{"a", "b"}, func(m *model, w *Waiter) {}, 1},
+		"of no key":      {nil, func(m *model, w *Waiter) {}, 1},
+		"it is served": {[]string{"a"}, func(m *model, w *Waiter) {
+			m.do(0, func(v *View) { v.PutInt([]byte("a"), 1, 0); v.Modified([]byte("a")) })
+		}, 0},
+		"it leaves": {[]string{"a"}, func(m *model, w *Waiter) {
+			if !w.Leave() {
+				t.Error("it waits no more")
+			}
+		}, 0},
+		"no key, and it leaves": {nil, func(m *model, w *Waiter) { w.Leave() }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t, 1)
+			times := 0
+			w, _ := one(m.ks, test.keys...)
+			w.Who = lapsing{w.Who.(serving), &times}
+			w.Deadline = m.ks.Clock.Now() + 1000
+			m.do(0, func(v *View) { v.Wait(w) })
+			m.ks.Sched.Advance(999)
+			if times != 0 {
+				t.Fatal("too early")
+			}
+			test.end(m, w)
+			if test.want == 0 && len(m.ks.Sched.heap) != 0 {
+				t.Error("its timer outlives it")
+			}
+			m.ks.Sched.Advance(1)
+			m.ks.Sched.Advance(1_000_000)
+			if times != test.want || w.Leave() {
+				t.Errorf("it timed out %d times", times)
+			}
+			for _, key := range test.keys {
+				m.do(0, func(v *View) {
+					if n, _ := v.Waiting([]byte(key)); n != 0 {
+						t.Errorf("%d wait for %s", n, key)
+					}
+				})
+			}
+		})
+	}
+}
+
+// A wait without keys that has ended before it began leaves no timer.
+func TestDeadlineOfAWaitThatIsOver(t *testing.T) {
+	m := newModel(t, 1)
+	w, _ := one(m.ks)
+	w.Deadline = m.ks.Clock.Now() + 1000
+	if !w.Leave() {
+		t.Fatal("nobody else had it leave")
+	}
+	m.do(0, func(v *View) { v.Wait(w) })
+	if len(m.ks.Sched.heap) != 0 {
+		t.Fatal("a timer is left")
 	}
 }
 
@@ -175,15 +260,15 @@ func TestWaitersUnderLoad(t *testing.T) {
 					continue
 				}
 				done := make(chan struct{})
-				w, _ := one(string(key))
-				serve := w.Serve
-				w.Serve = func(v *View, key []byte) (Served, int64) {
-					r, at := serve(v, key)
+				w, _ := one(ks, string(key))
+				serve := w.Who
+				w.Who = serving(func(v *View, key []byte) (Served, int64) {
+					r, at := serve.Serve(v, key)
 					if r == ServedDone {
 						close(done)
 					}
 					return r, at
-				}
+				})
 				waits := true
 				with(key, func(v *View) {
 					waiting, _ := v.Waiting(key)
@@ -192,7 +277,7 @@ func TestWaitersUnderLoad(t *testing.T) {
 						waits = false
 						return
 					}
-					v.Wait(w, 0)
+					v.Wait(w)
 				})
 				if !waits {
 					taken.Add(1)
@@ -202,7 +287,7 @@ func TestWaitersUnderLoad(t *testing.T) {
 				case <-done:
 					taken.Add(1)
 				case <-time.After(time.Duration(rng.IntN(3000)) * time.Microsecond):
-					if ks.Leave(w) {
+					if w.Leave() {
 						left.Add(1)
 					} else {
 						<-done // it was served meanwhile
@@ -283,15 +368,15 @@ func TestLeavingWhileReserved(t *testing.T) {
 	set.AddKey(key)
 	v := &View{KS: ks, Held: set}
 	for range 200 {
-		w := &Waiter{Keys: [][]byte{key}, Serve: func(*View, []byte) (Served, int64) { return ServedHold, 0 }}
+		w := waiting(ks, func(*View, []byte) (Served, int64) { return ServedHold, 0 }, string(key))
 		var watcher Watcher
 		ks.Lock(set)
-		v.Wait(w, 0)
+		v.Wait(w)
 		v.Watch(&watcher, key)
 		r := ks.Reserve(set, nil)
 		v.Reserved = true
 		done := make(chan bool)
-		go func() { done <- ks.Leave(w) }()
+		go func() { done <- w.Leave() }()
 		go func() { ks.Unwatch(&watcher, LockSet{}); done <- true }()
 		for range 20 {
 			v.Modified(key)

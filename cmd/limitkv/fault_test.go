@@ -37,6 +37,17 @@ func TestMain(m *testing.M) {
 
 const planned = "a planned panic"
 
+// fails is the request of a wait that panics when it is served, and failing such a wait for a command's key.
+type fails struct{}
+
+func (fails) Try(*command.Ctx, []byte) (engine.Served, int64) { panic(planned) }
+
+func failing(c *command.Ctx) *command.Wait {
+	w := c.NewWait(fails{}, engine.KindString, 0)
+	w.Keys = w.Args[1:2]
+	return w
+}
+
 // faults are commands that go wrong.
 func faults(s *command.Server) []*command.Command {
 	s.LocksMax = 300 * time.Millisecond
@@ -49,7 +60,6 @@ func faults(s *command.Server) []*command.Command {
 			Summary: summary, Complexity: "O(1)", Syntax: "key [how:string...]", Plan: plan, Run: run,
 		}
 	}
-	never := func(*command.Ctx, []byte) (engine.Served, int64) { panic(planned) }
 	return []*command.Command{
 		row("fault.before", "Panics.", nil, func(*command.Ctx) { panic(planned) }),
 		row("fault.plan", "Panics before it has its locks.", func(*command.Ctx, [][]byte, *engine.LockSet) bool { panic(planned) }, nothing),
@@ -58,10 +68,11 @@ func faults(s *command.Server) []*command.Command {
 		row("fault.found", "Panics when it has found what it is to change.", nil, func(c *command.Ctx) { c.GetWrite(c.Args[1]); panic(planned) }),
 		row("fault.after", "Panics when it has written.", nil, func(c *command.Ctx) { c.PutString(c.Args[1], []byte("half"), 0); panic(planned) }),
 		row("fault.serve", "Waits, and panics when it is served.", nil, func(c *command.Ctx) {
-			c.Block(command.Wait{Keys: [][]byte{c.Args[1]}, Serve: never})
+			c.Block(failing(c))
 		}),
 		row("fault.alarm", "Waits for a moment, and panics then.", nil, func(c *command.Ctx) {
-			c.Block(command.Wait{Keys: [][]byte{c.Args[1]}, Serve: never, Again: c.Now + 2000})
+			c.Block(failing(c))
+			c.Alarm(c.Args[1], c.Now+2000)
 		}),
 		row("fault.timer", "Has the scheduler panic.", nil, func(c *command.Ctx) {
 			c.Server.Keyspace.Sched.At(c.Now+2000, func(int64) { panic(planned) })

@@ -5,7 +5,6 @@ package command
 // serves it under the key's lock.
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine"
@@ -13,98 +12,76 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// Wait describes what a blocked command waits for.
+// Request is what a command that waits asks for: its arguments, parsed once.
+type Request interface {
+	// Try serves it with what is under a key, if that is enough. It runs under the
+	// key's lock with a Ctx of the session that waits, whose Args are the Wait's, and
+	// replies exactly when it returns engine.ServedDone. againMicros, if not 0, is when
+	// the key is worth another try although nobody writes it.
+	Try(c *Ctx, key []byte) (result engine.Served, againMicros int64)
+}
+
+// Wait is a command that waits.
 type Wait struct {
-	// Keys are waited for, the first ready one is served. They may alias the
-	// request.
-	Keys [][]byte
-	// Also are keys that Serve needs locked besides.
-	Also [][]byte
-	// Deadline ends the wait, in Unix microseconds; 0 = never.
-	Deadline int64
-	// Again, if not 0, is when the first key is worth a try although nobody
-	// writes it (a due time), in Unix microseconds.
-	Again int64
-	// Kind, Weight and NoKey are those of engine.Waiter.
-	Kind   engine.Kind
-	Weight int64
-	NoKey  bool
-	// Serve tries key. It runs under the key's lock with a Ctx of the blocked
-	// session whose Args are a copy of the request. It replies exactly when it
-	// returns engine.ServedDone. again is as in Again.
-	Serve func(c *Ctx, key []byte) (result engine.Served, againMicros int64)
-	// TimedOut replies when the deadline comes; nil replies a null array.
-	TimedOut func(w Replier)
-}
+	// Waiter is its place in the lines of its keys, and its timer.
+	engine.Waiter
+	Request Request
+	// Args are a copy of the command's.
+	Args [][]byte
+	Cmd  *Command
+	// Since is in Unix microseconds.
+	Since int64
+	// Lapsed replies when the deadline comes; nil replies a null array.
+	Lapsed func(w Replier)
 
-// Blocked is a session that waits.
-type Blocked struct {
-	Wait    Wait
-	Cmd     *Command
-	Args    [][]byte
-	Since   int64
-	Waiter  *engine.Waiter
-	Timer   *engine.Timer
 	session *Session
-	ks      *engine.Keyspace
+	server  *Server
 	at      journal.LSN // where the effects of its end are in the journal
-	done    atomic.Bool
-	// setup is held while Block makes the session wait. A wait without keys can
-	// end meanwhile, for no lock of a shard holds its timer or CLIENT UNBLOCK back.
-	setup sync.Mutex
 }
 
-// Block makes the session wait. The handler returns without a reply. Only
-// when CanBlock says so.
-func (c *Ctx) Block(w Wait) {
-	s := c.Session
-	b := &Blocked{Cmd: c.Cmd, Args: Clone(c.Args), Since: c.Now, session: s, ks: c.KS}
-	w.Keys = Clone(w.Keys)
-	w.Also = Clone(w.Also)
-	b.Wait = w
-	b.setup.Lock()
-	defer b.setup.Unlock()
-	srv := c.Server
-	b.Waiter = &engine.Waiter{
-		DB: c.DB, Keys: w.Keys, Also: w.Also, Kind: w.Kind, Weight: w.Weight, NoKey: w.NoKey,
-		Serve: func(v *engine.View, key []byte) (engine.Served, int64) {
-			return srv.serveBlocked(b, v, key)
-		},
-	}
-	s.Blocked.Store(b)
+// NewWait makes a wait of the command that runs, which Block begins. The caller
+// sets what it waits for; Keys and Also are of the wait's Args, which outlive the
+// command's. Only when CanBlock says so.
+func (c *Ctx) NewWait(request Request, kind engine.Kind, deadline int64) *Wait {
+	w := &Wait{Request: request, Args: Clone(c.Args), Cmd: c.Cmd, Since: c.Now, session: c.Session, server: c.Server}
+	w.KS, w.DB, w.Kind, w.Deadline, w.Who = c.KS, c.DB, kind, deadline, w
+	return w
+}
+
+// Block makes the session wait. The handler returns without a reply.
+func (c *Ctx) Block(w *Wait) {
+	c.Session.Blocked.Store(w)
 	c.Waits = true
-	c.Wait(b.Waiter, w.Again)
-	srv.BlockedClients.Add(1)
-	if w.Deadline != 0 {
-		b.Timer = srv.Keyspace.Sched.At(w.Deadline, func(int64) { srv.Unblock(b, nil, false) })
-	}
+	c.Wait(&w.Waiter)
+	c.Server.BlockedClients.Add(1)
 }
 
-// serveBlocked runs Serve for a blocked session, under the locks of view.
-func (s *Server) serveBlocked(b *Blocked, v *engine.View, key []byte) (engine.Served, int64) {
-	w := resp.Writer{Proto: b.session.Proto()}
-	c := Ctx{Writer: &w, Args: b.Args, Cmd: b.Cmd, Session: b.session, Server: s}
-	// The writes of Serve are the serving command's: it wakes whom they make
+// Serve tries a key, under the locks of v.
+func (w *Wait) Serve(v *engine.View, key []byte) (engine.Served, int64) {
+	s := w.server
+	out := resp.Writer{Proto: w.session.Proto()}
+	c := Ctx{Writer: &out, Args: w.Args, Cmd: w.Cmd, Session: w.session, Server: s}
+	// The writes of Try are the serving command's: it wakes whom they make
 	// ready, and counts them.
 	c.View = *v
-	c.Writes = b.Cmd.Flags&Write != 0
-	if text := s.Refuses(&c, b.Cmd, b.Args); text != "" { // rights changed while it waited
-		s.count(b, text, func(n *Counters) *atomic.Int64 { return &n.Rejected })
-		w.Error(text)
-		s.finish(b, w.Buf)
+	c.Writes = w.Cmd.Flags&Write != 0
+	if text := s.Refuses(&c, w.Cmd, w.Args); text != "" { // rights changed while it waited
+		w.count(text, func(n *Counters) *atomic.Int64 { return &n.Rejected })
+		out.Error(text)
+		w.finish(out.Buf)
 		return engine.ServedDone, 0
 	}
-	result, again := b.Wait.Serve(&c, key)
-	c.EndCommand(b.Args)
+	result, again := w.Request.Try(&c, key)
+	c.EndCommand(w.Args)
 	c.Commit()
-	b.at = c.LSN
+	w.at = c.LSN
 	*v = c.View
 	if result == engine.ServedDone {
 		if c.Failure != "" {
 			s.Stats.CountError(c.Failure)
-			s.Workers.CountFailed(b.Cmd)
+			s.Workers.CountFailed(w.Cmd)
 		}
-		s.finish(b, w.Buf)
+		w.finish(out.Buf)
 	}
 	return result, again
 }
@@ -113,67 +90,79 @@ func (s *Server) serveBlocked(b *Blocked, v *engine.View, key []byte) (engine.Se
 // if reply is not nil, with that. It reports whether it did. A caller who holds
 // locks (a command inside EXEC) says so: the line is then left, and the reply
 // sent, as soon as it may have let them go.
-func (s *Server) Unblock(b *Blocked, reply func(w *resp.Writer), held bool) bool {
-	if !b.Waiter.Depart() {
+func (w *Wait) Unblock(reply func(w *resp.Writer), held bool) bool {
+	if !w.Depart() {
 		return false
 	}
+	leave := func() {
+		defer w.server.Caught("the end of a wait")
+		w.Unlist()
+		w.end(reply)
+	}
 	if held {
-		go s.depart(b, reply)
+		go leave()
 	} else {
-		s.depart(b, reply)
+		leave()
 	}
 	return true
 }
 
-// depart is the rest of Unblock. No lock is held.
-func (s *Server) depart(b *Blocked, reply func(w *resp.Writer)) {
-	defer s.Caught("the end of a wait")
-	b.ks.Unlist(b.Waiter)
-	w := resp.Writer{Proto: b.session.Proto()}
+// TimedOut ends a wait whose deadline has come.
+func (w *Wait) TimedOut() { w.end(nil) }
+
+// end replies that there is nothing. No lock is held, and the lines have been left.
+func (w *Wait) end(reply func(w *resp.Writer)) {
+	out := resp.Writer{Proto: w.session.Proto()}
 	switch {
 	case reply != nil:
-		reply(&w)
-		if len(w.Buf) > 1 && w.Buf[0] == '-' {
-			s.count(b, string(w.Buf[1:]), func(n *Counters) *atomic.Int64 { return &n.Failed })
+		reply(&out)
+		if len(out.Buf) > 1 && out.Buf[0] == '-' {
+			w.count(string(out.Buf[1:]), func(n *Counters) *atomic.Int64 { return &n.Failed })
 		}
-	case b.Wait.TimedOut != nil:
-		b.Wait.TimedOut(&w)
+	case w.Lapsed != nil:
+		w.Lapsed(&out)
 	default:
-		w.NullArray()
+		out.NullArray()
 	}
-	s.finish(b, w.Buf)
+	w.finish(out.Buf)
 }
 
-// count counts that a blocked command came to an error.
-func (s *Server) count(b *Blocked, text string, of func(*Counters) *atomic.Int64) {
+// count counts that the command came to an error.
+func (w *Wait) count(text string, of func(*Counters) *atomic.Int64) {
+	s := w.server
 	s.Stats.CountError(text)
-	w := s.Workers.Get(s)
-	of(&w.Counters[b.Cmd.Index()]).Add(1)
-	s.Workers.Put(w)
+	worker := s.Workers.Get(s)
+	of(&worker.Counters[w.Cmd.Index()]).Add(1)
+	s.Workers.Put(worker)
 }
 
 // finish hands the reply to the connection and lets it go on.
-func (s *Server) finish(b *Blocked, reply []byte) {
-	if !s.leaves(b) {
-		return
-	}
+func (w *Wait) finish(reply []byte) {
+	s, sess := w.server, w.session
+	s.BlockedClients.Add(-1)
 	if s.SlowMicros.Load() == 0 {
 		// Only what it runs counts, not how long it waited: nothing worth
 		// measuring, but the slow log may be asked for everything.
-		c := Ctx{Args: b.Args, Cmd: b.Cmd, Session: b.session, Server: s}
+		c := Ctx{Args: w.Args, Cmd: w.Cmd, Session: sess, Server: s}
 		c.Now = s.Keyspace.Clock.Now()
-		s.Executed(&c, b.Cmd, b.Args, 0)
+		s.Executed(&c, w.Cmd, w.Args, 0)
 	}
-	conn := b.session.Conn
-	b.session.Blocked.Store(nil)
-	s.When(max(b.at, b.session.Held), func() {
-		conn.Post(func() {
-			if b.session.Reply == ReplyOn {
-				conn.Out.Raw(reply)
+	sess.Blocked.Store(nil)
+	s.When(max(w.at, sess.Held), func() {
+		sess.Conn.Post(func() {
+			if sess.Reply == ReplyOn {
+				sess.Conn.Out.Raw(reply)
 			}
-			conn.Resume()
+			sess.Conn.Resume()
 		})
 	})
+}
+
+// Abandon ends the wait of a session whose connection is gone.
+func (w *Wait) Abandon() {
+	if w.Leave() {
+		w.server.BlockedClients.Add(-1)
+	}
 }
 
 // When calls fn as soon as all up to a place in the journal is as safe as the user
@@ -184,26 +173,4 @@ func (s *Server) When(at journal.LSN, fn func()) {
 	} else {
 		fn()
 	}
-}
-
-// Abandon ends the wait of a session whose connection is gone.
-func (s *Server) Abandon(b *Blocked) {
-	if b.ks.Leave(b.Waiter) {
-		s.leaves(b)
-	}
-}
-
-// leaves ends the wait, and reports false if it has ended before.
-func (s *Server) leaves(b *Blocked) bool {
-	if !b.done.CompareAndSwap(false, true) {
-		return false
-	}
-	b.setup.Lock()
-	timer := b.Timer
-	b.setup.Unlock()
-	s.BlockedClients.Add(-1)
-	if timer != nil {
-		s.Keyspace.Sched.Cancel(timer)
-	}
-	return true
 }

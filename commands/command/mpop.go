@@ -1,22 +1,36 @@
 package command
 
-// What the commands share that take elements from the first of several keys
-// that has any, waiting for them or not: of lists and of sorted sets.
+// What lists and sorted sets share: taking elements from an end of the first of
+// several keys that has any, waiting for them or not.
 
 import "github.com/limitkv/limitkv/engine"
 
-// MPop is numkeys key ... LEFT|RIGHT [COUNT count], or MIN|MAX.
-type MPop struct {
-	Keys   [][]byte
-	Second bool // the second of the two words: the tail, the highest
-	Count  int64
+// Ends is a kind of value whose elements are taken from either end.
+type Ends struct {
+	Kind engine.Kind
+	// Words are those for the two ends: LEFT and RIGHT, MIN and MAX.
+	Words [2]string
+	// Take takes what is asked for from a value that is not empty, and replies it
+	// with the key.
+	Take func(c *Ctx, key []byte, e engine.Entry, p *Pop)
 }
 
-// ParseMPop reads it from an argument on. It replies the error and returns
-// false if there is one.
-func ParseMPop(c *Ctx, from int, first, second string) (q MPop, ok bool) {
+// Pop is a request to take elements.
+type Pop struct {
+	*Ends
+	Far bool // the second of the two ends
+	// Counted: any number is taken, up to Count, and replied as an array.
+	Counted bool
+	Count   int64
+
+	first, keys int // where the keys are among the arguments, and how many
+}
+
+// parse reads numkeys key ... word [COUNT count] from an argument on. It replies
+// the error and returns false if there is one.
+func (p *Pop) parse(c *Ctx, from int) bool {
 	const errKeys, errCount = "ERR numkeys should be greater than 0", "ERR count should be greater than 0"
-	q.Count = 1
+	p.Counted, p.Count = true, 1
 	a := c.Cursor(from)
 	n := a.IntOr(errKeys)
 	if a.Err() == "" && n <= 0 {
@@ -26,13 +40,12 @@ func ParseMPop(c *Ctx, from int, first, second string) (q MPop, ok bool) {
 		a.Syntax()
 	}
 	if a.Failed(c) {
-		return q, false
+		return false
 	}
-	for range n {
-		q.Keys = append(q.Keys, a.Bytes())
-	}
-	if !a.Is(first) {
-		if q.Second = a.Is(second); !q.Second {
+	p.first, p.keys = from+1, int(n)
+	a = c.Cursor(p.first + p.keys)
+	if !a.Is(p.Words[0]) {
+		if p.Far = a.Is(p.Words[1]); !p.Far {
 			a.Syntax()
 		}
 	}
@@ -41,54 +54,88 @@ func ParseMPop(c *Ctx, from int, first, second string) (q MPop, ok bool) {
 			a.Syntax()
 			break
 		}
-		if q.Count = a.IntOr(errCount); q.Count <= 0 {
+		if p.Count = a.IntOr(errCount); p.Count <= 0 {
 			a.Fail(errCount)
 		}
 	}
-	return q, !a.Failed(c)
+	return !a.Failed(c)
 }
 
-// First finds the first key that exists and must be of the kind. done is set
-// when it replied the error for one that is not.
-func (c *Ctx) First(keys [][]byte, kind engine.Kind) (key []byte, e engine.Entry, done bool) {
-	for _, key := range keys {
-		e, ok := c.LookupWrite(key, kind)
+// MPop is the handler of LMPOP and ZMPOP.
+func (e *Ends) MPop(c *Ctx) {
+	p := Pop{Ends: e}
+	if p.parse(c, 1) && !p.taken(c) {
+		c.NullArray()
+	}
+}
+
+// BlockingMPop is the handler of BLMPOP and BZMPOP.
+func (e *Ends) BlockingMPop(c *Ctx) {
+	p := Pop{Ends: e}
+	if p.parse(c, 2) {
+		p.takeOrWait(c, 1)
+	}
+}
+
+// BlockingPop is the handler of BLPOP and its like, which take one element.
+func (e *Ends) BlockingPop(far bool) func(c *Ctx) {
+	return func(c *Ctx) {
+		last := len(c.Args) - 1
+		p := Pop{Ends: e, Far: far, Count: 1, first: 1, keys: last - 1}
+		p.takeOrWait(c, last)
+	}
+}
+
+// of are the keys among the arguments.
+func (p *Pop) of(args [][]byte) [][]byte { return args[p.first : p.first+p.keys] }
+
+// taken takes from the first key that exists. It reports false, with nothing
+// replied, if there is none.
+func (p *Pop) taken(c *Ctx) bool {
+	for _, key := range p.of(c.Args) {
+		e, ok := c.LookupWrite(key, p.Kind)
 		if !ok {
-			return nil, e, true
+			return true // the error is replied
 		}
 		if e.Ok() {
-			return key, e, false
+			p.Take(c, key, e, p)
+			return true
 		}
 	}
-	return nil, engine.Entry{}, false
+	return false
 }
 
-// TakeOrWait takes from the first key that exists, and waits for one if there
-// is none. take replies; it may run later, with another Ctx.
-func (c *Ctx) TakeOrWait(keys [][]byte, kind engine.Kind, deadline int64, take func(c *Ctx, key []byte, e engine.Entry)) {
-	key, e, done := c.First(keys, kind)
+// takeOrWait takes from the first key that exists, and waits for one if there
+// is none. The time-out is an argument.
+func (p *Pop) takeOrWait(c *Ctx, timeout int) {
+	a := c.Cursor(timeout)
+	deadline := a.Timeout(c)
 	switch {
-	case done:
-	case e.Ok():
-		take(c, key, e)
+	case a.Failed(c), p.taken(c):
 	case !c.CanBlock():
 		c.NullArray()
 	default:
-		c.Block(Wait{
-			Keys:     keys,
-			Kind:     kind,
-			Deadline: deadline,
-			Serve: func(c *Ctx, key []byte) (engine.Served, int64) {
-				e := c.GetWrite(key)
-				switch {
-				case !e.Ok():
-					return engine.ServedHold, 0
-				case e.Kind() != kind:
-					return engine.ServedSkip, 0 // those behind may wait for this kind
-				}
-				take(c, key, e)
-				return engine.ServedDone, 0
-			},
-		})
+		kept := *p
+		w := c.NewWait(&kept, p.Kind, deadline)
+		w.Keys = p.of(w.Args)
+		c.Block(w)
 	}
+}
+
+// Try takes from a key.
+func (p *Pop) Try(c *Ctx, key []byte) (engine.Served, int64) {
+	return TryKind(c, key, p.Kind, func(e engine.Entry) { p.Take(c, key, e, p) })
+}
+
+// TryKind serves a wait for a value of a kind.
+func TryKind(c *Ctx, key []byte, kind engine.Kind, take func(e engine.Entry)) (engine.Served, int64) {
+	e := c.GetWrite(key)
+	switch {
+	case !e.Ok():
+		return engine.ServedHold, 0
+	case e.Kind() != kind:
+		return engine.ServedSkip, 0 // those behind may wait for this kind
+	}
+	take(e)
+	return engine.ServedDone, 0
 }

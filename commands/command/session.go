@@ -56,7 +56,7 @@ type Session struct {
 	// use few commands.
 	Subscriptions atomic.Int32
 	// Blocked is what the client waits for, nil if nothing; others read it.
-	Blocked atomic.Pointer[Blocked]
+	Blocked atomic.Pointer[Wait]
 	// Busy: a command of the session takes long, and its loop went on without it.
 	// Held is the place in the journal that replies wait for which came first.
 	Held journal.LSN

@@ -231,7 +231,7 @@ func (f *family) unblock(c *command.Ctx) {
 		return
 	}
 	if s := f.s.Clients.Get(id); s != nil {
-		if b := s.Blocked.Load(); b != nil && f.s.Unblock(b, reply, c.Held != (engine.LockSet{})) {
+		if b := s.Blocked.Load(); b != nil && b.Unblock(reply, c.Held != (engine.LockSet{})) {
 			c.Int(1)
 			return
 		}

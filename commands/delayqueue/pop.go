@@ -33,26 +33,30 @@ func (f *family) mpopRow() *command.Command {
 		Summary:    "Takes or leases what is due in the first of several queues that has something, or waits for it.",
 		Complexity: "O(log N) for each entry",
 		Syntax:     "numkeys:integer key... [COUNT n:integer] [BLOCK ms:integer] [LEASE ms:integer] [unit=(UNIT S | UNIT MS)]",
-		Run:        f.mpop,
+		Run:        f.pop,
 	}
 }
 
-// popArgs are the options of DQ.POP and DQ.MPOP.
-type popArgs struct {
-	keys  [][]byte
-	many  bool // DQ.MPOP: the key is part of the reply
-	count int
-	block int64 // ms, 0 for ever, -1 not at all
-	lease int64 // microseconds, -1 for the queue's default
-	unit  int64 // microseconds a unit of a sorted set's scores
+// popping is what DQ.POP and DQ.MPOP ask for.
+type popping struct {
+	f           *family
+	first, keys int  // where the keys are among the arguments, and how many
+	many        bool // DQ.MPOP: the key is part of the reply
+	count       int
+	block       int64 // ms, 0 for ever, -1 not at all
+	lease       int64 // microseconds, -1 for the queue's default
+	unit        int64 // microseconds a unit of a sorted set's scores
 }
 
 const byDefault int64 = -1
 
+// of are the keys among the arguments.
+func (o *popping) of(args [][]byte) [][]byte { return args[o.first : o.first+o.keys] }
+
 // readPop reads the arguments of either command.
-func readPop(c *command.Ctx) (o popArgs, text string) {
+func (f *family) readPop(c *command.Ctx) (o popping, text string) {
 	a := c.Cursor(1)
-	o = popArgs{count: 1, block: -1, lease: byDefault, many: c.Cmd.Name == "dq.mpop"}
+	o = popping{f: f, first: 1, keys: 1, count: 1, block: -1, lease: byDefault, many: c.Cmd.Name == "dq.mpop"}
 	if o.many {
 		n := a.IntOr(errNumKeys)
 		if a.Err() == "" && n <= 0 {
@@ -62,11 +66,10 @@ func readPop(c *command.Ctx) (o popArgs, text string) {
 			a.Syntax()
 		}
 		if a.Err() == "" {
-			o.keys = c.Args[2 : 2+n]
+			o.first, o.keys = 2, int(n)
 			a = c.Cursor(2 + int(n))
 		}
 	} else {
-		o.keys = c.Args[1:2]
 		a.Bytes()
 	}
 	counted := false
@@ -99,17 +102,16 @@ func readPop(c *command.Ctx) (o popArgs, text string) {
 	return o, a.Err()
 }
 
-func (f *family) mpop(c *command.Ctx) { f.pop(c) }
-
 func (f *family) pop(c *command.Ctx) {
-	o, text := readPop(c)
+	o, text := f.readPop(c)
 	if text != "" {
 		c.Error(text)
 		return
 	}
-	f.serveLine(c, o.keys)
-	for _, key := range o.keys {
-		popped, text := f.popFrom(c, key, &o)
+	keys := o.of(c.Args)
+	f.serveLine(c, keys)
+	for _, key := range keys {
+		popped, text := o.popFrom(c, key)
 		if text != "" {
 			c.Error(text)
 			return
@@ -122,7 +124,7 @@ func (f *family) pop(c *command.Ctx) {
 		c.NullArray()
 		return
 	}
-	f.wait(c, &o)
+	o.wait(c)
 }
 
 // serveLine lets those who wait for the keys have what has fallen due before the
@@ -141,24 +143,24 @@ func (f *family) serveLine(c *command.Ctx, keys [][]byte) {
 }
 
 // wait puts the caller in the lines of its keys.
-func (f *family) wait(c *command.Ctx, o *popArgs) {
-	w := command.Wait{Keys: o.keys, Kind: engine.KindDelayQueue, Serve: f.serve}
+func (o *popping) wait(c *command.Ctx) {
+	kept, deadline := *o, int64(0)
 	if o.block > 0 {
-		w.Deadline = c.Now + o.block*1000
+		deadline = c.Now + o.block*1000
 	}
-	unit := o.unit
+	w := c.NewWait(&kept, engine.KindDelayQueue, deadline)
+	w.Keys = o.of(w.Args)
 	c.Block(w)
-	for _, key := range o.keys {
-		if at := nextDue(&c.View, key, unit); at != 0 {
+	for _, key := range w.Keys {
+		if at := nextDue(&c.View, key, o.unit); at != 0 {
 			c.Alarm(key, at)
 		}
 	}
 }
 
-// serve tries a key for the first in its line, whose request c has.
-func (f *family) serve(c *command.Ctx, key []byte) (engine.Served, int64) {
-	o, _ := readPop(c) // it was right when it came
-	popped, text := f.popFrom(c, key, &o)
+// Try takes what is due of a key for the first in its line.
+func (o *popping) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
+	popped, text := o.popFrom(c, key)
 	switch {
 	case text == command.ErrWrongType: // as BLPOP: it may become right again
 		return engine.ServedHold, 0
@@ -189,7 +191,7 @@ func nextDue(v *engine.View, key []byte, unit int64) int64 {
 }
 
 // popFrom takes what is due from one key and replies it. A text is an error.
-func (f *family) popFrom(c *command.Ctx, key []byte, o *popArgs) (popped bool, text string) {
+func (o *popping) popFrom(c *command.Ctx, key []byte) (popped bool, text string) {
 	e := c.GetWrite(key)
 	switch e.Kind() {
 	case engine.KindNone:
@@ -198,18 +200,18 @@ func (f *family) popFrom(c *command.Ctx, key []byte, o *popArgs) (popped bool, t
 		if o.unit == 1_000_000 {
 			return false, errUnit
 		}
-		return f.popQueue(c, key, e.Object().(*delayqueue.Queue), o), ""
+		return o.popQueue(c, key, e.Object().(*delayqueue.Queue)), ""
 	case engine.KindZSet:
 		if o.lease > 0 {
 			return false, errZSetLease
 		}
-		return f.popZSet(c, key, e.Object().(*zset.Set), o), ""
+		return o.popZSet(c, key, e.Object().(*zset.Set)), ""
 	}
 	return false, command.ErrWrongType
 }
 
 // begin replies what stands before n entries.
-func (o *popArgs) begin(c *command.Ctx, key []byte, n int) {
+func (o *popping) begin(c *command.Ctx, key []byte, n int) {
 	if o.many {
 		c.Array(2)
 		c.Bulk(key)
@@ -217,7 +219,7 @@ func (o *popArgs) begin(c *command.Ctx, key []byte, n int) {
 	c.Array(n)
 }
 
-func (f *family) popQueue(c *command.Ctx, key []byte, q *delayqueue.Queue, o *popArgs) bool {
+func (o *popping) popQueue(c *command.Ctx, key []byte, q *delayqueue.Queue) bool {
 	head, ok := q.NextHead()
 	if !ok || head > c.Now {
 		return false
@@ -232,7 +234,7 @@ func (f *family) popQueue(c *command.Ctx, key []byte, q *delayqueue.Queue, o *po
 	}
 	o.begin(c, key, n)
 	q.Pop(c.Now, lease, n, func(e delayqueue.Entry) {
-		f.late.note(c.Now - e.DueMicros)
+		o.f.late.note(c.Now - e.DueMicros)
 		replyEntry(c, &e)
 	})
 	if lease > 0 {
@@ -262,7 +264,7 @@ func dueOf(score float64, unit int64) int64 {
 }
 
 // popZSet takes due members, as consume.lua does one at a time.
-func (f *family) popZSet(c *command.Ctx, key []byte, z *zset.Set, o *popArgs) bool {
+func (o *popping) popZSet(c *command.Ctx, key []byte, z *zset.Set) bool {
 	n := 0
 	z.Ascend(0, min(o.count, z.Len()), func(_ []byte, score float64) bool {
 		if dueOf(score, o.unit) > c.Now {
@@ -278,7 +280,7 @@ func (f *family) popZSet(c *command.Ctx, key []byte, z *zset.Set, o *popArgs) bo
 	c.EffectNumber("ZPOPMIN", key, int64(n))
 	z.PopMin(n, func(member []byte, score float64) {
 		due := dueOf(score, o.unit)
-		f.late.note(c.Now - due)
+		o.f.late.note(c.Now - due)
 		c.Array(2)
 		c.Bulk(member)
 		c.Int(ceilMillis(due))

@@ -224,10 +224,9 @@ func wait(c *command.Ctx) {
 		c.Int(0)
 		return
 	}
-	c.Block(command.Wait{
-		Deadline: deadline(c, timeout),
-		TimedOut: func(w command.Replier) { w.Int(0) },
-	})
+	w := c.NewWait(nil, engine.KindNone, deadline(c, timeout))
+	w.Lapsed = func(w command.Replier) { w.Int(0) }
+	c.Block(w)
 }
 
 var waitaofRow = &command.Command{
@@ -271,12 +270,13 @@ func waitaof(c *command.Ctx) {
 		reply(c.Writer)
 		return
 	}
-	c.Block(command.Wait{Deadline: deadline(c, timeout), TimedOut: reply})
+	w := c.NewWait(nil, engine.KindNone, deadline(c, timeout))
+	w.Lapsed = reply
+	c.Block(w)
 	if replicas == 0 {
-		b := c.Session.Blocked.Load()
 		go func() {
 			srv.SyncLog()
-			srv.Unblock(b, func(w *resp.Writer) { reply(w) }, false)
+			w.Unblock(func(w *resp.Writer) { reply(w) }, false)
 		}()
 	}
 }

@@ -121,15 +121,24 @@ func popWord(head bool) string {
 	return "RPOP"
 }
 
-// takeKeyed is takeMany with the key in front, for LMPOP and BLMPOP.
-func (f *family) takeKeyed(count int64, head bool) func(c *command.Ctx, key []byte, e engine.Entry) {
-	return func(c *command.Ctx, key []byte, e engine.Entry) {
-		c.Array(2)
-		c.Bulk(key)
-		l := e.Object().(*list.List)
-		c.EffectNumber(popWord(head), key, min(count, int64(l.Len())))
-		f.takeMany(c, key, l, count, head)
+// ends is what LMPOP, BLMPOP, BLPOP and BRPOP go by.
+func (f *family) ends() *command.Ends {
+	return &command.Ends{Kind: engine.KindList, Words: [2]string{"LEFT", "RIGHT"}, Take: f.take}
+}
+
+// take takes elements from an end, and replies them with the key.
+func (f *family) take(c *command.Ctx, key []byte, e engine.Entry, p *command.Pop) {
+	l, head := e.Object().(*list.List), !p.Far
+	c.Array(2)
+	c.Bulk(key)
+	if p.Counted {
+		c.EffectNumber(popWord(head), key, min(p.Count, int64(l.Len())))
+		f.takeMany(c, key, l, p.Count, head)
+		return
 	}
+	c.Effect([]byte(popWord(head)), key)
+	f.takeOne(c, l, head)
+	removed(c, key, l, popEvent(head))
 }
 
 func (f *family) lmpopRow() *command.Command {
@@ -141,19 +150,7 @@ func (f *family) lmpopRow() *command.Command {
 		Summary:    "Takes elements from an end of the first list that has any.",
 		Complexity: "O(K + N) for K keys and N elements taken",
 		Syntax:     "numkeys:integer key... where=(LEFT | RIGHT) [COUNT count:integer]",
-		Run: func(c *command.Ctx) {
-			q, ok := command.ParseMPop(c, 1, "LEFT", "RIGHT")
-			if !ok {
-				return
-			}
-			switch key, e, done := c.First(q.Keys, engine.KindList); {
-			case done:
-			case e.Ok():
-				f.takeKeyed(q.Count, !q.Second)(c, key, e)
-			default:
-				c.NullArray()
-			}
-		},
+		Run:        f.ends().MPop,
 	}
 }
 
@@ -166,16 +163,7 @@ func (f *family) blmpopRow() *command.Command {
 		Summary:    "Takes elements from an end of the first list that has any, waiting for them.",
 		Complexity: "O(K + N) for K keys and N elements taken",
 		Syntax:     "timeout:double numkeys:integer key... where=(LEFT | RIGHT) [COUNT count:integer]",
-		Run: func(c *command.Ctx) {
-			q, ok := command.ParseMPop(c, 2, "LEFT", "RIGHT")
-			if !ok {
-				return
-			}
-			a := c.Cursor(1)
-			if deadline := a.Timeout(c); !a.Failed(c) {
-				c.TakeOrWait(q.Keys, engine.KindList, deadline, f.takeKeyed(q.Count, !q.Second))
-			}
-		},
+		Run:        f.ends().BlockingMPop,
 	}
 }
 
@@ -188,21 +176,6 @@ func (f *family) bpopRow(name, summary string, head bool) *command.Command {
 		Summary:    summary,
 		Complexity: "O(N) in the number of keys",
 		Syntax:     "key... timeout:double",
-		Run: func(c *command.Ctx) {
-			last := len(c.Args) - 1
-			a := c.Cursor(last)
-			deadline := a.Timeout(c)
-			if a.Failed(c) {
-				return
-			}
-			c.TakeOrWait(c.Args[1:last], engine.KindList, deadline, func(c *command.Ctx, key []byte, e engine.Entry) {
-				l := e.Object().(*list.List)
-				c.Array(2)
-				c.Bulk(key)
-				c.Effect([]byte(popWord(head)), key)
-				f.takeOne(c, l, head)
-				removed(c, key, l, popEvent(head))
-			})
-		},
+		Run:        f.ends().BlockingPop(!head),
 	}
 }

@@ -138,22 +138,21 @@ func (f *family) moveOrWait(c *command.Ctx, fromHead, toHead bool, deadline int6
 	case !c.CanBlock():
 		c.Null()
 	default:
-		c.Block(command.Wait{
-			Keys:     c.Args[1:2],
-			Also:     c.Args[2:3],
-			Kind:     engine.KindList,
-			Deadline: deadline,
-			Serve: func(c *command.Ctx, key []byte) (engine.Served, int64) {
-				e := c.GetWrite(key)
-				switch {
-				case !e.Ok():
-					return engine.ServedHold, 0
-				case e.Kind() != engine.KindList:
-					return engine.ServedSkip, 0
-				}
-				f.moveOne(c, e.Object().(*list.List), fromHead, toHead)
-				return engine.ServedDone, 0
-			},
-		})
+		w := c.NewWait(&moving{f, fromHead, toHead}, engine.KindList, deadline)
+		w.Keys, w.Also = w.Args[1:2], w.Args[2:3]
+		c.Block(w)
 	}
+}
+
+// moving is BLMOVE that waits.
+type moving struct {
+	f                *family
+	fromHead, toHead bool
+}
+
+// Try moves an element if the list has one by now.
+func (m *moving) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
+	return command.TryKind(c, key, engine.KindList, func(e engine.Entry) {
+		m.f.moveOne(c, e.Object().(*list.List), m.fromHead, m.toHead)
+	})
 }

@@ -3,6 +3,8 @@ package ratelimit
 // RL.ACQUIRE, and waiting for a limiter.
 
 import (
+	"slices"
+
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/limiter"
@@ -27,14 +29,15 @@ const blockMillisMax = 1<<53 - 1
 
 // request is what RL.ACQUIRE's arguments say.
 type request struct {
+	f *family
 	call
 	// block is how long to wait in ms, 0 for ever, -1 not at all.
 	block int64
 }
 
 // readRequest reads the arguments from the cost on.
-func readRequest(buf []limiter.Rule, a *command.Args) (q request, text string) {
-	q.cost, q.block = 1, -1
+func (f *family) readRequest(buf []limiter.Rule, a *command.Args) (q request, text string) {
+	q.f, q.cost, q.block = f, 1, -1
 	if a.More() && !startsOption(a.Peek()) {
 		q.cost = a.Int()
 	}
@@ -75,60 +78,53 @@ func startsOption(word []byte) bool {
 func (f *family) acquire(c *command.Ctx) {
 	var buf [limiter.RulesMax]limiter.Rule
 	a := c.Cursor(2)
-	q, text := readRequest(buf[:0], &a)
+	q, text := f.readRequest(buf[:0], &a)
 	if text != "" {
 		c.Error(text)
 		return
 	}
-	key := c.Args[1]
-	e := c.GetLimiter(key)
-	if e.Kind() == engine.KindHash {
-		f.acquireShared(c, key, &q)
-		return
-	}
 	q.waits = q.block >= 0 && c.CanBlock()
-	d, text := f.decide(c, key, e, &q.call)
+	d, text := q.decide(c, c.Args[1])
 	switch {
 	case text != "":
 		c.Error(text)
 	case d.Limited && q.waits:
-		f.wait(c, key, q.cost, q.block, d)
+		q.wait(c, d)
 	default:
 		c.Array(5)
 		replyDecision(c, d)
 	}
 }
 
-// wait puts the caller in line.
-func (f *family) wait(c *command.Ctx, key []byte, cost, block int64, d limiter.Decision) {
-	w := command.Wait{
-		Keys:   [][]byte{key},
-		Kind:   engine.KindLimiter,
-		Weight: cost,
-		Serve:  f.serve,
-	}
-	if n, _ := c.Waiting(key); n == 0 {
-		w.Again = c.Now + d.RetryAfterMicros
-	}
-	if block > 0 {
-		w.Deadline = c.Now + block*1000
-	}
-	ks, db, name := c.KS, c.DB, append([]byte(nil), key...)
-	w.TimedOut = func(w *resp.Writer) { f.timedOut(w, ks, db, name, cost) }
-	c.Block(w)
-}
-
-// serve tries for the first in line, whose request c has.
-func (f *family) serve(c *command.Ctx, key []byte) (engine.Served, int64) {
-	var buf [limiter.RulesMax]limiter.Rule
-	a := c.Cursor(2)
-	q, _ := readRequest(buf[:0], &a) // it was right when it came
-	q.waits, q.served = true, true
+// decide decides by the limiter under a key, whichever it is.
+func (q *request) decide(c *command.Ctx, key []byte) (d limiter.Decision, text string) {
 	e := c.GetLimiter(key)
 	if e.Kind() == engine.KindHash {
-		return f.serveShared(c, key, &q)
+		return q.f.decideShared(c, key, &q.call)
 	}
-	d, text := f.decide(c, key, e, &q.call)
+	return q.f.decide(c, key, e, &q.call)
+}
+
+// wait puts the caller in line.
+func (q *request) wait(c *command.Ctx, d limiter.Decision) {
+	kept, deadline := *q, int64(0)
+	kept.rules, kept.served = slices.Clone(q.rules), true
+	if q.block > 0 {
+		deadline = c.Now + q.block*1000
+	}
+	w := c.NewWait(&kept, engine.KindLimiter, deadline)
+	w.Keys, w.Weight = w.Args[1:2], q.cost
+	w.Lapsed = func(out *resp.Writer) { kept.lapsed(out, w) }
+	before, _ := c.Waiting(w.Keys[0])
+	c.Block(w)
+	if before == 0 {
+		c.Alarm(w.Keys[0], c.Now+d.RetryAfterMicros)
+	}
+}
+
+// Try tries for the first in line.
+func (q *request) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
+	d, text := q.decide(c, key)
 	switch {
 	case text != "":
 		c.Error(text)
@@ -141,17 +137,18 @@ func (f *family) serve(c *command.Ctx, key []byte) (engine.Served, int64) {
 	return engine.ServedDone, 0
 }
 
-// timedOut replies to a caller that has left the line without anything: how the
+// lapsed replies to a caller that has left the line without anything: how the
 // limiter stands now. No lock is held here.
-func (f *family) timedOut(w *resp.Writer, ks *engine.Keyspace, db int, key []byte, cost int64) {
+func (q *request) lapsed(out *resp.Writer, w *command.Wait) {
 	d := limiter.Decision{Limited: true, RetryAfterMicros: -1}
+	ks, key := w.KS, w.Keys[0]
 	var set engine.LockSet
 	set.AddKey(key)
 	if h := ks.Lock(set); h == nil {
-		v := engine.View{KS: ks, DB: db, Now: ks.Clock.Now(), Held: set}
+		v := engine.View{KS: ks, DB: w.DB, Now: ks.Clock.Now(), Held: set}
 		if e := v.GetLimiter(key); e.Kind() == engine.KindLimiter {
 			p := e.Bytes(nil)
-			if _, now, err := limiter.Take(p, v.Now, cost, limiter.Peek); err == nil {
+			if _, now, err := limiter.Take(p, v.Now, q.cost, limiter.Peek); err == nil {
 				d = now
 			}
 			d.Limited = true
@@ -162,7 +159,7 @@ func (f *family) timedOut(w *resp.Writer, ks *engine.Keyspace, db int, key []byt
 		v.Account()
 		ks.Unlock(set)
 	}
-	f.totals[0].refused.Add(1)
-	w.Array(5)
-	replyDecision(w, d)
+	q.f.totals[0].refused.Add(1)
+	out.Array(5)
+	replyDecision(out, d)
 }

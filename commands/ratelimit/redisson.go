@@ -42,6 +42,10 @@ const (
 	nativeRandom  = 3
 	nativeBytes   = 1 + nativeRandom + permitBytes
 	shortestBytes = permitBytes
+
+	// sharedRetryMin is after how many microseconds the line is tried again at the
+	// earliest: the hash may say that what was taken is back at once.
+	sharedRetryMin = 1000
 )
 
 // shared is a Redisson limiter, found.
@@ -138,41 +142,11 @@ func (s *shared) oldest(nowMillis int64) (millis int64, ok bool) {
 	return int64(score), true
 }
 
-// acquireShared is RL.ACQUIRE on a Redisson limiter.
-func (f *family) acquireShared(c *command.Ctx, key []byte, q *request) {
-	if len(q.rules) > 0 {
-		c.Error(errSharedRules)
-		return
-	}
-	q.waits = q.block >= 0 && c.CanBlock()
-	d, text := f.decideShared(c, key, &q.call)
-	switch {
-	case text != "":
-		c.Error(text)
-	case d.Limited && q.waits:
-		f.wait(c, key, q.cost, q.block, d)
-	default:
-		c.Array(5)
-		replyDecision(c, d)
-	}
-}
-
-func (f *family) serveShared(c *command.Ctx, key []byte, q *request) (engine.Served, int64) {
-	d, text := f.decideShared(c, key, &q.call)
-	switch {
-	case text != "":
-		c.Error(text)
-	case d.Limited:
-		return engine.ServedHold, c.Now + max(d.RetryAfterMicros, 1000)
-	default:
-		c.Array(5)
-		replyDecision(c, d)
-	}
-	return engine.ServedDone, 0
-}
-
 // decideShared decides as the script does, and takes.
 func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.Decision, text string) {
+	if len(q.rules) > 0 && !q.served {
+		return d, errSharedRules
+	}
 	s, text := openShared(c, key)
 	if text != "" {
 		return d, text
@@ -205,6 +179,9 @@ func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.De
 		d.RetryAfterMicros = s.interval * 1000
 		if when, ok := s.oldest(now); ok {
 			d.RetryAfterMicros = (when - (now - s.interval)) * 1000
+		}
+		if q.served {
+			d.RetryAfterMicros = max(d.RetryAfterMicros, sharedRetryMin)
 		}
 	}
 	d.Remaining = max(left, 0)

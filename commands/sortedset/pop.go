@@ -115,27 +115,17 @@ var zmpopRow = &command.Command{
 	Summary:    "Takes members from an end of the first sorted set that has any.",
 	Complexity: "O(K) + O(M log N) for K keys and M members taken",
 	Syntax:     "numkeys:integer key... where=(MIN | MAX) [COUNT count:integer]",
-	Run: func(c *command.Ctx) {
-		q, ok := command.ParseMPop(c, 1, "MIN", "MAX")
-		if !ok {
-			return
-		}
-		switch key, e, done := c.First(q.Keys, engine.KindZSet); {
-		case done:
-		case e.Ok():
-			pop(c, key, e.Object().(*zset.Set), q.Count, q.Second, shapeKeyed)
-		default:
-			c.NullArray()
-		}
-	},
+	Run:        ends.MPop,
 }
 
-// take is pop for command.TakeOrWait.
-func take(count int64, max bool, s shape) func(c *command.Ctx, key []byte, e engine.Entry) {
-	return func(c *command.Ctx, key []byte, e engine.Entry) {
-		pop(c, key, e.Object().(*zset.Set), count, max, s)
+// ends is what ZMPOP, BZMPOP, BZPOPMIN and BZPOPMAX go by.
+var ends = &command.Ends{Kind: engine.KindZSet, Words: [2]string{"MIN", "MAX"}, Take: func(c *command.Ctx, key []byte, e engine.Entry, p *command.Pop) {
+	s := shapeKeyOne
+	if p.Counted {
+		s = shapeKeyed
 	}
-}
+	pop(c, key, e.Object().(*zset.Set), p.Count, p.Far, s)
+}}
 
 func bzpopRow(name, summary string, max bool) *command.Command {
 	return &command.Command{
@@ -146,15 +136,7 @@ func bzpopRow(name, summary string, max bool) *command.Command {
 		Summary:    summary,
 		Complexity: "O(log N)",
 		Syntax:     "key... timeout:double",
-		Run: func(c *command.Ctx) {
-			last := len(c.Args) - 1
-			a := c.Cursor(last)
-			deadline := a.Timeout(c)
-			if a.Failed(c) {
-				return
-			}
-			c.TakeOrWait(c.Args[1:last], engine.KindZSet, deadline, take(1, max, shapeKeyOne))
-		},
+		Run:        ends.BlockingPop(max),
 	}
 }
 
@@ -171,14 +153,5 @@ var bzmpopRow = &command.Command{
 	Summary:    "Takes members from an end of the first sorted set that has any, waiting for them.",
 	Complexity: "O(K) + O(M log N) for K keys and M members taken",
 	Syntax:     "timeout:double numkeys:integer key... where=(MIN | MAX) [COUNT count:integer]",
-	Run: func(c *command.Ctx) {
-		q, ok := command.ParseMPop(c, 2, "MIN", "MAX")
-		if !ok {
-			return
-		}
-		a := c.Cursor(1)
-		if deadline := a.Timeout(c); !a.Failed(c) {
-			c.TakeOrWait(q.Keys, engine.KindZSet, deadline, take(q.Count, q.Second, shapeKeyed))
-		}
-	},
+	Run:        ends.BlockingMPop,
 }

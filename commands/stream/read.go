@@ -1,7 +1,7 @@
 package stream
 
-// XREAD and XREADGROUP, waiting or not. Who waited is served by running the
-// command again, with what "$" meant when it began: so it finds what there is
+// XREAD and XREADGROUP, waiting or not. Who waited is served as if the command
+// came again, with what "$" meant when it began: so it finds what there is
 // by then of all its keys, and the errors too.
 
 import (
@@ -42,8 +42,15 @@ type reading struct {
 	noAck           bool
 	count           int64 // 0: all
 	block           bool
-	deadline        int64 // as in command.Wait
+	deadline        int64 // as in engine.Waiter
 	keys, ids       [][]byte
+	starts          []start // of who waits: what the IDs were
+}
+
+// start is what an ID said to begin after.
+type start struct {
+	after stream.ID
+	last  bool // the entry before the last one, "+"
 }
 
 // parse reads the arguments. It replies the error and reports false if there is
@@ -121,10 +128,9 @@ func errMeaningless(id string) string {
 		"specifying a proper ID, or use the > ID to get new messages. The " + id + " ID would just return an empty result set."
 }
 
-// resolve finds the streams, groups and IDs. dollars are what "$" means for
-// each stream, nil for its last ID now. It replies the error and reports false
-// if there is one.
-func (q *reading) resolve(c *command.Ctx, dollars []stream.ID) ([]position, bool) {
+// resolve finds the streams, groups and IDs. It replies the error and reports
+// false if there is one.
+func (q *reading) resolve(c *command.Ctx) ([]position, bool) {
 	at := make([]position, len(q.keys))
 	for i, key := range q.keys {
 		p := &at[i]
@@ -141,33 +147,45 @@ func (q *reading) resolve(c *command.Ctx, dollars []stream.ID) ([]position, bool
 				return nil, false
 			}
 		}
-		switch id := string(command.Text(q.ids[i])); {
-		case q.grouped && (id == "$" || id == "+"):
-			c.Error(errMeaningless(id))
+		var from start
+		if q.starts != nil {
+			from = q.starts[i]
+		} else if from, ok = q.start(c, p.stream, q.ids[i]); !ok {
 			return nil, false
-		case id == "$" && dollars != nil:
-			p.after = dollars[i]
-		case id == "$":
-			if p.stream != nil {
-				p.after = p.stream.LastID()
-			}
-		case id == "+":
-			if p.stream != nil && p.stream.Len() > 0 {
-				p.after, _ = p.stream.LastEntryID().Prev()
-			}
-		case id == ">" && !q.grouped:
-			c.Error("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.")
-			return nil, false
-		case id == ">":
-			p.after = stream.MaxID
-		default:
-			if p.after, ok = stream.ParseID(q.ids[i], 0); !ok {
-				c.Error(errID)
-				return nil, false
-			}
+		}
+		p.after = from.after
+		if from.last && p.stream != nil && p.stream.Len() > 0 {
+			p.after, _ = p.stream.LastEntryID().Prev()
 		}
 	}
 	return at, true
+}
+
+// start reads the ID for a stream, nil if there is none. It replies the error and
+// reports false if there is one.
+func (q *reading) start(c *command.Ctx, st *stream.Stream, text []byte) (from start, ok bool) {
+	switch id := string(command.Text(text)); {
+	case q.grouped && (id == "$" || id == "+"):
+		c.Error(errMeaningless(id))
+		return from, false
+	case id == "$":
+		if st != nil {
+			from.after = st.LastID()
+		}
+	case id == "+":
+		from.last = true
+	case id == ">" && !q.grouped:
+		c.Error("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.")
+		return from, false
+	case id == ">":
+		from.after = stream.MaxID
+	default:
+		if from.after, ok = stream.ParseID(text, 0); !ok {
+			c.Error(errID)
+			return from, false
+		}
+	}
+	return from, true
 }
 
 // serve replies what there is in the streams, and reports false if that is
@@ -260,7 +278,7 @@ func read(c *command.Ctx, grouped bool) {
 	if !q.parse(c) {
 		return
 	}
-	at, ok := q.resolve(c, nil)
+	at, ok := q.resolve(c)
 	if !ok || q.serve(c, at) {
 		return
 	}
@@ -268,35 +286,37 @@ func read(c *command.Ctx, grouped bool) {
 		c.NullArray()
 		return
 	}
-	dollars := make([]stream.ID, len(at))
+	q.wait(c, at)
+}
+
+// wait has the session wait for entries beyond where the reading begins.
+func (q *reading) wait(c *command.Ctx, at []position) {
+	kept := *q
+	w := c.NewWait(&kept, engine.KindStream, q.deadline)
+	first := len(w.Args) - 2*len(q.keys)
+	kept.keys, kept.ids = w.Args[first:first+len(q.keys)], nil
+	kept.group, kept.consumer = bytes.Clone(q.group), bytes.Clone(q.consumer)
+	kept.starts = make([]start, len(at))
 	for i := range at {
-		dollars[i] = at[i].after
+		kept.starts[i] = start{at[i].after, string(q.ids[i]) == "+"}
 	}
-	keys := distinct(q.keys)
-	wait := command.Wait{
-		Keys:     keys,
-		Kind:     engine.KindStream,
-		NoKey:    grouped,
-		Deadline: q.deadline,
-		Serve: func(c *command.Ctx, key []byte) (engine.Served, int64) {
-			if !grouped && c.Peek(key).Kind() != engine.KindStream {
-				return engine.ServedSkip, 0 // only who reads with a group is told that the stream is gone
-			}
-			again := reading{grouped: grouped}
-			if !again.parse(c) {
-				return engine.ServedDone, 0
-			}
-			at, ok := again.resolve(c, dollars)
-			if !ok || again.serve(c, at) {
-				return engine.ServedDone, 0
-			}
-			return engine.ServedSkip, 0 // others may want less
-		},
+	w.NoKey = q.grouped
+	w.Keys = distinct(kept.keys)
+	if len(w.Keys) > 1 {
+		w.Also = w.Keys
 	}
-	if len(keys) > 1 {
-		wait.Also = keys
+	c.Block(w)
+}
+
+// Try reads again: all keys, whichever is ready.
+func (q *reading) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
+	if !q.grouped && c.Peek(key).Kind() != engine.KindStream {
+		return engine.ServedSkip, 0 // only who reads with a group is told that the stream is gone
 	}
-	c.Block(wait)
+	if at, ok := q.resolve(c); !ok || q.serve(c, at) {
+		return engine.ServedDone, 0
+	}
+	return engine.ServedSkip, 0 // others may want less
 }
 
 // distinct leaves out keys that are named twice.
