@@ -30,7 +30,16 @@ type library struct {
 
 var libraries = []library{
 	{name: "bullmq", language: "node", does: "BullMQ: jobs added, a quarter delayed, moved to active, moved to finished", count: 10_000, workers: 100, atLeast: 1},
-	{name: "redisson.lock", language: "java", does: "Redisson's RLock: taken, refused, released", count: 10_000, workers: 16},
+	{name: "redisson.lock", language: "java", does: "Redisson's RLock: taken, refused, released", count: 10_000, workers: 16, atLeast: 1},
+	{name: "redisson.fairlock", language: "java", does: "Redisson's RFairLock: taken, refused, released", count: 10_000, workers: 16, atLeast: 1},
+	{name: "redisson.mapcache", language: "java", does: "Redisson's RMapCache: entries put, read, renewed, removed"},
+	{name: "redisson.semaphore", language: "java", does: "Redisson's RSemaphore: permits taken, refused, released"},
+	{name: "redisson.delayedqueue", language: "java", does: "Redisson's RDelayedQueue: messages offered with a delay, and taken when they are due"},
+	{name: "asynq", language: "go", does: "asynq: tasks enqueued, a quarter delayed, and processed", count: 10_000, workers: 50, atLeast: 1.2},
+	{name: "rate-limiter-flexible", language: "node", does: "rate-limiter-flexible: points consumed, and refused"},
+	{name: "rq", language: "python", does: "rq: jobs enqueued, and performed by a worker"},
+	{name: "celery", language: "python", does: "celery: tasks sent, performed, and their results fetched"},
+	{name: "dramatiq", language: "python", does: "Dramatiq: messages enqueued, and worked off", count: 10_000, workers: 8, atLeast: 1},
 }
 
 func chosenLibraries(only string) (list []library) {

@@ -149,6 +149,7 @@ func (r *recording) workload(l library) *workload {
 	}
 	return &workload{
 		name: l.name, does: l.does + " (recorded)",
+		drains: true, // a run ends within a conversation: the next one begins with none
 		prepare: func(c *control, _ *setup) error {
 			for _, s := range r.scripts {
 				if _, err := c.text("SCRIPT", "LOAD", s); err != nil {

@@ -92,6 +92,13 @@ var (
 )
 
 func main() {
+	if os.Getenv("LOAD") != "" {
+		if err := load(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	dir, err := os.MkdirTemp("", "limitkv-go-")
 	if err == nil {
 		err = start(dir)

@@ -3,6 +3,8 @@
 // separated by tabs, stand around each phase.
 'use strict';
 const { Queue, Worker } = require('bullmq');
+const Redis = require('ioredis');
+const { RateLimiterRedis } = require('rate-limiter-flexible');
 
 const [host, port] = process.env.SERVER.split(':');
 const count = Number(process.env.COUNT);
@@ -45,4 +47,18 @@ async function bullmq() {
   await queue.close();
 }
 
-module.exports = (name) => ({ bullmq })[name]();
+// flexible asks a limiter of 5 points for as many users that each is refused at the end.
+async function flexible() {
+  const storeClient = new Redis({ host, port: Number(port) });
+  const limiter = new RateLimiterRedis({ storeClient, keyPrefix: mark, points: 5, duration: 60 });
+  await phase('consume', count, () => inParallel(0, count, async (i) => {
+    try {
+      await limiter.consume(`user${Math.floor(i / 8)}`);
+    } catch (refused) {
+      if (refused instanceof Error) throw refused;
+    }
+  }));
+  await storeClient.quit();
+}
+
+module.exports = (name) => ({ bullmq, 'rate-limiter-flexible': flexible })[name]();

@@ -1,7 +1,13 @@
-"""Runs redis-py, limits, rq and celery against limitkv."""
+"""Runs redis-py, limits, rq and celery against limitkv; with LOAD, see load.py."""
 
 import faulthandler
 import os
+
+if "LOAD" in os.environ:
+    import load
+
+    load.run(os.environ["LOAD"])
+    os._exit(0)
 
 import harness
 

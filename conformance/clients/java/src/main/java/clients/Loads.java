@@ -12,7 +12,11 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.redisson.api.RBlockingQueue;
+import org.redisson.api.RDelayedQueue;
 import org.redisson.api.RLock;
+import org.redisson.api.RMapCache;
+import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Protocol;
 
@@ -32,7 +36,11 @@ final class Loads {
     RedissonClient r = RedissonClients.open(RedissonClients.config(Protocol.RESP2), "redis://" + System.getenv("SERVER"));
     Loads l = new Loads(r);
     Map<String, Checks.Body> loads = Map.of(
-        "redisson.lock", l::lock);
+        "redisson.lock", () -> l.lock(r.getLock(l.mark)),
+        "redisson.fairlock", () -> l.lock(r.getFairLock(l.mark)),
+        "redisson.mapcache", l::mapCache,
+        "redisson.semaphore", l::semaphore,
+        "redisson.delayedqueue", l::delayedQueue);
     loads.get(name).run();
     r.shutdown(0, 2, TimeUnit.SECONDS);
   }
@@ -45,27 +53,69 @@ final class Loads {
     System.out.flush();
   }
 
-  /** The threads take the lock in turn; whoever does not have it is refused. */
-  private void lock() throws Exception {
-    RLock lock = r.getLock(mark);
-    AtomicInteger left = new AtomicInteger(count);
-    phase("lock", count, () -> together(() -> {
-      while (left.getAndDecrement() > 0) {
-        lock.lock();
-        if (workers == 1) {
-          want(CompletableFuture.supplyAsync(lock::tryLock).get(), false);
-        }
-        lock.unlock();
+  /** The threads take the lock in turn; where there is one, another is refused meanwhile. */
+  private void lock(RLock lock) throws Exception {
+    phase("lock", count, () -> together(n -> {
+      lock.lock();
+      if (workers == 1) {
+        want(CompletableFuture.supplyAsync(lock::tryLock).get(), false);
       }
+      lock.unlock();
     }));
   }
 
-  /** Runs the body in all the threads at once, to the end of all. */
-  private void together(Checks.Body body) throws Exception {
+  /** Entries that live for a minute are put, read, renewed, and half of them removed. */
+  private void mapCache() throws Exception {
+    RMapCache<String, String> map = r.getMapCache(mark);
+    phase("entries", count, () -> together(n -> {
+      String key = "key" + n;
+      want(map.put(key, "a value", 1, TimeUnit.MINUTES), null);
+      want(map.get(key), "a value");
+      want(map.fastPut(key, "another", 1, TimeUnit.MINUTES), false);
+      want(map.putIfAbsent(key, "more", 1, TimeUnit.MINUTES), "another");
+      if (n % 2 == 0) {
+        want(map.remove(key), "another");
+      }
+    }));
+    map.destroy();
+  }
+
+  /** As many permits as threads are taken and given back; where there is one, another is refused meanwhile. */
+  private void semaphore() throws Exception {
+    RSemaphore s = r.getSemaphore(mark);
+    want(s.trySetPermits(workers), true);
+    phase("permits", count, () -> together(n -> {
+      s.acquire();
+      if (workers == 1) {
+        want(s.tryAcquire(), false);
+      }
+      s.release();
+    }));
+  }
+
+  /** What is offered with a delay is taken when it is due. */
+  private void delayedQueue() throws Exception {
+    RBlockingQueue<String> due = r.getBlockingQueue(mark);
+    RDelayedQueue<String> delayed = r.getDelayedQueue(due);
+    phase("offer", count, () -> together(n -> delayed.offer("message " + n, 50, TimeUnit.MILLISECONDS)));
+    phase("take", count, () -> together(n -> want(due.poll(60, TimeUnit.SECONDS) != null, true)));
+    delayed.destroy();
+  }
+
+  /** What is done with the number n. */
+  private interface Work {
+    void run(int n) throws Exception;
+  }
+
+  /** Does the work with every number below count, in all the threads at once. */
+  private void together(Work work) throws Exception {
+    AtomicInteger next = new AtomicInteger();
     List<FutureTask<Void>> tasks = new ArrayList<>();
     for (int i = 0; i < workers; i++) {
       FutureTask<Void> task = new FutureTask<>(() -> {
-        body.run();
+        for (int n = next.getAndIncrement(); n < count; n = next.getAndIncrement()) {
+          work.run(n);
+        }
         return null;
       });
       tasks.add(task);
