@@ -373,7 +373,7 @@ func (s *server) scarce(c *command.Ctx, cmd *command.Command, args [][]byte) (te
 	if s.MaxMemory.Load() != 0 && !s.Pause.On() { // a pause also keeps keys from going
 		c.Account()
 		var ok bool
-		ok, evicted = s.MakeRoom(c.Now)
+		ok, evicted = s.Keeper.MakeRoom(c.Now)
 		if c.OutOfMemory = !ok; !ok && flags&command.DenyOOM != 0 {
 			return command.ErrOutOfMemory, evicted
 		}

@@ -146,7 +146,7 @@ func (s *server) fitClients(sess *command.Session, batch []resp.Command) {
 		arrived += int64(batch[i].Size)
 	}
 	if arrived = max(arrived, 0); s.ClientsTakeTooMuch(arrived) {
-		s.EvictClients(sess, arrived)
+		s.Keeper.EvictClients(sess, arrived)
 	}
 }
 

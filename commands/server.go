@@ -23,22 +23,29 @@ import (
 
 	"github.com/limitkv/limitkv/commands/acl"
 	"github.com/limitkv/limitkv/commands/bitmap"
+	"github.com/limitkv/limitkv/commands/catalog"
 	"github.com/limitkv/limitkv/commands/cluster"
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/config"
 	"github.com/limitkv/limitkv/commands/connection"
+	"github.com/limitkv/limitkv/commands/debug"
 	"github.com/limitkv/limitkv/commands/delayqueue"
 	"github.com/limitkv/limitkv/commands/generic"
 	"github.com/limitkv/limitkv/commands/geo"
 	"github.com/limitkv/limitkv/commands/hash"
 	"github.com/limitkv/limitkv/commands/hyperloglog"
+	"github.com/limitkv/limitkv/commands/info"
+	"github.com/limitkv/limitkv/commands/latency"
+	"github.com/limitkv/limitkv/commands/lifecycle"
 	"github.com/limitkv/limitkv/commands/list"
 	"github.com/limitkv/limitkv/commands/lkv"
+	"github.com/limitkv/limitkv/commands/memory"
+	"github.com/limitkv/limitkv/commands/monitor"
 	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/commands/persistence"
 	"github.com/limitkv/limitkv/commands/pubsub"
 	"github.com/limitkv/limitkv/commands/ratelimit"
 	"github.com/limitkv/limitkv/commands/scripting"
-	serverfamily "github.com/limitkv/limitkv/commands/server"
 	"github.com/limitkv/limitkv/commands/set"
 	"github.com/limitkv/limitkv/commands/sortedset"
 	"github.com/limitkv/limitkv/commands/str"
@@ -119,7 +126,14 @@ var families = []func(*command.Server) []*command.Command{
 	str.Commands,
 	stream.Commands,
 	transactions.Commands,
-	serverfamily.Commands, // last: it declares the parameters that nobody else has
+	catalog.Commands,
+	debug.Commands,
+	info.Commands,
+	latency.Commands,
+	lifecycle.Commands,
+	memory.Commands,
+	monitor.Commands,
+	config.Commands, // last: it declares the parameters that nobody else has
 }
 
 // hashes seeds the hash functions of tables and sorted sets, whose elements

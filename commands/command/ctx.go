@@ -121,6 +121,33 @@ func (c *Ctx) SelectDB(db int) {
 	}
 }
 
+// FlushDB removes the keys of the database, tells those who keep values on their
+// side, and returns how many there were.
+func (c *Ctx) FlushDB() int {
+	n := c.Count()
+	c.Flush()
+	c.flushed()
+	return n
+}
+
+// FlushAll is FlushDB for all databases.
+func (c *Ctx) FlushAll() (n int) {
+	db := c.DB
+	for c.DB = 0; c.DB < c.KS.Databases(); c.DB++ {
+		n += c.Count()
+		c.Flush()
+	}
+	c.DB = db
+	c.flushed()
+	return n
+}
+
+func (c *Ctx) flushed() {
+	if c.Server.Tracking.Load() != 0 {
+		c.Server.Flushed(c.KS)
+	}
+}
+
 // Help replies the lines of a container's HELP, in the frame that Redis gives
 // them.
 func (c *Ctx) Help(container string, lines ...string) {

@@ -45,6 +45,12 @@ const (
 	ErrInternal        = "ERR internal error"
 )
 
+// NoReplication is why commands and parameters of replication are refused.
+const NoReplication = "limitkv does not replicate"
+
+// Redacted stands for an argument that is nobody's business, in logs.
+const Redacted = "(redacted)"
+
 // ErrArity is the error for a wrong number of arguments of the command.
 func ErrArity(fullName string) string {
 	return "ERR wrong number of arguments for '" + fullName + "' command"

@@ -4,10 +4,29 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/limitkv/limitkv/engine"
 )
+
+// InfoSection writes one section of INFO.
+type InfoSection struct {
+	Name    string
+	Default bool // shown when no section is asked for
+	Write   func(w *InfoWriter)
+}
+
+// infoOrder is the order of INFO's sections.
+var infoOrder = []string{"server", "clients", "memory", "persistence", "threads", "stats", "replication", "cpu", "modules",
+	"commandstats", "errorstats", "latencystats", "cluster", "keyspace", "keysizes", "limitkv"}
+
+// AddInfo adds a section in its place, which infoOrder has.
+func (s *Server) AddInfo(section InfoSection) {
+	place := func(of InfoSection) int { return slices.Index(infoOrder, of.Name) }
+	s.Info = append(s.Info, section)
+	slices.SortFunc(s.Info, func(a, b InfoSection) int { return place(a) - place(b) })
+}
 
 // InfoWriter collects the lines of INFO.
 type InfoWriter struct {

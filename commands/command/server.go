@@ -79,14 +79,13 @@ type Server struct {
 	Running atomic.Bool
 	// Gate calls fn when all up to a place in the journal is as safe as the user
 	// asked, and Confirmed is the place up to which it is. Both are the persistence
-	// family's, as is InfoPersistence, a section of INFO.
+	// family's.
 	// Synced tells whether all up to a place is on this server's disk, and SyncLog
 	// waits until all there is is so, or cannot be; logs tells whether there is a log.
-	Synced          func(at journal.LSN) (synced, logs bool)
-	SyncLog         func()
-	Gate            func(at journal.LSN, fn func())
-	Confirmed       func() journal.LSN
-	InfoPersistence func(w *InfoWriter)
+	Synced    func(at journal.LSN) (synced, logs bool)
+	SyncLog   func()
+	Gate      func(at journal.LSN, fn func())
+	Confirmed func() journal.LSN
 	// LoadedKeys and ExpiredKeys are what the last file had that was loaded.
 	LoadedKeys, ExpiredKeys atomic.Int64
 	// OnStart is called once the table and the settings are there.
@@ -109,6 +108,8 @@ type Server struct {
 	// PubSub counts channels, patterns and shard channels. Set by the pubsub
 	// family.
 	PubSub func() (channels, patterns, shardChannels int)
+	// OnResetStat are called by CONFIG RESETSTAT.
+	OnResetStat []func()
 	// OnReset undoes what a family keeps in a session, for RESET.
 	OnReset []func(c *Ctx)
 	// Tracking is how many sessions use client-side caching. While there are any,
@@ -119,28 +120,18 @@ type Server struct {
 	Read      func(c *Ctx, cmd *Command, args [][]byte)
 	Commanded func(c *Ctx)
 	Flushed   func(ks *engine.Keyspace)
-	// LetGo counts so many values or keys that Redis would free later, and are so
-	// many pieces of memory. Set by the server family.
-	LetGo func(objects, pieces int)
 	// Freed, if not nil, is told that much memory has been let go.
 	Freed func()
 	// Inject, if not nil, sees every command that a client sends before it is
 	// looked at, once, and may have it go wrong: LKV.FAULT and LKV.LOG.
 	Inject atomic.Pointer[func(*Ctx, *Command) Injected]
 
-	// MaxMemory is the memory in bytes that may be in use, 0 for no limit. While
-	// there is one, MakeRoom is called before every command, with no shard held: it
-	// evicts keys, and reports whether no more is in use than may be.
-	MaxMemory atomic.Int64
-	MakeRoom  func(nowMicros int64) (ok, evicted bool)
-	// ClientBytes is what all clients take, sparedBytes those of it that are not to
-	// be ended for it. MaxClientBytes is how much the others may take, 0 for any
-	// amount. If it is more, EvictClients ends the largest, where one counts with
-	// some bytes more than it takes; EvictClientsSoon does so beside its caller. Both
-	// are the server family's.
-	ClientBytes, sparedBytes, MaxClientBytes atomic.Int64
-	EvictClients                             func(sess *Session, more int64)
-	EvictClientsSoon                         func()
+	// Keeper keeps memory below its limits. MaxMemory is how many bytes may be in use,
+	// 0 for no limit. ClientBytes is what all clients take, sparedBytes those of it that
+	// are not to be ended for it, MaxClientBytes how much the others may take, 0 for any
+	// amount.
+	Keeper                                              Keeper
+	MaxMemory, ClientBytes, sparedBytes, MaxClientBytes atomic.Int64
 	// OtherMemory are what parts of the server take besides the keys, in bytes.
 	OtherMemory []func() int64
 	otherBytes  atomic.Int64 // together, when somebody looked last
@@ -194,9 +185,11 @@ type Server struct {
 	// StartedAt is the Unix time in microseconds.
 	StartedAt int64
 	RunID     string
-	TestMode  bool
-	Version   string // limitkv's
-	BuildID   string
+	// ReplID names what replicas would copy; nil is the name of the run.
+	ReplID   atomic.Pointer[string]
+	TestMode bool
+	Version  string // limitkv's
+	BuildID  string
 
 	// Info are the sections of INFO, in order; families add theirs. InfoStats and
 	// InfoMemory add fields to those sections.
@@ -338,13 +331,6 @@ func (s *Server) Kill(sess *Session) {
 	sess.Killed.Store(true)
 	s.Clients.Remove(sess)
 	sess.Conn.Post(func() { sess.Conn.Close(false) })
-}
-
-// InfoSection writes one section of INFO.
-type InfoSection struct {
-	Name    string
-	Default bool // shown when no section is asked for
-	Write   func(w *InfoWriter)
 }
 
 // Worker is what an event loop or goroutine has for running commands. One

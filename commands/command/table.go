@@ -4,6 +4,7 @@ package command
 // is known of a command is derived from its row.
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -228,6 +229,16 @@ func (t *Table) Find(name []byte) *Command {
 			return n.cmd
 		}
 	}
+}
+
+// Named finds a command by its full name, as in "client|list".
+func (t *Table) Named(name []byte) *Command {
+	container, sub, hasSub := bytes.Cut(name, []byte{'|'})
+	cmd := t.Find(container)
+	if cmd != nil && hasSub {
+		return cmd.SubCommand(sub)
+	}
+	return cmd
 }
 
 // Sub looks a subcommand up by name in any case.

@@ -52,7 +52,7 @@ func (f *family) clientRow() *command.Command {
 					if on, ok := onOff(c); ok {
 						f.s.SpareClient(c.Session, on)
 						if f.s.ClientsTakeTooMuch(0) {
-							f.s.EvictClientsSoon()
+							f.s.Keeper.EvictClientsSoon()
 						}
 					}
 				},

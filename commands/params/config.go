@@ -138,6 +138,14 @@ func (c *Config) Guard() *sync.Mutex { return &c.mu }
 // Find looks a parameter up, in any case.
 func (c *Config) Find(name string) *Param { return c.params[strings.ToLower(name)] }
 
+// Value is a parameter's value, empty if there is none of the name.
+func (c *Config) Value(name string) string {
+	if p := c.Find(name); p != nil {
+		return p.Get()
+	}
+	return ""
+}
+
 // All lists the parameters in order of name.
 func (c *Config) All() []*Param {
 	list := make([]*Param, 0, len(c.params))

@@ -18,7 +18,7 @@ type settings struct {
 	appendOnly                      atomic.Bool
 	sync                            *atomic.Pointer[string]
 	dirname, filename, dbfilename   *atomic.Pointer[string]
-	checksum, preamble, truncated   *atomic.Bool
+	preamble, truncated             *atomic.Bool
 	stopWrites, suspend, timestamps *atomic.Bool
 	corruptTailMax                  *atomic.Int64
 	growPercent, growMin            *atomic.Int64
@@ -52,7 +52,7 @@ func (f *family) declare() {
 	for _, name := range []string{"appendfilename", "appenddirname", "dbfilename"} {
 		fileName(c.Find(name))
 	}
-	p.checksum = c.Bool("rdbchecksum", true, "snapshots end with a checksum, which is verified")
+	c.Bool("rdbchecksum", true, "snapshots end with a checksum, which is verified")
 	c.Find("rdbchecksum").Immutable = true
 	p.preamble = c.Bool("aof-use-rdb-preamble", true, "a rewritten append-only file begins with a snapshot")
 	p.truncated = c.Bool("aof-load-truncated", true, "an append-only file whose end is torn is cut and loaded")

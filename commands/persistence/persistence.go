@@ -57,7 +57,7 @@ func Commands(s *command.Server) []*command.Command {
 	s.OnStop = append(s.OnStop, f.end)
 	s.Gate = f.gate.after
 	s.Confirmed = f.gate.confirmed
-	s.InfoPersistence = f.info
+	s.AddInfo(command.InfoSection{Name: "persistence", Default: true, Write: f.info})
 	s.Synced, s.SyncLog = f.synced, f.syncLog
 	f.status.lastSave.Store(s.StartedAt / 1e6)
 	return []*command.Command{f.saveRow(), f.bgsaveRow(), f.bgrewriteaofRow(), f.lastsaveRow()}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/dumpfile"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/rdb"
@@ -68,11 +69,6 @@ func (f *family) lastsaveRow() *command.Command {
 	}
 }
 
-// origin says where a file comes from.
-func (f *family) origin(nowMicros int64, base bool) rdb.Origin {
-	return rdb.Origin{Version: command.RedisVersion, NowMicros: nowMicros, UsedMemory: uint64(max(f.s.Keyspace.KeysBytes(), 0)), Base: base}
-}
-
 // picture is what a snapshot is made of. It begins under all locks and is written
 // without.
 type picture struct {
@@ -127,11 +123,7 @@ var errReplaced = errors.New("the keyspace was replaced meanwhile")
 
 // write walks the keys and writes the file. No lock is held.
 func (p *picture) write(to io.Writer) error {
-	w := rdb.NewWriter(to, p.f.format(), p.f.p.checksum.Load())
-	w.Origin(p.f.origin(p.now, p.base))
-	for _, code := range p.libraries {
-		w.Library(code)
-	}
+	w := dumpfile.Begin(p.f.s, to, p.now, p.base, p.libraries)
 	var failed error
 	flush := func(all bool) {
 		for _, b := range p.drain(all) {
@@ -147,28 +139,6 @@ func (p *picture) write(to io.Writer) error {
 		return failed
 	case !whole:
 		return errReplaced
-	}
-	return w.End()
-}
-
-// writeAll writes a file of what there is. All keys are held.
-func (f *family) writeAll(c *command.Ctx, to io.Writer, base bool) error {
-	w := rdb.NewWriter(to, f.format(), f.p.checksum.Load())
-	w.Origin(f.origin(c.Now, base))
-	for _, code := range f.s.Libraries(c.KS) {
-		w.Library(code)
-	}
-	defer func(db int) { c.DB = db }(c.DB)
-	var err error
-	for c.DB = 0; c.DB < c.KS.Databases() && err == nil; c.DB++ {
-		c.EachStored(func(e engine.Entry) {
-			if err == nil {
-				err = w.Entry(&c.View, e)
-			}
-		})
-	}
-	if err != nil {
-		return err
 	}
 	return w.End()
 }
@@ -231,7 +201,7 @@ func (f *family) save(c *command.Ctx) {
 		return
 	}
 	began, dirty := engine.Monotonic(), c.KS.Dirty.Load()
-	err := replaceFile(*f.p.dbfilename.Load(), func(to io.Writer) error { return f.writeAll(c, to, false) })
+	err := replaceFile(*f.p.dbfilename.Load(), func(to io.Writer) error { return dumpfile.Write(c, to, dumpfile.What{}) })
 	f.saved(err, began, dirty)
 	if err != nil {
 		c.Error("ERR")

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/dumpfile"
 	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
-	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
@@ -96,7 +96,7 @@ func (f *family) loadLog() error {
 		Truncated:      f.p.truncated.Load(),
 		CorruptTailMax: f.p.corruptTailMax.Load(),
 		RDB: func(file vfs.File, size int64) (end int64, err error) {
-			return f.read(io.NewSectionReader(file, 0, size), size, 0)
+			return dumpfile.Start(f.s, io.NewSectionReader(file, 0, size), size, 0)
 		},
 		Apply: func(u *journal.Unit) error {
 			for _, cmd := range u.Commands {
@@ -111,7 +111,7 @@ func (f *family) loadLog() error {
 	ks.Follow(false)
 	if err == nil && files.NeedsBase() {
 		c := f.s.OwnCtx()
-		err = files.CreateBase(true, func(to vfs.File) error { return f.writeAll(c, to, true) })
+		err = files.CreateBase(true, func(to vfs.File) error { return dumpfile.Write(c, to, dumpfile.What{Base: true}) })
 	}
 	var w *journal.Writer
 	if err == nil {
@@ -155,7 +155,7 @@ func (f *family) loadSnapshot() error {
 	began := engine.Monotonic()
 	ks := f.s.Keyspace
 	ks.PauseExpiry(true)
-	_, err = f.read(io.NewSectionReader(file, 0, size), size, ks.Clock.Now()/1000)
+	_, err = dumpfile.Start(f.s, io.NewSectionReader(file, 0, size), size, ks.Clock.Now()/1000)
 	ks.PauseExpiry(false)
 	if err != nil {
 		return fmt.Errorf("Fatal error loading the DB %s: %w. limitkv check %s tells more", name, err, name)
@@ -163,36 +163,6 @@ func (f *family) loadSnapshot() error {
 	f.s.Logf('n', "Done loading RDB, keys loaded: %d, keys expired: %d.", f.s.LoadedKeys.Load(), f.s.ExpiredKeys.Load())
 	f.s.Logf('n', "DB loaded from disk: %.3f seconds", seconds(began))
 	return nil
-}
-
-// read enters the keys and functions of a file, and returns where it ends.
-func (f *family) read(from io.Reader, size, nowMillis int64) (end int64, err error) {
-	ks := f.s.Keyspace
-	into := rdb.Into{KS: ks}
-	var codes [][]byte
-	l := rdb.NewLoader(from, rdb.LoadOptions{
-		Limits: f.dumps.Limits(), Databases: ks.Databases(), Size: size, Unchecked: !f.p.checksum.Load(), NowMillis: nowMillis,
-		Enter: into.Enter,
-		Library: func(code []byte) error {
-			codes = append(codes, append([]byte(nil), code...))
-			return nil
-		},
-		Passed: func(_ int, key []byte) { f.s.Logf('n', "a key is left out since its value is empty: %.200q", key) },
-	})
-	if err := l.Load(); err != nil {
-		return 0, err
-	}
-	rest, err := io.Copy(io.Discard, l.Rest())
-	if err != nil {
-		return 0, err
-	}
-	into.Done()
-	f.s.LoadedKeys.Store(l.Keys())
-	f.s.ExpiredKeys.Store(l.Expired())
-	if problem := f.s.LoadCode(f.s.OwnCtx(), codes, false, false); problem != "" {
-		return 0, errors.New(problem)
-	}
-	return size - rest, nil
 }
 
 // setAppendOnly turns the append-only file on or off. What there is then goes into
@@ -351,7 +321,7 @@ func (f *family) end(how command.Ending) error {
 	if how == command.EndSaving || how == command.EndAsConfigured && len(*f.p.points.Load()) > 0 {
 		f.s.Logf('n', "Saving the final RDB snapshot before exiting.")
 		c := f.s.OwnCtx()
-		if failed = replaceFile(*f.p.dbfilename.Load(), func(to io.Writer) error { return f.writeAll(c, to, false) }); failed == nil {
+		if failed = replaceFile(*f.p.dbfilename.Load(), func(to io.Writer) error { return dumpfile.Write(c, to, dumpfile.What{}) }); failed == nil {
 			f.s.Logf('n', "DB saved on disk")
 		}
 	}

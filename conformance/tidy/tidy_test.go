@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"commands": {"commands", "engine", "luavm", "resp", "zset"},
 	"commands/command": {"commands/hashslot", "commands/histogram", "commands/longrun", "commands/notation", "commands/params",
 		"commands/pause", "engine", "resp"},
+	"commands/dumpfile":    {"commands/command", "engine"},
 	"commands/glob":        {},
 	"commands/hashslot":    {"engine"},
 	"commands/histogram":   {},

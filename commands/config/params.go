@@ -1,0 +1,85 @@
+package config
+
+// Parameters that this family acts on: those of keyspace events, and the working directory.
+
+import (
+	"errors"
+	"os"
+
+	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/engine"
+)
+
+func (f *family) declareParams() {
+	c, ks := f.s.Config, f.s.Keyspace
+	c.Add(&params.Param{
+		Name: "notify-keyspace-events", Help: "classes of keyspace events to publish, as letters",
+		Get: func() string { return eventLetters(engine.EventClass(ks.EventMask.Load())) },
+		Set: func(value string) error {
+			mask, err := eventClasses(value)
+			if err == nil {
+				ks.Each(func(ks *engine.Keyspace) { ks.EventMask.Store(uint32(mask)) })
+			}
+			return err
+		},
+	})
+	c.Add(&params.Param{
+		Name: "dir", Immutable: true, Protected: true, Help: "working directory, which a relative logfile and unixsocket are in",
+		Get: func() string {
+			dir, _ := os.Getwd() // unknown is empty
+			return dir
+		},
+		Set: func(dir string) error { return os.Chdir(dir) },
+	})
+}
+
+// eventClassLetters are the letters of notify-keyspace-events in the order in
+// which CONFIG GET shows them; those up to n are what A stands for, n aside.
+var eventClassLetters = []struct {
+	letter byte
+	class  engine.EventClass
+}{
+	{'g', engine.EventGeneric}, {'$', engine.EventString}, {'l', engine.EventList}, {'s', engine.EventSet},
+	{'h', engine.EventHash}, {'z', engine.EventZSet}, {'x', engine.EventExpired}, {'e', engine.EventEvicted},
+	{'t', engine.EventStream}, {'d', engine.EventModule | engine.EventLimiter | engine.EventDelayQueue}, {'n', engine.EventNew},
+	{'K', engine.EventKeyspace}, {'E', engine.EventKeyevent}, {'m', engine.EventKeyMiss},
+}
+
+const allEvents = engine.EventGeneric | engine.EventString | engine.EventList | engine.EventSet | engine.EventHash |
+	engine.EventZSet | engine.EventExpired | engine.EventEvicted | engine.EventStream | engine.EventModule |
+	engine.EventLimiter | engine.EventDelayQueue
+
+// eventClasses reads the letters of notify-keyspace-events.
+func eventClasses(letters string) (mask engine.EventClass, err error) {
+next:
+	for i := range len(letters) {
+		if letters[i] == 'A' {
+			mask |= allEvents
+			continue
+		}
+		for _, l := range eventClassLetters {
+			if l.letter == letters[i] {
+				mask |= l.class
+				continue next
+			}
+		}
+		return 0, errors.New("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")
+	}
+	return mask, nil
+}
+
+// eventLetters is the reverse of eventClasses.
+func eventLetters(mask engine.EventClass) string {
+	var b []byte
+	all := mask&allEvents == allEvents
+	if all {
+		b = append(b, 'A')
+	}
+	for _, l := range eventClassLetters {
+		// Redis drops n beside A, which is not in it.
+		if mask&l.class != 0 && !(all && (l.class&allEvents != 0 || l.class == engine.EventNew)) {
+			b = append(b, l.letter)
+		}
+	}
+	return string(b)
+}

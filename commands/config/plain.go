@@ -1,0 +1,329 @@
+package config
+
+// Parameters of redis.conf that limitkv has no use for, but that clients,
+// tools and tests read or set: they are kept and change nothing. Those that
+// would promise what is not there (persistence, replication, a cluster) may
+// only have the value that says so.
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
+)
+
+const maxInt = math.MaxInt32
+
+// plain is a parameter that is kept and changes nothing.
+type plain struct {
+	names string // name and alias
+	// value is the default. words, if set, are what it may be instead of a
+	// number from lo to hi; numbers are bytes if memory is set.
+	value  string
+	words  string
+	lo, hi int64
+	kind   kind
+	// only: any other value than the default is refused, with this reason.
+	only string
+	// fixed parameters cannot be set while the server runs.
+	fixed bool
+	// secret parameters are not logged.
+	secret bool
+	// from and to, if set, are what a number outside is brought to.
+	from, to int64
+	// help is what it does after all, where it is used. Others have no effect.
+	help string
+	// form, if set, checks a text and returns it as it is shown.
+	form func(value string) (string, error)
+}
+
+type kind uint8
+
+const (
+	kindWords kind = iota
+	kindNumber
+	kindMemory
+	kindText
+)
+
+func yes(names string) plain { return plain{names: names, value: "yes", words: "yes no"} }
+func no(names string) plain  { return plain{names: names, value: "no", words: "yes no"} }
+func one(names, value, of string) plain {
+	return plain{names: names, value: value, words: of}
+}
+func num(names string, value, lo, hi int64) plain {
+	return plain{names: names, value: strconv.FormatInt(value, 10), kind: kindNumber, lo: lo, hi: hi}
+}
+func mem(names string, value, lo, hi int64) plain {
+	return plain{names: names, value: strconv.FormatInt(value, 10), kind: kindMemory, lo: lo, hi: hi}
+}
+func txt(names, value string) plain { return plain{names: names, value: value, kind: kindText} }
+
+func (p plain) hidden() plain         { p.secret = true; return p }
+func (p plain) fix() plain            { p.fixed = true; return p }
+func (p plain) just(why string) plain { p.only = why; return p }
+
+func (p plain) within(from, to int64) plain                { p.from, p.to = from, to; return p }
+func (p plain) does(help string) plain                     { p.help = help; return p }
+func (p plain) as(form func(string) (string, error)) plain { p.form = form; return p }
+
+const (
+	noDaemon = "limitkv stays in the foreground; let systemd or a shell's & run it"
+)
+
+var plainParams = []plain{
+	// Memory and its eviction.
+	num("active-expire-effort", 1, 1, 10),
+	no("lazyfree-lazy-server-del"),
+	no("lazyfree-lazy-user-del"), no("lazyfree-lazy-user-flush"),
+	yes("activerehashing"), yes("jemalloc-bg-thread"),
+	no("activedefrag"),
+	mem("active-defrag-ignore-bytes", 100<<20, 1, math.MaxInt64),
+	num("active-defrag-threshold-lower", 10, 0, 1000), num("active-defrag-threshold-upper", 100, 0, 1000),
+	num("active-defrag-cycle-min", 1, 1, 99), num("active-defrag-cycle-max", 25, 1, 99),
+	num("active-defrag-max-scan-fields", 1000, 1, math.MaxInt64),
+	yes("disable-thp").fix(), one("oom-score-adj", "no", "no yes relative absolute"), txt("oom-score-adj-values", "0 200 800").as(scoresForm),
+
+	// The encodings of small values, unless the family of a type has its own.
+	num("hash-max-listpack-entries hash-max-ziplist-entries", 512, 0, math.MaxInt64),
+	mem("hash-max-listpack-value hash-max-ziplist-value", 64, 0, math.MaxInt64),
+	num("set-max-intset-entries", 512, 0, math.MaxInt64),
+	num("set-max-listpack-entries", 128, 0, math.MaxInt64),
+	num("set-max-listpack-value", 64, 0, math.MaxInt64),
+	num("zset-max-listpack-entries zset-max-ziplist-entries", 128, 0, math.MaxInt64),
+	mem("zset-max-listpack-value zset-max-ziplist-value", 64, 0, math.MaxInt64),
+	num("list-max-listpack-size list-max-ziplist-size", -2, math.MinInt32, maxInt),
+	num("list-compress-depth", 0, 0, maxInt),
+	mem("stream-node-max-bytes", 4096, 0, math.MaxInt64),
+	num("stream-node-max-entries", 100, 0, math.MaxInt64),
+	mem("hll-sparse-max-bytes", 3000, 0, math.MaxInt64),
+
+	// Persistence.
+	no("rdb-del-sync-files"), yes("rdb-save-incremental-fsync"), yes("aof-rewrite-incremental-fsync"),
+	one("sanitize-dump-payload", "no", "no yes clients"),
+
+	// Replication.
+	txt("replicaof slaveof", "").fix().just(command.NoReplication).as(masterForm),
+	txt("masteruser", "").hidden(), txt("masterauth", "").hidden(),
+	yes("replica-serve-stale-data slave-serve-stale-data"), yes("replica-read-only slave-read-only"),
+	no("replica-lazy-flush slave-lazy-flush"), yes("replica-ignore-maxmemory slave-ignore-maxmemory"),
+	yes("repl-diskless-sync"), num("repl-diskless-sync-delay", 5, 0, maxInt), num("repl-diskless-sync-max-replicas", 0, 0, maxInt),
+	one("repl-diskless-load", "disabled", "disabled on-empty-db swapdb"), no("repl-disable-tcp-nodelay"),
+	num("repl-timeout", 60, 1, maxInt), num("repl-ping-replica-period repl-ping-slave-period", 10, 1, maxInt),
+	mem("repl-backlog-size", 1<<20, 1, math.MaxInt64).within(16<<10, math.MaxInt64), num("repl-backlog-ttl", 3600, 0, math.MaxInt64),
+	mem("replica-full-sync-buffer-limit", 0, 0, math.MaxInt64), num("replica-priority slave-priority", 100, 0, maxInt),
+	txt("replica-announce-ip slave-announce-ip", ""), num("replica-announce-port slave-announce-port", 0, 0, 65535),
+	yes("replica-announced"), no("replica-ignore-disk-write-errors"),
+	one("propagation-error-behavior", "ignore", "ignore panic panic-on-replicas"),
+
+	// The cluster, which has no other nodes.
+	txt("cluster-config-file", "nodes.conf").fix(), num("cluster-node-timeout", 15000, 0, math.MaxInt64),
+	num("cluster-replica-validity-factor cluster-slave-validity-factor", 10, 0, maxInt), num("cluster-migration-barrier", 1, 0, maxInt),
+	yes("cluster-allow-replica-migration"), yes("cluster-require-full-coverage"),
+	no("cluster-replica-no-failover cluster-slave-no-failover"), no("cluster-allow-reads-when-down"),
+	yes("cluster-allow-pubsubshard-when-down"), mem("cluster-link-sendbuf-limit", 0, 0, math.MaxInt64),
+	txt("cluster-announce-ip", ""), txt("cluster-announce-hostname", "").as(hostnameForm), txt("cluster-announce-human-nodename", "").as(nodeNameForm),
+	num("cluster-announce-port", 0, 0, 65535), num("cluster-announce-tls-port", 0, 0, 65535), num("cluster-announce-bus-port", 0, 0, 65535),
+	num("cluster-port", 0, 0, 65535).fix(), one("cluster-preferred-endpoint-type", "ip", "ip hostname unknown-endpoint"),
+	num("cluster-compatibility-sample-ratio", 0, 0, 100),
+
+	// TLS, as long as there is none.
+	txt("tls-client-cert-file", ""),
+	txt("tls-client-key-file", ""), txt("tls-client-key-file-pass", "").hidden(), txt("tls-dh-params-file", ""),
+	no("tls-replication"), no("tls-cluster"), txt("tls-ciphersuites", ""),
+	no("tls-prefer-server-ciphers"), yes("tls-session-caching"), num("tls-session-cache-size", 20480, 0, maxInt),
+	num("tls-session-cache-timeout", 300, 0, maxInt),
+
+	// The process.
+	no("daemonize").fix().just(noDaemon),
+	one("supervised", "no", "upstart systemd auto no").fix().does("systemd, or auto, tells systemd when the server is ready (Type=notify)"),
+	txt("pidfile", "").fix().does("path of a file that holds the process id while the server runs"),
+	no("always-show-logo").fix(), yes("set-proc-title").fix(), txt("proc-title-template", "{title} {listen-addr} {server-mode}").as(titleForm),
+	txt("locale-collate", "").as(localeForm),
+	num("io-threads", 1, 1, 128).fix(), num("hz", 10, 0, maxInt).within(1, 500), yes("dynamic-hz"), num("tcp-backlog", 511, 0, maxInt).fix(),
+	txt("bind-source-addr", ""), num("socket-mark-id", 0, 0, math.MaxUint32).fix(),
+	num("max-new-connections-per-cycle", 10, 1, 1000), num("max-new-tls-connections-per-cycle", 1, 1, 1000),
+	no("syslog-enabled").fix().just("limitkv logs to a file or to standard output"),
+	txt("syslog-ident", "redis").fix(), one("syslog-facility", "local0", "user local0 local1 local2 local3 local4 local5 local6 local7").fix(),
+	yes("crash-log-enabled"), yes("crash-memcheck-enabled"), no("hide-user-data-from-log"), txt("ignore-warnings", ""),
+	txt("server-cpulist server_cpulist", "").fix(), txt("bio-cpulist bio_cpulist", "").fix(),
+	txt("aof-rewrite-cpulist aof_rewrite_cpulist", "").fix(), txt("bgsave-cpulist bgsave_cpulist", "").fix(),
+	txt("shutdown-on-sigint", "default").as(shutdownForm), txt("shutdown-on-sigterm", "default").as(shutdownForm),
+
+	// Users and protection.
+	one("enable-protected-configs", "no", "no yes local").fix(), one("enable-module-command", "no", "no yes local").fix(),
+}
+
+// declarePlain declares those that nobody else has.
+func declarePlain(c *params.Config) {
+	for i := range plainParams {
+		p := &plainParams[i]
+		name, alias, _ := strings.Cut(p.names, " ")
+		if c.Find(name) != nil || alias != "" && c.Find(alias) != nil {
+			continue
+		}
+		value := new(atomic.Pointer[string])
+		value.Store(&p.value)
+		c.Add(&params.Param{
+			Name: name, Alias: alias, Immutable: p.fixed, Inert: p.only == "" && p.help == "", Help: p.help, Secret: p.secret,
+			Get: func() string { return *value.Load() },
+			Set: func(s string) error {
+				s, err := p.check(s)
+				if err == nil {
+					value.Store(&s)
+				}
+				return err
+			},
+		})
+	}
+}
+
+// shutdownForm: a signal ends the server whatever the words are, for nothing is
+// saved.
+func shutdownForm(value string) (string, error) {
+	of := []string{"default", "save", "nosave", "now", "force"}
+	words := strings.Fields(strings.ToLower(value))
+	var shown []string
+	for _, w := range words {
+		if !slices.Contains(of, w) {
+			return "", params.ErrNotAmong(of)
+		}
+	}
+	for _, w := range of[1:] {
+		if slices.Contains(words, w) {
+			shown = append(shown, w)
+		}
+	}
+	switch {
+	case len(words) == 0:
+		return "", params.ErrNotAmong(of)
+	case shown == nil:
+		return of[0], nil
+	}
+	return strings.Join(shown, " "), nil
+}
+
+func scoresForm(value string) (string, error) {
+	const scoreMax, count = 2000, 3
+	words := strings.Fields(value)
+	if len(words) != count {
+		return "", errors.New("wrong number of arguments")
+	}
+	for _, w := range words {
+		if n, err := strconv.ParseInt(w, 10, 64); err != nil || n < -scoreMax || n > scoreMax {
+			return "", errors.New("Invalid oom-score-adj-values, elements must be between -2000 and 2000.")
+		}
+	}
+	return strings.Join(words, " "), nil
+}
+
+// masterForm: a server that follows no one is what limitkv is.
+func masterForm(value string) (string, error) {
+	if strings.EqualFold(strings.Join(strings.Fields(value), " "), "no one") {
+		return "", nil
+	}
+	return value, nil
+}
+
+// localeForm: SORT ALPHA compares bytes, as in the C locale.
+func localeForm(value string) (string, error) {
+	if value == "" || value == "C" || value == "POSIX" {
+		return value, nil
+	}
+	return "", errors.New("Invalid locale name")
+}
+
+func hostnameForm(value string) (string, error) {
+	const lengthMax = 255
+	if len(value) > lengthMax {
+		return "", errors.New("Hostnames must be less than 256 characters")
+	}
+	for _, c := range []byte(value) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.') {
+			return "", errors.New("Hostnames may only contain alphanumeric characters, hyphens or dots")
+		}
+	}
+	return value, nil
+}
+
+func nodeNameForm(value string) (string, error) {
+	if strings.ContainsAny(value, "!#$%&()*+:;<>?@[]^{|}~") {
+		return "", errors.New("Announced human node name contained invalid character")
+	}
+	return value, nil
+}
+
+// titleVariable finds the variables of a process title.
+var titleVariable = regexp.MustCompile(`\{[^}]*\}?`)
+
+func titleForm(value string) (string, error) {
+	known := true
+	title := titleVariable.ReplaceAllStringFunc(value, func(v string) string {
+		switch v {
+		case "{title}", "{server-mode}":
+			return ""
+		case "{listen-addr}", "{port}", "{tls-port}", "{unixsocket}", "{config-file}":
+			return v
+		}
+		known = false
+		return ""
+	})
+	if !known || title == "" {
+		return "", errors.New("template format is invalid or contains unknown variables")
+	}
+	return value, nil
+}
+
+// check is the value in the form in which CONFIG GET shows it.
+func (p *plain) check(s string) (string, error) {
+	switch p.kind {
+	case kindWords:
+		of := strings.Fields(p.words)
+		s = strings.ToLower(s)
+		found := false
+		for _, w := range of {
+			found = found || w == s
+		}
+		if !found && p.words == "yes no" {
+			return "", params.ErrNotYesNo
+		}
+		if !found {
+			return "", params.ErrNotAmong(of)
+		}
+	case kindNumber, kindMemory:
+		n, err := strconv.ParseInt(s, 10, 64)
+		if p.kind == kindMemory {
+			n, err = params.ParseMemory(s)
+		}
+		switch {
+		case errors.Is(err, params.ErrNotMemory):
+			return "", err
+		case err != nil && p.kind == kindNumber:
+			return "", params.ErrNotInteger
+		case err != nil || n < p.lo || n > p.hi:
+			return "", params.ErrNotBetween(p.lo, p.hi)
+		}
+		if p.to != 0 {
+			n = max(p.from, min(n, p.to))
+		}
+		s = strconv.FormatInt(n, 10)
+	case kindText:
+		if p.form != nil {
+			var err error
+			if s, err = p.form(s); err != nil {
+				return "", err
+			}
+		}
+	}
+	if p.only != "" && s != p.value {
+		return "", fmt.Errorf("%s", p.only)
+	}
+	return s, nil
+}

@@ -1,0 +1,336 @@
+// Package debug is the family of DEBUG: what tests and the authors of clients need. What would only tell of
+// Redis's insides, or would stop the server, is not there.
+package debug
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/commands/value"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/resp/number"
+)
+
+type family struct {
+	s     *command.Server
+	from  *atomic.Pointer[string]     // enable-debug-command
+	saved command.PerKeyspace[[]byte] // by DEBUG RELOAD, guarded by the locks of all its shards
+}
+
+// Commands are the rows of the family.
+func Commands(s *command.Server) []*command.Command {
+	f := &family{s: s}
+	f.saved.Begin(s, nil)
+	from := "no"
+	if s.TestMode {
+		from = "yes" // whoever may move the clock may do all that DEBUG does
+	}
+	f.from = s.Config.Enum("enable-debug-command", from, []string{"no", "yes", "local"}, "who may use DEBUG: nobody, everybody, clients of this machine")
+	s.Config.Find("enable-debug-command").Immutable = true
+	return []*command.Command{f.debugRow()}
+}
+
+// debugCommand is a kind of DEBUG. Redis has no rows for them, so neither do
+// COMMAND's replies.
+type debugCommand struct {
+	name     string
+	min, max int // how many arguments follow it
+	usage    string
+	summary  string
+	// keyspace: it may touch any key. key: it looks at the keys it is given.
+	// long: it takes its time off the event loop. stalls: it takes the keys only to
+	// keep others from them.
+	keyspace, key, long, stalls bool
+	run                         func(f *family, c *command.Ctx)
+}
+
+// debugCommands is a function, for HELP is one of them and lists them all.
+func debugCommands() []debugCommand {
+	return []debugCommand{
+		{name: "CHANGE-REPL-ID", summary: "Gives the server another replication ID.", run: debugChangeReplID},
+		{name: "DIGEST", summary: "Replies a digest of all keys.", keyspace: true, long: true, run: debugDigest},
+		{name: "DIGEST-VALUE", max: 1 << 20, usage: "[<key> ...]", summary: "Replies a digest of each value.",
+			key: true, run: debugDigestValue},
+		{name: "ERROR", min: 1, max: 1, usage: "<text>", summary: "Replies the text as an error.",
+			run: func(_ *family, c *command.Ctx) { c.Error(string(c.Args[2])) }},
+		{name: "HELP", summary: "Tells what there is.", run: debugHelp},
+		{name: "LISTPACK", min: 1, max: 1, usage: "<key>", summary: "Writes what a packed value holds to the log.", key: true, run: debugListpack},
+		{name: "LOG", min: 1, max: 1, usage: "<text>", summary: "Writes the text to the log.",
+			run: func(f *family, c *command.Ctx) { f.s.Logf('w', "DEBUG LOG: %s", c.Args[2]); c.OK() }},
+		{name: "OBJECT", min: 1, max: 1, usage: "<key>", summary: "Shows how a value is stored.", key: true, run: debugObject},
+		{name: "POPULATE", min: 1, max: 3, usage: "<count> [<prefix>] [<bytes>]", summary: "Makes so many strings, <prefix>:<n> (prefix key).",
+			keyspace: true, run: debugPopulate},
+		{name: "PROTOCOL", min: 1, max: 1, usage: "<type>", summary: "Replies a sample of a type of reply: " + strings.Join(protocolNames(), " ") + ".",
+			run: debugProtocol},
+		{name: "PAUSE-CRON", min: 1, max: 1, usage: "<0|1>", summary: "As SET-ACTIVE-EXPIRE, the other way round: nothing else runs by itself.",
+			run: debugSwitch(func(_ *family, c *command.Ctx, on bool) { c.KS.SetActiveExpire(!on) })},
+		{name: "QUICKLIST-PACKED-THRESHOLD", min: 1, max: 1, usage: "<bytes>",
+			summary: "Gives elements of lists from so many bytes on a node of their own; 0 for the default.", run: debugPacked},
+		{name: "RELOAD", max: 3, usage: "[NOSAVE] [NOFLUSH] [MERGE]", keyspace: true, long: true, run: debugReload,
+			summary: "Writes all keys in Redis's dump format and reads them back."},
+		{name: "SET-ACTIVE-EXPIRE", min: 1, max: 1, usage: "<0|1>", summary: "Stops or lets go on that keys expire that nobody looks at.",
+			run: debugSwitch(func(_ *family, c *command.Ctx, on bool) { c.KS.SetActiveExpire(on) })},
+		{name: "SET-DISABLE-DENY-SCRIPTS", min: 1, max: 1, usage: "<0|1>", summary: "Lets scripts call commands that are not for scripts.",
+			run: debugSwitch(func(f *family, _ *command.Ctx, on bool) { f.s.ScriptsMayAll.Store(on) })},
+		{name: "SLEEP", min: 1, max: 1, usage: "<seconds>", summary: "Holds all keys for so long, as if something took that long.",
+			keyspace: true, long: true, stalls: true, run: debugSleep},
+	}
+}
+
+// debugSwitch turns something on or off.
+func debugSwitch(set func(f *family, c *command.Ctx, on bool)) func(*family, *command.Ctx) {
+	return func(f *family, c *command.Ctx) {
+		n, _ := strconv.Atoi(string(c.Args[2])) // what is no number is 0, as in Redis
+		set(f, c, n != 0)
+		c.OK()
+	}
+}
+
+func (f *family) debugRow() *command.Command {
+	return &command.Command{
+		Name: "debug", Arity: -2, Group: command.GroupServer, Since: "1.0.0",
+		Flags:      command.Admin | command.NoScript | command.Loading | command.Stale | command.System,
+		Summary:    "Commands for testing.",
+		Complexity: "That of the subcommand",
+		Plan: func(c *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
+			d := findDebug(args)
+			switch {
+			case d == nil, d.stalls && c.Script: // a script has what it has
+				return false
+			case d.keyspace:
+				set.AddAll()
+			case d.key:
+				for _, key := range args[2:] {
+					set.AddKey(key)
+				}
+			}
+			return d.long
+		},
+		Run: f.debug,
+	}
+}
+
+// findDebug finds the kind that arguments call, nil if there is none that
+// takes so many.
+func findDebug(args [][]byte) *debugCommand {
+	for _, d := range debugCommands() {
+		if n := len(args) - 2; n >= d.min && n <= d.max && command.EqualFold(args[1], d.name) {
+			return &d
+		}
+	}
+	return nil
+}
+
+func (f *family) debug(c *command.Ctx) {
+	if !f.debugAllowed(c) {
+		c.Error(`ERR DEBUG command not allowed. If the enable-debug-command option is set to "local", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.`)
+		return
+	}
+	d := findDebug(c.Args)
+	if d == nil {
+		c.Error(command.ErrSubcommandSyntax("DEBUG", c.Args[1]))
+		return
+	}
+	d.run(f, c)
+}
+
+func (f *family) debugAllowed(c *command.Ctx) bool {
+	if c.Session.Conn == nil { // a journal has what was allowed once
+		return true
+	}
+	switch *f.from.Load() {
+	case "yes":
+		return true
+	case "local":
+		conn := c.Session.Conn
+		return conn == nil || !conn.Remote().IsValid() || conn.Remote().Addr().Unmap().IsLoopback()
+	}
+	return false
+}
+
+func debugHelp(_ *family, c *command.Ctx) {
+	all := debugCommands()
+	c.Array(1 + 2*len(all))
+	c.Status("DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")
+	for _, d := range all {
+		c.Status(strings.TrimSpace(d.name + " " + d.usage))
+		c.Status("    " + d.summary)
+	}
+}
+
+// nodeBytesMax is the largest QUICKLIST-PACKED-THRESHOLD.
+const nodeBytesMax = 1<<32 - 1<<20
+
+func debugPacked(f *family, c *command.Ctx) {
+	n, err := params.ParseMemory(string(c.Args[2]))
+	if err != nil || n > nodeBytesMax {
+		c.Error("ERR argument must be a memory value bigger than 1 and smaller than 4gb")
+		return
+	}
+	f.s.Config.List().Large.Store(n)
+	c.OK()
+}
+
+// debugSleepMax is the longest DEBUG SLEEP in seconds.
+const debugSleepMax = 24 * 3600
+
+func debugSleep(_ *family, c *command.Ctx) {
+	// What is no number is 0, as in Redis.
+	if seconds, err := strconv.ParseFloat(string(c.Args[2]), 64); err == nil && seconds > 0 {
+		time.Sleep(time.Duration(min(seconds, debugSleepMax) * float64(time.Second)))
+	}
+	c.OK()
+}
+
+// debugObject shows an entry in Redis's form, without addresses.
+func debugObject(f *family, c *command.Ctx) {
+	e := c.Find(c.Args[2]) // also if its time is over
+	if !e.Ok() {
+		c.Error(command.ErrNoSuchKey)
+		return
+	}
+	dump := rdb.AppendDump(nil, e, rdb.Format{Compress: true, AppendScore: number.AppendDouble})
+	length := len(dump) - 1 - rdb.FooterBytes
+	c.Status(fmt.Sprintf("Value at:0x0 refcount:1 encoding:%s serializedlength:%d lru:%d lru_seconds_idle:%d%s",
+		value.Encoding(e), length, e.LastAccess()&(1<<24-1), max(0, c.Now/1e6-e.LastAccess()), f.nodes(e)))
+}
+
+// nodes describes a quicklist's. Whether inner ones are compressed is what the
+// parameter asks for, which DUMP does; in memory none is.
+func (f *family) nodes(e engine.Entry) string {
+	l, ok := e.Object().(*list.List)
+	if !ok || l.NodeSize() == 0 {
+		return ""
+	}
+	n, size, compressed := 0, 0, 0
+	l.Nodes(func(data []byte, _ bool) {
+		n++
+		size += len(data)
+	})
+	if f.s.Config.Value("list-compress-depth") != "0" {
+		compressed = 1
+	}
+	return fmt.Sprintf(" ql_nodes:%d ql_avg_node:%.2f ql_listpack_max:%d ql_compressed:%d ql_uncompressed_size:%d",
+		n, float64(l.Len())/float64(n), l.NodeSize(), compressed, size)
+}
+
+// debugChangeReplID changes what INFO and ROLE call the server's data, as those
+// find that keep a copy of it.
+func debugChangeReplID(f *family, c *command.Ctx) {
+	id := make([]byte, 0, 40)
+	for len(id) < 40 {
+		id = append(id, "0123456789abcdef"[c.Server.Random()&15])
+	}
+	name := string(id)
+	f.s.ReplID.Store(&name)
+	c.OK()
+}
+
+// populateMax is how many keys DEBUG POPULATE makes at most.
+const populateMax = 1 << 26
+
+func debugPopulate(_ *family, c *command.Ctx) {
+	a := c.Cursor(2)
+	count := a.IntRange(0, populateMax, command.ErrOutOfRange)
+	prefix := []byte("key")
+	if a.More() {
+		prefix = a.Bytes()
+	}
+	var size int64
+	if a.More() {
+		size = a.IntRange(0, 512<<20, command.ErrOutOfRange)
+	}
+	if a.Failed(c) {
+		return
+	}
+	for i := range count {
+		key := strconv.AppendInt(append(append([]byte(nil), prefix...), ':'), i, 10)
+		if c.Peek(key).Ok() {
+			continue
+		}
+		value := strconv.AppendInt([]byte("value:"), i, 10)
+		if size > 0 {
+			padded := make([]byte, size)
+			copy(padded, value)
+			value = padded
+		}
+		c.PutString(key, value, 0)
+		c.Modified(key)
+	}
+	c.OK()
+}
+
+// protocolSamples are the replies of DEBUG PROTOCOL, which are Redis's, for
+// clients' tests expect them.
+var protocolSamples = []struct {
+	name  string
+	reply func(c *command.Ctx)
+}{
+	{"string", func(c *command.Ctx) { c.BulkString("Hello World") }},
+	{"integer", func(c *command.Ctx) { c.Int(12345) }},
+	{"double", func(c *command.Ctx) { c.Double(3.141) }},
+	{"bignum", func(c *command.Ctx) { c.BigNumber("1234567999999999999999999999999999999") }},
+	{"null", func(c *command.Ctx) { c.Null() }},
+	{"array", func(c *command.Ctx) { c.Array(3); threeInts(c) }},
+	{"set", func(c *command.Ctx) { c.Set(3); threeInts(c) }},
+	{"map", func(c *command.Ctx) {
+		c.Map(3)
+		for i := range 3 {
+			c.Int(int64(i))
+			c.Bool(i == 1)
+		}
+	}},
+	{"attrib", func(c *command.Ctx) {
+		if c.Proto == 3 {
+			c.Attribute(1)
+			c.BulkString("key-popularity")
+			c.Array(2)
+			c.BulkString("key:123")
+			c.Int(90)
+		}
+		c.BulkString("Some real reply following the attribute")
+	}},
+	{"push", func(c *command.Ctx) {
+		if c.Proto != 3 {
+			c.Error("ERR RESP2 is not supported by this command")
+			return
+		}
+		c.Push(2)
+		c.BulkString("server-cpu-usage")
+		c.Int(42)
+		c.BulkString("Some real reply following the push reply")
+	}},
+	{"verbatim", func(c *command.Ctx) { c.Verbatim("txt", "This is a verbatim\nstring") }},
+	{"true", func(c *command.Ctx) { c.Bool(true) }},
+	{"false", func(c *command.Ctx) { c.Bool(false) }},
+}
+
+func protocolNames() (names []string) {
+	for _, s := range protocolSamples {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func threeInts(c *command.Ctx) {
+	for i := range 3 {
+		c.Int(int64(i))
+	}
+}
+
+func debugProtocol(_ *family, c *command.Ctx) {
+	for _, s := range protocolSamples {
+		if command.Lower(c.Args[2]) == s.name {
+			s.reply(c)
+			return
+		}
+	}
+	c.Error("ERR Wrong protocol type name. Please use one of the following: " + strings.Join(protocolNames(), "|"))
+}

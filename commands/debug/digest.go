@@ -1,0 +1,145 @@
+package debug
+
+// DEBUG DIGEST and DIGEST-VALUE: a number for all keys, or for one, that is the same for the same values, on a real
+// Redis as well. Where order does not matter parts are joined with XOR.
+
+import (
+	"crypto/sha1"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/engine/stream"
+	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/zset"
+)
+
+type digest [sha1.Size]byte
+
+// add joins a part whose place does not matter.
+func (d *digest) add(part []byte) {
+	for i, b := range sha1.Sum(part) {
+		d[i] ^= b
+	}
+}
+
+// mix joins a part whose place matters.
+func (d *digest) mix(part []byte) {
+	d.add(part)
+	*d = sha1.Sum(d[:])
+}
+
+// mixNumber joins a number, as Redis has it in memory.
+func (d *digest) mixNumber(n int) {
+	d.mix(binary.BigEndian.AppendUint32(nil, uint32(n)))
+}
+
+// redisTypes are the numbers that Redis has for its types. What it does not have comes after them.
+var redisTypes = map[engine.Kind]int{
+	engine.KindString: 0, engine.KindList: 1, engine.KindSet: 2, engine.KindZSet: 3, engine.KindHash: 4, engine.KindStream: 6,
+}
+
+// value joins an entry's value and whether it has a deadline.
+func (d *digest) value(e engine.Entry) {
+	kind, ok := redisTypes[e.Kind()]
+	if !ok {
+		kind = 100 + int(e.Kind())
+	}
+	d.mixNumber(kind)
+	switch o := e.Object().(type) {
+	case *list.List:
+		for it := o.Iter(0, false); it.Next(); {
+			d.mix(it.Value())
+		}
+	case *set.Set:
+		for it := o.Iter(); it.Next(); {
+			d.add(it.Member())
+		}
+	case *zset.Set:
+		o.Ascend(0, o.Len(), func(member []byte, score float64) bool {
+			var part digest
+			part.mix(member)
+			part.mix(appendScore(nil, score))
+			d.add(part[:])
+			return true
+		})
+	case *hash.Hash:
+		for it := o.Iter(); it.Next(); {
+			var part digest
+			part.mix(it.Field())
+			part.mix(it.Value())
+			if it.Deadline() != 0 {
+				part.add([]byte("!!hexpire!!"))
+			}
+			d.add(part[:])
+		}
+	case *stream.Stream:
+		for it := o.Range(stream.ID{}, stream.MaxID, false); it.Next(); {
+			d.mix(fmt.Appendf(nil, "%d.%d", it.ID().Millis, it.ID().Seq))
+			for it.NextPair() {
+				d.mix(it.Field())
+				d.mix(it.Value())
+			}
+		}
+	case *delayqueue.Queue:
+		o.Peek(delayqueue.Any, 0, math.MaxInt, func(x delayqueue.Entry) {
+			var part digest
+			part.mix(x.ID)
+			part.mix(x.Payload)
+			part.mix(strconv.AppendInt(nil, x.DueMicros, 10))
+			d.add(part[:])
+		})
+	default:
+		d.mix(e.Bytes(nil))
+	}
+	if e.Deadline() != 0 {
+		d.add([]byte("!!expire!!"))
+	}
+}
+
+// appendScore appends a score with the digits that identify it, integers as well.
+func appendScore(dst []byte, score float64) []byte {
+	if math.IsInf(score, 0) {
+		return number.AppendDouble(dst, score)
+	}
+	return number.AppendFinite(dst, score)
+}
+
+// debugDigest is of all databases, with what has expired and is still there.
+func debugDigest(_ *family, c *command.Ctx) {
+	var all digest
+	db := c.DB
+	for c.DB = range c.KS.Databases() {
+		if c.Count() == 0 {
+			continue
+		}
+		all.mixNumber(c.DB)
+		c.EachStored(func(e engine.Entry) {
+			var d digest
+			d.mix(e.Key())
+			d.value(e)
+			all.add(d[:])
+		})
+	}
+	c.DB = db
+	c.Status(fmt.Sprintf("%x", all))
+}
+
+// debugDigestValue is of single values; that of what is not there is zero.
+func debugDigestValue(_ *family, c *command.Ctx) {
+	c.Array(len(c.Args) - 2)
+	for _, key := range c.Args[2:] {
+		var d digest
+		if e := c.Find(key); e.Ok() {
+			d.value(e)
+		}
+		c.Status(fmt.Sprintf("%x", d))
+	}
+}

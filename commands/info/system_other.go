@@ -1,0 +1,22 @@
+//go:build !linux
+
+package info
+
+// What the system tells of the process and of itself, where it is not Linux:
+// what Go knows.
+
+import (
+	"runtime"
+	"runtime/metrics"
+)
+
+const multiplexing = "goroutines"
+
+func systemName() string { return runtime.GOOS + " " + runtime.GOARCH }
+
+// processorSeconds is the time spent in the program.
+func processorSeconds() (system, user float64) {
+	s := []metrics.Sample{{Name: "/cpu/classes/user:cpu-seconds"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}}
+	metrics.Read(s)
+	return 0, s[0].Value.Float64() + s[1].Value.Float64()
+}

@@ -1,0 +1,115 @@
+package lifecycle
+
+// Whole databases: DBSIZE, FLUSHDB, FLUSHALL, SWAPDB.
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+func (f *family) flushRows() []*command.Command {
+	acl := []string{"keyspace", "dangerous"}
+	tips := []string{"request_policy:all_shards", "response_policy:all_succeeded"}
+	history := [][2]string{{"4.0.0", "ASYNC."}, {"6.2.0", "SYNC."}}
+	return []*command.Command{
+		{
+			Name: "dbsize", Arity: 1, Group: command.GroupServer, Since: "1.0.0",
+			Flags:      command.ReadOnly | command.Fast | command.WholeKeyspace | command.LeavesCold,
+			ACL:        []string{"keyspace"},
+			Summary:    "How many keys the database has.",
+			Complexity: "O(1)",
+			Tips:       []string{"request_policy:all_shards", "response_policy:agg_sum"},
+			Run:        func(c *command.Ctx) { c.Int(int64(c.Count())) },
+		},
+		{
+			Name: "flushall", Arity: -1, Group: command.GroupServer, Since: "1.0.0",
+			Flags:      command.Write | command.WholeKeyspace | command.LeavesCold,
+			ACL:        acl,
+			Summary:    "Removes the keys of all databases.",
+			Complexity: "O(N) in the number of keys",
+			Tips:       tips,
+			Syntax:     "[flush-type=(ASYNC | SYNC)]",
+			History:    history,
+			Run: func(c *command.Ctx) {
+				if lazy, ok := flushMode(c); ok {
+					f.emptied(lazy, c.FlushAll(), command.FreedPieces)
+					c.OK()
+				}
+			},
+		},
+		{
+			Name: "flushdb", Arity: -1, Group: command.GroupServer, Since: "1.0.0",
+			Flags:      command.Write | command.WholeKeyspace | command.LeavesCold,
+			ACL:        acl,
+			Summary:    "Removes the keys of the database.",
+			Complexity: "O(N) in the number of keys",
+			Tips:       tips,
+			Syntax:     "[flush-type=(ASYNC | SYNC)]",
+			History:    history,
+			Run: func(c *command.Ctx) {
+				if lazy, ok := flushMode(c); ok {
+					n := c.FlushDB()
+					f.emptied(lazy, n, n)
+					c.OK()
+				}
+			},
+		},
+		{
+			Name: "swapdb", Arity: 3, Group: command.GroupServer, Since: "4.0.0",
+			Flags:      command.Write | command.Fast | command.WholeKeyspace,
+			ACL:        acl,
+			Summary:    "Exchanges two databases, at once and for all clients.",
+			Complexity: "O(N) in the number of clients that watch or wait for their keys",
+			Syntax:     "index1:integer index2:integer",
+			Run:        swapDB,
+		},
+	}
+}
+
+// emptied tells of so many keys that are gone, and pieces of memory: nobody knows
+// how many the values are.
+func (f *family) emptied(lazy bool, keys, pieces int) {
+	switch {
+	case keys == 0:
+	case lazy:
+		f.s.Keeper.LetGo(keys, pieces)
+	default:
+		f.s.Keeper.LetGo(0, pieces)
+	}
+}
+
+// flushMode reads ASYNC or SYNC. Both are the same here: the keys are gone at
+// once, and the collector frees their memory later. lazy tells whether Redis would
+// do so too: with SYNC as well, where the client can wait for it.
+func flushMode(c *command.Ctx) (lazy, ok bool) {
+	a := c.Cursor(1)
+	lazy = !c.Exec && !c.Script
+	switch {
+	case !a.More() || a.Left() == 1 && a.Is("SYNC"):
+	case a.Left() == 1 && a.Is("ASYNC"):
+		lazy = true
+	default:
+		a.Syntax()
+	}
+	return lazy, !a.Failed(c)
+}
+
+func swapDB(c *command.Ctx) {
+	if c.Server.Cluster {
+		c.Error("ERR SWAPDB is not allowed in cluster mode")
+		return
+	}
+	a := c.Cursor(1)
+	one := a.Int32Or("ERR invalid first DB index")
+	two := a.Int32Or("ERR invalid second DB index")
+	if a.Failed(c) {
+		return
+	}
+	n := int64(c.KS.Databases())
+	if one < 0 || one >= n || two < 0 || two >= n {
+		c.Error(command.ErrDBIndex)
+		return
+	}
+	c.Swap(int(one), int(two))
+	c.ForceEffect()
+	c.OK()
+}

@@ -1,0 +1,76 @@
+// Package lifecycle is the family of what concerns the server and its data as a whole: SHUTDOWN, databases being emptied,
+// and replication, which limitkv does not do. This file is the end of the server.
+package lifecycle
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/longrun"
+)
+
+type family struct{ s *command.Server }
+
+// Commands are the rows of the family.
+func Commands(s *command.Server) []*command.Command {
+	f := &family{s}
+	f.declareReplicas()
+	s.AddInfo(command.InfoSection{Name: "replication", Default: true, Write: f.infoReplication})
+	rows := append(f.flushRows(), f.replicationRows()...)
+	return append(rows, f.shutdownRow(), moduleRow())
+}
+
+func (f *family) shutdownRow() *command.Command {
+	return &command.Command{
+		Name: "shutdown", Arity: -1, Group: command.GroupServer, Since: "1.0.0",
+		Flags:      command.Admin | command.NoScript | command.Loading | command.Stale | command.NoMulti | command.AllowBusy,
+		Summary:    "Ends the server, with a last snapshot if there are save points.",
+		Complexity: "O(N) in the number of connections",
+		Syntax:     "[save-selector=(NOSAVE | SAVE)] [NOW] [FORCE] [ABORT]",
+		History:    [][2]string{{"7.0.0", "NOW, FORCE and ABORT."}},
+		Run:        f.shutdown,
+	}
+}
+
+func (f *family) shutdown(c *command.Ctx) {
+	var save, nosave, now, force, abort bool
+	a := c.Cursor(1)
+	for a.More() {
+		switch {
+		case a.Is("NOSAVE"):
+			nosave = true
+		case a.Is("SAVE"):
+			save = true
+		case a.Is("NOW"):
+			now = true
+		case a.Is("FORCE"):
+			force = true
+		case a.Is("ABORT"):
+			abort = true
+		default:
+			a.Syntax()
+		}
+	}
+	if abort && (save || nosave || now || force) || save && nosave {
+		a.Syntax()
+	}
+	switch {
+	case a.Failed(c):
+	case (c.Script || c.Exec) && !now && !abort:
+		c.Error("ERR SHUTDOWN without NOW or ABORT isn't allowed for DENY BLOCKING client")
+	case abort:
+		c.Error("ERR No shutdown in progress.")
+	case !nosave && f.s.Long.Slow() != nil:
+		c.Error(longrun.ErrBusyScript)
+	case f.s.Shutdown == nil:
+		c.Error("ERR this server is ended by the program that it is part of")
+	default:
+		f.s.Logf('n', "SHUTDOWN by client %d %s", c.Session.ID, c.Session.Name())
+		c.Session.Closing = true
+		switch {
+		case save:
+			f.s.Ending.Store(int32(command.EndSaving))
+		case nosave:
+			f.s.Ending.Store(int32(command.EndDiscarding))
+		}
+		f.s.Shutdown(0)
+	}
+}

@@ -1,0 +1,147 @@
+package memory
+
+// MEMORY: what a key takes, what the server takes.
+
+import (
+	"runtime/debug"
+	"strconv"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/value"
+)
+
+func (f *family) memoryRow() *command.Command {
+	special := []string{"nondeterministic_output", "request_policy:all_shards", "response_policy:special"}
+	return &command.Command{
+		Name: "memory", Arity: -2, Group: command.GroupServer, Since: "4.0.0",
+		Summary:    "Commands about memory.",
+		Complexity: "That of the subcommand",
+		Sub: []*command.Command{
+			{
+				Name: "doctor", Arity: 2, Since: "4.0.0",
+				Summary:    "A report of problems with memory, in words.",
+				Complexity: "O(1)",
+				Tips:       special,
+				Run: func(c *command.Ctx) {
+					c.Verbatim("txt", "Nothing to complain of: limitkv's memory is collected and does not fragment. INFO memory has the numbers.\n")
+				},
+			},
+			command.HelpRow("4.0.0"),
+			{
+				Name: "malloc-stats", Arity: 2, Since: "4.0.0",
+				Summary:    "What the allocator says of itself.",
+				Complexity: "O(1)",
+				Tips:       special,
+				Run: func(c *command.Ctx) {
+					var w command.InfoWriter
+					u := memoryUsage()
+					w.Line("heap_objects", u.objects)
+					w.Line("heap", u.heap)
+					w.Line("overhead", u.overhead)
+					w.Line("resident", u.resident)
+					c.Verbatim("txt", w.String())
+				},
+			},
+			{
+				Name: "purge", Arity: 2, Since: "4.0.0", Flags: command.TakesTime,
+				Summary:    "Collects garbage and gives free memory back to the system.",
+				Complexity: "Depends on how much memory is in use",
+				Tips:       []string{"request_policy:all_shards", "response_policy:all_succeeded"},
+				Run:        func(c *command.Ctx) { debug.FreeOSMemory(); c.OK() },
+			},
+			{
+				Name: "stats", Arity: 2, Since: "4.0.0", Flags: command.WholeKeyspace,
+				Summary:    "Where the memory goes.",
+				Complexity: "O(1)",
+				Tips:       special,
+				Run:        f.memoryStats,
+			},
+			{
+				Name: "usage", Arity: -3, Since: "4.0.0", Flags: command.ReadOnly,
+				Keys:       []command.KeySpec{command.Key(2, command.RO)},
+				Summary:    "What a key and its value take in memory, in bytes.",
+				Complexity: "O(N) in the number of elements looked at",
+				Syntax:     "key [SAMPLES count:integer]",
+				Run:        memoryUsageCommand,
+			},
+		},
+	}
+}
+
+// memoryUsageCommand replies the size of an entry. SAMPLES is checked and
+// otherwise not needed: structures know what they take.
+func memoryUsageCommand(c *command.Ctx) {
+	a := c.Cursor(3)
+	for a.More() {
+		if !a.IsWith("SAMPLES", 1) || a.Int() < 0 {
+			a.Syntax()
+		}
+	}
+	if a.Failed(c) {
+		return
+	}
+	e := c.Peek(c.Args[2])
+	if !e.Ok() {
+		c.Null()
+		return
+	}
+	c.Int(int64(value.MemoryUsage(e)))
+}
+
+func (f *family) memoryStats(c *command.Ctx) {
+	u := memoryUsage()
+	used, overhead := f.used()
+	top := f.peak.saw(used)
+	keys := 0
+	var dbs []int
+	tally := c.Tally()
+	for db, st := range tally.DBs {
+		if st.Keys > 0 {
+			keys += st.Keys
+			dbs = append(dbs, db)
+		}
+	}
+	dataset := used - overhead
+	ratio := func(a, b uint64) float64 { return float64(a) / float64(max(b, 1)) }
+	type field struct {
+		name  string
+		value any
+	}
+	fields := []field{
+		{"peak.allocated", top}, {"total.allocated", used}, {"startup.allocated", f.startMemory},
+		{"replication.backlog", uint64(0)}, {"replica.fullsync.buffer", uint64(0)}, {"clients.slaves", uint64(0)},
+		{"clients.normal", uint64(f.s.ClientBytes.Load())}, {"cluster.links", uint64(0)}, {"aof.buffer", uint64(0)},
+		{"overhead.total", overhead},
+		{"keys.count", uint64(keys)}, {"keys.bytes-per-key", dataset / uint64(max(keys, 1))}, {"dataset.bytes", dataset},
+		{"dataset.percentage", 100 * ratio(dataset, used-f.startMemory)}, {"peak.percentage", 100 * ratio(used, top)},
+		{"allocator.allocated", u.objects}, {"allocator.active", u.heap}, {"allocator.resident", u.resident}, {"allocator.muzzy", uint64(0)},
+		{"allocator-fragmentation.ratio", ratio(u.heap, u.objects)}, {"allocator-fragmentation.bytes", u.heap - u.objects},
+		{"allocator-rss.ratio", ratio(u.resident, u.heap)}, {"allocator-rss.bytes", int64(u.resident) - int64(u.heap)},
+		{"rss-overhead.ratio", 1.0}, {"rss-overhead.bytes", uint64(0)},
+		{"fragmentation", ratio(u.resident, used)}, {"fragmentation.bytes", int64(u.resident) - int64(used)},
+	}
+	c.Map(len(fields) + len(dbs))
+	for _, f := range fields {
+		c.BulkString(f.name)
+		switch v := f.value.(type) {
+		case uint64:
+			c.Int(int64(v))
+		case int64:
+			c.Int(v)
+		case float64:
+			c.Double(v)
+		}
+	}
+	for _, db := range dbs {
+		st := &tally.DBs[db]
+		c.BulkString("db." + strconv.Itoa(db))
+		c.Map(2)
+		c.BulkString("overhead.hashtable.main")
+		c.Int(int64(st.TableBytes))
+		c.BulkString("overhead.hashtable.expires")
+		c.Int(int64(st.Expires) * wheelNodeBytes)
+	}
+}
+
+// wheelNodeBytes is what a deadline takes besides its entry.
+const wheelNodeBytes = 24

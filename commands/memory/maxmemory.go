@@ -1,0 +1,234 @@
+package memory
+
+// maxmemory: keys are evicted, or commands that need memory are refused, once more is in use than that.
+//
+// What is in use is what the keys take, which the engine counts as they come and go, and what connections and scripts do.
+// The heap would be the wrong thing to look at: up to half of it is garbage, only a collection tells how much, and
+// evicting a key does not make it smaller. cmd/limitkv tells the runtime to keep the garbage small where maxmemory is.
+//
+// Keys go before a command runs, for as long as a command may wait for it; what is left to be freed, since maxmemory was
+// set to much less than is there, goes beside the commands.
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+)
+
+const (
+	// tenacityMicros is for how long keys are evicted before a command for each of maxmemory-eviction-tenacity up to
+	// tenacityLinear, as in Redis; tenacityGrowth is by how much more from there on.
+	tenacityMicros = 50
+	tenacityLinear = 10
+	tenacityGrowth = 1.15
+	tenacityMax    = 100 // there is no limit
+	// evictLook is after how many keys the time is looked at.
+	evictLook = 16
+)
+
+// keeper keeps memory below its limits: what it is for the others is command.Keeper.
+type keeper struct {
+	*clientEvictor
+	s        *command.Server
+	policy   *atomic.Pointer[string]
+	samples  *atomic.Int64
+	tenacity *atomic.Int64
+
+	changes  atomic.Int64 // of limit and policy
+	beside   atomic.Bool  // keys are being evicted beside the commands
+	exceeded atomic.Int64 // since when on the monotonic clock; 0 = it is not
+
+	mu    sync.Mutex
+	total int64 // microseconds over the limit, for INFO
+
+	pieces atomic.Int64 // of memory let go since that was told
+}
+
+var evictionPolicies = []string{
+	"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction",
+}
+
+// declareMaxMemory declares the parameters and returns what acts on them.
+func declareMaxMemory(s *command.Server) *keeper {
+	c := s.Config
+	k := &keeper{s: s, clientEvictor: declareClientMemory(s)}
+	limit := c.Memory("maxmemory", 0, 0, math.MaxInt64, "bytes above which keys are evicted or writes refused, 0 for no limit; garbage comes on top, up to an eighth and 64 MB")
+	k.policy = c.Enum("maxmemory-policy", "noeviction", evictionPolicies, "what to evict; *-lfu makes OBJECT FREQ count")
+	k.samples = c.Int("maxmemory-samples", 5, 1, 64, "of how many keys drawn at random the best is evicted")
+	k.tenacity = c.Int("maxmemory-eviction-tenacity", tenacityLinear, 0, tenacityMax, "how long a command may wait for keys to be evicted, from 0 to 100 = as long as it takes")
+	logFactor := c.Int("lfu-log-factor", s.Keyspace.LFURule.LogFactor.Load(), 0, math.MaxInt32, "how much less probable each step of an LFU counter is than the one before")
+	decay := c.Int("lfu-decay-time", s.Keyspace.LFURule.DecayMinutes.Load(), 0, math.MaxInt32, "minutes without an access after which an LFU counter loses one, 0 = never")
+	c.OnChange(func() {
+		s.Keyspace.Each(func(ks *engine.Keyspace) {
+			ks.LFURule.LogFactor.Store(logFactor.Load())
+			ks.LFURule.DecayMinutes.Store(decay.Load())
+		})
+	}, "lfu-log-factor", "lfu-decay-time")
+	c.OnChange(func() {
+		lfu := strings.HasSuffix(*k.policy.Load(), "-lfu")
+		s.Keyspace.Each(func(ks *engine.Keyspace) { ks.LFU.Store(lfu) })
+		n := limit.Load()
+		s.MaxMemory.Store(n)
+		k.changes.Add(1)
+		k.apply()
+		if n == 0 {
+			k.note(false)
+		} else if k.evicts() && k.tooMuch(s.Keyspace.Clock.Now()) {
+			k.evictBeside()
+		}
+	}, "maxmemory", "maxmemory-policy", "maxmemory-clients")
+	return k
+}
+
+// evicts tells whether the policy is to evict keys.
+func (k *keeper) evicts() bool { return *k.policy.Load() != "noeviction" }
+
+// tooMuch tells whether more is in use than may be.
+func (k *keeper) tooMuch(nowMicros int64) bool {
+	limit := k.s.MaxMemory.Load()
+	return limit != 0 && k.s.UsedMemory(nowMicros) > limit
+}
+
+// MakeRoom evicts what is too much. It reports whether no more is in use than may be, or soon will be, and whether
+// anything was evicted.
+func (k *keeper) MakeRoom(nowMicros int64) (ok, evicted bool) {
+	if !k.tooMuch(nowMicros) {
+		if k.exceeded.Load() != 0 {
+			k.note(false)
+		}
+		return true, false
+	}
+	if k.evicts() {
+		ok, evicted = k.evict(nowMicros, evictionMicros(k.tenacity.Load()))
+		if ok && k.tooMuch(nowMicros) {
+			k.evictBeside()
+		}
+	}
+	k.note(k.tooMuch(nowMicros))
+	return ok, evicted
+}
+
+// evictionMicros is for how long keys may be evicted before a command.
+func evictionMicros(tenacity int64) int64 {
+	switch {
+	case tenacity == tenacityMax:
+		return math.MaxInt64
+	case tenacity > tenacityLinear:
+		return int64(tenacityLinear * tenacityMicros * math.Pow(tenacityGrowth, float64(tenacity-tenacityLinear)))
+	}
+	return tenacity * tenacityMicros
+}
+
+// evictBeside evicts beside the commands, until there is no more too much or nothing that may go.
+func (k *keeper) evictBeside() {
+	if !k.beside.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer k.s.Caught("eviction")
+		for k.evicts() && !k.s.Pause.On() {
+			now := k.s.Keyspace.Clock.Now()
+			if !k.tooMuch(now) {
+				break
+			}
+			if _, evicted := k.evict(now, evictionMicros(tenacityLinear)); !evicted {
+				break
+			}
+		}
+		k.beside.Store(false)
+	}()
+}
+
+// note keeps what INFO tells of the time over the limit.
+func (k *keeper) note(over bool) {
+	if over == (k.exceeded.Load() != 0) {
+		return
+	}
+	now := engine.Monotonic()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if over {
+		k.exceeded.Store(now)
+	} else if since := k.exceeded.Swap(0); since != 0 {
+		k.total += now - since
+	}
+}
+
+// Exceeded is for how long memory has been, and was in all, above the limit.
+func (k *keeper) Exceeded() (current, total int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if since := k.exceeded.Load(); since != 0 {
+		current = engine.Monotonic() - since
+	}
+	return current / 1000, (k.total + current) / 1000
+}
+
+// resetExceeded is for CONFIG RESETSTAT.
+func (k *keeper) resetExceeded() {
+	k.mu.Lock()
+	k.total = 0
+	k.exceeded.Store(0)
+	k.mu.Unlock()
+}
+
+// evict removes keys until no more is in use than may be, or for so many microseconds. It reports false if there is
+// nothing left that may go; what only a running script keeps from going is for later.
+func (k *keeper) evict(nowMicros, micros int64) (ok, evicted bool) {
+	changes := k.changes.Load()
+	name := *k.policy.Load()
+	how := engine.Eviction{
+		Volatile: strings.HasPrefix(name, "volatile-"),
+		Samples:  int(k.samples.Load()),
+		Random:   k.s.Random,
+		Valid:    func() bool { return k.changes.Load() == changes },
+	}
+	switch {
+	case strings.HasSuffix(name, "-lru"):
+		how.By = engine.EvictLRU
+	case strings.HasSuffix(name, "-lfu"):
+		how.By = engine.EvictLFU
+	case strings.HasSuffix(name, "-ttl"):
+		how.By = engine.EvictTTL
+	default:
+		how.Samples = 1
+	}
+	began := engine.Monotonic()
+	all := k.s.Keyspace.Siblings()
+	for n := 1; k.tooMuch(nowMicros); n++ {
+		if n%evictLook == 0 && engine.Monotonic()-began > micros {
+			return true, evicted
+		}
+		i := int(k.s.Random() % uint64(len(all)))
+		switch all[i].Evict(how) {
+		case engine.EvictedOne:
+			evicted = true
+		case engine.EvictedHeld:
+			return true, evicted
+		case engine.EvictedNone:
+			if all = slices.Delete(all, i, i+1); len(all) == 0 {
+				return false, evicted
+			}
+		}
+	}
+	return true, evicted
+}
+
+// LetGo counts objects that Redis would free later, and tells of the pieces of
+// memory if they are many: the Go runtime waits until the heap has grown by as
+// much as there is, which may be never where nothing is written.
+func (k *keeper) LetGo(objects, pieces int) {
+	k.s.Stats.LazyFreed.Add(int64(objects))
+	if k.pieces.Add(int64(pieces)) < command.FreedPieces {
+		return
+	}
+	k.pieces.Store(0)
+	if k.s.Freed != nil {
+		k.s.Freed()
+	}
+}

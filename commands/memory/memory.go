@@ -1,0 +1,144 @@
+// Package memory is the family of what the server takes: MEMORY, INFO memory, maxmemory and maxmemory-clients. This file
+// is how much the process uses.
+package memory
+
+import (
+	"fmt"
+	"os"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+// usage is what the Go runtime and the system say of the process's memory. What
+// maxmemory counts is another number: Server.MeasureMemory.
+type usage struct {
+	objects  uint64 // live and not yet collected
+	heap     uint64 // taken for the heap
+	overhead uint64 // stacks and the runtime's own
+	resident uint64
+}
+
+func memoryUsage() usage {
+	s := []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+	}
+	metrics.Read(s)
+	u := usage{objects: s[0].Value.Uint64()}
+	u.heap = u.objects + s[1].Value.Uint64() + s[2].Value.Uint64()
+	total := s[3].Value.Uint64() - s[4].Value.Uint64()
+	u.overhead = total - u.heap
+	if u.resident = residentBytes(); u.resident == 0 {
+		u.resident = total
+	}
+	return u
+}
+
+// residentBytes is the process's resident memory, 0 where the system does not
+// tell.
+func residentBytes() uint64 {
+	b, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(b))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseUint(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * uint64(os.Getpagesize())
+}
+
+// peak is the most that was seen when somebody looked.
+type peak struct{ bytes atomic.Uint64 }
+
+func (p *peak) saw(n uint64) uint64 {
+	for {
+		was := p.bytes.Load()
+		if n <= was || p.bytes.CompareAndSwap(was, n) {
+			return max(n, was)
+		}
+	}
+}
+
+type family struct {
+	s    *command.Server
+	peak peak
+	// startMemory is what the process used when it was made.
+	startMemory uint64
+}
+
+// Commands are the rows of the family.
+func Commands(s *command.Server) []*command.Command {
+	f := &family{s: s, startMemory: memoryUsage().objects}
+	s.OtherMemory = append(s.OtherMemory, func() int64 { return int64(f.startMemory) }, s.ClientBytes.Load)
+	s.AddInfo(command.InfoSection{Name: "memory", Default: true, Write: f.infoMemory})
+	k := declareMaxMemory(s)
+	s.Keeper = k
+	s.OnResetStat = append(s.OnResetStat, k.resetExceeded, func() { f.peak.bytes.Store(0) })
+	return []*command.Command{f.memoryRow()}
+}
+
+func (f *family) infoMemory(w *command.InfoWriter) {
+	u := memoryUsage()
+	used, overhead := f.used()
+	top := f.peak.saw(used)
+	ratio := func(a, b uint64) string { return fmt.Sprintf("%.2f", float64(a)/float64(max(b, 1))) }
+	w.Section("Memory")
+	w.Bytes("used_memory", used)
+	w.Bytes("used_memory_rss", u.resident)
+	w.Bytes("used_memory_peak", top)
+	w.Linef("used_memory_peak_perc", "%.2f%%", 100*float64(used)/float64(max(top, 1)))
+	w.Line("used_memory_overhead", overhead)
+	w.Line("used_memory_startup", f.startMemory)
+	w.Line("used_memory_dataset", used-overhead)
+	w.Linef("used_memory_dataset_perc", "%.2f%%", 100*float64(used-overhead)/float64(max(used-f.startMemory, 1)))
+	w.Line("allocator_allocated", u.objects)
+	w.Line("allocator_active", u.heap)
+	w.Line("allocator_resident", u.resident)
+	w.Line("allocator_muzzy", 0)
+	w.Bytes("total_system_memory", systemMemory())
+	for _, add := range f.s.InfoMemory {
+		add(w)
+	}
+	w.Bytes("maxmemory", uint64(f.s.MaxMemory.Load()))
+	w.Line("maxmemory_policy", f.s.Config.Value("maxmemory-policy"))
+	w.Line("allocator_frag_ratio", ratio(u.heap, u.objects))
+	w.Line("allocator_frag_bytes", u.heap-u.objects)
+	w.Line("allocator_rss_ratio", ratio(u.resident, u.heap))
+	w.Line("allocator_rss_bytes", int64(u.resident)-int64(u.heap))
+	w.Line("rss_overhead_ratio", "1.00") // all that is resident counts as the allocator's
+	w.Line("rss_overhead_bytes", 0)
+	w.Line("mem_fragmentation_ratio", ratio(u.resident, used))
+	w.Line("mem_fragmentation_bytes", int64(u.resident)-int64(used))
+	w.Line("mem_not_counted_for_evict", 0)
+	w.Line("mem_replication_backlog", 0)
+	w.Line("mem_total_replication_buffers", 0)
+	w.Line("mem_replica_full_sync_buffer", 0)
+	w.Line("mem_clients_slaves", 0)
+	w.Line("mem_clients_normal", f.s.ClientBytes.Load())
+	w.Line("mem_cluster_links", 0)
+	w.Line("mem_aof_buffer", 0)
+	w.Line("mem_allocator", "go")
+	w.Line("mem_overhead_db_hashtable_rehashing", 0)
+	w.Line("active_defrag_running", 0)
+	w.Line("lazyfree_pending_objects", 0)
+	w.Line("lazyfreed_objects", f.s.Stats.LazyFreed.Load())
+}
+
+// used is what maxmemory counts, in bytes, and how much of it is not keys.
+func (f *family) used() (used, overhead uint64) {
+	other, all := f.s.MeasureMemory()
+	used = uint64(max(all, 0))
+	return used, min(uint64(other), used)
+}
