@@ -21,7 +21,8 @@ type Handler interface {
 	// all its bytes are valid until Serve returns. It returns a negative number after c.HandOver.
 	Serve(c *Conn, batch []Command) int
 
-	// Closed is called once, when the connection is gone. c.Reason says why.
+	// Closed is called once, when the connection is gone, and where a command was handed over, has returned. c.Reason
+	// says why.
 	Closed(c *Conn)
 }
 
@@ -211,7 +212,7 @@ func (c *Conn) close(afterFlush bool, why Reason) {
 	}
 }
 
-// Gone tells whether Closed has been called.
+// Gone tells whether c has ended.
 func (c *Conn) Gone() bool { return c.gone }
 
 // Reason is why c ended or is about to.

@@ -325,8 +325,7 @@ func (c *goConn) settle() {
 
 // end closes everything and waits for the reader and the writer.
 func (c *goConn) end() {
-	c.gone = true
-	c.handler.Closed(&c.Conn)
+	c.over()
 	c.nc.Close()
 	close(c.outputs)
 	for range c.input {
@@ -337,10 +336,24 @@ func (c *goConn) end() {
 	c.set.mu.Lock()
 	delete(c.set.conns, c)
 	c.set.mu.Unlock()
+	if c.away { // nobody waits for the command
+		go c.endMail()
+	} else {
+		c.endMail()
+	}
+	c.ended()
+}
+
+// endMail runs what was posted to c until nothing more can come.
+func (c *goConn) endMail() {
+	defer c.caught()
+	for c.away {
+		<-c.ready
+		c.mail.run()
+	}
 	for !c.mail.end() {
 		c.mail.run()
 	}
-	c.ended()
 }
 
 func (c *goConn) reader() {

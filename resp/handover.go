@@ -26,11 +26,25 @@ func (c *Conn) HandOver(ran, mark int) bool {
 	return !c.away && c.owner.handOver(ran, mark)
 }
 
-// Return ends what HandOver began, and the pause.
+// Return ends what HandOver began, and the pause. A connection that ended meanwhile is closed now: until here the command
+// used what the handler keeps of it.
 func (c *Conn) Return() {
-	if c.away {
+	switch {
+	case !c.away:
+	case c.gone:
+		c.away = false
+		c.handler.Closed(c)
+	default:
 		c.away, c.in.lent = false, false
 		c.Resume()
+	}
+}
+
+// over is called once, when c has ended.
+func (c *Conn) over() {
+	c.gone = true
+	if !c.away {
+		c.handler.Closed(c)
 	}
 }
 

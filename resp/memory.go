@@ -110,7 +110,6 @@ func (m *Memory) settle() {
 		m.flush()
 	}
 	if m.closing != keepOpen && !m.gone {
-		m.gone = true
-		m.handler.Closed(&m.Conn)
+		m.over()
 	}
 }

@@ -333,8 +333,7 @@ func (l *loop) drop(c *sock) {
 	if c.gone {
 		return
 	}
-	c.gone = true
-	c.handler.Closed(&c.Conn)
+	c.over()
 	unix.Close(c.Fd)
 	c.in.drop(&l.pool)
 	c.pend.release(&l.pool)
