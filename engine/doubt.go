@@ -25,6 +25,9 @@ func (v *View) Doubt() bool { return v.doubt }
 func (ks *Keyspace) LocksFree(within time.Duration) bool {
 	end := Monotonic() + within.Microseconds()
 	for _, ks := range ks.Siblings() {
+		if !Free(&ks.gate.mu, end) {
+			return false
+		}
 		for i := range ks.shards {
 			if !Free(&ks.shards[i].mu, end) {
 				return false

@@ -203,7 +203,7 @@ func (ks *Keyspace) setExpiry(bit uint32, on bool) {
 // noteDueFree is noteDue for a shard that somebody holds, once it is free: a holder
 // that was marked slow changes it still, without its lock.
 func (ks *Keyspace) noteDueFree(s *shard) {
-	s.mu.Lock()
+	ks.enter(s)
 	if h := s.holder; h != nil && h != cold {
 		s.mu.Unlock()
 		h.OnRelease(func() { ks.noteDueFree(s) })
@@ -217,7 +217,7 @@ func (ks *Keyspace) noteDueFree(s *shard) {
 // expireShard serves what the shard's wheel has due at now. It reports
 // whether there is more to do at once.
 func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) {
-	s.mu.Lock()
+	ks.enter(s)
 	if h := ks.heldBy(s); h != nil {
 		s.nextDue.Store(never)
 		s.mu.Unlock()

@@ -220,7 +220,7 @@ func (ks *Keyspace) sweepAll(v *View, nowMicros int64) {
 	for i := range ks.shards {
 		s := &ks.shards[i]
 		for first, more := true, true; more; first = false {
-			s.mu.Lock()
+			ks.enter(s)
 			more = false
 			if (s.sweep.active || first && s.sweep.earliest <= nowMicros/1000) && ks.heldBy(s) == nil {
 				if first {

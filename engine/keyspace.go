@@ -26,6 +26,7 @@ const DatabasesMax = 1024
 // Keyspace holds all the keys of all the databases.
 type Keyspace struct {
 	shards [shardCount]shard // first, so that they begin at a cache line
+	gate   gate
 	Clock  *Clock
 	Sched  *Scheduler
 	dbs    int

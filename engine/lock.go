@@ -64,9 +64,15 @@ type Reservation struct {
 // Lock takes the shards of the set. It returns the holder that prevents it,
 // with nothing locked, or nil.
 func (ks *Keyspace) Lock(set LockSet) *Reservation {
+	if set.All() {
+		return ks.lockAll()
+	}
 	for m := set.mask; m != 0; m &= m - 1 {
 		s := &ks.shards[trailingZeros(m)]
 		s.mu.Lock()
+		if ks.gate.state.Load() != gateOpen && m == set.mask { // the first one: see gate.go
+			ks.enterAfter(s)
+		}
 		if s.holder != nil {
 			if h := ks.heldBy(s); h != nil {
 				ks.Unlock(LockSet{set.mask & (m&-m<<1 - 1)})
@@ -77,8 +83,33 @@ func (ks *Keyspace) Lock(set LockSet) *Reservation {
 	return nil
 }
 
-// Unlock lets go what Lock took.
+// lockAll is Lock for all shards.
+func (ks *Keyspace) lockAll() *Reservation {
+	ks.close()
+	for i := range ks.shards {
+		if s := &ks.shards[i]; s.holder != nil {
+			if h := ks.heldBy(s); h != nil {
+				ks.open()
+				return h
+			}
+		}
+	}
+	return nil
+}
+
+// Unlock lets go what Lock took, or a part of it.
 func (ks *Keyspace) Unlock(set LockSet) {
+	switch {
+	case set.mask == 0:
+		return
+	case !ks.closed():
+	case set.All():
+		ks.open()
+		return
+	default:
+		ks.keepOnly(LockSet{^set.mask})
+		return
+	}
 	for m := set.mask; m != 0; m &= m - 1 {
 		ks.shards[trailingZeros(m)].mu.Unlock()
 	}
@@ -101,9 +132,17 @@ func (ks *Keyspace) Reserve(set LockSet, info any) *Reservation {
 // Lock changes the reservation for the locks of its set again: to serve those who
 // wait for keys, as every command does before it lets go. Unlock and Release follow.
 func (r *Reservation) Lock() {
+	if r.set.All() {
+		r.ks.close() // for a moment others have it who find a holder
+	}
 	for m := r.set.mask; m != 0; m &= m - 1 {
 		s := &r.ks.shards[trailingZeros(m)]
-		s.mu.Lock() // for a moment: nobody keeps it who finds a holder
+		if !r.set.All() {
+			s.mu.Lock()
+			if r.ks.gate.state.Load() != gateOpen && m == r.set.mask {
+				r.ks.enterAfter(s)
+			}
+		}
 		s.holder = nil
 	}
 }

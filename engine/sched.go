@@ -268,7 +268,7 @@ func (s *Scheduler) Few(most int) bool {
 	for _, ks := range s.keyspaces() {
 		for i := range ks.shards {
 			sh := &ks.shards[i]
-			sh.mu.Lock()
+			ks.enter(sh)
 			if sh.holder != nil && sh.holder != cold {
 				n += most + 1 // who has it may make any number
 			} else {

@@ -73,9 +73,7 @@ func (ks *Keyspace) Save() *Snapshot {
 
 // Drop gives back what the snapshot alone has. It cannot be restored after.
 func (snap *Snapshot) Drop() {
-	for i := range snap.shards {
-		snap.ks.shards[i].mu.Lock()
-	}
+	snap.ks.close()
 	defer snap.ks.unlockAll()
 	if !snap.dropped {
 		for _, f := range snap.shards {
@@ -173,11 +171,10 @@ func (s *shard) watchersOf(f *part) {
 // LockCold is Lock for all shards, of which those that are frozen stay so: only
 // Count, Each and Flush may be used then.
 func (ks *Keyspace) LockCold() *Reservation {
+	ks.close()
 	for i := range ks.shards {
-		s := &ks.shards[i]
-		s.mu.Lock()
-		if h := s.holder; h != nil && h != cold {
-			ks.Unlock(LockSet{1<<(i+1) - 1})
+		if h := ks.shards[i].holder; h != nil && h != cold {
+			ks.open()
 			return h
 		}
 	}

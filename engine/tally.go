@@ -88,7 +88,7 @@ func (ks *Keyspace) tally(held LockSet) *Tally {
 		if reserved&bit != 0 {
 			continue
 		}
-		s.mu.Lock()
+		ks.enter(s)
 		h := s.holder
 		switch {
 		case h == nil || h == cold: // of a frozen shard all is there but the wheel

@@ -262,7 +262,7 @@ func (w *Waiter) Unlist() {
 // unreserved calls fn under the shard's lock, once nobody has it reserved: who has
 // does not take the lock to look at those who wait.
 func (ks *Keyspace) unreserved(s *shard, fn func(s *shard)) {
-	s.mu.Lock()
+	ks.enter(s)
 	if h := s.holder; h != nil && h != cold {
 		s.mu.Unlock()
 		h.OnRelease(func() { ks.unreserved(s, fn) })
@@ -362,7 +362,7 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 			s := &v.KS.shards[sh]
 			// Locks are taken in ascending order; out of order only without
 			// waiting. Who is refused is tried again in a moment.
-			if !s.mu.TryLock() {
+			if !v.KS.tryEnter(s) {
 				v.letGo(held)
 				return ServedHold, v.Now + alsoRetryMicros
 			}

@@ -68,7 +68,11 @@ func (ks *Keyspace) Unwatch(w *Watcher, held LockSet) {
 		_, sh := locate([]byte(k.key))
 		s := &ks.shards[sh]
 		lock := held.mask>>sh&1 == 0
-		if lock {
+		switch {
+		case !lock:
+		case held.mask == 0:
+			ks.enter(s)
+		default: // who waits for all shards waits for those that are held
 			s.mu.Lock()
 		}
 		list := s.watches[k]
@@ -143,7 +147,7 @@ func (v *View) modified(key []byte) {
 	}
 	_, s := v.locate(key)
 	if v.Reserved { // who stops to watch takes the lock, and no more
-		s.mu.Lock()
+		v.KS.enter(s)
 		defer s.mu.Unlock()
 	}
 	if len(s.watches) != 0 {

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A mutex says by its first word whether it is locked, also while others wait for it and when it is handed on.
+func TestLocked(t *testing.T) {
+	var mu sync.Mutex
+	if locked(&mu) {
+		t.Error("a new mutex is locked")
+	}
+	mu.Lock()
+	if !locked(&mu) {
+		t.Error("a locked mutex is not locked")
+	}
+	var done sync.WaitGroup
+	for range 4 {
+		done.Go(func() {
+			for range 100 {
+				mu.Lock()
+				if !locked(&mu) {
+					t.Error("a mutex that others want is not locked")
+				}
+				time.Sleep(10 * time.Microsecond) // some wait for more than a millisecond
+				mu.Unlock()
+			}
+		})
+	}
+	time.Sleep(3 * time.Millisecond)
+	if !locked(&mu) {
+		t.Error("a mutex that others wait for is not locked")
+	}
+	mu.Unlock()
+	done.Wait()
+	if locked(&mu) {
+		t.Error("a mutex that was let go is locked")
+	}
+}
+
+// Whoever has a shard has it alone, in whichever way it was taken.
+func TestGate(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	ks := New(NewClock(), 1)
+	var owners [shardCount]int // written by who has the shard: a data race, or a wrong count, if two have
+	var own, whole, refused atomic.Int64
+	use := func(r *rand.Rand, set LockSet) {
+		for m := set.mask; m != 0; m &= m - 1 {
+			owners[trailingZeros(m)]++
+		}
+		if r.IntN(4) == 0 {
+			runtime.Gosched()
+		}
+		for m := set.mask; m != 0; m &= m - 1 {
+			i := trailingZeros(m)
+			if owners[i] != 1 {
+				t.Errorf("shard %d has %d owners", i, owners[i])
+			}
+			owners[i]--
+		}
+		own.Add(1)
+	}
+	const rounds = 20_000
+	var done sync.WaitGroup
+	for g := range uint64(6) {
+		done.Go(func() {
+			r := rand.New(rand.NewPCG(seed, g))
+			for range rounds {
+				switch set := (LockSet{1 << r.IntN(shardCount)}); r.IntN(8) {
+				case 0: // all shards, of which some are kept
+					all := LockSet{allShards}
+					if ks.Lock(all) != nil {
+						t.Error("reserved")
+						return
+					}
+					use(r, all)
+					whole.Add(1)
+					if r.IntN(2) == 0 {
+						set.mask |= 1 << r.IntN(shardCount)
+						ks.Unlock(all.Without(set))
+						use(r, set)
+						all = set
+					}
+					ks.Unlock(all)
+				case 1: // several, and one more out of order
+					set.mask |= 1<<r.IntN(shardCount) | 1<<r.IntN(shardCount)
+					ks.Lock(set)
+					also := LockSet{1 << r.IntN(shardCount)}
+					if also.Within(set) {
+						use(r, set)
+					} else if ks.tryEnter(&ks.shards[trailingZeros(also.mask)]) {
+						use(r, LockSet{set.mask | also.mask})
+						ks.Unlock(also)
+					} else {
+						refused.Add(1)
+						use(r, set)
+					}
+					ks.Unlock(set)
+				case 2:
+					s := &ks.shards[trailingZeros(set.mask)]
+					ks.enter(s)
+					use(r, set)
+					s.mu.Unlock()
+				case 3:
+					if h := ks.LockCold(); h == nil {
+						use(r, LockSet{allShards})
+						ks.unlockAll()
+					}
+				default:
+					ks.Lock(set)
+					use(r, set)
+					ks.Unlock(set)
+				}
+			}
+		})
+	}
+	done.Wait()
+	if !ks.LocksFree(time.Second) {
+		t.Error("a lock is left")
+	}
+	t.Logf("%d uses, %d of all shards, %d refusals", own.Load(), whole.Load(), refused.Load())
+	if own.Load() < 6*rounds || whole.Load() == 0 {
+		t.Error("too little was tried")
+	}
+}
+
+// Reservations of all shards and of one exclude each other, and who comes meanwhile is told.
+func TestGateReserved(t *testing.T) {
+	ks := New(NewClock(), 1)
+	all, one := LockSet{allShards}, LockSet{1 << 7}
+	for _, set := range []LockSet{all, one} {
+		if ks.Lock(set) != nil {
+			t.Fatal("reserved")
+		}
+		r := ks.Reserve(set, nil)
+		for _, other := range []LockSet{all, one, {1<<7 | 1<<9}} {
+			if ks.Lock(other) != r {
+				t.Errorf("a reserved shard is locked by %x", other.mask)
+			}
+		}
+		if ks.LockCold() != r {
+			t.Error("reserved shards are locked")
+		}
+		r.Lock()
+		ks.Unlock(set)
+		r.Release()
+		for _, other := range []LockSet{all, one} {
+			if ks.Lock(other) != nil {
+				t.Error("a shard stays reserved")
+			}
+			ks.Unlock(other)
+		}
+	}
+	if !ks.LocksFree(time.Second) {
+		t.Error("a lock is left")
+	}
+}
+
+func BenchmarkLock(b *testing.B) {
+	ks := New(NewClock(), 1)
+	for _, bench := range []struct {
+		name string
+		set  LockSet
+	}{{"one", LockSet{1 << 7}}, {"two", LockSet{1<<7 | 1<<40}}, {"all", LockSet{allShards}}} {
+		b.Run(bench.name, func(b *testing.B) {
+			for b.Loop() {
+				ks.Lock(bench.set)
+				ks.Unlock(bench.set)
+			}
+		})
+	}
+}
