@@ -37,6 +37,7 @@ type recorder struct {
 type noted struct {
 	order    uint64
 	args     []string
+	inTx     bool
 	answered bool
 	null     bool
 	failure  string // the text of an error
@@ -134,8 +135,10 @@ func (s *session) sent(b []byte) (size int) {
 		s.ignored = subscribes(args)
 		switch name := strings.ToUpper(args[0]); {
 		case name == "MULTI":
+			c.inTx = true
 			s.tx = []*noted{c}
 		case s.tx != nil:
+			c.inTx = true
 			s.tx = append(s.tx, c)
 			if name == "EXEC" || name == "DISCARD" {
 				for _, t := range s.tx {
@@ -228,6 +231,8 @@ func (r *recorder) recording(left []string) (*recording, error) {
 			continue
 		case strings.HasPrefix(c.failure, "NOSCRIPT"):
 			continue // it sends the script next, and never again
+		case !c.inTx && !strings.Contains(strings.Join(c.args, " "), mark):
+			continue // it is about the program rather than what it does: connections would get into each other's way
 		case c.failure != "":
 			return nil, fmt.Errorf("%s was answered with the error %s", c.args[0], c.failure)
 		}

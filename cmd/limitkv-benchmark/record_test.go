@@ -74,7 +74,7 @@ func TestRecordAndReplay(t *testing.T) {
 	sends(t, works, true, []string{"EVAL", script, "1", list, "\x00\r\n\"é"})
 	reads(t, waits, 1)
 	sends(t, works, true, []string{"MULTI"})
-	sends(t, waits, true, []string{"GET", "between"})
+	sends(t, waits, true, []string{"GET", mark + "between"}, []string{"INCR", "others"})
 	sends(t, works, true, []string{"SET", counter, "1"}, []string{"INCR", counter}, []string{"EXEC"}, []string{"PUBLISH", mark, "done"})
 	sends(t, works, true, []string{"RPUSH", mark + "left", "x"})
 	r.close()
