@@ -18,7 +18,7 @@ ORACLE      = $(if $(CI),-oracle-required,)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-race lint fuzz fuzz-server bench bench-baseline bench-compare bench-workloads crash conformance conformance-clients conformance-suites conformance-tools conformance-tcl record generate check
+.PHONY: help run build test test-race lint fuzz fuzz-server bench bench-baseline bench-compare bench-workloads bench-libraries crash conformance conformance-clients conformance-suites conformance-tools conformance-tcl record generate check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' Makefile
@@ -67,6 +67,9 @@ bench-compare: build ## compare with Redis and Valkey (REDIS_SERVER, VALKEY_SERV
 
 bench-workloads: build ## record what the libraries of conformance-clients send, for bench-compare (REDIS_SERVER; needs their languages)
 	$(BIN)-benchmark record
+
+bench-libraries: build ## let real libraries work on limitkv and Redis in turn (LIBRARIES=bullmq,asynq for some; REDIS_SERVER, VALKEY_SERVER)
+	$(BIN)-benchmark matrix -limitkv $(BIN) -only end-to-end -libraries "$(LIBRARIES)" $(if $(QUICK),-quick)
 
 crash: ## crash the log's files at random calls, CRASHES seeds of them (default 10000), and the server ROUNDS times by kill -9
 	$(GO) test -count=1 -v -timeout 30m -run '^Test(Crash|ErrorsInTurn)$$' ./engine/journal -crash.runs $(CRASHES)

@@ -54,6 +54,9 @@ generator, values of %d bytes. All servers run as they come, without persistence
 	if len(m.libraries) > 0 || len(m.missing) > 0 {
 		m.fromLibraries(&b)
 	}
+	if len(m.labours) > 0 {
+		m.endToEnd(&b)
+	}
 	if len(m.latency) > 0 {
 		m.latencies(&b)
 	}

@@ -76,10 +76,12 @@ func recordedClaims(recorded []*workload) (list []claim) {
 // matrix is what is to be measured, and then what was.
 type matrix struct {
 	limitkv, redis, valkey, out, only string
-	recordings                        string
-	quick                             bool
-	rounds                            int
-	params                            params
+	// Of the libraries: where recordings are kept, where the programs are that
+	// use them, which to measure from end to end.
+	recordings, clients, onlyLibraries string
+	quick                              bool
+	rounds                             int
+	params                             params
 
 	// recorded are the workloads of libraries; missing are the libraries of which
 	// there is no recording.
@@ -91,6 +93,7 @@ type matrix struct {
 	rows      []row
 	libraries []row
 	latency   []row
+	labours   []labour
 	memory    []measure
 	growth    []growth
 	started   time.Time
@@ -126,7 +129,9 @@ func runMatrix(args []string) error {
 	flags.StringVar(&m.valkey, "valkey", binary("VALKEY", "valkey"), "Valkey's binary; by default valkey-server in PATH")
 	flags.StringVar(&m.out, "out", "", "file to write, empty for none")
 	flags.StringVar(&m.recordings, "recordings", recordingsDir(), "where recordings are kept")
-	flags.StringVar(&m.only, "only", "", "parts to measure, separated by commas: throughput, libraries, latency, memory, growth; by default all")
+	flags.StringVar(&m.only, "only", "", "parts to measure, separated by commas: throughput, libraries, end-to-end, latency, memory, growth; by default all")
+	flags.StringVar(&m.clients, "clients", clientsDir, "folder of the programs that use the libraries")
+	flags.StringVar(&m.onlyLibraries, "libraries", "", "libraries to measure from end to end, separated by commas; by default all")
 	flags.BoolVar(&m.quick, "quick", false, "short rounds and small sizes, for a first look")
 	flags.IntVar(&m.rounds, "rounds", 0, "rounds of each row, 0 for 5, or 3 with -quick")
 	flags.DurationVar(&m.params.duration, "duration", 0, "length of a round, 0 for 2s, or 700ms with -quick")
@@ -160,7 +165,7 @@ func runMatrix(args []string) error {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"throughput", m.measureThroughput}, {"libraries", m.measureLibraries}, {"latency", m.measureLatency}, {"memory", m.measureMemory}, {"growth", m.measureGrowth}} {
+	}{{"throughput", m.measureThroughput}, {"libraries", m.measureLibraries}, {"end-to-end", m.measureEndToEnd}, {"latency", m.measureLatency}, {"memory", m.measureMemory}, {"growth", m.measureGrowth}} {
 		if m.only == "" || slices.Contains(strings.Split(m.only, ","), part.name) {
 			if err := part.run(); err != nil {
 				return err

@@ -1,0 +1,159 @@
+package main
+
+// From end to end: the real libraries at work, on limitkv and Redis in turn. The
+// time is that of the library's program, most of which is its own; the processor
+// time is the server's.
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// span is what a phase, or a whole run, took.
+type span struct{ seconds, cpu float64 }
+
+// labour is a library's run from end to end, or why there is none.
+type labour struct {
+	library library
+	phases  []string // in their order, then the whole
+	// median is by phase, by server.
+	median [][]span
+	failed string
+}
+
+// whole is the name of all phases together.
+const whole = "in all"
+
+// measureEndToEnd lets the libraries work on limitkv and Redis.
+func (m *matrix) measureEndToEnd() error {
+	if m.versions == nil {
+		if err := m.with(func([]*target) error { return nil }); err != nil {
+			return err
+		}
+	}
+	rounds := m.rounds
+	if m.quick {
+		rounds = 1
+	}
+	for _, l := range libraries {
+		if l.count == 0 || m.onlyLibraries != "" && !slices.Contains(strings.Split(m.onlyLibraries, ","), l.name) {
+			continue
+		}
+		work, err := m.labour(l, rounds)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", l.name, err)
+			work = labour{library: l, failed: err.Error()}
+		}
+		m.labours = append(m.labours, work)
+	}
+	return nil
+}
+
+// labour measures one library. Each run has servers of its own, so that none
+// finds what another left.
+func (m *matrix) labour(l library, rounds int) (labour, error) {
+	work := labour{library: l}
+	var runs [][]map[string]span // by round, by server
+	for round := range rounds {
+		run := make([]map[string]span, 2)
+		for i := range run {
+			i = (i + round) % len(run)
+			var err error
+			var phases []string
+			if run[i], phases, err = m.work(m.programs[i], l); err != nil {
+				return work, err
+			}
+			work.phases = phases
+			fmt.Fprintf(os.Stderr, "%s on %s: %.2f s, %.2f s of processor\n", l.name, m.programs[i].name, run[i][whole].seconds, run[i][whole].cpu)
+		}
+		runs = append(runs, run)
+	}
+	for _, phase := range work.phases {
+		var row []span
+		for server := range runs[0] {
+			var seconds, cpus []float64
+			for _, run := range runs {
+				seconds, cpus = append(seconds, run[server][phase].seconds), append(cpus, run[server][phase].cpu)
+			}
+			row = append(row, span{middle(seconds), middle(cpus)})
+		}
+		work.median = append(work.median, row)
+	}
+	return work, nil
+}
+
+// middle is the median.
+func middle(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// work starts a server and lets a library work on it.
+func (m *matrix) work(p program, l library) (map[string]span, []string, error) {
+	s, err := p.start()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.stop()
+	spans := map[string]span{}
+	var phases []string
+	var began time.Time
+	var cpu, all = 0.0, span{}
+	err = l.drive(m.clients, s.addr, l.count, l.workers, func(event, phase string, _ uint64) {
+		if event == "begin" {
+			began, cpu = time.Now(), processSeconds(s.pid)
+			return
+		}
+		x := span{time.Since(began).Seconds(), processSeconds(s.pid) - cpu}
+		spans[phase] = x
+		phases = append(phases, phase)
+		all.seconds, all.cpu = all.seconds+x.seconds, all.cpu+x.cpu
+	})
+	spans[whole] = all
+	return spans, append(phases, whole), err
+}
+
+// processSeconds is the processor time of a process, of threads that have ended
+// too.
+func processSeconds(pid int) float64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, after, _ := strings.Cut(string(text), ") ")
+	f := strings.Fields(after)
+	if len(f) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseFloat(f[11], 64)
+	system, _ := strconv.ParseFloat(f[12], 64)
+	const ticks = 100 // a second, on every Linux
+	return (user + system) / ticks
+}
+
+// endToEnd is the table of it.
+func (m *matrix) endToEnd(b *strings.Builder) {
+	fmt.Fprint(b, "\n## Libraries from end to end\n\nReal libraries at work: seconds, and seconds of the server's processor. Most of the time is the library's own. The ratio is\n"+
+		"Redis's time to limitkv's, so above 1 limitkv is faster; the processor's is limitkv's to Redis's.\n\n"+
+		"| library | operations | at once | phase | limitkv | redis | ratio | at least | CPU s | CPU ratio |\n| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: |\n")
+	for _, w := range m.labours {
+		l := w.library
+		head := fmt.Sprintf("| %s | %s | %d |", l.name, thousands(float64(l.count)), l.workers)
+		if w.failed != "" {
+			fmt.Fprintf(b, "%s not measured: %s | | | | | | |\n", head, strings.ReplaceAll(w.failed, "|", " "))
+			continue
+		}
+		for i, phase := range w.phases {
+			ours, theirs := w.median[i][0], w.median[i][1]
+			ratio := theirs.seconds / ours.seconds
+			text, atLeast := fmt.Sprintf("%.2f", ratio), ""
+			if phase == whole {
+				text, atLeast = verdict(ratio, ratio >= l.atLeast), fmt.Sprintf("%.1f", l.atLeast)
+			}
+			fmt.Fprintf(b, "%s %s | %.2f | %.2f | %s | %s | %.2f / %.2f | %.2f |\n", head, phase, ours.seconds, theirs.seconds, text, atLeast,
+				ours.cpu, theirs.cpu, ours.cpu/theirs.cpu)
+		}
+	}
+}
