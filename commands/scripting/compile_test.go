@@ -171,7 +171,9 @@ func TestMeanwhile(t *testing.T) {
 	if got := c.Read(); got != "second" {
 		t.Errorf("with SCRIPT FLUSH meanwhile: %s", got)
 	}
-	other.Want("second", "EVALSHA", sha(second), "0")
+	if got := other.Do("EVALSHA", sha(second), "0"); got != "second" && !strings.Contains(got, "NOSCRIPT") { // compiled before FLUSH came
+		t.Errorf("EVALSHA after SCRIPT FLUSH: %s", got)
+	}
 	other.Want("[0]", "SCRIPT", "EXISTS", sha(first))
 
 	busy()
