@@ -50,7 +50,9 @@ var mayImport = map[string][]string{
 	"commands/value":       {"engine", "zset"},
 	"conformance":          {"resp"},
 	"conformance/files":    {"engine"},
-	"limitkvtest":          {"commands"},
+
+	"conformance/tidy/testdata": {"commands", "engine", "zset"},
+	"limitkvtest":               {"commands"},
 }
 
 // forbiddenNames are package names that say nothing of what is inside.
