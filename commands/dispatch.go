@@ -87,7 +87,7 @@ func (s *server) run(w *command.Worker, sess *command.Session, args [][]byte, f 
 			return replied
 		}
 	}
-	if run := s.Long.Slow(); run != nil && cmd.Flags&command.AllowBusy == 0 && sess.Conn != nil && !s.Long.KeysOnly() {
+	if run := s.Long.Slow(); run != nil && cmd.Flags&command.AllowBusy == 0 && sess.Conn != nil && !s.Long.KeysOnly.Load() {
 		s.refuse(c, run.Busy())
 		return replied
 	}
@@ -190,7 +190,7 @@ func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 	// nothing that administers.
 	monitored := s.Monitors.Load() != 0 && cmd.Flags&command.Admin == 0
 	if monitored && cmd.Flags&command.SkipMonitor != 0 {
-		s.Monitor(c, c.Args)
+		s.Monitor.Feed(c, c.Args)
 		monitored = false
 	}
 	c.Writes = cmd.Flags&command.Write != 0
@@ -200,16 +200,16 @@ func (s *server) execute(c *command.Ctx, cmd *command.Command) {
 		c.Worker.Changes += n
 	}
 	if monitored {
-		s.Monitor(c, c.Args)
+		s.Monitor.Feed(c, c.Args)
 	}
 	// Of a script the commands count that it calls.
 	if cmd.Flags&(command.ReadOnly|command.SkipMonitor) == command.ReadOnly && s.Tracking.Load() != 0 {
-		s.Read(c, cmd, c.Args)
+		s.Tracker.Read(c, cmd, c.Args)
 	}
 	if c.Failure != "" {
 		c.Worker.Counters[cmd.Index()].Failed.Add(1)
 		if !c.Counted {
-			s.Stats.CountError(c.Failure)
+			s.CountError(c.Failure)
 		}
 	}
 	c.Counted = false
@@ -226,7 +226,7 @@ func (s *server) nested(c *command.Ctx, args [][]byte) {
 	}
 	if text != "" {
 		c.Writer.Error(text)
-		s.Stats.CountError(text)
+		s.CountError(text)
 		return
 	}
 	began := engine.Monotonic()
@@ -267,7 +267,7 @@ func (s *server) check(c *command.Ctx, cmd *command.Command, args [][]byte) stri
 		return command.ErrArity(cmd.FullName())
 	}
 	sess := c.Session
-	if !sess.Authenticated && s.AuthRequired.Load() && cmd.Flags&command.NoAuth == 0 {
+	if !sess.Authenticated && s.ACL.Required() && cmd.Flags&command.NoAuth == 0 {
 		return command.ErrNoAuth
 	}
 	if text := s.Refuses(c, cmd, args); text != "" {
@@ -326,7 +326,7 @@ func (s *server) refuse(c *command.Ctx, text string) {
 		text = c.Cmd.Refused(c, text)
 	}
 	c.Error(text)
-	s.Stats.CountError(text)
+	s.CountError(text)
 	if c.Session.Multi.Active {
 		c.Session.Multi.Failed = true
 	}

@@ -6,23 +6,23 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 )
 
-// inject is run for a server that has an Inject function, or had one when it
+// inject is run for a server whose Injector is to see commands, or was when it
 // first saw the command, and for a session in a namespace.
-func (s *server) inject(hook *func(*command.Ctx, *command.Command) command.Injected, w *command.Worker, sess *command.Session, args [][]byte, f *command.Foreseen) outcome {
+func (s *server) inject(w *command.Worker, sess *command.Session, args [][]byte, f *command.Foreseen) outcome {
 	c := &w.Ctx
 	c.KS = s.KeyspaceOf(sess)
 	defer func() {
 		c.Account()
 		c.KS = s.Keyspace
 	}()
-	if sess.Aside&command.AsideSeen == 0 && hook != nil {
+	if sess.Aside&command.AsideSeen == 0 && s.Injecting.Load() {
 		c.Args, c.Cmd, c.Session, c.DB, c.Failure = args, f.Cmd, sess, sess.DB(), ""
 		c.Mark = c.Writer.Mark()
 		var cmd *command.Command
 		if f.Known {
 			cmd = f.Cmd
 		}
-		switch fault := (*hook)(c, cmd); {
+		switch fault := s.Injector.See(c, cmd); {
 		case fault.Disconnect:
 			sess.Conn.Close(false)
 			return replied

@@ -32,8 +32,8 @@ type log struct {
 	file  string // what out was opened from
 }
 
-// write writes a line of a level ('d', 'v', 'n' or 'w').
-func (l *log) write(level byte, format string, args ...any) {
+// Printf writes a line of a level ('d', 'v', 'n' or 'w').
+func (l *log) Printf(level byte, format string, args ...any) {
 	i := 0
 	for i < len(logLetters)-1 && logLetters[i] != level {
 		i++
@@ -47,6 +47,11 @@ func (l *log) write(level byte, format string, args ...any) {
 	defer l.mu.Unlock()
 	_, _ = io.WriteString(l.out, line) // there is no other place to complain
 }
+
+// logFunc is a log that somebody else writes.
+type logFunc func(level byte, format string, args ...any)
+
+func (f logFunc) Printf(level byte, format string, args ...any) { f(level, format, args...) }
 
 // declare declares loglevel and logfile.
 func (l *log) declare(c *params.Config) {

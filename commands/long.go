@@ -80,7 +80,7 @@ func (s *server) comeBack(w *command.Worker, sess *command.Session, done int) {
 			sess.Busy.Store(false)
 			s.reply(sess, reply)
 			if s.Tracking.Load() != 0 {
-				s.Commanded(&told)
+				s.Tracker.Commanded(&told)
 			}
 			s.ClientServed(sess)
 			sess.Conn.Return()

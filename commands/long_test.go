@@ -240,7 +240,7 @@ func TestLongExec(t *testing.T) {
 // leaves nothing behind.
 func TestLongScriptPanics(t *testing.T) {
 	s := livetest.StartWith(t, func(s *commands.Server) {
-		s.Logf = func(byte, string, ...any) {}
+		s.Log = livetest.NoLog{}
 		execute := s.Execute
 		s.Execute = func(c *command.Ctx, cmd *command.Command, args [][]byte) {
 			if len(args) == 2 && string(args[1]) == "panic" {

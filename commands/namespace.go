@@ -16,11 +16,11 @@ import (
 // left for one.
 const acceptRetry = 10 * time.Millisecond
 
-// open listens on a free port of the first address of bind. Its connections are
+// Open listens on a free port of the first address of bind. Its connections are
 // served by goroutines: unlike a loop's, such a listener can be closed alone.
-func (s *Server) open() (port int, end func(), err error) {
+func (h *host) Open() (port int, end func(), err error) {
 	host := "127.0.0.1"
-	if hosts := strings.Fields(s.params.bind()); len(hosts) > 0 {
+	if hosts := strings.Fields(h.s.params.bind()); len(hosts) > 0 {
 		host = strings.TrimPrefix(hosts[0], "-")
 	}
 	ln, err := net.Listen(listenAt(host, "0"))
@@ -28,12 +28,12 @@ func (s *Server) open() (port int, end func(), err error) {
 		return 0, nil, err
 	}
 	go func() {
-		defer s.Caught("a namespace")
+		defer h.s.Caught("a namespace")
 		for {
 			conn, err := ln.Accept()
 			switch {
 			case err == nil:
-				s.net.ServeConn(conn)
+				h.net.ServeConn(conn)
 			case errors.Is(err, net.ErrClosed):
 				return
 			default:

@@ -35,7 +35,7 @@ func (s *server) rescue(c *command.Ctx, r any) {
 	c.Script, c.Exec, c.Waits, c.Counted = false, false, false, false
 	c.Forget()
 	c.Error(command.ErrInternal)
-	s.Stats.CountError(c.Failure)
+	s.CountError(c.Failure)
 	if c.Cmd != nil {
 		c.Worker.Counters[c.Cmd.Index()].Failed.Add(1)
 	}

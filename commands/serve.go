@@ -28,13 +28,11 @@ func (s *server) Opened(conn *resp.Conn) {
 	sess := &command.Session{ID: s.Clients.NextID(), Conn: conn, Created: s.Keyspace.Clock.Now(), Authenticated: true}
 	conn.Data = sess
 	s.ClientArrived(sess)
-	if s.Admit != nil {
-		if text := s.Admit(sess); text != "" {
-			conn.Out.Error(text)
-			s.Stats.Rejected.Add(1)
-			conn.Close(true)
-			return
-		}
+	if text := s.Connections.Admit(sess); text != "" {
+		conn.Out.Error(text)
+		s.Stats.Rejected.Add(1)
+		conn.Close(true)
+		return
 	}
 	s.arrived(sess)
 	s.Clients.Add(sess)
@@ -107,7 +105,7 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	sess.Commands.Add(int64(done))
 	s.enterChanges(w)
 	s.ClientServed(sess)
-	if w.Seen != 0 && w.Seen > s.Confirmed() {
+	if w.Seen != 0 && w.Seen > s.Durability.Confirmed() {
 		s.hold(sess, mark, w.Seen)
 	}
 	c.Writer = nil
@@ -126,7 +124,7 @@ func (s *server) hold(sess *command.Session, mark int, at journal.LSN) {
 	sess.Held = at
 	waits := conn.Paused() // for something else, too, whose reply comes behind
 	conn.Pause()
-	s.Gate(at, func() {
+	s.Durability.After(at, func() {
 		conn.Post(func() {
 			conn.Out.Raw(kept)
 			if sess.Closing {
@@ -203,7 +201,7 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 		mark := conn.Out.Mark()
 		w.Nth, w.ReplyAt = before+i+1, mark
 		var result outcome
-		if hook := s.Inject.Load(); hook == nil && sess.Aside == 0 {
+		if !s.Injecting.Load() && sess.Aside == 0 {
 			w.Keep = f.Known && f.Cmd.Flags&command.KeepsLocks != 0 && now-began < keepMicrosMax &&
 				i+1 < len(window) && w.Foreseen[i+1].Cmd == f.Cmd && s.sameLocks(window[i].Args, window[i+1].Args)
 			result = s.run(w, sess, window[i].Args, f)
@@ -212,7 +210,7 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 				s.letGo(w)
 			}
 		} else {
-			result = s.inject(hook, w, sess, window[i].Args, f)
+			result = s.inject(w, sess, window[i].Args, f)
 		}
 		if result == retry {
 			conn.Pause()
@@ -229,7 +227,7 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 				together = 0
 			}
 			if s.Tracking.Load() != 0 {
-				s.Commanded(c)
+				s.Tracker.Commanded(c)
 			}
 		}
 		if sess.Reply != command.ReplyOn {
@@ -240,7 +238,7 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 			break
 		}
 		if sess.Closing {
-			if w.Seen == 0 || w.Seen <= s.Confirmed() {
+			if w.Seen == 0 || w.Seen <= s.Durability.Confirmed() {
 				conn.Close(true)
 			}
 			break
@@ -294,10 +292,10 @@ func (s *server) account(c *command.Ctx, cmd *command.Command, began int64, n in
 	if took := now - began; took > 0 {
 		counters.Took(took, n)
 		if slow := s.SlowMicros.Load(); slow >= 0 && took >= slow {
-			s.Executed(c, cmd, c.Args, took)
+			s.SlowLog.Executed(c, cmd, c.Args, took)
 		}
 	} else if s.SlowMicros.Load() == 0 {
-		s.Executed(c, cmd, c.Args, 0)
+		s.SlowLog.Executed(c, cmd, c.Args, 0)
 	}
 	return now
 }
@@ -319,7 +317,7 @@ func (s *server) took(c *command.Ctx, cmd *command.Command, args [][]byte, micro
 		c.Worker.Counters[cmd.Index()].Took(micros, 1)
 	}
 	if slow := s.SlowMicros.Load(); slow >= 0 && micros >= slow {
-		s.Executed(c, cmd, args, micros)
+		s.SlowLog.Executed(c, cmd, args, micros)
 	}
 }
 

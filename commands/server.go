@@ -100,8 +100,37 @@ type Options struct {
 // with Close.
 type Server struct {
 	*server
-	net    *resp.Server
-	served func()
+	host *host
+}
+
+// host is what the server runs in: its listeners, and whose program it is part of.
+type host struct {
+	s       *server
+	net     *resp.Server
+	options Options
+}
+
+// IO and the other methods are for families: see command.Host.
+func (h *host) IO() []resp.IO { return h.net.IO() }
+
+func (h *host) Shutdown(code int) bool {
+	if h.options.Shutdown == nil {
+		return false
+	}
+	h.options.Shutdown(code)
+	return true
+}
+
+func (h *host) Fatal(text string) {
+	if h.options.Fatal != nil {
+		h.options.Fatal(text)
+	}
+}
+
+func (h *host) Freed() {
+	if h.options.Freed != nil {
+		h.options.Freed()
+	}
 }
 
 // families put the table together.
@@ -174,7 +203,6 @@ func New(o Options) (*Server, error) {
 		TestMode:  o.Test,
 		Cluster:   isCluster,
 		Version:   Version,
-		Shutdown:  o.Shutdown,
 	}
 	cs.Keyspace.Clone = value.Clone
 	lines := &log{clock: clock, out: o.Log}
@@ -182,11 +210,10 @@ func New(o Options) (*Server, error) {
 		lines.out = io.Discard
 	}
 	lines.declare(cs.Config)
-	cs.Logf = lines.write
+	cs.Log = lines
 	if o.Logf != nil {
-		cs.Logf = o.Logf
+		cs.Log = logFunc(o.Logf)
 	}
-	cs.Stats.Warn = func(format string, args ...any) { cs.Logf('w', format, args...) }
 	cs.SlowMicros.Store(-1)
 	hashes.Do(func() {
 		if !o.Test {
@@ -195,9 +222,10 @@ func New(o Options) (*Server, error) {
 		}
 	})
 	cs.Seed(randomSeed())
-	cs.Fatal, cs.Freed = o.Fatal, o.Freed
 	cs.Keyspace.Sched.Panicked = func(r any) { cs.Panicked("what is due", r) }
 	s := &server{Server: cs}
+	h := &host{s: s, options: o}
+	cs.Host = h
 	cs.Dispatch = s.nested
 	cs.Execute = s.fromScript
 	cs.Locks = s.locks
@@ -234,25 +262,22 @@ func New(o Options) (*Server, error) {
 	for range o.Loops {
 		s.loops = append(s.loops, cs.Workers.Get(cs))
 	}
-	listeners, err := resp.NewServer(resp.Options{Handler: s, Now: clock.Now, Loops: o.Loops, Fixed: o.FixedLoops, Goroutines: o.Goroutines,
+	h.net, err = resp.NewServer(resp.Options{Handler: s, Now: clock.Now, Loops: o.Loops, Fixed: o.FixedLoops, Goroutines: o.Goroutines,
 		Panicked:  func(r any) { cs.Panicked("an event loop", r) },
 		Keepalive: time.Duration(s.params.keepalive.Load()) * time.Second})
 	if err != nil {
 		return nil, err
 	}
-	cs.IO = listeners.IO
-	cs.Config.OnChange(func() { listeners.SetKeepalive(time.Duration(s.params.keepalive.Load()) * time.Second) }, "tcp-keepalive")
+	cs.Config.OnChange(func() { h.net.SetKeepalive(time.Duration(s.params.keepalive.Load()) * time.Second) }, "tcp-keepalive")
 	for _, fn := range cs.OnLoad {
 		if err := fn(); err != nil {
-			listeners.Close()
+			h.net.Close()
 			return nil, err
 		}
 	}
 	cs.Running.Store(true)
 	cs.Keyspace.Sched.Start()
-	whole := &Server{server: s, net: listeners, served: o.Served}
-	cs.Open = whole.open
-	return whole, nil
+	return &Server{s, h}, nil
 }
 
 // Listen begins to serve what port, bind and unixsocket say and returns the
@@ -299,11 +324,11 @@ func (s *Server) listenTCP(name, port string, addrs *[]string, config *tls.Confi
 		var a net.Addr
 		var err error
 		if network, at := listenAt(host, port); config == nil {
-			a, err = s.net.Listen(network, at)
+			a, err = s.host.net.Listen(network, at)
 		} else if ln, lerr := net.Listen(network, at); lerr != nil {
 			err = lerr
 		} else {
-			a, err = ln.Addr(), s.net.ServeListener(tls.NewListener(ln, config), true)
+			a, err = ln.Addr(), s.host.net.ServeListener(tls.NewListener(ln, config), true)
 		}
 		if err != nil {
 			if optional && errors.Is(err, syscall.EADDRNOTAVAIL) || noFamily(err) {
@@ -365,7 +390,7 @@ func (s *Server) listenUnix(path string) (net.Addr, error) {
 			return nil, err
 		}
 	}
-	a, err := s.net.Listen("unix", path)
+	a, err := s.host.net.Listen("unix", path)
 	if err != nil {
 		return nil, err
 	}
@@ -385,7 +410,7 @@ func (s *Server) Close() error {
 		for _, ns := range s.Namespaces.All() {
 			s.Namespaces.Drop(s.server.Server, ns)
 		}
-		s.net.Close()
+		s.host.net.Close()
 		s.Long.Wait()
 		s.Keyspace.Sched.Stop()
 		close(ended)
@@ -393,8 +418,8 @@ func (s *Server) Close() error {
 	within := s.ShutdownTimeout()
 	select {
 	case <-ended:
-		if s.served != nil {
-			s.served()
+		if s.host.options.Served != nil {
+			s.host.options.Served()
 		}
 		var failed error
 		for _, fn := range s.OnStop {

@@ -24,12 +24,15 @@ type family struct {
 
 	mu     sync.RWMutex // guards users, and changes of their rights
 	users  map[string]*command.User
+	main   *command.User // the user named default, of new sessions
 	lookup sync.Once
 	byName map[string]*command.Command // by full name, as the rows have it
 
 	file        *atomic.Pointer[string]
 	channels    *atomic.Pointer[string] // acl-pubsub-default
 	requirePass atomic.Pointer[string]
+	noPassword  atomic.Bool // main has none
+	required    atomic.Bool // main must authenticate
 	log         log
 }
 
@@ -38,9 +41,8 @@ func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, users: map[string]*command.User{}}
 	f.declare()
 	s.Mutexes = append(s.Mutexes, &f.mu, &f.log.mu)
-	s.Default = f.add(command.DefaultUser, f.everything())
-	s.Authorize, s.Authenticate, s.MayReadAll = f.authorize, f.authenticate, f.mayReadAll
-	s.UserExists = func(name []byte) bool { return f.find(string(name)) != nil }
+	f.main = f.add(command.DefaultUser, f.everything())
+	s.ACL = f
 	s.OnStart = append(s.OnStart, f.start)
 	return f.rows()
 }
@@ -61,12 +63,12 @@ func (f *family) declare() {
 			f.requirePass.Store(&value)
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			r := rightsOf(f.s.Default).clone()
+			r := rightsOf(f.s.ACL.Default()).clone()
 			r.passwords, r.noPass = nil, value == ""
 			if value != "" {
 				r.passwords = []string{hash([]byte(value))}
 			}
-			f.set(f.s.Default, r)
+			f.set(f.main, r)
 			return nil
 		},
 	})
@@ -93,11 +95,17 @@ func (f *family) add(name string, r *rights) *command.User {
 func (f *family) set(u *command.User, r *rights) {
 	u.Rights.Store(r)
 	u.Unrestricted.Store(r.unrestricted())
-	if u == f.s.Default || u.Name == command.DefaultUser && f.s.Default == nil {
-		f.s.NoPassword.Store(r.noPass)
-		f.s.AuthRequired.Store(!r.noPass || !r.on)
+	if u == f.main || u.Name == command.DefaultUser && f.main == nil {
+		f.noPassword.Store(r.noPass)
+		f.required.Store(!r.noPass || !r.on)
 	}
 }
+
+// Default, Required, NoPassword and UserExists are for the others: see command.ACL.
+func (f *family) Default() *command.User      { return f.main }
+func (f *family) Required() bool              { return f.required.Load() }
+func (f *family) NoPassword() bool            { return f.noPassword.Load() }
+func (f *family) UserExists(name []byte) bool { return f.find(string(name)) != nil }
 
 func (f *family) find(name string) *command.User {
 	f.mu.RLock()
@@ -122,9 +130,9 @@ func (f *family) sorted() []*command.User {
 	return list
 }
 
-// authenticate makes the session a user's if the password is right. All of the
+// Authenticate makes the session a user's if the password is right. All of the
 // user's passwords are compared, in a time that tells nothing of them.
-func (f *family) authenticate(c *command.Ctx, name, password []byte) bool {
+func (f *family) Authenticate(c *command.Ctx, name, password []byte) bool {
 	right := false
 	given := []byte(hash(password))
 	u := f.find(string(name))

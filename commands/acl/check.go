@@ -132,9 +132,9 @@ func allowsChannel(patterns []string, channel []byte, pattern bool) bool {
 	return false
 }
 
-// mayReadAll tells whether the session's user may run the command and read any
+// MayReadAll tells whether the session's user may run the command and read any
 // key with it.
-func (f *family) mayReadAll(c *command.Ctx) bool {
+func (f *family) MayReadAll(c *command.Ctx) bool {
 	u := c.Session.User()
 	if u == nil || u.Unrestricted.Load() {
 		return true
@@ -163,8 +163,8 @@ func (s *selector) readsAll() bool {
 	return s.allKeys
 }
 
-// authorize is command.Server's.
-func (f *family) authorize(c *command.Ctx, cmd *command.Command, args [][]byte, quiet bool) string {
+// Authorize is command.Server's.
+func (f *family) Authorize(c *command.Ctx, cmd *command.Command, args [][]byte, quiet bool) string {
 	u := c.Session.User()
 	why, pos := rightsOf(u).check(cmd, args)
 	if why == allowed {

@@ -61,7 +61,7 @@ func (l *log) add(c *command.Ctx, s *command.Server, d denial) {
 	}
 	now, client := c.Now/1000, ""
 	if c.Session.Conn != nil {
-		client = s.ClientInfo(c, c.Session)
+		client = s.Connections.Show(c, c.Session)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

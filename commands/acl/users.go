@@ -70,7 +70,7 @@ func (f *family) endListeners(c *command.Ctx, u *command.User, old, now *rights)
 		return
 	}
 	ended := map[*command.Session]bool{}
-	f.s.EachSubscription(func(name string, pattern bool, list []*command.Session) {
+	f.s.PubSub.Each(func(name string, pattern bool, list []*command.Session) {
 		if allowsChannel(may, []byte(name), pattern) {
 			return
 		}

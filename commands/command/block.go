@@ -78,7 +78,7 @@ func (w *Wait) Serve(v *engine.View, key []byte) (engine.Served, int64) {
 	*v = c.View
 	if result == engine.ServedDone {
 		if c.Failure != "" {
-			s.Stats.CountError(c.Failure)
+			s.CountError(c.Failure)
 			s.Workers.CountFailed(w.Cmd)
 		}
 		w.finish(out.Buf)
@@ -130,7 +130,7 @@ func (w *Wait) end(reply func(w *resp.Writer)) {
 // count counts that the command came to an error.
 func (w *Wait) count(text string, of func(*Counters) *atomic.Int64) {
 	s := w.server
-	s.Stats.CountError(text)
+	s.CountError(text)
 	worker := s.Workers.Get(s)
 	of(&worker.Counters[w.Cmd.Index()]).Add(1)
 	s.Workers.Put(worker)
@@ -145,7 +145,7 @@ func (w *Wait) finish(reply []byte) {
 		// measuring, but the slow log may be asked for everything.
 		c := Ctx{Args: w.Args, Cmd: w.Cmd, Session: sess, Server: s}
 		c.Now = s.Keyspace.Clock.Now()
-		s.Executed(&c, w.Cmd, w.Args, 0)
+		s.SlowLog.Executed(&c, w.Cmd, w.Args, 0)
 	}
 	sess.Blocked.Store(nil)
 	s.When(max(w.at, sess.Held), func() {
@@ -169,7 +169,7 @@ func (w *Wait) Abandon() {
 // asked: at once, mostly.
 func (s *Server) When(at journal.LSN, fn func()) {
 	if s.Keyspace.Gated.Load() {
-		s.Gate(at, fn)
+		s.Durability.After(at, fn)
 	} else {
 		fn()
 	}

@@ -144,7 +144,7 @@ func (c *Ctx) FlushAll() (n int) {
 
 func (c *Ctx) flushed() {
 	if c.Server.Tracking.Load() != 0 {
-		c.Server.Flushed(c.KS)
+		c.Server.Tracker.Flushed(c.KS)
 	}
 }
 

@@ -4,23 +4,6 @@ package command
 // exactly, and the rest, which is looked at now and then; and what the clients
 // take of it, as maxmemory-clients does.
 
-// Keeper keeps memory below its limits: the memory family.
-type Keeper interface {
-	// MakeRoom is called before every command while there is MaxMemory, with no shard
-	// held: it evicts keys, and reports whether no more is in use than may be.
-	MakeRoom(nowMicros int64) (ok, evicted bool)
-	// Exceeded is for how long memory has been, and was in all, above the limit.
-	Exceeded() (currentMillis, totalMillis int64)
-	// EvictClients ends the largest clients if they take more than MaxClientBytes,
-	// where one counts with some bytes more than it takes. EvictClientsSoon does so
-	// beside its caller.
-	EvictClients(sess *Session, more int64)
-	EvictClientsSoon()
-	// LetGo counts so many values or keys that Redis would free later, and are so
-	// many pieces of memory.
-	LetGo(objects, pieces int)
-}
-
 // FreedPieces is how many pieces of memory must have been let go for that to be
 // told to who looks after the process's memory.
 const FreedPieces = 1 << 16

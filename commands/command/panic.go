@@ -40,9 +40,7 @@ func (s *Server) Die(why string) {
 	case <-told:
 	case <-time.After(lastWordsMax):
 	}
-	if s.Fatal != nil {
-		s.Fatal(text)
-	}
+	s.Host.Fatal(text)
 	panic(text)
 }
 

@@ -20,14 +20,13 @@ import (
 // Server is the state of the server that commands see. Families keep what is
 // theirs alone in their own constructor.
 type Server struct {
+	Services
 	Keyspace *engine.Keyspace
 	Table    *Table
 	Config   *params.Config
 	Clients  *Clients
-	// Namespaces are keyspaces beside Keyspace. Open listens on a port that is free,
-	// for connections to one; set by package commands.
+	// Namespaces are keyspaces beside Keyspace.
 	Namespaces Namespaces
-	Open       func() (port int, end func(), err error)
 	Stats      Stats
 	Workers    Workers
 	Long       longrun.Runs
@@ -52,23 +51,6 @@ type Server struct {
 	// clock, a long one: it goes on where it is, others elsewhere. Set by package
 	// commands.
 	GoLong func(c *Ctx, since int64) *longrun.Run
-	// Authorize returns the error text for a command that the session's user,
-	// who is restricted, may not run, empty if it may. Unless quiet it counts and
-	// logs the attempt. Set by the acl family; Refuses calls it.
-	Authorize func(c *Ctx, cmd *Command, args [][]byte, quiet bool) string
-	// MayReadAll tells whether the session's user may read every key with the
-	// command that runs (SORT with BY or GET). Set by the acl family; nil: all may.
-	MayReadAll func(c *Ctx) bool
-	// Authenticate makes the session a user's if the password is right; the time
-	// it takes tells nothing of how much of it was. UserExists tells whether there
-	// is a user. Default is the user of new sessions, who must authenticate if
-	// AuthRequired; NoPassword: the default user has none. All are the acl
-	// family's.
-	Authenticate func(c *Ctx, user, password []byte) bool
-	UserExists   func(user []byte) bool
-	Default      *User
-	AuthRequired atomic.Bool
-	NoPassword   atomic.Bool
 	// UserSettings are the user lines of the settings.
 	UserSettings []params.Setting
 	// OnLoad is called before anybody is served, OnStop when nobody is any more.
@@ -77,60 +59,24 @@ type Server struct {
 	// Ending is how the server is to end, Running tells that it has begun to serve.
 	Ending  atomic.Int32
 	Running atomic.Bool
-	// Gate calls fn when all up to a place in the journal is as safe as the user
-	// asked, and Confirmed is the place up to which it is. Both are the persistence
-	// family's.
-	// Synced tells whether all up to a place is on this server's disk, and SyncLog
-	// waits until all there is is so, or cannot be; logs tells whether there is a log.
-	Synced    func(at journal.LSN) (synced, logs bool)
-	SyncLog   func()
-	Gate      func(at journal.LSN, fn func())
-	Confirmed func() journal.LSN
 	// LoadedKeys and ExpiredKeys are what the last file had that was loaded.
 	LoadedKeys, ExpiredKeys atomic.Int64
 	// OnStart is called once the table and the settings are there.
 	OnStart []func() error
-	// ClientInfo is a session's line of CLIENT LIST, without the line's end.
-	ClientInfo func(c *Ctx, s *Session) string
-	// EachSubscription calls fn with all channels and patterns and who listens.
-	EachSubscription func(fn func(name string, pattern bool, list []*Session))
-	// Limit gives a session's connection the limits of its class: call it when
-	// it begins or ends to be subscribed. For the session's own goroutine.
-	Limit func(sess *Session)
-	// Admit returns the error text for a connection that may not be made
-	// (maxclients), empty if it may, and sets the session up. OnClose is called
-	// when one ends.
-	Admit   func(sess *Session) string
+	// OnClose is called when a connection ends.
 	OnClose []func(sess *Session)
-	// Libraries returns the code of a keyspace's libraries of functions. Set by the scripting
-	// family.
-	Libraries func(ks *engine.Keyspace) []string
-	// PubSub counts channels, patterns and shard channels. Set by the pubsub
-	// family.
-	PubSub func() (channels, patterns, shardChannels int)
 	// OnResetStat are called by CONFIG RESETSTAT.
 	OnResetStat []func()
 	// OnReset undoes what a family keeps in a session, for RESET.
 	OnReset []func(c *Ctx)
-	// Tracking is how many sessions use client-side caching. While there are any,
-	// Read is told of every read-only command of theirs, under the locks of its
-	// keys, Commanded of the end of every command, and Flushed when databases of a
-	// keyspace were emptied.
-	Tracking  atomic.Int64
-	Read      func(c *Ctx, cmd *Command, args [][]byte)
-	Commanded func(c *Ctx)
-	Flushed   func(ks *engine.Keyspace)
-	// Freed, if not nil, is told that much memory has been let go.
-	Freed func()
-	// Inject, if not nil, sees every command that a client sends before it is
-	// looked at, once, and may have it go wrong: LKV.FAULT and LKV.LOG.
-	Inject atomic.Pointer[func(*Ctx, *Command) Injected]
+	// Tracking is how many sessions use client-side caching, of which Tracker knows.
+	Tracking atomic.Int64
+	// Injecting: Injector is to see every command that a client sends.
+	Injecting atomic.Bool
 
-	// Keeper keeps memory below its limits. MaxMemory is how many bytes may be in use,
-	// 0 for no limit. ClientBytes is what all clients take, sparedBytes those of it that
-	// are not to be ended for it, MaxClientBytes how much the others may take, 0 for any
-	// amount.
-	Keeper                                              Keeper
+	// MaxMemory is how many bytes may be in use, 0 for no limit. ClientBytes is what all
+	// clients take, sparedBytes those of it that are not to be ended for it,
+	// MaxClientBytes how much the others may take, 0 for any amount.
 	MaxMemory, ClientBytes, sparedBytes, MaxClientBytes atomic.Int64
 	// OtherMemory are what parts of the server take besides the keys, in bytes.
 	OtherMemory []func() int64
@@ -144,21 +90,9 @@ type Server struct {
 	// (min-replicas-to-write) and there are none.
 	TooFewReplicas atomic.Bool
 
-	// Monitor is told of every command while Monitors is not 0.
-	Monitor  func(c *Ctx, args [][]byte)
-	Monitors atomic.Int64
-	// Executed is told of commands that took at least SlowMicros (SLOWLOG, the
-	// latency monitor); a negative SlowMicros turns it off.
-	Executed   func(c *Ctx, cmd *Command, args [][]byte, micros int64)
-	SlowMicros atomic.Int64
-	// SaveFunctions returns the libraries of functions that a keyspace's clients
-	// have, and LoadFunctions has such libraries again: added to those there are,
-	// unless flush. Without replace, one that is there is an error, whose text is
-	// returned. Set by the scripting family.
-	SaveFunctions func(ks *engine.Keyspace) any
-	LoadFunctions func(ks *engine.Keyspace, saved any, flush, replace bool) (problem string)
-	// LoadCode is LoadFunctions for the code of libraries.
-	LoadCode func(c *Ctx, codes [][]byte, flush, replace bool) (problem string)
+	// Monitors is how many sessions monitor. SlowMicros is from which time on a command
+	// is slow, negative if none is.
+	Monitors, SlowMicros atomic.Int64
 	// Verified counts structures of values that were looked through before they were
 	// taken over from a payload or a file (sanitize-dump-payload).
 	Verified atomic.Int64
@@ -169,18 +103,11 @@ type Server struct {
 	Cluster bool
 	// Pause is CLIENT PAUSE.
 	Pause pause.Pause
-	// Fatal is called when the server cannot go on, after that has been logged, and
-	// ends the process; Die panics if it is nil. Mutexes are the families' locks that
-	// many use, of which ProveFree makes sure, LocksMax how long it waits for each, 0 for the
-	// usual time.
-	Fatal    func(text string)
+	// Mutexes are the families' locks that many use, of which ProveFree makes sure,
+	// LocksMax how long it waits for each, 0 for the usual time.
 	Mutexes  []engine.Lock
 	LocksMax time.Duration
 	dying    atomic.Bool
-	// Shutdown ends the server. Set by package commands.
-	Shutdown func(code int)
-	// Logf writes a line of the log at a level: 'd', 'v', 'n' or 'w'.
-	Logf func(level byte, format string, args ...any)
 
 	// StartedAt is the Unix time in microseconds.
 	StartedAt int64
@@ -197,8 +124,6 @@ type Server struct {
 	// OwnInfo are the parts of INFO's section limitkv.
 	OwnInfo               []func(w *InfoWriter)
 	InfoStats, InfoMemory []func(w *InfoWriter)
-	// IO tells what the event loops have read and written. Set by package commands.
-	IO func() []resp.IO
 	// ConfigFile is the file that the parameters came from, empty if none.
 	// Listeners describe where the server listens, Loops is the number of event
 	// loops. All are for INFO.
@@ -240,13 +165,6 @@ func (s *Server) OwnCtx() *Ctx {
 	return c
 }
 
-// Injected is what is to become of a command. The zero value lets it run.
-type Injected struct {
-	Error       string // is the reply, if not ""
-	Disconnect  bool
-	DelayMicros int64 // by the server's clock, before it runs
-}
-
 // Mode is how the server calls what it is, to clients that ask.
 func (s *Server) Mode() string {
 	if s.Cluster {
@@ -269,10 +187,8 @@ type Stats struct {
 	// LazyFreed counts values and keys that were let go to be freed later, as in
 	// Redis (LazyEffort).
 	LazyFreed atomic.Int64
-	// Warn writes a warning to the log.
-	Warn   func(format string, args ...any)
-	errors sync.Map // code -> *atomic.Int64
-	codes  atomic.Int64
+	errors    sync.Map // code -> *atomic.Int64
+	codes     atomic.Int64
 }
 
 // RedisVersion is the version whose behaviour commands have, shown where
@@ -288,19 +204,20 @@ const errorCodesMax = 128
 const errorCodeMax = 30
 
 // CountError counts an error reply under its code.
-func (s *Stats) CountError(text string) {
-	s.ErrorReplies.Add(1)
+func (s *Server) CountError(text string) {
+	st := &s.Stats
+	st.ErrorReplies.Add(1)
 	code, _, ok := strings.Cut(text, " ")
 	if !ok || len(code) > errorCodeMax {
 		code = "ERR"
 	}
-	n, ok := s.errors.Load(code)
+	n, ok := st.errors.Load(code)
 	if !ok {
-		if s.codes.Load() >= errorCodesMax {
+		if st.codes.Load() >= errorCodesMax {
 			return
 		}
-		if n, ok = s.errors.LoadOrStore(code, new(atomic.Int64)); !ok && s.codes.Add(1) == errorCodesMax && s.Warn != nil {
-			s.Warn("Errorstats stopped adding new errors: there are %d. CONFIG RESETSTAT begins anew.", errorCodesMax)
+		if n, ok = st.errors.LoadOrStore(code, new(atomic.Int64)); !ok && st.codes.Add(1) == errorCodesMax {
+			s.Logf('w', "Errorstats stopped adding new errors: there are %d. CONFIG RESETSTAT begins anew.", errorCodesMax)
 		}
 	}
 	n.(*atomic.Int64).Add(1)

@@ -32,5 +32,5 @@ func (s *Server) Refuses(c *Ctx, cmd *Command, args [][]byte) string {
 	if u := c.Session.User(); u == nil || u.Unrestricted.Load() {
 		return ""
 	}
-	return s.Authorize(c, cmd, args, false)
+	return s.ACL.Authorize(c, cmd, args, false)
 }

@@ -12,8 +12,8 @@ const errNoPassword = "ERR AUTH <password> called without any password configure
 
 // begin gives a session the rights it has before AUTH.
 func (f *family) begin(s *command.Session) {
-	s.SetUser(f.s.Default)
-	s.Authenticated = !f.s.AuthRequired.Load()
+	s.SetUser(f.s.ACL.Default())
+	s.Authenticated = !f.s.ACL.Required()
 	if s.Conn != nil {
 		s.Conn.SetUnauthenticated(!s.Authenticated)
 	}
@@ -22,14 +22,14 @@ func (f *family) begin(s *command.Session) {
 // login makes the session the user's. It reports false, with the error
 // replied, if the password is wrong.
 func (f *family) login(c *command.Ctx, user, password []byte) bool {
-	if !f.s.Authenticate(c, user, password) {
+	if !f.s.ACL.Authenticate(c, user, password) {
 		c.Error(command.ErrWrongPass)
 		return false
 	}
 	c.Session.Authenticated = true
 	if c.Session.Conn != nil {
 		c.Session.Conn.SetUnauthenticated(false)
-		f.limit(c.Session)
+		f.Limit(c.Session)
 	}
 	return true
 }
@@ -56,7 +56,7 @@ func (f *family) authCommand(c *command.Ctx) {
 		return
 	case len(c.Args) == 3:
 		user, password = c.Args[1], c.Args[2]
-	case f.s.NoPassword.Load():
+	case f.s.ACL.NoPassword():
 		c.Error(errNoPassword)
 		return
 	}

@@ -19,12 +19,9 @@ type family struct {
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s}
-	s.ClientInfo = func(c *command.Ctx, sess *command.Session) string {
-		return strings.TrimSuffix(string(appendClient(nil, c, sess)), "\n")
-	}
+	s.Connections, s.Tracker = f, &f.tracker
 	f.declareLimits()
 	f.declareTracking()
-	s.Admit = f.admit
 	s.OnClose = append(s.OnClose, f.closed)
 	const early = command.NoScript | command.Loading | command.Stale | command.Fast | command.NoAuth | command.AllowBusy
 	return []*command.Command{

@@ -111,19 +111,18 @@ func (f *family) declareLimits() {
 	})
 	c.OnChange(f.everywhere, "client-query-buffer-limit", "proto-max-bulk-len", "client-output-buffer-limit")
 	c.OnChange(f.watchIdle, "timeout")
-	f.s.Limit = f.limit
 }
 
-// admit sets a new session up, or says why it may not be.
-func (f *family) admit(s *command.Session) string {
+// Admit sets a new session up, or says why it may not be.
+func (f *family) Admit(s *command.Session) string {
 	f.begin(s)
-	f.limit(s)
+	f.Limit(s)
 	_, unix := s.Conn.Remote(), !s.Conn.Remote().IsValid()
 	s.Show(command.ShownUnixSocket, unix)
 	if f.limits.connected.Add(1) > f.limits.maxClients.Load() {
 		return errMaxClients
 	}
-	if f.limits.protected.Load() && !f.s.AuthRequired.Load() && !unix && !s.Conn.Remote().Addr().Unmap().IsLoopback() {
+	if f.limits.protected.Load() && !f.s.ACL.Required() && !unix && !s.Conn.Remote().Addr().Unmap().IsLoopback() {
 		return errProtected
 	}
 	return ""
@@ -134,8 +133,8 @@ func (f *family) closed(s *command.Session) {
 	f.s.Pause.Leave(s.Conn)
 }
 
-// limit gives a connection the limits of its class.
-func (f *family) limit(s *command.Session) {
+// Limit gives a connection the limits of its class.
+func (f *family) Limit(s *command.Session) {
 	if s.Conn == nil {
 		return
 	}
@@ -148,7 +147,7 @@ func (f *family) limit(s *command.Session) {
 	}
 	o := &f.limits.output.Load()[class]
 	s.Conn.OutputHard, s.Conn.OutputSoft, s.Conn.OutputSoftMicros = o.hard, o.soft, o.seconds*1e6
-	if !s.Authenticated && f.s.AuthRequired.Load() {
+	if !s.Authenticated && f.s.ACL.Required() {
 		s.Conn.OutputHard = unauthOutputBytesMax
 	}
 	s.Conn.QueryBufferLimit = f.limits.queryBuffer.Load()
@@ -158,7 +157,7 @@ func (f *family) limit(s *command.Session) {
 // everywhere gives all connections their limits anew.
 func (f *family) everywhere() {
 	for _, s := range f.s.Clients.All() {
-		s.Conn.Post(func() { f.limit(s) })
+		s.Conn.Post(func() { f.Limit(s) })
 	}
 }
 

@@ -137,6 +137,11 @@ func letters(s *command.Session) string {
 	return string(b)
 }
 
+// Show is a session's line without the line's end, for the others.
+func (f *family) Show(c *command.Ctx, s *command.Session) string {
+	return strings.TrimSuffix(string(appendClient(nil, c, s)), "\n")
+}
+
 // appendClient appends a session's line. What belongs to the protocol's
 // buffers in Redis and has no like here (rbs, rbp, obl, oll) is 0.
 func appendClient(b []byte, c *command.Ctx, s *command.Session) []byte {
@@ -249,7 +254,7 @@ func (f *family) killOption(what *filter, a *command.Args) {
 		what.laddr = a.Bytes()
 	case a.IsWith("USER", 1):
 		what.user = a.Bytes()
-		if !f.s.UserExists(what.user) {
+		if !f.s.ACL.UserExists(what.user) {
 			a.Fail("ERR No such user '" + string(what.user) + "'")
 		}
 	case a.IsWith("SKIPME", 1):

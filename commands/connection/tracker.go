@@ -79,9 +79,6 @@ func (f *family) declareTracking() {
 	}, "tracking-table-max-keys")
 	t.clients, t.readers, t.broadcasts = map[int64]*tracked{}, map[string][]int64{}, map[string][]int64{}
 	f.s.Keyspace.Touched = t.touched
-	f.s.Read = t.read
-	f.s.Commanded = t.commanded
-	f.s.Flushed = t.flushed
 	f.s.OnClose = append(f.s.OnClose, t.stop)
 	f.s.OnReset = append(f.s.OnReset, func(c *command.Ctx) { t.stop(c.Session) })
 	f.s.InfoStats = append(f.s.InfoStats, func(w *command.InfoWriter) {
@@ -164,9 +161,9 @@ func (t *tracker) count() {
 	}
 }
 
-// read remembers that a session has read the keys of a command. Their shards
+// Read remembers that a session has read the keys of a command. Their shards
 // are held.
-func (t *tracker) read(c *command.Ctx, cmd *command.Command, args [][]byte) {
+func (t *tracker) Read(c *command.Ctx, cmd *command.Command, args [][]byte) {
 	x := t.of(c.Session)
 	if x == nil || x.broadcast || x.optIn && !x.caching || x.optOut && x.caching || cmd.Flags&command.PubSub != 0 {
 		return
@@ -196,8 +193,8 @@ func (t *tracker) shrink() {
 	}
 }
 
-// commanded sends what the command queued, and ends what CLIENT CACHING said.
-func (t *tracker) commanded(c *command.Ctx) {
+// Commanded sends what the command queued, and ends what CLIENT CACHING said.
+func (t *tracker) Commanded(c *command.Ctx) {
 	if t.isQueued.Load() {
 		t.mu.Lock()
 		t.send()
@@ -292,8 +289,8 @@ func (t *tracker) send() {
 	t.isQueued.Store(false)
 }
 
-// flushed tells everybody that all keys of a keyspace may have changed.
-func (t *tracker) flushed(ks *engine.Keyspace) {
+// Flushed tells everybody that all keys of a keyspace may have changed.
+func (t *tracker) Flushed(ks *engine.Keyspace) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in := func(id int64) bool { x := t.clients[id]; return x == nil || t.s.KeyspaceOf(x.session) == ks }

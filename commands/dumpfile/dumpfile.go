@@ -32,7 +32,7 @@ func Begin(s *command.Server, to io.Writer, nowMicros int64, base bool, librarie
 func Write(c *command.Ctx, to io.Writer, what What) (err error) {
 	var libraries []string
 	if !what.NoFunctions {
-		libraries = c.Server.Libraries(c.KS)
+		libraries = c.Server.Functions.Libraries(c.KS)
 	}
 	w := Begin(c.Server, to, c.Now, what.Base, libraries)
 	defer func(db int) { c.DB = db }(c.DB)
@@ -83,7 +83,7 @@ func open(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMilli
 func (r *reader) enter(c *command.Ctx, flush, replace bool) error {
 	r.s.LoadedKeys.Store(r.Keys())
 	r.s.ExpiredKeys.Store(r.Expired())
-	if problem := r.s.LoadCode(c, r.codes, flush, replace); problem != "" {
+	if problem := r.s.Functions.LoadCode(c, r.codes, flush, replace); problem != "" {
 		return errors.New(problem)
 	}
 	return nil

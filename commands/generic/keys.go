@@ -254,14 +254,14 @@ func waitaof(c *command.Ctx) {
 	srv, wrote := c.Server, c.Session.Wrote
 	reply := func(w command.Replier) {
 		here := int64(0)
-		if synced, _ := srv.Synced(wrote); synced {
+		if synced, _ := srv.Durability.Synced(wrote); synced {
 			here = 1
 		}
 		w.Array(2)
 		w.Int(here)
 		w.Int(0)
 	}
-	synced, logs := srv.Synced(wrote)
+	synced, logs := srv.Durability.Synced(wrote)
 	switch {
 	case local > 0 && !logs:
 		c.Error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.")
@@ -275,7 +275,7 @@ func waitaof(c *command.Ctx) {
 	c.Block(w)
 	if replicas == 0 {
 		go func() {
-			srv.SyncLog()
+			srv.Durability.SyncLog()
 			w.Unblock(func(w *resp.Writer) { reply(w) }, false)
 		}()
 	}

@@ -199,7 +199,7 @@ func denied(c *command.Ctx, s *sorting) string {
 			}
 		}
 	}
-	if may := c.Server.MayReadAll; may == nil || s.by == nil && s.get == nil || may(c) {
+	if s.by == nil && s.get == nil || c.Server.ACL.MayReadAll(c) {
 		return ""
 	}
 	if s.by != nil && !s.plain {

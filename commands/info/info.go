@@ -255,7 +255,7 @@ func (f *family) infoStats(w *command.InfoWriter) {
 	w.Line("current_eviction_exceeded_time", current)
 	w.Line("keyspace_hits", ks.Hits)
 	w.Line("keyspace_misses", ks.Misses)
-	channels, patterns, shardChannels := f.s.PubSub()
+	channels, patterns, shardChannels := f.s.PubSub.Counts()
 	w.Line("pubsub_channels", channels)
 	w.Line("pubsub_patterns", patterns)
 	w.Line("pubsubshard_channels", shardChannels)
@@ -276,7 +276,7 @@ func (f *family) infoStats(w *command.InfoWriter) {
 	w.Line("total_error_replies", st.ErrorReplies.Load())
 	w.Line("dump_payload_sanitizations", f.s.Verified.Load())
 	var reads, writes, threadReads, threadWrites int64
-	for i, io := range f.s.IO() {
+	for i, io := range f.s.Host.IO() {
 		reads, writes = reads+io.Reads, writes+io.Writes
 		if i > 0 {
 			threadReads, threadWrites = threadReads+io.Reads, threadWrites+io.Writes
@@ -300,7 +300,7 @@ func (f *family) infoStats(w *command.InfoWriter) {
 // goroutines serve, which are those with TLS.
 func (f *family) infoThreads(w *command.InfoWriter) {
 	w.Section("Threads")
-	for i, io := range f.s.IO() {
+	for i, io := range f.s.Host.IO() {
 		w.Linef(fmt.Sprintf("io_thread_%d", i), "clients=%d,reads=%d,writes=%d", io.Clients, io.Reads, io.Writes)
 	}
 }

@@ -63,7 +63,7 @@ func TestInfoInExec(t *testing.T) {
 }
 
 func TestErrorCodesAreLimited(t *testing.T) {
-	s := livetest.StartWith(t, func(s *commands.Server) { s.Stats.Warn = func(string, ...any) {} })
+	s := livetest.StartWith(t, func(s *commands.Server) { s.Log = livetest.NoLog{} })
 	c := s.Client()
 	script := "return redis.error_reply('C' .. ARGV[1] .. ' made up')"
 	for i := range 300 {

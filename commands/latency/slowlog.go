@@ -36,11 +36,11 @@ func (f *family) declareSlow() {
 	f.slowMax = c.Int("slowlog-max-len", 128, 0, math.MaxInt64, "most entries of the slow log")
 	f.latencyThreshold = c.Int("latency-monitor-threshold", 0, 0, math.MaxInt64, "milliseconds from which a latency is sampled, 0 = off")
 	c.OnChange(f.watchSlow, "slowlog-log-slower-than", "slowlog-max-len", "latency-monitor-threshold")
-	f.s.Executed = f.executed
+	f.s.SlowLog = f
 	f.watchSlow()
 }
 
-// watchSlow sets from which time on executed is called.
+// watchSlow sets from which time on Executed is called.
 func (f *family) watchSlow() {
 	at := f.slowerThan.Load()
 	if f.slowMax.Load() == 0 {
@@ -55,8 +55,8 @@ func (f *family) watchSlow() {
 	f.slow.mu.Unlock()
 }
 
-// executed notes a command that took long.
-func (f *family) executed(c *command.Ctx, cmd *command.Command, args [][]byte, micros int64) {
+// Executed notes a command that took long.
+func (f *family) Executed(c *command.Ctx, cmd *command.Command, args [][]byte, micros int64) {
 	if ms := f.latencyThreshold.Load(); ms > 0 && micros/1000 >= ms {
 		event := "command"
 		if cmd.Flags&command.Fast != 0 {

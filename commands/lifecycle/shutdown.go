@@ -60,17 +60,16 @@ func (f *family) shutdown(c *command.Ctx) {
 		c.Error("ERR No shutdown in progress.")
 	case !nosave && f.s.Long.Slow() != nil:
 		c.Error(longrun.ErrBusyScript)
-	case f.s.Shutdown == nil:
-		c.Error("ERR this server is ended by the program that it is part of")
 	default:
 		f.s.Logf('n', "SHUTDOWN by client %d %s", c.Session.ID, c.Session.Name())
-		c.Session.Closing = true
 		switch {
 		case save:
 			f.s.Ending.Store(int32(command.EndSaving))
 		case nosave:
 			f.s.Ending.Store(int32(command.EndDiscarding))
 		}
-		f.s.Shutdown(0)
+		if c.Session.Closing = f.s.Host.Shutdown(0); !c.Session.Closing {
+			c.Error("ERR this server is ended by the program that it is part of")
+		}
 	}
 }

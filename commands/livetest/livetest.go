@@ -72,6 +72,12 @@ func StartWith(t testing.TB, change func(*commands.Server)) *Server {
 	return live
 }
 
+// NoLog is a log for servers that are to warn.
+type NoLog struct{}
+
+// Printf writes nothing.
+func (NoLog) Printf(byte, string, ...any) {}
+
 // Advance moves the clock by milliseconds; what falls due has happened then.
 func (s *Server) Advance(ms int64) {
 	s.t.Helper()

@@ -1,6 +1,6 @@
 package lkv
 
-// What LKV.FAULT and LKV.LOG share: the function that sees every command, which is there while either has something to
+// What LKV.FAULT and LKV.LOG share: what sees every command while either has something to
 // do, so that a server without faults and without a log pays for neither.
 
 import (
@@ -31,16 +31,11 @@ func (p *place) sees() bool { return len(p.faults) > 0 || p.log.on }
 
 // arm has commands seen if there is anything to see them for. The caller holds mu.
 func (in *injector) arm() {
-	if !slices.ContainsFunc(in.places.All(), (*place).sees) {
-		in.s.Inject.Store(nil)
-		return
-	}
-	see := in.see
-	in.s.Inject.Store(&see)
+	in.s.Injecting.Store(slices.ContainsFunc(in.places.All(), (*place).sees))
 }
 
-// see logs a command and finds the fault that it is to have. LKV.* itself is not seen. cmd is nil for an unknown one.
-func (in *injector) see(c *command.Ctx, cmd *command.Command) (what command.Injected) {
+// See logs a command and finds the fault that it is to have. LKV.* itself is not seen. cmd is nil for an unknown one.
+func (in *injector) See(c *command.Ctx, cmd *command.Command) (what command.Injected) {
 	if cmd != nil && cmd.Flags&command.Test != 0 {
 		return what
 	}

@@ -96,7 +96,7 @@ func (j *journals) start(c *command.Ctx) {
 	sess := &command.Session{Authenticated: true}
 	sess.SetNamespace(ns)
 	*r = reading{on: true, copy: ns, sess: sess}
-	j.s.LoadFunctions(ns.Keyspace, j.s.SaveFunctions(c.KS), true, true)
+	j.s.Functions.Load(ns.Keyspace, j.s.Functions.Save(c.KS), true, true)
 	c.KS.Journal.Attach(r)
 	c.OK()
 }

@@ -20,6 +20,7 @@ func Commands(s *command.Server) []*command.Command {
 	freeze.Plan, advance.Plan = f.plan, f.plan
 	in := &injector{s: s}
 	in.places.Begin(s, nil)
+	s.Injector = in
 	s.Mutexes = append(s.Mutexes, &in.mu)
 	return []*command.Command{
 		in.faultRow(), in.logRow(), snapshotRow(s), namespaceRow(s), journalRow(s),

@@ -95,7 +95,7 @@ func (n namespaces) port(c *command.Ctx) {
 	if ns == nil {
 		return
 	}
-	port, err := n.s.Namespaces.Listen(ns, n.s.Open)
+	port, err := n.s.Namespaces.Listen(ns, n.s.Host.Open)
 	if err != nil {
 		c.Error("ERR no port: " + err.Error())
 		return

@@ -93,7 +93,7 @@ func (x *snapshotter) save(c *command.Ctx) {
 		c.Error(problem)
 		return
 	}
-	next := &snapshot{string(name), c.KS.Save(), x.s.SaveFunctions(c.KS)}
+	next := &snapshot{string(name), c.KS.Save(), x.s.Functions.Save(c.KS)}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if problem := all.room(name); problem != "" { // others have saved meanwhile
@@ -127,9 +127,9 @@ func (x *snapshotter) restore(c *command.Ctx) {
 		c.Error(errNoSnapshot)
 		return
 	}
-	x.s.LoadFunctions(c.KS, kept.functions, true, true)
+	x.s.Functions.Load(c.KS, kept.functions, true, true)
 	if x.s.Tracking.Load() != 0 {
-		x.s.Flushed(c.KS)
+		x.s.Tracker.Flushed(c.KS)
 	}
 	c.OK()
 }

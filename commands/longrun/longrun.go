@@ -124,7 +124,7 @@ const (
 type Runs struct {
 	// KeysOnly: while a run is slow only commands on the keys it holds are told
 	// BUSY, not all as in Redis.
-	KeysOnly func() bool
+	KeysOnly atomic.Bool
 
 	slow atomic.Pointer[Run] // what has run for too long, the last one found
 	mu   sync.Mutex

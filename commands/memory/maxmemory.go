@@ -228,7 +228,5 @@ func (k *keeper) LetGo(objects, pieces int) {
 		return
 	}
 	k.pieces.Store(0)
-	if k.s.Freed != nil {
-		k.s.Freed()
-	}
+	k.s.Host.Freed()
 }

@@ -19,7 +19,7 @@ type family struct {
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s}
 	s.Mutexes = append(s.Mutexes, &f.mu)
-	s.Monitor = f.feed
+	s.Monitor = f
 	s.OnClose = append(s.OnClose, f.unmonitor)
 	s.OnReset = append(s.OnReset, func(c *command.Ctx) { f.unmonitor(c.Session) })
 	return []*command.Command{f.monitorRow()}
@@ -44,7 +44,7 @@ func (f *family) monitor(c *command.Ctx) {
 		return
 	}
 	s.Show(command.ShownMonitor, true)
-	f.s.Limit(s)
+	f.s.Connections.Limit(s)
 	f.mu.Lock()
 	f.sessions = append(f.sessions, s)
 	f.mu.Unlock()
@@ -68,8 +68,8 @@ func (f *family) unmonitor(s *command.Session) {
 	}
 }
 
-// feed shows a command to those who monitor.
-func (f *family) feed(c *command.Ctx, args [][]byte) {
+// Feed shows a command to those who monitor.
+func (f *family) Feed(c *command.Ctx, args [][]byte) {
 	line := appendMonitored(nil, c, args)
 	f.mu.Lock()
 	sessions := f.sessions

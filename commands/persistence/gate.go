@@ -33,19 +33,19 @@ func (g *gate) set(w *journal.Writer) {
 	g.release()
 }
 
-// confirmed is the place up to which replies may leave.
-func (g *gate) confirmed() journal.LSN {
+// Confirmed is the place up to which replies may leave.
+func (g *gate) Confirmed() journal.LSN {
 	if w := g.writer.Load(); w != nil {
 		return w.Confirmed()
 	}
 	return journal.MaxLSN
 }
 
-// after calls fn when a place is confirmed, perhaps at once. Of one place, and of
+// After calls fn when a place is confirmed, perhaps at once. Of one place, and of
 // later ones, they are called in the order in which they came.
-func (g *gate) after(at journal.LSN, fn func()) {
+func (g *gate) After(at journal.LSN, fn func()) {
 	g.mu.Lock()
-	if len(g.queue) == 0 && at <= g.confirmed() {
+	if len(g.queue) == 0 && at <= g.Confirmed() {
 		g.mu.Unlock()
 		fn()
 		return
@@ -64,7 +64,7 @@ func (g *gate) after(at journal.LSN, fn func()) {
 // release lets go what is confirmed.
 func (g *gate) release() {
 	g.mu.Lock()
-	upTo := g.confirmed()
+	upTo := g.Confirmed()
 	n := 0
 	for n < len(g.queue) && g.queue[n].at <= upTo {
 		n++
@@ -80,14 +80,14 @@ func (g *gate) release() {
 	}
 }
 
-// synced tells whether all up to a place is on the disk, and whether there is a log.
-func (f *family) synced(at journal.LSN) (synced, logs bool) {
+// Synced tells whether all up to a place is on the disk, and whether there is a log.
+func (f *family) Synced(at journal.LSN) (synced, logs bool) {
 	w := f.log()
 	return w != nil && w.Durable() >= at, w != nil
 }
 
-// syncLog waits until all there is is on the disk.
-func (f *family) syncLog() {
+// SyncLog waits until all there is is on the disk.
+func (f *family) SyncLog() {
 	if w := f.log(); w != nil {
 		_ = w.Sync() // who waits asks again
 	}

@@ -31,8 +31,8 @@ type family struct {
 	failing atomic.Bool // the log cannot be written
 
 	status status
-	gate   gate
-	stop   chan struct{}
+	gate
+	stop chan struct{}
 }
 
 // status is what INFO tells.
@@ -55,10 +55,8 @@ func Commands(s *command.Server) []*command.Command {
 	f.declare()
 	s.OnLoad = append(s.OnLoad, f.load)
 	s.OnStop = append(s.OnStop, f.end)
-	s.Gate = f.gate.after
-	s.Confirmed = f.gate.confirmed
+	s.Durability = f
 	s.AddInfo(command.InfoSection{Name: "persistence", Default: true, Write: f.info})
-	s.Synced, s.SyncLog = f.synced, f.syncLog
 	f.status.lastSave.Store(s.StartedAt / 1e6)
 	return []*command.Command{f.saveRow(), f.bgsaveRow(), f.bgrewriteaofRow(), f.lastsaveRow()}
 }

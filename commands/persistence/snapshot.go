@@ -88,7 +88,7 @@ const blockBytes = 256 << 10
 
 // begin makes a picture of now. All keys are held.
 func (f *family) begin(c *command.Ctx, base bool) *picture {
-	p := &picture{f: f, libraries: f.s.Libraries(c.KS), now: c.Now, base: base, block: rdb.NewBlock(f.format())}
+	p := &picture{f: f, libraries: f.s.Functions.Libraries(c.KS), now: c.Now, base: base, block: rdb.NewBlock(f.format())}
 	p.cut = c.BeginCut(p.take)
 	return p
 }

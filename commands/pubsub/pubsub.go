@@ -32,21 +32,7 @@ func Commands(s *command.Server) []*command.Command {
 	s.OnClose = append(s.OnClose, f.leaveAll)
 	s.OnReset = append(s.OnReset, func(c *command.Ctx) { f.leaveAll(c.Session) })
 	s.Keyspace.Events = f.keyspaceEvent
-	s.PubSub = func() (channels, patterns, shardChannels int) {
-		for _, w := range f.worlds.All() {
-			channels += w.plain.len()
-			patterns += w.patterns.len()
-			shardChannels += w.shard.len()
-		}
-		return channels, patterns, shardChannels
-	}
-	s.EachSubscription = func(fn func(name string, pattern bool, list []*command.Session)) {
-		for _, w := range f.worlds.All() {
-			for k := range kinds {
-				w.registry(k).each(func(name string, list []*command.Session) { fn(name, k == kindPattern, list) })
-			}
-		}
-	}
+	s.PubSub = f
 	return []*command.Command{
 		f.subscribeRow("subscribe", "2.0.0", "channel:string...", "Listens to channels.", kindPlain),
 		f.subscribeRow("psubscribe", "2.0.0", "pattern...", "Listens to channels whose names match patterns.", kindPattern),
@@ -55,6 +41,25 @@ func Commands(s *command.Server) []*command.Command {
 		f.unsubscribeRow("punsubscribe", "2.0.0", "[pattern...]", "Stops listening to patterns, to all if none is named.", kindPattern),
 		f.unsubscribeRow("sunsubscribe", "7.0.0", "[shardchannel:string...]", "Stops listening to shard channels, to all if none is named.", kindShard),
 		f.publishRow(), f.spublishRow(), f.pubsubRow(),
+	}
+}
+
+// Counts are how many channels, patterns and shard channels are listened to.
+func (f *family) Counts() (channels, patterns, shardChannels int) {
+	for _, w := range f.worlds.All() {
+		channels += w.plain.len()
+		patterns += w.patterns.len()
+		shardChannels += w.shard.len()
+	}
+	return channels, patterns, shardChannels
+}
+
+// Each calls fn with all channels and patterns and who listens.
+func (f *family) Each(fn func(name string, pattern bool, list []*command.Session)) {
+	for _, w := range f.worlds.All() {
+		for k := range kinds {
+			w.registry(k).each(func(name string, list []*command.Session) { fn(name, k == kindPattern, list) })
+		}
 	}
 }
 
@@ -201,7 +206,7 @@ func (f *family) counted(s *command.Session, mine *subscriptions) {
 	shown.PSubs.Store(int32(len(mine[kindPattern])))
 	shown.SSubs.Store(int32(len(mine[kindShard])))
 	if before := s.Subscriptions.Swap(n); (before == 0) != (n == 0) && s.Conn != nil {
-		s.Conn.Post(func() { f.s.Limit(s) })
+		s.Conn.Post(func() { f.s.Connections.Limit(s) })
 	}
 }
 

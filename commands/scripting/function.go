@@ -377,3 +377,31 @@ func functionHelp(c *command.Ctx) {
 		"STATS", "    Tell what function runs, and how many there are.",
 	)
 }
+
+// Libraries returns the code of a keyspace's libraries. It and what follows are for the
+// others: see command.Functions.
+func (f *family) Libraries(ks *engine.Keyspace) (codes []string) {
+	for _, lib := range f.registries.Of(ks).now.Load().sorted() {
+		codes = append(codes, lib.Code)
+	}
+	return codes
+}
+
+// Save returns a keyspace's libraries, which do not change: another set takes their place.
+func (f *family) Save(ks *engine.Keyspace) any { return f.registries.Of(ks).now.Load() }
+
+// Load has saved libraries again.
+func (f *family) Load(ks *engine.Keyspace, saved any, flush, replace bool) (problem string) {
+	return f.put(ks, saved.(*libraries), flush, replace)
+}
+
+// LoadCode loads the code of libraries.
+func (f *family) LoadCode(c *command.Ctx, codes [][]byte, flush, replace bool) (problem string) {
+	from := newLibraries()
+	for _, code := range codes {
+		if _, problem := f.create(c, from, code, false); problem != "" {
+			return problem
+		}
+	}
+	return f.put(c.KS, from, flush, replace)
+}

@@ -36,7 +36,7 @@ func (h *host) Call(handle any, args [][]byte, proto int) []byte {
 	h.out.Buf, h.out.Proto = h.out.Buf[:0], proto
 	cmd, _ := handle.(*command.Command)
 	if text := h.refuse(&cmd, args); text != "" {
-		h.c.Server.Stats.CountError(text)
+		h.c.Server.CountError(text)
 		if cmd != nil {
 			h.c.Worker.Counters[cmd.Index()].Rejected.Add(1)
 		}
@@ -163,7 +163,7 @@ func (h *host) ACLCheck(args [][]byte) (allowed, known bool) {
 		return false, false
 	}
 	u := h.c.Session.User()
-	return u == nil || u.Unrestricted.Load() || h.c.Server.Authorize(h.c, cmd, args, true) == "", true
+	return u == nil || u.Unrestricted.Load() || h.c.Server.ACL.Authorize(h.c, cmd, args, true) == "", true
 }
 
 // logLevels are the letters of redis.log's levels, debug to warning.

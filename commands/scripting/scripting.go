@@ -50,26 +50,8 @@ func Commands(s *command.Server) []*command.Command {
 	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, math.MaxInt64, "milliseconds a script may hold keys before others are answered BUSY")
 	s.Config.Alias("lua-time-limit", "busy-reply-threshold")
 	scope := s.Config.Enum("busy-reply-scope", "server", []string{"server", "keys"}, "whom a script that is over that time makes the server answer BUSY: everybody, or those who want the keys that it holds")
-	s.Long.KeysOnly = func() bool { return *scope.Load() == "keys" }
-	s.Libraries = func(ks *engine.Keyspace) (codes []string) {
-		for _, lib := range f.registries.Of(ks).now.Load().sorted() {
-			codes = append(codes, lib.Code)
-		}
-		return codes
-	}
-	s.SaveFunctions = func(ks *engine.Keyspace) any { return f.registries.Of(ks).now.Load() }
-	s.LoadFunctions = func(ks *engine.Keyspace, saved any, flush, replace bool) string {
-		return f.put(ks, saved.(*libraries), flush, replace)
-	}
-	s.LoadCode = func(c *command.Ctx, codes [][]byte, flush, replace bool) string {
-		from := newLibraries()
-		for _, code := range codes {
-			if _, problem := f.create(c, from, code, false); problem != "" {
-				return problem
-			}
-		}
-		return f.put(c.KS, from, flush, replace)
-	}
+	s.Config.OnChange(func() { s.Long.KeysOnly.Store(*scope.Load() == "keys") }, "busy-reply-scope")
+	s.Functions = f
 	f.memoryMax = s.Config.Memory("script-memory-max", 1<<30, 1<<20, 1<<62, "bytes a script may allocate")
 	s.InfoMemory = append(s.InfoMemory, f.infoMemory)
 	s.OtherMemory = append(s.OtherMemory, func() int64 { return f.memory(s.Keyspace).total() })

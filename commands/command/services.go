@@ -1,0 +1,166 @@
+package command
+
+// What some families, and package commands, do for all others.
+
+import (
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/resp"
+)
+
+// Services are those, each behind the little that the others ask of it. Whoever is
+// named sets its own when the server is made, and nobody else does.
+type Services struct {
+	ACL         ACL           // family acl
+	Connections Connections   // family connection
+	Tracker     Tracker       // family connection
+	PubSub      Subscriptions // family pubsub
+	Functions   Functions     // family scripting
+	Durability  Durability    // family persistence
+	Keeper      Keeper        // family memory
+	Monitor     Monitor       // family monitor
+	SlowLog     SlowLog       // family latency
+	Injector    Injector      // family lkv
+	Log         Log           // package commands
+	Host        Host          // package commands
+}
+
+// ACL knows the users and what they may do.
+type ACL interface {
+	// Authorize returns the error text for a command that the session's user, who is
+	// restricted, may not run, empty if it may. Unless quiet it counts and logs the
+	// attempt. Server.Refuses calls it.
+	Authorize(c *Ctx, cmd *Command, args [][]byte, quiet bool) string
+	// MayReadAll tells whether the session's user may read every key with the command
+	// that runs (SORT with BY or GET).
+	MayReadAll(c *Ctx) bool
+	// Authenticate makes the session a user's if the password is right; the time it
+	// takes tells nothing of how much of it was.
+	Authenticate(c *Ctx, user, password []byte) bool
+	UserExists(user []byte) bool
+	// Default is the user of new sessions, who must authenticate if Required.
+	// NoPassword: the default user has none.
+	Default() *User
+	Required() bool
+	NoPassword() bool
+}
+
+// Connections knows what a connection may use, and how to show one.
+type Connections interface {
+	// Show is a session's line of CLIENT LIST, without the line's end.
+	Show(c *Ctx, s *Session) string
+	// Admit returns the error text for a connection that may not be made
+	// (maxclients), empty if it may, and sets the session up.
+	Admit(sess *Session) string
+	// Limit gives a session's connection the limits of its class: call it when it
+	// begins or ends to be subscribed. For the session's own goroutine.
+	Limit(sess *Session)
+}
+
+// Tracker tells clients that cache what changes. It is asked while Server.Tracking is
+// not 0.
+type Tracker interface {
+	// Read is told of every read-only command of a session that tracks, under the locks
+	// of its keys, Commanded of the end of every command, Flushed when databases of a
+	// keyspace were emptied.
+	Read(c *Ctx, cmd *Command, args [][]byte)
+	Commanded(c *Ctx)
+	Flushed(ks *engine.Keyspace)
+}
+
+// Subscriptions knows who listens to channels.
+type Subscriptions interface {
+	// Counts are how many channels, patterns and shard channels are listened to.
+	Counts() (channels, patterns, shardChannels int)
+	// Each calls fn with all channels and patterns and who listens.
+	Each(fn func(name string, pattern bool, list []*Session))
+}
+
+// Functions knows the libraries of functions. Those that are loaded are added to those
+// there are, unless flush; without replace, one that is there is an error, whose text
+// is returned.
+type Functions interface {
+	// Libraries returns the code of a keyspace's libraries.
+	Libraries(ks *engine.Keyspace) []string
+	// Save returns the libraries of a keyspace as they are, and Load has them again.
+	Save(ks *engine.Keyspace) any
+	Load(ks *engine.Keyspace, saved any, flush, replace bool) (problem string)
+	// LoadCode is Load for the code of libraries.
+	LoadCode(c *Ctx, codes [][]byte, flush, replace bool) (problem string)
+}
+
+// Durability knows what of the journal is safe.
+type Durability interface {
+	// After calls fn when all up to a place in the journal is as safe as the user
+	// asked, and Confirmed is the place up to which it is.
+	After(at journal.LSN, fn func())
+	Confirmed() journal.LSN
+	// Synced tells whether all up to a place is on this server's disk, and SyncLog
+	// waits until all there is is so, or cannot be; logs tells whether there is a log.
+	Synced(at journal.LSN) (synced, logs bool)
+	SyncLog()
+}
+
+// Keeper keeps memory below its limits: the memory family.
+type Keeper interface {
+	// MakeRoom is called before every command while there is MaxMemory, with no shard
+	// held: it evicts keys, and reports whether no more is in use than may be.
+	MakeRoom(nowMicros int64) (ok, evicted bool)
+	// Exceeded is for how long memory has been, and was in all, above the limit.
+	Exceeded() (currentMillis, totalMillis int64)
+	// EvictClients ends the largest clients if they take more than MaxClientBytes,
+	// where one counts with some bytes more than it takes. EvictClientsSoon does so
+	// beside its caller.
+	EvictClients(sess *Session, more int64)
+	EvictClientsSoon()
+	// LetGo counts so many values or keys that Redis would free later, and are so
+	// many pieces of memory.
+	LetGo(objects, pieces int)
+}
+
+// Monitor shows commands to those who monitor. It is asked while Server.Monitors is not
+// 0.
+type Monitor interface {
+	Feed(c *Ctx, args [][]byte)
+}
+
+// SlowLog is told of the commands that took at least Server.SlowMicros.
+type SlowLog interface {
+	Executed(c *Ctx, cmd *Command, args [][]byte, micros int64)
+}
+
+// Injector sees every command that a client sends before it is looked at, once, while
+// Server.Injecting, and may have it go wrong: LKV.FAULT and LKV.LOG.
+type Injector interface {
+	See(c *Ctx, cmd *Command) Injected
+}
+
+// Injected is what is to become of a command. The zero value lets it run.
+type Injected struct {
+	Error       string // is the reply, if not ""
+	Disconnect  bool
+	DelayMicros int64 // by the server's clock, before it runs
+}
+
+// Log takes lines at a level: 'd', 'v', 'n' or 'w'.
+type Log interface {
+	Printf(level byte, format string, args ...any)
+}
+
+// Host is what the server runs in.
+type Host interface {
+	// IO tells what the event loops have read and written.
+	IO() []resp.IO
+	// Open listens on a port that is free, for connections to a namespace.
+	Open() (port int, end func(), err error)
+	// Shutdown ends the server; false: whose program it is part of ends it.
+	Shutdown(code int) bool
+	// Fatal is called when the server cannot go on, after that has been logged, and ends
+	// the process. Die panics if it returns.
+	Fatal(text string)
+	// Freed is told that much memory has been let go.
+	Freed()
+}
+
+// Logf writes a line of the log at a level.
+func (s *Server) Logf(level byte, format string, args ...any) { s.Log.Printf(level, format, args...) }
