@@ -29,7 +29,7 @@ func (ks *Keyspace) LocksFree(within time.Duration) bool {
 			return false
 		}
 		for i := range ks.shards {
-			if !Free(&ks.shards[i].mu, end) {
+			if !Free(&ks.shards[i].taken, end) {
 				return false
 			}
 		}

@@ -205,12 +205,12 @@ func (ks *Keyspace) setExpiry(bit uint32, on bool) {
 func (ks *Keyspace) noteDueFree(s *shard) {
 	ks.enter(s)
 	if h := s.holder; h != nil && h != cold {
-		s.mu.Unlock()
+		s.taken.Unlock()
 		h.OnRelease(func() { ks.noteDueFree(s) })
 		return
 	}
 	ks.noteDue(s)
-	s.mu.Unlock()
+	s.taken.Unlock()
 	ks.Sched.Wake()
 }
 
@@ -220,7 +220,7 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 	ks.enter(s)
 	if h := ks.heldBy(s); h != nil {
 		s.nextDue.Store(never)
-		s.mu.Unlock()
+		s.taken.Unlock()
 		h.OnRelease(func() { ks.noteDueFree(s) })
 		return false
 	}
@@ -267,7 +267,7 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 	v.CommitApart()
 	v.ServeReady()
 	v.Account()
-	s.mu.Unlock()
+	s.taken.Unlock()
 	return more
 }
 

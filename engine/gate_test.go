@@ -53,6 +53,7 @@ func TestGate(t *testing.T) {
 	use := func(r *rand.Rand, set LockSet) {
 		for m := set.mask; m != 0; m &= m - 1 {
 			owners[trailingZeros(m)]++
+			ks.shards[trailingZeros(m)].sweep.notBefore++ // which all below look at: a data race
 		}
 		if r.IntN(4) == 0 {
 			runtime.Gosched()
@@ -106,7 +107,7 @@ func TestGate(t *testing.T) {
 					s := &ks.shards[trailingZeros(set.mask)]
 					ks.enter(s)
 					use(r, set)
-					s.mu.Unlock()
+					s.taken.Unlock()
 				case 3:
 					if h := ks.LockCold(); h == nil {
 						use(r, LockSet{allShards})
@@ -120,7 +121,25 @@ func TestGate(t *testing.T) {
 			}
 		})
 	}
+	stop := make(chan struct{})
+	var beside sync.WaitGroup
+	beside.Go(func() { // what goes from shard to shard
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				ks.Sched.rewind()
+				ks.Sched.Few(1)
+				ks.Tally(LockSet{})
+				ks.sweepAll(&View{}, ks.Clock.Now())
+				ks.noteDueFree(&ks.shards[0])
+			}
+		}
+	})
 	done.Wait()
+	close(stop)
+	beside.Wait()
 	if !ks.LocksFree(time.Second) {
 		t.Error("a lock is left")
 	}

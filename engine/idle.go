@@ -232,7 +232,7 @@ func (ks *Keyspace) sweepAll(v *View, nowMicros int64) {
 				v.ServeReady()
 				v.Account()
 			}
-			s.mu.Unlock()
+			s.taken.Unlock()
 			ks.Sched.breathe()
 		}
 	}

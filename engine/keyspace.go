@@ -84,7 +84,7 @@ type shard struct {
 const shardBytes = 640
 
 type shardState struct {
-	mu     sync.Mutex
+	taken  sync.Mutex   // see Keyspace.enter: not to be locked otherwise
 	holder *Reservation // an off-loop script has the shard for longer, or it is cold
 	tables []table      // by database
 	stats  Stats        // what every command writes shares a cache line with the lock

@@ -69,7 +69,7 @@ func (ks *Keyspace) Lock(set LockSet) *Reservation {
 	}
 	for m := set.mask; m != 0; m &= m - 1 {
 		s := &ks.shards[trailingZeros(m)]
-		s.mu.Lock()
+		s.taken.Lock()
 		if ks.gate.state.Load() != gateOpen && m == set.mask { // the first one: see gate.go
 			ks.enterAfter(s)
 		}
@@ -111,7 +111,7 @@ func (ks *Keyspace) Unlock(set LockSet) {
 		return
 	}
 	for m := set.mask; m != 0; m &= m - 1 {
-		ks.shards[trailingZeros(m)].mu.Unlock()
+		ks.shards[trailingZeros(m)].taken.Unlock()
 	}
 }
 
@@ -138,7 +138,7 @@ func (r *Reservation) Lock() {
 	for m := r.set.mask; m != 0; m &= m - 1 {
 		s := &r.ks.shards[trailingZeros(m)]
 		if !r.set.All() {
-			s.mu.Lock()
+			s.taken.Lock()
 			if r.ks.gate.state.Load() != gateOpen && m == r.set.mask {
 				r.ks.enterAfter(s)
 			}

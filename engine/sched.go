@@ -274,7 +274,7 @@ func (s *Scheduler) Few(most int) bool {
 			} else {
 				n += sh.pending()
 			}
-			sh.mu.Unlock()
+			sh.taken.Unlock()
 		}
 		if n > most {
 			return false
@@ -348,7 +348,7 @@ func (s *Scheduler) rewind() {
 }
 
 func (ks *Keyspace) rewindShard(s *shard) {
-	s.mu.Lock()
+	ks.enter(s)
 	h := s.holder
 	if h == nil || h == cold {
 		now := ks.Clock.Now() / 1000
@@ -357,7 +357,7 @@ func (ks *Keyspace) rewindShard(s *shard) {
 		ks.noteDue(s)
 		h = nil
 	}
-	s.mu.Unlock()
+	s.taken.Unlock()
 	if h != nil {
 		h.OnRelease(func() {
 			ks.rewindShard(s)

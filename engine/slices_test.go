@@ -27,11 +27,11 @@ func TestOthersRunWhileKeysExpire(t *testing.T) {
 		for !stop.Load() {
 			turns++
 			for i := range ks.shards {
-				if !ks.shards[i].mu.TryLock() {
+				if !ks.shards[i].taken.TryLock() {
 					holds++
 					break
 				}
-				ks.shards[i].mu.Unlock()
+				ks.shards[i].taken.Unlock()
 			}
 			runtime.Gosched()
 		}

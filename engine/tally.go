@@ -100,7 +100,7 @@ func (ks *Keyspace) tally(held LockSet) *Tally {
 		default:
 			t = nil
 		}
-		s.mu.Unlock()
+		s.taken.Unlock()
 		if t == nil {
 			return nil
 		}

@@ -264,12 +264,12 @@ func (w *Waiter) Unlist() {
 func (ks *Keyspace) unreserved(s *shard, fn func(s *shard)) {
 	ks.enter(s)
 	if h := s.holder; h != nil && h != cold {
-		s.mu.Unlock()
+		s.taken.Unlock()
 		h.OnRelease(func() { ks.unreserved(s, fn) })
 		return
 	}
 	fn(s)
-	s.mu.Unlock()
+	s.taken.Unlock()
 }
 
 func (ks *Keyspace) unlist(s *shard, k waitKey, n *place) {
@@ -367,7 +367,7 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 				return ServedHold, v.Now + alsoRetryMicros
 			}
 			if v.KS.heldBy(s) != nil {
-				s.mu.Unlock()
+				s.taken.Unlock()
 				v.letGo(held)
 				return ServedHold, v.Now + alsoRetryMicros
 			}

@@ -73,7 +73,7 @@ func (ks *Keyspace) Unwatch(w *Watcher, held LockSet) {
 		case held.mask == 0:
 			ks.enter(s)
 		default: // who waits for all shards waits for those that are held
-			s.mu.Lock()
+			s.taken.Lock()
 		}
 		list := s.watches[k]
 		if i := slices.Index(list, w); i >= 0 {
@@ -85,7 +85,7 @@ func (ks *Keyspace) Unwatch(w *Watcher, held LockSet) {
 			s.watches[k] = list
 		}
 		if lock {
-			s.mu.Unlock()
+			s.taken.Unlock()
 		}
 	}
 	w.keys = w.keys[:0]
@@ -148,7 +148,7 @@ func (v *View) modified(key []byte) {
 	_, s := v.locate(key)
 	if v.Reserved { // who stops to watch takes the lock, and no more
 		v.KS.enter(s)
-		defer s.mu.Unlock()
+		defer s.taken.Unlock()
 	}
 	if len(s.watches) != 0 {
 		for _, w := range s.watches[waitKey{v.DB, string(key)}] {
