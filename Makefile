@@ -81,8 +81,8 @@ conformance: ## compare with a real Redis 8.0 (REDIS_SERVER, or redis-server in 
 conformance-clients: build ## run the real clients of Java, Go, Node and Python against the server, write the table of docs/clients.md; LARGE=n (to 7) for larger arguments
 	LARGE=$(LARGE) $(GO) run ./conformance/clients
 
-conformance-suites: build ## run the own test suites of Go clients and libraries against the server and Redis (minutes)
-	$(GO) run ./conformance/suites
+conformance-suites: build ## run the own test suites of Go's and Python's clients and libraries against the server and Redis (many minutes; QUICK=1 for few)
+	$(GO) run ./conformance/suites $(if $(QUICK),-quick)
 
 conformance-tools: ## run redis-cli, redis-benchmark and, where it is there, redis_exporter against the server and Redis
 	$(GO) test -count=1 -v ./conformance/tools

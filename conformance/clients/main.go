@@ -10,7 +10,7 @@
 // The programs run twice: with PART=usual side by side, since most of those checks is waiting; then with PART=large, for
 // the checks with large arguments, one language after the other, since those take the processor that time limits need.
 //
-// With -redis the same programs run against a real Redis.
+// With -redis the same programs run against a real Redis, with -prove against servers that prove their journal.
 package main
 
 import (
@@ -46,12 +46,21 @@ func main() {
 		quit(becomeRedis(binary, os.Args[1:]))
 		return
 	}
+	switch {
+	case os.Getenv(proverOf) != "":
+		quit(runProven(os.Args[1:]))
+		return
+	case os.Getenv(provenBinary) != "":
+		quit(becomeProven(os.Args[1:]))
+		return
+	}
 	server := flag.String("server", "bin/limitkv", "the server's binary")
 	only := flag.String("only", "", "languages to run, separated by commas; by default all")
 	document := flag.String("document", "docs/clients.md", "where the table goes, empty for nowhere")
 	redis := flag.String("redis", "", "a redis-server to run the checks against instead, which writes no table")
+	proven := flag.Bool("prove", false, "have each server prove meanwhile that its effects make the same keys, and write no table")
 	flag.Parse()
-	ok, err := run(*server, *only, *document, *redis)
+	ok, err := run(*server, *only, *document, *redis, *proven)
 	quit(err)
 	if !ok {
 		os.Exit(1)
@@ -66,7 +75,7 @@ func quit(err error) {
 	}
 }
 
-func run(server, only, document, redis string) (ok bool, err error) {
+func run(server, only, document, redis string, proven bool) (ok bool, err error) {
 	tls := true
 	if redis != "" {
 		if redis, err = exec.LookPath(redis); err != nil {
@@ -81,6 +90,19 @@ func run(server, only, document, redis string) (ok bool, err error) {
 	}
 	if server, err = filepath.Abs(server); err != nil {
 		return false, err
+	}
+	var proved string
+	if proven {
+		if proved, err = os.MkdirTemp("", "limitkv-proofs-"); err != nil {
+			return false, err
+		}
+		defer os.RemoveAll(proved)
+		os.Setenv(provenBinary, server)
+		os.Setenv(proofFolder, proved)
+		document, server = "", os.Args[0]
+		if server, err = filepath.Abs(server); err != nil {
+			return false, err
+		}
 	}
 	ok = true
 	complete := true
@@ -135,6 +157,13 @@ func run(server, only, document, redis string) (ok bool, err error) {
 	}
 	fmt.Printf("%d passed, %d failed\n", passed, failed)
 	ok = ok && failed == 0
+	if proven {
+		enough, err := proofs(proved)
+		if err != nil {
+			return false, err
+		}
+		ok = ok && enough
+	}
 	if document != "" && complete && ok {
 		err = writeTable(document, checks)
 	}

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+	"os/exec"
+)
+
+const insideWord = "inside-of-a-network"
+
+var errLinux = errors.New("a network for each suite is to be had on Linux alone")
+
+func (suite) inSpace(*exec.Cmd, string, string, string, bool) error { return errLinux }
+
+func inside() error { return errLinux }
