@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -192,7 +193,12 @@ func (l language) run(dir, server, part string) ([]check, error) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "LIMITKV="+server, "PART="+part)
 	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.Output()
+	// A program that gave up has left its servers.
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
 	checks, bad := parse(l.name, string(out))
 	for _, line := range bad {
 		fmt.Printf("%s: %s\n", l.name, line)

@@ -42,7 +42,7 @@ func (g golang) fetch(s suite) (place string, err error) {
 	if err := copyModule(from, place); err != nil {
 		return "", err
 	}
-	build := exec.Command("go", append([]string{"test", "-run", "^$", "-vet=off"}, s.tests...)...)
+	build := exec.Command("go", append([]string{"test", "-exec", "true", "-vet=off"}, s.tests...)...)
 	build.Dir, build.Env, build.Stderr = place, g.environment(), os.Stderr
 	if err := build.Run(); err != nil {
 		return "", err
@@ -53,7 +53,10 @@ func (g golang) fetch(s suite) (place string, err error) {
 // command implements kind.
 func (g golang) command(s suite, place, _ string, only []string) (*exec.Cmd, error) {
 	args := []string{"test", "-count=1", "-p", "1", "-json", "-vet=off", "-timeout", "10m"}
-	if only != nil {
+	switch {
+	case only == nil && s.pattern != "":
+		args = append(args, "-run", s.pattern)
+	case only != nil:
 		var names []string
 		for _, name := range only {
 			_, test, _ := strings.Cut(name, " ")

@@ -15,6 +15,8 @@ type suite struct {
 	pkg string
 	// tests are the packages of a Go module, the files and folders of a Python one.
 	tests []string
+	// pattern are, of a Go module's tests, those to run, as "go test -run" has them; all if it is empty.
+	pattern string
 	// quick are those of tests that take little time.
 	quick []string
 	// args are arguments of the test program.
@@ -42,6 +44,9 @@ var suites = []suite{
 	{name: "redis_rate", kind: golang{}, pkg: "github.com/go-redis/redis_rate/v10", tests: []string{"."}, quick: []string{"."}},
 	{name: "redigo", kind: golang{}, pkg: "github.com/gomodule/redigo", tests: []string{"./redis"}, quick: []string{"./redis"}},
 	{name: "asynq", kind: golang{}, pkg: "github.com/hibiken/asynq", tests: []string{".", "./internal/rdb"}, quick: []string{"./internal/rdb"}},
+	{name: "redsync", kind: golang{}, pkg: "github.com/go-redsync/redsync/v4", tests: []string{"."}},
+	{name: "rueidis", kind: golang{}, pkg: "github.com/redis/rueidis", tests: []string{"."}, pattern: "Integration|NegativeConn|NegativeKeep",
+		servers: [][]string{{"6379"}, {"6333"}, {"6344"}, {"6355"}, {"6666"}}},
 	{name: "limits", kind: python{}, pkg: "limits", tests: []string{"tests"}, quick: []string{"tests"},
 		args:    []string{"-m", "(redis or unit) and not benchmark", "--ignore", "tests/benchmarks", "--ignore", "tests/integration"},
 		env:     []string{"ASYNC_REDIS_IMPLEMENTATION=redispy"},
