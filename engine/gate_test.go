@@ -195,3 +195,21 @@ func BenchmarkLock(b *testing.B) {
 		})
 	}
 }
+
+// A clock that is set back waits for who has all shards, as everything that looks into a shard does.
+func TestRewindWaitsForTheGate(t *testing.T) {
+	ks := New(NewClock(), 1)
+	ks.close()
+	done := make(chan struct{})
+	go func() {
+		ks.rewindShard(&ks.shards[3])
+		close(done)
+	}()
+	select {
+	case <-done:
+		t.Error("a shard was changed while somebody had all of them")
+	case <-time.After(20 * time.Millisecond):
+	}
+	ks.open()
+	<-done
+}
