@@ -16,7 +16,7 @@ import (
 )
 
 // journalBytesMax is how much is kept until it is taken or checked.
-const journalBytesMax = 256 << 20
+const journalBytesMax = 1 << 30
 
 // reading is the reading of one keyspace's journal.
 type reading struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/limiter"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/set"
 	"github.com/limitkv/limitkv/engine/stream"
@@ -59,7 +60,11 @@ func picture(e engine.Entry) string {
 			add("%q %q due %d attempt %d state %d until %d", x.ID, x.Payload, x.DueMicros, x.Attempt, x.State, x.UntilMicros)
 		})
 	default:
-		add("%q", e.Bytes(nil))
+		value := e.Bytes(nil)
+		if e.Kind() == engine.KindLimiter { // a refusal is counted, and has no effect
+			value = limiter.ForgetRefused(append([]byte(nil), value...))
+		}
+		add("%q", value)
 	}
 	for _, p := range parts {
 		b.WriteString("; ")

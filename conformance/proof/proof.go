@@ -27,7 +27,7 @@ const (
 	// the last one took.
 	every  = 20 * time.Millisecond
 	rarely = 300 * time.Millisecond
-	share  = 4
+	share  = 1
 	// patience is how long an answer may take: the server may be at work on what a client asked for.
 	patience = 2 * time.Minute
 	// shownEffects and shownBytes are how much is told of the effects since the last check that went well.

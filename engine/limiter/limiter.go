@@ -412,6 +412,12 @@ func Totals(p []byte) (granted, refused int64) {
 	return int64(uint48(p[headGranted:])), int64(uint48(p[headRefused:]))
 }
 
+// ForgetRefused sets the calls refused to none, in place: for two limiters to be compared that are to grant the same.
+func ForgetRefused(p []byte) []byte {
+	putUint48(p[headRefused:], 0)
+	return p
+}
+
 // Rules appends the limiter's rules.
 func Rules(dst []Rule, p []byte) []Rule {
 	at := headSize
