@@ -2,6 +2,8 @@
 
 package main
 
+// Where there are no network namespaces, suites are not run.
+
 import (
 	"errors"
 	"os/exec"
