@@ -23,7 +23,7 @@ func (vm *VM) baseFunctions() functions {
 		"error":          vm.error,
 		"gcinfo":         gcInfo,
 		"getmetatable":   vm.getMetatable,
-		"ipairs":         func(L *lua.LState) int { return iterate(L, each, smallInts[0]) },
+		"ipairs":         func(L *lua.LState) int { return iterate(L, each, luaInt(0)) },
 		"load":           vm.load,
 		"loadstring":     vm.loadString,
 		"next":           vm.next,
@@ -72,7 +72,7 @@ func collectGarbage(L *lua.LState) int {
 	case "setpause", "setstepmul":
 		L.Push(lua.LNumber(200))
 	default:
-		L.Push(smallInts[0])
+		L.Push(luaInt(0))
 	}
 	return 1
 }

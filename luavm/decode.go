@@ -8,23 +8,11 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/limitkv/limitkv/luavm/boxes"
 	"github.com/limitkv/limitkv/luavm/tables"
 )
 
-// smallInts are integers boxed in advance: replies are mostly small.
-var smallInts = func() (a [1024]lua.LValue) {
-	for i := range a {
-		a[i] = lua.LNumber(i)
-	}
-	return
-}()
-
-func luaInt(n int64) lua.LValue {
-	if n >= 0 && n < int64(len(smallInts)) {
-		return smallInts[n]
-	}
-	return lua.LNumber(n)
-}
+func luaInt(n int64) lua.LValue { return boxes.Lasting(float64(n)) }
 
 // decode reads one reply and returns what follows it. Replies are the server's own, so nothing is checked; a panic
 // here is a bug in a command.

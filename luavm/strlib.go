@@ -128,7 +128,7 @@ func stringByte(L *lua.LState) int {
 		arg.Raise(L, "stack overflow (string slice too long)")
 	}
 	for _, c := range bytesOf(s[from-1 : to]) {
-		L.Push(smallInts[c])
+		L.Push(luaInt(int64(c)))
 	}
 	return n
 }

@@ -8,6 +8,7 @@ package boxes
 
 import (
 	"math"
+	"sync/atomic"
 	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
@@ -37,28 +38,46 @@ var (
 	numberKind = kindOf(lua.LNumber(0.5))
 )
 
-// smallInts are boxed in advance: replies and counters are mostly small.
-var smallInts = func() (a [1024]lua.LValue) {
-	for i := range a {
-		a[i] = lua.LNumber(i)
-	}
-	return
-}()
+// smallInts are integers from 0 on: replies, counters and the variables of loops are mostly small. One is filled in when it
+// is first asked for, so that those that nobody uses take no memory; 0 need not be.
+var smallInts [1 << 16]uint64
 
 var empty lua.LValue = lua.LString("")
+
+// small boxes an integer that is one of smallInts.
+func small(i uint) (v lua.LValue) {
+	bits := &smallInts[i]
+	if i != 0 && atomic.LoadUint64(bits) == 0 { // others may be reading what is there: it is written once
+		atomic.CompareAndSwapUint64(bits, 0, math.Float64bits(float64(i)))
+	}
+	*(*boxed)(unsafe.Pointer(&v)) = boxed{numberKind, unsafe.Pointer(bits)}
+	return v
+}
+
+// Lasting boxes a number that is kept for long, as constants are: not in a block with others.
+func Lasting(f float64) lua.LValue {
+	if i := int(f); isSmall(i, f) {
+		return small(uint(i))
+	}
+	return lua.LNumber(f)
+}
+
+func isSmall(i int, f float64) bool {
+	return uint(i) < uint(len(smallInts)) && float64(i) == f && (i != 0 || !math.Signbit(f))
+}
 
 // Int boxes an integer.
 func (b *Boxes) Int(n int64) lua.LValue {
 	if uint64(n) < uint64(len(smallInts)) {
-		return smallInts[n]
+		return small(uint(n))
 	}
 	return b.number(float64(n))
 }
 
 // Number boxes a number. -0 stays what it is.
 func (b *Boxes) Number(f float64) lua.LValue {
-	if i := int(f); uint(i) < uint(len(smallInts)) && float64(i) == f && (i != 0 || !math.Signbit(f)) {
-		return smallInts[i]
+	if i := int(f); isSmall(i, f) {
+		return small(uint(i))
 	}
 	return b.number(f)
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	lua "github.com/yuin/gopher-lua"
@@ -110,3 +111,31 @@ func BenchmarkNumber(b *testing.B) {
 }
 
 var sink lua.LValue
+
+// Small integers are shared by all goroutines, and are what they are from the first time on.
+func TestSmall(t *testing.T) {
+	var done sync.WaitGroup
+	for range 4 {
+		done.Go(func() {
+			var b Boxes
+			for i := -2; i < len(smallInts)+2; i++ {
+				for _, v := range []lua.LValue{b.Number(float64(i)), b.Int(int64(i)), Lasting(float64(i))} {
+					if v != lua.LNumber(i) {
+						t.Errorf("%d is %v", i, v)
+					}
+				}
+			}
+		})
+	}
+	done.Wait()
+	var b Boxes
+	negative := math.Copysign(0, -1)
+	for _, v := range []lua.LValue{b.Number(negative), Lasting(negative)} {
+		if !math.Signbit(float64(v.(lua.LNumber))) {
+			t.Error("-0 is 0")
+		}
+	}
+	if testing.AllocsPerRun(100, func() { sink = b.Number(float64(len(smallInts) - 1)) }) != 0 {
+		t.Error("a small integer is allocated")
+	}
+}

@@ -5,6 +5,7 @@ package syntax
 import (
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/limitkv/limitkv/luavm/boxes"
 	"github.com/limitkv/limitkv/luavm/bytecode"
 )
 
@@ -310,11 +311,11 @@ func (f *code) numberConstant(n float64) int {
 				return i
 			}
 		}
-		return f.addConstant(lua.LNumber(n))
+		return f.addConstant(boxes.Lasting(n))
 	}
 	i, ok := f.numbers[n]
 	if !ok {
-		i = f.addConstant(lua.LNumber(n))
+		i = f.addConstant(boxes.Lasting(n))
 		f.numbers[n] = i
 	}
 	return i
