@@ -78,11 +78,11 @@ crash: ## crash the log's files at random calls, CRASHES seeds of them (default 
 conformance: ## compare with a real Redis 8.0 (REDIS_SERVER, or redis-server in PATH): COMMANDS random commands, scripts, bad input
 	$(GO) test -count=1 -v -timeout 15m ./conformance -thorough -commands $(COMMANDS) $(ORACLE)
 
-conformance-clients: build ## run the real clients of Java, Go, Node and Python against the server, write the table of docs/clients.md; LARGE=n (to 7) for larger arguments
-	LARGE=$(LARGE) $(GO) run ./conformance/clients
+conformance-clients: build ## run the real clients of Java, Go, Node and Python against the server, write docs/clients.md; LARGE=n (to 7) for larger arguments, PROVE=1 to replay the journal
+	LARGE=$(LARGE) $(GO) run ./conformance/clients $(if $(PROVE),-prove)
 
-conformance-suites: build ## run the own test suites of Go's and Python's clients and libraries against the server and Redis (many minutes; QUICK=1 for few)
-	$(GO) run ./conformance/suites $(if $(QUICK),-quick)
+conformance-suites: build ## run the own test suites of Go's and Python's clients and libraries against the server and Redis (many minutes; QUICK=1 for few, PROVE=1 to replay the journal instead of comparing)
+	$(GO) run ./conformance/suites $(if $(QUICK),-quick) $(if $(PROVE),-prove)
 
 conformance-tools: ## run redis-cli, redis-benchmark and, where it is there, redis_exporter against the server and Redis
 	$(GO) test -count=1 -v ./conformance/tools

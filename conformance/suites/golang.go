@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -51,9 +52,20 @@ func (g golang) fetch(s suite) (place string, err error) {
 }
 
 // command implements kind.
-func (g golang) command(s suite, place, _ string, only []string) (*exec.Cmd, error) {
+func (g golang) command(s suite, place, dir string, only []string) (*exec.Cmd, error) {
 	args := []string{"test", "-count=1", "-p", "1", "-json", "-vet=off", "-timeout", "10m"}
+	var more []string
+	if s.ginkgo {
+		more = []string{"-ginkgo.junit-report", filepath.Join(dir, reportFile)}
+	}
 	switch {
+	case s.ginkgo && only != nil:
+		var names []string
+		for _, name := range only {
+			names = append(names, regexp.QuoteMeta(name))
+		}
+		more = append(more, "-ginkgo.focus", strings.Join(names, "|"))
+		fallthrough
 	case only == nil && s.pattern != "":
 		args = append(args, "-run", s.pattern)
 	case only != nil:
@@ -65,14 +77,17 @@ func (g golang) command(s suite, place, _ string, only []string) (*exec.Cmd, err
 		}
 		args = append(args, "-run", "^("+strings.Join(names, "|")+")$")
 	}
-	args = append(append(append(args, s.tests...), "-args"), s.args...)
+	args = slices.Concat(args, s.tests, []string{"-args"}, s.args, more)
 	cmd := exec.Command("go", args...)
 	cmd.Dir, cmd.Env = place, g.environment(append(s.env, "GOPROXY=off")...)
 	return cmd, nil
 }
 
 // results implements kind: it reads what "go test -json" prints. A test's name is that of its package and its own.
-func (golang) results(_, log string) (map[string]result, error) {
+func (golang) results(dir, log string) (map[string]result, error) {
+	if report := filepath.Join(dir, reportFile); exists(report) {
+		return readReport(report)
+	}
 	out, err := os.Open(log)
 	if err != nil {
 		return nil, err

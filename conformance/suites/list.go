@@ -17,6 +17,8 @@ type suite struct {
 	tests []string
 	// pattern are, of a Go module's tests, those to run, as "go test -run" has them; all if it is empty.
 	pattern string
+	// ginkgo: a Go module's tests are one to Go, and have names in a report.
+	ginkgo bool
 	// quick are those of tests that take little time.
 	quick []string
 	// args are arguments of the test program.
@@ -44,9 +46,13 @@ var suites = []suite{
 	{name: "redis_rate", kind: golang{}, pkg: "github.com/go-redis/redis_rate/v10", tests: []string{"."}, quick: []string{"."}},
 	{name: "redigo", kind: golang{}, pkg: "github.com/gomodule/redigo", tests: []string{"./redis"}, quick: []string{"./redis"}},
 	{name: "asynq", kind: golang{}, pkg: "github.com/hibiken/asynq", tests: []string{".", "./internal/rdb"}, quick: []string{"./internal/rdb"}},
+	{name: "go-redis", kind: golang{}, pkg: "github.com/redis/go-redis/v9", tests: []string{"."}, pattern: "^TestGinkgoSuite$", ginkgo: true,
+		args: []string{"-ginkgo.skip", "JSON|Search|[Tt]imeseries|Probabilistic|[Vv]ector|Sentinel|Ring|ClusterClient|Streaming"},
+		env:  []string{"RE_CLUSTER=true", "REDIS_VERSION=8.0"}},
 	{name: "redsync", kind: golang{}, pkg: "github.com/go-redsync/redsync/v4", tests: []string{"."}},
-	{name: "rueidis", kind: golang{}, pkg: "github.com/redis/rueidis", tests: []string{"."}, pattern: "Integration|NegativeConn|NegativeKeep",
-		servers: [][]string{{"6379"}, {"6333"}, {"6344"}, {"6355"}, {"6666"}}},
+	{name: "rueidis", kind: golang{}, pkg: "github.com/redis/rueidis", tests: []string{"."}, pattern: "^TestSingleClientIntegration$|^TestNegative"},
+	{name: "kombu", kind: python{}, pkg: "kombu", tests: []string{"t/integration/test_redis.py"}, quick: []string{"t/integration/test_redis.py"},
+		args: []string{"-o", "python_classes=test_*", "-p", "no:flaky"}},
 	{name: "limits", kind: python{}, pkg: "limits", tests: []string{"tests"}, quick: []string{"tests"},
 		args:    []string{"-m", "(redis or unit) and not benchmark", "--ignore", "tests/benchmarks", "--ignore", "tests/integration"},
 		env:     []string{"ASYNC_REDIS_IMPLEMENTATION=redispy"},
@@ -65,7 +71,9 @@ type exception struct {
 	suite, test, reason string
 }
 
-var exceptions = []exception{}
+var exceptions = []exception{
+	{"go-redis", "Commands server should SlaveOf", "there are no replicas yet"},
+}
 
 // excepted says whether a test needs not pass.
 func excepted(suite, test string) bool {

@@ -5,7 +5,6 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/xml"
 	"fmt"
 	"os"
 	"os/exec"
@@ -110,7 +109,7 @@ func (p python) command(s suite, place, dir string, only []string) (*exec.Cmd, e
 	}
 	cmd := exec.Command(interpreter, "-m", "pytest", "-v", "-c", os.DevNull, "--rootdir", ".", "-p", "no:cacheprovider",
 		"-p", strings.TrimSuffix(filepath.Base(plugin), ".py"), "-o", "asyncio_mode=auto", "-o", "junit_family=xunit1", "-W", "ignore", "--tb", "short",
-		"--timeout", fmt.Sprint(testMaxSeconds), "--junitxml", filepath.Join(dir, "results.xml"))
+		"--timeout", fmt.Sprint(testMaxSeconds), "--junitxml", filepath.Join(dir, reportFile))
 	cmd.Args = append(cmd.Args, s.args...)
 	if only == nil {
 		cmd.Args = append(cmd.Args, s.tests...)
@@ -123,50 +122,11 @@ func (p python) command(s suite, place, dir string, only []string) (*exec.Cmd, e
 	return cmd, nil
 }
 
-// results implements kind: it reads pytest's file of results. A test's name is what pytest takes to run it.
+// results implements kind. A test's name is what pytest takes to run it.
 func (python) results(dir, log string) (map[string]result, error) {
-	b, err := os.ReadFile(filepath.Join(dir, "results.xml"))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, tail(log))
+	report := filepath.Join(dir, reportFile)
+	if !exists(report) {
+		return nil, fmt.Errorf("no report: %s", tail(log))
 	}
-	type message struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-	var file struct {
-		Cases []struct {
-			Class   string    `xml:"classname,attr"`
-			File    string    `xml:"file,attr"`
-			Name    string    `xml:"name,attr"`
-			Failure []message `xml:"failure"`
-			Error   []message `xml:"error"`
-			Skipped []message `xml:"skipped"`
-		} `xml:"testsuite>testcase"`
-	}
-	if err := xml.Unmarshal(b, &file); err != nil {
-		return nil, err
-	}
-	results := map[string]result{}
-	for _, c := range file.Cases {
-		if len(c.Skipped) > 0 {
-			continue
-		}
-		name := c.File
-		module := strings.ReplaceAll(strings.TrimSuffix(c.File, ".py"), "/", ".")
-		if class := strings.TrimPrefix(strings.TrimPrefix(c.Class, module), "."); class != "" {
-			name += "::" + strings.ReplaceAll(class, ".", "::")
-		}
-		name += "::" + c.Name
-		// A test whose end fails has a second entry.
-		r, again := results[name]
-		if !again {
-			r.passed = true
-		}
-		for _, m := range append(c.Failure, c.Error...) {
-			r.passed = false
-			r.output += m.Message + "\n" + m.Text + "\n"
-		}
-		results[name] = r
-	}
-	return results, nil
+	return readReport(report)
 }
