@@ -185,11 +185,6 @@ func TestLongScriptsClient(t *testing.T) {
 		c.Send("EVAL", "redis.call('set', 'gone', KEYS[1]) for i = 1, 1e8 do if i % 1e5 == 0 and redis.call('get', 'end') then return end end", 1, "k")
 		longs(t, s, 1)
 		end(c, id)
-		for deadline := time.Now().Add(5 * time.Second); strings.Contains(other.Do("CLIENT", "LIST"), "id="+id+" "); {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: it is listed still", name)
-			}
-		}
 		// The script goes on: it has written.
 		killed(t, other, "-UNKILLABLE")
 		for _, run := range s.Long.All() {
@@ -197,6 +192,12 @@ func TestLongScriptsClient(t *testing.T) {
 		}
 		longs(t, s, 0)
 		other.Want("k", "GET", "gone")
+		// Its session ends with the script, which uses it.
+		for deadline := time.Now().Add(5 * time.Second); strings.Contains(other.Do("CLIENT", "LIST"), "id="+id+" "); {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: it is listed still", name)
+			}
+		}
 	}
 
 	// What is published to it comes before its reply.
