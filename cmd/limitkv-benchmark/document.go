@@ -57,6 +57,9 @@ generator, values of %d bytes. All servers run as they come, without persistence
 	if len(m.labours) > 0 {
 		m.endToEnd(&b)
 	}
+	if len(m.few) > 0 {
+		m.fewRequests(&b)
+	}
 	if len(m.latency) > 0 {
 		m.latencies(&b)
 	}
@@ -145,6 +148,22 @@ func (m *matrix) throughput(b *strings.Builder, rows []row) {
 			text = verdict(cpuRatio, cpuRatio <= r.cpuAtMost) + fmt.Sprintf(", at most %.1f", r.cpuAtMost)
 		}
 		fmt.Fprintf(b, " %s | %.1f | %s | %s |\n", verdict(ratio, ratio >= r.atLeast), r.atLeast, strings.Join(cpus, " / "), text)
+	}
+}
+
+// fewRequests is the table of servers that have little to do.
+func (m *matrix) fewRequests(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## Few requests\n\nThe server's processor time for each request in microseconds, where 8 connections ask so seldom that it sleeps in between.\n\n"+
+		"| workload | requests a second | %s | ratio | at most |\n| --- | ---: |%s ---: | ---: |\n", strings.Join(m.versions, " | "), strings.Repeat(" ---: |", len(m.versions)))
+	for i := range m.few {
+		r := &m.few[i]
+		fmt.Fprintf(b, "| %s | %s |", r.workload, thousands(r.cells[0].Median.Rate))
+		for _, c := range r.cells {
+			fmt.Fprintf(b, " %.1f |", c.Median.CPU)
+		}
+		_, cpu := r.best()
+		ratio := r.cells[0].Median.CPU / cpu
+		fmt.Fprintf(b, " %s | %.1f |\n", verdict(ratio, ratio <= r.cpuAtMost), r.cpuAtMost)
 	}
 }
 

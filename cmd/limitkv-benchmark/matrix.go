@@ -94,6 +94,7 @@ type matrix struct {
 	libraries []row
 	latency   []row
 	labours   []labour
+	few       []row
 	memory    []measure
 	growth    []growth
 	started   time.Time
@@ -129,7 +130,7 @@ func runMatrix(args []string) error {
 	flags.StringVar(&m.valkey, "valkey", binary("VALKEY", "valkey"), "Valkey's binary; by default valkey-server in PATH")
 	flags.StringVar(&m.out, "out", "", "file to write, empty for none")
 	flags.StringVar(&m.recordings, "recordings", recordingsDir(), "where recordings are kept")
-	flags.StringVar(&m.only, "only", "", "parts to measure, separated by commas: throughput, libraries, end-to-end, latency, memory, growth; by default all")
+	flags.StringVar(&m.only, "only", "", "parts to measure, separated by commas: throughput, libraries, end-to-end, few, latency, memory, growth; by default all")
 	flags.StringVar(&m.clients, "clients", clientsDir, "folder of the programs that use the libraries")
 	flags.StringVar(&m.onlyLibraries, "libraries", "", "libraries to measure from end to end, separated by commas; by default all")
 	flags.BoolVar(&m.quick, "quick", false, "short rounds and small sizes, for a first look")
@@ -165,7 +166,7 @@ func runMatrix(args []string) error {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"throughput", m.measureThroughput}, {"libraries", m.measureLibraries}, {"end-to-end", m.measureEndToEnd}, {"latency", m.measureLatency}, {"memory", m.measureMemory}, {"growth", m.measureGrowth}} {
+	}{{"throughput", m.measureThroughput}, {"libraries", m.measureLibraries}, {"end-to-end", m.measureEndToEnd}, {"few", m.measureFew}, {"latency", m.measureLatency}, {"memory", m.measureMemory}, {"growth", m.measureGrowth}} {
 		if m.only == "" || slices.Contains(strings.Split(m.only, ","), part.name) {
 			if err := part.run(); err != nil {
 				return err
@@ -289,6 +290,23 @@ func (m *matrix) measureLatency() error {
 				return err
 			}
 			m.latency = append(m.latency, r)
+		}
+		return nil
+	})
+}
+
+// measureFew asks so seldom that the servers sleep between two requests: most of
+// what that costs is to fall asleep and to be woken.
+func (m *matrix) measureFew() error {
+	return m.with(func(targets []*target) error {
+		for _, rate := range []float64{300, 1000, 10_000} {
+			p := m.params
+			p.rate, p.connections = rate, 8
+			r, err := m.row(targets, claim{workload: "get", pipeline: 1, cpuAtMost: 1}, p)
+			if err != nil {
+				return err
+			}
+			m.few = append(m.few, r)
 		}
 		return nil
 	})

@@ -12,12 +12,14 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.redisson.Redisson;
 import org.redisson.api.RBlockingQueue;
 import org.redisson.api.RDelayedQueue;
 import org.redisson.api.RLock;
 import org.redisson.api.RMapCache;
 import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
+import org.redisson.config.Config;
 import org.redisson.config.Protocol;
 
 final class Loads {
@@ -33,7 +35,9 @@ final class Loads {
   }
 
   static void run(String name) throws Exception {
-    RedissonClient r = RedissonClients.open(RedissonClients.config(Protocol.RESP2), "redis://" + System.getenv("SERVER"));
+    Config config = new Config().setProtocol(Protocol.RESP2);
+    config.useSingleServer().setAddress("redis://" + System.getenv("SERVER")).setTimeout(30_000);
+    RedissonClient r = Redisson.create(config);
     Loads l = new Loads(r);
     Map<String, Checks.Body> loads = Map.of(
         "redisson.lock", () -> l.lock(r.getLock(l.mark)),
