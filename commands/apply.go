@@ -1,44 +1,70 @@
 package commands
 
-// Applying the journal of another time or server: its commands are run as a
-// client's would be, but nothing expires meanwhile, nobody's rights are asked, and
-// no error may come of them.
+// Commands without a connection: the server's own, and those of a journal of another time or server. A journal's are run
+// as a client's would be, but nothing expires meanwhile, nobody's rights are asked, and no error may come of them.
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp"
 )
 
-// apply runs one command of a journal in a session that is kept for it. What frames
+// Do runs a command for the server itself, under a session of its own, and
+// returns the reply's bytes.
+func (s *server) Do(args ...string) []byte {
+	return s.do(&command.Session{Authenticated: true}, args)
+}
+
+// do runs a command in a session without a connection.
+func (s *server) do(sess *command.Session, args []string) []byte {
+	raw := make([][]byte, len(args))
+	for i, a := range args {
+		raw[i] = []byte(a)
+	}
+	began := engine.Monotonic()
+	_, reply := s.alone(sess, raw, s.Keyspace.Clock.At(began), func(c *command.Ctx) { s.account(c, c.Cmd, began, 1) })
+	return reply
+}
+
+// Apply runs one command of a journal in a session that is kept for it. What frames
 // a transaction is passed over: nobody sees what is between.
-func (s *server) apply(sess *command.Session, args [][]byte, nowMicros int64) error {
+func (s *server) Apply(sess *command.Session, args [][]byte, nowMicros int64) error {
 	if command.EqualFold(args[0], "MULTI") || command.EqualFold(args[0], "EXEC") {
 		return nil
 	}
-	w := s.Workers.Get(s.Server)
-	defer s.Workers.Put(w)
-	out := &resp.Writer{Proto: 2}
-	w.Ctx.Writer = out
-	w.Ctx.Now = nowMicros
-	w.Ctx.KS = s.KeyspaceOf(sess)
-	s.foresee(w, sess, []resp.Command{{Args: args}})
-	if f := &w.Foreseen[0]; f.Cmd == nil {
-		f.Cmd = s.Table.Applied(args[0])
-		f.Known = f.Cmd != nil
-	}
-	defer func() { w.Ctx.Writer, w.Ctx.KS = nil, s.Keyspace }()
-	result := s.run(w, sess, args, &w.Foreseen[0])
-	s.enterChanges(w)
+	result, reply := s.alone(sess, args, nowMicros, func(*command.Ctx) {})
 	switch {
 	case result == waits || result == retry:
 		return errors.New("a command of the journal waits: " + quoted(args))
-	case len(out.Buf) > 0 && out.Buf[0] == '-':
-		return fmt.Errorf("%s: %s", quoted(args), out.Buf[1:len(out.Buf)-2])
+	case len(reply) > 0 && reply[0] == '-':
+		return fmt.Errorf("%s: %s", quoted(args), reply[1:len(reply)-2])
 	}
 	return nil
+}
+
+// alone takes a command through the pipeline that no connection sent, and calls done if it ran.
+func (s *server) alone(sess *command.Session, args [][]byte, nowMicros int64, done func(c *command.Ctx)) (outcome, []byte) {
+	w := s.Workers.Get(s.Server)
+	defer s.Workers.Put(w)
+	c, r := &w.Ctx, &w.Requests[0]
+	out := &resp.Writer{Proto: 2}
+	c.Writer, c.Now, c.KS = out, nowMicros, s.KeyspaceOf(sess)
+	defer func() { c.Writer, c.KS = nil, s.Keyspace }()
+	if r.Resolve(s.Table, args); r.Cmd == nil {
+		if cmd := s.Table.Applied(args[0]); cmd != nil {
+			r.Call(cmd, args)
+		}
+	}
+	result := s.process(w, sess, r)
+	if result == ran {
+		done(c)
+	}
+	s.enterChanges(w)
+	r.Args = nil
+	return result, out.Buf
 }
 
 // quotedMax is how many bytes of a command an error repeats.

@@ -8,7 +8,7 @@ import (
 
 // inject is run for a server whose Injector is to see commands, or was when it
 // first saw the command, and for a session in a namespace.
-func (s *server) inject(w *command.Worker, sess *command.Session, args [][]byte, f *command.Foreseen) outcome {
+func (s *server) inject(w *command.Worker, sess *command.Session, r *command.Request) outcome {
 	c := &w.Ctx
 	c.KS = s.KeyspaceOf(sess)
 	defer func() {
@@ -16,11 +16,11 @@ func (s *server) inject(w *command.Worker, sess *command.Session, args [][]byte,
 		c.KS = s.Keyspace
 	}()
 	if sess.Aside&command.AsideSeen == 0 && s.Injecting.Load() {
-		c.Args, c.Cmd, c.Session, c.DB, c.Failure = args, f.Cmd, sess, sess.DB(), ""
+		c.Request, c.Session, c.DB, c.Failure = r, sess, sess.DB(), ""
 		c.Mark = c.Writer.Mark()
 		var cmd *command.Command
-		if f.Known {
-			cmd = f.Cmd
+		if r.Known {
+			cmd = r.Cmd
 		}
 		switch fault := s.Injector.See(c, cmd); {
 		case fault.Disconnect:
@@ -38,7 +38,7 @@ func (s *server) inject(w *command.Worker, sess *command.Session, args [][]byte,
 			return retry
 		}
 	}
-	result := s.run(w, sess, args, f)
+	result := s.process(w, sess, r)
 	sess.Aside &^= command.AsideSeen
 	if result == retry {
 		sess.Aside |= command.AsideSeen

@@ -11,9 +11,9 @@ import (
 	"github.com/limitkv/limitkv/engine"
 )
 
-// goLong makes the command that c's worker runs a long one, which began at a time of the monotonic clock. It is called
+// GoLong makes the command that c's worker runs a long one, which began at a time of the monotonic clock. It is called
 // on the command's goroutine, with no lock held but those of the command.
-func (s *server) goLong(c *command.Ctx, since int64) *longrun.Run {
+func (s *server) GoLong(c *command.Ctx, since int64) *longrun.Run {
 	if c.Long != nil {
 		return c.Long
 	}
@@ -45,23 +45,11 @@ func (s *server) goLong(c *command.Ctx, since int64) *longrun.Run {
 	return run
 }
 
-// endLong ends what goLong began, once the command has run.
-func (s *server) endLong(c *command.Ctx) outcome {
-	run := c.Long
-	c.Worker.Risk = true
-	run.Reservation.Lock()
-	c.Reserved = false
-	c.ServeReady()
-	c.Worker.Changes += c.TakeChanges()
-	c.KS.Unlock(c.Held)
+// endLong ends what GoLong began, once the command is settled.
+func (s *server) endLong(c *command.Ctx, run *longrun.Run) {
 	c.Long = nil
 	s.Long.Remove(run)
 	run.Reservation.Release()
-	c.Worker.Risk = false
-	if c.Worker.Away {
-		return away
-	}
-	return ran
 }
 
 // comeBack gives the reply of a command to its connection, which went on elsewhere, and the worker back. done is how
@@ -71,8 +59,9 @@ func (s *server) comeBack(w *command.Worker, sess *command.Session, done int) {
 	w.Commands.Add(int64(done))
 	sess.Commands.Add(int64(done))
 	s.enterChanges(w)
-	reply, told := c.Writer.Buf[w.ReplyAt:], command.Ctx{Cmd: c.Cmd, Session: sess, Server: s.Server}
-	c.Writer, c.Args, w.Away = nil, nil, false
+	reply, told := c.Writer.Buf[w.ReplyAt:], command.Ctx{Request: &command.Request{Cmd: c.Cmd}, Session: sess, Server: s.Server}
+	c.Writer, w.Away = nil, false
+	w.Requests = [command.RequestsMax]command.Request{} // whose arguments are the connection's
 	seen := max(w.Seen, sess.Held)
 	s.Workers.Put(w)
 	s.When(seen, func() {

@@ -237,18 +237,22 @@ func TestLongExec(t *testing.T) {
 	c.Want("w", "GET", "k")
 }
 
+// panicking has scripts' calls for a key panic.
+type panicking struct{ command.Pipeline }
+
+func (p panicking) Called(c *command.Ctx, r *command.Request) {
+	if len(r.Args) == 2 && string(r.Args[1]) == "panic" {
+		panic("of a test")
+	}
+	p.Pipeline.Called(c, r)
+}
+
 // TestLongScriptPanics: a bug in a command that a script calls is told, whether the script takes long or not, and
 // leaves nothing behind.
 func TestLongScriptPanics(t *testing.T) {
 	s := livetest.StartWith(t, func(s *commands.Server) {
 		s.Log = livetest.NoLog{}
-		execute := s.Execute
-		s.Execute = func(c *command.Ctx, cmd *command.Command, args [][]byte) {
-			if len(args) == 2 && string(args[1]) == "panic" {
-				panic("of a test")
-			}
-			execute(c, cmd, args)
-		}
+		s.Pipeline = panicking{s.Pipeline}
 	})
 	c := s.Client()
 	for range 3 {

@@ -10,12 +10,11 @@ import (
 	"runtime/debug"
 
 	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/engine"
 )
 
 // rescue answers a client's command that panicked, if what it left can be trusted,
 // and ends the server if not. It is called on the stack of the panic, with the
-// context's writer, arguments and command those of the client.
+// context's writer and request those of the client. The command is to be settled.
 func (s *server) rescue(c *command.Ctx, r any) {
 	name := "a command"
 	if c.Cmd != nil {
@@ -28,9 +27,7 @@ func (s *server) rescue(c *command.Ctx, r any) {
 	s.Logf('w', "%s", why)
 	c.NoEffect()
 	c.EndCommand(nil)
-	c.Commit() // of what had expired
-	c.KS.Unlock(c.Worker.Locked)
-	c.Worker.Locked = engine.LockSet{}
+	c.Worker.Keep = false
 	c.Worker.Lua = nil // it may have been in the middle of a script
 	c.Script, c.Exec, c.Waits, c.Counted = false, false, false, false
 	c.Forget()

@@ -91,14 +91,17 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	done := 0
 	more := true
 	for more && done < len(batch) {
-		window := batch[done:min(done+command.ForeseenMax, len(batch))]
-		s.foresee(w, sess, window)
+		window := batch[done:min(done+command.RequestsMax, len(batch))]
+		s.resolve(w, sess, window)
 		var n int
 		n, now, more = s.serve(w, sess, window, done, now)
 		done += n
 		if w.Away {
 			s.comeBack(w, sess, done)
 			return -1
+		}
+		for i := range window[1:] { // nothing keeps what the connection sent for long
+			w.Requests[i+1].Args = nil
 		}
 	}
 	w.Commands.Add(int64(done))
@@ -148,22 +151,15 @@ func (s *server) fitClients(sess *command.Session, batch []resp.Command) {
 	}
 }
 
-// foresee finds what is known of commands before they run, and touches their
-// keys.
-func (s *server) foresee(w *command.Worker, sess *command.Session, window []resp.Command) {
+// resolve finds what commands call, and touches their keys.
+func (s *server) resolve(w *command.Worker, sess *command.Session, window []resp.Command) {
 	var places [engine.TouchMax]engine.Place
 	keys := 0
 	for i := range window {
-		f := &w.Foreseen[i]
-		args := window[i].Args
-		f.Cmd, f.Known = s.Table.Resolve(args)
-		f.Key = 0
-		if f.Known && f.Cmd.Plan == nil && f.Cmd.Flags&command.WholeKeyspace == 0 {
-			if f.Key = f.Cmd.SoleKey(args); f.Key > 0 {
-				f.Place = engine.PlaceOf(args[f.Key])
-				places[keys] = f.Place
-				keys++
-			}
+		r := &w.Requests[i]
+		if r.Resolve(s.Table, window[i].Args); r.Sole > 0 {
+			places[keys] = r.Place
+			keys++
 		}
 	}
 	if keys > 1 {
@@ -183,7 +179,7 @@ const apartMicros = 1000
 // has its turn.
 const turnMicrosMax = 2000
 
-// serve runs commands that were foreseen, before which others of the batch ran. It
+// serve runs commands that were resolved, before which others of the batch ran. It
 // returns how many, the time, and whether the next may run. The time is
 // Monotonic's, by which they are measured.
 func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.Command, before int, now int64) (done int, later int64, more bool) {
@@ -192,8 +188,8 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 	began := now
 	var last *command.Command
 	for i := range window {
-		f := &w.Foreseen[i]
-		if together > 0 && f.Cmd != last {
+		r := &w.Requests[i]
+		if together > 0 && r.Cmd != last {
 			now = s.account(c, last, now, together)
 			together = 0
 		}
@@ -202,15 +198,15 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 		w.Nth, w.ReplyAt = before+i+1, mark
 		var result outcome
 		if !s.Injecting.Load() && sess.Aside == 0 {
-			w.Keep = f.Known && f.Cmd.Flags&command.KeepsLocks != 0 && now-began < keepMicrosMax &&
-				i+1 < len(window) && w.Foreseen[i+1].Cmd == f.Cmd && s.sameLocks(window[i].Args, window[i+1].Args)
-			result = s.run(w, sess, window[i].Args, f)
+			w.Keep = r.Known && r.Cmd.Flags&command.KeepsLocks != 0 && now-began < keepMicrosMax &&
+				i+1 < len(window) && w.Requests[i+1].Cmd == r.Cmd && s.sameLocks(r.Args, w.Requests[i+1].Args)
+			result = s.process(w, sess, r)
 			w.Keep = false
 			if result != ran {
 				s.letGo(w)
 			}
 		} else {
-			result = s.inject(w, sess, window[i].Args, f)
+			result = s.inject(w, sess, r)
 		}
 		if result == retry {
 			conn.Pause()
@@ -218,11 +214,11 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 		}
 		done++
 		if result == away {
-			return done, s.account(c, f.Cmd, now, together+1), false
+			return done, s.account(c, r.Cmd, now, together+1), false
 		}
 		if result == ran {
 			together++
-			if last = f.Cmd; !last.Brief() || together == togetherMax || s.timedApart() {
+			if last = r.Cmd; !last.Brief() || together == togetherMax || s.timedApart() {
 				now = s.account(c, last, now, together)
 				together = 0
 			}
@@ -231,7 +227,7 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 			}
 		}
 		if sess.Reply != command.ReplyOn {
-			s.silence(sess, conn, mark, result == ran && f.Cmd.Flags&command.Pushes != 0)
+			s.silence(sess, conn, mark, result == ran && r.Cmd.Flags&command.Pushes != 0)
 		}
 		if result == waits {
 			conn.Pause()
@@ -312,12 +308,12 @@ func (s *server) enterChanges(w *command.Worker) {
 
 // took counts the time of a command. Below a microsecond, as most are, there
 // is nothing to add.
-func (s *server) took(c *command.Ctx, cmd *command.Command, args [][]byte, micros int64) {
+func (s *server) took(c *command.Ctx, r *command.Request, micros int64) {
 	if micros > 0 {
-		c.Worker.Counters[cmd.Index()].Took(micros, 1)
+		c.Worker.Counters[r.Cmd.Index()].Took(micros, 1)
 	}
 	if slow := s.SlowMicros.Load(); slow >= 0 && micros >= slow {
-		s.SlowLog.Executed(c, cmd, args, micros)
+		s.SlowLog.Executed(c, r.Cmd, r.Args, micros)
 	}
 }
 
@@ -356,34 +352,6 @@ func (s *server) reply(sess *command.Session, b []byte) {
 	if sess.Closing {
 		sess.Conn.Close(true)
 	}
-}
-
-// Do runs a command for the server itself, under a session of its own, and
-// returns the reply's bytes.
-func (s *server) Do(args ...string) []byte {
-	return s.do(&command.Session{Authenticated: true}, args)
-}
-
-// do runs a command in a session without a connection.
-func (s *server) do(sess *command.Session, args []string) []byte {
-	raw := make([][]byte, len(args))
-	for i, a := range args {
-		raw[i] = []byte(a)
-	}
-	w := s.Workers.Get(s.Server)
-	defer s.Workers.Put(w)
-	out := &resp.Writer{Proto: 2}
-	w.Ctx.Writer = out
-	began := engine.Monotonic()
-	w.Ctx.Now = s.Keyspace.Clock.At(began)
-	w.Ctx.KS = s.KeyspaceOf(sess)
-	s.foresee(w, sess, []resp.Command{{Args: raw}})
-	if s.run(w, sess, raw, &w.Foreseen[0]) == ran {
-		s.account(&w.Ctx, w.Ctx.Cmd, began, 1)
-	}
-	s.enterChanges(w)
-	w.Ctx.Writer, w.Ctx.KS = nil, s.Keyspace
-	return out.Buf
 }
 
 var _ resp.Handler = (*server)(nil)

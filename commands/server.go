@@ -226,11 +226,7 @@ func New(o Options) (*Server, error) {
 	s := &server{Server: cs}
 	h := &host{s: s, options: o}
 	cs.Host = h
-	cs.Dispatch = s.nested
-	cs.Execute = s.fromScript
-	cs.Locks = s.locks
-	cs.Apply = s.apply
-	cs.GoLong = s.goLong
+	cs.Pipeline = s
 	s.params = declare(cs.Config, databases)
 	rows := make([][]*command.Command, 0, len(families))
 	for _, f := range slices.Concat(o.Families, families) {
@@ -253,7 +249,6 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	cs.Keyspace.Strict = o.Test
-	cs.Do = s.Do
 	for _, fn := range cs.OnStart {
 		if err := fn(); err != nil {
 			return nil, err

@@ -152,7 +152,11 @@ func (v *View) untold() {
 
 // Commit ends the transaction: its effects are handed to the journal as one
 // whole. The locks are still held.
-func (v *View) Commit() { v.commit(false) }
+func (v *View) Commit() {
+	if v.changes != v.told || len(v.ends) != 0 {
+		v.commit(false)
+	}
+}
 
 // CommitApart is Commit for effects that have nothing to do with each other, as
 // those of keys that expire.

@@ -78,6 +78,15 @@ func (v *View) Need(set *LockSet, key []byte) {
 	set.mask |= 1 << v.hintSh
 }
 
+// HintAt is Hint for a key whose place is known.
+func (v *View) HintAt(key []byte, at Place) {
+	v.hintHash, v.hintSh = at.hash, at.shard
+	v.hintPtr, v.hintLen = unsafe.SliceData(key), len(key)
+	if v.KS.Strict {
+		v.within(v.hintSh, key)
+	}
+}
+
 // NeedAt is Need for a key whose place is known.
 func (v *View) NeedAt(set *LockSet, key []byte, at Place) {
 	v.hintHash, v.hintSh = at.hash, at.shard

@@ -295,9 +295,12 @@ func (ks *Keyspace) unlist(s *shard, k waitKey, n *place) {
 // ServeReady serves the lines of the keys that this command made ready. The
 // outermost command calls it before it lets its locks go.
 func (v *View) ServeReady() {
-	if len(v.ready) == 0 {
-		return
+	if len(v.ready) != 0 {
+		v.serveReady()
 	}
+}
+
+func (v *View) serveReady() {
 	now, held := v.Now, v.Held
 	v.Now = v.KS.Clock.Now() // what they wait for may have expired while the command ran
 	defer func() {

@@ -2,7 +2,10 @@ package luavm
 
 // The first line of a script may be "#!lua flags=...": it names the engine and says what the script will not do.
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // Flags is a set of what a script declares of itself in its shebang line.
 type Flags uint8
@@ -31,6 +34,15 @@ var flagNames = []struct {
 	{"allow-stale", AllowStale},
 	{"no-cluster", NoCluster},
 	{"allow-cross-slot-keys", AllowCrossSlotKeys},
+}
+
+// FlagsOf returns what a source declares. ok is false if its shebang line is wrong.
+func FlagsOf(body []byte) (flags Flags, ok bool) {
+	if !bytes.HasPrefix(body, []byte("#!")) {
+		return Compat, true
+	}
+	flags, _, err := parseShebang(string(body))
+	return flags, err == nil
 }
 
 // parseShebang returns what a shebang line declares and where the code starts: at the line's end, so that line

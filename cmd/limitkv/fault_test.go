@@ -53,7 +53,7 @@ func faults(s *command.Server) []*command.Command {
 	s.LocksMax = 300 * time.Millisecond
 	var left sync.Mutex
 	s.Mutexes = append(s.Mutexes, &left)
-	row := func(name, summary string, plan func(c *command.Ctx, args [][]byte, set *engine.LockSet) bool, run func(c *command.Ctx)) *command.Command {
+	row := func(name, summary string, plan func(c *command.Ctx, set *engine.LockSet) bool, run func(c *command.Ctx)) *command.Command {
 		return &command.Command{
 			Name: name, Arity: -2, Group: command.GroupServer, Since: "1.0.0", Flags: command.Write,
 			Keys:    []command.KeySpec{command.KeyRange(1, 1, 1, command.RW)},
@@ -62,7 +62,7 @@ func faults(s *command.Server) []*command.Command {
 	}
 	return []*command.Command{
 		row("fault.before", "Panics.", nil, func(*command.Ctx) { panic(planned) }),
-		row("fault.plan", "Panics before it has its locks.", func(*command.Ctx, [][]byte, *engine.LockSet) bool { panic(planned) }, nothing),
+		row("fault.plan", "Panics before it has its locks.", func(*command.Ctx, *engine.LockSet) bool { panic(planned) }, nothing),
 		row("fault.read", "Panics when it has read.", nil, func(c *command.Ctx) { c.Get(c.Args[1]); panic(planned) }),
 		row("fault.index", "Panics by an index out of range.", nil, func(c *command.Ctx) { _ = c.Args[len(c.Args)] }),
 		row("fault.found", "Panics when it has found what it is to change.", nil, func(c *command.Ctx) { c.GetWrite(c.Args[1]); panic(planned) }),
@@ -111,10 +111,10 @@ func faults(s *command.Server) []*command.Command {
 func nothing(*command.Ctx) {}
 
 // all is the plan of a command that needs the whole keyspace.
-func all(_ *command.Ctx, _ [][]byte, set *engine.LockSet) bool { set.AddAll(); return false }
+func all(_ *command.Ctx, set *engine.LockSet) bool { set.AddAll(); return false }
 
 // none is the plan of a command that takes its locks itself.
-func none(*command.Ctx, [][]byte, *engine.LockSet) bool { return false }
+func none(*command.Ctx, *engine.LockSet) bool { return false }
 
 // process is a server in a process of its own.
 type process struct {

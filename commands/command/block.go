@@ -12,8 +12,8 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// Request is what a command that waits asks for: its arguments, parsed once.
-type Request interface {
+// Trier is what a command that waits asks for: its arguments, parsed once.
+type Trier interface {
 	// Try serves it with what is under a key, if that is enough. It runs under the
 	// key's lock with a Ctx of the session that waits, whose Args are the Wait's, and
 	// replies exactly when it returns engine.ServedDone. againMicros, if not 0, is when
@@ -25,10 +25,9 @@ type Request interface {
 type Wait struct {
 	// Waiter is its place in the lines of its keys, and its timer.
 	engine.Waiter
-	Request Request
-	// Args are a copy of the command's.
-	Args [][]byte
-	Cmd  *Command
+	// Request is the command's, with arguments of its own.
+	Request
+	Trier Trier
 	// Since is in Unix microseconds.
 	Since int64
 	// Lapsed replies when the deadline comes; nil replies a null array.
@@ -42,8 +41,8 @@ type Wait struct {
 // NewWait makes a wait of the command that runs, which Block begins. The caller
 // sets what it waits for; Keys and Also are of the wait's Args, which outlive the
 // command's. Only when CanBlock says so.
-func (c *Ctx) NewWait(request Request, kind engine.Kind, deadline int64) *Wait {
-	w := &Wait{Request: request, Args: Clone(c.Args), Cmd: c.Cmd, Since: c.Now, session: c.Session, server: c.Server}
+func (c *Ctx) NewWait(trier Trier, kind engine.Kind, deadline int64) *Wait {
+	w := &Wait{Request: c.Request.Clone(), Trier: trier, Since: c.Now, session: c.Session, server: c.Server}
 	w.KS, w.DB, w.Kind, w.Deadline, w.Who = c.KS, c.DB, kind, deadline, w
 	return w
 }
@@ -60,7 +59,7 @@ func (c *Ctx) Block(w *Wait) {
 func (w *Wait) Serve(v *engine.View, key []byte) (engine.Served, int64) {
 	s := w.server
 	out := resp.Writer{Proto: w.session.Proto()}
-	c := Ctx{Writer: &out, Args: w.Args, Cmd: w.Cmd, Session: w.session, Server: s}
+	c := Ctx{Writer: &out, Request: &w.Request, Session: w.session, Server: s}
 	// The writes of Try are the serving command's: it wakes whom they make
 	// ready, and counts them.
 	c.View = *v
@@ -71,7 +70,7 @@ func (w *Wait) Serve(v *engine.View, key []byte) (engine.Served, int64) {
 		w.finish(out.Buf)
 		return engine.ServedDone, 0
 	}
-	result, again := w.Request.Try(&c, key)
+	result, again := w.Trier.Try(&c, key)
 	c.EndCommand(w.Args)
 	c.Commit()
 	w.at = c.LSN
@@ -143,7 +142,7 @@ func (w *Wait) finish(reply []byte) {
 	if s.SlowMicros.Load() == 0 {
 		// Only what it runs counts, not how long it waited: nothing worth
 		// measuring, but the slow log may be asked for everything.
-		c := Ctx{Args: w.Args, Cmd: w.Cmd, Session: sess, Server: s}
+		c := Ctx{Request: &w.Request, Session: sess, Server: s}
 		c.Now = s.Keyspace.Clock.Now()
 		s.SlowLog.Executed(&c, w.Cmd, w.Args, 0)
 	}

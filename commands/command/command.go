@@ -197,16 +197,16 @@ type Command struct {
 
 	// FlagsOf are the flags of a call where they depend on its arguments (EVAL of
 	// a script that says what it does); nil where they are Flags.
-	FlagsOf func(c *Ctx, args [][]byte) Flags
+	FlagsOf func(c *Ctx) Flags
 
-	// Prepare, if set, does beforehand what takes long and needs no keys: compiling. If it reports true, the command begins
-	// anew when Prepare resumes the connection. It is not called for the server's own sessions.
-	Prepare func(c *Ctx, args [][]byte) (wait bool)
+	// Prepare, if set, finds what the command goes by besides keys, and leaves it in the request: EVAL's script, compiled.
+	// If it reports true, the command begins anew when Prepare resumes the connection.
+	Prepare func(c *Ctx) (wait bool)
 
 	// Plan, if set, adds what the command needs locked to the set, in place of
 	// its keys' shards, and tells whether it will take long, so that the event loop
 	// goes on without it before it begins (DEBUG SLEEP, MIGRATE).
-	Plan func(c *Ctx, args [][]byte, set *engine.LockSet) (long bool)
+	Plan func(c *Ctx, set *engine.LockSet) (long bool)
 
 	// Refused, if set, is told that the command was refused before it ran, and
 	// returns the error to reply (EXEC, which then ends the transaction).

@@ -19,10 +19,9 @@ type Ctx struct {
 	// View sees and changes the keyspace; View.Now is the time of the command
 	// in Unix microseconds and View.DB the database.
 	engine.View
-	// Args are the command's name and arguments. They alias the request and
-	// must be copied to be kept.
-	Args    [][]byte
-	Cmd     *Command
+	// Request is the command with its arguments, and what was found of it: of EXEC and
+	// of scripts the one that they run now.
+	*Request
 	Session *Session
 	Server  *Server
 	Worker  *Worker

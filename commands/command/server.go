@@ -33,24 +33,7 @@ type Server struct {
 	// BlockedClients counts the sessions that wait.
 	BlockedClients atomic.Int64
 
-	// Do runs a command for the server itself and returns the reply's bytes. Set by
-	// package commands.
-	Do func(args ...string) []byte
-	// Dispatch runs a command inside another (EXEC, EVAL): checks, handler and
-	// reply, under the locks that c holds. Set by package commands.
-	Dispatch func(c *Ctx, args [][]byte)
-	// Execute is Dispatch for a command that is known and has been checked.
-	Execute func(c *Ctx, cmd *Command, args [][]byte)
-	// Apply runs a command of a journal in a session that is kept for it, at a time
-	// in Unix microseconds. Set by package commands.
-	Apply func(sess *Session, args [][]byte, nowMicros int64) error
-	// Locks adds what a command needs to a lock set and tells whether it will take
-	// long. Set by package commands.
-	Locks func(c *Ctx, cmd *Command, args [][]byte, set *engine.LockSet) (long bool)
-	// GoLong makes the command that runs in c, which began at a time of the monotonic
-	// clock, a long one: it goes on where it is, others elsewhere. Set by package
-	// commands.
-	GoLong func(c *Ctx, since int64) *longrun.Run
+	Pipeline Pipeline
 	// UserSettings are the user lines of the settings.
 	UserSettings []params.Setting
 	// OnLoad is called before anybody is served, OnStop when nobody is any more.
@@ -159,7 +142,7 @@ func (s *Server) RefusesWrites() *string { return s.refusesWrites.Load() }
 
 // OwnCtx is a context of the server itself, for when nobody is served.
 func (s *Server) OwnCtx() *Ctx {
-	c := &Ctx{Writer: &resp.Writer{Proto: 2}, Session: &Session{Authenticated: true}, Server: s}
+	c := &Ctx{Writer: &resp.Writer{Proto: 2}, Request: &Request{}, Session: &Session{Authenticated: true}, Server: s}
 	c.KS, c.Now = s.Keyspace, s.Keyspace.Clock.Now()
 	c.Held.AddAll()
 	return c
@@ -282,25 +265,14 @@ type Worker struct {
 	Seen journal.LSN
 	// Changes are those of the keyspace that are not in its count yet.
 	Changes int64
-	// Foreseen is what is known of the next commands of a pipeline.
-	Foreseen [ForeseenMax]Foreseen
+	// Requests are the next ones of a connection.
+	Requests [RequestsMax]Request
 	_        [64]byte // the next worker's are another core's
 }
 
-// ForeseenMax is how many commands of a pipeline are looked at before the first
+// RequestsMax is how many commands of a connection are resolved before the first
 // of them runs.
-const ForeseenMax = engine.TouchMax
-
-// Foreseen is what is known of a command before it runs.
-type Foreseen struct {
-	// Cmd is as from Table.Resolve.
-	Cmd   *Command
-	Known bool
-	// Key is the position of its sole key, 0 if it has none or several.
-	Key int
-	// Place is the key's.
-	Place engine.Place
-}
+const RequestsMax = engine.TouchMax
 
 // Counters are what INFO commandstats tells of a command. Each worker has its
 // own, so that no two cores write to one cache line.
@@ -342,7 +314,7 @@ func (p *Workers) Get(s *Server) *Worker {
 		return w
 	}
 	w := &Worker{Counters: make([]Counters, len(s.Table.All()))}
-	w.Ctx.Server, w.Ctx.Worker = s, w
+	w.Ctx.Server, w.Ctx.Worker, w.Ctx.Request = s, w, &w.Requests[0]
 	w.Ctx.KS = s.Keyspace
 	p.all = append(p.all, w)
 	return w

@@ -132,14 +132,8 @@ type Multi struct {
 	Active bool
 	// Failed: a command was refused, so EXEC will be too.
 	Failed  bool
-	Queue   []Queued
+	Queue   []Request // what waits for EXEC
 	Watcher engine.Watcher
-}
-
-// Queued is a command that waits for EXEC.
-type Queued struct {
-	Cmd  *Command
-	Args [][]byte
 }
 
 // ReplyMode is what CLIENT REPLY sets.
@@ -216,13 +210,8 @@ func (s *Session) UserName() string {
 // LastCommand is the command that the session ran last, nil if none.
 func (s *Session) LastCommand() *Command { return s.lastCmd.Load() }
 
-// SetLastCommand notes the command that runs. Pipelines mostly repeat one, so
-// the store, which costs a bus lock, is spared.
-func (s *Session) SetLastCommand(cmd *Command) {
-	if s.lastCmd.Load() != cmd {
-		s.lastCmd.Store(cmd)
-	}
-}
+// SetLastCommand notes the command that runs.
+func (s *Session) SetLastCommand(cmd *Command) { s.lastCmd.Store(cmd) }
 
 // Slot returns what a family keeps under a key in the session, making it with
 // create if it is missing. It must be called by the session's own goroutine.

@@ -26,10 +26,16 @@ type Channels struct {
 	Pattern bool
 }
 
+// Unrestricted tells whether the session may run any command on any key and channel.
+func (s *Session) Unrestricted() bool {
+	u := s.user.Load()
+	return u == nil || u.Unrestricted.Load()
+}
+
 // Refuses returns the error text for a command that the session's user may not
 // run, empty if it may, and notes the attempt.
 func (s *Server) Refuses(c *Ctx, cmd *Command, args [][]byte) string {
-	if u := c.Session.User(); u == nil || u.Unrestricted.Load() {
+	if c.Session.Unrestricted() {
 		return ""
 	}
 	return s.ACL.Authorize(c, cmd, args, false)

@@ -99,15 +99,15 @@ func (f *family) debugRow() *command.Command {
 		Flags:      command.Admin | command.NoScript | command.Loading | command.Stale | command.System,
 		Summary:    "Commands for testing.",
 		Complexity: "That of the subcommand",
-		Plan: func(c *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
-			d := findDebug(args)
+		Plan: func(c *command.Ctx, set *engine.LockSet) (long bool) {
+			d := findDebug(c.Args)
 			switch {
 			case d == nil, d.stalls && c.Script: // a script has what it has
 				return false
 			case d.keyspace:
 				set.AddAll()
 			case d.key:
-				for _, key := range args[2:] {
+				for _, key := range c.Args[2:] {
 					set.AddKey(key)
 				}
 			}

@@ -19,9 +19,9 @@ const buryBatch = 256
 // planDead locks the dead-letter queue beside the queue. Its name is in the
 // queue, so that is looked at first; should it change before the command runs,
 // the entries are forwarded.
-func (f *family) planDead(c *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
-	set.AddKey(args[1])
-	if dead := f.deadOf(c.KS, c.DB, args[1]); dead != "" {
+func (f *family) planDead(c *command.Ctx, set *engine.LockSet) (long bool) {
+	set.AddKey(c.Args[1])
+	if dead := f.deadOf(c.KS, c.DB, c.Args[1]); dead != "" {
 		set.AddKey([]byte(dead))
 	}
 	return false

@@ -88,9 +88,9 @@ func migrateSecret(args [][]byte, i int) bool {
 }
 
 // planMigrate reserves the keys: the target may take its time.
-func planMigrate(_ *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
-	for _, i := range migrateKeys(args) {
-		set.AddKey(args[i])
+func planMigrate(c *command.Ctx, set *engine.LockSet) (long bool) {
+	for _, i := range migrateKeys(c.Args) {
+		set.AddKey(c.Args[i])
 	}
 	return true
 }

@@ -43,7 +43,7 @@ func sortRow(nodes *params.ListLimits) *command.Command {
 		Summary:    "Sorts the elements of a list, a set or a sorted set, and may store the result.",
 		Complexity: "O(N + M log M), N being the number of elements, M of those returned",
 		Syntax:     sortSyntax + " [STORE destination:key@2]",
-		Plan:       func(c *command.Ctx, args [][]byte, locks *engine.LockSet) bool { return planSort(args, locks, true) },
+		Plan:       func(c *command.Ctx, locks *engine.LockSet) bool { return planSort(c, locks, true) },
 		Run:        func(c *command.Ctx) { sortKey(c, nodes.Now(), true) },
 	}
 }
@@ -58,7 +58,7 @@ var sortroRow = &command.Command{
 	Summary:    "Sorts the elements of a list, a set or a sorted set.",
 	Complexity: "O(N + M log M), N being the number of elements, M of those returned",
 	Syntax:     sortSyntax,
-	Plan:       func(c *command.Ctx, args [][]byte, locks *engine.LockSet) bool { return planSort(args, locks, false) },
+	Plan:       func(c *command.Ctx, locks *engine.LockSet) bool { return planSort(c, locks, false) },
 	Run:        func(c *command.Ctx) { sortKey(c, list.Limits{}, false) },
 }
 
@@ -136,14 +136,14 @@ func parseSort(a *command.Args, mayStore bool) (s sorting) {
 
 // planSort locks the key and the destination, or all shards if patterns name
 // other keys.
-func planSort(args [][]byte, locks *engine.LockSet, mayStore bool) (long bool) {
-	a := command.ArgsOf(args[2:]...)
+func planSort(c *command.Ctx, locks *engine.LockSet, mayStore bool) (long bool) {
+	a := c.Cursor(2)
 	s := parseSort(&a, mayStore)
 	if s.reads {
 		locks.AddAll()
 		return false
 	}
-	locks.AddKey(args[1])
+	locks.AddKey(c.Args[1])
 	if s.store != nil {
 		locks.AddKey(s.store)
 	}

@@ -84,7 +84,8 @@ func (f *family) searchRows() []*command.Command {
 
 // planRadius locks the key, and the last of the destinations. That is the one
 // that counts, where the key specs name the first.
-func planRadius(_ *command.Ctx, args [][]byte, locks *engine.LockSet) (long bool) {
+func planRadius(c *command.Ctx, locks *engine.LockSet) (long bool) {
+	args := c.Args
 	locks.AddKey(args[1])
 	for i := 5; i+1 < len(args); i++ {
 		if command.EqualFold(args[i], "STORE") || command.EqualFold(args[i], "STOREDIST") {

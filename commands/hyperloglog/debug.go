@@ -104,7 +104,7 @@ var pfselftestRow = &command.Command{
 	Summary:    "Tests counting: adds ten million elements.",
 	Complexity: "O(1), some seconds",
 	// It takes no key, and long.
-	Plan: func(*command.Ctx, [][]byte, *engine.LockSet) (long bool) { return true },
+	Plan: func(*command.Ctx, *engine.LockSet) (long bool) { return true },
 	Run:  func(c *command.Ctx) { selfTest(c, selfTestElements) },
 }
 

@@ -78,7 +78,7 @@ func (f *family) asked(args [][]byte) (list []*command.InfoSection) {
 
 // infoPlan: counters are added up shard by shard, with no other lock held, so that
 // nobody waits for it. In EXEC all that there is is held instead, and in scripts.
-func (f *family) infoPlan(c *command.Ctx, _ [][]byte, set *engine.LockSet) (long bool) {
+func (f *family) infoPlan(c *command.Ctx, set *engine.LockSet) (long bool) {
 	if c.Session.Multi.Active {
 		set.AddAll()
 	}

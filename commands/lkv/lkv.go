@@ -69,7 +69,7 @@ func (f family) now(c *command.Ctx) { c.Int(f.ks.Clock.Now() / 1000) }
 // event loop, which others wait for meanwhile.
 const advanceInline = 200
 
-func (f family) plan(*command.Ctx, [][]byte, *engine.LockSet) (long bool) {
+func (f family) plan(*command.Ctx, *engine.LockSet) (long bool) {
 	return !f.ks.Sched.Few(advanceInline)
 }
 

@@ -128,7 +128,7 @@ func (in *injector) wanted(c *command.Ctx, counted bool) (list []received, ok bo
 			if !known {
 				cmd = nil
 			}
-			if !matches(pattern, &command.Ctx{Args: r.args}, cmd) {
+			if !matches(pattern, &command.Ctx{Request: &command.Request{Args: r.args}}, cmd) {
 				continue
 			}
 		}

@@ -50,7 +50,7 @@ func snapshotRow(s *command.Server) *command.Command {
 	restore := f.row("restore", 3, "name:string", "Brings back what a name keeps; it can be brought back again.", all.restore)
 	for _, row := range []*command.Command{save, restore} {
 		// They wait for scripts that hold keys, which must not stop a loop.
-		row.Plan = func(*command.Ctx, [][]byte, *engine.LockSet) (long bool) { return true }
+		row.Plan = func(*command.Ctx, *engine.LockSet) (long bool) { return true }
 		row.Complexity = "O(1), and later O(N) in the keys of a 64th of the keyspace when one of them is used"
 	}
 	return &command.Command{

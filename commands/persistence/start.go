@@ -101,7 +101,7 @@ func (f *family) loadLog() error {
 		Apply: func(u *journal.Unit) error {
 			for _, cmd := range u.Commands {
 				sess.SetDB(cmd.DB)
-				if err := f.s.Apply(sess, cmd.Args, ks.Clock.Now()); err != nil {
+				if err := f.s.Pipeline.Apply(sess, cmd.Args, ks.Clock.Now()); err != nil {
 					return err
 				}
 			}
@@ -198,7 +198,7 @@ func (f *family) setAppendOnly(value string) error {
 	f.mu.Unlock()
 	f.p.appendOnly.Store(true)
 	f.gate.set(w)
-	go f.s.Do("BGREWRITEAOF")
+	go f.s.Pipeline.Do("BGREWRITEAOF")
 	return nil
 }
 
@@ -286,18 +286,18 @@ func (f *family) look() {
 	switch {
 	case w != nil && (again || w.Failure().NeedsBase || w.State() == journal.Starting):
 		if st.rewriteFailures.Load() == 0 || engine.Monotonic()-st.lastRewriteTry.Load() > rewriteRetryMicros {
-			f.s.Do("BGREWRITEAOF")
+			f.s.Pipeline.Do("BGREWRITEAOF")
 		}
 		return
 	case st.saveScheduled.CompareAndSwap(true, false):
-		f.s.Do("BGSAVE")
+		f.s.Pipeline.Do("BGSAVE")
 		return
 	}
 	if w != nil && f.p.growPercent.Load() > 0 && w.FileSize() > 0 {
 		base := max(st.baseSize.Load(), 1)
 		if size, err := files.Size(); err == nil && size > f.p.growMin.Load() && (size-base)*100/base >= f.p.growPercent.Load() {
 			f.s.Logf('n', "Starting automatic rewriting of AOF on %d%% growth", (size-base)*100/base)
-			f.s.Do("BGREWRITEAOF")
+			f.s.Pipeline.Do("BGREWRITEAOF")
 			return
 		}
 	}
@@ -307,7 +307,7 @@ func (f *family) look() {
 		if changes >= x.changes && changes > 0 && now-st.lastSave.Load() > x.seconds &&
 			(!st.lastSaveFailed.Load() || now-st.lastTry.Load() > saveRetrySeconds) {
 			f.s.Logf('n', "%d changes in %d seconds. Saving...", x.changes, x.seconds)
-			f.s.Do("BGSAVE")
+			f.s.Pipeline.Do("BGSAVE")
 			return
 		}
 	}

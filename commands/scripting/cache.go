@@ -141,13 +141,6 @@ type local struct {
 	generation  int64
 	now, former scripts
 	last        *script // what was asked for last, which is often asked for again
-	failed      failure // dispatch asks more than once
-}
-
-// failure says why a source does not compile.
-type failure struct {
-	body string
-	err  error
 }
 
 type scripts struct{ bySHA, byBody map[string]*script }
@@ -196,12 +189,8 @@ func (c *cache) compile(l *local, body []byte) (*script, error) {
 	l.renew(c.generation.Load())
 	s := l.knows(body)
 	if s == nil {
-		if err := l.fails(body); err != nil {
-			return nil, err
-		}
 		var err error
 		if s, err = c.enter(body); err != nil {
-			l.failed = failure{string(body), err}
 			return nil, err
 		}
 	}
@@ -226,14 +215,6 @@ func (l *local) knows(body []byte) *script {
 		return s
 	}
 	return nil
-}
-
-// fails returns why a body does not compile, if it is the last one that did not.
-func (l *local) fails(body []byte) error {
-	if l.failed.body != string(body) {
-		return nil
-	}
-	return l.failed.err
 }
 
 // enter returns the script with a body that the worker does not know.
@@ -315,6 +296,9 @@ func (c *cache) evict() {
 func (c *cache) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, s := range c.bySHA {
+		s.gone.Store(true)
+	}
 	c.bySHA = make(map[string]*script)
 	c.evictable = nil
 	c.bytes.Store(0)

@@ -30,17 +30,31 @@ func (f *family) evalRow(name, since, summary string, bySHA, readOnly bool) *com
 		row.Flags = evalFlags | command.ReadOnly
 		row.Keys = []command.KeySpec{command.NumKeys(2, command.RO|command.Access)}
 	}
-	row.Plan = func(c *command.Ctx, args [][]byte, set *engine.LockSet) bool {
-		return f.plan(c, args, set, bySHA)
+	row.Prepare = func(c *command.Ctx) bool {
+		if !bySHA && f.prepareScript(c, c.Args[1]) {
+			return true
+		}
+		c.NumKeys = -1
+		if n, ok := number.ParseInt(c.Args[2]); ok && n >= 0 && n <= int64(len(c.Args)-3) {
+			c.NumKeys = int(n)
+		}
+		if !c.Session.Multi.Active { // EXEC compiles what it comes to
+			_, _ = f.script(c, bySHA)
+		}
+		return false
 	}
-	row.FlagsOf = func(c *command.Ctx, args [][]byte) command.Flags {
-		if s, err := f.resolve(f.worker(c), args[1], bySHA); err == nil && s != nil {
+	row.Plan = func(c *command.Ctx, set *engine.LockSet) bool {
+		f.plan(c, set, bySHA)
+		return false
+	}
+	row.FlagsOf = func(c *command.Ctx) command.Flags {
+		if s := f.known(c, bySHA); s != nil {
 			return declared(row, s.Flags)
 		}
+		if flags, ok := luavm.FlagsOf(c.Args[1]); ok && !bySHA {
+			return declared(row, flags)
+		}
 		return row.Flags
-	}
-	if !bySHA {
-		row.Prepare = func(c *command.Ctx, args [][]byte) bool { return f.prepareScript(c, args[1]) }
 	}
 	row.Run = func(c *command.Ctx) { f.eval(c, bySHA, readOnly) }
 	return row
@@ -62,33 +76,52 @@ func declared(row *command.Command, flags luavm.Flags) command.Flags {
 	return is
 }
 
-// resolve finds the script that a request names; nil, nil if a SHA is unknown.
-func (f *family) resolve(w *worker, arg []byte, bySHA bool) (*script, error) {
-	if bySHA {
-		return f.cache.find(&w.scripts, arg), nil
+// known returns the script that the request names, nil if it is not in the cache. Once found it stays with the request,
+// unless it leaves the cache before it runs: queued in a transaction it may wait for long.
+func (f *family) known(c *command.Ctx, bySHA bool) *script {
+	s, _ := c.Prepared.(*script)
+	if s == nil || s.gone.Load() {
+		l := &f.worker(c).scripts
+		if bySHA {
+			s = f.cache.find(l, c.Args[1])
+		} else {
+			s = l.knows(c.Args[1])
+		}
+		if s != nil {
+			c.Prepared = s
+		}
 	}
-	return f.cache.compile(&w.scripts, arg)
+	return s
 }
 
-// plan locks the shards of the script's KEYS if analysis has proven that it
-// uses no others, else all of them.
-func (f *family) plan(c *command.Ctx, args [][]byte, set *engine.LockSet, bySHA bool) (long bool) {
-	n, ok := number.ParseInt(args[2])
-	if !ok || n < 0 || n > int64(len(args)-3) {
-		return false // an error, for eval to find
+// script is known with EVAL's script compiled if it is new.
+func (f *family) script(c *command.Ctx, bySHA bool) (*script, error) {
+	if err, failed := c.Prepared.(error); failed {
+		return nil, err
 	}
-	s, err := f.resolve(f.worker(c), args[1], bySHA)
-	if err != nil || s == nil {
-		return false
+	if s := f.known(c, bySHA); s != nil || bySHA {
+		return s, nil
 	}
-	if s.plan(f.keys).KeysProven {
-		for _, key := range args[3 : 3+n] {
-			set.AddKey(key)
-		}
-	} else {
+	s, err := f.cache.compile(&f.worker(c).scripts, c.Args[1])
+	if c.Prepared = s; err != nil {
+		c.Prepared = err
+	}
+	return s, err
+}
+
+// plan locks the shards of the script's KEYS if analysis has proven that it uses no others, else all of them: also for a
+// script that is unknown, for in a transaction it may be loaded before it is called.
+func (f *family) plan(c *command.Ctx, set *engine.LockSet, bySHA bool) {
+	if _, failed := c.Prepared.(error); failed || c.NumKeys < 0 {
+		return // eval replies the error
+	}
+	if s := f.known(c, bySHA); s == nil || !s.plan(f.keys).KeysProven {
 		set.AddAll()
+		return
 	}
-	return false
+	for _, key := range c.Args[3 : 3+c.NumKeys] {
+		set.AddKey(key)
+	}
 }
 
 // shaLength is the length of a SHA-1 in hexadecimal.
@@ -99,26 +132,19 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 		refuseDebugging(c, bySHA)
 		return
 	}
-	n, ok := number.ParseInt(c.Args[2])
+	n := c.NumKeys
 	switch {
 	case bySHA && len(c.Args[1]) != shaLength:
 		c.Error(command.ErrNoScript)
 		return
-	case !ok:
-		c.Error(command.ErrNotInt)
-		return
-	case n > int64(len(c.Args)-3):
-		c.Error("ERR Number of keys can't be greater than number of args")
-		return
 	case n < 0:
-		c.Error("ERR Number of keys can't be negative")
+		c.Error(wrongNumKeys(c.Args))
 		return
 	}
 	w := f.worker(c)
-	s, err := f.resolve(w, c.Args[1], bySHA)
+	s, err := f.script(c, bySHA)
 	switch {
 	case err != nil:
-		w.scripts.failed = failure{} // it may be long
 		c.Error("ERR " + err.Error())
 		return
 	case s == nil:
@@ -139,6 +165,17 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 		return w.vm.Run(s.Script, args[3:3+n], args[3+n:], h, c.Writer)
 	})
 	s.ran(w.slot, began, engine.Monotonic()-began)
+}
+
+// wrongNumKeys is the error for a number of keys that is wrong.
+func wrongNumKeys(args [][]byte) string {
+	switch n, ok := number.ParseInt(args[2]); {
+	case !ok:
+		return command.ErrNotInt
+	case n < 0:
+		return "ERR Number of keys can't be negative"
+	}
+	return "ERR Number of keys can't be greater than number of args"
 }
 
 // run runs a script or a function with the arguments of c's command.

@@ -24,8 +24,8 @@ func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command 
 		row.Flags = evalFlags | command.ReadOnly
 		row.Keys = []command.KeySpec{command.NumKeys(2, command.RO|command.Access)}
 	}
-	row.FlagsOf = func(c *command.Ctx, args [][]byte) command.Flags {
-		if fn, ok := f.libraries(c).find(args[1]); ok {
+	row.FlagsOf = func(c *command.Ctx) command.Flags {
+		if fn, ok := f.libraries(c).find(c.Args[1]); ok {
 			return declared(row, fn.Flags)
 		}
 		return row.Flags
@@ -36,7 +36,7 @@ func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command 
 
 // planCall locks everything: nothing has been proven of functions. It locks also
 // where there is no such function, for it may be loaded before this call runs.
-func (f *family) planCall(_ *command.Ctx, _ [][]byte, set *engine.LockSet) (long bool) {
+func (f *family) planCall(_ *command.Ctx, set *engine.LockSet) (long bool) {
 	set.AddAll()
 	return false
 }

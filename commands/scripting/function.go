@@ -26,7 +26,7 @@ func (f *family) functionRow() *command.Command {
 				Complexity: "O(1), compiling aside",
 				Tips:       everywhere,
 				Syntax:     "[REPLACE] function-code:string",
-				Prepare:    func(c *command.Ctx, args [][]byte) bool { return f.prepareLibrary(c, args[len(args)-1]) },
+				Prepare:    func(c *command.Ctx) bool { return f.prepareLibrary(c, c.Args[len(c.Args)-1]) },
 				Plan:       planLoad,
 				Run:        f.functionLoad,
 			},
@@ -118,9 +118,9 @@ func (f *family) edit(ks *engine.Keyspace, edit func(set *libraries) (problem st
 }
 
 // planLoad locks everything. What brings a long source goes on without its event loop.
-func planLoad(_ *command.Ctx, args [][]byte, set *engine.LockSet) (long bool) {
+func planLoad(c *command.Ctx, set *engine.LockSet) (long bool) {
 	set.AddAll()
-	for _, a := range args {
+	for _, a := range c.Args {
 		long = long || len(a) >= longSource
 	}
 	return long

@@ -15,7 +15,8 @@ import (
 
 type host struct {
 	c        *command.Ctx
-	vm       *luavm.VM // that runs the script
+	request  command.Request // that the script makes
+	vm       *luavm.VM       // that runs the script
 	watch    *watch
 	out      resp.Writer
 	readOnly bool // *_RO, or the no-writes flag
@@ -49,7 +50,8 @@ func (h *host) Call(handle any, args [][]byte, proto int) []byte {
 	c := h.c
 	reply := c.Writer
 	c.Writer = &h.out
-	c.Server.Execute(c, cmd, args)
+	h.request.Call(cmd, args)
+	c.Server.Pipeline.Called(c, &h.request)
 	c.Writer = reply
 	if len(h.out.Buf) == 0 { // it ends the connection, or the server
 		h.out.NullArray()
@@ -111,7 +113,11 @@ func (h *host) mayAll(c *command.Command, args [][]byte) bool {
 		return false
 	}
 	var set engine.LockSet
-	long := h.c.Server.Locks(h.c, c, args, &set)
+	eval := h.c.Request
+	h.request.Call(c, args)
+	h.c.Request = &h.request
+	long := h.c.Server.Pipeline.Plan(h.c, &set)
+	h.c.Request = eval
 	return set.Within(h.c.Held) && (!long || h.c.Held.All())
 }
 

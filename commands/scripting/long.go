@@ -113,7 +113,7 @@ func (w *watch) ask() (steps int, err error) {
 // that others are told of.
 func (w *watch) attend(now int64) {
 	w.narrow()
-	run := w.c.Server.GoLong(w.c, w.began)
+	run := w.c.Server.Pipeline.GoLong(w.c, w.began)
 	w.run, w.looked, w.heap = run, now, heapBytes()
 	w.stop.Store(nil)
 	run.Begin(w.function, w.wrote, func() { w.stop.Store(&errKilled) })

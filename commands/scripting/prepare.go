@@ -35,14 +35,15 @@ type prepared struct {
 
 type preparedKey struct{}
 
-// prepareScript compiles a long script that is new. It reports whether the session has to wait.
+// prepareScript compiles a long script that is new, and leaves it in the request, or why it does not compile. It reports
+// whether the session has to wait.
 func (f *family) prepareScript(c *command.Ctx, body []byte) (wait bool) {
-	if len(body) < longSource {
+	if len(body) < longSource || c.Session.Conn == nil {
 		return false
 	}
 	l := &f.worker(c).scripts
 	l.renew(f.cache.generation.Load())
-	if l.knows(body) != nil || l.fails(body) != nil {
+	if l.knows(body) != nil {
 		return false
 	}
 	p := f.prepare(c, body, func(p *prepared) { p.script, p.err = f.cache.enter(p.body) })
@@ -51,8 +52,9 @@ func (f *family) prepareScript(c *command.Ctx, body []byte) (wait bool) {
 		return true
 	case p.script != nil:
 		l.last = f.cache.add(p.script) // it may have been evicted
+		c.Prepared = l.last
 	case p.err != nil:
-		l.failed = failure{string(body), p.err}
+		c.Prepared = p.err
 	}
 	return false
 }
@@ -60,7 +62,7 @@ func (f *family) prepareScript(c *command.Ctx, body []byte) (wait bool) {
 // prepareLibrary is prepareScript for a library. Sources that are none are left to the command.
 func (f *family) prepareLibrary(c *command.Ctx, code []byte) (wait bool) {
 	w := f.worker(c)
-	if len(code) < longSource || w.library != nil && w.library.Code == string(code) {
+	if len(code) < longSource || c.Session.Conn == nil || w.library != nil && w.library.Code == string(code) {
 		return false
 	}
 	p := f.prepare(c, code, func(p *prepared) {

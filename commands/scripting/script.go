@@ -19,7 +19,7 @@ func (f *family) scriptRow() *command.Command {
 				Complexity: "O(N) in the length of the script",
 				Tips:       []string{"request_policy:all_nodes", "response_policy:all_succeeded"},
 				Syntax:     "script:string",
-				Prepare:    func(c *command.Ctx, args [][]byte) bool { return f.prepareScript(c, args[2]) },
+				Prepare:    func(c *command.Ctx) bool { return f.prepareScript(c, c.Args[2]) },
 				Run:        f.load,
 			},
 			{
@@ -77,6 +77,10 @@ func (f *family) scriptRow() *command.Command {
 }
 
 func (f *family) load(c *command.Ctx) {
+	if err, failed := c.Prepared.(error); failed {
+		c.Error("ERR " + err.Error())
+		return
+	}
 	s, err := f.cache.load(&f.worker(c).scripts, c.Args[2])
 	if err != nil {
 		c.Error("ERR " + err.Error())

@@ -128,32 +128,32 @@ func (t family) end(c *command.Ctx) {
 }
 
 // plan needs what the queued commands need, and the watched keys.
-func (t family) plan(c *command.Ctx, _ [][]byte, set *engine.LockSet) (long bool) {
+func (t family) plan(c *command.Ctx, set *engine.LockSet) (long bool) {
 	m := &c.Session.Multi
 	if m.Failed {
 		return false
 	}
-	db := c.DB
-	for _, q := range m.Queue {
-		if t.s.Locks(c, q.Cmd, q.Args, set) {
+	exec := c.Request
+	for i := range m.Queue {
+		c.Request = &m.Queue[i]
+		if t.s.Pipeline.Plan(c, set) {
 			long = true
 		}
 	}
-	c.DB = db
+	c.Request = exec
 	m.Watcher.AddTo(set)
 	return long
 }
 
 // refused ends the transaction when EXEC itself is refused.
 func (t family) refused(c *command.Ctx, text string) string {
-	c.Held = engine.LockSet{} // refused before it took any: what is here is the last command's
 	t.end(c)
 	return "EXECABORT Transaction discarded because of: " + strings.TrimPrefix(text, "ERR ")
 }
 
 // sameSlot tells whether the keys of all queued commands are of one slot of a
 // cluster.
-func sameSlot(queue []command.Queued) bool {
+func sameSlot(queue []command.Request) bool {
 	slot, ok := hashslot.None, true
 	for _, q := range queue {
 		if slot, ok = q.Cmd.Slot(q.Args, slot); !ok {
@@ -188,9 +188,10 @@ func (t family) exec(c *command.Ctx) {
 	t.end(c)
 	c.Exec = true
 	c.Array(len(queue))
-	for _, q := range queue {
+	now := engine.Monotonic()
+	for i := range queue {
 		c.DB = c.Session.DB()
-		t.s.Dispatch(c, q.Args)
+		now = t.s.Pipeline.Queued(c, &queue[i], now)
 	}
 	c.Exec = false
 }

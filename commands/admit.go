@@ -1,0 +1,211 @@
+package commands
+
+// Admitting a command: the checks every command goes through are here and nowhere else, in Redis's order.
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/hashslot"
+)
+
+// admit finds out whether a command may go on: ran if it may.
+func (s *server) admit(c *command.Ctx) outcome {
+	w, cmd, sess := c.Worker, c.Cmd, c.Session
+	if !c.Known {
+		sess.SetLastCommand(nil)
+		if cmd == nil && sess.Conn != nil && fromBrowser(c.Args[0]) {
+			s.Logf('w', "a client at %s speaks HTTP, perhaps a browser made to attack this server: disconnected", sess.Conn.RemoteAddr())
+			sess.Conn.Close(false)
+			return replied
+		}
+		s.refuse(c, unknown(cmd, c.Args))
+		return replied
+	}
+	if sess.LastCommand() != cmd { // pipelines mostly repeat one, and the store costs a bus lock
+		sess.SetLastCommand(cmd)
+	}
+	if text := s.check(c); text != "" {
+		w.Counters[cmd.Index()].Rejected.Add(1)
+		s.refuse(c, text)
+		return replied
+	}
+	if cmd.Prepare != nil && cmd.Prepare(c) {
+		return retry
+	}
+	c.OutOfMemory = false
+	if conn := sess.Conn; conn != nil { // the server's own sessions are not kept out
+		if s.MaxMemory.Load() != 0 || s.TooFewReplicas.Load() || s.RefusesWrites() != nil {
+			w.Risk = true
+			text, evicted := s.scarce(c)
+			w.Risk = false
+			if evicted && s.Tracking.Load() != 0 {
+				conn.Post(conn.Resume) // it is told of what was evicted before it gets the reply
+				return retry
+			}
+			if text != "" {
+				s.refuse(c, text)
+				return replied
+			}
+		}
+		if run := s.Long.Slow(); run != nil && cmd.Flags&command.AllowBusy == 0 && !s.Long.KeysOnly.Load() {
+			s.refuse(c, run.Busy())
+			return replied
+		}
+		if s.Pause.On() && s.pauses(c) {
+			return retry
+		}
+	}
+	if sess.Multi.Active && cmd.Flags&command.InMulti == 0 {
+		s.queue(c)
+		return replied
+	}
+	return ran
+}
+
+// check returns the error text for a command that may not run now.
+func (s *server) check(c *command.Ctx) string {
+	cmd, args := c.Cmd, c.Args
+	if cmd.Arity > 0 && len(args) != cmd.Arity || len(args) < -cmd.Arity {
+		return command.ErrArity(cmd.FullName())
+	}
+	sess := c.Session
+	if !sess.Authenticated && s.ACL.Required() && cmd.Flags&command.NoAuth == 0 {
+		return command.ErrNoAuth
+	}
+	if !sess.Unrestricted() {
+		if text := s.Refuses(c, cmd, args); text != "" {
+			return text
+		}
+	}
+	if s.Cluster && !c.Exec {
+		if _, ok := cmd.Slot(args, hashslot.None); !ok {
+			return command.ErrCrossSlot
+		}
+	}
+	if sess.Subscriptions.Load() > 0 && sess.Proto() == 2 && cmd.Flags&command.InSubscribed == 0 && !c.Script {
+		return fmt.Sprintf(command.ErrSubscribed, cmd.FullName())
+	}
+	if sess.Multi.Active && cmd.Flags&command.NoMulti != 0 && !c.Exec {
+		return "ERR Command not allowed inside a transaction"
+	}
+	if s.Monitors.Load() != 0 && sess.Shown.Flags.Load()&command.ShownMonitor != 0 &&
+		cmd.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0 {
+		return "ERR Replica can't interact with the keyspace" // what Redis calls those it feeds
+	}
+	return ""
+}
+
+// fromBrowser tells whether a line is the beginning of an HTTP request: a web
+// page may make a browser send one here, with commands in its body.
+func fromBrowser(name []byte) bool {
+	return command.EqualFold(name, "POST") || command.EqualFold(name, "HOST:")
+}
+
+// unknown is the error for a command, or for a subcommand of cmd, that does
+// not exist.
+func unknown(cmd *command.Command, args [][]byte) string {
+	if cmd != nil {
+		if len(args) < 2 {
+			return command.ErrArity(cmd.FullName())
+		}
+		return command.ErrUnknownSubcommand(strings.ToUpper(cmd.Name), args[1])
+	}
+	var b strings.Builder
+	b.WriteString("ERR unknown command '" + command.Repeat(args[0], command.RepeatBytesMax) + "', with args beginning with: ")
+	before := b.Len()
+	for _, a := range args[1:] {
+		left := command.RepeatBytesMax - (b.Len() - before)
+		if left <= 0 {
+			break
+		}
+		b.WriteString("'" + command.Repeat(a, left) + "' ")
+	}
+	return b.String()
+}
+
+// refuse replies an error before the command ran; inside MULTI it makes EXEC
+// fail.
+func (s *server) refuse(c *command.Ctx, text string) {
+	if c.Cmd != nil && c.Cmd.Refused != nil {
+		text = c.Cmd.Refused(c, text)
+	}
+	c.Error(text)
+	s.CountError(text)
+	if c.Session.Multi.Active {
+		c.Session.Multi.Failed = true
+	}
+}
+
+// multiCommandsMax limits how many commands a transaction may hold.
+const multiCommandsMax = 1 << 20
+
+// queue puts the command into the session's transaction.
+func (s *server) queue(c *command.Ctx) {
+	m := &c.Session.Multi
+	if len(m.Queue) >= multiCommandsMax {
+		s.refuse(c, "ERR Transaction holds too many commands")
+		return
+	}
+	if !m.Failed {
+		m.Queue = append(m.Queue, c.Request.Clone())
+		if conn := c.Session.Conn; conn != nil {
+			bytes := 0
+			for _, a := range c.Args {
+				bytes += len(a)
+			}
+			conn.QueuedBytes.Add(int64(bytes))
+		}
+		c.Session.Shown.Multi.Add(1)
+	}
+	c.Status("QUEUED")
+}
+
+// pauses tells whether CLIENT PAUSE holds a command back. Not so those that
+// drive the clock, by which it ends.
+func (s *server) pauses(c *command.Ctx) bool {
+	return c.Cmd.Flags&command.Test == 0 && s.Pause.Hold(c.Session.Conn, s.flagsOf(c)&mayWrite != 0)
+}
+
+// mayWrite are the flags of commands that may change keys.
+const mayWrite = command.Write | command.MayReplicate
+
+// scarce returns the error for a command for which there is too little memory or there are too few replicas, and whether
+// keys were evicted to make room.
+func (s *server) scarce(c *command.Ctx) (text string, evicted bool) {
+	flags := s.flagsOf(c)
+	if s.MaxMemory.Load() != 0 && !s.Pause.On() { // a pause also keeps keys from going
+		c.Account()
+		var ok bool
+		ok, evicted = s.Keeper.MakeRoom(c.Now)
+		if c.OutOfMemory = !ok; !ok && flags&command.DenyOOM != 0 {
+			return command.ErrOutOfMemory, evicted
+		}
+	}
+	if text := s.RefusesWrites(); text != nil && flags&mayWrite != 0 {
+		return *text, evicted
+	}
+	if s.TooFewReplicas.Load() && flags&command.Write != 0 {
+		return command.ErrNoReplicas, evicted
+	}
+	return "", evicted
+}
+
+// flagsOf are the flags of the request, which depend on the script if it is one's; for EXEC they are also those of the
+// commands that it runs.
+func (s *server) flagsOf(c *command.Ctx) command.Flags {
+	if c.Cmd.FlagsOf != nil {
+		return c.Cmd.FlagsOf(c)
+	}
+	flags := c.Cmd.Flags
+	if c.Cmd.Plan != nil && flags&command.InMulti != 0 {
+		exec := c.Request
+		for i := range c.Session.Multi.Queue {
+			c.Request = &c.Session.Multi.Queue[i]
+			flags |= s.flagsOf(c)
+		}
+		c.Request = exec
+	}
+	return flags
+}

@@ -1,0 +1,81 @@
+package command
+
+// Request is a command on its way from its arguments to its reply.
+
+import (
+	"github.com/limitkv/limitkv/commands/longrun"
+	"github.com/limitkv/limitkv/engine"
+)
+
+// Request is a command on its way. What is found of it is found once and goes along:
+// to the locks, to the handler, and with a transaction's queue to EXEC.
+type Request struct {
+	// Args are the command's name and arguments. They alias what the client sent and
+	// must be copied to be kept.
+	Args [][]byte
+	// Cmd is as from Table.Resolve, as Known is.
+	Cmd   *Command
+	Known bool
+	// Sole is the position of the only key, 0 if there is none or there are several.
+	// Place is the key's.
+	Sole  int
+	Place engine.Place
+	// Prepared is what the row's Prepare found, and NumKeys how many keys, if that is
+	// an argument: -1 if it is wrong.
+	Prepared any
+	NumKeys  int
+}
+
+// Resolve finds the row that arguments call, and where its key is if there is one.
+func (r *Request) Resolve(t *Table, args [][]byte) {
+	r.Args, r.Sole, r.Prepared = args, 0, nil
+	r.Cmd = t.Find(args[0])
+	if r.Known = r.Cmd != nil; !r.Known {
+		return
+	}
+	if len(r.Cmd.subs) > 0 {
+		r.Cmd, r.Known = t.Resolve(args)
+	}
+	if r.Known && r.Cmd.Plan == nil && r.Cmd.Flags&WholeKeyspace == 0 {
+		if r.Sole = r.Cmd.SoleKey(args); r.Sole > 0 {
+			r.Place = engine.PlaceOf(args[r.Sole])
+		}
+	}
+}
+
+// Call makes the request one of a command that is known, within another one.
+func (r *Request) Call(cmd *Command, args [][]byte) {
+	r.Args, r.Cmd, r.Known = args, cmd, true
+	if r.Sole = cmd.SoleKey(args); r.Sole > 0 {
+		r.Place = engine.PlaceOf(args[r.Sole])
+	}
+}
+
+// Clone is the request with arguments of its own.
+func (r *Request) Clone() Request {
+	kept := *r
+	kept.Args = Clone(r.Args)
+	return kept
+}
+
+// Pipeline is how requests get their replies (package commands), for those who make
+// requests of their own.
+type Pipeline interface {
+	// Do runs a command for the server itself and returns the reply's bytes.
+	Do(args ...string) []byte
+	// Apply runs a command of a journal in a session that is kept for it, at a time
+	// in Unix microseconds.
+	Apply(sess *Session, args [][]byte, nowMicros int64) error
+	// Plan adds what c's request needs to a lock set, and tells whether it will take
+	// long.
+	Plan(c *Ctx, set *engine.LockSet) (long bool)
+	// Queued runs a command that EXEC comes to, under the locks that c holds. It began
+	// at a time of the monotonic clock, and ended at the one returned.
+	Queued(c *Ctx, r *Request, began int64) (now int64)
+	// Called runs a command that a script calls and has checked, under the locks that
+	// c holds.
+	Called(c *Ctx, r *Request)
+	// GoLong makes the command that runs in c, which began at a time of the monotonic
+	// clock, a long one: it goes on where it is, others elsewhere.
+	GoLong(c *Ctx, since int64) *longrun.Run
+}

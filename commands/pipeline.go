@@ -1,0 +1,251 @@
+package commands
+
+// The pipeline: the way of a command from its arguments to its reply, in five steps.
+//
+//	resolve  what the arguments call: the row, and where its key is (command.Request). A connection's next commands are
+//	         resolved together, so that their keys can be touched before the first of them runs (serve.go).
+//	admit    whether it may run now (admit.go): arity, rights, memory, replicas, pauses; and what the row prepares, EVAL
+//	         its script. In MULTI the command ends here, queued with all that was found.
+//	lock     the shards of its keys. Where a long run has reserved one, the connection waits, not its loop.
+//	run      the handler, and who is told of what it did.
+//	settle   the effects go to the journal, those who wait for a key are served, the locks are let go.
+//
+// A client's command goes all the way. So does one of the server itself or of a journal, without a connection: nothing
+// keeps them out. EXEC's commands, resolved when they were queued, are checked again and run under EXEC's locks; those of
+// a script are checked by the script, in words of their own (scripting/host.go), and run under the script's. A command that takes
+// long leaves its loop in the middle of run, or before it, and settles on its own (long.go).
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/longrun"
+	"github.com/limitkv/limitkv/engine"
+)
+
+// outcome is what became of a command of a connection.
+type outcome uint8
+
+const (
+	ran     outcome = iota // or: nothing keeps it from the next step
+	waits                  // the connection is to be paused; the command was taken
+	retry                  // the connection is to be paused; the command is to be run again
+	replied                // refused or queued
+	away                   // it ran, and the connection is another goroutine's by now
+)
+
+// process takes a session's request, which is resolved, through the other steps, on the worker's context. c.Now is set.
+// The caller counts it if it ran.
+func (s *server) process(w *command.Worker, sess *command.Session, r *command.Request) (result outcome) {
+	c := &w.Ctx
+	out, mark := c.Writer, c.Writer.Mark()
+	defer func() {
+		if p := recover(); p != nil {
+			c.Writer, c.Mark, c.Request = out, mark, r
+			s.rescue(c, p)
+			result = s.settle(c)
+		}
+	}()
+	w.Risk = false
+	c.Request, c.Session, c.Mark = r, sess, mark
+	c.LSN, c.Failure, c.Waits = 0, "", false
+	c.Held = engine.LockSet{}
+	c.DB, c.NoTouch, c.Who = sess.DB(), sess.NoTouch, sess.ID
+	c.Trust()
+	c.Forget()
+	if result = s.admit(c); result != ran {
+		return result
+	}
+	if result = s.lock(c); result != ran {
+		return result
+	}
+	s.run(c)
+	return s.settle(c)
+}
+
+// lock takes the locks of the shards that the command needs.
+func (s *server) lock(c *command.Ctx) outcome {
+	w, cmd, sess := c.Worker, c.Cmd, c.Session
+	w.Wanted.Reset()
+	var h *engine.Reservation
+	long := false
+	switch {
+	case w.Kept.All():
+		w.Wanted, w.Kept = w.Kept, engine.LockSet{}
+	case c.Sole > 0:
+		c.NeedAt(&w.Wanted, c.Args[c.Sole], c.Place)
+		w.Risk = true
+		h = c.KS.Lock(w.Wanted)
+	default:
+		if long, h = s.take(c); h != nil && cmd.Plan != nil { // less may do: a script is analysed by now
+			w.Risk = false
+			w.Wanted.Reset()
+			long, h = s.take(c)
+		}
+	}
+	switch {
+	case h == nil:
+	case h.Slow() && cmd.Flags&command.AllowBusy == 0:
+		s.refuse(c, h.Info.(*longrun.Run).Busy())
+		return replied
+	case sess.Conn == nil:
+		for ; h != nil; long, h = s.take(c) { // the server's own session may wait
+			h.Wait()
+		}
+	default:
+		resume := func() { sess.Conn.Post(sess.Conn.Resume) }
+		if cmd.Flags&command.AllowBusy != 0 {
+			h.OnRelease(resume)
+		} else {
+			h.OnReleaseOrSlow(resume) // it may have become slow just now
+		}
+		return retry
+	}
+	w.Locked, c.Held = w.Wanted, w.Wanted
+	if long {
+		s.GoLong(c, engine.Monotonic())
+	}
+	return ran
+}
+
+// take takes the shards that the command needs, or returns who has one.
+func (s *server) take(c *command.Ctx) (long bool, h *engine.Reservation) {
+	w := c.Worker
+	long = s.Plan(c, &w.Wanted)
+	w.Risk = true
+	if c.Cmd.Flags&command.LeavesCold != 0 {
+		return long, c.KS.LockCold()
+	}
+	return long, c.KS.Lock(w.Wanted)
+}
+
+// Plan adds what c's request needs to a lock set, and tells whether it will take long.
+func (s *server) Plan(c *command.Ctx, set *engine.LockSet) (long bool) {
+	switch cmd, args := c.Cmd, c.Args; {
+	case cmd.Plan != nil:
+		return cmd.Plan(c, set)
+	case cmd.Flags&command.WholeKeyspace != 0:
+		set.AddAll()
+	case c.Sole > 0:
+		c.NeedAt(set, args[c.Sole], c.Place)
+	case cmd.HasKeys():
+		cmd.EachKey(args, func(i int) { set.AddKey(args[i]) })
+	}
+	return false
+}
+
+// run calls the handler and tells those who are told of commands.
+func (s *server) run(c *command.Ctx) {
+	w, cmd := c.Worker, c.Cmd
+	w.Risk = false
+	// MONITOR shows a script before what it does, all else once it has run, and
+	// nothing that administers.
+	monitored := s.Monitors.Load() != 0 && cmd.Flags&command.Admin == 0
+	if monitored && cmd.Flags&command.SkipMonitor != 0 {
+		s.Monitor.Feed(c, c.Args)
+		monitored = false
+	}
+	c.Writes = cmd.Flags&command.Write != 0
+	cmd.Run(c)
+	c.EndCommand(c.Args)
+	if n := c.TakeChanges(); n != 0 {
+		w.Changes += n
+	}
+	if monitored {
+		s.Monitor.Feed(c, c.Args)
+	}
+	// Of a script the commands count that it calls.
+	if cmd.Flags&(command.ReadOnly|command.SkipMonitor) == command.ReadOnly && s.Tracking.Load() != 0 {
+		s.Tracker.Read(c, cmd, c.Args)
+	}
+	if c.Failure != "" {
+		w.Counters[cmd.Index()].Failed.Add(1)
+		if !c.Counted {
+			s.CountError(c.Failure)
+		}
+	}
+	c.Counted = false
+}
+
+// settle ends what lock began.
+func (s *server) settle(c *command.Ctx) outcome {
+	w, sess, run := c.Worker, c.Session, c.Long
+	w.Risk = true
+	c.Commit()
+	if c.LSN != 0 {
+		sess.Wrote = c.LSN
+	}
+	if c.KS.Gated.Load() {
+		w.Seen = max(w.Seen, c.LSN, c.KS.ChangedAt(c.Held))
+	}
+	if run != nil {
+		run.Reservation.Lock()
+		w.Locked, w.Keep, c.Reserved = c.Held, false, false
+	}
+	if c.Held != (engine.LockSet{}) {
+		c.ServeReady()
+		w.Changes += c.TakeChanges()
+	}
+	if w.Keep && c.Held.All() {
+		w.Kept = c.Held
+	} else {
+		c.KS.Unlock(w.Locked)
+	}
+	w.Locked = engine.LockSet{}
+	if run != nil {
+		s.endLong(c, run)
+	}
+	w.Risk = false
+	switch {
+	case w.Away:
+		return away
+	case c.Waits:
+		w.Counters[c.Cmd.Index()].Calls.Add(1)
+		return waits
+	}
+	return ran
+}
+
+// Queued runs a command that EXEC comes to. Rights may have changed since it was queued.
+func (s *server) Queued(c *command.Ctx, r *command.Request, began int64) (now int64) {
+	exec := c.Request
+	c.Request = r
+	text := s.check(c)
+	c.Request = exec
+	if text != "" {
+		c.Worker.Counters[r.Cmd.Index()].Rejected.Add(1)
+		c.Writer.Error(text)
+		s.CountError(text)
+		return began
+	}
+	s.within(c, r)
+	now = engine.Monotonic()
+	s.took(c, r, now-began)
+	return now
+}
+
+// Called runs a command that a script calls. Reading the clock costs a good part of what most of them take: those that are
+// slow only as part of a slow script are not timed.
+func (s *server) Called(c *command.Ctx, r *command.Request) {
+	if r.Cmd.Brief() && !s.timedApart() {
+		s.within(c, r)
+		return
+	}
+	began := engine.Monotonic()
+	s.within(c, r)
+	s.took(c, r, engine.Monotonic()-began)
+}
+
+// within runs a command inside another one, under its locks and at its time.
+func (s *server) within(c *command.Ctx, r *command.Request) {
+	outer, mark, failure := c.Request, c.Mark, c.Failure
+	c.Request, c.Mark, c.Failure = r, c.Writer.Mark(), ""
+	c.Forget()
+	if r.Sole > 0 {
+		c.HintAt(r.Args[r.Sole], r.Place)
+	}
+	s.run(c)
+	c.Worker.Counters[r.Cmd.Index()].Calls.Add(1)
+	c.Request, c.Mark, c.Failure = outer, mark, failure
+	c.Forget()
+}
+
+var _ command.Pipeline = (*server)(nil)
