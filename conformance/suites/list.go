@@ -19,6 +19,8 @@ type suite struct {
 	pattern string
 	// ginkgo: a Go module's tests are one to Go, and have names in a report.
 	ginkgo bool
+	// own: the suite starts servers of its own, which nobody has prove anything.
+	own bool
 	// quick are those of tests that take little time.
 	quick []string
 	// args are arguments of the test program.
@@ -44,12 +46,12 @@ type kind interface {
 
 var suites = []suite{
 	{name: "redis_rate", kind: golang{}, pkg: "github.com/go-redis/redis_rate/v10", tests: []string{"."}, quick: []string{"."}},
-	{name: "redigo", kind: golang{}, pkg: "github.com/gomodule/redigo", tests: []string{"./redis"}, quick: []string{"./redis"}},
+	{name: "redigo", kind: golang{}, pkg: "github.com/gomodule/redigo", tests: []string{"./redis"}, quick: []string{"./redis"}, own: true},
 	{name: "asynq", kind: golang{}, pkg: "github.com/hibiken/asynq", tests: []string{".", "./internal/rdb"}, quick: []string{"./internal/rdb"}},
 	{name: "go-redis", kind: golang{}, pkg: "github.com/redis/go-redis/v9", tests: []string{"."}, pattern: "^TestGinkgoSuite$", ginkgo: true,
 		args: []string{"-ginkgo.skip", "JSON|Search|[Tt]imeseries|Probabilistic|[Vv]ector|Sentinel|Ring|ClusterClient|Streaming"},
 		env:  []string{"RE_CLUSTER=true", "REDIS_VERSION=8.0"}},
-	{name: "redsync", kind: golang{}, pkg: "github.com/go-redsync/redsync/v4", tests: []string{"."}},
+	{name: "redsync", kind: golang{}, pkg: "github.com/go-redsync/redsync/v4", tests: []string{"."}, own: true},
 	{name: "rueidis", kind: golang{}, pkg: "github.com/redis/rueidis", tests: []string{"."}, pattern: "^TestSingleClientIntegration$|^TestNegative"},
 	{name: "kombu", kind: python{}, pkg: "kombu", tests: []string{"t/integration/test_redis.py"}, quick: []string{"t/integration/test_redis.py"},
 		args: []string{"-o", "python_classes=test_*", "-p", "no:flaky"}},

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -67,7 +68,7 @@ func run(limitkv, redis, only, logs string, quick, prove bool) (ok bool, err err
 		if quick {
 			s.tests = s.quick
 		}
-		if len(s.tests) == 0 || only != "" && s.name != only {
+		if len(s.tests) == 0 || prove && s.own || only != "" && s.name != only {
 			continue
 		}
 		ran++
@@ -192,6 +193,15 @@ func (s suite) prove(limitkv, logs string) (ok bool, err error) {
 		return false, err
 	}
 	fmt.Printf("%s: %d tests in %.0f s: %s", s.name, len(results), time.Since(began).Seconds(), proof)
+	effects := 0
+	for line := range strings.Lines(proof) {
+		n := 0
+		_, _ = fmt.Sscanf(line, "%d effects", &n) // none where the line says what is not so
+		effects += n
+	}
+	if effects == 0 {
+		return false, errors.New("no effect was logged")
+	}
 	return !strings.Contains(proof, "FAIL"), nil
 }
 
