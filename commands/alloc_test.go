@@ -6,6 +6,7 @@ package commands_test
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/limitkv/limitkv/commands"
@@ -69,6 +70,7 @@ func TestNoAllocations(t *testing.T) {
 		{"HGET", "hash", "field"},
 		{"ZSCORE", "zset", "member"},
 		{"ZADD", "zset", 2, "member"},
+		{"RL.ACQUIRE", "limiter", "GCRA", 1000000, 1000},
 	} {
 		one := request(nil, c...)
 		var pipelined []byte
@@ -81,5 +83,35 @@ func TestNoAllocations(t *testing.T) {
 				t.Errorf("%v, %d bytes: %v allocations", c, len(b), n)
 			}
 		}
+	}
+}
+
+// Who reads the journal makes a write command cost memory moves, and no allocation.
+func TestReaderAllocatesNothing(t *testing.T) {
+	for _, w := range writes {
+		t.Run(w.name, func(t *testing.T) {
+			s := serve(t)
+			r := rand.New(rand.NewPCG(1, 2))
+			var batches [2][]byte // turn by turn, so that they change something
+			for i := range batches {
+				for n := range 48 {
+					batches[i] = request(batches[i], w.next(r, n)...)
+				}
+			}
+			turn := 0
+			allocated := func() float64 {
+				for range 4 {
+					s.feed(t, batches[turn%2]) // buffers grow
+					turn++
+				}
+				return testing.AllocsPerRun(100, func() { s.conn.Feed(batches[turn%2]); turn++ })
+			}
+			unread := allocated()
+			sink := &discard{}
+			s.Keyspace.Journal.Attach(sink)
+			if read := allocated(); read > unread || sink.bytes == 0 {
+				t.Errorf("%v allocations where nobody reads, %v where %d bytes are read", unread, read, sink.bytes)
+			}
+		})
 	}
 }

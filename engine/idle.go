@@ -240,7 +240,7 @@ func (ks *Keyspace) sweepAll(v *View, nowMicros int64) {
 
 // begin sets the view up for work on one shard that no command asked for.
 func (v *View) begin(ks *Keyspace, s *shard, nowMicros int64) {
-	*v = View{KS: ks, Now: nowMicros, ready: v.ready[:0], tx: tx{resp: v.resp[:0], ends: v.ends[:0], keys: v.keys[:0]}, NoTouch: true}
+	*v = View{KS: ks, Now: nowMicros, ready: v.ready[:0], tx: tx{resp: v.resp[:0], ends: v.ends[:0], keys: v.keys[:0], scratch: v.scratch}, NoTouch: true}
 	v.Held = ks.setOf(s)
 }
 

@@ -123,6 +123,12 @@ func (ks *Keyspace) Restore(snap *Snapshot) bool {
 			v.ready = append(v.ready, k)
 		}
 	}
+	if v.Logging() {
+		v.Held = LockSet{allShards}
+		ks.Causes.Replaced(v)
+		v.Commit()
+		v.Held.Reset()
+	}
 	ks.serveRestored(v)
 	v.Account()
 	ks.Dirty.Add(v.TakeChanges() + 1)

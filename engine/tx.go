@@ -27,6 +27,8 @@ type tx struct {
 	// each ends and which database it is of.
 	resp []byte
 	ends []journal.Effect
+	// scratch is where a word is made.
+	scratch []byte
 	// told is how many of the view's changes effects stand for.
 	told int64
 	// keys are those that were changed, in order, while Logging: for what no effect
@@ -56,6 +58,8 @@ type Causes struct {
 	Settled func(v *View, key []byte, max int)
 	// Image stands for the whole value of a key, or for its not being there.
 	Image func(v *View, key []byte)
+	// Replaced stands for all keys of all databases, in place of what there was.
+	Replaced func(v *View)
 }
 
 // Logging tells whether anybody reads the journal: if not, effects need not be
@@ -89,19 +93,54 @@ func (v *View) log(args [][]byte) {
 	if !v.Logging() {
 		return
 	}
-	b := append(v.tx.resp, '*')
-	b = strconv.AppendInt(b, int64(len(args)), 10)
-	b = append(b, '\r', '\n')
+	w := v.Words(len(args))
 	for _, a := range args {
-		b = append(b, '$')
-		b = strconv.AppendInt(b, int64(len(a)), 10)
-		b = append(b, '\r', '\n')
-		b = append(b, a...)
-		b = append(b, '\r', '\n')
+		w.Bytes(a)
 	}
-	v.tx.resp = b
-	v.tx.ends = append(v.tx.ends, journal.Effect{DB: v.DB, End: len(b)})
+	w.End()
 }
+
+// Words is an effect that is being named, for those whose effects are so many that
+// slices of slices for them would show. End ends it.
+type Words struct{ v *View }
+
+// Words begins an effect of n words, as Besides does: while Logging only.
+func (v *View) Words(n int) Words {
+	v.resp = appendHead(v.resp, '*', n)
+	return Words{v}
+}
+
+// Bytes appends a word, which is copied.
+func (w Words) Bytes(b []byte) {
+	w.v.resp = append(append(appendHead(w.v.resp, '$', len(b)), b...), '\r', '\n')
+}
+
+// Text is Bytes for a text.
+func (w Words) Text(s string) {
+	w.v.resp = append(append(appendHead(w.v.resp, '$', len(s)), s...), '\r', '\n')
+}
+
+// Int appends a number.
+func (w Words) Int(n int64) {
+	w.v.resp = appendHead(w.v.resp, '$', digits(n))
+	w.v.resp = append(strconv.AppendInt(w.v.resp, n, 10), '\r', '\n')
+}
+
+// End ends the effect.
+func (w Words) End() {
+	w.v.ends = append(w.v.ends, journal.Effect{DB: w.v.DB, End: len(w.v.resp)})
+}
+
+func appendHead(b []byte, kind byte, n int) []byte {
+	if n < 10 { // most are
+		return append(b, kind, byte('0'+n), '\r', '\n')
+	}
+	return append(strconv.AppendInt(append(b, kind), int64(n), 10), '\r', '\n')
+}
+
+// Scratch is memory for making a word of an effect in: it is the view's, and kept
+// for the next one.
+func (v *View) Scratch() *[]byte { return &v.tx.scratch }
 
 // caused says that the changes since there were so many before are the keyspace's
 // own, for which the running command does not stand. It reports whether their
@@ -179,6 +218,9 @@ func (v *View) commit(apart bool) {
 	t.ends, t.resp = t.ends[:0], t.resp[:0]
 	if cap(t.resp) > txBytesKept {
 		t.resp = nil
+	}
+	if cap(t.scratch) > txBytesKept {
+		t.scratch = nil
 	}
 	if cap(t.keys) > txKeysKept {
 		t.keys = nil

@@ -9,10 +9,10 @@ import (
 )
 
 var (
-	wordDel     = []byte("DEL")
-	wordUnlink  = []byte("UNLINK")
-	wordHDel    = []byte("HDEL")
-	wordRestore = []byte("RESTORE")
+	wordDel    = []byte("DEL")
+	wordUnlink = []byte("UNLINK")
+	wordHDel   = []byte("HDEL")
+	wordFlush  = []byte("FLUSHALL")
 )
 
 // Removed is the word for a removal that Redis would leave to a thread of its own
@@ -43,7 +43,22 @@ func (s *Server) CauseEffects(lazyExpire, lazyEvict func() bool, image func(dst 
 			v.Besides(wordDel, key)
 			return
 		}
-		v.Besides(wordRestore, key, strconv.AppendInt(nil, e.Deadline(), 10), image(nil, e), []byte("REPLACE"), []byte("ABSTTL"))
+		payload := v.Scratch()
+		*payload = image((*payload)[:0], e)
+		w := v.Words(6)
+		w.Text("RESTORE")
+		w.Bytes(key)
+		w.Int(e.Deadline())
+		w.Bytes(*payload)
+		w.Text("REPLACE")
+		w.Text("ABSTTL")
+		w.End()
+	}
+	c.Replaced = func(v *engine.View) {
+		v.Besides(wordFlush)
+		for v.DB = range v.KS.Databases() {
+			v.EachStored(func(e engine.Entry) { c.Image(v, e.Key()) })
+		}
 	}
 }
 

@@ -94,7 +94,11 @@ func (f *family) add(c *command.Ctx) {
 	}
 	c.Changed(key, engine.EventDelayQueue, "dq.add")
 	if c.Logging() {
-		logged(&c.View, key, wordAdd, o.id, command.Number(o.due), o.payload)
+		w := logged(&c.View, key, wordAdd, 3)
+		w.Bytes(o.id)
+		w.Int(o.due)
+		w.Bytes(o.payload)
+		w.End()
 	}
 	c.Bulk(o.id)
 }

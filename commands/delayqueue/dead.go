@@ -64,11 +64,17 @@ func (f *family) bury(v *engine.View, key []byte, q *delayqueue.Queue, max int) 
 		v.PutObject(dead, engine.KindDelayQueue, to, 0)
 	}
 	if v.Logging() {
-		logged(v, key, wordBury, command.Number(int64(min(max, q.Dying()))))
+		w := logged(v, key, wordBury, 1)
+		w.Int(int64(min(max, q.Dying())))
+		w.End()
 	}
 	q.TakeDying(max, func(e delayqueue.Entry) {
 		if v.Logging() {
-			logged(v, dead, wordAdd, e.ID, command.Number(v.Now), e.Payload)
+			w := logged(v, dead, wordAdd, 3)
+			w.Bytes(e.ID)
+			w.Int(v.Now)
+			w.Bytes(e.Payload)
+			w.End()
 		}
 		to.Add(e.ID, e.Payload, v.Now, delayqueue.Put)
 	})

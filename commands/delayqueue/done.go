@@ -42,8 +42,8 @@ func (f *family) remRow() *command.Command {
 }
 
 // each does something to each named entry and replies for how many it worked. word
-// and before, which goes before the names, are the effect.
-func each(c *command.Ctx, names [][]byte, event, word string, do func(q *delayqueue.Queue, id []byte, attempt int64) bool, before ...[]byte) {
+// and before, numbers that go before the names, are the effect.
+func each(c *command.Ctx, names [][]byte, event, word string, do func(q *delayqueue.Queue, id []byte, attempt int64) bool, before ...int64) {
 	key := c.Args[1]
 	q, ok := lookupWrite(c, key)
 	if !ok {
@@ -60,7 +60,14 @@ func each(c *command.Ctx, names [][]byte, event, word string, do func(q *delayqu
 	}
 	if n > 0 {
 		if c.Logging() {
-			logged(&c.View, key, word, append(before, names...)...)
+			w := logged(&c.View, key, word, len(before)+len(names))
+			for _, n := range before {
+				w.Int(n)
+			}
+			for _, name := range names {
+				w.Bytes(name)
+			}
+			w.End()
 		}
 		changed(&c.View, key, q, event)
 	}
@@ -90,7 +97,7 @@ func (f *family) touch(c *command.Ctx) {
 	names := a.Rest()
 	each(c, names, "dq.touch", wordTouch, func(q *delayqueue.Queue, id []byte, attempt int64) bool {
 		return q.Touch(id, attempt, c.Now, until)
-	}, command.Number(until))
+	}, until)
 	rearm(&c.View, c.Args[1])
 	if until > c.Now {
 		return
@@ -178,7 +185,13 @@ func (f *family) nack(c *command.Ctx) {
 			if o.dead {
 				dead = 1
 			}
-			logged(&c.View, key, wordNack, append([][]byte{command.Number(o.delay), command.Number(dead)}, o.names...)...)
+			w := logged(&c.View, key, wordNack, 2+len(o.names))
+			w.Int(o.delay)
+			w.Int(dead)
+			for _, name := range o.names {
+				w.Bytes(name)
+			}
+			w.End()
 		}
 		f.bury(&c.View, key, q, len(o.names))
 		changed(&c.View, key, q, "dq.nack")

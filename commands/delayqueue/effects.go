@@ -23,13 +23,17 @@ const (
 	wordSet    = "SET"    // lease tries dead backoff backoff-max
 )
 
-// logged names an effect at the view's time. Numbers are in microseconds. The
-// command that runs has no other effect then.
-func logged(v *engine.View, key []byte, word string, args ...[]byte) {
-	v.OwnEffects()
-	if v.Logging() {
-		v.Effect(append([][]byte{[]byte("DQ.APPLY"), key, command.Number(v.Now), []byte(word)}, args...)...)
-	}
+// logged begins an effect at the view's time, of n arguments behind the word, which
+// the caller appends. Numbers are in microseconds. The command that runs has no
+// other effect then. While Logging only.
+func logged(v *engine.View, key []byte, word string, n int) engine.Words {
+	v.NoEffect() // but this one
+	w := v.Words(4 + n)
+	w.Text("DQ.APPLY")
+	w.Bytes(key)
+	w.Int(v.Now)
+	w.Text(word)
+	return w
 }
 
 // settled tells that the keyspace ended leases.
@@ -111,10 +115,4 @@ func (f *family) apply(c *command.Ctx) {
 		c.Delete(key)
 	}
 	c.OK()
-}
-
-// settingsArgs are a queue's settings as wordSet has them.
-func settingsArgs(s delayqueue.Settings) [][]byte {
-	n := command.Number
-	return [][]byte{n(s.LeaseMicros), n(s.Tries), []byte(s.Dead), n(s.BackoffMicros), n(s.BackoffMaxMicros)}
 }

@@ -241,7 +241,10 @@ func (o *popping) popQueue(c *command.Ctx, key []byte, q *delayqueue.Queue) bool
 		rearm(&c.View, key)
 	}
 	if c.Logging() {
-		logged(&c.View, key, wordPop, command.Number(lease), command.Number(int64(n)))
+		w := logged(&c.View, key, wordPop, 2)
+		w.Int(lease)
+		w.Int(int64(n))
+		w.End()
 	}
 	changed(&c.View, key, q, "dq.pop")
 	return true

@@ -80,7 +80,13 @@ func (f *family) set(c *command.Ctx) {
 	}
 	q.Configure(s)
 	if c.Logging() {
-		logged(&c.View, key, wordSet, settingsArgs(s)...)
+		w := logged(&c.View, key, wordSet, 5)
+		w.Int(s.LeaseMicros)
+		w.Int(s.Tries)
+		w.Text(s.Dead)
+		w.Int(s.BackoffMicros)
+		w.Int(s.BackoffMaxMicros)
+		w.End()
 	}
 	f.bury(&c.View, key, q, buryBatch)
 	c.Changed(key, engine.EventDelayQueue, "dq.set")

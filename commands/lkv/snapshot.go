@@ -128,6 +128,12 @@ func (x *snapshotter) restore(c *command.Ctx) {
 		return
 	}
 	x.s.Functions.Load(c.KS, kept.functions, true, true)
+	if c.Logging() { // the keys have told of themselves
+		c.Effect([]byte("FUNCTION"), []byte("FLUSH"))
+		for _, code := range x.s.Functions.Libraries(c.KS) {
+			c.Effect([]byte("FUNCTION"), []byte("LOAD"), []byte(code))
+		}
+	}
 	if x.s.Tracking.Load() != 0 {
 		x.s.Tracker.Flushed(c.KS)
 	}

@@ -394,3 +394,60 @@ func TestSnapshotIsAtomic(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a snapshot brings back is in the journal: files and replicas have it too.
+func TestRestoreIsJournaled(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	c.Want("OK", "LKV.JOURNAL", "START")
+	c.Want("lib", "FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('one',function() return 1 end)")
+	for _, step := range []struct{ line, want string }{
+		{"SET k v EX 100", "OK"},
+		{"HSET h f 1 g 2", "2"},
+		{"HEXPIRE h 50 FIELDS 1 f", "[1]"},
+		{"XADD x 1-1 a b", "1-1"},
+		{"XGROUP CREATE x g 0", "OK"},
+		{"XREADGROUP GROUP g one STREAMS x >", "[[x [[1-1 [a b]]]]]"},
+		{"SELECT 3", "OK"},
+		{"RL.ACQUIRE r GCRA 2 60000", "[0 2 1 -1 30000]"},
+		{"DQ.ADD q DELAY 5000 ID one payload", "one"},
+		{"LKV.SNAPSHOT SAVE fixture", "OK"},
+		{"LKV.JOURNAL CHECK", "OK"},
+		{"RL.ACQUIRE r", "[0 2 0 -1 60000]"},
+		{"DQ.REM q one", "1"},
+		{"SET new 1", "OK"},
+		{"SELECT 0", "OK"},
+		{"DEL x k", "2"},
+		{"SWAPDB 0 3", "OK"},
+		{"FUNCTION DELETE lib", "OK"},
+		{"LKV.JOURNAL CHECK", "OK"},
+		{"LKV.SNAPSHOT RESTORE fixture", "OK"},
+		{"LKV.JOURNAL CHECK", "OK"},
+		{"EXISTS k x h", "3"},
+	} {
+		if got := c.Line(step.line); got != step.want && step.want != "" {
+			t.Fatalf("%s: %s, want %s", step.line, got, step.want)
+		}
+	}
+	// Who waits is served what has come back, after it.
+	w := s.Client()
+	c.Want("1", "RPUSH", "list", "a")
+	c.Want("OK", "LKV.SNAPSHOT", "SAVE", "fixture")
+	c.Want("1", "DEL", "list")
+	w.Send("BLPOP", "list", 0)
+	s.Blocked(1)
+	c.Do("LKV.JOURNAL", "TAKE")
+	c.Want("OK", "LKV.SNAPSHOT", "RESTORE", "fixture")
+	if got := w.Read(); got != "[list a]" {
+		t.Errorf("the waiter got %s", got)
+	}
+	c.Want("OK", "LKV.JOURNAL", "CHECK")
+	effects, at := c.Do("LKV.JOURNAL", "TAKE"), 0
+	for _, want := range []string{"[MULTI]", "[FLUSHALL]", "[RESTORE list ", "[EXEC]", "[LPOP list]", "[FUNCTION FLUSH]", "[FUNCTION LOAD #!lua"} {
+		i := strings.Index(effects[at:], want)
+		if i < 0 {
+			t.Fatalf("%s is missing, or not in its place: %q", want, effects)
+		}
+		at += i
+	}
+}

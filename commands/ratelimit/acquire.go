@@ -3,8 +3,6 @@ package ratelimit
 // RL.ACQUIRE, and waiting for a limiter.
 
 import (
-	"slices"
-
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/limiter"
@@ -89,7 +87,10 @@ func (f *family) acquire(c *command.Ctx) {
 	case text != "":
 		c.Error(text)
 	case d.Limited && q.waits:
-		q.wait(c, d)
+		a := c.Cursor(2)
+		kept, _ := f.readRequest(nil, &a) // q is not kept, so that it is on the stack where nobody waits
+		kept.waits, kept.served = true, true
+		kept.wait(c, d)
 	default:
 		c.Array(5)
 		replyDecision(c, d)
@@ -105,16 +106,15 @@ func (q *request) decide(c *command.Ctx, key []byte) (d limiter.Decision, text s
 	return q.f.decide(c, key, e, &q.call)
 }
 
-// wait puts the caller in line.
+// wait puts the caller in line. The request is kept.
 func (q *request) wait(c *command.Ctx, d limiter.Decision) {
-	kept, deadline := *q, int64(0)
-	kept.rules, kept.served = slices.Clone(q.rules), true
+	deadline := int64(0)
 	if q.block > 0 {
 		deadline = c.Now + q.block*1000
 	}
-	w := c.NewWait(&kept, engine.KindLimiter, deadline)
+	w := c.NewWait(q, engine.KindLimiter, deadline)
 	w.Keys, w.Weight = w.Args[1:2], q.cost
-	w.Lapsed = func(out *resp.Writer) { kept.lapsed(out, w) }
+	w.Lapsed = func(out *resp.Writer) { q.lapsed(out, w) }
 	before, _ := c.Waiting(w.Keys[0])
 	c.Block(w)
 	if before == 0 {

@@ -27,9 +27,8 @@ var shards = []string{"Keyspace", "shard", "shardState", "Snapshot", "part", "Cu
 
 // outside are the functions that change keys with no View at hand.
 var outside = map[string]string{
-	"(*engine.Keyspace).unmix":   "a mark of cuts, under all locks, before a cut begins",
-	"(*engine.Keyspace).Restore": "snapshots of tests; its effects are those of a flush and of all keys",
-	"(*engine/rdb.decoder).set":  "a value that is being read, and is nobody's yet",
+	"(*engine.Keyspace).unmix":  "a mark of cuts, under all locks, before a cut begins",
+	"(*engine/rdb.decoder).set": "a value that is being read, and is nobody's yet",
 }
 
 // uncommitted are the functions that make a View and do not commit it.
@@ -41,7 +40,6 @@ var uncommitted = map[string]string{
 	"(*commands/lkv.journals).check":       "looks at a copy",
 	"(*commands/delayqueue.family).deadOf": "looks",
 	"(*engine.Keyspace).ring":              "serves waiters, of which each is committed by itself",
-	"(*engine.Keyspace).Restore":           "serves waiters, of which each is committed by itself",
 	"(*engine.Keyspace).thaw":              "snapshots of tests: the values stay as they are",
 	"(*engine/rdb.Into).Enter":             "loading, before anybody reads the journal",
 	"(*engine/rdb.Into).Done":              "has keys looked at later",

@@ -81,9 +81,21 @@ func (w *encoder) item(s []byte) {
 	w.string(s)
 }
 
+// limiterCompressed is how long a limiter is for it to be worth to try to compress it.
+// What most have are a few numbers, which hardly become less, and every grant is
+// logged as such an image.
+const limiterCompressed = 256
+
 func (w *encoder) limiter(p []byte) {
 	w.len(limiterID)
-	w.item(p)
+	w.byte(moduleString)
+	if len(p) < limiterCompressed {
+		w.room()
+		w.len(uint64(len(p)))
+		w.b = append(w.b, p...)
+	} else {
+		w.string(p)
+	}
 	w.byte(moduleEnd)
 }
 

@@ -1,0 +1,97 @@
+//go:build unix
+
+package commands_test
+
+// What the journal costs a write command: nobody reads it, or somebody who throws
+// away. From the bytes of requests to those of replies, without a socket: what the
+// system takes for those would make the share look smaller.
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/limitkv/limitkv/engine/journal"
+)
+
+// discard is a reader of the journal that throws away.
+type discard struct{ bytes int }
+
+func (d *discard) Append(_ journal.LSN, _ int64, framed []byte) { d.bytes += len(framed) }
+
+// writes are write commands, by name: the nth of a sequence of them.
+var writes = []struct {
+	name string
+	next func(r *rand.Rand, n int) []any
+}{
+	{"SET", func(r *rand.Rand, n int) []any { return []any{"SET", keyOf(r), strings.Repeat("v", 32)} }},
+	{"INCR", func(r *rand.Rand, n int) []any { return []any{"INCR", "n:" + keyOf(r)} }},
+	{"HSET", func(r *rand.Rand, n int) []any {
+		return []any{"HSET", "h:" + keyOf(r)[8:], fmt.Sprint("field:", n%10), strings.Repeat("v", 32)}
+	}},
+	{"ZADD", func(r *rand.Rand, n int) []any {
+		return []any{"ZADD", "zset", r.IntN(1e6), fmt.Sprintf("key:%08d", n%10_000)}
+	}},
+	{"LPUSH", func(r *rand.Rand, n int) []any {
+		if n%2 == 1 {
+			return []any{"RPOP", "list"}
+		}
+		return []any{"LPUSH", "list", strings.Repeat("v", 32)}
+	}},
+	{"EVAL", func(r *rand.Rand, n int) []any {
+		return []any{"EVAL", "return redis.call('incr', KEYS[1])", 1, "n:" + keyOf(r)}
+	}},
+	{"RL.ACQUIRE", func(r *rand.Rand, n int) []any { return []any{"RL.ACQUIRE", "rl:" + keyOf(r), "GCRA", 1000000, 1000} }},
+	{"DQ", func(r *rand.Rand, n int) []any {
+		switch n % 3 {
+		case 0:
+			return []any{"DQ.ADD", "queue", "DELAY", 0, "ID", fmt.Sprint("id:", n), strings.Repeat("v", 32)}
+		case 1:
+			return []any{"DQ.POP", "queue", "LEASE", 60000}
+		}
+		return []any{"DQ.REM", "queue", fmt.Sprint("id:", n-2)}
+	}},
+}
+
+func keyOf(r *rand.Rand) string { return fmt.Sprintf("key:%08d", r.IntN(10_000)) }
+
+func BenchmarkJournal(b *testing.B) {
+	for _, w := range writes {
+		for _, depth := range []int{pipeline, 1} {
+			for _, read := range []bool{false, true} {
+				name := fmt.Sprintf("%s/P%d/unread", w.name, depth)
+				if read {
+					name = fmt.Sprintf("%s/P%d/read", w.name, depth)
+				}
+				b.Run(name, func(b *testing.B) {
+					s := serve(b)
+					r := rand.New(rand.NewPCG(1, 2))
+					batches := make([][]byte, 3000)
+					for i := range batches {
+						for n := range depth {
+							batches[i] = request(batches[i], w.next(r, i*depth+n)...)
+						}
+					}
+					for _, batch := range batches {
+						s.feed(b, batch)
+					}
+					sink := &discard{}
+					if read {
+						s.Keyspace.Journal.Attach(sink)
+					}
+					b.ReportAllocs()
+					b.ResetTimer()
+					began := processorNanos()
+					for i := 0; i < b.N; i += depth { // ns/op is that of one command
+						s.conn.Feed(batches[i/depth%len(batches)])
+					}
+					b.ReportMetric(float64(processorNanos()-began)/float64(b.N), "cpu-ns/op")
+					if read != (sink.bytes > 0) {
+						b.Errorf("%d bytes were read", sink.bytes)
+					}
+				})
+			}
+		}
+	}
+}
