@@ -23,8 +23,8 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' Makefile
 
-run: build ## start a server on 127.0.0.1:6379 (PORT=n for another port)
-	./$(BIN) --port $(PORT)
+run: build ## start a server on 127.0.0.1:6379 that keeps nothing on disk (PORT=n for another port)
+	./$(BIN) --port $(PORT) --save ""
 
 build: ## compile the server to bin/limitkv, the load generator to bin/limitkv-benchmark
 	CGO_ENABLED=0 $(GO) build -o $(BIN) ./cmd/limitkv

@@ -49,6 +49,11 @@ func (s *server) admit(c *command.Ctx) outcome {
 				return replied
 			}
 		}
+		if s.Loading.On() && !whileLoading(cmd, sess) {
+			w.Counters[cmd.Index()].Rejected.Add(1)
+			s.refuse(c, command.ErrLoading)
+			return replied
+		}
 		if run := s.Long.Slow(); run != nil && cmd.Flags&command.AllowBusy == 0 && !s.Long.KeysOnly.Load() {
 			s.refuse(c, run.Busy())
 			return replied
@@ -95,6 +100,19 @@ func (s *server) check(c *command.Ctx) string {
 		return "ERR Replica can't interact with the keyspace" // what Redis calls those it feeds
 	}
 	return ""
+}
+
+// whileLoading tells whether a command may run while the server loads: EXEC may if
+// all may that it runs.
+func whileLoading(cmd *command.Command, sess *command.Session) bool {
+	if cmd.Plan != nil && cmd.Flags&command.InMulti != 0 {
+		for i := range sess.Multi.Queue {
+			if sess.Multi.Queue[i].Cmd.Flags&command.Loading == 0 {
+				return false
+			}
+		}
+	}
+	return cmd.Flags&command.Loading != 0
 }
 
 // fromBrowser tells whether a line is the beginning of an HTTP request: a web
@@ -175,7 +193,7 @@ const mayWrite = command.Write | command.MayReplicate
 // keys were evicted to make room.
 func (s *server) scarce(c *command.Ctx) (text string, evicted bool) {
 	flags := s.flagsOf(c)
-	if s.MaxMemory.Load() != 0 && !s.Pause.On() { // a pause also keeps keys from going
+	if s.MaxMemory.Load() != 0 && !s.Pause.On() && !s.Loading.On() { // a pause also keeps keys from going
 		c.Account()
 		var ok bool
 		ok, evicted = s.Keeper.MakeRoom(c.Now)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -20,7 +21,7 @@ type served struct {
 }
 
 func serve(tb testing.TB) *served {
-	s, err := commands.New(commands.Options{Loops: 1})
+	s, err := commands.New(commands.Options{Loops: 1, Settings: []params.Setting{{Name: "save"}}})
 	if err != nil {
 		tb.Fatal(err)
 	}

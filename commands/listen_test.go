@@ -55,7 +55,7 @@ func TestBind(t *testing.T) {
 		var mu sync.Mutex
 		var log []string
 		s, err := commands.New(commands.Options{
-			Settings: []params.Setting{{Name: "port", Value: "0"}, {Name: "bind", Value: test.bind}},
+			Settings: []params.Setting{{Name: "save"}, {Name: "port", Value: "0"}, {Name: "bind", Value: test.bind}},
 			Logf: func(level byte, format string, args ...any) {
 				mu.Lock()
 				log = append(log, string(level)+" "+fmt.Sprintf(format, args...))
@@ -93,7 +93,7 @@ func TestBindInUse(t *testing.T) {
 	}
 	defer ln.Close()
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	s, err := commands.New(commands.Options{Settings: []params.Setting{{Name: "port", Value: port}, {Name: "bind", Value: "-127.0.0.1"}}})
+	s, err := commands.New(commands.Options{Settings: []params.Setting{{Name: "save"}, {Name: "port", Value: port}, {Name: "bind", Value: "-127.0.0.1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestDebugIsRefused(t *testing.T) {
 		{commands.Options{Settings: setting("no"), Test: true}, false},
 		{commands.Options{Settings: setting("local")}, true},
 	} {
-		test.options.Settings = append(test.options.Settings, params.Setting{Name: "port", Value: "0"})
+		test.options.Settings = append(test.options.Settings, params.Setting{Name: "save"}, params.Setting{Name: "port", Value: "0"})
 		s, err := commands.New(test.options)
 		if err != nil {
 			t.Fatal(err)

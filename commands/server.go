@@ -80,8 +80,8 @@ type Options struct {
 	Logf func(level byte, format string, args ...any)
 	// ConfigFile is where Settings were read from, empty if they were not.
 	ConfigFile string
-	// Shutdown is called by SHUTDOWN, with the exit code.
-	Shutdown func(code int)
+	// Shutdown is called by SHUTDOWN: it has Prepare and then Close called, elsewhere.
+	Shutdown func(command.End)
 	// Served is called when nobody is served any more and what is to be kept is about
 	// to be written, which may take longer than shutdown-timeout.
 	Served func()
@@ -92,6 +92,8 @@ type Options struct {
 	// Freed is told that much memory has been let go, which the runtime may not find
 	// for long. Collecting it is for whose process it is; nil = nobody.
 	Freed func()
+	// LoadLater leaves it to Load to read what is on disk, which else New does.
+	LoadLater bool
 	// Families are more commands. Tests have some that go wrong.
 	Families []func(*command.Server) []*command.Command
 }
@@ -101,6 +103,17 @@ type Options struct {
 type Server struct {
 	*server
 	host *host
+	// bound are listeners that nobody is accepted from yet. loads: Load is to be
+	// called.
+	bound   []bound
+	binding sync.Mutex
+	loads   bool
+}
+
+// bound is a listener, and whether its connections are served by goroutines.
+type bound struct {
+	net.Listener
+	goroutines bool
 }
 
 // host is what the server runs in: its listeners, and whose program it is part of.
@@ -113,12 +126,14 @@ type host struct {
 // IO and the other methods are for families: see command.Host.
 func (h *host) IO() []resp.IO { return h.net.IO() }
 
-func (h *host) Shutdown(code int) bool {
-	if h.options.Shutdown == nil {
-		return false
+func (h *host) Ends() bool { return h.options.Shutdown != nil }
+
+func (h *host) Shutdown(e command.End) { h.options.Shutdown(e) }
+
+func (h *host) Writing() {
+	if h.options.Served != nil {
+		h.options.Served()
 	}
-	h.options.Shutdown(code)
-	return true
 }
 
 func (h *host) Fatal(text string) {
@@ -205,6 +220,7 @@ func New(o Options) (*Server, error) {
 		Version:   Version,
 	}
 	cs.Keyspace.Clone = value.Clone
+	cs.Config.WhileLoading(cs.Loading.Error)
 	lines := &log{clock: clock, out: o.Log}
 	if o.Log == nil {
 		lines.out = io.Discard
@@ -264,20 +280,95 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	cs.Config.OnChange(func() { h.net.SetKeepalive(time.Duration(s.params.keepalive.Load()) * time.Second) }, "tcp-keepalive")
-	for _, fn := range cs.OnLoad {
-		if err := fn(); err != nil {
-			h.net.Close()
-			return nil, err
+	cs.Keyspace.Sched.Start()
+	whole := &Server{server: s, host: h, loads: o.LoadLater}
+	if o.LoadLater {
+		cs.Loading.Begin(cs.StartedAt)
+		return whole, nil
+	}
+	if err := whole.load(); err != nil {
+		h.net.Close()
+		cs.Keyspace.Sched.Stop()
+		return nil, err
+	}
+	return whole, nil
+}
+
+// loadQuietly is how long loading may take for clients not to see it: they wait for
+// their connection to be accepted.
+const loadQuietly = 50 * time.Millisecond
+
+// Load reads what is on disk. Clients may connect meanwhile, and are told of it.
+func (s *Server) Load() error {
+	s.Logf('n', "Server initialized")
+	loaded := make(chan error, 1)
+	go func() {
+		defer s.Caught("loading")
+		loaded <- s.load()
+	}()
+	var err error
+	select {
+	case err = <-loaded:
+	case <-time.After(loadQuietly):
+		if err = s.accept(); err == nil {
+			return <-loaded
 		}
 	}
-	cs.Running.Store(true)
-	cs.Keyspace.Sched.Start()
-	return &Server{s, h}, nil
+	if err == nil {
+		err = s.accept()
+	}
+	return err
+}
+
+func (s *Server) load() error {
+	for _, fn := range s.OnLoad {
+		if err := fn(); err != nil {
+			return err
+		}
+	}
+	s.Running.Store(true)
+	s.Loading.End()
+	return nil
+}
+
+// accept begins to accept clients.
+func (s *Server) accept() error {
+	s.binding.Lock()
+	defer s.binding.Unlock()
+	for len(s.bound) > 0 {
+		if err := s.host.net.ServeListener(s.bound[0].Listener, s.bound[0].goroutines); err != nil {
+			return err
+		}
+		s.bound = s.bound[1:]
+	}
+	return nil
+}
+
+// unbind closes the listeners of which nobody was accepted.
+func (s *Server) unbind() {
+	s.binding.Lock()
+	defer s.binding.Unlock()
+	for _, b := range s.bound {
+		b.Close()
+	}
+	s.bound = nil
 }
 
 // Listen begins to serve what port, bind and unixsocket say and returns the
-// addresses. Port 0 picks a free port, the same for all addresses.
+// addresses. Port 0 picks a free port, the same for all addresses. With LoadLater
+// clients are accepted when Load is called.
 func (s *Server) Listen() (addrs []string, err error) {
+	addrs, err = s.bind()
+	if err == nil && !s.loads {
+		err = s.accept()
+	}
+	if err != nil {
+		s.unbind()
+	}
+	return addrs, err
+}
+
+func (s *Server) bind() (addrs []string, err error) {
 	tlsPort := s.params.tlsPort()
 	if tlsPort == "0" || s.params.port() != "0" {
 		port, err := s.listenTCP("tcp", s.params.port(), &addrs, nil)
@@ -316,23 +407,19 @@ func (s *Server) listenTCP(name, port string, addrs *[]string, config *tls.Confi
 	for _, host := range strings.Fields(s.params.bind()) {
 		optional := strings.HasPrefix(host, "-") // may be missing on this machine
 		host = strings.TrimPrefix(host, "-")
-		var a net.Addr
-		var err error
-		if network, at := listenAt(host, port); config == nil {
-			a, err = s.host.net.Listen(network, at)
-		} else if ln, lerr := net.Listen(network, at); lerr != nil {
-			err = lerr
-		} else {
-			a, err = ln.Addr(), s.host.net.ServeListener(tls.NewListener(ln, config), true)
-		}
+		ln, err := net.Listen(listenAt(host, port))
 		if err != nil {
 			if optional && errors.Is(err, syscall.EADDRNOTAVAIL) || noFamily(err) {
 				continue
 			}
 			return "", err
 		}
-		*addrs = append(*addrs, a.String())
-		number := a.(*net.TCPAddr).Port
+		*addrs = append(*addrs, ln.Addr().String())
+		number := ln.Addr().(*net.TCPAddr).Port
+		if config != nil {
+			ln = tls.NewListener(ln, config)
+		}
+		s.bound = append(s.bound, bound{ln, config != nil || s.host.net.Loops() == 0})
 		s.Listeners = append(s.Listeners, fmt.Sprintf("name=%s,bind=%s,port=%d", name, host, number))
 		port = strconv.Itoa(number)
 	}
@@ -385,14 +472,30 @@ func (s *Server) listenUnix(path string) (net.Addr, error) {
 			return nil, err
 		}
 	}
-	a, err := s.host.net.Listen("unix", path)
+	ln, err := net.Listen("unix", path)
 	if err != nil {
 		return nil, err
 	}
+	s.bound = append(s.bound, bound{ln, s.host.net.Loops() == 0})
 	if mode, _ := strconv.ParseUint(s.params.unixsocketperm(), 8, 32); mode != 0 {
 		err = os.Chmod(path, os.FileMode(mode))
 	}
-	return a, err
+	return ln.Addr(), err
+}
+
+// Prepare writes what is to be kept, as e says, with clients held back from then on. If
+// that fails the server goes on, and the error says why.
+func (s *Server) Prepare(e command.End) error {
+	s.Ending.Store(int32(e.How))
+	err := s.Durability.BeforeStop(e.How, e.Force)
+	if err != nil {
+		s.Ending.Store(int32(command.EndAsConfigured))
+		s.Logf('w', "Errors trying to shut down the server. Check the logs for more information.")
+		if e.Failed != nil {
+			e.Failed()
+		}
+	}
+	return err
 }
 
 // Close ends all connections and stops. What does not end within
@@ -405,6 +508,7 @@ func (s *Server) Close() error {
 		for _, ns := range s.Namespaces.All() {
 			s.Namespaces.Drop(s.server.Server, ns)
 		}
+		s.unbind()
 		s.host.net.Close()
 		s.Long.Wait()
 		s.Keyspace.Sched.Stop()
@@ -413,9 +517,7 @@ func (s *Server) Close() error {
 	within := s.ShutdownTimeout()
 	select {
 	case <-ended:
-		if s.host.options.Served != nil {
-			s.host.options.Served()
-		}
+		s.Host.Writing()
 		var failed error
 		for _, fn := range s.OnStop {
 			if err := fn(command.Ending(s.Ending.Load())); failed == nil {

@@ -70,7 +70,7 @@ func freePort(t *testing.T) string {
 func TestTLS(t *testing.T) {
 	cert, key := certificate(t)
 	s, err := commands.New(commands.Options{Settings: []params.Setting{
-		{Name: "port", Value: "0"}, {Name: "tls-port", Value: freePort(t)},
+		{Name: "save"}, {Name: "port", Value: "0"}, {Name: "tls-port", Value: freePort(t)},
 		{Name: "tls-cert-file", Value: cert}, {Name: "tls-key-file", Value: key}, {Name: "tls-ca-cert-file", Value: cert},
 	}})
 	if err != nil {
@@ -128,7 +128,7 @@ func TestTLS(t *testing.T) {
 
 func TestTLSNeedsItsFiles(t *testing.T) {
 	s, err := commands.New(commands.Options{Settings: []params.Setting{
-		{Name: "port", Value: "0"}, {Name: "tls-port", Value: freePort(t)},
+		{Name: "save"}, {Name: "port", Value: "0"}, {Name: "tls-port", Value: freePort(t)},
 	}})
 	if err != nil {
 		t.Fatal(err)

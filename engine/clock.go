@@ -31,6 +31,14 @@ func (c *Clock) Resync() {
 	c.offset.Store(time.Now().UnixMicro() - Monotonic())
 }
 
+// NotBefore has the clock go on from a time, in Unix microseconds, if the system's is
+// behind that: what was logged then has happened.
+func (c *Clock) NotBefore(micros int64) {
+	if ahead := micros - Monotonic(); ahead > c.offset.Load() {
+		c.offset.Store(ahead)
+	}
+}
+
 // Now is the time in Unix microseconds.
 func (c *Clock) Now() int64 {
 	if c.frozen.Load() {

@@ -151,6 +151,8 @@ func (v *View) ForwardSoon(key []byte) {
 	ks, db, name, now := v.KS, v.DB, append([]byte(nil), key...), v.Now
 	switch {
 	case ks.Forward == nil:
+	case ks.Follows(): // that it went is told, or it goes at the end
+		ks.forwards.add(db, name)
 	case v == &ks.Sched.view:
 		ks.Sched.At(now, func(now int64) { ks.Forward(ks, db, name, now) })
 	default:
@@ -170,13 +172,6 @@ func (ks *Keyspace) SetActiveExpire(on bool) { ks.setExpiry(expiryIdle, on) }
 func (ks *Keyspace) PauseExpiry(on bool) {
 	ks.Each(func(ks *Keyspace) { ks.setExpiry(expiryPaused, !on) })
 }
-
-// Follow has keys stay until their end is told, as where a journal is applied:
-// they are there whatever their deadlines say.
-func (ks *Keyspace) Follow(on bool) { ks.setExpiry(expiryFollows, !on) }
-
-// Follows tells whether the keyspace is made of a journal's effects.
-func (ks *Keyspace) Follows() bool { return ks.expiryOff.Load()&expiryFollows != 0 }
 
 // Past tells whether a key with a deadline, in Unix milliseconds, would be gone at
 // once.

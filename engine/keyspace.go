@@ -69,6 +69,7 @@ type Keyspace struct {
 	mixed bool
 
 	expiryOff atomic.Uint32 // expiryIdle, expiryPaused
+	forwards  forwards
 }
 
 // shard is a part of the keyspace. What a command writes in it is in one cache

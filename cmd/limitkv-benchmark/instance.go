@@ -105,9 +105,8 @@ func (s *instance) stop() {
 	}
 }
 
-// peerArgs turn off what limitkv does not have, and allow the connections that
-// are opened.
-var peerArgs = []string{"--save", "", "--appendonly", "no", "--maxclients", "20000"}
+// serverArgs have nothing kept on disk, and allow the connections that are opened.
+var serverArgs = []string{"--save", "", "--appendonly", "no", "--maxclients", "20000"}
 
 // binary is a server that the environment names: X_SERVER, or the built source
 // tree X_SRC.
@@ -123,8 +122,8 @@ func binary(prefix, name string) string {
 
 // programs are the servers to compare, limitkv first.
 func programs(limitkv, redis, valkey string) (list []program, err error) {
-	list = []program{{"limitkv", limitkv, []string{"--maxclients", "20000"}}}
-	for _, p := range []program{{"redis", redis, peerArgs}, {"valkey", valkey, peerArgs}} {
+	list = []program{{"limitkv", limitkv, serverArgs}}
+	for _, p := range []program{{"redis", redis, serverArgs}, {"valkey", valkey, serverArgs}} {
 		if p.path == "" {
 			p.path, err = exec.LookPath(p.name + "-server")
 			if err != nil {

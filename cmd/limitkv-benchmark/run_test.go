@@ -16,7 +16,7 @@ func startServer(t *testing.T) *target {
 	t.Helper()
 	s, err := commands.New(commands.Options{
 		Loops:    1,
-		Settings: []settings.Setting{{Name: "port", Value: "0"}, {Name: "bind", Value: "127.0.0.1"}},
+		Settings: []settings.Setting{{Name: "save"}, {Name: "port", Value: "0"}, {Name: "bind", Value: "127.0.0.1"}},
 	})
 	if err != nil {
 		t.Fatal(err)

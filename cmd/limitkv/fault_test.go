@@ -283,7 +283,7 @@ func TestPanicThatLeavesNothingIsAnswered(t *testing.T) {
 		t.Errorf("%d panics were logged, %d commands panicked", n, tried)
 	}
 	p.cmd.Process.Signal(syscall.SIGTERM)
-	p.ended(0, patience, "the server ends")
+	p.ended(0, patience, "ready to exit")
 }
 
 func TestPanicThatLeavesDoubtEndsTheServer(t *testing.T) {
@@ -370,8 +370,8 @@ func TestStuckServerEnds(t *testing.T) {
 
 func TestServerEndsAtOnce(t *testing.T) {
 	for says, end := range map[string]func(p *process){
-		"terminated: the server ends": func(p *process) { _ = p.cmd.Process.Signal(syscall.SIGTERM) },
-		"SHUTDOWN: the server ends":   func(p *process) { p.client().send("SHUTDOWN") },
+		"Received SIGTERM scheduling": func(p *process) { _ = p.cmd.Process.Signal(syscall.SIGTERM) },
+		"SHUTDOWN by client":          func(p *process) { p.client().send("SHUTDOWN") },
 	} {
 		p := start(t)
 		p.serves()

@@ -70,11 +70,15 @@ func serve(began time.Time, args []string, options commands.Options) {
 	if file != "" && file != "-" {
 		options.ConfigFile, _ = filepath.Abs(file) // it was just read
 	}
-	exit := make(chan int, 1)
-	options.Shutdown = func(code int) {
+	exit := make(chan command.End, 1)
+	options.LoadLater = true
+	options.Shutdown = func(e command.End) {
 		select {
-		case exit <- code:
-		default: // it is ending already
+		case exit <- e:
+		default: // it is ending already, or else says so
+			if e.Failed != nil {
+				go e.Failed()
+			}
 		}
 	}
 	// An event loop that is busy keeps its processor, in Go's sense, for itself: one
@@ -109,16 +113,27 @@ func serve(began time.Time, args []string, options commands.Options) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // a reader of the log may go
-	supervisor := ready(s)
-	// Tools that start servers for tests wait for Redis's words at the end.
-	fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms). Ready to accept connections\n", commands.Version,
+	supervisor := supervised(s)
+	fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms)\n", commands.Version,
 		strings.Join(addrs, " "), os.Getpid(), float64(time.Since(began).Microseconds())/1000)
-	s.Ready()
-	code, why := 0, "SHUTDOWN"
-	select {
-	case got := <-signals:
-		why = got.String()
-	case code = <-exit:
+	loaded := make(chan error, 1)
+	go func() { loaded <- s.Load() }()
+	code := 0
+	for ending := false; !ending; {
+		select {
+		case got := <-signals:
+			ending = prepare(s, supervisor, signalled(s, got), &stuck, signals)
+		case end := <-exit:
+			ending = prepare(s, supervisor, end, &stuck, signals)
+		case err := <-loaded:
+			if err != nil {
+				s.Logf('w', "%v", err)
+				supervisor.ending()
+				fail(err)
+			}
+			s.Ready()
+			supervisor.ready()
+		}
 	}
 	// Whatever is stuck, be it who should read the log, the process ends.
 	stuck.Store(time.AfterFunc(s.ShutdownTimeout()+lastWords, func() { os.Exit(exitStuck) }))
@@ -126,13 +141,48 @@ func serve(began time.Time, args []string, options commands.Options) {
 		<-signals
 		os.Exit(exitStuck)
 	}()
-	s.Logf('n', "%s: the server ends", why)
-	supervisor.ending()
 	if err := s.Close(); err != nil {
 		s.Logf('w', "%v", err)
 		code = exitStuck
 	}
+	s.Logf('w', "limitkv is now ready to exit, bye bye...")
 	os.Exit(code)
+}
+
+// signalled is how a signal asks the server to end.
+func signalled(s *commands.Server, got os.Signal) command.End {
+	name, parameter := "SIGTERM", "shutdown-on-sigterm"
+	if got == syscall.SIGINT {
+		name, parameter = "SIGINT", "shutdown-on-sigint"
+	}
+	if s.Loading.On() {
+		s.Logf('w', "Received shutdown signal during loading, scheduling shutdown.")
+	} else {
+		s.Logf('w', "Received %s scheduling shutdown...", name)
+	}
+	return command.ParseEnd(strings.Fields(s.Config.Find(parameter).Get()))
+}
+
+// prepare has written what is to be kept, and tells whether the server is to end. A
+// signal meanwhile ends the process: whoever asks twice does not want to wait.
+func prepare(s *commands.Server, supervisor *supervisor, end command.End, stuck *atomic.Pointer[time.Timer], signals chan os.Signal) bool {
+	s.Logf('n', "User requested shutdown...")
+	supervisor.tell("STOPPING=1\n")
+	stuck.Store(time.AfterFunc(s.ShutdownTimeout()+lastWords, func() { os.Exit(exitStuck) }))
+	done := make(chan error, 1)
+	go func() { done <- s.Prepare(end) }()
+	for {
+		select {
+		case err := <-done:
+			stuck.Load().Stop()
+			if err == nil {
+				supervisor.ending()
+			}
+			return err == nil
+		case <-signals:
+			os.Exit(exitStuck)
+		}
+	}
 }
 
 // The exit codes of a server that does not end well: it had to, since what it held
@@ -159,7 +209,7 @@ func check(args []string) {
 
 // help shows what can be given, from the parameters themselves.
 func help() {
-	s, err := commands.New(commands.Options{})
+	s, err := commands.New(commands.Options{LoadLater: true})
 	if err != nil {
 		fail(err)
 	}

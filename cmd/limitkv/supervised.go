@@ -19,8 +19,8 @@ type supervisor struct {
 	pidfile string
 }
 
-// ready tells that the server listens.
-func ready(s *commands.Server) *supervisor {
+// supervised tells that there is a server.
+func supervised(s *commands.Server) *supervisor {
 	v := &supervisor{s: s, pidfile: s.Config.Find("pidfile").Get()}
 	if s.Config.Supervised() {
 		v.socket = os.Getenv("NOTIFY_SOCKET")
@@ -30,13 +30,14 @@ func ready(s *commands.Server) *supervisor {
 			s.Logf('w', "pidfile: %v", err)
 		}
 	}
-	v.tell("STATUS=Ready to accept connections\nREADY=1\n")
 	return v
 }
 
+// ready tells that all is loaded.
+func (v *supervisor) ready() { v.tell("STATUS=Ready to accept connections\nREADY=1\n") }
+
 // ending tells that the server ends.
 func (v *supervisor) ending() {
-	v.tell("STOPPING=1\n")
 	if v.pidfile != "" {
 		_ = os.Remove(v.pidfile) // somebody else may have done it
 	}

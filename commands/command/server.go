@@ -36,6 +36,8 @@ type Server struct {
 	Pipeline Pipeline
 	// UserSettings are the user lines of the settings.
 	UserSettings []params.Setting
+	// Loading is whether the server reads what is on disk.
+	Loading LoadProgress
 	// OnLoad is called before anybody is served, OnStop when nobody is any more.
 	OnLoad []func() error
 	OnStop []func(how Ending) error
@@ -127,6 +129,29 @@ const (
 	EndSaving                     // with a snapshot
 	EndDiscarding                 // without
 )
+
+// End is what SHUTDOWN asks for.
+type End struct {
+	How   Ending
+	Force bool // ends although what is to be kept cannot be written
+	// Failed is called if the server goes on.
+	Failed func()
+}
+
+// ParseEnd reads the words of SHUTDOWN and of shutdown-on-sigterm.
+func ParseEnd(words []string) (e End) {
+	for _, w := range words {
+		switch strings.ToLower(w) {
+		case "save":
+			e.How = EndSaving
+		case "nosave":
+			e.How = EndDiscarding
+		case "force":
+			e.Force = true
+		}
+	}
+	return e
+}
 
 // RefuseWrites has writes refused with an error, "" for none.
 func (s *Server) RefuseWrites(text string) {

@@ -99,6 +99,13 @@ type Durability interface {
 	// waits until all there is is so, or cannot be; logs tells whether there is a log.
 	Synced(at journal.LSN) (synced, logs bool)
 	SyncLog()
+	// BeforeStop writes what is to be kept while the server could still go on, and
+	// returns why it has to.
+	BeforeStop(how Ending, force bool) error
+	// SaveFile writes a snapshot, of all keys, which are held. ReloadLog reads the
+	// append-only file anew, no key being held, into what flush has emptied.
+	SaveFile(c *Ctx) error
+	ReloadLog(flush func(c *Ctx)) error
 }
 
 // Keeper keeps memory below its limits: the memory family.
@@ -153,8 +160,12 @@ type Host interface {
 	IO() []resp.IO
 	// Open listens on a port that is free, for connections to a namespace.
 	Open() (port int, end func(), err error)
-	// Shutdown ends the server; false: whose program it is part of ends it.
-	Shutdown(code int) bool
+	// Shutdown has the server end; Ends tells whether it can, or else whose program it is
+	// part of ends it. Writing is called when what is to be kept is about to be written at
+	// the end, which may take longer than shutdown-timeout.
+	Ends() bool
+	Shutdown(End)
+	Writing()
 	// Fatal is called when the server cannot go on, after that has been logged, and ends
 	// the process. Die panics if it returns.
 	Fatal(text string)

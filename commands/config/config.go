@@ -83,7 +83,7 @@ func (f *family) configGet(c *command.Ctx) {
 			continue
 		}
 		for _, p := range f.s.Config.All() {
-			if glob.MatchFold(pattern, []byte(p.Name)) {
+			if !p.Hidden && glob.MatchFold(pattern, []byte(p.Name)) {
 				add(p, p.Name)
 			}
 		}

@@ -5,6 +5,8 @@ package config
 import (
 	"errors"
 	"os"
+	"strings"
+	"syscall"
 
 	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
@@ -24,12 +26,20 @@ func (f *family) declareParams() {
 		},
 	})
 	c.Add(&params.Param{
-		Name: "dir", Immutable: true, Protected: true, Help: "working directory, which a relative logfile and unixsocket are in",
+		Name: "dir", Protected: true, NotLoading: true, Help: "working directory, which a relative logfile and unixsocket are in",
 		Get: func() string {
 			dir, _ := os.Getwd() // unknown is empty
 			return dir
 		},
-		Set: func(dir string) error { return os.Chdir(dir) },
+		Set: func(dir string) error {
+			err := os.Chdir(dir)
+			var no syscall.Errno
+			if errors.As(err, &no) && (f.s.Running.Load() || f.s.Loading.On()) {
+				text := no.Error()
+				return errors.New(strings.ToUpper(text[:1]) + text[1:]) // as C has it
+			}
+			return err
+		},
 	})
 }
 

@@ -48,7 +48,9 @@ type debugCommand struct {
 	// long: it takes its time off the event loop. stalls: it takes the keys only to
 	// keep others from them.
 	keyspace, key, long, stalls bool
-	run                         func(f *family, c *command.Ctx)
+	// waits: not while the server loads.
+	waits bool
+	run   func(f *family, c *command.Ctx)
 }
 
 // debugCommands is a function, for HELP is one of them and lists them all.
@@ -62,18 +64,19 @@ func debugCommands() []debugCommand {
 			run: func(_ *family, c *command.Ctx) { c.Error(string(c.Args[2])) }},
 		{name: "HELP", summary: "Tells what there is.", run: debugHelp},
 		{name: "LISTPACK", min: 1, max: 1, usage: "<key>", summary: "Writes what a packed value holds to the log.", key: true, run: debugListpack},
+		{name: "LOADAOF", long: true, waits: true, run: debugLoadAOF, summary: "Writes what the append-only file lacks, and reads it back."},
 		{name: "LOG", min: 1, max: 1, usage: "<text>", summary: "Writes the text to the log.",
 			run: func(f *family, c *command.Ctx) { f.s.Logf('w', "DEBUG LOG: %s", c.Args[2]); c.OK() }},
 		{name: "OBJECT", min: 1, max: 1, usage: "<key>", summary: "Shows how a value is stored.", key: true, run: debugObject},
 		{name: "POPULATE", min: 1, max: 3, usage: "<count> [<prefix>] [<bytes>]", summary: "Makes so many strings, <prefix>:<n> (prefix key).",
-			keyspace: true, run: debugPopulate},
+			keyspace: true, waits: true, run: debugPopulate},
 		{name: "PROTOCOL", min: 1, max: 1, usage: "<type>", summary: "Replies a sample of a type of reply: " + strings.Join(protocolNames(), " ") + ".",
 			run: debugProtocol},
 		{name: "PAUSE-CRON", min: 1, max: 1, usage: "<0|1>", summary: "As SET-ACTIVE-EXPIRE, the other way round: nothing else runs by itself.",
 			run: debugSwitch(func(_ *family, c *command.Ctx, on bool) { c.KS.SetActiveExpire(!on) })},
 		{name: "QUICKLIST-PACKED-THRESHOLD", min: 1, max: 1, usage: "<bytes>",
 			summary: "Gives elements of lists from so many bytes on a node of their own; 0 for the default.", run: debugPacked},
-		{name: "RELOAD", max: 3, usage: "[NOSAVE] [NOFLUSH] [MERGE]", keyspace: true, long: true, run: debugReload,
+		{name: "RELOAD", max: 3, usage: "[NOSAVE] [NOFLUSH] [MERGE]", keyspace: true, long: true, waits: true, run: debugReload,
 			summary: "Writes all keys in Redis's dump format and reads them back."},
 		{name: "SET-ACTIVE-EXPIRE", min: 1, max: 1, usage: "<0|1>", summary: "Stops or lets go on that keys expire that nobody looks at.",
 			run: debugSwitch(func(_ *family, c *command.Ctx, on bool) { c.KS.SetActiveExpire(on) })},
@@ -136,6 +139,10 @@ func (f *family) debug(c *command.Ctx) {
 	d := findDebug(c.Args)
 	if d == nil {
 		c.Error(command.ErrSubcommandSyntax("DEBUG", c.Args[1]))
+		return
+	}
+	if d.waits && f.s.Loading.On() && c.Session.Conn != nil {
+		c.Error(command.ErrLoading)
 		return
 	}
 	d.run(f, c)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestScriptsMayAdminister(t *testing.T) {
+	t.Chdir(t.TempDir()) // SAVE is among them
 	s := livetest.Start(t)
 	c := s.Client()
 	c.Want("OK", "LKV.CLOCK", "RESUME") // or CLIENT PAUSE would not end

@@ -1,7 +1,7 @@
 package debug
 
-// DEBUG RELOAD: all keys and functions, written in Redis's dump format and read back. Redis's tests use it to find out
-// whether a value survives that. What it saves stays in memory; with NOSAVE it reads dbfilename, if there is such a file.
+// DEBUG RELOAD and LOADAOF: what there is, written and read back. Redis's tests use them to find out whether a value
+// survives that.
 
 import (
 	"bytes"
@@ -29,24 +29,26 @@ func debugReload(f *family, c *command.Ctx) {
 			return
 		}
 	}
-	saved := f.saved.Of(c.KS)
-	if save || *saved == nil {
-		var file bytes.Buffer
-		if err := dumpfile.Write(c, &file, dumpfile.What{}); err != nil {
-			c.Error(errReload)
-			return
-		}
-		*saved = file.Bytes()
+	c.NoEffect() // a journal has what it had
+	file, size, err := f.reloadFrom(c, save)
+	if err != nil && save {
+		f.s.Logf('w', "Error saving the dataset to disk: %v", err)
+		c.Error("ERR")
+		return
 	}
-	var file io.ReadSeeker = bytes.NewReader(*saved)
-	size := int64(len(*saved))
-	if !save {
-		if disk, err := os.Open(f.s.Config.Value("dbfilename")); err == nil {
-			defer disk.Close()
-			if info, err := disk.Stat(); err == nil && info.Mode().IsRegular() {
-				file, size = disk, info.Size()
-			}
+	if err == nil {
+		defer file.Close()
+		if !save { // what is damaged changes nothing
+			err = dumpfile.Check(c, file, size)
 		}
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.s.Logf('w', "DEBUG RELOAD: %v", err)
+		c.Error(errReload)
+		return
 	}
 	if !flush && !merge {
 		clashes, err := dumpfile.Clashes(c, file, size)
@@ -58,6 +60,9 @@ func debugReload(f *family, c *command.Ctx) {
 			return
 		}
 	}
+	f.s.Loading.Begin(c.Now)
+	defer f.s.Loading.End()
+	f.s.Loading.Expect(size)
 	if flush {
 		c.FlushAll()
 	}
@@ -66,6 +71,59 @@ func debugReload(f *family, c *command.Ctx) {
 		c.Error(errReload)
 		return
 	}
-	f.s.Logf('n', "reloaded %d keys by DEBUG RELOAD", f.s.LoadedKeys.Load())
+	f.s.Logf('n', "DB reloaded by DEBUG RELOAD")
+	c.OK()
+}
+
+// reloadFrom is the file that is read back: dbfilename, which is written first if save,
+// or one in memory where tests leave nothing behind.
+func (f *family) reloadFrom(c *command.Ctx, save bool) (file io.ReadSeekCloser, size int64, err error) {
+	if c.KS == f.s.Keyspace && !f.s.TestMode {
+		if save {
+			if err := f.s.Durability.SaveFile(c); err != nil {
+				return nil, 0, err
+			}
+		}
+		disk, err := os.Open(f.s.Config.Value("dbfilename"))
+		if err != nil {
+			return nil, 0, err
+		}
+		info, err := disk.Stat()
+		if err != nil {
+			_ = disk.Close()
+			return nil, 0, err
+		}
+		return disk, info.Size(), nil
+	}
+	saved := f.saved.Of(c.KS)
+	if save || *saved == nil {
+		var b bytes.Buffer
+		if err := dumpfile.Write(c, &b, dumpfile.What{}); err != nil {
+			return nil, 0, err
+		}
+		*saved = b.Bytes()
+	}
+	return inMemory{bytes.NewReader(*saved)}, int64(len(*saved)), nil
+}
+
+// inMemory is a file that need not be closed.
+type inMemory struct{ io.ReadSeeker }
+
+func (inMemory) Close() error { return nil }
+
+// debugLoadAOF holds no keys: the log's commands take them, and clients are told that
+// the server loads.
+func debugLoadAOF(f *family, c *command.Ctx) {
+	if !c.CanBlock() {
+		c.Error("ERR DEBUG LOADAOF isn't allowed in a transaction or a script")
+		return
+	}
+	c.NoEffect()
+	if err := f.s.Durability.ReloadLog(func(c *command.Ctx) { c.FlushAll() }); err != nil {
+		f.s.Logf('w', "DEBUG LOADAOF: %v", err)
+		c.Error("ERR Error trying to load the AOF files, check server logs.")
+		return
+	}
+	f.s.Logf('n', "Append Only File loaded by DEBUG LOADAOF")
 	c.OK()
 }

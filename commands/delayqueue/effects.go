@@ -111,6 +111,9 @@ func (f *family) apply(c *command.Ctx) {
 	}
 	rearm(&c.View, key)
 	c.Changed(key, engine.EventDelayQueue, "dq.apply")
+	if q.Forwarding() {
+		c.ForwardSoon(key)
+	}
 	if q.Empty() {
 		c.Delete(key)
 	}

@@ -5,6 +5,7 @@ package dumpfile
 import (
 	"errors"
 	"io"
+	"strconv"
 	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
@@ -18,10 +19,18 @@ type What struct {
 	Base                bool // it is the base of an append-only file
 }
 
+// factTime is the name of a fact in files: when they were made, in Unix microseconds.
+const factTime = "limitkv-time"
+
+// BeyondMicros is by how much the clock is beyond all that files tell of when the server
+// begins: what it numbers by the millisecond has no number twice.
+const BeyondMicros = 1000
+
 // Begin begins a file at a time, with its origin and libraries.
 func Begin(s *command.Server, to io.Writer, nowMicros int64, base bool, libraries []string) *rdb.Writer {
 	w := rdb.NewWriter(to, s.Config.Dumps().FileFormat(), s.Config.Value("rdbchecksum") == "yes")
-	w.Origin(rdb.Origin{Version: command.RedisVersion, NowMicros: nowMicros, UsedMemory: uint64(max(s.Keyspace.KeysBytes(), 0)), Base: base})
+	w.Origin(rdb.Origin{Version: command.RedisVersion, NowMicros: nowMicros, UsedMemory: uint64(max(s.Keyspace.KeysBytes(), 0)), Base: base,
+		More: [][2]string{{factTime, strconv.FormatInt(nowMicros, 10)}}})
 	for _, code := range libraries {
 		w.Library(code)
 	}
@@ -74,9 +83,23 @@ func open(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMilli
 			r.codes = append(r.codes, append([]byte(nil), code...))
 			return nil
 		},
+		Aux:    r.fact,
 		Passed: func(_ int, key []byte) { s.Logf('n', "a key is left out since its value is empty: %.200q", key) },
 	})
 	return r
+}
+
+// fact takes over what a file says of itself.
+func (r *reader) fact(name, value []byte) error {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	switch {
+	case err != nil:
+	case string(name) == factTime:
+		r.s.Keyspace.Clock.NotBefore(n + BeyondMicros)
+	case string(name) == "used-mem":
+		r.s.Loading.Took(n)
+	}
+	return nil
 }
 
 // enter takes over what is in the file beside the keys.
@@ -106,10 +129,14 @@ func Enter(c *command.Ctx, from io.Reader, size int64, flush, replace bool) erro
 }
 
 // Start enters what a file has before anybody is served, without the keys that have
-// expired by a time, unless it is 0. It returns where the file ends.
-func Start(s *command.Server, from io.Reader, size, nowMillis int64) (end int64, err error) {
+// expired by a time, unless it is 0. before is called with the number of keys before
+// some are entered. It returns where the file ends.
+func Start(s *command.Server, from io.Reader, size, nowMillis int64, before func(keys int)) (end int64, err error) {
 	into := rdb.Into{KS: s.Keyspace}
-	r := open(s, s.Keyspace, from, size, nowMillis, into.Enter)
+	r := open(s, s.Keyspace, from, size, nowMillis, func(items []rdb.Item) error {
+		before(len(items))
+		return into.Enter(items)
+	})
 	if err := r.Load(); err != nil {
 		return 0, err
 	}
@@ -118,7 +145,15 @@ func Start(s *command.Server, from io.Reader, size, nowMillis int64) (end int64,
 		return 0, err
 	}
 	into.Done()
-	return size - rest, r.enter(s.OwnCtx(), false, false)
+	c := s.OwnCtx()
+	c.Worker = s.Workers.Get(s)
+	defer s.Workers.Put(c.Worker)
+	return size - rest, r.enter(c, false, false)
+}
+
+// Check reads a file and enters nothing.
+func Check(c *command.Ctx, from io.Reader, size int64) error {
+	return open(c.Server, c.KS, from, size, 0, func([]rdb.Item) error { return nil }).Load()
 }
 
 // Clashes tells whether a file has a key that is there already. All keys are held.

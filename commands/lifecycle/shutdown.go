@@ -5,6 +5,8 @@ package lifecycle
 import (
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/longrun"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/resp"
 )
 
 type family struct{ s *command.Server }
@@ -62,14 +64,24 @@ func (f *family) shutdown(c *command.Ctx) {
 		c.Error(longrun.ErrBusyScript)
 	default:
 		f.s.Logf('n', "SHUTDOWN by client %d %s", c.Session.ID, c.Session.Name())
+		end := command.End{Force: force}
 		switch {
 		case save:
-			f.s.Ending.Store(int32(command.EndSaving))
+			end.How = command.EndSaving
 		case nosave:
-			f.s.Ending.Store(int32(command.EndDiscarding))
+			end.How = command.EndDiscarding
 		}
-		if c.Session.Closing = f.s.Host.Shutdown(0); !c.Session.Closing {
+		if !f.s.Host.Ends() {
 			c.Error("ERR this server is ended by the program that it is part of")
+			return
 		}
+		if c.CanBlock() {
+			w := c.NewWait(nil, engine.KindNone, 0)
+			c.Block(w)
+			end.Failed = func() {
+				w.Unblock(func(w *resp.Writer) { w.Error("ERR Errors trying to SHUTDOWN. Check logs.") }, false)
+			}
+		}
+		f.s.Host.Shutdown(end)
 	}
 }

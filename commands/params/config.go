@@ -38,10 +38,11 @@ func ErrNotAmong(words []string) error {
 
 // Config is the set of parameters.
 type Config struct {
-	mu     sync.Mutex
-	params map[string]*Param
-	change map[string]*change
-	lines  map[string]func() []string // of what is no parameter
+	mu      sync.Mutex
+	params  map[string]*Param
+	change  map[string]*change
+	lines   map[string]func() []string // of what is no parameter
+	loading func() string
 
 	maxBulk *atomic.Int64
 	hash    *HashLimits
@@ -68,7 +69,11 @@ type Param struct {
 	// Inert parameters are kept, for clients that read or set them, but change
 	// nothing. Adds: given several times at the start, the values add up.
 	Inert, Adds bool
-	Get         func() string
+	// Hidden ones are for tests: CONFIG GET shows them by their whole name only.
+	Hidden bool
+	// NotLoading: CONFIG SET has to wait until the server has loaded.
+	NotLoading bool
+	Get        func() string
 	// Set checks and takes a value; its error is shown to the client.
 	Set func(value string) error
 	// Flag help; empty hides it from --help.
@@ -146,6 +151,9 @@ func (c *Config) Value(name string) string {
 	return ""
 }
 
+// WhileLoading sets what returns the error of those that are NotLoading, "" for none.
+func (c *Config) WhileLoading(text func() string) { c.loading = text }
+
 // All lists the parameters in order of name.
 func (c *Config) All() []*Param {
 	list := make([]*Param, 0, len(c.params))
@@ -176,6 +184,8 @@ func (c *Config) Change(sets []Set) string {
 			failure = failed(set.Name, "can't set protected config")
 		case p.Immutable:
 			failure = failed(set.Name, "can't set immutable config")
+		case p.NotLoading && c.loading != nil:
+			failure = c.loading()
 		case seen[p.Name]:
 			failure = failed(set.Name, "duplicate parameter")
 		}

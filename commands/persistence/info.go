@@ -40,7 +40,7 @@ func (f *family) info(w *command.InfoWriter) {
 		return n
 	}
 	w.Section("Persistence")
-	w.Line("loading", 0)
+	w.Line("loading", flag(f.s.Loading.On()))
 	w.Line("async_loading", 0)
 	w.Line("current_cow_peak", 0)
 	w.Line("current_cow_size", 0)
@@ -72,6 +72,7 @@ func (f *family) info(w *command.InfoWriter) {
 	w.Line("aof_last_cow_size", 0)
 	w.Line("module_fork_in_progress", 0)
 	w.Line("module_fork_last_cow_size", 0)
+	defer f.s.Loading.Info(w, now)
 	if log == nil {
 		return
 	}

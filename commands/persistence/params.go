@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine/journal"
@@ -23,6 +24,8 @@ type settings struct {
 	corruptTailMax                  *atomic.Int64
 	growPercent, growMin            *atomic.Int64
 	points                          atomic.Pointer[[]point]
+	// loadDelay and saveDelay are how many microseconds each key takes more, for tests.
+	loadDelay, saveDelay *atomic.Int64
 }
 
 // point is a save point: a snapshot is made after so many seconds if there were so
@@ -62,7 +65,11 @@ func (f *family) declare() {
 	p.timestamps = c.Bool("aof-timestamp-enabled", false, "the append-only file tells times")
 	p.growPercent = c.Int("auto-aof-rewrite-percentage", 100, 0, math.MaxInt32, "the append-only file is rewritten when it has grown by so much")
 	p.growMin = c.Memory("auto-aof-rewrite-min-size", 64<<20, 0, math.MaxInt64, "and is at least so large")
-	p.points.Store(&[]point{})
+	points := []point{{3600, 1}, {300, 100}, {60, 10000}}
+	if f.s.TestMode {
+		points = []point{} // tests leave nothing behind
+	}
+	p.points.Store(&points)
 	c.Add(&params.Param{
 		Name: "save", Adds: true, Help: "pairs of seconds and changes after which a snapshot is made; empty: never",
 		Get: func() string {
@@ -80,7 +87,36 @@ func (f *family) declare() {
 			return err
 		},
 	})
+	c.Int("loading-process-events-interval-bytes", 512<<10, 1024, math.MaxInt32, "") // clients are served all the time
+	every := c.Find("loading-process-events-interval-bytes")
+	every.Hidden, every.Inert = true, true
+	p.loadDelay = hidden(c, "key-load-delay")
+	p.saveDelay = hidden(c, "rdb-key-save-delay")
 	c.OnChange(f.applyParams, "appendfsync", "aof-timestamp-enabled")
+}
+
+// hidden declares a parameter for tests.
+func hidden(c *params.Config, name string) *atomic.Int64 {
+	v := c.Int(name, 0, math.MinInt32, math.MaxInt32, "")
+	c.Find(name).Hidden = true
+	return v
+}
+
+// slower waits as long as so many keys are to take more, or until nobody wants them. A
+// delay below 0 is one microsecond for so many keys.
+func (f *family) slower(delay *atomic.Int64, keys int, killed chan struct{}) {
+	micros := delay.Load()
+	if micros == 0 {
+		return
+	}
+	if micros < 0 {
+		micros, keys = 1, keys/int(-micros)
+	}
+	select {
+	case <-f.stop:
+	case <-killed:
+	case <-time.After(time.Duration(keys) * time.Duration(micros) * time.Microsecond):
+	}
 }
 
 // fileName lets a parameter be no path.

@@ -27,12 +27,18 @@ type family struct {
 	saving, rewriting, again bool
 	rewriteEnd               chan struct{} // closed when the rewrite that began last has ended
 	background               sync.WaitGroup
+	current                  *picture // what is being written in the background
 
-	failing atomic.Bool // the log cannot be written
+	failing atomic.Bool           // the log cannot be written
+	unread  atomic.Pointer[error] // why the log could not be read again: it is not written
+
+	final atomic.Int64 // Keyspace.Dirty and one when the last snapshot at the end was made, 0 for none
 
 	status status
 	gate
-	stop chan struct{}
+	stop   chan struct{}
+	loads  atomic.Bool   // loading has begun
+	loaded chan struct{} // closed when loading has ended
 }
 
 // status is what INFO tells.
@@ -50,7 +56,7 @@ type status struct {
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
-	f := &family{s: s, dumps: s.Config.Dumps(), stop: make(chan struct{})}
+	f := &family{s: s, dumps: s.Config.Dumps(), stop: make(chan struct{}), loaded: make(chan struct{})}
 	f.gate.on = &s.Keyspace.Gated
 	f.declare()
 	s.OnLoad = append(s.OnLoad, f.load)

@@ -9,13 +9,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/dumpfile"
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/engine/journal"
-	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
@@ -23,8 +20,6 @@ const (
 	errSaving    = "ERR Background save already in progress"
 	errRewriting = "ERR Background append only file rewriting already in progress"
 )
-
-var errOff = errors.New("appendonly is no")
 
 const snapshotFlags = command.NoAsyncLoading | command.Admin | command.NoScript | command.WholeKeyspace
 
@@ -69,80 +64,6 @@ func (f *family) lastsaveRow() *command.Command {
 	}
 }
 
-// picture is what a snapshot is made of. It begins under all locks and is written
-// without.
-type picture struct {
-	f         *family
-	cut       *engine.Cut
-	libraries []string
-	now       int64
-	base      bool
-
-	mu    sync.Mutex
-	block *rdb.Block
-	full  []*rdb.Block
-}
-
-// blockBytes is how much gathers before it is written.
-const blockBytes = 256 << 10
-
-// begin makes a picture of now. All keys are held.
-func (f *family) begin(c *command.Ctx, base bool) *picture {
-	p := &picture{f: f, libraries: f.s.Functions.Libraries(c.KS), now: c.Now, base: base, block: rdb.NewBlock(f.format())}
-	p.cut = c.BeginCut(p.take)
-	return p
-}
-
-func (f *family) format() rdb.Format { return f.dumps.FileFormat() }
-
-// take gathers an entry, under its lock.
-func (p *picture) take(v *engine.View, e engine.Entry) {
-	p.mu.Lock()
-	p.block.Entry(v, e)
-	if p.block.Len() >= blockBytes {
-		p.full = append(p.full, p.block)
-		p.block = rdb.NewBlock(p.f.format())
-	}
-	p.mu.Unlock()
-}
-
-// drain returns what is to be written; all of it at the end.
-func (p *picture) drain(all bool) []*rdb.Block {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	blocks := p.full
-	p.full = nil
-	if all {
-		blocks = append(blocks, p.block)
-	}
-	return blocks
-}
-
-// errReplaced is for a keyspace that a test's snapshot took the place of.
-var errReplaced = errors.New("the keyspace was replaced meanwhile")
-
-// write walks the keys and writes the file. No lock is held.
-func (p *picture) write(to io.Writer) error {
-	w := dumpfile.Begin(p.f.s, to, p.now, p.base, p.libraries)
-	var failed error
-	flush := func(all bool) {
-		for _, b := range p.drain(all) {
-			if failed == nil {
-				failed = w.Block(b)
-			}
-		}
-	}
-	whole := p.cut.Walk(func() { flush(false) })
-	flush(true)
-	switch {
-	case failed != nil:
-		return failed
-	case !whole:
-		return errReplaced
-	}
-	return w.End()
-}
-
 // replaceFile writes a file beside another one and then takes its place.
 func replaceFile(name string, write func(to io.Writer) error) (err error) {
 	dir, err := os.Getwd()
@@ -181,7 +102,6 @@ func (f *family) saved(err error, began int64, dirty int64) {
 	} else {
 		st.lastSave.Store(f.s.Keyspace.Clock.Now() / 1e6)
 		st.dirtyAtSave.Store(dirty)
-		st.saves.Add(1)
 		f.s.Logf('n', "DB saved on disk")
 	}
 	f.refuse()
@@ -189,185 +109,95 @@ func (f *family) saved(err error, began int64, dirty int64) {
 
 func (f *family) save(c *command.Ctx) {
 	f.mu.Lock()
-	busy := f.saving || f.rewriting
 	saving := f.saving
 	f.mu.Unlock()
-	switch {
-	case saving:
+	if saving {
 		c.Error(errSaving)
 		return
-	case busy:
-		c.Error("ERR Can't SAVE while an AOF rewrite runs")
-		return
 	}
-	began, dirty := engine.Monotonic(), c.KS.Dirty.Load()
-	err := replaceFile(*f.p.dbfilename.Load(), func(to io.Writer) error { return dumpfile.Write(c, to, dumpfile.What{}) })
-	f.saved(err, began, dirty)
-	if err != nil {
+	f.status.saves.Add(1)
+	if err := f.SaveFile(c); err != nil {
+		f.s.Logf('w', "Error saving the dataset to disk: %v", err)
 		c.Error("ERR")
 		return
 	}
 	c.OK()
 }
 
-func (f *family) bgsave(c *command.Ctx) {
-	a := c.Cursor(1)
-	schedule := a.Is("SCHEDULE")
-	if a.More() {
-		a.Syntax()
+// SaveFile writes a snapshot. All keys are held.
+func (f *family) SaveFile(c *command.Ctx) error {
+	began, dirty := engine.Monotonic(), c.KS.Dirty.Load()
+	err := replaceFile(*f.p.dbfilename.Load(), func(to io.Writer) error { return dumpfile.Write(c, to, dumpfile.What{}) })
+	if err == nil {
+		f.saved(nil, began, dirty)
 	}
-	if a.Failed(c) {
+	return err
+}
+
+func (f *family) bgsave(c *command.Ctx) {
+	schedule := len(c.Args) == 2 && command.EqualFold(c.Args[1], "SCHEDULE")
+	if len(c.Args) > 1 && !schedule {
+		c.Error(command.ErrSyntax)
 		return
 	}
 	f.mu.Lock()
 	saving, rewriting := f.saving, f.rewriting
-	if !saving && !rewriting {
-		f.saving = true
-		f.background.Add(1)
-	}
 	f.mu.Unlock()
 	switch {
 	case saving:
 		c.Error(errSaving)
-		return
-	case rewriting && schedule:
+	case (rewriting || c.Exec) && (schedule || c.Exec):
 		f.status.saveScheduled.Store(true)
 		c.Status("Background saving scheduled")
-		return
 	case rewriting:
 		c.Error("ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible.")
-		return
+	default:
+		f.saveInBackground(c)
+		c.Status("Background saving started")
 	}
+}
+
+// saveInBackground begins a snapshot. All keys are held, and nothing else is written.
+func (f *family) saveInBackground(c *command.Ctx) {
 	began, dirty := engine.Monotonic(), c.KS.Dirty.Load()
-	f.status.saveBegan.Store(c.Now)
-	f.status.lastTry.Store(c.Now / 1e6)
+	st := &f.status
+	st.saves.Add(1)
+	st.saveBegan.Store(c.Now)
+	st.lastTry.Store(c.Now / 1e6)
 	p := f.begin(c, false)
+	f.mu.Lock()
+	f.saving, f.current = true, p
+	f.background.Add(1)
+	f.mu.Unlock()
 	name := *f.p.dbfilename.Load()
 	f.s.Logf('n', "Background saving started")
 	go func() {
 		defer f.background.Done()
 		err := f.quietly(func() error { return replaceFile(name, p.write) })
 		p.done(err)
-		f.saved(err, began, dirty)
-		f.status.saveBegan.Store(0)
+		if !errors.Is(err, errKilled) {
+			f.saved(err, began, dirty)
+		}
+		st.saveBegan.Store(0)
 		f.mu.Lock()
-		f.saving = false
+		f.saving, f.current = false, nil
 		f.mu.Unlock()
-		if err == nil {
+		switch {
+		case err == nil:
 			f.s.Logf('n', "Background saving terminated with success")
-		} else {
+		case errors.Is(err, errKilled):
+			f.s.Logf('w', "Background saving terminated by signal 10")
+		default:
 			f.s.Logf('w', "Background saving error")
 		}
 	}()
-	c.Status("Background saving started")
-}
-
-// done ends a picture that could not be written.
-func (p *picture) done(err error) {
-	if err != nil {
-		p.cut.Abort()
-	}
 }
 
 // quietly runs what writes much, with no syncs beside it if the user asked for that.
 func (f *family) quietly(run func() error) error {
-	f.mu.Lock()
-	w := f.writer
-	f.mu.Unlock()
-	if w != nil && f.p.suspend.Load() {
+	if w := f.log(); w != nil && f.p.suspend.Load() {
 		w.Suspend(true)
 		defer w.Suspend(false)
 	}
 	return run()
 }
-
-func (f *family) bgrewriteaof(c *command.Ctx) {
-	f.mu.Lock()
-	w, saving, rewriting := f.writer, f.saving, f.rewriting
-	f.mu.Unlock()
-	switch {
-	case rewriting:
-		c.Error(errRewriting)
-	case w == nil:
-		c.Error("ERR Can't execute an AOF background rewriting: appendonly is no")
-	case saving:
-		f.mu.Lock()
-		f.again = true
-		f.mu.Unlock()
-		c.Status("Background append only file rewriting scheduled")
-	default:
-		if err := f.rewrite(c); err != nil {
-			c.Error("ERR Can't execute an AOF background rewriting. Please check the server logs for more information.")
-			return
-		}
-		c.Status("Background append only file rewriting started")
-	}
-}
-
-// rewrite begins a new append-only file in the background. All keys are held.
-func (f *family) rewrite(c *command.Ctx) error {
-	f.mu.Lock()
-	defer f.mu.Unlock() // so that it is not turned off meanwhile; Rotate does not wait for the disk
-	w, files := f.writer, f.files
-	if w == nil {
-		return errOff
-	}
-	f.status.lastRewriteTry.Store(engine.Monotonic())
-	cut, err := w.Rotate()
-	if err != nil {
-		f.s.Logf('w', "Can't rewrite the append only file: %v", err)
-		return err
-	}
-	ended := make(chan struct{})
-	f.rewriting, f.again, f.rewriteEnd = true, false, ended
-	f.background.Add(1)
-	f.status.rewriteBegan.Store(c.Now)
-	p := f.begin(c, true)
-	began := engine.Monotonic()
-	f.s.Logf('n', "Background append only file rewriting started")
-	go func() {
-		defer f.background.Done()
-		defer close(ended)
-		err := f.quietly(func() error {
-			base, err := cut.Create()
-			if err != nil {
-				return err
-			}
-			if err := p.write(base); err != nil {
-				_ = base.Close()
-				return err
-			}
-			return cut.Commit(base, true)
-		})
-		st := &f.status
-		st.lastRewriteFailed.Store(err != nil)
-		st.lastRewriteSeconds.Store(int64(seconds(began)))
-		st.rewriteBegan.Store(0)
-		if err != nil {
-			st.rewriteFailures.Add(1)
-			p.done(err)
-			cut.Abort()
-			f.s.Logf('w', "Background AOF rewrite terminated with error: %v", err)
-		} else {
-			st.rewrites.Add(1)
-			st.rewriteFailures.Store(0)
-			f.noteBase(files)
-			f.s.Logf('n', "Background AOF rewrite finished successfully")
-		}
-		f.mu.Lock()
-		f.rewriting = false
-		f.mu.Unlock()
-		f.refuse()
-	}()
-	return nil
-}
-
-// noteBase notes how large the append-only file is, to know when it has grown.
-func (f *family) noteBase(files *journal.Files) {
-	if size, err := files.Size(); err == nil {
-		f.status.baseSize.Store(size)
-	}
-}
-
-// seconds is how long ago a time of the monotonic clock was.
-func seconds(began int64) float64 { return float64(engine.Monotonic()-began) / 1e6 }

@@ -20,20 +20,61 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
-// load reads what is on disk before anybody is served, and begins to log.
+// load reads what is on disk before anybody is served, and begins to log. What fell
+// due since is served when it has ended: what is changed by that is logged.
 func (f *family) load() error {
-	if f.p.appendOnly.Load() {
-		if err := f.loadLog(); err != nil {
-			return err
-		}
-	} else if len(*f.p.points.Load()) > 0 {
-		if err := f.loadSnapshot(); err != nil {
-			return err
-		}
+	f.loads.Store(true)
+	defer close(f.loaded)
+	ks := f.s.Keyspace
+	ks.Follow(true)
+	defer ks.Follow(false)
+	logs := f.p.appendOnly.Load()
+	var err error
+	switch {
+	case logs:
+		err = f.loadLog()
+	case !f.s.TestMode || len(*f.p.points.Load()) > 0:
+		err = f.loadSnapshot()
 	}
-	f.status.dirtyAtSave.Store(f.s.Keyspace.Dirty.Load())
+	if err != nil {
+		return err
+	}
+	f.status.dirtyAtSave.Store(ks.Dirty.Load())
 	go f.tick()
+	if on := f.p.appendOnly.Load(); on != logs { // CONFIG SET, meanwhile
+		return f.switchLog(on)
+	}
 	return nil
+}
+
+// errStopped ends loading where the server is to end.
+var errStopped = errors.New("the server ends")
+
+// stopping tells whether the server is to end.
+func (f *family) stopping() bool {
+	select {
+	case <-f.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// progress is a file that is read, of which loading tells how far it is.
+type progress struct {
+	f    *family
+	from io.Reader
+	read int64
+}
+
+func (p *progress) Read(b []byte) (int, error) {
+	if p.f.stopping() {
+		return 0, errStopped
+	}
+	n, err := p.from.Read(b)
+	p.read += int64(n)
+	p.f.s.Loading.Progress(p.read)
+	return n, err
 }
 
 // open opens the append-only files.
@@ -82,6 +123,12 @@ func (f *family) writerOptions() journal.WriterOptions {
 	}
 }
 
+// read enters the keys and functions of a file, and returns where it ends.
+func (f *family) read(file vfs.File, size, nowMillis int64) (end int64, err error) {
+	return dumpfile.Start(f.s, &progress{f: f, from: io.NewSectionReader(file, 0, size)}, size, nowMillis,
+		func(keys int) { f.slower(f.p.loadDelay, keys, nil) })
+}
+
 // loadLog loads the append-only file and goes on with it.
 func (f *family) loadLog() error {
 	files, err := f.open()
@@ -91,14 +138,21 @@ func (f *family) loadLog() error {
 	ks := f.s.Keyspace
 	began := engine.Monotonic()
 	sess := &command.Session{Authenticated: true}
-	ks.Follow(true)
+	if size, err := files.Size(); err == nil { // what is missing is told by Load
+		f.s.Loading.Expect(size)
+	}
 	loaded, err := files.Load(journal.LoadOptions{
 		Truncated:      f.p.truncated.Load(),
 		CorruptTailMax: f.p.corruptTailMax.Load(),
 		RDB: func(file vfs.File, size int64) (end int64, err error) {
-			return dumpfile.Start(f.s, io.NewSectionReader(file, 0, size), size, 0)
+			return f.read(file, size, 0)
 		},
+		Progress: func(read, _ int64) { f.s.Loading.Progress(read) },
 		Apply: func(u *journal.Unit) error {
+			if f.stopping() {
+				return errStopped
+			}
+			f.slower(f.p.loadDelay, len(u.Commands), nil)
 			for _, cmd := range u.Commands {
 				sess.SetDB(cmd.DB)
 				if err := f.s.Pipeline.Apply(sess, cmd.Args, ks.Clock.Now()); err != nil {
@@ -108,14 +162,15 @@ func (f *family) loadLog() error {
 			return nil
 		},
 	})
-	ks.Follow(false)
 	if err == nil && files.NeedsBase() {
-		c := f.s.OwnCtx()
-		err = files.CreateBase(true, func(to vfs.File) error { return dumpfile.Write(c, to, dumpfile.What{Base: true}) })
+		err = files.CreateBase(f.p.preamble.Load(), func(to vfs.File) error {
+			return f.held(func(c *command.Ctx) error { return f.writeBase(c, to) })
+		})
 	}
 	var w *journal.Writer
 	if err == nil {
 		ks.Journal.Skip(loaded.End)
+		ks.Clock.NotBefore(loaded.Micros + dumpfile.BeyondMicros)
 		w, err = files.Start(ks.Journal, f.writerOptions())
 	}
 	if err != nil {
@@ -131,6 +186,66 @@ func (f *family) loadLog() error {
 	f.noteBase(files)
 	f.gate.set(w)
 	return nil
+}
+
+// ReloadLog reads the append-only file anew, after all that was logged is in it.
+func (f *family) ReloadLog(flush func(c *command.Ctx)) error {
+	f.s.Loading.Begin(f.s.Keyspace.Clock.Now())
+	defer f.s.Loading.End()
+	f.mu.Lock()
+	p := f.current
+	f.mu.Unlock()
+	if p != nil {
+		p.kill()
+	}
+	f.background.Wait()
+	f.mu.Lock()
+	w, files := f.writer, f.files
+	f.mu.Unlock()
+	if w == nil {
+		there, err := f.open()
+		if err != nil {
+			return err
+		}
+		none := there.NeedsBase()
+		_ = there.Close() // it only lets the directory go
+		if none {
+			return errors.New("there is no append only file")
+		}
+	} else {
+		if err := w.Sync(); err != nil {
+			return err
+		}
+		f.mu.Lock()
+		f.writer, f.files = nil, nil
+		f.mu.Unlock()
+		if err := w.Close(); err != nil {
+			return err
+		}
+		f.gate.set(nil)
+		_ = files.Close() // it only lets the directory go
+	}
+	ks := f.s.Keyspace
+	err := f.held(func(c *command.Ctx) error {
+		flush(c)
+		c.Worker = f.s.Workers.Get(f.s)
+		defer f.s.Workers.Put(c.Worker)
+		_ = f.s.Functions.LoadCode(c, nil, true, true)
+		return nil
+	})
+	ks.Follow(true)
+	defer ks.Follow(false)
+	if err == nil {
+		err = f.loadLog()
+	}
+	if err == nil && w == nil {
+		f.turnOff() // it was not on before
+	}
+	if err != nil && w != nil {
+		f.unread.Store(&err)
+		f.refuse()
+	}
+	return err
 }
 
 // loadSnapshot loads the snapshot, if there is one.
@@ -153,10 +268,11 @@ func (f *family) loadSnapshot() error {
 		return err
 	}
 	began := engine.Monotonic()
-	ks := f.s.Keyspace
-	ks.PauseExpiry(true)
-	_, err = dumpfile.Start(f.s, io.NewSectionReader(file, 0, size), size, ks.Clock.Now()/1000)
-	ks.PauseExpiry(false)
+	f.s.Loading.Expect(size)
+	_, err = f.read(file, size, f.s.Keyspace.Clock.Now()/1000)
+	if errors.Is(err, errStopped) {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("Fatal error loading the DB %s: %w. limitkv check %s tells more", name, err, name)
 	}
@@ -180,17 +296,31 @@ func (f *family) setAppendOnly(value string) error {
 	was := f.p.appendOnly.Load()
 	f.mu.Unlock()
 	if !f.s.Running.Load() || on == was {
-		f.p.appendOnly.Store(on)
+		f.p.appendOnly.Store(on) // loading goes by it
 		return nil
 	}
+	return f.switchLog(on)
+}
+
+// switchLog turns the append-only file on or off.
+func (f *family) switchLog(on bool) error {
 	if !on {
 		f.p.appendOnly.Store(false)
 		f.turnOff()
 		return nil
 	}
+	f.mu.Lock()
+	p, ended := f.current, f.rewriteEnd
+	f.mu.Unlock()
+	if p != nil && p.base { // of no log: it does not have what comes from now on
+		f.s.Logf('n', "AOF was enabled but there is already an AOF rewriting in background. Stopping background AOF and starting a rewrite now.")
+		p.kill()
+		<-ended
+	}
 	files, err := f.open()
 	if err != nil {
-		return fmt.Errorf("Unable to turn on AOF. Check server logs: %w", err)
+		f.s.Logf('w', "Unable to turn on AOF: %v", err)
+		return errors.New("Unable to turn on AOF. Check server logs.")
 	}
 	w := files.Prepare(f.s.Keyspace.Journal, f.writerOptions())
 	f.mu.Lock()
@@ -210,6 +340,7 @@ func (f *family) turnOff() {
 	var rewritten chan struct{} // nil: none is under way
 	if f.rewriting {
 		rewritten = f.rewriteEnd
+		f.current.kill()
 	}
 	f.mu.Unlock()
 	if w == nil {
@@ -239,7 +370,9 @@ func (f *family) refuse() {
 	f.mu.Lock()
 	w := f.writer
 	f.mu.Unlock()
-	switch {
+	switch unread := f.unread.Load(); {
+	case unread != nil:
+		f.s.RefuseWrites("MISCONF Errors writing to the AOF file: " + (*unread).Error())
 	case w != nil && w.Failure().Err != nil:
 		f.s.RefuseWrites("MISCONF Errors writing to the AOF file: " + w.Failure().Err.Error())
 	case f.status.lastSaveFailed.Load() && f.p.stopWrites.Load() && len(*f.p.points.Load()) > 0:
@@ -277,14 +410,14 @@ func (f *family) tick() {
 func (f *family) look() {
 	f.mu.Lock()
 	w, files := f.writer, f.files
-	busy, again := f.saving || f.rewriting, f.again
+	busy, again := f.saving || f.rewriting || f.s.Loading.On(), f.again
 	f.mu.Unlock()
 	if busy {
 		return
 	}
 	st := &f.status
 	switch {
-	case w != nil && (again || w.Failure().NeedsBase || w.State() == journal.Starting):
+	case again, w != nil && (w.Failure().NeedsBase || w.State() == journal.Starting):
 		if st.rewriteFailures.Load() == 0 || engine.Monotonic()-st.lastRewriteTry.Load() > rewriteRetryMicros {
 			f.s.Pipeline.Do("BGREWRITEAOF")
 		}
@@ -311,29 +444,4 @@ func (f *family) look() {
 			return
 		}
 	}
-}
-
-// end writes what is to be kept, once nobody is served any more.
-func (f *family) end(how command.Ending) error {
-	close(f.stop)
-	f.background.Wait()
-	var failed error
-	if how == command.EndSaving || how == command.EndAsConfigured && len(*f.p.points.Load()) > 0 {
-		f.s.Logf('n', "Saving the final RDB snapshot before exiting.")
-		c := f.s.OwnCtx()
-		if failed = replaceFile(*f.p.dbfilename.Load(), func(to io.Writer) error { return dumpfile.Write(c, to, dumpfile.What{}) }); failed == nil {
-			f.s.Logf('n', "DB saved on disk")
-		}
-	}
-	f.mu.Lock()
-	w, files := f.writer, f.files
-	f.writer = nil
-	f.mu.Unlock()
-	if w != nil {
-		if err := w.Close(); failed == nil {
-			failed = err
-		}
-		_ = files.Close() // it only lets the directory go
-	}
-	return failed
 }

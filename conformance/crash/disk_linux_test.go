@@ -189,6 +189,8 @@ func TestSnapshotOnFullDisk(t *testing.T) {
 	if v := do(t, c, "SAVE"); !v.IsError() {
 		t.Fatal(v)
 	}
+	do(t, c, "BGSAVE")
+	awaitInfo(t, c, "rdb_last_bgsave_status:err", "rdb_bgsave_in_progress:0")
 	if v := do(t, c, "SET", "c", "1"); !strings.HasPrefix(v.Text, "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.") {
 		t.Error(v)
 	}

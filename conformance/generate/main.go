@@ -110,7 +110,7 @@ func commandDocs(args ...string) (docs peer.Value, err error) {
 	if err != nil {
 		return docs, err
 	}
-	server, err := peer.Start("limitkv", bin, args...)
+	server, err := peer.Start("limitkv", bin, append(args, "--save", "")...)
 	if err != nil {
 		return docs, err
 	}

@@ -72,8 +72,9 @@ func FreePort() (string, error) {
 	return port, err
 }
 
-// Start runs a server binary on a free port of 127.0.0.1 and waits until it answers PING. The other arguments are
-// passed on, a configuration file being the first. The caller stops it.
+// Start runs a server binary on a free port of 127.0.0.1 and waits until it answers PING, and has loaded unless that is
+// to be slow (key-load-delay). The other arguments are passed on, a configuration file being the first. The caller stops
+// it.
 func Start(name, binary string, args ...string) (*Server, error) {
 	port, err := FreePort()
 	if err != nil {
@@ -95,9 +96,10 @@ func Start(name, binary string, args ...string) (*Server, error) {
 	}()
 	for deadline := time.Now().Add(startTimeout); ; time.Sleep(2 * time.Millisecond) {
 		if c, err := Dial(s.Addr); err == nil {
-			_, err = c.Do("PING")
+			var v Value
+			v, err = c.Do("PING")
 			c.Close()
-			if err == nil {
+			if err == nil && (!strings.HasPrefix(v.Text, "LOADING") || slices.Contains(args, "--key-load-delay")) {
 				return s, nil
 			}
 		}
@@ -218,8 +220,14 @@ func LimitKV(tb testing.TB, args ...string) *Server {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if !slices.Contains(args, "--enable-debug-command") {
-		args = append(slices.Clone(args), "--enable-debug-command", "yes") // a config file would come first
+	args = slices.Clone(args)
+	for _, usual := range [][2]string{{"--enable-debug-command", "yes"}, {"--save", ""}, {"--dir", ""}} { // a config file would come first
+		if usual[0] == "--dir" {
+			usual[1] = tb.TempDir() // the tree stays as it is
+		}
+		if !slices.Contains(args, usual[0]) {
+			args = append(args, usual[:]...)
+		}
 	}
 	return started(tb, "limitkv", bin, args...)
 }

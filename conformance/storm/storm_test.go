@@ -59,7 +59,7 @@ func server(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, addr strin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	cmd = exec.Command(bin, append([]string{"--port", port, "--test", "--enable-debug-command", "yes", "--maxmemory", "200mb", "--maxmemory-policy", "allkeys-random",
+	cmd = exec.Command(bin, append([]string{"--port", port, "--dir", dir, "--test", "--enable-debug-command", "yes", "--maxmemory", "200mb", "--maxmemory-policy", "allkeys-random",
 		"--proto-max-bulk-len", "1mb", "--busy-reply-threshold", "50", "--slowlog-log-slower-than", "0", "--latency-monitor-threshold", "1",
 		"--notify-keyspace-events", "KEA"}, args...)...)
 	cmd.Stdout, cmd.Stderr = log, log

@@ -4,9 +4,11 @@ package tidy
 
 import (
 	"bytes"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
@@ -310,4 +312,36 @@ func setting(name string) string {
 		return ""
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// TestNothingLeft: no server that a test or a target started has left its files in the tree.
+func TestNothingLeft(t *testing.T) {
+	root, err := peer.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	err = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // of a test that runs now
+		}
+		if err != nil {
+			return err
+		}
+		looked++
+		name := d.Name()
+		switch {
+		case d.IsDir() && (name == ".git" || name == "bin" || name == ".cache" || name == "testdata"):
+			return filepath.SkipDir
+		case name == "appendonlydir", strings.HasSuffix(name, ".rdb"), strings.HasSuffix(name, ".aof"):
+			t.Errorf("%s: a server's file; give the server another directory, or --save \"\"", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if looked < 100 {
+		t.Errorf("only %d names were looked at", looked)
+	}
 }

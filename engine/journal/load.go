@@ -45,7 +45,7 @@ type Loaded struct {
 }
 
 // progressUnits is how many units are applied between two calls of Progress.
-const progressUnits = 4096
+const progressUnits = 256
 
 // rdbMagic is what an RDB file begins with.
 const rdbMagic = "REDIS"

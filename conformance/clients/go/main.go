@@ -163,7 +163,7 @@ func tlsServer(dir, authClients string) (addr string, err error) {
 
 // server starts LIMITKV and returns its address, which it prints.
 func server(args ...string) (addr string, err error) {
-	s := exec.Command(os.Getenv("LIMITKV"), args...)
+	s := exec.Command(os.Getenv("LIMITKV"), append(args, "--save", "")...)
 	out, err := s.StdoutPipe()
 	if err != nil {
 		return "", err

@@ -16,7 +16,7 @@ const servers = [];
 // start starts a server and resolves to the port that it prints.
 function start(...args) {
   return new Promise((resolve, reject) => {
-    const server = spawn(process.env.LIMITKV, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const server = spawn(process.env.LIMITKV, [...args, '--save', ''], { stdio: ['ignore', 'pipe', 'inherit'] });
     servers.push(server);
     let text = '';
     server.stdout.on('data', (b) => {

@@ -22,7 +22,7 @@ class At:
 
 def start(*args):
     """Starts a server and returns the port that it prints."""
-    server = subprocess.Popen([os.environ["LIMITKV"], *args], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen([os.environ["LIMITKV"], *args, "--save", ""], stdout=subprocess.PIPE, text=True)
     _servers.append(server)
     for line in server.stdout:
         m = re.search(r"listens on 127\.0\.0\.1:(\d+)", line)

@@ -73,7 +73,7 @@ final class Servers implements AutoCloseable {
 
   /** Starts a server and returns the port that it listens on. */
   private int start(String... arguments) throws Exception {
-    List<String> command = new ArrayList<>(List.of(binary(), "--port", "0"));
+    List<String> command = new ArrayList<>(List.of(binary(), "--save", "", "--port", "0"));
     command.addAll(List.of(arguments));
     Process p = new ProcessBuilder(command).directory(dir.toFile()).redirectErrorStream(true).start();
     processes.add(p);

@@ -1,0 +1,142 @@
+package persistence
+
+// The end of the server: what is to be kept is written, or it goes on.
+
+import (
+	"errors"
+	"io"
+	"math"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/dumpfile"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/journal"
+)
+
+// The reasons for which a server does not end.
+var (
+	errInitial = errors.New("Writing initial AOF, can't exit.")
+	errFinal   = errors.New("Error trying to save the DB, can't exit.")
+)
+
+// BeforeStop writes what is to be kept while the server can still go on: it returns an
+// error if it has to, unless force. From then on clients are held back.
+func (f *family) BeforeStop(how command.Ending, force bool) error {
+	if f.s.Loading.On() {
+		return nil // there is nothing to keep yet
+	}
+	ks := f.s.Keyspace
+	f.s.Pause.Begin(ks, math.MaxInt64, false)
+	if len(f.s.Long.All()) > 0 {
+		return nil // end does it, when the scripts are gone
+	}
+	err := f.lastFiles(how, force)
+	if err != nil {
+		f.s.Logf('w', "%v", err)
+		f.s.Pause.End(ks)
+	}
+	return err
+}
+
+func (f *family) lastFiles(how command.Ending, force bool) error {
+	f.mu.Lock()
+	w, current, initial := f.writer, f.current, f.rewriting && f.writer != nil && f.writer.State() == journal.Starting
+	f.mu.Unlock()
+	if initial && how != command.EndDiscarding {
+		if !force {
+			return errInitial
+		}
+		f.s.Logf('w', "Writing initial AOF. Exit anyway.")
+	}
+	if current != nil {
+		if current.base {
+			f.s.Logf('w', "There is a child rewriting the AOF. Killing it!")
+		} else {
+			f.s.Logf('w', "There is a child saving an .rdb. Killing it!")
+		}
+		current.kill()
+	}
+	f.background.Wait()
+	if w != nil && w.State() != journal.Starting {
+		f.s.Logf('n', "Calling fsync() on the AOF file.")
+		if err := w.Sync(); err != nil && !force && how != command.EndDiscarding {
+			return err
+		}
+	}
+	if !f.saves(how) {
+		return nil
+	}
+	f.s.Logf('n', "Saving the final RDB snapshot before exiting.")
+	if err := f.finalSnapshot(); err != nil {
+		f.s.Logf('w', "Error saving the dataset to disk: %v", err)
+		if !force {
+			return errFinal
+		}
+		f.s.Logf('w', "Error trying to save the DB. Exit anyway.")
+	}
+	return nil
+}
+
+// saves tells whether a snapshot is made at the end.
+func (f *family) saves(how command.Ending) bool {
+	return how == command.EndSaving || how == command.EndAsConfigured && len(*f.p.points.Load()) > 0
+}
+
+// finalSnapshot writes one of what there is, and notes how many changes it has.
+func (f *family) finalSnapshot() error {
+	err := replaceFile(*f.p.dbfilename.Load(), func(to io.Writer) error {
+		return f.held(func(c *command.Ctx) error {
+			f.s.Host.Writing()
+			f.final.Store(c.KS.Dirty.Load() + 1)
+			return dumpfile.Write(c, to, dumpfile.What{})
+		})
+	})
+	if err != nil {
+		f.final.Store(0)
+		return err
+	}
+	f.s.Logf('n', "DB saved on disk")
+	return nil
+}
+
+// held runs fn under all locks.
+func (f *family) held(fn func(c *command.Ctx) error) error {
+	c := f.s.OwnCtx()
+	for h := c.KS.Lock(c.Held); h != nil; h = c.KS.Lock(c.Held) {
+		h.Wait()
+	}
+	defer c.KS.Unlock(c.Held)
+	return fn(c)
+}
+
+// end ends it all once nobody is served any more. What was changed since BeforeStop, or
+// was not written by it, is written.
+func (f *family) end(how command.Ending) error {
+	close(f.stop)
+	if f.loads.Load() {
+		<-f.loaded
+	}
+	if f.s.Loading.On() { // there is nothing to keep yet
+		return nil
+	}
+	f.background.Wait()
+	var failed error
+	if f.saves(how) && f.final.Load() != f.s.Keyspace.Dirty.Load()+1 {
+		f.s.Logf('n', "Saving the final RDB snapshot before exiting.")
+		failed = f.finalSnapshot()
+	}
+	f.mu.Lock()
+	w, files := f.writer, f.files
+	f.writer = nil
+	f.mu.Unlock()
+	if w != nil {
+		if err := w.Close(); failed == nil {
+			failed = err
+		}
+		_ = files.Close() // it only lets the directory go
+	}
+	return failed
+}
+
+// seconds is how long ago a time of the monotonic clock was.
+func seconds(began int64) float64 { return float64(engine.Monotonic()-began) / 1e6 }

@@ -1,0 +1,121 @@
+package persistence
+
+// BGREWRITEAOF: a new base for the append-only file, of what there is now.
+
+import (
+	"errors"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/engine/vfs"
+)
+
+func (f *family) bgrewriteaof(c *command.Ctx) {
+	f.mu.Lock()
+	saving, rewriting := f.saving, f.rewriting
+	if !rewriting && (saving || c.Exec) {
+		f.again = true
+	}
+	f.mu.Unlock()
+	switch {
+	case rewriting:
+		c.Error(errRewriting)
+	case saving || c.Exec:
+		f.status.rewriteFailures.Store(0) // so that it is not put off
+		c.Status("Background append only file rewriting scheduled")
+	default:
+		if err := f.rewrite(c); err != nil {
+			c.Error("ERR Can't execute an AOF background rewriting. Please check the server logs for more information.")
+			return
+		}
+		c.Status("Background append only file rewriting started")
+	}
+}
+
+// rewrite begins a new append-only file in the background. All keys are held.
+func (f *family) rewrite(c *command.Ctx) error {
+	f.mu.Lock()
+	defer f.mu.Unlock() // so that it is not turned on or off meanwhile; Rotate does not wait for the disk
+	w, files := f.writer, f.files
+	f.status.lastRewriteTry.Store(engine.Monotonic())
+	var cut *journal.Cut
+	var err error
+	if w == nil {
+		files, err = f.open() // there is no log: a base is written, as Redis does, that nothing follows
+	} else {
+		cut, err = w.Rotate()
+	}
+	if err != nil {
+		f.s.Logf('w', "Can't rewrite the append only file: %v", err)
+		return err
+	}
+	ended := make(chan struct{})
+	p := f.begin(c, true)
+	f.rewriting, f.again, f.rewriteEnd, f.current = true, false, ended, p
+	f.background.Add(1)
+	f.status.rewriteBegan.Store(c.Now)
+	began := engine.Monotonic()
+	f.s.Logf('n', "Background append only file rewriting started")
+	go func() {
+		defer f.background.Done()
+		defer close(ended)
+		err := f.quietly(func() error {
+			if cut == nil {
+				return files.Rewrite(!p.words, func(to vfs.File) error { return p.write(to) })
+			}
+			base, err := cut.Create()
+			if err != nil {
+				return err
+			}
+			if err := p.write(base); err != nil {
+				_ = base.Close()
+				return err
+			}
+			return cut.Commit(base, !p.words)
+		})
+		if err != nil {
+			p.done(err)
+			if cut != nil {
+				cut.Abort()
+			}
+		}
+		if cut == nil {
+			_ = files.Close() // it only lets the directory go
+		}
+		f.rewritten(err, began, files)
+	}()
+	return nil
+}
+
+// rewritten notes how a rewrite ended.
+func (f *family) rewritten(err error, began int64, files *journal.Files) {
+	st := &f.status
+	st.lastRewriteSeconds.Store(int64(seconds(began)))
+	st.rewriteBegan.Store(0)
+	switch {
+	case errors.Is(err, errKilled):
+		f.s.Logf('w', "Background AOF rewrite terminated by signal 10")
+	case err != nil:
+		st.lastRewriteFailed.Store(true)
+		st.rewriteFailures.Add(1)
+		f.s.Logf('w', "Background AOF rewrite terminated with error: %v", err)
+	default:
+		st.lastRewriteFailed.Store(false)
+		st.rewrites.Add(1)
+		st.rewriteFailures.Store(0)
+		f.noteBase(files)
+		f.s.Logf('n', "Background AOF rewrite finished successfully")
+	}
+	f.mu.Lock()
+	f.rewriting, f.current = false, nil
+	f.mu.Unlock()
+	f.refuse()
+}
+
+// noteBase notes how large the append-only file is, to know when it has grown.
+func (f *family) noteBase(files *journal.Files) {
+	if size, err := files.Size(); err == nil {
+		f.status.baseSize.Store(size)
+	}
+}

@@ -1,0 +1,271 @@
+// What is written in the background and at the end, and what a client is told of it, beside Redis.
+package files
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+)
+
+// until waits until a server's INFO has a text.
+func until(t *testing.T, c *peer.Conn, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		info := do(t, c, "INFO persistence")
+		if strings.Contains(info, text) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is not in %s", text, info)
+		}
+	}
+}
+
+// kinds are keys of all types that Redis has, in their several forms.
+func kinds() (lines []string) {
+	lines = []string{
+		"SET string value", "SET number 12345", "SET short 1 PX 100000000", "APPEND string x", "SETBIT bits 100 1",
+		"SELECT 3", "SET other 1", "SELECT 0",
+		"HSET hash a 1 b 2 c 3", "HPEXPIRE hash 100000000 FIELDS 1 b", "ZADD zset 1.5 a -inf b inf c 3 d 0.1 e", "EXPIRE zset 100000",
+		"XADD stream 1-1 a b c d", "XADD stream 2-1 e f", "XADD stream 3-1 a b", "XDEL stream 2-1", "XGROUP CREATE stream g 0",
+		"XREADGROUP GROUP g one COUNT 1 STREAMS stream >", "XGROUP CREATECONSUMER stream g two", "XGROUP CREATE stream late $",
+		"XADD empty 5-1 a b", "XTRIM empty MAXLEN 0", "PFADD hll a b c", "SADD ints 1 2 3", "SADD words a b c", "RPUSH list a b 3",
+		"FUNCTION LOAD #!lua name=lib\nredis.register_function('f',function()return(1)end)",
+	}
+	for i := range 300 {
+		n := strconv.Itoa(i)
+		lines = append(lines, "RPUSH long "+n, "SADD large m"+n, "HSET table f"+n+" "+n, "ZADD scores "+n+" m"+n, "SADD integers "+n)
+	}
+	return lines
+}
+
+func fillKinds(t *testing.T, c *peer.Conn) {
+	t.Helper()
+	for _, line := range kinds() {
+		words := strings.Split(line, " ")
+		if words[0] == "FUNCTION" {
+			words = []string{"FUNCTION", "LOAD", strings.TrimPrefix(line, "FUNCTION LOAD ")}
+		}
+		v, err := c.Do(words...)
+		if err != nil || v.IsError() {
+			t.Fatalf("%s: %v %v", line, v, err)
+		}
+	}
+}
+
+// TestWords: with aof-use-rdb-preamble no the base of the append-only file is commands, which make the same keys of any
+// server; limiters and queues come back, too.
+func TestWords(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"--dir", dir, "--appendonly", "yes", "--aof-use-rdb-preamble", "no", "--aof-timestamp-enabled", "yes"}
+	s := peer.LimitKV(t, args...)
+	c := s.Dial(t)
+	fillKinds(t, c)
+	do(t, c, "BGREWRITEAOF")
+	until(t, c, "aof_rewrites:1\\r\\n")
+	digest := do(t, c, "DEBUG DIGEST")
+	end(t, c)
+	gone(t, s)
+	base := filepath.Join(dir, "appendonlydir", "appendonly.aof.2.base.aof")
+	text, err := os.ReadFile(base)
+	if err != nil || !strings.HasPrefix(string(text), "#TS:") || !strings.Contains(string(text), "RPUSH") || strings.Contains(string(text), "REDIS0") {
+		t.Fatalf("the base is %.60q: %v", text, err)
+	}
+	oracle := peer.Redis(t, required, args...)
+	if got := do(t, oracle.Dial(t), "DEBUG DIGEST"); got != digest {
+		t.Errorf("Redis has %s of it, not %s", got, digest)
+	}
+	end(t, oracle.Dial(t))
+	gone(t, oracle)
+	s = peer.LimitKV(t, args...)
+	c = s.Dial(t)
+	if got := do(t, c, "DEBUG DIGEST"); got != digest {
+		t.Errorf("started again it has %s, not %s", got, digest)
+	}
+	if v := do(t, c, "FCALL f 0"); v != ":1" {
+		t.Errorf("the function replies %s", v)
+	}
+	for _, line := range []string{"RL.ACQUIRE limiter 3 FIXED 10 100000", "DQ.ADD queue payload", "DQ.ADD queue DELAY 100000 later", "DQ.POP queue LEASE 100000"} {
+		if v := do(t, c, line); strings.HasPrefix(v, "-") {
+			t.Fatal(line, v)
+		}
+	}
+	do(t, c, "BGREWRITEAOF")
+	until(t, c, "aof_rewrites:1\\r\\n")
+	digest = do(t, c, "DEBUG DIGEST")
+	end(t, c)
+	gone(t, s)
+	c = peer.LimitKV(t, args...).Dial(t)
+	if got := do(t, c, "DEBUG DIGEST"); got != digest {
+		t.Errorf("with a limiter and a queue it has %s, not %s", got, digest)
+	}
+}
+
+// TestRewriteWithoutLog: BGREWRITEAOF while appendonly is no writes a base, as in Redis.
+func TestRewriteWithoutLog(t *testing.T) {
+	dir := t.TempDir()
+	s := peer.LimitKV(t, "--dir", dir)
+	c := s.Dial(t)
+	fillKinds(t, c)
+	if v := do(t, c, "BGREWRITEAOF"); v != "+Background append only file rewriting started" {
+		t.Error(v)
+	}
+	until(t, c, "aof_rewrites:1\\r\\n")
+	digest := do(t, c, "DEBUG DIGEST")
+	do(t, c, "SET after 1")
+	end(t, c)
+	gone(t, s)
+	for _, s := range []*peer.Server{peer.Redis(t, required, "--dir", dir, "--appendonly", "yes"), nil} {
+		if s == nil {
+			s = peer.LimitKV(t, "--dir", dir, "--appendonly", "yes")
+		}
+		c := s.Dial(t)
+		if got := do(t, c, "DEBUG DIGEST"); got != digest {
+			t.Errorf("%s has %s of it, not %s", s.Name, got, digest)
+		}
+		end(t, c)
+		gone(t, s)
+	}
+}
+
+// TestAtOnce: what is asked for while something else is written gets Redis's replies.
+func TestAtOnce(t *testing.T) {
+	script := []string{
+		"BGREWRITEAOF NOW", "BGSAVE NOW", "BGSAVE SCHEDULE 1", "LASTSAVE 1", "SAVE 1",
+		"BGSAVE", "BGSAVE", "BGSAVE SCHEDULE", "SAVE", "BGREWRITEAOF", "MULTI", "BGSAVE", "BGREWRITEAOF", "EXEC",
+		"CONFIG SET rdb-key-save-delay 0", "SHUTDOWN ABORT", "SHUTDOWN SAVE NOSAVE", "SHUTDOWN ABORT NOW", "SHUTDOWN X",
+	}
+	rewriting := []string{
+		"BGREWRITEAOF", "BGREWRITEAOF", "BGSAVE", "BGSAVE SCHEDULE", "MULTI", "BGREWRITEAOF", "BGSAVE", "EXEC",
+		"CONFIG SET rdb-key-save-delay 0",
+	}
+	for _, lines := range [][]string{script, rewriting} {
+		var replies [2][]string
+		for i, s := range []*peer.Server{peer.Redis(t, required), peer.LimitKV(t)} {
+			c := s.Dial(t)
+			do(t, c, "DEBUG POPULATE 100")
+			do(t, c, "CONFIG SET rdb-key-save-delay 1000000")
+			for _, line := range lines {
+				replies[i] = append(replies[i], do(t, c, line))
+			}
+			do(t, c, "SHUTDOWN ABORT")
+			_ = c.Send("SHUTDOWN", "NOSAVE", "FORCE") // whoever writes is stopped
+			gone(t, s)
+		}
+		for i, line := range lines {
+			if replies[0][i] != replies[1][i] {
+				t.Errorf("%s (%d)\n  want %s\n  got  %s", line, i, replies[0][i], replies[1][i])
+			}
+		}
+	}
+}
+
+// TestShutdownRefused: a server whose last snapshot cannot be written goes on, unless it is told to end anyway.
+func TestShutdownRefused(t *testing.T) {
+	for _, of := range []func(args ...string) *peer.Server{
+		func(args ...string) *peer.Server { return peer.Redis(t, required, args...) },
+		func(args ...string) *peer.Server { return peer.LimitKV(t, args...) },
+	} {
+		dir := t.TempDir()
+		s := of("--dir", dir, "--save", "3600 1")
+		c := s.Dial(t)
+		do(t, c, "SET a 1")
+		if err := os.MkdirAll(filepath.Join(dir, "dump.rdb", "full"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"SHUTDOWN", "SHUTDOWN SAVE", "SHUTDOWN NOW"} {
+			if v := do(t, c, line); v != "-ERR Errors trying to SHUTDOWN. Check logs." {
+				t.Errorf("%s: %s: %s", s.Name, line, v)
+			}
+		}
+		if v := do(t, c, "SAVE"); v != "-ERR" {
+			t.Errorf("%s: SAVE: %s", s.Name, v)
+		}
+		_ = syscall.Kill(s.Pid(), syscall.SIGTERM)
+		time.Sleep(200 * time.Millisecond)
+		if v := do(t, c, "SET b 2"); v != "+OK" {
+			t.Errorf("%s: a write afterwards: %s", s.Name, v)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, "dump.rdb")); err != nil {
+			t.Fatal(err)
+		}
+		end(t, c)
+		gone(t, s)
+		s = of("--dir", dir, "--save", "3600 1")
+		c = s.Dial(t)
+		if v := do(t, c, "MGET a b"); v != `["1", "2"]` {
+			t.Errorf("%s: it has %s", s.Name, v)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, "dump.rdb")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(dir, "dump.rdb", "full"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Send("SHUTDOWN", "FORCE"); err != nil {
+			t.Fatal(err)
+		}
+		gone(t, s)
+	}
+}
+
+// TestReload: what is written and read back is the same, and what follows is kept.
+func TestReload(t *testing.T) {
+	for _, log := range []string{"yes", "no"} {
+		dir := t.TempDir()
+		s := peer.LimitKV(t, "--dir", dir, "--appendonly", log)
+		c := s.Dial(t)
+		if v := do(t, c, "DEBUG RELOAD NOSAVE"); !strings.HasPrefix(v, "-ERR Error trying to load the RDB dump") {
+			t.Errorf("without a file: %s", v)
+		}
+		fillKinds(t, c)
+		for _, line := range []string{"RL.ACQUIRE limiter 3 FIXED 10 100000", "DQ.ADD queue payload", "DQ.POP queue LEASE 100000"} {
+			do(t, c, line)
+		}
+		digest := do(t, c, "DEBUG DIGEST")
+		for _, line := range []string{"DEBUG RELOAD", "DEBUG RELOAD NOSAVE", "DEBUG LOADAOF", "DEBUG RELOAD MERGE"} {
+			want := "+OK"
+			if line == "DEBUG LOADAOF" && log == "no" {
+				want = "-ERR Error trying to load the AOF files, check server logs."
+			}
+			if v := do(t, c, line); v != want {
+				t.Errorf("%s: %s\n%s", line, v, s.Output())
+			}
+			if got := do(t, c, "DEBUG DIGEST"); got != digest {
+				t.Errorf("after %s it has %s, not %s", line, got, digest)
+			}
+		}
+		file := filepath.Join(dir, "dump.rdb")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, damaged := range [][]byte{text[:len(text)/2], append([]byte("X"), text[1:]...), append(text[:len(text)-1:len(text)-1], text[len(text)-1]^1)} {
+			if err := os.WriteFile(file, damaged, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if v := do(t, c, "DEBUG RELOAD NOSAVE"); v != "-ERR Error trying to load the RDB dump, check server logs." {
+				t.Errorf("of a damaged file: %s", v)
+			}
+			if got := do(t, c, "DEBUG DIGEST"); got != digest {
+				t.Fatalf("a damaged file made it %s, not %s", got, digest)
+			}
+		}
+		do(t, c, "SET after 1")
+		if log == "no" {
+			do(t, c, "SAVE")
+		}
+		digest = do(t, c, "DEBUG DIGEST")
+		end(t, c)
+		gone(t, s)
+		if got := do(t, peer.LimitKV(t, "--dir", dir, "--appendonly", log).Dial(t), "DEBUG DIGEST"); got != digest {
+			t.Errorf("started again it has %s, not %s", got, digest)
+		}
+	}
+}
