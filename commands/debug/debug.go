@@ -82,6 +82,8 @@ func debugCommands() []debugCommand {
 			run: debugSwitch(func(_ *family, c *command.Ctx, on bool) { c.KS.SetActiveExpire(on) })},
 		{name: "SET-DISABLE-DENY-SCRIPTS", min: 1, max: 1, usage: "<0|1>", summary: "Lets scripts call commands that are not for scripts.",
 			run: debugSwitch(func(f *family, _ *command.Ctx, on bool) { f.s.ScriptsMayAll.Store(on) })},
+		{name: "SET-SKIP-CHECKSUM-VALIDATION", min: 1, max: 1, usage: "<0|1>", summary: "Takes payloads whatever their checksums are.",
+			run: debugSwitch(func(f *family, _ *command.Ctx, on bool) { f.s.Config.SkipChecksums.Store(on) })},
 		{name: "SLEEP", min: 1, max: 1, usage: "<seconds>", summary: "Holds all keys for so long, as if something took that long.",
 			keyspace: true, long: true, stalls: true, run: debugSleep},
 	}

@@ -114,6 +114,7 @@ func (d *dumper) restore(c *command.Ctx) {
 		c.Error("ERR DUMP payload version or checksum are wrong")
 		return
 	case err != nil:
+		c.Server.Logf('v', "RESTORE: %v", err)
 		c.Error("ERR Bad data format")
 		return
 	}

@@ -52,5 +52,6 @@ func (d *Dumps) Limits() rdb.Limits {
 		Set:       d.set.Now(),
 		ZSet:      d.zset.Now(),
 		MaxString: int(d.maxBulk.Load()),
+		Unchecked: d.config.SkipChecksums.Load(),
 	}
 }

@@ -11,6 +11,9 @@ import (
 // ErrCorrupt is returned by Restore for what is no packed hash.
 var ErrCorrupt = errors.New("hash: corrupted listpack")
 
+// DeadlineMax is the last time that a field can have, in Unix milliseconds.
+const DeadlineMax = 1<<48 - 1
+
 // Restore returns a hash of a listpack as Listpack returns it, which it verifies and copies. As in Redis the hash
 // stays packed unless it has too many fields, however long they are.
 func Restore(lp []byte, deadlines bool, lim Limits) (Hash, error) {
@@ -32,7 +35,7 @@ func Restore(lp []byte, deadlines bool, lim Limits) (Hash, error) {
 	before := int64(1) // the deadline before
 	for it := h.Iter(); deadlines && it.Next(); {
 		due, ok := packed.Int(h.lp, packed.Next(h.lp, it.valueAt))
-		if !ok || due < 0 || due > 0 && due < before {
+		if !ok || due < 0 || due > DeadlineMax || due > 0 && due < before {
 			return Hash{}, ErrCorrupt
 		}
 		if before = due; due == 0 {

@@ -145,7 +145,7 @@ func (r *decoder) module() (v Value) {
 	case id == limiterID:
 		v = Value{Kind: engine.KindLimiter, String: r.item()}
 		if !r.Failed() {
-			r.check(limiter.Check(v.String))
+			r.check("Limiter", limiter.Check(v.String))
 		}
 		r.end()
 	case id == queueID:
@@ -197,7 +197,7 @@ func (r *decoder) queue() *delayqueue.Queue {
 	}
 	q, err := delayqueue.Restore(h)
 	if err != nil {
-		r.check(err)
+		r.check("Queue", err)
 		return nil
 	}
 	for _, state := range delayqueue.SavedStates {
@@ -215,7 +215,7 @@ func (r *decoder) queue() *delayqueue.Queue {
 				r.fail(problemModule)
 			}
 			if !r.Failed() {
-				r.check(q.RestoreEntry(s))
+				r.check("Queue", q.RestoreEntry(s))
 			}
 		}
 	}

@@ -16,6 +16,7 @@ package rdb
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
@@ -42,7 +43,7 @@ var (
 	// ErrChecksum is returned for a payload that is too short, of a later
 	// version, or damaged.
 	ErrChecksum = errors.New("rdb: version or checksum are wrong")
-	// ErrFormat is returned for a payload that is no value.
+	// ErrFormat is returned, with the reason, for a payload that is no value.
 	ErrFormat = errors.New("rdb: bad data format")
 )
 
@@ -106,6 +107,8 @@ type Limits struct {
 	ZSet zset.Limits
 	// MaxString bounds what a compressed string may become, in bytes.
 	MaxString int
+	// Unchecked has the checksum of a payload not verified.
+	Unchecked bool
 }
 
 // Value is what was read: a string or a limiter's bytes, or an object.
@@ -152,13 +155,13 @@ func AppendDump(dst []byte, e engine.Entry, f Format) []byte {
 // bytes of a string or a limiter.
 func Load(payload []byte, lim Limits) (Value, error) {
 	body, ok := CheckFooter(payload)
-	if !ok {
+	if !ok && (!lim.Unchecked || body == nil) {
 		return Value{}, ErrChecksum
 	}
 	r := decoder{Reader: Reader{rest: body, maxString: lim.MaxString}, lim: lim}
 	v := r.value(r.Byte())
 	if r.Failed() {
-		return Value{}, ErrFormat
+		return Value{}, fmt.Errorf("%w: %s", ErrFormat, r.problem)
 	}
 	v.Verified = int32(r.verified)
 	return v, nil

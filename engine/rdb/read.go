@@ -57,10 +57,13 @@ func (r *decoder) value(t byte) (v Value) {
 	return Value{}
 }
 
+// damaged is what is wrong with a structure that is not whole, in Redis's words, which tools look for in the log.
+func damaged(what string) string { return what + " integrity check failed" }
+
 // check fails with an error of a structure.
-func (r *decoder) check(err error) {
+func (r *decoder) check(what string, err error) {
 	if err != nil {
-		r.fail(err.Error())
+		r.fail(damaged(what))
 	}
 }
 
@@ -84,7 +87,7 @@ func (r *decoder) list(t byte) *list.List {
 		l = list.Of(values, r.lim.List)
 	case typeListZiplist:
 		var values [][]byte
-		lp := r.ziplist(r.String())
+		lp := r.ziplist("List ziplist", r.String())
 		for p := packed.First(lp); p < packed.End(lp); p = packed.Next(lp, p) {
 			values = append(values, packed.AppendTo(nil, lp, p))
 		}
@@ -98,10 +101,10 @@ func (r *decoder) list(t byte) *list.List {
 			}
 			data := r.String()
 			if len(data) == 0 || container != nodePacked && container != nodePlain {
-				r.fail("a node of a list is damaged")
+				r.fail(damaged("Quicklist"))
 			}
 			if t == typeListZiplists {
-				data = r.ziplist(data)
+				data = r.ziplist("Ziplist", data)
 			}
 			if t == typeList && container == nodePacked {
 				r.verified++
@@ -111,7 +114,7 @@ func (r *decoder) list(t byte) *list.List {
 		if !r.Failed() {
 			var err error
 			l, err = list.Restore(nodes, r.lim.List)
-			r.check(err)
+			r.check("Listpack", err)
 		}
 	}
 	if l.Len() == 0 {
@@ -129,7 +132,7 @@ func (r *decoder) set(t byte) *set.Set {
 	switch t {
 	case typeSetIntset:
 		s, err = set.RestoreIntset(r.String(), r.lim.Set)
-		r.check(err)
+		r.check("Intset", err)
 		r.verified++
 		return &s
 	case typeSetPacked:
@@ -137,7 +140,7 @@ func (r *decoder) set(t byte) *set.Set {
 		if s, err = set.RestorePacked(lp, r.lim.Set); err != nil && empty(lp) {
 			r.fail(problemEmpty)
 		}
-		r.check(err)
+		r.check("Set listpack", err)
 		r.verified++
 		return &s
 	}
@@ -155,7 +158,7 @@ func (r *decoder) zset(t byte) *zset.Set {
 	if t == typeZSetPacked || t == typeZSetZiplist {
 		lp := r.String()
 		if t == typeZSetZiplist {
-			lp = r.ziplist(lp)
+			lp = r.ziplist("Zset ziplist", lp)
 		} else {
 			r.verified++
 		}
@@ -224,7 +227,7 @@ func (r *decoder) packedZSet(lp []byte) *zset.Set {
 		return nil
 	}
 	if lp == nil || packed.Check(lp) != nil || packed.Count(lp)%2 != 0 {
-		r.fail("the listpack of a sorted set is damaged")
+		r.fail(damaged("Zset listpack"))
 		return nil
 	}
 	if packed.Count(lp) == 0 {
@@ -250,14 +253,11 @@ func (r *decoder) packedZSet(lp []byte) *zset.Set {
 	return z
 }
 
-// deadlineMax is the last time that a field can have, in Unix milliseconds.
-const deadlineMax = 1<<48 - 1
-
 func (r *decoder) hash(t byte) *hash.Hash {
 	var h hash.Hash
 	first := int64(0)
 	if t == typeHashDue {
-		if first = r.millis(); first < 0 || first > deadlineMax+1 {
+		if first = r.millis(); first < 0 || first > hash.DeadlineMax+1 {
 			r.fail("the first deadline of a hash is out of range")
 		}
 	}
@@ -285,7 +285,7 @@ func (r *decoder) hash(t byte) *hash.Hash {
 		if r.Failed() {
 			break
 		}
-		if due > deadlineMax {
+		if due > hash.DeadlineMax {
 			r.fail("the deadline of a field is out of range")
 			break
 		}
@@ -310,7 +310,7 @@ func (r *decoder) packedHash(t byte) *hash.Hash {
 	lp := r.String()
 	switch t {
 	case typeHashZiplist:
-		lp = r.ziplist(lp)
+		lp = r.ziplist("Hash ziplist", lp)
 	case typeHashZipmap:
 		return r.zipmap(lp)
 	default:
@@ -323,6 +323,6 @@ func (r *decoder) packedHash(t byte) *hash.Hash {
 	if err != nil && empty(lp) {
 		r.fail(problemEmpty)
 	}
-	r.check(err)
+	r.check("Hash listpack", err)
 	return &h
 }

@@ -81,7 +81,7 @@ func (r *decoder) stream(t byte) *stream.Stream {
 	for n := r.Len(); n > 0 && !r.Failed(); n-- {
 		id, lp := r.String(), r.String()
 		if r.Failed() || len(id) != idBytes || len(lp) == 0 {
-			r.fail("a block of a stream is damaged")
+			r.fail(damaged("Stream listpack"))
 			return nil
 		}
 		blocks = append(blocks, stream.Block{ID: toID(id), Listpack: lp})
@@ -99,7 +99,7 @@ func (r *decoder) stream(t byte) *stream.Stream {
 	}
 	s, err := stream.Restore(blocks, last, deleted, added)
 	if err != nil || uint64(s.Len()) != length {
-		r.fail("the blocks of a stream are damaged")
+		r.fail(damaged("Stream listpack"))
 		return nil
 	}
 	for n := r.Len(); n > 0 && !r.Failed(); n-- {
@@ -153,7 +153,7 @@ func (r *decoder) consumer(g *stream.Group, t byte, pending map[stream.ID]stream
 	}
 	c, created := g.CreateConsumer(name, seen)
 	if !created {
-		r.fail("a consumer twice")
+		r.fail("Duplicate stream consumer detected")
 		return
 	}
 	c.ActiveMillis = active

@@ -26,20 +26,22 @@ const (
 	countUnknown  = 0xFFFF
 )
 
-const problemZiplist = "a ziplist is damaged"
+const problemZiplist = "an element of a ziplist is damaged"
 
-// ziplist returns a ziplist as a listpack.
-func (r *decoder) ziplist(b []byte) []byte {
+// ziplist returns a ziplist as a listpack. An error says what it is.
+func (r *decoder) ziplist(what string, b []byte) []byte {
 	if r.Failed() || len(b) < ziplistHeader+1 || uint64(binary.LittleEndian.Uint32(b)) != uint64(len(b)) || b[len(b)-1] != ziplistEnd {
-		r.fail(problemZiplist)
+		r.fail(damaged(what))
 		return nil
 	}
 	count := int(binary.LittleEndian.Uint16(b[8:]))
 	z := Reader{rest: b[ziplistHeader : len(b)-1]}
 	var lp []byte
 	before, n := 0, 0
+	last := ziplistHeader // where the last element begins
 	for ; len(z.rest) > 0 && !z.Failed(); n++ {
 		begin := len(z.rest)
+		last = len(b) - 1 - begin
 		size := uint64(z.Byte())
 		switch size {
 		case ziplistEnd:
@@ -54,14 +56,14 @@ func (r *decoder) ziplist(b []byte) []byte {
 		}
 		item := z.ziplistElement()
 		if z.Failed() || packed.Bytes(lp)+item.Size() > packed.MaxBytes {
-			r.fail(problemZiplist)
+			r.fail(damaged(what))
 			return nil
 		}
 		lp = packed.Append(lp, item)
 		before = begin - len(z.rest)
 	}
-	if z.Failed() || count != countUnknown && count != n {
-		r.fail(problemZiplist)
+	if z.Failed() || count != countUnknown && count != n || uint64(binary.LittleEndian.Uint32(b[4:])) != uint64(last) {
+		r.fail(damaged(what))
 		return nil
 	}
 	if lp == nil {

@@ -19,7 +19,7 @@ const (
 	zipmapBig  = 254
 	zipmapEnd  = 255
 
-	problemZipmap = "a zipmap is damaged"
+	problemZipmap = "Zipmap integrity check failed"
 )
 
 func (r *decoder) zipmap(b []byte) *hash.Hash {
