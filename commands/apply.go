@@ -9,6 +9,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -40,6 +41,9 @@ func (s *server) Apply(sess *command.Session, args [][]byte, nowMicros int64) er
 	case result == waits || result == retry:
 		return errors.New("a command of the journal waits: " + quoted(args))
 	case len(reply) > 0 && reply[0] == '-':
+		if cmd, _ := s.Table.Resolve(args); cmd == nil && s.Table.Applied(args[0]) == nil {
+			return &journal.UnknownError{Name: string(args[0])}
+		}
 		return fmt.Errorf("%s: %s", quoted(args), reply[1:len(reply)-2])
 	}
 	return nil

@@ -398,6 +398,13 @@ func (f *family) Load(ks *engine.Keyspace, saved any, flush, replace bool) (prob
 // LoadCode loads the code of libraries.
 func (f *family) LoadCode(c *command.Ctx, codes [][]byte, flush, replace bool) (problem string) {
 	from := newLibraries()
+	if c.Worker == nil && len(codes) > 0 { // the server's own context, when it starts
+		c.Worker = c.Server.Workers.Get(c.Server)
+		defer func(w *command.Worker) {
+			c.Server.Workers.Put(w)
+			c.Worker = nil
+		}(c.Worker)
+	}
 	for _, code := range codes {
 		if _, problem := f.create(c, from, code, false); problem != "" {
 			return problem

@@ -3,7 +3,6 @@ package journal
 // Checking files without loading them: what is in them, whether every checksum is right, and cutting a damaged end.
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -199,12 +198,8 @@ func (c *checker) part(dir string, e Entry, last bool) Part {
 
 // rdb checks the RDB part of a file.
 func (c *checker) rdb(file vfs.File, size int64) (int64, error) {
-	var magic [len(rdbMagic)]byte
-	if n, err := file.ReadAt(magic[:], 0); n < len(magic) && err != io.EOF {
+	if yes, err := isRDB(file); !yes {
 		return 0, err
-	}
-	if !bytes.Equal(magic[:], []byte(rdbMagic)) {
-		return 0, nil
 	}
 	return c.RDB(file, size)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/limitkv/limitkv/engine/vfs"
 )
@@ -47,8 +48,18 @@ type Loaded struct {
 // progressUnits is how many units are applied between two calls of Progress.
 const progressUnits = 256
 
-// rdbMagic is what an RDB file begins with.
-const rdbMagic = "REDIS"
+// rdbMagics are what RDB files begin with: Redis's, and Valkey's of its own versions.
+var rdbMagics = []string{"REDIS", "VALKEY"}
+
+// isRDB says whether a file begins with an RDB part.
+func isRDB(file io.ReaderAt) (bool, error) {
+	var magic [len("VALKEY")]byte
+	n, err := file.ReadAt(magic[:], 0)
+	if err == io.EOF {
+		err = nil
+	}
+	return slices.ContainsFunc(rdbMagics, func(m string) bool { return bytes.HasPrefix(magic[:n], []byte(m)) }), err
+}
 
 // Load reads all files. It returns an error, after it has logged why, where something is missing or damaged: what was
 // applied up to there is not to be served.
@@ -96,6 +107,11 @@ func (f *Files) Load(o LoadOptions) (*Loaded, error) {
 	return &l.loaded, nil
 }
 
+// UnknownError is what LoadOptions.Apply returns for a command that there is not.
+type UnknownError struct{ Name string }
+
+func (e *UnknownError) Error() string { return fmt.Sprintf("unknown command '%.128s'", e.Name) }
+
 // loading is one run of Load.
 type loading struct {
 	files   *Files
@@ -132,6 +148,8 @@ func (l *loading) part(e Entry, size int64) error {
 			l.loaded.Cut = d.Size - d.Good
 			size = d.Good
 		}
+	} else if unknown := (*UnknownError)(nil); errors.As(err, &unknown) {
+		f.logf(Warning, "Unknown command '%.128s' reading the append only file %s", unknown.Name, e.Name)
 	} else if err != nil {
 		f.logf(Warning, "Unrecoverable error reading the append only file %s: %s", e.Name, strerror(err))
 	}
@@ -170,15 +188,8 @@ func (l *loading) ended(e Entry, r *Reader, size int64) {
 // rdb loads the RDB part of a file where it has one, and returns the offset behind it.
 func (l *loading) rdb(e Entry, file vfs.File, size int64) (int64, error) {
 	f := l.files
-	var magic [len(rdbMagic)]byte
-	if n, err := file.ReadAt(magic[:], 0); n < len(magic) {
-		if err == io.EOF {
-			err = nil
-		}
+	if yes, err := isRDB(file); !yes {
 		return 0, err
-	}
-	if !bytes.Equal(magic[:], []byte(rdbMagic)) {
-		return 0, nil
 	}
 	old := e.Name == f.Filename
 	if old {

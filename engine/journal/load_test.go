@@ -86,8 +86,11 @@ func (d *tree) load(o LoadOptions) (got []string, loaded *Loaded, err error) {
 	}
 	o.Apply = func(u *Unit) error {
 		for _, c := range u.Commands {
-			if string(c.Args[0]) == "BLA" {
-				return errors.New("unknown command")
+			switch string(c.Args[0]) {
+			case "BLA":
+				return &UnknownError{"BLA"}
+			case "FAILS":
+				return errors.New("it fails")
 			}
 			got = append(got, fmt.Sprintf("%d %s", c.DB, bytes.Join(c.Args[1:], []byte("="))))
 		}
@@ -158,8 +161,10 @@ func TestLoadRefuses(t *testing.T) {
 		"no log, a large end":     {two(plain, plain+"!!!"+plain), LoadOptions{Truncated: true, CorruptTailMax: int64(len(plain)) + 2}, "Bad file format reading the append only file"},
 		"no log, not truncated":   {two(plain, plain+"!!!"), LoadOptions{CorruptTailMax: 1000}, "Bad file format reading the append only file"},
 		"rot":                     {two(plain, string(rotten)), LoadOptions{Truncated: true}, "says that it was safely on disk. Restore it from a backup; or make a backup of your AOF file, then use limitkv check --fix"},
+		"a bad RDB of Valkey":     {two("VALKEY080", ""), LoadOptions{Truncated: true}, "Error reading the RDB base file appendonly.aof.1.incr.aof, AOF loading aborted"},
 		"a bad RDB":               {two("REDISx", ""), LoadOptions{Truncated: true}, "Error reading the RDB base file appendonly.aof.1.incr.aof, AOF loading aborted"},
-		"an unknown command":      {two(string(cmd("BLA")), ""), LoadOptions{Truncated: true}, "Unrecoverable error reading the append only file appendonly.aof.1.incr.aof"},
+		"an unknown command":      {two(string(cmd("BLA")), ""), LoadOptions{Truncated: true}, "Unknown command 'BLA' reading the append only file appendonly.aof.1.incr.aof"},
+		"a command that fails":    {two(string(cmd("FAILS")), ""), LoadOptions{Truncated: true}, "Unrecoverable error reading the append only file appendonly.aof.1.incr.aof: appendonly.aof.1.incr.aof: offset 0: it fails"},
 	} {
 		d := plant(t, c.files)
 		got, _, err := d.load(c.o)
