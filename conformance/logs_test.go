@@ -175,3 +175,14 @@ func checked(t *testing.T, dir string) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestTurnsOn turns the log on again and again: each time all that there is is written in the background, while the file
+// that goes on is synced beside it.
+func TestTurnsOn(t *testing.T) {
+	c := peer.LimitKV(t, "--dir", t.TempDir()).Dial(t)
+	for range 5 {
+		say(t, c, "CONFIG SET appendonly yes\nSET key value")
+		settled(t, c, "aof_rewrite_in_progress:0")
+		say(t, c, "CONFIG SET appendonly no")
+	}
+}

@@ -35,10 +35,6 @@ func (w *Writer) run() {
 		select {
 		case <-w.kick:
 		case <-due:
-		case done := <-w.synced:
-			w.mu.Lock()
-			w.endSync(done)
-			w.mu.Unlock()
 		}
 	}
 }
@@ -269,7 +265,10 @@ func (w *Writer) syncBeside(now int64) {
 	file, done := w.file, syncDone{size: w.size, lsn: LSN(w.written.Load())}
 	go func() {
 		done.err = file.Sync()
+		// Only who holds w.mu takes it out: whoever did so first and then waited for w.mu would wait for ever where its
+		// holder waits for the sync.
 		w.synced <- done
+		w.wake()
 	}()
 }
 
