@@ -194,6 +194,8 @@ type loadedLibrary struct {
 type callback struct {
 	fn     *lua.LFunction
 	script *Script
+
+	lendsKeys, lendsArgs bool // it only reads them
 }
 
 // runLibrary runs the main function of a library.
@@ -243,7 +245,11 @@ func (vm *VM) loadLibrary(l *Library, host Host) (*loadedLibrary, error) {
 	}
 	loaded := &loadedLibrary{callbacks: make(map[string]*callback, len(r.functions))}
 	for i, f := range r.functions {
-		loaded.callbacks[f.Name] = &callback{r.callbacks[i], &Script{Body: l.Code, SHA: f.Name, Flags: f.Flags, chunk: l.chunk}}
+		c := &callback{fn: r.callbacks[i], script: &Script{Body: l.Code, SHA: f.Name, Flags: f.Flags, chunk: l.chunk}}
+		if p := c.fn.Proto; !c.fn.IsG {
+			c.lendsKeys, c.lendsArgs = onlyRead(p, 0), onlyRead(p, 1)
+		}
+		loaded.callbacks[f.Name] = c
 	}
 	if vm.libraries == nil {
 		vm.libraries = map[*Library]*loadedLibrary{}
@@ -274,8 +280,8 @@ func (vm *VM) CallFunction(l *Library, name string, keys, args [][]byte, host Ho
 	vm.ccalls, vm.killed, vm.inHost = 0, false, false
 	vm.budget.Begin()
 	vm.L.Push(f.fn)
-	vm.L.Push(vm.stringArray(keys))
-	vm.L.Push(vm.stringArray(args))
+	vm.L.Push(vm.lend(&vm.keys, f.lendsKeys, keys))
+	vm.L.Push(vm.lend(&vm.argvTable, f.lendsArgs, args))
 	if ok, errv := vm.protect(vm.L, 2, 1); ok {
 		vm.writeResult(out, vm.L.Get(-1), &outcome)
 	} else {
