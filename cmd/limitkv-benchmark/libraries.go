@@ -52,7 +52,7 @@ func chosenLibraries(only string) (list []library) {
 }
 
 // driveMax is how long a program may take.
-const driveMax = 10 * time.Minute
+const driveMax = 5 * time.Minute
 
 // drive lets the library work on a server. Its program prints "begin PHASE" and
 // "end PHASE OPERATIONS"; on is called when a line comes.

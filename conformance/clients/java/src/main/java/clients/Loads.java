@@ -36,7 +36,7 @@ final class Loads {
 
   static void run(String name) throws Exception {
     Config config = new Config().setProtocol(Protocol.RESP2);
-    config.useSingleServer().setAddress("redis://" + System.getenv("SERVER")).setTimeout(30_000);
+    config.useSingleServer().setAddress("redis://" + System.getenv("SERVER")).setTimeout(30_000).setSubscriptionTimeout(30_000);
     RedissonClient r = Redisson.create(config);
     Loads l = new Loads(r);
     Map<String, Checks.Body> loads = Map.of(

@@ -10,7 +10,12 @@ public final class Main {
 
   public static void main(String[] arguments) throws Exception {
     if (System.getenv("LOAD") != null) {
-      Loads.run(System.getenv("LOAD"));
+      try {
+        Loads.run(System.getenv("LOAD"));
+      } catch (Throwable e) { // what the library still runs would keep the program
+        e.printStackTrace();
+        System.exit(1);
+      }
       System.exit(0);
     }
     List<Throwable> broken = new ArrayList<>();
