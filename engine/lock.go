@@ -28,9 +28,6 @@ func (s *LockSet) AddKey(key []byte) {
 // AddAll makes the set that of the whole keyspace.
 func (s *LockSet) AddAll() { s.mask = allShards }
 
-// AddSet adds the shards of another set.
-func (s *LockSet) AddSet(o LockSet) { s.mask |= o.mask }
-
 // All tells whether the set holds every shard.
 func (s *LockSet) All() bool { return s.mask == allShards }
 

@@ -188,6 +188,3 @@ func resized(b []byte, n int) []byte {
 	copy(c, b)
 	return c
 }
-
-// EditBytes returns the bytes of a plain-bytes entry for writing in place.
-func (v *View) EditBytes(e Entry) []byte { v.keep(e); v.doubt = true; return e.raw() }

@@ -4,7 +4,6 @@ package engine
 
 import (
 	"bytes"
-	"slices"
 )
 
 // scanShardBits is the part of a SCAN cursor that names the shard.
@@ -206,18 +205,4 @@ func (v *View) Swap(a, b int) {
 		}
 	}
 	v.changes++
-}
-
-// Watched lists the keys of the database that are watched or waited for, for
-// introspection.
-func (v *View) Watched() (keys []string) {
-	for i := range v.KS.shards {
-		for k := range v.KS.shards[i].watches {
-			if k.db == v.DB {
-				keys = append(keys, k.key)
-			}
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }

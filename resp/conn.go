@@ -218,9 +218,6 @@ func (c *Conn) Gone() bool { return c.gone }
 // Reason is why c ended or is about to.
 func (c *Conn) Reason() Reason { return c.reason }
 
-// ProtocolError is the error that ended c, nil if it was another reason.
-func (c *Conn) ProtocolError() error { return c.protocolErr }
-
 // SetMaxBulk sets the longest argument accepted, in bytes.
 func (c *Conn) SetMaxBulk(n int64) { c.parser.MaxBulk = n }
 

@@ -12,10 +12,6 @@ const (
 	// before it is dropped (client-query-buffer-limit).
 	DefaultQueryBufferBytes = 1 << 30
 
-	// DefaultOutputBytes is how much unsent output a connection may hold before
-	// it is dropped. Redis has no bound for ordinary clients unless configured.
-	DefaultOutputBytes = 0
-
 	// chokeBytes is how much unsent output makes a connection's commands wait:
 	// they are read and kept, and run once the peer has taken half of it, since
 	// most commands are smaller than their replies. Redis runs them and keeps

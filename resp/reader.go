@@ -93,9 +93,6 @@ type Reader struct {
 // NewReader returns a reader of the replies in buf.
 func NewReader(buf []byte) Reader { return Reader{buf: buf} }
 
-// Pos is how many bytes have been read.
-func (r *Reader) Pos() int { return r.pos }
-
 // Done tells whether all has been read.
 func (r *Reader) Done() bool { return r.pos == len(r.buf) }
 

@@ -196,8 +196,5 @@ func (w *Writer) Mark() int { return len(w.Buf) }
 // Cut takes back everything appended since Mark returned mark.
 func (w *Writer) Cut(mark int) { w.Buf = w.Buf[:mark] }
 
-// AppendDouble appends f to dst as Redis formats doubles in replies.
-func AppendDouble(dst []byte, f float64) []byte { return number.AppendDouble(dst, f) }
-
 // ParseInt reads an integer as strictly as Redis does.
 func ParseInt(b []byte) (int64, bool) { return number.ParseInt(b) }

@@ -111,15 +111,6 @@ func (c *Ctx) RandomN(n int) int { return int(c.Random() % uint64(n)) }
 // script.
 func (c *Ctx) CanBlock() bool { return !c.Script && !c.Exec && c.Session.Conn != nil }
 
-// SelectDB changes the database: the session's, but only the script's own
-// while one runs.
-func (c *Ctx) SelectDB(db int) {
-	c.DB = db
-	if !c.Script {
-		c.Session.SetDB(db)
-	}
-}
-
 // FlushDB removes the keys of the database, tells those who keep values on their
 // side, and returns how many there were.
 func (c *Ctx) FlushDB() int {

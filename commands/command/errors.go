@@ -24,7 +24,6 @@ const (
 	ErrTimeoutNegative = "ERR timeout is negative"
 	ErrTimeoutRange    = "ERR timeout is out of range"
 	ErrDBIndex         = "ERR DB index is out of range"
-	ErrInvalidDBIndex  = "ERR invalid DB index"
 	ErrInvalidCursor   = "ERR invalid cursor"
 	ErrStringTooLong   = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
 	ErrMinMaxFloat     = "ERR min or max is not a float"

@@ -263,8 +263,6 @@ func (s *Server) Kill(sess *Session) {
 type Worker struct {
 	// Lua is the worker's interpreter, made when first used.
 	Lua any
-	// Scratch is for building short-lived bytes.
-	Scratch []byte
 	// Counters are the worker's part of INFO commandstats, by Command.Index.
 	Counters []Counters
 	// Ctx is the context that the worker's commands run in.

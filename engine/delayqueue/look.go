@@ -77,12 +77,3 @@ func (q *Queue) Peek(state State, now int64, max int, fn func(Entry)) int {
 	}
 	return n
 }
-
-// Get is the entry with an id.
-func (q *Queue) Get(id []byte, now int64) (Entry, bool) {
-	r := q.table.Get(id)
-	if r.None() {
-		return Entry{}, false
-	}
-	return entry(r, now), true
-}

@@ -46,7 +46,6 @@ type Files struct {
 	lock io.Closer
 
 	mu       sync.Mutex
-	keep     bool // history is not removed
 	manifest *Manifest
 	// unsure means that the manifest was renamed, and that it is not known whether that is safe: the file of either
 	// must stay.
@@ -225,19 +224,11 @@ func (f *Files) write(m *Manifest) error {
 	return err
 }
 
-// KeepHistory leaves the files that a rewrite replaced (aof-disable-auto-gc). Turned off, it removes those there are.
-func (f *Files) KeepHistory(on bool) {
-	f.mu.Lock()
-	f.keep = on
-	f.mu.Unlock()
-	f.removeHistory()
-}
-
 // removeHistory removes what rewrites replaced. It may fail: the files are removed the next time.
 func (f *Files) removeHistory() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.keep || f.unsure || len(f.manifest.History) == 0 {
+	if f.unsure || len(f.manifest.History) == 0 {
 		return
 	}
 	m := f.manifest.clone()

@@ -93,9 +93,6 @@ func (r *Reader) Facts() Facts { return r.facts }
 // Good is the offset behind the last unit that was whole.
 func (r *Reader) Good() int64 { return r.good }
 
-// SelectedDB is the database that the file has selected so far.
-func (r *Reader) SelectedDB() int { return r.db }
-
 // Stopped says that the reader ended at a time stamp, with more behind it.
 func (r *Reader) Stopped() bool { return r.stopped }
 

@@ -18,7 +18,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/limitkv/limitkv/engine/vfs"
 )
@@ -306,9 +305,6 @@ func (w *Writer) Suspend(on bool) {
 	w.suspended.Store(on)
 	w.poke()
 }
-
-// Delay makes every write wait so long first, for tests of the server (DEBUG AOF-FLUSH-SLEEP).
-func (w *Writer) Delay(d time.Duration) { w.delay.Store(int64(d)) }
 
 // poke makes the goroutine look at what changed, and tells who waits for Confirmed.
 func (w *Writer) poke() {

@@ -45,14 +45,6 @@ func Number(L *lua.LState, n int) float64 {
 	return 0
 }
 
-// OptNumber is Number, or def where the argument is nil or missing.
-func OptNumber(L *lua.LState, n int, def float64) float64 {
-	if IsNoneOrNil(L, n) {
-		return def
-	}
-	return Number(L, n)
-}
-
 // Integer returns argument n as Lua's 64-bit integer: the number cut towards zero, see Truncate.
 func Integer(L *lua.LState, n int) int64 { return Truncate(Number(L, n)) }
 
