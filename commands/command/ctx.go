@@ -96,10 +96,6 @@ func ObjectWrite[T any](c *Ctx, key []byte, kind engine.Kind) (obj T, ok bool) {
 	return obj, ok
 }
 
-// NewScratch is a writer in the session's protocol for a part of a reply whose
-// head is known last.
-func NewScratch(c *Ctx) *resp.Writer { return &resp.Writer{Proto: c.Proto} }
-
 // Random is a random number, from the server's source, which LKV.SEED can
 // make repeatable.
 func (c *Ctx) Random() uint64 { return c.Server.Random() }

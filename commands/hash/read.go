@@ -7,6 +7,7 @@ import (
 	"github.com/limitkv/limitkv/commands/scan"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/packed"
+	"github.com/limitkv/limitkv/resp"
 )
 
 var hgetRow = &command.Command{
@@ -228,39 +229,19 @@ var hscanRow = &command.Command{
 }
 
 func hscan(c *command.Ctx) {
-	cursor, ok := scan.Cursor(c)
-	if !ok {
-		return
-	}
-	h, ok := lookup(c, c.Args[1])
-	if !ok {
-		return
-	}
-	if h == nil {
-		scan.ReplyNone(c)
-		return
-	}
-	o, ok := scan.Parse(c, 3, scan.Hash)
-	if !ok {
-		return
-	}
-	// The cursor comes first in the reply and is known last.
-	found := command.NewScratch(c)
-	n := 0
-	next := h.Scan(cursor, o.Count, func(it *hash.Iter) {
-		field := it.Field()
-		if !o.Wants(field) {
-			return
-		}
-		found.Bulk(field)
-		n++
-		if !o.NoValues {
-			found.Bulk(it.Value())
+	scan.Value(c, scan.Hash, lookup, func(h *hash.Hash, cursor uint64, o *scan.Options, found *resp.Writer) (n int, next uint64) {
+		next = h.Scan(cursor, o.Count, func(it *hash.Iter) {
+			field := it.Field()
+			if !o.Wants(field) {
+				return
+			}
+			found.Bulk(field)
 			n++
-		}
+			if !o.NoValues {
+				found.Bulk(it.Value())
+				n++
+			}
+		})
+		return n, next
 	})
-	c.Array(2)
-	scan.ReplyCursor(c, next)
-	c.Array(n)
-	c.Raw(found.Buf)
 }

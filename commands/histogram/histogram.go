@@ -1,6 +1,5 @@
-// Package histogram counts how long commands took: INFO latencystats and LATENCY HISTOGRAM. Only times of a microsecond
-// and more are entered; the rest, most commands, are what is missing to the number of calls, so that they cost nothing
-// here.
+// Package histogram counts how long something took: commands, for INFO latencystats and LATENCY HISTOGRAM, and how late
+// entries of delay queues are delivered.
 package histogram
 
 import (
@@ -9,19 +8,21 @@ import (
 )
 
 // A bucket for each microsecond up to 15, then 16 for each power of two: the
-// error is at most 6 %. Times beyond 2^30 µs (18 minutes) go into the last.
+// error is at most 6 %. Times beyond 2^40 µs (12 days) go into the last.
 const (
 	subBits    = 4
 	subBuckets = 1 << subBits
-	timeBits   = 30
+	timeBits   = 40
 	buckets    = (timeBits - subBits + 1) * subBuckets
 )
 
 // Histogram counts times in microseconds.
-type Histogram struct{ counts [buckets]atomic.Uint32 }
+type Histogram struct{ counts [buckets]atomic.Int64 }
 
-// Add enters a time that a number of calls took each.
-func (h *Histogram) Add(micros int64, calls int) { h.counts[bucketOf(micros)].Add(uint32(calls)) }
+// Add enters a time that a number of calls took each. For commands that is only one of
+// a microsecond and more: the rest, most commands, are what is missing to the number of
+// calls, so that they cost nothing here.
+func (h *Histogram) Add(micros int64, calls int) { h.counts[bucketOf(micros)].Add(int64(calls)) }
 
 func bucketOf(micros int64) int {
 	v := uint64(min(max(micros, 0), 1<<timeBits-1))
@@ -41,26 +42,25 @@ func bucketTop(i int) int64 {
 	return int64(subBuckets+i%subBuckets+1)<<e - 1
 }
 
-// Times is what all workers' histograms say of one command.
+// Times is what several histograms say together.
 type Times struct {
-	Calls   int64
-	entered int64
-	counts  [buckets]int64
+	Calls  int64
+	counts [buckets]int64
 }
 
 // Add adds what a histogram counted.
 func (t *Times) Add(h *Histogram) {
 	for i := range h.counts {
-		n := int64(h.counts[i].Load())
+		n := h.counts[i].Load()
 		t.counts[i] += n
-		t.entered += n
+		t.Calls += n
 	}
 }
 
 // Complete sets how many calls there were, those that no histogram counted included.
 func (t *Times) Complete(calls int64) {
+	t.counts[0] += max(0, calls-t.Calls)
 	t.Calls = calls
-	t.counts[0] += max(0, calls-t.entered)
 }
 
 // Percentile is a time that p percent of the calls did not take longer than,

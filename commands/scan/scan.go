@@ -6,6 +6,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/glob"
+	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
 )
 
@@ -62,20 +63,37 @@ func Parse(c *command.Ctx, from int, of Of) (o Options, ok bool) {
 	return o, !a.Failed(c)
 }
 
-// Cursor reads the cursor of HSCAN, SSCAN and ZSCAN.
-func Cursor(c *command.Ctx) (cursor uint64, ok bool) {
-	if cursor, ok = number.ParseUint(c.Args[2]); !ok {
+// Value replies a scan of the value of a key, which lookup finds, the zero value where it
+// is missing. walk goes on from a cursor: it adds what it finds, which the pattern wants,
+// and returns how many replies these are, and the next cursor.
+func Value[T comparable](c *command.Ctx, of Of, lookup func(c *command.Ctx, key []byte) (T, bool),
+	walk func(t T, cursor uint64, o *Options, found *resp.Writer) (n int, next uint64)) {
+	cursor, ok := number.ParseUint(c.Args[2])
+	if !ok {
 		c.Error(command.ErrInvalidCursor)
+		return
 	}
-	return cursor, ok
-}
-
-// ReplyNone replies that there is nothing to scan: the key is missing.
-// Redis does not look at the options then.
-func ReplyNone(c *command.Ctx) {
+	t, ok := lookup(c, c.Args[1])
+	if !ok {
+		return
+	}
+	var missing T
+	if t == missing { // Redis does not look at the options then
+		c.Array(2)
+		c.BulkString("0")
+		c.Array(0)
+		return
+	}
+	o, ok := Parse(c, 3, of)
+	if !ok {
+		return
+	}
+	found := &resp.Writer{Proto: c.Proto} // the cursor comes first in the reply and is known last
+	n, next := walk(t, cursor, &o, found)
 	c.Array(2)
-	c.BulkString("0")
-	c.Array(0)
+	ReplyCursor(c, next)
+	c.Array(n)
+	c.Raw(found.Buf)
 }
 
 // Wants tells whether the pattern lets a name through.

@@ -11,6 +11,7 @@ import (
 	"github.com/limitkv/limitkv/commands/scan"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/resp"
 )
 
 func (f *family) saddRow() *command.Command {
@@ -338,31 +339,13 @@ var sscanRow = &command.Command{
 }
 
 func sscan(c *command.Ctx) {
-	cursor, ok := scan.Cursor(c)
-	if !ok {
-		return
-	}
-	s, ok := lookup(c, c.Args[1])
-	if !ok {
-		return
-	}
-	if s == nil {
-		scan.ReplyNone(c)
-		return
-	}
-	o, ok := scan.Parse(c, 3, scan.Other)
-	if !ok {
-		return
-	}
-	found, n := command.NewScratch(c), 0
-	next := s.Scan(cursor, o.Count, func(it *set.Iter) {
-		if member := it.Member(); o.Wants(member) {
-			found.Bulk(member)
-			n++
-		}
+	scan.Value(c, scan.Other, lookup, func(s *set.Set, cursor uint64, o *scan.Options, found *resp.Writer) (n int, next uint64) {
+		next = s.Scan(cursor, o.Count, func(it *set.Iter) {
+			if member := it.Member(); o.Wants(member) {
+				found.Bulk(member)
+				n++
+			}
+		})
+		return n, next
 	})
-	c.Array(2)
-	scan.ReplyCursor(c, next)
-	c.Array(n)
-	c.Raw(found.Buf)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/scan"
+	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
 	"github.com/limitkv/limitkv/zset"
 )
@@ -106,36 +107,17 @@ var zscanRow = &command.Command{
 }
 
 func zscan(c *command.Ctx) {
-	cursor, ok := scan.Cursor(c)
-	if !ok {
-		return
-	}
-	z, ok := lookup(c, c.Args[1])
-	if !ok {
-		return
-	}
-	if z == nil {
-		scan.ReplyNone(c)
-		return
-	}
-	o, ok := scan.Parse(c, 3, scan.Other)
-	if !ok {
-		return
-	}
-	found := command.NewScratch(c)
-	n := 0
-	next := z.Scan(cursor, o.Count, func(member []byte, score float64) {
-		if o.Wants(member) {
-			var b [32]byte
-			found.Bulk(member)
-			found.Bulk(appendScanned(b[:0], z, score))
-			n += 2
-		}
+	scan.Value(c, scan.Other, lookup, func(z *zset.Set, cursor uint64, o *scan.Options, found *resp.Writer) (n int, next uint64) {
+		next = z.Scan(cursor, o.Count, func(member []byte, score float64) {
+			if o.Wants(member) {
+				var b [32]byte
+				found.Bulk(member)
+				found.Bulk(appendScanned(b[:0], z, score))
+				n += 2
+			}
+		})
+		return n, next
 	})
-	c.Array(2)
-	scan.ReplyCursor(c, next)
-	c.Array(n)
-	c.Raw(found.Buf)
 }
 
 // appendScanned is a score as ZSCAN writes it: as elsewhere for a packed set,

@@ -48,7 +48,7 @@ var mayImport = map[string][]string{
 	"commands/params":      {"engine", "resp/number", "zset"},
 	"commands/partialsort": {},
 	"commands/pause":       {"engine", "resp"},
-	"commands/scan":        {"commands/command", "commands/glob", "resp/number"},
+	"commands/scan":        {"commands/command", "commands/glob", "resp"},
 	"commands/value":       {"engine", "zset"},
 	"conformance":          {"resp"},
 	"conformance/files":    {"engine"},
