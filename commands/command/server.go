@@ -33,7 +33,6 @@ type Server struct {
 	// BlockedClients counts the sessions that wait.
 	BlockedClients atomic.Int64
 
-	Pipeline Pipeline
 	// UserSettings are the user lines of the settings.
 	UserSettings []params.Setting
 	// Loading is whether the server reads what is on disk.

@@ -21,6 +21,7 @@ type Services struct {
 	Monitor     Monitor       // family monitor
 	SlowLog     SlowLog       // family latency
 	Injector    Injector      // family lkv
+	Pipeline    Pipeline      // package commands
 	Log         Log           // package commands
 	Host        Host          // package commands
 }
