@@ -129,6 +129,9 @@ func (s *Server) ServeListener(ln net.Listener, goroutines bool) error {
 // SetKeepalive changes Options.Keepalive for clients accepted from now on.
 func (s *Server) SetKeepalive(period time.Duration) { s.keepalive.Store(int64(period)) }
 
+// Loops is the number of event loops.
+func (s *Server) Loops() int { return len(s.loops) }
+
 // Each has fn called for every connection, on the goroutine that owns it. It
 // does not wait. It is for what must look at all connections now and then, such
 // as idle timeouts.
