@@ -135,6 +135,16 @@ func (s *Server) Kill() {
 // Pid is the server's process id.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }
 
+// Alive says whether the process still runs.
+func (s *Server) Alive() bool {
+	select {
+	case <-s.done:
+		return false
+	default:
+		return true
+	}
+}
+
 // Output is the last of what the server printed.
 func (s *Server) Output() string { return s.out.String() }
 
