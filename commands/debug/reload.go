@@ -10,6 +10,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/dumpfile"
+	"github.com/limitkv/limitkv/engine"
 )
 
 const errReload = "ERR Error trying to load the RDB dump, check server logs."
@@ -64,6 +65,7 @@ func debugReload(f *family, c *command.Ctx) {
 	defer f.s.Loading.End()
 	f.s.Loading.Expect(size)
 	if flush {
+		over(c)
 		c.FlushAll()
 	}
 	if err := dumpfile.Enter(c, file, size, flush, merge); err != nil {
@@ -73,6 +75,22 @@ func debugReload(f *family, c *command.Ctx) {
 	}
 	f.s.Logf('n', "DB reloaded by DEBUG RELOAD")
 	c.OK()
+}
+
+// over tells a journal of the keys whose time is over, which a file that is read back is
+// without. All keys are held.
+func over(c *command.Ctx) {
+	if !c.Logging() {
+		return
+	}
+	defer func(db int) { c.DB = db }(c.DB)
+	for c.DB = range c.KS.Databases() {
+		c.EachStored(func(e engine.Entry) {
+			if at := e.Deadline(); at != 0 && at <= c.Now/1000 {
+				c.KS.Causes.Gone(&c.View, e.Key(), false)
+			}
+		})
+	}
 }
 
 // reloadFrom is the file that is read back: dbfilename, which is written first if save,
