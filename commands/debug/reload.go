@@ -73,6 +73,9 @@ func debugReload(f *family, c *command.Ctx) {
 		c.Error(errReload)
 		return
 	}
+	if !save {
+		other(c, flush)
+	}
 	f.s.Logf('n', "DB reloaded by DEBUG RELOAD")
 	c.OK()
 }
@@ -90,6 +93,21 @@ func over(c *command.Ctx) {
 				c.KS.Causes.Gone(&c.View, e.Key(), false)
 			}
 		})
+	}
+}
+
+// other tells a journal what there is after a file was read that is not of what there
+// was. All keys are held.
+func other(c *command.Ctx, flushed bool) {
+	if !c.Logging() {
+		return
+	}
+	if flushed {
+		c.Besides([]byte("FLUSHALL"))
+	}
+	defer func(db int) { c.DB = db }(c.DB)
+	for c.DB = range c.KS.Databases() {
+		c.EachStored(func(e engine.Entry) { c.KS.Causes.Image(&c.View, e.Key()) })
 	}
 }
 
