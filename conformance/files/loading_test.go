@@ -60,6 +60,9 @@ func TestLoading(t *testing.T) {
 			if log == "no" { // of a log Redis looks at its clients after 1,024 commands each
 				want, fields = answers(t, peer.Redis(t, required, append(slow, "--save", "3600 1000000")...))
 			}
+			if want == nil {
+				t.Skip("there is no Redis to compare with")
+			}
 			got, has := answers(t, tested)
 			for i, line := range whileLoading {
 				if slices.Contains([]string{"TIME", "CLIENT ID", "COMMAND COUNT", "HELLO 2", "ROLE"}, line) {

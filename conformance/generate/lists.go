@@ -26,7 +26,7 @@ func lists(bin string) (parts map[string]string, err error) {
 	for _, g := range groups {
 		redis[g.name] = g.commands
 	}
-	server, err := peer.Start("limitkv", bin, "--enable-debug-command", "yes")
+	server, err := peer.Start("limitkv", bin, "--enable-debug-command", "yes", "--save", "")
 	if err != nil {
 		return nil, err
 	}
