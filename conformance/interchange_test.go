@@ -259,10 +259,10 @@ func TestOldFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
+			c := peer.LimitKV(t, "--dir", dir).Dial(t) // before there is a file, since damage would end the start
 			if err := os.WriteFile(filepath.Join(dir, "dump.rdb"), b, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			c := peer.LimitKV(t, "--dir", dir).Dial(t)
 			got := do(t, c, "DEBUG", "RELOAD", "NOSAVE")
 			if name == "corrupt_ziplist.rdb" {
 				if !got.IsError() {

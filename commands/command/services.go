@@ -103,9 +103,12 @@ type Durability interface {
 	// BeforeStop writes what is to be kept while the server could still go on, and
 	// returns why it has to.
 	BeforeStop(how Ending, force bool) error
-	// SaveFile writes a snapshot, of all keys, which are held. ReloadLog reads the
-	// append-only file anew, no key being held, into what flush has emptied.
+	// SaveFile writes a snapshot, of all keys, which are held.
 	SaveFile(c *Ctx) error
+	// Flushed is called after FLUSHALL, all keys being held.
+	Flushed(c *Ctx)
+	// ReloadLog reads the append-only file anew, no key being held, into what flush has
+	// emptied.
 	ReloadLog(flush func(c *Ctx)) error
 }
 

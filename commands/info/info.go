@@ -44,7 +44,7 @@ func (f *family) infoRow() *command.Command {
 		Name: "info", Arity: -1, Group: command.GroupServer, Since: "1.0.0",
 		Flags:      command.Loading | command.Stale | command.TakesTime,
 		ACL:        []string{"dangerous"},
-		Summary:    "Returns information and statistics about the server.",
+		Summary:    "Reports the state and the statistics of the server.",
 		Complexity: "O(1)",
 		Tips:       []string{"nondeterministic_output", "request_policy:all_shards", "response_policy:special"},
 		Syntax:     "[section:string...]",

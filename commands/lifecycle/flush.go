@@ -32,6 +32,7 @@ func (f *family) flushRows() []*command.Command {
 			Run: func(c *command.Ctx) {
 				if lazy, ok := flushMode(c); ok {
 					f.emptied(lazy, c.FlushAll(), command.FreedPieces)
+					f.s.Durability.Flushed(c)
 					c.OK()
 				}
 			},

@@ -84,13 +84,13 @@ func (f *family) saves(how command.Ending) bool {
 
 // finalSnapshot writes one of what there is, and notes how many changes it has.
 func (f *family) finalSnapshot() error {
-	err := replaceFile(*f.p.dbfilename.Load(), func(to io.Writer) error {
+	err := f.replaceFile(*f.p.dbfilename.Load(), "", func(to io.Writer) error {
 		return f.held(func(c *command.Ctx) error {
 			f.s.Host.Writing()
 			f.final.Store(c.KS.Dirty.Load() + 1)
 			return dumpfile.Write(c, to, dumpfile.What{})
 		})
-	})
+	}, nil)
 	if err != nil {
 		f.final.Store(0)
 		return err

@@ -27,7 +27,8 @@ type family struct {
 	saving, rewriting, again bool
 	rewriteEnd               chan struct{} // closed when the rewrite that began last has ended
 	background               sync.WaitGroup
-	current                  *picture // what is being written in the background
+	current                  *picture   // what is being written in the background
+	place                    sync.Mutex // held while a snapshot takes the place of the one before
 
 	failing atomic.Bool           // the log cannot be written
 	unread  atomic.Pointer[error] // why the log could not be read again: it is not written

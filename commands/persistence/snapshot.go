@@ -64,13 +64,15 @@ func (f *family) lastsaveRow() *command.Command {
 	}
 }
 
-// replaceFile writes a file beside another one and then takes its place.
-func replaceFile(name string, write func(to io.Writer) error) (err error) {
+// replaceFile writes a file beside another one and then takes its place, unless dead, if
+// not nil, says that nobody wants it any more. Whoever calls kill and then replaces the
+// file itself is last. beside is part of the name that the file has until then.
+func (f *family) replaceFile(name, beside string, write func(to io.Writer) error, dead func() bool) (err error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	temp := filepath.Join(dir, fmt.Sprintf("temp-%d.rdb", os.Getpid()))
+	temp := filepath.Join(dir, fmt.Sprintf("temp-%s%d.rdb", beside, os.Getpid()))
 	file, err := vfs.OS.Create(temp)
 	if err != nil {
 		return err
@@ -83,7 +85,13 @@ func replaceFile(name string, write func(to io.Writer) error) (err error) {
 		err = e
 	}
 	if err == nil {
-		err = vfs.OS.Rename(temp, filepath.Join(dir, name))
+		f.place.Lock()
+		if dead != nil && dead() {
+			err = errKilled
+		} else {
+			err = vfs.OS.Rename(temp, filepath.Join(dir, name))
+		}
+		f.place.Unlock()
 	}
 	if err == nil {
 		return vfs.OS.SyncDir(dir)
@@ -127,11 +135,32 @@ func (f *family) save(c *command.Ctx) {
 // SaveFile writes a snapshot. All keys are held.
 func (f *family) SaveFile(c *command.Ctx) error {
 	began, dirty := engine.Monotonic(), c.KS.Dirty.Load()
-	err := replaceFile(*f.p.dbfilename.Load(), func(to io.Writer) error { return dumpfile.Write(c, to, dumpfile.What{}) })
+	err := f.replaceFile(*f.p.dbfilename.Load(), "", func(to io.Writer) error { return dumpfile.Write(c, to, dumpfile.What{}) }, nil)
 	if err == nil {
 		f.saved(nil, began, dirty)
 	}
 	return err
+}
+
+// Flushed writes an empty snapshot after FLUSHALL if there are save points, so that the
+// former one does not bring the keys back, and gives up one that is being made of them.
+// All keys are held.
+func (f *family) Flushed(c *command.Ctx) {
+	if c.KS != f.s.Keyspace || f.s.Loading.On() {
+		return
+	}
+	f.mu.Lock()
+	current := f.current
+	f.mu.Unlock()
+	if current != nil && !current.base {
+		current.kill()
+	}
+	if len(*f.p.points.Load()) == 0 {
+		return
+	}
+	if err := f.SaveFile(c); err != nil {
+		f.s.Logf('w', "Error saving the dataset to disk: %v", err)
+	}
 }
 
 func (f *family) bgsave(c *command.Ctx) {
@@ -173,7 +202,7 @@ func (f *family) saveInBackground(c *command.Ctx) {
 	f.s.Logf('n', "Background saving started")
 	go func() {
 		defer f.background.Done()
-		err := f.quietly(func() error { return replaceFile(name, p.write) })
+		err := f.quietly(func() error { return f.replaceFile(name, "bg-", p.write, p.dead) })
 		p.done(err)
 		if !errors.Is(err, errKilled) {
 			f.saved(err, began, dirty)

@@ -269,3 +269,40 @@ func TestReload(t *testing.T) {
 		}
 	}
 }
+
+// TestFlushedStays: after FLUSHALL no snapshot brings the keys back, neither the one before nor one that was being
+// written. Without save points the file of before stays, as in Redis.
+func TestFlushedStays(t *testing.T) {
+	for _, test := range []struct{ save, flush, want string }{
+		{"3600 1", "FLUSHALL", ":0"},
+		{"3600 1", "EVAL return(redis.call('flushall')) 0", ":0"},
+		{"", "FLUSHALL", ":100"},
+	} {
+		dir := t.TempDir()
+		args := []string{"--dir", dir, "--save", test.save, "--enable-debug-command", "yes"}
+		s := peer.LimitKV(t, args...)
+		c := s.Dial(t)
+		do(t, c, "DEBUG POPULATE 100")
+		if got := do(t, c, "SAVE"); got != "+OK" {
+			t.Fatal(got)
+		}
+		do(t, c, "CONFIG SET rdb-key-save-delay 10000") // a second in all
+		do(t, c, "BGSAVE")
+		until(t, c, "rdb_bgsave_in_progress:1")
+		do(t, c, "CONFIG SET rdb-key-save-delay 0")
+		if got := do(t, c, test.flush); got != "+OK" {
+			t.Fatalf("%s: %s", test.flush, got)
+		}
+		until(t, c, "rdb_bgsave_in_progress:0")
+		if err := syscall.Kill(s.Pid(), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		gone(t, s)
+		if left, _ := filepath.Glob(filepath.Join(dir, "temp-*")); len(left) > 0 {
+			t.Errorf("%q are left", left)
+		}
+		if got := do(t, peer.LimitKV(t, args...).Dial(t), "DBSIZE"); got != test.want {
+			t.Errorf("save %q, %s: %s keys come back, want %s", test.save, test.flush, got, test.want)
+		}
+	}
+}
