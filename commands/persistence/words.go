@@ -24,7 +24,6 @@ type words struct {
 	text   []byte
 	db     int
 	args   [][]byte // of the command that is being made
-	whole  []byte   // what they are made of
 }
 
 func (f *family) newWords() *words { return &words{format: f.format(), db: -1} }
