@@ -198,3 +198,12 @@ func (w *Writer) Cut(mark int) { w.Buf = w.Buf[:mark] }
 
 // ParseInt reads an integer as strictly as Redis does.
 func ParseInt(b []byte) (int64, bool) { return number.ParseInt(b) }
+
+// AppendCommand appends a command as clients send it: an array of bulk strings.
+func AppendCommand(b []byte, args ...[]byte) []byte {
+	b = redcon.AppendArray(b, len(args))
+	for _, a := range args {
+		b = redcon.AppendBulk(b, a)
+	}
+	return b
+}

@@ -11,13 +11,13 @@ import (
 	"errors"
 	"net"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/resp"
 )
 
 const (
@@ -167,27 +167,15 @@ func (d *dumper) migrate(c *command.Ctx) {
 	c.OK()
 }
 
-// appendCommand appends a command as clients send it.
-func appendCommand(b []byte, args ...[]byte) []byte {
-	b = append(strconv.AppendInt(append(b, '*'), int64(len(args)), 10), "\r\n"...)
-	for _, a := range args {
-		b = append(strconv.AppendInt(append(b, '$'), int64(len(a)), 10), "\r\n"...)
-		b = append(append(b, a...), "\r\n"...)
-	}
-	return b
-}
-
-func decimal(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
-
 // request is all that the target is sent: the password, the database, the keys.
 func (d *dumper) request(c *command.Ctx, m *migration) (b []byte, problem string) {
 	switch {
 	case m.user != nil:
-		b = appendCommand(b, []byte("AUTH"), m.user, m.password)
+		b = resp.AppendCommand(b, []byte("AUTH"), m.user, m.password)
 	case m.password != nil:
-		b = appendCommand(b, []byte("AUTH"), m.password)
+		b = resp.AppendCommand(b, []byte("AUTH"), m.password)
 	}
-	b = appendCommand(b, []byte("SELECT"), decimal(m.db))
+	b = resp.AppendCommand(b, []byte("SELECT"), command.Number(m.db))
 	restore := "RESTORE"
 	if c.Server.Cluster {
 		restore = "RESTORE-ASKING"
@@ -199,11 +187,11 @@ func (d *dumper) request(c *command.Ctx, m *migration) (b []byte, problem string
 		if at := e.Deadline(); at != 0 {
 			ttl = max(at-c.Now/1000, 1)
 		}
-		args := [][]byte{[]byte(restore), key, decimal(ttl), payload}
+		args := [][]byte{[]byte(restore), key, command.Number(ttl), payload}
 		if m.replace {
 			args = append(args, []byte("REPLACE"))
 		}
-		b = appendCommand(b, args...)
+		b = resp.AppendCommand(b, args...)
 	}
 	return b, ""
 }

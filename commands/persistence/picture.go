@@ -12,6 +12,7 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/resp"
 )
 
 // picture is what a file is made of. It begins under all locks and is written
@@ -160,7 +161,7 @@ func (f *family) newOutput(to io.Writer, now int64, at journal.LSN, base, words 
 	o.words, err = journal.NewCommandWriter(to, at, now, true, f.p.timestamps.Load())
 	for _, code := range libraries {
 		if err == nil {
-			err = o.words.Append(appendCommand(nil, []byte("FUNCTION"), []byte("LOAD"), []byte(code)))
+			err = o.words.Append(resp.AppendCommand(nil, []byte("FUNCTION"), []byte("LOAD"), []byte(code)))
 		}
 	}
 	return o, err

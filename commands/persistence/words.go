@@ -14,6 +14,7 @@ import (
 	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/engine/set"
 	"github.com/limitkv/limitkv/engine/stream"
+	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
 	"github.com/limitkv/limitkv/zset"
 )
@@ -31,20 +32,8 @@ func (f *family) newWords() *words { return &words{format: f.format(), db: -1} }
 // itemsMax is how many elements a command adds at most, as in Redis.
 const itemsMax = 64
 
-// appendCommand appends a command in RESP.
-func appendCommand(to []byte, args ...[]byte) []byte {
-	to = strconv.AppendInt(append(to, '*'), int64(len(args)), 10)
-	to = append(to, '\r', '\n')
-	for _, a := range args {
-		to = strconv.AppendInt(append(to, '$'), int64(len(a)), 10)
-		to = append(to, '\r', '\n')
-		to = append(append(to, a...), '\r', '\n')
-	}
-	return to
-}
-
 // say appends a command.
-func (w *words) say(args ...[]byte) { w.text = appendCommand(w.text, args...) }
+func (w *words) say(args ...[]byte) { w.text = resp.AppendCommand(w.text, args...) }
 
 // sayWith appends a command whose first arguments are words.
 func (w *words) sayWith(word string, key []byte, rest ...[]byte) {
