@@ -36,7 +36,7 @@ func (s *server) admit(c *command.Ctx) outcome {
 	}
 	c.OutOfMemory = false
 	if conn := sess.Conn; conn != nil { // the server's own sessions are not kept out
-		if s.MaxMemory.Load() != 0 || s.TooFewReplicas.Load() || s.RefusesWrites() != nil {
+		if s.MaxMemory.Load() != 0 || s.TooFewReplicas.Load() || s.RefusesWrites() != nil || s.Follows() {
 			w.Risk = true
 			text, evicted := s.scarce(c)
 			w.Risk = false
@@ -49,7 +49,7 @@ func (s *server) admit(c *command.Ctx) outcome {
 				return replied
 			}
 		}
-		if s.Loading.On() && !whileLoading(cmd, sess) {
+		if s.Loading.Keeps(cmd.Flags) && !(s.Loading.On() && s.allOf(c, command.Loading)) {
 			w.Counters[cmd.Index()].Rejected.Add(1)
 			s.refuse(c, command.ErrLoading)
 			return replied
@@ -95,24 +95,30 @@ func (s *server) check(c *command.Ctx) string {
 	if sess.Multi.Active && cmd.Flags&command.NoMulti != 0 && !c.Exec {
 		return "ERR Command not allowed inside a transaction"
 	}
-	if s.Monitors.Load() != 0 && sess.Shown.Flags.Load()&command.ShownMonitor != 0 &&
+	if (sess.Aside&command.AsideReplica != 0 || s.Monitors.Load() != 0 && sess.Shown.Flags.Load()&command.ShownMonitor != 0) &&
 		cmd.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0 {
-		return "ERR Replica can't interact with the keyspace" // what Redis calls those it feeds
+		return "ERR Replica can't interact with the keyspace" // as Redis calls those who monitor, too
 	}
 	return ""
 }
 
-// whileLoading tells whether a command may run while the server loads: EXEC may if
-// all may that it runs.
-func whileLoading(cmd *command.Command, sess *command.Session) bool {
-	if cmd.Plan != nil && cmd.Flags&command.InMulti != 0 {
-		for i := range sess.Multi.Queue {
-			if sess.Multi.Queue[i].Cmd.Flags&command.Loading == 0 {
-				return false
+// allOf tells whether a command has a flag: EXEC does if all have it that it runs.
+func (s *server) allOf(c *command.Ctx, flag command.Flags) bool {
+	all := c.Cmd.Flags
+	if c.Cmd.FlagsOf != nil {
+		all = c.Cmd.FlagsOf(c)
+	}
+	if c.Cmd.Plan != nil && c.Cmd.Flags&command.InMulti != 0 {
+		exec := c.Request
+		for i := range c.Session.Multi.Queue.Requests {
+			c.Request = &c.Session.Multi.Queue.Requests[i]
+			if !s.allOf(c, flag) {
+				all &^= flag
 			}
 		}
+		c.Request = exec
 	}
-	return cmd.Flags&command.Loading != 0
+	return all&flag != 0
 }
 
 // fromBrowser tells whether a line is the beginning of an HTTP request: a web
@@ -162,38 +168,32 @@ const multiCommandsMax = 1 << 20
 // queue puts the command into the session's transaction.
 func (s *server) queue(c *command.Ctx) {
 	m := &c.Session.Multi
-	if len(m.Queue) >= multiCommandsMax {
+	if len(m.Queue.Requests) >= multiCommandsMax && c.Session.Conn != nil {
 		s.refuse(c, "ERR Transaction holds too many commands")
 		return
 	}
 	if !m.Failed {
-		m.Queue = append(m.Queue, c.Request.Clone())
-		if conn := c.Session.Conn; conn != nil {
-			bytes := 0
-			for _, a := range c.Args {
-				bytes += len(a)
-			}
-			conn.QueuedBytes.Add(int64(bytes))
-		}
-		c.Session.Shown.Multi.Add(1)
+		m.Queue.Add(c.Worker, c.Request)
 	}
 	c.Status("QUEUED")
 }
 
-// pauses tells whether CLIENT PAUSE holds a command back. Not so those that
-// drive the clock, by which it ends.
+// pauses tells whether a pause holds a command back. Not so those that drive the clock, by which it ends, nor what replicas
+// say of how far they are.
 func (s *server) pauses(c *command.Ctx) bool {
-	return c.Cmd.Flags&command.Test == 0 && s.Pause.Hold(c.Session.Conn, s.flagsOf(c)&mayWrite != 0)
+	return c.Cmd.Flags&command.Test == 0 && c.Session.Aside&command.AsideReplica == 0 && s.Pause.Hold(c.Session.Conn, s.flagsOf(c)&mayWrite != 0)
 }
 
 // mayWrite are the flags of commands that may change keys.
 const mayWrite = command.Write | command.MayReplicate
 
-// scarce returns the error for a command for which there is too little memory or there are too few replicas, and whether
+// scarce returns the error for a command for which there is too little memory or there are too few replicas, or which a
+// replica does not run, and whether
 // keys were evicted to make room.
 func (s *server) scarce(c *command.Ctx) (text string, evicted bool) {
 	flags := s.flagsOf(c)
-	if s.MaxMemory.Load() != 0 && !s.Pause.On() && !s.Loading.On() { // a pause also keeps keys from going
+	replica := s.Replica.Load()
+	if s.MaxMemory.Load() != 0 && !s.Pause.On() && !s.Loading.On() && replica&command.ReplicaNoEvicts == 0 { // a pause also keeps keys from going
 		c.Account()
 		var ok bool
 		ok, evicted = s.Keeper.MakeRoom(c.Now)
@@ -201,11 +201,17 @@ func (s *server) scarce(c *command.Ctx) (text string, evicted bool) {
 			return command.ErrOutOfMemory, evicted
 		}
 	}
-	if text := s.RefusesWrites(); text != nil && flags&mayWrite != 0 {
+	if text := s.RefusesWrites(); text != nil && (flags&command.Write != 0 || c.Cmd.Flags&command.WithWrites != 0) {
 		return *text, evicted
 	}
-	if s.TooFewReplicas.Load() && flags&command.Write != 0 {
+	if s.TooFewReplicas.Load() && flags&command.Write != 0 && replica == 0 {
 		return command.ErrNoReplicas, evicted
+	}
+	if replica&command.ReplicaReadOnly != 0 && flags&command.Write != 0 {
+		return command.ErrReadOnly, evicted
+	}
+	if replica&command.ReplicaStale != 0 && !s.allOf(c, command.Stale) {
+		return command.ErrMasterDown, evicted
 	}
 	return "", evicted
 }
@@ -219,8 +225,8 @@ func (s *server) flagsOf(c *command.Ctx) command.Flags {
 	flags := c.Cmd.Flags
 	if c.Cmd.Plan != nil && flags&command.InMulti != 0 {
 		exec := c.Request
-		for i := range c.Session.Multi.Queue {
-			c.Request = &c.Session.Multi.Queue[i]
+		for i := range c.Session.Multi.Queue.Requests {
+			c.Request = &c.Session.Multi.Queue.Requests[i]
 			flags |= s.flagsOf(c)
 		}
 		c.Request = exec

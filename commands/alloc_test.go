@@ -72,6 +72,8 @@ func TestNoAllocations(t *testing.T) {
 		{"ZSCORE", "zset", "member"},
 		{"ZADD", "zset", 2, "member"},
 		{"RL.ACQUIRE", "limiter", "GCRA", 1000000, 1000},
+		{"EVAL", "return redis.call('incr', KEYS[1])", 1, "{key}:n"},
+		{"EVAL", "return redis.call('get', KEYS[1])", 1, "key:1"},
 	} {
 		one := request(nil, c...)
 		var pipelined []byte

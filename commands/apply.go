@@ -26,7 +26,7 @@ func (s *server) do(sess *command.Session, args []string) []byte {
 		raw[i] = []byte(a)
 	}
 	began := engine.Monotonic()
-	_, reply := s.alone(sess, raw, s.Keyspace.Clock.At(began), func(c *command.Ctx) { s.account(c, c.Cmd, began, 1) })
+	_, reply := s.alone(sess, raw, s.Keyspace.Clock.At(began), func(c *command.Ctx) { s.account(c, c.Cmd, began, engine.Monotonic(), 1) })
 	return reply
 }
 

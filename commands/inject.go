@@ -1,13 +1,16 @@
 package commands
 
-// What a server for tests does to commands before they run, and where.
+// What a server for tests does to commands before they run, and where; and commands of sessions that are not like others.
 
 import (
+	"bytes"
+	"strings"
+
 	"github.com/limitkv/limitkv/commands/command"
 )
 
 // inject is run for a server whose Injector is to see commands, or was when it
-// first saw the command, and for a session in a namespace.
+// first saw the command, for a session in a namespace and for a replica.
 func (s *server) inject(w *command.Worker, sess *command.Session, r *command.Request) outcome {
 	c := &w.Ctx
 	c.KS = s.KeyspaceOf(sess)
@@ -38,10 +41,30 @@ func (s *server) inject(w *command.Worker, sess *command.Session, r *command.Req
 			return retry
 		}
 	}
+	mark := c.Writer.Mark()
 	result := s.process(w, sess, r)
+	if sess.Aside&command.AsideReplica != 0 && c.Writer.Mark() > mark {
+		s.stray(c, mark)
+	}
 	sess.Aside &^= command.AsideSeen
 	if result == retry {
 		sess.Aside |= command.AsideSeen
 	}
 	return result
+}
+
+// stray ends a replica that was replied something: it would take the reply for a part of the stream.
+func (s *server) stray(c *command.Ctx, mark int) {
+	sess := c.Session
+	name := strings.ToLower(command.Repeat(c.Args[0], command.RepeatBytesMax))
+	if c.Cmd != nil {
+		name = c.Cmd.FullName()
+	}
+	if text, failed := bytes.CutPrefix(c.Writer.Buf[mark:], []byte("-")); failed {
+		line, _, _ := bytes.Cut(text, []byte("\r\n"))
+		s.Logf('w', "== CRITICAL == This master is sending an error to its replica: '%s' after processing the command '%s'", command.Repeat(line, command.RepeatBytesMax), name)
+	}
+	s.Logf('w', "Replica generated a reply to command '%s', disconnecting it: %s", name, s.Connections.Show(c, sess))
+	c.Writer.Cut(mark)
+	sess.Conn.Close(false)
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 )
@@ -82,4 +84,20 @@ func (l *log) declare(c *params.Config) {
 			return nil
 		},
 	})
+}
+
+// greet logs what is about to run, before anything is loaded. Tools that start servers read these lines: the process id
+// is in the one that always-show-logo asks for.
+func (s *server) greet() {
+	s.Logf('n', "limitkv %s is starting; it speaks as Redis version=%s, bits=%d, pid=%d, just started", Version, command.RedisVersion,
+		strconv.IntSize, os.Getpid())
+	mode := "standalone"
+	if s.Cluster {
+		mode = "cluster"
+	}
+	if s.Config.Find("always-show-logo").Get() == "yes" {
+		s.Logf('n', "limitkv %s (%d bit) in %s mode. Port: %s PID: %d", Version, strconv.IntSize, mode, s.params.port(), os.Getpid())
+	}
+	s.Logf('n', "Running mode=%s, port=%s.", mode, s.params.port())
+	s.Logf('n', "Server initialized")
 }

@@ -35,7 +35,12 @@ func (s *server) GoLong(c *command.Ctx, since int64) *longrun.Run {
 		s.loops[conn.Loop] = next // before the loop goes on
 	}
 	sess.Busy.Store(true)
-	if w.Away = conn.HandOver(w.Nth, w.ReplyAt); !w.Away {
+	kept, from := s.holdBack(w, sess, w.ReplyAt) // what came before it does not leave with the loop
+	if w.Away = conn.HandOver(w.Nth, from); w.Away {
+		w.Unsafe = w.Unsafe[:0]
+		s.sendLater(sess, kept)
+	} else {
+		sess.Forget()
 		sess.Busy.Store(false)
 		if next != nil {
 			s.loops[conn.Loop] = w
@@ -48,6 +53,7 @@ func (s *server) GoLong(c *command.Ctx, since int64) *longrun.Run {
 // endLong ends what GoLong began, once the command is settled.
 func (s *server) endLong(c *command.Ctx, run *longrun.Run) {
 	c.Long = nil
+	s.enterChanges(c.Worker) // whoever waits for the last long command to end finds what it changed
 	s.Long.Remove(run)
 	run.Reservation.Release()
 }
@@ -62,12 +68,12 @@ func (s *server) comeBack(w *command.Worker, sess *command.Session, done int) {
 	reply, told := c.Writer.Buf[w.ReplyAt:], command.Ctx{Request: &command.Request{Cmd: c.Cmd}, Session: sess, Server: s.Server}
 	c.Writer, w.Away = nil, false
 	w.Requests = [command.RequestsMax]command.Request{} // whose arguments are the connection's
-	seen := max(w.Seen, sess.Held)
+	seen := w.Seen
 	s.Workers.Put(w)
-	s.When(seen, func() {
+	s.When(max(seen, sess.Held), func(failed string) {
 		sess.Conn.Post(func() {
 			sess.Busy.Store(false)
-			s.reply(sess, reply)
+			s.reply(sess, seen, reply, failed)
 			if s.Tracking.Load() != 0 {
 				s.Tracker.Commanded(&told)
 			}

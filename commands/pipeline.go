@@ -46,7 +46,7 @@ func (s *server) process(w *command.Worker, sess *command.Session, r *command.Re
 	}()
 	w.Risk = false
 	c.Request, c.Session, c.Mark = r, sess, mark
-	c.LSN, c.Failure, c.Waits = 0, "", false
+	c.LSN, c.Replicas, c.Failure, c.Waits = 0, 0, "", false
 	c.Held = engine.LockSet{}
 	c.DB, c.NoTouch, c.Who = sess.DB(), sess.NoTouch, sess.ID
 	c.Trust()
@@ -56,6 +56,11 @@ func (s *server) process(w *command.Worker, sess *command.Session, r *command.Re
 	}
 	if result = s.lock(c); result != ran {
 		return result
+	}
+	if sess.Conn == nil && sess.Killed.Load() { // a primary's, which the server does not follow any more
+		c.KS.Unlock(w.Locked)
+		w.Locked = engine.LockSet{}
+		return replied
 	}
 	s.run(c)
 	return s.settle(c)
@@ -72,6 +77,9 @@ func (s *server) lock(c *command.Ctx) outcome {
 		w.Wanted, w.Kept = w.Kept, engine.LockSet{}
 	case c.Sole > 0:
 		c.NeedAt(&w.Wanted, c.Args[c.Sole], c.Place)
+		if cmd.Also != nil {
+			cmd.Also(c, &w.Wanted)
+		}
 		w.Risk = true
 		h = c.KS.Lock(w.Wanted)
 	default:
@@ -100,6 +108,9 @@ func (s *server) lock(c *command.Ctx) outcome {
 		return retry
 	}
 	w.Locked, c.Held = w.Wanted, w.Wanted
+	if clock := c.KS.Clock; clock.Frozen() {
+		c.Now = clock.Now() // a test may have moved it on while the locks were waited for, and what ended then has ended
+	}
 	if long {
 		s.GoLong(c, engine.Monotonic())
 	}
@@ -128,6 +139,9 @@ func (s *server) Plan(c *command.Ctx, set *engine.LockSet) (long bool) {
 		c.NeedAt(set, args[c.Sole], c.Place)
 	case cmd.HasKeys():
 		cmd.EachKey(args, func(i int) { set.AddKey(args[i]) })
+	}
+	if c.Cmd.Also != nil {
+		c.Cmd.Also(c, set)
 	}
 	return false
 }
@@ -169,12 +183,26 @@ func (s *server) run(c *command.Ctx) {
 func (s *server) settle(c *command.Ctx) outcome {
 	w, sess, run := c.Worker, c.Session, c.Long
 	w.Risk = true
-	c.Commit()
+	sole := c.Sole > 0 && c.Held.Sole(c.Place)
+	if sole {
+		c.CommitSole(c.Place)
+	} else {
+		c.Commit()
+	}
 	if c.LSN != 0 {
 		sess.Wrote = c.LSN
 	}
+	if c.Replicas != 0 {
+		sess.Offset = c.Replicas
+	}
 	if c.KS.Gated.Load() {
-		w.Seen = max(w.Seen, c.LSN, c.KS.ChangedAt(c.Held))
+		at := c.LSN
+		if sole { // of the shard's other keys it has seen nothing
+			at = max(at, c.KS.ChangedNear(c.Place))
+		} else {
+			at = max(at, c.KS.ChangedAt(c.Held))
+		}
+		w.Seen = max(w.Seen, at)
 	}
 	if run != nil {
 		run.Reservation.Lock()
@@ -216,8 +244,11 @@ func (s *server) Queued(c *command.Ctx, r *command.Request, began int64) (now in
 		s.CountError(text)
 		return began
 	}
+	r.Began, r.Ended = began, 0
 	s.within(c, r)
-	now = engine.Monotonic()
+	if now = r.Ended; now == 0 {
+		now = engine.Monotonic()
+	}
 	s.took(c, r, now-began)
 	return now
 }

@@ -67,6 +67,19 @@ func (s *server) Closed(conn *resp.Conn) {
 	s.ClientGone(sess)
 }
 
+// promptMicros is how long a turn takes whose replies do not wait for the turns of others, so that nobody's wait for more
+// than some hundreds of microseconds. To send them takes a quarter of that.
+const promptMicros = 20
+
+// slow tells whether a command is likely to take a turn that others' replies should not wait for: it may, and has.
+func slow(w *command.Worker, cmd *command.Command) bool {
+	if cmd == nil || cmd.Brief() {
+		return false
+	}
+	n := &w.Counters[cmd.Index()]
+	return n.Micros.Load() >= promptMicros*n.Calls.Load()
+}
+
 // Serve runs a batch of commands. It returns a negative number if one of them took so long that the connection went on
 // elsewhere, see long.go.
 func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
@@ -81,8 +94,7 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	w := s.worker(conn)
 	c := &w.Ctx
 	c.Writer = conn.Out
-	w.Seen = 0
-	mark := conn.Out.Mark()
+	w.Unsafe = w.Unsafe[:0]
 	now := engine.Monotonic()
 	sess.LastUsed.Store(s.Keyspace.Clock.At(now))
 	if turn := conn.Turn(); sess.Turn != turn {
@@ -90,9 +102,12 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	}
 	done := 0
 	more := true
+	began := now
 	for more && done < len(batch) {
 		window := batch[done:min(done+command.RequestsMax, len(batch))]
-		s.resolve(w, sess, window)
+		if s.resolve(w, sess, window); done == 0 && slow(w, w.Requests[0].Cmd) {
+			conn.Others()
+		}
 		var n int
 		n, now, more = s.serve(w, sess, window, done, now)
 		done += n
@@ -104,12 +119,18 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 			w.Requests[i+1].Args = nil
 		}
 	}
+	if now-began >= promptMicros {
+		conn.Prompt()
+	}
 	w.Commands.Add(int64(done))
 	sess.Commands.Add(int64(done))
 	s.enterChanges(w)
 	s.ClientServed(sess)
-	if w.Seen != 0 && w.Seen > s.Durability.Confirmed() {
-		s.hold(sess, mark, w.Seen)
+	if kept, from := s.holdBack(w, sess, conn.Out.Mark()); kept != nil {
+		conn.Out.Cut(from)
+		s.hold(sess, kept)
+	} else if sess.Closing {
+		conn.Close(true) // also what was unsafe when it was to be closed
 	}
 	c.Writer = nil
 	if conn.Loop < 0 {
@@ -118,18 +139,30 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	return done
 }
 
-// hold keeps a connection's replies, from a mark on, until all up to a place in the
-// journal is safe, and serves it no more until then.
-func (s *server) hold(sess *command.Session, mark int, at journal.LSN) {
+// holdBack finds those replies of a batch, which end at a mark, that may not leave yet:
+// nil for none. They are no more the connection's from the returned mark on.
+func (s *server) holdBack(w *command.Worker, sess *command.Session, end int) (*command.Kept, int) {
+	if len(w.Unsafe) == 0 {
+		return nil, end
+	}
+	confirmed := s.Durability.Confirmed()
+	for i, u := range w.Unsafe {
+		if u.At > confirmed {
+			return sess.HoldBack(w.Ctx.Writer.Buf[:end], w.Unsafe[i:]), u.From
+		}
+	}
+	return nil, end
+}
+
+// hold sends replies that were held back when they are safe, and serves the connection
+// no more until then.
+func (s *server) hold(sess *command.Session, kept *command.Kept) {
 	conn := sess.Conn
-	kept := bytes.Clone(conn.Out.Buf[mark:])
-	conn.Out.Cut(mark)
-	sess.Held = at
 	waits := conn.Paused() // for something else, too, whose reply comes behind
 	conn.Pause()
-	s.Durability.After(at, func() {
+	s.Durability.After(kept.At, func(failed string) {
 		conn.Post(func() {
-			conn.Out.Raw(kept)
+			s.Send(sess, kept, failed)
 			if sess.Closing {
 				conn.Close(true)
 			}
@@ -137,6 +170,16 @@ func (s *server) hold(sess *command.Session, mark int, at journal.LSN) {
 				conn.Resume()
 			}
 		})
+	})
+}
+
+// sendLater sends replies that were held back, if there are any, when they are safe.
+func (s *server) sendLater(sess *command.Session, kept *command.Kept) {
+	if kept == nil {
+		return
+	}
+	s.Durability.After(kept.At, func(failed string) {
+		sess.Conn.Post(func() { s.Send(sess, kept, failed) })
 	})
 }
 
@@ -157,8 +200,9 @@ func (s *server) resolve(w *command.Worker, sess *command.Session, window []resp
 	keys := 0
 	for i := range window {
 		r := &w.Requests[i]
-		if r.Resolve(s.Table, window[i].Args); r.Sole > 0 {
-			places[keys] = r.Place
+		r.Resolve(s.Table, window[i].Args)
+		if at, ok := r.Ahead(len(window)); ok {
+			places[keys] = at
 			keys++
 		}
 	}
@@ -190,12 +234,15 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 	for i := range window {
 		r := &w.Requests[i]
 		if together > 0 && r.Cmd != last {
-			now = s.account(c, last, now, together)
+			now = s.account(c, last, now, engine.Monotonic(), together)
 			together = 0
+		}
+		if together == 0 {
+			r.Began = now
 		}
 		c.Now = s.Keyspace.Clock.At(now)
 		mark := conn.Out.Mark()
-		w.Nth, w.ReplyAt = before+i+1, mark
+		w.Nth, w.ReplyAt, w.Seen = before+i+1, mark, 0
 		var result outcome
 		if !s.Injecting.Load() && sess.Aside == 0 {
 			w.Keep = r.Known && r.Cmd.Flags&command.KeepsLocks != 0 && now-began < keepMicrosMax &&
@@ -214,12 +261,16 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 		}
 		done++
 		if result == away {
-			return done, s.account(c, r.Cmd, now, together+1), false
+			return done, s.account(c, r.Cmd, now, engine.Monotonic(), together+1), false
 		}
 		if result == ran {
 			together++
 			if last = r.Cmd; !last.Brief() || together == togetherMax || s.timedApart() {
-				now = s.account(c, last, now, together)
+				ended := r.Ended
+				if ended == 0 {
+					ended = engine.Monotonic()
+				}
+				now = s.account(c, last, now, ended, together)
 				together = 0
 			}
 			if s.Tracking.Load() != 0 {
@@ -229,12 +280,15 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 		if sess.Reply != command.ReplyOn {
 			s.silence(sess, conn, mark, result == ran && r.Cmd.Flags&command.Pushes != 0)
 		}
+		if w.Seen != 0 && w.Seen > s.Durability.Confirmed() && conn.Out.Mark() > mark {
+			w.Unsafe = append(w.Unsafe, command.Unsafe{From: mark, To: conn.Out.Mark(), At: w.Seen})
+		}
 		if result == waits {
 			conn.Pause()
 			break
 		}
 		if sess.Closing {
-			if w.Seen == 0 || w.Seen <= s.Durability.Confirmed() {
+			if len(w.Unsafe) == 0 {
 				conn.Close(true)
 			}
 			break
@@ -250,7 +304,7 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 	}
 	s.letGo(w)
 	if together > 0 {
-		now = s.account(c, last, now, together)
+		now = s.account(c, last, now, engine.Monotonic(), together)
 	}
 	return done, now, more
 }
@@ -279,10 +333,9 @@ func (s *server) timedApart() bool {
 	return slow >= 0 && slow < apartMicros
 }
 
-// account counts n commands of the same name that have run since a time of
-// Monotonic, and returns the time.
-func (s *server) account(c *command.Ctx, cmd *command.Command, began int64, n int) (now int64) {
-	now = engine.Monotonic()
+// account counts n commands of the same name that have run from one time of
+// Monotonic to another, and returns the latter.
+func (s *server) account(c *command.Ctx, cmd *command.Command, began, now int64, n int) int64 {
 	counters := &c.Worker.Counters[cmd.Index()]
 	counters.Calls.Add(int64(n))
 	if took := now - began; took > 0 {
@@ -342,10 +395,11 @@ func (s *server) worker(conn *resp.Conn) *command.Worker {
 	return s.Workers.Get(s.Server)
 }
 
-// reply appends a reply that was made elsewhere.
-func (s *server) reply(sess *command.Session, b []byte) {
+// reply appends a reply that was made elsewhere, or an error if it tells of what did not
+// become safe.
+func (s *server) reply(sess *command.Session, at journal.LSN, b []byte, failed string) {
 	mark := sess.Conn.Out.Mark()
-	sess.Conn.Out.Raw(b)
+	s.Reply(sess, at, b, failed)
 	if sess.Reply != command.ReplyOn {
 		s.silence(sess, sess.Conn, mark, false)
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"os"
 	"runtime"
@@ -39,12 +38,15 @@ import (
 	"github.com/limitkv/limitkv/commands/lifecycle"
 	"github.com/limitkv/limitkv/commands/list"
 	"github.com/limitkv/limitkv/commands/lkv"
+	"github.com/limitkv/limitkv/commands/lock"
 	"github.com/limitkv/limitkv/commands/memory"
 	"github.com/limitkv/limitkv/commands/monitor"
+	"github.com/limitkv/limitkv/commands/observe"
 	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/commands/persistence"
 	"github.com/limitkv/limitkv/commands/pubsub"
 	"github.com/limitkv/limitkv/commands/ratelimit"
+	"github.com/limitkv/limitkv/commands/replication"
 	"github.com/limitkv/limitkv/commands/scripting"
 	"github.com/limitkv/limitkv/commands/set"
 	"github.com/limitkv/limitkv/commands/sortedset"
@@ -53,13 +55,14 @@ import (
 	"github.com/limitkv/limitkv/commands/transactions"
 	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/engine/table"
+	"github.com/limitkv/limitkv/engine/vfs"
 	"github.com/limitkv/limitkv/resp"
-	"github.com/limitkv/limitkv/zset"
+	"github.com/limitkv/limitkv/zset/wyhash"
 )
 
-// Version is limitkv's own version.
-const Version = "0.1.0"
+// Version is limitkv's own version. It is a variable so that a release can be stamped with another by the linker; nothing
+// else changes it.
+var Version = "0.1.0"
 
 // Options are what cannot change while a server runs.
 type Options struct {
@@ -81,7 +84,7 @@ type Options struct {
 	// ConfigFile is where Settings were read from, empty if they were not.
 	ConfigFile string
 	// Shutdown is called by SHUTDOWN: it has Prepare and then Close called, elsewhere.
-	Shutdown func(command.End)
+	Shutdown func()
 	// Served is called when nobody is served any more and what is to be kept is about
 	// to be written, which may take longer than shutdown-timeout.
 	Served func()
@@ -126,9 +129,24 @@ type host struct {
 // IO and the other methods are for families: see command.Host.
 func (h *host) IO() []resp.IO { return h.net.IO() }
 
+// Dial: the other end is served by goroutines, as connections with TLS are.
+func (h *host) Dial(remote net.Addr) net.Conn {
+	here, there := net.Pipe()
+	h.net.ServeConn(&within{there, remote})
+	return here
+}
+
+// within is a connection inside the process, for somebody elsewhere.
+type within struct {
+	net.Conn
+	remote net.Addr
+}
+
+func (w *within) RemoteAddr() net.Addr { return w.remote }
+
 func (h *host) Ends() bool { return h.options.Shutdown != nil }
 
-func (h *host) Shutdown(e command.End) { h.options.Shutdown(e) }
+func (h *host) Shutdown() { h.options.Shutdown() }
 
 func (h *host) Writing() {
 	if h.options.Served != nil {
@@ -141,6 +159,8 @@ func (h *host) Fatal(text string) {
 		h.options.Fatal(text)
 	}
 }
+
+func (h *host) ClientTLS() (*tls.Config, error) { return h.s.params.tls.client(h.s.Config.Value) }
 
 func (h *host) Freed() {
 	if h.options.Freed != nil {
@@ -155,6 +175,7 @@ var families = []func(*command.Server) []*command.Command{
 	cluster.Commands,
 	connection.Commands,
 	delayqueue.Commands,
+	lock.Commands,
 	generic.Commands,
 	geo.Commands,
 	hash.Commands,
@@ -163,6 +184,7 @@ var families = []func(*command.Server) []*command.Command{
 	scripting.Commands,
 	list.Commands,
 	lkv.Commands,
+	replication.Commands, // before persistence: it has ended its snapshots when that ends
 	persistence.Commands,
 	pubsub.Commands,
 	set.Commands,
@@ -177,6 +199,7 @@ var families = []func(*command.Server) []*command.Command{
 	lifecycle.Commands,
 	memory.Commands,
 	monitor.Commands,
+	observe.Commands,
 	config.Commands, // last: it declares the parameters that nobody else has
 }
 
@@ -213,6 +236,7 @@ func New(o Options) (*Server, error) {
 		Keyspace:  engine.New(clock, databases),
 		Config:    params.NewConfig(),
 		Clients:   command.NewClients(),
+		FS:        vfs.OS,
 		StartedAt: clock.Now(),
 		RunID:     runID(),
 		TestMode:  o.Test,
@@ -233,8 +257,7 @@ func New(o Options) (*Server, error) {
 	cs.SlowMicros.Store(-1)
 	hashes.Do(func() {
 		if !o.Test {
-			table.SetSeed(randomSeed())
-			zset.SetSeed(randomSeed())
+			wyhash.Seed(randomSeed())
 		}
 	})
 	cs.Seed(randomSeed())
@@ -283,7 +306,7 @@ func New(o Options) (*Server, error) {
 	cs.Keyspace.Sched.Start()
 	whole := &Server{server: s, host: h, loads: o.LoadLater}
 	if o.LoadLater {
-		cs.Loading.Begin(cs.StartedAt)
+		cs.Loading.Begin(cs.StartedAt, false)
 		return whole, nil
 	}
 	if err := whole.load(); err != nil {
@@ -300,7 +323,7 @@ const loadQuietly = 50 * time.Millisecond
 
 // Load reads what is on disk. Clients may connect meanwhile, and are told of it.
 func (s *Server) Load() error {
-	s.Logf('n', "Server initialized")
+	s.greet()
 	loaded := make(chan error, 1)
 	go func() {
 		defer s.Caught("loading")
@@ -328,6 +351,9 @@ func (s *Server) load() error {
 	}
 	s.Running.Store(true)
 	s.Loading.End()
+	for _, fn := range s.OnLoaded {
+		fn()
+	}
 	return nil
 }
 
@@ -369,6 +395,7 @@ func (s *Server) Listen() (addrs []string, err error) {
 }
 
 func (s *Server) bind() (addrs []string, err error) {
+	var secure *tls.Config
 	tlsPort := s.params.tlsPort()
 	if tlsPort == "0" || s.params.port() != "0" {
 		port, err := s.listenTCP("tcp", s.params.port(), &addrs, nil)
@@ -378,11 +405,10 @@ func (s *Server) bind() (addrs []string, err error) {
 		s.Config.Find("port").Set(port)
 	}
 	if tlsPort != "0" {
-		config, err := s.params.tls.start()
-		if err != nil {
+		if secure, err = s.params.tls.start(); err != nil {
 			return nil, fmt.Errorf("tls-port: %w", err)
 		}
-		if _, err := s.listenTCP("tls", tlsPort, &addrs, config); err != nil {
+		if _, err := s.listenTCP("tls", tlsPort, &addrs, secure); err != nil {
 			return nil, err
 		}
 	}
@@ -398,6 +424,15 @@ func (s *Server) bind() (addrs []string, err error) {
 	if len(addrs) == 0 {
 		return nil, errors.New("nothing to listen on")
 	}
+	for _, fn := range s.OnListen {
+		addr, err := fn(secure)
+		if err != nil {
+			return nil, err
+		}
+		if addr != "" {
+			addrs = append(addrs, addr)
+		}
+	}
 	return addrs, nil
 }
 
@@ -412,6 +447,7 @@ func (s *Server) listenTCP(name, port string, addrs *[]string, config *tls.Confi
 			if optional && errors.Is(err, syscall.EADDRNOTAVAIL) || noFamily(err) {
 				continue
 			}
+			s.Logf('w', "Failed listening on port %s (%s), aborting: %v", port, name, err)
 			return "", err
 		}
 		*addrs = append(*addrs, ln.Addr().String())
@@ -482,61 +518,6 @@ func (s *Server) listenUnix(path string) (net.Addr, error) {
 	}
 	return ln.Addr(), err
 }
-
-// Prepare writes what is to be kept, as e says, with clients held back from then on. If
-// that fails the server goes on, and the error says why.
-func (s *Server) Prepare(e command.End) error {
-	s.Ending.Store(int32(e.How))
-	err := s.Durability.BeforeStop(e.How, e.Force)
-	if err != nil {
-		s.Ending.Store(int32(command.EndAsConfigured))
-		s.Logf('w', "Errors trying to shut down the server. Check the logs for more information.")
-		if e.Failed != nil {
-			e.Failed()
-		}
-	}
-	return err
-}
-
-// Close ends all connections and stops. What does not end within
-// shutdown-timeout is left as it is, and an error says so: something is stuck.
-func (s *Server) Close() error {
-	ended := make(chan struct{})
-	go func() {
-		defer s.Caught("ending the server")
-		s.Long.Stop() // or whoever waits for their keys would wait on
-		for _, ns := range s.Namespaces.All() {
-			s.Namespaces.Drop(s.server.Server, ns)
-		}
-		s.unbind()
-		s.host.net.Close()
-		s.Long.Wait()
-		s.Keyspace.Sched.Stop()
-		close(ended)
-	}()
-	within := s.ShutdownTimeout()
-	select {
-	case <-ended:
-		s.Host.Writing()
-		var failed error
-		for _, fn := range s.OnStop {
-			if err := fn(command.Ending(s.Ending.Load())); failed == nil {
-				failed = err
-			}
-		}
-		return failed
-	case <-time.After(within):
-		return fmt.Errorf("something is stuck: the server did not end within the %v of shutdown-timeout", within)
-	}
-}
-
-// ShutdownTimeout is how long Close may take.
-func (s *Server) ShutdownTimeout() time.Duration {
-	return max(shutdownMin, time.Duration(min(s.params.shutdown.Load(), math.MaxInt64/int64(time.Second)))*time.Second)
-}
-
-// shutdownMin is what ending takes at least where replies wait to be sent.
-const shutdownMin = 1500 * time.Millisecond
 
 func runID() string {
 	var b [20]byte

@@ -124,6 +124,44 @@ func (t *tlsSettings) build() (*tls.Config, error) {
 	return config, err
 }
 
+// client makes a configuration for a connection to another server (tls-replication). As in Redis the other one's certificate
+// is checked, but not its name.
+func (t *tlsSettings) client(value func(name string) string) (*tls.Config, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	v := t.values
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	certFile, keyFile, pass := value("tls-client-cert-file"), value("tls-client-key-file"), value("tls-client-key-file-pass")
+	if certFile == "" {
+		certFile, keyFile, pass = v["tls-cert-file"], v["tls-key-file"], v["tls-key-file-pass"]
+	}
+	if certFile != "" {
+		cert, err := keyPair(certFile, keyFile, pass)
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{cert}
+	}
+	roots, err := authorities(v["tls-ca-cert-file"], v["tls-ca-cert-dir"])
+	if err != nil {
+		return nil, err
+	}
+	config.InsecureSkipVerify = true // of the name: VerifyConnection checks the rest
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		between := x509.NewCertPool()
+		for _, cert := range state.PeerCertificates[1:] {
+			between.AddCert(cert)
+		}
+		_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between})
+		return err
+	}
+	if err := protocols(config, v["tls-protocols"]); err != nil {
+		return nil, err
+	}
+	config.CipherSuites, err = ciphers(v["tls-ciphers"])
+	return config, err
+}
+
 // keyPair reads a certificate and its key, which may be encrypted in the old
 // PEM form.
 func keyPair(certFile, keyFile, pass string) (tls.Certificate, error) {

@@ -97,7 +97,7 @@ func TestTLS(t *testing.T) {
 			return "", err
 		}
 		defer c.Close()
-		c.SetDeadline(time.Now().Add(5 * time.Second))
+		c.SetDeadline(time.Now().Add(30 * time.Second))
 		if _, err := io.WriteString(c, "PING\r\n"); err != nil {
 			return "", err
 		}

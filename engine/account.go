@@ -73,7 +73,7 @@ func (o *objectEntry) measure() int64 {
 	}
 	if p := o.parts(); p != nil {
 		n += int(unsafe.Sizeof(*p))
-		p.Waiting, p.Leased = o.obj.(parted).Parts()
+		*p = partsOf(o.obj)
 	}
 	units := uint32(min((n+countedUnit-1)/countedUnit, countedMax))
 	more := int64(units) - int64(o.valLen)

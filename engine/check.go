@@ -2,7 +2,12 @@ package engine
 
 // The invariants of the keyspace, for tests.
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/limitkv/limitkv/engine/lock"
+)
 
 // Check looks whether everything that the keyspace keeps twice agrees. It
 // returns the first thing that does not. All locks are taken.
@@ -16,10 +21,11 @@ func (ks *Keyspace) Check() error {
 	defer ks.Unlock(all)
 	for i := range ks.shards {
 		s := &ks.shards[i]
-		nodes := 0
+		nodes, bound := 0, 0
 		waiters := waiterCounts{}
 		for _, l := range s.waits {
 			n, noKey := 0, 0
+			var kinds [kindCount]int32
 			for node := l.head; node != nil; node = node.next {
 				n++
 				if node == &node.w.places[0] {
@@ -28,9 +34,10 @@ func (ks *Keyspace) Check() error {
 				if node.w.NoKey {
 					noKey++
 				}
+				kinds[node.w.Kind]++
 			}
-			if n != l.n || noKey != l.noKey {
-				return fmt.Errorf("a line counts %d and %d, has %d and %d", l.n, l.noKey, n, noKey)
+			if n != l.n || noKey != l.noKey || kinds != l.kinds {
+				return fmt.Errorf("a line counts %d, %d and %v, has %d, %d and %v", l.n, l.noKey, l.kinds, n, noKey, kinds)
 			}
 			if noKey > 0 {
 				waiters.noKey++
@@ -69,6 +76,19 @@ func (ks *Keyspace) Check() error {
 				if counted := e.h.flags&flagInnerCounted != 0; counted != has {
 					err = fmt.Errorf("hash %q with deadlines inside (%t) counts as such: %t", e.Key(), has, counted)
 				}
+				if e.h.kind == KindLock {
+					var work lock.Lock
+					l := e.Lock(&work)
+					if err = l.Check(); err != nil {
+						err = fmt.Errorf("lock %q: %w", e.Key(), err)
+					}
+					if l.Bound() {
+						bound++
+						if _, ok := s.bound[unsafe.Pointer(e.h)]; !ok || int(d.db) != db {
+							err = fmt.Errorf("lock %q has leases bound to connections, which its shard does not know", e.Key())
+						}
+					}
+				}
 				if d.node != 0 {
 					nodes++
 					if s.wheel.nodes[d.node].ref != t.slots[t.find(HashBytes(e.Key()), e.Key())] {
@@ -91,6 +111,9 @@ func (ks *Keyspace) Check() error {
 			if volatileHashes != s.wheel.volatileHashes[db] {
 				return fmt.Errorf("shard %d counts %d hashes with deadlines inside, has %d", i, s.wheel.volatileHashes[db], volatileHashes)
 			}
+		}
+		if bound != len(s.bound) && s.frozen == nil {
+			return fmt.Errorf("shard %d knows %d locks with leases bound to connections, has %d", i, len(s.bound), bound)
 		}
 		if nodes != s.wheel.count {
 			return fmt.Errorf("shard %d has %d nodes for %d entries", i, s.wheel.count, nodes)
@@ -138,10 +161,9 @@ func (t *table) check() error {
 		if e.h.kind <= sizedKinds {
 			own.sizes[e.h.kind-1][binOf(e.Len())]++
 		}
-		if x, ok := e.Object().(parted); ok {
-			waiting, leased := x.Parts()
-			own.parts.Waiting += waiting
-			own.parts.Leased += leased
+		if e.h.kind.hasParts() && e.h.flags&flagObject != 0 {
+			p := partsOf(e.Object())
+			own.parts.add(&p, 1)
 		}
 		if t.find(HashBytes(e.Key()), e.Key()) < 0 {
 			err = fmt.Errorf("key %q is not found", e.Key())
@@ -153,6 +175,9 @@ func (t *table) check() error {
 	}
 	if err == nil && t.counts != nil && *t.counts != own {
 		err = fmt.Errorf("table counts %v, has %v", *t.counts, own)
+	}
+	if err == nil && !t.checkQueues(own.kinds[KindDelayQueue]) {
+		err = fmt.Errorf("table lists %d queues, has %d", len(t.queues), own.kinds[KindDelayQueue])
 	}
 	return err
 }

@@ -8,7 +8,8 @@ package engine
 
 import (
 	"math/bits"
-	"unsafe"
+
+	"github.com/limitkv/limitkv/engine/limiter"
 )
 
 // SizeBins is how many bins a histogram of lengths has, which is enough for every
@@ -25,24 +26,60 @@ type counts struct {
 	parts Parts
 }
 
-// Parts is how many entries queues have.
-type Parts struct{ Waiting, Leased int }
+// Parts is how many entries and groups queues have, how many queues are paused or have a limiter, and how many grants of
+// limiters are open.
+type Parts struct{ Waiting, Leased, Groups, Paused, Limited, Grants int }
+
+// add adds, by times 1 or -1.
+func (p *Parts) add(o *Parts, by int) {
+	p.Waiting += by * o.Waiting
+	p.Leased += by * o.Leased
+	p.Groups += by * o.Groups
+	p.Paused += by * o.Paused
+	p.Limited += by * o.Limited
+	p.Grants += by * o.Grants
+}
 
 // parted is an object that is a queue.
-type parted interface{ Parts() (waiting, leased int) }
+type parted interface {
+	Parts() (waiting, leased, groups int)
+	Paused() bool
+	Limit() string
+}
 
-// partedEntry is the objectEntry of a delay queue, with what is noted of it.
+// partsOf is what there is of an object.
+func partsOf(obj any) (p Parts) {
+	switch o := obj.(type) {
+	case parted:
+		p.Waiting, p.Leased, p.Groups = o.Parts()
+		if o.Paused() {
+			p.Paused = 1
+		}
+		if o.Limit() != "" {
+			p.Limited = 1
+		}
+	case *limiter.Named:
+		p.Grants = o.Len()
+	}
+	return p
+}
+
+// partedEntry is the objectEntry of a delay queue, or of a limiter with grants, with what is noted of it.
 type partedEntry struct {
 	objectEntry
 	parts Parts
+	at    int // in its table's list of queues
 }
 
-// parts is where the parts of an entry are noted, nil for what has none.
+// hasParts tells whether objects of a kind have parts.
+func (k Kind) hasParts() bool { return k == KindDelayQueue || k == KindLimiter }
+
+// parts is where the parts of an object are noted, nil for what has none.
 func (o *objectEntry) parts() *Parts {
-	if o.kind != KindDelayQueue {
+	if !o.kind.hasParts() {
 		return nil
 	}
-	return &(*partedEntry)(unsafe.Pointer(o)).parts
+	return &Entry{&o.header}.parted().parts
 }
 
 // binOf is the bin of a length: 0 for none, i for 2^(i-1) and more.
@@ -67,10 +104,11 @@ func (t *table) enters(e Entry) {
 	switch {
 	case e.h.kind <= sizedKinds:
 		c.sizes[e.h.kind-1][e.bin()]++
-	case e.h.kind == KindDelayQueue:
-		p := e.object().parts()
-		c.parts.Waiting += p.Waiting
-		c.parts.Leased += p.Leased
+	case e.h.kind.hasParts() && e.h.flags&flagObject != 0:
+		c.parts.add(e.object().parts(), 1)
+		if e.h.kind == KindDelayQueue {
+			t.listed(e.parted())
+		}
 	}
 }
 
@@ -82,10 +120,11 @@ func (t *table) leaves(e Entry) {
 	switch {
 	case e.h.kind <= sizedKinds:
 		c.sizes[e.h.kind-1][e.bin()]--
-	case e.h.kind == KindDelayQueue:
-		p := e.object().parts()
-		c.parts.Waiting -= p.Waiting
-		c.parts.Leased -= p.Leased
+	case e.h.kind.hasParts() && e.h.flags&flagObject != 0:
+		c.parts.add(e.object().parts(), -1)
+		if e.h.kind == KindDelayQueue {
+			t.unlisted(e.parted())
+		}
 	}
 }
 
@@ -94,14 +133,12 @@ func (t *table) leaves(e Entry) {
 func (t *table) recount(o *objectEntry) (grown int64) {
 	bin := o.bin
 	if p := o.parts(); p != nil {
-		t.counts.parts.Waiting -= p.Waiting
-		t.counts.parts.Leased -= p.Leased
+		t.counts.parts.add(p, -1)
 	}
 	grown = o.measure() * countedUnit
 	t.bytes += grown
 	if p := o.parts(); p != nil {
-		t.counts.parts.Waiting += p.Waiting
-		t.counts.parts.Leased += p.Leased
+		t.counts.parts.add(p, 1)
 	} else if o.bin != bin && o.kind <= sizedKinds {
 		t.counts.sizes[o.kind-1][bin]--
 		t.counts.sizes[o.kind-1][o.bin]++

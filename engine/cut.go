@@ -19,11 +19,12 @@ package engine
 import "unsafe"
 
 // cutStep is how many slots are looked at under one hold of a shard's lock.
-const cutStep = 256
+const cutStep = 64
 
 // Cut is one that is under way.
 type Cut struct {
-	ks *Keyspace
+	ks   *Keyspace
+	walk *View // of Walk
 	// save takes an entry of the view's database, under the lock of its shard.
 	save func(v *View, e Entry)
 	// dbOf is the number that each database had when the cut began; swapped: some
@@ -54,7 +55,7 @@ func (v *View) BeginCut(save func(v *View, e Entry)) *Cut {
 	if ks.mixed {
 		ks.unmix()
 	}
-	c := &Cut{ks: ks, save: save, dbOf: make([]int, ks.dbs)}
+	c := &Cut{ks: ks, walk: &View{KS: ks, NoTouch: true}, save: save, dbOf: make([]int, ks.dbs)}
 	for db := range c.dbOf {
 		c.dbOf[db] = db
 	}
@@ -76,32 +77,27 @@ func (ks *Keyspace) unmix() {
 	ks.mixed = false
 }
 
+// walkPlace is where in a shard the walk is.
+type walkPlace struct {
+	db, at int
+	seen   []unsafe.Pointer // the slots that at is about
+}
+
 // Walk hands over what is left. It takes locks, and waits for whoever holds keys for
 // longer: not for event loops. pause is called between two steps. It reports false
 // if the keyspace was replaced meanwhile, so that nothing is whole.
+//
+// It goes from shard to shard, a step at a time: who waits for a shard has it before the walk comes again. A mutex that is
+// taken again at once is the walk's for a millisecond.
 func (c *Cut) Walk(pause func()) bool {
-	v := &View{KS: c.ks, NoTouch: true}
-	for i := range c.ks.shards {
-		v.Held = LockSet{1 << i}
-		s := &c.ks.shards[i]
-		for db := 0; db < c.ks.dbs; db++ {
-			at := 0
-			var seen []unsafe.Pointer
-			for more := true; more; {
-				c.lock(v)
-				t := &s.tables[db]
-				if unsafe.SliceData(seen) != unsafe.SliceData(t.slots) {
-					at, seen = 0, t.slots // rebuilt, or exchanged: entries may be anywhere
+	v := c.walk
+	places := make([]walkPlace, len(c.ks.shards))
+	for left := len(places); left > 0; {
+		for i := range places {
+			if p := &places[i]; p.db < c.ks.dbs {
+				if c.step(v, i, p); p.db == c.ks.dbs {
+					left--
 				}
-				end := min(at+cutStep, len(t.slots))
-				for ; at < end; at++ {
-					if p := t.slots[at]; p != nil {
-						v.DB = db
-						v.keep(Entry{(*header)(p)})
-					}
-				}
-				more = at < len(t.slots)
-				c.ks.Unlock(v.Held)
 				pause()
 			}
 		}
@@ -111,10 +107,34 @@ func (c *Cut) Walk(pause func()) bool {
 	return c.end(v)
 }
 
+// step looks at the next slots of a shard that has some.
+func (c *Cut) step(v *View, shard int, p *walkPlace) {
+	v.Held = LockSet{1 << shard}
+	s := &c.ks.shards[shard]
+	c.ks.LockWaiting(v.Held)
+	defer c.ks.Unlock(v.Held)
+	for slots := 0; p.db < c.ks.dbs && slots < cutStep; {
+		t := &s.tables[p.db]
+		if unsafe.SliceData(p.seen) != unsafe.SliceData(t.slots) {
+			p.at, p.seen = 0, t.slots // rebuilt, or exchanged: entries may be anywhere
+		}
+		v.DB = p.db
+		for ; p.at < len(t.slots) && slots < cutStep; p.at++ {
+			if e := t.slots[p.at]; e != nil {
+				v.keep(Entry{(*header)(e)})
+			}
+			slots++
+		}
+		if p.at == len(t.slots) {
+			*p = walkPlace{db: p.db + 1}
+		}
+	}
+}
+
 // end hands over what was emptied or swapped, and ends the cut.
 func (c *Cut) end(v *View) bool {
 	v.Held = LockSet{allShards}
-	c.lock(v)
+	c.ks.LockWaiting(v.Held)
 	if c.swapped {
 		for i := range c.ks.shards {
 			for v.DB = range c.ks.shards[i].tables {
@@ -140,17 +160,15 @@ func (c *Cut) end(v *View) bool {
 	return ok
 }
 
-func (c *Cut) lock(v *View) {
-	for h := c.ks.Lock(v.Held); h != nil; h = c.ks.Lock(v.Held) {
-		h.Wait()
-	}
-}
+// Walks tells whether a view that save was called with is Walk's, rather than that of
+// somebody who changes the entry.
+func (c *Cut) Walks(v *View) bool { return v == c.walk }
 
 // Abort ends a cut of which nothing more is wanted, before Walk has.
 func (c *Cut) Abort() {
 	v := &View{KS: c.ks, Held: LockSet{allShards}}
 	c.save = func(*View, Entry) {}
-	c.lock(v)
+	c.ks.LockWaiting(v.Held)
 	c.ks.cut = nil
 	c.ks.mixed = true
 	c.ks.Unlock(v.Held)

@@ -25,4 +25,5 @@ const (
 	EventModule                            // d
 	EventLimiter                           // limiters; selected by d, as a module's types are
 	EventDelayQueue                        // delay queues; selected by d
+	EventLock                              // locks; selected by d
 )

@@ -65,7 +65,7 @@ func (v *View) expireInner(s *shard, e Entry) Entry {
 		return Entry{}
 	}
 	v.rearm(s, e)
-	return e
+	return v.bared(e)
 }
 
 // ExpireFields removes the fields of a hash whose time is over, before it gets
@@ -118,10 +118,17 @@ func (v *View) settleBatch(s *shard, e Entry, x Settler) (left bool) {
 	}
 	n, empty := x.Settle(v.Now, innerBatch, gone)
 	if n > 0 {
-		if e.h.kind == KindHash {
+		switch e.h.kind {
+		case KindHash:
 			s.stats.ExpiredFields += int64(n)
 			v.Changed(key, EventHash, "hexpired")
-		} else {
+		case KindLimiter:
+			s.stats.EndedGrants += int64(n)
+			v.Changed(key, EventLimiter, "rl.ended")
+			if v.Logging() {
+				v.KS.Causes.Ended(v, key, n)
+			}
+		default:
 			v.Changed(key, EventDelayQueue, "due")
 			if v.Logging() {
 				v.KS.Causes.Settled(v, key, n)
@@ -151,7 +158,7 @@ func (v *View) ForwardSoon(key []byte) {
 	ks, db, name, now := v.KS, v.DB, append([]byte(nil), key...), v.Now
 	switch {
 	case ks.Forward == nil:
-	case ks.Follows(): // that it went is told, or it goes at the end
+	case ks.told(): // that it went is told, or it goes at the end
 		ks.forwards.add(db, name)
 	case v == &ks.Sched.view:
 		ks.Sched.At(now, func(now int64) { ks.Forward(ks, db, name, now) })
@@ -176,14 +183,18 @@ func (ks *Keyspace) PauseExpiry(on bool) {
 // Past tells whether a key with a deadline, in Unix milliseconds, would be gone at
 // once.
 func (v *View) Past(deadline int64) bool {
-	return deadline <= v.Now/1000 && v.KS.expiryOff.Load()&expiryFollows == 0
+	return deadline <= v.Now/1000 && v.expiry()&expiryFollows == 0
 }
+
+// never is a deadline that does not come.
+const never = int64(1<<63 - 1)
 
 // Why the scheduler does not serve the wheels.
 const (
 	expiryIdle    = 1 << iota // keys expire only when they are looked at
 	expiryPaused              // not even then, though nobody sees them
 	expiryFollows             // they are there until their end is told
+	expiryLeft                // the same, but for who is no primary they are as paused
 )
 
 func (ks *Keyspace) setExpiry(bit uint32, on bool) {
@@ -232,7 +243,19 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 		if d.at != 0 && d.at != never {
 			at = d.at + 1
 		}
-		if e.h.flags&flagInnerDue != 0 {
+		if e.h.kind == KindLock {
+			due := e.innerDue()
+			if due != 0 && due <= nowMicros/1000 {
+				if e = v.settleLock(s, e); e.h != nil {
+					v.rearm(s, e)
+					s.wheel.enough = e.lockDue() <= nowMicros
+				}
+				return 0
+			}
+			if due != 0 {
+				at = min(at, due)
+			}
+		} else if e.h.flags&flagInnerDue != 0 {
 			if x, ok := e.object().obj.(Settler); ok {
 				due := x.NextDue()
 				if due != 0 && due <= nowMicros/1000 {
@@ -271,6 +294,7 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 func (v *View) settleSome(s *shard, e Entry, x Settler) {
 	if v.settleBatch(s, e, x) {
 		v.rearm(s, e)
+		v.bared(e)
 		if at := x.NextDue(); at != 0 && at <= v.Now/1000 {
 			s.wheel.enough = true
 		}

@@ -1,6 +1,6 @@
 package engine
 
-// Following a journal: what it tells happens, and nothing else does.
+// Following: what a journal or a primary tells happens, and nothing else does.
 
 import "sync"
 
@@ -8,6 +8,16 @@ import "sync"
 // they are there whatever their deadlines say.
 func (ks *Keyspace) Follow(on bool) {
 	ks.setExpiry(expiryFollows, !on)
+	if !on {
+		ks.forwards.flush(ks)
+	}
+}
+
+// Leave has what falls due left to a primary whose copy the keyspace is, or served again. A key whose time is over stays
+// until the primary tells its end, though clients do not see it any more; leases and the other parts of objects are as they
+// were told.
+func (ks *Keyspace) Leave(on bool) {
+	ks.setExpiry(expiryLeft, !on)
 	if !on {
 		ks.forwards.flush(ks)
 	}
@@ -42,5 +52,60 @@ func (f *forwards) flush(ks *Keyspace) {
 	}
 }
 
-// Follows tells whether the keyspace is made of a journal's effects.
-func (ks *Keyspace) Follows() bool { return ks.expiryOff.Load()&expiryFollows != 0 }
+// told tells whether what goes from one key to another does so because that is told.
+func (ks *Keyspace) told() bool { return ks.expiryOff.Load()&(expiryFollows|expiryLeft) != 0 }
+
+// Follows tells whether the view makes what a journal or a primary tells.
+func (v *View) Follows() bool { return v.expiry()&expiryFollows != 0 }
+
+// without is a hash as it is for who reads it, without the fields whose time is over, which stay until the primary tells
+// their end: a copy, as they are rarely there for longer than that takes.
+func (v *View) without(e Entry) Entry {
+	if e.h.kind != KindHash || v.Writes {
+		return e
+	}
+	e = e.twin(v.KS.Clone)
+	x, ok := e.object().obj.(Settler)
+	for ok {
+		n, empty := x.Settle(v.Now, innerBatch, nil)
+		if empty {
+			return Entry{}
+		}
+		ok = n > 0
+	}
+	return e
+}
+
+// expiry is why what is over for the view stays.
+func (v *View) expiry() uint32 {
+	off := v.KS.expiryOff.Load()
+	if off&expiryLeft == 0 {
+		return off
+	}
+	if v.Told {
+		return off | expiryFollows
+	}
+	return off | expiryPaused
+}
+
+// SweepIdle removes the limiters that are idle in a keyspace that leaves what falls due to a primary. It tells nobody of them,
+// as they are as good as gone; what is due on the server's own account waits for the end of Leave.
+func (ks *Keyspace) SweepIdle() {
+	v := new(View)
+	now := ks.Clock.Now()
+	for i := range ks.shards {
+		s := &ks.shards[i]
+		for more := true; more; {
+			ks.enter(s)
+			more = false
+			if s.sweep.due() <= now/1000 && ks.heldBy(s) == nil {
+				v.begin(ks, s, now)
+				more = v.sweepSome(s, sweepGraceMillis)
+				v.CommitApart()
+				v.ServeReady()
+				v.Account()
+			}
+			s.taken.Unlock()
+		}
+	}
+}

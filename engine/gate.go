@@ -16,6 +16,7 @@ package engine
 // loops share, for each command.
 
 import (
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -96,7 +97,7 @@ func (ks *Keyspace) closed() bool { return ks.gate.state.Load() == gateClosed }
 // keepOnly lets all shards but those of a set go, of which it takes the mutexes instead.
 func (ks *Keyspace) keepOnly(set LockSet) {
 	for m := set.mask; m != 0; m &= m - 1 {
-		ks.shards[trailingZeros(m)].taken.Lock() // for a moment others may have it, who find the gate closed
+		ks.shards[bits.TrailingZeros64(m)].taken.Lock() // for a moment others may have it, who find the gate closed
 	}
 	ks.open()
 }

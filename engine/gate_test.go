@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math/bits"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -52,14 +53,14 @@ func TestGate(t *testing.T) {
 	var own, whole, refused atomic.Int64
 	use := func(r *rand.Rand, set LockSet) {
 		for m := set.mask; m != 0; m &= m - 1 {
-			owners[trailingZeros(m)]++
-			ks.shards[trailingZeros(m)].sweep.notBefore++ // which all below look at: a data race
+			owners[bits.TrailingZeros64(m)]++
+			ks.shards[bits.TrailingZeros64(m)].sweep.notBefore++ // which all below look at: a data race
 		}
 		if r.IntN(4) == 0 {
 			runtime.Gosched()
 		}
 		for m := set.mask; m != 0; m &= m - 1 {
-			i := trailingZeros(m)
+			i := bits.TrailingZeros64(m)
 			if owners[i] != 1 {
 				t.Errorf("shard %d has %d owners", i, owners[i])
 			}
@@ -97,7 +98,7 @@ func TestGate(t *testing.T) {
 					also := LockSet{1 << r.IntN(shardCount)}
 					if also.Within(set) {
 						use(r, set)
-					} else if ks.tryEnter(&ks.shards[trailingZeros(also.mask)]) {
+					} else if ks.tryEnter(&ks.shards[bits.TrailingZeros64(also.mask)]) {
 						use(r, LockSet{set.mask | also.mask})
 						ks.Unlock(also)
 					} else {
@@ -106,7 +107,7 @@ func TestGate(t *testing.T) {
 					}
 					ks.Unlock(set)
 				case 2:
-					s := &ks.shards[trailingZeros(set.mask)]
+					s := &ks.shards[bits.TrailingZeros64(set.mask)]
 					ks.enter(s)
 					use(r, set)
 					s.taken.Unlock()

@@ -80,19 +80,28 @@ func (e Entry) idleFrom() int64 { return ceilMillis(limiter.FullAt(e.raw())) + 1
 
 // idle tells whether an entry is a limiter that is gone.
 func (v *View) idle(s *shard, e Entry) bool {
-	return e.h.flags&flagIdle != 0 && e.idleFrom() <= v.Now/1000 &&
-		(len(s.waits) == 0 || s.waits[waitKey{v.DB, string(e.Key())}] == nil)
+	if e.h.flags&flagIdle == 0 || e.idleFrom() > v.Now/1000 {
+		return false
+	}
+	if len(s.waits) == 0 {
+		return true
+	}
+	n, _ := s.waiting(waitKey{v.DB, string(e.Key())}, KindLimiter)
+	return n == 0
 }
 
 // gone tells whether an entry has expired or is idle, without removing it.
 func (v *View) gone(s *shard, e Entry) bool {
-	if v.KS.expiryOff.Load()&expiryFollows != 0 {
+	return v.over(e) || v.expiry()&expiryFollows == 0 && (v.idle(s, e) || v.lockGone(e))
+}
+
+// over tells whether there is an entry whose time is over.
+func (v *View) over(e Entry) bool {
+	if !e.Ok() {
 		return false
 	}
-	if d := e.Deadline(); d != 0 && d < v.Now/1000 {
-		return true
-	}
-	return v.idle(s, e)
+	d := e.Deadline()
+	return d != 0 && d < v.Now/1000 && v.expiry()&expiryFollows == 0
 }
 
 // NoteIdle tells the keyspace that a limiter has been changed in place.
@@ -130,7 +139,7 @@ func (v *View) GetLimiter(key []byte) Entry {
 	v.doubt = true
 	e := Entry{(*header)(t.slots[i])}
 	v.keep(e)
-	if e.h.kind != KindLimiter {
+	if e.h.kind != KindLimiter || e.h.flags&flagInnerDue != 0 {
 		e = v.settle(s, e)
 	} else if d := e.dueRef(); d != nil && d.at != 0 && d.at < v.Now/1000 {
 		v.expire(s, e)

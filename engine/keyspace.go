@@ -20,6 +20,9 @@ import (
 // tables; fewer are faster to lock all at once.
 const shardCount = 64
 
+// Shards is how many parts the keys are in, each with a lock of its own.
+const Shards = shardCount
+
 // DatabasesMax is the most databases a keyspace can be made with.
 const DatabasesMax = 1024
 
@@ -30,6 +33,7 @@ type Keyspace struct {
 	Clock  *Clock
 	Sched  *Scheduler
 	dbs    int
+	been   []atomic.Bool // by database: it has had entries
 
 	// Events is told of every event whose class is enabled; nil = none.
 	Events func(v *View, db int, class EventClass, event string, key []byte)
@@ -42,6 +46,14 @@ type Keyspace struct {
 	// Forward moves what is to go from a key to another (Forwarder). It is called
 	// with no lock held; nil = nothing is forwarded.
 	Forward func(ks *Keyspace, db int, key []byte, nowMicros int64)
+	// LineLeft, if set, is told when nobody waits for a key any more, under its lock.
+	LineLeft func(ks *Keyspace, db int, key string)
+	// LockLost tells a connection that it holds a lock no more; it is called under the key's lock. Connected tells whether
+	// a connection is there. nil = nobody is told, none is there.
+	LockLost  func(key []byte, session, fence int64)
+	Connected func(session int64) bool
+	// Fences numbers the grants of locks.
+	Fences *Fences
 	// Journal takes the effects of all transactions, and Causes names those of
 	// what the keyspace does by itself.
 	Journal *journal.Log
@@ -68,8 +80,9 @@ type Keyspace struct {
 	saved uint8
 	mixed bool
 
-	expiryOff atomic.Uint32 // expiryIdle, expiryPaused
+	expiryOff atomic.Uint32 // expiryIdle and so on
 	forwards  forwards
+	own       ownKeys
 }
 
 // shard is a part of the keyspace. What a command writes in it is in one cache
@@ -94,13 +107,25 @@ type shardState struct {
 	// waits and watches are by database and key.
 	waits   map[waitKey]*waitList
 	waiters waiterCounts
-	watches map[waitKey][]*Watcher
+	watches map[waitKey][]watch
+	// bound are the locks of which leases are bound to connections.
+	bound map[unsafe.Pointer]struct{}
 	// nextDue is when the wheel wants to be turned or the shard to be swept, in
 	// Unix milliseconds.
 	nextDue atomic.Int64
-	changed journal.LSN // see Gated
-	frozen  *part       // where holder is cold: what a snapshot may have too
+	// See Gated: changed is the place of the last change; near those of changes of one key, by the key's hash, and wide that
+	// of the last other one.
+	changed, wide journal.LSN
+	near          *[nearSlots]journal.LSN
+	frozen        *part // where holder is cold: what a snapshot may have too
 }
+
+// nearSlots is how many parts of a shard's keys have a place in the journal of their own: with 1,000 writers at once, of
+// 65,536 parts, one read in 65 waits for another key's write.
+const nearSlots = 1 << 10
+
+// nearSlot uses bits that shardOf does not use.
+func nearSlot(hash uint64) int { return int(hash >> 54) }
 
 type waitKey struct {
 	db  int
@@ -115,12 +140,14 @@ func New(clock *Clock, databases int) *Keyspace {
 }
 
 func newKeyspace(clock *Clock, databases int) *Keyspace {
-	ks := &Keyspace{Clock: clock, dbs: databases, Journal: journal.New()}
+	ks := &Keyspace{Clock: clock, dbs: databases, been: make([]atomic.Bool, databases), Journal: journal.New(), Fences: new(Fences)}
 	ks.LFURule.LogFactor.Store(10)
 	ks.LFURule.DecayMinutes.Store(1)
 	for i := range ks.shards {
 		s := &ks.shards[i]
-		s.tables = make([]table, databases)
+		for db := range databases {
+			s.tables = append(s.tables, table{been: &ks.been[db]})
+		}
 		s.wheel.volatileKeys, s.wheel.volatileHashes = make([]int, databases), make([]int, databases)
 		s.nextDue.Store(never)
 		s.sweep.earliest = never
@@ -167,6 +194,5 @@ func PlaceOf(key []byte) Place {
 	return Place{hash, shard}
 }
 
-// shardOf uses bits that neither the table's home groups nor its tags use
-// until a table has 2^40 groups.
+// shardOf uses bits that neither the table's home groups nor its tags use.
 func shardOf(hash uint64) int { return int(hash>>48) & (shardCount - 1) }

@@ -16,21 +16,17 @@ const (
 	KindStream
 	KindLimiter
 	KindDelayQueue
+	KindLock
 	kindCount
 )
 
-var kindNames = [kindCount]string{"none", "string", "hash", "zset", "list", "set", "stream", "ratelimit", "delayqueue"}
+var kindNames = [kindCount]string{"none", "string", "hash", "zset", "list", "set", "stream", "ratelimit", "delayqueue", "lock"}
 
 // String is the name that TYPE replies.
 func (k Kind) String() string { return kindNames[k] }
 
-// Kinds are all the kinds that a key can have.
-func Kinds() (all []Kind) {
-	for k := KindNone + 1; k < kindCount; k++ {
-		all = append(all, k)
-	}
-	return all
-}
+// Plain tells whether Redis has the type, too.
+func (k Kind) Plain() bool { return k <= KindStream }
 
 // KindByName finds a kind by the name that TYPE replies; ok is false for
 // names of no kind.

@@ -6,7 +6,10 @@ package engine
 // told to wait for the holder (an event loop parks the connection and serves
 // others). So no loop blocks for long on a lock that a script holds.
 
-import "sync"
+import (
+	"math/bits"
+	"sync"
+)
 
 // LockSet is the set of shards that a command needs. The zero LockSet is
 // empty; Reset makes it so again.
@@ -58,6 +61,13 @@ type Reservation struct {
 	Info any
 }
 
+// LockWaiting is Lock for who has the time: it waits until those have gone that prevent it. An event loop has not.
+func (ks *Keyspace) LockWaiting(set LockSet) {
+	for h := ks.Lock(set); h != nil; h = ks.Lock(set) {
+		h.Wait()
+	}
+}
+
 // Lock takes the shards of the set. It returns the holder that prevents it,
 // with nothing locked, or nil.
 func (ks *Keyspace) Lock(set LockSet) *Reservation {
@@ -65,7 +75,7 @@ func (ks *Keyspace) Lock(set LockSet) *Reservation {
 		return ks.lockAll()
 	}
 	for m := set.mask; m != 0; m &= m - 1 {
-		s := &ks.shards[trailingZeros(m)]
+		s := &ks.shards[bits.TrailingZeros64(m)]
 		s.taken.Lock()
 		if ks.gate.state.Load() != gateOpen && m == set.mask { // the first one: see gate.go
 			ks.enterAfter(s)
@@ -108,7 +118,7 @@ func (ks *Keyspace) Unlock(set LockSet) {
 		return
 	}
 	for m := set.mask; m != 0; m &= m - 1 {
-		ks.shards[trailingZeros(m)].taken.Unlock()
+		ks.shards[bits.TrailingZeros64(m)].taken.Unlock()
 	}
 }
 
@@ -118,7 +128,7 @@ func (ks *Keyspace) Reserve(set LockSet, info any) *Reservation {
 	r := &Reservation{ks: ks, set: set, done: make(chan struct{}), Info: info, had: ks.newTally()}
 	now := ks.Clock.Now() / 1000
 	for m := set.mask; m != 0; m &= m - 1 {
-		s := &ks.shards[trailingZeros(m)]
+		s := &ks.shards[bits.TrailingZeros64(m)]
 		r.had.shard(s, now)
 		s.holder = r
 	}
@@ -133,7 +143,7 @@ func (r *Reservation) Lock() {
 		r.ks.close() // for a moment others have it who find a holder
 	}
 	for m := r.set.mask; m != 0; m &= m - 1 {
-		s := &r.ks.shards[trailingZeros(m)]
+		s := &r.ks.shards[bits.TrailingZeros64(m)]
 		if !r.set.All() {
 			s.taken.Lock()
 			if r.ks.gate.state.Load() != gateOpen && m == r.set.mask {

@@ -300,6 +300,7 @@ func (s *shard) pending() int {
 func (s *Scheduler) Advance(micros int64) {
 	s.run.Lock()
 	defer s.run.Unlock()
+	defer s.Wake() // what the goroutine sleeps until has been served
 	target := s.clock.Now() + micros
 	for {
 		next := s.next()

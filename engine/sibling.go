@@ -11,7 +11,9 @@ import "slices"
 func (ks *Keyspace) Sibling() *Keyspace {
 	n := newKeyspace(ks.Clock, ks.dbs)
 	n.Sched, n.Events, n.Touched, n.Forward, n.Clone = ks.Sched, ks.Events, ks.Touched, ks.Forward, ks.Clone
+	n.LineLeft = ks.LineLeft
 	n.Causes, n.Strict = ks.Causes, ks.Strict
+	n.LockLost, n.Connected = ks.LockLost, ks.Connected
 	ks.Sched.change(func(all []*Keyspace) []*Keyspace {
 		n.EventMask.Store(ks.EventMask.Load())
 		n.Tracking.Store(ks.Tracking.Load())

@@ -35,6 +35,8 @@ type part struct {
 	due, earliest int64
 	// volatileKeys and volatileHashes are those of the wheel, by database.
 	volatileKeys, volatileHashes []int
+	// bound: leases of locks are bound to connections.
+	bound bool
 	// snapshots counts those that have it; the shard's lock guards it.
 	snapshots int
 }
@@ -104,7 +106,13 @@ func (ks *Keyspace) Restore(snap *Snapshot) bool {
 		if s.frozen == f {
 			continue // nobody has touched it since
 		}
-		s.watchersOf(f)
+		for k, list := range s.watches {
+			var now Entry
+			if k.db < len(f.tables) {
+				now = f.tables[k.db].entry([]byte(k.key))
+			}
+			v.replaced(list, s.tables[k.db].entry([]byte(k.key)).Ok(), now)
+		}
 		for db := range s.tables {
 			t := table{}
 			if db < len(f.tables) {
@@ -133,6 +141,11 @@ func (ks *Keyspace) Restore(snap *Snapshot) bool {
 	v.Account()
 	ks.Dirty.Add(v.TakeChanges() + 1)
 	ks.unlockAll()
+	for i, f := range snap.shards {
+		if f.bound {
+			ks.unreserved(&ks.shards[i], ks.endOrphans)
+		}
+	}
 	ks.Sched.catchUp(ks)
 	return true
 }
@@ -157,21 +170,6 @@ func (ks *Keyspace) serveRestored(v *View) {
 		}
 	}
 	v.ServeReady()
-}
-
-// watchersOf tells those who watch keys of the shard that it is about to become
-// what f is.
-func (s *shard) watchersOf(f *part) {
-	for k, list := range s.watches {
-		key := []byte(k.key)
-		hash := HashBytes(key)
-		if s.tables[k.db].find(hash, key) < 0 && (k.db >= len(f.tables) || f.tables[k.db].find(hash, key) < 0) {
-			continue
-		}
-		for _, w := range list {
-			w.dirty.Store(true)
-		}
-	}
 }
 
 // LockCold is Lock for all shards, of which those that are frozen stay so: only
@@ -213,7 +211,7 @@ func (s *shard) freeze() {
 		n--
 	}
 	f := &part{tables: slices.Clone(s.tables[:n]), due: s.wheel.next(), earliest: s.sweep.earliest,
-		volatileKeys: slices.Clone(s.wheel.volatileKeys), volatileHashes: slices.Clone(s.wheel.volatileHashes)}
+		volatileKeys: slices.Clone(s.wheel.volatileKeys), volatileHashes: slices.Clone(s.wheel.volatileHashes), bound: len(s.bound) > 0}
 	if s.sweep.active {
 		f.earliest = min(f.earliest, s.sweep.met)
 	}
@@ -227,7 +225,7 @@ func (s *shard) freeze() {
 // places in the wheel.
 func (ks *Keyspace) thaw(s *shard, without int) {
 	f := s.frozen
-	s.holder, s.frozen = nil, nil
+	s.holder, s.frozen, s.bound = nil, nil, nil
 	var forward []waitKey
 	now := ks.Clock.Now()
 	// What is due now is not to wait for the next tick.
@@ -255,7 +253,7 @@ func (ks *Keyspace) thaw(s *shard, without int) {
 			}
 			e.h.flags &^= flagInnerCounted // rearm does
 			v.rearm(s, e)
-			if e.h.flags&flagInnerDue != 0 {
+			if e.h.flags&flagInnerDue != 0 && e.h.kind == KindDelayQueue {
 				if x, ok := e.Object().(Forwarder); ok && x.Forwarding() {
 					forward = append(forward, waitKey{db, string(e.Key())})
 				}
@@ -282,12 +280,17 @@ func (t *table) twin(clone func(obj any) any) table {
 	own := *t.counts
 	c.counts = &own
 	c.slots = make([]unsafe.Pointer, len(t.slots))
+	c.queues = make([]*partedEntry, len(t.queues))
 	for i, p := range t.slots {
 		if p != nil {
-			c.slots[i] = unsafe.Pointer(Entry{(*header)(p)}.twin(clone).h)
+			e := Entry{(*header)(p)}.twin(clone)
+			c.slots[i] = unsafe.Pointer(e.h)
+			if e.h.kind == KindDelayQueue {
+				c.queues[e.parted().at] = e.parted()
+			}
 		}
 	}
-	c.shape = unsafe.Pointer(&shape{c.ctrl, c.slots, c.mask()})
+	c.shape = unsafe.Pointer(&shape{c.ctrl, c.slots})
 	return c
 }
 
@@ -300,8 +303,8 @@ func (e Entry) twin(clone func(obj any) any) Entry {
 		return Entry{(*header)(unsafe.Pointer(unsafe.SliceData(words)))}
 	}
 	o := new(objectEntry)
-	if e.h.kind == KindDelayQueue {
-		p := *(*partedEntry)(unsafe.Pointer(e.h))
+	if e.h.kind.hasParts() {
+		p := *e.parted()
 		o = &p.objectEntry
 	} else {
 		*o = *e.object()

@@ -259,9 +259,7 @@ func TestSnapshotsBesideOthers(t *testing.T) {
 					r.letGo()
 					continue
 				}
-				for h := ks.Lock(set); h != nil; h = ks.Lock(set) {
-					h.Wait()
-				}
+				ks.LockWaiting(set)
 				v := &View{KS: ks, Now: ks.Clock.Now(), Held: set}
 				v.PutString(key, fmt.Appendf(nil, "%d", i), v.Now/1000+int64(i%7))
 				v.Get(key)

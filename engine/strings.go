@@ -29,6 +29,9 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 		const form = flagInt | flagObject | flagRaw
 		if e.h.kind == kind && e.h.flags&form == 0 && int(e.h.valLen) == len(value) &&
 			(deadline == 0 || e.h.flags&flagDeadline != 0) {
+			if kind == KindLock {
+				v.leftLock(e)
+			}
 			copy(e.raw(), value)
 			v.touch(e)
 			if e.h.flags&flagDeadline != 0 {
@@ -40,20 +43,44 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 			}
 			return e
 		}
+		if big := e.bigString(); big != nil && kind == KindString && len(value) > inlineStringMax && big.fits(len(value)) {
+			big.b = append(big.b[:0], value...)
+			e.h.flags &^= flagRaw
+			v.grown += t.recount(e.object())
+			v.touch(e)
+			if deadline != 0 || e.dueRef().at != 0 {
+				v.arm(s, e, deadline)
+			}
+			return e
+		}
 	}
 	var e Entry
 	if len(value) > inlineStringMax {
-		e = newObjectEntry(kind, key, &bigString{append(make([]byte, 0, len(value)), value...)})
+		e = newObjectEntry(kind, key, &bigString{append([]byte(nil), value...)}) // which clears nothing before it copies
 	} else {
-		e = newBytesEntry(kind, key, len(value), false, deadline != 0)
+		e = newBytesEntry(kind, key, len(value), false, deadline != 0 || kind == KindLock)
 		copy(e.raw(), value)
 	}
-	if kind == KindLimiter {
+	switch kind {
+	case KindLimiter:
 		e.markIdle()
+	case KindLock:
+		e.h.flags |= flagInnerDue
 	}
 	v.enter(hash, s, i, e, deadline)
 	return e
 }
+
+// bigString is the long string under an entry, nil if it has none.
+func (e Entry) bigString() *bigString {
+	if e.h.kind != KindString || e.h.flags&flagObject == 0 {
+		return nil
+	}
+	return e.object().obj.(*bigString)
+}
+
+// fits tells whether a string of so many bytes may be written over this one: not if that would waste more than an eighth.
+func (x *bigString) fits(n int) bool { return n <= cap(x.b) && cap(x.b)-n <= cap(x.b)/8 }
 
 // PutInt stores a string that is an integer.
 func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
@@ -95,7 +122,7 @@ func (v *View) lapse(s *shard, t *table, i int) int {
 		return i
 	}
 	at := e.dueRef().at
-	if at == 0 || at >= v.Now/1000 || v.KS.expiryOff.Load()&(expiryFollows|expiryPaused) != 0 {
+	if at == 0 || at >= v.Now/1000 || v.expiry()&(expiryFollows|expiryPaused) != 0 {
 		return i
 	}
 	doubt := v.doubt
@@ -124,6 +151,8 @@ func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {
 	}
 	if deadline != 0 {
 		v.arm(s, e, deadline)
+	} else if e.h.flags&flagInnerDue != 0 {
+		v.rearm(s, e)
 	}
 	if e.h.flags&flagIdle != 0 {
 		v.sweepFor(s, e)

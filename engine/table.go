@@ -10,10 +10,14 @@ package engine
 // and slots, once others can see them, by atomic stores, since Touch looks at
 // them without the lock.
 //
-// SCAN: an entry belongs to the group its hash names (its home), even when it
-// was put further along the probe sequence. The cursor walks homes in
-// reverse-binary order, so whatever is present throughout a scan is returned
-// although the table doubles or halves meanwhile.
+// The groups share the hashes among them in equal parts and in their order, so
+// there may be any number of groups. A table therefore grows by half: of a
+// million keys it takes 11 bytes each, where one that doubles takes 19.
+//
+// SCAN: an entry belongs to the group that has its hash (its home), even when it
+// was put further along. The cursor is a hash up to which all has been shown. That
+// means the same in a table of any size, so whatever is present throughout a scan
+// is returned once, however the table grows and shrinks meanwhile.
 
 import (
 	"hash/maphash"
@@ -27,7 +31,6 @@ const (
 	ctrlLow      = 0x0101010101010101
 	ctrlHigh     = 0x8080808080808080
 	ctrlDeleted  = 0x01
-	groupsMin    = 1
 	loadNum      = 7 // grow when more than 7/8 of the slots are not empty
 	shrinkFactor = 8 // shrink when fewer than 1/8 of the slots are used
 )
@@ -40,6 +43,10 @@ type table struct {
 	deleted int
 	bytes   int64   // what the table and its entries take
 	counts  *counts // nil where there has been no entry yet
+	queues  []*partedEntry
+	// been is the database's mark that it has had entries, nil where the table is of no
+	// keyspace. It stays where it is when contents are exchanged.
+	been *atomic.Bool
 }
 
 // shape is where a table's groups lie. It never changes: a table that is rebuilt
@@ -47,7 +54,6 @@ type table struct {
 type shape struct {
 	ctrl  []uint64
 	slots []unsafe.Pointer
-	mask  uint64
 }
 
 // empty forgets all entries.
@@ -63,8 +69,19 @@ func (t *table) exchange(o *table) {
 	t.deleted, o.deleted = o.deleted, t.deleted
 	t.bytes, o.bytes = o.bytes, t.bytes
 	t.counts, o.counts = o.counts, t.counts
+	t.queues, o.queues = o.queues, t.queues
 	atomic.StorePointer(&t.shape, b)
 	atomic.StorePointer(&o.shape, a)
+	t.mark()
+	o.mark()
+}
+
+// mark notes that the database has had entries, which lets Tally pass over those that
+// never had any.
+func (t *table) mark() {
+	if t.counts != nil && t.been != nil {
+		t.been.Store(true)
+	}
 }
 
 // hashSeed makes the order of keys differ between processes and collisions
@@ -74,7 +91,36 @@ var hashSeed = maphash.MakeSeed()
 // HashBytes is the hash by which keys are placed.
 func HashBytes(b []byte) uint64 { return maphash.Bytes(hashSeed, b) }
 
-func (t *table) mask() uint64 { return uint64(len(t.ctrl) - 1) }
+// placeShift leaves out those bits of a hash that are the same for all keys of a
+// shard, and what is above them, of which the tag is.
+const placeShift = 16
+
+// homeOf is the group, of so many, that a hash belongs to.
+func homeOf(hash uint64, groups int) int {
+	g, _ := bits.Mul64(hash<<placeShift, uint64(groups))
+	return int(g)
+}
+
+// placeOf is where a hash is in the order of the groups.
+func placeOf(hash uint64) uint64 { return hash << placeShift >> placeShift }
+
+// firstPlace is the first place whose home is a group, of so many, which is not the first.
+func firstPlace(group, groups int) uint64 {
+	q, _ := bits.Div64(uint64(group), 0, uint64(groups))
+	place := q >> placeShift
+	if homeOf(place, groups) < group {
+		place++ // both divisions round down
+	}
+	return place
+}
+
+// after is the group where one goes on that has found no place in a group.
+func (t *table) after(g int) int {
+	if g++; g < len(t.ctrl) {
+		return g
+	}
+	return 0
+}
 
 func matchTag(word uint64, tag uint64) uint64 {
 	x := word ^ (ctrlLow * tag)
@@ -84,20 +130,19 @@ func matchTag(word uint64, tag uint64) uint64 {
 // matchEmpty marks the slots that were never used: byte 0.
 func matchEmpty(word uint64) uint64 { return (word - ctrlLow) &^ word & ctrlHigh }
 
-func tagOf(hash uint64) uint64  { return 0x80 | hash>>57 }
-func homeOf(hash uint64) uint64 { return hash }
+func tagOf(hash uint64) uint64 { return 0x80 | hash>>57 }
 
 // find returns the slot of key, or -1.
 func (t *table) find(hash uint64, key []byte) int {
 	if len(t.ctrl) == 0 {
 		return -1
 	}
-	mask, tag := t.mask(), tagOf(hash)
-	g := homeOf(hash) & mask
-	for step := uint64(1); ; step++ {
+	tag := tagOf(hash)
+	g := homeOf(hash, len(t.ctrl))
+	for range t.ctrl {
 		word := t.ctrl[g]
 		for m := matchTag(word, tag); m != 0; m &= m - 1 {
-			i := int(g)*groupSlots + bits.TrailingZeros64(m)>>3
+			i := g*groupSlots + bits.TrailingZeros64(m)>>3
 			e := Entry{(*header)(t.slots[i])}
 			if e.h != nil && int(e.h.keyLen&^keyElsewhere) == len(key) && string(e.Key()) == string(key) {
 				return i
@@ -106,11 +151,17 @@ func (t *table) find(hash uint64, key []byte) int {
 		if matchEmpty(word) != 0 {
 			return -1
 		}
-		g = (g + step) & mask
-		if step > mask {
-			return -1
-		}
+		g = t.after(g)
 	}
+	return -1
+}
+
+// entry returns what is under a key, the zero Entry if nothing is.
+func (t *table) entry(key []byte) Entry {
+	if i := t.find(HashBytes(key), key); i >= 0 {
+		return Entry{(*header)(t.slots[i])}
+	}
+	return Entry{}
 }
 
 // insert adds an entry whose key is not in the table.
@@ -131,13 +182,12 @@ func (t *table) insert(hash uint64, e Entry) {
 
 // freeSlot finds the group and slot where an entry with a hash goes.
 func (t *table) freeSlot(hash uint64) (group, slot int) {
-	mask := t.mask()
-	g := homeOf(hash) & mask
-	for step := uint64(1); ; step++ {
+	g := homeOf(hash, len(t.ctrl))
+	for {
 		if free := ^t.ctrl[g] & ctrlHigh; free != 0 {
-			return int(g), bits.TrailingZeros64(free) >> 3
+			return g, bits.TrailingZeros64(free) >> 3
 		}
-		g = (g + step) & mask
+		g = t.after(g)
 	}
 }
 
@@ -172,12 +222,11 @@ func (t *table) remove(i int) {
 	}
 }
 
-// resize rebuilds the table at a size that leaves it at most 7/16 to 7/8 full.
+// resize rebuilds the table at a size that leaves it 7/12 full: it may grow by half
+// before it is rebuilt again.
 func (t *table) resize() {
-	groups := groupsMin
-	for (t.used+1)*16 > groups*groupSlots*14 {
-		groups *= 2
-	}
+	const full = groupSlots * loadNum
+	groups := ((t.used+1)*groupSlots*3/2 + full - 1) / full
 	// A table full of deleted markers is rebuilt at its own size.
 	if groups < len(t.ctrl) && t.used*shrinkFactor >= len(t.slots) {
 		groups = len(t.ctrl)
@@ -185,8 +234,8 @@ func (t *table) resize() {
 	t.rebuild(groups)
 }
 
-// rebuildAhead is how many entries a rebuild has read ahead of putting them in:
-// their cache misses then overlap.
+// rebuildAhead is how many entries a rebuild has read ahead of putting them in, and
+// a walk ahead of showing them: their cache misses then overlap.
 const rebuildAhead = 16
 
 func (t *table) rebuild(groups int) {
@@ -194,6 +243,7 @@ func (t *table) rebuild(groups int) {
 	t.bytes += int64(groups*groupSlots-len(old)) * slotBytes
 	if t.counts == nil {
 		t.counts = new(counts)
+		t.mark()
 	}
 	t.ctrl = make([]uint64, groups)
 	t.slots = make([]unsafe.Pointer, groups*groupSlots)
@@ -217,43 +267,55 @@ func (t *table) rebuild(groups int) {
 			t.slots[g*groupSlots+i] = unsafe.Pointer(e.h)
 		}
 	}
-	atomic.StorePointer(&t.shape, unsafe.Pointer(&shape{t.ctrl, t.slots, t.mask()}))
+	atomic.StorePointer(&t.shape, unsafe.Pointer(&shape{t.ctrl, t.slots}))
 }
 
-// scan calls fn with every entry at home at the cursor's group and returns
-// the next cursor, 0 at the end. fn must not change the table.
+// scan calls fn with every entry whose place is not before the cursor and in the
+// same group, and returns the next cursor, 0 at the end. fn must not change the
+// table.
 func (t *table) scan(cursor uint64, fn func(Entry)) uint64 {
 	if len(t.ctrl) == 0 {
 		return 0
 	}
-	mask := t.mask()
-	home := cursor & mask
+	home := homeOf(cursor, len(t.ctrl))
+	cursor = placeOf(cursor)
 	g := home
-	for step := uint64(1); step <= mask+1; step++ {
+	for range t.ctrl {
 		word := t.ctrl[g]
 		for m := word & ctrlHigh; m != 0; m &= m - 1 {
-			e := Entry{(*header)(t.slots[int(g)*groupSlots+bits.TrailingZeros64(m)>>3])}
-			if homeOf(HashBytes(e.Key()))&mask == home {
+			e := Entry{(*header)(t.slots[g*groupSlots+bits.TrailingZeros64(m)>>3])}
+			if hash := HashBytes(e.Key()); homeOf(hash, len(t.ctrl)) == home && placeOf(hash) >= cursor {
 				fn(e)
 			}
 		}
 		if matchEmpty(word) != 0 {
 			break
 		}
-		g = (g + step) & mask
+		g = t.after(g)
 	}
-	// Count the cursor's high bits up, in reverse order of bits.
-	cursor |= ^mask
-	cursor = bits.Reverse64(bits.Reverse64(cursor) + 1)
-	return cursor
+	if home++; home == len(t.ctrl) {
+		return 0
+	}
+	return firstPlace(home, len(t.ctrl))
 }
 
 // each calls fn with every entry until it returns false. fn must not change
-// the table.
+// the table. Entries are read ahead, so that their cache misses overlap.
 func (t *table) each(fn func(Entry) bool) {
-	for _, p := range t.slots {
-		if p != nil && !fn(Entry{(*header)(p)}) {
-			return
+	for slots := t.slots; len(slots) > 0; {
+		some := slots[:min(rebuildAhead, len(slots))]
+		slots = slots[len(some):]
+		lengths := uint64(0)
+		for _, p := range some {
+			if p != nil {
+				lengths += uint64((*header)(p).keyLen)
+			}
+		}
+		touched.keep(lengths)
+		for _, p := range some {
+			if p != nil && !fn(Entry{(*header)(p)}) {
+				return
+			}
 		}
 	}
 }

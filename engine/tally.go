@@ -7,6 +7,8 @@ package engine
 // Stats are counters since the start or the last reset.
 type Stats struct {
 	Hits, Misses, Expired, ExpiredFields, Evicted int64
+	// EndedGrants are named grants of limiters that ended by themselves.
+	EndedGrants int64
 }
 
 func (s *Stats) add(o *Stats) {
@@ -15,6 +17,7 @@ func (s *Stats) add(o *Stats) {
 	s.Expired += o.Expired
 	s.ExpiredFields += o.ExpiredFields
 	s.Evicted += o.Evicted
+	s.EndedGrants += o.EndedGrants
 }
 
 // Tally is what there is in a keyspace, those keys included that have expired and
@@ -31,6 +34,8 @@ type Tally struct {
 	// waits for several keys counted once.
 	WaitingKeys, WaitingKeysNoKey int
 	Waiters                       [kindCount]int
+
+	dbs []int // that have had entries
 }
 
 // DBStats are what there is in one database.
@@ -111,13 +116,21 @@ func (ks *Keyspace) tally(held LockSet) *Tally {
 // Tally is that of the view's keyspace.
 func (v *View) Tally() *Tally { return v.KS.Tally(v.Held) }
 
-func (ks *Keyspace) newTally() *Tally { return &Tally{DBs: make([]DBStats, ks.dbs)} }
+func (ks *Keyspace) newTally() *Tally {
+	t := &Tally{DBs: make([]DBStats, ks.dbs)}
+	for db := range ks.been {
+		if ks.been[db].Load() {
+			t.dbs = append(t.dbs, db)
+		}
+	}
+	return t
+}
 
 // What is looked at of a shard's wheel for the average of deadlines: ttlSamples
 // of them, among so many nodes.
 const (
-	ttlSamples = 8
-	ttlNodes   = 64
+	ttlSamples = 2
+	ttlNodes   = 16
 )
 
 // shard adds what a shard counts.
@@ -132,7 +145,7 @@ func (t *Tally) shard(s *shard, nowMillis int64) {
 	if s.frozen != nil {
 		volatileKeys, volatileHashes = s.frozen.volatileKeys, s.frozen.volatileHashes
 	}
-	for db := range s.tables {
+	for _, db := range t.dbs {
 		tb, st := &s.tables[db], &t.DBs[db]
 		if tb.counts == nil {
 			continue
@@ -141,8 +154,7 @@ func (t *Tally) shard(s *shard, nowMillis int64) {
 		st.Expires += volatileKeys[db]
 		st.VolatileHashes += volatileHashes[db]
 		st.TableBytes += len(tb.slots) * int(slotBytes)
-		t.Parts.Waiting += tb.counts.parts.Waiting
-		t.Parts.Leased += tb.counts.parts.Leased
+		t.Parts.add(&tb.counts.parts, 1)
 		for k, n := range tb.counts.kinds {
 			t.Kinds[k] += n
 		}
@@ -153,11 +165,11 @@ func (t *Tally) shard(s *shard, nowMillis int64) {
 			st.Sizes = new(Sizes)
 		}
 		for k := range tb.counts.sizes {
-			if tb.counts.kinds[k+1] == 0 {
-				continue
-			}
-			for i, n := range tb.counts.sizes[k] {
+			left := tb.counts.kinds[k+1]
+			for i := 0; left > 0 && i < SizeBins; i++ { // lengths are mostly small: most bins need not be read
+				n := tb.counts.sizes[k][i]
 				st.Sizes[k][i] += int64(n)
+				left -= int(n)
 			}
 		}
 	}
@@ -190,8 +202,7 @@ func (w *wheel) ttls(dbs []DBStats, nowMillis int64) {
 // add adds what another tally has.
 func (t *Tally) add(o *Tally) {
 	t.Stats.add(&o.Stats)
-	t.Parts.Waiting += o.Parts.Waiting
-	t.Parts.Leased += o.Parts.Leased
+	t.Parts.add(&o.Parts, 1)
 	t.WaitingKeys += o.WaitingKeys
 	t.WaitingKeysNoKey += o.WaitingKeysNoKey
 	for k := range t.Kinds {

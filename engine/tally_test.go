@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -132,6 +133,39 @@ func TestTallyOfFrozen(t *testing.T) {
 		if m.ks.shards[i].frozen == nil {
 			t.Fatal("a shard was thawed to be counted")
 		}
+	}
+}
+
+// Entries that came into a database without being inserted there are counted: by SWAPDB, by a snapshot that is restored, by a
+// keyspace that is taken over.
+func TestTallyOfExchanged(t *testing.T) {
+	m := newModel(t, 1)
+	put := func(v *View) { v.PutString([]byte("k"), []byte("text"), 0) }
+	keys := func(ks *Keyspace) (list []int) {
+		for _, st := range ks.Tally(LockSet{}).DBs {
+			list = append(list, st.Keys)
+		}
+		return list
+	}
+	m.do(0, put)
+	if got := keys(m.ks); !slices.Equal(got, []int{1, 0, 0}) {
+		t.Errorf("put: %v", got)
+	}
+	snap := m.ks.Save()
+	defer snap.Drop()
+	m.do(0, func(v *View) { v.Swap(0, 2) })
+	if got := keys(m.ks); !slices.Equal(got, []int{0, 0, 1}) {
+		t.Errorf("swapped: %v", got)
+	}
+	m.ks.Restore(snap)
+	if got := keys(m.ks); !slices.Equal(got, []int{1, 0, 0}) {
+		t.Errorf("restored: %v", got)
+	}
+	m.do(1, put)
+	other := newModel(t, 1)
+	other.do(0, func(v *View) { v.Take(m.ks) })
+	if got := keys(other.ks); !slices.Equal(got, []int{1, 1, 0}) {
+		t.Errorf("taken over: %v", got)
 	}
 }
 

@@ -30,9 +30,9 @@ func (ks *Keyspace) Touch(db int, places *[TouchMax]Place, n int) {
 		if sh == nil {
 			continue
 		}
-		g := homeOf(p.hash) & sh.mask
+		g := homeOf(p.hash, len(sh.ctrl))
 		if m := matchTag(atomic.LoadUint64(&sh.ctrl[g]), tagOf(p.hash)); m != 0 {
-			slots[found] = &sh.slots[int(g)*groupSlots+bits.TrailingZeros64(m)>>3]
+			slots[found] = &sh.slots[g*groupSlots+bits.TrailingZeros64(m)>>3]
 			found++
 		}
 	}

@@ -16,9 +16,13 @@ package engine
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"slices"
 	"strconv"
 
 	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/engine/lock"
 )
 
 // tx is a View's transaction.
@@ -36,8 +40,18 @@ type tx struct {
 	keys []changedKey
 	// own: the running command names its effects itself, or has none. named: it has.
 	own, named bool
-	// forced: the running command is its own effect even if nothing changed.
-	forced bool
+	// forced: the running command is its own effect even if nothing changed. replicas:
+	// it is so for replicas alone.
+	forced, replicas bool
+	// itself is how many of the effects are the keyspace's own (Itself), apart that these stand for themselves (Apart).
+	itself int
+	apart  bool
+	// touched are the shards whose keys were changed, while Gated, and one is the hash of the last of these keys, of
+	// which there are several with other hashes; vague: others may have been, too.
+	touched, one   uint64
+	several, vague bool
+	// after is what waits for the commit (AtCommit).
+	after []func(at journal.LSN)
 }
 
 // changedKey is a key with the number of its change.
@@ -56,6 +70,10 @@ type Causes struct {
 	FieldGone func(v *View, key, field []byte)
 	// Settled: leases of a queue that had run out by now were ended, up to max.
 	Settled func(v *View, key []byte, max int)
+	// Lost: some lost a lock, or, where there are none, the delay after a lease is over.
+	Lost func(v *View, key []byte, lost []lock.Holder)
+	// Ended: grants of a limiter whose time was over by now ended, up to max.
+	Ended func(v *View, key []byte, max int)
 	// Image stands for the whole value of a key, or for its not being there.
 	Image func(v *View, key []byte)
 	// Replaced stands for all keys of all databases, in place of what there was.
@@ -85,20 +103,65 @@ func (v *View) NoEffect() { v.own, v.named = true, true }
 // nothing.
 func (v *View) ForceEffect() { v.forced = true }
 
-// Besides logs an effect that is not the running command's but comes before it: of
-// what it found expired.
+// ReplicaEffect has the running command, which changes nothing, sent to replicas as it
+// came, and to no file.
+func (v *View) ReplicaEffect() { v.replicas = v.KS.Journal.Replicated() }
+
+// Besides logs an effect that is not the running command's but comes before it.
 func (v *View) Besides(args ...[]byte) { v.log(args) }
 
-func (v *View) log(args [][]byte) {
-	if !v.Logging() {
-		return
-	}
-	w := v.Words(len(args))
-	for _, a := range args {
-		w.Bytes(a)
-	}
-	w.End()
+// Itself is Besides for what the keyspace does by itself when its time has come: of
+// keys and fields that expire or are evicted, and of leases that end.
+func (v *View) Itself(args ...[]byte) {
+	n := len(v.ends)
+	v.log(args)
+	v.itself += len(v.ends) - n
 }
+
+// Apart has what the keyspace does by itself during the running command stand for itself, each change alone, if nothing else
+// is done.
+func (v *View) Apart() { v.apart = true }
+
+func (v *View) log(args [][]byte) {
+	if v.Logging() {
+		v.write(args)
+	}
+}
+
+// write is Words for all words at once, which have their room before the first of them: this is on the way of every
+// write command.
+func (v *View) write(args [][]byte) {
+	at, room := len(v.resp), headMax
+	for _, a := range args {
+		room += headMax + len(a) + 2
+	}
+	b := slices.Grow(v.resp, room)[:at+room]
+	at = len(appendHead(b[:at], '*', len(args)))
+	for _, a := range args {
+		if n := len(a); n < len(wordHeads) {
+			binary.LittleEndian.PutUint64(b[at:], wordHeads[n])
+			at += 5
+			if n < 10 {
+				at--
+			}
+		} else {
+			at = len(appendHead(b[:at], '$', n))
+		}
+		at += copy(b[at:], a)
+		b[at], b[at+1] = '\r', '\n'
+		at += 2
+	}
+	v.resp = b[:at]
+	Words{v}.End()
+}
+
+// wordHeads are the lines with the lengths of short words, 4 or 5 bytes each.
+var wordHeads = func() (heads [100]uint64) {
+	for n := range heads {
+		heads[n] = binary.LittleEndian.Uint64(append(appendHead(nil, '$', n), 0, 0, 0, 0))
+	}
+	return heads
+}()
 
 // Words is an effect that is being named, for those whose effects are so many that
 // slices of slices for them would show. End ends it.
@@ -131,6 +194,9 @@ func (w Words) End() {
 	w.v.ends = append(w.v.ends, journal.Effect{DB: w.v.DB, End: len(w.v.resp)})
 }
 
+// headMax is the longest line with the length of an effect or a word.
+const headMax = len("$9223372036854775807\r\n")
+
 func appendHead(b []byte, kind byte, n int) []byte {
 	if n < 10 { // most are
 		return append(b, kind, byte('0'+n), '\r', '\n')
@@ -158,12 +224,21 @@ func (v *View) caused(before int64) bool {
 	return true
 }
 
+// AtCommit has fn called when the transaction is committed, under its locks, with the
+// place in the journal up to which all is that the transaction did or has seen, as far
+// as that was noted (Gated).
+func (v *View) AtCommit(fn func(at journal.LSN)) { v.after = append(v.after, fn) }
+
 // EndCommand names the effects of a command that has run: those that it named
 // itself, else the command as it came if it changed anything. Who is no command
 // passes nil.
 func (v *View) EndCommand(args [][]byte) {
 	t := &v.tx
+	t.vague = t.vague || t.forced
 	switch {
+	case t.replicas && args != nil:
+		v.write(args)
+		v.ends[len(v.ends)-1].ReplicasOnly = true
 	case !t.own && args != nil:
 		if v.changes > t.told || t.forced {
 			v.log(args)
@@ -171,7 +246,7 @@ func (v *View) EndCommand(args [][]byte) {
 	case v.changes > t.told && !t.named && v.Logging():
 		v.untold()
 	}
-	t.told, t.own, t.named, t.forced, t.keys = v.changes, false, false, false, t.keys[:0]
+	t.told, t.own, t.named, t.forced, t.replicas, t.keys = v.changes, false, false, false, false, t.keys[:0]
 }
 
 // untold logs the images of keys that were changed without an effect.
@@ -192,30 +267,73 @@ func (v *View) untold() {
 // Commit ends the transaction: its effects are handed to the journal as one
 // whole. The locks are still held.
 func (v *View) Commit() {
-	if v.changes != v.told || len(v.ends) != 0 {
-		v.commit(false)
+	if v.changes != v.told || len(v.ends) != 0 || len(v.after) != 0 {
+		v.commit(false, nil)
 	}
+}
+
+// CommitSole is Commit for a command that names one key.
+func (v *View) CommitSole(p Place) {
+	if v.changes != v.told || len(v.ends) != 0 || len(v.after) != 0 {
+		v.commit(false, &p)
+	}
+}
+
+// TakeChanges returns how often Changed was called since the last time.
+func (v *View) TakeChanges() int64 {
+	n := v.changes
+	v.changes, v.told = 0, 0
+	return n
 }
 
 // CommitApart is Commit for effects that have nothing to do with each other, as
 // those of keys that expire.
-func (v *View) CommitApart() { v.commit(true) }
+func (v *View) CommitApart() { v.commit(true, nil) }
 
-func (v *View) commit(apart bool) {
+func (v *View) commit(apart bool, sole *Place) {
 	t := &v.tx
 	if v.changes != t.told {
 		v.untold()
 	}
-	if len(t.ends) == 0 {
-		return
-	}
-	v.LSN = v.KS.Journal.Append(&journal.Batch{NowMicros: v.Now, Effects: t.ends, RESP: t.resp, NoMulti: apart})
-	if v.KS.Gated.Load() {
-		for m := v.Held.mask; m != 0; m &= m - 1 {
-			v.KS.shards[trailingZeros(m)].changed = v.LSN
+	var at journal.LSN
+	if len(t.ends) > 0 {
+		b := journal.Batch{NowMicros: v.Now, Effects: t.ends, RESP: t.resp, NoMulti: apart || t.apart && t.itself == len(t.ends)}
+		if at = v.KS.Journal.Append(&b); b.Replicas != 0 {
+			v.Replicas = b.Replicas
 		}
 	}
-	t.ends, t.resp = t.ends[:0], t.resp[:0]
+	// Replies need not wait for what the keyspace does by itself. It does it again, since the deadlines that it goes by
+	// are in the journal. So reads go on while nothing can be written and keys expire.
+	if at != 0 && len(t.ends) > t.itself {
+		v.LSN = at
+		if v.KS.Gated.Load() {
+			m := v.Held.mask
+			if !t.vague && t.touched != 0 {
+				m = t.touched // of a script that holds all shards, these few
+			}
+			near := sole != nil && !t.vague && !t.several && t.touched == 1<<sole.shard && t.one == sole.hash
+			for ; m != 0; m &= m - 1 {
+				s := &v.KS.shards[bits.TrailingZeros64(m)]
+				s.changed = at
+				if !near {
+					s.wide = at
+					continue
+				}
+				if s.near == nil {
+					s.near = new([nearSlots]journal.LSN)
+				}
+				s.near[nearSlot(sole.hash)] = at
+			}
+		}
+	}
+	t.ends, t.resp, t.itself, t.touched, t.one, t.several, t.vague, t.apart = t.ends[:0], t.resp[:0], 0, 0, 0, false, false, false
+	if len(t.after) > 0 {
+		at = max(at, v.KS.ChangedAt(v.Held))
+		for _, fn := range t.after {
+			fn(at)
+		}
+		t.after = nil
+	}
 	if cap(t.resp) > txBytesKept {
 		t.resp = nil
 	}
@@ -227,11 +345,23 @@ func (v *View) commit(apart bool) {
 	}
 }
 
+// ChangedNear is ChangedAt for who has seen nothing but a key, whose shard is held.
+func (ks *Keyspace) ChangedNear(p Place) journal.LSN {
+	s := &ks.shards[p.shard]
+	if s.near == nil {
+		return s.wide
+	}
+	return max(s.wide, s.near[nearSlot(p.hash)])
+}
+
+// Sole tells whether some shards are the one of a place.
+func (s LockSet) Sole(p Place) bool { return s.mask == 1<<p.shard }
+
 // ChangedAt is the place in the journal of the last change in some shards, which are
 // held, as far as it was noted (Gated).
 func (ks *Keyspace) ChangedAt(set LockSet) (at journal.LSN) {
 	for m := set.mask; m != 0; m &= m - 1 {
-		at = max(at, ks.shards[trailingZeros(m)].changed)
+		at = max(at, ks.shards[bits.TrailingZeros64(m)].changed)
 	}
 	return at
 }

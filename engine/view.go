@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/engine/lock"
 )
 
 // View works on one database at one time under held locks.
@@ -20,12 +21,16 @@ type View struct {
 	Reserved bool
 	// Who changes keys, for Keyspace.Touched: a client's number, 0 for none.
 	Who int64
+	// Told: the changes are those that a primary or a file tells of (Keyspace.Leave).
+	Told bool
 	// NoTouch leaves access times as they are (CLIENT NO-TOUCH, OBJECT).
 	NoTouch bool
 	// Writes: what Get finds may be changed.
 	Writes bool
 	// LSN is where the last transaction's effects end in the journal.
 	LSN journal.LSN
+	// Replicas is the same in the replicas' stream, 0 while nobody reads that.
+	Replicas journal.LSN
 
 	tx
 	touches uint64    // accesses that were counted, for LFU
@@ -35,6 +40,7 @@ type View struct {
 	doubt   bool         // the command has begun to change keys
 	objects bool         // the command has found objects, which it may change
 	object  *objectEntry // the last of them, nil if it may have gone
+	leaving bool         // a lock that goes, or changes, is let go by those who held it
 
 	// The hash of the key that was located last: dispatch computes it for the
 	// lock and the verbs find it here.
@@ -54,6 +60,14 @@ func (v *View) locate(key []byte) (hash uint64, s *shard) {
 		v.within(i, key)
 	}
 	return hash, &v.KS.shards[i]
+}
+
+// place is the hash of a key and the index of its shard.
+func (v *View) place(key []byte) (hash uint64, shard int) {
+	if p := unsafe.SliceData(key); p == v.hintPtr && len(key) == v.hintLen && p != nil {
+		return v.hintHash, v.hintSh
+	}
+	return locate(key)
 }
 
 // Hint remembers the hash of a key that is about to be used several times, and
@@ -181,7 +195,7 @@ func (v *View) touch(e Entry) {
 // settle brings an entry up to now: an expired key goes, and so do expired
 // parts of an object. It returns the zero Entry if nothing is left.
 func (v *View) settle(s *shard, e Entry) Entry {
-	off := v.KS.expiryOff.Load()
+	off := v.expiry()
 	if d := e.dueRef(); off&expiryFollows == 0 && (d != nil && d.at != 0 && d.at < v.Now/1000 || v.idle(s, e)) {
 		if off&expiryPaused == 0 {
 			doubt := v.doubt
@@ -193,9 +207,20 @@ func (v *View) settle(s *shard, e Entry) Entry {
 	if e.h.flags&flagObject != 0 {
 		v.objects, v.object = true, e.object()
 	}
+	if e.h.kind == KindLock {
+		if at := e.lockDue(); at != 0 && at <= v.Now && off&(expiryFollows|expiryLeft) == 0 {
+			doubt := v.doubt
+			e = v.settleLock(s, e)
+			v.doubt = doubt
+		}
+		return e
+	}
 	if e.h.flags&flagInnerDue != 0 && off&expiryFollows == 0 {
 		if x, ok := e.object().obj.(Expirer); ok {
 			if at := x.NextDue(); at != 0 && at <= v.Now/1000 {
+				if off&expiryLeft != 0 {
+					return v.without(e)
+				}
 				doubt := v.doubt
 				e = v.expireInner(s, e)
 				v.doubt = doubt
@@ -223,6 +248,10 @@ func (v *View) drop(s *shard, e Entry) {
 	d := e.dueRef()
 	if d == nil {
 		return
+	}
+	if e.h.kind == KindLock {
+		v.leftLock(e)
+		s.noteBound(e, false)
 	}
 	if d.at != 0 {
 		s.wheel.volatileKeys[v.DB]--
@@ -260,6 +289,9 @@ func (v *View) arm(s *shard, e Entry, deadline int64) {
 			s.wheel.volatileKeys[v.DB]--
 		}
 	}
+	if deadline != 0 && deadline != d.at && !v.Told && v.KS.own.on.Load() {
+		v.KS.own.add(v.DB, e.Key())
+	}
 	d.at = deadline
 	d.db = uint16(v.DB)
 	v.rearm(s, e)
@@ -276,14 +308,16 @@ func (v *View) rearm(s *shard, e Entry) {
 		}
 	}
 	if e.h.flags&flagInnerDue != 0 {
-		if x, ok := e.object().obj.(Expirer); ok {
-			inner := x.NextDue()
-			if inner != 0 {
-				at = min(at, inner)
-			}
-			if e.h.kind == KindHash {
-				v.countHash(s, e, inner != 0)
-			}
+		inner := e.innerDue()
+		if inner != 0 {
+			at = min(at, inner)
+		}
+		switch e.h.kind {
+		case KindHash:
+			v.countHash(s, e, inner != 0)
+		case KindLock:
+			d.db = uint16(v.DB)
+			s.noteBound(e, true)
 		}
 	}
 	switch {
@@ -337,7 +371,7 @@ func (v *View) widen(s *shard, e Entry) Entry {
 // which may have changed: call it after every change of them.
 func (v *View) InnerDue(e Entry) {
 	if e.h.flags&flagObject == 0 {
-		return
+		return // bytes enter with what they have
 	}
 	v.doubt = true
 	e.h.flags |= flagInnerDue
@@ -349,7 +383,7 @@ func (v *View) InnerDue(e Entry) {
 // what is there.
 func (v *View) PutObject(key []byte, kind Kind, obj any, deadline int64) Entry {
 	e := v.put(newObjectEntry(kind, key, obj), deadline)
-	if x, ok := obj.(Expirer); ok && x.NextDue() != 0 {
+	if x, ok := obj.(Expirer); ok && x.NextDue() != 0 || kind == KindLock {
 		v.InnerDue(e)
 	}
 	return e
@@ -391,7 +425,7 @@ func (v *View) Move(from, to []byte, db int) {
 	v.DB = db
 	v.Delete(to) // what comes is a new key, not a new value
 	v.put(v.renamed(e, to), deadline)
-	if e.h.flags&flagInnerDue != 0 {
+	if e.h.flags&(flagInnerDue|flagObject) == flagInnerDue|flagObject {
 		v.InnerDue(v.Peek(to))
 	}
 	v.DB = here
@@ -401,6 +435,9 @@ func (v *View) Move(from, to []byte, db int) {
 // copied.
 func (v *View) renamed(e Entry, key []byte) Entry {
 	if e.h.flags&flagObject != 0 {
+		if l, ok := e.object().obj.(*lock.Lock); ok {
+			l.Orphan(nobody) // a lease is bound to its key too
+		}
 		w := newObjectEntry(e.h.kind, key, e.object().obj)
 		w.h.flags |= e.h.flags & flagIdle
 		return w
@@ -410,13 +447,18 @@ func (v *View) renamed(e Entry, key []byte) Entry {
 
 func (v *View) copied(e Entry, key []byte) Entry {
 	n, isInt := e.Int()
-	w := newBytesEntry(e.h.kind, key, int(e.h.valLen), isInt, e.h.flags&flagDeadline != 0)
-	w.h.flags |= e.h.flags & (flagRaw | flagIdle)
 	if isInt {
+		w := newBytesEntry(e.h.kind, key, 0, isInt, e.h.flags&flagDeadline != 0)
 		*w.intRef() = n
-	} else {
-		copy(w.raw(), e.raw())
+		return w
 	}
+	p := e.raw()
+	if e.h.kind == KindLock {
+		p = unbound(p)
+	}
+	w := newBytesEntry(e.h.kind, key, len(p), isInt, e.h.flags&flagDeadline != 0)
+	w.h.flags |= e.h.flags & (flagRaw | flagIdle | flagInnerDue)
+	copy(w.raw(), p)
 	return w
 }
 
@@ -433,6 +475,9 @@ func (v *View) Copy(e Entry, to []byte, db int, clone any) {
 	default:
 		big, ok := e.object().obj.(*bigString)
 		if !ok {
+			if l, ok := clone.(*lock.Lock); ok {
+				l.Orphan(nobody)
+			}
 			v.PutObject(to, e.h.kind, clone, deadline)
 			break
 		}

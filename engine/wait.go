@@ -18,6 +18,8 @@ const (
 	ServedHold
 	// ServedSkip: nothing for it, but perhaps for those behind it.
 	ServedSkip
+	// ServedMove: nothing for it here; it has gone to the line of another key (Move).
+	ServedMove
 )
 
 // Waiter is somebody who waits for one of some keys: its places in their lines, and
@@ -41,6 +43,9 @@ type Waiter struct {
 	Deadline int64
 	// Who waits.
 	Who Asker
+
+	next       []byte // see Move
+	nextWeight int64
 
 	mu     sync.Mutex
 	gone   bool
@@ -69,7 +74,8 @@ type place struct {
 type waitList struct {
 	head, tail *place
 	n          int
-	noKey      int // of them
+	noKey      int              // of them
+	kinds      [kindCount]int32 // of them, by what they wait for
 	weight     int64
 	alarm      *Timer
 	alarmAt    int64
@@ -89,6 +95,7 @@ func (l *waitList) count(n *place, by int) {
 	if n == &n.w.places[0] {
 		l.shard.kinds[n.w.Kind] += by
 	}
+	l.kinds[n.w.Kind] += int32(by)
 	if n.w.NoKey {
 		if had := l.noKey; had == 0 || had+by == 0 {
 			l.shard.noKey += by
@@ -134,15 +141,7 @@ func (v *View) Wait(w *Waiter) {
 	}
 	for i, key := range w.Keys {
 		_, s := v.locate(key)
-		if s.waits == nil {
-			s.waits = make(map[waitKey]*waitList)
-		}
-		k := waitKey{w.DB, string(key)}
-		l := s.waits[k]
-		if l == nil {
-			l = &waitList{shard: &s.waiters}
-			s.waits[k] = l
-		}
+		l, _ := s.line(w.DB, key)
 		w.places[i].w = w
 		l.push(&w.places[i])
 	}
@@ -153,6 +152,20 @@ func (v *View) Wait(w *Waiter) {
 		w.timer = Timer{at: w.Deadline, fn: w.timedOut}
 		w.KS.Sched.start(&w.timer)
 	}
+}
+
+// line is the line of a key, which is begun if nobody waits yet.
+func (s *shard) line(db int, key []byte) (*waitList, waitKey) {
+	if s.waits == nil {
+		s.waits = make(map[waitKey]*waitList)
+	}
+	k := waitKey{db, string(key)}
+	l := s.waits[k]
+	if l == nil {
+		l = &waitList{shard: &s.waiters}
+		s.waits[k] = l
+	}
+	return l, k
 }
 
 func (w *Waiter) timedOut(int64) {
@@ -205,17 +218,38 @@ func (ks *Keyspace) ring(k waitKey, now int64) {
 	ks.Unlock(set)
 }
 
-// Waiting is how many stand in line for a key, whose shard is held, and the sum
-// of their weights.
-func (v *View) Waiting(key []byte) (n int, weight int64) {
+// Waiting is how many stand in line for a value of a kind under a key, whose shard is held, and the sum of the weights,
+// which only those have who wait for limiters.
+func (v *View) Waiting(key []byte, kind Kind) (n int, weight int64) {
 	_, s := v.locate(key)
 	if len(s.waits) == 0 {
 		return 0, 0
 	}
-	if l := s.waits[waitKey{v.DB, string(key)}]; l != nil {
-		return l.n, l.weight
+	return s.waiting(waitKey{v.DB, string(key)}, kind)
+}
+
+// WaitingForLock is Waiting for locks.
+func (v *View) WaitingForLock(key []byte) int {
+	n, _ := v.Waiting(key, KindLock)
+	return n
+}
+
+func (s *shard) waiting(k waitKey, kind Kind) (n int, weight int64) {
+	if l := s.waits[k]; l != nil {
+		return int(l.kinds[kind]), l.weight
 	}
 	return 0, 0
+}
+
+// Line calls fn with those who stand in line for a key, whose shard is held, until it returns false.
+func (v *View) Line(key []byte, fn func(who Asker) bool) {
+	_, s := v.locate(key)
+	l := s.waits[waitKey{v.DB, string(key)}]
+	if l == nil {
+		return
+	}
+	for n := l.head; n != nil && fn(n.w.Who); n = n.next {
+	}
 }
 
 // Leave takes a waiter out of all its lines. It reports whether it was still
@@ -239,6 +273,13 @@ func (w *Waiter) Depart() bool {
 	}
 	w.end()
 	return true
+}
+
+// Gone tells whether it waits no more.
+func (w *Waiter) Gone() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gone
 }
 
 // end has the waiter wait no more. Its lock is held.
@@ -277,18 +318,37 @@ func (ks *Keyspace) unlist(s *shard, k waitKey, n *place) {
 	if l == nil {
 		return
 	}
-	first := l.head == n
+	// Who is first, of those who wait for the same, is not known without a walk.
+	first := l.head == n || int(l.kinds[n.w.Kind]) != l.n
 	l.remove(n)
 	if l.n == 0 {
 		ks.setAlarm(s, k, l, 0)
 		if s.waits[k] == l {
-			delete(s.waits, k)
+			ks.endLine(s, k)
 		}
 		return
 	}
 	if first {
 		// Who is first now may want less than who left (a limiter's cost).
 		ks.setAlarm(s, k, l, ks.Clock.Now())
+	}
+}
+
+// other tells whether anybody in the line waits for something else than kinds that are held up.
+func (l *waitList) other(held *[kindCount]bool) bool {
+	for kind, n := range l.kinds {
+		if n > 0 && !held[kind] {
+			return true
+		}
+	}
+	return false
+}
+
+// endLine forgets a line in which nobody is left.
+func (ks *Keyspace) endLine(s *shard, k waitKey) {
+	delete(s.waits, k)
+	if ks.LineLeft != nil {
+		ks.LineLeft(ks, k.db, k.key)
 	}
 }
 
@@ -326,10 +386,12 @@ func (v *View) serveLine(k waitKey) {
 	v.DB = k.db
 	defer func() { v.DB = db }()
 	var again int64
-	held := false
-	for n := l.head; n != nil && (!held || l.noKey > 0); {
+	// Who gets nothing holds up those behind him who wait for a value of the same kind, and not those who wait for something
+	// else that the key might be.
+	var held [kindCount]bool
+	for n := l.head; n != nil && (l.noKey > 0 || l.other(&held)); {
 		next := n.next
-		if held && !n.w.NoKey {
+		if held[n.w.Kind] && !n.w.NoKey {
 			n = next
 			continue
 		}
@@ -339,7 +401,7 @@ func (v *View) serveLine(k waitKey) {
 		}
 		switch result {
 		case ServedHold:
-			held = true
+			held[n.w.Kind] = true
 		case ServedDone:
 			l.remove(n)
 		}
@@ -347,7 +409,7 @@ func (v *View) serveLine(k waitKey) {
 	}
 	if l.n == 0 {
 		again = 0
-		delete(s.waits, k)
+		v.KS.endLine(s, k)
 	}
 	v.KS.setAlarm(s, k, l, again)
 }
@@ -360,25 +422,17 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 	}
 	held := v.Held
 	for _, also := range w.Also {
-		if !v.Held.Covers(also) {
-			_, sh := locate(also)
-			s := &v.KS.shards[sh]
-			// Locks are taken in ascending order; out of order only without
-			// waiting. Who is refused is tried again in a moment.
-			if !v.KS.tryEnter(s) {
-				v.letGo(held)
-				return ServedHold, v.Now + alsoRetryMicros
-			}
-			if v.KS.heldBy(s) != nil {
-				s.taken.Unlock()
-				v.letGo(held)
-				return ServedHold, v.Now + alsoRetryMicros
-			}
-			v.Held.mask |= 1 << sh
+		if !v.Reach(also) {
+			v.letGo(held)
+			return ServedHold, v.Now + AlsoRetryMicros
 		}
 	}
 	result, again := w.Who.Serve(v, key)
 	v.Commit()
+	if result == ServedMove {
+		v.moveOn(w, again)
+		again = 0
+	}
 	if result == ServedDone {
 		w.end()
 		if len(w.Keys) > 1 {
@@ -392,8 +446,48 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 	return result, again
 }
 
-// alsoRetryMicros is how long a line waits for a second key's busy lock.
-const alsoRetryMicros = 100
+// AlsoRetryMicros is how long a line waits for a second key's busy lock.
+const AlsoRetryMicros = 100
+
+// Reach takes the lock of another key, if that is possible at once: locks are taken in ascending order, out of order only
+// without waiting. While a line is served whoever serves it lets it go again; a command has it noted by Ctx.Reach.
+func (v *View) Reach(key []byte) bool {
+	if v.Held.Covers(key) {
+		return true
+	}
+	_, sh := locate(key)
+	s := &v.KS.shards[sh]
+	if !v.KS.tryEnter(s) {
+		return false
+	}
+	if v.KS.heldBy(s) != nil {
+		s.taken.Unlock()
+		return false
+	}
+	v.Held.mask |= 1 << sh
+	return true
+}
+
+// ServeLine serves the line of another key, whose lock is held, while a waiter is served who stands for it.
+func (v *View) ServeLine(key []byte) { v.serveLine(waitKey{v.DB, string(key)}) }
+
+// Move has a waiter for one key, which is being served, go to the end of the line of
+// another one that is among its Also keys, and serve returns ServedMove. What it
+// says about another try is then of that key.
+func (w *Waiter) Move(key []byte, weight int64) { w.next, w.nextWeight = key, weight }
+
+// moveOn puts a waiter into the line that it has chosen. The locks of both keys are
+// held.
+func (v *View) moveOn(w *Waiter, againMicros int64) {
+	w.place[0].list.remove(&w.place[0])
+	w.Keys, w.Weight = [][]byte{w.next}, w.nextWeight
+	_, s := v.locate(w.next)
+	l, k := s.line(w.DB, w.next)
+	l.push(&w.place[0])
+	if l.head == &w.place[0] && againMicros != 0 {
+		v.KS.setAlarm(s, k, l, againMicros)
+	}
+}
 
 // letGo gives back the locks of second keys, except of those where others wait to
 // be served: nobody may come before them.

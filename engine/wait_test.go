@@ -67,7 +67,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 		t.Fatalf("served %v", order)
 	}
 	m.do(0, func(v *View) {
-		if n, _ := v.Waiting([]byte("a")); n != 3 {
+		if n, _ := v.Waiting([]byte("a"), KindNone); n != 3 {
 			t.Fatalf("%d wait", n)
 		}
 	})
@@ -105,7 +105,7 @@ func TestNoKeyIsToldPastWhoHolds(t *testing.T) {
 		t.Fatal("the key went, and who was to be told was not")
 	}
 	m.do(0, func(v *View) {
-		if n, _ := v.Waiting([]byte("a")); n != 1 || v.Tally().WaitingKeysNoKey != 0 {
+		if n, _ := v.Waiting([]byte("a"), KindNone); n != 1 || v.Tally().WaitingKeysNoKey != 0 {
 			t.Fatalf("%d wait, %d keys for when they go", n, v.Tally().WaitingKeysNoKey)
 		}
 	})
@@ -198,7 +198,7 @@ func TestDeadlineEndsAWait(t *testing.T) {
 			}
 			for _, key := range test.keys {
 				m.do(0, func(v *View) {
-					if n, _ := v.Waiting([]byte(key)); n != 0 {
+					if n, _ := v.Waiting([]byte(key), KindNone); n != 0 {
 						t.Errorf("%d wait for %s", n, key)
 					}
 				})
@@ -271,7 +271,7 @@ func TestWaitersUnderLoad(t *testing.T) {
 				})
 				waits := true
 				with(key, func(v *View) {
-					waiting, _ := v.Waiting(key)
+					waiting, _ := v.Waiting(key, KindNone)
 					if n, _ := v.Get(key).intOrNone(); n > 0 && waiting == 0 {
 						v.SetInt(v.Get(key), n-1)
 						waits = false
@@ -304,7 +304,7 @@ func TestWaitersUnderLoad(t *testing.T) {
 		with(key, func(v *View) {
 			n, _ := v.Get(key).intOrNone()
 			rest += n
-			if waiting, _ := v.Waiting(key); waiting != 0 {
+			if waiting, _ := v.Waiting(key, KindNone); waiting != 0 {
 				t.Errorf("%d still wait", waiting)
 			}
 		})
@@ -348,9 +348,7 @@ func TestReservationKeepsOthersOut(t *testing.T) {
 
 // hold reserves a set, and letGo gives it back.
 func hold(ks *Keyspace, set LockSet, info any) *Reservation {
-	for h := ks.Lock(set); h != nil; h = ks.Lock(set) {
-		h.Wait()
-	}
+	ks.LockWaiting(set)
 	return ks.Reserve(set, info)
 }
 
@@ -392,7 +390,7 @@ func TestLeavingWhileReserved(t *testing.T) {
 		ks.Unlock(set)
 		r.Release()
 		ks.Lock(set)
-		if n, _ := v.Waiting(key); n != 0 || len(ks.shards[0].watches) != 0 {
+		if n, _ := v.Waiting(key, KindNone); n != 0 || len(ks.shards[0].watches) != 0 {
 			t.Fatalf("%d wait", n)
 		}
 		ks.Unlock(set)

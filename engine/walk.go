@@ -103,7 +103,7 @@ func (v *View) Random(next func() uint64) Entry {
 			if live := v.settle(s, e); live.h != nil {
 				return live
 			}
-			if tries >= triesMax && v.KS.expiryOff.Load()&expiryPaused != 0 {
+			if tries >= triesMax && v.expiry()&expiryPaused != 0 {
 				return e
 			}
 			break
@@ -116,13 +116,12 @@ func (v *View) Random(next func() uint64) Entry {
 func (v *View) Flush() {
 	v.whole()
 	v.doubt = true
+	v.KS.own.flushed(v.DB)
 	for i := range v.KS.shards {
 		s := &v.KS.shards[i]
-		for k := range s.watches {
-			if k.db == v.DB && s.tables[v.DB].find(HashBytes([]byte(k.key)), []byte(k.key)) >= 0 {
-				for _, w := range s.watches[k] {
-					w.dirty.Store(true)
-				}
+		for k, list := range s.watches {
+			if k.db == v.DB {
+				v.replaced(list, s.tables[v.DB].entry([]byte(k.key)).Ok(), Entry{})
 			}
 		}
 		for k := range s.waits {
@@ -143,31 +142,32 @@ func (v *View) Flush() {
 				}
 			}
 		}
+		if s.tables[v.DB].ofKind(KindLock) > 0 {
+			s.tables[v.DB].each(func(e Entry) bool {
+				if e.h.kind == KindLock {
+					v.leftLock(e)
+					s.noteBound(e, false)
+				}
+				return true
+			})
+		}
 		w.volatileKeys[v.DB], w.volatileHashes[v.DB] = 0, 0
 		v.grown -= s.tables[v.DB].bytes
 		v.emptied(&s.tables[v.DB])
 		s.tables[v.DB].empty()
 	}
-	v.changes++
+	v.CountChange()
 }
 
-// Swap exchanges two databases. A watched key whose time is over counts as not
-// there.
+// Swap exchanges two databases.
 func (v *View) Swap(a, b int) {
 	if a == b {
 		return
 	}
 	v.whole()
 	v.doubt = true
-	db := v.DB
-	defer func() { v.DB = db }()
 	for i := range v.KS.shards {
 		s := &v.KS.shards[i]
-		for k := range s.watches {
-			for _, v.DB = range []int{a, b} {
-				v.Peek([]byte(k.key))
-			}
-		}
 		s.tables[a].exchange(&s.tables[b])
 		if c := v.KS.cut; c != nil && i == 0 {
 			c.dbOf[a], c.dbOf[b], c.swapped = c.dbOf[b], c.dbOf[a], true
@@ -186,23 +186,28 @@ func (v *View) Swap(a, b int) {
 				}
 			}
 		}
-		for k, list := range s.watches {
-			if k.db == a || k.db == b {
-				for _, db := range []int{a, b} {
-					if s.tables[db].find(HashBytes([]byte(k.key)), []byte(k.key)) >= 0 {
-						for _, w := range list {
-							w.dirty.Store(true)
-						}
-						break
-					}
+		for p := range s.bound {
+			if d := (Entry{(*header)(p)}).dueRef(); d.node == 0 { // else it is the wheel's
+				switch d.db {
+				case uint16(a):
+					d.db = uint16(b)
+				case uint16(b):
+					d.db = uint16(a)
 				}
 			}
 		}
-		for k := range s.waits {
+		for k, list := range s.watches {
 			if k.db == a || k.db == b {
+				key := []byte(k.key)
+				v.replaced(list, s.tables[a+b-k.db].entry(key).Ok(), s.tables[k.db].entry(key))
+			}
+		}
+		for k := range s.waits {
+			// One whose time is over is nobody's, and goes when it is looked at.
+			if (k.db == a || k.db == b) && !v.over(s.tables[k.db].entry([]byte(k.key))) {
 				v.ready = append(v.ready, k)
 			}
 		}
 	}
-	v.changes++
+	v.CountChange()
 }

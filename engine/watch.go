@@ -13,6 +13,12 @@ type Watcher struct {
 	keys  []waitKey
 }
 
+// watch is one who watches a key. gone: it does not count that the key goes, whose time was over already.
+type watch struct {
+	w    *Watcher
+	gone bool
+}
+
 // Dirty tells whether a watched key changed.
 func (w *Watcher) Dirty() bool { return w.dirty.Load() }
 
@@ -29,36 +35,68 @@ func (w *Watcher) AddTo(set *LockSet) {
 	}
 }
 
-// Watch begins to watch a key, whose shard is held.
+// Watch begins to watch a key, whose shard is held. As in Redis, a key whose time is over is left for the next command to
+// remove, and that is no change.
 func (v *View) Watch(w *Watcher, key []byte) {
 	k := waitKey{v.DB, string(key)}
 	if slices.Contains(w.keys, k) {
 		return
 	}
-	v.Peek(key) // what has expired is gone before it is watched
+	gone := v.over(v.Find(key))
+	if !gone {
+		v.Peek(key) // what is idle or partly expired goes
+	}
 	v.doubt = true
 	_, s := v.locate(key)
 	if s.watches == nil {
-		s.watches = make(map[waitKey][]*Watcher)
+		s.watches = make(map[waitKey][]watch)
 	}
-	s.watches[k] = append(s.watches[k], w)
+	s.watches[k] = append(s.watches[k], watch{w, gone})
 	w.keys = append(w.keys, k)
 }
 
-// WatchedExpired tells whether a watched key has passed its deadline without
-// having been removed yet. The shards of AddTo are held.
+// WatchedExpired tells whether the time of a watched key was over since, though it has not been removed yet. The shards of
+// AddTo are held.
 func (v *View) WatchedExpired(w *Watcher) bool {
 	db := v.DB
 	defer func() { v.DB = db }()
 	for _, k := range w.keys {
 		v.DB = k.db
-		if e := v.Find([]byte(k.key)); e.Ok() && e.Deadline() != 0 && e.Deadline() < v.Now/1000 && v.Past(e.Deadline()) {
-			w.dirty.Store(true) // as in Redis, it is left for the next one to remove
+		key := []byte(k.key)
+		if !v.over(v.Find(key)) {
+			v.Peek(key) // what is idle or partly expired goes, which makes the watcher dirty
 			continue
 		}
-		v.Peek([]byte(k.key)) // what is idle or partly expired goes, which makes the watcher dirty
+		_, s := v.locate(key)
+		if list := s.watches[k]; !list[watcherIn(list, w)].gone {
+			w.dirty.Store(true) // as in Redis, it is left for the next one to remove
+		}
 	}
 	return w.Dirty()
+}
+
+func watcherIn(list []watch, w *Watcher) int {
+	return slices.IndexFunc(list, func(x watch) bool { return x.w == w })
+}
+
+// replaced tells those who watch a key that it is what now is, the zero Entry if it is not there. before tells whether it
+// was there.
+func (v *View) replaced(list []watch, before bool, now Entry) {
+	if !before && !now.Ok() {
+		return
+	}
+	over := v.over(now)
+	for i := range list {
+		switch x := &list[i]; {
+		case x.gone && !now.Ok():
+			x.gone = false
+		case x.gone && over:
+		case !before && over:
+			x.gone = true
+		default:
+			x.w.dirty.Store(true)
+		}
+	}
 }
 
 // Unwatch forgets the watcher's keys, of which those in held are locked: locked, not
@@ -76,7 +114,7 @@ func (ks *Keyspace) Unwatch(w *Watcher, held LockSet) {
 			s.taken.Lock()
 		}
 		list := s.watches[k]
-		if i := slices.Index(list, w); i >= 0 {
+		if i := watcherIn(list, w); i >= 0 {
 			list = slices.Delete(list, i, i+1)
 		}
 		if len(list) == 0 {
@@ -121,8 +159,9 @@ func (v *View) Altered(key []byte, class EventClass, event string) {
 	v.Notify(class, event, key)
 }
 
-// CountChange counts a change that nobody is told of: an acknowledgement.
-func (v *View) CountChange() { v.doubt = true; v.changes++ }
+// CountChange counts a change that nobody is told of, such as an acknowledgement, or
+// of which there is no key.
+func (v *View) CountChange() { v.doubt = true; v.changes++; v.vague = true }
 
 // SameChange says that the last two changes that were told are one, of two keys:
 // Redis counts it once.
@@ -134,6 +173,12 @@ func (v *View) count(key []byte) {
 	v.changes++
 	if v.Logging() {
 		v.keys = append(v.keys, changedKey{v.changes, v.DB, key})
+	}
+	if v.KS.Gated.Load() {
+		hash, shard := v.place(key)
+		v.several = v.several || v.touched != 0 && v.one != hash
+		v.touched |= 1 << shard
+		v.one = hash
 	}
 	if v.objects {
 		v.recount(key)
@@ -151,8 +196,8 @@ func (v *View) modified(key []byte) {
 		defer s.taken.Unlock()
 	}
 	if len(s.watches) != 0 {
-		for _, w := range s.watches[waitKey{v.DB, string(key)}] {
-			w.dirty.Store(true)
+		if list := s.watches[waitKey{v.DB, string(key)}]; list != nil {
+			v.replaced(list, true, v.Find(key))
 		}
 	}
 }
@@ -162,11 +207,4 @@ func (v *View) Notify(class EventClass, event string, key []byte) {
 	if v.KS.EventMask.Load()&uint32(class) != 0 && v.KS.Events != nil {
 		v.KS.Events(v, v.DB, class, event, key)
 	}
-}
-
-// TakeChanges returns how often Changed was called since the last time.
-func (v *View) TakeChanges() int64 {
-	n := v.changes
-	v.changes, v.told = 0, 0
-	return n
 }

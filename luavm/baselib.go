@@ -89,13 +89,18 @@ func heapBytes() uint64 {
 }
 
 func (vm *VM) error(L *lua.LState) int {
+	vm.throw(L, vm.errorValue(L))
+	return 0
+}
+
+// errorValue is what error raises.
+func (vm *VM) errorValue(L *lua.LState) lua.LValue {
 	level := arg.OptInt(L, 2, 1)
 	v := L.Get(1)
 	if s, ok := arg.ToString(v); ok && level > 0 {
 		v = lua.LString(where(L, level) + s)
 	}
-	vm.throw(L, v)
-	return 0
+	return v
 }
 
 // errorHandler is what Redis runs for an error that nothing caught. Scripts can call it, too.
@@ -235,7 +240,7 @@ func (vm *VM) compiled(L *lua.LState, code, source string) int {
 	return 1
 }
 
-// pcall is Redis's: an error table comes out as its text.
+// pcall is the function itself; most calls are carried out by the loop, see guard.go.
 func (vm *VM) pcall(L *lua.LState) int {
 	if L.GetTop() == 0 { // Redis's function does not check, and calls the place of its first result
 		L.Push(lua.LTrue)
@@ -245,14 +250,26 @@ func (vm *VM) pcall(L *lua.LState) int {
 		L.Insert(lua.LTrue, 1)
 		return L.GetTop()
 	}
-	if t, isTable := errv.(*lua.LTable); isTable {
-		if text := index(L, t, lua.LString("err")); text.Type() == lua.LTString || text.Type() == lua.LTNumber {
-			errv = text
-		}
-	}
+	return vm.pushFailure(L, errv)
+}
+
+// pushFailure pushes what pcall returns for an error. It is Redis's: an error table comes out as its text. One without a
+// text is followed by what stands in its place.
+func (vm *VM) pushFailure(L *lua.LState, errv lua.LValue) int {
 	L.Push(lua.LFalse)
+	t, isTable := errv.(*lua.LTable)
+	if !isTable {
+		L.Push(errv)
+		return 2
+	}
+	text := index(L, t, lua.LString("err"))
+	if _, ok := arg.ToString(text); ok {
+		L.Push(text)
+		return 2
+	}
 	L.Push(errv)
-	return 2
+	L.Push(text)
+	return 3
 }
 
 func (vm *VM) xpcall(L *lua.LState) int {

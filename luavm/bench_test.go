@@ -112,6 +112,20 @@ return nil`, []string{"{l}", "{l}:value", "{l}:value:c", "{l}:permits", "{l}:per
 		map[string]string{"hget": "$4\r\n1000\r\n", "get": "$3\r\n500\r\n", "zrem": ":1\r\n", "set": "+OK\r\n", "zadd": ":1\r\n", "decrby": ":499\r\n",
 			"zrangebyscore": "*1\r\n$8\r\n\x00\xe4\x40\x46\x01\x00\x00\x00\r\n"}},
 	{"loop1000", `local s = 0 for i = 1, 1000 do s = s + i % 7 end return s`, nil, nil, nil},
+	{"fib15", `local function fib(n) if n < 2 then return n end return fib(n - 1) + fib(n - 2) end return fib(15)`, nil, nil, nil},
+	{"table1000", `local t, s = {}, 0 for i = 1, 1000 do t[i] = i end for i = 1, #t do s = s + t[i] end return s`, nil, nil, nil},
+	{"methods1000", `local A = {} A.__index = A function A:add(n) self.n = self.n + n end
+local a = setmetatable({n = 0}, A) for i = 1, 1000 do a:add(i) end return a.n`, nil, nil, nil},
+	{"math1000", `local n = 0 for i = 1, 1000 do n = n + math.floor(i / 3) + math.max(i, 5) end return n`, nil, nil, nil},
+	{"byte1000", `local s, n = string.rep('a', 1000), 0 for i = 1, #s do n = n + s:byte(i) end return n`, nil, nil, nil},
+	{"pcall100", `local n = 0 for i = 1, 100 do if pcall(function() n = n + 1 end) then n = n + 1 end end return n`, nil, nil, nil},
+	{"errors100", `local n = 0 for i = 1, 100 do if not pcall(error, 'no') then n = n + 1 end end return n`, nil, nil, nil},
+	{"faults100", `local n = 0 for i = 1, 100 do if not pcall(function() local x = nil; return x.y end) then n = n + 1 end end return n`, nil, nil, nil},
+	{"switches100", `local co = coroutine.wrap(function() while true do coroutine.yield(1) end end) local n = 0 for i = 1, 100 do n = n + co() end return n`, nil, nil, nil},
+	{"fields1000", `local p = {x = 1, y = 2} for i = 1, 1000 do p.x = p.x + p.y end return p.x`, nil, nil, nil},
+	{"closures100", `local s = 0 for i = 1, 100 do local f = function() return i end s = s + f() end return s`, nil, nil, nil},
+	{"struct100", `local n = 0 for i = 1, 100 do n = n + struct.unpack('I', struct.pack('I', i)) end return n`, nil, nil, nil},
+	{"coroutines10", `local n = 0 for i = 1, 10 do local co = coroutine.wrap(function() coroutine.yield(i) end) n = n + co() co() end return n`, nil, nil, nil},
 	{"concat100", `local t = {} for i = 1, 100 do t[#t + 1] = 'item:' .. i end return table.concat(t, ',')`, nil, nil, nil},
 }
 

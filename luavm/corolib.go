@@ -1,40 +1,33 @@
 package luavm
 
-// The library coroutine, on gopher-lua's threads.
+// The library coroutine. A coroutine is a thread of gopher-lua; to make, resume and suspend one is done here.
 
 import (
-	_ "unsafe" // for go:linkname
+	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/boxes"
 )
 
 const (
-	// coroutineDepthMax is how deep calls may nest in a coroutine. Its stack is allocated at once, so it is less than that
-	// of the script itself.
+	// coroutineDepthMax is how deep calls may nest in a coroutine. Its stack is there at once, 80 kB, so it is less than that
+	// of the script itself. Where there are more than manyCoroutines, those to come get less, or 10,000 of them that do
+	// nothing would take 800 MB.
 	coroutineDepthMax  = 1000
+	manyCoroutines     = 500
+	coroutineDepthMany = 200
 	coroutineRegisters = 256
-	// coroutinesMax is how many coroutines a run may create.
+	coroutineStep      = 1 << 10 // registers that it gets more at once
+	// spareStacksMax is how many stacks are kept for coroutines to come; one of them outlives the run.
+	spareStacksMax = 16
+	// coroutinesMax is how many coroutines of a run may be there that have not ended.
 	coroutinesMax = 10_000
 )
 
-// coroutineBody is what a coroutine begins with: it makes the errors of its state ours. The tail call leaves no trace.
-const coroutineBody = `local f, take = ... return function(...) take() return f(...) end`
-
-// theirCoroutines is the library's own library of coroutines.
-//
-//go:linkname theirCoroutines github.com/yuin/gopher-lua.coFuncs
-var theirCoroutines map[string]lua.LGFunction
-
 func (vm *VM) coroutineFunctions() functions {
-	c, err := compileChunk(coroutineBody, "=coroutine", nil, false, nil)
-	if err != nil {
-		panic(err)
-	}
-	body := vm.L.NewFunctionFromProto(&c.main.FunctionProto)
-	co := &coroutines{vm: vm, create: theirCoroutines["create"], resume: theirCoroutines["resume"], body: body}
-	co.take = vm.L.NewFunction(func(L *lua.LState) int { vm.take(L); return 0 })
+	co := &coroutines{vm}
 	return functions{
 		"create": co.luaCreate, "resume": co.luaResume, "running": coroutineRunning, "status": co.luaStatus,
 		"wrap": co.luaWrap, "yield": co.luaYield,
@@ -42,10 +35,13 @@ func (vm *VM) coroutineFunctions() functions {
 }
 
 // coroutines is the library in a VM.
-type coroutines struct {
-	vm             *VM
-	create, resume lua.LGFunction // gopher-lua's
-	body, take     *lua.LFunction
+type coroutines struct{ vm *VM }
+
+// coroutineStack is what a coroutine runs on.
+type coroutineStack struct {
+	frames    []luaFrame
+	registers []lua.LValue
+	loose     boxes.Loose
 }
 
 // start makes a coroutine of the function in argument 1.
@@ -55,33 +51,64 @@ func (co *coroutines) start(L *lua.LState) *lua.LState {
 		arg.Error(L, 1, "Lua function expected")
 	}
 	vm := co.vm
-	vm.coroutines++
-	if vm.coroutines > coroutinesMax {
+	if vm.coroutines == coroutinesMax {
 		vm.throw(L, lua.LString("not enough memory"))
 	}
-	vm.call(L, co.body, 1, fn, co.take)
-	body := L.Get(-1)
-	L.SetTop(0)
-	L.Push(body)
-	options := L.Options
-	L.Options.CallStackSize, L.Options.RegistrySize = coroutineDepthMax, coroutineRegisters
-	co.create(L)
-	L.Options = options
-	thread := L.Get(-1).(*lua.LState)
-	inside(thread).mainLoop = vm.loop
-	return thread
+	vm.coroutines++
+	vm.madeCoroutines = true
+	return newThread(vm.L, fn, vm.coroutineStack())
+}
+
+// coroutineStack is the stack for a coroutine: that of one that has ended, if there is one.
+func (vm *VM) coroutineStack() (s coroutineStack) {
+	if last := len(vm.spareStacks) - 1; last >= 0 {
+		s = vm.spareStacks[last]
+		vm.spareStacks = vm.spareStacks[:last]
+		return s
+	}
+	depth := coroutineDepthMax
+	if vm.coroutines > manyCoroutines {
+		depth = coroutineDepthMany
+	}
+	return coroutineStack{frames: make([]luaFrame, depth), registers: make([]lua.LValue, coroutineRegisters)}
+}
+
+// ended takes the stack of a coroutine that has ended.
+func (vm *VM) ended(L *lua.LState) {
+	vm.coroutines--
+	t := (*coroutine)(unsafe.Pointer(L))
+	ls := inside(L)
+	vm.closeUpvalues(L, 0)
+	s := coroutineStack{t.frames.array, t.registry.array, t.loose}
+	t.frames, t.registry.array, t.registry.top, t.loose, ls.currentFrame = luaFrames{}, nil, 0, boxes.Loose{}, nil
+	if len(s.frames) == coroutineDepthMax && len(s.registers) == coroutineRegisters && len(vm.spareStacks) < cap(vm.spareStacks) {
+		vm.spareStacks = append(vm.spareStacks, s)
+	}
+}
+
+// forgetCoroutines drops what the coroutines of a run have left.
+func (vm *VM) forgetCoroutines() {
+	if !vm.madeCoroutines {
+		return
+	}
+	vm.coroutines, vm.madeCoroutines = 0, false
+	if len(vm.spareStacks) > 0 {
+		clear(vm.spareStacks[0].frames)
+		clear(vm.spareStacks[0].registers)
+		clear(vm.spareStacks[1:])
+		vm.spareStacks = vm.spareStacks[:1]
+	}
 }
 
 func (co *coroutines) luaCreate(L *lua.LState) int {
-	co.start(L)
+	L.Push(co.start(L))
 	return 1
 }
 
 func (co *coroutines) luaWrap(L *lua.LState) int {
 	thread := co.start(L)
-	L.Push(L.NewFunction(func(L *lua.LState) int {
-		L.Insert(thread, 1)
-		n := co.run(L, thread)
+	resume := func(L *lua.LState) int {
+		n := co.run(L, thread, argumentsOf(L))
 		if lua.LVAsBool(L.Get(-n)) {
 			return n - 1
 		}
@@ -91,7 +118,8 @@ func (co *coroutines) luaWrap(L *lua.LState) int {
 		}
 		co.vm.throw(L, errv)
 		return 0
-	}))
+	}
+	L.Push(&lua.LFunction{IsG: true, Env: inside(L).Env, Proto: &noShortcut.FunctionProto, GFunction: resume})
 	return 1
 }
 
@@ -103,35 +131,96 @@ func (co *coroutines) threadArg(L *lua.LState) *lua.LState {
 	return thread
 }
 
-func (co *coroutines) luaResume(L *lua.LState) int { return co.run(L, co.threadArg(L)) }
+func (co *coroutines) luaResume(L *lua.LState) int {
+	thread := co.threadArg(L)
+	return co.run(L, thread, argumentsOf(L)[1:])
+}
 
-// run resumes the coroutine in argument 1 with the arguments behind it. It pushes true and what was yielded or returned,
-// or false and the error.
-func (co *coroutines) run(L, thread *lua.LState) int {
+// run resumes a coroutine. It pushes true and what was yielded or returned, or false and the error.
+func (co *coroutines) run(L, thread *lua.LState, args []lua.LValue) int {
 	vm := co.vm
 	if status := co.status(L, thread); status != "suspended" {
 		L.Push(lua.LFalse)
 		L.Push(lua.LString("cannot resume " + status + " coroutine"))
 		return 2
 	}
-	if vm.ccalls >= ccallsMax-1 {
+	if vm.ccalls >= ccallsMax { // one more than calls may nest
 		L.Push(lua.LFalse)
 		L.Push(lua.LString("C stack overflow"))
 		return 2
 	}
-	ccalls := vm.ccalls
+	ccalls, top := vm.ccalls, L.GetTop()
 	vm.ccalls++
-	n := co.resume(L)
+	vm.settleOpen(L)
+	errv := vm.resume(L, thread, args)
+	vm.settleOpen(thread)
 	vm.ccalls = ccalls
-	L.G.CurrentThread = L
-	thread.Parent = nil
-	switch {
-	case vm.inHost: // a command panicked, which gopher-lua took for an error of the coroutine
-		panic(tostring(L.Get(-1)))
-	case vm.killed:
-		vm.throw(L, L.Get(-1))
+	if errv != nil {
+		thread.Dead = true
+		L.SetTop(top)
+		L.Push(lua.LFalse)
+		L.Push(errv)
 	}
-	return n
+	if thread.Dead {
+		vm.ended(thread)
+	}
+	return L.GetTop() - top
+}
+
+// resume runs a coroutine until it yields or ends, and pushes true and what came of it. If that is an error, it is returned.
+func (vm *VM) resume(L, thread *lua.LState, args []lua.LValue) (errv lua.LValue) {
+	ls := inside(thread)
+	begun := ls.currentFrame != nil
+	thread.Parent, L.G.CurrentThread = L, thread
+	done := false
+	defer func() {
+		L.G.CurrentThread, thread.Parent = L, nil
+		if !done && !vm.killed && !vm.inHost {
+			errv = vm.caught(recover())
+		}
+	}()
+	if !begun {
+		t := (*coroutine)(unsafe.Pointer(thread))
+		thread.Push(t.body)
+		t.body = nil
+	}
+	for _, v := range args {
+		thread.Push(v)
+	}
+	if begun {
+		// The call of yield returns these. What it wants besides is nil.
+		f := ls.currentFrame
+		want := instruction(f.Fn.Proto.Code[f.Pc-1]).C() - 1
+		for i := len(args); i < want; i++ {
+			thread.Push(lua.LNil)
+		}
+		vm.loop(thread, nil)
+	} else {
+		thread.Call(len(args), lua.MultRet)
+	}
+	done = true
+	return nil
+}
+
+// yieldHere suspends a coroutine by a call of yield from the function that the loop which resumed it runs. It returns false,
+// having done nothing, if the function has to be called.
+func (vm *VM) yieldHere(L *lua.LState, loose *boxes.Loose, base unsafe.Pointer, at int, inst instruction) bool {
+	ls := inside(L)
+	if L == vm.L || base != nil && base != unsafe.Pointer(&ls.frames().array[0]) || crossesGo(ls.currentFrame) {
+		return false
+	}
+	reg, end := ls.reg, at+inst.B()
+	if inst.B() == 0 {
+		end = reg.top
+	}
+	loose.Settle(reg.array[at+1:end], at+1, &vm.boxes)
+	parent := L.Parent
+	parent.Push(lua.LTrue)
+	for _, v := range reg.array[at+1 : end] {
+		parent.Push(v)
+	}
+	reg.top = at
+	return true
 }
 
 func (co *coroutines) luaYield(L *lua.LState) int {

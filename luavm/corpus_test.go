@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -67,10 +68,12 @@ func escape(s string) string {
 func unescape(s string) string {
 	var b []byte
 	for i := 0; i < len(s); i++ {
-		if strings.HasPrefix(s[i:], `\x`) && i+3 < len(s) && hexDigit(s[i+2]) >= 0 && hexDigit(s[i+3]) >= 0 {
-			b = append(b, byte(hexDigit(s[i+2])<<4|hexDigit(s[i+3])))
-			i += 3
-			continue
+		if strings.HasPrefix(s[i:], `\x`) && i+3 < len(s) {
+			if c, err := strconv.ParseUint(s[i+2:i+4], 16, 8); err == nil {
+				b = append(b, byte(c))
+				i += 3
+				continue
+			}
 		}
 		b = append(b, s[i])
 	}

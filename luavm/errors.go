@@ -85,18 +85,15 @@ func (vm *VM) placeOf(f *luaFrame) errorPlace {
 // function, and the error is returned.
 func (vm *VM) protect(L *lua.LState, nargs, nret int) (ok bool, errv lua.LValue) {
 	ls := inside(L)
-	stack := vm.stack
-	if L != vm.L {
-		stack = stackOf(L)
-	}
-	sp, frame, base, ccalls := stack.Sp(), ls.currentFrame, ls.reg.top-nargs-1, vm.ccalls
+	frames := ls.frames()
+	sp, frame, base, ccalls := frames.sp, ls.currentFrame, ls.reg.top-nargs-1, vm.ccalls
 	defer func() {
 		if ok {
 			return
 		}
 		r := recover()
-		closeUpvalues(L, base)
-		stack.SetSp(sp)
+		vm.closeUpvalues(L, base)
+		frames.sp = sp
 		ls.currentFrame = frame
 		floor := 0
 		if frame != nil {

@@ -117,7 +117,7 @@ func (p *assembly) proto(m *machine, returned int) *lua.FunctionProto {
 	for i := range 10 {
 		constants = append(constants, lua.LNumber(i))
 	}
-	constants = append(constants, lua.LString("x"), lua.LString("y"))
+	constants = append(constants, tables.Field("x"), tables.Field("y"))
 	f := &bytecode.Function{}
 	for i, v := range p.regs {
 		f.Code = append(f.Code, uint32(bytecode.ABx(lua.OP_LOADK, i, len(constants))))

@@ -18,6 +18,8 @@ import (
 	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/boxes"
 )
 
 type luaRegistry struct {
@@ -50,6 +52,15 @@ type luaUpvalue struct {
 	closed bool
 }
 
+// set gives the variable a value.
+func (u *luaUpvalue) set(v lua.LValue) {
+	if u.closed || u.reg == nil {
+		u.value = v
+	} else {
+		u.reg.array[u.index] = v
+	}
+}
+
 type luaState struct {
 	G       *lua.Global
 	Parent  *lua.LState
@@ -60,7 +71,7 @@ type luaState struct {
 
 	stop         int32
 	reg          *luaRegistry
-	stack        [2]unsafe.Pointer
+	stack        [2]unsafe.Pointer // an interface, see frames
 	alloc        unsafe.Pointer
 	currentFrame *luaFrame
 	wrapped      bool
@@ -72,17 +83,10 @@ type luaState struct {
 // mainLoop runs the function of a state's newest frame until base, a frame, has returned.
 type mainLoop = func(L *lua.LState, base unsafe.Pointer)
 
-// luaFrames is the call stack of a state that was made to have room for all frames at once.
+// luaFrames is the call stack of a state: all states here were made to have room for all frames at once.
 type luaFrames struct {
 	array []luaFrame
 	sp    int
-}
-
-// frameStack is the part of gopher-lua's call stack that unwinding needs.
-type frameStack interface {
-	Sp() int
-	SetSp(sp int)
-	IsFull() bool
 }
 
 func init() {
@@ -93,6 +97,10 @@ func init() {
 	frame, _ := state.FieldByName("currentFrame")
 	mustMirror(frame.Type.Elem(), reflect.TypeOf(luaFrame{}))
 	mustMirror(reflect.TypeOf(lua.Upvalue{}), reflect.TypeOf(luaUpvalue{}))
+	stack, _ := state.FieldByName("stack")
+	L := lua.NewState(lua.Options{SkipOpenLibs: true})
+	frames := reflect.NewAt(stack.Type, unsafe.Pointer(&inside(L).stack)).Elem().Elem()
+	mustMirror(frames.Type().Elem(), reflect.TypeOf(luaFrames{}))
 }
 
 // mustMirror panics unless every field of mine is at the same place and of the same size and kind in theirs.
@@ -114,23 +122,37 @@ func mustMirror(theirs, mine reflect.Type) {
 
 func inside(L *lua.LState) *luaState { return (*luaState)(unsafe.Pointer(L)) }
 
-// stackOf hands out the call stack of a state. It is slow: take it once per state.
-func stackOf(L *lua.LState) frameStack {
-	f, _ := reflect.TypeOf(lua.LState{}).FieldByName("stack")
-	p := unsafe.Add(unsafe.Pointer(L), f.Offset)
-	return reflect.NewAt(f.Type, p).Elem().Interface().(frameStack)
+// frames is the call stack itself.
+func (ls *luaState) frames() *luaFrames { return (*luaFrames)(ls.stack[1]) }
+
+// coroutine is a coroutine: its state, and its numbers without boxes.
+type coroutine struct {
+	lua.LState
+	frames   luaFrames
+	registry luaRegistry
+	loose    boxes.Loose
+	body     *lua.LFunction
 }
 
-// framesOf returns the call stack itself.
-func framesOf(L *lua.LState) *luaFrames {
-	v := reflect.ValueOf(stackOf(L))
-	mustMirror(v.Type().Elem(), reflect.TypeOf(luaFrames{}))
-	return (*luaFrames)(v.UnsafePointer())
+// newThread makes the state of a coroutine as the library does, but for what that makes and never uses: globals of its own.
+func newThread(main *lua.LState, body *lua.LFunction, s coroutineStack) *lua.LState {
+	own, made := inside(main), &coroutine{body: body, loose: s.loose}
+	L := &made.LState
+	*inside(L) = luaState{
+		G: own.G, Env: own.Env, Panic: own.Panic, Options: own.Options, alloc: own.alloc, hasErrorFunc: own.hasErrorFunc, mainLoop: own.mainLoop,
+		stack: [2]unsafe.Pointer{own.stack[0], unsafe.Pointer(&made.frames)}, reg: &made.registry,
+	}
+	made.frames = luaFrames{array: s.frames}
+	made.registry = luaRegistry{
+		array: s.registers, growBy: coroutineStep, maxSize: own.reg.maxSize, alloc: own.reg.alloc,
+		handler: [2]unsafe.Pointer{own.reg.handler[0], unsafe.Pointer(L)},
+	}
+	return L
 }
 
 // closeUpvalues gives every open upvalue at or above the register base its own copy of the value, as leaving
 // the scope would do, and takes it off the list of the open ones. The list is sorted by register.
-func closeUpvalues(L *lua.LState, base int) {
+func (vm *VM) closeUpvalues(L *lua.LState, base int) {
 	ls := inside(L)
 	link := &ls.uvcache
 	for *link != nil && (*link).index < base {
@@ -140,9 +162,24 @@ func closeUpvalues(L *lua.LState, base int) {
 	*link = nil
 	for ; uv != nil; uv = uv.next {
 		if !uv.closed {
+			vm.settleRegister(L, uv.index)
 			uv.value = uv.reg.array[uv.index]
 			uv.closed = true
 		}
+	}
+}
+
+// settleOpen gives boxes to the numbers in registers that closures may look at, before another coroutine runs.
+func (vm *VM) settleOpen(L *lua.LState) {
+	for uv := inside(L).uvcache; uv != nil; uv = uv.next {
+		vm.settleRegister(L, uv.index)
+	}
+}
+
+func (vm *VM) settleRegister(L *lua.LState, i int) {
+	reg, loose := inside(L).reg, vm.looseOf(L)
+	if loose.Size() == len(reg.array) { // else none of them has been used yet
+		loose.Settle(reg.array[i:i+1], i, &vm.boxes)
 	}
 }
 

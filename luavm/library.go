@@ -13,11 +13,11 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/limitkv/limitkv/luavm/tables"
-
 	"github.com/limitkv/limitkv/luavm/arg"
 	"github.com/limitkv/limitkv/luavm/budget"
+	"github.com/limitkv/limitkv/luavm/tables"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/resp/words"
 )
 
 // libraryChunkName is what libraries are called in error texts.
@@ -60,7 +60,7 @@ func ParseLibrary(code []byte) (*Library, error) {
 	case end < 0:
 		return nil, &CompileError{"Invalid library metadata"}
 	}
-	parts, ok := splitArgs(l.Code[:end])
+	parts, ok := words.Split(l.Code[:end])
 	if !ok || len(parts) == 0 {
 		return nil, &CompileError{"Invalid library metadata"}
 	}

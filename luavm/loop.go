@@ -10,180 +10,447 @@ package luavm
 // before it is certain to succeed.
 
 import (
-	"strings"
 	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/boxes"
 	"github.com/limitkv/limitkv/luavm/bytecode"
 	"github.com/limitkv/limitkv/luavm/tables"
 )
 
 // shortcuts are the Go functions that the loop does without calling them.
 type shortcuts struct {
-	call, tonumber, ipairsNext *lua.LFunction
+	call, tonumber, ipairsNext, pcall, error, yield *lua.LFunction
 }
 
-// directly marks Go functions that loop may call: those that do not switch to another coroutine. The library looks at
-// the Proto of functions in Lua only.
-var directly = &lua.FunctionProto{}
+// direct is what Go functions have for a Proto that loop may call: all but yield, which does not return. The
+// library looks at the Proto of functions in Lua only.
+type direct struct {
+	lua.FunctionProto
+	quick quick // nil: none
+}
+
+var noShortcut direct
 
 // openShortcuts finds the functions that need not be called, and marks those that may be called directly.
 func (vm *VM) openShortcuts() {
 	vm.shortcuts.call = vm.constants["redis.call"].(*lua.LFunction)
 	vm.shortcuts.tonumber = vm.constants["tonumber"].(*lua.LFunction)
+	vm.shortcuts.pcall = vm.constants["pcall"].(*lua.LFunction)
+	vm.shortcuts.yield = vm.constants["coroutine.yield"].(*lua.LFunction)
+	vm.shortcuts.error = vm.constants["error"].(*lua.LFunction)
 	for name, v := range vm.constants {
-		if f, ok := v.(*lua.LFunction); ok && f.IsG && !strings.HasPrefix(name, "coroutine.") {
-			f.Proto = directly
+		if f, ok := v.(*lua.LFunction); ok && f.IsG && name != "coroutine.yield" {
+			f.Proto = &(&direct{quick: quickly[name]}).FunctionProto
 		}
 	}
 }
 
-// loop runs the function of the newest frame until that has returned.
-func (vm *VM) loop(L *lua.LState, base unsafe.Pointer) {
+// run is the loop, see guarded. failed is the error that ends the pcall whose frame is the newest, nil at first.
+//
+// What runs next may look at the registers, so numbers that have no boxes (see boxes.Loose) get them before anything but
+// the instructions in place: all those of the running function, or what a Go function is called with. Those of the functions
+// that wait for it keep theirs: nobody but the loop looks there, and closures by way of upvalues.
+//
+// While a function in Lua runs, the stack's top is above all of its registers, except between an instruction that leaves
+// any number of values and the one that takes them.
+func (vm *VM) run(L *lua.LState, base unsafe.Pointer, failed lua.LValue) {
 	ls := inside(L)
 	reg := ls.reg
-	if ls.currentFrame == nil || ls.currentFrame.Fn.IsG {
-		vm.theirLoop(L, base)
-		return
+	if failed != nil {
+		vm.endFailed(L, failed)
 	}
+	loose := vm.looseOf(L)
 frames:
 	for {
 		cf := ls.currentFrame
-		code, constants, local := cf.Fn.Proto.Code, cf.Fn.Proto.Constants, cf.LocalBase
+		proto, local, pc := cf.Fn.Proto, cf.LocalBase, cf.Pc
+		if local+int(proto.NumUsedRegisters) > len(reg.array) {
+			panic("luavm: a function with too few registers")
+		}
+		code, constants := proto.Code, unsafe.Pointer(unsafe.SliceData(proto.Constants))
+		if need := local + int(proto.NumUsedRegisters); reg.top < need && (pc == 0 || !instruction(code[pc-1]).LeavesMany()) {
+			reg.top = need
+		}
+		loose.Fit(len(reg.array))
+		regs, places := unsafe.Pointer(&reg.array[local]), loose.From(local)
 		for {
-			inst := instruction(code[cf.Pc])
-			cf.Pc++
-			a := local + inst.A()
+			inst := instruction(code[pc])
+			pc++
+			a := inst.A()
 			switch inst.Op() {
 			case lua.OP_MOVE:
-				if reg.put(a, reg.array[local+inst.B()]) {
-					continue
+				b := inst.B()
+				if v, n := at(regs, b), placeAt(places, b); !boxes.Has(v, n) {
+					*at(regs, a) = *v
+				} else {
+					boxes.Put(at(regs, a), placeAt(places, a), float64(*n))
 				}
-			case lua.OP_LOADK:
-				if reg.put(a, constants[inst.Bx()]) {
-					continue
-				}
-			case lua.OP_JMP:
-				cf.Pc += inst.Jump()
-				vm.budget.Use(1)
 				continue
+			case lua.OP_LOADK:
+				*at(regs, a) = *at(constants, inst.Bx())
+				continue
+			case lua.OP_JMP:
+				pc += inst.Jump()
+				if !vm.budget.Step() {
+					vm.renew(cf, pc)
+				}
+				continue
+			case lua.OP_GETGLOBAL:
+				if v := tables.Get(cf.Fn.Env, *at(constants, inst.Bx())); !tables.IsNil(v) {
+					*at(regs, a) = v
+					continue
+				}
 			case lua.OP_GETTABLE, lua.OP_GETTABLEKS:
-				if t, ok := reg.array[local+inst.B()].(*lua.LTable); ok {
-					key := reg.operand(inst.C(), local, constants)
+				if t, ok := (*at(regs, inst.B())).(*lua.LTable); ok {
+					if inst.Op() == lua.OP_GETTABLEKS && inst.C()&bytecode.ConstantBit != 0 {
+						if v := fieldNamed(t, at(constants, inst.C()&^bytecode.ConstantBit)); v != nil {
+							*at(regs, a) = v
+							continue
+						}
+						break
+					}
+					key := operandAt(regs, constants, inst.C())
 					if i, ok := key.(lua.LNumber); ok {
-						if v := tables.Item(t, float64(i)); v != nil && reg.put(a, v) {
+						if v := tables.Item(t, float64(i)); v != nil {
+							*at(regs, a) = v
 							continue
 						}
 					}
-					if v := tables.Get(t, key); (v != lua.LNil || t.Metatable == lua.LNil) && reg.put(a, v) {
+					if v := fieldOf(t, key); v != nil {
+						*at(regs, a) = v
 						continue
 					}
 				}
 			case lua.OP_SETTABLE, lua.OP_SETTABLEKS:
-				if t, ok := reg.array[a].(*lua.LTable); ok {
-					key, v := reg.operand(inst.B(), local, constants), reg.operand(inst.C(), local, constants)
+				if t, ok := (*at(regs, a)).(*lua.LTable); ok {
+					key, v := operandAt(regs, constants, inst.B()), vm.boxedOperand(regs, places, constants, inst.C())
+					if inst.Op() == lua.OP_SETTABLEKS && inst.B()&bytecode.ConstantBit != 0 && tables.SetField(t, at(constants, inst.B()&^bytecode.ConstantBit), v) {
+						continue
+					}
 					if i, ok := key.(lua.LNumber); ok && tables.SetItem(t, float64(i), v) {
 						continue
 					}
-					if t.Metatable == lua.LNil && isKey(key) {
-						tables.Set(t, key, v)
+					if isKey(key) && (tables.IsNil(t.Metatable) || tables.IsNil(newIndexEvent.of(t))) {
+						tables.Set(t, vm.boxedOperand(regs, places, constants, inst.B()), v)
+						continue
+					}
+				}
+			case lua.OP_SELF:
+				object := *at(regs, inst.B())
+				t, ok := object.(*lua.LTable)
+				if _, isString := object.(lua.LString); isString {
+					t, ok = vm.strings, true
+				}
+				if c := inst.C(); ok && c&bytecode.ConstantBit != 0 {
+					if v := fieldNamed(t, at(constants, c&^bytecode.ConstantBit)); v != nil {
+						*at(regs, a) = v
+						*at(regs, a+1) = object
 						continue
 					}
 				}
 			case lua.OP_LEN:
-				if t, ok := reg.array[local+inst.B()].(*lua.LTable); ok && reg.put(a, vm.boxes.Int(int64(tables.Border(t)))) {
+				n := 0
+				switch v := (*at(regs, inst.B())).(type) {
+				case *lua.LTable:
+					n = tables.Border(v)
+				case lua.LString:
+					n = len(v)
+				default:
+					n = -1
+				}
+				if n >= 0 {
+					boxes.Put(at(regs, a), placeAt(places, a), float64(n))
 					continue
 				}
 			case lua.OP_TEST:
-				if isTrue(reg.array[a]) == (inst.C() == 0) {
-					cf.Pc++
+				if isTrue(*at(regs, a)) == (inst.C() == 0) {
+					pc++
+				}
+				continue
+			case lua.OP_TESTSET:
+				b := inst.B()
+				if v, n := at(regs, b), placeAt(places, b); isTrue(*v) == (inst.C() == 0) {
+					pc++
+				} else if boxes.Has(v, n) {
+					boxes.Put(at(regs, a), placeAt(places, a), float64(*n))
+				} else {
+					*at(regs, a) = *v
+				}
+				continue
+			case lua.OP_NOT:
+				*at(regs, a) = lua.LBool(!isTrue(*at(regs, inst.B())))
+				continue
+			case lua.OP_LOADBOOL:
+				*at(regs, a) = lua.LBool(inst.B() != 0)
+				if inst.C() != 0 {
+					pc++
+				}
+				continue
+			case lua.OP_LOADNIL:
+				for last := inst.B(); a <= last; a++ {
+					*at(regs, a) = lua.LNil
 				}
 				continue
 			case lua.OP_EQ:
-				equal, certain := vm.equals(reg.operand(inst.B(), local, constants), reg.operand(inst.C(), local, constants))
+				equal, certain := vm.equals(operandAt(regs, constants, inst.B()), operandAt(regs, constants, inst.C()))
 				if certain {
-					if equal != (inst.A() != 0) {
-						cf.Pc++
+					if equal != (a != 0) {
+						pc++
 					}
 					continue
 				}
 			case lua.OP_LT:
-				b, c := reg.operand(inst.B(), local, constants), reg.operand(inst.C(), local, constants)
+				b, c := operandAt(regs, constants, inst.B()), operandAt(regs, constants, inst.C())
 				x, ok1 := b.(lua.LNumber)
 				y, ok2 := c.(lua.LNumber)
 				if ok1 && ok2 {
-					if (x < y) != (inst.A() != 0) {
-						cf.Pc++
+					if (x < y) != (a != 0) {
+						pc++
 					}
 					continue
 				}
 				vm.compares(b, c)
 			case lua.OP_LE:
-				b, c := reg.operand(inst.B(), local, constants), reg.operand(inst.C(), local, constants)
+				b, c := operandAt(regs, constants, inst.B()), operandAt(regs, constants, inst.C())
 				x, ok1 := b.(lua.LNumber)
 				y, ok2 := c.(lua.LNumber)
 				if ok1 && ok2 {
-					if (x <= y) != (inst.A() != 0) {
-						cf.Pc++
+					if (x <= y) != (a != 0) {
+						pc++
 					}
 					continue
 				}
 				vm.compares(b, c)
-			case lua.OP_ADD, lua.OP_SUB, lua.OP_MUL, lua.OP_DIV, lua.OP_MOD:
-				x, ok1 := arg.ToNumber(reg.operand(inst.B(), local, constants))
-				y, ok2 := arg.ToNumber(reg.operand(inst.C(), local, constants))
-				if ok1 && ok2 && reg.put(a, vm.boxes.Number(compute(inst.Op(), x, y))) {
+			case lua.OP_ADD:
+				x, ok1 := operandAt(regs, constants, inst.B()).(lua.LNumber)
+				y, ok2 := operandAt(regs, constants, inst.C()).(lua.LNumber)
+				if ok1 && ok2 {
+					boxes.Put(at(regs, a), placeAt(places, a), float64(x)+float64(y))
+					continue
+				}
+			case lua.OP_SUB:
+				x, ok1 := operandAt(regs, constants, inst.B()).(lua.LNumber)
+				y, ok2 := operandAt(regs, constants, inst.C()).(lua.LNumber)
+				if ok1 && ok2 {
+					boxes.Put(at(regs, a), placeAt(places, a), float64(x)-float64(y))
+					continue
+				}
+			case lua.OP_MUL, lua.OP_DIV, lua.OP_MOD, lua.OP_POW:
+				x, ok1 := operandAt(regs, constants, inst.B()).(lua.LNumber)
+				y, ok2 := operandAt(regs, constants, inst.C()).(lua.LNumber)
+				if ok1 && ok2 {
+					boxes.Put(at(regs, a), placeAt(places, a), compute(inst.Op(), float64(x), float64(y)))
+					continue
+				}
+			case lua.OP_UNM:
+				if x, ok := (*at(regs, inst.B())).(lua.LNumber); ok {
+					boxes.Put(at(regs, a), placeAt(places, a), -float64(x))
+					continue
+				}
+			case lua.OP_FORPREP:
+				i, ok1 := (*at(regs, a)).(lua.LNumber)
+				_, ok2 := (*at(regs, a+1)).(lua.LNumber)
+				step, ok3 := (*at(regs, a+2)).(lua.LNumber)
+				if ok1 && ok2 && ok3 {
+					boxes.Put(at(regs, a), placeAt(places, a), float64(i-step))
+					pc += inst.Jump()
 					continue
 				}
 			case lua.OP_FORLOOP:
-				i, ok1 := reg.array[a].(lua.LNumber)
-				limit, ok2 := reg.array[a+1].(lua.LNumber)
-				step, ok3 := reg.array[a+2].(lua.LNumber)
-				if ok1 && ok2 && ok3 && a+3 < len(reg.array) {
-					vm.budget.Use(1)
+				i, ok1 := (*at(regs, a)).(lua.LNumber)
+				limit, ok2 := (*at(regs, a+1)).(lua.LNumber)
+				step, ok3 := (*at(regs, a+2)).(lua.LNumber)
+				if ok1 && ok2 && ok3 {
+					if !vm.budget.Step() {
+						vm.renew(cf, pc)
+					}
 					i += step
-					v := vm.boxes.Number(float64(i))
 					if step > 0 && i <= limit || step <= 0 && i >= limit {
-						cf.Pc += inst.Jump()
-						reg.array[a] = v
-						reg.put(a+3, v)
-					} else {
-						reg.results(a, 1, v)
+						pc += inst.Jump()
+						boxes.Put(at(regs, a), placeAt(places, a), float64(i))
+						boxes.Put(at(regs, a+3), placeAt(places, a+3), float64(i))
 					}
 					continue
 				}
+			case lua.OP_GETUPVAL:
+				u := (*luaUpvalue)(unsafe.Pointer(cf.Fn.Upvalues[inst.B()]))
+				if u.closed || u.reg == nil {
+					*at(regs, a) = u.value
+				} else if v := &u.reg.array[u.index]; u.reg == reg && boxes.Has(v, loose.At(u.index)) {
+					boxes.Put(at(regs, a), placeAt(places, a), float64(*loose.At(u.index)))
+				} else {
+					*at(regs, a) = *v
+				}
+				continue
+			case lua.OP_SETUPVAL:
+				u := (*luaUpvalue)(unsafe.Pointer(cf.Fn.Upvalues[inst.B()]))
+				if n := placeAt(places, a); u.reg == reg && !u.closed && boxes.Has(at(regs, a), n) {
+					boxes.Put(&reg.array[u.index], loose.At(u.index), float64(*n))
+				} else {
+					u.set(vm.boxedOperand(regs, places, constants, a))
+				}
+				continue
+			case lua.OP_CLOSURE:
+				if !vm.budget.Step() {
+					vm.renew(cf, pc)
+				}
+				cf.Pc = pc
+				*at(regs, a) = vm.closures.closure(ls, cf, inst)
+				pc = cf.Pc
+				continue
 			case lua.OP_CALL:
-				if f, ok := reg.array[a].(*lua.LFunction); ok && f.Proto == directly {
-					if vm.shortcut(reg, f, a, inst) || L == vm.L && vm.callDirectly(L, f, a, inst) {
+				f, ok := (*at(regs, a)).(*lua.LFunction)
+				if !ok {
+					break
+				}
+				cf.Pc = pc
+				switch {
+				case !f.IsG:
+					if vm.callLua(ls, f, local+a, inst) {
+						continue frames
+					}
+				case f == vm.shortcuts.call:
+					if vm.callShortly(reg, local+a, inst) {
 						vm.budget.Use(1)
-						continue
+						if inst.B() != 0 && inst.C() != 0 {
+							continue
+						}
+						continue frames // for the stack's top
+					}
+					if vm.raiseFailed(L, loose, base, local+a, inst) {
+						continue frames
+					}
+				case f == vm.shortcuts.pcall:
+					if vm.protectHere(L, loose, base, local+a, inst) {
+						continue frames
+					}
+				case f == vm.shortcuts.error:
+					if vm.raiseError(L, loose, base, local+a, inst) {
+						continue frames
+					}
+				case f == vm.shortcuts.yield:
+					if vm.yieldHere(L, loose, base, local+a, inst) {
+						vm.budget.Use(1)
+						return
+					}
+				case f.Proto != nil:
+					if vm.callQuickly(reg, loose, f, local+a, inst) {
+						vm.budget.Use(1)
+						if inst.B() != 0 && inst.C() != 0 {
+							continue
+						}
+						continue frames
+					}
+					if vm.convert(reg, loose, f, local+a, inst) || vm.callDirectly(L, loose, f, local+a, inst) {
+						vm.budget.Use(1)
+						continue frames // the registers may have moved
 					}
 				}
 			case lua.OP_TAILCALL:
-				if f, ok := reg.array[a].(*lua.LFunction); ok && f == vm.shortcuts.call && cf.Parent == nil && L == vm.L && vm.passOnCall(reg, a, inst) {
+				called := *at(regs, a)
+				f, isFunction := called.(*lua.LFunction)
+				if !isFunction {
+					f, _ = vm.metamethod(called, "__call").(*lua.LFunction)
+				}
+				if f == nil || !f.IsG {
+					break
+				}
+				cf.Pc = pc
+				if isFunction && f == vm.shortcuts.call && cf.Parent == nil && L == vm.L && vm.passOnCall(reg, local+a, inst) {
 					inst = returnOne | inst&registerA
+					break
+				}
+				// As in Lua, a Go function is called, and what it returns is returned by the next instruction. The library would
+				// take the frame away under a coroutine that is to go on.
+				inst = bytecode.ABC(lua.OP_CALL, a, inst.B(), 0)
+				if isFunction && f == vm.shortcuts.pcall && vm.protectHere(L, loose, base, local+a, inst) {
+					continue frames
+				}
+				if isFunction && f.Proto != nil {
+					if vm.callDirectly(L, loose, f, local+a, inst) {
+						vm.budget.Use(1)
+						continue frames
+					}
+				}
+			case lua.OP_RETURN:
+				if unsafe.Pointer(cf) != base && vm.returnLua(L, ls, loose, inst) {
+					if !vm.budget.Step() {
+						vm.budget.Renew()
+					}
+					continue frames
 				}
 			case lua.OP_TFORLOOP:
-				if f, ok := reg.array[a].(*lua.LFunction); ok && f == vm.shortcuts.ipairsNext {
-					if more, ok := vm.nextItem(reg, a, inst.C()); ok {
-						vm.budget.Use(1)
+				if f, ok := (*at(regs, a)).(*lua.LFunction); ok && f == vm.shortcuts.ipairsNext {
+					if more, ok := vm.nextItem(reg, loose, local+a, inst.C()); ok {
 						if more {
-							cf.Pc += instruction(code[cf.Pc]).Jump()
+							pc += instruction(code[pc]).Jump()
 						}
-						cf.Pc++
+						pc++
+						if !vm.budget.Step() {
+							vm.renew(cf, pc)
+						}
 						continue
 					}
 				}
 			}
+			cf.Pc = pc
+			loose.Settle(reg.array[local:reg.top], local, &vm.boxes)
 			vm.budget.Use(1)
+			if op := inst.Op(); (op == lua.OP_GETTABLE || op == lua.OP_GETTABLEKS || op == lua.OP_SELF) && vm.raiseIndex(L, base, inst.B()) {
+				continue frames
+			}
 			if operations[inst.Op()](L, uint32(inst), base) == 1 {
 				return
 			}
 			continue frames // the frame may be another, or have another function
 		}
 	}
+}
+
+// at is a register or a constant, by the address of the first one.
+func at(first unsafe.Pointer, i int) *lua.LValue {
+	return (*lua.LValue)(unsafe.Add(first, uintptr(i)*unsafe.Sizeof(lua.LValue(nil))))
+}
+
+// placeAt is the place of a register for a number, by the address of that of the first one.
+func placeAt(first unsafe.Pointer, i int) *lua.LNumber {
+	return (*lua.LNumber)(unsafe.Add(first, uintptr(i)*unsafe.Sizeof(lua.LNumber(0))))
+}
+
+// operandAt is a register or a constant. It may be a number without a box: who keeps it takes boxedOperand.
+func operandAt(regs, constants unsafe.Pointer, n int) lua.LValue {
+	if n&bytecode.ConstantBit != 0 {
+		return *at(constants, n&^bytecode.ConstantBit)
+	}
+	return *at(regs, n)
+}
+
+// boxedOperand is a register or a constant that may be kept.
+func (vm *VM) boxedOperand(regs, places, constants unsafe.Pointer, n int) lua.LValue {
+	if n&bytecode.ConstantBit != 0 {
+		return *at(constants, n&^bytecode.ConstantBit)
+	}
+	v := at(regs, n)
+	if f := placeAt(places, n); boxes.Has(v, f) {
+		return vm.boxes.Number(float64(*f))
+	}
+	return *v
+}
+
+// looseOf has the numbers without boxes of a state's registers.
+func (vm *VM) looseOf(L *lua.LState) *boxes.Loose {
+	if L == vm.L {
+		return &vm.loose
+	}
+	return &(*coroutine)(unsafe.Pointer(L)).loose
+}
+
+// renew asks whether the script may go on. The function that asks ends nothing but the script, and looks at no registers.
+func (vm *VM) renew(cf *luaFrame, pc int) {
+	cf.Pc = pc
+	vm.budget.Renew()
 }
 
 // put assigns to a register; false if the stack has to grow first.
@@ -258,157 +525,4 @@ func (vm *VM) equals(x, y lua.LValue) (equal, certain bool) {
 		return ok, true
 	}
 	return false, false
-}
-
-// results puts the result of a call where the function was, nil in place of others that are wanted, and drops what is
-// above.
-func (r *luaRegistry) results(at, want int, v lua.LValue) {
-	top := at
-	if want != 0 {
-		r.array[at] = v
-		top++
-	}
-	for ; want > 1; want-- {
-		r.array[top] = lua.LNil
-		top++
-	}
-	if top < r.top {
-		clear(r.array[top:r.top])
-	}
-	r.top = top
-}
-
-// shortcut carries out a call of a Go function. It returns false, having done nothing, if the function has to be called.
-func (vm *VM) shortcut(reg *luaRegistry, f *lua.LFunction, at int, inst instruction) bool {
-	end := at + inst.B()
-	if inst.B() == 0 {
-		end = reg.top
-	}
-	want := inst.C() - 1
-	if max(end, at+want) > len(reg.array) || end <= at+1 {
-		return false
-	}
-	args := reg.array[at+1 : end]
-	switch f {
-	case vm.shortcuts.call:
-		v := vm.callQuietly(args, want != 0)
-		if v == nil {
-			return false
-		}
-		reg.results(at, want, v)
-		return true
-	case vm.shortcuts.tonumber:
-		if len(args) != 1 {
-			return false
-		}
-		var v lua.LValue = lua.LNil
-		switch s := args[0].(type) {
-		case lua.LNumber:
-			v = args[0] // not s, which would be boxed again
-		case lua.LString:
-			if n, ok := arg.ParseNumber(string(s)); ok {
-				v = vm.boxes.Number(n)
-			}
-		}
-		reg.results(at, want, v)
-		return true
-	}
-	return false
-}
-
-// returnOne is the instruction that returns the value in register A, registerA where that is told.
-const (
-	returnOne = instruction(lua.OP_RETURN)<<26 | 2
-	registerA = instruction(0xff) << 18
-)
-
-// passOnCall carries out return redis.call(...) at the end of the script and puts what stands for the reply where the
-// function was. It returns false where the function has to be called.
-func (vm *VM) passOnCall(reg *luaRegistry, at int, inst instruction) bool {
-	end := at + inst.B()
-	if inst.B() == 0 {
-		end = reg.top
-	}
-	if vm.proto != 2 || end > len(reg.array) || end <= at || vm.takeArgs(reg.array[at+1:end]) != "" {
-		return false
-	}
-	reply := vm.callHost()
-	if reply[0] == '-' {
-		vm.failed = reply
-		return false
-	}
-	vm.passed, reg.array[at] = reply, vm.passedOn
-	return true
-}
-
-// callDirectly calls a Go function as the library does, in a frame of its own. It returns false, having done nothing, if
-// the stack has to grow first.
-func (vm *VM) callDirectly(L *lua.LState, f *lua.LFunction, at int, inst instruction) bool {
-	ls := inside(L)
-	reg, frames := ls.reg, vm.frames
-	end, want := at+inst.B(), inst.C()-1
-	if inst.B() == 0 {
-		end = reg.top
-	}
-	if frames.sp == len(frames.array) || max(end, at+want) > len(reg.array) || end > reg.top {
-		return false
-	}
-	caller := ls.currentFrame
-	frame := &frames.array[frames.sp]
-	*frame = luaFrame{
-		Idx: frames.sp, Fn: f, Parent: caller, Base: at, LocalBase: at + 1, ReturnBase: at, NArgs: end - at - 1, NRet: want,
-	}
-	frames.sp++
-	ls.currentFrame = frame
-	if end < reg.top {
-		clear(reg.array[end:reg.top])
-		reg.top = end
-	}
-	n := f.GFunction(L)
-	frames.sp--
-	ls.currentFrame = caller
-	top := reg.top
-	switch {
-	case want == 1 && n > 0:
-		reg.array[at] = reg.array[top-n]
-		clear(reg.array[at+1 : top])
-		reg.top = at + 1
-		return true
-	case want < 0:
-		want = n
-	}
-	kept := min(n, want)
-	copy(reg.array[at:at+kept], reg.array[top-n:])
-	for i := at + kept; i < at+want; i++ {
-		reg.array[i] = lua.LNil
-	}
-	if reg.top = at + want; reg.top < top {
-		clear(reg.array[reg.top:top])
-	}
-	return true
-}
-
-// nextItem is a step of a loop over ipairs, whose table and index stand behind the iterator. ok is false if it is none of
-// the simple cases.
-func (vm *VM) nextItem(reg *luaRegistry, at, want int) (more, ok bool) {
-	t, isTable := reg.array[at+1].(*lua.LTable)
-	i, isNumber := reg.array[at+2].(lua.LNumber)
-	if !isTable || !isNumber || t.Metatable != lua.LNil || want < 1 || at+3+want > len(reg.array) {
-		return false, false
-	}
-	v := tables.Item(t, float64(i)+1)
-	if v == nil {
-		v = tables.GetInt(t, int(i)+1) // it may be in the hash part
-		if v == lua.LNil || float64(int(i)) != float64(i) {
-			reg.results(at+3, want, lua.LNil)
-			return false, true
-		}
-	}
-	index := vm.boxes.Number(float64(i) + 1)
-	reg.array[at+2] = index
-	reg.results(at+3, 1, index)
-	if want > 1 {
-		reg.results(at+4, want-1, v)
-	}
-	return true, true
 }

@@ -57,7 +57,7 @@ func (o *oracle) do(args ...string) string {
 	for _, a := range args {
 		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(a), a)
 	}
-	o.conn.SetDeadline(time.Now().Add(10 * time.Second))
+	o.conn.SetDeadline(time.Now().Add(time.Minute)) // on a machine that is busy
 	if _, err := o.conn.Write(b); err != nil {
 		panic(err)
 	}

@@ -206,28 +206,6 @@ func TestMillionLinksLoadedByScript(t *testing.T) {
 var around = []int{0, 1, 2, 48, 49, 50, 51, 58, 59, 60, 61, 62, 98, 99, 100, 101, 195, 196, 197, 198, 199, 200, 201, 202,
 	246, 247, 248, 249, 250, 251, 252, 253, 254, 255, 256, 257, 258, 300, 510, 511, 512, 513, 1000, 32766, 32767, 32768}
 
-func TestShapesAsRedis(t *testing.T) {
-	o := startOracle(t)
-	compare := func(name string, n int, source string) {
-		t.Helper()
-		got, want := loadReply(source), o.load(source)
-		if got != want {
-			t.Errorf("%s ×%d: %.300q, want %.300q", name, n, got, want)
-		}
-	}
-	far := []int{43690, 43691, 65535, 65536, 131070, 131071, 262142, 262143, 262144}
-	for _, n := range append(append([]int(nil), around...), far...) {
-		for _, s := range shapes {
-			if s.slow == 0 || n <= s.slow {
-				compare(s.name, n, s.source(n))
-			}
-		}
-		for _, s := range numbered {
-			compare(s.name, n, s.build(n))
-		}
-	}
-}
-
 // randomShape nests and chains shapes into each other.
 func randomShape(r *rand.Rand, most int) string {
 	length := func() int {

@@ -5,6 +5,8 @@ package luavm
 import (
 	"bytes"
 	"strings"
+
+	"github.com/limitkv/limitkv/resp/words"
 )
 
 // Flags is a set of what a script declares of itself in its shebang line.
@@ -58,7 +60,7 @@ func parseShebang(body string) (flags Flags, skip int, err error) {
 	if skip < 0 {
 		return 0, 0, &CompileError{Text: "Invalid script shebang"}
 	}
-	parts, ok := splitArgs(body[:skip])
+	parts, ok := words.Split(body[:skip])
 	if !ok || len(parts) == 0 {
 		return 0, 0, &CompileError{Text: "Invalid engine in script shebang"}
 	}
@@ -85,82 +87,4 @@ func parseShebang(body string) (flags Flags, skip int, err error) {
 		}
 	}
 	return flags, skip, nil
-}
-
-// splitArgs splits a line at blanks as redis-cli does: double quotes with \n, \xHH and so on, single quotes with \'.
-// A closing quote must be followed by a blank or the end.
-func splitArgs(line string) (parts []string, ok bool) {
-	blank := func(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
-	i := 0
-	for {
-		for i < len(line) && blank(line[i]) {
-			i++
-		}
-		if i == len(line) {
-			return parts, true
-		}
-		var part []byte
-	word:
-		for i < len(line) {
-			switch c := line[i]; {
-			case blank(c):
-				break word
-			case c == '"' || c == '\'':
-				var closed bool
-				part, i, closed = unquote(part, line, i)
-				if !closed || i < len(line) && !blank(line[i]) {
-					return nil, false
-				}
-				break word
-			default:
-				part = append(part, c)
-				i++
-			}
-		}
-		parts = append(parts, string(part))
-	}
-}
-
-// unquote appends the quoted text that starts at line[i] and returns where it ends.
-func unquote(part []byte, line string, i int) (text []byte, end int, closed bool) {
-	quote := line[i]
-	for i++; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case c == quote:
-			return part, i + 1, true
-		case c != '\\' || i+1 == len(line):
-			part = append(part, c)
-		case quote == '\'':
-			if line[i+1] == '\'' {
-				i++
-				c = '\''
-			}
-			part = append(part, c)
-		case line[i+1] == 'x' && i+3 < len(line) && hexDigit(line[i+2]) >= 0 && hexDigit(line[i+3]) >= 0:
-			part = append(part, byte(hexDigit(line[i+2])<<4|hexDigit(line[i+3])))
-			i += 3
-		default:
-			i++
-			c = line[i]
-			if at := strings.IndexByte("nrtba", c); at >= 0 {
-				c = "\n\r\t\b\a"[at]
-			}
-			part = append(part, c)
-		}
-	}
-	return part, i, false
-}
-
-// hexDigit returns the value of a hexadecimal digit, -1 if it is none.
-func hexDigit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

@@ -241,7 +241,7 @@ func inClass(c, class byte) bool {
 	case 'w':
 		in = isAlpha(c) || isDigit(c)
 	case 'x':
-		in = hexDigit(c) >= 0
+		in = isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f'
 	case 'z':
 		in = c == 0
 	default:

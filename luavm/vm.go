@@ -39,7 +39,6 @@ const (
 type VM struct {
 	config Config
 	L      *lua.LState
-	stack  frameStack
 	budget budget.Budget // of what runs, see Watch
 	watch  func() (steps int, err error)
 
@@ -52,7 +51,6 @@ type VM struct {
 	argvTable                             arguments
 
 	theirLoop mainLoop // gopher-lua's
-	frames    *luaFrames
 	shortcuts shortcuts
 
 	linked, formerly map[*Script]*lua.LFunction // ready to run
@@ -80,9 +78,14 @@ type VM struct {
 	matcher  *matcher
 	walker   tables.Walker
 	boxes    boxes.Boxes
+	loose    boxes.Loose
 	arrays   tables.Arrays // of replies
+	closures closures
 
-	coroutines int // created by the run
+	highest        int // above it no register has been used and not cleared, see forgetRegisters
+	coroutines     int // of the run that have not ended
+	madeCoroutines bool
+	spareStacks    []coroutineStack // of coroutines that have ended
 }
 
 // argumentsKept is how many arguments have a place in the table that is used again.
@@ -111,7 +114,7 @@ func New(config Config) *VM {
 		RegistryMaxSize:  registersMax,
 		SkipOpenLibs:     true,
 	})
-	vm.stack, vm.frames = stackOf(vm.L), framesOf(vm.L)
+	vm.spareStacks = make([]coroutineStack, 0, spareStacksMax)
 	vm.budget.Spent = vm.asked
 	vm.passedOn = vm.L.NewUserData()
 	vm.L.G.Registry.Metatable = &lua.LUserData{Value: vm} // see vmOf
@@ -171,6 +174,7 @@ func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out *resp.Writer) (
 	vm.script, vm.host, vm.proto = s, host, 2
 	vm.ccalls, vm.killed, vm.inHost = 0, false, false
 	vm.budget.Begin()
+	vm.closures.begin()
 	if s.chunk.escapes {
 		tables.SetString(vm.env, "KEYS", vm.stringArray(keys))
 		tables.SetString(vm.env, "ARGV", vm.stringArray(args))
@@ -193,8 +197,18 @@ func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out *resp.Writer) (
 
 // forgetRun drops what a run has left in the VM.
 func (vm *VM) forgetRun() {
-	vm.coroutines = 0
+	vm.forgetCoroutines()
+	vm.forgetRegisters()
 	vm.walker.Forget()
+	vm.closures.end()
+}
+
+// forgetRegisters clears what functions have left in the registers: to do so at each return would be a part of its cost.
+func (vm *VM) forgetRegisters() {
+	if reg := inside(vm.L).reg; vm.highest > reg.top {
+		clear(reg.array[reg.top:min(vm.highest, len(reg.array))])
+	}
+	vm.highest = 0
 }
 
 func (vm *VM) stringArray(values [][]byte) *lua.LTable {
@@ -212,8 +226,13 @@ func (a *arguments) set(values [][]byte, from *boxes.Boxes) {
 		tables.Reset(a.table, argumentsKept)
 		a.n = 0
 	}
+	items := tables.Items(a.table)
 	for i, v := range values {
-		if old, ok := tables.GetInt(a.table, i+1).(lua.LString); !ok || string(old) != string(v) {
+		var old lua.LValue
+		if i < len(items) {
+			old = items[i]
+		}
+		if s, ok := old.(lua.LString); !ok || string(s) != string(v) {
 			tables.SetInt(a.table, i+1, from.String(v))
 		}
 	}

@@ -20,6 +20,9 @@ type acceptor struct {
 	fd    int
 	path  string // of a unix socket
 	spare int    // a descriptor held back, to refuse with when there are none left
+
+	keepalive int64 // the period that clients inherit, -1 before it is set
+	stale     bool  // those that wait to be accepted may have inherited another one
 }
 
 // listenOnLoop gives ln to the first loop. The descriptor is taken from Go's
@@ -49,7 +52,8 @@ func (s *Server) listenOnLoop(ln net.Listener) error {
 		file.Close()
 		return err
 	}
-	a := &acceptor{file: file, fd: fd, path: path}
+	a := &acceptor{file: file, fd: fd, path: path, keepalive: -1}
+	a.bequeath(s.keepalive.Load())
 	a.spare, _ = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	l := s.loops[0]
 	failed := make(chan error, 1)
@@ -61,12 +65,27 @@ func (s *Server) listenOnLoop(ln net.Listener) error {
 	return <-failed
 }
 
+// bequeath sets the options that clients inherit from the listening socket, which saves five system calls for each of them.
+func (a *acceptor) bequeath(keepalive int64) {
+	if a.path != "" || a.keepalive == keepalive {
+		return
+	}
+	if a.keepalive < 0 {
+		_ = unix.SetsockoptInt(a.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	}
+	a.keepalive, a.stale = keepalive, true
+	setKeepalive(a.fd, time.Duration(keepalive))
+}
+
 // ready accepts the clients that wait, up to a limit.
 func (a *acceptor) ready(l *loop) {
 	for range acceptsMax {
 		fd, sa, err := unix.Accept4(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch err {
 		case nil:
+			if a.bequeath(l.server.keepalive.Load()); a.stale && a.path == "" {
+				setKeepalive(fd, time.Duration(a.keepalive))
+			}
 			a.assign(l, fd, sa)
 		case unix.EINTR, unix.ECONNABORTED:
 		case unix.EMFILE, unix.ENFILE:
@@ -82,6 +101,7 @@ func (a *acceptor) ready(l *loop) {
 			a.spare, _ = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 			return
 		default:
+			a.stale = false // nobody waits
 			return
 		}
 	}
@@ -98,8 +118,6 @@ func (a *acceptor) assign(l *loop, fd int, sa unix.Sockaddr) {
 	remote := addrPort(sa)
 	var local netip.AddrPort
 	if a.path == "" {
-		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-		setKeepalive(fd, time.Duration(l.server.keepalive.Load()))
 		if sa, err := unix.Getsockname(fd); err == nil {
 			local = addrPort(sa)
 		}
@@ -124,10 +142,11 @@ func addrPort(sa unix.Sockaddr) netip.AddrPort {
 }
 
 // setKeepalive asks for probes after period, then each third of it, three times,
-// as Redis does.
+// as Redis does; for none if the period is 0.
 func setKeepalive(fd int, period time.Duration) {
 	secs := int(period / time.Second)
 	if secs <= 0 {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 0)
 		return
 	}
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
@@ -160,36 +179,44 @@ func (s *Server) eachOnLoops(fn func(c *Conn)) {
 	}
 }
 
-// stopLoops closes the listeners and connections of every loop; the loops end
-// when their last connection has.
+// stopLoops closes the listeners, then the connections of every loop; the loops end when their last connection has. A client
+// that lost its connection while one could still be made would reconnect to a server that ends, and some do not try again.
 func (s *Server) stopLoops() {
+	if len(s.loops) == 0 {
+		return
+	}
 	s.share.freeze()
-	for _, l := range s.loops {
-		l.call(func() {
-			l.stopping = true
-			for _, a := range l.accepts {
-				unix.Close(a.spare)
-				a.file.Close()
-				if a.path != "" {
-					os.Remove(a.path)
-				}
+	s.loops[0].call(func() {
+		for _, a := range s.loops[0].accepts {
+			unix.Close(a.spare)
+			a.file.Close()
+			if a.path != "" {
+				os.Remove(a.path)
 			}
-			l.accepts = nil
+		}
+		s.loops[0].accepts = nil
+		for _, l := range s.loops {
+			l.call(l.stop)
+		}
+	})
+}
+
+// stop closes the connections, and after a time of grace those whose clients do not take their replies.
+func (l *loop) stop() {
+	l.stopping = true
+	for _, c := range l.socks {
+		if c != nil {
+			c.close(true, ReasonShutdown)
+			l.settle(c)
+		}
+	}
+	time.AfterFunc(shutdownGraceMillis*time.Millisecond, func() {
+		l.call(func() {
 			for _, c := range l.socks {
 				if c != nil {
-					c.close(true, ReasonShutdown)
-					l.settle(c)
+					l.drop(c)
 				}
 			}
 		})
-		time.AfterFunc(shutdownGraceMillis*time.Millisecond, func() {
-			l.call(func() {
-				for _, c := range l.socks {
-					if c != nil {
-						l.drop(c)
-					}
-				}
-			})
-		})
-	}
+	})
 }

@@ -23,33 +23,35 @@ func BenchmarkServer(b *testing.B) {
 				const conns = 50
 				batch := bytes.Repeat(command("PING"), pipeline)
 				var all sync.WaitGroup
-				var clients []net.Conn
-				for range conns {
+				replies := make([][]byte, conns)
+				clients := make([]net.Conn, conns)
+				ask := func(i int) {
+					if _, err := clients[i].Write(batch); err != nil {
+						b.Error(err)
+					} else if _, err := io.ReadFull(clients[i], replies[i]); err != nil {
+						b.Error(err)
+					}
+				}
+				for i := range clients {
 					nc, err := net.Dial("tcp", addr)
 					if err != nil {
 						b.Fatal(err)
 					}
-					clients = append(clients, nc)
+					defer nc.Close()
+					clients[i], replies[i] = nc, make([]byte, 7*pipeline)
+					ask(i) // it is accepted, and has its buffers
 				}
 				rounds := max(b.N/conns/pipeline, 1)
 				b.ResetTimer()
-				for _, nc := range clients {
+				for i := range clients {
 					all.Go(func() {
-						defer nc.Close()
-						reply := make([]byte, 7*pipeline)
 						for range rounds {
-							if _, err := nc.Write(batch); err != nil {
-								b.Error(err)
-								return
-							}
-							if _, err := io.ReadFull(nc, reply); err != nil {
-								b.Error(err)
-								return
-							}
+							ask(i)
 						}
 					})
 				}
 				all.Wait()
+				b.StopTimer()
 			})
 		}
 	}

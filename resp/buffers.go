@@ -52,7 +52,7 @@ func (q *pieces) add(p *pool, b []byte) {
 			*last, b = append(*last, b[:n]...), b[n:]
 		}
 		if len(b) > 0 {
-			q.list = append(q.list, p.get(min(max(q.size, len(b)), 1<<poolMaxBits)))
+			q.list = append(q.list, p.get(min(max(q.size, len(b)), pieceBytesMax)))
 		}
 	}
 }
@@ -101,8 +101,11 @@ type pool struct{ free [poolClasses][][]byte }
 
 const (
 	poolMinBits = 9  // 512 bytes
-	poolMaxBits = 16 // 64 KB; larger ones go to the garbage collector
+	poolMaxBits = 18 // 256 KB; larger ones go to the garbage collector
 	poolClasses = poolMaxBits - poolMinBits + 1
+
+	// pieceBytesMax is how large a piece of unsent output is made.
+	pieceBytesMax = 64 << 10
 
 	// poolBytesMax is how many bytes of each size are kept.
 	poolBytesMax = 1 << 20

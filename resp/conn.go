@@ -87,6 +87,8 @@ type Conn struct {
 
 	handler Handler
 	owner   owner
+	source  Source // nil: replies are sent
+	owed    int    // bytes of Out that come before the source
 	parser  Parser
 	mail    mailbox
 	out     Writer
@@ -109,6 +111,7 @@ type Conn struct {
 	more        bool // the turn ended with complete commands left
 	queued      bool // another turn has been asked for
 	turn        uint64
+	prompt      bool // the replies of this turn are not to wait for others', see Prompt
 
 	opened      int64
 	lastActive  atomic.Int64
@@ -130,15 +133,21 @@ const (
 type owner interface {
 	// post tells the owning goroutine that there is mail; false if it has ended.
 	post() bool
+	// nudge tells it that the source has more, which need not be sent at once.
+	nudge()
 	// resume asks for another turn.
 	resume()
 	// flush sends what is in Out.
 	flush()
+	// others sends the replies of others that are ready to be sent.
+	others()
 	// handOver gives all that the calling goroutine does but the command that runs to
 	// another one; false if it cannot.
 	handOver(ran, mark int) bool
 	// unsent is how much output the peer has yet to take, what is in Out included.
 	unsent() int
+	// gather has the system send fewer, larger packets, where it can.
+	gather()
 }
 
 // scratch is what a turn needs and nothing keeps: one per driver.
@@ -185,6 +194,13 @@ func (c *Conn) Resume() {
 
 // Paused tells whether c is paused.
 func (c *Conn) Paused() bool { return c.paused }
+
+// Prompt has the replies of this turn sent as soon as it ends, and what the turns before it have left to send before that.
+// It is for turns that took long: replies are otherwise sent when all connections that were ready have had their turn.
+func (c *Conn) Prompt() { c.prompt = true }
+
+// Others has what the turns before this one have left to send sent now: this one may take long.
+func (c *Conn) Others() { c.owner.others() }
 
 // Post has fn run by the goroutine that owns c and sends what fn appended to
 // c.Out. It may be called from anywhere and never blocks. What is posted to one
@@ -316,7 +332,7 @@ func (c *Conn) serve(data []byte, own bool, s *scratch, budget int) (done int) {
 		n := len(s.batch)
 		budget -= n
 		if n > 0 {
-			c.fullAt = len(c.Out.Buf) + chokeBytes
+			c.fullAt = len(c.Out.Buf) + fullBytes
 			ran := c.handler.Serve(c, s.batch)
 			if ran < 0 {
 				return ran

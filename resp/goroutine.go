@@ -30,6 +30,7 @@ type goConn struct {
 	ended   func()        // called last
 	caught  func()        // deferred by the goroutines that own c
 	spareW  []byte        // the buffer the writer does not have
+	lent    bool          // what the writer has is the source's
 	scratch scratch
 }
 
@@ -130,6 +131,8 @@ func (c *goConn) post() bool {
 	return true
 }
 
+func (c *goConn) nudge() { c.post() }
+
 func (c *goConn) resume() { c.queued = true }
 
 // flush does nothing: what is in Out goes to the writer when the turn ends, or to
@@ -140,8 +143,20 @@ func (c *goConn) flush() {
 	}
 }
 
+func (c *goConn) others() {}
+
+func (c *goConn) gather() {
+	nc := c.nc
+	if over, ok := nc.(interface{ NetConn() net.Conn }); ok { // TLS
+		nc = over.NetConn()
+	}
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		_ = tcp.SetNoDelay(false)
+	}
+}
+
 func (c *goConn) unsent() int {
-	if c.busy {
+	if c.busy && !c.lent {
 		return len(c.Out.Buf) + len(c.spareW)
 	}
 	return len(c.Out.Buf)
@@ -186,6 +201,10 @@ func (c *goConn) loop() {
 				break
 			}
 			c.bytesOut.Add(int64(n))
+			if c.lent {
+				c.lent = false
+				c.source.Sent(n)
+			}
 			if c.drained() {
 				c.queued = true
 			}
@@ -304,16 +323,26 @@ func (c *goConn) settle() {
 	if c.closing == closeNow {
 		return
 	}
+	if c.strayReply(); c.closing == closeNow {
+		return
+	}
 	if len(c.Out.Buf) > 0 && !c.busy {
 		c.busy = true
+		c.owed = 0
 		b := c.Out.Buf
 		c.Out.Buf, c.spareW = c.spareW[:0], b
 		c.outputs <- b
 	}
+	if c.source != nil && !c.busy && c.closing == keepOpen {
+		if b := c.source.Next(); len(b) > 0 {
+			c.busy, c.lent = true, true
+			c.outputs <- b
+		}
+	}
 	if !c.busy && cap(c.spareW) > writeChunkBytes {
 		c.spareW = nil
 	}
-	waiting := int64(c.unsent())
+	waiting := int64(c.unsent()) + c.sourced()
 	c.setOutputBytes(int(waiting))
 	if waiting == 0 && c.closing == closeFlushed {
 		c.close(false, ReasonHandler)

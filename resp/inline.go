@@ -5,7 +5,11 @@ package resp
 // sdssplitargs. A line without quotes is cut in place; one with quotes is
 // written to the parser's scratch buffer.
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/limitkv/limitkv/resp/words"
+)
 
 // inline parses the line at the start of buf.
 func (p *Parser) inline(buf []byte, args [][]byte) (int, [][]byte, error) {
@@ -36,36 +40,13 @@ func (p *Parser) inline(buf []byte, args [][]byte) (int, [][]byte, error) {
 	}
 	p.reset()
 	if bytes.IndexByte(line, '"') < 0 && bytes.IndexByte(line, '\'') < 0 {
-		return n, splitPlain(line, args), nil
+		return n, words.Plain(args, line), nil
 	}
 	out, ok := p.splitQuoted(line, args)
 	if !ok {
 		return 0, args, errQuotes
 	}
 	return n, out, nil
-}
-
-// isSpace is C's isspace.
-func isSpace(c byte) bool { return c == ' ' || c-'\t' < 5 }
-
-// endsWord is whether c ends an unquoted word: of the blanks, the vertical tab
-// and the form feed do not.
-func endsWord(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
-
-func splitPlain(line []byte, args [][]byte) [][]byte {
-	for i := 0; ; {
-		for i < len(line) && isSpace(line[i]) {
-			i++
-		}
-		if i == len(line) {
-			return args
-		}
-		start := i
-		for i < len(line) && !endsWord(line[i]) {
-			i++
-		}
-		args = append(args, line[start:i:i])
-	}
 }
 
 // splitQuoted cuts a line with quotes; ok is false if they are unbalanced.
@@ -78,96 +59,15 @@ func (p *Parser) splitQuoted(line []byte, args [][]byte) (out [][]byte, ok bool)
 	w := p.scratch
 	out = args
 	for i := 0; ; {
-		for i < len(line) && isSpace(line[i]) {
-			i++
+		start := len(w)
+		var found bool
+		if w, i, found, ok = words.Next(w, line, i); !ok {
+			return args, false
 		}
-		if i == len(line) {
+		if !found {
 			p.scratch = w
 			return out, true
 		}
-		start := len(w)
-		for i < len(line) && !endsWord(line[i]) {
-			c := line[i]
-			i++
-			if c != '"' && c != '\'' {
-				w = append(w, c)
-				continue
-			}
-			closed := false
-			if c == '"' {
-				w, i, closed = unquoteDouble(line, i, w)
-			} else {
-				w, i, closed = unquoteSingle(line, i, w)
-			}
-			// The closing quote must end the word.
-			if !closed || i < len(line) && !isSpace(line[i]) {
-				return args, false
-			}
-			break
-		}
 		out = append(out, w[start:len(w):len(w)])
 	}
-}
-
-// unquoteDouble appends what stands between double quotes to w; i is behind the
-// opening one.
-func unquoteDouble(line []byte, i int, w []byte) (word []byte, next int, closed bool) {
-	for ; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case c == '"':
-			return w, i + 1, true
-		case c == '\\' && i+3 < len(line) && line[i+1] == 'x' &&
-			hexDigit(line[i+2]) >= 0 && hexDigit(line[i+3]) >= 0:
-			w = append(w, byte(hexDigit(line[i+2])<<4|hexDigit(line[i+3])))
-			i += 3
-		case c == '\\' && i+1 < len(line):
-			i++
-			switch c = line[i]; c {
-			case 'n':
-				c = '\n'
-			case 'r':
-				c = '\r'
-			case 't':
-				c = '\t'
-			case 'b':
-				c = '\b'
-			case 'a':
-				c = '\a'
-			}
-			w = append(w, c)
-		default:
-			w = append(w, c)
-		}
-	}
-	return w, i, false
-}
-
-// unquoteSingle does the same for single quotes, inside which only \' is special.
-func unquoteSingle(line []byte, i int, w []byte) (word []byte, next int, closed bool) {
-	for ; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case c == '\'':
-			return w, i + 1, true
-		case c == '\\' && i+1 < len(line) && line[i+1] == '\'':
-			i++
-			w = append(w, '\'')
-		default:
-			w = append(w, c)
-		}
-	}
-	return w, i, false
-}
-
-func hexDigit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

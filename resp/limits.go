@@ -85,6 +85,18 @@ const (
 	// writeChunkBytes is when replies are sent although more commands wait.
 	writeChunkBytes = 64 << 10
 
+	// fullBytes is how many replies of one batch of commands gather before the rest of it waits until they are sent. A buffer
+	// of this size stays in the processor's cache, and need not be made anew for each batch of long replies.
+	fullBytes = 2 * writeChunkBytes
+
+	// outputBytes is the size of a loop's reply buffer. It is for all connections that
+	// are ready at once: their replies are sent together, when lateMax have gathered or
+	// less than lateBytesMax of the buffer are left. A connection with more replies
+	// than that has them sent at the end of its turn.
+	outputBytes  = 64 << 10
+	lateBytesMax = 16 << 10
+	lateMax      = 32
+
 	// outKeptBytes is how large a loop's reply buffer may stay between turns.
 	outKeptBytes = 1 << 20
 

@@ -34,8 +34,10 @@ type loop struct {
 
 	now     int64
 	ceded   int64  // when its goroutine last gave its processor away
+	cedes   uint   // how often
 	input   []byte // what is read, before it is parsed
-	output  []byte // replies, before they are written
+	output  []byte // replies, before they are written; what it holds is those of late
+	late    []late
 	scratch scratch
 	pool    pool
 	events  [eventsPerWait]unix.EpollEvent
@@ -43,9 +45,13 @@ type loop struct {
 	mu       sync.Mutex
 	mail     []letter
 	spare    []letter
+	nudged   []*sock // whose sources have more
 	ended    bool
 	waiting  atomic.Bool // whoever posts must write to wakefd
 	stopping bool
+
+	nudgedAt int64 // when the loop saw that some are, 0 for none
+	idle     bool  // nothing was found to do
 
 	run runner // who runs it
 }
@@ -105,7 +111,7 @@ func (l *loop) handle(n int) (kept *loop, mine bool) {
 			}
 		case ev.Fd == slotWake:
 			var b [8]byte
-			_, _ = rawRead(l.wakefd, b[:])
+			_, _ = raw(syscall.SYS_READ, l.wakefd, b[:], 0)
 		case ev.Fd <= slotLoop:
 			if kept, mine = l.lend(l.server.loops[slotLoop-ev.Fd], true); kept != nil || !mine {
 				return kept, mine
@@ -118,6 +124,8 @@ func (l *loop) handle(n int) (kept *loop, mine bool) {
 		return nil, false
 	}
 	l.runMail()
+	l.sendLate()
+	l.pumpNudged()
 	return nil, true
 }
 
@@ -136,25 +144,29 @@ func (l *loop) handle(n int) (kept *loop, mine bool) {
 // A goroutine that has not been rescheduled for 10 ms has its processor taken by
 // Go's monitor if it is then in a system call, and for each that it takes the
 // monitor wakes up every 20 µs for a while: 4,000 times a second in all. So before
-// that time is over the loop reschedules itself. GET at 300, 1,000 and 10,000
-// requests a second took 220, 63 and 18 µs of processor time each, and takes 112,
-// 44 and 15 (limitkv-benchmark matrix -only few).
+// that time is over the loop reschedules itself. Gosched wakes another thread to
+// look for work, so it mostly does it by yield, which does not.
 func (l *loop) wait(mayBlock bool) (n int, blocked bool) {
 	n, errno := l.epollNow()
-	if n > 0 || !mayBlock || len(l.again) > 0 {
-		return n, false
+	l.idle = n == 0 && len(l.again) == 0
+	if n > 0 || !mayBlock || len(l.again) > 0 || l.nudgedAt != 0 {
+		return max(n, 0), false
 	}
 	if l.now-l.ceded >= cedeMicros {
 		l.ceded = l.now
 		l.run.since.Store(0)
-		runtime.Gosched()
+		if l.cedes++; l.cedes%goschedEvery == 0 {
+			runtime.Gosched()
+		} else {
+			yield()
+		}
 		if n, errno = l.epollNow(); n > 0 {
 			return n, true
 		}
 	}
 	l.waiting.Store(true)
 	l.mu.Lock()
-	idle := len(l.mail) == 0
+	idle := len(l.mail) == 0 && len(l.nudged) == 0
 	l.mu.Unlock()
 	if idle {
 		l.run.since.Store(0)
@@ -172,8 +184,17 @@ func (l *loop) wait(mayBlock bool) (n int, blocked bool) {
 	return max(n, 0), idle
 }
 
-// cedeMicros is well below the 10 ms.
-const cedeMicros = 5000
+// cedeMicros is well below the 10 ms. Goroutines that wait for any processor, as one does that comes back from the disk,
+// get the loop's every so many times.
+const (
+	cedeMicros   = 5000
+	goschedEvery = 4
+)
+
+// yield lets the goroutines run that wait for this processor.
+//
+//go:linkname yield runtime.goyield
+func yield()
 
 func (l *loop) epollNow() (int, syscall.Errno) {
 	n, _, e := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(l.epfd),
@@ -233,17 +254,59 @@ func (c *sock) post() bool { return c.loop.post(letter{c: c}) }
 // post queues a letter for the loop; false if it has ended.
 func (l *loop) post(m letter) bool {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.ended {
-		l.mu.Unlock()
 		return false
 	}
 	l.mail = append(l.mail, m)
-	if l.waiting.Load() && l.waiting.CompareAndSwap(true, false) {
-		one := [8]byte{1} // under the lock, since end closes the descriptor under it
-		_, _ = rawWrite(l.wakefd, one[:])
-	}
-	l.mu.Unlock()
+	l.rouse()
 	return true
+}
+
+// rouse wakes the loop if it waits. Its lock is held, since end closes the descriptor under it.
+func (l *loop) rouse() {
+	if l.waiting.Load() && l.waiting.CompareAndSwap(true, false) {
+		one := [8]byte{1}
+		_, _ = raw(syscall.SYS_WRITE, l.wakefd, one[:], 0)
+	}
+}
+
+// nudgeMicros is how long what a source has waits for more while there is other work.
+const nudgeMicros = 500
+
+func (c *sock) nudge() {
+	l := c.loop
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		l.nudged = append(l.nudged, c)
+		l.rouse()
+	}
+}
+
+// pumpNudged sends what sources have, if it is time or there is nothing else to do.
+func (l *loop) pumpNudged() {
+	l.mu.Lock()
+	todo := l.nudged
+	switch {
+	case len(todo) == 0:
+		l.mu.Unlock()
+		return
+	case l.nudgedAt == 0:
+		l.nudgedAt = l.now
+	}
+	if !l.idle && l.now-l.nudgedAt < nudgeMicros {
+		l.mu.Unlock()
+		return
+	}
+	l.nudged, l.nudgedAt = nil, 0
+	l.mu.Unlock()
+	for _, c := range todo {
+		if !c.gone {
+			l.begin(c)
+			l.finish(c)
+		}
+	}
 }
 
 // call has fn run by the loop; false if it has ended.

@@ -23,11 +23,17 @@ func NewMemory(h Handler, now func() int64) *Memory {
 
 func (m *Memory) post() bool { return true } // Feed looks
 
+func (m *Memory) nudge() {} // Feed looks
+
 func (m *Memory) resume() { m.queued = true }
 
 func (m *Memory) unsent() int { return len(m.Out.Buf) }
 
 func (m *Memory) handOver(int, int) bool { return false } // the goroutine is the caller's
+
+func (m *Memory) others() {}
+
+func (m *Memory) gather() {}
 
 func (m *Memory) flush() {
 	m.sent = append(m.sent, m.Out.Buf...)
@@ -75,8 +81,16 @@ func (m *Memory) run() {
 }
 
 func (m *Memory) settle() {
-	if m.closing != closeNow {
+	if m.strayReply(); m.closing != closeNow {
 		m.flush()
+	}
+	for m.source != nil && m.closing == keepOpen {
+		b := m.source.Next()
+		if len(b) == 0 {
+			break
+		}
+		m.sent = append(m.sent, b...)
+		m.source.Sent(len(b))
 	}
 	if m.closing != keepOpen && !m.gone {
 		m.over()

@@ -122,8 +122,9 @@ func (l *loop) lend(o *loop, reported bool) (kept *loop, mine bool) {
 		l.watch(o) // it is about to get a thread, or to give it back
 		return nil, true
 	}
+	l.sendLate()
 	turn, now := l.run.turn, l.now
-	o.run.lent, o.run.lentTurn = true, turn
+	o.run.lent, o.run.lentTurn, o.idle = true, turn, l.idle
 	l.run.own.Unlock()
 	if !o.visit(now, reported) {
 		return nil, false
@@ -242,8 +243,9 @@ func (l *loop) visit(t int64, reported bool) (mine bool) {
 func (l *loop) rests() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting.Store(len(l.mail) == 0)
-	return len(l.mail) == 0 && len(l.again) == 0
+	quiet := len(l.mail) == 0 && len(l.nudged) == 0
+	l.waiting.Store(quiet)
+	return quiet && len(l.again) == 0
 }
 
 // runAlone runs a loop on a thread of its own, until it ends or is to be shared

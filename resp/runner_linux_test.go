@@ -131,6 +131,39 @@ func TestSupervisorRests(t *testing.T) {
 	}
 }
 
+// TestSupervisorTicksLess holds that ticks are few while there is little to do, and that a command which may keep its
+// thread is noticed as soon as otherwise.
+func TestSupervisorTicksLess(t *testing.T) {
+	release := make(chan bool)
+	h := &echo{on: map[string]func(c *Conn, cmd Command){"slow": func(c *Conn, _ Command) {
+		c.Others()
+		<-release
+		c.Out.OK()
+	}}}
+	loops := make(chan int, 1)
+	h.onOpen = func(c *Conn) { loops <- c.Loop }
+	s, addr := start(t, h, Options{Loops: 2})
+	clients := make(map[int]*client)
+	for range 2 {
+		c := dial(t, "tcp", addr)
+		clients[<-loops] = c
+	}
+	for range 3 {
+		eventually(t, "there is little to do", func() bool {
+			clients[0].send("PING\r\n")
+			clients[0].expect("+PONG\r\n")
+			return s.share.light.Load()
+		})
+		clients[0].send("SLOW\r\n")
+		eventually(t, "it attends", func() bool { return !s.share.light.Load() })
+		clients[1].send("PING\r\n") // which nobody answers until the loop has a thread of its own
+		clients[1].expect("+PONG\r\n")
+		release <- true
+		clients[0].expect("+OK\r\n")
+		eventually(t, "the thread is given back", s.loops[1].run.shared.Load)
+	}
+}
+
 // TestHeat holds the rules by which a loop gets a thread.
 func TestHeat(t *testing.T) {
 	s, _ := start(t, &echo{}, Options{Loops: 3})

@@ -19,6 +19,8 @@ type sock struct {
 	gen   int32  // tells a late event for an earlier owner of the slot
 	armed uint32 // the events epoll is asked for
 	pend  pieces // output that the peer has yet to take
+	late  int    // bytes that are among the loop's late replies
+	full  bool   // the source has more than the peer takes now
 }
 
 // add takes over a connected descriptor.
@@ -89,7 +91,7 @@ func (l *loop) hangUp(c *sock) {
 // reports as event does.
 func (l *loop) read(c *sock) (mine bool) {
 	if c.closing != keepOpen { // only its end is of interest
-		n, errno := rawRead(c.Fd, l.input)
+		n, errno := rawRecv(c.Fd, l.input)
 		if n == 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
 			c.close(false, ReasonPeer)
 			l.drop(c)
@@ -105,7 +107,7 @@ func (l *loop) read(c *sock) (mine bool) {
 	} else {
 		copy(buf, c.in.bytes())
 	}
-	n, errno := rawRead(c.Fd, buf[held:min(len(buf), held+readTurnBytes)])
+	n, errno := rawRecv(c.Fd, buf[held:min(len(buf), held+readTurnBytes)])
 	if n <= 0 {
 		if errno != syscall.EAGAIN && errno != syscall.EINTR {
 			l.hangUp(c)
@@ -182,6 +184,7 @@ func (c *sock) handOver(ran, mark int) bool {
 	if !l.scratch.own {
 		l.input = make([]byte, readBytes)
 	}
+	l.sendLate()
 	c.part(&l.scratch, ran, mark)
 	l.output = nil
 	c.flush()
@@ -211,20 +214,65 @@ func (l *loop) keep(c *sock, data []byte, done int, own bool) {
 	c.setQueryBytes(c.in.len())
 }
 
-// begin lends c the loop's output buffer: its turn begins.
-func (l *loop) begin(c *sock) { c.Out.Buf = l.output[:0] }
+// begin lends c the rest of the loop's output buffer: its turn begins.
+func (l *loop) begin(c *sock) {
+	if l.output == nil {
+		l.output = make([]byte, 0, outputBytes)
+	}
+	c.Out.Buf = l.output[len(l.output):]
+}
 
-// finish ends c's turn: sends what was appended, takes the buffer back and
-// closes c if that was asked for.
+// finish ends c's turn: takes what was appended, to send it when all have had their turn, and closes c if that was asked
+// for.
 func (l *loop) finish(c *sock) {
+	c.strayReply()
+	b := c.Out.Buf
+	if n := len(l.output); len(b) > 0 && len(b) <= lateBytesMax && n+len(b) <= cap(l.output) && &b[0] == &l.output[:n+1][n] &&
+		c.closing == keepOpen && !c.hungUp && c.pend.size == 0 && !c.prompt {
+		l.output = l.output[:n+len(b)]
+		l.late = append(l.late, late{c, len(b)})
+		c.late += len(b)
+		c.Out.Buf = nil
+		l.arm(c)
+		if len(l.late) == lateMax || cap(l.output)-len(l.output) < lateBytesMax {
+			l.sendLate()
+		}
+		return
+	}
+	c.prompt = false
 	c.flush()
-	if cap(c.Out.Buf) <= outKeptBytes {
+	if n := cap(c.Out.Buf); n > cap(l.output) && n <= outKeptBytes {
 		l.output = c.Out.Buf[:0]
-	} else {
-		l.output = nil
 	}
 	c.Out.Buf = nil
 	l.settle(c)
+}
+
+// late is the replies of a connection that are yet to be sent, so many bytes of the loop's output buffer.
+type late struct {
+	c     *sock
+	bytes int
+}
+
+// sendLate sends what was kept when connections had had their turns. To send all at once wakes a client that has several
+// connections once, not for each of them.
+func (l *loop) sendLate() {
+	if len(l.late) == 0 {
+		return
+	}
+	todo, b := l.late, l.output
+	l.late = nil
+	for i := range todo {
+		c, n := todo[i].c, todo[i].bytes
+		todo[i].c = nil
+		c.late -= n
+		if !c.gone && !c.hungUp {
+			c.keepOutput(b[c.send(b[:n]):n])
+			l.settle(c)
+		}
+		b = b[n:]
+	}
+	l.late, l.output = todo[:0], l.output[:0]
 }
 
 // settle closes c if that is due and drops it if it is over its output limit.
@@ -232,11 +280,14 @@ func (l *loop) settle(c *sock) {
 	if c.gone {
 		return
 	}
+	if c.source != nil && c.closing == keepOpen {
+		l.pump(c)
+	}
 	if c.closing == closeNow || c.closing == closeFlushed && c.pend.size == 0 {
 		l.drop(c)
 		return
 	}
-	if c.pend.size > 0 && c.overOutput(int64(c.pend.size), l.now) {
+	if n := int64(c.pend.size) + c.sourced(); n > 0 && c.overOutput(n, l.now) {
 		c.close(false, ReasonOutput)
 		c.reason = ReasonOutput
 		l.drop(c)
@@ -245,47 +296,91 @@ func (l *loop) settle(c *sock) {
 	l.arm(c)
 }
 
+// pump sends what c's source has.
+func (l *loop) pump(c *sock) {
+	c.full = false
+	sent := 0
+	for c.pend.size == 0 && !c.full {
+		b := c.source.Next()
+		if len(b) == 0 {
+			break
+		}
+		n, errno := rawSend(c.Fd, b)
+		if errno != 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
+			c.close(false, ReasonPeer)
+			break
+		}
+		c.source.Sent(n)
+		sent += n
+		c.full = n < len(b) || sent >= writeTurnBytes // the others are to have their turn
+	}
+	if sent > 0 {
+		c.bytesOut.Add(int64(sent))
+		l.io.writes.Add(1)
+	}
+	c.setOutputBytes(c.pend.size + int(c.source.Unsent()))
+}
+
 // flush sends c's replies, and keeps what the peer does not take yet.
 func (c *sock) flush() {
-	l, b := c.loop, c.Out.Buf
+	c.loop.sendLate()
+	b := c.Out.Buf
 	if len(b) == 0 || c.closing == closeNow || c.hungUp {
 		c.Out.Buf = b[:0]
 		return
 	}
-	n := 0
-	if c.pend.size == 0 {
-		var errno syscall.Errno
-		n, errno = rawWrite(c.Fd, b)
-		if errno != 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
-			c.close(false, ReasonPeer)
-			n = len(b)
-		} else if n > 0 {
-			c.bytesOut.Add(int64(n))
-			l.io.writes.Add(1)
-		}
-		if n == len(b) {
-			c.Out.Buf = b[:0]
-			return
-		}
-	}
-	if len(b)-n > readBytes { // rather than copy much, give the buffer away
+	n := c.send(b)
+	if len(b)-n > 1<<poolMaxBits { // rather than copy much, give the buffer away: what is less finds room that is there
 		c.pend.give(b[n:])
 		c.Out.Buf = nil
+		c.loop.output = nil // which it may be
+		c.setOutputBytes(c.pend.size)
 	} else {
-		c.pend.add(&l.pool, b[n:])
+		c.keepOutput(b[n:])
 		c.Out.Buf = b[:0]
 	}
-	c.setOutputBytes(c.pend.size)
 }
 
-func (c *sock) unsent() int { return c.pend.size + len(c.Out.Buf) }
+func (c *sock) gather() { _ = unix.SetsockoptInt(c.Fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 0) } // a unix socket has no packets
+
+func (c *sock) others() {
+	c.loop.sendLate()
+	c.loop.server.share.attend()
+}
+
+// send sends b if nothing is to be sent before it, and returns how much of it is done with.
+func (c *sock) send(b []byte) int {
+	if c.pend.size > 0 {
+		return 0
+	}
+	n, errno := rawSend(c.Fd, b)
+	if errno != 0 && errno != syscall.EAGAIN && errno != syscall.EINTR {
+		c.close(false, ReasonPeer)
+		return len(b)
+	}
+	if n > 0 {
+		c.bytesOut.Add(int64(n))
+		c.loop.io.writes.Add(1)
+	}
+	return n
+}
+
+// keepOutput keeps what the peer does not take yet.
+func (c *sock) keepOutput(b []byte) {
+	if len(b) > 0 {
+		c.pend.add(&c.loop.pool, b)
+		c.setOutputBytes(c.pend.size)
+	}
+}
+
+func (c *sock) unsent() int { return c.late + c.pend.size + len(c.Out.Buf) }
 
 // writePending sends more of what c's peer had not taken.
 func (l *loop) writePending(c *sock) {
 	sent := 0
 	for c.pend.size > 0 && sent < writeTurnBytes {
 		b := c.pend.first()
-		n, errno := rawWrite(c.Fd, b)
+		n, errno := rawSend(c.Fd, b)
 		if errno == syscall.EAGAIN || errno == syscall.EINTR {
 			break
 		}
@@ -299,7 +394,7 @@ func (l *loop) writePending(c *sock) {
 			break
 		}
 	}
-	if sent == 0 {
+	if sent == 0 && c.source == nil {
 		return
 	}
 	c.bytesOut.Add(int64(sent))
@@ -317,7 +412,7 @@ func (l *loop) arm(c *sock) {
 	if c.hungUp {
 		want = 0
 	}
-	if c.pend.size > 0 {
+	if c.pend.size > 0 || c.full {
 		want |= unix.EPOLLOUT
 	}
 	if want == c.armed {
@@ -333,6 +428,11 @@ func (l *loop) drop(c *sock) {
 	if c.gone {
 		return
 	}
+	if c.late > 0 {
+		if l.sendLate(); c.gone {
+			return // it was closing, and these replies were the last
+		}
+	}
 	c.over()
 	unix.Close(c.Fd)
 	c.in.drop(&l.pool)
@@ -342,9 +442,9 @@ func (l *loop) drop(c *sock) {
 	l.count.Add(-1)
 }
 
-// rawRead and rawWrite go past the scheduler: the descriptors do not block.
-func rawRead(fd int, b []byte) (int, syscall.Errno) {
-	n, _, e := syscall.RawSyscall(syscall.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+// raw goes past the scheduler: the descriptor does not block. Calls of files have no flags.
+func raw(trap uintptr, fd int, b []byte, flags uintptr) (int, syscall.Errno) {
+	n, _, e := syscall.RawSyscall6(trap, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), flags, 0, 0)
 	runtime.KeepAlive(b)
 	if e != 0 {
 		return 0, e
@@ -352,16 +452,22 @@ func rawRead(fd int, b []byte) (int, syscall.Errno) {
 	return int(n), 0
 }
 
-func rawWrite(fd int, b []byte) (n int, e syscall.Errno) {
-	if len(b) > writeChunkBytes { // long enough for others to want the processor
-		n, err := syscall.Write(fd, b)
-		e, _ = err.(syscall.Errno)
-		return max(n, 0), e
+// rawRecv and rawSend are of sockets. To the system their own calls are a twentieth of a small request cheaper than those of
+// files.
+func rawRecv(fd int, b []byte) (int, syscall.Errno) {
+	return raw(syscall.SYS_RECVFROM, fd, b, unix.MSG_DONTWAIT)
+}
+
+func rawSend(fd int, b []byte) (int, syscall.Errno) {
+	const flags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
+	if len(b) <= writeChunkBytes {
+		return raw(syscall.SYS_SENDTO, fd, b, flags)
 	}
-	r, _, e := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+	// It takes long enough for others to want the processor.
+	n, _, e := syscall.Syscall6(syscall.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), flags, 0, 0)
 	runtime.KeepAlive(b)
 	if e != 0 {
 		return 0, e
 	}
-	return int(r), 0
+	return int(n), 0
 }

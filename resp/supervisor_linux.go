@@ -8,6 +8,9 @@ package resp
 //   - All get one when a command keeps the first loop's thread for 10 to 20 ms: other loops' clients need not wait for it.
 //   - A loop gives its thread back when its and the first loop's together were busy for less than 60 % of 200 ms.
 //
+// A tick wakes two threads for 50 µs. So while there is little to do, a tick comes every 100 ms, until there is more or a
+// command begins that is known to take long.
+//
 // Shares are averages of all these ticks: a round of a loop counts when it ends, and 50 clients with a pipeline of slow
 // commands make rounds of half a tick.
 
@@ -26,6 +29,10 @@ const (
 	coolShare      = 0.6  // of two threads together
 	coolTicks      = 20
 	restTicks      = 100 // without work, after which the supervisor sleeps
+
+	lightEvery = 100 * time.Millisecond
+	lightShare = 0.05 // of all threads together
+	lightTicks = 20   // so many, after which ticks come every lightEvery
 )
 
 // supervisor is the server's.
@@ -34,7 +41,15 @@ type supervisor struct {
 	frozen bool       // the server stops: they stay as they are
 
 	asleep atomic.Bool
+	light  atomic.Bool // there is little to do
 	wake   chan struct{}
+}
+
+// attend has ticks come often again: a command begins that may keep its thread.
+func (s *supervisor) attend() {
+	if s.light.Load() && s.light.CompareAndSwap(true, false) {
+		s.wake <- struct{}{} // has room: there is one for each
+	}
 }
 
 // freeze ends all changes.
@@ -52,7 +67,7 @@ func (s *supervisor) rouse() {
 }
 
 func (s *supervisor) start(server *Server) {
-	s.wake = make(chan struct{}, 1)
+	s.wake = make(chan struct{}, 2)
 	b := &balance{last: make([]int64, len(server.loops)), cool: make([]average, len(server.loops))}
 	b.meter.open()
 	go func() {
@@ -60,10 +75,15 @@ func (s *supervisor) start(server *Server) {
 		defer b.meter.close()
 		for {
 			if !b.rests() {
+				every := superviseEvery
+				if s.light.Load() {
+					every = lightEvery
+				}
 				select {
 				case <-server.done:
 					return
-				case <-time.After(superviseEvery):
+				case <-s.wake:
+				case <-time.After(every):
 				}
 			} else {
 				s.asleep.Store(true)
@@ -88,6 +108,7 @@ type balance struct {
 	hot   average   // of the first loop's thread
 	cool  []average // of a loop's own thread and the first loop's together
 	quiet int       // ticks without work
+	light int       // ticks with little
 
 	meter   idleMeter
 	hotIdle float64 // processor seconds idle when hot began
@@ -116,7 +137,8 @@ func (b *balance) rests() bool { return b.quiet >= restTicks }
 
 // begin starts measuring anew.
 func (b *balance) begin(s *Server) {
-	b.quiet, b.hot, b.at = 0, average{}, s.opts.Now()
+	s.share.light.Store(false)
+	b.quiet, b.light, b.hot, b.at = 0, 0, average{}, s.opts.Now()
 	for i, l := range s.loops {
 		b.last[i], b.cool[i] = l.run.busy.Load(), average{}
 	}
@@ -158,9 +180,20 @@ func (b *balance) tick(s *Server) {
 	}
 	b.heat(s, load, now)
 	if load == 0 && !stuck && alone == 0 {
-		b.quiet++
+		b.quiet += max(1, int(elapsed)/int(superviseEvery.Microseconds()))
 	} else {
 		b.quiet = 0
+	}
+	switch {
+	case load >= lightShare || stuck || alone > 0:
+		b.light = 0
+		s.share.light.Store(false)
+	case b.light < lightTicks:
+		if b.light++; b.light == lightTicks {
+			s.share.light.Store(true)
+		}
+	case !s.share.light.Load(): // attend was called
+		b.light = 0
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"sort"
+
+	"github.com/limitkv/limitkv/zset/wyhash"
 )
 
 // check verifies everything that must hold of a set between two calls.
@@ -60,7 +62,7 @@ func (l *large) check() error {
 	}
 	l.order.root.ascend(0, l.len(), func(score float64, r ref) bool {
 		member := l.arena.member(r)
-		switch found, ok := l.find(hashMember(member), member); {
+		switch found, ok := l.find(wyhash.Sum(member), member); {
 		case math.Float64bits(score) != math.Float64bits(l.arena.score(r)):
 			err = fmt.Errorf("order: score %v, arena says %v", score, l.arena.score(r))
 		case n > 0 && (score < lastScore || score == lastScore && bytes.Compare(last, member) >= 0):

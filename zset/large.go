@@ -1,5 +1,7 @@
 package zset
 
+import "github.com/limitkv/limitkv/zset/wyhash"
+
 // large is the form of a set that is too much for the packed one.
 type large struct {
 	arena    arena
@@ -16,7 +18,7 @@ func newLarge(skiplist bool) *large {
 
 func (l *large) len() int { return l.index.count }
 
-func (l *large) rehash(r ref) uint64 { return hashMember(l.arena.member(r)) }
+func (l *large) rehash(r ref) uint64 { return wyhash.Sum(l.arena.member(r)) }
 
 func (l *large) find(h uint64, member []byte) (ref, bool) {
 	return l.index.find(&l.arena, h, member)
@@ -85,7 +87,7 @@ func (l *large) scan(cursor uint64, count int, fn func(member []byte, score floa
 func (l *large) clone() *large {
 	c := newLarge(l.skiplist)
 	l.ascend(0, l.len(), func(member []byte, score float64) bool {
-		c.insert(hashMember(member), member, score)
+		c.insert(wyhash.Sum(member), member, score)
 		return true
 	})
 	return c

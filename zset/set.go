@@ -37,7 +37,11 @@
 // aliases the set's memory and is valid until the next write to the set.
 package zset
 
-import "math"
+import (
+	"math"
+
+	"github.com/limitkv/limitkv/zset/wyhash"
+)
 
 // Limits are zset-max-listpack-entries and zset-max-listpack-value: up to where
 // Encoding answers "listpack". They are passed in and not kept, because CONFIG
@@ -147,7 +151,7 @@ func (s *Set) Add(member []byte, score float64, flags Flags, lim Limits) (Outcom
 		}
 		s.unpack()
 	}
-	h := hashMember(member)
+	h := wyhash.Sum(member)
 	r, found := s.big.find(h, member)
 	if found {
 		score, outcome := decide(s.big.arena.score(r), score, flags)
@@ -212,7 +216,7 @@ func (s *Set) Pack(lim Limits) {
 func (s *Set) unpack() {
 	big := newLarge(s.packed.skiplist())
 	s.packed.ascend(0, s.packed.count(), func(member []byte, score float64) bool {
-		big.insert(hashMember(member), member, score)
+		big.insert(wyhash.Sum(member), member, score)
 		return true
 	})
 	s.big, s.packed = big, nil
@@ -240,7 +244,7 @@ func (s *Set) Score(member []byte) (score float64, ok bool) {
 		_, score, ok = s.packed.find(member)
 		return score, ok
 	}
-	r, ok := s.big.find(hashMember(member), member)
+	r, ok := s.big.find(wyhash.Sum(member), member)
 	if !ok {
 		return 0, false
 	}
@@ -256,7 +260,7 @@ func (s *Set) Remove(member []byte) bool {
 		}
 		return found
 	}
-	h := hashMember(member)
+	h := wyhash.Sum(member)
 	r, found := s.big.find(h, member)
 	if found {
 		s.big.remove(h, r)
@@ -270,7 +274,7 @@ func (s *Set) Rank(member []byte) (rank int, score float64, ok bool) {
 	if s.big == nil {
 		return s.packed.rank(member)
 	}
-	r, ok := s.big.find(hashMember(member), member)
+	r, ok := s.big.find(wyhash.Sum(member), member)
 	if !ok {
 		return 0, 0, false
 	}

@@ -28,6 +28,7 @@ type load struct {
 	// it asks again (a closed loop).
 	interval float64
 	phase    atomic.Int32
+	enough   atomic.Bool   // what is measured may end
 	seq      atomic.Uint64 // requests made
 	done     atomic.Uint64 // requests answered, in all phases
 }

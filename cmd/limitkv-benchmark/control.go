@@ -47,7 +47,7 @@ func authCommand(auth string) []string {
 
 func (c *control) close() { c.conn.Close() }
 
-// text asks and returns a reply that is a string, status or integer.
+// text asks and returns a reply as text, the elements of an array parted by blanks.
 func (c *control) text(args ...string) (string, error) {
 	b := fmt.Appendf(nil, "*%d\r\n", len(args))
 	for _, a := range args {
@@ -85,8 +85,15 @@ func (c *control) read() (string, error) {
 			return "", err
 		}
 		return string(b[:n]), nil
-	case '*', '%', '~':
-		return "", fmt.Errorf("unexpected reply %q", line)
+	case '*':
+		n, err := strconv.Atoi(line[1:])
+		var items []string
+		for ; n > 0 && err == nil; n-- {
+			var item string
+			item, err = c.read()
+			items = append(items, item)
+		}
+		return strings.Join(items, " "), err
 	}
 	return line[1:], nil
 }
@@ -114,6 +121,20 @@ func (c *control) fill(n int, request func(b []byte, i uint64) []byte) error {
 		}
 	}
 	return nil
+}
+
+// field is a number of a section of INFO.
+func (c *control) field(section, name string) (float64, error) {
+	info, err := c.text("INFO", section)
+	if err != nil {
+		return 0, err
+	}
+	_, text, found := strings.Cut(info, "\n"+name+":")
+	if !found {
+		return 0, fmt.Errorf("INFO %s has no %s", section, name)
+	}
+	text, _, _ = strings.Cut(text, "\r")
+	return strconv.ParseFloat(text, 64)
 }
 
 // identity is what a server says it is: "redis 8.0.6".

@@ -41,7 +41,7 @@ func (m *matrix) document() string {
 
 %s side by side on one machine: %s. The generator shares it.
 Measured on %s, %s mode: medians of %d rounds of %v, in which the servers take turns; %d connections, %d thread(s) of the
-generator, values of %d bytes. All servers run as they come, without persistence.
+generator, values of %d bytes. All servers run as they come, without persistence unless it is named.
 
 `, strings.Join(m.versions, ", "), machine(), m.started.Format("2006-01-02"), mode, m.rounds, m.params.duration, m.params.connections, m.params.threads, m.params.valueBytes)
 	fmt.Fprint(&b, "To repeat it: `make bench-compare` (`make bench-compare QUICK=1` for a first look), with REDIS_SERVER and VALKEY_SERVER naming\n"+
@@ -50,6 +50,15 @@ generator, values of %d bytes. All servers run as they come, without persistence
 	if len(m.rows) > 0 {
 		fmt.Fprint(&b, "\n## Throughput\n\nRequests a second, and the server's processor time for each. The ratio is to the better of the others.\n\n")
 		m.throughput(&b, m.rows)
+	}
+	if len(m.used) > 0 {
+		fmt.Fprint(&b, "\n## As they are used\n\nLimiters whose rule comes with every request and is over after a second, so that they are made and gone all the time; some that\n"+
+			"all ask for, and some that refuse nearly all; queues from an entry's first day to its last; locks; all of these mixed. The others\n"+
+			"do the same by scripts.\n\n")
+		m.throughput(&b, m.used)
+	}
+	if len(m.contests) > 0 {
+		m.contended(&b)
 	}
 	if len(m.libraries) > 0 || len(m.missing) > 0 {
 		m.fromLibraries(&b)
@@ -99,6 +108,9 @@ generator, values of %d bytes. All servers run as they come, without persistence
 			b.WriteString("\n")
 		}
 	}
+	if m.durability != nil {
+		m.durability.write(&b, m.versions)
+	}
 	return b.String()
 }
 
@@ -120,7 +132,7 @@ func (m *matrix) fromLibraries(b *strings.Builder) {
 
 // throughput is a table of rows.
 func (m *matrix) throughput(b *strings.Builder, rows []row) {
-	fmt.Fprintf(b, "| workload | pipeline | %s | ratio | at least | CPU µs | CPU ratio |\n| --- | ---: |%s ---: | ---: | --- | ---: |\n",
+	fmt.Fprintf(b, "| workload | pipeline | %s | ratio | at least | by valkey-benchmark | CPU µs | CPU ratio |\n| --- | ---: |%s ---: | ---: | ---: | --- | ---: |\n",
 		strings.Join(m.versions, " | "), strings.Repeat(" ---: |", len(m.versions)))
 	for i := range rows {
 		r := &rows[i]
@@ -131,9 +143,12 @@ func (m *matrix) throughput(b *strings.Builder, rows []row) {
 		if r.connections == 1 {
 			name += ", one connection"
 		}
+		if r.keys != 0 {
+			name += ", " + thousands(float64(r.keys)) + " keys"
+		}
 		fmt.Fprintf(b, "| %s | %d |", name, r.pipeline)
 		if r.failed != "" {
-			fmt.Fprintf(b, " not measured: %s |%s\n", strings.ReplaceAll(r.failed, "|", " "), strings.Repeat(" |", len(m.versions)+3))
+			fmt.Fprintf(b, " not measured: %s |%s\n", strings.ReplaceAll(r.failed, "|", " "), strings.Repeat(" |", len(m.versions)+4))
 			continue
 		}
 		var cpus []string
@@ -147,7 +162,7 @@ func (m *matrix) throughput(b *strings.Builder, rows []row) {
 		if r.cpuAtMost > 0 {
 			text = verdict(cpuRatio, cpuRatio <= r.cpuAtMost) + fmt.Sprintf(", at most %.1f", r.cpuAtMost)
 		}
-		fmt.Fprintf(b, " %s | %.1f | %s | %s |\n", verdict(ratio, ratio >= r.atLeast), r.atLeast, strings.Join(cpus, " / "), text)
+		fmt.Fprintf(b, " %s | %.1f | %s | %s | %s |\n", verdict(ratio, ratio >= r.atLeast), r.atLeast, r.confirmed(), strings.Join(cpus, " / "), text)
 	}
 }
 

@@ -222,7 +222,6 @@ func (t *thread) issue(now int64) error {
 }
 
 var errClosed = errors.New("the server closed a connection")
-var errReply = errors.New("the server's answer is not the Redis protocol")
 
 func (t *thread) read(s *sock, slot int32, start time.Time) error {
 	n, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(s.fd), uintptr(unsafe.Pointer(&t.in[0])), uintptr(len(t.in)))

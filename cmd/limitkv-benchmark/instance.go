@@ -4,12 +4,14 @@ package main
 // without persistence, otherwise as they come.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -19,6 +21,8 @@ import (
 type program struct {
 	name, path string
 	args       []string
+	wrap       []string      // a program, with arguments, that runs it
+	patience   time.Duration // how long it may take to answer; 0 for startMax
 }
 
 // instance is a running server.
@@ -53,7 +57,8 @@ func (p program) start() (*instance, error) {
 	}
 	s := &instance{done: make(chan struct{})}
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	s.cmd = exec.Command(p.path, append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1"}, p.args...)...)
+	words := slices.Concat(p.wrap, []string{p.path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1"}, p.args)
+	s.cmd = exec.Command(words[0], words[1:]...)
 	began := time.Now()
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
@@ -77,7 +82,7 @@ func (p program) start() (*instance, error) {
 			return nil, fmt.Errorf("%s ended before it answered", p.path)
 		default:
 		}
-		if time.Since(began) > startMax {
+		if time.Since(began) > cmp.Or(p.patience, startMax) {
 			s.stop()
 			return nil, fmt.Errorf("%s does not answer", p.path)
 		}
@@ -90,16 +95,19 @@ func (p program) start() (*instance, error) {
 		s.stop()
 		return nil, err
 	}
-	s.pid = s.cmd.Process.Pid
+	if p.wrap == nil { // otherwise newTarget has found who listens
+		s.pid = s.cmd.Process.Pid
+	}
 	return s, nil
 }
 
 // stop ends the server as an operator does, and makes sure of it.
 func (s *instance) stop() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	_ = syscall.Kill(s.pid, syscall.SIGTERM)
 	select {
 	case <-s.done:
 	case <-time.After(stopMax):
+		_ = syscall.Kill(s.pid, syscall.SIGKILL)
 		_ = s.cmd.Process.Kill()
 		<-s.done
 	}
@@ -122,8 +130,8 @@ func binary(prefix, name string) string {
 
 // programs are the servers to compare, limitkv first.
 func programs(limitkv, redis, valkey string) (list []program, err error) {
-	list = []program{{"limitkv", limitkv, serverArgs}}
-	for _, p := range []program{{"redis", redis, serverArgs}, {"valkey", valkey, serverArgs}} {
+	list = []program{{name: "limitkv", path: limitkv, args: serverArgs}}
+	for _, p := range []program{{name: "redis", path: redis, args: serverArgs}, {name: "valkey", path: valkey, args: serverArgs}} {
 		if p.path == "" {
 			p.path, err = exec.LookPath(p.name + "-server")
 			if err != nil {

@@ -16,17 +16,27 @@ import (
 const usage = `Usage: limitkv-benchmark [options] [host:port ...]
        limitkv-benchmark matrix [options]
        limitkv-benchmark record [options]
+       limitkv-benchmark breadth [options]
+       limitkv-benchmark scripts [options]
+       limitkv-benchmark replicas [options]
+       limitkv-benchmark allocations [options]
+       limitkv-benchmark soak [options]
 
 Loads each server in turn, 127.0.0.1:6379 if none is given, and compares them.
 THE SERVERS ARE EMPTIED (FLUSHALL) before each workload. matrix starts limitkv,
 Redis and Valkey itself and compares them in all that docs/BENCHMARKS.md holds.
 record records what real libraries send, for the matrix and for --workload recorded.
+breadth compares the processor time of every command with Redis's, scripts that of
+what scripts compute. replicas measures what replicas cost their primary, and a full
+synchronisation. allocations compares what Go benchmarks allocate with a baseline.
+soak loads limitkv with mixed traffic for an hour and fails if it ends worse than it began.
 
 `
 
 func main() {
 	if len(os.Args) > 1 {
-		if run := map[string]func([]string) error{"matrix": runMatrix, "record": runRecord}[os.Args[1]]; run != nil {
+		if run := map[string]func([]string) error{"matrix": runMatrix, "record": runRecord, "breadth": runBreadth, "scripts": runComputing, "replicas": runReplicas,
+			"allocations": runAllocations, "soak": runSoak}[os.Args[1]]; run != nil {
 			check(run(os.Args[2:]))
 			return
 		}
@@ -36,7 +46,7 @@ func main() {
 	var rounds int
 	var asJSON, yes bool
 	flags := flag.NewFlagSet("limitkv-benchmark", flag.ExitOnError)
-	flags.StringVar(&names, "workload", "basic", "which workloads, separated by commas: their names, or all, basic, zset, scripts, unproven, native, recorded")
+	flags.StringVar(&names, "workload", "basic", "which workloads, separated by commas: their names, or all, basic, zset, scripts, unproven, native, locks, used, recorded")
 	flags.IntVar(&p.connections, "connections", 50, "how many connections")
 	flags.IntVar(&p.pipeline, "pipeline", 1, "how many requests a connection sends before it waits for the answers")
 	flags.DurationVar(&p.duration, "duration", 3*time.Second, "how long to measure in each round")

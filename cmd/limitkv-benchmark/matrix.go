@@ -22,8 +22,9 @@ type claim struct {
 	against  string // the others' workload, if it is another one
 	pipeline int
 	atLeast  float64
-	// connections, if not 0, are as many in place of the usual number.
+	// connections and keys, if not 0, are as many in place of the usual number.
 	connections int
+	keys        int
 	// cpuAtMost, if not 0, is claimed of the processor time per request too.
 	cpuAtMost float64
 }
@@ -62,6 +63,10 @@ func claims() (list []claim) {
 			list = append(list, claim{workload: "rl.acquire." + name, against: acquire, pipeline: pipeline, atLeast: atLeast})
 		}
 	}
+	for _, against := range []string{"lock.plain", "lock.redisson", "lock.redisson.fair"} {
+		list = append(list, claim{workload: "lk.mutex", against: against, pipeline: 16, atLeast: 2},
+			claim{workload: "lk.mutex", against: against, pipeline: 1, atLeast: 1})
+	}
 	return append(list, claim{workload: "dq.pop", against: "consume", pipeline: 16, atLeast: 3})
 }
 
@@ -79,6 +84,7 @@ type matrix struct {
 	// Of the libraries: where recordings are kept, where the programs are that
 	// use them, which to measure from end to end.
 	recordings, clients, onlyLibraries string
+	outside                            string // valkey-benchmark
 	quick                              bool
 	rounds                             int
 	params                             params
@@ -88,16 +94,19 @@ type matrix struct {
 	recorded []*workload
 	missing  []string
 
-	programs  []program
-	versions  []string
-	rows      []row
-	libraries []row
-	latency   []row
-	labours   []labour
-	few       []row
-	memory    []measure
-	growth    []growth
-	started   time.Time
+	programs   []program
+	versions   []string
+	rows       []row
+	used       []row
+	libraries  []row
+	latency    []row
+	labours    []labour
+	few        []row
+	memory     []measure
+	growth     []growth
+	durability *durability
+	contests   []contested
+	started    time.Time
 }
 
 // row is a claim with what was measured, a cell a server.
@@ -105,6 +114,8 @@ type row struct {
 	claim
 	cells  []*cell
 	failed string // why the numbers say nothing
+	// outside is what valkey-benchmark measured of each server, in requests a second; nil where it did not.
+	outside []float64
 }
 
 // measure is a number of each server, of which limitkv's may be at most so many
@@ -130,8 +141,9 @@ func runMatrix(args []string) error {
 	flags.StringVar(&m.valkey, "valkey", binary("VALKEY", "valkey"), "Valkey's binary; by default valkey-server in PATH")
 	flags.StringVar(&m.out, "out", "", "file to write, empty for none")
 	flags.StringVar(&m.recordings, "recordings", recordingsDir(), "where recordings are kept")
-	flags.StringVar(&m.only, "only", "", "parts to measure, separated by commas: throughput, libraries, end-to-end, few, latency, memory, growth; by default all")
+	flags.StringVar(&m.only, "only", "", "parts to measure, separated by commas: throughput, used, contended, libraries, end-to-end, few, latency, memory, growth, durability; by default all")
 	flags.StringVar(&m.clients, "clients", clientsDir, "folder of the programs that use the libraries")
+	flags.StringVar(&m.outside, "outside", outsideGenerator(), "valkey-benchmark, which repeats what one command is enough for; by default that beside Valkey's binary or in PATH, empty for none")
 	flags.StringVar(&m.onlyLibraries, "libraries", "", "libraries to measure from end to end, separated by commas; by default all")
 	flags.BoolVar(&m.quick, "quick", false, "short rounds and small sizes, for a first look")
 	flags.IntVar(&m.rounds, "rounds", 0, "rounds of each row, 0 for 5, or 3 with -quick")
@@ -166,7 +178,7 @@ func runMatrix(args []string) error {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"throughput", m.measureThroughput}, {"libraries", m.measureLibraries}, {"end-to-end", m.measureEndToEnd}, {"few", m.measureFew}, {"latency", m.measureLatency}, {"memory", m.measureMemory}, {"growth", m.measureGrowth}} {
+	}{{"throughput", m.measureThroughput}, {"used", m.measureUsed}, {"contended", m.measureContended}, {"libraries", m.measureLibraries}, {"end-to-end", m.measureEndToEnd}, {"few", m.measureFew}, {"latency", m.measureLatency}, {"memory", m.measureMemory}, {"growth", m.measureGrowth}, {"durability", m.measureDurability}} {
 		if m.only == "" || slices.Contains(strings.Split(m.only, ","), part.name) {
 			if err := part.run(); err != nil {
 				return err
@@ -218,6 +230,9 @@ func (m *matrix) rowOf(w *workload, targets []*target, c claim, p params) (row, 
 	if c.connections != 0 {
 		p.connections = c.connections
 	}
+	if c.keys != 0 {
+		p.keys = c.keys
+	}
 	var cells []*cell
 	var err error
 	if c.against == "" {
@@ -237,14 +252,22 @@ func (m *matrix) rowOf(w *workload, targets []*target, c claim, p params) (row, 
 	return row{claim: c, cells: cells}, err
 }
 
-func (m *matrix) measureThroughput() error {
+func (m *matrix) measureThroughput() error { return m.measureClaims(claims(), &m.rows) }
+
+func (m *matrix) measureUsed() error { return m.measureClaims(usedClaims(), &m.used) }
+
+// measureClaims measures rows, with both generators where the other one can.
+func (m *matrix) measureClaims(claims []claim, rows *[]row) error {
 	return m.with(func(targets []*target) error {
-		for _, c := range claims() {
+		for _, c := range claims {
 			r, err := m.row(targets, c, m.params)
+			if err == nil {
+				r.outside, err = m.fromOutside(targets, c)
+			}
 			if err != nil {
 				return err
 			}
-			m.rows = append(m.rows, r)
+			*rows = append(*rows, r)
 		}
 		return nil
 	})
@@ -339,6 +362,9 @@ func (m *matrix) measureMemory() error {
 		{"1,000,000 strings (keys of 16 bytes, values of 32)", "MB", 1, filled(find("get"), million)},
 		{"a sorted set of 1,000,000 members", "MB", 1.2, filled(find("zadd"), million)},
 		{"100,000 hashes of 10 fields", "MB", 1.2, filled(find("hset"), hundredThousand)},
+		{"1,000,000 limiters that were asked once (theirs: counters, by limiter.lua)", "MB", 1, filled(limitersOnce(), million)},
+		{"what is left of 1,000,000 strings after FLUSHALL", "MB", 1.3, func(s *instance) (float64, error) { return emptied(s, m.params, million) }},
+		{"the same after they have come and expired ten times, to the first time", "times", 0, func(s *instance) (float64, error) { return cycled(s, m.params, million) }},
 		{"an idle connection", "bytes", 1, func(s *instance) (float64, error) { return idle(s, connections) }},
 		{"nothing (just started)", "MB", 0, func(s *instance) (float64, error) { return float64(residentBytes(s.pid)) / (1 << 20), nil }},
 		{"start to first reply", "ms", 1, func(s *instance) (float64, error) { return s.firstReply.Seconds() * 1000, nil }},

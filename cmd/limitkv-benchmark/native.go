@@ -60,6 +60,12 @@ func nativeWorkloads() []*workload {
 		},
 		refused: startsWith1,
 	}, &workload{
+		name: "dq.add", does: "DQ.ADD to one of 100 delay queues", own: true, keys: queues,
+		maker: func(o *setup, connection uint64) maker {
+			p, rnd, n := command("DQ.ADD", "queue:###", o.value), o.random(connection), uint64(o.keys)
+			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
+		},
+	}, &workload{
 		name: "dq.pop", does: "DQ.POP of 100 delay queues, of which half have something due", own: true, keys: messagesQueued,
 		drains:   true,
 		requests: func(keys int) uint64 { return uint64(keys) * 18 / 10 },

@@ -3,6 +3,8 @@ package main
 // Reading replies. The generator must be cheaper than the servers it loads, so
 // a reply is only measured and looked at, never built.
 
+import "errors"
+
 // reply is what a workload sees of an answer.
 type reply struct {
 	kind byte // its first byte
@@ -18,6 +20,8 @@ type reply struct {
 }
 
 const malformed = -1
+
+var errReply = errors.New("the server's answer is not the Redis protocol")
 
 // scan reads the reply that b starts with and returns its size, 0 if it is not
 // complete, malformed if it is none.

@@ -110,7 +110,10 @@ func valueOf(n int) string {
 }
 
 // run puts a workload on a server that was prepared for it.
-func (t *target) run(w *workload, p *params) (*result, error) {
+func (t *target) run(w *workload, p *params) (*result, error) { return t.runUntil(w, p, nil) }
+
+// runUntil is run; meanwhile, if it is not nil, is called on a goroutine and may end the run.
+func (t *target) runUntil(w *workload, p *params, meanwhile func(end func())) (*result, error) {
 	if w.drains && t.seq > 0 {
 		if err := t.prepare(w, p); err != nil {
 			return nil, err
@@ -131,7 +134,12 @@ func (t *target) run(w *workload, p *params) (*result, error) {
 		Server: t.name + " " + t.version, Address: t.addr, Workload: w.name,
 		Connections: p.connections, Pipeline: p.pipeline, Keys: t.setup.keys, Rate: p.rate,
 	}
-	tallies, err := drive(l, t.addr, t.auth, p.connections, p.threads, func() { go t.measure(l, p, r) })
+	tallies, err := drive(l, t.addr, t.auth, p.connections, p.threads, func() {
+		go t.measure(l, p, r)
+		if meanwhile != nil {
+			go meanwhile(func() { l.enough.Store(true) })
+		}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", w.name, t.addr, err)
 	}
@@ -175,7 +183,7 @@ func (t *target) measure(l *load, p *params, r *result) {
 	began, doneBefore := time.Now(), l.done.Load()
 	serverBefore, ownBefore := processorNanos(t.pid), ownNanos()
 	const step = 2 * time.Millisecond
-	for left := p.duration; left > 0 && l.phase.Load() == measuring; left = p.duration - time.Since(began) {
+	for left := p.duration; left > 0 && l.phase.Load() == measuring && !l.enough.Load(); left = p.duration - time.Since(began) {
 		if l.limit == 0 {
 			time.Sleep(min(left, 100*time.Millisecond))
 			continue

@@ -32,6 +32,9 @@ type workload struct {
 	// judge makes what looks at each answer of a connection in turn and says what
 	// is wrong with it, "" if nothing is. nil: errors alone are wrong.
 	judge func() func(r *reply) (wrong string)
+	// outside is the same as one command of valkey-benchmark, which puts a random number in the place of __rand_int__. nil:
+	// it takes more than one command.
+	outside func(o *setup) []string
 }
 
 // maker appends the request with a number to b.
@@ -57,7 +60,7 @@ func (o *setup) random(connection uint64) *random {
 }
 
 func workloads() []*workload {
-	return slices.Concat(basicWorkloads(), sortedSetWorkloads(), scriptWorkloads(), unprovenWorkloads(), nativeWorkloads())
+	return slices.Concat(basicWorkloads(), sortedSetWorkloads(), scriptWorkloads(), unprovenWorkloads(), nativeWorkloads(), lockWorkloads(), usedWorkloads())
 }
 
 // choose finds workloads by their names; "all" and the names of groups stand
@@ -69,7 +72,7 @@ func choose(names string) ([]*workload, error) {
 	}
 	groups := map[string][]*workload{
 		"all": workloads(), "basic": basicWorkloads(), "zset": sortedSetWorkloads(),
-		"scripts": scriptWorkloads(), "unproven": unprovenWorkloads(), "native": nativeWorkloads(), "recorded": recorded,
+		"scripts": scriptWorkloads(), "unproven": unprovenWorkloads(), "native": nativeWorkloads(), "locks": lockWorkloads(), "used": usedWorkloads(), "recorded": recorded,
 	}
 	var chosen []*workload
 	for name := range strings.SplitSeq(strings.ToLower(names), ",") {
@@ -111,6 +114,7 @@ func basicWorkloads() []*workload {
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
 		},
 		refused: isNull,
+		outside: func(*setup) []string { return []string{"GET", outsideKey} },
 	}, {
 		name: "set", does: "SET of a key at random", keys: 100_000,
 		prepare: fill,
@@ -118,6 +122,7 @@ func basicWorkloads() []*workload {
 			p, rnd, n := command("SET", key, o.value), o.random(connection), uint64(o.keys)
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
 		},
+		outside: func(o *setup) []string { return []string{"SET", outsideKey, o.value} },
 	}, {
 		name: "incr", does: "INCR of a counter at random", keys: 100_000,
 		prepare: func(c *control, o *setup) error {
@@ -128,6 +133,7 @@ func basicWorkloads() []*workload {
 			p, rnd, n := command("INCR", key), o.random(connection), uint64(o.keys)
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
 		},
+		outside: func(*setup) []string { return []string{"INCR", outsideKey} },
 	}, {
 		name: "hset", does: "HSET of a field of hashes of 10 fields", keys: 10_000,
 		prepare: fillHashes,
@@ -135,6 +141,7 @@ func basicWorkloads() []*workload {
 			p, rnd, n := command("HSET", key, "field:##", o.value), o.random(connection), uint64(o.keys)
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), rnd.below(hashFields)) }
 		},
+		outside: func(o *setup) []string { return []string{"HSET", outsideKey, "field:05", o.value} },
 	}, {
 		name: "hget", does: "HGET of a field of hashes of 10 fields", keys: 10_000,
 		prepare: fillHashes,
@@ -143,6 +150,7 @@ func basicWorkloads() []*workload {
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), rnd.below(hashFields)) }
 		},
 		refused: isNull,
+		outside: func(*setup) []string { return []string{"HGET", outsideKey, "field:05"} },
 	}}
 }
 
@@ -174,7 +182,8 @@ func sortedSetWorkloads() []*workload {
 	}
 	return []*workload{{
 		name: "zadd", does: "ZADD of a new score for a member at random", keys: members, prepare: fill,
-		maker: one("ZADD", "zset", "#########", member),
+		maker:   one("ZADD", "zset", "#########", member),
+		outside: func(*setup) []string { return []string{"ZADD", "zset", "__rand_int__", "member:__rand_int__"} },
 	}, {
 		name: "zrangebyscore", does: "ZRANGEBYSCORE of about 10 members", keys: members, prepare: fill,
 		maker: func(o *setup, connection uint64) maker {

@@ -361,7 +361,7 @@ func TestStuckServerEnds(t *testing.T) {
 			began := time.Now()
 			end(p, free)
 			p.ended(exitStuck, seconds*time.Second+patience, "something is stuck")
-			if took := time.Since(began); took > (seconds+2)*time.Second {
+			if took := time.Since(began); took > (seconds+8)*time.Second {
 				t.Errorf("it took %v, with a shutdown-timeout of %d s", took, seconds)
 			}
 		})
@@ -380,7 +380,7 @@ func TestServerEndsAtOnce(t *testing.T) {
 		began := time.Now()
 		end(p)
 		p.ended(0, patience, says)
-		if took := time.Since(began); took > 3*time.Second {
+		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("%q took %v", says, took)
 		}
 	}

@@ -141,6 +141,9 @@ func TestKeeperUnderLoad(t *testing.T) {
 	if k.next.IsZero() {
 		t.Error("too much was not given back")
 	}
+	if k.left == 0 || k.leftUsed != 64<<20 {
+		t.Errorf("it left %d bytes with %d in use", k.left, k.leftUsed)
+	}
 	first := k.next
 	k.look(64<<20, 0, false)
 	if k.next != first {
@@ -148,4 +151,39 @@ func TestKeeperUnderLoad(t *testing.T) {
 	}
 	runtime.KeepAlive(live)
 	runtime.KeepAlive(kept)
+}
+
+// A server with nothing to do gives back what it does not need, and once: it is not tried again and again where nothing is to be
+// had.
+func TestKeeperIdle(t *testing.T) {
+	k := newKeeper()
+	defer runtime.GC()
+	live := make([][]byte, 40)
+	for i := range live {
+		live[i] = bytes.Repeat([]byte("x"), 1<<20)
+	}
+	k.look(40<<20, 0, false) // all this was allocated
+	if !k.next.IsZero() {
+		t.Error("memory was given back under load")
+	}
+	func() {
+		garbage := bytes.Repeat([]byte("x"), 30<<20)
+		runtime.KeepAlive(garbage)
+	}()
+	k.look(40<<20, 0, false)
+	k.look(40<<20, 0, false) // nothing was allocated since: it is idle
+	if k.left == 0 || k.left > 60<<20 {
+		t.Errorf("%d MB of 40 are left", k.left>>20)
+	}
+	k.next, k.rest = time.Time{}, 0
+	k.look(20<<20, 0, false) // less is said to be in use
+	if k.leftUsed != 20<<20 {
+		t.Error("it was not tried again where an eighth less is in use")
+	}
+	k.next, k.rest = time.Time{}, 0
+	k.look(20<<20, 0, false)
+	if !k.next.IsZero() {
+		t.Error("it was tried again where nothing is to be had")
+	}
+	runtime.KeepAlive(live)
 }

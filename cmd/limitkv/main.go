@@ -20,23 +20,8 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/commands/persistence"
+	"github.com/limitkv/limitkv/engine"
 )
-
-const usage = `Usage: limitkv [file] [--parameter value] ...
-       limitkv check FILE|DIRECTORY [--fix]
-
-The file has a parameter and its value on each line, in the words of redis.conf;
-"-" is standard input. What follows it overrides it.
-
-  --help, -h     this text
-  --version, -v  the version
-  check          says what is in a snapshot or an append-only file, and whether it
-                 is whole; --fix cuts a damaged end of the latter
-  --test         also have the LKV.* commands, which drive the server's clock
-
-Parameters, with the value they have unless given:
-
-`
 
 func main() {
 	began := time.Now()
@@ -53,14 +38,22 @@ func serve(began time.Time, args []string, options commands.Options) {
 			command.RedisVersion, strconv.IntSize, commands.Version)
 		return
 	case slices.Contains(args, "--help"), slices.Contains(args, "-h"):
-		help()
+		help(args)
 		return
 	case len(args) > 1 && args[0] == "check":
 		check(args[1:])
 		return
-	case slices.Contains(args, "--test"):
-		options.Test = true
-		args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--test" })
+	case len(args) > 1 && args[0] == "export":
+		export(args[1:])
+		return
+	case len(args) > 0 && args[0] == "ping":
+		ping(args[1:])
+		return
+	}
+	args, options.Test = without(args, "--test")
+	args, untilEOF := without(args, "--until-eof")
+	if untilEOF && len(args) > 0 && args[0] == "-" {
+		fail(errors.New("--until-eof: standard input is the configuration file"))
 	}
 	settings, file, err := params.ParseArgs(args)
 	if err != nil {
@@ -70,15 +63,12 @@ func serve(began time.Time, args []string, options commands.Options) {
 	if file != "" && file != "-" {
 		options.ConfigFile, _ = filepath.Abs(file) // it was just read
 	}
-	exit := make(chan command.End, 1)
+	exit := make(chan struct{}, 1)
 	options.LoadLater = true
-	options.Shutdown = func(e command.End) {
+	options.Shutdown = func() {
 		select {
-		case exit <- e:
-		default: // it is ending already, or else says so
-			if e.Failed != nil {
-				go e.Failed()
-			}
+		case exit <- struct{}{}:
+		default: // it was told already, and will look what is asked for now
 		}
 	}
 	// An event loop that is busy keeps its processor, in Go's sense, for itself: one
@@ -113,21 +103,31 @@ func serve(began time.Time, args []string, options commands.Options) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // a reader of the log may go
+	report(s)
 	supervisor := supervised(s)
 	fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms)\n", commands.Version,
 		strings.Join(addrs, " "), os.Getpid(), float64(time.Since(began).Microseconds())/1000)
+	var inputEnded <-chan struct{}
+	if untilEOF {
+		inputEnded = inputEnds()
+	}
 	loaded := make(chan error, 1)
 	go func() { loaded <- s.Load() }()
 	code := 0
 	for ending := false; !ending; {
 		select {
 		case got := <-signals:
-			ending = prepare(s, supervisor, signalled(s, got), &stuck, signals)
-		case end := <-exit:
-			ending = prepare(s, supervisor, end, &stuck, signals)
+			s.Shutdown.Ask(signalled(s, got), nil)
+			ending = prepare(s, supervisor, &stuck, signals)
+		case <-inputEnded:
+			inputEnded = nil
+			s.Logf('w', "Standard input ended, scheduling shutdown...")
+			s.Shutdown.Ask(parseEnd(s, "shutdown-on-sigterm"), nil)
+			ending = prepare(s, supervisor, &stuck, signals)
+		case <-exit:
+			ending = prepare(s, supervisor, &stuck, signals)
 		case err := <-loaded:
-			if err != nil {
-				s.Logf('w', "%v", err)
+			if err != nil { // the log has it
 				supervisor.ending()
 				fail(err)
 			}
@@ -160,27 +160,40 @@ func signalled(s *commands.Server, got os.Signal) command.End {
 	} else {
 		s.Logf('w', "Received %s scheduling shutdown...", name)
 	}
+	return parseEnd(s, parameter)
+}
+
+// parseEnd is how a parameter says that the server is to end.
+func parseEnd(s *commands.Server, parameter string) command.End {
 	return command.ParseEnd(strings.Fields(s.Config.Find(parameter).Get()))
 }
 
-// prepare has written what is to be kept, and tells whether the server is to end. A
-// signal meanwhile ends the process: whoever asks twice does not want to wait.
-func prepare(s *commands.Server, supervisor *supervisor, end command.End, stuck *atomic.Pointer[time.Timer], signals chan os.Signal) bool {
-	s.Logf('n', "User requested shutdown...")
+// prepare has replicas catch up and what is to be kept written, and tells whether the
+// server is to end. A signal meanwhile ends the process, since whoever asks twice does not
+// want to wait, but SIGTERM does not while replicas catch up, as in Redis.
+func prepare(s *commands.Server, supervisor *supervisor, stuck *atomic.Pointer[time.Timer], signals chan os.Signal) bool {
 	supervisor.tell("STOPPING=1\n")
-	stuck.Store(time.AfterFunc(s.ShutdownTimeout()+lastWords, func() { os.Exit(exitStuck) }))
 	done := make(chan error, 1)
-	go func() { done <- s.Prepare(end) }()
+	go func() {
+		end, err := s.CatchUp()
+		if err == nil {
+			stuck.Store(time.AfterFunc(s.ShutdownTimeout()+lastWords, func() { os.Exit(exitStuck) }))
+			err = s.Prepare(end)
+			stuck.Load().Stop()
+		}
+		done <- err
+	}()
 	for {
 		select {
 		case err := <-done:
-			stuck.Load().Stop()
 			if err == nil {
 				supervisor.ending()
 			}
 			return err == nil
-		case <-signals:
-			os.Exit(exitStuck)
+		case got := <-signals:
+			if got != syscall.SIGTERM || !s.Shutdown.Waits() {
+				os.Exit(exitStuck)
+			}
 		}
 	}
 }
@@ -207,16 +220,23 @@ func check(args []string) {
 	}
 }
 
-// help shows what can be given, from the parameters themselves.
-func help() {
-	s, err := commands.New(commands.Options{LoadLater: true})
+// export is "limitkv export --plain source target".
+func export(args []string) {
+	plain := slices.Contains(args, "--plain")
+	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--plain" })
+	if !plain || len(args) != 2 {
+		fail(errors.New("usage: limitkv export --plain FILE|DIRECTORY TARGET.rdb"))
+	}
+	s, err := commands.New(commands.Options{LoadLater: true, Settings: []params.Setting{{Name: "databases", Value: strconv.Itoa(engine.DatabasesMax)}}})
 	if err != nil {
 		fail(err)
 	}
-	fmt.Print(usage + s.Config.Usage())
-	_ = s.Close()
+	if err := persistence.Export(s.Durability, args[0], args[1], func(line string) { fmt.Println(line) }); err != nil {
+		fail(err)
+	}
 }
 
+// help shows what can be given, from the parameters themselves.
 func fail(err error) {
 	fmt.Fprintln(os.Stderr, "limitkv:", err)
 	os.Exit(1)

@@ -51,6 +51,30 @@ func TestUserLines(t *testing.T) {
 	}
 }
 
+// The default user may do everything at first. What is taken away is one command, or one category, and can be given back.
+func TestDefaultUserLosesOne(t *testing.T) {
+	s, err := start(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	can := func(command, want string) {
+		t.Helper()
+		if got := string(s.Do("ACL", "DRYRUN", "default", command, "k")); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q in it", command, got, want)
+		}
+	}
+	want(t, s, "OK", "ACL", "SETUSER", "default", "-get")
+	want(t, s, "user default on nopass sanitize-payload ~* &* +@all -get", "ACL", "LIST")
+	can("GET", "no permissions")
+	can("TTL", "OK")
+	want(t, s, "OK", "ACL", "SETUSER", "default", "+get", "-@list")
+	can("GET", "OK")
+	can("LLEN", "no permissions")
+	can("TTL", "OK")
+	want(t, s, "OK", "ACL", "SETUSER", "default", "+@all")
+	can("LLEN", "OK")
+}
+
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "users.acl")
 	write := func(text string) {

@@ -58,12 +58,7 @@ func (f *family) rows() []*command.Command {
 				Secret: fromUser,
 				Run:    f.getUser,
 			},
-			{
-				Name: "help", Arity: 2, Since: "6.0.0", Flags: command.Loading | command.Stale,
-				Summary:    "Lists the subcommands.",
-				Complexity: "O(1)",
-				Run:        help,
-			},
+			command.HelpRow("6.0.0"),
 			{
 				Name: "list", Arity: 2, Since: "6.0.0", Flags: admin,
 				Summary:    "Shows all users as lines of an ACL file.",
@@ -136,21 +131,4 @@ func (f *family) rows() []*command.Command {
 			},
 		},
 	}}
-}
-
-func help(c *command.Ctx) {
-	c.Help("ACL",
-		"CAT [<category>]", "    List the categories, or the commands of one.",
-		"DELUSER <username> [<username> ...]", "    Remove users and close their connections.",
-		"DRYRUN <username> <command> [<arg> ...]", "    Tell whether a user may run a command, without running it.",
-		"GENPASS [<bits>]", "    Make up a password, of 256 bits unless told otherwise.",
-		"GETUSER <username>", "    Describe a user.",
-		"LIST", "    Show all users as lines of an ACL file.",
-		"LOAD", "    Read the ACL file again.",
-		"LOG [<count> | RESET]", "    Show what users were refused, or forget it.",
-		"SAVE", "    Write the users to the ACL file.",
-		"SETUSER <username> [<rule> ...]", "    Make a user, or change its rules.",
-		"USERS", "    List the names of the users.",
-		"WHOAMI", "    Tell which user the connection is.",
-	)
 }

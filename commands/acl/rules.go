@@ -141,7 +141,7 @@ func (f *family) applySelector(s *selector, rule string) error {
 		if cmd == nil {
 			return errUnknown
 		}
-		s.permit(cmd, allow)
+		f.permit(s, cmd, allow)
 		s.note(cmd.FullName(), allow)
 		return nil
 	}
@@ -153,11 +153,6 @@ func (f *family) everyCommand(s *selector, allow bool) {
 	clear(s.allowed)
 	clear(s.firstArgs)
 	s.rules = nil
-	if allow && f.s.Table != nil {
-		for _, c := range f.s.Table.All() {
-			s.allowed[c.Index()] = true
-		}
-	}
 }
 
 func (s *selector) addKeys(rule string) error {
@@ -201,7 +196,13 @@ func (s *selector) addKeys(rule string) error {
 }
 
 // permit allows or forbids a command with its subcommands.
-func (s *selector) permit(cmd *command.Command, allow bool) {
+func (f *family) permit(s *selector, cmd *command.Command, allow bool) {
+	if s.allCommands && !allow { // from now on those count that are noted
+		for _, c := range f.s.Table.All() {
+			s.allowed[c.Index()] = true
+		}
+		s.allCommands = false
+	}
 	s.bit(cmd, allow)
 	delete(s.firstArgs, cmd.Index())
 	for _, sub := range cmd.Sub {
@@ -214,7 +215,6 @@ func (s *selector) bit(cmd *command.Command, allow bool) {
 		s.allowed[cmd.Index()] = true
 	} else {
 		delete(s.allowed, cmd.Index())
-		s.allCommands = false
 	}
 }
 
@@ -234,7 +234,7 @@ func (f *family) allowSub(s *selector, name string) error {
 		if cmd = f.commandNamed(name); cmd == nil {
 			return errUnknown
 		}
-		s.permit(cmd, true)
+		f.permit(s, cmd, true)
 	default:
 		f.s.Logf('w', "allowing a command with one first argument alone is deprecated (+%s)", name)
 		list := s.firstArgs[cmd.Index()]
@@ -254,7 +254,7 @@ func (f *family) category(s *selector, name string, allow bool) error {
 	s.note(name, allow)
 	for _, cmd := range f.s.Table.All() {
 		if slices.Contains(cmd.Categories(), category) {
-			s.permit(cmd, allow)
+			f.permit(s, cmd, allow)
 		}
 	}
 	return nil

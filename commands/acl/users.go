@@ -200,24 +200,40 @@ func genPass(c *command.Ctx) {
 }
 
 func (f *family) dryRun(c *command.Ctx) {
-	u := f.find(string(c.Args[2]))
-	if u == nil {
-		c.Error("ERR User '" + string(c.Args[2]) + "' not found")
-		return
+	switch refused, err := f.try(string(c.Args[2]), c.Args[3:]); {
+	case err != "":
+		c.Error(err)
+	case refused != "":
+		c.BulkString(refused)
+	default:
+		c.OK()
 	}
-	args := c.Args[3:]
+}
+
+// try tells why a user may not run a command, or what is wrong with the question; both are empty if he may.
+func (f *family) try(user string, args [][]byte) (refused, err string) {
+	u := f.find(user)
+	if u == nil {
+		return "", "ERR User '" + user + "' not found"
+	}
 	cmd, known := f.s.Table.Resolve(args)
 	switch {
 	case cmd == nil, !known && len(args) > 1:
-		c.Error("ERR Command '" + string(args[0]) + "' not found")
-		return
+		return "", "ERR Command '" + string(args[0]) + "' not found"
 	case cmd.Arity > 0 && len(args) != cmd.Arity, len(args) < -cmd.Arity:
-		c.Error("ERR wrong number of arguments for '" + cmd.FullName() + "' command")
-		return
+		return "", "ERR wrong number of arguments for '" + cmd.FullName() + "' command"
 	}
 	if why, pos := rightsOf(u).check(cmd, args); why != allowed {
-		c.BulkString(refusal(why, u.Name, cmd, args[pos], true))
-		return
+		return refusal(why, u.Name, cmd, args[pos], true), ""
 	}
-	c.OK()
+	return "", ""
+}
+
+// MayRun implements command.ACL.
+func (f *family) MayRun(user string, args [][]byte) string {
+	refused, err := f.try(user, args)
+	if err == "" && refused != "" {
+		err = "NOPERM " + refused
+	}
+	return err
 }

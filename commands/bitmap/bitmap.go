@@ -4,6 +4,8 @@ package bitmap
 
 import (
 	"math/bits"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
@@ -200,10 +202,7 @@ func bitcount(c *command.Ctx) {
 		return
 	}
 	first, last := s.from>>3, s.to>>3
-	n := 0
-	for _, x := range b[first : last+1] {
-		n += bits.OnesCount8(x)
-	}
+	n := countBits(b[first : last+1])
 	n -= bits.OnesCount8(b[first] &^ (0xff >> (s.from & 7)))
 	n -= bits.OnesCount8(b[last] & (1<<(7-s.to&7) - 1))
 	c.Int(int64(n))
@@ -277,7 +276,7 @@ func findBit(b []byte, s span, bit byte) int64 {
 	for at := s.from; at <= s.to; {
 		x := b[at>>3]
 		if at&7 == 0 && x == skip {
-			at += 8
+			at += 8 * int64(1+sameBytes(b[at>>3+1:s.to>>3+1], skip))
 			continue
 		}
 		if x>>(7-at&7)&1 == bit {
@@ -299,24 +298,28 @@ var bitopRow = &command.Command{
 	Run:        bitop,
 }
 
+// results are buffers that BITOP uses again, unless they are longer than resultKeptMax.
+var results = sync.Pool{New: func() any { return new([]byte) }}
+
+const resultKeptMax = 1 << 20
+
 func bitop(c *command.Ctx) {
 	a := c.Cursor(1)
-	var op func(x, y byte) byte
-	not := false
+	var op operation
 	switch {
 	case a.Is("AND"):
-		op = func(x, y byte) byte { return x & y }
+		op = opAnd
 	case a.Is("OR"):
-		op = func(x, y byte) byte { return x | y }
+		op = opOr
 	case a.Is("XOR"):
-		op = func(x, y byte) byte { return x ^ y }
+		op = opXor
 	case a.Is("NOT"):
-		not = true
+		op = opNot
 	default:
 		c.Error(command.ErrSyntax)
 		return
 	}
-	if not && len(c.Args) != 4 {
+	if op == opNot && len(c.Args) != 4 {
 		c.Error("ERR BITOP NOT must be called with a single source key.")
 		return
 	}
@@ -339,24 +342,21 @@ func bitop(c *command.Ctx) {
 		c.Int(0)
 		return
 	}
-	out := make([]byte, longest)
-	copy(out, sources[0])
-	if not {
-		for i := range out {
-			out[i] = ^out[i]
-		}
+	buf := results.Get().(*[]byte)
+	out := append((*buf)[:0], sources[0]...)
+	out = slices.Grow(out, longest-len(out))[:longest]
+	clear(out[len(sources[0]):])
+	if op == opNot {
+		invert(out)
 	}
 	for _, b := range sources[1:] {
-		for i := range out {
-			var y byte // a shorter string goes on with zeros
-			if i < len(b) {
-				y = b[i]
-			}
-			out[i] = op(out[i], y)
-		}
+		combine(op, out, b)
 	}
 	c.PutString(key, out, 0)
 	c.EditString(key, longest) // never an integer: Redis stores it as it is
+	if *buf = out; cap(out) <= resultKeptMax {
+		results.Put(buf)
+	}
 	c.Changed(key, engine.EventString, "set")
 	c.Int(int64(longest))
 }

@@ -32,6 +32,8 @@ type Wait struct {
 	Since int64
 	// Lapsed replies when the deadline comes; nil replies a null array.
 	Lapsed func(w Replier)
+	// Closes: the connection ends behind the reply. Who unblocks sets it, where the reply is made.
+	Closes bool
 
 	session *Session
 	server  *Server
@@ -147,10 +149,14 @@ func (w *Wait) finish(reply []byte) {
 		s.SlowLog.Executed(&c, w.Cmd, w.Args, 0)
 	}
 	sess.Blocked.Store(nil)
-	s.When(max(w.at, sess.Held), func() {
+	s.When(max(w.at, sess.Held), func(failed string) {
 		sess.Conn.Post(func() {
 			if sess.Reply == ReplyOn {
-				sess.Conn.Out.Raw(reply)
+				s.Reply(sess, w.at, reply, failed)
+			}
+			if w.Closes {
+				sess.Conn.Close(true)
+				return
 			}
 			sess.Conn.Resume()
 		})
@@ -165,11 +171,11 @@ func (w *Wait) Abandon() {
 }
 
 // When calls fn as soon as all up to a place in the journal is as safe as the user
-// asked: at once, mostly.
-func (s *Server) When(at journal.LSN, fn func()) {
+// asked, which is at once, mostly, or with an error if it cannot become so.
+func (s *Server) When(at journal.LSN, fn func(failed string)) {
 	if s.Keyspace.Gated.Load() {
 		s.Durability.After(at, fn)
 	} else {
-		fn()
+		fn("")
 	}
 }

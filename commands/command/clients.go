@@ -13,6 +13,8 @@ type Clients struct {
 	mu   sync.Mutex
 	byID map[int64]*Session
 	next atomic.Int64
+	// Primary is the session of the server that this one follows, nil for none. It is no client.
+	Primary atomic.Pointer[Session]
 }
 
 // NewClients makes an empty registry.

@@ -53,6 +53,8 @@ const (
 	System
 	// Pushes replies even where CLIENT REPLY asked for silence, as SUBSCRIBE does.
 	Pushes
+	// WithWrites is refused when writes are since they cannot be kept, as PING is.
+	WithWrites
 	// LeavesCold does without a thaw of shards that a snapshot has too (engine): it
 	// uses no verbs but Count, Each and Flush.
 	LeavesCold
@@ -208,9 +210,17 @@ type Command struct {
 	// goes on without it before it begins (DEBUG SLEEP, MIGRATE).
 	Plan func(c *Ctx, set *engine.LockSet) (long bool)
 
+	// Also, if set, adds what is needed beside the keys' shards: of keys that are named in what is under these (the limiter
+	// of a queue). By the time that the command runs there may be another name.
+	Also func(c *Ctx, set *engine.LockSet)
+
 	// Refused, if set, is told that the command was refused before it ran, and
 	// returns the error to reply (EXEC, which then ends the transaction).
 	Refused func(c *Ctx, text string) string
+
+	// Guard, if set, is asked of EXEC for each of its commands before it runs the first one: a text is the error that
+	// EXEC replies instead.
+	Guard func(c *Ctx, args [][]byte) string
 
 	// Run does the command's work.
 	Run func(c *Ctx)
@@ -279,5 +289,6 @@ const (
 	GroupCluster      Group = "cluster"
 	GroupLimiter      Group = "ratelimit"
 	GroupDelayQueue   Group = "delayqueue"
+	GroupLock         Group = "lock"
 	GroupTest         Group = "test"
 )

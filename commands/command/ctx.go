@@ -96,6 +96,20 @@ func ObjectWrite[T any](c *Ctx, key []byte, kind engine.Kind) (obj T, ok bool) {
 	return obj, ok
 }
 
+// Reach takes the lock of another key than the command's, if that is possible at once.
+func (c *Ctx) Reach(key []byte) bool {
+	switch {
+	case c.Held.Covers(key):
+		return true
+	case c.Reserved || !c.View.Reach(key):
+		return false
+	}
+	if c.Worker != nil { // else a line is being served
+		c.Worker.Locked = c.Held
+	}
+	return true
+}
+
 // Random is a random number, from the server's source, which LKV.SEED can
 // make repeatable.
 func (c *Ctx) Random() uint64 { return c.Server.Random() }
@@ -132,16 +146,4 @@ func (c *Ctx) flushed() {
 	if c.Server.Tracking.Load() != 0 {
 		c.Server.Tracker.Flushed(c.KS)
 	}
-}
-
-// Help replies the lines of a container's HELP, in the frame that Redis gives
-// them.
-func (c *Ctx) Help(container string, lines ...string) {
-	c.Array(len(lines) + 3)
-	c.Status(container + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")
-	for _, l := range lines {
-		c.Status(l)
-	}
-	c.Status("HELP")
-	c.Status("    Print this help.")
 }

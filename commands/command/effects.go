@@ -24,6 +24,9 @@ func Removed(lazy bool) []byte {
 	return wordDel
 }
 
+// EffectRemoved says that the running command's effect is that a key is gone which the server removes for it.
+func (c *Ctx) EffectRemoved(key []byte) { c.Effect(Removed(c.Server.LazyServerDel.Load()), key) }
+
 // CauseEffects makes the keyspace tell what it does by itself. lazyExpire and
 // lazyEvict say whether Redis would free such keys later; image writes the dump of
 // a value.
@@ -34,9 +37,9 @@ func (s *Server) CauseEffects(lazyExpire, lazyEvict func() bool, image func(dst 
 		if evicted {
 			lazy = lazyEvict
 		}
-		v.Besides(Removed(lazy()), key)
+		v.Itself(Removed(lazy()), key)
 	}
-	c.FieldGone = func(v *engine.View, key, field []byte) { v.Besides(wordHDel, key, field) }
+	c.FieldGone = func(v *engine.View, key, field []byte) { v.Itself(wordHDel, key, field) }
 	c.Image = func(v *engine.View, key []byte) {
 		e := v.Find(key)
 		if !e.Ok() {
@@ -78,6 +81,18 @@ func (c *Ctx) EffectGone(key []byte) {
 	c.NoEffect()
 	if c.Logging() {
 		c.KS.Causes.Gone(&c.View, key, false)
+	}
+}
+
+// EffectMoved says that the running command's effects are that some keys are gone, and then what a key is now. It is for
+// values of types that Redis does not have: replicas that know Redis's types alone are told only what is gone.
+func (c *Ctx) EffectMoved(now []byte, gone ...[]byte) {
+	c.NoEffect()
+	if c.Logging() {
+		for _, key := range gone {
+			c.Effect(wordDel, key)
+		}
+		c.KS.Causes.Image(&c.View, now)
 	}
 }
 

@@ -34,6 +34,8 @@ const (
 	ErrWrongPass       = "WRONGPASS invalid username-password pair or user is disabled."
 	ErrNoProto         = "NOPROTO unsupported protocol version"
 	ErrNoNamespace     = "ERR there is no namespace of this name"
+	ErrReadOnly        = "READONLY You can't write against a read only replica."
+	ErrMasterDown      = "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
 	ErrNoReplicas      = "NOREPLICAS Not enough good replicas to write."
 	ErrOutOfMemory     = "OOM command not allowed when used memory > 'maxmemory'."
 	ErrCrossSlot       = "CROSSSLOT Keys in request don't hash to the same slot"

@@ -5,7 +5,7 @@ package command
 import (
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/limitkv/limitkv/engine"
 )
@@ -33,8 +33,11 @@ type InfoWriter struct {
 	// View is the keyspace as the command sees it.
 	View  *engine.View
 	tally *engine.Tally
-	b     strings.Builder
+	b     []byte
 }
+
+// infoBytes is room for what INFO shows without being asked for more.
+const infoBytes = 8 << 10
 
 // Tally is what there is in the keyspace, the same for all sections.
 func (w *InfoWriter) Tally() *engine.Tally {
@@ -46,31 +49,64 @@ func (w *InfoWriter) Tally() *engine.Tally {
 
 // Section begins a section.
 func (w *InfoWriter) Section(title string) {
-	if w.b.Len() > 0 {
-		w.b.WriteString("\r\n")
+	if w.b == nil {
+		w.b = make([]byte, 0, infoBytes)
+	} else {
+		w.b = append(w.b, "\r\n"...)
 	}
-	w.b.WriteString("# " + title + "\r\n")
+	w.b = append(append(append(w.b, "# "...), title...), "\r\n"...)
 }
 
-// Line writes a field.
-func (w *InfoWriter) Line(field string, value any) { fmt.Fprintf(&w.b, "%s:%v\r\n", field, value) }
+func (w *InfoWriter) field(name string) { w.b = append(append(w.b, name...), ':') }
+
+func (w *InfoWriter) end() { w.b = append(w.b, "\r\n"...) }
+
+// Line writes a field whose value is text or an integer. The value goes nowhere else, so that it is put into the interface
+// without an allocation: INFO has some two hundred lines, and is asked for every few seconds by whoever watches.
+func (w *InfoWriter) Line(field string, value any) {
+	w.field(field)
+	switch v := value.(type) {
+	case string:
+		w.b = append(w.b, v...)
+	case int:
+		w.b = strconv.AppendInt(w.b, int64(v), 10)
+	case int64:
+		w.b = strconv.AppendInt(w.b, v, 10)
+	case uint64:
+		w.b = strconv.AppendUint(w.b, v, 10)
+	default:
+		panic("INFO: " + field + " is neither text nor an integer")
+	}
+	w.end()
+}
 
 // Linef writes a field with a formatted value.
 func (w *InfoWriter) Linef(field, format string, args ...any) {
-	fmt.Fprintf(&w.b, "%s:%s\r\n", field, fmt.Sprintf(format, args...))
+	w.field(field)
+	w.b = fmt.Appendf(w.b, format, args...)
+	w.end()
+}
+
+// Decimal writes a field with a fraction of so many digits.
+func (w *InfoWriter) Decimal(field string, value float64, digits int, unit string) {
+	w.field(field)
+	w.b = append(strconv.AppendFloat(w.b, value, 'f', digits, 64), unit...)
+	w.end()
 }
 
 // Bytes writes a number of bytes, and again as people read it.
 func (w *InfoWriter) Bytes(field string, n uint64) {
 	w.Line(field, n)
-	w.Line(field+"_human", humanBytes(n))
+	w.b = append(append(w.b, field...), "_human:"...)
+	w.b = appendHumanBytes(w.b, n)
+	w.end()
 }
 
-// humanBytes is a number of bytes as INFO's *_human fields show it.
-func humanBytes(n uint64) string {
-	units := "BKMGTP"
+// appendHumanBytes appends a number of bytes as INFO's *_human fields show it.
+func appendHumanBytes(b []byte, n uint64) []byte {
+	const units = "BKMGTP"
 	if n < 1024 {
-		return fmt.Sprintf("%dB", n)
+		return append(strconv.AppendUint(b, n, 10), 'B')
 	}
 	x := float64(n)
 	i := 0
@@ -78,8 +114,8 @@ func humanBytes(n uint64) string {
 		x /= 1024
 		i++
 	}
-	return fmt.Sprintf("%.2f%c", x, units[i])
+	return append(strconv.AppendFloat(b, x, 'f', 2, 64), units[i])
 }
 
 // String is what was written.
-func (w *InfoWriter) String() string { return w.b.String() }
+func (w *InfoWriter) String() string { return string(w.b) }

@@ -14,6 +14,7 @@ type keyPlan struct {
 	simple            bool // one spec, a range that begins at an index
 	first, last, step int  // last relative to first, or negative from the end
 	none              bool
+	count, counted    int // a number of keys and the first of them, where one spec counts its keys
 }
 
 func planKeys(c *Command) keyPlan {
@@ -24,6 +25,9 @@ func planKeys(c *Command) keyPlan {
 		k := c.Keys[0]
 		if k.Keyword == "" && !k.Unknown && !k.Numbered && k.Limit <= 1 && k.Flags&NotKey == 0 {
 			return keyPlan{simple: true, first: k.Index, last: k.Last, step: k.Step}
+		}
+		if k.Keyword == "" && !k.Unknown && k.Numbered && k.Flags&NotKey == 0 {
+			return keyPlan{count: k.Index + k.NumAt, counted: k.Index + k.FirstAt}
 		}
 	}
 	return keyPlan{}
@@ -38,6 +42,18 @@ func (c *Command) SoleKey(args [][]byte) int {
 	if p := &c.plan; p.simple && p.first < len(args) &&
 		(p.last == 0 || p.last < 0 && len(args)+p.last < p.first+p.step) {
 		return p.first
+	}
+	return 0
+}
+
+// FirstKey is the position of the first key, where it is a fixed one, else 0: for who wants to look at it ahead. It is not
+// checked whether the arguments are right otherwise.
+func (c *Command) FirstKey(args [][]byte) int {
+	switch p := &c.plan; {
+	case p.simple && p.first < len(args):
+		return p.first
+	case p.counted > 0 && p.counted < len(args) && string(args[p.count]) != "0":
+		return p.counted
 	}
 	return 0
 }

@@ -3,31 +3,59 @@ package command
 // Loading: while the server reads what is on disk, it answers what it can answer
 // without, and all else with an error, as Redis does.
 
-import "sync/atomic"
+import (
+	"io"
+	"sync/atomic"
+)
 
 // ErrLoading is the reply to what needs the keys while they are being read.
 const ErrLoading = "LOADING Redis is loading the dataset in memory"
 
 // LoadProgress is whether the server loads, and how far that has come.
 type LoadProgress struct {
-	on                 atomic.Bool
+	state              atomic.Int32
 	began, total, read atomic.Int64
 	memory             atomic.Int64
 }
 
-// Begin says that loading begins at a Unix time in microseconds.
-func (l *LoadProgress) Begin(nowMicros int64) {
+// The states of loading.
+const (
+	loadsNot int32 = iota
+	loads
+	loadsBeside
+)
+
+// Begin says that loading begins at a Unix time in microseconds; with beside what there was is served meanwhile.
+func (l *LoadProgress) Begin(nowMicros int64, beside bool) {
 	l.began.Store(nowMicros / 1e6)
 	l.total.Store(0)
 	l.read.Store(0)
-	l.on.Store(true)
+	if beside {
+		l.state.Store(loadsBeside)
+	} else {
+		l.state.Store(loads)
+	}
 }
 
 // End says that all is there.
-func (l *LoadProgress) End() { l.on.Store(false) }
+func (l *LoadProgress) End() { l.state.Store(loadsNot) }
 
-// On tells whether the server loads.
-func (l *LoadProgress) On() bool { return l.on.Load() }
+// On tells whether the keys are being read.
+func (l *LoadProgress) On() bool { return l.state.Load() == loads }
+
+// Beside tells whether others are being read, which are to take their place.
+func (l *LoadProgress) Beside() bool { return l.state.Load() == loadsBeside }
+
+// Keeps tells whether a command with some flags is to wait until the server has loaded.
+func (l *LoadProgress) Keeps(flags Flags) bool {
+	switch l.state.Load() {
+	case loads:
+		return flags&Loading == 0
+	case loadsBeside:
+		return flags&NoAsyncLoading != 0
+	}
+	return false
+}
 
 // Error is the text of the error for what has to wait, "" for none.
 func (l *LoadProgress) Error() string {
@@ -46,9 +74,31 @@ func (l *LoadProgress) Took(bytes int64) { l.memory.Store(bytes) }
 // Progress says how many of them were read.
 func (l *LoadProgress) Progress(bytes int64) { l.read.Store(bytes) }
 
+// Reader is a file of which loading tells how far it is read. It ends with the error that stop returns, nil to go on.
+func (l *LoadProgress) Reader(from io.Reader, stop func() error) io.Reader {
+	return &loadReader{l: l, from: from, stop: stop}
+}
+
+type loadReader struct {
+	l    *LoadProgress
+	from io.Reader
+	stop func() error
+	read int64
+}
+
+func (r *loadReader) Read(b []byte) (int, error) {
+	if err := r.stop(); err != nil {
+		return 0, err
+	}
+	n, err := r.from.Read(b)
+	r.read += int64(n)
+	r.l.Progress(r.read)
+	return n, err
+}
+
 // Info writes the fields of INFO persistence that are there while the server loads.
 func (l *LoadProgress) Info(w *InfoWriter, nowMicros int64) {
-	if !l.On() {
+	if l.state.Load() == loadsNot {
 		return
 	}
 	began, total, read := l.began.Load(), l.total.Load(), l.read.Load()

@@ -110,6 +110,7 @@ func (s *Server) ClientsTakeTooMuch(more int64) bool {
 
 // ClientServed counts what a session's commands have changed of what it takes.
 func (s *Server) ClientServed(sess *Session) {
+	sess.ShowMulti()
 	if now := sess.extraBytes(); now != sess.extra {
 		before := sess.extra
 		sess.extra = now

@@ -147,7 +147,11 @@ func (s *Server) KeyspaceOf(sess *Session) *engine.Keyspace {
 func (s *Server) ClientsOf(sess *Session) []*Session {
 	list := s.Clients.All()
 	if ns := sess.Namespace(); ns != nil {
-		list = slices.DeleteFunc(list, func(x *Session) bool { return x.Namespace() != ns })
+		return slices.DeleteFunc(list, func(x *Session) bool { return x.Namespace() != ns })
+	}
+	if p := s.Clients.Primary.Load(); p != nil {
+		at, _ := slices.BinarySearchFunc(list, p.ID, func(x *Session, id int64) int { return int(x.ID - id) })
+		list = slices.Insert(list, at, p)
 	}
 	return list
 }

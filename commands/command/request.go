@@ -24,11 +24,21 @@ type Request struct {
 	// an argument: -1 if it is wrong.
 	Prepared any
 	NumKeys  int
+	// Began and Ended are when it did, by the monotonic clock, as far as somebody has read that already; 0: nobody has.
+	Began, Ended int64
+}
+
+// Start is when the command began.
+func (r *Request) Start() int64 {
+	if r.Began == 0 {
+		return engine.Monotonic()
+	}
+	return r.Began
 }
 
 // Resolve finds the row that arguments call, and where its key is if there is one.
 func (r *Request) Resolve(t *Table, args [][]byte) {
-	r.Args, r.Sole, r.Prepared = args, 0, nil
+	r.Args, r.Sole, r.Prepared, r.Began, r.Ended = args, 0, nil, 0, 0
 	r.Cmd = t.Find(args[0])
 	if r.Known = r.Cmd != nil; !r.Known {
 		return
@@ -41,6 +51,20 @@ func (r *Request) Resolve(t *Table, args [][]byte) {
 			r.Place = engine.PlaceOf(args[r.Sole])
 		}
 	}
+}
+
+// Ahead is the place of a key that is worth touching before the request runs, as one of so many that run in a row. Of
+// several keys it is the first one: scripts have theirs behind a count.
+func (r *Request) Ahead(of int) (at engine.Place, ok bool) {
+	if r.Sole > 0 {
+		return r.Place, true
+	}
+	if of > 1 && r.Known {
+		if i := r.Cmd.FirstKey(r.Args); i > 0 {
+			return engine.PlaceOf(r.Args[i]), true
+		}
+	}
+	return at, false
 }
 
 // Call makes the request one of a command that is known, within another one.
@@ -66,6 +90,9 @@ type Pipeline interface {
 	// Apply runs a command of a journal in a session that is kept for it, at a time
 	// in Unix microseconds.
 	Apply(sess *Session, args [][]byte, nowMicros int64) error
+	// Replayer makes what runs a primary's commands in a session that is kept for it. feed gets the bytes of each command,
+	// or of a whole transaction, when it has been applied; whoever holds all keys sees both or neither.
+	Replayer(sess *Session, feed func(raw []byte)) Replayer
 	// Plan adds what c's request needs to a lock set, and tells whether it will take
 	// long.
 	Plan(c *Ctx, set *engine.LockSet) (long bool)
@@ -78,4 +105,19 @@ type Pipeline interface {
 	// GoLong makes the command that runs in c, which began at a time of the monotonic
 	// clock, a long one: it goes on where it is, others elsewhere.
 	GoLong(c *Ctx, since int64) *longrun.Run
+}
+
+// Replayer runs the commands of a primary, in their order, for one goroutine. When its session is Killed, which happens under
+// the locks of all keys, it changes nothing any more.
+type Replayer interface {
+	// Ahead tells of the commands that come next, at most RequestsMax.
+	Ahead(commands [][][]byte)
+	// Run runs the nth of these, of which raw is what was read, and returns the error that came of it, which changes nothing
+	// of how it goes on.
+	Run(nth int, args [][]byte, raw []byte) (failure string)
+	// Pass is Run for what changes nothing, and Select for what selects a database.
+	Pass(raw []byte)
+	Select(db int, raw []byte)
+	// End gives back what it used. A transaction that has begun is forgotten.
+	End()
 }

@@ -3,6 +3,7 @@ package command
 // Server is what all sessions share.
 
 import (
+	"crypto/tls"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,8 +13,10 @@ import (
 	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/commands/pause"
+	"github.com/limitkv/limitkv/commands/prefix"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/engine/vfs"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -28,8 +31,10 @@ type Server struct {
 	// Namespaces are keyspaces beside Keyspace.
 	Namespaces Namespaces
 	Stats      Stats
-	Workers    Workers
-	Long       longrun.Runs
+	// Prefixes counts what limiters, locks and queues do.
+	Prefixes prefix.Set
+	Workers  Workers
+	Long     longrun.Runs
 	// BlockedClients counts the sessions that wait.
 	BlockedClients atomic.Int64
 
@@ -37,9 +42,11 @@ type Server struct {
 	UserSettings []params.Setting
 	// Loading is whether the server reads what is on disk.
 	Loading LoadProgress
-	// OnLoad is called before anybody is served, OnStop when nobody is any more.
-	OnLoad []func() error
-	OnStop []func(how Ending) error
+	// OnLoad is called before anybody is served, and reads what is on disk; OnLoaded when all of that is there. OnStop is called
+	// when nobody is served any more.
+	OnLoad   []func() error
+	OnLoaded []func()
+	OnStop   []func(how Ending) error
 	// Ending is how the server is to end, Running tells that it has begun to serve.
 	Ending  atomic.Int32
 	Running atomic.Bool
@@ -47,6 +54,9 @@ type Server struct {
 	LoadedKeys, ExpiredKeys atomic.Int64
 	// OnStart is called once the table and the settings are there.
 	OnStart []func() error
+	// OnListen begins to listen for something else than clients, with TLS if config is not nil, and returns where, "" for
+	// nowhere.
+	OnListen []func(config *tls.Config) (addr string, err error)
 	// OnClose is called when a connection ends.
 	OnClose []func(sess *Session)
 	// OnResetStat are called by CONFIG RESETSTAT.
@@ -70,6 +80,9 @@ type Server struct {
 	// refusesWrites is the error for writes, nil while they can be kept.
 	refusesWrites atomic.Pointer[string]
 
+	// Replica is what the server refuses and leaves to its primary, 0 where it has none.
+	Replica atomic.Uint32
+
 	// TooFewReplicas: writes are refused, for they are to reach replicas
 	// (min-replicas-to-write) and there are none.
 	TooFewReplicas atomic.Bool
@@ -85,22 +98,27 @@ type Server struct {
 	ScriptsMayAll atomic.Bool
 	// Cluster: the server answers as a cluster of one node.
 	Cluster bool
-	// Pause is CLIENT PAUSE.
+	// LazyServerDel tells whether Redis would leave it to a thread to free what a command removes by the way.
+	LazyServerDel *atomic.Bool
+	// Pause is CLIENT PAUSE, and what else holds commands back.
 	Pause pause.Pause
+	// Shutdown is the end that was asked for.
+	Shutdown Shutdown
 	// Mutexes are the families' locks that many use, of which ProveFree makes sure,
 	// LocksMax how long it waits for each, 0 for the usual time.
 	Mutexes  []engine.Lock
 	LocksMax time.Duration
 	dying    atomic.Bool
 
+	// FS is where what is kept is written.
+	FS vfs.FS
+
 	// StartedAt is the Unix time in microseconds.
 	StartedAt int64
 	RunID     string
-	// ReplID names what replicas would copy; nil is the name of the run.
-	ReplID   atomic.Pointer[string]
-	TestMode bool
-	Version  string // limitkv's
-	BuildID  string
+	TestMode  bool
+	Version   string // limitkv's
+	BuildID   string
 
 	// Info are the sections of INFO, in order; families add theirs. InfoStats and
 	// InfoMemory add fields to those sections.
@@ -119,37 +137,25 @@ type Server struct {
 	rng    rng
 }
 
-// Ending is how a server ends.
-type Ending int32
-
-// The ways to end.
+// What Server.Replica consists of.
 const (
-	EndAsConfigured Ending = iota // with a snapshot if there are save points
-	EndSaving                     // with a snapshot
-	EndDiscarding                 // without
+	ReplicaFollows  uint32 = 1 << iota // there is a primary
+	ReplicaReadOnly                    // replica-read-only
+	ReplicaStale                       // the primary is away, and what there is is not to be read meanwhile
+	ReplicaNoEvicts                    // replica-ignore-maxmemory
 )
 
-// End is what SHUTDOWN asks for.
-type End struct {
-	How   Ending
-	Force bool // ends although what is to be kept cannot be written
-	// Failed is called if the server goes on.
-	Failed func()
-}
+// Follows tells whether the server has a primary.
+func (s *Server) Follows() bool { return s.Replica.Load() != 0 }
 
-// ParseEnd reads the words of SHUTDOWN and of shutdown-on-sigterm.
-func ParseEnd(words []string) (e End) {
-	for _, w := range words {
-		switch strings.ToLower(w) {
-		case "save":
-			e.How = EndSaving
-		case "nosave":
-			e.How = EndDiscarding
-		case "force":
-			e.Force = true
-		}
-	}
-	return e
+// Hold calls fn with a context that holds all keys.
+func (s *Server) Hold(fn func(c *Ctx) error) error {
+	c := s.OwnCtx()
+	c.KS.LockWaiting(c.Held)
+	defer c.KS.Unlock(c.Held)
+	defer c.Account()
+	defer c.ServeReady()
+	return fn(c)
 }
 
 // RefuseWrites has writes refused with an error, "" for none.
@@ -186,6 +192,8 @@ type Stats struct {
 	ErrorReplies                             atomic.Int64
 	// DeniedAuth and so on count what users were refused, for INFO.
 	DeniedAuth, DeniedCommand, DeniedKey, DeniedChannel atomic.Int64
+	// Unexpected counts the commands of a primary that came to an error.
+	Unexpected atomic.Int64
 	// InputDrops and OutputDrops count connections dropped for too much input
 	// or output.
 	InputDrops, OutputDrops atomic.Int64
@@ -242,7 +250,7 @@ func (s *Stats) EachError(fn func(code string, n int64)) {
 func (s *Stats) Reset() {
 	for _, n := range []*atomic.Int64{&s.Connections, &s.Rejected, &s.BytesIn, &s.BytesOut, &s.ErrorReplies,
 		&s.DeniedAuth, &s.DeniedCommand, &s.DeniedKey, &s.DeniedChannel,
-		&s.InputDrops, &s.OutputDrops, &s.EvictedClients, &s.LazyFreed} {
+		&s.InputDrops, &s.OutputDrops, &s.EvictedClients, &s.LazyFreed, &s.Unexpected} {
 		n.Store(0)
 	}
 	s.errors.Clear()
@@ -285,10 +293,13 @@ type Worker struct {
 	// Seen is the place in the journal of the last change of what the connection that
 	// is served has seen or done.
 	Seen journal.LSN
+	// Unsafe are the replies of the batch that are not to leave yet.
+	Unsafe []Unsafe
 	// Changes are those of the keyspace that are not in its count yet.
 	Changes int64
 	// Requests are the next ones of a connection.
 	Requests [RequestsMax]Request
+	queues   []Queue  // memory for the next transactions
 	_        [64]byte // the next worker's are another core's
 }
 

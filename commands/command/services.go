@@ -3,8 +3,14 @@ package command
 // What some families, and package commands, do for all others.
 
 import (
+	"crypto/tls"
+	"io"
+	"net"
+	"time"
+
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -18,6 +24,7 @@ type Services struct {
 	Functions   Functions     // family scripting
 	Durability  Durability    // family persistence
 	Keeper      Keeper        // family memory
+	Replication Replication   // family replication
 	Monitor     Monitor       // family monitor
 	SlowLog     SlowLog       // family latency
 	Injector    Injector      // family lkv
@@ -32,6 +39,9 @@ type ACL interface {
 	// restricted, may not run, empty if it may. Unless quiet it counts and logs the
 	// attempt. Server.Refuses calls it.
 	Authorize(c *Ctx, cmd *Command, args [][]byte, quiet bool) string
+	// MayRun returns the error text for a command that a user may not run, or that there is
+	// not, empty if he may. Nothing is counted or logged.
+	MayRun(user string, args [][]byte) string
 	// MayReadAll tells whether the session's user may read every key with the command
 	// that runs (SORT with BY or GET).
 	MayReadAll(c *Ctx) bool
@@ -93,23 +103,83 @@ type Functions interface {
 // Durability knows what of the journal is safe.
 type Durability interface {
 	// After calls fn when all up to a place in the journal is as safe as the user
-	// asked, and Confirmed is the place up to which it is.
-	After(at journal.LSN, fn func())
+	// asked, or with the error to reply instead when it cannot become so for now.
+	// Confirmed is the place up to which it is. Tell is After for messages, which
+	// wait for as long as it takes.
+	After(at journal.LSN, fn func(failed string))
+	Tell(at journal.LSN, fn func())
 	Confirmed() journal.LSN
 	// Synced tells whether all up to a place is on this server's disk, and SyncLog
-	// waits until all there is is so, or cannot be; logs tells whether there is a log.
+	// waits until all there is is so, for as long as wanted says; logs tells whether
+	// there is a log.
 	Synced(at journal.LSN) (synced, logs bool)
-	SyncLog()
+	SyncLog(wanted func() bool)
+	// SlowLog has every write of the log wait so long first (DEBUG AOF-FLUSH-SLEEP).
+	SlowLog(d time.Duration)
 	// BeforeStop writes what is to be kept while the server could still go on, and
 	// returns why it has to.
 	BeforeStop(how Ending, force bool) error
 	// SaveFile writes a snapshot, of all keys, which are held.
 	SaveFile(c *Ctx) error
+	// Transfer writes a snapshot for replicas, as soon as no other is being written, and returns when it is written.
+	Transfer(t *Transfer, to io.Writer) error
+	// Suspend ends the log, since all there is is to be replaced by what no log tells. resume begins another one with
+	// what there is then.
+	Suspend() (resume func())
 	// Flushed is called after FLUSHALL, all keys being held.
 	Flushed(c *Ctx)
 	// ReloadLog reads the append-only file anew, no key being held, into what flush has
 	// emptied.
 	ReloadLog(flush func(c *Ctx)) error
+	// Cuts is how many snapshots and rewrites began in the background, and for how many
+	// microseconds the last one held all keys to begin.
+	Cuts() (n, lastMicros int64)
+	// StopSaving has the snapshot or rewrite fail that is under way in the background, and
+	// tells whether one is.
+	StopSaving() bool
+}
+
+// Transfer is a snapshot that is sent to replicas.
+type Transfer struct {
+	For rdb.Audience
+	// Plain leaves out the keys of types that limitkv alone has, which LeftOut then counts.
+	Plain   bool
+	LeftOut int64
+	// NoKeys and NoFunctions leave these out.
+	NoKeys, NoFunctions bool
+	// Begin is called at the moment that the snapshot is of, all keys being held, and returns more of what the file says of
+	// itself.
+	Begin func(c *Ctx) (facts [][2]string)
+	// Dead tells whether nobody wants it any more.
+	Dead func() bool
+}
+
+// Replication knows the replicas and the stream that they read.
+type Replication interface {
+	// Backlog is how many bytes of the stream are kept at least.
+	Backlog() int64
+	// Rename gives the stream another name, so that no replica can go on where it left off.
+	Rename()
+	// Memory is what the backlog takes, all that is kept for replicas, and what replicas are behind in all.
+	Memory() (backlog, buffers, replicas int64)
+	// Syncs counts full and partial synchronisations, and partial ones that were refused.
+	Syncs() (full, partial, refused int64)
+	// Confirmed is called when more of the journal may be told of (Durability.Confirmed).
+	Confirmed()
+	// Traffic is how many bytes came from a primary and went to replicas.
+	Traffic() (received, sent int64)
+	// Facts are what a snapshot says of the stream behind it, all keys being held. Restore has the stream go on from there
+	// when the server begins, and Left says that a key was left out of what the server begins with.
+	Facts(c *Ctx) [][2]string
+	Restore(id string, offset int64, selected int)
+	Left(db int, key []byte)
+	// InSync tells whether all replicas have acknowledged all that was written. Ask asks them how far they are, and LogLag
+	// writes in the log who is behind.
+	InSync() bool
+	Ask()
+	LogLag()
+	// Send sends replicas a command that was not run here.
+	Send(args [][]byte)
 }
 
 // Keeper keeps memory below its limits: the memory family.
@@ -162,17 +232,21 @@ type Log interface {
 type Host interface {
 	// IO tells what the event loops have read and written.
 	IO() []resp.IO
+	// Dial makes a connection inside the process, for a client at a remote address.
+	Dial(remote net.Addr) net.Conn
 	// Open listens on a port that is free, for connections to a namespace.
 	Open() (port int, end func(), err error)
-	// Shutdown has the server end; Ends tells whether it can, or else whose program it is
-	// part of ends it. Writing is called when what is to be kept is about to be written at
-	// the end, which may take longer than shutdown-timeout.
+	// Shutdown has the server end as Server.Shutdown says; Ends tells whether it can, or else
+	// whose program it is part of ends it. Writing is called when what is to be kept is about
+	// to be written at the end, which may take longer than shutdown-timeout.
 	Ends() bool
-	Shutdown(End)
+	Shutdown()
 	Writing()
 	// Fatal is called when the server cannot go on, after that has been logged, and ends
 	// the process. Die panics if it returns.
 	Fatal(text string)
+	// ClientTLS is what connections to other servers go by, as the parameters are now.
+	ClientTLS() (*tls.Config, error)
 	// Freed is told that much memory has been let go.
 	Freed()
 }

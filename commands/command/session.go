@@ -17,6 +17,8 @@ import (
 type Session struct {
 	ID   int64
 	Conn *resp.Conn // nil for the session of the server itself
+	// Peer is the other side of a session without Conn that is shown to clients: a primary's.
+	Peer Peer
 	// Created is in Unix microseconds.
 	Created int64
 	// LastUsed is the Unix time in microseconds of the last command; others read it.
@@ -37,6 +39,8 @@ type Session struct {
 	Authenticated bool
 
 	Multi Multi
+	// Bonds are where locks may have leases that are bound to the session.
+	Bonds engine.Marks
 	// NoTouch: CLIENT NO-TOUCH.
 	NoTouch bool
 	// Shown is what CLIENT LIST shows of the session to others.
@@ -58,11 +62,15 @@ type Session struct {
 	// Blocked is what the client waits for, nil if nothing; others read it.
 	Blocked atomic.Pointer[Wait]
 	// Busy: a command of the session takes long, and its loop went on without it.
-	// Held is the place in the journal that replies wait for which came first.
+	// Held is the place in the journal that replies wait for which came first, kept are
+	// those replies while they do.
 	Held journal.LSN
+	kept *Kept
 	// Wrote is where the last effects of its commands are in the journal.
 	Wrote journal.LSN
-	Busy  atomic.Bool
+	// Offset is the same in the replicas' stream.
+	Offset journal.LSN
+	Busy   atomic.Bool
 	// Commands counts what it sent.
 	Commands atomic.Int64
 
@@ -78,10 +86,29 @@ type Session struct {
 	slots map[any]any
 }
 
+// Peer is a connection that the server has made.
+type Peer interface {
+	Addresses() (remote, local string)
+	Drop()
+}
+
+// Addresses are those of the session's connection.
+func (s *Session) Addresses() (remote, local string) {
+	if s.Conn == nil {
+		return s.Peer.Addresses()
+	}
+	return s.Conn.RemoteAddr(), s.Conn.LocalAddr()
+}
+
+// Local tells whether the session's client is on this machine.
+func (s *Session) Local() bool {
+	return s.Conn == nil || !s.Conn.Remote().IsValid() || s.Conn.Remote().Addr().Unmap().IsLoopback()
+}
+
 // Shown are copies, for other goroutines, of what a session keeps for itself.
 type Shown struct {
 	// Multi is 0 outside of a transaction, else one more than the commands
-	// that are queued; Conn.QueuedBytes is what they take.
+	// that are queued; Conn.QueuedBytes is what they take. Both are as of the end of a batch.
 	Multi atomic.Int32
 	// Watches is how many keys are watched.
 	Watches atomic.Int32
@@ -105,6 +132,8 @@ const (
 	AsideSeen Aside = 1 << iota
 	// AsideNamespace: the session is in a namespace.
 	AsideNamespace
+	// AsideReplica: the session is a replica's, which replies to nothing.
+	AsideReplica
 )
 
 // Bits of Shown.Flags.
@@ -116,6 +145,7 @@ const (
 	ShownTrackingBroken
 	ShownTrackingBroadcast
 	ShownUnixSocket
+	ShownReplica
 )
 
 // Show sets or clears bits of Shown.Flags.
@@ -132,8 +162,22 @@ type Multi struct {
 	Active bool
 	// Failed: a command was refused, so EXEC will be too.
 	Failed  bool
-	Queue   []Request // what waits for EXEC
+	Queue   Queue // what waits for EXEC
 	Watcher engine.Watcher
+}
+
+// ShowMulti brings up to date what others see of the transaction. Most batches change nothing of it.
+func (s *Session) ShowMulti() {
+	queued, bytes := int32(0), int64(0)
+	if s.Multi.Active {
+		queued, bytes = int32(1+len(s.Multi.Queue.Requests)), s.Multi.Queue.Bytes
+	}
+	if s.Shown.Multi.Load() != queued {
+		s.Shown.Multi.Store(queued)
+	}
+	if s.Conn != nil && s.Conn.QueuedBytes.Load() != bytes {
+		s.Conn.QueuedBytes.Store(bytes)
+	}
 }
 
 // ReplyMode is what CLIENT REPLY sets.

@@ -210,7 +210,7 @@ func categories(c *Command) []string {
 var ACLCategories = []string{
 	"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog",
 	"geo", "stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous",
-	"connection", "transaction", "scripting", "ratelimit", "delayqueue",
+	"connection", "transaction", "scripting", "ratelimit", "delayqueue", "lock",
 }
 
 // nameMax is the longest name of a command or subcommand.

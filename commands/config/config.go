@@ -68,12 +68,18 @@ func (f *family) configRow() *command.Command {
 func (f *family) configGet(c *command.Ctx) {
 	type found struct{ name, value string }
 	var all []found
-	seen := make(map[string]bool)
+	var seen map[string]bool
+	if len(c.Args) > 3 { // one pattern finds nothing twice
+		seen = make(map[string]bool)
+	}
 	add := func(p *params.Param, name string) {
-		if !seen[name] {
-			seen[name] = true
-			all = append(all, found{name, p.Get()})
+		if seen[name] {
+			return
 		}
+		if seen != nil {
+			seen[name] = true
+		}
+		all = append(all, found{name, p.Get()})
 	}
 	for _, pattern := range c.Args[2:] {
 		if !bytes.ContainsAny(pattern, "[*?") {
@@ -104,7 +110,7 @@ func (f *family) configSet(c *command.Ctx) {
 	for i := 2; i < len(c.Args); i += 2 {
 		sets = append(sets, params.Set{Name: string(c.Args[i]), Value: string(c.Args[i+1])})
 	}
-	if text := f.s.Config.Change(sets); text != "" {
+	if text := f.s.Config.Change(sets, c.Session.Local()); text != "" {
 		c.Error(text)
 		return
 	}

@@ -51,13 +51,13 @@ var eventClassLetters = []struct {
 }{
 	{'g', engine.EventGeneric}, {'$', engine.EventString}, {'l', engine.EventList}, {'s', engine.EventSet},
 	{'h', engine.EventHash}, {'z', engine.EventZSet}, {'x', engine.EventExpired}, {'e', engine.EventEvicted},
-	{'t', engine.EventStream}, {'d', engine.EventModule | engine.EventLimiter | engine.EventDelayQueue}, {'n', engine.EventNew},
+	{'t', engine.EventStream}, {'d', engine.EventModule | engine.EventLimiter | engine.EventDelayQueue | engine.EventLock}, {'n', engine.EventNew},
 	{'K', engine.EventKeyspace}, {'E', engine.EventKeyevent}, {'m', engine.EventKeyMiss},
 }
 
 const allEvents = engine.EventGeneric | engine.EventString | engine.EventList | engine.EventSet | engine.EventHash |
 	engine.EventZSet | engine.EventExpired | engine.EventEvicted | engine.EventStream | engine.EventModule |
-	engine.EventLimiter | engine.EventDelayQueue
+	engine.EventLimiter | engine.EventDelayQueue | engine.EventLock
 
 // eventClasses reads the letters of notify-keyspace-events.
 func eventClasses(letters string) (mask engine.EventClass, err error) {

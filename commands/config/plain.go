@@ -1,9 +1,9 @@
 package config
 
-// Parameters of redis.conf that limitkv has no use for, but that clients,
-// tools and tests read or set: they are kept and change nothing. Those that
-// would promise what is not there (persistence, replication, a cluster) may
-// only have the value that says so.
+// Parameters of redis.conf that are kept as they are given. Clients, tools and
+// tests read or set them; most change nothing, and the start says so of those
+// that are given. Those that would promise what is not there may only have the
+// value that says so. Those that are read where they are used tell what they do.
 
 import (
 	"errors"
@@ -15,13 +15,12 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/params"
 )
 
 const maxInt = math.MaxInt32
 
-// plain is a parameter that is kept and changes nothing.
+// plain is a parameter that is kept, and mostly changes nothing.
 type plain struct {
 	names string // name and alias
 	// value is the default. words, if set, are what it may be instead of a
@@ -32,6 +31,8 @@ type plain struct {
 	kind   kind
 	// only: any other value than the default is refused, with this reason.
 	only string
+	// unseen parameters are for tests.
+	unseen bool
 	// fixed parameters cannot be set while the server runs.
 	fixed bool
 	// secret parameters are not logged.
@@ -67,6 +68,7 @@ func mem(names string, value, lo, hi int64) plain {
 func txt(names, value string) plain { return plain{names: names, value: value, kind: kindText} }
 
 func (p plain) hidden() plain         { p.secret = true; return p }
+func (p plain) forTests() plain       { p.unseen = true; return p }
 func (p plain) fix() plain            { p.fixed = true; return p }
 func (p plain) just(why string) plain { p.only = why; return p }
 
@@ -81,7 +83,6 @@ const (
 var plainParams = []plain{
 	// Memory and its eviction.
 	num("active-expire-effort", 1, 1, 10),
-	no("lazyfree-lazy-server-del"),
 	no("lazyfree-lazy-user-del"), no("lazyfree-lazy-user-flush"),
 	yes("activerehashing"), yes("jemalloc-bg-thread"),
 	no("activedefrag"),
@@ -91,36 +92,25 @@ var plainParams = []plain{
 	num("active-defrag-max-scan-fields", 1000, 1, math.MaxInt64),
 	yes("disable-thp").fix(), one("oom-score-adj", "no", "no yes relative absolute"), txt("oom-score-adj-values", "0 200 800").as(scoresForm),
 
-	// The encodings of small values, unless the family of a type has its own.
-	num("hash-max-listpack-entries hash-max-ziplist-entries", 512, 0, math.MaxInt64),
-	mem("hash-max-listpack-value hash-max-ziplist-value", 64, 0, math.MaxInt64),
-	num("set-max-intset-entries", 512, 0, math.MaxInt64),
-	num("set-max-listpack-entries", 128, 0, math.MaxInt64),
-	num("set-max-listpack-value", 64, 0, math.MaxInt64),
-	num("zset-max-listpack-entries zset-max-ziplist-entries", 128, 0, math.MaxInt64),
-	mem("zset-max-listpack-value zset-max-ziplist-value", 64, 0, math.MaxInt64),
-	num("list-max-listpack-size list-max-ziplist-size", -2, math.MinInt32, maxInt),
 	num("list-compress-depth", 0, 0, maxInt),
-	mem("stream-node-max-bytes", 4096, 0, math.MaxInt64),
-	num("stream-node-max-entries", 100, 0, math.MaxInt64),
-	mem("hll-sparse-max-bytes", 3000, 0, math.MaxInt64),
 
 	// Persistence.
 	no("rdb-del-sync-files"), yes("rdb-save-incremental-fsync"), yes("aof-rewrite-incremental-fsync"),
 	one("sanitize-dump-payload", "no", "no yes clients"),
 
 	// Replication.
-	txt("replicaof slaveof", "").fix().just(command.NoReplication).as(masterForm),
-	txt("masteruser", "").hidden(), txt("masterauth", "").hidden(),
-	yes("replica-serve-stale-data slave-serve-stale-data"), yes("replica-read-only slave-read-only"),
-	no("replica-lazy-flush slave-lazy-flush"), yes("replica-ignore-maxmemory slave-ignore-maxmemory"),
-	yes("repl-diskless-sync"), num("repl-diskless-sync-delay", 5, 0, maxInt), num("repl-diskless-sync-max-replicas", 0, 0, maxInt),
-	one("repl-diskless-load", "disabled", "disabled on-empty-db swapdb"), no("repl-disable-tcp-nodelay"),
-	num("repl-timeout", 60, 1, maxInt), num("repl-ping-replica-period repl-ping-slave-period", 10, 1, maxInt),
-	mem("repl-backlog-size", 1<<20, 1, math.MaxInt64).within(16<<10, math.MaxInt64), num("repl-backlog-ttl", 3600, 0, math.MaxInt64),
-	mem("replica-full-sync-buffer-limit", 0, 0, math.MaxInt64), num("replica-priority slave-priority", 100, 0, maxInt),
-	txt("replica-announce-ip slave-announce-ip", ""), num("replica-announce-port slave-announce-port", 0, 0, 65535),
-	yes("replica-announced"), no("replica-ignore-disk-write-errors"),
+	txt("masteruser", "").hidden().does("the user as whom a replica logs in to its primary"),
+	txt("masterauth", "").hidden().does("the password with which a replica logs in to its primary"),
+	yes("replica-serve-stale-data slave-serve-stale-data").does("whether a replica serves what it has while its primary is away"),
+	yes("replica-read-only slave-read-only").does("whether a replica refuses writes"),
+	no("replica-lazy-flush slave-lazy-flush"), yes("replica-ignore-maxmemory slave-ignore-maxmemory").does("whether a replica leaves it to its primary to evict"),
+	no("repl-rdb-channel").forTests(), // of which a primary and a replica of limitkv know nothing, as older versions of Redis
+	one("repl-diskless-load", "disabled", "disabled on-empty-db swapdb").does("whether a replica loads what its primary sends as it comes, and where, or keeps it on disk first"),
+	mem("replica-full-sync-buffer-limit", 0, 0, math.MaxInt64),
+	num("replica-priority slave-priority", 100, 0, maxInt).does("the lowest is what Sentinel promotes first, 0 = never"),
+	txt("replica-announce-ip slave-announce-ip", "").does("the address at which a replica tells its primary that it is reached"),
+	num("replica-announce-port slave-announce-port", 0, 0, 65535).does("the port at which a replica tells its primary that it is reached, 0 = the one that it listens at"),
+	yes("replica-announced").does("whether Sentinel tells clients of a replica"), no("replica-ignore-disk-write-errors"),
 	one("propagation-error-behavior", "ignore", "ignore panic panic-on-replicas"),
 
 	// The cluster, which has no other nodes.
@@ -129,15 +119,20 @@ var plainParams = []plain{
 	yes("cluster-allow-replica-migration"), yes("cluster-require-full-coverage"),
 	no("cluster-replica-no-failover cluster-slave-no-failover"), no("cluster-allow-reads-when-down"),
 	yes("cluster-allow-pubsubshard-when-down"), mem("cluster-link-sendbuf-limit", 0, 0, math.MaxInt64),
-	txt("cluster-announce-ip", ""), txt("cluster-announce-hostname", "").as(hostnameForm), txt("cluster-announce-human-nodename", "").as(nodeNameForm),
-	num("cluster-announce-port", 0, 0, 65535), num("cluster-announce-tls-port", 0, 0, 65535), num("cluster-announce-bus-port", 0, 0, 65535),
-	num("cluster-port", 0, 0, 65535).fix(), one("cluster-preferred-endpoint-type", "ip", "ip hostname unknown-endpoint"),
+	txt("cluster-announce-ip", "").does("the address of the node that CLUSTER tells, the one that the client came to if empty"),
+	txt("cluster-announce-hostname", "").as(hostnameForm).does("the name of the node's machine that CLUSTER tells"), txt("cluster-announce-human-nodename", "").as(nodeNameForm),
+	num("cluster-announce-port", 0, 0, 65535).does("the port that CLUSTER tells, 0 = port"),
+	num("cluster-announce-tls-port", 0, 0, 65535).does("the port for TLS that CLUSTER tells, 0 = tls-port"),
+	num("cluster-announce-bus-port", 0, 0, 65535).does("the port of the bus that CLUSTER tells, 0 = cluster-port; there is no bus"),
+	num("cluster-port", 0, 0, 65535).fix().does("the port of the bus that CLUSTER tells, 0 = port + 10000; there is no bus"),
+	one("cluster-preferred-endpoint-type", "ip", "ip hostname unknown-endpoint").does("how CLUSTER SLOTS names the node: by address, by name or not at all"),
 	num("cluster-compatibility-sample-ratio", 0, 0, 100),
 
-	// TLS, as long as there is none.
-	txt("tls-client-cert-file", ""),
-	txt("tls-client-key-file", ""), txt("tls-client-key-file-pass", "").hidden(), txt("tls-dh-params-file", ""),
-	no("tls-replication"), no("tls-cluster"), txt("tls-ciphersuites", ""),
+	// TLS, unless the listener has its own.
+	txt("tls-client-cert-file", "").does("the certificate with which a replica comes to its primary, PEM; tls-cert-file if empty"),
+	txt("tls-client-key-file", "").does("that certificate's private key, PEM"),
+	txt("tls-client-key-file-pass", "").hidden().does("pass phrase of that private key"), txt("tls-dh-params-file", ""),
+	no("tls-replication").does("whether a replica comes to its primary by TLS"), no("tls-cluster"), txt("tls-ciphersuites", ""),
 	no("tls-prefer-server-ciphers"), yes("tls-session-caching"), num("tls-session-cache-size", 20480, 0, maxInt),
 	num("tls-session-cache-timeout", 300, 0, maxInt),
 
@@ -145,20 +140,25 @@ var plainParams = []plain{
 	no("daemonize").fix().just(noDaemon),
 	one("supervised", "no", "upstart systemd auto no").fix().does("systemd, or auto, tells systemd when the server is ready (Type=notify)"),
 	txt("pidfile", "").fix().does("path of a file that holds the process id while the server runs"),
-	no("always-show-logo").fix(), yes("set-proc-title").fix(), txt("proc-title-template", "{title} {listen-addr} {server-mode}").as(titleForm),
+	no("always-show-logo").fix().does("the start logs a line with the port and the process id"), yes("set-proc-title").fix(), txt("proc-title-template", "{title} {listen-addr} {server-mode}").as(titleForm),
 	txt("locale-collate", "").as(localeForm),
 	num("io-threads", 1, 1, 128).fix(), num("hz", 10, 0, maxInt).within(1, 500), yes("dynamic-hz"), num("tcp-backlog", 511, 0, maxInt).fix(),
-	txt("bind-source-addr", ""), num("socket-mark-id", 0, 0, math.MaxUint32).fix(),
+	txt("bind-source-addr", "").does("the address from which a replica comes to its primary"), num("socket-mark-id", 0, 0, math.MaxUint32).fix(),
 	num("max-new-connections-per-cycle", 10, 1, 1000), num("max-new-tls-connections-per-cycle", 1, 1, 1000),
 	no("syslog-enabled").fix().just("limitkv logs to a file or to standard output"),
 	txt("syslog-ident", "redis").fix(), one("syslog-facility", "local0", "user local0 local1 local2 local3 local4 local5 local6 local7").fix(),
-	yes("crash-log-enabled"), yes("crash-memcheck-enabled"), no("hide-user-data-from-log"), txt("ignore-warnings", ""),
+	yes("crash-log-enabled").does("a signal that tells of a fault leaves a report in the log"), yes("crash-memcheck-enabled"), no("hide-user-data-from-log"), txt("ignore-warnings", ""),
 	txt("server-cpulist server_cpulist", "").fix(), txt("bio-cpulist bio_cpulist", "").fix(),
 	txt("aof-rewrite-cpulist aof_rewrite_cpulist", "").fix(), txt("bgsave-cpulist bgsave_cpulist", "").fix(),
-	txt("shutdown-on-sigint", "default").as(shutdownForm), txt("shutdown-on-sigterm", "default").as(shutdownForm),
+	txt("shutdown-on-sigint", "default").as(shutdownForm).does("how SIGINT ends the server, as the options of SHUTDOWN"),
+	txt("shutdown-on-sigterm", "default").as(shutdownForm).does("how SIGTERM ends the server, as the options of SHUTDOWN"),
+
+	// For tests of redis-server itself. While limitkv loads it serves clients all the time.
+	num("loading-process-events-interval-bytes", 512<<10, 1024, maxInt).forTests(),
+	no("use-exit-on-panic").forTests(), num("watchdog-period", 0, 0, maxInt).forTests(),
 
 	// Users and protection.
-	one("enable-protected-configs", "no", "no yes local").fix(), one("enable-module-command", "no", "no yes local").fix(),
+	one("enable-protected-configs", "no", "no yes local").fix().does("whose CONFIG SET may set parameters that name files: nobody's, everybody's, that of clients of this machine"), one("enable-module-command", "no", "no yes local").fix(),
 }
 
 // declarePlain declares those that nobody else has.
@@ -172,7 +172,7 @@ func declarePlain(c *params.Config) {
 		value := new(atomic.Pointer[string])
 		value.Store(&p.value)
 		c.Add(&params.Param{
-			Name: name, Alias: alias, Immutable: p.fixed, Inert: p.only == "" && p.help == "", Help: p.help, Secret: p.secret,
+			Name: name, Alias: alias, Immutable: p.fixed, Inert: p.only == "" && p.help == "", Help: p.help, Secret: p.secret, Hidden: p.unseen,
 			Get: func() string { return *value.Load() },
 			Set: func(s string) error {
 				s, err := p.check(s)
@@ -185,8 +185,7 @@ func declarePlain(c *params.Config) {
 	}
 }
 
-// shutdownForm: a signal ends the server whatever the words are, for nothing is
-// saved.
+// shutdownForm checks how a signal is to end the server, and has the options in Redis's order.
 func shutdownForm(value string) (string, error) {
 	of := []string{"default", "save", "nosave", "now", "force"}
 	words := strings.Fields(strings.ToLower(value))
@@ -206,6 +205,8 @@ func shutdownForm(value string) (string, error) {
 		return "", params.ErrNotAmong(of)
 	case shown == nil:
 		return of[0], nil
+	case slices.Contains(shown, "save") && slices.Contains(shown, "nosave"):
+		return "", errors.New("shutdown options SAVE and NOSAVE can't be used simultaneously")
 	}
 	return strings.Join(shown, " "), nil
 }
@@ -222,14 +223,6 @@ func scoresForm(value string) (string, error) {
 		}
 	}
 	return strings.Join(words, " "), nil
-}
-
-// masterForm: a server that follows no one is what limitkv is.
-func masterForm(value string) (string, error) {
-	if strings.EqualFold(strings.Join(strings.Fields(value), " "), "no one") {
-		return "", nil
-	}
-	return value, nil
 }
 
 // localeForm: SORT ALPHA compares bytes, as in the C locale.

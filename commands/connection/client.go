@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/pause"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp"
 )
@@ -111,7 +112,7 @@ func (f *family) clientRow() *command.Command {
 				Name: "unpause", Arity: 2, Since: "6.2.0", Flags: flags | command.Admin, ACL: acl,
 				Summary:    "Ends CLIENT PAUSE.",
 				Complexity: "O(N) in the number of clients held back",
-				Run:        func(c *command.Ctx) { f.s.Pause.End(c.KS); c.OK() },
+				Run:        func(c *command.Ctx) { f.s.Pause.End(c.KS, pause.ByClient); c.OK() },
 			},
 		},
 	}
@@ -205,7 +206,7 @@ func (f *family) pause(c *command.Ctx) {
 	case ms > (1<<63-1-c.Now)/1000:
 		c.Error(command.ErrTimeoutRange)
 	default:
-		f.s.Pause.Begin(c.KS, c.Now+ms*1000, writes)
+		f.s.Pause.Begin(c.KS, pause.ByClient, c.Now+ms*1000, writes)
 		c.OK()
 	}
 }

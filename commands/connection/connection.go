@@ -27,7 +27,7 @@ func Commands(s *command.Server) []*command.Command {
 	return []*command.Command{
 		{
 			Name: "ping", Arity: -1, Group: command.GroupConnection, Since: "1.0.0",
-			Flags:      command.Fast | command.InSubscribed,
+			Flags:      command.Fast | command.InSubscribed | command.WithWrites,
 			ACL:        []string{"connection"},
 			Summary:    "Answers PONG, or the message that it is given.",
 			Complexity: "O(1)",

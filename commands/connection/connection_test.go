@@ -15,9 +15,9 @@ import (
 // eventually waits for what happens on another connection's loop.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !ok(); time.Sleep(200 * time.Microsecond) {
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(200 * time.Microsecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 5 s", what)
+			t.Fatalf("%s: not within 30 s", what)
 		}
 	}
 }

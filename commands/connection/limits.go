@@ -140,6 +140,8 @@ func (f *family) Limit(s *command.Session) {
 	}
 	class := classNormal
 	switch {
+	case s.Shown.Flags.Load()&command.ShownReplica != 0:
+		class = classReplica
 	case s.Subscriptions.Load() > 0:
 		class = classPubSub
 	case s.Shown.Flags.Load()&command.ShownMonitor != 0:
@@ -147,6 +149,9 @@ func (f *family) Limit(s *command.Session) {
 	}
 	o := &f.limits.output.Load()[class]
 	s.Conn.OutputHard, s.Conn.OutputSoft, s.Conn.OutputSoftMicros = o.hard, o.soft, o.seconds*1e6
+	if class == classReplica && o.hard > 0 { // what the backlog has anyway is not too much for a replica to be behind
+		s.Conn.OutputHard = max(o.hard, f.s.Replication.Backlog())
+	}
 	if !s.Authenticated && f.s.ACL.Required() {
 		s.Conn.OutputHard = unauthOutputBytesMax
 	}
@@ -181,7 +186,7 @@ func (f *family) dropIdle(now int64) {
 	for _, s := range f.s.Clients.All() {
 		idle := func() bool {
 			return now-max(s.LastUsed.Load(), s.Created) > limit && s.Blocked.Load() == nil &&
-				s.Subscriptions.Load() == 0 && !s.Busy.Load() && s.Shown.Flags.Load()&command.ShownMonitor == 0
+				s.Subscriptions.Load() == 0 && !s.Busy.Load() && s.Shown.Flags.Load()&(command.ShownMonitor|command.ShownReplica) == 0
 		}
 		if idle() {
 			s.Conn.Post(func() {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
 )
 
@@ -85,17 +86,19 @@ func clientType(a *command.Args) (class, bool) {
 	return cl, ok
 }
 
-// matches tells whether a session is of the class. There are no masters and
-// no replicas; a client that monitors is a normal one.
+// matches tells whether a session is of the class. A client that monitors is a normal
+// one.
 func (cl class) matches(s *command.Session) bool {
-	subscribed := s.Subscriptions.Load() > 0
-	switch cl {
+	subscribed, replica := s.Subscriptions.Load() > 0, s.Shown.Flags.Load()&command.ShownReplica != 0
+	switch primary := s.Conn == nil; cl {
 	case normalClass:
-		return !subscribed
+		return !subscribed && !replica && !primary
 	case pubsubClass:
-		return subscribed
-	case masterClass, replicaClass:
-		return false
+		return subscribed && !replica
+	case masterClass:
+		return primary
+	case replicaClass:
+		return replica
 	default:
 		return true
 	}
@@ -105,13 +108,13 @@ var flagLetters = []struct {
 	bit    uint32
 	letter byte
 }{
-	{command.ShownMonitor, 'O'},
+	{command.ShownReplica, 'S'}, {command.ShownMonitor, 'O'},
 	{command.ShownTracking, 't'}, {command.ShownTrackingBroken, 'R'}, {command.ShownTrackingBroadcast, 'B'},
 	{command.ShownUnixSocket, 'U'}, {command.ShownNoEvict, 'e'}, {command.ShownNoTouch, 'T'},
 }
 
 // letters are the flags of a session in the order in which Redis shows them:
-// O P x b t R B d U e T, or N for none.
+// S O M P x b t R B d U e T, or N for none.
 func letters(s *command.Session) string {
 	var b []byte
 	bits := s.Shown.Flags.Load()
@@ -124,6 +127,7 @@ func letters(s *command.Session) string {
 		put(bits&f.bit != 0, f.letter)
 		switch f.letter {
 		case 'O':
+			put(s.Conn == nil, 'M')
 			put(s.Subscriptions.Load() > 0, 'P')
 			put(s.Shown.Multi.Load() > 0, 'x')
 			put(s.Blocked.Load() != nil, 'b')
@@ -145,7 +149,16 @@ func (f *family) Show(c *command.Ctx, s *command.Session) string {
 // appendClient appends a session's line. What belongs to the protocol's
 // buffers in Redis and has no like here (rbs, rbp, obl, oll) is 0.
 func appendClient(b []byte, c *command.Ctx, s *command.Session) []byte {
-	qbuf, args, cmd := s.Conn.QueryBytes(), 0, "NULL"
+	conn := s.Conn
+	if conn == nil { // a primary's
+		conn = new(resp.Conn)
+	}
+	qbuf, args, cmd := conn.QueryBytes(), 0, "NULL"
+	remote, local := s.Addresses()
+	user := s.UserName()
+	if s.Conn == nil {
+		user = "(superuser)"
+	}
 	if s == c.Session {
 		for _, a := range c.Args {
 			args += len(a)
@@ -157,7 +170,7 @@ func appendClient(b []byte, c *command.Ctx, s *command.Session) []byte {
 	}
 	lib, version := s.Lib()
 	shown := &s.Shown
-	omem := s.Conn.OutputBytes()
+	omem := conn.OutputBytes()
 	events := "r"
 	if omem > 0 {
 		events = "rw"
@@ -165,11 +178,19 @@ func appendClient(b []byte, c *command.Ctx, s *command.Session) []byte {
 	return fmt.Appendf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d"+
 		" multi=%d watch=%d qbuf=%d qbuf-free=0 argv-mem=%d multi-mem=%d rbs=0 rbp=0 obl=0 oll=0 omem=%d tot-mem=%d"+
 		" events=%s cmd=%s user=%s redir=%d resp=%d lib-name=%s lib-ver=%s io-thread=%d\n",
-		s.ID, s.Conn.RemoteAddr(), s.Conn.LocalAddr(), s.Conn.Fd, s.Name(),
+		s.ID, remote, local, conn.Fd, s.Name(),
 		(c.Now-s.Created)/1e6, max(0, c.Now-max(s.LastUsed.Load(), s.Created))/1e6, letters(s), s.DB(),
 		shown.Subs.Load(), shown.PSubs.Load(), shown.SSubs.Load(), shown.Multi.Load()-1, shown.Watches.Load(),
-		qbuf, args, s.Conn.QueuedBytes.Load(), omem, s.Bytes()+qbuf-s.Conn.QueryBytes()+int64(args),
-		events, cmd, s.UserName(), shown.Redirect.Load()-1, s.Proto(), lib, version, s.Conn.Loop+1)
+		qbuf, args, conn.QueuedBytes.Load(), omem, bytesOf(s)+qbuf-conn.QueryBytes()+int64(args),
+		events, cmd, user, shown.Redirect.Load()-1, s.Proto(), lib, version, conn.Loop+1)
+}
+
+// bytesOf is what a session takes; a primary's, which has no connection like the others, is not counted.
+func bytesOf(s *command.Session) int64 {
+	if s.Conn == nil {
+		return 0
+	}
+	return s.Bytes()
 }
 
 // requestBytes is how long a command is on the wire.
@@ -272,9 +293,10 @@ func (f *family) killOption(what *filter, a *command.Args) {
 }
 
 func (w *filter) matches(c *command.Ctx, s *command.Session) bool {
+	remote, local := s.Addresses()
 	switch {
-	case w.addr != nil && s.Conn.RemoteAddr() != string(w.addr),
-		w.laddr != nil && s.Conn.LocalAddr() != string(w.laddr),
+	case w.addr != nil && remote != string(w.addr),
+		w.laddr != nil && local != string(w.laddr),
 		!w.class.matches(s),
 		w.id != 0 && s.ID != w.id,
 		w.user != nil && !bytes.Equal([]byte(s.UserName()), w.user),
@@ -289,6 +311,10 @@ func (w *filter) matches(c *command.Ctx, s *command.Session) bool {
 func (f *family) end(c *command.Ctx, s *command.Session) {
 	if s == c.Session {
 		s.Closing = true
+		return
+	}
+	if s.Conn == nil {
+		s.Peer.Drop()
 		return
 	}
 	f.s.Kill(s)

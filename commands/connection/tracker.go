@@ -6,7 +6,9 @@ package connection
 //
 // Reads and writes of a key come here under the lock of its shard, so no
 // change is missed between a read and its being remembered. Messages are
-// posted to the connections, behind the replies that are under way.
+// posted to the connections, behind the replies that are under way. They leave before
+// the change is safe on the disk: they say nothing but that a key is to be read again,
+// and that read waits.
 
 import (
 	"math"
@@ -322,8 +324,7 @@ func (t *tracker) tell(x *tracked, write func(w *resp.Writer)) {
 			return
 		}
 	}
-	to.Conn.Post(func() {
-		w := resp.Writer{Proto: to.Proto()}
+	to.Push(func(w *resp.Writer) {
 		switch {
 		case w.Proto == 3:
 			w.Push(2)
@@ -335,21 +336,18 @@ func (t *tracker) tell(x *tracked, write func(w *resp.Writer)) {
 		default: // RESP2 has no form to tell it in
 			return
 		}
-		write(&w)
-		if !to.Conn.Gone() {
-			to.Conn.Out.Raw(w.Buf)
-		}
+		write(w)
 	})
 }
 
 // broken tells a client that the one it redirects to is gone.
 func (t *tracker) broken(x *tracked) {
 	x.session.Show(command.ShownTrackingBroken, true)
-	x.session.Conn.Post(func() {
-		if x.session.Proto() == 3 && !x.session.Conn.Gone() {
-			x.session.Conn.Out.Push(2)
-			x.session.Conn.Out.BulkString("tracking-redir-broken")
-			x.session.Conn.Out.Int(x.redirect)
+	x.session.Push(func(w *resp.Writer) {
+		if w.Proto == 3 {
+			w.Push(2)
+			w.BulkString("tracking-redir-broken")
+			w.Int(x.redirect)
 		}
 	})
 }

@@ -1,12 +1,15 @@
 // Package debug is the family of DEBUG: what tests and the authors of clients need. What would only tell of
-// Redis's insides, or would stop the server, is not there.
+// Redis's insides is not there.
 package debug
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/limitkv/limitkv/commands/command"
@@ -56,6 +59,7 @@ type debugCommand struct {
 // debugCommands is a function, for HELP is one of them and lists them all.
 func debugCommands() []debugCommand {
 	return []debugCommand{
+		{name: "AOF-FLUSH-SLEEP", min: 1, max: 1, usage: "<microseconds>", summary: "Has every write of the append-only file wait so long first.", run: debugFlushSleep},
 		{name: "CHANGE-REPL-ID", summary: "Gives the server another replication ID.", run: debugChangeReplID},
 		{name: "DIGEST", summary: "Replies a digest of all keys.", keyspace: true, long: true, run: debugDigest},
 		{name: "DIGEST-VALUE", max: 1 << 20, usage: "[<key> ...]", summary: "Replies a digest of each value.",
@@ -78,6 +82,9 @@ func debugCommands() []debugCommand {
 			summary: "Gives elements of lists from so many bytes on a node of their own; 0 for the default.", run: debugPacked},
 		{name: "RELOAD", max: 3, usage: "[NOSAVE] [NOFLUSH] [MERGE]", keyspace: true, long: true, waits: true, run: debugReload,
 			summary: "Writes all keys in Redis's dump format and reads them back."},
+		{name: "REPLICATE", min: 1, max: 1 << 20, usage: "<word> [<word> ...]", summary: "Sends replicas the words as a command, from which their data may differ.",
+			run: func(f *family, c *command.Ctx) { f.s.Replication.Send(c.Args[2:]); c.OK() }},
+		{name: "SEGFAULT", summary: "Ends the process as a fault would, with a report in the log.", run: debugSegfault},
 		{name: "SET-ACTIVE-EXPIRE", min: 1, max: 1, usage: "<0|1>", summary: "Stops or lets go on that keys expire that nobody looks at.",
 			run: debugSwitch(func(_ *family, c *command.Ctx, on bool) { c.KS.SetActiveExpire(on) })},
 		{name: "SET-DISABLE-DENY-SCRIPTS", min: 1, max: 1, usage: "<0|1>", summary: "Lets scripts call commands that are not for scripts.",
@@ -86,6 +93,8 @@ func debugCommands() []debugCommand {
 			run: debugSwitch(func(f *family, _ *command.Ctx, on bool) { f.s.Config.SkipChecksums.Store(on) })},
 		{name: "SLEEP", min: 1, max: 1, usage: "<seconds>", summary: "Holds all keys for so long, as if something took that long.",
 			keyspace: true, long: true, stalls: true, run: debugSleep},
+		{name: "STOP-SAVING", run: debugStopSaving,
+			summary: "Has the snapshot or the rewrite fail that is under way, as Redis's does when its child is killed."},
 	}
 }
 
@@ -158,8 +167,7 @@ func (f *family) debugAllowed(c *command.Ctx) bool {
 	case "yes":
 		return true
 	case "local":
-		conn := c.Session.Conn
-		return conn == nil || !conn.Remote().IsValid() || conn.Remote().Addr().Unmap().IsLoopback()
+		return c.Session.Local()
 	}
 	return false
 }
@@ -184,6 +192,23 @@ func debugPacked(f *family, c *command.Ctx) {
 		return
 	}
 	f.s.Config.List().Large.Store(n)
+	c.OK()
+}
+
+// flushSleepMax is the longest DEBUG AOF-FLUSH-SLEEP in microseconds.
+const flushSleepMax = 60_000_000
+
+func debugFlushSleep(f *family, c *command.Ctx) {
+	micros, _ := strconv.ParseInt(string(c.Args[2]), 10, 64) // what is no number is 0, as in Redis
+	f.s.Durability.SlowLog(time.Duration(min(max(micros, 0), flushSleepMax)) * time.Microsecond)
+	c.OK()
+}
+
+func debugStopSaving(f *family, c *command.Ctx) {
+	if !f.s.Durability.StopSaving() {
+		c.Error("ERR nothing is being saved in the background")
+		return
+	}
 	c.OK()
 }
 
@@ -233,12 +258,24 @@ func (f *family) nodes(e engine.Entry) string {
 // debugChangeReplID changes what INFO and ROLE call the server's data, as those
 // find that keep a copy of it.
 func debugChangeReplID(f *family, c *command.Ctx) {
-	id := make([]byte, 0, 40)
-	for len(id) < 40 {
-		id = append(id, "0123456789abcdef"[c.Server.Random()&15])
+	f.s.Replication.Rename()
+	c.OK()
+}
+
+// debugSegfault is for those who want to see what becomes of their system when a server
+// ends so.
+func debugSegfault(f *family, c *command.Ctx) {
+	p, err := os.FindProcess(os.Getpid())
+	if !f.s.Host.Ends() || c.Session.Conn == nil {
+		err = errors.New("the server is part of another program")
 	}
-	name := string(id)
-	f.s.ReplID.Store(&name)
+	if err == nil {
+		err = p.Signal(syscall.SIGSEGV)
+	}
+	if err != nil {
+		c.Error("ERR " + err.Error())
+		return
+	}
 	c.OK()
 }
 
@@ -273,6 +310,7 @@ func debugPopulate(_ *family, c *command.Ctx) {
 		c.PutString(key, value, 0)
 		c.Modified(key)
 	}
+	c.NoEffect() // as in Redis, neither files nor replicas are told
 	c.OK()
 }
 

@@ -32,6 +32,14 @@ func TestDigestOfOwnKinds(t *testing.T) {
 	if len(was) != 2 || len(is) != 2 || was[0] == is[0] || was[1] == is[1] {
 		t.Errorf("digests were %s, are %s", before, after)
 	}
+	// What was refused is counted, and no difference: nobody who follows hears of it.
+	c.Do("RL.SET", "counted", "FIXED", 1, 3000)
+	c.Do("RL.ACQUIRE", "counted")
+	same := c.Do("DEBUG", "DIGEST-VALUE", "counted")
+	if got := c.Do("RL.ACQUIRE", "counted"); !strings.HasPrefix(got, "[1 ") {
+		t.Errorf("got %s", got)
+	}
+	c.Want(same, "DEBUG", "DIGEST-VALUE", "counted")
 	// The queue works after it was read back.
 	s.Advance(70)
 	if got := c.Do("DQ.POP", "q", "COUNT", 2); !strings.Contains(got, "i p") || !strings.Contains(got, "j p") {

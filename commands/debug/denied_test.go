@@ -24,7 +24,7 @@ func TestScriptsMayAdminister(t *testing.T) {
 		"SHUTDOWN FORCE":  shutdown,
 		"SHUTDOWN ABORT":  "-ERR No shutdown in progress.",
 		"MONITOR":         "-ERR MONITOR isn't allowed for DENY BLOCKING client",
-		"SYNC":            "-ERR limitkv does not replicate",
+		"SYNC":            "-ERR a replica's connection cannot begin inside a script or a transaction",
 	} {
 		args := []any{"EVAL", "return redis.pcall(unpack(ARGV))", "0"}
 		for _, w := range strings.Fields(line) {

@@ -8,13 +8,16 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/limiter"
 	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/engine/lock"
 	"github.com/limitkv/limitkv/engine/set"
 	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/resp/number"
@@ -94,10 +97,35 @@ func (d *digest) value(e engine.Entry) {
 			part.mix(x.ID)
 			part.mix(x.Payload)
 			part.mix(strconv.AppendInt(nil, x.DueMicros, 10))
+			if extra := x.Extra(); extra.Append(nil) != nil {
+				part.mix(extra.Append(nil))
+			}
+			d.add(part[:])
+		})
+	case *limiter.Named:
+		d.mix(limiter.ForgetRefused(slices.Clone(o.State())))
+		o.Each(func(id, saved []byte) {
+			var part digest
+			part.mix(id)
+			part.mix(saved)
 			d.add(part[:])
 		})
 	default:
-		d.mix(e.Bytes(nil))
+		if e.Kind() == engine.KindLimiter { // a refusal is counted, and has no effect
+			d.mix(limiter.ForgetRefused(slices.Clone(e.Bytes(nil))))
+			break
+		}
+		if e.Kind() != engine.KindLock {
+			d.mix(e.Bytes(nil))
+			break
+		}
+		var work lock.Lock
+		e.Lock(&work).Each(func(h lock.Holder) bool {
+			d.mix(h.Owner)
+			d.mix(strconv.AppendInt(nil, h.Fence, 10))
+			d.mix(strconv.AppendInt(nil, h.UntilMicros, 10))
+			return true
+		})
 	}
 	if e.Deadline() != 0 {
 		d.add([]byte("!!expire!!"))

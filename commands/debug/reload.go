@@ -33,7 +33,6 @@ func debugReload(f *family, c *command.Ctx) {
 	c.NoEffect() // a journal has what it had
 	file, size, err := f.reloadFrom(c, save)
 	if err != nil && save {
-		f.s.Logf('w', "Error saving the dataset to disk: %v", err)
 		c.Error("ERR")
 		return
 	}
@@ -61,7 +60,7 @@ func debugReload(f *family, c *command.Ctx) {
 			return
 		}
 	}
-	f.s.Loading.Begin(c.Now)
+	f.s.Loading.Begin(c.Now, false)
 	defer f.s.Loading.End()
 	f.s.Loading.Expect(size)
 	if flush {
@@ -155,7 +154,12 @@ func debugLoadAOF(f *family, c *command.Ctx) {
 		return
 	}
 	c.NoEffect()
-	if err := f.s.Durability.ReloadLog(func(c *command.Ctx) { c.FlushAll() }); err != nil {
+	flush := func(c *command.Ctx) {
+		c.FlushAll()
+		c.NoEffect() // what is read next is the log
+		c.EndCommand(nil)
+	}
+	if err := f.s.Durability.ReloadLog(flush); err != nil {
 		f.s.Logf('w', "DEBUG LOADAOF: %v", err)
 		c.Error("ERR Error trying to load the AOF files, check server logs.")
 		return

@@ -5,6 +5,7 @@ package delayqueue_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -261,15 +262,18 @@ func TestBlockRealTime(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
 	c.Want("OK", "LKV.CLOCK", "RESUME")
-	began := time.Now()
+	var waits []time.Duration
 	for range 10 {
+		began := time.Now()
 		c.Do("DQ.ADD", "q", "DELAY", 10, "p")
-		if got := c.Do("DQ.POP", "q", "BLOCK", 1000); !strings.HasPrefix(got, "[[") {
+		if got := c.Do("DQ.POP", "q", "BLOCK", 10_000); !strings.HasPrefix(got, "[[") {
 			t.Fatal(got)
 		}
+		waits = append(waits, time.Since(began))
 	}
-	if took := time.Since(began); took < 100*time.Millisecond || took > 400*time.Millisecond {
-		t.Errorf("ten waits of 10 ms took %v", took)
+	// The machine may be busy at times: the quickest tells.
+	if least := slices.Min(waits); least < 10*time.Millisecond || least > 50*time.Millisecond {
+		t.Errorf("waits of 10 ms took %v", waits)
 	}
 	t.Log(c.Do("INFO", "limitkv"))
 }

@@ -16,31 +16,41 @@ import (
 // buryBatch is how many entries are moved under one hold of the locks.
 const buryBatch = 256
 
-// planDead locks the dead-letter queue beside the queue. Its name is in the
-// queue, so that is looked at first; should it change before the command runs,
-// the entries are forwarded.
-func (f *family) planDead(c *command.Ctx, set *engine.LockSet) (long bool) {
-	set.AddKey(c.Args[1])
-	if dead := f.deadOf(c.KS, c.DB, c.Args[1]); dead != "" {
-		set.AddKey([]byte(dead))
-	}
-	return false
+// alsoDead locks the dead-letter queue and the limiter beside the queue. Their names
+// are in the queue, so that is looked at first; should they change before the command
+// runs, the entries are forwarded, and grants end in a moment.
+func (f *family) alsoDead(c *command.Ctx, set *engine.LockSet) {
+	f.glance(c.KS, c.DB, c.Args[1], func(q *delayqueue.Queue) {
+		s := q.Settings()
+		for _, name := range []string{s.Dead, s.Limit} {
+			if name != "" {
+				set.AddKey([]byte(name))
+			}
+		}
+	})
 }
 
 // deadOf is the name of a queue's dead-letter queue, "" for none. No lock is
 // held.
 func (f *family) deadOf(ks *engine.Keyspace, db int, key []byte) (name string) {
+	f.glance(ks, db, key, func(q *delayqueue.Queue) { name = q.Settings().Dead })
+	return name
+}
+
+// glance shows a queue, if there is one, to fn, before its key is locked for a
+// command. While a script has it nothing is shown: whoever comes later is told
+// again.
+func (f *family) glance(ks *engine.Keyspace, db int, key []byte, fn func(q *delayqueue.Queue)) {
 	var own engine.LockSet
 	own.AddKey(key)
 	if ks.Lock(own) != nil {
-		return "" // a script has it: whoever comes later is told again
+		return
 	}
 	v := engine.View{KS: ks, DB: db, Held: own}
 	if q, ok := v.Find(key).Object().(*delayqueue.Queue); ok {
-		name = q.Settings().Dead
+		fn(q)
 	}
 	ks.Unlock(own)
-	return name
 }
 
 // bury moves up to max dying entries to the dead-letter queue, if its lock is
@@ -68,21 +78,36 @@ func (f *family) bury(v *engine.View, key []byte, q *delayqueue.Queue, max int) 
 		w.Int(int64(min(max, q.Dying())))
 		w.End()
 	}
-	q.TakeDying(max, func(e delayqueue.Entry) {
-		if v.Logging() {
-			w := logged(v, dead, wordAdd, 3)
-			w.Bytes(e.ID)
-			w.Int(v.Now)
-			w.Bytes(e.Payload)
-			w.End()
+	q.TakeDying(v.Now, max, func(e delayqueue.Entry) {
+		x := e.Extra()
+		// A dead letter waits until somebody looks at it.
+		x = delayqueue.Extra{Group: x.Group, Prio: x.Prio, UniqueMicros: x.UniqueMicros, Reason: x.Reason}
+		if to.Knows(e.ID) && !to.Has(e.ID) {
+			forget(v, dead, to, e.ID)
 		}
-		to.Add(e.ID, e.Payload, v.Now, delayqueue.Put)
+		if v.Logging() {
+			logAdd(v, dead, e.ID, v.Now, e.Payload, &x)
+		}
+		to.Add(v.Now, e.ID, e.Payload, v.Now, &x, delayqueue.Put)
 	})
 	v.Changed(dead, engine.EventDelayQueue, "dq.dead")
+	if q.Timed() { // a schedule's next occurrence came in
+		rearm(v, key, q)
+	}
 	if q.Dying() > 0 {
 		v.ForwardSoon(key)
 	}
 	return true
+}
+
+// forget forgets an id that is remembered.
+func forget(v *engine.View, key []byte, q *delayqueue.Queue, id []byte) {
+	if v.Logging() {
+		w := logged(v, key, wordRem, 1)
+		w.Bytes(id)
+		w.End()
+	}
+	q.Remove(id, 0, v.Now)
 }
 
 // forward moves dying entries of a queue. No lock is held.

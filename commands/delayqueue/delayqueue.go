@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 )
@@ -20,19 +21,23 @@ type family struct {
 	mu     sync.Mutex
 	serial delayqueue.Serial
 
-	late lateness
+	// fronts stand for queues in the lines of their limiters.
+	fronts fronts
+	// lists are the limits of the lists that DQ.MOVE fills.
+	lists *params.ListLimits
 }
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
-	f := &family{s: s}
+	f := &family{s: s, lists: s.Config.List()}
 	s.Keyspace.Forward = f.forward
-	s.Mutexes = append(s.Mutexes, &f.mu)
+	s.Keyspace.LineLeft = f.lineLeft
+	s.Mutexes = append(s.Mutexes, &f.mu, &f.fronts.mu)
 	s.Keyspace.Causes.Settled = settled
 	s.OwnInfo = append(s.OwnInfo, f.info)
 	return []*command.Command{
 		f.addRow(), f.popRow(), f.mpopRow(), f.ackRow(), f.nackRow(), f.touchRow(), f.remRow(),
-		f.setRow(), peekRow, lenRow, infoRow, f.applyRow(),
+		f.setRow(), f.requeueRow(), f.moveRow(), peekRow, lenRow, infoRow, f.applyRow(),
 	}
 }
 
@@ -54,6 +59,10 @@ const (
 	// batchMax is the most entries that one call takes or shows: larger counts
 	// mean this. It bounds how long a call holds the queue's lock.
 	batchMax = 10_000
+	// maxLenMax is the most that MAXLEN can be.
+	maxLenMax = 1_000_000_000_000
+	// concMax is the most that CONC can be.
+	concMax = 1_000_000_000
 	// triesMax is the most that TRIES can be.
 	triesMax = 1_000_000_000
 	// backoffMillisMax is BACKOFF's MAX where none is given, a day.
@@ -62,19 +71,40 @@ const (
 
 // Error texts. Those of numbers and syntax are Redis's own.
 const (
-	errBothTimes = "ERR DELAY and AT exclude each other"
-	errDelay     = "ERR delay is out of range, it can be 0 to 3155760000000 ms"
-	errTime      = "ERR time is out of range, it can be 0 to 253402300799999 ms"
-	errLease     = "ERR lease is out of range, it can be 0 to 3155760000000 ms"
-	errID        = "ERR an id has 1 to 512 bytes and no #"
-	errCount     = "ERR value is out of range, must be positive"
-	errZSetLease = "ERR a sorted set has no leases, LEASE is for delay queues"
-	errUnit      = "ERR UNIT S is for sorted sets, delay queues count in milliseconds"
-	errNumKeys   = "ERR numkeys should be greater than 0"
-	errTries     = "ERR tries is out of range, it can be 0 to 1000000000"
-	errBackoff   = "ERR backoff is out of range, it can be 0 to 3155760000000 ms and at most MAX"
-	errNoDead    = "ERR the queue has no dead-letter queue, name one with DQ.SET key DEAD"
-	errOwnDead   = "ERR a queue cannot be its own dead-letter queue"
+	errBothTimes   = "ERR DELAY and AT exclude each other"
+	errDelay       = "ERR delay is out of range, it can be 0 to 3155760000000 ms"
+	errTime        = "ERR time is out of range, it can be 0 to 253402300799999 ms"
+	errLease       = "ERR lease is out of range, it can be 0 to 3155760000000 ms"
+	errID          = "ERR an id has 1 to 512 bytes and no #"
+	errCount       = "ERR value is out of range, must be positive"
+	errZSetLease   = "ERR a sorted set has no leases, LEASE is for delay queues"
+	errUnit        = "ERR UNIT S is for sorted sets, delay queues count in milliseconds"
+	errNumKeys     = "ERR numkeys should be greater than 0"
+	errTries       = "ERR tries is out of range, it can be 0 to 1000000000"
+	errBackoff     = "ERR backoff is out of range, it can be 0 to 3155760000000 ms and at most MAX"
+	errNoDead      = "ERR the queue has no dead-letter queue, name one with DQ.SET key DEAD"
+	errExpire      = "ERR EXPIRE is out of range, it can be 1 to 3155760000000 ms"
+	errUnique      = "ERR UNIQUE is out of range, it can be 1 to 3155760000000 ms"
+	errMaxWait     = "ERR MAXWAIT is out of range, it can be 1 to 3155760000000 ms"
+	errGroup       = "ERR a group has 1 to 512 bytes"
+	errPrio        = "ERR PRIO is out of range, it can be 0 to 255"
+	errConc        = "ERR CONC is out of range, it can be 0 to 1000000000"
+	errZSetGroup   = "ERR a sorted set has no groups, GROUP is for delay queues"
+	errEvery       = "ERR EVERY is out of range, it can be 1 to 3155760000000 ms"
+	errGroupRules  = "ERR CONC and TOTAL are no rules of groups, GROUPS CONC n bounds what is leased"
+	errZone        = "ERR unknown time zone, TZ takes an IANA name such as Europe/Berlin"
+	errManyTimes   = "ERR DELAY, AT, EVERY and CRON exclude each other"
+	errPlanOptions = "ERR UNIQUE and MAXWAIT are not for schedules"
+	errMaxLen      = "ERR MAXLEN is out of range, it can be 0 to 1000000000000"
+	errPaused      = "ERR PAUSED can be 0 or 1"
+	errFull        = "QUEUEFULL the queue has as many entries as its MAXLEN allows"
+	errReason      = "ERR a reason has at most 1024 bytes"
+	errFrom        = "ERR FROM names an entry that is not there in that state"
+	errSameQueue   = "ERR the two queues are the same key"
+	errSameKey     = "ERR the sorted set and the list are the same key"
+	errOwnDead     = "ERR a queue cannot be its own dead-letter queue"
+	errNoLimit     = "NOLIMITER there is no such limiter, LIMIT takes one that RL.SET made"
+	errLimitType   = "WRONGTYPE LIMIT names a key that is no limiter"
 )
 
 // lookup finds a queue for reading; nil is a missing one.
@@ -96,9 +126,13 @@ func changed(v *engine.View, key []byte, q *delayqueue.Queue, event string) {
 	}
 }
 
-// rearm tells the keyspace that leases may end earlier than before.
-func rearm(v *engine.View, key []byte) {
-	if e := v.Peek(key); e.Ok() {
+// rearm tells the keyspace that something may happen in a queue by itself earlier
+// than before.
+func rearm(v *engine.View, key []byte, q *delayqueue.Queue) {
+	if q.NextDue() == 0 {
+		return
+	}
+	if e := v.Find(key); e.Ok() { // what has come already waits until the effects so far are named
 		v.InnerDue(e)
 	}
 }

@@ -16,8 +16,9 @@ func (f *family) ackRow() *command.Command {
 		Summary:    "Removes leased entries: their work is done.",
 		Complexity: "O(log N) for each id",
 		Syntax:     "key id:string...",
+		Also:       f.alsoLimits,
 		Run: func(c *command.Ctx) {
-			each(c, c.Args[2:], "dq.ack", wordAck, func(q *delayqueue.Queue, id []byte, attempt int64) bool {
+			f.each(c, c.Args[2:], "dq.ack", wordAck, func(q *delayqueue.Queue, id []byte, attempt int64) bool {
 				return q.Ack(id, attempt, c.Now)
 			})
 		},
@@ -34,26 +35,29 @@ func (f *family) remRow() *command.Command {
 		Complexity: "O(log N) for each id",
 		Syntax:     "key id:string...",
 		Run: func(c *command.Ctx) {
-			each(c, c.Args[2:], "dq.rem", wordRem, func(q *delayqueue.Queue, id []byte, attempt int64) bool {
-				return q.Remove(id, attempt)
+			f.each(c, c.Args[2:], "dq.rem", wordRem, func(q *delayqueue.Queue, id []byte, attempt int64) bool {
+				return q.Remove(id, attempt, c.Now)
 			})
 		},
 	}
 }
 
-// each does something to each named entry and replies for how many it worked. word
+// each does something to each named entry, by which a lease ends or not, and replies for how many it worked. word
 // and before, numbers that go before the names, are the effect.
-func each(c *command.Ctx, names [][]byte, event, word string, do func(q *delayqueue.Queue, id []byte, attempt int64) bool, before ...int64) {
+func (f *family) each(c *command.Ctx, names [][]byte, event, word string, do func(q *delayqueue.Queue, id []byte, attempt int64) bool, before ...int64) {
 	key := c.Args[1]
 	q, ok := lookupWrite(c, key)
 	if !ok {
 		return
 	}
 	n := int64(0)
+	o := overOf(key, q)
 	if q != nil {
 		for _, name := range names {
 			id, attempt := delayqueue.ParseName(name)
+			held := o.of(id, c.Now)
 			if do(q, id, attempt) {
+				o.add(held)
 				n++
 			}
 		}
@@ -69,7 +73,15 @@ func each(c *command.Ctx, names [][]byte, event, word string, do func(q *delayqu
 			}
 			w.End()
 		}
+		if q.Timed() {
+			rearm(&c.View, key, q)
+		}
 		changed(&c.View, key, q, event)
+		if word != wordTouch || before[0] <= c.Now {
+			f.settle(c, &o)
+		} else {
+			f.renew(c, &o, before[0]-c.Now)
+		}
 	}
 	c.Int(n)
 }
@@ -83,7 +95,7 @@ func (f *family) touchRow() *command.Command {
 		Summary:    "Extends leases, or reschedules waiting entries, to a time from now.",
 		Complexity: "O(log N) for each id",
 		Syntax:     "key ms:integer id:string...",
-		Plan:       f.planDead,
+		Also:       f.alsoDead,
 		Run:        f.touch,
 	}
 }
@@ -95,15 +107,16 @@ func (f *family) touch(c *command.Ctx) {
 		return
 	}
 	names := a.Rest()
-	each(c, names, "dq.touch", wordTouch, func(q *delayqueue.Queue, id []byte, attempt int64) bool {
+	f.each(c, names, "dq.touch", wordTouch, func(q *delayqueue.Queue, id []byte, attempt int64) bool {
 		return q.Touch(id, attempt, c.Now, until)
 	}, until)
-	rearm(&c.View, c.Args[1])
-	if until > c.Now {
+	// A lease that ends at once may have been the last try.
+	q, _ := c.Peek(c.Args[1]).Object().(*delayqueue.Queue)
+	if q == nil {
 		return
 	}
-	// A lease that ends at once may have been the last try.
-	if q, _ := c.Peek(c.Args[1]).Object().(*delayqueue.Queue); q != nil && q.Dying() > 0 {
+	rearm(&c.View, c.Args[1], q)
+	if until <= c.Now && q.Dying() > 0 {
 		f.bury(&c.View, c.Args[1], q, len(c.Args))
 		changed(&c.View, c.Args[1], q, "dq.dead")
 	}
@@ -117,8 +130,8 @@ func (f *family) nackRow() *command.Command {
 		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Delete)},
 		Summary:    "Puts leased entries back, after a delay, or among the dead letters.",
 		Complexity: "O(log N) for each id",
-		Syntax:     "key id:string... [DELAY ms:integer] [DEAD]",
-		Plan:       f.planDead,
+		Syntax:     "key id:string... [DELAY ms:integer] [DEAD] [REASON reason:string]",
+		Also:       f.alsoDead,
 		Run:        f.nack,
 	}
 }
@@ -126,9 +139,10 @@ func (f *family) nackRow() *command.Command {
 // nackArgs are DQ.NACK's. The options stand behind the ids, so what looks like
 // one there is one.
 type nackArgs struct {
-	names [][]byte
-	delay int64 // microseconds, or delayqueue.ByBackoff
-	dead  bool
+	names  [][]byte
+	delay  int64 // microseconds, or delayqueue.ByBackoff
+	dead   bool
+	reason []byte
 }
 
 func readNack(c *command.Ctx) (o nackArgs, text string) {
@@ -137,6 +151,11 @@ func readNack(c *command.Ctx) (o nackArgs, text string) {
 	for len(rest) > 1 {
 		last := len(rest) - 1
 		switch {
+		case o.reason == nil && last > 1 && command.EqualFold(rest[last-1], "REASON"):
+			if o.reason, rest = rest[last], rest[:last-1]; len(o.reason) > delayqueue.ReasonBytesMax {
+				return o, errReason
+			}
+			continue
 		case !o.dead && command.EqualFold(rest[last], "DEAD"):
 			o.dead, rest = true, rest[:last]
 			continue
@@ -173,28 +192,38 @@ func (f *family) nack(c *command.Ctx) {
 		return
 	}
 	n := int64(0)
+	held := overOf(key, q)
 	for i := 0; q != nil && i < len(o.names); i++ {
 		id, attempt := delayqueue.ParseName(o.names[i])
-		if q.Nack(id, attempt, c.Now, o.delay, o.dead) {
+		name := held.of(id, c.Now)
+		if q.Nack(id, attempt, c.Now, o.delay, o.dead, o.reason) {
+			held.add(name)
 			n++
 		}
 	}
 	if n > 0 {
 		if c.Logging() {
-			dead := int64(0)
-			if o.dead {
-				dead = 1
+			word, n := wordNack, 2+len(o.names)
+			if len(o.reason) > 0 {
+				word, n = wordFail, n+1
 			}
-			w := logged(&c.View, key, wordNack, 2+len(o.names))
+			w := logged(&c.View, key, word, n)
+			if len(o.reason) > 0 {
+				w.Bytes(o.reason)
+			}
 			w.Int(o.delay)
-			w.Int(dead)
+			w.Int(flag(o.dead))
 			for _, name := range o.names {
 				w.Bytes(name)
 			}
 			w.End()
 		}
 		f.bury(&c.View, key, q, len(o.names))
+		if q.Timed() {
+			rearm(&c.View, key, q)
+		}
 		changed(&c.View, key, q, "dq.nack")
+		f.settle(c, &held)
 	}
 	c.Int(n)
 }

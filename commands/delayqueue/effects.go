@@ -12,15 +12,18 @@ import (
 
 // The words of DQ.APPLY.
 const (
-	wordAdd    = "ADD"    // id due payload
+	wordAdd    = "ADD"    // id due payload [extra]
 	wordPop    = "POP"    // lease n
+	wordTake   = "TAKE"   // lease id...: POP where entries are not all alike
 	wordAck    = "ACK"    // name...
 	wordRem    = "REM"    // name...
 	wordNack   = "NACK"   // delay dead name...
+	wordFail   = "FAIL"   // reason delay dead name...
 	wordTouch  = "TOUCH"  // until name...
-	wordSettle = "SETTLE" // n: leases that had run out
+	wordSettle = "SETTLE" // n: what had happened by itself, as leases that ran out
 	wordBury   = "BURY"   // n: dying entries that left for the dead-letter queue
-	wordSet    = "SET"    // lease tries dead backoff backoff-max
+	wordPlan   = "PLAN"   // id every cron zone payload extra: a schedule
+	wordSet    = "SET"    // lease tries dead backoff backoff-max [maxlen paused conc rules [limit]]
 )
 
 // logged begins an effect at the view's time, of n arguments behind the word, which
@@ -36,9 +39,9 @@ func logged(v *engine.View, key []byte, word string, n int) engine.Words {
 	return w
 }
 
-// settled tells that the keyspace ended leases.
+// settled tells that the keyspace did what had come by itself.
 func settled(v *engine.View, key []byte, n int) {
-	v.Besides([]byte("DQ.APPLY"), key, command.Number(v.Now), []byte(wordSettle), command.Number(int64(n)))
+	v.Itself([]byte("DQ.APPLY"), key, command.Number(v.Now), []byte(wordSettle), command.Number(int64(n)))
 }
 
 func (f *family) applyRow() *command.Command {
@@ -66,7 +69,7 @@ func (f *family) apply(c *command.Ctx) {
 	a := c.Cursor(2)
 	now := a.Int()
 	word := string(a.Bytes())
-	if q == nil && (word == wordAdd || word == wordSet) {
+	if q == nil && (word == wordAdd || word == wordSet || word == wordPlan) {
 		q = delayqueue.New()
 		c.PutObject(key, engine.KindDelayQueue, q, 0)
 	}
@@ -77,26 +80,62 @@ func (f *family) apply(c *command.Ctx) {
 	var each func(id []byte, attempt int64) bool
 	switch word {
 	case wordAdd:
-		id, due := a.Bytes(), a.Int()
-		q.Add(id, a.Bytes(), due, delayqueue.Put)
+		id, due, payload := a.Bytes(), a.Int(), a.Bytes()
+		var x *delayqueue.Extra
+		if a.More() {
+			given, err := delayqueue.ParseExtra(a.Bytes())
+			if x = &given; err != nil {
+				a.Fail(errApply)
+				break
+			}
+		}
+		q.Add(now, id, payload, due, x, delayqueue.Put)
+	case wordPlan:
+		s := delayqueue.Schedule{ID: a.Bytes(), EveryMicros: a.Int(), Cron: string(a.Bytes()), Zone: string(a.Bytes()), Payload: a.Bytes()}
+		x, err := delayqueue.ParseExtra(a.Bytes())
+		if s.Extra = x; a.Err() == "" && err == nil {
+			_, err = q.Schedule(now, &s, delayqueue.Put)
+		}
+		if err != nil {
+			a.Fail(errApply)
+		}
 	case wordPop:
 		lease, n := a.Int(), a.Int()
 		q.Pop(now, lease, int(n), func(delayqueue.Entry) {})
+	case wordTake:
+		lease := a.Int()
+		each = func(id []byte, _ int64) bool { return q.Take(id, now, lease) }
 	case wordSettle:
 		q.Settle(now, int(a.Int()), nil)
 	case wordBury:
-		q.TakeDying(int(a.Int()), func(delayqueue.Entry) {})
+		q.TakeDying(now, int(a.Int()), func(delayqueue.Entry) {})
 	case wordSet:
 		s := delayqueue.Settings{LeaseMicros: a.Int(), Tries: a.Int(), Dead: string(a.Bytes()), BackoffMicros: a.Int()}
 		s.BackoffMaxMicros = a.Int()
+		if a.More() {
+			s.MaxLen, s.Paused, s.GroupConc = a.Int(), a.Int() != 0, a.Int()
+			if s.GroupRules = string(a.Bytes()); s.GroupRules != "" {
+				if _, err := delayqueue.ParseRules(s.GroupRules); err != nil {
+					a.Fail(errApply)
+					break
+				}
+			}
+			if a.More() {
+				s.Limit = string(a.Bytes())
+			}
+		}
 		q.Configure(s)
 	case wordAck:
 		each = func(id []byte, attempt int64) bool { return q.Ack(id, attempt, now) }
 	case wordRem:
-		each = q.Remove
-	case wordNack:
+		each = func(id []byte, attempt int64) bool { return q.Remove(id, attempt, now) }
+	case wordNack, wordFail:
+		var reason []byte
+		if word == wordFail {
+			reason = a.Bytes()
+		}
 		delay, dead := a.Int(), a.Int() != 0
-		each = func(id []byte, attempt int64) bool { return q.Nack(id, attempt, now, delay, dead) }
+		each = func(id []byte, attempt int64) bool { return q.Nack(id, attempt, now, delay, dead, reason) }
 	case wordTouch:
 		until := a.Int()
 		each = func(id []byte, attempt int64) bool { return q.Touch(id, attempt, now, until) }
@@ -109,7 +148,7 @@ func (f *family) apply(c *command.Ctx) {
 	if a.Failed(c) {
 		return
 	}
-	rearm(&c.View, key)
+	rearm(&c.View, key, q)
 	c.Changed(key, engine.EventDelayQueue, "dq.apply")
 	if q.Forwarding() {
 		c.ForwardSoon(key)

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/glob"
+	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 )
 
@@ -26,7 +28,7 @@ func readRow(name string, arity int, syntax, summary string, run func(*command.C
 }
 
 var (
-	peekRow = readRow("dq.peek", -2, "key [state=(READY | DELAYED | LEASED)] [COUNT n:integer]",
+	peekRow = readRow("dq.peek", -2, "key [state=(READY | DELAYED | LEASED)] [FROM id:string] [MATCH pattern:pattern] [FULL] [COUNT n:integer]",
 		"Shows entries of a delay queue without taking them.", peek)
 	lenRow = readRow("dq.len", -2, "key [state=(READY | DELAYED | LEASED)]",
 		"Counts the entries of a delay queue.", length)
@@ -47,15 +49,39 @@ func readState(a *command.Args) delayqueue.State {
 	return delayqueue.Any
 }
 
+// peeking is what DQ.PEEK asks for.
+type peeking struct {
+	state   delayqueue.State
+	from    []byte // the id to begin with, nil for the first
+	pattern []byte // of ids, nil for all
+	full    bool
+	count   int
+}
+
+func readPeek(a *command.Args) (o peeking) {
+	o.state, o.count = readState(a), peekDefault
+	counted := false
+	for a.More() {
+		switch {
+		case o.from == nil && a.IsWith("FROM", 1):
+			o.from, _ = delayqueue.ParseName(a.Bytes())
+		case o.pattern == nil && a.IsWith("MATCH", 1):
+			o.pattern = a.Bytes()
+		case !o.full && a.Is("FULL"):
+			o.full = true
+		case !counted && a.IsWith("COUNT", 1):
+			counted = true
+			o.count = int(min(a.IntRange(1, math.MaxInt64, errCount), batchMax))
+		default:
+			a.Syntax()
+		}
+	}
+	return o
+}
+
 func peek(c *command.Ctx) {
 	a := c.Cursor(2)
-	state, count := readState(&a), int64(peekDefault)
-	if a.IsWith("COUNT", 1) {
-		count = min(a.IntRange(1, math.MaxInt64, errCount), batchMax)
-	}
-	if a.More() {
-		a.Syntax()
-	}
+	o := readPeek(&a)
 	if a.Failed(c) {
 		return
 	}
@@ -63,18 +89,77 @@ func peek(c *command.Ctx) {
 	if !ok {
 		return
 	}
-	if q == nil {
+	if q == nil && o.from == nil {
 		c.Array(0)
 		return
 	}
-	n := min(int(count), q.Count(state, c.Now))
-	c.Array(n)
-	q.Peek(state, c.Now, n, func(e delayqueue.Entry) {
+	var found []delayqueue.Entry
+	if q == nil || !q.Walk(o.state, c.Now, o.from, func(e delayqueue.Entry) bool {
+		if o.pattern == nil || glob.Match(o.pattern, e.ID) {
+			found = append(found, e)
+		}
+		return len(found) < o.count
+	}) {
+		c.Error(errFrom)
+		return
+	}
+	c.Array(len(found))
+	for i := range found {
+		e := &found[i]
+		if o.full {
+			replyFull(c, q, e)
+			continue
+		}
 		if e.State == delayqueue.Leased {
 			e.DueMicros = e.UntilMicros // it is due again when the lease ends
 		}
-		replyEntry(c, &e)
-	})
+		replyEntry(c, e)
+	}
+}
+
+// stateNames are how DQ.PEEK FULL calls the states.
+var stateNames = map[delayqueue.State]string{
+	delayqueue.Ready: "ready", delayqueue.Delayed: "delayed", delayqueue.Leased: "leased", delayqueue.Dying: "dying",
+}
+
+// replyFull appends all that there is to know of an entry. What it does not have is
+// -1, or empty.
+func replyFull(c *command.Ctx, q *delayqueue.Queue, e *delayqueue.Entry) {
+	x := e.Extra()
+	var name [64]byte
+	span := func(micros int64) int64 {
+		if micros == 0 {
+			return -1
+		}
+		return ceilMillis(micros)
+	}
+	first := int64(-1)
+	if x.MaxWaitMicros > 0 {
+		first = ceilMillis(x.FirstMicros)
+	}
+	c.Map(14)
+	c.BulkString("id")
+	c.Bulk(e.AppendName(name[:0]))
+	c.BulkString("payload")
+	c.Bulk(e.Payload)
+	c.BulkString("state")
+	c.BulkString(stateNames[e.State])
+	for _, field := range []struct {
+		name string
+		n    int64
+	}{
+		{"due", ceilMillis(e.DueMicros)}, {"attempt", e.Attempt}, {"lease_until", span(e.UntilMicros)}, {"prio", int64(x.Prio)},
+		{"expire", span(x.ExpireMicros)}, {"unique", span(x.UniqueMicros)}, {"maxwait", span(x.MaxWaitMicros)}, {"first_added", first},
+	} {
+		c.BulkString(field.name)
+		c.Int(field.n)
+	}
+	c.BulkString("group")
+	c.Bulk(x.Group)
+	c.BulkString("schedule")
+	c.BulkString(planText(q.ScheduleOf(e.ID)))
+	c.BulkString("reason")
+	c.Bulk(x.Reason)
 }
 
 func length(c *command.Ctx) {
@@ -111,7 +196,7 @@ func info(c *command.Ctx) {
 		next = ceilMillis(head)
 		oldest = max(0, (c.Now-head)/1000)
 	}
-	waiters, _ := c.Waiting(c.Args[1])
+	waiters, _ := c.Waiting(c.Args[1], engine.KindDelayQueue)
 	t, s := q.Totals(), q.Settings()
 	fields := []struct {
 		name string
@@ -131,16 +216,35 @@ func info(c *command.Ctx) {
 		{"expired", t.Expired},
 		{"dead_lettered", t.Dead},
 		{"removed", t.Removed},
+		{"overdue", t.Overdue},
+		{"remembered", int64(q.Remembered())},
 		{"lease", s.LeaseMicros / 1000},
 		{"tries", s.Tries},
 		{"backoff", s.BackoffMicros / 1000},
 		{"backoff_max", s.BackoffMaxMicros / 1000},
+		{"maxlen", s.MaxLen},
+		{"paused", flag(s.Paused)},
+		{"groups", int64(q.Groups())},
+		{"groups_conc", s.GroupConc},
 	}
-	c.Map(len(fields) + 1)
+	c.Map(len(fields) + 4)
 	for _, field := range fields {
 		c.BulkString(field.name)
 		c.Int(field.n)
 	}
 	c.BulkString("dead")
 	c.BulkString(s.Dead)
+	c.BulkString("limit")
+	c.BulkString(s.Limit)
+	c.BulkString("groups_rules")
+	c.BulkString(s.GroupRules)
+	c.BulkString("schedules")
+	replyPlans(c, q)
+}
+
+func flag(on bool) int64 {
+	if on {
+		return 1
+	}
+	return 0
 }

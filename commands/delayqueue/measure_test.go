@@ -5,7 +5,6 @@ package delayqueue_test
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,12 +15,6 @@ import (
 
 	"github.com/limitkv/limitkv/commands/livetest"
 )
-
-func measured(t *testing.T) {
-	if os.Getenv("LIMITKV_MEASURE") == "" {
-		t.Skip("LIMITKV_MEASURE is not set")
-	}
-}
 
 // cpu is the processor time of this process, server and clients.
 func cpu() time.Duration {
@@ -38,7 +31,7 @@ func cpu() time.Duration {
 // event loop that sleeps in the kernel, which it does every 10 ms if little
 // happens, so there must be more of them than loops.
 func TestMeasureLateness(t *testing.T) {
-	measured(t)
+	livetest.Measured(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(6))
 	for _, kind := range []string{"zset", "delayqueue"} {
 		t.Run(kind, func(t *testing.T) { measureLateness(t, kind) })
@@ -122,7 +115,7 @@ func measureLateness(t *testing.T, kind string) {
 
 // A million entries due at once are drained by some; how long do others wait?
 func TestMeasureDrain(t *testing.T) {
-	measured(t)
+	livetest.Measured(t)
 	for _, kind := range []string{"zset", "delayqueue", "leases"} {
 		s := livetest.Start(t)
 		c := s.Client()

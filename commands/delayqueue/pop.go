@@ -20,6 +20,7 @@ func (f *family) popRow() *command.Command {
 		Summary:    "Takes or leases what is due in a delay queue or a sorted set, or waits for it.",
 		Complexity: "O(log N) for each entry",
 		Syntax:     "key [COUNT n:integer] [BLOCK ms:integer] [LEASE ms:integer] [unit=(UNIT S | UNIT MS)]",
+		Also:       f.alsoLimits,
 		Run:        f.pop,
 	}
 }
@@ -33,6 +34,7 @@ func (f *family) mpopRow() *command.Command {
 		Summary:    "Takes or leases what is due in the first of several queues that has something, or waits for it.",
 		Complexity: "O(log N) for each entry",
 		Syntax:     "numkeys:integer key... [COUNT n:integer] [BLOCK ms:integer] [LEASE ms:integer] [unit=(UNIT S | UNIT MS)]",
+		Also:       f.alsoLimits,
 		Run:        f.pop,
 	}
 }
@@ -46,6 +48,8 @@ type popping struct {
 	block       int64 // ms, 0 for ever, -1 not at all
 	lease       int64 // microseconds, -1 for the queue's default
 	unit        int64 // microseconds a unit of a sorted set's scores
+	// waits: who gets nothing waits, or does already.
+	waits bool
 }
 
 const byDefault int64 = -1
@@ -79,27 +83,40 @@ func (f *family) readPop(c *command.Ctx) (o popping, text string) {
 			counted = true
 			o.count = int(min(a.IntRange(1, math.MaxInt64, errCount), batchMax))
 		case o.block < 0 && a.IsWith("BLOCK", 1):
-			if o.block = a.Int(); a.Err() == "" && o.block < 0 {
-				a.Fail(command.ErrTimeoutNegative)
-			} else if o.block > blockMillisMax {
-				a.Fail(command.ErrTimeoutRange)
-			}
+			o.block = readBlock(&a)
 		case o.lease == byDefault && a.IsWith("LEASE", 1):
 			o.lease = a.IntRange(0, delayMillisMax, errLease) * 1000
 		case o.unit == 0 && a.IsWith("UNIT", 1):
-			switch {
-			case a.Is("S"):
-				o.unit = 1_000_000
-			case a.Is("MS"):
-				o.unit = 1_000
-			default:
-				a.Syntax()
-			}
+			o.unit = readUnit(&a)
 		default:
 			a.Syntax()
 		}
 	}
 	return o, a.Err()
+}
+
+// readBlock takes how long to wait, in ms.
+func readBlock(a *command.Args) int64 {
+	ms := a.Int()
+	switch {
+	case a.Err() == "" && ms < 0:
+		a.Fail(command.ErrTimeoutNegative)
+	case ms > blockMillisMax:
+		a.Fail(command.ErrTimeoutRange)
+	}
+	return ms
+}
+
+// readUnit takes what a sorted set's scores count, in microseconds.
+func readUnit(a *command.Args) int64 {
+	switch {
+	case a.Is("S"):
+		return 1_000_000
+	case a.Is("MS"):
+	default:
+		a.Syntax()
+	}
+	return 1_000
 }
 
 func (f *family) pop(c *command.Ctx) {
@@ -109,6 +126,7 @@ func (f *family) pop(c *command.Ctx) {
 		return
 	}
 	keys := o.of(c.Args)
+	o.waits = o.block >= 0 && c.CanBlock()
 	f.serveLine(c, keys)
 	for _, key := range keys {
 		popped, text := o.popFrom(c, key)
@@ -120,7 +138,7 @@ func (f *family) pop(c *command.Ctx) {
 			return
 		}
 	}
-	if o.block < 0 || !c.CanBlock() {
+	if !o.waits {
 		c.NullArray()
 		return
 	}
@@ -135,7 +153,7 @@ func (f *family) serveLine(c *command.Ctx, keys [][]byte) {
 		return
 	}
 	for _, key := range keys {
-		if n, _ := c.Waiting(key); n > 0 {
+		if n, _ := c.Waiting(key, engine.KindDelayQueue); n > 0 {
 			c.Ready(key)
 			c.ServeReady()
 		}
@@ -152,10 +170,20 @@ func (o *popping) wait(c *command.Ctx) {
 	w.Keys = o.of(w.Args)
 	c.Block(w)
 	for _, key := range w.Keys {
-		if at := nextDue(&c.View, key, o.unit); at != 0 {
+		if at := o.nextTry(c, key); at != 0 {
 			c.Alarm(key, at)
 		}
 	}
+}
+
+// nextTry is when a key is worth another try, 0 if nothing tells: others do then.
+func (o *popping) nextTry(c *command.Ctx, key []byte) int64 {
+	if q, ok := c.Peek(key).Object().(*delayqueue.Queue); ok && q.Limit() != "" {
+		if at, ok := q.NextDelivery(c.Now); ok && at <= c.Now {
+			return o.f.queueUp(c, key, []byte(q.Limit()))
+		}
+	}
+	return nextDue(&c.View, key, o.unit)
 }
 
 // Try takes what is due of a key for the first in its line.
@@ -170,19 +198,19 @@ func (o *popping) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
 	case popped:
 		return engine.ServedDone, 0
 	}
-	return engine.ServedHold, nextDue(&c.View, key, o.unit)
+	return engine.ServedHold, o.nextTry(c, key)
 }
 
 // nextDue is when the first waiting entry of a key falls due, 0 if none waits.
 func nextDue(v *engine.View, key []byte, unit int64) int64 {
 	switch obj := v.Peek(key).Object().(type) {
 	case *delayqueue.Queue:
-		if at, ok := obj.NextHead(); ok {
+		if at, ok := obj.NextDelivery(v.Now); ok {
 			return max(at, 1)
 		}
 	case *zset.Set:
 		if _, score, ok := obj.Min(); ok {
-			if at := dueOf(score, unit); at < math.MaxInt64 {
+			if at := memberDue(score, unit); at < math.MaxInt64 {
 				return max(at, 1)
 			}
 		}
@@ -200,7 +228,11 @@ func (o *popping) popFrom(c *command.Ctx, key []byte) (popped bool, text string)
 		if o.unit == 1_000_000 {
 			return false, errUnit
 		}
-		return o.popQueue(c, key, e.Object().(*delayqueue.Queue)), ""
+		q := e.Object().(*delayqueue.Queue)
+		if q.Limit() != "" {
+			return o.popLimited(c, key, q)
+		}
+		return o.popQueue(c, key, q), ""
 	case engine.KindZSet:
 		if o.lease > 0 {
 			return false, errZSetLease
@@ -221,24 +253,24 @@ func (o *popping) begin(c *command.Ctx, key []byte, n int) {
 
 func (o *popping) popQueue(c *command.Ctx, key []byte, q *delayqueue.Queue) bool {
 	head, ok := q.NextHead()
-	if !ok || head > c.Now {
+	if !ok || head > c.Now || q.Paused() {
 		return false
+	}
+	if q.Ranked() {
+		return o.popRanked(c, key, q)
 	}
 	n := 1
 	if o.count > 1 {
 		n = min(o.count, q.Count(delayqueue.Ready, c.Now))
 	}
-	lease := o.lease
-	if lease == byDefault {
-		lease = q.Settings().LeaseMicros
-	}
+	lease := o.leaseOf(q)
 	o.begin(c, key, n)
 	q.Pop(c.Now, lease, n, func(e delayqueue.Entry) {
-		o.f.late.note(c.Now - e.DueMicros)
+		o.f.s.Prefixes.Delivered(key, c.Now-e.DueMicros)
 		replyEntry(c, &e)
 	})
-	if lease > 0 {
-		rearm(&c.View, key)
+	if lease > 0 || q.Timed() {
+		rearm(&c.View, key, q)
 	}
 	if c.Logging() {
 		w := logged(&c.View, key, wordPop, 2)
@@ -250,9 +282,50 @@ func (o *popping) popQueue(c *command.Ctx, key []byte, q *delayqueue.Queue) bool
 	return true
 }
 
-// dueOf is when a member of a sorted set falls due, in Unix microseconds,
+func (o *popping) leaseOf(q *delayqueue.Queue) int64 {
+	if o.lease == byDefault {
+		return q.Settings().LeaseMicros
+	}
+	return o.lease
+}
+
+// popRanked is popQueue where entries have groups or priorities. How many can be
+// delivered turns out only by trying, and the effect names them.
+func (o *popping) popRanked(c *command.Ctx, key []byte, q *delayqueue.Queue) bool {
+	lease := o.leaseOf(q)
+	var out []delayqueue.Entry
+	q.Pop(c.Now, lease, o.count, func(e delayqueue.Entry) { out = append(out, e) })
+	o.took(c, key, q, lease, out)
+	return len(out) > 0
+}
+
+// took replies what was taken, and tells of it by name.
+func (o *popping) took(c *command.Ctx, key []byte, q *delayqueue.Queue, lease int64, out []delayqueue.Entry) {
+	if len(out) == 0 {
+		return
+	}
+	o.begin(c, key, len(out))
+	for i := range out {
+		o.f.s.Prefixes.Delivered(key, c.Now-out[i].DueMicros)
+		replyEntry(c, &out[i])
+	}
+	if lease > 0 || q.Timed() {
+		rearm(&c.View, key, q)
+	}
+	if c.Logging() {
+		w := logged(&c.View, key, wordTake, 1+len(out))
+		w.Int(lease)
+		for i := range out {
+			w.Bytes(out[i].ID)
+		}
+		w.End()
+	}
+	changed(&c.View, key, q, "dq.pop")
+}
+
+// memberDue is when a member of a sorted set falls due, in Unix microseconds,
 // rounded up.
-func dueOf(score float64, unit int64) int64 {
+func memberDue(score float64, unit int64) int64 {
 	if unit == 0 {
 		unit = 1_000
 	}
@@ -266,32 +339,42 @@ func dueOf(score float64, unit int64) int64 {
 	return int64(micros)
 }
 
-// popZSet takes due members, as consume.lua does one at a time.
-func (o *popping) popZSet(c *command.Ctx, key []byte, z *zset.Set) bool {
-	n := 0
-	z.Ascend(0, min(o.count, z.Len()), func(_ []byte, score float64) bool {
-		if dueOf(score, o.unit) > c.Now {
+// dueMembers is how many members are due, up to most.
+func dueMembers(z *zset.Set, unit, now int64, most int) (n int) {
+	z.Ascend(0, min(most, z.Len()), func(_ []byte, score float64) bool {
+		if memberDue(score, unit) > now {
 			return false
 		}
 		n++
 		return true
 	})
+	return n
+}
+
+// takenOut tells that members were taken from a sorted set, and removes an empty one.
+func takenOut(c *command.Ctx, key []byte, z *zset.Set) {
+	c.Changed(key, engine.EventZSet, "zrem")
+	if z.Len() == 0 {
+		c.Delete(key)
+		c.Changed(key, engine.EventGeneric, "del")
+	}
+}
+
+// popZSet takes due members, as consume.lua does one at a time.
+func (o *popping) popZSet(c *command.Ctx, key []byte, z *zset.Set) bool {
+	n := dueMembers(z, o.unit, c.Now, o.count)
 	if n == 0 {
 		return false
 	}
 	o.begin(c, key, n)
 	c.EffectNumber("ZPOPMIN", key, int64(n))
 	z.PopMin(n, func(member []byte, score float64) {
-		due := dueOf(score, o.unit)
-		o.f.late.note(c.Now - due)
+		due := memberDue(score, o.unit)
+		o.f.s.Prefixes.Delivered(key, c.Now-due)
 		c.Array(2)
 		c.Bulk(member)
 		c.Int(ceilMillis(due))
 	})
-	c.Changed(key, engine.EventZSet, "zrem")
-	if z.Len() == 0 {
-		c.Delete(key)
-		c.Changed(key, engine.EventGeneric, "del")
-	}
+	takenOut(c, key, z)
 	return true
 }

@@ -18,8 +18,19 @@ const (
 
 // converse sends lines of "command => reply". A line "+ms" moves the clock. T
 // stands for the epoch in the lines, T+n for n ms later.
+//
+// The effects of a conversation make the same keys again.
 func converse(t *testing.T, s *livetest.Server, c *livetest.Client, lines string) {
 	t.Helper()
+	proof := s.Client()
+	if c.Do("DBSIZE") == "0" {
+		proof.Want("OK", "LKV.JOURNAL", "START")
+	}
+	defer func() {
+		if got := proof.Do("LKV.JOURNAL", "CHECK"); got != "OK" && got != "-ERR the journal is not read, see LKV.JOURNAL START" {
+			t.Errorf("the effects make something else: %s", got)
+		}
+	}()
 	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -184,13 +195,13 @@ func TestDefaults(t *testing.T) {
 		DQ.ADD q ID c pc => c
 		DQ.POP q LEASE 0 => [[c pc T+1250 1]]
 		DQ.LEN q => 0
-		DQ.INFO q => [ready 0 delayed 0 leased 0 dying 0 next_due -1 oldest_age 0 waiters 0 added 3 delivered 5 acked 0 nacked 3 expired 1 dead_lettered 2 removed 0 lease 1000 tries 3 backoff 100 backoff_max 150 dead {q}:dead]
+		DQ.INFO q => [ready 0 delayed 0 leased 0 dying 0 next_due -1 oldest_age 0 waiters 0 added 3 delivered 5 acked 0 nacked 3 expired 1 dead_lettered 2 removed 0 overdue 0 remembered 0 lease 1000 tries 3 backoff 100 backoff_max 150 maxlen 0 paused 0 groups 0 groups_conc 0 dead {q}:dead limit  groups_rules  schedules []]
 		# settings are changed one by one
 		DQ.SET q TRIES 0 => OK
 		DQ.SET q DEAD other => OK
 		DQ.ADD q DELAY 5000 ID d pd => d
 		DQ.ADD q AT T+250 ID e pe => e
-		DQ.INFO q => [ready 1 delayed 1 leased 0 dying 0 next_due T+250 oldest_age 1000 waiters 0 added 5 delivered 5 acked 0 nacked 3 expired 1 dead_lettered 2 removed 0 lease 1000 tries 0 backoff 100 backoff_max 150 dead other]
+		DQ.INFO q => [ready 1 delayed 1 leased 0 dying 0 next_due T+250 oldest_age 1000 waiters 0 added 5 delivered 5 acked 0 nacked 3 expired 1 dead_lettered 2 removed 0 overdue 0 remembered 0 lease 1000 tries 0 backoff 100 backoff_max 150 maxlen 0 paused 0 groups 0 groups_conc 0 dead other limit  groups_rules  schedules []]
 	`)
 }
 

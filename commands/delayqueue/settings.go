@@ -4,29 +4,33 @@ package delayqueue
 
 import (
 	"bytes"
+	"errors"
+	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/engine/limiter"
 )
 
 func (f *family) setRow() *command.Command {
 	dead := command.KeySpec{Flags: command.RW | command.Insert, Keyword: "DEAD", StartFrom: 2, Step: 1}
+	limit := command.KeySpec{Flags: command.RW | command.Access | command.Update, Keyword: "LIMIT", StartFrom: 2, Step: 1}
 	return &command.Command{
-		Name: "dq.set", Arity: -4, Group: command.GroupDelayQueue, Since: since,
+		Name: "dq.set", Arity: -3, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.Write | command.DenyOOM | command.Fast,
 		ACL:        acl,
-		Keys:       []command.KeySpec{command.Key(1, command.RW|command.Update|command.Insert), dead},
+		Keys:       []command.KeySpec{command.Key(1, command.RW|command.Update|command.Insert), dead, limit},
 		Summary:    "Sets a delay queue's defaults, which keep it when it is empty.",
 		Complexity: "O(1)",
-		Syntax:     "key [LEASE ms:integer] [TRIES n:integer] [DEAD dead:key@2] [backoff={BACKOFF ms:integer [MAX max:integer]}]",
+		Syntax:     "key [LEASE ms:integer] [TRIES n:integer] [DEAD dead:key@2] [backoff={BACKOFF ms:integer [MAX max:integer]}] [LIMIT limiter:key@3] [groups={GROUPS [CONC conc:integer] [rule={algorithm=(GCRA | LOG | WINDOW | FIXED) count:integer period:integer [BURST burst:integer]}...]}] [MAXLEN maxlen:integer] [PAUSED paused:integer]",
 		Run:        f.set,
 	}
 }
 
 // readSettings reads the options over what is set already.
 func readSettings(a *command.Args, s delayqueue.Settings) (delayqueue.Settings, string) {
-	var lease, tries, dead, backoff bool
+	var lease, tries, dead, backoff, limit, groups, maxLen, paused bool
 	for a.More() {
 		switch {
 		case !lease && a.IsWith("LEASE", 1):
@@ -48,11 +52,49 @@ func readSettings(a *command.Args, s delayqueue.Settings) (delayqueue.Settings, 
 			if s.BackoffMaxMicros < s.BackoffMicros {
 				a.Fail(errBackoff)
 			}
+		case !limit && a.IsWith("LIMIT", 1):
+			limit = true
+			s.Limit = string(a.Bytes())
+		case !groups && a.Is("GROUPS"):
+			groups = true
+			s.GroupConc, s.GroupRules = 0, ""
+			if a.IsWith("CONC", 1) {
+				s.GroupConc = a.IntRange(0, concMax, errConc)
+			}
+			s.GroupRules = readRules(a)
+		case !maxLen && a.IsWith("MAXLEN", 1):
+			maxLen = true
+			s.MaxLen = a.IntRange(0, maxLenMax, errMaxLen)
+		case !paused && a.IsWith("PAUSED", 1):
+			paused = true
+			s.Paused = a.IntRange(0, 1, errPaused) == 1
 		default:
 			a.Syntax()
 		}
 	}
 	return s, a.Err()
+}
+
+// readRules takes the rules that each group has a limiter of.
+func readRules(a *command.Args) string {
+	if a.Err() != "" {
+		return ""
+	}
+	words := a.Rest()
+	var buf [limiter.RulesMax]limiter.Rule
+	_, rest, err := limiter.ParseSome(buf[:0], words)
+	text := string(bytes.Join(words[:len(words)-len(rest)], []byte(" ")))
+	if err == nil {
+		_, err = delayqueue.ParseRules(text)
+	}
+	*a = command.ArgsOf(rest...)
+	switch {
+	case errors.Is(err, limiter.ErrLease):
+		a.Fail(errGroupRules)
+	case err != nil:
+		a.Fail("ERR a rule of GROUPS is wrong: " + strings.TrimPrefix(err.Error(), "limiter: "))
+	}
+	return text
 }
 
 func (f *family) set(c *command.Ctx) {
@@ -61,14 +103,18 @@ func (f *family) set(c *command.Ctx) {
 	if !ok {
 		return
 	}
-	var s delayqueue.Settings
+	var was delayqueue.Settings
 	if q != nil {
-		s = q.Settings()
+		was = q.Settings()
 	}
 	a := c.Cursor(2)
-	s, text := readSettings(&a, s)
-	if text == "" && bytes.Equal([]byte(s.Dead), key) {
+	s, text := readSettings(&a, was)
+	switch {
+	case text != "":
+	case bytes.Equal([]byte(s.Dead), key):
 		text = errOwnDead
+	case s.Limit != was.Limit:
+		text = checkLimit(c, []byte(s.Limit))
 	}
 	if text != "" {
 		c.Error(text)
@@ -79,13 +125,21 @@ func (f *family) set(c *command.Ctx) {
 		c.PutObject(key, engine.KindDelayQueue, q, 0)
 	}
 	q.Configure(s)
+	if s.Limit != was.Limit {
+		f.lineLeft(c.KS, c.DB, string(key)) // who waits is served anew
+	}
 	if c.Logging() {
-		w := logged(&c.View, key, wordSet, 5)
+		w := logged(&c.View, key, wordSet, 10)
 		w.Int(s.LeaseMicros)
 		w.Int(s.Tries)
 		w.Text(s.Dead)
 		w.Int(s.BackoffMicros)
 		w.Int(s.BackoffMaxMicros)
+		w.Int(s.MaxLen)
+		w.Int(flag(s.Paused))
+		w.Int(s.GroupConc)
+		w.Text(s.GroupRules)
+		w.Text(s.Limit)
 		w.End()
 	}
 	f.bury(&c.View, key, q, buryBatch)

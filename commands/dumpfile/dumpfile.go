@@ -17,20 +17,39 @@ import (
 type What struct {
 	NoKeys, NoFunctions bool
 	Base                bool // it is the base of an append-only file
+	// Without, if not nil, tells which keys are to be left out.
+	Without func(e engine.Entry) bool
+	// Facts are more of what the file says of itself.
+	Facts [][2]string
 }
+
+// The names of the facts about the stream of commands that comes behind a file: its name, how many bytes of it come before,
+// and the database that it has selected.
+const (
+	FactID       = "repl-id"
+	FactOffset   = "repl-offset"
+	FactSelected = "repl-stream-db"
+)
 
 // factTime is the name of a fact in files: when they were made, in Unix microseconds.
 const factTime = "limitkv-time"
+
+// factFence is the name of a fact: the last fence of a lock's grant.
+const factFence = "limitkv-fence"
 
 // BeyondMicros is by how much the clock is beyond all that files tell of when the server
 // begins: what it numbers by the millisecond has no number twice.
 const BeyondMicros = 1000
 
-// Begin begins a file at a time, with its origin and libraries.
-func Begin(s *command.Server, to io.Writer, nowMicros int64, base bool, libraries []string) *rdb.Writer {
-	w := rdb.NewWriter(to, s.Config.Dumps().FileFormat(), s.Config.Value("rdbchecksum") == "yes")
+// Begin begins a file at a time, with its origin, some more facts and libraries.
+func Begin(s *command.Server, to io.Writer, nowMicros int64, base bool, libraries []string, format rdb.Format, facts ...[2]string) *rdb.Writer {
+	more := append(facts, [2]string{factTime, strconv.FormatInt(nowMicros, 10)})
+	if fence := s.Keyspace.Fences.Last(); fence != 0 {
+		more = append(more, [2]string{factFence, strconv.FormatInt(fence, 10)})
+	}
+	w := rdb.NewWriter(to, format, s.Config.Value("rdbchecksum") == "yes")
 	w.Origin(rdb.Origin{Version: command.RedisVersion, NowMicros: nowMicros, UsedMemory: uint64(max(s.Keyspace.KeysBytes(), 0)), Base: base,
-		More: [][2]string{{factTime, strconv.FormatInt(nowMicros, 10)}}})
+		More: more})
 	for _, code := range libraries {
 		w.Library(code)
 	}
@@ -43,15 +62,15 @@ func Write(c *command.Ctx, to io.Writer, what What) (err error) {
 	if !what.NoFunctions {
 		libraries = c.Server.Functions.Libraries(c.KS)
 	}
-	w := Begin(c.Server, to, c.Now, what.Base, libraries)
+	w := Begin(c.Server, to, c.Now, what.Base, libraries, c.Server.Config.Dumps().FileFormat(), what.Facts...)
 	defer func(db int) { c.DB = db }(c.DB)
 	tally := c.Tally()
 	for c.DB = 0; c.DB < c.KS.Databases() && !what.NoKeys && err == nil; c.DB++ {
-		if st := &tally.DBs[c.DB]; st.Keys > 0 {
+		if st := &tally.DBs[c.DB]; st.Keys > 0 && what.Without == nil {
 			w.Database(c.DB, st.Keys, st.Expires)
 		}
 		c.EachStored(func(e engine.Entry) {
-			if err == nil {
+			if err == nil && (what.Without == nil || !what.Without(e)) {
 				err = w.Entry(&c.View, e)
 			}
 		})
@@ -65,8 +84,13 @@ func Write(c *command.Ctx, to io.Writer, what What) (err error) {
 // reader reads a file and gathers the code of its libraries.
 type reader struct {
 	*rdb.Loader
-	s     *command.Server
-	codes [][]byte
+	s        *command.Server
+	codes    [][]byte
+	id       string
+	selected int
+	// resume, if not nil, is called with what the file says of the stream behind it, expired with keys that are left out.
+	resume  func(id string, offset int64, selected int)
+	expired func(db int, key []byte)
 }
 
 // open makes a reader. Keys are left out that have expired by a time, unless it is 0.
@@ -84,18 +108,35 @@ func open(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMilli
 			return nil
 		},
 		Aux:    r.fact,
-		Passed: func(_ int, key []byte) { s.Logf('n', "a key is left out since its value is empty: %.200q", key) },
+		Passed: func(_ int, key []byte) { s.Logf('n', "RDB: skipping empty key: %.200s", key) },
+		Expired: func(db int, key []byte) {
+			if r.expired != nil {
+				r.expired(db, key)
+			}
+		},
 	})
 	return r
 }
 
 // fact takes over what a file says of itself.
 func (r *reader) fact(name, value []byte) error {
+	if string(name) == FactID {
+		r.id = string(value)
+		return nil
+	}
 	n, err := strconv.ParseInt(string(value), 10, 64)
 	switch {
 	case err != nil:
+	case string(name) == FactOffset:
+		if r.resume != nil && r.id != "" && n >= 0 && r.selected >= 0 {
+			r.resume(r.id, n, r.selected)
+		}
 	case string(name) == factTime:
 		r.s.Keyspace.Clock.NotBefore(n + BeyondMicros)
+	case string(name) == factFence:
+		r.s.Keyspace.Fences.After(n)
+	case string(name) == FactSelected:
+		r.selected = int(n)
 	case string(name) == "used-mem":
 		r.s.Loading.Took(n)
 	}
@@ -130,25 +171,57 @@ func Enter(c *command.Ctx, from io.Reader, size int64, flush, replace bool) erro
 
 // Start enters what a file has before anybody is served, without the keys that have
 // expired by a time, unless it is 0. before is called with the number of keys before
-// some are entered. It returns where the file ends.
-func Start(s *command.Server, from io.Reader, size, nowMillis int64, before func(keys int)) (end int64, err error) {
-	into := rdb.Into{KS: s.Keyspace}
-	r := open(s, s.Keyspace, from, size, nowMillis, func(items []rdb.Item) error {
-		before(len(items))
-		return into.Enter(items)
-	})
-	if err := r.Load(); err != nil {
-		return 0, err
-	}
-	rest, err := io.Copy(io.Discard, r.Rest())
+// some are entered. With resume the stream of replication goes on behind the file. It
+// returns where the file ends.
+func Start(s *command.Server, from io.Reader, size, nowMillis int64, resume bool, before func(keys int)) (end int64, err error) {
+	w, err := read(s, s.Keyspace, from, size, nowMillis, resume, before)
 	if err != nil {
 		return 0, err
 	}
+	rest, err := io.Copy(io.Discard, w.r.Rest())
+	if err != nil {
+		return 0, err
+	}
+	return size - rest, w.Enter(s.OwnCtx(), false, false)
+}
+
+// Whole is a file that was read, of which the keys are entered.
+type Whole struct {
+	// Selected is the database that the stream of commands behind the file has selected.
+	Selected int
+	r        *reader
+}
+
+// Read enters the keys of a file in a keyspace, taking their locks, as Start does.
+func Read(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMillis int64, before func(keys int)) (*Whole, error) {
+	return read(s, ks, from, size, nowMillis, false, before)
+}
+
+func read(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMillis int64, resume bool, before func(keys int)) (*Whole, error) {
+	into := rdb.Into{KS: ks}
+	r := open(s, ks, from, size, nowMillis, func(items []rdb.Item) error {
+		before(len(items))
+		return into.Enter(items)
+	})
+	if resume {
+		r.resume, r.expired = s.Replication.Restore, s.Replication.Left
+	}
+	if err := r.Load(); err != nil {
+		return nil, err
+	}
 	into.Done()
-	c := s.OwnCtx()
-	c.Worker = s.Workers.Get(s)
-	defer s.Workers.Put(c.Worker)
-	return size - rest, r.enter(c, false, false)
+	if n := r.Empty(); n > 0 {
+		s.Logf('n', "empty keys skipped: %d", n)
+	}
+	return &Whole{r.selected, r}, nil
+}
+
+// Enter enters what is in the file beside the keys, under the locks of all keys. Without replace a library that is there
+// already is an error; flush has those removed that there are.
+func (w *Whole) Enter(c *command.Ctx, flush, replace bool) error {
+	c.Worker = c.Server.Workers.Get(c.Server)
+	defer c.Server.Workers.Put(c.Worker)
+	return w.r.enter(c, flush, replace)
 }
 
 // Check reads a file and enters nothing.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/params"
@@ -36,8 +37,18 @@ func (d *dumper) dump(c *command.Ctx) {
 		c.Null()
 		return
 	}
-	c.Bulk(rdb.AppendDump(nil, e, d.Format()))
+	buf := dumps.Get().(*[]byte)
+	*buf = rdb.AppendDump((*buf)[:0], e, d.Format())
+	c.Bulk(*buf)
+	if cap(*buf) <= dumpKeptMax {
+		dumps.Put(buf)
+	}
 }
+
+// dumps are buffers that DUMP uses again, unless they are longer than dumpKeptMax.
+var dumps = sync.Pool{New: func() any { return new([]byte) }}
+
+const dumpKeptMax = 256 << 10
 
 func (d *dumper) restoreRow(name, since, summary string, group command.Group, flags command.Flags) *command.Command {
 	return &command.Command{
@@ -129,10 +140,13 @@ func (d *dumper) restore(c *command.Ctx) {
 	if ttl != 0 && c.Past(ttl) { // it would be gone at once
 		if deleted {
 			c.Changed(key, engine.EventGeneric, "del")
-			c.Effect([]byte("DEL"), key)
+			c.EffectRemoved(key)
 		}
 		c.OK()
 		return
+	}
+	if deleted && !v.Kind.Plain() { // replicas that know Redis's types alone are not told more
+		c.Besides([]byte("DEL"), key)
 	}
 	rdb.SetUsage(&c.View, rdb.Put(&c.View, key, v, ttl), o.idle, o.freq)
 	c.Changed(key, engine.EventGeneric, "restore")

@@ -10,6 +10,7 @@ import (
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
 	d := &dumper{s.Config.Dumps()}
+	s.LazyServerDel = s.Config.Bool("lazyfree-lazy-server-del", false, "keys that commands of another purpose remove are logged as UNLINK")
 	s.CauseEffects(
 		s.Config.Bool("lazyfree-lazy-expire", false, "keys that expire are logged as UNLINK").Load,
 		s.Config.Bool("lazyfree-lazy-eviction", false, "keys that are evicted are logged as UNLINK").Load,
@@ -21,7 +22,6 @@ func Commands(s *command.Server) []*command.Command {
 		ttlRow, pttlRow, expiretimeRow, pexpiretimeRow,
 		renameRow, renamenxRow, copyRow, moveRow, objectRow,
 		sortRow(s.Config.List()), sortroRow,
-		waitRow, waitaofRow,
 	}...)
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/limitkv/limitkv/commands/scan"
 	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
 )
 
@@ -125,12 +124,21 @@ var randomkeyRow = &command.Command{
 	Complexity: "O(1)",
 	Tips:       []string{"request_policy:all_shards", "response_policy:special", "nondeterministic_output"},
 	Run: func(c *command.Ctx) {
+		findsAny(c)
 		if e := c.View.Random(c.Server.Random); e.Ok() {
 			c.Bulk(e.Key())
 		} else {
 			c.Null()
 		}
 	},
+}
+
+// findsAny has keys that the command finds expired be logged each for itself, as Redis has it for commands that find keys
+// which nobody named, outside of transactions and scripts.
+func findsAny(c *command.Ctx) {
+	if !c.Exec && !c.Script {
+		c.Apart()
+	}
 }
 
 var keysRow = &command.Command{
@@ -147,16 +155,19 @@ var keysRow = &command.Command{
 func keys(c *command.Ctx) {
 	pattern := c.Args[1]
 	all := len(pattern) == 1 && pattern[0] == '*'
-	var found [][]byte
+	var found []engine.Entry // not their keys, which are three times as long
+	if all {
+		found = make([]engine.Entry, 0, c.Count())
+	}
 	c.Each(func(e engine.Entry) bool {
-		if key := e.Key(); all || glob.Match(pattern, key) {
-			found = append(found, key)
+		if all || glob.Match(pattern, e.Key()) {
+			found = append(found, e)
 		}
 		return true
 	})
 	c.Array(len(found))
-	for _, key := range found {
-		c.Bulk(key)
+	for _, e := range found {
+		c.Bulk(e.Key())
 	}
 }
 
@@ -181,6 +192,7 @@ func scanKeys(c *command.Ctx) {
 	if !ok {
 		return
 	}
+	findsAny(c)
 	kind, known := engine.KindByName(command.Lower(o.Type))
 	var found [][]byte
 	next := c.View.Scan(cursor, o.Count, func(e engine.Entry) {
@@ -197,94 +209,4 @@ func scanKeys(c *command.Ctx) {
 	for _, key := range found {
 		c.Bulk(key)
 	}
-}
-
-var waitRow = &command.Command{
-	Name: "wait", Arity: 3, Group: command.GroupGeneric, Since: "3.0.0",
-	Flags:      command.Blocking,
-	ACL:        []string{"connection"},
-	Summary:    "Returns how many replicas have the connection's writes: none, as there are no replicas.",
-	Complexity: "O(1)",
-	Tips:       []string{"request_policy:all_shards", "response_policy:agg_min"},
-	Syntax:     "numreplicas:integer timeout:integer",
-	Run:        wait,
-}
-
-func wait(c *command.Ctx) {
-	a := c.Cursor(1)
-	replicas := a.Int()
-	timeout := a.IntOr(command.ErrTimeoutNotInt)
-	if timeout < 0 {
-		a.Fail(command.ErrTimeoutNegative)
-	}
-	if a.Failed(c) {
-		return
-	}
-	if replicas <= 0 || !c.CanBlock() {
-		c.Int(0)
-		return
-	}
-	w := c.NewWait(nil, engine.KindNone, deadline(c, timeout))
-	w.Lapsed = func(w command.Replier) { w.Int(0) }
-	c.Block(w)
-}
-
-var waitaofRow = &command.Command{
-	Name: "waitaof", Arity: 4, Group: command.GroupGeneric, Since: "7.2.0",
-	Flags:      command.Blocking,
-	ACL:        []string{"connection"},
-	Summary:    "Waits until the connection's writes are synced in the append-only file.",
-	Complexity: "O(1)",
-	Tips:       []string{"request_policy:all_shards", "response_policy:agg_min"},
-	Syntax:     "numlocal:integer numreplicas:integer timeout:integer",
-	Run:        waitaof,
-}
-
-func waitaof(c *command.Ctx) {
-	a := c.Cursor(1)
-	local := a.IntRange(0, 1, "ERR value is out of range, value must between 0 and 1")
-	replicas := a.IntRange(0, 1<<62, "ERR value is out of range, must be positive")
-	timeout := a.IntOr(command.ErrTimeoutNotInt)
-	if timeout < 0 {
-		a.Fail(command.ErrTimeoutNegative)
-	}
-	if a.Failed(c) {
-		return
-	}
-	srv, wrote := c.Server, c.Session.Wrote
-	reply := func(w command.Replier) {
-		here := int64(0)
-		if synced, _ := srv.Durability.Synced(wrote); synced {
-			here = 1
-		}
-		w.Array(2)
-		w.Int(here)
-		w.Int(0)
-	}
-	synced, logs := srv.Durability.Synced(wrote)
-	switch {
-	case local > 0 && !logs:
-		c.Error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.")
-		return
-	case replicas == 0 && (local == 0 || synced), !c.CanBlock():
-		reply(c.Writer)
-		return
-	}
-	w := c.NewWait(nil, engine.KindNone, deadline(c, timeout))
-	w.Lapsed = reply
-	c.Block(w)
-	if replicas == 0 {
-		go func() {
-			srv.Durability.SyncLog()
-			w.Unblock(func(w *resp.Writer) { reply(w) }, false)
-		}()
-	}
-}
-
-// deadline is when a time-out in milliseconds, 0 for none, comes.
-func deadline(c *command.Ctx, millis int64) int64 {
-	if millis == 0 {
-		return 0
-	}
-	return c.Now + millis*1000
 }

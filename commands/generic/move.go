@@ -34,10 +34,12 @@ var renamenxRow = &command.Command{
 
 func rename(c *command.Ctx, nx bool) {
 	from, to := c.Args[1], c.Args[2]
-	if !c.GetWrite(from).Ok() {
+	e := c.GetWrite(from)
+	if !e.Ok() {
 		c.Error(command.ErrNoSuchKey)
 		return
 	}
+	gone, plain := [][]byte{from}, e.Kind().Plain()
 	if bytes.Equal(from, to) {
 		if nx {
 			c.Int(0)
@@ -52,10 +54,14 @@ func rename(c *command.Ctx, nx bool) {
 			return
 		}
 		c.Delete(to)
+		gone = append(gone, to)
 	}
 	c.Rename(from, to)
 	c.Changed(from, engine.EventGeneric, "rename_from")
 	c.Changed(to, engine.EventGeneric, "rename_to")
+	if !plain {
+		c.EffectMoved(to, gone...)
+	}
 	if nx {
 		c.Int(1)
 	} else {
@@ -167,7 +173,14 @@ func copyKey(c *command.Ctx) {
 		c.Int(0)
 		return
 	}
+	replaced := replace && in(c, db, to)
 	c.Copy(e, to, db, value.Clone(e.Object()))
 	changedIn(c, db, to, "copy_to")
+	if replaced && !e.Kind().Plain() {
+		here := c.DB
+		c.DB = db
+		c.EffectMoved(to, to)
+		c.DB = here
+	}
 	c.Int(1)
 }

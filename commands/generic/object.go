@@ -38,25 +38,7 @@ var objectRow = &command.Command{
 		objectSub("freq", "4.0.0", "Returns the logarithmic counter of accesses to a key.", freq),
 		objectSub("idletime", "2.2.3", "Returns for how many seconds a key has not been used.", idletime),
 		objectSub("refcount", "2.2.3", "Returns how many references there are to a value.", refcount),
-		{
-			Name: "help", Arity: 2, Since: "6.2.0",
-			Flags:      command.Loading | command.Stale,
-			ACL:        keyspaceACL,
-			Summary:    "Lists the subcommands.",
-			Complexity: "O(1)",
-			Run: func(c *command.Ctx) {
-				c.Help("OBJECT",
-					"ENCODING <key>",
-					"    The form in which the value is held.",
-					"FREQ <key>",
-					"    The logarithmic counter of accesses, under an LFU policy.",
-					"IDLETIME <key>",
-					"    For how many seconds the key has not been used.",
-					"REFCOUNT <key>",
-					"    How many references there are to the value.",
-				)
-			},
-		},
+		command.HelpRow("6.2.0", keyspaceACL...),
 	},
 }
 

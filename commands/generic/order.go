@@ -8,7 +8,6 @@ package generic
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/partialsort"
@@ -20,14 +19,19 @@ import (
 type item struct {
 	element []byte
 	score   float64
-	by      []byte // with ALPHA and BY
-	has     bool   // there is such a text
+	by      []byte // with ALPHA
+	has     bool   // with ALPHA and BY: there is such a text
 }
 
 // order sorts the elements, as far as those from from up to to are concerned.
 // It reports false if some are no numbers where they must be.
 func (s *sorting) order(c *command.Ctx, items []item, from, to int) bool {
 	ok := true
+	// Unless the result is stored Redis compares as C does, up to a zero byte.
+	cut := command.Text
+	if s.store != nil {
+		cut = func(b []byte) []byte { return b }
+	}
 	var scratch packed.Scratch
 	for i := range items {
 		it := &items[i]
@@ -38,8 +42,10 @@ func (s *sorting) order(c *command.Ctx, items []item, from, to int) bool {
 				continue
 			}
 			if s.alpha {
-				it.by, it.has = bytes.Clone(value), true
+				it.by, it.has = bytes.Clone(cut(value)), true
 			}
+		} else if s.alpha {
+			it.by = cut(value)
 		}
 		if !s.alpha {
 			var isNumber bool
@@ -51,18 +57,13 @@ func (s *sorting) order(c *command.Ctx, items []item, from, to int) bool {
 	if s.by != nil && (from != 0 || to != len(items)) {
 		partialsort.Sort(items, compare, from, to)
 	} else {
-		slices.SortStableFunc(items, func(a, b item) int { return compare(&a, &b) })
+		partialsort.Stable(items, compare)
 	}
 	return ok
 }
 
 func (s *sorting) comparison() func(a, b *item) int {
 	var compare func(a, b *item) int
-	// Unless the result is stored Redis compares as C does, up to a zero byte.
-	cut := command.Text
-	if s.store != nil {
-		cut = func(b []byte) []byte { return b }
-	}
 	switch {
 	case !s.alpha:
 		compare = func(a, b *item) int {
@@ -78,7 +79,7 @@ func (s *sorting) comparison() func(a, b *item) int {
 		compare = func(a, b *item) int {
 			switch {
 			case a.has && b.has:
-				return bytes.Compare(cut(a.by), cut(b.by))
+				return bytes.Compare(a.by, b.by)
 			case a.has:
 				return 1
 			case b.has:
@@ -87,7 +88,7 @@ func (s *sorting) comparison() func(a, b *item) int {
 			return 0
 		}
 	default:
-		compare = func(a, b *item) int { return bytes.Compare(cut(a.element), cut(b.element)) }
+		compare = func(a, b *item) int { return bytes.Compare(a.by, b.by) }
 	}
 	if s.desc {
 		return func(a, b *item) int { return -compare(a, b) }

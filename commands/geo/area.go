@@ -22,6 +22,8 @@ const (
 	mercatorMax = 20037726.37
 	// roughness bounds the relative error of a rough distance, and more.
 	roughness = 1e-13
+	// edgeMargin is how much farther than the edge of a circle a place is that is surely outside.
+	edgeMargin = 1e-9
 )
 
 // radian is a degree in radians, as a division of doubles gives it.
@@ -38,7 +40,7 @@ type distance struct {
 
 // same tells whether a distance cannot be told from a number of meters.
 func (d distance) same(meters float64) bool {
-	return !d.exact && math.Abs(d.meters-meters) <= roughness*math.Max(d.meters, meters)
+	return !d.exact && math.Abs(d.meters-meters) <= roughness*(d.meters+meters)
 }
 
 // between measures by the haversine formula.
@@ -98,6 +100,21 @@ type shape struct {
 	box                 bool
 	radius              float64
 	width, height       float64
+	middle              middle
+}
+
+// middle is what the distances from the middle of a shape have in common: its place in radians, its sine and cosine, and the
+// haversine of the edge of a circle, beyond which it is not worth while to measure.
+type middle struct{ x, y, sin, cos, edge float64 }
+
+// prepare computes it.
+func (s *shape) prepare() {
+	s.middle = middle{x: radians(s.longitude), y: radians(s.latitude), edge: math.Inf(1)}
+	s.middle.sin, s.middle.cos = math.Sincos(s.middle.y)
+	if half := s.radius * s.unit / (2 * earthRadius); half < 1 {
+		sin := math.Sin(half)
+		s.middle.edge = sin * sin * (1 + edgeMargin)
+	}
 }
 
 // point is a member that was found.
@@ -128,11 +145,48 @@ func (s *shape) locate(p *point, score float64) bool {
 		return true
 	}
 	most := s.radius * s.unit
-	p.distance = between(s.longitude, s.latitude, p.longitude, p.latitude, false)
+	if northward(p.latitude, s.latitude) > most*(1+edgeMargin) {
+		return false // it is farther than that: no sine is needed
+	}
+	// As between measures, with what it needs of the middle computed once.
+	v := sine((radians(p.longitude) - s.middle.x) / 2)
+	u := sine((radians(p.latitude) - s.middle.y) / 2)
+	cos := s.middle.cos*(1-2*u*u) - s.middle.sin*2*u*math.Sqrt(1-u*u) // of the latitude
+	a := u*u + s.middle.cos*cos*v*v
+	switch {
+	case v == 0 || a > 0.9:
+		p.distance = between(s.longitude, s.latitude, p.longitude, p.latitude, false)
+	case a > s.middle.edge:
+		return false
+	default:
+		p.distance = distance{2 * earthRadius * arcsine(math.Sqrt(a)), false}
+	}
 	if p.distance.same(most) {
 		s.measure(p)
 	}
 	return p.distance.meters <= most
+}
+
+// near is up to where sine and arcsine are a few terms of their series: within 190 km, the half of what they are asked for. The
+// next terms are below a double's last digit there.
+const near = 0.03
+
+// sine is rough, and quick for what is near.
+func sine(x float64) float64 {
+	if math.Abs(x) > near {
+		return math.Sin(x)
+	}
+	z := x * x
+	return x * (1 - z/6*(1-z/20*(1-z/42*(1-z/72))))
+}
+
+// arcsine is rough, and quick for what is near.
+func arcsine(x float64) float64 {
+	if math.Abs(x) > near {
+		return math.Asin(x)
+	}
+	z := x * x
+	return x * (1 + z*(1./6+z*(3./40+z*(15./336+z*(105./3456+z*(945./42240))))))
 }
 
 // measure makes the distance of a point exact.
@@ -144,6 +198,9 @@ func (s *shape) measure(p *point) {
 
 // compare orders points by their distance.
 func (s *shape) compare(a, b *point) int {
+	if a.longitude == b.longitude && a.latitude == b.latitude {
+		return 0
+	}
 	if a.distance.same(b.distance.meters) || b.distance.same(a.distance.meters) {
 		s.measure(a)
 		s.measure(b)

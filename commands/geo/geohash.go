@@ -51,8 +51,8 @@ type area struct{ west, east, south, north float64 }
 // decode is the area of a cell.
 func (w world) decode(h cell) area {
 	y, x := gather(h.bits), gather(h.bits>>1)
-	scale := float64(uint64(1) << h.steps)
-	at := func(n uint32, most float64) float64 { return -most + float64(float64(n)/scale*(2*most)) }
+	scale := 1 / float64(uint64(1)<<h.steps) // a power of two: to multiply by it is as exact as to divide
+	at := func(n uint32, most float64) float64 { return -most + float64(float64(n)*scale*(2*most)) }
 	return area{
 		west: at(x, w.longitude), east: at(x+1, w.longitude),
 		south: at(y, w.latitude), north: at(y+1, w.latitude),
@@ -68,7 +68,13 @@ func scoreOf(longitude, latitude float64) float64 {
 func placeOf(score float64) (longitude, latitude float64) {
 	a := mercator.decode(cell{truncated(score), stepsMax})
 	longitude, latitude = (a.west+a.east)/2, (a.south+a.north)/2
-	return min(max(longitude, -longitudeMax), longitudeMax), min(max(latitude, -latitudeMax), latitudeMax)
+	if math.Abs(longitude) > longitudeMax {
+		longitude = math.Copysign(longitudeMax, longitude)
+	}
+	if math.Abs(latitude) > latitudeMax {
+		latitude = math.Copysign(latitudeMax, latitude)
+	}
+	return longitude, latitude
 }
 
 // truncated converts a score to bits as C does on amd64, whatever the score.

@@ -3,8 +3,6 @@ package geo
 // GEOSEARCH, GEORADIUS and their kin: one search, asked for in six ways.
 
 import (
-	"slices"
-
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/partialsort"
 	"github.com/limitkv/limitkv/engine"
@@ -141,7 +139,7 @@ func (f *family) searchIn(c *command.Ctx, v variant) {
 		if n < len(points) {
 			partialsort.Sort(points, compare, 0, n)
 		} else {
-			slices.SortStableFunc(points, func(a, b point) int { return compare(&a, &b) })
+			partialsort.Stable(points, compare)
 		}
 	}
 	points = points[:n]
@@ -283,6 +281,7 @@ func (q *query) byBox(a *command.Args) {
 // find gathers the members in the shape, cell by cell; with ANY it ends when
 // there are enough. Their names alias the set.
 func (q *query) find(z *zset.Set) (points []point) {
+	q.prepare()
 	enough := func() bool { return q.any && int64(len(points)) >= q.count && len(points) > 0 }
 	cells := q.cells()
 	last := 0

@@ -2,6 +2,8 @@
 // as it is.
 package glob
 
+import "bytes"
+
 // Match tells whether all of s matches the pattern. It takes at most
 // len(pattern)*len(s) steps: after a second star the first is never come back
 // to, since where it stopped was the earliest place possible.
@@ -24,7 +26,10 @@ func match(p, s []byte, fold bool) bool {
 			}
 			i++
 			starP, starS = i, j
-			if stars > starsMax && i < len(p) {
+			if i == len(p) {
+				return true
+			}
+			if stars > starsMax {
 				return false
 			}
 			continue
@@ -33,6 +38,11 @@ func match(p, s []byte, fold bool) bool {
 			return i == len(p)
 		}
 		if i < len(p) {
+			if p[i] == s[j] && !special(p[i]) {
+				i++
+				j++
+				continue
+			}
 			if n, ok := one(p[i:], s[j], fold); ok {
 				i += n
 				j++
@@ -43,9 +53,19 @@ func match(p, s []byte, fold bool) bool {
 			return false
 		}
 		starS++
+		if starP < len(p) && !fold && !special(p[starP]) { // what follows the star begins with this byte
+			at := bytes.IndexByte(s[starS:], p[starP])
+			if at < 0 {
+				return false
+			}
+			starS += at
+		}
 		i, j = starP, starS
 	}
 }
+
+// special tells a byte of a pattern that does not stand for itself.
+func special(c byte) bool { return c == '*' || c == '?' || c == '[' || c == '\\' }
 
 // one matches one byte against the first element of the pattern and returns
 // how long that element is.

@@ -20,6 +20,11 @@ func TestMatchLimits(t *testing.T) {
 		{"stars behind the end", "a" + strings.Repeat("*", 3000), "a", true},
 		{"a star that goes on", "*ab*c", "aababxc", true},
 		{"and does not", "*ab*d", "aababxc", false},
+		{"a star before what is nowhere", "*x", "aab", false},
+		{"before a class", "*[x]b", "axaxb", true},
+		{"before a byte as it is", `*\*b`, "a*a*b", true},
+		{"before any byte", "*?b", "b", false},
+		{"the last byte twice", "*aa", "aba", false},
 	} {
 		if got := Match([]byte(x.pattern), []byte(x.s)); got != x.want {
 			t.Errorf("%s: %v", x.name, got)

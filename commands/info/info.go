@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sort"
 	"strconv"
+	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
@@ -18,6 +20,15 @@ type family struct {
 	s     *command.Server
 	rates rates
 }
+
+// What does not change while the server runs, and costs a system call: the system's name, and the program's.
+var (
+	nameOnce       = sync.OnceValue(systemName)
+	executableOnce = sync.OnceValue(func() string {
+		path, _ := os.Executable() // unknown is empty
+		return path
+	})
+)
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
@@ -56,7 +67,7 @@ func (f *family) infoRow() *command.Command {
 
 // asked lists the sections that an INFO asks for, each once, in their order.
 func (f *family) asked(args [][]byte) (list []*command.InfoSection) {
-	names := make(map[string]bool)
+	var names []string
 	all, defaults := false, len(args) == 1
 	for _, arg := range args[1:] {
 		switch name := command.Lower(arg); name {
@@ -65,11 +76,11 @@ func (f *family) asked(args [][]byte) (list []*command.InfoSection) {
 		case "default":
 			defaults = true
 		default:
-			names[name] = true
+			names = append(names, name)
 		}
 	}
 	for i := range f.s.Info {
-		if s := &f.s.Info[i]; all || defaults && s.Default || names[s.Name] {
+		if s := &f.s.Info[i]; all || defaults && s.Default || slices.Contains(names, s.Name) {
 			list = append(list, s)
 		}
 	}
@@ -140,7 +151,7 @@ func (f *family) infoServer(w *command.InfoWriter) {
 	w.Line("redis_build_id", f.s.BuildID)
 	w.Line("redis_mode", f.s.Mode())
 	w.Line("limitkv_version", f.s.Version)
-	w.Line("os", systemName())
+	w.Line("os", nameOnce())
 	w.Line("arch_bits", strconv.IntSize)
 	w.Line("monotonic_clock", "POSIX clock_gettime")
 	w.Line("multiplexing_api", multiplexing)
@@ -165,10 +176,12 @@ func (f *family) infoServer(w *command.InfoWriter) {
 	w.Line("hz", f.s.Config.Value("hz"))
 	w.Line("configured_hz", f.s.Config.Value("hz"))
 	w.Line("lru_clock", now/1e6&(1<<24-1))
-	executable, _ := os.Executable() // unknown is empty
-	w.Line("executable", executable)
+	w.Line("executable", executableOnce())
 	w.Line("config_file", f.s.ConfigFile)
 	w.Line("io_threads_active", boolean(f.s.Loops > 1))
+	if until := f.s.Shutdown.Until(); until != 0 {
+		w.Line("shutdown_in_milliseconds", (until-now)/1000)
+	}
 	w.Line("event_loops", f.s.Loops)
 	for i, l := range f.s.Listeners {
 		w.Linef(fmt.Sprintf("listener%d", i), "%s", l)
@@ -177,7 +190,7 @@ func (f *family) infoServer(w *command.InfoWriter) {
 
 func (f *family) infoClients(w *command.InfoWriter) {
 	var input, output int64
-	var pubsub, watching, tracking, watched int
+	var pubsub, watching, tracking, watched, replicas int
 	sessions := f.s.Clients.All()
 	for _, s := range sessions {
 		input = max(input, s.Conn.QueryBytes())
@@ -192,9 +205,12 @@ func (f *family) infoClients(w *command.InfoWriter) {
 		if s.Shown.Flags.Load()&command.ShownTracking != 0 {
 			tracking++
 		}
+		if s.Shown.Flags.Load()&command.ShownReplica != 0 {
+			replicas++
+		}
 	}
 	w.Section("Clients")
-	w.Line("connected_clients", len(sessions))
+	w.Line("connected_clients", len(sessions)-replicas) // as Redis counts them
 	w.Line("cluster_connections", 0)
 	w.Line("maxclients", f.s.Config.Value("maxclients"))
 	w.Line("client_recent_max_input_buffer", input)
@@ -208,12 +224,12 @@ func (f *family) infoClients(w *command.InfoWriter) {
 	w.Line("total_watched_keys", watched)
 	w.Line("total_blocking_keys", w.Tally().WaitingKeys)
 	w.Line("total_blocking_keys_on_nokey", w.Tally().WaitingKeysNoKey)
-	if until, writes := f.s.Pause.State(); until != 0 {
+	if until, purpose, writes := f.s.Pause.State(); until != 0 {
 		actions := "all"
 		if writes {
 			actions = "write"
 		}
-		w.Line("paused_reason", "client_pause")
+		w.Line("paused_reason", purpose.String())
 		w.Line("paused_actions", actions)
 		w.Line("paused_timeout_milliseconds", max(0, until-f.s.Keyspace.Clock.Now())/1000)
 	}
@@ -226,23 +242,26 @@ func (f *family) infoStats(w *command.InfoWriter) {
 		in += s.Conn.BytesIn()
 		out += s.Conn.BytesOut()
 	}
-	rate := f.rates.sample(sample{engine.Monotonic(), f.s.Workers.Commands(), in, out})
+	replIn, replOut := f.s.Replication.Traffic()
+	in += replIn // what goes to replicas goes over connections, and is counted there
+	rate := f.rates.sample(sample{engine.Monotonic(), f.s.Workers.Commands(), in, out, replIn, replOut})
 	w.Section("Stats")
 	w.Line("total_connections_received", st.Connections.Load())
 	w.Line("total_commands_processed", f.s.Workers.Commands())
-	w.Linef("instantaneous_ops_per_sec", "%.0f", rate.commands)
+	w.Decimal("instantaneous_ops_per_sec", rate.commands, 0, "")
 	w.Line("total_net_input_bytes", in)
 	w.Line("total_net_output_bytes", out)
-	w.Line("total_net_repl_input_bytes", 0)
-	w.Line("total_net_repl_output_bytes", 0)
-	w.Linef("instantaneous_input_kbps", "%.2f", rate.in/1024)
-	w.Linef("instantaneous_output_kbps", "%.2f", rate.out/1024)
-	w.Line("instantaneous_input_repl_kbps", "0.00")
-	w.Line("instantaneous_output_repl_kbps", "0.00")
+	w.Line("total_net_repl_input_bytes", replIn)
+	w.Line("total_net_repl_output_bytes", replOut)
+	w.Decimal("instantaneous_input_kbps", rate.in/1024, 2, "")
+	w.Decimal("instantaneous_output_kbps", rate.out/1024, 2, "")
+	w.Decimal("instantaneous_input_repl_kbps", rate.replIn/1024, 2, "")
+	w.Decimal("instantaneous_output_repl_kbps", rate.replOut/1024, 2, "")
 	w.Line("rejected_connections", st.Rejected.Load())
-	w.Line("sync_full", 0)
-	w.Line("sync_partial_ok", 0)
-	w.Line("sync_partial_err", 0)
+	full, partial, refused := f.s.Replication.Syncs()
+	w.Line("sync_full", full)
+	w.Line("sync_partial_ok", partial)
+	w.Line("sync_partial_err", refused)
 	w.Line("expired_subkeys", ks.ExpiredFields)
 	w.Line("expired_keys", ks.Expired)
 	w.Line("expired_stale_perc", "0.00")
@@ -262,17 +281,19 @@ func (f *family) infoStats(w *command.InfoWriter) {
 	for _, add := range f.s.InfoStats {
 		add(w)
 	}
-	w.Line("latest_fork_usec", 0)
-	w.Line("total_forks", 0)
+	// Nothing forks: these are the cuts that snapshots and rewrites begin with.
+	cuts, lastMicros := f.s.Durability.Cuts()
+	w.Line("latest_fork_usec", lastMicros)
+	w.Line("total_forks", cuts)
 	w.Line("migrate_cached_sockets", 0)
-	w.Line("slave_expires_tracked_keys", 0)
+	w.Line("slave_expires_tracked_keys", f.s.Keyspace.OwnKeys())
 	w.Line("active_defrag_hits", 0)
 	w.Line("active_defrag_misses", 0)
 	w.Line("active_defrag_key_hits", 0)
 	w.Line("active_defrag_key_misses", 0)
 	w.Line("total_active_defrag_time", 0)
 	w.Line("current_active_defrag_time", 0)
-	w.Line("unexpected_error_replies", 0)
+	w.Line("unexpected_error_replies", st.Unexpected.Load())
 	w.Line("total_error_replies", st.ErrorReplies.Load())
 	w.Line("dump_payload_sanitizations", f.s.Verified.Load())
 	var reads, writes, threadReads, threadWrites int64
@@ -350,11 +371,11 @@ func dbName(db int) string { return "db" + strconv.Itoa(db) }
 func infoCPU(w *command.InfoWriter) {
 	system, user := processorSeconds()
 	w.Section("CPU")
-	w.Linef("used_cpu_sys", "%f", system)
-	w.Linef("used_cpu_user", "%f", user)
+	w.Decimal("used_cpu_sys", system, 6, "")
+	w.Decimal("used_cpu_user", user, 6, "")
 	w.Line("used_cpu_sys_children", "0.000000")
 	w.Line("used_cpu_user_children", "0.000000")
 	// No thread is the main one: all of them serve.
-	w.Linef("used_cpu_sys_main_thread", "%f", system)
-	w.Linef("used_cpu_user_main_thread", "%f", user)
+	w.Decimal("used_cpu_sys_main_thread", system, 6, "")
+	w.Decimal("used_cpu_user_main_thread", user, 6, "")
 }

@@ -25,6 +25,9 @@ var sizedKinds = []struct {
 func (f *family) infoKeysizes(w *command.InfoWriter) {
 	w.Section("Keysizes")
 	for db, st := range w.Tally().DBs {
+		if st.Keys == 0 {
+			continue
+		}
 		for _, k := range sizedKinds {
 			if text := sizes(st.Sizes.Of(k.kind)); text != "" {
 				w.Line(dbName(db)+"_"+k.name, text)

@@ -9,10 +9,10 @@ import "sync"
 const rateMicros = 1e6
 
 // sample is what has been counted at a time.
-type sample struct{ at, commands, in, out int64 }
+type sample struct{ at, commands, in, out, replIn, replOut int64 }
 
 // rate is per second.
-type rate struct{ commands, in, out float64 }
+type rate struct{ commands, in, out, replIn, replOut float64 }
 
 type rates struct {
 	mu sync.Mutex
@@ -32,5 +32,5 @@ func (r *rates) sample(now sample) rate {
 		return rate{}
 	}
 	per := func(a, b int64) float64 { return max(0, float64(a-b)/seconds) }
-	return rate{per(now.commands, from.commands), per(now.in, from.in), per(now.out, from.out)}
+	return rate{per(now.commands, from.commands), per(now.in, from.in), per(now.out, from.out), per(now.replIn, from.replIn), per(now.replOut, from.replOut)}
 }

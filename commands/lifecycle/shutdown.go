@@ -1,5 +1,5 @@
 // Package lifecycle is the family of what concerns the server and its data as a whole: SHUTDOWN, databases being emptied,
-// and replication, which limitkv does not do. This file is the end of the server.
+// and modules. This file is the end of the server.
 package lifecycle
 
 import (
@@ -14,10 +14,7 @@ type family struct{ s *command.Server }
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s}
-	f.declareReplicas()
-	s.AddInfo(command.InfoSection{Name: "replication", Default: true, Write: f.infoReplication})
-	rows := append(f.flushRows(), f.replicationRows()...)
-	return append(rows, f.shutdownRow(), moduleRow())
+	return append(f.flushRows(), f.shutdownRow(), moduleRow())
 }
 
 func (f *family) shutdownRow() *command.Command {
@@ -59,12 +56,17 @@ func (f *family) shutdown(c *command.Ctx) {
 	case (c.Script || c.Exec) && !now && !abort:
 		c.Error("ERR SHUTDOWN without NOW or ABORT isn't allowed for DENY BLOCKING client")
 	case abort:
-		c.Error("ERR No shutdown in progress.")
+		if !f.s.Shutdown.Abort() {
+			c.Error("ERR No shutdown in progress.")
+			return
+		}
+		f.s.Logf('n', "Shutdown manually aborted.")
+		c.OK()
 	case !nosave && f.s.Long.Slow() != nil:
 		c.Error(longrun.ErrBusyScript)
 	default:
 		f.s.Logf('n', "SHUTDOWN by client %d %s", c.Session.ID, c.Session.Name())
-		end := command.End{Force: force}
+		end := command.End{Now: now, Force: force}
 		switch {
 		case save:
 			end.How = command.EndSaving
@@ -75,13 +77,16 @@ func (f *family) shutdown(c *command.Ctx) {
 			c.Error("ERR this server is ended by the program that it is part of")
 			return
 		}
+		var failed func()
 		if c.CanBlock() {
 			w := c.NewWait(nil, engine.KindNone, 0)
 			c.Block(w)
-			end.Failed = func() {
+			failed = func() {
 				w.Unblock(func(w *resp.Writer) { w.Error("ERR Errors trying to SHUTDOWN. Check logs.") }, false)
 			}
 		}
-		f.s.Host.Shutdown(end)
+		if f.s.Shutdown.Ask(end, failed) {
+			f.s.Host.Shutdown()
+		}
 	}
 }

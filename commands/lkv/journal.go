@@ -97,7 +97,7 @@ func (j *journals) start(c *command.Ctx) {
 	sess.SetNamespace(ns)
 	*r = reading{on: true, copy: ns, sess: sess}
 	j.s.Functions.Load(ns.Keyspace, j.s.Functions.Save(c.KS), true, true)
-	c.KS.Journal.Attach(r)
+	c.KS.Journal.AttachReplica(r)
 	c.OK()
 }
 
@@ -178,9 +178,7 @@ func (j *journals) check(c *command.Ctx) {
 	}
 	copied := engine.View{KS: r.copy.Keyspace, Now: c.Now}
 	copied.Held.AddAll()
-	for h := copied.KS.Lock(copied.Held); h != nil; h = copied.KS.Lock(copied.Held) {
-		h.Wait()
-	}
+	copied.KS.LockWaiting(copied.Held)
 	defer copied.KS.Unlock(copied.Held)
 	db := c.DB
 	defer func() { c.DB = db }()

@@ -15,6 +15,7 @@ import (
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/limiter"
 	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/engine/lock"
 	"github.com/limitkv/limitkv/engine/set"
 	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/zset"
@@ -57,9 +58,34 @@ func picture(e engine.Entry) string {
 	case *delayqueue.Queue:
 		add("%+v %+v", o.Settings(), o.Totals())
 		o.Peek(delayqueue.Any, 0, math.MaxInt, func(x delayqueue.Entry) {
-			add("%q %q due %d attempt %d state %d until %d", x.ID, x.Payload, x.DueMicros, x.Attempt, x.State, x.UntilMicros)
+			add("%q %q due %d attempt %d state %d until %d %+v", x.ID, x.Payload, x.DueMicros, x.Attempt, x.State, x.UntilMicros, x.Extra())
 		})
+		for _, x := range o.Schedules() {
+			add("%+v", *x)
+		}
+		turns, _ := o.Turns()
+		for _, g := range turns {
+			if g.Waiting+g.Leased > 0 { // others are kept for their limiters, until these are full
+				add("%v %d %d %d", g.Name, g.Turn, g.Waiting, g.Leased)
+			}
+		}
+		o.Each(delayqueue.Remembered, func(x delayqueue.Saved) { add("%q until %d", x.ID, x.AtMicros) })
+	case *limiter.Named:
+		add("%q %x", limiter.ForgetRefused(append([]byte(nil), o.State()...)), o.AppendGiven(nil))
+		first := len(parts)
+		o.Each(func(id, saved []byte) { add("%q %x", id, saved) })
+		slices.Sort(parts[first:])
 	default:
+		if e.Kind() == engine.KindLock {
+			var work lock.Lock
+			l := e.Lock(&work)
+			add("%v of %d closed until %d", l.Mode, l.Permits, l.ClosedMicros)
+			l.Each(func(h lock.Holder) bool {
+				add("%q fence %d until %d delay %d takes %d", h.Owner, h.Fence, h.UntilMicros, h.DelayMicros, h.Take)
+				return true
+			})
+			break
+		}
 		value := e.Bytes(nil)
 		if e.Kind() == engine.KindLimiter { // a refusal is counted, and has no effect
 			value = limiter.ForgetRefused(append([]byte(nil), value...))

@@ -89,7 +89,7 @@ func memoryUsageCommand(c *command.Ctx) {
 }
 
 func (f *family) memoryStats(c *command.Ctx) {
-	u := memoryUsage()
+	u := f.usage()
 	used, overhead := f.used()
 	top := f.peak.saw(used)
 	keys := 0
@@ -107,9 +107,10 @@ func (f *family) memoryStats(c *command.Ctx) {
 		name  string
 		value any
 	}
+	backlog, _, replicas := f.s.Replication.Memory()
 	fields := []field{
 		{"peak.allocated", top}, {"total.allocated", used}, {"startup.allocated", f.startMemory},
-		{"replication.backlog", uint64(0)}, {"replica.fullsync.buffer", uint64(0)}, {"clients.slaves", uint64(0)},
+		{"replication.backlog", uint64(backlog)}, {"replica.fullsync.buffer", uint64(0)}, {"clients.slaves", uint64(replicas)},
 		{"clients.normal", uint64(f.s.ClientBytes.Load())}, {"cluster.links", uint64(0)}, {"aof.buffer", uint64(0)},
 		{"overhead.total", overhead},
 		{"keys.count", uint64(keys)}, {"keys.bytes-per-key", dataset / uint64(max(keys, 1))}, {"dataset.bytes", dataset},

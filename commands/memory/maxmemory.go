@@ -86,7 +86,9 @@ func declareMaxMemory(s *command.Server) *keeper {
 }
 
 // evicts tells whether the policy is to evict keys.
-func (k *keeper) evicts() bool { return *k.policy.Load() != "noeviction" }
+func (k *keeper) evicts() bool {
+	return *k.policy.Load() != "noeviction" && k.s.Replica.Load()&command.ReplicaNoEvicts == 0
+}
 
 // tooMuch tells whether more is in use than may be.
 func (k *keeper) tooMuch(nowMicros int64) bool {

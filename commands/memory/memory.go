@@ -3,14 +3,15 @@
 package memory
 
 import (
-	"fmt"
 	"os"
 	"runtime/metrics"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
 )
 
 // usage is what the Go runtime and the system say of the process's memory. What
@@ -76,6 +77,27 @@ type family struct {
 	peak peak
 	// startMemory is what the process used when it was made.
 	startMemory uint64
+
+	mu     sync.Mutex
+	looked int64 // when last was, by the monotonic clock
+	last   usage
+}
+
+// systemOnce is the machine's memory, which does not change.
+var systemOnce = sync.OnceValue(systemMemory)
+
+// usageMicros is for how long INFO shows the same usage: to ask the system costs more than all else of INFO. Redis samples
+// as often.
+const usageMicros = 100_000
+
+// usage is memoryUsage of a moment ago.
+func (f *family) usage() usage {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := engine.Monotonic(); f.looked == 0 || now-f.looked >= usageMicros {
+		f.looked, f.last = now, memoryUsage()
+	}
+	return f.last
 }
 
 // Commands are the rows of the family.
@@ -90,42 +112,43 @@ func Commands(s *command.Server) []*command.Command {
 }
 
 func (f *family) infoMemory(w *command.InfoWriter) {
-	u := memoryUsage()
+	u := f.usage()
 	used, overhead := f.used()
 	top := f.peak.saw(used)
-	ratio := func(a, b uint64) string { return fmt.Sprintf("%.2f", float64(a)/float64(max(b, 1))) }
+	ratio := func(field string, a, b uint64) { w.Decimal(field, float64(a)/float64(max(b, 1)), 2, "") }
 	w.Section("Memory")
 	w.Bytes("used_memory", used)
 	w.Bytes("used_memory_rss", u.resident)
 	w.Bytes("used_memory_peak", top)
-	w.Linef("used_memory_peak_perc", "%.2f%%", 100*float64(used)/float64(max(top, 1)))
+	w.Decimal("used_memory_peak_perc", 100*float64(used)/float64(max(top, 1)), 2, "%")
 	w.Line("used_memory_overhead", overhead)
 	w.Line("used_memory_startup", f.startMemory)
 	w.Line("used_memory_dataset", used-overhead)
-	w.Linef("used_memory_dataset_perc", "%.2f%%", 100*float64(used-overhead)/float64(max(used-f.startMemory, 1)))
+	w.Decimal("used_memory_dataset_perc", 100*float64(used-overhead)/float64(max(used-f.startMemory, 1)), 2, "%")
 	w.Line("allocator_allocated", u.objects)
 	w.Line("allocator_active", u.heap)
 	w.Line("allocator_resident", u.resident)
 	w.Line("allocator_muzzy", 0)
-	w.Bytes("total_system_memory", systemMemory())
+	w.Bytes("total_system_memory", systemOnce())
 	for _, add := range f.s.InfoMemory {
 		add(w)
 	}
 	w.Bytes("maxmemory", uint64(f.s.MaxMemory.Load()))
 	w.Line("maxmemory_policy", f.s.Config.Value("maxmemory-policy"))
-	w.Line("allocator_frag_ratio", ratio(u.heap, u.objects))
+	ratio("allocator_frag_ratio", u.heap, u.objects)
 	w.Line("allocator_frag_bytes", u.heap-u.objects)
-	w.Line("allocator_rss_ratio", ratio(u.resident, u.heap))
+	ratio("allocator_rss_ratio", u.resident, u.heap)
 	w.Line("allocator_rss_bytes", int64(u.resident)-int64(u.heap))
 	w.Line("rss_overhead_ratio", "1.00") // all that is resident counts as the allocator's
 	w.Line("rss_overhead_bytes", 0)
-	w.Line("mem_fragmentation_ratio", ratio(u.resident, used))
+	ratio("mem_fragmentation_ratio", u.resident, used)
 	w.Line("mem_fragmentation_bytes", int64(u.resident)-int64(used))
 	w.Line("mem_not_counted_for_evict", 0)
-	w.Line("mem_replication_backlog", 0)
-	w.Line("mem_total_replication_buffers", 0)
+	backlog, buffers, replicas := f.s.Replication.Memory()
+	w.Line("mem_replication_backlog", backlog)
+	w.Line("mem_total_replication_buffers", buffers)
 	w.Line("mem_replica_full_sync_buffer", 0)
-	w.Line("mem_clients_slaves", 0)
+	w.Line("mem_clients_slaves", replicas)
 	w.Line("mem_clients_normal", f.s.ClientBytes.Load())
 	w.Line("mem_cluster_links", 0)
 	w.Line("mem_aof_buffer", 0)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/resp"
 )
 
 type family struct {
@@ -78,11 +79,7 @@ func (f *family) Feed(c *command.Ctx, args [][]byte) {
 		if f.s.KeyspaceOf(s) != c.KS {
 			continue // it sees its own namespace
 		}
-		s.Conn.Post(func() {
-			if !s.Conn.Gone() {
-				s.Conn.Out.Raw(line)
-			}
-		})
+		s.Push(func(w *resp.Writer) { w.Raw(line) })
 	}
 }
 

@@ -40,6 +40,7 @@ func ErrNotAmong(words []string) error {
 type Config struct {
 	mu      sync.Mutex
 	params  map[string]*Param
+	all     []*Param // in order of name, when somebody has asked
 	change  map[string]*change
 	lines   map[string]func() []string // of what is no parameter
 	loading func() string
@@ -156,22 +157,26 @@ func (c *Config) Value(name string) string {
 // WhileLoading sets what returns the error of those that are NotLoading, "" for none.
 func (c *Config) WhileLoading(text func() string) { c.loading = text }
 
-// All lists the parameters in order of name.
+// All lists the parameters in order of name. They are declared before the server serves: the list is made once.
 func (c *Config) All() []*Param {
-	list := make([]*Param, 0, len(c.params))
-	for _, p := range c.params {
-		list = append(list, p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.all) != len(c.params) {
+		c.all = make([]*Param, 0, len(c.params))
+		for _, p := range c.params {
+			c.all = append(c.all, p)
+		}
+		sort.Slice(c.all, func(i, j int) bool { return c.all[i].Name < c.all[j].Name })
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
-	return list
+	return c.all
 }
 
 // Set is a parameter and a new value for it, by the name it was called.
 type Set struct{ Name, Value string }
 
-// Change sets parameters, all or none. It returns the text of the error, empty
-// if all were set.
-func (c *Config) Change(sets []Set) string {
+// Change sets parameters, all or none, for a client that is on this machine or
+// not. It returns the text of the error, empty if all were set.
+func (c *Config) Change(sets []Set, local bool) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	params := make([]*Param, len(sets))
@@ -182,7 +187,7 @@ func (c *Config) Change(sets []Set) string {
 		switch {
 		case p == nil:
 			return "ERR Unknown option or number of arguments for CONFIG SET - '" + set.Name + "'"
-		case p.Protected && !c.protectedAllowed():
+		case p.Protected && !c.protectedAllowed(local):
 			failure = failed(set.Name, "can't set protected config")
 		case p.Immutable:
 			failure = failed(set.Name, "can't set immutable config")
@@ -211,9 +216,9 @@ func (c *Config) Change(sets []Set) string {
 	return ""
 }
 
-func (c *Config) protectedAllowed() bool {
-	p := c.Find("enable-protected-configs")
-	return p != nil && p.Get() != "no"
+func (c *Config) protectedAllowed(local bool) bool {
+	allowed := c.Value("enable-protected-configs")
+	return allowed == "yes" || allowed == "local" && local
 }
 
 func failed(name, why string) string {
@@ -448,8 +453,10 @@ func (c *Config) Supervised() bool {
 	return p != nil && (p.Get() == "systemd" || p.Get() == "auto") && os.Getenv("NOTIFY_SOCKET") != ""
 }
 
-// Usage lists the parameters that do something, with their values, for --help.
-func (c *Config) Usage() string {
+// Usage lists the parameters that do something, with their values, for --help: those that have word in their names or
+// their descriptions, in any case of letters.
+func (c *Config) Usage(word string) string {
+	word = strings.TrimLeft(strings.ToLower(word), "-")
 	var b strings.Builder
 	also := make(map[string]string)
 	for _, p := range c.All() {
@@ -458,7 +465,7 @@ func (c *Config) Usage() string {
 		}
 	}
 	for _, p := range c.All() {
-		if p.Help == "" || p.of != "" {
+		if p.Help == "" || p.of != "" || !strings.Contains(strings.ToLower(p.Name+also[p.Name]+" "+p.Help), word) {
 			continue
 		}
 		value := p.Get()

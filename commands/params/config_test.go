@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/limitkv/limitkv/resp/words"
 )
 
 func testConfig() *Config {
@@ -54,7 +56,7 @@ func TestConfigChange(t *testing.T) {
 		for i := 0; i < len(words); i += 2 {
 			sets = append(sets, Set{words[i], words[i+1]})
 		}
-		if got := config.Change(sets); got != c.want {
+		if got := config.Change(sets, true); got != c.want {
 			t.Errorf("%s\n got %s\nwant %s", c.set, got, c.want)
 		}
 		if got := values(config, "hz", "maxmemory", "appendonly"); got != c.state {
@@ -108,6 +110,31 @@ func TestParseArgs(t *testing.T) {
 	}
 }
 
+// A parameter that names files is set by whom enable-protected-configs allows it.
+func TestProtected(t *testing.T) {
+	const refused = "ERR CONFIG SET failed (possibly related to argument 'dbfilename') - can't set protected config"
+	for _, p := range []struct {
+		allowed string
+		local   bool
+		want    string
+	}{
+		{"no", true, refused}, {"no", false, refused}, {"local", true, ""}, {"local", false, refused}, {"yes", true, ""}, {"yes", false, ""}, {"", true, refused},
+	} {
+		c := NewConfig()
+		c.Text("dbfilename", "dump.rdb", "")
+		c.Find("dbfilename").Protected = true
+		if p.allowed != "" { // no such parameter allows nothing
+			c.Text("enable-protected-configs", p.allowed, "")
+		}
+		if got := c.Change([]Set{{"dbfilename", "x"}}, p.local); got != p.want {
+			t.Errorf("%q, local %v: %q, want %q", p.allowed, p.local, got, p.want)
+		}
+		if set := c.Value("dbfilename") == "x"; set != (p.want == "") {
+			t.Errorf("%q, local %v: it is %q", p.allowed, p.local, c.Value("dbfilename"))
+		}
+	}
+}
+
 func TestRewrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "limitkv.conf")
 	before := "# what it is for\nhz 20\nmaxmemory 1mb # not a comment\n\nrename-command FLUSHALL \"\"\nsave 900 1\nsave 300 10\nhash-max-ziplist-entries 5\n"
@@ -117,7 +144,7 @@ func TestRewrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := testConfig()
-	if text := c.Change([]Set{{"hz", "30"}, {"maxmemory", "2kb"}, {"save", "60 1"}, {"requirepass", `a "b"`}, {"hash-max-listpack-entries", "5"}}); text != "" {
+	if text := c.Change([]Set{{"hz", "30"}, {"maxmemory", "2kb"}, {"save", "60 1"}, {"requirepass", `a "b"`}, {"hash-max-listpack-entries", "5"}}, true); text != "" {
 		t.Fatal(text)
 	}
 	for range 2 { // the second time changes nothing
@@ -156,12 +183,11 @@ func TestRewrite(t *testing.T) {
 func FuzzSplitWords(f *testing.F) {
 	f.Add("a b")
 	f.Add("'\"\\\n\x00")
+	f.Add(" two  blanks ")
+	f.Add("0 \f0\v")
 	f.Fuzz(func(t *testing.T, value string) {
-		SplitWords(value)
-		if strings.TrimSpace(value) != value || strings.Contains(value, "  ") || strings.ContainsAny(value, "\v") {
-			return // blanks outside of quotes part words
-		}
-		words, ok := SplitWords("name " + quoted(value))
+		words.Split(value)
+		words, ok := words.Split("name " + quoted(value))
 		if !ok || strings.Join(words[1:], " ") != value {
 			t.Errorf("%q is written %s and read as %q", value, quoted(value), words)
 		}

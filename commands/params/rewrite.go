@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/limitkv/limitkv/resp/words"
 )
 
 // Rewrite writes the parameters into the configuration file. Lines keep their
@@ -29,14 +31,14 @@ func (c *Config) Rewrite(path string) error {
 	}
 	sort.Strings(names)
 	for _, line := range lines {
-		words, ok := SplitWords(line)
-		if !ok || len(words) == 0 || strings.HasPrefix(words[0], "#") {
+		parts, ok := words.Split(line)
+		if !ok || len(parts) == 0 || strings.HasPrefix(parts[0], "#") {
 			out = append(out, line)
 			continue
 		}
-		p := c.Find(words[0])
+		p := c.Find(parts[0])
 		if p == nil {
-			name := strings.ToLower(words[0])
+			name := strings.ToLower(parts[0])
 			switch now, ours := left[name]; {
 			case !ours:
 				out = append(out, line) // include, rename-command
@@ -51,8 +53,8 @@ func (c *Config) Rewrite(path string) error {
 			continue
 		}
 		written[name] = true
-		if strings.Join(words[1:], " ") != p.Get() {
-			line = words[0] + " " + quoted(p.Get())
+		if strings.Join(parts[1:], " ") != p.Get() {
+			line = parts[0] + " " + quoted(p.Get())
 		}
 		out = append(out, line)
 	}
@@ -89,10 +91,12 @@ func (p *Param) first() string {
 	return p.Name
 }
 
-// quoted is a value as a line of the file has it.
+// quoted is a value as a line of the file has it. The words of a line are joined by single blanks again, so a value that
+// consists of such words, as that of save does, stands without quotes.
 func quoted(value string) string {
-	if value != "" && !strings.ContainsAny(value, "\"'\\#\n\r\t") {
-		return value // blanks part words, which are joined by blanks again
+	split, ok := words.Split(value)
+	if ok && value != "" && !strings.ContainsAny(value, `"'\#`) && strings.Join(split, " ") == value {
+		return value
 	}
 	r := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
 	return `"` + r.Replace(value) + `"`

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/limitkv/limitkv/resp/words"
 )
 
 // Setting is a parameter as it was given.
@@ -36,16 +38,16 @@ func ReadSettings(r io.Reader, where string) (all []Setting, err error) {
 			continue
 		}
 		at := fmt.Sprintf("%s:%d", where, n)
-		words, ok := SplitWords(line)
+		parts, ok := words.Split(line)
 		if !ok {
 			return nil, fmt.Errorf("%s: unbalanced quotes in configuration line", at)
 		}
-		if strings.EqualFold(words[0], "include") && len(words) == 2 {
-			f, err := os.Open(words[1])
+		if strings.EqualFold(parts[0], "include") && len(parts) == 2 {
+			f, err := os.Open(parts[1])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %v", at, err)
 			}
-			more, err := ReadSettings(f, words[1])
+			more, err := ReadSettings(f, parts[1])
 			f.Close()
 			if err != nil {
 				return nil, err
@@ -53,7 +55,7 @@ func ReadSettings(r io.Reader, where string) (all []Setting, err error) {
 			all = append(all, more...)
 			continue
 		}
-		all = append(all, Setting{strings.ToLower(words[0]), strings.Join(words[1:], " "), at})
+		all = append(all, Setting{strings.ToLower(parts[0]), strings.Join(parts[1:], " "), at})
 	}
 	return all, sc.Err()
 }
@@ -100,80 +102,11 @@ func ParseArgs(args []string) (all []Setting, file string, err error) {
 // redis-server does.
 func apart(args []string) (out []string) {
 	for _, a := range args {
-		words, ok := SplitWords(a)
+		parts, ok := words.Split(a)
 		if !ok || !strings.HasPrefix(a, "--") || strings.Contains(a, "=") {
-			words = []string{a}
+			parts = []string{a}
 		}
-		out = append(out, words...)
+		out = append(out, parts...)
 	}
 	return out
 }
-
-// SplitWords splits a line into words as redis-cli and redis.conf do: blanks
-// separate, double quotes with escapes and single quotes hold together.
-func SplitWords(line string) (words []string, ok bool) {
-	i := 0
-	for {
-		for i < len(line) && isBlank(line[i]) {
-			i++
-		}
-		if i == len(line) {
-			return words, true
-		}
-		var w []byte
-		for i < len(line) && !isBlank(line[i]) {
-			c := line[i]
-			i++
-			if c != '"' && c != '\'' {
-				w = append(w, c)
-				continue
-			}
-			closed := false
-			for i < len(line) && !closed {
-				switch {
-				case line[i] == c:
-					closed = true
-				case line[i] == '\\' && i+1 < len(line) && (c == '"' || line[i+1] == '\''):
-					i++
-					w = append(w, unescaped(line, &i))
-				default:
-					w = append(w, line[i])
-				}
-				i++
-			}
-			if !closed || i < len(line) && !isBlank(line[i]) {
-				return nil, false
-			}
-		}
-		words = append(words, string(w))
-	}
-}
-
-// unescaped is the byte that the escape at line[*i] stands for.
-func unescaped(line string, i *int) byte {
-	switch c := line[*i]; c {
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	case 'b':
-		return '\b'
-	case 'a':
-		return '\a'
-	case 'x':
-		if *i+2 < len(line) {
-			var b byte
-			if n, err := fmt.Sscanf(line[*i+1:*i+3], "%02x", &b); n == 1 && err == nil {
-				*i += 2
-				return b
-			}
-		}
-		return c
-	default:
-		return c
-	}
-}
-
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' }

@@ -1,5 +1,5 @@
-// Package pause is CLIENT PAUSE: commands are held back, with the connections that sent them, until a time or until CLIENT
-// UNPAUSE.
+// Package pause holds commands back, with the connections that sent them: CLIENT PAUSE does, and the server while it waits for
+// replicas, before it ends or changes places with one.
 package pause
 
 import (
@@ -11,73 +11,113 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// Pause is the pause of the server. The zero value is none.
+// Purpose is what a pause is for. Each has one of its own, which ends for itself.
+type Purpose int
+
+// The purposes.
+const (
+	ByClient Purpose = iota
+	ForShutdown
+	ForFailover
+	purposes
+)
+
+// String is how INFO calls it.
+func (p Purpose) String() string {
+	return [...]string{"client_pause", "shutdown_in_progress", "failover_in_progress"}[p]
+}
+
+// Pause is what is paused in the server, for all purposes. The zero value is nothing.
 type Pause struct {
-	until atomic.Int64 // 0 = no pause; what each command looks at
+	until atomic.Int64 // when the last one ends, 0 = there is none; what each command looks at
 
-	mu         sync.Mutex
+	mu    sync.Mutex
+	parts [purposes]part
+	held  []*resp.Conn
+	timer *engine.Timer // for the first that ends
+}
+
+// part is the pause for one purpose.
+type part struct {
+	until      int64 // in Unix microseconds, 0 = there is none
 	writesOnly bool
-	held       []*resp.Conn
-	timer      *engine.Timer
 }
 
-// Begin pauses until a time in Unix microseconds: all commands, or those that
-// may write, and nothing expires meanwhile. A pause under way is never made shorter, and one of all commands
-// stays that, as in Redis.
-func (p *Pause) Begin(ks *engine.Keyspace, untilMicros int64, writesOnly bool) {
+// Begin pauses until a time in Unix microseconds: all commands, or those that may write, and nothing expires meanwhile. A
+// pause under way is never made shorter, and one of all commands stays that, as in Redis.
+func (p *Pause) Begin(ks *engine.Keyspace, purpose Purpose, untilMicros int64, writesOnly bool) {
 	p.mu.Lock()
-	was := p.until.Load()
-	if was == 0 || !writesOnly {
-		p.writesOnly = writesOnly
-	}
-	if untilMicros > was {
-		if p.timer != nil {
-			ks.Sched.Cancel(p.timer)
-		}
-		p.until.Store(untilMicros)
-		p.timer = ks.Sched.At(untilMicros, func(int64) { p.end(ks, untilMicros) })
-		ks.PauseExpiry(true)
-	}
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	x := &p.parts[purpose]
+	x.writesOnly = writesOnly && (x.until == 0 || x.writesOnly)
+	x.until = max(x.until, untilMicros)
+	p.settle(ks)
 }
 
-// End lets everybody go on.
-func (p *Pause) End(ks *engine.Keyspace) {
+// End ends the pause for a purpose.
+func (p *Pause) End(ks *engine.Keyspace, purpose Purpose) {
 	p.mu.Lock()
-	if p.timer != nil {
-		ks.Sched.Cancel(p.timer)
-	}
-	p.mu.Unlock()
-	p.end(ks, 0)
+	p.parts[purpose] = part{}
+	p.ended(ks)
 }
 
-// end is End for the pause that ends at until; 0 is any.
-func (p *Pause) end(ks *engine.Keyspace, until int64) {
-	p.mu.Lock()
-	if until != 0 && p.until.Load() != until {
-		p.mu.Unlock()
-		return // it was prolonged meanwhile
-	}
-	p.until.Store(0)
-	p.timer = nil
+// ended takes over that a part has ended, and unlocks. All connections go on: who is still to wait is held back again.
+func (p *Pause) ended(ks *engine.Keyspace) {
+	p.settle(ks)
 	held := p.held
 	p.held = nil
-	ks.PauseExpiry(false)
 	p.mu.Unlock()
 	for _, conn := range held {
 		conn.Post(conn.Resume)
 	}
 }
 
+// lapse ends what ends at a time.
+func (p *Pause) lapse(ks *engine.Keyspace, now int64) {
+	p.mu.Lock()
+	for i := range p.parts {
+		if p.parts[i].until <= now {
+			p.parts[i] = part{}
+		}
+	}
+	p.ended(ks)
+}
+
+// settle takes over what the parts say.
+func (p *Pause) settle(ks *engine.Keyspace) {
+	first, last := int64(0), int64(0)
+	for _, x := range p.parts {
+		if x.until != 0 && (first == 0 || x.until < first) {
+			first = x.until
+		}
+		last = max(last, x.until)
+	}
+	if p.timer != nil {
+		ks.Sched.Cancel(p.timer)
+		p.timer = nil
+	}
+	if first != 0 {
+		p.timer = ks.Sched.At(first, func(int64) { p.lapse(ks, first) })
+	}
+	p.until.Store(last)
+	ks.PauseExpiry(last != 0)
+}
+
 // On tells whether there is a pause.
 func (p *Pause) On() bool { return p.until.Load() != 0 }
 
-// State is when the pause ends, in Unix microseconds (0 = there is none), and
-// whether it is for writes alone.
-func (p *Pause) State() (untilMicros int64, writesOnly bool) {
+// State is when the pause ends, in Unix microseconds (0 = there is none), what it is for, and whether it is for writes alone.
+// Of several it is the longest of those that hold the most back.
+func (p *Pause) State() (untilMicros int64, purpose Purpose, writesOnly bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.until.Load(), p.writesOnly
+	writesOnly = true
+	for i, x := range p.parts {
+		if x.until != 0 && (writesOnly && !x.writesOnly || writesOnly == x.writesOnly && x.until > untilMicros) {
+			untilMicros, purpose, writesOnly = x.until, Purpose(i), x.writesOnly
+		}
+	}
+	return untilMicros, purpose, writesOnly
 }
 
 // Guard is the lock of all this, for who looks for locks that were left.
@@ -86,16 +126,18 @@ func (p *Pause) Guard() *sync.Mutex { return &p.mu }
 // Held is how many connections are held back.
 func (p *Pause) Held() int { p.mu.Lock(); defer p.mu.Unlock(); return len(p.held) }
 
-// Hold notes a connection whose command must wait, and which is resumed when the
-// pause ends. It reports false if the command need not wait.
+// Hold notes a connection whose command must wait, and which is resumed when a pause ends. It reports false if the command
+// need not wait.
 func (p *Pause) Hold(conn *resp.Conn, mayWrite bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.until.Load() == 0 || p.writesOnly && !mayWrite {
-		return false
+	for _, x := range p.parts {
+		if x.until != 0 && (mayWrite || !x.writesOnly) {
+			p.held = append(p.held, conn)
+			return true
+		}
 	}
-	p.held = append(p.held, conn)
-	return true
+	return false
 }
 
 // Leave forgets a connection that is gone.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/dumpfile"
+	"github.com/limitkv/limitkv/commands/pause"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 )
@@ -20,20 +21,19 @@ var (
 )
 
 // BeforeStop writes what is to be kept while the server can still go on: it returns an
-// error if it has to, unless force. From then on clients are held back.
+// error if it has to, unless force. From then on clients are held back, until the caller ends that.
 func (f *family) BeforeStop(how command.Ending, force bool) error {
 	if f.s.Loading.On() {
 		return nil // there is nothing to keep yet
 	}
 	ks := f.s.Keyspace
-	f.s.Pause.Begin(ks, math.MaxInt64, false)
+	f.s.Pause.Begin(ks, pause.ForShutdown, math.MaxInt64, false)
 	if len(f.s.Long.All()) > 0 {
 		return nil // end does it, when the scripts are gone
 	}
 	err := f.lastFiles(how, force)
 	if err != nil {
 		f.s.Logf('w', "%v", err)
-		f.s.Pause.End(ks)
 	}
 	return err
 }
@@ -68,7 +68,6 @@ func (f *family) lastFiles(how command.Ending, force bool) error {
 	}
 	f.s.Logf('n', "Saving the final RDB snapshot before exiting.")
 	if err := f.finalSnapshot(); err != nil {
-		f.s.Logf('w', "Error saving the dataset to disk: %v", err)
 		if !force {
 			return errFinal
 		}
@@ -88,26 +87,17 @@ func (f *family) finalSnapshot() error {
 		return f.held(func(c *command.Ctx) error {
 			f.s.Host.Writing()
 			f.final.Store(c.KS.Dirty.Load() + 1)
-			return dumpfile.Write(c, to, dumpfile.What{})
+			return dumpfile.Write(c, to, dumpfile.What{Facts: f.s.Replication.Facts(c)})
 		})
 	}, nil)
 	if err != nil {
 		f.final.Store(0)
-		return err
 	}
-	f.s.Logf('n', "DB saved on disk")
-	return nil
+	return f.logSaved(err)
 }
 
 // held runs fn under all locks.
-func (f *family) held(fn func(c *command.Ctx) error) error {
-	c := f.s.OwnCtx()
-	for h := c.KS.Lock(c.Held); h != nil; h = c.KS.Lock(c.Held) {
-		h.Wait()
-	}
-	defer c.KS.Unlock(c.Held)
-	return fn(c)
-}
+func (f *family) held(fn func(c *command.Ctx) error) error { return f.s.Hold(fn) }
 
 // end ends it all once nobody is served any more. What was changed since BeforeStop, or
 // was not written by it, is written.

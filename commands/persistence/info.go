@@ -21,10 +21,15 @@ func ok(failed bool) string {
 	return "ok"
 }
 
+// Cuts implements command.Durability.
+func (f *family) Cuts() (n, lastMicros int64) {
+	return f.status.begun.Load(), f.status.beginMicros.Load()
+}
+
 func (f *family) info(w *command.InfoWriter) {
 	st := &f.status
 	f.mu.Lock()
-	saving, rewriting, again, log, files := f.saving, f.rewriting, f.again, f.writer, f.files
+	saving, rewriting, again, log, files, current := f.saving, f.rewriting || f.starting, f.again, f.writer, f.files, f.current
 	f.mu.Unlock()
 	now := f.s.Keyspace.Clock.Now()
 	since := func(began int64) int64 {
@@ -41,13 +46,14 @@ func (f *family) info(w *command.InfoWriter) {
 	}
 	w.Section("Persistence")
 	w.Line("loading", flag(f.s.Loading.On()))
-	w.Line("async_loading", 0)
-	w.Line("current_cow_peak", 0)
-	w.Line("current_cow_size", 0)
+	w.Line("async_loading", flag(f.s.Loading.Beside()))
+	done, total, early := current.progress()
+	w.Line("current_cow_peak", early)
+	w.Line("current_cow_size", early)
 	w.Line("current_cow_size_age", 0)
-	w.Line("current_fork_perc", "0.00")
-	w.Line("current_save_keys_processed", 0)
-	w.Line("current_save_keys_total", 0)
+	w.Decimal("current_fork_perc", 100*float64(done)/float64(max(total, 1)), 2, "")
+	w.Line("current_save_keys_processed", done)
+	w.Line("current_save_keys_total", total)
 	w.Line("rdb_changes_since_last_save", f.s.Keyspace.Dirty.Load()-st.dirtyAtSave.Load())
 	w.Line("rdb_bgsave_in_progress", flag(saving))
 	w.Line("rdb_last_save_time", st.lastSave.Load())
@@ -55,7 +61,7 @@ func (f *family) info(w *command.InfoWriter) {
 	w.Line("rdb_last_bgsave_time_sec", last(st.lastSaveSeconds.Load(), st.saves.Load()))
 	w.Line("rdb_current_bgsave_time_sec", since(st.saveBegan.Load()))
 	w.Line("rdb_saves", st.saves.Load())
-	w.Line("rdb_last_cow_size", 0)
+	w.Line("rdb_last_cow_size", st.saveEarly.Load())
 	w.Line("rdb_last_load_keys_expired", f.s.ExpiredKeys.Load())
 	w.Line("rdb_last_load_keys_loaded", f.s.LoadedKeys.Load())
 	w.Line("aof_enabled", flag(log != nil))
@@ -69,7 +75,7 @@ func (f *family) info(w *command.InfoWriter) {
 	w.Line("aof_rewrites", st.rewrites.Load())
 	w.Line("aof_rewrites_consecutive_failures", st.rewriteFailures.Load())
 	w.Line("aof_last_write_status", ok(log != nil && log.Failure().Err != nil))
-	w.Line("aof_last_cow_size", 0)
+	w.Line("aof_last_cow_size", st.rewriteEarly.Load())
 	w.Line("module_fork_in_progress", 0)
 	w.Line("module_fork_last_cow_size", 0)
 	defer f.s.Loading.Info(w, now)
@@ -82,5 +88,5 @@ func (f *family) info(w *command.InfoWriter) {
 	w.Line("aof_pending_rewrite", 0)
 	w.Line("aof_buffer_length", log.Backlog())
 	w.Line("aof_pending_bio_fsync", flag(log.Since() != 0))
-	w.Line("aof_delayed_fsync", 0)
+	w.Line("aof_delayed_fsync", log.Delayed())
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -17,10 +18,11 @@ import (
 
 type settings struct {
 	appendOnly                      atomic.Bool
-	sync                            *atomic.Pointer[string]
+	sync, diskError                 *atomic.Pointer[string]
 	dirname, filename, dbfilename   *atomic.Pointer[string]
 	preamble, truncated             *atomic.Bool
 	stopWrites, suspend, timestamps *atomic.Bool
+	keepHistory                     *atomic.Bool
 	corruptTailMax                  *atomic.Int64
 	growPercent, growMin            *atomic.Int64
 	points                          atomic.Pointer[[]point]
@@ -45,6 +47,7 @@ func (f *family) declare() {
 		Set: f.setAppendOnly,
 	})
 	p.sync = c.Enum("appendfsync", "everysec", []string{"everysec", "always", "no"}, "when the append-only file is made safe")
+	p.diskError = c.Enum("disk-error-policy", "refuse", []string{"refuse", "exit"}, "what becomes of a server whose append-only file cannot be written: it refuses writes until it can, or, with appendfsync always, ends as Redis does")
 	p.filename = c.Text("appendfilename", "appendonly.aof", "what the names of the append-only files begin with")
 	p.dirname = c.Text("appenddirname", "appendonlydir", "where the append-only files are, in dir")
 	p.dbfilename = c.Text("dbfilename", "dump.rdb", "the snapshot's name, in dir")
@@ -63,6 +66,9 @@ func (f *family) declare() {
 	p.stopWrites = c.Bool("stop-writes-on-bgsave-error", true, "writes are refused while snapshots fail")
 	p.suspend = c.Bool("no-appendfsync-on-rewrite", false, "nothing is synced while a snapshot or a rewrite runs")
 	p.timestamps = c.Bool("aof-timestamp-enabled", false, "the append-only file tells times")
+	p.keepHistory = c.Bool("aof-disable-auto-gc", false, "")
+	c.Find("aof-disable-auto-gc").Hidden = true
+	c.OnChange(f.applyHistory, "aof-disable-auto-gc")
 	p.growPercent = c.Int("auto-aof-rewrite-percentage", 100, 0, math.MaxInt32, "the append-only file is rewritten when it has grown by so much")
 	p.growMin = c.Memory("auto-aof-rewrite-min-size", 64<<20, 0, math.MaxInt64, "and is at least so large")
 	points := []point{{3600, 1}, {300, 100}, {60, 10000}}
@@ -87,12 +93,22 @@ func (f *family) declare() {
 			return err
 		},
 	})
-	c.Int("loading-process-events-interval-bytes", 512<<10, 1024, math.MaxInt32, "") // clients are served all the time
-	every := c.Find("loading-process-events-interval-bytes")
-	every.Hidden, every.Inert = true, true
 	p.loadDelay = hidden(c, "key-load-delay")
 	p.saveDelay = hidden(c, "rdb-key-save-delay")
 	c.OnChange(f.applyParams, "appendfsync", "aof-timestamp-enabled")
+	c.OnChange(f.refuse, "save", "stop-writes-on-bgsave-error")
+	c.OnChange(f.stays, "dir")
+}
+
+// stays says that the log goes on where it is when dir changes: snapshots are made in the
+// new place from then on.
+func (f *family) stays() {
+	f.mu.Lock()
+	files := f.files
+	f.mu.Unlock()
+	if dir, err := os.Getwd(); err == nil && files != nil && files.Dir != dir {
+		f.s.Logf('w', "dir has changed, and the append only file stays in %s: turn appendonly off and on again to have it here", files.Dir)
+	}
 }
 
 // hidden declares a parameter for tests.
@@ -104,7 +120,7 @@ func hidden(c *params.Config, name string) *atomic.Int64 {
 
 // slower waits as long as so many keys are to take more, or until nobody wants them. A
 // delay below 0 is one microsecond for so many keys.
-func (f *family) slower(delay *atomic.Int64, keys int, killed chan struct{}) {
+func (f *family) slower(delay *atomic.Int64, keys int, unwanted func() error) {
 	micros := delay.Load()
 	if micros == 0 {
 		return
@@ -112,10 +128,17 @@ func (f *family) slower(delay *atomic.Int64, keys int, killed chan struct{}) {
 	if micros < 0 {
 		micros, keys = 1, keys/int(-micros)
 	}
-	select {
-	case <-f.stop:
-	case <-killed:
-	case <-time.After(time.Duration(keys) * time.Duration(micros) * time.Microsecond):
+	over := time.After(time.Duration(keys) * time.Duration(micros) * time.Microsecond)
+	look := time.NewTicker(transferPoll)
+	defer look.Stop()
+	for unwanted == nil || unwanted() == nil {
+		select {
+		case <-f.stop:
+			return
+		case <-over:
+			return
+		case <-look.C:
+		}
 	}
 }
 
@@ -125,8 +148,11 @@ func fileName(p *params.Param) {
 	p.Set = func(value string) error {
 		switch {
 		case strings.Contains(value, "/"):
+			if p.Name == "appenddirname" {
+				return errors.New("appenddirname can't be a path, just a dirname")
+			}
 			return errors.New(p.Name + " can't be a path, just a filename")
-		case value == "":
+		case value == "" && p.Immutable: // Redis takes none for dbfilename, and cannot save then
 			return errors.New(p.Name + " can't be empty")
 		}
 		return set(value)
@@ -159,6 +185,24 @@ func (p *settings) policy() journal.Policy {
 		return journal.Never
 	}
 	return journal.EverySecond
+}
+
+// applyHistory keeps the files that rewrites replace, or removes those there are.
+func (f *family) applyHistory() {
+	f.mu.Lock()
+	files := f.files
+	f.mu.Unlock()
+	if files != nil {
+		files.KeepHistory(f.p.keepHistory.Load())
+	}
+}
+
+// SlowLog implements command.Durability.
+func (f *family) SlowLog(d time.Duration) {
+	f.delay.Store(int64(d))
+	if w := f.log(); w != nil {
+		w.Delay(d)
+	}
 }
 
 // applyParams tells the writer what has changed.

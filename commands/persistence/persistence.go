@@ -25,17 +25,20 @@ type family struct {
 	// saving and rewriting are under way in the background; again: a rewrite was asked
 	// for meanwhile.
 	saving, rewriting, again bool
+	starting                 bool          // a log was turned on whose first rewrite is about to begin
 	rewriteEnd               chan struct{} // closed when the rewrite that began last has ended
 	background               sync.WaitGroup
 	current                  *picture   // what is being written in the background
 	place                    sync.Mutex // held while a snapshot takes the place of the one before
 
+	delay   atomic.Int64          // of every write of the log, in nanoseconds
 	failing atomic.Bool           // the log cannot be written
 	unread  atomic.Pointer[error] // why the log could not be read again: it is not written
 
 	final atomic.Int64 // Keyspace.Dirty and one when the last snapshot at the end was made, 0 for none
 
 	status status
+	wait   putOff // of tick
 	gate
 	stop   chan struct{}
 	loads  atomic.Bool   // loading has begun
@@ -49,16 +52,20 @@ type status struct {
 	lastSaveFailed, lastRewriteFailed   atomic.Bool
 	saveBegan, rewriteBegan             atomic.Int64 // Unix microseconds, 0: none is under way
 	saves, rewrites, rewriteFailures    atomic.Int64
+	saveEarly, rewriteEarly             atomic.Int64 // bytes that the last ones took early
 	lastRewriteTry                      atomic.Int64 // of the monotonic clock
 	saveScheduled                       atomic.Bool
 	dirtyAtSave                         atomic.Int64 // Keyspace.Dirty when the last snapshot began
 	baseSize                            atomic.Int64 // of the append-only file after its last rewrite
+	begun, beginMicros                  atomic.Int64 // how many began in the background, and how long the last one held all keys for that
 }
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, dumps: s.Config.Dumps(), stop: make(chan struct{}), loaded: make(chan struct{})}
 	f.gate.on = &s.Keyspace.Gated
+	f.gate.ends = f.exits
+	f.gate.also = func() { s.Replication.Confirmed() }
 	f.declare()
 	s.OnLoad = append(s.OnLoad, f.load)
 	s.OnStop = append(s.OnStop, f.end)

@@ -25,14 +25,30 @@ type picture struct {
 	at        journal.LSN
 	base      bool // of the append-only file
 	words     bool // it is written as commands
+	format    rdb.Format
+	transfer  *command.Transfer // it is for replicas, nil if not
+	facts     [][2]string
 
 	killed chan struct{} // closed when nobody wants it any more
 	once   sync.Once
+	why    error // of that, once killed is closed
+
+	// walked is of the goroutine that walks the keys alone: who is about to change one does not wait for it.
+	walked gathered
 
 	mu    sync.Mutex
+	early gathered // entries that were about to change
+	bytes int      // of those, which is what a fork would have copied
+	free  []block  // to be used again
+	done  int      // keys that were written, or are about to be
+	total int      // that there were
+}
+
+// gathered is what waits to be written.
+type gathered struct {
 	block block
 	full  []block
-	keys  int // that were taken since the last look
+	keys  int
 }
 
 // block is keys as they are to be written: in Redis's dump format, or as commands.
@@ -41,97 +57,209 @@ type block struct {
 	words *words
 }
 
-// blockBytes is how much gathers before it is written.
-const blockBytes = 256 << 10
+func (b block) none() bool { return b.words == nil && b.dump == nil }
+
+func (b block) len() int {
+	if b.words != nil {
+		return len(b.words.text)
+	}
+	return b.dump.Len()
+}
+
+// blockBytes is how much gathers before it is written. Blocks that were written are used again, some of them: new ones
+// would be garbage of twice the file's size.
+const (
+	blockBytes = 256 << 10
+	blocksFree = 4
+)
+
+// again keeps a block that was written.
+func (p *picture) again(b block) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.free) < blocksFree && b.reset() {
+		p.free = append(p.free, b)
+	}
+}
+
+// reset empties a block. It reports false if the block is not worth keeping, since a large value made it large.
+func (b block) reset() bool {
+	if b.words != nil {
+		b.words.text, b.words.db = b.words.text[:0], -1
+		return cap(b.words.text) <= 4*blockBytes
+	}
+	b.dump.Reset()
+	return b.dump.Cap() <= 4*blockBytes
+}
 
 // errReplaced is for a keyspace that a test's snapshot took the place of, errKilled for
-// a picture that nobody wants any more.
+// a picture that nobody wants any more, errAborted for one that a client has fail.
 var (
 	errReplaced = errors.New("the keyspace was replaced meanwhile")
 	errKilled   = errors.New("it was given up")
+	errAborted  = errors.New("DEBUG STOP-SAVING ended it")
 )
 
 // begin makes a picture of now. All keys are held.
 func (f *family) begin(c *command.Ctx, base bool) *picture {
 	p := &picture{f: f, libraries: f.s.Functions.Libraries(c.KS), now: c.Now, at: c.KS.Journal.End(), base: base,
-		words: base && !f.p.preamble.Load(), killed: make(chan struct{})}
-	p.block = p.newBlock()
-	p.cut = c.BeginCut(p.take)
+		words: base && !f.p.preamble.Load(), format: f.dumps.FileFormat(), killed: make(chan struct{})}
+	if !base {
+		p.facts = f.s.Replication.Facts(c)
+	}
+	p.cutOff(c)
 	return p
 }
 
+// cutOff begins the cut. All keys are held.
+func (p *picture) cutOff(c *command.Ctx) {
+	defer func(db int) { c.DB = db }(c.DB)
+	for c.DB = range c.KS.Databases() {
+		p.total += c.Count()
+	}
+	p.cut = c.BeginCut(p.take)
+}
+
+// newBlock returns an empty block.
 func (p *picture) newBlock() block {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reused()
+}
+
+// reused is newBlock for who holds p.mu.
+func (p *picture) reused() block {
+	if n := len(p.free) - 1; n >= 0 {
+		b := p.free[n]
+		p.free = p.free[:n]
+		return b
+	}
 	if p.words {
 		return block{words: p.f.newWords()}
 	}
-	return block{dump: rdb.NewBlock(p.f.format())}
+	return block{dump: rdb.NewBlock(p.format)}
 }
 
-func (f *family) format() rdb.Format { return f.dumps.FileFormat() }
-
 // kill gives the picture up. It is ended soon, by whoever writes it.
-func (p *picture) kill() { p.once.Do(func() { close(p.killed) }) }
+func (p *picture) kill() { p.stop(errKilled) }
 
-func (p *picture) dead() bool {
+func (p *picture) stop(why error) {
+	p.once.Do(func() {
+		p.why = why
+		close(p.killed)
+	})
+}
+
+// dead is why the picture was given up, nil if it was not.
+func (p *picture) dead() error {
 	select {
 	case <-p.killed:
-		return true
+		return p.why
 	default:
-		return false
+		return nil
 	}
+}
+
+// unwanted is why the rest of the picture is not written, nil if it is: it was given up, or those for whom it is have gone.
+func (p *picture) unwanted() error {
+	if p.transfer != nil && p.transfer.Dead() {
+		return errKilled
+	}
+	return p.dead()
 }
 
 // take gathers an entry, under its lock.
 func (p *picture) take(v *engine.View, e engine.Entry) {
-	if p.dead() {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.keys++
-	n := 0
-	if p.words {
-		p.block.words.entry(v, e)
-		n = len(p.block.words.text)
-	} else {
-		p.block.dump.Entry(v, e)
-		n = p.block.dump.Len()
-	}
-	if n >= blockBytes {
-		p.full = append(p.full, p.block)
-		p.block = p.newBlock()
+	switch {
+	case p.dead() != nil:
+	case p.cut.Walks(v):
+		p.gather(&p.walked, v, e, p.newBlock)
+	default:
+		p.mu.Lock()
+		p.bytes += p.gather(&p.early, v, e, p.reused)
+		p.mu.Unlock()
 	}
 }
 
-// drain returns what is to be written; all of it at the end.
-func (p *picture) drain(all bool) (blocks []block, keys int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	blocks, keys = p.full, p.keys
-	p.full, p.keys = nil, 0
-	if all {
-		blocks = append(blocks, p.block)
+// gather adds an entry to what waits to be written, and returns how long it is.
+func (p *picture) gather(g *gathered, v *engine.View, e engine.Entry, newBlock func() block) int {
+	g.keys++
+	if p.leavesOut(e) {
+		return 0
+	}
+	if g.block.none() {
+		g.block = newBlock()
+	}
+	before := g.block.len()
+	if p.words {
+		g.block.words.entry(v, e)
+	} else {
+		g.block.dump.Entry(v, e)
+	}
+	n := g.block.len()
+	if n >= blockBytes {
+		g.full = append(g.full, g.block)
+		g.block = block{}
+	}
+	return n - before
+}
+
+// drain returns what is full; all of it at the end.
+func (g *gathered) drain(all bool) (blocks []block, keys int) {
+	blocks, keys = g.full, g.keys
+	g.full, g.keys = nil, 0
+	if all && !g.block.none() {
+		blocks = append(blocks, g.block)
+		g.block = block{}
 	}
 	return blocks, keys
 }
 
+// drain returns what is to be written; all of it at the end.
+func (p *picture) drain(all bool) (blocks []block, keys int) {
+	blocks, keys = p.walked.drain(all)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	early, n := p.early.drain(all)
+	p.done += keys + n
+	return append(blocks, early...), keys + n
+}
+
+// pass writes what has gathered; all of it at the end.
+func (p *picture) pass(out output, all bool) error {
+	blocks, keys := p.drain(all)
+	p.f.slower(p.f.p.saveDelay, keys, p.unwanted)
+	for _, b := range blocks {
+		if err := p.unwanted(); err != nil {
+			return err
+		}
+		if err := out.block(b); err != nil {
+			return err
+		}
+		p.again(b)
+	}
+	return nil
+}
+
 // write walks the keys and writes the file. No lock is held.
 func (p *picture) write(to io.Writer) error {
-	out, err := p.f.newOutput(to, p.now, p.at, p.base, p.words, p.libraries)
-	flush := func(all bool) {
-		blocks, keys := p.drain(all)
-		p.f.slower(p.f.p.saveDelay, keys, p.killed)
-		for _, b := range blocks {
-			if err == nil && !p.dead() {
-				err = out.block(b)
-			}
-		}
+	out, err := p.newOutput(to)
+	if err != nil {
+		return err
 	}
-	whole := p.cut.Walk(func() { flush(false) })
-	flush(true)
-	switch {
-	case p.dead():
-		return errKilled
+	whole := p.cut.Walk(func() {
+		if err == nil {
+			err = p.pass(out, false)
+		} else {
+			p.drain(false) // nothing is kept for a file that is not written
+		}
+	})
+	if err == nil {
+		err = p.pass(out, true)
+	}
+	switch why := p.unwanted(); {
+	case why != nil:
+		return why
 	case err != nil:
 		return err
 	case !whole:
@@ -140,8 +268,19 @@ func (p *picture) write(to io.Writer) error {
 	return out.end()
 }
 
-// done ends a picture that could not be written.
-func (p *picture) done(err error) {
+// progress is how many keys are written, of how many, and how many bytes were taken
+// early, since they were about to change.
+func (p *picture) progress() (done, total, early int) {
+	if p == nil {
+		return 0, 0, 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done, p.total, p.bytes
+}
+
+// ended ends a picture that could not be written.
+func (p *picture) ended(err error) {
 	if err != nil {
 		p.cut.Abort()
 	}
@@ -153,12 +292,19 @@ type output struct {
 	words *journal.CommandWriter
 }
 
-func (f *family) newOutput(to io.Writer, now int64, at journal.LSN, base, words bool, libraries []string) (o output, err error) {
-	if !words {
-		o.dump = dumpfile.Begin(f.s, to, now, base, libraries)
-		return o, nil
+func (p *picture) newOutput(to io.Writer) (o output, err error) {
+	if p.words {
+		return p.f.newWordsOutput(to, p.now, p.at, p.libraries)
 	}
+	o.dump = dumpfile.Begin(p.f.s, to, p.now, p.base, p.libraries, p.format, p.facts...)
+	return o, nil
+}
+
+func (f *family) newWordsOutput(to io.Writer, now int64, at journal.LSN, libraries []string) (o output, err error) {
 	o.words, err = journal.NewCommandWriter(to, at, now, true, f.p.timestamps.Load())
+	if fence := f.s.Keyspace.Fences.Last(); fence != 0 && err == nil {
+		err = o.words.Append(resp.AppendCommand(nil, []byte("LK.FENCE"), command.Number(fence)))
+	}
 	for _, code := range libraries {
 		if err == nil {
 			err = o.words.Append(resp.AppendCommand(nil, []byte("FUNCTION"), []byte("LOAD"), []byte(code)))
@@ -186,7 +332,7 @@ func (f *family) writeBase(c *command.Ctx, to io.Writer) error {
 	if f.p.preamble.Load() {
 		return dumpfile.Write(c, to, dumpfile.What{Base: true})
 	}
-	out, err := f.newOutput(to, c.Now, c.KS.Journal.End(), true, true, f.s.Functions.Libraries(c.KS))
+	out, err := f.newWordsOutput(to, c.Now, c.KS.Journal.End(), f.s.Functions.Libraries(c.KS))
 	all := f.newWords()
 	defer func(db int) { c.DB = db }(c.DB)
 	for c.DB = 0; c.DB < c.KS.Databases(); c.DB++ {

@@ -37,6 +37,7 @@ func (f *family) bgrewriteaof(c *command.Ctx) {
 func (f *family) rewrite(c *command.Ctx) error {
 	f.mu.Lock()
 	defer f.mu.Unlock() // so that it is not turned on or off meanwhile; Rotate does not wait for the disk
+	f.starting = false
 	w, files := f.writer, f.files
 	f.status.lastRewriteTry.Store(engine.Monotonic())
 	var cut *journal.Cut
@@ -51,11 +52,13 @@ func (f *family) rewrite(c *command.Ctx) error {
 		return err
 	}
 	ended := make(chan struct{})
+	began := engine.Monotonic()
 	p := f.begin(c, true)
+	f.status.begun.Add(1)
+	f.status.beginMicros.Store(engine.Monotonic() - began)
 	f.rewriting, f.again, f.rewriteEnd, f.current = true, false, ended, p
 	f.background.Add(1)
 	f.status.rewriteBegan.Store(c.Now)
-	began := engine.Monotonic()
 	f.s.Logf('n', "Background append only file rewriting started")
 	go func() {
 		defer f.background.Done()
@@ -75,7 +78,7 @@ func (f *family) rewrite(c *command.Ctx) error {
 			return cut.Commit(base, !p.words)
 		})
 		if err != nil {
-			p.done(err)
+			p.ended(err)
 			if cut != nil {
 				cut.Abort()
 			}
@@ -83,6 +86,8 @@ func (f *family) rewrite(c *command.Ctx) error {
 		if cut == nil {
 			_ = files.Close() // it only lets the directory go
 		}
+		_, _, early := p.progress()
+		f.status.rewriteEarly.Store(int64(early))
 		f.rewritten(err, began, files)
 	}()
 	return nil
@@ -112,6 +117,36 @@ func (f *family) rewritten(err error, began int64, files *journal.Files) {
 	f.mu.Unlock()
 	f.refuse()
 }
+
+// A rewrite that growth asks for is put off when the last ones failed, as in Redis: for a
+// minute after so many of them, then for two, up to so many.
+const (
+	rewriteFailuresMax = 3
+	pauseMinutesMax    = 60
+)
+
+// putOff tells whether a rewrite that growth asks for has to wait. Only tick calls it.
+func (f *family) putOff() bool {
+	p, now := &f.wait, engine.Monotonic()
+	switch {
+	case f.status.rewriteFailures.Load() < rewriteFailuresMax:
+		*p = putOff{}
+		return false
+	case p.until != 0 && now < p.until:
+		return true
+	case p.until != 0: // one more try
+		p.until = 0
+		return false
+	}
+	p.minutes = min(max(2*p.minutes, 1), pauseMinutesMax)
+	p.until = now + p.minutes*60e6
+	f.s.Logf('w', "Background AOF rewrite has repeatedly failed and triggered the limit, will retry in %d minutes", p.minutes)
+	return true
+}
+
+// putOff is for how long rewrites are put off, and until when, by the monotonic clock; 0,
+// they are not.
+type putOff struct{ minutes, until int64 }
 
 // noteBase notes how large the append-only file is, to know when it has grown.
 func (f *family) noteBase(files *journal.Files) {

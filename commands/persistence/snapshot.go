@@ -13,7 +13,6 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/dumpfile"
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/engine/vfs"
 )
 
 const (
@@ -65,15 +64,15 @@ func (f *family) lastsaveRow() *command.Command {
 }
 
 // replaceFile writes a file beside another one and then takes its place, unless dead, if
-// not nil, says that nobody wants it any more. Whoever calls kill and then replaces the
+// not nil, says why nobody wants it any more. Whoever calls kill and then replaces the
 // file itself is last. beside is part of the name that the file has until then.
-func (f *family) replaceFile(name, beside string, write func(to io.Writer) error, dead func() bool) (err error) {
+func (f *family) replaceFile(name, beside string, write func(to io.Writer) error, dead func() error) (err error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
 	}
 	temp := filepath.Join(dir, fmt.Sprintf("temp-%s%d.rdb", beside, os.Getpid()))
-	file, err := vfs.OS.Create(temp)
+	file, err := f.s.FS.Create(temp)
 	if err != nil {
 		return err
 	}
@@ -86,17 +85,18 @@ func (f *family) replaceFile(name, beside string, write func(to io.Writer) error
 	}
 	if err == nil {
 		f.place.Lock()
-		if dead != nil && dead() {
-			err = errKilled
-		} else {
-			err = vfs.OS.Rename(temp, filepath.Join(dir, name))
+		if dead != nil {
+			err = dead()
+		}
+		if err == nil {
+			err = f.s.FS.Rename(temp, filepath.Join(dir, name))
 		}
 		f.place.Unlock()
 	}
 	if err == nil {
-		return vfs.OS.SyncDir(dir)
+		return f.s.FS.SyncDir(dir)
 	}
-	_ = vfs.OS.Remove(temp) // it may not have been made
+	_ = f.s.FS.Remove(temp) // it may not have been made
 	return err
 }
 
@@ -105,14 +105,21 @@ func (f *family) saved(err error, began int64, dirty int64) {
 	st := &f.status
 	st.lastSaveFailed.Store(err != nil)
 	st.lastSaveSeconds.Store(int64(seconds(began)))
+	if f.logSaved(err) == nil {
+		st.lastSave.Store(f.s.Keyspace.Clock.Now() / 1e6)
+		st.dirtyAtSave.Store(dirty)
+	}
+	f.refuse()
+}
+
+// logSaved writes in the log how a snapshot ended.
+func (f *family) logSaved(err error) error {
 	if err != nil {
 		f.s.Logf('w', "Error saving the dataset to disk: %v", err)
 	} else {
-		st.lastSave.Store(f.s.Keyspace.Clock.Now() / 1e6)
-		st.dirtyAtSave.Store(dirty)
 		f.s.Logf('n', "DB saved on disk")
 	}
-	f.refuse()
+	return err
 }
 
 func (f *family) save(c *command.Ctx) {
@@ -125,7 +132,6 @@ func (f *family) save(c *command.Ctx) {
 	}
 	f.status.saves.Add(1)
 	if err := f.SaveFile(c); err != nil {
-		f.s.Logf('w', "Error saving the dataset to disk: %v", err)
 		c.Error("ERR")
 		return
 	}
@@ -135,11 +141,12 @@ func (f *family) save(c *command.Ctx) {
 // SaveFile writes a snapshot. All keys are held.
 func (f *family) SaveFile(c *command.Ctx) error {
 	began, dirty := engine.Monotonic(), c.KS.Dirty.Load()
-	err := f.replaceFile(*f.p.dbfilename.Load(), "", func(to io.Writer) error { return dumpfile.Write(c, to, dumpfile.What{}) }, nil)
-	if err == nil {
-		f.saved(nil, began, dirty)
+	err := f.replaceFile(*f.p.dbfilename.Load(), "", func(to io.Writer) error { return dumpfile.Write(c, to, dumpfile.What{Facts: f.s.Replication.Facts(c)}) }, nil)
+	if err != nil {
+		return f.logSaved(err)
 	}
-	return err
+	f.saved(nil, began, dirty)
+	return nil
 }
 
 // Flushed writes an empty snapshot after FLUSHALL if there are save points, so that the
@@ -155,11 +162,8 @@ func (f *family) Flushed(c *command.Ctx) {
 	if current != nil && !current.base {
 		current.kill()
 	}
-	if len(*f.p.points.Load()) == 0 {
-		return
-	}
-	if err := f.SaveFile(c); err != nil {
-		f.s.Logf('w', "Error saving the dataset to disk: %v", err)
+	if len(*f.p.points.Load()) != 0 {
+		_ = f.SaveFile(c) // the log says why
 	}
 }
 
@@ -191,6 +195,7 @@ func (f *family) saveInBackground(c *command.Ctx) {
 	began, dirty := engine.Monotonic(), c.KS.Dirty.Load()
 	st := &f.status
 	st.saves.Add(1)
+	st.begun.Add(1)
 	st.saveBegan.Store(c.Now)
 	st.lastTry.Store(c.Now / 1e6)
 	p := f.begin(c, false)
@@ -199,11 +204,14 @@ func (f *family) saveInBackground(c *command.Ctx) {
 	f.background.Add(1)
 	f.mu.Unlock()
 	name := *f.p.dbfilename.Load()
+	st.beginMicros.Store(engine.Monotonic() - began)
 	f.s.Logf('n', "Background saving started")
 	go func() {
 		defer f.background.Done()
 		err := f.quietly(func() error { return f.replaceFile(name, "bg-", p.write, p.dead) })
-		p.done(err)
+		p.ended(err)
+		_, _, early := p.progress()
+		st.saveEarly.Store(int64(early))
 		if !errors.Is(err, errKilled) {
 			f.saved(err, began, dirty)
 		}
@@ -220,6 +228,17 @@ func (f *family) saveInBackground(c *command.Ctx) {
 			f.s.Logf('w', "Background saving error")
 		}
 	}()
+}
+
+// StopSaving has the snapshot or rewrite fail that is under way, and tells whether one is.
+func (f *family) StopSaving() bool {
+	f.mu.Lock()
+	p := f.current
+	f.mu.Unlock()
+	if p != nil {
+		p.stop(errAborted)
+	}
+	return p != nil
 }
 
 // quietly runs what writes much, with no syncs beside it if the user asked for that.

@@ -32,9 +32,11 @@ func (f *family) load() error {
 	var err error
 	switch {
 	case logs:
-		err = f.loadLog()
+		err = f.loadLog(true)
 	case !f.s.TestMode || len(*f.p.points.Load()) > 0:
-		err = f.loadSnapshot()
+		if err = f.loadSnapshot(); err != nil && !errors.Is(err, errStopped) {
+			f.s.Logf('w', "%v", err)
+		}
 	}
 	if err != nil {
 		return err
@@ -50,31 +52,14 @@ func (f *family) load() error {
 // errStopped ends loading where the server is to end.
 var errStopped = errors.New("the server ends")
 
-// stopping tells whether the server is to end.
-func (f *family) stopping() bool {
+// stopped is errStopped where the server is to end.
+func (f *family) stopped() error {
 	select {
 	case <-f.stop:
-		return true
+		return errStopped
 	default:
-		return false
+		return nil
 	}
-}
-
-// progress is a file that is read, of which loading tells how far it is.
-type progress struct {
-	f    *family
-	from io.Reader
-	read int64
-}
-
-func (p *progress) Read(b []byte) (int, error) {
-	if p.f.stopping() {
-		return 0, errStopped
-	}
-	n, err := p.from.Read(b)
-	p.read += int64(n)
-	p.f.s.Loading.Progress(p.read)
-	return n, err
 }
 
 // open opens the append-only files.
@@ -85,12 +70,15 @@ func (f *family) open() (*journal.Files, error) {
 	}
 	levels := []byte{journal.Debug: 'd', journal.Verbose: 'v', journal.Notice: 'n', journal.Warning: 'w'}
 	o := journal.Options{
-		FS: vfs.OS, Dir: dir, Dirname: *f.p.dirname.Load(), Filename: *f.p.filename.Load(),
+		FS: f.s.FS, Dir: dir, Dirname: *f.p.dirname.Load(), Filename: *f.p.filename.Load(),
 		Log:       func(level journal.Level, text string) { f.s.Logf(levels[level], "%s", text) },
 		Monotonic: engine.Monotonic,
 	}
 	for until := engine.Monotonic() + lockMicros; ; {
 		files, err := journal.Open(o)
+		if err == nil && f.p.keepHistory.Load() {
+			files.KeepHistory(true)
+		}
 		if !errors.Is(err, vfs.ErrLocked) || engine.Monotonic() > until {
 			return files, err
 		}
@@ -105,64 +93,58 @@ const (
 	lockRetry  = 10 * time.Millisecond
 )
 
+// exits tells whether a log that cannot be written ends the server.
+func (f *family) exits() bool {
+	return *f.p.diskError.Load() == "exit" && f.p.policy() == journal.Always
+}
+
 func (f *family) writerOptions() journal.WriterOptions {
 	return journal.WriterOptions{
-		Policy: f.p.policy(), Timestamps: f.p.timestamps.Load(), Checksums: true,
+		Delay: time.Duration(f.delay.Load()), Policy: f.p.policy(), Timestamps: f.p.timestamps.Load(), Checksums: true,
 		OnDurable: func(journal.LSN) { f.gate.release() },
 		OnFailure: func(x journal.Failure) {
 			f.s.Logf('w', "The append only file cannot be written: %v", x.Err)
+			if f.exits() {
+				f.s.Logf('w', "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...")
+				f.s.Host.Fatal("the append only file cannot be written: " + x.Err.Error())
+			}
 			f.failing.Store(true)
 			f.refuse()
+			f.gate.release()
 		},
 		OnHealthy: func() {
 			if f.failing.Swap(false) { // it is also called when the log is turned on
 				f.s.Logf('w', "AOF write error looks solved. The server can write again.")
 			}
 			f.refuse()
+			f.gate.release()
 		},
 	}
 }
 
-// read enters the keys and functions of a file, and returns where it ends.
-func (f *family) read(file vfs.File, size, nowMillis int64) (end int64, err error) {
-	return dumpfile.Start(f.s, &progress{f: f, from: io.NewSectionReader(file, 0, size)}, size, nowMillis,
+// read enters the keys and functions of a file, and returns where it ends. With resume the stream of replication goes on
+// behind it.
+func (f *family) read(file vfs.File, size, nowMillis int64, resume bool) (end int64, err error) {
+	return dumpfile.Start(f.s, f.s.Loading.Reader(io.NewSectionReader(file, 0, size), f.stopped), size, nowMillis, resume,
 		func(keys int) { f.slower(f.p.loadDelay, keys, nil) })
 }
 
-// loadLog loads the append-only file and goes on with it.
-func (f *family) loadLog() error {
+// loadLog loads the append-only file and, if it is on, goes on with it.
+func (f *family) loadLog(on bool) error {
 	files, err := f.open()
+	if errors.Is(err, vfs.ErrLocked) { // the rest logs itself
+		f.s.Logf('w', "%v", err)
+	}
 	if err != nil {
 		return err
 	}
 	ks := f.s.Keyspace
 	began := engine.Monotonic()
-	sess := &command.Session{Authenticated: true}
 	if size, err := files.Size(); err == nil { // what is missing is told by Load
 		f.s.Loading.Expect(size)
 	}
-	loaded, err := files.Load(journal.LoadOptions{
-		Truncated:      f.p.truncated.Load(),
-		CorruptTailMax: f.p.corruptTailMax.Load(),
-		RDB: func(file vfs.File, size int64) (end int64, err error) {
-			return f.read(file, size, 0)
-		},
-		Progress: func(read, _ int64) { f.s.Loading.Progress(read) },
-		Apply: func(u *journal.Unit) error {
-			if f.stopping() {
-				return errStopped
-			}
-			f.slower(f.p.loadDelay, len(u.Commands), nil)
-			for _, cmd := range u.Commands {
-				sess.SetDB(cmd.DB)
-				if err := f.s.Pipeline.Apply(sess, cmd.Args, ks.Clock.Now()); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	})
-	if err == nil && files.NeedsBase() {
+	loaded, err := f.readLog(files, f.p.truncated.Load(), f.p.corruptTailMax.Load())
+	if err == nil && on && files.NeedsBase() {
 		err = files.CreateBase(f.p.preamble.Load(), func(to vfs.File) error {
 			return f.held(func(c *command.Ctx) error { return f.writeBase(c, to) })
 		})
@@ -171,14 +153,16 @@ func (f *family) loadLog() error {
 	if err == nil {
 		ks.Journal.Skip(loaded.End)
 		ks.Clock.NotBefore(loaded.Micros + dumpfile.BeyondMicros)
-		w, err = files.Start(ks.Journal, f.writerOptions())
+		if on {
+			w, err = files.Start(ks.Journal, f.writerOptions())
+		}
 	}
-	if err != nil {
-		_ = files.Close()
-		return err
-	}
-	if !loaded.None {
+	if err == nil && !loaded.None {
 		f.s.Logf('n', "DB loaded from append only file: %.3f seconds", seconds(began))
+	}
+	if err != nil || !on {
+		_ = files.Close() // it only lets the directory go
+		return err
 	}
 	f.mu.Lock()
 	f.files, f.writer = files, w
@@ -188,33 +172,72 @@ func (f *family) loadLog() error {
 	return nil
 }
 
+// readLog enters what an append-only file has.
+func (f *family) readLog(files *journal.Files, truncated bool, corruptTailMax int64) (*journal.Loaded, error) {
+	sess := &command.Session{Authenticated: true}
+	return files.Load(journal.LoadOptions{
+		Truncated:      truncated,
+		CorruptTailMax: corruptTailMax,
+		RDB: func(file vfs.File, size int64) (end int64, err error) {
+			return f.read(file, size, 0, false)
+		},
+		Progress: func(read, _ int64) { f.s.Loading.Progress(read) },
+		Apply: func(u *journal.Unit) error {
+			if err := f.stopped(); err != nil {
+				return err
+			}
+			f.slower(f.p.loadDelay, len(u.Commands), nil)
+			for _, cmd := range u.Commands {
+				sess.SetDB(cmd.DB)
+				if err := f.s.Pipeline.Apply(sess, cmd.Args, f.s.Keyspace.Clock.Now()); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+}
+
 // ReloadLog reads the append-only file anew, after all that was logged is in it.
 func (f *family) ReloadLog(flush func(c *command.Ctx)) error {
-	f.s.Loading.Begin(f.s.Keyspace.Clock.Now())
+	f.s.Loading.Begin(f.s.Keyspace.Clock.Now(), false)
 	defer f.s.Loading.End()
+	// A rewrite is given up; a snapshot goes on, since it has what there was.
 	f.mu.Lock()
-	p := f.current
-	f.mu.Unlock()
-	if p != nil {
-		p.kill()
+	var rewritten chan struct{}
+	if f.rewriting {
+		f.current.kill()
+		rewritten = f.rewriteEnd
 	}
-	f.background.Wait()
+	f.mu.Unlock()
+	if rewritten != nil {
+		<-rewritten
+	}
 	f.mu.Lock()
 	w, files := f.writer, f.files
 	f.mu.Unlock()
-	if w == nil {
-		there, err := f.open()
-		if err != nil {
-			return err
+	begins := w != nil && w.State() == journal.Starting // it was turned on, and its first rewrite is due
+	if w == nil || begins {
+		there := files
+		if w == nil {
+			var err error
+			if there, err = f.open(); err != nil {
+				return err
+			}
 		}
 		none := there.NeedsBase()
-		_ = there.Close() // it only lets the directory go
+		if w == nil {
+			_ = there.Close() // it only lets the directory go
+		}
 		if none {
 			return errors.New("there is no append only file")
 		}
-	} else {
-		if err := w.Sync(); err != nil {
-			return err
+	}
+	if w != nil {
+		if !begins {
+			if err := w.Sync(); err != nil {
+				return err
+			}
 		}
 		f.mu.Lock()
 		f.writer, f.files = nil, nil
@@ -236,12 +259,14 @@ func (f *family) ReloadLog(flush func(c *command.Ctx)) error {
 	ks.Follow(true)
 	defer ks.Follow(false)
 	if err == nil {
-		err = f.loadLog()
+		err = f.loadLog(w != nil)
 	}
-	if err == nil && w == nil {
-		f.turnOff() // it was not on before
-	}
-	if err != nil && w != nil {
+	if err == nil {
+		f.status.dirtyAtSave.Store(ks.Dirty.Load()) // as in Redis
+		f.mu.Lock()
+		f.again = f.again || begins
+		f.mu.Unlock()
+	} else if w != nil {
 		f.unread.Store(&err)
 		f.refuse()
 	}
@@ -255,7 +280,7 @@ func (f *family) loadSnapshot() error {
 		return err
 	}
 	name := *f.p.dbfilename.Load()
-	file, err := vfs.OS.Open(filepath.Join(dir, name))
+	file, err := f.s.FS.Open(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -269,11 +294,13 @@ func (f *family) loadSnapshot() error {
 	}
 	began := engine.Monotonic()
 	f.s.Loading.Expect(size)
-	_, err = f.read(file, size, f.s.Keyspace.Clock.Now()/1000)
+	_, err = f.read(file, size, f.s.Keyspace.Clock.Now()/1000, true)
 	if errors.Is(err, errStopped) {
 		return err
 	}
 	if err != nil {
+		f.s.Logf('w', "Internal error in RDB reading: %v", err)
+		f.s.Logf('w', "Terminating server after rdb file reading failure.")
 		return fmt.Errorf("Fatal error loading the DB %s: %w. limitkv check %s tells more", name, err, name)
 	}
 	f.s.Logf('n', "Done loading RDB, keys loaded: %d, keys expired: %d.", f.s.LoadedKeys.Load(), f.s.ExpiredKeys.Load())
@@ -325,18 +352,43 @@ func (f *family) switchLog(on bool) error {
 	w := files.Prepare(f.s.Keyspace.Journal, f.writerOptions())
 	f.mu.Lock()
 	f.files, f.writer = files, w
+	f.starting = !f.saving
 	f.mu.Unlock()
 	f.p.appendOnly.Store(true)
 	f.gate.set(w)
-	go f.s.Pipeline.Do("BGREWRITEAOF")
+	go func() {
+		f.s.Pipeline.Do("BGREWRITEAOF")
+		f.mu.Lock()
+		f.starting = false // it may have been refused, and is tried again
+		f.mu.Unlock()
+	}()
 	return nil
+}
+
+// Suspend ends the log until resume is called.
+func (f *family) Suspend() (resume func()) {
+	f.mu.Lock()
+	p, base := f.current, f.current != nil && f.current.base
+	f.mu.Unlock()
+	if p != nil && !base { // a snapshot of what goes
+		p.kill()
+	}
+	f.turnOff()
+	return func() {
+		if !f.p.appendOnly.Load() {
+			return
+		}
+		if err := f.switchLog(true); err != nil {
+			f.s.Logf('w', "the append only file is not written: %v", err)
+		}
+	}
 }
 
 // turnOff closes the append-only file; what is in it is safe.
 func (f *family) turnOff() {
 	f.mu.Lock()
 	w, files := f.writer, f.files
-	f.writer, f.files, f.again = nil, nil, false
+	f.writer, f.files, f.again, f.starting = nil, nil, false, false
 	var rewritten chan struct{} // nil: none is under way
 	if f.rewriting {
 		rewritten = f.rewriteEnd
@@ -372,9 +424,9 @@ func (f *family) refuse() {
 	f.mu.Unlock()
 	switch unread := f.unread.Load(); {
 	case unread != nil:
-		f.s.RefuseWrites("MISCONF Errors writing to the AOF file: " + (*unread).Error())
+		f.s.RefuseWrites(misconf(*unread))
 	case w != nil && w.Failure().Err != nil:
-		f.s.RefuseWrites("MISCONF Errors writing to the AOF file: " + w.Failure().Err.Error())
+		f.s.RefuseWrites(misconf(w.Failure().Err))
 	case f.status.lastSaveFailed.Load() && f.p.stopWrites.Load() && len(*f.p.points.Load()) > 0:
 		f.s.RefuseWrites("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.")
 	default:
@@ -401,6 +453,9 @@ func (f *family) tick() {
 		case <-f.stop:
 			return
 		case <-t.C:
+			if w := f.log(); w != nil {
+				w.Look()
+			}
 			f.look()
 		}
 	}
@@ -428,7 +483,7 @@ func (f *family) look() {
 	}
 	if w != nil && f.p.growPercent.Load() > 0 && w.FileSize() > 0 {
 		base := max(st.baseSize.Load(), 1)
-		if size, err := files.Size(); err == nil && size > f.p.growMin.Load() && (size-base)*100/base >= f.p.growPercent.Load() {
+		if size, err := files.Size(); err == nil && size > f.p.growMin.Load() && (size-base)*100/base >= f.p.growPercent.Load() && !f.putOff() {
 			f.s.Logf('n', "Starting automatic rewriting of AOF on %d%% growth", (size-base)*100/base)
 			f.s.Pipeline.Do("BGREWRITEAOF")
 			return

@@ -27,7 +27,7 @@ type words struct {
 	args   [][]byte // of the command that is being made
 }
 
-func (f *family) newWords() *words { return &words{format: f.format(), db: -1} }
+func (f *family) newWords() *words { return &words{format: f.dumps.FileFormat(), db: -1} }
 
 // itemsMax is how many elements a command adds at most, as in Redis.
 const itemsMax = 64

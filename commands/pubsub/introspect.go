@@ -48,20 +48,7 @@ func (f *family) pubsubRow() *command.Command {
 				Syntax:     "[shardchannel:string...]",
 				Run:        func(c *command.Ctx) { numsub(c, &f.worlds.Of(c.KS).shard) },
 			},
-			{
-				Name: "help", Arity: 2, Since: "6.2.0", Flags: command.Loading | command.Stale,
-				Summary:    "Lists the subcommands.",
-				Complexity: "O(1)",
-				Run: func(c *command.Ctx) {
-					c.Help("PUBSUB",
-						"CHANNELS [<pattern>]", "    The channels that somebody listens to.",
-						"NUMPAT", "    How many patterns somebody listens to.",
-						"NUMSUB [<channel> ...]", "    How many listen to the channels.",
-						"SHARDCHANNELS [<pattern>]", "    The shard channels that somebody listens to.",
-						"SHARDNUMSUB [<shardchannel> ...]", "    How many listen to the shard channels.",
-					)
-				},
-			},
+			command.HelpRow("6.2.0"),
 		},
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/glob"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/resp"
 )
 
 func (f *family) publishRow() *command.Command {
@@ -20,8 +22,9 @@ func (f *family) publishRow() *command.Command {
 		Syntax:     "channel:string message:string",
 		Channels:   command.Channels{First: 1, Last: 1},
 		Run: func(c *command.Ctx) {
-			d := delivery{c: c}
-			d.publish(f.worlds.Of(c.KS), c.Args[1], c.Args[2])
+			d := delivery{c: c, v: &c.View}
+			d.publish(f.s, f.worlds.Of(c.KS), c.Args[1], c.Args[2])
+			f.replicate(c)
 			d.reply()
 		},
 	}
@@ -38,10 +41,18 @@ func (f *family) spublishRow() *command.Command {
 		Syntax:     "shardchannel:string message:string",
 		Channels:   command.Channels{First: 1, Last: 1},
 		Run: func(c *command.Ctx) {
-			d := delivery{c: c}
-			d.send(newMessage("smessage", c.Args[1], c.Args[2]), f.worlds.Of(c.KS).shard.listeners(c.Args[1]))
+			d := delivery{c: c, v: &c.View}
+			d.send(f.s, newMessage("smessage", c.Args[1], c.Args[2]), f.worlds.Of(c.KS).shard.listeners(c.Args[1]))
+			f.replicate(c)
 			d.reply()
 		},
+	}
+}
+
+// replicate has the message sent on by replicas. In a cluster nodes send it to each other.
+func (f *family) replicate(c *command.Ctx) {
+	if !f.s.Cluster {
+		c.ReplicaEffect()
 	}
 }
 
@@ -74,22 +85,49 @@ func (m *message) write(w command.Replier) {
 // delivery is what becomes of a message.
 type delivery struct {
 	c         *command.Ctx // nil where no session sends
+	v         *engine.View // of the transaction that sends
 	receivers int
 	own       []*message // for the session that sends
 }
 
 // send gives a message to sessions. That which sends it has it after its reply.
-func (d *delivery) send(m *message, list []*command.Session) {
-	for _, s := range list {
-		if s.Killed.Load() {
+func (d *delivery) send(s *command.Server, m *message, list []*command.Session) {
+	alone := d.c != nil && !d.c.Exec && !d.c.Script
+	gated := d.v.KS.Gated.Load()
+	var others []*command.Session
+	for _, to := range list {
+		if to.Killed.Load() {
 			continue // its connection is about to go
 		}
 		d.receivers++
-		if d.c != nil && s == d.c.Session && !d.c.Exec && !d.c.Script {
+		switch {
+		case alone && to == d.c.Session:
 			d.own = append(d.own, m)
-			continue
+		case gated:
+			others = append(others, to)
+		default:
+			to.Push(func(w *resp.Writer) { m.write(w) })
 		}
-		s.Conn.Post(func() { m.write(s.Conn.Out) })
+	}
+	if len(others) == 0 {
+		return
+	}
+	// The message may tell of what its transaction changes, or its session changed before: it leaves when that is safe.
+	tell := func(at journal.LSN) {
+		s.Durability.Tell(at, func() {
+			for _, to := range others {
+				to.Push(func(w *resp.Writer) { m.write(w) })
+			}
+		})
+	}
+	var wrote journal.LSN
+	if d.c != nil {
+		wrote = d.c.Session.Wrote
+	}
+	if alone {
+		tell(wrote)
+	} else {
+		d.v.AtCommit(func(at journal.LSN) { tell(max(at, wrote)) })
 	}
 }
 
@@ -103,11 +141,11 @@ func (d *delivery) reply() {
 }
 
 // publish sends a message to a channel, and to the patterns that match it.
-func (d *delivery) publish(world *world, channel, text []byte) {
+func (d *delivery) publish(s *command.Server, world *world, channel, text []byte) {
 	var m *message
 	if list := world.plain.listeners(channel); len(list) > 0 {
 		m = newMessage("message", channel, text)
-		d.send(m, list)
+		d.send(s, m, list)
 	}
 	if world.patterns.len() == 0 {
 		return
@@ -118,7 +156,7 @@ func (d *delivery) publish(world *world, channel, text []byte) {
 	world.patterns.each(func(pattern string, list []*command.Session) {
 		if glob.Match([]byte(pattern), m.channel) {
 			p := &message{kind: "pmessage", pattern: []byte(pattern), channel: m.channel, text: m.text}
-			d.send(p, list)
+			d.send(s, p, list)
 		}
 	})
 }
@@ -130,12 +168,12 @@ func (f *family) keyspaceEvent(v *engine.View, db int, _ engine.EventClass, even
 	mask := engine.EventClass(v.KS.EventMask.Load())
 	world := f.worlds.Of(v.KS)
 	number := strconv.Itoa(db)
-	d := delivery{}
+	d := delivery{v: v}
 	if mask&engine.EventKeyspace != 0 {
 		channel := append([]byte("__keyspace@"+number+"__:"), key...)
-		d.publish(world, channel, []byte(event))
+		d.publish(f.s, world, channel, []byte(event))
 	}
 	if mask&engine.EventKeyevent != 0 {
-		d.publish(world, []byte("__keyevent@"+number+"__:"+event), key)
+		d.publish(f.s, world, []byte("__keyevent@"+number+"__:"+event), key)
 	}
 }

@@ -3,11 +3,14 @@ package ratelimit
 // RL.ACQUIRE, and waiting for a limiter.
 
 import (
+	"github.com/limitkv/limitkv/commands/budget"
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/limiter"
-	"github.com/limitkv/limitkv/resp"
 )
+
+// ruleSyntax is how rules are written.
+const ruleSyntax = "{algorithm=(GCRA | LOG | WINDOW | FIXED | CAL | CONC | TOTAL) count:integer [period:string] [BURST burst:integer] [TZ zone:string] [FROM from:integer]}..."
 
 func (f *family) acquireRow() *command.Command {
 	return &command.Command{
@@ -16,8 +19,8 @@ func (f *family) acquireRow() *command.Command {
 		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Insert)},
 		Summary:    "Takes a cost from a limiter, or nothing, or waits in line for it.",
-		Complexity: "O(1) for each rule; O(N) in the grants of a LOG that is waited for",
-		Syntax:     "key [cost:integer] [mode=(PEEK | FORCE)] [BLOCK ms:integer] [rule={algorithm=(GCRA | LOG | WINDOW | FIXED) count:integer period:integer [BURST burst:integer]}...]",
+		Complexity: "O(1) for each rule, O(log N) with an ID; O(N) in the grants of a LOG that is waited for",
+		Syntax:     "key [cost:integer] [mode=(PEEK | FORCE | ATMOST)] [KEEP keep:integer] [name={ID id:string [LEASE lease:integer]}] [BLOCK ms:integer] [rule=" + ruleSyntax + "]",
 		Run:        f.acquire,
 	}
 }
@@ -31,6 +34,50 @@ type request struct {
 	call
 	// block is how long to wait in ms, 0 for ever, -1 not at all.
 	block int64
+	// several is that there is more than one limiter, each that the reply tells of each.
+	several, each bool
+}
+
+// readOptions reads what may stand between the costs and the rules.
+func (q *request) readOptions(a *command.Args) {
+	kept := false
+	for again := true; again && a.More(); {
+		switch {
+		case q.mode == limiter.Try && a.Is("PEEK"):
+			q.mode = limiter.Peek
+		case q.mode == limiter.Try && a.Is("FORCE"):
+			q.mode = limiter.Force
+		case q.mode == limiter.Try && a.Is("ATMOST"):
+			q.mode = limiter.AtMost
+		case !kept && a.Is("KEEP"):
+			kept = true
+			q.keep = a.IntRange(0, limiter.CountMax, errCost)
+		case q.id == nil && a.Is("ID"):
+			if q.id = a.Bytes(); a.Err() == "" && limiter.CheckName(q.id) != nil {
+				a.Fail(errName)
+			}
+		case q.lease == 0 && a.Is("LEASE"):
+			q.lease = 1000 * a.IntRange(1, limiter.LeaseMicrosMax/1000, errLeaseRange)
+		case q.block < 0 && a.Is("BLOCK"):
+			if q.block = a.Int(); a.Err() == "" && q.block < 0 {
+				a.Fail(command.ErrTimeoutNegative)
+			} else if q.block > blockMillisMax {
+				a.Fail(command.ErrTimeoutRange)
+			}
+		case q.several && !q.each && a.Is("EACH"):
+			q.each = true
+		default:
+			again = false
+		}
+	}
+	switch {
+	case q.block >= 0 && (q.mode == limiter.Peek || q.mode == limiter.Force), // neither ever waits
+		kept && q.mode == limiter.Force, // in any case is in any case
+		q.block >= 0 && q.each,          // who has waited is told of one limiter alone
+		q.lease != 0 && q.id == nil,
+		q.id != nil && q.mode == limiter.Peek:
+		a.Syntax()
+	}
 }
 
 // readRequest reads the arguments from the cost on.
@@ -39,25 +86,7 @@ func (f *family) readRequest(buf []limiter.Rule, a *command.Args) (q request, te
 	if a.More() && !startsOption(a.Peek()) {
 		q.cost = a.Int()
 	}
-	for again := true; again && a.More(); {
-		switch {
-		case q.mode == limiter.Try && a.Is("PEEK"):
-			q.mode = limiter.Peek
-		case q.mode == limiter.Try && a.Is("FORCE"):
-			q.mode = limiter.Force
-		case q.block < 0 && a.Is("BLOCK"):
-			if q.block = a.Int(); a.Err() == "" && q.block < 0 {
-				a.Fail(command.ErrTimeoutNegative)
-			} else if q.block > blockMillisMax {
-				a.Fail(command.ErrTimeoutRange)
-			}
-		default:
-			again = false
-		}
-	}
-	if q.block >= 0 && q.mode != limiter.Try {
-		a.Syntax() // neither ever waits
-	}
+	q.readOptions(a)
 	q.rules, text = readRules(buf, a)
 	if text == "" && (q.cost < 0 || q.cost > limiter.CountMax) {
 		text = errCost
@@ -67,10 +96,18 @@ func (f *family) readRequest(buf []limiter.Rule, a *command.Args) (q request, te
 
 // startsOption tells a word that may follow the key from a cost.
 func startsOption(word []byte) bool {
+	if len(word) == 0 || word[0] <= '9' {
+		return false
+	}
 	if _, ok := limiter.AlgorithmOf(word); ok {
 		return true
 	}
-	return command.EqualFold(word, "PEEK") || command.EqualFold(word, "FORCE") || command.EqualFold(word, "BLOCK")
+	for _, option := range [...]string{"PEEK", "FORCE", "ATMOST", "KEEP", "ID", "LEASE", "BLOCK"} {
+		if command.EqualFold(word, option) {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *family) acquire(c *command.Ctx) {
@@ -89,12 +126,23 @@ func (f *family) acquire(c *command.Ctx) {
 	case d.Limited && q.waits:
 		a := c.Cursor(2)
 		kept, _ := f.readRequest(nil, &a) // q is not kept, so that it is on the stack where nobody waits
-		kept.waits, kept.served = true, true
+		kept.waits, kept.served, kept.late = true, true, true
 		kept.wait(c, d)
 	default:
-		c.Array(5)
-		replyDecision(c, d)
+		q.reply(c.Writer, d)
 	}
+}
+
+// reply replies a decision: five integers, and with ATMOST what was taken.
+func (q *request) reply(w command.Replier, d limiter.Decision) {
+	if q.mode == limiter.AtMost {
+		w.Array(6)
+		replyDecision(w, d)
+		w.Int(d.Taken)
+		return
+	}
+	w.Array(5)
+	replyDecision(w, d)
 }
 
 // decide decides by the limiter under a key, whichever it is.
@@ -108,16 +156,32 @@ func (q *request) decide(c *command.Ctx, key []byte) (d limiter.Decision, text s
 
 // wait puts the caller in line. The request is kept.
 func (q *request) wait(c *command.Ctx, d limiter.Decision) {
-	deadline := int64(0)
-	if q.block > 0 {
-		deadline = c.Now + q.block*1000
+	w := c.NewWait(q, engine.KindLimiter, q.deadline(c))
+	if q.id != nil {
+		a := command.ArgsOf(w.Args[2:]...)
+		own, _ := q.f.readRequest(nil, &a)
+		q.id = own.id // the caller's memory is used again
 	}
-	w := c.NewWait(q, engine.KindLimiter, deadline)
-	w.Keys, w.Weight = w.Args[1:2], q.cost
-	w.Lapsed = func(out *resp.Writer) { q.lapsed(out, w) }
-	before, _ := c.Waiting(w.Keys[0])
+	w.Keys, w.Weight = w.Args[1:2], q.least()
+	w.Lapsed = func(out command.Replier) {
+		q.reply(out, q.lapsed(w, w.Keys[0], &q.call))
+	}
+	block(c, w, d)
+}
+
+// deadline is when a wait that begins now ends, 0 for never.
+func (q *request) deadline(c *command.Ctx) int64 {
+	if q.block == 0 {
+		return 0
+	}
+	return c.Now + q.block*1000
+}
+
+// block begins a wait for a limiter that gave this decision.
+func block(c *command.Ctx, w *command.Wait, d limiter.Decision) {
+	before, _ := c.Waiting(w.Keys[0], engine.KindLimiter)
 	c.Block(w)
-	if before == 0 {
+	if before == 0 && d.RetryAfterMicros >= 0 {
 		c.Alarm(w.Keys[0], c.Now+d.RetryAfterMicros)
 	}
 }
@@ -129,29 +193,37 @@ func (q *request) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
 	case text != "":
 		c.Error(text)
 	case d.Limited:
-		return engine.ServedHold, c.Now + d.RetryAfterMicros
+		return engine.ServedHold, retryAt(c, d)
 	default:
-		c.Array(5)
-		replyDecision(c, d)
+		q.reply(c.Writer, d)
 	}
 	return engine.ServedDone, 0
 }
 
-// lapsed replies to a caller that has left the line without anything: how the
-// limiter stands now. No lock is held here.
-func (q *request) lapsed(out *resp.Writer, w *command.Wait) {
+// retryAt is when it is worth trying again, 0 if nothing tells.
+func retryAt(c *command.Ctx, d limiter.Decision) int64 {
+	if d.RetryAfterMicros < 0 {
+		return 0
+	}
+	return c.Now + d.RetryAfterMicros
+}
+
+// lapsed is the decision for a caller that has left the line of a key without
+// anything: how the limiter stands now. No lock is held here.
+func (q *request) lapsed(w *command.Wait, key []byte, asked *call) limiter.Decision {
 	d := limiter.Decision{Limited: true, RetryAfterMicros: -1}
-	ks, key := w.KS, w.Keys[0]
+	ks := w.KS
 	var set engine.LockSet
 	set.AddKey(key)
 	if h := ks.Lock(set); h == nil {
 		v := engine.View{KS: ks, DB: w.DB, Now: ks.Clock.Now(), Held: set}
 		if e := v.GetLimiter(key); e.Kind() == engine.KindLimiter {
 			p := e.Bytes(nil)
-			if _, now, err := limiter.Take(p, v.Now, q.cost, limiter.Peek); err == nil {
+			peek := limiter.Call{Cost: asked.least(), Mode: limiter.Peek, Keep: asked.keep}
+			if _, now, err := budget.NamedOf(e).Decide(p, v.Now, peek); err == nil {
 				d = now
 			}
-			d.Limited = true
+			d.Limited, d.Taken = true, 0
 			limiter.CountRefused(p)
 		}
 		v.Commit() // the key may have expired
@@ -159,7 +231,6 @@ func (q *request) lapsed(out *resp.Writer, w *command.Wait) {
 		v.Account()
 		ks.Unlock(set)
 	}
-	q.f.totals[0].refused.Add(1)
-	out.Array(5)
-	replyDecision(out, d)
+	q.f.s.Prefixes.Limiter(key, 0, false)
+	return d
 }

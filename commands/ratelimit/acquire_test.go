@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/limitkv/limitkv/commands/livetest"
 )
@@ -183,7 +184,7 @@ func TestErrors(t *testing.T) {
 		"RL.MACQUIRE x k 1":                                    "-ERR numkeys should be greater than 0",
 		"RL.MACQUIRE 2 k 1":                                    syntax,
 		"RL.MACQUIRE 1 k 1 EXTRA":                              syntax,
-		"RL.MACQUIRE 1 k 1 FORCE":                              syntax,
+		"RL.MACQUIRE 1 k 1 ATMOST":                             syntax,
 		"RL.MACQUIRE 1 k x":                                    notInt,
 		"RL.MACQUIRE 1 k -1":                                   "-ERR cost is out of range, it can be 0 to 1000000000000",
 		"RL.MACQUIRE 1 k 6":                                    "-ERR cost is above the limiter's capacity",
@@ -230,13 +231,13 @@ func TestReleaseAndInfo(t *testing.T) {
 		RL.ACQUIRE k 13 => [1 20 12 100 60000]
 		RL.RELEASE k => 1
 		RL.RELEASE k 3 => 3
-		RL.INFO k => [rules [GCRA 10 1000 BURST 20 FIXED 30 60000] capacity 20 available 16 reset_after 60000 waiters 0 granted 1 refused 1 RateLimit "gcra-1";r=16;t=1, "fixed-2";r=26;t=60 RateLimit-Policy "gcra-1";q=10;w=1, "fixed-2";q=30;w=60]
+		RL.INFO k => [rules [GCRA 10 1000 BURST 20 FIXED 30 60000] capacity 20 available 16 reset_after 60000 waiters 0 granted 1 refused 1 grants 0 RateLimit "gcra-1";r=16;t=1, "fixed-2";r=26;t=60 RateLimit-Policy "gcra-1";q=10;w=1, "fixed-2";q=30;w=60]
 		RL.RELEASE k 1000000000000 => 4
 		RL.ACQUIRE k PEEK => [0 20 20 -1 0]
 		+1
 		EXISTS k => 0
 		RL.ACQUIRE k 12 FORCE GCRA 10 1000 => [0 10 0 -1 1200]
-		RL.INFO k => [rules [GCRA 10 1000] capacity 10 available -2 reset_after 1200 waiters 0 granted 1 refused 0 RateLimit "gcra";r=0;t=2 RateLimit-Policy "gcra";q=10;w=1]
+		RL.INFO k => [rules [GCRA 10 1000] capacity 10 available -2 reset_after 1200 waiters 0 granted 1 refused 0 grants 0 RateLimit "gcra";r=0;t=2 RateLimit-Policy "gcra";q=10;w=1]
 		RL.RELEASE k 5 => 5
 		RL.ACQUIRE k 0 => [0 10 3 -1 700]
 	`)
@@ -315,4 +316,57 @@ func TestInsideOthers(t *testing.T) {
 	w.Want("OK", "MULTI")
 	w.Want("QUEUED", "GET", "x")
 	w.Want("nil", "EXEC")
+}
+
+// EACH tells of each limiter, in the order of the arguments.
+func TestMacquireEach(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	converse(t, s, c, `
+		RL.MACQUIRE 2 a 1 b 3 EACH RULE 1 FIXED 2 1000 RULE 2 FIXED 5 2000 => [[0 2 1 -1 1000] [0 5 2 -1 2000]]
+		# one refuses: nothing is taken from the other
+		RL.MACQUIRE 2 a 1 b 3 EACH => [[0 2 1 -1 1000] [1 5 2 2000 2000]]
+		RL.MACQUIRE 2 b 3 a 2 each => [[1 5 2 2000 2000] [1 2 1 1000 1000]]
+		RL.ACQUIRE a PEEK => [0 2 1 -1 1000]
+		RL.MACQUIRE 2 a 2 b 1 PEEK EACH => [[1 2 1 1000 1000] [0 5 2 -1 2000]]
+		RL.MACQUIRE 2 a 0 b 0 EACH => [[0 2 1 -1 1000] [0 5 2 -1 2000]]
+		# a key that is named twice is one limiter, which is told of twice
+		RL.MACQUIRE 3 b 1 a 1 b 1 EACH => [[0 5 0 -1 2000] [0 2 0 -1 1000] [0 5 0 -1 2000]]
+		RL.MACQUIRE 2 a 7 b 1 EACH => -ERR cost is above the limiter's capacity
+		RL.MACQUIRE 2 a 7 b 1 FORCE EACH => [[0 2 0 -1 1000] [0 5 0 -1 2000]]
+		RL.MACQUIRE 1 a 1 EACH EACH => -ERR syntax error
+		RL.MACQUIRE 1 a 1 EACH BLOCK 10 => -ERR syntax error
+		RL.MACQUIRE 1 a 1 BLOCK 10 EACH => -ERR syntax error
+		RL.MACQUIRE 1 n 1 EACH => `+noLimiter+`
+		RL.ACQUIRE a 1 EACH => -ERR syntax error
+	`)
+}
+
+// A call with very many keys takes time by their number, not by its square: one loop serves many others.
+func TestMacquireOfManyKeys(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	const keys = 100_000
+	args := []any{"RL.MACQUIRE", 2 * keys}
+	for i := range keys {
+		args = append(args, fmt.Sprint("k", i), 1)
+	}
+	for i := range keys { // each a second time
+		args = append(args, fmt.Sprint("k", i), 1)
+	}
+	args = append(args, "RULE", 1, "FIXED", 5, 1000)
+	began := time.Now()
+	c.Want(noLimiter, args...)
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	few := []any{"RL.MACQUIRE", 40}
+	for i := range 40 {
+		few = append(few, fmt.Sprint("k", i%20), 1)
+	}
+	for i := range 20 {
+		few = append(few, "RULE", i+1, "FIXED", 2, 100000)
+	}
+	c.Want("[0 2 0 -1 100000 -1]", few...)
+	c.Want("[1 2 0 100000 100000 0]", few[:len(few)-20*5]...)
 }

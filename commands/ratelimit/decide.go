@@ -3,6 +3,9 @@ package ratelimit
 // What all limiter commands come down to: one call on one limiter.
 
 import (
+	"bytes"
+
+	"github.com/limitkv/limitkv/commands/budget"
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/limiter"
@@ -14,13 +17,19 @@ type call struct {
 	cost  int64
 	mode  limiter.Mode
 	rules []limiter.Rule // given with the call; may be none
+	// keep is how much has to be left.
+	keep int64
+	// id names the grant, nil if it has no name. lease is how long it is open, in
+	// microseconds, 0 for until its windows are over.
+	id    []byte
+	lease int64
 	// cell: a cost above the capacity is refused, not an error, and 0 looks.
 	cell bool
 	// waits: who is refused gets in line instead, so that is not counted.
 	waits bool
-	// served: the line serves the call, which so is first in it; the limiter's
-	// rules are those it has by now.
-	served bool
+	// served: the line serves the call, which so is first in it. late: it has
+	// waited, and the limiter's rules are those it has by now.
+	served, late bool
 }
 
 // decide defines the limiter or changes it as the rules say, decides, and stores
@@ -33,6 +42,9 @@ func (f *family) decide(c *command.Ctx, key []byte, e engine.Entry, q *call) (d 
 	var p []byte
 	fresh, changed := false, false
 	if e.Ok() {
+		if n := budget.NamedOf(e); n != nil {
+			return f.decideNamed(c, key, e, n, q)
+		}
 		p = e.Bytes(nil)
 		fresh = c.Idle(e) // as good as none
 	} else {
@@ -46,46 +58,151 @@ func (f *family) decide(c *command.Ctx, key []byte, e engine.Entry, q *call) (d 
 		return d, errNoLimiter
 	case fresh:
 		p = limiter.New(scratch[:0], q.rules, false)
-	case len(q.rules) > 0 && !q.served && !limiter.HasRules(p, q.rules):
-		p = limiter.Change(scratch[:0], p, q.rules, c.Now)
+	case len(q.rules) > 0 && !q.late && !limiter.HasRules(p, q.rules):
 		changed = true
+		p = limiter.Change(scratch[:0], p, q.rules, c.Now)
 	}
-	out, d, err := q.take(c, key, p)
+	long := !fresh && !changed && q.id == nil && limiter.Long(p, c.Now)
+	out, d, err := q.take(c, key, p, nil)
 	if err != nil {
 		return d, textOf(err)
 	}
-	took := !d.Limited && q.mode != limiter.Peek && q.cost > 0
-	if q.mode != limiter.Peek {
-		stored := !fresh && !changed && len(out) == len(p)
-		switch {
-		case stored: // in place
-		case fresh && !took: // a limiter with nothing in use is none
-		case fresh:
-			c.PutBytes(engine.KindLimiter, key, out, 0)
-		default:
-			c.PutBytes(engine.KindLimiter, key, out, e.Deadline())
-		}
-		if !q.waits || !d.Limited {
-			f.count(c, d.Limited)
-		}
-		switch {
-		case changed:
-			c.Changed(key, engine.EventLimiter, "rl.set")
-		case took:
-			c.Changed(key, engine.EventLimiter, "rl.acquire")
-		}
-		if changed || took {
-			c.EffectImage(key)
-		}
+	if q.mode == limiter.Peek {
+		return d, ""
+	}
+	took := !d.Limited && d.Taken > 0
+	opened := !d.Limited && q.id != nil
+	switch stored := !fresh && !changed && len(out) == len(p); {
+	case opened:
+		n := limiter.NewNamed(bytes.Clone(out))
+		n.Open(q.id, c.Now, q.lease, &d)
+		c.PutNamed(key, n, deadlineOf(e, fresh))
+	case stored: // in place
+	case fresh && !took: // a limiter with nothing in use is none
+	default:
+		e = c.PutBytes(engine.KindLimiter, key, out, deadlineOf(e, fresh))
+	}
+	switch {
+	case !f.done(c, key, q, d, changed):
+	case opened:
+		c.EffectImage(key)
+	case long:
+		budget.Taken(&c.View, key, d.Taken, 1, nil)
+	default:
+		budget.Became(&c.View, e)
 	}
 	return d, ""
 }
 
+// done counts a decision and tells of what it changed. It reports whether that is to
+// be logged.
+func (f *family) done(c *command.Ctx, key []byte, q *call, d limiter.Decision, changed bool) bool {
+	if !q.waits || !d.Limited {
+		f.count(c, key, d.Limited)
+	}
+	switch {
+	case changed:
+		c.Changed(key, engine.EventLimiter, "rl.set")
+	case !d.Limited && (d.Taken > 0 || q.id != nil):
+		c.Changed(key, engine.EventLimiter, "rl.acquire")
+	default:
+		return false
+	}
+	return true
+}
+
+// decideNamed is decide for a limiter of which named grants are open.
+func (f *family) decideNamed(c *command.Ctx, key []byte, e engine.Entry, n *limiter.Named, q *call) (d limiter.Decision, text string) {
+	if q.id != nil {
+		if d, ok := f.again(c, key, e, n, q); ok {
+			return d, ""
+		}
+		if n.Len() >= limiter.NamedMax {
+			return d, errNamed
+		}
+	}
+	p := n.State()
+	changed := len(q.rules) > 0 && !q.late && !limiter.HasRules(p, q.rules)
+	if changed {
+		p = n.StateFor(q.rules, c.Now)
+	}
+	long := !changed && limiter.Long(p, c.Now)
+	p, d, err := q.take(c, key, p, n)
+	switch {
+	case err != nil:
+		return d, textOf(err)
+	case q.mode == limiter.Peek:
+		return d, ""
+	case changed:
+		n.Rebase(q.rules, c.Now)
+	}
+	n.SetState(p)
+	if q.id != nil && !d.Limited {
+		n.Open(q.id, c.Now, q.lease, &d)
+		c.InnerDue(e)
+	}
+	switch {
+	case !f.done(c, key, q, d, changed):
+	case long:
+		budget.Taken(&c.View, key, d.Taken, 1, n, q.id)
+	default:
+		budget.Effect(&c.View, key, n, q.id)
+	}
+	return d, ""
+}
+
+// deadlineOf is the deadline that a limiter keeps.
+func deadlineOf(e engine.Entry, fresh bool) int64 {
+	if fresh {
+		return 0
+	}
+	return e.Deadline()
+}
+
+// again is the same request once more: the grant is open, so nothing is taken, its
+// lease is renewed, and the reply is as the first time.
+func (f *family) again(c *command.Ctx, key []byte, e engine.Entry, n *limiter.Named, q *call) (d limiter.Decision, ok bool) {
+	lease := q.lease
+	if q.mode == limiter.Peek {
+		lease = 0
+	}
+	if d, ok = n.Find(q.id, c.Now, lease); !ok {
+		return d, false
+	}
+	if d.Shadowed {
+		d.Taken = q.cost
+	}
+	if lease > 0 {
+		c.InnerDue(e)
+		c.Changed(key, engine.EventLimiter, "rl.touch")
+		budget.Effect(&c.View, key, n, q.id)
+	}
+	return d, true
+}
+
+// ask asks the kernel.
+func (q *call) ask(c *command.Ctx, p []byte, n *limiter.Named, cost int64, mode limiter.Mode) ([]byte, limiter.Decision, error) {
+	if n == nil && q.keep == 0 && q.id == nil {
+		return limiter.Take(p, c.Now, cost, mode)
+	}
+	return n.Decide(p, c.Now, limiter.Call{Cost: cost, Mode: mode, Keep: q.keep, Lease: q.lease > 0})
+}
+
+// least is the cost with which it is worth being served.
+func (q *call) least() int64 {
+	if q.mode == limiter.AtMost {
+		return min(q.cost, 1)
+	}
+	return q.cost
+}
+
 // take decides on the limiter's bytes, the line before the caller included.
-func (q *call) take(c *command.Ctx, key, p []byte) ([]byte, limiter.Decision, error) {
+func (q *call) take(c *command.Ctx, key, p []byte, n *limiter.Named) ([]byte, limiter.Decision, error) {
 	if q.mode != limiter.Force && q.cost > 0 && !q.served {
-		if n, weight := c.Waiting(key); n > 0 {
-			return q.behind(c, p, weight)
+		if line, weight := c.Waiting(key, engine.KindLimiter); line > 0 {
+			if shadow, _ := limiter.Shadow(p); !shadow {
+				return q.behind(c, p, n, weight)
+			}
 		}
 	}
 	switch {
@@ -93,36 +210,55 @@ func (q *call) take(c *command.Ctx, key, p []byte) ([]byte, limiter.Decision, er
 		return limiter.Throttle(p, c.Now, q.cost)
 	case q.waits:
 		// Peek first: who is going to wait is not counted as refused.
-		if _, d, err := limiter.Take(p, c.Now, q.cost, limiter.Peek); err != nil || d.Limited {
+		if _, d, err := q.ask(c, p, n, q.least(), limiter.Peek); err != nil {
 			return p, d, err
+		} else if d.Limited {
+			return p, d, q.leaseless(p)
 		}
 	}
-	return limiter.Take(p, c.Now, q.cost, q.mode)
+	return q.ask(c, p, n, q.cost, q.mode)
+}
+
+// leaseless is the error of a call that can never get anything, for want of a lease.
+func (q *call) leaseless(p []byte) error {
+	if q.lease == 0 && q.cost > 0 && q.mode != limiter.Peek && limiter.NeedsLease(p) {
+		return limiter.ErrLease
+	}
+	return nil
 }
 
 // behind refuses a call because others wait in line. How long it has to wait is
 // then an estimate: until what they wait for, and this, have come back.
-func (q *call) behind(c *command.Ctx, p []byte, weight int64) ([]byte, limiter.Decision, error) {
-	if q.cost > limiter.Capacity(p) {
-		if q.cell {
-			return limiter.Throttle(p, c.Now, q.cost)
-		}
-		return p, limiter.Decision{}, limiter.ErrCapacity
+func (q *call) behind(c *command.Ctx, p []byte, n *limiter.Named, weight int64) ([]byte, limiter.Decision, error) {
+	if q.cell && q.cost > limiter.Capacity(p) {
+		return limiter.Throttle(p, c.Now, q.cost)
 	}
-	_, d, err := limiter.Take(p, c.Now, q.cost, limiter.Peek)
+	_, d, err := q.ask(c, p, n, q.least(), limiter.Peek)
+	if err == nil {
+		err = q.leaseless(p)
+	}
 	if err != nil {
 		return p, d, err
 	}
+	d.Limited, d.Taken = true, 0
 	after := append([]byte(nil), p...)
-	if after, _, err = limiter.Take(after, c.Now, min(weight, limiter.CountMax), limiter.Force); err == nil {
-		if _, later, _ := limiter.Take(after, c.Now, q.cost, limiter.Peek); later.Limited {
+	force := limiter.Call{Cost: min(weight, limiter.CountMax), Mode: limiter.Force, Lease: true}
+	if after, _, err = n.Decide(after, c.Now, force); err == nil {
+		if _, later, _ := q.ask(c, after, n, q.least(), limiter.Peek); later.Limited {
 			d.RetryAfterMicros, d.Rule, d.Limit = later.RetryAfterMicros, later.Rule, later.Limit
+			if later.RetryAfterMicros < 0 { // nothing tells when
+				return p, q.refused(p, d), nil
+			}
 		}
 	}
-	d.Limited = true
 	d.RetryAfterMicros = max(d.RetryAfterMicros, 1)
-	if q.mode == limiter.Try && !q.waits {
+	return p, q.refused(p, d), nil
+}
+
+// refused counts a call that is refused because others wait.
+func (q *call) refused(p []byte, d limiter.Decision) limiter.Decision {
+	if q.mode != limiter.Peek && !q.waits {
 		limiter.CountRefused(p)
 	}
-	return p, d, nil
+	return d
 }

@@ -3,8 +3,10 @@ package ratelimit
 // RL.INFO.
 
 import (
+	"math"
 	"strconv"
 
+	"github.com/limitkv/limitkv/commands/budget"
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/limiter"
@@ -21,6 +23,9 @@ var infoRow = &command.Command{
 	Run:        info,
 }
 
+// never is longer than any wait.
+const never = math.MaxInt64
+
 func info(c *command.Ctx) {
 	key := c.Args[1]
 	e, ok := c.Lookup(key, engine.KindLimiter)
@@ -33,16 +38,30 @@ func info(c *command.Ctx) {
 	}
 	p := e.Bytes(nil)
 	var buf [limiter.RulesMax]limiter.RuleStatus
-	rules := limiter.Status(buf[:0], p, c.Now)
-	least, reset := rules[0].Available, int64(0)
+	n := budget.NamedOf(e)
+	rules := limiter.Status(buf[:0], p, c.Now, n)
+	least, reset, grants := rules[0].Available, int64(0), 0
 	for _, r := range rules {
 		least = min(least, r.Available)
-		reset = max(reset, r.ResetAfterMicros)
+		if reset = max(reset, r.ResetAfterMicros); r.ResetAfterMicros < 0 {
+			reset = never
+		}
 	}
-	waiters, _ := c.Waiting(key)
+	if reset == never {
+		reset = -1 // nothing tells
+	}
+	if n != nil {
+		grants = n.Len()
+	}
+	shadow, shadowed := limiter.Shadow(p)
+	waiters, _ := c.Waiting(key, engine.KindLimiter)
 	granted, refused := limiter.Totals(p)
 
-	c.Map(9)
+	pairs := 10
+	if shadow {
+		pairs++
+	}
+	c.Map(pairs)
 	c.BulkString("rules")
 	c.Array(len(rules))
 	var text []byte
@@ -62,6 +81,12 @@ func info(c *command.Ctx) {
 	c.Int(granted)
 	c.BulkString("refused")
 	c.Int(refused)
+	c.BulkString("grants")
+	c.Int(int64(grants))
+	if shadow {
+		c.BulkString("shadow_refused")
+		c.Int(shadowed)
+	}
 	c.BulkString("RateLimit")
 	c.Bulk(appendHeader(text[:0], rules, appendState))
 	c.BulkString("RateLimit-Policy")
@@ -92,6 +117,9 @@ func appendHeader(dst []byte, rules []limiter.RuleStatus, item func([]byte, limi
 func appendState(dst []byte, r limiter.RuleStatus) []byte {
 	dst = append(dst, ";r="...)
 	dst = strconv.AppendInt(dst, max(r.Available, 0), 10)
+	if r.ResetAfterMicros < 0 {
+		return dst // nothing tells when
+	}
 	dst = append(dst, ";t="...)
 	return strconv.AppendInt(dst, limiter.CeilSeconds(r.ResetAfterMicros), 10)
 }
@@ -100,6 +128,9 @@ func appendState(dst []byte, r limiter.RuleStatus) []byte {
 func appendPolicy(dst []byte, r limiter.RuleStatus) []byte {
 	dst = append(dst, ";q="...)
 	dst = strconv.AppendInt(dst, r.Rule.Count, 10)
+	if r.PeriodMicros == 0 {
+		return dst // it has no window
+	}
 	dst = append(dst, ";w="...)
-	return strconv.AppendInt(dst, limiter.CeilSeconds(r.Rule.PeriodMicros), 10)
+	return strconv.AppendInt(dst, limiter.CeilSeconds(r.PeriodMicros), 10)
 }

@@ -5,22 +5,23 @@ package ratelimit
 import (
 	"bytes"
 
+	"github.com/limitkv/limitkv/commands/budget"
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/limiter"
 )
 
 func (f *family) macquireRow() *command.Command {
-	keys := command.NumKeys(1, writeKey)
+	keys := command.NumKeys(1, writeKey|command.Insert)
 	keys.Step = 2
 	return &command.Command{
 		Name: "rl.macquire", Arity: -4, Group: command.GroupLimiter, Since: since,
-		Flags:      fastWrite,
+		Flags:      fastWrite | command.Blocking,
 		ACL:        acl,
 		Keys:       []command.KeySpec{keys},
 		Summary:    "Takes costs from several limiters, from all of them or from none.",
 		Complexity: "O(N) in the number of limiters",
-		Syntax:     "numkeys:integer data={key cost:integer}... [PEEK]",
+		Syntax:     "numkeys:integer data={key cost:integer}... [mode=(PEEK | FORCE)] [KEEP keep:integer] [name={ID id:string [LEASE lease:integer]}] [BLOCK ms:integer] [EACH] [rules={RULE k:integer rule=" + ruleSyntax + "}...]",
 		Run:        f.macquire,
 	}
 }
@@ -31,12 +32,28 @@ type keyCost struct {
 	key   []byte
 	index int // of its first mention
 	cost  int64
+	rules []limiter.Rule
 	limiter.Decision
 }
 
-const errNumKeys = "ERR numkeys should be greater than 0"
+// several is what RL.MACQUIRE's arguments say.
+type several struct {
+	request
+	list []keyCost
+	at   []int // where in list the k-th key is
+	// places is where each key is in list, nil for few keys.
+	places map[string]int
+	w      *command.Wait
+	here   []byte // the key in whose line it is first
+}
 
-func readKeyCosts(a *command.Args) (list []keyCost, peek bool) {
+const (
+	errNumKeys = "ERR numkeys should be greater than 0"
+	errRuleKey = "ERR RULE is for one of the keys, counted from 1, and at most once for each"
+)
+
+// readKeys reads the keys and their costs.
+func (m *several) readKeys(a *command.Args) {
 	n := a.IntOr(errNumKeys)
 	if a.Err() == "" && n <= 0 {
 		a.Fail(errNumKeys)
@@ -44,135 +61,297 @@ func readKeyCosts(a *command.Args) (list []keyCost, peek bool) {
 	if n > int64(a.Left()/2) {
 		a.Syntax()
 	}
-	list = make([]keyCost, 0, max(0, min(n, int64(a.Left()/2))))
+	m.list = make([]keyCost, 0, max(0, min(n, int64(a.Left()/2))))
 	for i := 0; a.Err() == "" && i < int(n); i++ {
 		key, cost := a.Bytes(), a.Int()
 		if a.Err() == "" && (cost < 0 || cost > limiter.CountMax) {
 			a.Fail(errCost)
 		}
-		known := false
-		for j := range list {
-			if bytes.Equal(list[j].key, key) {
-				list[j].cost += cost
-				known = true
+		at, known := m.find(key)
+		if known {
+			m.list[at].cost += cost
+		} else {
+			m.list = append(m.list, keyCost{key: key, index: i, cost: cost})
+			if m.places != nil {
+				m.places[string(key)] = at
 			}
 		}
-		if !known {
-			list = append(list, keyCost{key: key, index: i, cost: cost})
+		m.at = append(m.at, at)
+	}
+}
+
+// fewKeys are so many that looking at each takes less than a map.
+const fewKeys = 16
+
+// find is where in list a key is, or is to be.
+func (m *several) find(key []byte) (at int, known bool) {
+	if len(m.list) <= fewKeys {
+		for i := range m.list {
+			if bytes.Equal(m.list[i].key, key) {
+				return i, true
+			}
+		}
+		return len(m.list), false
+	}
+	if m.places == nil {
+		m.places = make(map[string]int, cap(m.list))
+		for i := range m.list {
+			m.places[string(m.list[i].key)] = i
 		}
 	}
-	peek = a.Is("PEEK")
+	if at, known = m.places[string(key)]; !known {
+		at = len(m.list)
+	}
+	return at, known
+}
+
+// readRules reads RULE k rule... up to the end.
+func (m *several) readRules(a *command.Args) (text string) {
+	for a.Is("RULE") {
+		k := a.IntOr(errRuleKey)
+		if a.Err() == "" && (k < 1 || k > int64(len(m.at)) || m.list[m.at[k-1]].rules != nil) {
+			a.Fail(errRuleKey)
+		}
+		if a.Err() != "" {
+			return a.Err()
+		}
+		rules, rest, err := limiter.ParseSome(nil, a.Rest())
+		if err != nil {
+			return textOf(err)
+		}
+		if len(rules) == 0 {
+			return command.ErrSyntax
+		}
+		m.list[m.at[k-1]].rules = rules
+		*a = command.ArgsOf(rest...)
+	}
 	if a.More() {
 		a.Syntax()
 	}
-	return list, peek
+	return a.Err()
+}
+
+func (f *family) readSeveral(a *command.Args) (m *several, text string) {
+	m = &several{}
+	m.f, m.block, m.several = f, -1, true
+	m.readKeys(a)
+	if a.Is("ATMOST") {
+		a.Syntax() // a part of each is no part of all
+	}
+	m.readOptions(a)
+	if text = a.Err(); text == "" {
+		text = m.readRules(a)
+	}
+	for _, k := range m.list {
+		if text == "" && k.cost > limiter.CountMax {
+			text = errCapacity
+		}
+	}
+	return m, text
 }
 
 func (f *family) macquire(c *command.Ctx) {
 	a := c.Cursor(1)
-	list, peek := readKeyCosts(&a)
-	if a.Failed(c) {
+	m, text := f.readSeveral(&a)
+	if text != "" {
+		c.Error(text)
 		return
 	}
-	limited := false
-	for i := range list {
-		k := &list[i]
-		if k.cost > limiter.CountMax {
-			c.Error(errCapacity)
-			return
-		}
-		q := call{cost: k.cost, mode: limiter.Peek}
-		var text string
-		if k.Decision, text = f.decide(c, k.key, c.GetLimiter(k.key), &q); text != "" {
-			c.Error(text)
-			return
-		}
-		limited = limited || k.Limited
-	}
-	if !peek {
-		f.settle(c, list, limited)
-	}
-	f.replyDeciding(c, list, limited)
-}
-
-// settle takes all costs, or counts the refusal where it came from.
-func (f *family) settle(c *command.Ctx, list []keyCost, limited bool) {
-	for i := range list {
-		k := &list[i]
-		if !limited {
-			q := call{cost: k.cost, mode: limiter.Try}
-			k.Decision, _ = f.decide(c, k.key, c.GetLimiter(k.key), &q) // it was seen to fit
-			continue
-		}
-		if k.Limited {
-			limiter.CountRefused(c.GetLimiter(k.key).Bytes(nil))
-			f.count(c, true)
-		}
+	m.waits = m.block >= 0 && c.CanBlock()
+	limited, text := m.decide(c)
+	switch {
+	case text != "":
+		c.Error(text)
+	case limited != nil && m.waits:
+		m.wait(c, limited)
+	default:
+		m.reply(c, limited)
 	}
 }
 
-// replyDeciding replies the decision of the limiter that has to be waited for
-// longest or, if all is granted, of the one with the least left; then where
-// that is among the arguments, -1 if all is granted.
-func (f *family) replyDeciding(c *command.Ctx, list []keyCost, limited bool) {
-	best := &list[0]
-	for i := range list[1:] {
-		k := &list[i+1]
-		switch {
-		case limited && k.RetryAfterMicros > best.RetryAfterMicros,
-			!limited && k.Remaining < best.Remaining:
-			best = k
+// of is the call on one of the limiters.
+func (m *several) of(k *keyCost, mode limiter.Mode) call {
+	q := m.call
+	q.cost, q.mode, q.rules = k.cost, mode, k.rules
+	q.served = m.here != nil && bytes.Equal(k.key, m.here)
+	return q
+}
+
+// decide decides on all limiters, and takes from all if none refuses. It returns
+// the one that refuses, of several the one to be waited for longest.
+func (m *several) decide(c *command.Ctx) (limited *keyCost, text string) {
+	for i := range m.list {
+		k := &m.list[i]
+		if text = m.look(c, k); text != "" {
+			return nil, text
+		}
+		if k.Limited && (limited == nil || longer(k, limited)) {
+			limited = k
 		}
 	}
+	switch {
+	case m.mode == limiter.Peek:
+	case limited == nil:
+		for i := range m.list {
+			k := &m.list[i]
+			q := m.of(k, m.mode)
+			q.served, q.waits = true, false // it was seen to fit, whoever waits
+			if k.Decision, text = m.f.decide(c, k.key, c.GetLimiter(k.key), &q); text != "" {
+				return nil, text
+			}
+		}
+	case !m.waits:
+		for i := range m.list {
+			if k := &m.list[i]; k.Limited {
+				if e := c.GetLimiter(k.key); e.Ok() && !c.Idle(e) {
+					limiter.CountRefused(e.Bytes(nil))
+				}
+				m.f.count(c, k.key, true)
+			}
+		}
+	}
+	return limited, ""
+}
+
+// longer tells whether a is to be waited for longer than b: where nothing tells,
+// longest.
+func longer(a, b *keyCost) bool {
+	return b.RetryAfterMicros >= 0 && (a.RetryAfterMicros < 0 || a.RetryAfterMicros > b.RetryAfterMicros)
+}
+
+// look decides on one limiter and changes nothing.
+func (m *several) look(c *command.Ctx, k *keyCost) (text string) {
+	e := c.GetLimiter(k.key)
+	if n := budget.NamedOf(e); n != nil && m.id != nil {
+		if d, ok := n.Find(m.id, c.Now, 0); ok {
+			k.Decision = d
+			return ""
+		}
+		if n.Len() >= limiter.NamedMax {
+			return errNamed
+		}
+	}
+	q := m.of(k, limiter.Peek)
+	if k.Decision, text = m.f.decide(c, k.key, e, &q); text != "" && (text != errCapacity || m.mode != limiter.Force) || m.mode == limiter.Peek {
+		return text
+	}
+	return m.dry(c, k)
+}
+
+// dry tells what would become of taking a cost that PEEK does not tell: whether CONC
+// wants a lease, and FORCE fits.
+func (m *several) dry(c *command.Ctx, k *keyCost) (text string) {
+	var scratch [128]byte
+	var p []byte
+	e := c.GetLimiter(k.key)
+	n := budget.NamedOf(e)
+	switch {
+	case !e.Ok() || c.Idle(e):
+		p = limiter.New(scratch[:0], k.rules, false)
+	case len(k.rules) > 0 && !m.late && !limiter.HasRules(e.Bytes(nil), k.rules):
+		p = limiter.Change(scratch[:0], e.Bytes(nil), k.rules, c.Now)
+	default:
+		p = e.Bytes(nil)
+	}
+	if m.lease == 0 && k.cost > 0 && limiter.NeedsLease(p) {
+		return errLease
+	}
+	if m.mode != limiter.Force {
+		return ""
+	}
+	q := m.of(k, limiter.Force)
+	_, d, err := q.ask(c, bytes.Clone(p), n, k.cost, limiter.Force)
+	if err != nil {
+		return textOf(err)
+	}
+	k.Decision = d
+	return ""
+}
+
+// reply replies the decision of the limiter that has to be waited for longest or,
+// if all is granted, of the one with the least left; then where that is among the
+// arguments, -1 if all is granted. With EACH it replies the decision of each, in the
+// order of the arguments: if one refuses, nothing was taken from any.
+func (m *several) reply(c *command.Ctx, limited *keyCost) {
+	if m.each {
+		c.Writer.Array(len(m.at))
+		for _, i := range m.at {
+			c.Writer.Array(5)
+			replyDecision(c.Writer, m.list[i].Decision)
+		}
+		return
+	}
+	best := limited
+	if best == nil {
+		best = &m.list[0]
+		for i := range m.list {
+			if k := &m.list[i]; k.Remaining < best.Remaining {
+				best = k
+			}
+		}
+	}
+	replySeveral(c.Writer, best.Decision, limited)
+}
+
+func replySeveral(w command.Replier, d limiter.Decision, limited *keyCost) {
 	index := int64(-1)
-	if limited {
-		index = int64(best.index)
+	if limited != nil {
+		index = int64(limited.index)
 	}
-	c.Array(6)
-	replyDecision(c, best.Decision)
-	c.Int(index)
+	w.Array(6)
+	replyDecision(w, d)
+	w.Int(index)
 }
 
-func (f *family) releaseRow() *command.Command {
-	return &command.Command{
-		Name: "rl.release", Arity: -2, Group: command.GroupLimiter, Since: since,
-		Flags:      command.Write | command.Fast,
-		ACL:        acl,
-		Keys:       []command.KeySpec{command.Key(1, writeKey)},
-		Summary:    "Gives tokens back to a limiter, never above its capacity.",
-		Complexity: "O(1) for each rule; O(N) in the grants of a LOG that come back",
-		Syntax:     "key [n:integer]",
-		Run:        f.release,
+// wait puts the caller in the line of the limiter that refuses. What was read
+// belongs to the wait from then on.
+func (m *several) wait(c *command.Ctx, limited *keyCost) {
+	w := c.NewWait(nil, engine.KindLimiter, m.deadline(c))
+	a := command.ArgsOf(w.Args[1:]...)
+	own, _ := m.f.readSeveral(&a)
+	own.waits, own.late, own.w = true, true, w
+	w.Trier = own
+	for _, k := range own.list {
+		w.Also = append(w.Also, k.key)
 	}
+	for i := range own.list {
+		if k := &own.list[i]; k.index == limited.index {
+			w.Keys, w.Weight = [][]byte{k.key}, k.cost
+		}
+	}
+	w.Lapsed = func(out command.Replier) {
+		k := own.in(w.Keys[0])
+		q := own.of(k, limiter.Try)
+		replySeveral(out, own.lapsed(w, k.key, &q), k)
+	}
+	block(c, w, limited.Decision)
 }
 
-// release gives back. What is not there has nothing in use, so nothing comes
-// back.
-func (f *family) release(c *command.Ctx) {
-	a := c.Cursor(2)
-	n := int64(1)
-	if a.More() {
-		n = a.IntRange(0, limiter.CountMax, errCost)
+// in is the limiter under a key.
+func (m *several) in(key []byte) *keyCost {
+	for i := range m.list {
+		if bytes.Equal(m.list[i].key, key) {
+			return &m.list[i]
+		}
 	}
-	if a.More() {
-		a.Syntax()
+	return nil
+}
+
+// Try tries all limiters again for the first in line of one. If another one
+// refuses, the caller goes to the end of the line of that.
+func (m *several) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
+	m.here = key
+	limited, text := m.decide(c)
+	switch {
+	case text != "":
+		c.Error(text)
+	case limited == nil:
+		m.reply(c, nil)
+	case bytes.Equal(limited.key, key):
+		return engine.ServedHold, retryAt(c, limited.Decision)
+	default:
+		m.w.Move(limited.key, limited.cost)
+		return engine.ServedMove, retryAt(c, limited.Decision)
 	}
-	if a.Failed(c) {
-		return
-	}
-	e, ok := c.LookupWrite(c.Args[1], engine.KindLimiter)
-	if !ok {
-		return
-	}
-	if !e.Ok() {
-		c.Int(0)
-		return
-	}
-	back, _ := limiter.Release(e.Bytes(nil), c.Now, n)
-	if back > 0 {
-		c.NoteIdle(e)
-		c.Changed(c.Args[1], engine.EventLimiter, "rl.release")
-		c.EffectImage(c.Args[1])
-	}
-	c.Int(back)
+	return engine.ServedDone, 0
 }

@@ -3,7 +3,6 @@
 package ratelimit_test
 
 import (
-	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -21,9 +20,7 @@ func cpu() time.Duration {
 // Thousands wait at one limiter without costing anything, and then are served
 // in the order in which they came.
 func TestMeasureCrowd(t *testing.T) {
-	if os.Getenv("LIMITKV_MEASURE") == "" {
-		t.Skip("LIMITKV_MEASURE is not set")
-	}
+	livetest.Measured(t)
 	crowd := 10_000
 	var files syscall.Rlimit
 	syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files)

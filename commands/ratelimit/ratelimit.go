@@ -14,30 +14,27 @@ import (
 
 // family is what the commands share.
 type family struct {
-	zsets  *params.ZSetLimits
-	totals [stripes]tally
-}
-
-// stripes keep the counters of sessions on different cores apart.
-const stripes = 16
-
-type tally struct {
-	granted, refused atomic.Int64
-	_                [48]byte
+	s       *command.Server
+	zsets   *params.ZSetLimits
+	settled atomic.Int64 // grants
 }
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
-	f := &family{zsets: s.Config.ZSet()}
+	f := &family{s: s, zsets: s.Config.ZSet()}
+	s.Keyspace.Causes.Ended = ended
 	s.OwnInfo = append(s.OwnInfo, f.info)
 	return []*command.Command{
-		f.setRow(), f.acquireRow(), f.macquireRow(), f.releaseRow(), infoRow,
+		f.setRow(), f.acquireRow(), f.macquireRow(), f.settleRow(), f.touchRow(), f.releaseRow(), infoRow, f.grantsRow(),
 		f.throttleRow("rl.throttle"), f.throttleRow("cl.throttle"), f.gcraRow(),
-		increxRow,
+		increxRow, applyRow,
 	}
 }
 
-const since = "0.1.0"
+const (
+	since      = "0.1.0"
+	sinceNamed = "0.2.0" // named grants
+)
 
 var (
 	acl       = []string{"ratelimit"}
@@ -56,6 +53,14 @@ const (
 	errBurst     = "ERR burst is out of range, it can be 1 to 1000000000000"
 	errFill      = "ERR a full burst would take more than 36000 years to come back"
 	errRules     = "ERR too many rules, a limiter has at most 8"
+
+	errLease      = "ERR CONC needs ID and LEASE, so that what is held comes back"
+	errLeaseRange = "ERR lease is out of range, it can be 1 to 315576000000 ms"
+	errName       = "ERR the ID is empty or too long, it can have at most 512 bytes"
+	errNamed      = "ERR too many open grants"
+	errUnit       = "ERR the period of CAL is HOUR, DAY, WEEK or MONTH"
+	errFrom       = "ERR FROM is out of range, it can be 0 to 59 for HOUR, 0 to 23 for DAY, 1 to 7 for WEEK and 1 to 28 for MONTH"
+	errZone       = "ERR unknown time zone, TZ takes an IANA name such as Europe/Berlin"
 )
 
 // textOf is the error text for an error of the kernel.
@@ -77,32 +82,38 @@ func textOf(err error) string {
 		return errFill
 	case limiter.ErrRules:
 		return errRules
+	case limiter.ErrLease:
+		return errLease
+	case limiter.ErrName:
+		return errName
+	case limiter.ErrNamed:
+		return errNamed
+	case limiter.ErrUnit:
+		return errUnit
+	case limiter.ErrFrom:
+		return errFrom
+	case limiter.ErrZone:
+		return errZone
 	case limiter.ErrNumber:
 		return command.ErrNotInt
 	}
 	return command.ErrSyntax
 }
 
-// count adds a call to the totals of INFO.
-func (f *family) count(c *command.Ctx, limited bool) {
-	t := &f.totals[c.Session.ID%stripes]
-	if limited {
-		t.refused.Add(1)
-	} else {
-		t.granted.Add(1)
-	}
+// count counts a call.
+func (f *family) count(c *command.Ctx, key []byte, limited bool) {
+	f.s.Prefixes.Limiter(key, c.Session.ID, !limited)
 }
 
 // info writes the limiters' part of INFO's section limitkv.
 func (f *family) info(w *command.InfoWriter) {
-	var granted, refused int64
-	for i := range f.totals {
-		granted += f.totals[i].granted.Load()
-		refused += f.totals[i].refused.Load()
-	}
+	granted, refused := f.s.Prefixes.All.Limiters.Sum()
 	w.Line("limiters", w.Tally().Kinds[engine.KindLimiter])
 	w.Line("limiter_calls_granted", granted)
 	w.Line("limiter_calls_refused", refused)
+	w.Line("limiter_grants_open", w.Tally().Parts.Grants)
+	w.Line("limiter_grants_settled", f.settled.Load())
+	w.Line("limiter_grants_ended", w.Tally().Stats.EndedGrants)
 	w.Line("limiter_waiters", w.Tally().Waiters[engine.KindLimiter])
 }
 

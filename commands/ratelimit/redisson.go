@@ -32,10 +32,11 @@ import (
 )
 
 const (
-	errSharedRules = "ERR a Redisson limiter has the rule of its hash, RL.ACQUIRE cannot change it"
-	errSharedType  = "ERR a Redisson limiter of type 1 is per client, only type 0 can be shared"
-	errSharedSlot  = "ERR the keys of this Redisson limiter are not in one hash slot"
-	errSharedValue = "ERR the permits of this Redisson limiter are no number"
+	errSharedRules  = "ERR a Redisson limiter has the rule of its hash, RL.ACQUIRE cannot change it"
+	errSharedOption = "ERR a Redisson limiter has no ID, KEEP or ATMOST"
+	errSharedType   = "ERR a Redisson limiter of type 1 is per client, only type 0 can be shared"
+	errSharedSlot   = "ERR the keys of this Redisson limiter are not in one hash slot"
+	errSharedValue  = "ERR the permits of this Redisson limiter are no number"
 
 	permitBytes   = 4
 	permitsMax    = math.MaxUint32
@@ -144,8 +145,11 @@ func (s *shared) oldest(nowMillis int64) (millis int64, ok bool) {
 
 // decideShared decides as the script does, and takes.
 func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.Decision, text string) {
-	if len(q.rules) > 0 && !q.served {
+	if len(q.rules) > 0 && !q.late {
 		return d, errSharedRules
+	}
+	if q.keep != 0 || q.id != nil || q.mode == limiter.AtMost {
+		return d, errSharedOption
 	}
 	s, text := openShared(c, key)
 	if text != "" {
@@ -160,7 +164,7 @@ func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.De
 	if s.defined {
 		left = s.value + released
 	}
-	line, _ := c.Waiting(key)
+	line, _ := c.Waiting(key, engine.KindLimiter)
 	d.Limit, d.RetryAfterMicros = s.rate, -1
 	d.Limited = q.mode != limiter.Force && (left < q.cost || line > 0 && !q.served && q.cost > 0)
 	if q.mode != limiter.Peek {
@@ -172,7 +176,7 @@ func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.De
 			left -= q.cost
 		}
 		if !q.waits || !d.Limited {
-			f.count(c, d.Limited)
+			f.count(c, key, d.Limited)
 		}
 	}
 	if d.Limited {

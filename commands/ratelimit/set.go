@@ -3,6 +3,7 @@ package ratelimit
 // RL.SET.
 
 import (
+	"github.com/limitkv/limitkv/commands/budget"
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/limiter"
@@ -10,13 +11,13 @@ import (
 
 func (f *family) setRow() *command.Command {
 	return &command.Command{
-		Name: "rl.set", Arity: -5, Group: command.GroupLimiter, Since: since,
+		Name: "rl.set", Arity: -4, Group: command.GroupLimiter, Since: since,
 		Flags:      command.Write | command.DenyOOM | command.Fast,
 		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, command.RW|command.Update|command.Insert)},
 		Summary:    "Defines a limiter, or changes its rules and keeps what was consumed.",
 		Complexity: "O(1) for each rule; O(N) in the grants of a LOG",
-		Syntax:     "key [condition=(NX | XX)] [RESET] rule={algorithm=(GCRA | LOG | WINDOW | FIXED) count:integer period:integer [BURST burst:integer]}...",
+		Syntax:     "key [condition=(NX | XX)] [RESET] [SHADOW] rule=" + ruleSyntax,
 		Run:        f.set,
 	}
 }
@@ -24,7 +25,7 @@ func (f *family) setRow() *command.Command {
 func (f *family) set(c *command.Ctx) {
 	key := c.Args[1]
 	a := c.Cursor(2)
-	var nx, xx, reset bool
+	var nx, xx, reset, shadow bool
 	for again := true; again; {
 		switch {
 		case !nx && !xx && a.Is("NX"):
@@ -33,6 +34,8 @@ func (f *family) set(c *command.Ctx) {
 			xx = true
 		case !reset && a.Is("RESET"):
 			reset = true
+		case !shadow && a.Is("SHADOW"):
+			shadow = true
 		default:
 			again = false
 		}
@@ -56,16 +59,30 @@ func (f *family) set(c *command.Ctx) {
 	}
 	var scratch [128]byte
 	var p []byte
-	if e.Ok() && !reset {
+	n := budget.NamedOf(e)
+	switch {
+	case !e.Ok() || reset:
+		p, n = limiter.New(scratch[:0], rules, true), nil
+	case n != nil:
+		setNamed(c, n, rules, shadow)
+	default:
 		p = limiter.Change(scratch[:0], e.Bytes(nil), rules, c.Now)
 		limiter.Keep(p, true)
-	} else {
-		p = limiter.New(scratch[:0], rules, true)
 	}
-	c.PutBytes(engine.KindLimiter, key, p, e.Deadline())
+	if n == nil {
+		c.PutBytes(engine.KindLimiter, key, limiter.SetShadow(p, shadow), e.Deadline())
+	}
 	c.Changed(key, engine.EventLimiter, "rl.set")
-	c.EffectImage(key)
+	budget.Effect(&c.View, key, n)
 	c.OK()
+}
+
+// setNamed gives other rules to a limiter of which named grants are open.
+func setNamed(c *command.Ctx, n *limiter.Named, rules []limiter.Rule, shadow bool) {
+	p := n.StateFor(rules, c.Now)
+	limiter.Keep(p, true)
+	n.Rebase(rules, c.Now)
+	n.SetState(limiter.SetShadow(p, shadow))
 }
 
 // readRules reads rules up to the end of the arguments.

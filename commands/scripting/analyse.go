@@ -31,7 +31,7 @@ func (f *family) keys(name string, args []analysis.Arg) (found analysis.Keys, ok
 		// It is refused, or DEBUG SET-DISABLE-DENY-SCRIPTS lets it pass.
 		return found, cmd.Plan == nil && cmd.Flags&command.WholeKeyspace == 0
 	}
-	if cmd.Flags&beyondKeys != 0 || cmd.Plan != nil || cmd.GetKeys != nil {
+	if cmd.Flags&beyondKeys != 0 || cmd.Plan != nil || cmd.Also != nil || cmd.GetKeys != nil {
 		return found, false
 	}
 	for _, k := range cmd.Keys {

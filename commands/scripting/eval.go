@@ -34,10 +34,7 @@ func (f *family) evalRow(name, since, summary string, bySHA, readOnly bool) *com
 		if !bySHA && f.prepareScript(c, c.Args[1]) {
 			return true
 		}
-		c.NumKeys = -1
-		if n, ok := number.ParseInt(c.Args[2]); ok && n >= 0 && n <= int64(len(c.Args)-3) {
-			c.NumKeys = int(n)
-		}
+		c.NumKeys = numKeys(c.Args)
 		if !c.Session.Multi.Active { // EXEC compiles what it comes to
 			_, _ = f.script(c, bySHA)
 		}
@@ -66,7 +63,10 @@ func declared(row *command.Command, flags luavm.Flags) command.Flags {
 	if flags&luavm.Compat != 0 {
 		return row.Flags
 	}
-	is := row.Flags &^ command.MayReplicate
+	is := row.Flags &^ (command.MayReplicate | command.Stale)
+	if flags&luavm.AllowStale != 0 {
+		is |= command.Stale
+	}
 	if flags&luavm.NoWrites == 0 {
 		is |= command.Write
 		if flags&luavm.AllowOOM == 0 {
@@ -115,7 +115,7 @@ func (f *family) plan(c *command.Ctx, set *engine.LockSet, bySHA bool) {
 	if _, failed := c.Prepared.(error); failed || c.NumKeys < 0 {
 		return // eval replies the error
 	}
-	if s := f.known(c, bySHA); s == nil || !s.plan(f.keys).KeysProven {
+	if s := f.known(c, bySHA); s == nil || !s.plan(f.finder).KeysProven {
 		set.AddAll()
 		return
 	}
@@ -138,7 +138,7 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 		c.Error(command.ErrNoScript)
 		return
 	case n < 0:
-		c.Error(wrongNumKeys(c.Args))
+		c.Error(wrongNumKeys(c.Args, command.ErrNotInt))
 		return
 	}
 	w := f.worker(c)
@@ -159,19 +159,28 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 	if !h.enter(s.Flags) {
 		return
 	}
-	began := engine.Monotonic()
+	began := c.Start()
 	w.watch.script = s
 	w.run(c, w.vm, nil, began, func(args [][]byte) luavm.Outcome {
 		return w.vm.Run(s.Script, args[3:3+n], args[3+n:], h, c.Writer)
 	})
-	s.ran(w.slot, began, engine.Monotonic()-began)
+	c.Ended = engine.Monotonic()
+	s.ran(w.slot, began, c.Ended-began)
 }
 
-// wrongNumKeys is the error for a number of keys that is wrong.
-func wrongNumKeys(args [][]byte) string {
+// numKeys is how many keys a call has, -1 if the number is wrong.
+func numKeys(args [][]byte) int {
+	if n, ok := number.ParseInt(args[2]); ok && n >= 0 && n <= int64(len(args)-3) {
+		return int(n)
+	}
+	return -1
+}
+
+// wrongNumKeys is the error for a number of keys that is wrong: notInt if it is none.
+func wrongNumKeys(args [][]byte, notInt string) string {
 	switch n, ok := number.ParseInt(args[2]); {
 	case !ok:
-		return command.ErrNotInt
+		return notInt
 	case n < 0:
 		return "ERR Number of keys can't be negative"
 	}

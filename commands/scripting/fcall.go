@@ -6,7 +6,6 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/luavm"
-	"github.com/limitkv/limitkv/resp/number"
 )
 
 func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command {
@@ -18,14 +17,19 @@ func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command 
 		Summary:    summary,
 		Complexity: "That of the function",
 		Syntax:     "function:string numkeys:integer [key...] [arg:string...]",
-		Plan:       f.planCall,
+		Prepare: func(c *command.Ctx) bool {
+			_, _ = f.function(c)
+			c.NumKeys = numKeys(c.Args)
+			return false
+		},
+		Plan: f.planCall,
 	}
 	if readOnly {
 		row.Flags = evalFlags | command.ReadOnly
 		row.Keys = []command.KeySpec{command.NumKeys(2, command.RO|command.Access)}
 	}
 	row.FlagsOf = func(c *command.Ctx) command.Flags {
-		if fn, ok := f.libraries(c).find(c.Args[1]); ok {
+		if fn, ok := f.function(c); ok {
 			return declared(row, fn.Flags)
 		}
 		return row.Flags
@@ -42,21 +46,14 @@ func (f *family) planCall(_ *command.Ctx, set *engine.LockSet) (long bool) {
 }
 
 func (f *family) fcall(c *command.Ctx, readOnly bool) {
-	fn, ok := f.libraries(c).find(c.Args[1])
-	if !ok {
-		c.Error("ERR Function not found")
-		return
-	}
-	n, ok := number.ParseInt(c.Args[2])
+	fn, ok := f.function(c)
+	n := c.NumKeys
 	switch {
 	case !ok:
-		c.Error("ERR Bad number of keys provided")
-		return
-	case n > int64(len(c.Args)-3):
-		c.Error("ERR Number of keys can't be greater than number of args")
+		c.Error("ERR Function not found")
 		return
 	case n < 0:
-		c.Error("ERR Number of keys can't be negative")
+		c.Error(wrongNumKeys(c.Args, "ERR Bad number of keys provided"))
 		return
 	case readOnly && fn.Flags&luavm.NoWrites == 0:
 		c.Error("ERR Can not execute a script with write flag using *_ro command.")
@@ -69,7 +66,7 @@ func (f *family) fcall(c *command.Ctx, readOnly bool) {
 	if !h.enter(fn.Flags) {
 		return
 	}
-	w.run(c, vm, &fn.Name, engine.Monotonic(), func(args [][]byte) luavm.Outcome {
+	w.run(c, vm, &fn.Name, c.Start(), func(args [][]byte) luavm.Outcome {
 		return vm.CallFunction(fn.library, fn.Name, args[3:3+n], args[3+n:], h, c.Writer)
 	})
 }

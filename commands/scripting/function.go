@@ -83,12 +83,7 @@ func (f *family) functionRow() *command.Command {
 				Tips:       []string{"nondeterministic_output", "request_policy:all_shards", "response_policy:special"},
 				Run:        f.functionStats,
 			},
-			{
-				Name: "help", Arity: 2, Since: "7.0.0", Flags: command.Loading | command.Stale, ACL: acl,
-				Summary:    "Lists the subcommands.",
-				Complexity: "O(1)",
-				Run:        functionHelp,
-			},
+			command.HelpRow("7.0.0", acl...),
 		},
 	}
 }
@@ -362,20 +357,6 @@ func (f *family) functionStats(c *command.Ctx) {
 	c.Int(int64(set.byName.Len()))
 	c.BulkString("functions_count")
 	c.Int(int64(set.functions.Len()))
-}
-
-func functionHelp(c *command.Ctx) {
-	c.Help("FUNCTION",
-		"DELETE <library-name>", "    Remove a library with its functions.",
-		"DUMP", "    Return all libraries as bytes that RESTORE takes.",
-		"FLUSH [ASYNC|SYNC]", "    Remove all libraries.",
-		"KILL", "    Stop a function that runs and has not written yet.",
-		"LIST [LIBRARYNAME <pattern>] [WITHCODE]", "    Describe the libraries, with their code if asked.",
-		"LOAD [REPLACE] <code>", "    Add a library, named in the first line of its code.",
-		"RESTORE <payload> [FLUSH|APPEND|REPLACE]", "    Add the libraries that DUMP returned. A library that exists is an error",
-		"    with APPEND (the default), and gives way with REPLACE; FLUSH removes all first.",
-		"STATS", "    Tell what function runs, and how many there are.",
-	)
 }
 
 // Libraries returns the code of a keyspace's libraries. It and what follows are for the

@@ -4,6 +4,7 @@ package scripting
 // makes another, and workers notice that it is not the one they know.
 
 import (
+	"bytes"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,27 @@ func (l *libraries) find(name []byte) (function, bool) {
 	fn, ok := l.functions.Get(string(name))
 	if !ok {
 		fn, ok = l.functions.Get(lower(name))
+	}
+	return fn, ok
+}
+
+// called is the function that a worker found last: it is asked for where the command is admitted, where it runs, and most
+// often by the next command again.
+type called struct {
+	in   *libraries
+	name []byte
+	fn   function
+}
+
+// function is the one that c's command calls.
+func (f *family) function(c *command.Ctx) (fn function, ok bool) {
+	in, name := f.libraries(c), c.Args[1]
+	last := &f.worker(c).called
+	if last.in == in && bytes.Equal(last.name, name) {
+		return last.fn, true
+	}
+	if fn, ok = in.find(name); ok {
+		*last = called{in, append(last.name[:0], name...), fn}
 	}
 	return fn, ok
 }

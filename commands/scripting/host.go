@@ -84,8 +84,24 @@ func (h *host) refuse(cmd **command.Command, args [][]byte) string {
 	if h.readOnly && c.Flags&(command.Write|command.MayReplicate) != 0 {
 		return "ERR Write commands are not allowed from read-only scripts."
 	}
-	if c.Flags&command.Write != 0 && h.c.Server.TooFewReplicas.Load() {
-		return command.ErrNoReplicas
+	own := h.c.Session.Conn == nil // a log that is read, or a master's: what was written once is written again
+	replica := h.c.Server.Replica.Load()
+	if own {
+		replica = 0
+	}
+	if replica&command.ReplicaStale != 0 && c.Flags&command.Stale == 0 {
+		return "ERR Can not execute the command on a stale replica"
+	}
+	if c.Flags&command.Write != 0 && !h.watch.wrote && !own { // once it has, it cannot be stopped in the middle
+		if replica&command.ReplicaReadOnly != 0 {
+			return command.ErrReadOnly
+		}
+		if text := h.c.Server.RefusesWrites(); text != nil {
+			return *text
+		}
+		if h.c.Server.TooFewReplicas.Load() && replica == 0 {
+			return command.ErrNoReplicas
+		}
 	}
 	if h.c.OutOfMemory && !h.spends {
 		// Once it has written it cannot be stopped in the middle.
@@ -130,6 +146,10 @@ type slot struct {
 // enter begins with the slot of the keys that the script was given. It replies
 // the error for a script that is not to run on a cluster, and reports false.
 func (h *host) enter(flags luavm.Flags) bool {
+	if flags&luavm.Compat != 0 && h.c.Server.Replica.Load()&command.ReplicaStale != 0 {
+		h.c.Error(command.ErrMasterDown)
+		return false
+	}
 	h.spends = flags&(luavm.Compat|luavm.AllowOOM) == luavm.AllowOOM
 	if h.c.OutOfMemory && flags&(luavm.Compat|luavm.AllowOOM|luavm.NoWrites) == 0 {
 		h.c.Error("OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'")

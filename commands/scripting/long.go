@@ -119,14 +119,25 @@ func (w *watch) attend(now int64) {
 	run.Begin(w.function, w.wrote, func() { w.stop.Store(&errKilled) })
 	limit := time.Duration(min(w.f.timeLimit.Load(), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	limit -= time.Duration(now-w.began) * time.Microsecond
-	w.slow = time.AfterFunc(limit, func() { w.f.s.Long.MarkSlow(run) })
+	name, kill := "", "SCRIPT KILL"
+	if w.function != nil {
+		name, kill = *w.function, "FUNCTION KILL"
+	} else if w.script != nil {
+		name = w.script.SHA
+	}
+	f, began := w.f, w.began
+	w.slow = time.AfterFunc(limit, func() {
+		f.s.Logf('w', "Slow script detected: still in execution after %d milliseconds. You can try killing the script using the %s command. Script name is: %s.",
+			(engine.Monotonic()-began)/1000, kill, name)
+		f.s.Long.MarkSlow(run)
+	})
 }
 
 // narrow lets go the shards that the script does not use, of all of which it has the locks if it runs for the first time:
 // it was not analysed before.
 func (w *watch) narrow() {
 	c := w.c
-	if w.script == nil || c.Long != nil || c.Exec || !w.script.proven(w.f.keys).KeysProven {
+	if w.script == nil || c.Long != nil || c.Exec || !w.script.proven(w.f.finder).KeysProven {
 		return
 	}
 	var set engine.LockSet

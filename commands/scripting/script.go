@@ -66,12 +66,7 @@ func (f *family) scriptRow() *command.Command {
 				Syntax:     "sha1:string",
 				Run:        f.info,
 			},
-			{
-				Name: "help", Arity: 2, Since: "5.0.0", Flags: command.Loading | command.Stale, ACL: acl,
-				Summary:    "Lists the subcommands.",
-				Complexity: "O(1)",
-				Run:        help,
-			},
+			command.HelpRow("5.0.0", acl...),
 		},
 	}
 }
@@ -167,7 +162,7 @@ func (f *family) info(c *command.Ctx) {
 	if s == nil {
 		return
 	}
-	v := s.proven(f.keys)
+	v := s.proven(f.finder)
 	runs, micros, longest, _ := s.total()
 	c.Map(6)
 	c.BulkString("sha1")
@@ -186,16 +181,4 @@ func (f *family) info(c *command.Ctx) {
 	c.Int(micros)
 	c.BulkString("longest")
 	c.Int(longest)
-}
-
-func help(c *command.Ctx) {
-	c.Help("SCRIPT",
-		"DEBUG (YES|SYNC|NO)", "    EVAL after YES or SYNC is refused: there is no debugger.",
-		"EXISTS <sha1> [<sha1> ...]", "    Tell which scripts are cached.",
-		"FLUSH [ASYNC|SYNC]", "    Forget all cached scripts.",
-		"INFO <sha1>", "    What analysis found of a script, and how often and how long it ran.",
-		"KILL", "    Stop a script that runs and has not written yet.",
-		"LOAD <script>", "    Compile a script and keep it, without running it.",
-		"SHOW <sha1>", "    The text of a cached script.",
-	)
 }

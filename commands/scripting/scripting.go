@@ -13,6 +13,7 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/luavm"
+	"github.com/limitkv/limitkv/luavm/analysis"
 )
 
 type family struct {
@@ -24,6 +25,7 @@ type family struct {
 	compress   *atomic.Bool
 	memoryMax  *atomic.Int64 // bytes that a script may make the heap grow by
 	workers    atomic.Int64  // made so far
+	finder     analysis.KeyFinder
 	compilers  chan struct{} // holds one for each goroutine that compiles, see prepare.go
 }
 
@@ -32,6 +34,7 @@ type worker struct {
 	vm        *luavm.VM
 	scripts   local
 	functions functionVM
+	called    called
 	library   *luavm.Library // compiled for the FUNCTION LOAD that comes next
 	flushes   int64          // when vm was made
 	host      host
@@ -43,6 +46,7 @@ type worker struct {
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, compress: s.Config.Compression()}
 	f.cache.bySHA = make(map[string]*script)
+	f.finder = f.keys // once: a method as a value is allocated
 	f.compilers = make(chan struct{}, compilersMax())
 	s.OnClose = append(s.OnClose, abandon)
 	s.Mutexes = append(s.Mutexes, &f.cache.mu)

@@ -11,13 +11,23 @@ import (
 // operation computes a result, for a reply or to be stored.
 type operation func(sets []*set.Set, reply bool, lim set.Limits) set.Set
 
-func inter(sets []*set.Set, reply bool, lim set.Limits) set.Set {
-	if !reply {
-		return set.InterStore(sets, lim)
+// inter is never for a reply: replyInter makes no set.
+func inter(sets []*set.Set, _ bool, lim set.Limits) set.Set { return set.InterStore(sets, lim) }
+
+// replyInter replies the intersection as it is found: only how many there are comes before them.
+func replyInter(c *command.Ctx, sets []*set.Set) {
+	var members []byte
+	var ends []int
+	n := set.Inter(sets, 0, func(it *set.Iter) {
+		members = append(members, it.Member()...)
+		ends = append(ends, len(members))
+	})
+	c.Set(n)
+	from := 0
+	for _, end := range ends {
+		c.Bulk(members[from:end])
+		from = end
 	}
-	var out set.Set
-	set.Inter(sets, 0, func(it *set.Iter) { out.Add(it.Member(), lim) })
-	return out
 }
 
 func (f *family) algebraRows() []*command.Command {
@@ -58,7 +68,13 @@ func (f *family) algebraRows() []*command.Command {
 	}
 	const sum, product = "O(N) in the sizes of the sets", "O(N*K) for K sets of which the smallest has N members"
 	rows := row("sunion", "the union of sets.", sum, set.Union)
-	rows = append(rows, row("sinter", "the intersection of sets.", product, inter)...)
+	inters := row("sinter", "the intersection of sets.", product, inter)
+	inters[0].Run = func(c *command.Ctx) {
+		if sets, ok := operands(c, c.Args[1:]); ok {
+			replyInter(c, sets)
+		}
+	}
+	rows = append(rows, inters...)
 	rows = append(rows, row("sdiff", "what the first set has and the others have not.", sum, set.Diff)...)
 	return append(rows, &command.Command{
 		Name: "sintercard", Arity: -3, Group: command.GroupSet, Since: "7.0.0",

@@ -272,7 +272,7 @@ func (f *family) spop(c *command.Ctx) {
 		}
 	})
 	if counted && s.Len() == 0 {
-		c.Effect([]byte("DEL"), key)
+		c.EffectRemoved(key)
 	} else {
 		for batch := range slices.Chunk(taken, popBatch) {
 			c.Effect(append([][]byte{[]byte("SREM"), key}, batch...)...)

@@ -3,6 +3,8 @@ package str
 // Reading strings, whole and in part.
 
 import (
+	"slices"
+
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 )
@@ -38,6 +40,7 @@ var mgetRow = &command.Command{
 
 func mget(c *command.Ctx) {
 	c.Array(len(c.Args) - 1)
+	growForAll(c)
 	for _, key := range c.Args[1:] {
 		if e := c.Get(key); e.Kind() == engine.KindString {
 			replyString(c, e)
@@ -46,6 +49,29 @@ func mget(c *command.Ctx) {
 		}
 	}
 }
+
+// longReply is how long a value is for those behind it to be looked at ahead.
+const longReply = 4 << 10
+
+// growForAll makes room for the reply at once where the first value is long: to grow it by and by copies it several times.
+func growForAll(c *command.Ctx) {
+	if e := c.Find(c.Args[1]); e.Kind() != engine.KindString || e.Len() < longReply {
+		return
+	}
+	n := 0
+	for _, key := range c.Args[1:] {
+		if e := c.Find(key); e.Kind() == engine.KindString {
+			n += e.Len()
+		}
+		n += longHead
+	}
+	c.Writer.Buf = slices.Grow(c.Writer.Buf, min(n, growBytesMax))
+}
+
+const (
+	longHead     = 16       // room for what is around a value in a reply
+	growBytesMax = 64 << 20 // room that is made ahead
+)
 
 var strlenRow = &command.Command{
 	Name: "strlen", Arity: 2, Group: command.GroupString, Since: "2.2.0",

@@ -102,7 +102,7 @@ func (t *trimming) exact(args [][]byte, s *stream.Stream) [][]byte {
 	args = slices.Clone(args)
 	args[t.at-1] = []byte("=")
 	if t.ByID {
-		args[t.at] = s.FirstID().Append(nil)
+		args[t.at] = s.EdgeID().Append(nil)
 	} else {
 		args[t.at] = command.Number(int64(s.Len()))
 	}
@@ -166,7 +166,7 @@ func (f *family) xadd(c *command.Ctx) {
 		given = true
 		break
 	}
-	trim.finish(f, &a, false, c.KS.Follows())
+	trim.finish(f, &a, false, c.Follows())
 	if a.Failed(c) {
 		return
 	}
@@ -238,7 +238,7 @@ func (f *family) xtrim(c *command.Ctx) {
 			a.Syntax()
 		}
 	}
-	trim.finish(f, &a, true, c.KS.Follows())
+	trim.finish(f, &a, true, c.Follows())
 	if a.Failed(c) {
 		return
 	}

@@ -73,7 +73,6 @@ func (t family) multi(c *command.Ctx) {
 		return
 	}
 	m.Active = true
-	c.Session.Shown.Multi.Store(1)
 	c.OK()
 }
 
@@ -118,13 +117,18 @@ func (t family) discard(c *command.Ctx) {
 
 // end leaves the transaction.
 func (t family) end(c *command.Ctx) {
+	queue := t.take(c)
+	queue.GiveBack(c.Worker)
+}
+
+// take leaves the transaction and returns what was queued.
+func (t family) take(c *command.Ctx) command.Queue {
 	m := &c.Session.Multi
+	queue := m.Queue
 	t.forget(c)
-	m.Active, m.Failed, m.Queue = false, false, nil
-	c.Session.Shown.Multi.Store(0)
-	if c.Session.Conn != nil {
-		c.Session.Conn.QueuedBytes.Store(0)
-	}
+	m.Active, m.Failed, m.Queue = false, false, command.Queue{}
+	c.Session.ShowMulti()
+	return queue
 }
 
 // plan needs what the queued commands need, and the watched keys.
@@ -134,8 +138,8 @@ func (t family) plan(c *command.Ctx, set *engine.LockSet) (long bool) {
 		return false
 	}
 	exec := c.Request
-	for i := range m.Queue {
-		c.Request = &m.Queue[i]
+	for i := range m.Queue.Requests {
+		c.Request = &m.Queue.Requests[i]
 		if t.s.Pipeline.Plan(c, set) {
 			long = true
 		}
@@ -163,18 +167,34 @@ func sameSlot(queue []command.Request) bool {
 	return true
 }
 
+// guarded asks those of the queued commands that are to hold before any of them runs.
+func guarded(c *command.Ctx, queue []command.Request) (text string) {
+	exec, db := c.Request, c.DB
+	for i := range queue {
+		if q := &queue[i]; q.Cmd.Guard != nil && text == "" {
+			c.Request = q
+			c.Forget()
+			if text = c.Server.Refuses(c, q.Cmd, q.Args); text == "" {
+				text = q.Cmd.Guard(c, q.Args)
+			}
+		}
+	}
+	c.Request, c.DB = exec, db
+	c.Forget()
+	return text
+}
+
 func (t family) exec(c *command.Ctx) {
 	m := &c.Session.Multi
 	if !m.Active {
 		c.Error("ERR EXEC without MULTI")
 		return
 	}
-	if t.s.Cluster && !sameSlot(m.Queue) {
+	if t.s.Cluster && !sameSlot(m.Queue.Requests) {
 		t.end(c)
 		c.Error(command.ErrCrossSlot)
 		return
 	}
-	queue := m.Queue
 	switch {
 	case m.Failed:
 		t.end(c)
@@ -185,13 +205,19 @@ func (t family) exec(c *command.Ctx) {
 		c.NullArray()
 		return
 	}
-	t.end(c)
+	if text := guarded(c, m.Queue.Requests); text != "" {
+		t.end(c)
+		c.Error(text)
+		return
+	}
+	queue := t.take(c)
 	c.Exec = true
-	c.Array(len(queue))
+	c.Array(len(queue.Requests))
 	now := engine.Monotonic()
-	for i := range queue {
+	for i := range queue.Requests {
 		c.DB = c.Session.DB()
-		now = t.s.Pipeline.Queued(c, &queue[i], now)
+		now = t.s.Pipeline.Queued(c, &queue.Requests[i], now)
 	}
 	c.Exec = false
+	queue.GiveBack(c.Worker)
 }

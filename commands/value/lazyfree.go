@@ -8,7 +8,9 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/limiter"
 	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/engine/lock"
 	"github.com/limitkv/limitkv/engine/set"
 	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/zset"
@@ -51,6 +53,10 @@ func freeEffort(e engine.Entry) int {
 		}
 		return n
 	case *delayqueue.Queue:
+		return o.Len()
+	case *lock.Lock:
+		return o.Len()
+	case *limiter.Named:
 		return o.Len()
 	}
 	return 1

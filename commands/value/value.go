@@ -6,7 +6,9 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/limiter"
 	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/engine/lock"
 	"github.com/limitkv/limitkv/engine/set"
 	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/zset"
@@ -25,6 +27,9 @@ func Encoding(e engine.Entry) string {
 		return e.StringEncoding()
 	case engine.KindLimiter:
 		return "packed"
+	case engine.KindLock:
+		var work lock.Lock
+		return e.Lock(&work).Encoding()
 	case engine.KindStream:
 		return "stream"
 	}
@@ -51,6 +56,10 @@ func Clone(obj any) any {
 	case *zset.Set:
 		return o.Clone()
 	case *delayqueue.Queue:
+		return o.Clone()
+	case *lock.Lock:
+		return o.Clone()
+	case *limiter.Named:
 		return o.Clone()
 	case *hash.Hash:
 		h := o.Clone()

@@ -15,12 +15,23 @@ const IDBytesMax = 512
 // id#attempt.
 var ErrID = errors.New("delayqueue: bad id")
 
+// ErrZone is a time zone that there is not.
+var ErrZone = errors.New("delayqueue: unknown time zone")
+
 // CheckID returns ErrID for an id that a client may not choose.
 func CheckID(id []byte) error {
 	if len(id) == 0 || len(id) > IDBytesMax || bytes.IndexByte(id, '#') >= 0 {
 		return ErrID
 	}
 	return nil
+}
+
+// occurrenceBytes is what an occurrence's id can have more than its schedule's.
+const occurrenceBytes = 21
+
+// idStored tells whether a queue can have an id.
+func idStored(id []byte) bool {
+	return len(id) > 0 && len(id) <= IDBytesMax+occurrenceBytes && bytes.IndexByte(id, '#') < 0
 }
 
 // Serial is the last id that was made: the time in ms, and a count within it.

@@ -5,6 +5,8 @@ package delayqueue
 import (
 	"encoding/binary"
 
+	"github.com/tidwall/btree"
+
 	"github.com/limitkv/limitkv/engine/table"
 )
 
@@ -13,28 +15,60 @@ import (
 // the lease ends; without one (0) it is removed.
 func (q *Queue) Pop(now, leaseMicros int64, max int, fn func(Entry)) int {
 	n := 0
-	for ; n < max; n++ {
-		first, ok := q.trees[waiting].Min()
-		if !ok || first.at > now {
-			break
-		}
-		q.trees[waiting].PopMin()
-		r := first.record
-		attempt := attemptOf(r) + 1
-		binary.LittleEndian.PutUint32(r.Value()[headAttempt:], attempt)
-		if leaseMicros > 0 {
-			q.put(r, leased, now+leaseMicros)
+	for ; n < max && !q.settings.Paused; n++ {
+		var r table.Record
+		if q.rank == nil {
+			first, ok := q.trees[waiting].Min()
+			if !ok || first.at > now {
+				break
+			}
+			r = first.record
+			q.trees[waiting].PopMin()
+			q.unlate(r)
+			q.handOut(r, now, leaseMicros)
 		} else {
-			q.table.Delete(r.Key())
+			if r, _ = q.next(now); r.None() {
+				break
+			}
+			q.deliver(r, now, leaseMicros)
 		}
-		e := entry(r, now)
-		if leaseMicros == 0 {
-			e.State = Ready
-		}
-		fn(e)
+		fn(handed(r, now, leaseMicros))
 	}
 	q.totals.Delivered += int64(n)
 	return n
+}
+
+// Take is Pop for an entry whose turn it is said to be.
+func (q *Queue) Take(id []byte, now, leaseMicros int64) bool {
+	r := q.find(id, 0)
+	if r.None() || placeOf(r) != waiting {
+		return false
+	}
+	q.deliver(r, now, leaseMicros)
+	q.totals.Delivered++
+	return true
+}
+
+// handOut leases an entry that is in no tree, or removes it.
+func (q *Queue) handOut(r table.Record, now, leaseMicros int64) {
+	binary.LittleEndian.PutUint32(r.Value()[headAttempt:], attemptOf(r)+1)
+	if q.schedules != nil {
+		q.delivered(r, now)
+	}
+	if leaseMicros > 0 {
+		q.put(r, leased, now+leaseMicros)
+	} else {
+		q.leave(r, now, true)
+	}
+}
+
+// handed is an entry that was handed out.
+func handed(r table.Record, now, leaseMicros int64) Entry {
+	e := entry(r, now)
+	if leaseMicros == 0 {
+		e.State = Ready
+	}
+	return e
 }
 
 // held is the leased entry with an id, if its lease has not run out by now.
@@ -52,8 +86,9 @@ func (q *Queue) Ack(id []byte, attempt, now int64) bool {
 	if r.None() {
 		return false
 	}
+	defer q.unpin(q.pin(r))
 	q.take(r)
-	q.table.Delete(r.Key())
+	q.leave(r, now, true)
 	q.totals.Acked++
 	return true
 }
@@ -62,14 +97,17 @@ func (q *Queue) Ack(id []byte, attempt, now int64) bool {
 const ByBackoff int64 = -1
 
 // Nack puts a leased entry back, due after a delay; or, if it has been tried
-// often enough or dead says so, among the dying.
-func (q *Queue) Nack(id []byte, attempt, now, delayMicros int64, dead bool) bool {
+// often enough or dead says so, among the dying. A reason is noted, if there is one.
+func (q *Queue) Nack(id []byte, attempt, now, delayMicros int64, dead bool, reason []byte) bool {
 	r := q.held(id, attempt, now)
 	if r.None() {
 		return false
 	}
 	q.totals.Nacked++
+	g := q.pin(r)
+	defer q.unpin(g)
 	q.take(r)
+	r = q.blame(r, reason)
 	if dead || q.exhausted(r) {
 		q.put(r, dying, now)
 		return true
@@ -110,44 +148,84 @@ func (q *Queue) Touch(id []byte, attempt, now, untilMicros int64) bool {
 		if itemOf(r).at <= now {
 			return false
 		}
-		q.take(r)
-		q.put(r, leased, untilMicros)
+		q.shift(r, leased, untilMicros)
 	case attempt != 0: // that lease is over
 		return false
 	default:
-		q.take(r)
-		q.put(r, waiting, untilMicros)
+		q.shift(r, waiting, untilMicros)
 	}
 	return true
 }
 
-// NextDue is when Settle has something to do next, a lease having ended, in Unix
-// milliseconds; 0 if none is out.
-func (q *Queue) NextDue() int64 {
-	if first, ok := q.trees[leased].Min(); ok {
-		return max((first.at+999)/1000, 1)
-	}
-	return 0
+// shift takes an entry from where it is to another place or time.
+func (q *Queue) shift(r table.Record, to place, at int64) {
+	g := q.pin(r)
+	q.take(r)
+	q.put(r, to, at)
+	q.unpin(g)
 }
 
-// Settle ends up to max leases that have run out by now: their entries are due
-// again, at the time when the lease ended, or dying. It returns how many, and
+// first is the first item of a tree that may not be there.
+func first(t *btree.BTreeG[item]) (it item, ok bool) {
+	if t == nil {
+		return it, false
+	}
+	return t.Min()
+}
+
+// NextDue is when Settle has something to do next, in Unix milliseconds; 0 if it
+// never has.
+func (q *Queue) NextDue() int64 {
+	next := int64(0)
+	for _, t := range []*btree.BTreeG[item]{q.trees[leased], q.late, q.done} {
+		if it, ok := first(t); ok {
+			if at := max((it.at+999)/1000, 1); next == 0 || at < next {
+				next = at
+			}
+		}
+	}
+	return next
+}
+
+// Settle does up to max of what has come by now, in order of time: leases that
+// have run out end, and their entries are due again at that time, or dying; entries
+// that nobody took in time expire; ids are forgotten. It returns how many, and
 // whether nothing is left to keep.
 func (q *Queue) Settle(now int64, max int, _ func(part []byte)) (served int, empty bool) {
 	for ; served < max; served++ {
-		first, ok := q.trees[leased].Min()
-		if !ok || first.at > now {
-			break
-		}
-		q.trees[leased].PopMin()
-		if r := first.record; q.exhausted(r) {
-			q.put(r, dying, first.at)
-		} else {
-			q.put(r, waiting, first.at)
+		lease, leaseOver := first(q.trees[leased])
+		late, expired := first(q.late)
+		done, forgotten := first(q.done)
+		leaseOver, expired, forgotten = leaseOver && lease.at <= now, expired && late.at <= now, forgotten && done.at <= now
+		switch {
+		case leaseOver && (!expired || lease.at <= late.at) && (!forgotten || lease.at <= done.at):
+			to := waiting
+			if q.exhausted(lease.record) {
+				to = dying
+			}
+			q.shift(lease.record, to, lease.at)
+			q.totals.Expired++
+		case expired && (!forgotten || late.at <= done.at):
+			q.expire(late.record, now, late.at)
+		case forgotten:
+			q.forget(done.record)
+		default:
+			return served, q.Empty()
 		}
 	}
-	q.totals.Expired += int64(served)
 	return served, q.Empty()
+}
+
+// expire gives up an entry that nobody took in time.
+func (q *Queue) expire(r table.Record, now, at int64) {
+	defer q.unpin(q.pin(r))
+	q.take(r)
+	q.totals.Overdue++
+	if q.settings.Dead == "" {
+		q.leave(r, now, false)
+	} else {
+		q.put(q.blame(r, []byte(ReasonExpired)), dying, at)
+	}
 }
 
 // Dying is how many entries wait to be moved to the dead-letter queue.
@@ -158,14 +236,14 @@ func (q *Queue) Forwarding() bool { return q.Dying() > 0 }
 
 // TakeDying takes up to max dying entries out, in order of their death, for the
 // dead-letter queue.
-func (q *Queue) TakeDying(max int, fn func(Entry)) int {
+func (q *Queue) TakeDying(now int64, max int, fn func(Entry)) int {
 	n := 0
 	for ; n < max; n++ {
 		first, ok := q.trees[dying].PopMin()
 		if !ok {
 			break
 		}
-		q.table.Delete(first.record.Key())
+		q.leave(first.record, now, false)
 		fn(entry(first.record, first.at))
 	}
 	q.totals.Dead += int64(n)

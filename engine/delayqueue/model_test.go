@@ -1,7 +1,6 @@
 package delayqueue
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,191 +10,6 @@ import (
 	"time"
 )
 
-// naive is a queue as a plain list, written from the meaning of the commands.
-type naive struct {
-	list     []*naiveEntry
-	order    int
-	settings Settings
-	totals   Totals
-}
-
-type naiveEntry struct {
-	id, payload   string
-	due, until    int64
-	order         int
-	attempt, base int64
-	state         State // Ready stands for waiting here
-}
-
-func (m *naive) get(id string) *naiveEntry {
-	for _, e := range m.list {
-		if e.id == id {
-			return e
-		}
-	}
-	return nil
-}
-
-func (m *naive) drop(e *naiveEntry) {
-	m.list = slices.DeleteFunc(m.list, func(o *naiveEntry) bool { return o == e })
-}
-
-// in lists the entries of a state in order of a time.
-func (m *naive) in(state State, at func(*naiveEntry) int64) (found []*naiveEntry) {
-	for _, e := range m.list {
-		if e.state == state {
-			found = append(found, e)
-		}
-	}
-	slices.SortFunc(found, func(a, b *naiveEntry) int {
-		return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a.order, b.order))
-	})
-	return found
-}
-
-func dueOf(e *naiveEntry) int64   { return e.due }
-func untilOf(e *naiveEntry) int64 { return e.until }
-
-func (m *naive) wait(e *naiveEntry, due int64) {
-	m.order++
-	e.state, e.due, e.order = Ready, due, m.order
-}
-
-func (m *naive) add(id, payload string, due int64, mode Mode) bool {
-	e := m.get(id)
-	if e == nil && mode == OnlyOld || e != nil && mode == OnlyNew {
-		return false
-	}
-	if e == nil {
-		e = &naiveEntry{id: id}
-		m.list = append(m.list, e)
-		m.totals.Added++
-	}
-	e.payload, e.base = payload, e.attempt
-	m.wait(e, due)
-	return true
-}
-
-func (m *naive) pop(now, lease int64, count int) (out []Entry) {
-	for _, e := range m.in(Ready, dueOf) {
-		if len(out) == count || e.due > now {
-			break
-		}
-		e.attempt++
-		if lease > 0 {
-			e.state, e.until = Leased, now+lease
-		} else {
-			m.drop(e)
-		}
-		out = append(out, e.shown(now))
-		m.totals.Delivered++
-	}
-	return out
-}
-
-func (e *naiveEntry) shown(now int64) Entry {
-	s := Entry{ID: []byte(e.id), Payload: []byte(e.payload), DueMicros: e.due, Attempt: e.attempt, State: e.state}
-	if e.state == Leased {
-		s.UntilMicros = e.until
-	}
-	if e.state == Ready && e.due > now {
-		s.State = Delayed
-	}
-	return s
-}
-
-func (m *naive) held(id string, attempt, now int64) *naiveEntry {
-	e := m.get(id)
-	if e == nil || e.state != Leased || e.until <= now || attempt != 0 && e.attempt != attempt {
-		return nil
-	}
-	return e
-}
-
-func (m *naive) fails(e *naiveEntry) bool {
-	return m.settings.Tries > 0 && m.settings.Dead != "" && e.attempt-e.base >= m.settings.Tries
-}
-
-func (m *naive) nack(e *naiveEntry, now, delay int64, dead bool) {
-	m.totals.Nacked++
-	if dead || m.fails(e) {
-		e.state, e.until = Dying, now
-		return
-	}
-	if delay == ByBackoff {
-		delay = m.settings.BackoffMicros
-		for i := e.attempt - e.base; i > 1 && delay < m.settings.BackoffMaxMicros; i-- {
-			delay *= 2
-		}
-		delay = min(delay, m.settings.BackoffMaxMicros)
-	}
-	m.wait(e, now+delay)
-}
-
-func (m *naive) settle(now int64, count int) int {
-	n := 0
-	for _, e := range m.in(Leased, untilOf) {
-		if n == count || e.until > now {
-			break
-		}
-		n++
-		m.totals.Expired++
-		if m.fails(e) {
-			e.state = Dying
-		} else {
-			m.wait(e, e.until)
-		}
-	}
-	return n
-}
-
-func (m *naive) nextLeaseEnd() int64 {
-	if l := m.in(Leased, untilOf); len(l) > 0 {
-		return (l[0].until + 999) / 1000
-	}
-	return 0
-}
-
-func (m *naive) peek(state State, now int64, count int) (out []Entry) {
-	show := func(list []*naiveEntry, want func(*naiveEntry) bool) {
-		for _, e := range list {
-			if len(out) < count && want(e) {
-				out = append(out, e.shown(now))
-			}
-		}
-	}
-	all := func(*naiveEntry) bool { return true }
-	switch state {
-	case Ready:
-		show(m.in(Ready, dueOf), func(e *naiveEntry) bool { return e.due <= now })
-	case Delayed:
-		show(m.in(Ready, dueOf), func(e *naiveEntry) bool { return e.due > now })
-	case Leased:
-		show(m.in(Leased, untilOf), all)
-	case Dying:
-		show(m.in(Dying, untilOf), all)
-	default:
-		show(m.in(Ready, dueOf), all)
-		show(m.in(Leased, untilOf), all)
-		show(m.in(Dying, untilOf), all)
-	}
-	return out
-}
-
-func sameEntries(got, want []Entry) error {
-	for i := range max(len(got), len(want)) {
-		if i >= len(got) || i >= len(want) {
-			return fmt.Errorf("%d entries, want %d", len(got), len(want))
-		}
-		g, w := got[i], want[i]
-		if string(g.ID) != string(w.ID) || string(g.Payload) != string(w.Payload) || g.DueMicros != w.DueMicros ||
-			g.Attempt != w.Attempt || g.State != w.State || g.UntilMicros != w.UntilMicros {
-			return fmt.Errorf("entry %d is %+v, want %+v", i, g, w)
-		}
-	}
-	return nil
-}
-
 // run takes one random step on both and compares what it gives.
 type run struct {
 	rnd   *rand.Rand
@@ -204,12 +18,20 @@ type run struct {
 	now   int64
 	done  map[string]int
 	names int
+	ranks bool // there are groups and priorities
+	plans bool // and schedules, whose times are longer
 }
 
 // id is one of the few, as often as not of an entry that is leased.
 func (r *run) id() string {
 	if l := r.m.in(Leased, untilOf); len(l) > 0 && r.rnd.IntN(2) == 0 {
 		return l[r.rnd.IntN(len(l))].id
+	}
+	if r.plans && r.rnd.IntN(8) == 0 {
+		return "plan" + strconv.Itoa(r.rnd.IntN(3))
+	}
+	if n := len(r.m.list); r.plans && n > 0 && r.rnd.IntN(8) == 0 {
+		return r.m.list[r.rnd.IntN(n)].id
 	}
 	return "job" + strconv.Itoa(r.rnd.IntN(r.names))
 }
@@ -225,6 +47,22 @@ func (r *run) attempt(id string) int64 {
 
 func (r *run) span() int64 { return r.rnd.Int64N(90) * r.rnd.Int64N(3) }
 
+// extra is nothing, or some of the options.
+func (r *run) extra() (x Extra) {
+	for _, of := range []*int64{&x.ExpireMicros, &x.UniqueMicros, &x.MaxWaitMicros} {
+		if r.rnd.IntN(3) == 0 {
+			*of = 1 + 4*r.span()
+		}
+	}
+	if r.ranks {
+		x.Prio = uint8(r.rnd.IntN(3) * r.rnd.IntN(128))
+		if g := r.rnd.IntN(5); g > 0 {
+			x.Group = []byte("group" + strconv.Itoa(g))
+		}
+	}
+	return x
+}
+
 func (r *run) did(what string, worked bool) {
 	if worked {
 		r.done[what]++
@@ -232,7 +70,11 @@ func (r *run) did(what string, worked bool) {
 }
 
 func (r *run) step() error {
-	r.now += []int64{0, 0, 0, 1, 2, 7, 40, 200}[r.rnd.IntN(8)]
+	tick := []int64{0, 0, 0, 1, 2, 7, 40, 200}[r.rnd.IntN(8)]
+	if r.plans && r.rnd.IntN(3) == 0 {
+		tick *= 20
+	}
+	r.now += tick
 	id := r.id()
 	attempt := r.attempt(id)
 	differ := func(what string, got, want any) error {
@@ -242,23 +84,60 @@ func (r *run) step() error {
 		return nil
 	}
 	switch n := r.rnd.IntN(100); {
+	case n < 4 && r.plans:
+		mode, every, x := Mode(r.rnd.IntN(3)), 1000*(1+r.rnd.Int64N(4)), r.extra()
+		x.MaxWaitMicros, x.UniqueMicros = 0, 0
+		id, payload := "plan"+strconv.Itoa(r.rnd.IntN(3)), "p"+strconv.Itoa(r.rnd.IntN(1000))
+		want := r.m.schedule(r.now, id, payload, every, x, mode)
+		r.did("schedule", want)
+		got, err := r.q.Schedule(r.now, &Schedule{ID: []byte(id), Payload: []byte(payload), EveryMicros: every, Extra: x}, mode)
+		if err != nil {
+			return err
+		}
+		return differ("schedule", got, want)
 	case n < 30:
 		mode, due := Mode(r.rnd.IntN(3)), r.now+r.span()-r.span()/2
 		payload := "p" + strconv.Itoa(r.rnd.IntN(1000))
-		want := r.m.add(id, payload, due, mode)
+		x := r.extra()
+		_, known := r.m.known[id]
+		want := r.m.add(r.now, id, payload, due, x, mode)
 		r.did("add", want)
-		return differ("add", r.q.Add([]byte(id), []byte(payload), due, mode), want)
+		r.did("known", known && !want)
+		if e := r.m.get(id); want {
+			r.did("sooner", e.due < due)
+		}
+		given := &x
+		if x.fields() == 0 {
+			given = nil
+		}
+		return differ("add", r.q.Add(r.now, []byte(id), []byte(payload), due, given, mode), want)
 	case n < 50:
 		lease, count := 5*r.span(), 1+r.rnd.IntN(4)
 		var got []Entry
+		twin := New()
+		if r.rnd.IntN(5) == 0 {
+			twin = r.q.Clone()
+		}
 		r.q.Pop(r.now, lease, count, func(e Entry) { got = append(got, e) })
 		want := r.m.pop(r.now, lease, count)
 		r.did("pop", len(want) > 0)
+		// The effects are the same by the ids.
+		if twin.Len() == 0 {
+			return sameEntries(got, want)
+		}
+		for _, e := range got {
+			if !twin.Take(e.ID, r.now, lease) {
+				return fmt.Errorf("the twin has no %s", e.ID)
+			}
+		}
+		if a, b := fmt.Sprint(twin.Turns()), fmt.Sprint(r.q.Turns()); a != b {
+			return fmt.Errorf("the twin has the turns %s, not %s", a, b)
+		}
 		return sameEntries(got, want)
 	case n < 58:
 		e := r.m.held(id, attempt, r.now)
 		if e != nil {
-			r.m.drop(e)
+			r.m.done(e, r.now)
 			r.m.totals.Acked++
 		}
 		r.did("ack", e != nil)
@@ -268,12 +147,15 @@ func (r *run) step() error {
 		if r.rnd.IntN(2) == 0 {
 			delay = ByBackoff
 		}
-		e := r.m.held(id, attempt, r.now)
+		e, reason := r.m.held(id, attempt, r.now), ""
+		if r.rnd.IntN(2) == 0 {
+			reason = "reason" + strconv.Itoa(r.rnd.IntN(100))
+		}
 		if e != nil {
-			r.m.nack(e, r.now, delay, dead)
+			r.m.nack(e, r.now, delay, dead, reason)
 		}
 		r.did("nack", e != nil)
-		return differ("nack", r.q.Nack([]byte(id), attempt, r.now, delay, dead), e != nil)
+		return differ("nack", r.q.Nack([]byte(id), attempt, r.now, delay, dead, []byte(reason)), e != nil)
 	case n < 74:
 		until := r.now + r.span()
 		e := r.m.get(id)
@@ -290,14 +172,26 @@ func (r *run) step() error {
 		return differ("touch", r.q.Touch([]byte(id), attempt, r.now, until), e != nil)
 	case n < 78:
 		e := r.m.get(id)
-		if e != nil && (attempt == 0 || e.attempt == attempt) {
-			r.m.drop(e)
+		_, known := r.m.known[id]
+		plan := false
+		if attempt == 0 {
+			_, plan = r.m.unschedule(id)
+		}
+		switch {
+		case plan:
 			r.m.totals.Removed++
-		} else {
-			e = nil
+			r.did("unschedule", true)
+			e = &naiveEntry{}
+		case e != nil && (attempt == 0 || e.attempt == attempt):
+			r.m.leave(e, r.now)
+			r.m.totals.Removed++
+		case known && attempt == 0:
+			delete(r.m.known, id)
+		default:
+			e, known = nil, false
 		}
 		r.did("remove", e != nil)
-		return differ("remove", r.q.Remove([]byte(id), attempt), e != nil)
+		return differ("remove", r.q.Remove([]byte(id), attempt, r.now), e != nil || known)
 	case n < 86:
 		count := 1 + r.rnd.IntN(3)
 		want := r.m.settle(r.now, count)
@@ -310,15 +204,17 @@ func (r *run) step() error {
 		dying = dying[:min(count, len(dying))]
 		var got, want []Entry
 		for _, e := range dying {
-			r.m.drop(e)
-			want = append(want, e.shown(r.now))
+			shown := e.shown(r.now)
+			r.m.leave(e, r.now)
+			r.m.regroup()
+			want = append(want, shown)
 		}
 		r.m.totals.Dead += int64(len(want))
-		r.q.TakeDying(count, func(e Entry) { got = append(got, e) })
+		r.q.TakeDying(r.now, count, func(e Entry) { got = append(got, e) })
 		r.did("die", len(want) > 0)
 		return sameEntries(got, want)
 	case n < 91:
-		s := Settings{LeaseMicros: r.span(), Tries: r.rnd.Int64N(4), BackoffMicros: r.span(), BackoffMaxMicros: 100}
+		s := Settings{GroupConc: r.rnd.Int64N(4), Paused: r.rnd.IntN(4) == 0, MaxLen: r.rnd.Int64N(20), LeaseMicros: r.span(), Tries: r.rnd.Int64N(4), BackoffMicros: r.span(), BackoffMaxMicros: 100}
 		if r.rnd.IntN(2) == 0 {
 			s.Dead = "dead"
 		}
@@ -328,6 +224,27 @@ func (r *run) step() error {
 	case n < 92:
 		r.q = r.q.Clone()
 		r.did("clone", true)
+	case n < 93:
+		q, err := saved(r.q)
+		if err != nil {
+			return err
+		}
+		r.q = q
+		r.did("save", true)
+	case n < 94 && len(r.m.list) > 0:
+		// From one on, in whatever order it stands.
+		from := r.m.list[r.rnd.IntN(len(r.m.list))].id
+		state := State(r.rnd.IntN(5))
+		want := r.m.peek(state, r.now, 1<<30)
+		at := slices.IndexFunc(want, func(e Entry) bool { return string(e.ID) == from })
+		want = want[max(at, 0):]
+		var got []Entry
+		found := r.q.Walk(state, r.now, []byte(from), func(e Entry) bool { got = append(got, e); return true })
+		if at < 0 {
+			return differ("from", found, false)
+		}
+		r.did("from", at > 0)
+		return sameEntries(got, want)
 	default:
 		state, count := State(r.rnd.IntN(5)), 1+r.rnd.IntN(6)
 		var got []Entry
@@ -340,6 +257,7 @@ func (r *run) step() error {
 }
 
 func (r *run) compare() error {
+	r.m.regroup()
 	if err := r.q.Check(); err != nil {
 		return err
 	}
@@ -349,17 +267,66 @@ func (r *run) compare() error {
 			return fmt.Errorf("%d in state %d, want %d", got, state, want)
 		}
 	}
+	for _, s := range r.q.Schedules() {
+		p := r.m.plans[string(s.ID)]
+		if p == nil || p.next != s.NextMicros || p.after != s.AfterMicros || !r.q.Has([]byte(p.occurrence())) {
+			return fmt.Errorf("schedule %+v, want %+v", s, p)
+		}
+		r.did("occurs", p.next <= r.now)
+	}
+	if len(r.q.Schedules()) != len(r.m.plans) {
+		return fmt.Errorf("schedules %+v, want %+v", r.q.Schedules(), r.m.plans)
+	}
+	turns, last := r.q.Turns()
+	for i, g := range turns {
+		if r.did("turns", i > 1); i > 0 && r.m.turns[g.Name] < r.m.turns[turns[i-1].Name] {
+			return fmt.Errorf("turns %+v, last %d, want %v", turns, last, r.m.turns)
+		}
+	}
+	if want := len(r.m.turns); len(turns) > 0 && r.q.Groups() > want {
+		return fmt.Errorf("%d groups, want %v", r.q.Groups(), r.m.turns)
+	}
 	head, ok := r.q.NextHead()
 	if first := r.m.in(Ready, dueOf); ok != (len(first) > 0) || ok && head != first[0].due {
 		return fmt.Errorf("head at %d %v", head, ok)
 	}
-	if got, want := r.q.NextDue(), r.m.nextLeaseEnd(); got != want {
-		return fmt.Errorf("next lease ends at %d, want %d", got, want)
+	if got, want := r.q.NextDue(), r.m.nextDue(); got != want {
+		return fmt.Errorf("something happens next at %d, want %d", got, want)
+	}
+	if got, want := r.q.Remembered(), len(r.m.known); got != want || r.q.Len() != len(r.m.list) {
+		return fmt.Errorf("%d entries and %d ids, want %d and %d", r.q.Len(), got, len(r.m.list), want)
+	}
+	if got, want := r.q.Full(), r.m.settings.MaxLen > 0 && len(r.m.list) >= int(r.m.settings.MaxLen); got != want {
+		return fmt.Errorf("full is %v with %d entries", got, r.q.Len())
 	}
 	if r.q.Totals() != r.m.totals {
 		return fmt.Errorf("totals %+v, want %+v", r.q.Totals(), r.m.totals)
 	}
 	return nil
+}
+
+// saved takes a queue apart and makes another of it.
+func saved(q *Queue) (*Queue, error) {
+	out, err := Restore(q.Head())
+	if err != nil {
+		return nil, err
+	}
+	for _, state := range SavedStates {
+		q.Each(state, func(s Saved) {
+			if err == nil {
+				err = out.RestoreEntry(s)
+			}
+		})
+	}
+	for _, s := range q.Schedules() {
+		if err == nil {
+			err = out.RestoreSchedule(s)
+		}
+	}
+	if err == nil {
+		err = out.RestoreTurns(q.Turns())
+	}
+	return out, err
 }
 
 // Random interleavings of all operations and steps of the clock, against a list.
@@ -376,7 +343,7 @@ func TestModel(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	done := map[string]int{}
 	for taken := 0; taken < steps; {
-		r := &run{rnd: rnd, q: New(), m: &naive{}, now: 1_700_000_000_000_000, done: done, names: 3 + rnd.IntN(30)}
+		r := &run{rnd: rnd, q: New(), m: &naive{known: map[string]known{}, turns: map[string]int{}, plans: map[string]*naivePlan{}}, now: 1_700_000_000_000_000, done: done, names: 3 + rnd.IntN(30), ranks: rnd.IntN(3) > 0, plans: rnd.IntN(2) > 0}
 		for range 400 {
 			taken++
 			err := r.step()
@@ -389,8 +356,8 @@ func TestModel(t *testing.T) {
 		}
 	}
 	t.Logf("%d steps: %v", steps, done)
-	for _, what := range []string{"add", "pop", "ack", "nack", "touch", "remove", "settle", "die", "configure", "clone", "peek"} {
-		if done[what] < steps/500 {
+	for _, what := range []string{"add", "pop", "ack", "nack", "touch", "remove", "settle", "die", "configure", "clone", "peek", "known", "sooner", "save", "from", "turns", "schedule", "unschedule", "occurs"} {
+		if done[what] < steps/10000 {
 			t.Errorf("only %d times %s", done[what], what)
 		}
 	}

@@ -15,6 +15,7 @@ package delayqueue
 
 import (
 	"encoding/binary"
+	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
@@ -36,6 +37,8 @@ const (
 	// Dying entries have failed for good and wait to be moved to the dead-letter
 	// queue.
 	Dying
+	// Remembered are ids whose entries are done: these are no entries.
+	Remembered
 )
 
 // Settings are a queue's defaults. The zero Settings have none.
@@ -48,11 +51,25 @@ type Settings struct {
 	// BackoffMicros is how long an entry waits after its first failure, doubled
 	// with each further one up to BackoffMaxMicros.
 	BackoffMicros, BackoffMaxMicros int64
+	// MaxLen is how many entries there can be before Full; 0 = any number.
+	MaxLen int64
+	// Paused: nothing is delivered.
+	Paused bool
+	// Limit is the key of the limiter that a delivery takes one from, "" for none.
+	Limit string
+	// GroupConc is how many of a group can be leased at once; 0 = any number.
+	GroupConc int64
+	// GroupRules are those of the limiter that each group has, as ParseRules reads
+	// them; "" for none.
+	GroupRules string
 }
 
 // Totals are counts since the queue was made.
 type Totals struct {
 	Added, Delivered, Acked, Nacked, Expired, Dead, Removed int64
+	// Overdue entries are those that nobody took before they expired; Expired
+	// counts leases.
+	Overdue int64
 }
 
 // Entry is one entry as it is handed out. ID and Payload alias the queue's
@@ -64,12 +81,29 @@ type Entry struct {
 	State       State
 	// UntilMicros is when the lease of a leased entry ends.
 	UntilMicros int64
+	extra       []byte
+}
+
+// Extra is what the entry has besides. Its texts alias the queue's memory.
+func (e *Entry) Extra() (x Extra) {
+	x, _ = ParseExtra(e.extra) // it was made by Append, or checked
+	return x
 }
 
 // Queue is a delay queue, made with New.
 type Queue struct {
-	table    table.Table
-	trees    [3]*btree.BTreeG[item] // by place: waiting, leased, dying
+	table table.Table
+	trees [3]*btree.BTreeG[item] // by place: waiting, leased, dying
+	// done are the ids that are remembered, by the time until which they are; late
+	// the waiting entries that expire, by when they do. Both are nil until there
+	// are any.
+	done, late *btree.BTreeG[item]
+	schedules  map[string]*schedule // nil until there are any
+	// template is what the limiter of a group is at first, nil for none.
+	template []byte
+	// rules counts the changes of rules: limiters of former ones are none.
+	rules    uint64
+	rank     *ranks // nil while no entry has a group or a priority
 	seq      uint64
 	settings Settings
 	kept     bool
@@ -83,6 +117,11 @@ const (
 	waiting place = iota
 	leased
 	dying
+	// remembered is not an entry any more, only an id.
+	remembered
+	placeMask = 0x0f
+	extraBit  = 0x80 // the record has an Extra
+	rankBit   = 0x40 // with a group or a priority
 )
 
 // item is an entry in a tree, with a copy of the time it is there by.
@@ -125,42 +164,111 @@ func itemOf(r table.Record) item {
 	return item{int64(binary.LittleEndian.Uint64(r.Value()[headAt:])), r}
 }
 
-func placeOf(r table.Record) place { return place(r.Value()[headPlace]) }
+func placeOf(r table.Record) place { return place(r.Value()[headPlace] & placeMask) }
+
+func dueAt(r table.Record) int64 {
+	return int64(binary.LittleEndian.Uint64(r.Value()[headDue:]))
+}
 
 // New makes an empty queue.
 func New() *Queue {
 	q := &Queue{}
 	for i := range q.trees {
-		q.trees[i] = btree.NewBTreeGOptions(before, btree.Options{NoLocks: true})
+		q.trees[i] = newTree()
 	}
 	return q
+}
+
+func newTree() *btree.BTreeG[item] {
+	return btree.NewBTreeGOptions(before, btree.Options{NoLocks: true})
 }
 
 // put puts a record that is in no tree into one, by a time.
 func (q *Queue) put(r table.Record, in place, at int64) {
 	head := r.Value()
 	binary.LittleEndian.PutUint64(head[headAt:], uint64(at))
-	head[headPlace] = byte(in)
-	if in == waiting {
+	head[headPlace] = head[headPlace]&^placeMask | byte(in)
+	if in == waiting || in == remembered {
 		// Due then, behind those that already are due then.
 		q.seq++
 		binary.LittleEndian.PutUint64(head[headDue:], uint64(at))
 		binary.LittleEndian.PutUint64(head[headSeq:], q.seq)
 	}
-	q.trees[in].Load(item{at, r}) // quick where the time is the latest yet
+	q.enter(r)
 }
 
-// take takes a record out of its tree.
-func (q *Queue) take(r table.Record) { q.trees[placeOf(r)].Delete(itemOf(r)) }
+// enter puts a record into the trees that it belongs to.
+func (q *Queue) enter(r table.Record) (twice bool) {
+	if hasExtra(r) {
+		if at, ok := lateOf(r); ok {
+			if q.late == nil {
+				q.late = newTree()
+			}
+			q.late.Set(item{at, r})
+		}
+	}
+	if ranked(r) {
+		return q.enterRanked(r)
+	}
+	_, twice = q.tree(r).Load(itemOf(r)) // quick where the time is the latest yet
+	if q.rank != nil {
+		q.refresh(q.rank.plain)
+	}
+	return twice
+}
+
+// tree is the tree of a record's place.
+func (q *Queue) tree(r table.Record) *btree.BTreeG[item] {
+	in := placeOf(r)
+	if in != remembered {
+		return q.trees[in]
+	}
+	if q.done == nil {
+		q.done = newTree()
+	}
+	return q.done
+}
+
+// take takes a record out of its trees.
+func (q *Queue) take(r table.Record) {
+	q.unlate(r)
+	if ranked(r) {
+		q.takeRanked(r)
+		return
+	}
+	q.tree(r).Delete(itemOf(r))
+	if q.rank != nil {
+		q.refresh(q.rank.plain)
+	}
+}
+
+// unlate takes a record out of those that expire.
+func (q *Queue) unlate(r table.Record) {
+	if hasExtra(r) {
+		if at, ok := lateOf(r); ok {
+			q.late.Delete(item{at, r})
+		}
+	}
+}
+
+// lateOf is when a waiting entry expires.
+func lateOf(r table.Record) (at int64, ok bool) {
+	if placeOf(r) != waiting {
+		return 0, false
+	}
+	x := extraOf(r)
+	return dueAt(r) + x.ExpireMicros, x.ExpireMicros > 0
+}
 
 // entry is a record as it is handed out at now.
 func entry(r table.Record, now int64) Entry {
-	head := r.Value()
+	extra, payload := split(r)
 	e := Entry{
 		ID:        r.Key(),
-		Payload:   head[headSize:],
-		DueMicros: int64(binary.LittleEndian.Uint64(head[headDue:])),
+		Payload:   payload,
+		DueMicros: dueAt(r),
 		Attempt:   int64(attemptOf(r)),
+		extra:     extra,
 	}
 	switch placeOf(r) {
 	case leased:
@@ -189,22 +297,47 @@ const (
 )
 
 // Add adds an entry that falls due at a time, or replaces the one with its id,
-// whatever state that is in. It reports whether the condition was met.
+// whatever state that is in. It reports whether the condition was met; an id that is
+// remembered is never added. x, which may be nil, is changed where MAXWAIT counts
+// from an earlier time.
 //
 // A replaced entry that was leased is taken from its worker. Its count of
 // deliveries goes on, so that worker's id#attempt stays stale, but the tries
 // start anew.
-func (q *Queue) Add(id, payload []byte, dueMicros int64, mode Mode) bool {
+func (q *Queue) Add(now int64, id, payload []byte, dueMicros int64, x *Extra, mode Mode) bool {
 	old := q.table.Get(id)
+	if !old.None() && placeOf(old) == remembered {
+		if itemOf(old).at > now {
+			return false
+		}
+		q.forget(old)
+		old = table.Record{}
+	}
+	if q.Scheduled(id) {
+		if mode == OnlyNew {
+			return false
+		}
+		defer q.unpin(q.pin(q.present(q.schedules[string(id)])))
+		q.Unschedule(id)
+		mode = Put
+	}
 	if old.None() && mode == OnlyOld || !old.None() && mode == OnlyNew {
 		return false
 	}
-	r := table.NewRecord(id, headSize+len(payload), false)
-	copy(r.Value()[headSize:], payload)
+	if x != nil || !old.None() && hasExtra(old) {
+		if x == nil {
+			x = &Extra{}
+		}
+		dueMicros = x.putOff(old, now, dueMicros)
+		x.Occurrence = q.scheduleOf(id) != nil // an occurrence that is replaced is one
+	}
+	r := newRecord(id, payload, x.Append(nil))
 	if old.None() {
 		q.table.Add(r)
 		q.totals.Added++
 	} else {
+		g := q.pin(old)
+		defer q.unpin(g)
 		q.take(old)
 		for _, at := range []int{headAttempt, headBase} {
 			binary.LittleEndian.PutUint32(r.Value()[at:], attemptOf(old))
@@ -215,26 +348,41 @@ func (q *Queue) Add(id, payload []byte, dueMicros int64, mode Mode) bool {
 	return true
 }
 
+// Full says that there are as many entries as there can be (Settings.MaxLen).
+func (q *Queue) Full() bool { return q.settings.MaxLen > 0 && int64(q.Len()) >= q.settings.MaxLen }
+
 // find is the entry with an id, delivered attempt times; 0 is any number.
 func (q *Queue) find(id []byte, attempt int64) table.Record {
 	r := q.table.Get(id)
-	if r.None() || attempt != 0 && int64(attemptOf(r)) != attempt {
+	if r.None() || placeOf(r) == remembered || attempt != 0 && int64(attemptOf(r)) != attempt {
 		return table.Record{}
 	}
 	return r
 }
 
 // Has says whether there is an entry with this id.
-func (q *Queue) Has(id []byte) bool { return !q.table.Get(id).None() }
+func (q *Queue) Has(id []byte) bool { return !q.find(id, 0).None() }
 
-// Remove takes an entry out, whatever its state.
-func (q *Queue) Remove(id []byte, attempt int64) bool {
-	r := q.find(id, attempt)
-	if r.None() {
-		return false
+// Knows says whether this id is of an entry, or remembered.
+func (q *Queue) Knows(id []byte) bool { return !q.table.Get(id).None() }
+
+// Remove takes an entry out, whatever its state, or forgets an id.
+func (q *Queue) Remove(id []byte, attempt, now int64) bool {
+	if attempt == 0 && q.Unschedule(id) {
+		q.totals.Removed++
+		return true
 	}
+	r := q.table.Get(id)
+	switch {
+	case r.None() || attempt != 0 && int64(attemptOf(r)) != attempt:
+		return false
+	case placeOf(r) == remembered:
+		q.forget(r)
+		return true
+	}
+	defer q.unpin(q.pin(r))
 	q.take(r)
-	q.table.Delete(r.Key())
+	q.leave(r, now, false)
 	q.totals.Removed++
 	return true
 }
@@ -243,10 +391,32 @@ func (q *Queue) Remove(id []byte, attempt int64) bool {
 func (q *Queue) Settings() Settings { return q.settings }
 
 // Configure sets the defaults. A queue with defaults stays when it is empty.
-func (q *Queue) Configure(s Settings) { q.settings, q.kept = s, true }
+func (q *Queue) Configure(s Settings) {
+	was := q.settings
+	q.settings, q.kept = s, true
+	q.noteLimit()
+	if s.GroupRules != was.GroupRules && q.setRules(s.GroupRules) != nil {
+		panic("delayqueue: rules that were not checked")
+	}
+}
+
+// Limit is Settings.Limit.
+func (q *Queue) Limit() string { return q.settings.Limit }
+
+// limited is set once a queue has a limit: until then nobody need look for one.
+var limited atomic.Bool
+
+// AnyLimited tells whether there may be a queue with a limit.
+func AnyLimited() bool { return limited.Load() }
+
+func (q *Queue) noteLimit() {
+	if q.settings.Limit != "" {
+		limited.Store(true)
+	}
+}
 
 // Empty says that there is nothing to keep: no entry and no defaults.
-func (q *Queue) Empty() bool { return q.table.Len() == 0 && !q.kept }
+func (q *Queue) Empty() bool { return q.table.Len() == 0 && !q.kept && len(q.schedules) == 0 }
 
 // Totals are counts since the queue was made.
 func (q *Queue) Totals() Totals { return q.totals }
@@ -254,8 +424,17 @@ func (q *Queue) Totals() Totals { return q.totals }
 // Clone is a copy of the queue that shares nothing with it.
 func (q *Queue) Clone() *Queue {
 	c := New()
+	c.template = q.template
 	c.seq, c.settings, c.kept, c.totals = q.seq, q.settings, q.kept, q.totals
-	c.table = q.table.Clone(func(r table.Record) { c.trees[placeOf(r)].Set(itemOf(r)) })
+	c.table = q.table.Clone(func(r table.Record) { c.enter(r) })
+	for _, s := range q.Schedules() {
+		if err := c.RestoreSchedule(s); err != nil {
+			panic("delayqueue: a copy has other schedules")
+		}
+	}
+	if err := c.RestoreTurns(q.Turns()); err != nil {
+		panic("delayqueue: a copy has other groups")
+	}
 	return c
 }
 
@@ -266,9 +445,21 @@ func (q *Queue) Encoding() string { return "btree" }
 // latter by their usual filling.
 func (q *Queue) MemoryUsage() int {
 	const itemBytes = 16 * 3 / 2
-	n := 400 + len(q.settings.Dead) + q.table.MemoryUsage()
+	n := 420 + len(q.settings.Dead) + len(q.settings.Limit) + q.table.MemoryUsage()
 	for _, t := range q.trees {
 		n += t.Len() * itemBytes
+	}
+	for _, t := range []*btree.BTreeG[item]{q.done, q.late} {
+		if t != nil {
+			n += t.Len() * itemBytes
+		}
+	}
+	for _, s := range q.schedules {
+		n += 500 + len(s.ID) + len(s.Payload)
+	}
+	if k := q.rank; k != nil {
+		const groupBytes = 180 // with its places in the map and a tree
+		n += k.byTime.Len()*itemBytes*5/2 + len(k.groups)*groupBytes
 	}
 	return n
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 const start int64 = 1_700_000_000_000_000
@@ -21,7 +22,7 @@ func popped(q *Queue, now, lease int64, max int) string {
 
 func add(q *Queue, due int64, ids ...string) {
 	for _, id := range ids {
-		q.Add([]byte(id), []byte("payload of "+id), due, Put)
+		q.Add(due, []byte(id), []byte("payload of "+id), due, nil, Put)
 	}
 }
 
@@ -60,7 +61,7 @@ func TestFencing(t *testing.T) {
 	}
 	job := []byte("job")
 	now := start + 150
-	if q.Ack(job, 1, now) || q.Nack(job, 1, now, 0, false) || q.Touch(job, 1, now, now+50) || q.Remove(job, 1) {
+	if q.Ack(job, 1, now) || q.Nack(job, 1, now, 0, false, nil) || q.Touch(job, 1, now, now+50) || q.Remove(job, 1, now) {
 		t.Error("the stale worker did something")
 	}
 	if q.Ack(job, 2, start+200) {
@@ -84,11 +85,11 @@ func TestReplace(t *testing.T) {
 	if got := popped(q, start+20, 100, 1); got != "job#2" {
 		t.Errorf("%s: the name of a replaced entry must be new", got)
 	}
-	if q.Nack([]byte("job"), 2, start+30, 0, false); q.Dying() != 0 {
+	if q.Nack([]byte("job"), 2, start+30, 0, false, nil); q.Dying() != 0 {
 		t.Error("dead after one try")
 	}
 	popped(q, start+30, 100, 1)
-	if q.Nack([]byte("job"), 3, start+40, 0, false); q.Dying() != 1 {
+	if q.Nack([]byte("job"), 3, start+40, 0, false, nil); q.Dying() != 1 {
 		t.Error("not dead after two tries")
 	}
 }
@@ -174,7 +175,7 @@ func TestMany(t *testing.T) {
 	for i := range n {
 		serial = serial.Next(start + int64(i))
 		id = serial.Append(id[:0])
-		q.Add(id, payload, start+int64(i%1000), Put)
+		q.Add(start, id, payload, start+int64(i%1000), nil, Put)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -221,12 +222,12 @@ func BenchmarkAddPop(b *testing.B) {
 			id := make([]byte, 0, 32)
 			for i := range waiting {
 				serial = serial.Next(start)
-				q.Add(serial.Append(id[:0]), payload, start+1000+int64(i), Put)
+				q.Add(start, serial.Append(id[:0]), payload, start+1000+int64(i), nil, Put)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
 				serial = serial.Next(start)
-				q.Add(serial.Append(id[:0]), payload, start, Put)
+				q.Add(start, serial.Append(id[:0]), payload, start, nil, Put)
 				q.Pop(start, 0, 1, func(Entry) {})
 			}
 		})
@@ -241,7 +242,7 @@ func BenchmarkLeaseAck(b *testing.B) {
 	id := []byte("job")
 	b.ReportAllocs()
 	for b.Loop() {
-		q.Add(id, id, start, Put)
+		q.Add(start, id, id, start, nil, Put)
 		q.Pop(start, 100, 1, func(Entry) {})
 		q.Ack(id, 0, start)
 	}
@@ -254,5 +255,66 @@ func BenchmarkLen(b *testing.B) {
 	}
 	for b.Loop() {
 		q.Count(Ready, start+777_777)
+	}
+}
+
+// A million groups that fall due together: each is served in the first round, and no delivery takes long.
+func TestManyGroups(t *testing.T) {
+	groups := 100_000
+	if os.Getenv("LIMITKV_MODEL_STEPS") != "" {
+		groups = 1_000_000
+	}
+	q := New()
+	for i := range groups {
+		for j := range 2 {
+			q.Add(start, fmt.Appendf(nil, "%d-%d", i, j), []byte("payload"), start+1000, &Extra{Group: fmt.Appendf(nil, "%d", i)}, Put)
+		}
+	}
+	worst, seen := time.Duration(0), map[string]int{}
+	for n := range 2 * groups {
+		began := time.Now()
+		if q.Pop(start+1000, 0, 1, func(e Entry) {
+			x := e.Extra()
+			seen[string(x.Group)]++
+		}) != 1 {
+			t.Fatal("nothing is due")
+		}
+		worst = max(worst, time.Since(began))
+		if k := q.rank; k != nil && k.ready.Len() > promotedMax*(n+1) {
+			t.Fatalf("%d groups were looked at for %d deliveries", k.ready.Len(), n+1)
+		}
+		if n == groups-1 && len(seen) < groups {
+			t.Fatalf("after a round %d groups of %d were served", len(seen), groups)
+		}
+	}
+	t.Logf("the longest of %d deliveries took %v", 2*groups, worst)
+	if !q.Empty() || q.Ranked() {
+		t.Errorf("empty %v, ranked %v", q.Empty(), q.Ranked())
+	}
+}
+
+// What a delivery costs does not depend on the number of groups.
+func BenchmarkGroups(b *testing.B) {
+	for _, groups := range []int{10, 1000, 1_000_000} {
+		b.Run(fmt.Sprint(groups), func(b *testing.B) {
+			q := New()
+			add := func(i int) {
+				name := fmt.Appendf(nil, "%d", i)
+				q.Add(start, name, name, start, &Extra{Group: name}, Put)
+			}
+			for i := range groups {
+				add(i)
+			}
+			q.Configure(Settings{GroupConc: 1})
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if q.Pop(start, 0, 1, func(e Entry) {}) != 1 {
+					b.Fatal("nothing is due")
+				}
+				b.StopTimer()
+				add(groups + i)
+				b.StartTimer()
+			}
+		})
 	}
 }

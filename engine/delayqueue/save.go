@@ -5,8 +5,6 @@ package delayqueue
 import (
 	"encoding/binary"
 	"errors"
-
-	"github.com/limitkv/limitkv/engine/table"
 )
 
 // ErrCorrupt is returned for parts that no queue has.
@@ -33,42 +31,60 @@ type Head struct {
 // Saved is an entry with all that the queue knows of it.
 type Saved struct {
 	ID, Payload []byte
-	State       State // Delayed, which is for due ones too, Leased or Dying
+	State       State // Delayed, which is for due ones too, Leased, Dying or Remembered
 	// AtMicros is the time that counts in its state: when it falls due, its lease
 	// ends, or it died. DueMicros is when it fell due.
 	AtMicros, DueMicros int64
 	Seq                 uint64
 	Attempt, Base       uint32 // deliveries; those before it was last replaced
+	Extra               []byte // as ParseExtra reads it
 }
 
 // SavedStates are the states that entries are kept in, each in order of its time.
-var SavedStates = [...]State{Delayed, Leased, Dying}
+var SavedStates = [...]State{Delayed, Leased, Dying, Remembered}
 
-var places = map[State]place{Delayed: waiting, Leased: leased, Dying: dying}
+var places = map[State]place{Delayed: waiting, Leased: leased, Dying: dying, Remembered: remembered}
 
 // Head returns what the queue has besides its entries.
 func (q *Queue) Head() Head { return Head{q.settings, q.kept, q.totals, q.seq} }
 
 // Stored is how many entries are kept in a state.
-func (q *Queue) Stored(state State) int { return q.trees[places[state]].Len() }
+func (q *Queue) Stored(state State) int {
+	if state == Remembered {
+		return q.Remembered()
+	}
+	n := q.trees[places[state]].Len()
+	if state == Delayed && q.rank != nil {
+		n += q.rank.byTime.Len()
+	}
+	return n
+}
 
 // Each calls fn with the entries that are kept in a state, in order of their times.
 // fn must not change the queue.
 func (q *Queue) Each(state State, fn func(Saved)) {
-	q.trees[places[state]].Scan(func(it item) bool {
+	each := func(it item) bool {
 		head := it.record.Value()
+		extra, payload := split(it.record)
 		fn(Saved{
 			ID:        it.record.Key(),
-			Payload:   head[headSize:],
+			Payload:   payload,
+			Extra:     extra,
 			State:     state,
 			AtMicros:  it.at,
-			DueMicros: int64(binary.LittleEndian.Uint64(head[headDue:])),
+			DueMicros: dueAt(it.record),
 			Seq:       seqOf(it.record),
 			Attempt:   attemptOf(it.record),
 			Base:      binary.LittleEndian.Uint32(head[headBase:]),
 		})
 		return true
-	})
+	}
+	switch {
+	case state != Remembered:
+		q.ascend(places[state], item{}, each)
+	case q.done != nil:
+		q.done.Scan(each)
+	}
 }
 
 // Restore makes a queue without entries of what Head returned.
@@ -79,7 +95,7 @@ func Restore(h Head) (*Queue, error) {
 			return nil, ErrCorrupt
 		}
 	}
-	for _, n := range []int64{s.Tries, t.Added, t.Delivered, t.Acked, t.Nacked, t.Expired, t.Dead, t.Removed} {
+	for _, n := range []int64{s.Tries, s.MaxLen, s.GroupConc, t.Added, t.Delivered, t.Acked, t.Nacked, t.Expired, t.Dead, t.Removed, t.Overdue} {
 		if n < 0 || n > seqMax {
 			return nil, ErrCorrupt
 		}
@@ -89,29 +105,35 @@ func Restore(h Head) (*Queue, error) {
 	}
 	q := New()
 	q.settings, q.kept, q.totals, q.seq = s, h.Kept, t, h.Seq
+	q.noteLimit()
+	if q.setRules(s.GroupRules) != nil {
+		return nil, ErrCorrupt
+	}
 	return q, nil
 }
 
 // RestoreEntry adds an entry that Each returned. It copies the id and the payload.
 func (q *Queue) RestoreEntry(s Saved) error {
 	in, ok := places[s.State]
-	if !ok || in == waiting && s.AtMicros != s.DueMicros {
+	if !ok || (in == waiting || in == remembered) && s.AtMicros != s.DueMicros {
 		return ErrCorrupt
 	}
-	if CheckID(s.ID) != nil || s.AtMicros < 0 || s.AtMicros > microsMax || s.DueMicros < 0 || s.DueMicros > microsMax ||
+	if _, err := ParseExtra(s.Extra); err != nil || in == remembered && len(s.Extra)+len(s.Payload) > 0 {
+		return ErrCorrupt
+	}
+	if !idStored(s.ID) || s.AtMicros < 0 || s.AtMicros > microsMax || s.DueMicros < 0 || s.DueMicros > microsMax ||
 		s.Seq == 0 || s.Seq > q.seq || s.Attempt > attemptMax || s.Base > s.Attempt || !q.table.Get(s.ID).None() {
 		return ErrCorrupt
 	}
-	r := table.NewRecord(s.ID, headSize+len(s.Payload), false)
+	r := newRecord(s.ID, s.Payload, s.Extra)
 	head := r.Value()
 	binary.LittleEndian.PutUint64(head[headAt:], uint64(s.AtMicros))
 	binary.LittleEndian.PutUint64(head[headDue:], uint64(s.DueMicros))
 	binary.LittleEndian.PutUint64(head[headSeq:], s.Seq)
 	binary.LittleEndian.PutUint32(head[headAttempt:], s.Attempt)
 	binary.LittleEndian.PutUint32(head[headBase:], s.Base)
-	head[headPlace] = byte(in)
-	copy(head[headSize:], s.Payload)
-	if _, twice := q.trees[in].Load(item{s.AtMicros, r}); twice {
+	head[headPlace] |= byte(in)
+	if q.enter(r) {
 		return ErrCorrupt // the queue is as broken as what it was made of
 	}
 	q.table.Add(r)

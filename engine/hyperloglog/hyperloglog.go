@@ -75,7 +75,7 @@ func Add(b, element []byte, sparseMax int) (next []byte, changed bool, err error
 	if b[4] == dense {
 		changed = raise(b[headerBytes:], index, rank)
 	} else {
-		b, changed, err = setSparse(b, index, rank, sparseMax)
+		b, changed, err = setSparse(b, index, rank, sparseMax, new(spot))
 	}
 	if changed {
 		Invalidate(b)
@@ -100,28 +100,67 @@ type Registers [registers]byte
 // Merge adds a counter to the union.
 func (r *Registers) Merge(b []byte) error {
 	if b[4] == dense {
-		for i, data := 0, b[headerBytes:]; len(data) >= 3; i, data = i+4, data[3:] {
-			v := uint32(data[0]) | uint32(data[1])<<8 | uint32(data[2])<<16
-			four := r[i : i+4 : i+4]
-			four[0] = max(four[0], byte(v&registerMax))
-			four[1] = max(four[1], byte(v>>6&registerMax))
-			four[2] = max(four[2], byte(v>>12&registerMax))
-			four[3] = max(four[3], byte(v>>18))
+		data := b[headerBytes : headerBytes+registers*registerBits/8]
+		for r := r[:]; len(r) >= 8 && len(data) >= 6; r, data = r[8:], data[6:] {
+			binary.LittleEndian.PutUint64(r, greater(binary.LittleEndian.Uint64(r), unpack(data)))
 		}
 		return nil
 	}
 	return runs(b[headerBytes:], func(first, n int, value byte) {
-		for i := first; i < first+n; i++ {
+		for i := first; value > 0 && i < first+n; i++ {
 			r[i] = max(r[i], value)
 		}
 	})
 }
 
+// Eight registers are worked on at once, a byte of a word each: the dense form has them in 48 bits, which halves spread to 32
+// bits each, quarters to 16, and registers to 8.
+
+// unpack returns the eight registers of the dense form that data begins with.
+func unpack(data []byte) uint64 {
+	v := uint64(binary.LittleEndian.Uint32(data)) | uint64(binary.LittleEndian.Uint16(data[4:]))<<32
+	v = v&0xFFFFFF | v<<8&0x00FFFFFF_00000000
+	v = v&0x00000FFF_00000FFF | v<<4&0x0FFF0000_0FFF0000
+	return v&0x003F003F_003F003F | v<<2&0x3F003F00_3F003F00
+}
+
+// pack is the reverse.
+func pack(v uint64) uint64 {
+	v = v&0x003F003F_003F003F | v>>2&0x0FC00FC0_0FC00FC0
+	v = v&0x00000FFF_00000FFF | v>>4&0x00FFF000_00FFF000
+	return v&0xFFFFFF | v>>8&0xFFFF_FF000000
+}
+
+// greater returns the greater ones of eight registers and eight others. Registers leave their bytes' highest bit free, which
+// tells here where no borrow was needed.
+func greater(a, b uint64) uint64 {
+	const high = 0x80808080_80808080
+	not := ((a | high) - b) & high // where a is not less
+	keep := not - not>>7 | not     // 0xff there
+	return a&keep | b&^keep
+}
+
 // Count estimates how many elements were added to any of the counters.
 func (r *Registers) Count() uint64 {
-	var h histogram
-	for _, v := range r {
-		h[v]++
+	// Most are zero where few elements were added. Two histograms are counted, so that equal values that follow each other
+	// do not wait for each other.
+	var h, odd histogram
+	for b := r[:]; len(b) >= 8; b = b[8:] {
+		if binary.LittleEndian.Uint64(b) == 0 {
+			h[0] += 8
+			continue
+		}
+		h[b[0]]++
+		odd[b[1]]++
+		h[b[2]]++
+		odd[b[3]]++
+		h[b[4]]++
+		odd[b[5]]++
+		h[b[6]]++
+		odd[b[7]]++
+	}
+	for i, n := range odd {
+		h[i] += n
 	}
 	return h.estimate()
 }
@@ -134,20 +173,27 @@ func (r *Registers) Store(b []byte, toDense bool, sparseMax int) ([]byte, error)
 		if err != nil {
 			return b, err
 		}
-		for i, v := range r {
-			set(b[headerBytes:], i, v)
+		for r, data := r[:], b[headerBytes:]; len(r) >= 8 && len(data) >= 6; r, data = r[8:], data[6:] {
+			v := pack(binary.LittleEndian.Uint64(r))
+			binary.LittleEndian.PutUint32(data, uint32(v))
+			binary.LittleEndian.PutUint16(data[4:], uint16(v>>32))
 		}
 		Invalidate(b)
 		return b, nil
 	}
-	for i, v := range r {
+	var from spot
+	for i := 0; i < registers; i++ {
+		v := r[i]
 		switch {
 		case v == 0:
+			if i%8 == 0 && binary.LittleEndian.Uint64(r[i:]) == 0 {
+				i += 7
+			}
 		case b[4] == dense:
 			raise(b[headerBytes:], i, v)
 		default:
 			var err error
-			if b, _, err = setSparse(b, i, v, sparseMax); err != nil {
+			if b, _, err = setSparse(b, i, v, sparseMax, &from); err != nil {
 				return b, err
 			}
 		}

@@ -125,13 +125,29 @@ func TestAgainstModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		check("stored union", stored, &model)
+		if !toDense { // the bytes are those of raising one register after the other
+			one := slices.Clone(a)
+			for i, v := range union {
+				if v > 0 && one[4] == dense {
+					raise(one[headerBytes:], i, v)
+				} else if v > 0 {
+					if one, _, err = setSparse(one, i, v, sparseMax, new(spot)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if Invalidate(one); !bytes.Equal(one, stored) {
+				t.Fatalf("round %d: stored %s, want %s", round, Decode(stored), Decode(one))
+			}
+			forms["stored"]++
+		}
 		if _, ok := Cached(stored); ok {
 			t.Fatalf("round %d: the stored union's count is not stale", round)
 		}
 		d, _ := ToDense(slices.Clone(a))
 		check("a made dense", d, &modelA)
 	}
-	if forms["sparse"] < 20 || forms["dense"] < 20 {
+	if forms["sparse"] < 20 || forms["dense"] < 20 || forms["stored"] < 10 {
 		t.Errorf("%v: the test did no work", forms)
 	}
 }
@@ -222,6 +238,19 @@ func BenchmarkCount(b *testing.B) {
 				Count(c)
 			}
 		})
+	}
+}
+
+func BenchmarkStoreSparse(b *testing.B) {
+	var r Registers
+	if err := r.Merge(counter(b, 1000)); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Store(New(), false, DefaultSparseMax); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

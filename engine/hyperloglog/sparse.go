@@ -77,15 +77,20 @@ func appendValue(b []byte, value byte, n int) []byte {
 	return append(b, 0x80|(value-1)<<2|byte(n-1))
 }
 
+// spot is a place among the runs of a sparse counter: a code, and the register that it begins with.
+type spot struct{ p, first int }
+
 // setSparse raises a register of a sparse counter. The counter becomes dense if the value does not fit or the
-// string gets longer than sparseMax.
-func setSparse(b []byte, index int, rank byte, sparseMax int) (next []byte, changed bool, err error) {
+// string gets longer than sparseMax. The register is looked for from a spot on, which it moves to where to look for the next
+// one: who raises many from the lowest to the highest, and nothing else meanwhile, need not begin at the first each time.
+func setSparse(b []byte, index int, rank byte, sparseMax int, from *spot) (next []byte, changed bool, err error) {
 	if rank > valueMax {
 		return promote(b, index, rank)
 	}
 	data := b[headerBytes:]
 	// The run that the register is in, and the one before.
-	p, before, first := 0, 0, 0
+	p, before, first := from.p, from.p, from.first
+	beforeFirst := first
 	for p < len(data) {
 		n, size := int(data[p])+1, 1
 		if c := data[p]; c >= 0x80 {
@@ -97,7 +102,8 @@ func setSparse(b []byte, index int, rank byte, sparseMax int) (next []byte, chan
 		if index < first+n {
 			break
 		}
-		before = p
+		*from = spot{before, beforeFirst} // changes begin behind it: with the run that comes next, which it was before here
+		before, beforeFirst = p, first
 		first += n
 		p += size
 	}

@@ -133,6 +133,17 @@ func (c *checker) find(dir string) (string, error) {
 	return "", fmt.Errorf("%s: more than one manifest there: %s", dir, strings.Join(found, ", "))
 }
 
+// Find returns where the log is that a directory holds, or a directory in it.
+func Find(file vfs.FS, dir string) (o Options, err error) {
+	c := checker{CheckOptions{FS: file}}
+	path, err := c.find(dir)
+	if err != nil {
+		return o, err
+	}
+	at := filepath.Dir(path)
+	return Options{FS: file, Dir: filepath.Dir(at), Dirname: filepath.Base(at), Filename: strings.TrimSuffix(filepath.Base(path), manifestSuffix)}, nil
+}
+
 func appendManifest(found []string, path string) []string {
 	if name := filepath.Base(path); strings.HasSuffix(name, manifestSuffix) && !strings.HasPrefix(name, tempPrefix) {
 		return append(found, path)

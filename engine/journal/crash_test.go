@@ -81,7 +81,7 @@ func (m *model) batch() *Batch {
 			db = m.rng.IntN(3)
 		}
 		b.RESP = append(b.RESP, cmd("ADD", strconv.Itoa(db), strconv.Itoa(m.life), strconv.Itoa(id), strconv.Itoa(k), strconv.Itoa(effects), string(value))...)
-		b.Effects = append(b.Effects, Effect{db, len(b.RESP)})
+		b.Effects = append(b.Effects, Effect{DB: db, End: len(b.RESP)})
 	}
 	return b
 }

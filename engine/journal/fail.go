@@ -88,7 +88,7 @@ func (w *Writer) closeFile() {
 	if w.file != nil {
 		_ = w.file.Close() // It is synced or given up.
 	}
-	w.file, w.name, w.size, w.safe = nil, "", 0, 0
+	w.file, w.name, w.size, w.safe, w.opening = nil, "", 0, 0, nil
 	w.fileSize.Store(0)
 }
 

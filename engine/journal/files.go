@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -46,11 +48,14 @@ type Files struct {
 	lock io.Closer
 
 	mu       sync.Mutex
+	keep     bool // history is not removed
 	manifest *Manifest
 	// unsure means that the manifest was renamed, and that it is not known whether that is safe: the file of either
 	// must stay.
 	unsure bool
-	tail   tail
+	// announced: the file is there that says that there is no manifest yet.
+	announced bool
+	tail      tail
 }
 
 // tail is the end of the last INCR file, as it was loaded.
@@ -177,7 +182,11 @@ func (f *Files) baseName(seq int64, rdb bool) string {
 // The names of files that are not finished. Whoever finds one begins it anew.
 func (f *Files) tempBase() string     { return tempPrefix + f.Filename + ".base" }
 func (f *Files) tempIncr() string     { return tempPrefix + f.Filename + ".incr" }
+func (f *Files) tempFirst() string    { return tempPrefix + f.Filename + ".first" }
 func (f *Files) tempManifest() string { return tempPrefix + f.Filename + manifestSuffix }
+
+// Reason is an error's reason as C names it.
+func Reason(err error) string { return strerror(err) }
 
 // strerror is an error's reason as C names it.
 func strerror(err error) string {
@@ -218,17 +227,29 @@ func (f *Files) write(m *Manifest) error {
 		f.manifest = m
 		f.unsure = err != nil
 	}
+	if err == nil && f.announced {
+		_ = f.FS.Remove(f.path(f.tempFirst())) // The next start removes it otherwise.
+		f.announced = false
+	}
 	if err != nil {
 		f.logf(Warning, "Error writing the AOF manifest file %s: %s", name, strerror(err))
 	}
 	return err
 }
 
+// KeepHistory leaves the files that a rewrite replaced (aof-disable-auto-gc). Turned off, it removes those there are.
+func (f *Files) KeepHistory(on bool) {
+	f.mu.Lock()
+	f.keep = on
+	f.mu.Unlock()
+	f.removeHistory()
+}
+
 // removeHistory removes what rewrites replaced. It may fail: the files are removed the next time.
 func (f *Files) removeHistory() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.unsure || len(f.manifest.History) == 0 {
+	if f.keep || f.unsure || len(f.manifest.History) == 0 {
 		return
 	}
 	m := f.manifest.clone()
@@ -252,11 +273,58 @@ func (f *Files) removeHistory() {
 
 // removeTemps removes what was not finished before the last end.
 func (f *Files) removeTemps() {
-	for _, name := range []string{f.tempBase(), f.tempIncr(), f.tempManifest()} {
+	temps := []string{f.tempBase(), f.tempIncr(), f.tempManifest()}
+	if !f.manifest.Empty() {
+		temps = append(temps, f.tempFirst())
+	}
+	for _, name := range temps {
 		if there, err := vfs.Exists(f.FS, f.path(name)); err == nil && there {
 			_ = f.FS.Remove(f.path(name)) // It is overwritten otherwise.
 		}
 	}
+}
+
+// orphans is an error where there are files of a log without a manifest: beginning anew would write over them. A server
+// that ended before its first manifest was written has said so (announce).
+func (f *Files) orphans() error {
+	if there, err := vfs.Exists(f.FS, f.dir); err != nil || !there {
+		return err
+	}
+	names, err := f.FS.ReadDir(f.dir)
+	if err != nil || slices.Contains(names, f.tempFirst()) || slices.Contains(names, f.Filename+manifestSuffix) {
+		return err
+	}
+	for _, name := range names {
+		rest, ok := strings.CutPrefix(name, f.Filename+".")
+		number, form, _ := strings.Cut(rest, ".")
+		if _, err := strconv.ParseUint(number, 10, 63); ok && err == nil && slices.Contains(forms, form) {
+			err := fmt.Errorf("%s: the manifest %s is missing, and %s is there. Put the manifest back, from a backup perhaps, or move the files away to begin anew. "+
+				"limitkv check %s tells what the file holds", f.dir, f.Filename+manifestSuffix, name, f.path(name))
+			f.logf(Warning, "%v", err)
+			return err
+		}
+	}
+	return nil
+}
+
+// forms are how the names of the log's files end, behind their number.
+var forms = []string{"base.rdb", "base.aof", "incr.aof"}
+
+// announce says, before the first manifest is written, that files without one are those of a server that begins. f.mu
+// is held.
+func (f *Files) announce() error {
+	if there, err := vfs.Exists(f.FS, f.path(f.Filename+manifestSuffix)); err != nil || there {
+		return err
+	}
+	file, err := f.FS.Create(f.path(f.tempFirst()))
+	if err == nil {
+		err = file.Close()
+		f.announced = true
+	}
+	if err == nil {
+		err = f.FS.SyncDir(f.dir)
+	}
+	return err
 }
 
 // upgrade moves an AOF of the time before Redis 7, one file in the server's directory, into the log's directory as its

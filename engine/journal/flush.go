@@ -3,9 +3,12 @@ package journal
 // What the writer's goroutine does: writing and syncing.
 
 import (
+	"errors"
 	"io"
 	"math"
 	"time"
+
+	"github.com/limitkv/limitkv/engine/vfs"
 )
 
 // syncDone is the end of a sync that ran beside the goroutine.
@@ -197,20 +200,30 @@ func (w *Writer) piece(to int, now int64) bool {
 	if d := w.delay.Load(); d > 0 {
 		time.Sleep(time.Duration(d))
 	}
-	text := w.back.text[w.done:to]
+	if w.opening != nil && !w.openingMark(to, now) {
+		return false
+	}
 	w.putMarks(w.back, w.done, to, w.size)
+	if !w.put(w.back.text[w.done:to], now) {
+		return false
+	}
+	w.done = to
+	for _, g := range w.back.groups {
+		if g.end <= to {
+			w.written.Store(max(w.written.Load(), uint64(g.lsn)))
+		}
+	}
+	return true
+}
+
+// put writes to the file, and takes back what a write that failed left there.
+func (w *Writer) put(text []byte, now int64) bool {
 	n, err := w.file.Write(text)
 	if err == nil && n < len(text) {
 		err = io.ErrShortWrite
 	}
 	if err == nil {
 		w.grow(n)
-		w.done = to
-		for _, g := range w.back.groups {
-			if g.end <= to {
-				w.written.Store(max(w.written.Load(), uint64(g.lsn)))
-			}
-		}
 		return true
 	}
 	w.logFailure(now, err, n, len(text))
@@ -249,11 +262,27 @@ func (w *Writer) syncNow() bool {
 	}
 	start := w.files.Monotonic()
 	w.beginSync(start)
-	done.err = w.file.Sync()
+	done.err = w.sync(w.file, w.name, done.size)
 	w.syncTime += (w.files.Monotonic() - start - w.syncTime) / 8
 	w.endSync(done)
 	return done.err == nil
 }
+
+// sync syncs a file, and sees that it is there still: the bytes of one that somebody removed, with its directory perhaps,
+// go with the process.
+func (w *Writer) sync(file vfs.File, name string, size int64) error {
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	info, err := w.files.FS.Stat(w.files.path(name))
+	if err == nil && info.Size < size {
+		err = errReplaced
+	}
+	return err
+}
+
+// errReplaced says that another file has the name of the one that is written.
+var errReplaced = errors.New("the file was replaced")
 
 // syncBeside syncs what was written while the goroutine goes on writing.
 func (w *Writer) syncBeside(now int64) {
@@ -262,9 +291,9 @@ func (w *Writer) syncBeside(now int64) {
 		return
 	}
 	w.beginSync(now)
-	file, done := w.file, syncDone{size: w.size, lsn: LSN(w.written.Load())}
+	file, name, done := w.file, w.name, syncDone{size: w.size, lsn: LSN(w.written.Load())}
 	go func() {
-		done.err = file.Sync()
+		done.err = w.sync(file, name, done.size)
 		// Only who holds w.mu takes it out: whoever did so first and then waited for w.mu would wait for ever where its
 		// holder waits for the sync.
 		w.synced <- done
@@ -296,6 +325,9 @@ func (w *Writer) endSync(done syncDone) {
 	w.safe = max(w.safe, done.size)
 	w.safeLSN = max(w.safeLSN, done.lsn)
 	w.since.Store(w.sinceNext) // What was taken since the sync began.
+	if w.late.Load() || w.stuck.Load() {
+		w.Look()
+	}
 	w.publish()
 }
 
@@ -328,7 +360,7 @@ func (w *Writer) end() {
 			break
 		}
 	}
-	if err == nil && w.file != nil && w.outside == nil && w.syncNow() && w.o.Checksums && w.state.Load() == int32(Running) {
+	if err == nil && w.file != nil && w.outside == nil && w.syncNow() && w.o.Checksums && w.opening == nil && w.state.Load() == int32(Running) {
 		err = w.putMark(markClosed)
 		if err == nil {
 			err = w.file.Sync()

@@ -23,8 +23,7 @@ func (w *Writer) newIncr(b *buffer, at LSN) error {
 		var name string
 		if name, err = w.files.extend(at); err == nil {
 			w.closeFile()
-			w.file, w.name, w.size, w.safe = file, name, 0, size
-			w.grow(int(size))
+			w.begin(file, name, size, at)
 			return nil
 		}
 	}
@@ -34,19 +33,64 @@ func (w *Writer) newIncr(b *buffer, at LSN) error {
 	return err
 }
 
-// newFile makes a file that holds a mark, where marks are written, and then what a buffer holds.
+// begin goes on with a file that newFile made.
+func (w *Writer) begin(file vfs.File, name string, size int64, at LSN) {
+	w.file, w.name, w.size, w.safe = file, name, 0, size
+	w.grow(int(size))
+	if w.o.Checksums && size == 0 {
+		w.opening = &mark{kind: markClosed, lsn: at}
+	}
+}
+
+// openingMark writes the mark that comes before the first group of what was taken up to a place: that of a file that begins, or
+// that of what another program wrote. Before, nothing of ours is in the file: a log that nobody writes to stays as it was.
+//
+// The mark is safe before anything follows it, whatever the policy. By that, a first group that the end of the machine
+// tore is told from one that rotted.
+func (w *Writer) openingMark(to int, now int64) bool {
+	m, text, stamp := w.opening, []byte(nil), 0
+	if m.kind != markAdopted { // which stands directly behind what it covers
+		for _, g := range w.back.groups {
+			if g.mark >= w.done && g.end <= to {
+				stamp = g.mark - w.done // A time stamp comes first, as in Redis's files.
+				break
+			}
+		}
+	}
+	text = append(text, w.back.text[w.done:w.done+stamp]...)
+	text = append(text, blankMark[:]...)
+	m.put(text[stamp:], w.size+int64(stamp))
+	if !w.put(text, now) {
+		return false
+	}
+	w.done += stamp
+	w.opening = nil
+	if w.awaitSync(); w.file == nil {
+		return false
+	}
+	if err := w.sync(w.file, w.name, w.size); err != nil {
+		w.files.logf(Warning, "Fail to fsync the AOF file: %s", strerror(err))
+		w.breakDown(err)
+		return false
+	}
+	w.safe = w.size
+	return true
+}
+
+// newFile makes a file that holds what a buffer holds, with a mark in front of it where marks are written; without a
+// buffer it is empty.
 func (w *Writer) newFile(name string, b *buffer, at LSN) (vfs.File, int64, error) {
 	file, err := w.files.FS.Create(w.files.path(name))
 	if err != nil {
 		return nil, 0, err
 	}
 	var text []byte
-	if w.o.Checksums {
-		m := mark{kind: markClosed, lsn: at}
-		text = make([]byte, markSize)
-		m.put(text, 0)
-	}
 	if b != nil {
+		if w.o.Checksums {
+			m := mark{kind: markClosed, lsn: at}
+			text = make([]byte, markSize)
+			m.put(text, 0)
+		}
 		start := len(text)
 		text = append(text, b.text...)
 		moved := buffer{text: text}

@@ -72,7 +72,7 @@ func (f *Files) Load(o LoadOptions) (*Loaded, error) {
 		return nil, err
 	}
 	if len(parts) == 0 {
-		return &Loaded{None: true}, nil
+		return &Loaded{None: true}, f.orphans()
 	}
 	l := &loading{files: f, o: o, sizes: make([]int64, len(parts))}
 	for i, e := range parts {
@@ -180,7 +180,7 @@ func (l *loading) ended(e Entry, r *Reader, size int64) {
 	}
 	l.loaded.End = max(l.loaded.End, end, LSN(max(e.End, 0)))
 	l.files.tail = tail{name: e.Name, size: size, covered: min(size, r.covered), unsure: size}
-	if facts.Marks > 0 && !facts.Closed {
+	if facts.Marks > 0 { // also of one that was closed: the mark that says so may not have reached the disk
 		l.files.tail.unsure = min(size, facts.Synced)
 	}
 }
@@ -204,6 +204,9 @@ func (l *loading) rdb(e Entry, file vfs.File, size int64) (int64, error) {
 		f.logf(Warning, "Error reading the RDB base file %s, AOF loading aborted", e.Name)
 	} else if old {
 		f.logf(Notice, "Reading the remaining AOF tail...")
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w. limitkv check %s tells more", e.Name, err, f.path(e.Name))
 	}
 	return end, err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -277,10 +278,18 @@ func TestAdoptionTorn(t *testing.T) {
 	for pad := range 2 * sector {
 		foreign := set("a", strings.Repeat("x", pad))
 		d := plant(t, map[string]string{manifest: incr(1), name: foreign})
-		f, _, w := start(t, d.o, WriterOptions{Checksums: true})
-		_ = w // Its mark is written; the machine goes down before anything else is.
-		d.disk.Crash()
+		f, l, w := start(t, d.o, WriterOptions{Checksums: true})
+		if text := d.read(name); text != foreign {
+			t.Fatalf("%d bytes became %d, and nobody wrote", len(foreign), len(text))
+		}
+		// Its mark is written; the machine goes down before anything else is.
+		d.disk.Plan(func(c simfs.Call) simfs.Accident { return simfs.Accident{Crash: c.Kind == simfs.Sync} })
+		l.Append(one("SET", "b", "1"))
+		for !d.disk.Down() {
+			runtime.Gosched()
+		}
 		_, _ = w.Close(), f.Close()
+		d.disk.Plan(nil)
 		d.disk.Restart(false)
 		text := []byte(d.read(name))
 		if len(text) != len(foreign)+markSize {

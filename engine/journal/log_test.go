@@ -68,10 +68,12 @@ func TestLogFrames(t *testing.T) {
 	apart := batch(11, a, b)
 	apart.NoMulti = true
 	step(apart, both)
-	step(&Batch{})
+	if lsn := l.Append(&Batch{}); lsn != 0 || l.End() != LSN(len(k.text)) {
+		t.Errorf("an empty batch ends at %d", lsn)
+	}
 	between := &Batch{RESP: both, Effects: []Effect{{DB: 3, End: len(a)}, {DB: 11, End: len(both)}}}
 	step(between, cmd("MULTI"), cmd("SELECT", "3"), a, cmd("SELECT", "11"), b, cmd("EXEC"))
-	l.Reselect()
+	l.files.db = noDB
 	step(batch(11, a), cmd("SELECT", "11"), a)
 	step(batch(0, a), cmd("SELECT", "0"), a)
 
@@ -86,6 +88,61 @@ func TestLogFrames(t *testing.T) {
 	l.Append(batch(0, a))
 	if len(k.text) != before || !l.Active() {
 		t.Error("a sink that was detached got more, or the others are forgotten")
+	}
+}
+
+// What is for replicas alone is in their stream, in the frame that goes with it, and moves nothing of the files'.
+func TestLogOfReplicas(t *testing.T) {
+	l := NewAt(1000)
+	files, replica := &keep{t: t, at: 1000}, &keep{t: t}
+	if at := l.AttachReplica(replica); at != 0 || !l.Active() || !l.Replicated() {
+		t.Fatalf("a replica begins at %d", at)
+	}
+	set, del, tell := cmd("SET", "a", "1"), cmd("DEL", "b"), cmd("PUBLISH", "c", "m")
+	only := func(b *Batch, which ...int) *Batch {
+		for _, i := range which {
+			b.Effects[i].ReplicasOnly = true
+		}
+		return b
+	}
+	var want, wantFiles string
+	step := func(b *Batch, forReplica, forFiles [][]byte) {
+		t.Helper()
+		end := l.End()
+		lsn := l.Append(b)
+		for _, f := range forReplica {
+			want += string(f)
+		}
+		for _, f := range forFiles {
+			wantFiles += string(f)
+		}
+		if string(replica.text) != want || string(files.text) != wantFiles {
+			t.Errorf("the replica got\n%q\nnot\n%q\nthe files\n%q\nnot\n%q", replica.text, want, files.text, wantFiles)
+		}
+		if n := l.End() - end; len(forFiles) == 0 && (lsn != 0 || n != 0) || len(forFiles) != 0 && lsn != l.End() {
+			t.Errorf("the batch ends at %d, the files went on by %d to %d", lsn, n, l.End())
+		}
+	}
+	text := func(parts ...[]byte) [][]byte { return parts }
+	multi, exec, zero, two := cmd("MULTI"), cmd("EXEC"), cmd("SELECT", "0"), cmd("SELECT", "2")
+
+	step(batch(0, set), text(zero, set), nil)
+	if at := l.Attach(files); at != 1000 {
+		t.Errorf("the files begin at %d", at)
+	}
+	step(only(batch(0, tell), 0), text(tell), nil)
+	step(batch(0, set), text(set), text(zero, set))
+	step(only(batch(2, tell), 0), text(two, tell), nil)
+	step(batch(0, set), text(zero, set), text(set))
+	step(only(batch(0, tell, tell), 0, 1), text(multi, tell, tell, exec), nil)
+	step(only(batch(0, set, tell), 1), text(multi, set, tell, exec), text(set))
+	step(only(batch(2, set, tell, del), 1), text(multi, two, set, tell, del, exec), text(multi, two, set, del, exec))
+	l.Detach(replica)
+	want = string(replica.text)
+	step(only(batch(0, tell), 0), nil, nil)
+	step(only(batch(0, tell, set), 0), nil, text(zero, set))
+	if l.Replicated() || !l.Active() {
+		t.Error("who reads is not known")
 	}
 }
 

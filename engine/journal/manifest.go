@@ -16,6 +16,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/limitkv/limitkv/resp/words"
 )
 
 // FileType is the type of a file of the manifest.
@@ -114,14 +116,14 @@ func ParseManifest(text []byte) (*Manifest, error) {
 
 // parseEntry reads a line: pairs of a word and a value, of which unknown words are left alone.
 func parseEntry(line string) (e Entry, reason string) {
-	words, ok := splitWords(line)
-	if !ok || len(words) < 6 || len(words)%2 != 0 {
+	pairs, ok := words.Split(line)
+	if !ok || len(pairs) < 6 || len(pairs)%2 != 0 {
 		return e, badManifest
 	}
 	e.Start, e.End = -1, -1
-	for i := 0; i < len(words); i += 2 {
-		value := words[i+1]
-		switch strings.ToLower(words[i]) {
+	for i := 0; i < len(pairs); i += 2 {
+		value := pairs[i+1]
+		switch strings.ToLower(pairs[i]) {
 		case "file":
 			if strings.ContainsAny(value, `/\`) {
 				return e, "File can't be a path, just a filename"

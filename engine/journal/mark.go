@@ -17,6 +17,7 @@ package journal
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"strconv"
 )
 
 const (
@@ -79,10 +80,7 @@ func parseMark(line []byte, at int64) (m mark, ok bool) {
 		return m, false
 	}
 	number := func(i, width int) uint64 {
-		var n uint64
-		for _, c := range line[i : i+width] {
-			n = n<<4 | uint64(max(hexDigit(c), 0))
-		}
+		n, _ := strconv.ParseUint(string(line[i:i+width]), 16, 64) // what is no number is not as put writes it
 		return n
 	}
 	m = mark{

@@ -206,6 +206,10 @@ func (p *parser) comment(b []byte) (end int, o outcome) {
 		p.need = len(b) + 1
 		return 0, partial
 	}
+	if bytes.IndexByte(b[:n], 0) >= 0 {
+		// Its end was lost with the sectors behind it, and what comes next looks like one.
+		return p.fail(0, "a comment line with a byte that is 0")
+	}
 	if p.stopAt != 0 && bytes.HasPrefix(b[:n], []byte("#TS:")) {
 		seconds, err := strconv.ParseInt(string(bytes.TrimSuffix(b[4:n], []byte("\r"))), 10, 64)
 		if err != nil {

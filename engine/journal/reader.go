@@ -364,7 +364,11 @@ func (r *Reader) damage(at int64, reason string) error {
 	}
 	if !ours {
 		// A mark that was to adopt them may be torn as well.
-		d.Torn = d.Torn && r.size-d.Good <= markSize || r.zerosFrom(at)
+		zeros, err := r.zerosFrom(at)
+		if err != nil {
+			return err
+		}
+		d.Torn = d.Torn && r.size-d.Good <= markSize || zeros
 	}
 	return d
 }
@@ -393,13 +397,16 @@ func allZero(b []byte) bool {
 }
 
 // zerosFrom says whether the file is nothing but zeros from a place on.
-func (r *Reader) zerosFrom(at int64) bool {
+func (r *Reader) zerosFrom(at int64) (bool, error) {
 	text := make([]byte, min(chunk, r.size-at))
 	for ; at < r.size; at += chunk {
 		n, err := r.from.ReadAt(text, at)
-		if err != nil && err != io.EOF || !allZero(text[:n]) {
-			return false
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		if !allZero(text[:n]) {
+			return false, nil
 		}
 	}
-	return true
+	return true, nil
 }

@@ -172,6 +172,31 @@ func TestTornAnywhere(t *testing.T) {
 	}
 }
 
+// TestTornComment: a time stamp whose end and what follows were lost is torn, although what was not lost ends the line with
+// what looks like a mark behind it.
+func TestTornComment(t *testing.T) {
+	for room := 1; room <= 8; room++ {
+		text, _, want := marked(5, false)
+		for (len(text)+room)%sector != 0 { // a time stamp before
+			text = append(text, '#')
+			if (len(text)+1+room)%sector == 0 {
+				text = append(text, '\n')
+			}
+		}
+		end := len(text)
+		text = append(text, "#TS:1700"[:room]...)
+		text = append(text, make([]byte, sector)...)
+		text = append(text, "value\r\n#LKV1 g \r\n*1\r\n$4\r\nEXEC\r\n"...)
+		for _, step := range []int{100, chunk} {
+			got, _, err := read(text, 0, step)
+			var d *Damage
+			if !errors.As(err, &d) || !d.Torn || d.Good != int64(end) || !slices.Equal(got, want) {
+				t.Errorf("%d bytes of a time stamp: %d units, %v, want it torn at %d", room, len(got), err, end)
+			}
+		}
+	}
+}
+
 // TestHolesAnywhere takes any run of sectors out of the last group, which nothing says was safe, and out of one before.
 func TestHolesAnywhere(t *testing.T) {
 	text, ends, want := marked(40, false)

@@ -63,11 +63,11 @@ func (w *Writer) Rotate() (*Cut, error) {
 	}
 	c := &Cut{w: w, ready: make(chan struct{}), fresh: w.discard}
 	if !w.attached {
-		l.attach(w)
+		l.attach(&l.files, w)
 		w.attached = true
 	}
-	c.LSN = l.End()
-	l.db, w.db = noDB, noDB
+	c.LSN = l.files.end
+	l.files.db, w.db = noDB, noDB
 	w.second = 0
 	w.discard = false
 	w.front.cut, w.front.cutAt = c, len(w.front.text)
@@ -103,6 +103,12 @@ func (w *Writer) rotateFresh(c *Cut) error {
 	if err == nil {
 		file, size, err = w.newFile(w.files.tempIncr(), nil, c.LSN)
 	}
+	if err == nil {
+		// One of before may have had this name: that it is empty now has to be safe, too.
+		if err = file.Sync(); err != nil {
+			_ = file.Close()
+		}
+	}
 	if err != nil {
 		w.files.logf(Warning, "Can't open the append-only file %s: %s", w.files.tempIncr(), strerror(err))
 		w.log.mu.Lock()
@@ -111,8 +117,7 @@ func (w *Writer) rotateFresh(c *Cut) error {
 		w.log.mu.Unlock()
 		return err
 	}
-	w.file, w.name, w.size, w.safe = file, w.files.tempIncr(), 0, 0
-	w.grow(int(size))
+	w.begin(file, w.files.tempIncr(), size, c.LSN)
 	w.written.Store(max(w.written.Load(), uint64(c.LSN)))
 	w.outside = c
 	return nil
@@ -237,6 +242,7 @@ func (c *Cut) Abort() {
 	w.done = 0
 	w.closeFile()
 	w.outside = nil
+	w.files.logf(Notice, "Removing the temp incr aof file %s", w.files.tempIncr())
 	_ = w.files.FS.Remove(w.files.path(w.files.tempIncr())) // It is made anew the next time.
 	if w.State() == Starting {
 		l.Detach(w)
@@ -254,7 +260,10 @@ func (f *Files) extend(at LSN) (string, error) {
 	m.IncrSeq++
 	name := f.incrName(m.IncrSeq)
 	m.Incr = append(m.Incr, Entry{Name: name, Seq: m.IncrSeq, Type: Incr, Start: int64(at), End: -1})
-	err := f.FS.Rename(f.path(f.tempIncr()), f.path(name))
+	err := f.announce()
+	if err == nil {
+		err = f.FS.Rename(f.path(f.tempIncr()), f.path(name))
+	}
 	if err != nil {
 		return "", err
 	}
@@ -300,7 +309,10 @@ func (f *Files) replace(c *Cut, rdb bool) (incr string, err error) {
 		incr = f.incrName(m.IncrSeq)
 		m.Incr = []Entry{{Name: incr, Seq: m.IncrSeq, Type: Incr, Start: int64(c.LSN), End: -1}}
 	}
-	if err = f.FS.Rename(f.path(f.tempBase()), f.path(base)); err != nil {
+	if err = f.announce(); err == nil {
+		err = f.FS.Rename(f.path(f.tempBase()), f.path(base))
+	}
+	if err != nil {
 		_ = f.FS.Remove(f.path(f.tempBase()))
 		return "", err
 	}

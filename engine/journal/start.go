@@ -75,11 +75,12 @@ func (w *Writer) open() error {
 	if err := f.makeDir(); err != nil {
 		return err
 	}
-	f.removeTemps()
-	// What was loaded is about to be served: names that were not safe are made so.
+	// What was loaded is about to be served: names that were not safe are made so. Before the manifest's is, nothing that
+	// stands for it is removed.
 	if err := f.FS.SyncDir(f.dir); err != nil {
 		return err
 	}
+	f.removeTemps()
 	l := w.log
 	m := f.Manifest()
 	if n := len(m.Incr); n > 0 && m.Incr[n-1].Name == f.tail.name {
@@ -99,7 +100,7 @@ func (w *Writer) open() error {
 	l.mu.Lock()
 	w.discard = false
 	w.attached = true
-	at := l.attach(w)
+	at := l.attach(&l.files, w)
 	l.mu.Unlock()
 	w.safeLSN = at
 	w.written.Store(uint64(at))
@@ -130,10 +131,7 @@ func (w *Writer) reopen(m *Manifest) error {
 	}
 	w.safe = w.size
 	if err == nil && w.o.Checksums && (f.tail.covered < w.size || w.size == 0) {
-		if err = w.adopt(f.tail.covered); err == nil {
-			err = file.Sync()
-		}
-		w.safe = w.size
+		w.opening, err = w.adopt(f.tail.covered)
 	}
 	last := &m.Incr[len(m.Incr)-1]
 	if err == nil && last.End != -1 {
@@ -165,21 +163,17 @@ func rewriteEnd(file vfs.File, from, to int64) error {
 	return nil
 }
 
-// adopt covers the bytes of the file from a place on.
-func (w *Writer) adopt(from int64) error {
-	m := mark{kind: markAdopted, length: w.size - from, lsn: w.log.End(), synced: w.size}
+// adopt returns a mark that covers the bytes of the file from a place on.
+func (w *Writer) adopt(from int64) (*mark, error) {
+	m := &mark{kind: markAdopted, length: w.size - from, lsn: w.log.End(), synced: w.size}
 	text := make([]byte, chunk)
 	for at := from; at < w.size; {
 		n, err := w.file.ReadAt(text[:min(chunk, w.size-at)], at)
 		if err != nil && err != io.EOF || n == 0 {
-			return err
+			return nil, err
 		}
 		m.crc = crc32.Update(m.crc, castagnoli, text[:n])
 		at += int64(n)
 	}
-	line := make([]byte, markSize)
-	m.put(line, w.size)
-	n, err := w.file.Write(line)
-	w.grow(n)
-	return err
+	return m, nil
 }

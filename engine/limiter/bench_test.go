@@ -28,7 +28,7 @@ func BenchmarkTake(b *testing.B) {
 func BenchmarkLogWait(b *testing.B) {
 	for _, n := range []int64{10, 1000, 10_000} {
 		b.Run(strconv.FormatInt(n, 10), func(b *testing.B) {
-			p := New(nil, []Rule{{Log, n, 60 * second, 0}}, false)
+			p := New(nil, []Rule{{Algorithm: Log, Count: n, PeriodMicros: 60 * second}}, false)
 			for i := range n {
 				p, _, _ = Take(p, start+i*1000, 1, Try)
 			}

@@ -22,7 +22,7 @@ func Throttle(p []byte, now, quantity int64) ([]byte, Decision, error) {
 		return p, Decision{}, ErrCost
 	case quantity == 0:
 		return Take(p, now, 0, Peek)
-	case quantity <= Capacity(p):
+	case quantity <= Capacity(p) || p[0]&shadowFlag != 0:
 		return Take(p, now, quantity, Try)
 	}
 	p, d, err := Take(p, now, 0, Peek)

@@ -2,8 +2,6 @@
 // a rate never refuses who would have passed, lowering it forgives nothing.
 package limiter
 
-import "bytes"
-
 // Change appends a limiter with these rules that carries on what p has in use,
 // its totals and whether it is kept.
 //
@@ -33,6 +31,9 @@ func Change(dst, p []byte, rules []Rule, now int64) []byte {
 		}
 		old := o.rules[from[i]]
 		dst = r.carry(dst, old, p[o.at[from[i]]:o.at[from[i]+1]], now)
+	}
+	if p[0]&shadowFlag != 0 {
+		dst = append(dst, p[len(p)-shadowSize:]...)
 	}
 	return dst
 }
@@ -68,6 +69,8 @@ func (r Rule) carry(dst []byte, old Rule, oldState []byte, now int64) []byte {
 	var buf [windowSize + logFixed]byte
 	state := buf[:r.emptySize()]
 	switch {
+	case r.Algorithm == Conc && old.Algorithm != Conc:
+		// What is held is told by the named grants, see Named.Change.
 	case r.Algorithm != old.Algorithm:
 		available, _ := old.room(oldState, now)
 		if used := old.Capacity() - available; used > 0 {
@@ -77,8 +80,12 @@ func (r Rule) carry(dst []byte, old Rule, oldState []byte, now int64) []byte {
 		r.gcraCarry(state, now, old, oldState)
 	case r.Algorithm == Window:
 		r.windowCarry(state, now, old, oldState)
-	default:
+	case r.Algorithm == Cal:
+		r.calCarry(state, now, old, oldState)
+	case r.Algorithm == Fixed:
 		r.fixedCarry(state, now, old, oldState)
+	default:
+		copy(state, oldState)
 	}
 	return append(dst, state...)
 }
@@ -99,12 +106,11 @@ func (r Rule) charge(state []byte, now, used int64) {
 		r.logTake(state, now, used)
 	case Window:
 		r.windowTake(state, now, used)
+	case Cal:
+		r.calTake(state, now, used)
+	case Total:
+		r.holdTake(state, used)
 	default:
 		r.fixedTake(state, now, used)
 	}
-}
-
-// Equal says whether two limiters are the same, totals apart.
-func Equal(a, b []byte) bool {
-	return a[0] == b[0] && bytes.Equal(a[headSize:], b[headSize:])
 }

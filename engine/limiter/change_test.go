@@ -41,7 +41,7 @@ func TestChange(t *testing.T) {
 		if granted, _ := Totals(changed); granted != 1 {
 			t.Errorf("%s: totals lost", test.name)
 		}
-		for i, s := range Status(nil, changed, start) {
+		for i, s := range Status(nil, changed, start, nil) {
 			if s.Available != test.want[i] {
 				t.Errorf("%s: rule %d has %d, want %d", test.name, i, s.Available, test.want[i])
 			}
@@ -120,7 +120,7 @@ func TestChangeThereAndBack(t *testing.T) {
 		other.Count *= 3
 		changed := Change(nil, p, []Rule{other}, start+20_000)
 		changed = Change(nil, changed, rules, start+20_000)
-		a, b := Status(nil, p, start+20_000)[0], Status(nil, changed, start+20_000)[0]
+		a, b := Status(nil, p, start+20_000, nil)[0], Status(nil, changed, start+20_000, nil)[0]
 		if a != b {
 			t.Errorf("%s: %+v, there and back %+v", words, a, b)
 		}

@@ -13,7 +13,7 @@ func Check(p []byte) (err error) {
 			err = fmt.Errorf("limiter: cut short")
 		}
 	}()
-	if len(p) <= headSize || p[0]&^(rulesMask|keptFlag) != 0 {
+	if len(p) <= headSize || p[0]&^(rulesMask|keptFlag|shadowFlag) != 0 {
 		return fmt.Errorf("limiter: bad head")
 	}
 	n := int(p[0] & rulesMask)
@@ -24,7 +24,7 @@ func Check(p []byte) (err error) {
 	o.n = n
 	at := headSize
 	for i := 0; i < n; i++ {
-		if a := Algorithm(p[at] &^ burstFlag); a > Fixed {
+		if a := Algorithm(p[at] &^ burstFlag); a >= algorithms {
 			return fmt.Errorf("limiter: rule %d: algorithm %d", i, a)
 		}
 		o.rules[i], at = decodeRule(p, at)
@@ -39,8 +39,26 @@ func Check(p []byte) (err error) {
 		}
 		at += size
 	}
+	if p[0]&shadowFlag != 0 {
+		at += shadowSize
+	}
 	if at != len(p) {
 		return fmt.Errorf("limiter: %d bytes too many", len(p)-at)
+	}
+	return nil
+}
+
+// CheckPlain is Check for a limiter without named grants, where CONC holds nothing.
+func CheckPlain(p []byte) error {
+	if err := Check(p); err != nil {
+		return err
+	}
+	var o opened
+	o.open(p)
+	for i := 0; i < o.n; i++ {
+		if o.rules[i].Algorithm == Conc && loadHold(p[o.at[i]:]) != 0 {
+			return fmt.Errorf("limiter: rule %d holds what nobody has", i)
+		}
 	}
 	return nil
 }
@@ -56,6 +74,14 @@ func (r Rule) checkState(state []byte) error {
 	case Fixed:
 		if start, used := loadFixed(state); start < 0 || used > UsedMax {
 			return fmt.Errorf("%d used from %d", used, start)
+		}
+	case Cal:
+		if s := loadCal(state); s.start < 0 || s.start > never || s.used > UsedMax {
+			return fmt.Errorf("%d used from %d", s.used, s.start)
+		}
+	case Conc, Total:
+		if used := loadHold(state); used > UsedMax {
+			return fmt.Errorf("%d used", used)
 		}
 	case Window:
 		if w := loadWindow(state); w.start < 0 || w.current > UsedMax || w.previous > UsedMax {

@@ -1,14 +1,4 @@
-// This file is a limiter as the engine stores it: one run of bytes without
-// pointers, kept like a string's value. The functions read and write it in
-// place; only a LOG that grows returns other bytes.
-//
-//	1 byte   how many rules, and the kept flag
-//	6 bytes  calls granted
-//	6 bytes  calls refused
-//	         the rules, as rule.go encodes them
-//	         the state of each rule, in their order
-//
-// A GCRA limiter of 100 per minute takes 13 + 6 + 8 = 27 bytes.
+// This file is a call on a limiter: the decision, and giving back.
 //
 // Several rules on one limiter are taken all or nothing. What the reply says is
 // then: Limit is the capacity of the deciding rule, which is the one that has to
@@ -17,22 +7,7 @@
 // wait, ResetAfterMicros when all rules are full again.
 package limiter
 
-import (
-	"bytes"
-	"encoding/binary"
-	"errors"
-)
-
-const (
-	headGranted = 1
-	headRefused = 7
-	headSize    = 13
-
-	rulesMask = 0x0f
-	keptFlag  = 0x10
-
-	totalMax = 1<<48 - 1
-)
+import "errors"
 
 // Mode says what a call does with the cost.
 type Mode uint8
@@ -45,6 +20,8 @@ const (
 	// Force takes the cost in any case, into debt where it does not fit, and is
 	// never limited.
 	Force
+	// AtMost takes what there is, from 1 up to the cost.
+	AtMost
 )
 
 // Decision is what came of a call.
@@ -59,10 +36,15 @@ type Decision struct {
 	// debt shows as a longer wait.
 	Remaining int64
 	// RetryAfterMicros is how long to wait until the cost fits if nobody else
-	// takes; -1 if it was granted or never will.
+	// takes; -1 if it was granted or nothing tells when it will be.
 	RetryAfterMicros int64
-	// ResetAfterMicros is how long until the limiter is full.
+	// ResetAfterMicros is how long until the limiter is full, -1 if nothing tells.
 	ResetAfterMicros int64
+	// Taken is what was granted: the cost, or less with AtMost. A shadow grants all
+	// that was asked for.
+	Taken int64
+	// Shadowed tells that the call passed only because the limiter is a shadow.
+	Shadowed bool
 }
 
 // What a call can be refused for. Nothing has changed when one is returned.
@@ -74,107 +56,95 @@ var (
 	// ErrDebt is a forced cost that would pile up more than UsedMax, or more than
 	// comes back within FillMicrosMax.
 	ErrDebt = errors.New("limiter: too much debt")
+	// ErrLease is a cost that CONC would never get back, for want of a name and a
+	// lease.
+	ErrLease = errors.New("limiter: CONC without a lease")
 )
-
-// opened is a limiter's bytes with their rules decoded and states found.
-type opened struct {
-	n     int
-	rules [RulesMax]Rule
-	at    [RulesMax + 1]int // where the states begin; at[n] is the end
-}
-
-func (o *opened) open(p []byte) {
-	o.n = int(p[0] & rulesMask)
-	at := headSize
-	for i := 0; i < o.n; i++ {
-		o.rules[i], at = decodeRule(p, at)
-	}
-	for i := 0; i < o.n; i++ {
-		o.at[i] = at
-		at += o.rules[i].stateSize(p[at:])
-	}
-	o.at[o.n] = at
-}
-
-// stateSize is how many bytes the rule's state at the front of p takes.
-func (r Rule) stateSize(p []byte) int {
-	if r.Algorithm == Log {
-		return logFixed + int(binary.LittleEndian.Uint16(p[logSize:]))
-	}
-	return r.emptySize()
-}
-
-// emptySize is the size of the state in which nothing is in use. All of it is
-// zeros, whatever the algorithm.
-func (r Rule) emptySize() int {
-	switch r.Algorithm {
-	case GCRA:
-		return 8 + r.fracWidth()
-	case Log:
-		return logFixed
-	case Window:
-		return windowSize
-	default:
-		return fixedSize
-	}
-}
-
-// New appends a limiter with nothing in use. The rules are 1 to RulesMax and
-// valid; kept says that the limiter stays when it is full.
-func New(dst []byte, rules []Rule, kept bool) []byte {
-	first := byte(len(rules))
-	if kept {
-		first |= keptFlag
-	}
-	dst = append(dst, first)
-	dst = append(dst, make([]byte, headSize-1)...)
-	for _, r := range rules {
-		dst = r.append(dst)
-	}
-	for _, r := range rules {
-		dst = append(dst, make([]byte, r.emptySize())...)
-	}
-	return dst
-}
 
 // Take decides on a cost at now, writes the outcome into p and returns p: the
 // same bytes, or others in other memory where a LOG had to grow or shrank. now
 // is in Unix microseconds. After a clock was put back nothing passes that would
 // not have passed before.
 func Take(p []byte, now, cost int64, mode Mode) ([]byte, Decision, error) {
-	if cost < 0 || cost > CountMax {
-		return p, Decision{}, ErrCost
-	}
-	if p[0]&rulesMask == 1 && p[headSize]&^burstFlag == byte(GCRA) {
+	if p[0]&(rulesMask|shadowFlag) == 1 && p[headSize]&^burstFlag == byte(GCRA) && mode != AtMost {
+		if cost < 0 || cost > CountMax {
+			return p, Decision{}, ErrCost
+		}
 		d, err := takeGCRA(p, now, cost, mode)
 		return p, d, err
 	}
+	c := Call{Cost: cost, Mode: mode}
+	return decide(p, now, &c)
+}
+
+// Call is what is asked of a limiter.
+type Call struct {
+	Cost int64
+	Mode Mode
+	// Keep is how much has to be left afterwards.
+	Keep int64
+	// Lease tells that the grant is named and has a lease, without which CONC
+	// gives nothing.
+	Lease bool
+	// named are the limiter's grants, which tell when what they hold comes back.
+	named *Named
+}
+
+// Decide is Take with all that may be asked.
+func Decide(p []byte, now int64, c Call) ([]byte, Decision, error) { return decide(p, now, &c) }
+
+func decide(p []byte, now int64, c *Call) ([]byte, Decision, error) {
+	cost := c.Cost
+	if cost < 0 || cost > CountMax || c.Keep < 0 || c.Keep > CountMax {
+		return p, Decision{}, ErrCost
+	}
 	var o opened
 	o.open(p)
+	if c.Mode == AtMost {
+		cost = min(cost, max(o.least(p, now)-c.Keep, min(cost, 1)))
+	}
 	var d Decision
-	d.RetryAfterMicros = -1
+	d.RetryAfterMicros, d.Taken = -1, cost
 	for i := 0; i < o.n; i++ {
 		r, state := o.rules[i], p[o.at[i]:o.at[i+1]]
-		if mode == Force {
+		if r.Algorithm == Conc && !c.Lease && c.Mode != Peek && c.Cost > 0 {
+			return p, Decision{}, ErrLease
+		}
+		if c.Mode == Force {
 			if !r.bears(state, now, cost) {
 				return p, Decision{}, ErrDebt
 			}
 			continue
 		}
-		if cost > r.Capacity() {
-			return p, Decision{}, ErrCapacity
+		need := cost + c.Keep
+		if need > r.Capacity() {
+			if p[0]&shadowFlag == 0 {
+				return p, Decision{}, ErrCapacity
+			}
+			d.Shadowed = true
+			continue
 		}
-		if wait := r.wait(state, now, cost); wait > 0 {
+		if wait := r.wait(state, now, need); wait > 0 {
+			if wait >= never {
+				wait = c.named.wait(r, state, now, need)
+			}
 			d.Limited = true
 			if wait > d.RetryAfterMicros {
 				d.RetryAfterMicros, d.Rule = wait, i
 			}
 		}
 	}
-	if mode != Peek && !d.Limited {
+	switch {
+	case p[0]&shadowFlag != 0:
+		p = o.shadow(p, now, cost, c, &d)
+	case d.Limited:
+		if d.Taken = 0; d.RetryAfterMicros >= never {
+			d.RetryAfterMicros = -1
+		}
+	case c.Mode != Peek:
 		p = o.take(p, now, cost)
 	}
-	count(p, mode, d.Limited)
+	count(p, c.Mode, d.Limited, cost)
 	least := 0
 	for i := 0; i < o.n; i++ {
 		available, reset := o.rules[i].room(p[o.at[i]:o.at[i+1]], now)
@@ -187,8 +157,89 @@ func Take(p []byte, now, cost int64, mode Mode) ([]byte, Decision, error) {
 	if !d.Limited {
 		d.Rule = least
 	}
+	if d.ResetAfterMicros >= never {
+		d.ResetAfterMicros = o.reset(p, now, c.named)
+	}
 	d.Limit = o.rules[d.Rule].Capacity()
 	return p, d, nil
+}
+
+// shadow is what becomes of a call on a shadow: it takes what fits, and passes.
+func (o *opened) shadow(p []byte, now, cost int64, c *Call, d *Decision) []byte {
+	d.Shadowed = d.Shadowed || d.Limited
+	d.Limited, d.RetryAfterMicros, d.Taken = false, -1, c.Cost
+	switch {
+	case c.Mode == Peek:
+	case d.Shadowed:
+		countShadow(p)
+	default:
+		p = o.take(p, now, cost)
+	}
+	return p
+}
+
+// reset is how long until all rules are full, as far as grants tell: -1 if that is
+// never.
+func (o *opened) reset(p []byte, now int64, named *Named) (longest int64) {
+	for i := 0; i < o.n; i++ {
+		r, state := o.rules[i], p[o.at[i]:o.at[i+1]]
+		_, reset := r.room(state, now)
+		if reset >= never {
+			reset = named.reset(r, state, now)
+		}
+		longest = max(longest, reset)
+	}
+	if longest >= never {
+		return -1
+	}
+	return longest
+}
+
+// least is the least that a rule has available.
+func (o *opened) least(p []byte, now int64) int64 {
+	least := never
+	for i := 0; i < o.n; i++ {
+		available, _ := o.rules[i].room(p[o.at[i]:o.at[i+1]], now)
+		least = min(least, available)
+	}
+	return least
+}
+
+// Long tells whether a grant at now is told by what was taken, and not by what the limiter becomes: it has a log, in which
+// something is. Of one grant in wholeEvery the whole limiter is told all the same: how many calls were refused is told with
+// that only, and a copy that has not got the limiter, since its clock is ahead of ours, then gets it.
+func Long(p []byte, now int64) bool {
+	return len(p) >= longBytes && p[0]&shadowFlag == 0 && uint48(p[headGranted:])%wholeEvery != 0 && FullAt(p) > now
+}
+
+const (
+	longBytes  = 128 // where the whole is three times as long as the grant
+	wholeEvery = 64
+)
+
+// Again takes a cost that was granted before, so many times, as Decide did with the same bytes. It reports false if that
+// cannot have been.
+func Again(p []byte, now, cost, times int64) ([]byte, bool) {
+	for range times {
+		var o opened
+		o.open(p)
+		for i := 0; i < o.n; i++ {
+			if !o.rules[i].bears(p[o.at[i]:o.at[i+1]], now, cost) {
+				return p, false
+			}
+		}
+		p = o.take(p, now, cost)
+		count(p, Try, false, cost)
+	}
+	return p, true
+}
+
+// countShadow counts a call that a shadow would have refused.
+func countShadow(p []byte) {
+	at := p[len(p)-shadowSize:]
+	if n := uint48(at); n < totalMax {
+		putUint48(at, n+1)
+	}
 }
 
 // take adds the cost to every rule.
@@ -204,23 +255,15 @@ func (o *opened) take(p []byte, now, cost int64) []byte {
 			}
 		case Window:
 			r.windowTake(state, now, cost)
+		case Cal:
+			r.calTake(state, now, cost)
+		case Conc, Total:
+			r.holdTake(state, cost)
 		default:
 			r.fixedTake(state, now, cost)
 		}
 	}
 	return p
-}
-
-// splice returns p with another state for rule i.
-func (o *opened) splice(p []byte, i int, state []byte) []byte {
-	out := make([]byte, 0, len(p)+len(state)-(o.at[i+1]-o.at[i]))
-	out = append(out, p[:o.at[i]]...)
-	out = append(out, state...)
-	out = append(out, p[o.at[i+1]:]...)
-	for by := len(out) - len(p); i < o.n; i++ {
-		o.at[i+1] += by
-	}
-	return out
 }
 
 // takeGCRA is Take for the usual limiter, one GCRA rule: the same, without
@@ -247,7 +290,10 @@ func takeGCRA(p []byte, now, cost int64, mode Mode) (Decision, error) {
 		used = sum
 		r.storeMoment(state, moment{sum.micros + now, sum.frac})
 	}
-	count(p, mode, d.Limited)
+	count(p, mode, d.Limited, cost)
+	if !d.Limited {
+		d.Taken = cost
+	}
 	d.ResetAfterMicros = used.up()
 	whole, rest, ok := r.tokens(used)
 	if rest > 0 {
@@ -259,9 +305,10 @@ func takeGCRA(p []byte, now, cost int64, mode Mode) (Decision, error) {
 	return d, nil
 }
 
-// count adds the call to the totals, which stop at totalMax.
-func count(p []byte, mode Mode, limited bool) {
-	if mode == Peek {
+// count adds the call to the totals, which stop at totalMax. To take nothing is no
+// grant.
+func count(p []byte, mode Mode, limited bool, cost int64) {
+	if mode == Peek || !limited && cost == 0 {
 		return
 	}
 	at := headGranted
@@ -275,7 +322,7 @@ func count(p []byte, mode Mode, limited bool) {
 
 // CountRefused adds a call that was refused without being decided here, because
 // others wait in line.
-func CountRefused(p []byte) { count(p, Try, true) }
+func CountRefused(p []byte) { count(p, Try, true, 0) }
 
 // wait is how long a cost has to wait, 0 if it fits.
 func (r Rule) wait(state []byte, now, cost int64) int64 {
@@ -286,6 +333,10 @@ func (r Rule) wait(state []byte, now, cost int64) int64 {
 		return r.logWait(state, now, cost)
 	case Window:
 		return r.windowWait(state, now, cost)
+	case Cal:
+		return r.calWait(state, now, cost)
+	case Conc, Total:
+		return r.holdWait(state, cost)
 	default:
 		return r.fixedWait(state, now, cost)
 	}
@@ -300,6 +351,10 @@ func (r Rule) room(state []byte, now int64) (available, resetMicros int64) {
 		return r.logRoom(state, now)
 	case Window:
 		return r.windowRoom(state, now)
+	case Cal:
+		return r.calRoom(state, now)
+	case Conc, Total:
+		return r.holdRoom(state)
 	default:
 		return r.fixedRoom(state, now)
 	}
@@ -315,6 +370,10 @@ func (r Rule) bears(state []byte, now, cost int64) bool {
 	case Window:
 		w := r.windowLoad(state, now)
 		return w.current+cost < UsedMax
+	case Cal:
+		return r.calLoad(state, now).used+cost < UsedMax
+	case Conc, Total:
+		return loadHold(state)+cost < UsedMax
 	default:
 		_, used := r.fixedLoad(state, now)
 		return used+cost < UsedMax
@@ -334,146 +393,27 @@ func Release(p []byte, now, n int64) (int64, error) {
 	for i := 0; i < o.n; i++ {
 		r, state := o.rules[i], p[o.at[i]:o.at[i+1]]
 		before, _ := r.room(state, now)
-		switch r.Algorithm {
-		case GCRA:
-			r.gcraGive(state, now, n)
-		case Log:
-			r.logGive(state, now, n)
-		case Window:
-			r.windowGive(state, now, n)
-		default:
-			r.fixedGive(state, now, n)
-		}
+		r.give(state, now, n)
 		after, _ := r.room(state, now)
 		back = max(back, after-before)
 	}
 	return back, nil
 }
 
-// FullAt is since when the limiter is full, or from when on it will be if nobody
-// takes, in Unix microseconds; 0 if it never was anything else. A limiter that
-// is full equals a new one but for its totals, so one that is not kept can
-// vanish then.
-func FullAt(p []byte) int64 {
-	if p[0]&rulesMask == 1 && p[headSize]&^burstFlag == byte(GCRA) { // the usual one
-		r, at := decodeRule(p, headSize)
-		return r.loadMoment(p[at:]).up()
-	}
-	var o opened
-	o.open(p)
-	var last int64
-	for i := 0; i < o.n; i++ {
-		last = max(last, o.rules[i].fullAt(p[o.at[i]:o.at[i+1]]))
-	}
-	return last
-}
-
-func (r Rule) fullAt(state []byte) int64 {
+// give gives n back, the oldest first, as far as it is in use.
+func (r Rule) give(state []byte, now, n int64) {
 	switch r.Algorithm {
 	case GCRA:
-		return r.loadMoment(state).up()
+		r.gcraGive(state, now, n)
 	case Log:
-		l := loadLog(state)
-		if l.newestCost == 0 {
-			return l.newest
-		}
-		return l.newest + r.PeriodMicros
+		r.logGive(state, now, n)
 	case Window:
-		w := loadWindow(state)
-		switch {
-		case w.current > 0:
-			return w.start + 2*r.PeriodMicros
-		case w.previous > 0:
-			return w.start + r.PeriodMicros
-		}
-		return w.start
+		r.windowGive(state, now, n)
+	case Cal:
+		r.calGive(state, now, n)
+	case Conc, Total:
+		r.holdGive(state, n)
 	default:
-		start, used := loadFixed(state)
-		if used == 0 {
-			return start
-		}
-		return start + r.PeriodMicros
+		r.fixedGive(state, now, n)
 	}
-}
-
-// Kept says whether the limiter stays when it is full.
-func Kept(p []byte) bool { return p[0]&keptFlag != 0 }
-
-// Keep sets whether the limiter stays when it is full.
-func Keep(p []byte, kept bool) {
-	p[0] &^= keptFlag
-	if kept {
-		p[0] |= keptFlag
-	}
-}
-
-// Totals are the calls granted and refused since the limiter was made.
-func Totals(p []byte) (granted, refused int64) {
-	return int64(uint48(p[headGranted:])), int64(uint48(p[headRefused:]))
-}
-
-// ForgetRefused sets the calls refused to none, in place: for two limiters to be compared that are to grant the same.
-func ForgetRefused(p []byte) []byte {
-	putUint48(p[headRefused:], 0)
-	return p
-}
-
-// Rules appends the limiter's rules.
-func Rules(dst []Rule, p []byte) []Rule {
-	at := headSize
-	for i := 0; i < int(p[0]&rulesMask); i++ {
-		var r Rule
-		r, at = decodeRule(p, at)
-		dst = append(dst, r)
-	}
-	return dst
-}
-
-// HasRules says whether the limiter has just these rules, in this order.
-func HasRules(p []byte, rules []Rule) bool {
-	if int(p[0]&rulesMask) != len(rules) {
-		return false
-	}
-	var buf [32]byte
-	at := headSize
-	for _, r := range rules {
-		want := r.append(buf[:0])
-		if !bytes.HasPrefix(p[at:], want) {
-			return false
-		}
-		at += len(want)
-	}
-	return true
-}
-
-// Capacity is the most that one call can be granted: the least of the rules'.
-func Capacity(p []byte) int64 {
-	least := CountMax
-	at := headSize
-	for i := 0; i < int(p[0]&rulesMask); i++ {
-		var r Rule
-		r, at = decodeRule(p, at)
-		least = min(least, r.Capacity())
-	}
-	return least
-}
-
-// RuleStatus is how one rule of a limiter stands.
-type RuleStatus struct {
-	Rule Rule
-	// Available is what could be taken at once, negative in debt.
-	Available int64
-	// ResetAfterMicros is how long until nothing is in use.
-	ResetAfterMicros int64
-}
-
-// Status appends how each rule stands at now.
-func Status(dst []RuleStatus, p []byte, now int64) []RuleStatus {
-	var o opened
-	o.open(p)
-	for i := 0; i < o.n; i++ {
-		available, reset := o.rules[i].room(p[o.at[i]:o.at[i+1]], now)
-		dst = append(dst, RuleStatus{o.rules[i], available, reset})
-	}
-	return dst
 }

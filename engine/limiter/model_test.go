@@ -194,7 +194,7 @@ func (e *episode) take() error {
 	}
 	if d.Limited {
 		e.tally.refused++
-		if !Equal(before, e.p) {
+		if before[0] != e.p[0] || !bytes.Equal(before[headSize:], e.p[headSize:]) {
 			return fmt.Errorf("a refused cost was written")
 		}
 		if err := e.wait(cost, d.RetryAfterMicros); err != nil {
@@ -282,7 +282,7 @@ func (e *episode) full(d Decision) error {
 
 // resetAfter is how long until all rules are full.
 func resetAfter(p []byte, now int64) (longest int64) {
-	for _, s := range Status(nil, p, now) {
+	for _, s := range Status(nil, p, now, nil) {
 		longest = max(longest, s.ResetAfterMicros)
 	}
 	return longest
@@ -362,7 +362,7 @@ func (e *episode) change() error {
 }
 
 func (e *episode) compare(after string) error {
-	for i, s := range Status(nil, e.p, e.now) {
+	for i, s := range Status(nil, e.p, e.now, nil) {
 		if want := e.models[i].available(e.now); s.Available != want {
 			return fmt.Errorf("after %s: rule %d has %d, want %d", after, i, s.Available, want)
 		}

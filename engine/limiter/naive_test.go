@@ -59,6 +59,7 @@ type naiveGCRA struct {
 	rounded *big.Rat // the same, rounded up at the last change
 	last    int64
 	list    []event
+	gave    *big.Int // time that was given back, see named_model_test.go
 }
 
 func (g *naiveGCRA) leaked(level *big.Rat, now int64) *big.Rat {

@@ -15,11 +15,11 @@ func TestParse(t *testing.T) {
 		want  []Rule
 		err   error
 	}{
-		{"GCRA 100 60000", []Rule{{GCRA, 100, 60_000_000, 100}}, nil},
-		{"gcra 100 60000 burst 5", []Rule{{GCRA, 100, 60_000_000, 5}}, nil},
-		{"LOG 1 1", []Rule{{Log, 1, 1000, 0}}, nil},
-		{"Window 3 7 FIXED 4 9", []Rule{{Window, 3, 7000, 0}, {Fixed, 4, 9000, 0}}, nil},
-		{"GCRA 1000000000000 315576000000", []Rule{{GCRA, CountMax, PeriodMicrosMax, CountMax}}, nil},
+		{"GCRA 100 60000", []Rule{{Algorithm: GCRA, Count: 100, PeriodMicros: 60_000_000, Burst: 100}}, nil},
+		{"gcra 100 60000 burst 5", []Rule{{Algorithm: GCRA, Count: 100, PeriodMicros: 60_000_000, Burst: 5}}, nil},
+		{"LOG 1 1", []Rule{{Algorithm: Log, Count: 1, PeriodMicros: 1000}}, nil},
+		{"Window 3 7 FIXED 4 9", []Rule{{Algorithm: Window, Count: 3, PeriodMicros: 7000}, {Algorithm: Fixed, Count: 4, PeriodMicros: 9000, Burst: 0}}, nil},
+		{"GCRA 1000000000000 315576000000", []Rule{{Algorithm: GCRA, Count: CountMax, PeriodMicros: PeriodMicrosMax, Burst: CountMax}}, nil},
 		{"", nil, nil},
 		{"LEAKY 1 1", nil, ErrWord},
 		{"LOG 1 1 BURST 3", nil, ErrWord},
@@ -120,6 +120,6 @@ func FuzzCheck(f *testing.F) {
 			t.Fatal(Check(p))
 		}
 		FullAt(p)
-		Status(nil, p, now)
+		Status(nil, p, now, nil)
 	})
 }

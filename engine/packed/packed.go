@@ -158,15 +158,6 @@ func Int(lp []byte, p int) (int64, bool) {
 	return n, start < 0
 }
 
-// Len returns the length in bytes of the element at p as a string.
-func Len(lp []byte, p int) int {
-	start, length, n := decode(lp, p)
-	if start < 0 {
-		return decimalLen(n)
-	}
-	return length
-}
-
 // Append appends the element at p to dst as a string.
 func AppendTo(dst, lp []byte, p int) []byte {
 	start, length, n := decode(lp, p)
@@ -326,11 +317,6 @@ func backlen(lp []byte, p int) int {
 		shift += 7
 		p--
 	}
-}
-
-func decimalLen(n int64) int {
-	var s Scratch
-	return len(strconv.AppendInt(s[:0], n, 10))
 }
 
 // ParseInt returns the integer that b is the canonical decimal form of: no sign but a minus, no leading

@@ -126,7 +126,7 @@ func compare(t *testing.T, step int, lp []byte, model [][]byte) {
 	size, i, before := EmptyBytes, 0, -1
 	for p := First(lp); p < End(lp); p = Next(lp, p) {
 		want := model[i]
-		if got := Get(lp, p, &s); !bytes.Equal(got, want) || Len(lp, p) != len(want) || !Equal(lp, p, want) ||
+		if got := Get(lp, p, &s); !bytes.Equal(got, want) || !Equal(lp, p, want) ||
 			string(AppendTo([]byte("+"), lp, p)) != "+"+string(want) {
 			t.Fatalf("step %d: element %d is %q, want %q", step, i, got, want)
 		}

@@ -24,7 +24,12 @@ func put(v *engine.View, key []byte, value Value, expireMillis int64) engine.Ent
 	case engine.KindString:
 		return v.PutString(key, value.String, expireMillis)
 	case engine.KindLimiter:
+		if value.Object != nil {
+			break
+		}
 		return v.PutBytes(value.Kind, key, value.String, expireMillis)
+	case engine.KindLock:
+		return v.EnterLock(key, value.String, value.Object, expireMillis)
 	}
 	return v.PutObject(key, value.Kind, value.Object, expireMillis)
 }
@@ -83,7 +88,7 @@ type place struct {
 func (x *Into) Enter(items []Item) error {
 	v := x.View
 	if v == nil {
-		v = &engine.View{KS: x.KS, Now: x.KS.Clock.Now()}
+		v = &engine.View{KS: x.KS, Now: x.KS.Clock.Now(), Told: true}
 		defer v.Account()
 	} else {
 		x.mu.Lock()
@@ -102,9 +107,7 @@ func (x *Into) one(v *engine.View, it *Item) error {
 	if x.View == nil {
 		v.Held.Reset()
 		v.Need(&v.Held, it.Key)
-		for h := x.KS.Lock(v.Held); h != nil; h = x.KS.Lock(v.Held) {
-			h.Wait()
-		}
+		x.KS.LockWaiting(v.Held)
 		defer func() {
 			x.KS.Unlock(v.Held)
 			v.Forget()
@@ -139,7 +142,7 @@ func (x *Into) later(it *Item) {
 func (x *Into) Done() {
 	v := x.View
 	if v == nil {
-		v = &engine.View{KS: x.KS, Now: x.KS.Clock.Now()}
+		v = &engine.View{KS: x.KS, Now: x.KS.Clock.Now(), Told: true}
 	}
 	defer func(db int) { v.DB = db }(v.DB)
 	for _, p := range x.forward {

@@ -1,6 +1,6 @@
 package rdb
 
-// Writing files, in Redis's form, version 12: "REDIS" and the version, facts about
+// Writing files, in Redis's form, version 12 if the reader is not known to want another one: "REDIS" and the version, facts about
 // where the file comes from, libraries of functions, keys by database, an end and
 // the checksum of all before it.
 //
@@ -11,7 +11,6 @@ package rdb
 
 import (
 	"encoding/binary"
-	"fmt"
 	"io"
 	"strconv"
 
@@ -55,7 +54,7 @@ type Writer struct {
 func NewWriter(to io.Writer, format Format, checked bool) *Writer {
 	w := &Writer{to: to, enc: encoder{Format: format}, checked: checked, db: noDB}
 	w.enc.file = w
-	w.enc.b = fmt.Appendf(make([]byte, 0, 2*gathered), "REDIS%04d", Version)
+	w.enc.b = append(make([]byte, 0, 2*gathered), format.For.magic()...)
 	return w
 }
 
@@ -219,6 +218,9 @@ func (b *Block) Len() int { return len(b.enc.b) }
 // Keys is how many keys there are.
 func (b *Block) Keys() int64 { return b.keys }
 
+// Cap is how many bytes it can gather before it takes more memory.
+func (b *Block) Cap() int { return cap(b.enc.b) }
+
 // Reset empties the block and keeps its memory, unless that is much more than
 // blocks usually need.
 func (b *Block) Reset() {
@@ -242,7 +244,7 @@ func (w *encoder) entry(v *engine.View, e engine.Entry) {
 	case FreqUsage:
 		w.b = append(w.b, opFreq, v.Freq(e))
 	}
-	t := typeOf(e)
+	t := w.For.typeFor(e)
 	w.byte(t)
 	w.string(e.Key())
 	w.value(e, t)

@@ -78,6 +78,8 @@ type LoadOptions struct {
 	// former errors of Redis wrote them. It may be nil, and is called from several
 	// goroutines.
 	Passed func(db int, key []byte)
+	// Expired is told of keys that are left out since they had expired, likewise.
+	Expired func(db int, key []byte)
 }
 
 // FileError is what is wrong with a file.
@@ -104,7 +106,7 @@ var (
 	ErrVersion = errors.New("RDB files of this version cannot be read")
 	// ErrFileChecksum is returned for a file whose checksum is wrong: all of it was
 	// read, but some of it is not what was written.
-	ErrFileChecksum = errors.New("the checksum is wrong")
+	ErrFileChecksum = errors.New("RDB CRC error: the checksum is wrong")
 )
 
 // Loader reads a file.
@@ -127,7 +129,7 @@ type Loader struct {
 	mu      sync.Mutex
 	err     *FileError
 
-	read, keys, expired, empty, verified atomic.Int64
+	keys, expired, empty, verified atomic.Int64
 }
 
 // attributes are what stands before a key.
@@ -162,11 +164,7 @@ func NewLoader(from io.Reader, o LoadOptions) *Loader {
 	return l
 }
 
-// Read is how many bytes of the file have been read. As the others it may be asked
-// for at any time.
-func (l *Loader) Read() int64 { return l.read.Load() }
-
-// Keys is how many keys were handed on.
+// Keys is how many keys were handed on. As the others it may be asked for at any time.
 func (l *Loader) Keys() int64 { return l.keys.Load() }
 
 // Expired is how many keys were left out since they had expired.
@@ -253,7 +251,6 @@ func (l *Loader) passOn(end int) {
 		l.giveBack(l.buf)
 	}
 	l.buf, l.start, l.startDB, l.startPending = next, 0, l.db, l.pending
-	l.read.Store(l.offset(0))
 }
 
 // more is passOn, and reads on. io.EOF is an error like others.
@@ -416,7 +413,6 @@ func (l *Loader) end(at int) {
 	}
 	want := (&Reader{rest: l.buf}).uint64()
 	l.start = 8
-	l.read.Store(l.offset(l.start))
 	if l.src.check && want != 0 && want != l.src.sum {
 		l.fail(offset, nil, fmt.Errorf("%w: %016x, not %016x", ErrFileChecksum, l.src.sum, want))
 	}

@@ -53,27 +53,21 @@ func compress(dst, src []byte) ([]byte, bool) {
 		return dst, false
 	}
 	t := lzfTables.Get().(*lzfTable)
-	defer lzfTables.Put(t)
 	t.begin(n)
-	defer func() { t.base += uint32(n) + 1 }()
+	dst, ok := t.compress(dst, src)
+	t.base += uint32(n) + 1
+	lzfTables.Put(t)
+	return dst, ok
+}
 
+func (t *lzfTable) compress(dst, src []byte) ([]byte, bool) {
+	n := len(src)
 	begin, limit := len(dst), n-lzfSaved
 	const slack = 8 // the control byte of a run may be reserved beyond the limit
 	dst = append(dst, make([]byte, limit+slack)...)
 	out := dst[begin:]
 	op, literals, ip := 1, 0, 0 // out[op-literals-1] is the control byte of the run
 	h := uint32(src[0])<<8 | uint32(src[1])
-	literal := func() {
-		literals++
-		out[op] = src[ip]
-		op++
-		ip++
-		if literals == lzfLiteralsMax {
-			out[op-literals-1] = byte(literals - 1)
-			literals = 0
-			op++
-		}
-	}
 	for ip < n-2 {
 		h = h<<8 | uint32(src[ip+2])
 		slot := &t.seen[lzfHash(h)]
@@ -84,7 +78,12 @@ func compress(dst, src []byte) ([]byte, bool) {
 			if op >= limit {
 				return dst[:begin], false
 			}
-			literal()
+			out[op] = src[ip]
+			op, ip, literals = op+1, ip+1, literals+1
+			if literals == lzfLiteralsMax {
+				out[op-literals-1] = byte(literals - 1)
+				op, literals = op+1, 0
+			}
 			continue
 		}
 		empty := 0
@@ -123,8 +122,13 @@ func compress(dst, src []byte) ([]byte, bool) {
 	if op+3 > limit {
 		return dst[:begin], false
 	}
-	for ip < n {
-		literal()
+	for ; ip < n; ip++ {
+		out[op] = src[ip]
+		op, literals = op+1, literals+1
+		if literals == lzfLiteralsMax {
+			out[op-literals-1] = byte(literals - 1)
+			op, literals = op+1, 0
+		}
 	}
 	out[op-literals-1] = byte(literals - 1)
 	if literals == 0 {

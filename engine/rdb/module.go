@@ -1,30 +1,30 @@
 package rdb
 
-// What Redis has no type for: limiters and delay queues. They are written as the
+// What Redis has no type for: limiters, delay queues and locks. They are written as the
 // values of modules are, which describe themselves: redis-check-rdb walks over
 // them, and a Redis without the module refuses them with its own words.
 //
 // A value is the module's id, 9 characters of 6 bits and 10 bits of a version,
 // then items, each a byte for its kind and the item, and at the end a zero.
 //
-//	limiter  string: its bytes, as engine/limiter has them
-//	queue    numbers: 1 if it has defaults; lease, tries, first and longest
-//	         backoff; added, delivered, acknowledged, failed, expired, dead and
-//	         removed entries; the last sequence number
-//	         string: the dead-letter queue's key
-//	         for each state (waiting, leased, dying) the number of entries, and of
-//	         each: strings id and payload; numbers: by how much its time is later
-//	         than that of the one before, sequence number, deliveries, and those
-//	         before it was replaced; unless it waits, when it fell due
+//	limiter  string: its bytes, as engine/limiter has them. In version 2, which
+//	         those have that are new in it: a string and a number: what buckets were
+//	         given back, and how many named grants are open; strings: id and grant
+//	queue    as queue.go tells
+//
+//	lock     numbers: how it is held (0 alone, 1 by readers, 2 permits), permits, until when nobody gets it, the number
+//	         of holders, and of each: string: its name; numbers: fence, the lease's end (0 if it is bound to a
+//	         connection), the delay after it, permits taken
 //
 // Times are in microseconds.
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/limiter"
+	"github.com/limitkv/limitkv/engine/lock"
 )
 
 // The kinds of items.
@@ -41,11 +41,15 @@ const (
 const (
 	moduleChars   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	moduleVersion = 1
+	queueVersion  = 2
 )
 
 var (
 	limiterID = moduleID("lkv-limit", moduleVersion)
-	queueID   = moduleID("lkv-queue", moduleVersion)
+	lockID    = moduleID("lkv-locks", moduleVersion)
+	queueID   = moduleID("lkv-queue", queueVersion)
+	queueID1  = moduleID("lkv-queue", 1)
+	namedID   = moduleID("lkv-limit", 2)
 )
 
 const (
@@ -87,55 +91,74 @@ func (w *encoder) item(s []byte) {
 const limiterCompressed = 256
 
 func (w *encoder) limiter(p []byte) {
+	if limiter.Version(p) > moduleVersion {
+		w.named(limiter.NewNamed(p))
+		return
+	}
 	w.len(limiterID)
+	w.state(p)
+	w.byte(moduleEnd)
+}
+
+// state writes a limiter's bytes.
+func (w *encoder) state(p []byte) {
+	if len(p) >= limiterCompressed {
+		w.item(p)
+		return
+	}
 	w.byte(moduleString)
-	if len(p) < limiterCompressed {
-		w.room()
-		w.len(uint64(len(p)))
-		w.b = append(w.b, p...)
+	w.room()
+	w.len(uint64(len(p)))
+	w.b = append(w.b, p...)
+}
+
+// named writes a limiter that may have named grants.
+func (w *encoder) named(n *limiter.Named) {
+	w.len(namedID)
+	w.state(n.State())
+	w.item(n.AppendGiven(nil))
+	w.number(uint64(n.Len()))
+	n.Each(func(id, saved []byte) {
+		w.item(id)
+		w.item(saved)
+	})
+	w.byte(moduleEnd)
+}
+
+// readNamed reads what named wrote: plain bytes if no grant is open.
+func (r *decoder) readNamed() (v Value) {
+	p := r.item()
+	if r.Failed() {
+		return v
+	}
+	if err := limiter.Check(p); err != nil {
+		r.check("Limiter", err)
+		return v
+	}
+	n := limiter.NewNamed(bytes.Clone(p))
+	if err := n.SetGiven(r.item()); err != nil && !r.Failed() {
+		r.check("Limiter", err)
+	}
+	for left := r.number(); left > 0 && !r.Failed(); left-- {
+		id, saved := r.item(), r.item()
+		switch {
+		case r.Failed():
+		case len(saved) == 0 || n.Has(id):
+			r.fail(problemModule)
+		default:
+			r.check("Limiter", n.Restore(id, saved))
+		}
+	}
+	if r.Failed() {
+		return v
+	}
+	r.check("Limiter", n.Check())
+	if v.Kind = engine.KindLimiter; n.Len() > 0 {
+		v.Object = n
 	} else {
-		w.string(p)
+		v.String = n.State()
 	}
-	w.byte(moduleEnd)
-}
-
-func (w *encoder) queue(q *delayqueue.Queue) {
-	w.len(queueID)
-	h := q.Head()
-	kept := uint64(0)
-	if h.Kept {
-		kept = 1
-	}
-	w.number(kept)
-	for _, n := range headNumbers(&h) {
-		w.number(uint64(*n))
-	}
-	w.number(h.Seq)
-	w.item([]byte(h.Settings.Dead))
-	for _, state := range delayqueue.SavedStates {
-		w.number(uint64(q.Stored(state)))
-		before := int64(0)
-		q.Each(state, func(s delayqueue.Saved) {
-			w.item(s.ID)
-			w.item(s.Payload)
-			w.number(uint64(s.AtMicros - before))
-			before = s.AtMicros
-			w.number(s.Seq)
-			w.number(uint64(s.Attempt))
-			w.number(uint64(s.Base))
-			if state != delayqueue.Delayed {
-				w.number(uint64(s.DueMicros))
-			}
-		})
-	}
-	w.byte(moduleEnd)
-}
-
-// headNumbers are the numbers of a queue in the order in which they are written.
-func headNumbers(h *delayqueue.Head) []*int64 {
-	s, t := &h.Settings, &h.Totals
-	return []*int64{&s.LeaseMicros, &s.Tries, &s.BackoffMicros, &s.BackoffMaxMicros,
-		&t.Added, &t.Delivered, &t.Acked, &t.Nacked, &t.Expired, &t.Dead, &t.Removed}
+	return v
 }
 
 // module reads a module's value.
@@ -145,13 +168,26 @@ func (r *decoder) module() (v Value) {
 	case id == limiterID:
 		v = Value{Kind: engine.KindLimiter, String: r.item()}
 		if !r.Failed() {
-			r.check("Limiter", limiter.Check(v.String))
+			r.check("Limiter", limiter.CheckPlain(v.String))
 		}
 		r.end()
-	case id == queueID:
-		v = Value{Kind: engine.KindDelayQueue, Object: r.queue()}
+	case id == namedID:
+		v = r.readNamed()
 		r.end()
-	case moduleName(id) == moduleName(limiterID) || moduleName(id) == moduleName(queueID):
+	case id == queueID || id == queueID1:
+		v = Value{Kind: engine.KindDelayQueue, Object: r.queue(id == queueID1)}
+		r.end()
+	case id == lockID:
+		v = Value{Kind: engine.KindLock}
+		if l := r.lock(); l != nil {
+			if p, ok := l.Append(nil); ok {
+				v.String = p
+			} else {
+				v.Object = l.Large()
+			}
+		}
+		r.end()
+	case moduleName(id) == moduleName(limiterID) || moduleName(id) == moduleName(queueID) || moduleName(id) == moduleName(lockID):
 		r.fail("a value of type '" + moduleName(id) + "' in the form of a later version of limitkv")
 	default:
 		r.fail("a value of type '" + moduleName(id) + "', which belongs to a module that is not there")
@@ -180,47 +216,46 @@ func (r *decoder) item() []byte {
 
 func (r *decoder) end() { r.kind(moduleEnd) }
 
-func (r *decoder) queue() *delayqueue.Queue {
-	var h delayqueue.Head
-	kept := r.number()
-	if kept > 1 {
+func (w *encoder) lock(l *lock.Lock) {
+	w.len(lockID)
+	for _, n := range []int64{int64(l.Mode), l.Permits, l.ClosedMicros, int64(l.Len())} {
+		w.number(uint64(n))
+	}
+	l.Each(func(h lock.Holder) bool {
+		w.item(h.Owner)
+		for _, n := range []int64{h.Fence, h.UntilMicros, h.DelayMicros, h.Take} {
+			w.number(uint64(n))
+		}
+		return true
+	})
+	w.byte(moduleEnd)
+}
+
+func (r *decoder) lock() *lock.Lock {
+	mode, permits, closed, n := r.number(), r.number(), r.number(), r.number()
+	if mode > uint64(lock.Permits) || r.Failed() {
 		r.fail(problemModule)
-	}
-	h.Kept = kept == 1
-	for _, n := range headNumbers(&h) {
-		*n = int64(r.number())
-	}
-	h.Seq = r.number()
-	h.Settings.Dead = string(r.item())
-	if r.Failed() {
 		return nil
 	}
-	q, err := delayqueue.Restore(h)
-	if err != nil {
-		r.check("Queue", err)
-		return nil
-	}
-	for _, state := range delayqueue.SavedStates {
-		at := int64(0)
-		for n := r.number(); n > 0 && !r.Failed(); n-- {
-			s := delayqueue.Saved{State: state, ID: r.item(), Payload: r.item()}
-			at += int64(r.number())
-			s.AtMicros, s.Seq = at, r.number()
-			attempt, base := r.number(), r.number()
-			s.Attempt, s.Base, s.DueMicros = uint32(attempt), uint32(base), at
-			if state != delayqueue.Delayed {
-				s.DueMicros = int64(r.number())
-			}
-			if attempt>>32 != 0 || base>>32 != 0 {
-				r.fail(problemModule)
-			}
-			if !r.Failed() {
-				r.check("Queue", q.RestoreEntry(s))
-			}
+	l, err := lock.Restore(lock.Mode(mode), int64(permits), int64(closed), int(min(n, lock.HoldersMax)))
+	for ; n > 0 && err == nil && !r.Failed(); n-- {
+		h := lock.Holder{Owner: r.item()}
+		for _, to := range []*int64{&h.Fence, &h.UntilMicros, &h.DelayMicros, &h.Take} {
+			*to = int64(r.number())
+		}
+		if !r.Failed() {
+			err = l.RestoreHolder(h)
 		}
 	}
-	if !r.Failed() && q.Empty() {
+	switch {
+	case r.Failed():
+		return nil
+	case err != nil:
+		r.check("Lock", err)
+		return nil
+	case l.Free():
 		r.fail(problemEmpty)
+		return nil
 	}
-	return q
+	return l
 }

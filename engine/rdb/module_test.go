@@ -4,6 +4,7 @@ package rdb
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"testing"
 
@@ -30,17 +31,29 @@ func natives(t testing.TB) []Value {
 		out = append(out, Value{Kind: engine.KindLimiter, String: p})
 	}
 	kept := delayqueue.New()
-	kept.Configure(delayqueue.Settings{LeaseMicros: 5, Tries: 1, Dead: "dead", BackoffMicros: 1, BackoffMaxMicros: 1000})
+	kept.Configure(delayqueue.Settings{Paused: true, LeaseMicros: 5, Tries: 1, Dead: "dead", BackoffMicros: 1, BackoffMaxMicros: 1000})
 	q := delayqueue.New()
-	q.Configure(delayqueue.Settings{LeaseMicros: 1e6, Tries: 2, Dead: "dead", BackoffMicros: 1, BackoffMaxMicros: 1000})
+	q.Configure(delayqueue.Settings{LeaseMicros: 1e6, Tries: 2, Dead: "dead", BackoffMicros: 1, BackoffMaxMicros: 1000, MaxLen: 100, GroupConc: 9, GroupRules: "GCRA 5 1000"})
 	for i := range 20 {
-		q.Add(fmt.Appendf(nil, "id%d", i), fmt.Appendf(nil, "%0*d", i, i), int64(i/2), delayqueue.Put)
+		var x *delayqueue.Extra
+		if i%3 == 0 {
+			x = &delayqueue.Extra{Group: []byte("g"), Prio: uint8(i), ExpireMicros: 1e6, UniqueMicros: int64(i) * 1e6, MaxWaitMicros: 5}
+		}
+		q.Add(0, fmt.Appendf(nil, "id%d", i), fmt.Appendf(nil, "%0*d", i, i), int64(i/2), x, delayqueue.Put)
 	}
 	q.Pop(100, 1000, 12, func(delayqueue.Entry) {})
-	q.Nack([]byte("id3"), 1, 200, delayqueue.ByBackoff, false)
-	q.Nack([]byte("id4"), 1, 200, 0, true)
+	q.Nack([]byte("id3"), 1, 200, delayqueue.ByBackoff, false, []byte("a reason"))
+	q.Nack([]byte("id4"), 1, 200, 0, true, nil)
 	q.Ack([]byte("id5"), 1, 200)
-	q.Add([]byte("id6"), []byte("replaced"), 50, delayqueue.Put)
+	q.Add(0, []byte("id6"), []byte("replaced"), 50, nil, delayqueue.Put)
+	for _, plan := range []delayqueue.Schedule{
+		{ID: []byte("often"), Payload: []byte("p"), EveryMicros: 300_000},
+		{ID: []byte("daily"), Cron: "@daily", Zone: "Europe/Berlin", Extra: delayqueue.Extra{Group: []byte("g"), ExpireMicros: 5}},
+	} {
+		if ok, err := q.Schedule(200, &plan, delayqueue.Put); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
 	if q.Dying() != 1 || q.Stored(delayqueue.Leased) == 0 {
 		t.Fatal("the queue is not in all states")
 	}
@@ -68,7 +81,7 @@ func TestNatives(t *testing.T) {
 					x.Pop(now, 250_000, 3, func(e delayqueue.Entry) {
 						*out = append(*out, fmt.Sprintf("%s %s %d %d", e.ID, e.Payload, e.Attempt, e.DueMicros))
 					})
-					x.TakeDying(100, func(e delayqueue.Entry) { *out = append(*out, "dead "+string(e.ID)) })
+					x.TakeDying(now, 100, func(e delayqueue.Entry) { *out = append(*out, "dead "+string(e.ID)) })
 				}
 				if fmt.Sprint(left) != fmt.Sprint(right) {
 					t.Fatalf("at %d: %v\n%v", now, left, right)
@@ -92,5 +105,38 @@ func TestNatives(t *testing.T) {
 				t.Errorf("%d: cut after %d bytes it is a value", i, at)
 			}
 		}
+	}
+}
+
+// queueVersion1 is what DUMP said of a queue when its encoding had version 1: DQ.SET with LEASE 1000 TRIES 2 DEAD dead
+// BACKOFF 5 MAX 9, the entries a, b (delayed) and c, and a leased.
+const queueVersion1 = "0781964bfeaae7ae780102010280000f4240020202538802632802030201020002000200020002000203050464656164" +
+	"020205016305057468697264028100060a24181e400002030200020005016205067365636f6e6402800000c3500202020002000201050161050566697273" +
+	"74028100060a24182d8240020102010200028100060a24181e40000200000c00838a8d43c286d91b"
+
+func TestQueueVersion1(t *testing.T) {
+	payload, err := hex.DecodeString(queueVersion1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := load(t, payload, limits).Object.(*delayqueue.Queue)
+	if err := q.Check(); err != nil {
+		t.Error(err)
+	}
+	want := delayqueue.Settings{LeaseMicros: 1e6, Tries: 2, Dead: "dead", BackoffMicros: 5000, BackoffMaxMicros: 9000}
+	if q.Settings() != want {
+		t.Errorf("settings %+v", q.Settings())
+	}
+	const now = 1_700_000_000_000_000
+	var got []string
+	q.Peek(delayqueue.Any, now, 9, func(e delayqueue.Entry) {
+		got = append(got, fmt.Sprintf("%s %s %d %d %d", e.AppendName(nil), e.Payload, (e.DueMicros-now)/1000, e.Attempt, e.State))
+	})
+	if s := fmt.Sprint(got); s != "[c third 0 0 1 b second 50 0 2 a#1 first 0 1 3]" {
+		t.Error(s)
+	}
+	again := load(t, AppendDump(nil, entry(Value{Kind: engine.KindDelayQueue, Object: q}), format), limits).Object.(*delayqueue.Queue)
+	if again.Totals() != q.Totals() || again.Settings() != want || again.Len() != 3 {
+		t.Error("written anew it is another queue")
 	}
 }

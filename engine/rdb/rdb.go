@@ -86,6 +86,51 @@ type Format struct {
 	AppendScore func(dst []byte, score float64) []byte
 	// Usage is what is written of a key's use, in files.
 	Usage Usage
+	// For is who is to read the file.
+	For Audience
+}
+
+// Audience is who is to read a file, which decides its version and which types are in it.
+type Audience byte
+
+// The audiences: whoever reads what Redis 8 writes; any Redis from 7.0 on, where only hashes with deadlines of fields, which
+// Redis 7.0 does not have, are as Redis 8 writes them; Valkey up to version 8, for which fields have no deadlines; Valkey
+// from version 9 on.
+const (
+	ForAny Audience = iota
+	ForRedis
+	ForValkey8
+	ForValkey
+)
+
+// magic is what a file begins with.
+func (r Audience) magic() string {
+	switch r {
+	case ForRedis:
+		return "REDIS0010"
+	case ForValkey8:
+		return "REDIS0011"
+	case ForValkey:
+		return "VALKEY080"
+	}
+	return fmt.Sprintf("REDIS%04d", Version)
+}
+
+// typeFor is the type that a value has in the file.
+func (r Audience) typeFor(e engine.Entry) byte {
+	t := typeOf(e)
+	switch {
+	case r == ForRedis && t == typeSetPacked:
+		return typeSet
+	case r == ForRedis && t == typeStream:
+		return typeStream2
+	case (r == ForValkey8 || r == ForValkey) && (t == typeHashDue || t == typeHashPackedDue):
+		if r == ForValkey {
+			return typeHashDuePlain
+		}
+		return typeHash
+	}
+	return t
 }
 
 // Usage is what a file says of how keys were used, which Redis writes where

@@ -22,7 +22,7 @@ func (w *encoder) id(id stream.ID) {
 	w.len(id.Seq)
 }
 
-func (w *encoder) stream(s *stream.Stream) {
+func (w *encoder) stream(s *stream.Stream, t byte) {
 	w.len(uint64(s.Blocks()))
 	s.EachBlock(func(b stream.Block) {
 		w.len(idBytes)
@@ -50,7 +50,9 @@ func (w *encoder) stream(s *stream.Stream) {
 		for _, c := range g.Consumers() {
 			w.string([]byte(c.Name))
 			w.millis(c.SeenMillis)
-			w.millis(c.ActiveMillis)
+			if t == typeStream {
+				w.millis(c.ActiveMillis)
+			}
 			w.len(uint64(c.Pending()))
 			g.EachPendingOf(c, stream.MinID, func(p stream.Pending) bool {
 				w.rawID(p.ID)

@@ -67,6 +67,9 @@ func (w *worker) key(d *decoder, t byte, db int, a attributes, offset int64) {
 		return
 	case a.expire != 0 && a.expire < now:
 		w.l.expired.Add(1)
+		if w.l.o.Expired != nil {
+			w.l.o.Expired(db, key)
+		}
 		return
 	}
 	if len(w.items) == 0 {
@@ -106,5 +109,4 @@ func (l *Loader) inline(at int) {
 	l.buf, l.start = d.rest, 0
 	l.pending = noAttributes
 	l.startPending = noAttributes
-	l.read.Store(l.offset(0))
 }

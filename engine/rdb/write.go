@@ -10,7 +10,9 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/limiter"
 	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/engine/lock"
 	"github.com/limitkv/limitkv/engine/packed"
 	"github.com/limitkv/limitkv/engine/set"
 	"github.com/limitkv/limitkv/engine/stream"
@@ -95,13 +97,18 @@ func (w *encoder) value(e engine.Entry, t byte) {
 	case *zset.Set:
 		w.zset(o, t)
 	case *stream.Stream:
-		w.stream(o)
+		w.stream(o, t)
 	case *delayqueue.Queue:
 		w.queue(o)
+	case *limiter.Named:
+		w.named(o)
 	default:
 		switch n, isInt := e.Int(); {
 		case e.Kind() == engine.KindLimiter:
 			w.limiter(e.Bytes(nil))
+		case e.Kind() == engine.KindLock:
+			var work lock.Lock
+			w.lock(e.Lock(&work))
 		case isInt:
 			w.int(n)
 		default:
@@ -262,5 +269,12 @@ func (w *encoder) hash(h *hash.Hash, t byte) {
 		}
 		w.string(it.Field())
 		w.string(it.Value())
+		if t == typeHashDuePlain { // Valkey's
+			at := it.Deadline()
+			if at == 0 {
+				at = valkeyNever
+			}
+			w.millis(at)
+		}
 	}
 }

@@ -68,6 +68,14 @@ func (s *Stream) Len() int { return s.length }
 // FirstID returns the ID of the first entry, 0-0 if there is none.
 func (s *Stream) FirstID() ID { return s.first }
 
+// EdgeID returns the ID before which all was trimmed away: that of the first entry, deleted or not, MaxID if there is none.
+func (s *Stream) EdgeID() ID {
+	if len(s.blocks) == 0 {
+		return MaxID
+	}
+	return s.blocks[0].id
+}
+
 // LastID returns the highest ID that the stream ever had.
 func (s *Stream) LastID() ID { return s.last }
 

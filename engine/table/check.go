@@ -1,6 +1,10 @@
 package table
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/limitkv/limitkv/zset/wyhash"
+)
 
 // Check verifies what must hold between any two calls; tests run it after each step.
 func (t *Table) Check() error {
@@ -23,7 +27,7 @@ func (t *Table) Check() error {
 				}
 				if j < used {
 					r := Record{b.slot[j]}
-					hash := Hash(r.Key())
+					hash := wyhash.Sum(r.Key())
 					if t.index(hash) != i || b.tags[j] != tagOf(hash) {
 						return fmt.Errorf("bucket %d: %q does not belong here", i, r.Key())
 					}

@@ -2,7 +2,11 @@ package table
 
 // Growing and shrinking, one bucket at a time; copying.
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/limitkv/limitkv/zset/wyhash"
+)
 
 // split divides the next bucket of the round between itself and a new last bucket.
 func (t *Table) split() {
@@ -16,7 +20,7 @@ func (t *Table) split() {
 	for b := &chain; b != nil; b = b.next() {
 		for i := range b.used() {
 			dest := from
-			if Hash(Record{b.slot[i]}.Key())&uint64(low) != 0 {
+			if wyhash.Sum(Record{b.slot[i]}.Key())&uint64(low) != 0 {
 				dest = to
 			}
 			t.push(dest, b.tags[i], b.slot[i])

@@ -15,6 +15,8 @@ package table
 import (
 	"math/bits"
 	"unsafe"
+
+	"github.com/limitkv/limitkv/zset/wyhash"
 )
 
 const (
@@ -133,7 +135,7 @@ func (t *Table) find(hash uint64, key []byte) (place, bool) {
 
 // Get returns the record with this key, the zero Record if there is none.
 func (t *Table) Get(key []byte) Record {
-	if p, ok := t.find(Hash(key), key); ok {
+	if p, ok := t.find(wyhash.Sum(key), key); ok {
 		return Record{p.b.slot[p.i]}
 	}
 	return Record{}
@@ -147,7 +149,7 @@ func (t *Table) Add(r Record) {
 		t.segments = [][]bucket{make([]bucket, 1)}
 		t.buckets = 1
 	}
-	hash := Hash(r.Key())
+	hash := wyhash.Sum(r.Key())
 	t.push(t.index(hash), tagOf(hash), r.p)
 	if t.count > t.buckets*loadMax {
 		t.split()
@@ -178,14 +180,14 @@ func (t *Table) push(i int, tag uint8, p unsafe.Pointer) {
 // Replace puts r in place of old, which has the same key. old must be in the table.
 func (t *Table) Replace(old, r Record) {
 	key := r.Key()
-	p, _ := t.find(Hash(key), key)
+	p, _ := t.find(wyhash.Sum(key), key)
 	t.bytes += r.allocated() - old.allocated()
 	p.b.slot[p.i] = r.p
 }
 
 // Delete removes the record with this key and returns it, the zero Record if there is none.
 func (t *Table) Delete(key []byte) Record {
-	p, ok := t.find(Hash(key), key)
+	p, ok := t.find(wyhash.Sum(key), key)
 	if !ok {
 		return Record{}
 	}

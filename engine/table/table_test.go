@@ -4,7 +4,6 @@ package table
 
 import (
 	"fmt"
-	"math/bits"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -107,25 +106,8 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
-// All bits of a key change about half of the bits of its hash, and keys in sequence fill buckets evenly.
-func TestHash(t *testing.T) {
-	for _, n := range []int{1, 3, 4, 7, 8, 15, 16, 17, 40} {
-		key := make([]byte, n)
-		for i := range n * 8 {
-			changed := 0
-			for round := range 64 {
-				for j := range key {
-					key[j] = byte(j*37 + round*101)
-				}
-				h := Hash(key)
-				key[i/8] ^= 1 << (i % 8)
-				changed += bits.OnesCount64(h ^ Hash(key))
-			}
-			if mean := float64(changed) / 64; mean < 24 || mean > 40 {
-				t.Errorf("%d bytes: bit %d changes %.1f bits of 64", n, i, mean)
-			}
-		}
-	}
+// Keys in sequence fill buckets evenly.
+func TestChains(t *testing.T) {
 	var table Table
 	for i := range 100_000 {
 		table.Add(record(fmt.Sprint("user:", i), ""))
@@ -189,15 +171,4 @@ func BenchmarkCollection(b *testing.B) {
 		runtime.GC()
 	}
 	runtime.KeepAlive(t)
-}
-
-func BenchmarkHash(b *testing.B) {
-	for _, n := range []int{8, 16, 64} {
-		key := make([]byte, n)
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				Hash(key)
-			}
-		})
-	}
 }

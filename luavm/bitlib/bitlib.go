@@ -12,27 +12,56 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
+func and(a, b uint32) uint32 { return a & b }
+func or(a, b uint32) uint32  { return a | b }
+func xor(a, b uint32) uint32 { return a ^ b }
+
+var (
+	folds  = map[string]func(a, b uint32) uint32{"band": and, "bor": or, "bxor": xor}
+	shifts = map[string]func(b, n uint32) uint32{
+		"lshift":  func(b, n uint32) uint32 { return b << n },
+		"rshift":  func(b, n uint32) uint32 { return b >> n },
+		"arshift": func(b, n uint32) uint32 { return uint32(int32(b) >> n) },
+		"rol":     func(b, n uint32) uint32 { return b<<n | b>>(32-n) },
+		"ror":     func(b, n uint32) uint32 { return b<<(32-n) | b>>n },
+	}
+)
+
+// OfTwo are the functions that take two numbers, by name.
+var OfTwo = func() map[string]func(x, y float64) float64 {
+	all := map[string]func(x, y float64) float64{}
+	for name, f := range folds {
+		all[name] = func(x, y float64) float64 { return float64(int32(f(bitsOf(x), bitsOf(y)))) }
+	}
+	for name, f := range shifts {
+		all[name] = func(x, y float64) float64 { return float64(int32(f(bitsOf(x), bitsOf(y)&31))) }
+	}
+	return all
+}()
+
 // Open returns a new table with the functions of the library.
 func Open(L *lua.LState) *lua.LTable {
 	t := L.CreateTable(0, 12)
-	for name, fn := range map[string]lua.LGFunction{
-		"tobit":   unary(func(b uint32) uint32 { return b }),
-		"bnot":    unary(func(b uint32) uint32 { return ^b }),
-		"bswap":   unary(func(b uint32) uint32 { return b>>24 | b>>8&0xff00 | b&0xff00<<8 | b<<24 }),
-		"band":    fold(func(a, b uint32) uint32 { return a & b }),
-		"bor":     fold(func(a, b uint32) uint32 { return a | b }),
-		"bxor":    fold(func(a, b uint32) uint32 { return a ^ b }),
-		"lshift":  shift(func(b uint32, n uint32) uint32 { return b << n }),
-		"rshift":  shift(func(b uint32, n uint32) uint32 { return b >> n }),
-		"arshift": shift(func(b uint32, n uint32) uint32 { return uint32(int32(b) >> n) }),
-		"rol":     shift(func(b uint32, n uint32) uint32 { return b<<n | b>>(32-n) }),
-		"ror":     shift(func(b uint32, n uint32) uint32 { return b<<(32-n) | b>>n }),
-		"tohex":   toHex,
-	} {
+	all := map[string]lua.LGFunction{
+		"tobit": unary(func(b uint32) uint32 { return b }),
+		"bnot":  unary(func(b uint32) uint32 { return ^b }),
+		"bswap": unary(func(b uint32) uint32 { return b>>24 | b>>8&0xff00 | b&0xff00<<8 | b<<24 }),
+		"tohex": toHex,
+	}
+	for name, f := range folds {
+		all[name] = fold(f)
+	}
+	for name, f := range shifts {
+		all[name] = shift(f)
+	}
+	for name, fn := range all {
 		t.RawSetString(name, L.NewFunction(fn))
 	}
 	return t
 }
+
+// bitsOf are the 32 bits of a number.
+func bitsOf(x float64) uint32 { return uint32(math.Float64bits(x + (1<<52 + 1<<51))) }
 
 // bits returns argument n as 32 bits. Like the original it takes what is no number for 0 first.
 func bits(L *lua.LState, n int) uint32 {
@@ -40,7 +69,7 @@ func bits(L *lua.LState, n int) uint32 {
 	if !ok {
 		arg.TypeError(L, n, "number")
 	}
-	return uint32(math.Float64bits(v + (1<<52 + 1<<51)))
+	return bitsOf(v)
 }
 
 func push(L *lua.LState, b uint32) int {

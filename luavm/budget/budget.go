@@ -23,8 +23,14 @@ func (b *Budget) Begin() { b.left = Steps }
 // Use counts n steps. It may not return.
 func (b *Budget) Use(n int) {
 	if b.left -= n; b.left < 0 {
-		b.renew()
+		b.Renew()
 	}
+}
+
+// Step counts one step. If it returns false, Renew is to be called.
+func (b *Budget) Step() bool {
+	b.left--
+	return b.left >= 0
 }
 
 // Charge counts n steps where what runs must not end: the next Use asks.
@@ -36,7 +42,10 @@ func (b *Budget) Bytes(n int) { b.Use(n >> bytesPerStep) }
 // bytesPerStep is a power of 2: a step is as long as it takes to copy that many bytes.
 const bytesPerStep = 8
 
-func (b *Budget) renew() {
+// Renew asks whether there are more steps. It may not return. It is not inlined so that Use is.
+//
+//go:noinline
+func (b *Budget) Renew() {
 	b.left = Steps
 	if b.Spent != nil {
 		b.left = b.Spent()

@@ -49,6 +49,17 @@ func (i Instruction) C() int    { return int(i>>9) & MaxC }
 func (i Instruction) Bx() int   { return int(i & MaxBx) }
 func (i Instruction) Jump() int { return int(i&MaxBx) - MaxJump }
 
+// LeavesMany tells whether an instruction leaves any number of values at the top of the stack, for the next one to take.
+func (i Instruction) LeavesMany() bool {
+	switch i.Op() {
+	case lua.OP_CALL, lua.OP_TAILCALL:
+		return i.C() == 0
+	case lua.OP_VARARG:
+		return i.B() == 0
+	}
+	return false
+}
+
 // SetOp, SetA, SetB, SetC and SetJump change a part of an instruction.
 func (i *Instruction) SetOp(op int)  { *i = *i&(1<<26-1) | Instruction(op)<<26 }
 func (i *Instruction) SetA(a int)    { *i = *i&^(MaxA<<18) | Instruction(a)<<18 }

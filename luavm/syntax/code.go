@@ -7,6 +7,7 @@ import (
 
 	"github.com/limitkv/limitkv/luavm/boxes"
 	"github.com/limitkv/limitkv/luavm/bytecode"
+	"github.com/limitkv/limitkv/luavm/tables"
 )
 
 const (
@@ -286,6 +287,19 @@ func (f *code) index() bool {
 	return true
 }
 
+// nameOfField returns the constant of a string. It is the same value in all functions, and may be the name of a field.
+func (c *compiler) nameOfField(s string) lua.LValue {
+	v, ok := c.names[s]
+	if !ok {
+		if c.names == nil {
+			c.names = map[string]lua.LValue{}
+		}
+		v = tables.Field(s)
+		c.names[s] = v
+	}
+	return v
+}
+
 func (f *code) stringConstant(s string) int {
 	if !f.index() {
 		for i, v := range f.constants {
@@ -293,11 +307,11 @@ func (f *code) stringConstant(s string) int {
 				return i
 			}
 		}
-		return f.addConstant(lua.LString(s))
+		return f.addConstant(f.c.nameOfField(s))
 	}
 	i, ok := f.strings[s]
 	if !ok {
-		i = f.addConstant(lua.LString(s))
+		i = f.addConstant(f.c.nameOfField(s))
 		f.strings[s] = i
 	}
 	return i

@@ -57,7 +57,8 @@ type compiler struct {
 	functions []*code // all of them, inner ones first
 	unused    []*code // to be used again
 	fold      bool
-	escapes   bool // KEYS or ARGV might be changed or kept
+	escapes   bool                  // KEYS or ARGV might be changed or kept
+	names     map[string]lua.LValue // constants that are strings: one for all functions
 
 	// Calls of ipairs and pairs with these of which it is not known yet that a loop runs over what they give, and the last
 	// such call.
@@ -184,7 +185,7 @@ func (f *code) unfold() {
 		case bytecode.HiddenArgv:
 			name, n = "ARGV", 1
 		}
-		f.constants[h.Index] = lua.LString(name)
+		f.constants[h.Index] = f.c.nameOfField(name)
 		globals[n] = int(h.Index) + 1
 		return true
 	})

@@ -113,6 +113,12 @@ func (in *layout) convert() {
 	}
 }
 
+// IsNil tells whether a value is Lua's nil. To compare interfaces takes a call.
+func IsNil(v lua.LValue) bool {
+	_, is := v.(*lua.LNilType)
+	return is
+}
+
 // orNil is a value as Lua knows it.
 func orNil(v *lua.LValue) lua.LValue {
 	if v == nil || *v == nil {
@@ -151,6 +157,9 @@ func GetHashed(t *lua.LTable, key string, hash uint32) lua.LValue {
 	return orNil(in.findString(key, hash))
 }
 
+// Items are the values in the array of a table, nil where there is none.
+func Items(t *lua.LTable) []lua.LValue { return inside(t).array }
+
 // Item is t[i] if that is in the array of the table, else nil.
 func Item(t *lua.LTable, i float64) lua.LValue {
 	array := inside(t).array
@@ -165,10 +174,10 @@ func Item(t *lua.LTable, i float64) lua.LValue {
 func SetItem(t *lua.LTable, i float64, v lua.LValue) bool {
 	in := inside(t)
 	at := int(i) - 1
-	if uint(at) >= uint(len(in.array)) || float64(at+1) != i || in.array[at] == nil && in.Metatable != lua.LNil {
+	if uint(at) >= uint(len(in.array)) || float64(at+1) != i || in.array[at] == nil && !IsNil(in.Metatable) {
 		return false
 	}
-	if v == lua.LNil {
+	if IsNil(v) {
 		v = nil
 	}
 	in.array[at] = v

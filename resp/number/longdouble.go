@@ -69,33 +69,6 @@ func (a LongDouble) Less(b LongDouble) bool {
 	return d.m != 0 && !d.neg
 }
 
-// FromInt returns n, exactly.
-func FromInt(n int64) LongDouble {
-	u := uint64(n)
-	if n < 0 {
-		u = -u
-	}
-	return rounded(u, 0, 0, false, n < 0)
-}
-
-// FromFloat returns f, exactly.
-func FromFloat(f float64) LongDouble {
-	switch {
-	case f != f:
-		return LongDouble{class: notANumber}
-	case math.IsInf(f, 0):
-		return LongDouble{class: infinite, neg: f < 0}
-	}
-	b := math.Float64bits(f)
-	m, e := b&(1<<52-1), int(b>>52&0x7ff)
-	if e == 0 {
-		e = 1
-	} else {
-		m |= 1 << 52
-	}
-	return rounded(m, 0, e-1075, false, math.Signbit(f))
-}
-
 // rounded returns (hi + lo/2^64) × 2^exp, rounded; sticky says that there is more
 // below lo.
 func rounded(hi, lo uint64, exp int, sticky, neg bool) LongDouble {

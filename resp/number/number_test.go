@@ -163,3 +163,30 @@ func BenchmarkIncrByFloat(b *testing.B) {
 		buf = x.Add(y).AppendHuman(buf[:0])
 	}
 }
+
+// FromInt returns n, exactly.
+func FromInt(n int64) LongDouble {
+	u := uint64(n)
+	if n < 0 {
+		u = -u
+	}
+	return rounded(u, 0, 0, false, n < 0)
+}
+
+// FromFloat returns f, exactly.
+func FromFloat(f float64) LongDouble {
+	switch {
+	case f != f:
+		return LongDouble{class: notANumber}
+	case math.IsInf(f, 0):
+		return LongDouble{class: infinite, neg: f < 0}
+	}
+	b := math.Float64bits(f)
+	m, e := b&(1<<52-1), int(b>>52&0x7ff)
+	if e == 0 {
+		e = 1
+	} else {
+		m |= 1 << 52
+	}
+	return rounded(m, 0, e-1075, false, math.Signbit(f))
+}

@@ -1,0 +1,522 @@
+package main
+
+// What durability costs: all servers with an append-only file and the same appendfsync, reads beside writers, snapshots
+// under load, and loading. Each server has a directory of its own on the file system of the temporary directory.
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// logged is a row of a workload with an append-only file. Its first cell is limitkv's without one.
+type logged struct {
+	row
+	policy string
+	// ofNone is at least what is left of the throughput without a file; 0, nothing is claimed.
+	ofNone float64
+}
+
+// beside is GET alone and beside writers, a result a server.
+type beside struct {
+	name          string
+	alone, beside []*cell
+	keep          float64 // so much of what it does alone is left at least; 0, nothing is claimed
+	atLeast       float64 // and so many times what the better of the others does
+	p99Max        float64 // microseconds; 0, nothing is claimed
+}
+
+// pictured is how a snapshot of a server went, in the background and under load.
+type pictured struct {
+	quiet, during latencies
+	seconds       float64
+	extra         float64 // share of the memory before that was taken in addition
+}
+
+// durability is what was measured of it.
+type durability struct {
+	logged    []logged
+	beside    []beside
+	pictures  []string
+	pictured  [][]pictured // by picture, by server
+	keys      int
+	loading   []measure
+	slowFsync string // why there are no rows with a slow disk
+}
+
+const (
+	everysec = "everysec"
+	always   = "always"
+)
+
+// besideWriters are the connections that write beside GET, and slowFsyncMicros is how much longer a sync takes on a
+// slow disk.
+const (
+	besideWriters   = 8
+	slowFsyncMicros = 5000
+)
+
+// loggedClaims are the workloads that are measured with an append-only file.
+func loggedClaims() (list []logged) {
+	add := func(policy, workload, against string, pipeline, connections int, atLeast, ofNone float64) {
+		list = append(list, logged{row{claim: claim{workload: workload, against: against, pipeline: pipeline, connections: connections,
+			atLeast: atLeast}}, policy, ofNone})
+	}
+	for _, pipeline := range []int{1, 16} {
+		for _, connections := range []int{50, 1000} {
+			add(everysec, "set", "", pipeline, connections, 1, 0.85)
+		}
+	}
+	for _, name := range []string{"incr", "hset", "zadd", "filter"} {
+		add(everysec, name, "", 16, 50, 1, 0.85)
+	}
+	add(everysec, "rl.acquire.gcra", "rate_limiter_acquire", 16, 50, 10, 0.85)
+	add(everysec, "dq.add", "set", 16, 50, 1, 0.85)
+	for _, pipeline := range []int{1, 16} {
+		for _, connections := range []int{50, 1000} {
+			add(always, "set", "", pipeline, connections, 1, 0)
+			add(always, "dq.add", "set", pipeline, connections, 1, 0)
+		}
+	}
+	return list
+}
+
+// keeping is a program with a directory of its own and other settings, to be removed by the caller.
+func (p program) keeping(args ...string) (program, string, error) {
+	dir, err := os.MkdirTemp("", "limitkv-benchmark-")
+	p.args = slices.Concat([]string{"--dir", dir, "--maxclients", "20000"}, args)
+	return p, dir, err
+}
+
+func withLog(policy string) []string {
+	return []string{"--save", "", "--appendonly", "yes", "--appendfsync", policy}
+}
+
+// withPrograms starts servers with the settings that args tells for each and stops them afterwards.
+func withPrograms(programs []program, args func(i int) []string, wrap []string, f func(targets []*target) error) error {
+	var targets []*target
+	for i, p := range programs {
+		p, dir, err := p.keeping(args(i)...)
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		p.wrap = wrap
+		s, err := p.start()
+		if err != nil {
+			return err
+		}
+		defer s.stop()
+		targets = append(targets, s.target)
+	}
+	return f(targets)
+}
+
+func (m *matrix) measureDurability() error {
+	if m.versions == nil {
+		if err := m.with(func([]*target) error { return nil }); err != nil {
+			return err
+		}
+	}
+	m.durability = &durability{}
+	for _, part := range []func() error{m.measureLogged, m.measureBeside, m.measurePictures, m.measureLoading} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *matrix) measureLogged() error {
+	claims := loggedClaims()
+	all := append([]program{m.programs[0]}, m.programs...)
+	for _, policy := range []string{everysec, always} {
+		err := withPrograms(all, func(i int) []string {
+			if i == 0 {
+				return []string{"--save", "", "--appendonly", "no"}
+			}
+			return withLog(policy)
+		}, nil, func(targets []*target) error {
+			for _, c := range claims {
+				if c.policy != policy {
+					continue
+				}
+				r, err := m.row(targets, c.claim, m.params)
+				if err != nil {
+					return err
+				}
+				c.row = r
+				m.durability.logged = append(m.durability.logged, c)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slowDisk runs a server whose syncs take longer, whatever system call or library it uses for them: the kernel stops
+// it there alone.
+func slowDisk() ([]string, error) {
+	path, err := exec.LookPath("strace")
+	if err != nil {
+		return nil, errors.New("strace, which makes syncs slow, is not there")
+	}
+	return []string{path, "-f", "--seccomp-bpf", "-qq", "-o", os.DevNull, "-e", "trace=fsync,fdatasync",
+		"-e", fmt.Sprintf("inject=fsync,fdatasync:delay_exit=%d", slowFsyncMicros)}, nil
+}
+
+func (m *matrix) measureBeside() error {
+	slow, err := slowDisk()
+	if err != nil {
+		m.durability.slowFsync = err.Error()
+	}
+	for _, b := range []beside{{name: "as the disk is", keep: 0.9}, {name: "each sync takes 5 ms more", atLeast: 8, p99Max: 1000}} {
+		var wrap []string
+		if b.atLeast > 0 {
+			if wrap = slow; wrap == nil {
+				continue
+			}
+		}
+		err := withPrograms(m.programs, func(int) []string { return withLog(always) }, wrap, func(targets []*target) error {
+			get, set := find("get"), find("set")
+			p := m.params
+			p.pipeline = 1
+			var err error
+			if b.alone, err = compare(get, targets, &p, m.rounds); err != nil {
+				return err
+			}
+			b.beside = make([]*cell, len(targets))
+			for i := range b.beside {
+				b.beside[i] = &cell{}
+			}
+			for round := range m.rounds {
+				for i := range targets {
+					i = (i + round) % len(targets)
+					r, err := targets[i].besideWriters(get, set, &p)
+					if err != nil {
+						return err
+					}
+					b.beside[i].Rounds = append(b.beside[i].Rounds, r)
+				}
+			}
+			for _, c := range b.beside {
+				c.Median = median(c.Rounds)
+			}
+			printCells(os.Stderr, b.alone)
+			printCells(os.Stderr, b.beside)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		m.durability.beside = append(m.durability.beside, b)
+	}
+	return nil
+}
+
+// besideWriters runs a workload while some connections write.
+func (t *target) besideWriters(w, writes *workload, p *params) (*result, error) {
+	l := &load{work: writes, setup: &t.setup, pipeline: 1}
+	ready, written := make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := drive(l, t.addr, t.auth, besideWriters, 1, func() { close(ready) })
+		written <- err
+	}()
+	select {
+	case <-ready:
+	case err := <-written:
+		return nil, err
+	}
+	r, err := t.run(w, p)
+	done := l.done.Load()
+	l.phase.Store(ended)
+	err = errors.Join(err, <-written)
+	if err == nil && done == 0 {
+		err = errors.New("nothing was written beside")
+	}
+	return r, err
+}
+
+// pictureRate is how many requests a second come while a snapshot is made.
+const pictureRate = 20_000
+
+// measurePictures has each server make a snapshot and then rewrite its log while requests come at a rate.
+func (m *matrix) measurePictures() error {
+	d := m.durability
+	d.keys = 10_000_000
+	if m.quick {
+		d.keys = 1_000_000
+	}
+	for _, x := range []struct {
+		name, command, running string
+		args                   []string
+	}{
+		{"BGSAVE", "BGSAVE", "rdb_bgsave_in_progress", []string{"--save", "", "--appendonly", "no"}},
+		{"BGREWRITEAOF, everysec", "BGREWRITEAOF", "aof_rewrite_in_progress", append(withLog(everysec), "--auto-aof-rewrite-percentage", "0")},
+	} {
+		var all []pictured
+		for i := range m.programs {
+			// One at a time, for memory's sake.
+			err := withPrograms(m.programs[i:i+1], func(int) []string { return x.args }, nil, func(targets []*target) error {
+				p, err := m.picture(targets[0], x.command, x.running)
+				all = append(all, p)
+				fmt.Fprintf(os.Stderr, "%s on %s: %+v\n", x.name, targets[0].name, p)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		d.pictures = append(d.pictures, x.name)
+		d.pictured = append(d.pictured, all)
+	}
+	return nil
+}
+
+// picture measures a server before and while it makes a snapshot.
+func (m *matrix) picture(t *target, command, running string) (p pictured, err error) {
+	set, params := find("set"), m.params
+	params.pipeline, params.keys, params.rate = 1, m.durability.keys, pictureRate
+	if err := t.prepare(set, &params); err != nil {
+		return p, err
+	}
+	c, err := dial(t.addr, t.auth)
+	if err != nil {
+		return p, err
+	}
+	defer c.close()
+	time.Sleep(settle)
+	params.duration *= latencyTimes
+	quiet, err := t.run(set, &params)
+	if err != nil {
+		return p, err
+	}
+	before, highest := residentBytes(t.pid), int64(0)
+	stop := make(chan struct{})
+	watched := make(chan error, 1)
+	began := time.Now()
+	if _, err := c.text(command); err != nil {
+		return p, err
+	}
+	params.duration, params.warmup = pictureMax, 0
+	ending := func(end func()) {
+		for {
+			select {
+			case <-stop:
+				watched <- nil
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			highest = max(highest, residentBytes(t.pid))
+			n, err := c.field("persistence", running)
+			if err == nil && n == 1 {
+				continue
+			}
+			p.seconds = time.Since(began).Seconds()
+			end()
+			watched <- err
+			return
+		}
+	}
+	during, err := t.runUntil(set, &params, ending)
+	close(stop)
+	if err = errors.Join(err, <-watched); err != nil {
+		return p, err
+	}
+	// A fork's copies are the child's: the server tells of them.
+	copied, err := c.field("persistence", map[string]string{"BGSAVE": "rdb_last_cow_size", "BGREWRITEAOF": "aof_last_cow_size"}[command])
+	p.quiet, p.during = quiet.Latency, during.Latency
+	p.extra = float64(highest-before+int64(copied)) / float64(before)
+	if t.name == "limitkv" { // what it copied is its own memory
+		p.extra = float64(highest-before) / float64(before)
+	}
+	return p, err
+}
+
+// pictureMax is how long a snapshot may take.
+const pictureMax = 10 * time.Minute
+
+// measureLoading has each server start with many keys, from either file. What it loads it has written itself.
+func (m *matrix) measureLoading() error {
+	d := m.durability
+	for _, x := range []struct {
+		name string
+		args []string
+		save []string
+	}{
+		{"an RDB file", []string{"--save", "", "--appendonly", "no"}, []string{"SAVE"}},
+		{"an append-only file", append(withLog(everysec), "--aof-use-rdb-preamble", "no", "--auto-aof-rewrite-percentage", "0"), nil},
+	} {
+		row := measure{name: fmt.Sprintf("%s of %s strings", x.name, thousands(float64(d.keys))), unit: "s", atMost: 1}
+		for _, p := range m.programs {
+			seconds, err := m.load(p, x.args, x.save)
+			if err != nil {
+				return err
+			}
+			row.values = append(row.values, seconds)
+			fmt.Fprintf(os.Stderr, "loading %s: %s %.2f s\n", row.name, p.name, seconds)
+		}
+		d.loading = append(d.loading, row)
+	}
+	return nil
+}
+
+// load fills a server, has it save, and starts it again.
+func (m *matrix) load(p program, args, save []string) (seconds float64, err error) {
+	p, dir, err := p.keeping(args...)
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	s, err := p.start()
+	if err != nil {
+		return 0, err
+	}
+	params := m.params
+	params.keys = m.durability.keys
+	if err = s.prepare(find("set"), &params); err == nil && save != nil {
+		var c *control
+		if c, err = dial(s.addr, ""); err == nil {
+			_, err = c.text(save...)
+			c.close()
+		}
+	}
+	s.stop()
+	if err != nil {
+		return 0, err
+	}
+	if err := warm(dir); err != nil {
+		return 0, err
+	}
+	p.patience = pictureMax
+	if s, err = p.start(); err != nil {
+		return 0, err
+	}
+	defer s.stop()
+	c, err := dial(s.addr, "")
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	if n, err := c.text("DBSIZE"); err != nil || n != fmt.Sprint(m.durability.keys) {
+		return 0, fmt.Errorf("%s has %s keys after loading, want %d: %w", p.name, n, m.durability.keys, err)
+	}
+	return s.firstReply.Seconds(), nil
+}
+
+// warm reads the files of a directory, so that they are in memory for all servers alike.
+func warm(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		_, err = os.ReadFile(path)
+		return err
+	})
+}
+
+// write is the section of the document.
+func (d *durability) write(b *strings.Builder, versions []string) {
+	fmt.Fprint(b, "\n## Kept on disk\n\nAll servers with an append-only file and the same `appendfsync`. Of no log is limitkv's throughput as a part of what it does without.\n\n")
+	fmt.Fprintf(b, "| workload | appendfsync | connections | pipeline | %s | ratio | at least | of no log | CPU µs | CPU ratio |\n| --- | --- | ---: | ---: |%s ---: | ---: | --- | --- | ---: |\n",
+		strings.Join(versions, " | "), strings.Repeat(" ---: |", len(versions)))
+	for _, l := range d.logged {
+		none, with := l.cells[0].Median, row{cells: l.cells[1:]}
+		name := l.workload
+		if l.against != "" {
+			name += " (theirs: " + l.against + ")"
+		}
+		fmt.Fprintf(b, "| %s | %s | %d | %d |", name, l.policy, l.connections, l.pipeline)
+		var cpus []string
+		for _, c := range with.cells {
+			fmt.Fprintf(b, " %s |", thousands(c.Median.PerSecond))
+			cpus = append(cpus, fmt.Sprintf("%.2f", c.Median.CPU))
+		}
+		best, cpu := with.best()
+		ratio, left := with.cells[0].Median.PerSecond/best, with.cells[0].Median.PerSecond/none.PerSecond
+		of := fmt.Sprintf("%.2f", left)
+		if l.ofNone > 0 {
+			of = verdict(left, left >= l.ofNone) + fmt.Sprintf(", at least %.2f", l.ofNone)
+		}
+		fmt.Fprintf(b, " %s | %.1f | %s | %s | %.2f |\n", verdict(ratio, ratio >= l.atLeast), l.atLeast, of, strings.Join(cpus, " / "), with.cells[0].Median.CPU/cpu)
+	}
+	d.writeBeside(b, versions)
+	d.writePictures(b, versions)
+	if len(d.loading) > 0 {
+		fmt.Fprintf(b, "\nFrom the start to the first reply, the files being in memory; each server loads what it wrote itself:\n\n| | %s | ratio to Redis | at most |\n| --- |%s --- | --- |\n",
+			strings.Join(versions, " | "), strings.Repeat(" ---: |", len(versions)))
+	}
+	for _, x := range d.loading {
+		fmt.Fprintf(b, "| %s |", x.name)
+		for _, v := range x.values {
+			fmt.Fprintf(b, " %.2f s |", v)
+		}
+		ratio := x.values[0] / x.values[1]
+		fmt.Fprintf(b, " %s | %.1f |\n", verdict(ratio, ratio <= x.atMost), x.atMost)
+	}
+}
+
+func (d *durability) writeBeside(b *strings.Builder, versions []string) {
+	fmt.Fprintf(b, "\nGET of all other connections beside %d connections that SET, with `appendfsync always`: requests a second, what is left of those alone, and the\n"+
+		"microseconds of p50 / p99.\n\n| | %s | left | ratio | p99 |\n| --- |%s --- | --- | --- |\n", besideWriters,
+		strings.Join(versions, " | "), strings.Repeat(" ---: |", len(versions)))
+	for _, x := range d.beside {
+		fmt.Fprintf(b, "| %s |", x.name)
+		best := 0.0
+		for i, c := range x.beside {
+			r := c.Median
+			fmt.Fprintf(b, " %s (%.0f %%), %.0f / %.0f |", thousands(r.PerSecond), 100*r.PerSecond/x.alone[i].Median.PerSecond, r.Latency.P50, r.Latency.P99)
+			if i > 0 {
+				best = max(best, r.PerSecond)
+			}
+		}
+		ours := x.beside[0].Median
+		left, ratio := ours.PerSecond/x.alone[0].Median.PerSecond, ours.PerSecond/best
+		kept, times, p99 := fmt.Sprintf("%.2f", left), fmt.Sprintf("%.2f", ratio), fmt.Sprintf("%.0f µs", ours.Latency.P99)
+		if x.keep > 0 {
+			kept = verdict(left, left >= x.keep) + fmt.Sprintf(", at least %.1f", x.keep)
+		}
+		if x.atLeast > 0 {
+			times = verdict(ratio, ratio >= x.atLeast) + fmt.Sprintf(", at least %.0f", x.atLeast)
+		}
+		if x.p99Max > 0 {
+			p99 = verdict(ours.Latency.P99/x.p99Max, ours.Latency.P99 <= x.p99Max) + fmt.Sprintf(" of %.0f µs", x.p99Max)
+		}
+		fmt.Fprintf(b, " %s | %s | %s |\n", kept, times, p99)
+	}
+	if d.slowFsync != "" {
+		fmt.Fprintf(b, "\nNot measured with a slow disk: %s.\n", d.slowFsync)
+	}
+}
+
+// addedMax is what a snapshot may add to p99.9 in microseconds, extraMax the share of memory that it may take.
+const (
+	addedMax = 1000
+	extraMax = 0.1
+)
+
+func (d *durability) writePictures(b *strings.Builder, versions []string) {
+	if len(d.pictures) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s strings written in the background while %s SETs come a second: what that adds to p99.9 (p99.9 before and then),\n"+
+		"memory in addition, and how long it takes.\n\n| | %s | added, at most 1 ms | memory, at most 10 %% | time, ratio to Redis |\n| --- |%s --- | --- | --- |\n",
+		thousands(float64(d.keys)), thousands(pictureRate), strings.Join(versions, " | "), strings.Repeat(" ---: |", len(versions)))
+	for i, x := range d.pictures {
+		fmt.Fprintf(b, "| %s |", x)
+		for _, p := range d.pictured[i] {
+			fmt.Fprintf(b, " %+.0f µs (%.0f, %.0f), %+.0f %%, %.1f s |", p.during.P999-p.quiet.P999, p.quiet.P999, p.during.P999, 100*p.extra, p.seconds)
+		}
+		ours, redis := d.pictured[i][0], d.pictured[i][1]
+		added, ratio := ours.during.P999-ours.quiet.P999, ours.seconds/redis.seconds
+		fmt.Fprintf(b, " %s ms | %s | %s |\n", verdict(added/1000, added <= addedMax), verdict(ours.extra, ours.extra <= extraMax), verdict(ratio, ratio <= 1))
+	}
+}

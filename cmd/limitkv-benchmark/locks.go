@@ -1,0 +1,90 @@
+package main
+
+// Workloads of locks: LK.ACQUIRE and LK.RELEASE, beside what people have: SET NX PX with the script that unlocks, and
+// scripts of the shape of Redisson's RLock and RFairLock. A connection takes a lock at random and gives it back; it
+// is free unless another connection has just taken the same one. contended.go has locks that many want.
+
+// lockLease is for how long a lock is taken, in ms.
+const lockLease = "30000"
+
+func lockWorkloads() []*workload {
+	const key, owner = "lock:###########", "owner:##########"
+	return []*workload{
+		lockCycle("lk.mutex", "LK.ACQUIRE of a lock, and LK.RELEASE", true, nil, func(*setup) (take, release *pattern) {
+			return command("LK.ACQUIRE", key, owner, lockLease), command("LK.RELEASE", key, owner)
+		}),
+		{
+			name: "lk.acquire", does: "LK.ACQUIRE of a lock, of which half are held by another", own: true, keys: 1000,
+			prepare: func(c *control, o *setup) error {
+				p := command("LK.ACQUIRE", key, owner, lockLease+"00")
+				return c.fill(o.keys, func(b []byte, i uint64) []byte { return p.append(b, i, i%2) })
+			},
+			maker: func(o *setup, connection uint64) maker {
+				p, rnd, n := command("LK.ACQUIRE", key, owner, lockLease+"00"), o.random(connection), uint64(o.keys)
+				return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), 1) }
+			},
+			refused: func(r *reply) bool { return r.first == 0 },
+		},
+		lockCycle("lk.shared", "LK.ACQUIRE of a lock for reading, and LK.RELEASE", true, nil, func(*setup) (take, release *pattern) {
+			return command("LK.ACQUIRE", key, owner, lockLease, "SHARED"), command("LK.RELEASE", key, owner)
+		}),
+		lockCycle("lock.plain", "SET NX PX of a lock, and the script that unlocks (unlock.lua)", false, []string{"unlock"},
+			func(o *setup) (take, release *pattern) {
+				return command("SET", key, owner, "NX", "PX", lockLease), command("EVALSHA", o.shas["unlock"], "1", key, owner)
+			}),
+		lockCycle("lock.redisson", "a lock of the shape of Redisson's RLock (rlock.lua, runlock.lua)", false, []string{"rlock", "runlock"},
+			func(o *setup) (take, release *pattern) {
+				return command("EVALSHA", o.shas["rlock"], "1", key, lockLease, owner),
+					command("EVALSHA", o.shas["runlock"], "2", key, "channel", lockLease, owner)
+			}),
+		lockCycle("lock.redisson.fair", "a lock of the shape of Redisson's RFairLock (fairlock.lua, runfairlock.lua)", false, []string{"fairlock", "runfairlock"},
+			func(o *setup) (take, release *pattern) {
+				const line, until, now = "line:" + key, "until:" + key, "1700000000000"
+				return command("EVALSHA", o.shas["fairlock"], "3", key, line, until, lockLease, owner, now, "300000"),
+					command("EVALSHA", o.shas["runfairlock"], "4", key, line, until, "channel", lockLease, owner, now)
+			}),
+	}
+}
+
+// lockDigits tells the holes of a lock's name from those of an owner's.
+const lockDigits = 11
+
+// stranger makes a connection's owner one that holds nothing.
+const stranger = 1_000_000
+
+// lockCycle is a workload whose connections take a lock, of which another owner then tries to let go, and give it back.
+func lockCycle(name, does string, own bool, scripts []string, patterns func(o *setup) (take, release *pattern)) *workload {
+	return &workload{
+		name: name, does: does, own: own, keys: 10_000,
+		prepare: loading(scripts...),
+		maker: func(o *setup, connection uint64) maker {
+			take, release := patterns(o)
+			rnd, key, step := o.random(connection), uint64(0), 0
+			request := func(b []byte, p *pattern, owner uint64) []byte {
+				start := len(b)
+				b = append(b, p.text...)
+				for _, h := range p.holes {
+					n := owner
+					if h.width == lockDigits {
+						n = key
+					}
+					digits(b[start+h.at:start+h.at+h.width], n)
+				}
+				return b
+			}
+			return func(b []byte, _ uint64) []byte {
+				step++
+				switch step {
+				case 1:
+					key = rnd.below(uint64(o.keys))
+					return request(b, take, connection)
+				case 2:
+					return request(b, release, connection+stranger)
+				}
+				step = 0
+				return request(b, release, connection)
+			}
+		},
+		refused: func(r *reply) bool { return r.null || r.kind == ':' && r.n != 1 || r.kind == '*' && r.first == 0 },
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+// What memory is left when keys have gone, and what limiters take that were asked once.
+
+import (
+	"fmt"
+	"time"
+)
+
+// goneMax is how long expired keys, and the memory that they had, may take to go.
+const goneMax = 30 * time.Second
+
+// limitersOnce has as many limiters as there are keys, in use for long: RL.ACQUIRE where there is one, otherwise counters that
+// a script makes.
+func limitersOnce() *workload {
+	return &workload{name: "limiters", prepare: func(c *control, o *setup) error {
+		const millis = "100000000"
+		p := command("RL.ACQUIRE", usedLimiter, "1", "GCRA", "10", millis)
+		if name, _ := c.identity(); name != "limitkv" {
+			if err := loading("limiter")(c, o); err != nil {
+				return err
+			}
+			p = command("EVALSHA", o.shas["limiter"], "1", usedCounter, millis)
+		}
+		return c.fill(o.keys, func(b []byte, i uint64) []byte { return p.append(b, i) })
+	}}
+}
+
+// emptied is the resident memory in MB after FLUSHALL of strings.
+func emptied(s *instance, p params, keys int) (float64, error) {
+	p.keys = keys
+	if err := s.prepare(find("get"), &p); err != nil {
+		return 0, err
+	}
+	c, err := dial(s.addr, s.auth)
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	if _, err := c.text("FLUSHALL"); err != nil {
+		return 0, err
+	}
+	time.Sleep(settle)
+	return float64(residentBytes(s.pid)) / (1 << 20), nil
+}
+
+// cycled is how many times the resident memory is, after the tenth time that keys have come and expired, what it is after the
+// first time.
+func cycled(s *instance, p params, keys int) (float64, error) {
+	c, err := dial(s.addr, s.auth)
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	set := command("SET", "key:############", valueOf(p.valueBytes), "PX", "2000")
+	var first, last int64
+	for range 10 {
+		if err := c.fill(keys, func(b []byte, i uint64) []byte { return set.append(b, i) }); err != nil {
+			return 0, err
+		}
+		for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+			n, err := c.text("DBSIZE")
+			if err != nil {
+				return 0, err
+			}
+			if n == "0" {
+				break
+			}
+			if time.Since(began) > goneMax {
+				return 0, fmt.Errorf("%s keys are there %v after they were to expire", n, goneMax)
+			}
+		}
+		// What went with the last keys is given back a few seconds later.
+		last = residentBytes(s.pid)
+		for began := time.Now(); time.Since(began) < 2*settle; time.Sleep(settle / 10) {
+			last = min(last, residentBytes(s.pid))
+		}
+		if first == 0 {
+			first = last
+		}
+	}
+	return float64(last) / float64(first), nil
+}

@@ -1,0 +1,93 @@
+package bitmap
+
+// What works on eight bytes at a time is the same as bit by bit, for all lengths and ends.
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestWords(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	random := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(rnd.Uint32())
+		}
+		return b
+	}
+	single := map[operation]func(x, y byte) byte{
+		opAnd: func(x, y byte) byte { return x & y }, opOr: func(x, y byte) byte { return x | y }, opXor: func(x, y byte) byte { return x ^ y },
+	}
+	for n := range 200 {
+		b, src := random(n), random(rnd.IntN(n+1))
+		count := 0
+		for _, x := range b {
+			count += bits.OnesCount8(x)
+		}
+		if got := countBits(b); got != count {
+			t.Fatalf("%d bytes: %d bits, want %d", n, got, count)
+		}
+		for op, one := range single {
+			want := slices.Clone(b)
+			for i := range want {
+				var y byte
+				if i < len(src) {
+					y = src[i]
+				}
+				want[i] = one(want[i], y)
+			}
+			got := slices.Clone(b)
+			if combine(op, got, src); !slices.Equal(got, want) {
+				t.Fatalf("operation %d of %d and %d bytes is wrong", op, n, len(src))
+			}
+		}
+		got := slices.Clone(b)
+		invert(got)
+		for i := range got {
+			if got[i] != ^b[i] {
+				t.Fatalf("%d bytes: byte %d is not inverted", n, i)
+			}
+		}
+		// One bit in bytes that have none, or the other way round, is found wherever the span begins and ends.
+		for _, bit := range []byte{0, 1} {
+			if n == 0 {
+				break
+			}
+			field := make([]byte, n)
+			if bit == 0 {
+				invert(field)
+			}
+			at := rnd.Int64N(int64(8 * n))
+			field[at/8] ^= 0x80 >> (at % 8)
+			s := span{from: rnd.Int64N(int64(8 * n)), to: rnd.Int64N(int64(8 * n))}
+			want := int64(-1)
+			if s.from <= at && at <= s.to {
+				want = at
+			}
+			if got := findBit(field, s, bit); got != want {
+				t.Fatalf("bit %d at %d of %d bytes, from %d to %d: found %d", bit, at, n, s.from, s.to, got)
+			}
+		}
+	}
+}
+
+func BenchmarkWords(b *testing.B) {
+	dst, src := make([]byte, 100_000), make([]byte, 100_000)
+	for name, run := range map[string]func(){
+		"count": func() { countBits(src) }, "and": func() { combine(opAnd, dst, src) }, "or": func() { combine(opOr, dst, src) },
+		"xor": func() { combine(opXor, dst, src) }, "not": func() { invert(dst) }, "find": func() { findBit(src, span{0, 799_999}, 1) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(src)))
+			for b.Loop() {
+				run()
+			}
+		})
+	}
+}

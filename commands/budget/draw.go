@@ -1,0 +1,187 @@
+// Package budget draws on the limiter under a key, for those beside its own commands who do: queues, whose deliveries
+// take one each. It also names the effects of limiters, for both.
+package budget
+
+import (
+	"bytes"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/limiter"
+)
+
+// Why nothing can be drawn.
+const (
+	ErrNone  = "NOLIMITER the queue's limiter is not there, define it with RL.SET"
+	ErrType  = "WRONGTYPE the queue's LIMIT names a key that is no limiter"
+	ErrLease = "ERR the queue's limiter has CONC, so entries can be taken with a LEASE only"
+)
+
+// Draw takes one after the other from the limiter under a key, whose lock the command holds. End tells of it.
+type Draw struct {
+	c     *command.Ctx
+	key   []byte
+	entry engine.Entry
+	named *limiter.Named
+	bytes []byte // the limiter's own
+	lease int64
+	conc  bool // what is taken is held, by grants with names
+	fresh bool // named is not stored yet
+	long  bool // what is taken is told, not what becomes of the limiter
+	line  bool // others wait for it
+	last  limiter.Decision
+	names [][]byte
+	taken int
+}
+
+// Begin begins with the limiter under a key. leaseMicros is for how long what is taken is held, if it is to be; first
+// says that nobody in the limiter's line comes before.
+func Begin(c *command.Ctx, key []byte, leaseMicros int64, first bool) (d *Draw, text string) {
+	e := c.GetLimiter(key)
+	switch {
+	case !e.Ok() || e.Kind() == engine.KindLimiter && c.Idle(e):
+		return nil, ErrNone
+	case e.Kind() != engine.KindLimiter:
+		return nil, ErrType
+	}
+	d = &Draw{c: c, key: key, entry: e, named: NamedOf(e), lease: leaseMicros}
+	if d.bytes = e.Bytes(nil); d.named != nil {
+		d.bytes = d.named.State()
+	}
+	d.long = limiter.Long(d.bytes, c.Now)
+	if d.conc = limiter.NeedsLease(d.bytes); d.conc && leaseMicros == 0 {
+		return nil, ErrLease
+	}
+	if !first {
+		waiting, _ := c.Waiting(key, engine.KindLimiter)
+		shadow, _ := limiter.Shadow(d.bytes)
+		d.line = waiting > 0 && !shadow
+	}
+	return d, ""
+}
+
+// Take takes one, if there is one. What waits then is not counted as refused.
+func (d *Draw) Take(waits bool) bool {
+	if !d.line && (!d.conc || d.named == nil || d.named.Len() < limiter.NamedMax) {
+		call := limiter.Call{Cost: 1, Mode: limiter.Peek, Lease: d.lease > 0}
+		if _, seen, err := d.named.Decide(d.bytes, d.c.Now, call); err == nil && !seen.Limited {
+			call.Mode = limiter.Try
+			d.take(call)
+			return true
+		}
+	}
+	if !waits {
+		limiter.CountRefused(d.bytes)
+	}
+	return false
+}
+
+// take takes what fits.
+func (d *Draw) take(call limiter.Call) {
+	if d.conc && d.named == nil {
+		d.named, d.fresh = limiter.NewNamed(bytes.Clone(d.bytes)), true
+		d.bytes = d.named.State()
+	}
+	p, got, _ := d.named.Decide(d.bytes, d.c.Now, call)
+	switch {
+	case d.named != nil:
+		d.named.SetState(p)
+	case len(p) != len(d.bytes): // a log that grew
+		d.entry = d.c.PutBytes(engine.KindLimiter, d.key, p, d.entry.Deadline())
+		p = d.entry.Bytes(nil)
+	}
+	d.bytes, d.last = p, got
+	d.taken++
+}
+
+// Holds tells whether what is taken is held.
+func (d *Draw) Holds() bool { return d.conc }
+
+// Name says whose what was taken last is: it is held under that name until the lease ends, or Settle.
+func (d *Draw) Name(name []byte) {
+	if d.named.Has(name) { // of a queue that was here before
+		d.named.Close(name, d.c.Now, -1)
+	}
+	d.named.Open(name, d.c.Now, d.lease, &d.last)
+	d.bytes = d.named.State()
+	d.names = append(d.names, name)
+}
+
+// End stores what was taken, and tells of it.
+func (d *Draw) End() {
+	c := d.c
+	if d.taken == 0 {
+		return
+	}
+	switch {
+	case d.fresh:
+		c.PutNamed(d.key, d.named, d.entry.Deadline())
+	case d.conc:
+		c.InnerDue(d.entry)
+	}
+	c.Changed(d.key, engine.EventLimiter, "rl.acquire")
+	switch {
+	case d.fresh:
+		c.EffectImage(d.key)
+	case d.long:
+		Taken(&c.View, d.key, 1, int64(d.taken), d.named, d.names...)
+	default:
+		Effect(&c.View, d.key, d.named, d.names...)
+	}
+}
+
+// Peek tells whether the limiter under a key would refuse one, and when it is worth another try, 0 if nothing tells. It
+// is not there if ok is false.
+func Peek(v *engine.View, key []byte) (refused bool, againMicros int64, ok bool) {
+	e := v.GetLimiter(key)
+	if e.Kind() != engine.KindLimiter {
+		return false, 0, false
+	}
+	n := NamedOf(e)
+	p := e.Bytes(nil)
+	if n != nil {
+		p = n.State()
+	}
+	_, d, err := n.Decide(p, v.Now, limiter.Call{Cost: 1, Mode: limiter.Peek})
+	switch {
+	case err != nil || !d.Limited:
+		return false, 0, true
+	case d.RetryAfterMicros < 0:
+		return true, 0, true
+	}
+	return true, v.Now + d.RetryAfterMicros, true
+}
+
+// Settle ends what is held under names of the limiter under a key, whose lock is held.
+func Settle(v *engine.View, key []byte, names [][]byte) {
+	ended(v, key, names, func(n *limiter.Named, name []byte) bool {
+		_, ok, err := n.Close(name, v.Now, -1)
+		return ok && err == nil
+	}, "rl.settle")
+}
+
+// Touch has what is held under names held for so long from now on.
+func Touch(v *engine.View, key []byte, names [][]byte, leaseMicros int64) {
+	ended(v, key, names, func(n *limiter.Named, name []byte) bool { return n.Touch(name, v.Now, leaseMicros) }, "rl.touch")
+}
+
+// ended does something to grants.
+func ended(v *engine.View, key []byte, names [][]byte, do func(n *limiter.Named, name []byte) bool, event string) {
+	e := v.GetWrite(key)
+	n := NamedOf(e)
+	if n == nil {
+		return
+	}
+	var changed [][]byte
+	for _, name := range names {
+		if do(n, name) {
+			changed = append(changed, name)
+		}
+	}
+	if changed == nil {
+		return
+	}
+	v.Bared(e)
+	v.Changed(key, engine.EventLimiter, event)
+	Effect(v, key, n, changed...)
+}

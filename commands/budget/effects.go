@@ -1,0 +1,94 @@
+package budget
+
+// The effects of limiters, which journals have as RL.APPLY and RL.GRANTS: what a limiter became. With named grants an
+// image would have all of them in it, so an effect says what became of the limiter's own bytes and of single grants.
+
+import (
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/limiter"
+)
+
+// The words of RL.GRANTS.
+const (
+	WordState = "STATE" // bytes given [id grant]...: no grant if that is empty
+	WordEnded = "ENDED" // n: grants whose time was over
+	WordTaken = "TAKEN" // cost times [id grant]...: what was taken from a limiter whose bytes are long
+)
+
+// Became says that the running command's effect is what a limiter without grants is now.
+func Became(v *engine.View, e engine.Entry) {
+	v.NoEffect() // but this one
+	if !v.Logging() {
+		return
+	}
+	w := v.Words(4)
+	w.Text("RL.APPLY")
+	w.Bytes(e.Key())
+	w.Int(e.Deadline())
+	w.Bytes(e.Bytes(nil))
+	w.End()
+}
+
+// Effect says what the running command made of a limiter: n are the grants that it
+// had before and has yet, nil where it is told as a whole; ids those that changed.
+func Effect(v *engine.View, key []byte, n *limiter.Named, ids ...[]byte) {
+	if n == nil || n.Len() == 0 {
+		Became(v, v.Find(key))
+		return
+	}
+	v.NoEffect() // but this one
+	if !v.Logging() {
+		return
+	}
+	w := begin(v, key, WordState, ids)
+	w.Bytes(n.State())
+	var buf [32]byte
+	w.Bytes(n.AppendGiven(buf[:0]))
+	end(w, n, ids)
+}
+
+// Taken says that a cost was taken from a limiter, so many times, which was Long before. n and ids are as for Effect.
+func Taken(v *engine.View, key []byte, cost, times int64, n *limiter.Named, ids ...[]byte) {
+	v.NoEffect() // but this one
+	if !v.Logging() {
+		return
+	}
+	w := begin(v, key, WordTaken, ids)
+	w.Int(cost)
+	w.Int(times)
+	end(w, n, ids)
+}
+
+// begin begins an effect that has two more words before the grants.
+func begin(v *engine.View, key []byte, word string, ids [][]byte) engine.Words {
+	words := 6
+	for _, id := range ids {
+		if id != nil {
+			words += 2
+		}
+	}
+	w := v.Words(words)
+	w.Text("RL.GRANTS")
+	w.Bytes(key)
+	w.Int(v.Now)
+	w.Text(word)
+	return w
+}
+
+// end appends what grants are now.
+func end(w engine.Words, n *limiter.Named, ids [][]byte) {
+	var buf [32]byte
+	for _, id := range ids {
+		if id != nil {
+			w.Bytes(id)
+			w.Bytes(n.AppendGrant(buf[:0], id))
+		}
+	}
+	w.End()
+}
+
+// NamedOf is a limiter's named grants, nil if none is open.
+func NamedOf(e engine.Entry) *limiter.Named {
+	n, _ := e.Object().(*limiter.Named)
+	return n
+}

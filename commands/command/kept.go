@@ -1,0 +1,111 @@
+package command
+
+// Replies that are kept back until what they tell of is safe, and the messages that
+// come behind them.
+
+import (
+	"bytes"
+
+	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/resp"
+)
+
+// Unsafe is a reply that tells of what is in the journal up to a place. It is the bytes
+// From to To of what a connection is to be sent.
+type Unsafe struct {
+	From, To int
+	At       journal.LSN
+}
+
+// Kept is what a connection is to be sent later. The connection's goroutine owns it.
+type Kept struct {
+	// At is the place in the journal that it waits for.
+	At      journal.LSN
+	buf     []byte
+	replies []Unsafe
+}
+
+// HoldBack copies replies, from where the first unsafe one begins. The session's
+// messages come behind them until they are sent.
+func (s *Session) HoldBack(buf []byte, unsafe []Unsafe) *Kept {
+	from := unsafe[0].From
+	k := &Kept{buf: bytes.Clone(buf[from:])}
+	for _, u := range unsafe {
+		k.At = max(k.At, u.At)
+		k.replies = append(k.replies, Unsafe{u.From - from, u.To - from, u.At})
+	}
+	s.Held, s.kept = k.At, k
+	return k
+}
+
+// Forget undoes HoldBack.
+func (s *Session) Forget() { s.kept = nil }
+
+// Send sends what was held back. Where failed is an error, it stands for the replies
+// behind the place that is confirmed.
+func (s *Server) Send(sess *Session, k *Kept, failed string) {
+	if sess.kept == k {
+		sess.kept = nil
+	}
+	out, pos := sess.Conn.Out, 0
+	if failed != "" {
+		confirmed := s.Durability.Confirmed()
+		for _, u := range k.replies {
+			out.Raw(k.buf[pos:u.From])
+			if pos = u.To; u.At <= confirmed {
+				out.Raw(k.buf[u.From:u.To])
+			} else {
+				s.fail(out, k.buf[u.From:u.To], failed)
+			}
+		}
+	}
+	out.Raw(k.buf[pos:])
+}
+
+// fail replies an error for every reply. Pushed messages among them stay.
+func (s *Server) fail(out *resp.Writer, replies []byte, failed string) {
+	var scan resp.Scanner
+	for len(replies) > 0 {
+		n, err := scan.Scan(replies)
+		if err != nil {
+			n = len(replies) // no reply of ours is torn
+		}
+		if replies[0] == '>' {
+			out.Raw(replies[:n])
+		} else {
+			out.Error(failed)
+			s.CountError(failed)
+		}
+		replies = replies[n:]
+	}
+}
+
+// Reply sends a reply that was not to leave before a place in the journal, or an error
+// in its place.
+func (s *Server) Reply(sess *Session, at journal.LSN, reply []byte, failed string) {
+	if failed == "" || at <= s.Durability.Confirmed() {
+		sess.Conn.Out.Raw(reply)
+	} else {
+		s.fail(sess.Conn.Out, reply, failed)
+	}
+}
+
+// Push sends a session a message, which comes behind the replies that it is owed. It
+// may be called from anywhere.
+func (s *Session) Push(write func(w *resp.Writer)) {
+	s.Conn.Post(func() {
+		k := s.kept
+		switch {
+		case s.Conn.Gone():
+		case k == nil:
+			write(s.Conn.Out)
+		default:
+			w := resp.Writer{Proto: s.Conn.Out.Proto, Buf: k.buf}
+			write(&w)
+			k.buf = w.Buf
+			if most := s.Conn.OutputHard; most > 0 && int64(len(k.buf)) > most {
+				s.Conn.Close(false) // as one that does not read
+			}
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package command
+
+// What waits for EXEC. A transaction mostly lives as long as one batch of its connection, so its memory is lent by the
+// worker and given back when EXEC or DISCARD is done: queueing a command then copies its arguments and allocates nothing.
+
+// Queue is the requests of a transaction, with arguments of their own.
+type Queue struct {
+	Requests []Request
+	// Bytes is how long the arguments are together.
+	Bytes int64
+
+	words [][]byte // where the next request's arguments go, what is taken cut off; so bytes
+	bytes []byte
+}
+
+// What a worker keeps: so many queues, since a transaction may be open when its connection's turn ends, and of each of them
+// enough for most transactions.
+const (
+	queuesKept        = 32
+	queueRequestsKept = 64
+	queueWordsKept    = 1024
+	queueBytesKept    = 16 << 10
+)
+
+// Add takes a request to the queue. The first one takes what the worker keeps.
+func (q *Queue) Add(w *Worker, r *Request) {
+	if last := len(w.queues) - 1; q.Requests == nil && last >= 0 {
+		*q = w.queues[last]
+		w.queues[last] = Queue{}
+		w.queues = w.queues[:last]
+	}
+	n := 0
+	for _, a := range r.Args {
+		n += len(a)
+	}
+	if free := cap(q.bytes) - len(q.bytes); free < n {
+		q.bytes = make([]byte, 0, max(n, min(2*cap(q.bytes), queueBytesKept)))
+	}
+	if free := cap(q.words) - len(q.words); free < len(r.Args) {
+		q.words = make([][]byte, 0, max(len(r.Args), min(2*cap(q.words), queueWordsKept)))
+	}
+	first := len(q.words)
+	for _, a := range r.Args {
+		from := len(q.bytes)
+		q.bytes = append(q.bytes, a...)
+		q.words = append(q.words, q.bytes[from:len(q.bytes):len(q.bytes)])
+	}
+	q.Requests = append(q.Requests, *r)
+	q.Requests[len(q.Requests)-1].Args = q.words[first:len(q.words):len(q.words)]
+	q.Bytes += int64(n)
+}
+
+// GiveBack ends a queue, which nobody looks at any more.
+func (q *Queue) GiveBack(w *Worker) {
+	if q.Requests == nil {
+		return
+	}
+	if cap(q.Requests) > queueRequestsKept {
+		q.Requests = nil
+	}
+	if cap(q.words) > queueWordsKept {
+		q.words = nil
+	}
+	if cap(q.bytes) > queueBytesKept {
+		q.bytes = nil
+	}
+	if len(w.queues) < queuesKept && q.Requests != nil {
+		clear(q.Requests) // the rest is clear
+		clear(q.words)
+		w.queues = append(w.queues, Queue{Requests: q.Requests[:0], words: q.words[:0], bytes: q.bytes[:0]})
+	}
+	*q = Queue{}
+}

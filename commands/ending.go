@@ -1,0 +1,104 @@
+package commands
+
+// The end of the server, in three steps: replicas catch up, what is to be kept is written, connections end. Up to the second
+// it may go on instead.
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/pause"
+)
+
+// errTakenBack is why the server goes on: SHUTDOWN ABORT.
+var errTakenBack = errors.New("the end was taken back")
+
+// catchUpPoll is how often it is looked whether replicas have all that was written.
+const catchUpPoll = 5 * time.Millisecond
+
+// CatchUp waits, where the server was asked to end, until its replicas have all that was written, with writes held back, or
+// until shutdown-timeout is over. It returns what was asked for, or an error where that was taken back.
+func (s *Server) CatchUp() (command.End, error) {
+	ks := s.Keyspace
+	e, ok := s.Shutdown.Begin(func(e command.End) int64 {
+		if timeout := s.params.shutdown.Load(); !e.Now && timeout != 0 && !s.Replication.InSync() {
+			return ks.Clock.Now() + timeout*1e6
+		}
+		return 0
+	})
+	if !ok {
+		return e, errTakenBack
+	}
+	s.Logf('n', "User requested shutdown...")
+	if until := s.Shutdown.Until(); until != 0 {
+		s.Pause.Begin(ks, pause.ForShutdown, math.MaxInt64, true)
+		s.Replication.Ask()
+		s.Logf('n', "Waiting for replicas before shutting down.")
+		for s.Shutdown.Until() != 0 && ks.Clock.Now() < until && !s.Replication.InSync() {
+			time.Sleep(catchUpPoll)
+		}
+	}
+	if !s.Shutdown.Finish() {
+		s.Pause.End(ks, pause.ForShutdown)
+		return e, errTakenBack
+	}
+	s.Replication.LogLag()
+	return e, nil
+}
+
+// Prepare writes what is to be kept, as e says, with clients held back from then on. If
+// that fails the server goes on, and the error says why.
+func (s *Server) Prepare(e command.End) error {
+	s.Ending.Store(int32(e.How))
+	err := s.Durability.BeforeStop(e.How, e.Force)
+	if err != nil {
+		s.Ending.Store(int32(command.EndAsConfigured))
+		s.Logf('w', "Errors trying to shut down the server. Check the logs for more information.")
+		s.Shutdown.Fail()
+		s.Pause.End(s.Keyspace, pause.ForShutdown)
+	}
+	return err
+}
+
+// Close ends all connections and stops. What does not end within
+// shutdown-timeout is left as it is, and an error says so: something is stuck.
+func (s *Server) Close() error {
+	ended := make(chan struct{})
+	go func() {
+		defer s.Caught("ending the server")
+		s.Long.Stop() // or whoever waits for their keys would wait on
+		for _, ns := range s.Namespaces.All() {
+			s.Namespaces.Drop(s.server.Server, ns)
+		}
+		s.unbind()
+		s.host.net.Close()
+		s.Long.Wait()
+		s.Keyspace.Sched.Stop()
+		close(ended)
+	}()
+	within := s.ShutdownTimeout()
+	select {
+	case <-ended:
+		s.Host.Writing()
+		var failed error
+		for _, fn := range s.OnStop {
+			if err := fn(command.Ending(s.Ending.Load())); failed == nil {
+				failed = err
+			}
+		}
+		return failed
+	case <-time.After(within):
+		return fmt.Errorf("something is stuck: the server did not end within the %v of shutdown-timeout", within)
+	}
+}
+
+// ShutdownTimeout is how long Close may take.
+func (s *Server) ShutdownTimeout() time.Duration {
+	return max(shutdownMin, time.Duration(min(s.params.shutdown.Load(), math.MaxInt64/int64(time.Second)))*time.Second)
+}
+
+// shutdownMin is what ending takes at least where replies wait to be sent.
+const shutdownMin = 1500 * time.Millisecond

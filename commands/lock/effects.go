@@ -1,0 +1,129 @@
+package lock
+
+// The effects of locks: who holds what since when, and who lost it. Journals have them as LK.APPLY, which clients cannot
+// call; LK.RELEASE stands for itself. Times are in microseconds.
+
+import (
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/lock"
+)
+
+// The words of LK.APPLY.
+const (
+	wordHold = "HOLD" // owner fence until delay mode permits take
+	wordLost = "LOST" // fence...
+)
+
+var (
+	wordApply     = []byte("LK.APPLY")
+	wordLostBytes = []byte(wordLost)
+)
+
+// logHold names the effect of a grant or a renewal. The command that runs has no other effect then.
+func logHold(c *command.Ctx, key []byte, mode lock.Mode, permits int64, h lock.Holder) {
+	c.NoEffect() // but this one
+	if !c.Logging() {
+		return
+	}
+	w := c.Words(11)
+	w.Bytes(wordApply)
+	w.Bytes(key)
+	w.Int(c.Now)
+	w.Text(wordHold)
+	w.Bytes(h.Owner)
+	w.Int(h.Fence)
+	w.Int(h.UntilMicros)
+	w.Int(h.DelayMicros)
+	w.Int(int64(mode))
+	w.Int(permits)
+	w.Int(h.Take)
+	w.End()
+}
+
+// logLost names what the keyspace did by itself: leases ended, or a delay.
+func (f *family) logLost(v *engine.View, key []byte, lost []lock.Holder) {
+	w := v.Words(4 + len(lost))
+	w.Bytes(wordApply)
+	w.Bytes(key)
+	w.Int(v.Now)
+	w.Bytes(wordLostBytes)
+	for i := range lost {
+		w.Int(lost[i].Fence)
+	}
+	w.End()
+}
+
+func (f *family) applyRow() *command.Command {
+	return &command.Command{
+		Name: "lk.apply", Arity: -4, Group: command.GroupLock, Since: since,
+		Flags:      command.Write | command.Applied,
+		ACL:        acl,
+		Keys:       []command.KeySpec{command.Key(1, writeKey)},
+		Summary:    "Does again what a journal tells of a lock.",
+		Complexity: "O(log N) for each holder",
+		Syntax:     "key unix-us:integer word:string argument:string...",
+		Run:        apply,
+	}
+}
+
+// errApply is for what no journal of ours has.
+const errApply = "ERR this is no effect of a lock"
+
+func apply(c *command.Ctx) {
+	key := c.Args[1]
+	a := c.Cursor(2)
+	now, word := a.Int(), string(a.Bytes())
+	var work lock.Lock
+	l := &work
+	e, ok := c.LookupWrite(key, engine.KindLock)
+	if !ok {
+		return
+	}
+	if e.Ok() {
+		l = e.Lock(&work)
+	}
+	switch {
+	case word == wordHold:
+		h := lock.Holder{Owner: a.Bytes(), Fence: a.Int(), UntilMicros: a.Int(), DelayMicros: a.Int()}
+		mode, permits := lock.Mode(a.IntRange(0, int64(lock.Permits), errApply)), a.Int()
+		h.Take = a.Int()
+		if a.Err() == "" && !l.Put(h, mode, permits) {
+			a.Fail(errApply)
+		}
+		c.KS.Fences.After(h.Fence)
+	case word == wordLost && e.Ok():
+		for a.More() {
+			if h := l.ByFence(a.Int()); h != nil {
+				l.Lose(h, now)
+			}
+		}
+		l.Open(now)
+	default:
+		a.Fail(errApply)
+	}
+	if a.Failed(c) {
+		return
+	}
+	c.PutLock(key, e, l)
+	c.Changed(key, engine.EventLock, "lk.apply")
+	c.OK()
+}
+
+func (f *family) fenceRow() *command.Command {
+	return &command.Command{
+		Name: "lk.fence", Arity: 2, Group: command.GroupLock, Since: since,
+		Flags:      command.Write | command.Fast | command.Applied,
+		ACL:        acl,
+		Summary:    "Has the fences of grants be greater than one that a journal tells of.",
+		Complexity: "O(1)",
+		Syntax:     "fence:integer",
+		Run: func(c *command.Ctx) {
+			a := c.Cursor(1)
+			c.KS.Fences.After(a.Int())
+			if !a.Failed(c) {
+				c.OK()
+			}
+		},
+	}
+}

@@ -1,0 +1,174 @@
+// Package observe is the family of those who look at the server over HTTP: Prometheus, what watches whether it lives, and
+// people. Package web does the talking; here is what there is to tell, and what the page may do. It has no commands.
+package observe
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/web"
+)
+
+type family struct {
+	s         *command.Server
+	at        string // where to listen, "" for nowhere
+	listening bool   // or not, as at says: from now on it stays
+	write     *atomic.Bool
+	site      *web.Site
+	// seen is how the queues of each shard were when somebody looked last.
+	seen struct {
+		sync.Mutex
+		shards [engine.Shards]byPrefix
+	}
+}
+
+// Commands are the rows of the family: none.
+func Commands(s *command.Server) []*command.Command {
+	f := &family{s: s}
+	s.Config.Add(&params.Param{
+		Name: "http", Help: "address to serve metrics and the page at, such as 9121 or 0.0.0.0:9121; the host is 127.0.0.1 unless given, empty is nowhere",
+		Get: func() string { return f.at },
+		Set: func(value string) error {
+			at, err := address(value)
+			switch {
+			case err != nil:
+				return err
+			case !f.listening:
+				f.at = at
+			case at != f.at: // clients set again what they have read
+				return errors.New("limitkv listens where it was started to")
+			}
+			return nil
+		},
+	})
+	s.Config.Add(f.prefixesParam())
+	f.write = s.Config.Bool("http-write", false, "the page may change data and the server; otherwise it only looks")
+	s.OnListen = append(s.OnListen, f.listen)
+	s.OnStop = append(s.OnStop, func(command.Ending) error {
+		if f.site == nil {
+			return nil
+		}
+		return f.site.Close()
+	})
+	return nil
+}
+
+// address is where a value of http says to listen.
+func address(value string) (string, error) {
+	if value == "" {
+		return "", nil
+	}
+	host, port := "", value
+	if strings.Contains(value, ":") {
+		var err error
+		if host, port, err = net.SplitHostPort(value); err != nil {
+			return "", errors.New("argument must be a port, or a host and a port")
+		}
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return "", errors.New("argument must be a port, or a host and a port")
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// listen begins to serve, and returns the address, "" for none.
+func (f *family) listen(config *tls.Config) (addr string, err error) {
+	if f.listening = true; f.at == "" {
+		return "", nil
+	}
+	ln, err := net.Listen("tcp", f.at)
+	if err != nil {
+		return "", err
+	}
+	f.site = web.New(web.Options{
+		Dial:    f.s.Host.Dial,
+		Ready:   f.unready,
+		Metrics: f.metrics,
+		Ask:     []string{"INFO", "limitkv"},
+		Admit:   f.admit,
+		May:     f.may,
+		Open:    func() bool { return !f.s.ACL.Required() },
+		Logf:    func(format string, args ...any) { f.s.Logf('w', format, args...) },
+	})
+	go func() {
+		defer f.s.Caught("serving HTTP")
+		f.site.Serve(ln, config)
+	}()
+	f.at = ln.Addr().String() // of a port that was picked
+	scheme := "http"
+	if config != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + f.at, nil
+}
+
+// unready is why clients are not to be sent here, "" if they are.
+func (f *family) unready() string {
+	if text := f.s.Loading.Error(); text != "" {
+		return text
+	}
+	if text := f.s.RefusesWrites(); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// lookers are the commands that the page may run besides those that only read keys, where it may only look.
+var lookers = []string{"acl|whoami", "acl|dryrun", "client|info", "client|list", "command", "config|get", "info", "latency|histogram",
+	"latency|latest", "memory|stats", "ping", "pubsub|channels", "script|exists", "slowlog|get", "slowlog|len", "time"}
+
+// never are those that change what the connection is, of which the page has one for each request, or that never end.
+var never = []string{"auth", "client|reply", "discard", "exec", "hello", "monitor", "multi", "psubscribe", "psync", "quit", "reset",
+	"ssubscribe", "subscribe", "sync", "unwatch", "watch"}
+
+// admit returns the error for a command that the page may not run, "" if it may.
+func (f *family) admit(args []string) string {
+	if len(args) == 0 {
+		return "ERR an empty command"
+	}
+	cmd, known := f.s.Table.Resolve(words(args))
+	if !known {
+		return "" // the server says what is wrong
+	}
+	name := cmd.FullName()
+	if slices.Contains(never, name) {
+		return "ERR " + strings.ToUpper(strings.ReplaceAll(name, "|", " ")) + " is for a connection of one's own, which the page does not have"
+	}
+	if f.write.Load() || cmd.Flags&command.ReadOnly != 0 || slices.Contains(lookers, name) || slices.Contains(lookers, parent(name)) {
+		return ""
+	}
+	return "NOPERM the page only looks: the parameter http-write lets it do " + strings.ToUpper(strings.ReplaceAll(name, "|", " "))
+}
+
+// may returns the error for a command that a user may not run on the page, "" if he may.
+func (f *family) may(user string, args []string) string {
+	if text := f.admit(args); text != "" {
+		return text
+	}
+	return f.s.ACL.MayRun(user, words(args))
+}
+
+func words(args []string) [][]byte {
+	list := make([][]byte, len(args))
+	for i, a := range args {
+		list[i] = []byte(a)
+	}
+	return list
+}
+
+func parent(name string) string {
+	p, _, _ := strings.Cut(name, "|")
+	return p
+}

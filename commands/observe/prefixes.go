@@ -1,0 +1,152 @@
+package observe
+
+// What limiters, locks and queues do, by the beginnings of keys that metrics-prefixes names, and what of queues takes a look
+// at each of them.
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/limitkv/limitkv/commands/histogram"
+	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/commands/prefix"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/web"
+)
+
+// prefixesParam is metrics-prefixes.
+func (f *family) prefixesParam() *params.Param {
+	set := &f.s.Prefixes
+	return &params.Param{
+		Name: "metrics-prefixes",
+		Help: "beginnings of keys, separated by blanks, whose limiters, locks and queues have metrics of their own; a key counts for the longest one",
+		Get: func() string {
+			var names []string
+			set.Each(func(p *prefix.Prefix) { names = append(names, p.Name) })
+			return strings.Join(names, " ")
+		},
+		Set: func(value string) error {
+			names := strings.Fields(value)
+			switch {
+			case !utf8.ValidString(value):
+				return errors.New("argument must be UTF-8 text, as the labels of metrics are")
+			case len(names) > prefix.Max:
+				return errors.New("there can be at most " + strconv.Itoa(prefix.Max) + " prefixes")
+			}
+			set.Configure(names)
+			return nil
+		},
+	}
+}
+
+// queued is how queues are.
+type queued struct {
+	queues, ready, delayed, leased int
+	oldest                         int64 // microseconds, since the first that is ready fell due
+}
+
+func (q *queued) add(o *queued) {
+	q.queues += o.queues
+	q.ready += o.ready
+	q.delayed += o.delayed
+	q.leased += o.leased
+	q.oldest = max(q.oldest, o.oldest)
+}
+
+// byPrefix is how queues are by the longest prefix of their keys, nil for those without one.
+type byPrefix map[*prefix.Prefix]*queued
+
+func (b byPrefix) of(p *prefix.Prefix) *queued {
+	q := b[p]
+	if q == nil {
+		q = new(queued)
+		b[p] = q
+	}
+	return q
+}
+
+// queues looks at all queues, a few at a time. Of a part of the keyspace that a script holds for long it tells what it saw
+// last.
+func (f *family) queues() (total byPrefix) {
+	f.seen.Lock()
+	defer f.seen.Unlock()
+	total = byPrefix{}
+	for i := range f.seen.shards {
+		if got, ok := f.queuesOf(i); ok {
+			f.seen.shards[i] = got
+		}
+		for p, q := range f.seen.shards[i] {
+			total.of(p).add(q)
+		}
+	}
+	return total
+}
+
+// queuesOf looks at those of a shard, if nobody has it reserved.
+func (f *family) queuesOf(shard int) (got byPrefix, ok bool) {
+	ks := f.s.Keyspace
+	now := ks.Clock.Now()
+	for db := range ks.Databases() {
+		for from := math.MaxInt; from > 0; {
+			from, ok = ks.Queues(shard, db, from, func(e engine.Entry) {
+				q, is := e.Object().(*delayqueue.Queue)
+				if !is {
+					return
+				}
+				if got == nil {
+					got = byPrefix{}
+				}
+				t := got.of(f.s.Prefixes.Of(e.Key()))
+				t.queues++
+				t.ready += q.Count(delayqueue.Ready, now)
+				t.delayed += q.Count(delayqueue.Delayed, now)
+				t.leased += q.Count(delayqueue.Leased, now)
+				if due, has := q.NextHead(); has {
+					t.oldest = max(t.oldest, now-due)
+				}
+			})
+			if !ok {
+				return nil, false
+			}
+		}
+	}
+	return got, true
+}
+
+// prefixes tells of queues what INFO does not, and what there is by prefix.
+func (f *family) prefixes(m *web.Metrics) {
+	all, set := f.queues(), &f.s.Prefixes
+	var total queued
+	for _, q := range all {
+		total.add(q)
+	}
+	m.Gauge("limitkv_queue_entries_ready", "Entries of queues that are due and wait for a worker.", float64(total.ready))
+	m.Gauge("limitkv_queue_entries_delayed", "Entries of queues that are not due yet.", float64(total.delayed))
+	m.Gauge("limitkv_queue_oldest_seconds", "How long the oldest entry of a queue has been ready.", float64(total.oldest)/micros)
+	late(m, "limitkv_queue_lateness_seconds", &set.All)
+	set.Each(func(p *prefix.Prefix) {
+		granted, refused := p.Limiters.Sum()
+		m.Counter("limitkv_prefix_limiter_calls_granted_total", "Calls that limiters granted, by prefix of the key.", float64(granted), "prefix", p.Name)
+		m.Counter("limitkv_prefix_limiter_calls_refused_total", "Calls that limiters refused, by prefix of the key.", float64(refused), "prefix", p.Name)
+		granted, refused = p.Locks.Sum()
+		m.Counter("limitkv_prefix_lock_calls_granted_total", "Calls that got their lock, by prefix of the key.", float64(granted), "prefix", p.Name)
+		m.Counter("limitkv_prefix_lock_calls_refused_total", "Calls that did not get their lock, by prefix of the key.", float64(refused), "prefix", p.Name)
+		q := all.of(p)
+		m.Gauge("limitkv_prefix_queues", "Queues, by prefix of the key.", float64(q.queues), "prefix", p.Name)
+		m.Gauge("limitkv_prefix_queue_entries_ready", "Entries that are due and wait for a worker, by prefix of the queue's key.", float64(q.ready), "prefix", p.Name)
+		m.Gauge("limitkv_prefix_queue_entries_delayed", "Entries that are not due yet, by prefix of the queue's key.", float64(q.delayed), "prefix", p.Name)
+		m.Gauge("limitkv_prefix_queue_entries_leased", "Entries that somebody works on, by prefix of the queue's key.", float64(q.leased), "prefix", p.Name)
+		m.Gauge("limitkv_prefix_queue_oldest_seconds", "How long the oldest entry has been ready, by prefix of the queue's key.", float64(q.oldest)/micros, "prefix", p.Name)
+		late(m, "limitkv_prefix_queue_lateness_seconds", &p.Counts, "prefix", p.Name)
+	})
+}
+
+func late(m *web.Metrics, name string, c *prefix.Counts, labels ...string) {
+	var t histogram.Times
+	t.Add(&c.Late.Times)
+	times(m, name, "How long after their due times entries of queues were delivered.", &t, float64(c.Late.Total())/micros, labels...)
+}

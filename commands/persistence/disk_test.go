@@ -1,0 +1,405 @@
+package persistence_test
+
+// What clients are told while the disk is slow or fails: a server on a disk that does
+// as the test says.
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/engine/vfs"
+)
+
+// disk is a file system whose syncs and writes of log files a test stops or fails.
+type disk struct {
+	vfs.FS
+	fails  atomic.Pointer[error] // every sync, if there is one
+	full   atomic.Pointer[error] // every write and new file
+	syncs  atomic.Int64
+	asking atomic.Int64 // syncs under way
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	stopped bool // no sync ends
+}
+
+// stop stops syncs, let lets them end.
+func (d *disk) stop() { d.mu.Lock(); d.stopped = true; d.mu.Unlock() }
+
+func (d *disk) let() { d.mu.Lock(); d.stopped = false; d.changed.Broadcast(); d.mu.Unlock() }
+
+func newDisk() *disk {
+	d := &disk{FS: vfs.OS}
+	d.changed = sync.NewCond(&d.mu)
+	return d
+}
+
+type diskFile struct {
+	vfs.File
+	d *disk
+}
+
+func (d *disk) open(f vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return diskFile{f, d}, nil
+}
+
+func (d *disk) Create(path string) (vfs.File, error) {
+	if err := d.full.Load(); err != nil {
+		return nil, *err
+	}
+	return d.open(d.FS.Create(path))
+}
+
+func (d *disk) Append(path string) (vfs.File, error) { return d.open(d.FS.Append(path)) }
+
+func (f diskFile) Write(b []byte) (int, error) {
+	if err := f.d.full.Load(); err != nil {
+		return 0, *err
+	}
+	return f.File.Write(b)
+}
+
+func (f diskFile) Sync() error {
+	f.d.asking.Add(1)
+	defer f.d.asking.Add(-1)
+	f.d.mu.Lock()
+	for f.d.stopped {
+		f.d.changed.Wait()
+	}
+	f.d.mu.Unlock()
+	f.d.syncs.Add(1)
+	if err := f.d.fails.Load(); err != nil {
+		return *err
+	}
+	return f.File.Sync()
+}
+
+func failing(err error) *error { return &err }
+
+// onDisk starts a server with an append-only file.
+func onDisk(t *testing.T, appendfsync string) (*livetest.Server, *disk) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	d := newDisk()
+	s := livetest.StartWith(t, func(s *commands.Server) {
+		s.FS, s.Log = d, livetest.NoLog{}
+	})
+	t.Cleanup(d.let)
+	c := s.Client()
+	c.Want("OK", "CONFIG", "SET", "appendfsync", appendfsync, "appendonly", "yes")
+	wait(t, c, "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "aof_last_bgrewrite_status:ok")
+	return s, d
+}
+
+// wait waits until INFO has all lines.
+func wait(t *testing.T, c *livetest.Client, lines ...string) {
+	t.Helper()
+	var info string
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		info = c.Do("INFO", "persistence")
+		missing := false
+		for _, line := range lines {
+			missing = missing || !strings.Contains(info, line+"\r\n")
+		}
+		if !missing {
+			return
+		}
+	}
+	t.Fatalf("INFO does not come to %q:\n%s", lines, info)
+}
+
+const (
+	refused = "-MISCONF Errors writing to the AOF file: Input/output error"
+	unsafe  = refused + ". What this command did or saw is in memory, but may not be on the disk"
+)
+
+// TestRepliesWhenSyncFails: with always, who waits for a sync that fails is told so at
+// once, and what was done is neither lost nor acknowledged. Reads of other keys go on,
+// writes are refused. When the disk is well again all goes on by itself, with what was
+// in memory.
+func TestRepliesWhenSyncFails(t *testing.T) {
+	s, d := onDisk(t, "always")
+	c, watcher := s.Client(), s.Client()
+	for i := range 10 {
+		c.Want("OK", "SET", fmt.Sprint("away:", i), 1)
+	}
+	c.Want("OK", "CONFIG", "SET", "notify-keyspace-events", "KEA")
+	watcher.Want("[psubscribe __keyevent* 1]", "PSUBSCRIBE", "__keyevent*")
+	popper := s.Client()
+	popper.Send("BLPOP", "list", 0)
+	s.Blocked(1)
+
+	d.stop()
+	pusher, seer, script, pipe := s.Client(), s.Client(), s.Client(), s.Client()
+	pusher.Send("RPUSH", "list", "a", "b")
+	for end := time.Now().Add(5 * time.Second); d.asking.Load() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nothing is synced")
+		}
+	}
+	seer.Send("LLEN", "list")
+	script.Send("EVAL", "redis.call('SET', KEYS[1], 1) redis.call('PUBLISH', 'ch', 'x') return redis.call('INCR', KEYS[1])", 1, "k")
+	if err := pipe.Write(append(append(livetest.Append(nil, "ECHO", "before"),
+		livetest.Append(nil, "SET", "p", 1)...), append(livetest.Append(nil, "MULTI"), livetest.Append(nil, "INCR", "p")...)...)); err != nil {
+		t.Fatal(err)
+	}
+	// What does not tell of anything unsafe does not wait for it.
+	if got := pipe.Read(); got != "before" {
+		t.Errorf("got %s", got)
+	}
+	for name, x := range map[string]*livetest.Client{"push": pusher, "pop": popper, "read": seer, "script": script, "pipeline": pipe, "events": watcher} {
+		if text, ok := x.Poll(20 * time.Millisecond); ok {
+			t.Errorf("%s: %s comes before the sync has ended", name, text)
+		}
+	}
+	d.fails.Store(failing(syscall.EIO))
+	d.let()
+
+	for name, x := range map[string]*livetest.Client{"push": pusher, "pop": popper, "read": seer, "script": script, "pipeline": pipe} {
+		if got := x.Read(); got != unsafe {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for _, want := range []string{"OK", "QUEUED"} { // MULTI tells of nothing
+		if got := pipe.Read(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	pipe.Want("-EXECABORT Transaction discarded because of: "+refused[1:], "EXEC")
+	c.Want(refused, "SET", "away:7", 2)
+	read := 0
+	for i := range 10 { // one may be near what was changed
+		if c.Do("GET", fmt.Sprint("away:", i)) == "1" {
+			read++
+		}
+	}
+	if read < 6 {
+		t.Errorf("of 10 keys that are safe %d can be read", read)
+	}
+	c.Want(unsafe, "GET", "k")
+	script.Send("WAITAOF", 1, 0, 0)
+	script.Silent()
+	watcher.Silent()
+	syncs := d.syncs.Load()
+	d.fails.Store(nil)
+
+	wait(t, c, "aof_last_write_status:ok", "aof_rewrite_in_progress:0", "aof_last_bgrewrite_status:ok")
+	c.Want("2", "GET", "k")
+	c.Want("[b]", "LRANGE", "list", 0, -1)
+	c.Want("OK", "SET", "away:7", 2)
+	if got := script.Read(); got != "[1 0]" {
+		t.Errorf("WAITAOF: %s", got)
+	}
+	if d.syncs.Load() == syncs {
+		t.Error("nothing was synced")
+	}
+	// Messages waited for it.
+	seen := map[string]bool{}
+	for range 6 {
+		seen[watcher.Read()] = true
+	}
+	for _, event := range []string{"rpush list", "lpop list", "set k", "incrby k", "set p", "set away:7"} {
+		name, key, _ := strings.Cut(event, " ")
+		if !seen[fmt.Sprintf("[pmessage __keyevent* __keyevent@0__:%s %s]", name, key)] {
+			t.Errorf("no event %s in %v", event, seen)
+		}
+	}
+	c.Want("OK", "DEBUG", "LOADAOF")
+	c.Want("2", "GET", "k")
+	c.Want("[b]", "LRANGE", "list", 0, -1)
+}
+
+// until waits for something.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(what)
+		}
+	}
+}
+
+// TestSlowSync: with everysec, writes wait when a sync takes so long that more than two
+// seconds of what was acknowledged could be lost. Reads, and with no the writes too, do
+// not.
+func TestSlowSync(t *testing.T) {
+	s, d := onDisk(t, "everysec")
+	c, w := s.Client(), s.Client()
+	w.Want("OK", "SET", "k", 0)
+	w.Want("[1 0]", "WAITAOF", 1, 0, 0) // the file's first write has a sync of its own
+	wait(t, c, "aof_pending_bio_fsync:0")
+	d.stop()
+	began := time.Now()
+	w.Want("OK", "SET", "k", 0)
+	n := 0
+	for {
+		n++
+		w.Send("SET", "k", n)
+		if text, ok := w.Poll(300 * time.Millisecond); !ok {
+			break
+		} else if text != "OK" {
+			t.Fatal(text)
+		}
+		if time.Since(began) > 5*time.Second {
+			t.Fatal("writes go on while nothing is synced")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if took := time.Since(began) - 300*time.Millisecond; took < time.Second || took > 4*time.Second {
+		t.Errorf("writes wait after %v", took)
+	}
+	wait(t, c, "aof_delayed_fsync:1", "aof_last_write_status:ok")
+	c.Want("nil", "GET", "another")
+	reader := s.Client()
+	reader.Send("GET", "k")
+	if text, ok := reader.Poll(50 * time.Millisecond); ok {
+		t.Errorf("a read tells of what its writer does not know yet: %s", text)
+	}
+	d.let()
+	if got := w.Read(); got != "OK" {
+		t.Error(got)
+	}
+	if got := reader.Read(); got != fmt.Sprint(n) {
+		t.Errorf("got %s, want %d", got, n)
+	}
+	w.Want("OK", "SET", "k", "on")
+	wait(t, c, "aof_delayed_fsync:1")
+
+	c.Want("OK", "CONFIG", "SET", "appendfsync", "no")
+	d.stop()
+	for began := time.Now(); time.Since(began) < 2300*time.Millisecond; time.Sleep(50 * time.Millisecond) {
+		w.Want("OK", "SET", "k", 1)
+	}
+	d.let()
+}
+
+// TestFullDisk: a write that fails is answered at once, too, and healed without a new
+// base, since the file is whole.
+func TestFullDisk(t *testing.T) {
+	s, d := onDisk(t, "always")
+	c, w := s.Client(), s.Client()
+	w.Want("OK", "SET", "k", 1)
+	for i, why := range []syscall.Errno{syscall.ENOSPC, syscall.EROFS, syscall.EDQUOT, syscall.EIO} {
+		d.full.Store(failing(why))
+		full := "-MISCONF Errors writing to the AOF file: " + journal.Reason(why)
+		if got := w.Do("SET", "k", i); !strings.HasPrefix(got, full+". What") {
+			t.Errorf("got %s", got)
+		}
+		w.Want(full, "SET", "k", "refused")
+		w.Want(full, "PING")
+		if got := c.Do("GET", "k"); !strings.HasPrefix(got, full+". What") {
+			t.Errorf("a read of what is not on the disk: %s", got)
+		}
+		d.full.Store(nil)
+		wait(t, c, "aof_last_write_status:ok")
+		c.Want(fmt.Sprint(i), "GET", "k")
+		w.Want("PONG", "PING")
+		w.Want("OK", "SET", "k", "more")
+	}
+	wait(t, c, "aof_rewrites:1")
+}
+
+// TestRepliesBeforeLong: of a batch whose last command takes long, what came before does
+// not leave early.
+func TestRepliesBeforeLong(t *testing.T) {
+	s, d := onDisk(t, "always")
+	w := s.Client()
+	d.stop()
+	const long = "local i = 0 while i < 1000000 do i = i + 1 end return i"
+	if err := w.Write(append(append(livetest.Append(nil, "ECHO", "first"), livetest.Append(nil, "SET", "k", 1)...),
+		append(livetest.Append(nil, "EVAL", long, 0), livetest.Append(nil, "ECHO", "last")...)...)); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Read(); got != "first" {
+		t.Error(got)
+	}
+	until(t, "nothing is synced", func() bool { return d.asking.Load() > 0 })
+	if text, ok := w.Poll(50 * time.Millisecond); ok {
+		t.Errorf("%s comes before the sync has ended", text)
+	}
+	d.let()
+	for _, want := range []string{"OK", "1000000", "last"} {
+		if got := w.Read(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// TestInvalidationAfterReply: a client that caches what it read is told of a change
+// after the reply that it is to forget, though the reply waits for the disk.
+func TestInvalidationAfterReply(t *testing.T) {
+	s, d := onDisk(t, "always")
+	w, r := s.Client(), s.Client()
+	r.Do("HELLO", 3)
+	r.Want("OK", "CLIENT", "TRACKING", "ON")
+	d.stop()
+	w.Send("SET", "k", 1)
+	until(t, "nothing is synced", func() bool { return d.asking.Load() > 0 })
+	r.Send("GET", "k")
+	until(t, "GET has not run", func() bool { return strings.Contains(s.Client().Do("INFO", "commandstats"), "cmdstat_get:calls=1,") })
+	s.Client().Send("SET", "k", 2)
+	until(t, "SET has not run", func() bool { return strings.Contains(s.Client().Do("INFO", "commandstats"), "cmdstat_set:calls=2,") })
+	if text, ok := r.Poll(50 * time.Millisecond); ok {
+		t.Errorf("%s comes first", text)
+	}
+	d.let()
+	for _, want := range []string{"1", "[invalidate [k]]"} {
+		if got := r.Read(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// TestMessagesWait: what is published behind a change leaves when the change is safe.
+func TestMessagesWait(t *testing.T) {
+	s, d := onDisk(t, "always")
+	listener := s.Client()
+	listener.Want("[subscribe ch 1]", "SUBSCRIBE", "ch")
+	s.Client().Want("1", "PUBLISH", "ch", "free") // it tells of nothing
+	if got := listener.Read(); got != "[message ch free]" {
+		t.Error(got)
+	}
+	d.stop()
+	pipe, script, exec, free := s.Client(), s.Client(), s.Client(), s.Client()
+	if err := pipe.Write(append(livetest.Append(nil, "SET", "k", 1), livetest.Append(nil, "PUBLISH", "ch", "pipe")...)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "nothing is synced", func() bool { return d.asking.Load() > 0 })
+	script.Send("EVAL", "redis.call('PUBLISH', 'ch', 'script') return redis.call('SET', KEYS[1], 1)", 1, "s")
+	for _, args := range [][]any{{"MULTI"}, {"PUBLISH", "ch", "exec"}, {"SET", "e", 1}, {"EXEC"}} {
+		exec.Send(args...)
+	}
+	for _, want := range []string{"OK", "QUEUED", "QUEUED"} {
+		if got := exec.Read(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	free.Want("1", "PUBLISH", "ch", "meanwhile")
+	if got := listener.Read(); got != "[message ch meanwhile]" {
+		t.Error(got)
+	}
+	if text, ok := listener.Poll(50 * time.Millisecond); ok {
+		t.Errorf("%s comes before the sync has ended", text)
+	}
+	d.let()
+	got := map[string]bool{}
+	for range 3 {
+		got[listener.Read()] = true
+	}
+	for _, from := range []string{"pipe", "script", "exec"} {
+		if !got["[message ch "+from+"]"] {
+			t.Errorf("no message of %s in %v", from, got)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package persistence
+
+// Snapshots for replicas: one that is made in the background, and goes to them instead of into a file of its own.
+
+import (
+	"io"
+	"time"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+)
+
+// transferPoll is how often it is looked whether another snapshot has ended, for which one for replicas waits, and while
+// tests slow one down, whether somebody wants it.
+const transferPoll = 5 * time.Millisecond
+
+// Transfer writes a snapshot for replicas. It is called on a goroutine of its own.
+func (f *family) Transfer(t *command.Transfer, to io.Writer) error {
+	for !f.claim() {
+		if t.Dead() {
+			return errKilled
+		}
+		select {
+		case <-f.stop:
+			return errKilled
+		case <-time.After(transferPoll):
+		}
+	}
+	st := &f.status
+	p := &picture{f: f, transfer: t, killed: make(chan struct{})}
+	_ = f.held(func(c *command.Ctx) error {
+		p.now, p.format = c.Now, f.dumps.FileFormat()
+		p.format.For = t.For
+		if !t.NoFunctions {
+			p.libraries = f.s.Functions.Libraries(c.KS)
+		}
+		p.facts = t.Begin(c)
+		st.saveBegan.Store(c.Now)
+		p.cutOff(c)
+		return nil
+	})
+	err := f.quietly(func() error { return p.write(to) })
+	p.ended(err)
+	st.saveBegan.Store(0)
+	f.mu.Lock()
+	f.saving = false
+	f.mu.Unlock()
+	return err
+}
+
+// claim takes the place of the one snapshot that can be made at a time. Who ends the server does not wait for one that is for
+// replicas, which may be slow to take it: it ends with their connections. It reports false while there is another.
+func (f *family) claim() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.saving || f.rewriting {
+		return false
+	}
+	f.saving = true
+	return true
+}
+
+// leavesOut tells whether an entry is not for the replicas that the picture is for, and counts those that are of a type
+// that they do not know.
+func (p *picture) leavesOut(e engine.Entry) bool {
+	t := p.transfer
+	switch {
+	case t == nil:
+		return false
+	case t.NoKeys:
+		return true
+	case t.Plain && !e.Kind().Plain():
+		t.LeftOut++
+		return true
+	}
+	return false
+}

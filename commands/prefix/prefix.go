@@ -1,0 +1,165 @@
+// Package prefix counts what limiters, locks and queues do: for all keys together, and by the beginnings of keys that the
+// parameter metrics-prefixes names. So metrics tell customers, services or environments apart, and never have a series for
+// each key.
+package prefix
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/commands/histogram"
+)
+
+// Max is how many prefixes there can be: each is a dozen series.
+const Max = 1000
+
+// stripes keep the counters of sessions on different cores apart.
+const stripes = 16
+
+// Calls are the calls of limiters, or of locks.
+type Calls [stripes]struct {
+	granted, refused atomic.Int64
+	_                [48]byte
+}
+
+// Count counts a call of a session.
+func (c *Calls) Count(session int64, granted bool) {
+	if s := &c[uint64(session)%stripes]; granted {
+		s.granted.Add(1)
+	} else {
+		s.refused.Add(1)
+	}
+}
+
+// Sum is how many were granted and refused.
+func (c *Calls) Sum() (granted, refused int64) {
+	for i := range c {
+		granted += c[i].granted.Load()
+		refused += c[i].refused.Load()
+	}
+	return granted, refused
+}
+
+// Lateness is how long after their due times entries were delivered.
+type Lateness struct {
+	Times      histogram.Histogram
+	max, total atomic.Int64
+}
+
+// Note counts a delivery that was so late.
+func (l *Lateness) Note(micros int64) {
+	l.Times.Add(micros, 1)
+	l.total.Add(max(micros, 0))
+	for {
+		most := l.max.Load()
+		if micros <= most || l.max.CompareAndSwap(most, micros) {
+			return
+		}
+	}
+}
+
+// Max is the longest in microseconds, Total all together.
+func (l *Lateness) Max() int64   { return l.max.Load() }
+func (l *Lateness) Total() int64 { return l.total.Load() }
+
+// Counts are what is counted of some keys.
+type Counts struct {
+	Limiters, Locks Calls
+	Late            Lateness
+}
+
+// Prefix is a beginning of keys.
+type Prefix struct {
+	Name string
+	Counts
+}
+
+// Set is the prefixes, and what all keys have done, those without a prefix included. The zero value has no prefix.
+type Set struct {
+	All  Counts
+	list atomic.Pointer[list]
+}
+
+// list has the prefixes in order. shorter is the longest other one that a prefix begins with, -1 for none.
+type list struct {
+	prefixes []*Prefix
+	shorter  []int
+}
+
+// Configure sets the prefixes, at most Max. Those that were there go on counting.
+func (s *Set) Configure(names []string) {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	if len(names) == 0 {
+		s.list.Store(nil)
+		return
+	}
+	l := new(list)
+	for i, name := range names {
+		p := s.Of([]byte(name))
+		if p == nil || p.Name != name {
+			p = &Prefix{Name: name}
+		}
+		at := i - 1
+		for at >= 0 && !strings.HasPrefix(name, names[at]) {
+			at = l.shorter[at]
+		}
+		l.prefixes, l.shorter = append(l.prefixes, p), append(l.shorter, at)
+	}
+	s.list.Store(l)
+}
+
+// Each calls fn with the prefixes in order.
+func (s *Set) Each(fn func(p *Prefix)) {
+	if l := s.list.Load(); l != nil {
+		for _, p := range l.prefixes {
+			fn(p)
+		}
+	}
+}
+
+// Of is the longest prefix of a key, nil for none.
+func (s *Set) Of(key []byte) *Prefix {
+	l := s.list.Load()
+	if l == nil {
+		return nil
+	}
+	// Whatever stands between a prefix and the key in order begins with the prefix.
+	at := sort.Search(len(l.prefixes), func(i int) bool { return l.prefixes[i].Name > string(key) }) - 1
+	for at >= 0 && !begins(key, l.prefixes[at].Name) {
+		at = l.shorter[at]
+	}
+	if at < 0 {
+		return nil
+	}
+	return l.prefixes[at]
+}
+
+func begins(key []byte, name string) bool {
+	return len(key) >= len(name) && string(key[:len(name)]) == name
+}
+
+// Limiter counts a call of a limiter.
+func (s *Set) Limiter(key []byte, session int64, granted bool) {
+	s.All.Limiters.Count(session, granted)
+	if p := s.Of(key); p != nil {
+		p.Limiters.Count(session, granted)
+	}
+}
+
+// Lock counts a call of a lock.
+func (s *Set) Lock(key []byte, session int64, granted bool) {
+	s.All.Locks.Count(session, granted)
+	if p := s.Of(key); p != nil {
+		p.Locks.Count(session, granted)
+	}
+}
+
+// Delivered counts an entry of a queue that was delivered so late.
+func (s *Set) Delivered(key []byte, micros int64) {
+	s.All.Late.Note(micros)
+	if p := s.Of(key); p != nil {
+		p.Late.Note(micros)
+	}
+}

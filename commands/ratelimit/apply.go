@@ -1,0 +1,132 @@
+package ratelimit
+
+// RL.GRANTS, which clients cannot call: the effects of limiters with named grants
+// (package budget), done again.
+
+import (
+	"bytes"
+
+	"github.com/limitkv/limitkv/commands/budget"
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/limiter"
+)
+
+// ended tells that the keyspace ended grants.
+func ended(v *engine.View, key []byte, n int) {
+	v.Besides([]byte("RL.GRANTS"), key, command.Number(v.Now), []byte(budget.WordEnded), command.Number(int64(n)))
+}
+
+func (f *family) grantsRow() *command.Command {
+	return &command.Command{
+		Name: "rl.grants", Arity: -5, Group: command.GroupLimiter, Since: sinceNamed,
+		Flags:      command.Write | command.Applied,
+		ACL:        acl,
+		Keys:       []command.KeySpec{command.Key(1, writeKey)},
+		Summary:    "Does again what a journal tells of a limiter's named grants.",
+		Complexity: "O(log N) for each grant; O(N) where rules change",
+		Syntax:     "key unix-us:integer word:string argument:string...",
+		Run:        f.grants,
+	}
+}
+
+func (f *family) grants(c *command.Ctx) {
+	key := c.Args[1]
+	e, ok := c.LookupWrite(key, engine.KindLimiter)
+	if !ok {
+		return
+	}
+	n := budget.NamedOf(e)
+	a := c.Cursor(2)
+	now := a.Int()
+	word := string(a.Bytes())
+	switch {
+	case a.Failed(c):
+		return
+	case word == budget.WordTaken && !e.Ok():
+		// A replica whose clock is ahead forgets a limiter as idle which is in use for its primary. The whole is told soon.
+		c.OK()
+		return
+	case word == budget.WordTaken:
+		if !applyTaken(c, e, n, &a, now) {
+			c.Error(errApply)
+		}
+		return
+	case n == nil:
+		c.Error(errApply)
+		return
+	case word == budget.WordEnded:
+		most := a.Int()
+		if a.Failed(c) {
+			return
+		}
+		n.Ended(now, int(most))
+	case word == budget.WordState:
+		if !applyState(n, &a, now) {
+			c.Error(errApply)
+			return
+		}
+	default:
+		c.Error(errApply)
+		return
+	}
+	c.Changed(key, engine.EventLimiter, "rl.acquire")
+	c.Bared(e)
+	c.OK()
+}
+
+// applyTaken takes again what was granted.
+func applyTaken(c *command.Ctx, e engine.Entry, n *limiter.Named, a *command.Args, now int64) bool {
+	cost, times := a.IntRange(0, limiter.CountMax, errApply), a.IntRange(1, limiter.NamedMax, errApply)
+	if a.Err() != "" || now < 0 {
+		return false
+	}
+	p := e.Bytes(nil)
+	if n != nil {
+		p = n.State()
+	}
+	size := len(p)
+	p, ok := limiter.Again(p, now, cost, times)
+	switch {
+	case !ok:
+		return false
+	case n != nil:
+		n.SetState(p)
+		for a.More() {
+			id, saved := a.Bytes(), a.Bytes()
+			if a.Err() != "" || n.Restore(id, saved) != nil {
+				return false
+			}
+		}
+		c.InnerDue(e)
+	case a.More():
+		return false
+	case len(p) != size:
+		c.PutBytes(engine.KindLimiter, c.Args[1], p, e.Deadline())
+	}
+	c.Changed(c.Args[1], engine.EventLimiter, "rl.acquire")
+	c.OK()
+	return true
+}
+
+func applyState(n *limiter.Named, a *command.Args, now int64) bool {
+	state, given := bytes.Clone(a.Bytes()), a.Bytes()
+	if a.Err() != "" || limiter.Check(state) != nil {
+		return false
+	}
+	var buf [limiter.RulesMax]limiter.Rule
+	if rules := limiter.Rules(buf[:0], state); !limiter.HasRules(n.State(), rules) {
+		n.Rebase(rules, now)
+	}
+	n.SetState(state)
+	if n.SetGiven(given) != nil {
+		return false
+	}
+	for a.More() {
+		id, saved := a.Bytes(), a.Bytes()
+		if a.Err() != "" || n.Restore(id, saved) != nil {
+			return false
+		}
+	}
+	return true
+}

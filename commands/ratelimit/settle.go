@@ -1,0 +1,167 @@
+package ratelimit
+
+// RL.SETTLE, RL.TOUCH and RL.RELEASE: what becomes of what was taken.
+
+import (
+	"bytes"
+
+	"github.com/limitkv/limitkv/commands/budget"
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/limiter"
+)
+
+func (f *family) settleRow() *command.Command {
+	return &command.Command{
+		Name: "rl.settle", Arity: -3, Group: command.GroupLimiter, Since: sinceNamed,
+		Flags:      command.Write | command.Fast,
+		ACL:        acl,
+		Keys:       []command.KeySpec{command.Key(1, writeKey)},
+		Summary:    "Ends a named grant with what it really cost.",
+		Complexity: "O(log N) in the grants that are open, for each rule; O(N) in the grants of a LOG",
+		Syntax:     "key id:string [actual:integer]",
+		Run:        f.settle,
+	}
+}
+
+// settle ends a named grant.
+func (f *family) settle(c *command.Ctx) {
+	a := c.Cursor(2)
+	id := a.Bytes()
+	actual := int64(-1)
+	if a.More() {
+		actual = a.IntRange(0, limiter.CountMax, errCost)
+	}
+	if a.More() {
+		a.Syntax()
+	}
+	if a.Failed(c) {
+		return
+	}
+	key := c.Args[1]
+	e, n, ok := f.open(c, key)
+	if !ok {
+		return
+	}
+	if n == nil {
+		c.Null()
+		return
+	}
+	back, ok, err := n.Close(id, c.Now, actual)
+	switch {
+	case err != nil:
+		c.Error(textOf(err))
+		return
+	case !ok:
+		c.Null()
+		return
+	}
+	f.settled.Add(1)
+	c.Bared(e)
+	c.Changed(key, engine.EventLimiter, "rl.settle")
+	budget.Effect(&c.View, key, n, id)
+	c.Int(back)
+}
+
+// open finds the limiter under a key and its grants, nil if none is open.
+func (f *family) open(c *command.Ctx, key []byte) (e engine.Entry, n *limiter.Named, ok bool) {
+	if e, ok = c.LookupWrite(key, engine.KindLimiter); !ok {
+		return e, nil, false
+	}
+	return e, budget.NamedOf(e), true
+}
+
+func (f *family) touchRow() *command.Command {
+	return &command.Command{
+		Name: "rl.touch", Arity: 4, Group: command.GroupLimiter, Since: sinceNamed,
+		Flags:      command.Write | command.Fast,
+		ACL:        acl,
+		Keys:       []command.KeySpec{command.Key(1, writeKey)},
+		Summary:    "Renews the lease of a named grant.",
+		Complexity: "O(log N) in the grants that are open",
+		Syntax:     "key id:string ms:integer",
+		Run:        f.touch,
+	}
+}
+
+func (f *family) touch(c *command.Ctx) {
+	a := c.Cursor(2)
+	id := a.Bytes()
+	millis := a.IntRange(1, limiter.LeaseMicrosMax/1000, errLeaseRange)
+	if a.Failed(c) {
+		return
+	}
+	key := c.Args[1]
+	e, n, ok := f.open(c, key)
+	if !ok {
+		return
+	}
+	if n == nil || !n.Touch(id, c.Now, millis*1000) {
+		c.Int(0)
+		return
+	}
+	c.InnerDue(e)
+	c.Changed(key, engine.EventLimiter, "rl.touch")
+	budget.Effect(&c.View, key, n, id)
+	c.Int(1)
+}
+
+func (f *family) releaseRow() *command.Command {
+	return &command.Command{
+		Name: "rl.release", Arity: -2, Group: command.GroupLimiter, Since: since,
+		Flags:      command.Write | command.Fast,
+		ACL:        acl,
+		Keys:       []command.KeySpec{command.Key(1, writeKey)},
+		Summary:    "Gives tokens back to a limiter, never above its capacity.",
+		Complexity: "O(1) for each rule; O(N) in the grants of a LOG that come back",
+		Syntax:     "key [n:integer]",
+		Run:        f.release,
+	}
+}
+
+// release gives back. What is not there has nothing in use, so nothing comes
+// back.
+func (f *family) release(c *command.Ctx) {
+	a := c.Cursor(2)
+	back := int64(1)
+	if a.More() {
+		back = a.IntRange(0, limiter.CountMax, errCost)
+	}
+	if a.More() {
+		a.Syntax()
+	}
+	if a.Failed(c) {
+		return
+	}
+	key := c.Args[1]
+	e, n, ok := f.open(c, key)
+	if !ok {
+		return
+	}
+	var freed [][]byte
+	switch {
+	case !e.Ok() || back == 0: // nothing is to change: it would not be told
+		back = 0
+	case n == nil:
+		var room [128]byte
+		p := e.Bytes(nil)
+		was := append(room[:0], p...)
+		if back, _ = limiter.Release(p, c.Now, back); back > 0 {
+			c.NoteIdle(e)
+		} else {
+			copy(p, was) // what is not told must not change
+		}
+	default:
+		was := bytes.Clone(n.State())
+		if back, freed, _ = n.Release(c.Now, back); back > 0 || freed != nil {
+			c.Bared(e)
+		} else {
+			n.SetState(was)
+		}
+	}
+	if back > 0 || freed != nil {
+		c.Changed(key, engine.EventLimiter, "rl.release")
+		budget.Effect(&c.View, key, n, freed...)
+	}
+	c.Int(back)
+}

@@ -1,0 +1,258 @@
+package replication
+
+// A full synchronisation: everything the server has gives way to what the primary sends.
+//
+// With repl-diskless-load disabled the file is kept on disk until it is whole, and the old keys are served meanwhile; then
+// they go, and the file is loaded. Otherwise it is loaded as it comes, into a keyspace beside the one that is served
+// (swapdb), or into this one if it is empty (on-empty-db).
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/dumpfile"
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/replication"
+)
+
+// valkeyVersion is that of Valkey whose files are read. An older one would have Valkey refuse to send the deadlines of fields.
+const valkeyVersion = "9.1.2"
+
+// Settings implements replication.Follower.
+func (l *leader) Settings() replication.Settings {
+	c := l.f.s.Config
+	number := func(name string) int {
+		n, _ := strconv.Atoi(c.Value(name)) // the parameter is one
+		return n
+	}
+	s := replication.Settings{
+		User: c.Value("masteruser"), Password: c.Value("masterauth"),
+		Port: number("port"), IP: c.Value("replica-announce-ip"), Capabilities: []string{"limitkv"}, Version: valkeyVersion,
+		Timeout: l.Timeout(), MaxBulk: c.MaxBulk().Load(),
+	}
+	secure := c.Value("tls-replication") == "yes"
+	if secure || s.Port == 0 {
+		if port := number("tls-port"); port != 0 {
+			s.Port = port
+		}
+	}
+	if port := number("replica-announce-port"); port != 0 {
+		s.Port = port
+	}
+	at := net.JoinHostPort(l.host, strconv.Itoa(l.port))
+	s.Dial = func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		if from := c.Value("bind-source-addr"); from != "" {
+			d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
+		}
+		conn, err := d.DialContext(ctx, "tcp", at)
+		if err != nil || !secure {
+			return conn, err
+		}
+		config, err := l.f.s.Host.ClientTLS()
+		if err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		over := tls.Client(conn, config)
+		if err := over.HandshakeContext(ctx); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		return over, nil
+	}
+	return s
+}
+
+// Timeout implements replication.Follower.
+func (l *leader) Timeout() time.Duration {
+	seconds, _ := strconv.Atoi(l.f.s.Config.Value("repl-timeout")) // the parameter is a number
+	return time.Duration(seconds) * time.Second
+}
+
+// left is why nothing more of a file is read: the primary is not followed any more.
+func (l *leader) left() error {
+	if l.sess.Killed.Load() {
+		return errNotFollowed
+	}
+	return nil
+}
+
+// Load implements replication.Follower.
+func (l *leader) Load(file *replication.File, id string, offset int64) error {
+	s := l.f.s
+	from, size := io.Reader(file), max(file.Size, 0)
+	ks := s.Keyspace
+	beside := s.Config.Value("repl-diskless-load") == "swapdb"
+	switch {
+	case beside:
+		ks = s.Keyspace.Sibling()
+		ks.Leave(true)
+		defer ks.Retire()
+	case s.Config.Value("repl-diskless-load") == "on-empty-db" && l.empty():
+	default:
+		spool, err := l.spool(file)
+		if err != nil {
+			return err
+		}
+		defer spool.remove()
+		from, size = io.NewSectionReader(spool.file, 0, spool.size), spool.size
+	}
+	began := engine.Monotonic()
+	resume, err := l.clear(beside, id)
+	if err != nil {
+		return err
+	}
+	defer resume()
+	defer s.Loading.End()
+	s.Logf('n', "MASTER <-> REPLICA sync: Loading DB in memory")
+	s.Loading.Expect(size)
+	whole, err := dumpfile.Read(s, ks, s.Loading.Reader(from, l.left), size, 0, func(int) {})
+	if err == nil {
+		_, err = io.Copy(io.Discard, from) // what is behind the file's end and before the mark
+	}
+	if err != nil {
+		if !beside {
+			_ = s.Hold(func(c *command.Ctx) error { l.empties(c); return nil })
+		}
+		return fmt.Errorf("Failed trying to load the MASTER synchronization DB, check server logs: %w", err)
+	}
+	err = s.Hold(func(c *command.Ctx) error {
+		if err := l.left(); err != nil {
+			return err
+		}
+		if beside {
+			s.Logf('n', "MASTER <-> REPLICA sync: Swapping active DB with loaded DB")
+			c.Told = true
+			c.Take(ks)
+			c.NoEffect() // what comes next is another journal's
+			c.EndCommand(nil)
+		}
+		if err := whole.Enter(c, true, true); err != nil {
+			return err
+		}
+		l.adopt(id, offset, whole.Selected)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.Logf('n', "DB loaded from the master: %.3f seconds, keys loaded: %d", float64(engine.Monotonic()-began)/1e6, s.LoadedKeys.Load())
+	s.Logf('n', "MASTER <-> REPLICA sync: Finished with success")
+	return nil
+}
+
+// adopt has the keys be what the primary's stream makes of them up to an offset. All keys are held.
+func (l *leader) adopt(id string, offset int64, selected int) {
+	l.f.stream.Adopt(id, offset)
+	l.f.dropped()
+	l.begin()
+	l.sess.SetDB(selected)
+	l.f.mu.Lock()
+	l.f.whole = true
+	l.f.mu.Unlock()
+}
+
+// empty tells whether there are no keys.
+func (l *leader) empty() bool {
+	none := true
+	_ = l.f.s.Hold(func(c *command.Ctx) error {
+		for c.DB = range c.KS.Databases() {
+			none = none && c.Count() == 0
+		}
+		return nil
+	})
+	return none
+}
+
+// clear makes room for what the primary sends: from now on the server loads. With beside the old keys stay until then; they
+// are read meanwhile if they are of the same stream as those that come. resume has the server log again.
+func (l *leader) clear(beside bool, id string) (resume func(), err error) {
+	s := l.f.s
+	resume = s.Durability.Suspend()
+	err = s.Hold(func(c *command.Ctx) error {
+		if err := l.left(); err != nil {
+			return err
+		}
+		was := l.f.stream.State().ID
+		l.f.mu.Lock()
+		same := l.f.whole && was == id
+		l.f.whole = l.f.whole && beside
+		l.f.mu.Unlock()
+		s.Loading.Begin(c.Now, beside && same)
+		if !beside {
+			s.Logf('n', "MASTER <-> REPLICA sync: Flushing old data")
+			l.f.dropped()
+			l.empties(c)
+		}
+		return nil
+	})
+	if err != nil {
+		resume()
+	}
+	return resume, err
+}
+
+// empties removes all keys and functions. All keys are held.
+func (l *leader) empties(c *command.Ctx) {
+	c.Told = true
+	c.FlushAll()
+	c.NoEffect() // what comes next is another journal's
+	c.EndCommand(nil)
+	c.Commit()
+	c.Worker = l.f.s.Workers.Get(l.f.s)
+	defer l.f.s.Workers.Put(c.Worker)
+	_ = l.f.s.Functions.LoadCode(c, nil, true, true) // no code is wrong
+}
+
+// spooled is a file that is kept on disk while it is needed.
+type spooled struct {
+	file *os.File
+	size int64
+}
+
+func (s *spooled) remove() {
+	_ = s.file.Close()
+	_ = os.Remove(s.file.Name()) // the next one has another name
+}
+
+// spool writes the primary's file to disk.
+func (l *leader) spool(from *replication.File) (*spooled, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("temp-%d.%d.rdb", l.f.s.Keyspace.Clock.Now()/1e6, os.Getpid())
+	file, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("Opening the temp file needed for MASTER <-> REPLICA synchronization: %w", err)
+	}
+	s := &spooled{file: file}
+	buf := make([]byte, 256<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			if _, err := file.Write(buf[:n]); err != nil {
+				s.remove()
+				return nil, fmt.Errorf("Write error or short write writing to the DB dump file needed for MASTER <-> REPLICA synchronization: %w", err)
+			}
+			s.size += int64(n)
+		}
+		if errors.Is(err, io.EOF) {
+			return s, nil
+		}
+		if err != nil {
+			s.remove()
+			return nil, fmt.Errorf("I/O error trying to sync with MASTER: %w", err)
+		}
+	}
+}

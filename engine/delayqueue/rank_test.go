@@ -1,0 +1,147 @@
+package delayqueue
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// What a delivery costs does not grow with the number of groups: among a million it takes no more than a few times as
+// long as among a thousand, for what memory is further away.
+func TestGroupsCost(t *testing.T) {
+	const timesMax = 8
+	cost := map[int]time.Duration{}
+	for _, groups := range []int{1000, 1_000_000} {
+		q := New()
+		next := 0
+		add := func() {
+			name := fmt.Appendf(nil, "%d", next)
+			next++
+			q.Add(start, name, nil, start, &Extra{Group: name}, Put)
+		}
+		for range groups {
+			add()
+		}
+		q.Configure(Settings{GroupConc: 1})
+		for q.rank.later.Len() > 0 { // they fell due before
+			g, _ := q.rank.later.PopMin()
+			g.state = groupReady
+			q.rank.ready.Set(g)
+		}
+		runtime.GC()
+		// The best of many is what it takes on a machine that does nothing else.
+		best := time.Duration(math.MaxInt64)
+		for range 200 {
+			began := time.Now()
+			for range 100 {
+				if q.Pop(start, 0, 1, func(Entry) {}) != 1 {
+					t.Fatal("nothing is due")
+				}
+			}
+			best = min(best, time.Since(began)/100)
+			for range 100 {
+				add()
+			}
+		}
+		cost[groups] = best
+		if n := q.Groups(); n != groups {
+			t.Fatalf("%d groups of %d are left", n, groups)
+		}
+	}
+	t.Logf("a delivery takes %v of 1,000 groups and %v of 1,000,000", cost[1000], cost[1_000_000])
+	if cost[1_000_000] > timesMax*cost[1000] {
+		t.Errorf("a delivery takes %v of 1,000 groups, %v of 1,000,000", cost[1000], cost[1_000_000])
+	}
+}
+
+// A tenant with a million due entries delays another's single one by one round.
+func TestGroupsRound(t *testing.T) {
+	const many = 1_000_000
+	q := New()
+	for i := range many {
+		q.Add(start, fmt.Appendf(nil, "big%d", i), nil, start, &Extra{Group: []byte("big")}, Put)
+	}
+	rounds := 0
+	for i := range 1000 {
+		q.Add(start, fmt.Appendf(nil, "one%d", i), nil, start, &Extra{Group: []byte("small")}, Put)
+		for n := 1; ; n++ {
+			small := false
+			q.Pop(start, 0, 1, func(e Entry) {
+				x := e.Extra()
+				small = string(x.Group) == "small"
+			})
+			if small {
+				break
+			}
+			if rounds++; n == 2 {
+				t.Fatalf("the single entry %d waits for more than a round", i)
+			}
+		}
+	}
+	if q.Len() != many-rounds || rounds < 900 {
+		t.Errorf("%d are left, %d went first", q.Len(), rounds)
+	}
+}
+
+// Other bounds and rules do not look at all groups, of which there are 100,000 (a million in the long run): they take no
+// longer than with a few. What they free is delivered at once.
+func TestGroupsReset(t *testing.T) {
+	groups := 100_000
+	if os.Getenv("LIMITKV_MODEL_STEPS") != "" {
+		groups = 1_000_000
+	}
+	for _, c := range []struct {
+		name     string
+		from, to Settings
+	}{
+		{"conc", Settings{GroupConc: 1}, Settings{GroupConc: 2}},
+		{"no conc", Settings{GroupConc: 1}, Settings{}},
+		{"rules", Settings{GroupRules: "FIXED 1 1000000"}, Settings{GroupRules: "FIXED 2 1000000"}},
+		{"no rules", Settings{GroupRules: "FIXED 1 1000000"}, Settings{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			q := New()
+			q.Configure(c.from)
+			for i := range 2 * groups {
+				q.Add(start, fmt.Appendf(nil, "%d", i), nil, start, &Extra{Group: fmt.Appendf(nil, "%d", i%groups)}, Put)
+			}
+			deliver := func(want int) {
+				t.Helper()
+				if n := q.Pop(start, 1_000_000_000, 2*groups, func(Entry) {}); n != want {
+					t.Fatalf("%d are delivered, want %d", n, want)
+				}
+			}
+			deliver(groups)
+			deliver(0)
+			if _, ok := q.NextDelivery(start); ok && c.from.GroupConc > 0 {
+				t.Error("something is to be delivered")
+			}
+			runtime.GC()
+			worst := time.Duration(0)
+			for _, step := range []func(){
+				func() { q.Configure(c.to) },
+				func() {
+					if at, ok := q.NextDelivery(start); !ok || at > start {
+						t.Error("nothing is to be delivered")
+					}
+				},
+				func() { q.Pop(start, 1_000_000_000, 1, func(Entry) {}) },
+			} {
+				began := time.Now()
+				step()
+				worst = max(worst, time.Since(began))
+			}
+			t.Logf("the longest step took %v", worst)
+			if worst > 100*time.Millisecond { // to look at all takes some 4 µs a group
+				t.Errorf("a step took %v", worst)
+			}
+			deliver(groups - 1)
+			if err := q.Check(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,276 @@
+// This file is schedules: entries that come again and again, each EVERY so long or at
+// the times of a CRON expression.
+//
+// Of a schedule one occurrence is in the queue at a time, an entry whose id is the
+// schedule's, an @ and the time in ms. When its work is done, or it is given up, the
+// next one is put in at once, for its time. So nothing has to wake up for a schedule,
+// and all that is true of entries is true of occurrences. What an occurrence is late
+// by it stands for: those that were due before it was delivered are not made up for,
+// and of those that were due while it was worked, the last one is.
+package delayqueue
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+	_ "time/tzdata" // a queue's times must not depend on the machine that reads it
+
+	"github.com/limitkv/limitkv/engine/cron"
+	"github.com/limitkv/limitkv/engine/table"
+)
+
+// Schedule says when an entry comes again, and what it is then.
+type Schedule struct {
+	ID, Payload []byte
+	EveryMicros int64 // 0: by Cron
+	Cron, Zone  string
+	Extra       Extra
+	// BaseMicros is what EveryMicros counts from.
+	BaseMicros int64
+	// AfterMicros: occurrences up to then are past.
+	AfterMicros int64
+	// NextMicros is the time of the occurrence that is in the queue, 0 if none is.
+	NextMicros int64
+}
+
+// schedule is one with what its texts say.
+type schedule struct {
+	Schedule
+	cron cron.Schedule
+	zone *time.Location
+}
+
+// LoadZone finds a time zone by its IANA name.
+func LoadZone(name string) (*time.Location, error) {
+	if name == "" || name == "Local" { // these are Go's own
+		return nil, ErrZone
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, ErrZone
+	}
+	return zone, nil
+}
+
+// open reads what a schedule's texts say.
+func (s *Schedule) open() (*schedule, error) {
+	o := &schedule{Schedule: *s, zone: time.UTC}
+	o.ID, o.Payload, o.Extra.Group = bytes.Clone(s.ID), bytes.Clone(s.Payload), bytes.Clone(s.Extra.Group)
+	o.Extra.Occurrence = true
+	if s.EveryMicros > 0 {
+		return o, nil
+	}
+	var err error
+	if o.cron, err = cron.Parse(s.Cron); err == nil && s.Zone != "" {
+		o.zone, err = LoadZone(s.Zone)
+	}
+	return o, err
+}
+
+// after is the first time after another one, 0 if there is none.
+func (s *schedule) after(micros int64) int64 {
+	if s.EveryMicros > 0 {
+		if micros < s.BaseMicros {
+			return s.BaseMicros + s.EveryMicros
+		}
+		return s.BaseMicros + ((micros-s.BaseMicros)/s.EveryMicros+1)*s.EveryMicros
+	}
+	at := s.cron.Next(time.UnixMicro(micros), s.zone)
+	if at.IsZero() {
+		return 0
+	}
+	return at.UnixMicro()
+}
+
+// next is the time of the next occurrence: the last one that was missed, or else the
+// first that is to come.
+func (s *schedule) next(now int64) int64 {
+	at := s.after(s.AfterMicros)
+	if at == 0 || at > now {
+		return at
+	}
+	if s.EveryMicros > 0 {
+		return at + (now-at)/s.EveryMicros*s.EveryMicros
+	}
+	// Look back over twice as long each time.
+	for back := int64(60e6); ; back *= 2 {
+		from := max(now-back, s.AfterMicros)
+		last := s.after(from)
+		if last > now && from > s.AfterMicros {
+			continue
+		}
+		for later := s.after(last); later != 0 && later <= now; later = s.after(last) {
+			last = later
+		}
+		return last
+	}
+}
+
+// occurrence appends the id of an occurrence.
+func occurrence(dst, id []byte, dueMicros int64) []byte {
+	return strconv.AppendInt(append(append(dst, id...), '@'), dueMicros/1000, 10)
+}
+
+// scheduleOf is the schedule whose present occurrence an entry is, nil if it is none's.
+func (q *Queue) scheduleOf(id []byte) *schedule {
+	i := bytes.LastIndexByte(id, '@')
+	if i < 0 {
+		return nil
+	}
+	s := q.schedules[string(id[:i])]
+	if s == nil || s.NextMicros == 0 || !bytes.Equal(occurrence(nil, s.ID, s.NextMicros), id) {
+		return nil
+	}
+	return s
+}
+
+// spawn puts the next occurrence of a schedule in.
+func (q *Queue) spawn(s *schedule, now int64) {
+	for s.NextMicros = s.next(now); s.NextMicros != 0; s.NextMicros = s.next(now) {
+		id := occurrence(nil, s.ID, s.NextMicros)
+		old := q.table.Get(id)
+		if old.None() {
+			r := newRecord(id, s.Payload, s.Extra.Append(nil))
+			q.table.Add(r)
+			q.totals.Added++
+			q.put(r, waiting, s.NextMicros)
+			return
+		}
+		s.AfterMicros = max(s.AfterMicros, s.NextMicros)
+	}
+	delete(q.schedules, string(s.ID)) // it never comes again
+}
+
+// delivered notes that an entry was delivered: what its schedule has missed until
+// now, it stands for.
+func (q *Queue) delivered(r table.Record, now int64) {
+	if s := q.scheduleOf(r.Key()); s != nil {
+		s.AfterMicros = max(s.AfterMicros, s.NextMicros, now)
+	}
+}
+
+// follow puts in what comes after an occurrence that has left.
+func (q *Queue) follow(id []byte, now int64) {
+	if s := q.scheduleOf(id); s != nil {
+		s.AfterMicros = max(s.AfterMicros, s.NextMicros)
+		q.spawn(s, now)
+	}
+}
+
+// Schedule makes a schedule, or replaces the one with its id, or the entry. The
+// occurrence that is being worked goes on. It reports whether the condition was met.
+// The error is of the schedule's texts.
+func (q *Queue) Schedule(now int64, plan *Schedule, mode Mode) (added bool, err error) {
+	s, err := plan.open()
+	if err != nil {
+		return false, err
+	}
+	old := q.schedules[string(s.ID)]
+	entry := q.find(s.ID, 0)
+	there := old != nil || !entry.None()
+	if there && mode == OnlyNew || !there && mode == OnlyOld {
+		return false, nil
+	}
+	defer q.unpin(q.pin(entry))
+	if !entry.None() {
+		q.take(entry)
+		q.leave(entry, now, false)
+	}
+	s.BaseMicros, s.AfterMicros, s.NextMicros = (now+999)/1000*1000, now, 0
+	if old != nil {
+		defer q.unpin(q.pin(q.present(old)))
+		s.NextMicros = q.withdraw(old)
+	}
+	if q.schedules == nil {
+		q.schedules = map[string]*schedule{}
+	}
+	q.schedules[string(s.ID)] = s
+	if s.NextMicros == 0 {
+		q.spawn(s, now)
+	}
+	return q.Scheduled(s.ID), nil
+}
+
+// present is the occurrence of a schedule that is in the queue.
+func (q *Queue) present(s *schedule) table.Record {
+	return q.find(occurrence(nil, s.ID, s.NextMicros), 0)
+}
+
+// withdraw removes the present occurrence of a schedule that is to end, unless it is
+// with a worker: then it returns its time.
+func (q *Queue) withdraw(s *schedule) (leasedMicros int64) {
+	r := q.present(s)
+	switch {
+	case r.None():
+		return 0
+	case placeOf(r) != waiting:
+		return s.NextMicros
+	}
+	delete(q.schedules, string(s.ID)) // so that none follows
+	q.take(r)
+	q.leave(r, 0, false)
+	return 0
+}
+
+// Unschedule ends a schedule.
+func (q *Queue) Unschedule(id []byte) bool {
+	s := q.schedules[string(id)]
+	if s == nil {
+		return false
+	}
+	q.withdraw(s)
+	delete(q.schedules, string(id))
+	return true
+}
+
+// Scheduled says whether there is a schedule with this id.
+func (q *Queue) Scheduled(id []byte) bool { return q.schedules[string(id)] != nil }
+
+// ScheduleOf is the schedule that an entry is the present occurrence of, nil if none.
+func (q *Queue) ScheduleOf(id []byte) *Schedule {
+	if s := q.scheduleOf(id); s != nil {
+		return &s.Schedule
+	}
+	return nil
+}
+
+// Schedules are all of them, in order of their ids.
+func (q *Queue) Schedules() []*Schedule {
+	if len(q.schedules) == 0 {
+		return nil
+	}
+	var list []*Schedule
+	for s := range maps.Values(q.schedules) {
+		list = append(list, &s.Schedule)
+	}
+	slices.SortFunc(list, func(a, b *Schedule) int { return cmp.Compare(string(a.ID), string(b.ID)) })
+	return list
+}
+
+// RestoreSchedule adds a schedule that Schedules returned, after the entries.
+func (q *Queue) RestoreSchedule(plan *Schedule) error {
+	s, err := plan.open()
+	if err != nil || CheckID(s.ID) != nil || q.schedules[string(s.ID)] != nil || !q.kept && q.Len() == 0 {
+		return ErrCorrupt
+	}
+	for _, micros := range []int64{s.EveryMicros, s.BaseMicros, s.AfterMicros, s.NextMicros} {
+		if micros < 0 || micros > microsMax {
+			return ErrCorrupt
+		}
+	}
+	r := q.find(occurrence(nil, s.ID, s.NextMicros), 0)
+	if r.None() || !hasExtra(r) {
+		return ErrCorrupt
+	}
+	if x := extraOf(r); !x.Occurrence {
+		return ErrCorrupt
+	}
+	if q.schedules == nil {
+		q.schedules = map[string]*schedule{}
+	}
+	q.schedules[string(s.ID)] = s
+	return nil
+}

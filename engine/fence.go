@@ -1,0 +1,34 @@
+package engine
+
+// Fences: the numbers of grants of locks. Each is greater than all that were given before for any key of the keyspace, so
+// nothing has to be kept of a lock that is gone. Since a fence is at least the time in microseconds, those of a server
+// that has lost its files, or the last second of them, are greater too.
+
+import "sync/atomic"
+
+// Fences gives fences.
+type Fences struct{ last atomic.Int64 }
+
+// Next is a fence for a grant at a time.
+func (f *Fences) Next(nowMicros int64) int64 {
+	for {
+		last := f.last.Load()
+		next := max(last+1, nowMicros)
+		if f.last.CompareAndSwap(last, next) {
+			return next
+		}
+	}
+}
+
+// After has all fences be greater than one that is known from elsewhere.
+func (f *Fences) After(fence int64) {
+	for {
+		last := f.last.Load()
+		if fence <= last || f.last.CompareAndSwap(last, fence) {
+			return
+		}
+	}
+}
+
+// Last is the last fence that was given or is known, 0 if there is none.
+func (f *Fences) Last() int64 { return f.last.Load() }

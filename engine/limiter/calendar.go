@@ -1,0 +1,323 @@
+// This file is CAL: a count in each hour, day, week or month of a time zone.
+//
+// A day, week or month begins at the moment at which the zone's clock first shows
+// its beginning, or, where summer time leaves that out, at the moment of the leap
+// over it. So a day has 23, 24 or 25 hours, and each moment belongs to just one.
+// An hour begins whenever the clock shows its minute, which leaves the hours of
+// summer time as long as others where clocks are changed by whole hours.
+//
+// The zones are those of the IANA, which the binary carries; a system that has
+// newer ones is believed. A rule is kept with the zone's name, since numbers of
+// zones are one process's own.
+package limiter
+
+import (
+	"encoding/binary"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+	_ "time/tzdata" // for systems without time zones
+)
+
+// Unit is how long a period of a calendar is.
+type Unit uint8
+
+// The units of CAL.
+const (
+	Hour Unit = iota
+	Day
+	Week
+	Month
+	units
+)
+
+var unitWords = [units]string{"HOUR", "DAY", "WEEK", "MONTH"}
+
+// fromRange is what FROM may be, by unit; the first is the default.
+var fromRange = [units][2]uint8{{0, 59}, {0, 23}, {1, 7}, {1, 28}}
+
+// Calendar is the period of CAL: an hour from a minute on, a day from an hour, a
+// week from a weekday (1 is Monday), or a month from a day.
+type Calendar struct {
+	Unit Unit
+	From uint8
+	zone uint16 // an index of zones, 0 for UTC
+}
+
+// pack is the calendar in one number, which only this process knows.
+func (c Calendar) pack() int64 { return int64(c.Unit) | int64(c.From)<<8 | int64(c.zone)<<16 }
+
+// Calendar is the calendar of a CAL rule.
+func (r Rule) Calendar() Calendar {
+	return Calendar{Unit(r.Burst), uint8(r.Burst >> 8), uint16(r.Burst >> 16)}
+}
+
+// What a calendar can be refused for.
+var (
+	// ErrUnit is a period that is none of the four.
+	ErrUnit = errors.New("limiter: unknown calendar period")
+	// ErrFrom is a FROM that the unit does not have.
+	ErrFrom = errors.New("limiter: FROM out of range")
+	// ErrZone is a name that no time zone has.
+	ErrZone = errors.New("limiter: unknown time zone")
+)
+
+func (c Calendar) validate() error {
+	if c.Unit >= units {
+		return ErrUnit
+	}
+	if c.From < fromRange[c.Unit][0] || c.From > fromRange[c.Unit][1] {
+		return ErrFrom
+	}
+	return nil
+}
+
+// zones are the time zones that rules have named, UTC first. Names of no zone are
+// not kept, so there are never more than zones in the world.
+var zones = struct {
+	sync.RWMutex
+	byName map[string]uint16
+	all    []*time.Location
+}{byName: map[string]uint16{"UTC": 0}, all: []*time.Location{time.UTC}}
+
+// zoneNameMax is longer than the name of any zone.
+const zoneNameMax = 64
+
+// zoneOf finds a zone by its IANA name.
+func zoneOf(name []byte) (uint16, error) {
+	zones.RLock()
+	i, ok := zones.byName[string(name)]
+	zones.RUnlock()
+	if ok {
+		return i, nil
+	}
+	text := string(name)
+	// "Local" is the system's own, and "right/" has leap seconds.
+	if text == "" || text == "Local" || len(text) > zoneNameMax || strings.HasPrefix(text, "right/") {
+		return 0, ErrZone
+	}
+	at, err := time.LoadLocation(text)
+	if err != nil {
+		return 0, ErrZone
+	}
+	zones.Lock()
+	defer zones.Unlock()
+	if i, ok := zones.byName[text]; ok {
+		return i, nil
+	}
+	i = uint16(len(zones.all))
+	zones.all = append(zones.all, at)
+	zones.byName[text] = i
+	return i, nil
+}
+
+func (c Calendar) location() *time.Location {
+	if c.zone == 0 {
+		return time.UTC
+	}
+	zones.RLock()
+	defer zones.RUnlock()
+	return zones.all[c.zone]
+}
+
+// append encodes the calendar: its unit, FROM, and the zone's name behind its
+// length; UTC has none.
+func (c Calendar) append(dst []byte) []byte {
+	dst = append(dst, byte(c.Unit), c.From)
+	name := ""
+	if c.zone != 0 {
+		name = c.location().String()
+	}
+	return append(append(dst, byte(len(name))), name...)
+}
+
+// decodeCalendar reads what append wrote. A name of no zone gives a calendar that
+// is not valid.
+func decodeCalendar(p []byte, at int) (Calendar, int) {
+	c := Calendar{Unit: Unit(p[at]), From: p[at+1]}
+	name := p[at+3 : at+3+int(p[at+2])]
+	if len(name) > 0 {
+		var err error
+		if c.zone, err = zoneOf(name); err != nil {
+			c.Unit = units
+		}
+	}
+	return c, at + 3 + len(name)
+}
+
+// period is the period that a moment is in, in Unix microseconds.
+func (c Calendar) period(now int64) (start, end int64) {
+	t := time.UnixMicro(now).In(c.location())
+	if c.Unit == Hour {
+		return c.hour(t)
+	}
+	wall := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), 0, 0, 0, time.UTC)
+	var first time.Time
+	switch c.Unit {
+	case Day:
+		wall = wall.Add(-time.Duration(c.From) * time.Hour)
+		first = time.Date(wall.Year(), wall.Month(), wall.Day(), int(c.From), 0, 0, 0, time.UTC)
+	case Week:
+		since := (int(wall.Weekday()) + 7 - int(c.From)) % 7
+		first = time.Date(wall.Year(), wall.Month(), wall.Day()-since, 0, 0, 0, 0, time.UTC)
+	default:
+		first = time.Date(wall.Year(), wall.Month(), int(c.From), 0, 0, 0, 0, time.UTC)
+		if wall.Day() < int(c.From) {
+			first = first.AddDate(0, -1, 0)
+		}
+	}
+	// A clock that was put back shows a time of the period before again: the
+	// next one has begun all the same.
+	start = shown(first, t.Location())
+	for {
+		first = c.next(first)
+		if end = shown(first, t.Location()); end > now {
+			return start, end
+		}
+		start = end
+	}
+}
+
+// next is the beginning of the period after the one that begins at a wall time.
+func (c Calendar) next(wall time.Time) time.Time {
+	switch c.Unit {
+	case Day:
+		return wall.AddDate(0, 0, 1)
+	case Week:
+		return wall.AddDate(0, 0, 7)
+	}
+	return wall.AddDate(0, 1, 0)
+}
+
+// shown is the first moment, in Unix microseconds, at which the zone's clock shows
+// a wall time or a later one. The wall time is written as one of UTC.
+func shown(wall time.Time, in *time.Location) int64 {
+	// No zone is further than that from UTC, so the clock shows less there.
+	t := wall.Add(-26 * time.Hour).In(in)
+	for {
+		_, offset := t.Zone()
+		_, until := t.ZoneBounds()
+		at := wall.Add(-time.Duration(offset) * time.Second)
+		if at.Before(t) {
+			at = t // the clock leapt over it
+		}
+		if until.IsZero() || at.Before(until) {
+			return at.UnixMicro()
+		}
+		t = until.In(in)
+	}
+}
+
+// hour is the period of HOUR around a moment: from where the clock showed the
+// minute last to where it shows it next.
+func (c Calendar) hour(t time.Time) (start, end int64) {
+	return c.minuteBefore(t), c.minuteAfter(t)
+}
+
+// intoHour is how far the clock is past the minute, at a moment with an offset.
+func (c Calendar) intoHour(t time.Time, offset int) time.Duration {
+	const hour = int64(time.Hour / time.Microsecond)
+	local := t.UnixMicro() + int64(offset)*1e6 - int64(c.From)*60e6
+	return time.Duration((local%hour+hour)%hour) * time.Microsecond
+}
+
+func (c Calendar) minuteBefore(t time.Time) int64 {
+	for {
+		_, offset := t.Zone()
+		since, _ := t.ZoneBounds()
+		at := t.Add(-c.intoHour(t, offset))
+		if since.IsZero() || !at.Before(since) {
+			return at.UnixMicro()
+		}
+		t = since.Add(-time.Microsecond) // the last moment with the offset before
+	}
+}
+
+func (c Calendar) minuteAfter(t time.Time) int64 {
+	for {
+		_, offset := t.Zone()
+		_, until := t.ZoneBounds()
+		at := t.Add(time.Hour - c.intoHour(t, offset))
+		if until.IsZero() || at.Before(until) {
+			return at.UnixMicro()
+		}
+		if t = until.In(t.Location()); c.intoHour(t, offsetOf(t)) == 0 {
+			return t.UnixMicro()
+		}
+	}
+}
+
+func offsetOf(t time.Time) int {
+	_, offset := t.Zone()
+	return offset
+}
+
+// CAL's state is the period that was last taken from and what was taken in it.
+const (
+	calStart  = 0  // int64: when the period began
+	calLength = 8  // uint48: how long it is, in microseconds
+	calUsed   = 14 // uint48: what was taken in it
+	calSize   = 20
+)
+
+// calState is a CAL's state, taken apart.
+type calState struct{ start, end, used int64 }
+
+func loadCal(state []byte) calState {
+	start := int64(binary.LittleEndian.Uint64(state[calStart:]))
+	return calState{start, start + int64(uint48(state[calLength:])), int64(uint48(state[calUsed:]))}
+}
+
+func (s calState) store(state []byte) {
+	binary.LittleEndian.PutUint64(state[calStart:], uint64(s.start))
+	putUint48(state[calLength:], uint64(s.end-s.start))
+	putUint48(state[calUsed:], uint64(s.used))
+}
+
+// calLoad is the state as it is at now. A clock that was put back leaves the
+// period as it was.
+func (r Rule) calLoad(state []byte, now int64) calState {
+	s := loadCal(state)
+	if now >= s.end || s.used == 0 {
+		s.start, s.end = r.Calendar().period(now)
+		s.used = 0
+	}
+	return s
+}
+
+func (r Rule) calWait(state []byte, now, cost int64) int64 {
+	s := r.calLoad(state, now)
+	if s.used+cost <= r.Count {
+		return 0
+	}
+	return s.end - now
+}
+
+func (r Rule) calRoom(state []byte, now int64) (available, reset int64) {
+	s := r.calLoad(state, now)
+	if s.used == 0 {
+		return r.Count, 0
+	}
+	return r.Count - s.used, s.end - now
+}
+
+func (r Rule) calTake(state []byte, now, cost int64) {
+	s := r.calLoad(state, now)
+	s.used += cost
+	s.store(state)
+}
+
+func (r Rule) calGive(state []byte, now, n int64) {
+	s := r.calLoad(state, now)
+	s.used -= min(n, s.used)
+	s.store(state)
+}
+
+// calCarry keeps what was taken in the period that is under way.
+func (r Rule) calCarry(state []byte, now int64, old Rule, oldState []byte) {
+	used := old.calLoad(oldState, now).used
+	s := r.calLoad(state, now)
+	s.used = used
+	s.store(state)
+}

@@ -1,0 +1,106 @@
+// This file is a limiter as the engine stores it: one run of bytes without
+// pointers, kept like a string's value. The functions read and write it in
+// place; only a LOG that grows returns other bytes.
+//
+//	1 byte   how many rules, and whether it is kept and a shadow
+//	6 bytes  calls granted
+//	6 bytes  calls refused
+//	         the rules, as rule.go encodes them
+//	         the state of each rule, in their order
+//	6 bytes  of a shadow: calls that would have been refused
+//
+// A GCRA limiter of 100 per minute takes 13 + 6 + 8 = 27 bytes.
+package limiter
+
+import "encoding/binary"
+
+const (
+	headGranted = 1
+	headRefused = 7
+	headSize    = 13
+
+	rulesMask = 0x0f
+	keptFlag  = 0x10
+	// shadowFlag: nothing is refused, what would have been is counted.
+	shadowFlag = 0x20
+	shadowSize = 6
+
+	totalMax = 1<<48 - 1
+)
+
+// opened is a limiter's bytes with their rules decoded and states found.
+type opened struct {
+	n     int
+	rules [RulesMax]Rule
+	at    [RulesMax + 1]int // where the states begin; at[n] is the end
+}
+
+func (o *opened) open(p []byte) {
+	o.n = int(p[0] & rulesMask)
+	at := headSize
+	for i := 0; i < o.n; i++ {
+		o.rules[i], at = decodeRule(p, at)
+	}
+	for i := 0; i < o.n; i++ {
+		o.at[i] = at
+		at += o.rules[i].stateSize(p[at:])
+	}
+	o.at[o.n] = at
+}
+
+// stateSize is how many bytes the rule's state at the front of p takes.
+func (r Rule) stateSize(p []byte) int {
+	if r.Algorithm == Log {
+		return logFixed + int(binary.LittleEndian.Uint16(p[logSize:]))
+	}
+	return r.emptySize()
+}
+
+// emptySize is the size of the state in which nothing is in use. All of it is
+// zeros, whatever the algorithm.
+func (r Rule) emptySize() int {
+	switch r.Algorithm {
+	case GCRA:
+		return 8 + r.fracWidth()
+	case Log:
+		return logFixed
+	case Window:
+		return windowSize
+	case Cal:
+		return calSize
+	case Conc, Total:
+		return holdSize
+	default:
+		return fixedSize
+	}
+}
+
+// New appends a limiter with nothing in use. The rules are 1 to RulesMax and
+// valid; kept says that the limiter stays when it is full.
+func New(dst []byte, rules []Rule, kept bool) []byte {
+	first := byte(len(rules))
+	if kept {
+		first |= keptFlag
+	}
+	dst = append(dst, first)
+	dst = append(dst, make([]byte, headSize-1)...)
+	for _, r := range rules {
+		dst = r.append(dst)
+	}
+	for _, r := range rules {
+		dst = append(dst, make([]byte, r.emptySize())...)
+	}
+	return dst
+}
+
+// splice returns p with another state for rule i.
+func (o *opened) splice(p []byte, i int, state []byte) []byte {
+	out := make([]byte, 0, len(p)+len(state)-(o.at[i+1]-o.at[i]))
+	out = append(out, p[:o.at[i]]...)
+	out = append(out, state...)
+	out = append(out, p[o.at[i+1]:]...)
+	for by := len(out) - len(p); i < o.n; i++ {
+		o.at[i+1] += by
+	}
+	return out
+}

@@ -1,0 +1,200 @@
+// This file takes a limiter with named grants apart and puts it together again:
+// copies, files and effects. What comes from there is trusted in nothing.
+package limiter
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/limitkv/limitkv/engine/table"
+)
+
+// ErrGrant is bytes that are no grant of the limiter.
+var ErrGrant = errors.New("limiter: corrupted grant")
+
+// Version is which form of limitkv's files has a limiter: 1 what its first
+// releases had, 2 the rules, shadows and grants that came after.
+func Version(p []byte) int {
+	if p[0]&shadowFlag != 0 {
+		return 2
+	}
+	var buf [RulesMax]Rule
+	for _, r := range Rules(buf[:0], p) {
+		if r.Algorithm > Fixed {
+			return 2
+		}
+	}
+	return 1
+}
+
+// SetState gives the limiter other bytes with the same rules.
+func (n *Named) SetState(p []byte) { n.state = p }
+
+// AppendGiven appends what buckets were given back, which belongs to the limiter's
+// state.
+func (n *Named) AppendGiven(dst []byte) []byte {
+	for _, micros := range n.given {
+		dst = binary.AppendUvarint(dst, uint64(micros))
+	}
+	return dst
+}
+
+// SetGiven is what AppendGiven appended.
+func (n *Named) SetGiven(p []byte) error {
+	for i := range n.given {
+		v, size := binary.Uvarint(p)
+		if size <= 0 || v > uint64(never) {
+			return ErrGrant
+		}
+		n.given[i] = int64(v)
+		p = p[size:]
+	}
+	if len(p) != 0 {
+		return ErrGrant
+	}
+	return nil
+}
+
+// AppendGrant appends an open grant in the form that Restore reads, nothing if
+// there is no such grant.
+func (n *Named) AppendGrant(dst, id []byte) []byte {
+	if r := n.table.Get(id); !r.None() {
+		dst = appendSaved(dst, r)
+	}
+	return dst
+}
+
+// appendSaved appends a grant with its flags in front, since where it is in the heap
+// is nobody else's.
+func appendSaved(dst []byte, r table.Record) []byte {
+	v := r.Value()
+	return append(append(dst, byte(uint24(v)>>placeBits)), v[grantEnd:]...)
+}
+
+// Each calls fn with all grants, in no order. What it is given is valid until fn
+// returns, which must not change the limiter.
+func (n *Named) Each(fn func(id, saved []byte)) {
+	var buf [savedMax]byte
+	for it := n.table.Iter(); it.Next(); {
+		fn(it.Record().Key(), appendSaved(buf[:0], it.Record()))
+	}
+}
+
+// Restore has a grant be as it was saved, or be none if saved is empty.
+func (n *Named) Restore(id, saved []byte) error {
+	old := n.table.Get(id)
+	if len(saved) == 0 {
+		if !old.None() {
+			n.remove(old)
+		}
+		return nil
+	}
+	if CheckName(id) != nil || old.None() && n.Len() == NamedMax {
+		return ErrGrant
+	}
+	g, err := n.parse(saved)
+	if err != nil {
+		return err
+	}
+	n.set(id, old, &g)
+	return nil
+}
+
+// parse reads a grant that comes from elsewhere.
+func (n *Named) parse(saved []byte) (g grant, err error) {
+	defer func() {
+		if recover() != nil { // the decoder read past the end
+			err = ErrGrant
+		}
+	}()
+	if len(saved) > savedMax {
+		return g, ErrGrant
+	}
+	g = readGrant(saved[0], saved[savedHead:])
+	ok := g.cost >= 0 && g.cost <= CountMax && g.remaining >= 0 && g.remaining <= UsedMax &&
+		g.resetMs >= -1 && g.resetMs <= FillMicrosMax && g.buckets == len(n.given) && saved[0]&^grantFlags == 0 &&
+		g.taken >= 0 && g.taken < never
+	for _, t := range g.tails {
+		ok = ok && t >= 0 && t <= never
+	}
+	if !ok || g.shadow && g.cost != 0 || g.leased && g.endMillis == 0 || g.rule >= int(n.state[0]&rulesMask) {
+		return g, ErrGrant
+	}
+	return g, nil
+}
+
+// Clone is a copy that shares nothing with the limiter.
+func (n *Named) Clone() *Named {
+	c := &Named{state: append([]byte(nil), n.state...), given: append([]int64(nil), n.given...),
+		held: n.held, leased: n.leased, latest: n.latest, heap: make([]table.Record, len(n.heap))}
+	c.table = n.table.Clone(func(r table.Record) {
+		if endOf(r) != 0 {
+			c.heap[placeOf(r)] = r
+		}
+	})
+	return c
+}
+
+// MemoryUsage is what the limiter takes in bytes beside its entry.
+func (n *Named) MemoryUsage() int {
+	return int(unsafe.Sizeof(*n)) + cap(n.state) + n.table.MemoryUsage() + cap(n.heap)*int(unsafe.Sizeof(table.Record{})) + 8*cap(n.given)
+}
+
+// MemoryEstimate is MemoryUsage, which looks at nothing.
+func (n *Named) MemoryEstimate() int { return n.MemoryUsage() }
+
+// Check returns what is wrong with the limiter, or nil.
+func (n *Named) Check() error {
+	if err := Check(n.state); err != nil {
+		return err
+	}
+	if err := n.table.Check(); err != nil {
+		return err
+	}
+	if len(n.given) != buckets(n.state) {
+		return fmt.Errorf("limiter: %d buckets of %d", len(n.given), buckets(n.state))
+	}
+	var held, leased, latest int64
+	queued := 0
+	for it := n.table.Iter(); it.Next(); {
+		r := it.Record()
+		g, err := n.parse(appendSaved(nil, r))
+		if err != nil {
+			return fmt.Errorf("%w: %q", err, r.Key())
+		}
+		held += g.cost
+		if g.leased {
+			leased += g.cost
+		}
+		latest = max(latest, g.endMillis)
+		if g.endMillis == 0 {
+			continue
+		}
+		queued++
+		if at := placeOf(r); at >= len(n.heap) || n.heap[at] != r || at > 0 && before(r, n.heap[(at-1)/2]) {
+			return fmt.Errorf("limiter: grant %q is out of place", r.Key())
+		}
+	}
+	if queued != len(n.heap) || held != n.held || leased != n.leased || n.latest != 0 && n.latest != latest {
+		return fmt.Errorf("limiter: grants %d/%d held %d/%d leased %d/%d latest %d/%d",
+			queued, len(n.heap), held, n.held, leased, n.leased, latest, n.latest)
+	}
+	var o opened
+	o.open(n.state)
+	for i := 0; i < o.n; i++ {
+		used := loadHold
+		switch state := n.state[o.at[i]:o.at[i+1]]; o.rules[i].Algorithm {
+		case Conc:
+			if used(state) != held {
+				return fmt.Errorf("limiter: rule %d holds %d of %d", i, used(state), held)
+			}
+		case Total:
+			if used(state) < held {
+				return fmt.Errorf("limiter: rule %d has taken %d, grants hold %d", i, used(state), held)
+			}
+		}
+	}
+	return nil
+}

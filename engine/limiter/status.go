@@ -1,0 +1,197 @@
+// This file tells how a limiter stands: when it is full, what it allows and has
+// counted.
+package limiter
+
+import "bytes"
+
+// FullAt is since when the limiter is full, or from when on it will be if nobody
+// takes, in Unix microseconds; 0 if it never was anything else. A limiter that
+// is full equals a new one but for its totals, so one that is not kept can
+// vanish then.
+func FullAt(p []byte) int64 {
+	if p[0]&rulesMask == 1 && p[headSize]&^burstFlag == byte(GCRA) { // the usual one, a shadow or not
+		r, at := decodeRule(p, headSize)
+		return r.loadMoment(p[at:]).up()
+	}
+	var o opened
+	o.open(p)
+	var last int64
+	for i := 0; i < o.n; i++ {
+		last = max(last, o.rules[i].fullAt(p[o.at[i]:o.at[i+1]]))
+	}
+	return last
+}
+
+func (r Rule) fullAt(state []byte) int64 {
+	switch r.Algorithm {
+	case GCRA:
+		return r.loadMoment(state).up()
+	case Log:
+		l := loadLog(state)
+		if l.newestCost == 0 {
+			return l.newest
+		}
+		return l.newest + r.PeriodMicros
+	case Window:
+		w := loadWindow(state)
+		switch {
+		case w.current > 0:
+			return w.start + 2*r.PeriodMicros
+		case w.previous > 0:
+			return w.start + r.PeriodMicros
+		}
+		return w.start
+	case Cal:
+		s := loadCal(state)
+		if s.used == 0 {
+			return s.start
+		}
+		return s.end
+	case Conc, Total:
+		if loadHold(state) == 0 {
+			return 0
+		}
+		return never
+	default:
+		start, used := loadFixed(state)
+		if used == 0 {
+			return start
+		}
+		return start + r.PeriodMicros
+	}
+}
+
+// Kept says whether the limiter stays when it is full.
+func Kept(p []byte) bool { return p[0]&keptFlag != 0 }
+
+// Keep sets whether the limiter stays when it is full.
+func Keep(p []byte, kept bool) {
+	p[0] &^= keptFlag
+	if kept {
+		p[0] |= keptFlag
+	}
+}
+
+// Totals are the calls granted and refused since the limiter was made.
+func Totals(p []byte) (granted, refused int64) {
+	return int64(uint48(p[headGranted:])), int64(uint48(p[headRefused:]))
+}
+
+// Shadow tells whether the limiter refuses nothing and only counts what it would
+// have refused, and how many calls that were.
+func Shadow(p []byte) (shadow bool, refused int64) {
+	if p[0]&shadowFlag == 0 {
+		return false, 0
+	}
+	return true, int64(uint48(p[len(p)-shadowSize:]))
+}
+
+// SetShadow makes the limiter a shadow, or none, and returns it: other bytes in
+// other memory where that changes. What it counted as a shadow is kept.
+func SetShadow(p []byte, shadow bool) []byte {
+	switch is := p[0]&shadowFlag != 0; {
+	case shadow && !is:
+		p = append(p[:len(p):len(p)], make([]byte, shadowSize)...)
+	case !shadow && is:
+		p = append([]byte(nil), p[:len(p)-shadowSize]...)
+	default:
+		return p
+	}
+	p[0] ^= shadowFlag
+	return p
+}
+
+// ForgetRefused sets the calls refused to none, in place: for two limiters to be compared that are to grant the same.
+func ForgetRefused(p []byte) []byte {
+	putUint48(p[headRefused:], 0)
+	if p[0]&shadowFlag != 0 {
+		putUint48(p[len(p)-shadowSize:], 0)
+	}
+	return p
+}
+
+// Rules appends the limiter's rules.
+func Rules(dst []Rule, p []byte) []Rule {
+	at := headSize
+	for i := 0; i < int(p[0]&rulesMask); i++ {
+		var r Rule
+		r, at = decodeRule(p, at)
+		dst = append(dst, r)
+	}
+	return dst
+}
+
+// HasRules says whether the limiter has just these rules, in this order.
+func HasRules(p []byte, rules []Rule) bool {
+	if int(p[0]&rulesMask) != len(rules) {
+		return false
+	}
+	var buf [32]byte
+	at := headSize
+	for _, r := range rules {
+		want := r.append(buf[:0])
+		if !bytes.HasPrefix(p[at:], want) {
+			return false
+		}
+		at += len(want)
+	}
+	return true
+}
+
+// Capacity is the most that one call can be granted: the least of the rules'.
+func Capacity(p []byte) int64 {
+	least := CountMax
+	at := headSize
+	for i := 0; i < int(p[0]&rulesMask); i++ {
+		var r Rule
+		r, at = decodeRule(p, at)
+		least = min(least, r.Capacity())
+	}
+	return least
+}
+
+// NeedsLease tells whether a rule gives nothing without a name and a lease.
+func NeedsLease(p []byte) bool {
+	at := headSize
+	for i := 0; i < int(p[0]&rulesMask); i++ {
+		var r Rule
+		if r, at = decodeRule(p, at); r.Algorithm == Conc {
+			return true
+		}
+	}
+	return false
+}
+
+// RuleStatus is how one rule of a limiter stands.
+type RuleStatus struct {
+	Rule Rule
+	// Available is what could be taken at once, negative in debt.
+	Available int64
+	// ResetAfterMicros is how long until nothing is in use, -1 if nothing tells.
+	ResetAfterMicros int64
+	// PeriodMicros is how long the period is, of a calendar the one that is under
+	// way, 0 for a rule that has none.
+	PeriodMicros int64
+}
+
+// Status appends how each rule stands at now. n are the limiter's named grants, nil
+// for none.
+func Status(dst []RuleStatus, p []byte, now int64, n *Named) []RuleStatus {
+	var o opened
+	o.open(p)
+	for i := 0; i < o.n; i++ {
+		r, state := o.rules[i], p[o.at[i]:o.at[i+1]]
+		s := RuleStatus{Rule: r, PeriodMicros: r.PeriodMicros}
+		if s.Available, s.ResetAfterMicros = r.room(state, now); s.ResetAfterMicros >= never {
+			if s.ResetAfterMicros = n.reset(r, state, now); s.ResetAfterMicros >= never {
+				s.ResetAfterMicros = -1
+			}
+		}
+		if r.Algorithm == Cal {
+			from, to := r.Calendar().period(now)
+			s.PeriodMicros = to - from
+		}
+		dst = append(dst, s)
+	}
+	return dst
+}

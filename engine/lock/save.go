@@ -1,0 +1,117 @@
+package lock
+
+// Putting a lock together from what is told of it: files, payloads and the journal. What comes from files and payloads is
+// trusted in nothing.
+
+import (
+	"bytes"
+	"errors"
+)
+
+// ErrCorrupt is returned for parts that no lock has.
+var ErrCorrupt = errors.New("lock: corrupted lock")
+
+// microsMax bounds times; it is far above what a client can reach, and leaves room to count on.
+const microsMax = 1 << 60
+
+// Restore makes a lock that is to have so many holders.
+func Restore(mode Mode, permits, closedMicros int64, holders int) (*Lock, error) {
+	if mode > Permits || closedMicros < 0 || closedMicros > microsMax || holders == 0 && mode != Alone ||
+		permits < 0 || permits > PermitsMax || (mode == Permits) != (permits > 0) {
+		return nil, ErrCorrupt
+	}
+	return &Lock{Mode: mode, Permits: permits, ClosedMicros: closedMicros}, nil
+}
+
+// RestoreHolder adds a holder, in order of the fences. It copies the name.
+func (l *Lock) RestoreHolder(h Holder) error {
+	switch n := l.Len(); {
+	case len(h.Owner) == 0 || len(h.Owner) > OwnerMax || h.Fence <= 0 || h.Fence > FenceMax,
+		h.UntilMicros < 0 || h.UntilMicros > microsMax || h.DelayMicros < 0 || h.DelayMicros > microsMax || h.Session != 0,
+		l.Mode == Alone && n > 0, n >= HoldersMax, l.Find(h.Owner) != nil,
+		h.Take < 1 || l.Mode != Permits && h.Take != 1 || l.Mode == Permits && h.Take > l.Permits-l.Taken,
+		h.Fence <= l.LastFence():
+		return ErrCorrupt
+	}
+	h.Owner = bytes.Clone(h.Owner)
+	l.add(h)
+	if l.large == nil && l.n > holdersPacked {
+		*l = *l.Large()
+	}
+	return nil
+}
+
+// LastFence is the greatest fence of a holder, 0 if there is none.
+func (l *Lock) LastFence() int64 {
+	if l.large != nil {
+		if h, ok := l.large.byFence.Max(); ok {
+			return h.Fence
+		}
+		return 0
+	}
+	if l.n > 0 {
+		return l.few[l.n-1].Fence
+	}
+	return 0
+}
+
+// Put has an owner hold the lock as the journal tells. It reports false for what no lock can be: those that it leaves no
+// room for are told to be gone beforehand.
+func (l *Lock) Put(h Holder, mode Mode, permits int64) bool {
+	if x := l.Find(h.Owner); x != nil && x.Fence == h.Fence {
+		l.Mode = mode
+		l.change(x, h.UntilMicros, h.DelayMicros, h.Session)
+		return true
+	}
+	if l.Len() > 0 && (l.Mode != mode || l.Permits != permits) {
+		return false
+	}
+	was := *l
+	l.Mode, l.Permits = mode, permits
+	if l.RestoreHolder(h) != nil {
+		*l = was
+		return false
+	}
+	return true
+}
+
+// LoseSession takes away all holds that are bound to a connection, which has ended. lost gets each of them. It reports
+// whether there were any.
+func (l *Lock) LoseSession(session, now int64, lost func(h Holder)) (did bool) {
+	for _, h := range l.boundHolders(func(s int64) bool { return s == session }) {
+		lost(h)
+		l.Lose(l.Find(h.Owner), now)
+		did = true
+	}
+	return did
+}
+
+// Orphan has the holds that are bound to a connection be bound to none, unless it is there. It reports whether it changed
+// any.
+func (l *Lock) Orphan(there func(session int64) bool) (did bool) {
+	for _, h := range l.boundHolders(func(s int64) bool { return s != 0 && !there(s) }) {
+		l.change(l.Find(h.Owner), 0, h.DelayMicros, 0)
+		did = true
+	}
+	return did
+}
+
+func (l *Lock) boundHolders(of func(session int64) bool) (found []Holder) {
+	collect := func(h Holder) {
+		if h.Bound() && of(h.Session) {
+			found = append(found, h)
+		}
+	}
+	if l.large == nil {
+		l.Each(func(h Holder) bool {
+			collect(h)
+			return true
+		})
+		return found
+	}
+	l.large.byEnd.Reverse(func(h *Holder) bool { // they end last
+		collect(*h)
+		return h.Bound()
+	})
+	return found
+}

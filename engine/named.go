@@ -1,0 +1,29 @@
+package engine
+
+// Limiters with named grants. They are objects for as long as grants are open, and
+// plain bytes, as all others, when none is.
+
+import "github.com/limitkv/limitkv/engine/limiter"
+
+// PutNamed stores a limiter with named grants, in place of the limiter that is
+// under the key, if there is one. deadline is in Unix milliseconds, 0 = none.
+func (v *View) PutNamed(key []byte, n *limiter.Named, deadline int64) Entry {
+	return v.PutObject(key, KindLimiter, n, deadline)
+}
+
+// Bared is called when grants of a limiter have ended: with the last of them it
+// becomes plain bytes again. The entry is returned, which may be another one.
+func (v *View) Bared(e Entry) Entry {
+	v.InnerDue(e)
+	return v.bared(e)
+}
+
+func (v *View) bared(e Entry) Entry {
+	if e.h.kind != KindLimiter {
+		return e
+	}
+	if n, ok := e.object().obj.(*limiter.Named); ok && n.Len() == 0 {
+		return v.putBytes(KindLimiter, e.Key(), n.State(), e.Deadline())
+	}
+	return e
+}

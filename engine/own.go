@@ -1,0 +1,124 @@
+package engine
+
+// Keys of a replica's own clients (replica-read-only no). The primary knows nothing of them, so it never tells the end of one
+// whose time is over: the replica ends it itself, as Redis does. They are known by name, from when a client gives a key a
+// deadline until the key has none any more: a flag at the entry would need a wheel that serves some entries and not others.
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// ownBatch is how many of them are looked at between two looks at whether that was worth it.
+const ownBatch = 64
+
+// ownKeys are names of keys by database, which are picked in random order.
+type ownKeys struct {
+	on atomic.Bool // clients may write beside the primary
+	n  atomic.Int64
+	mu sync.Mutex // taken with a shard held, or alone
+	of map[int]map[string]struct{}
+}
+
+// TrackOwn has deadlines that clients set be the keyspace's to serve, though it leaves others to a primary (Leave), or ends
+// that for those to come.
+func (ks *Keyspace) TrackOwn(on bool) { ks.own.on.Store(on) }
+
+// OwnKeys is how many keys have deadlines that the keyspace serves beside a primary.
+func (ks *Keyspace) OwnKeys() int64 { return ks.own.n.Load() }
+
+func (o *ownKeys) add(db int, key []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.of == nil {
+		o.of = make(map[int]map[string]struct{})
+	}
+	keys := o.of[db]
+	if keys == nil {
+		keys = make(map[string]struct{})
+		o.of[db] = keys
+	}
+	if _, known := keys[string(key)]; !known {
+		keys[string(key)] = struct{}{}
+		o.n.Add(1)
+	}
+}
+
+func (o *ownKeys) forget(k waitKey) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, known := o.of[k.db][k.key]; known {
+		delete(o.of[k.db], k.key)
+		o.n.Add(-1)
+	}
+}
+
+// flushed forgets the keys of a database of which none is left.
+func (o *ownKeys) flushed(db int) {
+	if o.n.Load() == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.n.Add(-int64(len(o.of[db])))
+	delete(o.of, db)
+}
+
+// some returns a few of the names.
+func (o *ownKeys) some() (found []waitKey) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for db, keys := range o.of {
+		for key := range keys {
+			if found = append(found, waitKey{db, key}); len(found) == ownBatch {
+				return found
+			}
+		}
+	}
+	return found
+}
+
+// ExpireOwn removes keys of a replica's own clients whose time is over. Where most of those that it looks at stay it stops;
+// the next call looks at others. DEBUG SET-ACTIVE-EXPIRE turns it off like all expiry of which no client is the cause.
+func (ks *Keyspace) ExpireOwn() {
+	for ks.own.n.Load() != 0 && ks.expiryOff.Load()&(expiryLeft|expiryIdle) == expiryLeft {
+		keys := ks.own.some()
+		if ks.endOwn(keys, ks.Clock.Now()) <= len(keys)/4 {
+			return
+		}
+	}
+}
+
+// endOwn removes those keys whose time is over. It returns how many are none with a deadline any more.
+func (ks *Keyspace) endOwn(keys []waitKey, now int64) (done int) {
+	v := new(View)
+	for _, k := range keys {
+		key := []byte(k.key)
+		hash, i := locate(key)
+		s := &ks.shards[i]
+		ks.enter(s)
+		if ks.heldBy(s) != nil {
+			s.taken.Unlock()
+			continue
+		}
+		v.begin(ks, s, now)
+		v.DB = k.db
+		t := &s.tables[k.db]
+		var e Entry
+		if i := t.find(hash, key); i >= 0 {
+			e = Entry{(*header)(t.slots[i])}
+		}
+		if d := e.Deadline(); d < now/1000 {
+			if d != 0 {
+				v.expire(s, e)
+				v.CommitApart()
+				v.ServeReady()
+				v.Account()
+			}
+			ks.own.forget(k)
+			done++
+		}
+		s.taken.Unlock()
+	}
+	return done
+}

@@ -1,0 +1,193 @@
+package rdb
+
+// Delay queues as the values of a module (module.go):
+//
+//	numbers: 1 if it has defaults; lease, tries, first and longest
+//	backoff; added, delivered, acknowledged, failed, expired, dead and
+//	removed entries; the last sequence number
+//	string: the dead-letter queue's key
+//	for each state (waiting, leased, dying) the number of entries, and of
+//	each: strings id and payload; numbers: by how much its time is later
+//	than that of the one before, sequence number, deliveries, and those
+//	before it was replaced; unless it waits, when it fell due
+//
+// That is version 1 of a queue, which is still read. In version 2 each entry has
+// another string behind it, its options as engine/delayqueue has them, and the queue
+//
+//	numbers: the entries that expired, the most entries there can be, 1 if it is
+//	paused, how many of a group can be leased; strings: the rules of groups, the
+//	key of the limiter
+//	numbers: how many ids are remembered, and of each, after the string, until when,
+//	as a difference, and its sequence number
+//	numbers: the last turn, how many groups there are, and of each, in their order,
+//	after the string of its name, its turn, and a string: its limiter, if any
+//	numbers: how many schedules there are, and of each, after the strings id,
+//	payload, CRON, TZ and options, its period, what that counts from, up to when it
+//	is past, and its occurrence's time
+//
+// Times are in microseconds.
+
+import "github.com/limitkv/limitkv/engine/delayqueue"
+
+func (w *encoder) queue(q *delayqueue.Queue) {
+	w.len(queueID)
+	h := q.Head()
+	kept := uint64(0)
+	if h.Kept {
+		kept = 1
+	}
+	w.number(kept)
+	for _, n := range headNumbers(&h) {
+		w.number(uint64(*n))
+	}
+	w.number(h.Seq)
+	w.item([]byte(h.Settings.Dead))
+	paused := uint64(0)
+	if h.Settings.Paused {
+		paused = 1
+	}
+	w.number(uint64(h.Totals.Overdue))
+	w.number(uint64(h.Settings.MaxLen))
+	w.number(paused)
+	w.number(uint64(h.Settings.GroupConc))
+	w.item([]byte(h.Settings.GroupRules))
+	w.item([]byte(h.Settings.Limit))
+	for _, state := range delayqueue.SavedStates {
+		w.number(uint64(q.Stored(state)))
+		before := int64(0)
+		q.Each(state, func(s delayqueue.Saved) {
+			w.item(s.ID)
+			w.item(s.Payload)
+			w.number(uint64(s.AtMicros - before))
+			before = s.AtMicros
+			w.number(s.Seq)
+			w.number(uint64(s.Attempt))
+			w.number(uint64(s.Base))
+			w.item(s.Extra)
+			if state == delayqueue.Leased || state == delayqueue.Dying {
+				w.number(uint64(s.DueMicros))
+			}
+		})
+	}
+	turns, last := q.Turns()
+	w.number(last)
+	w.number(uint64(len(turns)))
+	for _, g := range turns {
+		w.item([]byte(g.Name))
+		w.number(g.Turn)
+		w.item(g.Bucket)
+	}
+	plans := q.Schedules()
+	w.number(uint64(len(plans)))
+	for _, s := range plans {
+		for _, text := range [][]byte{s.ID, s.Payload, []byte(s.Cron), []byte(s.Zone), s.Extra.Append(nil)} {
+			w.item(text)
+		}
+		for _, micros := range []int64{s.EveryMicros, s.BaseMicros, s.AfterMicros, s.NextMicros} {
+			w.number(uint64(micros))
+		}
+	}
+	w.byte(moduleEnd)
+}
+
+// headNumbers are the numbers of a queue in the order in which they are written.
+func headNumbers(h *delayqueue.Head) []*int64 {
+	s, t := &h.Settings, &h.Totals
+	return []*int64{&s.LeaseMicros, &s.Tries, &s.BackoffMicros, &s.BackoffMaxMicros,
+		&t.Added, &t.Delivered, &t.Acked, &t.Nacked, &t.Expired, &t.Dead, &t.Removed}
+}
+
+// queue reads a queue, of the first version or the present one.
+func (r *decoder) queue(old bool) *delayqueue.Queue {
+	var h delayqueue.Head
+	kept := r.number()
+	if kept > 1 {
+		r.fail(problemModule)
+	}
+	h.Kept = kept == 1
+	for _, n := range headNumbers(&h) {
+		*n = int64(r.number())
+	}
+	h.Seq = r.number()
+	h.Settings.Dead = string(r.item())
+	if !old {
+		h.Totals.Overdue, h.Settings.MaxLen = int64(r.number()), int64(r.number())
+		paused := r.number()
+		if paused > 1 {
+			r.fail(problemModule)
+		}
+		h.Settings.Paused = paused == 1
+		h.Settings.GroupConc, h.Settings.GroupRules = int64(r.number()), string(r.item())
+		h.Settings.Limit = string(r.item())
+	}
+	if r.Failed() {
+		return nil
+	}
+	q, err := delayqueue.Restore(h)
+	if err != nil {
+		r.check("Queue", err)
+		return nil
+	}
+	for _, state := range delayqueue.SavedStates {
+		if old && state == delayqueue.Remembered {
+			break
+		}
+		at := int64(0)
+		for n := r.number(); n > 0 && !r.Failed(); n-- {
+			s := delayqueue.Saved{State: state, ID: r.item(), Payload: r.item()}
+			at += int64(r.number())
+			s.AtMicros, s.Seq = at, r.number()
+			attempt, base := r.number(), r.number()
+			s.Attempt, s.Base, s.DueMicros = uint32(attempt), uint32(base), at
+			if !old {
+				s.Extra = r.item()
+			}
+			if state == delayqueue.Leased || state == delayqueue.Dying {
+				s.DueMicros = int64(r.number())
+			}
+			if attempt>>32 != 0 || base>>32 != 0 {
+				r.fail(problemModule)
+			}
+			if !r.Failed() {
+				r.check("Queue", q.RestoreEntry(s))
+			}
+		}
+	}
+	if !old {
+		r.turns(q)
+		r.plans(q)
+	}
+	if !r.Failed() && q.Empty() {
+		r.fail(problemEmpty)
+	}
+	return q
+}
+
+// turns reads the order of a queue's groups.
+func (r *decoder) turns(q *delayqueue.Queue) {
+	last, n := r.number(), r.number()
+	var list []delayqueue.Group
+	for ; n > 0 && !r.Failed(); n-- {
+		list = append(list, delayqueue.Group{Name: string(r.item()), Turn: r.number(), Bucket: r.item()})
+	}
+	if !r.Failed() {
+		r.check("Queue", q.RestoreTurns(list, last))
+	}
+}
+
+// plans reads a queue's schedules.
+func (r *decoder) plans(q *delayqueue.Queue) {
+	for n := r.number(); n > 0 && !r.Failed(); n-- {
+		s := delayqueue.Schedule{ID: r.item(), Payload: r.item(), Cron: string(r.item()), Zone: string(r.item())}
+		x, err := delayqueue.ParseExtra(r.item())
+		if s.Extra = x; err != nil {
+			r.fail(problemModule)
+		}
+		for _, micros := range []*int64{&s.EveryMicros, &s.BaseMicros, &s.AfterMicros, &s.NextMicros} {
+			*micros = int64(r.number())
+		}
+		if !r.Failed() {
+			r.check("Queue", q.RestoreSchedule(&s))
+		}
+	}
+}

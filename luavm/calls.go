@@ -1,0 +1,266 @@
+package luavm
+
+// Calls from the main loop, without the library: of redis.call, tonumber and the iterators, of other Go functions, and of
+// functions in Lua.
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/boxes"
+	"github.com/limitkv/limitkv/luavm/tables"
+)
+
+// results puts the result of a call where the function was, and nil in place of others that are wanted. What is above is
+// dropped where the next instruction takes all that there are.
+func (r *luaRegistry) results(at, want int, v lua.LValue) {
+	top := at
+	if want != 0 {
+		r.array[at] = v
+		top++
+	}
+	for ; want > 1; want-- {
+		r.array[top] = lua.LNil
+		top++
+	}
+	if want < 0 && top < r.top {
+		clear(r.array[top:r.top])
+		r.top = top
+	} else if top > r.top {
+		r.top = top
+	}
+}
+
+// callShortly carries out redis.call. It returns false if the function has to be called.
+func (vm *VM) callShortly(reg *luaRegistry, at int, inst instruction) bool {
+	args, want, ok := reg.arguments(at, inst)
+	if !ok {
+		return false
+	}
+	v := vm.callQuietly(args, want != 0)
+	if v == nil {
+		return false
+	}
+	reg.results(at, want, v)
+	return true
+}
+
+// arguments are those of a call whose results have room. There is at least one.
+func (r *luaRegistry) arguments(at int, inst instruction) (args []lua.LValue, want int, ok bool) {
+	end := at + inst.B()
+	if inst.B() == 0 {
+		end = r.top
+	}
+	want = inst.C() - 1
+	if max(end, at+want) > len(r.array) || end <= at+1 {
+		return nil, 0, false
+	}
+	return r.array[at+1 : end], want, true
+}
+
+// convert carries out a call of tonumber. It returns false, having done nothing, if the function has to be called.
+func (vm *VM) convert(reg *luaRegistry, loose *boxes.Loose, f *lua.LFunction, at int, inst instruction) bool {
+	if f != vm.shortcuts.tonumber {
+		return false
+	}
+	args, want, ok := reg.arguments(at, inst)
+	if !ok || len(args) != 1 {
+		return false
+	}
+	loose.Settle(args, at+1, &vm.boxes)
+	var v lua.LValue = lua.LNil
+	switch s := args[0].(type) {
+	case lua.LNumber:
+		v = args[0] // not s, which would be boxed again
+	case lua.LString:
+		if n, ok := arg.ParseNumber(string(s)); ok {
+			v = vm.boxes.Number(n)
+		}
+	}
+	reg.results(at, want, v)
+	return true
+}
+
+// returnOne is the instruction that returns the value in register A, registerA where that is told.
+const (
+	returnOne = instruction(lua.OP_RETURN)<<26 | 2
+	registerA = instruction(0xff) << 18
+)
+
+// passOnCall carries out return redis.call(...) at the end of the script and puts what stands for the reply where the
+// function was. It returns false where the function has to be called.
+func (vm *VM) passOnCall(reg *luaRegistry, at int, inst instruction) bool {
+	end := at + inst.B()
+	if inst.B() == 0 {
+		end = reg.top
+	}
+	if vm.proto != 2 || end > len(reg.array) || end <= at || vm.takeArgs(reg.array[at+1:end]) != "" {
+		return false
+	}
+	reply := vm.callHost()
+	if reply[0] == '-' {
+		vm.failed = reply
+		return false
+	}
+	vm.passed, reg.array[at] = reply, vm.passedOn
+	return true
+}
+
+// enterGo makes the frame of a Go function, as the library does. It returns false, having done nothing, if the stack has to
+// grow first.
+func (vm *VM) enterGo(ls *luaState, loose *boxes.Loose, f *lua.LFunction, at int, inst instruction) bool {
+	reg, frames := ls.reg, ls.frames()
+	end, want := at+inst.B(), inst.C()-1
+	if inst.B() == 0 {
+		end = reg.top
+	}
+	if frames.sp == len(frames.array) || max(end, at+want) > len(reg.array) || end > reg.top {
+		return false
+	}
+	loose.Settle(reg.array[at+1:end], at+1, &vm.boxes)
+	frame := &frames.array[frames.sp]
+	frame.Idx, frame.Fn, frame.Parent, frame.Pc = frames.sp, f, ls.currentFrame, 0
+	frame.Base, frame.LocalBase, frame.ReturnBase = at, at+1, at
+	frame.NArgs, frame.NRet, frame.TailCall = end-at-1, want, 0
+	frames.sp++
+	ls.currentFrame = frame
+	vm.highest = max(vm.highest, reg.top)
+	reg.top = end
+	return true
+}
+
+// callDirectly calls a Go function in a frame of its own. It returns false, having done nothing, if the stack has to grow
+// first.
+func (vm *VM) callDirectly(L *lua.LState, loose *boxes.Loose, f *lua.LFunction, at int, inst instruction) bool {
+	ls := inside(L)
+	caller := ls.currentFrame
+	if !vm.enterGo(ls, loose, f, at, inst) {
+		return false
+	}
+	n := f.GFunction(L)
+	ls.frames().sp--
+	ls.currentFrame = caller
+	ls.reg.returned(at, inst.C()-1, n)
+	return true
+}
+
+// returned moves the n results of a Go function, which are on top of the stack, to where the function was.
+func (r *luaRegistry) returned(at, want, n int) {
+	top := r.top
+	switch {
+	case want == 1 && n > 0:
+		r.array[at] = r.array[top-n]
+		clear(r.array[at+1 : top])
+		r.top = at + 1
+		return
+	case want < 0:
+		want = n
+	}
+	kept := min(n, want)
+	copy(r.array[at:at+kept], r.array[top-n:])
+	for i := at + kept; i < at+want; i++ {
+		r.array[i] = lua.LNil
+	}
+	if r.top = at + want; r.top < top {
+		clear(r.array[r.top:top])
+	}
+}
+
+// nextItem is a step of a loop over ipairs, whose table and index stand behind the iterator. ok is false if it is none of
+// the simple cases.
+func (vm *VM) nextItem(reg *luaRegistry, loose *boxes.Loose, at, want int) (more, ok bool) {
+	t, isTable := reg.array[at+1].(*lua.LTable)
+	i, isNumber := reg.array[at+2].(lua.LNumber)
+	if !isTable || !isNumber || t.Metatable != lua.LNil || want < 1 || at+3+want > len(reg.array) {
+		return false, false
+	}
+	v := tables.Item(t, float64(i)+1)
+	if v == nil {
+		v = tables.GetInt(t, int(i)+1) // it may be in the hash part
+		if v == lua.LNil || float64(int(i)) != float64(i) {
+			reg.results(at+3, want, lua.LNil)
+			return false, true
+		}
+	}
+	next := float64(i) + 1
+	boxes.Put(&reg.array[at+2], loose.At(at+2), next)
+	boxes.Put(&reg.array[at+3], loose.At(at+3), next)
+	if want > 1 {
+		reg.results(at+4, want-1, v)
+	}
+	return true, true
+}
+
+// callLua begins a call of a function in Lua, as the library does. It returns false, having done nothing, if the library
+// has to: the stack has to grow, calls nest too deep, or there is a list of further arguments.
+func (vm *VM) callLua(ls *luaState, f *lua.LFunction, at int, inst instruction) bool {
+	reg, frames, proto := ls.reg, ls.frames(), f.Proto
+	first, nargs := at+1, inst.B()-1
+	if nargs < 0 {
+		nargs = reg.top - first
+	}
+	end := first + max(nargs, int(proto.NumUsedRegisters))
+	if proto.IsVarArg != 0 || frames.sp == len(frames.array) || end > len(reg.array) {
+		return false
+	}
+	vm.budget.Use(1)
+	frame := &frames.array[frames.sp]
+	// Field by field: a composite is made elsewhere first and then copied.
+	frame.Idx, frame.Fn, frame.Parent, frame.Pc = frames.sp, f, ls.currentFrame, 0
+	frame.Base, frame.LocalBase, frame.ReturnBase = at, first, at
+	frame.NArgs, frame.NRet, frame.TailCall = nargs, inst.C()-1, 0
+	frames.sp++
+	ls.currentFrame = frame
+	for i := nargs; i < int(proto.NumParameters); i++ {
+		reg.array[first+i] = lua.LNil
+	}
+	reg.top = end
+	return true
+}
+
+// returnLua returns from a function in Lua to one in Lua, or by way of a pcall that the loop carries out. It returns false,
+// having done nothing, where the caller is another.
+func (vm *VM) returnLua(L *lua.LState, ls *luaState, loose *boxes.Loose, inst instruction) bool {
+	frames := ls.frames()
+	if frames.sp < 2 {
+		return false
+	}
+	cf, caller := &frames.array[frames.sp-1], &frames.array[frames.sp-2]
+	if caller.Fn.IsG && caller.Pc == 0 {
+		return false
+	}
+	if ls.uvcache != nil {
+		vm.closeUpvalues(L, cf.LocalBase)
+	}
+	reg := ls.reg
+	from, to, n := cf.LocalBase+inst.A(), cf.ReturnBase, inst.B()-1
+	if n < 0 {
+		n = reg.top - from
+	}
+	want := cf.NRet
+	if want < 0 {
+		want = n
+	}
+	if to+want > len(reg.array) {
+		return false
+	}
+	vm.highest = max(vm.highest, reg.top)
+	for i := range min(n, want) { // upwards: they go down
+		if v, number := &reg.array[from+i], loose.At(from+i); boxes.Has(v, number) {
+			boxes.Put(&reg.array[to+i], loose.At(to+i), float64(*number))
+		} else {
+			reg.array[to+i] = *v
+		}
+	}
+	for i := n; i < want; i++ {
+		reg.array[to+i] = lua.LNil
+	}
+	if caller.Fn.IsG {
+		vm.endProtected(ls, caller, want)
+		return true
+	}
+	frames.sp--
+	ls.currentFrame = caller
+	reg.top = to + want // what runs the caller raises it, unless any number of results is wanted
+	return true
+}

@@ -1,0 +1,123 @@
+package luavm
+
+// Making functions. A script that begins with twenty local functions, as those of libraries do, makes as many closures and
+// upvalues each time it runs. gopher-lua allocates three pieces of memory for each, and looks for an upvalue from the start
+// of the list of those that are open. Here they come from memory that is used again by the next run, and the open
+// upvalue of a register is remembered.
+//
+// Nothing of a run is there when it has ended, since a script cannot write to what outlives it: globals, libraries and
+// metatables are read-only. A library of functions keeps what it likes, so its functions get memory of their own.
+
+import (
+	"unsafe"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+const (
+	runFunctions = 64 // closures of a run that take memory which is used again
+	runUpvalues  = 64
+	runCaptures  = 256 // places for the upvalues of closures
+	openKnown    = 64  // registers whose open upvalues are remembered
+)
+
+// closures is where closures and upvalues come from. The zero value is ready.
+type closures struct {
+	*runMemory        // nil until a script makes a function
+	run        bool   // a script runs: what is made now ends with it
+	functions  int    // how many are in use
+	upvalues   int    // likewise
+	captures   int    // likewise
+	open       opened // by register
+}
+
+type opened [openKnown]*luaUpvalue
+
+type runMemory struct {
+	functionsOf [runFunctions]lua.LFunction
+	upvaluesOf  [runUpvalues]luaUpvalue
+	capturesOf  [runCaptures]*lua.Upvalue
+}
+
+// begin begins the run of a script.
+func (c *closures) begin() {
+	c.end() // a panic may have ended the one before
+	c.run = true
+}
+
+// end forgets what a run has made.
+func (c *closures) end() {
+	c.run = false
+	if c.functions == 0 {
+		return
+	}
+	clear(c.functionsOf[:c.functions])
+	clear(c.upvaluesOf[:c.upvalues])
+	clear(c.capturesOf[:c.captures])
+	c.functions, c.upvalues, c.captures, c.open = 0, 0, 0, opened{}
+}
+
+// closure carries out OP_CLOSURE. Behind the instruction stands one for each upvalue that tells what it is.
+func (c *closures) closure(ls *luaState, cf *luaFrame, inst instruction) *lua.LFunction {
+	proto := cf.Fn.Proto.FunctionPrototypes[inst.Bx()]
+	f := c.function(int(proto.NumUpvalues))
+	f.Env, f.Proto = cf.Fn.Env, proto
+	for i := range f.Upvalues {
+		from := instruction(cf.Fn.Proto.Code[cf.Pc])
+		cf.Pc++
+		if from.Op() == lua.OP_GETUPVAL {
+			f.Upvalues[i] = cf.Fn.Upvalues[from.B()]
+		} else {
+			f.Upvalues[i] = (*lua.Upvalue)(unsafe.Pointer(c.capture(ls, cf.LocalBase+from.B())))
+		}
+	}
+	return f
+}
+
+// function makes one with n upvalues.
+func (c *closures) function(n int) (f *lua.LFunction) {
+	if !c.run || c.functions == runFunctions {
+		f = new(lua.LFunction)
+	} else {
+		if c.runMemory == nil {
+			c.runMemory = new(runMemory)
+		}
+		f = &c.functionsOf[c.functions]
+		c.functions++
+	}
+	switch {
+	case n == 0:
+	case !c.run || c.captures+n > runCaptures:
+		f.Upvalues = make([]*lua.Upvalue, n)
+	default:
+		f.Upvalues = c.capturesOf[c.captures : c.captures+n : c.captures+n]
+		c.captures += n
+	}
+	return f
+}
+
+// capture returns the open upvalue of a register, making it if there is none. The list is sorted by register, and an
+// upvalue is on it until it is closed.
+func (c *closures) capture(ls *luaState, index int) *luaUpvalue {
+	known := &c.open[index%openKnown]
+	if uv := *known; uv != nil && uv.index == index && uv.reg == ls.reg && !uv.closed {
+		return uv
+	}
+	link := &ls.uvcache
+	for *link != nil && (*link).index < index {
+		link = &(*link).next
+	}
+	uv := *link
+	if uv == nil || uv.index != index {
+		if c.run && c.upvalues < runUpvalues {
+			uv = &c.upvaluesOf[c.upvalues]
+			c.upvalues++
+		} else {
+			uv = new(luaUpvalue)
+		}
+		uv.next, uv.reg, uv.index = *link, ls.reg, index
+		*link = uv
+	}
+	*known = uv
+	return uv
+}

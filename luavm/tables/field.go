@@ -1,0 +1,88 @@
+package tables
+
+// Names of fields that stand in the source of a script. To hash a name and to compare it was most of what t.name cost: such
+// a name is hashed once, when the script is compiled, and where a table was filled by the same script its key is the very
+// same value.
+
+import (
+	"strings"
+	"unsafe"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// field is what a name points to: a string of Lua, with its hash behind it.
+type field struct {
+	text  lua.LString
+	hash  uint32
+	event bool // it may name a metamethod
+}
+
+// value is what an interface is made of.
+type value struct{ kind, of unsafe.Pointer }
+
+var stringKind = func() unsafe.Pointer {
+	var v lua.LValue = lua.LString("")
+	return (*value)(unsafe.Pointer(&v)).kind
+}()
+
+func newField(name string) (v lua.LValue) {
+	f := &field{lua.LString(name), hashString(name), strings.HasPrefix(name, "__")}
+	*(*value)(unsafe.Pointer(&v)) = value{stringKind, unsafe.Pointer(f)}
+	return v
+}
+
+// Index is the name of the metamethod that is looked for most.
+var Index = newField("__index")
+
+// Field makes the name of a field: a string that FindField and SetField take.
+func Field(name string) lua.LValue {
+	if name == "__index" {
+		return Index
+	}
+	return newField(name)
+}
+
+func fieldOf(name *lua.LValue) *field { return (*field)((*value)(unsafe.Pointer(name)).of) }
+
+// GetField is t[name] without metamethods, nil if there is none. The name was made by Field.
+func GetField(t *lua.LTable, name *lua.LValue) lua.LValue {
+	if v := inside(t).findField(fieldOf(name)); v != nil {
+		return *v
+	}
+	return nil
+}
+
+// SetField is t[name] = v where t[name] has a value already, so that no metamethod would want to know. It returns false,
+// having done nothing, where not. The name was made by Field.
+func SetField(t *lua.LTable, name *lua.LValue, v lua.LValue) bool {
+	f := fieldOf(name)
+	slot := inside(t).findField(f)
+	if slot == nil || *slot == nil || f.event {
+		return false
+	}
+	if IsNil(v) {
+		v = nil
+	}
+	*slot = v
+	return true
+}
+
+func (in *layout) findField(f *field) *lua.LValue {
+	if in.size == 0 {
+		return nil
+	}
+	n := in.at(int(f.hash & uint32(in.size-1)))
+	for {
+		if n.hash == f.hash {
+			key := (*value)(unsafe.Pointer(&n.key))
+			if key.of == unsafe.Pointer(f) || key.kind == stringKind && *(*lua.LString)(key.of) == f.text {
+				return &n.value
+			}
+		}
+		if n.next == 0 {
+			return nil
+		}
+		n = in.at(int(n.next) - 1)
+	}
+}

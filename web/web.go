@@ -1,0 +1,163 @@
+// Package web is what the server shows over HTTP: metrics for Prometheus, whether it lives and is ready, and a page for
+// people. It knows no command
+// but those that begin a conversation: what the page asks for runs as a client's commands do, over a connection of its own inside
+// the process, with the rights of the user who signed in.
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// Options are what a site needs of the server.
+type Options struct {
+	// Dial makes a connection to the server, in its protocol, for a client at a remote address.
+	Dial func(remote net.Addr) net.Conn
+	// Ready returns why clients are not to be sent here for now, "" if they are.
+	Ready func() string
+	// Metrics hands all metrics to m. Ask is the command that whoever reads them must be allowed to run.
+	Metrics func(m *Metrics)
+	Ask     []string
+	// Admit returns the error for a command that the page may not run, "" if it may.
+	Admit func(args []string) string
+	// May returns the error for a command that a user may not run on the page, "" if he may; nothing is run.
+	May func(user string, args []string) string
+	// Open tells whether clients need no password, so that what keeps others out is the network alone.
+	Open func() bool
+	// Logf takes what goes wrong beside requests.
+	Logf func(format string, args ...any)
+}
+
+// Site serves HTTP.
+type Site struct {
+	o    Options
+	http http.Server
+}
+
+// The limits of a connection. Nobody needs more, and whoever is slow on purpose holds little.
+const (
+	headerTimeout  = 5 * time.Second
+	requestTimeout = 30 * time.Second
+	idleTimeout    = 2 * time.Minute
+	headerBytesMax = 16 << 10
+	bodyBytesMax   = 1 << 20
+	connectionsMax = 256
+)
+
+// New makes a site.
+func New(o Options) *Site {
+	s := &Site{o: o}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", s.health)
+	mux.HandleFunc("GET /readyz", s.ready)
+	mux.HandleFunc("GET /metrics", s.metrics)
+	mux.HandleFunc("POST /api/commands", s.commands)
+	mux.Handle("GET /", pages())
+	s.http = http.Server{
+		Handler: s.guarded(mux), ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: headerBytesMax, ErrorLog: log.New(lines(o.Logf), "", 0),
+	}
+	return s
+}
+
+// lines is where the HTTP server writes what went wrong.
+type lines func(format string, args ...any)
+
+func (l lines) Write(b []byte) (int, error) {
+	l("http: %s", strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+// Serve serves connections of ln, with TLS if config is not nil, until Close.
+func (s *Site) Serve(ln net.Listener, config *tls.Config) {
+	ln = &limited{Listener: ln, free: make(chan struct{}, connectionsMax), closed: make(chan struct{})}
+	if config != nil {
+		config = config.Clone()
+		config.NextProtos = []string{"http/1.1"}
+		ln = tls.NewListener(ln, config)
+	}
+	if err := s.http.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		s.o.Logf("http: %v", err)
+	}
+}
+
+// Close ends all connections.
+func (s *Site) Close() error { return s.http.Close() }
+
+// guarded is what holds for every answer.
+func (s *Site) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "+
+			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		if !s.o.Open() || knownHost(r.Host) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		http.Error(w, "Without a password this server answers to its address only, not to a name that anybody may point here. Use the address, or set requirepass.", http.StatusForbidden)
+	})
+}
+
+// knownHost tells whether a request was sent to an address, or to this machine. A page of another site can have its own
+// name resolve to this server, and its scripts then count as ours; it cannot do so with an address.
+func knownHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// health answers if the server does.
+func (s *Site) health(w http.ResponseWriter, r *http.Request) {
+	if err := s.reaches(r); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	text(w, "ok\n")
+}
+
+// ready tells whether clients are to be sent here.
+func (s *Site) ready(w http.ResponseWriter, r *http.Request) {
+	if why := s.o.Ready(); why != "" {
+		http.Error(w, why, http.StatusServiceUnavailable)
+		return
+	}
+	s.health(w, r)
+}
+
+// answerWithin is how long the server may take to answer to a check.
+const answerWithin = 5 * time.Second
+
+// reaches finds out whether the server answers, be it with an error: that a password is missing, or that it loads.
+func (s *Site) reaches(r *http.Request) error {
+	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
+	defer cancel()
+	c := s.dial(ctx, r)
+	defer c.close()
+	if _, err := c.do([]string{"PING"}); err != nil {
+		return errors.New("the server does not answer")
+	}
+	return nil
+}
+
+func text(w http.ResponseWriter, s string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write([]byte(s))
+}
