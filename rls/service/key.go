@@ -1,0 +1,57 @@
+package service
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+
+	"github.com/limitkv/limitkv/rls/config"
+)
+
+// keyMax is the longest key that says in full what it counts. The values are what clients sent, and headers may be long.
+const keyMax = 512
+
+// key is the key of a descriptor's limiter: prefix domain|key=value|…|unit. What separates its parts is escaped in them, so no
+// value can be made up that leads to another descriptor's limiter.
+func key(prefix, domain string, d *ratelimit.RateLimitDescriptor, f config.Found) string {
+	var b strings.Builder
+	b.WriteString(prefix)
+	escape(&b, domain)
+	for i, e := range d.GetEntries() {
+		b.WriteByte('|')
+		escape(&b, e.GetKey())
+		b.WriteByte('=')
+		if f.Shared != nil && f.Shared[i] != "" {
+			b.WriteByte('*') // which no value begins with, since it is escaped in them
+			escape(&b, f.Shared[i])
+		} else {
+			escape(&b, e.GetValue())
+		}
+	}
+	b.WriteByte('|')
+	b.WriteString(strings.ToLower(f.Unit.String()))
+	if b.Len() <= keyMax {
+		return b.String()
+	}
+	sum := sha256.Sum256([]byte(b.String()))
+	return b.String()[:keyMax-2*sha256.Size] + hex.EncodeToString(sum[:])
+}
+
+const special = "%|=*"
+
+// escape writes a text with what is special as %7C and the like.
+func escape(b *strings.Builder, s string) {
+	for {
+		i := strings.IndexAny(s, special)
+		if i < 0 {
+			b.WriteString(s)
+			return
+		}
+		b.WriteString(s[:i])
+		const digits = "0123456789ABCDEF"
+		b.Write([]byte{'%', digits[s[i]>>4], digits[s[i]&15]})
+		s = s[i+1:]
+	}
+}
