@@ -1,0 +1,136 @@
+// Command packages writes everything that a release consists of: archives with the binary for each platform, and packages
+// for Python, Node, Java, Debian and containers that bring it. "make packages" runs it, "make release" as well.
+//
+// The same tree and version give the same bytes, on any machine with the same Go and Java: files are sorted, and their time
+// is that of the last commit (or SOURCE_DATE_EPOCH). Formats that are an archive with a few text files inside – wheel, npm
+// package, jar, deb – are written here and not by the tools of four languages, each of which would need its own care for that.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/limitkv/limitkv/commands"
+)
+
+// release is what is to be built.
+type release struct {
+	version   string // 1.2.3 or 1.2.3-rc.1
+	time      time.Time
+	out       string // the folder, emptied first
+	platforms []platform
+	binaries  map[platform][]byte
+	licences  []byte // of everything that is linked into the binary
+}
+
+// kind is a kind of package.
+type kind struct {
+	name string
+	make func(r *release) error
+}
+
+// kinds are what a release consists of, in the order in which they are made.
+var kinds = []kind{
+	{"archives", (*release).archives},
+	{"python", (*release).wheels},
+	{"npm", (*release).npm},
+	{"java", (*release).jars},
+	{"deb", (*release).debs},
+	{"container", (*release).container},
+}
+
+func main() {
+	r := &release{}
+	flag.StringVar(&r.version, "version", commands.Version, "the version")
+	flag.StringVar(&r.out, "out", "dist", "the folder that gets everything, emptied first")
+	of := flag.String("platforms", "all", "those to build for, as linux/amd64,linux/arm64")
+	only := flag.String("only", "", "the kinds of package to make, as python,npm; all unless given")
+	twice := flag.Bool("twice", false, "build each binary twice, the second time from a copy of the tree without Go's cache, and compare")
+	flag.Parse()
+	if err := r.run(*of, *only, *twice); err != nil {
+		fmt.Fprintln(os.Stderr, "packages:", err)
+		os.Exit(1)
+	}
+}
+
+func (r *release) run(of, only string, twice bool) (err error) {
+	if !versionForm.MatchString(r.version) {
+		return fmt.Errorf("%q is not a version such as 1.2.3 or 1.2.3-rc.1", r.version)
+	}
+	if r.platforms, err = choose(of); err != nil {
+		return err
+	}
+	if r.time, err = sourceTime(); err != nil {
+		return err
+	}
+	var names []string
+	if only != "" {
+		names = strings.Split(only, ",")
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(kinds, func(k kind) bool { return k.name == name }) {
+			return fmt.Errorf("no kind of package is called %q", name)
+		}
+	}
+	if err := os.RemoveAll(r.out); err != nil {
+		return err
+	}
+	if err := r.build(twice); err != nil {
+		return err
+	}
+	for _, k := range kinds {
+		if names != nil && !slices.Contains(names, k.name) {
+			continue
+		}
+		if err := k.make(r); err != nil {
+			return fmt.Errorf("%s: %w", k.name, err)
+		}
+	}
+	if err := r.bill(); err != nil {
+		return err
+	}
+	return r.sums()
+}
+
+// versionForm is what all kinds of package can express.
+var versionForm = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(alpha|beta|rc)\.(0|[1-9]\d*))?$`)
+
+// sourceTime is the time that all files get: SOURCE_DATE_EPOCH, else that of the last commit.
+func sourceTime() (time.Time, error) {
+	text := os.Getenv("SOURCE_DATE_EPOCH")
+	if text == "" {
+		out, err := exec.Command("git", "log", "-1", "--format=%ct").Output()
+		if err != nil {
+			return time.Time{}, errors.New("there is no git history to take the time from: set SOURCE_DATE_EPOCH")
+		}
+		text = strings.TrimSpace(string(out))
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seconds < zipEpoch {
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH: %q is not a Unix time since 1980, when zip's times begin", text)
+	}
+	return time.Unix(seconds, 0).UTC(), nil
+}
+
+// write writes a file of the release.
+func (r *release) write(name string, data []byte) error {
+	path := filepath.Join(r.out, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o644)
+}
+
+// fill replaces what packages' own files leave open.
+func (r *release) fill(text []byte) []byte {
+	return []byte(strings.ReplaceAll(string(text), "@VERSION@", r.version))
+}
