@@ -21,10 +21,6 @@ var otherEffects = []*recorded.Exception{
 		Reason: "fields whose time is over go as soon as anybody looks at the hash, in Redis when anybody looks at the field"},
 	{File: "/server/debug$", Step: "RELOAD", Effect: "(DEL over|FLUSHALL|RESTORE )",
 		Reason: "what DEBUG RELOAD leaves out, and what DEBUG RELOAD NOSAVE reads, changes the keys: here the journal knows it"},
-	{File: "/entries$", Step: "XADD t MINID ~ 1-7", Effect: "XADD t MINID = ",
-		Reason: "the first entry that is left names the limit, in Redis it may be one that was deleted"},
-	{File: "/watch_expiry$", Step: `WATCH k|SET k v PX 40`, Effect: "DEL k",
-		Reason: "WATCH removes what has expired, Redis leaves it to the next command"},
 }
 
 func TestRecordedEffects(t *testing.T) {

@@ -138,7 +138,7 @@ func TestLogsOfServers(t *testing.T) {
 
 func TestOwnLogsElsewhere(t *testing.T) {
 	redis(t)
-	for _, preamble := range []string{"yes"} {
+	for _, preamble := range []string{"yes", "no"} {
 		for _, deadlines := range []bool{true, false} {
 			dir := t.TempDir()
 			a := peer.LimitKV(t, logging(dir, preamble)...).Dial(t)

@@ -42,7 +42,8 @@ func TestPayloadBytes(t *testing.T) {
 	}
 }
 
-// carry copies every key of one server to another.
+// carry copies every key of one server to another. The first restores it too: RPUSH looks at the bytes of the
+// elements, RESTORE at those of the listpack, so that a list close to the limit may be another one afterwards.
 func carry(t *testing.T, from, to *peer.Conn, kinds map[string]int) {
 	t.Helper()
 	for _, k := range do(t, from, "KEYS", "*").Items {
@@ -55,6 +56,9 @@ func carry(t *testing.T, from, to *peer.Conn, kinds map[string]int) {
 		}
 		if got := do(t, to, "RESTORE", key, ttl, payload, "ABSTTL").String(); got != "+OK" {
 			t.Fatalf("%s, %s of %d bytes: %s\n%.200q", key, encoding, len(payload), got, payload)
+		}
+		if got := do(t, from, "RESTORE", key, ttl, payload, "ABSTTL", "REPLACE").String(); got != "+OK" {
+			t.Fatalf("%s, %s of %d bytes, where it was dumped: %s", key, encoding, len(payload), got)
 		}
 		again := do(t, to, "DUMP", key).Text
 		if len(again) != len(payload) || again != payload && encoding != "hashtable" && encoding != "listpackex" {

@@ -27,7 +27,7 @@ const (
 )
 
 // ownPrefixes begin the names of limitkv's own commands, which Redis does not have.
-var ownPrefixes = []string{"rl.", "dq.", "lkv.", "cl.throttle", "gcra", "increx", "script|info", "script|show"}
+var ownPrefixes = []string{"rl.", "dq.", "lk.", "lkv.", "cl.throttle", "gcra", "increx", "script|info", "script|show"}
 
 // tableDifferences are fields that differ on purpose: command and field, and why.
 var tableDifferences = map[string]string{
@@ -76,7 +76,7 @@ func TestCommandTable(t *testing.T) {
 }
 
 // ownCategories are the ACL categories that Redis does not have.
-var ownCategories = []string{"ratelimit", "delayqueue"}
+var ownCategories = []string{"ratelimit", "delayqueue", "lock"}
 
 // The ACL categories are Redis's, in its order, and limitkv's own after them.
 func TestACLCategories(t *testing.T) {

@@ -62,7 +62,7 @@ func fill(t *testing.T, dir string) (file string) {
 // TestFullDisk: under load the disk gets full, and later has room again. Meanwhile writes are refused, reads go on, and
 // after kill -9 and a start all is there that was acknowledged, before and after.
 func TestFullDisk(t *testing.T) {
-	for _, policy := range []string{"always", "everysec"} {
+	for _, policy := range []string{"always", "everysec", "no"} {
 		t.Run(policy, func(t *testing.T) {
 			dir := smallDisk(t, "8m")
 			args := []string{"--appendonly", "yes", "--appendfsync", policy, "--auto-aof-rewrite-percentage", "0"}
@@ -79,7 +79,7 @@ func TestFullDisk(t *testing.T) {
 						return n
 					}
 					if v.IsError() {
-						if !strings.HasPrefix(v.Text, "MISCONF Errors writing to the AOF file: ") || !strings.Contains(v.Text, "no space left on device") {
+						if !strings.HasPrefix(v.Text, "MISCONF Errors writing to the AOF file: ") || !strings.Contains(v.Text, "No space left on device") {
 							t.Fatalf("SET: %v", v)
 						}
 						return n
@@ -101,7 +101,7 @@ func TestFullDisk(t *testing.T) {
 					}
 					time.Sleep(10 * time.Millisecond)
 				}
-				// With always, a read waits only where it would tell of a write that is not safe yet.
+				// With always, a read is kept back only where it would tell of a write that is not safe yet.
 				reader, reads, wait := s.Dial(t), 0, 0
 				for i := 0; i < acked; i += 17 {
 					_ = reader.Send("GET", "key:"+strconv.Itoa(i))
@@ -109,12 +109,14 @@ func TestFullDisk(t *testing.T) {
 					if reads++; err != nil {
 						wait++
 						reader = s.Dial(t)
+					} else if policy == "always" && strings.HasPrefix(v.Text, "MISCONF ") {
+						wait++ // and was answered that the disk fails
 					} else if v.Text != value {
 						t.Fatalf("reads on a full disk: %v", v)
 					}
 				}
 				if wait > reads/5 || wait > 0 && policy != "always" {
-					t.Errorf("%d of %d reads wait on a full disk", wait, reads)
+					t.Errorf("%d of %d reads are kept back on a full disk", wait, reads)
 				}
 				if v := do(t, reader, "INFO", "persistence"); !strings.Contains(v.Text, "aof_last_write_status:err\r\n") {
 					t.Error(v.Text)
@@ -128,7 +130,7 @@ func TestFullDisk(t *testing.T) {
 				}
 				acked += 200
 			}
-			if policy == "everysec" {
+			if policy != "always" {
 				time.Sleep(100 * time.Millisecond) // written, not synced
 			}
 			s.Kill()
@@ -139,6 +141,40 @@ func TestFullDisk(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDiskErrorExit: with disk-error-policy exit and appendfsync always a disk that fails ends the server, and what it had
+// acknowledged is there.
+func TestDiskErrorExit(t *testing.T) {
+	dir := smallDisk(t, "4m")
+	s := start(t, dir, "--appendonly", "yes", "--appendfsync", "always", "--disk-error-policy", "exit", "--auto-aof-rewrite-percentage", "0")
+	c := s.Dial(t)
+	do(t, c, "SET", "before", "1")
+	ballast := fill(t, dir)
+	acked := 0
+	for ; acked < 10_000; acked++ {
+		if v, err := c.Do("SET", "key:"+strconv.Itoa(acked), strings.Repeat("x", 500)); err != nil {
+			break
+		} else if v.IsError() {
+			t.Fatalf("it answers %v", v)
+		}
+	}
+	if acked == 10_000 {
+		t.Fatal("it goes on")
+	}
+	s.Says(t, "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...")
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	c = start(t, dir, "--appendonly", "yes").Dial(t)
+	if v := do(t, c, "GET", "before"); v.Text != "1" {
+		t.Error(v)
+	}
+	for i := range acked {
+		if v := do(t, c, "EXISTS", "key:"+strconv.Itoa(i)); v.Text != "1" {
+			t.Fatalf("key:%d is gone", i)
+		}
 	}
 }
 
@@ -321,7 +357,7 @@ func TestDamage(t *testing.T) {
 	put(whole[:len(whole)-7])
 	says(t, refused(t, dir, "--aof-load-truncated", "no"), "Unexpected end of file", "aof-load-truncated", "limitkv check --fix")
 	s = start(t, dir, "--appendonly", "yes")
-	says(t, s.Output(), "!!! Truncating the AOF appendonly.aof.1.incr.aof at offset ")
+	s.Says(t, "!!! Truncating the AOF appendonly.aof.1.incr.aof at offset ")
 	if v := do(t, s.Dial(t), "DBSIZE"); v.Text != "299" {
 		t.Errorf("of 300 keys there are %v", v)
 	}

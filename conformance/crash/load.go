@@ -25,13 +25,19 @@ const (
 	pop               // DQ.POP with a lease
 	ack               // DQ.ACK of what was popped, in order
 	take              // RL.ACQUIRE
+	hold              // LK.ACQUIRE of the owners 0, 1, 2 … , who hold it together
+	let               // LK.RELEASE by the owners 0, 1, 2 …
 	multi             // MULTI, INCR, RPUSH, EXEC: two keys
 	eval              // a script that writes two keys
+	sadd              // SADD of 0, 1, 2 …
+	zadd              // ZADD of 0, 1, 2 …, by themselves
+	xadd              // XADD of the ids 1-1, 2-1 …
 	all               // INCR of the key that all connections share
 	kinds
 )
 
-var kindNames = [kinds]string{"INCR", "RPUSH", "HSET", "DQ.ADD", "DQ.POP", "DQ.ACK", "RL.ACQUIRE", "EXEC", "EVAL", "INCR of all"}
+var kindNames = [kinds]string{"INCR", "RPUSH", "HSET", "DQ.ADD", "DQ.POP", "DQ.ACK", "RL.ACQUIRE", "LK.ACQUIRE", "LK.RELEASE", "EXEC", "EVAL",
+	"SADD", "ZADD", "XADD", "INCR of all"}
 
 // granted is the limiter's count: more than any test takes, in a window longer than any.
 const granted = 1_000_000_000
@@ -54,6 +60,7 @@ type worker struct {
 	acked Counts
 	order []kind // of what was sent in this round
 	seen  int    // the most that a reply told of the shared key
+	fence int    // the last that a reply told, in whatever round
 	fault error  // a reply that must not be
 }
 
@@ -80,6 +87,10 @@ func (w *worker) append(b []byte, k kind) ([]byte, int) {
 		return peer.AppendCommand(b, "DQ.ACK", w.key("queue"), entry(w.sent[k])+"#1"), 1
 	case take:
 		return peer.AppendCommand(b, "RL.ACQUIRE", w.key("limit"), "1", "FIXED", strconv.Itoa(granted), "36000000"), 1
+	case hold:
+		return peer.AppendCommand(b, "LK.ACQUIRE", w.key("lock"), entry(w.sent[k]), "36000000", "SHARED"), 1
+	case let:
+		return peer.AppendCommand(b, "LK.RELEASE", w.key("lock"), entry(w.sent[k])), 1
 	case multi:
 		b = peer.AppendCommand(b, "MULTI")
 		b = peer.AppendCommand(b, "INCR", w.key("one"))
@@ -88,14 +99,23 @@ func (w *worker) append(b []byte, k kind) ([]byte, int) {
 	case eval:
 		return peer.AppendCommand(b, "EVAL", script, "2", w.key("first"), w.key("second"), n), 1
 	}
+	switch k {
+	case sadd:
+		return peer.AppendCommand(b, "SADD", w.key("set"), n), 1
+	case zadd:
+		return peer.AppendCommand(b, "ZADD", w.key("zset"), n, n), 1
+	case xadd:
+		return peer.AppendCommand(b, "XADD", w.key("stream"), strconv.Itoa(w.sent[k]+1)+"-1", "n", n), 1
+	}
 	return peer.AppendCommand(b, "INCR", sharedKey), 1
 }
 
-// pick is a kind that has its effect if all before it had. The queue is never emptied: its totals would go with it.
+// pick is a kind that has its effect if all before it had. The queue is never emptied: its totals would go with it. Nor is
+// the lock: of one that is free nothing is left.
 func (w *worker) pick(r *rand.Rand) kind {
 	for {
 		k := kind(r.IntN(int(kinds)))
-		if k == pop && w.sent[pop] >= w.sent[add] || k == ack && (w.sent[ack] >= w.sent[pop] || w.sent[ack]+1 >= w.sent[add]) {
+		if k == let && w.sent[let]+1 >= w.sent[hold] || k == pop && w.sent[pop] >= w.sent[add] || k == ack && (w.sent[ack] >= w.sent[pop] || w.sent[ack]+1 >= w.sent[add]) {
 			continue
 		}
 		return k
@@ -152,9 +172,22 @@ func (w *worker) take(k kind, v peer.Value) bool {
 		w.fault = fmt.Errorf("%s is answered with %v", kindNames[k], v)
 		return false
 	}
-	if k == all {
+	switch k {
+	case all:
 		n, _ := strconv.Atoi(v.Text)
 		w.seen = max(w.seen, n)
+	case hold:
+		fence, _ := strconv.Atoi(v.Items[1].Text)
+		if v.Items[0].Text != "1" || fence <= w.fence {
+			w.fault = fmt.Errorf("LK.ACQUIRE is answered with %v after the fence %d", v, w.fence)
+			return false
+		}
+		w.fence = fence
+	case let:
+		if v.Text != "1" {
+			w.fault = errors.New("LK.RELEASE of what is held is refused")
+			return false
+		}
 	}
 	return true
 }
@@ -196,6 +229,16 @@ func (w *worker) recovered(c *peer.Conn) (got Counts, err error) {
 	if n := got[hset]; n > 0 && do("HGET", w.key("hash"), strconv.Itoa(n-1)).Text != strconv.Itoa(n-1) && err == nil {
 		err = fmt.Errorf("%s has %d fields, but not the field %d", w.key("hash"), n, n-1)
 	}
+	got[sadd], got[zadd] = number(do("SCARD", w.key("set"))), number(do("ZCARD", w.key("zset")))
+	last := do("ZRANGE", w.key("zset"), "-1", "-1", "WITHSCORES").Items
+	if n := strconv.Itoa(got[zadd] - 1); got[zadd] > 0 && err == nil && (len(last) != 2 || last[0].Text != n || last[1].Text != n) {
+		err = fmt.Errorf("%s has %d members, of which the last is %v", w.key("zset"), got[zadd], last)
+	}
+	got[xadd] = number(do("XLEN", w.key("stream")))
+	newest := do("XREVRANGE", w.key("stream"), "+", "-", "COUNT", "1").Items
+	if got[xadd] > 0 && err == nil && (len(newest) != 1 || newest[0].Items[0].Text != strconv.Itoa(got[xadd])+"-1") {
+		err = fmt.Errorf("%s has %d entries, of which the last is %v", w.key("stream"), got[xadd], newest)
+	}
 	one, first := number(do("GET", w.key("one"))), number(do("GET", w.key("first")))
 	got[multi], got[eval] = list("two"), list("second")
 	if (one != got[multi] || first != got[eval]) && err == nil {
@@ -204,6 +247,10 @@ func (w *worker) recovered(c *peer.Conn) (got Counts, err error) {
 	if number(do("EXISTS", w.key("limit"))) == 1 {
 		info := pairs(do("RL.INFO", w.key("limit")))
 		got[take] = granted - number(info["available"])
+	}
+	if info := pairs(do("LK.INFO", w.key("lock"))); number(info["held"]) > 0 {
+		got[let], _ = strconv.Atoi(info["holders"].Items[0].Items[0].Text)
+		got[hold] = got[let] + number(info["held"])
 	}
 	if e := w.queue(do, &got); err == nil {
 		err = e

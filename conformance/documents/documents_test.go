@@ -34,9 +34,9 @@ func TestMain(m *testing.M) {
 var tested = []struct {
 	name     string
 	commands int // at least
-}{{"docs/limiters.md", 20}, {"docs/delay-queues.md", 20}, {"docs/testing.md", 20}, {"README.md", 8}}
+}{{"docs/limiters.md", 20}, {"docs/delay-queues.md", 20}, {"docs/locks.md", 30}, {"docs/testing.md", 20}, {"README.md", 8}, {"docs/observing.md", 2}}
 
-const withPrograms = 2
+const withPrograms = 3
 
 // epoch is where the clock stands when a document's sessions begin.
 const epoch = "1700000000000"
@@ -115,8 +115,11 @@ func TestSessions(t *testing.T) {
 			}
 			typed := 0
 			for i := range d.blocks {
-				if d.blocks[i].language == "console" {
+				switch d.blocks[i].language {
+				case "console":
 					typed += d.session(t, c, i)
+				case "lua":
+					d.script(t, c, i)
 				}
 			}
 			if typed < document.commands {
@@ -127,6 +130,14 @@ func TestSessions(t *testing.T) {
 				d.save(t)
 			}
 		})
+	}
+}
+
+// script runs a script that people have today, on keys that there are not.
+func (d *document) script(t *testing.T, c *peer.Conn, i int) {
+	source := strings.Join(d.lines[d.blocks[i].from:d.blocks[i].to], "\n")
+	if v, err := c.Do("EVAL", source, "2", "script:"+strconv.Itoa(i), "script:to", epoch, "60", "5", "member"); err != nil || v.IsError() {
+		t.Errorf("%s:%d: %v %v", d.path, d.blocks[i].from, v, err)
 	}
 }
 

@@ -108,19 +108,24 @@ func write(t *testing.T, path, source string) {
 	}
 }
 
-// runGo runs within this module, which has the library; a folder with a leading dot is no package of it.
-func runGo(t *testing.T, source string) []byte {
+// goPackage makes a package within this module, which has the libraries, until the test ends; a folder with a leading dot is
+// no package of it otherwise.
+func goPackage(t *testing.T, source string) (dir string) {
+	t.Helper()
 	root, err := peer.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(root, ".document-")
-	if err != nil {
+	if dir, err = os.MkdirTemp(root, ".document-"); err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	write(t, filepath.Join(dir, "main.go"), source)
-	return mustRun(t, dir, nil, "go", "run", ".")
+	return dir
+}
+
+func runGo(t *testing.T, source string) []byte {
+	return mustRun(t, goPackage(t, source), nil, "go", "run", ".")
 }
 
 func runPython(t *testing.T, source string) []byte {

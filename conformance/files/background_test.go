@@ -2,6 +2,7 @@
 package files
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,7 +17,7 @@ import (
 // until waits until a server's INFO has a text.
 func until(t *testing.T, c *peer.Conn, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		info := do(t, c, "INFO persistence")
 		if strings.Contains(info, text) {
 			return
@@ -25,6 +26,18 @@ func until(t *testing.T, c *peer.Conn, text string) {
 			t.Fatalf("%s is not in %s", text, info)
 		}
 	}
+}
+
+// field is a number of INFO persistence.
+func field(t *testing.T, c *peer.Conn, name string) int {
+	t.Helper()
+	_, text, _ := strings.Cut(do(t, c, "INFO persistence"), name+":")
+	text, _, _ = strings.Cut(text, `\r`)
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(n)
 }
 
 // kinds are keys of all types that Redis has, in their several forms.
@@ -131,6 +144,49 @@ func TestRewriteWithoutLog(t *testing.T) {
 		}
 		end(t, c)
 		gone(t, s)
+	}
+}
+
+// TestProgress: INFO tells how many keys a snapshot has written, and how many bytes it copied of those that were about to
+// change; the others cost nothing.
+func TestProgress(t *testing.T) {
+	s := peer.LimitKV(t, "--enable-debug-command", "yes", "--rdbcompression", "no")
+	c := s.Dial(t)
+	do(t, c, "DEBUG POPULATE 20000 key 300")
+	for _, command := range []string{"BGSAVE", "BGREWRITEAOF"} {
+		do(t, c, "CONFIG SET rdb-key-save-delay 100") // two seconds in all
+		do(t, c, command)
+		until(t, c, "current_save_keys_total:20000")
+		before := field(t, c, "current_save_keys_processed")
+		if got := field(t, c, "current_cow_size"); got != 0 {
+			t.Errorf("%s: %d bytes are copied, and nothing was changed", command, got)
+		}
+		for i := range 20000 { // those that are written already cost nothing
+			_ = c.Send("APPEND", fmt.Sprintf("key:%d", i), "x")
+		}
+		for range 20000 {
+			if _, err := c.Receive(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		early := field(t, c, "current_cow_size")
+		if early < 300*1000 || early > 400*20000 {
+			t.Errorf("%s: %d bytes are copied", command, early)
+		}
+		for deadline := time.Now().Add(10 * time.Second); field(t, c, "current_save_keys_processed") <= before; {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: no key is written", command)
+			}
+		}
+		if got := field(t, c, "current_fork_perc"); got < 0 || got > 100 {
+			t.Errorf("%s: %d %% are written", command, got)
+		}
+		do(t, c, "CONFIG SET rdb-key-save-delay 0")
+		of := map[string]string{"BGSAVE": "rdb", "BGREWRITEAOF": "aof"}[command]
+		until(t, c, map[string]string{"rdb": "rdb_bgsave_in_progress:0", "aof": "aof_rewrite_in_progress:0"}[of])
+		if got := field(t, c, of+"_last_cow_size"); got != early {
+			t.Errorf("%s: at last %d bytes are copied, and were %d", command, got, early)
+		}
 	}
 }
 
@@ -303,6 +359,49 @@ func TestFlushedStays(t *testing.T) {
 		}
 		if got := do(t, peer.LimitKV(t, args...).Dial(t), "DBSIZE"); got != test.want {
 			t.Errorf("save %q, %s: %s keys come back, want %s", test.save, test.flush, got, test.want)
+		}
+	}
+}
+
+// TestReadsOfOtherKeys: with appendfsync always a reply waits for what it tells of, and no other does. A write that takes
+// long to be safe holds reads of its key back and those that see all keys, and of other keys hardly any.
+func TestReadsOfOtherKeys(t *testing.T) {
+	s := peer.LimitKV(t, "--dir", t.TempDir(), "--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes")
+	c, writer := s.Dial(t), s.Dial(t)
+	do(t, c, "DEBUG POPULATE 20000")
+	const slow = 2 * time.Second
+	do(t, c, fmt.Sprintf("DEBUG AOF-FLUSH-SLEEP %d", slow.Microseconds()))
+	for _, held := range []string{"GET written", "EXISTS written", "MGET key:1 written", "DBSIZE", "EVAL return(redis.call('get',KEYS[1])) 1 written"} {
+		began := time.Now() // before it is sent: the server may sleep before this test goes on
+		if err := writer.Send("SET", "written", held); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond) // it is taken, and not safe
+		waited := 0
+		reader := s.Dial(t)
+		for i := range 2000 {
+			if err := reader.Send("GET", fmt.Sprintf("key:%d", i)); err != nil {
+				t.Fatal(err)
+			}
+			if v, err := reader.ReceiveWithin(500 * time.Millisecond); err != nil {
+				waited++
+				reader = s.Dial(t) // the other is of no use any more
+			} else if v.Text == "" {
+				t.Fatalf("key:%d is not there", i)
+			}
+			if time.Since(began) > slow*3/4 {
+				break
+			}
+		}
+		if waited > 2 { // of 65,536 parts one is the key's, and the machine may be busy
+			t.Errorf("%s: %d reads of other keys wait", held, waited)
+		}
+		v, err := reader.Do(strings.Fields(held)...)
+		if took := time.Since(began); err != nil || took < slow {
+			t.Errorf("%s: %v, %v after %v", held, v, err, took)
+		}
+		if _, err := writer.Receive(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

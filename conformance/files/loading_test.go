@@ -90,7 +90,7 @@ func TestLoading(t *testing.T) {
 			// In the end all is there, and the log tells so in Redis's words.
 			tested = peer.LimitKV(t, "--dir", dir, "--appendonly", log, "--key-load-delay", "5")
 			c = tested.Dial(t)
-			for deadline := time.Now().Add(10 * time.Second); do(t, c, "PING") != "+PONG" && time.Now().Before(deadline); {
+			for deadline := time.Now().Add(30 * time.Second); do(t, c, "PING") != "+PONG" && time.Now().Before(deadline); {
 				time.Sleep(5 * time.Millisecond)
 			}
 			if n := do(t, c, "DBSIZE"); n != ":"+strconv.Itoa(keys) {
@@ -100,6 +100,7 @@ func TestLoading(t *testing.T) {
 			if log == "yes" {
 				lines[1] = "DB loaded from append only file: "
 			}
+			tested.Says(t, lines[2])
 			rest := tested.Output()
 			for _, line := range lines {
 				_, after, found := strings.Cut(rest, line)

@@ -40,7 +40,7 @@ func lists(bin string) (parts map[string]string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	help, err := exec.Command(bin, "--help").Output()
+	help, err := exec.Command(bin, "--help", "all").Output()
 	if err != nil {
 		return nil, fmt.Errorf("--help: %v", err)
 	}

@@ -10,11 +10,12 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// ReplyTimeout is how long a reply may take before a test gives up.
-const ReplyTimeout = 10 * time.Second
+// ReplyTimeout is how long a reply may take before a test gives up: longer than a busy machine has a process stand still.
+const ReplyTimeout = 30 * time.Second
 
 // aggregateMax and bulkMax bound what the client believes a length to be, so that a corrupt reply fails and does not
 // make the test allocate without end.
@@ -178,4 +179,11 @@ func (c *Conn) read() (Value, error) {
 		return v, nil
 	}
 	return v, fmt.Errorf("protocol: reply of kind %q", v.Kind)
+}
+
+// Field is a field of what INFO replies, "" if there is none.
+func Field(info, name string) string {
+	_, after, _ := strings.Cut("\r\n"+info, "\r\n"+name+":")
+	value, _, _ := strings.Cut(after, "\r\n")
+	return value
 }

@@ -70,9 +70,7 @@ func (r *Replica) Take(admin *Conn) (effects [][]string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	_, after, _ := strings.Cut(v.Text, "master_repl_offset:")
-	digits, _, _ := strings.Cut(after, "\r\n")
-	end, err := strconv.ParseInt(digits, 10, 64)
+	end, err := strconv.ParseInt(Field(v.Text, "master_repl_offset"), 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("INFO replication: %w", err)
 	}

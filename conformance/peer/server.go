@@ -33,29 +33,36 @@ type Server struct {
 	Addr string // host:port
 	cmd  *exec.Cmd
 	done chan struct{}
-	out  *tail
+	out  *Tail
 }
 
-// tail keeps the last bytes that a server printed, for the message when it does not start.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
+// Tail keeps the last bytes that a server printed, for the message when it does not start, and where it told of a panic.
+type Tail struct {
+	mu    sync.Mutex
+	b     []byte
+	panic []byte
 }
+
+// panicLine is how limitkv's log tells of a command that panicked and changed nothing: its client was answered with an error.
+var panicLine = []byte("# panic in ")
 
 // tailMax is how much of a server's output is kept.
 const tailMax = 16 << 10
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b = append(t.b, p...)
+	if i := bytes.Index(p, panicLine); i >= 0 && t.panic == nil {
+		t.panic = bytes.Clone(p[i:])
+	}
 	if len(t.b) > tailMax {
 		t.b = append(t.b[:0], t.b[len(t.b)-tailMax:]...)
 	}
 	return len(p), nil
 }
 
-func (t *tail) String() string {
+func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(bytes.TrimSpace(t.b))
@@ -80,7 +87,7 @@ func Start(name, binary string, args ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Name: name, Addr: "127.0.0.1:" + port, out: &tail{}, done: make(chan struct{})}
+	s := &Server{Name: name, Addr: "127.0.0.1:" + port, out: &Tail{}, done: make(chan struct{})}
 	file := 0
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		file = 1
@@ -147,6 +154,20 @@ func (s *Server) Alive() bool {
 
 // Output is the last of what the server printed.
 func (s *Server) Output() string { return s.out.String() }
+
+// Says waits until the server has printed some texts, or fails the test. They may come later than a reply that was sent
+// after them.
+func (s *Server) Says(tb testing.TB, texts ...string) {
+	tb.Helper()
+	end := time.Now().Add(ReplyTimeout)
+	for _, text := range texts {
+		for ; !strings.Contains(s.Output(), text); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				tb.Fatalf("%s does not say %q:\n%s", s.Name, text, s.Output())
+			}
+		}
+	}
+}
 
 // Dial connects to the server, or fails the test.
 func (s *Server) Dial(tb testing.TB) *Conn {
@@ -229,7 +250,15 @@ func LimitKV(tb testing.TB, args ...string) *Server {
 			args = append(args, usual[:]...)
 		}
 	}
-	return started(tb, "limitkv", bin, args...)
+	s := started(tb, "limitkv", bin, args...)
+	tb.Cleanup(func() {
+		s.out.mu.Lock()
+		defer s.out.mu.Unlock()
+		if s.out.panic != nil {
+			tb.Errorf("limitkv told of a bug:\n%s", s.out.panic)
+		}
+	})
+	return s
 }
 
 // ErrNoOracle says that there is no Redis to compare with.
@@ -265,8 +294,13 @@ func Redis(tb testing.TB, required bool, args ...string) *Server {
 		}
 		tb.Skip(err)
 	}
-	dir := tb.TempDir()
-	return started(tb, "redis", bin, append([]string{"--save", "", "--dir", dir, "--enable-debug-command", "yes"}, args...)...)
+	return Like(tb, "redis", bin, args...)
+}
+
+// Like runs another server of Redis's kind, as Redis does, for the test.
+func Like(tb testing.TB, name, bin string, args ...string) *Server {
+	tb.Helper()
+	return started(tb, name, bin, append([]string{"--save", "", "--dir", tb.TempDir(), "--enable-debug-command", "yes"}, args...)...)
 }
 
 func started(tb testing.TB, name, bin string, args ...string) *Server {

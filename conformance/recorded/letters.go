@@ -52,7 +52,9 @@ func JournalTaker(admin *peer.Conn) (Taker, error) {
 			err = fmt.Errorf("LKV.JOURNAL TAKE: %v", v)
 		}
 		for _, item := range v.Items {
-			effects = append(effects, peer.Words(item))
+			if words := peer.Words(item); words[0] != "PING" && words[0] != "REPLCONF" { // as of Redis's stream
+				effects = append(effects, words)
+			}
 		}
 		return effects, err
 	}, nil
@@ -127,8 +129,6 @@ func (n *normal) lines(effects [][]string) (lines []string) {
 		case "SELECT":
 			n.db = args[1]
 			continue
-		case "PUBLISH", "SPUBLISH":
-			continue // They change nothing; the journal has none yet.
 		case "MULTI", "EXEC":
 			lines = append(lines, args[0])
 			continue

@@ -49,8 +49,8 @@ func (f failing) names(file string) (names []string) {
 }
 
 // header is how the list begins.
-const header = `# The tests of Redis 8.0.6 that limitkv does not pass as an external server, with the reason for each: below a file's name
-# and a colon the tests' names, each with its reason behind a tab.
+const header = `# The tests of Redis 8.0.6 that limitkv does not pass, with the reason for each: below a file's name and a colon the tests'
+# names, each with its reason behind a tab.
 `
 
 // write writes the list anew: what does not pass now, with the reasons that are known, in the order of files. Files that

@@ -54,8 +54,8 @@ func (r *outcome) better(again *outcome) *outcome {
 // serverArgs are how Redis's own tests of external servers start it.
 var serverArgs = []string{"--save", "", "--enable-protected-configs", "yes", "--enable-debug-command", "yes"}
 
-// play runs a file.
-func (o *options) play(binary, file string) (*outcome, error) {
+// play runs a file on an external server.
+func (o *options) play(tree, binary, file string) (*outcome, error) {
 	dir, err := os.MkdirTemp("", "limitkv-tcl-")
 	if err != nil {
 		return nil, err
@@ -67,11 +67,12 @@ func (o *options) play(binary, file string) (*outcome, error) {
 	}
 	defer server.Stop()
 	_, port, _ := strings.Cut(server.Addr, ":")
-	ctx, cancel := context.WithTimeout(context.Background(), o.timeout)
+	ctx, cancel := context.WithTimeout(o.ctx, o.timeout)
 	defer cancel()
 	suite := exec.CommandContext(ctx, "tclsh", "tests/test_helper.tcl", "--host", "127.0.0.1", "--port", port,
-		"--single", file, "--tags", o.tags, "--durable", "--clients", "1", "--dont-pre-clean")
-	suite.Dir = o.source
+		"--single", file, "--tags", o.tags, "--durable", "--clients", "1", "--dont-pre-clean",
+		"--dont-clean") // others run beside it in the same folder
+	suite.Dir = tree
 	suite.WaitDelay = time.Second
 	out, err := suite.CombinedOutput()
 	r := read(string(out))
@@ -89,10 +90,14 @@ var (
 	colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 )
 
+// notStarted is what the suite says of a server that it could not start.
+const notStarted = "Can't start the Redis server"
+
 // read finds the tests in what the suite prints.
 func read(out string) *outcome {
 	r := &outcome{passed: map[string]int{}, failed: map[string][]string{}}
 	name := "" // of the failed test whose words follow
+	unstarted := false
 	scan := bufio.NewScanner(strings.NewReader(colours.ReplaceAllString(out, "")))
 	scan.Buffer(nil, 64<<20)
 	for scan.Scan() {
@@ -105,8 +110,15 @@ func read(out string) *outcome {
 			}
 			name = ""
 		case m == nil:
+		case m[1] == "ok" && unstarted:
+			name, unstarted = "", false
+			test := seconds.ReplaceAllString(m[2], "")
+			r.failed[test] = append(r.failed[test], "its server did not start")
 		case m[1] == "ok":
 			r.passed[seconds.ReplaceAllString(m[2], "")]++
+			name = ""
+		case m[1] == "err" && strings.HasPrefix(m[2], notStarted):
+			unstarted = true // the suite leaves out the block, and the test that has it passes
 			name = ""
 		case m[1] == "err":
 			name = inFile.ReplaceAllString(m[2], "")

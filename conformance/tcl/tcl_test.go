@@ -33,6 +33,10 @@ func TestRead(t *testing.T) {
 	if r.ended || !read(printed+"[1/1 done]: unit/some (3 seconds)\n").ended {
 		t.Error("the end of a file is not found, or where there is none")
 	}
+	const lost = "[err]: Can't start the Redis server\nCONFIGURATION:\nport 1\n[ok]: in vain (5 ms)\n[ok]: not in vain (5 ms)\n"
+	if x := read(lost); !reflect.DeepEqual(x.passed, map[string]int{"not in vain": 1}) || x.problem("in vain") != "its server did not start" {
+		t.Errorf("a test without its server: %v, %v", x.passed, x.failed)
+	}
 	if !strings.Contains(r.ending(), "no such thing") {
 		t.Errorf("the ending is %q", r.ending())
 	}
@@ -43,6 +47,14 @@ func TestRead(t *testing.T) {
 	again := r.better(&outcome{passed: map[string]int{"same name": 3, "fourth": 1}})
 	if want := map[string]int{"first test": 1, "same name": 3, "third: with [brackets]": 1, "fourth": 1}; !reflect.DeepEqual(again.passed, want) {
 		t.Errorf("passed in one of two runs: %v, want %v", again.passed, want)
+	}
+}
+
+func TestSentinelOutcome(t *testing.T) {
+	passed, failed := sentinelOutcome("Testing unit: 00\n21:06:36> one: \x1b[0;32mOK\x1b[0m\n21:06:46> two: limitkv 0.1.0 listens\n" +
+		"OK\n21:06:47> three: FAILED: caught an error\n21:06:47> four: \n")
+	if want := []string{"three: 21:06:47> three: FAILED: caught an error", "four: it did not end"}; passed != 2 || !reflect.DeepEqual(failed, want) {
+		t.Errorf("%d passed, %q failed", passed, failed)
 	}
 }
 
@@ -86,7 +98,7 @@ func TestPatchedNeedsTheSuite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := patched(source, t.TempDir()); err == nil {
+	if err := patched(source, t.TempDir(), "server"); err == nil {
 		t.Error("a suite without the places to change is taken")
 	}
 }

@@ -1,5 +1,6 @@
 // Package tools runs the tools that people have for Redis against limitkv and the real Redis, with the same data, and
-// compares what they print: redis-cli in all its modes (cli_test.go), and what redis_exporter reads (info_test.go).
+// compares what they print: redis-cli in all its modes (cli_test.go), and what redis_exporter reads (info_test.go). What is
+// shown over HTTP is looked at by Prometheus's own checker and a real browser (web_test.go).
 // The tools are Redis's own, found beside REDIS_SERVER or in PATH.
 package tools
 

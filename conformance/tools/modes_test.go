@@ -129,8 +129,6 @@ func TestCLIRefused(t *testing.T) {
 	for _, c := range []struct{ line, holds string }{
 		{"--ldb --eval " + file + " k , v", "session can't start:\n(error) ERR limitkv has no Lua debugger"},
 		{"--ldb-sync-mode --eval " + file + " k , v", "session can't start:\n(error) ERR limitkv has no Lua debugger"},
-		{"--replica", "SYNC with master failed: -ERR limitkv does not replicate"},
-		{"PSYNC ? -1", "limitkv does not replicate"},
 	} {
 		got := run(t, cli, s, call{args: append([]string{"-p", "{port}"}, strings.Fields(c.line)...)})
 		if !strings.Contains(got.output, c.holds) {

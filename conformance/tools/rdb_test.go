@@ -3,13 +3,11 @@ package tools
 
 import (
 	"bytes"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/limitkv/limitkv/conformance/peer"
 )
@@ -115,25 +113,5 @@ func TestCLIClusterBackup(t *testing.T) {
 	redis := peer.Redis(t, required, "--dir", dir, "--dbfilename", filepath.Base(files[0]))
 	if n := ask(t, redis, redis.Dial(t), "DBSIZE"); n.Text != "2" {
 		t.Errorf("Redis has %v keys of it", n)
-	}
-}
-
-// TestReplicaRefused: a real Redis that is told to follow limitkv gets nothing, by no way.
-func TestReplicaRefused(t *testing.T) {
-	limitkv := peer.LimitKV(t)
-	host, port, _ := net.SplitHostPort(limitkv.Addr)
-	load(t, limitkv, "SET a b")
-	redis := peer.Redis(t, required, "--replicaof", host, port)
-	c := redis.Dial(t)
-	for began := time.Now(); !strings.Contains(redis.Output(), "limitkv does not replicate"); time.Sleep(10 * time.Millisecond) {
-		if time.Since(began) > toolTimeout {
-			t.Fatalf("the replica is not told: %s", redis.Output())
-		}
-	}
-	if v := ask(t, redis, c, "INFO replication"); !strings.Contains(v.Text, "master_link_status:down") {
-		t.Errorf("the replica says %s", v)
-	}
-	if v := ask(t, redis, c, "DBSIZE"); v.Text != "0" {
-		t.Errorf("the replica has %v keys", v)
 	}
 }

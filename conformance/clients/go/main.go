@@ -99,6 +99,9 @@ func main() {
 		}
 		return
 	}
+	if list := os.Getenv("SENTINELS"); list != "" {
+		through(strings.Split(list, ","))
+	}
 	dir, err := os.MkdirTemp("", "limitkv-go-")
 	if err == nil {
 		err = start(dir)

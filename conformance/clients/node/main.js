@@ -1,4 +1,4 @@
-// Runs ioredis, node-redis, BullMQ and rate-limiter-flexible against limitkv; with LOAD, see load.js.
+// Runs ioredis, node-redis, BullMQ and rate-limiter-flexible against limitkv; with LOAD, see load.js, with SENTINELS, sentinels.js.
 'use strict';
 const { startAll, stopAll } = require('./harness.js');
 
@@ -7,6 +7,7 @@ const { startAll, stopAll } = require('./harness.js');
     await require('./load.js')(process.env.LOAD);
     process.exit(0);
   }
+  if (process.env.SENTINELS) await require('./sentinels.js')(process.env.SENTINELS);
   const at = await startAll();
   const part = process.env.PART;
   const usual = ['./ioredis.js', './noderedis.js', './bullmq.js', './bullmqflows.js', './flexible.js'];

@@ -1,4 +1,4 @@
-"""Runs redis-py, limits, rq and celery against limitkv; with LOAD, see load.py."""
+"""Runs redis-py, limits, rq and celery against limitkv; with LOAD, see load.py, with SENTINELS, sentinels.py."""
 
 import faulthandler
 import os
@@ -8,6 +8,11 @@ if "LOAD" in os.environ:
 
     load.run(os.environ["LOAD"])
     os._exit(0)
+
+if "SENTINELS" in os.environ:
+    import sentinels
+
+    sentinels.run(os.environ["SENTINELS"])
 
 import harness
 

@@ -18,6 +18,9 @@ public final class Main {
       }
       System.exit(0);
     }
+    if (System.getenv("SENTINELS") != null) {
+      Sentinels.run(System.getenv("SENTINELS"));
+    }
     List<Throwable> broken = new ArrayList<>();
     String part = System.getenv().getOrDefault("PART", "");
     try (Servers servers = new Servers()) {

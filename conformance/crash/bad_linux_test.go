@@ -1,0 +1,212 @@
+// Directories and files that people or other programs have had their hands on.
+package crash
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+)
+
+// TestDirectoryGone: somebody removes the log's directory, or puts another one in its place, under a running server. What
+// is acknowledged from then on is not in files that nobody can find: writes are refused until all is in new ones.
+func TestDirectoryGone(t *testing.T) {
+	for name, harm := range map[string]func(log string) error{
+		"removed": os.RemoveAll,
+		"moved":   func(log string) error { return os.Rename(log, log+".away") },
+		"replaced": func(log string) error {
+			names, err := filepath.Glob(log + "/*.incr.aof")
+			if err != nil || len(names) != 1 {
+				return err
+			}
+			return os.Rename(names[0], names[0]+".away")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := start(t, dir, "--appendonly", "yes", "--appendfsync", "always")
+			c := s.Dial(t)
+			do(t, c, "SET", "before", "1")
+			if err := harm(filepath.Join(dir, "appendonlydir")); err != nil {
+				t.Fatal(err)
+			}
+			acked := 0
+			for end := time.Now().Add(10 * time.Second); acked < 20; {
+				v := do(t, c, "SET", "key:"+strconv.Itoa(acked), "v")
+				if v.Text == "OK" {
+					acked++
+				} else if !strings.HasPrefix(v.Text, "MISCONF ") || time.Now().After(end) {
+					t.Fatalf("SET: %v\n%s", v, s.Output())
+				} else {
+					time.Sleep(20 * time.Millisecond)
+				}
+			}
+			s.Kill()
+			c = start(t, dir, "--appendonly", "yes").Dial(t)
+			if v := do(t, c, "EXISTS", "before"); v.Text != "1" {
+				t.Error("the key of before is gone")
+			}
+			for i := range acked {
+				if v := do(t, c, "EXISTS", "key:"+strconv.Itoa(i)); v.Text != "1" {
+					t.Fatalf("key:%d was acknowledged and is gone", i)
+				}
+			}
+		})
+	}
+}
+
+// TestNoPermission: a server that may not write where it is told to says so.
+func TestNoPermission(t *testing.T) {
+	bin, err := peer.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	program, data := filepath.Join(dir, "limitkv"), filepath.Join(dir, "data")
+	text, err := os.ReadFile(bin)
+	if err == nil {
+		err = os.WriteFile(program, text, 0o755)
+	}
+	if err == nil {
+		err = os.Mkdir(data, 0o555)
+	}
+	for d := dir; err == nil && d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+		err = os.Chmod(d, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "--port", "0", "--dir", data, "--appendonly", "yes")
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+	if err := cmd.Wait(); !timer.Stop() || err == nil {
+		t.Errorf("it starts: %v", err)
+	}
+	says(t, strings.ToLower(out.String()), "permission denied", "appendonlydir")
+}
+
+// TestManifest: a manifest that is missing is not taken for a new beginning; one that an editor of another system saved
+// is read; one that cannot be read is refused with the line.
+func TestManifest(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, dir, "--appendonly", "yes", "--appendfsync", "always")
+	do(t, s.Dial(t), "SET", "a", "1")
+	s.Kill()
+	log := filepath.Join(dir, "appendonlydir")
+	manifest := filepath.Join(log, "appendonly.aof.manifest")
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := listing(t, log)
+	if err := os.Remove(manifest); err != nil {
+		t.Fatal(err)
+	}
+	says(t, refused(t, dir), "the manifest appendonly.aof.manifest is missing", "limitkv check ")
+	put := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, bad := range []string{"", "file what\n", "file appendonly.aof.1.base.rdb seq 1 type x\n", string(text) + string(text), "file ../x seq 1 type b\n", string(text[:len(text)-1])} {
+		put(bad)
+		says(t, refused(t, dir), "AOF MANIFEST FILE ERROR", "appendonly.aof.manifest")
+	}
+	put(string(text))
+	if after := listing(t, log); after != before {
+		t.Errorf("there was\n%s\nand is\n%s", before, after)
+	}
+	put(strings.ReplaceAll(string(text), "\n", "\r\n"))
+	s = start(t, dir, "--appendonly", "yes")
+	if v := do(t, s.Dial(t), "GET", "a"); v.Text != "1" {
+		t.Error(v)
+	}
+}
+
+// listing is what a directory holds.
+func listing(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString(f.Name() + " " + strconv.Quote(string(text)) + "\n")
+	}
+	return b.String()
+}
+
+// TestForeignFiles: a snapshot, or a base, that is damaged or of a version to come is refused with the file, the place
+// and the command that tells more; nothing of it is served, and it stays as it is.
+func TestForeignFiles(t *testing.T) {
+	for _, logs := range []string{"yes", "no"} {
+		dir := t.TempDir()
+		args := []string{"--appendonly", logs}
+		s := start(t, dir, args...)
+		c := s.Dial(t)
+		for i := range 100 {
+			do(t, c, "SET", "key:"+strconv.Itoa(i), strings.Repeat("v", 100))
+		}
+		file := filepath.Join(dir, "dump.rdb")
+		if logs == "yes" {
+			do(t, c, "BGREWRITEAOF")
+			awaitInfo(t, c, "aof_rewrites:1", "aof_rewrite_in_progress:0")
+			file = filepath.Join(dir, "appendonlydir", "appendonly.aof.2.base.rdb")
+		} else {
+			do(t, c, "SAVE")
+		}
+		s.Kill()
+		whole, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rotten := bytes.Clone(whole)
+		rotten[len(rotten)/2] ^= 0x10
+		version := bytes.Clone(whole)
+		copy(version[5:], "0099")
+		checksum := bytes.Clone(whole)
+		checksum[len(checksum)-1] ^= 1
+		for what, b := range map[string][]byte{"rotten": rotten, "of version 99": version, "checksum": checksum, "cut": whole[:len(whole)-20], "empty": nil} {
+			if what == "empty" && logs == "yes" {
+				continue // as in Redis, an empty base has nothing
+			}
+			if err := os.WriteFile(file, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out := refused(t, dir, args...)
+			says(t, out, filepath.Base(file), "limitkv check ")
+			if what != "checksum" {
+				says(t, out, "offset")
+			}
+			if now, _ := os.ReadFile(file); !bytes.Equal(now, b) {
+				t.Errorf("%s: the file was changed", what)
+			}
+		}
+		if err := os.WriteFile(file, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if v := do(t, start(t, dir, args...).Dial(t), "DBSIZE"); v.Text != "100" {
+			t.Error(v)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+// Ends that the disk is not ready for, and disks that are read-only for a while.
+package crash
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+)
+
+// gone waits until a server has ended.
+func gone(s *peer.Server, within time.Duration) bool {
+	for end := time.Now().Add(within); s.Alive(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
+func term(t *testing.T, s *peer.Server) {
+	t.Helper()
+	if err := syscall.Kill(s.Pid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTermWhileLogFails: a server whose log cannot be written does not end by SIGTERM, since that would lose what is in
+// memory alone. It ends when there is room again, by force, and by the second of two signals. What it acknowledged is
+// there in any case.
+func TestTermWhileLogFails(t *testing.T) {
+	for _, policy := range []string{"always", "everysec", "no"} {
+		for _, how := range []string{"room", "force", "twice"} {
+			t.Run(policy+" "+how, func(t *testing.T) {
+				dir := smallDisk(t, "4m")
+				args := []string{"--appendonly", "yes", "--appendfsync", policy}
+				if how == "force" {
+					args = append(args, "--shutdown-on-sigterm", "force")
+				}
+				s := start(t, dir, args...)
+				c := s.Dial(t)
+				acked := 0
+				for ; acked < 50; acked++ {
+					do(t, c, "SET", "key:"+strconv.Itoa(acked), "v")
+				}
+				do(t, c, "WAITAOF", "1", "0", "5000")
+				ballast := fill(t, dir)
+				for end := time.Now().Add(10 * time.Second); !do(t, c, "SET", "other", strings.Repeat("x", 5000)).IsError(); {
+					if time.Now().After(end) {
+						t.Fatal("writes are not refused on a full disk")
+					}
+				}
+				term(t, s)
+				switch how {
+				case "force":
+					if !gone(s, 5*time.Second) {
+						t.Fatalf("force does not end it\n%s", s.Output())
+					}
+				default:
+					if gone(s, 300*time.Millisecond) {
+						t.Fatalf("it ends with what is in memory alone\n%s", s.Output())
+					}
+					if v := do(t, s.Dial(t), "GET", "key:7"); v.Text != "v" {
+						t.Errorf("a server that did not end: %v", v)
+					}
+				}
+				if how == "twice" {
+					// The first is refused at once; so the second finds a server that is not ending, and is refused as well.
+					term(t, s)
+					if gone(s, 300*time.Millisecond) {
+						t.Fatalf("it ends with what is in memory alone\n%s", s.Output())
+					}
+					s.Kill()
+				}
+				if err := os.Remove(ballast); err != nil {
+					t.Fatal(err)
+				}
+				if how == "room" {
+					reader := s.Dial(t)
+					awaitInfo(t, reader, "aof_last_write_status:ok")
+					// A write that began on the full disk may fail once more.
+					for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+						if v := do(t, reader, "SET", "after", "v"); !v.IsError() {
+							break
+						} else if time.Now().After(end) {
+							t.Fatal(v)
+						}
+					}
+					term(t, s)
+					if !gone(s, 5*time.Second) {
+						t.Fatalf("it does not end\n%s", s.Output())
+					}
+				}
+				c = start(t, dir, args...).Dial(t)
+				for i := range acked {
+					if v := do(t, c, "GET", "key:"+strconv.Itoa(i)); v.Text != "v" {
+						t.Fatalf("key:%d was acknowledged, and is %.20v", i, v)
+					}
+				}
+				if how == "room" {
+					if v := do(t, c, "GET", "after"); v.Text != "v" {
+						t.Errorf("after: %v", v)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestReadOnlyDisk: a disk that becomes read-only, for real, fails snapshots, the turning on of the log, and nothing
+// else; all goes on when it can be written again.
+func TestReadOnlyDisk(t *testing.T) {
+	dir := smallDisk(t, "8m")
+	remount := func(flags uintptr) {
+		t.Helper()
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, "size=8m"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := start(t, dir, "--save", "3600 1")
+	c := s.Dial(t)
+	do(t, c, "SET", "k", "1")
+	if v := do(t, c, "SAVE"); v.IsError() {
+		t.Fatal(v)
+	}
+	remount(syscall.MS_RDONLY)
+	do(t, c, "BGSAVE")
+	awaitInfo(t, c, "rdb_last_bgsave_status:err")
+	if v := do(t, c, "SET", "k", "2"); !strings.HasPrefix(v.Text, "MISCONF Redis is configured to save RDB snapshots") {
+		t.Errorf("SET: %v", v)
+	}
+	if v := do(t, c, "SAVE"); !v.IsError() {
+		t.Errorf("SAVE: %v", v)
+	}
+	if v := do(t, c, "GET", "k"); v.Text != "1" {
+		t.Errorf("GET: %v", v)
+	}
+	do(t, c, "CONFIG", "SET", "appendonly", "yes")
+	awaitInfo(t, c, "aof_last_bgrewrite_status:err")
+	remount(0)
+	awaitInfo(t, c, "aof_last_bgrewrite_status:ok")
+	do(t, c, "BGSAVE")
+	awaitInfo(t, c, "rdb_last_bgsave_status:ok")
+	if v := do(t, c, "SET", "k", "3"); v.Text != "OK" {
+		t.Errorf("SET: %v", v)
+	}
+	do(t, c, "WAITAOF", "1", "0", "5000")
+	s.Kill()
+	if v := do(t, start(t, dir, "--appendonly", "yes").Dial(t), "GET", "k"); v.Text != "3" {
+		t.Errorf("after the start: %v", v)
+	}
+}

@@ -1,0 +1,196 @@
+package follow
+
+// Links that break at every step: while the two sides greet each other, in the middle of a file, while it is loaded, in the
+// middle of a command. However often that happens, the replica is a copy in the end.
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+)
+
+// breaker passes connections on to a server, of which each ends after some bytes of the server's, or is slow at times.
+type breaker struct {
+	ln     net.Listener
+	to     string
+	off    atomic.Bool // nothing breaks any more
+	broken atomic.Int64
+	mu     sync.Mutex
+	r      *rand.Rand
+}
+
+// bytesMax is the most bytes that a connection passes before it breaks. Few and many are as likely.
+const bytesMax = 128 << 10
+
+// newListener listens at a port of its own until the test ends.
+func newListener(t *testing.T) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	return ln
+}
+
+// accept serves connections until the listener is closed.
+func accept(ln net.Listener, serve func(net.Conn)) {
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		go serve(c)
+	}
+}
+
+func newBreaker(t *testing.T, to string, r *rand.Rand) *breaker {
+	t.Helper()
+	b := &breaker{ln: newListener(t), to: to, r: r}
+	go accept(b.ln, b.serve)
+	return b
+}
+
+func (b *breaker) serve(c net.Conn) {
+	defer c.Close()
+	s, err := net.Dial("tcp", b.to)
+	if err != nil {
+		return
+	}
+	defer s.Close()
+	b.mu.Lock()
+	left := int(math.Exp(b.r.Float64() * math.Log(bytesMax)))
+	stops := b.r.IntN(4) == 0
+	b.mu.Unlock()
+	go func() { _, _ = io.Copy(s, c); s.Close(); c.Close() }()
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := s.Read(buf)
+		breaks := false
+		if !b.off.Load() {
+			n = min(n, left)
+			left -= n
+			breaks = left == 0
+			if stops && left%7 == 0 {
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
+		_, failed := c.Write(buf[:n])
+		if breaks {
+			b.broken.Add(1)
+		}
+		if breaks || err != nil || failed != nil {
+			return
+		}
+	}
+}
+
+// TestCuts breaks the links of a chain again and again. Two of its replicas are killed meanwhile and begin anew.
+func TestCuts(t *testing.T) {
+	for _, from := range sources() {
+		for _, how := range []string{"disabled", "swapdb", "on-empty-db"} {
+			t.Run(from.name+"/"+how, func(t *testing.T) {
+				t.Parallel()
+				r := seeded(t)
+				primary := from.start(t, "--repl-diskless-sync-delay", "0", "--repl-backlog-size", fmt.Sprint(16<<10<<r.IntN(8)))
+				p := primary.Dial(t)
+				do(t, p, "DEBUG", "POPULATE", fmt.Sprint(1+r.IntN(5000)), "filler", "50")
+				stop := load(t, primary, rand.New(rand.NewPCG(r.Uint64(), 2)))
+				near := newBreaker(t, primary.Addr, rand.New(rand.NewPCG(r.Uint64(), 3)))
+				first := peer.LimitKV(t, "--repl-diskless-load", how, "--repl-diskless-sync-delay", "0", "--repl-backlog-size", "65536")
+				far := newBreaker(t, first.Addr, rand.New(rand.NewPCG(r.Uint64(), 4)))
+				second := peer.LimitKV(t, "--repl-diskless-load", how)
+				q, c := first.Dial(t), second.Dial(t)
+				to := func(c *peer.Conn, b *breaker) {
+					host, port, _ := net.SplitHostPort(b.ln.Addr().String())
+					do(t, c, "REPLICAOF", host, port)
+				}
+				to(q, near)
+				to(c, far)
+				time.Sleep(6 * time.Second)
+				// One that is killed while it loads, and leaves nothing behind that hurts.
+				killed := peer.LimitKV(t, "--repl-diskless-load", how)
+				to(killed.Dial(t), near)
+				time.Sleep(time.Duration(r.IntN(1500)) * time.Millisecond)
+				killed.Kill()
+				near.off.Store(true)
+				far.off.Store(true)
+				n := stop()
+				time.Sleep(soonest)
+				caughtUp(t, p, q)
+				equal(t, p, q)
+				caughtUp(t, q, c)
+				equal(t, q, c)
+				t.Logf("%d commands, %d links broken and %d of the second replica; %s full synchronisations, %s partial ones", n, near.broken.Load(),
+					far.broken.Load(), info(t, p, "sync_full"), info(t, p, "sync_partial_ok"))
+				if near.broken.Load() == 0 || n < 100 {
+					t.Error("that is too little to show anything")
+				}
+			})
+		}
+	}
+}
+
+// TestTwoPrimaries parts a primary from its replica, which is made a primary too. Clients write to both. Then the first one
+// follows the second: what was written to it since is gone, and nothing else.
+func TestTwoPrimaries(t *testing.T) {
+	a, b := peer.LimitKV(t, "--repl-diskless-sync-delay", "0"), peer.LimitKV(t, "--repl-diskless-sync-delay", "0")
+	p, q := a.Dial(t), b.Dial(t)
+	do(t, p, "RPUSH", "before", "1", "2")
+	follow(t, q, a)
+	do(t, p, "RPUSH", "before", "3")
+	caughtUp(t, p, q)
+	do(t, q, "REPLICAOF", "NO", "ONE")
+	do(t, p, "SET", "lost", "1")
+	do(t, p, "RPUSH", "before", "lost")
+	do(t, q, "SET", "kept", "1")
+	do(t, q, "RPUSH", "before", "4")
+	follow(t, p, b)
+	caughtUp(t, q, p)
+	equal(t, q, p)
+	if v := do(t, p, "LRANGE", "before", "0", "-1"); v.String() != `["1", "2", "3", "4"]` {
+		t.Errorf("LRANGE: %v", v)
+	}
+	if v := do(t, p, "EXISTS", "lost", "kept"); v.String() != ":1" {
+		t.Errorf("EXISTS: %v", v)
+	}
+	// One that has nothing of its own goes on where it was.
+	do(t, p, "REPLICAOF", "NO", "ONE")
+	full := info(t, p, "sync_full")
+	follow(t, q, a)
+	do(t, p, "SET", "more", "1")
+	caughtUp(t, p, q)
+	equal(t, p, q)
+	if now := info(t, p, "sync_full"); now != full {
+		t.Errorf("%s full synchronisations, there were %s", now, full)
+	}
+}
+
+// TestAnotherPrimary has a replica go on at another server of the same stream, in the middle of it: the database that the
+// stream has selected is not selected again.
+func TestAnotherPrimary(t *testing.T) {
+	a, b, c := peer.LimitKV(t, "--repl-diskless-sync-delay", "0"), peer.LimitKV(t, "--repl-diskless-sync-delay", "0"), peer.LimitKV(t)
+	p, q, r := a.Dial(t), b.Dial(t), c.Dial(t)
+	follow(t, q, a)
+	follow(t, r, a)
+	do(t, p, "SELECT", "3")
+	do(t, p, "SET", "before", "1")
+	caughtUp(t, p, q)
+	caughtUp(t, p, r)
+	follow(t, r, b)
+	do(t, p, "SET", "after", "1")
+	caughtUp(t, p, q)
+	caughtUp(t, q, r)
+	equal(t, p, r)
+	if v := info(t, q, "sync_partial_ok"); v != "1" {
+		t.Errorf("%s partial synchronisations", v)
+	}
+}

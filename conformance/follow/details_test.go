@@ -1,0 +1,138 @@
+package follow
+
+// Details: places in a stream that no stream comes to, SWAPDB with a key whose time is over, keys that replicas are not told of.
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+)
+
+// emptyFile is a snapshot without keys that was made at an offset.
+func emptyFile(offset int64) []byte {
+	var b bytes.Buffer
+	b.WriteString("REDIS0011")
+	for _, fact := range [][2]string{{"repl-stream-db", "0"}, {"repl-id", strings.Repeat("a", 40)}, {"repl-offset", strconv.FormatInt(offset, 10)}} {
+		b.WriteByte(0xfa)
+		for _, s := range fact {
+			b.WriteByte(byte(len(s)))
+			b.WriteString(s)
+		}
+	}
+	b.WriteByte(0xff)
+	b.Write(make([]byte, 8)) // no checksum
+	return b.Bytes()
+}
+
+func TestOffsets(t *testing.T) {
+	for _, test := range []struct {
+		offset int64
+		taken  bool
+	}{{0, true}, {1 << 40, true}, {1 << 62, true}, {1<<62 + 1, false}, {math.MaxInt64, false}} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "dump.rdb"), emptyFile(test.offset), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		primary := peer.LimitKV(t, "--dir", dir, "--repl-diskless-sync-delay", "0")
+		p := primary.Dial(t)
+		at := fmt.Sprint(test.offset)
+		if got := info(t, p, "master_repl_offset"); (got == at) != test.taken {
+			t.Errorf("a snapshot made at %s: the server begins at %s", at, got)
+		}
+		if test.taken != !strings.Contains(primary.Output(), "beyond all that can be") {
+			t.Errorf("a snapshot made at %s: %s", at, primary.Output())
+		}
+		replica := peer.LimitKV(t)
+		q := replica.Dial(t)
+		follow(t, q, primary)
+		do(t, p, "SET", "k", at)
+		caughtUp(t, p, q)
+		if v := do(t, q, "GET", "k"); v.Text != at {
+			t.Errorf("a snapshot made at %s: the replica has %v", at, v)
+		}
+	}
+	// A primary that names such a place.
+	ln := newListener(t)
+	go accept(ln, func(c net.Conn) {
+		defer c.Close()
+		for lines := bufio.NewScanner(c); lines.Scan(); {
+			switch word := strings.ToUpper(lines.Text()); {
+			case word == "PING":
+				fmt.Fprint(c, "+PONG\r\n")
+			case word == "REPLCONF":
+				fmt.Fprint(c, "+OK\r\n")
+			case word == "PSYNC":
+				fmt.Fprintf(c, "+FULLRESYNC %s %d\r\n", strings.Repeat("a", 40), int64(math.MaxInt64))
+			}
+		}
+	})
+	s := peer.LimitKV(t)
+	c := s.Dial(t)
+	do(t, c, "SET", "mine", "1")
+	host, port, _ := net.SplitHostPort(ln.Addr().String())
+	do(t, c, "REPLICAOF", host, port)
+	s.Says(t, "Unexpected reply to PSYNC")
+	if v := do(t, c, "GET", "mine"); v.Text != "1" {
+		t.Errorf("GET: %v", v)
+	}
+}
+
+// TestSwapWithWaiter has SWAPDB bring a key whose time is over to where a client waits for one: nobody gets it, and replicas are
+// told of its end when a client looks at it, and not before.
+func TestSwapWithWaiter(t *testing.T) {
+	for _, s := range []*peer.Server{peer.Redis(t, *required), peer.LimitKV(t)} {
+		c, waiter, other := s.Dial(t), s.Dial(t), s.Dial(t)
+		do(t, c, "DEBUG", "SET-ACTIVE-EXPIRE", "0")
+		do(t, c, "SELECT", "1")
+		do(t, c, "RPUSH", "k", "hello")
+		do(t, c, "PEXPIRE", "k", "1")
+		do(t, waiter, "SELECT", "9")
+		if err := waiter.Send("BRPOP", "k", "0"); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "who waits", func() bool { return info(t, c, "blocked_clients") == "1" })
+		time.Sleep(20 * time.Millisecond) // a look would end it
+		do(t, c, "SWAPDB", "1", "9")
+		do(t, other, "SELECT", "9")
+		if v := do(t, other, "DBSIZE"); v.String() != ":1" {
+			t.Errorf("%s: behind SWAPDB there are %v keys", s.Addr, v)
+		}
+		if v := info(t, c, "blocked_clients"); v != "1" {
+			t.Errorf("%s: %s clients wait", s.Addr, v)
+		}
+		if v := do(t, other, "EXISTS", "k"); v.String() != ":0" {
+			t.Errorf("%s: EXISTS %v", s.Addr, v)
+		}
+		if v := do(t, other, "DBSIZE"); v.String() != ":0" {
+			t.Errorf("%s: behind EXISTS there are %v keys", s.Addr, v)
+		}
+		do(t, other, "RPUSH", "k", "world")
+		if v, err := waiter.Receive(); err != nil || !strings.Contains(v.String(), "world") {
+			t.Errorf("%s: who waits got %v, %v", s.Addr, v, err)
+		}
+	}
+}
+
+// TestPopulate has DEBUG POPULATE make keys that no replica is told of.
+func TestPopulate(t *testing.T) {
+	for _, primary := range []*peer.Server{peer.Redis(t, *required, "--repl-diskless-sync-delay", "0"), peer.LimitKV(t, "--repl-diskless-sync-delay", "0")} {
+		p, q := primary.Dial(t), peer.LimitKV(t).Dial(t)
+		follow(t, q, primary)
+		do(t, p, "DEBUG", "POPULATE", "10")
+		do(t, p, "SET", "a", "1")
+		caughtUp(t, p, q)
+		if at, of := do(t, q, "DBSIZE").String(), do(t, p, "DBSIZE").String(); at != ":1" || of != ":11" {
+			t.Errorf("%s has %s keys, its replica %s", primary.Addr, of, at)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package replicas
+
+// The link between a primary and its replica breaks, at every step of a synchronisation, or stands still.
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+)
+
+// proxy is between them. It passes on so many bytes in each direction of a connection, and then ends it.
+type proxy struct {
+	net.Listener
+	to     string
+	limit  atomic.Int64 // of what the primary sends, in bytes
+	cuts   atomic.Int64
+	passed atomic.Int64
+}
+
+func newProxy(t *testing.T, to string) *proxy {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{Listener: ln, to: to}
+	p.limit.Store(1 << 62)
+	var all sync.WaitGroup
+	t.Cleanup(func() { ln.Close(); p.limit.Store(0); all.Wait() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			all.Add(1)
+			go func() { defer all.Done(); p.pass(c) }()
+		}
+	}()
+	return p
+}
+
+func (p *proxy) pass(c net.Conn) {
+	defer c.Close()
+	d, err := net.Dial("tcp", p.to)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	go func() { _, _ = io.Copy(d, c); d.Close() }()
+	left := p.limit.Load()
+	buf := make([]byte, 4096)
+	for left > 0 {
+		n, err := d.Read(buf[:min(int64(len(buf)), left)])
+		if n > 0 {
+			left -= int64(n)
+			p.passed.Add(int64(n))
+			if _, err := c.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+	p.cuts.Add(1)
+}
+
+// However much of a full synchronisation comes through, the next one begins anew, and in the end all is there.
+func TestCutAtEveryStep(t *testing.T) {
+	for _, diskless := range []string{"yes", "no"} {
+		t.Run("diskless "+diskless, func(t *testing.T) {
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			rng := rand.New(rand.NewPCG(seed, 3))
+			p := primary(t, "--repl-diskless-sync", diskless)
+			must(t, p, "EVAL", "for i=1,3000 do redis.call('SET', 'k'..i, redis.sha1hex(i)) end", "0")
+			link := newProxy(t, p.Addr)
+			r := kinds["redis"](t, "--repl-diskless-load", "disabled")
+			host, port, _ := net.SplitHostPort(link.Addr().String())
+			// What the primary says first is some 30 bytes, FULLRESYNC is behind it, then there is the file, and the stream.
+			for _, most := range []int64{1, 20, 60, 110, 150, 5000, 50_000} {
+				link.limit.Store(most + rng.Int64N(max(most/4, 4)))
+				cuts := link.cuts.Load()
+				must(t, r, "REPLICAOF", "NO", "ONE")
+				must(t, r, "REPLICAOF", host, port)
+				eventually(t, fmt.Sprintf("the link is cut after %d bytes", most), func() bool { must(t, p, "INCR", "n"); return link.cuts.Load() > cuts })
+			}
+			link.limit.Store(1 << 62)
+			must(t, p, "SET", "last", "1")
+			same(t, p, r)
+			if n := must(t, r, "DBSIZE").Text; n != "3002" {
+				t.Errorf("%s keys", n)
+			}
+			eventually(t, "one replica is left", func() bool { return field(t, p, "connected_slaves") == "1" })
+		})
+	}
+}
+
+// A stream that breaks again and again is gone on with where it broke, without another snapshot.
+func TestCutStream(t *testing.T) {
+	p := primary(t, "--repl-backlog-size", "10mb")
+	link := newProxy(t, p.Addr)
+	r := kinds["redis"](t)
+	follow(t, r, link.Addr().String())
+	eventually(t, "the replica is there", func() bool { return field(t, r, "master_link_status") == "up" })
+	link.limit.Store(20_000)
+	must(t, p, "CLIENT", "KILL", "TYPE", "replica")
+	for i := range 3000 {
+		must(t, p, "MULTI") // of a connection of its own: nothing
+		must(t, p, "SET", fmt.Sprint("k", i), strings.Repeat("v", 30))
+	}
+	link.limit.Store(1 << 62)
+	same(t, p, r)
+	if cuts, full := link.cuts.Load(), field(t, p, "sync_full"); cuts < 3 || full != "1" {
+		t.Errorf("%d cuts, %s full synchronisations", cuts, full)
+	}
+}
+
+// A replica that stands still is closed when what waits for it is more than it may be, and the primary serves on with its
+// memory bounded; then it comes back.
+func TestStoppedReplica(t *testing.T) {
+	p := primary(t, "--client-output-buffer-limit", "replica 4mb 0 0", "--repl-backlog-size", "1mb")
+	r := kinds["redis"](t)
+	follow(t, r, p.Addr)
+	eventually(t, "the replica is there", func() bool { return strings.Contains(field(t, p, "slave0"), "state=online") })
+	if err := syscall.Kill(r.Pid(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	stopped := true
+	defer func() {
+		if stopped {
+			_ = syscall.Kill(r.Pid(), syscall.SIGCONT)
+		}
+	}()
+	c := p.Dial(t)
+	value := strings.Repeat("x", 64<<10)
+	most := 0
+	for i := 0; field(t, p, "connected_slaves") == "1"; i++ {
+		if v, err := c.Do("SET", "k", value); err != nil || v.Text != "OK" {
+			t.Fatal(v, err)
+		}
+		kept := 0
+		_, _ = fmt.Sscan(field(t, p, "mem_total_replication_buffers"), &kept)
+		most = max(most, kept)
+		if i > 2000 {
+			t.Fatalf("the replica is never closed, %d bytes are kept", kept)
+		}
+	}
+	if most < 3<<20 || most > 8<<20 {
+		t.Errorf("up to %d bytes were kept", most)
+	}
+	eventually(t, "its memory is given back", func() bool {
+		must(t, p, "SET", "k", value)
+		kept := 0
+		_, _ = fmt.Sscan(field(t, p, "mem_total_replication_buffers"), &kept)
+		return kept < 2<<20
+	})
+	_ = syscall.Kill(r.Pid(), syscall.SIGCONT)
+	stopped = false
+	must(t, p, "SET", "k", "end")
+	same(t, p, r)
+}
+
+// Clients that say what replicas say, and then something else, get an error or are disconnected; the server serves on.
+func TestRogueReplicas(t *testing.T) {
+	p := primary(t, "--repl-timeout", "1")
+	must(t, p, "SET", "a", "1")
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 4))
+	lines := []string{
+		"REPLCONF listening-port 1", "REPLCONF listening-port x", "REPLCONF ip-address 1.2.3.4", "REPLCONF capa eof capa psync2", "REPLCONF capa limitkv",
+		"REPLCONF capa", "REPLCONF", "REPLCONF ack 5", "REPLCONF ack x", "REPLCONF ack 99999999999999999999", "REPLCONF ack 7 fack 7", "REPLCONF getack *",
+		"REPLCONF version 9.1.2", "REPLCONF version x", "REPLCONF rdb-only 1", "REPLCONF rdb-only 2", "REPLCONF rdb-filter-only functions",
+		"REPLCONF rdb-filter-only keys", "REPLCONF nothing 1", "REPLCONF ack -9223372036854775808", "PSYNC ? -1", "PSYNC x x", "PSYNC ? 99999999999999999999",
+		"PSYNC 0000000000000000000000000000000000000000 1", "PSYNC ? -1 FAILOVER", "PSYNC a b c d", "SYNC", "GET a", "SET a 2", "MULTI", "EXEC", "DISCARD", "SUBSCRIBE c",
+		"MONITOR", "PING", "BLPOP l 0", "WAIT 1 10", "CLIENT TRACKING on", "CLIENT REPLY OFF", "RESET", "HELLO 3", "QUIT", "CLIENT KILL TYPE replica SKIPME no",
+		"EVAL return(redis.call('PSYNC','?','-1')) 0", "EVAL return(redis.call('SYNC')) 0", "ROLE", "WATCH a", "CLIENT LIST", "PUBLISH c m", "DEBUG CHANGE-REPL-ID",
+	}
+	became := 0
+	for range 1500 {
+		c, err := net.Dial("tcp", p.Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []byte
+		for range 1 + rng.IntN(8) {
+			line := lines[rng.IntN(len(lines))]
+			if rng.IntN(3) == 0 {
+				line = "PSYNC ? -1"
+				became++
+			}
+			out = peer.AppendCommand(out, strings.Fields(line)...)
+		}
+		if rng.IntN(10) == 0 {
+			out = append(out, "\x00\r\n*x\r\n"...)
+		}
+		_, _ = c.Write(out)
+		_ = c.SetReadDeadline(time.Now().Add(time.Duration(rng.IntN(4)) * time.Millisecond))
+		_, _ = io.Copy(io.Discard, c)
+		c.Close()
+	}
+	if became == 0 {
+		t.Error("nobody said PSYNC")
+	}
+	eventually(t, "all of them are gone", func() bool { return field(t, p, "connected_slaves") == "0" })
+	r := kinds["redis"](t)
+	follow(t, r, p.Addr)
+	must(t, p, "SET", "b", "1")
+	same(t, p, r)
+}

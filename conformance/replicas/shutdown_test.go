@@ -1,0 +1,189 @@
+package replicas
+
+// The end of a primary: it waits for replicas that are behind.
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+)
+
+// behind starts a primary with a replica that stands still and has not got all that was written.
+func behind(t *testing.T, args ...string) (p, r *peer.Server, goesOn func()) {
+	t.Helper()
+	p = primary(t, args...)
+	r = kinds["redis"](t)
+	follow(t, r, p.Addr)
+	eventually(t, "the replica is there", func() bool { return strings.Contains(field(t, p, "slave0"), "state=online") })
+	must(t, p, "SET", "k", "1")
+	caughtUp(t, p, r)
+	stopped := true
+	goesOn = func() {
+		if stopped {
+			stopped = false
+			_ = syscall.Kill(r.Pid(), syscall.SIGCONT)
+		}
+	}
+	if err := syscall.Kill(r.Pid(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(goesOn)
+	must(t, p, "SET", "k", "2")
+	return p, r, goesOn
+}
+
+// ends tells whether a server ends within a time.
+func ends(s *peer.Server, within time.Duration) bool {
+	for end := time.Now().Add(within); s.Alive(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
+// A primary that is told to end waits until its replica has all that was written. Writes are held back meanwhile.
+func TestEndWaitsForReplica(t *testing.T) {
+	for _, how := range []string{"SIGTERM", "SHUTDOWN"} {
+		t.Run(how, func(t *testing.T) {
+			p, r, goesOn := behind(t, "--shutdown-timeout", "60")
+			writer, asker := p.Dial(t), p.Dial(t)
+			if how == "SIGTERM" {
+				if err := syscall.Kill(p.Pid(), syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := asker.Send("SHUTDOWN"); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "it waits", func() bool {
+				left, err := strconv.Atoi(field(t, p, "shutdown_in_milliseconds"))
+				return err == nil && left > 30_000 && left <= 60_000
+			})
+			if reason := field(t, p, "paused_reason") + " " + field(t, p, "paused_actions"); reason != "shutdown_in_progress write" {
+				t.Errorf("what is paused: %s", reason)
+			}
+			if err := writer.Send("SET", "k", "3"); err != nil {
+				t.Fatal(err)
+			}
+			if !writer.Silent(200*time.Millisecond) || must(t, p, "GET", "k").Text != "2" {
+				t.Error("a write is not held back")
+			}
+			must(t, p, "CLIENT", "UNPAUSE") // of pauses of its own
+			_ = syscall.Kill(p.Pid(), syscall.SIGTERM)
+			if ends(p, 300*time.Millisecond) {
+				t.Fatalf("it has ended:\n%s", p.Output())
+			}
+			goesOn()
+			if !ends(p, patience) {
+				t.Fatal("it does not end")
+			}
+			p.Says(t, "Waiting for replicas before shutting down.", "1 of 1 replicas are in sync when shutting down.", "bye bye")
+			if strings.Contains(p.Output(), "Lagging replica") {
+				t.Errorf("the log tells of a replica that lags:\n%s", p.Output())
+			}
+			if got := must(t, r, "GET", "k").Text; got != "2" {
+				t.Errorf("the replica has %s", got)
+			}
+		})
+	}
+}
+
+// It waits for no longer than shutdown-timeout, and with NOW, or where that is 0, not at all.
+func TestEndWaitsNoLonger(t *testing.T) {
+	for _, test := range []struct {
+		timeout  string
+		words    []string
+		from, to time.Duration
+	}{
+		{"1", []string{"SHUTDOWN"}, 900 * time.Millisecond, patience},
+		{"60", []string{"SHUTDOWN", "NOW"}, 0, patience},
+		{"0", []string{"SHUTDOWN", "NOSAVE"}, 0, patience},
+	} {
+		t.Run(strings.Join(test.words, " ")+" "+test.timeout, func(t *testing.T) {
+			p, _, _ := behind(t, "--shutdown-timeout", test.timeout)
+			began := time.Now()
+			if err := p.Dial(t).Send(test.words...); err != nil {
+				t.Fatal(err)
+			}
+			if !ends(p, test.to) || time.Since(began) < test.from {
+				t.Errorf("after %v", time.Since(began))
+			}
+			p.Says(t, "Lagging replica", "state=online", "0 of 1 replicas are in sync when shutting down.", "bye bye")
+		})
+	}
+}
+
+// SHUTDOWN ABORT, and a last snapshot that cannot be written: all who wait for the end get an error, and the server goes on
+// with writes.
+func TestEndTakenBack(t *testing.T) {
+	const failed = "ERR Errors trying to SHUTDOWN. Check logs."
+	t.Run("ABORT", func(t *testing.T) {
+		p, r, goesOn := behind(t, "--shutdown-timeout", "60")
+		if v := must(t, p, "SHUTDOWN", "ABORT"); v.Text != "ERR No shutdown in progress." {
+			t.Error(v)
+		}
+		for range 3 {
+			var askers []*peer.Conn
+			for range 2 {
+				c := p.Dial(t)
+				if err := c.Send("SHUTDOWN"); err != nil {
+					t.Fatal(err)
+				}
+				askers = append(askers, c)
+			}
+			eventually(t, "both wait", func() bool {
+				return strings.Count(must(t, p, "CLIENT", "LIST").Text, "cmd=shutdown") == 2 && field(t, p, "blocked_clients") == "2"
+			})
+			writer := p.Dial(t)
+			if err := writer.Send("INCR", "n"); err != nil {
+				t.Fatal(err)
+			}
+			if v := must(t, p, "SHUTDOWN", "ABORT"); v.Text != "OK" {
+				t.Error(v)
+			}
+			for _, c := range askers {
+				if v, err := c.Receive(); err != nil || v.Text != failed {
+					t.Error(v, err)
+				}
+				c.Close()
+			}
+			if v, err := writer.Receive(); err != nil || v.IsError() {
+				t.Error(v, err)
+			}
+		}
+		p.Says(t, "Shutdown manually aborted.")
+		if v := must(t, p, "SHUTDOWN", "ABORT", "NOW"); v.Text != "ERR syntax error" {
+			t.Error(v)
+		}
+		goesOn()
+		same(t, p, r)
+		if left := field(t, p, "shutdown_in_milliseconds"); left != "" {
+			t.Errorf("it still ends, in %s ms", left)
+		}
+	})
+	t.Run("fails", func(t *testing.T) {
+		p, _, goesOn := behind(t, "--shutdown-timeout", "60")
+		c := p.Dial(t)
+		if err := c.Send("SHUTDOWN", "SAVE"); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it waits", func() bool { return field(t, p, "shutdown_in_milliseconds") != "" })
+		must(t, p, "CONFIG", "SET", "rdb-key-save-delay", "30000000")
+		must(t, p, "CONFIG", "SET", "appendonly", "yes")
+		goesOn()
+		if v, err := c.Receive(); err != nil || v.Text != failed {
+			t.Error(v, err)
+		}
+		p.Says(t, "Writing initial AOF, can't exit.", "Errors trying to shut down the server.")
+		if v := must(t, p, "SET", "k", "3"); v.Text != "OK" {
+			t.Error(v)
+		}
+		if err := p.Dial(t).Send("SHUTDOWN", "NOSAVE", "FORCE"); err != nil || !ends(p, patience) {
+			t.Error("it does not end", err)
+		}
+	})
+}
