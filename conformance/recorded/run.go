@@ -118,7 +118,7 @@ func (f *File) run(addr string, each check) error {
 }
 
 // runWith runs the file in some protocols. begin is called once the server is empty, after when a step is done; both may
-// be nil.
+// be nil. Where a step lets a held client go on, after is called once that client's reply is read: it may take a moment.
 func (f *File) runWith(addr string, protocols []int, begin func(admin *peer.Conn) error, after func(admin *peer.Conn, s *step, text string) error, each check) error {
 	for _, proto := range protocols {
 		c := &conversation{file: f, proto: proto, addr: addr, conns: map[string]*peer.Conn{}, saved: map[string]string{}, after: after, deaf: after != nil}
@@ -126,14 +126,14 @@ func (f *File) runWith(addr string, protocols []int, begin func(admin *peer.Conn
 		if err == nil && begin != nil {
 			err = begin(c.admin)
 		}
-		for _, l := range f.lines {
+		for i, l := range f.lines {
 			if err != nil {
 				break
 			}
 			if l.step == nil {
 				continue
 			}
-			if err = c.step(l.step, l.text, each); err == nil && after != nil {
+			if err = c.step(l.step, l.text, each); err == nil && after != nil && !f.letsGo(i) {
 				err = after(c.admin, l.step, l.text)
 			}
 			if err != nil {
@@ -146,6 +146,25 @@ func (f *File) runWith(addr string, protocols []int, begin func(admin *peer.Conn
 		}
 	}
 	return nil
+}
+
+// letsGo tells whether what line i did lets go on a client that was held: whether the next step reads the reply to what was posted.
+func (f *File) letsGo(i int) bool {
+	var next *step
+	for _, l := range f.lines[i+1:] {
+		if next = l.step; next != nil {
+			break
+		}
+	}
+	if next == nil || next.verb != "read" {
+		return false
+	}
+	for ; i >= 0; i-- {
+		if s := f.lines[i].step; s != nil && s.conn == next.conn && s.verb != "silent" {
+			return s.verb == "post"
+		}
+	}
+	return false
 }
 
 // start empties the server.
