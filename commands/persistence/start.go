@@ -132,11 +132,8 @@ func (f *family) read(file vfs.File, size, nowMillis int64, resume bool) (end in
 // loadLog loads the append-only file and, if it is on, goes on with it.
 func (f *family) loadLog(on bool) error {
 	files, err := f.open()
-	if errors.Is(err, vfs.ErrLocked) { // the rest logs itself
-		f.s.Logf('w', "%v", err)
-	}
 	if err != nil {
-		return err
+		return f.unusable(err)
 	}
 	ks := f.s.Keyspace
 	began := engine.Monotonic()
@@ -144,6 +141,9 @@ func (f *family) loadLog(on bool) error {
 		f.s.Loading.Expect(size)
 	}
 	loaded, err := f.readLog(files, f.p.truncated.Load(), f.p.corruptTailMax.Load())
+	if err != nil {
+		err = f.unusable(err)
+	}
 	if err == nil && on && files.NeedsBase() {
 		err = files.CreateBase(f.p.preamble.Load(), func(to vfs.File) error {
 			return f.held(func(c *command.Ctx) error { return f.writeBase(c, to) })
@@ -170,6 +170,20 @@ func (f *family) loadLog(on bool) error {
 	f.noteBase(files)
 	f.gate.set(w)
 	return nil
+}
+
+// unusable logs, and returns, what helps where a log cannot be loaded. Journal has logged the reason in Redis's words, which
+// name neither the directory nor what to do.
+func (f *family) unusable(err error) error {
+	var none *journal.NoManifestError // it says what helps
+	if errors.Is(err, errStopped) || errors.As(err, &none) {
+		return err
+	}
+	if dir, e := os.Getwd(); e == nil && !errors.Is(err, vfs.ErrLocked) {
+		err = fmt.Errorf("%w. Restore the append only files from a backup; limitkv check %s tells more", err, filepath.Join(dir, *f.p.dirname.Load()))
+	}
+	f.s.Logf('w', "Fatal error loading the append only files: %v", err)
+	return err
 }
 
 // readLog enters what an append-only file has.
@@ -301,7 +315,7 @@ func (f *family) loadSnapshot() error {
 	if err != nil {
 		f.s.Logf('w', "Internal error in RDB reading: %v", err)
 		f.s.Logf('w', "Terminating server after rdb file reading failure.")
-		return fmt.Errorf("Fatal error loading the DB %s: %w. limitkv check %s tells more", name, err, name)
+		return fmt.Errorf("Fatal error loading the DB %s: %w. limitkv check %s tells more", name, err, filepath.Join(dir, name))
 	}
 	f.s.Logf('n', "Done loading RDB, keys loaded: %d, keys expired: %d.", f.s.LoadedKeys.Load(), f.s.ExpiredKeys.Load())
 	f.s.Logf('n', "DB loaded from disk: %.3f seconds", seconds(began))

@@ -335,7 +335,7 @@ func TestDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name != manifest {
-			says(t, refused(t, dir), filepath.Base(name), "No such file or directory")
+			says(t, refused(t, dir), filepath.Base(name), "No such file or directory", "limitkv check "+log)
 		}
 		if err := os.Rename(name+".away", name); err != nil {
 			t.Fatal(err)
@@ -348,10 +348,13 @@ func TestDamage(t *testing.T) {
 	if err := os.WriteFile(manifest, []byte("file what\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	says(t, refused(t, dir), "appendonly.aof.manifest")
+	says(t, refused(t, dir), "appendonly.aof.manifest", "line 1", "limitkv check "+log)
 	if err := os.WriteFile(manifest, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
+	put(append([]byte("*1\r\n$3\r\nFOO\r\n"), whole...))
+	says(t, refused(t, dir), "appendonly.aof.1.incr.aof: offset 0: unknown command 'FOO'", "limitkv check "+log)
 
 	// A torn end: the last command goes, all before it stay. Without aof-load-truncated it is refused.
 	put(whole[:len(whole)-7])

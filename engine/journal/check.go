@@ -237,11 +237,11 @@ func (c *checker) describe(p Part) {
 func (c *checker) mend(p *Part, d *Damage, path string, last bool) {
 	c.printf("%s", d)
 	switch {
+	case !last:
+		c.printf("%s is not cut by --fix, because it is not the last file", p.Name)
+		return
 	case !c.Fix:
 		c.printf("%s: --fix would cut %d bytes", p.Name, d.Size-d.Good)
-		return
-	case !last:
-		c.printf("%s is not cut, because it is not the last file", p.Name)
 		return
 	}
 	if err := cutFile(c.FS, path, d.Good); err != nil {

@@ -298,13 +298,20 @@ func (f *Files) orphans() error {
 		rest, ok := strings.CutPrefix(name, f.Filename+".")
 		number, form, _ := strings.Cut(rest, ".")
 		if _, err := strconv.ParseUint(number, 10, 63); ok && err == nil && slices.Contains(forms, form) {
-			err := fmt.Errorf("%s: the manifest %s is missing, and %s is there. Put the manifest back, from a backup perhaps, or move the files away to begin anew. "+
-				"limitkv check %s tells what the file holds", f.dir, f.Filename+manifestSuffix, name, f.path(name))
+			err := &NoManifestError{f.dir, f.Filename + manifestSuffix, name}
 			f.logf(Warning, "%v", err)
 			return err
 		}
 	}
 	return nil
+}
+
+// NoManifestError is returned where files of a log are there, and their manifest is not.
+type NoManifestError struct{ dir, manifest, file string }
+
+func (e *NoManifestError) Error() string {
+	return fmt.Sprintf("%s: the manifest %s is missing, and %s is there. Put the manifest back, from a backup perhaps, or move the files away to begin anew. "+
+		"limitkv check %s tells what the file holds", e.dir, e.manifest, e.file, filepath.Join(e.dir, e.file))
 }
 
 // forms are how the names of the log's files end, behind their number.

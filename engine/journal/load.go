@@ -206,7 +206,7 @@ func (l *loading) rdb(e Entry, file vfs.File, size int64) (int64, error) {
 		f.logf(Notice, "Reading the remaining AOF tail...")
 	}
 	if err != nil {
-		err = fmt.Errorf("%s: %w. limitkv check %s tells more", e.Name, err, f.path(e.Name))
+		err = fmt.Errorf("%s: %w", e.Name, err)
 	}
 	return end, err
 }
