@@ -123,6 +123,8 @@ type Durability interface {
 	SaveFile(c *Ctx) error
 	// Transfer writes a snapshot for replicas, as soon as no other is being written, and returns when it is written.
 	Transfer(t *Transfer, to io.Writer) error
+	// SlowLoad waits for as long as the loading of so many keys is to take more, while they are wanted (key-load-delay).
+	SlowLoad(keys int, unwanted func() error)
 	// Suspend ends the log, since all there is is to be replaced by what no log tells. resume begins another one with
 	// what there is then.
 	Suspend() (resume func())
@@ -134,7 +136,7 @@ type Durability interface {
 	// Cuts is how many snapshots and rewrites began in the background, and for how many
 	// microseconds the last one held all keys to begin.
 	Cuts() (n, lastMicros int64)
-	// StopSaving has the snapshot or rewrite fail that is under way in the background, and
+	// StopSaving has the snapshot or rewrite fail that is under way in the background, one for replicas too, and
 	// tells whether one is.
 	StopSaving() bool
 }
@@ -152,6 +154,9 @@ type Transfer struct {
 	Begin func(c *Ctx) (facts [][2]string)
 	// Dead tells whether nobody wants it any more.
 	Dead func() bool
+	// Killed is set before Begin is called, and closed when the snapshot is given up: FLUSHALL has made it worthless, or the
+	// server ends.
+	Killed <-chan struct{}
 }
 
 // Replication knows the replicas and the stream that they read.

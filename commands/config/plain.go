@@ -103,7 +103,8 @@ var plainParams = []plain{
 	txt("masterauth", "").hidden().does("the password with which a replica logs in to its primary"),
 	yes("replica-serve-stale-data slave-serve-stale-data").does("whether a replica serves what it has while its primary is away"),
 	yes("replica-read-only slave-read-only").does("whether a replica refuses writes"),
-	no("replica-lazy-flush slave-lazy-flush"), yes("replica-ignore-maxmemory slave-ignore-maxmemory").does("whether a replica leaves it to its primary to evict"),
+	no("replica-lazy-flush slave-lazy-flush").does("whether keys that make room for a full synchronisation are counted in lazyfreed_objects"),
+	yes("replica-ignore-maxmemory slave-ignore-maxmemory").does("whether a replica leaves it to its primary to evict"),
 	no("repl-rdb-channel").forTests(), // of which a primary and a replica of limitkv know nothing, as older versions of Redis
 	one("repl-diskless-load", "disabled", "disabled on-empty-db swapdb").does("whether a replica loads what its primary sends as it comes, and where, or keeps it on disk first"),
 	mem("replica-full-sync-buffer-limit", 0, 0, math.MaxInt64),

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
@@ -119,25 +120,24 @@ func hidden(c *params.Config, name string) *atomic.Int64 {
 }
 
 // slower waits as long as so many keys are to take more, or until nobody wants them. A
-// delay below 0 is one microsecond for so many keys.
+// delay below 0 is one microsecond for so many keys. It may change meanwhile.
 func (f *family) slower(delay *atomic.Int64, keys int, unwanted func() error) {
-	micros := delay.Load()
-	if micros == 0 {
-		return
-	}
-	if micros < 0 {
-		micros, keys = 1, keys/int(-micros)
-	}
-	over := time.After(time.Duration(keys) * time.Duration(micros) * time.Microsecond)
-	look := time.NewTicker(transferPoll)
-	defer look.Stop()
+	began := engine.Monotonic()
 	for unwanted == nil || unwanted() == nil {
+		micros := delay.Load()
+		if micros < 0 {
+			micros = int64(keys) / -micros
+		} else {
+			micros *= int64(keys)
+		}
+		left := time.Duration(micros-(engine.Monotonic()-began)) * time.Microsecond
+		if micros == 0 || left <= 0 {
+			return
+		}
 		select {
 		case <-f.stop:
 			return
-		case <-over:
-			return
-		case <-look.C:
+		case <-time.After(min(left, transferPoll)):
 		}
 	}
 }

@@ -150,7 +150,8 @@ func (f *family) SaveFile(c *command.Ctx) error {
 }
 
 // Flushed writes an empty snapshot after FLUSHALL if there are save points, so that the
-// former one does not bring the keys back, and gives up one that is being made of them.
+// former one does not bring the keys back, and gives up one that is being made of them. Replicas that wait for that one come
+// again, for one without these keys.
 // All keys are held.
 func (f *family) Flushed(c *command.Ctx) {
 	if c.KS != f.s.Keyspace || f.s.Loading.On() {

@@ -28,6 +28,7 @@ func (f *family) Transfer(t *command.Transfer, to io.Writer) error {
 	}
 	st := &f.status
 	p := &picture{f: f, transfer: t, killed: make(chan struct{})}
+	t.Killed = p.killed
 	_ = f.held(func(c *command.Ctx) error {
 		p.now, p.format = c.Now, f.dumps.FileFormat()
 		p.format.For = t.For
@@ -37,16 +38,22 @@ func (f *family) Transfer(t *command.Transfer, to io.Writer) error {
 		p.facts = t.Begin(c)
 		st.saveBegan.Store(c.Now)
 		p.cutOff(c)
+		f.mu.Lock()
+		f.current = p
+		f.mu.Unlock()
 		return nil
 	})
 	err := f.quietly(func() error { return p.write(to) })
 	p.ended(err)
 	st.saveBegan.Store(0)
 	f.mu.Lock()
-	f.saving = false
+	f.saving, f.current = false, nil
 	f.mu.Unlock()
 	return err
 }
+
+// SlowLoad waits for as long as loading so many keys is to take more.
+func (f *family) SlowLoad(keys int, unwanted func() error) { f.slower(f.p.loadDelay, keys, unwanted) }
 
 // claim takes the place of the one snapshot that can be made at a time. Who ends the server does not wait for one that is for
 // replicas, which may be slow to take it: it ends with their connections. It reports false while there is another.

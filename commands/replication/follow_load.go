@@ -116,7 +116,7 @@ func (l *leader) Load(file *replication.File, id string, offset int64) error {
 	defer s.Loading.End()
 	s.Logf('n', "MASTER <-> REPLICA sync: Loading DB in memory")
 	s.Loading.Expect(size)
-	whole, err := dumpfile.Read(s, ks, s.Loading.Reader(from, l.left), size, 0, func(int) {})
+	whole, err := dumpfile.Read(s, ks, s.Loading.Reader(from, l.left), size, 0, func(keys int) { s.Durability.SlowLoad(keys, l.left) })
 	if err == nil {
 		_, err = io.Copy(io.Discard, from) // what is behind the file's end and before the mark
 	}
@@ -133,6 +133,7 @@ func (l *leader) Load(file *replication.File, id string, offset int64) error {
 		if beside {
 			s.Logf('n', "MASTER <-> REPLICA sync: Swapping active DB with loaded DB")
 			c.Told = true
+			l.letGo(c, true)
 			c.Take(ks)
 			c.NoEffect() // what comes next is another journal's
 			c.EndCommand(nil)
@@ -205,6 +206,7 @@ func (l *leader) clear(beside bool, id string) (resume func(), err error) {
 // empties removes all keys and functions. All keys are held.
 func (l *leader) empties(c *command.Ctx) {
 	c.Told = true
+	l.letGo(c, l.f.s.Config.Value("replica-lazy-flush") == "yes")
 	c.FlushAll()
 	c.NoEffect() // what comes next is another journal's
 	c.EndCommand(nil)
@@ -212,6 +214,23 @@ func (l *leader) empties(c *command.Ctx) {
 	c.Worker = l.f.s.Workers.Get(l.f.s)
 	defer l.f.s.Workers.Put(c.Worker)
 	_ = l.f.s.Functions.LoadCode(c, nil, true, true) // no code is wrong
+}
+
+// letGo tells of the keys that go. lazy says whether Redis would have another thread free them: always for swapdb. Here the
+// collector does. All keys are held.
+func (l *leader) letGo(c *command.Ctx, lazy bool) {
+	n := 0
+	defer func(db int) { c.DB = db }(c.DB)
+	for c.DB = range c.KS.Databases() {
+		n += c.Count()
+	}
+	switch {
+	case n == 0:
+	case lazy:
+		l.f.s.Keeper.LetGo(n, command.FreedPieces)
+	default:
+		l.f.s.Keeper.LetGo(0, command.FreedPieces)
+	}
 }
 
 // spooled is a file that is kept on disk while it is needed.

@@ -154,7 +154,10 @@ func left(group []*replica) (n int) {
 
 func anyLeft(group []*replica) bool { return left(group) > 0 }
 
-var errNobody = errors.New("no replica wants it any more")
+var (
+	errNobody  = errors.New("no replica wants it any more")
+	errGivenUp = errors.New("it was given up")
+)
 
 // fan is a writer to all of a group. It goes as fast as the slowest of them, and begins when the place in the journal is
 // confirmed that the snapshot is of.
@@ -162,6 +165,7 @@ type fan struct {
 	f     *family
 	group []*replica
 	at    *journal.LSN
+	of    *command.Transfer // nil for one that is a file by now
 }
 
 // confirmPoll is how often it is looked whether it is.
@@ -181,7 +185,7 @@ func (w fan) Write(b []byte) (int, error) {
 		}
 	}
 	for _, r := range w.group {
-		if err := w.f.wait(r); err != nil {
+		if err := w.wait(r); err != nil {
 			return 0, err
 		}
 	}
@@ -192,11 +196,17 @@ func (w fan) Write(b []byte) (int, error) {
 }
 
 // wait waits until a replica has taken what there is of its snapshot, but for some.
-func (f *family) wait(r *replica) error {
+func (w fan) wait(r *replica) error {
+	var killed <-chan struct{}
+	if w.of != nil {
+		killed = w.of.Killed
+	}
 	for !r.gone.Load() && r.behind() > aheadBytesMax {
 		select {
 		case <-r.room:
-		case <-f.stop:
+		case <-killed:
+			return errGivenUp
+		case <-w.f.stop:
 			return errNobody
 		}
 	}
@@ -209,9 +219,12 @@ func (f *family) sendDirectly(group []*replica) {
 	mark := newID()
 	var at journal.LSN
 	t := f.transfer(group, "Background RDB transfer", &at, func(r *replica) { r.say("$EOF:"+mark+"\r\n", true) })
-	err := f.s.Durability.Transfer(t, fan{f, group, &at})
+	err := f.s.Durability.Transfer(t, fan{f, group, &at, t})
 	f.leftOutKeys.Add(t.LeftOut)
 	if err != nil {
+		if !anyLeft(group) {
+			f.s.Logf('n', "Diskless rdb transfer, last replica dropped, killing fork child") // Redis's words: no process is
+		}
 		f.failed(group, err)
 		return
 	}
@@ -273,7 +286,7 @@ func (f *family) sendByFile(group []*replica) {
 		}
 	}
 	buf := make([]byte, 256<<10)
-	out := fan{f, group, &at}
+	out := fan{f, group, &at, nil}
 	for at := int64(0); at < size && err == nil; {
 		n := min(int64(len(buf)), size-at)
 		if _, err = file.ReadAt(buf[:n], at); err == nil {

@@ -55,6 +55,68 @@ func TestSlowSnapshot(t *testing.T) {
 	}
 }
 
+// FLUSHALL makes a snapshot under way worthless: it ends, and who waits for it is sent one of what is there now. That holds
+// for a replica that does not take its snapshot, too.
+func TestFlushedSnapshot(t *testing.T) {
+	for _, direct := range []string{"yes", "no"} {
+		p := primary(t, "--repl-diskless-sync", direct, "--repl-diskless-sync-delay", "0", "--rdbcompression", "no")
+		must(t, p, "DEBUG", "POPULATE", "2000", "key", "10000")
+		must(t, p, "CONFIG", "SET", "rdb-key-save-delay", "100000000")
+		r := peer.LimitKV(t)
+		follow(t, r, p.Addr)
+		running := func() bool { return field(t, p, "rdb_bgsave_in_progress") == "1" }
+		eventually(t, "a snapshot is made", running)
+		must(t, p, "FLUSHALL")
+		must(t, p, "CONFIG", "SET", "rdb-key-save-delay", "0")
+		must(t, p, "SET", "k", "v")
+		same(t, p, r)
+		if n := field(t, p, "sync_full"); n != "2" {
+			t.Errorf("%s full synchronisations", n)
+		}
+		if direct == "no" { // it is sent when it is whole
+			continue
+		}
+		must(t, p, "DEBUG", "POPULATE", "2000", "key", "10000")
+		idle := p.Dial(t)
+		if _, err := idle.Do("REPLCONF", "capa", "eof"); err != nil {
+			t.Fatal(err)
+		}
+		if err := idle.Send("PSYNC", "?", "-1"); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "another one is made", running)
+		must(t, p, "FLUSHALL")
+		eventually(t, "it has ended", func() bool { return !running() && field(t, p, "connected_slaves") == "1" })
+		same(t, p, r)
+	}
+}
+
+// What goes for a full synchronisation is counted as Redis counts it. key-load-delay slows loading, for as long as it is set.
+func TestReplicaLetsGo(t *testing.T) {
+	p := primary(t)
+	must(t, p, "DEBUG", "POPULATE", "30")
+	for _, c := range []struct{ lazy, load, want string }{
+		{"no", "disabled", "0"}, {"yes", "disabled", "700"}, {"no", "swapdb", "700"},
+	} {
+		r := peer.LimitKV(t, "--replica-lazy-flush", c.lazy, "--repl-diskless-load", c.load)
+		must(t, r, "DEBUG", "POPULATE", "700", "own")
+		must(t, r, "CONFIG", "SET", "key-load-delay", "10000000")
+		follow(t, r, p.Addr)
+		loads := func() bool { return field(t, r, "loading") == "1" || field(t, r, "async_loading") == "1" }
+		eventually(t, "the replica loads", loads)
+		if c.load == "disabled" {
+			if v := must(t, r, "GET", "own:0"); !strings.HasPrefix(v.Text, "LOADING") {
+				t.Errorf("GET while it loads: %v", v)
+			}
+		}
+		must(t, r, "CONFIG", "SET", "key-load-delay", "0")
+		same(t, p, r)
+		if got := field(t, r, "lazyfreed_objects"); got != c.want {
+			t.Errorf("replica-lazy-flush %s, repl-diskless-load %s: lazyfreed_objects is %s", c.lazy, c.load, got)
+		}
+	}
+}
+
 // Who has become a replica is sent the stream alone. What it asks is not answered, and the log says why it goes.
 func TestReplicaThatAsks(t *testing.T) {
 	p := primary(t)

@@ -28,10 +28,10 @@ var patches = []struct{ file, old, new string }{
 		"                    break\n                }\n                after 10\n            }\n\n            # connect",
 		"                    break\n                }\n                after 10\n                if {![is_alive $pid]} {break}\n            }\n\n            # connect",
 	},
-	{ // what kills the child process that makes a snapshot has the snapshot fail where there is no child
+	{ // what kills the child process that makes a snapshot has the snapshot fail where there is no child, and kills another process
 		"support/util.tcl",
 		"proc get_child_pid {idx} {\n    set pid [srv $idx pid]\n",
-		"proc get_child_pid {idx} {\n    if {![catch {[srv $idx client] debug stop-saving}]} {return none}\n    set pid [srv $idx pid]\n",
+		"proc get_child_pid {idx} {\n    if {![catch {[srv $idx client] debug stop-saving}]} {return [exec sleep 60 >/dev/null 2>/dev/null &]}\n    set pid [srv $idx pid]\n",
 	},
 	{ // comment lines, such as redis-server writes with aof-timestamp-enabled, and limitkv always, are not for this reader
 		"support/util.tcl",
