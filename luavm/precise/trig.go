@@ -52,6 +52,9 @@ func Sin(x float64) float64 {
 	if !plain(x) {
 		return math.Sin(x)
 	}
+	if y, sure := quickSin(x); sure {
+		return y
+	}
 	sin, _ := sinCosDouble(double{x, 0})
 	return sin.hi
 }
@@ -60,6 +63,9 @@ func Sin(x float64) float64 {
 func Cos(x float64) float64 {
 	if !plain(x) {
 		return math.Cos(x)
+	}
+	if y, sure := quickCos(x); sure {
+		return y
 	}
 	_, cos := sinCosDouble(double{x, 0})
 	return cos.hi
@@ -82,6 +88,9 @@ func Asin(x float64) float64 {
 		return math.Asin(x)
 	}
 	y := math.Asin(x)
+	if z, sure := quickAsin(x, y); sure {
+		return z
+	}
 	sin, cos := sinCosDouble(double{y, 0})
 	return double{y, 0}.plus(double{x, 0}.plus(sin.timesFloat(-1)).over(cos)).hi
 }

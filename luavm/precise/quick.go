@@ -1,0 +1,79 @@
+package precise
+
+// Sine and cosine with a few more digits than a double has, which decide nearly every rounding. The angle is a multiple of
+// 1/64, whose sine and cosine a table has, and a small rest. What the rest adds is so small that a double's error of it is a
+// ten thousandth of the result's last digit. Where that could decide the rounding, the caller takes the long way, so the result
+// is the same.
+
+import "math"
+
+const (
+	tableSteps = 64
+	tableSize  = 102 // to π/2
+	// quickError bounds the error of sine and cosine as a part of the rest r: it is that of a few operations on terms of at most
+	// r²/2, which is r/256, each off by 2^-53. doubleError bounds that of the table and of sums of two doubles.
+	quickError  = 0x1p-57
+	doubleError = 0x1p-100
+)
+
+type sinCos struct{ sin, cos double }
+
+var sinCosTable = func() (t [tableSize]sinCos) {
+	for i := range t {
+		t[i].sin, t[i].cos = sinCosDouble(double{float64(i) / tableSteps, 0})
+	}
+	return t
+}()
+
+// quickSinCos returns sine and cosine of 0 < x ≤ π/2, and what they are off at most.
+func quickSinCos(x float64) (sin, cos double, off float64) {
+	k := int(x*tableSteps + 0.5)
+	r := x - float64(k)/tableSteps // exact: a multiple of x's last digit, and not more than x
+	at := &sinCosTable[k]
+	square := r * r
+	s := -r * square * (1./6 - square*(1./120-square*(1./5040-square/362880))) // sin r - r
+	v := square * (0.5 - square*(1./24-square*(1./720-square/40320)))          // 1 - cos r
+	up, down := at.cos.timesFloat(r), at.sin.timesFloat(-r)
+	up.lo += at.cos.hi*s - at.sin.hi*v
+	down.lo += -at.sin.hi*s - at.cos.hi*v
+	return at.sin.plus(up), at.cos.plus(down), math.Abs(r)*quickError + doubleError
+}
+
+// rounded is a as a double, and whether that is so wherever within off of it the true number is.
+func (a double) rounded(off float64) (x float64, sure bool) {
+	x = a.hi + (a.lo - off)
+	return x, x == a.hi+(a.lo+off)
+}
+
+// quickSin is the sine of x, where it is sure.
+func quickSin(x float64) (sin float64, sure bool) {
+	a := math.Abs(x)
+	if a > math.Pi/2 {
+		return 0, false
+	}
+	s, _, off := quickSinCos(a)
+	sin, sure = s.rounded(off)
+	return math.Copysign(sin, x), sure
+}
+
+// quickCos is the cosine of x, where it is sure.
+func quickCos(x float64) (cos float64, sure bool) {
+	a := math.Abs(x)
+	if a > math.Pi/2 {
+		return 0, false
+	}
+	_, c, off := quickSinCos(a)
+	return c.rounded(off)
+}
+
+// quickAsin is the arcsine of x, of which y is nearly the arcsine, where it is sure.
+func quickAsin(x, y float64) (asin float64, sure bool) {
+	a, x := math.Abs(y), math.Abs(x)
+	if a > 1.5 { // the cosine is small: errors are large
+		return 0, false
+	}
+	s, c, off := quickSinCos(a)
+	step := (x - s.hi - s.lo) / c.hi
+	asin, sure = normalized(a, step).rounded(2*off/c.hi + math.Abs(step)*0x1p-50)
+	return math.Copysign(asin, y), sure
+}
