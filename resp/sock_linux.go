@@ -460,7 +460,7 @@ func rawRecv(fd int, b []byte) (int, syscall.Errno) {
 
 func rawSend(fd int, b []byte) (int, syscall.Errno) {
 	const flags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
-	if len(b) <= writeChunkBytes {
+	if len(b) <= rawSendBytes {
 		return raw(syscall.SYS_SENDTO, fd, b, flags)
 	}
 	// It takes long enough for others to want the processor.
