@@ -35,7 +35,8 @@ type Tally struct {
 	WaitingKeys, WaitingKeysNoKey int
 	Waiters                       [kindCount]int
 
-	dbs []int // that have had entries
+	dbs   []int // that have had entries
+	sizes bool  // are added up
 }
 
 // DBStats are what there is in one database.
@@ -45,7 +46,7 @@ type DBStats struct {
 	VolatileHashes int
 	// TableBytes is what the tables take besides the entries.
 	TableBytes int
-	// Sizes is nil where there is no key.
+	// Sizes is nil where there is no key, and in what Totals returns.
 	Sizes *Sizes
 
 	ttlMillis, ttls int64 // the sum of those that were looked at, and their number
@@ -70,9 +71,14 @@ func (st *DBStats) AverageTTLMillis() int64 { return st.ttlMillis / max(st.ttls,
 // Tally adds up what all shards count. held, none or all, are locked by the
 // caller; the others are locked one after the other, and for a shard that is
 // reserved stands what it had when that began.
-func (ks *Keyspace) Tally(held LockSet) *Tally {
+func (ks *Keyspace) Tally(held LockSet) *Tally { return ks.addUp(held, true) }
+
+// Totals is Tally without Sizes, which take longer than all else together.
+func (ks *Keyspace) Totals(held LockSet) *Tally { return ks.addUp(held, false) }
+
+func (ks *Keyspace) addUp(held LockSet, sizes bool) *Tally {
 	for {
-		if t := ks.tally(held); t != nil {
+		if t := ks.tally(held, sizes); t != nil {
 			return t
 		}
 	}
@@ -80,8 +86,8 @@ func (ks *Keyspace) Tally(held LockSet) *Tally {
 
 // tally returns nil where a shard that it had counted was reserved before it came to
 // another one of the same reservation, whose count has both.
-func (ks *Keyspace) tally(held LockSet) *Tally {
-	t := ks.newTally()
+func (ks *Keyspace) tally(held LockSet, sizes bool) *Tally {
+	t := ks.newTally(sizes)
 	now := ks.Clock.Now() / 1000
 	var counted, reserved uint64
 	for i := range ks.shards {
@@ -116,8 +122,11 @@ func (ks *Keyspace) tally(held LockSet) *Tally {
 // Tally is that of the view's keyspace.
 func (v *View) Tally() *Tally { return v.KS.Tally(v.Held) }
 
-func (ks *Keyspace) newTally() *Tally {
-	t := &Tally{DBs: make([]DBStats, ks.dbs)}
+// Totals is Tally without Sizes.
+func (v *View) Totals() *Tally { return v.KS.Totals(v.Held) }
+
+func (ks *Keyspace) newTally(sizes bool) *Tally {
+	t := &Tally{DBs: make([]DBStats, ks.dbs), sizes: sizes}
 	for db := range ks.been {
 		if ks.been[db].Load() {
 			t.dbs = append(t.dbs, db)
@@ -158,7 +167,7 @@ func (t *Tally) shard(s *shard, nowMillis int64) {
 		for k, n := range tb.counts.kinds {
 			t.Kinds[k] += n
 		}
-		if tb.used == 0 {
+		if tb.used == 0 || !t.sizes {
 			continue
 		}
 		if st.Sizes == nil {
@@ -217,7 +226,7 @@ func (t *Tally) add(o *Tally) {
 		st.TableBytes += from.TableBytes
 		st.ttlMillis += from.ttlMillis
 		st.ttls += from.ttls
-		if from.Sizes == nil {
+		if from.Sizes == nil || !t.sizes {
 			continue
 		}
 		if st.Sizes == nil {

@@ -35,6 +35,11 @@ func TestSizesAgainstModel(t *testing.T) {
 			}
 		}
 		free := View{KS: m.ks, Now: m.ks.Clock.Now()}
+		for db, got := range free.Totals().DBs {
+			if all := free.Tally().DBs[db]; got.Keys != all.Keys || got.Expires != all.Expires || got.TableBytes != all.TableBytes || got.Sizes != nil {
+				t.Fatalf("database %d without sizes: got %+v, want %+v", db, got, all)
+			}
+		}
 		for db, got := range free.Tally().DBs {
 			if got.Sizes.Of(KindString) != want[db].Of(KindString) {
 				t.Fatalf("database %d: got %v, want %v", db, got.Sizes, want[db])

@@ -14,6 +14,7 @@ import (
 type InfoSection struct {
 	Name    string
 	Default bool // shown when no section is asked for
+	Sizes   bool // shows Sizes of the Tally
 	Write   func(w *InfoWriter)
 }
 
@@ -31,7 +32,9 @@ func (s *Server) AddInfo(section InfoSection) {
 // InfoWriter collects the lines of INFO.
 type InfoWriter struct {
 	// View is the keyspace as the command sees it.
-	View  *engine.View
+	View *engine.View
+	// Sizes is whether the Tally is to have them.
+	Sizes bool
 	tally *engine.Tally
 	b     []byte
 }
@@ -41,8 +44,12 @@ const infoBytes = 8 << 10
 
 // Tally is what there is in the keyspace, the same for all sections.
 func (w *InfoWriter) Tally() *engine.Tally {
-	if w.tally == nil {
+	switch {
+	case w.tally != nil:
+	case w.Sizes:
 		w.tally = w.View.Tally()
+	default:
+		w.tally = w.View.Totals()
 	}
 	return w.tally
 }

@@ -99,8 +99,9 @@ func (f *family) infoPlan(c *command.Ctx, set *engine.LockSet) (long bool) {
 func (f *family) infoCommand(c *command.Ctx) {
 	f.s.Keyspace.Dirty.Add(c.Worker.Changes) // of the commands before this one
 	c.Worker.Changes = 0
-	w := command.InfoWriter{View: &c.View}
-	for _, s := range f.asked(c.Args) {
+	sections := f.asked(c.Args)
+	w := command.InfoWriter{View: &c.View, Sizes: slices.ContainsFunc(sections, func(s *command.InfoSection) bool { return s.Sizes })}
+	for _, s := range sections {
 		s.Write(&w)
 	}
 	c.Verbatim("txt", w.String())
@@ -122,7 +123,7 @@ func (f *family) addInfo() {
 			w.Line("cluster_enabled", boolean(f.s.Cluster))
 		}},
 		{Name: "keyspace", Default: true, Write: f.infoKeyspace},
-		{Name: "keysizes", Default: true, Write: f.infoKeysizes},
+		{Name: "keysizes", Default: true, Sizes: true, Write: f.infoKeysizes},
 		{Name: "limitkv", Default: true, Write: func(w *command.InfoWriter) {
 			w.Section("Limitkv")
 			for _, part := range f.s.OwnInfo {

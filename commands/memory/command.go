@@ -94,7 +94,7 @@ func (f *family) memoryStats(c *command.Ctx) {
 	top := f.peak.saw(used)
 	keys := 0
 	var dbs []int
-	tally := c.Tally()
+	tally := c.Totals()
 	for db, st := range tally.DBs {
 		if st.Keys > 0 {
 			keys += st.Keys
