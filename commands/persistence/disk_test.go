@@ -106,7 +106,7 @@ func onDisk(t *testing.T, appendfsync string) (*livetest.Server, *disk) {
 func wait(t *testing.T, c *livetest.Client, lines ...string) {
 	t.Helper()
 	var info string
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		info = c.Do("INFO", "persistence")
 		missing := false
 		for _, line := range lines {
@@ -143,7 +143,7 @@ func TestRepliesWhenSyncFails(t *testing.T) {
 	d.stop()
 	pusher, seer, script, pipe := s.Client(), s.Client(), s.Client(), s.Client()
 	pusher.Send("RPUSH", "list", "a", "b")
-	for end := time.Now().Add(5 * time.Second); d.asking.Load() == 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); d.asking.Load() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("nothing is synced")
 		}
@@ -246,17 +246,22 @@ func TestSlowSync(t *testing.T) {
 	for {
 		n++
 		w.Send("SET", "k", n)
-		if text, ok := w.Poll(300 * time.Millisecond); !ok {
+		text, ok := w.Poll(300 * time.Millisecond)
+		if !ok && strings.Contains(c.Do("INFO", "persistence"), "aof_delayed_fsync:1\r\n") {
 			break
-		} else if text != "OK" {
+		}
+		if !ok { // the machine stood still
+			text = w.Read()
+		}
+		if text != "OK" {
 			t.Fatal(text)
 		}
-		if time.Since(began) > 5*time.Second {
+		if time.Since(began) > 60*time.Second {
 			t.Fatal("writes go on while nothing is synced")
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if took := time.Since(began) - 300*time.Millisecond; took < time.Second || took > 4*time.Second {
+	if took := time.Since(began) - 300*time.Millisecond; took < time.Second {
 		t.Errorf("writes wait after %v", took)
 	}
 	wait(t, c, "aof_delayed_fsync:1", "aof_last_write_status:ok")

@@ -38,7 +38,7 @@ func TestDirectoryGone(t *testing.T) {
 				t.Fatal(err)
 			}
 			acked := 0
-			for end := time.Now().Add(10 * time.Second); acked < 20; {
+			for end := time.Now().Add(60 * time.Second); acked < 20; {
 				v := do(t, c, "SET", "key:"+strconv.Itoa(acked), "v")
 				if v.Text == "OK" {
 					acked++
@@ -92,7 +92,7 @@ func TestNoPermission(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(60*time.Second, func() { _ = cmd.Process.Kill() })
 	if err := cmd.Wait(); !timer.Stop() || err == nil {
 		t.Errorf("it starts: %v", err)
 	}

@@ -72,7 +72,7 @@ func TestFullDisk(t *testing.T) {
 			write := func(from int) (n int) { // until the first refusal, or none within 200
 				for n = from; n < from+200; n++ {
 					_ = c.Send("SET", "key:"+strconv.Itoa(n), value)
-					v, err := c.ReceiveWithin(3 * time.Second)
+					v, err := c.ReceiveWithin(10 * time.Second)
 					if err != nil {
 						// It waits for the disk: what it is answered is not known, so that it counts as not acknowledged.
 						c = s.Dial(t)
@@ -94,7 +94,7 @@ func TestFullDisk(t *testing.T) {
 			for range 3 {
 				ballast := fill(t, dir)
 				acked = write(acked)
-				refused := time.Now().Add(10 * time.Second)
+				refused := time.Now().Add(60 * time.Second)
 				for v := do(t, c, "SET", "other", "1"); !v.IsError(); v = do(t, c, "SET", "other", "1") {
 					if time.Now().After(refused) {
 						t.Fatal("writes are not refused on a full disk")
@@ -131,6 +131,7 @@ func TestFullDisk(t *testing.T) {
 				acked += 200
 			}
 			if policy != "always" {
+				awaitInfo(t, s.Dial(t), "aof_buffer_length:0")
 				time.Sleep(100 * time.Millisecond) // written, not synced
 			}
 			s.Kill()
@@ -259,7 +260,7 @@ func refused(t *testing.T, dir string, args ...string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(bin, append([]string{"--port", "0", "--dir", dir, "--appendonly", "yes"}, args...)...)
-	timer := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(60*time.Second, func() { _ = cmd.Process.Kill() })
 	out, err := cmd.CombinedOutput()
 	if !timer.Stop() || err == nil {
 		t.Errorf("it starts: %v\n%s", err, out)

@@ -49,7 +49,7 @@ func TestTermWhileLogFails(t *testing.T) {
 				}
 				do(t, c, "WAITAOF", "1", "0", "5000")
 				ballast := fill(t, dir)
-				for end := time.Now().Add(10 * time.Second); !do(t, c, "SET", "other", strings.Repeat("x", 5000)).IsError(); {
+				for end := time.Now().Add(60 * time.Second); !do(t, c, "SET", "other", strings.Repeat("x", 5000)).IsError(); {
 					if time.Now().After(end) {
 						t.Fatal("writes are not refused on a full disk")
 					}
@@ -57,7 +57,7 @@ func TestTermWhileLogFails(t *testing.T) {
 				term(t, s)
 				switch how {
 				case "force":
-					if !gone(s, 5*time.Second) {
+					if !gone(s, 60*time.Second) {
 						t.Fatalf("force does not end it\n%s", s.Output())
 					}
 				default:
@@ -83,7 +83,7 @@ func TestTermWhileLogFails(t *testing.T) {
 					reader := s.Dial(t)
 					awaitInfo(t, reader, "aof_last_write_status:ok")
 					// A write that began on the full disk may fail once more.
-					for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+					for end := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 						if v := do(t, reader, "SET", "after", "v"); !v.IsError() {
 							break
 						} else if time.Now().After(end) {
@@ -91,7 +91,7 @@ func TestTermWhileLogFails(t *testing.T) {
 						}
 					}
 					term(t, s)
-					if !gone(s, 5*time.Second) {
+					if !gone(s, 60*time.Second) {
 						t.Fatalf("it does not end\n%s", s.Output())
 					}
 				}

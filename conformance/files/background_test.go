@@ -173,7 +173,7 @@ func TestProgress(t *testing.T) {
 		if early < 300*1000 || early > 400*20000 {
 			t.Errorf("%s: %d bytes are copied", command, early)
 		}
-		for deadline := time.Now().Add(10 * time.Second); field(t, c, "current_save_keys_processed") <= before; {
+		for deadline := time.Now().Add(60 * time.Second); field(t, c, "current_save_keys_processed") <= before; {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: no key is written", command)
 			}

@@ -62,7 +62,7 @@ func TestDueAtStart(t *testing.T) {
 				on = "no"
 			}
 			c := start("--dir", copied, "--save", "", "--appendonly", on).Dial(t)
-			for end := time.Now().Add(10 * time.Second); do(t, c, "DBSIZE") != ":31"; time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(60 * time.Second); do(t, c, "DBSIZE") != ":31"; time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatalf("%s of %s: %s keys", form, name, do(t, c, "DBSIZE"))
 				}

@@ -62,7 +62,7 @@ func TestExport(t *testing.T) {
 		t.Fatal(got)
 	}
 	end(t, c)
-	for deadline := time.Now().Add(10 * time.Second); s.Alive() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(60 * time.Second); s.Alive() && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	before := contents(t, dir)
@@ -79,7 +79,7 @@ func TestExport(t *testing.T) {
 		}
 		r := peer.Redis(t, required, "--dir", to)
 		rc := r.Dial(t)
-		for deadline := time.Now().Add(10 * time.Second); do(t, rc, "PING") != "+PONG" && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(60 * time.Second); do(t, rc, "PING") != "+PONG" && time.Now().Before(deadline); {
 			time.Sleep(5 * time.Millisecond)
 		}
 		again := peer.LimitKV(t, "--dir", to, "--save", "3600 1").Dial(t)

@@ -138,7 +138,7 @@ func answers(t *testing.T, s *peer.Server) (replies []string, fields string) {
 				fields += name + " "
 			}
 			if n, _ := strconv.ParseInt(value, 10, 64); name == "loading_loaded_bytes" {
-				for deadline := time.Now().Add(5 * time.Second); i > 0 && n <= began; time.Sleep(10 * time.Millisecond) {
+				for deadline := time.Now().Add(60 * time.Second); i > 0 && n <= began; time.Sleep(10 * time.Millisecond) {
 					if time.Now().After(deadline) {
 						t.Errorf("%s tells no progress in loading: %d bytes", s.Name, n)
 						break
@@ -160,7 +160,7 @@ func answers(t *testing.T, s *peer.Server) (replies []string, fields string) {
 // gone waits for the end of a server that was told to end.
 func gone(t *testing.T, s *peer.Server) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); s.Alive(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); s.Alive(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s does not end", s.Name)
 		}
@@ -209,7 +209,7 @@ func TestDefaultFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			var c *peer.Conn
-			for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+			for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(2 * time.Millisecond) {
 				if c, err = peer.Dial("127.0.0.1:" + port); err == nil {
 					break
 				}

@@ -52,7 +52,7 @@ func TestLocksStay(t *testing.T) {
 				before = append(before, holdersOf(t, c, key))
 			}
 			do(t, c, way.save)
-			for end := time.Now().Add(10 * time.Second); strings.Contains(do(t, c, "INFO persistence"), "_in_progress:1"); time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(60 * time.Second); strings.Contains(do(t, c, "INFO persistence"), "_in_progress:1"); time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatal("the file is not written")
 				}
@@ -65,7 +65,7 @@ func TestLocksStay(t *testing.T) {
 					t.Errorf("%s is held by %s, not %s", key, got, before[i])
 				}
 			}
-			for end := time.Now().Add(5 * time.Second); do(t, c, "EXISTS bound short") != ":0"; time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(60 * time.Second); do(t, c, "EXISTS bound short") != ":0"; time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatal("a lease is there that has ended")
 				}

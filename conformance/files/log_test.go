@@ -33,7 +33,7 @@ func redis(t *testing.T, dir string, args ...string) *peer.Conn {
 		"--aof-use-rdb-preamble", "no", "--auto-aof-rewrite-percentage", "0"}, args...)...)
 	t.Cleanup(s.Stop)
 	c := s.Dial(t)
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		if v, err := c.Do("PING"); err == nil && !v.IsError() {
 			return c
 		}
@@ -49,7 +49,7 @@ func end(t *testing.T, c *peer.Conn) {
 	if err := c.Send("SHUTDOWN"); err != nil {
 		t.Fatal(err)
 	}
-	if !c.Closed(10 * time.Second) {
+	if !c.Closed(60 * time.Second) {
 		t.Fatal("Redis did not shut down")
 	}
 }
@@ -223,7 +223,7 @@ func TestOursReadsRedis(t *testing.T) {
 			c := redis(t, dir, "--aof-timestamp-enabled", "yes")
 			do(t, c, "SET a 1")
 			do(t, c, "BGREWRITEAOF")
-			for deadline := time.Now().Add(10 * time.Second); strings.Contains(do(t, c, "INFO persistence"), "aof_rewrite_in_progress:1"); {
+			for deadline := time.Now().Add(60 * time.Second); strings.Contains(do(t, c, "INFO persistence"), "aof_rewrite_in_progress:1"); {
 				if time.Now().After(deadline) {
 					t.Fatal("Redis goes on rewriting")
 				}

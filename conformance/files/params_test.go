@@ -71,7 +71,7 @@ func TestBadStart(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+		timer := time.AfterFunc(60*time.Second, func() { _ = cmd.Process.Kill() })
 		if err := cmd.Wait(); !timer.Stop() || err == nil {
 			t.Errorf("%s %q starts: %v", filepath.Base(bin), args, err)
 		}

@@ -165,7 +165,7 @@ func writeFiles(t *testing.T, name, bin, to string) {
 			send(t, c, withDeadlines)
 		}
 		send(t, c, "BGREWRITEAOF")
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 			v, err := c.Do("INFO", "persistence")
 			if err != nil || time.Now().After(end) {
 				t.Fatal("no rewrite", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,11 +60,11 @@ func TestSignals(t *testing.T) {
 						if err := syscall.Kill(s.Pid(), signal); err != nil {
 							t.Fatal(err)
 						}
-						within := 20 * time.Second
-						if fails {
-							within = 700 * time.Millisecond
+						const refuses = "Errors trying to shut down the server"
+						for end := time.Now().Add(20 * time.Second); s.Alive() && !strings.Contains(s.Output(), refuses) && time.Now().Before(end); {
+							time.Sleep(2 * time.Millisecond)
 						}
-						ended := over(s, within)
+						ended := !s.Alive()
 						info, err := os.Stat(filepath.Join(dir, "dump.rdb"))
 						outcome[name] = fmt.Sprint("ended ", ended, ", saved ", err == nil && !info.IsDir())
 						if !ended {
@@ -100,7 +101,7 @@ func TestShutdownTimeout(t *testing.T) {
 	if err := syscall.Kill(s.Pid(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if began := time.Now(); !over(s, 10*time.Second) {
+	if began := time.Now(); !over(s, 60*time.Second) {
 		t.Errorf("it runs on for %v", time.Since(began))
 	}
 }
@@ -137,24 +138,25 @@ func TestDownTime(t *testing.T) {
 					t.Errorf("%s: %s, not %s", q[0], got, q[1])
 				}
 			}
-			var order []string
+			// The order is that of the times that the replies tell: on a machine that stood still meanwhile it is another
+			// one than that of the leases and the delay.
+			var last int64
+			served := map[string]bool{}
 			for range 4 {
 				v, err := c.Do("DQ.POP", "queue", "LEASE", "100000")
-				if err != nil || len(v.Items) == 0 {
+				if err != nil || len(v.Items) != 1 || len(v.Items[0].Items) != 4 {
 					t.Fatalf("%v %v", v, err)
 				}
-				order = append(order, strings.Trim(v.String(), "[]"))
-			}
-			where := func(id string) int {
-				for i, text := range order {
-					if strings.Contains(text, `"`+id+`#`) {
-						return i
-					}
+				entry := v.Items[0].Items
+				due, err := strconv.ParseInt(entry[2].Text, 10, 64)
+				if err != nil || due < last {
+					t.Errorf("%v comes behind %d: %v", v, last, err)
 				}
-				return -1
+				id, _, _ := strings.Cut(entry[0].Text, "#")
+				last, served[id] = due, true
 			}
-			if a, b, c := where("second"), where("between"), where("first"); a < 0 || !(a < b && b < c) {
-				t.Errorf("they come as %v", order)
+			if len(served) != 4 {
+				t.Errorf("there are %v", served)
 			}
 			s.Kill()
 		})
@@ -163,7 +165,31 @@ func TestDownTime(t *testing.T) {
 
 // TestBusy asks for files while others are being written, and ends the server then, beside Redis.
 func TestBusy(t *testing.T) {
-	var replies [2][]string
+	// What is answered depends on what is under way still. Where the machine stood still for longer than that took, the
+	// replies differ, and it is tried again with files that take longer.
+	for _, micros := range []int{10_000, 30_000, 100_000} {
+		replies := busyReplies(t, micros)
+		if len(replies[0]) != len(replies[1]) || len(replies[0]) < 20 {
+			t.Fatal(len(replies[0]), len(replies[1]))
+		}
+		differs := 0
+		for i, want := range replies[0] {
+			if got := replies[1][i]; got != want {
+				differs++
+				if t.Logf("%d µs a key: %s\nof Redis %s", micros, got, want); micros == 100_000 {
+					t.Fail()
+				}
+			}
+		}
+		if differs == 0 {
+			return
+		}
+	}
+}
+
+// busyReplies are the replies of Redis and of limitkv where each of 100 keys takes so many microseconds to be written.
+func busyReplies(t *testing.T, micros int) (replies [2][]string) {
+	slow := fmt.Sprint("CONFIG SET rdb-key-save-delay ", micros)
 	for i, start := range []func(args ...string) *peer.Server{
 		func(args ...string) *peer.Server { return peer.Redis(t, required, args...) },
 		func(args ...string) *peer.Server { return peer.LimitKV(t, args...) },
@@ -179,13 +205,13 @@ func TestBusy(t *testing.T) {
 		for n := range 100 {
 			do(t, c, fmt.Sprintf("SET key:%d 1", n))
 		}
-		do(t, c, "CONFIG SET rdb-key-save-delay 10000")
+		do(t, c, slow)
 		ask("BGSAVE", "BGSAVE", "SAVE", "BGSAVE SCHEDULE", "BGREWRITEAOF", "BGREWRITEAOF", "SHUTDOWN ABORT")
 		do(t, c, "CONFIG SET rdb-key-save-delay 0")
 		until(t, c, "rdb_bgsave_in_progress:0")
 		until(t, c, "aof_rewrite_scheduled:0")
 		until(t, c, "aof_rewrite_in_progress:0")
-		do(t, c, "CONFIG SET rdb-key-save-delay 10000")
+		do(t, c, slow)
 		ask("BGREWRITEAOF", "BGREWRITEAOF", "BGSAVE", "BGSAVE SCHEDULE", "BGSAVE SCHEDULE", "SHUTDOWN ABORT")
 		do(t, c, "CONFIG SET rdb-key-save-delay 0")
 		until(t, c, "aof_rewrite_in_progress:0")
@@ -194,27 +220,20 @@ func TestBusy(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		until(t, c, "rdb_bgsave_in_progress:0")
 		until(t, c, "aof_rewrite_in_progress:0")
-		do(t, c, "CONFIG SET rdb-key-save-delay 20000")
+		do(t, c, "CONFIG SET rdb-key-save-delay 2000000")
 		do(t, c, "SET last 1")
 		ask("BGSAVE")
 		if err := c.Send("SHUTDOWN", "NOSAVE"); err != nil {
 			t.Fatal(err)
 		}
-		if !over(s, 5*time.Second) {
+		if !over(s, 60*time.Second) {
 			t.Error("SHUTDOWN waits for a snapshot that nobody wants")
 		}
 		if temps, _ := filepath.Glob(filepath.Join(dir, "temp-*")); len(temps) > 0 && i == 1 {
 			t.Errorf("there is %v", temps)
 		}
 	}
-	if len(replies[0]) != len(replies[1]) || len(replies[0]) < 20 {
-		t.Fatal(len(replies[0]), len(replies[1]))
-	}
-	for i, want := range replies[0] {
-		if got := replies[1][i]; got != want {
-			t.Errorf("%s\nof Redis %s", got, want)
-		}
-	}
+	return replies
 }
 
 // TestClockBehind: the machine's clock is an hour behind the last time that the log tells. The server's is not, so what
