@@ -2,15 +2,21 @@
 package catalog
 
 import (
+	"sync/atomic"
+
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/glob"
 )
 
-type family struct{ s *command.Server }
+type family struct {
+	s *command.Server
+	// described are the replies to COMMAND DOCS without names, by protocol, once somebody has asked for them.
+	described [2]atomic.Pointer[[]byte]
+}
 
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
-	f := &family{s}
+	f := &family{s: s}
 	return []*command.Command{f.commandRow()}
 }
 

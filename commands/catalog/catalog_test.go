@@ -31,3 +31,23 @@ func TestRowsAreComplete(t *testing.T) {
 		}
 	}
 }
+
+// What is kept of COMMAND DOCS is what was replied first, in each protocol, and in scripts.
+func TestDocsAreKept(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	for _, protocol := range []string{"2", "3", "2"} {
+		c.Do("HELLO", protocol)
+		first, again := c.Do("COMMAND", "DOCS"), c.Do("COMMAND", "DOCS")
+		if first != again || !strings.Contains(first, "sorted-set") {
+			t.Errorf("protocol %s: %d bytes at first, then %d", protocol, len(first), len(again))
+		}
+		if one := c.Do("COMMAND", "DOCS", "get"); !strings.Contains(one, "summary") || len(one) > len(first)/10 {
+			t.Errorf("of one command: %s", one)
+		}
+		const count = "return #redis.call('COMMAND', 'DOCS')"
+		if a, b := c.Do("EVAL", count, "0"), c.Do("EVAL", count, "0"); a != b {
+			t.Errorf("in scripts: %s, then %s", a, b)
+		}
+	}
+}

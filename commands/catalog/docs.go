@@ -3,21 +3,41 @@ package catalog
 // COMMAND DOCS, from which redis-cli makes its help.
 
 import (
+	"bytes"
+
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/notation"
 )
 
 func (f *family) docs(c *command.Ctx) {
-	list := f.s.Table.List()
-	if len(c.Args) > 2 {
-		list = list[:0:0]
-		for _, name := range c.Args[2:] {
-			if cmd := f.s.Table.Named(name); cmd != nil {
-				list = append(list, cmd)
-			}
+	if len(c.Args) == 2 {
+		f.all(c)
+		return
+	}
+	var list []*command.Command
+	for _, name := range c.Args[2:] {
+		if cmd := f.s.Table.Named(name); cmd != nil {
+			list = append(list, cmd)
 		}
 	}
 	replyDocs(c, list)
+}
+
+// all describes all commands. That is the same each time, since the table does not change once it is used, and each redis-cli that is
+// started asks for it: so it is kept.
+func (f *family) all(c *command.Ctx) {
+	kept := &f.described[0]
+	if c.Proto == 3 {
+		kept = &f.described[1]
+	}
+	if reply := kept.Load(); reply != nil {
+		c.Raw(*reply)
+		return
+	}
+	from := len(c.Buf)
+	replyDocs(c, f.s.Table.List())
+	reply := bytes.Clone(c.Buf[from:])
+	kept.Store(&reply)
 }
 
 func replyDocs(c *command.Ctx, list []*command.Command) {

@@ -106,11 +106,34 @@ func (r *Registers) Merge(b []byte) error {
 		}
 		return nil
 	}
-	return runs(b[headerBytes:], func(first, n int, value byte) {
-		for i := first; value > 0 && i < first+n; i++ {
-			r[i] = max(r[i], value)
+	return r.mergeSparse(b[headerBytes:])
+}
+
+// mergeSparse is Merge of the sparse form. It is runs, with no call for each of them.
+func (r *Registers) mergeSparse(data []byte) error {
+	at := 0
+	for p := 0; p < len(data); {
+		run := run{size: 1}
+		if c := data[p]; c >= 0x80 {
+			run.n, run.value = int(c&3)+1, c>>2&0x1F+1
+		} else {
+			run = runAt(data, p)
 		}
-	})
+		if at+run.n > registers {
+			return ErrCorrupt
+		}
+		if run.value > 0 {
+			for i, old := range r[at : at+run.n] {
+				r[at+i] = max(old, run.value)
+			}
+		}
+		at += run.n
+		p += run.size
+	}
+	if at != registers {
+		return ErrCorrupt
+	}
+	return nil
 }
 
 // Eight registers are worked on at once, a byte of a word each: the dense form has them in 48 bits, which halves spread to 32
