@@ -119,6 +119,7 @@ type Conn struct {
 	bytesOut    atomic.Int64
 	queryBytes  atomic.Int64
 	outputBytes atomic.Int64
+	sharedBytes atomic.Int64
 }
 
 type closeMode uint8
@@ -275,11 +276,19 @@ func (c *Conn) BytesOut() int64 { return c.bytesOut.Load() }
 // QueryBytes is how much input waits to be complete or to be served.
 func (c *Conn) QueryBytes() int64 { return c.queryBytes.Load() }
 
-// OutputBytes is how much output waits for the peer.
-func (c *Conn) OutputBytes() int64 { return c.outputBytes.Load() }
+// OutputBytes is how much output waits for the peer, and SharedBytes how much of it is the source's, which others may send
+// too, and the connection does not take.
+func (c *Conn) OutputBytes() int64 { return c.outputBytes.Load() + c.sharedBytes.Load() }
+func (c *Conn) SharedBytes() int64 { return c.sharedBytes.Load() }
 
 func (c *Conn) setQueryBytes(n int)  { c.setBuffered(&c.queryBytes, int64(n)) }
 func (c *Conn) setOutputBytes(n int) { c.setBuffered(&c.outputBytes, int64(n)) }
+
+func (c *Conn) setSharedBytes(n int64) {
+	if c.sharedBytes.Load() != n {
+		c.sharedBytes.Store(n)
+	}
+}
 
 // setBuffered changes one of the counters, which mostly stay as they are: to look
 // first spares an exclusive write for every turn.

@@ -342,8 +342,10 @@ func (c *goConn) settle() {
 	if !c.busy && cap(c.spareW) > writeChunkBytes {
 		c.spareW = nil
 	}
-	waiting := int64(c.unsent()) + c.sourced()
-	c.setOutputBytes(int(waiting))
+	own, shared := c.unsent(), c.sourced()
+	c.setOutputBytes(own)
+	c.setSharedBytes(shared)
+	waiting := int64(own) + shared
 	if waiting == 0 && c.closing == closeFlushed {
 		c.close(false, ReasonHandler)
 	} else if c.busy && c.overOutput(waiting, c.now()) {

@@ -79,6 +79,7 @@ func (l *loop) hangUp(c *sock) {
 	if c.hangUp() {
 		c.pend.release(&l.pool)
 		c.setOutputBytes(0)
+		c.setSharedBytes(0)
 		c.resume()
 		l.arm(c)
 		return
@@ -318,7 +319,8 @@ func (l *loop) pump(c *sock) {
 		c.bytesOut.Add(int64(sent))
 		l.io.writes.Add(1)
 	}
-	c.setOutputBytes(c.pend.size + int(c.source.Unsent()))
+	c.setOutputBytes(c.pend.size)
+	c.setSharedBytes(c.source.Unsent())
 }
 
 // flush sends c's replies, and keeps what the peer does not take yet.

@@ -42,13 +42,13 @@ const (
 	subscribeBytes = 160
 )
 
-// Bytes is what the session takes.
+// Bytes is what the session takes. The stream that a replica has yet to be sent is not its own.
 func (s *Session) Bytes() int64 {
 	return s.bufferBytes() + s.extraBytes()
 }
 
 func (s *Session) bufferBytes() int64 {
-	return sessionBytes + s.Conn.QueryBytes() + s.Conn.OutputBytes()
+	return sessionBytes + s.Conn.QueryBytes() + s.Conn.OutputBytes() - s.Conn.SharedBytes()
 }
 
 func (s *Session) extraBytes() int64 {

@@ -181,7 +181,7 @@ func appendClient(b []byte, c *command.Ctx, s *command.Session) []byte {
 		s.ID, remote, local, conn.Fd, s.Name(),
 		(c.Now-s.Created)/1e6, max(0, c.Now-max(s.LastUsed.Load(), s.Created))/1e6, letters(s), s.DB(),
 		shown.Subs.Load(), shown.PSubs.Load(), shown.SSubs.Load(), shown.Multi.Load()-1, shown.Watches.Load(),
-		qbuf, args, conn.QueuedBytes.Load(), omem, bytesOf(s)+qbuf-conn.QueryBytes()+int64(args),
+		qbuf, args, conn.QueuedBytes.Load(), omem, bytesOf(s)+conn.SharedBytes()+qbuf-conn.QueryBytes()+int64(args),
 		events, cmd, user, shown.Redirect.Load()-1, s.Proto(), lib, version, conn.Loop+1)
 }
 

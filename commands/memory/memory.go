@@ -103,7 +103,10 @@ func (f *family) usage() usage {
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, startMemory: memoryUsage().objects}
-	s.OtherMemory = append(s.OtherMemory, func() int64 { return int64(f.startMemory) }, s.ClientBytes.Load)
+	s.OtherMemory = append(s.OtherMemory, func() int64 { return int64(f.startMemory) }, s.ClientBytes.Load, func() int64 {
+		backlog, _, _ := s.Replication.Memory()
+		return backlog
+	})
 	s.AddInfo(command.InfoSection{Name: "memory", Default: true, Write: f.infoMemory})
 	k := declareMaxMemory(s)
 	s.Keeper = k
@@ -143,7 +146,7 @@ func (f *family) infoMemory(w *command.InfoWriter) {
 	w.Line("rss_overhead_bytes", 0)
 	ratio("mem_fragmentation_ratio", u.resident, used)
 	w.Line("mem_fragmentation_bytes", int64(u.resident)-int64(used))
-	w.Line("mem_not_counted_for_evict", 0)
+	w.Line("mem_not_counted_for_evict", f.uncounted())
 	backlog, buffers, replicas := f.s.Replication.Memory()
 	w.Line("mem_replication_backlog", backlog)
 	w.Line("mem_total_replication_buffers", buffers)
@@ -159,9 +162,18 @@ func (f *family) infoMemory(w *command.InfoWriter) {
 	w.Line("lazyfreed_objects", f.s.Stats.LazyFreed.Load())
 }
 
-// used is what maxmemory counts, in bytes, and how much of it is not keys.
+// uncounted is what of the replication stream is kept beyond the backlog, for replicas that are behind, in bytes. It is in
+// use, but maxmemory does not count it: no key is to go, and no write to be refused, because a replica is slow.
+func (f *family) uncounted() int64 {
+	backlog, buffers, _ := f.s.Replication.Memory()
+	return buffers - backlog
+}
+
+// used is what is in use, in bytes, and how much of it is not keys.
 func (f *family) used() (used, overhead uint64) {
+	more := f.uncounted()
 	other, all := f.s.MeasureMemory()
+	other, all = other+more, all+more
 	used = uint64(max(all, 0))
 	return used, min(uint64(other), used)
 }

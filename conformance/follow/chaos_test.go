@@ -22,7 +22,10 @@ import (
 	"github.com/limitkv/limitkv/conformance/sequence"
 )
 
-var chaosFor = flag.Duration("chaos", 20*time.Second, "how long chaos lasts")
+var (
+	chaosFor  = flag.Duration("chaos", 20*time.Second, "how long chaos lasts")
+	chaosKeys = flag.Int("keys", 2000, "how many keys of all types chaos works on, besides those that it is always about")
+)
 
 // member is a server and the links by which it follows others.
 type member struct {
@@ -400,6 +403,52 @@ func (c *chaos) settle() {
 	c.rounds++
 }
 
+// fill writes to the many keys of all types, one in a thousand a large one, at the primary.
+func (c *chaos) fill() {
+	conn := c.lead.Load().dial()
+	defer conn.Close()
+	for range *chaosKeys {
+		k, n := c.r.IntN(max(1, *chaosKeys/10)), 1+c.r.IntN(20)
+		if c.r.IntN(1000) == 0 {
+			n = 3000
+		}
+		kinds := []string{"SET", "APPEND", "HSET", "RPUSH", "SADD", "ZADD", "XADD", "PFADD", "DQ.ADD", "RL.ACQUIRE", "LK.ACQUIRE", "DEL"}
+		kind := kinds[c.r.IntN(len(kinds))]
+		args := []string{kind, fmt.Sprintf("many:%s:%d", kind, k)}
+		if strings.Contains(kind, ".") {
+			args[1] = "n:" + args[1] // as all that others do not know
+		}
+		switch kind {
+		case "SET":
+			args = append(args, strings.Repeat("v", n), "EX", fmt.Sprint(3600+n))
+		case "APPEND":
+			args = append(args, strings.Repeat("w", n))
+		case "XADD":
+			args = append(args, "*", "n", fmt.Sprint(n))
+		case "DQ.ADD":
+			args = append(args, "DELAY", "3600000", strings.Repeat("x", n))
+		case "RL.ACQUIRE":
+			args = append(args, "1", []string{"FIXED", "LOG", "GCRA"}[c.r.IntN(3)], "50", "3600000")
+		case "LK.ACQUIRE":
+			args = append(args, fmt.Sprint("o", n), "3600000")
+		case "DEL":
+			kind = kinds[c.r.IntN(8)]
+			args[1] = fmt.Sprintf("many:%s:%d", kind, k)
+		default:
+			for range n {
+				member := fmt.Sprint(c.r.IntN(100_000))
+				if kind == "HSET" || kind == "ZADD" {
+					args = append(args, member)
+				}
+				args = append(args, member)
+			}
+		}
+		if v := do(c.t, conn, args...); v.IsError() {
+			c.t.Fatalf("%.100q: %v", args, v)
+		}
+	}
+}
+
 // load has two clients write until it is stopped.
 func (c *chaos) load(sent *atomic.Int64) (stop func()) {
 	ended := make(chan struct{})
@@ -453,6 +502,7 @@ func TestChaos(t *testing.T) {
 	var sent atomic.Int64
 	for end := time.Now().Add(*chaosFor); time.Now().Before(end) && !t.Failed(); {
 		c.say(c.lead.Load(), "EVAL", "for i = 1, ARGV[1] do redis.call('SETNX', 'filler:' .. i, string.rep('v', 50)) end", "0", fmt.Sprint(c.r.IntN(20_000)))
+		c.fill()
 		stop := c.load(&sent)
 		for next := time.Now().Add(min(10*time.Second, *chaosFor/2)); time.Now().Before(next); time.Sleep(time.Duration(c.r.IntN(300)) * time.Millisecond) {
 			c.act()

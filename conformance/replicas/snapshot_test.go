@@ -91,6 +91,41 @@ func TestFlushedSnapshot(t *testing.T) {
 	}
 }
 
+// What waits for replicas is in memory once, however many there are. It is neither theirs as clients, nor does maxmemory count
+// what is more than the backlog.
+func TestMemoryOfStream(t *testing.T) {
+	p := primary(t, "--repl-backlog-size", "16kb", "--client-output-buffer-limit", "replica 0 0 0", "--maxmemory-clients", "1mb")
+	must(t, p, "SET", "k", "v")
+	must(t, p, "CONFIG", "SET", "rdb-key-save-delay", "100000000")
+	for range 3 {
+		if err := p.Dial(t).Send("SYNC"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	number := func(info, name string) (n int) { _, _ = fmt.Sscan(peer.Field(info, name), &n); return n }
+	eventually(t, "three replicas wait", func() bool { return strings.Count(must(t, p, "INFO").Text, "state=wait_bgsave") == 3 })
+	before := number(must(t, p, "INFO").Text, "used_memory")
+	const bytes = 8 << 20
+	for range 64 { // again and again the same key
+		must(t, p, "SET", "k", strings.Repeat("x", bytes/64))
+	}
+	info := must(t, p, "INFO").Text
+	buffers, backlog, beyond := number(info, "mem_total_replication_buffers"), number(info, "mem_replication_backlog"), number(info, "mem_not_counted_for_evict")
+	if grew := number(info, "used_memory") - before; buffers < bytes || grew < buffers || grew > buffers+bytes/8 {
+		t.Errorf("%d bytes are kept for replicas, used_memory grew by %d", buffers, grew)
+	}
+	if beyond <= 0 || beyond != buffers-backlog {
+		t.Errorf("%d bytes are kept for replicas, %d as backlog, %d are not counted", buffers, backlog, beyond)
+	}
+	must(t, p, "CONFIG", "SET", "maxmemory", fmt.Sprint(number(info, "used_memory")-bytes/2))
+	if v := must(t, p, "SET", "other", "v"); v.Text != "OK" {
+		t.Errorf("a write: %v", v)
+	}
+	if n := field(t, p, "connected_slaves"); n != "3" {
+		t.Errorf("%s replicas are left", n)
+	}
+}
+
 // What goes for a full synchronisation is counted as Redis counts it. key-load-delay slows loading, for as long as it is set.
 func TestReplicaLetsGo(t *testing.T) {
 	p := primary(t)
