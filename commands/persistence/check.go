@@ -31,7 +31,11 @@ func Check(path string, fix bool, print func(line string)) error {
 			}
 			rest, err := io.Copy(io.Discard, l.Rest())
 			if err == nil {
-				print(fmt.Sprintf("RDB: %d keys, %d bytes, every checksum is right", l.Keys(), size-rest))
+				sum := "the checksum is right"
+				if !l.Summed() {
+					sum = "written without a checksum"
+				}
+				print(fmt.Sprintf("RDB: %d keys, %d bytes, %s", l.Keys(), size-rest, sum))
 			}
 			return size - rest, err
 		},

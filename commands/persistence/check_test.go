@@ -41,7 +41,11 @@ func TestCheck(t *testing.T) {
 		return said.String(), err
 	}
 	said, err := check(file.Bytes())
-	if err != nil || !strings.Contains(said, "2 keys") {
+	if err != nil || !strings.Contains(said, "2 keys") || !strings.Contains(said, "the checksum is right") {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	without := append(bytes.Clone(file.Bytes()[:file.Len()-8]), make([]byte, 8)...)
+	if said, err := check(without); err != nil || !strings.Contains(said, "2 keys") || !strings.Contains(said, "written without a checksum") {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	for i := range file.Bytes() {

@@ -130,6 +130,7 @@ type Loader struct {
 	err     *FileError
 
 	keys, expired, empty, verified atomic.Int64
+	summed                         bool
 }
 
 // attributes are what stands before a key.
@@ -166,6 +167,10 @@ func NewLoader(from io.Reader, o LoadOptions) *Loader {
 
 // Keys is how many keys were handed on. As the others it may be asked for at any time.
 func (l *Loader) Keys() int64 { return l.keys.Load() }
+
+// Summed says whether the file that was loaded has a checksum: those of old versions have none, nor have those that
+// were written without (rdbchecksum no).
+func (l *Loader) Summed() bool { return l.summed }
 
 // Expired is how many keys were left out since they had expired.
 func (l *Loader) Expired() int64 { return l.expired.Load() }
@@ -413,6 +418,7 @@ func (l *Loader) end(at int) {
 	}
 	want := (&Reader{rest: l.buf}).uint64()
 	l.start = 8
+	l.summed = want != 0
 	if l.src.check && want != 0 && want != l.src.sum {
 		l.fail(offset, nil, fmt.Errorf("%w: %016x, not %016x", ErrFileChecksum, l.src.sum, want))
 	}
