@@ -77,8 +77,8 @@ bench-compare: build ## compare with Redis and Valkey (REDIS_SERVER, VALKEY_SERV
 	-$(BIN)-benchmark record
 	$(BIN)-benchmark matrix -limitkv $(BIN) -out docs/BENCHMARKS.md $(if $(QUICK),-quick)
 
-bench-breadth: build ## compare the processor time of every command with Redis's (REDIS_SERVER, or in PATH), write docs/BREADTH.md; ONLY=get,set for some
-	$(BIN)-benchmark breadth -limitkv $(BIN) $(if $(ONLY),-only $(ONLY),-out docs/BREADTH.md)
+bench-breadth: build ## compare the processor time of every command with Redis's (REDIS_SERVER, or in PATH), write docs/BREADTH.md; ONLY=get,set for some, PASSES=3 for a machine that is not quiet, CONDITIONS=text to say so
+	$(BIN)-benchmark breadth -limitkv $(BIN) $(if $(ONLY),-only $(ONLY),-out docs/BREADTH.md) $(if $(PASSES),-passes $(PASSES)) $(if $(CONDITIONS),-conditions "$(CONDITIONS)")
 
 bench-replicas: build ## measure what replicas cost their primary, how far they are behind, and a full synchronisation, beside Redis's (REDIS_SERVER, or in PATH)
 	$(BIN)-benchmark replicas -limitkv $(BIN)

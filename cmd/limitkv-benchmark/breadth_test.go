@@ -37,7 +37,12 @@ func TestBreadth(t *testing.T) {
 			t.Errorf("%s has no forms", r.name)
 		}
 	}
-	if text := b.document(0); !strings.Contains(text, "| CONFIG GET | 4 |") || !strings.Contains(text, "| ZUNIONSTORE | 4 |") {
+	b.add(breadthRow{name: "get", size: 4, micros: [2]float64{0, 1e9}})
+	if i := slices.IndexFunc(b.rows, func(r breadthRow) bool { return r.name == "get" }); len(b.rows) != 7 || b.rows[i].micros[0] != 0 || b.rows[i].micros[1] == 1e9 {
+		t.Errorf("%d rows after a second pass", len(b.rows))
+	}
+	b.conditions = "Nothing else ran."
+	if text := b.document(0); !strings.Contains(text, "\n\nConditions: Nothing else ran.\n\n") || !strings.Contains(text, "| CONFIG GET | 4 |") || !strings.Contains(text, "| ZUNIONSTORE | 4 |") {
 		t.Error(text)
 	}
 

@@ -46,7 +46,8 @@ generator, values of %d bytes. All servers run as they come, without persistence
 `, strings.Join(m.versions, ", "), machine(), m.started.Format("2006-01-02"), mode, m.rounds, m.params.duration, m.params.connections, m.params.threads, m.params.valueBytes)
 	fmt.Fprint(&b, "To repeat it: `make bench-compare` (`make bench-compare QUICK=1` for a first look), with REDIS_SERVER and VALKEY_SERVER naming\n"+
 		"the servers to compare with where they are not in PATH. `bin/limitkv-benchmark --help` says how to load a server of your own\n"+
-		"and what each workload asks of it.\n")
+		"and what each workload asks of it. [BREADTH.md](BREADTH.md) has every command beside Redis, [SCRIPTS.md](SCRIPTS.md) scripts\n"+
+		"that compute.\n")
 	if len(m.rows) > 0 {
 		fmt.Fprint(&b, "\n## Throughput\n\nRequests a second, and the server's processor time for each. The ratio is to the better of the others.\n\n")
 		m.throughput(&b, m.rows)
