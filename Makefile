@@ -13,6 +13,7 @@ CRASHES    ?= 10000
 ROUNDS     ?= 300
 MACHINES ?= 1000
 CHAOSTIME  ?= 1h
+CHAOSKEYS  ?= 20000
 BENCHCOUNT ?= 5
 # Benchmarks whose allocations do not depend on time or chance.
 BENCHCHECK ?= ./luavm ./luavm/arg ./luavm/cjson ./luavm/cmsgpack ./resp ./resp/number ./engine/limiter
@@ -105,8 +106,8 @@ crash: ## crash the log's files at random calls, CRASHES seeds of them (default 
 	$(GO) test -count=1 -v -timeout 60m -run '^TestMachine$$' ./commands/persistence -machine.runs $(MACHINES)
 	$(GO) test -count=1 -v -timeout 0 ./conformance/crash -rounds $(ROUNDS)
 
-chaos: ## have servers follow each other over links that break, and take each other's place, for CHAOSTIME (default 1h; SEED=n draws the same again; REDIS_SERVER, VALKEY_SERVER)
-	$(GO) test -count=1 -v -timeout 0 ./conformance/follow -run '^TestChaos$$' -chaos $(CHAOSTIME) $(if $(SEED),-seed $(SEED))
+chaos: ## have servers follow each other over links that break, and take each other's place, for CHAOSTIME (default 1h) on CHAOSKEYS keys (SEED=n draws the same again; REDIS_SERVER, VALKEY_SERVER)
+	$(GO) test -count=1 -v -timeout 0 ./conformance/follow -run '^TestChaos$$' -chaos $(CHAOSTIME) -keys $(CHAOSKEYS) $(if $(SEED),-seed $(SEED))
 
 conformance: ## compare with a real Redis 8.0 (REDIS_SERVER, or redis-server in PATH): COMMANDS random commands, scripts, bad input
 	$(GO) test -count=1 -v -timeout 15m ./conformance -thorough -commands $(COMMANDS) $(ORACLE)

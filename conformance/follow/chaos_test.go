@@ -24,7 +24,7 @@ import (
 
 var (
 	chaosFor  = flag.Duration("chaos", 20*time.Second, "how long chaos lasts")
-	chaosKeys = flag.Int("keys", 2000, "how many keys of all types chaos works on, besides those that it is always about")
+	chaosKeys = flag.Int("keys", 0, "how many keys of all types chaos works on, besides those that it is always about")
 )
 
 // member is a server and the links by which it follows others.
@@ -428,7 +428,7 @@ func (c *chaos) fill() {
 		case "DQ.ADD":
 			args = append(args, "DELAY", "3600000", strings.Repeat("x", n))
 		case "RL.ACQUIRE":
-			args = append(args, "1", []string{"FIXED", "LOG", "GCRA"}[c.r.IntN(3)], "50", "3600000")
+			args = append(args, "1", []string{"FIXED", "LOG", "GCRA"}[c.r.IntN(3)], "50", "2592000000") // idle after half a day at the earliest
 		case "LK.ACQUIRE":
 			args = append(args, fmt.Sprint("o", n), "3600000")
 		case "DEL":
