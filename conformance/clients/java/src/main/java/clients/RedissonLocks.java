@@ -144,7 +144,7 @@ final class RedissonLocks {
         two.readLock().unlock();
         return got;
       }).get(), true);
-      want(elsewhere(() -> two.writeLock().tryLock(100, TimeUnit.MILLISECONDS)).get(), false);
+      want(elsewhere(() -> two.writeLock().tryLock(500, TimeUnit.MILLISECONDS)).get(), false);
       var writer = elsewhere(() -> {
         boolean got = two.writeLock().tryLock(5, 10, TimeUnit.SECONDS);
         want(got, true);
@@ -170,7 +170,7 @@ final class RedissonLocks {
       want(count[0], 6);
       RFencedLock fenced = a.getFencedLock(P + "fenced");
       long first = fenced.lockAndGetToken();
-      want(elsewhere(() -> b.getFencedLock(P + "fenced").tryLockAndGetToken(50, TimeUnit.MILLISECONDS)).get(), null);
+      want(elsewhere(() -> b.getFencedLock(P + "fenced").tryLockAndGetToken(500, TimeUnit.MILLISECONDS)).get(), null);
       fenced.unlock();
       want(elsewhere(() -> b.getFencedLock(P + "fenced").tryLockAndGetToken(5, TimeUnit.SECONDS)).get(), first + 1);
       RLock multi = a.getMultiLock(a.getLock(P + "m1"), a.getLock(P + "m2"), b.getLock(P + "m3"));
