@@ -173,16 +173,21 @@ func (f *family) loadLog(on bool) error {
 }
 
 // unusable logs, and returns, what helps where a log cannot be loaded. Journal has logged the reason in Redis's words, which
-// name neither the directory nor what to do.
+// name neither the directory nor what to do. Those about a manifest are not said twice: who watches the log counts them.
 func (f *family) unusable(err error) error {
 	var none *journal.NoManifestError // it says what helps
 	if errors.Is(err, errStopped) || errors.As(err, &none) {
 		return err
 	}
-	if dir, e := os.Getwd(); e == nil && !errors.Is(err, vfs.ErrLocked) {
-		err = fmt.Errorf("%w. Restore the append only files from a backup; limitkv check %s tells more", err, filepath.Join(dir, *f.p.dirname.Load()))
+	why := ": " + err.Error()
+	if bad := (*journal.ManifestError)(nil); errors.As(err, &bad) {
+		why = ""
 	}
-	f.s.Logf('w', "Fatal error loading the append only files: %v", err)
+	if dir, e := os.Getwd(); e == nil && !errors.Is(err, vfs.ErrLocked) {
+		help := fmt.Sprintf(". Restore the append only files from a backup; limitkv check %s tells more", filepath.Join(dir, *f.p.dirname.Load()))
+		why, err = why+help, fmt.Errorf("%w%s", err, help)
+	}
+	f.s.Logf('w', "Fatal error loading the append only files%s", why)
 	return err
 }
 
