@@ -9,19 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/limitkv/limitkv/commands/livetest"
 )
-
-// cpu is the processor time of this process, server and clients.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 // 100,000 scheduled, 1,000 consumers waiting, 1,000 deliveries a second; and
 // then the same crowd with nothing due.
@@ -104,9 +96,9 @@ func measureLateness(t *testing.T, kind string) {
 	s.Blocked(consumers)
 	time.Sleep(500 * time.Millisecond)
 	const idle = 3 * time.Second
-	before := cpu()
+	before := livetest.CPU()
 	time.Sleep(idle)
-	t.Logf("%d scheduled, %d waiting: %.3f %% of a core", scheduled-delivered, consumers, float64(cpu()-before)/float64(idle)*100)
+	t.Logf("%d scheduled, %d waiting: %.3f %% of a core", scheduled-delivered, consumers, float64(livetest.CPU()-before)/float64(idle)*100)
 	for _, w := range workers {
 		c.Want("1", "CLIENT", "UNBLOCK", w)
 	}

@@ -5,41 +5,20 @@ package lock_test
 import (
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// cpu is the processor time of this process, server and clients.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // Of 10,000 who wait the first has the lock within a millisecond of its release, and they cost nothing while they wait.
 func TestMeasureCrowd(t *testing.T) {
 	livetest.Measured(t)
-	crowd := 10_000
-	var files syscall.Rlimit
-	syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files)
-	crowd = min(crowd, int(files.Cur)/2-200) // both ends are in this process
-	s := livetest.Start(t)
-	c := s.Client()
-	c.Want("OK", "CONFIG", "SET", "maxclients", crowd+10)
-	c.Want("OK", "LKV.CLOCK", "RESUME")
+	s, c, crowd := livetest.Crowd(t)
 	c.Do("LK.ACQUIRE", "k", "first", 3_600_000)
-	clients := make([]*livetest.Client, crowd)
-	for i := range clients {
-		clients[i] = s.Client()
-		clients[i].Send("LK.ACQUIRE", "k", fmt.Sprint("w", i), 3_600_000, "BLOCK", 0)
-		s.Blocked(int64(i + 1))
-	}
-	before := cpu()
-	time.Sleep(3 * time.Second)
-	t.Logf("%d waiters: %.3f %% of a core", crowd, float64(cpu()-before)/float64(3*time.Second)*100)
+	clients := s.Wait(t, crowd, func(i int) []any {
+		return []any{"LK.ACQUIRE", "k", fmt.Sprint("w", i), 3_600_000, "BLOCK", 0}
+	})
 	owner := "first"
 	took := make([]time.Duration, 0, crowd)
 	for i, w := range clients {
