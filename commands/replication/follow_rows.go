@@ -9,6 +9,7 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/replication"
+	"github.com/limitkv/limitkv/resp/number"
 )
 
 // followParam is replicaof, which CONFIG REWRITE writes and CONFIG SET does not change.
@@ -73,12 +74,16 @@ func (f *follower) replicaOf(c *command.Ctx) {
 		c.OK()
 		return
 	}
-	port, err := strconv.Atoi(string(c.Args[2]))
-	if err != nil || port < 0 || port > 65535 {
+	if replicaOf(c.Session) != nil { // the change ends the connections of all replicas
+		c.Error("ERR Command is not valid when client is a replica.")
+		return
+	}
+	n, ok := number.ParseInt(c.Args[2])
+	if !ok || n < 0 || n > 65535 {
 		c.Error("ERR Invalid master port")
 		return
 	}
-	host := string(c.Args[1])
+	host, port := string(c.Args[1]), int(n)
 	if l := f.leader(); l != nil && l.port == port && command.EqualFold(c.Args[1], l.host) {
 		f.s.Logf('n', "REPLICAOF would result into synchronization with the master we are already connected with. No operation performed.")
 		c.Status("OK Already connected to specified master")

@@ -11,6 +11,7 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/replication"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/resp/words"
 )
 
 // addressMax is how long the address may be that a replica says it has.
@@ -23,7 +24,7 @@ func (f *family) replconf(c *command.Ctx) {
 	}
 	p := peerOf(c.Session)
 	for i := 1; i < len(c.Args); i += 2 {
-		switch name, value := command.Lower(c.Args[i]), c.Args[i+1]; name {
+		switch name, value := c.Args[i], c.Args[i+1]; command.Lower(name) {
 		case "ack":
 			f.ack(c, i)
 			return
@@ -40,8 +41,8 @@ func (f *family) replconf(c *command.Ctx) {
 }
 
 // says takes over a pair of REPLCONF, or returns the error.
-func (p *peer) says(name string, value []byte) string {
-	switch name {
+func (p *peer) says(name, value []byte) string {
+	switch command.Lower(name) {
 	case "listening-port":
 		n, ok := number.ParseInt(value)
 		if !ok {
@@ -70,23 +71,33 @@ func (p *peer) says(name string, value []byte) string {
 		}
 	case "rdb-only":
 		n, ok := number.ParseInt(value)
-		if !ok || n < 0 || n > 1 {
-			return "ERR value is out of range, must be between 0 and 1"
+		switch {
+		case !ok:
+			return command.ErrNotInt
+		case n < 0 || n > 1:
+			return errNotFlag
 		}
 		p.only = n == 1
 	case "rdb-filter-only":
+		parts, ok := words.Split(string(value))
+		if !ok {
+			return "ERR Missing rdb-filter-only values"
+		}
 		p.noKeys, p.noFunctions = true, true
-		for _, part := range strings.Fields(string(value)) {
+		for _, part := range parts {
 			if !strings.EqualFold(part, "functions") {
 				return "ERR Unsupported rdb-filter-only option: " + part
 			}
 			p.noFunctions = false
 		}
 	default:
-		return "ERR Unrecognized REPLCONF option: " + name
+		return "ERR Unrecognized REPLCONF option: " + command.Repeat(name, len(name))
 	}
 	return ""
 }
+
+// errNotFlag is the error for a number that is to be 0 or 1.
+const errNotFlag = "ERR value is out of range, value must between 0 and 1"
 
 // parseVersion reads a version of Valkey, of three numbers below 256.
 func parseVersion(text string) (n int64, ok bool) {

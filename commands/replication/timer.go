@@ -64,7 +64,7 @@ func (f *family) everySecond(replicas []*replica) {
 	f.mu.Lock()
 	idle := now - f.noneSince
 	f.mu.Unlock()
-	if ttl := f.p.backlogTTL.Load(); len(replicas) == 0 && !f.s.Follows() && ttl > 0 && idle > ttl*1e6 && f.stream.State().Active {
+	if ttl := f.p.backlogTTL.Load(); len(replicas) == 0 && !f.s.Follows() && ttl > 0 && idle/1e6 >= ttl && f.stream.State().Active {
 		f.forget(ttl)
 	}
 }

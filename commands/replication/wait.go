@@ -88,10 +88,15 @@ func checkTimeout(c *command.Ctx, a *command.Args, millis int64) {
 	}
 }
 
+const errNotPositive = "ERR value is out of range, must be positive"
+
 func (f *family) waitAOF(c *command.Ctx) {
 	a := c.Cursor(1)
-	local := a.IntRange(0, 1, "ERR value is out of range, value must between 0 and 1")
-	replicas := a.IntRange(0, 1<<62, "ERR value is out of range, must be positive")
+	local := a.IntRange(0, 1, errNotFlag)
+	replicas := a.IntOr(errNotPositive)
+	if replicas < 0 {
+		a.Fail(errNotPositive)
+	}
 	timeout := a.IntOr(command.ErrTimeoutNotInt)
 	checkTimeout(c, &a, timeout)
 	if a.Failed(c) {

@@ -104,8 +104,14 @@ func TestBacklog(t *testing.T) {
 		t.Error("the stream has its name still")
 	}
 	must(t, p, "SET", "after", "1")
+	must(t, p, "CONFIG", "SET", "repl-backlog-ttl", "9223372036854775807")
 	follow(t, r, p.Addr)
 	same(t, p, r)
+	must(t, r, "REPLICAOF", "NO", "ONE")
+	time.Sleep(2500 * time.Millisecond) // it is looked every second
+	if got := field(t, p, "repl_backlog_active"); got != "1" {
+		t.Error("the backlog is let go that is to be kept for ever")
+	}
 	if full := field(t, p, "sync_full"); full != "2" {
 		t.Errorf("%s full synchronisations", full)
 	}
