@@ -333,7 +333,9 @@ func (v *View) rearm(s *shard, e Entry) {
 	default:
 		s.wheel.move(d.node, at)
 	}
-	v.KS.Sched.shardDue(s, at)
+	// What is due already goes with the next millisecond, as all that becomes due in this one. Else each key that is set with a
+	// deadline in the past would wake the scheduler.
+	v.KS.Sched.shardDue(s, max(at, v.Now/1000+1))
 }
 
 // SetDeadline sets when the key expires, in Unix milliseconds (0 = never). It
