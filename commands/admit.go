@@ -61,6 +61,9 @@ func (s *server) admit(c *command.Ctx) outcome {
 		if s.Pause.On() && s.pauses(c) {
 			return retry
 		}
+	} else if cmd.OfConnection() { // a primary or a log that is none may hold anything
+		s.refuse(c, command.ErrNoConnection)
+		return replied
 	}
 	if sess.Multi.Active && cmd.Flags&command.InMulti == 0 {
 		s.queue(c)

@@ -247,6 +247,12 @@ func (c *Command) Parent() *Command { return c.parent }
 // whatever its arguments: the clock need not be read after each one.
 func (c *Command) Brief() bool { return c.brief }
 
+// OfConnection tells whether the command changes what the server does with the connection that it comes by: it means nothing
+// without one.
+func (c *Command) OfConnection() bool {
+	return (c.Group == GroupConnection || c.Group == GroupPubSub) && c.Flags&NoScript != 0
+}
+
 // Index numbers commands, subcommands included, from 0 (ACL bit sets).
 func (c *Command) Index() int { return c.index }
 

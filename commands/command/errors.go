@@ -73,6 +73,9 @@ func ErrSubcommandSyntax(container string, sub []byte) string {
 	return "ERR unknown subcommand or wrong number of arguments for '" + Repeat(sub, RepeatBytesMax) + "'. Try " + container + " HELP."
 }
 
+// ErrNoConnection is the error for a command of a primary or a log that is about the connection it came by.
+const ErrNoConnection = "ERR it is for clients alone, not for a primary's stream or a log"
+
 // RepeatBytesMax is how much of an argument errors repeat.
 const RepeatBytesMax = 128
 
