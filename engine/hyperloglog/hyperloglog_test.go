@@ -261,3 +261,17 @@ func BenchmarkMerge(b *testing.B) {
 		r.Merge(c)
 	}
 }
+
+func BenchmarkCountUnion(b *testing.B) {
+	for _, n := range []int{10, 1000, 10_000} {
+		var r Registers
+		if err := r.Merge(counter(b, n)); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				r.Count()
+			}
+		})
+	}
+}

@@ -7,6 +7,7 @@ package hyperloglog
 //	1vvvvvll           l+1 registers (1 … 4) are v+1 (1 … 32)
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,6 +81,35 @@ func appendValue(b []byte, value byte, n int) []byte {
 // spot is a place among the runs of a sparse counter: a code, and the register that it begins with.
 type spot struct{ p, first int }
 
+// skipRuns moves a spot on towards a register, many codes at a time. The spot stays before the code that the register is in,
+// if it was, so that there is a code before that.
+func skipRuns(data []byte, index int, from *spot) {
+	for p, first := from.p, from.first; len(data)-p >= 8; {
+		n, size := eightRuns(binary.LittleEndian.Uint64(data[p:])), 8
+		if n == 0 {
+			r := runAt(data, p)
+			n, size = r.n, r.size
+		}
+		if index < first+n {
+			return
+		}
+		*from = spot{p, first}
+		p, first = p+size, first+n
+	}
+}
+
+// eightRuns is how many registers eight codes stand for. It is 0 if a code of two bytes is among them.
+func eightRuns(codes uint64) int {
+	const each = 0x0101010101010101
+	if codes&^(codes>>1)&(0x40*each) != 0 {
+		return 0
+	}
+	values := codes >> 7 & each
+	n := codes & (0x3f * each &^ (values * 0x3c)) // of each code one less than its registers
+	n = n&0x00ff00ff00ff00ff + n>>8&0x00ff00ff00ff00ff
+	return 8 + int(n*0x0001000100010001>>48)
+}
+
 // setSparse raises a register of a sparse counter. The counter becomes dense if the value does not fit or the
 // string gets longer than sparseMax. The register is looked for from a spot on, which it moves to where to look for the next
 // one: who raises many from the lowest to the highest, and nothing else meanwhile, need not begin at the first each time.
@@ -88,6 +118,9 @@ func setSparse(b []byte, index int, rank byte, sparseMax int, from *spot) (next 
 		return promote(b, index, rank)
 	}
 	data := b[headerBytes:]
+	if from.p == 0 { // who goes on from another register is near already
+		skipRuns(data, index, from)
+	}
 	// The run that the register is in, and the one before.
 	p, before, first := from.p, from.p, from.first
 	beforeFirst := first
