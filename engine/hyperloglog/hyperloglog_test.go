@@ -5,6 +5,7 @@ package hyperloglog
 import (
 	"bytes"
 	"crypto/sha1"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -149,6 +150,44 @@ func TestAgainstModel(t *testing.T) {
 	}
 	if forms["sparse"] < 20 || forms["dense"] < 20 || forms["stored"] < 10 {
 		t.Errorf("%v: the test did no work", forms)
+	}
+}
+
+// TestEightRuns: eight codes at once stand for what they stand for one by one, and none of them is one of two bytes.
+func TestEightRuns(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	rng := rand.New(rand.NewPCG(seed, 0))
+	long, all := 0, 0
+	for range 100_000 {
+		data := make([]byte, 8)
+		for i := range data {
+			if data[i] = byte(rng.Uint32()); data[i]&0xC0 == 0x40 && rng.IntN(8) > 0 {
+				data[i] &= 0x3F
+			}
+		}
+		n := 0
+		for p := range data {
+			r := runAt(data, p)
+			if r.size > 1 {
+				n = 0
+				break
+			}
+			n += r.n
+		}
+		if n == 0 {
+			long++
+		} else {
+			all++
+		}
+		if got := eightRuns(binary.LittleEndian.Uint64(data)); got != n {
+			t.Fatalf("seed %d: % x: %d registers, want %d", seed, data, got, n)
+		}
+	}
+	if got := eightRuns(0x3f3f3f3f3f3f3f3f); got != 8*zerosMax {
+		t.Errorf("eight of the longest runs: %d registers", got)
+	}
+	if long < 1000 || all < 1000 {
+		t.Errorf("seed %d: %d with codes of two bytes, %d without", seed, long, all)
 	}
 }
 
