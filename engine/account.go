@@ -28,6 +28,9 @@ func (ks *Keyspace) KeysBytes() (n int64) {
 	return n
 }
 
+// KeysBytes is that of the keyspace, with what the view has made the keys grow by so far.
+func (v *View) KeysBytes() int64 { return v.KS.KeysBytes() + v.grown }
+
 // estimator is an object that knows what it takes in bytes, to within some per
 // cent, without looking at all its parts.
 type estimator interface {

@@ -94,7 +94,7 @@ func (vm *VM) join(L *lua.LState, values []lua.LValue) (lua.LValue, bool) {
 			return nil, false
 		}
 	}
-	vm.room(L, size)
+	vm.roomAtOnce(L, size)
 	vm.budget.Bytes(size)
 	b := vm.scratch[:0]
 	for _, v := range values {

@@ -22,10 +22,24 @@ func (vm *VM) stringFunctions() functions {
 // stringBytesMax is how long a string may get, as long as Redis lets a value be.
 const stringBytesMax = 512 << 20
 
+// NoMemory is the error of a script that wants more memory than there is for it.
+const NoMemory = "not enough memory"
+
 // room refuses to build a string that is too long.
 func (vm *VM) room(L *lua.LState, size int) {
 	if size > stringBytesMax {
-		vm.throw(L, lua.LString("not enough memory"))
+		vm.throw(L, lua.LString(NoMemory))
+	}
+}
+
+// roomAsked is from how many bytes on whoever watches over the script is asked before they are allocated. What is smaller,
+// or grows, is noticed in time when it is there.
+const roomAsked = 1 << 20
+
+// roomAtOnce is room for a string that is about to be allocated.
+func (vm *VM) roomAtOnce(L *lua.LState, size int) {
+	if vm.room(L, size); size > roomAsked && vm.roomFor != nil && !vm.roomFor(size) {
+		vm.throw(L, lua.LString(NoMemory))
 	}
 }
 
@@ -110,6 +124,7 @@ func (vm *VM) stringRep(L *lua.LState) int {
 	if n > stringBytesMax/len(s) {
 		vm.room(L, stringBytesMax+1)
 	}
+	vm.roomAtOnce(L, n*len(s))
 	vm.budget.Bytes(n * len(s))
 	L.Push(lua.LString(strings.Repeat(s, n)))
 	return 1

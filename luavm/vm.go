@@ -41,6 +41,8 @@ type VM struct {
 	L      *lua.LState
 	budget budget.Budget // of what runs, see Watch
 	watch  func() (steps int, err error)
+	// roomFor tells whether the script may take so many bytes at once; nil: always.
+	roomFor func(size int) bool
 
 	env       *lua.LTable // the globals as compiled code sees them
 	constants map[string]lua.LValue
@@ -145,6 +147,10 @@ func (vm *VM) take(L *lua.LState) {
 // runs it: after budget.Steps steps, and again after as many as it returns. The script ends with its error, if it
 // returns one. nil: nothing ends scripts.
 func (vm *VM) Watch(fn func() (steps int, err error)) { vm.watch = fn }
+
+// Room has a function asked before a script gets much memory at once. Where it says no, the script gets an error, which it
+// may catch.
+func (vm *VM) Room(fn func(size int) bool) { vm.roomFor = fn }
 
 // Charge counts a command that takes its time, so that the watch is asked sooner: in steps of budget.
 func (vm *VM) Charge(steps int) { vm.budget.Charge(steps) }

@@ -141,6 +141,7 @@ func (f *family) functionVM(c *command.Ctx, w *worker) *luavm.VM {
 	if v.vm == nil || v.flushes != flushes {
 		v.vm, v.flushes, v.known = luavm.New(vmConfig), flushes, now
 		v.vm.Watch(w.watch.ask)
+		v.vm.Room(w.watch.room)
 	}
 	if v.known != now {
 		v.vm.KeepLibraries(func(l *luavm.Library) bool { return now.has(l) })

@@ -1,19 +1,19 @@
 package scripting
 
-// Scripts that take long: from when on they do, SCRIPT KILL, the time after which others are told BUSY, and the memory
-// that a script may take.
+// Scripts that take long: from when on they do, SCRIPT KILL, and the time after which others are told BUSY. The memory that
+// a script may take is in heap.go.
 
 import (
 	"errors"
 	"math"
 	"runtime"
-	"runtime/metrics"
 	"sync/atomic"
 	"time"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/luavm"
 	"github.com/limitkv/limitkv/luavm/budget"
 	"github.com/limitkv/limitkv/resp/number"
 )
@@ -26,14 +26,12 @@ const (
 	askedMicros = 50
 	// slowSteps is how many steps of an interpreter's budget a command counts that is not brief.
 	slowSteps = 200
-	// memoryMicros is how often the memory of long scripts is looked at.
-	memoryMicros = 20_000
 )
 
 // Why a script is stopped.
 var (
 	errKilled = errors.New("Script killed by user with SCRIPT KILL...")
-	errMemory = errors.New("not enough memory")
+	errMemory = errors.New(luavm.NoMemory)
 )
 
 // watch is a worker's watch over the script or function that it runs.
@@ -52,8 +50,8 @@ type watch struct {
 	run    *longrun.Run
 	stop   atomic.Pointer[error]
 	slow   *time.Timer
-	looked int64  // at the memory
-	heap   uint64 // when it was looked at first
+	looked int64 // at the memory
+	heap   scriptHeap
 }
 
 // begin is called before a script or function runs, at a time of the monotonic clock.
@@ -63,6 +61,7 @@ func (w *watch) begin(c *command.Ctx, function *string, now int64) {
 		w.began, w.of = now, c.Now
 	}
 	w.asked, w.steps = now, budget.Steps
+	w.heap.begun = false
 	if c.Long != nil {
 		w.attend(now)
 	}
@@ -97,7 +96,7 @@ func (w *watch) ask() (steps int, err error) {
 	}
 	if now-w.looked >= memoryMicros {
 		w.looked = now
-		if heapBytes() > w.heap+uint64(w.f.memoryMax.Load()) {
+		if !w.room(0) {
 			return 0, errMemory
 		}
 	}
@@ -114,7 +113,8 @@ func (w *watch) ask() (steps int, err error) {
 func (w *watch) attend(now int64) {
 	w.narrow()
 	run := w.c.Server.Pipeline.GoLong(w.c, w.began)
-	w.run, w.looked, w.heap = run, now, heapBytes()
+	w.run, w.looked = run, now
+	w.room(0)
 	w.stop.Store(nil)
 	run.Begin(w.function, w.wrote, func() { w.stop.Store(&errKilled) })
 	limit := time.Duration(min(w.f.timeLimit.Load(), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
@@ -161,12 +161,6 @@ func (w *watch) leave() {
 func (w *watch) writes() bool {
 	w.wrote = true
 	return w.run == nil || w.run.Writes()
-}
-
-func heapBytes() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
 }
 
 // kill stops the scripts that take long and have not written yet, or,

@@ -56,7 +56,7 @@ func Commands(s *command.Server) []*command.Command {
 	scope := s.Config.Enum("busy-reply-scope", "server", []string{"server", "keys"}, "whom a script that is over that time makes the server answer BUSY: everybody, or those who want the keys that it holds")
 	s.Config.OnChange(func() { s.Long.KeysOnly.Store(*scope.Load() == "keys") }, "busy-reply-scope")
 	s.Functions = f
-	f.memoryMax = s.Config.Memory("script-memory-max", 1<<30, 1<<20, 1<<62, "bytes a script may allocate")
+	f.memoryMax = s.Config.Memory("script-memory-max", 1<<30, 1<<20, 1<<62, "bytes a script may keep in memory, beside the keys that it writes")
 	s.InfoMemory = append(s.InfoMemory, f.infoMemory)
 	s.OtherMemory = append(s.OtherMemory, func() int64 { return f.memory(s.Keyspace).total() })
 	s.InfoStats = append(s.InfoStats, func(w *command.InfoWriter) { w.Line("evicted_scripts", f.cache.evicted.Load()) })
@@ -86,10 +86,12 @@ func (f *family) worker(c *command.Ctx) *worker {
 		fresh.watch.f = f
 		fresh.host.watch = &fresh.watch
 		fresh.vm.Watch(fresh.watch.ask)
+		fresh.vm.Room(fresh.watch.room)
 		if ok {
 			fresh.functions = w.functions
 			if vm := fresh.functions.vm; vm != nil {
 				vm.Watch(fresh.watch.ask)
+				vm.Room(fresh.watch.room)
 			}
 		}
 		w = fresh

@@ -1,0 +1,84 @@
+package scripting_test
+
+// The limit of a script's memory: what is below it is had, what is above it is an error that the server outlives.
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/commands/livetest"
+)
+
+// hold is a script that holds ARGV[1] strings of a MB each, and then runs for long enough to be looked at.
+const hold = `local t = {} for i = 1, ARGV[1] do t[i] = string.rep('x', 2^20 - 64) .. i end
+local n = 0 for i = 1, 3e6 do n = n + i % 7 end return #t`
+
+// run runs a script that may take its time.
+func run(t *testing.T, c *livetest.Client, script string) string {
+	t.Helper()
+	c.Send("EVAL", script, "0")
+	got, ok := c.Poll(time.Minute)
+	if !ok {
+		t.Fatalf("no reply to %s", script)
+	}
+	return got
+}
+
+const noMemory = "not enough memory"
+
+func TestScriptMemory(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	c.Want("OK", "CONFIG", "SET", "script-memory-max", "64mb")
+	runtime.GC()
+	c.Want("52", "EVAL", hold, "0", "52")
+	for name, script := range map[string]string{
+		"just above":          strings.ReplaceAll(hold, "ARGV[1]", "76"),
+		"a table that grows":  `local t = {} while true do t[#t + 1] = string.rep('x', 1e5) end`,
+		"numbers":             `local t = {} for i = 1, 1e9 do t[i] = i + 0.5 end`,
+		"fields":              `local t = {} for i = 1, 1e9 do t['k' .. i] = i end`,
+		"one that doubles":    `local s = 'x' while true do s = s .. s end`,
+		"one of 10^9":         `return #string.rep('x', 1e9)`,
+		"one above the limit": `return #string.rep('x', 65 * 2^20)`,
+		"pcall":               `local t = {} while true do pcall(function() while true do t[#t + 1] = string.rep('x', 1e5) end end) end`,
+		"pcall that recurses": `local t = {} local function f() t[#t + 1] = string.rep('x', 1e5) pcall(f) f() end while true do pcall(f) end`,
+		"xpcall":              `local t = {} local function f() while true do t[#t + 1] = string.rep('x', 1e5) end end while true do xpcall(f, f) end`,
+		"a coroutine": `local t = {} local co = coroutine.wrap(function() while true do t[#t + 1] = string.rep('x', 1e5) coroutine.yield() end end)
+while true do co() end`,
+		"lists": `return #cjson.decode('[' .. string.rep('[],', 1e7) .. '1]')`,
+	} {
+		runtime.GC() // what the heap holds before is not looked at
+		if got := run(t, c, script); !strings.Contains(got, noMemory) {
+			t.Errorf("%s: %.200s", name, got)
+		}
+		c.Want("PONG", "PING")
+	}
+	// What was refused at once was never there: the script may go on.
+	runtime.GC()
+	c.Want("1", "EVAL", `if pcall(string.rep, 'x', 65 * 2^20) then return 0 end return #string.rep('x', 2^20) / 2^20`, "0")
+}
+
+// Neither keys nor garbage are a script's memory, however much there is of them.
+func TestScriptMemoryIsItsOwn(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	c.Want("OK", "CONFIG", "SET", "script-memory-max", "16mb")
+	for script, want := range map[string]string{
+		`local n = 0 for i = 1, 300 do n = n + #string.rep('x', 2^20) end return n / 2^20`:                            "300",
+		`for i = 1, 100 do redis.call('SET', 'k' .. i, string.rep('x', 2^20)) end return redis.call('DBSIZE')`:        "100",
+		`local n = 0 for i = 1, 300 do n = n + #string.rep('x', 1e5 * i % 2^20) end return redis.call('DEL', 'none')`: "0",
+	} {
+		if got := run(t, c, script); got != want {
+			t.Errorf("%s: %.200s", script, got)
+		}
+	}
+	// Beside these keys, too, it may not keep more.
+	if got := run(t, c, `local t = {} for i = 1, 1e9 do t[i] = string.rep('x', 2^20) end`); !strings.Contains(got, noMemory) {
+		t.Errorf("what it keeps: %.200s", got)
+	}
+	if got := run(t, c, `local n = 0 for i = 1, 300 do n = n + #redis.call('GET', 'k' .. i % 100 + 1) end return n / 2^20`); got != "300" {
+		t.Errorf("what it reads: %.200s", got)
+	}
+}
