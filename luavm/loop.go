@@ -16,8 +16,6 @@ import (
 
 	"github.com/limitkv/limitkv/luavm/boxes"
 	"github.com/limitkv/limitkv/luavm/bytecode"
-	"github.com/limitkv/limitkv/luavm/precise"
-	"github.com/limitkv/limitkv/luavm/syntax"
 	"github.com/limitkv/limitkv/luavm/tables"
 )
 
@@ -71,14 +69,14 @@ frames:
 		if local+int(proto.NumUsedRegisters) > len(reg.array) {
 			panic("luavm: a function with too few registers")
 		}
-		code, constants := unsafe.Pointer(unsafe.SliceData(proto.Code)), unsafe.Pointer(unsafe.SliceData(proto.Constants))
-		if need := local + int(proto.NumUsedRegisters); reg.top < need && (pc == 0 || !codeAt(code, pc-1).LeavesMany()) {
+		code, constants := proto.Code, unsafe.Pointer(unsafe.SliceData(proto.Constants))
+		if need := local + int(proto.NumUsedRegisters); reg.top < need && (pc == 0 || !instruction(code[pc-1]).LeavesMany()) {
 			reg.top = need
 		}
 		loose.Fit(len(reg.array))
 		regs, places := unsafe.Pointer(&reg.array[local]), loose.From(local)
 		for {
-			inst := codeAt(code, pc)
+			inst := instruction(code[pc])
 			pc++
 			a := inst.A()
 			switch inst.Op() {
@@ -169,9 +167,8 @@ frames:
 			case lua.OP_TEST:
 				if isTrue(*at(regs, a)) == (inst.C() == 0) {
 					pc++
-					continue
 				}
-				goto jump
+				continue
 			case lua.OP_TESTSET:
 				b := inst.B()
 				if v, n := at(regs, b), placeAt(places, b); isTrue(*v) == (inst.C() == 0) {
@@ -199,10 +196,9 @@ frames:
 			case lua.OP_EQ:
 				equal, certain := vm.equals(operandAt(regs, constants, inst.B()), operandAt(regs, constants, inst.C()))
 				if certain {
-					if equal == (a != 0) {
-						goto jump
+					if equal != (a != 0) {
+						pc++
 					}
-					pc++
 					continue
 				}
 			case lua.OP_LT:
@@ -210,10 +206,9 @@ frames:
 				x, ok1 := b.(lua.LNumber)
 				y, ok2 := c.(lua.LNumber)
 				if ok1 && ok2 {
-					if (x < y) == (a != 0) {
-						goto jump
+					if (x < y) != (a != 0) {
+						pc++
 					}
-					pc++
 					continue
 				}
 				vm.compares(b, c)
@@ -222,10 +217,9 @@ frames:
 				x, ok1 := b.(lua.LNumber)
 				y, ok2 := c.(lua.LNumber)
 				if ok1 && ok2 {
-					if (x <= y) == (a != 0) {
-						goto jump
+					if (x <= y) != (a != 0) {
+						pc++
 					}
-					pc++
 					continue
 				}
 				vm.compares(b, c)
@@ -243,32 +237,11 @@ frames:
 					boxes.Put(at(regs, a), placeAt(places, a), float64(x)-float64(y))
 					continue
 				}
-			case lua.OP_MUL:
+			case lua.OP_MUL, lua.OP_DIV, lua.OP_MOD, lua.OP_POW:
 				x, ok1 := operandAt(regs, constants, inst.B()).(lua.LNumber)
 				y, ok2 := operandAt(regs, constants, inst.C()).(lua.LNumber)
 				if ok1 && ok2 {
-					boxes.Put(at(regs, a), placeAt(places, a), float64(x)*float64(y))
-					continue
-				}
-			case lua.OP_DIV:
-				x, ok1 := operandAt(regs, constants, inst.B()).(lua.LNumber)
-				y, ok2 := operandAt(regs, constants, inst.C()).(lua.LNumber)
-				if ok1 && ok2 {
-					boxes.Put(at(regs, a), placeAt(places, a), float64(x)/float64(y))
-					continue
-				}
-			case lua.OP_MOD:
-				x, ok1 := operandAt(regs, constants, inst.B()).(lua.LNumber)
-				y, ok2 := operandAt(regs, constants, inst.C()).(lua.LNumber)
-				if ok1 && ok2 {
-					boxes.Put(at(regs, a), placeAt(places, a), syntax.Modulo(float64(x), float64(y)))
-					continue
-				}
-			case lua.OP_POW:
-				x, ok1 := operandAt(regs, constants, inst.B()).(lua.LNumber)
-				y, ok2 := operandAt(regs, constants, inst.C()).(lua.LNumber)
-				if ok1 && ok2 {
-					boxes.Put(at(regs, a), placeAt(places, a), precise.Pow(float64(x), float64(y)))
+					boxes.Put(at(regs, a), placeAt(places, a), compute(inst.Op(), float64(x), float64(y)))
 					continue
 				}
 			case lua.OP_UNM:
@@ -412,7 +385,7 @@ frames:
 				if f, ok := (*at(regs, a)).(*lua.LFunction); ok && f == vm.shortcuts.ipairsNext {
 					if more, ok := vm.nextItem(reg, loose, local+a, inst.C()); ok {
 						if more {
-							pc += codeAt(code, pc).Jump()
+							pc += instruction(code[pc]).Jump()
 						}
 						pc++
 						if !vm.budget.Step() {
@@ -432,20 +405,8 @@ frames:
 				return
 			}
 			continue frames // the frame may be another, or have another function
-
-		jump: // Behind a comparison stands the jump that it decides on.
-			pc += 1 + codeAt(code, pc).Jump()
-			if !vm.budget.Step() {
-				vm.renew(cf, pc)
-			}
 		}
 	}
-}
-
-// codeAt is an instruction, by the address of the first one. A function's last instruction returns, and the compiler knows
-// where jumps go, so none behind that is asked for.
-func codeAt(first unsafe.Pointer, pc int) instruction {
-	return *(*instruction)(unsafe.Add(first, uintptr(pc)*unsafe.Sizeof(instruction(0))))
 }
 
 // at is a register or a constant, by the address of the first one.
