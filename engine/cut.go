@@ -8,13 +8,13 @@ package engine
 // and hands the entries over; whoever is about to change one that is not handed
 // over yet does so first. Entries that are made later are none of the cut's. So
 // nothing is copied but what is being handed over, and no write waits for more
-// than one entry, or a step of the walk.
+// than one entry, or a step of the walk. Of a large value save only makes a
+// beginning (pieces.go).
 //
 // The bit changes its meaning with every cut, which saves a walk that clears it.
 //
 // Rejected: fork, which Go cannot; freezing whole shards as Snapshot does, which
-// copies all entries of a shard at its first write; and an image of the write
-// alone, for which every structure would have to know of cuts.
+// copies all entries of a shard at its first write.
 
 import "unsafe"
 

@@ -83,6 +83,7 @@ type Keyspace struct {
 	expiryOff atomic.Uint32 // expiryIdle and so on
 	forwards  forwards
 	own       ownKeys
+	helds     helds
 }
 
 // shard is a part of the keyspace. What a command writes in it is in one cache

@@ -427,6 +427,9 @@ func (v *View) Move(from, to []byte, db int) {
 	v.DB = db
 	v.Delete(to) // what comes is a new key, not a new value
 	v.put(v.renamed(e, to), deadline)
+	if e.h.flags&flagObject != 0 {
+		v.KS.helds.moved(e.object().obj, to)
+	}
 	if e.h.flags&(flagInnerDue|flagObject) == flagInnerDue|flagObject {
 		v.InnerDue(v.Peek(to))
 	}

@@ -7,7 +7,8 @@ type large struct {
 	arena    arena
 	index    index
 	order    order
-	skiplist bool // what Encoding answers
+	skiplist bool   // what Encoding answers
+	image    *Image // nil unless one is under way
 }
 
 func newLarge(skiplist bool) *large {
@@ -26,6 +27,9 @@ func (l *large) find(h uint64, member []byte) (ref, bool) {
 
 // insert adds a member that is not there.
 func (l *large) insert(h uint64, member []byte, score float64) {
+	if l.image != nil {
+		l.image.note(h, member)
+	}
 	r := l.arena.add(member, score)
 	l.index.insert(h, r, l.rehash)
 	l.order.insert(score, r)
@@ -33,6 +37,9 @@ func (l *large) insert(h uint64, member []byte, score float64) {
 
 // rescore changes the score of an entry.
 func (l *large) rescore(r ref, score float64) {
+	if l.image != nil {
+		l.image.keep(r)
+	}
 	l.order.move(l.arena.score(r), score, r)
 	l.arena.setScore(r, score)
 }
@@ -46,6 +53,9 @@ func (l *large) remove(h uint64, r ref) {
 
 // drop removes an entry that is not in the order any more.
 func (l *large) drop(h uint64, r ref) {
+	if l.image != nil {
+		l.image.keep(r)
+	}
 	l.index.remove(h, r, l.rehash)
 	l.arena.remove(r)
 }

@@ -5,6 +5,7 @@ package persistence
 import (
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
@@ -38,6 +39,7 @@ type picture struct {
 
 	mu    sync.Mutex
 	early gathered // entries that were about to change
+	large []large  // values that are written in pieces, of which nothing is written yet
 	bytes int      // of those, which is what a fork would have copied
 	free  []block  // to be used again
 	done  int      // keys that were written, or are about to be
@@ -64,6 +66,12 @@ func (b block) len() int {
 		return len(b.words.text)
 	}
 	return b.dump.Len()
+}
+
+// large is a value that is written in pieces.
+type large struct {
+	held   *engine.Held
+	pieces *rdb.Pieces
 }
 
 // blockBytes is how much gathers before it is written. Blocks that were written are used again, some of them: new ones
@@ -172,6 +180,7 @@ func (p *picture) unwanted() error {
 func (p *picture) take(v *engine.View, e engine.Entry) {
 	switch {
 	case p.dead() != nil:
+	case p.inPieces(v, e):
 	case p.cut.Walks(v):
 		p.gather(&p.walked, v, e, p.newBlock)
 	default:
@@ -179,6 +188,82 @@ func (p *picture) take(v *engine.View, e engine.Entry) {
 		p.bytes += p.gather(&p.early, v, e, p.reused)
 		p.mu.Unlock()
 	}
+}
+
+// inPieces begins with a value that is written in pieces. It reports false for others.
+func (p *picture) inPieces(v *engine.View, e engine.Entry) bool {
+	if p.words || p.excludes(e) {
+		return false
+	}
+	pieces := rdb.NewPieces(p.format, v, e)
+	if pieces == nil {
+		return false
+	}
+	l := large{v.Hold(e), pieces}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.large = append(p.large, l)
+	return true
+}
+
+// writeLarge writes values that were begun, a piece at each hold of their locks.
+func (p *picture) writeLarge(out output) error {
+	p.mu.Lock()
+	list := p.large
+	p.large = nil
+	p.done += len(list)
+	p.mu.Unlock()
+	for i, l := range list {
+		p.f.slower(p.f.p.saveDelay, 1, p.unwanted)
+		if err := p.writePieces(out, l); err != nil {
+			giveUp(list[i:])
+			return err
+		}
+		l.held.Done()
+	}
+	return nil
+}
+
+// giveUp ends the images of values that are not written.
+func giveUp(list []large) {
+	for _, l := range list {
+		l.held.Do(l.pieces.End)
+		l.held.Done()
+	}
+}
+
+// giveUp ends the images of all values of which nothing was written.
+func (p *picture) giveUp() {
+	p.mu.Lock()
+	list := p.large
+	p.large = nil
+	p.mu.Unlock()
+	giveUp(list)
+}
+
+func (p *picture) writePieces(out output, l large) error {
+	err := out.dump.Begin(l.pieces.DB())
+	var room []byte
+	for more := true; more && err == nil; {
+		if err = p.unwanted(); err != nil {
+			break
+		}
+		var b []byte
+		l.held.Do(func() {
+			if more = l.pieces.Next(); !more || l.pieces.Len() >= blockBytes {
+				b = l.pieces.Take(room)
+			}
+		})
+		if b != nil {
+			err = out.dump.Piece(b)
+			room = b
+		}
+		runtime.Gosched() // who waits for the lock has it before it is taken again
+	}
+	p.mu.Lock()
+	p.bytes += l.pieces.Early()
+	p.mu.Unlock()
+	return err
 }
 
 // gather adds an entry to what waits to be written, and returns how long it is.
@@ -238,7 +323,7 @@ func (p *picture) pass(out output, all bool) error {
 		}
 		p.again(b)
 	}
-	return nil
+	return p.writeLarge(out)
 }
 
 // write walks the keys and writes the file. No lock is held.
@@ -252,6 +337,7 @@ func (p *picture) write(to io.Writer) error {
 			err = p.pass(out, false)
 		} else {
 			p.drain(false) // nothing is kept for a file that is not written
+			p.giveUp()
 		}
 	})
 	if err == nil {
@@ -283,6 +369,7 @@ func (p *picture) progress() (done, total, early int) {
 func (p *picture) ended(err error) {
 	if err != nil {
 		p.cut.Abort()
+		p.giveUp()
 	}
 }
 

@@ -70,15 +70,15 @@ func (f *family) claim() bool {
 // leavesOut tells whether an entry is not for the replicas that the picture is for, and counts those that are of a type
 // that they do not know.
 func (p *picture) leavesOut(e engine.Entry) bool {
-	t := p.transfer
-	switch {
-	case t == nil:
-		return false
-	case t.NoKeys:
-		return true
-	case t.Plain && !e.Kind().Plain():
-		t.LeftOut++
-		return true
+	out := p.excludes(e)
+	if out && !p.transfer.NoKeys {
+		p.transfer.LeftOut++
 	}
-	return false
+	return out
+}
+
+// excludes tells whether an entry is not for the replicas that the picture is for.
+func (p *picture) excludes(e engine.Entry) bool {
+	t := p.transfer
+	return t != nil && (t.NoKeys || t.Plain && !e.Kind().Plain())
 }

@@ -23,6 +23,7 @@ func (q *Queue) Pop(now, leaseMicros int64, max int, fn func(Entry)) int {
 				break
 			}
 			r = first.record
+			q.keep(r)
 			q.trees[waiting].PopMin()
 			q.unlate(r)
 			q.handOut(r, now, leaseMicros)
@@ -239,10 +240,12 @@ func (q *Queue) Forwarding() bool { return q.Dying() > 0 }
 func (q *Queue) TakeDying(now int64, max int, fn func(Entry)) int {
 	n := 0
 	for ; n < max; n++ {
-		first, ok := q.trees[dying].PopMin()
+		first, ok := q.trees[dying].Min()
 		if !ok {
 			break
 		}
+		q.keep(first.record)
+		q.trees[dying].PopMin()
 		q.leave(first.record, now, false)
 		fn(entry(first.record, first.at))
 	}

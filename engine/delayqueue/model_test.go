@@ -20,6 +20,7 @@ type run struct {
 	names int
 	ranks bool // there are groups and priorities
 	plans bool // and schedules, whose times are longer
+	imaging
 }
 
 // id is one of the few, as often as not of an entry that is leased.
@@ -346,7 +347,10 @@ func TestModel(t *testing.T) {
 		r := &run{rnd: rnd, q: New(), m: &naive{known: map[string]known{}, turns: map[string]int{}, plans: map[string]*naivePlan{}}, now: 1_700_000_000_000_000, done: done, names: 3 + rnd.IntN(30), ranks: rnd.IntN(3) > 0, plans: rnd.IntN(2) > 0}
 		for range 400 {
 			taken++
-			err := r.step()
+			err := r.imagine()
+			if err == nil {
+				err = r.step()
+			}
 			if err == nil {
 				err = r.compare()
 			}
@@ -356,7 +360,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	t.Logf("%d steps: %v", steps, done)
-	for _, what := range []string{"add", "pop", "ack", "nack", "touch", "remove", "settle", "die", "configure", "clone", "peek", "known", "sooner", "save", "from", "turns", "schedule", "unschedule", "occurs"} {
+	for _, what := range []string{"add", "pop", "ack", "nack", "touch", "remove", "settle", "die", "configure", "clone", "peek", "known", "sooner", "save", "from", "turns", "image", "early", "schedule", "unschedule", "occurs"} {
 		if done[what] < steps/10000 {
 			t.Errorf("only %d times %s", done[what], what)
 		}

@@ -108,6 +108,7 @@ type Queue struct {
 	settings Settings
 	kept     bool
 	totals   Totals
+	image    *Image // nil unless one is under way
 }
 
 // place is the tree that an entry is in.
@@ -194,6 +195,9 @@ func (q *Queue) put(r table.Record, in place, at int64) {
 		binary.LittleEndian.PutUint64(head[headDue:], uint64(at))
 		binary.LittleEndian.PutUint64(head[headSeq:], q.seq)
 	}
+	if q.image != nil {
+		q.image.noted[r] = struct{}{}
+	}
 	q.enter(r)
 }
 
@@ -231,6 +235,7 @@ func (q *Queue) tree(r table.Record) *btree.BTreeG[item] {
 
 // take takes a record out of its trees.
 func (q *Queue) take(r table.Record) {
+	q.keep(r)
 	q.unlate(r)
 	if ranked(r) {
 		q.takeRanked(r)

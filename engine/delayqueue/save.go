@@ -5,6 +5,8 @@ package delayqueue
 import (
 	"encoding/binary"
 	"errors"
+
+	"github.com/limitkv/limitkv/engine/table"
 )
 
 // ErrCorrupt is returned for parts that no queue has.
@@ -40,7 +42,8 @@ type Saved struct {
 	Extra               []byte // as ParseExtra reads it
 }
 
-// SavedStates are the states that entries are kept in, each in order of its time.
+// SavedStates are the states that entries are kept in, each in order of its time; in
+// the order of places.
 var SavedStates = [...]State{Delayed, Leased, Dying, Remembered}
 
 var places = map[State]place{Delayed: waiting, Leased: leased, Dying: dying, Remembered: remembered}
@@ -63,27 +66,26 @@ func (q *Queue) Stored(state State) int {
 // Each calls fn with the entries that are kept in a state, in order of their times.
 // fn must not change the queue.
 func (q *Queue) Each(state State, fn func(Saved)) {
-	each := func(it item) bool {
-		head := it.record.Value()
-		extra, payload := split(it.record)
-		fn(Saved{
-			ID:        it.record.Key(),
-			Payload:   payload,
-			Extra:     extra,
-			State:     state,
-			AtMicros:  it.at,
-			DueMicros: dueAt(it.record),
-			Seq:       seqOf(it.record),
-			Attempt:   attemptOf(it.record),
-			Base:      binary.LittleEndian.Uint32(head[headBase:]),
-		})
+	q.eachFrom(places[state], item{}, func(it item) bool {
+		fn(savedOf(it.record))
 		return true
-	}
-	switch {
-	case state != Remembered:
-		q.ascend(places[state], item{}, each)
-	case q.done != nil:
-		q.done.Scan(each)
+	})
+}
+
+// savedOf is all that the queue knows of a record.
+func savedOf(r table.Record) Saved {
+	head := r.Value()
+	extra, payload := split(r)
+	return Saved{
+		ID:        r.Key(),
+		Payload:   payload,
+		Extra:     extra,
+		State:     SavedStates[placeOf(r)],
+		AtMicros:  itemOf(r).at,
+		DueMicros: dueAt(r),
+		Seq:       seqOf(r),
+		Attempt:   attemptOf(r),
+		Base:      binary.LittleEndian.Uint32(head[headBase:]),
 	}
 }
 

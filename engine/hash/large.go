@@ -55,6 +55,7 @@ func (l *large) set(field, value []byte, keep bool) (created bool) {
 		l.table.Add(l.record(field, value, -1))
 		return true
 	}
+	l.table.Changing(r)
 	at := -1
 	if r.Mark() {
 		at = placeOf(r)
@@ -99,6 +100,9 @@ func (l *large) deadlineOf(r table.Record) int64 {
 
 func (l *large) setDeadline(field []byte, millis int64) bool {
 	r := l.table.Get(field)
+	if !r.None() {
+		l.table.Changing(r)
+	}
 	switch {
 	case r.None():
 		return false

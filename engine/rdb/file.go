@@ -233,7 +233,11 @@ func (b *Block) Reset() {
 const blockKeepMax = 4 << 20
 
 // entry writes a key: what is known of it, and its value.
-func (w *encoder) entry(v *engine.View, e engine.Entry) {
+func (w *encoder) entry(v *engine.View, e engine.Entry) { w.value(e, w.head(v, e)) }
+
+// head writes a key and what is known of it, and returns the type of the value that
+// follows.
+func (w *encoder) head(v *engine.View, e engine.Entry) byte {
 	if at := e.Deadline(); at != 0 {
 		w.b = binary.LittleEndian.AppendUint64(append(w.b, opDueMillis), uint64(at))
 	}
@@ -247,5 +251,5 @@ func (w *encoder) entry(v *engine.View, e engine.Entry) {
 	t := w.For.typeFor(e)
 	w.byte(t)
 	w.string(e.Key())
-	w.value(e, t)
+	return t
 }

@@ -8,7 +8,7 @@ package rdb
 //	string: the dead-letter queue's key
 //	for each state (waiting, leased, dying) the number of entries, and of
 //	each: strings id and payload; numbers: by how much its time is later
-//	than that of the one before, sequence number, deliveries, and those
+//	than that of the one before, modulo 2^64, sequence number, deliveries, and those
 //	before it was replaced; unless it waits, when it fell due
 //
 // That is version 1 of a queue, which is still read. In version 2 each entry has
@@ -30,6 +30,20 @@ package rdb
 import "github.com/limitkv/limitkv/engine/delayqueue"
 
 func (w *encoder) queue(q *delayqueue.Queue) {
+	w.queueHead(q)
+	for _, state := range delayqueue.SavedStates {
+		w.number(uint64(q.Stored(state)))
+		before := int64(0)
+		q.Each(state, func(s delayqueue.Saved) {
+			w.queued(&s, before)
+			before = s.AtMicros
+		})
+	}
+	w.queueTail(q)
+}
+
+// queueHead writes what comes before a queue's entries.
+func (w *encoder) queueHead(q *delayqueue.Queue) {
 	w.len(queueID)
 	h := q.Head()
 	kept := uint64(0)
@@ -52,23 +66,25 @@ func (w *encoder) queue(q *delayqueue.Queue) {
 	w.number(uint64(h.Settings.GroupConc))
 	w.item([]byte(h.Settings.GroupRules))
 	w.item([]byte(h.Settings.Limit))
-	for _, state := range delayqueue.SavedStates {
-		w.number(uint64(q.Stored(state)))
-		before := int64(0)
-		q.Each(state, func(s delayqueue.Saved) {
-			w.item(s.ID)
-			w.item(s.Payload)
-			w.number(uint64(s.AtMicros - before))
-			before = s.AtMicros
-			w.number(s.Seq)
-			w.number(uint64(s.Attempt))
-			w.number(uint64(s.Base))
-			w.item(s.Extra)
-			if state == delayqueue.Leased || state == delayqueue.Dying {
-				w.number(uint64(s.DueMicros))
-			}
-		})
+}
+
+// queued writes an entry of a queue, which follows one of the same state at a time. It
+// may be earlier than that: the difference is read modulo 2^64.
+func (w *encoder) queued(s *delayqueue.Saved, before int64) {
+	w.item(s.ID)
+	w.item(s.Payload)
+	w.number(uint64(s.AtMicros - before))
+	w.number(s.Seq)
+	w.number(uint64(s.Attempt))
+	w.number(uint64(s.Base))
+	w.item(s.Extra)
+	if s.State == delayqueue.Leased || s.State == delayqueue.Dying {
+		w.number(uint64(s.DueMicros))
 	}
+}
+
+// queueTail writes what comes behind a queue's entries.
+func (w *encoder) queueTail(q *delayqueue.Queue) {
 	turns, last := q.Turns()
 	w.number(last)
 	w.number(uint64(len(turns)))

@@ -260,21 +260,26 @@ func (w *encoder) hash(h *hash.Hash, t byte) {
 	}
 	w.len(uint64(h.Len()))
 	for it := h.Iter(); it.Next(); {
-		if first != 0 {
-			due := uint64(0) // 0 for none: relative ones begin at 1
-			if at := it.Deadline(); at != 0 {
-				due = uint64(at-first) + 1
-			}
-			w.len(due)
+		w.field(t, first, it.Field(), it.Value(), it.Deadline())
+	}
+}
+
+// field writes a field of a hash that is no listpack. first is the earliest deadline of
+// the hash, if fields have some and t tells them.
+func (w *encoder) field(t byte, first int64, field, value []byte, at int64) {
+	if t == typeHashDue {
+		due := uint64(0) // 0 for none: relative ones begin at 1
+		if at != 0 {
+			due = uint64(at-first) + 1
 		}
-		w.string(it.Field())
-		w.string(it.Value())
-		if t == typeHashDuePlain { // Valkey's
-			at := it.Deadline()
-			if at == 0 {
-				at = valkeyNever
-			}
-			w.millis(at)
+		w.len(due)
+	}
+	w.string(field)
+	w.string(value)
+	if t == typeHashDuePlain { // Valkey's
+		if at == 0 {
+			at = valkeyNever
 		}
+		w.millis(at)
 	}
 }

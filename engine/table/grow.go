@@ -81,6 +81,7 @@ func (t *Table) trim() {
 // each copy.
 func (t *Table) Clone(copied func(Record)) Table {
 	c := *t
+	c.image = nil
 	c.segments = make([][]bucket, len(t.segments))
 	for i, s := range t.segments {
 		c.segments[i] = append([]bucket(nil), s...)

@@ -65,9 +65,10 @@ type Table struct {
 	segments [][]bucket
 	buckets  int // in use, in all the segments
 	count    int
-	chainMax int // no chain holds more records
-	chained  int // buckets beyond the first of their chain
-	bytes    int // allocated for records
+	chainMax int    // no chain holds more records
+	chained  int    // buckets beyond the first of their chain
+	bytes    int    // allocated for records
+	image    *Image // nil unless one is under way
 }
 
 // Len returns the number of records.
@@ -150,6 +151,9 @@ func (t *Table) Add(r Record) {
 		t.buckets = 1
 	}
 	hash := wyhash.Sum(r.Key())
+	if t.image != nil {
+		t.image.note(hash, r.Key())
+	}
 	t.push(t.index(hash), tagOf(hash), r.p)
 	if t.count > t.buckets*loadMax {
 		t.split()
@@ -179,6 +183,7 @@ func (t *Table) push(i int, tag uint8, p unsafe.Pointer) {
 
 // Replace puts r in place of old, which has the same key. old must be in the table.
 func (t *Table) Replace(old, r Record) {
+	t.Changing(old)
 	key := r.Key()
 	p, _ := t.find(wyhash.Sum(key), key)
 	t.bytes += r.allocated() - old.allocated()
@@ -192,11 +197,12 @@ func (t *Table) Delete(key []byte) Record {
 		return Record{}
 	}
 	r := Record{p.b.slot[p.i]}
+	t.Changing(r)
 	t.count--
 	t.bytes -= r.allocated()
 	t.removeAt(p)
 	if t.count == 0 {
-		*t = Table{}
+		*t = Table{image: t.image}
 		return r
 	}
 	for range 2 {

@@ -1,0 +1,101 @@
+package delayqueue
+
+import "github.com/limitkv/limitkv/engine/table"
+
+// Image hands the entries of a queue over as they were when it began, a few at a
+// time, while the queue changes. It goes through the trees, one state after the
+// other, each in order of time. An entry that it has not come to is handed over
+// before it changes or goes. Those that are new where they are, since then, are
+// noted and passed over.
+type Image struct {
+	q  *Queue
+	fn func(Saved)
+	in place // the tree that it is in
+	// at is the last item there that it has passed, with a record of its own; first the
+	// zero item, which is before all.
+	at    item
+	left  [remembered + 1]int // entries of each tree that are not handed over
+	noted map[table.Record]struct{}
+}
+
+// Image begins an image of the queue. fn is called with each entry once, by Next and by
+// whoever changes the queue, then in any order. A queue has one image at a time: a new
+// one ends the last.
+func (q *Queue) Image(fn func(Saved)) *Image {
+	m := &Image{q: q, fn: fn, noted: map[table.Record]struct{}{}}
+	for state, in := range places {
+		m.left[in] = q.Stored(state)
+	}
+	q.image = m
+	return m
+}
+
+// Next hands about count entries of a state over. It reports false when there are no
+// more: then that of the next of SavedStates follows.
+func (m *Image) Next(state State, count int) (more bool) {
+	in := places[state]
+	if m.q.image != m || in < m.in {
+		return false
+	}
+	if in != m.in {
+		m.in, m.at = in, item{}
+	}
+	seen := 0
+	m.q.eachFrom(in, m.at, func(it item) bool {
+		if m.left[in] == 0 {
+			return false
+		}
+		if seen == count {
+			more = true
+			return false
+		}
+		if !before(m.at, it) {
+			return true // it is where the last piece ended
+		}
+		seen++
+		if _, noted := m.noted[it.record]; !noted {
+			m.fn(savedOf(it.record))
+			m.left[in]--
+		}
+		m.at = it
+		return true
+	})
+	if !m.at.record.None() {
+		m.at.record = m.at.record.Clone() // the entry may go
+	}
+	if !more && in == remembered {
+		m.End()
+	}
+	return more
+}
+
+// End gives the rest up.
+func (m *Image) End() {
+	if m.q.image == m {
+		m.q.image = nil
+	}
+}
+
+// keep is called before a record changes or goes, while it is in its trees.
+func (q *Queue) keep(r table.Record) {
+	m := q.image
+	if m == nil {
+		return
+	}
+	in := placeOf(r)
+	if _, noted := m.noted[r]; noted || in < m.in || in == m.in && !before(m.at, itemOf(r)) {
+		return
+	}
+	m.fn(savedOf(r))
+	m.left[in]--
+}
+
+// eachFrom calls fn with the items of a place from a pivot on, in order.
+func (q *Queue) eachFrom(in place, pivot item, fn func(item) bool) {
+	switch {
+	case in != remembered:
+		q.ascend(in, pivot, fn)
+	case q.done != nil:
+		q.done.Ascend(pivot, fn)
+	}
+}

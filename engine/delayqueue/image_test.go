@@ -1,0 +1,53 @@
+package delayqueue
+
+import "fmt"
+
+// imaging is an image that is being made beside a run's steps.
+type imaging struct {
+	image     *Image
+	at        int // of SavedStates
+	walks     bool
+	want, got map[string]string
+	twice     string
+}
+
+func pictureOf(s *Saved) string { return fmt.Sprintf("%+v", *s) }
+
+// imagine begins an image, goes on with it, or compares it with what there was.
+func (r *run) imagine() error {
+	switch {
+	case r.image == nil && r.rnd.IntN(20) == 0:
+		r.imaging = imaging{want: map[string]string{}, got: map[string]string{}}
+		for _, state := range SavedStates {
+			r.q.Each(state, func(s Saved) { r.want[string(s.ID)] = pictureOf(&s) })
+		}
+		r.image = r.q.Image(func(s Saved) {
+			if _, twice := r.got[string(s.ID)]; twice {
+				r.twice = string(s.ID)
+			}
+			r.got[string(s.ID)] = pictureOf(&s)
+			r.did("early", !r.walks)
+		})
+		return nil
+	case r.image == nil || r.rnd.IntN(3) > 0:
+		return nil
+	}
+	r.walks = true
+	more := r.image.Next(SavedStates[r.at], 1+r.rnd.IntN(3))
+	r.walks = false
+	if more {
+		return nil
+	}
+	if r.at++; r.at < len(SavedStates) {
+		return nil
+	}
+	r.did("image", len(r.want) > 1)
+	r.image = nil
+	if r.twice != "" {
+		return fmt.Errorf("the image has %s twice", r.twice)
+	}
+	if got, want := fmt.Sprint(r.got), fmt.Sprint(r.want); got != want {
+		return fmt.Errorf("the image has %s, want %s", got, want)
+	}
+	return nil
+}
