@@ -36,6 +36,14 @@ func debugReload(f *family, c *command.Ctx) {
 		c.Error("ERR")
 		return
 	}
+	if err != nil && flush { // as in Redis, which looks for the file then
+		c.FlushAll()
+		_ = f.s.Functions.LoadCode(c, nil, true, true)
+		other(c, true)
+		if c.Logging() {
+			c.Besides([]byte("FUNCTION"), []byte("FLUSH"))
+		}
+	}
 	if err == nil {
 		defer file.Close()
 		if !save { // what is damaged changes nothing

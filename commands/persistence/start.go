@@ -248,6 +248,11 @@ func (f *family) ReloadLog(flush func(c *command.Ctx)) error {
 		if w == nil {
 			_ = there.Close() // it only lets the directory go
 		}
+		if none && w == nil { // as in Redis, which looks for the files then
+			if err := f.empty(flush); err != nil {
+				return err
+			}
+		}
 		if none {
 			return errors.New("there is no append only file")
 		}
@@ -268,13 +273,7 @@ func (f *family) ReloadLog(flush func(c *command.Ctx)) error {
 		_ = files.Close() // it only lets the directory go
 	}
 	ks := f.s.Keyspace
-	err := f.held(func(c *command.Ctx) error {
-		flush(c)
-		c.Worker = f.s.Workers.Get(f.s)
-		defer f.s.Workers.Put(c.Worker)
-		_ = f.s.Functions.LoadCode(c, nil, true, true)
-		return nil
-	})
+	err := f.empty(flush)
 	ks.Follow(true)
 	defer ks.Follow(false)
 	if err == nil {
@@ -290,6 +289,17 @@ func (f *family) ReloadLog(flush func(c *command.Ctx)) error {
 		f.refuse()
 	}
 	return err
+}
+
+// empty removes all keys, by flush, and all libraries.
+func (f *family) empty(flush func(c *command.Ctx)) error {
+	return f.held(func(c *command.Ctx) error {
+		flush(c)
+		c.Worker = f.s.Workers.Get(f.s)
+		defer f.s.Workers.Put(c.Worker)
+		_ = f.s.Functions.LoadCode(c, nil, true, true)
+		return nil
+	})
 }
 
 // loadSnapshot loads the snapshot, if there is one.
