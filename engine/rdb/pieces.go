@@ -84,8 +84,7 @@ func (p *Pieces) begin(v *engine.View, e engine.Entry) bool {
 		w.len(uint64(o.Len()))
 		p.next, p.end = m.Next, m.End
 	case *delayqueue.Queue:
-		w.head(v, e)
-		p.queue(o)
+		p.queue(v, e, o)
 	default:
 		return false
 	}
@@ -94,8 +93,9 @@ func (p *Pieces) begin(v *engine.View, e engine.Entry) bool {
 
 // queue begins a queue. What comes behind its entries is encoded at once, and what
 // changes of a state that does not have its turn waits for that.
-func (p *Pieces) queue(q *delayqueue.Queue) {
+func (p *Pieces) queue(v *engine.View, e engine.Entry, q *delayqueue.Queue) {
 	w := &p.enc
+	w.head(v, e)
 	w.queueHead(q)
 	tail := encoder{Format: w.Format}
 	tail.queueTail(q)
