@@ -108,7 +108,7 @@ func (v *View) replace(t *table, i int, e Entry) {
 	v.doubt = true
 	before := t.bytes
 	v.object = nil
-	v.keep(Entry{(*header)(t.slots[i])})
+	v.keep(t.at(i))
 	v.made(e)
 	t.replace(i, e)
 	v.grown += t.bytes - before
@@ -118,7 +118,7 @@ func (v *View) remove(t *table, i int) {
 	v.doubt = true
 	before := t.bytes
 	v.object = nil
-	v.keep(Entry{(*header)(t.slots[i])})
+	v.keep(t.at(i))
 	t.remove(i)
 	v.grown += t.bytes - before
 }
@@ -134,7 +134,7 @@ func (v *View) recount(key []byte) {
 		if i < 0 {
 			return
 		}
-		e := Entry{(*header)(t.slots[i])}
+		e := t.at(i)
 		if e.h.flags&flagObject == 0 {
 			return
 		}

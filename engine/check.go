@@ -91,7 +91,7 @@ func (ks *Keyspace) Check() error {
 				}
 				if d.node != 0 {
 					nodes++
-					if s.wheel.nodes[d.node].ref != t.slots[t.find(HashBytes(e.Key()), e.Key())] {
+					if s.wheel.nodes[d.node].ref != unsafe.Pointer(t.entry(e.Key()).h) {
 						err = fmt.Errorf("node of key %q is another entry's", e.Key())
 					}
 					if int(d.db) != db {
@@ -128,20 +128,19 @@ func (ks *Keyspace) Check() error {
 	return nil
 }
 
-func (t *table) check() error {
+func (p *segment) check() error {
 	used, deleted := 0, 0
-	var own counts
-	for g, word := range t.ctrl {
+	for g, word := range p.ctrl {
 		for i := range groupSlots {
 			c := byte(word >> (8 * i))
-			p := t.slots[g*groupSlots+i]
+			r := p.slots[g*groupSlots+i]
 			switch {
 			case c&0x80 != 0:
 				used++
-				if p == nil {
+				if r == nil {
 					return fmt.Errorf("slot %d is in use and empty", g*groupSlots+i)
 				}
-			case p != nil:
+			case r != nil:
 				return fmt.Errorf("slot %d is free and not empty", g*groupSlots+i)
 			case c == ctrlDeleted:
 				deleted++
@@ -150,11 +149,33 @@ func (t *table) check() error {
 			}
 		}
 	}
-	if used != t.used || deleted != t.deleted {
-		return fmt.Errorf("table counts %d and %d deleted, has %d and %d", t.used, t.deleted, used, deleted)
+	if used != int(p.used) || deleted != int(p.deleted) {
+		return fmt.Errorf("segment counts %d and %d deleted, has %d and %d", p.used, p.deleted, used, deleted)
+	}
+	return nil
+}
+
+func (t *table) check() error {
+	used, width := 0, 0
+	var own counts
+	for n := 0; n < len(t.segments); n = t.nextSegment(n) {
+		p := t.segment(n)
+		if err := p.check(); err != nil {
+			return fmt.Errorf("segment %d of %d: %w", n, len(t.segments), err)
+		}
+		for at := n; at < t.nextSegment(n); at++ {
+			if t.segment(at) != p {
+				return fmt.Errorf("segment %d of %d is another one than segment %d", at, len(t.segments), n)
+			}
+		}
+		used += int(p.used)
+		width += len(p.slots)
+	}
+	if used != t.used || width != t.width {
+		return fmt.Errorf("table counts %d in %d slots, has %d in %d", t.used, t.width, used, width)
 	}
 	var err error
-	bytes := int64(len(t.slots)) * slotBytes
+	bytes := int64(width) * slotBytes
 	t.each(func(e Entry) bool {
 		bytes += e.counted()
 		own.kinds[e.h.kind]++

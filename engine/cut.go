@@ -16,8 +16,6 @@ package engine
 // Rejected: fork, which Go cannot; freezing whole shards as Snapshot does, which
 // copies all entries of a shard at its first write.
 
-import "unsafe"
-
 // cutStep is how many slots are looked at under one hold of a shard's lock.
 const cutStep = 64
 
@@ -39,8 +37,8 @@ type Cut struct {
 }
 
 type goneTable struct {
-	db    int
-	slots []unsafe.Pointer
+	db int
+	table
 }
 
 // BeginCut begins a cut. All shards are held, and no other cut is under way. save is
@@ -79,8 +77,8 @@ func (ks *Keyspace) unmix() {
 
 // walkPlace is where in a shard the walk is.
 type walkPlace struct {
-	db, at int
-	seen   []unsafe.Pointer // the slots that at is about
+	db   int
+	walk // whose at is a slot
 }
 
 // Walk hands over what is left. It takes locks, and waits for whoever holds keys for
@@ -115,18 +113,20 @@ func (c *Cut) step(v *View, shard int, p *walkPlace) {
 	defer c.ks.Unlock(v.Held)
 	for slots := 0; p.db < c.ks.dbs && slots < cutStep; {
 		t := &s.tables[p.db]
-		if unsafe.SliceData(p.seen) != unsafe.SliceData(t.slots) {
-			p.at, p.seen = 0, t.slots // rebuilt, or exchanged: entries may be anywhere
+		in := p.segment(t)
+		if in == nil {
+			*p = walkPlace{db: p.db + 1}
+			continue
 		}
 		v.DB = p.db
-		for ; p.at < len(t.slots) && slots < cutStep; p.at++ {
-			if e := t.slots[p.at]; e != nil {
+		for ; p.at < len(in.slots) && slots < cutStep; p.at++ {
+			if e := in.slots[p.at]; e != nil {
 				v.keep(Entry{(*header)(e)})
 			}
 			slots++
 		}
-		if p.at == len(t.slots) {
-			*p = walkPlace{db: p.db + 1}
+		if p.at == len(in.slots) {
+			p.leave(t)
 		}
 	}
 }
@@ -150,12 +150,13 @@ func (c *Cut) end(v *View) bool {
 	ok := !c.failed
 	c.ks.Unlock(v.Held)
 	for _, t := range gone {
-		for _, p := range t.slots {
-			if p != nil && (Entry{(*header)(p)}).h.flags&flagSaved != c.ks.saved {
+		t.each(func(e Entry) bool {
+			if e.h.flags&flagSaved != c.ks.saved {
 				v.DB = t.db
-				c.save(v, Entry{(*header)(p)})
+				c.save(v, e)
 			}
-		}
+			return true
+		})
 	}
 	return ok
 }
@@ -192,6 +193,6 @@ func (v *View) made(e Entry) { e.h.flags = e.h.flags&^flagSaved | v.KS.saved }
 // emptied hands the tables over that are about to be emptied.
 func (v *View) emptied(t *table) {
 	if c := v.KS.cut; c != nil && t.used > 0 {
-		c.gone = append(c.gone, goneTable{c.dbOf[v.DB], t.slots})
+		c.gone = append(c.gone, goneTable{c.dbOf[v.DB], *t})
 	}
 }

@@ -20,7 +20,6 @@ package engine
 
 import (
 	"math/bits"
-	"unsafe"
 
 	"github.com/limitkv/limitkv/engine/limiter"
 )
@@ -47,13 +46,13 @@ type sweep struct {
 	// No limiter of the shard is full before earliest; the shard rests until
 	// notBefore.
 	earliest, notBefore int64
-	// The sweep that is under way: where it is, what the table's groups were when it
-	// came there, the earliest time it has met, and how many slots it has looked at.
-	active    bool
-	db, group int
-	groups    *uint64
-	met       int64
-	looked    int64
+	// The sweep that is under way: where it is (a group of a segment), the earliest time it
+	// has met, and how many slots it has looked at.
+	active bool
+	db     int
+	walk
+	met    int64
+	looked int64
 }
 
 // due is when the shard is to be swept, or swept on.
@@ -137,7 +136,7 @@ func (v *View) GetLimiter(key []byte) Entry {
 		return Entry{}
 	}
 	v.doubt = true
-	e := Entry{(*header)(t.slots[i])}
+	e := t.at(i)
 	v.keep(e)
 	if e.h.kind != KindLimiter || e.h.flags&flagInnerDue != 0 {
 		e = v.settle(s, e)
@@ -162,40 +161,41 @@ func (v *View) Idle(e Entry) bool {
 func (v *View) sweepSome(s *shard, graceMillis int64) (more bool) {
 	w := &s.sweep
 	if !w.active {
-		w.active, w.db, w.group, w.met, w.looked = true, 0, 0, never, 0
+		w.active, w.db, w.walk, w.met, w.looked = true, 0, walk{}, never, 0
 	}
 	for removed, looked := 0, 0; removed < sweepKeys && looked < sweepSlots; {
 		t := &s.tables[w.db]
-		if at := unsafe.SliceData(t.ctrl); at != w.groups {
-			w.groups, w.group = at, 0 // rebuilt: what was passed over may be anywhere
-		}
-		if t.ofKind(KindLimiter) == 0 || w.group >= len(t.ctrl) {
-			w.group = 0
+		p := w.segment(t)
+		if t.ofKind(KindLimiter) == 0 || p == nil {
+			w.walk = walk{}
 			if w.db++; w.db < len(s.tables) {
 				continue
 			}
-			w.active, w.earliest, w.groups = false, w.met, nil
+			w.active, w.earliest = false, w.met
 			rest := w.looked * sweepRestNanos / 1e6 * int64(len(v.KS.Sched.keyspaces()))
 			w.notBefore = v.Now/1000 + max(rest, sweepRestMinMillis)
 			return false
 		}
 		v.DB = w.db
-		n, gone := v.sweepGroups(s, t, w, graceMillis)
+		n, gone := v.sweepGroups(s, w, p, graceMillis)
 		removed += gone
 		looked += n
 		w.looked += int64(n)
+		if p == w.segment(t) && w.at >= len(p.ctrl) {
+			w.leave(t)
+		}
 	}
 	return true
 }
 
-// sweepGroups removes what is idle in some groups of the table. It returns how
+// sweepGroups removes what is idle in some groups of a segment. It returns how
 // many slots they have, and how many limiters were removed.
-func (v *View) sweepGroups(s *shard, t *table, w *sweep, graceMillis int64) (looked, removed int) {
+func (v *View) sweepGroups(s *shard, w *sweep, p *segment, graceMillis int64) (looked, removed int) {
 	var found [4 * groupSlots]Entry
 	n := 0
-	for ; w.group < len(t.ctrl) && n <= len(found)-groupSlots; w.group++ {
-		for m := t.ctrl[w.group] & ctrlHigh; m != 0; m &= m - 1 {
-			found[n] = Entry{(*header)(t.slots[w.group*groupSlots+bits.TrailingZeros64(m)>>3])}
+	for ; w.at < len(p.ctrl) && n <= len(found)-groupSlots; w.at++ {
+		for m := p.ctrl[w.at] & ctrlHigh; m != 0; m &= m - 1 {
+			found[n] = Entry{(*header)(p.slots[w.at*groupSlots+bits.TrailingZeros64(m)>>3])}
 			n++
 		}
 		looked += groupSlots

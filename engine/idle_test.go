@@ -192,7 +192,7 @@ func BenchmarkSweep(b *testing.B) {
 						now += 10e6
 					}
 					for i := range ks.shards {
-						slots += len(ks.shards[i].tables[0].slots)
+						slots += ks.shards[i].tables[0].width
 					}
 					keys += n
 					began := Monotonic()

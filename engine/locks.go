@@ -146,7 +146,7 @@ func (v *View) loseLeases(s *shard, e Entry, do func(v *View, l *lock.Lock, lost
 		v.KS.Causes.Lost(v, key, lost)
 	}
 	if !removed {
-		return Entry{(*header)(s.tables[v.DB].slots[s.tables[v.DB].find(HashBytes(key), key)])}
+		return s.tables[v.DB].entry(key)
 	}
 	before = v.changes
 	v.Changed(key, EventGeneric, "del")

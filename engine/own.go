@@ -106,7 +106,7 @@ func (ks *Keyspace) endOwn(keys []waitKey, now int64) (done int) {
 		t := &s.tables[k.db]
 		var e Entry
 		if i := t.find(hash, key); i >= 0 {
-			e = Entry{(*header)(t.slots[i])}
+			e = t.at(i)
 		}
 		if d := e.Deadline(); d < now/1000 {
 			if d != 0 {

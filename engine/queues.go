@@ -54,7 +54,7 @@ func (ks *Keyspace) Queues(shard, db, from int, fn func(Entry)) (next int, ok bo
 // checkQueues is true if the list has the delay queues of the table, n of them, and each knows its place.
 func (t *table) checkQueues(n int) bool {
 	for i, p := range t.queues {
-		if at := t.find(HashBytes(Entry{&p.header}.Key()), Entry{&p.header}.Key()); p.at != i || at < 0 || t.slots[at] != unsafe.Pointer(p) {
+		if at := t.find(HashBytes(Entry{&p.header}.Key()), Entry{&p.header}.Key()); p.at != i || at < 0 || t.at(at).h != &p.header {
 			return false
 		}
 	}

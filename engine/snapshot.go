@@ -118,7 +118,7 @@ func (ks *Keyspace) Restore(snap *Snapshot) bool {
 			if db < len(f.tables) {
 				t = f.tables[db]
 			}
-			if s.tables[db].slots != nil || t.slots != nil {
+			if s.tables[db].segments != nil || t.segments != nil {
 				s.tables[db].exchange(&t)
 				v.grown += s.tables[db].bytes - t.bytes
 			}
@@ -268,30 +268,6 @@ func (ks *Keyspace) thaw(s *shard, without int) {
 		v.ForwardSoon([]byte(k.key))
 	}
 	ks.noteDue(s)
-}
-
-// twin is a copy of a table with copies of its entries.
-func (t *table) twin(clone func(obj any) any) table {
-	c := *t
-	if c.used == 0 {
-		return table{}
-	}
-	c.ctrl = slices.Clone(t.ctrl)
-	own := *t.counts
-	c.counts = &own
-	c.slots = make([]unsafe.Pointer, len(t.slots))
-	c.queues = make([]*partedEntry, len(t.queues))
-	for i, p := range t.slots {
-		if p != nil {
-			e := Entry{(*header)(p)}.twin(clone)
-			c.slots[i] = unsafe.Pointer(e.h)
-			if e.h.kind == KindDelayQueue {
-				c.queues[e.parted().at] = e.parted()
-			}
-		}
-	}
-	c.shape = unsafe.Pointer(&shape{c.ctrl, c.slots})
-	return c
 }
 
 // twin is a copy of the entry, header and all, that shares nothing that can

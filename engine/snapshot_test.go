@@ -177,9 +177,9 @@ func TestSnapshotCopiesWhatIsUsed(t *testing.T) {
 	snap.Drop()
 	again.Drop()
 	// What no snapshot has any more is not copied.
-	before := m.ks.shards[0].tables[0].slots
+	before := m.ks.shards[0].tables[0].segments
 	m.do(0, func(v *View) {})
-	if after := m.ks.shards[0].tables[0].slots; &before[0] != &after[0] {
+	if after := m.ks.shards[0].tables[0].segments; before[0] != after[0] {
 		t.Error("copied although nobody else has it")
 	}
 	if err := m.ks.Check(); err != nil {

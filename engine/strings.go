@@ -24,7 +24,7 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 	v.doubt = true
 	if i >= 0 {
 		// The commonest write: a value of the same length over the old one.
-		e := Entry{(*header)(t.slots[i])}
+		e := t.at(i)
 		v.keep(e)
 		const form = flagInt | flagObject | flagRaw
 		if e.h.kind == kind && e.h.flags&form == 0 && int(e.h.valLen) == len(value) &&
@@ -89,7 +89,7 @@ func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
 	i := v.lapse(s, t, t.find(hash, key))
 	v.doubt = true
 	if i >= 0 {
-		e := Entry{(*header)(t.slots[i])}
+		e := t.at(i)
 		v.keep(e)
 		if e.h.flags&flagInt != 0 && (deadline == 0 || e.h.flags&flagDeadline != 0) {
 			v.setInt(e, n)
@@ -117,7 +117,7 @@ func (v *View) lapse(s *shard, t *table, i int) int {
 	if i < 0 {
 		return i
 	}
-	e := Entry{(*header)(t.slots[i])}
+	e := t.at(i)
 	if e.h.flags&(flagDeadline|flagObject) == 0 {
 		return i
 	}
@@ -141,7 +141,7 @@ func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {
 		e.object().measure()
 	}
 	if i >= 0 {
-		old := Entry{(*header)(t.slots[i])}
+		old := t.at(i)
 		v.inherit(e, old)
 		v.drop(s, old)
 		v.replace(t, i, e)
@@ -172,7 +172,7 @@ func (v *View) EditString(key []byte, n int) []byte {
 	var deadline int64
 	freq := lfuInitial(v.Now)
 	if i >= 0 {
-		e := Entry{(*header)(t.slots[i])}
+		e := t.at(i)
 		v.keep(e)
 		freq = e.h.freq
 		deadline = e.Deadline()

@@ -17,7 +17,7 @@ func (v *View) Take(from *Keyspace) {
 	for i := range ks.shards {
 		s, o := &ks.shards[i], &from.shards[i]
 		for db := range s.tables {
-			if o.tables[db].slots != nil {
+			if o.tables[db].segments != nil {
 				s.tables[db].exchange(&o.tables[db])
 				v.grown += s.tables[db].bytes - o.tables[db].bytes
 			}

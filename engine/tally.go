@@ -162,7 +162,7 @@ func (t *Tally) shard(s *shard, nowMillis int64) {
 		st.Keys += tb.used
 		st.Expires += volatileKeys[db]
 		st.VolatileHashes += volatileHashes[db]
-		st.TableBytes += len(tb.slots) * int(slotBytes)
+		st.TableBytes += tb.width * int(slotBytes)
 		t.Parts.add(&tb.counts.parts, 1)
 		for k, n := range tb.counts.kinds {
 			t.Kinds[k] += n

@@ -8,7 +8,7 @@ package engine
 //
 // Nothing is concluded from what is seen here. It is read without the locks,
 // which would serialize what is to overlap, and so may be out of date; control
-// words, slots and the tables' shapes are written by atomic stores for that, and
+// words, slots and the tables' directories are written by atomic stores for that, and
 // of an entry only its key is read, which never changes.
 
 import (
@@ -30,9 +30,10 @@ func (ks *Keyspace) Touch(db int, places *[TouchMax]Place, n int) {
 		if sh == nil {
 			continue
 		}
-		g := homeOf(p.hash, len(sh.ctrl))
-		if m := matchTag(atomic.LoadUint64(&sh.ctrl[g]), tagOf(p.hash)); m != 0 {
-			slots[found] = &sh.slots[g*groupSlots+bits.TrailingZeros64(m)>>3]
+		in := (*segment)(atomic.LoadPointer(&sh.segments[p.hash<<placeShift>>sh.shift]))
+		g := in.home(p.hash)
+		if m := matchTag(atomic.LoadUint64(&in.ctrl[g]), tagOf(p.hash)); m != 0 {
+			slots[found] = &in.slots[g*groupSlots+bits.TrailingZeros64(m)>>3]
 			found++
 		}
 	}

@@ -125,7 +125,7 @@ func (v *View) Get(key []byte) Entry {
 		}
 		return Entry{}
 	}
-	e := Entry{(*header)(t.slots[i])}
+	e := t.at(i)
 	if v.Writes {
 		v.keep(e)
 	}
@@ -151,7 +151,7 @@ func (v *View) Peek(key []byte) Entry {
 	if i < 0 {
 		return Entry{}
 	}
-	e := Entry{(*header)(t.slots[i])}
+	e := t.at(i)
 	v.keep(e)
 	if e.h.flags&(flagDeadline|flagObject|flagIdle) != 0 {
 		e = v.settle(s, e)
@@ -165,7 +165,7 @@ func (v *View) Find(key []byte) Entry {
 	hash, s := v.locate(key)
 	t := &s.tables[v.DB]
 	if i := t.find(hash, key); i >= 0 {
-		return Entry{(*header)(t.slots[i])}
+		return t.at(i)
 	}
 	return Entry{}
 }
@@ -399,7 +399,7 @@ func (v *View) Delete(key []byte) bool {
 	if i < 0 {
 		return false
 	}
-	e := Entry{(*header)(t.slots[i])}
+	e := t.at(i)
 	if e.h.flags&(flagDeadline|flagObject|flagIdle) != 0 {
 		if e = v.settle(s, e); e.h == nil {
 			return false
@@ -419,7 +419,7 @@ func (v *View) Move(from, to []byte, db int) {
 	hash, s := v.locate(from)
 	t := &s.tables[v.DB]
 	i := t.find(hash, from)
-	e := Entry{(*header)(t.slots[i])}
+	e := t.at(i)
 	deadline := e.Deadline()
 	v.drop(s, e)
 	v.remove(t, i)

@@ -20,7 +20,7 @@ import (
 var structures = []string{"zset", "engine/list", "engine/hash", "engine/set", "engine/stream", "engine/limiter", "engine/lock", "engine/delayqueue", "engine/table", "engine/packed"}
 
 // entries are the engine's types that keys consist of.
-var entries = []string{"Entry", "header", "due", "objectEntry", "partedEntry", "bigString", "table"}
+var entries = []string{"Entry", "header", "due", "objectEntry", "partedEntry", "bigString", "table", "segment"}
 
 // shards are the engine's types that have keys: who changes keys by way of one of them does it to everybody's.
 var shards = []string{"Keyspace", "shard", "shardState", "Snapshot", "part", "Cut", "Scheduler"}

@@ -13,7 +13,7 @@ func (ks *Keyspace) plantedDeadline(s *shard, key []byte) {
 
 func plantedEntry(s *shard, key []byte) Entry {
 	t := &s.tables[0]
-	return Entry{(*header)(t.slots[t.find(HashBytes(key), key)])}
+	return t.at(t.find(HashBytes(key), key))
 }
 
 func plantedBytes(s *shard, key []byte) {
