@@ -27,8 +27,10 @@ import (
 // valkeyVersion is that of Valkey whose files are read. An older one would have Valkey refuse to send the deadlines of fields.
 const valkeyVersion = "9.1.2"
 
-// Settings implements replication.Follower.
+// Settings implements replication.Follower. A replica connects when nothing holds all its keys: while a command does, it could
+// not apply what it is sent. In Redis, too, such a command ends first.
 func (l *leader) Settings() replication.Settings {
+	_ = l.f.s.Hold(func(*command.Ctx) error { return nil }) // it does nothing that could fail
 	c := l.f.s.Config
 	number := func(name string) int {
 		n, _ := strconv.Atoi(c.Value(name)) // the parameter is one
