@@ -66,8 +66,6 @@ type Settings struct {
 	Version string
 	// Timeout is how long connecting and writing may take.
 	Timeout time.Duration
-	// MaxBulk is the longest argument, in bytes.
-	MaxBulk int64
 }
 
 // LinkState is how far a link is. Its text is what ROLE says.
@@ -289,7 +287,7 @@ func (l *Link) follow() error {
 	if err := l.ack(); err != nil {
 		return err
 	}
-	parser := resp.Parser{MaxBulk: l.settings.MaxBulk}
+	parser := resp.Parser{MaxBulk: resp.CommandBytesMax} // the primary's clients have kept to its limit
 	var words [][]byte
 	commands, sizes := make([][][]byte, 0, AheadMax), make([]int, 0, AheadMax)
 	for {
@@ -394,10 +392,11 @@ const (
 
 func (in *input) rest() []byte { return in.b[in.from:in.to] }
 
-// fill reads more behind what there is, in a buffer that has room for need bytes in all.
+// fill reads more behind what there is, in a buffer that has room for need bytes in all, unless they are many: then it has
+// room for twice what there is, since what was announced may not come.
 func (in *input) fill(need int) error {
 	left := in.to - in.from
-	need = max(need, left+inputSize/2)
+	need = min(max(need, left+inputSize/2), max(inputKept, 2*left))
 	if b := in.b; left == 0 && len(b) > inputKept && need <= inputKept || len(b) < need {
 		b = make([]byte, max(need, inputSize, 2*left)) // what is not all there is read in few steps
 		copy(b, in.rest())

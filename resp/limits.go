@@ -32,11 +32,11 @@ const (
 	// multibulkArgsMax is the most arguments of a command.
 	multibulkArgsMax = 1<<31 - 1
 
-	// commandBytesMax is the most bytes of a command with all its arguments.
+	// CommandBytesMax is the most bytes of a command with all its arguments.
 	// Redis moves each large argument out of the query buffer and so has no
 	// such limit; here a command lies in one piece, and positions in it are
 	// kept as 32-bit numbers.
-	commandBytesMax = 1<<32 - 1
+	CommandBytesMax = 1<<32 - 1
 
 	// unauthArgsMax, unauthBulkBytesMax and unauthQueryBytesMax bound what a
 	// client may send before it has authenticated.

@@ -211,7 +211,7 @@ func (p *Parser) resume(buf []byte, args [][]byte) (int, [][]byte, error) {
 				return 0, args, errBulk
 			case v > unauthBulkBytesMax && p.Unauthenticated:
 				return 0, args, errUnauthBulk
-			case int64(next)+v+2 > commandBytesMax:
+			case int64(next)+v+2 > CommandBytesMax:
 				return 0, args, errTooBigCommand
 			}
 			p.pos, p.bulk = next, int(v)

@@ -129,7 +129,7 @@ func (r *Reader) Next() (v Value, err error) {
 			v.Null, v.Data = true, nil
 			break
 		}
-		if !isInt || n < 0 || n > commandBytesMax {
+		if !isInt || n < 0 || n > CommandBytesMax {
 			return Value{}, ErrReply
 		}
 		if int64(len(rest)-size) < n+2 {

@@ -100,7 +100,7 @@ func (f *family) parseOps(c *command.Ctx) (ops []fieldOp, ok bool) {
 			continue
 		}
 		op.signed, op.width = fieldType(&a)
-		op.at = f.offset(&a, int64(op.width))
+		op.at = f.offset(c, &a, int64(op.width))
 		if op.kind != 'g' {
 			op.value = a.Int()
 		}

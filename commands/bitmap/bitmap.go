@@ -29,7 +29,7 @@ const readKey = command.RO | command.Access
 
 // offset reads the number of a bit. With width > 0 it may be #n, the n-th
 // integer of that width.
-func (f *family) offset(a *command.Args, width int64) int64 {
+func (f *family) offset(c *command.Ctx, a *command.Args, width int64) int64 {
 	const text = "ERR bit offset is not an integer or out of range"
 	b := a.Bytes()
 	if a.Err() != "" {
@@ -42,7 +42,7 @@ func (f *family) offset(a *command.Args, width int64) int64 {
 	}
 	n, ok := number.ParseInt(b)
 	n *= unit // may wrap; what matters is the range
-	if !ok || n < 0 || n>>3 >= f.lengthMax.Load() {
+	if !ok || n < 0 || n>>3 >= c.StringMax(f.lengthMax.Load()) {
 		a.Fail(text)
 	}
 	return n
@@ -59,7 +59,7 @@ func (f *family) getbitRow() *command.Command {
 		Syntax:     "key offset:integer",
 		Run: func(c *command.Ctx) {
 			a := c.Cursor(2)
-			at := f.offset(&a, 0)
+			at := f.offset(c, &a, 0)
 			if a.Failed(c) {
 				return
 			}
@@ -95,7 +95,7 @@ func (f *family) setbitRow() *command.Command {
 
 func (f *family) setbit(c *command.Ctx) {
 	a := c.Cursor(2)
-	at := f.offset(&a, 0)
+	at := f.offset(c, &a, 0)
 	const text = "ERR bit is not an integer or out of range"
 	bit := a.IntOr(text)
 	if bit != 0 && bit != 1 {

@@ -119,7 +119,10 @@ func (d *dumper) restore(c *command.Ctx) {
 	if a.Failed(c) {
 		return
 	}
-	v, err := rdb.Load(c.Args[3], d.Limits())
+	limits := d.Limits()
+	limits.Valkey = c.Obeys() // who follows Valkey, or reads its log, is given its payloads
+	limits.MaxString = int(c.StringMax(int64(limits.MaxString)))
+	v, err := rdb.Load(c.Args[3], limits)
 	switch {
 	case errors.Is(err, rdb.ErrChecksum):
 		c.Error("ERR DUMP payload version or checksum are wrong")

@@ -39,7 +39,7 @@ func (l *leader) Settings() replication.Settings {
 	s := replication.Settings{
 		User: c.Value("masteruser"), Password: c.Value("masterauth"),
 		Port: number("port"), IP: c.Value("replica-announce-ip"), Capabilities: []string{"limitkv"}, Version: valkeyVersion,
-		Timeout: l.Timeout(), MaxBulk: c.MaxBulk().Load(),
+		Timeout: l.Timeout(),
 	}
 	secure := c.Value("tls-replication") == "yes"
 	if secure || s.Port == 0 {

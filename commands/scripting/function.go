@@ -272,7 +272,7 @@ func (f *family) functionRestore(c *command.Ctx) {
 			return
 		}
 	}
-	body, ok := rdb.CheckFooter(c.Args[2])
+	body, ok := rdb.CheckFooter(c.Args[2], c.Obeys())
 	if !ok {
 		c.Error("ERR DUMP payload version or checksum are wrong")
 		return
@@ -303,7 +303,7 @@ func (f *family) put(ks *engine.Keyspace, from *libraries, flush, replace bool) 
 
 // read loads the libraries of a payload into a set.
 func (f *family) read(c *command.Ctx, body []byte, into *libraries) (problem string) {
-	for r := rdb.NewReader(body, int(f.s.Config.MaxBulk().Load())); r.More(); {
+	for r := rdb.NewReader(body, int(c.StringMax(f.s.Config.MaxBulk().Load()))); r.More(); {
 		switch r.Byte() {
 		case rdb.FunctionOld:
 			return "Pre-GA function format not supported"

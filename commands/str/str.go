@@ -44,7 +44,7 @@ func replyString(c *command.Ctx, e engine.Entry) {
 
 // tooLong replies the error for a string that would exceed the limit.
 func (f *family) tooLong(c *command.Ctx, size, more int64) bool {
-	if more > f.lengthMax.Load()-size {
+	if more > c.StringMax(f.lengthMax.Load())-size {
 		c.Error(command.ErrStringTooLong)
 		return true
 	}

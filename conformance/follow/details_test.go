@@ -136,3 +136,101 @@ func TestPopulate(t *testing.T) {
 		}
 	}
 }
+
+// TestLongArguments has a replica whose clients may send a megabyte follow a primary whose clients may send more: what was
+// allowed there is applied, be it sent, grown, or unpacked.
+func TestLongArguments(t *testing.T) {
+	for _, from := range sources() {
+		t.Run(from.name, func(t *testing.T) {
+			primary := from.start(t, "--repl-diskless-sync-delay", "0")
+			replica := peer.LimitKV(t, "--proto-max-bulk-len", "1mb")
+			p, q := primary.Dial(t), replica.Dial(t)
+			follow(t, q, primary)
+			long := strings.Repeat("x", 1<<20)
+			for _, size := range []int{1<<20 - 1, 1 << 20, 1<<20 + 1, 4 << 20, 4<<20 + 1, 30 << 20} {
+				do(t, p, "SET", fmt.Sprint(size), strings.Repeat("x", size))
+			}
+			for _, args := range [][]string{
+				{"APPEND", "appended", long}, {"APPEND", "appended", "y"}, {"SETRANGE", "range", "1048575", "z"}, {"SETRANGE", "range", "1048576", "z"},
+				{"SETBIT", "bit", "8388607", "1"}, {"SETBIT", "bit", "8388608", "1"}, {"BITFIELD", "field", "SET", "u8", "#1048576", "7"},
+				{"RESTORE", "unpacked", "0", do(t, p, "DUMP", "4194305").Text},
+				{"FUNCTION", "LOAD", "#!lua name=library\n--" + long + "\nredis.register_function{function_name='long', callback=function() return 7 end, flags={'no-writes'}}"},
+				{"FUNCTION", "RESTORE", "", "FLUSH"},
+			} {
+				if args[0] == "FUNCTION" && args[1] == "RESTORE" {
+					args[2] = do(t, p, "FUNCTION", "DUMP").Text
+				}
+				if v := do(t, p, args...); v.Kind == '-' {
+					t.Fatalf("the primary: %.60q: %v", args, v)
+				}
+			}
+			caughtUp(t, p, q)
+			for key, want := range map[string]string{
+				"1048575": ":1048575", "1048576": ":1048576", "1048577": ":1048577", "4194304": ":4194304", "4194305": ":4194305", "31457280": ":31457280",
+				"appended": ":1048577", "range": ":1048577", "bit": ":1048577", "field": ":1048577", "unpacked": ":4194305",
+			} {
+				if v := do(t, q, "STRLEN", key); v.String() != want {
+					t.Errorf("%s is %v bytes, want %s", key, v, want)
+				}
+			}
+			if v := do(t, q, "FCALL_RO", "long", "0"); v.String() != ":7" {
+				t.Errorf("the function: %v", v)
+			}
+			if do(t, p, "DEBUG", "DIGEST").Text != do(t, q, "DEBUG", "DIGEST").Text {
+				t.Error("the digests differ")
+			}
+			if full, partial := info(t, p, "sync_full"), info(t, p, "sync_partial_ok"); full != "1" || partial != "0" {
+				t.Errorf("%s full synchronisations and %s partial ones: the link broke\n%s", full, partial, replica.Output())
+			}
+			// Its own clients may send as much as before.
+			do(t, q, "REPLICAOF", "NO", "ONE")
+			for _, args := range [][]string{{"APPEND", "1048576", "x"}, {"SETRANGE", "1048576", "1048576", "x"}, {"SETBIT", "1048576", "8388608", "1"}} {
+				if v := do(t, q, args...); v.Kind != '-' {
+					t.Errorf("%v: %v", args, v)
+				}
+			}
+		})
+	}
+}
+
+// TestPayloadsOfValkey has Valkey's clients restore values that Valkey has dumped: a replica takes them, its own clients may not.
+func TestPayloadsOfValkey(t *testing.T) {
+	bin := os.Getenv("VALKEY_SERVER")
+	if bin == "" {
+		t.Skip("VALKEY_SERVER names no server")
+	}
+	primary, replica := peer.Like(t, "valkey", bin, "--repl-diskless-sync-delay", "0"), peer.LimitKV(t)
+	p, q := primary.Dial(t), replica.Dial(t)
+	follow(t, q, primary)
+	do(t, p, "HSET", "hash", "a", "1", "b", "2")
+	do(t, p, "HPEXPIREAT", "hash", "4000000000000", "FIELDS", "1", "a")
+	do(t, p, "ZADD", "zset", "1", "a", "2.5", "b")
+	do(t, p, "FUNCTION", "LOAD", "#!lua name=library\nredis.register_function{function_name='seven', callback=function() return 7 end, flags={'no-writes'}}")
+	for _, key := range []string{"hash", "zset"} {
+		if v := do(t, p, "RESTORE", "restored:"+key, "0", do(t, p, "DUMP", key).Text); v.Text != "OK" {
+			t.Fatal(v)
+		}
+	}
+	functions := do(t, p, "FUNCTION", "DUMP").Text
+	if v := do(t, p, "FUNCTION", "RESTORE", functions, "REPLACE"); v.Text != "OK" {
+		t.Fatal(v)
+	}
+	caughtUp(t, p, q)
+	equal(t, p, q)
+	do(t, p, "SELECT", "0")
+	do(t, q, "SELECT", "0")
+	if v := do(t, q, "HPEXPIRETIME", "restored:hash", "FIELDS", "2", "a", "b"); v.String() != "[:4000000000000, :-1]" {
+		t.Errorf("deadlines: %v", v)
+	}
+	if out := replica.Output(); strings.Contains(out, "CRITICAL") {
+		t.Error(out)
+	}
+	do(t, q, "REPLICAOF", "NO", "ONE")
+	const refused = "-ERR DUMP payload version or checksum are wrong"
+	if v := do(t, q, "RESTORE", "own", "0", do(t, p, "DUMP", "hash").Text); v.String() != refused {
+		t.Error(v)
+	}
+	if v := do(t, q, "FUNCTION", "RESTORE", functions); v.String() != refused {
+		t.Error(v)
+	}
+}

@@ -154,6 +154,8 @@ type Limits struct {
 	MaxString int
 	// Unchecked has the checksum of a payload not verified.
 	Unchecked bool
+	// Valkey has payloads of Valkey's own version taken, too.
+	Valkey bool
 }
 
 // Value is what was read: a string or a limiter's bytes, or an object.
@@ -176,13 +178,22 @@ func AppendFooter(payload []byte) []byte {
 }
 
 // CheckFooter returns a payload without its footer. ok is false if it is too
-// short, of a later version, or the checksum is wrong.
-func CheckFooter(payload []byte) (body []byte, ok bool) {
+// short, of a later version, or the checksum is wrong. With valkey, payloads of
+// Valkey's own version are taken, too.
+func CheckFooter(payload []byte, valkey bool) (body []byte, ok bool) {
 	n := len(payload) - FooterBytes
-	if n < 0 || binary.LittleEndian.Uint16(payload[n:]) > Version {
+	if n < 0 {
+		return nil, false
+	}
+	if version := payloadVersion(payload); version > Version && !(valkey && version == VersionValkey) {
 		return nil, false
 	}
 	return payload[:n], binary.LittleEndian.Uint64(payload[n+2:]) == checksum(payload[:n+2])
+}
+
+// payloadVersion is the version of a payload that is long enough to have one.
+func payloadVersion(payload []byte) int {
+	return int(binary.LittleEndian.Uint16(payload[len(payload)-FooterBytes:]))
 }
 
 // AppendDump appends a payload with the value of an entry.
@@ -199,11 +210,11 @@ func AppendDump(dst []byte, e engine.Entry, f Format) []byte {
 // Load reads a payload. What it returns shares nothing with it, but for the
 // bytes of a string or a limiter.
 func Load(payload []byte, lim Limits) (Value, error) {
-	body, ok := CheckFooter(payload)
+	body, ok := CheckFooter(payload, lim.Valkey)
 	if !ok && (!lim.Unchecked || body == nil) {
 		return Value{}, ErrChecksum
 	}
-	r := decoder{Reader: Reader{rest: body, maxString: lim.MaxString}, lim: lim}
+	r := decoder{Reader: Reader{rest: body, maxString: lim.MaxString}, lim: lim, valkey: payloadVersion(payload) == VersionValkey}
 	v := r.value(r.Byte())
 	if r.Failed() {
 		return Value{}, fmt.Errorf("%w: %s", ErrFormat, r.problem)

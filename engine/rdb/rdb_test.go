@@ -149,14 +149,30 @@ func TestDamage(t *testing.T) {
 				t.Fatalf("%s: cut after %d bytes it is a value", d.name, i)
 			}
 		}
-		binary.LittleEndian.PutUint16(payload[len(payload)-FooterBytes:], Version+1)
-		body := payload[:len(payload)-8]
-		if _, ok := CheckFooter(binary.LittleEndian.AppendUint64(bytes.Clone(body), checksum(body))); ok {
-			t.Errorf("%s: a later version is taken", d.name)
-		}
 	}
 	if refused < 100 {
 		t.Errorf("only %d of the damaged values were refused", refused)
+	}
+}
+
+func TestVersions(t *testing.T) {
+	for version, taken := range map[uint16][2]bool{ // without Valkey's, and with
+		0: {true, true}, Version: {true, true}, Version + 1: {}, VersionValkey - 1: {}, VersionValkey: {false, true}, VersionValkey + 1: {}, math.MaxUint16: {},
+	} {
+		payload := binary.LittleEndian.AppendUint16([]byte{typeString, 1, 'x'}, version)
+		payload = binary.LittleEndian.AppendUint64(payload, checksum(payload))
+		for i, valkey := range []bool{false, true} {
+			lim := limits
+			lim.Valkey = valkey
+			if v, err := Load(payload, lim); (err == nil && string(v.String) == "x") != taken[i] || err != nil && !errors.Is(err, ErrChecksum) {
+				t.Errorf("version %d, Valkey's %v: %q, %v", version, valkey, v.String, err)
+			}
+		}
+	}
+	for n := range FooterBytes {
+		if _, ok := CheckFooter(make([]byte, n), true); ok {
+			t.Errorf("%d bytes are a payload", n)
+		}
 	}
 }
 
