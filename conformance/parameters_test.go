@@ -11,7 +11,7 @@ import (
 
 // triedValues are numbers, words, sizes and what is none of them.
 var triedValues = []string{
-	"abc", "-1", "0", "1", "2", "yes", "no", "YES", "", "1.5", "100mb", "50%", "101%", "99999999999", "9223372036854775807", "1 2", "1k", "kb",
+	"abc", "-1", "0", "1", "2", "yes", "no", "YES", "", "1.5", "100mb", "50%", "101%", "99999999999", "9223372036854775807", "1 2", "1k", "kb", "65535", "65536", "2147483647", "2147483648",
 	"0 200 800", "1 2 3001", "60 1", "default", "default now", "now NOSAVE", "force foo", "a.b-c", "{title}", "{nosuch}", "C",
 }
 

@@ -46,6 +46,7 @@ func (f *family) everySecond(replicas []*replica) {
 	}
 	if len(replicas) > 0 && !f.s.Follows() && !f.failingOver() && now-f.lastSent >= f.p.pingPeriod.Load()*1e6-1e5 {
 		f.send(pingCommand)
+		f.lastOffset, f.lastSent = f.stream.Offset(), now // or it would be seen a second later, and the next ping be late
 	}
 	timeout := f.p.timeout.Load() * 1e6
 	for _, r := range replicas {
