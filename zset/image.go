@@ -5,8 +5,8 @@ import "github.com/limitkv/limitkv/zset/wyhash"
 // Image hands the members of a large set over as they were when it began, a few
 // at a time, while the set changes. It goes through the index in the order of
 // hashes, as Scan does. A member that it has not come to is handed over before it
-// changes or goes, and noted, as are those that are new there: what is noted is
-// passed over later. So nothing is copied but what changes ahead of it.
+// changes or goes, and noted while it is there, as are those that are new: what is
+// noted is passed over later. So nothing is copied but what changes ahead of it.
 type Image struct {
 	l      *large
 	fn     func(member []byte, score float64)
@@ -60,7 +60,21 @@ func (m *Image) note(h uint64, member []byte) {
 	}
 }
 
-// keep is called before an entry changes or goes.
+// leaves is called before an entry goes. Nothing needs to be noted of a member that is not
+// there: so what comes and goes takes no memory.
+func (m *Image) leaves(h uint64, r ref) {
+	if m.done(h) {
+		return
+	}
+	member := m.l.arena.member(r)
+	if _, noted := m.noted[string(member)]; noted {
+		delete(m.noted, string(member))
+	} else {
+		m.fn(member, m.l.arena.score(r))
+	}
+}
+
+// keep is called before an entry changes.
 func (m *Image) keep(r ref) {
 	member := m.l.arena.member(r)
 	h := wyhash.Sum(member)

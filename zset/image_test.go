@@ -113,3 +113,23 @@ func TestImage(t *testing.T) {
 		t.Error("a packed set has an image")
 	}
 }
+
+// TestImageForgets has members come and go while an image is made: what is gone is not remembered.
+func TestImageForgets(t *testing.T) {
+	lim := Limits{MaxPacked: 0, MaxPackedBytes: 64}
+	s := New(1, 1, lim)
+	for i := range 1000 {
+		s.Add(fmt.Appendf(nil, "stays:%d", i), 1, 0, lim)
+	}
+	image, n := s.Image(func([]byte, float64) {}), 0
+	for i := range 100_000 {
+		m := fmt.Appendf(nil, "goes:%d", i)
+		s.Add(m, 1, 0, lim)
+		s.Add(m, 2, 0, lim)
+		n = max(n, len(image.noted))
+		s.Remove(m)
+	}
+	if n != 1 || len(image.noted) != 0 {
+		t.Errorf("%d members are noted, %d at most", len(image.noted), n)
+	}
+}

@@ -54,7 +54,7 @@ func (l *large) remove(h uint64, r ref) {
 // drop removes an entry that is not in the order any more.
 func (l *large) drop(h uint64, r ref) {
 	if l.image != nil {
-		l.image.keep(r)
+		l.image.leaves(h, r)
 	}
 	l.index.remove(h, r, l.rehash)
 	l.arena.remove(r)

@@ -76,14 +76,18 @@ func (m *Image) End() {
 	}
 }
 
-// keep is called before a record changes or goes, while it is in its trees.
+// keep is called before a record is taken out of its trees.
 func (q *Queue) keep(r table.Record) {
 	m := q.image
 	if m == nil {
 		return
 	}
+	if _, noted := m.noted[r]; noted {
+		delete(m.noted, r) // until it is put somewhere again
+		return
+	}
 	in := placeOf(r)
-	if _, noted := m.noted[r]; noted || in < m.in || in == m.in && !before(m.at, itemOf(r)) {
+	if in < m.in || in == m.in && !before(m.at, itemOf(r)) {
 		return
 	}
 	m.fn(savedOf(r))

@@ -1,6 +1,9 @@
 package delayqueue
 
-import "fmt"
+import (
+	"fmt"
+	"testing"
+)
 
 // imaging is an image that is being made beside a run's steps.
 type imaging struct {
@@ -50,4 +53,24 @@ func (r *run) imagine() error {
 		return fmt.Errorf("the image has %s, want %s", got, want)
 	}
 	return nil
+}
+
+// TestImageForgets has entries come and go while an image is made: what is gone is not remembered.
+func TestImageForgets(t *testing.T) {
+	q := New()
+	for i := range 1000 {
+		q.Add(0, fmt.Appendf(nil, "stays:%d", i), nil, 1e9, nil, Put)
+	}
+	image, n := q.Image(func(Saved) {}), 0
+	for i := range 100_000 {
+		id := fmt.Appendf(nil, "goes:%d", i)
+		q.Add(1, id, nil, 1, nil, Put)
+		if q.Pop(1, 1e6, 1, func(Entry) {}) != 1 || !q.Ack(id, 1, 1) {
+			t.Fatalf("%s does not go", id)
+		}
+		n = max(n, len(image.noted))
+	}
+	if n > 1 || len(image.noted) != 0 {
+		t.Errorf("%d entries are noted, %d at most", len(image.noted), n)
+	}
 }

@@ -10,7 +10,7 @@ import (
 // time, while the table changes. It goes through the buckets as Scan does, whose
 // cursor, with its bits reversed, divides the hashes into those that it has passed
 // and those to come. A record that it has not come to is handed over before it
-// changes or goes, and its key noted, as are those that are new there: what is
+// changes or goes, and its key noted while it is there, as are those that are new: what is
 // noted is passed over later.
 type Image struct {
 	t      *Table
@@ -65,7 +65,7 @@ func (m *Image) note(hash uint64, key []byte) {
 	}
 }
 
-// keep is called before a record changes or goes.
+// keep is called before a record changes.
 func (m *Image) keep(r Record) {
 	key := r.Key()
 	if m.done(wyhash.Sum(key)) {
@@ -74,6 +74,20 @@ func (m *Image) keep(r Record) {
 	if _, noted := m.noted[string(key)]; !noted {
 		m.fn(r)
 		m.noted[string(key)] = struct{}{}
+	}
+}
+
+// leaves is called before a record goes. Nothing needs to be noted of a key that is not
+// there: so what comes and goes takes no memory.
+func (m *Image) leaves(r Record) {
+	key := r.Key()
+	if m.done(wyhash.Sum(key)) {
+		return
+	}
+	if _, noted := m.noted[string(key)]; noted {
+		delete(m.noted, string(key))
+	} else {
+		m.fn(r)
 	}
 }
 

@@ -197,7 +197,9 @@ func (t *Table) Delete(key []byte) Record {
 		return Record{}
 	}
 	r := Record{p.b.slot[p.i]}
-	t.Changing(r)
+	if t.image != nil {
+		t.image.leaves(r)
+	}
 	t.count--
 	t.bytes -= r.allocated()
 	t.removeAt(p)
