@@ -16,7 +16,8 @@ package engine
 // Rejected: fork, which Go cannot; freezing whole shards as Snapshot does, which
 // copies all entries of a shard at its first write.
 
-// cutStep is how many slots are looked at under one hold of a shard's lock.
+// cutStep is how many slots are looked at under one hold of a shard's lock, or kilobytes
+// handed over.
 const cutStep = 64
 
 // Cut is one that is under way.
@@ -111,7 +112,7 @@ func (c *Cut) step(v *View, shard int, p *walkPlace) {
 	s := &c.ks.shards[shard]
 	c.ks.LockWaiting(v.Held)
 	defer c.ks.Unlock(v.Held)
-	for slots := 0; p.db < c.ks.dbs && slots < cutStep; {
+	for did := 0; p.db < c.ks.dbs && did < cutStep; {
 		t := &s.tables[p.db]
 		in := p.segment(t)
 		if in == nil {
@@ -119,11 +120,12 @@ func (c *Cut) step(v *View, shard int, p *walkPlace) {
 			continue
 		}
 		v.DB = p.db
-		for ; p.at < len(in.slots) && slots < cutStep; p.at++ {
-			if e := in.slots[p.at]; e != nil {
-				v.keep(Entry{(*header)(e)})
+		for ; p.at < len(in.slots) && did < cutStep; p.at++ {
+			if e := (Entry{(*header)(in.slots[p.at])}); e.h != nil {
+				did += int(e.counted() >> 10)
+				v.keep(e)
 			}
-			slots++
+			did++
 		}
 		if p.at == len(in.slots) {
 			p.leave(t)

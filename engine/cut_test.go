@@ -138,3 +138,25 @@ func TestCut(t *testing.T) {
 		}
 	}
 }
+
+// TestCutSteps has a walk come to values of each size: what it hands over under one hold of a lock is little.
+func TestCutSteps(t *testing.T) {
+	const most = cutStep<<10 + 32<<10
+	for _, size := range []int{10, 500, 1023, 1025, 10_000, 30_000, 1_000_000} {
+		ks := New(NewClock(), 1)
+		v := &View{KS: ks, Now: ks.Clock.Now(), Held: LockSet{allShards}}
+		keys := min(2_000, 50_000_000/size)
+		for i := range keys {
+			v.PutString(fmt.Appendf(nil, "k%d", i), make([]byte, size), 0)
+		}
+		v.Account()
+		step, largest, total := 0, 0, 0
+		cut := v.BeginCut(func(_ *View, e Entry) { step++; total++ })
+		if !cut.Walk(func() { largest, step = max(largest, step), 0 }) || total != keys {
+			t.Fatalf("%d of %d keys were handed over", total, keys)
+		}
+		if largest > 1 && largest*size > most || largest > cutStep || size < 500 && largest < 10 {
+			t.Errorf("%d values of %d bytes were handed over at once", largest, size)
+		}
+	}
+}
