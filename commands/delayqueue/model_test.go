@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/limitkv/limitkv/commands/livetest"
 )
@@ -368,6 +369,16 @@ func (d *driver) proof() {
 	}
 }
 
+// forwarded waits until what has died is a dead letter, to which it becomes in a moment.
+func (d *driver) forwarded() {
+	d.t.Helper()
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(d.c.Do("DQ.INFO", "q"), " dying 0 "); {
+		if time.Now().After(end) {
+			d.t.Fatal("what has died is no dead letter after ten seconds")
+		}
+	}
+}
+
 func TestModel(t *testing.T) {
 	rnd, steps := livetest.Random(t, 4000)
 	done := map[string]int{}
@@ -389,6 +400,7 @@ func TestModel(t *testing.T) {
 			taken++
 			command, got, want := d.step()
 			if taken%100 == 0 {
+				d.forwarded()
 				d.proof()
 			}
 			trace = append(trace, fmt.Sprint(d.w.now-livetest.Epoch, command, got))
@@ -398,9 +410,7 @@ func TestModel(t *testing.T) {
 			if got != want {
 				t.Fatalf("step %d: %v\n got %s\nwant %s", taken, command, got, want)
 			}
-			// What has expired when it is added leaves for the dead letters in a moment.
-			for end := 0; !strings.Contains(d.c.Do("DQ.INFO", "q"), " dying 0 ") && end < 1000; end++ {
-			}
+			d.forwarded()
 			if err := d.collect(); err != nil {
 				t.Fatalf("step %d: after %v: %v", taken, command, err)
 			}
