@@ -146,6 +146,7 @@ func newKeyspace(clock *Clock, databases int) *Keyspace {
 	ks.LFURule.DecayMinutes.Store(1)
 	for i := range ks.shards {
 		s := &ks.shards[i]
+		s.tables = make([]table, 0, databases)
 		for db := range databases {
 			s.tables = append(s.tables, table{been: &ks.been[db]})
 		}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -25,7 +26,11 @@ type Table struct {
 // be made of them. It panics on a row that contradicts itself or another:
 // that is a mistake in the program.
 func NewTable(rows ...[]*Command) *Table {
-	t := &Table{byName: make(map[string]*Command), applied: make(map[string]*Command)}
+	n := 0
+	for _, family := range rows {
+		n += len(family)
+	}
+	t := &Table{byName: make(map[string]*Command, n), applied: make(map[string]*Command), list: make([]*Command, 0, n), all: make([]*Command, 0, 2*n)}
 	for _, family := range rows {
 		for _, row := range family {
 			c := row.clone()
@@ -168,40 +173,39 @@ func (t *Table) prepare(c, parent *Command) {
 
 // categories are the ACL categories: those of the row, and what flags imply.
 func categories(c *Command) []string {
-	set := map[string]bool{}
+	var set uint32 // by place in ACLCategories
+	add := func(name string) {
+		i := slices.Index(ACLCategories, name)
+		if i < 0 {
+			panic("command: unknown ACL category " + name + " of " + c.Name)
+		}
+		set |= 1 << i
+	}
 	for _, name := range c.ACL {
-		set[name] = true
+		add(name)
 	}
-	if c.Flags&Write != 0 {
-		set["write"] = true
-	}
-	if c.Flags&ReadOnly != 0 && !set["scripting"] {
-		set["read"] = true
-	}
-	if c.Flags&Admin != 0 {
-		set["admin"], set["dangerous"] = true, true
-	}
-	if c.Flags&PubSub != 0 {
-		set["pubsub"] = true
-	}
-	if c.Flags&Fast != 0 {
-		set["fast"] = true
-	}
-	if c.Flags&Blocking != 0 {
-		set["blocking"] = true
-	}
-	if !set["fast"] {
-		set["slow"] = true
-	}
-	var out []string
-	for _, name := range ACLCategories {
-		if set[name] {
-			out = append(out, name)
-			delete(set, name)
+	for _, implied := range []struct {
+		name string
+		by   bool
+	}{
+		{"write", c.Flags&Write != 0},
+		{"read", c.Flags&ReadOnly != 0 && !slices.Contains(c.ACL, "scripting")},
+		{"admin", c.Flags&Admin != 0},
+		{"dangerous", c.Flags&Admin != 0},
+		{"pubsub", c.Flags&PubSub != 0},
+		{"blocking", c.Flags&Blocking != 0},
+		{"fast", c.Flags&Fast != 0},
+		{"slow", c.Flags&Fast == 0 && !slices.Contains(c.ACL, "fast")},
+	} {
+		if implied.by {
+			add(implied.name)
 		}
 	}
-	for name := range set {
-		panic("command: unknown ACL category " + name + " of " + c.Name)
+	out := make([]string, 0, bits.OnesCount32(set))
+	for i, name := range ACLCategories {
+		if set&(1<<i) != 0 {
+			out = append(out, name)
+		}
 	}
 	return out
 }
