@@ -18,6 +18,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"strconv"
+	"sync"
 )
 
 const (
@@ -42,7 +43,8 @@ type mark struct {
 	crc    uint32
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is the polynomial's table, made when first asked for: a server without a log starts without it.
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // put writes a mark over to, which is of markSize, for the place at in the file.
 func (m *mark) put(to []byte, at int64) {
@@ -61,7 +63,7 @@ func (m *mark) put(to []byte, at int64) {
 func markSum(line []byte, at int64) uint32 {
 	var place [8]byte
 	binary.LittleEndian.PutUint64(place[:], uint64(at))
-	return crc32.Update(crc32.Checksum(line, castagnoli), castagnoli, place[:])
+	return crc32.Update(crcOf(line), castagnoli(), place[:])
 }
 
 // putHex writes width digits and a blank, and returns the place behind them.
@@ -98,4 +100,4 @@ func parseMark(line []byte, at int64) (m mark, ok bool) {
 }
 
 // crcOf is the checksum of what a mark covers.
-func crcOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+func crcOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }

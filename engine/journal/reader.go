@@ -211,7 +211,7 @@ func (r *Reader) fill(need int) error {
 // sum takes what was passed into the checksum of what no mark covers yet.
 func (r *Reader) sum() {
 	if at := r.offset(); at > r.crcAt {
-		r.crc = crc32.Update(r.crc, castagnoli, r.buf[r.crcAt-r.base:r.pos])
+		r.crc = crc32.Update(r.crc, castagnoli(), r.buf[r.crcAt-r.base:r.pos])
 		r.crcAt = at
 	}
 }

@@ -172,7 +172,7 @@ func (w *Writer) adopt(from int64) (*mark, error) {
 		if err != nil && err != io.EOF || n == 0 {
 			return nil, err
 		}
-		m.crc = crc32.Update(m.crc, castagnoli, text[:n])
+		m.crc = crc32.Update(m.crc, castagnoli(), text[:n])
 		at += int64(n)
 	}
 	return m, nil
