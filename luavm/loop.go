@@ -105,7 +105,12 @@ frames:
 			case lua.OP_GETTABLE, lua.OP_GETTABLEKS:
 				if t, ok := (*at(regs, inst.B())).(*lua.LTable); ok {
 					if inst.Op() == lua.OP_GETTABLEKS && inst.C()&bytecode.ConstantBit != 0 {
-						if v := fieldNamed(t, at(constants, inst.C()&^bytecode.ConstantBit)); v != nil {
+						name := at(constants, inst.C()&^bytecode.ConstantBit)
+						if near := tables.Near(t, name); near != nil && *near != nil {
+							*at(regs, a) = *near
+							continue
+						}
+						if v := fieldNamed(t, name); v != nil {
 							*at(regs, a) = v
 							continue
 						}
@@ -126,8 +131,15 @@ frames:
 			case lua.OP_SETTABLE, lua.OP_SETTABLEKS:
 				if t, ok := (*at(regs, a)).(*lua.LTable); ok {
 					key, v := operandAt(regs, constants, inst.B()), vm.boxedOperand(regs, places, constants, inst.C())
-					if inst.Op() == lua.OP_SETTABLEKS && inst.B()&bytecode.ConstantBit != 0 && tables.SetField(t, at(constants, inst.B()&^bytecode.ConstantBit), v) {
-						continue
+					if inst.Op() == lua.OP_SETTABLEKS && inst.B()&bytecode.ConstantBit != 0 {
+						name := at(constants, inst.B()&^bytecode.ConstantBit)
+						if near := tables.Near(t, name); near != nil && *near != nil && !tables.IsNil(v) && !tables.IsEvent(name) {
+							*near = v
+							continue
+						}
+						if tables.SetField(t, name, v) {
+							continue
+						}
 					}
 					if i, ok := key.(lua.LNumber); ok && tables.SetItem(t, float64(i), v) {
 						continue

@@ -53,6 +53,23 @@ func GetField(t *lua.LTable, name *lua.LValue) lua.LValue {
 	return nil
 }
 
+// Near is where t[name] is, if that is the first place to look at and its key is this very value, as it is where a script reads
+// what it has written; else nil, which tells nothing. It is short enough to be inlined. The name was made by Field.
+func Near(t *lua.LTable, name *lua.LValue) *lua.LValue {
+	in, f := (*layout)(unsafe.Pointer(t)), fieldOf(name)
+	if in.size == 0 || in.filled != nil {
+		return nil
+	}
+	n := in.at(int(f.hash & uint32(in.size-1)))
+	if (*value)(unsafe.Pointer(&n.key)).of != unsafe.Pointer(f) {
+		return nil
+	}
+	return &n.value
+}
+
+// IsEvent tells whether a name may be that of a metamethod, which the library has to be told of. It was made by Field.
+func IsEvent(name *lua.LValue) bool { return fieldOf(name).event }
+
 // SetField is t[name] = v where t[name] has a value already, so that no metamethod would want to know. It returns false,
 // having done nothing, where not. The name was made by Field.
 func SetField(t *lua.LTable, name *lua.LValue, v lua.LValue) bool {

@@ -45,3 +45,46 @@ func TestFields(t *testing.T) {
 		t.Error("the name of a metamethod is another one")
 	}
 }
+
+// What is near is the place of the name itself: no other string's, whatever its text, none that makes way for another key,
+// and none in a table that has no room yet.
+func TestNear(t *testing.T) {
+	found := 0
+	for _, n := range []int{0, 1, 2, 7, 100, 5000} {
+		table := New(0, 0)
+		names := make([]lua.LValue, n)
+		for i := range names {
+			names[i] = Field(strings.Repeat("x", i%7) + strings.Repeat("y", i/7))
+			if Near(table, &names[i]) != nil {
+				t.Fatalf("%v is there already", names[i])
+			}
+			Set(table, names[i], lua.LNumber(i))
+		}
+		for i := range names {
+			other := Field(strings.Clone(string(names[i].(lua.LString))))
+			if Near(table, &other) != nil {
+				t.Errorf("%v is found by another string", names[i])
+			}
+			if near := Near(table, &names[i]); near != nil {
+				if found++; *near != lua.LNumber(i) {
+					t.Errorf("%v of %d is %v", names[i], n, *near)
+				}
+				*near = lua.LTrue
+				if GetField(table, &names[i]) != lua.LTrue {
+					t.Errorf("%v of %d is not where it was said to be", names[i], n)
+				}
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d names were near", found)
+	}
+	theirs, name := &lua.LTable{Metatable: lua.LNil}, Field("name")
+	theirs.RawSetString("name", lua.LTrue)
+	if Near(theirs, &name) != nil || GetField(theirs, &name) != lua.LTrue {
+		t.Error("a table that the library has filled is not left to be converted")
+	}
+	if events := Field("__mode"); !IsEvent(&events) || IsEvent(&name) {
+		t.Error("a name of a metamethod is not told from others")
+	}
+}
