@@ -191,9 +191,9 @@ func (vm *VM) nextItem(reg *luaRegistry, loose *boxes.Loose, at, want int) (more
 	return true, true
 }
 
-// callLua begins a call of a function in Lua, as the library does. It returns false, having done nothing, if the library
-// has to: the stack has to grow, calls nest too deep, or there is a list of further arguments.
-func (vm *VM) callLua(ls *luaState, f *lua.LFunction, at int, inst instruction) bool {
+// callLua begins a call of a function in Lua, as the library does, and returns its frame. It returns nil, having done
+// nothing, if the library has to: the stack has to grow, calls nest too deep, or there is a list of further arguments.
+func (vm *VM) callLua(ls *luaState, f *lua.LFunction, at int, inst instruction) *luaFrame {
 	reg, frames, proto := ls.reg, ls.frames(), f.Proto
 	first, nargs := at+1, inst.B()-1
 	if nargs < 0 {
@@ -201,7 +201,7 @@ func (vm *VM) callLua(ls *luaState, f *lua.LFunction, at int, inst instruction) 
 	}
 	end := first + max(nargs, int(proto.NumUsedRegisters))
 	if proto.IsVarArg != 0 || frames.sp == len(frames.array) || end > len(reg.array) {
-		return false
+		return nil
 	}
 	vm.budget.Use(1)
 	frame := &frames.array[frames.sp]
@@ -215,22 +215,26 @@ func (vm *VM) callLua(ls *luaState, f *lua.LFunction, at int, inst instruction) 
 		reg.array[first+i] = lua.LNil
 	}
 	reg.top = end
-	return true
+	return frame
 }
 
-// returnLua returns from a function in Lua to one in Lua, or by way of a pcall that the loop carries out. It returns false,
-// having done nothing, where the caller is another.
-func (vm *VM) returnLua(L *lua.LState, ls *luaState, loose *boxes.Loose, inst instruction) bool {
+// returnLua returns from a function in Lua to one in Lua, whose frame it returns, or by way of a pcall that the loop
+// carries out, and then caller is nil. It returns false, having done nothing, where the caller is another.
+func (vm *VM) returnLua(L *lua.LState, ls *luaState, loose *boxes.Loose, inst instruction) (caller *luaFrame, done bool) {
 	frames := ls.frames()
 	if frames.sp < 2 {
-		return false
+		return nil, false
 	}
-	cf, caller := &frames.array[frames.sp-1], &frames.array[frames.sp-2]
+	cf := &frames.array[frames.sp-1]
+	caller = &frames.array[frames.sp-2]
 	if caller.Fn.IsG && caller.Pc == 0 {
-		return false
+		return nil, false
 	}
-	if ls.uvcache != nil {
-		vm.closeUpvalues(L, cf.LocalBase)
+	for uv := ls.uvcache; uv != nil; uv = uv.next {
+		if uv.index >= cf.LocalBase {
+			vm.closeUpvalues(L, cf.LocalBase)
+			break
+		}
 	}
 	reg := ls.reg
 	from, to, n := cf.LocalBase+inst.A(), cf.ReturnBase, inst.B()-1
@@ -242,7 +246,7 @@ func (vm *VM) returnLua(L *lua.LState, ls *luaState, loose *boxes.Loose, inst in
 		want = n
 	}
 	if to+want > len(reg.array) {
-		return false
+		return nil, false
 	}
 	vm.highest = max(vm.highest, reg.top)
 	for i := range min(n, want) { // upwards: they go down
@@ -257,10 +261,12 @@ func (vm *VM) returnLua(L *lua.LState, ls *luaState, loose *boxes.Loose, inst in
 	}
 	if caller.Fn.IsG {
 		vm.endProtected(ls, caller, want)
-		return true
+		return nil, true
 	}
 	frames.sp--
 	ls.currentFrame = caller
-	reg.top = to + want // what runs the caller raises it, unless any number of results is wanted
-	return true
+	if reg.top = to + want; cf.NRet >= 0 { // else the next instruction takes what is below the top
+		reg.top = caller.LocalBase + int(caller.Fn.Proto.NumUsedRegisters)
+	}
+	return caller, true
 }

@@ -147,7 +147,7 @@ func (vm *VM) protectHere(L *lua.LState, loose *boxes.Loose, base unsafe.Pointer
 	vm.ccalls++
 	switch {
 	case !f.IsG:
-		if vm.callLua(ls, f, at+1, inner) {
+		if vm.callLua(ls, f, at+1, inner) != nil {
 			return true
 		}
 	case f == vm.shortcuts.error:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/limitkv/limitkv/luavm/boxes"
 	"github.com/limitkv/limitkv/luavm/bytecode"
+	"github.com/limitkv/limitkv/luavm/syntax"
 	"github.com/limitkv/limitkv/luavm/tables"
 )
 
@@ -62,19 +63,28 @@ func (vm *VM) run(L *lua.LState, base unsafe.Pointer, failed lua.LValue) {
 		vm.endFailed(L, failed)
 	}
 	loose := vm.looseOf(L)
+	var (
+		cf                      *luaFrame
+		pc                      int
+		code                    []uint32
+		constants, regs, places unsafe.Pointer
+	)
 frames:
 	for {
-		cf := ls.currentFrame
-		proto, local, pc := cf.Fn.Proto, cf.LocalBase, cf.Pc
+		cf = ls.currentFrame
+		proto := cf.Fn.Proto
+		local := cf.LocalBase
+		pc = cf.Pc
 		if local+int(proto.NumUsedRegisters) > len(reg.array) {
 			panic("luavm: a function with too few registers")
 		}
-		code, constants := proto.Code, unsafe.Pointer(unsafe.SliceData(proto.Constants))
+		code, constants = proto.Code, unsafe.Pointer(unsafe.SliceData(proto.Constants))
 		if need := local + int(proto.NumUsedRegisters); reg.top < need && (pc == 0 || !instruction(code[pc-1]).LeavesMany()) {
 			reg.top = need
 		}
 		loose.Fit(len(reg.array))
-		regs, places := unsafe.Pointer(&reg.array[local]), loose.From(local)
+		regs, places = unsafe.Pointer(&reg.array[local]), loose.From(local)
+	entered: // from here on the variables above are those of a function whose registers are there
 		for {
 			inst := instruction(code[pc])
 			pc++
@@ -214,75 +224,75 @@ frames:
 					continue
 				}
 			case lua.OP_LT:
-				b, c := operandAt(regs, constants, inst.B()), operandAt(regs, constants, inst.C())
-				x, ok1 := b.(lua.LNumber)
-				y, ok2 := c.(lua.LNumber)
-				if ok1 && ok2 {
-					if (x < y) != (a != 0) {
+				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
+				if boxes.IsNumber(x) && boxes.IsNumber(y) {
+					if (boxes.Float(x) < boxes.Float(y)) != (a != 0) {
 						pc++
 					}
 					continue
 				}
-				vm.compares(b, c)
+				vm.compares(*x, *y)
 			case lua.OP_LE:
-				b, c := operandAt(regs, constants, inst.B()), operandAt(regs, constants, inst.C())
-				x, ok1 := b.(lua.LNumber)
-				y, ok2 := c.(lua.LNumber)
-				if ok1 && ok2 {
-					if (x <= y) != (a != 0) {
+				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
+				if boxes.IsNumber(x) && boxes.IsNumber(y) {
+					if (boxes.Float(x) <= boxes.Float(y)) != (a != 0) {
 						pc++
 					}
 					continue
 				}
-				vm.compares(b, c)
+				vm.compares(*x, *y)
 			case lua.OP_ADD:
-				x, ok1 := operandAt(regs, constants, inst.B()).(lua.LNumber)
-				y, ok2 := operandAt(regs, constants, inst.C()).(lua.LNumber)
-				if ok1 && ok2 {
-					boxes.Put(at(regs, a), placeAt(places, a), float64(x)+float64(y))
+				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
+				if boxes.IsNumber(x) && boxes.IsNumber(y) {
+					boxes.Put(at(regs, a), placeAt(places, a), boxes.Float(x)+boxes.Float(y))
 					continue
 				}
 			case lua.OP_SUB:
-				x, ok1 := operandAt(regs, constants, inst.B()).(lua.LNumber)
-				y, ok2 := operandAt(regs, constants, inst.C()).(lua.LNumber)
-				if ok1 && ok2 {
-					boxes.Put(at(regs, a), placeAt(places, a), float64(x)-float64(y))
+				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
+				if boxes.IsNumber(x) && boxes.IsNumber(y) {
+					boxes.Put(at(regs, a), placeAt(places, a), boxes.Float(x)-boxes.Float(y))
 					continue
 				}
-			case lua.OP_MUL, lua.OP_DIV, lua.OP_MOD, lua.OP_POW:
-				x, ok1 := operandAt(regs, constants, inst.B()).(lua.LNumber)
-				y, ok2 := operandAt(regs, constants, inst.C()).(lua.LNumber)
-				if ok1 && ok2 {
-					boxes.Put(at(regs, a), placeAt(places, a), compute(inst.Op(), float64(x), float64(y)))
+			case lua.OP_MUL:
+				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
+				if boxes.IsNumber(x) && boxes.IsNumber(y) {
+					boxes.Put(at(regs, a), placeAt(places, a), boxes.Float(x)*boxes.Float(y))
+					continue
+				}
+			case lua.OP_MOD:
+				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
+				if boxes.IsNumber(x) && boxes.IsNumber(y) {
+					boxes.Put(at(regs, a), placeAt(places, a), syntax.Modulo(boxes.Float(x), boxes.Float(y)))
+					continue
+				}
+			case lua.OP_DIV, lua.OP_POW:
+				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
+				if boxes.IsNumber(x) && boxes.IsNumber(y) {
+					boxes.Put(at(regs, a), placeAt(places, a), compute(inst.Op(), boxes.Float(x), boxes.Float(y)))
 					continue
 				}
 			case lua.OP_UNM:
-				if x, ok := (*at(regs, inst.B())).(lua.LNumber); ok {
-					boxes.Put(at(regs, a), placeAt(places, a), -float64(x))
+				if x := at(regs, inst.B()); boxes.IsNumber(x) {
+					boxes.Put(at(regs, a), placeAt(places, a), -boxes.Float(x))
 					continue
 				}
 			case lua.OP_FORPREP:
-				i, ok1 := (*at(regs, a)).(lua.LNumber)
-				_, ok2 := (*at(regs, a+1)).(lua.LNumber)
-				step, ok3 := (*at(regs, a+2)).(lua.LNumber)
-				if ok1 && ok2 && ok3 {
-					boxes.Put(at(regs, a), placeAt(places, a), float64(i-step))
+				if boxes.IsNumber(at(regs, a)) && boxes.IsNumber(at(regs, a+1)) && boxes.IsNumber(at(regs, a+2)) {
+					boxes.Put(at(regs, a), placeAt(places, a), boxes.Float(at(regs, a))-boxes.Float(at(regs, a+2)))
 					pc += inst.Jump()
 					continue
 				}
 			case lua.OP_FORLOOP:
-				i, ok1 := (*at(regs, a)).(lua.LNumber)
-				limit, ok2 := (*at(regs, a+1)).(lua.LNumber)
-				step, ok3 := (*at(regs, a+2)).(lua.LNumber)
-				if ok1 && ok2 && ok3 {
+				if boxes.IsNumber(at(regs, a)) && boxes.IsNumber(at(regs, a+1)) && boxes.IsNumber(at(regs, a+2)) {
 					if !vm.budget.Step() {
 						vm.renew(cf, pc)
 					}
-					i += step
+					limit, step := boxes.Float(at(regs, a+1)), boxes.Float(at(regs, a+2))
+					i := boxes.Float(at(regs, a)) + step
 					if step > 0 && i <= limit || step <= 0 && i >= limit {
 						pc += inst.Jump()
-						boxes.Put(at(regs, a), placeAt(places, a), float64(i))
-						boxes.Put(at(regs, a+3), placeAt(places, a+3), float64(i))
+						boxes.Put(at(regs, a), placeAt(places, a), i)
+						boxes.Put(at(regs, a+3), placeAt(places, a+3), i)
 					}
 					continue
 				}
@@ -320,42 +330,45 @@ frames:
 				cf.Pc = pc
 				switch {
 				case !f.IsG:
-					if vm.callLua(ls, f, local+a, inst) {
-						continue frames
+					if called := vm.callLua(ls, f, cf.LocalBase+a, inst); called != nil {
+						cf, pc = called, 0
+						code, constants = f.Proto.Code, unsafe.Pointer(unsafe.SliceData(f.Proto.Constants))
+						regs, places = unsafe.Pointer(at(regs, a+1)), unsafe.Pointer(placeAt(places, a+1))
+						goto entered
 					}
 				case f == vm.shortcuts.call:
-					if vm.callShortly(reg, local+a, inst) {
+					if vm.callShortly(reg, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
 						if inst.B() != 0 && inst.C() != 0 {
 							continue
 						}
 						continue frames // for the stack's top
 					}
-					if vm.raiseFailed(L, loose, base, local+a, inst) {
+					if vm.raiseFailed(L, loose, base, cf.LocalBase+a, inst) {
 						continue frames
 					}
 				case f == vm.shortcuts.pcall:
-					if vm.protectHere(L, loose, base, local+a, inst) {
+					if vm.protectHere(L, loose, base, cf.LocalBase+a, inst) {
 						continue frames
 					}
 				case f == vm.shortcuts.error:
-					if vm.raiseError(L, loose, base, local+a, inst) {
+					if vm.raiseError(L, loose, base, cf.LocalBase+a, inst) {
 						continue frames
 					}
 				case f == vm.shortcuts.yield:
-					if vm.yieldHere(L, loose, base, local+a, inst) {
+					if vm.yieldHere(L, loose, base, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
 						return
 					}
 				case f.Proto != nil:
-					if vm.callQuickly(reg, loose, f, local+a, inst) {
+					if vm.callQuickly(reg, loose, f, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
 						if inst.B() != 0 && inst.C() != 0 {
 							continue
 						}
 						continue frames
 					}
-					if vm.convert(reg, loose, f, local+a, inst) || vm.callDirectly(L, loose, f, local+a, inst) {
+					if vm.convert(reg, loose, f, cf.LocalBase+a, inst) || vm.callDirectly(L, loose, f, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
 						continue frames // the registers may have moved
 					}
@@ -370,32 +383,43 @@ frames:
 					break
 				}
 				cf.Pc = pc
-				if isFunction && f == vm.shortcuts.call && cf.Parent == nil && L == vm.L && vm.passOnCall(reg, local+a, inst) {
+				if isFunction && f == vm.shortcuts.call && cf.Parent == nil && L == vm.L && vm.passOnCall(reg, cf.LocalBase+a, inst) {
 					inst = returnOne | inst&registerA
 					break
 				}
 				// As in Lua, a Go function is called, and what it returns is returned by the next instruction. The library would
 				// take the frame away under a coroutine that is to go on.
 				inst = bytecode.ABC(lua.OP_CALL, a, inst.B(), 0)
-				if isFunction && f == vm.shortcuts.pcall && vm.protectHere(L, loose, base, local+a, inst) {
+				if isFunction && f == vm.shortcuts.pcall && vm.protectHere(L, loose, base, cf.LocalBase+a, inst) {
 					continue frames
 				}
 				if isFunction && f.Proto != nil {
-					if vm.callDirectly(L, loose, f, local+a, inst) {
+					if vm.callDirectly(L, loose, f, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
 						continue frames
 					}
 				}
 			case lua.OP_RETURN:
-				if unsafe.Pointer(cf) != base && vm.returnLua(L, ls, loose, inst) {
+				if unsafe.Pointer(cf) != base {
+					caller, done := vm.returnLua(L, ls, loose, inst)
+					if !done {
+						break
+					}
 					if !vm.budget.Step() {
 						vm.budget.Renew()
 					}
-					continue frames
+					if caller == nil {
+						continue frames
+					}
+					down := caller.LocalBase - cf.LocalBase
+					regs, places = unsafe.Pointer(at(regs, down)), unsafe.Pointer(placeAt(places, down))
+					cf, pc = caller, caller.Pc
+					code, constants = caller.Fn.Proto.Code, unsafe.Pointer(unsafe.SliceData(caller.Fn.Proto.Constants))
+					goto entered
 				}
 			case lua.OP_TFORLOOP:
 				if f, ok := (*at(regs, a)).(*lua.LFunction); ok && f == vm.shortcuts.ipairsNext {
-					if more, ok := vm.nextItem(reg, loose, local+a, inst.C()); ok {
+					if more, ok := vm.nextItem(reg, loose, cf.LocalBase+a, inst.C()); ok {
 						if more {
 							pc += instruction(code[pc]).Jump()
 						}
@@ -408,7 +432,7 @@ frames:
 				}
 			}
 			cf.Pc = pc
-			loose.Settle(reg.array[local:reg.top], local, &vm.boxes)
+			loose.Settle(reg.array[cf.LocalBase:reg.top], cf.LocalBase, &vm.boxes)
 			vm.budget.Use(1)
 			if op := inst.Op(); (op == lua.OP_GETTABLE || op == lua.OP_GETTABLEKS || op == lua.OP_SELF) && vm.raiseIndex(L, base, inst.B()) {
 				continue frames
@@ -429,6 +453,14 @@ func at(first unsafe.Pointer, i int) *lua.LValue {
 // placeAt is the place of a register for a number, by the address of that of the first one.
 func placeAt(first unsafe.Pointer, i int) *lua.LNumber {
 	return (*lua.LNumber)(unsafe.Add(first, uintptr(i)*unsafe.Sizeof(lua.LNumber(0))))
+}
+
+// placeOf is where a register or a constant is.
+func placeOf(regs, constants unsafe.Pointer, n int) *lua.LValue {
+	if n&bytecode.ConstantBit != 0 {
+		regs = constants
+	}
+	return at(regs, n&^bytecode.ConstantBit)
 }
 
 // operandAt is a register or a constant. It may be a number without a box: who keeps it takes boxedOperand.

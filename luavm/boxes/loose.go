@@ -38,6 +38,16 @@ func Has(r *lua.LValue, place *lua.LNumber) bool {
 	return (*boxed)(unsafe.Pointer(r)).value == unsafe.Pointer(place)
 }
 
+// IsNumber tells whether a value is a number. It takes an address, and Float the number that is there, since to ask for both
+// at once makes the compiler look at the kind twice.
+func IsNumber(v *lua.LValue) bool {
+	_, is := (*v).(lua.LNumber)
+	return is
+}
+
+// Float is what IsNumber has found.
+func Float(v *lua.LValue) float64 { return *(*float64)((*boxed)(unsafe.Pointer(v)).value) }
+
 // Put gives a register a number. place is its own.
 func Put(r *lua.LValue, place *lua.LNumber, f float64) {
 	*place = lua.LNumber(f)
