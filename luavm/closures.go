@@ -19,6 +19,10 @@ const (
 	runUpvalues  = 64
 	runCaptures  = 256 // places for the upvalues of closures
 	openKnown    = 64  // registers whose open upvalues are remembered
+
+	blockFunctions = 16 // closures beyond those are cut off blocks of so many
+	blockUpvalues  = 16
+	blockCaptures  = 32
 )
 
 // closures is where closures and upvalues come from. The zero value is ready.
@@ -29,6 +33,14 @@ type closures struct {
 	upvalues   int    // likewise
 	captures   int    // likewise
 	open       opened // by register
+	blocks     blocks // of the run
+}
+
+// blocks is what is left of the memory that was allocated last. A block lives as long as what one piece of it is for.
+type blocks struct {
+	functions []lua.LFunction
+	upvalues  []luaUpvalue
+	captures  []*lua.Upvalue
 }
 
 type opened [openKnown]*luaUpvalue
@@ -51,6 +63,7 @@ func (c *closures) end() {
 	if c.functions == 0 {
 		return
 	}
+	c.blocks = blocks{}
 	clear(c.functionsOf[:c.functions])
 	clear(c.upvaluesOf[:c.upvalues])
 	clear(c.capturesOf[:c.captures])
@@ -76,9 +89,12 @@ func (c *closures) closure(ls *luaState, cf *luaFrame, inst instruction) *lua.LF
 
 // function makes one with n upvalues.
 func (c *closures) function(n int) (f *lua.LFunction) {
-	if !c.run || c.functions == runFunctions {
+	switch {
+	case !c.run:
 		f = new(lua.LFunction)
-	} else {
+	case c.functions == runFunctions:
+		f = cut(&c.blocks.functions, 1, blockFunctions)
+	default:
 		if c.runMemory == nil {
 			c.runMemory = new(runMemory)
 		}
@@ -87,13 +103,25 @@ func (c *closures) function(n int) (f *lua.LFunction) {
 	}
 	switch {
 	case n == 0:
-	case !c.run || c.captures+n > runCaptures:
+	case !c.run || n > blockCaptures:
 		f.Upvalues = make([]*lua.Upvalue, n)
+	case c.captures+n > runCaptures:
+		f.Upvalues = unsafe.Slice(cut(&c.blocks.captures, n, blockCaptures), n)
 	default:
 		f.Upvalues = c.capturesOf[c.captures : c.captures+n : c.captures+n]
 		c.captures += n
 	}
 	return f
+}
+
+// cut cuts n places off a block, and returns the first. Where fewer are left, the block is a new one of size places.
+func cut[T any](block *[]T, n, size int) *T {
+	if len(*block) < n {
+		*block = make([]T, size)
+	}
+	first := &(*block)[0]
+	*block = (*block)[n:]
+	return first
 }
 
 // capture returns the open upvalue of a register, making it if there is none. The list is sorted by register, and an
@@ -109,11 +137,14 @@ func (c *closures) capture(ls *luaState, index int) *luaUpvalue {
 	}
 	uv := *link
 	if uv == nil || uv.index != index {
-		if c.run && c.upvalues < runUpvalues {
+		switch {
+		case !c.run:
+			uv = new(luaUpvalue)
+		case c.upvalues == runUpvalues:
+			uv = cut(&c.blocks.upvalues, 1, blockUpvalues)
+		default:
 			uv = &c.upvaluesOf[c.upvalues]
 			c.upvalues++
-		} else {
-			uv = new(luaUpvalue)
 		}
 		uv.next, uv.reg, uv.index = *link, ls.reg, index
 		*link = uv
