@@ -21,6 +21,7 @@ const usage = `Usage: limitkv-benchmark [options] [host:port ...]
        limitkv-benchmark replicas [options]
        limitkv-benchmark allocations [options]
        limitkv-benchmark soak [options]
+       limitkv-benchmark single [options]
 
 Loads each server in turn, 127.0.0.1:6379 if none is given, and compares them.
 THE SERVERS ARE EMPTIED (FLUSHALL) before each workload. matrix starts limitkv,
@@ -30,13 +31,14 @@ breadth compares the processor time of every command with Redis's, scripts that 
 what scripts compute. replicas measures what replicas cost their primary, and a full
 synchronisation. allocations compares what Go benchmarks allocate with a baseline.
 soak loads limitkv with mixed traffic for an hour and fails if it ends worse than it began.
+single measures single requests, beside a program that answers always the same.
 
 `
 
 func main() {
 	if len(os.Args) > 1 {
 		if run := map[string]func([]string) error{"matrix": runMatrix, "record": runRecord, "breadth": runBreadth, "scripts": runComputing, "replicas": runReplicas,
-			"allocations": runAllocations, "soak": runSoak}[os.Args[1]]; run != nil {
+			"allocations": runAllocations, "soak": runSoak, "single": runSingle, leastCommand: runLeast}[os.Args[1]]; run != nil {
 			check(run(os.Args[2:]))
 			return
 		}

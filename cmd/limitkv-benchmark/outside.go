@@ -88,17 +88,20 @@ func (m *matrix) outsideRound(t *target, w *workload, pipeline int) (perSecond f
 	return outsideRate(string(out))
 }
 
-// outsideRate reads requests a second from a table: a line of names, a line of values, with quotes.
-func outsideRate(table string) (float64, error) {
+// outsideRate reads requests a second from a table.
+func outsideRate(table string) (float64, error) { return outsideColumn(table, "rps") }
+
+// outsideColumn reads a number from a table: a line of names, a line of values, with quotes.
+func outsideColumn(table, name string) (float64, error) {
 	lines := strings.Split(strings.TrimSpace(table), "\n")
 	if len(lines) < 2 {
 		return 0, fmt.Errorf("valkey-benchmark wrote no table: %q", table)
 	}
 	split := func(line string) []string { return strings.Split(strings.Trim(strings.TrimSpace(line), `"`), `","`) }
 	names, values := split(lines[len(lines)-2]), split(lines[len(lines)-1])
-	i := slices.Index(names, "rps")
+	i := slices.Index(names, name)
 	if i < 0 {
-		return 0, fmt.Errorf("valkey-benchmark wrote a table without rps: %q", table)
+		return 0, fmt.Errorf("valkey-benchmark wrote a table without %s: %q", name, table)
 	}
 	// What is tested comes first, and may have commas of its own.
 	more := len(values) - len(names)

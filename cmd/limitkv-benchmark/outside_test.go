@@ -18,6 +18,9 @@ func TestOutsideRate(t *testing.T) {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
+	if got, err := outsideColumn("\"test\",\"rps\",\"p50_latency_ms\"\n\"SET a,b\",\"99.5\",\"0.284\"\n", "p50_latency_ms"); err != nil || got != 0.284 {
+		t.Error(got, err)
+	}
 	if got := (&row{outside: []float64{30_000, 10_000, 15_000}}).confirmed(); got != "2.00 (30 / 10 / 15 k)" {
 		t.Error(got)
 	}

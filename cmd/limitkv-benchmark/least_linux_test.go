@@ -1,0 +1,57 @@
+package main
+
+import (
+	"io"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// TestLeast asks the server that answers always the same, over two connections, and ends one of them.
+func TestLeast(t *testing.T) {
+	for _, args := range [][]string{nil, {"x"}, {"1", "2"}} {
+		if err := runLeast(args); err == nil {
+			t.Error(args)
+		}
+	}
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- runLeast([]string{strconv.Itoa(port)}) }()
+	ask := func(c net.Conn) {
+		t.Helper()
+		answer := make([]byte, 5)
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := c.Write([]byte("*2\r\n$3\r\nGET\r\n$1\r\na\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, answer); err != nil || string(answer) != "$-1\r\n" {
+			t.Fatalf("%q, %v", answer, err)
+		}
+	}
+	dial := func() (c net.Conn) {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			if c, err = net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+				return c
+			}
+			if time.Now().After(end) {
+				t.Fatal(err)
+			}
+		}
+	}
+	first, second := dial(), dial()
+	ask(first)
+	ask(second)
+	_ = first.Close()
+	ask(second)
+	_ = second.Close()
+	select {
+	case err := <-ended:
+		t.Fatal(err)
+	default:
+	}
+}

@@ -1,0 +1,154 @@
+package main
+
+// Single requests: what one takes of the server's processor time, beside what it takes of a program that does nothing but wait
+// with epoll, read, and answer always the same. That is the system's part, of which no server of this kind can be without.
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+func runSingle(args []string) error {
+	flags := flag.NewFlagSet("single", flag.ExitOnError)
+	limitkv := flags.String("limitkv", "bin/limitkv", "limitkv's binary")
+	redis := flags.String("redis", binary("REDIS", "redis"), "redis-server to compare with")
+	valkey := flags.String("valkey", binary("VALKEY", "valkey"), "valkey-server to compare with")
+	generator := flags.String("outside", outsideGenerator(), "valkey-benchmark, which sends the requests")
+	connections := flags.String("connections", "1,50,1000", "how many connections, separated by commas")
+	rounds := flags.Int("rounds", 5, "how often to repeat; the servers take turns, and medians are told")
+	duration := flags.Duration("duration", 2*time.Second, "how long a round is, in whole seconds")
+	_ = flags.Parse(args) // it exits on errors
+	list, err := programs(*limitkv, *redis, *valkey)
+	if err != nil {
+		return err
+	}
+	least, err := startLeast()
+	if err != nil {
+		return err
+	}
+	servers := []*single{{name: "the least", addr: least.addr, pid: least.cmd.Process.Pid}}
+	defer least.stop()
+	for _, p := range list {
+		s, err := p.start()
+		if err != nil {
+			return err
+		}
+		defer s.stop()
+		servers = append(servers, &single{name: p.name, addr: s.addr, pid: s.pid})
+	}
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(out, "connections\trequest\tserver\trequests a second\tp50 ms\tp99 ms\tCPU µs\t")
+	for _, n := range strings.Split(*connections, ",") {
+		for _, request := range [][]string{{"GET", outsideKey}, {"SET", outsideKey, strings.Repeat("x", 32)}, {"INCR", "counter:__rand_int__"}} {
+			for _, s := range servers {
+				s.rounds = nil
+			}
+			for round := range *rounds {
+				for i := range servers {
+					if err := servers[(i+round)%len(servers)].round(*generator, n, *duration, request); err != nil {
+						return err
+					}
+				}
+			}
+			for _, s := range servers {
+				fmt.Fprintf(out, "%s\t%s\t%s\t%.0f\t%.3f\t%.3f\t%.2f\t\n", n, request[0], s.name,
+					s.median(func(r singleRound) float64 { return r.rate }), s.median(func(r singleRound) float64 { return r.p50 }),
+					s.median(func(r singleRound) float64 { return r.p99 }), s.median(func(r singleRound) float64 { return r.cpu }))
+			}
+		}
+	}
+	return out.Flush()
+}
+
+// single is a server that is measured.
+type single struct {
+	name, addr string
+	pid        int
+	rounds     []singleRound
+}
+
+// singleRound is what a round came to: requests a second, latencies in milliseconds, the server's microseconds for a request.
+type singleRound struct{ rate, p50, p99, cpu float64 }
+
+func (s *single) round(generator, connections string, length time.Duration, request []string) error {
+	host, port, err := net.SplitHostPort(s.addr)
+	if err != nil {
+		return err
+	}
+	seconds := max(1, int(length.Seconds()+0.5))
+	cmd := exec.Command(generator, append([]string{"-h", host, "-p", port, "-c", connections, "-r", "100000",
+		"--duration", strconv.Itoa(seconds), "--csv", "--"}, request...)...)
+	before := processorNanos(s.pid)
+	table, err := cmd.Output()
+	took := processorNanos(s.pid) - before
+	if err != nil {
+		return fmt.Errorf("%s: %w", generator, err)
+	}
+	var r singleRound
+	for name, to := range map[string]*float64{"rps": &r.rate, "p50_latency_ms": &r.p50, "p99_latency_ms": &r.p99} {
+		if *to, err = outsideColumn(string(table), name); err != nil {
+			return err
+		}
+	}
+	r.cpu = float64(took) / 1000 / (r.rate * float64(seconds))
+	s.rounds = append(s.rounds, r)
+	return nil
+}
+
+func (s *single) median(of func(singleRound) float64) float64 {
+	var all []float64
+	for _, r := range s.rounds {
+		all = append(all, of(r))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// least is the program that answers always the same, in a process of its own, so that its processor time can be told apart.
+type leastServer struct {
+	addr string
+	cmd  *exec.Cmd
+}
+
+// leastCommand has this program be that server.
+const leastCommand = "answer-the-same"
+
+func startLeast() (*leastServer, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s := &leastServer{addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), cmd: exec.Command(self, leastCommand, strconv.Itoa(port))}
+	s.cmd.Stderr = os.Stderr
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(startMax); ; time.Sleep(time.Millisecond) {
+		c, err := net.Dial("tcp", s.addr)
+		if err == nil {
+			_ = c.Close()
+			return s, nil
+		}
+		if time.Now().After(end) {
+			s.stop()
+			return nil, err
+		}
+	}
+}
+
+func (s *leastServer) stop() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
