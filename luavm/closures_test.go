@@ -18,6 +18,9 @@ func TestClosures(t *testing.T) {
 			// Each closure has the variables of its own turn of the loop, more of them than there is memory for.
 			{many + "local sum = 0 for i = 1, #f do f[i]() sum = sum + f[i]() - i end return {#f, sum, f[1](), f[64](), f[65](), f[192]()}",
 				"*6\r\n:192\r\n:384\r\n:4\r\n:67\r\n:68\r\n:195\r\n"},
+			// More captures than there is memory for, of closures that capture few and many.
+			{"local sum = 0 for i = 1, 200 do local a, b, c = i, 2 * i, 3 * i local f = function() a = a + 1 return a + b + c end sum = sum + f() + f() - 12 * i end return sum", ":600\r\n"},
+			{"local n = 0 for i = 1, 12 do " + variables(50) + " local f = function() return " + sumOf(50) + " end n = n + f() end return n", ":15300\r\n"},
 			// Two share a variable, while it is open and once it is closed.
 			{"local get, set do local x = 1 get = function() return x end set = function(v) x = v end set(2) x = x + 1 end set(get() * 10) return get()", ":30\r\n"},
 			// They capture registers in any order, and what others have captured.
@@ -40,6 +43,22 @@ func TestClosures(t *testing.T) {
 			}
 		}
 	}
+}
+
+// variables declares v1 to vn, with the values 1 to n, and sumOf adds them.
+func variables(n int) (s string) {
+	for i := range n {
+		s += fmt.Sprintf("local v%d = %d ", i+1, i+1)
+	}
+	return s
+}
+
+func sumOf(n int) string {
+	s := "0"
+	for i := range n {
+		s += fmt.Sprintf("+v%d", i+1)
+	}
+	return s
 }
 
 // Wherever a script tries to leave a function, the next one finds none: else it would find one of its own there.

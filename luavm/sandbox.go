@@ -76,7 +76,7 @@ func (vm *VM) openLibs() {
 	vm.publish("bit", bitlib.Open(vm.L))
 	vm.publish("struct", structlib.Open(vm.L, &vm.boxes, &vm.budget))
 	vm.publish("cjson", cjson.Open(vm.L, &vm.budget))
-	vm.publish("cmsgpack", cmsgpack.Open(vm.L, &vm.budget))
+	vm.publish("cmsgpack", cmsgpack.Open(vm.L, &vm.boxes, &vm.budget))
 	vm.library("redis", vm.redisFunctions(), vm.redisConstants())
 	vm.globalsView = vm.show(vm.env)
 	tables.SetString(vm.env, "_G", vm.globalsView)

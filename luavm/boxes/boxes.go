@@ -105,12 +105,24 @@ func (b *Boxes) String(s []byte) (v lua.LValue) {
 	}
 	start := len(b.text)
 	b.text = append(b.text, s...)
+	return b.header(unsafe.String(&b.text[start], len(s)))
+}
+
+// Part boxes a part of a larger string. A short one is copied, so that it does not keep the larger one.
+func (b *Boxes) Part(s string) lua.LValue {
+	if len(s) < ownBytes {
+		return b.String(unsafe.Slice(unsafe.StringData(s), len(s)))
+	}
+	return b.header(s)
+}
+
+func (b *Boxes) header(s string) (v lua.LValue) {
 	if len(b.strings) == cap(b.strings) {
 		b.strings = make([]lua.LString, 0, blockStrings)
 	}
 	n := len(b.strings)
 	b.strings = b.strings[:n+1]
-	b.strings[n] = lua.LString(unsafe.String(&b.text[start], len(s)))
+	b.strings[n] = lua.LString(s)
 	*(*boxed)(unsafe.Pointer(&v)) = boxed{stringKind, unsafe.Pointer(&b.strings[n])}
 	return v
 }

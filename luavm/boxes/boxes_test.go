@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -65,6 +66,21 @@ func TestValuesStay(t *testing.T) {
 		}
 	}
 	check()
+}
+
+// A part of a string stays what it was; a short one has memory of its own, so that the whole can go.
+func TestPart(t *testing.T) {
+	var b Boxes
+	for _, n := range []int{0, 1, ownBytes - 1, ownBytes, ownBytes + 1, 5000} {
+		whole := strings.Repeat("0123456789", n/10+2)
+		part := b.Part(whole[7 : 7+n]).(lua.LString)
+		if string(part) != whole[7:7+n] {
+			t.Errorf("%d bytes are %q", n, part)
+		}
+		if shared := n > 0 && unsafe.StringData(string(part)) == unsafe.StringData(whole[7:]); shared != (n >= ownBytes) {
+			t.Errorf("%d bytes: shared %v", n, shared)
+		}
+	}
 }
 
 // What Lua compares and looks up by is the value and not its place.

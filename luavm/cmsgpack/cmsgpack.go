@@ -11,6 +11,7 @@ import (
 	"math"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/boxes"
 	"github.com/limitkv/limitkv/luavm/budget"
 	"github.com/limitkv/limitkv/luavm/tables"
 	lua "github.com/yuin/gopher-lua"
@@ -24,15 +25,18 @@ const (
 // PackedSizeMax is how many bytes one call of pack may make. Redis has no such limit and is killed instead.
 const PackedSizeMax = 512 << 20
 
-// Open returns a new table with the functions of the library. What they do counts against b.
-func Open(L *lua.LState, b *budget.Budget) *lua.LTable { return open(L, b, PackedSizeMax) }
+// Open returns a new table with the functions of the library, whose values are boxed by from. What they do counts
+// against b.
+func Open(L *lua.LState, from *boxes.Boxes, b *budget.Budget) *lua.LTable {
+	return open(L, from, b, PackedSizeMax)
+}
 
-func open(L *lua.LState, b *budget.Budget, sizeMax int) *lua.LTable {
+func open(L *lua.LState, from *boxes.Boxes, b *budget.Budget, sizeMax int) *lua.LTable {
 	t := tables.New(0, 8)
-	tables.SetString(t, "pack", L.NewFunction(func(L *lua.LState) int { return pack(L, b, sizeMax) }))
-	tables.SetString(t, "unpack", L.NewFunction(func(L *lua.LState) int { return unpack(L, b) }))
-	tables.SetString(t, "unpack_one", L.NewFunction(func(L *lua.LState) int { return unpackOne(L, b) }))
-	tables.SetString(t, "unpack_limit", L.NewFunction(func(L *lua.LState) int { return unpackLimit(L, b) }))
+	tables.SetString(t, "pack", L.NewFunction(func(L *lua.LState) int { return pack(L, from, b, sizeMax) }))
+	tables.SetString(t, "unpack", L.NewFunction(func(L *lua.LState) int { return unpack(L, from, b) }))
+	tables.SetString(t, "unpack_one", L.NewFunction(func(L *lua.LState) int { return unpackOne(L, from, b) }))
+	tables.SetString(t, "unpack_limit", L.NewFunction(func(L *lua.LState) int { return unpackLimit(L, from, b) }))
 	tables.SetString(t, "_NAME", lua.LString("cmsgpack"))
 	tables.SetString(t, "_VERSION", lua.LString("lua-cmsgpack 0.4.0"))
 	tables.SetString(t, "_COPYRIGHT", lua.LString("Copyright (C) 2012, Salvatore Sanfilippo"))
@@ -49,7 +53,7 @@ type packer struct {
 }
 
 // pack packs all its arguments, one behind the other.
-func pack(L *lua.LState, b *budget.Budget, sizeMax int) int {
+func pack(L *lua.LState, from *boxes.Boxes, b *budget.Budget, sizeMax int) int {
 	n := L.GetTop()
 	if n == 0 {
 		arg.Error(L, 0, "MessagePack pack needs input.")
@@ -61,7 +65,7 @@ func pack(L *lua.LState, b *budget.Budget, sizeMax int) int {
 	for i := 1; i <= n; i++ {
 		p.value(L.Get(i), 0)
 	}
-	L.Push(lua.LString(p.out))
+	L.Push(from.String(p.out))
 	return 1
 }
 

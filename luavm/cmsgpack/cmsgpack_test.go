@@ -7,18 +7,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/limitkv/limitkv/luavm/boxes"
 	"github.com/limitkv/limitkv/luavm/budget"
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/tables"
 )
 
-func unlimited(L *lua.LState) *lua.LTable { return Open(L, &budget.Budget{}) }
+func unlimited(L *lua.LState) *lua.LTable { return Open(L, &boxes.Boxes{}, &budget.Budget{}) }
 
 // call calls a function of a library in which nothing may become larger than a megabyte.
 func call(L *lua.LState, name string, v lua.LValue) (lua.LValue, error) {
 	L.SetTop(0)
-	if err := L.CallByParam(lua.P{Fn: tables.GetString(open(L, &budget.Budget{}, 1<<20), name), NRet: 1, Protect: true}, v); err != nil {
+	if err := L.CallByParam(lua.P{Fn: tables.GetString(open(L, &boxes.Boxes{}, &budget.Budget{}, 1<<20), name), NRet: 1, Protect: true}, v); err != nil {
 		return nil, err
 	}
 	return L.Get(-1), nil

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/limitkv/limitkv/luavm/arg"
+	"github.com/limitkv/limitkv/luavm/boxes"
 	"github.com/limitkv/limitkv/luavm/budget"
 	lua "github.com/yuin/gopher-lua"
 
@@ -13,27 +14,30 @@ import (
 // unpacker reads packed values.
 type unpacker struct {
 	budget *budget.Budget
+	boxes  *boxes.Boxes
 	L      *lua.LState
 	data   string // what is left
 }
 
 // unpack returns all values that are there.
-func unpack(L *lua.LState, b *budget.Budget) int { return unpackFull(L, b, 0, 0) }
+func unpack(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
+	return unpackFull(L, from, b, 0, 0)
+}
 
 // unpackOne returns the offset behind the value at an offset (0 if not given), and the value.
-func unpackOne(L *lua.LState, b *budget.Budget) int {
-	return unpackFull(L, b, 1, arg.OptInteger(L, 2, 0))
+func unpackOne(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
+	return unpackFull(L, from, b, 1, arg.OptInteger(L, 2, 0))
 }
 
 // unpackLimit is unpackOne for at most so many values.
-func unpackLimit(L *lua.LState, b *budget.Budget) int {
+func unpackLimit(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
 	limit := arg.Integer(L, 2)
-	return unpackFull(L, b, limit, arg.OptInteger(L, 3, 0))
+	return unpackFull(L, from, b, limit, arg.OptInteger(L, 3, 0))
 }
 
 // unpackFull returns limit values from the offset on, behind the offset to go on at, -1 at the end. With both 0 it
 // returns all values, and no offset.
-func unpackFull(L *lua.LState, b *budget.Budget, limit, offset int64) int {
+func unpackFull(L *lua.LState, from *boxes.Boxes, b *budget.Budget, limit, offset int64) int {
 	data := arg.String(L, 1)
 	if offset < 0 || limit < 0 {
 		// The text speaks of the limit but has the length, as the original does.
@@ -46,7 +50,7 @@ func unpackFull(L *lua.LState, b *budget.Budget, limit, offset int64) int {
 	if all {
 		limit = math.MaxInt32
 	}
-	u := unpacker{budget: b, L: L, data: data[offset:]}
+	u := unpacker{budget: b, boxes: from, L: L, data: data[offset:]}
 	base := L.GetTop()
 	if !all {
 		L.Push(lua.LNumber(-1)) // the offset's place
@@ -99,15 +103,15 @@ func (u *unpacker) value(slots int) lua.LValue {
 	u.data = u.data[1:]
 	switch {
 	case c < 0x80:
-		return lua.LNumber(c)
+		return u.boxes.Int(int64(c))
 	case c >= 0xe0:
-		return lua.LNumber(int8(c))
+		return u.boxes.Int(int64(int8(c)))
 	case c < 0x90:
 		return u.table(int(c&15), slots)
 	case c < 0xa0:
 		return u.array(int(c&15), slots)
 	case c < 0xc0:
-		return lua.LString(u.take(int(c & 31)))
+		return u.boxes.Part(u.take(int(c & 31)))
 	}
 	switch c {
 	case 0xc0:
@@ -117,29 +121,29 @@ func (u *unpacker) value(slots int) lua.LValue {
 	case 0xc3:
 		return lua.LTrue
 	case 0xca:
-		return lua.LNumber(math.Float32frombits(uint32(u.uint(4))))
+		return u.boxes.Number(float64(math.Float32frombits(uint32(u.uint(4)))))
 	case 0xcb:
-		return lua.LNumber(math.Float64frombits(u.uint(8)))
+		return u.boxes.Number(math.Float64frombits(u.uint(8)))
 	case 0xcc:
-		return lua.LNumber(u.uint(1))
+		return u.boxes.Int(int64(u.uint(1)))
 	case 0xcd:
-		return lua.LNumber(u.uint(2))
+		return u.boxes.Int(int64(u.uint(2)))
 	case 0xce:
-		return lua.LNumber(u.uint(4))
+		return u.boxes.Int(int64(u.uint(4)))
 	case 0xcf, 0xd3: // the unsigned one too is made a signed number
-		return lua.LNumber(int64(u.uint(8)))
+		return u.boxes.Int(int64(u.uint(8)))
 	case 0xd0:
-		return lua.LNumber(int8(u.uint(1)))
+		return u.boxes.Int(int64(int8(u.uint(1))))
 	case 0xd1:
-		return lua.LNumber(int16(u.uint(2)))
+		return u.boxes.Int(int64(int16(u.uint(2))))
 	case 0xd2:
-		return lua.LNumber(int32(u.uint(4)))
+		return u.boxes.Int(int64(int32(u.uint(4))))
 	case 0xd9:
-		return lua.LString(u.take(int(u.uint(1))))
+		return u.boxes.Part(u.take(int(u.uint(1))))
 	case 0xda:
-		return lua.LString(u.take(int(u.uint(2))))
+		return u.boxes.Part(u.take(int(u.uint(2))))
 	case 0xdb:
-		return lua.LString(u.take(int(u.uint(4))))
+		return u.boxes.Part(u.take(int(u.uint(4))))
 	case 0xdc:
 		return u.array(int(u.uint(2)), slots)
 	case 0xdd:
