@@ -27,3 +27,25 @@ func (v *View) bared(e Entry) Entry {
 	}
 	return e
 }
+
+// CountRefused counts a call that a limiter refused, which is no effect.
+func (v *View) CountRefused(e Entry) {
+	p := limiter.CountRefused(e.Bytes(nil))
+	if n, ok := e.Object().(*limiter.Named); ok {
+		n.SetState(p)
+		return
+	}
+	v.Refused(e, p)
+}
+
+// Refused stores what a limiter without named grants is after it refused a call: the same bytes, or others if its counts
+// have outgrown them, in which it is the same limiter. That is no effect.
+func (v *View) Refused(e Entry, p []byte) Entry {
+	if len(p) == e.Len() {
+		return e
+	}
+	doubt := v.doubt
+	e = v.putBytes(KindLimiter, e.Key(), p, e.Deadline())
+	v.doubt = doubt
+	return e
+}

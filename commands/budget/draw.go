@@ -71,7 +71,13 @@ func (d *Draw) Take(waits bool) bool {
 		}
 	}
 	if !waits {
-		limiter.CountRefused(d.bytes)
+		d.bytes = limiter.CountRefused(d.bytes)
+		if d.named != nil {
+			d.named.SetState(d.bytes)
+		} else {
+			d.entry = d.c.Refused(d.entry, d.bytes)
+			d.bytes = d.entry.Bytes(nil)
+		}
 	}
 	return false
 }

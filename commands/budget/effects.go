@@ -25,7 +25,8 @@ func Became(v *engine.View, e engine.Entry) {
 	w.Text("RL.APPLY")
 	w.Bytes(e.Key())
 	w.Int(e.Deadline())
-	w.Bytes(e.Bytes(nil))
+	var buf [128]byte
+	w.Bytes(limiter.AppendWide(buf[:0], e.Bytes(nil)))
 	w.End()
 }
 
@@ -41,8 +42,8 @@ func Effect(v *engine.View, key []byte, n *limiter.Named, ids ...[]byte) {
 		return
 	}
 	w := begin(v, key, WordState, ids)
-	w.Bytes(n.State())
-	var buf [32]byte
+	var buf [128]byte
+	w.Bytes(limiter.AppendWide(buf[:0], n.State()))
 	w.Bytes(n.AppendGiven(buf[:0]))
 	end(w, n, ids)
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/limitkv/limitkv/commands/command"
@@ -103,7 +102,7 @@ func (d *digest) value(e engine.Entry) {
 			d.add(part[:])
 		})
 	case *limiter.Named:
-		d.mix(limiter.ForgetRefused(slices.Clone(o.State())))
+		d.mix(limiter.WithoutRefused(o.State()))
 		o.Each(func(id, saved []byte) {
 			var part digest
 			part.mix(id)
@@ -112,7 +111,7 @@ func (d *digest) value(e engine.Entry) {
 		})
 	default:
 		if e.Kind() == engine.KindLimiter { // a refusal is counted, and has no effect
-			d.mix(limiter.ForgetRefused(slices.Clone(e.Bytes(nil))))
+			d.mix(limiter.WithoutRefused(e.Bytes(nil)))
 			break
 		}
 		if e.Kind() != engine.KindLock {

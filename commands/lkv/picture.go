@@ -71,7 +71,7 @@ func picture(e engine.Entry) string {
 		}
 		o.Each(delayqueue.Remembered, func(x delayqueue.Saved) { add("%q until %d", x.ID, x.AtMicros) })
 	case *limiter.Named:
-		add("%q %x", limiter.ForgetRefused(append([]byte(nil), o.State()...)), o.AppendGiven(nil))
+		add("%q %x", limiter.WithoutRefused(o.State()), o.AppendGiven(nil))
 		first := len(parts)
 		o.Each(func(id, saved []byte) { add("%q %x", id, saved) })
 		slices.Sort(parts[first:])
@@ -88,7 +88,7 @@ func picture(e engine.Entry) string {
 		}
 		value := e.Bytes(nil)
 		if e.Kind() == engine.KindLimiter { // a refusal is counted, and has no effect
-			value = limiter.ForgetRefused(append([]byte(nil), value...))
+			value = limiter.WithoutRefused(value)
 		}
 		add("%q", value)
 	}

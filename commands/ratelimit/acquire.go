@@ -224,7 +224,7 @@ func (q *request) lapsed(w *command.Wait, key []byte, asked *call) limiter.Decis
 				d = now
 			}
 			d.Limited, d.Taken = true, 0
-			limiter.CountRefused(p)
+			v.CountRefused(e)
 		}
 		v.Commit() // the key may have expired
 		v.ServeReady()

@@ -79,6 +79,8 @@ func (f *family) decide(c *command.Ctx, key []byte, e engine.Entry, q *call) (d 
 		c.PutNamed(key, n, deadlineOf(e, fresh))
 	case stored: // in place
 	case fresh && !took: // a limiter with nothing in use is none
+	case d.Limited && !changed:
+		c.Refused(e, out)
 	default:
 		e = c.PutBytes(engine.KindLimiter, key, out, deadlineOf(e, fresh))
 	}
@@ -247,18 +249,18 @@ func (q *call) behind(c *command.Ctx, p []byte, n *limiter.Named, weight int64) 
 		if _, later, _ := q.ask(c, after, n, q.least(), limiter.Peek); later.Limited {
 			d.RetryAfterMicros, d.Rule, d.Limit = later.RetryAfterMicros, later.Rule, later.Limit
 			if later.RetryAfterMicros < 0 { // nothing tells when
-				return p, q.refused(p, d), nil
+				return q.refused(p, d)
 			}
 		}
 	}
 	d.RetryAfterMicros = max(d.RetryAfterMicros, 1)
-	return p, q.refused(p, d), nil
+	return q.refused(p, d)
 }
 
 // refused counts a call that is refused because others wait.
-func (q *call) refused(p []byte, d limiter.Decision) limiter.Decision {
+func (q *call) refused(p []byte, d limiter.Decision) ([]byte, limiter.Decision, error) {
 	if q.mode != limiter.Peek && !q.waits {
-		limiter.CountRefused(p)
+		p = limiter.CountRefused(p)
 	}
-	return d
+	return p, d, nil
 }

@@ -26,7 +26,7 @@ var applyRow = &command.Command{
 		if a.Failed(c) {
 			return
 		}
-		c.PutBytes(engine.KindLimiter, c.Args[1], image, deadline)
+		c.PutBytes(engine.KindLimiter, c.Args[1], limiter.Compact(image), deadline)
 		c.Changed(c.Args[1], engine.EventLimiter, "rl.apply")
 		c.OK()
 	},

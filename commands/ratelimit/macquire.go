@@ -204,7 +204,7 @@ func (m *several) decide(c *command.Ctx) (limited *keyCost, text string) {
 		for i := range m.list {
 			if k := &m.list[i]; k.Limited {
 				if e := c.GetLimiter(k.key); e.Ok() && !c.Idle(e) {
-					limiter.CountRefused(e.Bytes(nil))
+					c.CountRefused(e)
 				}
 				m.f.count(c, k.key, true)
 			}

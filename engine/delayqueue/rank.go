@@ -382,7 +382,7 @@ func (q *Queue) setRules(text string) error {
 	}
 	rules, err := ParseRules(text)
 	if err == nil {
-		q.template = limiter.New(nil, rules, true)
+		q.template = limiter.AppendWide(nil, limiter.New(nil, rules, true)) // as it is saved
 	}
 	return err
 }

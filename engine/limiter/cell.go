@@ -27,6 +27,5 @@ func Throttle(p []byte, now, quantity int64) ([]byte, Decision, error) {
 	}
 	p, d, err := Take(p, now, 0, Peek)
 	d.Limited, d.RetryAfterMicros = true, -1
-	CountRefused(p)
-	return p, d, err
+	return CountRefused(p), d, err
 }

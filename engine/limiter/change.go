@@ -19,10 +19,10 @@ func Change(dst, p []byte, rules []Rule, now int64) []byte {
 	heirs(from[:len(rules)], rules, o.rules[:o.n])
 
 	head := len(dst)
-	dst = append(dst, p[:headSize]...)
+	dst = append(dst, p[:headOf(p)]...)
 	dst[head] = dst[head]&^rulesMask | byte(len(rules))
 	for _, r := range rules {
-		dst = r.append(dst)
+		dst = r.append(dst, compact(p))
 	}
 	for i, r := range rules {
 		if from[i] < 0 {

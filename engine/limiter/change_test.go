@@ -124,7 +124,7 @@ func TestChangeThereAndBack(t *testing.T) {
 		if a != b {
 			t.Errorf("%s: %+v, there and back %+v", words, a, b)
 		}
-		if same := Change(nil, p, rules, start+20_000); !bytes.Equal(Rules(nil, same)[0].append(nil), rules[0].append(nil)) {
+		if same := Change(nil, p, rules, start+20_000); !bytes.Equal(Rules(nil, same)[0].append(nil, false), rules[0].append(nil, false)) {
 			t.Errorf("%s: other rules", words)
 		}
 	}

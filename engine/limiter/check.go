@@ -13,7 +13,7 @@ func Check(p []byte) (err error) {
 			err = fmt.Errorf("limiter: cut short")
 		}
 	}()
-	if len(p) <= headSize || p[0]&^(rulesMask|keptFlag|shadowFlag) != 0 {
+	if len(p) == 0 || len(p) <= headOf(p) || p[0]&^(rulesMask|keptFlag|shadowFlag|compactFlag) != 0 {
 		return fmt.Errorf("limiter: bad head")
 	}
 	n := int(p[0] & rulesMask)
@@ -22,15 +22,22 @@ func Check(p []byte) (err error) {
 	}
 	var o opened
 	o.n = n
-	at := headSize
+	at := headOf(p)
+	flags := byte(burstFlag)
+	if compact(p) {
+		flags |= secondsFlag
+	}
 	for i := 0; i < n; i++ {
-		if a := Algorithm(p[at] &^ burstFlag); a >= algorithms {
+		if a := Algorithm(p[at] &^ flags); a >= algorithms {
 			return fmt.Errorf("limiter: rule %d: algorithm %d", i, a)
 		}
 		o.rules[i], at = decodeRule(p, at)
 		if err := o.rules[i].Validate(); err != nil {
 			return fmt.Errorf("limiter: rule %d: %w", i, err)
 		}
+	}
+	if compact(p) && !HasRules(p, o.rules[:n]) {
+		return fmt.Errorf("limiter: a period in microseconds that could be in seconds")
 	}
 	for i := 0; i < n; i++ {
 		size := o.rules[i].stateSize(p[at:])

@@ -62,16 +62,16 @@ var (
 )
 
 // Take decides on a cost at now, writes the outcome into p and returns p: the
-// same bytes, or others in other memory where a LOG had to grow or shrank. now
+// same bytes, or others in other memory where a LOG had to grow or shrank, or a
+// compact limiter became a wide one. now
 // is in Unix microseconds. After a clock was put back nothing passes that would
 // not have passed before.
 func Take(p []byte, now, cost int64, mode Mode) ([]byte, Decision, error) {
-	if p[0]&(rulesMask|shadowFlag) == 1 && p[headSize]&^burstFlag == byte(GCRA) && mode != AtMost {
+	if head := headOf(p); p[0]&(rulesMask|shadowFlag) == 1 && p[head]&algorithmMask == byte(GCRA) && mode != AtMost {
 		if cost < 0 || cost > CountMax {
 			return p, Decision{}, ErrCost
 		}
-		d, err := takeGCRA(p, now, cost, mode)
-		return p, d, err
+		return takeGCRA(p, head, now, cost, mode)
 	}
 	c := Call{Cost: cost, Mode: mode}
 	return decide(p, now, &c)
@@ -144,7 +144,6 @@ func decide(p []byte, now int64, c *Call) ([]byte, Decision, error) {
 	case c.Mode != Peek:
 		p = o.take(p, now, cost)
 	}
-	count(p, c.Mode, d.Limited, cost)
 	least := 0
 	for i := 0; i < o.n; i++ {
 		available, reset := o.rules[i].room(p[o.at[i]:o.at[i+1]], now)
@@ -161,7 +160,7 @@ func decide(p []byte, now int64, c *Call) ([]byte, Decision, error) {
 		d.ResetAfterMicros = o.reset(p, now, c.named)
 	}
 	d.Limit = o.rules[d.Rule].Capacity()
-	return p, d, nil
+	return counted(p, c.Mode, d.Limited, cost), d, nil
 }
 
 // shadow is what becomes of a call on a shadow: it takes what fits, and passes.
@@ -209,7 +208,12 @@ func (o *opened) least(p []byte, now int64) int64 {
 // something is. Of one grant in wholeEvery the whole limiter is told all the same: how many calls were refused is told with
 // that only, and a copy that has not got the limiter, since its clock is ahead of ours, then gets it.
 func Long(p []byte, now int64) bool {
-	return len(p) >= longBytes && p[0]&shadowFlag == 0 && uint48(p[headGranted:])%wholeEvery != 0 && FullAt(p) > now
+	return len(p) >= longBytes && p[0]&shadowFlag == 0 && granted(p)%wholeEvery != 0 && FullAt(p) > now
+}
+
+func granted(p []byte) int64 {
+	n, _ := Totals(p)
+	return n
 }
 
 const (
@@ -229,7 +233,7 @@ func Again(p []byte, now, cost, times int64) ([]byte, bool) {
 			}
 		}
 		p = o.take(p, now, cost)
-		count(p, Try, false, cost)
+		p = counted(p, Try, false, cost)
 	}
 	return p, true
 }
@@ -268,16 +272,16 @@ func (o *opened) take(p []byte, now, cost int64) []byte {
 
 // takeGCRA is Take for the usual limiter, one GCRA rule: the same, without
 // looking at the state three times.
-func takeGCRA(p []byte, now, cost int64, mode Mode) (Decision, error) {
-	r, at := decodeRule(p, headSize)
+func takeGCRA(p []byte, head int, now, cost int64, mode Mode) ([]byte, Decision, error) {
+	r, at := decodeRule(p, head)
 	state := p[at:]
 	d := Decision{Limit: r.Burst, RetryAfterMicros: -1}
 	if mode == Force {
 		if !r.gcraBears(state, now, cost) {
-			return Decision{}, ErrDebt
+			return p, Decision{}, ErrDebt
 		}
 	} else if cost > r.Burst {
-		return Decision{}, ErrCapacity
+		return p, Decision{}, ErrCapacity
 	}
 	n := uint64(r.Count)
 	used := r.gcraInUse(state, now)
@@ -290,7 +294,6 @@ func takeGCRA(p []byte, now, cost int64, mode Mode) (Decision, error) {
 		used = sum
 		r.storeMoment(state, moment{sum.micros + now, sum.frac})
 	}
-	count(p, mode, d.Limited, cost)
 	if !d.Limited {
 		d.Taken = cost
 	}
@@ -302,15 +305,28 @@ func takeGCRA(p []byte, now, cost int64, mode Mode) (Decision, error) {
 	if ok && whole < uint64(r.Burst) {
 		d.Remaining = r.Burst - int64(whole)
 	}
-	return d, nil
+	return counted(p, mode, d.Limited, cost), d, nil
 }
 
-// count adds the call to the totals, which stop at totalMax. To take nothing is no
-// grant.
-func count(p []byte, mode Mode, limited bool, cost int64) {
+// counted adds the call to the totals. To take nothing is no grant.
+func counted(p []byte, mode Mode, limited bool, cost int64) []byte {
 	if mode == Peek || !limited && cost == 0 {
-		return
+		return p
 	}
+	return count(p, limited)
+}
+
+// count adds one to a total.
+func count(p []byte, limited bool) []byte {
+	if compact(p) {
+		return countCompact(p, limited)
+	}
+	countWide(p, limited)
+	return p
+}
+
+// countWide is count for a wide limiter, whose totals stop at totalMax.
+func countWide(p []byte, limited bool) {
 	at := headGranted
 	if limited {
 		at = headRefused
@@ -321,8 +337,8 @@ func count(p []byte, mode Mode, limited bool, cost int64) {
 }
 
 // CountRefused adds a call that was refused without being decided here, because
-// others wait in line.
-func CountRefused(p []byte) { count(p, Try, true, 0) }
+// others wait in line. It returns the limiter, as Take does.
+func CountRefused(p []byte) []byte { return count(p, true) }
 
 // wait is how long a cost has to wait, 0 if it fits.
 func (r Rule) wait(state []byte, now, cost int64) int64 {

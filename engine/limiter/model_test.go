@@ -194,7 +194,7 @@ func (e *episode) take() error {
 	}
 	if d.Limited {
 		e.tally.refused++
-		if before[0] != e.p[0] || !bytes.Equal(before[headSize:], e.p[headSize:]) {
+		if before[0] != e.p[0] || !bytes.Equal(before[headOf(before):], e.p[headOf(e.p):]) {
 			return fmt.Errorf("a refused cost was written")
 		}
 		if err := e.wait(cost, d.RetryAfterMicros); err != nil {

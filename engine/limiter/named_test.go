@@ -65,14 +65,14 @@ func TestNamedMemory(t *testing.T) {
 	}
 }
 
-// A limiter without grants takes what it took before there were any.
+// A limiter without grants takes what it took before there were any, in files.
 func TestSizesWithoutGrants(t *testing.T) {
 	for words, size := range map[string]int{
 		"GCRA 100 60000": 13 + 6 + 8, "GCRA 7 60000": 13 + 6 + 9, "FIXED 100 1000": 13 + 5 + 14, "WINDOW 100 1000": 13 + 5 + 20,
 		"LOG 100 1000": 13 + 5 + 34, "GCRA 100 1000 FIXED 9999 60000": 13 + 5 + 7 + 8 + 14,
 		"CONC 5": 13 + 3 + 6, "TOTAL 5": 13 + 3 + 6, "CAL 5 DAY": 13 + 3 + 3 + 20,
 	} {
-		if got := len(New(nil, rulesOf(t, words), false)); got != size {
+		if got := len(AppendWide(nil, New(nil, rulesOf(t, words), false))); got != size {
 			t.Errorf("%s takes %d bytes, want %d", words, got, size)
 		}
 	}

@@ -125,20 +125,31 @@ func (r Rule) Capacity() int64 {
 	return r.Count
 }
 
-// burstFlag in a rule's first byte says that a burst follows; without it the
-// burst equals the count.
-const burstFlag = 0x10
+// In a rule's first byte, beside its algorithm: burstFlag says that a burst
+// follows, without it the burst equals the count; secondsFlag that the period is
+// in seconds, as it is in a compact limiter if it can be.
+const (
+	algorithmMask = 0x0f
+	burstFlag     = 0x10
+	secondsFlag   = 0x20
+
+	microsPerSecond = 1_000_000
+)
 
 // append encodes the rule: its algorithm, count and period, and a burst where
-// it differs from the count. A usual rule takes 6 or 7 bytes.
-func (r Rule) append(dst []byte) []byte {
-	first := byte(r.Algorithm)
+// it differs from the count. A usual rule takes 6 or 7 bytes, 3 or 4 with a period
+// in seconds.
+func (r Rule) append(dst []byte, seconds bool) []byte {
+	first, period := byte(r.Algorithm), uint64(r.PeriodMicros)
+	if whole := period / microsPerSecond; seconds && whole > 0 && whole*microsPerSecond == period {
+		first, period = first|secondsFlag, whole
+	}
 	if r.Algorithm == GCRA && r.Burst != r.Count {
 		first |= burstFlag
 	}
 	dst = append(dst, first)
 	dst = binary.AppendUvarint(dst, uint64(r.Count))
-	dst = binary.AppendUvarint(dst, uint64(r.PeriodMicros))
+	dst = binary.AppendUvarint(dst, period)
 	if first&burstFlag != 0 {
 		dst = binary.AppendUvarint(dst, uint64(r.Burst))
 	}
@@ -152,9 +163,12 @@ func (r Rule) append(dst []byte) []byte {
 // ones that append wrote.
 func decodeRule(p []byte, at int) (Rule, int) {
 	first := p[at]
-	r := Rule{Algorithm: Algorithm(first &^ burstFlag)}
+	r := Rule{Algorithm: Algorithm(first & algorithmMask)}
 	count, at := uvarint(p, at+1)
 	period, at := uvarint(p, at)
+	if first&secondsFlag != 0 {
+		period *= microsPerSecond
+	}
 	r.Count, r.PeriodMicros = int64(count), int64(period)
 	if r.Algorithm == GCRA {
 		r.Burst = r.Count

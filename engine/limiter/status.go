@@ -2,15 +2,18 @@
 // counted.
 package limiter
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // FullAt is since when the limiter is full, or from when on it will be if nobody
 // takes, in Unix microseconds; 0 if it never was anything else. A limiter that
 // is full equals a new one but for its totals, so one that is not kept can
 // vanish then.
 func FullAt(p []byte) int64 {
-	if p[0]&rulesMask == 1 && p[headSize]&^burstFlag == byte(GCRA) { // the usual one, a shadow or not
-		r, at := decodeRule(p, headSize)
+	if head := headOf(p); p[0]&rulesMask == 1 && p[head]&algorithmMask == byte(GCRA) { // the usual one, a shadow or not
+		r, at := decodeRule(p, head)
 		return r.loadMoment(p[at:]).up()
 	}
 	var o opened
@@ -74,6 +77,9 @@ func Keep(p []byte, kept bool) {
 
 // Totals are the calls granted and refused since the limiter was made.
 func Totals(p []byte) (granted, refused int64) {
+	if compact(p) {
+		return int64(binary.LittleEndian.Uint16(p[headGranted:])), int64(binary.LittleEndian.Uint16(p[compactRefused:]))
+	}
 	return int64(uint48(p[headGranted:])), int64(uint48(p[headRefused:]))
 }
 
@@ -101,8 +107,10 @@ func SetShadow(p []byte, shadow bool) []byte {
 	return p
 }
 
-// ForgetRefused sets the calls refused to none, in place: for two limiters to be compared that are to grant the same.
-func ForgetRefused(p []byte) []byte {
+// WithoutRefused is a copy in the wide form that has no calls refused: for two limiters to be compared that are to grant the
+// same.
+func WithoutRefused(p []byte) []byte {
+	p = AppendWide(nil, p)
 	putUint48(p[headRefused:], 0)
 	if p[0]&shadowFlag != 0 {
 		putUint48(p[len(p)-shadowSize:], 0)
@@ -112,7 +120,7 @@ func ForgetRefused(p []byte) []byte {
 
 // Rules appends the limiter's rules.
 func Rules(dst []Rule, p []byte) []Rule {
-	at := headSize
+	at := headOf(p)
 	for i := 0; i < int(p[0]&rulesMask); i++ {
 		var r Rule
 		r, at = decodeRule(p, at)
@@ -127,9 +135,9 @@ func HasRules(p []byte, rules []Rule) bool {
 		return false
 	}
 	var buf [32]byte
-	at := headSize
+	at := headOf(p)
 	for _, r := range rules {
-		want := r.append(buf[:0])
+		want := r.append(buf[:0], compact(p))
 		if !bytes.HasPrefix(p[at:], want) {
 			return false
 		}
@@ -141,7 +149,7 @@ func HasRules(p []byte, rules []Rule) bool {
 // Capacity is the most that one call can be granted: the least of the rules'.
 func Capacity(p []byte) int64 {
 	least := CountMax
-	at := headSize
+	at := headOf(p)
 	for i := 0; i < int(p[0]&rulesMask); i++ {
 		var r Rule
 		r, at = decodeRule(p, at)
@@ -152,7 +160,7 @@ func Capacity(p []byte) int64 {
 
 // NeedsLease tells whether a rule gives nothing without a name and a lease.
 func NeedsLease(p []byte) bool {
-	at := headSize
+	at := headOf(p)
 	for i := 0; i < int(p[0]&rulesMask); i++ {
 		var r Rule
 		if r, at = decodeRule(p, at); r.Algorithm == Conc {

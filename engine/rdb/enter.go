@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/limiter"
 )
 
 // Put stores a value under a key, in place of what is there. expireMillis is in Unix
@@ -27,7 +28,7 @@ func put(v *engine.View, key []byte, value Value, expireMillis int64) engine.Ent
 		if value.Object != nil {
 			break
 		}
-		return v.PutBytes(value.Kind, key, value.String, expireMillis)
+		return v.PutBytes(value.Kind, key, limiter.Compact(value.String), expireMillis)
 	case engine.KindLock:
 		return v.EnterLock(key, value.String, value.Object, expireMillis)
 	}

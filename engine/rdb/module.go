@@ -100,8 +100,10 @@ func (w *encoder) limiter(p []byte) {
 	w.byte(moduleEnd)
 }
 
-// state writes a limiter's bytes.
+// state writes a limiter's bytes, in their wide form.
 func (w *encoder) state(p []byte) {
+	var buf [limiterCompressed]byte
+	p = limiter.AppendWide(buf[:0], p)
 	if len(p) >= limiterCompressed {
 		w.item(p)
 		return
