@@ -1,17 +1,16 @@
 package main
 
-// What durability costs: all servers with an append-only file and the same appendfsync, reads beside writers, snapshots
-// under load, and loading. Each server has a directory of its own on the file system of the temporary directory.
+// What durability costs: all servers with an append-only file and the same appendfsync, reads beside writers, and
+// loading. Each server has a directory of its own on the file system of the temporary directory.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // logged is a row of a workload with an append-only file. Its first cell is limitkv's without one.
@@ -31,13 +30,6 @@ type beside struct {
 	p99Max        float64 // microseconds; 0, nothing is claimed
 }
 
-// pictured is how a snapshot of a server went, in the background and under load.
-type pictured struct {
-	quiet, during latencies
-	seconds       float64
-	extra         float64 // share of the memory before that was taken in addition
-}
-
 // durability is what was measured of it.
 type durability struct {
 	logged    []logged
@@ -45,7 +37,7 @@ type durability struct {
 	pictures  []string
 	pictured  [][]pictured // by picture, by server
 	keys      int
-	loading   []measure
+	loading   []loaded
 	slowFsync string // why there are no rows with a slow disk
 }
 
@@ -118,13 +110,26 @@ func withPrograms(programs []program, args func(i int) []string, wrap []string, 
 }
 
 func (m *matrix) measureDurability() error {
+	return m.measureKept(m.measureLogged, m.measureBeside, m.measurePictures, m.measureLoading)
+}
+
+// measureSnapshots is the part of measureDurability that grows with the keys.
+func (m *matrix) measureSnapshots() error { return m.measureKept(m.measurePictures, m.measureLoading) }
+
+func (m *matrix) measureKept(parts ...func() error) error {
+	if m.durability != nil {
+		return nil
+	}
 	if m.versions == nil {
 		if err := m.with(func([]*target) error { return nil }); err != nil {
 			return err
 		}
 	}
-	m.durability = &durability{}
-	for _, part := range []func() error{m.measureLogged, m.measureBeside, m.measurePictures, m.measureLoading} {
+	m.durability = &durability{keys: cmp.Or(m.keys, 10_000_000)}
+	if m.quick && m.keys == 0 {
+		m.durability.keys = 1_000_000
+	}
+	for _, part := range parts {
 		if err := part(); err != nil {
 			return err
 		}
@@ -245,189 +250,14 @@ func (t *target) besideWriters(w, writes *workload, p *params) (*result, error) 
 	return r, err
 }
 
-// pictureRate is how many requests a second come while a snapshot is made.
-const pictureRate = 20_000
-
-// measurePictures has each server make a snapshot and then rewrite its log while requests come at a rate.
-func (m *matrix) measurePictures() error {
-	d := m.durability
-	d.keys = 10_000_000
-	if m.quick {
-		d.keys = 1_000_000
-	}
-	for _, x := range []struct {
-		name, command, running string
-		args                   []string
-	}{
-		{"BGSAVE", "BGSAVE", "rdb_bgsave_in_progress", []string{"--save", "", "--appendonly", "no"}},
-		{"BGREWRITEAOF, everysec", "BGREWRITEAOF", "aof_rewrite_in_progress", append(withLog(everysec), "--auto-aof-rewrite-percentage", "0")},
-	} {
-		var all []pictured
-		for i := range m.programs {
-			// One at a time, for memory's sake.
-			err := withPrograms(m.programs[i:i+1], func(int) []string { return x.args }, nil, func(targets []*target) error {
-				p, err := m.picture(targets[0], x.command, x.running)
-				all = append(all, p)
-				fmt.Fprintf(os.Stderr, "%s on %s: %+v\n", x.name, targets[0].name, p)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-		}
-		d.pictures = append(d.pictures, x.name)
-		d.pictured = append(d.pictured, all)
-	}
-	return nil
-}
-
-// picture measures a server before and while it makes a snapshot.
-func (m *matrix) picture(t *target, command, running string) (p pictured, err error) {
-	set, params := find("set"), m.params
-	params.pipeline, params.keys, params.rate = 1, m.durability.keys, pictureRate
-	if err := t.prepare(set, &params); err != nil {
-		return p, err
-	}
-	c, err := dial(t.addr, t.auth)
-	if err != nil {
-		return p, err
-	}
-	defer c.close()
-	time.Sleep(settle)
-	params.duration *= latencyTimes
-	quiet, err := t.run(set, &params)
-	if err != nil {
-		return p, err
-	}
-	before, highest := residentBytes(t.pid), int64(0)
-	stop := make(chan struct{})
-	watched := make(chan error, 1)
-	began := time.Now()
-	if _, err := c.text(command); err != nil {
-		return p, err
-	}
-	params.duration, params.warmup = pictureMax, 0
-	ending := func(end func()) {
-		for {
-			select {
-			case <-stop:
-				watched <- nil
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
-			highest = max(highest, residentBytes(t.pid))
-			n, err := c.field("persistence", running)
-			if err == nil && n == 1 {
-				continue
-			}
-			p.seconds = time.Since(began).Seconds()
-			end()
-			watched <- err
-			return
-		}
-	}
-	during, err := t.runUntil(set, &params, ending)
-	close(stop)
-	if err = errors.Join(err, <-watched); err != nil {
-		return p, err
-	}
-	// A fork's copies are the child's: the server tells of them.
-	copied, err := c.field("persistence", map[string]string{"BGSAVE": "rdb_last_cow_size", "BGREWRITEAOF": "aof_last_cow_size"}[command])
-	p.quiet, p.during = quiet.Latency, during.Latency
-	p.extra = float64(highest-before+int64(copied)) / float64(before)
-	if t.name == "limitkv" { // what it copied is its own memory
-		p.extra = float64(highest-before) / float64(before)
-	}
-	return p, err
-}
-
-// pictureMax is how long a snapshot may take.
-const pictureMax = 10 * time.Minute
-
-// measureLoading has each server start with many keys, from either file. What it loads it has written itself.
-func (m *matrix) measureLoading() error {
-	d := m.durability
-	for _, x := range []struct {
-		name string
-		args []string
-		save []string
-	}{
-		{"an RDB file", []string{"--save", "", "--appendonly", "no"}, []string{"SAVE"}},
-		{"an append-only file", append(withLog(everysec), "--aof-use-rdb-preamble", "no", "--auto-aof-rewrite-percentage", "0"), nil},
-	} {
-		row := measure{name: fmt.Sprintf("%s of %s strings", x.name, thousands(float64(d.keys))), unit: "s", atMost: 1}
-		for _, p := range m.programs {
-			seconds, err := m.load(p, x.args, x.save)
-			if err != nil {
-				return err
-			}
-			row.values = append(row.values, seconds)
-			fmt.Fprintf(os.Stderr, "loading %s: %s %.2f s\n", row.name, p.name, seconds)
-		}
-		d.loading = append(d.loading, row)
-	}
-	return nil
-}
-
-// load fills a server, has it save, and starts it again.
-func (m *matrix) load(p program, args, save []string) (seconds float64, err error) {
-	p, dir, err := p.keeping(args...)
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(dir)
-	s, err := p.start()
-	if err != nil {
-		return 0, err
-	}
-	params := m.params
-	params.keys = m.durability.keys
-	if err = s.prepare(find("set"), &params); err == nil && save != nil {
-		var c *control
-		if c, err = dial(s.addr, ""); err == nil {
-			_, err = c.text(save...)
-			c.close()
-		}
-	}
-	s.stop()
-	if err != nil {
-		return 0, err
-	}
-	if err := warm(dir); err != nil {
-		return 0, err
-	}
-	p.patience = pictureMax
-	if s, err = p.start(); err != nil {
-		return 0, err
-	}
-	defer s.stop()
-	c, err := dial(s.addr, "")
-	if err != nil {
-		return 0, err
-	}
-	defer c.close()
-	if n, err := c.text("DBSIZE"); err != nil || n != fmt.Sprint(m.durability.keys) {
-		return 0, fmt.Errorf("%s has %s keys after loading, want %d: %w", p.name, n, m.durability.keys, err)
-	}
-	return s.firstReply.Seconds(), nil
-}
-
-// warm reads the files of a directory, so that they are in memory for all servers alike.
-func warm(dir string) error {
-	return filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		_, err = os.ReadFile(path)
-		return err
-	})
-}
-
 // write is the section of the document.
 func (d *durability) write(b *strings.Builder, versions []string) {
-	fmt.Fprint(b, "\n## Kept on disk\n\nAll servers with an append-only file and the same `appendfsync`. Of no log is limitkv's throughput as a part of what it does without.\n\n")
-	fmt.Fprintf(b, "| workload | appendfsync | connections | pipeline | %s | ratio | at least | of no log | CPU µs | CPU ratio |\n| --- | --- | ---: | ---: |%s ---: | ---: | --- | --- | ---: |\n",
-		strings.Join(versions, " | "), strings.Repeat(" ---: |", len(versions)))
+	fmt.Fprint(b, "\n## Kept on disk\n")
+	if len(d.logged) > 0 {
+		fmt.Fprintf(b, "\nAll servers with an append-only file and the same `appendfsync`. Of no log is limitkv's throughput as a part of what it does without.\n\n"+
+			"| workload | appendfsync | connections | pipeline | %s | ratio | at least | of no log | CPU µs | CPU ratio |\n| --- | --- | ---: | ---: |%s ---: | ---: | --- | --- | ---: |\n",
+			strings.Join(versions, " | "), strings.Repeat(" ---: |", len(versions)))
+	}
 	for _, l := range d.logged {
 		none, with := l.cells[0].Median, row{cells: l.cells[1:]}
 		name := l.workload
@@ -450,21 +280,13 @@ func (d *durability) write(b *strings.Builder, versions []string) {
 	}
 	d.writeBeside(b, versions)
 	d.writePictures(b, versions)
-	if len(d.loading) > 0 {
-		fmt.Fprintf(b, "\nFrom the start to the first reply, the files being in memory; each server loads what it wrote itself:\n\n| | %s | ratio to Redis | at most |\n| --- |%s --- | --- |\n",
-			strings.Join(versions, " | "), strings.Repeat(" ---: |", len(versions)))
-	}
-	for _, x := range d.loading {
-		fmt.Fprintf(b, "| %s |", x.name)
-		for _, v := range x.values {
-			fmt.Fprintf(b, " %.2f s |", v)
-		}
-		ratio := x.values[0] / x.values[1]
-		fmt.Fprintf(b, " %s | %.1f |\n", verdict(ratio, ratio <= x.atMost), x.atMost)
-	}
+	d.writeLoading(b, versions)
 }
 
 func (d *durability) writeBeside(b *strings.Builder, versions []string) {
+	if len(d.beside) == 0 {
+		return
+	}
 	fmt.Fprintf(b, "\nGET of all other connections beside %d connections that SET, with `appendfsync always`: requests a second, what is left of those alone, and the\n"+
 		"microseconds of p50 / p99.\n\n| | %s | left | ratio | p99 |\n| --- |%s --- | --- | --- |\n", besideWriters,
 		strings.Join(versions, " | "), strings.Repeat(" ---: |", len(versions)))
@@ -494,29 +316,5 @@ func (d *durability) writeBeside(b *strings.Builder, versions []string) {
 	}
 	if d.slowFsync != "" {
 		fmt.Fprintf(b, "\nNot measured with a slow disk: %s.\n", d.slowFsync)
-	}
-}
-
-// addedMax is what a snapshot may add to p99.9 in microseconds, extraMax the share of memory that it may take.
-const (
-	addedMax = 1000
-	extraMax = 0.1
-)
-
-func (d *durability) writePictures(b *strings.Builder, versions []string) {
-	if len(d.pictures) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n%s strings written in the background while %s SETs come a second: what that adds to p99.9 (p99.9 before and then),\n"+
-		"memory in addition, and how long it takes.\n\n| | %s | added, at most 1 ms | memory, at most 10 %% | time, ratio to Redis |\n| --- |%s --- | --- | --- |\n",
-		thousands(float64(d.keys)), thousands(pictureRate), strings.Join(versions, " | "), strings.Repeat(" ---: |", len(versions)))
-	for i, x := range d.pictures {
-		fmt.Fprintf(b, "| %s |", x)
-		for _, p := range d.pictured[i] {
-			fmt.Fprintf(b, " %+.0f µs (%.0f, %.0f), %+.0f %%, %.1f s |", p.during.P999-p.quiet.P999, p.quiet.P999, p.during.P999, 100*p.extra, p.seconds)
-		}
-		ours, redis := d.pictured[i][0], d.pictured[i][1]
-		added, ratio := ours.during.P999-ours.quiet.P999, ours.seconds/redis.seconds
-		fmt.Fprintf(b, " %s ms | %s | %s |\n", verdict(added/1000, added <= addedMax), verdict(ours.extra, ours.extra <= extraMax), verdict(ratio, ratio <= 1))
 	}
 }

@@ -86,7 +86,7 @@ type matrix struct {
 	recordings, clients, onlyLibraries string
 	outside                            string // valkey-benchmark
 	quick                              bool
-	rounds                             int
+	rounds, keys                       int
 	params                             params
 
 	// recorded are the workloads of libraries; missing are the libraries of which
@@ -141,13 +141,14 @@ func runMatrix(args []string) error {
 	flags.StringVar(&m.valkey, "valkey", binary("VALKEY", "valkey"), "Valkey's binary; by default valkey-server in PATH")
 	flags.StringVar(&m.out, "out", "", "file to write, empty for none")
 	flags.StringVar(&m.recordings, "recordings", recordingsDir(), "where recordings are kept")
-	flags.StringVar(&m.only, "only", "", "parts to measure, separated by commas: throughput, used, contended, libraries, end-to-end, few, latency, memory, growth, durability; by default all")
+	flags.StringVar(&m.only, "only", "", "parts to measure, separated by commas: throughput, used, contended, libraries, end-to-end, few, latency, memory, growth, durability, snapshots (of durability: what grows with the keys); by default all")
 	flags.StringVar(&m.clients, "clients", clientsDir, "folder of the programs that use the libraries")
 	flags.StringVar(&m.outside, "outside", outsideGenerator(), "valkey-benchmark, which repeats what one command is enough for; by default that beside Valkey's binary or in PATH, empty for none")
 	flags.StringVar(&m.onlyLibraries, "libraries", "", "libraries to measure from end to end, separated by commas; by default all")
 	flags.BoolVar(&m.quick, "quick", false, "short rounds and small sizes, for a first look")
 	flags.IntVar(&m.rounds, "rounds", 0, "rounds of each row, 0 for 5, or 3 with -quick")
 	flags.DurationVar(&m.params.duration, "duration", 0, "length of a round, 0 for 2s, or 700ms with -quick")
+	flags.IntVar(&m.keys, "keys", 0, "keys of snapshots and of loading, 0 for 10 million, or 1 million with -quick")
 	flags.IntVar(&m.params.threads, "threads", max(1, runtime.NumCPU()/2), "threads of the generator")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -178,7 +179,7 @@ func runMatrix(args []string) error {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"throughput", m.measureThroughput}, {"used", m.measureUsed}, {"contended", m.measureContended}, {"libraries", m.measureLibraries}, {"end-to-end", m.measureEndToEnd}, {"few", m.measureFew}, {"latency", m.measureLatency}, {"memory", m.measureMemory}, {"growth", m.measureGrowth}, {"durability", m.measureDurability}} {
+	}{{"throughput", m.measureThroughput}, {"used", m.measureUsed}, {"contended", m.measureContended}, {"libraries", m.measureLibraries}, {"end-to-end", m.measureEndToEnd}, {"few", m.measureFew}, {"latency", m.measureLatency}, {"memory", m.measureMemory}, {"growth", m.measureGrowth}, {"durability", m.measureDurability}, {"snapshots", m.measureSnapshots}} {
 		if m.only == "" || slices.Contains(strings.Split(m.only, ","), part.name) {
 			if err := part.run(); err != nil {
 				return err

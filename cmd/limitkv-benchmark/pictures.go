@@ -1,0 +1,306 @@
+package main
+
+// What grows with the keys: snapshots and rewrites under load, and loading. Servers have their turn one at a time, for
+// memory's sake.
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// pictured is how a snapshot of a server went, in the background and under load.
+type pictured struct {
+	quiet, during latencies
+	seconds       float64
+	cpu           float64 // seconds of processor time that were taken in addition
+	extra         float64 // share of the memory before that was taken in addition
+}
+
+// added is what it added to p99.9, in microseconds.
+func (p pictured) added() float64 { return p.during.P999 - p.quiet.P999 }
+
+// loaded is how long loading a file took.
+type loaded struct {
+	name         string
+	seconds, cpu []float64 // by server
+}
+
+// pictureRate is how many requests a second come while a snapshot is made, pictureMax how long one may take.
+const (
+	pictureRate = 20_000
+	pictureMax  = 10 * time.Minute
+)
+
+// measurePictures has each server make a snapshot and then rewrite its log while requests come at a rate.
+func (m *matrix) measurePictures() error {
+	d := m.durability
+	for _, x := range []struct {
+		name, command, running string
+		args                   []string
+	}{
+		{"BGSAVE", "BGSAVE", "rdb_bgsave_in_progress", []string{"--save", "", "--appendonly", "no"}},
+		{"BGREWRITEAOF, everysec", "BGREWRITEAOF", "aof_rewrite_in_progress", append(withLog(everysec), "--auto-aof-rewrite-percentage", "0")},
+	} {
+		var all []pictured
+		for i := range m.programs {
+			err := withPrograms(m.programs[i:i+1], func(int) []string { return x.args }, nil, func(targets []*target) error {
+				t, params := targets[0], m.params
+				params.pipeline, params.keys, params.rate = 1, d.keys, pictureRate
+				if err := t.prepare(find("set"), &params); err != nil {
+					return err
+				}
+				var rounds []pictured
+				for range m.rounds {
+					p, err := t.picture(x.command, x.running, params)
+					if err != nil {
+						return err
+					}
+					fmt.Fprintf(os.Stderr, "%s of %d on %s: %+.0f µs (%.0f, %.0f), p99 %.0f, max %.0f, %+.0f %%, %.2f s, %.2f s CPU\n", x.name, d.keys, t.name,
+						p.added(), p.quiet.P999, p.during.P999, p.during.P99, p.during.Max, 100*p.extra, p.seconds, p.cpu)
+					rounds = append(rounds, p)
+				}
+				all = append(all, medianOf(rounds))
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		d.pictures = append(d.pictures, x.name)
+		d.pictured = append(d.pictured, all)
+	}
+	return nil
+}
+
+// medianOf is the median of rounds, of each number by itself.
+func medianOf(rounds []pictured) (p pictured) {
+	of := func(number func(p *pictured) *float64) {
+		var list []float64
+		for i := range rounds {
+			list = append(list, *number(&rounds[i]))
+		}
+		slices.Sort(list)
+		*number(&p) = list[len(list)/2]
+	}
+	of(func(p *pictured) *float64 { return &p.quiet.P999 })
+	of(func(p *pictured) *float64 { return &p.during.P999 })
+	of(func(p *pictured) *float64 { return &p.seconds })
+	of(func(p *pictured) *float64 { return &p.cpu })
+	of(func(p *pictured) *float64 { return &p.extra })
+	return p
+}
+
+// picture measures a server before and while it makes a snapshot.
+func (t *target) picture(command, running string, params params) (p pictured, err error) {
+	set := find("set")
+	c, err := dial(t.addr, t.auth)
+	if err != nil {
+		return p, err
+	}
+	defer c.close()
+	time.Sleep(settle)
+	params.duration *= latencyTimes
+	quiet, err := t.run(set, &params)
+	if err != nil {
+		return p, err
+	}
+	before, highest := residentBytes(t.pid), int64(0)
+	forksBefore, err := c.forksSeconds()
+	if err != nil {
+		return p, err
+	}
+	stop := make(chan struct{})
+	watched := make(chan error, 1)
+	began := time.Now()
+	if _, err := c.text(command); err != nil {
+		return p, err
+	}
+	params.duration, params.warmup = pictureMax, 0
+	ending := func(end func()) {
+		for {
+			select {
+			case <-stop:
+				watched <- nil
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			highest = max(highest, residentBytes(t.pid))
+			n, err := c.field("persistence", running)
+			if err == nil && n == 1 {
+				continue
+			}
+			p.seconds = time.Since(began).Seconds()
+			end()
+			watched <- err
+			return
+		}
+	}
+	during, err := t.runUntil(set, &params, ending)
+	close(stop)
+	if err = errors.Join(err, <-watched); err != nil {
+		return p, err
+	}
+	forks, err := c.forksSeconds()
+	if err != nil {
+		return p, err
+	}
+	// A fork's copies are the child's: the server tells of them.
+	copied, err := c.field("persistence", map[string]string{"BGSAVE": "rdb_last_cow_size", "BGREWRITEAOF": "aof_last_cow_size"}[command])
+	p.quiet, p.during = quiet.Latency, during.Latency
+	p.cpu = forks - forksBefore + (during.CPU-quiet.CPU)*float64(during.Requests)/1e6
+	p.extra = float64(highest-before+int64(copied)) / float64(before)
+	if t.name == "limitkv" { // what it copied is its own memory
+		p.extra = float64(highest-before) / float64(before)
+	}
+	return p, err
+}
+
+// forksSeconds is the processor time of a server's forks that have ended.
+func (c *control) forksSeconds() (seconds float64, err error) {
+	for _, name := range []string{"used_cpu_user_children", "used_cpu_sys_children"} {
+		n, e := c.field("cpu", name)
+		seconds, err = seconds+n, errors.Join(err, e)
+	}
+	return seconds, err
+}
+
+// measureLoading has each server start with many keys, from either file. What it loads it has written itself.
+func (m *matrix) measureLoading() error {
+	d := m.durability
+	for _, x := range []struct {
+		name string
+		args []string
+		save []string
+	}{
+		{"an RDB file", []string{"--save", "", "--appendonly", "no"}, []string{"SAVE"}},
+		{"an append-only file", append(withLog(everysec), "--aof-use-rdb-preamble", "no", "--auto-aof-rewrite-percentage", "0"), nil},
+	} {
+		row := loaded{name: fmt.Sprintf("%s of %s strings", x.name, thousands(float64(d.keys)))}
+		for _, p := range m.programs {
+			seconds, cpu, err := m.load(p, x.args, x.save)
+			if err != nil {
+				return err
+			}
+			row.seconds, row.cpu = append(row.seconds, seconds), append(row.cpu, cpu)
+			fmt.Fprintf(os.Stderr, "loading %s: %s %.2f s, %.2f s CPU\n", row.name, p.name, seconds, cpu)
+		}
+		d.loading = append(d.loading, row)
+	}
+	return nil
+}
+
+// load fills a server, has it save, and starts it again, as often as there are rounds.
+func (m *matrix) load(p program, args, save []string) (seconds, cpu float64, err error) {
+	p, dir, err := p.keeping(args...)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer os.RemoveAll(dir)
+	s, err := p.start()
+	if err != nil {
+		return 0, 0, err
+	}
+	params := m.params
+	params.keys = m.durability.keys
+	if err = s.prepare(find("set"), &params); err == nil && save != nil {
+		var c *control
+		if c, err = dial(s.addr, ""); err == nil {
+			_, err = c.text(save...)
+			c.close()
+		}
+	}
+	s.stop()
+	if err != nil {
+		return 0, 0, err
+	}
+	p.patience = pictureMax
+	var all []pictured
+	for range m.rounds {
+		if err := warm(dir); err != nil {
+			return 0, 0, err
+		}
+		x, err := p.loading(m.durability.keys)
+		if err != nil {
+			return 0, 0, err
+		}
+		all = append(all, x)
+	}
+	x := medianOf(all)
+	return x.seconds, x.cpu, nil
+}
+
+// loading starts a server whose files have so many keys.
+func (p program) loading(keys int) (x pictured, err error) {
+	s, err := p.start()
+	if err != nil {
+		return x, err
+	}
+	defer s.stop()
+	x.seconds, x.cpu = s.firstReply.Seconds(), float64(processorNanos(s.pid))/1e9
+	c, err := dial(s.addr, "")
+	if err != nil {
+		return x, err
+	}
+	defer c.close()
+	if n, err := c.text("DBSIZE"); err != nil || n != fmt.Sprint(keys) {
+		return x, fmt.Errorf("%s has %s keys after loading, want %d: %w", p.name, n, keys, err)
+	}
+	return x, nil
+}
+
+// warm reads the files of a directory, so that they are in memory for all servers alike.
+func warm(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		_, err = os.ReadFile(path)
+		return err
+	})
+}
+
+// addedMax is what a snapshot may add to p99.9 in microseconds, extraMax the share of memory that it may take.
+const (
+	addedMax = 1000
+	extraMax = 0.1
+)
+
+func (d *durability) writePictures(b *strings.Builder, versions []string) {
+	if len(d.pictures) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s strings written in the background while %s SETs come a second: what that adds to p99.9 (p99.9 before and then),\n"+
+		"memory and processor time in addition, and how long it takes.\n\n| | %s | added, at most 1 ms | memory, at most 10 %% | time, ratio to Redis |\n| --- |%s --- | --- | --- |\n",
+		thousands(float64(d.keys)), thousands(pictureRate), strings.Join(versions, " | "), strings.Repeat(" ---: |", len(versions)))
+	for i, x := range d.pictures {
+		fmt.Fprintf(b, "| %s |", x)
+		for _, p := range d.pictured[i] {
+			fmt.Fprintf(b, " %+.0f µs (%.0f, %.0f), %+.0f %%, %.1f s (CPU %.1f s) |", p.added(), p.quiet.P999, p.during.P999, 100*p.extra, p.seconds, p.cpu)
+		}
+		ours, redis := d.pictured[i][0], d.pictured[i][1]
+		added, ratio := ours.added(), ours.seconds/redis.seconds
+		fmt.Fprintf(b, " %s ms | %s | %s |\n", verdict(added/1000, added <= addedMax), verdict(ours.extra, ours.extra <= extraMax), verdict(ratio, ratio <= 1))
+	}
+}
+
+func (d *durability) writeLoading(b *strings.Builder, versions []string) {
+	if len(d.loading) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\nFrom the start to the first reply, the files being in memory; each server loads what it wrote itself. In brackets: processor time.\n\n"+
+		"| | %s | ratio to Redis | at most |\n| --- |%s --- | --- |\n",
+		strings.Join(versions, " | "), strings.Repeat(" ---: |", len(versions)))
+	for _, x := range d.loading {
+		fmt.Fprintf(b, "| %s |", x.name)
+		for i, v := range x.seconds {
+			fmt.Fprintf(b, " %.2f s (%.2f s) |", v, x.cpu[i])
+		}
+		ratio := x.seconds[0] / x.seconds[1]
+		fmt.Fprintf(b, " %s | 1.0 |\n", verdict(ratio, ratio <= 1))
+	}
+}
