@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/limitkv/limitkv/engine"
@@ -146,7 +147,7 @@ type Transfer struct {
 	For rdb.Audience
 	// Plain leaves out the keys of types that limitkv alone has, which LeftOut then counts.
 	Plain   bool
-	LeftOut int64
+	LeftOut atomic.Int64
 	// NoKeys and NoFunctions leave these out.
 	NoKeys, NoFunctions bool
 	// Begin is called at the moment that the snapshot is of, all keys being held, and returns more of what the file says of

@@ -72,7 +72,7 @@ func (f *family) claim() bool {
 func (p *picture) leavesOut(e engine.Entry) bool {
 	out := p.excludes(e)
 	if out && !p.transfer.NoKeys {
-		p.transfer.LeftOut++
+		p.transfer.LeftOut.Add(1)
 	}
 	return out
 }

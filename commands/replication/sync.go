@@ -220,7 +220,7 @@ func (f *family) sendDirectly(group []*replica) {
 	var at journal.LSN
 	t := f.transfer(group, "Background RDB transfer", &at, func(r *replica) { r.say("$EOF:"+mark+"\r\n", true) })
 	err := f.s.Durability.Transfer(t, fan{f, group, &at, t})
-	f.leftOutKeys.Add(t.LeftOut)
+	f.leftOutKeys.Add(t.LeftOut.Load())
 	if err != nil {
 		if !anyLeft(group) {
 			f.s.Logf('n', "Diskless rdb transfer, last replica dropped, killing fork child") // Redis's words: no process is
@@ -273,7 +273,7 @@ func (f *family) sendByFile(group []*replica) {
 	var at journal.LSN
 	t := f.transfer(group, "Background saving", &at, func(*replica) {})
 	file, size, err := f.makeFile(t)
-	f.leftOutKeys.Add(t.LeftOut)
+	f.leftOutKeys.Add(t.LeftOut.Load())
 	if err != nil {
 		f.failed(group, err)
 		return
