@@ -332,7 +332,9 @@ func (p *picture) write(to io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer inShortSlices()()
 	whole := p.cut.Walk(func() {
+		offer()
 		if err == nil {
 			err = p.pass(out, false)
 		} else {
