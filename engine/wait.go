@@ -361,9 +361,14 @@ func (v *View) ServeReady() {
 }
 
 func (v *View) serveReady() {
-	now, held := v.Now, v.Held
+	now, held, before := v.Now, v.Held, v.changes
 	v.Now = v.KS.Clock.Now() // what they wait for may have expired while the command ran
 	defer func() {
+		// It need not be a command that served them: a deadline has nobody who counts its changes.
+		if n := v.changes - before; n > 0 {
+			v.KS.Dirty.Add(n)
+			v.changes, v.told = before, v.told-n
+		}
 		v.Now = now
 		v.letGo(held)
 	}()

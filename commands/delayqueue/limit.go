@@ -316,6 +316,7 @@ func (f *family) apart(ks *engine.Keyspace, db int, key []byte, do func(v *engin
 	do(&v)
 	v.EndCommand(nil)
 	v.Commit()
+	ks.Dirty.Add(v.TakeChanges())
 	v.ServeReady()
 	v.Account()
 	ks.Unlock(set)

@@ -1,0 +1,51 @@
+package persistence_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/commands/command"
+)
+
+// TestServedAtTheEnd: whoever waits may be served by a deadline after the last snapshot was written, and is told so. That is
+// in the files all the same.
+func TestServedAtTheEnd(t *testing.T) {
+	const now, soon, patience = 1_700_000_000_000, 20, 10 * time.Second
+	for _, test := range []struct{ before, waits, after, want string }{
+		{"DQ.ADD q DELAY 10 ID i x", "DQ.POP q BLOCK 0", "EXISTS q", ":0"},
+		{"RL.ACQUIRE r ID a LEASE 10 CONC 1", "RL.ACQUIRE r ID b LEASE 60000 BLOCK 0 CONC 1", "RL.SETTLE r b", ":1"},
+	} {
+		t.Run(test.waits, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			v, err := serve(t, nil, now, "save", "3600 1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { v.close() }()
+			if got := v.do(t, test.before, patience); got == "" || got[0] == '-' {
+				t.Fatal(got)
+			}
+			v.do(t, test.waits, 0)
+			for end := time.Now().Add(patience); v.s.BlockedClients.Load() == 0; time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("nobody waits")
+				}
+			}
+			if err := v.s.Prepare(command.End{How: command.EndAsConfigured}); err != nil {
+				t.Fatal(err)
+			}
+			v.s.Keyspace.Sched.Advance(soon * 1000)
+			_ = v.conn.SetReadDeadline(time.Now().Add(patience))
+			if got := v.reply(); got == "" || got[0] == '-' {
+				t.Fatalf("served: %q", got)
+			}
+			v.close()
+			if v, err = serve(t, nil, now+soon, "save", "3600 1"); err != nil {
+				t.Fatal(err)
+			}
+			if got := v.do(t, test.after, patience); got != test.want {
+				t.Errorf("after the start %s: %s, want %s", test.after, got, test.want)
+			}
+		})
+	}
+}
