@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,6 +55,27 @@ func TestStopSaving(t *testing.T) {
 	if stats := c.Do("INFO", "stats"); !strings.Contains(stats, "total_forks:2\r\n") {
 		t.Errorf("INFO stats: %s", stats)
 	}
+}
+
+// TestSnapshotTriedAgain: while writes are refused no save point comes to count any, so the snapshot is tried again until it
+// succeeds.
+func TestSnapshotTriedAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	d := newDisk()
+	s := livetest.StartWith(t, func(s *commands.Server) { s.FS, s.Log = d, livetest.NoLog{} })
+	c := s.Client()
+	c.Want("OK", "CONFIG", "SET", "save", "900 100")
+	c.Want("OK", "SET", "k", 1)
+	d.full.Store(failing(syscall.ENOSPC))
+	c.Want("Background saving started", "BGSAVE")
+	wait(t, c, "rdb_bgsave_in_progress:0", "rdb_last_bgsave_status:err")
+	if got := c.Do("SET", "k", 2); !strings.HasPrefix(got, "-MISCONF Redis is configured to save RDB snapshots") {
+		t.Errorf("a write after a snapshot that failed: %s", got)
+	}
+	d.full.Store(nil)
+	s.Advance(6000)
+	wait(t, c, "rdb_bgsave_in_progress:0", "rdb_last_bgsave_status:ok")
+	c.Want("OK", "SET", "k", 3)
 }
 
 // TestRewritesPutOff: what the growth of the log asks for is not tried again and again

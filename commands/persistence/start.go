@@ -456,11 +456,16 @@ func (f *family) refuse() {
 		f.s.RefuseWrites(misconf(*unread))
 	case w != nil && w.Failure().Err != nil:
 		f.s.RefuseWrites(misconf(w.Failure().Err))
-	case f.status.lastSaveFailed.Load() && f.p.stopWrites.Load() && len(*f.p.points.Load()) > 0:
+	case f.refusesForSnapshot():
 		f.s.RefuseWrites("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.")
 	default:
 		f.s.RefuseWrites("")
 	}
+}
+
+// refusesForSnapshot tells whether writes are refused until a snapshot succeeds.
+func (f *family) refusesForSnapshot() bool {
+	return f.status.lastSaveFailed.Load() && f.p.stopWrites.Load() && len(*f.p.points.Load()) > 0
 }
 
 // tickEvery is how often it is looked whether a file is to be written.
@@ -520,6 +525,12 @@ func (f *family) look() {
 	}
 	now := f.s.Keyspace.Clock.Now() / 1e6
 	changes := f.s.Keyspace.Dirty.Load() - st.dirtyAtSave.Load()
+	if f.refusesForSnapshot() && now-st.lastTry.Load() > saveRetrySeconds {
+		// No writes come that a save point would count: Redis would refuse them until a client asks for a snapshot.
+		f.s.Logf('n', "Writes are refused since the last snapshot failed. Saving...")
+		f.s.Pipeline.Do("BGSAVE")
+		return
+	}
 	for _, x := range *f.p.points.Load() {
 		if changes >= x.changes && changes > 0 && now-st.lastSave.Load() > x.seconds &&
 			(!st.lastSaveFailed.Load() || now-st.lastTry.Load() > saveRetrySeconds) {
