@@ -26,7 +26,7 @@ func (f *family) declareParams() {
 		},
 	})
 	c.Add(&params.Param{
-		Name: "dir", Protected: true, NotLoading: true, Help: "working directory, which a relative logfile and unixsocket are in",
+		Name: "dir", Protected: true, NotLoading: true, Always: true, Help: "working directory, which a relative logfile and unixsocket are in",
 		Get: func() string {
 			dir, _ := os.Getwd() // unknown is empty
 			return dir

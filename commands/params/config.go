@@ -76,7 +76,9 @@ type Param struct {
 	Hidden bool
 	// NotLoading: CONFIG SET has to wait until the server has loaded.
 	NotLoading bool
-	Get        func() string
+	// Always: CONFIG REWRITE writes it even as it is unless given, since that need not be so at the next start.
+	Always bool
+	Get    func() string
 	// Set checks and takes a value; its error is shown to the client.
 	Set func(value string) error
 	// Flag help; empty hides it from --help.

@@ -179,6 +179,24 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
+// TestRewriteAlways: what another start may find otherwise is written even if nobody gave it.
+func TestRewriteAlways(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "limitkv.conf")
+	if err := os.WriteFile(path, []byte("hz 20\n"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	c := testConfig()
+	c.Add(&Param{Name: "dir", Always: true, Get: func() string { return "/here" }})
+	for range 2 { // the second time changes nothing
+		if err := c.Rewrite(path); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := os.ReadFile(path); !strings.HasSuffix(string(got), "\n"+rewriteMark+"\ndir /here\n") {
+			t.Errorf("got\n%s", got)
+		}
+	}
+}
+
 // FuzzSplitWords: what is quoted as CONFIG REWRITE does comes back.
 func FuzzSplitWords(f *testing.F) {
 	f.Add("a b")

@@ -67,7 +67,7 @@ func (c *Config) Rewrite(path string) error {
 		out = append(out, line)
 	}
 	for _, p := range c.All() {
-		if p.of != "" || written[p.Name] || p.Get() == p.initial {
+		if p.of != "" || written[p.Name] || p.Get() == p.initial && !p.Always {
 			continue
 		}
 		add(p.Name + " " + quoted(p.Get()))
