@@ -17,6 +17,7 @@ import (
 // The reasons for which a server does not end.
 var (
 	errInitial = errors.New("Writing initial AOF, can't exit.")
+	errEnding  = errors.New("the server ends")
 	errFinal   = errors.New("Error trying to save the DB, can't exit.")
 )
 
@@ -33,6 +34,9 @@ func (f *family) BeforeStop(how command.Ending, force bool) error {
 	}
 	err := f.lastFiles(how, force)
 	if err != nil {
+		f.mu.Lock()
+		f.ending = false
+		f.mu.Unlock()
 		f.s.Logf('w', "%v", err)
 	}
 	return err
@@ -40,6 +44,7 @@ func (f *family) BeforeStop(how command.Ending, force bool) error {
 
 func (f *family) lastFiles(how command.Ending, force bool) error {
 	f.mu.Lock()
+	f.ending = true // what is scheduled would begin when the one that is killed has ended
 	w, current, initial := f.writer, f.current, f.rewriting && f.writer != nil && f.writer.State() == journal.Starting
 	f.mu.Unlock()
 	if initial && how != command.EndDiscarding {
@@ -109,6 +114,9 @@ func (f *family) end(how command.Ending) error {
 	if f.s.Loading.On() { // there is nothing to keep yet
 		return nil
 	}
+	f.mu.Lock()
+	f.ending = true
+	f.mu.Unlock()
 	f.background.Wait()
 	var failed error
 	if f.saves(how) && f.final.Load() != f.s.Keyspace.Dirty.Load()+1 {

@@ -1,6 +1,7 @@
 package persistence_test
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -47,5 +48,32 @@ func TestServedAtTheEnd(t *testing.T) {
 				t.Errorf("after the start %s: %s, want %s", test.after, got, test.want)
 			}
 		})
+	}
+}
+
+// TestNothingBeginsAtTheEnd: a rewrite that waits for a snapshot does not begin because the end of the server gives that up.
+func TestNothingBeginsAtTheEnd(t *testing.T) {
+	const now, patience = 1_700_000_000_000, 10 * time.Second
+	t.Chdir(t.TempDir())
+	v, err := serve(t, nil, now, "save", "3600 1", "rdb-key-save-delay", "10000000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.close()
+	for _, line := range []string{"SET k v", "BGSAVE", "BGREWRITEAOF"} {
+		if got := v.do(t, line, patience); got == "" || got[0] == '-' {
+			t.Fatalf("%s: %s", line, got)
+		}
+	}
+	if err := v.s.Prepare(command.End{How: command.EndAsConfigured}); err != nil {
+		t.Fatal(err)
+	}
+	const ticks = 4 * 100 * time.Millisecond
+	time.Sleep(ticks)
+	if _, err := os.Stat("appendonlydir"); !os.IsNotExist(err) {
+		t.Errorf("a rewrite has begun: %v", err)
+	}
+	if _, err := os.Stat("dump.rdb"); err != nil {
+		t.Error(err)
 	}
 }

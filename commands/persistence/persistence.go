@@ -25,6 +25,7 @@ type family struct {
 	// saving and rewriting are under way in the background; again: a rewrite was asked
 	// for meanwhile.
 	saving, rewriting, again bool
+	ending                   bool          // the last files are being written: nothing begins in the background
 	starting                 bool          // a log was turned on whose first rewrite is about to begin
 	rewriteEnd               chan struct{} // closed when the rewrite that began last has ended
 	background               sync.WaitGroup

@@ -38,6 +38,9 @@ func (f *family) rewrite(c *command.Ctx) error {
 	f.mu.Lock()
 	defer f.mu.Unlock() // so that it is not turned on or off meanwhile; Rotate does not wait for the disk
 	f.starting = false
+	if f.ending {
+		return errEnding
+	}
 	w, files := f.writer, f.files
 	f.status.lastRewriteTry.Store(engine.Monotonic())
 	var cut *journal.Cut

@@ -186,13 +186,25 @@ func (f *family) bgsave(c *command.Ctx) {
 	case rewriting:
 		c.Error("ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible.")
 	default:
-		f.saveInBackground(c)
+		if !f.saveInBackground(c) {
+			c.Error("ERR " + errEnding.Error())
+			return
+		}
 		c.Status("Background saving started")
 	}
 }
 
-// saveInBackground begins a snapshot. All keys are held, and nothing else is written.
-func (f *family) saveInBackground(c *command.Ctx) {
+// saveInBackground begins a snapshot. All keys are held, and nothing else is written. It reports false where the server ends.
+func (f *family) saveInBackground(c *command.Ctx) bool {
+	f.mu.Lock()
+	ending := f.ending
+	if !ending {
+		f.background.Add(1) // before who ends the server waits
+	}
+	f.mu.Unlock()
+	if ending {
+		return false
+	}
 	began, dirty := engine.Monotonic(), c.KS.Dirty.Load()
 	st := &f.status
 	st.saves.Add(1)
@@ -202,7 +214,6 @@ func (f *family) saveInBackground(c *command.Ctx) {
 	p := f.begin(c, false)
 	f.mu.Lock()
 	f.saving, f.current = true, p
-	f.background.Add(1)
 	f.mu.Unlock()
 	name := *f.p.dbfilename.Load()
 	st.beginMicros.Store(engine.Monotonic() - began)
@@ -229,6 +240,7 @@ func (f *family) saveInBackground(c *command.Ctx) {
 			f.s.Logf('w', "Background saving error")
 		}
 	}()
+	return true
 }
 
 // StopSaving has the snapshot or rewrite fail that is under way, and tells whether one is.

@@ -499,7 +499,7 @@ func (f *family) tick() {
 func (f *family) look() {
 	f.mu.Lock()
 	w, files := f.writer, f.files
-	busy, again := f.saving || f.rewriting || f.s.Loading.On(), f.again
+	busy, again := f.saving || f.rewriting || f.ending || f.s.Loading.On(), f.again
 	f.mu.Unlock()
 	if busy {
 		return
