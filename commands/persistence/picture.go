@@ -326,6 +326,10 @@ func (p *picture) pass(out output, all bool) error {
 	return p.writeLarge(out)
 }
 
+// offerMicros is how long the walk keeps a processor that others wait for. Where it is offered at every step, the walk
+// hardly goes on beside programs that never sleep, since each of them has its slice then.
+const offerMicros = 250
+
 // write walks the keys and writes the file. No lock is held.
 func (p *picture) write(to io.Writer) error {
 	out, err := p.newOutput(to)
@@ -333,8 +337,12 @@ func (p *picture) write(to io.Writer) error {
 		return err
 	}
 	defer inShortSlices()()
+	offered := engine.Monotonic()
 	whole := p.cut.Walk(func() {
-		offer()
+		if now := engine.Monotonic(); now-offered >= offerMicros {
+			offer()
+			offered = now
+		}
 		if err == nil {
 			err = p.pass(out, false)
 		} else {
