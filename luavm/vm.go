@@ -205,6 +205,10 @@ func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out *resp.Writer) (
 func (vm *VM) forgetRun() {
 	vm.forgetCoroutines()
 	vm.forgetRegisters()
+	vm.forgetFrames()
+	if m := vm.matcher; m != nil {
+		m.L, m.src, m.pat = nil, "", ""
+	}
 	vm.walker.Forget()
 	vm.closures.end()
 }
@@ -215,6 +219,15 @@ func (vm *VM) forgetRegisters() {
 		clear(reg.array[reg.top:min(vm.highest, len(reg.array))])
 	}
 	vm.highest = 0
+}
+
+// forgetFrames clears what calls have left in the frames: a function of the library's may be a closure that holds a coroutine
+// or a long string.
+func (vm *VM) forgetFrames() {
+	frames := inside(vm.L).frames()
+	for i := frames.sp; i < len(frames.array) && frames.array[i].Fn != nil; i++ {
+		frames.array[i] = luaFrame{}
+	}
 }
 
 func (vm *VM) stringArray(values [][]byte) *lua.LTable {

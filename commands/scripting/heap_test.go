@@ -49,7 +49,8 @@ func TestScriptMemory(t *testing.T) {
 while true do co() end`,
 		"lists": `return #cjson.decode('[' .. string.rep('[],', 1e7) .. '1]')`,
 	} {
-		runtime.GC() // what the heap holds before is not looked at
+		runtime.GC() // what the heap holds before is not looked at: neither is what pools keep until the next time
+		runtime.GC()
 		if got := run(t, c, script); !strings.Contains(got, noMemory) {
 			t.Errorf("%s: %.200s", name, got)
 		}
@@ -80,5 +81,36 @@ func TestScriptMemoryIsItsOwn(t *testing.T) {
 	}
 	if got := run(t, c, `local n = 0 for i = 1, 300 do n = n + #redis.call('GET', 'k' .. i % 100 + 1) end return n / 2^20`); got != "300" {
 		t.Errorf("what it reads: %.200s", got)
+	}
+}
+
+// A script that has ended keeps nothing, however it ended: what it left would count as the server's when the next one begins.
+func TestScriptsLeaveNothing(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	c.Want("OK", "CONFIG", "SET", "script-memory-max", "64mb")
+	held := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc >> 20)
+	}
+	before := held()
+	for range 2 {
+		for name, script := range map[string]string{
+			"an error":            `local t = {} while true do t[#t + 1] = string.rep('x', 1e5) end`,
+			"pcall that recurses": `local t = {} local function f() t[#t + 1] = string.rep('x', 1e5) pcall(f) f() end while true do pcall(f) end`,
+			"an error in a coroutine": `local t = {} local co = coroutine.wrap(function() while true do t[#t + 1] = string.rep('x', 1e5) coroutine.yield() end end)
+while true do co() end`,
+			"a coroutine that waits": `local co = coroutine.wrap(function() local s = string.rep('x', 5e7) coroutine.yield() return s end) co() return 1`,
+			"an iterator":            `for w in string.gmatch(string.rep('x', 5e7), '.') do return w end`,
+			"deep calls":             `local function f(n, s) if n == 0 then return #s end local r = f(n - 1, s) return r end return f(1000, string.rep('x', 5e7))`,
+		} {
+			run(t, c, script)
+			c.Want("PONG", "PING")
+			if now := held(); now > before+32 {
+				t.Errorf("%s: %d MB are held, %d before", name, now, before)
+			}
+		}
 	}
 }
