@@ -158,6 +158,11 @@ func TestRepliesWhenSyncFails(t *testing.T) {
 	if got := pipe.Read(); got != "before" {
 		t.Errorf("got %s", got)
 	}
+	for end := time.Now().Add(60 * time.Second); !strings.Contains(c.Do("CLIENT", "LIST"), " multi=1 "); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("what stands behind is not served")
+		}
+	}
 	for name, x := range map[string]*livetest.Client{"push": pusher, "pop": popper, "read": seer, "script": script, "pipeline": pipe, "events": watcher} {
 		if text, ok := x.Poll(20 * time.Millisecond); ok {
 			t.Errorf("%s: %s comes before the sync has ended", name, text)
