@@ -326,8 +326,8 @@ func (p *picture) pass(out output, all bool) error {
 	return p.writeLarge(out)
 }
 
-// offerMicros is how long the walk keeps a processor that others wait for. Where it is offered at every step, the walk
-// hardly goes on beside programs that never sleep, since each of them has its slice then.
+// offerMicros is how long the walk keeps a processor before it offers it to others. Programs that never sleep take a whole
+// slice at each offer, so it is kept for at least as long as it was away: else the walk would hardly go on beside them.
 const offerMicros = 250
 
 // write walks the keys and writes the file. No lock is held.
@@ -337,11 +337,12 @@ func (p *picture) write(to io.Writer) error {
 		return err
 	}
 	defer inShortSlices()()
-	offered := engine.Monotonic()
+	due := engine.Monotonic() + offerMicros
 	whole := p.cut.Walk(func() {
-		if now := engine.Monotonic(); now-offered >= offerMicros {
+		if now := engine.Monotonic(); now >= due {
 			offer()
-			offered = now
+			back := engine.Monotonic()
+			due = back + max(offerMicros, back-now)
 		}
 		if err == nil {
 			err = p.pass(out, false)
