@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/limitkv/limitkv/engine/vfs"
@@ -48,8 +49,8 @@ type Files struct {
 	lock io.Closer
 
 	mu       sync.Mutex
-	keep     bool // history is not removed
-	manifest *Manifest
+	keep     bool                     // history is not removed
+	manifest atomic.Pointer[Manifest] // as it was written last: nobody changes it
 	// unsure means that the manifest was renamed, and that it is not known whether that is safe: the file of either
 	// must stay.
 	unsure bool
@@ -73,7 +74,8 @@ const (
 
 // Open takes the directory for this process and reads the manifest; nothing is made, and no manifest is no error.
 func Open(o Options) (_ *Files, err error) {
-	f := &Files{Options: o, dir: filepath.Join(o.Dir, o.Dirname), manifest: &Manifest{}}
+	f := &Files{Options: o, dir: filepath.Join(o.Dir, o.Dirname)}
+	f.manifest.Store(&Manifest{})
 	if n := len(Entry{Name: f.incrName(1 << 62), Seq: 1 << 62, Type: Incr, Start: 1 << 62, End: 1 << 62}.append(nil)); n >= manifestLineMax {
 		return nil, fmt.Errorf("the name %q is too long for a manifest", o.Filename)
 	}
@@ -115,7 +117,7 @@ func Open(o Options) (_ *Files, err error) {
 		}
 		return nil, err
 	}
-	f.manifest = m
+	f.manifest.Store(m)
 	return f, nil
 }
 
@@ -140,12 +142,8 @@ func (f *Files) Close() error {
 	return f.lock.Close()
 }
 
-// Manifest is a copy of the manifest as it is now.
-func (f *Files) Manifest() *Manifest {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.manifest.clone()
-}
+// Manifest is a copy of the manifest as it is now. It does not wait for the disk, which f.mu is held for: event loops ask.
+func (f *Files) Manifest() *Manifest { return f.manifest.Load().clone() }
 
 // Size is the size of all files of the manifest that hold data.
 func (f *Files) Size() (int64, error) {
@@ -224,7 +222,7 @@ func (f *Files) write(m *Manifest) error {
 	name := f.Filename + manifestSuffix
 	renamed, err := vfs.WriteFile(f.FS, f.dir, f.path(f.tempManifest()), f.path(name), m.Text())
 	if renamed {
-		f.manifest = m
+		f.manifest.Store(m)
 		f.unsure = err != nil
 	}
 	if err == nil && f.announced {
@@ -249,16 +247,16 @@ func (f *Files) KeepHistory(on bool) {
 func (f *Files) removeHistory() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.keep || f.unsure || len(f.manifest.History) == 0 {
+	if f.keep || f.unsure || len(f.manifest.Load().History) == 0 {
 		return
 	}
-	m := f.manifest.clone()
+	m := f.manifest.Load().clone()
 	m.History = nil
 	inUse := map[string]bool{}
 	for _, e := range m.Parts() {
 		inUse[e.Name] = true
 	}
-	for _, e := range f.manifest.History {
+	for _, e := range f.manifest.Load().History {
 		if inUse[e.Name] {
 			continue // Nobody writes such a manifest but by hand.
 		}
@@ -274,7 +272,7 @@ func (f *Files) removeHistory() {
 // removeTemps removes what was not finished before the last end.
 func (f *Files) removeTemps() {
 	temps := []string{f.tempBase(), f.tempIncr(), f.tempManifest()}
-	if !f.manifest.Empty() {
+	if !f.manifest.Load().Empty() {
 		temps = append(temps, f.tempFirst())
 	}
 	for _, name := range temps {
@@ -344,7 +342,7 @@ func (f *Files) upgrade() error {
 	} else if err != nil {
 		return err
 	}
-	m := f.manifest
+	m := f.manifest.Load()
 	if !m.Empty() {
 		if m.Base == nil || len(m.Incr) > 0 || m.Base.Name != f.Filename {
 			return nil

@@ -66,7 +66,7 @@ func isRDB(file io.ReaderAt) (bool, error) {
 func (f *Files) Load(o LoadOptions) (*Loaded, error) {
 	f.mu.Lock()
 	err := f.upgrade()
-	parts := f.manifest.Parts()
+	parts := f.manifest.Load().Parts()
 	f.mu.Unlock()
 	if err != nil {
 		return nil, err

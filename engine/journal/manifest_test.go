@@ -8,6 +8,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/engine/vfs/simfs"
 )
 
 func TestManifestParses(t *testing.T) {
@@ -124,4 +127,25 @@ func FuzzManifest(f *testing.F) {
 			t.Fatalf("%q was written as %q", text, m.Text())
 		}
 	})
+}
+
+// TestManifestDoesNotWait: who asks for the size of the log has it while the manifest is being replaced, which waits for the disk.
+func TestManifestDoesNotWait(t *testing.T) {
+	f := &Files{Options: Options{FS: simfs.New(1)}}
+	f.manifest.Store(&Manifest{BaseSeq: 7})
+	f.mu.Lock() // as who replaces it
+	defer f.mu.Unlock()
+	asked := make(chan int64)
+	go func() {
+		_, _ = f.Size()
+		asked <- f.Manifest().BaseSeq
+	}()
+	select {
+	case seq := <-asked:
+		if seq != 7 {
+			t.Fatalf("sequence number %d, want 7", seq)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits")
+	}
 }

@@ -256,7 +256,7 @@ func (c *Cut) Abort() {
 func (f *Files) extend(at LSN) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m := f.manifest.clone()
+	m := f.manifest.Load().clone()
 	m.IncrSeq++
 	name := f.incrName(m.IncrSeq)
 	m.Incr = append(m.Incr, Entry{Name: name, Seq: m.IncrSeq, Type: Incr, Start: int64(at), End: -1})
@@ -273,7 +273,7 @@ func (f *Files) extend(at LSN) (string, error) {
 	if err == nil {
 		return name, nil
 	}
-	if f.manifest == m {
+	if f.manifest.Load() == m {
 		return "", fmt.Errorf("%w: %w", errUnsure, err)
 	}
 	_ = f.FS.Remove(f.path(name)) // It is overwritten the next time.
@@ -284,7 +284,7 @@ func (f *Files) extend(at LSN) (string, error) {
 func (f *Files) replace(c *Cut, rdb bool) (incr string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	old := f.manifest
+	old := f.manifest.Load()
 	m := old.clone()
 	m.BaseSeq++
 	base := f.baseName(m.BaseSeq, rdb)
@@ -328,7 +328,7 @@ func (f *Files) replace(c *Cut, rdb bool) (incr string, err error) {
 	switch {
 	case err == nil:
 		return incr, nil
-	case f.manifest == m:
+	case f.manifest.Load() == m:
 		return incr, fmt.Errorf("%w: %w", errUnsure, err)
 	}
 	_ = f.FS.Remove(f.path(base))
@@ -342,7 +342,7 @@ func (f *Files) replace(c *Cut, rdb bool) (incr string, err error) {
 func (f *Files) endAt(name string, at LSN) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m := f.manifest.clone()
+	m := f.manifest.Load().clone()
 	if n := len(m.Incr); n > 0 && m.Incr[n-1].Name == name && m.Incr[n-1].Start != -1 {
 		m.Incr[n-1].End = int64(at)
 		_ = f.write(m)
