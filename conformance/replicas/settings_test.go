@@ -123,6 +123,7 @@ func TestSilentPrimary(t *testing.T) {
 			follow(t, r, p.Addr)
 			caughtUp(t, p, r)
 		}
+		before := field(t, p, "sync_full") // on a loaded machine the hasty one may have been too hasty at first
 		if err := syscall.Kill(p.Pid(), syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
@@ -141,8 +142,8 @@ func TestSilentPrimary(t *testing.T) {
 		must(t, p, "SET", "k", "v")
 		same(t, p, hasty)
 		same(t, p, patient)
-		if full, partial := field(t, p, "sync_full"), field(t, p, "sync_partial_ok"); full != "2" || partial == "0" {
-			t.Errorf("%s full synchronisations, %s partial ones", full, partial)
+		if full, partial := field(t, p, "sync_full"), field(t, p, "sync_partial_ok"); full != before || partial == "0" {
+			t.Errorf("%s full synchronisations, %s before, %s partial ones", full, before, partial)
 		}
 	})
 }

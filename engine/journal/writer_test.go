@@ -507,6 +507,7 @@ func TestTurnOn(t *testing.T) {
 		if err == nil {
 			err = cut.Commit(file, false)
 		}
+		synctest.Wait() // what was appended last may not have been written yet
 		if err != nil || w.State() != Running || w.Durable() != last {
 			t.Fatalf("%v, state %d, durable %d of %d", err, w.State(), w.Durable(), last)
 		}
