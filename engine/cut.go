@@ -170,8 +170,8 @@ func (c *Cut) Walks(v *View) bool { return v == c.walk }
 // Abort ends a cut of which nothing more is wanted, before Walk has.
 func (c *Cut) Abort() {
 	v := &View{KS: c.ks, Held: LockSet{allShards}}
-	c.save = func(*View, Entry) {}
 	c.ks.LockWaiting(v.Held)
+	c.save = func(*View, Entry) {} // for Walk, if that goes on
 	c.ks.cut = nil
 	c.ks.mixed = true
 	c.ks.Unlock(v.Held)
