@@ -119,8 +119,7 @@ func (l *largeKeys) change(rnd *rand.Rand) {
 	case n == 0 && rnd.IntN(8) == 0:
 		l.flush(v)
 	case n == 0:
-		l.did[1].Add(1)
-		v.Swap(0, 1)
+		l.swap(v)
 	case !e.Ok():
 		l.did[2].Add(1)
 		l.fill(v, rnd, key, 600+rnd.IntN(600))
@@ -146,6 +145,11 @@ func (l *largeKeys) change(rnd *rand.Rand) {
 func (l *largeKeys) flush(v *engine.View) {
 	l.did[0].Add(1)
 	v.Flush()
+}
+
+func (l *largeKeys) swap(v *engine.View) {
+	l.did[1].Add(1)
+	v.Swap(0, 1)
 }
 
 // contents are all elements of an object.
@@ -224,9 +228,13 @@ func TestPictureLarge(t *testing.T) {
 		}
 		before, steps := inPieces, 0
 		whole := p.cut.Walk(func() {
-			if steps++; steps == 20 && round%2 == 1 {
+			if steps++; steps == 20 {
 				l.ks.LockWaiting(v.Held)
-				l.flush(v)
+				if round%2 == 1 {
+					l.flush(v)
+				} else {
+					l.swap(v)
+				}
 				l.ks.Unlock(v.Held)
 			}
 			p.mu.Lock()
