@@ -250,13 +250,14 @@ func (f *Files) removeHistory() {
 	if f.keep || f.unsure || len(f.manifest.Load().History) == 0 {
 		return
 	}
-	m := f.manifest.Load().clone()
+	m := f.Manifest()
+	history := m.History
 	m.History = nil
 	inUse := map[string]bool{}
 	for _, e := range m.Parts() {
 		inUse[e.Name] = true
 	}
-	for _, e := range f.manifest.Load().History {
+	for _, e := range history {
 		if inUse[e.Name] {
 			continue // Nobody writes such a manifest but by hand.
 		}

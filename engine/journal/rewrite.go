@@ -256,7 +256,7 @@ func (c *Cut) Abort() {
 func (f *Files) extend(at LSN) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m := f.manifest.Load().clone()
+	m := f.Manifest()
 	m.IncrSeq++
 	name := f.incrName(m.IncrSeq)
 	m.Incr = append(m.Incr, Entry{Name: name, Seq: m.IncrSeq, Type: Incr, Start: int64(at), End: -1})
@@ -342,7 +342,7 @@ func (f *Files) replace(c *Cut, rdb bool) (incr string, err error) {
 func (f *Files) endAt(name string, at LSN) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m := f.manifest.Load().clone()
+	m := f.Manifest()
 	if n := len(m.Incr); n > 0 && m.Incr[n-1].Name == name && m.Incr[n-1].Start != -1 {
 		m.Incr[n-1].End = int64(at)
 		_ = f.write(m)
