@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // outsideKey is a key of ours, as valkey-benchmark writes it.
@@ -70,22 +71,32 @@ func (m *matrix) fromOutside(targets []*target, c claim) ([]float64, error) {
 
 // outsideRound is one run. Its length is a whole number of seconds, as it has them.
 func (m *matrix) outsideRound(t *target, w *workload, pipeline int) (perSecond float64, err error) {
-	host, port, err := net.SplitHostPort(t.addr)
+	table, _, err := outsideRun(m.outside, t.addr, m.params.connections, pipeline, t.setup.keys, m.params.duration, w.outside(&t.setup))
 	if err != nil {
 		return 0, err
 	}
-	seconds := max(1, int(m.params.duration.Seconds()+0.5))
-	args := []string{
-		"-h", host, "-p", port, "-c", strconv.Itoa(m.params.connections), "-P", strconv.Itoa(pipeline), "-r", strconv.Itoa(t.setup.keys),
-		"--duration", strconv.Itoa(seconds), "--csv", "--",
+	return outsideRate(table)
+}
+
+// outsideRun has valkey-benchmark send a request for so many whole seconds, and returns its table.
+func outsideRun(generator, addr string, connections, pipeline, keys int, length time.Duration, request []string) (table string, seconds int, err error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, err
 	}
-	cmd := exec.Command(m.outside, append(args, w.outside(&t.setup)...)...)
-	cmd.Stderr = os.Stderr
+	seconds = max(1, int(length.Seconds()+0.5))
+	cmd := exec.Command(generator, append([]string{
+		"-h", host, "-p", port, "-c", strconv.Itoa(connections), "-P", strconv.Itoa(pipeline), "-r", strconv.Itoa(keys),
+		"--duration", strconv.Itoa(seconds), "--csv", "--",
+	}, request...)...)
 	out, err := cmd.Output()
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", m.outside, err)
+		if exit, ok := err.(*exec.ExitError); ok {
+			_, _ = os.Stderr.Write(exit.Stderr)
+		}
+		return "", 0, fmt.Errorf("%s: %w", generator, err)
 	}
-	return outsideRate(string(out))
+	return string(out), seconds, nil
 }
 
 // outsideRate reads requests a second from a table.

@@ -68,6 +68,9 @@ func runSingle(args []string) error {
 	return out.Flush()
 }
 
+// singleKeys is how many keys requests choose from.
+const singleKeys = 100_000
+
 // single is a server that is measured.
 type single struct {
 	name, addr string
@@ -79,22 +82,19 @@ type single struct {
 type singleRound struct{ rate, p50, p99, cpu float64 }
 
 func (s *single) round(generator, connections string, length time.Duration, request []string) error {
-	host, port, err := net.SplitHostPort(s.addr)
+	n, err := strconv.Atoi(connections)
 	if err != nil {
 		return err
 	}
-	seconds := max(1, int(length.Seconds()+0.5))
-	cmd := exec.Command(generator, append([]string{"-h", host, "-p", port, "-c", connections, "-r", "100000",
-		"--duration", strconv.Itoa(seconds), "--csv", "--"}, request...)...)
 	before := processorNanos(s.pid)
-	table, err := cmd.Output()
+	table, seconds, err := outsideRun(generator, s.addr, n, 1, singleKeys, length, request)
 	took := processorNanos(s.pid) - before
 	if err != nil {
-		return fmt.Errorf("%s: %w", generator, err)
+		return err
 	}
 	var r singleRound
 	for name, to := range map[string]*float64{"rps": &r.rate, "p50_latency_ms": &r.p50, "p99_latency_ms": &r.p99} {
-		if *to, err = outsideColumn(string(table), name); err != nil {
+		if *to, err = outsideColumn(table, name); err != nil {
 			return err
 		}
 	}
