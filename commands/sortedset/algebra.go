@@ -214,7 +214,11 @@ func (o *operands) result(op operation) *zset.Set {
 	out := zset.New(1, 0, lim)
 	switch op {
 	case union:
-		for _, s := range o.bySize() {
+		sorted := o.bySize()
+		if most := sorted[len(sorted)-1].len(); most >= zset.BuilderMin {
+			return o.largeUnion(sorted, most)
+		}
+		for _, s := range sorted {
 			s.each(func(member []byte, score float64) bool {
 				score = weighted(s.weight, score)
 				if old, ok := out.Score(member); ok {
@@ -244,6 +248,18 @@ func (o *operands) result(op operation) *zset.Set {
 		})
 	}
 	return out
+}
+
+// largeUnion is the union of sources of which one has so many members that the result is no packed set.
+func (o *operands) largeUnion(sorted []source, most int) *zset.Set {
+	b := zset.NewBuilder(most)
+	for _, s := range sorted {
+		s.each(func(member []byte, score float64) bool {
+			b.Add(member, weighted(s.weight, score), o.aggregate)
+			return true
+		})
+	}
+	return b.Set()
 }
 
 // bySize are the sources from the smallest to the largest, the order in which
