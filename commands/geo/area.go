@@ -81,8 +81,8 @@ func appendDistance(dst []byte, meters float64) []byte {
 	value := uint64(max(n, -n))
 	dst = strconv.AppendUint(dst, value/scale, 10)
 	dst = append(dst, '.')
-	digits := strconv.AppendUint(nil, scale+value%scale, 10)
-	return append(dst, digits[1:]...)
+	var digits [decimals + 1]byte
+	return append(dst, strconv.AppendUint(digits[:0], scale+value%scale, 10)[1:]...)
 }
 
 // rounds tells whether a rough distance lies so near where the fourth decimal
@@ -111,7 +111,7 @@ type middle struct{ x, y, sin, cos, edge float64 }
 func (s *shape) prepare() {
 	s.middle = middle{x: radians(s.longitude), y: radians(s.latitude), edge: math.Inf(1)}
 	s.middle.sin, s.middle.cos = math.Sincos(s.middle.y)
-	if half := s.radius * s.unit / (2 * earthRadius); half < 1 {
+	if half := s.radius * s.unit / (2 * earthRadius); half < 1 && !s.box {
 		sin := math.Sin(half)
 		s.middle.edge = sin * sin * (1 + edgeMargin)
 	}
@@ -129,29 +129,20 @@ type point struct {
 func (s *shape) locate(p *point, score float64) bool {
 	p.score = score
 	p.longitude, p.latitude = placeOf(score)
-	if s.box {
-		if northward(p.latitude, s.latitude) > s.height*s.unit/2 {
-			return false
-		}
-		half := s.width * s.unit / 2
-		across := between(p.longitude, p.latitude, s.longitude, p.latitude, false)
-		if across.same(half) {
-			across = between(p.longitude, p.latitude, s.longitude, p.latitude, true)
-		}
-		if across.meters > half {
-			return false
-		}
-		p.distance = between(s.longitude, s.latitude, p.longitude, p.latitude, false)
-		return true
-	}
 	most := s.radius * s.unit
-	if northward(p.latitude, s.latitude) > most*(1+edgeMargin) {
+	if s.box {
+		most = s.height * s.unit / 2
+	}
+	if north := northward(p.latitude, s.latitude); s.box && north > most || north > most*(1+edgeMargin) {
 		return false // it is farther than that: no sine is needed
 	}
 	// As between measures, with what it needs of the middle computed once.
 	v := sine((radians(p.longitude) - s.middle.x) / 2)
 	u := sine((radians(p.latitude) - s.middle.y) / 2)
 	cos := s.middle.cos*(1-2*u*u) - s.middle.sin*2*u*math.Sqrt(1-u*u) // of the latitude
+	if s.box && !s.spans(p, cos*math.Abs(v)) {
+		return false
+	}
 	a := u*u + s.middle.cos*cos*v*v
 	switch {
 	case v == 0 || a > 0.9:
@@ -161,10 +152,24 @@ func (s *shape) locate(p *point, score float64) bool {
 	default:
 		p.distance = distance{2 * earthRadius * arcsine(math.Sqrt(a)), false}
 	}
+	if s.box {
+		return true
+	}
 	if p.distance.same(most) {
 		s.measure(p)
 	}
 	return p.distance.meters <= most
+}
+
+// spans tells whether a box is so wide that it reaches a point, measured along the point's parallel. sine is that of half the
+// angle, roughly.
+func (s *shape) spans(p *point, sine float64) bool {
+	half := s.width * s.unit / 2
+	across := distance{2 * earthRadius * arcsine(sine), false}
+	if sine*sine > 0.9 || across.same(half) {
+		across = between(p.longitude, p.latitude, s.longitude, p.latitude, true)
+	}
+	return across.meters <= half
 }
 
 // near is up to where sine and arcsine are a few terms of their series: within 190 km, the half of what they are asked for. The
@@ -177,7 +182,7 @@ func sine(x float64) float64 {
 		return math.Sin(x)
 	}
 	z := x * x
-	return x * (1 - z/6*(1-z/20*(1-z/42*(1-z/72))))
+	return x * (1 - z*(1./6-z*(1./120-z*(1./5040-z*(1./362880)))))
 }
 
 // arcsine is rough, and quick for what is near.
@@ -198,6 +203,13 @@ func (s *shape) measure(p *point) {
 
 // compare orders points by their distance.
 func (s *shape) compare(a, b *point) int {
+	switch apart := a.distance.meters - b.distance.meters; {
+	case math.Abs(apart) <= roughness*(a.distance.meters+b.distance.meters):
+	case apart > 0:
+		return 1
+	default:
+		return -1
+	}
 	if a.longitude == b.longitude && a.latitude == b.latitude {
 		return 0
 	}

@@ -99,11 +99,12 @@ func TestSearchFindsAll(t *testing.T) {
 		z.Add(fmt.Appendf(nil, "m%d", i), scoreOf(x, y), 0, zset.DefaultLimits)
 	}
 	found := 0
-	for range 300 {
+	for i := range 300 {
 		var q query
 		q.longitude, q.latitude = somewhere(rng)
 		q.latitude *= 0.7 // near the poles Redis's cells do not reach around
 		q.unit, q.radius = 1000, 3000*rng.Float64()
+		q.box, q.width, q.height = i%2 == 1, 6000*rng.Float64(), 6000*rng.Float64()
 		got := map[string]bool{}
 		for _, p := range q.find(z) {
 			got[string(p.member)] = true
@@ -112,11 +113,14 @@ func TestSearchFindsAll(t *testing.T) {
 		z.Ascend(0, z.Len(), func(member []byte, score float64) bool {
 			x, y := placeOf(score)
 			in := between(q.longitude, q.latitude, x, y, true).meters <= q.radius*1000
+			if q.box {
+				in = northward(y, q.latitude) <= q.height*500 && between(x, y, q.longitude, y, true).meters <= q.width*500
+			}
 			if bounds.west < -longitudeMax || bounds.east > longitudeMax {
 				return true // nor do they over the date line
 			}
 			if in != got[string(member)] {
-				t.Errorf("%s is %v km away of %v", member, between(q.longitude, q.latitude, x, y, true).meters/1000, q.radius)
+				t.Errorf("%s is %v km away of %+v", member, between(q.longitude, q.latitude, x, y, true).meters/1000, q.shape)
 			}
 			if in {
 				found++

@@ -147,18 +147,30 @@ func (f *family) searchIn(c *command.Ctx, v variant) {
 		q.reply(c, points)
 		return
 	}
-	lim := f.limits.Now()
-	out := zset.New(n, 0, lim)
-	for i := range points {
-		p := &points[i]
-		score := p.score
-		if q.storeDistance {
-			q.measure(p)
-			score = p.distance.meters / q.unit
+	f.store(c, q.store, q.result(points, f.limits.Now()), v)
+}
+
+// result makes points a set.
+func (q *query) result(points []point, lim zset.Limits) *zset.Set {
+	score := func(p *point) float64 {
+		if !q.storeDistance {
+			return p.score
 		}
-		out.Add(p.member, score, 0, lim)
+		q.measure(p)
+		return p.distance.meters / q.unit
 	}
-	f.store(c, q.store, out, v)
+	if len(points) >= zset.BuilderMin {
+		b := zset.NewBuilder(len(points))
+		for i := range points { // one may be there twice, at the same place
+			b.Add(points[i].member, score(&points[i]), func(_, score float64) float64 { return score })
+		}
+		return b.Set()
+	}
+	out := zset.New(len(points), 0, lim)
+	for i := range points {
+		out.Add(points[i].member, score(&points[i]), 0, lim)
+	}
+	return out
 }
 
 // parseQuery reads the arguments, in the order in which Redis finds their
