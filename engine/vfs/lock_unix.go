@@ -6,7 +6,7 @@ package vfs
 
 import (
 	"errors"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -16,16 +16,32 @@ import (
 // lockName is the file that stands for a directory where directories themselves cannot be locked.
 const lockName = ".limitkv.lock"
 
-func lock(dir string) (io.Closer, error) {
-	held, err := flock(dir, os.O_RDONLY)
-	if errors.Is(err, unix.EBADF) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {
-		// Network file systems lock byte ranges of files that are open for writing, and those alone.
-		return flock(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE)
-	}
-	return held, err
+// held is what is locked: a directory, or the file in it that stands for it.
+type held struct {
+	*os.File
+	name string // in the directory
 }
 
-func flock(path string, flags int) (io.Closer, error) {
+// Holds implements Lock.
+func (h held) Holds(dir string) (bool, error) {
+	is, err := same(h.File, filepath.Join(dir, h.name))
+	if h.name != "" && errors.Is(err, fs.ErrNotExist) {
+		return false, nil // a directory that is new
+	}
+	return is, err
+}
+
+func lock(dir string) (Lock, error) {
+	lock, err := flock(dir, "", os.O_RDONLY)
+	if errors.Is(err, unix.EBADF) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {
+		// Network file systems lock byte ranges of files that are open for writing, and those alone.
+		return flock(dir, lockName, os.O_RDWR|os.O_CREATE)
+	}
+	return lock, err
+}
+
+func flock(dir, name string, flags int) (Lock, error) {
+	path := filepath.Join(dir, name)
 	f, err := os.OpenFile(path, flags, 0o644)
 	if err != nil {
 		return nil, err
@@ -33,7 +49,7 @@ func flock(path string, flags int) (io.Closer, error) {
 	for {
 		switch err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
 		case nil:
-			return f, nil
+			return held{f, name}, nil
 		case unix.EINTR:
 			continue
 		case unix.EWOULDBLOCK:

@@ -4,7 +4,6 @@ package vfs
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 )
@@ -85,7 +84,8 @@ func (osFS) ReadDir(path string) ([]string, error) {
 	return names, err
 }
 
-func (osFS) Lock(dir string) (io.Closer, error) { return lock(dir) }
+func (osFS) Lock(dir string) (Lock, error) { return lock(dir) }
+func (osFS) Beside() Beside                { return newBeside() }
 
 func (f *osFile) Size() (int64, error) {
 	info, err := f.Stat()
@@ -93,6 +93,18 @@ func (f *osFile) Size() (int64, error) {
 		return 0, err
 	}
 	return info.Size(), nil
+}
+
+func (f *osFile) Is(path string) (bool, error) { return same(f.File, path) }
+
+// same says whether a path leads to an open file or directory.
+func same(f *os.File, path string) (bool, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(info, there), err
 }
 
 func (f *osFile) Write(p []byte) (int, error) {

@@ -31,7 +31,17 @@ type FS interface {
 	ReadDir(path string) ([]string, error)
 	// Lock takes a directory for this process until the lock is closed or the process ends. It fails with ErrLocked
 	// where another one holds it.
-	Lock(dir string) (io.Closer, error)
+	Lock(dir string) (Lock, error)
+	// Beside returns what syncs files of this file system beside who asks for it, nil where nothing does.
+	Beside() Beside
+}
+
+// Lock is a directory that was taken.
+type Lock interface {
+	io.Closer
+	// Holds says whether a path leads to the directory that is held: one that was removed or moved away is held still, and
+	// another one that has its name now is not.
+	Holds(dir string) (bool, error)
 }
 
 // File is an open file.
@@ -43,10 +53,24 @@ type File interface {
 	io.WriterAt
 	io.Closer
 	Size() (int64, error)
+	// Is says whether a path leads to this file.
+	Is(path string) (bool, error)
 	Truncate(size int64) error
 	// Sync makes the bytes and the size safe. After it failed nobody knows what of the file is safe, and a Sync that
 	// succeeds later says nothing of what was written before.
 	Sync() error
+}
+
+// Beside syncs files while its caller goes on: one at a time, and one goroutine at a time calls it.
+type Beside interface {
+	// Begin begins to sync what was written to a file so far, as File.Sync does. Where it cannot, nothing has happened.
+	Begin(f File) bool
+	// Ended says whether that has ended, and then with which error; Wait waits for it. One of them is told of each end.
+	Ended() (ended bool, err error)
+	Wait() error
+	// Descriptor is one that epoll finds readable when one has ended.
+	Descriptor() int
+	io.Closer
 }
 
 // Info is what is known of a path.

@@ -148,4 +148,39 @@ func calls(t *testing.T, f vfs.FS, dir string) {
 	second, err := f.Lock(dir)
 	ok(err)
 	ok(second.Close())
+
+	ok(f.Mkdir(path("sub")))
+	of, err := f.Lock(path("sub"))
+	ok(err)
+	defer of.Close()
+	if holds, err := of.Holds(path("sub")); err != nil || !holds {
+		t.Errorf("the directory is not held: %v", err)
+	}
+	ok(f.Remove(path("sub")))
+	_, err = of.Holds(path("sub"))
+	missing(err)
+	ok(f.Mkdir(path("sub")))
+	if holds, err := of.Holds(path("sub")); err != nil || holds {
+		t.Errorf("a new directory is held already: %v", err)
+	}
+
+	file, err = f.Create(path("a"))
+	ok(err)
+	defer file.Close()
+	if is, err := file.Is(path("a")); err != nil || !is {
+		t.Errorf("a file is not where it was made: %v", err)
+	}
+	ok(f.Rename(path("a"), path("b")))
+	_, err = file.Is(path("a"))
+	missing(err)
+	if is, err := file.Is(path("b")); err != nil || !is {
+		t.Errorf("a file is not where it was moved: %v", err)
+	}
+	other, err := f.Create(path("a"))
+	ok(err)
+	ok(other.Close())
+	if is, err := file.Is(path("a")); err != nil || is {
+		t.Errorf("another file is taken for it: %v", err)
+	}
+	ok(f.Remove(path("b")))
 }

@@ -40,6 +40,8 @@ func (f *file) name() string {
 	return f.path
 }
 
+func (f *file) Is(path string) (bool, error) { return f.fs.is(f.node, f.life, path) }
+
 func (f *file) ReadAt(p []byte, at int64) (int, error) {
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()

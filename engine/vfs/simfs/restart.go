@@ -30,7 +30,7 @@ func (f *FS) Restart(power bool) {
 	}
 	f.down = false
 	f.life++
-	f.locks = map[string]bool{}
+	f.locks = map[*node]bool{}
 }
 
 // paths are all paths, sorted, so that a seed gives the same accidents each time.

@@ -7,7 +7,6 @@ package simfs
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"path"
@@ -74,7 +73,7 @@ type FS struct {
 	now     map[string]*node
 	disk    map[string]*node // the names that are safe
 	changes []change         // of names, since they were safe
-	locks   map[string]bool
+	locks   map[*node]bool
 }
 
 // node is a file or a directory.
@@ -94,7 +93,7 @@ type change struct {
 
 // New returns an empty file system with a root directory.
 func New(seed uint64) *FS {
-	f := &FS{rng: rand.New(rand.NewPCG(seed, 0x51f5)), now: map[string]*node{}, disk: map[string]*node{}, locks: map[string]bool{}}
+	f := &FS{rng: rand.New(rand.NewPCG(seed, 0x51f5)), now: map[string]*node{}, disk: map[string]*node{}, locks: map[*node]bool{}}
 	root := &node{dir: true}
 	f.now["/"], f.disk["/"] = root, root
 	return f
@@ -376,12 +375,12 @@ func (f *FS) ReadDir(p string) ([]string, error) {
 // lock is a directory that somebody holds.
 type lock struct {
 	fs   *FS
-	path string
+	dir  *node
 	life int
 }
 
 // Lock implements vfs.FS.
-func (f *FS) Lock(p string) (io.Closer, error) {
+func (f *FS) Lock(p string) (vfs.Lock, error) {
 	p = clean(p)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -389,21 +388,46 @@ func (f *FS) Lock(p string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := f.now[p]; n == nil || !n.dir {
+	n := f.now[p]
+	if n == nil || !n.dir {
 		return nil, done(fault("flock", p, fs.ErrNotExist))
 	}
-	if f.locks[p] {
+	if f.locks[n] {
 		return nil, done(vfs.ErrLocked)
 	}
-	f.locks[p] = true
-	return lock{f, p, f.life}, done(nil)
+	f.locks[n] = true
+	return lock{f, n, f.life}, done(nil)
+}
+
+// Holds implements vfs.Lock.
+func (l lock) Holds(dir string) (bool, error) {
+	return l.fs.is(l.dir, l.life, dir)
+}
+
+// is says whether a path leads to a file or directory that was opened in a life of the file system.
+func (f *FS) is(n *node, life int, p string) (bool, error) {
+	p = clean(p)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if life != f.life {
+		return false, ErrCrashed
+	}
+	done, err := f.simple(Stat, p)
+	if err != nil {
+		return false, err
+	}
+	there := f.now[p]
+	if there == nil {
+		return false, done(fault("stat", p, fs.ErrNotExist))
+	}
+	return there == n, done(nil)
 }
 
 func (l lock) Close() error {
 	l.fs.mu.Lock()
 	defer l.fs.mu.Unlock()
 	if l.life == l.fs.life {
-		delete(l.fs.locks, l.path)
+		delete(l.fs.locks, l.dir)
 	}
 	return nil
 }
