@@ -65,7 +65,8 @@ type letter struct {
 // The slots of events that are not connections.
 const (
 	slotWake   = -1
-	slotAccept = -2       // and below: acceptor -2-slot
+	slotWatch  = -2
+	slotAccept = -3       // and below: acceptor slotAccept-slot
 	slotLoop   = -1 << 16 // and below: loop slotLoop-slot has events
 )
 
@@ -112,6 +113,8 @@ func (l *loop) handle(n int) (kept *loop, mine bool) {
 		case ev.Fd == slotWake:
 			var b [8]byte
 			_, _ = raw(syscall.SYS_READ, l.wakefd, b[:], 0)
+		case ev.Fd == slotWatch:
+			l.server.watch.read()
 		case ev.Fd <= slotLoop:
 			if kept, mine = l.lend(l.server.loops[slotLoop-ev.Fd], true); kept != nil || !mine {
 				return kept, mine
@@ -172,7 +175,7 @@ func (l *loop) wait(mayBlock bool) (n int, blocked bool) {
 		l.run.since.Store(0)
 	}
 	for idle {
-		n, errno = l.epollBlock()
+		n, errno = l.epollBlock(l.run.look)
 		if errno != syscall.EINTR {
 			break
 		}
@@ -205,9 +208,22 @@ func (l *loop) epollNow() (int, syscall.Errno) {
 	return int(n), 0
 }
 
-func (l *loop) epollBlock() (int, syscall.Errno) {
-	n, _, e := syscall.Syscall6(syscall.SYS_EPOLL_PWAIT, uintptr(l.epfd),
-		uintptr(unsafe.Pointer(&l.events[0])), eventsPerWait, ^uintptr(0), 0, 0)
+// epollBlock waits, for so many microseconds if that is not 0.
+func (l *loop) epollBlock(micros int64) (int, syscall.Errno) {
+	var n uintptr
+	var e syscall.Errno
+	if micros == 0 {
+		n, _, e = syscall.Syscall6(syscall.SYS_EPOLL_PWAIT, uintptr(l.epfd),
+			uintptr(unsafe.Pointer(&l.events[0])), eventsPerWait, ^uintptr(0), 0, 0)
+	} else {
+		most := unix.NsecToTimespec(micros * 1000)
+		n, _, e = syscall.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.epfd),
+			uintptr(unsafe.Pointer(&l.events[0])), eventsPerWait, uintptr(unsafe.Pointer(&most)), 0, 0)
+		if e == syscall.ENOSYS { // before Linux 5.11
+			n, _, e = syscall.Syscall6(syscall.SYS_EPOLL_PWAIT, uintptr(l.epfd),
+				uintptr(unsafe.Pointer(&l.events[0])), eventsPerWait, uintptr(micros/1000+1), 0, 0)
+		}
+	}
 	if e != 0 {
 		return 0, e
 	}

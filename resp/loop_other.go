@@ -10,7 +10,12 @@ import "net"
 type (
 	loop       struct{}
 	supervisor struct{}
+	watch      struct{}
 )
+
+// InRound and Watch say that there are no loops.
+func (s *Server) InRound() bool          { return false }
+func (s *Server) Watch(int, func()) bool { return false }
 
 func (s *Server) startLoops() error               { return nil }
 func (s *Server) stopLoops()                      {}

@@ -32,6 +32,9 @@ type runner struct {
 
 	more bool // there is something left to do; for the first loop's thread alone
 
+	round bool  // a round is under way; guarded by own
+	look  int64 // in so many microseconds Options.Round is to be called again, 0 for not; guarded by own
+
 	busy  atomic.Int64 // microseconds its thread has not waited
 	since atomic.Int64 // when its thread last came back to look, 0 while it waits
 }
@@ -75,6 +78,7 @@ func (l *loop) runFirst(others []*loop) {
 	for _, o := range others {
 		l.watch(o) // what was reported to the former thread is not reported again
 	}
+	l.roundEnds()
 	for {
 		n, blocked := l.wait(!anyMore(others))
 		if blocked {
@@ -95,6 +99,7 @@ func (l *loop) runFirst(others []*loop) {
 			kept.runAlone()
 			return
 		}
+		l.roundEnds()
 		t = l.ends(t, now())
 		if l.stopping && l.count.Load() == 0 && l.endFirst(others) {
 			l.run.own.Unlock()
@@ -209,6 +214,7 @@ func (l *loop) goesOn(turn int) bool {
 func (l *loop) begins(t int64) {
 	l.now = t
 	l.run.since.Store(t)
+	l.roundBegins()
 }
 
 func (l *loop) ends(begun, t int64) int64 {
@@ -254,6 +260,7 @@ func (l *loop) runAlone() {
 	defer l.server.caught()
 	now := l.server.opts.Now
 	t := now()
+	l.roundEnds()
 	for {
 		n, blocked := l.wait(true)
 		if blocked {
@@ -263,6 +270,7 @@ func (l *loop) runAlone() {
 		if _, mine := l.handle(n); !mine {
 			return // with the lock held, which is the other goroutine's now
 		}
+		l.roundEnds()
 		t = l.ends(t, now())
 		switch {
 		case l.stopping && l.count.Load() == 0 && l.end():

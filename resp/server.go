@@ -39,6 +39,11 @@ type Options struct {
 	// Goroutines serves every connection by goroutines, as other systems do.
 	Goroutines bool
 
+	// Round, if set, is called at the end of each round of a loop, after the replies of its commands were written or
+	// held back. It returns in how many microseconds it is to be called again, should nothing happen before; 0, it need
+	// not be.
+	Round func() (again int64)
+
 	// Panicked, if set, is called on the stack of a panic in one of the server's
 	// goroutines, and ends the process.
 	Panicked func(r any)
@@ -71,6 +76,7 @@ type Server struct {
 	running   sync.WaitGroup
 
 	loops []*loop      // empty where connections are served by goroutines
+	watch watch        // what loops are to look after besides connections
 	share supervisor   // decides which loops have a thread of their own
 	gor   goroutineSet // the connections served by goroutines
 }

@@ -3,6 +3,7 @@ package resp
 // The appender of replies.
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/limitkv/limitkv/resp/number"
@@ -176,15 +177,25 @@ func (w *Writer) BigNumber(decimal string) {
 // Verbatim appends text with its format, three letters such as "txt" or "mkd":
 // in RESP2 a bulk string without the format.
 func (w *Writer) Verbatim(format, s string) {
+	mark := w.Mark()
+	w.Buf = append(w.Buf, s...)
+	w.MakeVerbatim(mark, format)
+}
+
+// MakeVerbatim makes all that was appended since Mark returned mark the text of a verbatim string: long text need not be
+// copied from elsewhere.
+func (w *Writer) MakeVerbatim(mark int, format string) {
+	n := len(w.Buf) - mark
+	var room [32]byte
+	head := Writer{Buf: room[:0]}
 	if w.Proto == 3 {
-		w.head('=', len(s)+4)
-		w.Buf = append(w.Buf, (format + "   ")[:3]...)
-		w.Buf = append(w.Buf, ':')
-		w.Buf = append(w.Buf, s...)
-		w.Buf = append(w.Buf, '\r', '\n')
-		return
+		head.head('=', n+4)
+		head.Buf = append(append(head.Buf, (format + "   ")[:3]...), ':')
+	} else {
+		head.head('$', n)
 	}
-	w.BulkString(s)
+	w.Insert(mark, head.Buf)
+	w.Buf = append(w.Buf, "\r\n"...)
 }
 
 // Raw appends bytes that are already replies.
@@ -195,6 +206,9 @@ func (w *Writer) Mark() int { return len(w.Buf) }
 
 // Cut takes back everything appended since Mark returned mark.
 func (w *Writer) Cut(mark int) { w.Buf = w.Buf[:mark] }
+
+// Insert puts bytes in front of all that was appended since Mark returned mark.
+func (w *Writer) Insert(mark int, b []byte) { w.Buf = slices.Insert(w.Buf, mark, b...) }
 
 // ParseInt reads an integer as strictly as Redis does.
 func ParseInt(b []byte) (int64, bool) { return number.ParseInt(b) }
