@@ -147,7 +147,7 @@ func (l *List) shorten(lim Limits, part int) {
 	if n.plain || len(n.data) > size/part || l.q.count > count/part {
 		return
 	}
-	*l = List{lp: n.data}
+	*l = List{lp: l.q.own(0).data}
 }
 
 // Push adds values one after the other at the head or at the tail.

@@ -92,6 +92,8 @@ func TestAgainstModel(t *testing.T) {
 			t.Logf("seed %d", seed)
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			l, model := &List{}, []string(nil)
+			var image List // of what was in the list some steps ago
+			var then []string
 			did, seen := map[string]int{}, map[string]bool{}
 			value := func() []byte {
 				if rnd.IntN(3) == 0 {
@@ -190,6 +192,10 @@ func TestAgainstModel(t *testing.T) {
 				}
 				seen[l.Encoding()] = true
 				compare(t, step, l, model, rnd)
+				compare(t, step, &image, then, rnd)
+				if step%7 == 0 && l.Encoding() == "quicklist" {
+					image, then = l.Image(), slices.Clone(model)
+				}
 			}
 			for _, op := range []string{"push", "insert", "set", "remove value", "remove", "move"} {
 				if did[op] < 50 {

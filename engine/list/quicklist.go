@@ -13,6 +13,8 @@ type node struct {
 	data  []byte
 	count int
 	plain bool
+	// shared: an image has the data, too.
+	shared bool
 }
 
 // entryOverhead is what Redis adds to an element's length to estimate what it takes in a listpack.
@@ -23,6 +25,15 @@ func (n *node) get(offset int, s *packed.Scratch) []byte {
 		return n.data
 	}
 	return packed.Get(n.data, packed.Seek(n.data, offset), s)
+}
+
+// own returns node i, whose data are about to change.
+func (q *quicklist) own(i int) *node {
+	n := q.nodes.at(i)
+	if n.shared {
+		n.data, n.shared = packed.Clone(n.data), false
+	}
+	return n
 }
 
 type quicklist struct {
@@ -72,7 +83,7 @@ func (q *quicklist) push(v []byte, head bool) {
 
 // addTo adds an element at the head or the tail of node i.
 func (q *quicklist) addTo(i int, v []byte, head bool) {
-	n := q.nodes.at(i)
+	n := q.own(i)
 	if head {
 		n.data = packed.Insert(n.data, packed.First(n.data), packed.String(v))
 	} else {
@@ -116,6 +127,7 @@ func (q *quicklist) merge(i int) bool {
 	if a.plain || b.plain || q.lim.exceeded(len(a.data)+len(b.data)-packed.EmptyBytes, a.count+b.count) {
 		return false
 	}
+	a = q.own(i)
 	a.data = packed.Compact(packed.Concat(a.data, b.data))
 	a.count += b.count
 	q.nodes.remove(i + 1)
@@ -153,6 +165,7 @@ func (q *quicklist) insert(i, offset int, v []byte, after bool) {
 		}
 		q.insertNode(newAt, plainNode(v))
 	case !full:
+		n = q.own(i)
 		p := packed.End(n.data)
 		if offset < n.count {
 			p = packed.Seek(n.data, offset)
@@ -207,6 +220,7 @@ func (q *quicklist) replace(i, offset int, v []byte) {
 	large := q.lim.large(len(v))
 	switch {
 	case !n.plain && !large:
+		n = q.own(i)
 		n.data = packed.Replace(n.data, packed.Seek(n.data, offset), packed.String(v))
 	case n.plain && large:
 		*n = plainNode(v)
@@ -235,7 +249,7 @@ func (q *quicklist) removeNode(i int) {
 
 // removeFrom removes n elements from offset on of node i, but not all it has.
 func (q *quicklist) removeFrom(i, offset, n int) {
-	x := q.nodes.at(i)
+	x := q.own(i)
 	x.data = packed.Delete(x.data, packed.Seek(x.data, offset), n)
 	x.count -= n
 	q.count -= n
@@ -271,7 +285,8 @@ func (q *quicklist) removeValue(value []byte, count int, fromTail bool) int {
 			if bytes.Equal(n.data, value) {
 				k = 1
 			}
-		} else {
+		} else if packed.Find(n.data, packed.First(n.data), value, 0) >= 0 {
+			n = q.own(i)
 			n.data, k = removeValue(n.data, value, count-removed, fromTail)
 		}
 		n.count -= k

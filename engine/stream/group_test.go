@@ -149,6 +149,7 @@ func TestPendingAgainstModel(t *testing.T) {
 	m := map[ID]modelPending{}
 	alive := map[ID]bool{}
 	did := map[string]int{}
+	image, then := s.Image(), contents(s)
 	now, next := int64(1000), uint64(1)
 	for step := range 3000 {
 		now += int64(rnd.IntN(5))
@@ -239,6 +240,12 @@ func TestPendingAgainstModel(t *testing.T) {
 		}
 		if err := s.Check(); err != nil {
 			t.Fatalf("step %d: %v", step, err)
+		}
+		if got := contents(image); got != then {
+			t.Fatalf("step %d: the image has changed\n%s\n%s", step, got, then)
+		}
+		if step%7 == 0 {
+			image, then = s.Image(), contents(s)
 		}
 		n := 0
 		before := ID{}

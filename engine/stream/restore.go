@@ -28,7 +28,7 @@ func (s *Stream) EachBlock(fn func(b Block)) {
 func Restore(blocks []Block, last, maxDeleted ID, entriesAdded uint64) (Stream, error) {
 	s := Stream{last: last, maxDeleted: maxDeleted, entriesAdded: entriesAdded}
 	for _, b := range blocks {
-		s.blocks = append(s.blocks, block{b.ID, packed.Clone(b.Listpack)})
+		s.blocks = append(s.blocks, block{id: b.ID, lp: packed.Clone(b.Listpack)})
 	}
 	var end ID
 	var err error

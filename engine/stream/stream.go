@@ -60,6 +60,15 @@ type Stream struct {
 type block struct {
 	id ID // of the master entry: no entry of the block is before it
 	lp []byte
+	// shared: an image has lp, too.
+	shared bool
+}
+
+// own is called before lp changes.
+func (b *block) own() {
+	if b.shared {
+		b.lp, b.shared = packed.Clone(b.lp), false
+	}
 }
 
 // Len returns the number of entries.
@@ -131,6 +140,7 @@ func (s *Stream) Add(id ID, pairs [][]byte, lim Limits) error {
 		s.blocks = append(s.blocks, block{id: id})
 		b = &s.blocks[len(s.blocks)-1]
 	} else {
+		b.own()
 		at := packed.First(b.lp)
 		count, _ := packed.Int(b.lp, at)
 		b.lp = packed.Replace(b.lp, at, packed.Number(count+1))
@@ -188,7 +198,7 @@ func (b *block) counts() (live, deleted int) {
 	return int(n), int(d)
 }
 
-// setCounts is the reverse of counts.
+// setCounts is the reverse of counts. The block is its own.
 func (b *block) setCounts(live, deleted int) {
 	at := packed.First(b.lp)
 	b.lp = packed.Replace(b.lp, at, packed.Number(int64(live)))
@@ -245,6 +255,7 @@ func (s *Stream) Delete(id ID) bool {
 	if live == 1 {
 		s.removeBlocks(it.block, 1)
 	} else {
+		b.own()
 		b.lp = packed.Replace(b.lp, it.flagsAt, packed.Number(it.flags|flagDeleted))
 		b.setCounts(live-1, deleted+1)
 	}

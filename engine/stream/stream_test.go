@@ -36,6 +36,28 @@ func entries(s *Stream, start, end ID, reverse bool) (out []string) {
 	return out
 }
 
+// contents renders all that a file has of a stream.
+func contents(s *Stream) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, s.Len(), s.FirstID(), s.LastID(), s.MaxDeletedID(), s.EntriesAdded())
+	s.EachBlock(func(block Block) { fmt.Fprintf(&b, "%v %q\n", block.ID, block.Listpack) })
+	for _, g := range s.Groups() {
+		fmt.Fprintln(&b, g.Name, g.LastID, g.EntriesRead, g.Pending())
+		g.EachPending(MinID, func(p Pending) bool {
+			fmt.Fprint(&b, p.ID, p.DeliveredMillis, p.Deliveries, " ")
+			return true
+		})
+		for _, c := range g.Consumers() {
+			fmt.Fprintln(&b, c.Name, c.SeenMillis, c.ActiveMillis, c.Pending())
+			g.EachPendingOf(c, MinID, func(p Pending) bool {
+				fmt.Fprint(&b, p.ID, " ")
+				return true
+			})
+		}
+	}
+	return b.String()
+}
+
 func TestIDsOfNewEntries(t *testing.T) {
 	var s Stream
 	if id, ok := s.NextID(1000); id != (ID{1000, 0}) || !ok {
@@ -118,6 +140,7 @@ func TestAgainstModel(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			s, m := &Stream{}, &model{}
 			did := map[string]int{}
+			image, then := &Stream{}, contents(&Stream{}) // of what was in the stream some steps ago
 			millis := uint64(1)
 			anyID := func() ID {
 				if len(m.entries) > 0 && rnd.IntN(3) > 0 {
@@ -179,6 +202,12 @@ func TestAgainstModel(t *testing.T) {
 				}
 				if err := s.Check(); err != nil {
 					t.Fatalf("step %d: %v", step, err)
+				}
+				if got := contents(image); got != then {
+					t.Fatalf("step %d: the image has changed\n%s\n%s", step, got, then)
+				}
+				if step%7 == 0 {
+					image, then = s.Image(), contents(s)
 				}
 				if s.Len() != len(m.entries) || len(m.entries) > 0 && s.LastEntryID() != m.entries[len(m.entries)-1].id {
 					t.Fatalf("step %d: %d entries to %v, want %d", step, s.Len(), s.LastEntryID(), len(m.entries))

@@ -51,6 +51,7 @@ func (b *block) lastID() ID {
 // trimBlock marks entries of the first block that remains and returns how many.
 func (s *Stream) trimBlock(b *block, t Trim) int {
 	live, deleted := b.counts()
+	b.own()
 	removed := 0
 	for it := s.Range(b.id, MaxID, false); it.Next(); {
 		if !t.ByID && s.length <= t.MaxLen || t.ByID && it.ID().Compare(t.MinID) >= 0 || &s.blocks[it.block] != b {

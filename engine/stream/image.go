@@ -1,0 +1,31 @@
+package stream
+
+import "slices"
+
+// Image returns the stream with its groups as it is now, for whoever reads it while the stream changes, without its lock.
+// The blocks are the stream's own, and so are the nodes of the trees of pending entries: what changes is copied first. So
+// an image takes some bytes for each block, group and consumer. The consumers of pending entries are not the image's.
+func (s *Stream) Image() *Stream {
+	for i := range s.blocks {
+		s.blocks[i].shared = true
+	}
+	c := *s
+	c.blocks = slices.Clone(s.blocks)
+	c.groups = make([]*Group, len(s.groups))
+	for i, g := range s.groups {
+		c.groups[i] = g.image()
+	}
+	return &c
+}
+
+func (g *Group) image() *Group {
+	c := *g
+	c.pending = g.pending.Copy()
+	c.consumers = make([]*Consumer, len(g.consumers))
+	for i, of := range g.consumers {
+		own := *of
+		own.pending = of.pending.Copy()
+		c.consumers[i] = &own
+	}
+	return &c
+}
