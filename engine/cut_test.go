@@ -66,7 +66,7 @@ func TestCut(t *testing.T) {
 				if _, ok := e.Int(); ok {
 					v.SetInt(e, rnd.Int64N(1e6))
 				} else {
-					copy(v.EditString(key, e.Len()), "x")
+					copy(v.EditString(key, 0, e.Len()), "x")
 				}
 			}
 		case n < 600:

@@ -63,9 +63,13 @@ type objectEntry struct {
 	obj any
 }
 
-// bigString holds strings above inlineStringMax bytes, which grow by append
-// and are shared by nobody.
-type bigString struct{ b []byte }
+// bigString holds strings above inlineStringMax bytes, which grow by append.
+type bigString struct {
+	b []byte
+	// shared is how many have the bytes by Share. Only what comes behind them is written
+	// in place.
+	shared int
+}
 
 // inlineStringMax is the largest string kept inside its entry. Above it a
 // growing string (APPEND, SETRANGE, SETBIT) must not be copied at every step.

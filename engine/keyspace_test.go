@@ -161,7 +161,7 @@ func (m *model) step() {
 			x, _ := m.live(db, key)
 			v.Peek([]byte(key))
 			n := m.rng.IntN(2500)
-			b := v.EditString([]byte(key), n)
+			b := v.EditString([]byte(key), 0, n)
 			text := []byte(x.text)
 			text = append(text, make([]byte, max(0, n-len(text)))...)[:n]
 			if n > 0 {
@@ -195,7 +195,7 @@ func (m *model) step() {
 		case 12:
 			name = "object"
 			x := modelValue{"", m.deadline()}
-			v.PutObject([]byte(key), KindString, &bigString{[]byte{}}, x.deadline)
+			v.PutObject([]byte(key), KindString, &bigString{b: []byte{}}, x.deadline)
 			m.dbs[db][key] = x
 		}
 	})

@@ -286,7 +286,7 @@ func (e Entry) twin(clone func(obj any) any) Entry {
 		*o = *e.object()
 	}
 	if big, ok := o.obj.(*bigString); ok {
-		o.obj = &bigString{slices.Clone(big.b)}
+		o.obj = &bigString{b: slices.Clone(big.b)}
 	} else {
 		o.obj = clone(o.obj)
 	}

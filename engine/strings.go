@@ -2,6 +2,8 @@ package engine
 
 // Strings: the verbs that write plain bytes. What fits is written in place.
 
+import "unsafe"
+
 // PutString stores a string, replacing whatever is under the key. deadline is
 // in Unix milliseconds, 0 = none. A value that is the text of an int64 is
 // held as one.
@@ -56,7 +58,7 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 	}
 	var e Entry
 	if len(value) > inlineStringMax {
-		e = newObjectEntry(kind, key, &bigString{append([]byte(nil), value...)}) // which clears nothing before it copies
+		e = newObjectEntry(kind, key, &bigString{b: append([]byte(nil), value...)}) // which clears nothing before it copies
 	} else {
 		e = newBytesEntry(kind, key, len(value), false, deadline != 0 || kind == KindLock)
 		copy(e.raw(), value)
@@ -80,7 +82,22 @@ func (e Entry) bigString() *bigString {
 }
 
 // fits tells whether a string of so many bytes may be written over this one: not if that would waste more than an eighth.
-func (x *bigString) fits(n int) bool { return n <= cap(x.b) && cap(x.b)-n <= cap(x.b)/8 }
+func (x *bigString) fits(n int) bool {
+	return x.shared == 0 && n <= cap(x.b) && cap(x.b)-n <= cap(x.b)/8
+}
+
+// Share returns the bytes of a string of more than inlineStringMax, which stay as they are
+// when the string changes, until done is called under the lock of Hold.
+func (v *View) Share(e Entry) (b []byte, done func()) {
+	big := e.bigString()
+	big.shared++
+	b = big.b
+	return b, func() {
+		if unsafe.SliceData(big.b) == unsafe.SliceData(b) {
+			big.shared--
+		}
+	}
+}
 
 // PutInt stores a string that is an integer.
 func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
@@ -160,10 +177,10 @@ func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {
 }
 
 // EditString makes the string under key n bytes long (zeros are added at its
-// end, what is beyond is cut) and returns its bytes for writing, valid until
-// the next write to the key. The key is made if it is missing; its deadline
-// stays.
-func (v *View) EditString(key []byte, n int) []byte {
+// end, what is beyond is cut) and returns its bytes for writing, from some byte
+// on, valid until the next write to the key. The key is made if it is missing;
+// its deadline stays.
+func (v *View) EditString(key []byte, from, n int) []byte {
 	hash, s := v.locate(key)
 	t := &s.tables[v.DB]
 	i := t.find(hash, key)
@@ -178,7 +195,7 @@ func (v *View) EditString(key []byte, n int) []byte {
 		deadline = e.Deadline()
 		if e.h.flags&flagObject != 0 {
 			big := e.object().obj.(*bigString)
-			big.b = resized(big.b, n)
+			big.resize(from, n)
 			v.grown += t.recount(e.object())
 			return big.b
 		}
@@ -190,9 +207,8 @@ func (v *View) EditString(key []byte, n int) []byte {
 	}
 	var e Entry
 	if n > inlineStringMax {
-		b := make([]byte, len(old), n+n/4)
-		copy(b, old)
-		big := &bigString{resized(b, n)}
+		big := &bigString{b: old}
+		big.resize(0, n)
 		e = newObjectEntry(KindString, key, big)
 	} else {
 		e = newBytesEntry(KindString, key, n, false, deadline != 0)
@@ -204,16 +220,16 @@ func (v *View) EditString(key []byte, n int) []byte {
 	return e.raw()
 }
 
-func resized(b []byte, n int) []byte {
-	if n <= cap(b) {
-		had := len(b)
-		b = b[:n]
+// resize makes the string n bytes long, which are written from some byte on.
+func (x *bigString) resize(from, n int) {
+	if had := len(x.b); n <= cap(x.b) && (x.shared == 0 || from >= had) {
+		x.b = x.b[:n]
 		if n > had {
-			clear(b[had:])
+			clear(x.b[had:])
 		}
-		return b
+		return
 	}
-	c := make([]byte, n, n+n/4)
-	copy(c, b)
-	return c
+	b := make([]byte, n, n+n/4)
+	copy(b, x.b)
+	x.b, x.shared = b, 0
 }

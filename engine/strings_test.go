@@ -4,6 +4,7 @@ package engine
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -49,4 +50,67 @@ func TestLongStringsInPlace(t *testing.T) {
 	v.Commit()
 	v.Account()
 	ks.Unlock(v.Held)
+}
+
+// TestShared: what was shared of a string stays as it is, however the string changes.
+func TestShared(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	ks := New(NewClock(), 1)
+	key := []byte("k")
+	v := View{KS: ks, Now: ks.Clock.Now(), Held: LockSet{allShards}}
+	var model, shared, then []byte
+	done := func() {}
+	share := func() {
+		shared, done = v.Share(v.Peek(key))
+		then = bytes.Clone(shared)
+	}
+	kept := 0 // changes in place of what was shared
+	for step := range 20_000 {
+		e := v.Peek(key)
+		n := inlineStringMax + 1 + rnd.IntN(4000)
+		switch op := rnd.IntN(10); {
+		case !e.Ok() || op == 0:
+			model = bytes.Repeat([]byte{byte(step)}, n)
+			v.PutString(key, model, 0)
+		case op < 3:
+			done()
+			if b := e.raw(); &v.EditString(key, 0, len(b))[0] != &b[0] {
+				t.Fatalf("step %d: a string that nobody shares is not edited in place", step)
+			}
+			share()
+		case op < 7: // at the end
+			if len(model) > 8000 {
+				break
+			}
+			from := len(model)
+			model = append(model, make([]byte, rnd.IntN(50))...)
+			b := v.EditString(key, from, len(model))
+			for i := from; i < len(model); i++ {
+				model[i], b[i] = byte(step), byte(step)
+			}
+			if &b[0] == &shared[0] {
+				kept++
+			}
+		default:
+			n = max(n, min(len(model), n+rnd.IntN(2000)))
+			model = append(model, make([]byte, max(n-len(model), 0))...)[:n]
+			from := rnd.IntN(n)
+			b := v.EditString(key, from, n)
+			model[from], b[from] = byte(step), byte(step)
+		}
+		if !bytes.Equal(shared, then) {
+			t.Fatalf("step %d: what was shared has changed", step)
+		}
+		if got := v.Peek(key).Bytes(nil); !bytes.Equal(got, model) {
+			t.Fatalf("step %d: %d bytes, want %d", step, len(got), len(model))
+		}
+		if shared == nil {
+			share()
+		}
+	}
+	if kept < 100 {
+		t.Errorf("%d changes were made in place", kept)
+	}
 }

@@ -279,6 +279,9 @@ func (v *View) CommitSole(p Place) {
 	}
 }
 
+// Changes is what TakeChanges would return.
+func (v *View) Changes() int64 { return v.changes }
+
 // TakeChanges returns how often Changed was called since the last time.
 func (v *View) TakeChanges() int64 {
 	n := v.changes

@@ -486,7 +486,7 @@ func (v *View) Copy(e Entry, to []byte, db int, clone any) {
 			v.PutObject(to, e.h.kind, clone, deadline)
 			break
 		}
-		w := newObjectEntry(e.h.kind, to, &bigString{append([]byte(nil), big.b...)})
+		w := newObjectEntry(e.h.kind, to, &bigString{b: append([]byte(nil), big.b...)})
 		w.h.flags |= e.h.flags & flagIdle
 		v.put(w, deadline)
 	}

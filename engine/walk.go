@@ -117,6 +117,7 @@ func (v *View) Flush() {
 	v.whole()
 	v.doubt = true
 	v.KS.own.flushed(v.DB)
+	keys := int64(v.Count())
 	for i := range v.KS.shards {
 		s := &v.KS.shards[i]
 		for k, list := range s.watches {
@@ -157,6 +158,7 @@ func (v *View) Flush() {
 		s.tables[v.DB].empty()
 	}
 	v.CountChange()
+	v.changes += max(keys-1, 0) // each key counts for save points, as in Redis
 }
 
 // Swap exchanges two databases.

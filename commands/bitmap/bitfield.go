@@ -162,7 +162,7 @@ func (f *family) bitfield(c *command.Ctx, readOnly bool) {
 		}
 		n := max(e.Len(), int(last>>3)+1)
 		grown = n != e.Len()
-		b = c.EditString(key, n)
+		b = c.EditString(key, 0, n)
 	}
 	changed := false
 	c.Array(len(ops))

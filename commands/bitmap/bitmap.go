@@ -111,7 +111,7 @@ func (f *family) setbit(c *command.Ctx) {
 	}
 	had := e.Len()
 	n := max(had, int(at>>3)+1)
-	b := c.EditString(key, n)
+	b := c.EditString(key, int(at>>3), n)
 	old := bitAt(b, at)
 	shift := 7 - at&7
 	b[at>>3] = b[at>>3]&^(1<<shift) | byte(bit)<<shift
@@ -353,7 +353,7 @@ func bitop(c *command.Ctx) {
 		combine(op, out, b)
 	}
 	c.PutString(key, out, 0)
-	c.EditString(key, longest) // never an integer: Redis stores it as it is
+	c.EditString(key, longest, longest) // never an integer: Redis stores it as it is
 	if *buf = out; cap(out) <= resultKeptMax {
 		results.Put(buf)
 	}

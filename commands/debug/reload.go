@@ -30,7 +30,8 @@ func debugReload(f *family, c *command.Ctx) {
 			return
 		}
 	}
-	c.NoEffect() // a journal has what it had
+	c.NoEffect()                                    // a journal has what it had
+	defer func() { c.KS.Dirty.Add(-c.Changes()) }() // save points count none of it, as in Redis
 	file, size, err := f.reloadFrom(c, save)
 	if err != nil && save {
 		c.Error("ERR")

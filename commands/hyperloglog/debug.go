@@ -38,7 +38,7 @@ func pfdebug(c *command.Ctx) {
 	if !ok {
 		return
 	}
-	b = c.EditString(key, len(b))
+	b = c.EditString(key, 0, len(b))
 	sparse := hyperloglog.Encoding(b) == "sparse"
 	switch {
 	case command.EqualFold(what, "ENCODING"):

@@ -43,7 +43,7 @@ func counter(c *command.Ctx, e engine.Entry) (b []byte, ok bool) {
 }
 
 // put makes b the value of the key, as a string that was edited in place.
-func put(c *command.Ctx, key, b []byte) { copy(c.EditString(key, len(b)), b) }
+func put(c *command.Ctx, key, b []byte) { copy(c.EditString(key, 0, len(b)), b) }
 
 func (f *family) pfaddRow() *command.Command {
 	return &command.Command{
@@ -70,7 +70,7 @@ func (f *family) pfadd(c *command.Ctx) {
 		if !ok {
 			return
 		}
-		b = c.EditString(key, len(was)) // in place, where it keeps its length
+		b = c.EditString(key, 0, len(was)) // in place, where it keeps its length
 		b = b[:len(b):len(b)]
 	}
 	first, length, sparseMax := &b[0], len(b), int(f.sparseMax.Load())
@@ -131,7 +131,7 @@ func pfcount(c *command.Ctx) {
 	if !ok {
 		return
 	}
-	b = c.EditString(key, len(b))
+	b = c.EditString(key, 0, len(b))
 	n, cached := hyperloglog.Cached(b)
 	if !cached {
 		var err error

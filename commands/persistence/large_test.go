@@ -3,7 +3,9 @@ package persistence
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -14,8 +16,10 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/zset"
 )
 
@@ -49,6 +53,17 @@ func (l *largeKeys) fill(v *engine.View, rnd *rand.Rand, key []byte, n int) {
 		q := delayqueue.New()
 		q.Configure(delayqueue.Settings{Tries: 2, Dead: "dead"})
 		v.PutObject(key, engine.KindDelayQueue, q, 0)
+	case 'l':
+		v.PutObject(key, engine.KindList, &list.List{}, 0)
+	case 'x':
+		s := &stream.Stream{}
+		for i := range 2 {
+			g, _ := s.CreateGroup(fmt.Append(nil, i), stream.MinID, 0)
+			g.CreateConsumer([]byte("idle"), 1)
+		}
+		v.PutObject(key, engine.KindStream, s, 0)
+	case 't':
+		v.PutString(key, make([]byte, rdb.LargeBytes), 0)
 	}
 	for range n {
 		l.add(v, rnd, v.Peek(key))
@@ -69,6 +84,28 @@ func (l *largeKeys) add(v *engine.View, rnd *rand.Rand, e engine.Entry) {
 		}
 	case *delayqueue.Queue:
 		o.Add(v.Now, m, fmt.Appendf(nil, "p%d", n), v.Now+int64(n)-500, nil, delayqueue.Put)
+	case *list.List:
+		m = append(m, make([]byte, 100)...)
+		switch n % 4 {
+		case 0:
+			o.Set(rnd.IntN(o.Len()+1), m, l.lim.List)
+		case 1:
+			o.Insert(m, []byte("inserted"), true, l.lim.List)
+		default:
+			o.Push([][]byte{m}, n%4 == 2, l.lim.List)
+		}
+	case *stream.Stream:
+		id, _ := o.NextID(v.Now / 1000)
+		o.Add(id, [][]byte{m, make([]byte, 100)}, stream.DefaultLimits)
+		g := o.Groups()[n%2]
+		c, _ := g.CreateConsumer(fmt.Append(nil, n%3), v.Now)
+		o.Deliver(g, c, 1, false, v.Now/1000, func(*stream.Iter) {})
+	default: // a string
+		at, had := rnd.IntN(2*rdb.LargeBytes), e.Len()
+		if n%2 == 0 {
+			at = min(had, 2*rdb.LargeBytes)
+		}
+		copy(v.EditString(e.Key(), at, max(had, at+len(m)))[at:], m)
 	}
 }
 
@@ -92,11 +129,28 @@ func (l *largeKeys) remove(v *engine.View, rnd *rand.Rand, e engine.Entry) {
 		default:
 			o.Ack(m, 0, v.Now)
 		}
+	case *list.List:
+		switch n := o.Len(); rnd.IntN(4) {
+		case 0:
+			o.RemoveValue(append(m, make([]byte, 100)...), 0, true, l.lim.List)
+		case 1:
+			list.Move(o, o, true, false, l.lim.List)
+		default:
+			o.Trim(rnd.IntN(2), n-rnd.IntN(2), l.lim.List)
+		}
+	case *stream.Stream:
+		if g := o.Groups()[rnd.IntN(2)]; g.Pending() > 0 {
+			o.Delete(g.LastPending().ID)
+			g.Ack(g.FirstPending().ID)
+		}
+		o.Trim(stream.Trim{MaxLen: o.Len() - rnd.IntN(2)})
+	default:
+		v.PutString(e.Key(), bytes.Repeat(m, 10_000), 0)
 	}
 }
 
 func largeKey(rnd *rand.Rand) []byte {
-	return fmt.Appendf(nil, "%c%d", "zshq"[rnd.IntN(4)], rnd.IntN(largeNames))
+	return fmt.Appendf(nil, "%c%d", "zshqlxt"[rnd.IntN(7)], rnd.IntN(largeNames))
 }
 
 // change changes something of a database, under the locks that it needs.
@@ -152,7 +206,15 @@ func (l *largeKeys) swap(v *engine.View) {
 	v.Swap(0, 1)
 }
 
-// contents are all elements of an object.
+// valueOf is a key's object, or the bytes of a string.
+func valueOf(e engine.Entry) any {
+	if e.Kind() == engine.KindString {
+		return e.Bytes(nil)
+	}
+	return e.Object()
+}
+
+// contents are all elements of an object, or a string.
 func contents(o any) string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
@@ -175,19 +237,100 @@ func contents(o any) string {
 		for _, state := range delayqueue.SavedStates {
 			o.Each(state, func(s delayqueue.Saved) { add("%+v", s) })
 		}
+	case *list.List:
+		for it := o.Iter(0, false); it.Next(); {
+			add("%06d %s", len(all), it.Value())
+		}
+	case *stream.Stream:
+		add("%v %v %v %v", o.Len(), o.LastID(), o.MaxDeletedID(), o.EntriesAdded())
+		for it := o.Range(stream.MinID, stream.MaxID, false); it.Next(); {
+			for it.NextPair() {
+				add("%v %s %s", it.ID(), it.Field(), it.Value())
+			}
+		}
+		for _, g := range o.Groups() {
+			add("%s %v %v", g.Name, g.LastID, g.EntriesRead)
+			for _, c := range g.Consumers() {
+				add("%s %s %v %v", g.Name, c.Name, c.SeenMillis, c.ActiveMillis)
+			}
+			g.EachPending(stream.MinID, func(p stream.Pending) bool {
+				add("%s %v %s %v %v", g.Name, p.ID, p.Consumer.Name, p.DeliveredMillis, p.Deliveries)
+				return true
+			})
+		}
+	case []byte:
+		return string(o)
 	}
 	slices.Sort(all)
 	return strings.Join(all, "\n")
+}
+
+// newPicture begins a picture of a keyspace as it is. All keys are held.
+func newPicture(f *family, v *engine.View) *picture {
+	p := &picture{f: f, format: f.dumps.FileFormat(), killed: make(chan struct{})}
+	p.cut = v.BeginCut(p.take)
+	return p
+}
+
+func newLargeFamily() *family {
+	config := params.NewConfig()
+	config.Add(&params.Param{Name: "maxmemory-policy", Get: func() string { return "noeviction" }})
+	f := &family{dumps: config.Dumps()}
+	f.p.saveDelay = new(atomic.Int64)
+	return f
+}
+
+// TestImagesEnd: what a picture has of values that have changed since is let go when it is written.
+func TestImagesEnd(t *testing.T) {
+	const elements, size = 200, 100_000 // of a list and of a stream, and twice a string of all
+	f := newLargeFamily()
+	v := &engine.View{KS: engine.New(engine.NewClock(), 1), Now: 1e15}
+	v.Held.AddAll()
+	change := func() {
+		lst, str, long := &list.List{}, &stream.Stream{}, v.Peek([]byte("t"))
+		if e := v.Peek([]byte("l")); e.Ok() {
+			lst, str = e.Object().(*list.List), v.Peek([]byte("x")).Object().(*stream.Stream)
+			copy(v.EditString(long.Key(), 0, long.Len()), "x")
+		} else {
+			v.PutObject([]byte("l"), engine.KindList, lst, 0)
+			v.PutObject([]byte("x"), engine.KindStream, str, 0)
+			v.PutString([]byte("t"), make([]byte, elements*size), 0)
+		}
+		for i := range elements {
+			if !lst.Set(i, make([]byte, size), f.dumps.Limits().List) {
+				lst.Push([][]byte{make([]byte, size)}, false, f.dumps.Limits().List)
+			}
+			str.Add(stream.ID{Millis: str.LastID().Millis + 1}, [][]byte{{}, make([]byte, size)}, stream.DefaultLimits)
+		}
+		str.Trim(stream.Trim{MaxLen: elements})
+	}
+	heap := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	change()
+	before := heap()
+	p := newPicture(f, v)
+	change()
+	during := heap()
+	out := output{dump: rdb.NewWriter(io.Discard, p.format, true)}
+	if !p.cut.Walk(func() {}) || p.pass(out, true) != nil || out.end() != nil {
+		t.Fatal("it is not written")
+	}
+	if after := heap(); during-before < 3*elements*size/2 || after-before > elements*size/2 {
+		t.Errorf("%d bytes before it, %d more while it was made, %d after it", before, during-before, after-before)
+	}
+	runtime.KeepAlive(p)
+	runtime.KeepAlive(v)
 }
 
 // TestPictureLarge: large values that change in all ways while a picture is written are in it as they were when it began.
 func TestPictureLarge(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	config := params.NewConfig()
-	config.Add(&params.Param{Name: "maxmemory-policy", Get: func() string { return "noeviction" }})
-	f := &family{dumps: config.Dumps()}
-	f.p.saveDelay = new(atomic.Int64)
+	f := newLargeFamily()
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	l := &largeKeys{ks: engine.New(engine.NewClock(), largeDBs), lim: f.dumps.Limits()}
 	for range 100 {
@@ -198,16 +341,15 @@ func TestPictureLarge(t *testing.T) {
 		for range 100 {
 			l.change(rnd)
 		}
-		p := &picture{f: f, format: f.dumps.FileFormat(), killed: make(chan struct{})}
 		want := map[string]string{}
 		v := &engine.View{KS: l.ks, Now: l.ks.Clock.Now()}
 		v.Held.AddAll()
 		l.ks.LockWaiting(v.Held)
 		for v.DB = range largeDBs {
-			v.EachStored(func(e engine.Entry) { want[fmt.Sprint(v.DB, string(e.Key()))] = contents(e.Object()) })
+			v.EachStored(func(e engine.Entry) { want[fmt.Sprint(v.DB, string(e.Key()))] = contents(valueOf(e)) })
 		}
 		v.DB = 0
-		p.cut = v.BeginCut(p.take)
+		p := newPicture(f, v)
 		l.ks.Unlock(v.Held)
 		var file bytes.Buffer
 		out := output{dump: rdb.NewWriter(&file, p.format, true)}
@@ -267,7 +409,11 @@ func TestPictureLarge(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, it := range items {
-				got[fmt.Sprint(it.DB, string(it.Key))] = contents(it.Value.Object)
+				var o any = it.Value.String
+				if it.Value.Object != nil {
+					o = it.Value.Object
+				}
+				got[fmt.Sprint(it.DB, string(it.Key))] = contents(o)
 			}
 			return nil
 		}})

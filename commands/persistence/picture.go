@@ -34,8 +34,10 @@ type picture struct {
 	once   sync.Once
 	why    error // of that, once killed is closed
 
-	// walked is of the goroutine that walks the keys alone: who is about to change one does not wait for it.
+	// walked and due are of the goroutine that walks the keys alone: who is about to change one does not wait for it. due is
+	// when it offers its processor again.
 	walked gathered
+	due    int64
 
 	mu    sync.Mutex
 	early gathered // entries that were about to change
@@ -216,16 +218,16 @@ func (p *picture) writeLarge(out output) error {
 	for i, l := range list {
 		p.f.slower(p.f.p.saveDelay, 1, p.unwanted)
 		if err := p.writePieces(out, l); err != nil {
-			giveUp(list[i:])
+			endImages(list[i:])
 			return err
 		}
-		l.held.Done()
+		endImages(list[i : i+1])
 	}
 	return nil
 }
 
-// giveUp ends the images of values that are not written.
-func giveUp(list []large) {
+// endImages ends the images of values, which are written or given up.
+func endImages(list []large) {
 	for _, l := range list {
 		l.held.Do(l.pieces.End)
 		l.held.Done()
@@ -238,10 +240,13 @@ func (p *picture) giveUp() {
 	list := p.large
 	p.large = nil
 	p.mu.Unlock()
-	giveUp(list)
+	endImages(list)
 }
 
 func (p *picture) writePieces(out output, l large) error {
+	if is, err := out.dump.Image(l.pieces); is {
+		return err
+	}
 	err := out.dump.Begin(l.pieces.DB())
 	var room []byte
 	for more := true; more && err == nil; {
@@ -330,6 +335,15 @@ func (p *picture) pass(out output, all bool) error {
 // slice at each offer, so it is kept for at least as long as it was away: else the walk would hardly go on beside them.
 const offerMicros = 250
 
+// offer does so when it is time.
+func (p *picture) offer() {
+	if now := engine.Monotonic(); now >= p.due {
+		offer()
+		back := engine.Monotonic()
+		p.due = back + max(offerMicros, back-now)
+	}
+}
+
 // write walks the keys and writes the file. No lock is held.
 func (p *picture) write(to io.Writer) error {
 	out, err := p.newOutput(to)
@@ -337,13 +351,9 @@ func (p *picture) write(to io.Writer) error {
 		return err
 	}
 	defer inShortSlices()()
-	due := engine.Monotonic() + offerMicros
+	p.due = engine.Monotonic() + offerMicros
 	whole := p.cut.Walk(func() {
-		if now := engine.Monotonic(); now >= due {
-			offer()
-			back := engine.Monotonic()
-			due = back + max(offerMicros, back-now)
-		}
+		p.offer()
 		if err == nil {
 			err = p.pass(out, false)
 		} else {
@@ -395,6 +405,10 @@ func (p *picture) newOutput(to io.Writer) (o output, err error) {
 		return p.f.newWordsOutput(to, p.now, p.at, p.libraries)
 	}
 	o.dump = dumpfile.Begin(p.f.s, to, p.now, p.base, p.libraries, p.format, p.facts...)
+	o.dump.Between = func() error {
+		p.offer()
+		return p.unwanted()
+	}
 	return o, nil
 }
 

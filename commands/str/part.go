@@ -36,7 +36,7 @@ func (f *family) append(c *command.Ctx) {
 	if f.tooLong(c, int64(n), int64(len(more))) {
 		return
 	}
-	copy(c.EditString(key, n+len(more))[n:], more)
+	copy(c.EditString(key, n, n+len(more))[n:], more)
 	c.Changed(key, engine.EventString, "append")
 	c.Int(int64(n + len(more)))
 }
@@ -78,7 +78,7 @@ func (f *family) setrange(c *command.Ctx) {
 		return
 	}
 	n = max(n, int(offset)+len(part))
-	copy(c.EditString(key, n)[offset:], part)
+	copy(c.EditString(key, int(offset), n)[offset:], part)
 	c.Changed(key, engine.EventString, "setrange")
 	c.Int(int64(n))
 }

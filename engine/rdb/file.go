@@ -38,6 +38,9 @@ const noDB = -1
 // Writer writes a file. The first error stays; all that is written after it is
 // nothing.
 type Writer struct {
+	// Between, if not nil, is called between the elements of values that are written. Its error ends the file.
+	Between func() error
+
 	to       io.Writer
 	enc      encoder
 	checked  bool

@@ -60,11 +60,23 @@ func compress(dst, src []byte) ([]byte, bool) {
 	return dst, ok
 }
 
+// extended returns dst with n bytes more, whatever they are. The append of a made slice would clear them in one go, during
+// which the runtime stops nobody: a garbage collection that begins then has all others wait for it.
+func extended(dst []byte, n int) []byte {
+	n += len(dst)
+	if n <= cap(dst) {
+		return dst[:n]
+	}
+	next := make([]byte, n, max(n, cap(dst)+cap(dst)/4))
+	copy(next, dst)
+	return next
+}
+
 func (t *lzfTable) compress(dst, src []byte) ([]byte, bool) {
 	n := len(src)
 	begin, limit := len(dst), n-lzfSaved
 	const slack = 8 // the control byte of a run may be reserved beyond the limit
-	dst = append(dst, make([]byte, limit+slack)...)
+	dst = extended(dst, limit+slack)
 	out := dst[begin:]
 	op, literals, ip := 1, 0, 0 // out[op-literals-1] is the control byte of the run
 	h := uint32(src[0])<<8 | uint32(src[1])

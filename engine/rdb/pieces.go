@@ -3,13 +3,16 @@ package rdb
 // Large values in pieces: whoever holds the lock of a large value's shard begins Pieces,
 // which is quick, and the rest is encoded later, a little at each hold of the lock,
 // while the value changes. Each structure hands its elements over as they were when the
-// pieces began (its Image).
+// pieces began (its Image). A list, a stream and a string give an image that does not
+// change at all, since what changes of them is copied first: it needs no lock.
 
 import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/zset"
 )
 
@@ -21,22 +24,25 @@ type Pieces struct {
 	next func(count int) bool
 	end  func()
 	done bool
+	// rest, if not nil, encodes what follows the key: there is an image that does not change, and no next.
+	rest func(w *encoder)
 	// walked is how many bytes there were after the last piece, early how many whoever changed the value has added.
 	walked, early int
 }
 
-// LargeFrom is how many elements a value has at least that is written in pieces, and
-// pieceElements how many are encoded at once: some 50 microseconds.
+// LargeFrom is how many elements a value has at least that is written in pieces,
+// LargeBytes how many bytes if it is a list, a stream or a string, and pieceElements how
+// many elements are encoded at once: some 50 microseconds.
 const (
 	LargeFrom     = 512
+	LargeBytes    = 32 << 10
 	pieceElements = 256
 )
 
 // NewPieces begins the entry of a key of the view's database, nil if its value is none
 // for it: what is short is better written at once.
 func NewPieces(format Format, v *engine.View, e engine.Entry) *Pieces {
-	o, ok := e.Object().(interface{ Len() int })
-	if !ok || o.Len() < LargeFrom {
+	if !large(e) {
 		return nil
 	}
 	p := &Pieces{enc: encoder{Format: format}, db: v.DB}
@@ -44,6 +50,18 @@ func NewPieces(format Format, v *engine.View, e engine.Entry) *Pieces {
 		return nil
 	}
 	return p
+}
+
+func large(e engine.Entry) bool {
+	switch o := e.Object().(type) {
+	case *list.List:
+		return o.Encoding() == "quicklist" && o.MemoryEstimate() >= LargeBytes
+	case *stream.Stream:
+		return o.MemoryEstimate() >= LargeBytes
+	case interface{ Len() int }:
+		return o.Len() >= LargeFrom
+	}
+	return e.Kind() == engine.KindString && e.Len() >= LargeBytes
 }
 
 func (p *Pieces) begin(v *engine.View, e engine.Entry) bool {
@@ -85,8 +103,21 @@ func (p *Pieces) begin(v *engine.View, e engine.Entry) bool {
 		p.next, p.end = m.Next, m.End
 	case *delayqueue.Queue:
 		p.queue(v, e, o)
+	case *list.List:
+		w.head(v, e)
+		m := o.Image()
+		p.rest, p.end = func(w *encoder) { w.list(&m) }, func() {}
+	case *stream.Stream:
+		t := w.head(v, e)
+		m := o.Image()
+		p.rest, p.end = func(w *encoder) { w.stream(m, t) }, func() {}
 	default:
-		return false
+		if e.Kind() != engine.KindString {
+			return false
+		}
+		w.head(v, e)
+		b, done := v.Share(e)
+		p.rest, p.end = func(w *encoder) { w.string(b) }, done
 	}
 	return true
 }
@@ -150,7 +181,7 @@ func (p *Pieces) Next() bool {
 	return !p.done
 }
 
-// End gives the rest up.
+// End ends the pieces: all is written, or the rest given up.
 func (p *Pieces) End() { p.end() }
 
 // Len is how many bytes have gathered.
@@ -182,4 +213,20 @@ func (w *Writer) Begin(db int) error {
 func (w *Writer) Piece(b []byte) error {
 	w.write(b)
 	return w.err
+}
+
+// Image writes all that Pieces are if that is an image that does not change, which needs no
+// lock. It reports false for others.
+func (w *Writer) Image(p *Pieces) (is bool, err error) {
+	if p.rest == nil {
+		return false, nil
+	}
+	w.Select(p.db)
+	w.keys++
+	w.enc.b = append(w.enc.b, p.enc.b...)
+	if p.rest(&w.enc); cap(w.enc.b) > blockKeepMax { // a string made it large
+		w.write(w.enc.b)
+		w.enc.b = nil
+	}
+	return true, w.err
 }

@@ -318,6 +318,31 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
+// TestCompressedLengths: strings whose lengths are written in as many bytes, compressed or not, and others.
+func TestCompressedLengths(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	shorter := 0
+	for _, n := range []int{lzfFrom, 63, 64, 70, 1000, 1<<14 - 1, 1 << 14, 20_000, 70_000} {
+		for _, random := range []int{0, n / 4, n / 2, n * 3 / 4, n} {
+			want := make([]byte, n)
+			for i := range random {
+				want[i] = byte(rnd.Uint32())
+			}
+			b := AppendString([]byte("before"), want, true)
+			r := Reader{rest: b[len("before"):], maxString: n}
+			if got := r.String(); !bytes.HasPrefix(b, []byte("before")) || !bytes.Equal(got, want) || r.Failed() || len(r.rest) > 0 {
+				t.Errorf("%d bytes, %d of them random, come back as %d, and %d follow", n, random, len(got), len(r.rest))
+			}
+			if len(b) < n {
+				shorter++
+			}
+		}
+	}
+	if shorter < 30 {
+		t.Errorf("%d strings were compressed", shorter)
+	}
+}
+
 // FuzzCompress: what is compressed comes back, and nothing else does harm.
 func FuzzCompress(f *testing.F) {
 	f.Add([]byte("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 30)

@@ -44,7 +44,7 @@ func (w *encoder) stream(s *stream.Stream, t byte) {
 			w.rawID(p.ID)
 			w.millis(p.DeliveredMillis)
 			w.len(p.Deliveries)
-			return true
+			return w.room()
 		})
 		w.len(uint64(len(g.Consumers())))
 		for _, c := range g.Consumers() {
@@ -56,7 +56,7 @@ func (w *encoder) stream(s *stream.Stream, t byte) {
 			w.len(uint64(c.Pending()))
 			g.EachPendingOf(c, stream.MinID, func(p stream.Pending) bool {
 				w.rawID(p.ID)
-				return true
+				return w.room()
 			})
 		}
 	}

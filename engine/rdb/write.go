@@ -33,12 +33,19 @@ type encoder struct {
 // gathered is from how many bytes on an encoder gives them to its file.
 const gathered = 64 << 10
 
-// room is called between elements.
-func (w *encoder) room() {
-	if w.file != nil && len(w.b) >= gathered {
+// room is called between elements. It reports false if nothing more is written.
+func (w *encoder) room() bool {
+	if w.file == nil {
+		return true
+	}
+	if len(w.b) >= gathered {
 		w.file.write(w.b)
 		w.b = w.b[:0]
 	}
+	if w.file.Between != nil && w.file.err == nil {
+		w.file.err = w.file.Between()
+	}
+	return w.file.err == nil
 }
 
 func (w *encoder) byte(k byte)      { w.b = append(w.b, k) }
@@ -135,8 +142,7 @@ func (w *encoder) string(s []byte) {
 			return
 		}
 	}
-	w.room()
-	if w.Compress && len(s) >= lzfFrom && w.compressed(s) {
+	if !w.room() || w.Compress && len(s) >= lzfFrom && w.compressed(s) {
 		return
 	}
 	w.len(uint64(len(s)))
@@ -170,18 +176,22 @@ func (w *encoder) int(n int64) {
 // compressed writes s compressed, unless it does not become shorter.
 func (w *encoder) compressed(s []byte) bool {
 	begin := len(w.b)
-	b, ok := compress(w.b, s)
-	w.b = b
-	if !ok {
-		return false
-	}
-	// What comes before it is as long as its length says: it makes room.
+	// What comes before it is as long as its length says: it is moved if that is shorter than the length of s.
 	var head [1 + 2*9]byte
 	h := append(head[:0], coded|asLZF)
-	h = appendLen(appendLen(h, uint64(len(b)-begin)), uint64(len(s)))
-	w.b = append(w.b, h...)
-	copy(w.b[begin+len(h):], w.b[begin:len(b)])
-	copy(w.b[begin:], h)
+	h = appendLen(appendLen(h, uint64(len(s))), uint64(len(s)))
+	at := begin + len(h)
+	b, ok := compress(append(w.b, h...), s)
+	if !ok {
+		w.b = b[:begin]
+		return false
+	}
+	h = appendLen(appendLen(h[:1], uint64(len(b)-at)), uint64(len(s)))
+	if begin+len(h) < at {
+		b = append(b[:begin+len(h)], b[at:]...)
+	}
+	copy(b[begin:], h)
+	w.b = b
 	return true
 }
 
