@@ -129,6 +129,10 @@ type host struct {
 // IO and the other methods are for families: see command.Host.
 func (h *host) IO() []resp.IO { return h.net.IO() }
 
+func (h *host) InRound() bool { return h.net.InRound() }
+
+func (h *host) Watch(event int, fn func()) bool { return h.net.Watch(event, fn) }
+
 // Dial: the other end is served by goroutines, as connections with TLS are.
 func (h *host) Dial(remote net.Addr) net.Conn {
 	here, there := net.Pipe()
@@ -297,6 +301,7 @@ func New(o Options) (*Server, error) {
 		s.loops = append(s.loops, cs.Workers.Get(cs))
 	}
 	h.net, err = resp.NewServer(resp.Options{Handler: s, Now: clock.Now, Loops: o.Loops, Fixed: o.FixedLoops, Goroutines: o.Goroutines,
+		Round:     func() int64 { return cs.Durability.Round() },
 		Panicked:  func(r any) { cs.Panicked("an event loop", r) },
 		Keepalive: time.Duration(s.params.keepalive.Load()) * time.Second})
 	if err != nil {

@@ -37,7 +37,15 @@ type InfoWriter struct {
 	Sizes bool
 	tally *engine.Tally
 	b     []byte
+	// begun is whether there is a section.
+	begun bool
 }
+
+// Into makes b what is appended to.
+func (w *InfoWriter) Into(b []byte) { w.b = b }
+
+// Text is b with what was written.
+func (w *InfoWriter) Text() []byte { return w.b }
 
 // infoBytes is room for what INFO shows without being asked for more.
 const infoBytes = 8 << 10
@@ -56,10 +64,10 @@ func (w *InfoWriter) Tally() *engine.Tally {
 
 // Section begins a section.
 func (w *InfoWriter) Section(title string) {
-	if w.b == nil {
-		w.b = make([]byte, 0, infoBytes)
-	} else {
+	if w.begun {
 		w.b = append(w.b, "\r\n"...)
+	} else {
+		w.begun, w.b = true, slices.Grow(w.b, infoBytes)
 	}
 	w.b = append(append(append(w.b, "# "...), title...), "\r\n"...)
 }
@@ -124,5 +132,5 @@ func appendHumanBytes(b []byte, n uint64) []byte {
 	return append(strconv.AppendFloat(b, x, 'f', 2, 64), units[i])
 }
 
-// String is what was written.
+// String is what was written, where Into was not called.
 func (w *InfoWriter) String() string { return string(w.b) }

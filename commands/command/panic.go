@@ -59,7 +59,7 @@ func (s *Server) ProveFree(why string) {
 		within = locksMax
 	}
 	free := s.Keyspace.LocksFree(within)
-	locks := append([]engine.Lock{&s.Clients.mu, &s.Workers.mu, s.Long.Guard(), s.Pause.Guard(), s.Config.Guard(), &s.Namespaces.mu, &s.random}, s.Mutexes...)
+	locks := append([]engine.Lock{&s.Clients.mu, &s.Workers.mu, s.Long.Guard(), s.Pause.Guard(), s.Config.Guard(), &s.Namespaces.mu}, s.Mutexes...)
 	end := engine.Monotonic() + within.Microseconds()
 	for _, l := range locks {
 		free = free && engine.Free(l, end)

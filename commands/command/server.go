@@ -133,8 +133,7 @@ type Server struct {
 	Listeners  []string
 	Loops      int
 
-	random sync.Mutex
-	rng    rng
+	random rng
 }
 
 // What Server.Replica consists of.
@@ -421,25 +420,16 @@ func (p *Workers) Reset() {
 }
 
 // Random is a random number. Its source can be seeded (LKV.SEED).
-func (s *Server) Random() uint64 {
-	s.random.Lock()
-	defer s.random.Unlock()
-	return s.rng.next()
-}
+func (s *Server) Random() uint64 { return s.random.next() }
 
 // Seed makes the random numbers a repeatable sequence.
-func (s *Server) Seed(n uint64) {
-	s.random.Lock()
-	defer s.random.Unlock()
-	s.rng.state = n
-}
+func (s *Server) Seed(n uint64) { s.random.state.Store(n) }
 
-// rng is SplitMix64: one word of state, good enough for picking members.
-type rng struct{ state uint64 }
+// rng is SplitMix64: one word of state that is only added to, so no lock is needed, and good enough for picking members.
+type rng struct{ state atomic.Uint64 }
 
 func (r *rng) next() uint64 {
-	r.state += 0x9e3779b97f4a7c15
-	x := r.state
+	x := r.state.Add(0x9e3779b97f4a7c15)
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
 	x ^= x >> 27

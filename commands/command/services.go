@@ -110,6 +110,8 @@ type Durability interface {
 	After(at journal.LSN, fn func(failed string))
 	Tell(at journal.LSN, fn func())
 	Confirmed() journal.LSN
+	// Round is resp.Options.Round: the log may be written at the end of a round.
+	Round() (again int64)
 	// Synced tells whether all up to a place is on this server's disk, and SyncLog
 	// waits until all there is is so, for as long as wanted says; logs tells whether
 	// there is a log.
@@ -238,6 +240,9 @@ type Log interface {
 type Host interface {
 	// IO tells what the event loops have read and written.
 	IO() []resp.IO
+	// InRound and Watch are resp.Server's.
+	InRound() bool
+	Watch(event int, fn func()) bool
 	// Dial makes a connection inside the process, for a client at a remote address.
 	Dial(remote net.Addr) net.Conn
 	// Open listens on a port that is free, for connections to a namespace.

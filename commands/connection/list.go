@@ -25,7 +25,9 @@ func (f *family) listRow(acl []string, flags command.Flags) *command.Command {
 }
 
 func (f *family) clientInfo(c *command.Ctx) {
-	c.Verbatim("txt", string(appendClient(nil, c, c.Session)))
+	mark := c.Writer.Mark()
+	c.Buf = appendClient(c.Buf, c, c.Session)
+	c.MakeVerbatim(mark, "txt")
 }
 
 func (f *family) list(c *command.Ctx) {
@@ -56,11 +58,11 @@ func (f *family) list(c *command.Ctx) {
 	if a.Failed(c) {
 		return
 	}
-	var b []byte
+	mark := c.Writer.Mark()
 	for _, s := range sessions {
-		b = appendClient(b, c, s)
+		c.Buf = appendClient(c.Buf, c, s)
 	}
-	c.Verbatim("txt", string(b))
+	c.MakeVerbatim(mark, "txt")
 }
 
 // class is a type of clients as TYPE names them.

@@ -189,11 +189,12 @@ func logAdd(v *engine.View, key, id []byte, due int64, payload []byte, x *delayq
 
 // nextID makes an id that the queue does not have.
 func (f *family) nextID(dst []byte, q *delayqueue.Queue, now int64) []byte {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for {
+		f.mu.Lock()
 		f.serial = f.serial.Next(now)
-		id := f.serial.Append(dst)
+		serial := f.serial
+		f.mu.Unlock()
+		id := serial.Append(dst)
 		if !q.Knows(id) && !q.Scheduled(id) {
 			return id
 		}

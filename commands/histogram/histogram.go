@@ -66,6 +66,9 @@ func (t *Times) Complete(calls int64) {
 // Percentile is a time that p percent of the calls did not take longer than,
 // in microseconds.
 func (t *Times) Percentile(p float64) int64 {
+	if t.Calls == 0 {
+		return 0
+	}
 	need := int64(p/100*float64(t.Calls) + 0.5)
 	var sum int64
 	for i, n := range t.counts {

@@ -101,10 +101,13 @@ func (f *family) infoCommand(c *command.Ctx) {
 	c.Worker.Changes = 0
 	sections := f.asked(c.Args)
 	w := command.InfoWriter{View: &c.View, Sizes: slices.ContainsFunc(sections, func(s *command.InfoSection) bool { return s.Sizes })}
+	mark := c.Writer.Mark()
+	w.Into(c.Buf)
 	for _, s := range sections {
 		s.Write(&w)
 	}
-	c.Verbatim("txt", w.String())
+	c.Buf = w.Text()
+	c.MakeVerbatim(mark, "txt")
 }
 
 // addInfo adds the sections that are no other family's.

@@ -186,12 +186,12 @@ func TestRewriteAlways(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := testConfig()
-	c.Add(&Param{Name: "dir", Always: true, Get: func() string { return "/here" }})
+	c.Add(&Param{Name: "dir", Always: true, Get: func() string { return "/here and there" }})
 	for range 2 { // the second time changes nothing
 		if err := c.Rewrite(path); err != nil {
 			t.Fatal(err)
 		}
-		if got, _ := os.ReadFile(path); !strings.HasSuffix(string(got), "\n"+rewriteMark+"\ndir /here\n") {
+		if got, _ := os.ReadFile(path); !strings.HasSuffix(string(got), "\n"+rewriteMark+"\ndir \"/here and there\"\n") {
 			t.Errorf("got\n%s", got)
 		}
 	}
@@ -204,10 +204,12 @@ func FuzzSplitWords(f *testing.F) {
 	f.Add(" two  blanks ")
 	f.Add("0 \f0\v")
 	f.Fuzz(func(t *testing.T, value string) {
-		words.Split(value)
-		words, ok := words.Split("name " + quoted(value))
-		if !ok || strings.Join(words[1:], " ") != value {
-			t.Errorf("%q is written %s and read as %q", value, quoted(value), words)
+		for _, adds := range []bool{false, true} {
+			line := quoted(value, adds)
+			words, ok := words.Split("name " + line)
+			if !ok || strings.Join(words[1:], " ") != value || !adds && len(words) != 2 {
+				t.Errorf("%q is written %s and read as %q", value, line, words)
+			}
 		}
 	})
 }

@@ -54,7 +54,7 @@ func (c *Config) Rewrite(path string) error {
 		}
 		written[name] = true
 		if strings.Join(parts[1:], " ") != p.Get() {
-			line = parts[0] + " " + quoted(p.Get())
+			line = p.line(parts[0])
 		}
 		out = append(out, line)
 	}
@@ -70,7 +70,7 @@ func (c *Config) Rewrite(path string) error {
 		if p.of != "" || written[p.Name] || p.Get() == p.initial && !p.Always {
 			continue
 		}
-		add(p.Name + " " + quoted(p.Get()))
+		add(p.line(p.Name))
 	}
 	for _, name := range names {
 		for _, line := range left[name] {
@@ -91,11 +91,14 @@ func (p *Param) first() string {
 	return p.Name
 }
 
-// quoted is a value as a line of the file has it. The words of a line are joined by single blanks again, so a value that
-// consists of such words, as that of save does, stands without quotes.
-func quoted(value string) string {
+// line is the parameter as a line of the file has it.
+func (p *Param) line(name string) string { return name + " " + quoted(p.Get(), p.Adds) }
+
+// quoted is a value as a line of the file has it. One of several words is quoted, as Redis does, which refuses several words
+// for a path. Those of a value that adds up stand as they are: they are joined by single blanks again.
+func quoted(value string, adds bool) string {
 	split, ok := words.Split(value)
-	if ok && value != "" && !strings.ContainsAny(value, `"'\#`) && strings.Join(split, " ") == value {
+	if ok && !strings.ContainsAny(value, `"'\#`) && (len(split) == 1 || len(split) > 1 && adds) && strings.Join(split, " ") == value {
 		return value
 	}
 	r := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`)

@@ -25,6 +25,8 @@ type disk struct {
 	full   atomic.Pointer[error] // every write and new file
 	syncs  atomic.Int64
 	asking atomic.Int64 // syncs under way
+	waited bool         // no sync runs beside
+	beside atomic.Int64 // that did
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -90,8 +92,13 @@ func failing(err error) *error { return &err }
 // onDisk starts a server with an append-only file.
 func onDisk(t *testing.T, appendfsync string) (*livetest.Server, *disk) {
 	t.Helper()
-	t.Chdir(t.TempDir())
 	d := newDisk()
+	return start(t, d, appendfsync), d
+}
+
+func start(t *testing.T, d *disk, appendfsync string) *livetest.Server {
+	t.Helper()
+	t.Chdir(t.TempDir())
 	s := livetest.StartWith(t, func(s *commands.Server) {
 		s.FS, s.Log = d, livetest.NoLog{}
 	})
@@ -99,7 +106,7 @@ func onDisk(t *testing.T, appendfsync string) (*livetest.Server, *disk) {
 	c := s.Client()
 	c.Want("OK", "CONFIG", "SET", "appendfsync", appendfsync, "appendonly", "yes")
 	wait(t, c, "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "aof_last_bgrewrite_status:ok")
-	return s, d
+	return s
 }
 
 // wait waits until INFO has all lines.
@@ -129,7 +136,15 @@ const (
 // writes are refused. When the disk is well again all goes on by itself, with what was
 // in memory.
 func TestRepliesWhenSyncFails(t *testing.T) {
-	s, d := onDisk(t, "always")
+	for name, waited := range map[string]bool{"beside": false, "waited for": true} {
+		t.Run(name, func(t *testing.T) { repliesWhenSyncFails(t, waited) })
+	}
+}
+
+func repliesWhenSyncFails(t *testing.T, waited bool) {
+	d := newDisk()
+	d.waited = waited
+	s := start(t, d, "always")
 	c, watcher := s.Client(), s.Client()
 	for i := range 10 {
 		c.Want("OK", "SET", fmt.Sprint("away:", i), 1)
@@ -317,7 +332,7 @@ func TestFullDisk(t *testing.T) {
 		w.Want("PONG", "PING")
 		w.Want("OK", "SET", "k", "more")
 	}
-	wait(t, c, "aof_rewrites:1")
+	wait(t, c, "aof_rewrites:1", "aof_rewrite_in_progress:0")
 }
 
 // TestRepliesBeforeLong: of a batch whose last command takes long, what came before does

@@ -86,15 +86,16 @@ func (f *family) saves(how command.Ending) bool {
 	return how == command.EndSaving || how == command.EndAsConfigured && len(*f.p.points.Load()) > 0
 }
 
-// finalSnapshot writes one of what there is, and notes how many changes it has.
+// finalSnapshot writes one of what there is, and notes how many changes it has. All locks are taken first: a SAVE that has
+// them writes to the same file.
 func (f *family) finalSnapshot() error {
-	err := f.replaceFile(*f.p.dbfilename.Load(), "", func(to io.Writer) error {
-		return f.held(func(c *command.Ctx) error {
-			f.s.Host.Writing()
-			f.final.Store(c.KS.Dirty.Load() + 1)
+	err := f.held(func(c *command.Ctx) error {
+		f.s.Host.Writing()
+		f.final.Store(c.KS.Dirty.Load() + 1)
+		return f.replaceFile(*f.p.dbfilename.Load(), "", func(to io.Writer) error {
 			return dumpfile.Write(c, to, dumpfile.What{Facts: f.s.Replication.Facts(c)})
-		})
-	}, nil)
+		}, nil)
+	})
 	if err != nil {
 		f.final.Store(0)
 	}
@@ -132,6 +133,9 @@ func (f *family) end(how command.Ending) error {
 			failed = err
 		}
 		_ = files.Close() // it only lets the directory go
+	}
+	if f.beside != nil { // no loop looks at it any more
+		_ = f.beside.Close()
 	}
 	return failed
 }

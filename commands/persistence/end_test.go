@@ -2,6 +2,7 @@ package persistence_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -75,5 +76,44 @@ func TestNothingBeginsAtTheEnd(t *testing.T) {
 	}
 	if _, err := os.Stat("dump.rdb"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSaveAtTheEnd: the server is to end while a SAVE writes its snapshot. Both snapshots are written, the later one last.
+func TestSaveAtTheEnd(t *testing.T) {
+	const now, patience = 1_700_000_000_000, 10 * time.Second
+	t.Chdir(t.TempDir())
+	d := newDisk()
+	v, err := serve(t, d, now, "save", "3600 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { v.close() }()
+	if got := v.do(t, "SET k v", patience); got != "+OK" {
+		t.Fatal(got)
+	}
+	d.stop()
+	v.do(t, "SAVE", 0)
+	for end := time.Now().Add(patience); d.asking.Load() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("SAVE does not come to its sync")
+		}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- v.s.Prepare(command.End{How: command.EndSaving}) }()
+	time.Sleep(50 * time.Millisecond) // in which it comes to wait for SAVE, as a rule
+	d.let()
+	if err := <-ended; err != nil {
+		t.Errorf("the end: %v", err)
+	}
+	v.close()
+	if left, _ := filepath.Glob("temp-*"); len(left) > 0 {
+		t.Errorf("files are left: %v", left)
+	}
+	if v, err = serve(t, nil, now, "save", "3600 1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := v.do(t, "GET k", patience); got != "v" {
+		t.Errorf("after the start: %s", got)
 	}
 }

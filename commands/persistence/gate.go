@@ -58,6 +58,14 @@ func (g *gate) Confirmed() journal.LSN {
 	return journal.MaxLSN
 }
 
+// Round writes the log at the end of an event loop's round, where it is for loops to do that.
+func (g *gate) Round() (again int64) {
+	if w := g.writer.Load(); w != nil {
+		return w.Round()
+	}
+	return 0
+}
+
 // failure is the error for replies that cannot become safe for now, "" for none.
 func (g *gate) failure() string {
 	w := g.writer.Load()

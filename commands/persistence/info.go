@@ -38,12 +38,6 @@ func (f *family) info(w *command.InfoWriter) {
 		}
 		return (now - began) / 1e6
 	}
-	last := func(n int64, runs int64) int64 {
-		if runs == 0 {
-			return -1
-		}
-		return n
-	}
 	w.Section("Persistence")
 	w.Line("loading", flag(f.s.Loading.On()))
 	w.Line("async_loading", flag(f.s.Loading.Beside()))
@@ -58,7 +52,7 @@ func (f *family) info(w *command.InfoWriter) {
 	w.Line("rdb_bgsave_in_progress", flag(saving))
 	w.Line("rdb_last_save_time", st.lastSave.Load())
 	w.Line("rdb_last_bgsave_status", ok(st.lastSaveFailed.Load()))
-	w.Line("rdb_last_bgsave_time_sec", last(st.lastSaveSeconds.Load(), st.saves.Load()))
+	w.Line("rdb_last_bgsave_time_sec", st.lastSaveSeconds.Load())
 	w.Line("rdb_current_bgsave_time_sec", since(st.saveBegan.Load()))
 	w.Line("rdb_saves", st.saves.Load())
 	w.Line("rdb_last_cow_size", st.saveEarly.Load())
@@ -69,7 +63,7 @@ func (f *family) info(w *command.InfoWriter) {
 	// A log that was turned on is there when its first rewrite has ended.
 	due := again || log != nil && log.State() == journal.Starting && !rewriting
 	w.Line("aof_rewrite_scheduled", flag(due))
-	w.Line("aof_last_rewrite_time_sec", last(st.lastRewriteSeconds.Load(), st.rewrites.Load()))
+	w.Line("aof_last_rewrite_time_sec", st.lastRewriteSeconds.Load())
 	w.Line("aof_current_rewrite_time_sec", since(st.rewriteBegan.Load()))
 	w.Line("aof_last_bgrewrite_status", ok(st.lastRewriteFailed.Load()))
 	w.Line("aof_rewrites", st.rewrites.Load())
@@ -85,7 +79,7 @@ func (f *family) info(w *command.InfoWriter) {
 	size, _ := files.Size() // unknown is 0
 	w.Line("aof_current_size", size)
 	w.Line("aof_base_size", st.baseSize.Load())
-	w.Line("aof_pending_rewrite", 0)
+	w.Line("aof_pending_rewrite", flag(due))
 	w.Line("aof_buffer_length", log.Backlog())
 	w.Line("aof_pending_bio_fsync", flag(log.Since() != 0))
 	w.Line("aof_delayed_fsync", log.Delayed())

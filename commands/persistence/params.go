@@ -87,7 +87,11 @@ func (f *family) declare() {
 			return strings.Join(words, " ")
 		},
 		Set: func(value string) error {
-			points, err := parsePoints(value)
+			words := strings.Fields(value)
+			if f.s.Running.Load() && value != "" {
+				words = strings.Split(value, " ") // as Redis's CONFIG SET does: two spaces are an empty word between them
+			}
+			points, err := parsePoints(words)
 			if err == nil {
 				p.points.Store(&points)
 			}
@@ -159,22 +163,29 @@ func fileName(p *params.Param) {
 	}
 }
 
-func parsePoints(value string) ([]point, error) {
-	words := strings.Fields(value)
+func parsePoints(words []string) ([]point, error) {
 	points := []point{}
 	wrong := errors.New("Invalid save parameters")
 	if len(words)%2 != 0 {
 		return nil, wrong
 	}
 	for i := 0; i < len(words); i += 2 {
-		seconds, err1 := strconv.ParseInt(words[i], 10, 32)
-		changes, err2 := strconv.ParseInt(words[i+1], 10, 32)
+		seconds, err1 := pointNumber(words[i])
+		changes, err2 := pointNumber(words[i+1])
 		if err1 != nil || err2 != nil || seconds < 1 || changes < 0 {
 			return nil, wrong
 		}
 		points = append(points, point{seconds, changes})
 	}
 	return points, nil
+}
+
+// pointNumber is a number as Redis reads it there, by C's strtoll: an empty word is 0.
+func pointNumber(word string) (int64, error) {
+	if word = strings.TrimLeft(word, "\t\n\v\f\r "); word == "" {
+		return 0, nil
+	}
+	return strconv.ParseInt(word, 10, 64)
 }
 
 func (p *settings) policy() journal.Policy {

@@ -11,6 +11,7 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/engine/vfs"
 )
 
 // family is what the commands share.
@@ -41,6 +42,8 @@ type family struct {
 	status status
 	wait   putOff // of tick
 	gate
+	beside vfs.Beside // has syncs run beside event loops; nil, none were asked for or none can
+	asked  sync.Once
 	stop   chan struct{}
 	loads  atomic.Bool   // loading has begun
 	loaded chan struct{} // closed when loading has ended
@@ -49,7 +52,7 @@ type family struct {
 // status is what INFO tells.
 type status struct {
 	lastSave, lastTry                   atomic.Int64 // Unix seconds
-	lastSaveSeconds, lastRewriteSeconds atomic.Int64
+	lastSaveSeconds, lastRewriteSeconds atomic.Int64 // of those in the background; -1: none has ended
 	lastSaveFailed, lastRewriteFailed   atomic.Bool
 	saveBegan, rewriteBegan             atomic.Int64 // Unix microseconds, 0: none is under way
 	saves, rewrites, rewriteFailures    atomic.Int64
@@ -73,5 +76,11 @@ func Commands(s *command.Server) []*command.Command {
 	s.Durability = f
 	s.AddInfo(command.InfoSection{Name: "persistence", Default: true, Write: f.info})
 	f.status.lastSave.Store(s.StartedAt / 1e6)
+	f.status.lastSaveSeconds.Store(-1)
+	f.status.lastRewriteSeconds.Store(-1)
+	s.OnResetStat = append(s.OnResetStat, func() {
+		f.status.saves.Store(0)
+		f.status.rewrites.Store(0)
+	})
 	return []*command.Command{f.saveRow(), f.bgsaveRow(), f.bgrewriteaofRow(), f.lastsaveRow()}
 }

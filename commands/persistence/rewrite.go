@@ -52,8 +52,10 @@ func (f *family) rewrite(c *command.Ctx) error {
 	}
 	if err != nil {
 		f.s.Logf('w', "Can't rewrite the append only file: %v", err)
+		f.status.lastRewriteFailed.Store(true)
 		return err
 	}
+	f.status.rewrites.Add(1)
 	ended := make(chan struct{})
 	began := engine.Monotonic()
 	p := f.begin(c, true)
@@ -110,7 +112,6 @@ func (f *family) rewritten(err error, began int64, files *journal.Files) {
 		f.s.Logf('w', "Background AOF rewrite terminated with error: %v", err)
 	default:
 		st.lastRewriteFailed.Store(false)
-		st.rewrites.Add(1)
 		st.rewriteFailures.Store(0)
 		f.noteBase(files)
 		f.s.Logf('n', "Background AOF rewrite finished successfully")

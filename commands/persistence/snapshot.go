@@ -101,10 +101,9 @@ func (f *family) replaceFile(name, beside string, write func(to io.Writer) error
 }
 
 // saved notes how a snapshot ended.
-func (f *family) saved(err error, began int64, dirty int64) {
+func (f *family) saved(err error, dirty int64) {
 	st := &f.status
 	st.lastSaveFailed.Store(err != nil)
-	st.lastSaveSeconds.Store(int64(seconds(began)))
 	if f.logSaved(err) == nil {
 		st.lastSave.Store(f.s.Keyspace.Clock.Now() / 1e6)
 		st.dirtyAtSave.Store(dirty)
@@ -140,12 +139,15 @@ func (f *family) save(c *command.Ctx) {
 
 // SaveFile writes a snapshot. All keys are held.
 func (f *family) SaveFile(c *command.Ctx) error {
-	began, dirty := engine.Monotonic(), c.KS.Dirty.Load()
+	dirty := c.KS.Dirty.Load() + c.Changes() // of FLUSHALL, which are counted when it has ended
+	if c.Worker != nil {
+		dirty += c.Worker.Changes // of a transaction or a script so far
+	}
 	err := f.replaceFile(*f.p.dbfilename.Load(), "", func(to io.Writer) error { return dumpfile.Write(c, to, dumpfile.What{Facts: f.s.Replication.Facts(c)}) }, nil)
 	if err != nil {
 		return f.logSaved(err)
 	}
-	f.saved(nil, began, dirty)
+	f.saved(nil, dirty)
 	return nil
 }
 
@@ -225,8 +227,9 @@ func (f *family) saveInBackground(c *command.Ctx) bool {
 		_, _, early := p.progress()
 		st.saveEarly.Store(int64(early))
 		if !errors.Is(err, errKilled) {
-			f.saved(err, began, dirty)
+			f.saved(err, dirty)
 		}
+		st.lastSaveSeconds.Store(int64(seconds(began)))
 		st.saveBegan.Store(0)
 		f.mu.Lock()
 		f.saving, f.current = false, nil

@@ -99,7 +99,9 @@ func (f *family) exits() bool {
 }
 
 func (f *family) writerOptions() journal.WriterOptions {
+	f.asked.Do(f.syncBeside)
 	return journal.WriterOptions{
+		Beside: f.beside, InRound: f.s.Host.InRound,
 		Delay: time.Duration(f.delay.Load()), Policy: f.p.policy(), Timestamps: f.p.timestamps.Load(), Checksums: true,
 		OnDurable: func(journal.LSN) { f.gate.release() },
 		OnFailure: func(x journal.Failure) {
@@ -120,6 +122,25 @@ func (f *family) writerOptions() journal.WriterOptions {
 			f.gate.release()
 		},
 	}
+}
+
+// syncBeside has event loops write the log, where there are any and the system can sync beside them. There is one writer
+// at a time: a log's directory is locked.
+func (f *family) syncBeside() {
+	b := f.s.FS.Beside()
+	if b == nil {
+		return
+	}
+	ended := func() {
+		if w := f.gate.writer.Load(); w != nil {
+			w.Synced()
+		}
+	}
+	if !f.s.Host.Watch(b.Descriptor(), ended) {
+		_ = b.Close()
+		return
+	}
+	f.beside = b
 }
 
 // read enters the keys and functions of a file, and returns where it ends. With resume the stream of replication goes on
@@ -309,6 +330,9 @@ func (f *family) loadSnapshot() error {
 		return err
 	}
 	name := *f.p.dbfilename.Load()
+	if name == "" {
+		return nil // Redis finds no file of that name
+	}
 	file, err := f.s.FS.Open(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -471,6 +495,9 @@ func (f *family) refusesForSnapshot() bool {
 // tickEvery is how often it is looked whether a file is to be written.
 const tickEvery = 100 * time.Millisecond
 
+// wholeTicks is how often it is looked whether the log's files are there, in ticks.
+const wholeTicks = 10
+
 // saveRetrySeconds is how long after a snapshot that failed the next one is tried, as
 // in Redis.
 const saveRetrySeconds = 5
@@ -482,16 +509,29 @@ const rewriteRetryMicros = 1_000_000
 func (f *family) tick() {
 	t := time.NewTicker(tickEvery)
 	defer t.Stop()
-	for {
+	for n := 0; ; n++ {
 		select {
 		case <-f.stop:
 			return
 		case <-t.C:
 			if w := f.log(); w != nil {
 				w.Look()
+				if n%wholeTicks == 0 {
+					f.whole(w)
+				}
 			}
 			f.look()
 		}
+	}
+}
+
+// whole looks whether somebody removed files of the log.
+func (f *family) whole(w *journal.Writer) {
+	f.mu.Lock()
+	files := f.files
+	f.mu.Unlock()
+	if files != nil && w.State() == journal.Running && files.Whole() != nil {
+		w.GiveUp()
 	}
 }
 

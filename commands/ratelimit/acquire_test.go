@@ -357,7 +357,7 @@ func TestMacquireOfManyKeys(t *testing.T) {
 	args = append(args, "RULE", 1, "FIXED", 5, 1000)
 	began := time.Now()
 	c.Want(noLimiter, args...)
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	few := []any{"RL.MACQUIRE", 40}

@@ -88,12 +88,15 @@ func Value[T comparable](c *command.Ctx, of Of, lookup func(c *command.Ctx, key 
 	if !ok {
 		return
 	}
-	found := &resp.Writer{Proto: c.Proto} // the cursor comes first in the reply and is known last
-	n, next := walk(t, cursor, &o, found)
-	c.Array(2)
-	ReplyCursor(c, next)
-	c.Array(n)
-	c.Raw(found.Buf)
+	mark := c.Writer.Mark()
+	n, next := walk(t, cursor, &o, c.Writer)
+	// The cursor comes first in the reply and is known last.
+	var room [64]byte
+	head := resp.Writer{Buf: room[:0]}
+	head.Array(2)
+	head.Bulk(strconv.AppendUint(nil, next, 10))
+	head.Array(n)
+	c.Insert(mark, head.Buf)
 }
 
 // Wants tells whether the pattern lets a name through.

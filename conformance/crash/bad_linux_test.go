@@ -3,6 +3,7 @@ package crash
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,11 +23,18 @@ func TestDirectoryGone(t *testing.T) {
 		"removed": os.RemoveAll,
 		"moved":   func(log string) error { return os.Rename(log, log+".away") },
 		"replaced": func(log string) error {
-			names, err := filepath.Glob(log + "/*.incr.aof")
-			if err != nil || len(names) != 1 {
+			name, err := incrFile(log)
+			if err != nil {
 				return err
 			}
-			return os.Rename(names[0], names[0]+".away")
+			return os.Rename(name, name+".away")
+		},
+		"cut": func(log string) error {
+			name, err := incrFile(log)
+			if err != nil {
+				return err
+			}
+			return os.Truncate(name, 10)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,6 +67,102 @@ func TestDirectoryGone(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// incrFile is the file that the log is written to.
+func incrFile(log string) (string, error) {
+	names, err := filepath.Glob(log + "/*.incr.aof")
+	if err != nil || len(names) != 1 {
+		return "", fmt.Errorf("files %v: %v", names, err)
+	}
+	return names[0], nil
+}
+
+// TestFilesGone: somebody removes the manifest or a BASE under a running server. It writes all to new files, also where
+// nobody writes, so that the next start has all.
+func TestFilesGone(t *testing.T) {
+	for name, harm := range map[string]func(log string) error{
+		"base": func(log string) error {
+			names, err := filepath.Glob(log + "/*.base.rdb")
+			if err != nil || len(names) != 1 {
+				return fmt.Errorf("files %v: %v", names, err)
+			}
+			return os.Remove(names[0])
+		},
+		"manifest":       func(log string) error { return os.Remove(log + "/appendonly.aof.manifest") },
+		"empty manifest": func(log string) error { return os.Truncate(log+"/appendonly.aof.manifest", 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := start(t, dir, "--appendonly", "yes")
+			c := s.Dial(t)
+			do(t, c, "SET", "before", "1")
+			log := filepath.Join(dir, "appendonlydir")
+			if err := harm(log); err != nil {
+				t.Fatal(err)
+			}
+			manifest := filepath.Join(log, "appendonly.aof.manifest")
+			for end := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+				if text, err := os.ReadFile(manifest); err == nil && strings.Contains(string(text), "appendonly.aof.2.base.rdb") {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatalf("no new files\n%s", s.Output())
+				}
+			}
+			for do(t, c, "SET", "after", "1").Text != "OK" {
+				time.Sleep(10 * time.Millisecond)
+			}
+			s.Kill()
+			s = start(t, dir, "--appendonly", "yes")
+			if v := do(t, s.Dial(t), "EXISTS", "before"); v.Text != "1" {
+				t.Errorf("the key of before is gone: %v\n%s", v, s.Output())
+			}
+		})
+	}
+}
+
+// TestDirectoryOfAnother: the directory is removed and made anew under a running server, and a second server begins in it
+// before the first one writes again. The first one does not write over the files of the second one, and goes on when
+// that has ended.
+func TestDirectoryOfAnother(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	settings := []string{"--appendonly", "yes", "--appendfsync", "always"}
+	s := start(t, dir, settings...)
+	c := s.Dial(t)
+	do(t, c, "SET", "first", "1")
+	err := os.RemoveAll(dir)
+	if err == nil {
+		err = os.Mkdir(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s2 := start(t, dir, settings...)
+	c2 := s2.Dial(t)
+	for end := time.Now().Add(60 * time.Second); !strings.Contains(s.Output(), "in use by another process"); time.Sleep(10 * time.Millisecond) {
+		if v := do(t, c, "SET", "first", "2"); v.Text == "OK" {
+			t.Fatalf("the first server writes where the second one does\n%s", s.Output())
+		} else if time.Now().After(end) {
+			t.Fatalf("%v\n%s", v, s.Output())
+		}
+		if v := do(t, c2, "SET", "second", "1"); v.Text != "OK" {
+			t.Fatalf("the second server: %v\n%s", v, s2.Output())
+		}
+	}
+	s2.Kill()
+	for end := time.Now().Add(60 * time.Second); do(t, c, "SET", "first", "3").Text != "OK"; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it does not go on\n%s", s.Output())
+		}
+	}
+	s.Kill()
+	if v := do(t, start(t, dir, settings...).Dial(t), "GET", "first"); v.Text != "3" {
+		t.Errorf("what was acknowledged is gone: %v", v)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestWords(t *testing.T) {
 	c := s.Dial(t)
 	fillKinds(t, c)
 	do(t, c, "BGREWRITEAOF")
-	until(t, c, "aof_rewrites:1\\r\\n")
+	until(t, c, "aof_rewrite_in_progress:0\\r\\n")
 	digest := do(t, c, "DEBUG DIGEST")
 	end(t, c)
 	gone(t, s)
@@ -110,13 +110,64 @@ func TestWords(t *testing.T) {
 		}
 	}
 	do(t, c, "BGREWRITEAOF")
-	until(t, c, "aof_rewrites:1\\r\\n")
+	until(t, c, "aof_rewrite_in_progress:0\\r\\n")
 	digest = do(t, c, "DEBUG DIGEST")
 	end(t, c)
 	gone(t, s)
 	c = peer.LimitKV(t, args...).Dial(t)
 	if got := do(t, c, "DEBUG DIGEST"); got != digest {
 		t.Errorf("with a limiter and a queue it has %s, not %s", got, digest)
+	}
+}
+
+// TestCounts: what INFO counts of snapshots, rewrites and changes is what Redis counts.
+func TestCounts(t *testing.T) {
+	names := []string{"rdb_changes_since_last_save", "rdb_saves", "aof_rewrites", "aof_rewrites_consecutive_failures"}
+	var told [2][]string
+	for i, begin := range []func(t *testing.T, args ...string) *peer.Server{
+		func(t *testing.T, args ...string) *peer.Server { return peer.LimitKV(t, args...) },
+		func(t *testing.T, args ...string) *peer.Server { return peer.Redis(t, required, args...) },
+	} {
+		dir := t.TempDir()
+		c := begin(t, "--dir", dir, "--save", "3600 1000000").Dial(t)
+		say := func(line string) {
+			text := line
+			for _, name := range names {
+				text += fmt.Sprintf(" %s:%d", name, field(t, c, name))
+			}
+			_, status, _ := strings.Cut(do(t, c, "INFO persistence"), "aof_last_bgrewrite_status:")
+			told[i] = append(told[i], text+" "+status[:2]) // whether one ended shows in its time, which is -1 before
+			for _, name := range []string{"rdb_last_bgsave_time_sec", "aof_last_rewrite_time_sec"} {
+				told[i] = append(told[i], fmt.Sprintf("%s %s %t", line, name, field(t, c, name) == -1))
+			}
+		}
+		say("at the start")
+		for _, line := range []string{
+			"MSET a 1 b 2 c 3", "SAVE", "MSET a 1 b 2 c 3 d 4", "FLUSHDB", "MSET a 1 b 2 c 3 d 4", "FLUSHALL", "SET a 1", "CONFIG RESETSTAT",
+		} {
+			do(t, c, line)
+			say(line)
+		}
+		for _, line := range []string{"BGSAVE", "BGREWRITEAOF"} {
+			do(t, c, line)
+			until(t, c, "rdb_bgsave_in_progress:0")
+			until(t, c, "aof_rewrite_in_progress:0")
+			say(line)
+		}
+		err := os.RemoveAll(filepath.Join(dir, "appendonlydir"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "appendonlydir"), nil, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		told[i] = append(told[i], do(t, c, "BGREWRITEAOF"))
+		say("a rewrite that does not begin")
+	}
+	for i := range told[0] {
+		if told[0][i] != told[1][i] {
+			t.Errorf("limitkv: %s\nRedis:   %s", told[0][i], told[1][i])
+		}
 	}
 }
 
@@ -129,7 +180,7 @@ func TestRewriteWithoutLog(t *testing.T) {
 	if v := do(t, c, "BGREWRITEAOF"); v != "+Background append only file rewriting started" {
 		t.Error(v)
 	}
-	until(t, c, "aof_rewrites:1\\r\\n")
+	until(t, c, "aof_rewrite_in_progress:0\\r\\n")
 	digest := do(t, c, "DEBUG DIGEST")
 	do(t, c, "SET after 1")
 	end(t, c)

@@ -44,7 +44,7 @@ func TestDueAtStart(t *testing.T) {
 			do(t, c, "SAVE")
 		case "preamble":
 			do(t, c, "BGREWRITEAOF")
-			until(t, c, "aof_rewrites:1")
+			until(t, c, "aof_rewrite_in_progress:0")
 		}
 		from.Kill()
 		if time.Now().UnixMilli() >= due {

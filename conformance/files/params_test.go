@@ -97,6 +97,16 @@ func TestBadStart(t *testing.T) {
 	}
 }
 
+// TestNoSnapshotName: a server whose dbfilename is empty starts and cannot save, as Redis.
+func TestNoSnapshotName(t *testing.T) {
+	args := []string{"--dbfilename", "", "--dir"}
+	for _, s := range []*peer.Server{peer.LimitKV(t, append(args, t.TempDir())...), peer.Redis(t, required, append(args, t.TempDir())...)} {
+		if v := do(t, s.Dial(t), "SAVE"); v != "-ERR" {
+			t.Errorf("SAVE: %s", v)
+		}
+	}
+}
+
 // redisBinary is where redis-server is.
 func redisBinary(t *testing.T) string {
 	t.Helper()

@@ -43,6 +43,7 @@ type model struct {
 	writer *Writer
 	cut    *Cut
 	cutAt  int // batches in front of the cut
+	round  bool
 
 	seen map[string]int
 }
@@ -128,7 +129,13 @@ func (m *model) start() (err error) {
 		}
 	}
 	m.log = NewAt(loaded.End)
-	m.writer = newWriter(files, m.log, WriterOptions{Policy: Policy(m.rng.IntN(3)), Timestamps: m.rng.IntN(3) == 0, Checksums: true})
+	o := WriterOptions{Policy: Policy(m.rng.IntN(3)), Timestamps: m.rng.IntN(3) == 0, Checksums: true}
+	if m.rng.IntN(2) == 0 {
+		o.Beside = &simfs.Beside{Runs: func() bool { return m.rng.IntN(4) == 0 }}
+		o.InRound = func() bool { return m.round }
+	}
+	m.round = false
+	m.writer = newWriter(files, m.log, o)
 	m.writer.inline = true
 	m.cut = nil
 	if starting {
@@ -196,7 +203,28 @@ func (m *model) acknowledge() {
 	}
 }
 
+// step has the writer's goroutine or an event loop do what it does.
 func (m *model) step() {
+	switch beside := m.writer.o.Beside != nil; {
+	case beside && m.rng.IntN(3) == 0:
+		m.round = !m.round
+		if !m.round {
+			m.seen["round"]++
+			m.writer.Round()
+		}
+	case beside && m.rng.IntN(2) == 0:
+		if m.writer.inFlight {
+			m.seen["synced beside"]++
+		}
+		m.writer.Synced()
+	default:
+		m.goroutine()
+	}
+	m.acknowledge()
+}
+
+// goroutine has the writer's goroutine do what it does when it is woken.
+func (m *model) goroutine() {
 	m.writer.step()
 	m.acknowledge()
 }
@@ -347,7 +375,7 @@ func TestCrash(t *testing.T) {
 		crashRun(t, seed, seen)
 	}
 	var short []string
-	for _, what := range []string{"cut", "lost", "rotate", "commit", "healed by a BASE", "errors", "crash", "closed", "did not start", "state 0", "state 2", "state 3"} {
+	for _, what := range []string{"round", "synced beside", "cut", "lost", "rotate", "commit", "healed by a BASE", "errors", "crash", "closed", "did not start", "state 0", "state 2", "state 3"} {
 		if seen[what] < max(1, *crashRuns/100) {
 			short = append(short, what)
 		}
@@ -406,7 +434,7 @@ func errorRun(t *testing.T, seed uint64, at, calls int, errno error, seen map[st
 	m.disk.Plan(nil)
 	for n := 0; m.writer.State() != Running || m.cut != nil; n++ {
 		m.clock += retryMicros
-		m.step()
+		m.goroutine()
 		if m.cut != nil {
 			m.rewrite()
 		} else if cut, err := m.writer.Rotate(); err == nil {
@@ -418,8 +446,7 @@ func errorRun(t *testing.T, seed uint64, at, calls int, errno error, seen map[st
 	}
 	m.writer.Suspend(false)
 	m.writer.force = m.log.End()
-	m.step()
-	if m.acknowledge(); m.acked != len(m.lives) {
+	if m.goroutine(); m.acked != len(m.lives) {
 		m.fatal("call %d, %v: %d of %d are durable on a disk that is well", at, errno, m.acked, len(m.lives))
 	}
 	m.disk.Crash()

@@ -83,6 +83,19 @@ func (w *Writer) breakDown(err error) {
 	w.fail(Broken, err)
 }
 
+// GiveUp gives up files of which something is missing (Files.Whole), so that all goes to new ones. It may wait for the disk.
+func (w *Writer) GiveUp() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.State() != Running {
+		return
+	}
+	if err := w.files.Whole(); err != nil {
+		w.files.logf(Warning, "Files of the log are missing: %s", strerror(err))
+		w.breakDown(err)
+	}
+}
+
 func (w *Writer) closeFile() {
 	w.awaitSyncQuietly()
 	if w.file != nil {
@@ -95,7 +108,7 @@ func (w *Writer) closeFile() {
 // awaitSyncQuietly waits for a sync whose outcome does not matter any more.
 func (w *Writer) awaitSyncQuietly() {
 	if w.syncing {
-		<-w.synced
+		w.outcome()
 		w.syncing = false
 	}
 }

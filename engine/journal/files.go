@@ -5,7 +5,6 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -46,7 +45,7 @@ type Options struct {
 type Files struct {
 	Options
 	dir  string // of the log
-	lock io.Closer
+	lock vfs.Lock
 
 	mu       sync.Mutex
 	keep     bool                     // history is not removed
@@ -201,8 +200,58 @@ func strerror(err error) string {
 	return err.Error()
 }
 
+// relock takes the server's directory anew where somebody has put another one in its place: that one is not ours yet.
+func (f *Files) relock() error {
+	if f.lock == nil {
+		return nil
+	}
+	holds, err := f.lock.Holds(f.Dir)
+	if err != nil || holds {
+		return err
+	}
+	lock, err := f.FS.Lock(f.Dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Dir, err)
+	}
+	_ = f.lock.Close() // of what nobody finds any more
+	f.lock = lock
+	return nil
+}
+
+// Whole is an error where the manifest, or a file that it names, is not there any more: the next start would fail.
+func (f *Files) Whole() error {
+	for {
+		m := f.manifest.Load()
+		err := f.there(m)
+		if err == nil || f.manifest.Load() == m { // a rewrite removes what it replaces
+			return err
+		}
+	}
+}
+
+func (f *Files) there(m *Manifest) error {
+	if m.Empty() {
+		return nil
+	}
+	name := f.path(f.Filename + manifestSuffix)
+	info, err := f.FS.Stat(name)
+	if err == nil && info.Size == 0 {
+		err = fmt.Errorf("%s is empty", name)
+	}
+	for _, e := range m.Parts() {
+		if err == nil {
+			_, err = f.FS.Stat(f.path(e.Name))
+		}
+	}
+	return err
+}
+
 // makeDir makes the directory of the log where it is missing, and its name safe.
 func (f *Files) makeDir() error {
+	if err := f.relock(); err != nil {
+		f.logf(Warning, "The directory of the append-only files cannot be taken: %s", strerror(err))
+		return err
+	}
 	there, err := vfs.Exists(f.FS, f.dir)
 	if err == nil && !there {
 		err = f.FS.Mkdir(f.dir)

@@ -51,6 +51,7 @@ func (w *Writer) step() (wait int64) {
 		w.endSync(done)
 	default:
 	}
+	w.land()
 	now := w.files.Monotonic()
 	if w.closing {
 		w.end()
@@ -65,6 +66,9 @@ func (w *Writer) step() (wait int64) {
 			return retryMicros
 		}
 	}
+	if w.plain() {
+		return w.round(now)
+	}
 	always := w.Policy() == Always && !w.suspended.Load()
 	if w.Durable() >= w.force {
 		if !always && now < w.lastWrite+gatherMicros {
@@ -77,7 +81,7 @@ func (w *Writer) step() (wait int64) {
 	if w.take(now) {
 		batches := w.back.batches
 		if w.write(now) && always && w.syncNow() {
-			w.expect(batches)
+			w.expect(batches, w.syncTime/2)
 		}
 	}
 	return w.after(w.files.Monotonic())
@@ -87,11 +91,11 @@ func (w *Writer) step() (wait int64) {
 // as a rule, and those who came meanwhile are there. Without that, clients who wait for their replies fall into two
 // halves, each of which is synced while the other one is served, and each sync serves half of them: 20,000 appends a
 // second from 50 clients, where this way there are 36,000 to 54,000 on the same disk.
-func (w *Writer) expect(batches int) {
+func (w *Writer) expect(batches int, patience int64) {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
 	w.company = batches + w.front.batches
-	w.gatherTo = w.files.Monotonic() + min(w.syncTime/2, companyMicros)
+	w.gatherTo = w.files.Monotonic() + min(patience, companyMicros)
 }
 
 // alone says whether fewer batches gathered than are expected, and has the one that completes them wake the goroutine.
@@ -218,6 +222,11 @@ func (w *Writer) piece(to int, now int64) bool {
 
 // put writes to the file, and takes back what a write that failed left there.
 func (w *Writer) put(text []byte, now int64) bool {
+	if size, err := w.file.Size(); err != nil || size != w.size { // what is written behind a hole is refused at the next start
+		w.files.logf(Warning, "The append-only file has %d bytes in place of %d: somebody else writes to it", size, w.size)
+		w.breakDown(errReplaced)
+		return false
+	}
 	n, err := w.file.Write(text)
 	if err == nil && n < len(text) {
 		err = io.ErrShortWrite
@@ -274,14 +283,23 @@ func (w *Writer) sync(file vfs.File, name string, size int64) error {
 	if err := file.Sync(); err != nil {
 		return err
 	}
-	info, err := w.files.FS.Stat(w.files.path(name))
-	if err == nil && info.Size < size {
+	return w.seen(file, name, size)
+}
+
+// seen sees that a file is there still.
+func (w *Writer) seen(file vfs.File, name string, size int64) error {
+	is, err := file.Is(w.files.path(name))
+	if err != nil {
+		return err
+	}
+	there, err := file.Size()
+	if err == nil && (!is || there < size) {
 		err = errReplaced
 	}
 	return err
 }
 
-// errReplaced says that another file has the name of the one that is written.
+// errReplaced says that another file has the name of the one that is written, or that somebody cut it.
 var errReplaced = errors.New("the file was replaced")
 
 // syncBeside syncs what was written while the goroutine goes on writing.
@@ -310,8 +328,16 @@ func (w *Writer) beginSync(now int64) {
 // awaitSync waits for a sync that runs beside.
 func (w *Writer) awaitSync() {
 	if w.syncing {
-		w.endSync(<-w.synced)
+		w.endSync(w.outcome())
 	}
+}
+
+// outcome waits for what a sync that runs beside comes to.
+func (w *Writer) outcome() syncDone {
+	if !w.inFlight {
+		return <-w.synced
+	}
+	return w.landed(w.o.Beside.Wait())
 }
 
 // endSync takes over what a sync came to.

@@ -50,6 +50,10 @@ type WriterOptions struct {
 	// OnFailure is called when the state turns bad, OnHealthy when it is good again.
 	OnFailure func(Failure)
 	OnHealthy func()
+	// Beside runs syncs with Always while the rounds of event loops go on, nil for none (round.go says how). InRound says
+	// whether a loop is in a round at whose end it calls Round. It is called under the log's lock.
+	Beside  vfs.Beside
+	InRound func() bool
 }
 
 // Failure is why the log is not written.
@@ -207,6 +211,11 @@ type Writer struct {
 	company   int   // so many batches are expected to gather until gatherTo
 	gatherTo  int64
 	inline    bool // tests: syncs run inside of step
+	flight    syncDone
+	inFlight  bool // a sync runs whose end is known by WriterOptions.Beside: flight
+	taking    int  // batches that it makes durable
+	grounded  bool // Beside could not: syncs are waited for
+	slowTo    int64
 }
 
 func newWriter(f *Files, l *Log, o WriterOptions) *Writer {
@@ -252,7 +261,7 @@ func (w *Writer) Append(lsn LSN, nowMicros int64, framed []byte) {
 	w.db = w.log.files.db
 	b.end = lsn
 	b.batches++
-	if b.batches >= w.wakeAt {
+	if b.batches >= w.wakeAt && !w.comesRound() {
 		w.wakeAt = math.MaxInt
 		w.wake()
 	}

@@ -1,0 +1,28 @@
+package persistence_test
+
+// Tests of the family's parameters.
+
+import (
+	"testing"
+
+	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/commands/livetest"
+)
+
+// TestSavePoints: what CONFIG SET save takes, as Redis 8.0 takes it.
+func TestSavePoints(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := livetest.StartWith(t, func(s *commands.Server) { s.FS, s.Log = newDisk(), livetest.NoLog{} })
+	c := s.Client()
+	for _, x := range [][2]string{
+		{"1 ", "1 0"}, {"1 2 3 4", "1 2 3 4"}, {"\t1 2", "1 2"}, {"+1 2", "1 2"}, {"99999999999 1", "99999999999 1"}, {"", ""},
+		{" 1 2", "-"}, {"1  2", "-"}, {" ", "-"}, {"1 2 ", "-"}, {"1\t2", "-"}, {"1 2 3", "-"}, {"0 5", "-"}, {"1 -1", "-"}, {"1 0x1", "-"},
+	} {
+		if x[1] == "-" {
+			c.Want("-ERR CONFIG SET failed (possibly related to argument 'save') - Invalid save parameters", "CONFIG", "SET", "save", x[0])
+			continue
+		}
+		c.Want("OK", "CONFIG", "SET", "save", x[0])
+		c.Want("[save "+x[1]+"]", "CONFIG", "GET", "save")
+	}
+}
