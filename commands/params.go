@@ -85,7 +85,7 @@ func declare(c *params.Config, databases int) settings {
 	})
 	startOnly(c, "databases", strconv.Itoa(databases), "number of databases", anything)
 	listening := new(atomic.Bool)
-	return settings{
+	s := settings{
 		listening:      listening,
 		port:           whereToListen(c, "port", "6379", "TCP port, 0 picks a free one", portNumber, listening),
 		tlsPort:        startOnly(c, "tls-port", "0", "TCP port for TLS, 0 for none; then port 0 means no plain port", portNumber),
@@ -96,6 +96,8 @@ func declare(c *params.Config, databases int) settings {
 		keepalive:      c.Int("tcp-keepalive", 300, 0, math.MaxInt32, "seconds after which a silent connection is probed, 0 = never"),
 		shutdown:       c.Int("shutdown-timeout", 10, 0, math.MaxInt32, "seconds that ending may take; what is stuck is left then"),
 	}
+	c.Find("bind").Words = true
+	return s
 }
 
 // databasesOf finds the number of databases among settings: the keyspace is

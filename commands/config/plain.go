@@ -35,6 +35,8 @@ type plain struct {
 	unseen bool
 	// fixed parameters cannot be set while the server runs.
 	fixed bool
+	// ofWords is Param.Words.
+	ofWords bool
 	// secret parameters are not logged.
 	secret bool
 	// from and to, if set, are what a number outside is brought to.
@@ -70,6 +72,7 @@ func txt(names, value string) plain { return plain{names: names, value: value, k
 func (p plain) hidden() plain         { p.secret = true; return p }
 func (p plain) forTests() plain       { p.unseen = true; return p }
 func (p plain) fix() plain            { p.fixed = true; return p }
+func (p plain) several() plain        { p.ofWords = true; return p }
 func (p plain) just(why string) plain { p.only = why; return p }
 
 func (p plain) within(from, to int64) plain                { p.from, p.to = from, to; return p }
@@ -90,7 +93,7 @@ var plainParams = []plain{
 	num("active-defrag-threshold-lower", 10, 0, 1000), num("active-defrag-threshold-upper", 100, 0, 1000),
 	num("active-defrag-cycle-min", 1, 1, 99), num("active-defrag-cycle-max", 25, 1, 99),
 	num("active-defrag-max-scan-fields", 1000, 1, math.MaxInt64),
-	yes("disable-thp").fix(), one("oom-score-adj", "no", "no yes relative absolute"), txt("oom-score-adj-values", "0 200 800").as(scoresForm),
+	yes("disable-thp").fix(), one("oom-score-adj", "no", "no yes relative absolute"), txt("oom-score-adj-values", "0 200 800").as(scoresForm).several(),
 
 	num("list-compress-depth", 0, 0, maxInt),
 
@@ -151,8 +154,8 @@ var plainParams = []plain{
 	yes("crash-log-enabled").does("a signal that tells of a fault leaves a report in the log"), yes("crash-memcheck-enabled"), no("hide-user-data-from-log"), txt("ignore-warnings", ""),
 	txt("server-cpulist server_cpulist", "").fix(), txt("bio-cpulist bio_cpulist", "").fix(),
 	txt("aof-rewrite-cpulist aof_rewrite_cpulist", "").fix(), txt("bgsave-cpulist bgsave_cpulist", "").fix(),
-	txt("shutdown-on-sigint", "default").as(shutdownForm).does("how SIGINT ends the server, as the options of SHUTDOWN"),
-	txt("shutdown-on-sigterm", "default").as(shutdownForm).does("how SIGTERM ends the server, as the options of SHUTDOWN"),
+	txt("shutdown-on-sigint", "default").as(shutdownForm).several().does("how SIGINT ends the server, as the options of SHUTDOWN"),
+	txt("shutdown-on-sigterm", "default").as(shutdownForm).several().does("how SIGTERM ends the server, as the options of SHUTDOWN"),
 
 	// For tests of redis-server itself. While limitkv loads it serves clients all the time.
 	num("loading-process-events-interval-bytes", 512<<10, 1024, maxInt).forTests(),
@@ -173,7 +176,7 @@ func declarePlain(c *params.Config) {
 		value := new(atomic.Pointer[string])
 		value.Store(&p.value)
 		c.Add(&params.Param{
-			Name: name, Alias: alias, Immutable: p.fixed, Inert: p.only == "" && p.help == "", Help: p.help, Secret: p.secret, Hidden: p.unseen,
+			Name: name, Alias: alias, Immutable: p.fixed, Inert: p.only == "" && p.help == "", Help: p.help, Secret: p.secret, Hidden: p.unseen, Words: p.ofWords,
 			Get: func() string { return *value.Load() },
 			Set: func(s string) error {
 				s, err := p.check(s)

@@ -98,7 +98,7 @@ func (f *family) declareLimits() {
 	l.maxBulk = c.MaxBulk()
 	l.output.Store(&outputLimits{classReplica: {256 << 20, 64 << 20, 60}, classPubSub: {32 << 20, 8 << 20, 60}})
 	c.Add(&params.Param{
-		Name: "client-output-buffer-limit", Help: "class hard soft seconds …: most bytes of replies that a client has not read",
+		Name: "client-output-buffer-limit", Words: true, Help: "class hard soft seconds …: most bytes of replies that a client has not read",
 		Get: func() string { return l.output.Load().String() },
 		Set: func(value string) error {
 			next := *l.output.Load()

@@ -24,7 +24,7 @@ func (f *family) declareStats() {
 	f.percentiles.list.Store(&[]float64{50, 99, 99.9})
 	f.s.AddInfo(command.InfoSection{Name: "latencystats", Write: f.infoLatencyStats})
 	c.Add(&params.Param{
-		Name: "latency-tracking-info-percentiles", Help: "percentiles that INFO latencystats tells",
+		Name: "latency-tracking-info-percentiles", Words: true, Help: "percentiles that INFO latencystats tells",
 		Get: func() string {
 			var words []string
 			for _, p := range *f.percentiles.list.Load() {

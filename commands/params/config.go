@@ -70,8 +70,9 @@ type Param struct {
 	// Secret values are not logged.
 	Secret bool
 	// Inert parameters are kept, for clients that read or set them, but change
-	// nothing. Adds: given several times at the start, the values add up.
-	Inert, Adds bool
+	// nothing. Adds: given several times at the start, the values add up. Words:
+	// the value is several words, each a word of a file's line.
+	Inert, Adds, Words bool
 	// Hidden ones are for tests: CONFIG GET shows them by their whole name only.
 	Hidden bool
 	// NotLoading: CONFIG SET has to wait until the server has loaded.

@@ -22,7 +22,7 @@ func testConfig() *Config {
 	c.Int("hash-max-listpack-entries", 128, 0, 1<<62, "")
 	c.Alias("hash-max-listpack-entries", "hash-max-ziplist-entries")
 	save := ""
-	c.Add(&Param{Name: "save", Adds: true, Get: func() string { return save }, Set: func(s string) error { save = s; return nil }})
+	c.Add(&Param{Name: "save", Adds: true, Words: true, Get: func() string { return save }, Set: func(s string) error { save = s; return nil }})
 	c.Add(&Param{Name: "port", Immutable: true, Get: func() string { return "6379" }, Set: func(string) error { return nil }})
 	return c
 }
@@ -204,10 +204,10 @@ func FuzzSplitWords(f *testing.F) {
 	f.Add(" two  blanks ")
 	f.Add("0 \f0\v")
 	f.Fuzz(func(t *testing.T, value string) {
-		for _, adds := range []bool{false, true} {
-			line := quoted(value, adds)
+		for _, ofWords := range []bool{false, true} {
+			line := quoted(value, ofWords)
 			words, ok := words.Split("name " + line)
-			if !ok || strings.Join(words[1:], " ") != value || !adds && len(words) != 2 {
+			if !ok || strings.Join(words[1:], " ") != value || !ofWords && len(words) != 2 {
 				t.Errorf("%q is written %s and read as %q", value, line, words)
 			}
 		}

@@ -53,6 +53,9 @@ func (c *Config) Rewrite(path string) error {
 			continue
 		}
 		written[name] = true
+		if p.wordless() {
+			continue
+		}
 		if strings.Join(parts[1:], " ") != p.Get() {
 			line = p.line(parts[0])
 		}
@@ -92,13 +95,16 @@ func (p *Param) first() string {
 }
 
 // line is the parameter as a line of the file has it.
-func (p *Param) line(name string) string { return name + " " + quoted(p.Get(), p.Adds) }
+func (p *Param) line(name string) string { return name + " " + quoted(p.Get(), p.Words) }
 
-// quoted is a value as a line of the file has it. One of several words is quoted, as Redis does, which refuses several words
-// for a path. Those of a value that adds up stand as they are: they are joined by single blanks again.
-func quoted(value string, adds bool) string {
+// wordless says whether the parameter has no words and needs none, as replicaof at a primary: then it has no line.
+func (p *Param) wordless() bool { return p.Words && p.Get() == "" && p.initial == "" }
+
+// quoted is a value as a line of the file has it. One with blanks is quoted, as Redis does, which refuses several words for a
+// path, unless it is made of words: those are joined by single blanks again.
+func quoted(value string, ofWords bool) string {
 	split, ok := words.Split(value)
-	if ok && !strings.ContainsAny(value, `"'\#`) && (len(split) == 1 || len(split) > 1 && adds) && strings.Join(split, " ") == value {
+	if ok && !strings.ContainsAny(value, `"'\#`) && (len(split) == 1 || len(split) > 1 && ofWords) && strings.Join(split, " ") == value {
 		return value
 	}
 	r := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`)

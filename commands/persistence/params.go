@@ -78,7 +78,7 @@ func (f *family) declare() {
 	}
 	p.points.Store(&points)
 	c.Add(&params.Param{
-		Name: "save", Adds: true, Help: "pairs of seconds and changes after which a snapshot is made; empty: never",
+		Name: "save", Adds: true, Words: true, Help: "pairs of seconds and changes after which a snapshot is made; empty: never",
 		Get: func() string {
 			var words []string
 			for _, x := range *p.points.Load() {

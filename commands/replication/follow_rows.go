@@ -15,7 +15,7 @@ import (
 // followParam is replicaof, which CONFIG REWRITE writes and CONFIG SET does not change.
 func followParam(f *follower) *params.Param {
 	return &params.Param{
-		Name: "replicaof", Alias: "slaveof", Immutable: true, Help: "host and port of a server to be a replica of",
+		Name: "replicaof", Alias: "slaveof", Immutable: true, Words: true, Help: "host and port of a server to be a replica of",
 		Get: func() string {
 			if l := f.leader(); l != nil {
 				return l.host + " " + strconv.Itoa(l.port)

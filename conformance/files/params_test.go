@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +104,75 @@ func TestNoSnapshotName(t *testing.T) {
 	for _, s := range []*peer.Server{peer.LimitKV(t, append(args, t.TempDir())...), peer.Redis(t, required, append(args, t.TempDir())...)} {
 		if v := do(t, s.Dial(t), "SAVE"); v != "-ERR" {
 			t.Errorf("SAVE: %s", v)
+		}
+	}
+}
+
+// TestRewritten: what CONFIG REWRITE writes of values with blanks, the other server reads, and a file says whom its server
+// follows, in the words that tools look for, or nothing.
+func TestRewritten(t *testing.T) {
+	peer.Redis(t, required).Stop() // or there is nothing to compare with
+	bin, err := peer.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "with blanks")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	values := [][2]string{
+		{"dir", dir}, {"save", "3600 2 300 200"}, {"client-output-buffer-limit", "normal 0 0 0 slave 4096 2048 60 pubsub 1024 512 30"},
+		{"oom-score-adj-values", "1 2 3"}, {"latency-tracking-info-percentiles", "1 2.5"}, {"shutdown-on-sigterm", "save now"},
+		{"requirepass", ""}, {"proc-title-template", "{title} of ours"},
+	}
+	binaries := []string{bin, redisBinary(t)}
+	for i, writer := range binaries {
+		file := filepath.Join(t.TempDir(), "its.conf")
+		text := func() string {
+			t.Helper()
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
+		}
+		run := func(bin string, fn func(c *peer.Conn)) {
+			t.Helper()
+			s, err := peer.Start(filepath.Base(bin), bin, file, "--enable-protected-configs", "yes")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Stop()
+			fn(s.Dial(t))
+		}
+		if err := os.WriteFile(file, []byte("# a file\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run(writer, func(c *peer.Conn) {
+			for _, v := range values {
+				if got, err := c.Do("CONFIG", "SET", v[0], v[1]); err != nil || got.IsError() {
+					t.Errorf("%s: CONFIG SET %s %q: %v %v", writer, v[0], v[1], got, err)
+				}
+			}
+			do(t, c, "REPLICAOF 127.0.0.1 9")
+			do(t, c, "CONFIG REWRITE")
+			if !strings.Contains(text(), "\nreplicaof 127.0.0.1 9\n") {
+				t.Errorf("%s has not written whom it follows: %s", writer, text())
+			}
+			do(t, c, "REPLICAOF NO ONE")
+			do(t, c, "CONFIG REWRITE")
+			if strings.Contains(text(), "replicaof") {
+				t.Errorf("%s has written that it follows nobody: %s", writer, text())
+			}
+		})
+		for _, reader := range []string{binaries[1-i], writer} {
+			run(reader, func(c *peer.Conn) {
+				for _, v := range values {
+					if got := do(t, c, "CONFIG GET "+v[0]); !strings.Contains(got, strconv.Quote(v[1])) {
+						t.Errorf("%s reads %s as %s, %s wrote %q", reader, v[0], got, writer, v[1])
+					}
+				}
+			})
 		}
 	}
 }
