@@ -111,8 +111,7 @@ func (l *loop) handle(n int) (kept *loop, mine bool) {
 				return nil, false
 			}
 		case ev.Fd == slotWake:
-			var b [8]byte
-			_, _ = raw(syscall.SYS_READ, l.wakefd, b[:], 0)
+			drain(l.wakefd)
 		case ev.Fd == slotWatch:
 			l.server.watch.read()
 		case ev.Fd <= slotLoop:

@@ -4,7 +4,6 @@ package resp
 
 import (
 	"sync/atomic"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,9 +37,8 @@ func (s *Server) Watch(event int, fn func()) bool {
 
 // read is called where the watched descriptor is readable.
 func (w *watch) read() {
-	var b [8]byte
 	at := w.at.Load()
-	_, _ = raw(syscall.SYS_READ, at.event, b[:], 0)
+	drain(at.event)
 	at.ready()
 }
 

@@ -454,6 +454,12 @@ func raw(trap uintptr, fd int, b []byte, flags uintptr) (int, syscall.Errno) {
 	return int(n), 0
 }
 
+// drain takes from an eventfd that it is readable.
+func drain(event int) {
+	var b [8]byte
+	_, _ = raw(syscall.SYS_READ, event, b[:], 0)
+}
+
 // rawRecv and rawSend are of sockets. To the system their own calls are a twentieth of a small request cheaper than those of
 // files.
 func rawRecv(fd int, b []byte) (int, syscall.Errno) {

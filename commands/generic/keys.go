@@ -204,7 +204,7 @@ func scanKeys(c *command.Ctx) {
 		}
 	})
 	c.Array(2)
-	scan.ReplyCursor(c, next)
+	scan.ReplyCursor(c.Writer, next)
 	c.Array(len(found))
 	for _, key := range found {
 		c.Bulk(key)

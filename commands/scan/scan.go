@@ -94,7 +94,7 @@ func Value[T comparable](c *command.Ctx, of Of, lookup func(c *command.Ctx, key 
 	var room [64]byte
 	head := resp.Writer{Buf: room[:0]}
 	head.Array(2)
-	head.Bulk(strconv.AppendUint(nil, next, 10))
+	ReplyCursor(&head, next)
 	head.Array(n)
 	c.Insert(mark, head.Buf)
 }
@@ -103,7 +103,7 @@ func Value[T comparable](c *command.Ctx, of Of, lookup func(c *command.Ctx, key 
 func (o *Options) Wants(name []byte) bool { return o.Pattern == nil || glob.Match(o.Pattern, name) }
 
 // ReplyCursor replies a cursor, which is text.
-func ReplyCursor(c *command.Ctx, cursor uint64) {
+func ReplyCursor(w *resp.Writer, cursor uint64) {
 	var b [20]byte
-	c.Bulk(strconv.AppendUint(b[:0], cursor, 10))
+	w.Bulk(strconv.AppendUint(b[:0], cursor, 10))
 }
