@@ -200,5 +200,6 @@ func (h *host) Log(level int, message string) {
 	h.c.Server.Logf(logLevels[level], "%s", message)
 }
 
-// SetRepl would choose where writes are replicated to; there are no replicas.
+// SetRepl changes nothing: what a script writes goes to the log and to replicas, whatever it asks for. A write that is kept
+// from them would be gone after a restart.
 func (h *host) SetRepl(int) {}
