@@ -36,6 +36,7 @@ type runner struct {
 	look  int64 // in so many microseconds Options.Round is to be called again, 0 for not; guarded by own
 
 	busy  atomic.Int64 // microseconds its thread has not waited
+	taken atomic.Int64 // bytes that its connections have sent
 	since atomic.Int64 // when its thread last came back to look, 0 while it waits
 }
 

@@ -189,6 +189,11 @@ func TestHeat(t *testing.T) {
 	if !s.loops[1].run.shared.Load() || s.loops[2].run.shared.Load() {
 		t.Error("the loop with the most clients should have a thread")
 	}
+	heat(1, 2*(hotTicks+1))
+	if !s.loops[1].run.shared.Load() {
+		t.Error("a thread while another one is on trial")
+	}
+	b.trial.void()
 	for range (hotTicks + 1) / 2 { // rounds of two ticks, counted as they end
 		heat(0, 1)
 		heat(2, 1)

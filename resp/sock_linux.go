@@ -118,6 +118,7 @@ func (l *loop) read(c *sock) (mine bool) {
 	c.lastActive.Store(l.now)
 	c.bytesIn.Add(int64(n))
 	l.io.reads.Add(1)
+	l.run.taken.Add(int64(n))
 	if own {
 		c.in.buf = c.in.buf[:len(c.in.buf)+n]
 	} else if c.in.buf != nil {

@@ -4,7 +4,7 @@ package resp
 // what that is about). The rules:
 //
 //   - A loop gets a thread when the first loop's has been busy for 100 ms and a third of a processor was idle meanwhile:
-//     idle time is what there is to gain.
+//     idle time is what there is to gain. It keeps it if that is seen to gain something (trial_linux.go).
 //   - All get one when a command keeps the first loop's thread for 10 to 20 ms: other loops' clients need not wait for it.
 //   - A loop gives its thread back when its and the first loop's together were busy for less than 60 % of 200 ms.
 //
@@ -112,7 +112,9 @@ type balance struct {
 
 	meter   idleMeter
 	hotIdle float64 // processor seconds idle when hot began
-	hotAt   int64
+	hotFlow flow
+
+	trial trial
 }
 
 // average is that of the shares of some ticks.
@@ -159,6 +161,7 @@ func (b *balance) tick(s *Server) {
 	b.since = since
 	if stuck {
 		s.replaceFirst()
+		b.trial.void()
 	}
 	alone := 0
 	for i, l := range s.loops[1:] {
@@ -173,9 +176,15 @@ func (b *balance) tick(s *Server) {
 		alone++
 		if stuck {
 			b.cool[i+1] = average{}
-		} else if mean, ok := b.cool[i+1].over(coolTicks, load+share); ok && mean < coolShare {
-			l.run.leave.Store(true)
-			l.call(func() {}) // so that it looks
+		} else if mean, ok := b.cool[i+1].over(coolTicks, load+share); ok && (mean < coolShare || b.trial.unproven()) {
+			l.giveBack()
+		}
+	}
+	if back, all := b.trial.tick(s.flow(now), alone); back != nil || all {
+		for _, l := range s.loops[1:] {
+			if (all || l == back) && !l.run.shared.Load() {
+				l.giveBack()
+			}
 		}
 	}
 	b.heat(s, load, now)
@@ -208,14 +217,15 @@ func (b *balance) load(i int, busy int64, elapsed float64) float64 {
 // a processor for it.
 func (b *balance) heat(s *Server, load float64, now int64) {
 	if b.hot.ticks == 0 {
-		b.hotIdle, b.hotAt = b.meter.idleSeconds(), now
+		b.hotIdle, b.hotFlow = b.meter.idleSeconds(), s.flow(now)
 	}
-	mean, ok := b.hot.over(hotTicks+1, load) // the first one is that before hotAt
+	mean, ok := b.hot.over(hotTicks+1, load) // the first one is that before hotFlow
 	if !ok || mean < hotShare {
 		return
 	}
-	idle := (b.meter.idleSeconds() - b.hotIdle) / (float64(now-b.hotAt) / 1e6)
-	if b.meter.ok() && idle < idleWanted {
+	was := s.flow(now).since(b.hotFlow)
+	idle := (b.meter.idleSeconds() - b.hotIdle) / (float64(was.at) / 1e6)
+	if b.meter.ok() && idle < idleWanted || !b.trial.may(was, now) {
 		return
 	}
 	var most *loop
@@ -224,9 +234,15 @@ func (b *balance) heat(s *Server, load float64, now int64) {
 			most = l
 		}
 	}
-	if most != nil {
-		most.part()
+	if most != nil && most.part() {
+		b.trial.begin(most, was)
 	}
+}
+
+// giveBack has a loop give its thread back.
+func (l *loop) giveBack() {
+	l.run.leave.Store(true)
+	l.call(func() {}) // so that it looks
 }
 
 // idleMeter reads how long the machine's processors have been idle.
