@@ -33,8 +33,7 @@ func TestChaosOfThreads(t *testing.T) {
 					}
 				case 1:
 					if !l.run.shared.Load() {
-						l.run.leave.Store(true)
-						l.call(func() {})
+						l.giveBack()
 						left.Add(1)
 					}
 				case 2:
@@ -175,7 +174,7 @@ func TestHeat(t *testing.T) {
 	heat := func(load float64, ticks int) {
 		for range ticks {
 			now += 10_000
-			b.heat(s, load, now)
+			b.heat(s, load, flow{at: now})
 		}
 	}
 	heat(0.5, 5*(hotTicks+1))
@@ -202,8 +201,7 @@ func TestHeat(t *testing.T) {
 	if s.loops[1].run.shared.Load() {
 		t.Error("the other loop should have a thread too")
 	}
-	s.loops[2].run.leave.Store(true)
-	s.loops[2].call(func() {})
+	s.loops[2].giveBack()
 	eventually(t, "the thread is given back", s.loops[2].run.shared.Load)
 }
 

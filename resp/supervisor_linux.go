@@ -6,7 +6,8 @@ package resp
 //   - A loop gets a thread when the first loop's has been busy for 100 ms and a third of a processor was idle meanwhile:
 //     idle time is what there is to gain. It keeps it if that is seen to gain something (trial_linux.go).
 //   - All get one when a command keeps the first loop's thread for 10 to 20 ms: other loops' clients need not wait for it.
-//   - A loop gives its thread back when its and the first loop's together were busy for less than 60 % of 200 ms.
+//   - A loop gives its thread back when its and the first loop's together were busy for less than 60 % of 200 ms, or when
+//     no command kept the first loop's thread meanwhile and no thread has been seen to gain something.
 //
 // A tick wakes two threads for 50 µs. So while there is little to do, a tick comes every 100 ms, until there is more or a
 // command begins that is known to take long.
@@ -180,14 +181,15 @@ func (b *balance) tick(s *Server) {
 			l.giveBack()
 		}
 	}
-	if back, all := b.trial.tick(s.flow(now), alone); back != nil || all {
+	moved := s.flow(now)
+	if back, all := b.trial.tick(moved, alone); back != nil || all {
 		for _, l := range s.loops[1:] {
 			if (all || l == back) && !l.run.shared.Load() {
 				l.giveBack()
 			}
 		}
 	}
-	b.heat(s, load, now)
+	b.heat(s, load, moved)
 	if load == 0 && !stuck && alone == 0 {
 		b.quiet += max(1, int(elapsed)/int(superviseEvery.Microseconds()))
 	} else {
@@ -215,17 +217,17 @@ func (b *balance) load(i int, busy int64, elapsed float64) float64 {
 
 // heat gives a loop a thread if the first loop's has too much to do and there is
 // a processor for it.
-func (b *balance) heat(s *Server, load float64, now int64) {
+func (b *balance) heat(s *Server, load float64, now flow) {
 	if b.hot.ticks == 0 {
-		b.hotIdle, b.hotFlow = b.meter.idleSeconds(), s.flow(now)
+		b.hotIdle, b.hotFlow = b.meter.idleSeconds(), now
 	}
 	mean, ok := b.hot.over(hotTicks+1, load) // the first one is that before hotFlow
 	if !ok || mean < hotShare {
 		return
 	}
-	was := s.flow(now).since(b.hotFlow)
+	was := now.since(b.hotFlow)
 	idle := (b.meter.idleSeconds() - b.hotIdle) / (float64(was.at) / 1e6)
-	if b.meter.ok() && idle < idleWanted || !b.trial.may(was, now) {
+	if b.meter.ok() && idle < idleWanted || !b.trial.may(was, now.at) {
 		return
 	}
 	var most *loop
