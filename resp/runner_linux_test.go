@@ -70,6 +70,24 @@ func TestOneThread(t *testing.T) {
 	})
 }
 
+// TestKeeps holds that a command keeps the thread where nothing is read from tick to tick of one round.
+func TestKeeps(t *testing.T) {
+	var b balance
+	for i, x := range []struct {
+		since, reads int64
+		keeps        bool
+	}{
+		{0, 0, false}, {0, 0, false}, // it waits
+		{5, 1, false}, {5, 1, true}, {5, 1, true}, // one command
+		{5, 2, false}, {5, 9, false}, {5, 9, true}, // a round of many, then one of them
+		{7, 9, false}, {0, 9, false}, {0, 9, false}, // the next round, and its end
+	} {
+		if keeps := b.keeps(x.since, x.reads); keeps != x.keeps {
+			t.Errorf("step %d: %v", i, keeps)
+		}
+	}
+}
+
 // TestSlowCommand holds that a command that takes long keeps only the clients of
 // its own loop waiting, and that its thread is given back.
 func TestSlowCommand(t *testing.T) {

@@ -6,6 +6,7 @@ package resp
 //   - A loop gets a thread when the first loop's has been busy for 100 ms and a third of a processor was idle meanwhile:
 //     idle time is what there is to gain. It keeps it if that is seen to gain something (trial_linux.go).
 //   - All get one when a command keeps the first loop's thread for 10 to 20 ms: other loops' clients need not wait for it.
+//     A round that takes as long while it goes on from client to client is none.
 //   - A loop gives its thread back when its and the first loop's together were busy for less than 60 % of 200 ms, or when
 //     no command kept the first loop's thread meanwhile and no thread has been seen to gain something.
 //
@@ -106,6 +107,7 @@ type balance struct {
 	at    int64     // of the last tick
 	last  []int64   // each loop's busy time then
 	since int64     // when the first loop's present round began, as of the last tick
+	reads int64     // by the first loop's thread until then
 	hot   average   // of the first loop's thread
 	cool  []average // of a loop's own thread and the first loop's together
 	quiet int       // ticks without work
@@ -157,9 +159,7 @@ func (b *balance) tick(s *Server) {
 	}
 	first := &s.loops[0].run
 	load := b.load(0, first.busy.Load(), elapsed)
-	since := first.since.Load()
-	stuck := since != 0 && since == b.since
-	b.since = since
+	stuck := b.keeps(first.since.Load(), s.firstReads())
 	if stuck {
 		s.replaceFirst()
 		b.trial.void()
@@ -206,6 +206,24 @@ func (b *balance) tick(s *Server) {
 	case !s.share.light.Load(): // attend was called
 		b.light = 0
 	}
+}
+
+// keeps says whether a command has kept the first loop's thread since the last tick. since is when the thread's round began,
+// reads is how often it has read.
+func (b *balance) keeps(since, reads int64) bool {
+	same := since == b.since && reads == b.reads
+	b.since, b.reads = since, reads
+	return same && since != 0
+}
+
+// firstReads is how often the loops have read that the first one's thread runs.
+func (s *Server) firstReads() (reads int64) {
+	for i, l := range s.loops {
+		if i == 0 || l.run.shared.Load() {
+			reads += l.io.reads.Load()
+		}
+	}
+	return reads
 }
 
 // load is the share of the time that a loop's thread was busy.
