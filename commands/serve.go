@@ -67,17 +67,13 @@ func (s *server) Closed(conn *resp.Conn) {
 	s.ClientGone(sess)
 }
 
-// promptMicros is how long a turn takes whose replies do not wait for the turns of others, so that nobody's wait for more
-// than some hundreds of microseconds. To send them takes a quarter of that.
-const promptMicros = 20
-
 // slow tells whether a command is likely to take a turn that others' replies should not wait for: it may, and has.
 func slow(w *command.Worker, cmd *command.Command) bool {
 	if cmd == nil || cmd.Brief() {
 		return false
 	}
 	n := &w.Counters[cmd.Index()]
-	return n.Micros.Load() >= promptMicros*n.Calls.Load()
+	return n.Micros.Load() >= resp.LateMicrosMax*n.Calls.Load()
 }
 
 // Serve runs a batch of commands. It returns a negative number if one of them took so long that the connection went on
@@ -119,9 +115,7 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 			w.Requests[i+1].Args = nil
 		}
 	}
-	if now-began >= promptMicros {
-		conn.Prompt()
-	}
+	conn.Took(now - began)
 	w.Commands.Add(int64(done))
 	sess.Commands.Add(int64(done))
 	s.enterChanges(w)

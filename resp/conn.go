@@ -111,7 +111,7 @@ type Conn struct {
 	more        bool // the turn ended with complete commands left
 	queued      bool // another turn has been asked for
 	turn        uint64
-	prompt      bool // the replies of this turn are not to wait for others', see Prompt
+	took        int64 // microseconds of this turn, see Took
 
 	opened      int64
 	lastActive  atomic.Int64
@@ -196,9 +196,9 @@ func (c *Conn) Resume() {
 // Paused tells whether c is paused.
 func (c *Conn) Paused() bool { return c.paused }
 
-// Prompt has the replies of this turn sent as soon as it ends, and what the turns before it have left to send before that.
-// It is for turns that took long: replies are otherwise sent when all connections that were ready have had their turn.
-func (c *Conn) Prompt() { c.prompt = true }
+// Took tells how many microseconds this turn took. Replies are sent when all connections that were ready have had their
+// turn, or when the turns since replies were last sent took LateMicrosMax.
+func (c *Conn) Took(micros int64) { c.took = micros }
 
 // Others has what the turns before this one have left to send sent now: this one may take long.
 func (c *Conn) Others() { c.owner.others() }

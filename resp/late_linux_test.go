@@ -37,7 +37,11 @@ func TestLateReplies(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	h, held := holding()
-	h.on["prompt"] = func(c *Conn, _ Command) { c.Prompt(); c.Out.Status("SOON") }
+	h.on["long"] = func(c *Conn, cmd Command) {
+		n, _ := ParseInt(cmd.Args[1])
+		c.Took(n)
+		c.Out.Status("LONG")
+	}
 	h.on["others"] = func(c *Conn, _ Command) { c.Others(); c.Out.Status("FIRST") }
 	h.on["big"] = func(c *Conn, cmd Command) {
 		var n int
@@ -57,8 +61,8 @@ func TestLateReplies(t *testing.T) {
 			for range 1 + r.IntN(4) {
 				switch r.IntN(8) {
 				case 0:
-					b.WriteString("PROMPT\r\n")
-					want[i] += "+SOON\r\n"
+					fmt.Fprintf(&b, "LONG %d\r\n", []int{1, LateMicrosMax / 3, LateMicrosMax - 1, LateMicrosMax, LateMicrosMax + 1}[r.IntN(5)])
+					want[i] += "+LONG\r\n"
 				case 1:
 					b.WriteString("OTHERS\r\n")
 					want[i] += "+FIRST\r\n"
@@ -95,6 +99,36 @@ func TestOthersAreSent(t *testing.T) {
 	clients[1].expect("+PONG\r\n")
 	close(arrived)
 	clients[2].expect("+SLOW\r\n")
+}
+
+// TestLongTurns has replies sent before others' turns once the turns took LateMicrosMax together, and not before.
+func TestLongTurns(t *testing.T) {
+	for _, took := range []int64{LateMicrosMax/3 - 1, LateMicrosMax/2 - 1, LateMicrosMax / 2, LateMicrosMax - 1, LateMicrosMax, LateMicrosMax + 1, 1_000_000} {
+		h, held := holding()
+		h.on["long"] = func(c *Conn, _ Command) { c.Took(took); c.Out.Status("LONG") }
+		h.on["sent"] = func(c *Conn, _ Command) { c.Out.Int(int64(len(c.owner.(*sock).loop.late))) }
+		_, addr := start(t, h, Options{Loops: 1})
+		clients := make([]*client, 6)
+		for i := range clients {
+			clients[i] = dial(t, "tcp", addr)
+		}
+		gather(clients, held, func(i int) string { return []string{1: "LONG\r\n", 2: "LONG\r\n", 3: "SENT\r\n", 4: "LONG\r\n", 5: "SENT\r\n"}[i] })
+		// What waits when SENT runs: two LONGs or nothing; then SENT's own reply and another LONG with that, or without.
+		first, second := 2, 0
+		switch {
+		case 3*took < LateMicrosMax:
+			second = 4
+		case 2*took >= LateMicrosMax:
+			first, second = 0, 2
+			if took >= LateMicrosMax {
+				second = 0
+			}
+		}
+		want := []string{1: "+LONG\r\n", 2: "+LONG\r\n", 3: fmt.Sprintf(":%d\r\n", first), 4: "+LONG\r\n", 5: fmt.Sprintf(":%d\r\n", second)}
+		for i, c := range clients[1:] {
+			c.expect(want[i+1])
+		}
+	}
 }
 
 // TestLateRepliesOfTheGone has clients go, and be closed by the handler, whose replies are yet to be sent.

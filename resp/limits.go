@@ -95,12 +95,15 @@ const (
 	rawSendBytes = 2 * writeChunkBytes
 
 	// outputBytes is the size of a loop's reply buffer. It is for all connections that
-	// are ready at once: their replies are sent together, when lateMax have gathered or
-	// less than lateBytesMax of the buffer are left. A connection with more replies
-	// than that has them sent at the end of its turn.
+	// are ready at once: their replies are sent together, when lateMax have gathered,
+	// less than lateBytesMax of the buffer are left, or their turns took LateMicrosMax. A
+	// connection with more replies than that has them sent at the end of its turn.
 	outputBytes  = 64 << 10
 	lateBytesMax = 16 << 10
 	lateMax      = 32
+
+	// LateMicrosMax is how long replies wait for the turns of other connections that are ready.
+	LateMicrosMax = 200
 
 	// outKeptBytes is how large a loop's reply buffer may stay between turns.
 	outKeptBytes = 1 << 20

@@ -38,6 +38,7 @@ type loop struct {
 	input   []byte // what is read, before it is parsed
 	output  []byte // replies, before they are written; what it holds is those of late
 	late    []late
+	owed    int64 // microseconds that turns took since late was last sent
 	scratch scratch
 	pool    pool
 	events  [eventsPerWait]unix.EpollEvent

@@ -228,9 +228,11 @@ func (l *loop) begin(c *sock) {
 // for.
 func (l *loop) finish(c *sock) {
 	c.strayReply()
+	l.owed += c.took
+	c.took = 0
 	b := c.Out.Buf
-	if n := len(l.output); len(b) > 0 && len(b) <= lateBytesMax && n+len(b) <= cap(l.output) && &b[0] == &l.output[:n+1][n] &&
-		c.closing == keepOpen && !c.hungUp && c.pend.size == 0 && !c.prompt {
+	if n := len(l.output); l.owed < LateMicrosMax && len(b) > 0 && len(b) <= lateBytesMax && n+len(b) <= cap(l.output) && &b[0] == &l.output[:n+1][n] &&
+		c.closing == keepOpen && !c.hungUp && c.pend.size == 0 {
 		l.output = l.output[:n+len(b)]
 		l.late = append(l.late, late{c, len(b)})
 		c.late += len(b)
@@ -241,7 +243,6 @@ func (l *loop) finish(c *sock) {
 		}
 		return
 	}
-	c.prompt = false
 	c.flush()
 	if n := cap(c.Out.Buf); n > cap(l.output) && n <= outKeptBytes {
 		l.output = c.Out.Buf[:0]
@@ -259,6 +260,7 @@ type late struct {
 // sendLate sends what was kept when connections had had their turns. To send all at once wakes a client that has several
 // connections once, not for each of them.
 func (l *loop) sendLate() {
+	l.owed = 0
 	if len(l.late) == 0 {
 		return
 	}
