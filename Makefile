@@ -85,8 +85,9 @@ bench-replicas: build ## measure what replicas cost their primary, how far they 
 	$(BIN)-benchmark replicas -limitkv $(BIN)
 
 .PHONY: bench-single
-bench-single: build ## measure single requests by valkey-benchmark beside Redis, Valkey and a program that answers always the same (REDIS_SERVER, VALKEY_SERVER, or in PATH)
+bench-single: build ## measure single requests, and pipelines of 16, by valkey-benchmark beside Redis, Valkey and a program that answers always the same (REDIS_SERVER, VALKEY_SERVER, or in PATH)
 	$(BIN)-benchmark single -limitkv $(BIN)
+	$(BIN)-benchmark single -limitkv $(BIN) -connections 50 -pipeline 16
 
 bench-scripts: build ## compare the processor time of scripts that compute with Redis's (REDIS_SERVER, or in PATH), write docs/SCRIPTS.md; ONLY=loop for some
 	$(BIN)-benchmark scripts -limitkv $(BIN) $(if $(ONLY),-only $(ONLY),-out docs/SCRIPTS.md)

@@ -4,11 +4,12 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
 
-// TestLeast asks the server that answers always the same, over two connections, and ends one of them.
+// TestLeast asks the server that answers always the same, over two connections, in pipelines too, and ends one of them.
 func TestLeast(t *testing.T) {
 	for _, args := range [][]string{nil, {"x"}, {"1", "2"}} {
 		if err := runLeast(args); err == nil {
@@ -21,14 +22,14 @@ func TestLeast(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- runLeast([]string{strconv.Itoa(port)}) }()
-	ask := func(c net.Conn) {
+	ask := func(c net.Conn, n int) {
 		t.Helper()
-		answer := make([]byte, 5)
+		answer := make([]byte, 5*n)
 		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
-		if _, err := c.Write([]byte("*2\r\n$3\r\nGET\r\n$1\r\na\r\n")); err != nil {
+		if _, err := c.Write([]byte(strings.Repeat("*2\r\n$3\r\nGET\r\n$1\r\na\r\n", n))); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.ReadFull(c, answer); err != nil || string(answer) != "$-1\r\n" {
+		if _, err := io.ReadFull(c, answer); err != nil || string(answer) != strings.Repeat("$-1\r\n", n) {
 			t.Fatalf("%q, %v", answer, err)
 		}
 	}
@@ -44,10 +45,10 @@ func TestLeast(t *testing.T) {
 		}
 	}
 	first, second := dial(), dial()
-	ask(first)
-	ask(second)
+	ask(first, 1)
+	ask(second, 16)
 	_ = first.Close()
-	ask(second)
+	ask(second, 1)
 	_ = second.Close()
 	select {
 	case err := <-ended:

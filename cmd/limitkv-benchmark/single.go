@@ -1,7 +1,8 @@
 package main
 
 // Single requests: what one takes of the server's processor time, beside what it takes of a program that does nothing but wait
-// with epoll, read, and answer always the same. That is the system's part, of which no server of this kind can be without.
+// with epoll, read, and answer always the same. That is the system's part, of which no server of this kind can be without, and
+// its rate is the most that the generator can ask for. In pipelines it is the same.
 
 import (
 	"flag"
@@ -23,6 +24,7 @@ func runSingle(args []string) error {
 	valkey := flags.String("valkey", binary("VALKEY", "valkey"), "valkey-server to compare with")
 	generator := flags.String("outside", outsideGenerator(), "valkey-benchmark, which sends the requests")
 	connections := flags.String("connections", "1,50,1000", "how many connections, separated by commas")
+	pipeline := flags.Int("pipeline", 1, "how many requests are sent at once")
 	rounds := flags.Int("rounds", 5, "how often to repeat; the servers take turns, and medians are told")
 	duration := flags.Duration("duration", 2*time.Second, "how long a round is, in whole seconds")
 	_ = flags.Parse(args) // it exits on errors
@@ -34,7 +36,7 @@ func runSingle(args []string) error {
 	if err != nil {
 		return err
 	}
-	servers := []*single{{name: "the least", addr: least.addr, pid: least.cmd.Process.Pid}}
+	servers := []*single{{name: "the least", addr: least.addr, pid: least.cmd.Process.Pid, own: true}}
 	defer least.stop()
 	for _, p := range list {
 		s, err := p.start()
@@ -42,24 +44,24 @@ func runSingle(args []string) error {
 			return err
 		}
 		defer s.stop()
-		servers = append(servers, &single{name: p.name, addr: s.addr, pid: s.pid})
+		servers = append(servers, &single{name: p.name, addr: s.addr, pid: s.pid, own: len(servers) == 1})
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "connections\trequest\tserver\trequests a second\tp50 ms\tp99 ms\tCPU µs\t")
 	for _, n := range strings.Split(*connections, ",") {
-		for _, request := range [][]string{{"GET", outsideKey}, {"SET", outsideKey, strings.Repeat("x", 32)}, {"INCR", "counter:__rand_int__"}} {
+		for _, r := range singleRequests() {
 			for _, s := range servers {
 				s.rounds = nil
 			}
 			for round := range *rounds {
 				for i := range servers {
-					if err := servers[(i+round)%len(servers)].round(*generator, n, *duration, request); err != nil {
+					if err := servers[(i+round)%len(servers)].round(*generator, n, *pipeline, *duration, r); err != nil {
 						return err
 					}
 				}
 			}
 			for _, s := range servers {
-				fmt.Fprintf(out, "%s\t%s\t%s\t%.0f\t%.3f\t%.3f\t%.2f\t\n", n, request[0], s.name,
+				fmt.Fprintf(out, "%s\t%s\t%s\t%.0f\t%.3f\t%.3f\t%.2f\t\n", n, r.name, s.name,
 					s.median(func(r singleRound) float64 { return r.rate }), s.median(func(r singleRound) float64 { return r.p50 }),
 					s.median(func(r singleRound) float64 { return r.p99 }), s.median(func(r singleRound) float64 { return r.cpu }))
 			}
@@ -71,23 +73,44 @@ func runSingle(args []string) error {
 // singleKeys is how many keys requests choose from.
 const singleKeys = 100_000
 
+// singleRequest is what servers are asked: limitkv its own command, the others the script that does the same.
+type singleRequest struct {
+	name        string
+	own, theirs []string
+}
+
+func singleRequests() (list []singleRequest) {
+	plain := func(request ...string) { list = append(list, singleRequest{request[0], request, request}) }
+	plain("GET", outsideKey)
+	plain("SET", outsideKey, strings.Repeat("x", 32))
+	plain("INCR", "counter:__rand_int__")
+	script := []string{"EVAL", "local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('EXPIRE', KEYS[1], 1) end return n", "1", "script:__rand_int__"}
+	list = append(list, singleRequest{"a limiter by script", script, script})
+	return append(list, singleRequest{"RL.ACQUIRE, or that script", []string{"RL.ACQUIRE", "limiter:__rand_int__", "1", "GCRA", "10", "1000"}, script})
+}
+
 // single is a server that is measured.
 type single struct {
 	name, addr string
 	pid        int
+	own        bool // it is asked limitkv's own command
 	rounds     []singleRound
 }
 
 // singleRound is what a round came to: requests a second, latencies in milliseconds, the server's microseconds for a request.
 type singleRound struct{ rate, p50, p99, cpu float64 }
 
-func (s *single) round(generator, connections string, length time.Duration, request []string) error {
+func (s *single) round(generator, connections string, pipeline int, length time.Duration, asked singleRequest) error {
 	n, err := strconv.Atoi(connections)
 	if err != nil {
 		return err
 	}
+	request := asked.theirs
+	if s.own {
+		request = asked.own
+	}
 	before := processorNanos(s.pid)
-	table, seconds, err := outsideRun(generator, s.addr, n, 1, singleKeys, length, request)
+	table, seconds, err := outsideRun(generator, s.addr, n, pipeline, singleKeys, length, request)
 	took := processorNanos(s.pid) - before
 	if err != nil {
 		return err
