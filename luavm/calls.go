@@ -4,6 +4,8 @@ package luavm
 // functions in Lua.
 
 import (
+	"unsafe"
+
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/limitkv/limitkv/luavm/arg"
@@ -203,7 +205,6 @@ func (vm *VM) callLua(ls *luaState, f *lua.LFunction, at int, inst instruction) 
 	if proto.IsVarArg != 0 || frames.sp == len(frames.array) || end > len(reg.array) {
 		return nil
 	}
-	vm.budget.Use(1)
 	frame := &frames.array[frames.sp]
 	// Field by field: a composite is made elsewhere first and then copied.
 	frame.Idx, frame.Fn, frame.Parent, frame.Pc = frames.sp, f, ls.currentFrame, 0
@@ -269,4 +270,50 @@ func (vm *VM) returnLua(L *lua.LState, ls *luaState, loose *boxes.Loose, inst in
 		reg.top = caller.LocalBase + int(caller.Fn.Proto.NumUsedRegisters)
 	}
 	return caller, true
+}
+
+// running is what the loop runs on. Variables of their own would take registers of the processor from what each instruction
+// needs.
+type running struct {
+	L      *lua.LState
+	ls     *luaState
+	reg    *luaRegistry
+	frames *luaFrames
+	loose  *boxes.Loose
+	base   unsafe.Pointer // the frame that the loop began with
+}
+
+// plainly is what NArgs, which counts nothing then, is in the frame of a call that ends plainly: of a function that has none in it,
+// whose variables nobody can have captured, by one in Lua that wants one value at most. The library writes a number there when
+// a tail call puts another function into the frame.
+const plainly = -1
+
+// enter is callLua where there are all the arguments that the function takes.
+func (on *running) enter(cf *luaFrame, f *lua.LFunction, a int, inst instruction) *luaFrame {
+	proto, frames := f.Proto, on.frames
+	first, nargs, sp := cf.LocalBase+a+1, inst.B()-1, frames.sp
+	end := first + int(proto.NumUsedRegisters)
+	if proto.IsVarArg != 0 || nargs < int(proto.NumParameters) || uint(sp) >= uint(len(frames.array)) || end > len(on.reg.array) {
+		return nil
+	}
+	want := inst.C() - 1
+	if uint(want) <= 1 && len(proto.FunctionPrototypes) == 0 {
+		nargs = plainly
+	}
+	frames.sp, on.reg.top = sp+1, end
+	frame := &frames.array[sp]
+	frame.Idx, frame.Fn, frame.Parent, frame.Pc = sp, f, cf, 0
+	frame.Base, frame.LocalBase, frame.ReturnBase = first-1, first, first-1
+	frame.NArgs, frame.NRet, frame.TailCall = nargs, want, 0
+	on.ls.currentFrame = frame
+	return frame
+}
+
+// leave ends a call that ends plainly, and returns the caller.
+func (on *running) leave(cf *luaFrame) *luaFrame {
+	caller := cf.Parent
+	on.frames.sp--
+	on.ls.currentFrame = caller
+	on.reg.top = caller.LocalBase + int(caller.Fn.Proto.NumUsedRegisters)
+	return caller
 }

@@ -152,3 +152,8 @@ func (c *closures) capture(ls *luaState, index int) *luaUpvalue {
 	*known = uv
 	return uv
 }
+
+// upvalue is one of the running function's.
+func (cf *luaFrame) upvalue(i int) *luaUpvalue {
+	return *(**luaUpvalue)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(cf.Fn.Upvalues)), uintptr(i)*unsafe.Sizeof(cf)))
+}

@@ -147,6 +147,7 @@ func (vm *VM) protectHere(L *lua.LState, loose *boxes.Loose, base unsafe.Pointer
 	vm.ccalls++
 	switch {
 	case !f.IsG:
+		vm.budget.Use(1)
 		if vm.callLua(ls, f, at+1, inner) != nil {
 			return true
 		}

@@ -54,6 +54,8 @@ func (vm *VM) openShortcuts() {
 // the instructions in place: all those of the running function, or what a Go function is called with. Those of the functions
 // that wait for it keep theirs: nobody but the loop looks there, and closures by way of upvalues.
 //
+// Behind a comparison stands a jump, which the comparison of two numbers carries out at once.
+//
 // While a function in Lua runs, the stack's top is above all of its registers, except between an instruction that leaves
 // any number of values and the one that takes them.
 func (vm *VM) run(L *lua.LState, base unsafe.Pointer, failed lua.LValue) {
@@ -62,35 +64,35 @@ func (vm *VM) run(L *lua.LState, base unsafe.Pointer, failed lua.LValue) {
 	if failed != nil {
 		vm.endFailed(L, failed)
 	}
-	loose := vm.looseOf(L)
+	on := running{L, ls, reg, ls.frames(), vm.looseOf(L), base}
 	var (
-		cf                      *luaFrame
-		pc                      int
-		code                    []uint32
-		constants, regs, places unsafe.Pointer
+		cf                            *luaFrame
+		pc                            int
+		code, constants, regs, places unsafe.Pointer
 	)
 frames:
 	for {
-		cf = ls.currentFrame
+		reg, loose := on.reg, on.loose
+		cf = on.ls.currentFrame
 		proto := cf.Fn.Proto
 		local := cf.LocalBase
 		pc = cf.Pc
 		if local+int(proto.NumUsedRegisters) > len(reg.array) {
 			panic("luavm: a function with too few registers")
 		}
-		code, constants = proto.Code, unsafe.Pointer(unsafe.SliceData(proto.Constants))
-		if need := local + int(proto.NumUsedRegisters); reg.top < need && (pc == 0 || !instruction(code[pc-1]).LeavesMany()) {
+		code, constants = unsafe.Pointer(unsafe.SliceData(proto.Code)), unsafe.Pointer(unsafe.SliceData(proto.Constants))
+		if need := local + int(proto.NumUsedRegisters); reg.top < need && (pc == 0 || !instructionAt(code, pc-1).LeavesMany()) {
 			reg.top = need
 		}
 		loose.Fit(len(reg.array))
 		regs, places = unsafe.Pointer(&reg.array[local]), loose.From(local)
 	entered: // from here on the variables above are those of a function whose registers are there
 		for {
-			inst := instruction(code[pc])
+			inst := instructionAt(code, pc)
 			pc++
-			a := inst.A()
 			switch inst.Op() {
 			case lua.OP_MOVE:
+				a := inst.A()
 				b := inst.B()
 				if v, n := at(regs, b), placeAt(places, b); !boxes.Has(v, n) {
 					*at(regs, a) = *v
@@ -99,6 +101,7 @@ frames:
 				}
 				continue
 			case lua.OP_LOADK:
+				a := inst.A()
 				*at(regs, a) = *at(constants, inst.Bx())
 				continue
 			case lua.OP_JMP:
@@ -108,11 +111,13 @@ frames:
 				}
 				continue
 			case lua.OP_GETGLOBAL:
+				a := inst.A()
 				if v := tables.Get(cf.Fn.Env, *at(constants, inst.Bx())); !tables.IsNil(v) {
 					*at(regs, a) = v
 					continue
 				}
 			case lua.OP_GETTABLE, lua.OP_GETTABLEKS:
+				a := inst.A()
 				if t, ok := (*at(regs, inst.B())).(*lua.LTable); ok {
 					if inst.Op() == lua.OP_GETTABLEKS && inst.C()&bytecode.ConstantBit != 0 {
 						name := at(constants, inst.C()&^bytecode.ConstantBit)
@@ -120,7 +125,7 @@ frames:
 							*at(regs, a) = *near
 							continue
 						}
-						if v := fieldNamed(t, name); v != nil {
+						if v := tables.Named(t, name, indirectionsMax); v != nil {
 							*at(regs, a) = v
 							continue
 						}
@@ -139,6 +144,7 @@ frames:
 					}
 				}
 			case lua.OP_SETTABLE, lua.OP_SETTABLEKS:
+				a := inst.A()
 				if t, ok := (*at(regs, a)).(*lua.LTable); ok {
 					key, v := operandAt(regs, constants, inst.B()), vm.boxedOperand(regs, places, constants, inst.C())
 					if inst.Op() == lua.OP_SETTABLEKS && inst.B()&bytecode.ConstantBit != 0 {
@@ -160,19 +166,23 @@ frames:
 					}
 				}
 			case lua.OP_SELF:
+				a := inst.A()
 				object := *at(regs, inst.B())
 				t, ok := object.(*lua.LTable)
-				if _, isString := object.(lua.LString); isString {
-					t, ok = vm.strings, true
+				if !ok {
+					if _, ok = object.(lua.LString); ok {
+						t = vm.strings
+					}
 				}
 				if c := inst.C(); ok && c&bytecode.ConstantBit != 0 {
-					if v := fieldNamed(t, at(constants, c&^bytecode.ConstantBit)); v != nil {
+					if v := tables.Named(t, at(constants, c&^bytecode.ConstantBit), indirectionsMax); v != nil {
 						*at(regs, a) = v
 						*at(regs, a+1) = object
 						continue
 					}
 				}
 			case lua.OP_LEN:
+				a := inst.A()
 				n := 0
 				switch v := (*at(regs, inst.B())).(type) {
 				case *lua.LTable:
@@ -187,11 +197,13 @@ frames:
 					continue
 				}
 			case lua.OP_TEST:
+				a := inst.A()
 				if isTrue(*at(regs, a)) == (inst.C() == 0) {
 					pc++
 				}
 				continue
 			case lua.OP_TESTSET:
+				a := inst.A()
 				b := inst.B()
 				if v, n := at(regs, b), placeAt(places, b); isTrue(*v) == (inst.C() == 0) {
 					pc++
@@ -202,20 +214,24 @@ frames:
 				}
 				continue
 			case lua.OP_NOT:
+				a := inst.A()
 				*at(regs, a) = lua.LBool(!isTrue(*at(regs, inst.B())))
 				continue
 			case lua.OP_LOADBOOL:
+				a := inst.A()
 				*at(regs, a) = lua.LBool(inst.B() != 0)
 				if inst.C() != 0 {
 					pc++
 				}
 				continue
 			case lua.OP_LOADNIL:
+				a := inst.A()
 				for last := inst.B(); a <= last; a++ {
 					*at(regs, a) = lua.LNil
 				}
 				continue
 			case lua.OP_EQ:
+				a := inst.A()
 				equal, certain := vm.equals(operandAt(regs, constants, inst.B()), operandAt(regs, constants, inst.C()))
 				if certain {
 					if equal != (a != 0) {
@@ -224,65 +240,83 @@ frames:
 					continue
 				}
 			case lua.OP_LT:
+				a := inst.A()
 				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
 				if boxes.IsNumber(x) && boxes.IsNumber(y) {
-					if (boxes.Float(x) < boxes.Float(y)) != (a != 0) {
-						pc++
+					if (boxes.Float(x) < boxes.Float(y)) == (a != 0) {
+						jump := instructionAt(code, pc).Jump()
+						if pc += jump; jump < 0 && !vm.budget.Step() {
+							vm.renew(cf, pc+1)
+						}
 					}
+					pc++
 					continue
 				}
 				vm.compares(*x, *y)
 			case lua.OP_LE:
+				a := inst.A()
 				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
 				if boxes.IsNumber(x) && boxes.IsNumber(y) {
-					if (boxes.Float(x) <= boxes.Float(y)) != (a != 0) {
-						pc++
+					if (boxes.Float(x) <= boxes.Float(y)) == (a != 0) {
+						jump := instructionAt(code, pc).Jump()
+						if pc += jump; jump < 0 && !vm.budget.Step() {
+							vm.renew(cf, pc+1)
+						}
 					}
+					pc++
 					continue
 				}
 				vm.compares(*x, *y)
 			case lua.OP_ADD:
+				a := inst.A()
 				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
 				if boxes.IsNumber(x) && boxes.IsNumber(y) {
 					boxes.Put(at(regs, a), placeAt(places, a), boxes.Float(x)+boxes.Float(y))
 					continue
 				}
 			case lua.OP_SUB:
+				a := inst.A()
 				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
 				if boxes.IsNumber(x) && boxes.IsNumber(y) {
 					boxes.Put(at(regs, a), placeAt(places, a), boxes.Float(x)-boxes.Float(y))
 					continue
 				}
 			case lua.OP_MUL:
+				a := inst.A()
 				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
 				if boxes.IsNumber(x) && boxes.IsNumber(y) {
 					boxes.Put(at(regs, a), placeAt(places, a), boxes.Float(x)*boxes.Float(y))
 					continue
 				}
 			case lua.OP_MOD:
+				a := inst.A()
 				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
 				if boxes.IsNumber(x) && boxes.IsNumber(y) {
 					boxes.Put(at(regs, a), placeAt(places, a), syntax.Modulo(boxes.Float(x), boxes.Float(y)))
 					continue
 				}
 			case lua.OP_DIV, lua.OP_POW:
+				a := inst.A()
 				x, y := placeOf(regs, constants, inst.B()), placeOf(regs, constants, inst.C())
 				if boxes.IsNumber(x) && boxes.IsNumber(y) {
 					boxes.Put(at(regs, a), placeAt(places, a), compute(inst.Op(), boxes.Float(x), boxes.Float(y)))
 					continue
 				}
 			case lua.OP_UNM:
+				a := inst.A()
 				if x := at(regs, inst.B()); boxes.IsNumber(x) {
 					boxes.Put(at(regs, a), placeAt(places, a), -boxes.Float(x))
 					continue
 				}
 			case lua.OP_FORPREP:
+				a := inst.A()
 				if boxes.IsNumber(at(regs, a)) && boxes.IsNumber(at(regs, a+1)) && boxes.IsNumber(at(regs, a+2)) {
 					boxes.Put(at(regs, a), placeAt(places, a), boxes.Float(at(regs, a))-boxes.Float(at(regs, a+2)))
 					pc += inst.Jump()
 					continue
 				}
 			case lua.OP_FORLOOP:
+				a := inst.A()
 				if boxes.IsNumber(at(regs, a)) && boxes.IsNumber(at(regs, a+1)) && boxes.IsNumber(at(regs, a+2)) {
 					if !vm.budget.Step() {
 						vm.renew(cf, pc)
@@ -297,32 +331,38 @@ frames:
 					continue
 				}
 			case lua.OP_GETUPVAL:
-				u := (*luaUpvalue)(unsafe.Pointer(cf.Fn.Upvalues[inst.B()]))
+				a := inst.A()
+				u := cf.upvalue(inst.B())
 				if u.closed || u.reg == nil {
 					*at(regs, a) = u.value
-				} else if v := &u.reg.array[u.index]; u.reg == reg && boxes.Has(v, loose.At(u.index)) {
-					boxes.Put(at(regs, a), placeAt(places, a), float64(*loose.At(u.index)))
+				} else if down := u.index - cf.LocalBase; u.reg != on.reg {
+					*at(regs, a) = u.reg.array[u.index]
+				} else if v, n := at(regs, down), placeAt(places, down); boxes.Has(v, n) {
+					boxes.Put(at(regs, a), placeAt(places, a), float64(*n))
 				} else {
 					*at(regs, a) = *v
 				}
 				continue
 			case lua.OP_SETUPVAL:
+				a := inst.A()
 				u := (*luaUpvalue)(unsafe.Pointer(cf.Fn.Upvalues[inst.B()]))
-				if n := placeAt(places, a); u.reg == reg && !u.closed && boxes.Has(at(regs, a), n) {
-					boxes.Put(&reg.array[u.index], loose.At(u.index), float64(*n))
+				if n := placeAt(places, a); u.reg == on.reg && !u.closed && boxes.Has(at(regs, a), n) {
+					boxes.Put(&on.reg.array[u.index], on.loose.At(u.index), float64(*n))
 				} else {
 					u.set(vm.boxedOperand(regs, places, constants, a))
 				}
 				continue
 			case lua.OP_CLOSURE:
+				a := inst.A()
 				if !vm.budget.Step() {
 					vm.renew(cf, pc)
 				}
 				cf.Pc = pc
-				*at(regs, a) = vm.closures.closure(ls, cf, inst)
+				*at(regs, a) = vm.closures.closure(on.ls, cf, inst)
 				pc = cf.Pc
 				continue
 			case lua.OP_CALL:
+				a := inst.A()
 				f, ok := (*at(regs, a)).(*lua.LFunction)
 				if !ok {
 					break
@@ -330,50 +370,58 @@ frames:
 				cf.Pc = pc
 				switch {
 				case !f.IsG:
-					if called := vm.callLua(ls, f, cf.LocalBase+a, inst); called != nil {
+					if !vm.budget.Step() {
+						vm.budget.Renew()
+					}
+					called := on.enter(cf, f, a, inst)
+					if called == nil {
+						called = vm.callLua(on.ls, f, cf.LocalBase+a, inst)
+					}
+					if called != nil {
 						cf, pc = called, 0
-						code, constants = f.Proto.Code, unsafe.Pointer(unsafe.SliceData(f.Proto.Constants))
+						code, constants = unsafe.Pointer(unsafe.SliceData(f.Proto.Code)), unsafe.Pointer(unsafe.SliceData(f.Proto.Constants))
 						regs, places = unsafe.Pointer(at(regs, a+1)), unsafe.Pointer(placeAt(places, a+1))
 						goto entered
 					}
 				case f == vm.shortcuts.call:
-					if vm.callShortly(reg, cf.LocalBase+a, inst) {
+					if vm.callShortly(on.reg, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
 						if inst.B() != 0 && inst.C() != 0 {
 							continue
 						}
 						continue frames // for the stack's top
 					}
-					if vm.raiseFailed(L, loose, base, cf.LocalBase+a, inst) {
+					if vm.raiseFailed(on.L, on.loose, on.base, cf.LocalBase+a, inst) {
 						continue frames
 					}
 				case f == vm.shortcuts.pcall:
-					if vm.protectHere(L, loose, base, cf.LocalBase+a, inst) {
+					if vm.protectHere(on.L, on.loose, on.base, cf.LocalBase+a, inst) {
 						continue frames
 					}
 				case f == vm.shortcuts.error:
-					if vm.raiseError(L, loose, base, cf.LocalBase+a, inst) {
+					if vm.raiseError(on.L, on.loose, on.base, cf.LocalBase+a, inst) {
 						continue frames
 					}
 				case f == vm.shortcuts.yield:
-					if vm.yieldHere(L, loose, base, cf.LocalBase+a, inst) {
+					if vm.yieldHere(on.L, on.loose, on.base, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
 						return
 					}
 				case f.Proto != nil:
-					if vm.callQuickly(reg, loose, f, cf.LocalBase+a, inst) {
+					if vm.callQuickly(on.reg, on.loose, f, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
 						if inst.B() != 0 && inst.C() != 0 {
 							continue
 						}
 						continue frames
 					}
-					if vm.convert(reg, loose, f, cf.LocalBase+a, inst) || vm.callDirectly(L, loose, f, cf.LocalBase+a, inst) {
+					if vm.convert(on.reg, on.loose, f, cf.LocalBase+a, inst) || vm.callDirectly(on.L, on.loose, f, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
 						continue frames // the registers may have moved
 					}
 				}
 			case lua.OP_TAILCALL:
+				a := inst.A()
 				called := *at(regs, a)
 				f, isFunction := called.(*lua.LFunction)
 				if !isFunction {
@@ -383,25 +431,44 @@ frames:
 					break
 				}
 				cf.Pc = pc
-				if isFunction && f == vm.shortcuts.call && cf.Parent == nil && L == vm.L && vm.passOnCall(reg, cf.LocalBase+a, inst) {
+				if isFunction && f == vm.shortcuts.call && cf.Parent == nil && on.L == vm.L && vm.passOnCall(on.reg, cf.LocalBase+a, inst) {
 					inst = returnOne | inst&registerA
 					break
 				}
 				// As in Lua, a Go function is called, and what it returns is returned by the next instruction. The library would
 				// take the frame away under a coroutine that is to go on.
 				inst = bytecode.ABC(lua.OP_CALL, a, inst.B(), 0)
-				if isFunction && f == vm.shortcuts.pcall && vm.protectHere(L, loose, base, cf.LocalBase+a, inst) {
+				if isFunction && f == vm.shortcuts.pcall && vm.protectHere(on.L, on.loose, on.base, cf.LocalBase+a, inst) {
 					continue frames
 				}
 				if isFunction && f.Proto != nil {
-					if vm.callDirectly(L, loose, f, cf.LocalBase+a, inst) {
+					if vm.callDirectly(on.L, on.loose, f, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
 						continue frames
 					}
 				}
 			case lua.OP_RETURN:
-				if unsafe.Pointer(cf) != base {
-					caller, done := vm.returnLua(L, ls, loose, inst)
+				if cf.NArgs == plainly && inst.B() != 0 {
+					if cf.NRet != 0 {
+						from, to := inst.A(), cf.ReturnBase-cf.LocalBase
+						if inst.B() == 1 {
+							*at(regs, to) = lua.LNil
+						} else if v, n := at(regs, from), placeAt(places, from); boxes.Has(v, n) {
+							boxes.Put(at(regs, to), placeAt(places, to), float64(*n))
+						} else {
+							*at(regs, to) = *v
+						}
+					}
+					vm.highest = max(vm.highest, on.reg.top)
+					caller := on.leave(cf)
+					down := caller.LocalBase - cf.LocalBase
+					regs, places = unsafe.Pointer(at(regs, down)), unsafe.Pointer(placeAt(places, down))
+					cf, pc = caller, caller.Pc
+					code, constants = unsafe.Pointer(unsafe.SliceData(caller.Fn.Proto.Code)), unsafe.Pointer(unsafe.SliceData(caller.Fn.Proto.Constants))
+					goto entered
+				}
+				if unsafe.Pointer(cf) != on.base {
+					caller, done := vm.returnLua(on.L, on.ls, on.loose, inst)
 					if !done {
 						break
 					}
@@ -414,14 +481,15 @@ frames:
 					down := caller.LocalBase - cf.LocalBase
 					regs, places = unsafe.Pointer(at(regs, down)), unsafe.Pointer(placeAt(places, down))
 					cf, pc = caller, caller.Pc
-					code, constants = caller.Fn.Proto.Code, unsafe.Pointer(unsafe.SliceData(caller.Fn.Proto.Constants))
+					code, constants = unsafe.Pointer(unsafe.SliceData(caller.Fn.Proto.Code)), unsafe.Pointer(unsafe.SliceData(caller.Fn.Proto.Constants))
 					goto entered
 				}
 			case lua.OP_TFORLOOP:
+				a := inst.A()
 				if f, ok := (*at(regs, a)).(*lua.LFunction); ok && f == vm.shortcuts.ipairsNext {
-					if more, ok := vm.nextItem(reg, loose, cf.LocalBase+a, inst.C()); ok {
+					if more, ok := vm.nextItem(on.reg, on.loose, cf.LocalBase+a, inst.C()); ok {
 						if more {
-							pc += instruction(code[pc]).Jump()
+							pc += instructionAt(code, pc).Jump()
 						}
 						pc++
 						if !vm.budget.Step() {
@@ -432,12 +500,12 @@ frames:
 				}
 			}
 			cf.Pc = pc
-			loose.Settle(reg.array[cf.LocalBase:reg.top], cf.LocalBase, &vm.boxes)
+			on.loose.Settle(on.reg.array[cf.LocalBase:on.reg.top], cf.LocalBase, &vm.boxes)
 			vm.budget.Use(1)
-			if op := inst.Op(); (op == lua.OP_GETTABLE || op == lua.OP_GETTABLEKS || op == lua.OP_SELF) && vm.raiseIndex(L, base, inst.B()) {
+			if op := inst.Op(); (op == lua.OP_GETTABLE || op == lua.OP_GETTABLEKS || op == lua.OP_SELF) && vm.raiseIndex(on.L, on.base, inst.B()) {
 				continue frames
 			}
-			if operations[inst.Op()](L, uint32(inst), base) == 1 {
+			if operations[inst.Op()](on.L, uint32(inst), on.base) == 1 {
 				return
 			}
 			continue frames // the frame may be another, or have another function
@@ -445,42 +513,9 @@ frames:
 	}
 }
 
-// at is a register or a constant, by the address of the first one.
-func at(first unsafe.Pointer, i int) *lua.LValue {
-	return (*lua.LValue)(unsafe.Add(first, uintptr(i)*unsafe.Sizeof(lua.LValue(nil))))
-}
-
-// placeAt is the place of a register for a number, by the address of that of the first one.
-func placeAt(first unsafe.Pointer, i int) *lua.LNumber {
-	return (*lua.LNumber)(unsafe.Add(first, uintptr(i)*unsafe.Sizeof(lua.LNumber(0))))
-}
-
-// placeOf is where a register or a constant is.
-func placeOf(regs, constants unsafe.Pointer, n int) *lua.LValue {
-	if n&bytecode.ConstantBit != 0 {
-		regs = constants
-	}
-	return at(regs, n&^bytecode.ConstantBit)
-}
-
-// operandAt is a register or a constant. It may be a number without a box: who keeps it takes boxedOperand.
-func operandAt(regs, constants unsafe.Pointer, n int) lua.LValue {
-	if n&bytecode.ConstantBit != 0 {
-		return *at(constants, n&^bytecode.ConstantBit)
-	}
-	return *at(regs, n)
-}
-
-// boxedOperand is a register or a constant that may be kept.
-func (vm *VM) boxedOperand(regs, places, constants unsafe.Pointer, n int) lua.LValue {
-	if n&bytecode.ConstantBit != 0 {
-		return *at(constants, n&^bytecode.ConstantBit)
-	}
-	v := at(regs, n)
-	if f := placeAt(places, n); boxes.Has(v, f) {
-		return vm.boxes.Number(float64(*f))
-	}
-	return *v
+// instructionAt is an instruction, by the address of the first one.
+func instructionAt(code unsafe.Pointer, pc int) instruction {
+	return *(*instruction)(unsafe.Add(code, uintptr(pc)*unsafe.Sizeof(instruction(0))))
 }
 
 // looseOf has the numbers without boxes of a state's registers.
@@ -495,78 +530,4 @@ func (vm *VM) looseOf(L *lua.LState) *boxes.Loose {
 func (vm *VM) renew(cf *luaFrame, pc int) {
 	cf.Pc = pc
 	vm.budget.Renew()
-}
-
-// put assigns to a register; false if the stack has to grow first.
-func (r *luaRegistry) put(i int, v lua.LValue) bool {
-	if uint(i) >= uint(len(r.array)) {
-		return false
-	}
-	r.array[i] = v
-	if i >= r.top {
-		r.top = i + 1
-	}
-	return true
-}
-
-// operand is a register or a constant.
-func (r *luaRegistry) operand(n, local int, constants []lua.LValue) lua.LValue {
-	if n&bytecode.ConstantBit != 0 {
-		return constants[n&^bytecode.ConstantBit]
-	}
-	return r.array[local+n]
-}
-
-// isTrue tells whether a value counts as true.
-func isTrue(v lua.LValue) bool {
-	if b, ok := v.(lua.LBool); ok {
-		return bool(b)
-	}
-	_, none := v.(*lua.LNilType)
-	return !none
-}
-
-// isKey tells whether a value can be a key of a table.
-func isKey(v lua.LValue) bool {
-	switch v := v.(type) {
-	case lua.LNumber:
-		return v == v
-	case *lua.LNilType:
-		return false
-	}
-	return true
-}
-
-// longString is from how many bytes on comparing strings counts as more than a step.
-const longString = 4 << 10
-
-// compares counts what it takes to compare two strings.
-func (vm *VM) compares(x, y lua.LValue) {
-	if x, ok := x.(lua.LString); ok && len(x) > longString {
-		if y, ok := y.(lua.LString); ok {
-			vm.budget.Bytes(8 * min(len(x), len(y))) // the library looks at each byte
-		}
-	}
-}
-
-// equals compares what needs no metamethod.
-func (vm *VM) equals(x, y lua.LValue) (equal, certain bool) {
-	switch x := x.(type) {
-	case lua.LNumber:
-		y, ok := y.(lua.LNumber)
-		return ok && x == y, true
-	case lua.LString:
-		y, ok := y.(lua.LString)
-		if len(x) > longString && ok && len(x) == len(y) {
-			vm.budget.Bytes(len(x))
-		}
-		return ok && x == y, true
-	case lua.LBool:
-		y, ok := y.(lua.LBool)
-		return ok && x == y, true
-	case *lua.LNilType:
-		_, ok := y.(*lua.LNilType)
-		return ok, true
-	}
-	return false, false
 }

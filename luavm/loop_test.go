@@ -61,6 +61,9 @@ func TestWatch(t *testing.T) {
 	for _, script := range []string{
 		"while true do end",
 		"repeat until false",
+		"local i = 0 repeat i = i + 1 until i < 0",
+		"local i = 0 repeat i = i + 1 until i <= 0",
+		"local i = 0 repeat i = i + 1 until not (i > 0)",
 		"for i = 1, math.huge do end",
 		"for i = 1, 1e18 do local x = i end",
 		"local i = 0 while i > -1 do i = i + 1 end",

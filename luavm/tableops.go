@@ -80,28 +80,6 @@ func fieldOf(t *lua.LTable, key lua.LValue) lua.LValue {
 	return nil
 }
 
-// fieldNamed is fieldOf for a name that tables.Field has made.
-func fieldNamed(t *lua.LTable, name *lua.LValue) lua.LValue {
-	for range indirectionsMax {
-		if v := tables.GetField(t, name); v != nil {
-			return v
-		}
-		mt, ok := t.Metatable.(*lua.LTable)
-		if !ok {
-			return lua.LNil
-		}
-		switch via := tables.GetField(mt, &tables.Index).(type) {
-		case nil:
-			return lua.LNil
-		case *lua.LTable:
-			t = via
-		default:
-			return nil
-		}
-	}
-	return nil
-}
-
 // setIndex is object[key] = v.
 func setIndex(L *lua.LState, object, key, v lua.LValue) {
 	for range indirectionsMax {

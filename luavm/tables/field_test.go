@@ -88,3 +88,39 @@ func TestNear(t *testing.T) {
 		t.Error("a name of a metamethod is not told from others")
 	}
 }
+
+// A field is found by way of tables, the first that has it counts, and where a function is asked or there are too many tables
+// the answer is left to others.
+func TestNamed(t *testing.T) {
+	name, other := Field("name"), Field("other")
+	lead := func(to lua.LValue) *lua.LTable {
+		table, meta := New(0, 0), New(0, 0)
+		Set(meta, Index, to)
+		table.Metatable = meta
+		return table
+	}
+	last := New(0, 0)
+	table := lead(lead(last))
+	expect := func(want lua.LValue, most int) {
+		t.Helper()
+		for _, n := range []lua.LValue{name, Field("name")} {
+			if v := Named(table, &n, most); v != want {
+				t.Errorf("%v, not %v", v, want)
+			}
+		}
+	}
+	expect(lua.LNil, 3)
+	expect(nil, 2)
+	SetString(last, strings.Clone("name"), lua.LNumber(1))
+	expect(lua.LNumber(1), 3)
+	Set(table, other, lua.LTrue)
+	expect(lua.LNumber(1), 3)
+	Set(table, name, lua.LNumber(2))
+	expect(lua.LNumber(2), 1)
+	Set(table, name, lua.LNil)
+	expect(lua.LNumber(1), 3)
+	Set(table.Metatable.(*lua.LTable), Index, lua.LNil)
+	expect(lua.LNil, 3)
+	Set(table.Metatable.(*lua.LTable), Index, &lua.LFunction{})
+	expect(nil, 3)
+}
