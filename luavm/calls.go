@@ -61,10 +61,7 @@ func (r *luaRegistry) arguments(at int, inst instruction) (args []lua.LValue, wa
 }
 
 // convert carries out a call of tonumber. It returns false, having done nothing, if the function has to be called.
-func (vm *VM) convert(reg *luaRegistry, loose *boxes.Loose, f *lua.LFunction, at int, inst instruction) bool {
-	if f != vm.shortcuts.tonumber {
-		return false
-	}
+func (vm *VM) convert(reg *luaRegistry, loose *boxes.Loose, at int, inst instruction) bool {
 	args, want, ok := reg.arguments(at, inst)
 	if !ok || len(args) != 1 {
 		return false

@@ -109,7 +109,8 @@ func (co *coroutines) luaWrap(L *lua.LState) int {
 	thread := co.start(L)
 	resume := func(L *lua.LState) int {
 		n := co.run(L, thread, argumentsOf(L))
-		if lua.LVAsBool(L.Get(-n)) {
+		reg := inside(L).reg
+		if isTrue(reg.array[reg.top-n]) {
 			return n - 1
 		}
 		errv := L.Get(-1)
@@ -139,9 +140,9 @@ func (co *coroutines) luaResume(L *lua.LState) int {
 // run resumes a coroutine. It pushes true and what was yielded or returned, or false and the error.
 func (co *coroutines) run(L, thread *lua.LState, args []lua.LValue) int {
 	vm := co.vm
-	if status := co.status(L, thread); status != "suspended" {
+	if thread == L || thread.Dead || thread.Parent != nil {
 		L.Push(lua.LFalse)
-		L.Push(lua.LString("cannot resume " + status + " coroutine"))
+		L.Push(lua.LString("cannot resume " + co.status(L, thread) + " coroutine"))
 		return 2
 	}
 	if vm.ccalls >= ccallsMax { // one more than calls may nest

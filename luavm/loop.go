@@ -408,14 +408,14 @@ frames:
 						return
 					}
 				case f.Proto != nil:
-					if vm.callQuickly(on.reg, on.loose, f, cf.LocalBase+a, inst) {
+					if call := (*direct)(unsafe.Pointer(f.Proto)).quick; call != nil && callQuickly(on.reg, on.loose, call, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
 						if inst.B() != 0 && inst.C() != 0 {
 							continue
 						}
 						continue frames
 					}
-					if vm.convert(on.reg, on.loose, f, cf.LocalBase+a, inst) || vm.callDirectly(on.L, on.loose, f, cf.LocalBase+a, inst) {
+					if f == vm.shortcuts.tonumber && vm.convert(on.reg, on.loose, cf.LocalBase+a, inst) || vm.callDirectly(on.L, on.loose, f, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
 						continue frames // the registers may have moved
 					}

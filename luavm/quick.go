@@ -6,7 +6,6 @@ package luavm
 
 import (
 	"math"
-	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -99,10 +98,9 @@ func quickLen(args []lua.LValue) (float64, bool) {
 	return float64(len(s)), ok
 }
 
-// callQuickly carries out a call of a Go function, if it is one of these and its result is wanted.
-func (vm *VM) callQuickly(reg *luaRegistry, loose *boxes.Loose, f *lua.LFunction, at int, inst instruction) bool {
-	call := (*direct)(unsafe.Pointer(f.Proto)).quick
-	if call == nil || inst.C() != 2 && inst.C() != 0 {
+// callQuickly carries out a call of one of these, if its result is wanted.
+func callQuickly(reg *luaRegistry, loose *boxes.Loose, call quick, at int, inst instruction) bool {
+	if inst.C() != 2 && inst.C() != 0 {
 		return false
 	}
 	n := inst.B() - 1
