@@ -9,7 +9,12 @@ import (
 )
 
 // countBits is how many bits of b are set.
-func countBits(b []byte) (n int) {
+func countBits(b []byte) int {
+	n, b := countBlocks(b)
+	return n + countWords(b)
+}
+
+func countWords(b []byte) (n int) {
 	for len(b) >= 32 {
 		n += bits.OnesCount64(binary.LittleEndian.Uint64(b)) + bits.OnesCount64(binary.LittleEndian.Uint64(b[8:])) +
 			bits.OnesCount64(binary.LittleEndian.Uint64(b[16:])) + bits.OnesCount64(binary.LittleEndian.Uint64(b[24:]))

@@ -33,6 +33,9 @@ func TestWords(t *testing.T) {
 		if got := countBits(b); got != count {
 			t.Fatalf("%d bytes: %d bits, want %d", n, got, count)
 		}
+		if got := countWords(b); got != count {
+			t.Fatalf("%d bytes: %d bits by words, want %d", n, got, count)
+		}
 		for op, one := range single {
 			want := slices.Clone(b)
 			for i := range want {
@@ -80,7 +83,7 @@ func TestWords(t *testing.T) {
 func BenchmarkWords(b *testing.B) {
 	dst, src := make([]byte, 100_000), make([]byte, 100_000)
 	for name, run := range map[string]func(){
-		"count": func() { countBits(src) }, "and": func() { combine(opAnd, dst, src) }, "or": func() { combine(opOr, dst, src) },
+		"count": func() { countBits(src) }, "count-words": func() { countWords(src) }, "and": func() { combine(opAnd, dst, src) }, "or": func() { combine(opOr, dst, src) },
 		"xor": func() { combine(opXor, dst, src) }, "not": func() { invert(dst) }, "find": func() { findBit(src, span{0, 799_999}, 1) },
 	} {
 		b.Run(name, func(b *testing.B) {
