@@ -323,7 +323,7 @@ func bitop(c *command.Ctx) {
 		c.Error("ERR BITOP NOT must be called with a single source key.")
 		return
 	}
-	var sources [][]byte
+	sources := make([][]byte, 0, 4)
 	longest := 0
 	for _, key := range c.Args[3:] {
 		e, ok := c.Lookup(key, engine.KindString)
@@ -343,15 +343,8 @@ func bitop(c *command.Ctx) {
 		return
 	}
 	buf := results.Get().(*[]byte)
-	out := append((*buf)[:0], sources[0]...)
-	out = slices.Grow(out, longest-len(out))[:longest]
-	clear(out[len(sources[0]):])
-	if op == opNot {
-		invert(out)
-	}
-	for _, b := range sources[1:] {
-		combine(op, out, b)
-	}
+	out := slices.Grow((*buf)[:0], longest)[:longest]
+	combineAll(op, out, sources)
 	c.PutString(key, out, 0)
 	c.EditString(key, longest, longest) // never an integer: Redis stores it as it is
 	if *buf = out; cap(out) <= resultKeptMax {

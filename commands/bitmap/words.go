@@ -78,14 +78,41 @@ func orWord(dst, src []byte) {
 	binary.NativeEndian.PutUint64(dst, binary.NativeEndian.Uint64(dst)|binary.NativeEndian.Uint64(src))
 }
 
-// invert turns all bits of b.
-func invert(b []byte) {
-	for ; len(b) >= 8; b = b[8:] {
-		binary.NativeEndian.PutUint64(b, ^binary.NativeEndian.Uint64(b))
+// combineAll makes dst the combination of the sources, none of which is longer. It does so in pieces that stay in the
+// processor's nearest cache.
+func combineAll(op operation, dst []byte, sources [][]byte) {
+	const piece = 8 << 10
+	for at := 0; at < len(dst); at += piece {
+		part := dst[at:min(at+piece, len(dst))]
+		for i, b := range sources {
+			b = b[min(at, len(b)):min(at+piece, len(b))]
+			switch {
+			case i > 0:
+				combine(op, part, b)
+			case op == opNot:
+				invert(part, b)
+			default:
+				clear(part[copy(part, b):])
+			}
+		}
+	}
+}
+
+// invert makes dst what b is with all bits turned. They are of one length, and may be one.
+func invert(dst, b []byte) {
+	for ; len(dst) >= 32 && len(b) >= 32; dst, b = dst[32:], b[32:] {
+		notWord(dst, b)
+		notWord(dst[8:], b[8:])
+		notWord(dst[16:], b[16:])
+		notWord(dst[24:], b[24:])
 	}
 	for i := range b {
-		b[i] = ^b[i]
+		dst[i] = ^b[i]
 	}
+}
+
+func notWord(dst, b []byte) {
+	binary.NativeEndian.PutUint64(dst, ^binary.NativeEndian.Uint64(b))
 }
 
 // sameBytes is how many bytes b begins with that are all x, of those that can be told eight at a time.

@@ -50,8 +50,8 @@ func TestWords(t *testing.T) {
 				t.Fatalf("operation %d of %d and %d bytes is wrong", op, n, len(src))
 			}
 		}
-		got := slices.Clone(b)
-		invert(got)
+		got := random(n)
+		invert(got, b)
 		for i := range got {
 			if got[i] != ^b[i] {
 				t.Fatalf("%d bytes: byte %d is not inverted", n, i)
@@ -64,7 +64,7 @@ func TestWords(t *testing.T) {
 			}
 			field := make([]byte, n)
 			if bit == 0 {
-				invert(field)
+				invert(field, field)
 			}
 			at := rnd.Int64N(int64(8 * n))
 			field[at/8] ^= 0x80 >> (at % 8)
@@ -80,11 +80,64 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// TestCombineAll is of what does not fit into one piece.
+func TestCombineAll(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for range 200 {
+		sources := make([][]byte, 1+rnd.IntN(4))
+		longest := 0
+		for i := range sources {
+			sources[i] = make([]byte, []int{rnd.IntN(100), 8191 + rnd.IntN(3), 16383 + rnd.IntN(3), rnd.IntN(40_000)}[rnd.IntN(4)])
+			for j := range sources[i] {
+				sources[i][j] = byte(rnd.Uint32())
+			}
+			longest = max(longest, len(sources[i]))
+		}
+		op := operation(rnd.IntN(4))
+		if op == opNot {
+			sources, longest = sources[:1], len(sources[0])
+		}
+		got := make([]byte, longest)
+		for i := range got {
+			got[i] = byte(rnd.Uint32())
+		}
+		combineAll(op, got, sources)
+		for at, x := range got {
+			var want byte
+			for i, b := range sources {
+				var y byte
+				if at < len(b) {
+					y = b[at]
+				}
+				switch {
+				case op == opNot:
+					want = ^y
+				case i == 0:
+					want = y
+				case op == opAnd:
+					want &= y
+				case op == opOr:
+					want |= y
+				case op == opXor:
+					want ^= y
+				}
+			}
+			if x != want {
+				t.Fatalf("operation %d of %d strings, %d bytes: byte %d is %02x, want %02x", op, len(sources), longest, at, x, want)
+			}
+		}
+	}
+}
+
 func BenchmarkWords(b *testing.B) {
 	dst, src := make([]byte, 100_000), make([]byte, 100_000)
+	three := [][]byte{src, make([]byte, 100_000), make([]byte, 100_000)}
 	for name, run := range map[string]func(){
+		"and of three": func() { combineAll(opAnd, dst, three) }, "or of three": func() { combineAll(opOr, dst, three) },
 		"count": func() { countBits(src) }, "count-words": func() { countWords(src) }, "and": func() { combine(opAnd, dst, src) }, "or": func() { combine(opOr, dst, src) },
-		"xor": func() { combine(opXor, dst, src) }, "not": func() { invert(dst) }, "find": func() { findBit(src, span{0, 799_999}, 1) },
+		"xor": func() { combine(opXor, dst, src) }, "not": func() { invert(dst, src) }, "find": func() { findBit(src, span{0, 799_999}, 1) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
