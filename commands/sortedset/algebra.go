@@ -101,7 +101,8 @@ func (s *source) each(fn func(member []byte, score float64) bool) {
 	case s.z != nil:
 		s.z.Ascend(0, s.z.Len(), fn)
 	case s.s != nil:
-		for it := s.s.Iter(); it.Next(); {
+		it := s.s.Iter()
+		for it.Next() {
 			if !fn(it.Member(), 1) {
 				return
 			}

@@ -12,6 +12,9 @@ import (
 // their creation), in an order of the table's if not. A write to the hash ends it.
 //
 //	for it := h.Iter(); it.Next(); { it.Field(), it.Value() … }
+//
+// Where the compiler moves the iterator to the heap, it is better declared before the loop: the loop's own variable is a new
+// one in each iteration, which is an allocation for every field.
 type Iter struct {
 	h                        *Hash
 	at, valueAt, next        int // positions in the list
@@ -86,7 +89,8 @@ func (it *Iter) Deadline() int64 {
 // table.Table.Scan for what is guaranteed. A packed hash is passed as a whole. fn must not change the hash.
 func (h *Hash) Scan(cursor uint64, count int, fn func(it *Iter)) uint64 {
 	if h.packed() {
-		for it := h.Iter(); it.Next(); {
+		it := h.Iter()
+		for it.Next() {
 			fn(&it)
 		}
 		return 0
@@ -113,8 +117,9 @@ func (h *Hash) Random(next func() uint64) Iter {
 // Draw calls fn with count fields, each drawn from all of them. The hash must not be empty.
 func (h *Hash) Draw(count int, next func() uint64, fn func(it *Iter)) {
 	if !h.packed() || count < 4 {
+		var it Iter
 		for range count {
-			it := h.Random(next)
+			it = h.Random(next)
 			fn(&it)
 		}
 		return
@@ -150,7 +155,8 @@ func (h *Hash) Sample(count int, next func() uint64, fn func(it *Iter)) {
 		return
 	}
 	choice := sample.Select(count, h.Len())
-	for it := h.Iter(); !choice.Done() && it.Next(); {
+	it := h.Iter()
+	for !choice.Done() && it.Next() {
 		if choice.Take(next) {
 			fn(&it)
 		}

@@ -221,7 +221,8 @@ func (w *encoder) set(s *set.Set, t byte) {
 		return
 	}
 	w.len(uint64(s.Len()))
-	for it := s.Iter(); it.Next(); {
+	it := s.Iter()
+	for it.Next() {
 		w.string(it.Member())
 	}
 }
@@ -269,7 +270,8 @@ func (w *encoder) hash(h *hash.Hash, t byte) {
 		return
 	}
 	w.len(uint64(h.Len()))
-	for it := h.Iter(); it.Next(); {
+	it := h.Iter()
+	for it.Next() {
 		w.field(t, first, it.Field(), it.Value(), it.Deadline())
 	}
 }

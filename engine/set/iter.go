@@ -14,6 +14,9 @@ import (
 // table's otherwise. A write to the set ends it.
 //
 //	for it := s.Iter(); it.Next(); { it.Member() … }
+//
+// Where the compiler moves the iterator to the heap, it is better declared before the loop: the loop's own variable is a new
+// one in each iteration, which is an allocation for every member.
 type Iter struct {
 	s       *Set
 	at      int // index in the intset, position in the listpack
@@ -70,7 +73,8 @@ func (it *Iter) Member() []byte {
 // table.Table.Scan for what is guaranteed. A small set is passed as a whole. fn must not change the set.
 func (s *Set) Scan(cursor uint64, count int, fn func(it *Iter)) uint64 {
 	if s.form() != formTable {
-		for it := s.Iter(); it.Next(); {
+		it := s.Iter()
+		for it.Next() {
 			fn(&it)
 		}
 		return 0
@@ -99,8 +103,9 @@ func (s *Set) Random(next func() uint64) Iter {
 // Draw calls fn with count members, each drawn from all of them. The set must not be empty.
 func (s *Set) Draw(count int, next func() uint64, fn func(it *Iter)) {
 	if s.form() != formPacked || count < 4 {
+		var it Iter
 		for range count {
-			it := s.Random(next)
+			it = s.Random(next)
 			fn(&it)
 		}
 		return
@@ -137,7 +142,8 @@ func (s *Set) Sample(count int, next func() uint64, fn func(it *Iter)) {
 		return
 	}
 	choice := sample.Select(count, n)
-	for it := s.Iter(); !choice.Done() && it.Next(); {
+	it := s.Iter()
+	for !choice.Done() && it.Next() {
 		if choice.Take(next) {
 			fn(&it)
 		}
@@ -152,7 +158,8 @@ const keepFactor = 5
 func (s *Set) Pop(count int, next func() uint64, lim Limits, fn func(member []byte)) {
 	n := s.Len()
 	if count >= n {
-		for it := s.Iter(); it.Next(); {
+		it := s.Iter()
+		for it.Next() {
 			fn(it.Member())
 		}
 		*s = Set{}
@@ -164,8 +171,9 @@ func (s *Set) Pop(count int, next func() uint64, lim Limits, fn func(member []by
 		return
 	}
 	if rest > count/keepFactor {
+		var it Iter
 		for range count {
-			it := s.Random(next)
+			it = s.Random(next)
 			member := it.Member()
 			fn(member)
 			s.Remove(member)
@@ -182,7 +190,8 @@ func (s *Set) Pop(count int, next func() uint64, lim Limits, fn func(member []by
 		kept.Add(member, lim)
 		s.Remove(member)
 	}
-	for it := s.Iter(); it.Next(); {
+	it := s.Iter()
+	for it.Next() {
 		fn(it.Member())
 	}
 	*s = kept

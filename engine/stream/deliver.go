@@ -8,7 +8,8 @@ package stream
 func (s *Stream) Deliver(g *Group, c *Consumer, count int, noAck bool, nowMillis int64, fn func(it *Iter)) int {
 	start, _ := g.LastID.Next()
 	n := 0
-	for it := s.Range(start, MaxID, false); it.Next(); {
+	it := s.Range(start, MaxID, false)
+	for it.Next() {
 		id := it.ID()
 		if id.Compare(g.LastID) > 0 {
 			if g.EntriesRead != UnknownRead && g.LastID.Compare(s.first) >= 0 && !s.deletedAfter(g.LastID) {
