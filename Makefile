@@ -97,8 +97,9 @@ soak: build ## load the server with mixed traffic for SOAKTIME (default 1h) and 
 	$(BIN)-benchmark soak -limitkv $(BIN) $(if $(SOAKTIME),-duration $(SOAKTIME))
 
 .PHONY: bench-check
-bench-check: ## fail where Go benchmarks allocate over 15 % more than docs/bench-allocations.txt has it; WRITE=1 writes that anew
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime 50x -count 3 $(BENCHCHECK) | $(GO) run ./cmd/limitkv-benchmark allocations $(if $(WRITE),-write)
+bench-check: ## fail where Go benchmarks allocate over 15 % more than docs/bench-allocations.txt has it, or take over 30 % more instructions than docs/bench-instructions.txt (needs valgrind, else skipped); WRITE=1 writes both anew
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 50x -count 3 -cpu 2 $(BENCHCHECK) | $(GO) run ./cmd/limitkv-benchmark allocations $(if $(WRITE),-write)
+	$(GO) run ./cmd/limitkv-benchmark instructions $(if $(WRITE),-write)
 
 bench-workloads: build ## record what the libraries of conformance-clients send, for bench-compare (REDIS_SERVER; needs their languages)
 	$(BIN)-benchmark record

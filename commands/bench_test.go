@@ -22,8 +22,16 @@ func processorNanos() int64 {
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 
+// benchSize is a number of keys or batches: a tenth of it with -short, for those who count instructions and wait for each.
+func benchSize(n int) int {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}
+
 func BenchmarkServe(b *testing.B) {
-	const keys = 100_000
+	keys := benchSize(100_000)
 	value := strings.Repeat("v", 32)
 	key := func(r *rand.Rand) string { return fmt.Sprintf("key:%012d", r.IntN(keys)) }
 	field := func(r *rand.Rand) string { return fmt.Sprintf("field:%02d", r.IntN(10)) }
@@ -86,7 +94,7 @@ func BenchmarkServe(b *testing.B) {
 					s.do(b, bench.fill(r, i)...)
 				}
 			}
-			batches := make([][]byte, 2000)
+			batches := make([][]byte, benchSize(2000))
 			for i := range batches {
 				for range pipeline {
 					batches[i] = request(batches[i], bench.next(r)...)

@@ -67,7 +67,7 @@ func BenchmarkJournal(b *testing.B) {
 				b.Run(name, func(b *testing.B) {
 					s := serve(b)
 					r := rand.New(rand.NewPCG(1, 2))
-					batches := make([][]byte, 3000)
+					batches := make([][]byte, benchSize(3000))
 					for i := range batches {
 						for n := range depth {
 							batches[i] = request(batches[i], w.next(r, i*depth+n)...)

@@ -102,7 +102,7 @@ func BenchmarkParser(b *testing.B) {
 		{"EVALSHA12", command("EVALSHA", strings.Repeat("a", 40), "5", "a", "b", "c", "d", "e", "1", "2", "3")},
 	} {
 		batch := bytes.Repeat(c.wire, 16)
-		b.Run(c.name, func(b *testing.B) {
+		b.Run(c.name+"/resp", func(b *testing.B) {
 			var p Parser
 			var args [][]byte
 			b.ReportAllocs()

@@ -151,8 +151,9 @@ func BenchmarkDrain(b *testing.B) {
 func BenchmarkPacked(b *testing.B) {
 	for _, n := range []int{10, 128} {
 		s := &Set{}
-		names := million().names
+		names := make([][]byte, n)
 		for i := range n {
+			names[i] = fmt.Appendf(nil, "member:%07d", i)
 			s.Add(names[i], float64(i*7919%n), 0, DefaultLimits)
 		}
 		b.Run(fmt.Sprintf("Rank%d", n), func(b *testing.B) {

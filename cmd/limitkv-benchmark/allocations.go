@@ -1,18 +1,15 @@
 package main
 
-// The allocations run: it compares what the Go benchmarks allocate with a baseline that is kept in the repository, and
-// fails where one allocates more. The number of allocations is the same on every machine, loaded or not, which a time is
-// not. `make bench-check` makes the runs.
+// The allocations run: it compares what the Go benchmarks allocate with a baseline, and fails where one allocates more.
+// `make bench-check` makes the runs.
 
 import (
 	"bufio"
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,7 +20,8 @@ const allocationsMore = 0.15
 
 func runAllocations(args []string) error {
 	flags := flag.NewFlagSet("limitkv-benchmark allocations", flag.ExitOnError)
-	baseline := flags.String("baseline", "docs/bench-allocations.txt", "file with what benchmarks allocated")
+	b := baseline{unit: "allocations", moreMax: allocationsMore, slack: 1, anew: "make bench-check WRITE=1"}
+	flags.StringVar(&b.path, "baseline", "docs/bench-allocations.txt", "file with what benchmarks allocated")
 	write := flags.Bool("write", false, "write the baseline in place of comparing")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -36,29 +34,17 @@ func runAllocations(args []string) error {
 		return fmt.Errorf("there are no benchmarks in what go test -bench -benchmem printed")
 	}
 	if *write {
-		var b strings.Builder
-		for _, name := range slices.Sorted(maps.Keys(got)) {
-			fmt.Fprintf(&b, "%s %d\n", name, got[name])
-		}
-		return os.WriteFile(*baseline, []byte(b.String()), 0o644)
+		return b.write(got)
 	}
-	text, err := os.ReadFile(*baseline)
+	v, err := b.check(got)
 	if err != nil {
 		return err
 	}
-	worse, compared := moreAllocations(string(text), got)
-	fmt.Printf("%d benchmarks compared\n", compared)
-	switch {
-	case len(worse) > 0:
-		return fmt.Errorf("benchmarks allocate more than %s has it; if that is meant, make bench-check WRITE=1:\n%s", *baseline, strings.Join(worse, "\n"))
-	case compared == 0:
-		return fmt.Errorf("no benchmark is in %s", *baseline)
-	}
-	return nil
+	return b.judge(v)
 }
 
-// benchmarkLine is what go test prints: the name, with the number of processors, and the allocations of one operation.
-var benchmarkLine = regexp.MustCompile(`^(Benchmark\S+?)(?:-\d+)?\s.*\s(\d+) allocs/op`)
+// allocationsPart is what go test prints of one operation's allocations.
+var allocationsPart = regexp.MustCompile(`\s(\d+) allocs/op`)
 
 // allocations reads the output of go test. Of several runs the least counts: the collector may have emptied a pool.
 func allocations(from io.Reader) (map[string]int, error) {
@@ -69,35 +55,18 @@ func allocations(from io.Reader) (map[string]int, error) {
 		if rest, ok := strings.CutPrefix(lines.Text(), "pkg: "); ok {
 			pkg = rest[strings.LastIndex(rest, "limitkv/limitkv")+len("limitkv/limitkv"):]
 		}
-		m := benchmarkLine.FindStringSubmatch(lines.Text())
-		if m == nil {
+		name, number := benchmarkName.FindStringSubmatch(lines.Text()), allocationsPart.FindStringSubmatch(lines.Text())
+		if name == nil || number == nil {
 			continue
 		}
-		name := strings.TrimPrefix(pkg, "/") + "." + m[1]
-		n, err := strconv.Atoi(m[2])
+		full := strings.TrimPrefix(pkg, "/") + "." + name[1]
+		n, err := strconv.Atoi(number[1])
 		if err != nil {
 			return nil, err
 		}
-		if old, ok := got[name]; !ok || n < old {
-			got[name] = n
+		if old, ok := got[full]; !ok || n < old {
+			got[full] = n
 		}
 	}
 	return got, lines.Err()
-}
-
-// moreAllocations tells which benchmarks are worse than the baseline, and how many are in it.
-func moreAllocations(baseline string, got map[string]int) (worse []string, compared int) {
-	for line := range strings.Lines(baseline) {
-		name, number, _ := strings.Cut(strings.TrimSpace(line), " ")
-		was, err := strconv.Atoi(number)
-		n, ok := got[name]
-		if err != nil || !ok {
-			continue
-		}
-		compared++
-		if float64(n) > float64(was)*(1+allocationsMore) && (was == 0 || n > was+1) {
-			worse = append(worse, fmt.Sprintf("%s: %d, was %d", name, n, was))
-		}
-	}
-	return worse, compared
 }

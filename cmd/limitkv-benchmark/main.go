@@ -20,6 +20,7 @@ const usage = `Usage: limitkv-benchmark [options] [host:port ...]
        limitkv-benchmark scripts [options]
        limitkv-benchmark replicas [options]
        limitkv-benchmark allocations [options]
+       limitkv-benchmark instructions [options]
        limitkv-benchmark soak [options]
        limitkv-benchmark single [options]
 
@@ -29,7 +30,8 @@ Redis and Valkey itself and compares them in all that docs/BENCHMARKS.md holds.
 record records what real libraries send, for the matrix and for --workload recorded.
 breadth compares the processor time of every command with Redis's, scripts that of
 what scripts compute. replicas measures what replicas cost their primary, and a full
-synchronisation. allocations compares what Go benchmarks allocate with a baseline.
+synchronisation. allocations compares what Go benchmarks allocate with a baseline,
+instructions how many instructions they take (it needs valgrind).
 soak loads limitkv with mixed traffic for an hour and fails if it ends worse than it began.
 single measures single requests, beside a program that answers always the same.
 
@@ -38,7 +40,7 @@ single measures single requests, beside a program that answers always the same.
 func main() {
 	if len(os.Args) > 1 {
 		if run := map[string]func([]string) error{"matrix": runMatrix, "record": runRecord, "breadth": runBreadth, "scripts": runComputing, "replicas": runReplicas,
-			"allocations": runAllocations, "soak": runSoak, "single": runSingle, leastCommand: runLeast}[os.Args[1]]; run != nil {
+			"allocations": runAllocations, "instructions": runInstructions, "soak": runSoak, "single": runSingle, leastCommand: runLeast}[os.Args[1]]; run != nil {
 			check(run(os.Args[2:]))
 			return
 		}
