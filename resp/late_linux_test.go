@@ -112,7 +112,9 @@ func TestLongTurns(t *testing.T) {
 		for i := range clients {
 			clients[i] = dial(t, "tcp", addr)
 		}
-		gather(clients, held, func(i int) string { return []string{1: "LONG\r\n", 2: "LONG\r\n", 3: "SENT\r\n", 4: "LONG\r\n", 5: "SENT\r\n"}[i] })
+		gather(clients, held, func(i int) string {
+			return []string{1: "LONG\r\n", 2: "LONG\r\n", 3: "SENT\r\n", 4: "LONG\r\n", 5: "SENT\r\n"}[i]
+		})
 		// What waits when SENT runs: two LONGs or nothing; then SENT's own reply and another LONG with that, or without.
 		first, second := 2, 0
 		switch {

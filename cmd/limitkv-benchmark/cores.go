@@ -1,0 +1,82 @@
+package main
+
+// What another processor brings: the same load on one processor and on all, with the threads that the others have for that.
+// Workloads are such that take the server much longer than the generator, which has to share the machine.
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// setting is a server with so much of the machine.
+type setting struct {
+	program
+	label string
+}
+
+// settings are limitkv on one processor and on all, and the others without and with threads for input and output.
+func (m *matrix) settings() (list []setting, err error) {
+	taskset, err := exec.LookPath("taskset") // a Linux program
+	if err != nil {
+		return nil, err
+	}
+	all := runtime.NumCPU()
+	for _, p := range m.programs {
+		one := setting{p, p.name + ", 1 processor"}
+		one.wrap = []string{taskset, "-c", strconv.Itoa(all - 1)}
+		list = append(list, one)
+		more := setting{p, fmt.Sprintf("%s, %d processors", p.name, all)}
+		if p.name != "limitkv" {
+			more.args = slices.Concat(p.args, []string{"--io-threads", strconv.Itoa(all)})
+			more.label = fmt.Sprintf("%s, %d processors and io-threads", p.name, all)
+		}
+		list = append(list, more)
+	}
+	return list, nil
+}
+
+// scalingWorkloads are sent in pipelines. Each key of theirs is another one, but for zrangebyscore's, which is one for all.
+var scalingWorkloads = []string{"rate_limiter_acquire", "sliding_window", "filter", "hset", "zrangebyscore"}
+
+func (m *matrix) measureCores() error {
+	settings, err := m.settings()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "processors are not compared:", err)
+		return nil
+	}
+	var list []program
+	for _, s := range settings {
+		list = append(list, s.program)
+		m.coreLabels = append(m.coreLabels, s.label)
+	}
+	return run(list, func(targets []*target, _ []string) error {
+		for _, name := range scalingWorkloads {
+			r, err := m.row(targets, claim{workload: name, pipeline: 16}, m.params)
+			if err != nil {
+				return err
+			}
+			m.cores = append(m.cores, r)
+		}
+		return nil
+	})
+}
+
+// byCores is the table.
+func (m *matrix) byCores(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## Processors\n\nRequests a second in pipelines of 16, in thousands, and processor time for each in microseconds, of servers that have one processor\n"+
+		"or all, where the others get threads for input and output. The generator shares them. Gain is what all processors bring limitkv.\n\n"+
+		"| workload | %s | gain |\n| --- |%s ---: |\n", strings.Join(m.coreLabels, " | "), strings.Repeat(" ---: |", len(m.coreLabels)))
+	for i := range m.cores {
+		r := &m.cores[i]
+		fmt.Fprintf(b, "| %s |", r.workload)
+		for _, c := range r.cells {
+			fmt.Fprintf(b, " %.0f (%.2f) |", c.Median.PerSecond/1000, c.Median.CPU)
+		}
+		fmt.Fprintf(b, " %.2f |\n", r.cells[1].Median.PerSecond/r.cells[0].Median.PerSecond)
+	}
+}
