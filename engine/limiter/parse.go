@@ -42,6 +42,11 @@ func isWord(args [][]byte, word []byte) bool {
 
 // AlgorithmOf is the algorithm that word names.
 func AlgorithmOf(word []byte) (Algorithm, bool) {
+	for a, name := range algorithmWords { // as it is mostly written
+		if string(name) == string(word) {
+			return Algorithm(a), true
+		}
+	}
 	for a, name := range algorithmWords {
 		if len(name) == len(word) && bytes.EqualFold(name, word) {
 			return Algorithm(a), true
@@ -64,10 +69,11 @@ func ParseRules(dst []Rule, args [][]byte) ([]Rule, error) {
 // left, that word first.
 func ParseSome(dst []Rule, args [][]byte) (rules []Rule, rest [][]byte, err error) {
 	for len(args) > 0 {
-		if _, known := AlgorithmOf(args[0]); !known {
+		algorithm, known := AlgorithmOf(args[0])
+		if !known {
 			break
 		}
-		r, n, err := parseRule(args)
+		r, n, err := parseRule(algorithm, args)
 		if err != nil {
 			return dst, args, err
 		}
@@ -80,9 +86,9 @@ func ParseSome(dst []Rule, args [][]byte) (rules []Rule, rest [][]byte, err erro
 	return dst, args, nil
 }
 
-// parseRule reads the rule at the front of args and says how many it took.
-func parseRule(args [][]byte) (r Rule, n int, err error) {
-	r.Algorithm, _ = AlgorithmOf(args[0])
+// parseRule reads the rule at the front of args, whose word has been read, and says how many it took.
+func parseRule(algorithm Algorithm, args [][]byte) (r Rule, n int, err error) {
+	r.Algorithm = algorithm
 	hold := r.Algorithm == Conc || r.Algorithm == Total
 	if len(args) < 2 || len(args) < 3 && !hold {
 		return r, 0, ErrMissing
