@@ -125,7 +125,7 @@ func (ks *Keyspace) Unlock(set LockSet) {
 // Reserve changes the locks of a set, which Lock took, for a reservation. What
 // runs under it says so in View.Reserved.
 func (ks *Keyspace) Reserve(set LockSet, info any) *Reservation {
-	r := &Reservation{ks: ks, set: set, done: make(chan struct{}), Info: info, had: ks.newTally(true)}
+	r := &Reservation{ks: ks, set: set, done: make(chan struct{}), Info: info, had: ks.newTally(extentSizes)}
 	now := ks.Clock.Now() / 1000
 	for m := set.mask; m != 0; m &= m - 1 {
 		s := &ks.shards[bits.TrailingZeros64(m)]

@@ -35,9 +35,18 @@ type Tally struct {
 	WaitingKeys, WaitingKeysNoKey int
 	Waiters                       [kindCount]int
 
-	dbs   []int // that have had entries
-	sizes bool  // are added up
+	dbs    []int // that have had entries
+	extent extent
 }
+
+// extent is how much a tally adds up. Each has what those before it have.
+type extent int
+
+const (
+	extentTables extent = iota // of DBs: Keys, Expires, VolatileHashes, TableBytes
+	extentTotals               // all but Sizes
+	extentSizes
+)
 
 // DBStats are what there is in one database.
 type DBStats struct {
@@ -71,14 +80,17 @@ func (st *DBStats) AverageTTLMillis() int64 { return st.ttlMillis / max(st.ttls,
 // Tally adds up what all shards count. held, none or all, are locked by the
 // caller; the others are locked one after the other, and for a shard that is
 // reserved stands what it had when that began.
-func (ks *Keyspace) Tally(held LockSet) *Tally { return ks.addUp(held, true) }
+func (ks *Keyspace) Tally(held LockSet) *Tally { return ks.addUp(held, extentSizes) }
 
 // Totals is Tally without Sizes, which take longer than all else together.
-func (ks *Keyspace) Totals(held LockSet) *Tally { return ks.addUp(held, false) }
+func (ks *Keyspace) Totals(held LockSet) *Tally { return ks.addUp(held, extentTotals) }
 
-func (ks *Keyspace) addUp(held LockSet, sizes bool) *Tally {
+// Tables is Tally of keys, their deadlines and the tables' bytes alone.
+func (ks *Keyspace) Tables(held LockSet) *Tally { return ks.addUp(held, extentTables) }
+
+func (ks *Keyspace) addUp(held LockSet, most extent) *Tally {
 	for {
-		if t := ks.tally(held, sizes); t != nil {
+		if t := ks.tally(held, most); t != nil {
 			return t
 		}
 	}
@@ -86,8 +98,8 @@ func (ks *Keyspace) addUp(held LockSet, sizes bool) *Tally {
 
 // tally returns nil where a shard that it had counted was reserved before it came to
 // another one of the same reservation, whose count has both.
-func (ks *Keyspace) tally(held LockSet, sizes bool) *Tally {
-	t := ks.newTally(sizes)
+func (ks *Keyspace) tally(held LockSet, most extent) *Tally {
+	t := ks.newTally(most)
 	now := ks.Clock.Now() / 1000
 	var counted, reserved uint64
 	for i := range ks.shards {
@@ -125,8 +137,11 @@ func (v *View) Tally() *Tally { return v.KS.Tally(v.Held) }
 // Totals is Tally without Sizes.
 func (v *View) Totals() *Tally { return v.KS.Totals(v.Held) }
 
-func (ks *Keyspace) newTally(sizes bool) *Tally {
-	t := &Tally{DBs: make([]DBStats, ks.dbs), sizes: sizes}
+// Tables is Tally of keys, their deadlines and the tables' bytes alone.
+func (v *View) Tables() *Tally { return v.KS.Tables(v.Held) }
+
+func (ks *Keyspace) newTally(most extent) *Tally {
+	t := &Tally{DBs: make([]DBStats, ks.dbs), extent: most}
 	for db := range ks.been {
 		if ks.been[db].Load() {
 			t.dbs = append(t.dbs, db)
@@ -144,11 +159,13 @@ const (
 
 // shard adds what a shard counts.
 func (t *Tally) shard(s *shard, nowMillis int64) {
-	t.Stats.add(&s.stats)
-	t.WaitingKeys += len(s.waits)
-	t.WaitingKeysNoKey += s.waiters.noKey
-	for k, n := range s.waiters.kinds {
-		t.Waiters[k] += n
+	if t.extent > extentTables {
+		t.Stats.add(&s.stats)
+		t.WaitingKeys += len(s.waits)
+		t.WaitingKeysNoKey += s.waiters.noKey
+		for k, n := range s.waiters.kinds {
+			t.Waiters[k] += n
+		}
 	}
 	volatileKeys, volatileHashes := s.wheel.volatileKeys, s.wheel.volatileHashes
 	if s.frozen != nil {
@@ -163,11 +180,14 @@ func (t *Tally) shard(s *shard, nowMillis int64) {
 		st.Expires += volatileKeys[db]
 		st.VolatileHashes += volatileHashes[db]
 		st.TableBytes += tb.width * int(slotBytes)
+		if t.extent == extentTables {
+			continue
+		}
 		t.Parts.add(&tb.counts.parts, 1)
 		for k, n := range tb.counts.kinds {
 			t.Kinds[k] += n
 		}
-		if tb.used == 0 || !t.sizes {
+		if tb.used == 0 || t.extent < extentSizes {
 			continue
 		}
 		if st.Sizes == nil {
@@ -182,7 +202,9 @@ func (t *Tally) shard(s *shard, nowMillis int64) {
 			}
 		}
 	}
-	s.wheel.ttls(t.DBs, nowMillis)
+	if t.extent > extentTables {
+		s.wheel.ttls(t.DBs, nowMillis)
+	}
 }
 
 // ttls looks at some deadlines, at others each time.
@@ -226,7 +248,7 @@ func (t *Tally) add(o *Tally) {
 		st.TableBytes += from.TableBytes
 		st.ttlMillis += from.ttlMillis
 		st.ttls += from.ttls
-		if from.Sizes == nil || !t.sizes {
+		if from.Sizes == nil || t.extent < extentSizes {
 			continue
 		}
 		if st.Sizes == nil {

@@ -64,7 +64,7 @@ func Write(c *command.Ctx, to io.Writer, what What) (err error) {
 	}
 	w := Begin(c.Server, to, c.Now, what.Base, libraries, c.Server.Config.Dumps().FileFormat(), what.Facts...)
 	defer func(db int) { c.DB = db }(c.DB)
-	tally := c.Totals()
+	tally := c.Tables()
 	for c.DB = 0; c.DB < c.KS.Databases() && !what.NoKeys && err == nil; c.DB++ {
 		if st := &tally.DBs[c.DB]; st.Keys > 0 && what.Without == nil {
 			w.Database(c.DB, st.Keys, st.Expires)

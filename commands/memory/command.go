@@ -94,7 +94,7 @@ func (f *family) memoryStats(c *command.Ctx) {
 	top := f.peak.saw(used)
 	keys := 0
 	var dbs []int
-	tally := c.Totals()
+	tally := c.Tables()
 	for db, st := range tally.DBs {
 		if st.Keys > 0 {
 			keys += st.Keys
@@ -104,33 +104,35 @@ func (f *family) memoryStats(c *command.Ctx) {
 	dataset := used - overhead
 	ratio := func(a, b uint64) float64 { return float64(a) / float64(max(b, 1)) }
 	type field struct {
-		name  string
-		value any
+		name   string
+		isPart bool
+		whole  int64
+		part   float64
 	}
+	whole := func(name string, v uint64) field { return field{name: name, whole: int64(v)} }
+	part := func(name string, v float64) field { return field{name: name, isPart: true, part: v} }
 	backlog, _, replicas := f.s.Replication.Memory()
-	fields := []field{
-		{"peak.allocated", top}, {"total.allocated", used}, {"startup.allocated", f.startMemory},
-		{"replication.backlog", uint64(backlog)}, {"replica.fullsync.buffer", uint64(0)}, {"clients.slaves", uint64(replicas)},
-		{"clients.normal", uint64(f.s.ClientBytes.Load())}, {"cluster.links", uint64(0)}, {"aof.buffer", uint64(0)},
-		{"overhead.total", overhead},
-		{"keys.count", uint64(keys)}, {"keys.bytes-per-key", dataset / uint64(max(keys, 1))}, {"dataset.bytes", dataset},
-		{"dataset.percentage", 100 * ratio(dataset, used-f.startMemory)}, {"peak.percentage", 100 * ratio(used, top)},
-		{"allocator.allocated", u.objects}, {"allocator.active", u.heap}, {"allocator.resident", u.resident}, {"allocator.muzzy", uint64(0)},
-		{"allocator-fragmentation.ratio", ratio(u.heap, u.objects)}, {"allocator-fragmentation.bytes", u.heap - u.objects},
-		{"allocator-rss.ratio", ratio(u.resident, u.heap)}, {"allocator-rss.bytes", int64(u.resident) - int64(u.heap)},
-		{"rss-overhead.ratio", 1.0}, {"rss-overhead.bytes", uint64(0)},
-		{"fragmentation", ratio(u.resident, used)}, {"fragmentation.bytes", int64(u.resident) - int64(used)},
+	fields := [...]field{
+		whole("peak.allocated", top), whole("total.allocated", used), whole("startup.allocated", f.startMemory),
+		whole("replication.backlog", uint64(backlog)), whole("replica.fullsync.buffer", 0), whole("clients.slaves", uint64(replicas)),
+		whole("clients.normal", uint64(f.s.ClientBytes.Load())), whole("cluster.links", 0), whole("aof.buffer", 0),
+		whole("overhead.total", overhead),
+		whole("keys.count", uint64(keys)), whole("keys.bytes-per-key", dataset/uint64(max(keys, 1))), whole("dataset.bytes", dataset),
+		part("dataset.percentage", 100*ratio(dataset, used-f.startMemory)), part("peak.percentage", 100*ratio(used, top)),
+		whole("allocator.allocated", u.objects), whole("allocator.active", u.heap), whole("allocator.resident", u.resident), whole("allocator.muzzy", 0),
+		part("allocator-fragmentation.ratio", ratio(u.heap, u.objects)), whole("allocator-fragmentation.bytes", u.heap-u.objects),
+		part("allocator-rss.ratio", ratio(u.resident, u.heap)), whole("allocator-rss.bytes", u.resident-u.heap), // below 0, too
+		part("rss-overhead.ratio", 1), whole("rss-overhead.bytes", 0),
+		part("fragmentation", ratio(u.resident, used)), whole("fragmentation.bytes", u.resident-used),
 	}
 	c.Map(len(fields) + len(dbs))
-	for _, f := range fields {
+	for i := range fields {
+		f := &fields[i]
 		c.BulkString(f.name)
-		switch v := f.value.(type) {
-		case uint64:
-			c.Int(int64(v))
-		case int64:
-			c.Int(v)
-		case float64:
-			c.Double(v)
+		if f.isPart {
+			c.Double(f.part)
+		} else {
+			c.Int(f.whole)
 		}
 	}
 	for _, db := range dbs {
