@@ -114,8 +114,11 @@ func (co *coroutines) luaWrap(L *lua.LState) int {
 			return n - 1
 		}
 		errv := L.Get(-1)
-		if s, ok := errv.(lua.LString); ok { // the place is added once more
-			errv = lua.LString(where(L, 1)) + s
+		switch v := errv.(type) { // the place is added once more, to numbers, too, which become text by it
+		case lua.LString:
+			errv = lua.LString(where(L, 1)) + v
+		case lua.LNumber:
+			errv = lua.LString(where(L, 1) + arg.FormatNumber(float64(v)))
 		}
 		co.vm.throw(L, errv)
 		return 0
