@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // setting is a server with so much of the machine.
@@ -43,6 +44,9 @@ func (m *matrix) settings() (list []setting, err error) {
 // scalingWorkloads are sent in pipelines. Each key of theirs is another one, but for zrangebyscore's, which is one for all.
 var scalingWorkloads = []string{"rate_limiter_acquire", "sliding_window", "filter", "hset", "zrangebyscore"}
 
+// scalingRound is how long a round is at least: a second thread has to prove itself in each, which takes a third of a second.
+const scalingRound = 4 * time.Second
+
 func (m *matrix) measureCores() error {
 	settings, err := m.settings()
 	if err != nil {
@@ -56,7 +60,9 @@ func (m *matrix) measureCores() error {
 	}
 	return run(list, func(targets []*target, _ []string) error {
 		for _, name := range scalingWorkloads {
-			r, err := m.row(targets, claim{workload: name, pipeline: 16}, m.params)
+			p := m.params
+			p.duration = max(p.duration, scalingRound)
+			r, err := m.row(targets, claim{workload: name, pipeline: 16}, p)
 			if err != nil {
 				return err
 			}

@@ -434,6 +434,7 @@ func (m *matrix) measureMemory() error {
 // idle is the resident memory that a connection takes which has said something
 // once and then says nothing.
 func idle(s *instance, connections int) (float64, error) {
+	time.Sleep(settle) // what only the start needs is let go
 	before := residentBytes(s.pid)
 	var open []net.Conn
 	defer func() {
