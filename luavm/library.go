@@ -1,9 +1,9 @@
 package luavm
 
 // Libraries of functions: what FUNCTION LOAD takes. A library is tried once, in a VM in which nothing exists but what
-// a library may use while it loads: that finds its errors and its functions. Every VM that calls a function then runs
-// the library's code for itself, once; since all that it can do while loading is to register functions, all VMs end up
-// with the same ones. What a function keeps in local variables of its library is therefore the VM's own.
+// a library may use while it loads: that finds its errors and its functions. A VM that calls a function then runs
+// the library's code for itself, once; since all that it can do while loading is to register functions, it ends up with
+// the same ones. What a function keeps in local variables of its library is the VM's own.
 
 import (
 	"strings"

@@ -60,7 +60,7 @@ func (f *family) fcall(c *command.Ctx, readOnly bool) {
 		return
 	}
 	w := f.worker(c)
-	vm := f.functionVM(c, w)
+	vm := f.registries.Of(c.KS).interpreter(w)
 	h := &w.host
 	h.c, h.readOnly = c, fn.Flags&luavm.NoWrites != 0
 	if !h.enter(fn.Flags) {

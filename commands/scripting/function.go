@@ -168,8 +168,8 @@ func (f *family) functionFlush(c *command.Ctx) {
 	r := f.registries.Of(c.KS)
 	r.mu.Lock()
 	n := r.now.Swap(newLibraries()).functions.Len()
-	f.flushes.Add(1)
 	r.mu.Unlock()
+	r.vm = nil
 	if n > lazyFunctionsMin && len(c.Args) == 3 && command.EqualFold(c.Args[2], "ASYNC") {
 		f.s.Stats.LazyFreed.Add(int64(n) + 1) // and the engine's interpreter
 	}

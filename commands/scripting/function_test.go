@@ -160,3 +160,45 @@ func BenchmarkFCall(b *testing.B) {
 		c.Do("FCALL", "f", "1", "k")
 	}
 }
+
+// TestLibraryLocals: what functions keep in local variables of their library the next call finds, whichever client makes it,
+// until the library is loaded anew.
+func TestLibraryLocals(t *testing.T) {
+	const clients, calls = 8, 200
+	s := livetest.Start(t)
+	first := s.Client()
+	load := func() {
+		first.Want("counts", "FUNCTION", "LOAD", "REPLACE", `#!lua name=counts
+			local n, seen = 0, {}
+			redis.register_function('count', function(_, args)
+				n = n + 1
+				seen[args[1]] = (seen[args[1]] or 0) + 1
+				return {n, seen[args[1]]}
+			end)`)
+	}
+	load()
+	var all sync.WaitGroup
+	for i := range clients {
+		c := s.Client()
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for j := range calls {
+				if got := c.Do("FCALL", "count", "0", fmt.Sprint(i)); !strings.HasSuffix(got, fmt.Sprintf(" %d]", j+1)) {
+					t.Errorf("client %d, call %d: %s", i, j+1, got)
+					return
+				}
+			}
+		}()
+	}
+	all.Wait()
+	first.Want(fmt.Sprintf("[%d 1]", clients*calls+1), "FCALL", "count", "0", "first")
+	first.Want("-ERR Function not found", "FCALL", "other", "0", "first")
+	first.Want("OK", "SCRIPT", "FLUSH")
+	first.Want(fmt.Sprintf("[%d 2]", clients*calls+2), "FCALL", "count", "0", "first")
+	load()
+	s.Client().Want("[1 1]", "FCALL", "count", "0", "first")
+	first.Want("OK", "FUNCTION", "FLUSH")
+	load()
+	s.Client().Want("[1 1]", "FCALL", "count", "0", "first")
+}

@@ -121,33 +121,32 @@ func (l *libraries) sorted() []*luavm.Library {
 type registry struct {
 	mu  sync.Mutex // guards changes
 	now atomic.Pointer[libraries]
+
+	// vm is an interpreter apart from that of scripts, as in Redis, and one for all: what functions keep in local variables
+	// of their library the next call finds. It belongs to who holds all keys, as functions do.
+	vm    *luavm.VM
+	known *libraries // whose libraries it may have
+	by    *worker    // that used it last
 }
 
 // libraries are those that the context's command may call.
 func (f *family) libraries(c *command.Ctx) *libraries { return f.registries.Of(c.KS).now.Load() }
 
-// functionVM is what a worker has for functions: an interpreter apart from
-// that of scripts, as in Redis.
-type functionVM struct {
-	vm      *luavm.VM
-	known   *libraries // whose libraries it may have
-	flushes int64
-}
-
-// functionVM returns the worker's interpreter, without libraries that are gone.
-func (f *family) functionVM(c *command.Ctx, w *worker) *luavm.VM {
-	now, flushes := f.libraries(c), f.flushes.Load()
-	v := &w.functions
-	if v.vm == nil || v.flushes != flushes {
-		v.vm, v.flushes, v.known = luavm.New(vmConfig), flushes, now
-		v.vm.Watch(w.watch.ask)
-		v.vm.Room(w.watch.room)
+// interpreter returns the interpreter for a worker's call, without libraries that are gone.
+func (r *registry) interpreter(w *worker) *luavm.VM {
+	if r.vm == nil {
+		r.vm, r.by = luavm.New(vmConfig), nil
 	}
-	if v.known != now {
-		v.vm.KeepLibraries(func(l *luavm.Library) bool { return now.has(l) })
-		v.known = now
+	if now := r.now.Load(); r.known != now {
+		r.vm.KeepLibraries(func(l *luavm.Library) bool { return now.has(l) })
+		r.known = now
 	}
-	return v.vm
+	if r.by != w {
+		r.vm.Watch(w.watch.ask)
+		r.vm.Room(w.watch.room)
+		r.by = w
+	}
+	return r.vm
 }
 
 // create loads a library into a set.

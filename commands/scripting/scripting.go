@@ -20,7 +20,6 @@ type family struct {
 	s          *command.Server
 	cache      cache
 	registries command.PerKeyspace[registry]
-	flushes    atomic.Int64  // of FUNCTION FLUSH, which gives workers a new interpreter
 	timeLimit  *atomic.Int64 // ms until others are told BUSY
 	compress   *atomic.Bool
 	memoryMax  *atomic.Int64 // bytes that a script may make the heap grow by
@@ -31,15 +30,14 @@ type family struct {
 
 // worker is what a command.Worker has for scripts.
 type worker struct {
-	vm        *luavm.VM
-	scripts   local
-	functions functionVM
-	called    called
-	library   *luavm.Library // compiled for the FUNCTION LOAD that comes next
-	flushes   int64          // when vm was made
-	host      host
-	watch     watch
-	slot      int // of script.runs
+	vm      *luavm.VM
+	scripts local
+	called  called
+	library *luavm.Library // compiled for the FUNCTION LOAD that comes next
+	flushes int64          // when vm was made
+	host    host
+	watch   watch
+	slot    int // of script.runs
 }
 
 // Commands are the rows of the family.
@@ -87,13 +85,6 @@ func (f *family) worker(c *command.Ctx) *worker {
 		fresh.host.watch = &fresh.watch
 		fresh.vm.Watch(fresh.watch.ask)
 		fresh.vm.Room(fresh.watch.room)
-		if ok {
-			fresh.functions = w.functions
-			if vm := fresh.functions.vm; vm != nil {
-				vm.Watch(fresh.watch.ask)
-				vm.Room(fresh.watch.room)
-			}
-		}
 		w = fresh
 		c.Worker.Lua = w
 	}
