@@ -6,17 +6,19 @@ package resp
 // time.
 
 import (
+	"encoding/binary"
 	"net"
 	"net/netip"
 	"os"
+	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // acceptor is a listening socket on the first loop.
 type acceptor struct {
-	file  *os.File
 	fd    int
 	path  string // of a unix socket
 	spare int    // a descriptor held back, to refuse with when there are none left
@@ -26,33 +28,29 @@ type acceptor struct {
 }
 
 // listenOnLoop gives ln to the first loop. The descriptor is taken from Go's
-// poller, which would be woken by each client for nothing.
+// poller, which would be woken by each client for nothing: also by one that
+// ln.File would return.
 func (s *Server) listenOnLoop(ln net.Listener) error {
-	var file *os.File
 	var path string
-	var err error
+	var conn syscall.Conn
 	switch ln := ln.(type) {
 	case *net.TCPListener:
-		file, err = ln.File()
+		conn = ln
 	case *net.UnixListener:
 		path = ln.Addr().String()
 		ln.SetUnlinkOnClose(false)
-		file, err = ln.File()
+		conn = ln
 	default:
 		s.running.Add(1)
 		go s.acceptGoroutines(ln)
 		return nil
 	}
+	fd, err := dup(conn)
 	if err != nil {
 		return err
 	}
 	ln.Close()
-	fd := int(file.Fd())
-	if err := unix.SetNonblock(fd, true); err != nil {
-		file.Close()
-		return err
-	}
-	a := &acceptor{file: file, fd: fd, path: path, keepalive: -1}
+	a := &acceptor{fd: fd, path: path, keepalive: -1}
 	a.bequeath(s.keepalive.Load())
 	a.spare, _ = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	l := s.loops[0]
@@ -63,6 +61,18 @@ func (s *Server) listenOnLoop(ln net.Listener) error {
 		failed <- unix.EpollCtl(l.epfd, unix.EPOLL_CTL_ADD, fd, &ev)
 	})
 	return <-failed
+}
+
+// dup returns another descriptor of what c is.
+func dup(c syscall.Conn) (fd int, err error) {
+	rc, err := c.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	if gone := rc.Control(func(of uintptr) { fd, err = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0) }); gone != nil {
+		return -1, gone
+	}
+	return fd, err
 }
 
 // bequeath sets the options that clients inherit from the listening socket, which saves five system calls for each of them.
@@ -80,15 +90,15 @@ func (a *acceptor) bequeath(keepalive int64) {
 // ready accepts the clients that wait, up to a limit.
 func (a *acceptor) ready(l *loop) {
 	for range acceptsMax {
-		fd, sa, err := unix.Accept4(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		fd, remote, err := rawAccept(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch err {
-		case nil:
+		case 0:
 			if a.bequeath(l.server.keepalive.Load()); a.stale && a.path == "" {
 				setKeepalive(fd, time.Duration(a.keepalive))
 			}
-			a.assign(l, fd, sa)
-		case unix.EINTR, unix.ECONNABORTED:
-		case unix.EMFILE, unix.ENFILE:
+			a.assign(l, fd, remote)
+		case syscall.EINTR, syscall.ECONNABORTED:
+		case syscall.EMFILE, syscall.ENFILE:
 			// Without a descriptor the client could be neither served nor told
 			// so, and epoll would report it for ever.
 			if a.spare < 0 {
@@ -108,19 +118,16 @@ func (a *acceptor) ready(l *loop) {
 }
 
 // assign gives the client to the loop that has the fewest.
-func (a *acceptor) assign(l *loop, fd int, sa unix.Sockaddr) {
+func (a *acceptor) assign(l *loop, fd int, remote netip.AddrPort) {
 	best := l
 	for _, o := range l.server.loops {
 		if o.count.Load() < best.count.Load() {
 			best = o
 		}
 	}
-	remote := addrPort(sa)
 	var local netip.AddrPort
 	if a.path == "" {
-		if sa, err := unix.Getsockname(fd); err == nil {
-			local = addrPort(sa)
-		}
+		local = rawSockname(fd)
 	}
 	best.count.Add(1)
 	add := func() { best.add(fd, remote, local, a.path) }
@@ -131,14 +138,40 @@ func (a *acceptor) assign(l *loop, fd int, sa unix.Sockaddr) {
 	}
 }
 
-func addrPort(sa unix.Sockaddr) netip.AddrPort {
-	switch sa := sa.(type) {
-	case *unix.SockaddrInet4:
-		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
-	case *unix.SockaddrInet6:
-		return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr).Unmap(), uint16(sa.Port))
+// rawAccept and rawSockname go past the scheduler, as raw does. Those of package unix ask for the protocol of each address
+// besides.
+func rawAccept(listener int, flags uintptr) (fd int, remote netip.AddrPort, errno syscall.Errno) {
+	var at unix.RawSockaddrAny
+	size := uint32(unix.SizeofSockaddrAny)
+	n, _, e := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(listener), uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&size)), flags, 0, 0)
+	if e != 0 {
+		return -1, netip.AddrPort{}, e
 	}
-	return netip.AddrPort{}
+	return int(n), addrPort(&at), 0
+}
+
+func rawSockname(fd int) netip.AddrPort {
+	var at unix.RawSockaddrAny
+	size := uint32(unix.SizeofSockaddrAny)
+	if _, _, e := syscall.RawSyscall(unix.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&size))); e != 0 {
+		return netip.AddrPort{}
+	}
+	return addrPort(&at)
+}
+
+// addrPort is none for what is no address of the Internet.
+func addrPort(at *unix.RawSockaddrAny) netip.AddrPort {
+	var addr netip.Addr
+	switch at.Addr.Family {
+	case unix.AF_INET:
+		addr = netip.AddrFrom4((*unix.RawSockaddrInet4)(unsafe.Pointer(at)).Addr)
+	case unix.AF_INET6:
+		addr = netip.AddrFrom16((*unix.RawSockaddrInet6)(unsafe.Pointer(at)).Addr).Unmap()
+	default:
+		return netip.AddrPort{}
+	}
+	port := (*[2]byte)(unsafe.Pointer(&(*unix.RawSockaddrInet4)(unsafe.Pointer(at)).Port)) // where that of AF_INET6 is, too
+	return netip.AddrPortFrom(addr, binary.BigEndian.Uint16(port[:]))
 }
 
 // setKeepalive asks for probes after period, then each third of it, three times,
@@ -189,7 +222,7 @@ func (s *Server) stopLoops() {
 	s.loops[0].call(func() {
 		for _, a := range s.loops[0].accepts {
 			unix.Close(a.spare)
-			a.file.Close()
+			unix.Close(a.fd)
 			if a.path != "" {
 				os.Remove(a.path)
 			}

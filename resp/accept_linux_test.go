@@ -3,7 +3,11 @@ package resp
 // What clients inherit from the listening socket.
 
 import (
+	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,5 +59,54 @@ func TestInheritedOptions(t *testing.T) {
 	s.SetKeepalive(70 * time.Second)
 	if got, want := ask(), (options{1, 1, 70}); got != want {
 		t.Errorf("again: %+v, want %+v", got, want)
+	}
+}
+
+// TestListenerIsLoops holds that a listening socket is watched by the loop alone: Go's poller would wake a thread for each
+// client that comes.
+func TestListenerIsLoops(t *testing.T) {
+	s, _ := start(t, &echo{}, Options{Loops: 2})
+	l := s.loops[0]
+	listener, by := make(chan unix.Stat_t, 1), 0
+	l.call(func() {
+		var st unix.Stat_t
+		if err := unix.Fstat(l.accepts[0].fd, &st); err != nil {
+			t.Error(err)
+		}
+		listener <- st
+	})
+	wanted := fmt.Sprintf(" ino:%x ", (<-listener).Ino)
+	infos, err := filepath.Glob("/proc/self/fdinfo/*")
+	if err != nil || len(infos) == 0 {
+		t.Fatalf("%v: %v", infos, err)
+	}
+	for _, name := range infos {
+		if info, err := os.ReadFile(name); err == nil { // else it has been closed
+			by += strings.Count(string(info), wanted)
+		}
+	}
+	if by != 1 {
+		t.Errorf("%d watch it", by)
+	}
+}
+
+// TestAddresses holds that a connection knows both its ends, of both kinds of addresses.
+func TestAddresses(t *testing.T) {
+	h := &echo{on: map[string]func(*Conn, Command){"ends": func(c *Conn, _ Command) {
+		c.Out.Status(c.RemoteAddr() + " " + c.LocalAddr())
+	}}}
+	s, addr := start(t, h, Options{Loops: 2})
+	addrs := []string{addr}
+	if six, err := s.Listen("tcp", "[::1]:0"); err == nil {
+		addrs = append(addrs, six.String())
+	} else {
+		t.Logf("without IPv6: %v", err)
+	}
+	for _, addr := range addrs {
+		for range 2 { // on both loops
+			c := dial(t, "tcp", addr)
+			c.send("ENDS\r\n")
+			c.expect("+" + c.LocalAddr().String() + " " + c.RemoteAddr().String() + "\r\n")
+		}
 	}
 }
