@@ -8,30 +8,68 @@ import (
 	"github.com/limitkv/limitkv/zset/wyhash"
 )
 
-// Builder makes a large set of members whose scores change until the last is known, as those of a union do. They are sorted
-// once, at the end, where a set would move each to another place at every change.
+// Builder makes a set of members whose scores change until the last is known, as those of a union do. They are sorted
+// once, at the end, where a set would move each to another place at every change. As long as a set of them would be packed,
+// they are in one that is not in order.
 type Builder struct {
-	big  *large
-	refs []ref
+	small packed
+	big   *large // nil while they are in small
+	refs  []ref
 }
 
-// BuilderMin is from how many members on a Builder makes the set that adding them makes: one of fewer may be packed.
-const BuilderMin = packedEntriesMax + 1
+// A Builder has room at first for some entries, or for as many as it is to have, of so many bytes.
+const (
+	builderEntries    = 16
+	builderEntryBytes = 24
+)
 
-// NewBuilder returns a Builder of a "skiplist" of at least so many members, BuilderMin or more.
+// NewBuilder returns a Builder of a "skiplist" of about so many members, or more.
 func NewBuilder(members int) *Builder {
-	b := &Builder{big: newLarge(true), refs: make([]ref, 0, members)}
-	b.big.index = newIndexOf(members)
+	b := &Builder{}
+	if members > packedEntriesMax {
+		b.enlarge(members)
+		return b
+	}
+	b.small = make(packed, packedHeader, packedHeader+builderEntryBytes*max(members, builderEntries))
+	b.small.setSkiplist()
 	return b
 }
 
-// Add adds a member, or gives the one that is there the score that combine makes of its score and this one.
+// enlarge goes on in the large form.
+func (b *Builder) enlarge(members int) {
+	b.big, b.refs = newLarge(true), make([]ref, 0, members)
+	b.big.index = newIndexOf(members)
+	b.small.ascend(0, b.small.count(), func(member []byte, score float64) bool {
+		b.Add(member, score, nil)
+		return true
+	})
+	b.small = nil
+}
+
+// Add adds a member, or gives the one that is there the score that combine makes of its score and this one. combine is nil
+// for a member that is not there.
 func (b *Builder) Add(member []byte, score float64, combine func(old, score float64) float64) {
+	if b.big == nil {
+		if combine != nil {
+			if at, old, found := b.small.find(member); found {
+				b.small.setScore(at, combine(old, score))
+				return
+			}
+		}
+		if b.small.hasRoom(len(member)) {
+			b.small = slices.Grow(b.small, headBytes(member)+len(member))
+			b.small.put(len(b.small), member, score)
+			return
+		}
+		b.enlarge(2 * packedEntriesMax)
+	}
 	l := b.big
 	h := wyhash.Sum(member)
-	if r, found := l.find(h, member); found {
-		l.arena.setScore(r, combine(l.arena.score(r), score))
-		return
+	if combine != nil {
+		if r, found := l.find(h, member); found {
+			l.arena.setScore(r, combine(l.arena.score(r), score))
+			return
+		}
 	}
 	r := l.arena.add(member, score)
 	l.index.insert(h, r, l.rehash)
@@ -40,6 +78,9 @@ func (b *Builder) Add(member []byte, score float64, combine func(old, score floa
 
 // Set returns the set. The Builder is not used any more.
 func (b *Builder) Set() *Set {
+	if b.big == nil {
+		return &Set{packed: b.small.sorted()}
+	}
 	a := &b.big.arena
 	entries := make([]slot, len(b.refs))
 	for i, r := range b.refs {

@@ -1,8 +1,10 @@
 package zset
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // packed is a small set in one slice without pointers: a header of 4 bytes, then
@@ -42,6 +44,16 @@ func (p *packed) setHeader(h uint32) {
 func (p packed) count() int     { return int(p.header() &^ packedMark) }
 func (p packed) skiplist() bool { return p.header()&packedMark != 0 }
 func (p *packed) setSkiplist()  { p.setHeader(p.header() | packedMark) }
+
+// leaveSkiplist makes the set one that Redis has as a listpack, where -0 is 0.
+func (p packed) leaveSkiplist() {
+	p.setHeader(p.header() &^ packedMark)
+	for at := packedHeader; at < len(p); at = p.next(at) {
+		if p.score(at) == 0 {
+			p.setScore(at, 0)
+		}
+	}
+}
 
 // hasRoom reports whether the set can stay packed with one more member.
 func (p packed) hasRoom(memberBytes int) bool {
@@ -112,15 +124,24 @@ func (p packed) place(member []byte, score float64) int {
 
 // insert adds a member that is not there.
 func (p *packed) insert(member []byte, score float64) {
-	head := scoreBytes + 1
-	if len(member) >= 0x80 {
-		head++
-	}
 	if len(*p) == 0 {
-		*p = make(packed, packedHeader, packedHeader+head+len(member))
+		*p = make(packed, packedHeader, packedHeader+headBytes(member)+len(member))
 	}
+	p.put(p.place(member, score), member, score)
+}
+
+// headBytes is what the entry of a member has before it.
+func headBytes(member []byte) int {
+	if len(member) >= 0x80 {
+		return scoreBytes + 2
+	}
+	return scoreBytes + 1
+}
+
+// put makes an entry where there is another, or at the end.
+func (p *packed) put(at int, member []byte, score float64) {
+	head := headBytes(member)
 	p.setHeader(p.header() + 1)
-	at := p.place(member, score)
 	p.grow(head + len(member))
 	q := *p
 	copy(q[at+head+len(member):], q[at:])
@@ -143,6 +164,31 @@ func (p *packed) grow(n int) {
 		*p = bigger
 	}
 	*p = (*p)[:need]
+}
+
+// sorted returns a copy with the entries in order, and no room for more.
+func (p packed) sorted() packed {
+	var room [packedEntriesMax]uint16
+	starts := room[:0]
+	for at := packedHeader; at < len(p); at = p.next(at) {
+		starts = append(starts, uint16(at))
+	}
+	slices.SortFunc(starts, func(x, y uint16) int {
+		switch a, b := p.score(int(x)), p.score(int(y)); {
+		case a < b:
+			return -1
+		case a > b:
+			return 1
+		}
+		a, _ := p.member(int(x))
+		b, _ := p.member(int(y))
+		return bytes.Compare(a, b)
+	})
+	q := append(make(packed, 0, len(p)), p[:packedHeader]...)
+	for _, at := range starts {
+		q = append(q, p[at:p.next(int(at))]...)
+	}
+	return q
 }
 
 // move gives the entry at a new score and puts it where it then belongs.

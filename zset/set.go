@@ -202,6 +202,10 @@ func (s *Set) Pack(lim Limits) {
 	if longest > lim.MaxPackedBytes {
 		return
 	}
+	if s.big == nil {
+		s.packed.leaveSkiplist()
+		return
+	}
 	// Adding the members anew turns -0 into 0, and a large set that has become
 	// small into a packed one.
 	fresh := &Set{}

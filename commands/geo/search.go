@@ -147,11 +147,11 @@ func (f *family) searchIn(c *command.Ctx, v variant) {
 		q.reply(c, points)
 		return
 	}
-	f.store(c, q.store, q.result(points, f.limits.Now()), v)
+	f.store(c, q.store, q.result(points), v)
 }
 
 // result makes points a set.
-func (q *query) result(points []point, lim zset.Limits) *zset.Set {
+func (q *query) result(points []point) *zset.Set {
 	score := func(p *point) float64 {
 		if !q.storeDistance {
 			return p.score
@@ -159,18 +159,11 @@ func (q *query) result(points []point, lim zset.Limits) *zset.Set {
 		q.measure(p)
 		return p.distance.meters / q.unit
 	}
-	if len(points) >= zset.BuilderMin {
-		b := zset.NewBuilder(len(points))
-		for i := range points { // one may be there twice, at the same place
-			b.Add(points[i].member, score(&points[i]), func(_, score float64) float64 { return score })
-		}
-		return b.Set()
+	b := zset.NewBuilder(len(points))
+	for i := range points { // one may be there twice, at the same place
+		b.Add(points[i].member, score(&points[i]), func(_, score float64) float64 { return score })
 	}
-	out := zset.New(len(points), 0, lim)
-	for i := range points {
-		out.Add(points[i].member, score(&points[i]), 0, lim)
-	}
-	return out
+	return b.Set()
 }
 
 // parseQuery reads the arguments, in the order in which Redis finds their

@@ -132,6 +132,7 @@ func parseOperands(c *command.Ctx, from int, op operation, store, card bool) (o 
 	if a.Failed(c) {
 		return o, false
 	}
+	o.sources = make([]source, 0, n)
 	for range n {
 		s := source{weight: 1}
 		switch e := c.Get(a.Bytes()); e.Kind() {
@@ -211,30 +212,23 @@ func weighted(weight, score float64) float64 {
 // result computes the operation into a set of its own. It is a skiplist, as in
 // Redis, so that -0 keeps its sign; what is stored becomes a listpack after.
 func (o *operands) result(op operation) *zset.Set {
-	lim := zset.Limits{}
-	out := zset.New(1, 0, lim)
+	sorted, atLeast := o.sources, 0
+	if op == union {
+		sorted = o.bySize()
+		atLeast = sorted[len(sorted)-1].len()
+	}
+	b := zset.NewBuilder(atLeast)
 	switch op {
 	case union:
-		sorted := o.bySize()
-		if most := sorted[len(sorted)-1].len(); most >= zset.BuilderMin {
-			return o.largeUnion(sorted, most)
-		}
 		for _, s := range sorted {
 			s.each(func(member []byte, score float64) bool {
-				score = weighted(s.weight, score)
-				if old, ok := out.Score(member); ok {
-					score = o.aggregate(old, score)
-					if score == 0 && old == 0 {
-						out.Remove(member) // or Add would keep the old zero's sign
-					}
-				}
-				out.Add(member, score, 0, lim)
+				b.Add(member, weighted(s.weight, score), o.aggregate)
 				return true
 			})
 		}
 	case inter:
 		o.eachCommon(func(member []byte, score float64) bool {
-			out.Add(member, score, 0, lim)
+			b.Add(member, score, nil)
 			return true
 		})
 	case diff:
@@ -244,19 +238,7 @@ func (o *operands) result(op operation) *zset.Set {
 					return true
 				}
 			}
-			out.Add(member, score, 0, lim)
-			return true
-		})
-	}
-	return out
-}
-
-// largeUnion is the union of sources of which one has so many members that the result is no packed set.
-func (o *operands) largeUnion(sorted []source, most int) *zset.Set {
-	b := zset.NewBuilder(most)
-	for _, s := range sorted {
-		s.each(func(member []byte, score float64) bool {
-			b.Add(member, weighted(s.weight, score), o.aggregate)
+			b.Add(member, score, nil)
 			return true
 		})
 	}
