@@ -32,6 +32,7 @@ func replyInter(c *command.Ctx, sets []*set.Set) {
 
 func (f *family) algebraRows() []*command.Command {
 	row := func(name, summary, complexity string, op operation) []*command.Command {
+		event := name + "store"
 		return []*command.Command{
 			{
 				Name: name, Arity: -2, Group: command.GroupSet, Since: "1.0.0",
@@ -50,7 +51,7 @@ func (f *family) algebraRows() []*command.Command {
 				},
 			},
 			{
-				Name: name + "store", Arity: -3, Group: command.GroupSet, Since: "1.0.0",
+				Name: event, Arity: -3, Group: command.GroupSet, Since: "1.0.0",
 				Flags:      command.Write | command.DenyOOM | command.TakesTime,
 				ACL:        setACL,
 				Keys:       []command.KeySpec{command.Key(1, command.OW|command.Update), command.KeyRange(2, -1, 1, readKey)},
@@ -60,7 +61,7 @@ func (f *family) algebraRows() []*command.Command {
 				Run: func(c *command.Ctx) {
 					if sets, ok := operands(c, c.Args[2:]); ok {
 						s := op(sets, false, f.limits())
-						store(c, c.Args[1], &s, name+"store")
+						store(c, c.Args[1], &s, event)
 					}
 				},
 			},

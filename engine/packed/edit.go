@@ -222,6 +222,24 @@ func Slice(lp []byte, p, q, n int) []byte {
 	return part
 }
 
+// Filter returns a list of its own of the elements that keep, which is asked in their order, wants of a list that is not nil.
+func Filter(lp []byte, keep func(p int) bool) []byte {
+	part := append(make([]byte, 0, len(lp)), lp[:headerBytes]...)
+	n := 0
+	for p := First(lp); p < End(lp); {
+		next := Next(lp, p)
+		if keep(p) {
+			part = append(part, lp[p:next]...)
+			n++
+		}
+		p = next
+	}
+	part = append(part, eof)
+	binary.LittleEndian.PutUint32(part, uint32(len(part)))
+	binary.LittleEndian.PutUint16(part[4:], uint16(min(n, countUnknown)))
+	return Compact(part)
+}
+
 // Concat returns the elements of a and then those of b; a may become part of the result.
 func Concat(a, b []byte) []byte {
 	if b == nil {

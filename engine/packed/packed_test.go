@@ -82,6 +82,21 @@ func TestAgainstModel(t *testing.T) {
 			}
 			lp = Compact(Concat(a, b))
 			did["cut"]++
+			asked, kept := 0, [][]byte(nil)
+			part := Filter(lp, func(q int) bool {
+				if q != Seek(lp, asked) {
+					t.Fatalf("step %d: asked for the element at %d, want %d", step, q, Seek(lp, asked))
+				}
+				asked++
+				if asked%3 == 0 {
+					kept = append(kept, model[asked-1])
+				}
+				return asked%3 == 0
+			})
+			if err := Check(part); err != nil {
+				t.Fatalf("step %d: a third of it: %v", step, err)
+			}
+			compare(t, step, part, kept)
 		case op == 0 && len(model) > 0:
 			n := 1 + rnd.IntN(4)
 			lp = Delete(lp, Seek(lp, at), n)

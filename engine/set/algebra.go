@@ -54,22 +54,53 @@ next:
 // InterStore returns the intersection in the form that SINTERSTORE gives it: integers become an intset
 // whatever they come from.
 func InterStore(sets []*Set, lim Limits) Set {
-	if s := bySize(sets)[0]; size(s) == 0 || s.form() == formIntset {
-		var inter Set
+	smallest := slices.MinFunc(sets, func(a, b *Set) int { return size(a) - size(b) })
+	var inter Set
+	if size(smallest) == 0 || smallest.form() == formIntset {
 		Inter(sets, 0, func(it *Iter) { inter.Add(it.Member(), lim) })
 		return inter
 	}
-	inter, integers := Set{large: listpack}, true
-	Inter(sets, 0, func(it *Iter) {
-		if integers {
-			_, integers = packed.ParseInt(it.Member())
-		}
-		inter.Add(it.Member(), lim)
-	})
+	inter.large = listpack
+	integers := true
+	if smallest.form() == formPacked {
+		integers = inter.interPacked(smallest, sets, lim)
+	} else {
+		Inter(sets, 0, func(it *Iter) {
+			if integers {
+				_, integers = packed.ParseInt(it.Member())
+			}
+			inter.Add(it.Member(), lim)
+		})
+	}
 	if integers {
 		inter.toIntset(lim)
 	}
 	return inter
+}
+
+// interPacked makes s the members of smallest, a listpack, that all the sets have: its elements are copied as they are. It
+// reports whether all are integers.
+func (s *Set) interPacked(smallest *Set, sets []*Set, lim Limits) (integers bool) {
+	integers = true
+	longest := 0
+	var scratch packed.Scratch
+	s.small = packed.Filter(smallest.small, func(p int) bool {
+		member := packed.Get(smallest.small, p, &scratch)
+		for _, other := range sets {
+			if other != smallest && !other.Contains(member) {
+				return false
+			}
+		}
+		if integers {
+			_, integers = packed.Int(smallest.small, p)
+		}
+		longest = max(longest, len(member))
+		return true
+	})
+	if s.Len() > lim.MaxPacked || longest > lim.MaxPackedBytes { // the limits may be others now than those of smallest
+		s.enlarge()
+	}
+	return integers
 }
 
 // collector returns the empty set that a union or difference is collected in. A result that is only replied

@@ -103,3 +103,16 @@ func BenchmarkInter(b *testing.B) {
 		Inter([]*Set{x, y}, 0, nil)
 	}
 }
+
+// BenchmarkInterStore stores the intersection of two listpacks.
+func BenchmarkInterStore(b *testing.B) {
+	x, y := &Set{}, &Set{}
+	for i := range 10 {
+		x.Add(member("strings", i), DefaultLimits)
+		y.Add(member("strings", i+2), DefaultLimits)
+	}
+	sets := []*Set{x, y}
+	for b.Loop() {
+		InterStore(sets, DefaultLimits)
+	}
+}

@@ -83,6 +83,22 @@ func TestEncodingsAsRedis(t *testing.T) {
 			s := InterStore([]*Set{a, b}, lim)
 			return &s
 		}, "intset"},
+		{"an intersection of listpacks", func() *Set {
+			s := InterStore([]*Set{of(lim, "a", "b", "1"), of(lim, "b", "1", "c")}, lim)
+			return &s
+		}, "listpack"},
+		{"an intersection of listpacks that is integers", func() *Set {
+			s := InterStore([]*Set{of(lim, "a", "1", "2"), of(lim, "1", "b", "2")}, lim)
+			return &s
+		}, "intset"},
+		{"an intersection of listpacks that is too long by now", func() *Set {
+			s := InterStore([]*Set{of(lim, "a", "b", "c")}, Limits{MaxIntset: 5, MaxPacked: 2, MaxPackedBytes: 5})
+			return &s
+		}, "hashtable"},
+		{"an intersection of listpacks whose members are too long by now", func() *Set {
+			s := InterStore([]*Set{of(lim, "a", "b", "abc")}, Limits{MaxIntset: 5, MaxPacked: 3, MaxPackedBytes: 2})
+			return &s
+		}, "hashtable"},
 		{"a union of integers and strings", func() *Set {
 			s := Union([]*Set{of(lim, "1"), nil, of(lim, "a")}, false, lim)
 			return &s
