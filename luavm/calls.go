@@ -277,7 +277,14 @@ type running struct {
 	reg    *luaRegistry
 	frames *luaFrames
 	loose  *boxes.Loose
-	base   unsafe.Pointer // the frame that the loop began with
+	base   unsafe.Pointer // the frame that the loop began with; nil in a coroutine that it has resumed
+}
+
+// in makes a state the one that runs.
+func (on *running) in(vm *VM, L *lua.LState, base unsafe.Pointer) {
+	// Field by field, as in callLua.
+	on.L, on.ls, on.loose, on.base = L, inside(L), vm.looseOf(L), base
+	on.reg, on.frames = on.ls.reg, on.ls.frames()
 }
 
 // plainly is what NArgs, which counts nothing then, is in the frame of a call that ends plainly: of a function that has none in it,

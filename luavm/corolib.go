@@ -107,24 +107,39 @@ func (co *coroutines) luaCreate(L *lua.LState) int {
 
 func (co *coroutines) luaWrap(L *lua.LState) int {
 	thread := co.start(L)
+	f := &resumer{thread: thread}
 	resume := func(L *lua.LState) int {
 		n := co.run(L, thread, argumentsOf(L))
 		reg := inside(L).reg
 		if isTrue(reg.array[reg.top-n]) {
 			return n - 1
 		}
-		errv := L.Get(-1)
-		switch v := errv.(type) { // the place is added once more, to numbers, too, which become text by it
-		case lua.LString:
-			errv = lua.LString(where(L, 1)) + v
-		case lua.LNumber:
-			errv = lua.LString(where(L, 1) + arg.FormatNumber(float64(v)))
-		}
-		co.vm.throw(L, errv)
+		co.vm.throw(L, placed(L, L.Get(-1)))
 		return 0
 	}
-	L.Push(&lua.LFunction{IsG: true, Env: inside(L).Env, Proto: &noShortcut.FunctionProto, GFunction: resume})
+	f.LFunction = lua.LFunction{IsG: true, Env: inside(L).Env, Proto: &ofResumer.FunctionProto, GFunction: resume}
+	L.Push(&f.LFunction)
 	return 1
+}
+
+// resumer is a function of wrap.
+type resumer struct {
+	lua.LFunction
+	thread *lua.LState
+}
+
+var ofResumer = direct{resumes: true}
+
+// placed is an error of a coroutine as the function that resumed it raises it. The place is added once more, to numbers,
+// too, which become text by it.
+func placed(L *lua.LState, errv lua.LValue) lua.LValue {
+	switch v := errv.(type) {
+	case lua.LString:
+		return lua.LString(where(L, 1)) + v
+	case lua.LNumber:
+		return lua.LString(where(L, 1) + arg.FormatNumber(float64(v)))
+	}
+	return errv
 }
 
 func (co *coroutines) threadArg(L *lua.LState) *lua.LState {
@@ -188,22 +203,107 @@ func (vm *VM) resume(L, thread *lua.LState, args []lua.LValue) (errv lua.LValue)
 		thread.Push(t.body)
 		t.body = nil
 	}
-	for _, v := range args {
-		thread.Push(v)
-	}
 	if begun {
-		// The call of yield returns these. What it wants besides is nil.
-		f := ls.currentFrame
-		want := instruction(f.Fn.Proto.Code[f.Pc-1]).C() - 1
-		for i := len(args); i < want; i++ {
-			thread.Push(lua.LNil)
-		}
+		pass(thread, args)
 		vm.loop(thread, nil)
 	} else {
+		for _, v := range args {
+			thread.Push(v)
+		}
 		thread.Call(len(args), lua.MultRet)
 	}
 	done = true
 	return nil
+}
+
+// pass has the call of yield in a coroutine return values. What it wants besides is nil.
+func pass(thread *lua.LState, values []lua.LValue) {
+	for _, v := range values {
+		thread.Push(v)
+	}
+	f := inside(thread).currentFrame
+	want := instruction(f.Fn.Proto.Code[f.Pc-1]).C() - 1
+	for i := len(values); i < want; i++ {
+		thread.Push(lua.LNil)
+	}
+}
+
+// resumeHere has the loop go on with a coroutine that has yielded. The frame of the function that resumes it stays on the
+// stack, see guard.go. It returns false, having done nothing, if the function has to be called.
+func (vm *VM) resumeHere(on *running, f *lua.LFunction, at int, inst instruction) bool {
+	var thread *lua.LState
+	mark, first := -1-vm.ccalls, at+1
+	if f != vm.shortcuts.resume {
+		thread = (*resumer)(unsafe.Pointer(f)).thread
+	} else {
+		args, _, ok := on.reg.arguments(at, inst)
+		if !ok {
+			return false
+		}
+		if thread, ok = args[0].(*lua.LState); !ok {
+			return false
+		}
+		mark, first = 1+vm.ccalls, first+1
+	}
+	if thread.Dead || thread.Parent != nil || inside(thread).currentFrame == nil || vm.ccalls >= ccallsMax || !vm.enterGo(on.ls, on.loose, f, at, inst) {
+		return false
+	}
+	on.ls.currentFrame.Pc = mark
+	vm.ccalls++
+	vm.settleOpen(on.L)
+	thread.Parent, thread.G.CurrentThread = on.L, thread
+	pass(thread, on.reg.array[first:on.reg.top])
+	on.in(vm, thread, nil)
+	return true
+}
+
+// comeBack has the loop, which began in a state home, go on with what resumed the coroutine that has yielded or ended. It returns
+// false if the loop did not resume it. What it gives is on the stack already, behind a true.
+func (vm *VM) comeBack(on *running, home *lua.LState, base unsafe.Pointer) bool {
+	thread := on.L
+	if thread == home {
+		return false
+	}
+	if thread.Parent != nil { // else the library has done so
+		thread.G.CurrentThread, thread.Parent = thread.Parent, nil
+	}
+	L := thread.G.CurrentThread
+	vm.settleOpen(thread)
+	if thread.Dead {
+		vm.ended(thread)
+	}
+	if L != home {
+		base = nil
+	}
+	on.in(vm, L, base)
+	f := on.ls.currentFrame
+	n, mark := on.reg.top-(f.LocalBase+f.NArgs), f.Pc
+	if mark < 0 {
+		n, mark = n-1, -mark
+	}
+	vm.ccalls, f.Pc = mark-1, 0
+	on.frames.sp--
+	on.ls.currentFrame = f.Parent
+	on.reg.returned(f.ReturnBase, f.NRet, n)
+	return true
+}
+
+// drop ends a coroutine that the loop has resumed, where an error has ended the loop in it. What resumed it is returned.
+func (vm *VM) drop(thread *lua.LState) (L *lua.LState) {
+	L = thread.Parent
+	thread.G.CurrentThread, thread.Parent, thread.Dead = L, nil, true
+	vm.ended(thread)
+	return L
+}
+
+// fails drops a coroutine, and returns the error as what resumed it sees it.
+func (vm *VM) fails(thread *lua.LState, errv lua.LValue) lua.LValue {
+	L := vm.drop(thread)
+	if f := inside(L).currentFrame; f.Pc < 0 {
+		errv = placed(L, errv)
+		vm.fault, f.Pc = vm.placeOf(f), 0
+	}
+	return errv
 }
 
 // yieldHere suspends a coroutine by a call of yield from the function that the loop which resumed it runs. It returns false,

@@ -5,6 +5,10 @@ package luavm
 // does, so that coroutines and the places of errors find what they always find. That the loop is the one which catches is
 // noted in the frame's Pc, which Go functions have no use for: 1 + how deep calls through Go nested.
 //
+// So it is with functions that resume a coroutine which has yielded: the loop goes on in the coroutine's state, and comes back
+// where that yields or ends. In the frame of resume, which catches errors as pcall does, stands the same; in that of a function of
+// wrap, which does not, the same below zero.
+//
 // All that is not simple, as functions with a list of further arguments, is left to the function itself.
 
 import (
@@ -28,27 +32,50 @@ func (vm *VM) loop(L *lua.LState, base unsafe.Pointer) {
 	}
 }
 
-// guarded runs the loop until it is done or a pcall that it carries out has caught an error, with which it goes on.
+// guarded runs the loop until it is done or a pcall that it carries out has caught an error, with which it goes on. Coroutines
+// that the loop has resumed have come back by then, or end.
 func (vm *VM) guarded(L *lua.LState, base unsafe.Pointer, failed lua.LValue) (caught lua.LValue, done bool) {
 	defer func() {
-		if done || vm.killed || vm.inHost {
+		if done {
 			return
 		}
-		if guard := inside(L).guard(base); guard != nil {
-			caught = vm.caught(recover())
-			vm.unwind(L, guard)
+		final := vm.killed || vm.inHost // nothing in the script catches this
+		if L.G.CurrentThread == L && (final || inside(L).guard(base) == nil) {
+			return
 		}
+		r := recover()
+		e, ok := r.(*lua.ApiError)
+		if !ok || final {
+			for L.G.CurrentThread != L {
+				vm.drop(L.G.CurrentThread)
+			}
+			panic(r)
+		}
+		caught = e.Object
+		for L.G.CurrentThread != L {
+			current := L.G.CurrentThread
+			if guard := inside(current).guard(nil); guard != nil {
+				vm.unwind(current, guard)
+				return
+			}
+			caught = vm.fails(current, caught)
+		}
+		guard := inside(L).guard(base)
+		if guard == nil {
+			panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: caught})
+		}
+		vm.unwind(L, guard)
 	}()
 	vm.run(L, base, failed)
 	return nil, true
 }
 
-// guard returns the frame of the newest pcall that the loop which began at a frame carries out, nil if there is none.
+// guard returns the frame of the newest pcall or resume that the loop which began at a frame carries out, nil if there is none.
 func (ls *luaState) guard(base unsafe.Pointer) *luaFrame {
 	frames := ls.frames()
 	for i := frames.sp - 1; i >= 0; i-- {
 		f := &frames.array[i]
-		if f.Fn.IsG && f.Pc != 0 {
+		if f.Fn.IsG && f.Pc > 0 {
 			return f
 		}
 		if unsafe.Pointer(f) == base {
@@ -58,7 +85,7 @@ func (ls *luaState) guard(base unsafe.Pointer) *luaFrame {
 	return nil
 }
 
-// unwind makes the frame of a pcall the newest one.
+// unwind makes the frame of a pcall or resume the newest one.
 func (vm *VM) unwind(L *lua.LState, guard *luaFrame) {
 	ls := inside(L)
 	vm.closeUpvalues(L, guard.LocalBase)
@@ -68,11 +95,17 @@ func (vm *VM) unwind(L *lua.LState, guard *luaFrame) {
 	vm.ccalls, guard.Pc = guard.Pc-1, 0
 }
 
-// endFailed ends the pcall whose frame is the newest with an error.
+// endFailed ends the pcall or resume whose frame is the newest with an error.
 func (vm *VM) endFailed(L *lua.LState, errv lua.LValue) {
 	ls := inside(L)
 	f := ls.currentFrame
-	n := vm.pushFailure(L, errv)
+	n := 2
+	if f.Fn == vm.shortcuts.resume {
+		L.Push(lua.LFalse)
+		L.Push(errv)
+	} else {
+		n = vm.pushFailure(L, errv)
+	}
 	ls.frames().sp--
 	ls.currentFrame = f.Parent
 	ls.reg.returned(f.ReturnBase, f.NRet, n)

@@ -22,17 +22,16 @@ import (
 
 // shortcuts are the Go functions that the loop does without calling them.
 type shortcuts struct {
-	call, tonumber, ipairsNext, pcall, error, yield *lua.LFunction
+	call, tonumber, ipairsNext, pcall, error, yield, resume *lua.LFunction
 }
 
 // direct is what Go functions have for a Proto that loop may call: all but yield, which does not return. The
 // library looks at the Proto of functions in Lua only.
 type direct struct {
 	lua.FunctionProto
-	quick quick // nil: none
+	quick   quick // nil: none
+	resumes bool  // it resumes a coroutine
 }
-
-var noShortcut direct
 
 // openShortcuts finds the functions that need not be called, and marks those that may be called directly.
 func (vm *VM) openShortcuts() {
@@ -40,10 +39,11 @@ func (vm *VM) openShortcuts() {
 	vm.shortcuts.tonumber = vm.constants["tonumber"].(*lua.LFunction)
 	vm.shortcuts.pcall = vm.constants["pcall"].(*lua.LFunction)
 	vm.shortcuts.yield = vm.constants["coroutine.yield"].(*lua.LFunction)
+	vm.shortcuts.resume = vm.constants["coroutine.resume"].(*lua.LFunction)
 	vm.shortcuts.error = vm.constants["error"].(*lua.LFunction)
 	for name, v := range vm.constants {
 		if f, ok := v.(*lua.LFunction); ok && f.IsG && name != "coroutine.yield" {
-			f.Proto = &(&direct{quick: quickly[name]}).FunctionProto
+			f.Proto = &(&direct{quick: quickly[name], resumes: f == vm.shortcuts.resume}).FunctionProto
 		}
 	}
 }
@@ -59,12 +59,14 @@ func (vm *VM) openShortcuts() {
 // While a function in Lua runs, the stack's top is above all of its registers, except between an instruction that leaves
 // any number of values and the one that takes them.
 func (vm *VM) run(L *lua.LState, base unsafe.Pointer, failed lua.LValue) {
-	ls := inside(L)
-	reg := ls.reg
+	var on running
+	on.in(vm, L, base)
 	if failed != nil {
-		vm.endFailed(L, failed)
+		if current := L.G.CurrentThread; current != L {
+			on.in(vm, current, nil)
+		}
+		vm.endFailed(on.L, failed)
 	}
-	on := running{L, ls, reg, ls.frames(), vm.looseOf(L), base}
 	var (
 		cf                            *luaFrame
 		pc                            int
@@ -405,10 +407,18 @@ frames:
 				case f == vm.shortcuts.yield:
 					if vm.yieldHere(on.L, on.loose, on.base, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
+						if vm.comeBack(&on, L, base) {
+							continue frames
+						}
 						return
 					}
 				case f.Proto != nil:
-					if call := (*direct)(unsafe.Pointer(f.Proto)).quick; call != nil && callQuickly(on.reg, on.loose, call, cf.LocalBase+a, inst) {
+					d := (*direct)(unsafe.Pointer(f.Proto))
+					if d.resumes && vm.resumeHere(&on, f, cf.LocalBase+a, inst) {
+						vm.budget.Use(1)
+						continue frames
+					}
+					if call := d.quick; call != nil && callQuickly(on.reg, on.loose, call, cf.LocalBase+a, inst) {
 						vm.budget.Use(1)
 						if inst.B() != 0 && inst.C() != 0 {
 							continue
@@ -505,7 +515,7 @@ frames:
 			if op := inst.Op(); (op == lua.OP_GETTABLE || op == lua.OP_GETTABLEKS || op == lua.OP_SELF) && vm.raiseIndex(on.L, on.base, inst.B()) {
 				continue frames
 			}
-			if operations[inst.Op()](on.L, uint32(inst), on.base) == 1 {
+			if operations[inst.Op()](on.L, uint32(inst), on.base) == 1 && !vm.comeBack(&on, L, base) {
 				return
 			}
 			continue frames // the frame may be another, or have another function

@@ -74,6 +74,7 @@ func TestWatch(t *testing.T) {
 		"local co = coroutine.wrap(function() while true do end end) return co()",
 		"local co = coroutine.wrap(function() while true do coroutine.yield() end end) while true do co() end",
 		"local co = coroutine.create(function() while true do end end) while true do coroutine.resume(co) end",
+		"local co = coroutine.create(function() coroutine.yield() while true do end end) while true do coroutine.resume(co) end",
 		"local t = setmetatable({}, {__index = function(t, k) while true do end end}) return t.x",
 		"local t = {1} while true do for k in pairs(t) do end end",
 		"while true do for i in ipairs({1, 2}) do end end",

@@ -78,6 +78,7 @@ func TestPanicInCommand(t *testing.T) {
 		`return redis.call('panic')`,
 		`return pcall(redis.call, 'panic')`,
 		`local co = coroutine.create(function() redis.call('panic') end) return coroutine.resume(co)`,
+		`local co = coroutine.create(function() coroutine.yield() redis.call('panic') end) coroutine.resume(co) return coroutine.resume(co)`,
 		`table.foreach({1}, function() pcall(function() redis.call('panic') end) end)`,
 	} {
 		func() {
