@@ -161,10 +161,12 @@ const (
 func (t *Tally) shard(s *shard, nowMillis int64) {
 	if t.extent > extentTables {
 		t.Stats.add(&s.stats)
-		t.WaitingKeys += len(s.waits)
-		t.WaitingKeysNoKey += s.waiters.noKey
-		for k, n := range s.waiters.kinds {
-			t.Waiters[k] += n
+		if len(s.waits) > 0 {
+			t.WaitingKeys += len(s.waits)
+			t.WaitingKeysNoKey += s.waiters.noKey
+			for k, n := range s.waiters.kinds {
+				t.Waiters[k] += n
+			}
 		}
 	}
 	volatileKeys, volatileHashes := s.wheel.volatileKeys, s.wheel.volatileHashes
@@ -183,21 +185,24 @@ func (t *Tally) shard(s *shard, nowMillis int64) {
 		if t.extent == extentTables {
 			continue
 		}
-		t.Parts.add(&tb.counts.parts, 1)
-		for k, n := range tb.counts.kinds {
-			t.Kinds[k] += n
+		if tb.used == 0 {
+			continue
 		}
-		if tb.used == 0 || t.extent < extentSizes {
+		t.Parts.add(&tb.counts.parts, 1)
+		for k := range tb.counts.kinds {
+			t.Kinds[k] += tb.counts.kinds[k]
+		}
+		if t.extent < extentSizes {
 			continue
 		}
 		if st.Sizes == nil {
 			st.Sizes = new(Sizes)
 		}
 		for k := range tb.counts.sizes {
-			left := tb.counts.kinds[k+1]
+			left, from, to := tb.counts.kinds[k+1], &tb.counts.sizes[k], &st.Sizes[k]
 			for i := 0; left > 0 && i < SizeBins; i++ { // lengths are mostly small: most bins need not be read
-				n := tb.counts.sizes[k][i]
-				st.Sizes[k][i] += int64(n)
+				n := from[i]
+				to[i] += int64(n)
 				left -= int(n)
 			}
 		}

@@ -4,7 +4,6 @@ package connection
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -177,15 +176,43 @@ func appendClient(b []byte, c *command.Ctx, s *command.Session) []byte {
 	if omem > 0 {
 		events = "rw"
 	}
-	return fmt.Appendf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d"+
-		" multi=%d watch=%d qbuf=%d qbuf-free=0 argv-mem=%d multi-mem=%d rbs=0 rbp=0 obl=0 oll=0 omem=%d tot-mem=%d"+
-		" events=%s cmd=%s user=%s redir=%d resp=%d lib-name=%s lib-ver=%s io-thread=%d\n",
-		s.ID, remote, local, conn.Fd, s.Name(),
-		(c.Now-s.Created)/1e6, max(0, c.Now-max(s.LastUsed.Load(), s.Created))/1e6, letters(s), s.DB(),
-		shown.Subs.Load(), shown.PSubs.Load(), shown.SSubs.Load(), shown.Multi.Load()-1, shown.Watches.Load(),
-		qbuf, args, conn.QueuedBytes.Load(), omem, bytesOf(s)+conn.SharedBytes()+qbuf-conn.QueryBytes()+int64(args),
-		events, cmd, user, shown.Redirect.Load()-1, s.Proto(), lib, version, conn.Loop+1)
+	l := line(b)
+	l.number("id=", s.ID)
+	l.text(" addr=", remote)
+	l.text(" laddr=", local)
+	l.number(" fd=", int64(conn.Fd))
+	l.text(" name=", s.Name())
+	l.number(" age=", (c.Now-s.Created)/1e6)
+	l.number(" idle=", max(0, c.Now-max(s.LastUsed.Load(), s.Created))/1e6)
+	l.text(" flags=", letters(s))
+	l.number(" db=", int64(s.DB()))
+	l.number(" sub=", int64(shown.Subs.Load()))
+	l.number(" psub=", int64(shown.PSubs.Load()))
+	l.number(" ssub=", int64(shown.SSubs.Load()))
+	l.number(" multi=", int64(shown.Multi.Load()-1))
+	l.number(" watch=", int64(shown.Watches.Load()))
+	l.number(" qbuf=", qbuf)
+	l.number(" qbuf-free=0 argv-mem=", int64(args))
+	l.number(" multi-mem=", conn.QueuedBytes.Load())
+	l.number(" rbs=0 rbp=0 obl=0 oll=0 omem=", omem)
+	l.number(" tot-mem=", bytesOf(s)+conn.SharedBytes()+qbuf-conn.QueryBytes()+int64(args))
+	l.text(" events=", events)
+	l.text(" cmd=", cmd)
+	l.text(" user=", user)
+	l.number(" redir=", shown.Redirect.Load()-1)
+	l.number(" resp=", int64(s.Proto()))
+	l.text(" lib-name=", lib)
+	l.text(" lib-ver=", version)
+	l.number(" io-thread=", int64(conn.Loop+1))
+	return append(l, '\n')
 }
+
+// line is a session's, field by field.
+type line []byte
+
+func (l *line) text(name, value string) { *l = append(append(*l, name...), value...) }
+
+func (l *line) number(name string, n int64) { *l = strconv.AppendInt(append(*l, name...), n, 10) }
 
 // bytesOf is what a session takes; a primary's, which has no connection like the others, is not counted.
 func bytesOf(s *command.Session) int64 {
