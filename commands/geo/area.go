@@ -101,15 +101,21 @@ type shape struct {
 	radius              float64
 	width, height       float64
 	middle              middle
+	bounds              area
 }
 
 // middle is what the distances from the middle of a shape have in common: its place in radians, its sine and cosine, and the
-// haversine of the edge of a circle, beyond which it is not worth while to measure.
-type middle struct{ x, y, sin, cos, edge float64 }
+// haversine of the edge of a circle, beyond which it is not worth while to measure. wide is how many degrees a circle reaches
+// to the east and the west at most.
+type middle struct{ x, y, sin, cos, edge, wide float64 }
 
-// prepare computes it.
+// prepare computes it, and the bounds.
 func (s *shape) prepare() {
-	s.middle = middle{x: radians(s.longitude), y: radians(s.latitude), edge: math.Inf(1)}
+	s.middle = middle{x: radians(s.longitude), y: radians(s.latitude), edge: math.Inf(1), wide: math.Inf(1)}
+	s.bounds = s.around()
+	if east := s.bounds.east - s.longitude; east > 0 && !s.box { // it is not where the circle has a pole in it
+		s.middle.wide = east * (1 + edgeMargin)
+	}
 	s.middle.sin, s.middle.cos = math.Sincos(s.middle.y)
 	if half := s.radius * s.unit / (2 * earthRadius); half < 1 && !s.box {
 		sin := math.Sin(half)
@@ -135,6 +141,9 @@ func (s *shape) locate(p *point, score float64) bool {
 	}
 	if north := northward(p.latitude, s.latitude); s.box && north > most || north > most*(1+edgeMargin) {
 		return false // it is farther than that: no sine is needed
+	}
+	if apart := math.Abs(p.longitude - s.longitude); apart > s.middle.wide && 360-apart > s.middle.wide {
+		return false
 	}
 	// As between measures, with what it needs of the middle computed once.
 	v := sine((radians(p.longitude) - s.middle.x) / 2)
@@ -226,9 +235,9 @@ func (s *shape) compare(a, b *point) int {
 	return 0
 }
 
-// bounds is a rectangle that has the shape in it. Its sides to the east and
+// around is a rectangle that has the shape in it. Its sides to the east and
 // west are as far as where it is widest in degrees, towards the pole.
-func (s *shape) bounds() area {
+func (s *shape) around() area {
 	height, width := s.unit*s.radius, s.unit*s.radius
 	if s.box {
 		height, width = s.unit*(s.height/2), s.unit*(s.width/2)
@@ -271,17 +280,16 @@ func (s *shape) cells() [9]cell {
 		meters = math.Sqrt(float64(w*w) + float64(h*h))
 	}
 	n := steps(meters*s.unit, s.latitude)
-	bounds := s.bounds()
 	h := mercator.encode(s.longitude, s.latitude, n)
-	if n > 1 && !covered(h, bounds) {
+	if n > 1 && !covered(h, s.bounds) {
 		n--
 		h = mercator.encode(s.longitude, s.latitude, n)
 	}
 	// Cells that are beyond the bounds are left out.
 	a := mercator.decode(h)
 	few := n >= 2
-	noSouth, noNorth := few && a.south < bounds.south, few && a.north > bounds.north
-	noWest, noEast := few && a.west < bounds.west, few && a.east > bounds.east
+	noSouth, noNorth := few && a.south < s.bounds.south, few && a.north > s.bounds.north
+	noWest, noEast := few && a.west < s.bounds.west, few && a.east > s.bounds.east
 	cells := [9]cell{h}
 	for i, d := range [...]struct{ dx, dy int }{{0, 1}, {0, -1}, {1, 0}, {-1, 0}, {1, 1}, {-1, 1}, {1, -1}, {-1, -1}} {
 		if d.dy > 0 && noNorth || d.dy < 0 && noSouth || d.dx > 0 && noEast || d.dx < 0 && noWest {

@@ -109,7 +109,7 @@ func TestSearchFindsAll(t *testing.T) {
 		for _, p := range q.find(z) {
 			got[string(p.member)] = true
 		}
-		bounds := q.bounds()
+		bounds := q.bounds
 		z.Ascend(0, z.Len(), func(member []byte, score float64) bool {
 			x, y := placeOf(score)
 			in := between(q.longitude, q.latitude, x, y, true).meters <= q.radius*1000
@@ -130,6 +130,31 @@ func TestSearchFindsAll(t *testing.T) {
 	}
 	if found < 100 {
 		t.Errorf("only %d members were found", found)
+	}
+}
+
+// TestCircle asks of places whether they are in a circle whose edge goes nearly through them, also over the date line and the poles.
+func TestCircle(t *testing.T) {
+	rng := random(t)
+	in := 0
+	for range 50_000 {
+		var s shape
+		s.longitude, s.latitude = somewhere(rng)
+		s.unit = 1
+		x, y := s.longitude+180*rng.NormFloat64()*math.Pow(10, -4*rng.Float64()), s.latitude+rng.NormFloat64()*math.Pow(10, -4*rng.Float64())
+		x, y = placeOf(scoreOf(math.Remainder(x, 2*longitudeMax), min(max(y, -latitudeMax), latitudeMax)))
+		far := between(s.longitude, s.latitude, x, y, true).meters
+		s.radius = far * (1 + 1e-12*(rng.Float64()-0.5))
+		s.prepare()
+		var p point
+		if got, want := s.locate(&p, scoreOf(x, y)), far <= s.radius; got != want {
+			t.Fatalf("%v, %v is %v m away of %+v: in it %v, want %v", x, y, far, s, got, want)
+		} else if got {
+			in++
+		}
+	}
+	if in < 10_000 || in > 40_000 {
+		t.Errorf("%d were in the circle", in)
 	}
 }
 

@@ -3,6 +3,8 @@ package geo
 // GEOSEARCH, GEORADIUS and their kin: one search, asked for in six ways.
 
 import (
+	"slices"
+
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/partialsort"
 	"github.com/limitkv/limitkv/engine"
@@ -283,6 +285,9 @@ func (q *query) byBox(a *command.Args) {
 	q.unit = unit(a)
 }
 
+// pointsAhead is room for how many points is made at most before those of a cell are looked at: not all may be in the shape.
+const pointsAhead = 128
+
 // find gathers the members in the shape, cell by cell; with ANY it ends when
 // there are enough. Their names alias the set.
 func (q *query) find(z *zset.Set) (points []point) {
@@ -300,6 +305,7 @@ func (q *query) find(z *zset.Set) (points []point) {
 		}
 		from, to := h.scores()
 		lo, hi := z.ScoreRange(zset.ScoreBound{Score: from}, zset.ScoreBound{Score: to, Exclusive: true})
+		points = slices.Grow(points, min(hi-lo, pointsAhead))
 		var p point
 		z.Ascend(lo, hi, func(member []byte, score float64) bool {
 			if q.locate(&p, score) {
