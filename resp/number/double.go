@@ -139,17 +139,18 @@ func generate(w, upper, lower extended, buf *[20]byte) (n, exp10 int) {
 	delta := upper.m - lower.m
 	shift := uint(-upper.e)
 	one := uint64(1) << shift
-	whole, part := upper.m>>shift, upper.m&(one-1)
+	whole, part := uint32(upper.m>>shift), upper.m&(one-1)
 
-	for kappa := 9; kappa >= 0; kappa-- {
+	// From the first digit of whole on, which is not 0, or from a 0 before it, which is not written.
+	for kappa := bits.Len32(whole) * 1233 >> 12; kappa >= 0; kappa-- { // 1233 / 4096 is log10(2), nearly
 		unit := smallPowers[kappa]
-		digit := whole / unit
+		digit := whole / uint32(unit)
 		if digit != 0 || n > 0 {
 			buf[n] = '0' + byte(digit)
 			n++
 		}
-		whole -= digit * unit
-		if rest := whole<<shift + part; rest <= delta {
+		whole -= digit * uint32(unit)
+		if rest := uint64(whole)<<shift + part; rest <= delta {
 			roundLast(buf, n, delta, rest, unit<<shift, distance)
 			return n, kappa
 		}
@@ -157,11 +158,8 @@ func generate(w, upper, lower extended, buf *[20]byte) (n, exp10 int) {
 	for kappa := -1; ; kappa-- {
 		part *= 10
 		delta *= 10
-		digit := part >> shift
-		if digit != 0 || n > 0 {
-			buf[n] = '0' + byte(digit)
-			n++
-		}
+		buf[n] = '0' + byte(part>>shift)
+		n++
 		part &= one - 1
 		if part < delta {
 			var scale uint64
