@@ -5,13 +5,15 @@ package resp
 // clients' processes are on the same machine, they take what was idle as soon as they get their replies. So the supervisor
 // compares what was read from clients in the tenth of a second before a loop got its thread with what is read in a fifth
 // of a second after. A thread that brings too little is given back, and is tried again after a second, later after two,
-// and so on, or when clients send something else.
+// and so on, or when clients send something else. One with which less is read than without is given back as soon as that
+// shows, which made a run of 2 seconds of Redisson's locks take 6 % less processor time.
 //
 // Bytes stand for work. Of commands there are several in a read, and of reads fewer the longer they have to wait.
 
 const (
 	settleTicks = 5  // that a trial leaves out
 	trialTicks  = 20 // that it takes
+	lossTicks   = 5  // after which a loss shows
 	// gainWanted is what a second thread has to bring. Of a third one half of it is wanted, of a fourth a third: what they
 	// can bring is less by as much.
 	gainWanted = 0.15
@@ -112,9 +114,12 @@ func (t *trial) judge(now flow, alone int) (back *loop) {
 	switch t.ticks++; t.ticks {
 	case settleTicks:
 		t.start = now
-	case settleTicks + trialTicks:
-		back, t.loop = t.loop, nil
+	case settleTicks + lossTicks, settleTicks + trialTicks:
 		is := now.since(t.start)
+		if t.ticks == settleTicks+lossTicks && is.rate() >= t.before.rate() {
+			return nil
+		}
+		back, t.loop = t.loop, nil
 		if is.rate() >= t.before.rate()*(1+gainWanted/float64(alone)) {
 			t.proven, t.spent, t.other, t.hold = is, now, 0, 0
 			return nil
