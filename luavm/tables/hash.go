@@ -165,6 +165,15 @@ func (in *layout) findNumber(f float64) *lua.LValue {
 
 // slot returns where the value of a key is, making a place for it if there is none.
 func (in *layout) slot(key lua.LValue) *lua.LValue {
+	if s, ok := key.(lua.LString); ok { // which is hashed once
+		hash := hashString(string(s))
+		if in.size > 0 {
+			if v := in.findString(string(s), hash); v != nil {
+				return v
+			}
+		}
+		return in.newKey(key, hash)
+	}
 	if v := in.find(key); v != nil {
 		return v
 	}
@@ -174,14 +183,14 @@ func (in *layout) slot(key lua.LValue) *lua.LValue {
 // newKey makes a place for a key that has none.
 func (in *layout) newKey(key lua.LValue, hash uint32) *lua.LValue {
 	if in.size == 0 {
-		return in.grow(key)
+		return in.grow(key, hash)
 	}
 	home := in.home(key, hash)
 	n := in.at(home)
 	if n.value != nil {
 		free := in.takeFree()
 		if free < 0 {
-			return in.grow(key)
+			return in.grow(key, hash)
 		}
 		if other := in.home(n.key, n.hash); other != home {
 			// The key there is not at home itself: it goes to the free node.
@@ -235,7 +244,7 @@ func (c *counts) add(key lua.LValue) int {
 }
 
 // grow makes room for one more key: both parts get the sizes that what is in them now asks for.
-func (in *layout) grow(key lua.LValue) *lua.LValue {
+func (in *layout) grow(key lua.LValue, hash uint32) *lua.LValue {
 	var c counts
 	integers := in.countArray(&c)
 	total := integers + 1
@@ -248,7 +257,10 @@ func (in *layout) grow(key lua.LValue) *lua.LValue {
 	integers += c.add(key)
 	size, used := arraySizeFor(&c, integers)
 	in.resize(size, total-used)
-	return in.slot(key)
+	if _, ok := key.(lua.LNumber); ok {
+		return in.slot(key) // it may belong to the array now
+	}
+	return in.newKey(key, hash)
 }
 
 // countArray counts what the array holds, slice by slice between powers of two.
@@ -308,8 +320,8 @@ func (in *layout) resize(items, fields int) {
 		if n.value == nil {
 			continue
 		}
-		if k, ok := n.key.(lua.LNumber); ok {
-			*in.slot(k) = n.value
+		if _, ok := n.key.(lua.LNumber); ok {
+			*in.slot(n.key) = n.value // not of the number, which would be boxed again
 			continue
 		}
 		*in.newKey(n.key, n.hash) = n.value
