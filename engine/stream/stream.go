@@ -162,6 +162,7 @@ func (s *Stream) Add(id ID, pairs [][]byte, lim Limits) error {
 		items = append(items, packed.String(pairs[i+1]))
 	}
 	items = append(items, packed.Number(int64(elements)))
+	b.makeRoom(items)
 	b.lp = packed.Append(b.lp, items...)
 	s.length++
 	s.entriesAdded++
@@ -188,6 +189,21 @@ func (s *Stream) tail(size int, lim Limits) *block {
 		return nil
 	}
 	return b
+}
+
+// growMax is the most that a block gets in advance.
+const growMax = 1024
+
+// makeRoom makes a block that is too small for some elements twice as large: more entries are to come, and Add leaves no
+// room behind when the block is full.
+func (b *block) makeRoom(items []packed.Item) {
+	size := 0
+	for i := range items {
+		size += items[i].Size()
+	}
+	if len(b.lp)+size > cap(b.lp) {
+		b.lp = packed.Reserve(b.lp, max(size, min(len(b.lp), growMax)))
+	}
 }
 
 // counts returns how many entries the block has, and how many that were deleted.
