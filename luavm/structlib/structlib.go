@@ -45,9 +45,13 @@ type format struct {
 	alignment uint64
 }
 
-func newFormat(L *lua.LState, b *budget.Budget) format {
-	return format{budget: b, L: L, rest: arg.CString(arg.String(L, 1)), alignment: 1}
+// begin reads the format in argument 1. It fills in fields, since what a function returns is copied once more.
+func (f *format) begin(L *lua.LState, b *budget.Budget) {
+	f.budget, f.L, f.rest, f.alignment = b, L, arg.String(L, 1), 1
 }
+
+// more tells whether there is another option. A format ends at a NUL byte, as strings of C do.
+func (f *format) more() bool { return f.rest != "" && f.rest[0] != 0 }
 
 // next returns the next option and its size, 0 for those that have none of their own.
 func (f *format) next() (option byte, size uint64) {
@@ -120,12 +124,13 @@ func (f *format) control(option byte) {
 }
 
 func pack(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
-	f := newFormat(L, b)
+	var f format
+	f.begin(L, b)
 	L.Push(lua.LNil) // as in the original, so the first argument that is missing is told to be nil
 	var room [64]byte
 	out := room[:0]
 	at := 2
-	for f.rest != "" {
+	for f.more() {
 		option, size := f.next()
 		for n := f.padding(uint64(len(out)), option, size); n > 0; n-- {
 			out = append(out, 0)
@@ -202,7 +207,8 @@ func (f *format) appendInteger(out []byte, v uint64, size int) []byte {
 }
 
 func unpack(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
-	f := newFormat(L, b)
+	var f format
+	f.begin(L, b)
 	data := arg.String(L, 2)
 	length := uint64(len(data))
 	pos := uint64(arg.OptInteger(L, 3, 1))
@@ -211,7 +217,7 @@ func unpack(L *lua.LState, from *boxes.Boxes, b *budget.Budget) int {
 	}
 	pos--
 	base, results := L.GetTop(), 0
-	for f.rest != "" {
+	for f.more() {
 		option, size := f.next()
 		pos += f.padding(pos, option, size)
 		if size > length || pos > length-size {
@@ -297,9 +303,10 @@ func (f *format) integer(b string, signed bool) float64 {
 }
 
 func size(L *lua.LState, b *budget.Budget) int {
-	f := newFormat(L, b)
+	var f format
+	f.begin(L, b)
 	pos := uint64(0)
-	for f.rest != "" {
+	for f.more() {
 		option, size := f.next()
 		pos += f.padding(pos, option, size)
 		if option == 's' {
