@@ -26,27 +26,13 @@ func run(t *testing.T, c *livetest.Client, script string) string {
 	return got
 }
 
-// leftovers waits until what was there before is gone, also what goroutines still hold that are about to end: a script may
-// have as much more as goes while it runs.
-func leftovers() {
-	for last := uint64(0); ; time.Sleep(5 * time.Millisecond) {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		if m.HeapAlloc+1<<20 > last && last+1<<20 > m.HeapAlloc {
-			return
-		}
-		last = m.HeapAlloc
-	}
-}
-
 const noMemory = "not enough memory"
 
 func TestScriptMemory(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
 	c.Want("OK", "CONFIG", "SET", "script-memory-max", "64mb")
-	leftovers()
+	runtime.GC()
 	if got := run(t, c, strings.ReplaceAll(hold, "ARGV[1]", "52")); got != "52" {
 		t.Errorf("just below: %.200s", got)
 	}
@@ -65,7 +51,8 @@ func TestScriptMemory(t *testing.T) {
 while true do co() end`,
 		"lists": `return #cjson.decode('[' .. string.rep('[],', 1e7) .. '1]')`,
 	} {
-		leftovers()
+		runtime.GC() // what the heap holds before is not looked at: neither is what pools keep until the next time
+		runtime.GC()
 		if got := run(t, c, script); !strings.Contains(got, noMemory) {
 			t.Errorf("%s: %.200s", name, got)
 		}
