@@ -243,7 +243,7 @@ func (l *loop) stop() {
 			l.settle(c)
 		}
 	}
-	time.AfterFunc(shutdownGraceMillis*time.Millisecond, func() {
+	l.grace = time.AfterFunc(shutdownGraceMillis*time.Millisecond, func() {
 		l.call(func() {
 			for _, c := range l.socks {
 				if c != nil {

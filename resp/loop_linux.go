@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -50,6 +51,7 @@ type loop struct {
 	ended    bool
 	waiting  atomic.Bool // whoever posts must write to wakefd
 	stopping bool
+	grace    *time.Timer // what ends connections then
 
 	nudgedAt int64 // when the loop saw that some are, 0 for none
 	idle     bool  // nothing was found to do
@@ -363,6 +365,9 @@ func (l *loop) end() bool {
 		return false
 	}
 	l.ended = true
+	if l.grace != nil { // or it would hold all that the server had
+		l.grace.Stop()
+	}
 	unix.Close(l.epfd)
 	unix.Close(l.wakefd)
 	return true
