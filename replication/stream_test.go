@@ -82,7 +82,7 @@ func TestStream(t *testing.T) {
 					woken := x.woken
 					s.Feed([]byte("."))
 					all = append(all, '.')
-					if st.Offset++; x.woken != woken+1 {
+					if st.Offset++; x.woken == woken { // it is woken twice where a block begins
 						t.Fatal("nobody was woken")
 					}
 					break
