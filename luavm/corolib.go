@@ -63,6 +63,7 @@ func (co *coroutines) start(L *lua.LState) *lua.LState {
 func (vm *VM) coroutineStack() (s coroutineStack) {
 	if last := len(vm.spareStacks) - 1; last >= 0 {
 		s = vm.spareStacks[last]
+		vm.spareStacks[last] = coroutineStack{} // or what the coroutine leaves on it would outlive it here
 		vm.spareStacks = vm.spareStacks[:last]
 		return s
 	}

@@ -2,6 +2,7 @@ package luavm
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/limitkv/limitkv/luavm/budget"
@@ -119,4 +120,24 @@ redis.register_function('f', function() co = co or coroutine.create(function() c
 			t.Errorf("call %d: %q, want %q", i, w.Buf, want)
 		}
 	}
+}
+
+// A coroutine that waits when a run ends goes with it, also if it has the stack of one that ended.
+func TestWaitingCoroutinesGo(t *testing.T) {
+	vm, host := New(Config{}), newTestHost()
+	held := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := held()
+	for _, ends := range []string{"return 1", "error('x')"} {
+		eval(t, vm, host, `pcall(coroutine.wrap(function() `+ends+` end))`, nil, nil)
+		eval(t, vm, host, `local co = coroutine.wrap(function() local s = string.rep('x', 5e7) coroutine.yield() return s end) co()`, nil, nil)
+		if now := held(); now > before+10<<20 {
+			t.Errorf("%s: %d bytes are held, %d before", ends, now, before)
+		}
+	}
+	runtime.KeepAlive(vm)
 }
