@@ -1,7 +1,8 @@
 package luavm
 
 // Instructions that gopher-lua carries out otherwise than Lua 5.1: the arithmetic of strings and of -0, numbers in
-// concatenations, the remainder, powers, #, the bounds of a numeric for, and all on tables (tableops.go).
+// concatenations, the remainder, powers, #, the bounds of a numeric for, further arguments, and all on tables
+// (tableops.go).
 
 import (
 	"math"
@@ -31,7 +32,7 @@ func init() {
 		lua.OP_MOD: arithmetic, lua.OP_POW: arithmetic, lua.OP_UNM: negate, lua.OP_LEN: length, lua.OP_CONCAT: concat,
 		lua.OP_GETGLOBAL: getGlobal, lua.OP_SETGLOBAL: setGlobal, lua.OP_GETTABLE: getTable, lua.OP_GETTABLEKS: getTable,
 		lua.OP_SETTABLE: setTable, lua.OP_SETTABLEKS: setTable, lua.OP_SELF: self, lua.OP_NEWTABLE: newTable,
-		lua.OP_SETLIST: setList, lua.OP_FORPREP: prepareFor,
+		lua.OP_SETLIST: setList, lua.OP_FORPREP: prepareFor, lua.OP_VARARG: varargs,
 	} {
 		operations[op] = func(L *lua.LState, inst uint32, _ unsafe.Pointer) int {
 			carryOut(vmOf(L), L, inside(L).currentFrame, instruction(inst))
@@ -47,6 +48,23 @@ func vmOf(L *lua.LState) *VM { return L.G.Registry.Metatable.(*lua.LUserData).Va
 func setRegister(L *lua.LState, f *luaFrame, n int, v lua.LValue) {
 	if !inside(L).reg.put(f.LocalBase+n, v) {
 		panic("luavm: a function with too few registers")
+	}
+}
+
+// varargs takes further arguments into registers. Where it is to be a number of them, the library's would end the stack behind
+// them, and with it the local variables that follow the one that is given a value: a = ...
+func varargs(_ *VM, L *lua.LState, f *luaFrame, inst instruction) {
+	if inst.B() == 0 {
+		instructions[lua.OP_VARARG](L, uint32(inst), nil)
+		return
+	}
+	params := int(f.Fn.Proto.NumParameters)
+	for i := range inst.B() - 1 {
+		var v lua.LValue = lua.LNil
+		if i < f.NArgs-params {
+			v = inside(L).reg.array[f.Base+1+params+i]
+		}
+		setRegister(L, f, inst.A()+i, v)
 	}
 }
 
