@@ -176,7 +176,6 @@ func (co *coroutines) run(L, thread *lua.LState, args []lua.LValue) int {
 	vm.settleOpen(thread)
 	vm.ccalls = ccalls
 	if errv != nil {
-		thread.Dead = true
 		L.SetTop(top)
 		L.Push(lua.LFalse)
 		L.Push(errv)
@@ -195,9 +194,15 @@ func (vm *VM) resume(L, thread *lua.LState, args []lua.LValue) (errv lua.LValue)
 	done := false
 	defer func() {
 		L.G.CurrentThread, thread.Parent = L, nil
-		if !done && !vm.killed && !vm.inHost {
-			errv = vm.caught(recover())
+		if done {
+			return
 		}
+		thread.Dead = true
+		if vm.killed || vm.inHost { // nothing in the script catches this
+			vm.ended(thread)
+			return
+		}
+		errv = vm.caught(recover())
 	}()
 	if !begun {
 		t := (*coroutine)(unsafe.Pointer(thread))

@@ -101,23 +101,38 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// A coroutine in which a run is ended has ended, too: a library that keeps it finds it dead.
+// A coroutine in which a run is ended has ended, too, and those that resumed it: a library that keeps it finds it dead.
 func TestResumedIsEnded(t *testing.T) {
-	vm, host := New(Config{}), newTestHost()
-	l, err := ParseLibrary([]byte(`#!lua name=l
-local co
-redis.register_function('f', function() co = co or coroutine.create(function() coroutine.yield() while true do end end) local ok, e = coroutine.resume(co) return tostring(e) end)`))
-	if err == nil {
-		err = l.Try(Config{}, host)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	vm.Watch(func() (int, error) { return budget.Steps, errors.New("ended") })
-	for i, want := range []string{"$3\r\nnil\r\n", "-ERR ended", "$28\r\ncannot resume dead coroutine\r\n"} {
-		w := &resp.Writer{Proto: 2}
-		if vm.CallFunction(l, "f", nil, nil, host, w); len(w.Buf) < len(want) || string(w.Buf[:len(want)]) != want {
-			t.Errorf("call %d: %q, want %q", i, w.Buf, want)
+	const dead = "$28\r\ncannot resume dead coroutine\r\n"
+	for body, answers := range map[string][]string{
+		`co = co or coroutine.create(function() coroutine.yield() while true do end end)`: {"$3\r\nnil\r\n", "-ERR ended", dead},
+		`co = co or coroutine.create(function() while true do end end)`:                   {"-ERR ended", dead},
+		`if co then co, inner = inner, co end co = co or coroutine.create(function()
+			inner = coroutine.create(function() while true do end end)
+			coroutine.resume(inner)
+		end)`: {"-ERR ended", dead, dead},
+		`if co then co, inner = inner, co end co = co or coroutine.create(function()
+			inner = coroutine.wrap(function() while true do end end)
+			coroutine.yield() inner()
+		end)
+		if not inner then coroutine.resume(co) end
+		if type(co) == 'function' then local ok, e = pcall(co) return e:match('cannot .*') end`: {"-ERR ended", dead, dead},
+	} {
+		vm, host := New(Config{}), newTestHost()
+		l, err := ParseLibrary([]byte("#!lua name=l\nlocal co, inner\nredis.register_function('f', function() " + body +
+			" local ok, e = coroutine.resume(co) return tostring(e) end)"))
+		if err == nil {
+			err = l.Try(Config{}, host)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		vm.Watch(func() (int, error) { return budget.Steps, errors.New("ended") })
+		for i, want := range answers {
+			w := &resp.Writer{Proto: 2}
+			if vm.CallFunction(l, "f", nil, nil, host, w); len(w.Buf) < len(want) || string(w.Buf[:len(want)]) != want {
+				t.Errorf("%s\ncall %d: %q, want %q", body, i, w.Buf, want)
+			}
 		}
 	}
 }
