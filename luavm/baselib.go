@@ -281,18 +281,29 @@ func (vm *VM) xpcall(L *lua.LState) int {
 		L.Insert(lua.LTrue, 1)
 		return L.GetTop()
 	}
-	L.SetTop(0)
-	L.Push(handler)
-	L.Push(errv)
-	if ok, _ := vm.protectDeep(L, 1); !ok {
-		L.Push(lua.LFalse)
-		L.Push(lua.LString("error in error handling"))
-		return 2
+	// For an error of its own the handler is called again, in Lua within itself, until calls through C are too deep.
+	for depth := vm.ccalls + 3; depth < handlersMax; depth++ {
+		if depth == ccallsMax+1 {
+			errv = lua.LString("C stack overflow")
+			continue
+		}
+		L.SetTop(0)
+		L.Push(handler)
+		L.Push(errv)
+		if ok, errv = vm.protectDeep(L, 1); ok {
+			L.SetTop(1)
+			L.Insert(lua.LFalse, 1)
+			return 2
+		}
 	}
-	L.SetTop(1)
-	L.Insert(lua.LFalse, 1)
+	L.SetTop(0)
+	L.Push(lua.LFalse)
+	L.Push(lua.LString("error in error handling"))
 	return 2
 }
+
+// handlersMax is how deep calls through C may nest while errors are handled.
+const handlersMax = 225
 
 // protectDeep is protect for calls by the script, which may only nest so deep.
 func (vm *VM) protectDeep(L *lua.LState, nargs int) (ok bool, errv lua.LValue) {
