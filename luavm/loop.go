@@ -109,7 +109,7 @@ frames:
 			case lua.OP_JMP:
 				pc += inst.Jump()
 				if !vm.budget.Step() {
-					vm.renew(cf, pc)
+					vm.renew(cf, pc+1)
 				}
 				continue
 			case lua.OP_GETGLOBAL:
@@ -248,7 +248,7 @@ frames:
 					if (boxes.Float(x) < boxes.Float(y)) == (a != 0) {
 						jump := instructionAt(code, pc).Jump()
 						if pc += jump; jump < 0 && !vm.budget.Step() {
-							vm.renew(cf, pc+1)
+							vm.renew(cf, pc+2)
 						}
 					}
 					pc++
@@ -262,7 +262,7 @@ frames:
 					if (boxes.Float(x) <= boxes.Float(y)) == (a != 0) {
 						jump := instructionAt(code, pc).Jump()
 						if pc += jump; jump < 0 && !vm.budget.Step() {
-							vm.renew(cf, pc+1)
+							vm.renew(cf, pc+2)
 						}
 					}
 					pc++
@@ -503,7 +503,7 @@ frames:
 						}
 						pc++
 						if !vm.budget.Step() {
-							vm.renew(cf, pc)
+							vm.renew(cf, pc+1)
 						}
 						continue
 					}
@@ -536,7 +536,8 @@ func (vm *VM) looseOf(L *lua.LState) *boxes.Loose {
 	return &(*coroutine)(unsafe.Pointer(L)).loose
 }
 
-// renew asks whether the script may go on. The function that asks ends nothing but the script, and looks at no registers.
+// renew asks whether the script may go on. The instruction before pc is the one whose line is told if not. The function that
+// asks ends nothing but the script, and looks at no registers.
 func (vm *VM) renew(cf *luaFrame, pc int) {
 	cf.Pc = pc
 	vm.budget.Renew()

@@ -158,3 +158,38 @@ func TestWatch(t *testing.T) {
 		}
 	}
 }
+
+// Where a run is ended is told, whichever instruction that was at.
+func TestWatchTellsLine(t *testing.T) {
+	for _, script := range []string{
+		"while true do tostring(1) end",
+		"while true do pcall(function() end) end",
+		"while true do (function() end)() end",
+		"repeat until false",
+		"local i = 0 repeat i = i + 1 until i < 0",
+		"local i = 0 repeat i = i + 1 until not (i > 0)",
+		"local t = {1, 2} while true do for i, v in ipairs(t) do end for k in pairs(t) do end end",
+		"for i = 1, 1e18 do local x = i end",
+		"while true do redis.call('incr', 'k') end",
+	} {
+		vm, host := New(Config{}), &countingHost{reply: ":1\r\n"}
+		for at := range 100 {
+			asked := 0
+			vm.Watch(func() (int, error) {
+				if asked++; asked > at {
+					return 0, errors.New("ended")
+				}
+				return 1, nil
+			})
+			s, err := Compile([]byte(script))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &resp.Writer{Proto: 2}
+			if vm.Run(s, nil, nil, host, w); !strings.HasSuffix(string(w.Buf), ", on @user_script:1.\r\n") {
+				t.Errorf("%s\nended at %d: %s", script, at, w.Buf)
+				break
+			}
+		}
+	}
+}
