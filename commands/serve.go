@@ -24,7 +24,6 @@ type server struct {
 
 // Opened makes a session for a new connection.
 func (s *server) Opened(conn *resp.Conn) {
-	s.Stats.Connections.Add(1)
 	sess := &command.Session{ID: s.Clients.NextID(), Conn: conn, Created: s.Keyspace.Clock.Now(), Authenticated: true}
 	conn.Data = sess
 	s.ClientArrived(sess)
@@ -34,6 +33,7 @@ func (s *server) Opened(conn *resp.Conn) {
 		conn.Close(true)
 		return
 	}
+	s.Stats.Connections.Add(1)
 	s.arrived(sess)
 	s.Clients.Add(sess)
 	if ns := sess.Namespace(); ns != nil && !s.Namespaces.Has(ns) {

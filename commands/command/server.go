@@ -245,10 +245,9 @@ func (s *Stats) EachError(fn func(code string, n int64)) {
 	})
 }
 
-// Reset sets the counters to zero.
+// Reset sets the counters to zero, but for those of what users were refused, which Redis keeps.
 func (s *Stats) Reset() {
 	for _, n := range []*atomic.Int64{&s.Connections, &s.Rejected, &s.BytesIn, &s.BytesOut, &s.ErrorReplies,
-		&s.DeniedAuth, &s.DeniedCommand, &s.DeniedKey, &s.DeniedChannel,
 		&s.InputDrops, &s.OutputDrops, &s.EvictedClients, &s.LazyFreed, &s.Unexpected} {
 		n.Store(0)
 	}

@@ -155,6 +155,9 @@ func TestMaxClients(t *testing.T) {
 	if got := field(a, "rejected_connections"); got != "1" {
 		t.Errorf("%s connections were rejected", got)
 	}
+	if got := field(a, "total_connections_received"); got != "3" {
+		t.Errorf("%s connections were received", got)
+	}
 	b.Close()
 	eventually(t, "b is gone", func() bool { return s.Clients.Len() == 2 })
 	s.Client().Want("PONG", "PING")
