@@ -46,6 +46,33 @@ func TestInfoCounts(t *testing.T) {
 	}
 }
 
+// Commands that set a string and return the former one have looked that up, with all that follows.
+func TestFormerIsLookedUp(t *testing.T) {
+	s := livetest.Start(t)
+	c, events := s.Client(), s.Client()
+	c.Want("OK", "CONFIG", "SET", "notify-keyspace-events", "Em")
+	events.Want("[subscribe __keyevent@0__:keymiss 1]", "SUBSCRIBE", "__keyevent@0__:keymiss")
+	c.Want("nil", "GETSET", "a", 1)
+	c.Want("1", "GETSET", "a", 2)
+	c.Want("2", "SET", "a", 3, "GET")
+	c.Want("3", "SET", "a", 4, "NX", "GET")
+	c.Want("nil", "SET", "b", 1, "GET")
+	c.Want("OK", "SET", "c", 1)
+	c.Want("1", "RPUSH", "list", 1)
+	c.Want("-WRONGTYPE Operation against a key holding the wrong kind of value", "GETSET", "list", 1)
+	got := c.Do("INFO", "stats")
+	for _, line := range []string{"keyspace_hits:4", "keyspace_misses:2"} {
+		if !strings.Contains(got, "\r\n"+line+"\r\n") {
+			t.Errorf("there is no %s in %s", line, got)
+		}
+	}
+	for _, key := range []string{"a", "b"} {
+		if got, want := events.Read(), "[message __keyevent@0__:keymiss "+key+"]"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // INFO inside a transaction counts keys whose shards the transaction holds.
 func TestInfoInExec(t *testing.T) {
 	s := livetest.Start(t)

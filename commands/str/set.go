@@ -131,8 +131,11 @@ func set(c *command.Ctx, value []byte, o options) {
 		}
 	}
 	key := c.Args[1]
-	e := c.GetWrite(key)
-	if o.get {
+	var e engine.Entry
+	if !o.get {
+		e = c.GetWrite(key)
+	} else {
+		e = c.Get(key)
 		if e.Ok() && e.Kind() != engine.KindString {
 			c.WrongType()
 			return
@@ -239,7 +242,7 @@ var getsetRow = &command.Command{
 	Syntax:          "key value:string",
 	DeprecatedSince: "6.2.0", ReplacedBy: "`SET` with the `!GET` argument",
 	Run: func(c *command.Ctx) {
-		e, ok := c.LookupWrite(c.Args[1], engine.KindString)
+		e, ok := c.Lookup(c.Args[1], engine.KindString)
 		if !ok {
 			return
 		}
