@@ -4,6 +4,7 @@ package luavm
 
 import (
 	"fmt"
+	"runtime/debug"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -100,8 +101,12 @@ func (vm *VM) protect(L *lua.LState, nargs, nret int) (ok bool, errv lua.LValue)
 			floor = frame.LocalBase
 		}
 		L.SetTop(base - floor)
-		errv = vm.caught(r)
 		vm.ccalls = ccalls
+		if frame == nil && vm.breaks(r) {
+			errv = errorTable(L, "ERR internal error")
+			return
+		}
+		errv = vm.caught(r)
 		if vm.killed && frame != nil {
 			panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: errv}) // nothing in the script catches this
 		}
@@ -109,6 +114,17 @@ func (vm *VM) protect(L *lua.LState, nargs, nret int) (ok bool, errv lua.LValue)
 	vm.mustBeCallable(L, L.Get(-nargs-1))
 	L.Call(nargs, nret)
 	return true, nil
+}
+
+// breaks tells whether a panic that has ended a run is a bug of the VM itself. Then the run ends like one with an error: the
+// commands that it has called are done, and the keyspace is as they left it. The VM is not to be used any more.
+func (vm *VM) breaks(r any) bool {
+	if _, ok := r.(*lua.ApiError); ok || vm.inHost || vm.host == nil {
+		return false
+	}
+	vm.broken, vm.fault = true, errorPlace{}
+	vm.host.Log(3, fmt.Sprintf("panic in a script: %v\n%s", r, debug.Stack()))
+	return true
 }
 
 // mustBeCallable raises the error of a call to something else than a function.

@@ -273,7 +273,7 @@ func (vm *VM) CallFunction(l *Library, name string, keys, args [][]byte, host Ho
 	loaded, err := vm.loadLibrary(l, host)
 	if err != nil { // it loaded when it was tried: only an end of time or memory can be the cause
 		out.Error("ERR " + oneLine(err.Error()))
-		return Outcome{Failure: "ERR " + oneLine(err.Error())}
+		return Outcome{Failure: "ERR " + oneLine(err.Error()), Broken: vm.broken}
 	}
 	f := loaded.callbacks[name]
 	vm.script, vm.host, vm.proto = f.script, host, 2
@@ -287,6 +287,7 @@ func (vm *VM) CallFunction(l *Library, name string, keys, args [][]byte, host Ho
 	} else {
 		outcome = vm.writeError(out, errv)
 	}
+	outcome.Broken = vm.broken
 	vm.L.SetTop(0)
 	vm.script, vm.host = nil, nil
 	vm.forgetRun()

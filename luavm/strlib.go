@@ -38,7 +38,13 @@ const roomAsked = 1 << 20
 
 // roomAtOnce is room for a string that is about to be allocated.
 func (vm *VM) roomAtOnce(L *lua.LState, size int) {
-	if vm.room(L, size); size > roomAsked && vm.roomFor != nil && !vm.roomFor(size) {
+	vm.room(L, size)
+	if size <= roomAsked || vm.roomFor == nil {
+		return
+	}
+	vm.inHost = true
+	ok := vm.roomFor(size)
+	if vm.inHost = false; !ok {
 		vm.throw(L, lua.LString(NoMemory))
 	}
 }

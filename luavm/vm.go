@@ -68,7 +68,8 @@ type VM struct {
 	fault  errorPlace
 	ccalls int  // calls from Go into Lua that nest
 	killed bool // the watch has ended the run: no error handler runs any more
-	inHost bool // a command is running: what panics now is a bug in it
+	inHost bool // a command is running, or the watch: what panics now is a bug in it
+	broken bool // see Outcome.Broken
 
 	passed   []byte     // the reply that the script returns as it is
 	failed   []byte     // the error of a command whose call has yet to raise it
@@ -160,7 +161,9 @@ func (vm *VM) asked() (steps int) {
 	if vm.watch == nil {
 		return budget.Steps
 	}
+	vm.inHost = true
 	steps, err := vm.watch()
+	vm.inHost = false
 	if err != nil {
 		vm.killed = true
 		vm.throwError(vm.L.G.CurrentThread, err.Error())
@@ -172,6 +175,7 @@ func (vm *VM) asked() (steps int) {
 type Outcome struct {
 	Failure string // the error in the reply (the last, if an array holds several), empty if there is none
 	Counted bool   // it came from a command, which has counted it in the error statistics already
+	Broken  bool   // a bug has ended the run: the VM is not to be used any more
 }
 
 // Run runs a script and writes exactly one reply. keys and args are copied.
@@ -195,6 +199,7 @@ func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out *resp.Writer) (
 	} else {
 		outcome = vm.writeError(out, errv)
 	}
+	outcome.Broken = vm.broken
 	vm.L.SetTop(0)
 	vm.script, vm.host = nil, nil
 	vm.forgetRun()

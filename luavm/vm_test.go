@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/limitkv/limitkv/luavm/tables"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -91,6 +94,34 @@ func TestPanicInCommand(t *testing.T) {
 		}()
 		if got := eval(t, vm, host, `return {pcall(error, KEYS[1])}`, []string{"k"}, nil); got != "*2\r\n$-1\r\n$1\r\nk\r\n" {
 			t.Errorf("after %s: %q", script, got)
+		}
+	}
+}
+
+// A bug of the VM ends the run like an error, whatever the script catches, with what it has written: the VM says that it is
+// broken, and the log has it.
+func TestPanicOfVM(t *testing.T) {
+	for _, script := range []string{
+		`redis.call('set', 'k', 'v') boom()`,
+		`redis.call('set', 'k', 'v') return pcall(boom)`,
+		`redis.call('set', 'k', 'v') return {xpcall(function() boom() end, function() end)}`,
+		`redis.call('set', 'k', 'v') table.sort({2, 1}, function() boom() end)`,
+		`redis.call('set', 'k', 'v') local co = coroutine.wrap(function() boom() end) return pcall(co)`,
+		`redis.call('set', 'k', 'v') local co = coroutine.create(function() coroutine.yield() boom() end) coroutine.resume(co) return coroutine.resume(co)`,
+	} {
+		vm, host := New(Config{}), newTestHost()
+		tables.SetString(vm.env, "boom", vm.L.NewFunction(func(*lua.LState) int { return *(*int)(nil) }))
+		s, err := Compile([]byte(script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &resp.Writer{Proto: 2}
+		outcome := vm.Run(s, nil, nil, host, w)
+		if got := string(w.Buf); got != "-ERR internal error\r\n" || !outcome.Broken || outcome.Failure != "ERR internal error" || host.strings["k"] != "v" {
+			t.Errorf("%s: %q, %+v", script, got, outcome)
+		}
+		if len(host.log) != 1 || !strings.Contains(host.log[0], "nil pointer") || !strings.Contains(host.log[0], "TestPanicOfVM") {
+			t.Errorf("%s: the log has %q", script, host.log)
 		}
 	}
 }

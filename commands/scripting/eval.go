@@ -161,9 +161,11 @@ func (f *family) eval(c *command.Ctx, bySHA, readOnly bool) {
 	}
 	began := c.Start()
 	w.watch.script = s
-	w.run(c, w.vm, nil, began, func(args [][]byte) luavm.Outcome {
+	if !w.run(c, w.vm, nil, began, func(args [][]byte) luavm.Outcome {
 		return w.vm.Run(s.Script, args[3:3+n], args[3+n:], h, c.Writer)
-	})
+	}) {
+		c.Worker.Lua = nil
+	}
 	c.Ended = engine.Monotonic()
 	s.ran(w.slot, began, c.Ended-began)
 }
@@ -187,8 +189,8 @@ func wrongNumKeys(args [][]byte, notInt string) string {
 	return "ERR Number of keys can't be greater than number of args"
 }
 
-// run runs a script or a function with the arguments of c's command.
-func (w *worker) run(c *command.Ctx, vm *luavm.VM, function *string, now int64, call func(args [][]byte) luavm.Outcome) {
+// run runs a script or a function with the arguments of c's command. It reports whether the VM can be used again.
+func (w *worker) run(c *command.Ctx, vm *luavm.VM, function *string, now int64, call func(args [][]byte) luavm.Outcome) bool {
 	db, inScript := c.DB, c.Script
 	c.Script = true
 	w.host.vm = vm
@@ -198,4 +200,5 @@ func (w *worker) run(c *command.Ctx, vm *luavm.VM, function *string, now int64, 
 	c.Script, c.DB = inScript, db
 	c.Failure, c.Counted = outcome.Failure, outcome.Counted
 	w.host.c = nil
+	return !outcome.Broken
 }

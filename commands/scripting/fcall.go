@@ -60,13 +60,17 @@ func (f *family) fcall(c *command.Ctx, readOnly bool) {
 		return
 	}
 	w := f.worker(c)
-	vm := f.registries.Of(c.KS).interpreter(w)
 	h := &w.host
 	h.c, h.readOnly = c, fn.Flags&luavm.NoWrites != 0
 	if !h.enter(fn.Flags) {
 		return
 	}
-	w.run(c, vm, &fn.Name, c.Start(), func(args [][]byte) luavm.Outcome {
+	r := f.registries.Of(c.KS)
+	vm := r.interpreter(w)
+	r.vm = nil // where a bug ends the call
+	if w.run(c, vm, &fn.Name, c.Start(), func(args [][]byte) luavm.Outcome {
 		return vm.CallFunction(fn.library, fn.Name, args[3:3+n], args[3+n:], h, c.Writer)
-	})
+	}) {
+		r.vm = vm
+	}
 }

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/commands/scripting"
 )
 
 const loops = `#!lua name=loops
@@ -201,4 +204,43 @@ func TestLibraryLocals(t *testing.T) {
 	first.Want("OK", "FUNCTION", "FLUSH")
 	load()
 	s.Client().Want("[1 1]", "FCALL", "count", "0", "first")
+}
+
+// TestBrokenInterpreter: a bug of the interpreter, here of os.clock, ends a script like an error. What it has written stays,
+// others go on, and another interpreter takes its place.
+func TestBrokenInterpreter(t *testing.T) {
+	var broken atomic.Bool
+	t.Cleanup(scripting.SetClock(func() float64 {
+		if broken.Load() {
+			panic("a bug")
+		}
+		return 1
+	}))
+	s := livetest.StartWith(t, func(s *commands.Server) { s.Log = livetest.NoLog{} })
+	c, other := s.Client(), s.Client()
+	c.Want("l", "FUNCTION", "LOAD", `#!lua name=l
+		local n = 0
+		redis.register_function('f', function(keys) n = n + 1 redis.call('INCR', keys[1]) os.clock() return n end)`)
+	script := "redis.call('INCR', KEYS[1]) local ok = pcall(os.clock) return tostring(ok)"
+	c.Want("true", "EVAL", script, 1, "k")
+	c.Want("1", "FCALL", "f", 1, "k")
+	for range 3 {
+		broken.Store(true)
+		c.Want("-ERR internal error", "EVAL", script, 1, "k")
+		c.Want("-ERR internal error", "FCALL", "f", 1, "k")
+		other.Want("PONG", "PING")
+		broken.Store(false)
+		c.Want("true", "EVAL", script, 1, "k")
+		c.Want("1", "FCALL", "f", 1, "k") // as after it was loaded
+		c.Want("2", "FCALL", "f", 1, "k")
+	}
+	other.Want("17", "GET", "k")
+	c.Want("OK", "MULTI")
+	c.Want("QUEUED", "INCR", "k")
+	c.Want("QUEUED", "EVAL", script, 1, "k")
+	c.Want("QUEUED", "FCALL", "f", 1, "k")
+	c.Want("QUEUED", "INCR", "k")
+	broken.Store(true)
+	c.Want("[18 -ERR internal error -ERR internal error 21]", "EXEC")
+	other.Want("21", "GET", "k")
 }
