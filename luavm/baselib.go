@@ -193,8 +193,8 @@ func (vm *VM) next(L *lua.LState) int {
 
 // load reads a chunk piece by piece from a function.
 func (vm *VM) load(L *lua.LState) int {
+	source := arg.OptString(L, 2, "=(load)") // which Lua looks at first
 	fn := arg.Function(L, 1)
-	source := arg.OptString(L, 2, "=(load)")
 	var code strings.Builder
 	for {
 		L.SetTop(2)
@@ -274,7 +274,7 @@ func (vm *VM) pushFailure(L *lua.LState, errv lua.LValue) int {
 
 func (vm *VM) xpcall(L *lua.LState) int {
 	arg.Any(L, 2)
-	handler := L.Get(2)
+	handler, callable := L.Get(2).(*lua.LFunction) // no metamethod is looked for
 	L.SetTop(1)
 	ok, errv := vm.protectDeep(L, 0)
 	if ok {
@@ -282,7 +282,7 @@ func (vm *VM) xpcall(L *lua.LState) int {
 		return L.GetTop()
 	}
 	// For an error of its own the handler is called again, in Lua within itself, until calls through C are too deep.
-	for depth := vm.ccalls + 3; depth < handlersMax; depth++ {
+	for depth := vm.ccalls + 3; callable && depth < handlersMax; depth++ {
 		if depth == ccallsMax+1 {
 			errv = lua.LString("C stack overflow")
 			continue
