@@ -182,10 +182,7 @@ func (t *Tally) shard(s *shard, nowMillis int64) {
 		st.Expires += volatileKeys[db]
 		st.VolatileHashes += volatileHashes[db]
 		st.TableBytes += tb.width * int(slotBytes)
-		if t.extent == extentTables {
-			continue
-		}
-		if tb.used == 0 {
+		if t.extent == extentTables || tb.used == 0 {
 			continue
 		}
 		t.Parts.add(&tb.counts.parts, 1)

@@ -204,15 +204,13 @@ func (vm *VM) resume(L, thread *lua.LState, args []lua.LValue) (errv lua.LValue)
 		}
 		errv = vm.caught(recover())
 	}()
-	if !begun {
-		t := (*coroutine)(unsafe.Pointer(thread))
-		thread.Push(t.body)
-		t.body = nil
-	}
 	if begun {
 		pass(thread, args)
 		vm.loop(thread, nil)
 	} else {
+		t := (*coroutine)(unsafe.Pointer(thread))
+		thread.Push(t.body)
+		t.body = nil
 		for _, v := range args {
 			thread.Push(v)
 		}

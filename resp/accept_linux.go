@@ -105,7 +105,7 @@ func (a *acceptor) ready(l *loop) {
 				return
 			}
 			unix.Close(a.spare)
-			if fd, _, err := unix.Accept4(a.fd, unix.SOCK_CLOEXEC); err == nil {
+			if fd, _, err := rawAccept(a.fd, unix.SOCK_CLOEXEC); err == 0 {
 				unix.Close(fd)
 			}
 			a.spare, _ = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
