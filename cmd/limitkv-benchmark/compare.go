@@ -66,9 +66,7 @@ func median(rounds []*result) *result {
 		for _, r := range rounds {
 			values = append(values, *get(r))
 		}
-		slices.Sort(values)
-		n := len(values)
-		*get(&m) = (values[(n-1)/2] + values[n/2]) / 2
+		*get(&m) = middle(values)
 	}
 	for _, get := range []func(*result) *float64{
 		func(r *result) *float64 { return &r.PerSecond },
@@ -98,6 +96,22 @@ func median(rounds []*result) *result {
 		}
 	}
 	return &m
+}
+
+// middle is the median of numbers, which it sorts.
+func middle(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// middleOf is the median of a number that each of several rounds has.
+func middleOf[R any](rounds []R, of func(R) float64) float64 {
+	var all []float64
+	for _, r := range rounds {
+		all = append(all, of(r))
+	}
+	return middle(all)
 }
 
 // printCells writes a workload's table.

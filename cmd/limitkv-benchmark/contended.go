@@ -414,7 +414,7 @@ func (m *matrix) measureContended() error {
 			}
 			c := contested{contest: x}
 			for i, r := range rounds {
-				h := middleOf(r)
+				h := middleHanded(r)
 				c.cells = append(c.cells, h)
 				if h != nil {
 					fmt.Fprintf(os.Stderr, "%s on %s: %.0f handovers/s, %.1f µs, fairness %.2f, wait %.2f ms, p99 %.2f ms\n", x.name, targets[i].name, h.PerSecond, h.CPU, h.Fairness, h.WaitP50, h.WaitP99)
@@ -426,8 +426,8 @@ func (m *matrix) measureContended() error {
 	})
 }
 
-// middleOf is the median of each number, nil of none.
-func middleOf(rounds []handed) *handed {
+// middleHanded is the median of each number, nil of none.
+func middleHanded(rounds []handed) *handed {
 	if len(rounds) == 0 {
 		return nil
 	}

@@ -49,7 +49,10 @@ generator, values of %d bytes. All servers run as they come, without persistence
 		"and what each workload asks of it. [BREADTH.md](BREADTH.md) has every command beside Redis, [SCRIPTS.md](SCRIPTS.md) scripts\n"+
 		"that compute.\n")
 	if len(m.rows) > 0 {
-		fmt.Fprint(&b, "\n## Throughput\n\nRequests a second, and the server's processor time for each. The ratio is to the better of the others.\n\n")
+		fmt.Fprint(&b, "\n## Throughput\n\nRequests a second, and the server's processor time for each. The ratio is to the better of the others.\n\n"+
+			"valkey-benchmark repeats the rows that it can send, with random keys: its ratio is of requests a second, as ours is, and then\n"+
+			"of processor time. It can send neither what depends on a reply nor a time that goes on (–). It has one thread, which single\n"+
+			"requests keep busy all the time, whichever server they go to.\n\n")
 		m.throughput(&b, m.rows)
 	}
 	if len(m.used) > 0 {

@@ -86,13 +86,6 @@ func (m *matrix) labour(l library, rounds int) (labour, error) {
 	return work, nil
 }
 
-// middle is the median.
-func middle(values []float64) float64 {
-	slices.Sort(values)
-	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
-}
-
 // work starts a server and lets a library work on it.
 func (m *matrix) work(p program, l library) (map[string]span, []string, error) {
 	s, err := p.start()

@@ -120,8 +120,8 @@ type row struct {
 	claim
 	cells  []*cell
 	failed string // why the numbers say nothing
-	// outside is what valkey-benchmark measured of each server, in requests a second; nil where it did not.
-	outside []float64
+	// outside is what valkey-benchmark measured of each server; nil where it did not.
+	outside []outsideResult
 }
 
 // measure is a number of each server, of which limitkv's may be at most so many
@@ -149,7 +149,7 @@ func runMatrix(args []string) error {
 	flags.StringVar(&m.recordings, "recordings", recordingsDir(), "where recordings are kept")
 	flags.StringVar(&m.only, "only", "", "parts to measure, separated by commas: throughput, used, contended, libraries, end-to-end, few, latency, cores, memory, growth, durability, snapshots (of durability: what grows with the keys); by default all")
 	flags.StringVar(&m.clients, "clients", clientsDir, "folder of the programs that use the libraries")
-	flags.StringVar(&m.outside, "outside", outsideGenerator(), "valkey-benchmark, which repeats what one command is enough for; by default that beside Valkey's binary or in PATH, empty for none")
+	flags.StringVar(&m.outside, "outside", outsideGenerator(), "valkey-benchmark, which repeats the rows that it can send; by default that beside Valkey's binary or in PATH, empty for none")
 	flags.StringVar(&m.onlyLibraries, "libraries", "", "libraries to measure from end to end, separated by commas; by default all")
 	flags.BoolVar(&m.quick, "quick", false, "short rounds and small sizes, for a first look")
 	flags.IntVar(&m.rounds, "rounds", 0, "rounds of each row, 0 for 5, or 3 with -quick")

@@ -62,7 +62,7 @@ func nativeWorkloads() []*workload {
 	}, &workload{
 		name: "dq.add", does: "DQ.ADD to one of 100 delay queues", own: true, keys: queues,
 		maker: func(o *setup, connection uint64) maker {
-			p, rnd, n := command("DQ.ADD", "queue:###", o.value), o.random(connection), uint64(o.keys)
+			p, rnd, n := command("DQ.ADD", queueName, o.value), o.random(connection), uint64(o.keys)
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
 		},
 	}, &workload{
@@ -76,9 +76,12 @@ func nativeWorkloads() []*workload {
 			return fillQueues(c, 1, 2, 1000, 4*epochMillis)
 		},
 		maker: func(o *setup, connection uint64) maker {
-			p, rnd := command("DQ.POP", "queue:###"), o.random(connection)
+			p, rnd := command("DQ.POP", queueName), o.random(connection)
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(queues)) }
 		},
 		refused: isNull,
+		outside: func(o *setup) outsideLoad {
+			return outsideLoad{commands: [][]string{{"DQ.POP", outsideQueue}}, keys: queues, requests: outsidePolls}
+		},
 	})
 }

@@ -1,21 +1,61 @@
 package main
 
-// The other generator: valkey-benchmark repeats each row of which one command is enough, so that nobody has to trust ours.
+// The other generator: valkey-benchmark repeats each row that it can send, so that nobody has to trust ours. It sends one
+// command, or several in turn, with random numbers in them. It can send neither what depends on a reply, nor a time that goes
+// on, nor keys of which some are asked for more often.
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// outsideKey is a key of ours, as valkey-benchmark writes it.
-const outsideKey = "key:__rand_int__"
+// Names of ours, as valkey-benchmark writes them. It puts 12 digits in the place of __rand_int__, other ones each time; those in
+// the place of __rand_1st__ are the same in all commands of a turn.
+const (
+	outsideKey    = "key:__rand_int__"
+	outsideMember = "member:__rand_int__"
+	outsideQueue  = "queue:__rand_int__"
+	outsideLock   = "lock:__rand_1st__"
+)
+
+// outsideLoad is what valkey-benchmark is to send.
+type outsideLoad struct {
+	commands [][]string
+	// keys, if not 0, is how many random numbers there are, in place of as many as the workload has keys.
+	keys int
+	// requests, if not 0, is how many are sent, in place of as many as there is time for.
+	requests int
+	countsUp bool // numbers follow each other
+}
+
+// outsideCommand is a load of one command.
+func outsideCommand(args ...string) func(*setup) outsideLoad {
+	return func(*setup) outsideLoad { return outsideLoad{commands: [][]string{args}} }
+}
+
+// outsideCounters is how many counters the scripts that count get from valkey-benchmark. Its users do not change, as ours do; with
+// so many, each makes about as many requests in a window as with ours.
+const outsideCounters = 25_000
+
+// outsideCounter is the load of a script that counts.
+func outsideCounter(script string, args ...string) func(*setup) outsideLoad {
+	return func(o *setup) outsideLoad {
+		request := append([]string{"EVALSHA", o.shas[script], "1", script + ":__rand_int__"}, args...)
+		return outsideLoad{commands: [][]string{request}, keys: outsideCounters}
+	}
+}
+
+// outsidePolls is how many requests take what is due of queues. Half of them find something.
+const outsidePolls = 300_000
 
 // outsideGenerator is valkey-benchmark: beside the server that the environment names, or in PATH.
 func outsideGenerator() string {
@@ -34,10 +74,13 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// fromOutside measures a claim with valkey-benchmark, where the row's servers are prepared for it. It returns nil where more
-// than one command is needed.
-func (m *matrix) fromOutside(targets []*target, c claim) ([]float64, error) {
-	if m.outside == "" || c.connections != 0 {
+// outsideResult is what valkey-benchmark measured of a server: requests a second, and the processor time of one in microseconds.
+type outsideResult struct{ perSecond, cpu float64 }
+
+// fromOutside measures a claim with valkey-benchmark, where the row's servers are prepared for it. It returns nil where
+// valkey-benchmark cannot.
+func (m *matrix) fromOutside(targets []*target, c claim) ([]outsideResult, error) {
+	if m.outside == "" {
 		return nil, nil
 	}
 	works := make([]*workload, len(targets))
@@ -45,50 +88,118 @@ func (m *matrix) fromOutside(targets []*target, c claim) ([]float64, error) {
 		if works[i] = find(c.workload); !t.offers(works[i]) {
 			works[i] = find(c.against)
 		}
-		if works[i].outside == nil {
+		if works[i].outside == nil || c.pipeline < len(works[i].outside(&t.setup).commands) { // it sends a turn's commands at once
 			return nil, nil
 		}
 	}
-	rounds := make([][]float64, len(targets))
+	rounds := make([][]outsideResult, len(targets))
 	for round := range m.rounds {
 		for i := range targets {
 			i = (i + round) % len(targets)
-			n, err := m.outsideRound(targets[i], works[i], c.pipeline)
+			r, err := m.outsideRound(targets[i], works[i], c)
 			if err != nil {
 				return nil, err
 			}
-			rounds[i] = append(rounds[i], n)
+			rounds[i] = append(rounds[i], r)
 		}
 	}
-	medians := make([]float64, len(targets))
+	medians := make([]outsideResult, len(targets))
 	for i, r := range rounds {
-		slices.Sort(r)
-		medians[i] = r[len(r)/2]
+		medians[i] = outsideResult{
+			middleOf(r, func(r outsideResult) float64 { return r.perSecond }),
+			middleOf(r, func(r outsideResult) float64 { return r.cpu }),
+		}
 	}
-	fmt.Fprintf(os.Stderr, "by %s: %.0f\n\n", filepath.Base(m.outside), medians)
+	fmt.Fprintf(os.Stderr, "by %s: %.2f\n\n", filepath.Base(m.outside), medians)
 	return medians, nil
 }
 
-// outsideRound is one run. Its length is a whole number of seconds, as it has them.
-func (m *matrix) outsideRound(t *target, w *workload, pipeline int) (perSecond float64, err error) {
-	table, _, err := outsideRun(m.outside, t.addr, m.params.connections, pipeline, t.setup.keys, m.params.duration, w.outside(&t.setup))
-	if err != nil {
-		return 0, err
+// outsideRound is one run. Its length is a whole number of seconds, as valkey-benchmark has them, if it has not a number of
+// requests.
+func (m *matrix) outsideRound(t *target, w *workload, c claim) (r outsideResult, err error) {
+	if w.drains {
+		p := m.params
+		p.keys = c.keys
+		if err := t.prepare(w, &p); err != nil {
+			return r, err
+		}
 	}
-	return outsideRate(table)
+	load := w.outside(&t.setup)
+	if load.keys == 0 {
+		load.keys = t.setup.keys
+	}
+	if err := t.answers(load); err != nil {
+		return r, fmt.Errorf("%s on %s: %w", w.name, t.name, err)
+	}
+	connections := m.params.connections
+	if c.connections != 0 {
+		connections = c.connections
+	}
+	before := processorNanos(t.pid)
+	table, seconds, err := outsideRun(m.outside, t.addr, connections, max(1, c.pipeline/len(load.commands)), m.params.duration, load)
+	took := processorNanos(t.pid) - before
+	if err == nil {
+		r.perSecond, err = outsideRate(table)
+	}
+	if err != nil {
+		return r, err
+	}
+	requests := float64(load.requests)
+	if requests == 0 {
+		requests = r.perSecond * float64(seconds)
+	}
+	r.cpu = float64(took) / 1000 / requests
+	return r, nil
 }
 
-// outsideRun has valkey-benchmark send a request for so many whole seconds, and returns its table.
-func outsideRun(generator, addr string, connections, pipeline, keys int, length time.Duration, request []string) (table string, seconds int, err error) {
+// answers tells whether a server has an answer to each command, other than an error: valkey-benchmark does not look.
+func (t *target) answers(load outsideLoad) error {
+	c, err := dial(t.addr, t.auth)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	for _, command := range load.commands {
+		var args []string
+		for _, arg := range command {
+			args = append(args, outsideNumber.ReplaceAllString(arg, "000000000000"))
+		}
+		if _, err := c.text(args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var outsideNumber = regexp.MustCompile(`__rand_\w\w\w__`)
+
+// outsideRun has valkey-benchmark send a load for so many whole seconds, and returns its table. A pipeline has so many turns of
+// all commands.
+func outsideRun(generator, addr string, connections, pipeline int, length time.Duration, load outsideLoad) (table string, seconds int, err error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "", 0, err
 	}
-	seconds = max(1, int(length.Seconds()+0.5))
-	cmd := exec.Command(generator, append([]string{
-		"-h", host, "-p", port, "-c", strconv.Itoa(connections), "-P", strconv.Itoa(pipeline), "-r", strconv.Itoa(keys),
-		"--duration", strconv.Itoa(seconds), "--csv", "--",
-	}, request...)...)
+	args := []string{
+		"-h", host, "-p", port, "-c", strconv.Itoa(connections), "-P", strconv.Itoa(pipeline), "-r", strconv.Itoa(load.keys), "--csv",
+	}
+	if load.countsUp {
+		args = append(args, "--sequential")
+	}
+	if load.requests != 0 {
+		args = append(args, "-n", strconv.Itoa(load.requests))
+	} else {
+		seconds = max(1, int(length.Seconds()+0.5))
+		args = append(args, "--duration", strconv.Itoa(seconds))
+	}
+	args = append(args, "--")
+	for i, command := range load.commands {
+		if i > 0 {
+			args = append(args, ";")
+		}
+		args = append(args, command...)
+	}
+	cmd := exec.Command(generator, args...)
 	out, err := cmd.Output()
 	if err != nil {
 		if exit, ok := err.(*exec.ExitError); ok {
@@ -122,14 +233,19 @@ func outsideColumn(table, name string) (float64, error) {
 	return strconv.ParseFloat(values[i+more], 64)
 }
 
-// confirmed is what the other generator says of the row: the ratio, and thousands of requests a second.
+// confirmed is what the other generator says of the row: the ratio, thousands of requests a second, the ratio of processor time.
 func (r *row) confirmed() string {
 	if r.outside == nil {
 		return "–"
 	}
 	var words []string
-	for _, n := range r.outside {
-		words = append(words, fmt.Sprintf("%.0f", n/1000))
+	best, least := 0.0, math.Inf(1)
+	for i, o := range r.outside {
+		words = append(words, fmt.Sprintf("%.0f", o.perSecond/1000))
+		if i > 0 {
+			best, least = max(best, o.perSecond), min(least, o.cpu)
+		}
 	}
-	return fmt.Sprintf("%.2f (%s k)", r.outside[0]/slices.Max(r.outside[1:]), strings.Join(words, " / "))
+	own := r.outside[0]
+	return fmt.Sprintf("%.2f (%s k), CPU %.2f", own.perSecond/best, strings.Join(words, " / "), own.cpu/least)
 }

@@ -2,7 +2,10 @@ package main
 
 // The table that valkey-benchmark writes is read right, and a torn one is refused.
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestOutsideRate(t *testing.T) {
 	for text, want := range map[string]float64{
@@ -21,7 +24,37 @@ func TestOutsideRate(t *testing.T) {
 	if got, err := outsideColumn("\"test\",\"rps\",\"p50_latency_ms\"\n\"SET a,b\",\"99.5\",\"0.284\"\n", "p50_latency_ms"); err != nil || got != 0.284 {
 		t.Error(got, err)
 	}
-	if got := (&row{outside: []float64{30_000, 10_000, 15_000}}).confirmed(); got != "2.00 (30 / 10 / 15 k)" {
+	if got := (&row{outside: []outsideResult{{30_000, 2}, {10_000, 4}, {15_000, 5}}}).confirmed(); got != "2.00 (30 / 10 / 15 k), CPU 0.50" {
 		t.Error(got)
+	}
+}
+
+// What valkey-benchmark is to send has nothing left of our own patterns in it, and names scripts that are loaded.
+func TestOutsideLoads(t *testing.T) {
+	loads := 0
+	for _, w := range workloads() {
+		if w.outside == nil {
+			continue
+		}
+		o := &setup{keys: w.keys, value: "v", shas: map[string]string{}}
+		for _, name := range []string{"filter", "limit2", "consume", "lock", "unlock", "limiter", "zpopbyscore", "rlock", "runlock", "fairlock", "runfairlock",
+			"loop", "loop_argument", "undeclared", "undeclared_loop"} {
+			o.shas[name] = "sha"
+		}
+		load := w.outside(o)
+		if len(load.commands) == 0 {
+			t.Errorf("%s: no command", w.name)
+		}
+		for _, command := range load.commands {
+			for i, arg := range command {
+				if arg == "" || strings.Contains(arg, "#") || i == 1 && command[0] == "EVALSHA" && arg != "sha" {
+					t.Errorf("%s: %q", w.name, command)
+				}
+			}
+		}
+		loads++
+	}
+	if loads < 20 {
+		t.Errorf("valkey-benchmark can send %d workloads", loads)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"embed"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 //go:embed scripts/*.lua
@@ -77,6 +79,7 @@ func user(rnd *random, seq uint64, active int) uint64 {
 const (
 	queues         = 100
 	messagesQueued = 1_000_000
+	queueName      = "queue:############"
 )
 
 func scriptWorkloads() []*workload {
@@ -87,6 +90,7 @@ func scriptWorkloads() []*workload {
 			p, rnd := command("EVALSHA", o.shas["filter"], "1", "filter:##########", "10", "1"), o.random(connection)
 			return func(b []byte, seq uint64) []byte { return p.append(b, user(rnd, seq, o.keys)) }
 		},
+		outside: outsideCounter("filter", "10", "1"),
 		refused: func(r *reply) bool { return r.kind == ':' && r.n > limiterRate },
 	}, {
 		name: "limit2", does: "a counter that sets its TTL (limit2.lua)", keys: 1000,
@@ -95,6 +99,7 @@ func scriptWorkloads() []*workload {
 			p, rnd := command("EVALSHA", o.shas["limit2"], "1", "limit:##########", "1"), o.random(connection)
 			return func(b []byte, seq uint64) []byte { return p.append(b, user(rnd, seq, o.keys)) }
 		},
+		outside: outsideCounter("limit2", "1"),
 		refused: func(r *reply) bool { return r.kind == ':' && r.n > limiterRate },
 	}, {
 		name: "consume", does: "takes what is due of 100 delay queues (consume.lua)", keys: messagesQueued,
@@ -107,12 +112,16 @@ func scriptWorkloads() []*workload {
 			return fillQueues(c, 0, 1, o.keys/queues, epochMillis/1000)
 		},
 		maker: func(o *setup, connection uint64) maker {
-			p, rnd := command("EVALSHA", o.shas["consume"], "1", "queue:###", "##########"), o.random(connection)
+			p, rnd := command("EVALSHA", o.shas["consume"], "1", queueName, "##########"), o.random(connection)
 			return func(b []byte, seq uint64) []byte {
 				return p.append(b, rnd.below(queues), epochMillis/1000+seq/(2*queues))
 			}
 		},
 		refused: isNull,
+		outside: func(o *setup) outsideLoad {
+			now := strconv.Itoa(epochMillis/1000 + outsidePolls/2/queues)
+			return outsideLoad{commands: [][]string{{"EVALSHA", o.shas["consume"], "1", outsideQueue, now}}, keys: queues, requests: outsidePolls}
+		},
 	}, {
 		name: "lock", does: "lock, a lock that is held, unlock by another, unlock (lock.lua, unlock.lua)", keys: 10_000,
 		prepare: loading("lock", "unlock"),
@@ -139,6 +148,13 @@ func scriptWorkloads() []*workload {
 			}
 		},
 		refused: isZero,
+		outside: func(o *setup) outsideLoad {
+			lock := func(holder string) []string {
+				return []string{"EVALSHA", o.shas["lock"], "1", outsideLock, holder, "1"}
+			}
+			unlock := func(holder string) []string { return []string{"EVALSHA", o.shas["unlock"], "1", outsideLock, holder} }
+			return outsideLoad{commands: [][]string{lock("holder:1"), lock("holder:2"), unlock("holder:2"), unlock("holder:1")}}
+		},
 	}, {
 		name: "sliding_window", does: "a log of requests (sliding_window.lua)", keys: 1000,
 		prepare: loading("sliding_window"),
@@ -196,6 +212,13 @@ func unprovenWorkloads() (list []*workload) {
 				}
 				return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(uint64(o.keys))) }
 			},
+			outside: func(o *setup) outsideLoad {
+				request := []string{"EVALSHA", o.shas[x.name]}
+				for _, arg := range x.args {
+					request = append(request, strings.Replace(arg, "##########", "__rand_int__", 1))
+				}
+				return outsideCommand(request...)(o)
+			},
 		})
 	}
 	return append(list, &workload{
@@ -211,6 +234,7 @@ func unprovenWorkloads() (list []*workload) {
 			p, rnd := command("FCALL", "benchmark_incr", "1", "counter:##########"), o.random(connection)
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(uint64(o.keys))) }
 		},
+		outside: outsideCommand("FCALL", "benchmark_incr", "1", "counter:__rand_int__"),
 	})
 }
 
@@ -218,7 +242,7 @@ func unprovenWorkloads() (list []*workload) {
 // fall due one at each unit of time from a time on.
 func fillQueues(c *control, first, step, messages int, from uint64) error {
 	const chunk = 50
-	args := []string{"ZADD", "queue:###"}
+	args := []string{"ZADD", queueName}
 	for range chunk {
 		args = append(args, "#############", "message:#########")
 	}

@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -110,7 +109,7 @@ func (s *single) round(generator, connections string, pipeline int, length time.
 		request = asked.own
 	}
 	before := processorNanos(s.pid)
-	table, seconds, err := outsideRun(generator, s.addr, n, pipeline, singleKeys, length, request)
+	table, seconds, err := outsideRun(generator, s.addr, n, pipeline, length, outsideLoad{commands: [][]string{request}, keys: singleKeys})
 	took := processorNanos(s.pid) - before
 	if err != nil {
 		return err
@@ -126,14 +125,7 @@ func (s *single) round(generator, connections string, pipeline int, length time.
 	return nil
 }
 
-func (s *single) median(of func(singleRound) float64) float64 {
-	var all []float64
-	for _, r := range s.rounds {
-		all = append(all, of(r))
-	}
-	slices.Sort(all)
-	return all[len(all)/2]
-}
+func (s *single) median(of func(singleRound) float64) float64 { return middleOf(s.rounds, of) }
 
 // least is the program that answers always the same, in a process of its own, so that its processor time can be told apart.
 type leastServer struct {

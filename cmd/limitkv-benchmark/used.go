@@ -50,18 +50,30 @@ func cold(*setup, uint64) func(uint64) uint64 {
 
 func hot(*setup, uint64) func(uint64) uint64 { return func(uint64) uint64 { return 0 } }
 
-// usedLimiters are the ways in which limiters are asked: the rule as GCRA, and as the limit and the length of a window for the
-// script.
-var usedLimiters = []struct {
+// usedLimiterKind is a way in which limiters are asked.
+type usedLimiterKind struct {
 	name, does, count, millis string
 	keys                      int
 	pick                      picker
 	outside                   bool // valkey-benchmark can pick as pick does
-}{
+}
+
+// outsideLoad is a command of this way for valkey-benchmark. Numbers that count up are keys that nobody asked for before.
+func (l *usedLimiterKind) outsideLoad(command ...string) outsideLoad {
+	load := outsideLoad{commands: [][]string{command}}
+	if l.name == "cold" {
+		load.countsUp, load.keys = true, 1_000_000_000
+	}
+	return load
+}
+
+// usedLimiters are the ways in which limiters are asked: the rule as GCRA, and as the limit and the length of a window for the
+// script.
+var usedLimiters = []usedLimiterKind{
 	{"inline", "10 a second, over 100,000 keys", "10", "1000", 100_000, uniform, true},
 	{"zipf", "10 a second, over 100,000 keys of which some are asked far more often", "10", "1000", 100_000, zipf, false},
 	{"passing", "10 a second, keys that come and go: each is asked four times", "10", "1000", 1000, passing, false},
-	{"cold", "10 a second, a new key each time", "10", "1000", 1000, cold, false},
+	{"cold", "10 a second, a new key each time", "10", "1000", 1000, cold, true},
 	{"hot", "one key for all", "100000000", "1000", 1, hot, true},
 	{"refused", "nearly all are refused", "1", "10000", 1000, uniform, true},
 }
@@ -91,11 +103,11 @@ func usedWorkloads() (list []*workload) {
 			native.refused, script.refused = nil, nil
 		}
 		if l.outside {
-			native.outside = func(*setup) []string {
-				return []string{"RL.ACQUIRE", "g:__rand_int__", "1", "GCRA", l.count, l.millis}
+			native.outside = func(*setup) outsideLoad {
+				return l.outsideLoad("RL.ACQUIRE", "g:__rand_int__", "1", "GCRA", l.count, l.millis)
 			}
-			script.outside = func(o *setup) []string {
-				return []string{"EVALSHA", o.shas["limiter"], "1", "c:__rand_int__", l.millis}
+			script.outside = func(o *setup) outsideLoad {
+				return l.outsideLoad("EVALSHA", o.shas["limiter"], "1", "c:__rand_int__", l.millis)
 			}
 		}
 		list = append(list, native, script)
@@ -107,7 +119,7 @@ func usedWorkloads() (list []*workload) {
 			p, rnd := command("SET", "key:############", o.value, "PX", "100"), o.random(connection)
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(uint64(o.keys))) }
 		},
-		outside: func(o *setup) []string { return []string{"SET", "key:__rand_int__", o.value, "PX", "100"} },
+		outside: func(o *setup) outsideLoad { return outsideCommand("SET", outsideKey, o.value, "PX", "100")(o) },
 	}, queue, scripts, sidekiqWorkload())
 	return append(list,
 		mixed("mixed", "all of it: limiters, locks, queues, GET and SET", true, list,
@@ -207,6 +219,13 @@ func sidekiqWorkload() *workload {
 	return &workload{
 		name: "sidekiq", does: "a job of the shape of Sidekiq's: pushed, moved when due, fetched, counted (zpopbyscore.lua)", keys: usedQueues,
 		prepare: loading("zpopbyscore"),
+		outside: func(o *setup) outsideLoad {
+			const queue, schedule = "queue:__rand_1st__", "schedule:__rand_1st__"
+			return outsideLoad{commands: [][]string{
+				{"SADD", "queues", "__rand_1st__"}, {"LPUSH", queue, "job:" + o.value}, {"ZADD", schedule, "1", "job:" + o.value},
+				{"EVALSHA", o.shas["zpopbyscore"], "1", schedule, "1"}, {"BRPOP", queue, "2"}, {"INCR", "stat:processed"},
+			}}
+		},
 		maker: func(o *setup, connection uint64) maker {
 			const queue, job = "queue:" + usedQueue, "job:############"
 			set, push, fetch := command("SADD", "queues", usedQueue), command("LPUSH", queue, job+o.value), command("BRPOP", queue, "2")

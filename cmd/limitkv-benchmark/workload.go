@@ -32,9 +32,8 @@ type workload struct {
 	// judge makes what looks at each answer of a connection in turn and says what
 	// is wrong with it, "" if nothing is. nil: errors alone are wrong.
 	judge func() func(r *reply) (wrong string)
-	// outside is the same as one command of valkey-benchmark, which puts a random number in the place of __rand_int__. nil:
-	// it takes more than one command.
-	outside func(o *setup) []string
+	// outside is the same for valkey-benchmark. nil: it cannot send it.
+	outside func(o *setup) outsideLoad
 }
 
 // maker appends the request with a number to b.
@@ -114,7 +113,7 @@ func basicWorkloads() []*workload {
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
 		},
 		refused: isNull,
-		outside: func(*setup) []string { return []string{"GET", outsideKey} },
+		outside: outsideCommand("GET", outsideKey),
 	}, {
 		name: "set", does: "SET of a key at random", keys: 100_000,
 		prepare: fill,
@@ -122,7 +121,7 @@ func basicWorkloads() []*workload {
 			p, rnd, n := command("SET", key, o.value), o.random(connection), uint64(o.keys)
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
 		},
-		outside: func(o *setup) []string { return []string{"SET", outsideKey, o.value} },
+		outside: func(o *setup) outsideLoad { return outsideCommand("SET", outsideKey, o.value)(o) },
 	}, {
 		name: "incr", does: "INCR of a counter at random", keys: 100_000,
 		prepare: func(c *control, o *setup) error {
@@ -133,7 +132,7 @@ func basicWorkloads() []*workload {
 			p, rnd, n := command("INCR", key), o.random(connection), uint64(o.keys)
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
 		},
-		outside: func(*setup) []string { return []string{"INCR", outsideKey} },
+		outside: outsideCommand("INCR", outsideKey),
 	}, {
 		name: "hset", does: "HSET of a field of hashes of 10 fields", keys: 10_000,
 		prepare: fillHashes,
@@ -141,7 +140,7 @@ func basicWorkloads() []*workload {
 			p, rnd, n := command("HSET", key, "field:##", o.value), o.random(connection), uint64(o.keys)
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), rnd.below(hashFields)) }
 		},
-		outside: func(o *setup) []string { return []string{"HSET", outsideKey, "field:05", o.value} },
+		outside: func(o *setup) outsideLoad { return outsideCommand("HSET", outsideKey, "field:05", o.value)(o) },
 	}, {
 		name: "hget", does: "HGET of a field of hashes of 10 fields", keys: 10_000,
 		prepare: fillHashes,
@@ -150,7 +149,7 @@ func basicWorkloads() []*workload {
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), rnd.below(hashFields)) }
 		},
 		refused: isNull,
-		outside: func(*setup) []string { return []string{"HGET", outsideKey, "field:05"} },
+		outside: outsideCommand("HGET", outsideKey, "field:05"),
 	}}
 }
 
@@ -171,7 +170,6 @@ func fillHashes(c *control, o *setup) error {
 // sortedSetWorkloads are those on one large sorted set; keys is the number of
 // its members.
 func sortedSetWorkloads() []*workload {
-	const member = "member:#########"
 	const members = 1_000_000
 	fill := func(c *control, o *setup) error { return fillSortedSet(c, "zset", uint64(o.keys)) }
 	one := func(args ...string) func(o *setup, connection uint64) maker {
@@ -182,8 +180,8 @@ func sortedSetWorkloads() []*workload {
 	}
 	return []*workload{{
 		name: "zadd", does: "ZADD of a new score for a member at random", keys: members, prepare: fill,
-		maker:   one("ZADD", "zset", "#########", member),
-		outside: func(*setup) []string { return []string{"ZADD", "zset", "__rand_int__", "member:__rand_int__"} },
+		maker:   one("ZADD", "zset", "#########", sortedSetMember),
+		outside: outsideCommand("ZADD", "zset", "__rand_int__", outsideMember),
 	}, {
 		name: "zrangebyscore", does: "ZRANGEBYSCORE of about 10 members", keys: members, prepare: fill,
 		maker: func(o *setup, connection uint64) maker {
@@ -194,10 +192,12 @@ func sortedSetWorkloads() []*workload {
 			}
 		},
 		refused: isEmpty,
+		outside: outsideCommand("ZRANGEBYSCORE", "zset", "__rand_int__", "+inf", "LIMIT", "0", "10"),
 	}, {
 		name: "zrank", does: "ZRANK of a member at random", keys: members, prepare: fill,
-		maker:   one("ZRANK", "zset", member),
+		maker:   one("ZRANK", "zset", sortedSetMember),
 		refused: isNull,
+		outside: outsideCommand("ZRANK", "zset", outsideMember),
 	}, {
 		name: "zpopmin", does: "ZPOPMIN until nine tenths of the members are gone", keys: members, prepare: fill,
 		drains:   true,
@@ -207,8 +207,14 @@ func sortedSetWorkloads() []*workload {
 			return func(b []byte, _ uint64) []byte { return p.append(b) }
 		},
 		refused: isEmpty,
+		outside: func(o *setup) outsideLoad {
+			return outsideLoad{commands: [][]string{{"ZPOPMIN", "zset"}}, requests: o.keys * 9 / 10}
+		},
 	}}
 }
+
+// sortedSetMember is a member of the large sorted set.
+const sortedSetMember = "member:############"
 
 // fillSortedSet adds members whose scores are random integers below their
 // number.
@@ -216,9 +222,9 @@ func fillSortedSet(c *control, key string, members uint64) error {
 	const chunk = 50
 	args := []string{"ZADD", key}
 	for range chunk {
-		args = append(args, "#########", "member:#########")
+		args = append(args, "#########", sortedSetMember)
 	}
-	p, one := command(args...), command("ZADD", key, "#########", "member:#########")
+	p, one := command(args...), command("ZADD", key, "#########", sortedSetMember)
 	rnd := random(1)
 	numbers := make([]uint64, 2*chunk)
 	return c.fill(int((members+chunk-1)/chunk), func(b []byte, i uint64) []byte {
