@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 	"unsafe"
@@ -20,6 +21,7 @@ import (
 // acceptor is a listening socket on the first loop.
 type acceptor struct {
 	fd    int
+	slot  int32  // of its events
 	path  string // of a unix socket
 	spare int    // a descriptor held back, to refuse with when there are none left
 
@@ -52,13 +54,13 @@ func (s *Server) listenOnLoop(ln net.Listener) error {
 	ln.Close()
 	a := &acceptor{fd: fd, path: path, keepalive: -1}
 	a.bequeath(s.keepalive.Load())
-	a.spare, _ = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	a.holdBack()
 	l := s.loops[0]
 	failed := make(chan error, 1)
 	l.call(func() {
+		a.slot = slotAccept - int32(len(l.accepts))
 		l.accepts = append(l.accepts, a)
-		ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: slotAccept - int32(len(l.accepts)-1)}
-		failed <- unix.EpollCtl(l.epfd, unix.EPOLL_CTL_ADD, fd, &ev)
+		failed <- a.listen(l, unix.EPOLL_CTL_ADD, unix.EPOLLIN)
 	})
 	return <-failed
 }
@@ -93,28 +95,55 @@ func (a *acceptor) ready(l *loop) {
 		fd, remote, err := rawAccept(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch err {
 		case 0:
+			if a.spare < 0 {
+				a.holdBack()
+			}
 			if a.bequeath(l.server.keepalive.Load()); a.stale && a.path == "" {
 				setKeepalive(fd, time.Duration(a.keepalive))
 			}
 			a.assign(l, fd, remote)
 		case syscall.EINTR, syscall.ECONNABORTED:
 		case syscall.EMFILE, syscall.ENFILE:
-			// Without a descriptor the client could be neither served nor told
-			// so, and epoll would report it for ever.
-			if a.spare < 0 {
-				return
-			}
-			unix.Close(a.spare)
-			if fd, _, err := rawAccept(a.fd, unix.SOCK_CLOEXEC); err == 0 {
-				unix.Close(fd)
-			}
-			a.spare, _ = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			a.refuse(l)
 			return
 		default:
 			a.stale = false // nobody waits
 			return
 		}
 	}
+}
+
+// refuse tells one client that waits that there is no descriptor for it: it would not know otherwise, and epoll would report
+// it for ever. With no descriptor even for that, as when a file took the spare one, all of them wait a while.
+func (a *acceptor) refuse(l *loop) {
+	text := l.server.full()
+	if a.spare >= 0 {
+		unix.Close(a.spare)
+	}
+	fd, _, err := rawAccept(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+	if err == 0 {
+		_, _ = unix.Write(fd, []byte(text))
+		unix.Close(fd)
+	}
+	if a.holdBack(); err != syscall.EMFILE && err != syscall.ENFILE {
+		return
+	}
+	a.listen(l, unix.EPOLL_CTL_MOD, 0)
+	time.AfterFunc(restMillis*time.Millisecond, func() {
+		l.call(func() {
+			if slices.Contains(l.accepts, a) {
+				a.listen(l, unix.EPOLL_CTL_MOD, unix.EPOLLIN)
+			}
+		})
+	})
+}
+
+// holdBack takes the spare descriptor, if there is one.
+func (a *acceptor) holdBack() { a.spare, _ = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0) }
+
+// listen tells epoll what is asked of the socket.
+func (a *acceptor) listen(l *loop, op int, events uint32) error {
+	return unix.EpollCtl(l.epfd, op, a.fd, &unix.EpollEvent{Events: events, Fd: a.slot})
 }
 
 // assign gives the client to the loop that has the fewest.

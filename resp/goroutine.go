@@ -6,10 +6,12 @@ package resp
 // the Conn, one writes.
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -68,10 +70,13 @@ func (s *Server) acceptGoroutines(ln net.Listener) {
 	for {
 		nc, err := ln.Accept()
 		if err != nil {
+			if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+				_ = s.full() // it waits until there is a descriptor
+			}
 			select {
 			case <-s.done:
 				return
-			case <-time.After(10 * time.Millisecond): // out of descriptors
+			case <-time.After(restMillis * time.Millisecond):
 			}
 			if _, ok := err.(net.Error); !ok {
 				return

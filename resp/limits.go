@@ -78,6 +78,9 @@ const (
 	// acceptsMax is how many clients are accepted before others are served.
 	acceptsMax = 64
 
+	// restMillis is for how long a listening socket is left alone when there is no descriptor even to refuse with.
+	restMillis = 50
+
 	// shutdownGrace is how long a stopping server waits for clients to take
 	// their last replies.
 	shutdownGraceMillis = 1000

@@ -44,6 +44,10 @@ type Options struct {
 	// not be.
 	Round func() (again int64)
 
+	// Full, if set, is called when a client comes for whom there is no file descriptor. It returns the text of the error
+	// that the client is told, if it can be told anything.
+	Full func() string
+
 	// Panicked, if set, is called on the stack of a panic in one of the server's
 	// goroutines, and ends the process.
 	Panicked func(r any)
@@ -57,6 +61,14 @@ func (s *Server) caught() {
 	if r := recover(); r != nil {
 		s.opts.Panicked(r)
 	}
+}
+
+// full is the reply to a client for whom there is no descriptor.
+func (s *Server) full() string {
+	if s.opts.Full == nil {
+		return ""
+	}
+	return "-" + s.opts.Full() + "\r\n"
 }
 
 // ErrClosed is what Listen returns after Close.

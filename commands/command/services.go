@@ -64,6 +64,9 @@ type Connections interface {
 	// Admit returns the error text for a connection that may not be made
 	// (maxclients), empty if it may, and sets the session up.
 	Admit(sess *Session) string
+	// Full returns the error text for a connection that cannot be made, since the
+	// system has no file descriptor for it.
+	Full() string
 	// Limit gives a session's connection the limits of its class: call it when it
 	// begins or ends to be subscribed. For the session's own goroutine.
 	Limit(sess *Session)

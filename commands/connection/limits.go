@@ -30,11 +30,13 @@ const unauthOutputBytesMax = 1024
 const idleCheckMicros = 1e6
 
 type limits struct {
-	maxClients, idleSeconds, queryBuffer, maxBulk *atomic.Int64
-	protected                                     *atomic.Bool
-	output                                        atomic.Pointer[outputLimits]
-	connected                                     atomic.Int64
-	checking                                      atomic.Bool
+	idleSeconds, queryBuffer, maxBulk *atomic.Int64
+	maxClients                        atomic.Int64
+	protected                         *atomic.Bool
+	output                            atomic.Pointer[outputLimits]
+	connected                         atomic.Int64
+	checking                          atomic.Bool
+	shortage                          atomic.Int64 // when the log was told that there is no descriptor
 }
 
 // The classes of clients that client-output-buffer-limit tells apart.
@@ -91,7 +93,7 @@ func (l *outputLimits) parse(value string) error {
 
 func (f *family) declareLimits() {
 	c, l := f.s.Config, &f.limits
-	l.maxClients = c.Int("maxclients", 10000, 1, math.MaxUint32, "most clients at a time")
+	f.declareMaxClients()
 	l.protected = c.Bool("protected-mode", true, "without a password, serve clients of this machine only")
 	l.idleSeconds = c.Int("timeout", 0, 0, math.MaxInt32, "seconds after which an idle client is disconnected, 0 = never")
 	l.queryBuffer = c.Memory("client-query-buffer-limit", 1<<30, 1<<20, math.MaxInt64, "most bytes of a request that is not complete")
