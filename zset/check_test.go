@@ -60,21 +60,24 @@ func (l *large) check() error {
 	if size, _, err := l.order.root.check(true); err != nil || size != l.order.len {
 		return fmt.Errorf("order of %d: %d entries, %v", l.order.len, size, err)
 	}
-	l.order.root.ascend(0, l.len(), func(score float64, r ref) bool {
-		member := l.arena.member(r)
-		switch found, ok := l.find(wyhash.Sum(member), member); {
-		case math.Float64bits(score) != math.Float64bits(l.arena.score(r)):
-			err = fmt.Errorf("order: score %v, arena says %v", score, l.arena.score(r))
-		case n > 0 && (score < lastScore || score == lastScore && bytes.Compare(last, member) >= 0):
-			err = fmt.Errorf("order: rank %d is out of order", n)
-		case !ok || found != r:
-			err = fmt.Errorf("order: ref %d is not what the index finds", r)
-		case seen[r]:
-			err = fmt.Errorf("order: ref %d twice", r)
+	l.order.root.ascend(0, l.len(), func(scores []float64, refs []ref) bool {
+		for i, r := range refs {
+			score := scores[i]
+			member := l.arena.member(r)
+			switch found, ok := l.find(wyhash.Sum(member), member); {
+			case math.Float64bits(score) != math.Float64bits(l.arena.score(r)):
+				err = fmt.Errorf("order: score %v, arena says %v", score, l.arena.score(r))
+			case n > 0 && (score < lastScore || score == lastScore && bytes.Compare(last, member) >= 0):
+				err = fmt.Errorf("order: rank %d is out of order", n)
+			case !ok || found != r:
+				err = fmt.Errorf("order: ref %d is not what the index finds", r)
+			case seen[r]:
+				err = fmt.Errorf("order: ref %d twice", r)
+			}
+			seen[r] = true
+			last, lastScore = member, score
+			n++
 		}
-		seen[r] = true
-		last, lastScore = member, score
-		n++
 		return err == nil
 	})
 	if err == nil && n != l.len() {

@@ -8,6 +8,7 @@ type large struct {
 	index    index
 	order    order
 	skiplist bool   // what Encoding answers
+	ahead    int    // of how many entries at an end what their removal looks at was read
 	image    *Image // nil unless one is under way
 }
 
@@ -60,11 +61,59 @@ func (l *large) drop(h uint64, r ref) {
 	l.arena.remove(r)
 }
 
-func (l *large) removeRange(lo, hi int) {
-	l.order.removeRange(lo, hi, func(r ref) { l.drop(l.rehash(r), r) })
+func (l *large) removeRange(lo, hi int) { l.takeRange(lo, hi, nil) }
+
+// takeRange removes a range and calls fn, if it is not nil, with each member before.
+func (l *large) takeRange(lo, hi int, fn func(member []byte, score float64)) {
+	l.order.removeRange(lo, hi, func(scores []float64, refs []ref) {
+		for i, r := range refs {
+			if left := refs[i:]; i%aheadMax == 0 && len(left) > 1 {
+				l.readAhead(left[:min(aheadMax, len(left))])
+			}
+			member := l.arena.member(r)
+			if fn != nil {
+				fn(member, scores[i])
+			}
+			l.drop(wyhash.Sum(member), r)
+		}
+	})
 	for range hi - lo {
 		l.tidy()
 	}
+}
+
+// popMin removes the first n members, n > 0, and calls fn with each before.
+func (l *large) popMin(n int, fn func(member []byte, score float64)) {
+	if n == 1 {
+		leaf := l.order.first()
+		l.nears(leaf.refs[:min(aheadMax, leaf.n)])
+	}
+	l.takeRange(0, n, fn)
+}
+
+// popMax is popMin for the last members, from the last one on.
+func (l *large) popMax(n int, fn func(member []byte, score float64)) {
+	if n == 1 {
+		leaf := l.order.last()
+		l.nears(leaf.refs[leaf.n-min(aheadMax, leaf.n) : leaf.n])
+		l.takeRange(l.len()-1, l.len(), fn)
+		return
+	}
+	l.descend(l.len()-n, l.len(), func(member []byte, score float64) bool {
+		fn(member, score)
+		return true
+	})
+	l.removeRange(l.len()-n, l.len())
+}
+
+// nears is called before one entry is taken from an end, with that and the next ones: whoever takes one mostly comes
+// back for more.
+func (l *large) nears(refs []ref) {
+	if l.ahead == 0 {
+		l.ahead = len(refs)
+		l.readAhead(refs)
+	}
+	l.ahead--
 }
 
 // tidy gives back memory, a chunk at most.
@@ -83,11 +132,31 @@ func (l *large) tidy() {
 }
 
 func (l *large) ascend(lo, hi int, fn func(member []byte, score float64) bool) {
-	l.order.root.ascend(lo, hi, func(score float64, r ref) bool { return fn(l.arena.member(r), score) })
+	l.order.root.ascend(lo, hi, func(scores []float64, refs []ref) bool {
+		for i, r := range refs {
+			if left := refs[i:]; i%aheadMax == 0 && len(left) > 1 {
+				l.arena.readAhead(left[:min(aheadMax, len(left))])
+			}
+			if !fn(l.arena.member(r), scores[i]) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 func (l *large) descend(lo, hi int, fn func(member []byte, score float64) bool) {
-	l.order.root.descend(lo, hi, l.order.len, func(score float64, r ref) bool { return fn(l.arena.member(r), score) })
+	l.order.root.descend(lo, hi, l.order.len, func(scores []float64, refs []ref) bool {
+		for n := len(refs); n > 0; n-- {
+			if (len(refs)-n)%aheadMax == 0 && n > 1 {
+				l.arena.readAhead(refs[max(0, n-aheadMax):n])
+			}
+			if !fn(l.arena.member(refs[n-1]), scores[n-1]) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 func (l *large) scan(cursor uint64, count int, fn func(member []byte, score float64)) uint64 {

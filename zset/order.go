@@ -281,19 +281,17 @@ func (o *order) lower() {
 	}
 }
 
-// removeRange removes the entries of rank lo up to hi-1 and calls fn for each.
-// fn may free the entry, as no members are compared meanwhile.
-func (o *order) removeRange(lo, hi int, fn func(r ref)) {
+// removeRange removes the entries of rank lo up to hi-1 and calls fn for them, some
+// at a time. fn may free the entries, as no members are compared meanwhile.
+func (o *order) removeRange(lo, hi int, fn func(scores []float64, refs []ref)) {
 	o.len -= hi - lo
 	o.root.removeRange(lo, hi, fn)
 	o.lower()
 }
 
-func (n *node) removeRange(lo, hi int, fn func(r ref)) {
+func (n *node) removeRange(lo, hi int, fn func(scores []float64, refs []ref)) {
 	if n.kids == nil {
-		for _, r := range n.refs[lo:hi] {
-			fn(r)
-		}
+		fn(n.scores[lo:hi], n.refs[lo:hi])
 		n.cut(lo, hi)
 		return
 	}
@@ -327,6 +325,23 @@ func (n *node) removeRange(lo, hi int, fn func(r ref)) {
 	for i := end - 1; i >= first; i-- {
 		n.settle(i)
 	}
+}
+
+// first is the leaf with the first entry, last the one with the last.
+func (o *order) first() *node {
+	n := o.root
+	for n.kids != nil {
+		n = n.kids.node[0]
+	}
+	return n
+}
+
+func (o *order) last() *node {
+	n := o.root
+	for n.kids != nil {
+		n = n.kids.node[n.n-1]
+	}
+	return n
 }
 
 // replace gives an entry that was moved in the arena its new ref.
@@ -405,15 +420,11 @@ func (o *order) countMembers(before func(member []byte) bool) int {
 	}
 }
 
-// ascend calls fn for the entries of rank lo up to hi-1 until it returns false.
-func (n *node) ascend(lo, hi int, fn func(score float64, r ref) bool) bool {
+// ascend calls fn for the entries of rank lo up to hi-1, some at a time, until it
+// returns false.
+func (n *node) ascend(lo, hi int, fn func(scores []float64, refs []ref) bool) bool {
 	if n.kids == nil {
-		for i := lo; i < hi; i++ {
-			if !fn(n.scores[i], n.refs[i]) {
-				return false
-			}
-		}
-		return true
+		return fn(n.scores[lo:hi], n.refs[lo:hi])
 	}
 	for i := 0; lo < hi; i++ {
 		count := int(n.kids.count[i])
@@ -425,16 +436,12 @@ func (n *node) ascend(lo, hi int, fn func(score float64, r ref) bool) bool {
 	return true
 }
 
-// descend calls fn for the entries of rank hi-1 down to lo until it returns
-// false. size is how many entries are below the node.
-func (n *node) descend(lo, hi, size int, fn func(score float64, r ref) bool) bool {
+// descend calls fn for the entries of rank hi-1 down to lo, some at a time, which
+// are in their order, until it returns false. size is how many entries are below
+// the node.
+func (n *node) descend(lo, hi, size int, fn func(scores []float64, refs []ref) bool) bool {
 	if n.kids == nil {
-		for i := hi - 1; i >= lo; i-- {
-			if !fn(n.scores[i], n.refs[i]) {
-				return false
-			}
-		}
-		return true
+		return fn(n.scores[lo:hi], n.refs[lo:hi])
 	}
 	for i := int(n.n) - 1; i >= 0 && lo < hi; i-- {
 		count := int(n.kids.count[i])

@@ -145,23 +145,40 @@ func (s *Set) RemoveRange(lo, hi int) int {
 // PopMin removes the first n members, or all if they are fewer, and calls fn
 // for each, lowest first, before it is removed. It returns how many they were.
 func (s *Set) PopMin(n int, fn func(member []byte, score float64)) int {
-	s.Ascend(0, n, func(member []byte, score float64) bool {
+	n = min(n, s.Len())
+	switch {
+	case n <= 0:
+		return 0
+	case s.big != nil:
+		s.big.popMin(n, fn)
+		return n
+	}
+	s.packed.ascend(0, n, func(member []byte, score float64) bool {
 		fn(member, score)
 		return true
 	})
-	return s.RemoveRange(0, n)
+	s.packed.removeRange(0, n)
+	return n
 }
 
 // PopMax removes the last n members, or all if they are fewer, and calls fn
 // for each, highest first, before it is removed. It returns how many they were.
 func (s *Set) PopMax(n int, fn func(member []byte, score float64)) int {
-	hi := s.Len()
-	lo := max(0, hi-n)
-	s.Descend(lo, hi, func(member []byte, score float64) bool {
+	size := s.Len()
+	n = min(n, size)
+	switch {
+	case n <= 0:
+		return 0
+	case s.big != nil:
+		s.big.popMax(n, fn)
+		return n
+	}
+	s.packed.descend(size-n, size, func(member []byte, score float64) bool {
 		fn(member, score)
 		return true
 	})
-	return s.RemoveRange(lo, hi)
+	s.packed.removeRange(size-n, size)
+	return n
 }
 
 func (s *Set) clip(lo, hi int) (int, int) {

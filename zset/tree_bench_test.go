@@ -21,8 +21,10 @@ func BenchmarkTree(b *testing.B) {
 	}
 	a := &million().set.big.arena
 	var items []item
-	million().set.big.order.root.ascend(0, million().set.Len(), func(score float64, r ref) bool {
-		items = append(items, item{score, r})
+	million().set.big.order.root.ascend(0, million().set.Len(), func(scores []float64, refs []ref) bool {
+		for i, r := range refs {
+			items = append(items, item{scores[i], r})
+		}
 		return true
 	})
 	rnd := rand.New(rand.NewSource(1))
@@ -75,7 +77,7 @@ func BenchmarkTree(b *testing.B) {
 	run("rank/order", func(it *item) { o.rank(it.score, it.ref) })
 	run("byRank/order", func(*item) {
 		r := rnd.Intn(len(items))
-		o.root.ascend(r, r+1, func(float64, ref) bool { return true })
+		o.root.ascend(r, r+1, func([]float64, []ref) bool { return true })
 	})
 	run("move/order", func(it *item) {
 		score := float64(rnd.Intn(1_000_000_000))
