@@ -29,7 +29,17 @@ func TestPipelinesSideBySide(t *testing.T) {
 				const commands = 40
 				for range commands {
 					key := fmt.Sprint("key:", r.IntN(3000))
-					switch r.IntN(40) {
+					switch r.IntN(48) {
+					case 40, 41:
+						b = request(b, "SADD", "set"+key[:5], key)
+					case 42:
+						b = request(b, "SPOP", "set"+key[:5])
+					case 43, 44:
+						b = request(b, "RPUSH", "list"+key[:5], key)
+					case 45:
+						b = request(b, "LPOP", "list"+key[:5])
+					case 46, 47:
+						b = request(b, "ZADD", "zset"+key[:5], 1, key)
 					case 0:
 						b = request(b, "SWAPDB", 0, 1)
 					case 1:

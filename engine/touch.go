@@ -1,15 +1,16 @@
 package engine
 
 // Touching the entries of a pipeline before its commands run. A lookup waits
-// for memory three times, for the control word, the slot and the entry, and the
-// next lookup begins when the one before has ended. Looking all keys up at once,
+// for memory three times, for the control word, the slot and the entry, twice more for
+// an object, and the next lookup begins when the one before has ended. Looking all keys up at once,
 // a step at a time, makes the processor wait for all of them together: 16 keys
 // among a million cost hardly more than two.
 //
 // Nothing is concluded from what is seen here. It is read without the locks,
 // which would serialize what is to overlap, and so may be out of date; control
-// words, slots and the tables' directories are written by atomic stores for that, and
-// of an entry only its key is read, which never changes.
+// words, slots and the tables' directories are written by atomic stores for that. Of an
+// entry its key is read, which never changes, and of an object a byte at which its first
+// pointer points or pointed: the race detector is told to look away there.
 
 import (
 	"math/bits"
@@ -41,17 +42,47 @@ func (ks *Keyspace) Touch(db int, places *[TouchMax]Place, n int) {
 	for i, slot := range slots[:found] {
 		entries[i] = (*header)(atomic.LoadPointer(slot))
 	}
-	read := uint64(0)
+	var objects [TouchMax]*objectEntry
+	read, n := uint64(0), 0
 	for _, h := range entries[:found] {
 		if h != nil && h.keyLen > keyElsewhere {
-			key := (*objectEntry)(unsafe.Pointer(h)).key
-			read += uint64(key[0])
+			objects[n] = (*objectEntry)(unsafe.Pointer(h))
+			n++
 		} else if h != nil {
 			read += uint64(h.keyLen)
 		}
 	}
+	if n > 0 {
+		read += touchObjects(objects[:n])
+	}
 	touched.keep(read)
 }
+
+// touchObjects goes on with the keys of entries and what their values begin with, which is elsewhere.
+func touchObjects(objects []*objectEntry) (read uint64) {
+	var begins [TouchMax]*byte
+	for i, o := range objects {
+		read += uint64(o.key[0])
+		if x, ok := o.obj.(beginner); ok {
+			begins[i] = x.Begins()
+		}
+	}
+	for _, p := range begins[:len(objects)] {
+		if p != nil {
+			read += readAt(p)
+		}
+	}
+	return read
+}
+
+// beginner is an object that is in one piece of memory while it is small. Begins is where that begins, nil if there is none.
+// It is called without the lock.
+type beginner interface{ Begins() *byte }
+
+// readAt reads what others may be writing.
+//
+//go:norace
+func readAt(p *byte) uint64 { return uint64(*p) }
 
 // touchDue is Touch for entries whose time has come.
 func (ks *Keyspace) touchDue(refs []unsafe.Pointer) {

@@ -39,6 +39,7 @@ package zset
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/limitkv/limitkv/zset/wyhash"
 )
@@ -346,3 +347,9 @@ func (s *Set) MemoryEstimate() int {
 	}
 	return s.MemoryUsage()
 }
+
+// Begins is where the memory of a small set begins, for a look ahead at it: another goroutine may be changing the set, and
+// the answer be out of date.
+//
+//go:norace
+func (s *Set) Begins() *byte { return unsafe.SliceData(s.packed) }

@@ -210,3 +210,9 @@ func (h *Hash) Clone() Hash {
 	}
 	return Hash{large: h.large.clone()}
 }
+
+// Begins is where the memory of a small hash begins, for a look ahead at it: another goroutine may be changing the hash, and
+// the answer be out of date.
+//
+//go:norace
+func (h *Hash) Begins() *byte { return unsafe.SliceData(h.lp) }

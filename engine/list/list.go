@@ -358,3 +358,9 @@ func (l *List) Clone() List {
 	}
 	return c
 }
+
+// Begins is where the memory of a small list begins, for a look ahead at it: another goroutine may be changing the list, and
+// the answer be out of date.
+//
+//go:norace
+func (l *List) Begins() *byte { return unsafe.SliceData(l.lp) }

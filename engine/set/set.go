@@ -229,3 +229,9 @@ func (s *Set) Clone() Set {
 	}
 	return Set{small: packed.Clone(s.small), large: s.large}
 }
+
+// Begins is where the memory of a small set begins, for a look ahead at it: another goroutine may be changing the set, and
+// the answer be out of date.
+//
+//go:norace
+func (s *Set) Begins() *byte { return unsafe.SliceData(s.small) }
