@@ -104,6 +104,12 @@ bench-check: ## fail where Go benchmarks allocate over 15 % more than docs/bench
 bench-workloads: build ## record what the libraries of conformance-clients send, for bench-compare (REDIS_SERVER; needs their languages)
 	$(BIN)-benchmark record
 
+.PHONY: profile
+profile: ## load the server with all workloads and write cmd/limitkv/default.pgo, by which it is compiled; needs what bench-workloads records
+	CGO_ENABLED=0 $(GO) build -tags profile -pgo=off -o $(BIN)-profile ./cmd/limitkv
+	$(GO) build -o $(BIN)-benchmark ./cmd/limitkv-benchmark
+	$(BIN)-benchmark profile -limitkv $(BIN)-profile
+
 bench-libraries: build ## let real libraries work on limitkv and Redis in turn (LIBRARIES=bullmq,asynq for some; REDIS_SERVER, VALKEY_SERVER)
 	$(BIN)-benchmark matrix -limitkv $(BIN) -only end-to-end -libraries "$(LIBRARIES)" $(if $(QUICK),-quick)
 

@@ -23,6 +23,7 @@ const usage = `Usage: limitkv-benchmark [options] [host:port ...]
        limitkv-benchmark instructions [options]
        limitkv-benchmark soak [options]
        limitkv-benchmark single [options]
+       limitkv-benchmark profile [options]
 
 Loads each server in turn, 127.0.0.1:6379 if none is given, and compares them.
 THE SERVERS ARE EMPTIED (FLUSHALL) before each workload. matrix starts limitkv,
@@ -34,13 +35,14 @@ synchronisation. allocations compares what Go benchmarks allocate with a baselin
 instructions how many instructions they take (it needs valgrind).
 soak loads limitkv with mixed traffic for an hour and fails if it ends worse than it began.
 single measures single requests, beside a program that answers always the same.
+profile makes the profile by which the server is compiled (make profile).
 
 `
 
 func main() {
 	if len(os.Args) > 1 {
 		if run := map[string]func([]string) error{"matrix": runMatrix, "record": runRecord, "breadth": runBreadth, "scripts": runComputing, "replicas": runReplicas,
-			"allocations": runAllocations, "instructions": runInstructions, "soak": runSoak, "single": runSingle, leastCommand: runLeast}[os.Args[1]]; run != nil {
+			"allocations": runAllocations, "instructions": runInstructions, "soak": runSoak, "single": runSingle, "profile": runProfile, leastCommand: runLeast}[os.Args[1]]; run != nil {
 			check(run(os.Args[2:]))
 			return
 		}

@@ -1,0 +1,40 @@
+//go:build profile
+
+package main
+
+// A server that is built for make profile writes what its processor time went to, from its start to SIGUSR1, to the file that
+// LIMITKV_PROFILE names. The released server is built without this file.
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/pprof"
+	"syscall"
+)
+
+func init() {
+	path := os.Getenv("LIMITKV_PROFILE")
+	if path == "" {
+		return
+	}
+	var profile bytes.Buffer
+	if err := pprof.StartCPUProfile(&profile); err != nil {
+		fail(err)
+	}
+	ends := make(chan os.Signal, 1)
+	signal.Notify(ends, syscall.SIGUSR1)
+	go func() {
+		<-ends
+		pprof.StopCPUProfile()
+		// Whoever waits for the file finds it whole.
+		err := os.WriteFile(path+".part", profile.Bytes(), 0o644)
+		if err == nil {
+			err = os.Rename(path+".part", path)
+		}
+		if err != nil {
+			fail(fmt.Errorf("LIMITKV_PROFILE: %w", err))
+		}
+	}()
+}
