@@ -119,10 +119,7 @@ func (v *View) Get(key []byte) Entry {
 	t := &s.tables[v.DB]
 	i := t.find(hash, key)
 	if i < 0 {
-		s.stats.Misses++
-		if v.KS.EventMask.Load()&uint32(EventKeyMiss) != 0 {
-			v.Notify(EventKeyMiss, "keymiss", key)
-		}
+		v.missed(s, key)
 		return Entry{}
 	}
 	e := t.at(i)
@@ -131,13 +128,31 @@ func (v *View) Get(key []byte) Entry {
 	}
 	if e.h.flags&(flagDeadline|flagObject|flagIdle) != 0 {
 		if e = v.settle(s, e); e.h == nil {
-			s.stats.Misses++
+			v.missed(s, key)
 			return e
 		}
 	}
 	s.stats.Hits++
 	if !v.NoTouch {
 		v.touch(e)
+	}
+	return e
+}
+
+func (v *View) missed(s *shard, key []byte) {
+	s.stats.Misses++
+	if v.KS.EventMask.Load()&uint32(EventKeyMiss) != 0 {
+		v.Notify(EventKeyMiss, "keymiss", key)
+	}
+}
+
+// Look is Get without noting the access, and without the event of a miss: for introspection that counts all the same.
+func (v *View) Look(key []byte) Entry {
+	e := v.Peek(key)
+	if _, s := v.locate(key); e.h == nil {
+		s.stats.Misses++
+	} else {
+		s.stats.Hits++
 	}
 	return e
 }

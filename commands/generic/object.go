@@ -19,7 +19,7 @@ func objectSub(name, since, summary string, reply func(c *command.Ctx, e engine.
 		Tips:       varies,
 		Syntax:     "key",
 		Run: func(c *command.Ctx) {
-			if e := c.Peek(c.Args[2]); e.Ok() {
+			if e := c.Look(c.Args[2]); e.Ok() {
 				reply(c, e)
 			} else {
 				c.Null()

@@ -194,6 +194,7 @@ func (q *reading) serve(c *command.Ctx, at []position) bool {
 	top, served := c.Writer.Mark(), 0
 	for i := range at {
 		p := &at[i]
+		c.Get(q.keys[i]) // Redis looks each up a second time, which INFO, keyspace events and the access frequency show
 		if p.stream == nil {
 			continue
 		}
