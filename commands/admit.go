@@ -27,7 +27,6 @@ func (s *server) admit(c *command.Ctx) outcome {
 		sess.SetLastCommand(cmd)
 	}
 	if text := s.check(c); text != "" {
-		w.Counters[cmd.Index()].Rejected.Add(1)
 		s.refuse(c, text)
 		return replied
 	}
@@ -50,7 +49,6 @@ func (s *server) admit(c *command.Ctx) outcome {
 			}
 		}
 		if s.Loading.Keeps(cmd.Flags) && !(s.Loading.On() && s.allOf(c, command.Loading)) {
-			w.Counters[cmd.Index()].Rejected.Add(1)
 			s.refuse(c, command.ErrLoading)
 			return replied
 		}
@@ -153,8 +151,11 @@ func unknown(cmd *command.Command, args [][]byte) string {
 }
 
 // refuse replies an error before the command ran; inside MULTI it makes EXEC
-// fail.
+// fail. It counts with the command, if there is one: a subcommand that does not exist is none.
 func (s *server) refuse(c *command.Ctx, text string) {
+	if c.Known || c.Cmd != nil && len(c.Args) < 2 {
+		c.Worker.Counters[c.Cmd.Index()].Rejected.Add(1)
+	}
 	if c.Cmd != nil && c.Cmd.Refused != nil {
 		text = c.Cmd.Refused(c, text)
 	}

@@ -58,12 +58,9 @@ func (s *server) endLong(c *command.Ctx, run *longrun.Run) {
 	run.Reservation.Release()
 }
 
-// comeBack gives the reply of a command to its connection, which went on elsewhere, and the worker back. done is how
-// many commands of the batch ran. The worker's Ctx is that of the command still.
-func (s *server) comeBack(w *command.Worker, sess *command.Session, done int) {
+// comeBack gives the reply of a command to its connection, which went on elsewhere, and the worker back. The worker's Ctx is that of the command still.
+func (s *server) comeBack(w *command.Worker, sess *command.Session) {
 	c := &w.Ctx
-	w.Commands.Add(int64(done))
-	sess.Commands.Add(int64(done))
 	s.enterChanges(w)
 	reply, told := c.Writer.Buf[w.ReplyAt:], command.Ctx{Request: &command.Request{Cmd: c.Cmd}, Session: sess, Server: s.Server}
 	c.Writer, w.Away = nil, false

@@ -225,8 +225,7 @@ func (s *server) settle(c *command.Ctx) outcome {
 	switch {
 	case w.Away:
 		return away
-	case c.Waits:
-		w.Counters[c.Cmd.Index()].Calls.Add(1)
+	case c.Waits: // it counts as a call when the wait ends
 		return waits
 	}
 	return ran
@@ -238,10 +237,10 @@ func (s *server) Queued(c *command.Ctx, r *command.Request, began int64) (now in
 	c.Request = r
 	text := s.check(c)
 	c.Request = exec
-	if text != "" {
-		c.Worker.Counters[r.Cmd.Index()].Rejected.Add(1)
+	if text != "" { // which is EXEC's failure and not the command's, unless another one runs after it
 		c.Writer.Error(text)
 		s.CountError(text)
+		c.Failure, c.Counted = text, true
 		return began
 	}
 	r.Began, r.Ended = began, 0
@@ -267,15 +266,15 @@ func (s *server) Called(c *command.Ctx, r *command.Request) {
 
 // within runs a command inside another one, under its locks and at its time.
 func (s *server) within(c *command.Ctx, r *command.Request) {
-	outer, mark, failure := c.Request, c.Mark, c.Failure
-	c.Request, c.Mark, c.Failure = r, c.Writer.Mark(), ""
+	outer, mark := c.Request, c.Mark
+	c.Request, c.Mark, c.Failure, c.Counted = r, c.Writer.Mark(), "", false
 	c.Forget()
 	if r.Sole > 0 {
 		c.HintAt(r.Args[r.Sole], r.Place)
 	}
 	s.run(c)
 	c.Worker.Counters[r.Cmd.Index()].Calls.Add(1)
-	c.Request, c.Mark, c.Failure = outer, mark, failure
+	c.Request, c.Mark, c.Failure = outer, mark, ""
 	c.Forget()
 }
 

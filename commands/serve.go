@@ -108,7 +108,7 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 		n, now, more = s.serve(w, sess, window, done, now)
 		done += n
 		if w.Away {
-			s.comeBack(w, sess, done)
+			s.comeBack(w, sess)
 			return -1
 		}
 		for i := range window[1:] { // nothing keeps what the connection sent for long
@@ -116,8 +116,6 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 		}
 	}
 	conn.Took(now - began)
-	w.Commands.Add(int64(done))
-	sess.Commands.Add(int64(done))
 	s.enterChanges(w)
 	s.ClientServed(sess)
 	if kept, from := s.holdBack(w, sess, conn.Out.Mark()); kept != nil {

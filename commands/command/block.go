@@ -5,8 +5,6 @@ package command
 // serves it under the key's lock.
 
 import (
-	"sync/atomic"
-
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/resp"
@@ -67,7 +65,8 @@ func (w *Wait) Serve(v *engine.View, key []byte) (engine.Served, int64) {
 	c.View = *v
 	c.Writes = w.Cmd.Flags&Write != 0
 	if text := s.Refuses(&c, w.Cmd, w.Args); text != "" { // rights changed while it waited
-		w.count(text, func(n *Counters) *atomic.Int64 { return &n.Rejected })
+		s.CountError(text)
+		s.Workers.Unowned(w.Cmd).Rejected.Add(1)
 		out.Error(text)
 		w.finish(out.Buf)
 		return engine.ServedDone, 0
@@ -78,10 +77,7 @@ func (w *Wait) Serve(v *engine.View, key []byte) (engine.Served, int64) {
 	w.at = c.LSN
 	*v = c.View
 	if result == engine.ServedDone {
-		if c.Failure != "" {
-			s.CountError(c.Failure)
-			s.Workers.CountFailed(w.Cmd)
-		}
+		w.called(c.Failure)
 		w.finish(out.Buf)
 	}
 	return result, again
@@ -113,28 +109,30 @@ func (w *Wait) TimedOut() { w.end(nil) }
 
 // end replies that there is nothing. No lock is held, and the lines have been left.
 func (w *Wait) end(reply func(w *resp.Writer)) {
-	out := resp.Writer{Proto: w.session.Proto()}
+	out, failure := resp.Writer{Proto: w.session.Proto()}, ""
 	switch {
 	case reply != nil:
 		reply(&out)
 		if len(out.Buf) > 1 && out.Buf[0] == '-' {
-			w.count(string(out.Buf[1:]), func(n *Counters) *atomic.Int64 { return &n.Failed })
+			failure = string(out.Buf[1:])
 		}
 	case w.Lapsed != nil:
 		w.Lapsed(&out)
 	default:
 		out.NullArray()
 	}
+	w.called(failure)
 	w.finish(out.Buf)
 }
 
-// count counts that the command came to an error.
-func (w *Wait) count(text string, of func(*Counters) *atomic.Int64) {
-	s := w.server
-	s.CountError(text)
-	worker := s.Workers.Get(s)
-	of(&worker.Counters[w.Cmd.Index()]).Add(1)
-	s.Workers.Put(worker)
+// called counts that the command ran, and that it failed if there is an error.
+func (w *Wait) called(failure string) {
+	n := w.server.Workers.Unowned(w.Cmd)
+	n.Calls.Add(1)
+	if failure != "" {
+		w.server.CountError(failure)
+		n.Failed.Add(1)
+	}
 }
 
 // finish hands the reply to the connection and lets it go on.

@@ -286,8 +286,6 @@ type Worker struct {
 	// reply begins. Away: it runs for so long that its connection went on elsewhere.
 	Nth, ReplyAt int
 	Away         bool
-	// Commands counts what connections asked for.
-	Commands atomic.Int64
 	// Seen is the place in the journal of the last change of what the connection that
 	// is served has seen or done.
 	Seen journal.LSN
@@ -354,11 +352,11 @@ func (p *Workers) Get(s *Server) *Worker {
 // Put gives a worker back.
 func (p *Workers) Put(w *Worker) { p.mu.Lock(); p.free = append(p.free, w); p.mu.Unlock() }
 
-// CountFailed counts that a command failed that no worker runs: one that waited.
-func (p *Workers) CountFailed(c *Command) {
+// Unowned are the counters of a command that no worker runs: one that waited.
+func (p *Workers) Unowned(c *Command) *Counters {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.all[0].Counters[c.index].Failed.Add(1)
+	return &p.all[0].Counters[c.index]
 }
 
 // Sum adds up what all workers counted of a command.
@@ -391,12 +389,14 @@ func (p *Workers) Times(c *Command) *histogram.Times {
 	return t
 }
 
-// Commands is how many commands connections have asked for.
+// Commands is how many commands ran, as Redis counts them: those of transactions and scripts, too, and none that was refused.
 func (p *Workers) Commands() (n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.all {
-		n += w.Commands.Load()
+		for i := range w.Counters {
+			n += w.Counters[i].Calls.Load()
+		}
 	}
 	return n
 }
@@ -406,7 +406,6 @@ func (p *Workers) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.all {
-		w.Commands.Store(0)
 		for i := range w.Counters {
 			n := &w.Counters[i]
 			n.Calls.Store(0)

@@ -71,8 +71,6 @@ type Session struct {
 	// Offset is the same in the replicas' stream.
 	Offset journal.LSN
 	Busy   atomic.Bool
-	// Commands counts what it sent.
-	Commands atomic.Int64
 
 	// Turn is the turn of the connection in which commands ran last, TurnBegan when it
 	// began, on the monotonic clock.

@@ -233,6 +233,9 @@ func (f *family) unblock(c *command.Ctx) {
 	}
 	if s := f.s.Clients.Get(id); s != nil {
 		if b := s.Blocked.Load(); b != nil && b.Unblock(reply, c.Held != (engine.LockSet{})) {
+			if reply != nil { // the error is counted with both commands
+				c.Worker.Counters[c.Cmd.Index()].Failed.Add(1)
+			}
 			c.Int(1)
 			return
 		}

@@ -69,6 +69,7 @@ func (h *host) refuse(cmd **command.Command, args [][]byte) string {
 		if sub := c.SubCommand(args[1]); sub != nil {
 			c, *cmd = sub, sub
 		} else if c.Run == nil {
+			*cmd = nil
 			return "ERR Unknown Redis command called from script"
 		}
 	}
