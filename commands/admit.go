@@ -176,7 +176,7 @@ func (s *server) queue(c *command.Ctx) {
 		s.refuse(c, "ERR Transaction holds too many commands")
 		return
 	}
-	if !m.Failed {
+	if !m.Failed && !m.Watcher.Dirty() { // otherwise it will not run
 		m.Queue.Add(c.Worker, c.Request)
 	}
 	c.Status("QUEUED")

@@ -6,8 +6,9 @@ package command
 // Queue is the requests of a transaction, with arguments of their own.
 type Queue struct {
 	Requests []Request
-	// Bytes is how long the arguments are together.
+	// Bytes is how long the arguments are together, Words how many.
 	Bytes int64
+	Words int32
 
 	words [][]byte // where the next request's arguments go, what is taken cut off; so bytes
 	bytes []byte
@@ -48,6 +49,7 @@ func (q *Queue) Add(w *Worker, r *Request) {
 	q.Requests = append(q.Requests, *r)
 	q.Requests[len(q.Requests)-1].Args = q.words[first:len(q.words):len(q.words)]
 	q.Bytes += int64(n)
+	q.Words += int32(len(r.Args))
 }
 
 // GiveBack ends a queue, which nobody looks at any more.

@@ -106,9 +106,10 @@ func (s *Session) Local() bool {
 // Shown are copies, for other goroutines, of what a session keeps for itself.
 type Shown struct {
 	// Multi is 0 outside of a transaction, else one more than the commands
-	// that are queued; Conn.QueuedBytes is what they take. Both are as of the end of a batch.
-	Multi atomic.Int32
-	// Watches is how many keys are watched.
+	// that are queued; Conn.QueuedBytes is how long their arguments are, Words how many.
+	// They are as of the end of a batch.
+	Multi, Words atomic.Int32
+	// Watches is how many keys are watched; see Watching.
 	Watches atomic.Int32
 	// Proto is the protocol version, 0 for 2.
 	Proto atomic.Int32
@@ -166,16 +167,27 @@ type Multi struct {
 
 // ShowMulti brings up to date what others see of the transaction. Most batches change nothing of it.
 func (s *Session) ShowMulti() {
-	queued, bytes := int32(0), int64(0)
+	queued, words, bytes := int32(0), int32(0), int64(0)
 	if s.Multi.Active {
-		queued, bytes = int32(1+len(s.Multi.Queue.Requests)), s.Multi.Queue.Bytes
+		q := &s.Multi.Queue
+		queued, words, bytes = int32(1+len(q.Requests)), q.Words, q.Bytes
 	}
 	if s.Shown.Multi.Load() != queued {
 		s.Shown.Multi.Store(queued)
+		s.Shown.Words.Store(words)
 	}
 	if s.Conn != nil && s.Conn.QueuedBytes.Load() != bytes {
 		s.Conn.QueuedBytes.Store(bytes)
 	}
+}
+
+// Watching is how many keys are watched, as others see it. Once one has changed, which decides what becomes of the
+// transaction, Redis watches none of them any more.
+func (s *Session) Watching() int32 {
+	if s.Multi.Watcher.Dirty() {
+		return 0
+	}
+	return s.Shown.Watches.Load()
 }
 
 // ReplyMode is what CLIENT REPLY sets.

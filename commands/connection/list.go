@@ -160,10 +160,11 @@ func appendClient(b []byte, c *command.Ctx, s *command.Session) []byte {
 	if s.Conn == nil {
 		user = "(superuser)"
 	}
+	if w := s.Blocked.Load(); w != nil {
+		args = argumentBytes(w.Args)
+	}
 	if s == c.Session {
-		for _, a := range c.Args {
-			args += len(a)
-		}
+		args = argumentBytes(c.Args)
 		qbuf = max(qbuf, int64(requestBytes(c.Args)))
 	}
 	if last := s.LastCommand(); last != nil {
@@ -190,10 +191,10 @@ func appendClient(b []byte, c *command.Ctx, s *command.Session) []byte {
 	l.number(" psub=", int64(shown.PSubs.Load()))
 	l.number(" ssub=", int64(shown.SSubs.Load()))
 	l.number(" multi=", int64(shown.Multi.Load()-1))
-	l.number(" watch=", int64(shown.Watches.Load()))
+	l.number(" watch=", int64(s.Watching()))
 	l.number(" qbuf=", qbuf)
 	l.number(" qbuf-free=0 argv-mem=", int64(args))
-	l.number(" multi-mem=", conn.QueuedBytes.Load())
+	l.number(" multi-mem=", conn.QueuedBytes.Load()+pointerBytes*int64(shown.Words.Load()))
 	l.number(" rbs=0 rbp=0 obl=0 oll=0 omem=", omem)
 	l.number(" tot-mem=", bytesOf(s)+conn.SharedBytes()+qbuf-conn.QueryBytes()+int64(args))
 	l.text(" events=", events)
@@ -220,6 +221,16 @@ func bytesOf(s *command.Session) int64 {
 		return 0
 	}
 	return s.Bytes()
+}
+
+// pointerBytes is what Redis counts for each queued argument besides its bytes.
+const pointerBytes = 8
+
+func argumentBytes(args [][]byte) (n int) {
+	for _, a := range args {
+		n += len(a)
+	}
+	return n
 }
 
 // requestBytes is how long a command is on the wire.

@@ -202,7 +202,7 @@ func (f *family) infoClients(w *command.InfoWriter) {
 		if s.Subscriptions.Load() > 0 {
 			pubsub++
 		}
-		if n := int(s.Shown.Watches.Load()); n > 0 {
+		if n := int(s.Watching()); n > 0 {
 			watching++
 			watched += n
 		}

@@ -82,8 +82,10 @@ func (t family) watch(c *command.Ctx) {
 		c.Error("ERR WATCH inside MULTI is not allowed")
 		return
 	}
-	for _, key := range c.Args[1:] {
-		c.Watch(&m.Watcher, key)
+	if !m.Watcher.Dirty() { // otherwise EXEC runs nothing, whatever becomes of these
+		for _, key := range c.Args[1:] {
+			c.Watch(&m.Watcher, key)
+		}
 	}
 	c.Session.Shown.Watches.Store(int32(m.Watcher.Len()))
 	c.OK()
