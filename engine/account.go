@@ -107,7 +107,7 @@ func (v *View) insert(t *table, hash uint64, e Entry) {
 func (v *View) replace(t *table, i int, e Entry) {
 	v.doubt = true
 	before := t.bytes
-	v.object = nil
+	v.object, v.hash.open = nil, false
 	v.keep(t.at(i))
 	v.made(e)
 	t.replace(i, e)
@@ -117,7 +117,7 @@ func (v *View) replace(t *table, i int, e Entry) {
 func (v *View) remove(t *table, i int) {
 	v.doubt = true
 	before := t.bytes
-	v.object = nil
+	v.object, v.hash.open = nil, false
 	v.keep(t.at(i))
 	t.remove(i)
 	v.grown += t.bytes - before
@@ -126,6 +126,10 @@ func (v *View) remove(t *table, i int) {
 // recount counts the object under a changed key anew. It is called where the
 // command has found an object, which is mostly this one.
 func (v *View) recount(key []byte) {
+	if v.hash.open && v.hash.of(key) {
+		v.StoreHash()
+		return
+	}
 	o := v.object
 	if o == nil || o.key != string(key) {
 		hash, s := v.locate(key)

@@ -92,6 +92,8 @@ func (e Entry) bin() uint8 {
 		return e.object().bin
 	case e.h.flags&flagInt != 0:
 		return binOf(digits(*e.intRef()))
+	case e.h.kind == KindHash:
+		return binOf(e.Len())
 	}
 	return binOf(int(e.h.valLen))
 }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/limiter"
 )
 
@@ -135,9 +136,23 @@ func (e Entry) Deadline() int64 {
 	return 0
 }
 
-// Object is the value of a key that is not plain bytes.
+// Object is the value of a key that is not plain bytes, or a hash over those that are: for looking at it.
 func (e Entry) Object() any {
-	if e.h == nil || e.h.flags&flagObject == 0 {
+	if e.h != nil && e.PlainHash() {
+		return e.ObjectIn(new(hash.Hash))
+	}
+	return e.ObjectIn(nil)
+}
+
+// ObjectIn is Object, where work is made a hash that is plain bytes: for those who look at many.
+func (e Entry) ObjectIn(work *hash.Hash) any {
+	switch {
+	case e.h == nil:
+		return nil
+	case e.h.flags&flagObject == 0:
+		if e.h.kind == KindHash {
+			return e.Hash(work)
+		}
 		return nil
 	}
 	return e.object().obj
@@ -193,6 +208,10 @@ func (e Entry) Len() int {
 		return digits(n)
 	}
 	if e.h.flags&flagObject == 0 {
+		if e.h.kind == KindHash {
+			var work hash.Hash
+			return e.Hash(&work).Len()
+		}
 		return int(e.h.valLen)
 	}
 	return lenOf(e.object().obj)
@@ -265,7 +284,11 @@ func newBytesEntry(kind Kind, key []byte, valLen int, isInt, withDue bool) Entry
 	} else {
 		size += uintptr(len(key)) + uintptr(valLen)
 	}
-	words := make([]uint64, (size+7)/8)
+	return layBytes(make([]uint64, (size+7)/8), kind, key, valLen, isInt, withDue)
+}
+
+// layBytes makes an entry of zeros that have the room for it.
+func layBytes(words []uint64, kind Kind, key []byte, valLen int, isInt, withDue bool) Entry {
 	h := (*header)(unsafe.Pointer(unsafe.SliceData(words)))
 	h.kind = kind
 	if withDue {

@@ -75,6 +75,9 @@ func (v *View) ExpireFields(key []byte) {
 	if e.Kind() != KindHash || e.Deadline() != 0 && e.Deadline() < v.Now/1000 {
 		return
 	}
+	if e.PlainHash() {
+		return
+	}
 	x, ok := e.object().obj.(Settler)
 	if !ok {
 		return

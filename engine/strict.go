@@ -8,6 +8,7 @@ package engine
 //   - What sees or changes all keys has all shards.
 //   - What was changed has an effect when its transaction ends, and the transaction
 //     ends before its locks are let go.
+//   - What a command makes of a small hash is stored when the command ends.
 
 import "fmt"
 
@@ -51,6 +52,13 @@ func (v *View) settled() {
 	}
 	if v.changes != v.told {
 		v.forgotten()
+	}
+}
+
+// stored panics if a hash was changed and the change was not told.
+func (o *openHash) stored() {
+	if o.open && (o.entry.h == nil || !o.work.In(o.entry.raw()) || o.entry.bin() != o.bin) {
+		panic("engine: a hash was changed and is not stored")
 	}
 }
 

@@ -234,6 +234,9 @@ func (v *View) AtCommit(fn func(at journal.LSN)) { v.after = append(v.after, fn)
 // passes nil.
 func (v *View) EndCommand(args [][]byte) {
 	t := &v.tx
+	if v.KS.Strict {
+		v.hash.stored()
+	}
 	t.vague = t.vague || t.forced
 	switch {
 	case t.replicas && args != nil:

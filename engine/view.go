@@ -6,8 +6,10 @@ package engine
 import (
 	"unsafe"
 
+	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/lock"
+	"github.com/limitkv/limitkv/engine/packed"
 )
 
 // View works on one database at one time under held locks.
@@ -40,6 +42,7 @@ type View struct {
 	doubt   bool         // the command has begun to change keys
 	objects bool         // the command has found objects, which it may change
 	object  *objectEntry // the last of them, nil if it may have gone
+	hash    openHash     // of small hashes the one that the command works on
 	leaving bool         // a lock that goes, or changes, is let go by those who held it
 
 	// The hash of the key that was located last: dispatch computes it for the
@@ -110,7 +113,7 @@ func (v *View) NeedAt(set *LockSet, key []byte, at Place) {
 
 // Forget begins with another command: the remembered hash goes, whose key's
 // memory is about to be reused.
-func (v *View) Forget() { v.hintPtr, v.objects, v.object = nil, false, nil }
+func (v *View) Forget() { v.hintPtr, v.objects, v.object, v.hash.open = nil, false, nil, false }
 
 // Get finds a key for use: an expired one is removed first, hits and misses
 // are counted, and the access is noted.
@@ -399,6 +402,9 @@ func (v *View) InnerDue(e Entry) {
 // PutObject stores an object (one of the structures) under a key, replacing
 // what is there.
 func (v *View) PutObject(key []byte, kind Kind, obj any, deadline int64) Entry {
+	if h, ok := obj.(*hash.Hash); ok {
+		return v.putHash(key, h, deadline)
+	}
 	e := v.put(newObjectEntry(kind, key, obj), deadline)
 	if x, ok := obj.(Expirer); ok && x.NextDue() != 0 || kind == KindLock {
 		v.InnerDue(e)
@@ -473,8 +479,11 @@ func (v *View) copied(e Entry, key []byte) Entry {
 		return w
 	}
 	p := e.raw()
-	if e.h.kind == KindLock {
+	switch e.h.kind {
+	case KindLock:
 		p = unbound(p)
+	case KindHash:
+		p = packed.Over(p) // without the room behind it
 	}
 	w := newBytesEntry(e.h.kind, key, len(p), isInt, e.h.flags&flagDeadline != 0)
 	w.h.flags |= e.h.flags & (flagRaw | flagIdle | flagInnerDue)

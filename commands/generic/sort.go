@@ -309,8 +309,9 @@ func byPattern(c *command.Ctx, pattern, element []byte, scratch *packed.Scratch)
 	key = append(append(append(key, pattern[:star]...), element...), name...)
 	e := c.Get(key)
 	if field != nil {
-		h, ok := e.Object().(*hash.Hash)
-		if !ok {
+		var work hash.Hash
+		h := e.Hash(&work)
+		if h == nil {
 			return nil, false
 		}
 		return h.Get(field, scratch)

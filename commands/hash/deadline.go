@@ -185,6 +185,8 @@ func expire(c *command.Ctx, seconds, absolute bool) {
 			event = "hdel"
 		}
 		c.Changed(key, engine.EventHash, event)
+	} else {
+		c.StoreHash() // its form has changed
 	}
 	if len(set) > 0 {
 		args := append([][]byte{[]byte("HPEXPIREAT"), key, command.Number(at)}, c.Args[3:len(c.Args)-len(fields)-1]...)

@@ -117,6 +117,7 @@ func hgetex(c *command.Ctx) {
 		}
 	}
 	if updated+deleted == 0 {
+		c.StoreHash() // its form may have changed
 		return
 	}
 	deadlinesChanged(c, key)
@@ -242,7 +243,7 @@ func (f *family) hsetex(c *command.Ctx) {
 		}
 	}
 	if h == nil {
-		h = create(c, key)
+		h = c.NewHash(key)
 	}
 	lim := f.limits()
 	prepare(h, q.pairs, len(q.pairs)/2, lim)

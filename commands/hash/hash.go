@@ -36,23 +36,19 @@ func (f *family) limits() hash.Limits { return f.forms.Now() }
 
 // lookup finds a hash for reading, nil if the key is missing.
 func lookup(c *command.Ctx, key []byte) (*hash.Hash, bool) {
-	return command.Object[*hash.Hash](c, key, engine.KindHash)
+	e, ok := c.Lookup(key, engine.KindHash)
+	return c.ReadHash(e), ok
 }
 
-// lookupWrite finds a hash that is going to be changed.
+// lookupWrite finds a hash that is going to be changed, which is stored when that is told.
 func lookupWrite(c *command.Ctx, key []byte) (*hash.Hash, bool) {
-	return command.ObjectWrite[*hash.Hash](c, key, engine.KindHash)
-}
-
-// create makes an empty hash under a key that is missing.
-func create(c *command.Ctx, key []byte) *hash.Hash {
-	h := &hash.Hash{}
-	c.PutObject(key, engine.KindHash, h, 0)
-	return h
+	e, ok := c.LookupWrite(key, engine.KindHash)
+	return c.EditHash(e), ok
 }
 
 // deadlinesChanged lets the keyspace know that fields' deadlines changed.
 func deadlinesChanged(c *command.Ctx, key []byte) {
+	c.StoreHash()
 	if e := c.Peek(key); e.Ok() {
 		c.InnerDue(e)
 	}

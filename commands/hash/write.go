@@ -62,7 +62,7 @@ func (f *family) hset(c *command.Ctx) (created int, ok bool) {
 		return 0, false
 	}
 	if h == nil {
-		h = create(c, key)
+		h = c.NewHash(key)
 	}
 	lim := f.limits()
 	prepare(h, pairs, len(pairs)/2, lim)
@@ -116,7 +116,7 @@ func (f *family) hsetnx(c *command.Ctx) {
 		return
 	}
 	if h == nil {
-		h = create(c, key)
+		h = c.NewHash(key)
 	}
 	lim := f.limits()
 	prepare(h, c.Args[2:], 1, lim)
@@ -207,7 +207,7 @@ func (f *family) hincrby(c *command.Ctx) {
 // setKeep sets a field and leaves its deadline.
 func (f *family) setKeep(c *command.Ctx, key []byte, h *hash.Hash, field, value []byte) {
 	if h == nil {
-		h = create(c, key)
+		h = c.NewHash(key)
 	}
 	h.SetKeepDeadline(field, value, f.limits())
 }

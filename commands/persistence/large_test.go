@@ -72,7 +72,8 @@ func (l *largeKeys) fill(v *engine.View, rnd *rand.Rand, key []byte, n int) {
 
 func (l *largeKeys) add(v *engine.View, rnd *rand.Rand, e engine.Entry) {
 	m, n := l.element(rnd), rnd.IntN(1000)
-	switch o := e.Object().(type) {
+	defer v.StoreHash()
+	switch o := editable(v, e).(type) {
 	case *zset.Set:
 		o.Add(m, float64(n), 0, l.lim.ZSet)
 	case *set.Set:
@@ -109,9 +110,18 @@ func (l *largeKeys) add(v *engine.View, rnd *rand.Rand, e engine.Entry) {
 	}
 }
 
+// editable is a key's object, which may be changed until StoreHash.
+func editable(v *engine.View, e engine.Entry) any {
+	if e.Kind() == engine.KindHash {
+		return v.EditHash(e)
+	}
+	return e.Object()
+}
+
 func (l *largeKeys) remove(v *engine.View, rnd *rand.Rand, e engine.Entry) {
 	m := l.element(rnd)
-	switch o := e.Object().(type) {
+	defer v.StoreHash()
+	switch o := editable(v, e).(type) {
 	case *zset.Set:
 		o.Remove(m)
 	case *set.Set:

@@ -24,7 +24,8 @@ type words struct {
 	format rdb.Format
 	text   []byte
 	db     int
-	args   [][]byte // of the command that is being made
+	args   [][]byte  // of the command that is being made
+	plain  hash.Hash // is made the small hash that is written
 }
 
 func (f *family) newWords() *words { return &words{format: f.dumps.FileFormat(), db: -1} }
@@ -77,7 +78,7 @@ func (w *words) entry(v *engine.View, e engine.Entry) {
 	}
 	key := append([]byte(nil), e.Key()...)
 	of := func(word string) *many { return &many{w: w, word: []byte(word), key: key} }
-	switch o := e.Object().(type) {
+	switch o := e.ObjectIn(&w.plain).(type) {
 	case *list.List:
 		m := of("RPUSH")
 		for it := o.Iter(0, false); it.Next(); {

@@ -70,7 +70,8 @@ func suffixed(key []byte, suffix string) []byte {
 // openShared reads the limiter's keys. A text is an error.
 func openShared(c *command.Ctx, key []byte) (s shared, text string) {
 	e := c.GetWrite(key)
-	h, _ := e.Object().(*hash.Hash)
+	var work hash.Hash
+	h := e.Hash(&work)
 	if h == nil {
 		return s, command.ErrWrongType
 	}

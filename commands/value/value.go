@@ -43,6 +43,9 @@ func Encoding(e engine.Entry) string {
 // object behind it.
 func MemoryUsage(e engine.Entry) int {
 	n := e.Memory()
+	if e.PlainHash() {
+		return n
+	}
 	if x, ok := e.Object().(sized); ok {
 		n += x.MemoryUsage()
 	}

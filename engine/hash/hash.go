@@ -82,6 +82,29 @@ func (h *Hash) MemoryEstimate() int { return h.MemoryUsage() }
 // deadlines, those, in turn. It is nil if the hash is large.
 func (h *Hash) Listpack() (lp []byte, deadlines bool) { return h.lp, h.large == withDeadlines }
 
+// Over makes h a packed hash without deadlines over the bytes of a list, with room behind it, that are not h's own: what
+// fits in is written there.
+func (h *Hash) Over(b []byte) { *h = Hash{lp: packed.Over(b)} }
+
+// Begin makes h an empty hash whose list has room to grow in.
+func (h *Hash) Begin(room []byte) { *h = Hash{lp: packed.Begin(room)} }
+
+// In tells whether the hash still is over these bytes and nothing else.
+func (h *Hash) In(b []byte) bool {
+	return h.large == nil && h.lp != nil && unsafe.SliceData(h.lp) == unsafe.SliceData(b)
+}
+
+// Plain returns the list of a packed hash without deadlines, which is ok.
+func (h *Hash) Plain() (lp []byte, ok bool) {
+	if h.large != nil {
+		return nil, false
+	}
+	if h.lp == nil {
+		return packed.Begin(make([]byte, packed.EmptyBytes)), true
+	}
+	return h.lp, true
+}
+
 // Get returns a field's value; it may alias the scratch.
 func (h *Hash) Get(field []byte, s *packed.Scratch) (value []byte, ok bool) {
 	if !h.packed() {

@@ -189,6 +189,18 @@ func alloc(n int) []byte {
 	return append([]byte(nil), make([]byte, room)...)[:n]
 }
 
+// Over returns the list that b begins with, which has the rest of b as its room.
+func Over(b []byte) []byte { return b[:binary.LittleEndian.Uint32(b)] }
+
+// Begin returns an empty list at the beginning of b, which has the rest as its room.
+func Begin(b []byte) []byte {
+	lp := b[:EmptyBytes]
+	binary.LittleEndian.PutUint32(lp, EmptyBytes)
+	binary.LittleEndian.PutUint16(lp[4:], 0)
+	lp[headerBytes] = eof
+	return lp
+}
+
 // Reserve returns the list with room for size more bytes of elements, so that adding one by one does not
 // leave copies behind.
 func Reserve(lp []byte, size int) []byte {

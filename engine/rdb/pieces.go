@@ -53,6 +53,9 @@ func NewPieces(format Format, v *engine.View, e engine.Entry) *Pieces {
 }
 
 func large(e engine.Entry) bool {
+	if e.PlainHash() {
+		return false
+	}
 	switch o := e.Object().(type) {
 	case *list.List:
 		return o.Encoding() == "quicklist" && o.MemoryEstimate() >= LargeBytes

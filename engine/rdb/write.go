@@ -28,6 +28,7 @@ type encoder struct {
 	// items and text are room for a sorted set's members and scores.
 	items []packed.Item
 	text  []byte
+	plain hash.Hash // is made the small hash that is written
 }
 
 // gathered is from how many bytes on an encoder gives them to its file.
@@ -55,6 +56,9 @@ func (w *encoder) double(f float64) { w.b = binary.LittleEndian.AppendUint64(w.b
 
 // typeOf is the type that an entry's value is written as.
 func typeOf(e engine.Entry) byte {
+	if e.PlainHash() {
+		return typeHashPacked
+	}
 	switch o := e.Object().(type) {
 	case *hash.Hash:
 		packed := o.Encoding() != "hashtable"
@@ -94,7 +98,7 @@ func typeOf(e engine.Entry) byte {
 
 // value writes an entry's value, which typeOf has given a type.
 func (w *encoder) value(e engine.Entry, t byte) {
-	switch o := e.Object().(type) {
+	switch o := e.ObjectIn(&w.plain).(type) {
 	case *hash.Hash:
 		w.hash(o, t)
 	case *list.List:
