@@ -126,7 +126,7 @@ func (v *View) remove(t *table, i int) {
 // recount counts the object under a changed key anew. It is called where the
 // command has found an object, which is mostly this one.
 func (v *View) recount(key []byte) {
-	if v.hash.open && v.hash.of(key) {
+	if v.hash.open && string(v.hash.key) == string(key) {
 		v.StoreHash()
 		return
 	}

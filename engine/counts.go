@@ -93,7 +93,7 @@ func (e Entry) bin() uint8 {
 	case e.h.flags&flagInt != 0:
 		return binOf(digits(*e.intRef()))
 	case e.h.kind == KindHash:
-		return binOf(e.Len())
+		return binOf(e.plainFields())
 	}
 	return binOf(int(e.h.valLen))
 }

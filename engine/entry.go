@@ -209,8 +209,7 @@ func (e Entry) Len() int {
 	}
 	if e.h.flags&flagObject == 0 {
 		if e.h.kind == KindHash {
-			var work hash.Hash
-			return e.Hash(&work).Len()
+			return e.plainFields()
 		}
 		return int(e.h.valLen)
 	}

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/packed"
 )
 
 // inlineHashMax is the longest list kept beside its key. A longer one has room of its own to grow into.
@@ -17,15 +18,18 @@ const inlineHashMax = 1024
 // openHash is the hash that a command works on.
 type openHash struct {
 	work  hash.Hash
-	entry Entry  // over whose bytes it is, none for a key that is yet to be made
-	key   []byte // of that
+	entry Entry // over whose bytes it is, none for a key that is yet to be made
+	key   []byte
 	bin   uint8  // in which the entry is counted
 	open  bool   // what becomes of it is to be stored
-	room  []byte // where the list of a new one is made
+	room  []byte // where a list is made that is new or needs more room
 }
 
 // PlainHash tells whether the entry is a hash in plain bytes.
 func (e Entry) PlainHash() bool { return e.h.kind == KindHash && e.h.flags&flagObject == 0 }
+
+// plainFields is how many fields a hash in plain bytes has.
+func (e Entry) plainFields() int { return packed.Count(e.raw()) / 2 }
 
 // Hash is the hash under an entry, nil if there is none: the object, or work, which is made to be over the entry's bytes.
 func (e Entry) Hash(work *hash.Hash) *hash.Hash {
@@ -42,13 +46,13 @@ func (e Entry) Hash(work *hash.Hash) *hash.Hash {
 // ReadHash is Hash for who reads. The hash is valid until another one is asked for.
 func (v *View) ReadHash(e Entry) *hash.Hash { return e.Hash(&v.hash.work) }
 
-// EditHash is the hash under an entry that a command is going to change, and to tell that with Changed: by then the change
-// is made.
-func (v *View) EditHash(e Entry) *hash.Hash {
+// EditHash is the hash under a key, of which e is the entry, that a command is going to change. It is changed when Changed
+// tells so, not after that. The memory of key must not change until Forget.
+func (v *View) EditHash(key []byte, e Entry) *hash.Hash {
 	o := &v.hash
 	h := e.Hash(&o.work)
 	if h == &o.work {
-		o.entry, o.key, o.bin, o.open = e, nil, e.bin(), true
+		o.entry, o.key, o.bin, o.open = e, key, e.bin(), true
 		v.objects = true
 	}
 	return h
@@ -57,13 +61,25 @@ func (v *View) EditHash(e Entry) *hash.Hash {
 // NewHash is a hash for a key that is missing, as EditHash is for one that is there. The key is made when the change is told.
 func (v *View) NewHash(key []byte) *hash.Hash {
 	o := &v.hash
-	if o.room == nil {
-		o.room = make([]byte, inlineHashMax)
-	}
-	o.work.Begin(o.room)
+	o.work.Begin(o.ample())
 	o.entry, o.key, o.open = Entry{}, key, true
 	v.objects = true
 	return &o.work
+}
+
+// HashRoom is the room (hash.Limits) for the hash that the command works on, nil if that is an object.
+func (v *View) HashRoom() []byte {
+	if !v.hash.open {
+		return nil
+	}
+	return v.hash.ample()
+}
+
+func (o *openHash) ample() []byte {
+	if o.room == nil {
+		o.room = make([]byte, inlineHashMax)
+	}
+	return o.room
 }
 
 // StoreHash stores what has become of the hash that the command works on. Who tells the change need not call it.
@@ -79,17 +95,24 @@ func (v *View) StoreHash() {
 		v.putHash(o.key, h, 0)
 		return
 	}
-	_, s := v.locate(old.Key())
+	b := old.raw()
+	lp, ok := h.Plain()
+	stays := h.In(b)
+	if !stays && ok && len(lp) <= len(b) && len(lp) >= len(b)/2 {
+		copy(b, lp)
+		stays = true
+	}
+	hash, s := v.locate(o.key)
 	t := &s.tables[v.DB]
-	if bin := old.bin(); bin != o.bin {
+	if bin := old.bin(); bin != o.bin { // it was changed in place, at first or in all
 		t.counts.sizes[KindHash-1][o.bin]--
 		t.counts.sizes[KindHash-1][bin]++
 	}
-	if h.In(old.raw()) {
+	if stays {
 		return
 	}
 	d := old.dueRef()
-	e := v.hashEntry(old.Key(), h, d != nil)
+	e := v.hashEntry(o.key, h, d != nil)
 	e.h.access, e.h.freq = old.h.access, old.h.freq
 	if d != nil {
 		*e.dueRef() = due{at: d.at, node: d.node, db: d.db}
@@ -102,7 +125,7 @@ func (v *View) StoreHash() {
 		e.object().measure()
 		v.objects = true
 	}
-	v.replace(t, t.find(HashBytes(old.Key()), old.Key()), e)
+	v.replace(t, t.find(hash, o.key), e)
 }
 
 // putHash enters a hash, which is copied or taken over.
@@ -129,16 +152,8 @@ func (v *View) hashEntry(key []byte, h *hash.Hash, withDue bool) Entry {
 		size += dueSize
 	}
 	words := append([]uint64(nil), make([]uint64, (size+7)/8)...)
-	size = uintptr(cap(words))*8 - size // of the allocator's room
-	e := layBytes(words[:cap(words)], KindHash, key, len(lp)+int(size), false, withDue)
+	words = words[:cap(words)] // with the room that the allocator gives anyway
+	e := layBytes(words, KindHash, key, len(lp)+8*len(words)-int(size), false, withDue)
 	copy(e.raw(), lp)
 	return e
-}
-
-// of tells whether it is the hash of a key.
-func (o *openHash) of(key []byte) bool {
-	if o.entry.h == nil {
-		return string(o.key) == string(key)
-	}
-	return string(o.entry.Key()) == string(key)
 }

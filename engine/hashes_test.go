@@ -18,7 +18,6 @@ func TestHashes(t *testing.T) {
 	ks.Strict = true
 	v := &View{KS: ks, Now: ks.Clock.Now()}
 	v.Held.AddAll()
-	lim := hash.DefaultLimits
 	model := map[string]map[string]string{}
 	plain, objects, moved := 0, 0, 0
 	name := func() string { return fmt.Sprintf("%0*d", 1+rnd.IntN(2)*20, rnd.IntN(8)) }
@@ -70,10 +69,14 @@ func TestHashes(t *testing.T) {
 				delete(model, key)
 			}
 		default:
-			h := v.EditHash(e)
+			h := v.EditHash([]byte(key), e)
 			if h == nil {
 				h, want = v.NewHash([]byte(key)), map[string]string{}
 				model[key] = want
+			}
+			lim := hash.DefaultLimits
+			if rnd.IntN(4) > 0 {
+				lim.Room = v.HashRoom()
 			}
 			for range 1 + rnd.IntN(4) {
 				field := fmt.Sprintf("field %d", rnd.IntN(40))
@@ -153,7 +156,7 @@ func TestHashUntold(t *testing.T) {
 				}
 			}()
 			v.Forget()
-			v.EditHash(v.GetWrite([]byte("k"))).Set(fmt.Append(nil, field), make([]byte, 40*field), hash.DefaultLimits)
+			v.EditHash([]byte("k"), v.GetWrite([]byte("k"))).Set(fmt.Append(nil, field), make([]byte, 40*field), hash.DefaultLimits)
 			v.EndCommand(nil)
 		}()
 	}
@@ -176,7 +179,7 @@ func BenchmarkHash(b *testing.B) {
 	b.Run("set", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			v.EditHash(v.GetWrite(key)).Set(field, value, hash.DefaultLimits)
+			v.EditHash(key, v.GetWrite(key)).Set(field, value, hash.DefaultLimits)
 			v.Modified(key)
 		}
 	})
@@ -186,12 +189,38 @@ func BenchmarkHash(b *testing.B) {
 			v.ReadHash(v.Get(key)).Get(field, nil)
 		}
 	})
+	b.Run("ten fields, one by one", func(b *testing.B) {
+		b.ReportAllocs()
+		names := [10][]byte{}
+		for i := range names {
+			names[i] = fmt.Appendf(nil, "field:%02d", i)
+		}
+		for b.Loop() {
+			v.Delete(key)
+			v.Modified(key)
+			for _, name := range names {
+				v.Forget()
+				v.Hint(key)
+				h := v.EditHash(key, v.GetWrite(key))
+				if h == nil {
+					h = v.NewHash(key)
+				}
+				lim := hash.DefaultLimits
+				lim.Room = v.HashRoom()
+				h.Set(name, value, lim)
+				v.Modified(key)
+			}
+		}
+	})
 	b.Run("come and go", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			v.EditHash(v.GetWrite(key)).Set([]byte("another"), value, hash.DefaultLimits)
+			h := v.EditHash(key, v.GetWrite(key))
+			lim := hash.DefaultLimits
+			lim.Room = v.HashRoom()
+			h.Set([]byte("another"), value, lim)
 			v.Modified(key)
-			v.EditHash(v.GetWrite(key)).Delete([]byte("another"))
+			v.EditHash(key, v.GetWrite(key)).Delete([]byte("another"))
 			v.Modified(key)
 		}
 	})

@@ -245,7 +245,7 @@ func (f *family) hsetex(c *command.Ctx) {
 	if h == nil {
 		h = c.NewHash(key)
 	}
-	lim := f.limits()
+	lim := f.limits(c)
 	prepare(h, q.pairs, len(q.pairs)/2, lim)
 	if q.timed {
 		h.PrepareDeadlines()

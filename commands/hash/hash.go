@@ -31,8 +31,12 @@ const (
 	fastWrite = command.Write | command.DenyOOM | command.Fast
 )
 
-// limits are how large a packed hash may be.
-func (f *family) limits() hash.Limits { return f.forms.Now() }
+// limits are how large a packed hash may be, and the room for the one that the command works on.
+func (f *family) limits(c *command.Ctx) hash.Limits {
+	lim := f.forms.Now()
+	lim.Room = c.HashRoom()
+	return lim
+}
 
 // lookup finds a hash for reading, nil if the key is missing.
 func lookup(c *command.Ctx, key []byte) (*hash.Hash, bool) {
@@ -43,7 +47,7 @@ func lookup(c *command.Ctx, key []byte) (*hash.Hash, bool) {
 // lookupWrite finds a hash that is going to be changed, which is stored when that is told.
 func lookupWrite(c *command.Ctx, key []byte) (*hash.Hash, bool) {
 	e, ok := c.LookupWrite(key, engine.KindHash)
-	return c.EditHash(e), ok
+	return c.EditHash(key, e), ok
 }
 
 // deadlinesChanged lets the keyspace know that fields' deadlines changed.

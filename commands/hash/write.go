@@ -64,7 +64,7 @@ func (f *family) hset(c *command.Ctx) (created int, ok bool) {
 	if h == nil {
 		h = c.NewHash(key)
 	}
-	lim := f.limits()
+	lim := f.limits(c)
 	prepare(h, pairs, len(pairs)/2, lim)
 	if h.Len() == 0 {
 		h.Reserve(pairs)
@@ -118,7 +118,7 @@ func (f *family) hsetnx(c *command.Ctx) {
 	if h == nil {
 		h = c.NewHash(key)
 	}
-	lim := f.limits()
+	lim := f.limits(c)
 	prepare(h, c.Args[2:], 1, lim)
 	h.Set(c.Args[2], c.Args[3], lim)
 	c.Changed(key, engine.EventHash, "hset")
@@ -209,7 +209,7 @@ func (f *family) setKeep(c *command.Ctx, key []byte, h *hash.Hash, field, value 
 	if h == nil {
 		h = c.NewHash(key)
 	}
-	h.SetKeepDeadline(field, value, f.limits())
+	h.SetKeepDeadline(field, value, f.limits(c))
 }
 
 func (f *family) hincrbyfloatRow() *command.Command {

@@ -113,7 +113,7 @@ func (l *largeKeys) add(v *engine.View, rnd *rand.Rand, e engine.Entry) {
 // editable is a key's object, which may be changed until StoreHash.
 func editable(v *engine.View, e engine.Entry) any {
 	if e.Kind() == engine.KindHash {
-		return v.EditHash(e)
+		return v.EditHash(e.Key(), e)
 	}
 	return e.Object()
 }

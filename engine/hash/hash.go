@@ -22,6 +22,8 @@ import (
 type Limits struct {
 	MaxPackedFields int // fields
 	MaxPackedBytes  int // bytes of a field or a value
+	// Room is where a list goes that no longer fits where it is, if it fits there. Who gives it copies the list from there.
+	Room []byte
 }
 
 // DefaultLimits are Redis's.
@@ -185,7 +187,9 @@ func (h *Hash) set(field, value []byte, lim Limits, keep bool) (created bool) {
 	p := packed.Find(h.lp, packed.First(h.lp), field, h.stride()-1)
 	switch {
 	case p < 0 && h.large == nil:
-		h.lp = packed.Append(h.lp, packed.String(field), packed.String(value))
+		f, v := packed.String(field), packed.String(value)
+		h.move(f.Size()+v.Size(), lim.Room)
+		h.lp = packed.Append(h.lp, f, v)
 	case p < 0:
 		h.lp = packed.Append(h.lp, packed.String(field), packed.String(value), packed.Number(0))
 	case h.large == withDeadlines && !keep && h.deadlineAt(p) != 0:
@@ -193,12 +197,24 @@ func (h *Hash) set(field, value []byte, lim Limits, keep bool) (created bool) {
 		h.lp = packed.Delete(h.lp, p, 3)
 		h.lp = packed.Append(h.lp, packed.String(field), packed.String(value), packed.Number(0))
 	default:
-		h.lp = packed.Replace(h.lp, packed.Next(h.lp, p), packed.String(value))
+		p := packed.Next(h.lp, p)
+		v := packed.String(value)
+		if h.large == nil {
+			h.move(v.Size()-(packed.Next(h.lp, p)-p), lim.Room)
+		}
+		h.lp = packed.Replace(h.lp, p, v)
 	}
 	if h.Len() > lim.MaxPackedFields {
 		h.enlarge()
 	}
 	return p < 0
+}
+
+// move moves the list to a room if it has none for so many bytes more.
+func (h *Hash) move(more int, room []byte) {
+	if n := len(h.lp) + more; n > cap(h.lp) && n <= len(room) {
+		h.lp = append(room[:0], h.lp...)
+	}
 }
 
 // Delete removes a field and reports whether it was there.
