@@ -20,9 +20,10 @@ type openHash struct {
 	work  hash.Hash
 	entry Entry // over whose bytes it is, none for a key that is yet to be made
 	key   []byte
-	bin   uint8  // in which the entry is counted
-	open  bool   // what becomes of it is to be stored
-	room  []byte // where a list is made that is new or needs more room
+	bin   uint8     // in which the entry is counted
+	open  bool      // what becomes of it is to be stored
+	room  []byte    // where a list is made that is new or needs more room
+	read  hash.Hash // what another one that is only read is made
 }
 
 // PlainHash tells whether the entry is a hash in plain bytes.
@@ -43,12 +44,13 @@ func (e Entry) Hash(work *hash.Hash) *hash.Hash {
 	return work
 }
 
-// ReadHash is Hash for who reads. The hash is valid until another one is asked for.
-func (v *View) ReadHash(e Entry) *hash.Hash { return e.Hash(&v.hash.work) }
+// ReadHash is Hash for who reads. The hash is valid until another one is read.
+func (v *View) ReadHash(e Entry) *hash.Hash { return e.Hash(&v.hash.read) }
 
 // EditHash is the hash under a key, of which e is the entry, that a command is going to change. It is changed when Changed
 // tells so, not after that. The memory of key must not change until Forget.
 func (v *View) EditHash(key []byte, e Entry) *hash.Hash {
+	v.StoreHash()
 	o := &v.hash
 	h := e.Hash(&o.work)
 	if h == &o.work {
@@ -60,6 +62,7 @@ func (v *View) EditHash(key []byte, e Entry) *hash.Hash {
 
 // NewHash is a hash for a key that is missing, as EditHash is for one that is there. The key is made when the change is told.
 func (v *View) NewHash(key []byte) *hash.Hash {
+	v.StoreHash()
 	o := &v.hash
 	o.work.Begin(o.ample())
 	o.entry, o.key, o.open = Entry{}, key, true
@@ -92,7 +95,9 @@ func (v *View) StoreHash() {
 	v.doubt = true
 	h, old := &o.work, o.entry
 	if old.h == nil {
-		v.putHash(o.key, h, 0)
+		if h.Len() > 0 {
+			v.putHash(o.key, h, 0)
+		}
 		return
 	}
 	b := old.raw()
