@@ -230,7 +230,7 @@ func (vm *VM) loadString(L *lua.LState) int {
 
 // compiled pushes the function of a source, or nil and the error.
 func (vm *VM) compiled(L *lua.LState, code, source string) int {
-	c, err := compileChunk(code, source, knownFunctions(), false, &vm.budget)
+	c, err := compileChunk(code, source, knownFunctions(), false, &vm.budget, vm.ccalls+1) // the script is a call
 	if err != nil {
 		L.Push(lua.LNil)
 		L.Push(lua.LString(err.Error()))

@@ -52,11 +52,11 @@ func shortSource(source string, room int) string {
 }
 
 // compileChunk compiles a source. known are the functions that are constants, fold lets KEYS and ARGV be constants, too,
-// if they cannot escape. b, unless nil, is asked whether to go on.
-func compileChunk(code, source string, known *syntax.Known, fold bool, b *budget.Budget) (*chunk, error) {
+// if they cannot escape. b, unless nil, is asked whether to go on. level is how deep calls nest that the source is compiled in.
+func compileChunk(code, source string, known *syntax.Known, fold bool, b *budget.Budget, level int) (*chunk, error) {
 	main, escapes, err := syntax.Compile(code, &syntax.Options{
 		Chunk: shortSource(source, syntaxNameMax), Name: shortSource(source, runtimeNameMax), Source: source,
-		Known: known, Fold: fold, Budget: b,
+		Known: known, Fold: fold, Budget: b, Level: level,
 	})
 	if err != nil {
 		return nil, err

@@ -106,8 +106,8 @@ func (l *Library) Compile() {
 	}
 	code := l.Code[l.skip:]
 	const source = "@" + libraryChunkName
-	if l.plain, l.err = compileChunk(code, source, nil, false, nil); l.err == nil {
-		l.chunk, l.err = compileChunk(code, source, knownFunctions(), false, nil)
+	if l.plain, l.err = compileChunk(code, source, nil, false, nil, 0); l.err == nil {
+		l.chunk, l.err = compileChunk(code, source, knownFunctions(), false, nil, 0)
 	}
 	l.compiled = true
 }

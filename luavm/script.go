@@ -39,7 +39,7 @@ func Compile(body []byte) (*Script, error) {
 		return nil, err
 	}
 	s.Flags, s.skip = flags, skip
-	if s.chunk, err = compileChunk(s.Body[skip:], "@"+chunkName, knownFunctions(), true, nil); err != nil {
+	if s.chunk, err = compileChunk(s.Body[skip:], "@"+chunkName, knownFunctions(), true, nil, 0); err != nil {
 		return nil, &CompileError{Text: "Error compiling script (new function): " + err.Error()}
 	}
 	return s, nil

@@ -47,6 +47,7 @@ type Options struct {
 	Known  *Known         // nil: none
 	Fold   bool           // KEYS and ARGV may be constants
 	Budget *budget.Budget // is asked as the source is read; nil: nobody is
+	Level  int            // how deep calls nest already: blocks and expressions may nest so much less
 }
 
 // compiler is a source being compiled.
@@ -72,7 +73,7 @@ var compilers = sync.Pool{New: func() any { return &compiler{} }}
 // Compile compiles a source. escapes tells whether KEYS or ARGV might be changed or kept by it. The error is an *Error.
 func Compile(src string, o *Options) (f *bytecode.Function, escapes bool, err error) {
 	c := compilers.Get().(*compiler)
-	c.reader = reader{lexer: lexer{src: src, chunk: o.Chunk, line: 1}, budget: o.Budget}
+	c.reader = reader{lexer: lexer{src: src, chunk: o.Chunk, line: 1}, budget: o.Budget, level: o.Level}
 	c.Options, c.f, c.fold, c.escapes, c.iterations = o, nil, o.Fold, false, 0
 	defer func() {
 		switch r := recover().(type) {
