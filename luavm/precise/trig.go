@@ -7,14 +7,15 @@ import "math"
 var (
 	halfPi   = double{0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54}
 	halfPi3  = -0x1.f1976b7ed8fbcp-110 // the third part
-	trigMost = 1e6                     // beyond, π/2 is not known well enough here
+	halfPi4  = 0x1.4cf98e804177dp-164  // the fourth
+	trigMost = 0x1p52                  // beyond, π/2 is not known well enough here
 )
 
 // sinCosDouble returns sine and cosine of x for |x| up to trigMost.
 func sinCosDouble(x double) (sin, cos double) {
 	quadrants := math.RoundToEven(x.hi / halfPi.hi)
 	r := x.plus(double{halfPi.hi, 0}.timesFloat(-quadrants)).plus(double{halfPi.lo, 0}.timesFloat(-quadrants))
-	r = r.plus(double{-quadrants * halfPi3, 0})
+	r = r.plus(double{halfPi3, 0}.timesFloat(-quadrants)).plus(double{-quadrants * halfPi4, 0})
 	// Taylor's series for an eighth of the angle, then doubled three times.
 	const halvings = 3
 	r = double{math.Ldexp(r.hi, -halvings), math.Ldexp(r.lo, -halvings)}
