@@ -95,9 +95,7 @@ func (v *View) StoreHash() {
 	v.doubt = true
 	h, old := &o.work, o.entry
 	if old.h == nil {
-		if h.Len() > 0 {
-			v.putHash(o.key, h, 0)
-		}
+		v.putHash(o.key, h, 0) // an empty one, too: the events of a hash whose fields all came too late begin with its making
 		return
 	}
 	b := old.raw()
