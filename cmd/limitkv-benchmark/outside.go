@@ -37,9 +37,12 @@ type outsideLoad struct {
 	countsUp bool // numbers follow each other
 }
 
-// outsideCommand is a load of one command.
+// outsideOne is a load of one command.
+func outsideOne(args ...string) outsideLoad { return outsideLoad{commands: [][]string{args}} }
+
+// outsideCommand is the load of a workload whose command is the same on each server.
 func outsideCommand(args ...string) func(*setup) outsideLoad {
-	return func(*setup) outsideLoad { return outsideLoad{commands: [][]string{args}} }
+	return func(*setup) outsideLoad { return outsideOne(args...) }
 }
 
 // outsideCounters is how many counters the scripts that count get from valkey-benchmark. Its users do not change, as ours do; with

@@ -217,7 +217,7 @@ func unprovenWorkloads() (list []*workload) {
 				for _, arg := range x.args {
 					request = append(request, strings.Replace(arg, "##########", "__rand_int__", 1))
 				}
-				return outsideCommand(request...)(o)
+				return outsideOne(request...)
 			},
 		})
 	}

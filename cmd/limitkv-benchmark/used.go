@@ -60,7 +60,7 @@ type usedLimiterKind struct {
 
 // outsideLoad is a command of this way for valkey-benchmark. Numbers that count up are keys that nobody asked for before.
 func (l *usedLimiterKind) outsideLoad(command ...string) outsideLoad {
-	load := outsideLoad{commands: [][]string{command}}
+	load := outsideOne(command...)
 	if l.name == "cold" {
 		load.countsUp, load.keys = true, 1_000_000_000
 	}
@@ -119,7 +119,7 @@ func usedWorkloads() (list []*workload) {
 			p, rnd := command("SET", "key:############", o.value, "PX", "100"), o.random(connection)
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(uint64(o.keys))) }
 		},
-		outside: func(o *setup) outsideLoad { return outsideCommand("SET", outsideKey, o.value, "PX", "100")(o) },
+		outside: func(o *setup) outsideLoad { return outsideOne("SET", outsideKey, o.value, "PX", "100") },
 	}, queue, scripts, sidekiqWorkload())
 	return append(list,
 		mixed("mixed", "all of it: limiters, locks, queues, GET and SET", true, list,

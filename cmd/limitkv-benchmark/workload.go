@@ -121,7 +121,7 @@ func basicWorkloads() []*workload {
 			p, rnd, n := command("SET", key, o.value), o.random(connection), uint64(o.keys)
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
 		},
-		outside: func(o *setup) outsideLoad { return outsideCommand("SET", outsideKey, o.value)(o) },
+		outside: func(o *setup) outsideLoad { return outsideOne("SET", outsideKey, o.value) },
 	}, {
 		name: "incr", does: "INCR of a counter at random", keys: 100_000,
 		prepare: func(c *control, o *setup) error {
@@ -140,7 +140,7 @@ func basicWorkloads() []*workload {
 			p, rnd, n := command("HSET", key, "field:##", o.value), o.random(connection), uint64(o.keys)
 			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), rnd.below(hashFields)) }
 		},
-		outside: func(o *setup) outsideLoad { return outsideCommand("HSET", outsideKey, "field:05", o.value)(o) },
+		outside: func(o *setup) outsideLoad { return outsideOne("HSET", outsideKey, "field:05", o.value) },
 	}, {
 		name: "hget", does: "HGET of a field of hashes of 10 fields", keys: 10_000,
 		prepare: fillHashes,

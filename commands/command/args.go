@@ -246,13 +246,17 @@ func Text(b []byte) []byte {
 	return b
 }
 
-// Clone copies arguments that have to outlive the request.
-func Clone(args [][]byte) [][]byte {
-	n := 0
+// ArgBytes is how long arguments are together.
+func ArgBytes(args [][]byte) (n int) {
 	for _, a := range args {
 		n += len(a)
 	}
-	all := make([]byte, 0, n)
+	return n
+}
+
+// Clone copies arguments that have to outlive the request.
+func Clone(args [][]byte) [][]byte {
+	all := make([]byte, 0, ArgBytes(args))
 	out := make([][]byte, len(args))
 	for i, a := range args {
 		from := len(all)

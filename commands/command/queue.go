@@ -30,10 +30,7 @@ func (q *Queue) Add(w *Worker, r *Request) {
 		w.queues[last] = Queue{}
 		w.queues = w.queues[:last]
 	}
-	n := 0
-	for _, a := range r.Args {
-		n += len(a)
-	}
+	n := ArgBytes(r.Args)
 	if free := cap(q.bytes) - len(q.bytes); free < n {
 		q.bytes = make([]byte, 0, max(n, min(2*cap(q.bytes), queueBytesKept)))
 	}

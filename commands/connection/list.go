@@ -161,10 +161,10 @@ func appendClient(b []byte, c *command.Ctx, s *command.Session) []byte {
 		user = "(superuser)"
 	}
 	if w := s.Blocked.Load(); w != nil {
-		args = argumentBytes(w.Args)
+		args = command.ArgBytes(w.Args)
 	}
 	if s == c.Session {
-		args = argumentBytes(c.Args)
+		args = command.ArgBytes(c.Args)
 		qbuf = max(qbuf, int64(requestBytes(c.Args)))
 	}
 	if last := s.LastCommand(); last != nil {
@@ -225,13 +225,6 @@ func bytesOf(s *command.Session) int64 {
 
 // pointerBytes is what Redis counts for each queued argument besides its bytes.
 const pointerBytes = 8
-
-func argumentBytes(args [][]byte) (n int) {
-	for _, a := range args {
-		n += len(a)
-	}
-	return n
-}
 
 // requestBytes is how long a command is on the wire.
 func requestBytes(args [][]byte) int {

@@ -74,8 +74,8 @@ func StartWith(t testing.TB, change func(*commands.Server)) *Server {
 
 // expected says whether a warning is of the machine and not of a wrong: it is slow, or has few descriptors for maxclients.
 func expected(format string) bool {
-	for _, part := range []string{"Slow script detected", "max file descriptors", "maximum open files"} {
-		if strings.Contains(format, part) {
+	for _, begin := range []string{"Slow script detected", "You requested maxclients of", "Server can't set maximum open files", "Current maximum open files"} {
+		if strings.HasPrefix(format, begin) {
 			return true
 		}
 	}
