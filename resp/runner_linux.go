@@ -11,9 +11,12 @@ package resp
 // A loop that has no thread of its own is watched through the first loop's epoll descriptor, which its own is part of. It
 // has its turn where epoll reports it, between the first loop's connections: what a client sends on one connection, and
 // then on another, is served in that order, whichever loops the connections are on. It is reported when something comes
-// (EPOLLET): what epoll has reported once it otherwise looks at first the next time, before what came earlier.
+// (EPOLLET): what epoll has reported once it otherwise looks at first the next time, before what came earlier. Where more
+// clients are ready than one look tells of, it has a turn after every round of the first loop, as many clients at a time:
+// one for each time that epoll has gone through the first loop's would leave its clients with a fraction of the others'.
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -30,7 +33,9 @@ type runner struct {
 	lent     bool // the first loop's thread runs a round of it; guarded by own
 	lentTurn int  // which turn of the first loop's that was
 
-	more bool // there is something left to do; for the first loop's thread alone
+	// For the first loop's thread alone: there is something left to do that no event will tell of; the last look found
+	// as many events as it can, so that there may be others.
+	more, full bool
 
 	round bool  // a round is under way; guarded by own
 	look  int64 // in so many microseconds Options.Round is to be called again, 0 for not; guarded by own
@@ -89,8 +94,8 @@ func (l *loop) runFirst(others []*loop) {
 		l.begins(t)
 		kept, mine := l.handle(n)
 		for i := 0; i < len(others) && kept == nil && mine; i++ {
-			if o := others[i]; o.run.shared.Load() && o.run.more {
-				kept, mine = l.lend(o, false)
+			if o := others[i]; o.leftOver() {
+				kept, mine = l.lend(o, o.run.full)
 			}
 		}
 		if !mine {
@@ -121,8 +126,8 @@ func (l *loop) watch(o *loop) {
 
 // lend runs a round of a shared loop with the thread of l, the first one: of what
 // is left to do there and, if reported, of what epoll has. Nothing unreported is
-// looked for: it would overtake what the first loop is yet to be told of. It
-// returns o if that is the caller's now and l is not, and reports as handle does.
+// looked for: it would overtake what the first loop is yet to be told of; but see
+// full. It returns o if that is the caller's now and l is not, and reports as handle does.
 func (l *loop) lend(o *loop, reported bool) (kept *loop, mine bool) {
 	if !o.run.shared.Load() || !o.run.own.TryLock() {
 		l.watch(o) // it is about to get a thread, or to give it back
@@ -186,16 +191,10 @@ func (l *loop) carryOn() {
 	}
 }
 
-// anyMore tells whether a shared loop has something left to do that no event
-// will tell of.
-func anyMore(others []*loop) bool {
-	for _, o := range others {
-		if o.run.shared.Load() && o.run.more {
-			return true
-		}
-	}
-	return false
-}
+// anyMore tells whether a shared loop has something left to do.
+func anyMore(others []*loop) bool { return slices.ContainsFunc(others, (*loop).leftOver) }
+
+func (l *loop) leftOver() bool { return l.run.shared.Load() && (l.run.more || l.run.full) }
 
 // goesOn takes the first loop's lock again, unless another goroutine has taken
 // over since: then the caller keeps the loop that it was visiting, whose lock it
@@ -232,6 +231,7 @@ func (l *loop) visit(t int64, reported bool) (mine bool) {
 	n := 0
 	if reported {
 		n, _ = l.epollNow()
+		l.run.full = n == eventsPerWait
 	}
 	l.now = t
 	if _, mine := l.handle(n); !mine {

@@ -5,7 +5,9 @@ package resp
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -287,5 +289,50 @@ func TestOrderOfArrival(t *testing.T) {
 		if overtaken > rounds/100 {
 			t.Errorf("fresh %v: overtaken %d times of %d", fresh, overtaken, rounds)
 		}
+	}
+}
+
+// TestFairLoops holds that clients have as many turns, whichever loops they are on, where far more of them are ready than one
+// look at epoll tells of.
+func TestFairLoops(t *testing.T) {
+	const clients, enough = 1000, 50_000
+	var mu sync.Mutex
+	conns := make([]*client, clients)
+	turns := make([]int, clients)
+	done := make(chan struct{})
+	total := 0
+	h := &echo{on: map[string]func(c *Conn, cmd Command){
+		"turn": func(c *Conn, cmd Command) {
+			mu.Lock()
+			defer mu.Unlock()
+			if total == enough {
+				return
+			}
+			i, _ := ParseInt(cmd.Args[1])
+			turns[i]++
+			if total++; total == enough {
+				close(done)
+				return
+			}
+			_, _ = fmt.Fprintf(conns[i], "TURN %d\r\n", i) // so that it is ready again at once
+		},
+	}}
+	s, addr := start(t, h, Options{Loops: 2})
+	s.share.freeze()
+	mu.Lock()
+	for i := range conns {
+		conns[i] = dial(t, "tcp", addr)
+	}
+	mu.Unlock()
+	for i, c := range conns {
+		c.send(fmt.Sprintf("TURN %d\r\n", i))
+	}
+	mu.Lock()
+	clear(turns) // the first ones had some before the last one came
+	total = 0
+	mu.Unlock()
+	<-done
+	if least, most := slices.Min(turns), slices.Max(turns); least < most/2 {
+		t.Errorf("%d turns, between %d and %d a client", total, least, most)
 	}
 }
