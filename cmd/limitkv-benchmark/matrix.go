@@ -305,15 +305,13 @@ func (m *matrix) measureLibraries() error {
 }
 
 // latencyRows are of what one connection sends, and what 50, 1,000 and 10,000 do.
-func (m *matrix) latencyRows() (list []claim) {
-	connections := []int{1, 50, 1000, 10_000}
-	if m.quick {
-		connections = connections[:3]
+func latencyRows() (list []claim) {
+	for _, name := range []string{"get", "set", "incr"} {
+		for _, n := range []int{1, 50, 1000, 10_000} {
+			list = append(list, claim{workload: name, pipeline: 1, connections: n, atLeast: 1})
+		}
 	}
-	for _, n := range connections {
-		list = append(list, claim{workload: "get", pipeline: 1, connections: n, atLeast: 1})
-	}
-	for _, name := range []string{"set", "incr", "filter", "rate_limiter_acquire"} {
+	for _, name := range []string{"filter", "rate_limiter_acquire"} {
 		list = append(list, claim{workload: name, pipeline: 1, connections: 50, atLeast: 1})
 	}
 	return list
@@ -326,7 +324,7 @@ const latencyTimes = 5
 // measureLatency loads all servers at half of what the slowest can do.
 func (m *matrix) measureLatency() error {
 	return m.with(func(targets []*target) error {
-		for _, c := range m.latencyRows() {
+		for _, c := range latencyRows() {
 			r, err := m.row(targets, c, m.params)
 			if err != nil {
 				return err
