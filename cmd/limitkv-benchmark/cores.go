@@ -47,29 +47,34 @@ var scalingWorkloads = []string{"rate_limiter_acquire", "sliding_window", "filte
 // scalingRound is how long a round is at least: a second thread has to prove itself in each, which takes a third of a second.
 const scalingRound = 4 * time.Second
 
+// measureCores runs one server after the other: a thread for input and output of Valkey's goes on looking for work when there is
+// none any more, and keeps a processor from whoever is measured next.
 func (m *matrix) measureCores() error {
 	settings, err := m.settings()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "processors are not compared:", err)
 		return nil
 	}
-	var list []program
+	p := m.params
+	p.duration = max(p.duration, scalingRound)
+	m.cores = make([]row, len(scalingWorkloads))
 	for _, s := range settings {
-		list = append(list, s.program)
 		m.coreLabels = append(m.coreLabels, s.label)
-	}
-	return run(list, func(targets []*target, _ []string) error {
-		for _, name := range scalingWorkloads {
-			p := m.params
-			p.duration = max(p.duration, scalingRound)
-			r, err := m.row(targets, claim{workload: name, pipeline: 16}, p)
-			if err != nil {
-				return err
+		err := run([]program{s.program}, func(targets []*target, _ []string) error {
+			for i, name := range scalingWorkloads {
+				r, err := m.row(targets, claim{workload: name, pipeline: 16}, p)
+				if err != nil {
+					return err
+				}
+				m.cores[i].claim, m.cores[i].cells = r.claim, append(m.cores[i].cells, r.cells...)
 			}
-			m.cores = append(m.cores, r)
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // byCores is the table.
