@@ -143,8 +143,10 @@ func (l *loop) handle(n int) (kept *loop, mine bool) {
 // time per command, and the slowest percent takes 10 times as long with two
 // clients. Giving the processor away (sched_yield) before blocking lets events
 // gather and saves 20 % of the processor time, but with anything else running
-// the slowest 5 % of replies take more than twice as long. LockOSThread and
-// blocking without looking first: no difference.
+// the slowest 5 % of replies take more than twice as long. Looking again and again
+// for 5 to 40 µs before blocking: 5 to 7 % more requests a second, for 10 to 35 %
+// more processor time. LockOSThread and blocking without looking first: no
+// difference.
 //
 // A goroutine that has not been rescheduled for 10 ms has its processor taken by
 // Go's monitor if it is then in a system call, and for each that it takes the
