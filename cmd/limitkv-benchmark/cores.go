@@ -57,16 +57,19 @@ func (m *matrix) measureCores() error {
 	}
 	p := m.params
 	p.duration = max(p.duration, scalingRound)
-	m.cores = make([]row, len(scalingWorkloads))
+	for _, name := range scalingWorkloads {
+		m.cores = append(m.cores, row{claim: claim{workload: name, pipeline: 16}})
+	}
 	for _, s := range settings {
 		m.coreLabels = append(m.coreLabels, s.label)
 		err := run([]program{s.program}, func(targets []*target, _ []string) error {
-			for i, name := range scalingWorkloads {
-				r, err := m.row(targets, claim{workload: name, pipeline: 16}, p)
+			for i := range m.cores {
+				r := &m.cores[i]
+				one, err := m.row(targets, r.claim, p)
 				if err != nil {
 					return err
 				}
-				m.cores[i].claim, m.cores[i].cells = r.claim, append(m.cores[i].cells, r.cells...)
+				r.cells = append(r.cells, one.cells...)
 			}
 			return nil
 		})
