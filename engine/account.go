@@ -107,8 +107,7 @@ func (v *View) insert(t *table, hash uint64, e Entry) {
 func (v *View) replace(t *table, i int, e Entry) {
 	v.doubt = true
 	before := t.bytes
-	v.object, v.hash.open = nil, false
-	v.keep(t.at(i))
+	v.leaves(t.at(i))
 	v.made(e)
 	t.replace(i, e)
 	v.grown += t.bytes - before
@@ -117,17 +116,28 @@ func (v *View) replace(t *table, i int, e Entry) {
 func (v *View) remove(t *table, i int) {
 	v.doubt = true
 	before := t.bytes
-	v.object, v.hash.open = nil, false
-	v.keep(t.at(i))
+	v.leaves(t.at(i))
 	t.remove(i)
 	v.grown += t.bytes - before
+}
+
+// leaves is called before an entry leaves its table.
+func (v *View) leaves(e Entry) {
+	v.object = nil
+	if v.edit.entry == e {
+		if v.KS.Strict {
+			v.edit.stored()
+		}
+		v.edit.open = false
+	}
+	v.keep(e)
 }
 
 // recount counts the object under a changed key anew. It is called where the
 // command has found an object, which is mostly this one.
 func (v *View) recount(key []byte) {
-	if v.hash.open && string(v.hash.key) == string(key) {
-		v.StoreHash()
+	if v.edit.open && string(v.edit.key) == string(key) {
+		v.StoreEdit()
 		return
 	}
 	o := v.object

@@ -92,8 +92,8 @@ func (e Entry) bin() uint8 {
 		return e.object().bin
 	case e.h.flags&flagInt != 0:
 		return binOf(digits(*e.intRef()))
-	case e.h.kind == KindHash:
-		return binOf(e.plainFields())
+	case e.h.kind.plainKind():
+		return binOf(e.plainLen())
 	}
 	return binOf(int(e.h.valLen))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/limiter"
+	"github.com/limitkv/limitkv/zset"
 )
 
 const (
@@ -136,26 +137,30 @@ func (e Entry) Deadline() int64 {
 	return 0
 }
 
-// Object is the value of a key that is not plain bytes, or a hash over those that are: for looking at it.
+// Object is the value of a key that is not plain bytes, or a structure over those that are: for looking at it.
 func (e Entry) Object() any {
-	if e.h != nil && e.PlainHash() {
-		return e.ObjectIn(new(hash.Hash))
+	switch {
+	case e.h == nil || !e.Plain():
+		return e.ObjectIn(nil)
+	case e.h.kind == KindHash:
+		return e.Hash(new(hash.Hash))
 	}
-	return e.ObjectIn(nil)
+	return e.ZSet(new(zset.Set))
 }
 
-// ObjectIn is Object, where work is made a hash that is plain bytes: for those who look at many.
-func (e Entry) ObjectIn(work *hash.Hash) any {
+// ObjectIn is Object, where a structure that is plain bytes is made in work: for those who look at many.
+func (e Entry) ObjectIn(work *Work) any {
 	switch {
 	case e.h == nil:
 		return nil
-	case e.h.flags&flagObject == 0:
-		if e.h.kind == KindHash {
-			return e.Hash(work)
-		}
-		return nil
+	case e.h.flags&flagObject != 0:
+		return e.object().obj
+	case e.h.kind.plainKind():
+		x := work.of(e.h.kind)
+		x.Over(e.raw())
+		return x
 	}
-	return e.object().obj
+	return nil
 }
 
 // Int is the value of a string that is held as an integer.
@@ -208,8 +213,8 @@ func (e Entry) Len() int {
 		return digits(n)
 	}
 	if e.h.flags&flagObject == 0 {
-		if e.h.kind == KindHash {
-			return e.plainFields()
+		if e.h.kind.plainKind() {
+			return e.plainLen()
 		}
 		return int(e.h.valLen)
 	}

@@ -8,7 +8,7 @@ package engine
 //   - What sees or changes all keys has all shards.
 //   - What was changed has an effect when its transaction ends, and the transaction
 //     ends before its locks are let go.
-//   - What a command makes of a small hash is stored when the command ends.
+//   - What a command makes of a structure in plain bytes is stored when the command ends, and before its entry goes.
 
 import "fmt"
 
@@ -55,10 +55,10 @@ func (v *View) settled() {
 	}
 }
 
-// stored panics if a hash was changed and the change was not told.
-func (o *openHash) stored() {
-	if o.open && (o.entry.h == nil || !o.work.In(o.entry.raw()) || o.entry.bin() != o.bin) {
-		panic("engine: a hash was changed and is not stored")
+// stored panics if a structure was changed and the change was not told.
+func (o *edit) stored() {
+	if o.open && (o.entry.h == nil || !o.of(o.kind).In(o.entry.raw()) || o.entry.bin() != o.bin) {
+		panic("engine: a value was changed and is not stored")
 	}
 }
 

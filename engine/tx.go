@@ -235,7 +235,7 @@ func (v *View) AtCommit(fn func(at journal.LSN)) { v.after = append(v.after, fn)
 func (v *View) EndCommand(args [][]byte) {
 	t := &v.tx
 	if v.KS.Strict {
-		v.hash.stored()
+		v.edit.stored()
 	}
 	t.vague = t.vague || t.forced
 	switch {

@@ -6,10 +6,8 @@ package engine
 import (
 	"unsafe"
 
-	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/lock"
-	"github.com/limitkv/limitkv/engine/packed"
 )
 
 // View works on one database at one time under held locks.
@@ -42,7 +40,7 @@ type View struct {
 	doubt   bool         // the command has begun to change keys
 	objects bool         // the command has found objects, which it may change
 	object  *objectEntry // the last of them, nil if it may have gone
-	hash    openHash     // of small hashes the one that the command works on
+	edit    edit         // of structures in plain bytes the one that the command changes
 	leaving bool         // a lock that goes, or changes, is let go by those who held it
 
 	// The hash of the key that was located last: dispatch computes it for the
@@ -113,7 +111,7 @@ func (v *View) NeedAt(set *LockSet, key []byte, at Place) {
 
 // Forget begins with another command: the remembered hash goes, whose key's
 // memory is about to be reused.
-func (v *View) Forget() { v.hintPtr, v.objects, v.object, v.hash.open = nil, false, nil, false }
+func (v *View) Forget() { v.hintPtr, v.objects, v.object, v.edit.open = nil, false, nil, false }
 
 // Get finds a key for use: an expired one is removed first, hits and misses
 // are counted, and the access is noted.
@@ -402,8 +400,8 @@ func (v *View) InnerDue(e Entry) {
 // PutObject stores an object (one of the structures) under a key, replacing
 // what is there.
 func (v *View) PutObject(key []byte, kind Kind, obj any, deadline int64) Entry {
-	if h, ok := obj.(*hash.Hash); ok {
-		return v.putHash(key, h, deadline)
+	if kind.plainKind() {
+		return v.putPlain(key, kind, obj.(structure), deadline)
 	}
 	e := v.put(newObjectEntry(kind, key, obj), deadline)
 	if x, ok := obj.(Expirer); ok && x.NextDue() != 0 || kind == KindLock {
@@ -479,11 +477,13 @@ func (v *View) copied(e Entry, key []byte) Entry {
 		return w
 	}
 	p := e.raw()
-	switch e.h.kind {
-	case KindLock:
+	switch {
+	case e.h.kind == KindLock:
 		p = unbound(p)
-	case KindHash:
-		p = packed.Over(p) // without the room behind it
+	case e.h.kind.plainKind():
+		x := v.edit.read.of(e.h.kind)
+		x.Over(p)
+		p, _ = x.Plain() // without the room behind it
 	}
 	w := newBytesEntry(e.h.kind, key, len(p), isInt, e.h.flags&flagDeadline != 0)
 	w.h.flags |= e.h.flags & (flagRaw | flagIdle | flagInnerDue)

@@ -30,7 +30,7 @@ func NewBuilder(members int) *Builder {
 		b.enlarge(members)
 		return b
 	}
-	b.small = make(packed, packedHeader, packedHeader+builderEntryBytes*max(members, builderEntries))
+	b.small = emptyPacked(make(packed, packedHeader+builderEntryBytes*max(members, builderEntries)))
 	b.small.setSkiplist()
 	return b
 }

@@ -39,6 +39,9 @@ func (p packed) check() error {
 		}
 		last, lastScore, at = member, score, end
 	}
+	if len(p) > 0 && len(p) != p.bytes() {
+		return fmt.Errorf("packed: %d bytes, header says %d", len(p), p.bytes())
+	}
 	if n != p.count() {
 		return fmt.Errorf("packed: %d entries, count says %d", n, p.count())
 	}

@@ -7,7 +7,7 @@ func FuzzSet(f *testing.F) {
 	f.Add([]byte("\x00\x01\x02\x03a\x05\x06\x07b"), uint8(2))
 	f.Add([]byte("0123456789abcdefghijklmnopqrstuvwxyz"), uint8(0))
 	f.Fuzz(func(t *testing.T, data []byte, packedMax uint8) {
-		h := newHarness(t, Limits{int(packedMax), 40}, packedMax%2 == 1, 1)
+		h := newHarness(t, Limits{int(packedMax), 40, nil}, packedMax%2 == 1, 1)
 		next := func() int {
 			if len(data) == 0 {
 				return 0

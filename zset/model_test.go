@@ -19,6 +19,9 @@ type harness struct {
 	every int  // full comparison each so many steps
 	steps int
 	did   map[string]int // how often something really happened
+
+	beside bool   // a small set is in the bytes of another
+	home   []byte // these
 }
 
 func newHarness(t testing.TB, lim Limits, large bool, every int) *harness {
@@ -33,6 +36,29 @@ func (h *harness) reset() {
 	if h.large {
 		h.set.unpack()
 	}
+	if h.beside {
+		h.set.Begin(h.lim.Room)
+	}
+}
+
+// bring brings a small set back into bytes that are not its own.
+func (h *harness) bring() {
+	h.t.Helper()
+	b, ok := h.set.Plain()
+	if !ok {
+		return
+	}
+	if h.home != nil && h.set.In(h.home) {
+		h.did["stayed"]++
+	} else {
+		h.home = append(make([]byte, 0, len(b)+h.steps%40), b...)
+		h.home = h.home[:cap(h.home)]
+		h.did["moved"]++
+	}
+	if h.set = new(Set); PlainLen(h.home) != len(h.model) {
+		h.fatalf("%d in plain bytes, model %d", PlainLen(h.home), len(h.model))
+	}
+	h.set.Over(h.home)
 }
 
 func (h *harness) fatalf(format string, args ...any) {
@@ -43,6 +69,9 @@ func (h *harness) fatalf(format string, args ...any) {
 func (h *harness) compare() {
 	h.t.Helper()
 	h.steps++
+	if h.beside {
+		h.bring()
+	}
 	if h.set.big != nil {
 		h.did["large"]++
 	}
@@ -233,16 +262,18 @@ func TestAgainstModel(t *testing.T) {
 		every  int
 		must   []string
 	}{
-		{"packed", Limits{1 << 20, 1 << 20}, false, 60, 12000, 1, []string{"clone listpack", "lexRange"}},
-		{"large", Limits{0, 0}, true, 200, 4000, 3, []string{"clone skiplist", "lexRange"}},
-		{"growing", Limits{70, 64}, false, 300, 10000, 4, []string{"clone listpack", "clone skiplist", "large"}},
-		{"long members", Limits{8, 3000}, false, 100, 2000, 2, []string{"large"}},
-		{"many", Limits{128, 64}, false, 6000, 15000, 1500, []string{"scan in parts", "large"}},
+		{"packed", Limits{1 << 20, 1 << 20, nil}, false, 60, 12000, 1, []string{"clone listpack", "lexRange"}},
+		{"large", Limits{0, 0, nil}, true, 200, 4000, 3, []string{"clone skiplist", "lexRange"}},
+		{"growing", Limits{70, 64, nil}, false, 300, 10000, 4, []string{"clone listpack", "clone skiplist", "large"}},
+		{"long members", Limits{8, 3000, nil}, false, 100, 2000, 2, []string{"large"}},
+		{"many", Limits{128, 64, nil}, false, 6000, 15000, 1500, []string{"scan in parts", "large"}},
+		{"beside a key", Limits{70, 64, make([]byte, 600)}, false, 300, 20000, 1, []string{"stayed", "moved", "clone listpack", "large"}},
 	}
 	for i, f := range forms {
 		t.Run(f.name, func(t *testing.T) {
 			r := rand.New(rand.NewSource(seed + int64(i)))
 			h := newHarness(t, f.lim, f.large, f.every)
+			h.beside = f.lim.Room != nil
 			for h.steps < f.steps {
 				h.random(r, f.values, f.name)
 				h.compare()
@@ -330,7 +361,7 @@ func (h *harness) random(r *rand.Rand, values int, name string) {
 		if name != "many" {
 			h.reset()
 			if r.Intn(2) == 0 {
-				h.set.Prepare(r.Intn(2*h.lim.MaxPacked+1), h.lim)
+				h.set.Prepare(r.Intn(2*h.lim.MaxPacked+1), 0, h.lim)
 			}
 		}
 	}

@@ -10,12 +10,15 @@ import (
 // packed is a small set in one slice without pointers: a header of 4 bytes, then
 // the entries in order, each its score (8 bytes), the length of the member
 // (varint) and the member. Everything is found by walking from the front. The
-// header is the number of entries, and in the top bit whether Redis would have
-// made the set a skiplist by now. Offsets into the slice are called at.
+// header is the number of entries, then how many bytes all of it has, for who
+// has more (Set.Over), and in the top bit whether Redis would have made the set a
+// skiplist by now. Offsets into the slice are called at.
 type packed []byte
 
 const (
 	packedHeader = 4
+	packedCount  = 1<<8 - 1
+	packedBytes  = 8 // from which bit on
 	packedMark   = 1 << 31
 	scoreBytes   = 8
 
@@ -34,20 +37,36 @@ func (p packed) header() uint32 {
 	return binary.LittleEndian.Uint32(p)
 }
 
-func (p *packed) setHeader(h uint32) {
-	if len(*p) == 0 {
-		*p = make(packed, packedHeader)
-	}
-	binary.LittleEndian.PutUint32(*p, h)
+// note notes in the header how many bytes there are, and n entries more.
+func (p packed) note(n int) {
+	h := p.header()
+	binary.LittleEndian.PutUint32(p, h&packedMark|uint32(len(p))<<packedBytes|uint32(int(h&packedCount)+n))
 }
 
-func (p packed) count() int     { return int(p.header() &^ packedMark) }
+func (p packed) count() int     { return int(p.header() & packedCount) }
 func (p packed) skiplist() bool { return p.header()&packedMark != 0 }
-func (p *packed) setSkiplist()  { p.setHeader(p.header() | packedMark) }
+
+func (p *packed) setSkiplist() {
+	if len(*p) == 0 {
+		*p = emptyPacked(make(packed, packedHeader))
+	}
+	binary.LittleEndian.PutUint32(*p, p.header()|packedMark)
+}
+
+// emptyPacked is a set without entries that has room to grow in.
+func emptyPacked(room []byte) packed {
+	p := packed(room[:packedHeader])
+	clear(p)
+	p.note(0)
+	return p
+}
 
 // leaveSkiplist makes the set one that Redis has as a listpack, where -0 is 0.
 func (p packed) leaveSkiplist() {
-	p.setHeader(p.header() &^ packedMark)
+	if len(p) == 0 {
+		return
+	}
+	binary.LittleEndian.PutUint32(p, p.header()&^packedMark)
 	for at := packedHeader; at < len(p); at = p.next(at) {
 		if p.score(at) == 0 {
 			p.setScore(at, 0)
@@ -125,7 +144,7 @@ func (p packed) place(member []byte, score float64) int {
 // insert adds a member that is not there.
 func (p *packed) insert(member []byte, score float64) {
 	if len(*p) == 0 {
-		*p = make(packed, packedHeader, packedHeader+headBytes(member)+len(member))
+		*p = emptyPacked(make(packed, packedHeader, packedHeader+headBytes(member)+len(member)))
 	}
 	p.put(p.place(member, score), member, score)
 }
@@ -141,9 +160,9 @@ func headBytes(member []byte) int {
 // put makes an entry where there is another, or at the end.
 func (p *packed) put(at int, member []byte, score float64) {
 	head := headBytes(member)
-	p.setHeader(p.header() + 1)
 	p.grow(head + len(member))
 	q := *p
+	q.note(1)
 	copy(q[at+head+len(member):], q[at:])
 	q.setScore(at, score)
 	q[at+scoreBytes] = byte(len(member))
@@ -188,7 +207,7 @@ func (p packed) sorted() packed {
 	for _, at := range starts {
 		q = append(q, p[at:p.next(int(at))]...)
 	}
-	return q
+	return q // whose header is as it was
 }
 
 // move gives the entry at a new score and puts it where it then belongs.
@@ -212,7 +231,7 @@ func (p *packed) move(at int, score float64) {
 // unused.
 func (p *packed) cut(from, to, n int) {
 	q := append((*p)[:from], (*p)[to:]...)
-	q.setHeader(q.header() - uint32(n))
+	q.note(-n)
 	if cap(q) > 64 && len(q) < cap(q)/2 {
 		q = q.clone()
 	}

@@ -39,7 +39,6 @@ package zset
 
 import (
 	"math"
-	"unsafe"
 
 	"github.com/limitkv/limitkv/zset/wyhash"
 )
@@ -51,6 +50,8 @@ import (
 type Limits struct {
 	MaxPacked      int // members
 	MaxPackedBytes int // bytes of a member
+	// Room is where a small set goes that no longer fits where it is, if it fits there. Who gives it copies the set from there.
+	Room []byte
 }
 
 // DefaultLimits are Redis's.
@@ -67,15 +68,13 @@ type Set struct {
 // limits.
 func New(entries, memberBytes int, lim Limits) *Set {
 	s := new(Set)
-	s.prepare(entries, memberBytes, lim)
+	s.Prepare(entries, memberBytes, lim)
 	return s
 }
 
-// Prepare tells that so many members are about to be added. As in Redis that
-// alone can be beyond the limits, even if they turn out to be there already.
-func (s *Set) Prepare(entries int, lim Limits) { s.prepare(entries, 0, lim) }
-
-func (s *Set) prepare(entries, memberBytes int, lim Limits) {
+// Prepare tells that so many members are about to be added, or one that is so long. As in
+// Redis that alone can be beyond the limits, even if they turn out to be there already.
+func (s *Set) Prepare(entries, memberBytes int, lim Limits) {
 	if entries > lim.MaxPacked || memberBytes > lim.MaxPackedBytes {
 		s.setSkiplist()
 	}
@@ -145,8 +144,9 @@ func (s *Set) Add(member []byte, score float64, flags Flags, lim Limits) (Outcom
 		if flags&XX != 0 {
 			return Kept, 0
 		}
-		s.prepare(s.packed.count()+1, len(member), lim)
+		s.Prepare(s.packed.count()+1, len(member), lim)
 		if s.packed.hasRoom(len(member)) {
+			s.packed.relocate(headBytes(member)+len(member), lim.Room)
 			s.packed.insert(member, s.stored(score))
 			return Added, score
 		}
@@ -164,7 +164,7 @@ func (s *Set) Add(member []byte, score float64, flags Flags, lim Limits) (Outcom
 	if flags&XX != 0 {
 		return Kept, 0
 	}
-	s.prepare(s.big.len()+1, len(member), lim)
+	s.Prepare(s.big.len()+1, len(member), lim)
 	s.big.insert(h, member, s.stored(score))
 	return Added, score
 }
@@ -208,8 +208,9 @@ func (s *Set) Pack(lim Limits) {
 		return
 	}
 	// Adding the members anew turns -0 into 0, and a large set that has become
-	// small into a packed one.
+	// small into a packed one. The room may be where they are.
 	fresh := &Set{}
+	lim.Room = nil
 	s.Ascend(0, s.Len(), func(member []byte, score float64) bool {
 		fresh.Add(member, score, 0, lim)
 		return true
@@ -347,9 +348,3 @@ func (s *Set) MemoryEstimate() int {
 	}
 	return s.MemoryUsage()
 }
-
-// Begins is where the memory of a small set begins, for a look ahead at it: another goroutine may be changing the set, and
-// the answer be out of date.
-//
-//go:norace
-func (s *Set) Begins() *byte { return unsafe.SliceData(s.packed) }

@@ -20,7 +20,7 @@ var forms = []form{
 	{"listpack", DefaultLimits, false},
 	{"packed skiplist", Limits{}, false},
 	{"large skiplist", Limits{}, true},
-	{"large listpack", Limits{1 << 30, 1 << 30}, true}, // as when the limits are raised
+	{"large listpack", Limits{1 << 30, 1 << 30, nil}, true}, // as when the limits are raised
 }
 
 func (f form) fill(pairs ...any) *Set {
@@ -168,8 +168,8 @@ func TestEncodingLimits(t *testing.T) {
 			s.Add([]byte("a"), 1, 0, lim)
 			return s
 		}, "skiplist"},
-		{"announced later", func() *Set { s := f.fill(1, "a"); s.Prepare(4, lim); return s }, "skiplist"},
-		{"few announced later", func() *Set { s := f.fill(1, "a"); s.Prepare(3, lim); return s }, "listpack"},
+		{"announced later", func() *Set { s := f.fill(1, "a"); s.Prepare(4, 0, lim); return s }, "skiplist"},
+		{"few announced later", func() *Set { s := f.fill(1, "a"); s.Prepare(3, 0, lim); return s }, "listpack"},
 		{"STORE of few", func() *Set { s := large.fill(1, "a"); s.Pack(lim); return s }, "listpack"},
 		{"STORE of many", func() *Set { s := large.fill(1, "a", 1, "b", 1, "c", 1, "d"); s.Pack(lim); return s }, "skiplist"},
 		{"STORE of long", func() *Set { s := large.fill(1, "five5"); s.Pack(lim); return s }, "skiplist"},

@@ -10,7 +10,6 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/list"
-	"github.com/limitkv/limitkv/zset"
 )
 
 func (f *family) moveRow() *command.Command {
@@ -124,7 +123,7 @@ func (o *moving) shift(c *command.Ctx, from, to []byte) (n int, text string) {
 	case !e.Ok():
 		return 0, ""
 	}
-	z := e.Object().(*zset.Set)
+	z := c.EditZSet(from, e)
 	if n = dueMembers(z, o.unit, c.Now, o.count); n == 0 {
 		return 0, ""
 	}

@@ -237,7 +237,7 @@ func (o *popping) popFrom(c *command.Ctx, key []byte) (popped bool, text string)
 		if o.lease > 0 {
 			return false, errZSetLease
 		}
-		return o.popZSet(c, key, e.Object().(*zset.Set)), ""
+		return o.popZSet(c, key, c.EditZSet(key, e)), ""
 	}
 	return false, command.ErrWrongType
 }

@@ -253,7 +253,7 @@ func (s *sorting) load(e engine.Entry) (items []item, from, to int) {
 			v.add(it.Member())
 		}
 	case *zset.Set:
-		o.Prepare(1, zset.Limits{}) // as in Redis the set is a skiplist from now on
+		o.Prepare(1, 0, zset.Limits{}) // as in Redis the set is a skiplist from now on
 		n := o.Len()
 		from, to = s.window(n)
 		visit := func(member []byte, _ float64) bool { v.add(member); return true }

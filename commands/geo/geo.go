@@ -27,7 +27,8 @@ const readKey = command.RO | command.Access
 
 // lookup finds a sorted set for reading, nil if the key is missing.
 func lookup(c *command.Ctx, key []byte) (*zset.Set, bool) {
-	return command.Object[*zset.Set](c, key, engine.KindZSet)
+	e, ok := c.Lookup(key, engine.KindZSet)
+	return c.ReadZSet(e), ok
 }
 
 // place reads a longitude and a latitude.
@@ -102,21 +103,23 @@ func (f *family) geoadd(c *command.Ctx) {
 		return
 	}
 	key := c.Args[1]
-	z, ok := command.ObjectWrite[*zset.Set](c, key, engine.KindZSet)
+	e, ok := c.LookupWrite(key, engine.KindZSet)
 	if !ok {
 		return
 	}
+	z := c.EditZSet(key, e)
 	lim := f.limits.Now()
 	switch {
 	case z != nil:
-		z.Prepare(n, lim)
+		z.Prepare(n, 0, lim)
 	case flags&zset.XX != 0:
 		c.Int(0)
 		return
 	default:
-		z = zset.New(n, len(places[2]), lim)
-		c.PutObject(key, engine.KindZSet, z, 0)
+		z = c.NewZSet(key)
+		z.Prepare(n, len(places[2]), lim)
 	}
+	lim.Room = c.EditRoom()
 	added, updated := 0, 0
 	for i, score := range scores {
 		switch outcome, _ := z.Add(places[3*i+2], score, flags, lim); outcome {

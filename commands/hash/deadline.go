@@ -186,7 +186,7 @@ func expire(c *command.Ctx, seconds, absolute bool) {
 		}
 		c.Changed(key, engine.EventHash, event)
 	} else {
-		c.StoreHash() // its form has changed
+		c.StoreEdit() // its form has changed
 	}
 	if len(set) > 0 {
 		args := append([][]byte{[]byte("HPEXPIREAT"), key, command.Number(at)}, c.Args[3:len(c.Args)-len(fields)-1]...)

@@ -117,7 +117,7 @@ func hgetex(c *command.Ctx) {
 		}
 	}
 	if updated+deleted == 0 {
-		c.StoreHash() // its form may have changed
+		c.StoreEdit() // its form may have changed
 		return
 	}
 	deadlinesChanged(c, key)

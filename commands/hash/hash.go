@@ -34,7 +34,7 @@ const (
 // limits are how large a packed hash may be, and the room for the one that the command works on.
 func (f *family) limits(c *command.Ctx) hash.Limits {
 	lim := f.forms.Now()
-	lim.Room = c.HashRoom()
+	lim.Room = c.EditRoom()
 	return lim
 }
 
@@ -52,7 +52,7 @@ func lookupWrite(c *command.Ctx, key []byte) (*hash.Hash, bool) {
 
 // deadlinesChanged lets the keyspace know that fields' deadlines changed.
 func deadlinesChanged(c *command.Ctx, key []byte) {
-	c.StoreHash()
+	c.StoreEdit()
 	if e := c.Peek(key); e.Ok() {
 		c.InnerDue(e)
 	}

@@ -72,7 +72,7 @@ func (l *largeKeys) fill(v *engine.View, rnd *rand.Rand, key []byte, n int) {
 
 func (l *largeKeys) add(v *engine.View, rnd *rand.Rand, e engine.Entry) {
 	m, n := l.element(rnd), rnd.IntN(1000)
-	defer v.StoreHash()
+	defer v.StoreEdit()
 	switch o := editable(v, e).(type) {
 	case *zset.Set:
 		o.Add(m, float64(n), 0, l.lim.ZSet)
@@ -110,17 +110,20 @@ func (l *largeKeys) add(v *engine.View, rnd *rand.Rand, e engine.Entry) {
 	}
 }
 
-// editable is a key's object, which may be changed until StoreHash.
+// editable is a key's object, which may be changed until StoreEdit.
 func editable(v *engine.View, e engine.Entry) any {
-	if e.Kind() == engine.KindHash {
+	switch e.Kind() {
+	case engine.KindHash:
 		return v.EditHash(e.Key(), e)
+	case engine.KindZSet:
+		return v.EditZSet(e.Key(), e)
 	}
 	return e.Object()
 }
 
 func (l *largeKeys) remove(v *engine.View, rnd *rand.Rand, e engine.Entry) {
 	m := l.element(rnd)
-	defer v.StoreHash()
+	defer v.StoreEdit()
 	switch o := editable(v, e).(type) {
 	case *zset.Set:
 		o.Remove(m)

@@ -24,8 +24,8 @@ type words struct {
 	format rdb.Format
 	text   []byte
 	db     int
-	args   [][]byte  // of the command that is being made
-	plain  hash.Hash // is made the small hash that is written
+	args   [][]byte    // of the command that is being made
+	plain  engine.Work // is made the small value that is written
 }
 
 func (f *family) newWords() *words { return &words{format: f.dumps.FileFormat(), db: -1} }

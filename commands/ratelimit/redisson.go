@@ -106,7 +106,7 @@ func openShared(c *command.Ctx, key []byte) (s shared, text string) {
 			return s, errSharedValue
 		}
 	}
-	s.permits, _ = p.Object().(*zset.Set)
+	s.permits = c.EditZSet(s.permitKey, p)
 	return s, ""
 }
 
@@ -200,6 +200,7 @@ func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.De
 // dropExpired removes what has come back, and counts it as left.
 func (f *family) dropExpired(c *command.Ctx, s *shared, lo, hi int, left int64) {
 	s.permits.RemoveRange(lo, hi)
+	c.StoreEdit()
 	if c.Logging() {
 		c.Effect([]byte("ZREMRANGEBYRANK"), s.permitKey, command.Number(int64(lo)), command.Number(int64(hi-1)))
 		c.Effect([]byte("SET"), s.valueKey, command.Number(left), []byte("KEEPTTL"))
@@ -218,10 +219,11 @@ func (f *family) dropExpired(c *command.Ctx, s *shared, lo, hi int, left int64) 
 // keys live as long as the hash.
 func (f *family) takeShared(c *command.Ctx, s *shared, cost, left int64) {
 	lim := f.zsets.Now()
-	if s.permits == nil {
-		s.permits = zset.New(1, nativeBytes, lim)
-		c.PutObject(s.permitKey, engine.KindZSet, s.permits, 0)
+	if s.permits = c.EditZSet(s.permitKey, c.Peek(s.permitKey)); s.permits == nil {
+		s.permits = c.NewZSet(s.permitKey)
+		s.permits.Prepare(1, nativeBytes, lim)
 	}
+	lim.Room = c.EditRoom()
 	var member [nativeBytes]byte
 	for {
 		binary.LittleEndian.PutUint32(member[:], uint32(c.Random())<<8|nativeRandom)
@@ -231,6 +233,7 @@ func (f *family) takeShared(c *command.Ctx, s *shared, cost, left int64) {
 		}
 	}
 	s.permits.Add(member[:], float64(c.Now/1000), 0, lim)
+	c.StoreEdit()
 	c.PutInt(s.valueKey, left-cost, c.Peek(s.valueKey).Deadline())
 	if s.deadline != 0 {
 		c.SetDeadline(c.Peek(s.valueKey), s.deadline)

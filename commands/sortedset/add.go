@@ -102,14 +102,15 @@ func (f *family) add(c *command.Ctx, pairs [][]byte, flags zset.Flags, changed b
 	lim := f.limits.Now()
 	switch {
 	case z != nil:
-		z.Prepare(len(scores), lim)
+		z.Prepare(len(scores), 0, lim)
 	case flags&zset.XX != 0:
 		replyAdd(c, flags, false, 0, 0)
 		return
 	default:
-		z = zset.New(len(scores), len(pairs[1]), lim)
-		c.PutObject(key, engine.KindZSet, z, 0)
+		z = c.NewZSet(key)
+		z.Prepare(len(scores), len(pairs[1]), lim)
 	}
+	lim.Room = c.EditRoom()
 	added, updated, processed := 0, 0, false
 	var score float64
 	for i := range scores {

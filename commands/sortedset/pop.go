@@ -124,7 +124,7 @@ var ends = &command.Ends{Kind: engine.KindZSet, Words: [2]string{"MIN", "MAX"}, 
 	if p.Counted {
 		s = shapeKeyed
 	}
-	pop(c, key, e.Object().(*zset.Set), p.Count, p.Far, s)
+	pop(c, key, c.EditZSet(key, e), p.Count, p.Far, s)
 }}
 
 func bzpopRow(name, summary string, max bool) *command.Command {

@@ -33,12 +33,14 @@ const (
 
 // lookup finds a sorted set for reading, nil if the key is missing.
 func lookup(c *command.Ctx, key []byte) (*zset.Set, bool) {
-	return command.Object[*zset.Set](c, key, engine.KindZSet)
+	e, ok := c.Lookup(key, engine.KindZSet)
+	return c.ReadZSet(e), ok
 }
 
-// lookupWrite finds a sorted set that is going to be changed.
+// lookupWrite finds a sorted set that is going to be changed, which is stored when that is told.
 func lookupWrite(c *command.Ctx, key []byte) (*zset.Set, bool) {
-	return command.ObjectWrite[*zset.Set](c, key, engine.KindZSet)
+	e, ok := c.LookupWrite(key, engine.KindZSet)
+	return c.EditZSet(key, e), ok
 }
 
 // removed tells of a removal, and deletes the key if nothing is left.

@@ -53,7 +53,7 @@ func NewPieces(format Format, v *engine.View, e engine.Entry) *Pieces {
 }
 
 func large(e engine.Entry) bool {
-	if e.PlainHash() {
+	if e.Plain() {
 		return false
 	}
 	switch o := e.Object().(type) {

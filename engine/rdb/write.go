@@ -28,7 +28,7 @@ type encoder struct {
 	// items and text are room for a sorted set's members and scores.
 	items []packed.Item
 	text  []byte
-	plain hash.Hash // is made the small hash that is written
+	plain engine.Work // is made the small value that is written
 }
 
 // gathered is from how many bytes on an encoder gives them to its file.
@@ -56,8 +56,15 @@ func (w *encoder) double(f float64) { w.b = binary.LittleEndian.AppendUint64(w.b
 
 // typeOf is the type that an entry's value is written as.
 func typeOf(e engine.Entry) byte {
-	if e.PlainHash() {
+	if e.Kind() == engine.KindHash && e.Plain() {
 		return typeHashPacked
+	}
+	var work zset.Set
+	if z := e.ZSet(&work); z != nil {
+		if z.Encoding() == "listpack" {
+			return typeZSetPacked
+		}
+		return typeZSet
 	}
 	switch o := e.Object().(type) {
 	case *hash.Hash:
@@ -82,11 +89,6 @@ func typeOf(e engine.Entry) byte {
 			return typeSetPacked
 		}
 		return typeSet
-	case *zset.Set:
-		if o.Encoding() == "listpack" {
-			return typeZSetPacked
-		}
-		return typeZSet
 	case *stream.Stream:
 		return typeStream
 	}

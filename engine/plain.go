@@ -1,0 +1,246 @@
+package engine
+
+// Small hashes and sorted sets: plain bytes beside their key, as a string's are, since there are millions of them. The bytes
+// are what the structure itself is made of while it is small, and what room the allocator gives behind them. A command that
+// reads works on a structure made over these bytes; one that writes too, and what has become of the structure is stored where
+// the change of its key is told (recount). One that is long, large or has fields with deadlines is an object, and never goes
+// back.
+
+import (
+	"unsafe"
+
+	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/engine/packed"
+	"github.com/limitkv/limitkv/zset"
+)
+
+// plainMax is how many bytes are kept beside a key. What is longer has room of its own to grow into.
+const plainMax = 1024
+
+// structure is what can be in plain bytes.
+type structure interface {
+	Over(b []byte)              // makes it the one in these bytes, which may have room behind it
+	Begin(room []byte)          // makes it an empty one that has room to grow in
+	In(b []byte) bool           // tells whether it is over these bytes still, and nothing else
+	Plain() (b []byte, ok bool) // is what it is in, if that is plain
+	Len() int
+}
+
+// Work is where structures over plain bytes are made, one of each kind.
+type Work struct {
+	hash hash.Hash
+	zset zset.Set
+}
+
+func (w *Work) of(k Kind) structure {
+	if k == KindHash {
+		return &w.hash
+	}
+	return &w.zset
+}
+
+// edit is the structure that a command changes.
+type edit struct {
+	Work
+	kind  Kind
+	entry Entry // over whose bytes it is, none for a key that is yet to be made
+	key   []byte
+	bin   uint8  // in which the entry is counted
+	open  bool   // what becomes of it is to be stored
+	room  []byte // where one is made that is new or needs more room
+	read  Work   // where others are made that are only read
+}
+
+// plainKind tells whether values of a kind are structures that can be in plain bytes.
+func (k Kind) plainKind() bool { return k == KindHash || k == KindZSet }
+
+// Plain tells whether the entry is a structure in plain bytes.
+func (e Entry) Plain() bool { return e.h.kind.plainKind() && e.h.flags&flagObject == 0 }
+
+// plainLen is how many elements a structure in plain bytes has.
+func (e Entry) plainLen() int {
+	if e.h.kind == KindHash {
+		return packed.Count(e.raw()) / 2
+	}
+	return zset.PlainLen(e.raw())
+}
+
+// Hash is the hash under an entry, nil if there is none: the object, or work, which is made to be over the entry's bytes.
+func (e Entry) Hash(work *hash.Hash) *hash.Hash {
+	switch {
+	case e.h == nil || e.h.kind != KindHash:
+		return nil
+	case e.h.flags&flagObject != 0:
+		return e.object().obj.(*hash.Hash)
+	}
+	work.Over(e.raw())
+	return work
+}
+
+// ZSet is the sorted set under an entry, as Hash is the hash.
+func (e Entry) ZSet(work *zset.Set) *zset.Set {
+	switch {
+	case e.h == nil || e.h.kind != KindZSet:
+		return nil
+	case e.h.flags&flagObject != 0:
+		return e.object().obj.(*zset.Set)
+	}
+	work.Over(e.raw())
+	return work
+}
+
+// ReadHash is Hash for who reads. The hash is valid until another one is read.
+func (v *View) ReadHash(e Entry) *hash.Hash { return e.Hash(&v.edit.read.hash) }
+
+// ReadZSet is ZSet for who reads. The sorted set is valid until another one is read.
+func (v *View) ReadZSet(e Entry) *zset.Set { return e.ZSet(&v.edit.read.zset) }
+
+// EditHash is the hash under a key, of which e is the entry, that a command is going to change. It is changed when Changed
+// tells so, not after that. The memory of key must not change until Forget.
+func (v *View) EditHash(key []byte, e Entry) *hash.Hash {
+	v.StoreEdit()
+	h := e.Hash(&v.edit.hash)
+	if h == &v.edit.hash {
+		v.begun(key, e, KindHash)
+	}
+	return h
+}
+
+// EditZSet is EditHash for a sorted set.
+func (v *View) EditZSet(key []byte, e Entry) *zset.Set {
+	v.StoreEdit()
+	z := e.ZSet(&v.edit.zset)
+	if z == &v.edit.zset {
+		v.begun(key, e, KindZSet)
+	}
+	return z
+}
+
+func (v *View) begun(key []byte, e Entry, kind Kind) {
+	o := &v.edit
+	o.kind, o.entry, o.key, o.bin, o.open = kind, e, key, e.bin(), true
+	v.objects = true
+}
+
+// NewHash is a hash for a key that is missing, as EditHash is for one that is there. The key is made when the change is told.
+func (v *View) NewHash(key []byte) *hash.Hash {
+	v.beginNew(key, KindHash)
+	return &v.edit.hash
+}
+
+// NewZSet is NewHash for a sorted set.
+func (v *View) NewZSet(key []byte) *zset.Set {
+	v.beginNew(key, KindZSet)
+	return &v.edit.zset
+}
+
+func (v *View) beginNew(key []byte, kind Kind) {
+	v.StoreEdit()
+	o := &v.edit
+	o.of(kind).Begin(o.ample())
+	o.kind, o.entry, o.key, o.open = kind, Entry{}, key, true
+	v.objects = true
+}
+
+// EditRoom is the room for the structure that the command changes (hash.Limits, zset.Limits), nil if that is an object.
+func (v *View) EditRoom() []byte {
+	if !v.edit.open {
+		return nil
+	}
+	return v.edit.ample()
+}
+
+func (o *edit) ample() []byte {
+	if o.room == nil {
+		o.room = make([]byte, plainMax)
+	}
+	return o.room
+}
+
+// StoreEdit stores what has become of the structure that the command changes. Who tells the change need not call it, unless
+// other keys, or the deadline of this one, are changed before that.
+func (v *View) StoreEdit() {
+	o := &v.edit
+	if !o.open {
+		return
+	}
+	o.open = false
+	v.doubt = true
+	x, old := o.of(o.kind), o.entry
+	if old.h == nil {
+		v.putPlain(o.key, o.kind, x, 0) // an empty one, too: the events of a hash whose fields all came too late begin with its making
+		return
+	}
+	b := old.raw()
+	now, ok := x.Plain()
+	stays := x.In(b)
+	if !stays && ok && len(now) <= len(b) && len(now) >= len(b)/2 {
+		copy(b, now)
+		stays = true
+	}
+	hash, s := v.locate(o.key)
+	t := &s.tables[v.DB]
+	if bin := old.bin(); bin != o.bin { // it was changed in place, at first or in all
+		t.counts.sizes[o.kind-1][o.bin]--
+		t.counts.sizes[o.kind-1][bin]++
+	}
+	if stays {
+		return
+	}
+	d := old.dueRef()
+	e := v.plainEntry(o.key, o.kind, x, d != nil)
+	e.h.access, e.h.freq = old.h.access, old.h.freq
+	if d != nil {
+		*e.dueRef() = due{at: d.at, node: d.node, db: d.db}
+		if d.node != 0 {
+			s.wheel.nodes[d.node].ref = unsafe.Pointer(e.h)
+		}
+		d.node = 0
+	}
+	if e.h.flags&flagObject != 0 {
+		e.object().measure()
+		v.objects = true
+	}
+	v.replace(t, t.find(hash, o.key), e)
+}
+
+// putPlain enters a structure, which is copied or taken over.
+func (v *View) putPlain(key []byte, kind Kind, x structure, deadline int64) Entry {
+	e := v.put(v.plainEntry(key, kind, x, deadline != 0), deadline)
+	if e.h.flags&flagObject != 0 {
+		if d, ok := e.object().obj.(Expirer); ok && d.NextDue() != 0 {
+			v.InnerDue(e)
+		}
+	}
+	return e
+}
+
+// plainEntry makes an entry of a structure: of plain bytes, with room for a deadline, if it can be.
+func (v *View) plainEntry(key []byte, kind Kind, x structure, withDue bool) Entry {
+	b, ok := x.Plain()
+	if !ok || len(b) > plainMax {
+		return newObjectEntry(kind, key, v.edit.own(x))
+	}
+	size := headerSize + uintptr(len(key)+len(b))
+	if withDue {
+		size += dueSize
+	}
+	words := append([]uint64(nil), make([]uint64, (size+7)/8)...)
+	words = words[:cap(words)] // with the room that the allocator gives anyway
+	e := layBytes(words, kind, key, len(b)+8*len(words)-int(size), false, withDue)
+	copy(e.raw(), b)
+	return e
+}
+
+// own is a structure that the next command does not use again.
+func (o *edit) own(x structure) structure {
+	switch x {
+	case &o.hash:
+		h := o.hash
+		return &h
+	case &o.zset:
+		z := o.zset
+		return &z
+	}
+	return x
+}
