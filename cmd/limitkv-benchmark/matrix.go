@@ -389,6 +389,8 @@ func (m *matrix) measureMemory() error {
 		{"1,000,000 strings (keys of 16 bytes, values of 32)", "MB", 1, filled(find("get"), million)},
 		{"a sorted set of 1,000,000 members", "MB", 1.2, filled(find("zadd"), million)},
 		{"100,000 hashes of 10 fields", "MB", 1.2, filled(find("hset"), hundredThousand)},
+		{"100,000 sorted sets of 10 members", "MB", 1.2, filled(windows(true), hundredThousand)},
+		{"the same, where the members come one after the other", "MB", 1.2, filled(windows(false), hundredThousand)},
 		{"1,000,000 limiters that were asked once (theirs: counters, by limiter.lua)", "MB", 1, filled(limitersOnce(), million)},
 		{"what is left of 1,000,000 strings after FLUSHALL", "MB", 1.3, func(s *instance) (float64, error) { return emptied(s, m.params, million) }},
 		{"the same after they have come and expired ten times, to the first time", "times", 0, func(s *instance) (float64, error) { return cycled(s, m.params, million) }},

@@ -26,6 +26,31 @@ func limitersOnce() *workload {
 	}}
 }
 
+// windowRequests is how many requests a window has.
+const windowRequests = 10
+
+// windows are as many sliding windows as there are keys, made at once or by requests that come to them in turn.
+func windows(atOnce bool) *workload {
+	return &workload{name: "windows", prepare: func(c *control, o *setup) error {
+		args, each := []string{"ZADD", "key:############"}, 1
+		if atOnce {
+			each = windowRequests
+		}
+		for range each {
+			args = append(args, "17640########", "request:############")
+		}
+		p, n := command(args...), uint64(o.keys)
+		numbers := make([]uint64, 1+2*each)
+		return c.fill(windowRequests/each*o.keys, func(b []byte, i uint64) []byte {
+			numbers[0] = i % n
+			for j := range uint64(each) {
+				numbers[1+2*j], numbers[2+2*j] = i+j*n, i+j*n
+			}
+			return p.append(b, numbers...)
+		})
+	}}
+}
+
 // emptied is the resident memory in MB after FLUSHALL of strings.
 func emptied(s *instance, p params, keys int) (float64, error) {
 	p.keys = keys
