@@ -28,6 +28,7 @@ type thread struct {
 	// long until the one after it, and which connection gets it.
 	next, step float64
 	turn       int
+	ended      int64 // when the run had, 0 before
 	failure    error
 }
 
@@ -142,7 +143,7 @@ func (t *thread) run(start time.Time) error {
 			}
 		}
 	}
-	for t.load.phase.Load() != ended {
+	for t.load.phase.Load() != ended || t.owed(start) {
 		n, err := t.wait(start)
 		if err != nil {
 			return err
@@ -164,7 +165,7 @@ func (t *thread) run(start time.Time) error {
 				}
 			}
 		}
-		if t.load.interval > 0 {
+		if t.load.interval > 0 && t.load.phase.Load() != ended {
 			if err := t.issue(nanotime(start)); err != nil {
 				return err
 			}
@@ -174,6 +175,26 @@ func (t *thread) run(start time.Time) error {
 		t.tally.unsent += uint64(len(s.waiting))
 	}
 	return nil
+}
+
+// owedMax is how long the answers may take that are owed when the run has ended.
+const owedMax = time.Second
+
+// owed tells whether some are. A server goes on with what it has read when the connection is closed: the next workload would
+// meet it.
+func (t *thread) owed(start time.Time) bool {
+	if t.ended == 0 {
+		t.ended = nanotime(start)
+	}
+	if nanotime(start)-t.ended > int64(owedMax) {
+		return false
+	}
+	for _, s := range t.socks {
+		if s.count > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // waitMax is how long a thread sleeps at most, since it looks then whether the
