@@ -18,14 +18,15 @@ func (w *Writer) logFailure(now int64, err error, n, of int) {
 	}
 }
 
-// fail takes a failure over and tells the server.
+// fail takes a failure over and tells the server, first of all that it is to refuse writes: who is told that one failed may
+// send another one at once.
 func (w *Writer) fail(state State, err error) {
 	w.failed.Store(&Failure{Err: err, NeedsBase: state == Broken})
 	w.state.Store(int32(state))
-	w.tell()
 	if w.o.OnFailure != nil {
 		w.o.OnFailure(w.Failure())
 	}
+	w.tell()
 }
 
 // healthy ends a failure.
