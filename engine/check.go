@@ -66,7 +66,7 @@ func (ks *Keyspace) Check() error {
 					volatileKeys++
 				}
 				has := false
-				if e.h.kind == KindHash && !e.Plain() {
+				if e.h.kind == KindHash && !e.InBytes() {
 					x, ok := e.object().obj.(Expirer)
 					has = ok && x.NextDue() != 0
 				}

@@ -92,7 +92,7 @@ func (e Entry) bin() uint8 {
 		return e.object().bin
 	case e.h.flags&flagInt != 0:
 		return binOf(digits(*e.intRef()))
-	case e.h.kind.plainKind():
+	case e.h.kind.fitsBytes():
 		return binOf(e.plainLen())
 	}
 	return binOf(int(e.h.valLen))

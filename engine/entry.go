@@ -140,7 +140,7 @@ func (e Entry) Deadline() int64 {
 // Object is the value of a key that is not plain bytes, or a structure over those that are: for looking at it.
 func (e Entry) Object() any {
 	switch {
-	case e.h == nil || !e.Plain():
+	case e.h == nil || !e.InBytes():
 		return e.ObjectIn(nil)
 	case e.h.kind == KindHash:
 		return e.Hash(new(hash.Hash))
@@ -155,7 +155,7 @@ func (e Entry) ObjectIn(work *Work) any {
 		return nil
 	case e.h.flags&flagObject != 0:
 		return e.object().obj
-	case e.h.kind.plainKind():
+	case e.h.kind.fitsBytes():
 		x := work.of(e.h.kind)
 		x.Over(e.raw())
 		return x
@@ -213,7 +213,7 @@ func (e Entry) Len() int {
 		return digits(n)
 	}
 	if e.h.flags&flagObject == 0 {
-		if e.h.kind.plainKind() {
+		if e.h.kind.fitsBytes() {
 			return e.plainLen()
 		}
 		return int(e.h.valLen)

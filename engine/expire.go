@@ -75,7 +75,7 @@ func (v *View) ExpireFields(key []byte) {
 	if e.Kind() != KindHash || e.Deadline() != 0 && e.Deadline() < v.Now/1000 {
 		return
 	}
-	if e.Plain() {
+	if e.InBytes() {
 		return
 	}
 	x, ok := e.object().obj.(Settler)

@@ -49,13 +49,14 @@ type edit struct {
 	open  bool   // what becomes of it is to be stored
 	room  []byte // where one is made that is new or needs more room
 	read  Work   // where others are made that are only read
+	was   []byte // in builds for tests: what the entry's bytes were
 }
 
-// plainKind tells whether values of a kind are structures that can be in plain bytes.
-func (k Kind) plainKind() bool { return k == KindHash || k == KindZSet }
+// fitsBytes tells whether values of a kind are structures that can be in plain bytes.
+func (k Kind) fitsBytes() bool { return k == KindHash || k == KindZSet }
 
-// Plain tells whether the entry is a structure in plain bytes.
-func (e Entry) Plain() bool { return e.h.kind.plainKind() && e.h.flags&flagObject == 0 }
+// InBytes tells whether the entry is a structure in plain bytes.
+func (e Entry) InBytes() bool { return e.h.kind.fitsBytes() && e.h.flags&flagObject == 0 }
 
 // plainLen is how many elements a structure in plain bytes has.
 func (e Entry) plainLen() int {
@@ -120,6 +121,9 @@ func (v *View) begun(key []byte, e Entry, kind Kind) {
 	o := &v.edit
 	o.kind, o.entry, o.key, o.bin, o.open = kind, e, key, e.bin(), true
 	v.objects = true
+	if v.KS.Strict {
+		o.was = append(o.was[:0], e.raw()...)
+	}
 }
 
 // NewHash is a hash for a key that is missing, as EditHash is for one that is there. The key is made when the change is told.

@@ -122,7 +122,7 @@ func TestPlain(t *testing.T) {
 			if to := name(); e.Ok() && to != key {
 				var clone any
 				switch {
-				case e.Plain():
+				case e.InBytes():
 				case e.Kind() == KindHash:
 					h := e.Hash(nil).Clone()
 					clone = &h
@@ -198,7 +198,7 @@ func TestPlain(t *testing.T) {
 					t.Fatalf("step %d: %s of %s is %q, want %q", step, field, key, value, want[field])
 				}
 			})
-			if e.Plain() {
+			if e.InBytes() {
 				plain[e.Kind()]++
 			} else {
 				objects[e.Kind()]++
@@ -230,9 +230,11 @@ func TestUntold(t *testing.T) {
 		t.Fatal("somebody holds keys")
 	}
 	defer ks.Unlock(v.Held)
-	v.PutObject([]byte("k"), KindHash, &hash.Hash{}, 0)
+	same := new(hash.Hash)
+	same.Set([]byte("same"), []byte("y"), hash.DefaultLimits)
+	v.PutObject([]byte("k"), KindHash, same, 0)
 	v.PutObject([]byte("z"), KindZSet, &zset.Set{}, 0)
-	for n := range 6 {
+	for n := range 7 {
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -242,14 +244,17 @@ func TestUntold(t *testing.T) {
 			v.Forget()
 			name, long := []byte("k"), make([]byte, 60*(n%2))
 			e := v.GetWrite(name)
-			if n < 2 {
+			switch {
+			case n == 6: // in place, of the same length
+				v.EditHash(name, e).Set([]byte("same"), []byte("x"), hash.DefaultLimits)
+			case n < 2:
 				v.EditHash(name, e).Set(fmt.Append(nil, n), long, hash.DefaultLimits)
-			} else {
+			default:
 				name = []byte("z")
 				e = v.GetWrite(name)
 				v.EditZSet(name, e).Add(fmt.Appendf(long, "%d", n), 1, 0, zset.DefaultLimits)
 			}
-			if n >= 4 {
+			if n == 4 || n == 5 {
 				v.SetDeadline(e, v.Now/1000+1e6)
 				v.Changed(name, EventGeneric, "expire")
 			}

@@ -400,7 +400,7 @@ func (v *View) InnerDue(e Entry) {
 // PutObject stores an object (one of the structures) under a key, replacing
 // what is there.
 func (v *View) PutObject(key []byte, kind Kind, obj any, deadline int64) Entry {
-	if kind.plainKind() {
+	if kind.fitsBytes() {
 		return v.putPlain(key, kind, obj.(structure), deadline)
 	}
 	e := v.put(newObjectEntry(kind, key, obj), deadline)
@@ -480,7 +480,7 @@ func (v *View) copied(e Entry, key []byte) Entry {
 	switch {
 	case e.h.kind == KindLock:
 		p = unbound(p)
-	case e.h.kind.plainKind():
+	case e.h.kind.fitsBytes():
 		x := v.edit.read.of(e.h.kind)
 		x.Over(p)
 		p, _ = x.Plain() // without the room behind it

@@ -28,6 +28,10 @@ const (
 	// listpack by Redis's default limits is packed.
 	packedEntriesMax = 128
 	packedBytesMax   = 10 << 10
+
+	// The header has room for them.
+	_ = uint(packedCount - packedEntriesMax)
+	_ = uint((packedMark-1)>>packedBytes - packedBytesMax)
 )
 
 func (p packed) header() uint32 {

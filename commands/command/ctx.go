@@ -6,6 +6,10 @@ package command
 import (
 	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/resp"
 )
 
@@ -87,8 +91,14 @@ func Object[T any](c *Ctx, key []byte, kind engine.Kind) (obj T, ok bool) {
 	return obj, ok
 }
 
+// object is what a command changes where it is. Hashes and sorted sets are not among them: small ones are in plain bytes, and
+// what has become of them is to be stored (View.EditHash, View.EditZSet).
+type object interface {
+	*list.List | *set.Set | *stream.Stream | *delayqueue.Queue
+}
+
 // ObjectWrite is Object for a key that the command is going to change.
-func ObjectWrite[T any](c *Ctx, key []byte, kind engine.Kind) (obj T, ok bool) {
+func ObjectWrite[T object](c *Ctx, key []byte, kind engine.Kind) (obj T, ok bool) {
 	e, ok := c.LookupWrite(key, kind)
 	if ok && e.Ok() {
 		obj, _ = e.Object().(T)

@@ -174,7 +174,11 @@ func copyKey(c *command.Ctx) {
 		return
 	}
 	replaced := replace && in(c, db, to)
-	c.Copy(e, to, db, value.Clone(e.Object()))
+	var clone any
+	if !e.InBytes() {
+		clone = value.Clone(e.Object())
+	}
+	c.Copy(e, to, db, clone)
 	changedIn(c, db, to, "copy_to")
 	if replaced && !e.Kind().Plain() {
 		here := c.DB

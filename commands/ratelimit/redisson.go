@@ -233,7 +233,7 @@ func (f *family) takeShared(c *command.Ctx, s *shared, cost, left int64) {
 		}
 	}
 	s.permits.Add(member[:], float64(c.Now/1000), 0, lim)
-	c.StoreEdit()
+	c.StoreEdit() // after which they can be read, until another sorted set is changed
 	c.PutInt(s.valueKey, left-cost, c.Peek(s.valueKey).Deadline())
 	if s.deadline != 0 {
 		c.SetDeadline(c.Peek(s.valueKey), s.deadline)

@@ -43,7 +43,7 @@ func Encoding(e engine.Entry) string {
 // object behind it.
 func MemoryUsage(e engine.Entry) int {
 	n := e.Memory()
-	if e.Plain() {
+	if e.InBytes() {
 		return n
 	}
 	if x, ok := e.Object().(sized); ok {

@@ -53,7 +53,7 @@ func NewPieces(format Format, v *engine.View, e engine.Entry) *Pieces {
 }
 
 func large(e engine.Entry) bool {
-	if e.Plain() {
+	if e.InBytes() {
 		return false
 	}
 	switch o := e.Object().(type) {

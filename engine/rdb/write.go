@@ -56,7 +56,7 @@ func (w *encoder) double(f float64) { w.b = binary.LittleEndian.AppendUint64(w.b
 
 // typeOf is the type that an entry's value is written as.
 func typeOf(e engine.Entry) byte {
-	if e.Kind() == engine.KindHash && e.Plain() {
+	if e.Kind() == engine.KindHash && e.InBytes() {
 		return typeHashPacked
 	}
 	var work zset.Set

@@ -68,7 +68,7 @@ func uncommitted(ks *engine.Keyspace, set engine.LockSet, key []byte) {
 }
 
 func elsewhere(c *command.Ctx, key []byte) {
-	z, _ := command.ObjectWrite[*zset.Set](c, key, engine.KindZSet)
+	z := c.EditZSet(key, c.GetWrite(key))
 	go func() {
 		z.Remove(key) // want "at another time"
 	}()
@@ -86,7 +86,7 @@ func inBytes(key string) {
 
 // right does the same in a transaction, and with what is nobody's yet.
 func right(c *command.Ctx, key []byte) {
-	z, _ := command.ObjectWrite[*zset.Set](c, key, engine.KindZSet)
+	z := c.EditZSet(key, c.GetWrite(key))
 	removes(z, key)
 	k := keeper{z: z}
 	k.ofKeeper()
