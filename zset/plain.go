@@ -38,3 +38,9 @@ func (p *packed) relocate(more int, room []byte) {
 		*p = append(packed(room[:0]), *p...)
 	}
 }
+
+// Begins is where the memory of a small set begins that is an object, for a look ahead at it: another goroutine may be changing
+// the set, and the answer be out of date.
+//
+//go:norace
+func (s *Set) Begins() *byte { return unsafe.SliceData(s.packed) }
