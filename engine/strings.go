@@ -28,13 +28,14 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 		// The commonest write: a value of the same length over the old one.
 		e := t.at(i)
 		v.keep(e)
-		const form = flagInt | flagObject | flagRaw
+		const form = flagInt | flagObject
 		if e.h.kind == kind && e.h.flags&form == 0 && int(e.h.valLen) == len(value) &&
 			(deadline == 0 || e.h.flags&flagDeadline != 0) {
 			if kind == KindLock {
 				v.leftLock(e)
 			}
 			copy(e.raw(), value)
+			e.h.flags &^= flagRaw
 			v.touch(e)
 			if e.h.flags&flagDeadline != 0 {
 				v.arm(s, e, deadline)

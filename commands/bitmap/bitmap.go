@@ -330,7 +330,7 @@ func bitop(c *command.Ctx) {
 		if !ok {
 			return
 		}
-		b := e.Bytes(make([]byte, 0, 20))
+		b := e.Bytes(nil) // strings of bits are seldom integers, which need room of their own
 		sources = append(sources, b)
 		longest = max(longest, len(b))
 	}
