@@ -109,26 +109,27 @@ func (r *Registers) Merge(b []byte) error {
 	return r.mergeSparse(b[headerBytes:])
 }
 
-// mergeSparse is Merge of the sparse form. It is runs, with no call for each of them.
+// mergeSparse is Merge of the sparse form. It is runs, with no call for most of them.
 func (r *Registers) mergeSparse(data []byte) error {
 	at := 0
-	for p := 0; p < len(data); {
-		run := run{size: 1}
-		if c := data[p]; c >= 0x80 {
-			run.n, run.value = int(c&3)+1, c>>2&0x1F+1
-		} else {
-			run = runAt(data, p)
-		}
-		if at+run.n > registers {
-			return ErrCorrupt
-		}
-		if run.value > 0 {
-			for i, old := range r[at : at+run.n] {
-				r[at+i] = max(old, run.value)
+	for p := 0; p < len(data); p++ {
+		switch c := data[p]; {
+		case c < 0x40:
+			at += int(c) + 1
+		case c < 0x80:
+			at += runAt(data, p).n
+			p++
+		default:
+			n, value := int(c&3)+1, c>>2&0x1F+1
+			if at+n > registers {
+				return ErrCorrupt
+			}
+			for end := at + n; at < end; at++ {
+				if r[at] < value {
+					r[at] = value
+				}
 			}
 		}
-		at += run.n
-		p += run.size
 	}
 	if at != registers {
 		return ErrCorrupt

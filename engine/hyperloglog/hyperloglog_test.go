@@ -301,6 +301,18 @@ func BenchmarkMerge(b *testing.B) {
 	}
 }
 
+func BenchmarkMergeSparse(b *testing.B) {
+	for _, n := range []int{10, 1000} {
+		c := counter(b, n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var r Registers
+			for b.Loop() {
+				r.Merge(c)
+			}
+		})
+	}
+}
+
 func BenchmarkCountUnion(b *testing.B) {
 	for _, n := range []int{10, 1000, 10_000} {
 		var r Registers
