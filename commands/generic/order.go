@@ -11,7 +11,6 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/partialsort"
-	"github.com/limitkv/limitkv/engine/packed"
 	"github.com/limitkv/limitkv/resp/number"
 )
 
@@ -32,17 +31,21 @@ func (s *sorting) order(c *command.Ctx, items []item, from, to int) bool {
 	if s.store != nil {
 		cut = func(b []byte) []byte { return b }
 	}
-	var scratch packed.Scratch
+	var by *finder
+	if s.isBy {
+		by = &finder{c: c}
+	}
+	var kept room
 	for i := range items {
 		it := &items[i]
 		value := it.element
-		if s.by != nil {
+		if by != nil {
 			var found bool
-			if value, found = byPattern(c, s.by, it.element, &scratch); !found {
+			if value, found = by.find(&s.by, it.element); !found {
 				continue
 			}
 			if s.alpha {
-				it.by, it.has = bytes.Clone(cut(value)), true
+				it.by, it.has = kept.copy(cut(value)), true
 			}
 		} else if s.alpha {
 			it.by = cut(value)
@@ -54,7 +57,7 @@ func (s *sorting) order(c *command.Ctx, items []item, from, to int) bool {
 		}
 	}
 	compare := s.comparison()
-	if s.by != nil && (from != 0 || to != len(items)) {
+	if s.isBy && (from != 0 || to != len(items)) {
 		partialsort.Sort(items, compare, from, to)
 	} else {
 		partialsort.Stable(items, compare)
@@ -75,7 +78,7 @@ func (s *sorting) comparison() func(a, b *item) int {
 			}
 			return bytes.Compare(a.element, b.element)
 		}
-	case s.by != nil:
+	case s.isBy:
 		compare = func(a, b *item) int {
 			switch {
 			case a.has && b.has:

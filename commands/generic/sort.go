@@ -4,15 +4,11 @@ package generic
 // the elements are ordered is in order.go.
 
 import (
-	"bytes"
-
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/hashslot"
 	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/list"
-	"github.com/limitkv/limitkv/engine/packed"
 	"github.com/limitkv/limitkv/engine/set"
 	"github.com/limitkv/limitkv/zset"
 )
@@ -90,10 +86,11 @@ func sortKeyFlags(_ [][]byte, pos int) command.KeyFlags {
 
 // sorting is what is asked for.
 type sorting struct {
-	by     []byte   // nil: by the elements themselves
-	plain  bool     // BY without a star: not sorted at all
-	get    [][]byte // patterns
-	store  []byte   // nil: replied
+	isBy   bool // else by the elements themselves
+	by     pattern
+	plain  bool // BY without a star: not sorted at all
+	get    []pattern
+	store  []byte // nil: replied
 	desc   bool
 	alpha  bool
 	offset int64
@@ -117,16 +114,12 @@ func parseSort(a *command.Args, mayStore bool) (s sorting) {
 		case mayStore && a.IsWith("STORE", 1):
 			s.store = a.Bytes()
 		case a.IsWith("BY", 1):
-			s.by = a.Bytes()
-			if bytes.IndexByte(command.Text(s.by), '*') < 0 {
-				s.plain = true
-			} else {
-				s.reads = true
-			}
+			s.by, s.isBy = parsePattern(a.Bytes()), true
+			s.plain, s.reads = s.plain || !s.by.names, s.reads || s.by.names
 		case a.IsWith("GET", 1):
-			pattern := a.Bytes()
-			s.get = append(s.get, pattern)
-			s.reads = s.reads || string(pattern) != "#"
+			get := parsePattern(a.Bytes())
+			s.get = append(s.get, get)
+			s.reads = s.reads || string(get.all) != "#"
 		default:
 			a.Syntax()
 		}
@@ -168,7 +161,7 @@ func sortKey(c *command.Ctx, lim list.Limits, mayStore bool) {
 	}
 	if s.plain && e.Kind() == engine.KindSet && (s.store != nil || c.Script) {
 		// A set has no order; what is stored or what a script sees is to have one.
-		s.plain, s.alpha, s.by = false, true, nil
+		s.plain, s.alpha, s.isBy = false, true, false
 	}
 	items, from, to := s.load(e)
 	if !s.plain {
@@ -190,19 +183,19 @@ func sortKey(c *command.Ctx, lim list.Limits, mayStore bool) {
 func denied(c *command.Ctx, s *sorting) string {
 	if c.Server.Cluster {
 		slot := hashslot.Of(c.Args[1])
-		if s.by != nil && !s.plain && hashslot.OfPattern(s.by) != slot {
+		if s.isBy && !s.plain && hashslot.OfPattern(s.by.all) != slot {
 			return "ERR BY option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots."
 		}
-		for _, pattern := range s.get {
-			if string(pattern) != "#" && hashslot.OfPattern(pattern) != slot {
+		for _, get := range s.get {
+			if string(get.all) != "#" && hashslot.OfPattern(get.all) != slot {
 				return "ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots."
 			}
 		}
 	}
-	if s.by == nil && s.get == nil || c.Server.ACL.MayReadAll(c) {
+	if !s.isBy && s.get == nil || c.Server.ACL.MayReadAll(c) {
 		return ""
 	}
-	if s.by != nil && !s.plain {
+	if s.isBy && !s.plain {
 		return "ERR BY option of SORT denied due to insufficient ACL permissions."
 	}
 	if s.get != nil {
@@ -275,62 +268,34 @@ func (s *sorting) load(e engine.Entry) (items []item, from, to int) {
 // loader gathers elements in one piece of memory.
 type loader struct {
 	items []item
-	bytes []byte
+	room
 }
 
 func (l *loader) grow(n int) {
 	l.items = make([]item, 0, n)
-	l.bytes = make([]byte, 0, 8*n)
+	l.room = make([]byte, 0, 8*n)
 }
 
-func (l *loader) add(b []byte) {
-	from := len(l.bytes)
-	l.bytes = append(l.bytes, b...) // slices of what was outgrown stay as they are
-	l.items = append(l.items, item{element: l.bytes[from:len(l.bytes):len(l.bytes)]})
-}
+func (l *loader) add(b []byte) { l.items = append(l.items, item{element: l.copy(b)}) }
 
-// byPattern finds what a pattern names for an element: the string under the
-// key that has the element in place of the first star, or behind "->" a field
-// of a hash there. found is false if there is none. The result is valid until
-// the next call.
-func byPattern(c *command.Ctx, pattern, element []byte, scratch *packed.Scratch) (value []byte, found bool) {
-	if string(command.Text(pattern)) == "#" {
-		return element, true
-	}
-	star := bytes.IndexByte(command.Text(pattern), '*')
-	if star < 0 {
-		return nil, false
-	}
-	name, field := pattern[star+1:], []byte(nil)
-	if i := bytes.Index(command.Text(name), []byte("->")); i >= 0 && len(command.Text(name)) > i+2 {
-		name, field = name[:i], name[i+2:]
-	}
-	key := make([]byte, 0, len(pattern)+len(element))
-	key = append(append(append(key, pattern[:star]...), element...), name...)
-	e := c.Get(key)
-	if field != nil {
-		var work hash.Hash
-		h := e.Hash(&work)
-		if h == nil {
-			return nil, false
-		}
-		return h.Get(field, scratch)
-	}
-	if e.Kind() != engine.KindString {
-		return nil, false
-	}
-	return e.Bytes(scratch[:0]), true
+// room is memory for copies that live as long as each other.
+type room []byte
+
+func (r *room) copy(b []byte) []byte {
+	from := len(*r)
+	*r = append(*r, b...) // slices of what was outgrown stay as they are
+	return (*r)[from:len(*r):len(*r)]
 }
 
 func (s *sorting) reply(c *command.Ctx, items []item) {
-	var scratch packed.Scratch
+	f := finder{c: c}
 	c.Array(len(items) * max(len(s.get), 1))
 	for i := range items {
 		if s.get == nil {
 			c.Bulk(items[i].element)
 		}
-		for _, pattern := range s.get {
-			if value, ok := byPattern(c, pattern, items[i].element, &scratch); ok {
+		for g := range s.get {
+			if value, ok := f.find(&s.get[g], items[i].element); ok {
 				c.Bulk(value)
 			} else {
 				c.Null()
@@ -342,14 +307,15 @@ func (s *sorting) reply(c *command.Ctx, items []item) {
 // storeInto makes a list of the result, in which what is missing is empty.
 func (s *sorting) storeInto(c *command.Ctx, items []item, lim list.Limits) {
 	values := make([][]byte, 0, len(items)*max(len(s.get), 1))
-	var scratch packed.Scratch
+	f := finder{c: c}
+	var kept room
 	for i := range items {
 		if s.get == nil {
 			values = append(values, items[i].element)
 		}
-		for _, pattern := range s.get {
-			value, _ := byPattern(c, pattern, items[i].element, &scratch)
-			values = append(values, bytes.Clone(value))
+		for g := range s.get {
+			value, _ := f.find(&s.get[g], items[i].element)
+			values = append(values, kept.copy(value))
 		}
 	}
 	if len(values) == 0 {
