@@ -46,8 +46,15 @@ test: ## run all tests; needs nothing but Go
 	$(GO) vet ./...
 	$(GO) test ./...
 
-test-race: ## run all tests under the race detector (needs a C compiler)
-	$(GO) test -race ./...
+test-race: ## run the tests under the race detector (needs a C compiler), but those whose servers are processes without it
+	$(GO) test -race $$($(GO) list ./... | grep -v /conformance) ./conformance/storm
+
+.PHONY: test-race-servers
+test-race-servers: ## run the tests of persistence and replication with servers that have the race detector (13 minutes)
+	$(GO) build -race -o $(BIN)-race ./cmd/limitkv
+	@rm -f $(BIN)-race.report.*
+	LIMITKV_BIN=$(CURDIR)/$(BIN)-race GORACE=log_path=$(CURDIR)/$(BIN)-race.report $(GO) test -count=1 $(addprefix ./conformance/,crash failover files follow replicas)
+	@cat $(BIN)-race.report.* 2>/dev/null && exit 1 || true
 
 lint: ## gofmt, go vet (for Linux and macOS), staticcheck (fetched at its pinned version)
 	@test -z "$$(gofmt -l .)" || { echo "gofmt these:"; gofmt -l .; exit 1; }
