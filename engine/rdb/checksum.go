@@ -22,8 +22,9 @@ const (
 
 type slices [8][256]uint64
 
-// slicing has in row k the checksum of each byte with k zeros behind it.
-var slicing = func() (t slices) {
+// slicing has in row k the checksum of each byte with k zeros behind it. It is made when it is needed first, as past is.
+var slicing = sync.OnceValue(func() *slices {
+	t := new(slices)
 	for i := range t[0] {
 		sum := uint64(i)
 		for range 8 {
@@ -41,7 +42,7 @@ var slicing = func() (t slices) {
 		}
 	}
 	return t
-}()
+})
 
 // past moves a checksum past laneBytes zeros: row k is for its kth byte. What it makes of each bit is reckoned, the rest are
 // sums of that. It is made when it is needed first: few servers that start have a file to read.
@@ -67,7 +68,7 @@ func (t *slices) of(x uint64) uint64 {
 
 // checksumOf goes on from a checksum, one part after the other.
 func checksumOf(sum uint64, b []byte) uint64 {
-	t := &slicing
+	t := slicing()
 	for len(b) >= 8 {
 		x := sum ^ binary.LittleEndian.Uint64(b)
 		sum = t[7][byte(x)] ^ t[6][byte(x>>8)] ^ t[5][byte(x>>16)] ^ t[4][byte(x>>24)] ^
@@ -75,7 +76,7 @@ func checksumOf(sum uint64, b []byte) uint64 {
 		b = b[8:]
 	}
 	for _, c := range b {
-		sum = slicing[0][byte(sum)^c] ^ sum>>8
+		sum = t[0][byte(sum)^c] ^ sum>>8
 	}
 	return sum
 }
@@ -85,7 +86,7 @@ func addChecksum(sum uint64, b []byte) uint64 {
 	if len(b) < 3*laneBytes {
 		return checksumOf(sum, b)
 	}
-	t, past := &slicing, past()
+	t, past := slicing(), past()
 	for len(b) >= 3*laneBytes {
 		first, second, third := b[:laneBytes:laneBytes], b[laneBytes:2*laneBytes], b[2*laneBytes:3*laneBytes]
 		other, another := uint64(0), uint64(0)
