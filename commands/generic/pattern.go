@@ -17,7 +17,7 @@ type pattern struct {
 	all           []byte
 	itself        bool
 	names         bool   // there is a star
-	before, after []byte // it
+	before, after []byte // what stands before and after the star
 	field         []byte // nil: a string is named
 }
 
