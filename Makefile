@@ -50,7 +50,7 @@ test-race: ## run the tests under the race detector (needs a C compiler), but th
 	$(GO) test -race $$($(GO) list ./... | grep -v /conformance) ./conformance/storm
 
 .PHONY: test-race-servers
-test-race-servers: ## run the tests of persistence and replication with servers that have the race detector (13 minutes)
+test-race-servers: ## run the tests of persistence and replication with servers that have the race detector (8 minutes)
 	$(GO) build -race -o $(BIN)-race ./cmd/limitkv
 	@rm -f $(BIN)-race.report.*
 	LIMITKV_BIN=$(CURDIR)/$(BIN)-race GORACE=log_path=$(CURDIR)/$(BIN)-race.report $(GO) test -count=1 $(addprefix ./conformance/,crash failover files follow replicas)
