@@ -54,7 +54,7 @@ test-race-servers: ## run the tests of persistence and replication with servers 
 	$(GO) build -race -o $(BIN)-race ./cmd/limitkv
 	@rm -f $(BIN)-race.report.*
 	LIMITKV_BIN=$(CURDIR)/$(BIN)-race GORACE=log_path=$(CURDIR)/$(BIN)-race.report $(GO) test -count=1 $(addprefix ./conformance/,crash failover files follow replicas)
-	@cat $(BIN)-race.report.* 2>/dev/null && exit 1 || true
+	@! cat $(BIN)-race.report.* 2>/dev/null
 
 lint: ## gofmt, go vet (for Linux and macOS), staticcheck (fetched at its pinned version)
 	@test -z "$$(gofmt -l .)" || { echo "gofmt these:"; gofmt -l .; exit 1; }

@@ -73,7 +73,7 @@ func runBreadth(args []string) error {
 		return err
 	}
 	began := time.Now()
-	for range b.passes {
+	for range max(b.passes, 1) {
 		if err := b.pass(*limitkv, *redis, *sizes, *only); err != nil {
 			return err
 		}

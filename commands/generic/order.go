@@ -26,34 +26,27 @@ type item struct {
 // It reports false if some are no numbers where they must be.
 func (s *sorting) order(c *command.Ctx, items []item, from, to int) bool {
 	ok := true
-	// Unless the result is stored Redis compares as C does, up to a zero byte.
-	cut := command.Text
-	if s.store != nil {
-		cut = func(b []byte) []byte { return b }
-	}
-	var by *finder
-	if s.isBy {
-		by = &finder{c: c}
-	}
+	by := finder{c: c}
 	var kept room
 	for i := range items {
 		it := &items[i]
 		value := it.element
-		if by != nil {
+		if s.isBy {
 			var found bool
 			if value, found = by.find(&s.by, it.element); !found {
 				continue
 			}
-			if s.alpha {
-				it.by, it.has = kept.copy(cut(value)), true
-			}
-		} else if s.alpha {
-			it.by = cut(value)
 		}
 		if !s.alpha {
 			var isNumber bool
 			it.score, isNumber = number.ParseBound(value)
 			ok = ok && isNumber && it.score == it.score
+			continue
+		}
+		if s.isBy {
+			it.by, it.has = kept.copy(s.text(value)), true
+		} else {
+			it.by = s.text(it.element)
 		}
 	}
 	compare := s.comparison()
@@ -63,6 +56,14 @@ func (s *sorting) order(c *command.Ctx, items []item, from, to int) bool {
 		partialsort.Stable(items, compare)
 	}
 	return ok
+}
+
+// text is what of a text ALPHA compares: unless the result is stored Redis does as C does, up to a zero byte.
+func (s *sorting) text(b []byte) []byte {
+	if s.store != nil {
+		return b
+	}
+	return command.Text(b)
 }
 
 func (s *sorting) comparison() func(a, b *item) int {

@@ -7,7 +7,7 @@ package precise
 
 import (
 	"math"
-	"sync/atomic"
+	"sync"
 )
 
 const (
@@ -22,26 +22,19 @@ const (
 type sinCos struct{ sin, cos double }
 
 // sinCosTable is made when it is needed first: it would be a twentieth of a server's start.
-var sinCosTable atomic.Pointer[[tableSize]sinCos]
-
-func makeSinCosTable() *[tableSize]sinCos {
+var sinCosTable = sync.OnceValue(func() *[tableSize]sinCos {
 	t := new([tableSize]sinCos)
 	for i := range t {
 		t[i].sin, t[i].cos = sinCosDouble(double{float64(i) / tableSteps, 0})
 	}
-	sinCosTable.Store(t)
 	return t
-}
+})
 
 // quickSinCos returns sine and cosine of 0 < x ≤ π/2, and what they are off at most.
 func quickSinCos(x float64) (sin, cos double, off float64) {
 	k := int(x*tableSteps + 0.5)
 	r := x - float64(k)/tableSteps // exact: a multiple of x's last digit, and not more than x
-	table := sinCosTable.Load()
-	if table == nil {
-		table = makeSinCosTable()
-	}
-	at := &table[k]
+	at := &sinCosTable()[k]
 	square := r * r
 	s := -r * square * (1./6 - square*(1./120-square*(1./5040-square/362880))) // sin r - r
 	v := square * (0.5 - square*(1./24-square*(1./720-square/40320)))          // 1 - cos r
