@@ -213,24 +213,25 @@ func TestPrograms(t *testing.T) {
 		t.Run(document.name, func(t *testing.T) {
 			d := load(t, document.name)
 			for i := 0; i+1 < len(d.blocks); i++ {
-				run := runners[d.blocks[i].language]
-				if run == nil || d.blocks[i+1].language != "text" {
+				if d.blocks[i+1].language != "text" {
 					continue
 				}
 				b := d.blocks[i]
-				t.Run(b.language, func(t *testing.T) {
-					server := peer.LimitKV(t)
-					port := server.Addr[strings.LastIndexByte(server.Addr, ':')+1:]
-					source := strings.ReplaceAll(strings.Join(d.lines[b.from:b.to], "\n")+"\n", "6379", port)
-					got := string(bytes.TrimSpace(run(t, source)))
-					out := d.blocks[i+1]
-					want := strings.Join(d.lines[out.from:out.to], "\n")
-					if got != want && !*rewrite {
-						t.Errorf("%s:%d prints\n%s\nnot\n%s", d.path, b.from, got, want)
-					}
-					d.replace(i+1, strings.Split(got, "\n"))
-					ran[b.language]++
-				})
+				for _, run := range runners[b.language] {
+					t.Run(b.language, func(t *testing.T) {
+						server := peer.LimitKV(t)
+						port := server.Addr[strings.LastIndexByte(server.Addr, ':')+1:]
+						source := strings.ReplaceAll(strings.Join(d.lines[b.from:b.to], "\n")+"\n", "6379", port)
+						got := string(bytes.TrimSpace(run(t, source)))
+						out := d.blocks[i+1]
+						want := strings.Join(d.lines[out.from:out.to], "\n")
+						if got != want && !*rewrite {
+							t.Errorf("%s:%d prints\n%s\nnot\n%s", d.path, b.from, got, want)
+						}
+						d.replace(i+1, strings.Split(got, "\n"))
+						ran[b.language]++
+					})
+				}
 			}
 			if *rewrite {
 				d.save(t)

@@ -129,8 +129,8 @@ func runJUnit(t *testing.T, files map[string]string, env []string) []byte {
 
 func runPytest(t *testing.T, files map[string]string, env []string) []byte {
 	need(t, "python3")
-	libraries := cache(t, pytest+"+"+pythonRedis, func(dir string) bool {
-		_, ok := output(t, dir, nil, fetchTimeout, "python3", "-m", "pip", "install", "--quiet", "--target", dir, pytest, pythonRedis)
+	libraries := cache(t, pytest+"+"+pythonRESP2, func(dir string) bool {
+		_, ok := output(t, dir, nil, fetchTimeout, "python3", "-m", "pip", "install", "--quiet", "--target", dir, pytest, pythonRESP2)
 		return ok
 	})
 	dir := t.TempDir()

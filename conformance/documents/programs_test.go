@@ -17,14 +17,18 @@ import (
 // The libraries that the programs use.
 const (
 	nodeRedis    = "redis@5.8.2"
-	pythonRedis  = "redis==6.4.0"
+	pythonRESP2  = "redis==6.4.0" // the last that speaks RESP2 unless told
+	pythonRESP3  = "redis==8.1.0"
 	jedis        = "redis.clients:jedis:6.2.0"
 	redissonPart = "org.redisson:redisson:3.50.0"
 )
 
-// runners run a source and return what it prints, by language.
-var runners = map[string]func(t *testing.T, source string) []byte{
-	"go": runGo, "python": runPython, "js": runNode, "java": runJava,
+// A runner runs a source and returns what it prints.
+type runner func(t *testing.T, source string) []byte
+
+// runners has, by language, who runs a program: each on a server of its own, and all must print the same.
+var runners = map[string][]runner{
+	"go": {runGo}, "python": {runPython(pythonRESP2), runPython(pythonRESP3)}, "js": {runNode}, "java": {runJava},
 }
 
 const (
@@ -128,15 +132,17 @@ func runGo(t *testing.T, source string) []byte {
 	return mustRun(t, goPackage(t, source), nil, "go", "run", ".")
 }
 
-func runPython(t *testing.T, source string) []byte {
-	need(t, "python3")
-	dir := cache(t, pythonRedis, func(dir string) bool {
-		_, ok := output(t, dir, nil, fetchTimeout, "python3", "-m", "pip", "install", "--quiet", "--target", dir, pythonRedis)
-		return ok
-	})
-	path := filepath.Join(t.TempDir(), "program.py")
-	write(t, path, source)
-	return mustRun(t, "", []string{"PYTHONPATH=" + dir}, "python3", path)
+func runPython(library string) runner {
+	return func(t *testing.T, source string) []byte {
+		need(t, "python3")
+		dir := cache(t, library, func(dir string) bool {
+			_, ok := output(t, dir, nil, fetchTimeout, "python3", "-m", "pip", "install", "--quiet", "--target", dir, library)
+			return ok
+		})
+		path := filepath.Join(t.TempDir(), "program.py")
+		write(t, path, source)
+		return mustRun(t, "", []string{"PYTHONPATH=" + dir}, "python3", path)
+	}
 }
 
 func runNode(t *testing.T, source string) []byte {
