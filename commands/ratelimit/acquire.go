@@ -147,11 +147,7 @@ func (q *request) reply(w command.Replier, d limiter.Decision) {
 
 // decide decides by the limiter under a key, whichever it is.
 func (q *request) decide(c *command.Ctx, key []byte) (d limiter.Decision, text string) {
-	e := c.GetLimiter(key)
-	if e.Kind() == engine.KindHash {
-		return q.f.decideShared(c, key, &q.call)
-	}
-	return q.f.decide(c, key, e, &q.call)
+	return q.call.on(q.f, c, key, c.GetLimiter(key))
 }
 
 // wait puts the caller in line. The request is kept.
@@ -215,9 +211,16 @@ func (q *request) lapsed(w *command.Wait, key []byte, asked *call) limiter.Decis
 	ks := w.KS
 	var set engine.LockSet
 	set.AddKey(key)
+	set.AddKey(suffixed(key, ":value"))
+	set.AddKey(suffixed(key, ":permits"))
 	if h := ks.Lock(set); h == nil {
 		v := engine.View{KS: ks, DB: w.DB, Now: ks.Clock.Now(), Held: set}
-		if e := v.GetLimiter(key); e.Kind() == engine.KindLimiter {
+		switch e := v.GetLimiter(key); e.Kind() {
+		case engine.KindHash:
+			if s, text := openShared(&v, key, v.GetWrite); text == "" {
+				d = s.refusal(v.Now / 1000)
+			}
+		case engine.KindLimiter:
 			p := e.Bytes(nil)
 			peek := limiter.Call{Cost: asked.least(), Mode: limiter.Peek, Keep: asked.keep}
 			if _, now, err := budget.NamedOf(e).Decide(p, v.Now, peek); err == nil {

@@ -32,6 +32,14 @@ type call struct {
 	served, late bool
 }
 
+// on decides by what GetLimiter finds under a key: a limiter, or a hash of Redisson's.
+func (q *call) on(f *family, c *command.Ctx, key []byte, e engine.Entry) (d limiter.Decision, text string) {
+	if e.Kind() == engine.KindHash {
+		return f.decideShared(c, key, q)
+	}
+	return f.decide(c, key, e, q)
+}
+
 // decide defines the limiter or changes it as the rules say, decides, and stores
 // the outcome. e is what GetLimiter finds under the key. A text is an error, and nothing has changed then.
 func (f *family) decide(c *command.Ctx, key []byte, e engine.Entry, q *call) (d limiter.Decision, text string) {

@@ -28,20 +28,44 @@ const never = math.MaxInt64
 
 func info(c *command.Ctx) {
 	key := c.Args[1]
-	e, ok := c.Lookup(key, engine.KindLimiter)
-	if !ok {
-		return
-	}
-	if !e.Ok() {
+	e := c.Get(key)
+	switch {
+	case !e.Ok():
 		c.Error(errNoLimiter)
+		return
+	case e.Kind() == engine.KindHash:
+		infoShared(c, key)
+		return
+	case e.Kind() != engine.KindLimiter:
+		c.WrongType()
 		return
 	}
 	p := e.Bytes(nil)
 	var buf [limiter.RulesMax]limiter.RuleStatus
 	n := budget.NamedOf(e)
-	rules := limiter.Status(buf[:0], p, c.Now, n)
-	least, reset, grants := rules[0].Available, int64(0), 0
-	for _, r := range rules {
+	i := infoOf{rules: limiter.Status(buf[:0], p, c.Now, n), capacity: limiter.Capacity(p)}
+	if n != nil {
+		i.grants = n.Len()
+	}
+	i.shadow, i.shadowed = limiter.Shadow(p)
+	i.granted, i.refused = limiter.Totals(p)
+	replyInfo(c, i)
+}
+
+// infoOf is what RL.INFO shows of a limiter.
+type infoOf struct {
+	rules            []limiter.RuleStatus
+	capacity         int64
+	shared           bool // a Redisson limiter, which has no totals and no named grants
+	granted, refused int64
+	grants           int
+	shadow           bool
+	shadowed         int64 // how many would have been refused
+}
+
+func replyInfo(c *command.Ctx, i infoOf) {
+	least, reset := i.rules[0].Available, int64(0)
+	for _, r := range i.rules {
 		least = min(least, r.Available)
 		if reset = max(reset, r.ResetAfterMicros); r.ResetAfterMicros < 0 {
 			reset = never
@@ -50,47 +74,43 @@ func info(c *command.Ctx) {
 	if reset == never {
 		reset = -1 // nothing tells
 	}
-	if n != nil {
-		grants = n.Len()
-	}
-	shadow, shadowed := limiter.Shadow(p)
-	waiters, _ := c.Waiting(key, engine.KindLimiter)
-	granted, refused := limiter.Totals(p)
+	waiters, _ := c.Waiting(c.Args[1], engine.KindLimiter)
 
-	pairs := 10
-	if shadow {
+	pairs := 7
+	if !i.shared {
+		pairs += 3
+	}
+	if i.shadow {
 		pairs++
 	}
 	c.Map(pairs)
 	c.BulkString("rules")
-	c.Array(len(rules))
+	c.Array(len(i.rules))
 	var text []byte
-	for _, r := range rules {
+	for _, r := range i.rules {
 		text = r.Rule.AppendText(text[:0])
 		c.Bulk(text)
 	}
-	c.BulkString("capacity")
-	c.Int(limiter.Capacity(p))
-	c.BulkString("available")
-	c.Int(least)
-	c.BulkString("reset_after")
-	c.Int(limiter.CeilMillis(reset))
-	c.BulkString("waiters")
-	c.Int(int64(waiters))
-	c.BulkString("granted")
-	c.Int(granted)
-	c.BulkString("refused")
-	c.Int(refused)
-	c.BulkString("grants")
-	c.Int(int64(grants))
-	if shadow {
-		c.BulkString("shadow_refused")
-		c.Int(shadowed)
+	pair := func(name string, n int64) {
+		c.BulkString(name)
+		c.Int(n)
+	}
+	pair("capacity", i.capacity)
+	pair("available", least)
+	pair("reset_after", limiter.CeilMillis(reset))
+	pair("waiters", int64(waiters))
+	if !i.shared {
+		pair("granted", i.granted)
+		pair("refused", i.refused)
+		pair("grants", int64(i.grants))
+	}
+	if i.shadow {
+		pair("shadow_refused", i.shadowed)
 	}
 	c.BulkString("RateLimit")
-	c.Bulk(appendHeader(text[:0], rules, appendState))
+	c.Bulk(appendHeader(text[:0], i.rules, appendState))
 	c.BulkString("RateLimit-Policy")
-	c.Bulk(appendHeader(text[:0], rules, appendPolicy))
+	c.Bulk(appendHeader(text[:0], i.rules, appendPolicy))
 }
 
 // appendHeader writes one item for each rule, as the IETF draft "RateLimit

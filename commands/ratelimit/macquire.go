@@ -196,21 +196,33 @@ func (m *several) decide(c *command.Ctx) (limited *keyCost, text string) {
 			k := &m.list[i]
 			q := m.of(k, m.mode)
 			q.served, q.waits = true, false // it was seen to fit, whoever waits
-			if k.Decision, text = m.f.decide(c, k.key, c.GetLimiter(k.key), &q); text != "" {
+			if k.Decision, text = q.on(m.f, c, k.key, c.GetLimiter(k.key)); text != "" {
 				return nil, text
 			}
 		}
-	case !m.waits:
+	default:
 		for i := range m.list {
 			if k := &m.list[i]; k.Limited {
-				if e := c.GetLimiter(k.key); e.Ok() && !c.Idle(e) {
-					c.CountRefused(e)
-				}
-				m.f.count(c, k.key, true)
+				m.refused(c, k)
 			}
 		}
 	}
 	return limited, ""
+}
+
+// refused counts a refusal. Redisson's script changes a limiter that refuses, too.
+func (m *several) refused(c *command.Ctx, k *keyCost) {
+	e := c.GetLimiter(k.key)
+	switch {
+	case e.Kind() == engine.KindHash:
+		q := m.of(k, m.mode)
+		m.f.decideShared(c, k.key, &q)
+	case !m.waits:
+		if e.Ok() && !c.Idle(e) {
+			c.CountRefused(e)
+		}
+		m.f.count(c, k.key, true)
+	}
 }
 
 // longer tells whether a is to be waited for longer than b: where nothing tells,
@@ -232,7 +244,11 @@ func (m *several) look(c *command.Ctx, k *keyCost) (text string) {
 		}
 	}
 	q := m.of(k, limiter.Peek)
-	if k.Decision, text = m.f.decide(c, k.key, e, &q); text != "" && (text != errCapacity || m.mode != limiter.Force) || m.mode == limiter.Peek {
+	if k.Decision, text = q.on(m.f, c, k.key, e); text != "" && (text != errCapacity || m.mode != limiter.Force) || m.mode == limiter.Peek {
+		return text
+	}
+	if e.Kind() == engine.KindHash { // what PEEK tells is all, but that FORCE takes in any case
+		k.Limited = k.Limited && m.mode != limiter.Force
 		return text
 	}
 	return m.dry(c, k)

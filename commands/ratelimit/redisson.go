@@ -14,8 +14,11 @@ package ratelimit
 // here as a length of 3, three random bytes, and the permits: 8 bytes that both
 // forms read alike.
 //
-// The decisions are the script's, oddities included: the wait that it replies is
-// that for the oldest grant, whatever the cost.
+// The decisions are those of the script of Redisson 4.7, oddities included: what
+// comes back is counted anew where it would give more than the rate, the wait that
+// it replies is that for the oldest grant, whatever the cost, and 3 ms more, and
+// each call, refused ones too, renews keepAliveTime of all three keys or, without
+// it, has the other two live as long as the hash.
 
 import (
 	"bytes"
@@ -44,6 +47,11 @@ const (
 	nativeBytes   = 1 + nativeRandom + permitBytes
 	shortestBytes = permitBytes
 
+	// sharedMax is up to where the script counts exactly: Lua's numbers are floats.
+	sharedMax = 1 << 53
+	// sharedExtraMillis is what the script adds to the wait that it replies.
+	sharedExtraMillis = 3
+
 	// sharedRetryMin is after how many microseconds the line is tried again at the
 	// earliest: the hash may say that what was taken is back at once.
 	sharedRetryMin = 1000
@@ -51,12 +59,20 @@ const (
 
 // shared is a Redisson limiter, found.
 type shared struct {
+	key                 []byte
 	rate, interval      int64 // permits, ms
+	keepAlive           int64 // ms, 0 for none
 	valueKey, permitKey []byte
 	value               int64
 	defined             bool // the value key is there
 	permits             *zset.Set
-	deadline            int64 // of the hash
+	work                zset.Set // permits, where it is not an object
+	deadline            int64    // of the hash
+
+	// What has come back by now: a range of the permits, and its sum.
+	lo, hi   int
+	released int64
+	left     int64 // with what has come back
 }
 
 // suffixed is the name of one of the limiter's other keys, as Redisson forms it.
@@ -67,60 +83,84 @@ func suffixed(key []byte, suffix string) []byte {
 	return append(append(append([]byte("{"), key...), '}'), suffix...)
 }
 
-// openShared reads the limiter's keys. A text is an error.
-func openShared(c *command.Ctx, key []byte) (s shared, text string) {
-	e := c.GetWrite(key)
+// openShared reads the limiter's keys, which find finds: View.Get or View.GetWrite. A text is an error.
+func openShared(v *engine.View, key []byte, find func([]byte) engine.Entry) (s *shared, text string) {
+	e := find(key)
 	var work hash.Hash
 	h := e.Hash(&work)
 	if h == nil {
-		return s, command.ErrWrongType
+		return nil, command.ErrWrongType
 	}
-	s.deadline = e.Deadline()
-	field := func(name string) []byte {
+	field := func(name string) (n int64, ok bool) {
 		var scratch packed.Scratch
-		v, _ := h.Get([]byte(name), &scratch)
-		return v
+		text, _ := h.Get([]byte(name), &scratch)
+		n, ok = number.ParseInt(text)
+		return n, ok && -sharedMax <= n && n <= sharedMax
 	}
+	s = &shared{key: key, deadline: e.Deadline()}
 	var okRate, okInterval bool
-	s.rate, okRate = number.ParseInt(field("rate"))
-	s.interval, okInterval = number.ParseInt(field("interval"))
-	kind := field("type")
-	switch {
-	case !okRate || !okInterval || kind == nil:
-		return s, command.ErrWrongType // some other hash
+	s.rate, okRate = field("rate")
+	s.interval, okInterval = field("interval")
+	if s.keepAlive, _ = field("keepAliveTime"); s.keepAlive < 0 {
+		s.keepAlive = 0
+	}
+	var scratch packed.Scratch
+	switch kind, ok := h.Get([]byte("type"), &scratch); {
+	case !okRate || !okInterval || !ok:
+		return nil, command.ErrWrongType // some other hash
 	case string(kind) != "0":
-		return s, errSharedType
+		return nil, errSharedType
 	}
 	s.valueKey, s.permitKey = suffixed(key, ":value"), suffixed(key, ":permits")
-	if !c.Held.Covers(s.valueKey) || !c.Held.Covers(s.permitKey) {
-		return s, errSharedSlot
+	if !v.Held.Covers(s.valueKey) || !v.Held.Covers(s.permitKey) {
+		return nil, errSharedSlot
 	}
-	v := c.GetWrite(s.valueKey)
-	p := c.GetWrite(s.permitKey)
-	if v.Ok() && v.Kind() != engine.KindString || p.Ok() && p.Kind() != engine.KindZSet {
-		return s, command.ErrWrongType
+	value := find(s.valueKey)
+	p := find(s.permitKey)
+	if value.Ok() && value.Kind() != engine.KindString || p.Ok() && p.Kind() != engine.KindZSet {
+		return nil, command.ErrWrongType
 	}
-	if v.Ok() {
+	if value.Ok() {
 		var scratch [20]byte
-		if s.value, s.defined = number.ParseInt(v.Bytes(scratch[:])); !s.defined {
-			return s, errSharedValue
+		s.value, s.defined = number.ParseInt(value.Bytes(scratch[:]))
+		if !s.defined || s.value > sharedMax || s.value < -sharedMax {
+			return nil, errSharedValue
 		}
 	}
-	s.permits = c.EditZSet(s.permitKey, p)
+	s.permits = p.ZSet(&s.work)
+	s.count(v.Now / 1000)
 	return s, ""
 }
 
-// expired is the range of what has come back by now, and its sum.
-func (s *shared) expired(nowMillis int64) (lo, hi int, released int64) {
-	if s.permits == nil {
-		return 0, 0, 0
+// count finds what has come back by now, and what is left with it.
+func (s *shared) count(nowMillis int64) {
+	if s.left = s.rate; !s.defined {
+		return
 	}
-	lo, hi = s.permits.ScoreRange(zset.ScoreBound{Score: 0}, zset.ScoreBound{Score: float64(nowMillis - s.interval)})
-	s.permits.Ascend(lo, hi, func(member []byte, _ float64) bool {
-		released += permitsOf(member)
-		return true
-	})
-	return lo, hi, released
+	s.left = s.value
+	if s.permits == nil {
+		return
+	}
+	s.lo, s.hi = s.permits.ScoreRange(zset.ScoreBound{Score: 0}, zset.ScoreBound{Score: float64(nowMillis - s.interval)})
+	s.released = s.sum(s.lo, s.hi)
+	switch {
+	case s.released == 0:
+	case s.value+s.released > s.rate: // the value is behind: it was released, or made anew
+		s.left = s.rate - s.sum(0, s.lo) - s.sum(s.hi, s.permits.Len())
+	default:
+		s.left += s.released
+	}
+}
+
+// sum is the sum of a range of the permits.
+func (s *shared) sum(lo, hi int) (permits int64) {
+	if lo < hi {
+		s.permits.Ascend(lo, hi, func(member []byte, _ float64) bool {
+			permits += permitsOf(member)
+			return true
+		})
+	}
+	return permits
 }
 
 func permitsOf(member []byte) int64 {
@@ -130,18 +170,40 @@ func permitsOf(member []byte) int64 {
 	return int64(binary.LittleEndian.Uint32(member[len(member)-permitBytes:]))
 }
 
-// oldest is when the first of what still counts was taken.
-func (s *shared) oldest(nowMillis int64) (millis int64, ok bool) {
-	if s.permits == nil {
-		return 0, false
+// retryAfter is in how many microseconds the oldest grant has come back.
+func (s *shared) retryAfter(nowMillis int64) int64 {
+	first := 0
+	if s.released > 0 && s.lo == 0 {
+		first = s.hi
 	}
-	from := zset.ScoreBound{Score: float64(nowMillis - s.interval), Exclusive: true}
-	lo, hi := s.permits.ScoreRange(from, zset.ScoreBound{Score: float64(nowMillis)})
-	if lo == hi {
-		return 0, false
+	wait := s.interval // nothing tells: the script ends with an error here
+	if s.permits != nil && first < s.permits.Len() {
+		_, score, _ := s.permits.ByRank(first)
+		wait = millisOf(score) + s.interval - nowMillis
 	}
-	_, score, _ := s.permits.ByRank(lo)
-	return int64(score), true
+	return max(microsOf(wait), 0)
+}
+
+// resetAfter is when the last of what is out has come back, in microseconds from now.
+func (s *shared) resetAfter(nowMillis int64) int64 {
+	if s.permits == nil || s.permits.Len() == 0 || s.left >= s.rate {
+		return 0
+	}
+	_, last, _ := s.permits.Max()
+	return max(microsOf(millisOf(last)+s.interval-nowMillis), 0)
+}
+
+// millisOf is a score as a time: anybody can add members to the sorted set.
+func millisOf(score float64) int64 { return int64(max(-sharedMax, min(score, sharedMax))) }
+
+func microsOf(millis int64) int64 { return min(millis, math.MaxInt64/1000) * 1000 }
+
+// refusal is the decision of a limiter that refuses.
+func (s *shared) refusal(nowMillis int64) limiter.Decision {
+	return limiter.Decision{
+		Limited: true, Limit: s.rate, Remaining: max(s.left, 0),
+		RetryAfterMicros: s.retryAfter(nowMillis) + sharedExtraMillis*1000, ResetAfterMicros: s.resetAfter(nowMillis),
+	}
 }
 
 // decideShared decides as the script does, and takes.
@@ -152,7 +214,7 @@ func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.De
 	if q.keep != 0 || q.id != nil || q.mode == limiter.AtMost {
 		return d, errSharedOption
 	}
-	s, text := openShared(c, key)
+	s, text := openShared(&c.View, key, c.GetWrite)
 	if text != "" {
 		return d, text
 	}
@@ -160,64 +222,59 @@ func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.De
 		return d, errCapacity
 	}
 	now := c.Now / 1000
-	lo, hi, released := s.expired(now)
-	left := s.rate
-	if s.defined {
-		left = s.value + released
-	}
 	line, _ := c.Waiting(key, engine.KindLimiter)
-	d.Limit, d.RetryAfterMicros = s.rate, -1
-	d.Limited = q.mode != limiter.Force && (left < q.cost || line > 0 && !q.served && q.cost > 0)
+	if q.mode != limiter.Force && (s.left < q.cost || line > 0 && !q.served && q.cost > 0) {
+		d = s.refusal(now)
+		if q.waits { // the server needs no margin
+			d.RetryAfterMicros = max(d.RetryAfterMicros-sharedExtraMillis*1000, sharedRetryMin)
+		}
+	} else {
+		d.Limit, d.RetryAfterMicros, d.Taken = s.rate, -1, q.cost
+	}
 	if q.mode != limiter.Peek {
-		if s.defined && released > 0 {
-			f.dropExpired(c, &s, lo, hi, left)
+		if s.released > 0 {
+			s.dropExpired(c)
 		}
 		if !d.Limited && q.cost > 0 {
-			f.takeShared(c, &s, q.cost, left)
-			left -= q.cost
+			f.takeShared(c, s, q.cost)
+			s.left -= q.cost
 		}
 		if !q.waits || !d.Limited {
 			f.count(c, key, d.Limited)
 		}
 	}
-	if d.Limited {
-		d.RetryAfterMicros = s.interval * 1000
-		if when, ok := s.oldest(now); ok {
-			d.RetryAfterMicros = (when - (now - s.interval)) * 1000
-		}
-		if q.served {
-			d.RetryAfterMicros = max(d.RetryAfterMicros, sharedRetryMin)
-		}
-	}
-	d.Remaining = max(left, 0)
-	if s.permits != nil && s.permits.Len() > 0 && left < s.rate {
-		_, last, _ := s.permits.Max()
-		d.ResetAfterMicros = max(int64(last)+s.interval-now, 0) * 1000
+	d.Remaining, d.ResetAfterMicros = max(s.left, 0), s.resetAfter(now)
+	if q.mode != limiter.Peek {
+		s.renew(c)
 	}
 	return d, ""
 }
 
+// put stores what is left. As Redis's SET it ends the time to live, which renew sets anew.
+func (s *shared) put(c *command.Ctx, left int64) {
+	c.PutInt(s.valueKey, left, 0)
+	c.Changed(s.valueKey, engine.EventString, "set")
+	c.EffectNumber("SET", s.valueKey, left)
+}
+
 // dropExpired removes what has come back, and counts it as left.
-func (f *family) dropExpired(c *command.Ctx, s *shared, lo, hi int, left int64) {
-	s.permits.RemoveRange(lo, hi)
+func (s *shared) dropExpired(c *command.Ctx) {
+	s.permits = c.EditZSet(s.permitKey, c.Peek(s.permitKey))
+	s.permits.RemoveRange(s.lo, s.hi)
 	c.StoreEdit()
 	if c.Logging() {
-		c.Effect([]byte("ZREMRANGEBYRANK"), s.permitKey, command.Number(int64(lo)), command.Number(int64(hi-1)))
-		c.Effect([]byte("SET"), s.valueKey, command.Number(left), []byte("KEEPTTL"))
+		c.Effect([]byte("ZREMRANGEBYRANK"), s.permitKey, command.Number(int64(s.lo)), command.Number(int64(s.hi-1)))
 	}
-	event := "zremrangebyscore"
 	if s.permits.Len() == 0 {
 		c.Delete(s.permitKey)
 		s.permits = nil
 	}
-	c.Changed(s.permitKey, engine.EventZSet, event)
-	c.PutInt(s.valueKey, left, c.Peek(s.valueKey).Deadline())
-	c.Changed(s.valueKey, engine.EventString, "set")
+	c.Changed(s.permitKey, engine.EventZSet, "zremrangebyscore")
+	s.put(c, s.left)
 }
 
-// takeShared notes the grant and takes its permits from what is left. The other
-// keys live as long as the hash.
-func (f *family) takeShared(c *command.Ctx, s *shared, cost, left int64) {
+// takeShared notes the grant and takes its permits from what is left.
+func (f *family) takeShared(c *command.Ctx, s *shared, cost int64) {
 	lim := f.zsets.Now()
 	if s.permits = c.EditZSet(s.permitKey, c.Peek(s.permitKey)); s.permits == nil {
 		s.permits = c.NewZSet(s.permitKey)
@@ -234,19 +291,62 @@ func (f *family) takeShared(c *command.Ctx, s *shared, cost, left int64) {
 	}
 	s.permits.Add(member[:], float64(c.Now/1000), 0, lim)
 	c.StoreEdit() // after which they can be read, until another sorted set is changed
-	c.PutInt(s.valueKey, left-cost, c.Peek(s.valueKey).Deadline())
-	if s.deadline != 0 {
-		c.SetDeadline(c.Peek(s.valueKey), s.deadline)
-		c.SetDeadline(c.Peek(s.permitKey), s.deadline)
-	}
+	c.PutInt(s.valueKey, s.left-cost, c.Peek(s.valueKey).Deadline())
 	if c.Logging() {
 		c.Effect([]byte("ZADD"), s.permitKey, command.Number(c.Now/1000), member[:])
-		c.Effect([]byte("SET"), s.valueKey, command.Number(left-cost), []byte("KEEPTTL"))
-		if s.deadline != 0 {
-			c.EffectNumber("PEXPIREAT", s.valueKey, s.deadline)
-			c.EffectNumber("PEXPIREAT", s.permitKey, s.deadline)
-		}
+		c.Effect([]byte("SET"), s.valueKey, command.Number(s.left-cost), []byte("KEEPTTL"))
 	}
 	c.Changed(s.permitKey, engine.EventZSet, "zadd")
 	c.Changed(s.valueKey, engine.EventString, "decrby")
+}
+
+// renew has the limiter's keys live for keepAliveTime from now or, without it, the others as long as the hash.
+func (s *shared) renew(c *command.Ctx) {
+	at, keys := s.deadline, [][]byte{s.valueKey, s.permitKey}
+	if s.keepAlive > 0 {
+		at, keys = c.Now/1000+s.keepAlive, [][]byte{s.key, s.valueKey, s.permitKey}
+	}
+	if at <= c.Now/1000 { // none, or over at once, which the script leaves
+		return
+	}
+	for _, key := range keys {
+		e := c.Peek(key)
+		if !e.Ok() || e.Deadline() == at {
+			continue
+		}
+		c.SetDeadline(e, at)
+		c.Changed(key, engine.EventGeneric, "expire")
+		c.EffectNumber("PEXPIREAT", key, at)
+	}
+}
+
+// releaseShared gives back as Redisson's release does: the value rises, up to the rate, and what was taken when stays.
+func (f *family) releaseShared(c *command.Ctx, key []byte, permits int64) (back int64, text string) {
+	s, text := openShared(&c.View, key, c.GetWrite)
+	if text != "" || permits == 0 {
+		return 0, text
+	}
+	had := s.rate
+	if s.defined {
+		had = s.value
+	}
+	now := min(had+permits, s.rate)
+	s.put(c, now)
+	s.renew(c)
+	c.Ready(key)
+	return max(now-had, 0), ""
+}
+
+// infoShared shows a Redisson limiter: a LOG of its rate and interval. It counts no grants of its own.
+func infoShared(c *command.Ctx, key []byte) {
+	s, text := openShared(&c.View, key, c.Get)
+	if text != "" {
+		c.Error(text)
+		return
+	}
+	rule := limiter.RuleStatus{
+		Rule:         limiter.Rule{Algorithm: limiter.Log, Count: s.rate, PeriodMicros: microsOf(s.interval)},
+		PeriodMicros: microsOf(s.interval), Available: s.left, ResetAfterMicros: s.resetAfter(c.Now / 1000),
+	}
+	replyInfo(c, infoOf{rules: []limiter.RuleStatus{rule}, capacity: s.rate, shared: true})
 }

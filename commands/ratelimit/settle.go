@@ -134,6 +134,15 @@ func (f *family) release(c *command.Ctx) {
 		return
 	}
 	key := c.Args[1]
+	if c.GetWrite(key).Kind() == engine.KindHash {
+		came, text := f.releaseShared(c, key, back)
+		if text != "" {
+			c.Error(text)
+			return
+		}
+		c.Int(came)
+		return
+	}
 	e, n, ok := f.open(c, key)
 	if !ok {
 		return

@@ -20,7 +20,7 @@ const (
 	pythonRESP2  = "redis==6.4.0" // the last that speaks RESP2 unless told
 	pythonRESP3  = "redis==8.1.0"
 	jedis        = "redis.clients:jedis:6.2.0"
-	redissonPart = "org.redisson:redisson:3.50.0"
+	redissonPart = "org.redisson:redisson:4.7.0"
 )
 
 // A runner runs a source and returns what it prints.
