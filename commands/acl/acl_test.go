@@ -146,3 +146,39 @@ func TestSessionsEnd(t *testing.T) {
 	}
 	_ = gone
 }
+
+// What is asked of a user's rights is what the handler takes for keys, also where keys and other values are named as options are.
+func TestKeysNamedAsOptions(t *testing.T) {
+	s, err := start(t, params.Setting{Name: "user", Value: "bob on >p resetkeys ~k* ~dead* ~limit* ~store* ~streams* +@all"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Do("XGROUP", "CREATE", "secret", "g", "$", "MKSTREAM"); !strings.Contains(string(s.Do("EXISTS", "secret")), "1") {
+		t.Fatal("no stream was made")
+	}
+	for _, c := range []struct{ command, keys string }{
+		{"DQ.SET deadq LEASE 1000 LIMIT dead dead secret", "deadq secret dead"},
+		{"DQ.SET limitq DEAD limit limit secret", "limitq limit secret"},
+		{"DQ.SET limitq GROUPS CONC 1 DEAD limit LIMIT secret", "limitq limit secret"},
+		{"XREADGROUP COUNT 1 GROUP g streams STREAMS secret >", "secret"},
+		{"XREADGROUP GROUP streams c STREAMS secret >", "secret"},
+		{"XREAD STREAMS streams secret 0 0", "streams secret"},
+		{"GEORADIUS k 0 0 1 m STORE k1 STORE secret", "k secret"},
+		{"GEORADIUS k 0 0 1 m STORE STOREDIST STOREDIST secret", "k STOREDIST secret"},
+		{"GEORADIUSBYMEMBER k m 1 m STORE STORE STORE secret", "k secret"},
+		{"SORT k STORE get STORE secret", "k secret"},
+		{"SORT k STORE limit STORE secret", "k secret"},
+	} {
+		args := strings.Fields(c.command)
+		want(t, s, "has no permissions to access the '", append([]string{"ACL", "DRYRUN", "bob"}, args...)...)
+		var keys []string
+		for i, line := range strings.Split(string(s.Do(append([]string{"COMMAND", "GETKEYS"}, args...)...)), "\r\n") {
+			if i > 0 && i%2 == 0 {
+				keys = append(keys, line)
+			}
+		}
+		if got := strings.Join(keys, " "); got != c.keys {
+			t.Errorf("%s: the keys are %s, want %s", c.command, got, c.keys)
+		}
+	}
+}

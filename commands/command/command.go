@@ -127,11 +127,15 @@ func (f KeyFlags) Names() (names []string) {
 type KeySpec struct {
 	Flags KeyFlags
 	Notes string
-	// Begin: at Index, or after Keyword, sought from StartFrom on (negative:
-	// backwards from the end). With Unknown set neither is used.
+	// Begin: at Index, or after Keyword, which clients are told to seek from
+	// StartFrom on (negative: backwards from the end). With Unknown set neither
+	// is used. The server itself goes by Seek: a value, such as the name of a
+	// consumer, may equal the keyword. Seek returns where the keys begin, -1 if
+	// there are none, and must find them wherever the handler does.
 	Index     int
 	Keyword   string
 	StartFrom int
+	Seek      func(args [][]byte) int
 	Unknown   bool
 	// Find: a range up to Last (relative to the beginning; negative: from the
 	// end) by Step, of which Limit > 1 takes only one part; or, with Numbered,

@@ -4,7 +4,6 @@ package command
 // into a plan; most commands have one range, which costs a few comparisons.
 
 import (
-	"bytes"
 	"strconv"
 
 	"github.com/limitkv/limitkv/commands/hashslot"
@@ -130,7 +129,7 @@ func (k *KeySpec) each(args [][]byte, fn func(pos int)) bool {
 	}
 	first := k.Index
 	if k.Keyword != "" {
-		if first = k.seek(args); first < 0 {
+		if first = k.Seek(args); first < 0 {
 			return true
 		}
 	}
@@ -163,24 +162,6 @@ func (k *KeySpec) each(args [][]byte, fn func(pos int)) bool {
 		fn(i)
 	}
 	return true
-}
-
-// seek finds the argument after the keyword.
-func (k *KeySpec) seek(args [][]byte) int {
-	if k.StartFrom >= 0 {
-		for i := k.StartFrom; i < len(args)-1; i++ {
-			if bytes.EqualFold(args[i], []byte(k.Keyword)) {
-				return i + 1
-			}
-		}
-		return -1
-	}
-	for i := len(args) + k.StartFrom; i > 0; i-- {
-		if bytes.EqualFold(args[i], []byte(k.Keyword)) && i+1 < len(args) {
-			return i + 1
-		}
-	}
-	return -1
 }
 
 // LegacyRange is the first key, last key and step of COMMAND INFO's old

@@ -154,8 +154,12 @@ func (t *Table) prepare(c, parent *Command) {
 	c.plan = planKeys(c)
 	c.brief = c.Flags&(TakesTime|Blocking) == 0 && c.Plan == nil && (c.Flags&Fast != 0 || c.Complexity == "O(1)")
 	for i := range c.Keys {
-		if k := &c.Keys[i]; k.Keyword != "" || k.Numbered || k.Unknown {
+		k := &c.Keys[i]
+		if k.Keyword != "" || k.Numbered || k.Unknown {
 			c.Flags |= MovableKeys
+		}
+		if k.Keyword != "" && k.Seek == nil && c.GetKeys == nil {
+			panic("command: nothing finds the keys of " + c.Name + " behind " + k.Keyword)
 		}
 	}
 	if c.GetKeys != nil {

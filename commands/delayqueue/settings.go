@@ -14,8 +14,10 @@ import (
 )
 
 func (f *family) setRow() *command.Command {
-	dead := command.KeySpec{Flags: command.RW | command.Insert, Keyword: "DEAD", StartFrom: 2, Step: 1}
-	limit := command.KeySpec{Flags: command.RW | command.Access | command.Update, Keyword: "LIMIT", StartFrom: 2, Step: 1}
+	dead := command.KeySpec{Flags: command.RW | command.Insert, Keyword: "DEAD", StartFrom: 2, Step: 1,
+		Seek: func(args [][]byte) int { return seekSettings(args).dead }}
+	limit := command.KeySpec{Flags: command.RW | command.Access | command.Update, Keyword: "LIMIT", StartFrom: 2, Step: 1,
+		Seek: func(args [][]byte) int { return seekSettings(args).limit }}
 	return &command.Command{
 		Name: "dq.set", Arity: -3, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.Write | command.DenyOOM | command.Fast,
@@ -28,9 +30,27 @@ func (f *family) setRow() *command.Command {
 	}
 }
 
+// settingsKeys is where the settings name keys: how many arguments are left from there on, 0 if they name none.
+type settingsKeys struct{ dead, limit int }
+
+// seekSettings is where among the arguments the settings name keys, -1 if they name none. It reads them as DQ.SET does: the
+// name of a key may be that of an option.
+func seekSettings(args [][]byte) settingsKeys {
+	a := command.ArgsOf(args[min(2, len(args)):]...)
+	_, at, _ := readSettings(&a, delayqueue.Settings{})
+	for _, left := range []*int{&at.dead, &at.limit} {
+		if *left == 0 {
+			*left = len(args) + 1
+		}
+		*left = len(args) - *left
+	}
+	return at
+}
+
 // readSettings reads the options over what is set already.
-func readSettings(a *command.Args, s delayqueue.Settings) (delayqueue.Settings, string) {
-	var lease, tries, dead, backoff, limit, groups, maxLen, paused bool
+func readSettings(a *command.Args, s delayqueue.Settings) (delayqueue.Settings, settingsKeys, string) {
+	var at settingsKeys
+	var lease, tries, backoff, groups, maxLen, paused bool
 	for a.More() {
 		switch {
 		case !lease && a.IsWith("LEASE", 1):
@@ -39,8 +59,8 @@ func readSettings(a *command.Args, s delayqueue.Settings) (delayqueue.Settings, 
 		case !tries && a.IsWith("TRIES", 1):
 			tries = true
 			s.Tries = a.IntRange(0, triesMax, errTries)
-		case !dead && a.IsWith("DEAD", 1):
-			dead = true
+		case at.dead == 0 && a.IsWith("DEAD", 1):
+			at.dead = a.Left()
 			s.Dead = string(a.Bytes())
 		case !backoff && a.IsWith("BACKOFF", 1):
 			backoff = true
@@ -52,8 +72,8 @@ func readSettings(a *command.Args, s delayqueue.Settings) (delayqueue.Settings, 
 			if s.BackoffMaxMicros < s.BackoffMicros {
 				a.Fail(errBackoff)
 			}
-		case !limit && a.IsWith("LIMIT", 1):
-			limit = true
+		case at.limit == 0 && a.IsWith("LIMIT", 1):
+			at.limit = a.Left()
 			s.Limit = string(a.Bytes())
 		case !groups && a.Is("GROUPS"):
 			groups = true
@@ -72,7 +92,7 @@ func readSettings(a *command.Args, s delayqueue.Settings) (delayqueue.Settings, 
 			a.Syntax()
 		}
 	}
-	return s, a.Err()
+	return s, at, a.Err()
 }
 
 // readRules takes the rules that each group has a limiter of.
@@ -108,7 +128,7 @@ func (f *family) set(c *command.Ctx) {
 		was = q.Settings()
 	}
 	a := c.Cursor(2)
-	s, text := readSettings(&a, was)
+	s, _, text := readSettings(&a, was)
 	switch {
 	case text != "":
 	case bytes.Equal([]byte(s.Dead), key):

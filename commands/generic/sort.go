@@ -60,8 +60,8 @@ var sortroRow = &command.Command{
 
 const readKey = command.RO | command.Access
 
-// sortKeys is what COMMAND GETKEYS says of SORT: like Redis it does not take
-// what follows STORE out of the search for options.
+// sortKeys finds the keys of SORT. Of several destinations the last one counts,
+// and one may have the name of an option.
 func sortKeys(args [][]byte) []int {
 	keys := []int{1}
 	for i := 2; i < len(args); i++ {
@@ -71,7 +71,8 @@ func sortKeys(args [][]byte) []int {
 		case command.EqualFold(args[i], "GET"), command.EqualFold(args[i], "BY"):
 			i++
 		case command.EqualFold(args[i], "STORE") && i+1 < len(args):
-			keys = append(keys[:1], i+1)
+			i++
+			keys = append(keys[:1], i)
 		}
 	}
 	return keys

@@ -54,9 +54,10 @@ func (f *family) searchRows() []*command.Command {
 	}
 	storing := func(c *command.Command, from int) *command.Command {
 		for _, word := range []string{"STORE", "STOREDIST"} {
-			c.Keys = append(c.Keys, command.KeySpec{Flags: command.OW | command.Update, Keyword: word, StartFrom: from, Step: 1})
+			c.Keys = append(c.Keys, command.KeySpec{
+				Flags: command.OW | command.Update, Keyword: word, StartFrom: from, Seek: seekStore(word), Step: 1,
+			})
 		}
-		c.Plan = planRadius
 		return c
 	}
 	const write = command.Write | command.DenyOOM
@@ -82,18 +83,21 @@ func (f *family) searchRows() []*command.Command {
 	}
 }
 
-// planRadius locks the key, and the last of the destinations. That is the one
-// that counts, where the key specs name the first.
-func planRadius(c *command.Ctx, locks *engine.LockSet) (long bool) {
-	args := c.Args
-	locks.AddKey(args[1])
-	for i := 5; i+1 < len(args); i++ {
-		if command.EqualFold(args[i], "STORE") || command.EqualFold(args[i], "STOREDIST") {
-			i++
-			locks.AddKey(args[i])
+// seekStore finds what follows a word, STORE or STOREDIST. Given several times, the last one counts, and the destination may
+// have the name of an option.
+func seekStore(word string) func(args [][]byte) int {
+	return func(args [][]byte) int {
+		at := -1
+		for i := 5; i+1 < len(args); i++ {
+			if command.EqualFold(args[i], "STORE") || command.EqualFold(args[i], "STOREDIST") {
+				i++
+				if command.EqualFold(args[i-1], word) {
+					at = i
+				}
+			}
 		}
+		return at
 	}
-	return false
 }
 
 // query is what is asked for.

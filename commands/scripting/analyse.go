@@ -38,9 +38,14 @@ func (f *family) keys(name string, args []analysis.Arg) (found analysis.Keys, ok
 		if k.Unknown {
 			return found, false
 		}
+		index := k.Index
+		if k.Keyword != "" {
+			if index = seek(k, args); index < 0 {
+				return found, false
+			}
+		}
 		spec := analysis.Spec{
-			Index: k.Index, Keyword: k.Keyword, StartFrom: k.StartFrom,
-			Last: k.Last, Step: k.Step, Limit: k.Limit,
+			Index: index, Last: k.Last, Step: k.Step, Limit: k.Limit,
 			Numbered: k.Numbered, NumAt: k.NumAt, FirstAt: k.FirstAt,
 		}
 		if !spec.Find(args, &found) {
@@ -48,4 +53,21 @@ func (f *family) keys(name string, args []analysis.Arg) (found analysis.Keys, ok
 		}
 	}
 	return found, true
+}
+
+// seek finds where the keys of a spec begin, -1 if that cannot be told. What is not known reads as empty, which is no
+// option: where it stands in an option's place, the keys behind it are not found.
+func seek(k command.KeySpec, args []analysis.Arg) int {
+	var words [][]byte
+	for _, arg := range args {
+		if arg.Rest {
+			break
+		}
+		value := ""
+		if arg.Const {
+			value = arg.Value
+		}
+		words = append(words, []byte(value))
+	}
+	return k.Seek(words)
 }

@@ -17,7 +17,7 @@ var xreadRow = &command.Command{
 	Name: "xread", Arity: -4, Group: command.GroupStream, Since: "5.0.0",
 	Flags:      command.Blocking | command.ReadOnly,
 	ACL:        streamACL,
-	Keys:       []command.KeySpec{{Flags: readKey, Keyword: "STREAMS", StartFrom: 1, Last: -1, Step: 1, Limit: 2}},
+	Keys:       []command.KeySpec{{Flags: readKey, Keyword: "STREAMS", StartFrom: 1, Seek: seekStreams, Last: -1, Step: 1, Limit: 2}},
 	Summary:    "Returns the entries of streams after given IDs, waiting for some if there are none.",
 	Complexity: "O(log B + N) for each stream, B being the number of blocks and N of entries returned",
 	Syntax:     "[COUNT count:integer] [BLOCK milliseconds:integer] STREAMS streams={key... ID:string...}",
@@ -28,11 +28,31 @@ var xreadgroupRow = &command.Command{
 	Name: "xreadgroup", Arity: -7, Group: command.GroupStream, Since: "5.0.0",
 	Flags:      command.Blocking | command.Write,
 	ACL:        streamACL,
-	Keys:       []command.KeySpec{{Flags: readKey, Keyword: "STREAMS", StartFrom: 4, Last: -1, Step: 1, Limit: 2}},
+	Keys:       []command.KeySpec{{Flags: readKey, Keyword: "STREAMS", StartFrom: 4, Seek: seekStreams, Last: -1, Step: 1, Limit: 2}},
 	Summary:    "Delivers entries to a consumer of a group, waiting for some, or repeats what it has not acknowledged.",
 	Complexity: "O(log B + N log P) for each stream, N being the number of entries returned and P of those pending",
 	Syntax:     "GROUP group-block={group:string consumer:string} [COUNT count:integer] [BLOCK milliseconds:integer] [NOACK] STREAMS streams={key... ID:string...}",
 	Run:        func(c *command.Ctx) { read(c, true) },
+}
+
+// seekStreams finds what follows STREAMS where that is an option: a group, a consumer or a key may have that name, too.
+func seekStreams(args [][]byte) int {
+	for i := 1; i < len(args); i++ {
+		switch arg := args[i]; {
+		case command.EqualFold(arg, "STREAMS"):
+			if i+1 == len(args) {
+				return -1
+			}
+			return i + 1
+		case command.EqualFold(arg, "BLOCK"), command.EqualFold(arg, "COUNT"):
+			i++
+		case command.EqualFold(arg, "GROUP"):
+			i += 2
+		case !command.EqualFold(arg, "NOACK"):
+			return -1
+		}
+	}
+	return -1
 }
 
 // reading is what is asked for.

@@ -21,8 +21,21 @@ type argument struct {
 
 // documented is a command, or a subcommand with its container's name, and what it takes.
 type documented struct {
-	name []string
-	args []argument
+	name   []string
+	args   []argument
+	tokens []string // the words of its options, which values may equal
+	often  int      // how often a key or a text is one of them: one of so many
+}
+
+// appendTokens appends the words of arguments.
+func appendTokens(out []string, args []argument) []string {
+	for _, a := range args {
+		if a.token != "" {
+			out = append(out, a.token)
+		}
+		out = appendTokens(out, a.parts)
+	}
+	return out
 }
 
 // pairs calls fn with the names and values of a map, which RESP2 has as an array.
@@ -35,12 +48,13 @@ func pairs(v peer.Value, fn func(name string, of peer.Value)) {
 // readDocs reads the reply to COMMAND DOCS.
 func readDocs(v peer.Value) (all []documented) {
 	pairs(v, func(name string, doc peer.Value) {
-		d := documented{name: strings.Split(name, "|")}
+		d := documented{name: strings.Split(name, "|"), often: tokensSeldom}
 		container := false
 		pairs(doc, func(field string, of peer.Value) {
 			switch field {
 			case "arguments":
 				d.args = readArguments(of)
+				d.tokens = appendTokens(nil, d.args)
 			case "subcommands":
 				container = true
 				all = append(all, readDocs(of)...)
@@ -82,7 +96,7 @@ const timesMax = 4
 
 // command makes a command.
 func (d documented) command(r *rand.Rand) []string {
-	args := appendArguments(r, append([]string(nil), d.name...), d.args)
+	args := d.appendArguments(r, append([]string(nil), d.name...), d.args)
 	if r.IntN(20) == 0 && len(args) > 1 { // one is wrong, missing or too much
 		switch at := 1 + r.IntN(len(args)-1); r.IntN(3) {
 		case 0:
@@ -96,7 +110,7 @@ func (d documented) command(r *rand.Rand) []string {
 	return args
 }
 
-func appendArguments(r *rand.Rand, out []string, args []argument) []string {
+func (d documented) appendArguments(r *rand.Rand, out []string, args []argument) []string {
 	for _, a := range args {
 		if a.optional && r.IntN(2) == 0 {
 			continue
@@ -111,12 +125,12 @@ func appendArguments(r *rand.Rand, out []string, args []argument) []string {
 			}
 			switch a.kind {
 			case "oneof":
-				out = appendArguments(r, out, a.parts[r.IntN(len(a.parts)):][:1])
+				out = d.appendArguments(r, out, a.parts[r.IntN(len(a.parts)):][:1])
 			case "block":
-				out = appendArguments(r, out, a.parts)
+				out = d.appendArguments(r, out, a.parts)
 			case "pure-token":
 			default:
-				out = append(out, value(r, a.kind))
+				out = append(out, d.value(r, a.kind))
 			}
 		}
 	}
@@ -130,7 +144,15 @@ var (
 	larges = []string{"9223372036854775807", "-9223372036854775808", "4294967296", "1000000", "65536", "2147483647"}
 )
 
-func value(r *rand.Rand, kind string) string {
+const (
+	tokensSeldom = 8
+	tokensOften  = 2
+)
+
+func (d documented) value(r *rand.Rand, kind string) string {
+	if (kind == "key" || kind == "string") && len(d.tokens) > 0 && r.IntN(d.often) == 0 {
+		return d.tokens[r.IntN(len(d.tokens))]
+	}
 	if r.IntN(40) == 0 {
 		return wrong[r.IntN(len(wrong))]
 	}

@@ -6,6 +6,7 @@
 package storm
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -112,6 +113,63 @@ func harmless(args []string) bool {
 		}
 	}
 	return true
+}
+
+// namesakes are how many commands are sent of each kind whose values are often words of its own options.
+const namesakes = 400
+
+// sendNamesakes sends commands whose keys, and whatever else, are often named as their options are, of every kind that has
+// options: what is locked must be what the handler takes for keys, and a strict server panics where it is not. It returns how many were sent,
+// and of how many kinds all of them ran.
+func (s *storm) sendNamesakes() (sent, all int, err error) {
+	r := rand.New(rand.NewPCG(s.seed, ^uint64(0)))
+	for _, d := range s.docs {
+		if d.often = tokensOften; len(d.tokens) == 0 {
+			continue
+		}
+		conn, err := net.DialTimeout("tcp", s.addr, time.Second)
+		if err != nil {
+			return sent, all, err
+		}
+		var out []byte
+		for range namesakes {
+			args := d.command(r)
+			for i := range args {
+				if strings.EqualFold(args[i], "BLOCK") && i+1 < len(args) {
+					args[i+1] = "1" // else nothing behind it would be run
+				}
+			}
+			if harmless(args) {
+				out = peer.AppendCommand(out, args...)
+				sent++
+			}
+		}
+		out = peer.AppendCommand(out, "ECHO", lastEcho)
+		_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
+		go func() { _, _ = conn.Write(out) }() // one of them may close the connection, or have it wait
+		if ran(conn) {
+			all++
+		}
+		conn.Close()
+	}
+	return sent, all, nil
+}
+
+const lastEcho = "the last of them"
+
+// ran reads until the last command was answered, or nothing comes any more.
+func ran(conn net.Conn) bool {
+	var got []byte
+	for buf := make([]byte, 1<<16); ; {
+		n, err := conn.Read(buf)
+		got = append(got[max(0, len(got)-len(lastEcho)):], buf[:n]...)
+		if bytes.Contains(got, []byte(lastEcho)) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
 }
 
 // storm is one run.

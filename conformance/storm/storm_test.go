@@ -106,6 +106,12 @@ func TestStorm(t *testing.T) {
 	if len(s.docs) < 200 {
 		t.Fatalf("COMMAND DOCS has only %d commands", len(s.docs))
 	}
+	switch n, all, err := s.sendNamesakes(); {
+	case err != nil || n < 10_000 || all < 50:
+		t.Fatalf("%d commands named as options were sent, all of %d kinds ran: %v", n, all, err)
+	default:
+		t.Logf("%d commands named as options were sent, all of %d kinds ran", n, all)
+	}
 	var wg sync.WaitGroup
 	sent, last := make([]int, *clients), make([][]string, *clients)
 	for i := range *clients {

@@ -5,7 +5,6 @@ package analysis
 
 import (
 	"strconv"
-	"strings"
 )
 
 // Arg is an argument of a redis.call as far as it is known. Index 0 is the command's name.
@@ -28,10 +27,8 @@ type KeyFinder func(name string, args []Arg) (Keys, bool)
 
 // Spec is one key spec of a command: where to begin, and how to find the keys from there.
 type Spec struct {
-	// Begin: at Index or, if Keyword is given, after it, sought from StartFrom on (negative: from the end backwards).
-	Index     int
-	Keyword   string
-	StartFrom int
+	// Begin: at Index.
+	Index int
 	// A range from there: Last counts from the beginning, or from the end if negative; every Step-th argument; with
 	// Limit above 1 and Last -1 only the first 1/Limit of what is left.
 	Last  int
@@ -50,16 +47,6 @@ func (s Spec) Find(args []Arg, keys *Keys) bool {
 		n--
 	}
 	begin := s.Index
-	if s.Keyword != "" {
-		at, ok := s.seek(args[:n], rest)
-		if !ok {
-			return false
-		}
-		if at < 0 {
-			return true // the keyword is not there
-		}
-		begin = at
-	}
 	step := max(s.Step, 1)
 	if s.Numbered {
 		first, end, open := begin+s.FirstAt, n, true
@@ -92,31 +79,4 @@ func (s Spec) Find(args []Arg, keys *Keys) bool {
 	}
 	keys.Rest = keys.Rest || last >= n && rest
 	return true
-}
-
-// seek returns the index after the keyword, -1 if it is not there; false if an unknown argument might be it.
-func (s Spec) seek(args []Arg, rest bool) (int, bool) {
-	if s.StartFrom < 0 {
-		if rest {
-			return 0, false
-		}
-		for i := len(args) + s.StartFrom; i > 0; i-- {
-			if !args[i].Const {
-				return 0, false
-			}
-			if strings.EqualFold(args[i].Value, s.Keyword) {
-				return i + 1, true
-			}
-		}
-		return -1, true
-	}
-	for i := s.StartFrom; i < len(args); i++ {
-		if !args[i].Const {
-			return 0, false
-		}
-		if strings.EqualFold(args[i].Value, s.Keyword) {
-			return i + 1, true
-		}
-	}
-	return -1, !rest
 }

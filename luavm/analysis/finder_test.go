@@ -26,8 +26,7 @@ func TestSpecs(t *testing.T) {
 	pairs := Spec{Index: 1, Last: -1, Step: 2}
 	butLast := Spec{Index: 1, Last: -2, Step: 1}
 	numbered := Spec{Index: 2, Numbered: true, NumAt: 0, FirstAt: 1, Step: 1}
-	streams := Spec{Keyword: "STREAMS", StartFrom: 1, Last: -1, Step: 1, Limit: 2}
-	fromEnd := Spec{Keyword: "STORE", StartFrom: -2, Step: 1}
+	streams := Spec{Index: 4, Last: -1, Step: 1, Limit: 2}
 	for _, c := range []struct {
 		spec Spec
 		args []Arg
@@ -53,14 +52,7 @@ func TestSpecs(t *testing.T) {
 		{numbered, args("z", "d"), "[] false true"},
 		{numbered, args("z", "d", "99999999999999", "?"), "[] false true"},
 		{streams, args("xread", "COUNT", "1", "streams", "?", "?", "?", "?"), "[4 5] false true"},
-		{streams, args("xread", "COUNT", "?", "STREAMS", "?", "?"), "[] false false"},
-		{streams, args("xread", "STREAMS", "?", "*"), "[2] true true"},
-		{streams, args("xread", "COUNT", "1"), "[] false true"},
-		{streams, args("xread", "COUNT", "1", "*"), "[] false false"},
-		{fromEnd, args("geo", "k", "1", "STORE", "?"), "[4] false true"},
-		{fromEnd, args("geo", "k", "1", "?", "?"), "[] false false"},
-		{fromEnd, args("geo", "k", "1", "2"), "[] false true"},
-		{fromEnd, args("geo", "*"), "[] false false"},
+		{streams, args("xread", "COUNT", "1", "streams", "?", "*"), "[4] true true"},
 	} {
 		var keys Keys
 		ok := c.spec.Find(c.args, &keys)
