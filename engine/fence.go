@@ -2,26 +2,38 @@ package engine
 
 // Fences: the numbers of grants of locks. Each is greater than all that were given before for any key of the keyspace, so
 // nothing has to be kept of a lock that is gone. Since a fence is at least the time in microseconds, those of a server
-// that has lost its files, or the last second of them, are greater too.
+// that has lost its files, or the last second of them, are greater too. They follow the time until the year 3111, and have
+// as many to count with after that.
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/limitkv/limitkv/engine/lock"
+)
+
+// fenceTimeMax is the last time that a fence is.
+const fenceTimeMax = lock.FenceMax / 2
 
 // Fences gives fences.
 type Fences struct{ last atomic.Int64 }
 
-// Next is a fence for a grant at a time.
+// Next is a fence for a grant at a time, 0 if none is left.
 func (f *Fences) Next(nowMicros int64) int64 {
 	for {
 		last := f.last.Load()
-		next := max(last+1, nowMicros)
+		next := max(last+1, min(nowMicros, fenceTimeMax))
+		if next > lock.FenceMax {
+			return 0
+		}
 		if f.last.CompareAndSwap(last, next) {
 			return next
 		}
 	}
 }
 
-// After has all fences be greater than one that is known from elsewhere.
+// After has all fences be greater than one that is known from elsewhere, which is a fence.
 func (f *Fences) After(fence int64) {
+	fence = min(fence, lock.FenceMax)
 	for {
 		last := f.last.Load()
 		if fence <= last || f.last.CompareAndSwap(last, fence) {

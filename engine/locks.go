@@ -58,6 +58,21 @@ func (v *View) PutLock(key []byte, e Entry, l *lock.Lock) (removed bool) {
 	return false
 }
 
+// FenceStep is by how much a fence from elsewhere may be beyond all of this server's and its clock, some 400 days: that much
+// another server's clock may be ahead.
+const FenceStep = 1 << 45
+
+// TooFar tells whether the last fence of a lock that a client brings is far beyond those of this server. All fences are
+// greater from then on, so taking it over would leave too few of them.
+func (v *View) TooFar(packed []byte, large any) bool {
+	l, ok := large.(*lock.Lock)
+	if !ok {
+		l = new(lock.Lock)
+		l.Read(packed)
+	}
+	return l.LastFence() > max(v.KS.Fences.Last(), min(v.Now, fenceTimeMax)+FenceStep)
+}
+
 // EnterLock stores a lock from elsewhere, as bytes or, if it is large, as an object: grants from now on have greater fences.
 func (v *View) EnterLock(key, packed []byte, large any, deadline int64) Entry {
 	var e Entry

@@ -62,7 +62,7 @@ func Begin(c *command.Ctx, key []byte, leaseMicros int64, first bool) (d *Draw, 
 
 // Take takes one, if there is one. What waits then is not counted as refused.
 func (d *Draw) Take(waits bool) bool {
-	if !d.line && (!d.conc || d.named == nil || d.named.Len() < limiter.NamedMax) {
+	if !d.line && (!d.conc || d.named == nil || d.named.Room(1)) {
 		call := limiter.Call{Cost: 1, Mode: limiter.Peek, Lease: d.lease > 0}
 		if _, seen, err := d.named.Decide(d.bytes, d.c.Now, call); err == nil && !seen.Limited {
 			call.Mode = limiter.Try

@@ -57,6 +57,23 @@ func (f *family) applyRow() *command.Command {
 	}
 }
 
+// moment, period and count take what effects have: times and lengths of time, in microseconds, and counts. They keep what
+// a journal makes within the bounds of what files have.
+func moment(a *command.Args) int64 { return within(a, 0, delayqueue.TimeMax) }
+
+func period(a *command.Args) int64 { return within(a, 0, delayqueue.SpanMax) }
+
+func count(a *command.Args) int64 { return within(a, 0, 1<<62) }
+
+// within takes an integer, 0 in place of one that is not.
+func within(a *command.Args, lo, hi int64) int64 {
+	n := a.IntRange(lo, hi, errApply)
+	if a.Err() != "" {
+		return 0
+	}
+	return n
+}
+
 // errApply is for what no journal of ours has.
 const errApply = "ERR this is no effect of a delay queue"
 
@@ -67,8 +84,11 @@ func (f *family) apply(c *command.Ctx) {
 		return
 	}
 	a := c.Cursor(2)
-	now := a.Int()
+	now := moment(&a)
 	word := string(a.Bytes())
+	if a.Failed(c) {
+		return
+	}
 	if q == nil && (word == wordAdd || word == wordSet || word == wordPlan) {
 		q = delayqueue.New()
 		c.PutObject(key, engine.KindDelayQueue, q, 0)
@@ -80,19 +100,25 @@ func (f *family) apply(c *command.Ctx) {
 	var each func(id []byte, attempt int64) bool
 	switch word {
 	case wordAdd:
-		id, due, payload := a.Bytes(), a.Int(), a.Bytes()
+		id, due, payload := a.Bytes(), moment(&a), a.Bytes()
 		var x *delayqueue.Extra
 		if a.More() {
 			given, err := delayqueue.ParseExtra(a.Bytes())
 			if x = &given; err != nil {
 				a.Fail(errApply)
-				break
 			}
+		}
+		if a.Err() != "" || !delayqueue.IDStored(id) {
+			a.Fail(errApply)
+			break
 		}
 		q.Add(now, id, payload, due, x, delayqueue.Put)
 	case wordPlan:
-		s := delayqueue.Schedule{ID: a.Bytes(), EveryMicros: a.Int(), Cron: string(a.Bytes()), Zone: string(a.Bytes()), Payload: a.Bytes()}
+		s := delayqueue.Schedule{ID: a.Bytes(), EveryMicros: period(&a), Cron: string(a.Bytes()), Zone: string(a.Bytes()), Payload: a.Bytes()}
 		x, err := delayqueue.ParseExtra(a.Bytes())
+		if err == nil {
+			err = delayqueue.CheckID(s.ID)
+		}
 		if s.Extra = x; a.Err() == "" && err == nil {
 			_, err = q.Schedule(now, &s, delayqueue.Put)
 		}
@@ -100,20 +126,20 @@ func (f *family) apply(c *command.Ctx) {
 			a.Fail(errApply)
 		}
 	case wordPop:
-		lease, n := a.Int(), a.Int()
+		lease, n := period(&a), count(&a)
 		q.Pop(now, lease, int(n), func(delayqueue.Entry) {})
 	case wordTake:
-		lease := a.Int()
+		lease := period(&a)
 		each = func(id []byte, _ int64) bool { return q.Take(id, now, lease) }
 	case wordSettle:
-		q.Settle(now, int(a.Int()), nil)
+		q.Settle(now, int(count(&a)), nil)
 	case wordBury:
-		q.TakeDying(now, int(a.Int()), func(delayqueue.Entry) {})
+		q.TakeDying(now, int(count(&a)), func(delayqueue.Entry) {})
 	case wordSet:
-		s := delayqueue.Settings{LeaseMicros: a.Int(), Tries: a.Int(), Dead: string(a.Bytes()), BackoffMicros: a.Int()}
-		s.BackoffMaxMicros = a.Int()
+		s := delayqueue.Settings{LeaseMicros: period(&a), Tries: count(&a), Dead: string(a.Bytes()), BackoffMicros: period(&a)}
+		s.BackoffMaxMicros = period(&a)
 		if a.More() {
-			s.MaxLen, s.Paused, s.GroupConc = a.Int(), a.Int() != 0, a.Int()
+			s.MaxLen, s.Paused, s.GroupConc = count(&a), a.Int() != 0, count(&a)
 			if s.GroupRules = string(a.Bytes()); s.GroupRules != "" {
 				if _, err := delayqueue.ParseRules(s.GroupRules); err != nil {
 					a.Fail(errApply)
@@ -124,7 +150,9 @@ func (f *family) apply(c *command.Ctx) {
 				s.Limit = string(a.Bytes())
 			}
 		}
-		q.Configure(s)
+		if a.Err() == "" {
+			q.Configure(s)
+		}
 	case wordAck:
 		each = func(id []byte, attempt int64) bool { return q.Ack(id, attempt, now) }
 	case wordRem:
@@ -134,15 +162,18 @@ func (f *family) apply(c *command.Ctx) {
 		if word == wordFail {
 			reason = a.Bytes()
 		}
-		delay, dead := a.Int(), a.Int() != 0
+		delay, dead := within(&a, delayqueue.ByBackoff, delayqueue.SpanMax), a.Int() != 0
+		if len(reason) > delayqueue.ReasonBytesMax {
+			a.Fail(errApply)
+		}
 		each = func(id []byte, attempt int64) bool { return q.Nack(id, attempt, now, delay, dead, reason) }
 	case wordTouch:
-		until := a.Int()
+		until := moment(&a)
 		each = func(id []byte, attempt int64) bool { return q.Touch(id, attempt, now, until) }
 	default:
 		a.Fail(errApply)
 	}
-	for each != nil && a.More() {
+	for each != nil && a.Err() == "" && a.More() {
 		each(delayqueue.ParseName(a.Bytes()))
 	}
 	if a.Failed(c) {

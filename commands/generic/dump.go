@@ -100,6 +100,9 @@ func parseRestore(a *command.Args) (o restoring) {
 	return o
 }
 
+// errFence is why a lock is not taken over.
+var errFence = errors.New("the lock's fence is beyond all of this server's")
+
 func (d *dumper) restore(c *command.Ctx) {
 	a := c.Cursor(4)
 	o := parseRestore(&a)
@@ -127,7 +130,10 @@ func (d *dumper) restore(c *command.Ctx) {
 	case errors.Is(err, rdb.ErrChecksum):
 		c.Error("ERR DUMP payload version or checksum are wrong")
 		return
-	case err != nil:
+	case err == nil && v.Kind == engine.KindLock && !c.Obeys() && c.TooFar(v.String, v.Object):
+		err = errFence
+	}
+	if err != nil {
 		c.Server.Logf('v', "RESTORE: %v", err)
 		c.Error("ERR Bad data format")
 		return

@@ -73,7 +73,10 @@ const errApply = "ERR this is no effect of a lock"
 func apply(c *command.Ctx) {
 	key := c.Args[1]
 	a := c.Cursor(2)
-	now, word := a.Int(), string(a.Bytes())
+	now, word := a.IntRange(0, lock.TimeMax, errApply), string(a.Bytes())
+	if a.Failed(c) {
+		return
+	}
 	var work lock.Lock
 	l := &work
 	e, ok := c.LookupWrite(key, engine.KindLock)
@@ -91,7 +94,9 @@ func apply(c *command.Ctx) {
 		if a.Err() == "" && !l.Put(h, mode, permits) {
 			a.Fail(errApply)
 		}
-		c.KS.Fences.After(h.Fence)
+		if a.Err() == "" {
+			c.KS.Fences.After(h.Fence)
+		}
 	case word == wordLost && e.Ok():
 		for a.More() {
 			if h := l.ByFence(a.Int()); h != nil {
@@ -120,10 +125,12 @@ func (f *family) fenceRow() *command.Command {
 		Syntax:     "fence:integer",
 		Run: func(c *command.Ctx) {
 			a := c.Cursor(1)
-			c.KS.Fences.After(a.Int())
-			if !a.Failed(c) {
-				c.OK()
+			fence := a.IntRange(0, lock.FenceMax, errApply)
+			if a.Failed(c) {
+				return
 			}
+			c.KS.Fences.After(fence)
+			c.OK()
 		},
 	}
 }

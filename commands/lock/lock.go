@@ -57,6 +57,7 @@ const (
 	errTake      = "ERR TAKE is out of range, it can be 1 to the number of permits"
 	errChanged   = "ERR the lock has another number of permits while some of them are out"
 	errOtherwise = "ERR this owner holds the lock in another way, release it first"
+	errFences    = "ERR no fence is left, a lock that was taken over from elsewhere has the last one"
 	errHolders   = "ERR too many holders, a lock has at most 1048576"
 	errFenced    = "FENCED the lock was lost"
 )
@@ -68,6 +69,8 @@ func textOf(err error) string {
 		return errChanged
 	case lock.ErrOtherwise:
 		return errOtherwise
+	case lock.ErrFences:
+		return errFences
 	}
 	return errHolders
 }

@@ -38,7 +38,7 @@ func (f *family) grants(c *command.Ctx) {
 	}
 	n := budget.NamedOf(e)
 	a := c.Cursor(2)
-	now := a.Int()
+	now := a.IntRange(0, limiter.TimeMax, errApply)
 	word := string(a.Bytes())
 	switch {
 	case a.Failed(c):
@@ -98,6 +98,9 @@ func applyTaken(c *command.Ctx, e engine.Entry, n *limiter.Named, a *command.Arg
 				return false
 			}
 		}
+		if n.CheckHeld() != nil {
+			return false
+		}
 		c.InnerDue(e)
 	case a.More():
 		return false
@@ -128,5 +131,5 @@ func applyState(n *limiter.Named, a *command.Args, now int64) bool {
 			return false
 		}
 	}
-	return true
+	return n.CheckHeld() == nil
 }

@@ -127,7 +127,7 @@ func (f *family) decideNamed(c *command.Ctx, key []byte, e engine.Entry, n *limi
 		if d, ok := f.again(c, key, e, n, q); ok {
 			return d, ""
 		}
-		if n.Len() >= limiter.NamedMax {
+		if !n.Room(q.cost) {
 			return d, errNamed
 		}
 	}

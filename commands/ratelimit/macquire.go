@@ -239,7 +239,7 @@ func (m *several) look(c *command.Ctx, k *keyCost) (text string) {
 			k.Decision = d
 			return ""
 		}
-		if n.Len() >= limiter.NamedMax {
+		if !n.Room(k.cost) {
 			return errNamed
 		}
 	}

@@ -105,18 +105,18 @@ func ParseExtra(b []byte) (x Extra, err error) {
 	}
 	bits, bad := b[0], false
 	b = b[1:]
-	number := func() int64 {
+	number := func(most uint64) int64 {
 		n, size := binary.Uvarint(b)
-		if size <= 0 || n > microsMax {
+		if size <= 0 || n > most {
 			bad = true
 			return 0
 		}
 		b = b[size:]
 		return int64(n)
 	}
-	text := func(most int64) []byte {
-		n := number()
-		if bad || n == 0 || n > most || n > int64(len(b)) {
+	text := func(most uint64) []byte {
+		n := number(most)
+		if bad || n == 0 || n > int64(len(b)) {
 			bad = true
 			return nil
 		}
@@ -134,13 +134,13 @@ func ParseExtra(b []byte) (x Extra, err error) {
 		x.Prio, b = b[0], b[1:]
 	}
 	if bits&hasExpire != 0 {
-		x.ExpireMicros = number()
+		x.ExpireMicros = number(SpanMax)
 	}
 	if bits&hasUnique != 0 {
-		x.UniqueMicros = number()
+		x.UniqueMicros = number(SpanMax)
 	}
 	if bits&hasMaxWait != 0 {
-		x.MaxWaitMicros, x.FirstMicros = number(), number()
+		x.MaxWaitMicros, x.FirstMicros = number(SpanMax), number(TimeMax)
 	}
 	if bits&hasReason != 0 {
 		x.Reason = text(ReasonBytesMax)

@@ -29,8 +29,8 @@ func CheckID(id []byte) error {
 // occurrenceBytes is what an occurrence's id can have more than its schedule's.
 const occurrenceBytes = 21
 
-// idStored tells whether a queue can have an id.
-func idStored(id []byte) bool {
+// IDStored tells whether a queue can have an id.
+func IDStored(id []byte) bool {
 	return len(id) > 0 && len(id) <= IDBytesMax+occurrenceBytes && bytes.IndexByte(id, '#') < 0
 }
 

@@ -35,7 +35,7 @@ func (q *Queue) Pop(now, leaseMicros int64, max int, fn func(Entry)) int {
 		}
 		fn(handed(r, now, leaseMicros))
 	}
-	q.totals.Delivered += int64(n)
+	count(&q.totals.Delivered, n)
 	return n
 }
 
@@ -46,13 +46,13 @@ func (q *Queue) Take(id []byte, now, leaseMicros int64) bool {
 		return false
 	}
 	q.deliver(r, now, leaseMicros)
-	q.totals.Delivered++
+	count(&q.totals.Delivered, 1)
 	return true
 }
 
 // handOut leases an entry that is in no tree, or removes it.
 func (q *Queue) handOut(r table.Record, now, leaseMicros int64) {
-	binary.LittleEndian.PutUint32(r.Value()[headAttempt:], attemptOf(r)+1)
+	q.attempt(r)
 	if q.schedules != nil {
 		q.delivered(r, now)
 	}
@@ -61,6 +61,17 @@ func (q *Queue) handOut(r table.Record, now, leaseMicros int64) {
 	} else {
 		q.leave(r, now, true)
 	}
+}
+
+// attempt numbers a delivery. The number tells a worker's lease from those before it: so
+// it begins anew behind the last one, rather than stay there.
+func (q *Queue) attempt(r table.Record) {
+	head, n := r.Value(), attemptOf(r)
+	if n >= attemptMax {
+		n = 0
+		binary.LittleEndian.PutUint32(head[headBase:], 0)
+	}
+	binary.LittleEndian.PutUint32(head[headAttempt:], n+1)
 }
 
 // handed is an entry that was handed out.
@@ -90,7 +101,7 @@ func (q *Queue) Ack(id []byte, attempt, now int64) bool {
 	defer q.unpin(q.pin(r))
 	q.take(r)
 	q.leave(r, now, true)
-	q.totals.Acked++
+	count(&q.totals.Acked, 1)
 	return true
 }
 
@@ -104,7 +115,7 @@ func (q *Queue) Nack(id []byte, attempt, now, delayMicros int64, dead bool, reas
 	if r.None() {
 		return false
 	}
-	q.totals.Nacked++
+	count(&q.totals.Nacked, 1)
 	g := q.pin(r)
 	defer q.unpin(g)
 	q.take(r)
@@ -205,7 +216,7 @@ func (q *Queue) Settle(now int64, max int, _ func(part []byte)) (served int, emp
 				to = dying
 			}
 			q.shift(lease.record, to, lease.at)
-			q.totals.Expired++
+			count(&q.totals.Expired, 1)
 		case expired && (!forgotten || late.at <= done.at):
 			q.expire(late.record, now, late.at)
 		case forgotten:
@@ -221,7 +232,7 @@ func (q *Queue) Settle(now int64, max int, _ func(part []byte)) (served int, emp
 func (q *Queue) expire(r table.Record, now, at int64) {
 	defer q.unpin(q.pin(r))
 	q.take(r)
-	q.totals.Overdue++
+	count(&q.totals.Overdue, 1)
 	if q.settings.Dead == "" {
 		q.leave(r, now, false)
 	} else {
@@ -249,6 +260,6 @@ func (q *Queue) TakeDying(now int64, max int, fn func(Entry)) int {
 		q.leave(first.record, now, false)
 		fn(entry(first.record, first.at))
 	}
-	q.totals.Dead += int64(n)
+	count(&q.totals.Dead, n)
 	return n
 }

@@ -319,6 +319,9 @@ func saved(q *Queue) (*Queue, error) {
 			}
 		})
 	}
+	if err == nil {
+		err = out.RestoreOrder()
+	}
 	for _, s := range q.Schedules() {
 		if err == nil {
 			err = out.RestoreSchedule(s)

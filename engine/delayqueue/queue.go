@@ -187,6 +187,7 @@ func newTree() *btree.BTreeG[item] {
 // put puts a record that is in no tree into one, by a time.
 func (q *Queue) put(r table.Record, in place, at int64) {
 	head := r.Value()
+	at = min(at, TimeMax)
 	binary.LittleEndian.PutUint64(head[headAt:], uint64(at))
 	head[headPlace] = head[headPlace]&^placeMask | byte(in)
 	if in == waiting || in == remembered {
@@ -339,7 +340,7 @@ func (q *Queue) Add(now int64, id, payload []byte, dueMicros int64, x *Extra, mo
 	r := newRecord(id, payload, x.Append(nil))
 	if old.None() {
 		q.table.Add(r)
-		q.totals.Added++
+		count(&q.totals.Added, 1)
 	} else {
 		g := q.pin(old)
 		defer q.unpin(g)
@@ -374,7 +375,7 @@ func (q *Queue) Knows(id []byte) bool { return !q.table.Get(id).None() }
 // Remove takes an entry out, whatever its state, or forgets an id.
 func (q *Queue) Remove(id []byte, attempt, now int64) bool {
 	if attempt == 0 && q.Unschedule(id) {
-		q.totals.Removed++
+		count(&q.totals.Removed, 1)
 		return true
 	}
 	r := q.table.Get(id)
@@ -388,7 +389,7 @@ func (q *Queue) Remove(id []byte, attempt, now int64) bool {
 	defer q.unpin(q.pin(r))
 	q.take(r)
 	q.leave(r, now, false)
-	q.totals.Removed++
+	count(&q.totals.Removed, 1)
 	return true
 }
 

@@ -5,6 +5,7 @@ package delayqueue
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/limitkv/limitkv/engine/table"
 )
@@ -12,13 +13,30 @@ import (
 // ErrCorrupt is returned for parts that no queue has.
 var ErrCorrupt = errors.New("delayqueue: corrupted queue")
 
-// Bounds of what is taken over. They are far above what a client can reach, and
-// leave room to count on.
+// Bounds of what a queue has, and so of what is taken over. All that a queue does keeps
+// within them: whatever was taken over, what becomes of it can be taken over again.
 const (
-	microsMax  = 1 << 60
-	seqMax     = 1 << 62
+	// TimeMax is the last moment that is told from later ones, in the year 38,505: times
+	// stop there.
+	TimeMax = 1 << 60
+	// SpanMax is the longest length of time, some 142 years: more than a client can ask for.
+	SpanMax = 1 << 52
+	// countMax is where counts stop.
+	countMax = 1 << 62
+	// seqMax bounds the numbers that order entries, and turns. A queue that is taken over
+	// with more than half of that is numbered anew.
+	seqMax = 1 << 62
+	// attemptMax is the last number of a delivery. The first one follows.
 	attemptMax = 1 << 31
 )
+
+// count adds to a count.
+func count(n *int64, by int) { *n = min(*n+int64(by), countMax) }
+
+// span tells whether a length of time is within the bounds, moment whether a time is.
+func span(micros int64) bool { return micros >= 0 && micros <= SpanMax }
+
+func moment(micros int64) bool { return micros >= 0 && micros <= TimeMax }
 
 // Head is what a queue has besides its entries.
 type Head struct {
@@ -93,12 +111,12 @@ func savedOf(r table.Record) Saved {
 func Restore(h Head) (*Queue, error) {
 	s, t := h.Settings, h.Totals
 	for _, micros := range []int64{s.LeaseMicros, s.BackoffMicros, s.BackoffMaxMicros} {
-		if micros < 0 || micros > microsMax {
+		if !span(micros) {
 			return nil, ErrCorrupt
 		}
 	}
 	for _, n := range []int64{s.Tries, s.MaxLen, s.GroupConc, t.Added, t.Delivered, t.Acked, t.Nacked, t.Expired, t.Dead, t.Removed, t.Overdue} {
-		if n < 0 || n > seqMax {
+		if n < 0 || n > countMax {
 			return nil, ErrCorrupt
 		}
 	}
@@ -123,7 +141,7 @@ func (q *Queue) RestoreEntry(s Saved) error {
 	if _, err := ParseExtra(s.Extra); err != nil || in == remembered && len(s.Extra)+len(s.Payload) > 0 {
 		return ErrCorrupt
 	}
-	if !idStored(s.ID) || s.AtMicros < 0 || s.AtMicros > microsMax || s.DueMicros < 0 || s.DueMicros > microsMax ||
+	if !IDStored(s.ID) || !moment(s.AtMicros) || !moment(s.DueMicros) ||
 		s.Seq == 0 || s.Seq > q.seq || s.Attempt > attemptMax || s.Base > s.Attempt || !q.table.Get(s.ID).None() {
 		return ErrCorrupt
 	}
@@ -139,5 +157,36 @@ func (q *Queue) RestoreEntry(s Saved) error {
 		return ErrCorrupt // the queue is as broken as what it was made of
 	}
 	q.table.Add(r)
+	return nil
+}
+
+// RestoreOrder is called when all entries are added: it sees to the numbers that order
+// those of the same time.
+func (q *Queue) RestoreOrder() error {
+	records := make([]table.Record, 0, q.table.Len())
+	for in := range remembered + 1 {
+		q.eachFrom(in, item{}, func(it item) bool {
+			records = append(records, it.record)
+			return true
+		})
+	}
+	numbers := make([]uint64, len(records))
+	for i, r := range records {
+		numbers[i] = seqOf(r)
+	}
+	slices.Sort(numbers)
+	for i := 1; i < len(numbers); i++ {
+		if numbers[i] == numbers[i-1] { // two could come to stand at one place
+			return ErrCorrupt
+		}
+	}
+	if q.seq <= seqMax/2 {
+		return nil
+	}
+	for _, r := range records { // their order stays, and so does each tree
+		i, _ := slices.BinarySearch(numbers, seqOf(r))
+		binary.LittleEndian.PutUint64(r.Value()[headSeq:], uint64(i+1))
+	}
+	q.seq = uint64(len(numbers))
 	return nil
 }

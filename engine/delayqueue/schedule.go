@@ -71,18 +71,23 @@ func (s *Schedule) open() (*schedule, error) {
 }
 
 // after is the first time after another one, 0 if there is none.
-func (s *schedule) after(micros int64) int64 {
-	if s.EveryMicros > 0 {
-		if micros < s.BaseMicros {
-			return s.BaseMicros + s.EveryMicros
+func (s *schedule) after(micros int64) (at int64) {
+	switch {
+	case s.EveryMicros == 0:
+		next := s.cron.Next(time.UnixMicro(micros), s.zone)
+		if next.IsZero() {
+			return 0
 		}
-		return s.BaseMicros + ((micros-s.BaseMicros)/s.EveryMicros+1)*s.EveryMicros
+		at = next.UnixMicro()
+	case micros < s.BaseMicros:
+		at = s.BaseMicros + s.EveryMicros
+	default:
+		at = s.BaseMicros + ((micros-s.BaseMicros)/s.EveryMicros+1)*s.EveryMicros
 	}
-	at := s.cron.Next(time.UnixMicro(micros), s.zone)
-	if at.IsZero() {
+	if at > TimeMax {
 		return 0
 	}
-	return at.UnixMicro()
+	return at
 }
 
 // next is the time of the next occurrence: the last one that was missed, or else the
@@ -135,7 +140,7 @@ func (q *Queue) spawn(s *schedule, now int64) {
 		if old.None() {
 			r := newRecord(id, s.Payload, s.Extra.Append(nil))
 			q.table.Add(r)
-			q.totals.Added++
+			count(&q.totals.Added, 1)
 			q.put(r, waiting, s.NextMicros)
 			return
 		}
@@ -179,7 +184,7 @@ func (q *Queue) Schedule(now int64, plan *Schedule, mode Mode) (added bool, err 
 		q.take(entry)
 		q.leave(entry, now, false)
 	}
-	s.BaseMicros, s.AfterMicros, s.NextMicros = (now+999)/1000*1000, now, 0
+	s.BaseMicros, s.AfterMicros, s.NextMicros = min((now+999)/1000*1000, TimeMax), now, 0
 	if old != nil {
 		defer q.unpin(q.pin(q.present(old)))
 		s.NextMicros = q.withdraw(old)
@@ -256,10 +261,8 @@ func (q *Queue) RestoreSchedule(plan *Schedule) error {
 	if err != nil || CheckID(s.ID) != nil || q.schedules[string(s.ID)] != nil || !q.kept && q.Len() == 0 {
 		return ErrCorrupt
 	}
-	for _, micros := range []int64{s.EveryMicros, s.BaseMicros, s.AfterMicros, s.NextMicros} {
-		if micros < 0 || micros > microsMax {
-			return ErrCorrupt
-		}
+	if !span(s.EveryMicros) || !moment(s.BaseMicros) || !moment(s.AfterMicros) || !moment(s.NextMicros) {
+		return ErrCorrupt
 	}
 	r := q.find(occurrence(nil, s.ID, s.NextMicros), 0)
 	if r.None() || !hasExtra(r) {

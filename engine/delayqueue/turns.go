@@ -58,10 +58,24 @@ func (q *Queue) RestoreTurns(list []Group, last uint64) error {
 	if list == nil {
 		return nil
 	}
+	turns := make([]uint64, len(list))
+	for i, was := range list {
+		if turns[i] = was.Turn; was.Turn > last {
+			return ErrCorrupt
+		}
+	}
+	if last > seqMax/2 { // numbered anew
+		order := slices.Sorted(slices.Values(turns))
+		for i, turn := range turns {
+			at, _ := slices.BinarySearch(order, turn)
+			turns[i] = uint64(at + 1)
+		}
+		last = uint64(len(list))
+	}
 	seen := map[*group]bool{}
-	for _, was := range list {
+	for i, was := range list {
 		x := Extra{Group: []byte(was.Name)}
-		if was.Turn > last || len(was.Name) > GroupBytesMax || len(was.Bucket) > 0 && !q.sameRules(was.Bucket) {
+		if len(was.Name) > GroupBytesMax || len(was.Bucket) > 0 && !q.sameRules(was.Bucket) {
 			return ErrCorrupt
 		}
 		g := q.groupOf(&x)
@@ -69,7 +83,7 @@ func (q *Queue) RestoreTurns(list []Group, last uint64) error {
 			return ErrCorrupt
 		}
 		seen[g] = true
-		if g.turn = was.Turn; len(was.Bucket) > 0 { // none is ready before something is delivered
+		if g.turn = turns[i]; len(was.Bucket) > 0 { // none is ready before something is delivered
 			g.bucket = bytes.Clone(was.Bucket)
 			q.refresh(g)
 		}

@@ -259,6 +259,8 @@ const (
 	calLength = 8  // uint48: how long it is, in microseconds
 	calUsed   = 14 // uint48: what was taken in it
 	calSize   = 20
+	// calBefore is by how much the period that the year 1970 begins in is older.
+	calBefore = 32 * 86_400_000_000
 )
 
 // calState is a CAL's state, taken apart.

@@ -74,7 +74,7 @@ func (r Rule) carry(dst []byte, old Rule, oldState []byte, now int64) []byte {
 	case r.Algorithm != old.Algorithm:
 		available, _ := old.room(oldState, now)
 		if used := old.Capacity() - available; used > 0 {
-			r.charge(state, now, used)
+			r.charge(state, now, min(used, UsedMax))
 		}
 	case r.Algorithm == GCRA:
 		r.gcraCarry(state, now, old, oldState)
@@ -90,7 +90,7 @@ func (r Rule) carry(dst []byte, old Rule, oldState []byte, now int64) []byte {
 	return append(dst, state...)
 }
 
-// charge puts used tokens, at least one and below UsedMax, into an empty state.
+// charge puts used tokens, at least one and at most UsedMax, into an empty state.
 func (r Rule) charge(state []byte, now, used int64) {
 	switch r.Algorithm {
 	case GCRA:

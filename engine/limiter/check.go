@@ -73,17 +73,17 @@ func CheckPlain(p []byte) error {
 func (r Rule) checkState(state []byte) error {
 	switch r.Algorithm {
 	case GCRA:
-		if m := r.loadMoment(state); m.micros < 0 || m.frac >= uint64(r.Count) {
+		if m := r.loadMoment(state); m.micros < 0 || m.micros > TimeMax+FillMicrosMax || m.frac >= uint64(r.Count) {
 			return fmt.Errorf("time %d+%d/%d", m.micros, m.frac, r.Count)
 		}
 	case Log:
 		return checkLog(state)
 	case Fixed:
-		if start, used := loadFixed(state); start < 0 || used > UsedMax {
+		if start, used := loadFixed(state); start < 0 || start > TimeMax || used > UsedMax {
 			return fmt.Errorf("%d used from %d", used, start)
 		}
 	case Cal:
-		if s := loadCal(state); s.start < 0 || s.start > never || s.used > UsedMax {
+		if s := loadCal(state); s.start < -calBefore || s.start > TimeMax || s.used > UsedMax {
 			return fmt.Errorf("%d used from %d", s.used, s.start)
 		}
 	case Conc, Total:
@@ -91,7 +91,7 @@ func (r Rule) checkState(state []byte) error {
 			return fmt.Errorf("%d used", used)
 		}
 	case Window:
-		if w := loadWindow(state); w.start < 0 || w.current > UsedMax || w.previous > UsedMax {
+		if w := loadWindow(state); w.start < 0 || w.start > TimeMax || w.current > UsedMax || w.previous > UsedMax {
 			return fmt.Errorf("%d and %d used from %d", w.current, w.previous, w.start)
 		}
 	}
@@ -103,13 +103,13 @@ func checkLog(state []byte) error {
 	if l.head > l.tail || l.tail > len(l.area) {
 		return fmt.Errorf("entries %d:%d of %d bytes", l.head, l.tail, len(l.area))
 	}
-	if l.used < 0 || l.used > UsedMax || l.oldest < 0 || l.newest < 0 {
+	if l.used < 0 || l.used > UsedMax || l.oldest < 0 || l.oldest > TimeMax || l.newest < 0 || l.newest > TimeMax {
 		return fmt.Errorf("%d used from %d to %d", l.used, l.oldest, l.newest)
 	}
 	sum, when := l.newestCost, l.oldest
 	for at := l.head; at < l.tail; {
 		cost, gap, next := l.entry(at)
-		if next > l.tail || cost < 1 || gap < 1 {
+		if next > l.tail || cost < 1 || cost > UsedMax || gap < 1 || gap > l.newest-when {
 			return fmt.Errorf("entry at %d: cost %d, gap %d", at, cost, gap)
 		}
 		sum, when, at = sum+cost, when+gap, next

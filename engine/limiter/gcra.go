@@ -144,11 +144,11 @@ func (r Rule) gcraRoom(state []byte, now int64) (available, reset int64) {
 		return r.Burst, 0
 	}
 	whole, rest, ok := r.tokens(used)
-	if !ok { // only if the clock was put back by millennia
-		whole, rest = uint64(UsedMax), 0
-	}
 	if rest > 0 {
 		whole++
+	}
+	if !ok || whole > uint64(UsedMax) { // only if the clock was put back by millennia
+		whole = uint64(UsedMax)
 	}
 	return r.Burst - int64(whole), used.up()
 }
@@ -193,7 +193,7 @@ func (r Rule) gcraGive(state []byte, now, n int64) {
 func (r Rule) gcraCarry(state []byte, now int64, old Rule, oldState []byte) {
 	used := old.gcraInUse(oldState, now)
 	whole, rest, ok := old.tokens(used)
-	if !ok {
+	if !ok || whole > uint64(UsedMax) {
 		whole, rest = uint64(UsedMax), 0
 	}
 	// rest/old.Period of a token is part/r.Period of one.

@@ -27,7 +27,7 @@ const (
 
 // What a named grant can be refused for. Nothing has changed when one is returned.
 var (
-	// ErrNamed is one open grant more than NamedMax.
+	// ErrNamed is one open grant more than NamedMax, or more than UsedMax held.
 	ErrNamed = errors.New("limiter: too many open grants")
 	// ErrName is a name that is empty or longer than NameBytesMax.
 	ErrName = errors.New("limiter: bad name of a grant")
@@ -161,6 +161,9 @@ func buckets(p []byte) (n int) {
 	}
 	return n
 }
+
+// Room tells whether one more grant can be open, of a cost.
+func (n *Named) Room(cost int64) bool { return n.Len() < NamedMax && n.held+cost <= UsedMax }
 
 // State is the limiter's bytes.
 func (n *Named) State() []byte { return n.state }
@@ -318,7 +321,7 @@ func (n *Named) Decide(p []byte, now int64, c Call) ([]byte, Decision, error) {
 
 // Open notes a grant that was just taken: d is what came of it. leaseMicros is how
 // long it stays open, 0 for until the windows that it was taken from are over. The
-// name is valid, none of an open grant, and there are fewer than NamedMax.
+// name is valid, none of an open grant, and there is Room.
 func (n *Named) Open(id []byte, now, leaseMicros int64, d *Decision) {
 	g := grant{taken: now, rule: d.Rule, cost: d.Taken, remaining: d.Remaining, resetMs: CeilMillis(d.ResetAfterMicros), shadow: d.Shadowed}
 	if d.Shadowed {
@@ -331,7 +334,7 @@ func (n *Named) Open(id []byte, now, leaseMicros int64, d *Decision) {
 		r, state := o.rules[i], n.state[o.at[i]:o.at[i+1]]
 		end = max(end, r.over(state, now))
 		if r.Algorithm == GCRA {
-			g.tails[g.buckets] = max(r.loadMoment(state).micros-now, 0) + n.given[g.buckets]
+			g.tails[g.buckets] = min(max(r.loadMoment(state).micros-now, 0)+n.given[g.buckets], never)
 			g.buckets++
 		}
 	}

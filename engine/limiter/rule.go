@@ -72,6 +72,9 @@ const (
 	// 36,000 years. It binds only where a burst is far above its count, and keeps
 	// every point in time below 2^62.
 	FillMicrosMax int64 = 1 << 60
+	// TimeMax is the last time at which something can be noted as taken, far beyond
+	// what a clock shows; a bucket is full FillMicrosMax later at the latest.
+	TimeMax int64 = 1 << 60
 	// UsedMax bounds what FORCE may pile up as debt on one rule, in tokens.
 	UsedMax int64 = 100_000_000_000_000
 )

@@ -115,7 +115,7 @@ func (n *Named) parse(saved []byte) (g grant, err error) {
 	g = readGrant(saved[0], saved[savedHead:])
 	ok := g.cost >= 0 && g.cost <= CountMax && g.remaining >= 0 && g.remaining <= UsedMax &&
 		g.resetMs >= -1 && g.resetMs <= FillMicrosMax && g.buckets == len(n.given) && saved[0]&^grantFlags == 0 &&
-		g.taken >= 0 && g.taken < never
+		g.taken >= 0 && g.taken <= TimeMax
 	for _, t := range g.tails {
 		ok = ok && t >= 0 && t <= never
 	}
@@ -181,18 +181,26 @@ func (n *Named) Check() error {
 		return fmt.Errorf("limiter: grants %d/%d held %d/%d leased %d/%d latest %d/%d",
 			queued, len(n.heap), held, n.held, leased, n.leased, latest, n.latest)
 	}
+	return n.CheckHeld()
+}
+
+// CheckHeld is the part of Check that does not look at the grants.
+func (n *Named) CheckHeld() error {
+	if n.held > UsedMax {
+		return fmt.Errorf("limiter: grants hold %d", n.held)
+	}
 	var o opened
 	o.open(n.state)
 	for i := 0; i < o.n; i++ {
 		used := loadHold
 		switch state := n.state[o.at[i]:o.at[i+1]]; o.rules[i].Algorithm {
 		case Conc:
-			if used(state) != held {
-				return fmt.Errorf("limiter: rule %d holds %d of %d", i, used(state), held)
+			if used(state) != n.held {
+				return fmt.Errorf("limiter: rule %d holds %d of %d", i, used(state), n.held)
 			}
 		case Total:
-			if used(state) < held {
-				return fmt.Errorf("limiter: rule %d has taken %d, grants hold %d", i, used(state), held)
+			if used(state) < n.held {
+				return fmt.Errorf("limiter: rule %d has taken %d, grants hold %d", i, used(state), n.held)
 			}
 		}
 	}

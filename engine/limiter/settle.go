@@ -136,7 +136,7 @@ func (n *Named) settleRule(o *opened, i int, now, diff int64, g *grant, bucket i
 			r.gcraCharge(state, now, -diff, rest)
 			break
 		}
-		n.given[bucket] += r.gcraSettle(state, now, diff, rest)
+		n.give(bucket, r.gcraSettle(state, now, diff, rest))
 	case Log:
 		if moved := r.logSettle(state, now, g.taken, diff); len(moved) != len(state) {
 			n.state = o.splice(n.state, i, moved)
@@ -161,6 +161,9 @@ func (n *Named) settleRule(o *opened, i int, now, diff int64, g *grant, bucket i
 	}
 	return state
 }
+
+// give notes that a bucket was given back so much time.
+func (n *Named) give(bucket int, micros int64) { n.given[bucket] = min(n.given[bucket]+micros, never) }
 
 // gcraSettle gives n tokens back, but no more than come back within rest. It
 // returns how much time that is, rounded up.
@@ -363,7 +366,7 @@ func (n *Named) Release(now, c int64) (back int64, freed [][]byte, err error) {
 			was := r.loadMoment(state)
 			r.give(state, now, c)
 			if is := r.loadMoment(state); is.less(was) {
-				n.given[bucket] += was.sub(is, uint64(r.Count)).up()
+				n.give(bucket, was.sub(is, uint64(r.Count)).up())
 			}
 			bucket++
 		default:

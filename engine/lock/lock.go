@@ -99,6 +99,8 @@ var (
 	ErrOtherwise = errors.New("lock: held otherwise by this owner")
 	// ErrHolders: there are HoldersMax.
 	ErrHolders = errors.New("lock: too many holders")
+	// ErrFences: there is no greater fence.
+	ErrFences = errors.New("lock: no fence is left")
 )
 
 // Ask is what somebody asks for.
@@ -113,7 +115,7 @@ type Ask struct {
 }
 
 // Acquire grants what is asked for, or returns why not. An owner who holds the lock so already has its lease renewed and
-// keeps its fence; renewed tells. next makes a new fence.
+// keeps its fence; renewed tells. next makes a new fence, 0 if none is left.
 func (l *Lock) Acquire(a *Ask, now int64, next func() int64) (fence int64, renewed bool, err error) {
 	if h := l.Find(a.Owner); h != nil {
 		switch {
@@ -143,8 +145,10 @@ func (l *Lock) Acquire(a *Ask, now int64, next func() int64) (fence int64, renew
 	if a.Behind || l.ClosedMicros > now {
 		return 0, false, ErrRefused
 	}
+	if fence = next(); fence == 0 {
+		return 0, false, ErrFences
+	}
 	l.Mode, l.Permits = a.Mode, a.Permits
-	fence = next()
 	l.add(Holder{Owner: a.Owner, Fence: fence, UntilMicros: a.UntilMicros, DelayMicros: a.DelayMicros, Session: a.Session, Take: a.Take})
 	return fence, false, nil
 }
@@ -189,7 +193,7 @@ func (l *Lock) Lose(h *Holder, now int64) {
 		if h.Bound() {
 			from = now
 		}
-		l.ClosedMicros = max(l.ClosedMicros, min(from, now)+h.DelayMicros)
+		l.ClosedMicros = max(l.ClosedMicros, min(min(from, now)+h.DelayMicros, TimeMax))
 	}
 	l.remove(h)
 }

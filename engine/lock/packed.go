@@ -24,11 +24,11 @@ const (
 	tagDelay   = 1 << 6
 )
 
-// fenceBytes is how long a fence is. It is enough until the year 4253.
+// fenceBytes is how long a fence is.
 const fenceBytes = 7
 
-// FenceMax is the greatest fence that is taken over from elsewhere.
-const FenceMax = 1 << 55
+// FenceMax is the greatest fence that there can be.
+const FenceMax = 1<<(8*fenceBytes) - 1
 
 // packedMax is how many bytes a lock takes at most that is kept as bytes.
 const packedMax = 800

@@ -11,12 +11,17 @@ import (
 // ErrCorrupt is returned for parts that no lock has.
 var ErrCorrupt = errors.New("lock: corrupted lock")
 
-// microsMax bounds times; it is far above what a client can reach, and leaves room to count on.
-const microsMax = 1 << 60
+// Bounds of what a lock has, and so of what is taken over. All that a lock does keeps within them.
+const (
+	// TimeMax is the last moment that is told from later ones: times stop there.
+	TimeMax = 1 << 60
+	// SpanMax is the longest length of time, more than a client can ask for.
+	SpanMax = 1 << 52
+)
 
 // Restore makes a lock that is to have so many holders.
 func Restore(mode Mode, permits, closedMicros int64, holders int) (*Lock, error) {
-	if mode > Permits || closedMicros < 0 || closedMicros > microsMax || holders == 0 && mode != Alone ||
+	if mode > Permits || closedMicros < 0 || closedMicros > TimeMax || holders == 0 && mode != Alone ||
 		permits < 0 || permits > PermitsMax || (mode == Permits) != (permits > 0) {
 		return nil, ErrCorrupt
 	}
@@ -27,7 +32,7 @@ func Restore(mode Mode, permits, closedMicros int64, holders int) (*Lock, error)
 func (l *Lock) RestoreHolder(h Holder) error {
 	switch n := l.Len(); {
 	case len(h.Owner) == 0 || len(h.Owner) > OwnerMax || h.Fence <= 0 || h.Fence > FenceMax,
-		h.UntilMicros < 0 || h.UntilMicros > microsMax || h.DelayMicros < 0 || h.DelayMicros > microsMax || h.Session != 0,
+		!h.timely() || h.Session != 0,
 		l.Mode == Alone && n > 0, n >= HoldersMax, l.Find(h.Owner) != nil,
 		h.Take < 1 || l.Mode != Permits && h.Take != 1 || l.Mode == Permits && h.Take > l.Permits-l.Taken,
 		h.Fence <= l.LastFence():
@@ -39,6 +44,11 @@ func (l *Lock) RestoreHolder(h Holder) error {
 		*l = *l.Large()
 	}
 	return nil
+}
+
+// timely tells whether a holder's times are within the bounds.
+func (h *Holder) timely() bool {
+	return h.UntilMicros >= 0 && h.UntilMicros <= TimeMax && h.DelayMicros >= 0 && h.DelayMicros <= SpanMax
 }
 
 // LastFence is the greatest fence of a holder, 0 if there is none.
@@ -59,6 +69,9 @@ func (l *Lock) LastFence() int64 {
 // room for are told to be gone beforehand.
 func (l *Lock) Put(h Holder, mode Mode, permits int64) bool {
 	if x := l.Find(h.Owner); x != nil && x.Fence == h.Fence {
+		if !h.timely() || l.Permits != permits || x.Take != h.Take || l.Mode != mode && (l.Mode != Alone || mode != Shared) {
+			return false
+		}
 		l.Mode = mode
 		l.change(x, h.UntilMicros, h.DelayMicros, h.Session)
 		return true

@@ -169,6 +169,9 @@ func (r *decoder) queue(old bool) *delayqueue.Queue {
 			}
 		}
 	}
+	if !r.Failed() {
+		r.check("Queue", q.RestoreOrder())
+	}
 	if !old {
 		r.turns(q)
 		r.plans(q)
