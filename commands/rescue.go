@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/engine"
 )
 
 // rescue answers a client's command that panicked, if what it left can be trusted,
@@ -20,7 +21,8 @@ func (s *server) rescue(c *command.Ctx, r any) {
 	if c.Cmd != nil {
 		name = c.Cmd.FullName()
 	}
-	if c.Worker.Risk || c.Doubt() {
+	_, outside := r.(engine.OutsideLocks) // was found before anything was done to a key of somebody else
+	if c.Worker.Risk || c.Doubt() && (!outside || c.Untold()) {
 		s.Panicked(name, r)
 	}
 	why := fmt.Sprintf("panic in %s: %v\n%s", name, r, debug.Stack())

@@ -9,6 +9,7 @@ package engine
 // Locks are the other thing that a panic may leave: LocksFree finds out.
 
 import (
+	"fmt"
 	"sync"
 	"time"
 )
@@ -19,6 +20,20 @@ func (v *View) Trust() { v.doubt = false }
 // Doubt tells whether the command has begun to change keys, so that a panic now
 // leaves them in doubt.
 func (v *View) Doubt() bool { return v.doubt }
+
+// OutsideLocks is the panic of a view that is asked for a key whose shard it does not hold: what the command says its keys are,
+// and what it uses, differ. The key was not reached.
+type OutsideLocks struct{ Key string }
+
+func (o OutsideLocks) String() string {
+	return fmt.Sprintf("key %.100q is outside of the locks that are held", o.Key)
+}
+
+//go:noinline
+func outside(key []byte) { panic(OutsideLocks{string(key)}) }
+
+// Untold tells whether the command has changed something that it has not told yet.
+func (v *View) Untold() bool { return v.edit.open || v.changes != v.told }
 
 // LocksFree tells whether each lock of the keyspace, and of those beside it, was
 // free at some moment within a time. Holders of reservations hold no lock.

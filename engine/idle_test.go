@@ -27,7 +27,7 @@ func frozen(at int64) *Keyspace {
 }
 
 func all(ks *Keyspace) *View {
-	v := &View{KS: ks, Now: ks.Clock.Now()}
+	v := &View{Held: LockSet{allShards}, KS: ks, Now: ks.Clock.Now()}
 	v.Held.AddAll()
 	return v
 }

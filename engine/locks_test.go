@@ -90,7 +90,7 @@ func TestMutexMemory(t *testing.T) {
 func fillFrom(ks *Keyspace, from, to int, do func(v *View, key []byte)) {
 	for i := from; i < to; i++ {
 		key := []byte(fmt.Sprintf("%016d", i))
-		v := View{KS: ks, Now: ks.Clock.Now()}
+		v := View{Held: LockSet{allShards}, KS: ks, Now: ks.Clock.Now()}
 		v.Held.AddKey(key)
 		ks.Lock(v.Held)
 		do(&v, key)

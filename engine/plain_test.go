@@ -86,7 +86,7 @@ func TestPlain(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	ks := New(NewClock(), 1)
 	ks.Strict = true
-	v := &View{KS: ks, Now: ks.Clock.Now()}
+	v := &View{Held: LockSet{allShards}, KS: ks, Now: ks.Clock.Now()}
 	v.Held.AddAll()
 	model := map[string]map[string]string{}
 	plain, objects, moved := map[Kind]int{}, map[Kind]int{}, 0
@@ -224,7 +224,7 @@ func TestPlain(t *testing.T) {
 func TestUntold(t *testing.T) {
 	ks := New(NewClock(), 1)
 	ks.Strict = true
-	v := &View{KS: ks, Now: ks.Clock.Now()}
+	v := &View{Held: LockSet{allShards}, KS: ks, Now: ks.Clock.Now()}
 	v.Held.AddAll()
 	if ks.Lock(v.Held) != nil {
 		t.Fatal("somebody holds keys")
@@ -267,7 +267,7 @@ func TestUntold(t *testing.T) {
 func BenchmarkWindow(b *testing.B) {
 	ks := New(NewClock(), 1)
 	key := []byte("key:000000000042")
-	v := &View{KS: ks, Now: ks.Clock.Now()}
+	v := &View{Held: LockSet{allShards}, KS: ks, Now: ks.Clock.Now()}
 	v.Held.AddKey(key)
 	ks.Lock(v.Held)
 	defer ks.Unlock(v.Held)
@@ -315,7 +315,7 @@ func BenchmarkWindow(b *testing.B) {
 func BenchmarkHash(b *testing.B) {
 	ks := New(NewClock(), 1)
 	key, field, value := []byte("key:000000000042"), []byte("field:05"), make([]byte, 32)
-	v := &View{KS: ks, Now: ks.Clock.Now()}
+	v := &View{Held: LockSet{allShards}, KS: ks, Now: ks.Clock.Now()}
 	v.Held.AddKey(key)
 	ks.Lock(v.Held)
 	v.Hint(key)

@@ -4,7 +4,7 @@ package engine
 // one panics at once, where in production an effect would be missing, or a key be
 // seen that another one changes.
 //
-//   - A key is reached only under its shard's lock: within View.Held, and held.
+//   - A key is reached only under its shard's lock: within View.Held, which production checks too, and held.
 //   - What sees or changes all keys has all shards.
 //   - What was changed has an effect when its transaction ends, and the transaction
 //     ends before its locks are let go.
@@ -18,7 +18,7 @@ import (
 // within panics if a shard is not the view's to use.
 func (v *View) within(shard int, key []byte) {
 	if v.Held.mask>>shard&1 == 0 {
-		panic(fmt.Sprintf("engine: key %.100q is outside of the locks that are held", key))
+		outside(key)
 	}
 	if !v.Reserved {
 		v.locked(shard)

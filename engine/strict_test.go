@@ -4,6 +4,7 @@ package engine
 // one to serve a line of waiters.
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -76,7 +77,7 @@ func TestStrict(t *testing.T) {
 			ks.Lock(set)
 			v := &View{KS: ks, Now: ks.Clock.Now(), Held: set}
 			defer func() {
-				r, _ := recover().(string)
+				r := fmt.Sprint(recover())
 				if !strings.Contains(r, c.want) {
 					t.Errorf("the panic is %q, not %q", r, c.want)
 				}

@@ -16,7 +16,7 @@ func TestLongStringsInPlace(t *testing.T) {
 	put := func(n int, deadline int64) {
 		t.Helper()
 		value := bytes.Repeat([]byte{byte('a' + n%26)}, n)
-		v := View{KS: ks, Now: clock.Now()}
+		v := View{Held: LockSet{allShards}, KS: ks, Now: clock.Now()}
 		v.Held.AddKey(key)
 		ks.Lock(v.Held)
 		v.PutString(key, value, deadline)
@@ -38,7 +38,7 @@ func TestLongStringsInPlace(t *testing.T) {
 		}
 	}
 	value := bytes.Repeat([]byte("v"), 100_000)
-	v := View{KS: ks, Now: clock.Now()}
+	v := View{Held: LockSet{allShards}, KS: ks, Now: clock.Now()}
 	v.Held.AddKey(key)
 	ks.Lock(v.Held)
 	if n := testing.AllocsPerRun(100, func() {

@@ -34,7 +34,7 @@ func TestSizesAgainstModel(t *testing.T) {
 				}
 			}
 		}
-		free := View{KS: m.ks, Now: m.ks.Clock.Now()}
+		free := View{Held: LockSet{allShards}, KS: m.ks, Now: m.ks.Clock.Now()}
 		for _, less := range []*Tally{free.Totals(), free.Tables()} {
 			for db, got := range less.DBs {
 				if all := free.Tally().DBs[db]; got.Keys != all.Keys || got.Expires != all.Expires || got.VolatileHashes != all.VolatileHashes ||
@@ -83,7 +83,7 @@ func TestTallyBesideOthers(t *testing.T) {
 		}
 	}()
 	for range 50 {
-		free := View{KS: m.ks, Now: m.ks.Clock.Now()}
+		free := View{Held: LockSet{allShards}, KS: m.ks, Now: m.ks.Clock.Now()}
 		n := int64(0)
 		for _, bin := range free.Tally().DBs[0].Sizes.Of(KindString) {
 			n += bin
@@ -213,13 +213,11 @@ func BenchmarkTally(b *testing.B) {
 	}
 }
 
-// fill calls put with so many keys, each under its lock.
+// fill calls put with so many keys.
 func fill(ks *Keyspace, keys int, put func(v *View, key []byte)) {
-	v := &View{KS: ks}
+	v := &View{Held: LockSet{allShards}, KS: ks}
 	for i := range keys {
 		key := fmt.Appendf(nil, "key:%012d", i)
-		v.Held.Reset()
-		v.Held.AddKey(key)
 		ks.Lock(v.Held)
 		v.Now = ks.Clock.Now()
 		put(v, key)

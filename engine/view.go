@@ -57,8 +57,11 @@ func (v *View) locate(key []byte) (hash uint64, s *shard) {
 		return v.hintHash, &v.KS.shards[v.hintSh]
 	}
 	hash, i := locate(key)
-	if v.KS.Strict {
-		v.within(i, key)
+	if v.Held.mask>>i&1 == 0 {
+		outside(key)
+	}
+	if v.KS.Strict && !v.Reserved {
+		v.locked(i)
 	}
 	return hash, &v.KS.shards[i]
 }

@@ -67,6 +67,12 @@ func faults(s *command.Server) []*command.Command {
 		row("fault.index", "Panics by an index out of range.", nil, func(c *command.Ctx) { _ = c.Args[len(c.Args)] }),
 		row("fault.found", "Panics when it has found what it is to change.", nil, func(c *command.Ctx) { c.GetWrite(c.Args[1]); panic(planned) }),
 		row("fault.after", "Panics when it has written.", nil, func(c *command.Ctx) { c.PutString(c.Args[1], []byte("half"), 0); panic(planned) }),
+		row("fault.outside", "Uses keys that it does not say it has.", nil, func(c *command.Ctx) {
+			c.GetWrite(c.Args[1])
+			for i := range 100 {
+				c.GetWrite(fmt.Append(nil, "other", i))
+			}
+		}),
 		row("fault.serve", "Waits, and panics when it is served.", nil, func(c *command.Ctx) {
 			c.Block(failing(c))
 		}),
@@ -272,7 +278,7 @@ func TestPanicThatLeavesNothingIsAnswered(t *testing.T) {
 			tried++
 		}
 	}
-	for _, line := range []string{"fault.plan k", "fault.look k"} {
+	for _, line := range []string{"fault.plan k", "fault.look k", "fault.outside k"} {
 		p.client().want(line, internal)
 		p.serves()
 		tried++

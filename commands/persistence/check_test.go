@@ -18,6 +18,7 @@ func TestCheck(t *testing.T) {
 	ks := engine.New(engine.NewClock(), 1)
 	v := &engine.View{KS: ks, Now: ks.Clock.Now()}
 	v.Held.AddAll()
+	v.Held.AddAll()
 	v.PutString([]byte("key"), []byte("value"), 0)
 	v.PutInt([]byte("number"), 7, v.Now/1000+1e6)
 	var file bytes.Buffer

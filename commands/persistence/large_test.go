@@ -169,6 +169,7 @@ func largeKey(rnd *rand.Rand) []byte {
 // change changes something of a database, under the locks that it needs.
 func (l *largeKeys) change(rnd *rand.Rand) {
 	v := &engine.View{KS: l.ks, Now: l.ks.Clock.Now(), DB: rnd.IntN(largeDBs)}
+	v.Held.AddAll()
 	key := largeKey(rnd)
 	to := fmt.Appendf(nil, "%c%d", key[0], rnd.IntN(largeNames))
 	n := rnd.IntN(1000)

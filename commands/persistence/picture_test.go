@@ -18,6 +18,7 @@ func TestPictureMemory(t *testing.T) {
 	ks := engine.New(engine.NewClock(), 1)
 	v := &engine.View{KS: ks, Now: ks.Clock.Now()}
 	v.Held.AddAll()
+	v.Held.AddAll()
 	for i := range keys {
 		v.PutString(fmt.Appendf(nil, "key:%d", i), fmt.Appendf(nil, "%0*d", valueBytes, i), 0)
 	}

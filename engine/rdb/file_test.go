@@ -48,6 +48,7 @@ func fill(ks *engine.Keyspace, rng *rand.Rand, n int) int {
 func all(ks *engine.Keyspace) *engine.View {
 	v := &engine.View{KS: ks, Now: ks.Clock.Now()}
 	v.Held.AddAll()
+	v.Held.AddAll()
 	return v
 }
 

@@ -90,6 +90,7 @@ func entry(v Value) engine.Entry {
 	ks := engine.New(engine.NewClock(), 1)
 	view := &engine.View{KS: ks, Now: 1}
 	view.Held.AddAll()
+	view.Held.AddAll()
 	return Put(view, []byte("k"), v, 0)
 }
 
