@@ -102,7 +102,7 @@ func (w *Writer) closeFile() {
 	if w.file != nil {
 		_ = w.file.Close() // It is synced or given up.
 	}
-	w.file, w.name, w.size, w.safe, w.opening = nil, "", 0, 0, nil
+	w.file, w.name, w.size, w.safe, w.opening, w.shortened = nil, "", 0, 0, nil, false
 	w.fileSize.Store(0)
 }
 

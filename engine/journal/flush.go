@@ -242,6 +242,7 @@ func (w *Writer) put(text []byte, now int64) bool {
 			w.breakDown(err)
 			return false
 		}
+		w.shortened = true
 	}
 	w.block(err, now)
 	return false
@@ -266,13 +267,14 @@ func (w *Writer) syncNow() bool {
 		return false
 	}
 	done := syncDone{size: w.size, lsn: LSN(w.written.Load())}
-	if done.size == w.safe && done.lsn <= w.safeLSN {
+	if done.size == w.safe && done.lsn <= w.safeLSN && !w.shortened {
 		return true
 	}
 	start := w.files.Monotonic()
 	w.beginSync(start)
 	done.err = w.sync(w.file, w.name, done.size)
 	w.syncTime += (w.files.Monotonic() - start - w.syncTime) / 8
+	w.shortened = w.shortened && done.err != nil
 	w.endSync(done)
 	return done.err == nil
 }

@@ -188,16 +188,18 @@ type Writer struct {
 
 	// mu guards what follows. The goroutine holds it while it works, writes and syncs included: who may not wait for the
 	// disk reads the fields above.
-	mu        sync.Mutex
-	changed   *sync.Cond
-	force     LSN // sync up to here as soon as possible
-	closing   bool
-	back      *buffer // what is being written
-	done      int     // bytes of it that are
-	file      vfs.File
-	name      string
-	size      int64 // of the file: all of it is whole
-	safe      int64 // of the file: synced
+	mu      sync.Mutex
+	changed *sync.Cond
+	force   LSN // sync up to here as soon as possible
+	closing bool
+	back    *buffer // what is being written
+	done    int     // bytes of it that are
+	file    vfs.File
+	name    string
+	size    int64 // of the file: all of it is whole
+	safe    int64 // of the file: synced
+	// shortened: bytes were taken back from the file, which a power failure may bring back until it is synced.
+	shortened bool
 	safeLSN   LSN
 	opening   *mark // is written before the next group
 	outside   *Cut  // the file is not in the manifest before this is committed

@@ -127,11 +127,18 @@ func (f *file) Truncate(size int64) error {
 	if a.Err != nil && (!a.Crash || f.fs.rng.IntN(2) == 0) {
 		return a.Err
 	}
-	f.node.change(int(size), len(f.node.now))
-	now := make([]byte, size)
-	copy(now, f.node.now)
-	f.node.now = now
+	f.node.truncate(int(size))
 	return a.Err
+}
+
+func (n *node) truncate(size int) {
+	n.change(size, len(n.now))
+	if len(n.now) > max(size, len(n.cut)) {
+		n.cut = n.now
+	}
+	now := make([]byte, size)
+	copy(now, n.now)
+	n.now = now
 }
 
 func (f *file) Sync() error {
@@ -143,6 +150,7 @@ func (f *file) Sync() error {
 	}
 	// What is written while the sync is under way is not part of it.
 	now := f.node.now[:len(f.node.now):len(f.node.now)]
+	cut := len(f.node.cut)
 	if during := f.fs.during; during != nil {
 		f.fs.mu.Unlock()
 		during(f.path)
@@ -159,6 +167,9 @@ func (f *file) Sync() error {
 		return a.Err
 	}
 	f.node.safe(now)
+	if len(f.node.cut) == cut { // none came meanwhile
+		f.node.cut = nil
+	}
 	return nil
 }
 

@@ -82,7 +82,8 @@ func (f *FS) loseNames() {
 	}
 }
 
-// loseBytes decides what is left of a file: what was safe, what it became, a first part of that, or any sectors of it.
+// loseBytes decides what is left of a file: what was safe, what it became, a first part of that, or any sectors of it, and
+// perhaps what was behind the place at which it was truncated.
 func (f *FS) loseBytes(n *node) {
 	old, now := n.disk, bytes.Clone(n.now)
 	for s := range n.lost {
@@ -119,5 +120,15 @@ func (f *FS) loseBytes(n *node) {
 			copy(sector(left, s), sector(from, s))
 		}
 	}
-	n.now, n.disk, n.lost = left, bytes.Clone(left), nil
+	if len(n.cut) > len(now) && f.rng.IntN(2) == 0 { // the truncation is lost
+		left = make([]byte, len(n.cut))
+		for s := range sectors(left, nil) {
+			from := n.cut
+			if s*Sector < len(now) && f.rng.IntN(2) == 0 {
+				from = now
+			}
+			copy(sector(left, s), sector(from, s))
+		}
+	}
+	n.now, n.disk, n.lost, n.cut = left, bytes.Clone(left), nil, nil
 }

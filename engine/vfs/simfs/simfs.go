@@ -81,6 +81,8 @@ type node struct {
 	dir  bool
 	now  []byte
 	disk []byte // what is safe
+	// cut is what the file was before it was truncated, nil if that is safe: until then the bytes may be back.
+	cut []byte
 	// lost are the sectors that a failed sync gave up: they are written again only when they change again.
 	lost map[int]bool
 }
@@ -204,8 +206,7 @@ func (f *FS) open(kind Kind, p string) (vfs.File, error) {
 		f.now[p] = n
 		f.changes = append(f.changes, change{made: p, node: n})
 	case kind == Create:
-		n.change(0, len(n.now))
-		n.now = nil
+		n.truncate(0)
 	}
 	if err := done(nil); err != nil {
 		return nil, err
