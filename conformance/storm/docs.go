@@ -25,6 +25,9 @@ type documented struct {
 	args   []argument
 	tokens []string // the words of its options, which values may equal
 	often  int      // how often a key or a text is one of them: one of so many
+	group  string
+	// values, if not nil, makes the values in place of value.
+	values func(r *rand.Rand, kind string) string
 }
 
 // appendTokens appends the words of arguments.
@@ -52,6 +55,8 @@ func readDocs(v peer.Value) (all []documented) {
 		container := false
 		pairs(doc, func(field string, of peer.Value) {
 			switch field {
+			case "group":
+				d.group = of.Text
 			case "arguments":
 				d.args = readArguments(of)
 				d.tokens = appendTokens(nil, d.args)
@@ -150,6 +155,9 @@ const (
 )
 
 func (d documented) value(r *rand.Rand, kind string) string {
+	if d.values != nil {
+		return d.values(r, kind)
+	}
 	if (kind == "key" || kind == "string") && len(d.tokens) > 0 && r.IntN(d.often) == 0 {
 		return d.tokens[r.IntN(len(d.tokens))]
 	}

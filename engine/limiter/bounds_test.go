@@ -83,3 +83,23 @@ func TestBoundsOfGrants(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A grant that a rule decided which is there no more is taken over as any other.
+func TestFewerRules(t *testing.T) {
+	rules, _ := ParseRules(nil, bytes.Fields([]byte("GCRA 100 1000 FIXED 3 1000")))
+	n := NewNamed(New(nil, rules, true))
+	now := int64(1_700_000_000_000_000)
+	p, d, err := n.Decide(n.State(), now, Call{Cost: 2, Lease: true})
+	if err != nil || d.Rule != 1 {
+		t.Fatal(err, d)
+	}
+	n.SetState(p)
+	n.Open([]byte("a"), now, 1000, &d)
+	n.Change(rules[:1], now)
+	if err := n.Check(); err != nil {
+		t.Error(err)
+	}
+	if d, ok := n.Find([]byte("a"), now, 0); !ok || d.Limit != 100 {
+		t.Errorf("%+v, %v", d, ok)
+	}
+}

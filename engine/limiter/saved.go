@@ -119,9 +119,10 @@ func (n *Named) parse(saved []byte) (g grant, err error) {
 	for _, t := range g.tails {
 		ok = ok && t >= 0 && t <= never
 	}
-	if !ok || g.shadow && g.cost != 0 || g.leased && g.endMillis == 0 || g.rule >= int(n.state[0]&rulesMask) {
+	if !ok || g.shadow && g.cost != 0 || g.leased && g.endMillis == 0 {
 		return g, ErrGrant
 	}
+	g.rule = min(g.rule, int(n.state[0]&rulesMask)-1) // there were more rules when it was taken
 	return g, nil
 }
 
