@@ -64,8 +64,8 @@ func (f *family) lastFiles(how command.Ending, force bool) error {
 	f.background.Wait()
 	if w != nil && w.State() != journal.Starting {
 		f.s.Logf('n', "Calling fsync() on the AOF file.")
-		if err := w.Sync(); err != nil && !force && how != command.EndDiscarding {
-			return err
+		if err := w.Sync(); err != nil { // a disk that is full or gone does not keep the server, as in Redis
+			f.s.Logf('w', "Fail to fsync the AOF file: %v.", err)
 		}
 	}
 	if !f.saves(how) {
@@ -77,6 +77,7 @@ func (f *family) lastFiles(how command.Ending, force bool) error {
 			return errFinal
 		}
 		f.s.Logf('w', "Error trying to save the DB. Exit anyway.")
+		f.final.Store(f.s.Keyspace.Dirty.Load() + 1) // once is enough
 	}
 	return nil
 }
@@ -106,7 +107,7 @@ func (f *family) finalSnapshot() error {
 func (f *family) held(fn func(c *command.Ctx) error) error { return f.s.Hold(fn) }
 
 // end ends it all once nobody is served any more. What was changed since BeforeStop, or
-// was not written by it, is written.
+// was not written by it, is written. As in Redis a log that cannot be written is told, and is no failure.
 func (f *family) end(how command.Ending) error {
 	close(f.stop)
 	if f.loads.Load() {
@@ -129,8 +130,8 @@ func (f *family) end(how command.Ending) error {
 	f.writer = nil
 	f.mu.Unlock()
 	if w != nil {
-		if err := w.Close(); failed == nil {
-			failed = err
+		if err := w.Close(); err != nil {
+			f.s.Logf('w', "The end of the AOF was not written: %v", err)
 		}
 		_ = files.Close() // it only lets the directory go
 	}
