@@ -16,6 +16,8 @@ package commands
 // long leaves its loop in the middle of run, or before it, and settles on its own (long.go).
 
 import (
+	"strings"
+
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
@@ -195,7 +197,8 @@ func (s *server) settle(c *command.Ctx) outcome {
 	if c.Replicas != 0 {
 		sess.Offset = c.Replicas
 	}
-	if c.KS.Gated.Load() {
+	// The reply of a script that was refused to write, and has changed nothing, tells of nothing.
+	if c.KS.Gated.Load() && (c.LSN != 0 || !strings.HasPrefix(c.Failure, "MISCONF ")) {
 		at := c.LSN
 		if sole { // of the shard's other keys it has seen nothing
 			at = max(at, c.KS.ChangedNear(c.Place))

@@ -205,6 +205,12 @@ func repliesWhenSyncFails(t *testing.T, waited bool) {
 	}
 	pipe.Want("-EXECABORT Transaction discarded because of: "+refused[1:], "EXEC")
 	c.Want(refused, "SET", "away:7", 2)
+	for range 3 { // at first a script takes all locks, later those of its keys
+		got := c.Do("EVAL", "redis.call('GET', KEYS[1]) return redis.call('SET', KEYS[1], 2)", 1, "k")
+		if !strings.HasPrefix(got, refused) || strings.Contains(got, unsafe[len(refused):]) {
+			t.Errorf("a script that changed nothing: %s", got)
+		}
+	}
 	read := 0
 	for i := range 10 { // one may be near what was changed
 		if c.Do("GET", fmt.Sprint("away:", i)) == "1" {
