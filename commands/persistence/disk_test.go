@@ -5,6 +5,7 @@ package persistence_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -439,5 +440,65 @@ func TestMessagesWait(t *testing.T) {
 		if !got["[message ch "+from+"]"] {
 			t.Errorf("no message of %s in %v", from, got)
 		}
+	}
+}
+
+// turnedOn is a file system that tells of renames, and knows the files of which not all is synced.
+type turnedOn struct {
+	vfs.FS
+	renamed  func(from string)
+	unsynced sync.Map
+}
+
+type turnedOnFile struct {
+	vfs.File
+	fs   *turnedOn
+	path string
+}
+
+func (d *turnedOn) Rename(from, to string) error {
+	d.renamed(from)
+	return d.FS.Rename(from, to)
+}
+
+func (d *turnedOn) Create(path string) (vfs.File, error) {
+	f, err := d.FS.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return turnedOnFile{f, d, path}, nil
+}
+
+func (f turnedOnFile) Write(b []byte) (int, error) {
+	f.fs.unsynced.Store(f.path, true)
+	return f.File.Write(b)
+}
+
+func (f turnedOnFile) Sync() error {
+	f.fs.unsynced.Delete(f.path)
+	return f.File.Sync()
+}
+
+// TestTurnedOnIsSafe: a log that is turned on counts as on when all that was acknowledged until then is synced, whatever the
+// policy: also what was written when the new files were safe already, and were about to be named.
+func TestTurnedOnIsSafe(t *testing.T) {
+	t.Chdir(t.TempDir())
+	d := &turnedOn{FS: vfs.OS}
+	s := livetest.StartWith(t, func(s *commands.Server) { s.FS, s.Log = d, livetest.NoLog{} })
+	c, late := s.Client(), s.Client()
+	var wrote atomic.Int64
+	d.renamed = func(from string) {
+		if strings.Contains(from, ".base") {
+			late.Want("OK", "SET", "late", wrote.Add(1))
+		}
+	}
+	c.Want("OK", "CONFIG", "SET", "appendfsync", "no", "appendonly", "yes")
+	wait(t, c, "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "aof_last_bgrewrite_status:ok")
+	d.unsynced.Range(func(path, _ any) bool {
+		t.Errorf("not all of %s is synced", path)
+		return true
+	})
+	if text, err := os.ReadFile("appendonlydir/appendonly.aof.1.incr.aof"); err != nil || wrote.Load() == 0 || !strings.Contains(string(text), "late") {
+		t.Errorf("the log has not what was written last (%d times): %v, %q", wrote.Load(), err, text)
 	}
 }

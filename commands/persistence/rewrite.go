@@ -80,7 +80,13 @@ func (f *family) rewrite(c *command.Ctx) error {
 				_ = base.Close()
 				return err
 			}
-			return cut.Commit(base, !p.words)
+			if err := cut.Commit(base, !p.words); err != nil {
+				return err
+			}
+			// Replies wait for the log from now on. What was acknowledged before that has to be safe before it counts as on;
+			// where it cannot be synced, the writer tells.
+			_ = w.Sync()
+			return nil
 		})
 		if err != nil {
 			p.ended(err)
