@@ -446,7 +446,7 @@ func TestMessagesWait(t *testing.T) {
 // turnedOn is a file system that tells of renames, and knows the files of which not all is synced.
 type turnedOn struct {
 	vfs.FS
-	renamed  func(from string)
+	renamed  atomic.Pointer[func(from string)]
 	unsynced sync.Map
 }
 
@@ -457,7 +457,9 @@ type turnedOnFile struct {
 }
 
 func (d *turnedOn) Rename(from, to string) error {
-	d.renamed(from)
+	if renamed := d.renamed.Load(); renamed != nil {
+		(*renamed)(from)
+	}
 	return d.FS.Rename(from, to)
 }
 
@@ -487,11 +489,12 @@ func TestTurnedOnIsSafe(t *testing.T) {
 	s := livetest.StartWith(t, func(s *commands.Server) { s.FS, s.Log = d, livetest.NoLog{} })
 	c, late := s.Client(), s.Client()
 	var wrote atomic.Int64
-	d.renamed = func(from string) {
+	renamed := func(from string) {
 		if strings.Contains(from, ".base") {
 			late.Want("OK", "SET", "late", wrote.Add(1))
 		}
 	}
+	d.renamed.Store(&renamed)
 	c.Want("OK", "CONFIG", "SET", "appendfsync", "no", "appendonly", "yes")
 	wait(t, c, "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "aof_last_bgrewrite_status:ok")
 	d.unsynced.Range(func(path, _ any) bool {
