@@ -34,7 +34,7 @@ func TestSizesAgainstModel(t *testing.T) {
 				}
 			}
 		}
-		free := View{Held: LockSet{allShards}, KS: m.ks, Now: m.ks.Clock.Now()}
+		free := View{KS: m.ks, Now: m.ks.Clock.Now()}
 		for _, less := range []*Tally{free.Totals(), free.Tables()} {
 			for db, got := range less.DBs {
 				if all := free.Tally().DBs[db]; got.Keys != all.Keys || got.Expires != all.Expires || got.VolatileHashes != all.VolatileHashes ||
@@ -83,7 +83,7 @@ func TestTallyBesideOthers(t *testing.T) {
 		}
 	}()
 	for range 50 {
-		free := View{Held: LockSet{allShards}, KS: m.ks, Now: m.ks.Clock.Now()}
+		free := View{KS: m.ks, Now: m.ks.Clock.Now()}
 		n := int64(0)
 		for _, bin := range free.Tally().DBs[0].Sizes.Of(KindString) {
 			n += bin
