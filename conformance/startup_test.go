@@ -5,6 +5,7 @@ package conformance
 
 import (
 	"bufio"
+	"bytes"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func TestFirstReply(t *testing.T) {
 	t.Errorf("the first reply takes %v (the best median of %d starts each), more than %v", best, startsPerRound, firstReplyMax)
 }
 
-// listens is what the first line says of where the server can be reached.
+// listens is what a server that is ready says of where the server can be reached.
 var listens = regexp.MustCompile(`listens on (127\.0\.0\.1:\d+)`)
 
 // firstReply starts the server once and measures until PING is answered.
@@ -79,10 +80,11 @@ func firstReply(t *testing.T, bin string) time.Duration {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}()
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	m := listens.FindStringSubmatch(line)
-	if err != nil || m == nil {
-		t.Fatalf("the first line is %q: %v", line, err)
+	var m []string
+	for lines := bufio.NewScanner(stdout); m == nil; m = listens.FindStringSubmatch(lines.Text()) {
+		if !lines.Scan() {
+			t.Fatalf("the server ended: %v", lines.Err())
+		}
 	}
 	c, err := peer.Dial(m[1])
 	if err != nil {
@@ -95,6 +97,22 @@ func firstReply(t *testing.T, bin string) time.Duration {
 		t.Fatalf("PING: %v %v", v, err)
 	}
 	return took
+}
+
+// Who cannot write its log says so and ends, and never that it listens.
+func TestNotReady(t *testing.T) {
+	bin, err := peer.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "appendonlydir"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(bin, "--port", "0", "--dir", dir, "--appendonly", "yes").CombinedOutput()
+	if err == nil || listens.Match(out) || !bytes.Contains(out, []byte("appendonlydir")) {
+		t.Errorf("it ends by %v and prints\n%s", err, out)
+	}
 }
 
 // The binary needs nothing of the system that it is copied to: no interpreter, no library.
@@ -312,16 +330,14 @@ func TestWordsOfRedisServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewReader(stdout)
-	first, _ := lines.ReadString('\n')
-	if !listens.MatchString(first) {
-		t.Errorf("it prints %q", first)
-	}
+	const logged = `\d+:M \d\d \w+ \d{4} [\d:.]+ \* `
 	for _, words := range []string{
-		`limitkv [\d.]+ is starting; it speaks as Redis version=8\.0\.6, bits=(64|32), pid=\d+, just started`,
-		`Running mode=standalone, port=\d+\.`, "Server initialized", "Ready to accept connections tcp",
+		logged + `limitkv [\d.]+ is starting; it speaks as Redis version=8\.0\.6, bits=(64|32), pid=\d+, just started`,
+		logged + `Running mode=standalone, port=\d+\.`, logged + "Server initialized",
+		`limitkv [\d.]+ ` + listens.String() + ` \(pid \d+, up in [\d.]+ ms\)`, logged + "Ready to accept connections tcp",
 	} {
 		line, _ := lines.ReadString('\n')
-		if !regexp.MustCompile(`^\d+:M \d\d \w+ \d{4} [\d:.]+ \* ` + words + `\n$`).MatchString(line) {
+		if !regexp.MustCompile(`^` + words + `\n$`).MatchString(line) {
 			t.Errorf("it prints %q where %q was to come", line, words)
 		}
 	}

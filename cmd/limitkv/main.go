@@ -105,8 +105,6 @@ func serve(began time.Time, args []string, options commands.Options) {
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // a reader of the log may go
 	report(s)
 	supervisor := supervised(s)
-	fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms)\n", commands.Version,
-		strings.Join(addrs, " "), os.Getpid(), float64(time.Since(began).Microseconds())/1000)
 	var inputEnded <-chan struct{}
 	if untilEOF {
 		inputEnded = inputEnds()
@@ -131,6 +129,8 @@ func serve(began time.Time, args []string, options commands.Options) {
 				supervisor.ending()
 				fail(err)
 			}
+			fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms)\n", commands.Version,
+				strings.Join(addrs, " "), os.Getpid(), float64(time.Since(began).Microseconds())/1000)
 			s.Ready()
 			supervisor.ready()
 		}

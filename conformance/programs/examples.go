@@ -43,10 +43,12 @@ func runExample(p program, server string) error {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}()
-	ready, err := bufio.NewReader(pipe).ReadString('\n')
-	_, at, listens := strings.Cut(ready, "listens on ")
-	if err != nil || !listens {
-		return fmt.Errorf("the server said %q: %v", ready, err)
+	at, listens := "", false
+	for lines := bufio.NewScanner(pipe); !listens; {
+		if !lines.Scan() {
+			return fmt.Errorf("the server ended: %v", lines.Err())
+		}
+		_, at, listens = strings.Cut(lines.Text(), "listens on ")
 	}
 	address, _, _ := strings.Cut(strings.TrimSpace(at), " ")
 	got, err := p.output("run", "LIMITKV="+server, "LIMITKV_URL=redis://"+address)

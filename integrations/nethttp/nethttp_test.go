@@ -34,10 +34,12 @@ func start(t *testing.T, port string) *server {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	_, at, found := strings.Cut(line, "listens on ")
-	if err != nil || !found {
-		t.Fatalf("the server said %q: %v", line, err)
+	at, found := "", false
+	for lines := bufio.NewScanner(out); !found; {
+		if !lines.Scan() {
+			t.Fatalf("the server ended: %v", lines.Err())
+		}
+		_, at, found = strings.Cut(lines.Text(), "listens on ")
 	}
 	addr, _, _ := strings.Cut(strings.TrimSpace(at), " ")
 	s := &server{addr, redis.NewClient(&redis.Options{Addr: addr}), cmd}

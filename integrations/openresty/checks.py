@@ -71,7 +71,7 @@ class Stage:
         self.dir = tempfile.mkdtemp(prefix="limitkv-nginx-")
         self.limitkv = subprocess.Popen([os.environ["LIMITKV"], "--test", "--port", "0", "--save", "", "--requirepass", "secret"],
                                         stdout=subprocess.PIPE, text=True)
-        self.at = int(re.search(r"listens on \S+:(\d+)", self.limitkv.stdout.readline())[1])
+        self.at = next(int(m[1]) for line in self.limitkv.stdout if (m := re.search(r"listens on \S+:(\d+)", line)))
         self.clock("FREEZE", 1_700_000_000_000)
         self.service = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
         threading.Thread(target=self.service.serve_forever, args=(0.02,)).start()

@@ -36,13 +36,18 @@ import limitkv_limits
 STRATEGY_NAMES = ("fixed-window", "moving-window", "sliding-window-counter")
 
 
+def ready(process):
+    """The port that a server tells when it is ready."""
+    return next(int(m[1]) for line in process.stdout if (m := re.search(r"listens on \S+:(\d+)", line)))
+
+
 class Server:
     """limitkv with a clock that stands still."""
 
     def __init__(self):
         self.process = subprocess.Popen([os.environ["LIMITKV"], "--test", "--port", "0", "--save", ""],
                                         stdout=subprocess.PIPE, text=True)
-        self.port = int(re.search(r"listens on \S+:(\d+)", self.process.stdout.readline())[1])
+        self.port = ready(self.process)
         self.url = f"limitkv://127.0.0.1:{self.port}"
         self.client = redis.Redis(port=self.port, decode_responses=True)
         self.client.execute_command("LKV.CLOCK", "FREEZE", 1_700_000_000_000)
@@ -277,7 +282,7 @@ def _(server):
         want(ask()[0], 429)
         server.process = subprocess.Popen([os.environ["LIMITKV"], "--test", "--port", str(server.port), "--save", ""],
                                           stdout=subprocess.PIPE, text=True)
-        server.process.stdout.readline()
+        ready(server.process)
         want(ask()[0], 200)
 
 

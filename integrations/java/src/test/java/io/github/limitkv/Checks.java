@@ -17,6 +17,7 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -52,9 +53,9 @@ public class Checks {
             process = new ProcessBuilder(System.getenv("LIMITKV"), "--test", "--port", "0", "--save", "")
                 .redirectError(ProcessBuilder.Redirect.INHERIT).start();
             BufferedReader out = process.inputReader();
-            Matcher m = LISTENS.matcher(out.readLine());
-            if (!m.find()) {
-                throw new IllegalStateException("the server did not say where it listens");
+            Matcher m = LISTENS.matcher("");
+            while (!m.find()) { // the line comes when the server is ready
+                m = LISTENS.matcher(Objects.requireNonNull(out.readLine(), "the server did not say where it listens"));
             }
             port = Integer.parseInt(m.group(1));
             control = new JedisPooled("127.0.0.1", port);
