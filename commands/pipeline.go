@@ -160,6 +160,7 @@ func (s *server) run(c *command.Ctx) {
 		monitored = false
 	}
 	c.Writes = cmd.Flags&command.Write != 0
+	c.Expect(len(c.Args))
 	cmd.Run(c)
 	c.EndCommand(c.Args)
 	if n := c.TakeChanges(); n != 0 {

@@ -201,6 +201,18 @@ func (w *Writer) MakeVerbatim(mark int, format string) {
 // Raw appends bytes that are already replies.
 func (w *Writer) Raw(b []byte) { w.Buf = append(w.Buf, b...) }
 
+// Adopt is Raw for bytes that are given away: many are not copied where none stand before them.
+func (w *Writer) Adopt(b []byte) {
+	if len(w.Buf) == 0 && len(b) > adoptedBytes {
+		w.Buf = b
+	} else {
+		w.Raw(b)
+	}
+}
+
+// adoptedBytes is more than what is copied faster than a new buffer becomes warm.
+const adoptedBytes = 64 << 10
+
 // Mark returns where the next reply will start, for Cut.
 func (w *Writer) Mark() int { return len(w.Buf) }
 

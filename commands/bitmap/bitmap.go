@@ -202,6 +202,7 @@ func bitcount(c *command.Ctx) {
 		return
 	}
 	first, last := s.from>>3, s.to>>3
+	c.ExpectBytes(int(last - first))
 	n := countBits(b[first : last+1])
 	n -= bits.OnesCount8(b[first] &^ (0xff >> (s.from & 7)))
 	n -= bits.OnesCount8(b[last] & (1<<(7-s.to&7) - 1))
@@ -260,6 +261,7 @@ func bitpos(c *command.Ctx) {
 		c.Int(-1)
 		return
 	}
+	c.ExpectBytes(int(s.to-s.from) >> 3)
 	at := findBit(b, s, byte(bit))
 	if at < 0 && bit == 0 && !endGiven {
 		at = s.to + 1 // behind the string there are zeros
@@ -342,6 +344,7 @@ func bitop(c *command.Ctx) {
 		c.Int(0)
 		return
 	}
+	c.ExpectBytes(longest * len(sources))
 	buf := results.Get().(*[]byte)
 	out := slices.Grow((*buf)[:0], longest)[:longest]
 	combineAll(op, out, sources)

@@ -80,11 +80,11 @@ func (s *Server) fail(out *resp.Writer, replies []byte, failed string) {
 	}
 }
 
-// Reply sends a reply that was not to leave before a place in the journal, or an error
-// in its place.
+// Reply sends a reply that was not to leave before a place in the journal, or an error in its place. The reply is the
+// connection's from then on.
 func (s *Server) Reply(sess *Session, at journal.LSN, reply []byte, failed string) {
 	if failed == "" || at <= s.Durability.Confirmed() {
-		sess.Conn.Out.Raw(reply)
+		sess.Conn.Out.Adopt(reply)
 	} else {
 		s.fail(sess.Conn.Out, reply, failed)
 	}

@@ -93,6 +93,10 @@ func peek(c *command.Ctx) {
 		c.Array(0)
 		return
 	}
+	if q != nil && o.pattern != nil {
+		c.Expect(q.Len())
+	}
+	c.Expect(2 * o.count)
 	var found []delayqueue.Entry
 	if q == nil || !q.Walk(o.state, c.Now, o.from, func(e delayqueue.Entry) bool {
 		if o.pattern == nil || glob.Match(o.pattern, e.ID) {

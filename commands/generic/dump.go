@@ -10,6 +10,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
 )
@@ -37,6 +38,7 @@ func (d *dumper) dump(c *command.Ctx) {
 		c.Null()
 		return
 	}
+	c.Expect(4 * value.Elements(e))
 	buf := dumps.Get().(*[]byte)
 	*buf = rdb.AppendDump((*buf)[:0], e, d.Format())
 	c.Bulk(*buf)
@@ -125,6 +127,7 @@ func (d *dumper) restore(c *command.Ctx) {
 	limits := d.Limits()
 	limits.Valkey = c.Obeys() // who follows Valkey, or reads its log, is given its payloads
 	limits.MaxString = int(c.StringMax(int64(limits.MaxString)))
+	c.Expect(len(c.Args[3]) / 32)
 	v, err := rdb.Load(c.Args[3], limits)
 	switch {
 	case errors.Is(err, rdb.ErrChecksum):

@@ -174,6 +174,7 @@ func copyKey(c *command.Ctx) {
 		return
 	}
 	replaced := replace && in(c, db, to)
+	c.Expect(4 * value.Elements(e))
 	var clone any
 	if !e.InBytes() {
 		clone = value.Clone(e.Object())

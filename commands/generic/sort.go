@@ -7,6 +7,7 @@ import (
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/hashslot"
 	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/set"
@@ -164,6 +165,7 @@ func sortKey(c *command.Ctx, lim list.Limits, mayStore bool) {
 		// A set has no order; what is stored or what a script sees is to have one.
 		s.plain, s.alpha, s.isBy = false, true, false
 	}
+	c.Expect(8 * value.Elements(e))
 	items, from, to := s.load(e)
 	if !s.plain {
 		if !s.order(c, items, from, to) {

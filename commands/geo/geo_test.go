@@ -106,7 +106,7 @@ func TestSearchFindsAll(t *testing.T) {
 		q.unit, q.radius = 1000, 3000*rng.Float64()
 		q.box, q.width, q.height = i%2 == 1, 6000*rng.Float64(), 6000*rng.Float64()
 		got := map[string]bool{}
-		for _, p := range q.find(z) {
+		for _, p := range q.find(z, func(int) {}) {
 			got[string(p.member)] = true
 		}
 		bounds := q.bounds
@@ -171,7 +171,7 @@ func BenchmarkSearch(b *testing.B) {
 	b.ResetTimer()
 	n := 0
 	for range b.N {
-		n = len(q.find(z))
+		n = len(q.find(z, func(int) {}))
 	}
 	b.ReportMetric(float64(n), "found")
 }

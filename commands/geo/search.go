@@ -132,7 +132,7 @@ func (f *family) searchIn(c *command.Ctx, v variant) {
 		}
 		return
 	}
-	points := q.find(z)
+	points := q.find(z, c.Expect)
 	n := len(points)
 	if q.count > 0 {
 		n = int(min(q.count, int64(n)))
@@ -294,7 +294,7 @@ const pointsAhead = 128
 
 // find gathers the members in the shape, cell by cell; with ANY it ends when
 // there are enough. Their names alias the set.
-func (q *query) find(z *zset.Set) (points []point) {
+func (q *query) find(z *zset.Set, expect func(elements int)) (points []point) {
 	q.prepare()
 	enough := func() bool { return q.any && int64(len(points)) >= q.count && len(points) > 0 }
 	cells := q.cells()
@@ -309,6 +309,7 @@ func (q *query) find(z *zset.Set) (points []point) {
 		}
 		from, to := h.scores()
 		lo, hi := z.ScoreRange(zset.ScoreBound{Score: from}, zset.ScoreBound{Score: to, Exclusive: true})
+		expect(4 * (hi - lo))
 		points = slices.Grow(points, min(hi-lo, pointsAhead))
 		var p point
 		z.Ascend(lo, hi, func(member []byte, score float64) bool {

@@ -74,6 +74,7 @@ func all(c *command.Ctx, fields, values bool) {
 	if h != nil {
 		n = h.Len()
 	}
+	c.Expect(2 * n)
 	if fields && values {
 		c.Map(n)
 	} else {
@@ -204,6 +205,7 @@ func hrandfield(c *command.Ctx) {
 	if n > 0 {
 		count = int(min(n, int64(h.Len())))
 	}
+	c.Expect(8 * count)
 	if withValues && c.Proto != 3 {
 		c.Array(count * 2)
 	} else {

@@ -99,6 +99,7 @@ func (f *family) takeOne(c *command.Ctx, l *list.List, head bool) {
 // takeMany replies up to count elements from an end and removes them.
 func (f *family) takeMany(c *command.Ctx, key []byte, l *list.List, count int64, head bool) {
 	n := int(min(count, int64(l.Len())))
+	c.Expect(n / 2)
 	from, first := 0, 0
 	if !head {
 		from, first = l.Len()-1, l.Len()-n

@@ -86,6 +86,7 @@ var lrangeRow = &command.Command{
 			return
 		}
 		first, n := resolve(start, stop, l.Len())
+		c.Expect(n / 2)
 		c.Array(n)
 		it := l.Iter(first, false)
 		for range n {
@@ -133,6 +134,7 @@ func lpos(c *command.Ctx) {
 	}
 	var found []int64
 	if l != nil {
+		c.Expect(l.Len() / 8)
 		reverse, from := rank < 0, 0
 		if reverse {
 			rank, from = -rank, l.Len()-1
@@ -221,6 +223,9 @@ func (f *family) linsertRow() *command.Command {
 			}
 			key := c.Args[1]
 			l, ok := lookupWrite(c, key)
+			if l != nil {
+				c.Expect(l.Len() / 16)
+			}
 			switch {
 			case !ok:
 			case l == nil:
@@ -257,6 +262,7 @@ func (f *family) lremRow() *command.Command {
 			}
 			n := 0
 			if l != nil {
+				c.Expect(l.Len() / 8)
 				fromTail := count < 0
 				if fromTail {
 					count = -count
@@ -292,6 +298,7 @@ func (f *family) ltrimRow() *command.Command {
 			}
 			if l != nil {
 				first, n := resolve(start, stop, l.Len())
+				c.Expect((l.Len() - n) / 64)
 				l.Trim(first, n, f.limits())
 				removed(c, key, l, "ltrim")
 			}

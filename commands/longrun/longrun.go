@@ -158,13 +158,19 @@ func (l *Runs) Stop() {
 // Wait waits for the commands that Stop has ended.
 func (l *Runs) Wait() {
 	for _, r := range l.All() {
-		r.mu.Lock()
-		script := r.script
-		r.mu.Unlock()
-		if script {
+		if r.runsScript() {
 			r.Reservation.Wait()
 		}
 	}
+}
+
+// Scripts tells whether one of them runs a script, or has. The others end by themselves.
+func (l *Runs) Scripts() bool { return slices.ContainsFunc(l.All(), (*Run).runsScript) }
+
+func (r *Run) runsScript() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.script
 }
 
 // Remove takes a run out.

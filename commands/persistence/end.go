@@ -29,7 +29,7 @@ func (f *family) BeforeStop(how command.Ending, force bool) error {
 	}
 	ks := f.s.Keyspace
 	f.s.Pause.Begin(ks, pause.ForShutdown, math.MaxInt64, false)
-	if len(f.s.Long.All()) > 0 {
+	if f.s.Long.Scripts() {
 		return nil // end does it, when the scripts are gone
 	}
 	err := f.lastFiles(how, force)

@@ -63,10 +63,16 @@ func Parse(c *command.Ctx, from int, of Of) (o Options, ok bool) {
 	return o, !a.Failed(c)
 }
 
+// sized is a value with elements, comparable with none.
+type sized interface {
+	comparable
+	Len() int
+}
+
 // Value replies a scan of the value of a key, which lookup finds, the zero value where it
 // is missing. walk goes on from a cursor: it adds what it finds, which the pattern wants,
 // and returns how many replies these are, and the next cursor.
-func Value[T comparable](c *command.Ctx, of Of, lookup func(c *command.Ctx, key []byte) (T, bool),
+func Value[T sized](c *command.Ctx, of Of, lookup func(c *command.Ctx, key []byte) (T, bool),
 	walk func(t T, cursor uint64, o *Options, found *resp.Writer) (n int, next uint64)) {
 	cursor, ok := number.ParseUint(c.Args[2])
 	if !ok {
@@ -88,6 +94,7 @@ func Value[T comparable](c *command.Ctx, of Of, lookup func(c *command.Ctx, key 
 	if !ok {
 		return
 	}
+	c.Expect(4 * min(o.Count, t.Len()))
 	mark := c.Writer.Mark()
 	n, next := walk(t, cursor, &o, c.Writer)
 	// The cursor comes first in the reply and is known last.

@@ -91,14 +91,18 @@ func (f *family) algebraRows() []*command.Command {
 
 // operands finds the sets of keys; a missing one is nil.
 func operands(c *command.Ctx, keys [][]byte) ([]*set.Set, bool) {
-	sets := make([]*set.Set, len(keys))
+	sets, n := make([]*set.Set, len(keys)), 0
 	for i, key := range keys {
 		s, ok := lookup(c, key)
 		if !ok {
 			return nil, false
 		}
 		sets[i] = s
+		if s != nil {
+			n += s.Len()
+		}
 	}
+	c.Expect(2 * n)
 	return sets, true
 }
 

@@ -214,6 +214,7 @@ func replyAll(c *command.Ctx, s *set.Set) {
 		c.Set(0)
 		return
 	}
+	c.Expect(s.Len())
 	c.Set(s.Len())
 	for it := s.Iter(); it.Next(); {
 		c.Bulk(it.Member())
@@ -261,11 +262,13 @@ func (f *family) spop(c *command.Ctx) {
 		c.Set(0)
 		return
 	}
+	n := int(min(count, int64(s.Len())))
+	c.Expect(4 * n)
 	if counted {
-		c.Set(int(min(count, int64(s.Len()))))
+		c.Set(n)
 	}
 	var taken [][]byte
-	s.Pop(int(min(count, int64(s.Len()))), c.Server.Random, f.limits(), func(member []byte) {
+	s.Pop(n, c.Server.Random, f.limits(), func(member []byte) {
 		c.Bulk(member)
 		if c.Logging() {
 			taken = append(taken, bytes.Clone(member))
@@ -317,10 +320,12 @@ func srandmember(c *command.Ctx) {
 	case s == nil || count == 0:
 		c.Array(0)
 	case count < 0: // with repetition
+		c.Expect(8 * int(-count))
 		c.Array(int(-count))
 		s.Draw(int(-count), c.Server.Random, reply)
 	default:
 		n := int(min(count, int64(s.Len())))
+		c.Expect(2 * n)
 		c.Array(n)
 		s.Sample(n, c.Server.Random, reply)
 	}

@@ -174,7 +174,15 @@ func parseOperands(c *command.Ctx, from int, op operation, store, card bool) (o 
 			a.Syntax()
 		}
 	}
-	return o, !a.Failed(c)
+	if a.Failed(c) {
+		return o, false
+	}
+	n = 0
+	for i := range o.sources {
+		n += int64(o.sources[i].len())
+	}
+	c.Expect(4 * int(n))
+	return o, true
 }
 
 // sumScores adds scores; infinities of both signs make 0, as in Redis.

@@ -24,6 +24,7 @@ const (
 // empty, and replies them.
 func pop(c *command.Ctx, key []byte, z *zset.Set, count int64, max bool, s shape) {
 	n := int(min(count, int64(z.Len())))
+	c.Expect(4 * n)
 	switch s {
 	case shapeFlat:
 		c.Array(n * 2)

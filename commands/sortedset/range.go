@@ -151,6 +151,7 @@ func zrange(c *command.Ctx, fm form) {
 		return
 	}
 	lo, hi := q.ranks(z)
+	c.Expect((hi - lo) / 2)
 	pairs(c, hi-lo, q.withScores)
 	q.each(z, lo, hi, func(member []byte, score float64) {
 		if q.withScores {
@@ -178,6 +179,7 @@ func (f *family) zrangestore(c *command.Ctx) {
 		if q.window.by == byRank {
 			hint = hi - lo // Redis knows the length in advance here alone
 		}
+		c.Expect(4 * (hi - lo))
 		out = zset.New(hint, 0, lim)
 		q.each(z, lo, hi, func(member []byte, score float64) { out.Add(member, score, 0, lim) })
 	}

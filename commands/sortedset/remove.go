@@ -59,6 +59,7 @@ func removeRow(name, since, syntax, summary string, by sortBy) *command.Command 
 			n := 0
 			if z != nil {
 				lo, hi := w.ranks(z, false)
+				c.Expect(2 * (hi - lo))
 				if n = z.RemoveRange(lo, hi); n > 0 {
 					removed(c, key, z, name)
 				}

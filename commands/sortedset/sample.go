@@ -60,13 +60,16 @@ func zrandmember(c *command.Ctx) {
 		}
 	}
 	if n < 0 { // with repetition
+		c.Expect(4 * int(-n))
 		pairs(c, int(-n), withScores)
 		for range -n {
 			reply(c.RandomN(z.Len()))
 		}
 		return
 	}
-	ranks := sample(z.Len(), int(min(n, int64(z.Len()))), c.RandomN)
+	k := int(min(n, int64(z.Len())))
+	c.Expect(4 * k)
+	ranks := sample(z.Len(), k, c.RandomN)
 	pairs(c, len(ranks), withScores)
 	for _, r := range ranks {
 		reply(r)

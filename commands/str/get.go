@@ -65,6 +65,7 @@ func growForAll(c *command.Ctx) {
 		}
 		n += longHead
 	}
+	c.ExpectBytes(n)
 	c.Writer.Buf = slices.Grow(c.Writer.Buf, min(n, growBytesMax))
 }
 
@@ -134,6 +135,7 @@ func getrange(c *command.Ctx) {
 		c.BulkString("")
 		return
 	}
+	c.ExpectBytes(int(end - start))
 	c.Bulk(value[start : end+1])
 }
 

@@ -66,6 +66,7 @@ func lcs(c *command.Ctx) {
 		c.Error("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")
 		return
 	}
+	c.Expect(len(x) * (len(y)/64 + 1) / 32)
 	t := lcsTable(x, y)
 	switch {
 	case indexes:

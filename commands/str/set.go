@@ -130,6 +130,7 @@ func set(c *command.Ctx, value []byte, o options) {
 			return
 		}
 	}
+	c.ExpectBytes(len(value))
 	key := c.Args[1]
 	var e engine.Entry
 	if !o.get {

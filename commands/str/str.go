@@ -39,7 +39,9 @@ func replyString(c *command.Ctx, e engine.Entry) {
 		c.BulkInt(n)
 		return
 	}
-	c.Bulk(e.Bytes(nil))
+	b := e.Bytes(nil)
+	c.ExpectBytes(len(b))
+	c.Bulk(b)
 }
 
 // tooLong replies the error for a string that would exceed the limit.

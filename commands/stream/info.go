@@ -126,6 +126,7 @@ func infoStream(c *command.Ctx, s *stream.Stream) {
 	if a.Failed(c) {
 		return
 	}
+	c.Expect(s.Blocks())
 	if full {
 		c.Map(9)
 	} else {
@@ -164,6 +165,7 @@ func replyEdge(c *command.Ctx, s *stream.Stream, name string, last bool) {
 }
 
 func replyFullGroup(c *command.Ctx, s *stream.Stream, g *stream.Group, count int64) {
+	expect(c, g.Pending(), count)
 	c.Map(7)
 	c.BulkString("name")
 	c.BulkString(g.Name)

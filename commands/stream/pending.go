@@ -156,6 +156,7 @@ func replySummary(c *command.Ctx, g *stream.Group) {
 
 func (q *pendingRange) reply(c *command.Ctx, g *stream.Group) {
 	now := millis(c)
+	c.Expect(g.Pending()) // all may be looked at for one that has been idle
 	mark, n := c.Writer.Mark(), int64(0)
 	visit := func(p stream.Pending) bool {
 		if n == q.count || p.ID.Compare(q.end) > 0 {
@@ -342,6 +343,7 @@ func xautoclaim(c *command.Ctx) {
 		c.Error(noGroup(c.Args[1], c.Args[2], ""))
 		return
 	}
+	expect(c, 8*g.Pending(), 8*min(count, int64(g.Pending())))
 	l := groupLog{c: c, key: c.Args[1], group: c.Args[2], g: g}
 	defer l.end()
 	consumer := consumerOf(c, c.Args[1], g, c.Args[3], l.consumer)

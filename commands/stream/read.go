@@ -245,6 +245,7 @@ func (q *reading) serve(c *command.Ctx, at []position) bool {
 			start, _ := p.after.Next()
 			replyRange(c, p.stream, start, stream.MaxID, q.count, false)
 		case fresh:
+			expect(c, 2*p.stream.About(p.group.LastID, stream.MaxID), q.count)
 			mark := c.Writer.Mark()
 			var ids []stream.ID
 			n := p.stream.Deliver(p.group, consumer, q.limit(), q.noAck, millis(c), func(it *stream.Iter) {
@@ -281,6 +282,7 @@ func (q *reading) limit() int { return int(min(q.count, math.MaxInt32)) }
 
 // history repeats what is pending with the consumer.
 func (q *reading) history(c *command.Ctx, p *position, consumer *stream.Consumer) {
+	expect(c, consumer.Pending(), q.count)
 	mark := c.Writer.Mark()
 	n := p.stream.History(p.group, consumer, p.after, q.limit(), millis(c), func(id stream.ID, it *stream.Iter) {
 		if it != nil {

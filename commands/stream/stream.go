@@ -119,8 +119,17 @@ func replyEntry(c *command.Ctx, it *stream.Iter) {
 	}
 }
 
+// expect tells of entries that are gone over, at most count of them (0: all).
+func expect(c *command.Ctx, entries int, count int64) {
+	if count > 0 {
+		entries = int(min(count, int64(entries)))
+	}
+	c.Expect(4 * entries)
+}
+
 // replyRange replies the entries of a range, at most count of them (0: all).
 func replyRange(c *command.Ctx, s *stream.Stream, start, end stream.ID, count int64, reverse bool) {
+	expect(c, s.About(start, end), count)
 	mark, n := c.Writer.Mark(), int64(0)
 	for it := s.Range(start, end, reverse); it.Next(); {
 		replyEntry(c, &it)

@@ -52,6 +52,20 @@ func MemoryUsage(e engine.Entry) int {
 	return n
 }
 
+// Elements is about how many elements, of a fair size, are gone over by who goes over all of a value.
+func Elements(e engine.Entry) int {
+	n := e.Len()
+	switch o := e.Object().(type) {
+	case nil:
+		return n / engine.ElementBytes
+	case *stream.Stream:
+		for _, g := range o.Groups() {
+			n += g.Pending()
+		}
+	}
+	return n
+}
+
 // Clone copies an object. nil stays nil: values of plain bytes are
 // copied with their entry.
 func Clone(obj any) any {

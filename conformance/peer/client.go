@@ -90,6 +90,16 @@ func (c *Conn) Silent(d time.Duration) bool {
 	return errors.As(err, &ne) && ne.Timeout()
 }
 
+// Begins waits for a reply to begin, and returns its first byte.
+func (c *Conn) Begins(d time.Duration) (byte, error) {
+	_ = c.SetReadDeadline(time.Now().Add(d))
+	b, err := c.r.Peek(1)
+	if err != nil {
+		return 0, err
+	}
+	return b[0], nil
+}
+
 // Closed says whether the server closes the connection within d; replies that come before that are read and dropped.
 func (c *Conn) Closed(d time.Duration) bool {
 	_ = c.SetReadDeadline(time.Now().Add(d))

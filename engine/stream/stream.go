@@ -94,6 +94,12 @@ func (s *Stream) MaxDeletedID() ID { return s.maxDeleted }
 // EntriesAdded returns how many entries were ever added.
 func (s *Stream) EntriesAdded() uint64 { return s.entriesAdded }
 
+// About returns about how many entries a range has, by the blocks that it is in.
+func (s *Stream) About(start, end ID) int {
+	blocks := s.search(end) - max(s.search(start), 0) + 1
+	return max(blocks, 0) * s.length / max(len(s.blocks), 1)
+}
+
 // Blocks returns the number of blocks, XINFO's radix-tree-keys.
 func (s *Stream) Blocks() int { return len(s.blocks) }
 

@@ -1,0 +1,246 @@
+package conformance
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+)
+
+// largeElements is how many elements the values have that commands go over.
+const largeElements = 250_000
+
+// largeCommands are commands at their worst: all of a value. What a command takes out of a value it takes out of t, a copy of the
+// one that stands before the bar.
+var largeCommands = `
+HGETALL h
+HKEYS h
+HVALS h
+HSCAN h 0 COUNT 250000
+HRANDFIELD h 250000
+HRANDFIELD h -250000
+SMEMBERS s
+SUNION s i
+SINTER s s
+SDIFF s i
+SINTERCARD 2 s s
+SUNIONSTORE d s i
+SINTERSTORE d s s
+SDIFFSTORE d s i
+SRANDMEMBER s 250000
+SRANDMEMBER s -250000
+SSCAN s 0 COUNT 250000
+SORT l ALPHA
+SORT i STORE d
+SORT_RO i
+ZRANGE z 0 -1
+ZREVRANGE z 0 -1
+ZRANGEBYSCORE z -inf +inf
+ZREVRANGEBYSCORE z +inf -inf
+ZRANGEBYLEX z - +
+ZREVRANGEBYLEX z + -
+ZRANGESTORE d z 0 -1
+ZUNION 2 z s
+ZINTER 2 z z
+ZDIFF 2 z i
+ZUNIONSTORE d 2 z s
+ZINTERSTORE d 2 z z
+ZDIFFSTORE d 2 z i
+ZINTERCARD 2 z z
+ZRANDMEMBER z 250000
+ZRANDMEMBER z -250000
+ZSCAN z 0 COUNT 250000
+GEORADIUS g 0 0 20000 km
+GEORADIUS_RO g 0 0 20000 km
+GEORADIUSBYMEMBER g m0 20000 km
+GEORADIUSBYMEMBER_RO g m0 20000 km
+GEOSEARCH g FROMLONLAT 0 0 BYRADIUS 20000 km
+GEOSEARCHSTORE d g FROMLONLAT 0 0 BYRADIUS 20000 km
+LRANGE l 0 -1
+LPOS l nosuch
+XRANGE x - +
+XREVRANGE x + -
+XREAD STREAMS x 0
+XREADGROUP GROUP new c STREAMS x >
+XREADGROUP GROUP all c STREAMS x 0
+XPENDING x all - + 250000
+XAUTOCLAIM x all d 0 0 COUNT 250000
+GET str
+GETRANGE str 0 -1
+SUBSTR str 0 -1
+GETEX str
+MGET str str
+BITCOUNT str
+BITPOS str 1
+BITOP NOT d str
+COPY str d REPLACE
+COPY h d REPLACE
+COPY s d REPLACE
+COPY z d REPLACE
+COPY x d REPLACE
+COPY q d REPLACE
+COPY qg d REPLACE
+DUMP str
+DUMP h
+DUMP s
+DUMP z
+DUMP l
+DUMP x
+DUMP q
+DUMP qg
+DQ.PEEK q COUNT 1000 MATCH nosuch
+DQ.REQUEUE t d | q
+SPOP t 200000 | s
+ZPOPMIN t 200000 | z
+ZPOPMAX t 200000 | z
+ZMPOP 1 t MIN COUNT 200000 | z
+BZMPOP 0 1 t MIN COUNT 200000 | z
+ZREMRANGEBYRANK t 0 200000 | z
+ZREMRANGEBYSCORE t -inf 200000 | z
+ZREMRANGEBYLEX t - + | z
+LPOP t 200000 | l
+RPOP t 200000 | l
+LMPOP 1 t LEFT COUNT 200000 | l
+BLMPOP 0 1 t LEFT COUNT 200000 | l
+GETDEL t | str
+GETSET t x | str
+`
+
+// briefCommands take no longer on a large value than on a small one, unless they have many arguments, or wait for what
+// is their own business: a script, another server.
+const briefCommands = `append bitfield bitfield_ro blmove blpop brpop brpoplpush bzpopmax bzpopmin cl.throttle decr decrby del dq.ack dq.add dq.info
+dq.len dq.move dq.mpop dq.nack dq.pop dq.rem dq.set dq.touch eval eval_ro evalsha evalsha_ro exists expire expireat expiretime fcall
+fcall_ro gcra geoadd geodist geohash geopos getbit hdel hexists hexpire hexpireat hexpiretime hget hgetdel hgetex hincrby hincrbyfloat
+hlen hmget hmset hpersist hpexpire hpexpireat hpexpiretime hpttl hset hsetex hsetnx hstrlen httl incr incrby incrbyfloat increx lcs lindex
+linsert lk.acquire lk.guard lk.info lk.release lk.touch llen lmove lpush lpushx lrem lset ltrim migrate move mset msetnx persist pexpire pexpireat
+pexpiretime pfadd pfcount pfdebug pfmerge psetex pttl rename renamenx restore restore-asking rl.acquire rl.info rl.macquire rl.release rl.set
+rl.settle rl.throttle rl.touch rpoplpush rpush rpushx sadd scard set setbit setex setnx setrange sismember smismember smove spublish srem
+ssubscribe strlen sunsubscribe touch ttl type unlink watch xack xadd xclaim xdel xlen xsetid xtrim zadd zcard zcount zincrby zlexcount
+zmscore zrank zrem zrevrank zscore`
+
+// fillLarge makes the values.
+func fillLarge(t *testing.T, c *peer.Conn) {
+	send := func(n, step int, words func(i int) []string, head ...string) {
+		for i := 0; i < n; {
+			lines := 0
+			var b []byte
+			for ; lines < 100 && i < n; lines++ {
+				args := slices.Clone(head)
+				for end := min(i+step, n); i < end; i++ {
+					args = append(args, words(i)...)
+				}
+				b = peer.AppendCommand(b, args...)
+			}
+			if err := c.SendRaw(b); err != nil {
+				t.Fatal(err)
+			}
+			for range lines {
+				if v, err := c.Receive(); err != nil || v.Kind == '-' {
+					t.Fatalf("%q: %v %v", head, v, err)
+				}
+			}
+		}
+	}
+	const batch = 1000
+	name := func(i int) string { return "m" + strconv.Itoa(i) }
+	send(largeElements, batch, func(i int) []string { return []string{name(i), "v"} }, "HSET", "h")
+	send(largeElements, batch, func(i int) []string { return []string{name(i)} }, "SADD", "s")
+	send(largeElements, batch, func(i int) []string { return []string{strconv.Itoa(i)} }, "SADD", "i")
+	send(largeElements, batch, func(i int) []string { return []string{strconv.Itoa(i), name(i)} }, "ZADD", "z")
+	send(4*largeElements, batch, func(i int) []string { return []string{name(i)} }, "RPUSH", "l") // which is gone over fast
+	send(largeElements, batch, func(i int) []string { return []string{strconv.Itoa(i%360 - 180), strconv.Itoa(i%160 - 80), name(i)} }, "GEOADD", "g")
+	send(largeElements, 1, func(i int) []string { return []string{strconv.Itoa(i+1) + "-1", "f", "v"} }, "XADD", "x")
+	send(largeElements, 1, func(i int) []string { return []string{name(i)} }, "DQ.ADD", "q")
+	do(t, c, "DQ.SET", "qg", "GROUPS", "CONC", "1")
+	send(largeElements/5, 1, func(i int) []string { return []string{name(i), "v"} }, "DQ.ADD", "qg", "GROUP")
+	do(t, c, "SETRANGE", "str", "128000000", "x")
+	do(t, c, "XGROUP", "CREATE", "x", "all", "0")
+	do(t, c, "XREADGROUP", "GROUP", "all", "c", "STREAMS", "x", ">")
+}
+
+// Whatever a command does with a value of many elements, other connections are answered meanwhile.
+func TestLargeValuesBesideOthers(t *testing.T) {
+	server := peer.LimitKV(t, "--save", "")
+	c := server.Dial(t)
+	fillLarge(t, c)
+	known := strings.Fields(briefCommands)
+	for _, line := range strings.Split(strings.TrimSpace(largeCommands), "\n") {
+		words, from, copied := strings.Cut(line, " | ")
+		args := strings.Fields(words)
+		known = append(known, strings.ToLower(args[0]))
+		if !beside(t, server, args, from, copied) {
+			t.Errorf("%s: others are not answered before it", line)
+		}
+	}
+	list := do(t, c, "COMMAND")
+	walked := 0
+	for _, row := range list.Items {
+		if keyed := row.Items[3].Text != "0" || len(row.Items[8].Items) > 0; keyed {
+			walked++
+			if name := row.Items[0].Text; !slices.Contains(known, name) {
+				t.Errorf("%s is not known to be brief, nor tried on a large value", name)
+			}
+		}
+	}
+	if walked < 200 {
+		t.Errorf("%d commands have keys", walked)
+	}
+}
+
+// beside tells whether others are answered while a command runs. It is tried several times: this process may not run for longer
+// than the command does.
+func beside(t *testing.T, server *peer.Server, args []string, from string, copied bool) bool {
+	const tries, begun, noticed = 8, time.Millisecond, 300 * time.Microsecond
+	for range tries {
+		c := server.Dial(t)
+		others := make([]*peer.Conn, 8) // new ones are on all loops
+		for i := range others {
+			others[i] = server.Dial(t)
+		}
+		if copied {
+			do(t, c, "COPY", from, "t", "REPLACE")
+		}
+		if args[0] == "XREADGROUP" {
+			if _, err := c.Do("XGROUP", "DESTROY", "x", "new"); err != nil {
+				t.Fatal(err)
+			}
+			do(t, c, "XGROUP", "CREATE", "x", "new", "0")
+		}
+		if err := c.Send(args...); err != nil {
+			t.Fatal(err)
+		}
+		replied := make(chan error, 1)
+		go func() {
+			kind, err := c.Begins(time.Minute)
+			if err == nil && kind == '-' {
+				err = errors.New("an error")
+			}
+			replied <- err
+		}()
+		time.Sleep(begun)
+		for _, other := range others {
+			do(t, other, "PING")
+		}
+		var err error
+		beside := false
+		select {
+		case err = <-replied:
+		case <-time.After(noticed):
+			beside, err = true, <-replied
+		}
+		if err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		for _, done := range append(others, c) { // nobody needs all elements
+			_ = done.Close()
+		}
+		if beside {
+			return true
+		}
+	}
+	return false
+}
