@@ -24,7 +24,7 @@ const shardCount = 64
 const Shards = shardCount
 
 // DatabasesMax is the most databases a keyspace can be made with.
-const DatabasesMax = 1024
+const DatabasesMax = 16384
 
 // Keyspace holds all the keys of all the databases.
 type Keyspace struct {

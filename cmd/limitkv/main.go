@@ -52,7 +52,7 @@ func serve(began time.Time, args []string, options commands.Options) {
 	}
 	args, options.Test = without(args, "--test")
 	args, untilEOF := without(args, "--until-eof")
-	if untilEOF && len(args) > 0 && args[0] == "-" {
+	if n := len(args); untilEOF && n > 0 && (args[0] == "-" || args[n-1] == "-") {
 		fail(errors.New("--until-eof: standard input is the configuration file"))
 	}
 	settings, file, err := params.ParseArgs(args)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -22,6 +21,7 @@ var (
 	ErrNotMemory  = errors.New("argument must be a memory value")
 	ErrNotYesNo   = errors.New("argument must be 'yes' or 'no'")
 
+	errWords         = errors.New("wrong number of arguments")
 	errShare         = errors.New("percentage argument must be less or equal to 100")
 	errMemoryOrShare = errors.New("argument must be a memory or percent value")
 )
@@ -241,26 +241,31 @@ func (c *Config) changed(params []*Param) {
 	}
 }
 
-// formerParams are those of earlier versions that Redis leaves out of account
-// at the start.
-var formerParams = []string{"list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands", "io-threads-do-reads"}
-
-// Start sets parameters to what was given at the start. Those given more than
-// once add up where the parameter says so. warn is told of what has no effect.
+// Start sets parameters to what was given at the start. Of those given more than once the last stands, or they add up where the
+// parameter says so: an empty value cancels those before it. warn is told of what has no effect.
 func (c *Config) Start(settings []Setting, warn func(text string)) error {
 	params := make([]*Param, 0, len(settings))
-	given := make(map[string]bool)
-	for _, set := range settings {
-		if slices.Contains(formerParams, strings.ToLower(set.Name)) {
+	last, given := make(map[string]int), make(map[string]bool)
+	for i, set := range settings {
+		p, known := c.ours(set)
+		switch {
+		case !known:
+			return fmt.Errorf("%s: there is no parameter %q%s", set.Where, set.Name, c.resembling(set.Name))
+		case set.Extra < 0 && (p == nil || !p.Words || p.initial == ""), set.Extra > 0 && p != nil && !p.Words:
+			return fmt.Errorf("%s: %v", set.at(), errWords)
+		case p == nil:
 			warn(set.at() + " has no effect in limitkv")
 			continue
 		}
-		p := c.Find(set.Name)
-		if p == nil {
-			return fmt.Errorf("%s: there is no parameter %q%s", set.Where, set.Name, c.resembling(set.Name))
+		last[p.first()] = i
+	}
+	for i, set := range settings {
+		p, _ := c.ours(set)
+		if p == nil || !p.Adds && last[p.first()] != i {
+			continue
 		}
 		value := set.Value
-		if p.Adds && given[p.Name] {
+		if p.Adds && given[p.Name] && value != "" {
 			value = strings.TrimSpace(p.Get() + " " + value)
 		}
 		given[p.Name] = true

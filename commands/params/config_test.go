@@ -21,7 +21,7 @@ func testConfig() *Config {
 	c.Enum("loglevel", "notice", []string{"debug", "notice"}, "")
 	c.Int("hash-max-listpack-entries", 128, 0, 1<<62, "")
 	c.Alias("hash-max-listpack-entries", "hash-max-ziplist-entries")
-	save := ""
+	save := "3600 1"
 	c.Add(&Param{Name: "save", Adds: true, Words: true, Get: func() string { return save }, Set: func(s string) error { save = s; return nil }})
 	c.Add(&Param{Name: "port", Immutable: true, Get: func() string { return "6379" }, Set: func(string) error { return nil }})
 	return c
@@ -106,6 +106,148 @@ func TestParseArgs(t *testing.T) {
 		}
 		if err == nil {
 			t.Errorf("%q is accepted", bad)
+		}
+	}
+}
+
+// What starts Redis starts limitkv, and what does not does not: above all no server without the password that was meant.
+func TestStarting(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	more := write("a.conf", "hz 11\nsave 7 7\n")
+	write("b.conf", "hz 12\n")
+	loop := write("loop.conf", "include "+filepath.Join(dir, "loop.conf")+"\n")
+	const wrong = "wrong number of arguments"
+	for _, test := range []struct {
+		file string // "": none
+		args []string
+		get  string
+		want string // the value, or a part of the error
+	}{
+		{"", []string{"--requirepass"}, "", wrong},
+		{"", []string{"--requirepass", "--appendonly", "no"}, "", wrong},
+		{"", []string{"--requirepass="}, "", wrong},
+		{"", []string{"--requirepass", ""}, "requirepass", ""},
+		{"", []string{"--requirepass", "--secret"}, "requirepass", "--secret"},
+		{"", []string{"--requirepass", "--secret", "--hz", "13"}, "hz", "13"},
+		{"", []string{"--requirepass --secret", "--hz", "13"}, "requirepass", "--secret"},
+		{"", []string{"--requirepass", "a b"}, "requirepass", "a b"},
+		{"", []string{"--requirepass=a=b"}, "requirepass", "a=b"},
+		{"", []string{"--maxmemory"}, "", wrong},
+		{"", []string{"--maxmemory", "--hz", "13"}, "", wrong},
+		{"", []string{"--loglevel", "debug", "verbose"}, "", wrong},
+		{"requirepass\n", nil, "", wrong},
+		{"requirepass x # mine\n", nil, "", wrong},
+		{"requirepass \"x # mine\"\n", nil, "requirepass", "x # mine"},
+		{"lua-replicate-commands\n", nil, "", wrong},
+		{"lua-replicate-commands no\n", nil, "hz", "10"},
+		{"rdb-version-check relaxed\navailability-zone \"\"\nbackupdirname a\n", nil, "hz", "10"},
+		{"mptcp\n", nil, "", wrong},
+		{"save 900 1\nsave 300 10\n", nil, "save", "900 1 300 10"},
+		{"save 900 1\nsave \"\"\n", nil, "save", ""},
+		{"save 900 1\nsave \"\"\nsave 5 5\n", nil, "save", "5 5"},
+		{"save\n", nil, "save", ""},
+		{"save 900 1\n", []string{"--save", ""}, "save", ""},
+		{"save 900 1\n", []string{"--save"}, "save", ""},
+		{"save 900 1\n", []string{"--save", "--hz", "13"}, "save", ""},
+		{"save 900 1\n", []string{"--save", "5", "5"}, "save", "900 1 5 5"},
+		{"save 900 1\n", []string{"--save", "", "--save", "5 5"}, "save", "5 5"},
+		{"include " + more + "\nsave \"\"\n", nil, "save", ""},
+		{"hz 20\ninclude " + dir + "/[ab].conf\n", nil, "hz", "12"},
+		{"hz 20\ninclude " + dir + "/none*.conf\n", nil, "hz", "20"},
+		{"include " + dir + "/none.conf\n", nil, "", "no such file"},
+		{"include " + loop + "\n", nil, "", "include each other"},
+		{"", []string{"--include", more}, "hz", "11"},
+		{"hz 20\n", []string{"--include", more, "--hz", "21"}, "hz", "21"},
+		{"loglevel nosuch\nloglevel debug\n", nil, "loglevel", "debug"},
+		{"loglevel nosuch\n", []string{"--loglevel", "debug"}, "loglevel", "debug"},
+		{"hash-max-listpack-entries 3\nhash-max-ziplist-entries 4\n", nil, "hash-max-listpack-entries", "4"},
+	} {
+		args := test.args
+		if test.file != "" {
+			args = append([]string{write("main.conf", test.file)}, args...)
+		}
+		c := testConfig()
+		settings, _, err := ParseArgs(args)
+		if err == nil {
+			err = c.Start(settings, func(string) {})
+		}
+		switch {
+		case test.get == "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+			t.Errorf("%q %q: %v, want %q", test.file, test.args, err, test.want)
+		case test.get != "" && (err != nil || c.Value(test.get) != test.want):
+			t.Errorf("%q %q: %s is %q, want %q: %v", test.file, test.args, test.get, c.Value(test.get), test.want, err)
+		}
+	}
+}
+
+// What is given on standard input comes behind the file, and before the arguments.
+func TestStandardInput(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "main.conf")
+	if err := os.WriteFile(file, []byte("hz 20\nloglevel debug\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	was := os.Stdin
+	defer func() { os.Stdin = was }()
+	for _, args := range [][]string{{file, "-", "--maxmemory", "7"}, {file, "--maxmemory", "7", "-"}, {file, "--maxmemory 7", "-"}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.WriteString("hz 30\nmaxmemory 8\n")
+		w.Close()
+		os.Stdin = r
+		settings, from, err := ParseArgs(args)
+		c := testConfig()
+		if err == nil {
+			err = c.Start(settings, func(string) {})
+		}
+		if got := values(c, "hz", "maxmemory", "loglevel"); err != nil || from != file || got != "30|7|debug" {
+			t.Errorf("%q: %q of %q, %v", args, got, from, err)
+		}
+		r.Close()
+	}
+}
+
+// A rewritten file says what is so, although a file that it includes would add to it.
+func TestRewriteIncluding(t *testing.T) {
+	dir := t.TempDir()
+	main, more := filepath.Join(dir, "main.conf"), filepath.Join(dir, "more.conf")
+	for path, text := range map[string]string{main: "save 900 1\ninclude " + more + "\n", more: "save 300 10\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, set := range []string{"", "60 1", "5 5 6 6"} {
+		for range 2 {
+			c := testConfig()
+			settings, _, err := ParseArgs([]string{main})
+			if err == nil {
+				err = c.Start(settings, func(string) {})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if failed := c.Change([]Set{{"save", set}}, true); failed != "" {
+				t.Fatal(failed)
+			}
+			if err := c.Rewrite(main); err != nil {
+				t.Fatal(err)
+			}
+		}
+		settings, _, err := ParseArgs([]string{main})
+		c := testConfig()
+		if err == nil {
+			err = c.Start(settings, func(string) {})
+		}
+		if got := c.Value("save"); err != nil || got != set {
+			t.Errorf("after a rewrite save is %q, want %q: %v", got, set, err)
 		}
 	}
 }

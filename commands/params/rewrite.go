@@ -30,6 +30,11 @@ func (c *Config) Rewrite(path string) error {
 		names = append(names, name)
 	}
 	sort.Strings(names)
+	// Values that add up would do so with those of an included file: they come at the end, behind an empty one.
+	includes := slices.ContainsFunc(lines, func(line string) bool {
+		parts, ok := words.Split(line)
+		return ok && len(parts) == 2 && strings.EqualFold(parts[0], "include")
+	})
 	for _, line := range lines {
 		parts, ok := words.Split(line)
 		if !ok || len(parts) == 0 || strings.HasPrefix(parts[0], "#") {
@@ -49,7 +54,7 @@ func (c *Config) Rewrite(path string) error {
 			continue
 		}
 		name := p.first()
-		if written[name] {
+		if written[name] || includes && p.Adds {
 			continue
 		}
 		written[name] = true
@@ -70,7 +75,12 @@ func (c *Config) Rewrite(path string) error {
 		out = append(out, line)
 	}
 	for _, p := range c.All() {
-		if p.of != "" || written[p.Name] || p.Get() == p.initial && !p.Always {
+		if includes && p.Adds && p.of == "" {
+			add(p.Name + ` ""`)
+			if p.Get() == "" {
+				continue
+			}
+		} else if p.of != "" || written[p.Name] || p.Get() == p.initial && !p.Always {
 			continue
 		}
 		add(p.line(p.Name))

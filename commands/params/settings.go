@@ -5,9 +5,11 @@ package params
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/limitkv/limitkv/resp/words"
@@ -17,6 +19,8 @@ import (
 type Setting struct {
 	Name, Value string
 	Where       string // for messages
+	// Extra is how many words Value has beyond one, each a word of its own where it was given, -1 where there was none.
+	Extra int
 }
 
 // at is where and what, for messages.
@@ -27,9 +31,24 @@ func (s Setting) at() string {
 	return s.Where + ": " + s.Name
 }
 
+// includesMax is how deep files may include each other.
+const includesMax = 32
+
+// source is settings that are read one after the other.
+type source struct {
+	all   []Setting
+	depth int // of includes
+}
+
 // ReadSettings reads lines of a configuration file: a name and values, blank
 // lines and comments, include.
 func ReadSettings(r io.Reader, where string) (all []Setting, err error) {
+	var s source
+	err = s.read(r, where)
+	return s.all, err
+}
+
+func (s *source) read(r io.Reader, where string) error {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(nil, 1<<20)
 	for n := 1; sc.Scan(); n++ {
@@ -40,73 +59,126 @@ func ReadSettings(r io.Reader, where string) (all []Setting, err error) {
 		at := fmt.Sprintf("%s:%d", where, n)
 		parts, ok := words.Split(line)
 		if !ok {
-			return nil, fmt.Errorf("%s: unbalanced quotes in configuration line", at)
+			return fmt.Errorf("%s: unbalanced quotes in configuration line", at)
 		}
-		if strings.EqualFold(parts[0], "include") && len(parts) == 2 {
-			f, err := os.Open(parts[1])
-			if err != nil {
-				return nil, fmt.Errorf("%s: %v", at, err)
-			}
-			more, err := ReadSettings(f, parts[1])
-			f.Close()
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, more...)
-			continue
+		if err := s.take(parts[0], parts[1:], at); err != nil {
+			return err
 		}
-		all = append(all, Setting{strings.ToLower(parts[0]), strings.Join(parts[1:], " "), at})
 	}
-	return all, sc.Err()
+	return sc.Err()
 }
 
-// ParseArgs reads a command line: an optional file's name ("-" for standard
-// input), which it returns as well, then --name value ... .
-func ParseArgs(args []string) (all []Setting, file string, err error) {
-	if len(args) > 0 && (args[0] == "-" || !strings.HasPrefix(args[0], "-")) {
-		file = args[0]
-		f := os.Stdin
-		if file != "-" {
-			if f, err = os.Open(file); err != nil {
-				return nil, "", err
-			}
-			defer f.Close()
+// take takes a parameter with its values, or reads what is included.
+func (s *source) take(name string, values []string, at string) error {
+	if name = strings.ToLower(name); name == "include" && len(values) == 1 {
+		return s.include(values[0], at)
+	}
+	s.all = append(s.all, Setting{name, strings.Join(values, " "), at, len(values) - 1})
+	return nil
+}
+
+// include reads a file, or all that a pattern matches: none, where that is none.
+func (s *source) include(path, at string) error {
+	files := []string{path}
+	if strings.ContainsAny(path, "*?[") {
+		files, _ = filepath.Glob(path) // what is no pattern matches nothing, as in Redis
+	}
+	if s.depth++; s.depth > includesMax {
+		return fmt.Errorf("%s: files include each other", at)
+	}
+	defer func() { s.depth-- }()
+	for _, path := range files {
+		f, err := os.Open(path)
+		if err != nil {
+			return fmt.Errorf("%s: %v", at, err)
 		}
-		if all, err = ReadSettings(f, file); err != nil {
+		err = s.read(f, path)
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ParseArgs reads a command line: an optional file's name, which it returns as well, then --name value ... . "-", which comes
+// first or last, is standard input: it is read behind the file. What is given later stands.
+func ParseArgs(args []string) (all []Setting, file string, err error) {
+	var s source
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		file, args = args[0], args[1:]
+		f, err := os.Open(file)
+		if err != nil {
 			return nil, "", err
 		}
-		args = args[1:]
+		defer f.Close()
+		if err := s.read(f, file); err != nil {
+			return nil, "", err
+		}
 	}
-	args = apart(args)
+	rest, stdin := args, false
+	switch n := len(args); {
+	case n > 0 && args[0] == "-":
+		rest, stdin = args[1:], true
+	case n > 0 && args[n-1] == "-" && (n < 2 || !lonely(args[n-2])):
+		rest, stdin = args[:n-1], true
+	}
+	if stdin {
+		if err := s.read(os.Stdin, "-"); err != nil {
+			return nil, "", err
+		}
+		if file == "" {
+			file = "-"
+		}
+	}
+	if err := s.options(rest); err != nil {
+		return nil, "", err
+	}
+	return s.all, file, nil
+}
+
+// lonely tells whether an argument is a parameter's name alone: what comes next is its value, whatever that begins with.
+func lonely(arg string) bool {
+	parts, ok := words.Split(arg)
+	return ok && len(parts) == 1 && strings.HasPrefix(arg, "--") && !strings.Contains(arg, "=")
+}
+
+// options reads the arguments that are --name value ..., --name=value, or "--name value" as one.
+func (s *source) options(args []string) error {
 	for i := 0; i < len(args); {
-		name, isFlag := strings.CutPrefix(args[i], "--")
-		if !isFlag || name == "" {
-			return nil, "", fmt.Errorf("%q is not a --parameter (a configuration file is named first)", args[i])
-		}
+		arg := args[i]
 		i++
-		name, value, joined := strings.Cut(name, "=")
-		var values []string
-		if joined {
-			values = append(values, value)
+		flag, isFlag := strings.CutPrefix(arg, "--")
+		if !isFlag || strings.TrimSpace(flag) == "" {
+			return fmt.Errorf("%q is not a --parameter (a configuration file is named first)", arg)
 		}
-		for !joined && i < len(args) && !strings.HasPrefix(args[i], "--") {
+		var values []string
+		name, value, joined := strings.Cut(flag, "=")
+		if joined && !strings.ContainsAny(name, " \t") {
+			if value != "" { // or it is as good as missing
+				values = append(values, value)
+			}
+		} else {
+			parts, ok := words.Split(flag)
+			if !ok {
+				return errors.New("--" + flag + ": unbalanced quotes")
+			}
+			joined, name, values = false, parts[0], parts[1:]
+			switch {
+			case len(values) > 0 || i == len(args):
+			case name == "save" && strings.HasPrefix(args[i], "--"): // as in Redis: "--save" alone is "--save ''"
+			default:
+				values = append(values, args[i])
+				i++
+			}
+		}
+		for !joined && i < len(args) && !strings.HasPrefix(args[i], "--") && len(values) > 0 {
 			values = append(values, args[i])
 			i++
 		}
-		all = append(all, Setting{strings.ToLower(name), strings.Join(values, " "), "--" + name})
-	}
-	return all, file, nil
-}
-
-// apart takes "--name value", given as one argument, into its words, as
-// redis-server does.
-func apart(args []string) (out []string) {
-	for _, a := range args {
-		parts, ok := words.Split(a)
-		if !ok || !strings.HasPrefix(a, "--") || strings.Contains(a, "=") {
-			parts = []string{a}
+		if err := s.take(name, values, "--"+name); err != nil {
+			return err
 		}
-		out = append(out, parts...)
 	}
-	return out
+	return nil
 }
