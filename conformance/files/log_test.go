@@ -156,16 +156,7 @@ func (o *ours) rewrite(marks bool, lines ...string) {
 // checkAOF runs redis-check-aof on a directory's log.
 func checkAOF(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
-	tool := filepath.Join(filepath.Dir(os.Getenv("REDIS_SERVER")), "redis-check-aof")
-	if os.Getenv("REDIS_SERVER") == "" {
-		var err error
-		if tool, err = exec.LookPath("redis-check-aof"); err != nil {
-			if required {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-	}
+	tool := peer.Tool(t, "redis-check-aof", required)
 	cmd := exec.Command(tool, append(args, filepath.Join(dir, "appendonlydir", "appendonly.aof.manifest"))...)
 	cmd.Stdin = strings.NewReader("y\n")
 	out, err := cmd.CombinedOutput()

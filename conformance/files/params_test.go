@@ -180,14 +180,7 @@ func TestRewritten(t *testing.T) {
 // redisBinary is where redis-server is.
 func redisBinary(t *testing.T) string {
 	t.Helper()
-	if bin := os.Getenv("REDIS_SERVER"); bin != "" {
-		return bin
-	}
-	bin, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bin
+	return peer.Tool(t, "redis-server", required)
 }
 
 // TestRefusingWrites: what is refused while snapshots fail, and what is not.

@@ -135,17 +135,7 @@ type sentinels struct {
 
 func watched(t *testing.T) *sentinels {
 	t.Helper()
-	redis := os.Getenv("REDIS_SERVER")
-	if redis == "" {
-		found, err := exec.LookPath("redis-server")
-		if err != nil {
-			if *required {
-				t.Fatal(peer.ErrNoOracle)
-			}
-			t.Skip(peer.ErrNoOracle)
-		}
-		redis = found
-	}
+	redis := peer.Tool(t, "redis-server", *required)
 	bin, err := peer.Build()
 	if err != nil {
 		t.Fatal(err)

@@ -284,6 +284,40 @@ var oracle = sync.OnceValues(func() (string, error) {
 	return bin, nil
 })
 
+// Tool finds a program of the Redis that is compared with: beside REDIS_SERVER or in PATH, where another Redis's may be. Without it
+// the test is skipped, or fails if required is true.
+func Tool(tb testing.TB, name string, required bool) string {
+	tb.Helper()
+	path, err := tool(name)
+	if err != nil {
+		if required {
+			tb.Fatal(err)
+		}
+		tb.Skip(err)
+	}
+	return path
+}
+
+func tool(name string) (string, error) {
+	found := []string{filepath.Join(filepath.Dir(os.Getenv("REDIS_SERVER")), name)}
+	if os.Getenv("REDIS_SERVER") == "" {
+		found = nil
+	}
+	if path, err := exec.LookPath(name); err == nil {
+		found = append(found, path)
+	}
+	reason := "there is none"
+	for _, path := range found {
+		out, err := exec.Command(path, "--version").CombinedOutput()
+		text, _, _ := strings.Cut(string(out), "\n")
+		if err == nil && (strings.Contains(text, " v="+OracleVersion) || strings.HasPrefix(text, name+" "+OracleVersion)) {
+			return path, nil
+		}
+		reason = fmt.Sprintf("%s is %q", path, text)
+	}
+	return "", fmt.Errorf("no %s of Redis %sx beside REDIS_SERVER or in PATH: %s", name, OracleVersion, reason)
+}
+
 // Redis starts the real Redis for one test. Where there is none the test is skipped, or fails if required is true.
 func Redis(tb testing.TB, required bool, args ...string) *Server {
 	tb.Helper()

@@ -12,7 +12,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -38,27 +37,10 @@ func TestMain(m *testing.M) {
 // required: where CI is set a missing Redis or tool is a failure.
 var required = os.Getenv("CI") != ""
 
-// find looks a tool up. Without it the test is skipped, or fails if it is required.
+// find looks a tool of Redis's up. Without it the test is skipped, or fails if it is required.
 func find(tb testing.TB, tool string) string {
 	tb.Helper()
-	if server := os.Getenv("REDIS_SERVER"); server != "" {
-		if path := filepath.Join(filepath.Dir(server), tool); isFile(path) {
-			return path
-		}
-	}
-	path, err := exec.LookPath(tool)
-	if err != nil {
-		if required {
-			tb.Fatalf("there is no %s beside REDIS_SERVER or in PATH", tool)
-		}
-		tb.Skipf("there is no %s beside REDIS_SERVER or in PATH", tool)
-	}
-	return path
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
+	return peer.Tool(tb, tool, required)
 }
 
 // pair is the real Redis and limitkv.
