@@ -261,7 +261,7 @@ func (c *Config) Start(settings []Setting, warn func(text string)) error {
 	}
 	for i, set := range settings {
 		p, _ := c.ours(set)
-		if p == nil || !p.Adds && last[p.first()] != i {
+		if p == nil || !p.Words && last[p.first()] != i { // one of several words may have only some of them in a line
 			continue
 		}
 		value := set.Value
