@@ -182,3 +182,102 @@ func TestKeysNamedAsOptions(t *testing.T) {
 		}
 	}
 }
+
+// Whoever brings in a value that names other keys, or uses one, must have the rights on these keys.
+func TestKeysInsideValues(t *testing.T) {
+	s := livetest.Start(t)
+	admin, u := s.Client(), s.Client()
+	admin.Want("OK", "ACL", "SETUSER", "u", "on", "nopass", "+@all", "~q", "~kq", "~k*", "resetkeys", "~q", "~kq", "~k", "~plain", "%R~{k}:value")
+	u.Want("OK", "AUTH", "u", "")
+	const denied = "-NOPERM No permissions to access a key"
+	admin.Want("OK", "RL.SET", "qlim", "GCRA", "10", "1000")
+	for _, setting := range [][2]string{{"DEAD", "qdead"}, {"LIMIT", "qlim"}} {
+		name, value := setting[0], setting[1]
+		admin.Want("OK", "DQ.SET", "q", name, value)
+		dump := admin.Do("DUMP", "q")
+		admin.Want("OK", "DQ.SET", "q", name, "")
+		u.Want(denied, "DQ.SET", "q", name, value)
+		u.Want("OK", "DQ.SET", "q", "TRIES", "1")
+		admin.Want("OK", "DQ.SET", "q", name, value)
+		denials := admin.Do("INFO", "stats")
+		u.Want(denied, "COPY", "q", "kq")
+		u.Want(denied, "COPY", "q", "kq", "DB", "1")
+		u.Want(denied, "RESTORE", "kq", "0", dump)
+		u.Want(denied, "RESTORE", "q", "0", dump, "REPLACE")
+		u.Want(denied, "RESTORE", "q", "1", dump, "REPLACE", "ABSTTL")
+		u.Want(denied, "EVAL", "return redis.pcall('COPY', KEYS[1], KEYS[2])", "2", "q", "kq")
+		u.Want("OK", "MULTI")
+		u.Want("QUEUED", "COPY", "q", "kq")
+		u.Want("["+denied+"]", "EXEC")
+		if admin.Do("INFO", "stats") == denials {
+			t.Error("nothing was counted")
+		}
+		if got := admin.Do("ACL", "LOG", "1"); !strings.Contains(got, value) {
+			t.Errorf("ACL LOG: %s, want %s", got, value)
+		}
+		admin.Want("0", "EXISTS", "kq")
+		admin.Want("1", "EXISTS", "q")
+		// Rights of several selectors do not add up.
+		admin.Want("OK", "ACL", "SETUSER", "u", "(+dq.pop ~qdead ~qlim)")
+		u.Want(denied, "COPY", "q", "kq")
+		admin.Want("OK", "ACL", "SETUSER", "u", "(+@all ~q ~kq ~"+value+")")
+		u.Want("1", "COPY", "q", "kq")
+		u.Want("OK", "RESTORE", "kq", "0", dump, "REPLACE")
+		admin.Want("OK", "ACL", "SETUSER", "u", "clearselectors")
+		u.Want("OK", "RENAME", "kq", "kq")
+		admin.Want("2", "DEL", "q", "kq")
+	}
+
+	admin.Want("3", "HSET", "k", "rate", "5", "interval", "1000", "type", "0")
+	for _, command := range []string{"RL.ACQUIRE k", "RL.ACQUIRE k 1 PEEK", "RL.ACQUIRE k BLOCK 0", "RL.ACQUIRE k FORCE",
+		"RL.MACQUIRE 2 plain 1 k 1 RULE 1 GCRA 5 1000", "RL.RELEASE k", "RL.INFO k"} {
+		var args []any
+		for _, arg := range strings.Fields(command) {
+			args = append(args, arg)
+		}
+		u.Want(denied, args...)
+	}
+	admin.Want("2", "DBSIZE")
+	admin.Want("OK", "ACL", "SETUSER", "u", "%R~{k}:permits")
+	u.Want(denied, "RL.ACQUIRE", "k")
+	if got := u.Do("RL.INFO", "k"); !strings.Contains(got, "available") {
+		t.Errorf("who may read all three keys gets %s", got)
+	}
+	admin.Want("OK", "ACL", "SETUSER", "u", "~{k}:*")
+	u.Want("[0 5 4 -1 1000]", "RL.ACQUIRE", "k")
+
+	// The limiter that is waited for becomes one of Redisson's.
+	admin.Want("1", "DEL", "k")
+	admin.Want("OK", "RL.SET", "k", "TOTAL", "1")
+	admin.Want("[0 1 0 -1 -1]", "RL.ACQUIRE", "k")
+	admin.Want("OK", "ACL", "SETUSER", "u", "resetkeys", "~k")
+	u.Send("RL.ACQUIRE", "k", "BLOCK", "0")
+	s.Blocked(1)
+	admin.Want("OK", "MULTI")
+	admin.Want("QUEUED", "DEL", "k")
+	admin.Want("QUEUED", "HSET", "k", "rate", "5", "interval", "1000", "type", "0")
+	admin.Want("[1 3]", "EXEC")
+	if got := u.Read(); got != denied {
+		t.Errorf("who waits gets %s", got)
+	}
+	// The rights end while the limiter is waited for: the time-out tells nothing of it.
+	admin.Want("OK", "ACL", "SETUSER", "u", "~{k}:*")
+	admin.Want("[0 5 0 -1 1000]", "RL.ACQUIRE", "k", "4")
+	u.Send("RL.ACQUIRE", "k", "BLOCK", "20")
+	s.Blocked(1)
+	admin.Want("OK", "ACL", "SETUSER", "u", "resetkeys", "~k")
+	s.Advance(20)
+	if got := u.Read(); got != "[1 0 0 -1 0]" {
+		t.Errorf("who has waited gets %s", got)
+	}
+}
+
+// In a cluster what a queue names is in its slot.
+func TestKeysInsideValuesOfSlots(t *testing.T) {
+	s := livetest.StartWith(t, func(s *commands.Server) { s.Cluster = true })
+	c := s.Client()
+	c.Want("OK", "DQ.SET", "{a}q", "DEAD", "{a}dead")
+	dump := c.Do("DUMP", "{a}q")
+	c.Want("-CROSSSLOT Keys in request don't hash to the same slot", "RESTORE", "{b}q", "0", dump)
+	c.Want("OK", "RESTORE", "{a}r", "0", dump)
+}

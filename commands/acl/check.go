@@ -140,18 +140,24 @@ func (f *family) MayReadAll(c *command.Ctx) bool {
 		return true
 	}
 	for _, s := range rightsOf(u).selectors {
-		if !s.allowsCommand(c.Cmd, c.Args) {
-			continue
-		}
-		var keys []keyUse
-		if !s.allKeys {
-			keys = keysOf(c.Cmd, c.Args)
-		}
-		if why, _ := s.check(c.Cmd, c.Args, keys); why == allowed && s.readsAll() {
+		if s.allows(c) && s.readsAll() {
 			return true
 		}
 	}
 	return false
+}
+
+// allows tells whether the selector allows the command that runs.
+func (s *selector) allows(c *command.Ctx) bool {
+	if !s.allowsCommand(c.Cmd, c.Args) {
+		return false
+	}
+	var keys []keyUse
+	if !s.allKeys {
+		keys = keysOf(c.Cmd, c.Args)
+	}
+	why, _ := s.check(c.Cmd, c.Args, keys)
+	return why == allowed
 }
 
 func (s *selector) readsAll() bool {
@@ -182,6 +188,27 @@ func (f *family) Authorize(c *command.Ctx, cmd *command.Command, args [][]byte, 
 			"This command is no longer allowed for the following reason: " + execReasons[why]
 	}
 	return "NOPERM " + refusal(why, u.Name, cmd, args[pos], false)
+}
+
+// AuthorizeKeys is command.Server's. One selector has to allow the command and all keys.
+func (f *family) AuthorizeKeys(c *command.Ctx, keys []command.NamedKey) string {
+	u := c.Session.User()
+	denied := keys[0].Key
+	for _, s := range rightsOf(u).selectors {
+		if !s.allows(c) {
+			continue
+		}
+		i := 0
+		for i < len(keys) && (s.allKeys || s.allowsKey(keys[i].Key, accessOf(keys[i].Flags))) {
+			i++
+		}
+		if i == len(keys) {
+			return ""
+		}
+		denied = keys[i].Key
+	}
+	f.log.add(c, f.s, denial{reason: deniedKey, object: string(denied), user: u.Name})
+	return "NOPERM " + refusal(deniedKey, u.Name, c.Cmd, denied, false)
 }
 
 var execReasons = [...]string{

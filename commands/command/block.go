@@ -55,15 +55,21 @@ func (c *Ctx) Block(w *Wait) {
 	c.Server.BlockedClients.Add(1)
 }
 
+// Ctx is the context of the command that waits, without a reply.
+func (w *Wait) Ctx(v engine.View) Ctx {
+	c := Ctx{View: v, Request: &w.Request, Session: w.session, Server: w.server}
+	c.Writes = w.Cmd.Flags&Write != 0
+	return c
+}
+
 // Serve tries a key, under the locks of v.
 func (w *Wait) Serve(v *engine.View, key []byte) (engine.Served, int64) {
 	s := w.server
 	out := resp.Writer{Proto: w.session.Proto()}
-	c := Ctx{Writer: &out, Request: &w.Request, Session: w.session, Server: s}
 	// The writes of Try are the serving command's: it wakes whom they make
 	// ready, and counts them.
-	c.View = *v
-	c.Writes = w.Cmd.Flags&Write != 0
+	c := w.Ctx(*v)
+	c.Writer = &out
 	if text := s.Refuses(&c, w.Cmd, w.Args); text != "" { // rights changed while it waited
 		s.CountError(text)
 		s.Workers.Unowned(w.Cmd).Rejected.Add(1)

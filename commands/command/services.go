@@ -40,6 +40,9 @@ type ACL interface {
 	// restricted, may not run, empty if it may. Unless quiet it counts and logs the
 	// attempt. Server.Refuses calls it.
 	Authorize(c *Ctx, cmd *Command, args [][]byte, quiet bool) string
+	// AuthorizeKeys is Authorize for keys that the command which runs has beside those of its arguments.
+	// Server.RefusesKeys calls it.
+	AuthorizeKeys(c *Ctx, keys []NamedKey) string
 	// MayRun returns the error text for a command that a user may not run, or that there is
 	// not, empty if he may. Nothing is counted or logged.
 	MayRun(user string, args [][]byte) string

@@ -40,3 +40,23 @@ func (s *Server) Refuses(c *Ctx, cmd *Command, args [][]byte) string {
 	}
 	return s.ACL.Authorize(c, cmd, args, false)
 }
+
+// What delay queues do with the keys that their settings name: with the dead-letter queue, and with the limiter.
+const (
+	DeadLetters = RW | Insert
+	Budget      = RW | Access | Update
+)
+
+// NamedKey is a key that is not among a command's arguments, since a value names it, and what is to become of it.
+type NamedKey struct {
+	Key   []byte
+	Flags KeyFlags
+}
+
+// RefusesKeys is Refuses for keys that the command which runs uses beside those of its arguments, or has others use.
+func (s *Server) RefusesKeys(c *Ctx, keys ...NamedKey) string {
+	if len(keys) == 0 || c.Session.Unrestricted() {
+		return ""
+	}
+	return s.ACL.AuthorizeKeys(c, keys)
+}

@@ -14,9 +14,9 @@ import (
 )
 
 func (f *family) setRow() *command.Command {
-	dead := command.KeySpec{Flags: command.RW | command.Insert, Keyword: "DEAD", StartFrom: 2, Step: 1,
+	dead := command.KeySpec{Flags: command.DeadLetters, Keyword: "DEAD", StartFrom: 2, Step: 1,
 		Seek: func(args [][]byte) int { return seekSettings(args).dead }}
-	limit := command.KeySpec{Flags: command.RW | command.Access | command.Update, Keyword: "LIMIT", StartFrom: 2, Step: 1,
+	limit := command.KeySpec{Flags: command.Budget, Keyword: "LIMIT", StartFrom: 2, Step: 1,
 		Seek: func(args [][]byte) int { return seekSettings(args).limit }}
 	return &command.Command{
 		Name: "dq.set", Arity: -3, Group: command.GroupDelayQueue, Since: since,

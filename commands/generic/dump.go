@@ -141,6 +141,10 @@ func (d *dumper) restore(c *command.Ctx) {
 		c.Error("ERR Bad data format")
 		return
 	}
+	if text := refusesNames(c, key, v.Object); text != "" {
+		c.Error(text)
+		return
+	}
 	if policy := c.Server.Config.Find("sanitize-dump-payload"); policy != nil && policy.Get() != "no" {
 		c.Server.Verified.Add(int64(v.Verified))
 	}

@@ -6,8 +6,10 @@ import (
 	"bytes"
 
 	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/commands/hashslot"
 	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/delayqueue"
 )
 
 var renameRow = &command.Command{
@@ -173,6 +175,10 @@ func copyKey(c *command.Ctx) {
 		c.Int(0)
 		return
 	}
+	if text := refusesNames(c, to, e.Object()); text != "" {
+		c.Error(text)
+		return
+	}
 	replaced := replace && in(c, db, to)
 	c.Expect(4 * value.Elements(e))
 	var clone any
@@ -188,4 +194,28 @@ func copyKey(c *command.Ctx) {
 		c.DB = here
 	}
 	c.Int(1)
+}
+
+// refusesNames is why a value cannot come in under a key: for the keys that it names, a queue's dead-letter queue and its
+// limiter. Its commands use them, and nobody is asked for rights by then.
+func refusesNames(c *command.Ctx, key []byte, obj any) (text string) {
+	q, ok := obj.(*delayqueue.Queue)
+	if !ok {
+		return ""
+	}
+	var names []command.NamedKey
+	settings := q.Settings()
+	for _, n := range []command.NamedKey{
+		{Key: []byte(settings.Dead), Flags: command.DeadLetters},
+		{Key: []byte(settings.Limit), Flags: command.Budget},
+	} {
+		switch {
+		case len(n.Key) == 0:
+		case c.Server.Cluster && !c.Obeys() && hashslot.Of(n.Key) != hashslot.Of(key):
+			return command.ErrCrossSlot
+		default:
+			names = append(names, n)
+		}
+	}
+	return c.Server.RefusesKeys(c, names...)
 }

@@ -17,7 +17,7 @@ func (f *family) acquireRow() *command.Command {
 		Name: "rl.acquire", Arity: -2, Group: command.GroupLimiter, Since: since,
 		Flags:      fastWrite | command.Blocking,
 		ACL:        acl,
-		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Insert)},
+		Keys:       []command.KeySpec{withShared(command.Key(1, writeKey|command.Insert))},
 		Summary:    "Takes a cost from a limiter, or nothing, or waits in line for it.",
 		Complexity: "O(1) for each rule, O(log N) with an ID; O(N) in the grants of a LOG that is waited for",
 		Syntax:     "key [cost:integer] [mode=(PEEK | FORCE | ATMOST)] [KEEP keep:integer] [name={ID id:string [LEASE lease:integer]}] [BLOCK ms:integer] [rule=" + ruleSyntax + "]",
@@ -214,24 +214,24 @@ func (q *request) lapsed(w *command.Wait, key []byte, asked *call) limiter.Decis
 	set.AddKey(suffixed(key, ":value"))
 	set.AddKey(suffixed(key, ":permits"))
 	if h := ks.Lock(set); h == nil {
-		v := engine.View{KS: ks, DB: w.DB, Now: ks.Clock.Now(), Held: set}
-		switch e := v.GetLimiter(key); e.Kind() {
+		c := w.Ctx(engine.View{KS: ks, DB: w.DB, Now: ks.Clock.Now(), Held: set})
+		switch e := c.GetLimiter(key); e.Kind() {
 		case engine.KindHash:
-			if s, text := openShared(&v, key, v.GetWrite); text == "" {
-				d = s.refusal(v.Now / 1000)
+			if s, text := openShared(&c, key); text == "" {
+				d = s.refusal(c.Now / 1000)
 			}
 		case engine.KindLimiter:
 			p := e.Bytes(nil)
 			peek := limiter.Call{Cost: asked.least(), Mode: limiter.Peek, Keep: asked.keep}
-			if _, now, err := budget.NamedOf(e).Decide(p, v.Now, peek); err == nil {
+			if _, now, err := budget.NamedOf(e).Decide(p, c.Now, peek); err == nil {
 				d = now
 			}
 			d.Limited, d.Taken = true, 0
-			v.CountRefused(e)
+			c.CountRefused(e)
 		}
-		v.Commit() // the key may have expired
-		v.ServeReady()
-		v.Account()
+		c.Commit() // the key may have expired
+		c.ServeReady()
+		c.Account()
 		ks.Unlock(set)
 	}
 	q.f.s.Prefixes.Limiter(key, 0, false)

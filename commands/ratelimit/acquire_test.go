@@ -308,7 +308,7 @@ func TestInsideOthers(t *testing.T) {
 	`)
 	c.Want("[1 2 0 1000 1000]", "EVAL", "return redis.call('RL.ACQUIRE', KEYS[1], 1, 'BLOCK', 0)", 1, "k")
 	c.Want("granted", "EVAL", "return redis.call('RL.ACQUIRE', KEYS[1], 1, 'GCRA', 10, 1000)[1] == 0 and 'granted'", 1, "j")
-	c.Want("[[k [RW access update insert]]]", "COMMAND", "GETKEYSANDFLAGS", "RL.ACQUIRE", "k")
+	c.Want("[[k [RW access update insert incomplete]]]", "COMMAND", "GETKEYSANDFLAGS", "RL.ACQUIRE", "k")
 	c.Want("[a b]", "COMMAND", "GETKEYS", "RL.MACQUIRE", 2, "a", 1, "b", 2)
 	w := s.Client()
 	w.Want("OK", "WATCH", "k")

@@ -12,7 +12,7 @@ import (
 )
 
 func (f *family) macquireRow() *command.Command {
-	keys := command.NumKeys(1, writeKey|command.Insert)
+	keys := withShared(command.NumKeys(1, writeKey|command.Insert))
 	keys.Step = 2
 	return &command.Command{
 		Name: "rl.macquire", Arity: -4, Group: command.GroupLimiter, Since: since,

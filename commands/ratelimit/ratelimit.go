@@ -42,6 +42,13 @@ var (
 	fastWrite = command.Write | command.DenyOOM | command.Fast
 )
 
+// withShared is the spec of keys that may be Redisson limiters.
+func withShared(keys command.KeySpec) command.KeySpec {
+	keys.Flags |= command.Incomplete
+	keys.Notes = "A Redisson limiter has two more keys, {key}:value and {key}:permits."
+	return keys
+}
+
 // Error texts. Those of numbers and syntax are Redis's own.
 const (
 	errNoLimiter = "NOLIMITER no such limiter, define it with RL.SET or give a rule"

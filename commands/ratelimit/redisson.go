@@ -83,8 +83,12 @@ func suffixed(key []byte, suffix string) []byte {
 	return append(append(append([]byte("{"), key...), '}'), suffix...)
 }
 
-// openShared reads the limiter's keys, which find finds: View.Get or View.GetWrite. A text is an error.
-func openShared(v *engine.View, key []byte, find func([]byte) engine.Entry) (s *shared, text string) {
+// openShared reads the limiter's keys. The user must have the rights on all of them. A text is an error.
+func openShared(c *command.Ctx, key []byte) (s *shared, text string) {
+	find, flags := c.Get, command.RO|command.Access
+	if c.Writes {
+		find, flags = c.GetWrite, writeKey|command.Insert|command.Delete
+	}
 	e := find(key)
 	var work hash.Hash
 	h := e.Hash(&work)
@@ -112,7 +116,10 @@ func openShared(v *engine.View, key []byte, find func([]byte) engine.Entry) (s *
 		return nil, errSharedType
 	}
 	s.valueKey, s.permitKey = suffixed(key, ":value"), suffixed(key, ":permits")
-	if !v.Held.Covers(s.valueKey) || !v.Held.Covers(s.permitKey) {
+	if text = c.Server.RefusesKeys(c, command.NamedKey{Key: s.valueKey, Flags: flags}, command.NamedKey{Key: s.permitKey, Flags: flags}); text != "" {
+		return nil, text
+	}
+	if !c.Held.Covers(s.valueKey) || !c.Held.Covers(s.permitKey) {
 		return nil, errSharedSlot
 	}
 	value := find(s.valueKey)
@@ -128,7 +135,7 @@ func openShared(v *engine.View, key []byte, find func([]byte) engine.Entry) (s *
 		}
 	}
 	s.permits = p.ZSet(&s.work)
-	s.count(v.Now / 1000)
+	s.count(c.Now / 1000)
 	return s, ""
 }
 
@@ -214,7 +221,7 @@ func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.De
 	if q.keep != 0 || q.id != nil || q.mode == limiter.AtMost {
 		return d, errSharedOption
 	}
-	s, text := openShared(&c.View, key, c.GetWrite)
+	s, text := openShared(c, key)
 	if text != "" {
 		return d, text
 	}
@@ -322,7 +329,7 @@ func (s *shared) renew(c *command.Ctx) {
 
 // releaseShared gives back as Redisson's release does: the value rises, up to the rate, and what was taken when stays.
 func (f *family) releaseShared(c *command.Ctx, key []byte, permits int64) (back int64, text string) {
-	s, text := openShared(&c.View, key, c.GetWrite)
+	s, text := openShared(c, key)
 	if text != "" || permits == 0 {
 		return 0, text
 	}
@@ -339,7 +346,7 @@ func (f *family) releaseShared(c *command.Ctx, key []byte, permits int64) (back 
 
 // infoShared shows a Redisson limiter: a LOG of its rate and interval. It counts no grants of its own.
 func infoShared(c *command.Ctx, key []byte) {
-	s, text := openShared(&c.View, key, c.Get)
+	s, text := openShared(c, key)
 	if text != "" {
 		c.Error(text)
 		return

@@ -111,7 +111,7 @@ func (f *family) releaseRow() *command.Command {
 		Name: "rl.release", Arity: -2, Group: command.GroupLimiter, Since: since,
 		Flags:      command.Write | command.Fast,
 		ACL:        acl,
-		Keys:       []command.KeySpec{command.Key(1, writeKey)},
+		Keys:       []command.KeySpec{withShared(command.Key(1, writeKey))},
 		Summary:    "Gives tokens back to a limiter, never above its capacity.",
 		Complexity: "O(1) for each rule; O(N) in the grants of a LOG that come back",
 		Syntax:     "key [n:integer]",
