@@ -40,10 +40,10 @@ func serve(began time.Time, args []string, options commands.Options) {
 	case slices.Contains(args, "--help"), slices.Contains(args, "-h"):
 		help(args)
 		return
-	case len(args) > 1 && args[0] == "check":
+	case len(args) > 0 && args[0] == "check":
 		check(args[1:])
 		return
-	case len(args) > 1 && args[0] == "export":
+	case len(args) > 0 && args[0] == "export":
 		export(args[1:])
 		return
 	case len(args) > 0 && args[0] == "ping":
@@ -208,16 +208,44 @@ const (
 // lastWords is how long after shutdown-timeout the log may be written.
 const lastWords = 500 * time.Millisecond
 
-// check is "limitkv check path [--fix]".
+// check is "limitkv check path", with what it may do to a log.
 func check(args []string) {
-	fix := slices.Contains(args, "--fix")
-	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--fix" })
-	if len(args) != 1 {
-		fail(errors.New("usage: limitkv check FILE|DIRECTORY [--fix]"))
+	usage := errors.New("usage: limitkv check FILE|DIRECTORY [--fix | --truncate-to-timestamp SECONDS] [--yes]\nA file or a directory is missing, or there are too many.")
+	how := persistence.Mending{Agree: agreed}
+	var paths []string
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case a == "--fix":
+			how.Fix = true
+		case a == "--yes":
+			how.Agree = nil
+		case a == "--truncate-to-timestamp" && i+1 < len(args):
+			i++
+			n, err := strconv.ParseInt(args[i], 10, 64)
+			if err != nil || n <= 0 {
+				fail(fmt.Errorf("--truncate-to-timestamp: %q is no time in Unix seconds", args[i]))
+			}
+			how.TruncateTo = n
+		case strings.HasPrefix(a, "-"):
+			fail(fmt.Errorf("limitkv check does not know %s\n%w", a, usage))
+		default:
+			paths = append(paths, a)
+		}
 	}
-	if err := persistence.Check(args[0], fix, func(line string) { fmt.Println(line) }); err != nil {
+	if len(paths) != 1 {
+		fail(usage)
+	}
+	if err := persistence.Check(paths[0], how, func(line string) { fmt.Println(line) }); err != nil {
 		fail(err)
 	}
+}
+
+// agreed asks whoever runs the program.
+func agreed(question string) bool {
+	fmt.Printf("%s. Continue? [y/N] (--yes does not ask): ", question)
+	var answer string
+	_, _ = fmt.Scanln(&answer) // no answer is none
+	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
 }
 
 // export is "limitkv export --plain source target".

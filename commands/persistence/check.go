@@ -13,13 +13,22 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
-// Check checks a snapshot, an append-only file or the directory of one, and prints
-// what it finds. fix cuts a damaged end of an append-only file. Its error is the
-// first thing that is wrong and was not mended.
-func Check(path string, fix bool, print func(line string)) error {
+// Mending is what Check may do to an append-only file; a copy is kept of what it cuts.
+type Mending struct {
+	// Fix cuts a damaged end.
+	Fix bool
+	// TruncateTo cuts what is behind the last time stamp that is not later, in Unix seconds; 0: nothing.
+	TruncateTo int64
+	// Agree is asked first; nil agrees.
+	Agree func(question string) bool
+}
+
+// Check checks a snapshot, an append-only file or the directory of one, and prints what it finds. Its error is the first thing
+// that is wrong and was not mended.
+func Check(path string, how Mending, print func(line string)) error {
 	dumps := params.NewConfig().Dumps()
 	_, err := journal.Check(journal.CheckOptions{
-		FS: vfs.OS, Path: path, Fix: fix, Print: print,
+		FS: vfs.OS, Path: path, Fix: how.Fix, TruncateTo: how.TruncateTo, Agree: how.Agree, Print: print,
 		RDB: func(file vfs.File, size int64) (end int64, err error) {
 			l := rdb.NewLoader(io.NewSectionReader(file, 0, size), rdb.LoadOptions{
 				Limits: dumps.Limits(), Databases: engine.DatabasesMax, Size: size,

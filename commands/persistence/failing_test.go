@@ -138,7 +138,7 @@ func TestReloadBesideSnapshot(t *testing.T) {
 	c.Want("201", "DBSIZE")
 	// The snapshot has what there was when it began.
 	var said []string
-	if err := persistence.Check("dump.rdb", false, func(line string) { said = append(said, line) }); err != nil {
+	if err := persistence.Check("dump.rdb", persistence.Mending{}, func(line string) { said = append(said, line) }); err != nil {
 		t.Error(err)
 	}
 	if text := strings.Join(said, "\n"); !strings.Contains(text, "RDB: 400 keys") {

@@ -26,7 +26,16 @@ type CheckOptions struct {
 	TruncateTo int64
 	// Print takes a line about what is found.
 	Print func(string)
+	// Agree is asked before anything is cut, nil: it is cut. A copy of the file is made first.
+	Agree func(question string) bool
 }
+
+// The reasons for which a file is not taken for one of the server's, or is left as it is.
+var (
+	errStrange = errors.New("this is neither an append-only file nor a snapshot: it stays as it is")
+	errEmpty   = errors.New("the file is empty")
+	errLeft    = errors.New("it was left as it is")
+)
 
 // Part is what a check found in one file.
 type Part struct {
@@ -64,11 +73,15 @@ func Check(o CheckOptions) ([]Part, error) {
 	if strings.HasSuffix(path, manifestSuffix) {
 		return c.log(path)
 	}
+	c.alone = true
 	p := c.part(filepath.Dir(path), Entry{Name: filepath.Base(path), Start: -1, End: -1}, true)
 	return []Part{p}, p.Err
 }
 
-type checker struct{ CheckOptions }
+type checker struct {
+	CheckOptions
+	alone bool // a file is checked that no manifest names
+}
 
 func (c *checker) printf(format string, args ...any) {
 	if c.Print != nil {
@@ -135,7 +148,7 @@ func (c *checker) find(dir string) (string, error) {
 
 // Find returns where the log is that a directory holds, or a directory in it.
 func Find(file vfs.FS, dir string) (o Options, err error) {
-	c := checker{CheckOptions{FS: file}}
+	c := checker{CheckOptions: CheckOptions{FS: file}}
 	path, err := c.find(dir)
 	if err != nil {
 		return o, err
@@ -184,6 +197,12 @@ func (c *checker) part(dir string, e Entry, last bool) Part {
 	if p.Size, p.Err = file.Size(); p.Err == nil {
 		p.RDB, p.Err = c.rdb(file, p.Size)
 	}
+	if c.alone && p.Err == nil {
+		if p.Err = c.strange(file, &p); p.Err == nil && p.Size == p.RDB {
+			c.describe(p)
+			return p
+		}
+	}
 	if p.Err != nil {
 		c.printf("%s: %s", e.Name, p.Err)
 		return p
@@ -205,6 +224,27 @@ func (c *checker) part(dir string, e Entry, last bool) Part {
 		p.Cut, p.Err = c.truncate(r, path, last)
 	}
 	return p
+}
+
+// strange tells why a file that no manifest names is none of the server's. Behind a snapshot may be anything, which the server does
+// not read: then the part ends with it.
+func (c *checker) strange(file vfs.File, p *Part) error {
+	if p.Size == 0 && !strings.HasSuffix(p.Name, ".aof") {
+		return errEmpty
+	}
+	var first [1]byte
+	if _, err := file.ReadAt(first[:], p.RDB); err != nil && err != io.EOF {
+		return err
+	}
+	switch {
+	case p.Size == p.RDB, first[0] == '*', first[0] == '#':
+		return nil
+	case p.RDB > 0:
+		c.printf("%s: %d bytes behind the snapshot are not read", p.Name, p.Size-p.RDB)
+		p.Size = p.RDB
+		return nil
+	}
+	return errStrange
 }
 
 // rdb checks the RDB part of a file.
@@ -240,12 +280,17 @@ func (c *checker) mend(p *Part, d *Damage, path string, last bool) {
 	case !last:
 		c.printf("%s is not cut by --fix, because it is not the last file", p.Name)
 		return
+	case c.alone && p.Facts.Units == 0 && p.RDB == 0:
+		c.printf("%s is not cut by --fix, because nothing in it is a command", p.Name)
+		return
 	case !c.Fix:
 		c.printf("%s: --fix would cut %d bytes", p.Name, d.Size-d.Good)
 		return
 	}
-	if err := cutFile(c.FS, path, d.Good); err != nil {
-		p.Err = err
+	if err := c.cut(path, p.Name, d.Good, d.Size); err != nil {
+		if err != errLeft {
+			p.Err = err
+		}
 		return
 	}
 	p.Err, p.Cut = nil, d.Size-d.Good
@@ -262,6 +307,9 @@ func (c *checker) truncate(r *Reader, path string, last bool) (int64, error) {
 	}
 	kept := r.kept()
 	size := r.Good()
+	if err := c.cut(path, r.name, size+int64(len(kept)), r.size); err != nil {
+		return 0, err
+	}
 	if err := cutFile(c.FS, path, size); err != nil {
 		return 0, err
 	}
@@ -278,6 +326,60 @@ func (c *checker) truncate(r *Reader, path string, last bool) (int64, error) {
 	}
 	c.printf("%s: cut to %d bytes", r.name, size)
 	return r.size - size, nil
+}
+
+// cut makes a file end at a size once that is agreed to, and keeps a copy of it.
+func (c *checker) cut(path, name string, size, was int64) error {
+	question := fmt.Sprintf("%s: %d of %d bytes would be cut off: all that was changed behind offset %d is lost", name, was-size, was, size)
+	if c.Agree != nil && !c.Agree(question) {
+		c.printf("%s: %v", name, errLeft)
+		return errLeft
+	}
+	kept, err := c.keep(path)
+	if err != nil {
+		return err
+	}
+	c.printf("%s: a copy is %s", name, kept)
+	return cutFile(c.FS, path, size)
+}
+
+// keep copies a file, to a name that nothing has.
+func (c *checker) keep(path string) (kept string, err error) {
+	for n := 0; ; n++ {
+		kept = path + ".before-fix"
+		if n > 0 {
+			kept += fmt.Sprint(".", n)
+		}
+		if _, err := c.FS.Stat(kept); errors.Is(err, fs.ErrNotExist) {
+			break
+		} else if err != nil {
+			return "", err
+		}
+	}
+	from, err := c.FS.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	size, err := from.Size()
+	if err != nil {
+		return "", err
+	}
+	to, err := c.FS.Create(kept)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(to, io.NewSectionReader(from, 0, size))
+	if err == nil {
+		err = to.Sync()
+	}
+	if e := to.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = c.FS.SyncDir(filepath.Dir(kept))
+	}
+	return kept, err
 }
 
 // kept is what was read of the group in which the reader stopped.
