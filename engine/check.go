@@ -48,7 +48,7 @@ func (ks *Keyspace) Check() error {
 		}
 		for db := range s.tables {
 			t := &s.tables[db]
-			volatileKeys, volatileHashes := 0, 0
+			volatileKeys, promisedKeys, promised, volatileHashes := 0, 0, 0, 0
 			bytes += t.bytes
 			if err := t.check(); err != nil {
 				return fmt.Errorf("shard %d, database %d: %w", i, db, err)
@@ -58,12 +58,18 @@ func (ks *Keyspace) Check() error {
 				if _, sh := locate(e.Key()); sh != i {
 					err = fmt.Errorf("key %q is in shard %d, not %d", e.Key(), i, sh)
 				}
+				if e.promises() {
+					promised++
+				}
 				d := e.dueRef()
 				if d == nil {
 					return err == nil
 				}
 				if d.at != 0 {
 					volatileKeys++
+					if e.promises() {
+						promisedKeys++
+					}
 				}
 				has := false
 				if e.h.kind == KindHash && !e.InBytes() {
@@ -107,6 +113,10 @@ func (ks *Keyspace) Check() error {
 			}
 			if volatileKeys != s.wheel.volatileKeys[db] {
 				return fmt.Errorf("shard %d counts %d keys with deadlines, has %d", i, s.wheel.volatileKeys[db], volatileKeys)
+			}
+			if promised != t.promised() || promisedKeys != s.wheel.promisedKeys[db] {
+				return fmt.Errorf("shard %d counts %d keys that are never evicted, %d with deadlines, has %d and %d",
+					i, t.promised(), s.wheel.promisedKeys[db], promised, promisedKeys)
 			}
 			if volatileHashes != s.wheel.volatileHashes[db] {
 				return fmt.Errorf("shard %d counts %d hashes with deadlines inside, has %d", i, s.wheel.volatileHashes[db], volatileHashes)

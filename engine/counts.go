@@ -26,9 +26,9 @@ type counts struct {
 	parts Parts
 }
 
-// Parts is how many entries and groups queues have, how many queues are paused or have a limiter, and how many grants of
-// limiters are open.
-type Parts struct{ Waiting, Leased, Groups, Paused, Limited, Grants int }
+// Parts is how many entries and groups queues have, how many queues are paused or have a limiter, how many limiters have
+// named grants, and how many of these are open.
+type Parts struct{ Waiting, Leased, Groups, Paused, Limited, Named, Grants int }
 
 // add adds, by times 1 or -1.
 func (p *Parts) add(o *Parts, by int) {
@@ -37,6 +37,7 @@ func (p *Parts) add(o *Parts, by int) {
 	p.Groups += by * o.Groups
 	p.Paused += by * o.Paused
 	p.Limited += by * o.Limited
+	p.Named += by * o.Named
 	p.Grants += by * o.Grants
 }
 
@@ -59,7 +60,7 @@ func partsOf(obj any) (p Parts) {
 			p.Limited = 1
 		}
 	case *limiter.Named:
-		p.Grants = o.Len()
+		p.Named, p.Grants = 1, o.Len()
 	}
 	return p
 }
@@ -167,6 +168,14 @@ func (t *table) ofKind(k Kind) int {
 		return 0
 	}
 	return t.counts.kinds[k]
+}
+
+// promised is how many entries are never evicted (Entry.promises).
+func (t *table) promised() int {
+	if t.counts == nil {
+		return 0
+	}
+	return t.counts.kinds[KindLock] + t.counts.kinds[KindDelayQueue] + t.counts.parts.Named
 }
 
 // digits is how long a number is as text.

@@ -1,9 +1,34 @@
 package engine
 
 // Eviction: one key goes so that memory is freed. The key is the best of a few that are drawn at random, as in Redis,
-// which needs no list of all keys in the order of their use.
+// which needs no list of all keys in the order of their use. What promises something to somebody never goes.
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/limitkv/limitkv/engine/limiter"
+)
+
+// evictLook is after how many keys that do not go those that were drawn will do.
+const evictLook = 1024
+
+// promises tells whether an entry is never evicted, since somebody relies on it: locks, queues, and limiters with named
+// grants.
+func (e Entry) promises() bool {
+	switch e.h.kind {
+	case KindLock, KindDelayQueue:
+		return true
+	case KindLimiter:
+		if e.h.flags&flagObject != 0 {
+			_, named := e.object().obj.(*limiter.Named)
+			return named
+		}
+	}
+	return false
+}
+
+// goes is the opposite of promises.
+func (e Entry) goes() bool { return !e.promises() }
 
 // EvictBy is what makes one key better to evict than another.
 type EvictBy uint8
@@ -47,16 +72,17 @@ const (
 func (ks *Keyspace) Evict(how Eviction) Evicted {
 	best := candidate{}
 	first := how.Random()
-	drawn, none := 0, EvictedNone
+	drawn, looked, none := 0, 0, EvictedNone
 	v := &View{KS: ks, Now: ks.Clock.Now()}
-	for i := uint64(0); i < shardCount && drawn < how.Samples; i++ {
+	for i := uint64(0); i < shardCount && drawn < how.Samples && (drawn == 0 || looked < evictLook); i++ {
 		n := (first + i) % shardCount
 		v.Held = LockSet{1 << n}
 		if ks.Lock(v.Held) != nil {
 			none = EvictedHeld
 			continue
 		}
-		if db, e := v.draw(&ks.shards[n], how); e.Ok() {
+		db, e, of := v.draw(&ks.shards[n], how)
+		if looked += of; e.Ok() {
 			if score := v.score(e, how.By); drawn == 0 || score < best.score {
 				best = candidate{db, slices.Clone(e.Key()), score}
 			}
@@ -81,7 +107,7 @@ func (v *View) evict(k candidate, valid func() bool) Evicted {
 		v.KS.Unlock(v.Held)
 		return EvictedHeld
 	}
-	if e := v.Find(k.key); e.Ok() {
+	if e := v.Find(k.key); e.Ok() && e.goes() {
 		v.drop(&v.KS.shards[n], e)
 		t := &v.KS.shards[n].tables[v.DB]
 		v.remove(t, t.find(HashBytes(k.key), k.key))
@@ -99,35 +125,36 @@ func (v *View) evict(k candidate, valid func() bool) Evicted {
 	return EvictedOne
 }
 
-// draw takes a key of a shard at random.
-func (v *View) draw(s *shard, how Eviction) (db int, e Entry) {
+// draw takes a key of a shard at random, one that may go, and tells how many it looked at.
+func (v *View) draw(s *shard, how Eviction) (db int, e Entry, looked int) {
 	if how.Volatile {
 		return s.wheel.draw(how.Random())
 	}
 	keys := 0
 	for i := range s.tables {
-		keys += s.tables[i].used
+		keys += s.tables[i].used - s.tables[i].promised()
 	}
 	if keys == 0 {
-		return 0, Entry{}
+		return 0, Entry{}, 0
 	}
 	at := int(how.Random() % uint64(keys))
 	for db = range s.tables {
-		if at -= s.tables[db].used; at < 0 {
+		if at -= s.tables[db].used - s.tables[db].promised(); at < 0 {
 			break
 		}
 	}
-	return db, s.tables[db].random(how.Random())
+	e, looked = s.tables[db].randomOf(how.Random(), Entry.goes)
+	return db, e, looked
 }
 
 // draw takes a key with a deadline near a random place.
-func (w *wheel) draw(r uint64) (db int, e Entry) {
+func (w *wheel) draw(r uint64) (db int, e Entry, looked int) {
 	keys := 0
-	for _, n := range w.volatileKeys {
-		keys += n
+	for i, n := range w.volatileKeys {
+		keys += n - w.promisedKeys[i]
 	}
 	if keys == 0 {
-		return 0, Entry{}
+		return 0, Entry{}, 0
 	}
 	nodes := w.nodes[wheelHeads:]
 	for i := range nodes {
@@ -136,11 +163,11 @@ func (w *wheel) draw(r uint64) (db int, e Entry) {
 			continue
 		}
 		e := Entry{(*header)(ref)}
-		if d := e.dueRef(); d.at != 0 && d.at != never {
-			return int(d.db), e
+		if d := e.dueRef(); d.at != 0 && d.at != never && e.goes() {
+			return int(d.db), e, i
 		}
 	}
-	return 0, Entry{}
+	return 0, Entry{}, len(nodes)
 }
 
 func (v *View) score(e Entry, by EvictBy) int64 {

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/engine/limiter"
 )
 
 // Of two generations of keys the policy's victims go first: with more samples,
@@ -145,5 +148,58 @@ func TestCountedIsAllocated(t *testing.T) {
 			t.Errorf("%s: %d bytes are counted, %d taken", c.name, counted, took)
 		}
 		runtime.KeepAlive(ks)
+	}
+}
+
+// What promises something never goes, and what little there is of other keys is found among much of it.
+func TestPromisesStay(t *testing.T) {
+	const promised, few = 20_000, 20
+	for _, volatile := range []bool{false, true} {
+		seed := uint64(time.Now().UnixNano())
+		t.Logf("seed %d", seed)
+		ks := frozen(idleEpoch)
+		rng := rand.New(rand.NewPCG(seed, 1))
+		how := Eviction{By: EvictLRU, Samples: 64, Random: rng.Uint64, Volatile: volatile}
+		v := all(ks)
+		at := v.Now/1000 + 100_000
+		for i := range promised {
+			key := fmt.Appendf(nil, "promised%d", i)
+			v.DB = i % 2
+			switch i % 3 {
+			case 0:
+				v.mutex(key, []byte("owner"), v.Now+1e9, 0)
+				v.SetDeadline(v.Peek(key), at)
+			case 1:
+				v.PutObject(key, KindDelayQueue, delayqueue.New(), at)
+			default:
+				rules := []limiter.Rule{{Algorithm: limiter.GCRA, Count: 1, PeriodMicros: 1e6, Burst: 1}}
+				n := limiter.NewNamed(limiter.New(nil, rules, true))
+				n.Open([]byte("id"), v.Now, 1e9, &limiter.Decision{})
+				v.PutNamed(key, n, at)
+			}
+		}
+		for i := range few {
+			v.DB = i % 2
+			v.PutString(fmt.Appendf(nil, "goes%d", i), []byte("v"), at)
+		}
+		v.Account()
+		if err := ks.Check(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range few {
+			if got := ks.Evict(how); got != EvictedOne {
+				t.Fatalf("eviction %d of %d is %d", i, few, got)
+			}
+		}
+		left := 0
+		for v.DB = range 2 {
+			left += v.Count()
+		}
+		if got := ks.Evict(how); got != EvictedNone || left != promised {
+			t.Errorf("the next eviction is %d, %d keys are left", got, left)
+		}
+		if err := ks.Check(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -150,7 +150,7 @@ func newKeyspace(clock *Clock, databases int) *Keyspace {
 		for db := range databases {
 			s.tables = append(s.tables, table{been: &ks.been[db]})
 		}
-		s.wheel.volatileKeys, s.wheel.volatileHashes = make([]int, databases), make([]int, databases)
+		s.wheel.volatileKeys, s.wheel.promisedKeys, s.wheel.volatileHashes = make([]int, databases), make([]int, databases), make([]int, databases)
 		s.nextDue.Store(never)
 		s.sweep.earliest = never
 	}

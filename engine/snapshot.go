@@ -249,7 +249,7 @@ func (ks *Keyspace) thaw(s *shard, without int) {
 			}
 			d.node = 0
 			if d.at != 0 {
-				s.wheel.volatileKeys[db]++
+				s.wheel.countKey(db, e, 1)
 			}
 			e.h.flags &^= flagInnerCounted // rearm does
 			v.rearm(s, e)

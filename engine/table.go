@@ -317,19 +317,36 @@ const walked = 1 << placeBits
 
 // random returns an entry near a random place, the zero Entry when empty.
 func (t *table) random(r uint64) Entry {
+	e, _ := t.randomOf(r, func(Entry) bool { return true })
+	return e
+}
+
+// randomOf is random for one of those that fit, and tells how many entries it looked at: all, if none fits.
+func (t *table) randomOf(r uint64, fits func(Entry) bool) (e Entry, looked int) {
 	if t.used == 0 {
-		return Entry{}
+		return Entry{}, 0
 	}
 	n := t.numberOf(r)
-	for t.segment(n).used == 0 {
+	first := t.segment(n)
+	at := int(bits.RotateLeft64(r, 32) % uint64(len(first.slots)))
+	for around := false; ; around = t.segment(n) == first {
+		if p := t.segment(n); p.used > 0 {
+			for _, slot := range p.slots[at:] {
+				if slot == nil {
+					continue
+				}
+				looked++
+				if e = (Entry{(*header)(slot)}); fits(e) {
+					return e, looked
+				}
+			}
+		}
+		if around {
+			return Entry{}, looked
+		}
+		at = 0
 		if n = t.nextSegment(n); n == len(t.segments) {
 			n = 0
-		}
-	}
-	slots := t.segment(n).slots
-	for i := bits.RotateLeft64(r, 32) % uint64(len(slots)); ; i = (i + 1) % uint64(len(slots)) {
-		if slots[i] != nil {
-			return Entry{(*header)(slots[i])}
 		}
 	}
 }

@@ -273,7 +273,7 @@ func (v *View) drop(s *shard, e Entry) {
 		s.noteBound(e, false)
 	}
 	if d.at != 0 {
-		s.wheel.volatileKeys[v.DB]--
+		s.wheel.countKey(v.DB, e, -1)
 	}
 	if d.node != 0 {
 		s.wheel.remove(d.node)
@@ -303,9 +303,9 @@ func (v *View) arm(s *shard, e Entry, deadline int64) {
 	d := e.dueRef()
 	if (d.at == 0) != (deadline == 0) {
 		if deadline != 0 {
-			s.wheel.volatileKeys[v.DB]++
+			s.wheel.countKey(v.DB, e, 1)
 		} else {
-			s.wheel.volatileKeys[v.DB]--
+			s.wheel.countKey(v.DB, e, -1)
 		}
 	}
 	if deadline != 0 && deadline != d.at && !v.Told && v.KS.own.on.Load() {

@@ -152,7 +152,7 @@ func (v *View) Flush() {
 				return true
 			})
 		}
-		w.volatileKeys[v.DB], w.volatileHashes[v.DB] = 0, 0
+		w.volatileKeys[v.DB], w.promisedKeys[v.DB], w.volatileHashes[v.DB] = 0, 0, 0
 		v.grown -= s.tables[v.DB].bytes
 		v.emptied(&s.tables[v.DB])
 		s.tables[v.DB].empty()
@@ -176,6 +176,7 @@ func (v *View) Swap(a, b int) {
 		}
 		w := &s.wheel
 		w.volatileKeys[a], w.volatileKeys[b] = w.volatileKeys[b], w.volatileKeys[a]
+		w.promisedKeys[a], w.promisedKeys[b] = w.promisedKeys[b], w.promisedKeys[a]
 		w.volatileHashes[a], w.volatileHashes[b] = w.volatileHashes[b], w.volatileHashes[a]
 		for n := wheelHeads; n < len(w.nodes); n++ {
 			if ref := w.nodes[n].ref; ref != nil {

@@ -45,6 +45,8 @@ type wheel struct {
 	enough bool
 	// volatileKeys counts, by database, the keys that have a deadline.
 	volatileKeys []int
+	// promisedKeys counts those of them that are never evicted.
+	promisedKeys []int
 	// volatileHashes counts, by database, the hashes that have fields with one.
 	volatileHashes []int
 	sampled        int // the node that Tally looked at last
@@ -61,8 +63,17 @@ func (w *wheel) init(nowMillis int64) {
 // reset forgets all nodes and counts.
 func (w *wheel) reset() {
 	clear(w.volatileKeys)
+	clear(w.promisedKeys)
 	clear(w.volatileHashes)
-	*w = wheel{volatileKeys: w.volatileKeys, volatileHashes: w.volatileHashes}
+	*w = wheel{volatileKeys: w.volatileKeys, promisedKeys: w.promisedKeys, volatileHashes: w.volatileHashes}
+}
+
+// countKey counts a key with a deadline, by times 1 or -1.
+func (w *wheel) countKey(db int, e Entry, by int) {
+	w.volatileKeys[db] += by
+	if e.promises() {
+		w.promisedKeys[db] += by
+	}
 }
 
 // slotFor is the head for a deadline, which must be later than the tick.

@@ -204,3 +204,36 @@ func TestEviction(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// No policy evicts what somebody relies on: held locks, queues, limiters with open grants. Once they are free of that they go.
+func TestPromisesStay(t *testing.T) {
+	for _, policy := range []string{"allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"} {
+		t.Run(policy, func(t *testing.T) {
+			s := livetest.Start(t)
+			c := s.Client()
+			promises := []any{"lock", "readers", "queue", "settings", "conc", "gcra"}
+			c.Do("LK.ACQUIRE", "lock", "a", 100_000)
+			c.Do("LK.ACQUIRE", "readers", "a", 0, "SHARED")
+			c.Do("LK.ACQUIRE", "readers", "b", 100_000, "SHARED")
+			c.Want("a", "DQ.ADD", "queue", "ID", "a", "x")
+			c.Do("DQ.POP", "queue", "LEASE", 100_000)
+			c.Want("OK", "DQ.SET", "settings", "LEASE", 1000)
+			c.Do("RL.ACQUIRE", "conc", "ID", "a", "LEASE", 100_000, "CONC", 1)
+			c.Do("RL.ACQUIRE", "gcra", "ID", "a", "LEASE", 100_000, "GCRA", 10, 100_000)
+			others := []any{"string", "hash", "limiter"}
+			c.Want("OK", "SET", "string", "v")
+			c.Want("1", "HSET", "hash", "f", "v")
+			c.Do("RL.ACQUIRE", "limiter", 1, "GCRA", 10, 1_000_000)
+			for _, key := range append(promises, others...) {
+				c.Want("1", "EXPIRE", key, 1000)
+			}
+			c.Want("OK", "CONFIG", "SET", "maxmemory-policy", policy)
+			c.Want("OK", "CONFIG", "SET", "maxmemory", 1)
+			c.Want(oom, "SET", "k", "v")
+			c.Want(fmt.Sprint(len(promises)), append([]any{"EXISTS"}, promises...)...)
+			c.Want("0", append([]any{"EXISTS"}, others...)...)
+			c.Want("0", "RL.SETTLE", "gcra", "a")
+			c.Want("0", "EXISTS", "gcra")
+		})
+	}
+}
