@@ -201,7 +201,7 @@ func (s *server) scarce(c *command.Ctx) (text string, evicted bool) {
 		c.Account()
 		var ok bool
 		ok, evicted = s.Keeper.MakeRoom(c.Now)
-		if c.OutOfMemory = !ok; !ok && flags&command.DenyOOM != 0 {
+		if c.OutOfMemory = !ok; !ok && flags&command.DenyOOM != 0 && !c.Cmd.Spared(c, c.Args) {
 			return command.ErrOutOfMemory, evicted
 		}
 	}

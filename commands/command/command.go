@@ -204,6 +204,9 @@ type Command struct {
 	// FlagsOf are the flags of a call where they depend on its arguments (EVAL of
 	// a script that says what it does); nil where they are Flags.
 	FlagsOf func(c *Ctx) Flags
+	// Spares, if set, tells of a command that denies where memory is full that a call frees some, or only looks. Whether locks are
+	// held c tells.
+	Spares func(c *Ctx, args [][]byte) bool
 
 	// Prepare, if set, finds what the command goes by besides keys, and leaves it in the request: EVAL's script, compiled.
 	// If it reports true, the command begins anew when Prepare resumes the connection.
@@ -302,3 +305,6 @@ const (
 	GroupLock         Group = "lock"
 	GroupTest         Group = "test"
 )
+
+// Spared tells whether a call may run where memory is full, although others of the command may not.
+func (c *Command) Spared(ctx *Ctx, args [][]byte) bool { return c.Spares != nil && c.Spares(ctx, args) }

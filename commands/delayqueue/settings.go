@@ -26,8 +26,14 @@ func (f *family) setRow() *command.Command {
 		Summary:    "Sets a delay queue's defaults, which keep it when it is empty.",
 		Complexity: "O(1)",
 		Syntax:     "key [LEASE ms:integer] [TRIES n:integer] [DEAD dead:key@2] [backoff={BACKOFF ms:integer [MAX max:integer]}] [LIMIT limiter:key@3] [groups={GROUPS [CONC conc:integer] [rule={algorithm=(GCRA | LOG | WINDOW | FIXED) count:integer period:integer [BURST burst:integer]}...]}] [MAXLEN maxlen:integer] [PAUSED paused:integer]",
+		Spares:     func(_ *command.Ctx, args [][]byte) bool { return len(args) == 4 && resumes(args[2], args[3]) },
 		Run:        f.set,
 	}
+}
+
+// resumes tells whether an option with its value is PAUSED 0, whereupon what waits goes.
+func resumes(option, value []byte) bool {
+	return command.EqualFold(option, "PAUSED") && string(value) == "0"
 }
 
 // settingsKeys is where the settings name keys: how many arguments are left from there on, 0 if they name none.

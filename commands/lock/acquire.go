@@ -18,8 +18,33 @@ func (f *family) acquireRow() *command.Command {
 		Summary:    "Takes a lock for an owner, renews its lease, or waits in line for it.",
 		Complexity: "O(1) for a mutex; O(log N) in the holders of others",
 		Syntax:     "key owner:string ms:integer [mode=(SHARED | permits={OF n:integer [TAKE k:integer]})] [BLOCK ms:integer] [DELAY ms:integer]",
+		Spares:     renews,
 		Run:        f.acquire,
 	}
+}
+
+// renews tells whether the owner holds the lock already.
+func renews(c *command.Ctx, args [][]byte) (held bool) {
+	if len(args) < 3 {
+		return false
+	}
+	look := func(v *engine.View) {
+		if e := v.Find(args[1]); e.Kind() == engine.KindLock {
+			var work lock.Lock
+			held = e.Lock(&work).Held(args[2], v.Now) != nil
+		}
+	}
+	if c.Held.Covers(args[1]) {
+		look(&c.View)
+		return held
+	}
+	v := engine.View{KS: c.KS, DB: c.DB, Now: c.Now}
+	v.Held.AddKey(args[1])
+	if c.KS.Lock(v.Held) == nil {
+		look(&v)
+		c.KS.Unlock(v.Held)
+	}
+	return held
 }
 
 // asking is what LK.ACQUIRE's arguments say.

@@ -21,8 +21,16 @@ func (f *family) acquireRow() *command.Command {
 		Summary:    "Takes a cost from a limiter, or nothing, or waits in line for it.",
 		Complexity: "O(1) for each rule, O(log N) with an ID; O(N) in the grants of a LOG that is waited for",
 		Syntax:     "key [cost:integer] [mode=(PEEK | FORCE | ATMOST)] [KEEP keep:integer] [name={ID id:string [LEASE lease:integer]}] [BLOCK ms:integer] [rule=" + ruleSyntax + "]",
+		Spares:     f.peeks,
 		Run:        f.acquire,
 	}
+}
+
+// peeks tells whether RL.ACQUIRE is asked to look alone.
+func (f *family) peeks(_ *command.Ctx, args [][]byte) bool {
+	a := command.ArgsOf(args[min(2, len(args)):]...)
+	q, text := f.readRequest(nil, &a)
+	return text == "" && q.mode == limiter.Peek
 }
 
 // blockMillisMax is the longest wait that can be asked for, as for BLPOP.

@@ -22,7 +22,12 @@ func (f *family) macquireRow() *command.Command {
 		Summary:    "Takes costs from several limiters, from all of them or from none.",
 		Complexity: "O(N) in the number of limiters",
 		Syntax:     "numkeys:integer data={key cost:integer}... [mode=(PEEK | FORCE)] [KEEP keep:integer] [name={ID id:string [LEASE lease:integer]}] [BLOCK ms:integer] [EACH] [rules={RULE k:integer rule=" + ruleSyntax + "}...]",
-		Run:        f.macquire,
+		Spares: func(_ *command.Ctx, args [][]byte) bool {
+			a := command.ArgsOf(args[min(1, len(args)):]...)
+			m, text := f.readSeveral(&a)
+			return text == "" && m.mode == limiter.Peek
+		},
+		Run: f.macquire,
 	}
 }
 

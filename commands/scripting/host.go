@@ -106,7 +106,7 @@ func (h *host) refuse(cmd **command.Command, args [][]byte) string {
 	}
 	if h.c.OutOfMemory && !h.spends {
 		// Once it has written it cannot be stopped in the middle.
-		if c.Flags&command.DenyOOM != 0 {
+		if c.Flags&command.DenyOOM != 0 && !c.Spared(h.c, args) {
 			return command.ErrOutOfMemory
 		}
 		h.spends = c.Flags&command.Write != 0

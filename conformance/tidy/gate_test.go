@@ -39,6 +39,7 @@ var uncommitted = map[string]string{
 	"(*engine.View).begin":                 "whose callers commit",
 	"(*commands/lkv.journals).check":       "looks at a copy",
 	"(*commands/delayqueue.family).glance": "looks",
+	"commands/lock.renews":                 "looks",
 	"(*engine.Keyspace).ring":              "serves waiters, of which each is committed by itself",
 	"(*engine.Keyspace).thaw":              "snapshots of tests: the values stay as they are",
 	"(*engine/rdb.Into).Enter":             "loading, before anybody reads the journal",

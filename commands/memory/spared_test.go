@@ -1,0 +1,73 @@
+package memory_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/limitkv/limitkv/commands/livetest"
+)
+
+// Where memory is full, what frees some or only looks is not refused, nor is who keeps what it has.
+func TestSparedWhereMemoryIsFull(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	for _, line := range []string{
+		"LK.ACQUIRE lock me 100000", "LK.ACQUIRE pool me 100000 OF 3", "RL.SET limit FIXED 5 100000", "RL.ACQUIRE limit 1",
+		"DQ.ADD q payload", "DQ.SET q PAUSED 1", "DQ.ADD leased payload", "DQ.POP leased LEASE 100000 COUNT 1",
+	} {
+		if got := c.Do(words(line)...); strings.HasPrefix(got, "-") {
+			t.Fatal(line, got)
+		}
+	}
+	c.Do("CONFIG", "SET", "maxmemory-policy", "noeviction")
+	c.Do("CONFIG", "SET", "maxmemory", 1)
+	const script = "return redis.call(unpack(ARGV))"
+	for _, test := range []struct {
+		line    string
+		refused bool
+	}{
+		{"SET a b", true},
+		{"LK.ACQUIRE lock me 200000", false},
+		{"LK.ACQUIRE lock you 200000", true},
+		{"LK.ACQUIRE other me 200000", true},
+		{"LK.ACQUIRE pool me 200000 OF 3", false},
+		{"LK.ACQUIRE pool you 200000 OF 3", true},
+		{"LK.TOUCH lock me 300000", false},
+		{"RL.ACQUIRE limit PEEK", false},
+		{"RL.ACQUIRE limit 1 PEEK", false},
+		{"RL.ACQUIRE limit 1 KEEP 1 PEEK", false},
+		{"RL.ACQUIRE new 1 PEEK FIXED 5 1000", false},
+		{"RL.ACQUIRE limit 1", true},
+		{"RL.ACQUIRE limit 1 ID PEEK", true},
+		{"RL.ACQUIRE PEEK 1", true},
+		{"RL.MACQUIRE 1 limit 1 PEEK", false},
+		{"RL.MACQUIRE 1 limit 1", true},
+		{"RL.MACQUIRE 1 PEEK 1", true},
+		{"RL.SET limit FIXED 6 1000", true},
+		{"RL.RELEASE limit 1", false},
+		{"RL.INFO limit", false},
+		{"DQ.SET q PAUSED 1", true},
+		{"DQ.SET q LEASE 0", true},
+		{"DQ.SET q PAUSED 0 LEASE 7", true},
+		{"DQ.SET q PAUSED 0", false},
+		{"DQ.ADD q more", true},
+		{"DQ.PEEK q", false},
+		{"DQ.POP q", false},
+		{"LK.RELEASE lock me", false},
+	} {
+		if got := c.Do(words(test.line)...); strings.HasPrefix(got, "-OOM") != test.refused {
+			t.Errorf("%s: %s", test.line, got)
+		}
+		got := c.Do(append([]any{"EVAL", script, 0}, words(test.line)...)...)
+		if refused := strings.Contains(got, "OOM command not allowed"); refused != test.refused && !strings.HasPrefix(test.line, "LK.RELEASE") {
+			t.Errorf("%s in a script: %s", test.line, got)
+		}
+	}
+}
+
+func words(line string) (all []any) {
+	for _, w := range strings.Fields(line) {
+		all = append(all, w)
+	}
+	return all
+}
