@@ -102,6 +102,8 @@ func readAdd(c *command.Ctx) (o addArgs, text string) {
 		a.Fail(errPlanOptions)
 	case delayed && timed:
 		a.Fail(errBothTimes)
+	case timed && o.due < timeMillisMin*1000: // it would be due at once
+		a.Fail(errSeconds)
 	case o.mode == delayqueue.OnlyOld && o.id == nil:
 		a.Syntax()
 	}

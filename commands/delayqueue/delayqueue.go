@@ -52,6 +52,8 @@ var (
 const (
 	// delayMillisMax is the longest delay or lease, a hundred years.
 	delayMillisMax = 3_155_760_000_000
+	// timeMillisMin is the first due time, in 1973. As seconds it is in the year 5138: what is less was meant as seconds.
+	timeMillisMin = 100_000_000_000
 	// timeMillisMax is the last due time, in the year 9999.
 	timeMillisMax = 253_402_300_799_999
 	// blockMillisMax is the longest wait, as for BLPOP.
@@ -73,7 +75,8 @@ const (
 const (
 	errBothTimes   = "ERR DELAY and AT exclude each other"
 	errDelay       = "ERR delay is out of range, it can be 0 to 3155760000000 ms"
-	errTime        = "ERR time is out of range, it can be 0 to 253402300799999 ms"
+	errTime        = "ERR time is out of range, it can be 100000000000 to 253402300799999 ms"
+	errSeconds     = "ERR AT takes Unix milliseconds, and this seems to be in seconds"
 	errLease       = "ERR lease is out of range, it can be 0 to 3155760000000 ms"
 	errID          = "ERR an id has 1 to 512 bytes and no #"
 	errCount       = "ERR value is out of range, must be positive"

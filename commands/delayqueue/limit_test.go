@@ -306,7 +306,7 @@ func TestLimitWithin(t *testing.T) {
 	for range 3 { // the third time it is analysed
 		c.Want("[1 1 1]", "EVAL", script, 1, "q")
 		held(t, c, "l", 0)
-		c.Do("DQ.ADD", "q", "ID", "a", "AT", 0, "p")
+		c.Do("DQ.ADD", "q", "ID", "a", "AT", 100_000_000_000, "p")
 		if got := c.Do("DQ.POP", "q"); !strings.HasPrefix(got, "[[a#") {
 			t.Fatal(got)
 		}

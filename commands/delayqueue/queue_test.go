@@ -112,8 +112,8 @@ func TestAddPop(t *testing.T) {
 		DQ.LEN q => 1
 		# a time that has passed is due before what is due now
 		DQ.ADD q ID n p => n
-		DQ.ADD q AT 5 ID old p => old
-		DQ.POP q COUNT 9 => [[old p 5 1] [n p T+6000 1]]
+		DQ.ADD q AT 100000000000 ID old p => old
+		DQ.POP q COUNT 9 => [[old p 100000000000 1] [n p T+6000 1]]
 		DQ.REM q x none => 1
 		EXISTS q => 0
 		# a payload that looks like an option
@@ -317,8 +317,11 @@ func TestErrors(t *testing.T) {
 		"DQ.ADD q DELAY x p":                   notInt,
 		"DQ.ADD q DELAY -1 p":                  "-ERR delay is out of range, it can be 0 to 3155760000000 ms",
 		"DQ.ADD q DELAY 9223372036854775807 p": "-ERR delay is out of range, it can be 0 to 3155760000000 ms",
-		"DQ.ADD q AT -1 p":                     "-ERR time is out of range, it can be 0 to 253402300799999 ms",
-		"DQ.ADD q AT 253402300800000 p":        "-ERR time is out of range, it can be 0 to 253402300799999 ms",
+		"DQ.ADD q AT 1700000000 p":             "-ERR AT takes Unix milliseconds, and this seems to be in seconds",
+		"DQ.ADD q AT 99999999999 p":            "-ERR AT takes Unix milliseconds, and this seems to be in seconds",
+		"DQ.ADD q AT 0 p":                      "-ERR AT takes Unix milliseconds, and this seems to be in seconds",
+		"DQ.ADD q AT -1 p":                     "-ERR time is out of range, it can be 100000000000 to 253402300799999 ms",
+		"DQ.ADD q AT 253402300800000 p":        "-ERR time is out of range, it can be 100000000000 to 253402300799999 ms",
 		"DQ.ADD q ID a#1 p":                    "-ERR an id has 1 to 512 bytes and no #",
 		"DQ.ADD z p":                           wrongType,
 		"DQ.ADD s p":                           wrongType,
