@@ -7,10 +7,12 @@
 // begins with *), either suffices. @hourly, @daily or @midnight, @weekly, @monthly,
 // @yearly or @annually are short for what they say.
 //
-// What a schedule means when clocks are changed is simple here: each local time fires
-// once. An hour that occurs twice fires the first time; one that is skipped fires when
-// it would have been over. The libraries that there are for this skip such an hour
-// altogether, or fire twice, and none says where in a text its error is.
+// What a schedule means when clocks are changed is as in Vixie's cron. Where the minute or
+// the hour begins with *, it goes by elapsed time: whenever the clocks show one of its
+// times, so in both hours of the same name. Else each local time fires once: an hour that
+// occurs twice fires the first time, one that is skipped fires when it would have been
+// over. The libraries that there are for this skip such an hour altogether, or fire a
+// fixed hour twice, and none says where in a text its error is.
 package cron
 
 import (
@@ -24,6 +26,7 @@ import (
 type Schedule struct {
 	minutes, hours, days, months, weekdays uint64 // bits
 	anyDay, anyWeekday                     bool   // the field begins with *
+	elapsed                                bool   // so does that of the minute or the hour
 }
 
 // Error is a text that is no schedule, and at which byte, counted from 1.
@@ -86,6 +89,8 @@ func Parse(text string) (s Schedule, err error) {
 		}
 		*sets[n] = bits
 		switch n {
+		case 0, 1:
+			s.elapsed = s.elapsed || text[at] == '*'
 		case 2:
 			s.anyDay = text[at] == '*'
 		case 4:
@@ -239,9 +244,10 @@ const yearsMost = 41
 // Next is the first time of the schedule after t, in a zone; the zero Time if there
 // is none.
 func (s *Schedule) Next(t time.Time, zone *time.Location) time.Time {
-	local := t.In(zone)
-	// w counts local times as if there were no zones.
-	w := time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), 0, 0, time.UTC)
+	if s.elapsed {
+		return s.nextElapsed(t, zone)
+	}
+	w := shown(t.In(zone)).Truncate(time.Minute)
 	for end := w.AddDate(yearsMost, 0, 0); w.Before(end); {
 		w = s.nextLocal(w.Add(time.Minute), end)
 		if at := instant(w, zone); at.After(t) {
@@ -249,6 +255,33 @@ func (s *Schedule) Next(t time.Time, zone *time.Location) time.Time {
 		}
 	}
 	return time.Time{}
+}
+
+// nextElapsed is Next where it goes by elapsed time: from one change of the clocks to the next.
+func (s *Schedule) nextElapsed(t time.Time, zone *time.Location) time.Time {
+	t = t.In(zone)
+	w := shown(t).Truncate(time.Minute).Add(time.Minute)
+	for last := t.AddDate(yearsMost, 0, 0); t.Before(last); {
+		_, seconds := t.Zone()
+		offset := time.Duration(seconds) * time.Second
+		_, change := t.ZoneBounds()
+		if change.IsZero() || change.After(last) {
+			change = last
+		}
+		end := change.UTC().Add(offset)
+		if w = s.nextLocal(w, end); w.Before(end) {
+			return w.Add(-offset).In(zone)
+		}
+		t = change.In(zone)
+		w = shown(t.Add(time.Minute - 1)).Truncate(time.Minute)
+	}
+	return time.Time{}
+}
+
+// shown is what the clocks of a time's zone show, as if there were no zones.
+func shown(t time.Time) time.Time {
+	_, offset := t.Zone()
+	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
 // nextLocal is the first local time of the schedule from w on.
@@ -283,10 +316,6 @@ func (s *Schedule) onDay(day int, weekday time.Weekday) bool {
 // and if they never do, when they are put forward past it.
 func instant(w time.Time, zone *time.Location) time.Time {
 	t := time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), 0, 0, zone)
-	shown := func(t time.Time) time.Time {
-		_, offset := t.Zone()
-		return t.UTC().Add(time.Duration(offset) * time.Second)
-	}
 	begin, end := t.ZoneBounds()
 	switch got := shown(t); {
 	case got.After(w): // skipped: t counts with what was before

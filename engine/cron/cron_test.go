@@ -39,7 +39,16 @@ func TestNext(t *testing.T) {
 		{"30 2 * * *", "Europe/Berlin", "2026-03-28 02:00 UTC", []string{"2026-03-29 01:00 UTC", "2026-03-30 00:30 UTC"}},
 		{"0,30 2,3 * * *", "Europe/Berlin", "2026-03-28 03:00 UTC", []string{"2026-03-29 01:00 UTC", "2026-03-29 01:30 UTC", "2026-03-30 00:00 UTC"}},
 		{"30 2 * * *", "Europe/Berlin", "2026-10-24 12:00 UTC", []string{"2026-10-25 00:30 UTC", "2026-10-26 01:30 UTC"}},
-		{"*/30 * * * *", "Europe/Berlin", "2026-10-24 23:45 UTC", []string{"2026-10-25 00:00 UTC", "2026-10-25 00:30 UTC", "2026-10-25 02:00 UTC"}},
+		// A wildcard or a step in the minutes or hours goes by elapsed time.
+		{"*/30 * * * *", "Europe/Berlin", "2026-10-24 23:45 UTC", []string{"2026-10-25 00:00 UTC", "2026-10-25 00:30 UTC", "2026-10-25 01:00 UTC", "2026-10-25 01:30 UTC", "2026-10-25 02:00 UTC"}},
+		{"0 * * * *", "Europe/Berlin", "2026-10-24 23:45 UTC", []string{"2026-10-25 00:00 UTC", "2026-10-25 01:00 UTC", "2026-10-25 02:00 UTC"}},
+		{"@hourly", "Europe/Berlin", "2026-03-29 00:00 UTC", []string{"2026-03-29 01:00 UTC", "2026-03-29 02:00 UTC"}},
+		{"15 */2 * * *", "Europe/Berlin", "2026-03-28 23:30 UTC", []string{"2026-03-29 02:15 UTC", "2026-03-29 04:15 UTC"}},
+		{"*/30 2 * * *", "Europe/Berlin", "2026-10-24 12:00 UTC", []string{"2026-10-25 00:00 UTC", "2026-10-25 00:30 UTC", "2026-10-25 01:00 UTC", "2026-10-25 01:30 UTC", "2026-10-26 01:00 UTC"}},
+		{"*/30 2 * * *", "Europe/Berlin", "2026-03-28 02:00 UTC", []string{"2026-03-30 00:00 UTC"}},
+		{"*/20 * * * *", "Australia/Lord_Howe", "2026-04-04 14:35 UTC", []string{"2026-04-04 14:40 UTC", "2026-04-04 15:10 UTC", "2026-04-04 15:30 UTC"}},
+		{"*/20 * 29 2 7", "UTC", "2026-01-01 00:00 UTC", []string{"2026-02-01 00:00 UTC"}},
+		{"* * 29 2 *", "Europe/Berlin", "2024-03-01 00:00 UTC", []string{"2028-02-28 23:00 UTC"}},
 		{"30 2 * * *", "Europe/Berlin", "2026-10-25 01:10 UTC", []string{"2026-10-26 01:30 UTC"}},
 		{"15 2 * * *", "Australia/Lord_Howe", "2026-10-03 12:00 UTC", []string{"2026-10-03 15:30 UTC", "2026-10-04 15:15 UTC"}}, // half an hour
 		{"0 12 * * *", "Pacific/Apia", "2011-12-29 21:00 UTC", []string{"2011-12-29 22:00 UTC", "2011-12-30 10:00 UTC", "2011-12-30 22:00 UTC"}},
@@ -100,57 +109,65 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// Every minute of ten years in ten zones: each local time fires once, at the first
-// minute that shows it or, if none does, at the first one after.
+// Each minute of a day around each change of the clocks, ten years long in ten zones. Each local
+// time fires once, at the first minute that shows it or, if none does, at the first one after.
+// What goes by elapsed time fires at each minute that shows it.
 func TestSummerTimes(t *testing.T) {
-	changes := 0
-	for _, name := range []string{"Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Tehran",
-		"Africa/Casablanca", "America/Santiago", "Pacific/Auckland", "Europe/Dublin", "Asia/Gaza"} {
-		l := zone(t, name)
-		s, err := Parse("*/15 0-4,23 * * *")
+	for _, test := range []struct {
+		text    string
+		elapsed bool
+	}{{"0,15,30,45 0-4,23 * * *", false}, {"*/15 0-4,23 * * *", true}} {
+		s, err := Parse(test.text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		begin := time.Date(2016, 1, 1, 0, 0, 0, 0, time.UTC)
-		for at := begin; at.Year() < 2026; {
-			_, end := at.In(l).ZoneBounds()
-			if end.IsZero() {
-				break
+		changes := 0
+		for _, name := range []string{"Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Tehran",
+			"Africa/Casablanca", "America/Santiago", "Pacific/Auckland", "Europe/Dublin", "Asia/Gaza"} {
+			l := zone(t, name)
+			for at := time.Date(2016, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() < 2026; changes++ {
+				_, end := at.In(l).ZoneBounds()
+				if end.IsZero() {
+					break
+				}
+				around(t, &s, l, end, test.elapsed)
+				at = end
 			}
-			// A day around each change, minute by minute.
-			changes++
-			fired := map[string]bool{}
-			last := end.Add(-36 * time.Hour).Truncate(time.Minute)
-			next := s.Next(last, l)
-			shown := last.In(l)
-			for m := last.Add(time.Minute); m.Before(end.Add(36 * time.Hour)); m = m.Add(time.Minute) {
-				// The local times that are passed with this minute, skipped ones included.
-				due := false
-				local := m.In(l)
-				from := time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), 0, 0, time.UTC)
-				to := time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), 0, 0, time.UTC)
-				for w := from.Add(time.Minute); !w.After(to); w = w.Add(time.Minute) {
-					key := w.Format(form)
-					if w.Minute()%15 == 0 && (w.Hour() <= 4 || w.Hour() == 23) && !fired[key] {
-						fired[key], due = true, true
-					}
-				}
-				if to.After(from) {
-					shown = local
-				}
-				if due != next.Equal(m) {
-					t.Fatalf("%s at %s (%s): due %v, next is %s", name, m.Format(form), local.Format(form), due, next.In(l).Format(form))
-				}
-				if due {
-					next = s.Next(m, l)
-				}
-			}
-			at = end
+		}
+		t.Logf("%d changes", changes)
+		if changes < 150 {
+			t.Errorf("only %d changes", changes)
 		}
 	}
-	t.Logf("%d changes", changes)
-	if changes < 150 {
-		t.Errorf("only %d changes", changes)
+}
+
+// around compares what a schedule says with what the clocks of a zone show, minute by minute.
+func around(t *testing.T, s *Schedule, l *time.Location, change time.Time, elapsed bool) {
+	t.Helper()
+	fires := func(w time.Time) bool { return w.Minute()%15 == 0 && (w.Hour() <= 4 || w.Hour() == 23) }
+	fired := map[time.Time]bool{}
+	last := change.Add(-36 * time.Hour).Truncate(time.Minute)
+	next, from := s.Next(last, l), shown(last.In(l))
+	for m := last.Add(time.Minute); m.Before(change.Add(36 * time.Hour)); m = m.Add(time.Minute) {
+		to := shown(m.In(l))
+		due := elapsed && fires(to)
+		if !elapsed {
+			// The local times that are passed with this minute, skipped ones included.
+			for w := from.Add(time.Minute); !w.After(to); w = w.Add(time.Minute) {
+				if fires(w) && !fired[w] {
+					fired[w], due = true, true
+				}
+			}
+		}
+		if to.After(from) {
+			from = to
+		}
+		if due != next.Equal(m) {
+			t.Fatalf("%s at %s (%s): due %v, next is %s", l, m.Format(form), m.In(l).Format(form), due, next.In(l).Format(form))
+		}
+		if due {
+			next = s.Next(m, l)
+		}
 	}
 }
 
