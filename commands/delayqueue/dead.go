@@ -129,6 +129,7 @@ func (f *family) forward(ks *engine.Keyspace, db int, key []byte, now int64) {
 	}
 	v.EndCommand(nil)
 	v.Commit()
+	ks.Dirty.Add(v.TakeChanges()) // nobody else counts them: no command runs
 	v.ServeReady()
 	v.Account()
 	ks.Unlock(set)

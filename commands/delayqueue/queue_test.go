@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/limitkv/limitkv/commands/livetest"
 )
@@ -251,6 +252,27 @@ func TestDeadElsewhere(t *testing.T) {
 		DQ.LEN q => 0
 		DQ.LEN taken => 1
 	`)
+}
+
+// What moves by itself when leases end is a change that a snapshot does not have.
+func TestDeadLettersCount(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	converse(t, s, c, `
+		DQ.SET q LEASE 100 TRIES 1 DEAD elsewhere => OK
+		DQ.ADD q ID a p => a
+		DQ.POP q => [[a#1 p T 1]]
+	`)
+	before := s.Keyspace.Dirty.Load()
+	s.Advance(100)
+	for end := time.Now().Add(10 * time.Second); c.Do("DQ.LEN", "elsewhere") != "1"; {
+		if time.Now().After(end) {
+			t.Fatal("no dead letter after ten seconds")
+		}
+	}
+	if got := s.Keyspace.Dirty.Load(); got <= before {
+		t.Errorf("%d changes, as many as before", got)
+	}
 }
 
 func TestSortedSet(t *testing.T) {
