@@ -165,26 +165,32 @@ func (f *family) add(c *command.Ctx) {
 	}
 	c.Changed(key, engine.EventDelayQueue, "dq.add")
 	if c.Logging() {
-		logAdd(&c.View, key, o.id, o.due, o.payload, o.given())
+		logAdd(&c.View, key, o.id, o.due, o.payload, o.given(), 0)
 	}
 	f.settle(c, &held)
 	c.Bulk(o.id)
 }
 
-// logAdd names the effect that an entry was added. While Logging only.
-func logAdd(v *engine.View, key, id []byte, due int64, payload []byte, x *delayqueue.Extra) {
+// logAdd names the effect that an entry was added, after so many attempts elsewhere. While Logging only.
+func logAdd(v *engine.View, key, id []byte, due int64, payload []byte, x *delayqueue.Extra, attempt int64) {
 	scratch := v.Scratch()
 	*scratch = x.Append((*scratch)[:0])
 	n := 3
-	if len(*scratch) > 0 {
+	switch {
+	case attempt > 0:
+		n = 5
+	case len(*scratch) > 0:
 		n = 4
 	}
 	w := logged(v, key, wordAdd, n)
 	w.Bytes(id)
 	w.Int(due)
 	w.Bytes(payload)
-	if n == 4 {
+	if n > 3 {
 		w.Bytes(*scratch)
+	}
+	if n > 4 {
+		w.Int(attempt)
 	}
 	w.End()
 }

@@ -86,9 +86,9 @@ func (f *family) bury(v *engine.View, key []byte, q *delayqueue.Queue, max int) 
 			forget(v, dead, to, e.ID)
 		}
 		if v.Logging() {
-			logAdd(v, dead, e.ID, v.Now, e.Payload, &x)
+			logAdd(v, dead, e.ID, v.Now, e.Payload, &x, e.Attempt)
 		}
-		to.Add(v.Now, e.ID, e.Payload, v.Now, &x, delayqueue.Put)
+		to.Bury(v.Now, e.ID, e.Payload, v.Now, e.Attempt, &x)
 	})
 	v.Changed(dead, engine.EventDelayQueue, "dq.dead")
 	if q.Timed() { // a schedule's next occurrence came in

@@ -12,7 +12,7 @@ import (
 
 // The words of DQ.APPLY.
 const (
-	wordAdd    = "ADD"    // id due payload [extra]
+	wordAdd    = "ADD"    // id due payload [extra [attempt]]
 	wordPop    = "POP"    // lease n
 	wordTake   = "TAKE"   // lease id...: POP where entries are not all alike
 	wordAck    = "ACK"    // name...
@@ -108,11 +108,15 @@ func (f *family) apply(c *command.Ctx) {
 				a.Fail(errApply)
 			}
 		}
+		attempt := int64(0)
+		if a.More() {
+			attempt = count(&a)
+		}
 		if a.Err() != "" || !delayqueue.IDStored(id) {
 			a.Fail(errApply)
 			break
 		}
-		q.Add(now, id, payload, due, x, delayqueue.Put)
+		q.Bury(now, id, payload, due, attempt, x)
 	case wordPlan:
 		s := delayqueue.Schedule{ID: a.Bytes(), EveryMicros: period(&a), Cron: string(a.Bytes()), Zone: string(a.Bytes()), Payload: a.Bytes()}
 		x, err := delayqueue.ParseExtra(a.Bytes())

@@ -131,7 +131,7 @@ func (d *driver) step() (command []any, got, want string) {
 			}
 			if until == 0 {
 				w.settle(j)
-				w.fail(j, w.now) // it ends at once
+				w.lapse(j, w.now) // it ends at once
 			}
 		case j != nil && !j.leased && !fenced:
 			w.wait(j, w.now+until)
@@ -363,7 +363,8 @@ func (d *driver) proof() {
 	}
 	for id, l := range d.w.letters {
 		got := d.c.Do("DQ.PEEK", "{q}dead", "FROM", id, "COUNT", 1, "FULL")
-		if !strings.HasPrefix(got, "[[id "+id+" payload "+l.payload+" ") || !strings.HasSuffix(got, " reason "+l.reason+"]]") {
+		if !strings.HasPrefix(got, "[[id "+id+" payload "+l.payload+" ") || !strings.HasSuffix(got, " reason "+l.reason+"]]") ||
+			!strings.Contains(got, " attempt "+strconv.Itoa(l.attempt)+" ") {
 			d.t.Fatalf("the letter %s, want %+v: %s", id, *l, got)
 		}
 	}

@@ -83,7 +83,7 @@ func TestReason(t *testing.T) {
 		DQ.POP q => [[a#2 p T 2]]
 		# without a reason the last one stays, and goes with it
 		DQ.NACK q a#2 => 1
-		DQ.PEEK {q}dead FULL => [[id a payload p state ready due T attempt 0 lease_until -1 prio 0 expire -1 unique -1 maxwait -1 first_added -1 group  schedule  reason timeout]]
+		DQ.PEEK {q}dead FULL => [[id a payload p state ready due T attempt 2 lease_until -1 prio 0 expire -1 unique -1 maxwait -1 first_added -1 group  schedule  reason timeout]]
 		# options in any order, and a reason that looks like one
 		DQ.ADD q ID b p => b
 		DQ.POP q => [[b#1 p T 1]]
@@ -95,7 +95,7 @@ func TestReason(t *testing.T) {
 		DQ.LEN {q}dead => 2
 		# a new entry under the id has none
 		DQ.ADD {q}dead ID b p => b
-		DQ.PEEK {q}dead FROM b FULL => [[id b payload p state ready due T+10 attempt 0 lease_until -1 prio 0 expire -1 unique -1 maxwait -1 first_added -1 group  schedule  reason ]]
+		DQ.PEEK {q}dead FROM b FULL => [[id b payload p state ready due T+10 attempt 2 lease_until -1 prio 0 expire -1 unique -1 maxwait -1 first_added -1 group  schedule  reason ]]
 		DQ.NACK q REASON x => 0
 	`)
 	c.Want("x", "DQ.ADD", "r", "ID", "x", "p")
@@ -236,7 +236,7 @@ func TestRequeue(t *testing.T) {
 		c.Want("4", "DQ.NACK", q, "a", "b", "c", "d", "DEAD", "REASON", "why")
 		c.Want("1", "DQ.REQUEUE", dead, q, "COUNT", 1)
 		c.Want("2", "DQ.REQUEUE", dead, q, "ID", "d", "none", "c")
-		c.Want("[[b pb "+fmt.Sprint(s.Now())+" 0]]", "DQ.PEEK", dead)
+		c.Want("[[b pb "+fmt.Sprint(s.Now())+" 1]]", "DQ.PEEK", dead)
 		c.Want("[[a#1 pa "+fmt.Sprint(s.Now())+" 1]]", "DQ.POP", q)
 		// what the queue has stays where it is
 		c.Want("a", "DQ.ADD", dead, "ID", "a", "older")

@@ -185,13 +185,14 @@ func TestDefaults(t *testing.T) {
 		+1000
 		DQ.LEN q => 0
 		DQ.POP q => nil
-		DQ.POP {q}:dead => [[a pa T+1250 1]]
+		DQ.PEEK {q}:dead FULL => [[id a payload pa state ready due T+1250 attempt 3 lease_until -1 prio 0 expire -1 unique -1 maxwait -1 first_added -1 group  schedule  reason lease ended]]
+		DQ.POP {q}:dead => [[a pa T+1250 4]]
 		# straight to the dead letters
 		DQ.ADD q ID b pb => b
 		DQ.POP q => [[b#1 pb T+1250 1]]
 		DQ.NACK q b#1 none DEAD => 1
 		DQ.LEN q => 0
-		DQ.PEEK {q}:dead => [[b pb T+1250 0]]
+		DQ.PEEK {q}:dead => [[b pb T+1250 1]]
 		# LEASE 0 takes although the queue has a default
 		DQ.ADD q ID c pc => c
 		DQ.POP q LEASE 0 => [[c pc T+1250 1]]

@@ -122,7 +122,7 @@ func (f *family) revive(c *command.Ctx, from, to *delayqueue.Queue, ids [][]byte
 		x.Occurrence = false
 		to.Add(c.Now, e.ID, e.Payload, c.Now, &x, delayqueue.OnlyNew)
 		if c.Logging() {
-			logAdd(&c.View, key, e.ID, c.Now, e.Payload, &x)
+			logAdd(&c.View, key, e.ID, c.Now, e.Payload, &x, 0)
 			w := logged(&c.View, dead, wordRem, 1)
 			w.Bytes(e.ID)
 			w.End()

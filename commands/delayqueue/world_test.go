@@ -52,6 +52,7 @@ func (o options) args() (args []any) {
 // letter is a dead one.
 type letter struct {
 	payload string
+	attempt int
 	options
 }
 
@@ -236,9 +237,23 @@ func (w *world) fail(j *job, due int64) {
 	w.wait(j, due)
 }
 
+// lapse ends a lease.
+func (w *world) lapse(j *job, at int64) {
+	reason := j.reason
+	j.reason = "lease ended"
+	w.fail(j, at)
+	if w.find(j.id) == j { // it goes on
+		j.reason = reason
+	}
+}
+
 func (w *world) bury(j *job) {
 	w.drop(j)
-	w.letters[j.id] = &letter{j.payload, options{unique: j.unique, reason: j.reason, group: j.group, prio: j.prio}}
+	attempt := j.attempt
+	if old := w.letters[j.id]; old != nil {
+		attempt = max(attempt, old.attempt)
+	}
+	w.letters[j.id] = &letter{j.payload, attempt, options{unique: j.unique, reason: j.reason, group: j.group, prio: j.prio}}
 }
 
 // done is a job that leaves because its work is done.
@@ -293,7 +308,7 @@ func (w *world) advance(ms int64) {
 		}
 		slices.SortFunc(ended, func(a, b *job) int { return cmp.Compare(a.order, b.order) })
 		for _, j := range ended {
-			w.fail(j, j.until)
+			w.lapse(j, j.until)
 		}
 		for _, times := range []map[string]int64{w.known, w.grants} {
 			for id, until := range times {

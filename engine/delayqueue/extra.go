@@ -18,6 +18,9 @@ const GroupBytesMax = 512
 // ReasonExpired is the reason of an entry that nobody took in time.
 const ReasonExpired = "expired"
 
+// ReasonLease is the reason of an entry whose last lease ended.
+const ReasonLease = "lease ended"
+
 // Extra is what an entry has besides. The zero Extra is nothing.
 type Extra struct {
 	// Group is whose turn it takes; Prio goes first within it.

@@ -211,12 +211,7 @@ func (q *Queue) Settle(now int64, max int, _ func(part []byte)) (served int, emp
 		leaseOver, expired, forgotten = leaseOver && lease.at <= now, expired && late.at <= now, forgotten && done.at <= now
 		switch {
 		case leaseOver && (!expired || lease.at <= late.at) && (!forgotten || lease.at <= done.at):
-			to := waiting
-			if q.exhausted(lease.record) {
-				to = dying
-			}
-			q.shift(lease.record, to, lease.at)
-			count(&q.totals.Expired, 1)
+			q.lapse(lease.record, lease.at)
 		case expired && (!forgotten || late.at <= done.at):
 			q.expire(late.record, now, late.at)
 		case forgotten:
@@ -226,6 +221,18 @@ func (q *Queue) Settle(now int64, max int, _ func(part []byte)) (served int, emp
 		}
 	}
 	return served, q.Empty()
+}
+
+// lapse ends a lease that has run out.
+func (q *Queue) lapse(r table.Record, at int64) {
+	count(&q.totals.Expired, 1)
+	defer q.unpin(q.pin(r))
+	q.take(r)
+	if q.exhausted(r) {
+		q.put(q.blame(r, []byte(ReasonLease)), dying, at)
+	} else {
+		q.put(r, waiting, at)
+	}
 }
 
 // expire gives up an entry that nobody took in time.

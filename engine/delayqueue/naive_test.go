@@ -320,7 +320,7 @@ func (m *naive) next() (at int64, happens func(now int64)) {
 			at, happens = e.until, func(int64) {
 				m.totals.Expired++
 				if m.fails(e) {
-					e.state = Dying
+					e.state, e.reason = Dying, ReasonLease
 				} else {
 					m.wait(e, e.until)
 				}

@@ -311,6 +311,15 @@ const (
 // deliveries goes on, so that worker's id#attempt stays stale, but the tries
 // start anew.
 func (q *Queue) Add(now int64, id, payload []byte, dueMicros int64, x *Extra, mode Mode) bool {
+	return q.add(now, id, payload, dueMicros, 0, x, mode)
+}
+
+// Bury is Add for a dead letter: it says how often it was delivered before it died. Its tries start anew.
+func (q *Queue) Bury(now int64, id, payload []byte, dueMicros, attempt int64, x *Extra) {
+	q.add(now, id, payload, dueMicros, uint32(min(attempt, attemptMax)), x, Put)
+}
+
+func (q *Queue) add(now int64, id, payload []byte, dueMicros int64, attempt uint32, x *Extra, mode Mode) bool {
 	old := q.table.Get(id)
 	if !old.None() && placeOf(old) == remembered {
 		if itemOf(old).at > now {
@@ -345,10 +354,11 @@ func (q *Queue) Add(now int64, id, payload []byte, dueMicros int64, x *Extra, mo
 		g := q.pin(old)
 		defer q.unpin(g)
 		q.take(old)
-		for _, at := range []int{headAttempt, headBase} {
-			binary.LittleEndian.PutUint32(r.Value()[at:], attemptOf(old))
-		}
+		attempt = max(attempt, attemptOf(old))
 		q.table.Replace(old, r)
+	}
+	for _, at := range []int{headAttempt, headBase} {
+		binary.LittleEndian.PutUint32(r.Value()[at:], attempt)
 	}
 	q.put(r, waiting, dueMicros)
 	return true
