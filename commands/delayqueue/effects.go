@@ -23,6 +23,7 @@ const (
 	wordSettle = "SETTLE" // n: what had happened by itself, as leases that ran out
 	wordBury   = "BURY"   // n: dying entries that left for the dead-letter queue
 	wordPlan   = "PLAN"   // id every cron zone payload extra: a schedule
+	wordReplan = "REPLAN" // id every cron zone payload extra: of a schedule that keeps its times
 	wordSet    = "SET"    // lease tries dead backoff backoff-max [maxlen paused conc rules [limit]]
 )
 
@@ -117,14 +118,18 @@ func (f *family) apply(c *command.Ctx) {
 			break
 		}
 		q.Bury(now, id, payload, due, attempt, x)
-	case wordPlan:
+	case wordPlan, wordReplan:
 		s := delayqueue.Schedule{ID: a.Bytes(), EveryMicros: period(&a), Cron: string(a.Bytes()), Zone: string(a.Bytes()), Payload: a.Bytes()}
 		x, err := delayqueue.ParseExtra(a.Bytes())
 		if err == nil {
 			err = delayqueue.CheckID(s.ID)
 		}
-		if s.Extra = x; a.Err() == "" && err == nil {
+		switch s.Extra = x; {
+		case a.Err() != "" || err != nil:
+		case word == wordPlan:
 			_, err = q.Schedule(now, &s, delayqueue.Put)
+		case !q.Replan(&s):
+			a.Fail(errApply)
 		}
 		if err != nil {
 			a.Fail(errApply)

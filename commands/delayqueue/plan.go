@@ -43,17 +43,20 @@ func (f *family) plan(c *command.Ctx, key []byte, q *delayqueue.Queue, o *addArg
 	}
 	held := overOf(key, q)
 	held.add(held.of(o.id, c.Now))
-	added, err := q.Schedule(c.Now, &s, o.mode)
-	if err != nil || !added {
-		c.Null()
-		return
+	word := wordReplan
+	if o.mode == delayqueue.OnlyNew || !q.Replan(&s) {
+		word = wordPlan
+		if added, err := q.Schedule(c.Now, &s, o.mode); err != nil || !added {
+			c.Null()
+			return
+		}
 	}
 	if o.extra.ExpireMicros > 0 {
 		rearm(&c.View, key, q)
 	}
 	c.Changed(key, engine.EventDelayQueue, "dq.add")
 	if c.Logging() {
-		w := logged(&c.View, key, wordPlan, 6)
+		w := logged(&c.View, key, word, 6)
 		w.Bytes(s.ID)
 		w.Int(s.EveryMicros)
 		w.Text(s.Cron)

@@ -78,6 +78,59 @@ func TestEvery(t *testing.T) {
 	c.Want("2", "DQ.LEN", "d")
 }
 
+// A program adds its schedules at each start, and starts more often than they come.
+func TestAgain(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	converse(t, s, c, `
+		DQ.ADD q EVERY 1000 ID tick p1 => tick
+		+600
+		DQ.ADD q EVERY 1000 PRIO 7 GROUP g ID tick p2 => tick
+		DQ.PEEK q => [[tick@1700000001000 p2 T+1000 0]]
+		DQ.PEEK q FULL => [[id tick@1700000001000 payload p2 state delayed due T+1000 attempt 0 lease_until -1 prio 7 expire -1 unique -1 maxwait -1 first_added -1 group g schedule EVERY 1000 reason ]]
+		+600
+		DQ.ADD q EVERY 1000 ID tick p3 => tick
+		DQ.POP q LEASE 5000 => [[tick@1700000001000#1 p3 T+1000 1]]
+		# what is worked stays as it is, and the next one is as it was said last
+		DQ.ADD q XX EVERY 1000 ID tick p4 => tick
+		DQ.ADD q NX EVERY 1000 ID tick p5 => nil
+		DQ.PEEK q => [[tick@1700000001000#1 p3 T+6200 1]]
+		DQ.NACK q tick@1700000001000#1 DELAY 100 REASON busy => 1
+		DQ.ADD q EVERY 1000 EXPIRE 300 ID tick p4 => tick
+		DQ.PEEK q FULL => [[id tick@1700000001000 payload p4 state delayed due T+1300 attempt 1 lease_until -1 prio 0 expire 300 unique -1 maxwait -1 first_added -1 group  schedule EVERY 1000 reason busy]]
+		+399
+		DQ.LEN q => 1
+		+1
+		DQ.PEEK q => [[tick@1700000002000 p4 T+2000 0]]
+		# other times count from now
+		DQ.ADD q EVERY 700 ID tick p4 => tick
+		DQ.PEEK q => [[tick@1700000002300 p4 T+2300 0]]
+		# missed runs are one run, also then
+		DQ.ADD c CRON @hourly ID tock p1 => tock
+		DQ.PEEK c => [[tock@1700002800000 p1 T+2800000 0]]
+		+10000000
+		DQ.ADD c CRON @hourly ID tock p2 => tock
+		DQ.POP c => [[tock@1700002800000 p2 T+2800000 1]]
+		DQ.ADD c CRON @hourly TZ Europe/Berlin ID tock p3 => tock
+		DQ.PEEK c => [[tock@1700013600000 p3 T+13600000 0]]
+	`)
+	c.Want("OK", "FLUSHALL")
+	c.Want("OK", "LKV.JOURNAL", "START")
+	runs := 0
+	for range 50 {
+		c.Want("job", "DQ.ADD", "q", "EVERY", 1000, "ID", "job", "p")
+		s.Advance(300)
+		if c.Do("DQ.POP", "q") != "nil" {
+			runs++
+		}
+		c.Want("OK", "DEBUG", "RELOAD")
+	}
+	c.Want("OK", "LKV.JOURNAL", "CHECK")
+	if runs != 15 {
+		t.Errorf("%d runs in fifteen seconds", runs)
+	}
+}
+
 func TestCron(t *testing.T) {
 	s := livetest.Start(t) // 2023-11-14 22:13:20 UTC
 	c := s.Client()

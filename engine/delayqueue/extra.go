@@ -200,9 +200,8 @@ func extraOf(r table.Record) (x Extra) {
 	return x
 }
 
-// revise gives an entry, which is in no tree, other extras: a record of its own.
-func (q *Queue) revise(old table.Record, x *Extra) table.Record {
-	_, payload := split(old)
+// revise gives an entry, which is in no tree, another payload and other extras: a record of its own.
+func (q *Queue) revise(old table.Record, payload []byte, x *Extra) table.Record {
 	r := newRecord(old.Key(), payload, x.Append(nil))
 	head, was := r.Value(), old.Value()
 	in := head[headPlace]
@@ -219,7 +218,8 @@ func (q *Queue) blame(r table.Record, reason []byte) table.Record {
 	}
 	x := extraOf(r)
 	x.Reason = reason
-	return q.revise(r, &x)
+	_, payload := split(r)
+	return q.revise(r, payload, &x)
 }
 
 // leave removes an entry, which is in no tree. If its work is done its id may be

@@ -89,9 +89,15 @@ func (r *run) step() error {
 		mode, every, x := Mode(r.rnd.IntN(3)), 1000*(1+r.rnd.Int64N(4)), r.extra()
 		x.MaxWaitMicros, x.UniqueMicros = 0, 0
 		id, payload := "plan"+strconv.Itoa(r.rnd.IntN(3)), "p"+strconv.Itoa(r.rnd.IntN(1000))
+		plan := &Schedule{ID: []byte(id), Payload: []byte(payload), EveryMicros: every, Extra: x}
+		if r.rnd.IntN(2) == 0 {
+			want := r.m.replan(id, payload, every, x)
+			r.did("replan", want)
+			return differ("replan", r.q.Replan(plan), want)
+		}
 		want := r.m.schedule(r.now, id, payload, every, x, mode)
 		r.did("schedule", want)
-		got, err := r.q.Schedule(r.now, &Schedule{ID: []byte(id), Payload: []byte(payload), EveryMicros: every, Extra: x}, mode)
+		got, err := r.q.Schedule(r.now, plan, mode)
 		if err != nil {
 			return err
 		}
@@ -363,7 +369,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	t.Logf("%d steps: %v", steps, done)
-	for _, what := range []string{"add", "pop", "ack", "nack", "touch", "remove", "settle", "die", "configure", "clone", "peek", "known", "sooner", "save", "from", "turns", "image", "early", "schedule", "unschedule", "occurs"} {
+	for _, what := range []string{"add", "pop", "ack", "nack", "touch", "remove", "settle", "die", "configure", "clone", "peek", "known", "sooner", "save", "from", "turns", "image", "early", "schedule", "replan", "unschedule", "occurs"} {
 		if done[what] < steps/10000 {
 			t.Errorf("only %d times %s", done[what], what)
 		}

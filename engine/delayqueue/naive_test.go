@@ -92,6 +92,21 @@ func (m *naive) unschedule(id string) (next int64, ok bool) {
 	return p.next, true
 }
 
+// replan changes a schedule of the same times.
+func (m *naive) replan(id, payload string, every int64, x Extra) bool {
+	p := m.plans[id]
+	if p == nil || p.every != every {
+		return false
+	}
+	x.Occurrence = true
+	p.payload, p.Extra = payload, x
+	if e := m.get(p.occurrence()); e.state == Ready {
+		e.payload, e.Extra = payload, x
+		m.wait(e, e.due)
+	}
+	return true
+}
+
 func (m *naive) schedule(now int64, id, payload string, every int64, x Extra, mode Mode) bool {
 	old, e := m.plans[id], m.get(id)
 	if there := old != nil || e != nil; there && mode == OnlyNew || !there && mode == OnlyOld {

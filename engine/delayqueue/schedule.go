@@ -199,6 +199,25 @@ func (q *Queue) Schedule(now int64, plan *Schedule, mode Mode) (added bool, err 
 	return q.Scheduled(s.ID), nil
 }
 
+// Replan changes what the entries of a schedule are, if there is one that comes at the same times: it keeps these, so that
+// a program can make its schedules at each start. An occurrence that waits is changed, too.
+func (q *Queue) Replan(plan *Schedule) (kept bool) {
+	s := q.schedules[string(plan.ID)]
+	if s == nil || s.EveryMicros != plan.EveryMicros || s.Cron != plan.Cron || s.Zone != plan.Zone {
+		return false
+	}
+	s.Payload, s.Extra = bytes.Clone(plan.Payload), plan.Extra
+	s.Extra.Group, s.Extra.Occurrence = bytes.Clone(plan.Extra.Group), true
+	if r := q.present(s); !r.None() && placeOf(r) == waiting {
+		x := s.Extra
+		x.Reason = extraOf(r).Reason
+		defer q.unpin(q.pin(r))
+		q.take(r)
+		q.put(q.revise(r, s.Payload, &x), waiting, dueAt(r))
+	}
+	return true
+}
+
 // present is the occurrence of a schedule that is in the queue.
 func (q *Queue) present(s *schedule) table.Record {
 	return q.find(occurrence(nil, s.ID, s.NextMicros), 0)
