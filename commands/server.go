@@ -146,6 +146,9 @@ type within struct {
 	remote net.Addr
 }
 
+// Inside has it count to no limit of clients: see resp.Conn.
+func (w *within) Inside() {}
+
 func (w *within) RemoteAddr() net.Addr { return w.remote }
 
 func (h *host) Ends() bool { return h.options.Shutdown != nil }

@@ -138,3 +138,33 @@ func TestTLSNeedsItsFiles(t *testing.T) {
 		t.Errorf("listens without a certificate: %v", err)
 	}
 }
+
+// A client that does not go on with its handshake keeps its place for some seconds only.
+func TestTLSHandshakeStandsStill(t *testing.T) {
+	t.Parallel()
+	cert, key := certificate(t)
+	s, err := commands.New(commands.Options{Settings: []params.Setting{
+		{Name: "save"}, {Name: "port", Value: "0"}, {Name: "tls-port", Value: freePort(t)}, {Name: "tls-auth-clients", Value: "no"},
+		{Name: "tls-cert-file", Value: cert}, {Name: "tls-key-file", Value: key},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	addrs, err := s.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, begin := range []string{"", "\x16\x03\x01\x02\x00\x01"} {
+		c, err := net.Dial("tcp", addrs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, begin)
+		_ = c.SetDeadline(time.Now().Add(20 * time.Second)) // four times as long as it may take
+		if _, err := io.ReadAll(c); err != nil {
+			t.Errorf("after %q: %v, want the end of the connection", begin, err)
+		}
+	}
+}

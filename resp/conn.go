@@ -68,6 +68,9 @@ type Conn struct {
 	// Fd is the file descriptor, -1 where there is none.
 	Fd int
 
+	// Inside: the client is a part of the process itself.
+	Inside bool
+
 	// QueryBufferLimit is how much unparsed input may gather (0: the default),
 	// QueuedBytes how much of that the handler holds elsewhere: Redis counts
 	// the commands queued by MULTI. It may be read from anywhere.

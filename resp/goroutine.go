@@ -97,6 +97,7 @@ func (s *Server) ServeConn(nc net.Conn) {
 	c.ready = make(chan struct{}, 1)
 	c.init(s.lastID.Add(1), s.opts.Handler, c, s.opts.Now())
 	c.remote, c.local = netAddrPort(nc.RemoteAddr()), netAddrPort(nc.LocalAddr())
+	_, c.Inside = nc.(interface{ Inside() })
 	if a, ok := nc.LocalAddr().(*net.UnixAddr); ok {
 		c.path = a.Name
 	}
@@ -392,8 +393,23 @@ func (c *goConn) endMail() {
 	}
 }
 
+// shakeHands does what TLS does first, for which a client has handshakeMillis: it takes a client's place meanwhile. It reports
+// false if that failed.
+func (c *goConn) shakeHands() bool {
+	over, ok := c.nc.(interface{ Handshake() error })
+	if !ok {
+		return true
+	}
+	late := time.AfterFunc(handshakeMillis*time.Millisecond, func() { c.nc.Close() })
+	defer late.Stop()
+	return over.Handshake() == nil
+}
+
 func (c *goConn) reader() {
 	defer close(c.input)
+	if !c.shakeHands() {
+		return
+	}
 	buf := make([]byte, sharedInputBytes)
 	for {
 		n, err := c.nc.Read(buf)

@@ -22,6 +22,9 @@ const (
 	// next one has its turn.
 	writeTurnBytes = 1 << 20
 
+	// handshakeMillis is how long TLS's handshake may take.
+	handshakeMillis = 5000
+
 	// batchCommandsMax is the most commands given to Serve at once.
 	batchCommandsMax = 64
 

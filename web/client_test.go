@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 )
 
 // answering is a server that answers anything with a text.
@@ -99,52 +98,4 @@ func FuzzReply(f *testing.F) {
 			t.Errorf("%q: %v", text, err)
 		}
 	})
-}
-
-// Connections beyond the limit wait until one goes, and Close ends the wait.
-func TestLimited(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &limited{Listener: ln, free: make(chan struct{}, 2), closed: make(chan struct{})}
-	accepted := make(chan net.Conn, 10)
-	ended := make(chan error, 1)
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				ended <- err
-				return
-			}
-			accepted <- c
-		}
-	}()
-	for range 4 {
-		c, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-	}
-	first, second := <-accepted, <-accepted
-	select {
-	case <-accepted:
-		t.Fatal("three are accepted")
-	case <-time.After(50 * time.Millisecond):
-	}
-	first.Close()
-	first.Close() // counts once
-	third := <-accepted
-	select {
-	case <-accepted:
-		t.Fatal("a connection that is closed twice makes room for two")
-	case <-time.After(50 * time.Millisecond):
-	}
-	l.Close()
-	if err := <-ended; err == nil {
-		t.Error("accepts after it was closed")
-	}
-	second.Close()
-	third.Close()
 }

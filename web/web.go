@@ -39,21 +39,22 @@ type Options struct {
 type Site struct {
 	o    Options
 	http http.Server
+	room *room
 }
 
 // The limits of a connection. Nobody needs more, and whoever is slow on purpose holds little.
 const (
-	headerTimeout  = 5 * time.Second
+	headerTimeout  = 5 * time.Second // and TLS's handshake
 	requestTimeout = 30 * time.Second
-	idleTimeout    = 2 * time.Minute
+	idleTimeout    = 10 * time.Second
+	writeTimeout   = 10 * time.Second // without the client taking anything
 	headerBytesMax = 16 << 10
 	bodyBytesMax   = 1 << 20
-	connectionsMax = 256
 )
 
 // New makes a site.
 func New(o Options) *Site {
-	s := &Site{o: o}
+	s := &Site{o: o, room: newRoom()}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", s.health)
 	mux.HandleFunc("GET /readyz", s.ready)
@@ -62,7 +63,7 @@ func New(o Options) *Site {
 	mux.Handle("GET /", pages())
 	s.http = http.Server{
 		Handler: s.guarded(mux), ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: headerBytesMax, ErrorLog: log.New(lines(o.Logf), "", 0),
+		WriteTimeout: requestTimeout + writeTimeout, ConnState: s.room.state, MaxHeaderBytes: headerBytesMax, ErrorLog: log.New(lines(o.Logf), "", 0),
 	}
 	return s
 }
@@ -77,7 +78,7 @@ func (l lines) Write(b []byte) (int, error) {
 
 // Serve serves connections of ln, with TLS if config is not nil, until Close.
 func (s *Site) Serve(ln net.Listener, config *tls.Config) {
-	ln = &limited{Listener: ln, free: make(chan struct{}, connectionsMax), closed: make(chan struct{})}
+	ln = &limited{Listener: ln, room: s.room}
 	if config != nil {
 		config = config.Clone()
 		config.NextProtos = []string{"http/1.1"}
@@ -123,37 +124,47 @@ func knownHost(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// health answers if the server does.
+// health answers if the server does, be it with an error: that a password is missing, or that it loads.
 func (s *Site) health(w http.ResponseWriter, r *http.Request) {
-	if err := s.reaches(r); err != nil {
+	if _, err := s.pinged(r); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	text(w, "ok\n")
 }
 
-// ready tells whether clients are to be sent here.
+// ready tells whether clients are to be sent here: whether a new one would be served.
 func (s *Site) ready(w http.ResponseWriter, r *http.Request) {
-	if why := s.o.Ready(); why != "" {
+	why := s.o.Ready()
+	if why == "" {
+		reply, err := s.pinged(r)
+		if e, refused := reply.(failure); err != nil {
+			why = err.Error()
+		} else if refused && e.code() != "NOAUTH" { // "limitkv ping" decides in the same way
+			why = string(e)
+		}
+	}
+	if why != "" {
 		http.Error(w, why, http.StatusServiceUnavailable)
 		return
 	}
-	s.health(w, r)
+	text(w, "ok\n")
 }
 
 // answerWithin is how long the server may take to answer to a check.
 const answerWithin = 5 * time.Second
 
-// reaches finds out whether the server answers, be it with an error: that a password is missing, or that it loads.
-func (s *Site) reaches(r *http.Request) error {
+// pinged is the server's reply to PING.
+func (s *Site) pinged(r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
 	c := s.dial(ctx, r)
 	defer c.close()
-	if _, err := c.do([]string{"PING"}); err != nil {
-		return errors.New("the server does not answer")
+	reply, err := c.do([]string{"PING"})
+	if err != nil {
+		return nil, errors.New("the server does not answer")
 	}
-	return nil
+	return reply, nil
 }
 
 func text(w http.ResponseWriter, s string) {

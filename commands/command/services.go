@@ -67,6 +67,9 @@ type Connections interface {
 	// Admit returns the error text for a connection that may not be made
 	// (maxclients), empty if it may, and sets the session up.
 	Admit(sess *Session) string
+	// TooMany returns the error text for a client that would come now, if there are as
+	// many as there may be, else empty.
+	TooMany() string
 	// Full returns the error text for a connection that cannot be made, since the
 	// system has no file descriptor for it.
 	Full() string
@@ -249,7 +252,8 @@ type Host interface {
 	// InRound and Watch are resp.Server's.
 	InRound() bool
 	Watch(event int, fn func()) bool
-	// Dial makes a connection inside the process, for a client at a remote address.
+	// Dial makes a connection inside the process, for a client at a remote address. It
+	// does not count to maxclients.
 	Dial(remote net.Addr) net.Conn
 	// Open listens on a port that is free, for connections to a namespace.
 	Open() (port int, end func(), err error)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/web"
 )
 
 // descriptorsReserved are for what is no client: listeners, the log, files that are written, links to other servers, the
@@ -18,7 +19,13 @@ import (
 const descriptorsReserved = 32
 
 // reserved is how many descriptors are not for clients.
-func (f *family) reserved() int64 { return descriptorsReserved + 2*int64(f.s.Loops) }
+func (f *family) reserved() int64 {
+	n := descriptorsReserved + 2*int64(f.s.Loops)
+	if f.s.Config.Value("http") != "" { // checks and scrapes find room also where clients do not
+		n += web.ConnectionsMax
+	}
+	return n
+}
 
 // declareMaxClients: at the start, when the parameters are there, it is lowered to what the system allows; later it is not
 // raised above that.

@@ -121,7 +121,7 @@ func (f *family) Admit(s *command.Session) string {
 	f.Limit(s)
 	_, unix := s.Conn.Remote(), !s.Conn.Remote().IsValid()
 	s.Show(command.ShownUnixSocket, unix)
-	if f.limits.connected.Add(1) > f.limits.maxClients.Load() {
+	if !s.Conn.Inside && f.limits.connected.Add(1) > f.limits.maxClients.Load() {
 		return errMaxClients
 	}
 	if f.limits.protected.Load() && !f.s.ACL.Required() && !unix && !s.Conn.Remote().Addr().Unmap().IsLoopback() {
@@ -130,8 +130,18 @@ func (f *family) Admit(s *command.Session) string {
 	return ""
 }
 
+// TooMany is the error for a client that would come now, "" if there is room for it.
+func (f *family) TooMany() string {
+	if f.limits.connected.Load() >= f.limits.maxClients.Load() {
+		return errMaxClients
+	}
+	return ""
+}
+
 func (f *family) closed(s *command.Session) {
-	f.limits.connected.Add(-1)
+	if !s.Conn.Inside {
+		f.limits.connected.Add(-1)
+	}
 	f.s.Pause.Leave(s.Conn)
 }
 

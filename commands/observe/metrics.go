@@ -105,6 +105,11 @@ func (f *family) metrics(m *web.Metrics) {
 		}
 	}
 	m.Gauge("limitkv_build_info", "The server's versions.", 1, "version", f.s.Version, "redis_version", command.RedisVersion)
+	ready := 0.0
+	if f.unready() == "" {
+		ready = 1
+	}
+	m.Gauge("limitkv_ready", "Whether clients are to be sent here, as /readyz says: not while it loads, cannot write, or has as many as it may.", ready)
 	for _, x := range metrics {
 		value, ok := number(fields[x.field])
 		switch {

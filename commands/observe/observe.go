@@ -122,7 +122,10 @@ func (f *family) unready() string {
 	if text := f.s.RefusesWrites(); text != nil {
 		return *text
 	}
-	return ""
+	if f.s.Replica.Load()&command.ReplicaStale != 0 {
+		return command.ErrMasterDown
+	}
+	return f.s.Connections.TooMany()
 }
 
 // lookers are the commands that the page may run besides those that only read keys, where it may only look.

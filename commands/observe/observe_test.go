@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -448,24 +447,6 @@ func TestBadRequests(t *testing.T) {
 	if status, _ := s.send("/api/commands", strings.Replace(many, `["PING"],`, "", 1)); status != 200 {
 		t.Errorf("100 commands: %d", status)
 	}
-}
-
-// Connections that send nothing keep nobody else out, up to a number; those above wait until one goes.
-func TestSilentConnections(t *testing.T) {
-	s := start(t)
-	addr := strings.TrimPrefix(s.url, "http://")
-	http.DefaultClient.CloseIdleConnections()
-	for i := range 200 {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		if i%2 == 0 {
-			fmt.Fprint(c, "GET /metrics HTTP/1.1\r\nHost: x")
-		}
-	}
-	s.wants("/healthz", 200, "ok")
 }
 
 func TestPage(t *testing.T) {
