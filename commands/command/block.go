@@ -35,6 +35,7 @@ type Wait struct {
 
 	session *Session
 	server  *Server
+	bytes   int64       // of the arguments
 	at      journal.LSN // where the effects of its end are in the journal
 }
 
@@ -43,6 +44,9 @@ type Wait struct {
 // command's. Only when CanBlock says so.
 func (c *Ctx) NewWait(trier Trier, kind engine.Kind, deadline int64) *Wait {
 	w := &Wait{Request: c.Request.Clone(), Trier: trier, Since: c.Now, session: c.Session, server: c.Server}
+	for _, a := range w.Args {
+		w.bytes += int64(len(a))
+	}
 	w.KS, w.DB, w.Kind, w.Deadline, w.Who = c.KS, c.DB, kind, deadline, w
 	return w
 }
@@ -155,6 +159,9 @@ func (w *Wait) finish(reply []byte) {
 	sess.Blocked.Store(nil)
 	s.When(max(w.at, sess.Held), func(failed string) {
 		sess.Conn.Post(func() {
+			if !sess.Conn.Gone() {
+				s.ClientServed(sess)
+			}
 			if sess.Reply == ReplyOn {
 				s.Reply(sess, w.at, reply, failed)
 			}

@@ -34,7 +34,8 @@ func (s *Server) UsedMemory(nowMicros int64) int64 {
 
 // What a client takes besides its buffers, roughly, in bytes: the connection and
 // its session, each command that it has queued, each key that it watches, and each
-// channel, pattern or prefix that it listens to.
+// channel, pattern or prefix that it listens to. How long their names are comes on top, and so do the arguments of a command that
+// waits, which are copies.
 const (
 	sessionBytes   = 1500
 	queuedBytes    = 120
@@ -53,7 +54,11 @@ func (s *Session) bufferBytes() int64 {
 
 func (s *Session) extraBytes() int64 {
 	shown := &s.Shown
-	return s.Conn.QueuedBytes.Load() + int64(shown.Multi.Load())*queuedBytes + int64(shown.Watches.Load())*watchBytes +
+	waits := int64(0)
+	if w := s.Blocked.Load(); w != nil {
+		waits = w.bytes
+	}
+	return waits + shown.SubBytes.Load() + shown.WatchBytes.Load() + shown.PrefixBytes.Load() + shown.NameBytes.Load() + s.Conn.QueuedBytes.Load() + int64(shown.Multi.Load())*queuedBytes + int64(shown.Watches.Load())*watchBytes +
 		int64(shown.Subs.Load()+shown.PSubs.Load()+shown.SSubs.Load()+shown.Prefixes.Load())*subscribeBytes
 }
 

@@ -120,6 +120,8 @@ type Shown struct {
 	// Subs, PSubs and SSubs count channels, patterns and shard channels, Prefixes
 	// those of CLIENT TRACKING.
 	Subs, PSubs, SSubs, Prefixes atomic.Int32
+	// SubBytes, WatchBytes, PrefixBytes and NameBytes are how long the names of these, and the session's own, are.
+	SubBytes, WatchBytes, PrefixBytes, NameBytes atomic.Int64
 }
 
 // Aside are reasons to run a session's commands with more thought.
@@ -226,7 +228,12 @@ func (s *Session) SetNamespace(ns *Namespace) {
 func (s *Session) Name() string { s.mu.Lock(); defer s.mu.Unlock(); return s.name }
 
 // SetName sets the name that CLIENT LIST shows.
-func (s *Session) SetName(name string) { s.mu.Lock(); s.name = name; s.mu.Unlock() }
+func (s *Session) SetName(name string) {
+	s.mu.Lock()
+	s.name = name
+	s.mu.Unlock()
+	s.Shown.NameBytes.Store(int64(len(name)))
+}
 
 // Lib is what CLIENT SETINFO set.
 func (s *Session) Lib() (name, version string) {

@@ -127,6 +127,11 @@ func (t *tracker) start(next *tracked) {
 	s.Show(command.ShownTrackingBroken, false)
 	s.Shown.Redirect.Store(next.redirect + 1)
 	s.Shown.Prefixes.Store(int32(len(next.prefixes)))
+	var bytes int64
+	for _, p := range next.prefixes {
+		bytes += int64(len(p))
+	}
+	s.Shown.PrefixBytes.Store(bytes)
 }
 
 // stop ends a session's tracking. What it has read is forgotten as the keys
@@ -138,6 +143,7 @@ func (t *tracker) stop(s *command.Session) {
 	s.Show(command.ShownTracking|command.ShownTrackingBroadcast|command.ShownTrackingBroken, false)
 	s.Shown.Redirect.Store(0)
 	s.Shown.Prefixes.Store(0)
+	s.Shown.PrefixBytes.Store(0)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range t.clients[s.ID].prefixes {

@@ -38,8 +38,26 @@ func TestLargestClientsAreEnded(t *testing.T) {
 			c.Write(b) // may fail: the server ends it
 		}
 	}
+	long := func(words ...string) func(c *livetest.Client) {
+		return func(c *livetest.Client) { // it may be ended before it reads
+			args := make([]any, 0, len(words))
+			for _, w := range words {
+				args = append(args, strings.ReplaceAll(w, "LONG", strings.Repeat("x", 2*limit)))
+			}
+			c.Write(livetest.Append(nil, args...))
+		}
+	}
 	for name, grow := range map[string]func(c *livetest.Client){
-		"an incomplete command": func(c *livetest.Client) { c.Write(incomplete(2 * limit)) },
+		"a long key that is waited for": long("BLPOP", "LONG", "0"),
+		"a long key of a stream":        long("XREAD", "BLOCK", "0", "STREAMS", "LONG", "$"),
+		"a long key of a queue":         long("DQ.POP", "LONG", "BLOCK", "0"),
+		"a long watched key":            long("WATCH", "LONG"),
+		"a long channel":                long("SUBSCRIBE", "LONG"),
+		"a long pattern":                long("PSUBSCRIBE", "LONG"),
+		"a long shard channel":          long("SSUBSCRIBE", "LONG"),
+		"a long name":                   long("CLIENT", "SETNAME", "LONG"),
+		"a long prefix":                 long("CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "LONG"),
+		"an incomplete command":         func(c *livetest.Client) { c.Write(incomplete(2 * limit)) },
 		"a transaction": func(c *livetest.Client) {
 			c.Want("OK", "MULTI")
 			for range 4 {
@@ -147,4 +165,45 @@ func TestNoEvictOff(t *testing.T) {
 	if n := info(t, admin, "evicted_clients"); n != 1 {
 		t.Errorf("evicted_clients is %d", n)
 	}
+}
+
+// What a client was counted for goes with the wait, the watch, the subscription and the name, not only with the client.
+func TestWhatClientsHoldIsCounted(t *testing.T) {
+	s := livetest.Start(t)
+	admin, c, waiting := s.Client(), s.Client(), s.Client()
+	c.Want("PONG", "PING")
+	waiting.Want("PONG", "PING")
+	const size = 1 << 20
+	long := strings.Repeat("x", size)
+	taken := func() int64 { return int64(info(t, admin, "mem_clients_normal")) }
+	taken() // what its own replies take is there from now on
+	base := taken()
+	grown := func(what string, want int64) {
+		t.Helper()
+		var n int64
+		settles(t, what, func() bool { n = taken() - base; return n >= want && n < want+size/4 })
+	}
+	waiting.Write(livetest.Append(nil, "BLPOP", long, 0))
+	s.Blocked(1)
+	grown("the key that is waited for", size)
+	c.Want("1", "RPUSH", long, "v")
+	s.Blocked(0)
+	grown("nobody waits", 0)
+	c.Want("OK", "WATCH", long)
+	c.Want("OK", "WATCH", long) // again is no more
+	grown("a watched key", size)
+	c.Want("OK", "UNWATCH")
+	grown("no watched key", 0)
+	c.Want("OK", "CLIENT", "SETNAME", long)
+	grown("a name", size)
+	c.Want("OK", "CLIENT", "SETNAME", "")
+	grown("no name", 0)
+	c.Want("OK", "CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", long)
+	grown("a prefix", size)
+	c.Want("OK", "CLIENT", "TRACKING", "OFF")
+	grown("no prefix", 0)
+	c.Do("SUBSCRIBE", long)
+	grown("a channel", size)
+	c.Do("UNSUBSCRIBE", long)
+	grown("no channel", 0)
 }

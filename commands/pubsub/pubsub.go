@@ -192,6 +192,7 @@ func (f *family) join(s *command.Session, mine *subscriptions, k kind, name stri
 		mine[k] = make(map[string]struct{})
 	}
 	mine[k][name] = struct{}{}
+	s.Shown.SubBytes.Add(int64(len(name)))
 	f.world(s).registry(k).add(name, s)
 	f.counted(s, mine)
 }
@@ -215,6 +216,7 @@ func (f *family) leave(s *command.Session, mine *subscriptions, k kind, name str
 		return
 	}
 	delete(mine[k], name)
+	s.Shown.SubBytes.Add(-int64(len(name)))
 	f.world(s).registry(k).remove(name, s)
 	f.counted(s, mine)
 }

@@ -84,7 +84,10 @@ func (t family) watch(c *command.Ctx) {
 	}
 	if !m.Watcher.Dirty() { // otherwise EXEC runs nothing, whatever becomes of these
 		for _, key := range c.Args[1:] {
-			c.Watch(&m.Watcher, key)
+			before := m.Watcher.Len()
+			if c.Watch(&m.Watcher, key); m.Watcher.Len() > before {
+				c.Session.Shown.WatchBytes.Add(int64(len(key)))
+			}
 		}
 	}
 	c.Session.Shown.Watches.Store(int32(m.Watcher.Len()))
@@ -105,6 +108,7 @@ func (t family) forget(c *command.Ctx) {
 		}
 		c.KS.Unwatch(&m.Watcher, held)
 		c.Session.Shown.Watches.Store(0)
+		c.Session.Shown.WatchBytes.Store(0)
 	}
 }
 
