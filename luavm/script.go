@@ -25,6 +25,9 @@ type Script struct {
 	skip  int // of Body: the first line, if that is not Lua
 }
 
+// Bytes is what the script takes in memory: its text and its compiled form.
+func (s *Script) Bytes() int64 { return int64(len(s.Body)) + s.chunk.main.Bytes(s.Body) }
+
 // SHA1Hex returns the SHA-1 of b in lowercase hexadecimal, as SCRIPT LOAD and redis.sha1hex do.
 func SHA1Hex(b []byte) string { return SHA1Text(sha1.Sum(b)) }
 

@@ -32,6 +32,7 @@ type script struct {
 	// For eviction, guarded by the cache's mutex.
 	asked int64 // when it ran last, as far as is known
 	at    int   // its place in the heap
+	bytes int64 // what it counts for in the cache
 }
 
 // proven returns what analysis finds of the script.
@@ -132,7 +133,7 @@ type cache struct {
 	generation atomic.Int64
 	flushes    atomic.Int64
 	evicted    atomic.Int64
-	bytes      atomic.Int64 // of the scripts' texts
+	bytes      atomic.Int64 // of the scripts' texts and compiled forms
 }
 
 // local is a worker's view of the cache. Maps that are full are kept as the former ones, in which what is not found is
@@ -249,7 +250,8 @@ func (c *cache) add(s *script) *script {
 	heap.Push(&c.evictable, s)
 	s.gone.Store(false)
 	c.bySHA[s.SHA] = s
-	c.bytes.Add(int64(len(s.Body)))
+	s.bytes = s.Bytes()
+	c.bytes.Add(s.bytes)
 	return s
 }
 
@@ -289,7 +291,7 @@ func (c *cache) evict() {
 	heap.Pop(&c.evictable)
 	oldest.gone.Store(true)
 	delete(c.bySHA, oldest.SHA)
-	c.bytes.Add(-int64(len(oldest.Body)))
+	c.bytes.Add(-oldest.bytes)
 	c.evicted.Add(1)
 }
 

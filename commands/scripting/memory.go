@@ -1,7 +1,7 @@
 package scripting
 
-// What scripts and functions take in memory. It is estimated from how many there
-// are and how long: what an interpreter has allocated, nobody counts. Nor are
+// What scripts and functions take in memory. Of a script the text and the compiled form are counted; the rest is estimated from
+// how many there are, and how long libraries are: what an interpreter has allocated, nobody counts. Nor are
 // the interpreters themselves, of which each loop makes one when it first needs
 // it: the first EVAL would look like a megabyte of data. The compiled form is
 // one for all interpreters and counts with the text.
@@ -11,7 +11,7 @@ import (
 	"github.com/limitkv/limitkv/engine"
 )
 
-// What there is beside the text of a script or library: its compiled form, which
+// What there is beside the text of a script or library: a library's compiled form, which
 // grows with the text, what is kept about each, and the closures that interpreters
 // make of them. By measurement the compiled form and the text are 0.5 kB for
 // "return 1", 1.0 for 200 bytes, 6.1 for 1.3 kB; what is kept of a script's runs, 0.7.
@@ -33,9 +33,9 @@ func (m memory) total() int64 { return m.scripts + m.libraries + m.eval + m.func
 // memory is that of all scripts and of the functions of a keyspace.
 func (f *family) memory(ks *engine.Keyspace) memory {
 	set := f.registries.Of(ks).now.Load()
-	scripts, text := int64(f.cache.len()), f.cache.bytes.Load()
+	scripts, bytes := int64(f.cache.len()), f.cache.bytes.Load()
 	return memory{
-		scripts:   text*textFactor + scripts*scriptBytes,
+		scripts:   bytes + scripts*scriptBytes,
 		eval:      scripts * closureBytes,
 		libraries: set.bytes*textFactor + int64(set.byName.Len())*libraryBytes + int64(set.functions.Len())*functionBytes,
 		functions: int64(set.functions.Len()) * closureBytes,

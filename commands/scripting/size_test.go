@@ -1,0 +1,59 @@
+package scripting_test
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/limitkv/limitkv/commands/livetest"
+)
+
+// What the cache counts is near to what the heap has grown by, whatever scripts are made of.
+func TestScriptsAreCountedAsTheyAre(t *testing.T) {
+	for name, body := range map[string]func(i int) string{
+		"comment":   func(i int) string { return fmt.Sprintf("--%d%s\nreturn 1", i, strings.Repeat("x", 100_000)) },
+		"a literal": func(i int) string { return fmt.Sprintf("return #'%d%s'", i, strings.Repeat("x", 100_000)) },
+		"code": func(i int) string {
+			return fmt.Sprintf("local a = %d ", i) + strings.Repeat("a = a + redis.call('INCRBY', KEYS[1], a * 7)\n", 1000)
+		},
+		"functions": func(i int) string {
+			return fmt.Sprintf("local a = %d local t = {} ", i) + strings.Repeat("t[#t + 1] = function(x) return x + a end\n", 1000)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := livetest.Start(t)
+			c := s.Client()
+			counted := func() int64 {
+				text := c.Do("INFO", "memory")
+				_, rest, _ := strings.Cut(text, "used_memory_scripts_eval:")
+				n, err := strconv.ParseInt(strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0]), 10, 64)
+				if err != nil {
+					t.Fatalf("%v: %.100q", err, rest)
+				}
+				return n
+			}
+			heap := func() int64 {
+				var m runtime.MemStats
+				runtime.GC()
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				return int64(m.HeapAlloc)
+			}
+			c.Do("SCRIPT", "LOAD", body(-1)) // what is made once is there
+			before, had := heap(), counted()
+			for i := range 100 {
+				c.Do("SCRIPT", "LOAD", body(i))
+			}
+			grown, counts := heap()-before, counted()-had
+			if ratio := float64(counts) / float64(grown); ratio < 0.7 || ratio > 1.4 {
+				t.Errorf("the heap grew by %d bytes, %d are counted (%.2f)", grown, counts, ratio)
+			}
+			c.Do("SCRIPT", "FLUSH")
+			if n := counted(); n != 0 {
+				t.Errorf("without scripts %d bytes are counted", n)
+			}
+		})
+	}
+}
