@@ -36,6 +36,8 @@ type Waiter struct {
 	// those who ask about the line.
 	Kind   Kind
 	Weight int64
+	// Order is how it chooses where several of its keys have something.
+	Order Order
 	// NoKey: it is to be tried when the key goes, or becomes something else, too,
 	// even if somebody before it holds the line.
 	NoKey bool
@@ -53,6 +55,20 @@ type Waiter struct {
 	places []place
 	place  [1]place // is what most have for places
 }
+
+// Order is how a waiter for several keys chooses among those that have something when it is served: one transaction may
+// have made them ready in any order.
+type Order uint8
+
+const (
+	// OrderReady: the first that became ready is served.
+	OrderReady Order = iota
+	// OrderKeys: serving looks at all keys in the waiter's order, whoever else is in their lines, as Redis does. They are
+	// held as far as their locks can be had at once.
+	OrderKeys
+	// OrderLines: the lines of the keys that come before in the waiter's order are served first, each from its beginning.
+	OrderLines
+)
 
 // Asker is who has a Waiter.
 type Asker interface {
@@ -79,6 +95,7 @@ type waitList struct {
 	weight     int64
 	alarm      *Timer
 	alarmAt    int64
+	serving    bool
 	shard      *waiterCounts
 }
 
@@ -350,182 +367,4 @@ func (ks *Keyspace) endLine(s *shard, k waitKey) {
 	if ks.LineLeft != nil {
 		ks.LineLeft(ks, k.db, k.key)
 	}
-}
-
-// ServeReady serves the lines of the keys that this command made ready. The
-// outermost command calls it before it lets its locks go.
-func (v *View) ServeReady() {
-	if len(v.ready) != 0 {
-		v.serveReady()
-	}
-}
-
-func (v *View) serveReady() {
-	now, held, before := v.Now, v.Held, v.changes
-	v.Now = v.KS.Clock.Now() // what they wait for may have expired while the command ran
-	defer func() {
-		// It need not be a command that served them: a deadline has nobody who counts its changes.
-		if n := v.changes - before; n > 0 {
-			v.KS.Dirty.Add(n)
-			v.changes, v.told = before, v.told-n
-		}
-		v.Now = now
-		v.letGo(held)
-	}()
-	for len(v.ready) > 0 {
-		k := v.ready[0]
-		v.ready = v.ready[1:]
-		v.serveLine(k)
-	}
-	v.ready = v.ready[:0:0]
-}
-
-func (v *View) serveLine(k waitKey) {
-	key := []byte(k.key)
-	_, s := v.locate(key)
-	l := s.waits[k]
-	if l == nil {
-		return
-	}
-	db := v.DB
-	v.DB = k.db
-	defer func() { v.DB = db }()
-	var again int64
-	// Who gets nothing holds up those behind him who wait for a value of the same kind, and not those who wait for something
-	// else that the key might be.
-	var held [kindCount]bool
-	for n := l.head; n != nil && (l.noKey > 0 || l.other(&held)); {
-		next := n.next
-		if held[n.w.Kind] && !n.w.NoKey {
-			n = next
-			continue
-		}
-		result, at := v.serveOne(n.w, key)
-		if at != 0 && (again == 0 || at < again) {
-			again = at
-		}
-		switch result {
-		case ServedHold:
-			held[n.w.Kind] = true
-		case ServedDone:
-			l.remove(n)
-		}
-		n = next
-	}
-	if l.n == 0 {
-		again = 0
-		v.KS.endLine(s, k)
-	}
-	v.KS.setAlarm(s, k, l, again)
-}
-
-func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.gone {
-		return ServedDone, 0
-	}
-	held := v.Held
-	for _, also := range w.Also {
-		if !v.Reach(also) {
-			v.letGo(held)
-			return ServedHold, v.Now + AlsoRetryMicros
-		}
-	}
-	result, again := w.Who.Serve(v, key)
-	v.Commit()
-	if result == ServedMove {
-		v.moveOn(w, again)
-		again = 0
-	}
-	if result == ServedDone {
-		w.end()
-		if len(w.Keys) > 1 {
-			go func() { // the other lines are in other shards
-				defer w.KS.Sched.caught()
-				w.Unlist()
-			}()
-		}
-	}
-	v.letGo(held)
-	return result, again
-}
-
-// AlsoRetryMicros is how long a line waits for a second key's busy lock.
-const AlsoRetryMicros = 100
-
-// Reach takes the lock of another key, if that is possible at once: locks are taken in ascending order, out of order only
-// without waiting. While a line is served whoever serves it lets it go again; a command has it noted by Ctx.Reach.
-func (v *View) Reach(key []byte) bool {
-	if v.Held.Covers(key) {
-		return true
-	}
-	_, sh := locate(key)
-	s := &v.KS.shards[sh]
-	if !v.KS.tryEnter(s) {
-		return false
-	}
-	if v.KS.heldBy(s) != nil {
-		s.taken.Unlock()
-		return false
-	}
-	v.Held.mask |= 1 << sh
-	return true
-}
-
-// ServeLine serves the line of another key, whose lock is held, while a waiter is served who stands for it.
-func (v *View) ServeLine(key []byte) { v.serveLine(waitKey{v.DB, string(key)}) }
-
-// Move has a waiter for one key, which is being served, go to the end of the line of
-// another one that is among its Also keys, and serve returns ServedMove. What it
-// says about another try is then of that key.
-func (w *Waiter) Move(key []byte, weight int64) { w.next, w.nextWeight = key, weight }
-
-// moveOn puts a waiter into the line that it has chosen. The locks of both keys are
-// held.
-func (v *View) moveOn(w *Waiter, againMicros int64) {
-	w.place[0].list.remove(&w.place[0])
-	w.Keys, w.Weight = [][]byte{w.next}, w.nextWeight
-	_, s := v.locate(w.next)
-	l, k := s.line(w.DB, w.next)
-	l.push(&w.place[0])
-	if l.head == &w.place[0] && againMicros != 0 {
-		v.KS.setAlarm(s, k, l, againMicros)
-	}
-}
-
-// letGo gives back the locks of second keys, except of those where others wait to
-// be served: nobody may come before them.
-func (v *View) letGo(held LockSet) {
-	if v.Held == held {
-		return
-	}
-	for _, k := range v.ready {
-		held.AddKey([]byte(k.key))
-	}
-	held.mask &= v.Held.mask
-	v.KS.Unlock(LockSet{v.Held.mask &^ held.mask})
-	v.Held = held
-}
-
-// Ready marks a key as worth serving to those who wait for it.
-func (v *View) Ready(key []byte) {
-	_, s := v.locate(key)
-	v.markReady(s, key)
-}
-
-func (v *View) markReady(s *shard, key []byte) {
-	if len(s.waits) == 0 {
-		return
-	}
-	k := waitKey{v.DB, string(key)}
-	if s.waits[k] == nil {
-		return
-	}
-	for _, r := range v.ready {
-		if r == k {
-			return
-		}
-	}
-	v.ready = append(v.ready, k)
 }

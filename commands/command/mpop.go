@@ -93,6 +93,9 @@ func (p *Pop) of(args [][]byte) [][]byte { return args[p.first : p.first+p.keys]
 // replied, if there is none.
 func (p *Pop) taken(c *Ctx) bool {
 	for _, key := range p.of(c.Args) {
+		if !c.Held.Covers(key) {
+			continue // of one that waits, a key that nobody has made ready
+		}
 		e, ok := c.LookupWrite(key, p.Kind)
 		if !ok {
 			return true // the error is replied
@@ -117,14 +120,17 @@ func (p *Pop) takeOrWait(c *Ctx, timeout int) {
 	default:
 		kept := *p
 		w := c.NewWait(&kept, p.Kind, deadline)
-		w.Keys = p.of(w.Args)
+		if w.Keys = p.of(w.Args); len(w.Keys) > 1 {
+			w.Order = engine.OrderKeys
+		}
 		c.Block(w)
 	}
 }
 
-// Try takes from a key.
+// Try runs the command again, as Redis does, since a key has become of the kind: the first of its keys that exists
+// counts, whichever became so first, or is an error.
 func (p *Pop) Try(c *Ctx, key []byte) (engine.Served, int64) {
-	return TryKind(c, key, p.Kind, func(e engine.Entry) { p.Take(c, key, e, p) })
+	return TryKind(c, key, p.Kind, func(engine.Entry) { p.taken(c) })
 }
 
 // TryKind serves a wait for a value of a kind.

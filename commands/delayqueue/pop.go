@@ -167,7 +167,9 @@ func (o *popping) wait(c *command.Ctx) {
 		deadline = c.Now + o.block*1000
 	}
 	w := c.NewWait(&kept, engine.KindDelayQueue, deadline)
-	w.Keys = o.of(w.Args)
+	if w.Keys = o.of(w.Args); len(w.Keys) > 1 {
+		w.Order = engine.OrderLines
+	}
 	c.Block(w)
 	for _, key := range w.Keys {
 		if at := o.nextTry(c, key); at != 0 {
