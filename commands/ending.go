@@ -11,6 +11,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/pause"
+	"github.com/limitkv/limitkv/engine"
 )
 
 // errTakenBack is why the server goes on: SHUTDOWN ABORT.
@@ -25,7 +26,7 @@ func (s *Server) CatchUp() (command.End, error) {
 	ks := s.Keyspace
 	e, ok := s.Shutdown.Begin(func(e command.End) int64 {
 		if timeout := s.params.shutdown.Load(); !e.Now && timeout != 0 && !s.Replication.InSync() {
-			return ks.Clock.Now() + timeout*1e6
+			return engine.Monotonic() + timeout*1e6
 		}
 		return 0
 	})
@@ -37,7 +38,7 @@ func (s *Server) CatchUp() (command.End, error) {
 		s.Pause.Begin(ks, pause.ForShutdown, math.MaxInt64, true)
 		s.Replication.Ask()
 		s.Logf('n', "Waiting for replicas before shutting down.")
-		for s.Shutdown.Until() != 0 && ks.Clock.Now() < until && !s.Replication.InSync() {
+		for s.Shutdown.Until() != 0 && engine.Monotonic() < until && !s.Replication.InSync() {
 			time.Sleep(catchUpPoll)
 		}
 	}

@@ -270,6 +270,8 @@ func New(o Options) (*Server, error) {
 	cs.Seed(randomSeed())
 	cs.Keyspace.Sched.Panicked = func(r any) { cs.Panicked("what is due", r) }
 	s := &server{Server: cs}
+	cs.Keyspace.Sched.Stepped = s.clockStepped
+
 	h := &host{s: s, options: o}
 	cs.Host = h
 	cs.Pipeline = s

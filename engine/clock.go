@@ -14,9 +14,11 @@ type Clock struct {
 	frozen atomic.Bool
 	at     atomic.Int64 // the time while frozen
 	// offset pins the wall clock to Monotonic, which Go reads without a system call:
-	// it is what the wall clock is ahead. Steps of the wall clock (NTP) are followed
-	// by Resync.
+	// it is what the wall clock is ahead. The two run at the same rate, so only steps
+	// of the wall clock (NTP, an administrator, a machine that was suspended) change
+	// it; the scheduler follows them.
 	offset atomic.Int64
+	skew   atomic.Int64 // what a test adds to the system's clock
 }
 
 // NewClock returns a clock that runs with the system's.
@@ -28,7 +30,43 @@ func NewClock() *Clock {
 
 // Resync takes over the system's wall clock after a step of it.
 func (c *Clock) Resync() {
-	c.offset.Store(time.Now().UnixMicro() - Monotonic())
+	offset, _ := c.system()
+	c.offset.Store(offset)
+}
+
+// system is by how much the system's wall clock is ahead of Monotonic, and by how much
+// that may be wrong: whoever is stopped between two readings sees a step where there is none.
+func (c *Clock) system() (offset, unsure int64) {
+	before := Monotonic()
+	t := time.Now()
+	unsure = Monotonic() - before
+	return t.UnixMicro() - int64(t.Sub(processStart)/time.Microsecond) + c.skew.Load(), unsure
+}
+
+// OffMicros is by how much the clock is ahead of the system's, negative if it is behind.
+func (c *Clock) OffMicros() int64 {
+	offset, _ := c.system()
+	return c.Now() - Monotonic() - offset
+}
+
+// StepSystem has the system's clock step, for this clock alone: tests cannot set the machine's.
+func (c *Clock) StepSystem(micros int64) { c.skew.Add(micros) }
+
+// stepMicros is the smallest step of the system's clock that is followed.
+const stepMicros = 1000
+
+// stepped is by how much the system's clock has stepped since it was last followed, 0 if it
+// has not, or the clock is frozen.
+func (c *Clock) stepped() int64 {
+	if c.frozen.Load() {
+		return 0
+	}
+	offset, unsure := c.system()
+	step := offset - c.offset.Load()
+	if max(step, -step) < stepMicros+unsure {
+		return 0
+	}
+	return step
 }
 
 // NotBefore has the clock go on from a time, in Unix microseconds, if the system's is

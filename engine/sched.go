@@ -67,6 +67,11 @@ type Scheduler struct {
 	view View
 	// breathed is when breathe last let others run, on the monotonic clock.
 	breathed int64
+	// followed is when the system's clock was last looked at, on the monotonic clock.
+	followed int64
+	// Stepped is called after a step of the system's clock was followed, by how much it was, in microseconds: less than 0
+	// if it went back. No lock is held.
+	Stepped func(micros int64)
 	// changing is held while all changes.
 	changing sync.Mutex
 	// Panicked is called on the stack of a panic in what the keyspace does by
@@ -115,12 +120,13 @@ func (s *Scheduler) At(atMicros int64, fn func(nowMicros int64)) *Timer {
 
 // start is At for a timer that is part of something.
 func (s *Scheduler) start(t *Timer) {
+	at := t.at
 	s.mu.Lock()
 	s.seq++
 	t.seq = s.seq
 	heap.Push(&s.heap, t)
-	s.mu.Unlock()
-	if t.at < s.until.Load() {
+	s.mu.Unlock() // from here on a step of the clock may move it
+	if at < s.until.Load() {
 		s.Wake()
 	}
 }
@@ -219,9 +225,10 @@ func (s *Scheduler) loop() {
 	defer close(s.done)
 	defer s.caught()
 	for {
+		s.follow()
 		// Whoever adds an earlier deadline from here on wakes us.
 		s.until.Store(never)
-		wait := int64(time.Hour / time.Microsecond)
+		wait := int64(followMicros)
 		next := s.next()
 		s.until.Store(next)
 		switch now := s.clock.Now(); {
@@ -336,6 +343,39 @@ func (s *Scheduler) Resume() {
 	s.rewind()
 	s.run.Unlock()
 	s.Wake()
+}
+
+// followMicros is how often it is looked whether the system's clock has stepped. A machine that was suspended for an hour is
+// found so, too: Monotonic stands still meanwhile.
+const followMicros = 500_000
+
+// follow takes over a step of the system's clock. Forward, all that has become due is served next, in order of time. Back,
+// what is to end after a length of time still does so: timers are moved along.
+func (s *Scheduler) follow() {
+	if now := Monotonic(); now-s.followed < followMicros {
+		return
+	}
+	s.followed = Monotonic()
+	if s.clock.stepped() == 0 {
+		return
+	}
+	s.run.Lock()
+	step := s.clock.stepped() // again: the clock may be frozen by now
+	if step != 0 {
+		s.clock.offset.Add(step)
+	}
+	if step < 0 {
+		s.mu.Lock()
+		for _, t := range s.heap {
+			t.at += step
+		}
+		s.mu.Unlock()
+		s.rewind()
+	}
+	s.run.Unlock()
+	if step != 0 && s.Stepped != nil {
+		s.Stepped(step)
+	}
 }
 
 // rewind has the shards go by a clock that was set back, or goes on: what they

@@ -47,7 +47,7 @@ type Shutdown struct {
 	mu     sync.Mutex
 	stage  stage
 	end    End
-	until  int64 // in Unix microseconds: until then replicas are waited for, 0 if they are not
+	until  int64 // on the monotonic clock: until then replicas are waited for, 0 if they are not
 	failed []func()
 }
 
@@ -86,7 +86,7 @@ func (x *Shutdown) Begin(untilMicros func(End) int64) (end End, ok bool) {
 	return x.end, true
 }
 
-// Until is until when replicas are waited for, in Unix microseconds, 0 if they are not.
+// Until is until when replicas are waited for, on the monotonic clock, 0 if they are not.
 func (x *Shutdown) Until() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -175,6 +175,7 @@ func (f *family) infoServer(w *command.InfoWriter) {
 	}
 	w.Line("tcp_port", port)
 	w.Line("server_time_usec", now)
+	w.Line("clock_offset_ms", f.s.Keyspace.Clock.OffMicros()/1000)
 	w.Line("uptime_in_seconds", up)
 	w.Line("uptime_in_days", up/(24*3600))
 	w.Line("hz", f.s.Config.Value("hz"))
@@ -184,7 +185,7 @@ func (f *family) infoServer(w *command.InfoWriter) {
 	w.Line("config_file", f.s.ConfigFile)
 	w.Line("io_threads_active", boolean(f.s.Loops > 1))
 	if until := f.s.Shutdown.Until(); until != 0 {
-		w.Line("shutdown_in_milliseconds", (until-now)/1000)
+		w.Line("shutdown_in_milliseconds", (until-engine.Monotonic())/1000)
 	}
 	w.Line("event_loops", f.s.Loops)
 	for i, l := range f.s.Listeners {

@@ -24,6 +24,7 @@ const micros = 1e6
 // metrics are the fields of INFO that are told. A field that INFO does not have is left out.
 var metrics = []metric{
 	{"uptime_in_seconds", "limitkv_uptime_seconds", "How long the server runs."},
+	{"clock_offset_ms", "limitkv_clock_offset_milliseconds", "By how much the server's clock is ahead of the system's."},
 	{"connected_clients", "limitkv_connections", "Clients that are connected."},
 	{"maxclients", "limitkv_connections_max", "How many clients may be connected (maxclients)."},
 	{"blocked_clients", "limitkv_blocked_clients", "Clients that wait for a key, a limiter, a queue or a lock."},

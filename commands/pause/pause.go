@@ -3,6 +3,7 @@
 package pause
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -81,6 +82,18 @@ func (p *Pause) lapse(ks *engine.Keyspace, now int64) {
 		}
 	}
 	p.ended(ks)
+}
+
+// Moved takes over that the clock was set back, by so many microseconds: a pause is no longer for that.
+func (p *Pause) Moved(ks *engine.Keyspace, back int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.parts {
+		if x := &p.parts[i]; x.until != 0 && x.until != math.MaxInt64 {
+			x.until = max(x.until-back, 1)
+		}
+	}
+	p.settle(ks)
 }
 
 // settle takes over what the parts say.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/pause"
+	"github.com/limitkv/limitkv/engine"
 )
 
 // failover is one that is under way. The family's lock guards it.
@@ -17,7 +18,7 @@ type failover struct {
 	state failoverState
 	host  string // of the replica that was asked for or found, empty if none
 	port  int64
-	until int64 // in Unix microseconds, 0 for as long as it takes
+	until int64 // on the monotonic clock, 0 for as long as it takes
 	force bool  // then it is done whatever the replica has
 }
 
@@ -89,7 +90,7 @@ func (f *family) runFailover(c *command.Ctx) {
 		return
 	}
 	if timeout > 0 {
-		next.until = c.Now + min(timeout, math.MaxInt64/2000)*1000
+		next.until = engine.Monotonic() + min(timeout, math.MaxInt64/2000)*1000
 	}
 	if to {
 		f.s.Logf('n', "FAILOVER requested to %s:%d.", next.host, next.port)
@@ -145,7 +146,7 @@ func (f *family) lookFailover() {
 	if over.state != waitsForSync {
 		return
 	}
-	if over.until != 0 && f.s.Keyspace.Clock.Now() >= over.until {
+	if over.until != 0 && engine.Monotonic() >= over.until {
 		if !over.force {
 			f.abort("Replica never caught up before timeout")
 			return
