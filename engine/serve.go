@@ -89,7 +89,7 @@ func (v *View) serveBefore(w *Waiter, key []byte) {
 			return
 		}
 		held, k := v.Held, waitKey{v.DB, string(before)}
-		if i := slices.Index(v.ready, k); i >= 0 {
+		if i := slices.Index(v.ready, k); i >= 0 && !v.serving(k) {
 			v.ready = slices.Delete(v.ready, i, i+1)
 			v.serveLine(k)
 		} else if v.Reach(before) && v.rings(k) {
@@ -104,6 +104,14 @@ func (v *View) rings(k waitKey) bool {
 	_, s := v.locate([]byte(k.key))
 	l := s.waits[k]
 	return l != nil && !l.serving && l.alarm != nil && l.alarmAt <= v.Now
+}
+
+// serving tells whether a line, whose shard is held, is being served: it goes on by itself, and has its turn again if it is
+// ready again.
+func (v *View) serving(k waitKey) bool {
+	_, s := v.locate([]byte(k.key))
+	l := s.waits[k]
+	return l != nil && l.serving
 }
 
 func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
