@@ -175,7 +175,6 @@ func (w *Writer) retry(now int64) {
 	b.reset()
 	w.done = 0
 	w.since.Store(0)
-	w.files.logf(Notice, "AOF write error looks solved, the server can write again.")
 	w.healthy()
 }
 
