@@ -4,6 +4,7 @@ package config
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/glob"
@@ -73,11 +74,10 @@ func (f *family) configGet(c *command.Ctx) {
 		seen = make(map[string]bool)
 	}
 	add := func(p *params.Param, name string) {
-		if seen[name] {
+		if folded := strings.ToLower(name); seen[folded] {
 			return
-		}
-		if seen != nil {
-			seen[name] = true
+		} else if seen != nil {
+			seen[folded] = true
 		}
 		all = append(all, found{name, p.Get()})
 	}

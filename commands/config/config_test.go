@@ -51,3 +51,10 @@ func TestParameters(t *testing.T) {
 		t.Errorf("CONFIG GET * tells little: %s", got)
 	}
 }
+
+// A name that is asked for in several cases is one parameter, under the first form.
+func TestNamesInSeveralCases(t *testing.T) {
+	c := livetest.Start(t).Client()
+	c.Want("[MaxMemory 0]", "CONFIG", "GET", "MaxMemory", "maxmemory", "MAXMEMORY", "maxmemor[y]")
+	c.Want("[maxmemory 0 HZ 10]", "CONFIG", "GET", "maxmemory", "HZ", "hz")
+}

@@ -117,3 +117,15 @@ func TestSlowlogGoesByNoClockThatIsMoved(t *testing.T) {
 	}
 	c.Want("0", "SLOWLOG", "LEN")
 }
+
+// What a script calls has no client, as in Redis.
+func TestSlowlogOfScripts(t *testing.T) {
+	c := livetest.Start(t).Client()
+	c.Want("OK", "CLIENT", "SETNAME", "me")
+	c.Want("OK", "CONFIG", "SET", "slowlog-log-slower-than", 0)
+	c.Do("EVAL", "return redis.call('SET', KEYS[1], 'v')", 1, "k")
+	got := c.Do("SLOWLOG", "GET", 2)
+	if !strings.Contains(got, "[SET k v]  ]") || strings.Count(got, " me]") != 1 {
+		t.Errorf("the slow log is %s", got)
+	}
+}

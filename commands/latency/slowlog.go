@@ -67,9 +67,12 @@ func (f *family) Executed(c *command.Ctx, cmd *command.Command, args [][]byte, m
 	if at := f.slowerThan.Load(); at < 0 || micros < at || cmd.Flags&command.SkipSlowlog != 0 {
 		return
 	}
-	e := slowEntry{atSeconds: c.Now / 1e6, micros: micros, args: shownArgs(cmd, args), name: c.Session.Name()}
-	if c.Session.Conn != nil {
-		e.addr = c.Session.Conn.RemoteAddr()
+	e := slowEntry{atSeconds: c.Now / 1e6, micros: micros, args: shownArgs(cmd, args)}
+	if !c.Script { // a script's commands have no client
+		e.name = c.Session.Name()
+		if c.Session.Conn != nil {
+			e.addr = c.Session.Conn.RemoteAddr()
+		}
 	}
 	f.slow.mu.Lock()
 	defer f.slow.mu.Unlock()

@@ -209,3 +209,16 @@ func TestMeanwhile(t *testing.T) {
 
 	busy() // and the server ends
 }
+
+// A call whose number of keys is wrong leaves no script behind, whatever its text is.
+func TestWrongNumberOfKeysKeepsNothing(t *testing.T) {
+	c := livetest.Start(t).Client()
+	const body = "return 1 + 1"
+	c.Want("-ERR Number of keys can't be greater than number of args", "EVAL", body, 5)
+	c.Want("-ERR Number of keys can't be negative", "EVAL", body, -1)
+	c.Want("-ERR value is not an integer or out of range", "EVAL_RO", body, "x")
+	c.Want("-ERR Number of keys can't be greater than number of args", "EVAL", "this is no Lua", 5)
+	c.Want("[0]", "SCRIPT", "EXISTS", sha(body))
+	c.Want("2", "EVAL", body, 0)
+	c.Want("[1]", "SCRIPT", "EXISTS", sha(body))
+}

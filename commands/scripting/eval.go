@@ -31,10 +31,12 @@ func (f *family) evalRow(name, since, summary string, bySHA, readOnly bool) *com
 		row.Keys = []command.KeySpec{command.NumKeys(2, command.RO|command.Access)}
 	}
 	row.Prepare = func(c *command.Ctx) bool {
+		if c.NumKeys = numKeys(c.Args); c.NumKeys < 0 {
+			return false // eval replies the error, and nothing is kept
+		}
 		if !bySHA && f.prepareScript(c, c.Args[1]) {
 			return true
 		}
-		c.NumKeys = numKeys(c.Args)
 		if !c.Session.Multi.Active { // EXEC compiles what it comes to
 			_, _ = f.script(c, bySHA)
 		}
