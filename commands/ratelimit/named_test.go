@@ -57,6 +57,13 @@ func TestSettle(t *testing.T) {
 		RL.ACQUIRE f PEEK => [0 10 5 -1 1000]
 		+1001
 		EXISTS f => 0
+		# whole tokens come back where the count does not divide the period
+		RL.ACQUIRE g ID a LEASE 60000 GCRA 3 1000 => [0 3 2 -1 334]
+		RL.ACQUIRE g ID b LEASE 60000 => [0 3 1 -1 667]
+		RL.SETTLE g a 0 => 1
+		RL.SETTLE g b 0 => 1
+		RL.ACQUIRE g PEEK => [0 3 3 -1 0]
+		DEL g => 1
 		# the same with the others
 		RL.ACQUIRE l 8 ID a LEASE 60000 LOG 10 1000 => [0 10 2 -1 1000]
 		+600

@@ -115,16 +115,17 @@ func (g *naiveGCRA) settle(now, taken, cost, diff int64, mark any) {
 	// be if nothing else had been taken.
 	back := new(big.Int).Add(m.back, m.given)
 	back.Sub(back, g.returned())
-	alone := floorRat(new(big.Rat).Mul(ratOf(cost, 1), g.perToken()))
-	alone.Add(alone, big.NewInt(taken))
-	if back.Cmp(alone) < 0 {
-		back = alone
+	alone := new(big.Rat).Mul(ratOf(cost, 1), g.perToken())
+	alone.Add(alone, ratOf(taken, 1))
+	rest := new(big.Rat).SetInt(back)
+	if rest.Cmp(alone) < 0 {
+		rest = alone
 	}
 	span := new(big.Rat).Mul(ratOf(max(diff, -diff), 1), g.perToken())
-	if diff < 0 {
-		back = new(big.Int).Add(back, ceilBig(span))
+	if diff < 0 { // what is charged counts in whole microseconds
+		rest = new(big.Rat).SetInt(new(big.Int).Add(floorRat(rest), ceilBig(span)))
 	}
-	rest := new(big.Rat).SetInt(back.Sub(back, big.NewInt(now)))
+	rest.Sub(rest, ratOf(now, 1))
 	if rest.Sign() <= 0 {
 		return
 	}

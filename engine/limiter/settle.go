@@ -74,9 +74,9 @@ func (n *Named) during(r Rule, state []byte, now, diff int64, g *grant, bucket i
 		rest := n.bucketRest(r, now, g, bucket)
 		if diff < 0 {
 			span, _ := r.span(-diff)
-			rest += span.up()
+			return rest.micros + span.up()
 		}
-		return rest
+		return rest.up()
 	case Log:
 		return g.taken + r.PeriodMicros - now
 	case Window:
@@ -111,15 +111,20 @@ func (n *Named) during(r Rule, state []byte, now, diff int64, g *grant, bucket i
 // what was given back since – but not sooner than if it had been alone. What was
 // given back of others that were taken later does not bring it forward in truth;
 // it is counted all the same, so that a grant never gives back what is another's.
-func (n *Named) bucketRest(r Rule, now int64, g *grant, bucket int) int64 {
+// Alone it is exact, so that a grant that is settled at once gives back whole tokens.
+func (n *Named) bucketRest(r Rule, now int64, g *grant, bucket int) moment {
 	if bucket >= g.buckets {
-		return 0
+		return moment{}
 	}
-	span, ok := r.span(g.cost)
+	rest, ok := r.span(g.cost)
 	if !ok {
-		span.micros = FillMicrosMax
+		rest.micros = FillMicrosMax
 	}
-	return g.taken + max(span.micros, g.tails[bucket]-n.given[bucket]) - now
+	if tail := g.tails[bucket] - n.given[bucket]; tail > rest.micros {
+		rest = moment{micros: tail}
+	}
+	rest.micros += g.taken - now
+	return rest
 }
 
 // settleRule gives diff back to a rule, or charges it if it is negative, in the
@@ -136,7 +141,7 @@ func (n *Named) settleRule(o *opened, i int, now, diff int64, g *grant, bucket i
 			r.gcraCharge(state, now, -diff, rest)
 			break
 		}
-		n.give(bucket, r.gcraSettle(state, now, diff, rest))
+		n.give(bucket, r.gcraSettle(state, now, diff, n.bucketRest(r, now, g, bucket)))
 	case Log:
 		if moved := r.logSettle(state, now, g.taken, diff); len(moved) != len(state) {
 			n.state = o.splice(n.state, i, moved)
@@ -167,11 +172,11 @@ func (n *Named) give(bucket int, micros int64) { n.given[bucket] = min(n.given[b
 
 // gcraSettle gives n tokens back, but no more than come back within rest. It
 // returns how much time that is, rounded up.
-func (r Rule) gcraSettle(state []byte, now, n, rest int64) int64 {
+func (r Rule) gcraSettle(state []byte, now, n int64, rest moment) int64 {
 	used := r.gcraInUse(state, now)
 	span, ok := r.span(n)
-	if !ok || span.micros >= rest {
-		span = moment{micros: rest}
+	if !ok || rest.less(span) {
+		span = rest
 	}
 	if used.less(span) {
 		span = used
@@ -473,7 +478,7 @@ func (n *Named) rebucket(rules []Rule, from []int, o *opened, now int64) {
 			}
 			tail := int64(0)
 			if j := from[i]; j >= 0 && o.rules[j].Algorithm == GCRA {
-				if rest := n.bucketRest(o.rules[j], now, &was, number[j]); rest > 0 {
+				if rest := n.bucketRest(o.rules[j], now, &was, number[j]).micros; rest > 0 {
 					tail = now - g.taken + rescaled(rest, o.rules[j], r)
 				}
 			}
