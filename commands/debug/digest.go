@@ -101,6 +101,15 @@ func (d *digest) value(e engine.Entry) {
 			}
 			d.add(part[:])
 		})
+		o.Each(delayqueue.Behind, func(x delayqueue.Saved) {
+			var part digest
+			part.mix([]byte("behind"))
+			part.mix(x.ID)
+			part.mix(x.Payload)
+			part.mix(strconv.AppendInt(nil, x.DueMicros, 10))
+			part.mix(x.Extra)
+			d.add(part[:])
+		})
 	case *limiter.Named:
 		d.mix(limiter.WithoutRefused(o.State()))
 		o.Each(func(id, saved []byte) {

@@ -154,8 +154,6 @@ func (f *family) add(c *command.Ctx) {
 		f.plan(c, key, q, &o)
 		return
 	}
-	held := overOf(key, q)
-	held.add(held.of(o.id, c.Now))
 	if !q.Add(c.Now, o.id, o.payload, o.due, o.given(), o.mode) {
 		c.Null()
 		return
@@ -167,7 +165,6 @@ func (f *family) add(c *command.Ctx) {
 	if c.Logging() {
 		logAdd(&c.View, key, o.id, o.due, o.payload, o.given(), 0)
 	}
-	f.settle(c, &held)
 	c.Bulk(o.id)
 }
 

@@ -134,7 +134,7 @@ func TestBlockAndLeases(t *testing.T) {
 		"with a delay":   {"DQ.NACK q a DELAY 40", 40, "[[a#2 p T+40 2]]"},
 		"touched":        {"DQ.TOUCH q 90 a", 90, "[[a#2 p T+90 2]]"},
 		"another":        {"DQ.ADD q DELAY 20 ID b p", 20, "[[b#1 p T+20 1]]"},
-		"replaced":       {"DQ.ADD q DELAY 20 ID a p", 20, "[[a#2 p T+20 2]]"},
+		"replaced":       {"DQ.ADD q DELAY 20 ID a p2", 300, "[[a#2 p2 T+20 2]]"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := livetest.Start(t)

@@ -52,7 +52,7 @@ func TestGroups(t *testing.T) {
 		+100
 		DQ.POP q COUNT 9 => [[c1#1 p T+100 1] [a2#1 p T 1] [b2#1 p T 1] [a3#1 p T 1]]
 		DQ.POP q => nil
-		DQ.INFO q => [ready 0 delayed 0 leased 7 dying 0 next_due -1 oldest_age 0 waiters 0 added 7 delivered 7 acked 0 nacked 0 expired 0 dead_lettered 0 removed 0 overdue 0 remembered 0 lease 1000 tries 0 backoff 0 backoff_max 0 maxlen 0 paused 0 groups 3 groups_conc 0 dead  limit  groups_rules  schedules []]
+		DQ.INFO q => [ready 0 delayed 0 leased 7 dying 0 next_due -1 oldest_age 0 waiters 0 added 7 delivered 7 acked 0 nacked 0 expired 0 dead_lettered 0 removed 0 overdue 0 remembered 0 behind 0 lease 1000 tries 0 backoff 0 backoff_max 0 maxlen 0 paused 0 groups 3 groups_conc 0 dead  limit  groups_rules  schedules []]
 		ZADD z 1 m => 1
 		DQ.ADD z GROUP a p => -ERR a sorted set has no groups, GROUP is for delay queues
 		DQ.ADD q GROUP a GROUP b p => -ERR syntax error

@@ -129,13 +129,17 @@ func TestLimitConc(t *testing.T) {
 	held(t, c, "l", 9)
 	for i, step := range []struct{ do, reply string }{
 		{"DQ.ACK q j0", "1"}, {"DQ.ACK q j1#1", "1"}, {"DQ.NACK q j2", "1"}, {"DQ.NACK q j3 DEAD", "1"}, {"DQ.REM q j4", "1"},
-		{"DQ.ADD q DELAY 9999 ID j5 again", "j5"}, {"DQ.TOUCH q 0 j6", "1"},
+		{"DQ.TOUCH q 0 j6", "1"},
 	} {
 		if got := c.Line(step.do); got != step.reply {
 			t.Errorf("%s: %s", step.do, got)
 		}
 		held(t, c, "l", 8-i)
 	}
+	// A new version waits, and the worker goes on.
+	c.Want("j5", "DQ.ADD", "q", "DELAY", 9999, "ID", "j5", "again")
+	held(t, c, "l", 3)
+	c.Want("1", "DQ.ACK", "q", "j5#1")
 	c.Want("0", "DQ.ACK", "q", "j0")
 	held(t, c, "l", 2)
 	c.Want("1", "DQ.TOUCH", "q", 5000, "j7")

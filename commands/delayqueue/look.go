@@ -222,6 +222,7 @@ func info(c *command.Ctx) {
 		{"removed", t.Removed},
 		{"overdue", t.Overdue},
 		{"remembered", int64(q.Remembered())},
+		{"behind", int64(q.Behind())},
 		{"lease", s.LeaseMicros / 1000},
 		{"tries", s.Tries},
 		{"backoff", s.BackoffMicros / 1000},

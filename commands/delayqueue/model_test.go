@@ -270,7 +270,8 @@ func (d *driver) add() (args []any, want string) {
 	case j == nil && !known && w.maxlen > 0 && len(w.jobs) >= w.maxlen && mode != "XX":
 		d.done["full"]++
 		return args, "-QUEUEFULL the queue has as many entries as its MAXLEN allows"
-	case known, j != nil && mode == "NX", j == nil && mode == "XX":
+	case known, j != nil && mode == "NX", j == nil && mode == "XX", j != nil && j.leased && j.unique+o.unique > 0:
+		d.count("unique", int(map[bool]int{true: 1}[j != nil && mode != "NX"]))
 		d.count("known", int(map[bool]int{true: 1}[known]))
 		return args, "nil"
 	case j == nil:
@@ -278,10 +279,16 @@ func (d *driver) add() (args []any, want string) {
 		w.jobs = append(w.jobs, j)
 	}
 	o.first = w.now
-	if !j.leased && j.maxwait > 0 && j.order > 0 {
-		o.first = j.first
+	was := j.options
+	if j.leased {
+		if was = (options{}); j.behind != nil {
+			was = j.behind.options
+		}
+	}
+	if was.maxwait > 0 && j.order > 0 {
+		o.first = was.first
 		if o.maxwait == 0 {
-			o.maxwait = j.maxwait
+			o.maxwait = was.maxwait
 		}
 	}
 	due := w.now + delay
@@ -289,13 +296,15 @@ func (d *driver) add() (args []any, want string) {
 		due = o.first + o.maxwait
 		d.done["sooner"]++
 	}
+	d.done["add"]++
 	if j.leased {
-		w.settle(j)
+		d.done["behind"]++
+		j.behind = &version{payload, due, o}
+		return args, id
 	}
 	j.payload, j.before, j.options = payload, j.attempt, o
 	w.wait(j, due)
 	w.regroup()
-	d.done["add"]++
 	return args, id
 }
 
@@ -433,7 +442,7 @@ func TestModel(t *testing.T) {
 	}
 	t.Logf("%d steps: %v", steps, done)
 	for _, what := range []string{"add", "pop", "block", "served", "timeout", "ack", "nack", "touch", "rem", "disconnect",
-		"limit", "refused", "held", "full", "known", "sooner", "pause", "requeue", "reload", "dead"} {
+		"limit", "refused", "held", "full", "known", "behind", "unique", "sooner", "pause", "requeue", "reload", "dead"} {
 		if done[what] < max(1, steps/4000) {
 			t.Errorf("only %d times %s", done[what], what)
 		}

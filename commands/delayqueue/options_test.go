@@ -213,10 +213,11 @@ func TestMaxWait(t *testing.T) {
 		DQ.PEEK q => [[a p4 T+250 0]]
 		+10
 		DQ.POP q LEASE 1000 => [[a#1 p4 T+250 1]]
-		# taken: another time begins
+		# taken: another time begins, behind the lease as well
 		DQ.ADD q DELAY 100 MAXWAIT 250 ID a p5 => a
 		+90
 		DQ.ADD q DELAY 1000 MAXWAIT 250 ID a p6 => a
+		DQ.ACK q a#1 => 1
 		DQ.PEEK q FULL => [[id a payload p6 state delayed due T+500 attempt 1 lease_until -1 prio 0 expire -1 unique -1 maxwait 250 first_added T+250 group  schedule  reason ]]
 		DQ.ADD q MAXWAIT 0 p => -ERR MAXWAIT is out of range, it can be 1 to 3155760000000 ms
 	`)

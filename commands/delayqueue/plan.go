@@ -41,8 +41,6 @@ func (f *family) plan(c *command.Ctx, key []byte, q *delayqueue.Queue, o *addArg
 		ID: bytes.Clone(o.id), Payload: bytes.Clone(o.payload), EveryMicros: o.every, Cron: string(o.cron), Zone: string(o.zone),
 		Extra: delayqueue.Extra{Group: bytes.Clone(o.extra.Group), Prio: o.extra.Prio, ExpireMicros: o.extra.ExpireMicros},
 	}
-	held := overOf(key, q)
-	held.add(held.of(o.id, c.Now))
 	word := wordReplan
 	if o.mode == delayqueue.OnlyNew || !q.Replan(&s) {
 		word = wordPlan
@@ -65,7 +63,6 @@ func (f *family) plan(c *command.Ctx, key []byte, q *delayqueue.Queue, o *addArg
 		w.Bytes(o.extra.Append(nil))
 		w.End()
 	}
-	f.settle(c, &held)
 	c.Bulk(o.id)
 }
 

@@ -44,7 +44,7 @@ func TestEvery(t *testing.T) {
 		EXISTS q => 0
 		+300
 		DQ.POP r => [[tick@1700000008500 p2 T+8500 1]]
-		DQ.INFO r => [ready 0 delayed 1 leased 0 dying 0 next_due T+8800 oldest_age 0 waiters 0 added 7 delivered 4 acked 2 nacked 0 expired 0 dead_lettered 0 removed 1 overdue 0 remembered 0 lease 0 tries 0 backoff 0 backoff_max 0 maxlen 0 paused 0 groups 0 groups_conc 0 dead  limit  groups_rules  schedules [[tick EVERY 300 T+8800]]]
+		DQ.INFO r => [ready 0 delayed 1 leased 0 dying 0 next_due T+8800 oldest_age 0 waiters 0 added 7 delivered 4 acked 2 nacked 0 expired 0 dead_lettered 0 removed 1 overdue 0 remembered 0 behind 0 lease 0 tries 0 backoff 0 backoff_max 0 maxlen 0 paused 0 groups 0 groups_conc 0 dead  limit  groups_rules  schedules [[tick EVERY 300 T+8800]]]
 		# a plain entry under the id ends it
 		DQ.ADD r ID tick plain => tick
 		DQ.POP r COUNT 9 => [[tick plain T+8500 1]]

@@ -197,13 +197,13 @@ func TestDefaults(t *testing.T) {
 		DQ.ADD q ID c pc => c
 		DQ.POP q LEASE 0 => [[c pc T+1250 1]]
 		DQ.LEN q => 0
-		DQ.INFO q => [ready 0 delayed 0 leased 0 dying 0 next_due -1 oldest_age 0 waiters 0 added 3 delivered 5 acked 0 nacked 3 expired 1 dead_lettered 2 removed 0 overdue 0 remembered 0 lease 1000 tries 3 backoff 100 backoff_max 150 maxlen 0 paused 0 groups 0 groups_conc 0 dead {q}:dead limit  groups_rules  schedules []]
+		DQ.INFO q => [ready 0 delayed 0 leased 0 dying 0 next_due -1 oldest_age 0 waiters 0 added 3 delivered 5 acked 0 nacked 3 expired 1 dead_lettered 2 removed 0 overdue 0 remembered 0 behind 0 lease 1000 tries 3 backoff 100 backoff_max 150 maxlen 0 paused 0 groups 0 groups_conc 0 dead {q}:dead limit  groups_rules  schedules []]
 		# settings are changed one by one
 		DQ.SET q TRIES 0 => OK
 		DQ.SET q DEAD other => OK
 		DQ.ADD q DELAY 5000 ID d pd => d
 		DQ.ADD q AT T+250 ID e pe => e
-		DQ.INFO q => [ready 1 delayed 1 leased 0 dying 0 next_due T+250 oldest_age 1000 waiters 0 added 5 delivered 5 acked 0 nacked 3 expired 1 dead_lettered 2 removed 0 overdue 0 remembered 0 lease 1000 tries 0 backoff 100 backoff_max 150 maxlen 0 paused 0 groups 0 groups_conc 0 dead other limit  groups_rules  schedules []]
+		DQ.INFO q => [ready 1 delayed 1 leased 0 dying 0 next_due T+250 oldest_age 1000 waiters 0 added 5 delivered 5 acked 0 nacked 3 expired 1 dead_lettered 2 removed 0 overdue 0 remembered 0 behind 0 lease 1000 tries 0 backoff 100 backoff_max 150 maxlen 0 paused 0 groups 0 groups_conc 0 dead other limit  groups_rules  schedules []]
 	`)
 }
 
@@ -403,6 +403,101 @@ func TestErrors(t *testing.T) {
 }
 
 // A queue is a key like others.
+// An id that is leased is with one worker, whoever adds it again: its new version waits.
+func TestOneWorker(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	converse(t, s, c, `
+		DQ.SET q LEASE 1000 DEAD {q}dead GROUPS CONC 1 => OK
+		DQ.ADD q ID a GROUP g p1 => a
+		DQ.ADD q ID b GROUP g other => b
+		DQ.POP q => [[a#1 p1 T 1]]
+		# of several versions the last one waits, and CONC counts the lease
+		DQ.ADD q ID a GROUP g p2 => a
+		DQ.ADD q XX ID a GROUP g DELAY 300 p3 => a
+		DQ.ADD q NX ID a p4 => nil
+		DQ.ADD q UNIQUE 1000 ID a p4 => nil
+		DQ.POP q COUNT 9 => nil
+		DQ.PEEK q LEASED => [[a#1 p1 T+1000 1]]
+		DQ.LEN q => 2
+		+100
+		DQ.TOUCH q 1000 a => 1
+		DQ.ACK q a#1 => 1
+		DQ.PEEK q => [[b other T 0] [a p3 T+300 1]]
+		DQ.POP q => [[b#1 other T 1]]
+		DQ.ACK q b => 1
+		+200
+		DQ.POP q => [[a#2 p3 T+300 2]]
+		# given back: the new version comes in its place, at its own time
+		DQ.ADD q ID a GROUP h p5 => a
+		DQ.NACK q a DELAY 9999 => 1
+		DQ.POP q => [[a#3 p5 T+300 3]]
+		# so when the lease ends
+		DQ.ADD q ID a DELAY 2000 p6 => a
+		+1000
+		DQ.PEEK q => [[a p6 T+2300 3]]
+		+1000
+		DQ.POP q => [[a#4 p6 T+2300 4]]
+		# what failed for good is a dead letter
+		DQ.ADD q ID a p7 => a
+		DQ.NACK q a DEAD REASON why => 1
+		DQ.PEEK {q}dead => [[a p6 T+2300 4]]
+		DQ.POP q => [[a#5 p7 T+2300 5]]
+		# both are cancelled
+		DQ.ADD q ID a p8 => a
+		DQ.REM q a# => 0
+		DQ.REM q a => 1
+		DQ.LEN q => 0
+		# who has an id that is unique keeps it
+		DQ.ADD q ID u UNIQUE 500 p1 => u
+		DQ.POP q => [[u#1 p1 T+2300 1]]
+		DQ.ADD q ID u p2 => nil
+		DQ.ACK q u => 1
+		DQ.ADD q ID u p2 => nil
+		# a schedule leaves the entry of its name to the worker
+		DQ.ADD q ID s p1 => s
+		DQ.POP q => [[s#1 p1 T+2300 1]]
+		DQ.ADD q ID s EVERY 1000 p2 => s
+		DQ.PEEK q => [[s@1700000003300 p2 T+3300 0] [s#1 p1 T+3300 1]]
+		DQ.ACK q s#1 => 1
+		# an occurrence is replaced by one
+		+1000
+		DQ.POP q => [[s@1700000003300#1 p2 T+3300 1]]
+		DQ.ADD q ID s@1700000003300 again => s@1700000003300
+		DQ.ACK q s@1700000003300 => 1
+		DQ.POP q COUNT 9 => [[s@1700000003300#2 again T+3300 2]]
+		DQ.ACK q s@1700000003300 => 1
+		DQ.PEEK q => [[s@1700000004300 p2 T+4300 0]]
+	`)
+}
+
+// A new version that waits is kept by all that keeps queues.
+func TestOneWorkerKept(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	c.Want("OK", "LKV.JOURNAL", "START")
+	c.Want("a", "DQ.ADD", "q", "ID", "a", "GROUP", "g", "p1")
+	c.Want(times("[[a#1 p1 T 1]]"), "DQ.POP", "q", "LEASE", 60000)
+	c.Want("a", "DQ.ADD", "q", "ID", "a", "PRIO", 3, "EXPIRE", 5000, "DELAY", 50, "p2")
+	c.Want("1", "COPY", "q", "copied")
+	c.Want("OK", "EVAL", "return redis.call('RESTORE', KEYS[2], 0, redis.call('DUMP', KEYS[1]))", 2, "q", "restored")
+	digest := c.Do("DEBUG", "DIGEST")
+	c.Want("OK", "DEBUG", "RELOAD")
+	if got := c.Do("DEBUG", "DIGEST"); got != digest {
+		t.Errorf("loaded again it has the digest %s, not %s", got, digest)
+	}
+	for _, q := range []string{"q", "copied", "restored"} {
+		c.Want("1", "DQ.LEN", q)
+		if got := field(t, c, "DQ.INFO", q, "behind"); got != "1" {
+			t.Errorf("%s entries are behind others in %s", got, q)
+		}
+		c.Want("nil", "DQ.POP", q)
+		c.Want("1", "DQ.ACK", q, "a#1")
+		c.Want(times("[[id a payload p2 state delayed due T+50 attempt 1 lease_until -1 prio 3 expire 5000 unique -1 maxwait -1 first_added -1 group  schedule  reason ]]"), "DQ.PEEK", q, "FULL")
+	}
+	c.Want("OK", "LKV.JOURNAL", "CHECK")
+}
+
 func TestKeyCommands(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()

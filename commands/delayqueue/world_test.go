@@ -20,6 +20,7 @@ type job struct {
 	attempt, before int
 	leased          bool
 	options
+	behind *version // that waits until the lease is over
 }
 
 // options are in ms, 0 for none.
@@ -47,6 +48,13 @@ func (o options) args() (args []any) {
 		args = append(args, "PRIO", o.prio)
 	}
 	return args
+}
+
+// version is a new one of a job that is leased.
+type version struct {
+	payload string
+	due     int64
+	options
 }
 
 // letter is a dead one.
@@ -230,11 +238,24 @@ func (w *world) reply(c *consumer, text string) {
 }
 
 func (w *world) fail(j *job, due int64) {
-	if w.tries > 0 && j.attempt-j.before >= w.tries {
+	switch {
+	case w.tries > 0 && j.attempt-j.before >= w.tries:
 		w.bury(j)
-		return
+	case !w.succeed(j):
+		w.wait(j, due)
 	}
-	w.wait(j, due)
+}
+
+// succeed has a job's new version take its place.
+func (w *world) succeed(j *job) bool {
+	n := j.behind
+	if n == nil {
+		return false
+	}
+	j.behind, j.payload, j.options, j.before = nil, n.payload, n.options, j.attempt
+	w.wait(j, n.due)
+	w.regroup()
+	return true
 }
 
 // lapse ends a lease.
@@ -242,22 +263,30 @@ func (w *world) lapse(j *job, at int64) {
 	reason := j.reason
 	j.reason = "lease ended"
 	w.fail(j, at)
-	if w.find(j.id) == j { // it goes on
+	if j.reason == "lease ended" { // it goes on
 		j.reason = reason
 	}
 }
 
 func (w *world) bury(j *job) {
-	w.drop(j)
 	attempt := j.attempt
 	if old := w.letters[j.id]; old != nil {
 		attempt = max(attempt, old.attempt)
 	}
 	w.letters[j.id] = &letter{j.payload, attempt, options{unique: j.unique, reason: j.reason, group: j.group, prio: j.prio}}
+	w.drop(j)
+	w.regroup()
+	if j.behind != nil {
+		w.jobs = append(w.jobs, j)
+		w.succeed(j)
+	}
 }
 
-// done is a job that leaves because its work is done.
+// done is a job whose work is done.
 func (w *world) done(j *job) {
+	if w.succeed(j) {
+		return
+	}
 	w.drop(j)
 	if j.unique > 0 {
 		w.known[j.id] = w.now + j.unique

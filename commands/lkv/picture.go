@@ -69,6 +69,9 @@ func picture(e engine.Entry) string {
 				add("%v %d %d %d", g.Name, g.Turn, g.Waiting, g.Leased)
 			}
 		}
+		o.Each(delayqueue.Behind, func(x delayqueue.Saved) {
+			add("%q behind %q due %d attempt %d %x", x.Payload, x.ID, x.DueMicros, x.Attempt, x.Extra)
+		})
 		o.Each(delayqueue.Remembered, func(x delayqueue.Saved) { add("%q until %d", x.ID, x.AtMicros) })
 	case *limiter.Named:
 		add("%q %x", limiter.WithoutRefused(o.State()), o.AppendGiven(nil))

@@ -16,7 +16,7 @@ func (q *Queue) Check() error {
 		return err
 	}
 	n, late := 0, 0
-	trees := append(q.trees[:], q.done)
+	trees := append(q.trees[:], q.done, q.behind)
 	if q.rank != nil {
 		if err := q.checkRanks(); err != nil {
 			return err
@@ -27,7 +27,7 @@ func (q *Queue) Check() error {
 		if t == nil {
 			continue
 		}
-		if i > int(remembered) {
+		if i > int(behind) {
 			i = int(waiting)
 		}
 		last := item{at: -1 << 62}
@@ -45,7 +45,9 @@ func (q *Queue) Check() error {
 				err = fmt.Errorf("tree %d is out of order at %q", i, r.Key())
 			case seqOf(r) > q.seq:
 				err = fmt.Errorf("%q has number %d of %d", r.Key(), seqOf(r), q.seq)
-			case place(i) == waiting && int64(binary.LittleEndian.Uint64(r.Value()[headDue:])) != it.at:
+			case place(i) == behind && !q.precedes(idOf(r)):
+				err = fmt.Errorf("%q is behind nothing", r.Key())
+			case (place(i) == waiting || place(i) == behind) && int64(binary.LittleEndian.Uint64(r.Value()[headDue:])) != it.at:
 				err = fmt.Errorf("%q waits for another time than it is due", r.Key())
 			}
 			if hasExtra(r) {

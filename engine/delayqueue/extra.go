@@ -223,8 +223,11 @@ func (q *Queue) blame(r table.Record, reason []byte) table.Record {
 }
 
 // leave removes an entry, which is in no tree. If its work is done its id may be
-// remembered.
+// remembered. What waits behind it takes its place.
 func (q *Queue) leave(r table.Record, now int64, done bool) {
+	if q.succeed(r) {
+		return
+	}
 	if !hasExtra(r) {
 		q.table.Delete(r.Key())
 		return
@@ -252,7 +255,7 @@ func (q *Queue) forget(r table.Record) {
 // before.
 func (x *Extra) putOff(old table.Record, now, dueMicros int64) int64 {
 	first, most := now, x.MaxWaitMicros
-	if !old.None() && placeOf(old) == waiting {
+	if !old.None() && (placeOf(old) == waiting || placeOf(old) == behind) {
 		if was := extraOf(old); was.MaxWaitMicros > 0 {
 			first = was.FirstMicros
 			if most == 0 {

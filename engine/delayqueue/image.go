@@ -14,7 +14,7 @@ type Image struct {
 	// at is the last item there that it has passed, with a record of its own; first the
 	// zero item, which is before all.
 	at    item
-	left  [remembered + 1]int // entries of each tree that are not handed over
+	left  [behind + 1]int // entries of each tree that are not handed over
 	noted map[table.Record]struct{}
 }
 
@@ -63,7 +63,7 @@ func (m *Image) Next(state State, count int) (more bool) {
 	if !m.at.record.None() {
 		m.at.record = m.at.record.Clone() // the entry may go
 	}
-	if !more && in == remembered {
+	if !more && in == behind {
 		m.End()
 	}
 	return more
@@ -97,9 +97,11 @@ func (q *Queue) keep(r table.Record) {
 // eachFrom calls fn with the items of a place from a pivot on, in order.
 func (q *Queue) eachFrom(in place, pivot item, fn func(item) bool) {
 	switch {
-	case in != remembered:
+	case in < remembered:
 		q.ascend(in, pivot, fn)
-	case q.done != nil:
+	case in == remembered && q.done != nil:
 		q.done.Ascend(pivot, fn)
+	case in == behind && q.behind != nil:
+		q.behind.Ascend(pivot, fn)
 	}
 }

@@ -16,19 +16,22 @@ type imaging struct {
 
 func pictureOf(s *Saved) string { return fmt.Sprintf("%+v", *s) }
 
+// nameOf tells an entry from its new version.
+func nameOf(s *Saved) string { return fmt.Sprint(string(s.ID), s.State == Behind) }
+
 // imagine begins an image, goes on with it, or compares it with what there was.
 func (r *run) imagine() error {
 	switch {
 	case r.image == nil && r.rnd.IntN(20) == 0:
 		r.imaging = imaging{want: map[string]string{}, got: map[string]string{}}
 		for _, state := range SavedStates {
-			r.q.Each(state, func(s Saved) { r.want[string(s.ID)] = pictureOf(&s) })
+			r.q.Each(state, func(s Saved) { r.want[nameOf(&s)] = pictureOf(&s) })
 		}
 		r.image = r.q.Image(func(s Saved) {
-			if _, twice := r.got[string(s.ID)]; twice {
-				r.twice = string(s.ID)
+			if _, twice := r.got[nameOf(&s)]; twice {
+				r.twice = nameOf(&s)
 			}
-			r.got[string(s.ID)] = pictureOf(&s)
+			r.got[nameOf(&s)] = pictureOf(&s)
 			r.did("early", !r.walks)
 		})
 		return nil

@@ -124,6 +124,9 @@ func (q *Queue) Nack(id []byte, attempt, now, delayMicros int64, dead bool, reas
 		q.put(r, dying, now)
 		return true
 	}
+	if q.succeed(r) {
+		return true
+	}
 	if delayMicros == ByBackoff {
 		delayMicros = q.settings.backoff(tries(r))
 	}
@@ -228,9 +231,10 @@ func (q *Queue) lapse(r table.Record, at int64) {
 	count(&q.totals.Expired, 1)
 	defer q.unpin(q.pin(r))
 	q.take(r)
-	if q.exhausted(r) {
+	switch {
+	case q.exhausted(r):
 		q.put(q.blame(r, []byte(ReasonLease)), dying, at)
-	} else {
+	case !q.succeed(r):
 		q.put(r, waiting, at)
 	}
 }

@@ -30,7 +30,7 @@ func (q *Queue) NextDelivery(now int64) (atMicros int64, ok bool) {
 }
 
 // Len is how many entries there are, whatever their state.
-func (q *Queue) Len() int { return q.table.Len() - q.Remembered() }
+func (q *Queue) Len() int { return q.table.Len() - q.Remembered() - q.Behind() }
 
 // Look shows the entry with an id.
 func (q *Queue) Look(id []byte, now int64) (e Entry, ok bool) {

@@ -112,6 +112,7 @@ func (r *run) step() error {
 		r.did("known", known && !want)
 		if e := r.m.get(id); want {
 			r.did("sooner", e.due < due)
+			r.did("behind", r.m.behind[id] != nil)
 		}
 		given := &x
 		if x.fields() == 0 {
@@ -185,17 +186,19 @@ func (r *run) step() error {
 			_, plan = r.m.unschedule(id)
 		}
 		switch {
-		case plan:
-			r.m.totals.Removed++
-			r.did("unschedule", true)
-			e = &naiveEntry{}
 		case e != nil && (attempt == 0 || e.attempt == attempt):
+			delete(r.m.behind, id)
 			r.m.leave(e, r.now)
 			r.m.totals.Removed++
 		case known && attempt == 0:
 			delete(r.m.known, id)
 		default:
 			e, known = nil, false
+		}
+		if plan {
+			r.m.totals.Removed++
+			r.did("unschedule", true)
+			e = &naiveEntry{}
 		}
 		r.did("remove", e != nil)
 		return differ("remove", r.q.Remove([]byte(id), attempt, r.now), e != nil || known)
@@ -303,6 +306,9 @@ func (r *run) compare() error {
 	if got, want := r.q.Remembered(), len(r.m.known); got != want || r.q.Len() != len(r.m.list) {
 		return fmt.Errorf("%d entries and %d ids, want %d and %d", r.q.Len(), got, len(r.m.list), want)
 	}
+	if got, want := r.q.Behind(), len(r.m.behind); got != want {
+		return fmt.Errorf("%d entries are behind others, want %d", got, want)
+	}
 	if got, want := r.q.Full(), r.m.settings.MaxLen > 0 && len(r.m.list) >= int(r.m.settings.MaxLen); got != want {
 		return fmt.Errorf("full is %v with %d entries", got, r.q.Len())
 	}
@@ -353,7 +359,7 @@ func TestModel(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	done := map[string]int{}
 	for taken := 0; taken < steps; {
-		r := &run{rnd: rnd, q: New(), m: &naive{known: map[string]known{}, turns: map[string]int{}, plans: map[string]*naivePlan{}}, now: 1_700_000_000_000_000, done: done, names: 3 + rnd.IntN(30), ranks: rnd.IntN(3) > 0, plans: rnd.IntN(2) > 0}
+		r := &run{rnd: rnd, q: New(), m: &naive{known: map[string]known{}, turns: map[string]int{}, plans: map[string]*naivePlan{}, behind: map[string]*naiveEntry{}}, now: 1_700_000_000_000_000, done: done, names: 3 + rnd.IntN(30), ranks: rnd.IntN(3) > 0, plans: rnd.IntN(2) > 0}
 		for range 400 {
 			taken++
 			err := r.imagine()
@@ -369,7 +375,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	t.Logf("%d steps: %v", steps, done)
-	for _, what := range []string{"add", "pop", "ack", "nack", "touch", "remove", "settle", "die", "configure", "clone", "peek", "known", "sooner", "save", "from", "turns", "image", "early", "schedule", "replan", "unschedule", "occurs"} {
+	for _, what := range []string{"add", "pop", "ack", "nack", "touch", "remove", "settle", "die", "configure", "clone", "peek", "known", "behind", "sooner", "save", "from", "turns", "image", "early", "schedule", "replan", "unschedule", "occurs"} {
 		if done[what] < steps/10000 {
 			t.Errorf("only %d times %s", done[what], what)
 		}

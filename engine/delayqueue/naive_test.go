@@ -15,6 +15,7 @@ type naive struct {
 	known    map[string]known // the ids that are remembered
 	turns    map[string]int   // of the groups, the last one under " "
 	plans    map[string]*naivePlan
+	behind   map[string]*naiveEntry // new versions of what is leased
 }
 
 type known struct {
@@ -70,6 +71,9 @@ func (m *naive) spawn(p *naivePlan, now int64) {
 
 // leave is an entry that goes, for whatever reason.
 func (m *naive) leave(e *naiveEntry, now int64) {
+	if m.succeed(e) {
+		return
+	}
 	m.drop(e)
 	if p := m.plan(e); p != nil {
 		p.after = max(p.after, p.next)
@@ -92,6 +96,39 @@ func (m *naive) unschedule(id string) (next int64, ok bool) {
 	return p.next, true
 }
 
+// succeed has the new version of an entry take its place.
+func (m *naive) succeed(e *naiveEntry) bool {
+	next := m.behind[e.id]
+	if next == nil {
+		return false
+	}
+	delete(m.behind, e.id)
+	e.payload, e.Extra, e.reason, e.base = next.payload, next.Extra, "", e.attempt
+	m.wait(e, next.due)
+	return true
+}
+
+// postpone is add for an entry that is leased.
+func (m *naive) postpone(now int64, e *naiveEntry, payload string, due int64, x Extra) {
+	x.Occurrence = m.plan(e) != nil
+	was := m.behind[e.id]
+	if was == nil {
+		was = &naiveEntry{}
+	}
+	first := now
+	if was.MaxWaitMicros > 0 {
+		first = was.FirstMicros
+		if x.MaxWaitMicros == 0 {
+			x.MaxWaitMicros = was.MaxWaitMicros
+		}
+	}
+	if x.MaxWaitMicros > 0 {
+		x.FirstMicros = first
+		due = min(due, first+x.MaxWaitMicros)
+	}
+	m.behind[e.id] = &naiveEntry{payload: payload, due: due, Extra: x}
+}
+
 // replan changes a schedule of the same times.
 func (m *naive) replan(id, payload string, every int64, x Extra) bool {
 	p := m.plans[id]
@@ -112,7 +149,7 @@ func (m *naive) schedule(now int64, id, payload string, every int64, x Extra, mo
 	if there := old != nil || e != nil; there && mode == OnlyNew || !there && mode == OnlyOld {
 		return false
 	}
-	if e != nil {
+	if delete(m.behind, id); e != nil && e.state != Leased {
 		m.drop(e)
 	}
 	x.Occurrence = true
@@ -134,8 +171,9 @@ func (e *naiveEntry) late() int64 {
 
 // done is an entry that leaves because its work is done.
 func (m *naive) done(e *naiveEntry, now int64) {
+	goes := m.behind[e.id] == nil
 	m.leave(e, now)
-	if e.UniqueMicros > 0 {
+	if goes && e.UniqueMicros > 0 {
 		m.order++
 		m.known[e.id] = known{now + e.UniqueMicros, m.order}
 	}
@@ -177,6 +215,9 @@ func (m *naive) wait(e *naiveEntry, due int64) {
 
 func (m *naive) add(now int64, id, payload string, due int64, x Extra, mode Mode) bool {
 	e := m.get(id)
+	if e != nil && e.state == Leased && (x.UniqueMicros > 0 || e.UniqueMicros > 0) {
+		return false
+	}
 	if k, ok := m.known[id]; ok {
 		if k.until > now {
 			return false
@@ -193,6 +234,11 @@ func (m *naive) add(now int64, id, payload string, due int64, x Extra, mode Mode
 	if e == nil && mode == OnlyOld || e != nil && mode == OnlyNew {
 		return false
 	}
+	if e != nil && e.state == Leased {
+		m.postpone(now, e, payload, due, x)
+		return true
+	}
+	delete(m.behind, id)
 	if e != nil {
 		x.Occurrence = m.plan(e) != nil
 	}
@@ -316,6 +362,9 @@ func (m *naive) nack(e *naiveEntry, now, delay int64, dead bool, reason string) 
 		e.state, e.until = Dying, now
 		return
 	}
+	if m.succeed(e) {
+		return
+	}
 	if delay == ByBackoff {
 		delay = m.settings.BackoffMicros
 		for i := e.attempt - e.base; i > 1 && delay < m.settings.BackoffMaxMicros; i-- {
@@ -336,7 +385,7 @@ func (m *naive) next() (at int64, happens func(now int64)) {
 				m.totals.Expired++
 				if m.fails(e) {
 					e.state, e.reason = Dying, ReasonLease
-				} else {
+				} else if !m.succeed(e) {
 					m.wait(e, e.until)
 				}
 			}

@@ -39,6 +39,8 @@ const (
 	Dying
 	// Remembered are ids whose entries are done: these are no entries.
 	Remembered
+	// Behind are new versions of entries that are leased, until the leases are over: no entries yet.
+	Behind
 )
 
 // Settings are a queue's defaults. The zero Settings have none.
@@ -98,6 +100,7 @@ type Queue struct {
 	// the waiting entries that expire, by when they do. Both are nil until there
 	// are any.
 	done, late *btree.BTreeG[item]
+	behind     *btree.BTreeG[item]  // new versions of what is leased, by when they fall due; nil until there are any
 	schedules  map[string]*schedule // nil until there are any
 	// template is what the limiter of a group is at first, nil for none.
 	template []byte
@@ -120,6 +123,8 @@ const (
 	dying
 	// remembered is not an entry any more, only an id.
 	remembered
+	// behind is a new version of an entry that is leased.
+	behind
 	placeMask = 0x0f
 	extraBit  = 0x80 // the record has an Extra
 	rankBit   = 0x40 // with a group or a priority
@@ -190,7 +195,7 @@ func (q *Queue) put(r table.Record, in place, at int64) {
 	at = min(at, TimeMax)
 	binary.LittleEndian.PutUint64(head[headAt:], uint64(at))
 	head[headPlace] = head[headPlace]&^placeMask | byte(in)
-	if in == waiting || in == remembered {
+	if in == waiting || in == remembered || in == behind {
 		// Due then, behind those that already are due then.
 		q.seq++
 		binary.LittleEndian.PutUint64(head[headDue:], uint64(at))
@@ -224,14 +229,18 @@ func (q *Queue) enter(r table.Record) (twice bool) {
 
 // tree is the tree of a record's place.
 func (q *Queue) tree(r table.Record) *btree.BTreeG[item] {
-	in := placeOf(r)
-	if in != remembered {
+	besides := &q.done
+	switch in := placeOf(r); in {
+	case remembered:
+	case behind:
+		besides = &q.behind
+	default:
 		return q.trees[in]
 	}
-	if q.done == nil {
-		q.done = newTree()
+	if *besides == nil {
+		*besides = newTree()
 	}
-	return q.done
+	return *besides
 }
 
 // take takes a record out of its trees.
@@ -307,10 +316,13 @@ const (
 // remembered is never added. x, which may be nil, is changed where MAXWAIT counts
 // from an earlier time.
 //
-// A replaced entry that was leased is taken from its worker. Its count of
-// deliveries goes on, so that worker's id#attempt stays stale, but the tries
-// start anew.
+// What is leased stays with its worker: the new version waits until the lease is over
+// (behind.go), and is not added where the id is unique. The count of deliveries goes on, so
+// that a former worker's id#attempt stays stale, but the tries start anew.
 func (q *Queue) Add(now int64, id, payload []byte, dueMicros int64, x *Extra, mode Mode) bool {
+	if q.taken(id, x) {
+		return false
+	}
 	return q.add(now, id, payload, dueMicros, 0, x, mode)
 }
 
@@ -339,6 +351,10 @@ func (q *Queue) add(now int64, id, payload []byte, dueMicros int64, attempt uint
 	if old.None() && mode == OnlyOld || !old.None() && mode == OnlyNew {
 		return false
 	}
+	if !old.None() && placeOf(old) == leased {
+		q.addBehind(now, id, payload, dueMicros, attempt, x)
+		return true
+	}
 	if x != nil || !old.None() && hasExtra(old) {
 		if x == nil {
 			x = &Extra{}
@@ -354,6 +370,7 @@ func (q *Queue) add(now int64, id, payload []byte, dueMicros int64, attempt uint
 		g := q.pin(old)
 		defer q.unpin(g)
 		q.take(old)
+		q.dropBehind(id)
 		attempt = max(attempt, attemptOf(old))
 		q.table.Replace(old, r)
 	}
@@ -370,7 +387,7 @@ func (q *Queue) Full() bool { return q.settings.MaxLen > 0 && int64(q.Len()) >= 
 // find is the entry with an id, delivered attempt times; 0 is any number.
 func (q *Queue) find(id []byte, attempt int64) table.Record {
 	r := q.table.Get(id)
-	if r.None() || placeOf(r) == remembered || attempt != 0 && int64(attemptOf(r)) != attempt {
+	if r.None() || placeOf(r) >= remembered || attempt != 0 && int64(attemptOf(r)) != attempt {
 		return table.Record{}
 	}
 	return r
@@ -382,22 +399,23 @@ func (q *Queue) Has(id []byte) bool { return !q.find(id, 0).None() }
 // Knows says whether this id is of an entry, or remembered.
 func (q *Queue) Knows(id []byte) bool { return !q.table.Get(id).None() }
 
-// Remove takes an entry out, whatever its state, or forgets an id.
+// Remove takes an entry out, whatever its state, with what waits behind it, ends the schedule, or forgets an id.
 func (q *Queue) Remove(id []byte, attempt, now int64) bool {
-	if attempt == 0 && q.Unschedule(id) {
+	ended := attempt == 0 && q.Unschedule(id)
+	if ended {
 		count(&q.totals.Removed, 1)
-		return true
 	}
 	r := q.table.Get(id)
 	switch {
-	case r.None() || attempt != 0 && int64(attemptOf(r)) != attempt:
-		return false
+	case r.None() || placeOf(r) == behind || attempt != 0 && int64(attemptOf(r)) != attempt:
+		return ended
 	case placeOf(r) == remembered:
 		q.forget(r)
 		return true
 	}
 	defer q.unpin(q.pin(r))
 	q.take(r)
+	q.dropBehind(id)
 	q.leave(r, now, false)
 	count(&q.totals.Removed, 1)
 	return true
@@ -465,7 +483,7 @@ func (q *Queue) MemoryUsage() int {
 	for _, t := range q.trees {
 		n += t.Len() * itemBytes
 	}
-	for _, t := range []*btree.BTreeG[item]{q.done, q.late} {
+	for _, t := range []*btree.BTreeG[item]{q.done, q.late, q.behind} {
 		if t != nil {
 			n += t.Len() * itemBytes
 		}

@@ -72,15 +72,18 @@ func TestFencing(t *testing.T) {
 	}
 }
 
-// A replaced entry is taken from its worker, and its tries start anew.
+// What is leased is replaced when the lease is over, and its tries start anew.
 func TestReplace(t *testing.T) {
 	q := New()
 	q.Configure(Settings{Tries: 2, Dead: "dead"})
 	add(q, start, "job")
 	popped(q, start, 100, 1)
 	add(q, start+10, "job")
-	if q.Ack([]byte("job"), 1, start+20) {
-		t.Error("acked what was replaced")
+	if got := popped(q, start+20, 100, 1); got != "" {
+		t.Errorf("%s is with two workers", got)
+	}
+	if !q.Ack([]byte("job"), 1, start+20) {
+		t.Error("not acked by who holds it")
 	}
 	if got := popped(q, start+20, 100, 1); got != "job#2" {
 		t.Errorf("%s: the name of a replaced entry must be new", got)

@@ -51,7 +51,7 @@ type Head struct {
 // Saved is an entry with all that the queue knows of it.
 type Saved struct {
 	ID, Payload []byte
-	State       State // Delayed, which is for due ones too, Leased, Dying or Remembered
+	State       State // Delayed, which is for due ones too, Leased, Dying, Remembered or Behind
 	// AtMicros is the time that counts in its state: when it falls due, its lease
 	// ends, or it died. DueMicros is when it fell due.
 	AtMicros, DueMicros int64
@@ -62,17 +62,20 @@ type Saved struct {
 
 // SavedStates are the states that entries are kept in, each in order of its time; in
 // the order of places.
-var SavedStates = [...]State{Delayed, Leased, Dying, Remembered}
+var SavedStates = [...]State{Delayed, Leased, Dying, Remembered, Behind}
 
-var places = map[State]place{Delayed: waiting, Leased: leased, Dying: dying, Remembered: remembered}
+var places = map[State]place{Delayed: waiting, Leased: leased, Dying: dying, Remembered: remembered, Behind: behind}
 
 // Head returns what the queue has besides its entries.
 func (q *Queue) Head() Head { return Head{q.settings, q.kept, q.totals, q.seq} }
 
 // Stored is how many entries are kept in a state.
 func (q *Queue) Stored(state State) int {
-	if state == Remembered {
+	switch state {
+	case Remembered:
 		return q.Remembered()
+	case Behind:
+		return q.Behind()
 	}
 	n := q.trees[places[state]].Len()
 	if state == Delayed && q.rank != nil {
@@ -95,7 +98,7 @@ func savedOf(r table.Record) Saved {
 	head := r.Value()
 	extra, payload := split(r)
 	return Saved{
-		ID:        r.Key(),
+		ID:        idOf(r),
 		Payload:   payload,
 		Extra:     extra,
 		State:     SavedStates[placeOf(r)],
@@ -135,17 +138,21 @@ func Restore(h Head) (*Queue, error) {
 // RestoreEntry adds an entry that Each returned. It copies the id and the payload.
 func (q *Queue) RestoreEntry(s Saved) error {
 	in, ok := places[s.State]
-	if !ok || (in == waiting || in == remembered) && s.AtMicros != s.DueMicros {
+	if !ok || (in == waiting || in == remembered || in == behind) && s.AtMicros != s.DueMicros {
 		return ErrCorrupt
 	}
 	if _, err := ParseExtra(s.Extra); err != nil || in == remembered && len(s.Extra)+len(s.Payload) > 0 {
 		return ErrCorrupt
 	}
-	if !IDStored(s.ID) || !moment(s.AtMicros) || !moment(s.DueMicros) ||
-		s.Seq == 0 || s.Seq > q.seq || s.Attempt > attemptMax || s.Base > s.Attempt || !q.table.Get(s.ID).None() {
+	if in == behind && !q.precedes(s.ID) {
 		return ErrCorrupt
 	}
-	r := newRecord(s.ID, s.Payload, s.Extra)
+	key := keyOf(s.ID, in)
+	if !IDStored(s.ID) || !moment(s.AtMicros) || !moment(s.DueMicros) ||
+		s.Seq == 0 || s.Seq > q.seq || s.Attempt > attemptMax || s.Base > s.Attempt || !q.table.Get(key).None() {
+		return ErrCorrupt
+	}
+	r := newRecord(key, s.Payload, s.Extra)
 	head := r.Value()
 	binary.LittleEndian.PutUint64(head[headAt:], uint64(s.AtMicros))
 	binary.LittleEndian.PutUint64(head[headDue:], uint64(s.DueMicros))
@@ -164,7 +171,7 @@ func (q *Queue) RestoreEntry(s Saved) error {
 // those of the same time.
 func (q *Queue) RestoreOrder() error {
 	records := make([]table.Record, 0, q.table.Len())
-	for in := range remembered + 1 {
+	for in := range behind + 1 {
 		q.eachFrom(in, item{}, func(it item) bool {
 			records = append(records, it.record)
 			return true

@@ -179,8 +179,8 @@ func (q *Queue) Schedule(now int64, plan *Schedule, mode Mode) (added bool, err 
 	if there && mode == OnlyNew || !there && mode == OnlyOld {
 		return false, nil
 	}
-	defer q.unpin(q.pin(entry))
-	if !entry.None() {
+	if q.dropBehind(s.ID); !entry.None() && placeOf(entry) != leased { // that one goes on
+		defer q.unpin(q.pin(entry))
 		q.take(entry)
 		q.leave(entry, now, false)
 	}

@@ -41,7 +41,7 @@ const (
 const (
 	moduleChars   = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	moduleVersion = 1
-	queueVersion  = 2
+	queueVersion  = 3
 )
 
 var (
@@ -49,6 +49,7 @@ var (
 	lockID    = moduleID("lkv-locks", moduleVersion)
 	queueID   = moduleID("lkv-queue", queueVersion)
 	queueID1  = moduleID("lkv-queue", 1)
+	queueID2  = moduleID("lkv-queue", 2)
 	namedID   = moduleID("lkv-limit", 2)
 )
 
@@ -176,8 +177,15 @@ func (r *decoder) module() (v Value) {
 	case id == namedID:
 		v = r.readNamed()
 		r.end()
-	case id == queueID || id == queueID1:
-		v = Value{Kind: engine.KindDelayQueue, Object: r.queue(id == queueID1)}
+	case id == queueID || id == queueID2 || id == queueID1:
+		version := queueVersion
+		switch id {
+		case queueID1:
+			version = 1
+		case queueID2:
+			version = 2
+		}
+		v = Value{Kind: engine.KindDelayQueue, Object: r.queue(version)}
 		r.end()
 	case id == lockID:
 		v = Value{Kind: engine.KindLock}

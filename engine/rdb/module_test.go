@@ -45,7 +45,9 @@ func natives(t testing.TB) []Value {
 	q.Nack([]byte("id3"), 1, 200, delayqueue.ByBackoff, false, []byte("a reason"))
 	q.Nack([]byte("id4"), 1, 200, 0, true, nil)
 	q.Ack([]byte("id5"), 1, 200)
-	q.Add(0, []byte("id6"), []byte("replaced"), 50, nil, delayqueue.Put)
+	for _, id := range []string{"id7", "id8", "id17"} {
+		q.Add(0, []byte(id), []byte("replaced"), 50, &delayqueue.Extra{Group: []byte("h"), MaxWaitMicros: 5}, delayqueue.Put)
+	}
 	for _, plan := range []delayqueue.Schedule{
 		{ID: []byte("often"), Payload: []byte("p"), EveryMicros: 300_000},
 		{ID: []byte("daily"), Cron: "@daily", Zone: "Europe/Berlin", Extra: delayqueue.Extra{Group: []byte("g"), ExpireMicros: 5}},
@@ -54,7 +56,7 @@ func natives(t testing.TB) []Value {
 			t.Fatal(ok, err)
 		}
 	}
-	if q.Dying() != 1 || q.Stored(delayqueue.Leased) == 0 {
+	if q.Dying() != 1 || q.Stored(delayqueue.Leased) == 0 || q.Behind() != 2 {
 		t.Fatal("the queue is not in all states")
 	}
 	return append(out, Value{Kind: engine.KindDelayQueue, Object: kept}, Value{Kind: engine.KindDelayQueue, Object: q})
@@ -138,5 +140,33 @@ func TestQueueVersion1(t *testing.T) {
 	again := load(t, AppendDump(nil, entry(Value{Kind: engine.KindDelayQueue, Object: q}), format), limits).Object.(*delayqueue.Queue)
 	if again.Totals() != q.Totals() || again.Settings() != want || again.Len() != 3 {
 		t.Error("written anew it is another queue")
+	}
+}
+
+// queueVersion2 is what DUMP said of a queue when its encoding had version 2: DQ.SET with LEASE 1000 TRIES 2 DEAD dead MAXLEN 9
+// and GROUPS CONC 3, of the entries a, b and c the first done and the second leased, and a schedule EVERY 300.
+const queueVersion2 = "0781964bfeaae7ae780202010280000f4240020202000200020402020201020002000200020002050504646561640200020902000203050005000202" +
+	"050163050270630243ea020302000200050508c096b10205096f6674656e40333033050170028000049bae02050200020005014002010501620502706202" +
+	"80000f4a10020202010200050508c096b1020243e90200020105016105000280004c56f8020402000200050002000200020105056f6674656e0501700500" +
+	"05000501400280000493e0024bb8024bb8028000049f98000c00c5dd049ed3ae0b52"
+
+func TestQueueVersion2(t *testing.T) {
+	payload, err := hex.DecodeString(queueVersion2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := load(t, payload, limits).Object.(*delayqueue.Queue)
+	if err := q.Check(); err != nil {
+		t.Error(err)
+	}
+	var got []string
+	q.Peek(delayqueue.Any, 2000, 9, func(e delayqueue.Entry) {
+		got = append(got, fmt.Sprintf("%s %s %d %d", e.AppendName(nil), e.Payload, e.DueMicros, e.State))
+	})
+	if s := fmt.Sprint(got); s != "[c pc 1002 1 often@303 p 303000 2 b#1 pb 1001 3]" {
+		t.Error(s)
+	}
+	if q.Remembered() != 1 || q.Behind() != 0 || len(q.Schedules()) != 1 || q.Settings().GroupConc != 3 {
+		t.Errorf("%+v", q.Head())
 	}
 }

@@ -136,7 +136,7 @@ func (p *Pieces) queue(v *engine.View, e engine.Entry, q *delayqueue.Queue) {
 	states := delayqueue.SavedStates
 	var (
 		turn int // the state that has it
-		of   [delayqueue.Remembered + 1]struct {
+		of   [delayqueue.Behind + 1]struct {
 			stored int
 			before int64 // the time of the last entry
 			later  encoder

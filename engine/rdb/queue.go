@@ -19,6 +19,8 @@ package rdb
 //	key of the limiter
 //	numbers: how many ids are remembered, and of each, after the string, until when,
 //	as a difference, and its sequence number
+//	in version 3, numbers: how many entries that are leased have a new version, and of
+//	each what an entry that waits has
 //	numbers: the last turn, how many groups there are, and of each, in their order,
 //	after the string of its name, its turn, and a string: its limiter, if any
 //	numbers: how many schedules there are, and of each, after the strings id,
@@ -113,8 +115,9 @@ func headNumbers(h *delayqueue.Head) []*int64 {
 		&t.Added, &t.Delivered, &t.Acked, &t.Nacked, &t.Expired, &t.Dead, &t.Removed}
 }
 
-// queue reads a queue, of the first version or the present one.
-func (r *decoder) queue(old bool) *delayqueue.Queue {
+// queue reads a queue of a version.
+func (r *decoder) queue(version int) *delayqueue.Queue {
+	old := version == 1
 	var h delayqueue.Head
 	kept := r.number()
 	if kept > 1 {
@@ -145,7 +148,7 @@ func (r *decoder) queue(old bool) *delayqueue.Queue {
 		return nil
 	}
 	for _, state := range delayqueue.SavedStates {
-		if old && state == delayqueue.Remembered {
+		if old && state == delayqueue.Remembered || version < 3 && state == delayqueue.Behind {
 			break
 		}
 		at := int64(0)
