@@ -109,16 +109,12 @@ func (s *server) allOf(c *command.Ctx, flag command.Flags) bool {
 	if c.Cmd.FlagsOf != nil {
 		all = c.Cmd.FlagsOf(c)
 	}
-	if c.Cmd.Plan != nil && c.Cmd.Flags&command.InMulti != 0 {
-		exec := c.Request
-		for i := range c.Session.Multi.Queue.Requests {
-			c.Request = &c.Session.Multi.Queue.Requests[i]
-			if !s.allOf(c, flag) {
-				all &^= flag
-			}
+	eachOfExec(c, func() bool {
+		if !s.allOf(c, flag) {
+			all &^= flag
 		}
-		c.Request = exec
-	}
+		return true
+	})
 	return all&flag != 0
 }
 
@@ -201,7 +197,7 @@ func (s *server) scarce(c *command.Ctx) (text string, evicted bool) {
 		c.Account()
 		var ok bool
 		ok, evicted = s.Keeper.MakeRoom(c.Now)
-		if c.OutOfMemory = !ok; !ok && flags&command.DenyOOM != 0 && !c.Cmd.Spared(c, c.Args) {
+		if c.OutOfMemory = !ok; !ok && flags&command.DenyOOM != 0 && s.spends(c) {
 			return command.ErrOutOfMemory, evicted
 		}
 	}
@@ -223,17 +219,43 @@ func (s *server) scarce(c *command.Ctx) (text string, evicted bool) {
 // flagsOf are the flags of the request, which depend on the script if it is one's; for EXEC they are also those of the
 // commands that it runs.
 func (s *server) flagsOf(c *command.Ctx) command.Flags {
+	flags := ownFlags(c)
+	eachOfExec(c, func() bool {
+		flags |= s.flagsOf(c)
+		return true
+	})
+	return flags
+}
+
+func ownFlags(c *command.Ctx) command.Flags {
 	if c.Cmd.FlagsOf != nil {
 		return c.Cmd.FlagsOf(c)
 	}
-	flags := c.Cmd.Flags
-	if c.Cmd.Plan != nil && flags&command.InMulti != 0 {
-		exec := c.Request
-		for i := range c.Session.Multi.Queue.Requests {
-			c.Request = &c.Session.Multi.Queue.Requests[i]
-			flags |= s.flagsOf(c)
-		}
-		c.Request = exec
+	return c.Cmd.CallFlags(c.Args)
+}
+
+// eachOfExec has c be each of the requests that it is to run, if it is EXEC's, until fn returns false.
+func eachOfExec(c *command.Ctx, fn func() bool) {
+	if c.Cmd.Plan == nil || c.Cmd.Flags&command.InMulti == 0 {
+		return
 	}
-	return flags
+	exec := c.Request
+	for i := range c.Session.Multi.Queue.Requests {
+		if c.Request = &c.Session.Multi.Queue.Requests[i]; !fn() {
+			break
+		}
+	}
+	c.Request = exec
+}
+
+// spends tells whether a request is to be refused where memory is full: EXEC is if one of its commands is.
+func (s *server) spends(c *command.Ctx) (spends bool) {
+	if ownFlags(c)&command.DenyOOM != 0 && !c.Cmd.Spared(c, c.Args) {
+		return true
+	}
+	eachOfExec(c, func() bool {
+		spends = s.spends(c)
+		return !spends
+	})
+	return spends
 }

@@ -159,7 +159,7 @@ func (s *server) run(c *command.Ctx) {
 		s.Monitor.Feed(c, c.Args)
 		monitored = false
 	}
-	c.Writes = cmd.Flags&command.Write != 0
+	c.Writes = cmd.CallFlags(c.Args)&command.Write != 0
 	c.Expect(len(c.Args))
 	cmd.Run(c)
 	c.EndCommand(c.Args)

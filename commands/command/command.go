@@ -204,6 +204,8 @@ type Command struct {
 	// FlagsOf are the flags of a call where they depend on its arguments (EVAL of
 	// a script that says what it does); nil where they are Flags.
 	FlagsOf func(c *Ctx) Flags
+	// Looks, if set, tells of a command that writes that a call only looks: it goes by the flags of one that reads.
+	Looks func(args [][]byte) bool
 	// Spares, if set, tells of a command that denies where memory is full that a call frees some, or only looks. Whether locks are
 	// held c tells.
 	Spares func(c *Ctx, args [][]byte) bool
@@ -305,6 +307,14 @@ const (
 	GroupLock         Group = "lock"
 	GroupTest         Group = "test"
 )
+
+// CallFlags are the flags of a call with these arguments.
+func (c *Command) CallFlags(args [][]byte) Flags {
+	if c.Looks != nil && c.Looks(args) {
+		return c.Flags&^(Write|DenyOOM|Blocking) | ReadOnly
+	}
+	return c.Flags
+}
 
 // Spared tells whether a call may run where memory is full, although others of the command may not.
 func (c *Command) Spared(ctx *Ctx, args [][]byte) bool { return c.Spares != nil && c.Spares(ctx, args) }

@@ -62,6 +62,37 @@ func TestSparedWhereMemoryIsFull(t *testing.T) {
 		if refused := strings.Contains(got, "OOM command not allowed"); refused != test.refused && !strings.HasPrefix(test.line, "LK.RELEASE") {
 			t.Errorf("%s in a script: %s", test.line, got)
 		}
+		c.Want("OK", "MULTI")
+		got = c.Do(words(test.line)...)
+		if refused := strings.HasPrefix(got, "-OOM"); refused != test.refused {
+			t.Errorf("%s in a transaction: %s", test.line, got)
+		}
+		got = c.Do("EXEC")
+		if refused := strings.HasPrefix(got, "-"); refused != test.refused || strings.Contains(got, "OOM") {
+			t.Errorf("%s: EXEC: %s", test.line, got)
+		}
+	}
+}
+
+// EXEC is refused for one command that needs memory, also where there was enough when that was queued.
+func TestExecWhereMemoryIsFull(t *testing.T) {
+	s := livetest.Start(t)
+	c, other := s.Client(), s.Client()
+	c.Want("OK", "RL.SET", "limit", "FIXED", 5, 100000)
+	for _, test := range []struct {
+		lines []string
+		want  string
+	}{
+		{[]string{"RL.ACQUIRE limit PEEK", "GET none", "DEL none"}, "[[0 5 5 -1 0] nil 0]"},
+		{[]string{"RL.ACQUIRE limit PEEK", "SET none value"}, "-EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'."},
+	} {
+		other.Want("OK", "CONFIG", "SET", "maxmemory", 0)
+		c.Want("OK", "MULTI")
+		for _, line := range test.lines {
+			c.Want("QUEUED", words(line)...)
+		}
+		other.Want("OK", "CONFIG", "SET", "maxmemory", 1)
+		c.Want(test.want, "EXEC")
 	}
 }
 

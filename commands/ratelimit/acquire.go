@@ -21,16 +21,29 @@ func (f *family) acquireRow() *command.Command {
 		Summary:    "Takes a cost from a limiter, or nothing, or waits in line for it.",
 		Complexity: "O(1) for each rule, O(log N) with an ID; O(N) in the grants of a LOG that is waited for",
 		Syntax:     "key [cost:integer] [mode=(PEEK | FORCE | ATMOST)] [KEEP keep:integer] [name={ID id:string [LEASE lease:integer]}] [BLOCK ms:integer] [rule=" + ruleSyntax + "]",
-		Spares:     f.peeks,
+		Looks:      f.peeks,
 		Run:        f.acquire,
 	}
 }
 
 // peeks tells whether RL.ACQUIRE is asked to look alone.
-func (f *family) peeks(_ *command.Ctx, args [][]byte) bool {
+func (f *family) peeks(args [][]byte) bool {
+	if !says(args, "PEEK") {
+		return false
+	}
 	a := command.ArgsOf(args[min(2, len(args)):]...)
 	q, text := f.readRequest(nil, &a)
 	return text == "" && q.mode == limiter.Peek
+}
+
+// says tells whether a word is among arguments, as whatever.
+func says(args [][]byte, word string) bool {
+	for _, a := range args {
+		if len(a) == len(word) && command.EqualFold(a, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // blockMillisMax is the longest wait that can be asked for, as for BLPOP.
@@ -155,7 +168,15 @@ func (q *request) reply(w command.Replier, d limiter.Decision) {
 
 // decide decides by the limiter under a key, whichever it is.
 func (q *request) decide(c *command.Ctx, key []byte) (d limiter.Decision, text string) {
-	return q.call.on(q.f, c, key, c.GetLimiter(key))
+	return q.call.on(q.f, c, key, find(c, key))
+}
+
+// find finds a limiter for a request, that of a PEEK as for other commands that read: a replica runs it, too.
+func find(c *command.Ctx, key []byte) engine.Entry {
+	if !c.Writes {
+		return c.Get(key)
+	}
+	return c.GetLimiter(key)
 }
 
 // wait puts the caller in line. The request is kept.

@@ -60,7 +60,7 @@ func (f *family) decide(c *command.Ctx, key []byte, e engine.Entry, q *call) (d 
 	}
 	switch {
 	case fresh && len(q.rules) == 0:
-		if e.Ok() {
+		if e.Ok() && c.Writes {
 			c.Delete(key)
 		}
 		return d, errNoLimiter

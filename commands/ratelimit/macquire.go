@@ -22,7 +22,10 @@ func (f *family) macquireRow() *command.Command {
 		Summary:    "Takes costs from several limiters, from all of them or from none.",
 		Complexity: "O(N) in the number of limiters",
 		Syntax:     "numkeys:integer data={key cost:integer}... [mode=(PEEK | FORCE)] [KEEP keep:integer] [name={ID id:string [LEASE lease:integer]}] [BLOCK ms:integer] [EACH] [rules={RULE k:integer rule=" + ruleSyntax + "}...]",
-		Spares: func(_ *command.Ctx, args [][]byte) bool {
+		Looks: func(args [][]byte) bool {
+			if !says(args, "PEEK") {
+				return false
+			}
 			a := command.ArgsOf(args[min(1, len(args)):]...)
 			m, text := f.readSeveral(&a)
 			return text == "" && m.mode == limiter.Peek
@@ -238,7 +241,7 @@ func longer(a, b *keyCost) bool {
 
 // look decides on one limiter and changes nothing.
 func (m *several) look(c *command.Ctx, k *keyCost) (text string) {
-	e := c.GetLimiter(k.key)
+	e := find(c, k.key)
 	if n := budget.NamedOf(e); n != nil && m.id != nil {
 		if d, ok := n.Find(m.id, c.Now, 0); ok {
 			k.Decision = d

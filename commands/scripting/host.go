@@ -82,7 +82,8 @@ func (h *host) refuse(cmd **command.Command, args [][]byte) string {
 	if text := h.c.Server.Refuses(h.c, c, args); text != "" {
 		return "ERR ACL failure in script: " + strings.TrimPrefix(text, "NOPERM ")
 	}
-	if h.readOnly && c.Flags&(command.Write|command.MayReplicate) != 0 {
+	flags := c.CallFlags(args)
+	if h.readOnly && flags&(command.Write|command.MayReplicate) != 0 {
 		return "ERR Write commands are not allowed from read-only scripts."
 	}
 	own := h.c.Session.Conn == nil // a log that is read, or a master's: what was written once is written again
@@ -93,7 +94,7 @@ func (h *host) refuse(cmd **command.Command, args [][]byte) string {
 	if replica&command.ReplicaStale != 0 && c.Flags&command.Stale == 0 {
 		return "ERR Can not execute the command on a stale replica"
 	}
-	if c.Flags&command.Write != 0 && !h.watch.wrote && !own { // once it has, it cannot be stopped in the middle
+	if flags&command.Write != 0 && !h.watch.wrote && !own { // once it has, it cannot be stopped in the middle
 		if replica&command.ReplicaReadOnly != 0 {
 			return command.ErrReadOnly
 		}
@@ -106,17 +107,17 @@ func (h *host) refuse(cmd **command.Command, args [][]byte) string {
 	}
 	if h.c.OutOfMemory && !h.spends {
 		// Once it has written it cannot be stopped in the middle.
-		if c.Flags&command.DenyOOM != 0 && !c.Spared(h.c, args) {
+		if flags&command.DenyOOM != 0 && !c.Spared(h.c, args) {
 			return command.ErrOutOfMemory
 		}
-		h.spends = c.Flags&command.Write != 0
+		h.spends = flags&command.Write != 0
 	}
 	if h.c.Server.Cluster {
 		if text := h.slot.refuse(c, args); text != "" {
 			return text
 		}
 	}
-	if c.Flags&command.Write != 0 && !h.watch.writes() {
+	if flags&command.Write != 0 && !h.watch.writes() {
 		return "ERR " + errKilled.Error()
 	}
 	return ""

@@ -137,6 +137,45 @@ func TestPopulate(t *testing.T) {
 	}
 }
 
+// TestPeekOnReplica has a replica, which takes no writes, tell what its limiters would grant.
+func TestPeekOnReplica(t *testing.T) {
+	primary := peer.LimitKV(t, "--repl-diskless-sync-delay", "0")
+	p, q := primary.Dial(t), peer.LimitKV(t).Dial(t)
+	follow(t, q, primary)
+	for _, args := range [][]string{
+		{"RL.SET", "a", "TOTAL", "5"}, {"RL.ACQUIRE", "a", "3"}, {"RL.SET", "b", "TOTAL", "9"}, {"RL.ACQUIRE", "b", "1", "ID", "x"},
+		{"HSET", "h", "rate", "5", "interval", "86400000", "type", "0"}, {"RL.ACQUIRE", "h", "2"}, {"DQ.ADD", "queue", "ID", "x", "payload"},
+	} {
+		if v := do(t, p, args...); v.Kind == '-' {
+			t.Fatal(args, v)
+		}
+	}
+	caughtUp(t, p, q)
+	for _, args := range [][]string{
+		{"RL.ACQUIRE", "a", "1", "PEEK"}, {"RL.ACQUIRE", "a", "3", "PEEK"}, {"RL.ACQUIRE", "b", "9", "PEEK"}, {"RL.ACQUIRE", "new", "PEEK", "FIXED", "5", "1000"},
+		{"RL.ACQUIRE", "new", "PEEK"}, {"RL.MACQUIRE", "2", "a", "1", "b", "9", "PEEK"}, {"DQ.PEEK", "queue"}, {"DQ.PEEK", "queue", "MATCH", "*"},
+		{"EVAL_RO", "return redis.call('RL.ACQUIRE', KEYS[1], 3, 'PEEK')", "1", "a"}, {"EVAL", "return redis.call('RL.ACQUIRE', KEYS[1], 3, 'PEEK')", "1", "a"},
+	} {
+		if got, want := do(t, q, args...).String(), do(t, p, args...).String(); got != want || strings.Contains(got, "READONLY") {
+			t.Errorf("%q on the replica: %s, on its primary %s", args, got, want)
+		}
+	}
+	if v := do(t, q, "RL.ACQUIRE", "h", "1", "PEEK"); !strings.HasPrefix(v.String(), "[:0, :5, :3, ") {
+		t.Errorf("a limiter of Redisson's: %v", v)
+	}
+	do(t, q, "MULTI")
+	do(t, q, "RL.ACQUIRE", "a", "1", "PEEK")
+	if v := do(t, q, "EXEC"); v.Kind != '*' {
+		t.Errorf("EXEC of PEEK: %v", v)
+	}
+	for _, args := range [][]string{{"RL.ACQUIRE", "a", "1"}, {"RL.ACQUIRE", "PEEK", "1"}, {"RL.MACQUIRE", "1", "a", "1"}} {
+		if v := do(t, q, args...); !strings.HasPrefix(v.Text, "READONLY") {
+			t.Errorf("%q on the replica: %v", args, v)
+		}
+	}
+	equal(t, p, q)
+}
+
 // TestLongArguments has a replica whose clients may send a megabyte follow a primary whose clients may send more: what was
 // allowed there is applied, be it sent, grown, or unpacked.
 func TestLongArguments(t *testing.T) {
