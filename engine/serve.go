@@ -70,6 +70,12 @@ func (v *View) serveLine(k waitKey) {
 			held[n.w.Kind] = true
 		case ServedDone:
 			l.remove(n)
+		case ServedSame:
+			if l.names[n.w.Name] > 1 {
+				v.serveSame(l, n, key)
+				next = n.next // who came next may have been served with it
+			}
+			l.remove(n)
 		}
 		n = next
 	}
@@ -78,6 +84,19 @@ func (v *View) serveLine(k waitKey) {
 		v.KS.endLine(s, k)
 	}
 	v.KS.setAlarm(s, k, l, again)
+}
+
+// serveSame serves the other places of somebody who stands in a line several times and was served at one of them.
+func (v *View) serveSame(l *waitList, served *place, key []byte) {
+	for n := l.head; n != nil; {
+		next := n.next
+		if n != served && n.w.Name == served.w.Name && n.w.Kind == served.w.Kind {
+			if result, _ := v.serveOne(n.w, key); result.Ends() {
+				l.remove(n)
+			}
+		}
+		n = next
+	}
 }
 
 // serveBefore serves the lines of those of a waiter's keys that come before one, where they are ready or their time has
@@ -138,7 +157,7 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 		v.moveOn(w, again)
 		again = 0
 	}
-	if result == ServedDone {
+	if result.Ends() {
 		w.end()
 		if len(w.Keys) > 1 {
 			go func() { // the other lines are in other shards

@@ -20,7 +20,12 @@ const (
 	ServedSkip
 	// ServedMove: nothing for it here; it has gone to the line of another key (Move).
 	ServedMove
+	// ServedSame: as ServedDone, and so are the other places of the same Name.
+	ServedSame
 )
+
+// Ends tells whether the waiter leaves the line.
+func (x Served) Ends() bool { return x == ServedDone || x == ServedSame }
 
 // Waiter is somebody who waits for one of some keys: its places in their lines, and
 // its timer.
@@ -36,6 +41,9 @@ type Waiter struct {
 	// those who ask about the line.
 	Kind   Kind
 	Weight int64
+	// Name is who asks, where one may stand in a line twice, as on a second connection after the first one hung: when
+	// one of its places is served (ServedSame), the others are, too. Empty: nobody else is the same.
+	Name string
 	// Order is how it chooses where several of its keys have something.
 	Order Order
 	// NoKey: it is to be tried when the key goes, or becomes something else, too,
@@ -92,6 +100,7 @@ type waitList struct {
 	n          int
 	noKey      int              // of them
 	kinds      [kindCount]int32 // of them, by what they wait for
+	names      map[string]int   // of those who say who they are, nil until there are any
 	weight     int64
 	alarm      *Timer
 	alarmAt    int64
@@ -113,11 +122,23 @@ func (l *waitList) count(n *place, by int) {
 		l.shard.kinds[n.w.Kind] += by
 	}
 	l.kinds[n.w.Kind] += int32(by)
+	if n.w.Name != "" {
+		l.countName(n.w.Name, by)
+	}
 	if n.w.NoKey {
 		if had := l.noKey; had == 0 || had+by == 0 {
 			l.shard.noKey += by
 		}
 		l.noKey += by
+	}
+}
+
+func (l *waitList) countName(name string, by int) {
+	if l.names == nil {
+		l.names = make(map[string]int)
+	}
+	if l.names[name] += by; l.names[name] == 0 {
+		delete(l.names, name)
 	}
 }
 

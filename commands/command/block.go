@@ -14,7 +14,7 @@ import (
 type Trier interface {
 	// Try serves it with what is under a key, if that is enough. It runs under the
 	// key's lock with a Ctx of the session that waits, whose Args are the Wait's, and
-	// replies exactly when it returns engine.ServedDone. againMicros, if not 0, is when
+	// replies exactly when it returns what Ends. againMicros, if not 0, is when
 	// the key is worth another try although nobody writes it.
 	Try(c *Ctx, key []byte) (result engine.Served, againMicros int64)
 }
@@ -86,7 +86,7 @@ func (w *Wait) Serve(v *engine.View, key []byte) (engine.Served, int64) {
 	c.Commit()
 	w.at = c.LSN
 	*v = c.View
-	if result == engine.ServedDone {
+	if result.Ends() {
 		w.called(c.Failure)
 		w.finish(out.Buf)
 	}

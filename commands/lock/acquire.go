@@ -201,24 +201,24 @@ func (q *asking) wait(c *command.Ctx) {
 	a := command.ArgsOf(w.Args[2:]...)
 	*kept = q.f.readAsking(&a)
 	kept.served = true
-	w.Keys = w.Args[1:2]
+	w.Keys, w.Name = w.Args[1:2], string(kept.Owner)
 	w.Lapsed = func(out *resp.Writer) { kept.lapsed(out, w) }
 	c.Block(w)
 }
 
-// Try tries for the first in line.
+// Try tries for the first in line, or for one whose owner has just been granted the lock at another place.
 func (q *asking) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
 	got, text := q.decide(c, key)
 	switch {
 	case text != "":
 		c.Error(text)
+		return engine.ServedDone, 0
 	case !got.granted:
 		return engine.ServedHold, 0 // whatever it waits for is told
-	default:
-		q.f.s.Prefixes.Lock(key, c.Session.ID, true)
-		got.reply(c.Writer)
 	}
-	return engine.ServedDone, 0
+	q.f.s.Prefixes.Lock(key, c.Session.ID, true)
+	got.reply(c.Writer)
+	return engine.ServedSame, 0
 }
 
 // lapsed replies to a caller that has left the line without anything: how the lock stands now. No lock is held here.

@@ -97,6 +97,46 @@ func start(t *testing.T) (*livetest.Server, *livetest.Client) {
 	return s, c
 }
 
+// An owner that stands in the line twice, since its first connection hung, has both calls answered by one grant, and those
+// behind keep their order.
+func TestOwnerTwiceInLine(t *testing.T) {
+	s, c := start(t)
+	if got := c.Do("LK.ACQUIRE", "k", "holder", 60_000); !strings.HasPrefix(got, "[1 ") {
+		t.Fatal(got)
+	}
+	wait := func(owner string, n int64) *livetest.Client {
+		w := s.Client()
+		w.Send("LK.ACQUIRE", "k", owner, 60_000, "BLOCK", 0)
+		s.Blocked(n)
+		return w
+	}
+	first, other, again, once := wait("twice", 1), wait("other", 2), wait("twice", 3), wait("twice", 4)
+	last := wait("last", 5)
+	c.Want("1", "LK.RELEASE", "k", "holder")
+	one := first.Read()
+	if two, three := again.Read(), once.Read(); !strings.HasPrefix(one, "[1 ") || two != one || three != one {
+		t.Errorf("one grant was answered with %s, %s, %s", one, two, three)
+	}
+	s.Blocked(2)
+	c.Want("1", "LK.RELEASE", "k", "twice")
+	if got := other.Read(); !strings.HasPrefix(got, "[1 ") {
+		t.Error(got)
+	}
+	s.Blocked(1)
+	// A call in another mode is answered as if it came now, and one that cannot be granted goes on waiting.
+	reader := s.Client()
+	reader.Send("LK.ACQUIRE", "k", "last", 60_000, "SHARED", "BLOCK", 0)
+	s.Blocked(2)
+	c.Want("1", "LK.RELEASE", "k", "other")
+	if got := last.Read(); !strings.HasPrefix(got, "[1 ") {
+		t.Error(got)
+	}
+	if got := reader.Read(); !strings.HasPrefix(got, "[1 ") {
+		t.Error(got)
+	}
+	s.Blocked(0)
+}
+
 func TestReadersAndWriters(t *testing.T) {
 	s, c := start(t)
 	c.Want(granted(0, 5000), "LK.ACQUIRE", "k", "r1", 5000, "SHARED")

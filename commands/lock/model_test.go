@@ -118,6 +118,15 @@ func (w *world) serve() {
 		}
 		w.line = w.line[1:]
 		w.reply(q, text)
+		if text[0] == '-' {
+			continue
+		}
+		for _, same := range slices.Clone(w.line) { // its owner may stand in line once more
+			if same.owner == q.owner {
+				w.line = slices.DeleteFunc(w.line, func(o *waiting) bool { return o == same })
+				w.reply(same, w.grant(&same.want, true))
+			}
+		}
 	}
 }
 
