@@ -4,11 +4,7 @@
 // table like others, under a name that no id can have, in a tree of its own.
 package delayqueue
 
-import (
-	"encoding/binary"
-
-	"github.com/limitkv/limitkv/engine/table"
-)
+import "github.com/limitkv/limitkv/engine/table"
 
 // behindMark ends the name of a record that is behind another.
 const behindMark = '#'
@@ -52,9 +48,8 @@ func (q *Queue) precedes(id []byte) bool {
 	return !r.None() && placeOf(r) != waiting
 }
 
-// taken tells whether an id that is unique is with a worker: its work may be done in a moment.
-func (q *Queue) taken(id []byte, x *Extra) bool {
-	r := q.find(id, 0)
+// taken tells whether an entry that is to be added again is with a worker and unique: its work may be done in a moment.
+func taken(r table.Record, x *Extra) bool {
 	if r.None() || placeOf(r) != leased {
 		return false
 	}
@@ -82,9 +77,7 @@ func (q *Queue) addBehind(now int64, id, payload []byte, dueMicros int64, attemp
 		q.take(old)
 		q.table.Replace(old, r)
 	}
-	for _, at := range []int{headAttempt, headBase} {
-		binary.LittleEndian.PutUint32(r.Value()[at:], attempt)
-	}
+	setAttempt(r, attempt)
 	q.put(r, behind, dueMicros)
 }
 
@@ -105,9 +98,7 @@ func (q *Queue) succeed(r table.Record) bool {
 	q.take(next)
 	extra, payload := split(next)
 	n := newRecord(r.Key(), payload, extra)
-	for _, at := range []int{headAttempt, headBase} {
-		binary.LittleEndian.PutUint32(n.Value()[at:], max(attemptOf(r), attemptOf(next)))
-	}
+	setAttempt(n, max(attemptOf(r), attemptOf(next)))
 	due := dueAt(next)
 	q.table.Delete(next.Key())
 	q.table.Replace(r, n)

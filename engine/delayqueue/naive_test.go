@@ -108,13 +108,8 @@ func (m *naive) succeed(e *naiveEntry) bool {
 	return true
 }
 
-// postpone is add for an entry that is leased.
-func (m *naive) postpone(now int64, e *naiveEntry, payload string, due int64, x Extra) {
-	x.Occurrence = m.plan(e) != nil
-	was := m.behind[e.id]
-	if was == nil {
-		was = &naiveEntry{}
-	}
+// debounced is when what replaces an entry that waits, of which was is, falls due: MAXWAIT counts from the first one.
+func debounced(was, x *Extra, now, due int64) int64 {
 	first := now
 	if was.MaxWaitMicros > 0 {
 		first = was.FirstMicros
@@ -126,6 +121,17 @@ func (m *naive) postpone(now int64, e *naiveEntry, payload string, due int64, x 
 		x.FirstMicros = first
 		due = min(due, first+x.MaxWaitMicros)
 	}
+	return due
+}
+
+// postpone is add for an entry that is leased.
+func (m *naive) postpone(now int64, e *naiveEntry, payload string, due int64, x Extra) {
+	x.Occurrence = m.plan(e) != nil
+	var was Extra
+	if next := m.behind[e.id]; next != nil {
+		was = next.Extra
+	}
+	due = debounced(&was, &x, now, due)
 	m.behind[e.id] = &naiveEntry{payload: payload, due: due, Extra: x}
 }
 
@@ -247,17 +253,11 @@ func (m *naive) add(now int64, id, payload string, due int64, x Extra, mode Mode
 		m.list = append(m.list, e)
 		m.totals.Added++
 	}
-	first := now
-	if e.state == Ready && e.MaxWaitMicros > 0 {
-		first = e.FirstMicros
-		if x.MaxWaitMicros == 0 {
-			x.MaxWaitMicros = e.MaxWaitMicros
-		}
+	var was Extra
+	if e.state == Ready {
+		was = e.Extra
 	}
-	if x.MaxWaitMicros > 0 {
-		x.FirstMicros = first
-		due = min(due, first+x.MaxWaitMicros)
-	}
+	due = debounced(&was, &x, now, due)
 	e.Extra, e.reason = x, ""
 	e.payload, e.base = payload, e.attempt
 	m.wait(e, due)

@@ -130,6 +130,9 @@ const (
 	rankBit   = 0x40 // with a group or a priority
 )
 
+// falling tells whether the time of a place is when what is there falls due.
+func (in place) falling() bool { return in == waiting || in == remembered || in == behind }
+
 // item is an entry in a tree, with a copy of the time it is there by.
 type item struct {
 	at     int64
@@ -166,6 +169,12 @@ func attemptOf(r table.Record) uint32 {
 	return binary.LittleEndian.Uint32(r.Value()[headAttempt:])
 }
 
+// setAttempt notes how often the entry of a new record was delivered before. Its tries start anew.
+func setAttempt(r table.Record, n uint32) {
+	binary.LittleEndian.PutUint32(r.Value()[headAttempt:], n)
+	binary.LittleEndian.PutUint32(r.Value()[headBase:], n)
+}
+
 func itemOf(r table.Record) item {
 	return item{int64(binary.LittleEndian.Uint64(r.Value()[headAt:])), r}
 }
@@ -195,7 +204,7 @@ func (q *Queue) put(r table.Record, in place, at int64) {
 	at = min(at, TimeMax)
 	binary.LittleEndian.PutUint64(head[headAt:], uint64(at))
 	head[headPlace] = head[headPlace]&^placeMask | byte(in)
-	if in == waiting || in == remembered || in == behind {
+	if in.falling() {
 		// Due then, behind those that already are due then.
 		q.seq++
 		binary.LittleEndian.PutUint64(head[headDue:], uint64(at))
@@ -320,19 +329,20 @@ const (
 // (behind.go), and is not added where the id is unique. The count of deliveries goes on, so
 // that a former worker's id#attempt stays stale, but the tries start anew.
 func (q *Queue) Add(now int64, id, payload []byte, dueMicros int64, x *Extra, mode Mode) bool {
-	if q.taken(id, x) {
+	old := q.table.Get(id)
+	if taken(old, x) {
 		return false
 	}
-	return q.add(now, id, payload, dueMicros, 0, x, mode)
+	return q.add(now, old, id, payload, dueMicros, 0, x, mode)
 }
 
 // Bury is Add for a dead letter: it says how often it was delivered before it died. Its tries start anew.
 func (q *Queue) Bury(now int64, id, payload []byte, dueMicros, attempt int64, x *Extra) {
-	q.add(now, id, payload, dueMicros, uint32(min(attempt, attemptMax)), x, Put)
+	q.add(now, q.table.Get(id), id, payload, dueMicros, uint32(min(attempt, attemptMax)), x, Put)
 }
 
-func (q *Queue) add(now int64, id, payload []byte, dueMicros int64, attempt uint32, x *Extra, mode Mode) bool {
-	old := q.table.Get(id)
+// add adds an entry where the table has old, which may be none.
+func (q *Queue) add(now int64, old table.Record, id, payload []byte, dueMicros int64, attempt uint32, x *Extra, mode Mode) bool {
 	if !old.None() && placeOf(old) == remembered {
 		if itemOf(old).at > now {
 			return false
@@ -374,9 +384,7 @@ func (q *Queue) add(now int64, id, payload []byte, dueMicros int64, attempt uint
 		attempt = max(attempt, attemptOf(old))
 		q.table.Replace(old, r)
 	}
-	for _, at := range []int{headAttempt, headBase} {
-		binary.LittleEndian.PutUint32(r.Value()[at:], attempt)
-	}
+	setAttempt(r, attempt)
 	q.put(r, waiting, dueMicros)
 	return true
 }

@@ -138,7 +138,7 @@ func Restore(h Head) (*Queue, error) {
 // RestoreEntry adds an entry that Each returned. It copies the id and the payload.
 func (q *Queue) RestoreEntry(s Saved) error {
 	in, ok := places[s.State]
-	if !ok || (in == waiting || in == remembered || in == behind) && s.AtMicros != s.DueMicros {
+	if !ok || in.falling() && s.AtMicros != s.DueMicros {
 		return ErrCorrupt
 	}
 	if _, err := ParseExtra(s.Extra); err != nil || in == remembered && len(s.Extra)+len(s.Payload) > 0 {
