@@ -101,36 +101,27 @@ func (v *View) serveSame(l *waitList, served *place, key []byte) {
 
 // serveBefore serves the lines of those of a waiter's keys that come before one, where they are ready or their time has
 // come. Lines have their waiters in one order, so of those that wait for each other's keys the first is served first, and
-// each line is begun once.
+// each line is begun once. A line that is being served goes on by itself, and has its turn again if it is ready again.
 func (v *View) serveBefore(w *Waiter, key []byte) {
 	for _, before := range w.Keys {
 		if bytes.Equal(before, key) || w.Gone() {
 			return
 		}
 		held, k := v.Held, waitKey{v.DB, string(before)}
-		if i := slices.Index(v.ready, k); i >= 0 && !v.serving(k) {
-			v.ready = slices.Delete(v.ready, i, i+1)
-			v.serveLine(k)
-		} else if v.Reach(before) && v.rings(k) {
-			v.serveLine(k)
+		if v.Reach(before) { // where it is ready its lock is held
+			_, s := v.locate(before)
+			l, i := s.waits[k], slices.Index(v.ready, k)
+			switch {
+			case l == nil || l.serving:
+			case i >= 0:
+				v.ready = slices.Delete(v.ready, i, i+1)
+				v.serveLine(k)
+			case l.alarm != nil && l.alarmAt <= v.Now: // its turn may not have come yet
+				v.serveLine(k)
+			}
 		}
 		v.letGo(held)
 	}
-}
-
-// rings tells whether the alarm of a line, whose shard is held, is due: its turn may not have come yet.
-func (v *View) rings(k waitKey) bool {
-	_, s := v.locate([]byte(k.key))
-	l := s.waits[k]
-	return l != nil && !l.serving && l.alarm != nil && l.alarmAt <= v.Now
-}
-
-// serving tells whether a line, whose shard is held, is being served: it goes on by itself, and has its turn again if it is
-// ready again.
-func (v *View) serving(k waitKey) bool {
-	_, s := v.locate([]byte(k.key))
-	l := s.waits[k]
-	return l != nil && l.serving
 }
 
 func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
