@@ -47,10 +47,10 @@ const (
 var (
 	limiterID = moduleID("lkv-limit", moduleVersion)
 	lockID    = moduleID("lkv-locks", moduleVersion)
-	queueID   = moduleID("lkv-queue", queueVersion)
-	queueID1  = moduleID("lkv-queue", 1)
-	queueID2  = moduleID("lkv-queue", 2)
 	namedID   = moduleID("lkv-limit", 2)
+	queueID   = queueIDs[queueVersion-1]
+	// queueIDs are those of all versions, from the first one on.
+	queueIDs = [queueVersion]uint64{moduleID("lkv-queue", 1), moduleID("lkv-queue", 2), moduleID("lkv-queue", 3)}
 )
 
 const (
@@ -164,6 +164,16 @@ func (r *decoder) readNamed() (v Value) {
 	return v
 }
 
+// queueVersionOf is the version of a queue's encoding that an id stands for, 0 if it is no queue's.
+func queueVersionOf(id uint64) int {
+	for i, of := range queueIDs {
+		if of == id {
+			return i + 1
+		}
+	}
+	return 0
+}
+
 // module reads a module's value.
 func (r *decoder) module() (v Value) {
 	switch id := r.Len(); {
@@ -177,15 +187,8 @@ func (r *decoder) module() (v Value) {
 	case id == namedID:
 		v = r.readNamed()
 		r.end()
-	case id == queueID || id == queueID2 || id == queueID1:
-		version := queueVersion
-		switch id {
-		case queueID1:
-			version = 1
-		case queueID2:
-			version = 2
-		}
-		v = Value{Kind: engine.KindDelayQueue, Object: r.queue(version)}
+	case queueVersionOf(id) != 0:
+		v = Value{Kind: engine.KindDelayQueue, Object: r.queue(queueVersionOf(id))}
 		r.end()
 	case id == lockID:
 		v = Value{Kind: engine.KindLock}

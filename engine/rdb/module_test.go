@@ -110,14 +110,9 @@ func TestNatives(t *testing.T) {
 	}
 }
 
-// queueVersion1 is what DUMP said of a queue when its encoding had version 1: DQ.SET with LEASE 1000 TRIES 2 DEAD dead
-// BACKOFF 5 MAX 9, the entries a, b (delayed) and c, and a leased.
-const queueVersion1 = "0781964bfeaae7ae780102010280000f4240020202538802632802030201020002000200020002000203050464656164" +
-	"020205016305057468697264028100060a24181e400002030200020005016205067365636f6e6402800000c3500202020002000201050161050566697273" +
-	"74028100060a24182d8240020102010200028100060a24181e40000200000c00838a8d43c286d91b"
-
-func TestQueueVersion1(t *testing.T) {
-	payload, err := hex.DecodeString(queueVersion1)
+// queueOf loads a queue from what DUMP said of it.
+func queueOf(t *testing.T, dump string) *delayqueue.Queue {
+	payload, err := hex.DecodeString(dump)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +120,17 @@ func TestQueueVersion1(t *testing.T) {
 	if err := q.Check(); err != nil {
 		t.Error(err)
 	}
+	return q
+}
+
+// queueVersion1 is what DUMP said of a queue when its encoding had version 1: DQ.SET with LEASE 1000 TRIES 2 DEAD dead
+// BACKOFF 5 MAX 9, the entries a, b (delayed) and c, and a leased.
+const queueVersion1 = "0781964bfeaae7ae780102010280000f4240020202538802632802030201020002000200020002000203050464656164" +
+	"020205016305057468697264028100060a24181e400002030200020005016205067365636f6e6402800000c3500202020002000201050161050566697273" +
+	"74028100060a24182d8240020102010200028100060a24181e40000200000c00838a8d43c286d91b"
+
+func TestQueueVersion1(t *testing.T) {
+	q := queueOf(t, queueVersion1)
 	want := delayqueue.Settings{LeaseMicros: 1e6, Tries: 2, Dead: "dead", BackoffMicros: 5000, BackoffMaxMicros: 9000}
 	if q.Settings() != want {
 		t.Errorf("settings %+v", q.Settings())
@@ -151,14 +157,7 @@ const queueVersion2 = "0781964bfeaae7ae780202010280000f4240020202000200020402020
 	"05000501400280000493e0024bb8024bb8028000049f98000c00c5dd049ed3ae0b52"
 
 func TestQueueVersion2(t *testing.T) {
-	payload, err := hex.DecodeString(queueVersion2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := load(t, payload, limits).Object.(*delayqueue.Queue)
-	if err := q.Check(); err != nil {
-		t.Error(err)
-	}
+	q := queueOf(t, queueVersion2)
 	var got []string
 	q.Peek(delayqueue.Any, 2000, 9, func(e delayqueue.Entry) {
 		got = append(got, fmt.Sprintf("%s %s %d %d", e.AppendName(nil), e.Payload, e.DueMicros, e.State))
