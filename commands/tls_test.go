@@ -67,16 +67,23 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-func TestTLS(t *testing.T) {
-	cert, key := certificate(t)
-	s, err := commands.New(commands.Options{Settings: []params.Setting{
+// onlyTLS is a server that is to listen on a TLS port alone, with these settings.
+func onlyTLS(t *testing.T, settings ...params.Setting) *commands.Server {
+	t.Helper()
+	s, err := commands.New(commands.Options{Settings: append([]params.Setting{
 		{Name: "save"}, {Name: "port", Value: "0"}, {Name: "tls-port", Value: freePort(t)},
-		{Name: "tls-cert-file", Value: cert}, {Name: "tls-key-file", Value: key}, {Name: "tls-ca-cert-file", Value: cert},
-	}})
+	}, settings...)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestTLS(t *testing.T) {
+	cert, key := certificate(t)
+	s := onlyTLS(t, params.Setting{Name: "tls-cert-file", Value: cert}, params.Setting{Name: "tls-key-file", Value: key},
+		params.Setting{Name: "tls-ca-cert-file", Value: cert})
 	addrs, err := s.Listen()
 	if err != nil {
 		t.Fatal(err)
@@ -127,13 +134,7 @@ func TestTLS(t *testing.T) {
 }
 
 func TestTLSNeedsItsFiles(t *testing.T) {
-	s, err := commands.New(commands.Options{Settings: []params.Setting{
-		{Name: "save"}, {Name: "port", Value: "0"}, {Name: "tls-port", Value: freePort(t)},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := onlyTLS(t)
 	if _, err := s.Listen(); err == nil || !strings.Contains(err.Error(), "tls-cert-file") {
 		t.Errorf("listens without a certificate: %v", err)
 	}
@@ -143,14 +144,8 @@ func TestTLSNeedsItsFiles(t *testing.T) {
 func TestTLSHandshakeStandsStill(t *testing.T) {
 	t.Parallel()
 	cert, key := certificate(t)
-	s, err := commands.New(commands.Options{Settings: []params.Setting{
-		{Name: "save"}, {Name: "port", Value: "0"}, {Name: "tls-port", Value: freePort(t)}, {Name: "tls-auth-clients", Value: "no"},
-		{Name: "tls-cert-file", Value: cert}, {Name: "tls-key-file", Value: key},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s := onlyTLS(t, params.Setting{Name: "tls-auth-clients", Value: "no"},
+		params.Setting{Name: "tls-cert-file", Value: cert}, params.Setting{Name: "tls-key-file", Value: key})
 	addrs, err := s.Listen()
 	if err != nil {
 		t.Fatal(err)
