@@ -197,7 +197,7 @@ func (s *server) scarce(c *command.Ctx) (text string, evicted bool) {
 		c.Account()
 		var ok bool
 		ok, evicted = s.Keeper.MakeRoom(c.Now)
-		if c.OutOfMemory = !ok; !ok && flags&command.DenyOOM != 0 && s.spends(c) {
+		if c.OutOfMemory = !ok; !ok && s.spends(c) {
 			return command.ErrOutOfMemory, evicted
 		}
 	}

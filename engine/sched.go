@@ -352,10 +352,11 @@ const followMicros = 500_000
 // follow takes over a step of the system's clock. Forward, all that has become due is served next, in order of time. Back,
 // what is to end after a length of time still does so: timers are moved along.
 func (s *Scheduler) follow() {
-	if now := Monotonic(); now-s.followed < followMicros {
+	now := Monotonic()
+	if now-s.followed < followMicros {
 		return
 	}
-	s.followed = Monotonic()
+	s.followed = now
 	if s.clock.stepped() == 0 {
 		return
 	}

@@ -44,9 +44,7 @@ type Wait struct {
 // command's. Only when CanBlock says so.
 func (c *Ctx) NewWait(trier Trier, kind engine.Kind, deadline int64) *Wait {
 	w := &Wait{Request: c.Request.Clone(), Trier: trier, Since: c.Now, session: c.Session, server: c.Server}
-	for _, a := range w.Args {
-		w.bytes += int64(len(a))
-	}
+	w.bytes = int64(ArgBytes(w.Args))
 	w.KS, w.DB, w.Kind, w.Deadline, w.Who = c.KS, c.DB, kind, deadline, w
 	return w
 }

@@ -58,7 +58,8 @@ func (s *Session) extraBytes() int64 {
 	if w := s.Blocked.Load(); w != nil {
 		waits = w.bytes
 	}
-	return waits + shown.SubBytes.Load() + shown.WatchBytes.Load() + shown.PrefixBytes.Load() + shown.NameBytes.Load() + s.Conn.QueuedBytes.Load() + int64(shown.Multi.Load())*queuedBytes + int64(shown.Watches.Load())*watchBytes +
+	names := shown.SubBytes.Load() + shown.WatchBytes.Load() + shown.PrefixBytes.Load() + shown.NameBytes.Load()
+	return waits + names + s.Conn.QueuedBytes.Load() + int64(shown.Multi.Load())*queuedBytes + int64(shown.Watches.Load())*watchBytes +
 		int64(shown.Subs.Load()+shown.PSubs.Load()+shown.SSubs.Load()+shown.Prefixes.Load())*subscribeBytes
 }
 

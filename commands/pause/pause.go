@@ -84,7 +84,7 @@ func (p *Pause) lapse(ks *engine.Keyspace, now int64) {
 	p.ended(ks)
 }
 
-// Moved takes over that the clock was set back, by so many microseconds: a pause is no longer for that.
+// Moved takes over that the clock was set back, by so many microseconds: a pause does not last longer for that.
 func (p *Pause) Moved(ks *engine.Keyspace, back int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
