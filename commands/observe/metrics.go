@@ -13,7 +13,8 @@ import (
 	"github.com/limitkv/limitkv/web"
 )
 
-// metric is a field of INFO as a metric. A name that ends in _total is a counter's.
+// metric is a field of INFO as a metric. A name that ends in _total is a counter's. A field that ends in _ms is told in seconds,
+// the unit that Prometheus wants of all times.
 type metric struct {
 	field, name string
 	help        string
@@ -24,7 +25,7 @@ const micros = 1e6
 // metrics are the fields of INFO that are told. A field that INFO does not have is left out.
 var metrics = []metric{
 	{"uptime_in_seconds", "limitkv_uptime_seconds", "How long the server runs."},
-	{"clock_offset_ms", "limitkv_clock_offset_milliseconds", "By how much the server's clock is ahead of the system's."},
+	{"clock_offset_ms", "limitkv_clock_offset_seconds", "By how much the server's clock is ahead of the system's."},
 	{"connected_clients", "limitkv_connections", "Clients that are connected."},
 	{"maxclients", "limitkv_connections_max", "How many clients may be connected (maxclients)."},
 	{"blocked_clients", "limitkv_blocked_clients", "Clients that wait for a key, a limiter, a queue or a lock."},
@@ -113,6 +114,9 @@ func (f *family) metrics(m *web.Metrics) {
 	m.Gauge("limitkv_ready", "Whether clients are to be sent here, as /readyz says: not while it loads, cannot write, or has as many as it may.", ready)
 	for _, x := range metrics {
 		value, ok := number(fields[x.field])
+		if strings.HasSuffix(x.field, "_ms") {
+			value /= 1000
+		}
 		switch {
 		case !ok:
 		case strings.HasSuffix(x.name, "_total"):

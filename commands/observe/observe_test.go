@@ -206,6 +206,11 @@ func TestMetrics(t *testing.T) {
 	if len(got) < 100 {
 		t.Errorf("there are %d samples", len(got))
 	}
+	s.Keyspace.Clock.Freeze(time.Now().Add(time.Hour).UnixMicro())
+	_, later := s.send("/metrics", "")
+	if off := samples(t, later)["limitkv_clock_offset_seconds"]; off < 3000 || off > 3600 {
+		t.Errorf("the clock is ahead by %v s, want an hour", off)
+	}
 	// What a bucket has, later ones have too.
 	last := map[string]float64{}
 	for line := range strings.Lines(text) {
