@@ -160,7 +160,7 @@ final class LargeArguments {
 
   private void redisson() throws Exception {
     Checks checks = new Checks("Redisson", "org.redisson", "redisson");
-    RedissonClient client = RedissonClients.open(servers, Protocol.RESP3);
+    RedissonClient client = RedissonClients.patient(servers, Protocol.RESP3);
     checks.check("large", "RMapCache.putAll of " + ENTRIES + " entries: size, contents, again, fastRemove", () -> {
       RMapCache<String, String> cache = client.getMapCache("redisson:large:cache", StringCodec.INSTANCE);
       cache.putAll(pairs, 1, TimeUnit.HOURS);

@@ -25,8 +25,9 @@ public final class Main {
     String part = System.getenv().getOrDefault("PART", "");
     try (Servers servers = new Servers()) {
       if (!part.equals("large")) {
-        sideBySide(servers, broken, JedisClient::run, RedissonLimiter::run, RedissonClients::run, RedissonLocks::run,
-            RedissonQueues::run, RedissonMaps::run, LettuceClient::run, Clusters::run, SpringClient::run, SpringCaches::run);
+        sideBySide(servers, broken, JedisClient::run, RedissonLimiter::run, RedissonMixed::run, RedissonClients::run,
+            RedissonLocks::run, RedissonQueues::run, RedissonMaps::run, LettuceClient::run, Clusters::run, SpringClient::run,
+            SpringCaches::run);
       }
       if (!part.equals("usual")) {
         sideBySide(servers, broken, LargeArguments::run);

@@ -91,7 +91,7 @@ final class RedissonLimiter {
         AtomicInteger in = new AtomicInteger(), number = new AtomicInteger(1000 * round);
         inThreads(8, () -> {
           for (int i = 0; i < 10; i++) {
-            Long one = script.evalSha(RScript.Mode.READ_WRITE, sha, RScript.ReturnType.INTEGER, List.of("redisson:window"),
+            Long one = script.evalSha(RScript.Mode.READ_WRITE, sha, RScript.ReturnType.LONG, List.of("redisson:window"),
                 System.currentTimeMillis(), 3000, 10, number.incrementAndGet());
             in.addAndGet(one.intValue());
           }

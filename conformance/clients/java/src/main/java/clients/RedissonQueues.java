@@ -29,7 +29,7 @@ import org.redisson.api.RScoredSortedSet;
 import org.redisson.api.RStream;
 import org.redisson.api.RTransferQueue;
 import org.redisson.api.RedissonClient;
-import org.redisson.api.StreamMessageId;
+import org.redisson.api.stream.StreamMessageId;
 import org.redisson.api.queue.QueueAddArgs;
 import org.redisson.api.MessageArgs;
 import org.redisson.api.stream.StreamAddArgs;
@@ -225,7 +225,7 @@ final class RedissonQueues {
       want(x.read(StreamReadArgs.greaterThan(StreamMessageId.ALL).count(10)).size(), 2);
       want(x.readGroup("g", "c1", StreamReadGroupArgs.neverDelivered().count(1)).get(one), Map.of("n", "1"));
       want(x.getPendingInfo("g").getConsumerNames(), Map.of("c1", 1L));
-      want(x.listPending("g", StreamMessageId.MIN, StreamMessageId.MAX, 10).get(0).getLastTimeDelivered(), 1L);
+      want(x.listPending("g", StreamMessageId.MIN, StreamMessageId.MAX, 10).get(0).getDeliveryCount(), 1L);
       want(x.autoClaim("g", "c2", 0, TimeUnit.MILLISECONDS, StreamMessageId.MIN, 10).getMessages().keySet(), java.util.Set.of(one));
       want(x.ack("g", one), 1L);
       want(x.listGroups().get(0).getName(), "g");
