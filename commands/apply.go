@@ -26,17 +26,17 @@ func (s *server) do(sess *command.Session, args []string) []byte {
 		raw[i] = []byte(a)
 	}
 	began := engine.Monotonic()
-	_, reply := s.alone(sess, raw, s.Keyspace.Clock.At(began), func(c *command.Ctx) { s.account(c, c.Cmd, began, engine.Monotonic(), 1) })
+	_, reply := s.alone(sess, raw, began, func(c *command.Ctx) { s.account(c, c.Cmd, began, engine.Monotonic(), 1) })
 	return reply
 }
 
 // Apply runs one command of a journal in a session that is kept for it. What frames
 // a transaction is passed over: nobody sees what is between.
-func (s *server) Apply(sess *command.Session, args [][]byte, nowMicros int64) error {
+func (s *server) Apply(sess *command.Session, args [][]byte) error {
 	if command.EqualFold(args[0], "MULTI") || command.EqualFold(args[0], "EXEC") {
 		return nil
 	}
-	result, reply := s.alone(sess, args, nowMicros, func(*command.Ctx) {})
+	result, reply := s.alone(sess, args, engine.Monotonic(), func(*command.Ctx) {})
 	switch {
 	case result == waits || result == retry:
 		return errors.New("a command of the journal waits: " + quoted(args))
@@ -49,13 +49,15 @@ func (s *server) Apply(sess *command.Session, args [][]byte, nowMicros int64) er
 	return nil
 }
 
-// alone takes a command through the pipeline that no connection sent, and calls done if it ran.
-func (s *server) alone(sess *command.Session, args [][]byte, nowMicros int64, done func(c *command.Ctx)) (outcome, []byte) {
+// alone takes a command through the pipeline that no connection sent and that begins at a time of the monotonic clock. It
+// calls done if it ran.
+func (s *server) alone(sess *command.Session, args [][]byte, began int64, done func(c *command.Ctx)) (outcome, []byte) {
 	w := s.Workers.Get(s.Server)
 	defer s.Workers.Put(w)
 	c, r := &w.Ctx, &w.Requests[0]
 	out := &resp.Writer{Proto: 2}
-	c.Writer, c.Now, c.KS = out, nowMicros, s.KeyspaceOf(sess)
+	c.Writer, c.KS = out, s.KeyspaceOf(sess)
+	w.ReadAt, c.Now = began, c.KS.Clock.At(began)
 	defer func() { c.Writer, c.KS = nil, s.Keyspace }()
 	if r.Resolve(s.Table, args); r.Cmd == nil {
 		if cmd := s.Table.Applied(args[0]); cmd != nil {

@@ -34,7 +34,7 @@ const (
 	away                   // it ran, and the connection is another goroutine's by now
 )
 
-// process takes a session's request, which is resolved, through the other steps, on the worker's context. c.Now is set.
+// process takes a session's request, which is resolved, through the other steps, on the worker's context. w.ReadAt and c.Now are set.
 // The caller counts it if it ran.
 func (s *server) process(w *command.Worker, sess *command.Session, r *command.Request) (result outcome) {
 	c := &w.Ctx
@@ -110,9 +110,8 @@ func (s *server) lock(c *command.Ctx) outcome {
 		return retry
 	}
 	w.Locked, c.Held = w.Wanted, w.Wanted
-	if clock := c.KS.Clock; clock.Frozen() {
-		c.Now = clock.Now() // a test may have moved it on while the locks were waited for, and what ended then has ended
-	}
+	// The clock may have been set while the locks were waited for, and what is kept under them goes by it.
+	c.Now = c.KS.Clock.At(w.ReadAt)
 	if long {
 		s.GoLong(c, engine.Monotonic())
 	}

@@ -20,7 +20,7 @@ type replayer struct {
 	// raw is what feed is to get, once it is applied, and open the transaction that has begun.
 	raw, open []byte
 	fed       bool
-	now       int64 // when the commands that are run now were read
+	readAt    int64 // when the commands that are run now were read, on the monotonic clock
 	atCommit  func(journal.LSN)
 }
 
@@ -93,15 +93,16 @@ func (r *replayer) Ahead(commands [][][]byte) {
 	if keys > 1 {
 		r.s.Keyspace.Touch(r.sess.DB(), &places, keys)
 	}
-	r.now = r.s.Keyspace.Clock.At(engine.Monotonic())
-	r.sess.LastUsed.Store(r.now)
+	r.readAt = engine.Monotonic()
+	r.sess.LastUsed.Store(r.s.Keyspace.Clock.At(r.readAt))
 }
 
 // Run implements command.Replayer.
 func (r *replayer) Run(nth int, args [][]byte, raw []byte) (failure string) {
 	s, w, c := r.s, r.w, &r.w.Ctx
 	r.out.Buf = r.out.Buf[:0]
-	c.Writer, c.Now, c.KS, c.Told = &r.out, r.now, s.Keyspace, true
+	c.Writer, c.KS, c.Told = &r.out, s.Keyspace, true
+	w.ReadAt, c.Now = r.readAt, s.Keyspace.Clock.At(r.readAt)
 	req := &w.Requests[nth]
 	r.raw = raw
 	if r.sess.Multi.Active {

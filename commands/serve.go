@@ -232,7 +232,7 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 		if together == 0 {
 			r.Began = now
 		}
-		c.Now = s.Keyspace.Clock.At(now)
+		w.ReadAt, c.Now = now, s.Keyspace.Clock.At(now)
 		mark := conn.Out.Mark()
 		w.Nth, w.ReplyAt, w.Seen = before+i+1, mark, 0
 		var result outcome

@@ -158,17 +158,17 @@ func (v *View) settleBatch(s *shard, e Entry, x Settler) (left bool) {
 // ForwardSoon has Keyspace.Forward called for a key, as soon as no lock is held.
 // What follows from the scheduler's own work stays in its order of time.
 func (v *View) ForwardSoon(key []byte) {
-	ks, db, name, now := v.KS, v.DB, append([]byte(nil), key...), v.Now
+	ks, db, name := v.KS, v.DB, append([]byte(nil), key...)
 	switch {
 	case ks.Forward == nil:
 	case ks.told(): // that it went is told, or it goes at the end
 		ks.forwards.add(db, name)
 	case v == &ks.Sched.view:
-		ks.Sched.At(now, func(now int64) { ks.Forward(ks, db, name, now) })
+		ks.Sched.At(v.Now, func(int64) { ks.Forward(ks, db, name) })
 	default:
 		go func() {
 			defer ks.Sched.caught()
-			ks.Forward(ks, db, name, now)
+			ks.Forward(ks, db, name)
 		}()
 	}
 }

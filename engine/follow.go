@@ -47,7 +47,7 @@ func (f *forwards) flush(ks *Keyspace) {
 	for k := range keys {
 		go func() {
 			defer ks.Sched.caught()
-			ks.Forward(ks, k.db, []byte(k.key), ks.Clock.Now())
+			ks.Forward(ks, k.db, []byte(k.key))
 		}()
 	}
 }

@@ -45,7 +45,7 @@ type Keyspace struct {
 	Tracking atomic.Bool
 	// Forward moves what is to go from a key to another (Forwarder). It is called
 	// with no lock held; nil = nothing is forwarded.
-	Forward func(ks *Keyspace, db int, key []byte, nowMicros int64)
+	Forward func(ks *Keyspace, db int, key []byte)
 	// LineLeft, if set, is told when nobody waits for a key any more, under its lock.
 	LineLeft func(ks *Keyspace, db int, key string)
 	// LockLost tells a connection that it holds a lock no more; it is called under the key's lock. Connected tells whether

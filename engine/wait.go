@@ -233,19 +233,19 @@ func (ks *Keyspace) setAlarm(s *shard, k waitKey, l *waitList, atMicros int64) {
 		return
 	}
 	l.alarmAt = atMicros
-	l.alarm = ks.Sched.At(atMicros, func(now int64) { ks.ring(k, now) })
+	l.alarm = ks.Sched.At(atMicros, func(int64) { ks.ring(k) })
 }
 
 // ring serves a line whose alarm went off.
-func (ks *Keyspace) ring(k waitKey, now int64) {
+func (ks *Keyspace) ring(k waitKey) {
 	key := []byte(k.key)
 	var set LockSet
 	set.AddKey(key)
 	if h := ks.Lock(set); h != nil {
-		h.OnRelease(func() { ks.ring(k, ks.Clock.Now()) })
+		h.OnRelease(func() { ks.ring(k) })
 		return
 	}
-	v := &View{KS: ks, DB: k.db, Now: now, Held: set}
+	v := &View{KS: ks, DB: k.db, Now: ks.Clock.Now(), Held: set}
 	_, s := v.locate(key)
 	if l := s.waits[k]; l != nil {
 		l.alarm = nil

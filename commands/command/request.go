@@ -87,9 +87,8 @@ func (r *Request) Clone() Request {
 type Pipeline interface {
 	// Do runs a command for the server itself and returns the reply's bytes.
 	Do(args ...string) []byte
-	// Apply runs a command of a journal in a session that is kept for it, at a time
-	// in Unix microseconds.
-	Apply(sess *Session, args [][]byte, nowMicros int64) error
+	// Apply runs a command of a journal in a session that is kept for it.
+	Apply(sess *Session, args [][]byte) error
 	// Replayer makes what runs a primary's commands in a session that is kept for it. feed gets the bytes of each command,
 	// or of a whole transaction, when it has been applied; whoever holds all keys sees both or neither.
 	Replayer(sess *Session, feed func(raw []byte)) Replayer

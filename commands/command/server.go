@@ -279,6 +279,8 @@ type Worker struct {
 	// between. Kept are those.
 	Keep bool
 	Kept engine.LockSet
+	// ReadAt is when the clock was read for the running command, on the monotonic clock.
+	ReadAt int64
 	// Risk: the worker is where a panic leaves what cannot be trusted, whatever the
 	// View says of it: it takes locks, evicts, or serves those who wait.
 	Risk bool

@@ -111,17 +111,17 @@ func forget(v *engine.View, key []byte, q *delayqueue.Queue, id []byte) {
 }
 
 // forward moves dying entries of a queue. No lock is held.
-func (f *family) forward(ks *engine.Keyspace, db int, key []byte, now int64) {
+func (f *family) forward(ks *engine.Keyspace, db int, key []byte) {
 	var set engine.LockSet
 	set.AddKey(key)
 	if dead := f.deadOf(ks, db, key); dead != "" {
 		set.AddKey([]byte(dead))
 	}
 	if h := ks.Lock(set); h != nil {
-		h.OnRelease(func() { f.forward(ks, db, key, ks.Clock.Now()) })
+		h.OnRelease(func() { f.forward(ks, db, key) })
 		return
 	}
-	v := engine.View{KS: ks, DB: db, Now: now, Held: set}
+	v := engine.View{KS: ks, DB: db, Now: ks.Clock.Now(), Held: set}
 	if q, ok := v.Peek(key).Object().(*delayqueue.Queue); ok && q.Dying() > 0 {
 		if f.bury(&v, key, q, buryBatch) {
 			changed(&v, key, q, "dq.dead")

@@ -172,7 +172,7 @@ func (j *journals) check(c *command.Ctx) {
 	effects := r.fresh
 	r.fresh = nil
 	r.mu.Unlock()
-	if err := commandsOf(effects, func(args [][]byte) error { return j.s.Pipeline.Apply(r.sess, args, c.Now) }); err != nil {
+	if err := commandsOf(effects, func(args [][]byte) error { return j.s.Pipeline.Apply(r.sess, args) }); err != nil {
 		c.Error("ERR " + err.Error())
 		return
 	}

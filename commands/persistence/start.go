@@ -229,7 +229,7 @@ func (f *family) readLog(files *journal.Files, truncated bool, corruptTailMax in
 			f.slower(f.p.loadDelay, len(u.Commands), nil)
 			for _, cmd := range u.Commands {
 				sess.SetDB(cmd.DB)
-				if err := f.s.Pipeline.Apply(sess, cmd.Args, f.s.Keyspace.Clock.Now()); err != nil {
+				if err := f.s.Pipeline.Apply(sess, cmd.Args); err != nil {
 					return err
 				}
 			}
