@@ -95,11 +95,11 @@ func TestClockFollowsBack(t *testing.T) {
 			if got, ok := blocked.Poll(20 * time.Second); !ok || !strings.HasPrefix(got, "[[job p") {
 				t.Errorf("a job that is due after the step: %q", got)
 			}
-			left := "1" // the key "at"
+			there := "1" // the key "at"
 			if by == time.Second {
-				left = "0"
+				there = "0"
 			}
-			for begin := time.Now(); c.Do("DBSIZE") != left; time.Sleep(time.Millisecond) { // nobody looks at the keys
+			for begin := time.Now(); c.Do("DBSIZE") != there; time.Sleep(time.Millisecond) { // nobody looks at the keys
 				if time.Since(begin) > 20*time.Second {
 					t.Fatal("a key that was set after the step does not end")
 				}
@@ -108,6 +108,13 @@ func TestClockFollowsBack(t *testing.T) {
 			paused.Send("PING")
 			s.step(-by)
 			within(t, paused, "PING in a pause of 1.5 s", "PONG")
+			c.Want("OK", "CLIENT", "PAUSE", longMs, "WRITE")
+			left := func() int64 { return numbers(t, info(c, "clients", "paused_timeout_milliseconds"))[0] }
+			before := left()
+			s.step(-by)
+			if after := left(); after > before || after == 0 {
+				t.Errorf("a pause of %d ms lasts %d after the step", before, after)
+			}
 		})
 	}
 }

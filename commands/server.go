@@ -200,6 +200,7 @@ var families = []func(*command.Server) []*command.Command{
 	stream.Commands,
 	transactions.Commands,
 	catalog.Commands,
+	clockCommands,
 	debug.Commands,
 	info.Commands,
 	latency.Commands,

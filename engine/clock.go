@@ -69,6 +69,15 @@ func (c *Clock) stepped() int64 {
 	return step
 }
 
+// step has the clock go by a step, in microseconds.
+func (c *Clock) step(micros int64) {
+	if c.frozen.Load() {
+		c.at.Add(micros)
+	} else {
+		c.offset.Add(micros)
+	}
+}
+
 // NotBefore has the clock go on from a time, in Unix microseconds, if the system's is
 // behind that: what was logged then has happened.
 func (c *Clock) NotBefore(micros int64) {

@@ -350,7 +350,7 @@ func (s *Scheduler) Resume() {
 const followMicros = 500_000
 
 // follow takes over a step of the system's clock. Forward, all that has become due is served next, in order of time. Back,
-// what is to end after a length of time still does so: timers are moved along.
+// what is to end after a length of time still does so.
 func (s *Scheduler) follow() {
 	now := Monotonic()
 	if now-s.followed < followMicros {
@@ -362,16 +362,11 @@ func (s *Scheduler) follow() {
 	}
 	s.run.Lock()
 	step := s.clock.stepped() // again: the clock may be frozen by now
-	if step != 0 {
-		s.clock.offset.Add(step)
-	}
-	if step < 0 {
-		s.mu.Lock()
-		for _, t := range s.heap {
-			t.at += step
-		}
-		s.mu.Unlock()
-		s.rewind()
+	switch {
+	case step > 0:
+		s.clock.step(step)
+	case step < 0 && !s.back(step):
+		s.followed, step = 0, 0
 	}
 	s.run.Unlock()
 	if step != 0 && s.Stepped != nil {
@@ -393,9 +388,7 @@ func (ks *Keyspace) rewindShard(s *shard) {
 	ks.enter(s)
 	h := s.holder
 	if h == nil || h == cold {
-		now := ks.Clock.Now() / 1000
-		s.wheel.rewind(now)
-		s.sweep.notBefore = min(s.sweep.notBefore, now)
+		s.rewind(ks.Clock.Now() / 1000)
 		ks.noteDue(s)
 		h = nil
 	}
@@ -406,4 +399,10 @@ func (ks *Keyspace) rewindShard(s *shard) {
 			ks.Sched.Wake()
 		})
 	}
+}
+
+// rewind has the shard, which is held, go by a clock that was set back to a time.
+func (s *shard) rewind(nowMillis int64) {
+	s.wheel.rewind(nowMillis)
+	s.sweep.notBefore = min(s.sweep.notBefore, nowMillis)
 }

@@ -74,6 +74,8 @@ type Causes struct {
 	Lost func(v *View, key []byte, lost []lock.Holder)
 	// Ended: grants of a limiter whose time was over by now ended, up to max.
 	Ended func(v *View, key []byte, max int)
+	// SetBack: the clock went by so many milliseconds, below 0, to the view's time, and what lasts for a length of time with it.
+	SetBack func(v *View, byMillis int64)
 	// Image stands for the whole value of a key, or for its not being there.
 	Image func(v *View, key []byte)
 	// Replaced stands for all keys of all databases, in place of what there was.

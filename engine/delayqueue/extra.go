@@ -257,7 +257,7 @@ func (x *Extra) putOff(old table.Record, now, dueMicros int64) int64 {
 	first, most := now, x.MaxWaitMicros
 	if !old.None() && (placeOf(old) == waiting || placeOf(old) == behind) {
 		if was := extraOf(old); was.MaxWaitMicros > 0 {
-			first = was.FirstMicros
+			first = min(was.FirstMicros, now) // the clock may have been set back
 			if most == 0 {
 				most = was.MaxWaitMicros
 			}

@@ -241,7 +241,13 @@ func (r *run) step() error {
 		}
 		r.q = q
 		r.did("save", true)
-	case n < 94 && len(r.m.list) > 0:
+	case n < 94 && !r.plans && r.rnd.IntN(2) == 0:
+		by := 1 + r.rnd.Int64N(300)
+		r.did("back", len(r.m.in(Leased, untilOf)) > 0)
+		r.now -= by
+		r.m.setBack(r.now, by)
+		r.q.SetBack(r.now, -by)
+	case n < 95 && len(r.m.list) > 0:
 		// From one on, in whatever order it stands.
 		from := r.m.list[r.rnd.IntN(len(r.m.list))].id
 		state := State(r.rnd.IntN(5))
@@ -375,7 +381,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	t.Logf("%d steps: %v", steps, done)
-	for _, what := range []string{"add", "pop", "ack", "nack", "touch", "remove", "settle", "die", "configure", "clone", "peek", "known", "behind", "sooner", "save", "from", "turns", "image", "early", "schedule", "replan", "unschedule", "occurs"} {
+	for _, what := range []string{"add", "pop", "ack", "nack", "touch", "remove", "settle", "die", "configure", "clone", "peek", "known", "behind", "sooner", "save", "from", "turns", "image", "early", "schedule", "replan", "unschedule", "occurs", "back"} {
 		if done[what] < steps/10000 {
 			t.Errorf("only %d times %s", done[what], what)
 		}

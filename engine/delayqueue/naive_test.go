@@ -3,6 +3,7 @@ package delayqueue
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -112,7 +113,7 @@ func (m *naive) succeed(e *naiveEntry) bool {
 func debounced(was, x *Extra, now, due int64) int64 {
 	first := now
 	if was.MaxWaitMicros > 0 {
-		first = was.FirstMicros
+		first = min(was.FirstMicros, now)
 		if x.MaxWaitMicros == 0 {
 			x.MaxWaitMicros = was.MaxWaitMicros
 		}
@@ -373,6 +374,25 @@ func (m *naive) nack(e *naiveEntry, now, delay int64, dead bool, reason string) 
 		delay = min(delay, m.settings.BackoffMaxMicros)
 	}
 	m.wait(e, now+delay)
+}
+
+// setBack is a clock that goes back by a length of time. now is what it shows then.
+func (m *naive) setBack(now, by int64) {
+	for _, e := range m.in(Ready, dueOf) {
+		if e.due <= now+by || e.attempt > e.base {
+			m.wait(e, e.due-by)
+		}
+	}
+	for _, e := range m.in(Leased, untilOf) {
+		e.until -= by
+	}
+	ids := slices.SortedFunc(maps.Keys(m.known), func(a, b string) int {
+		return cmp.Or(cmp.Compare(m.known[a].until, m.known[b].until), cmp.Compare(m.known[a].order, m.known[b].order))
+	})
+	for _, id := range ids {
+		m.order++
+		m.known[id] = known{m.known[id].until - by, m.order}
+	}
 }
 
 // next is what happens next by itself: of what is due at the same time leases end

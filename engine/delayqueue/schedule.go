@@ -149,18 +149,27 @@ func (q *Queue) spawn(s *schedule, now int64) {
 	delete(q.schedules, string(s.ID)) // it never comes again
 }
 
+// reached is the time up to which occurrences are past when the present one is: its own. If the clock was set back since it
+// was due, one that comes EVERY so long is named after a time that is too far away.
+func (s *schedule) reached(now int64) int64 {
+	if s.EveryMicros > 0 && s.NextMicros >= now+s.EveryMicros+1000 {
+		return now
+	}
+	return s.NextMicros
+}
+
 // delivered notes that an entry was delivered: what its schedule has missed until
 // now, it stands for.
 func (q *Queue) delivered(r table.Record, now int64) {
 	if s := q.scheduleOf(r.Key()); s != nil {
-		s.AfterMicros = max(s.AfterMicros, s.NextMicros, now)
+		s.AfterMicros = max(s.AfterMicros, s.reached(now), now)
 	}
 }
 
 // follow puts in what comes after an occurrence that has left.
 func (q *Queue) follow(id []byte, now int64) {
 	if s := q.scheduleOf(id); s != nil {
-		s.AfterMicros = max(s.AfterMicros, s.NextMicros)
+		s.AfterMicros = max(s.AfterMicros, s.reached(now))
 		q.spawn(s, now)
 	}
 }
