@@ -6,6 +6,8 @@ package commands
 // parks who wants the keys instead of blocking a loop, and the connection is paused. What ends in time pays nothing.
 
 import (
+	"runtime"
+
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
@@ -48,6 +50,26 @@ func (s *server) GoLong(c *command.Ctx, since int64) *longrun.Run {
 		}
 	}
 	return run
+}
+
+// Step is called by a command that GoLong was called for, before it goes on looking. Its steps are short, so each is under
+// the mutexes of its shards: those who wait for one get it in a millisecond. A reservation that is given back and taken
+// again is taken before they have heard of it.
+func (s *server) Step(c *command.Ctx) {
+	w := c.Worker
+	w.Risk = true
+	if c.Reserved {
+		c.Long.Reservation.Lock()
+		w.Keep, c.Reserved = false, false
+	}
+	c.KS.Unlock(c.Held)
+	w.Locked = engine.LockSet{}
+	c.Long.Reservation.Release()
+	runtime.Gosched()
+	c.KS.LockWaiting(c.Held)
+	w.Locked = c.Held
+	c.Forget()
+	w.Risk = false
 }
 
 // endLong ends what GoLong began, once the command is settled.

@@ -207,7 +207,7 @@ func (s *server) settle(c *command.Ctx) outcome {
 		}
 		w.Seen = max(w.Seen, at)
 	}
-	if run != nil {
+	if c.Reserved {
 		run.Reservation.Lock()
 		w.Locked, w.Keep, c.Reserved = c.Held, false, false
 	}

@@ -154,9 +154,13 @@ func (r *Reservation) Lock() {
 	}
 }
 
-// Release calls those who waited for the shards, which are free.
+// Release calls those who waited for the shards, which are free. It does nothing the second time.
 func (r *Reservation) Release() {
 	r.mu.Lock()
+	if r.freed {
+		r.mu.Unlock()
+		return
+	}
 	r.freed = true
 	after := append(r.after, r.told...)
 	r.after, r.told = nil, nil

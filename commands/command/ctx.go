@@ -133,6 +133,17 @@ func (c *Ctx) Expect(elements int) {
 	}
 }
 
+// Step lets others have the locks of a command that looks at much in steps, and takes them again. What it has looked up may
+// have changed, but its time is the same. Nothing is let go in MULTI, in a script and for a command that does not take long.
+// It reports false if nobody waits for the reply any more.
+func (c *Ctx) Step() (wanted bool) {
+	if c.Long == nil || c.Script || c.Exec {
+		return true
+	}
+	c.Server.Pipeline.Step(c)
+	return !c.Session.Killed.Load() && !c.Long.Stopped()
+}
+
 // ExpectBytes is Expect for bytes of strings.
 func (c *Ctx) ExpectBytes(n int) { c.Expect(n / engine.ElementBytes) }
 

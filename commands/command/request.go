@@ -104,6 +104,9 @@ type Pipeline interface {
 	// GoLong makes the command that runs in c, which began at a time of the monotonic
 	// clock, a long one: it goes on where it is, others elsewhere.
 	GoLong(c *Ctx, since int64) *longrun.Run
+	// Step lets others have the locks of a long command, which has changed nothing, for a moment. From then on it goes on
+	// under locks, not under a reservation.
+	Step(c *Ctx)
 }
 
 // Replayer runs the commands of a primary, in their order, for one goroutine. When its session is Killed, which happens under

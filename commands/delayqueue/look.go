@@ -93,17 +93,9 @@ func peek(c *command.Ctx) {
 		c.Array(0)
 		return
 	}
-	if q != nil && o.pattern != nil {
-		c.Expect(q.Len())
-	}
 	c.Expect(2 * o.count)
-	var found []delayqueue.Entry
-	if q == nil || !q.Walk(o.state, c.Now, o.from, func(e delayqueue.Entry) bool {
-		if o.pattern == nil || glob.Match(o.pattern, e.ID) {
-			found = append(found, e)
-		}
-		return len(found) < o.count
-	}) {
+	found, q, ok := o.find(c, q)
+	if !ok {
 		c.Error(errFrom)
 		return
 	}
@@ -121,13 +113,46 @@ func peek(c *command.Ctx) {
 	}
 }
 
+// lookStep is how many entries are looked at under one lock: some 50 microseconds, and with a costly pattern some more.
+const lookStep = 256
+
+// find finds what is asked for, and returns the queue, nil if it is not there any more. It reports false if FROM names no
+// entry. Others use the queue meanwhile, where many entries are looked at; what is found is as it was at first.
+func (o *peeking) find(c *command.Ctx, q *delayqueue.Queue) ([]delayqueue.Entry, *delayqueue.Queue, bool) {
+	if q == nil {
+		return nil, nil, false
+	}
+	search, ok := q.Search(o.state, c.Now, o.from, o.count, func(id []byte) bool { return o.pattern == nil || glob.Match(o.pattern, id) })
+	if !ok {
+		return nil, nil, false
+	}
+	defer func() { search.End(q != nil) }()
+	n := lookStep
+	if o.pattern == nil {
+		n = o.count
+	}
+	if search.Next(n) {
+		c.Expect(q.Len())
+		for c.Step() {
+			if now, _ := c.Find(c.Args[1]).Object().(*delayqueue.Queue); now != q {
+				q = nil
+				break
+			}
+			if !search.Next(lookStep) {
+				break
+			}
+		}
+	}
+	return search.End(q != nil), q, true
+}
+
 // stateNames are how DQ.PEEK FULL calls the states.
 var stateNames = map[delayqueue.State]string{
 	delayqueue.Ready: "ready", delayqueue.Delayed: "delayed", delayqueue.Leased: "leased", delayqueue.Dying: "dying",
 }
 
 // replyFull appends all that there is to know of an entry. What it does not have is
-// -1, or empty.
+// -1, or empty; so is its schedule where q is nil.
 func replyFull(c *command.Ctx, q *delayqueue.Queue, e *delayqueue.Entry) {
 	x := e.Extra()
 	var name [64]byte
@@ -161,7 +186,11 @@ func replyFull(c *command.Ctx, q *delayqueue.Queue, e *delayqueue.Entry) {
 	c.BulkString("group")
 	c.Bulk(x.Group)
 	c.BulkString("schedule")
-	c.BulkString(planText(q.ScheduleOf(e.ID)))
+	plan := ""
+	if q != nil {
+		plan = planText(q.ScheduleOf(e.ID))
+	}
+	c.BulkString(plan)
 	c.BulkString("reason")
 	c.Bulk(x.Reason)
 }

@@ -107,6 +107,13 @@ func (r *Run) Stop() {
 	}
 }
 
+// Stopped tells whether the server ends.
+func (r *Run) Stopped() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopped
+}
+
 // Function is the name of the function that runs, nil if none does.
 func (r *Run) Function() *string {
 	r.mu.Lock()

@@ -1,6 +1,10 @@
 package delayqueue
 
-import "github.com/limitkv/limitkv/engine/table"
+import (
+	"slices"
+
+	"github.com/limitkv/limitkv/engine/table"
+)
 
 // Image hands the entries of a queue over as they were when it began, a few at a
 // time, while the queue changes. It goes through the trees, one state after the
@@ -78,6 +82,9 @@ func (m *Image) End() {
 
 // keep is called before a record is taken out of its trees.
 func (q *Queue) keep(r table.Record) {
+	if q.searches != nil {
+		q.searches = slices.DeleteFunc(q.searches, func(l *Search) bool { return l.keep(r) })
+	}
 	m := q.image
 	if m == nil {
 		return

@@ -5,6 +5,8 @@ import (
 	"sort"
 
 	"github.com/tidwall/btree"
+
+	"github.com/limitkv/limitkv/engine/table"
 )
 
 // NextHead is when the first waiting entry falls or fell due.
@@ -140,40 +142,75 @@ func (q *Queue) Peek(state State, now int64, max int, fn func(Entry)) int {
 // Walk is Peek without a maximum, until fn returns false; from an id on, if there is
 // one. It reports false if no entry of the state has it.
 func (q *Queue) Walk(state State, now int64, from []byte, fn func(Entry) bool) (found bool) {
-	begin, pivot := waiting, item{}
-	if from != nil {
-		r := q.find(from, 0)
-		if r.None() {
-			return false
-		}
-		if e := entry(r, now); state != Any && e.State != state {
-			return false
-		}
-		begin, pivot = placeOf(r), itemOf(r)
+	s, found := q.section(state, now, from)
+	if found {
+		s.pass(q, func(it item) bool { return fn(entry(it.record, now)) })
 	}
-	for in := begin; in <= dying; in++ {
-		switch {
-		case state == Any:
-		case (state == Ready || state == Delayed) && in == waiting:
-		case state == Leased && in == leased, state == Dying && in == dying:
-		default:
-			continue
-		}
-		if state == Delayed && pivot.record.None() {
-			pivot.at = now + 1
-		}
-		more := true
-		q.ascend(in, pivot, func(it item) bool {
-			if state == Ready && it.at > now {
+	return found
+}
+
+// section is those entries of a queue that are looked at, in order of their places and times: what of it is still ahead.
+type section struct {
+	state    State
+	now      int64
+	in, last place
+	next     item // the first that may be ahead: at its place, with a record of its own
+}
+
+// section is all entries of a state, from one with an id on, if there is an id. It reports false if no entry of the
+// state has it.
+func (q *Queue) section(state State, now int64, from []byte) (s section, found bool) {
+	s = section{state: state, now: now, last: dying}
+	switch state {
+	case Ready, Delayed:
+		s.last = waiting
+	case Leased:
+		s.in, s.last = leased, leased
+	case Dying:
+		s.in = dying
+	}
+	if state == Delayed {
+		s.next.at = now + 1
+	}
+	if from == nil {
+		return s, true
+	}
+	r := q.find(from, 0)
+	if r.None() {
+		return s, false
+	}
+	if e := entry(r, now); state != Any && e.State != state {
+		return s, false
+	}
+	s.in, s.next = placeOf(r), itemOf(r)
+	return s, true
+}
+
+// ahead tells whether an entry is among those that are not passed.
+func (s *section) ahead(r table.Record) bool {
+	in, it := placeOf(r), itemOf(r)
+	switch {
+	case in < s.in || in > s.last || s.state == Ready && it.at > s.now:
+		return false
+	}
+	return in > s.in || !before(it, s.next)
+}
+
+// pass calls fn with what is ahead, until it returns false: that item is ahead still.
+func (s *section) pass(q *Queue, fn func(item) bool) (more bool) {
+	for ; s.in <= s.last; s.in, s.next = s.in+1, (item{}) {
+		q.ascend(s.in, s.next, func(it item) bool {
+			if s.state == Ready && it.at > s.now {
 				return false
 			}
-			more = fn(entry(it.record, now))
-			return more
+			if more = !fn(it); more {
+				s.next = it
+			}
+			return !more
 		})
-		if !more {
-			break
+		if more {
+			return true
 		}
-		pivot = item{}
 	}
-	return true
+	return false
 }

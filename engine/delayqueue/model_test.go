@@ -21,6 +21,7 @@ type run struct {
 	ranks bool // there are groups and priorities
 	plans bool // and schedules, whose times are longer
 	imaging
+	looking
 }
 
 // id is one of the few, as often as not of an entry that is leased.
@@ -370,6 +371,9 @@ func TestModel(t *testing.T) {
 			taken++
 			err := r.imagine()
 			if err == nil {
+				err = r.look()
+			}
+			if err == nil {
 				err = r.step()
 			}
 			if err == nil {
@@ -381,7 +385,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	t.Logf("%d steps: %v", steps, done)
-	for _, what := range []string{"add", "pop", "ack", "nack", "touch", "remove", "settle", "die", "configure", "clone", "peek", "known", "behind", "sooner", "save", "from", "turns", "image", "early", "schedule", "replan", "unschedule", "occurs", "back"} {
+	for _, what := range []string{"add", "pop", "ack", "nack", "touch", "remove", "settle", "die", "configure", "clone", "peek", "known", "behind", "sooner", "save", "from", "turns", "image", "early", "search", "found early", "schedule", "replan", "unschedule", "occurs", "back"} {
 		if done[what] < steps/10000 {
 			t.Errorf("only %d times %s", done[what], what)
 		}

@@ -112,6 +112,7 @@ type Queue struct {
 	kept     bool
 	totals   Totals
 	image    *Image // nil unless one is under way
+	searches []*Search
 }
 
 // place is the tree that an entry is in.
@@ -212,6 +213,9 @@ func (q *Queue) put(r table.Record, in place, at int64) {
 	}
 	if q.image != nil {
 		q.image.noted[r] = struct{}{}
+	}
+	for _, l := range q.searches {
+		l.note(r)
 	}
 	q.enter(r)
 }
