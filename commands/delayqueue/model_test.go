@@ -93,6 +93,9 @@ func (d *driver) step() (command []any, got, want string) {
 		if j := w.held(name); j != nil {
 			hit = 1
 			w.settle(j)
+			if j.behind != nil && how == 2 {
+				how = 0 // as in add
+			}
 			if reason != "" {
 				j.reason = reason
 			}
@@ -265,6 +268,10 @@ func (d *driver) add() (args []any, want string) {
 		args = slices.Insert(args, 2, any(mode))
 	}
 	j := w.find(id)
+	if j != nil && j.leased && w.dies(j) && mode != "NX" && j.unique+o.unique == 0 {
+		// What is behind one that dies comes when that is a dead letter, a moment later: who is served first then is not said.
+		args, mode = slices.Insert(slices.DeleteFunc(args, func(a any) bool { return a == "XX" }), 2, any("NX")), "NX"
+	}
 	_, known := w.known[id]
 	switch {
 	case j == nil && !known && w.maxlen > 0 && len(w.jobs) >= w.maxlen && mode != "XX":
@@ -334,8 +341,8 @@ func (d *driver) block() {
 		c.client = d.s.Client()
 	}
 	args := append(popArgs(c.count, c.lease), "BLOCK", 0)
-	if d.rnd.IntN(2) == 0 {
-		ms := d.span() + 5 // never at the moment of anything else
+	ms := d.span() + 5 // never at the moment of anything else
+	if d.rnd.IntN(2) == 0 && !slices.ContainsFunc(w.line, func(o *consumer) bool { return o.deadline == w.now+ms }) {
 		c.deadline = w.now + ms
 		args[len(args)-1] = ms
 	}

@@ -239,7 +239,7 @@ func (w *world) reply(c *consumer, text string) {
 
 func (w *world) fail(j *job, due int64) {
 	switch {
-	case w.tries > 0 && j.attempt-j.before >= w.tries:
+	case w.dies(j):
 		w.bury(j)
 	case !w.succeed(j):
 		w.wait(j, due)
@@ -276,11 +276,10 @@ func (w *world) bury(j *job) {
 	w.letters[j.id] = &letter{j.payload, attempt, options{unique: j.unique, reason: j.reason, group: j.group, prio: j.prio}}
 	w.drop(j)
 	w.regroup()
-	if j.behind != nil {
-		w.jobs = append(w.jobs, j)
-		w.succeed(j)
-	}
 }
+
+// dies tells whether a job that is leased fails for good when its lease ends.
+func (w *world) dies(j *job) bool { return w.tries > 0 && j.attempt-j.before >= w.tries }
 
 // done is a job whose work is done.
 func (w *world) done(j *job) {
@@ -351,6 +350,7 @@ func (w *world) advance(ms int64) {
 			if c.deadline != 0 && c.deadline <= w.now {
 				w.line = slices.DeleteFunc(w.line, func(o *consumer) bool { return o == c })
 				w.reply(c, "nil")
+				w.serve() // who is first now may be in the wrong
 			}
 		}
 		if w.now >= end {
