@@ -221,7 +221,8 @@ func (f *family) readLog(files *journal.Files, truncated bool, corruptTailMax in
 		RDB: func(file vfs.File, size int64) (end int64, err error) {
 			return f.read(file, size, 0, false)
 		},
-		Progress: func(read, _ int64) { f.s.Loading.Progress(read) },
+		Progress:  func(read, _ int64) { f.s.Loading.Progress(read) },
+		Databases: f.s.Keyspace.Databases(),
 		Apply: func(u *journal.Unit) error {
 			if err := f.stopped(); err != nil {
 				return err
@@ -229,7 +230,7 @@ func (f *family) readLog(files *journal.Files, truncated bool, corruptTailMax in
 			f.slower(f.p.loadDelay, len(u.Commands), nil)
 			for _, cmd := range u.Commands {
 				sess.SetDB(cmd.DB)
-				if err := f.s.Pipeline.Apply(sess, cmd.Args); err != nil {
+				if err := f.apply(sess, cmd.Args, u.Marked); err != nil {
 					return err
 				}
 			}

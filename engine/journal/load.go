@@ -27,6 +27,8 @@ type LoadOptions struct {
 	RDB func(file vfs.File, size int64) (end int64, err error)
 	// Apply applies what is to be applied whole. An error of it ends the loading.
 	Apply func(*Unit) error
+	// Databases is how many there are: SELECT of another one is a command that Apply gets. 0 is for any number.
+	Databases int
 	// Progress, where it is set, is told now and then how many of all bytes were read.
 	Progress func(read, all int64)
 }
@@ -141,6 +143,7 @@ func (l *loading) part(e Entry, size int64) error {
 		return err
 	}
 	r := NewReader(e.Name, file, offset, size, l.o.StopAt)
+	r.dbMax = l.o.Databases
 	err = l.replay(r, e.Name)
 	var d *Damage
 	if errors.As(err, &d) {

@@ -21,6 +21,8 @@ type Unit struct {
 	// Offset is where it begins in its file.
 	Offset   int64
 	Commands []Command
+	// Marked says that it is in a group with a mark, so that this server wrote it.
+	Marked bool
 }
 
 // commentMax is how long a comment line may be, as in Redis.
@@ -41,11 +43,12 @@ const (
 // parser takes units out of a buffer. Nothing is copied: arguments point into the buffer.
 type parser struct {
 	db       int
+	dbs      []int // of the unit's commands
+	dbMax    int   // databases have lower numbers; 0, any may be
 	stopAt   int64 // Unix seconds: a time stamp behind this one ends the log; 0, none does
 	args     [][]byte
 	ends     []int // of the unit's commands in args
-	dbs      []int
-	need     int // of a partial outcome: how many bytes it is at least
+	need     int   // of a partial outcome: how many bytes it is at least
 	reason   string
 	badAt    int
 	stopped  bool
@@ -84,11 +87,12 @@ func (p *parser) unit(b []byte) (end int, o outcome) {
 		frame := true // It is a word of the log's form, and no command of the unit.
 		switch {
 		case len(args) == 2 && is(args[0], "SELECT"):
-			n, err := strconv.Atoi(string(args[1]))
-			if err != nil || n < 0 {
-				return p.fail(i, "SELECT of a database that is no number")
+			// One that fails changes nothing. It stays a command, so that who applies it finds the error.
+			if n, err := strconv.Atoi(string(args[1])); err == nil && n >= 0 && (p.dbMax == 0 || n < p.dbMax) {
+				db = n
+			} else {
+				frame = false
 			}
-			db = n
 		case len(args) == 1 && is(args[0], "MULTI"):
 			p.multi = true
 			i = next
@@ -121,7 +125,7 @@ func (p *parser) take(offset int64) *Unit {
 		p.commands = append(p.commands, Command{p.dbs[i], p.args[from:end:end]})
 		from = end
 	}
-	p.taken = Unit{offset, p.commands}
+	p.taken = Unit{Offset: offset, Commands: p.commands}
 	return &p.taken
 }
 

@@ -247,7 +247,11 @@ func (r *Reader) inGroup() (*Unit, error) {
 		return nil, r.asWritten(o)
 	}
 	r.pos += n
-	return r.counted(at), nil
+	u := r.counted(at)
+	if u != nil {
+		u.Marked = true
+	}
+	return u, nil
 }
 
 // asWritten refuses a group whose checksum is right and which is no log all the same.

@@ -58,6 +58,7 @@ func TestReadPlain(t *testing.T) {
 		"comments":     {join("#TS:5\r\n", set, "# x\n", multi, "#TS:6\r\n", set, exec, "#TS:7\r\n"), []string{"0: SET k v", "0: SET k v"}},
 		"empty values": {join(cmd("SET", "", ""), multi, exec, exec), []string{"0: SET  "}},
 		"big values":   {join(set, cmd("SET", "k", big), set), []string{"0: SET k v", "0: SET k " + big, "0: SET k v"}},
+		"no database":  {join(cmd("SELECT", "1"), cmd("SELECT", "x"), set, cmd("SELECT", "-1"), set), []string{"1: SELECT x", "1: SET k v", "1: SELECT -1", "1: SET k v"}},
 		"a word more":  {join(cmd("MULTI", "x"), cmd("SELECT")), []string{"0: MULTI x", "0: SELECT"}},
 	} {
 		for _, step := range []int{1, 100, chunk} {
@@ -89,7 +90,6 @@ func TestReadPlainDamage(t *testing.T) {
 		"a wrong length":     {join(set, "*1\r\n$3\r\nabcd\r\n", set), int64(len(set)), false},
 		"a wrong end":        {join(set, "*1\r\n$3\r\nabc\n\n", set), int64(len(set)), false},
 		"a long comment":     {join(set, "#", strings.Repeat("x", 2000), "\r\n", set), int64(len(set)), false},
-		"a bad database":     {join(set, cmd("SELECT", "x"), set), int64(len(set)), false},
 		"a huge length":      {join(set, "*1\r\n$999999999999999999999\r\n", set), int64(len(set)), false},
 	} {
 		for _, step := range []int{1, 100, chunk} {
