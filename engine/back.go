@@ -136,6 +136,20 @@ func (s *Scheduler) back(step int64) bool {
 	return true
 }
 
+// CameBack is called when files were loaded whose last time, in Unix microseconds, is ahead of the clock: it went back between
+// that and now, and what lasts for a length of time goes on from there. How long the server was down nobody knows.
+func (ks *Keyspace) CameBack(lastMicros int64) {
+	every := LockSet{allShards}
+	ks.LockWaiting(every)
+	defer ks.Unlock(every)
+	v := &View{KS: ks, Now: ks.Clock.Now(), Held: every, NoTouch: true}
+	if by := (v.Now - lastMicros) / 1000; by < 0 && !ks.told() {
+		ks.setBack(v, by)
+		v.Commit()
+		v.Account()
+	}
+}
+
 // setBack is View.SetBack as what the keyspace does by itself.
 func (ks *Keyspace) setBack(v *View, byMillis int64) {
 	if byMillis == 0 || !v.SetBack(v.Now, byMillis) {

@@ -19,6 +19,7 @@ type Clock struct {
 	// it; the scheduler follows them.
 	offset atomic.Int64
 	skew   atomic.Int64 // what a test adds to the system's clock
+	past   atomic.Int64 // see Passed
 }
 
 // NewClock returns a clock that runs with the system's.
@@ -71,6 +72,9 @@ func (c *Clock) stepped() int64 {
 
 // step has the clock go by a step, in microseconds.
 func (c *Clock) step(micros int64) {
+	if micros < 0 {
+		c.Passed(c.Now())
+	}
 	if c.frozen.Load() {
 		c.at.Add(micros)
 	} else {
@@ -78,13 +82,20 @@ func (c *Clock) step(micros int64) {
 	}
 }
 
-// NotBefore has the clock go on from a time, in Unix microseconds, if the system's is
-// behind that: what was logged then has happened.
-func (c *Clock) NotBefore(micros int64) {
-	if ahead := micros - Monotonic(); ahead > c.offset.Load() {
-		c.offset.Store(ahead)
+// Passed notes that it has been some time before, in Unix microseconds, as files tell: what is numbered by the time then had
+// such numbers. The clock shows the system's time all the same.
+func (c *Clock) Passed(micros int64) {
+	for {
+		past := c.past.Load()
+		if micros <= past || c.past.CompareAndSwap(past, micros) {
+			return
+		}
 	}
 }
+
+// ForNumbers is the time that something gets at now which is numbered by it, and may not have a number that was given
+// before: now, or, where the clock went back since, what it showed.
+func (c *Clock) ForNumbers(now int64) int64 { return max(now, c.past.Load()) }
 
 // Now is the time in Unix microseconds.
 func (c *Clock) Now() int64 {

@@ -2,7 +2,7 @@ package engine
 
 // Fences: the numbers of grants of locks. Each is greater than all that were given before for any key of the keyspace, so
 // nothing has to be kept of a lock that is gone. Since a fence is at least the time in microseconds, those of a server
-// that has lost its files, or the last second of them, are greater too. They follow the time until the year 3111, and have
+// that has lost its files, or the last second of them, are greater too. After the clock went back they go by what it showed before. They follow the time until the year 3111, and have
 // as many to count with after that.
 
 import (

@@ -15,7 +15,7 @@ const ErrLoading = "LOADING Redis is loading the dataset in memory"
 type LoadProgress struct {
 	state              atomic.Int32
 	began, total, read atomic.Int64
-	memory             atomic.Int64
+	memory, until      atomic.Int64
 }
 
 // The states of loading.
@@ -70,6 +70,12 @@ func (l *LoadProgress) Expect(bytes int64) { l.total.Store(bytes) }
 
 // Took says how many bytes of memory the keys took where the file was written.
 func (l *LoadProgress) Took(bytes int64) { l.memory.Store(bytes) }
+
+// Until says which time the file ends with, in Unix microseconds.
+func (l *LoadProgress) Until(micros int64) { l.until.Store(micros) }
+
+// Last is the time that the files end with which were read last, 0 if they tell none.
+func (l *LoadProgress) Last() int64 { return l.until.Load() }
 
 // Progress says how many of them were read.
 func (l *LoadProgress) Progress(bytes int64) { l.read.Store(bytes) }

@@ -144,7 +144,7 @@ func (f *family) add(c *command.Ctx) {
 	}
 	var buf [48]byte
 	if o.id == nil {
-		o.id = f.nextID(buf[:0], q, c.Now)
+		o.id = f.nextID(buf[:0], q, c.KS.Clock.ForNumbers(c.Now))
 	}
 	if q.Full() && o.mode != delayqueue.OnlyOld && !q.Knows(o.id) && !q.Scheduled(o.id) {
 		c.Error(errFull)

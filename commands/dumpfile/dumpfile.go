@@ -37,8 +37,12 @@ const factTime = "limitkv-time"
 // factFence is the name of a fact: the last fence of a lock's grant.
 const factFence = "limitkv-fence"
 
-// BeyondMicros is by how much the clock is beyond all that files tell of when the server
-// begins: what it numbers by the millisecond has no number twice.
+// factPast is the name of a fact: a time, in Unix microseconds, that what is numbered by the time has reached, and the clock
+// has not, since it went back.
+const factPast = "limitkv-past"
+
+// BeyondMicros is by how much what is numbered by the time is beyond all that files tell of when the server begins: to the
+// millisecond, it has no number twice.
 const BeyondMicros = 1000
 
 // Begin begins a file at a time, with its origin, some more facts and libraries.
@@ -46,6 +50,9 @@ func Begin(s *command.Server, to io.Writer, nowMicros int64, base bool, librarie
 	more := append(facts, [2]string{factTime, strconv.FormatInt(nowMicros, 10)})
 	if fence := s.Keyspace.Fences.Last(); fence != 0 {
 		more = append(more, [2]string{factFence, strconv.FormatInt(fence, 10)})
+	}
+	if past := s.Keyspace.Clock.ForNumbers(nowMicros); past > nowMicros {
+		more = append(more, [2]string{factPast, strconv.FormatInt(past, 10)})
 	}
 	w := rdb.NewWriter(to, format, s.Config.Value("rdbchecksum") == "yes")
 	w.Origin(rdb.Origin{Version: command.RedisVersion, NowMicros: nowMicros, UsedMemory: uint64(max(s.Keyspace.KeysBytes(), 0)), Base: base,
@@ -132,7 +139,10 @@ func (r *reader) fact(name, value []byte) error {
 			r.resume(r.id, n, r.selected)
 		}
 	case string(name) == factTime:
-		r.s.Keyspace.Clock.NotBefore(n + BeyondMicros)
+		r.s.Keyspace.Clock.Passed(n + BeyondMicros)
+		r.s.Loading.Until(n)
+	case string(name) == factPast:
+		r.s.Keyspace.Clock.Passed(n)
 	case string(name) == factFence:
 		r.s.Keyspace.Fences.After(n)
 	case string(name) == FactSelected:

@@ -145,7 +145,7 @@ func (q *asking) decide(c *command.Ctx, key []byte) (got answer, text string) {
 	q.Behind = line > 0 && !q.served
 	q.UntilMicros, q.Session = until(c.Now, q.lease), told(c.Session, q.lease)
 	was := l.Mode
-	fence, renewed, err := l.Acquire(&q.Ask, c.Now, func() int64 { return c.KS.Fences.Next(c.Now) })
+	fence, renewed, err := l.Acquire(&q.Ask, c.Now, func() int64 { return c.KS.Fences.Next(c.KS.Clock.ForNumbers(c.Now)) })
 	if err != nil {
 		if err != lock.ErrRefused {
 			return got, textOf(err)

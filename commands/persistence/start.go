@@ -27,7 +27,10 @@ func (f *family) load() error {
 	defer close(f.loaded)
 	ks := f.s.Keyspace
 	ks.Follow(true)
-	defer ks.Follow(false)
+	defer func() {
+		ks.Follow(false)
+		f.cameBack()
+	}()
 	logs := f.p.appendOnly.Load()
 	var err error
 	switch {
@@ -173,7 +176,10 @@ func (f *family) loadLog(on bool) error {
 	var w *journal.Writer
 	if err == nil {
 		ks.Journal.Skip(loaded.End)
-		ks.Clock.NotBefore(loaded.Micros + dumpfile.BeyondMicros)
+		ks.Clock.Passed(loaded.Micros + dumpfile.BeyondMicros)
+		if loaded.LastMicros != 0 {
+			f.s.Loading.Until(loaded.LastMicros)
+		}
 		if on {
 			w, err = files.Start(ks.Journal, f.writerOptions())
 		}

@@ -199,7 +199,11 @@ func (f *family) xadd(c *command.Ctx) {
 	fits := true
 	switch {
 	case !given:
-		id, fits = s.NextID(millis(c))
+		now := c.Now
+		if s.LastID() != (stream.ID{}) { // a stream that is new gave no id to anybody
+			now = c.KS.Clock.ForNumbers(now)
+		}
+		id, fits = s.NextID(now / 1000)
 	case autoSeq:
 		id, fits = s.NextSeq(id.Millis)
 	}

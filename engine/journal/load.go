@@ -4,6 +4,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -41,8 +42,9 @@ type Loaded struct {
 	Bytes, Units, Commands int64
 	// End is the place in the log where the next one goes on.
 	End LSN
-	// Micros is the last time that the log tells, 0 where it tells none: no clock may be behind it.
-	Micros int64
+	// Micros is the latest time that the log tells, LastMicros the one that it ends with: the clock may have gone back. Both
+	// are Unix microseconds, and 0 where it tells none.
+	Micros, LastMicros int64
 	// Cut is how many bytes were cut off the last file.
 	Cut int64
 }
@@ -170,6 +172,7 @@ func (l *loading) ended(e Entry, r *Reader, size int64) {
 	l.loaded.Units += facts.Units
 	l.loaded.Commands += facts.Commands
 	l.loaded.Micros = max(l.loaded.Micros, facts.Micros)
+	l.loaded.LastMicros = cmp.Or(facts.LastMicros, l.loaded.LastMicros)
 	if e.Type != Incr {
 		return
 	}

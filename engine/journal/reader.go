@@ -4,6 +4,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -71,8 +72,8 @@ type Facts struct {
 	Marks, Verified int64
 	// First and Last are the places in the log behind the first and the last group, 0 where there is none.
 	First, Last LSN
-	// Micros is the time of the last group, Unix microseconds.
-	Micros int64
+	// Micros is the latest time of a group, LastMicros that of the last one, both in Unix microseconds.
+	Micros, LastMicros int64
 	// Synced is up to where the marks say that the file had been safe.
 	Synced int64
 	// Closed says that the file ends with a mark of being closed.
@@ -227,7 +228,8 @@ func (r *Reader) inGroup() (*Unit, error) {
 	if r.pos == r.end {
 		r.end = 0
 		r.cover()
-		r.facts.Last, r.facts.Micros = r.group.lsn, r.group.micros
+		r.facts.Last = r.group.lsn
+		r.dated(r.group.micros)
 		if r.facts.First == 0 {
 			r.facts.First = r.group.lsn
 		}
@@ -260,6 +262,12 @@ func (r *Reader) asWritten(o outcome) error {
 		return nil
 	}
 	return r.rot(r.good, r.offset(), "a group whose checksum is right does not consist of whole commands")
+}
+
+// dated takes over the time of a mark, 0 if it tells none.
+func (r *Reader) dated(micros int64) {
+	r.facts.Micros = max(r.facts.Micros, micros)
+	r.facts.LastMicros = cmp.Or(micros, r.facts.LastMicros)
 }
 
 // line reads a comment line or a mark.
@@ -314,7 +322,8 @@ func (r *Reader) mark(m mark, at int64) error {
 	if m.kind != markGroup {
 		r.pos += markSize
 		r.cover()
-		r.facts.Last, r.facts.Micros = max(r.facts.Last, m.lsn), max(r.facts.Micros, m.micros)
+		r.facts.Last = max(r.facts.Last, m.lsn)
+		r.dated(m.micros)
 		r.facts.Closed = m.kind == markClosed
 		return nil
 	}
