@@ -250,16 +250,39 @@ func agreed(question string) bool {
 
 // export is "limitkv export --plain source target".
 func export(args []string) {
-	plain := slices.Contains(args, "--plain")
-	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--plain" })
-	if !plain || len(args) != 2 {
-		fail(errors.New("usage: limitkv export --plain FILE|DIRECTORY TARGET.rdb"))
+	usage := errors.New("usage: limitkv export --plain [--rdb-version 9-15] [--lossy] FILE|DIRECTORY TARGET.rdb")
+	var (
+		how   persistence.Exporting
+		plain bool
+		paths []string
+	)
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case a == "--plain":
+			plain = true
+		case a == "--lossy":
+			how.Lossy = true
+		case a == "--rdb-version" && i+1 < len(args):
+			i++
+			n, err := strconv.Atoi(args[i])
+			if err != nil || n <= 0 {
+				fail(fmt.Errorf("--rdb-version: %q is no version", args[i]))
+			}
+			how.Version = n
+		case strings.HasPrefix(a, "-"):
+			fail(fmt.Errorf("limitkv export does not know %s, or it wants a value\n%w", a, usage))
+		default:
+			paths = append(paths, a)
+		}
+	}
+	if !plain || len(paths) != 2 {
+		fail(usage)
 	}
 	s, err := commands.New(commands.Options{LoadLater: true, Settings: []params.Setting{{Name: "databases", Value: strconv.Itoa(engine.DatabasesMax)}}})
 	if err != nil {
 		fail(err)
 	}
-	if err := persistence.Export(s.Durability, args[0], args[1], func(line string) { fmt.Println(line) }); err != nil {
+	if err := persistence.Export(s.Durability, paths[0], paths[1], how, func(line string) { fmt.Println(line) }); err != nil {
 		fail(err)
 	}
 }

@@ -19,6 +19,8 @@ type What struct {
 	Base                bool // it is the base of an append-only file
 	// Without, if not nil, tells which keys are to be left out.
 	Without func(e engine.Entry) bool
+	// For is who is to read the file.
+	For rdb.Audience
 	// Facts are more of what the file says of itself.
 	Facts [][2]string
 }
@@ -69,7 +71,9 @@ func Write(c *command.Ctx, to io.Writer, what What) (err error) {
 	if !what.NoFunctions {
 		libraries = c.Server.Functions.Libraries(c.KS)
 	}
-	w := Begin(c.Server, to, c.Now, what.Base, libraries, c.Server.Config.Dumps().FileFormat(), what.Facts...)
+	format := c.Server.Config.Dumps().FileFormat()
+	format.For = what.For
+	w := Begin(c.Server, to, c.Now, what.Base, libraries, format, what.Facts...)
 	defer func(db int) { c.DB = db }(c.DB)
 	tally := c.Tables()
 	for c.DB = 0; c.DB < c.KS.Databases() && !what.NoKeys && err == nil; c.DB++ {

@@ -9,18 +9,39 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/dumpfile"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
+// Exporting is how Export writes.
+type Exporting struct {
+	// Version is the version of the file, 0 for that of the server's own snapshots.
+	Version int
+	// Lossy has what the version cannot hold left out. Without it that is an error.
+	Lossy bool
+}
+
 // Export reads a snapshot, or what a directory holds, and writes a snapshot of the keys
 // of Redis's types. It changes nothing of what it reads, and prints what it left out.
-// The server is one that was made for this and has loaded nothing.
-func Export(d command.Durability, from, to string, print func(line string)) error {
+// The server is one that was made for this and has loaded nothing. Errors: a version that
+// is not known, a source that cannot be read, data that the version cannot hold, a target
+// that exists or cannot be written. Then there is no target.
+func Export(d command.Durability, from, to string, how Exporting, print func(line string)) error {
+	if how.Version == 0 {
+		how.Version = rdb.Version
+	}
+	reader, ok := rdb.ForVersion(how.Version)
+	if !ok {
+		return fmt.Errorf("--rdb-version %d: it must be %d to %d", how.Version, rdb.VersionLeast, rdb.VersionMost)
+	}
 	f := d.(*family)
 	if there, err := vfs.Exists(f.s.FS, to); err != nil || there {
 		if err == nil {
@@ -46,7 +67,13 @@ func Export(d command.Durability, from, to string, print func(line string)) erro
 	if err != nil {
 		return err
 	}
-	err = f.held(func(c *command.Ctx) error { return dumpfile.Write(c, file, dumpfile.What{Without: without}) })
+	var lost []string
+	err = f.held(func(c *command.Ctx) error {
+		if lost = unheld(c, reader); len(lost) > 0 && !how.Lossy {
+			return fmt.Errorf("version %d of the format cannot hold %s. --lossy leaves it out", how.Version, strings.Join(lost, ", nor "))
+		}
+		return dumpfile.Write(c, file, dumpfile.What{Without: without, For: reader, NoFunctions: !reader.Functions()})
+	})
 	if err == nil {
 		err = file.Sync()
 	}
@@ -64,7 +91,47 @@ func Export(d command.Durability, from, to string, print func(line string)) erro
 	for _, k := range slices.Sorted(maps.Keys(left)) {
 		print(fmt.Sprintf("left out, since Redis has no such type: %d of type %s", left[k], k))
 	}
+	for _, what := range lost {
+		print(fmt.Sprintf("lost, since version %d of the format cannot hold it: %s", how.Version, what))
+	}
 	return f.s.FS.SyncDir(filepath.Dir(to))
+}
+
+// namedMax is how many names are told of what a file cannot hold.
+const namedMax = 10
+
+// unheld tells what there is that a file for a reader cannot hold. All keys are held.
+func unheld(c *command.Ctx, reader rdb.Audience) (lost []string) {
+	tell := func(what string, names []string) {
+		if n := len(names); n > 0 {
+			more := ""
+			if n > namedMax {
+				more = " and others"
+			}
+			lost = append(lost, fmt.Sprintf("%s (%d: %s%s)", what, n, strings.Join(names[:min(n, namedMax)], " "), more))
+		}
+	}
+	if !reader.Functions() {
+		var names []string
+		for _, code := range c.Server.Functions.Libraries(c.KS) {
+			first, _, _ := strings.Cut(code, "\n")
+			names = append(names, strconv.Quote(first))
+		}
+		tell("libraries of functions", names)
+	}
+	if !reader.Deadlines() {
+		var names []string
+		defer func(db int) { c.DB = db }(c.DB)
+		for c.DB = 0; c.DB < c.KS.Databases(); c.DB++ {
+			c.EachStored(func(e engine.Entry) {
+				if h, ok := e.Object().(*hash.Hash); ok && h.NextDue() != 0 {
+					names = append(names, fmt.Sprintf("%d/%q", c.DB, e.Key()))
+				}
+			})
+		}
+		tell("deadlines of fields of hashes", names)
+	}
+	return lost
 }
 
 // readFrom reads a snapshot, the append-only file that a directory holds, or else its

@@ -1,6 +1,6 @@
 package rdb
 
-// Reading files: Redis's, versions 1 to 12, and Valkey's, up to 11 and 80.
+// Reading files: Redis's, versions 1 to 15 (of those after 12 what has the types of 12), and Valkey's, up to 11 and 80.
 //
 // One goroutine reads the file, finds where keys begin and end and takes the
 // checksum; others read the values and hand them on, in batches. A key that is
@@ -26,7 +26,7 @@ import (
 const (
 	// versionChecked is the first that ends with a checksum.
 	versionChecked = 5
-	// VersionValkey is Valkey 9's; those between Version and it are nobody's here.
+	// VersionValkey is Valkey 9's; those between VersionMost and it are nobody's here.
 	VersionValkey = 80
 )
 
@@ -324,7 +324,7 @@ func (l *Loader) header() bool {
 		}
 	}
 	version, err := strconv.ParseUint(string(digits), 10, 32)
-	if l.version = int(version); err != nil || l.valkey && version != VersionValkey || isRedis && (version < 1 || version > Version) {
+	if l.version = int(version); err != nil || l.valkey && version != VersionValkey || isRedis && (version < 1 || version > uint64(VersionMost)) {
 		l.fail(0, nil, fmt.Errorf("%w: %q", ErrVersion, head))
 		return false
 	}

@@ -107,9 +107,9 @@ func (p *Pieces) begin(v *engine.View, e engine.Entry) bool {
 	case *delayqueue.Queue:
 		p.queue(v, e, o)
 	case *list.List:
-		w.head(v, e)
+		t := w.head(v, e)
 		m := o.Image()
-		p.rest, p.end = func(w *encoder) { w.list(&m) }, func() {}
+		p.rest, p.end = func(w *encoder) { w.list(&m, t) }, func() {}
 	case *stream.Stream:
 		t := w.head(v, e)
 		m := o.Image()

@@ -94,41 +94,95 @@ type Format struct {
 type Audience byte
 
 // The audiences: whoever reads what Redis 8 writes; any Redis from 7.0 on, where only hashes with deadlines of fields, which
-// Redis 7.0 does not have, are as Redis 8 writes them; Valkey up to version 8, for which fields have no deadlines; Valkey
-// from version 9 on.
+// Redis 7.0 does not have, are as Redis 8 writes them; Valkey up to version 8 and Redis 7.2, for which fields have no
+// deadlines; Valkey from version 9 on; Redis 5 and 6, which know no listpacks but streams'; Redis 7.0 alone; and those that
+// want a version of Redis after 8.0, which have types of their own, and read what Redis 8.0 writes.
 const (
 	ForAny Audience = iota
 	ForRedis
 	ForValkey8
 	ForValkey
+	ForRedis6
+	ForRedis70
+	ForRedis13
+	ForRedis14
+	ForRedis15
 )
+
+// byVersion are the audiences by version of the files of which they take all types.
+var byVersion = [...]Audience{9: ForRedis6, 10: ForRedis70, 11: ForValkey8, 12: ForAny, 13: ForRedis13, 14: ForRedis14, 15: ForRedis15}
+
+// The versions that ForVersion knows.
+const (
+	VersionLeast = 9
+	VersionMost  = len(byVersion) - 1
+)
+
+// ForVersion is who reads files of a version of Redis. ok is false for one below VersionLeast or above VersionMost.
+func ForVersion(version int) (who Audience, ok bool) {
+	if version < VersionLeast || version > VersionMost {
+		return ForAny, false
+	}
+	return byVersion[version], true
+}
+
+// Deadlines tells whether fields of hashes have deadlines in the file.
+func (r Audience) Deadlines() bool {
+	return r != ForValkey8 && r != ForRedis6 && r != ForRedis70
+}
+
+// Functions tells whether the file may have libraries of functions.
+func (r Audience) Functions() bool { return r != ForRedis6 }
 
 // magic is what a file begins with.
 func (r Audience) magic() string {
 	switch r {
-	case ForRedis:
-		return "REDIS0010"
-	case ForValkey8:
-		return "REDIS0011"
 	case ForValkey:
 		return "VALKEY080"
+	case ForRedis:
+		return "REDIS0010"
 	}
-	return fmt.Sprintf("REDIS%04d", Version)
+	version := VersionLeast
+	for byVersion[version] != r {
+		version++
+	}
+	return fmt.Sprintf("REDIS%04d", version)
 }
 
 // typeFor is the type that a value has in the file.
 func (r Audience) typeFor(e engine.Entry) byte {
 	t := typeOf(e)
 	switch {
-	case r == ForRedis && t == typeSetPacked:
+	case r == ForRedis6:
+		return typeOf6(t)
+	case (r == ForRedis || r == ForRedis70) && t == typeSetPacked:
 		return typeSet
-	case r == ForRedis && t == typeStream:
+	case (r == ForRedis || r == ForRedis70) && t == typeStream:
 		return typeStream2
-	case (r == ForValkey8 || r == ForValkey) && (t == typeHashDue || t == typeHashPackedDue):
-		if r == ForValkey {
-			return typeHashDuePlain
-		}
+	case t != typeHashDue && t != typeHashPackedDue:
+		return t
+	case r == ForValkey:
+		return typeHashDuePlain
+	case !r.Deadlines():
 		return typeHash
+	}
+	return t
+}
+
+// typeOf6 is the type of Redis 5 and 6 for what has type t today. Collections are written by elements, which these
+// versions make ziplists of where they are short.
+func typeOf6(t byte) byte {
+	switch t {
+	case typeList:
+		return typeListPlain
+	case typeSetPacked:
+		return typeSet
+	case typeZSetPacked:
+		return typeZSet
+	case typeHashPacked, typeHashDue, typeHashPackedDue:
+		return typeHash
+	case typeStream:
+		return typeStream1
 	}
 	return t
 }

@@ -31,14 +31,18 @@ func (w *encoder) stream(s *stream.Stream, t byte) {
 	})
 	w.len(uint64(s.Len()))
 	w.id(s.LastID())
-	w.id(s.FirstID())
-	w.id(s.MaxDeletedID())
-	w.len(s.EntriesAdded())
+	if t != typeStream1 {
+		w.id(s.FirstID())
+		w.id(s.MaxDeletedID())
+		w.len(s.EntriesAdded())
+	}
 	w.len(uint64(len(s.Groups())))
 	for _, g := range s.Groups() {
 		w.string([]byte(g.Name))
 		w.id(g.LastID)
-		w.len(uint64(g.EntriesRead))
+		if t != typeStream1 {
+			w.len(uint64(g.EntriesRead))
+		}
 		w.len(uint64(g.Pending()))
 		g.EachPending(stream.MinID, func(p stream.Pending) bool {
 			w.rawID(p.ID)

@@ -104,7 +104,7 @@ func (w *encoder) value(e engine.Entry, t byte) {
 	case *hash.Hash:
 		w.hash(o, t)
 	case *list.List:
-		w.list(o)
+		w.list(o, t)
 	case *set.Set:
 		w.set(o, t)
 	case *zset.Set:
@@ -207,7 +207,14 @@ const (
 	nodePacked = 2
 )
 
-func (w *encoder) list(l *list.List) {
+func (w *encoder) list(l *list.List, t byte) {
+	if t == typeListPlain {
+		w.len(uint64(l.Len()))
+		for it := l.Iter(0, false); it.Next(); {
+			w.string(it.Value())
+		}
+		return
+	}
 	n := 0
 	l.Nodes(func([]byte, bool) { n++ })
 	w.len(uint64(n))
