@@ -12,8 +12,7 @@ import (
 
 const usage = `Usage: limitkv [FILE] [--PARAMETER VALUE] ...   start a server
        limitkv check FILE|DIRECTORY [--fix]     verify what it has written
-       limitkv export --plain SOURCE FILE.rdb   write what redis-server can load;
-                                                --rdb-version 9 to 15, see docs/durability.md
+       limitkv export --plain SOURCE FILE.rdb   for redis-server (--rdb-version)
        limitkv ping [HOST:PORT|SOCKET]          say whether a server serves
 
 FILE has a parameter and its value on each line, in the words of redis.conf; "-"

@@ -236,13 +236,13 @@ func busyReplies(t *testing.T, micros int) (replies [2][]string) {
 	return replies
 }
 
-// TestClockBehind: the machine's clock is an hour behind the last time that the log tells. The server's is not, so what
-// was to expire by then is gone, and what is numbered by time has no number twice.
+// TestClockBehind: the machine's clock is an hour behind the last time that the log tells. The server's shows the same, so what
+// is to expire by then is there, and what is numbered by time has no number twice.
 func TestClockBehind(t *testing.T) {
 	dir := t.TempDir()
 	o := open(t, dir, journal.WriterOptions{Policy: journal.Always, Checksums: true})
 	ahead := time.Now().Add(time.Hour)
-	text := peer.AppendCommand(nil, "SET", "gone", "1", "PXAT", fmt.Sprint(ahead.UnixMilli()-1000))
+	text := peer.AppendCommand(nil, "SET", "soon", "1", "PXAT", fmt.Sprint(ahead.UnixMilli()-1000))
 	text = peer.AppendCommand(text, "SET", "there", "1", "PXAT", fmt.Sprint(ahead.UnixMilli()+100_000))
 	text = peer.AppendCommand(text, "XADD", "stream", fmt.Sprintf("%d-0", ahead.UnixMilli()), "a", "b")
 	o.log.Append(&journal.Batch{NowMicros: ahead.UnixMicro(), RESP: text, Effects: []journal.Effect{{DB: 0, End: len(text)}}, NoMulti: true})
@@ -250,10 +250,10 @@ func TestClockBehind(t *testing.T) {
 	s := peer.LimitKV(t, "--dir", dir, "--appendonly", "yes")
 	c := s.Dial(t)
 	v, err := c.Do("TIME")
-	if err != nil || len(v.Items) != 2 || v.Items[0].Text < fmt.Sprint(ahead.Unix()) {
-		t.Errorf("TIME is %v, %v, not %d at least", v, err, ahead.Unix())
+	if err != nil || len(v.Items) != 2 || v.Items[0].Text > fmt.Sprint(time.Now().Unix()) {
+		t.Errorf("TIME is %v, %v, and the system's %d", v, err, time.Now().Unix())
 	}
-	for _, q := range [][2]string{{"EXISTS gone", ":0"}, {"EXISTS there", ":1"}} {
+	for _, q := range [][2]string{{"EXISTS soon", ":1"}, {"EXISTS there", ":1"}} {
 		if got := do(t, c, q[0]); got != q[1] {
 			t.Errorf("%s: %s, not %s", q[0], got, q[1])
 		}
