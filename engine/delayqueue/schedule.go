@@ -150,9 +150,10 @@ func (q *Queue) spawn(s *schedule, now int64) {
 }
 
 // reached is the time up to which occurrences are past when the present one is: its own. If the clock was set back since it
-// was due, one that comes EVERY so long is named after a time that is too far away.
+// was due, one that comes EVERY so long is named after a time that is too far away, also from those that are past: these
+// times were moved. One that is far away since those before it were removed follows them at once.
 func (s *schedule) reached(now int64) int64 {
-	if s.EveryMicros > 0 && s.NextMicros >= now+s.EveryMicros+1000 {
+	if s.EveryMicros > 0 && s.NextMicros >= now+s.EveryMicros+1000 && s.NextMicros > s.AfterMicros+s.EveryMicros {
 		return now
 	}
 	return s.NextMicros

@@ -11,7 +11,7 @@ import (
 // SetBack has what was taken come back as soon as it would have: the clock was set by byMicros,
 // which is below 0, and shows now. p is changed in place. The periods of CAL are those of a
 // calendar, and so they stay. What was taken in one that is yet to come counts in the one
-// that is now.
+// that is now, and one that was over is over, or a limiter that was idle would not be.
 func SetBack(p []byte, now, byMicros int64) {
 	var o opened
 	o.open(p)
@@ -34,10 +34,11 @@ func (r Rule) move(state []byte, now, by int64) {
 		l.oldest, l.newest = max(l.oldest+by, 0), max(l.newest+by, 0)
 		l.store(state)
 	case Cal:
-		if s := loadCal(state); s.start > now {
+		s := r.calLoad(state, now-by) // a period that was over stays so
+		if s.start > now {
 			s.start, s.end = r.Calendar().period(now)
-			s.store(state)
 		}
+		s.store(state)
 	case Window, Fixed:
 		start := state[windowStart:] // which is fixedStart, too
 		binary.LittleEndian.PutUint64(start, uint64(max(int64(binary.LittleEndian.Uint64(start))+by, 0)))

@@ -63,3 +63,14 @@ func TestSetBackCalendar(t *testing.T) {
 		t.Errorf("after midnight: %+v", d)
 	}
 }
+
+// A period that was over when the clock went back is over: a limiter that was idle by then may be gone.
+func TestSetBackCalendarOver(t *testing.T) {
+	const day = int64(86_400_000_000)
+	midnight := 20_000 * day
+	p, _, _ := Take(New(nil, rulesOf(t, "CAL 3 DAY"), true), midnight-5, 3, Try)
+	SetBack(p, midnight-8, -9)
+	if _, d, _ := Take(p, midnight-8, 3, Peek); d.Limited || d.Remaining != 3 {
+		t.Errorf("the day that was over is %+v", d)
+	}
+}
