@@ -234,7 +234,7 @@ func (s *Scheduler) loop() {
 		switch now := s.clock.Now(); {
 		case next <= now: // also while the clock stands: somebody left a line
 			s.run.Lock()
-			s.serve(now)
+			s.serve(s.clock.Now()) // it may have been set back meanwhile
 			s.run.Unlock()
 			continue
 		case next != never && !s.clock.Frozen():
