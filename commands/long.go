@@ -92,10 +92,10 @@ func (s *server) comeBack(w *command.Worker, sess *command.Session) {
 	s.When(max(seen, sess.Held), func(failed string) {
 		sess.Conn.Post(func() {
 			sess.Busy.Store(false)
-			s.reply(sess, seen, reply, failed)
 			if s.Tracking.Load() != 0 {
 				s.Tracker.Commanded(&told)
 			}
+			s.reply(sess, seen, reply, failed)
 			s.ClientServed(sess)
 			sess.Conn.Return()
 		})

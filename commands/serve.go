@@ -272,6 +272,7 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 		if sess.Reply != command.ReplyOn {
 			s.silence(sess, conn, mark, result == ran && r.Cmd.Flags&command.Pushes != 0)
 		}
+		sess.SendOwn(conn.Out)
 		if w.Seen != 0 && w.Seen > s.Durability.Confirmed() && conn.Out.Mark() > mark {
 			w.Unsafe = append(w.Unsafe, command.Unsafe{From: mark, To: conn.Out.Mark(), At: w.Seen})
 		}
@@ -395,6 +396,7 @@ func (s *server) reply(sess *command.Session, at journal.LSN, b []byte, failed s
 	if sess.Reply != command.ReplyOn {
 		s.silence(sess, sess.Conn, mark, false)
 	}
+	sess.SendOwn(sess.Conn.Out)
 	if sess.Closing {
 		sess.Conn.Close(true)
 	}

@@ -90,6 +90,25 @@ func (s *Server) Reply(sess *Session, at journal.LSN, reply []byte, failed strin
 	}
 }
 
+// PushOwn is Push for the session whose command runs: the message comes right behind the command's reply, before that of the next
+// one of a pipeline, also where CLIENT REPLY asked for silence.
+func (c *Ctx) PushOwn(write func(w *resp.Writer)) {
+	if c.Session.Conn == nil {
+		return
+	}
+	w := resp.Writer{Proto: c.Session.Conn.Out.Proto, Buf: c.Session.behind}
+	write(&w)
+	c.Session.behind = w.Buf
+}
+
+// SendOwn appends what PushOwn was given. Its goroutine is the session's own.
+func (s *Session) SendOwn(w *resp.Writer) {
+	if s.behind != nil {
+		w.Raw(s.behind)
+		s.behind = nil
+	}
+}
+
 // Push sends a session a message, which comes behind the replies that it is owed. It
 // may be called from anywhere.
 func (s *Session) Push(write func(w *resp.Writer)) {

@@ -82,11 +82,11 @@ type Connections interface {
 // not 0.
 type Tracker interface {
 	// Read is told of every read-only command of a session that tracks, under the locks
-	// of its keys, Commanded of the end of every command, Flushed when databases of a
-	// keyspace were emptied.
+	// of its keys, Commanded of the end of every command, Flushed when databases of
+	// its keyspace were emptied.
 	Read(c *Ctx, cmd *Command, args [][]byte)
 	Commanded(c *Ctx)
-	Flushed(ks *engine.Keyspace)
+	Flushed(c *Ctx)
 }
 
 // Subscriptions knows who listens to channels.

@@ -71,6 +71,8 @@ type Session struct {
 	// Offset is the same in the replicas' stream.
 	Offset journal.LSN
 	Busy   atomic.Bool
+	// behind are messages for the session of what its own command did. They come right behind the command's reply.
+	behind []byte
 
 	// Turn is the turn of the connection in which commands ran last, TurnBegan when it
 	// began, on the monotonic clock.

@@ -6,7 +6,8 @@ package connection
 //
 // Reads and writes of a key come here under the lock of its shard, so no
 // change is missed between a read and its being remembered. Messages are
-// posted to the connections, behind the replies that are under way. They leave before
+// posted to the connections, behind the replies that are under way; that whose command
+// changed the keys has them right behind its reply. They leave before
 // the change is safe on the disk: they say nothing but that a key is to be read again,
 // and that read waits.
 
@@ -51,6 +52,7 @@ type message struct {
 	prefix    string // of a broadcast
 	keys      []string
 	has       map[string]bool // the keys of a broadcast
+	all       bool            // every key may have changed
 }
 
 // tracked is a session that tracks. What CLIENT TRACKING said does not change;
@@ -77,7 +79,7 @@ func (f *family) declareTracking() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.shrink()
-		t.send()
+		t.send(nil)
 	}, "tracking-table-max-keys")
 	t.clients, t.readers, t.broadcasts = map[int64]*tracked{}, map[string][]int64{}, map[string][]int64{}
 	f.s.Keyspace.Touched = t.touched
@@ -205,7 +207,7 @@ func (t *tracker) shrink() {
 func (t *tracker) Commanded(c *command.Ctx) {
 	if t.isQueued.Load() {
 		t.mu.Lock()
-		t.send()
+		t.send(c)
 		t.mu.Unlock()
 	}
 	if x := t.of(c.Session); x != nil && x.caching && !c.Session.Multi.Active && !isClient(c.Cmd) {
@@ -236,7 +238,7 @@ func (t *tracker) touched(v *engine.View, _ int, key []byte) {
 		t.invalidate(name, v.KS, v.Who)
 	}
 	if v.Who == 0 { // no command will end: a key expires
-		t.send()
+		t.send(nil)
 	}
 }
 
@@ -251,7 +253,7 @@ func (t *tracker) gather(client int64, prefix, key string) {
 			return
 		}
 	}
-	t.push(&message{client, true, prefix, []string{key}, map[string]bool{key: true}})
+	t.push(&message{client: client, broadcast: true, prefix: prefix, keys: []string{key}, has: map[string]bool{key: true}})
 }
 
 func (t *tracker) push(m *message) {
@@ -281,32 +283,38 @@ func (t *tracker) invalidate(key string, ks *engine.Keyspace, by int64) {
 	}
 }
 
-// send sends what is queued. The lock is held.
-func (t *tracker) send() {
+// send sends what is queued. c is the command whose end it is, nil if none ends. The lock is held.
+func (t *tracker) send(c *command.Ctx) {
 	for _, m := range t.queue {
-		if x := t.clients[m.client]; x != nil {
-			t.tell(x, func(w *resp.Writer) {
-				w.Array(len(m.keys))
-				for _, key := range m.keys {
-					w.BulkString(key)
-				}
-			})
+		x := t.clients[m.client]
+		if x == nil {
+			continue
 		}
+		null := resp.Writer{Proto: x.session.Proto()} // in Redis not that of whom it redirects to
+		null.Null()
+		t.tell(c, x, func(w *resp.Writer) {
+			if m.all {
+				w.Raw(null.Buf)
+				return
+			}
+			w.Array(len(m.keys))
+			for _, key := range m.keys {
+				w.BulkString(key)
+			}
+		})
 	}
 	t.queue = nil
 	t.isQueued.Store(false)
 }
 
-// Flushed tells everybody that all keys of a keyspace may have changed.
-func (t *tracker) Flushed(ks *engine.Keyspace) {
+// Flushed tells everybody that all keys of the command's keyspace may have changed.
+func (t *tracker) Flushed(c *command.Ctx) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	in := func(id int64) bool { x := t.clients[id]; return x == nil || t.s.KeyspaceOf(x.session) == ks }
-	for id, x := range t.clients {
+	in := func(id int64) bool { x := t.clients[id]; return x == nil || t.s.KeyspaceOf(x.session) == c.KS }
+	for id := range t.clients {
 		if in(id) {
-			null := resp.Writer{Proto: x.session.Proto()} // in Redis not that of whom it redirects to
-			null.Null()
-			t.tell(x, func(w *resp.Writer) { w.Raw(null.Buf) })
+			t.push(&message{client: id, all: true})
 		}
 	}
 	for key, ids := range t.readers {
@@ -318,11 +326,14 @@ func (t *tracker) Flushed(ks *engine.Keyspace) {
 			delete(t.readers, key)
 		}
 	}
+	if c.Session.Conn == nil { // no command of a client will end
+		t.send(nil)
+	}
 }
 
 // tell sends a client, or whom it redirects to, a message whose value write
 // appends. The lock is held.
-func (t *tracker) tell(x *tracked, write func(w *resp.Writer)) {
+func (t *tracker) tell(c *command.Ctx, x *tracked, write func(w *resp.Writer)) {
 	to := x.session
 	if x.redirect != 0 {
 		if to = t.s.Clients.Get(x.redirect); to == nil {
@@ -330,7 +341,11 @@ func (t *tracker) tell(x *tracked, write func(w *resp.Writer)) {
 			return
 		}
 	}
-	to.Push(func(w *resp.Writer) {
+	push := to.Push
+	if c != nil && c.Session == to {
+		push = c.PushOwn
+	}
+	push(func(w *resp.Writer) {
 		switch {
 		case w.Proto == 3:
 			w.Push(2)

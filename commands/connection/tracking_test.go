@@ -66,6 +66,52 @@ func TestTracking(t *testing.T) {
 	a.Silent()
 }
 
+// TestOwnMessages: messages of what a client's own command did come right behind its reply, before that of the next one, and
+// of a flush for which clients wait in Redis, before it. All as Redis 8.0 sends it.
+func TestOwnMessages(t *testing.T) {
+	const key, all, sample, push = "[invalidate [a]]", "[invalidate nil]", "Some real reply following the push reply", "[server-cpu-usage 42]"
+	for _, c := range []struct {
+		commands string
+		want     []string
+	}{
+		{"set a 2;ping", []string{"OK", key, "PONG"}},
+		{"multi;set a 2;ping;exec;ping", []string{"OK", "QUEUED", "QUEUED", "[OK PONG]", key, "PONG"}},
+		{"flushall;ping", []string{all, "OK", "PONG"}},
+		{"flushdb sync;ping", []string{all, "OK", "PONG"}},
+		{"flushall async;ping", []string{"OK", all, "PONG"}},
+		{"multi;set a 2;flushall;set c 1;exec;ping", []string{"OK", "QUEUED", "QUEUED", "QUEUED", "[OK OK OK]", key, all, "PONG"}},
+		{"eval redis.call('flushall') 0;ping", []string{"nil", all, "PONG"}},
+		{"client reply skip;flushall;ping", []string{all, "PONG"}},
+		{"client reply off;set a 2;ping;client reply on", []string{key, "OK"}},
+		{"debug reload;ping", []string{"OK", all, "PONG"}},
+		{"debug protocol push;ping", []string{sample, push, "PONG"}},
+		{"multi;debug protocol push;ping;exec", []string{"OK", "QUEUED", "QUEUED", "[" + sample + " PONG]", push}},
+		{"client reply skip;debug protocol push;ping", []string{push, "PONG"}},
+	} {
+		s := livetest.Start(t)
+		a := s.Client()
+		a.Do("HELLO", 3)
+		a.Want("OK", "SET", "a", 1)
+		a.Want("OK", "CLIENT", "TRACKING", "ON")
+		a.Want("1", "GET", "a")
+		var pipeline []byte
+		for line := range strings.SplitSeq(c.commands, ";") {
+			var args []any
+			for word := range strings.FieldsSeq(line) {
+				args = append(args, word)
+			}
+			pipeline = livetest.Append(pipeline, args...)
+		}
+		a.Write(pipeline)
+		for i, want := range c.want {
+			if got := a.Read(); got != want {
+				t.Errorf("%s: reply %d is %s, not %s", c.commands, i+1, got, want)
+			}
+		}
+		a.Silent()
+	}
+}
+
 func TestTrackingChoices(t *testing.T) {
 	s := livetest.Start(t)
 	a, b := s.Client(), s.Client()

@@ -18,6 +18,7 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
 )
 
@@ -349,9 +350,11 @@ var protocolSamples = []struct {
 			c.Error("ERR RESP2 is not supported by this command")
 			return
 		}
-		c.Push(2)
-		c.BulkString("server-cpu-usage")
-		c.Int(42)
+		c.PushOwn(func(w *resp.Writer) {
+			w.Push(2)
+			w.BulkString("server-cpu-usage")
+			w.Int(42)
+		})
 		c.BulkString("Some real reply following the push reply")
 	}},
 	{"verbatim", func(c *command.Ctx) { c.Verbatim("txt", "This is a verbatim\nstring") }},

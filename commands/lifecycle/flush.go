@@ -30,10 +30,10 @@ func (f *family) flushRows() []*command.Command {
 			Syntax:     "[flush-type=(ASYNC | SYNC)]",
 			History:    history,
 			Run: func(c *command.Ctx) {
-				if lazy, ok := flushMode(c); ok {
-					f.emptied(lazy, c.FlushAll(), command.FreedPieces)
+				if mode, ok := flushMode(c); ok {
+					f.emptied(mode, c.FlushAll(), command.FreedPieces)
 					f.s.Durability.Flushed(c)
-					c.OK()
+					flushed(c, mode)
 				}
 			},
 		},
@@ -47,10 +47,10 @@ func (f *family) flushRows() []*command.Command {
 			Syntax:     "[flush-type=(ASYNC | SYNC)]",
 			History:    history,
 			Run: func(c *command.Ctx) {
-				if lazy, ok := flushMode(c); ok {
+				if mode, ok := flushMode(c); ok {
 					n := c.FlushDB()
-					f.emptied(lazy, n, n)
-					c.OK()
+					f.emptied(mode, n, n)
+					flushed(c, mode)
 				}
 			},
 		},
@@ -66,32 +66,51 @@ func (f *family) flushRows() []*command.Command {
 	}
 }
 
+// A flush is how Redis would empty databases.
+type flush uint8
+
+const (
+	flushAtOnce flush = iota // while all others wait
+	flushLater               // another thread frees the memory
+	flushWaits               // so, and the client waits for it
+)
+
 // emptied tells of so many keys that are gone, and pieces of memory: nobody knows
 // how many the values are.
-func (f *family) emptied(lazy bool, keys, pieces int) {
+func (f *family) emptied(mode flush, keys, pieces int) {
 	switch {
 	case keys == 0:
-	case lazy:
-		f.s.Keeper.LetGo(keys, pieces)
-	default:
+	case mode == flushAtOnce:
 		f.s.Keeper.LetGo(0, pieces)
+	default:
+		f.s.Keeper.LetGo(keys, pieces)
 	}
 }
 
 // flushMode reads ASYNC or SYNC. Both are the same here: the keys are gone at
-// once, and the collector frees their memory later. lazy tells whether Redis would
-// do so too: with SYNC as well, where the client can wait for it.
-func flushMode(c *command.Ctx) (lazy, ok bool) {
+// once, and the collector frees their memory later.
+func flushMode(c *command.Ctx) (mode flush, ok bool) {
 	a := c.Cursor(1)
-	lazy = !c.Exec && !c.Script
+	if mode = flushWaits; c.Exec || c.Script {
+		mode = flushAtOnce
+	}
 	switch {
 	case !a.More() || a.Left() == 1 && a.Is("SYNC"):
 	case a.Left() == 1 && a.Is("ASYNC"):
-		lazy = true
+		mode = flushLater
 	default:
 		a.Syntax()
 	}
-	return lazy, !a.Failed(c)
+	return mode, !a.Failed(c)
+}
+
+// flushed replies. To a client that waits in Redis comes first what it is to hear of the keys that are gone.
+func flushed(c *command.Ctx, mode flush) {
+	if mode == flushWaits && c.Server.Tracking.Load() != 0 && c.Session.Reply == command.ReplyOn {
+		c.Server.Tracker.Commanded(c)
+		c.Session.SendOwn(c.Writer)
+	}
+	c.OK()
 }
 
 func swapDB(c *command.Ctx) {

@@ -135,7 +135,7 @@ func (x *snapshotter) restore(c *command.Ctx) {
 		}
 	}
 	if x.s.Tracking.Load() != 0 {
-		x.s.Tracker.Flushed(c.KS)
+		x.s.Tracker.Flushed(c)
 	}
 	c.OK()
 }
