@@ -85,6 +85,15 @@ func ParseLibrary(code []byte) (*Library, error) {
 	return l, nil
 }
 
+// Bytes is what the library takes in memory, once it was tried: its text and its compiled form.
+func (l *Library) Bytes() int64 {
+	n := int64(len(l.Code))
+	if l.chunk != nil {
+		n += l.chunk.main.Bytes(l.Code)
+	}
+	return n
+}
+
 // badName is what Redis says of libraries and of functions.
 const badName = "Library names can only contain letters, numbers, or underscores(_) and must be at least one character long"
 

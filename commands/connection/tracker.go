@@ -33,9 +33,10 @@ type tracker struct {
 	mu      sync.Mutex
 	clients map[int64]*tracked
 	// readers are the ids of those who have read a key; readings is how many
-	// there are in all.
-	readers  map[string][]int64
-	readings int
+	// there are in all, nameBytes how long the names of the keys are.
+	readers   map[string][]int64
+	readings  int
+	nameBytes int64
 	// broadcasts are the ids of those who are told of every key with a prefix.
 	broadcasts map[string][]int64
 	// queue is what is told when the command that changes the keys ends: behind
@@ -85,6 +86,7 @@ func (f *family) declareTracking() {
 	f.s.Keyspace.Touched = t.touched
 	f.s.OnClose = append(f.s.OnClose, t.stop)
 	f.s.OnReset = append(f.s.OnReset, func(c *command.Ctx) { t.stop(c.Session) })
+	f.s.OtherMemory = append(f.s.OtherMemory, t.bytes)
 	f.s.InfoStats = append(f.s.InfoStats, func(w *command.InfoWriter) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -92,6 +94,19 @@ func (f *family) declareTracking() {
 		w.Line("tracking_total_items", t.readings)
 		w.Line("tracking_total_prefixes", len(t.broadcasts))
 	})
+}
+
+// What is kept of a key that was read, besides its name, and of each client that read it.
+const (
+	readKeyBytes    = 96
+	readClientBytes = 8
+)
+
+// bytes is what the table takes.
+func (t *tracker) bytes() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return int64(len(t.readers))*readKeyBytes + t.nameBytes + int64(t.readings)*readClientBytes
 }
 
 // of is how a session tracks, nil if it does not. For its own goroutine.
@@ -166,8 +181,8 @@ func (t *tracker) count() {
 	on := len(t.clients) > 0
 	t.s.Keyspace.Each(func(ks *engine.Keyspace) { ks.Tracking.Store(on) })
 	if len(t.clients) == 0 {
-		clear(t.readers)
-		t.readings = 0
+		t.readers = map[string][]int64{} // a map that is cleared keeps its memory
+		t.readings, t.nameBytes = 0, 0
 	}
 }
 
@@ -182,7 +197,10 @@ func (t *tracker) Read(c *command.Ctx, cmd *command.Command, args [][]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	cmd.EachKey(args, func(pos int) {
-		ids := t.readers[string(args[pos])]
+		ids, there := t.readers[string(args[pos])]
+		if !there {
+			t.nameBytes += int64(len(args[pos]))
+		}
 		if !slices.Contains(ids, id) {
 			t.readers[string(args[pos])] = append(ids, id)
 			t.readings++
@@ -276,10 +294,16 @@ func (t *tracker) invalidate(key string, ks *engine.Keyspace, by int64) {
 			t.push(&message{client: id, keys: []string{key}})
 		}
 	}
-	if len(others) > 0 {
-		t.readers[key] = others
-	} else {
+	t.leave(key, others)
+}
+
+// leave forgets the readers of a key but some. The lock is held.
+func (t *tracker) leave(key string, ids []int64) {
+	if len(ids) > 0 {
+		t.readers[key] = ids
+	} else if _, there := t.readers[key]; there {
 		delete(t.readers, key)
+		t.nameBytes -= int64(len(key))
 	}
 }
 
@@ -320,11 +344,7 @@ func (t *tracker) Flushed(c *command.Ctx) {
 	for key, ids := range t.readers {
 		left := slices.DeleteFunc(ids, in)
 		t.readings -= len(ids) - len(left)
-		if len(left) > 0 {
-			t.readers[key] = left
-		} else {
-			delete(t.readers, key)
-		}
+		t.leave(key, left)
 	}
 	if c.Session.Conn == nil { // no command of a client will end
 		t.send(nil)

@@ -6,6 +6,9 @@ package connection_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -339,5 +342,56 @@ func TestTrackingRedirectedToItself(t *testing.T) {
 	b.Want("OK", "FLUSHALL")
 	if got := a.Read(); got != "[message __redis__:invalidate nil]" {
 		t.Errorf("RESP3 that redirects to RESP2: told %s", got)
+	}
+}
+
+// TestTableIsCounted: what INFO memory has more once keys were read is near to what the heap has grown by, and is gone with them.
+func TestTableIsCounted(t *testing.T) {
+	s := livetest.Start(t)
+	admin := s.Client()
+	used := func() int64 {
+		_, rest, _ := strings.Cut(admin.Do("INFO", "memory"), "used_memory:")
+		n, err := strconv.ParseInt(strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0]), 10, 64)
+		if err != nil {
+			t.Fatalf("%v: %.100q", err, rest)
+		}
+		return n
+	}
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	const keys = 100_000
+	for _, clients := range []int{1, 5} {
+		readers := make([]*livetest.Client, clients)
+		for i := range readers {
+			readers[i] = s.Client()
+			readers[i].Do("HELLO", 3)
+			readers[i].Want("OK", "CLIENT", "TRACKING", "ON")
+		}
+		var names []any
+		for i := range keys {
+			names = append(names, fmt.Sprintf("{t}a-key-of-a-usual-length-%d", i))
+		}
+		before, had := heap(), used()
+		for _, c := range readers {
+			for part := range slices.Chunk(names, 1000) {
+				c.Do(append([]any{"MGET"}, part...)...)
+			}
+		}
+		counts, grown := used()-had, heap()-before
+		runtime.KeepAlive(names)
+		if ratio := float64(counts) / float64(grown); ratio < 0.7 || ratio > 1.4 {
+			t.Errorf("%d readers: the heap grew by %d bytes, %d are counted (%.2f)", clients, grown, counts, ratio)
+		}
+		for _, c := range readers {
+			c.Want("OK", "CLIENT", "TRACKING", "OFF")
+		}
+		if left := used() - had; left > counts/20 {
+			t.Errorf("%d readers: %d bytes stay counted", clients, left)
+		}
 	}
 }

@@ -207,3 +207,23 @@ func TestWhatClientsHoldIsCounted(t *testing.T) {
 	c.Do("UNSUBSCRIBE", long)
 	grown("no channel", 0)
 }
+
+// TestManyWaitForLongKeys: 60 clients that wait for a key of 1 MB each are counted with it, and all but one are ended where there is
+// room for one.
+func TestManyWaitForLongKeys(t *testing.T) {
+	const clients, size = 60, 1 << 20
+	s := livetest.Start(t)
+	admin := s.Client()
+	admin.Want("OK", "CLIENT", "NO-EVICT", "ON")
+	for i := range clients {
+		s.Client().Write(livetest.Append(nil, "BLPOP", fmt.Sprint(i, strings.Repeat("x", size)), 0))
+	}
+	s.Blocked(clients)
+	settles(t, "60 MB are counted", func() bool {
+		n := info(t, admin, "mem_clients_normal")
+		return n >= clients*size && n < clients*size*11/10
+	})
+	admin.Want("OK", "CONFIG", "SET", "maxmemory-clients", size*3/2)
+	settles(t, "59 are ended", func() bool { return info(t, admin, "evicted_clients") == clients-1 })
+	s.Blocked(1)
+}

@@ -27,7 +27,7 @@ type function struct {
 type libraries struct {
 	byName    *btree.Map[string, *luavm.Library]
 	functions *btree.Map[string, function]
-	bytes     int64 // of their code
+	bytes     int64 // of their code and its compiled form
 }
 
 func newLibraries() *libraries {
@@ -89,7 +89,7 @@ func (l *libraries) remove(name string) {
 			l.functions.Delete(own)
 		}
 	}
-	l.bytes -= int64(len(lib.Code))
+	l.bytes -= lib.Bytes()
 }
 
 // add puts a library in; it returns the name of a function that is there
@@ -108,7 +108,7 @@ func (l *libraries) add(lib *luavm.Library) (taken string) {
 		}
 	}
 	l.byName.Set(lib.Name, lib)
-	l.bytes += int64(len(lib.Code))
+	l.bytes += lib.Bytes()
 	return ""
 }
 

@@ -1,7 +1,7 @@
 package scripting
 
-// What scripts and functions take in memory. Of a script the text and the compiled form are counted; the rest is estimated from
-// how many there are, and how long libraries are: what an interpreter has allocated, nobody counts. Nor are
+// What scripts and functions take in memory. The texts and the compiled forms are counted; the rest is estimated from
+// how many there are: what an interpreter has allocated, nobody counts. Nor are
 // the interpreters themselves, of which each loop makes one when it first needs
 // it: the first EVAL would look like a megabyte of data. The compiled form is
 // one for all interpreters and counts with the text.
@@ -11,12 +11,10 @@ import (
 	"github.com/limitkv/limitkv/engine"
 )
 
-// What there is beside the text of a script or library: a library's compiled form, which
-// grows with the text, what is kept about each, and the closures that interpreters
-// make of them. By measurement the compiled form and the text are 0.5 kB for
+// What there is beside the text and the compiled form of a script or library: what is kept about each, and the closures
+// that interpreters make of them. By measurement the compiled form and the text are 0.5 kB for
 // "return 1", 1.0 for 200 bytes, 6.1 for 1.3 kB; what is kept of a script's runs, 0.7.
 const (
-	textFactor    = 5
 	scriptBytes   = 1 << 10
 	libraryBytes  = 1 << 10
 	functionBytes = 1 << 10
@@ -37,7 +35,7 @@ func (f *family) memory(ks *engine.Keyspace) memory {
 	return memory{
 		scripts:   bytes + scripts*scriptBytes,
 		eval:      scripts * closureBytes,
-		libraries: set.bytes*textFactor + int64(set.byName.Len())*libraryBytes + int64(set.functions.Len())*functionBytes,
+		libraries: set.bytes + int64(set.byName.Len())*libraryBytes + int64(set.functions.Len())*functionBytes,
 		functions: int64(set.functions.Len()) * closureBytes,
 	}
 }

@@ -23,37 +23,58 @@ func TestScriptsAreCountedAsTheyAre(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := livetest.Start(t)
-			c := s.Client()
-			counted := func() int64 {
-				text := c.Do("INFO", "memory")
-				_, rest, _ := strings.Cut(text, "used_memory_scripts_eval:")
-				n, err := strconv.ParseInt(strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0]), 10, 64)
-				if err != nil {
-					t.Fatalf("%v: %.100q", err, rest)
-				}
-				return n
-			}
-			heap := func() int64 {
-				var m runtime.MemStats
-				runtime.GC()
-				runtime.GC()
-				runtime.ReadMemStats(&m)
-				return int64(m.HeapAlloc)
-			}
-			c.Do("SCRIPT", "LOAD", body(-1)) // what is made once is there
-			before, had := heap(), counted()
-			for i := range 100 {
-				c.Do("SCRIPT", "LOAD", body(i))
-			}
-			grown, counts := heap()-before, counted()-had
-			if ratio := float64(counts) / float64(grown); ratio < 0.7 || ratio > 1.4 {
-				t.Errorf("the heap grew by %d bytes, %d are counted (%.2f)", grown, counts, ratio)
-			}
-			c.Do("SCRIPT", "FLUSH")
-			if n := counted(); n != 0 {
-				t.Errorf("without scripts %d bytes are counted", n)
-			}
+			sized(t, "used_memory_scripts_eval", "SCRIPT", func(c *livetest.Client, i int) { c.Do("SCRIPT", "LOAD", body(i)) })
 		})
+	}
+}
+
+// So are libraries.
+func TestLibrariesAreCountedAsTheyAre(t *testing.T) {
+	for name, body := range map[string]string{
+		"comment":   "--" + strings.Repeat("x", 100_000),
+		"a literal": "local a = 'NUMBER" + strings.Repeat("x", 100_000) + "'", // texts that are equal are one
+		"code":      "local a = 1 local function f() " + strings.Repeat("a = a + redis.call('INCRBY', 'k', a * 7)\n", 1000) + " end",
+		"functions": "local t = {} local a = 1 local function f() " + strings.Repeat("t[#t + 1] = function(x) return x + a end\n", 1000) + " end",
+	} {
+		t.Run(name, func(t *testing.T) {
+			sized(t, "used_memory_functions", "FUNCTION", func(c *livetest.Client, i int) {
+				c.Want(fmt.Sprintf("l%d", i+1), "FUNCTION", "LOAD", fmt.Sprintf("#!lua name=l%d\n%s\nredis.register_function('f%d', function() return 1 end)", i+1, strings.ReplaceAll(body, "NUMBER", strconv.Itoa(i)), i+1))
+			})
+		})
+	}
+}
+
+// sized loads a hundred scripts or libraries and compares what INFO memory has of them with what the heap has grown by.
+func sized(t *testing.T, field, command string, load func(c *livetest.Client, i int)) {
+	s := livetest.Start(t)
+	c := s.Client()
+	counted := func() int64 {
+		text := c.Do("INFO", "memory")
+		_, rest, _ := strings.Cut(text, field+":")
+		n, err := strconv.ParseInt(strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0]), 10, 64)
+		if err != nil {
+			t.Fatalf("%v: %.100q", err, rest)
+		}
+		return n
+	}
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	load(c, -1) // what is made once is there
+	before, had := heap(), counted()
+	for i := range 100 {
+		load(c, i)
+	}
+	grown, counts := heap()-before, counted()-had
+	if ratio := float64(counts) / float64(grown); ratio < 0.7 || ratio > 1.4 {
+		t.Errorf("the heap grew by %d bytes, %d are counted (%.2f)", grown, counts, ratio)
+	}
+	c.Want("OK", command, "FLUSH")
+	if n := counted(); n != 0 {
+		t.Errorf("without any %d bytes are counted", n)
 	}
 }
