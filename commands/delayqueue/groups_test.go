@@ -184,3 +184,66 @@ func TestGroupsRules(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The limiters of groups go once they are full, also of a queue at rest, and those of former rules at once.
+func TestGroupsRest(t *testing.T) {
+	s := livetest.Start(t)
+	c := s.Client()
+	const groups = 21_000
+	kept := func() int {
+		fields := strings.Fields(strings.Trim(c.Do("DQ.INFO", "q"), "[]"))
+		for i := 0; i+1 < len(fields); i++ {
+			if fields[i] == "groups" {
+				var n int
+				fmt.Sscan(fields[i+1], &n)
+				return n
+			}
+		}
+		t.Fatalf("no groups in %v", fields)
+		return 0
+	}
+	fill := func() {
+		t.Helper()
+		for i := range groups {
+			c.Send("DQ.ADD", "q", "GROUP", fmt.Sprint("g", i), "p")
+			if i%1000 == 999 {
+				for range 1000 {
+					c.Read()
+				}
+			}
+		}
+		for range groups / 1000 {
+			c.Do("DQ.POP", "q", "COUNT", 1000)
+		}
+		if n := kept(); n != groups {
+			t.Fatalf("%d groups have a limiter", n)
+		}
+	}
+	size := func() (n int) {
+		fmt.Sscan(c.Do("MEMORY", "USAGE", "q", "SAMPLES", "0"), &n)
+		return n
+	}
+	c.Want("OK", "DQ.SET", "q", "GROUPS", "FIXED", "5", "60000")
+	small := size()
+	fill()
+	if n := size(); n < 100*groups {
+		t.Errorf("with their limiters it takes %d bytes", n)
+	}
+	s.Advance(59_000)
+	if n := kept(); n == 0 {
+		t.Error("limiters that are not full are gone")
+	}
+	s.Advance(70_000)
+	if n := kept(); n != 0 {
+		t.Errorf("%d groups are kept", n)
+	}
+	if n := size(); n > 2*small {
+		t.Errorf("the queue takes %d bytes, %d before", n, small)
+	}
+	fill()
+	c.Want("OK", "DQ.SET", "q", "GROUPS", "CONC", "1")
+	s.Advance(1)
+	if n := size(); n > 2*small {
+		t.Errorf("without limiters it takes %d bytes, %d before", n, small)
+	}
+}

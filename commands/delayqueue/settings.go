@@ -169,6 +169,7 @@ func (f *family) set(c *command.Ctx) {
 		w.End()
 	}
 	f.bury(&c.View, key, q, buryBatch)
+	rearm(&c.View, key, q) // limiters of former rules go
 	c.Changed(key, engine.EventDelayQueue, "dq.set")
 	c.OK()
 }

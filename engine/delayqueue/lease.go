@@ -199,14 +199,22 @@ func (q *Queue) NextDue() int64 {
 			}
 		}
 	}
+	if q.rank != nil {
+		if at := (q.rank.idleDue() + 999) / 1000; at != 0 && (next == 0 || at < next) {
+			next = at
+		}
+	}
 	return next
 }
 
 // Settle does up to max of what has come by now, in order of time: leases that
 // have run out end, and their entries are due again at that time, or dying; entries
 // that nobody took in time expire; ids are forgotten. It returns how many, and
-// whether nothing is left to keep.
+// whether nothing is left to keep. Besides, groups are forgotten that have nothing any more, of which nobody is to be told.
 func (q *Queue) Settle(now int64, max int, _ func(part []byte)) (served int, empty bool) {
+	if q.rank != nil {
+		q.forgetIdle(now, max)
+	}
 	for ; served < max; served++ {
 		lease, leaseOver := first(q.trees[leased])
 		late, expired := first(q.late)

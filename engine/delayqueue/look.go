@@ -46,9 +46,11 @@ func (q *Queue) Look(id []byte, now int64) (e Entry, ok bool) {
 // Paused says that nothing is delivered.
 func (q *Queue) Paused() bool { return q.settings.Paused }
 
-// Timed says that more than leases may end by itself: entries that expire, ids that
-// are forgotten.
-func (q *Queue) Timed() bool { return q.done != nil || q.late != nil }
+// Timed says that more than leases may end by itself: entries that expire, ids and
+// groups that are forgotten.
+func (q *Queue) Timed() bool {
+	return q.done != nil || q.late != nil || q.rank != nil && (q.template != nil || len(q.rank.spare) > 0)
+}
 
 // Remembered is how many ids are remembered though their entries are done.
 func (q *Queue) Remembered() int {

@@ -134,6 +134,10 @@ func (q *Queue) groupOf(x *Extra) *group {
 		return k.plain
 	}
 	g := k.groups[string(x.Group)]
+	if g != nil && g.state == groupIdle && g.rules != q.rules { // as if it had been forgotten by now
+		k.forget(g)
+		g = nil
+	}
 	if g == nil {
 		k.turn++
 		k.serial++
@@ -217,7 +221,7 @@ func (q *Queue) prune(g *group) {
 	} else {
 		q.refresh(g)
 	}
-	if k.byTime.Len() == 0 && len(k.groups) == 0 && q.template == nil {
+	if k.byTime.Len() == 0 && q.Groups() == 0 && q.template == nil {
 		q.rank = nil
 	}
 }
@@ -374,7 +378,6 @@ func (q *Queue) setRules(text string) error {
 		if k.idle.Len() > 0 {
 			k.spare, k.idle = append(k.spare, k.idle), newGroupTree()
 		}
-		q.forgetSpare()
 		q.prune(k.plain)
 	}
 	if text == "" {
@@ -402,7 +405,6 @@ func ParseRules(text string) ([]limiter.Rule, error) {
 // next is what is delivered next at now, and whose turn it is.
 func (q *Queue) next(now int64) (r table.Record, of *group) {
 	k := q.rank
-	q.forgetSpare()
 	for {
 		q.promote(now)
 		g, ok := k.ready.Min()
@@ -455,14 +457,7 @@ func (q *Queue) promote(now int64) {
 			k.freed = k.freed[1:]
 		}
 	}
-	for range promotedMax {
-		g, ok := k.idle.Min()
-		if !ok || g.at > now {
-			break
-		}
-		k.out(g)
-		delete(k.groups, g.name)
-	}
+	q.forgetIdle(now, promotedMax)
 }
 
 func (k *ranks) promote(g *group) {
@@ -471,18 +466,43 @@ func (k *ranks) promote(g *group) {
 	k.ready.Set(g)
 }
 
-// forgetSpare forgets some groups that have nothing but limiters of former rules.
-func (q *Queue) forgetSpare() {
+// forgetIdle forgets up to max groups that have nothing but limiters: those of former rules, and those that are full at now. It makes
+// no difference when: a group that comes back has a new turn and nothing in use either way.
+func (q *Queue) forgetIdle(now int64, max int) {
 	k := q.rank
-	for n := promotedMax; n > 0 && len(k.spare) > 0; n-- {
-		g, ok := k.spare[0].Min()
-		if !ok {
+	for ; max > 0 && len(k.spare) > 0; max-- {
+		if g, ok := k.spare[0].Min(); ok {
+			k.forget(g)
+		} else {
 			k.spare = k.spare[1:]
-			continue
 		}
-		k.out(g)
-		delete(k.groups, g.name)
 	}
+	for ; max > 0; max-- {
+		g, ok := k.idle.Min()
+		if !ok || g.at > now {
+			return
+		}
+		k.forget(g)
+	}
+}
+
+func (k *ranks) forget(g *group) {
+	k.out(g)
+	delete(k.groups, g.name)
+}
+
+// idleGraceMicros is for how long a group is left in place once its limiter is full: so many are forgotten together.
+const idleGraceMicros = 3_000_000
+
+// idleDue is when forgetIdle is to be called at the latest, though nothing is delivered, in Unix microseconds; 0 for never.
+func (k *ranks) idleDue() int64 {
+	if len(k.spare) > 0 {
+		return 1
+	}
+	if g, ok := k.idle.Min(); ok {
+		return min(g.at, TimeMax) + idleGraceMicros
+	}
+	return 0
 }
 
 // deliver hands an entry out, leased or for good, and puts its group at the end of
@@ -507,6 +527,7 @@ func (q *Queue) deliver(r table.Record, now, leaseMicros int64) {
 	if q.rank != k {
 		return // nothing was ranked any more, and what follows the entry may have begun anew
 	}
+	q.forgetIdle(now, promotedMax) // also where a log tells of deliveries, and nobody asks who is next
 	if q.prune(g); q.rank != k || g.state != groupLater || g.at > now {
 		return
 	}

@@ -145,3 +145,72 @@ func TestGroupsReset(t *testing.T) {
 		})
 	}
 }
+
+// Groups that have nothing but limiters are forgotten once these are full, or have former rules, also where nothing is delivered.
+// When it happens shows nowhere: a queue that never forgets by itself, as a replica's, has the same turns.
+func TestGroupsAreForgotten(t *testing.T) {
+	const second = int64(1_000_000)
+	rules := Settings{GroupRules: "FIXED 5 60000"}
+	for _, to := range []Settings{rules, {GroupRules: "FIXED 6 60000"}, {}} {
+		q, never := New(), New()
+		both := func(f func(q *Queue)) { f(q); f(never) }
+		add := func(now int64, id string) {
+			both(func(q *Queue) { q.Add(now, []byte(id), nil, now, &Extra{Group: []byte("g" + id)}, Put) })
+		}
+		both(func(q *Queue) { q.Configure(rules) })
+		const groups = 1000
+		for i := range groups {
+			add(start, fmt.Sprint(i))
+		}
+		q.Pop(start, 0, groups, func(e Entry) { never.Take(e.ID, start, 0) })
+		if q.Groups() != groups || q.Len() != 0 {
+			t.Fatalf("%d groups, %d entries", q.Groups(), q.Len())
+		}
+		both(func(q *Queue) { q.Configure(to) })
+		at := q.NextDue() * 1000
+		changed := to != rules
+		switch {
+		case changed && at > start:
+			t.Errorf("limiters of former rules go at %d", at)
+		case !changed && (at < start+60*second || at > start+120*second+idleGraceMicros+1000):
+			t.Errorf("full limiters go after %d µs", at-start)
+		}
+		now := max(at, start)
+		for steps := 0; q.NextDue() != 0; steps++ {
+			if n, empty := q.Settle(now, 100, nil); n != 0 || empty {
+				t.Fatalf("%d are served, empty %v", n, empty)
+			}
+			if err := q.Check(); err != nil {
+				t.Fatal(err)
+			}
+			if steps > groups/100+1 {
+				t.Fatal("it does not end")
+			}
+		}
+		if q.rank != nil && len(q.rank.groups) != 0 {
+			t.Errorf("%d groups are kept", len(q.rank.groups))
+		}
+		for i := range 10 {
+			add(now, fmt.Sprint(i*7))
+		}
+		if err := never.Check(); err != nil {
+			t.Fatal(err)
+		}
+		live := func(q *Queue) (list []Group) {
+			turns, _ := q.Turns()
+			for _, g := range turns {
+				if g.Waiting+g.Leased > 0 {
+					list = append(list, g)
+				}
+			}
+			return list
+		}
+		a, b := live(q), live(never)
+		for i := range b {
+			b[i].Bucket = a[i].Bucket // which is full in one and forgotten in the other
+		}
+		if len(a) != 10 || fmt.Sprint(a) != fmt.Sprint(b) {
+			t.Errorf("%+v: turns\n%v\n%v", to, a, b)
+		}
+	}
+}
