@@ -115,6 +115,9 @@ func TestIdleLimitersAreSwept(t *testing.T) {
 
 // The memory of a limiter: at most 96 bytes with a key of 16, table included.
 func TestLimiterMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	for _, n := range []int{50_000, 115_000, 200_000} {
 		var before, after runtime.MemStats
 		runtime.GC()
@@ -139,6 +142,9 @@ func TestLimiterMemory(t *testing.T) {
 // A LOG with ten grants out takes at most a third of the 500 bytes that Redis
 // takes for the three keys of a Redisson limiter.
 func TestLogMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	const n = 100_000
 	r := limiter.Rule{Algorithm: limiter.Log, Count: 10, PeriodMicros: 60_000_000}
 	var before, after runtime.MemStats

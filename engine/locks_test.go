@@ -37,6 +37,9 @@ func (v *View) mutex(key, owner []byte, untilMicros, session int64) bool {
 // A mutex with a key and an owner of 16 bytes takes at most 128 bytes, its place in the table and its deadline included,
 // however full the tables are; and nothing once it is free.
 func TestMutexMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	const mutexBytesMax = 128
 	clock := NewClock()
 	clock.Freeze(1_700_000_000_000_000)

@@ -105,6 +105,9 @@ func (t *table) of(hash uint64) *segment {
 
 // While keys come and go, a scan and a walk meet every key that stays, and what is rebuilt stays in proportion.
 func TestTableChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewSource(seed))

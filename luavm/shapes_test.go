@@ -157,6 +157,9 @@ func withSmallStack(t testing.TB) {
 
 // Chains of a million links are loaded or refused, in a small stack.
 func TestMillionLinks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	withSmallStack(t)
 	knownFunctions()
 	loaded, refused := 0, 0
@@ -184,6 +187,9 @@ func TestMillionLinks(t *testing.T) {
 
 // The same from a script, by loadstring, and then run.
 func TestMillionLinksLoadedByScript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	vm, host := New(Config{}), newTestHost()
 	for _, c := range []struct{ script, want string }{
 		{`return #tostring(loadstring('return a'..string.rep('.b',1000000)))>0`, ":1\r\n"},

@@ -45,10 +45,7 @@ func chaos(t *testing.T, o Options, meanwhile func(s *Server) (stop func())) {
 	if meanwhile != nil {
 		defer meanwhile(s)()
 	}
-	commands, clients := 400, 24
-	if testing.Short() {
-		commands = 50
-	}
+	const commands, clients = 400, 24
 	var replies, hangups atomic.Int64
 	var all sync.WaitGroup
 	for i := range clients {

@@ -293,10 +293,7 @@ func TestPostFromAnywhere(t *testing.T) {
 
 // TestManyConnections opens and closes many, spread evenly over the loops.
 func TestManyConnections(t *testing.T) {
-	n := 2000
-	if testing.Short() {
-		n = 200
-	}
+	const n = 2000
 	h := &echo{}
 	s, addr := start(t, h, Options{Loops: 2})
 	for round := range 2 {

@@ -40,6 +40,9 @@ func (c *client) memory(field string) (n int64) {
 // After a peak, memory goes back to the system within ten seconds: what a script had, what an unfinished command had, keys
 // that are gone.
 func TestMemoryAfterPeaks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	if runtime.GOOS != "linux" {
 		t.Log("there is no /proc")
 		return

@@ -154,6 +154,9 @@ func TestWaitIsVisible(t *testing.T) {
 
 // Of 100,000 locks that were held, waited for and lost nothing is left: no key, no line, no memory that is counted.
 func TestNothingIsLeft(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	const locks, batch = 100_000, 500
 	s := livetest.Start(t)
 	c, w := s.Client(), s.Client()

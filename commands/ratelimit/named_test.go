@@ -396,6 +396,9 @@ func TestMultiAcquireWaits(t *testing.T) {
 
 // At the limit of open grants.
 func TestNamedMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	s := livetest.Start(t)
 	c := s.Client()
 	c.Want("OK", "RL.SET", "k", "TOTAL", 1<<30)

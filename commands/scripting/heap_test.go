@@ -29,6 +29,9 @@ func run(t *testing.T, c *livetest.Client, script string) string {
 const noMemory = "not enough memory"
 
 func TestScriptMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	s := livetest.Start(t)
 	c := s.Client()
 	c.Want("OK", "CONFIG", "SET", "script-memory-max", "64mb")

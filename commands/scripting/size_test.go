@@ -12,6 +12,9 @@ import (
 
 // What the cache counts is near to what the heap has grown by, whatever scripts are made of.
 func TestScriptsAreCountedAsTheyAre(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	for name, body := range map[string]func(i int) string{
 		"comment":   func(i int) string { return fmt.Sprintf("--%d%s\nreturn 1", i, strings.Repeat("x", 100_000)) },
 		"a literal": func(i int) string { return fmt.Sprintf("return #'%d%s'", i, strings.Repeat("x", 100_000)) },
@@ -30,6 +33,9 @@ func TestScriptsAreCountedAsTheyAre(t *testing.T) {
 
 // So are libraries.
 func TestLibrariesAreCountedAsTheyAre(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	for name, body := range map[string]string{
 		"comment":   "--" + strings.Repeat("x", 100_000),
 		"a literal": "local a = 'NUMBER" + strings.Repeat("x", 100_000) + "'", // texts that are equal are one

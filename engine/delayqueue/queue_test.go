@@ -263,6 +263,9 @@ func BenchmarkLen(b *testing.B) {
 
 // A million groups that fall due together: each is served in the first round, and no delivery takes long.
 func TestManyGroups(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	groups := 100_000
 	if os.Getenv("LIMITKV_MODEL_STEPS") != "" {
 		groups = 1_000_000

@@ -12,6 +12,9 @@ import (
 // What a delivery costs does not grow with the number of groups: among a million it takes no more than a few times as
 // long as among a thousand, for what memory is further away.
 func TestGroupsCost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	const timesMax = 8
 	cost := map[int]time.Duration{}
 	for _, groups := range []int{1000, 1_000_000} {
@@ -59,6 +62,9 @@ func TestGroupsCost(t *testing.T) {
 
 // A tenant with a million due entries delays another's single one by one round.
 func TestGroupsRound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	const many = 1_000_000
 	q := New()
 	for i := range many {
@@ -89,6 +95,9 @@ func TestGroupsRound(t *testing.T) {
 // Other bounds and rules do not look at all groups, of which there are 100,000 (a million in the long run): they take no
 // longer than with a few. What they free is delivered at once.
 func TestGroupsReset(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	groups := 100_000
 	if os.Getenv("LIMITKV_MODEL_STEPS") != "" {
 		groups = 1_000_000

@@ -75,6 +75,9 @@ func checkPeriods(t *testing.T, c Calendar, begins []int64) {
 
 // Every change of summer time of ten zones over ten years.
 func TestCalendar(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	changes, hours := 0, 0
 	for _, name := range changingZones {
 		zone, err := zoneOf([]byte(name))

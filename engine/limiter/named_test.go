@@ -27,6 +27,9 @@ func taken(t testing.TB, words string, now int64, lease int64, ids ...string) *N
 // A named grant takes at most 64 bytes beside its name, on the heap and by what is
 // counted.
 func TestNamedMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is about size")
+	}
 	for _, words := range []string{"GCRA 1000000 60000", "FIXED 1000000 60000", "CONC 1000000", "TOTAL 1000000", "CAL 1000000 MONTH"} {
 		for _, format := range []string{"%08d", "grant:%010d", "01234567-89ab-cdef-%018d"} {
 			const many = 50_000
