@@ -127,11 +127,11 @@ final class Checks {
     throw new AssertionError("nothing was thrown, not " + kind.getSimpleName());
   }
 
-  /** Waits up to 5 s for what another thread or the server does in its own time. */
+  /** Waits up to 30 s for what another thread or the server does in its own time. */
   static void eventually(String what, BooleanSupplier condition) throws InterruptedException {
-    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(5);
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
     while (!condition.getAsBoolean()) {
-      wantTrue(System.nanoTime() < end, "not within 5 s: " + what);
+      wantTrue(System.nanoTime() < end, "not within 30 s: " + what);
       Thread.sleep(5);
     }
   }

@@ -123,7 +123,7 @@ final class RedissonLocks {
           r.getFairLock(P + "fair").unlock();
           return null;
         }));
-        Thread.sleep(100);
+        eventually("it stands in the line", () -> a.getDeque("redisson_lock_queue:{" + P + "fair}").size() == n + 1);
       }
       want(order.size(), 0);
       held.unlock();
