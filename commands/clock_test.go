@@ -67,7 +67,7 @@ func TestClockFollowsForward(t *testing.T) {
 				t.Errorf("the key whose time is over is %s", got)
 			}
 			c.Want("v", "GET", "later")
-			if got := info(c, "server", "clock_offset_ms"); got != "0" {
+			if got := c.Info("server", "clock_offset_ms"); got != "0" {
 				t.Errorf("the clock is off by %s ms", got)
 			}
 		})
@@ -109,7 +109,7 @@ func TestClockFollowsBack(t *testing.T) {
 			s.step(-by)
 			within(t, paused, "PING in a pause of 1.5 s", "PONG")
 			c.Want("OK", "CLIENT", "PAUSE", longMs, "WRITE")
-			left := func() int64 { return numbers(t, info(c, "clients", "paused_timeout_milliseconds"))[0] }
+			left := func() int64 { return numbers(t, c.Info("clients", "paused_timeout_milliseconds"))[0] }
 			before := left()
 			s.step(-by)
 			if after := left(); after > before || after == 0 {
@@ -117,14 +117,4 @@ func TestClockFollowsBack(t *testing.T) {
 			}
 		})
 	}
-}
-
-// info is a field of INFO.
-func info(c *livetest.Client, section, field string) string {
-	for line := range strings.Lines(c.Do("INFO", section)) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), field+":"); ok {
-			return value
-		}
-	}
-	return ""
 }

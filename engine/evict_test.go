@@ -118,13 +118,6 @@ func TestEvictionBesideScript(t *testing.T) {
 
 // What is counted is what the collector finds.
 func TestCountedIsAllocated(t *testing.T) {
-	heap := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	for _, c := range []struct {
 		name     string
 		value    string
@@ -137,13 +130,13 @@ func TestCountedIsAllocated(t *testing.T) {
 		{"embedded", strings.Repeat("v", 800), 0, 5000}, {"large", strings.Repeat("v", 5000), 0, 2000},
 	} {
 		ks := frozen(idleEpoch)
-		before := heap()
+		before := heapBytes()
 		v := all(ks)
 		for i := range c.keys {
 			v.PutString(fmt.Appendf(nil, "key:%09d", i), []byte(c.value), c.deadline)
 		}
 		v.Account()
-		took, counted := heap()-before, ks.KeysBytes()
+		took, counted := heapBytes()-before, ks.KeysBytes()
 		if counted < took*85/100 || counted > took*115/100 {
 			t.Errorf("%s: %d bytes are counted, %d taken", c.name, counted, took)
 		}

@@ -22,13 +22,6 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// field is a field of INFO.
-func field(c *livetest.Client, name string) string {
-	_, rest, _ := strings.Cut(c.Do("INFO", "everything"), "\r\n"+name+":")
-	value, _, _ := strings.Cut(rest, "\r\n")
-	return value
-}
-
 func TestPauseEndsWithItsTime(t *testing.T) {
 	s := livetest.Start(t)
 	a, b := s.Client(), s.Client()
@@ -37,7 +30,7 @@ func TestPauseEndsWithItsTime(t *testing.T) {
 	b.Send("SET", "k", 1)
 	b.Send("GET", "k")
 	b.Silent()
-	if got := field(a, "paused_actions") + field(a, "blocked_clients"); got != "write1" {
+	if got := a.Info("everything", "paused_actions") + a.Info("everything", "blocked_clients"); got != "write1" {
 		t.Errorf("INFO shows %s", got)
 	}
 	a.Want("OK", "CLIENT", "PAUSE", 20, "WRITE") // does not make it shorter
@@ -47,7 +40,7 @@ func TestPauseEndsWithItsTime(t *testing.T) {
 	if got := b.Read() + b.Read(); got != "OK1" {
 		t.Errorf("after the pause: %s", got)
 	}
-	if got := field(a, "paused_actions"); got != "" {
+	if got := a.Info("everything", "paused_actions"); got != "" {
 		t.Errorf("INFO still shows %s", got)
 	}
 }
@@ -62,11 +55,11 @@ func TestPauseStopsExpiry(t *testing.T) {
 	s.Advance(50)
 	a.Want("nil", "GET", "k")
 	a.Want("k", "RANDOMKEY") // there is no other
-	if got := field(a, "expired_keys") + field(a, "db0"); !strings.HasPrefix(got, "0keys=1,") {
+	if got := a.Info("everything", "expired_keys") + a.Info("everything", "db0"); !strings.HasPrefix(got, "0keys=1,") {
 		t.Errorf("while it pauses: %s", got)
 	}
 	s.Advance(50)
-	eventually(t, "the key is removed", func() bool { return field(a, "expired_keys")+field(a, "db0") == "1" })
+	eventually(t, "the key is removed", func() bool { return a.Info("everything", "expired_keys")+a.Info("everything", "db0") == "1" })
 }
 
 func TestPauseOfAll(t *testing.T) {
@@ -152,10 +145,10 @@ func TestMaxClients(t *testing.T) {
 	if got := c.Read(); got != "-ERR max number of clients reached" || !c.Ended() {
 		t.Errorf("the fourth is told %s", got)
 	}
-	if got := field(a, "rejected_connections"); got != "1" {
+	if got := a.Info("everything", "rejected_connections"); got != "1" {
 		t.Errorf("%s connections were rejected", got)
 	}
-	if got := field(a, "total_connections_received"); got != "3" {
+	if got := a.Info("everything", "total_connections_received"); got != "3" {
 		t.Errorf("%s connections were received", got)
 	}
 	b.Close()
@@ -195,7 +188,7 @@ func TestPassword(t *testing.T) {
 	fresh.Want("-NOAUTH Authentication required.", "PING")
 	old.Want("OK", "CONFIG", "SET", "requirepass", "")
 	fresh.Want("PONG", "PING") // no password any more
-	if got := field(old, "acl_access_denied_auth"); got != "2" {
+	if got := old.Info("everything", "acl_access_denied_auth"); got != "2" {
 		t.Errorf("%s refused AUTHs are counted", got)
 	}
 }
@@ -264,7 +257,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		b.Send("GET", "big")
 	}
 	eventually(t, "b is dropped", func() bool { return s.Clients.Len() == 2 })
-	if got := field(a, "client_output_buffer_limit_disconnections"); got != "1" {
+	if got := a.Info("everything", "client_output_buffer_limit_disconnections"); got != "1" {
 		t.Errorf("INFO counts %s", got)
 	}
 }
@@ -332,10 +325,10 @@ func TestUnblockCounts(t *testing.T) {
 	if got := b.Read(); got != "-UNBLOCKED client unblocked via CLIENT UNBLOCK" {
 		t.Error(got)
 	}
-	if got := field(a, "errorstat_UNBLOCKED"); got != "count=1" {
+	if got := a.Info("everything", "errorstat_UNBLOCKED"); got != "count=1" {
 		t.Errorf("errorstats: %s", got)
 	}
-	if got := field(a, "cmdstat_blpop"); !strings.HasSuffix(got, "rejected_calls=0,failed_calls=1") {
+	if got := a.Info("everything", "cmdstat_blpop"); !strings.HasSuffix(got, "rejected_calls=0,failed_calls=1") {
 		t.Errorf("commandstats: %s", got)
 	}
 	a.Want("0", "CLIENT", "UNBLOCK", id)

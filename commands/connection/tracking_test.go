@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -237,11 +236,11 @@ func TestTrackingTableIsLimited(t *testing.T) {
 			dropped++
 		}
 	}
-	if got := field(a, "tracking_total_keys") + field(a, "tracking_total_items"); dropped != 7 || got != "33" {
+	if got := a.Info("everything", "tracking_total_keys") + a.Info("everything", "tracking_total_items"); dropped != 7 || got != "33" {
 		t.Errorf("%d keys were dropped, %s are left", dropped, got)
 	}
 	a.Want("RESET", "RESET")
-	if got := field(a, "tracking_total_keys") + field(a, "tracking_clients"); got != "00" {
+	if got := a.Info("everything", "tracking_total_keys") + a.Info("everything", "tracking_clients"); got != "00" {
 		t.Errorf("after RESET there are %s", got)
 	}
 }
@@ -349,21 +348,7 @@ func TestTrackingRedirectedToItself(t *testing.T) {
 func TestTableIsCounted(t *testing.T) {
 	s := livetest.Start(t)
 	admin := s.Client()
-	used := func() int64 {
-		_, rest, _ := strings.Cut(admin.Do("INFO", "memory"), "used_memory:")
-		n, err := strconv.ParseInt(strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0]), 10, 64)
-		if err != nil {
-			t.Fatalf("%v: %.100q", err, rest)
-		}
-		return n
-	}
-	heap := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
+	used := func() int64 { return admin.InfoInt("memory", "used_memory") }
 	const keys = 100_000
 	for _, clients := range []int{1, 5} {
 		readers := make([]*livetest.Client, clients)
@@ -376,13 +361,13 @@ func TestTableIsCounted(t *testing.T) {
 		for i := range keys {
 			names = append(names, fmt.Sprintf("{t}a-key-of-a-usual-length-%d", i))
 		}
-		before, had := heap(), used()
+		before, had := livetest.HeapBytes(), used()
 		for _, c := range readers {
 			for part := range slices.Chunk(names, 1000) {
 				c.Do(append([]any{"MGET"}, part...)...)
 			}
 		}
-		counts, grown := used()-had, heap()-before
+		counts, grown := used()-had, livetest.HeapBytes()-before
 		runtime.KeepAlive(names)
 		if ratio := float64(counts) / float64(grown); ratio < 0.7 || ratio > 1.4 {
 			t.Errorf("%d readers: the heap grew by %d bytes, %d are counted (%.2f)", clients, grown, counts, ratio)

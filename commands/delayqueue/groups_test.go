@@ -190,18 +190,7 @@ func TestGroupsRest(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
 	const groups = 21_000
-	kept := func() int {
-		fields := strings.Fields(strings.Trim(c.Do("DQ.INFO", "q"), "[]"))
-		for i := 0; i+1 < len(fields); i++ {
-			if fields[i] == "groups" {
-				var n int
-				fmt.Sscan(fields[i+1], &n)
-				return n
-			}
-		}
-		t.Fatalf("no groups in %v", fields)
-		return 0
-	}
+	kept := func() string { return field(t, c, "DQ.INFO", "q", "groups") }
 	fill := func() {
 		t.Helper()
 		for i := range groups {
@@ -215,8 +204,8 @@ func TestGroupsRest(t *testing.T) {
 		for range groups / 1000 {
 			c.Do("DQ.POP", "q", "COUNT", 1000)
 		}
-		if n := kept(); n != groups {
-			t.Fatalf("%d groups have a limiter", n)
+		if n := kept(); n != fmt.Sprint(groups) {
+			t.Fatalf("%s groups have a limiter", n)
 		}
 	}
 	size := func() (n int) {
@@ -230,12 +219,12 @@ func TestGroupsRest(t *testing.T) {
 		t.Errorf("with their limiters it takes %d bytes", n)
 	}
 	s.Advance(59_000)
-	if n := kept(); n == 0 {
+	if n := kept(); n == "0" {
 		t.Error("limiters that are not full are gone")
 	}
 	s.Advance(70_000)
-	if n := kept(); n != 0 {
-		t.Errorf("%d groups are kept", n)
+	if n := kept(); n != "0" {
+		t.Errorf("%s groups are kept", n)
 	}
 	if n := size(); n > 2*small {
 		t.Errorf("the queue takes %d bytes, %d before", n, small)

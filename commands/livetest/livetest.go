@@ -148,6 +148,27 @@ func (c *Client) Want(reply string, args ...any) {
 	}
 }
 
+// Info is a field of a section of INFO, "" if it has none.
+func (c *Client) Info(section, name string) string {
+	c.t.Helper()
+	for line := range strings.SplitSeq(c.Do("INFO", section), "\r\n") {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// InfoInt is Info for a number, which has to be there.
+func (c *Client) InfoInt(section, name string) int64 {
+	c.t.Helper()
+	n, err := strconv.ParseInt(c.Info(section, name), 10, 64)
+	if err != nil {
+		c.t.Fatalf("INFO %s, %s: %v", section, name, err)
+	}
+	return n
+}
+
 // Line is Do with a command in one line, its words parted by blanks.
 func (c *Client) Line(line string) string {
 	c.t.Helper()

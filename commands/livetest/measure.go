@@ -5,6 +5,7 @@ package livetest
 import (
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -16,6 +17,15 @@ func Measured(t *testing.T) {
 	if os.Getenv("LIMITKV_MEASURE") == "" {
 		t.Skip("LIMITKV_MEASURE is not set")
 	}
+}
+
+// HeapBytes is what is live on the heap.
+func HeapBytes() int64 {
+	runtime.GC()
+	runtime.GC() // the first one leaves what has a finalizer, and what pools keep
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // Random returns what a test against a model draws from, and how many steps it takes: LIMITKV_MODEL_STEPS, or so many. It

@@ -16,17 +16,7 @@ import (
 // info is a field of INFO.
 func info(t *testing.T, c *livetest.Client, field string) int64 {
 	t.Helper()
-	for line := range strings.SplitSeq(c.Do("INFO"), "\r\n") {
-		if value, ok := strings.CutPrefix(line, field+":"); ok {
-			n, err := strconv.ParseInt(value, 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-	}
-	t.Fatalf("INFO has no %s", field)
-	return 0
+	return c.InfoInt("default", field)
 }
 
 const (

@@ -94,12 +94,7 @@ func TestScriptsLeaveNothing(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
 	c.Want("OK", "CONFIG", "SET", "script-memory-max", "64mb")
-	held := func() int {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int(m.HeapAlloc >> 20)
-	}
+	held := func() int { return int(livetest.HeapBytes() >> 20) }
 	before := held()
 	for range 2 {
 		for name, script := range map[string]string{

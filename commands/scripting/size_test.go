@@ -2,7 +2,6 @@ package scripting_test
 
 import (
 	"fmt"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,28 +53,13 @@ func TestLibrariesAreCountedAsTheyAre(t *testing.T) {
 func sized(t *testing.T, field, command string, load func(c *livetest.Client, i int)) {
 	s := livetest.Start(t)
 	c := s.Client()
-	counted := func() int64 {
-		text := c.Do("INFO", "memory")
-		_, rest, _ := strings.Cut(text, field+":")
-		n, err := strconv.ParseInt(strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0]), 10, 64)
-		if err != nil {
-			t.Fatalf("%v: %.100q", err, rest)
-		}
-		return n
-	}
-	heap := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
+	counted := func() int64 { return c.InfoInt("memory", field) }
 	load(c, -1) // what is made once is there
-	before, had := heap(), counted()
+	before, had := livetest.HeapBytes(), counted()
 	for i := range 100 {
 		load(c, i)
 	}
-	grown, counts := heap()-before, counted()-had
+	grown, counts := livetest.HeapBytes()-before, counted()-had
 	if ratio := float64(counts) / float64(grown); ratio < 0.7 || ratio > 1.4 {
 		t.Errorf("the heap grew by %d bytes, %d are counted (%.2f)", grown, counts, ratio)
 	}
