@@ -314,13 +314,13 @@ func (t *tracker) send(c *command.Ctx) {
 		if x == nil {
 			continue
 		}
-		null := resp.Writer{Proto: x.session.Proto()} // in Redis not that of whom it redirects to
-		null.Null()
+		if m.all {
+			null := resp.Writer{Proto: x.session.Proto()} // in Redis not that of whom it redirects to
+			null.Null()
+			t.tell(c, x, func(w *resp.Writer) { w.Raw(null.Buf) })
+			continue
+		}
 		t.tell(c, x, func(w *resp.Writer) {
-			if m.all {
-				w.Raw(null.Buf)
-				return
-			}
 			w.Array(len(m.keys))
 			for _, key := range m.keys {
 				w.BulkString(key)

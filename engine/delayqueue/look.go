@@ -49,7 +49,7 @@ func (q *Queue) Paused() bool { return q.settings.Paused }
 // Timed says that more than leases may end by itself: entries that expire, ids and
 // groups that are forgotten.
 func (q *Queue) Timed() bool {
-	return q.done != nil || q.late != nil || q.rank != nil && (q.template != nil || len(q.rank.spare) > 0)
+	return q.done != nil || q.late != nil || q.rank != nil && q.rank.idleDue() != 0
 }
 
 // Remembered is how many ids are remembered though their entries are done.

@@ -457,7 +457,6 @@ func (q *Queue) promote(now int64) {
 			k.freed = k.freed[1:]
 		}
 	}
-	q.forgetIdle(now, promotedMax)
 }
 
 func (k *ranks) promote(g *group) {
@@ -514,6 +513,7 @@ func (q *Queue) deliver(r table.Record, now, leaseMicros int64) {
 		q.handOut(r, now, leaseMicros)
 		return
 	}
+	q.forgetIdle(now, promotedMax) // each delivery leaves one at most; a queue at rest has Settle for it
 	x := extraOf(r)
 	g := q.groupOf(&x)
 	k.out(g)
@@ -527,7 +527,6 @@ func (q *Queue) deliver(r table.Record, now, leaseMicros int64) {
 	if q.rank != k {
 		return // nothing was ranked any more, and what follows the entry may have begun anew
 	}
-	q.forgetIdle(now, promotedMax) // also where a log tells of deliveries, and nobody asks who is next
 	if q.prune(g); q.rank != k || g.state != groupLater || g.at > now {
 		return
 	}
