@@ -93,6 +93,8 @@ type Server struct {
 	// Verified counts structures of values that were looked through before they were
 	// taken over from a payload or a file (sanitize-dump-payload).
 	Verified atomic.Int64
+	// Repaired counts values of payloads and files that were not as they should be and were put right.
+	Repaired atomic.Int64
 	// ScriptsMayAll lets scripts call commands that are not for them (DEBUG
 	// SET-DISABLE-DENY-SCRIPTS).
 	ScriptsMayAll atomic.Bool

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
@@ -120,6 +121,10 @@ func open(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMilli
 		},
 		Aux:    r.fact,
 		Passed: func(_ int, key []byte) { s.Logf('n', "RDB: skipping empty key: %.200s", key) },
+		Repaired: func(db int, key []byte, repairs []string) {
+			s.Repaired.Add(1)
+			s.Logf('w', "RDB: repaired the value of key %.200q of database %d: %s", key, db, strings.Join(repairs, "; "))
+		},
 		Expired: func(db int, key []byte) {
 			if r.expired != nil {
 				r.expired(db, key)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/limitkv/limitkv/commands/command"
@@ -164,11 +165,22 @@ func (d *dumper) restore(c *command.Ctx) {
 	if deleted && !v.Kind.Plain() { // replicas that know Redis's types alone are not told more
 		c.Besides([]byte("DEL"), key)
 	}
-	rdb.SetUsage(&c.View, rdb.Put(&c.View, key, v, ttl), o.idle, o.freq)
+	e := rdb.Put(&c.View, key, v, ttl)
+	rdb.SetUsage(&c.View, e, o.idle, o.freq)
 	c.Changed(key, engine.EventGeneric, "restore")
-	if ttl != 0 && !o.absolute && c.Logging() {
-		args := append(slices.Clone(c.Args), []byte("ABSTTL"))
-		args[2] = command.Number(ttl)
+	if v.Repairs != nil {
+		c.Server.Repaired.Add(1)
+		c.Server.Logf('w', "RESTORE: repaired the value of key %.200q: %s", key, strings.Join(v.Repairs, "; "))
+	}
+	if relative := ttl != 0 && !o.absolute; c.Logging() && (relative || v.Repairs != nil) {
+		args := slices.Clone(c.Args)
+		if relative {
+			args[2] = command.Number(ttl)
+			args = append(args, []byte("ABSTTL"))
+		}
+		if v.Repairs != nil { // replicas may be more particular
+			args[3] = rdb.AppendDump(nil, e, d.Format())
+		}
 		c.Effect(args...)
 	}
 	c.OK()

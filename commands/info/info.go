@@ -301,6 +301,7 @@ func (f *family) infoStats(w *command.InfoWriter) {
 	w.Line("unexpected_error_replies", st.Unexpected.Load())
 	w.Line("total_error_replies", st.ErrorReplies.Load())
 	w.Line("dump_payload_sanitizations", f.s.Verified.Load())
+	w.Line("dump_payload_repairs", f.s.Repaired.Load())
 	var reads, writes, threadReads, threadWrites int64
 	for i, io := range f.s.Host.IO() {
 		reads, writes = reads+io.Reads, writes+io.Writes

@@ -5,6 +5,8 @@ package persistence
 import (
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 
 	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
@@ -27,6 +29,7 @@ type Mending struct {
 // that is wrong and was not mended.
 func Check(path string, how Mending, print func(line string)) error {
 	dumps := params.NewConfig().Dumps()
+	var mu sync.Mutex // of print, while several read
 	_, err := journal.Check(journal.CheckOptions{
 		FS: vfs.OS, Path: path, Fix: how.Fix, TruncateTo: how.TruncateTo, Agree: how.Agree, Print: print,
 		RDB: func(file vfs.File, size int64) (end int64, err error) {
@@ -34,6 +37,11 @@ func Check(path string, how Mending, print func(line string)) error {
 				Limits: dumps.Limits(), Databases: engine.DatabasesMax, Size: size,
 				Enter:   func([]rdb.Item) error { return nil },
 				Library: func([]byte) error { return nil },
+				Repaired: func(db int, key []byte, repairs []string) {
+					mu.Lock()
+					defer mu.Unlock()
+					print(fmt.Sprintf("RDB: key %.200q of database %d is repaired when it is loaded: %s", key, db, strings.Join(repairs, "; ")))
+				},
 			})
 			if err := l.Load(); err != nil {
 				return 0, err

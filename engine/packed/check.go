@@ -14,31 +14,52 @@ func Check(lp []byte) error {
 	if lp == nil {
 		return nil
 	}
-	if len(lp) < EmptyBytes || uint64(binary.LittleEndian.Uint32(lp)) != uint64(len(lp)) || lp[len(lp)-1] != eof {
+	n, ok := whole(lp)
+	if !ok {
 		return ErrCorrupt
-	}
-	n, end := 0, End(lp)
-	for p := headerBytes; p < end; n++ {
-		size, ok := checkEntry(lp[p:end])
-		if !ok {
-			return ErrCorrupt
-		}
-		k := backlenBytes(size)
-		if size > end-p-k || backlen(lp, p+size+k-1) != size {
-			return ErrCorrupt
-		}
-		// The bytes that continue the length are marked, its first is not.
-		for i := range k {
-			if (lp[p+size+i]&0x80 != 0) != (i > 0) {
-				return ErrCorrupt
-			}
-		}
-		p += size + k
 	}
 	if count := int(binary.LittleEndian.Uint16(lp[4:])); count != countUnknown && count != n {
 		return ErrCorrupt
 	}
 	return nil
+}
+
+// Recounted returns a copy of a list that is whole but for its number of elements, which is right in the copy; nil if more is
+// wrong.
+func Recounted(lp []byte) []byte {
+	n, ok := whole(lp)
+	if !ok {
+		return nil
+	}
+	lp = Clone(lp)
+	binary.LittleEndian.PutUint16(lp[4:], uint16(min(n, countUnknown)))
+	return lp
+}
+
+// whole tells whether bytes are a list, whatever number of elements it says, and returns how many there are.
+func whole(lp []byte) (n int, ok bool) {
+	if len(lp) < EmptyBytes || uint64(binary.LittleEndian.Uint32(lp)) != uint64(len(lp)) || lp[len(lp)-1] != eof {
+		return 0, false
+	}
+	end := End(lp)
+	for p := headerBytes; p < end; n++ {
+		size, ok := checkEntry(lp[p:end])
+		if !ok {
+			return 0, false
+		}
+		k := backlenBytes(size)
+		if size > end-p-k || backlen(lp, p+size+k-1) != size {
+			return 0, false
+		}
+		// The bytes that continue the length are marked, its first is not.
+		for i := range k {
+			if (lp[p+size+i]&0x80 != 0) != (i > 0) {
+				return 0, false
+			}
+		}
+		p += size + k
+	}
+	return n, true
 }
 
 // checkEntry returns the size of the element that b starts with, if b has enough bytes to tell.

@@ -78,6 +78,9 @@ type LoadOptions struct {
 	// former errors of Redis wrote them. It may be nil, and is called from several
 	// goroutines.
 	Passed func(db int, key []byte)
+	// Repaired is told of keys whose values were not as they should be and could be put right, as former errors of Redis wrote
+	// them, and what was wrong. It may be nil, and is called from several goroutines.
+	Repaired func(db int, key []byte, repairs []string)
 	// Expired is told of keys that are left out since they had expired, likewise.
 	Expired func(db int, key []byte)
 }

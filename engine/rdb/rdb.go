@@ -218,8 +218,10 @@ type Value struct {
 	// Verified is how many structures were looked through to be taken over as they
 	// are (INFO's dump_payload_sanitizations). It is Load's alone.
 	Verified int32
-	String   []byte
-	Object   any
+	// Repairs are what was wrong with the payload and is right in the value; nil if it is as it was written. It is Load's alone.
+	Repairs []string
+	String  []byte
+	Object  any
 }
 
 // checksum is the CRC-64 of b.
@@ -273,6 +275,6 @@ func Load(payload []byte, lim Limits) (Value, error) {
 	if r.Failed() {
 		return Value{}, fmt.Errorf("%w: %s", ErrFormat, r.problem)
 	}
-	v.Verified = int32(r.verified)
+	v.Verified, v.Repairs = int32(r.verified), r.repairs
 	return v, nil
 }

@@ -3,6 +3,7 @@ package rdb
 // Reading values. The first thing that is wrong ends it.
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -24,6 +25,18 @@ type decoder struct {
 	// verified counts the structures that were taken over as they were, having
 	// been looked through.
 	verified int64
+	// repairs are what was wrong with the value and is right in what was read.
+	repairs []string
+}
+
+// repairsMax is how many repairs of a value are told.
+const repairsMax = 8
+
+// repaired notes a repair.
+func (r *decoder) repaired(format string, args ...any) {
+	if len(r.repairs) < repairsMax {
+		r.repairs = append(r.repairs, fmt.Sprintf(format, args...))
+	}
 }
 
 // problemEmpty is that of a collection without elements. Redis had errors by which

@@ -92,22 +92,21 @@ func (r *decoder) stream(t byte) *stream.Stream {
 		}
 		blocks = append(blocks, stream.Block{ID: toID(id), Listpack: lp})
 	}
-	length, last := r.Len(), r.id()
-	var deleted stream.ID
-	added := length
+	said := stream.Said{Length: r.Len(), Last: r.id()}
 	if t != typeStream1 {
 		r.id() // the first, which the blocks tell
-		deleted = r.id()
-		added = r.Len()
+		said.MaxDeleted = r.id()
+		said.EntriesAdded, said.KnowsAdded = r.Len(), true
 	}
 	if r.Failed() {
 		return nil
 	}
-	s, err := stream.Restore(blocks, last, deleted, added)
-	if err != nil || uint64(s.Len()) != length {
+	s, repairs, err := stream.Restore(blocks, said)
+	if err != nil {
 		r.fail(damaged("Stream listpack"))
 		return nil
 	}
+	r.repairs = append(r.repairs, repairs...)
 	for n := r.Len(); n > 0 && !r.Failed(); n-- {
 		r.group(&s, t)
 	}
@@ -119,8 +118,9 @@ func (r *decoder) group(s *stream.Stream, t byte) {
 	read := int64(0)
 	if t == typeStream1 {
 		read = s.Position(last)
-	} else {
-		read = int64(r.Len())
+	} else if read = int64(r.Len()); read < stream.UnknownRead {
+		r.repaired("a group that has read %d entries", read)
+		read = stream.UnknownRead
 	}
 	if r.Failed() {
 		return
@@ -140,15 +140,32 @@ func (r *decoder) group(s *stream.Stream, t byte) {
 		}
 		pending[p.ID] = p
 	}
+	owners := map[stream.ID]int{}
 	for n := r.Len(); n > 0 && !r.Failed(); n-- {
-		r.consumer(g, t, pending)
+		r.consumer(g, t, pending, owners)
 	}
-	if len(pending) != 0 { // nobody has them
-		r.fail("a pending entry without a consumer")
+	if r.Failed() {
+		return
+	}
+	if n := len(pending) - len(owners); n > 0 {
+		r.repaired("%d pending entries without a consumer", n)
+		r.unowned(g, pending)
 	}
 }
 
-func (r *decoder) consumer(g *stream.Group, t byte, pending map[stream.ID]stream.Pending) {
+// unowned has entries that nobody has pending with the consumer without a name: so XAUTOCLAIM and XCLAIM find them, as
+// they do in Redis.
+func (r *decoder) unowned(g *stream.Group, pending map[stream.ID]stream.Pending) {
+	c, _ := g.CreateConsumer(nil, 0)
+	for _, p := range pending {
+		if _, has := g.PendingAt(p.ID); !has {
+			p.Consumer = c
+			g.Restore(p)
+		}
+	}
+}
+
+func (r *decoder) consumer(g *stream.Group, t byte, pending map[stream.ID]stream.Pending, owners map[stream.ID]int) {
 	name, seen := r.String(), r.millis()
 	active := seen
 	if t == typeStream {
@@ -163,13 +180,22 @@ func (r *decoder) consumer(g *stream.Group, t byte, pending map[stream.ID]stream
 		return
 	}
 	c.ActiveMillis = active
+	number := len(g.Consumers()) // it is another one's for each
 	for n := r.Len(); n > 0 && !r.Failed(); n-- {
 		p, ok := pending[r.rawID()]
 		if !ok {
 			r.fail("a consumer has an entry that is not pending")
 			return
 		}
-		delete(pending, p.ID)
+		switch owner := owners[p.ID]; owner {
+		case 0:
+		case number:
+			r.fail("a consumer has a pending entry twice")
+			return
+		default: // the last one has it, as in Redis
+			r.repaired("a pending entry %v of two consumers", p.ID)
+		}
+		owners[p.ID] = number
 		p.Consumer = c
 		g.Restore(p)
 	}

@@ -48,6 +48,7 @@ func (w *worker) region(r region) {
 
 // key reads a key and its value.
 func (w *worker) key(d *decoder, t byte, db int, a attributes, offset int64) {
+	d.repairs = nil
 	key := d.String()
 	value := d.rest
 	v := d.value(t)
@@ -71,6 +72,9 @@ func (w *worker) key(d *decoder, t byte, db int, a attributes, offset int64) {
 			w.l.o.Expired(db, key)
 		}
 		return
+	}
+	if len(d.repairs) > 0 && w.l.o.Repaired != nil {
+		w.l.o.Repaired(db, key, d.repairs)
 	}
 	if len(w.items) == 0 {
 		w.offset = offset

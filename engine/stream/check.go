@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -24,8 +25,8 @@ func (s *Stream) Check() error {
 	return nil
 }
 
-// checkBlocks verifies the blocks, which may come from outside, and returns the number of entries, the ID of
-// the first, and that of the last, deleted or not.
+// checkBlocks verifies the blocks and returns the number of entries, the ID of the first, and that of the last, deleted or
+// not.
 func (s *Stream) checkBlocks() (length int, first, last ID, err error) {
 	for i := range s.blocks {
 		b := &s.blocks[i]
@@ -33,20 +34,23 @@ func (s *Stream) checkBlocks() (length int, first, last ID, err error) {
 			return 0, first, last, fmt.Errorf("block %d: %v after %v", i, b.id, s.blocks[i-1].id)
 		}
 		before := last
-		err := b.walk(func(id ID, deleted bool) error {
-			if id.Compare(last) <= 0 || id.Compare(b.id) < 0 {
-				return fmt.Errorf("%v after %v in a block of %v", id, last, b.id)
+		var order error
+		live, deleted, err := b.walk(func(id ID, gone bool) {
+			if order == nil && (id.Compare(last) <= 0 || id.Compare(b.id) < 0) {
+				order = fmt.Errorf("%v after %v in a block of %v", id, last, b.id)
 			}
-			if last = id; !deleted {
+			if last = id; !gone {
 				length++
 				if first.Zero() {
 					first = id
 				}
 			}
-			return nil
 		})
-		if err != nil {
+		if err = cmp.Or(err, order); err != nil {
 			return 0, first, last, fmt.Errorf("block %d: %w", i, err)
+		}
+		if saysLive, saysDeleted := b.counts(); saysLive != live || saysDeleted != deleted {
+			return 0, first, last, fmt.Errorf("block %d: %d entries and %d deleted, says %d and %d", i, live, deleted, saysLive, saysDeleted)
 		}
 		if last == before {
 			return 0, first, last, fmt.Errorf("block %d has no entry", i)
@@ -55,10 +59,11 @@ func (s *Stream) checkBlocks() (length int, first, last ID, err error) {
 	return length, first, last, nil
 }
 
-// walk calls fn with the entries of the block, deleted or not. It trusts nothing.
-func (b *block) walk(fn func(id ID, deleted bool) error) error {
+// walk calls fn with the entries of the block, deleted or not, and returns how many there are of both, which its counts may
+// say otherwise. It trusts nothing else of what may come from outside.
+func (b *block) walk(fn func(id ID, deleted bool)) (live, deleted int, err error) {
 	if err := packed.Check(b.lp); err != nil {
-		return err
+		return 0, 0, err
 	}
 	p := packed.First(b.lp)
 	var broken error
@@ -81,12 +86,14 @@ func (b *block) walk(fn func(id ID, deleted bool) error) error {
 		}
 		return n
 	}
-	live, deleted, fields := number(), number(), number()
+	number() // how many entries
+	number() // and deleted ones it says
+	fields := number()
 	for i := int64(0); i < fields && broken == nil; i++ {
 		skip()
 	}
 	if number() != 0 || fields < 0 {
-		return errors.New("no master entry")
+		return 0, 0, errors.New("no master entry")
 	}
 	for broken == nil && p < packed.End(b.lp) {
 		flags := number()
@@ -100,24 +107,19 @@ func (b *block) walk(fn func(id ID, deleted bool) error) error {
 			skip()
 		}
 		if n := number(); broken == nil && (n != elements || own < 0) {
-			return fmt.Errorf("entry %v has %d elements, and says %d", id, elements, n)
+			return 0, 0, fmt.Errorf("entry %v has %d elements, and says %d", id, elements, n)
 		}
 		if broken != nil {
 			break
 		}
 		if flags&flagDeleted != 0 {
-			deleted--
+			deleted++
 		} else {
-			live--
+			live++
 		}
-		if err := fn(id, flags&flagDeleted != 0); err != nil {
-			return err
-		}
+		fn(id, flags&flagDeleted != 0)
 	}
-	if broken == nil && (live != 0 || deleted != 0) {
-		broken = fmt.Errorf("%d entries and %d deleted too many in its counts", live, deleted)
-	}
-	return broken
+	return live, deleted, broken
 }
 
 func (g *Group) check() error {

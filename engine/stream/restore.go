@@ -1,9 +1,15 @@
 package stream
 
 // Taking a stream apart and putting it together: DUMP and RESTORE.
+//
+// Redis takes most of what is said of a stream as it is: files of Redis 5 to 7 say of streams that they have 120 entries and
+// have 118. So what can be told from the entries is told from them, and only what is no entry is refused.
 
 import (
 	"errors"
+	"fmt"
+	"math"
+	"slices"
 
 	"github.com/limitkv/limitkv/engine/packed"
 )
@@ -24,16 +30,156 @@ func (s *Stream) EachBlock(fn func(b Block)) {
 	}
 }
 
-// Restore returns a stream without groups of these blocks, which it verifies and copies.
-func Restore(blocks []Block, last, maxDeleted ID, entriesAdded uint64) (Stream, error) {
-	s := Stream{last: last, maxDeleted: maxDeleted, entriesAdded: entriesAdded}
+// Said is what is said of a stream beside its blocks.
+type Said struct {
+	Length           uint64
+	Last, MaxDeleted ID
+	// EntriesAdded is how many entries there ever were. Without KnowsAdded, as before Redis 7, that is how many there are.
+	EntriesAdded uint64
+	KnowsAdded   bool
+}
+
+// Restore returns a stream without groups of these blocks, which it verifies and copies. repairs are what was said wrong of
+// them, or wrong in their order, and is as the entries tell in the stream.
+func Restore(blocks []Block, said Said) (s Stream, repairs []string, err error) {
+	if len(blocks) == 0 && said.Length != 0 {
+		return Stream{}, nil, ErrCorrupt
+	}
+	r := restoring{said: said}
 	for _, b := range blocks {
-		s.blocks = append(s.blocks, block{id: b.ID, lp: packed.Clone(b.Listpack)})
+		if !r.block(block{id: b.ID, lp: packed.Clone(b.Listpack)}) {
+			return Stream{}, nil, ErrCorrupt
+		}
 	}
-	var end ID
-	var err error
-	if s.length, s.first, end, err = s.checkBlocks(); err != nil || end.Compare(last) > 0 {
-		return Stream{}, ErrCorrupt
+	if !r.arrange() {
+		return Stream{}, nil, ErrCorrupt
 	}
-	return s, nil
+	r.tell()
+	return r.s, r.repairs, nil
+}
+
+// restoring is a stream of which blocks are restored.
+type restoring struct {
+	s       Stream
+	said    Said
+	end     ID // of all entries, deleted or not
+	unclear bool
+	repairs []string
+}
+
+// repairsMax is how many repairs are told.
+const repairsMax = 8
+
+func (r *restoring) repaired(format string, args ...any) {
+	if len(r.repairs) < repairsMax {
+		r.repairs = append(r.repairs, fmt.Sprintf(format, args...))
+	}
+}
+
+// block adds a block if it is one. One without entries that are left does not stay.
+func (r *restoring) block(b block) bool {
+	if packed.Check(b.lp) != nil {
+		if b.lp = packed.Recounted(b.lp); b.lp == nil {
+			return false
+		}
+		r.repaired("the elements of a block counted")
+	}
+	last, ordered, zero := ID{}, true, false
+	live, deleted, err := b.walk(func(id ID, gone bool) {
+		ordered = ordered && id.Compare(last) > 0 && id.Compare(b.id) >= 0
+		if last = id; id.Compare(r.end) > 0 {
+			r.end = id
+		}
+		zero = zero || !gone && id.Zero()
+	})
+	if err != nil || zero { // no entry has the ID 0-0
+		return false
+	}
+	if saysLive, saysDeleted := b.counts(); saysLive != live || saysDeleted != deleted {
+		r.repaired("a block says %d entries and %d deleted, and has %d and %d", saysLive, saysDeleted, live, deleted)
+		b.setCounts(live, deleted)
+	}
+	if live == 0 {
+		r.repaired("a block without entries left out")
+		return true
+	}
+	r.unclear = r.unclear || !ordered
+	r.s.blocks = append(r.s.blocks, b)
+	r.s.length += live
+	return true
+}
+
+// arrange has the blocks and all entries be in order. It reports false if that cannot be.
+func (r *restoring) arrange() bool {
+	s := &r.s
+	if !slices.IsSortedFunc(s.blocks, byID) {
+		r.repaired("blocks out of order")
+		slices.SortFunc(s.blocks, byID)
+	}
+	for i := 1; i < len(s.blocks); i++ {
+		before := &s.blocks[i-1]
+		if before.id == s.blocks[i].id {
+			return false
+		}
+		r.unclear = r.unclear || before.lastID().Compare(s.blocks[i].id) >= 0
+	}
+	if r.unclear {
+		r.repaired("entries out of order")
+		return r.rebuild()
+	}
+	s.findFirst()
+	return true
+}
+
+func byID(a, b block) int { return a.id.Compare(b.id) }
+
+// rebuild makes the blocks anew, of the entries in order. Of several with one ID the first stays.
+func (r *restoring) rebuild() bool {
+	type entry struct {
+		id    ID
+		pairs [][]byte
+	}
+	var all []entry
+	for it := r.s.Range(MinID, MaxID, false); it.Next(); {
+		e := entry{id: it.ID()}
+		for it.NextPair() {
+			e.pairs = append(e.pairs, slices.Clone(it.Field()), slices.Clone(it.Value()))
+		}
+		all = append(all, e)
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return a.id.Compare(b.id) })
+	r.s = Stream{}
+	for _, e := range all {
+		if len(r.s.blocks) > 0 && e.id == r.s.last {
+			continue
+		}
+		if r.s.Add(e.id, e.pairs, DefaultLimits) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// tell has the stream know what was said of it, as far as that can be.
+func (r *restoring) tell() {
+	s, said := &r.s, r.said
+	length := uint64(s.length)
+	if said.Length != length {
+		r.repaired("said to have %d entries, has %d", said.Length, length)
+	}
+	s.last, s.maxDeleted, s.entriesAdded = said.Last, said.MaxDeleted, said.EntriesAdded
+	if r.end.Compare(s.last) > 0 {
+		r.repaired("an entry %v after the last ID %v", r.end, s.last)
+		s.last = r.end
+	}
+	if s.maxDeleted.Compare(s.last) > 0 {
+		r.repaired("the last deleted ID %v after the last ID %v", s.maxDeleted, s.last)
+		s.maxDeleted = s.last
+	}
+	if !said.KnowsAdded {
+		s.entriesAdded = length
+	} else if s.entriesAdded < length || s.entriesAdded > math.MaxInt64 {
+		r.repaired("said to have had %d entries", s.entriesAdded)
+		s.entriesAdded = length
+	}
 }

@@ -57,10 +57,15 @@ func (s *Stream) trimBlock(b *block, t Trim) int {
 		if !t.ByID && s.length <= t.MaxLen || t.ByID && it.ID().Compare(t.MinID) >= 0 || &s.blocks[it.block] != b {
 			break
 		}
-		// The flags take one byte whatever they are: the iterator's positions stay right.
+		size := len(b.lp)
 		b.lp = packed.Replace(b.lp, it.flagsAt, packed.Number(it.flags|flagDeleted))
 		s.length--
 		removed++
+		// Flags take one byte, and the iterator's positions stay right. Only others than Redis and this server may have
+		// written them longer.
+		if next, ok := it.ID().Next(); ok && len(b.lp) != size {
+			it = s.Range(next, MaxID, false)
+		}
 	}
 	b.setCounts(live-removed, deleted+removed)
 	return removed

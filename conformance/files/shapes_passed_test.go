@@ -1,0 +1,136 @@
+package files
+
+// What was put right goes on as it is then: to replicas, to logs and to what is written anew.
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
+)
+
+// servedShapes are the shapes that are served, by key.
+func servedShapes() map[string]shape {
+	keys := map[string]shape{}
+	for i, s := range allShapes() {
+		if s.outcome == served {
+			keys["k"+strconv.Itoa(i)] = s
+		}
+	}
+	return keys
+}
+
+// follow has a server follow another one, and waits until it has what that has.
+func follow(t *testing.T, c *peer.Conn, to *peer.Server) {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(to.Addr)
+	mustDo(t, c, "REPLICAOF "+host+" "+port)
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if peer.Field(mustDo(t, c, "INFO replication").Text, "master_link_status") == "up" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no link to the primary")
+		}
+	}
+}
+
+// TestShapesReplicated: Redis that serves them is followed by limitkv, and that by another Redis.
+func TestShapesReplicated(t *testing.T) {
+	keys := servedShapes()
+	first := peer.Redis(t, required, "--dir", fileOf(t, keys), "--repl-diskless-sync-delay", "0")
+	second, third := peer.LimitKV(t, "--repl-diskless-sync-delay", "0"), peer.Redis(t, required)
+	follow(t, second.Dial(t), first)
+	follow(t, third.Dial(t), second)
+	r, o, last := first.Dial(t), second.Dial(t), third.Dial(t)
+	for key, s := range keys {
+		_, want, err := read(t, r, key, s.unasked)
+		if err != nil {
+			t.Fatal(s.name, err)
+		}
+		_, got, err := read(t, o, key, "")
+		if err != nil {
+			t.Fatal(s.name, err)
+		}
+		if s.kind != 15 { // Redis passes it on as one that says how many entries there ever were
+			s.compare(t, "replicated", want, got)
+		}
+		if _, theirs, err := read(t, last, key, ""); err != nil || !equalMaps(theirs, got) {
+			t.Errorf("%s: Redis that follows has %q, %v, not %q", s.name, theirs, err, got)
+		}
+	}
+	// By the stream of commands.
+	mustDo(t, r, "FLUSHALL")
+	for key, s := range keys {
+		if v, err := r.Do("RESTORE", key, "0", s.payload()); err != nil || v.String() != "+OK" {
+			t.Fatal(s.name, v, err)
+		}
+	}
+	if v := mustDo(t, r, "WAIT 1 30000"); v.String() != ":1" {
+		t.Fatal(v)
+	}
+	for key, s := range keys {
+		if _, got, err := read(t, o, key, ""); err != nil || len(got) == 0 {
+			t.Errorf("%s: %q, %v", s.name, got, err)
+		}
+	}
+	if out := second.Output(); strings.Contains(out, "CRITICAL") {
+		t.Error(out)
+	}
+}
+
+// TestShapesLogged: a log has them as they were put right, so that whoever reads it has nothing to put right; and so has one
+// of commands that is written anew.
+func TestShapesLogged(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"--dir", dir, "--appendonly", "yes", "--aof-use-rdb-preamble", "no"}
+	s := peer.LimitKV(t, args...)
+	c := s.Dial(t)
+	keys := servedShapes()
+	for key, shape := range keys {
+		if v, err := c.Do("RESTORE", key, "0", shape.payload()); err != nil || v.String() != "+OK" {
+			t.Fatal(shape.name, v, err)
+		}
+	}
+	before := map[string]map[string]string{}
+	for key, shape := range keys {
+		_, got, err := read(t, c, key, "")
+		if err != nil {
+			t.Fatal(shape.name, err)
+		}
+		before[key] = got
+	}
+	if repairsOf(t, c) == 0 {
+		t.Error("nothing was put right")
+	}
+	for _, how := range []string{"as logged", "written anew"} {
+		s.Stop()
+		s = peer.LimitKV(t, args...)
+		c = s.Dial(t)
+		if n := repairsOf(t, c); n != 0 {
+			t.Errorf("%s: %d are put right again", how, n)
+		}
+		for key, shape := range keys {
+			_, got, err := read(t, c, key, "")
+			for command, want := range before[key] {
+				if how == "written anew" && (command == "radix-tree-keys" || command == "radix-tree-nodes" || strings.HasPrefix(command, "OBJECT")) {
+					continue // the blocks are others
+				}
+				if err != nil || got[command] != want {
+					t.Errorf("%s, %s: %s\n here %s\n want %s, %v", shape.name, how, command, got[command], want, err)
+				}
+			}
+		}
+		if how == "as logged" {
+			mustDo(t, c, "BGREWRITEAOF")
+			for deadline := time.Now().Add(30 * time.Second); peer.Field(mustDo(t, c, "INFO persistence").Text, "aof_rewrites") == "0"; time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("the log is not written anew")
+				}
+			}
+		}
+	}
+}
