@@ -104,6 +104,19 @@ func (s *Set) stored(score float64) float64 {
 	return score
 }
 
+// KeepMinusZero has a member whose score is 0 have -0, in any encoding: a listpack that was written before Redis wrote scores
+// as integers may have it as text, and Redis serves that.
+func (s *Set) KeepMinusZero(member []byte) {
+	minus := math.Copysign(0, -1)
+	if s.big == nil {
+		if at, score, found := s.packed.find(member); found && score == 0 {
+			s.packed.setScore(at, minus)
+		}
+	} else if r, found := s.big.find(wyhash.Sum(member), member); found && s.big.arena.score(r) == 0 {
+		s.big.rescore(r, minus)
+	}
+}
+
 // Flags are the conditions of ZADD; they combine with |.
 type Flags uint8
 

@@ -23,7 +23,7 @@ const (
 	served  outcome = iota // it loads
 	refused                // it does not, in both
 	empty                  // it has no elements: files are loaded without it, RESTORE refuses it
-	deadly                 // it loads in Redis, which ends when it is read; here it is refused
+	deadly                 // Redis ends when it is loaded, or read; here it is refused
 )
 
 // shape is a value to load.
@@ -36,7 +36,7 @@ type shape struct {
 	repaired bool
 	// here is what limitkv replies, by command, where that is not what Redis replies.
 	here map[string]string
-	// unasked is the reading command by which Redis ends, which is not asked of it; others are served. here has its reply.
+	// unasked are the reading commands by which Redis ends, and which are not asked of it; others are served. here has the replies.
 	unasked string
 }
 
@@ -102,7 +102,7 @@ func read(t *testing.T, c *peer.Conn, key, unasked string) (kind string, got map
 	}
 	got = map[string]string{}
 	for _, command := range readers[v.Text] {
-		if command == unasked {
+		if unasked != "" && strings.Contains(unasked, command) {
 			got[command] = "(ends)"
 			continue
 		}
@@ -159,7 +159,7 @@ func (s *shape) compare(t *testing.T, how string, want, got map[string]string) {
 	}
 }
 
-func allShapes() []shape { return streams() }
+func allShapes() []shape { return slices.Concat(collections(), streams()) }
 
 // TestShapesRestored gives each shape to RESTORE.
 func TestShapesRestored(t *testing.T) {
@@ -169,16 +169,16 @@ func TestShapesRestored(t *testing.T) {
 		before := mustDo(t, o, "DEBUG DIGEST").Text
 		repairs := repairsOf(t, o)
 		wantReply, err := r.Do("RESTORE", "k", "0", s.payload())
-		if err != nil {
+		if err != nil && s.outcome != deadly {
 			t.Fatal(s.name, err)
 		}
-		gotReply, err := o.Do("RESTORE", "k", "0", s.payload())
-		if err != nil {
-			t.Fatal(s.name, err)
+		gotReply, failed := o.Do("RESTORE", "k", "0", s.payload())
+		if failed != nil {
+			t.Fatal(s.name, failed)
 		}
 		want, got := wantReply.String(), gotReply.String()
 		if s.outcome == deadly {
-			if _, _, err := read(t, r, "k", s.unasked); want != "+OK" || err == nil {
+			if _, _, readErr := read(t, r, "k", s.unasked); err == nil && want != "+OK" || readErr == nil {
 				t.Errorf("%s: Redis replies %s and lives", s.name, want)
 			}
 			theirs = peer.Redis(t, required, "--crash-log-enabled", "no")
@@ -194,7 +194,9 @@ func TestShapesRestored(t *testing.T) {
 		if got == "+OK" && want == got {
 			_, want, err := read(t, r, "k", s.unasked)
 			if err != nil {
-				t.Fatalf("%s: Redis ends: %v %q", s.name, err, want)
+				t.Errorf("%s: Redis ends: %v %q", s.name, err, want)
+				theirs = peer.Redis(t, required, "--crash-log-enabled", "no")
+				r = theirs.Dial(t)
 			}
 			_, got, err := read(t, o, "k", "")
 			if err != nil {
@@ -221,7 +223,11 @@ func loadAgain(t *testing.T, o, r *peer.Conn, s *shape, want map[string]string) 
 			t.Errorf("%s: what is dumped %s replies %v, %v", s.name, name, reply, err)
 			continue
 		}
-		if _, got, err := read(t, c, "k", ""); err != nil || c == o && !equalMaps(got, want) {
+		_, got, err := read(t, c, "k", "")
+		if s.kind == 10 { // what was a ziplist is one node, which loads as a listpack
+			got["OBJECT ENCODING k"] = want["OBJECT ENCODING k"]
+		}
+		if err != nil || !equalMaps(got, want) {
 			t.Errorf("%s: dumped and restored in %s it is %q, %v, not %q", s.name, name, got, err, want)
 		}
 	}

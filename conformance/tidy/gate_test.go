@@ -27,8 +27,7 @@ var shards = []string{"Keyspace", "shard", "shardState", "Snapshot", "part", "Cu
 
 // outside are the functions that change keys with no View at hand.
 var outside = map[string]string{
-	"(*engine.Keyspace).unmix":  "a mark of cuts, under all locks, before a cut begins",
-	"(*engine/rdb.decoder).set": "a value that is being read, and is nobody's yet",
+	"(*engine.Keyspace).unmix": "a mark of cuts, under all locks, before a cut begins",
 }
 
 // uncommitted are the functions that make a View and do not commit it.

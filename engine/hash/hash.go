@@ -167,32 +167,45 @@ const reserveFieldsMax = 64
 
 // Set sets a field's value, takes its deadline off, and reports whether the field is new.
 func (h *Hash) Set(field, value []byte, lim Limits) (created bool) {
-	return h.set(field, value, lim, false)
+	return h.set(field, value, lim, replace)
+}
+
+// SetNew sets the value of a field that is new, and reports whether it is. In a table another one's value is set, too.
+func (h *Hash) SetNew(field, value []byte, lim Limits) (created bool) {
+	return h.set(field, value, lim, onlyNew)
 }
 
 // SetKeepDeadline sets a field's value, leaves its deadline, and reports whether the field is new: HINCRBY,
 // HSETEX KEEPTTL.
 func (h *Hash) SetKeepDeadline(field, value []byte, lim Limits) (created bool) {
-	return h.set(field, value, lim, true)
+	return h.set(field, value, lim, keepDeadline)
 }
 
-func (h *Hash) set(field, value []byte, lim Limits, keep bool) (created bool) {
+// How set sets: it replaces a value and its deadline, leaves the deadline, or leaves both.
+const (
+	replace = iota
+	keepDeadline
+	onlyNew
+)
+
+func (h *Hash) set(field, value []byte, lim Limits, how int) (created bool) {
 	if h.packed() && (len(field) > lim.MaxPackedBytes || len(value) > lim.MaxPackedBytes ||
 		len(h.lp)+len(field)+len(value) > packed.MaxBytes) {
 		h.enlarge()
 	}
 	if !h.packed() {
-		return h.large.set(field, value, keep)
+		return h.large.set(field, value, how == keepDeadline)
 	}
 	p := packed.Find(h.lp, packed.First(h.lp), field, h.stride()-1)
 	switch {
+	case p >= 0 && how == onlyNew:
 	case p < 0 && h.large == nil:
 		f, v := packed.String(field), packed.String(value)
 		h.move(f.Size()+v.Size(), lim.Room)
 		h.lp = packed.Append(h.lp, f, v)
 	case p < 0:
 		h.lp = packed.Append(h.lp, packed.String(field), packed.String(value), packed.Number(0))
-	case h.large == withDeadlines && !keep && h.deadlineAt(p) != 0:
+	case h.large == withDeadlines && how == replace && h.deadlineAt(p) != 0:
 		// Fields without a deadline stand after those with one.
 		h.lp = packed.Delete(h.lp, p, 3)
 		h.lp = packed.Append(h.lp, packed.String(field), packed.String(value), packed.Number(0))

@@ -47,3 +47,28 @@ func Restore(lp []byte, deadlines bool, lim Limits) (Hash, error) {
 	}
 	return h, nil
 }
+
+// RestoreDisordered is Restore of a listpack with deadlines that are not in order, each field once. Redis serves it, and finds
+// the deadlines late.
+func RestoreDisordered(lp []byte, lim Limits) (Hash, error) {
+	var h Hash
+	h.PrepareDeadlines()
+	lim.MaxPackedBytes = packed.MaxBytes
+	var field, value packed.Scratch
+	for p := packed.First(lp); p < packed.End(lp); {
+		f := packed.Get(lp, p, &field)
+		p = packed.Next(lp, p)
+		v := packed.Get(lp, p, &value)
+		p = packed.Next(lp, p)
+		due, ok := packed.Int(lp, p)
+		p = packed.Next(lp, p)
+		if !ok || due < 0 || due > DeadlineMax {
+			return Hash{}, ErrCorrupt
+		}
+		h.Set(f, v, lim)
+		if due != 0 {
+			h.SetDeadline(f, due)
+		}
+	}
+	return h, nil
+}

@@ -68,11 +68,18 @@ type List struct {
 
 // Of returns a list of these values, which is as Redis makes it that knows all of them (SORT … STORE, RESTORE).
 func Of(values [][]byte, lim Limits) List {
+	l := OfNodes(values, lim)
+	l.shorten(lim, 1)
+	return l
+}
+
+// OfNodes returns a list of some values that stays a quicklist however short it is, until it is shortened: a ziplist that Redis
+// loads becomes such a one.
+func OfNodes(values [][]byte, lim Limits) List {
 	l := List{q: &quicklist{lim: lim}}
 	for _, v := range values {
 		l.q.push(v, false)
 	}
-	l.shorten(lim, 1)
 	return l
 }
 

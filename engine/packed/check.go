@@ -31,9 +31,9 @@ func Recounted(lp []byte) []byte {
 	if !ok {
 		return nil
 	}
-	lp = Clone(lp)
-	binary.LittleEndian.PutUint16(lp[4:], uint16(min(n, countUnknown)))
-	return lp
+	counted := append([]byte(nil), lp...)
+	binary.LittleEndian.PutUint16(counted[4:], uint16(min(n, countUnknown)))
+	return counted
 }
 
 // whole tells whether bytes are a list, whatever number of elements it says, and returns how many there are.

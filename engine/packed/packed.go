@@ -220,6 +220,24 @@ func Twice(lp []byte, stride int) bool {
 	return len(seen) < n
 }
 
+// Once returns a list of its own without the tuples of stride elements that begin with one that began another before.
+func Once(lp []byte, stride int) []byte {
+	seen := make(map[string]struct{}, Count(lp)/stride)
+	var scratch Scratch
+	at, keep := 0, false
+	return Filter(lp, func(p int) bool {
+		if at%stride == 0 {
+			val := Get(lp, p, &scratch)
+			_, twice := seen[string(val)]
+			if keep = !twice; keep {
+				seen[string(val)] = struct{}{}
+			}
+		}
+		at++
+		return keep
+	})
+}
+
 // twicePairsMax is up to how many elements are compared with each other. A map takes as long for so many.
 const twicePairsMax = 10
 

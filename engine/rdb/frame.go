@@ -126,12 +126,9 @@ func (f *frame) entry(op byte) {
 			f.lens(2)
 		}
 	case opModule:
-		f.len()
-		if f.len() != moduleNumber && f.ok() {
-			f.problem = problemModule
+		if id := f.len(); f.ok() { // as in Redis, where that module is not there
+			f.problem = "data of a module '" + moduleName(id) + "' that is not there, beside the keys"
 		}
-		f.len()
-		f.module()
 	case opAux:
 		f.strings(2)
 	case Function:

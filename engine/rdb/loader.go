@@ -368,7 +368,7 @@ func (l *Loader) entry(f *frame, op byte, at int) {
 			code := r.String()
 			l.called(f, &r, func() error { return l.o.Library(code) })
 		}
-	case opSlot, opSlotImport, opModule, opEnd:
+	case opSlot, opSlotImport, opEnd:
 	default:
 		l.pending = noAttributes
 	}

@@ -3,9 +3,12 @@ package rdb
 // Reading values. The first thing that is wrong ends it.
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
@@ -104,7 +107,7 @@ func (r *decoder) list(t byte) *list.List {
 		for p := packed.First(lp); p < packed.End(lp); p = packed.Next(lp, p) {
 			values = append(values, packed.AppendTo(nil, lp, p))
 		}
-		l = list.Of(values, r.lim.List)
+		l = list.OfNodes(values, r.lim.List)
 	default:
 		var nodes []list.Node
 		for n := r.some(); n > 0 && !r.Failed(); n-- {
@@ -118,8 +121,8 @@ func (r *decoder) list(t byte) *list.List {
 			}
 			if t == typeListZiplists {
 				data = r.ziplist("Ziplist", data)
-			}
-			if t == typeList && container == nodePacked {
+			} else if container == nodePacked {
+				data = r.listpack("Listpack", data, 1)
 				r.verified++
 			}
 			nodes = append(nodes, list.Node{Data: data, Plain: container == nodePlain})
@@ -136,25 +139,62 @@ func (r *decoder) list(t byte) *list.List {
 	return &l
 }
 
-// empty tells whether a listpack is whole and has no elements.
-func empty(lp []byte) bool { return lp != nil && packed.Check(lp) == nil && packed.Count(lp) == 0 }
+// listpack verifies a listpack of tuples of so many elements. Redis goes by the number of elements that it says: one that says
+// another number than it has is counted, and one that says none has none. what is what an error says it is.
+func (r *decoder) listpack(what string, lp []byte, stride int) []byte {
+	if r.Failed() {
+		return nil
+	}
+	if lp != nil && packed.Check(lp) == nil && packed.Count(lp) >= stride {
+		return lp
+	}
+	counted := packed.Recounted(lp)
+	if counted == nil {
+		r.fail(damaged(what))
+		return nil
+	}
+	said, has := packed.Count(lp), packed.Count(counted)
+	if said < stride {
+		if has > 0 {
+			r.repaired("%d elements left out of a listpack that says it has %d", has, said)
+		}
+		return packed.Slice(counted, packed.First(counted), packed.First(counted), 0)
+	}
+	r.repaired("a listpack said to have %d elements, has %d", said, has)
+	return counted
+}
+
+// tuples is listpack of a value that is one, which must have elements.
+func (r *decoder) tuples(what string, lp []byte, stride int) []byte {
+	if lp = r.listpack(what, lp, stride); lp != nil && packed.Count(lp) == 0 {
+		r.fail(problemEmpty)
+	}
+	return lp
+}
 
 func (r *decoder) set(t byte) *set.Set {
 	var s set.Set
-	var err error
 	switch t {
 	case typeSetIntset:
-		s, err = set.RestoreIntset(r.String(), r.lim.Set)
+		s, disordered, err := set.RestoreIntset(r.String(), r.lim.Set)
 		r.check("Intset", err)
+		if disordered {
+			r.repaired("an intset out of order")
+		}
 		r.verified++
 		return &s
 	case typeSetPacked:
-		lp := r.String()
-		if s, err = set.RestorePacked(lp, r.lim.Set); err != nil && empty(lp) {
-			r.fail(problemEmpty)
+		lp := r.tuples("Set listpack", r.String(), 1)
+		r.verified++
+		if r.Failed() {
+			return nil
+		}
+		s, err := set.RestorePacked(lp, r.lim.Set)
+		if err != nil && packed.Twice(lp, 1) {
+			r.repaired("members of a set twice")
+			s, err = set.RestorePacked(packed.Once(lp, 1), r.lim.Set)
 		}
 		r.check("Set listpack", err)
-		r.verified++
 		return &s
 	}
 	n := r.some()
@@ -170,12 +210,12 @@ func (r *decoder) set(t byte) *set.Set {
 func (r *decoder) zset(t byte) *zset.Set {
 	if t == typeZSetPacked || t == typeZSetZiplist {
 		lp := r.String()
-		if t == typeZSetZiplist {
-			lp = r.ziplist("Zset ziplist", lp)
-		} else {
+		if t == typeZSetPacked {
 			r.verified++
+		} else if lp = r.ziplist("Zset ziplist", lp); packed.Twice(lp, 2) {
+			r.fail(damaged("Zset ziplist"))
 		}
-		return r.packedZSet(lp)
+		return r.packedZSet(r.tuples("Zset listpack", lp, 2))
 	}
 	n := r.some()
 	// As in Redis it is large until it is known what there is in it.
@@ -227,10 +267,23 @@ func (r *decoder) textDouble() float64 {
 	}
 }
 
+// parseDouble reads what C's scanf does: a number, whatever comes behind it.
 func (r *decoder) parseDouble(b []byte) float64 {
-	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil && !math.IsInf(f, 0) {
+	f, n := number(b, true)
+	if n == 0 {
 		r.fail("a score is no number")
+	}
+	return f
+}
+
+// score reads a score of a listpack as Redis does: 0 where there is no number. NaN is 0 too, as for ZUNIONSTORE.
+func (r *decoder) score(b []byte) float64 {
+	f, n := number(b, false)
+	if n == 0 || n < len(b) || f != f {
+		r.repaired("the score %.40q", b)
+	}
+	if f != f {
+		return 0
 	}
 	return f
 }
@@ -239,29 +292,40 @@ func (r *decoder) packedZSet(lp []byte) *zset.Set {
 	if r.Failed() {
 		return nil
 	}
-	if lp == nil || packed.Check(lp) != nil || packed.Count(lp)%2 != 0 {
+	if packed.Count(lp)%2 != 0 {
 		r.fail(damaged("Zset listpack"))
-		return nil
-	}
-	if packed.Count(lp) == 0 {
-		r.fail(problemEmpty)
 		return nil
 	}
 	// Redis does not look at how long the members are.
 	lim := r.lim.ZSet
 	lim.MaxPackedBytes = math.MaxInt
 	z := zset.New(packed.Count(lp)/2, 0, lim)
-	var member, text packed.Scratch
+	var members [2]packed.Scratch
+	var text packed.Scratch
+	var before []byte // the member before, and its score
+	last := math.Inf(-1)
+	ordered := true
 	for p := packed.First(lp); p < packed.End(lp) && !r.Failed(); {
-		m := packed.Get(lp, p, &member)
+		m := packed.Get(lp, p, &members[z.Len()&1]) // the other one may have the member before
 		p = packed.Next(lp, p)
 		score, isInt := packed.Int(lp, p)
 		f := float64(score)
 		if !isInt {
-			f = r.parseDouble(packed.Get(lp, p, &text))
+			f = r.score(packed.Get(lp, p, &text))
 		}
 		p = packed.Next(lp, p)
-		r.addTo(z, m, f, lim)
+		if outcome, _ := z.Add(m, f, zset.NX, lim); outcome != zset.Added {
+			r.repaired("the member %.40q of a sorted set twice", m)
+			continue
+		}
+		if f == 0 && math.Signbit(f) {
+			z.KeepMinusZero(m)
+		}
+		ordered = ordered && (f > last || f == last && bytes.Compare(m, before) >= 0)
+		last, before = f, m
+	}
+	if !ordered {
+		r.repaired("a sorted set out of order")
 	}
 	return z
 }
@@ -279,6 +343,8 @@ func (r *decoder) hash(t byte) *hash.Hash {
 	if t != typeHash {
 		h.PrepareDeadlines()
 	}
+	// In what it keeps as a listpack Redis looks for no fields that are there already, and finds the first.
+	mayRepeat, repeated := !(t == typeHashDuePlain && r.valkey), false
 	for ; n > 0 && !r.Failed(); n-- {
 		due := uint64(0)
 		switch {
@@ -302,7 +368,12 @@ func (r *decoder) hash(t byte) *hash.Hash {
 			r.fail("the deadline of a field is out of range")
 			break
 		}
-		if !h.Set(field, value, r.lim.Hash) {
+		created := h.SetNew(field, value, r.lim.Hash)
+		if listpack := h.Encoding() != "hashtable"; !created && listpack && mayRepeat {
+			r.repaired("the field %.40q of a hash twice", field)
+			repeated = true
+			continue
+		} else if !created || repeated && !listpack {
 			r.fail("a field of a hash twice")
 			break
 		}
@@ -321,21 +392,62 @@ func (r *decoder) packedHash(t byte) *hash.Hash {
 		r.uint64() // the first deadline, which the list begins with
 	}
 	lp := r.String()
+	deadlines := t == typeHashPackedDue || t == typeHashPackedDue1
+	stride := 2
+	if deadlines {
+		stride = 3
+	}
 	switch t {
-	case typeHashZiplist:
-		lp = r.ziplist("Hash ziplist", lp)
 	case typeHashZipmap:
 		return r.zipmap(lp)
+	case typeHashZiplist:
+		if lp = r.ziplist("Hash ziplist", lp); packed.Twice(lp, stride) {
+			r.fail(damaged("Hash ziplist"))
+		}
 	default:
 		r.verified++
 	}
+	lp = r.tuples("Hash listpack", lp, stride)
 	if r.Failed() {
 		return nil
 	}
-	h, err := hash.Restore(lp, t == typeHashPackedDue || t == typeHashPackedDue1, r.lim.Hash)
-	if err != nil && empty(lp) {
-		r.fail(problemEmpty)
+	h, err := hash.Restore(lp, deadlines, r.lim.Hash)
+	if err != nil && packed.Count(lp)%stride == 0 {
+		if packed.Twice(lp, stride) {
+			r.repaired("fields of a hash twice")
+			lp = packed.Once(lp, stride)
+			h, err = hash.Restore(lp, deadlines, r.lim.Hash)
+		}
+		if err != nil && deadlines {
+			r.repaired("fields of a hash not in the order of their deadlines")
+			h, err = hash.RestoreDisordered(lp, r.lim.Hash)
+		}
 	}
 	r.check("Hash listpack", err)
 	return &h
+}
+
+// number reads the number that a text begins with, up to a length, and returns how many bytes that are, 0 if it is none. With c
+// it is as in C, where white space and hexadecimal digits may be, which Redis does not read in listpacks.
+func number(b []byte, c bool) (f float64, n int) {
+	const longest = 127
+	s, _, _ := strings.Cut(string(b[:min(len(b), longest)]), "\x00")
+	text, stop := s, "_xX" // an underscore is Go's alone
+	if c {
+		text, stop = strings.TrimLeft(s, " \t\n\v\f\r"), "_"
+	}
+	space := len(s) - len(text)
+	if i := strings.IndexAny(text, stop); i >= 0 {
+		text = text[:i]
+	}
+	for ; text != ""; text = text[:len(text)-1] {
+		f, err := strconv.ParseFloat(text, 64)
+		if hex := strings.TrimLeft(text, "+-"); err != nil && len(hex) > 2 && hex[0] == '0' && hex[1]|0x20 == 'x' {
+			f, err = strconv.ParseFloat(text+"p0", 64)
+		}
+		if err == nil || errors.Is(err, strconv.ErrRange) {
+			return f, space + len(text)
+		}
+	}
+	return 0, 0
 }

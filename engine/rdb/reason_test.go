@@ -22,12 +22,12 @@ func TestReasons(t *testing.T) {
 		{"a hash's ziplist", "0d" + zsetZiplist[2:], "1b0000", "1a0000", "Hash ziplist"},
 		{"a list's ziplist", "0a" + zsetZiplist[2:], "1b0000", "1a0000", "List ziplist"},
 		{"a node's ziplist", "0e01" + zsetZiplist[2:], "1b0000", "1a0000", "Ziplist"},
-		{"an empty ziplist's tail offset", "0c0b0b00000009000000" + "0000ff", "", "", "Zset ziplist"},
-		{"an intset", "0b14040000000300000090eefeff010000002c010000", "01000000", "00000080", "Intset"},
-		{"a set's listpack", "140f0f00000003008161020101816202ff", "816102", "816202", "Set listpack"},
-		{"a hash's listpack", "1012120000000400816602817602816e020c01ff", "816602", "816e02", "Hash listpack"},
+		{"an empty ziplist's tail offset", "0c0b0b0000000b000000" + "0000ff", "", "", "Zset ziplist"},
+		{"an intset", "0b14040000000300000090eefeff010000002c010000", "03000000", "04000000", "Intset"},
+		{"a set's listpack", "140f0f00000003008161020101816202ff", "816102", "816103", "Set listpack"},
+		{"a hash's listpack", "1012120000000400816602817602816e020c01ff", "816602", "826602", "Hash listpack"},
 		{"a zipmap", "0907010161010030ff", "0701", "0702", "Zipmap"},
-		{"a list's listpack", "120102161600000005008161020101dffb02f2701101048001ff", "0500", "0400", "Listpack"},
+		{"a list's listpack", "120102161600000005008161020101dffb02f2701101048001ff", "16000000", "17000000", "Listpack"},
 		{"a stream's listpack", "15011000000000000000010000000000000001c3353c12", "15011000", "15010f00", "Stream listpack"},
 	} {
 		text := x.body

@@ -263,7 +263,7 @@ func (w *encoder) zset(z *zset.Set, t byte) {
 // int64 safely holds.
 func (w *encoder) score(score float64) packed.Item {
 	const most = 1 << 62
-	if score >= -most && score <= most && score == math.Trunc(score) {
+	if score >= -most && score <= most && score == math.Trunc(score) && (score != 0 || !math.Signbit(score)) {
 		return packed.Number(int64(score))
 	}
 	begin := len(w.text)

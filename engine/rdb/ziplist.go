@@ -62,7 +62,9 @@ func (r *decoder) ziplist(what string, b []byte) []byte {
 		lp = packed.Append(lp, item)
 		before = begin - len(z.rest)
 	}
-	if z.Failed() || count != countUnknown && count != n || uint64(binary.LittleEndian.Uint32(b[4:])) != uint64(last) {
+	// Redis does not look at where the last element of none would be, but that it is within.
+	tail := uint64(binary.LittleEndian.Uint32(b[4:]))
+	if z.Failed() || count != countUnknown && count != n || n > 0 && tail != uint64(last) || tail >= uint64(len(b)) {
 		r.fail(damaged(what))
 		return nil
 	}
@@ -79,7 +81,7 @@ func (z *Reader) ziplistElement() packed.Item {
 		return packed.String(z.take(uint64(c)))
 	case c < 0x80:
 		return packed.String(z.take(uint64(c&0x3F)<<8 | uint64(z.Byte())))
-	case c == 0x80:
+	case c < 0xC0: // its other bits are nobody's
 		if b := z.take(4); b != nil {
 			return packed.String(z.take(uint64(binary.BigEndian.Uint32(b))))
 		}

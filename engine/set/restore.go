@@ -5,6 +5,7 @@ package set
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/limitkv/limitkv/engine/packed"
 )
@@ -12,26 +13,46 @@ import (
 // ErrCorrupt is returned for what is no intset, or no listpack of a set.
 var ErrCorrupt = errors.New("set: corrupted intset or listpack")
 
-// RestoreIntset returns a set of an intset as Small returns it, which it verifies and copies.
-func RestoreIntset(b []byte, lim Limits) (Set, error) {
+// RestoreIntset returns a set of an intset as Small returns it, which it verifies and copies. Redis searches one that is not in
+// order, or has a member twice, as if it were: repaired is that the set is in order, and has each once.
+func RestoreIntset(b []byte, lim Limits) (s Set, repaired bool, err error) {
 	if len(b) < intsetHeader {
-		return Set{}, ErrCorrupt
+		return Set{}, false, ErrCorrupt
 	}
 	width, n := uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[4:]))
 	if width != 2 && width != 4 && width != 8 || n == 0 || intsetHeader+n*width != uint64(len(b)) {
-		return Set{}, ErrCorrupt
+		return Set{}, false, ErrCorrupt
 	}
 	is := intset(append([]byte(nil), b...))
-	for i := 1; i < is.len(); i++ {
-		if is.at(i-1) >= is.at(i) {
-			return Set{}, ErrCorrupt
-		}
+	for i := 1; i < is.len() && !repaired; i++ {
+		repaired = is.at(i-1) >= is.at(i)
 	}
-	s := Set{small: is}
+	if repaired {
+		is = is.sorted()
+	}
+	s = Set{small: is}
 	if s.Len() > lim.MaxIntset {
 		s.enlarge()
 	}
-	return s, nil
+	return s, repaired, nil
+}
+
+// sorted returns an intset of the same width with the members in order, each once.
+func (is intset) sorted() intset {
+	members := make([]int64, is.len())
+	for i := range members {
+		members[i] = is.at(i)
+	}
+	slices.Sort(members)
+	members = slices.Compact(members)
+	width := int(binary.LittleEndian.Uint32(is))
+	next := make(intset, intsetHeader, intsetHeader+len(members)*width)
+	copy(next, is[:4])
+	binary.LittleEndian.PutUint32(next[4:], uint32(len(members)))
+	for _, m := range members {
+		next = append(next, binary.LittleEndian.AppendUint64(nil, uint64(m))[:width]...)
+	}
+	return next
 }
 
 // RestorePacked returns a set of a listpack as Small returns it, which it verifies and copies. As in Redis the
