@@ -88,6 +88,9 @@ func Export(d command.Durability, from, to string, how Exporting, print func(lin
 		return err
 	}
 	print(fmt.Sprintf("%s: %d keys", to, written))
+	if n := f.s.Repaired.Load(); n > 0 {
+		print(fmt.Sprintf("repaired: %d values that contradicted themselves; limitkv check names them", n))
+	}
 	for _, k := range slices.Sorted(maps.Keys(left)) {
 		print(fmt.Sprintf("left out, since Redis has no such type: %d of type %s", left[k], k))
 	}

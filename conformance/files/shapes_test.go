@@ -6,6 +6,7 @@ package files
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -294,13 +295,31 @@ func TestShapesLoaded(t *testing.T) {
 	if n := repairsOf(t, o); n != repaired || n < 20 {
 		t.Errorf("%d were put right, want %d", n, repaired)
 	}
-	// Saved and loaded again, and by a log without a snapshot in front.
+	named, exported := told(t, "check", filepath.Join(fileOf(t, keys), "dump.rdb")), told(t, "export", "--plain", filepath.Join(fileOf(t, keys), "dump.rdb"), filepath.Join(t.TempDir(), "dump.rdb"))
+	if n := strings.Count(named, " is repaired when it is loaded: "); n != repaired || !strings.Contains(exported, "repaired: "+strconv.Itoa(repaired)+" values") {
+		t.Errorf("check names %d, want %d; export says %s", n, repaired, exported)
+	}
+	// Saved and loaded again.
 	before := mustDo(t, o, "DEBUG DIGEST").Text
 	mustDo(t, o, "SAVE")
 	again := peer.LimitKV(t, "--dir", dir).Dial(t)
 	if after := mustDo(t, again, "DEBUG DIGEST").Text; after != before || repairsOf(t, again) != 0 {
 		t.Errorf("saved and loaded it is %s, not %s, and %d are put right", after, before, repairsOf(t, again))
 	}
+}
+
+// told is what a subcommand of limitkv that succeeds tells.
+func told(t *testing.T, args ...string) string {
+	t.Helper()
+	bin, err := peer.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(bin, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%q: %v, %s", args, err, out)
+	}
+	return string(out)
 }
 
 // TestShapesRefused: a file with a value that is refused ends the start.

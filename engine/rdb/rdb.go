@@ -134,6 +134,9 @@ func (r Audience) Deadlines() bool {
 // Functions tells whether the file may have libraries of functions.
 func (r Audience) Functions() bool { return r != ForRedis6 }
 
+// strict tells whether the reader is a Redis after 8.0, which looks at more of what it loads.
+func (r Audience) strict() bool { return r >= ForRedis13 }
+
 // magic is what a file begins with.
 func (r Audience) magic() string {
 	switch r {

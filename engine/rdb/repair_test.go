@@ -110,6 +110,25 @@ func TestContradictory(t *testing.T) {
 	}
 }
 
+// TestReadBeyond: what a group says that it has read, and was never there, is not told those who refuse it.
+func TestReadBeyond(t *testing.T) {
+	s := &stream.Stream{}
+	if err := s.Add(stream.ID{Millis: 1}, [][]byte{[]byte("f"), []byte("v")}, stream.DefaultLimits); err != nil {
+		t.Fatal(err)
+	}
+	s.CreateGroup([]byte("g"), stream.ID{Millis: 1}, 99)
+	s.CreateGroup([]byte("h"), stream.ID{Millis: 1}, 1)
+	for who, want := range map[Audience]int64{ForAny: 99, ForRedis: 99, ForRedis13: stream.UnknownRead, ForRedis15: stream.UnknownRead} {
+		w := encoder{Format: Format{For: who}}
+		w.stream(s, typeStream)
+		r := decoder{Reader: Reader{rest: w.b}}
+		again := r.stream(typeStream)
+		if r.Failed() || again.Groups()[0].EntriesRead != want || again.Groups()[1].EntriesRead != 1 {
+			t.Errorf("for %d: %d, %s", who, again.Groups()[0].EntriesRead, r.problem)
+		}
+	}
+}
+
 // TestFirstStays: of what is there twice the first stays, which Redis finds.
 func TestFirstStays(t *testing.T) {
 	for _, body := range []string{"\x04\x03\x01f\x01v\x01g\x01w\x01f\x01x", "\x10\x1d" + string(listpackOf("f", "v", "g", "w", "f", "x"))} {
