@@ -122,14 +122,23 @@ func (r *decoder) list(t byte) *list.List {
 			if t == typeListZiplists {
 				data = r.ziplist("Ziplist", data)
 			} else if container == nodePacked {
-				data = r.listpack("Listpack", data, 1)
 				r.verified++
 			}
 			nodes = append(nodes, list.Node{Data: data, Plain: container == nodePlain})
 		}
 		if !r.Failed() {
 			var err error
-			l, err = list.Restore(nodes, r.lim.List)
+			if l, err = list.Restore(nodes, r.lim.List); err != nil {
+				var counted []list.Node
+				for _, n := range nodes {
+					data := n.Data
+					if !n.Plain {
+						data = r.listpack("Listpack", data, 1)
+					}
+					counted = append(counted, list.Node{Data: data, Plain: n.Plain})
+				}
+				l, err = list.Restore(counted, r.lim.List)
+			}
 			r.check("Listpack", err)
 		}
 	}
@@ -184,16 +193,20 @@ func (r *decoder) set(t byte) *set.Set {
 		r.verified++
 		return &s
 	case typeSetPacked:
-		lp := r.tuples("Set listpack", r.String(), 1)
+		lp := r.String()
 		r.verified++
-		if r.Failed() {
+		s, err := set.RestorePacked(lp, r.lim.Set)
+		if err == nil {
+			return &s
+		}
+		if lp = r.tuples("Set listpack", lp, 1); r.Failed() {
 			return nil
 		}
-		s, err := set.RestorePacked(lp, r.lim.Set)
-		if err != nil && packed.Twice(lp, 1) {
+		if packed.Twice(lp, 1) {
 			r.repaired("members of a set twice")
-			s, err = set.RestorePacked(packed.Once(lp, 1), r.lim.Set)
+			lp = packed.Once(lp, 1)
 		}
+		s, err = set.RestorePacked(lp, r.lim.Set)
 		r.check("Set listpack", err)
 		return &s
 	}
@@ -401,23 +414,23 @@ func (r *decoder) packedHash(t byte) *hash.Hash {
 	case typeHashZipmap:
 		return r.zipmap(lp)
 	case typeHashZiplist:
-		if lp = r.ziplist("Hash ziplist", lp); packed.Twice(lp, stride) {
-			r.fail(damaged("Hash ziplist"))
-		}
+		lp = r.ziplist("Hash ziplist", lp)
 	default:
 		r.verified++
 	}
-	lp = r.tuples("Hash listpack", lp, stride)
-	if r.Failed() {
-		return nil
-	}
 	h, err := hash.Restore(lp, deadlines, r.lim.Hash)
-	if err != nil && packed.Count(lp)%stride == 0 {
+	if err == nil {
+		return &h
+	}
+	if lp = r.tuples("Hash listpack", lp, stride); !r.Failed() && packed.Count(lp)%stride == 0 {
 		if packed.Twice(lp, stride) {
+			if t == typeHashZiplist {
+				r.fail(damaged("Hash ziplist"))
+			}
 			r.repaired("fields of a hash twice")
 			lp = packed.Once(lp, stride)
-			h, err = hash.Restore(lp, deadlines, r.lim.Hash)
 		}
+		h, err = hash.Restore(lp, deadlines, r.lim.Hash)
 		if err != nil && deadlines {
 			r.repaired("fields of a hash not in the order of their deadlines")
 			h, err = hash.RestoreDisordered(lp, r.lim.Hash)
