@@ -78,7 +78,7 @@ func play(ctx context.Context, tree string, args ...string) ([]byte, error) {
 	if suite.Process != nil {
 		_ = syscall.Kill(-suite.Process.Pid, syscall.SIGKILL)
 	}
-	if errors.Is(err, exec.ErrWaitDelay) { // it has ended well; a server that it started took longer
+	if errors.Is(err, exec.ErrWaitDelay) { // it has ended well; a program that it started took longer
 		err = nil
 	}
 	return out, err

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/limitkv/limitkv/conformance/peer"
 )
@@ -69,12 +68,9 @@ func (o *options) play(tree, binary, file string) (*outcome, error) {
 	_, port, _ := strings.Cut(server.Addr, ":")
 	ctx, cancel := context.WithTimeout(o.ctx, o.timeout)
 	defer cancel()
-	suite := exec.CommandContext(ctx, "tclsh", "tests/test_helper.tcl", "--host", "127.0.0.1", "--port", port,
+	out, err := play(ctx, tree, "tests/test_helper.tcl", "--host", "127.0.0.1", "--port", port,
 		"--single", file, "--tags", o.tags, "--durable", "--clients", "1", "--dont-pre-clean",
 		"--dont-clean") // others run beside it in the same folder
-	suite.Dir = tree
-	suite.WaitDelay = time.Second
-	out, err := suite.CombinedOutput()
 	r := read(string(out))
 	r.timedOut = ctx.Err() != nil
 	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) && !r.timedOut {
