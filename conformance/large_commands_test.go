@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -162,7 +163,8 @@ func fillLarge(t *testing.T, c *peer.Conn) {
 	do(t, c, "XREADGROUP", "GROUP", "all", "c", "STREAMS", "x", ">")
 }
 
-// Whatever a command does with a value of many elements, other connections are answered meanwhile.
+// Whatever a command does with a value of many elements, its loop goes on to serve others: each becomes a long command. Those
+// that take longest show that others are answered meanwhile.
 func TestLargeValuesBesideOthers(t *testing.T) {
 	server := peer.LimitKV(t, "--save", "")
 	c := server.Dial(t)
@@ -172,9 +174,25 @@ func TestLargeValuesBesideOthers(t *testing.T) {
 		words, from, copied := strings.Cut(line, " | ")
 		args := strings.Fields(words)
 		known = append(known, strings.ToLower(args[0]))
-		if !beside(t, server, args, from, copied) {
-			t.Errorf("%s: others are not answered before it", line)
+		if copied {
+			do(t, c, "COPY", from, "t", "REPLACE")
 		}
+		if args[0] == "XREADGROUP" {
+			if _, err := c.Do("XGROUP", "DESTROY", "x", "new"); err != nil {
+				t.Fatal(err)
+			}
+			do(t, c, "XGROUP", "CREATE", "x", "new", "0")
+		}
+		before := longCommands(t, c)
+		if v, err := c.Do(args...); err != nil || v.Kind == '-' {
+			t.Fatalf("%q: %v %v", args, v, err)
+		}
+		if longCommands(t, c) != before+1 {
+			t.Errorf("%s: its loop does not go on", line)
+		}
+	}
+	for _, line := range []string{"SORT l ALPHA", "SUNIONSTORE d s i", "ZUNIONSTORE d 2 z s", "COPY qg d REPLACE"} {
+		answered(t, server, strings.Fields(line))
 	}
 	list := do(t, c, "COMMAND")
 	walked := 0
@@ -191,56 +209,52 @@ func TestLargeValuesBesideOthers(t *testing.T) {
 	}
 }
 
-// beside tells whether others are answered while a command runs. It is tried several times: this process may not run for longer
-// than the command does.
-func beside(t *testing.T, server *peer.Server, args []string, from string, copied bool) bool {
-	const tries, begun, noticed = 8, time.Millisecond, 300 * time.Microsecond
-	for range tries {
+// longCommands is how many commands there were that others of their loop did not wait for.
+func longCommands(t *testing.T, c *peer.Conn) int {
+	t.Helper()
+	n, err := strconv.Atoi(peer.Field(do(t, c, "INFO", "stats").Text, "total_long_commands"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// answered sends a command and, once the server has counted it as one that takes long, others that are replied before it. The
+// command is sent again if it has ended before they were sent.
+func answered(t *testing.T, server *peer.Server, args []string) {
+	t.Helper()
+	others := make([]*peer.Conn, 8) // new ones are on all loops
+	for i := range others {
+		others[i] = server.Dial(t)
+	}
+	for range 100 {
 		c := server.Dial(t)
-		others := make([]*peer.Conn, 8) // new ones are on all loops
-		for i := range others {
-			others[i] = server.Dial(t)
-		}
-		if copied {
-			do(t, c, "COPY", from, "t", "REPLACE")
-		}
-		if args[0] == "XREADGROUP" {
-			if _, err := c.Do("XGROUP", "DESTROY", "x", "new"); err != nil {
-				t.Fatal(err)
-			}
-			do(t, c, "XGROUP", "CREATE", "x", "new", "0")
-		}
+		before := longCommands(t, others[0])
 		if err := c.Send(args...); err != nil {
 			t.Fatal(err)
 		}
-		replied := make(chan error, 1)
+		var replied atomic.Bool
+		ended := make(chan error, 1)
 		go func() {
 			kind, err := c.Begins(time.Minute)
-			if err == nil && kind == '-' {
+			if replied.Store(true); err == nil && kind == '-' {
 				err = errors.New("an error")
 			}
-			replied <- err
+			ended <- err
 		}()
-		time.Sleep(begun)
+		for longCommands(t, others[0]) == before && !replied.Load() {
+		}
 		for _, other := range others {
 			do(t, other, "PING")
 		}
-		var err error
-		beside := false
-		select {
-		case err = <-replied:
-		case <-time.After(noticed):
-			beside, err = true, <-replied
-		}
-		if err != nil {
+		beside := !replied.Load()
+		if err := <-ended; err != nil {
 			t.Fatalf("%q: %v", args, err)
 		}
-		for _, done := range append(others, c) { // nobody needs all elements
-			_ = done.Close()
-		}
+		_ = c.Close() // nobody needs all elements
 		if beside {
-			return true
+			return
 		}
 	}
-	return false
+	t.Errorf("%q: others are not answered before it", args)
 }

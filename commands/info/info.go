@@ -302,6 +302,7 @@ func (f *family) infoStats(w *command.InfoWriter) {
 	w.Line("total_error_replies", st.ErrorReplies.Load())
 	w.Line("dump_payload_sanitizations", f.s.Verified.Load())
 	w.Line("dump_payload_repairs", f.s.Repaired.Load())
+	w.Line("total_long_commands", f.s.Long.Total())
 	var reads, writes, threadReads, threadWrites int64
 	for i, io := range f.s.Host.IO() {
 		reads, writes = reads+io.Reads, writes+io.Writes

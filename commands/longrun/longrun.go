@@ -137,13 +137,19 @@ type Runs struct {
 	mu   sync.Mutex
 	all  []*Run
 	over bool // the server ends
+
+	total atomic.Int64
 }
+
+// Total is how many there ever were.
+func (l *Runs) Total() int64 { return l.total.Load() }
 
 // Guard is the lock of the list, for who looks for locks that were left.
 func (l *Runs) Guard() *sync.Mutex { return &l.mu }
 
 // Add registers a run.
 func (l *Runs) Add(r *Run) {
+	l.total.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = append(l.all, r)
