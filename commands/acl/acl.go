@@ -95,6 +95,7 @@ func (f *family) add(name string, r *rights) *command.User {
 func (f *family) set(u *command.User, r *rights) {
 	u.Rights.Store(r)
 	u.Unrestricted.Store(r.unrestricted())
+	u.SkipSanitize.Store(r.skipSanitize)
 	if u == f.main || u.Name == command.DefaultUser && f.main == nil {
 		f.noPassword.Store(r.noPass)
 		f.required.Store(!r.noPass || !r.on)

@@ -14,6 +14,8 @@ type User struct {
 	// Unrestricted: the user may run any command on any key and channel, which
 	// most may and which is therefore quick to see.
 	Unrestricted atomic.Bool
+	// SkipSanitize is the rule skip-sanitize-payload: what the user restores is not refused for what can be put right.
+	SkipSanitize atomic.Bool
 	// Rights are what the acl family keeps of the user.
 	Rights atomic.Value
 }

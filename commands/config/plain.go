@@ -99,7 +99,7 @@ var plainParams = []plain{
 
 	// Persistence.
 	no("rdb-del-sync-files"), yes("rdb-save-incremental-fsync"), yes("aof-rewrite-incremental-fsync"),
-	one("sanitize-dump-payload", "no", "no yes clients"),
+	one("sanitize-dump-payload", "no", "no yes clients").does("whether a value that contradicts itself is refused instead of being put right"),
 
 	// Replication.
 	txt("masteruser", "").hidden().does("the user as whom a replica logs in to its primary"),

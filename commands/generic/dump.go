@@ -128,6 +128,10 @@ func (d *dumper) restore(c *command.Ctx) {
 	limits := d.Limits()
 	limits.Valkey = c.Obeys() // who follows Valkey, or reads its log, is given its payloads
 	limits.MaxString = int(c.StringMax(int64(limits.MaxString)))
+	policy := c.Server.Config.Value("sanitize-dump-payload")
+	if user := c.Session.User(); policy == "clients" && !c.Obeys() && user != nil {
+		limits.Sanitize = !user.SkipSanitize.Load()
+	}
 	c.Expect(len(c.Args[3]) / 32)
 	v, err := rdb.Load(c.Args[3], limits)
 	switch {
@@ -146,7 +150,7 @@ func (d *dumper) restore(c *command.Ctx) {
 		c.Error(text)
 		return
 	}
-	if policy := c.Server.Config.Find("sanitize-dump-payload"); policy != nil && policy.Get() != "no" {
+	if policy != "no" {
 		c.Server.Verified.Add(int64(v.Verified))
 	}
 	deleted := o.replace && c.Delete(key)

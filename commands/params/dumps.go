@@ -53,5 +53,6 @@ func (d *Dumps) Limits() rdb.Limits {
 		ZSet:      d.zset.Now(),
 		MaxString: int(d.maxBulk.Load()),
 		Unchecked: d.config.SkipChecksums.Load(),
+		Sanitize:  d.config.Value("sanitize-dump-payload") == "yes",
 	}
 }

@@ -214,6 +214,45 @@ func TestShapesRestored(t *testing.T) {
 	}
 }
 
+// TestShapesSanitized: with sanitize-dump-payload RESTORE refuses what Redis then refuses.
+func TestShapesSanitized(t *testing.T) {
+	ours, theirs := peer.LimitKV(t), peer.Redis(t, required, "--crash-log-enabled", "no")
+	o, r := ours.Dial(t), theirs.Dial(t)
+	refusals := map[string]int{}
+	for _, value := range []string{"no", "clients", "yes"} {
+		mustDo(t, o, "CONFIG SET sanitize-dump-payload "+value)
+		for _, s := range allShapes() {
+			if s.outcome == deadly { // which Redis refuses now, or ends by
+				continue
+			}
+			mustDo(t, r, "CONFIG SET sanitize-dump-payload "+value)
+			want, err := r.Do("RESTORE", "k", "0", s.payload(), "REPLACE")
+			if err != nil {
+				t.Fatal(s.name, err)
+			}
+			got, err := o.Do("RESTORE", "k", "0", s.payload(), "REPLACE")
+			if err != nil || got.String() != want.String() {
+				t.Errorf("%s with %s: here %v, %v, in Redis %v", s.name, value, got, err, want)
+			}
+			if got.String() == badFormat {
+				refusals[value]++
+			}
+			mustDo(t, r, "DEL k")
+		}
+	}
+	mustDo(t, o, "CONFIG SET sanitize-dump-payload clients")
+	mustDo(t, o, "ACL SETUSER default skip-sanitize-payload")
+	trusted := 0
+	for _, s := range allShapes() {
+		if reply, err := o.Do("RESTORE", "k", "0", s.payload(), "REPLACE"); err == nil && reply.String() == badFormat && s.outcome != deadly {
+			trusted++
+		}
+	}
+	if refusals["yes"] <= refusals["no"] || refusals["clients"] != refusals["yes"] || trusted != refusals["no"] {
+		t.Errorf("refused %v, of a trusted user %d", refusals, trusted)
+	}
+}
+
 // loadAgain: what limitkv dumps of what it took over, both take, and limitkv has nothing to put right.
 func loadAgain(t *testing.T, o, r *peer.Conn, s *shape, want map[string]string) {
 	t.Helper()

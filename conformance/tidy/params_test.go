@@ -18,9 +18,8 @@ const plainFile = "commands/config/plain.go"
 
 // shownOnly are parameters that are read, to be shown. What they set has no effect.
 var shownOnly = map[string]string{
-	"hz":                    "INFO shows it",
-	"list-compress-depth":   "DEBUG OBJECT shows nodes as compressed",
-	"sanitize-dump-payload": "every payload is verified, INFO counts them",
+	"hz":                  "INFO shows it",
+	"list-compress-depth": "DEBUG OBJECT shows nodes as compressed",
 }
 
 // declarers are the methods that declare a parameter and return where its value is, by their number of arguments.

@@ -213,6 +213,8 @@ type Limits struct {
 	Unchecked bool
 	// Valkey has payloads of Valkey's own version taken, too.
 	Valkey bool
+	// Sanitize has values refused that sanitize-dump-payload has Redis refuse, although they could be put right.
+	Sanitize bool
 }
 
 // Value is what was read: a string or a limiter's bytes, or an object.

@@ -42,6 +42,14 @@ func (r *decoder) repaired(format string, args ...any) {
 	}
 }
 
+// broken notes a repair of what sanitize-dump-payload has Redis look for: with it the value is refused.
+func (r *decoder) broken(format string, args ...any) {
+	r.repaired(format, args...)
+	if r.lim.Sanitize {
+		r.fail("sanitize-dump-payload: " + r.repairs[len(r.repairs)-1])
+	}
+}
+
 // problemEmpty is that of a collection without elements. Redis had errors by which
 // such came into files, so that there they are passed over.
 const problemEmpty = "a value is empty"
@@ -165,11 +173,11 @@ func (r *decoder) listpack(what string, lp []byte, stride int) []byte {
 	said, has := packed.Count(lp), packed.Count(counted)
 	if said < stride {
 		if has > 0 {
-			r.repaired("%d elements left out of a listpack that says it has %d", has, said)
+			r.broken("%d elements left out of a listpack that says it has %d", has, said)
 		}
 		return packed.Slice(counted, packed.First(counted), packed.First(counted), 0)
 	}
-	r.repaired("a listpack said to have %d elements, has %d", said, has)
+	r.broken("a listpack said to have %d elements, has %d", said, has)
 	return counted
 }
 
@@ -188,7 +196,7 @@ func (r *decoder) set(t byte) *set.Set {
 		s, disordered, err := set.RestoreIntset(r.String(), r.lim.Set)
 		r.check("Intset", err)
 		if disordered {
-			r.repaired("an intset out of order")
+			r.broken("an intset out of order")
 		}
 		r.verified++
 		return &s
@@ -203,7 +211,7 @@ func (r *decoder) set(t byte) *set.Set {
 			return nil
 		}
 		if packed.Twice(lp, 1) {
-			r.repaired("members of a set twice")
+			r.broken("members of a set twice")
 			lp = packed.Once(lp, 1)
 		}
 		s, err = set.RestorePacked(lp, r.lim.Set)
@@ -328,7 +336,7 @@ func (r *decoder) packedZSet(lp []byte) *zset.Set {
 		}
 		p = packed.Next(lp, p)
 		if outcome, _ := z.Add(m, f, zset.NX, lim); outcome != zset.Added {
-			r.repaired("the member %.40q of a sorted set twice", m)
+			r.broken("the member %.40q of a sorted set twice", m)
 			continue
 		}
 		if f == 0 && math.Signbit(f) {
@@ -383,7 +391,7 @@ func (r *decoder) hash(t byte) *hash.Hash {
 		}
 		created := h.SetNew(field, value, r.lim.Hash)
 		if listpack := h.Encoding() != "hashtable"; !created && listpack && mayRepeat {
-			r.repaired("the field %.40q of a hash twice", field)
+			r.broken("the field %.40q of a hash twice", field)
 			repeated = true
 			continue
 		} else if !created || repeated && !listpack {
@@ -427,12 +435,12 @@ func (r *decoder) packedHash(t byte) *hash.Hash {
 			if t == typeHashZiplist {
 				r.fail(damaged("Hash ziplist"))
 			}
-			r.repaired("fields of a hash twice")
+			r.broken("fields of a hash twice")
 			lp = packed.Once(lp, stride)
 		}
 		h, err = hash.Restore(lp, deadlines, r.lim.Hash)
 		if err != nil && deadlines {
-			r.repaired("fields of a hash not in the order of their deadlines")
+			r.broken("fields of a hash not in the order of their deadlines")
 			h, err = hash.RestoreDisordered(lp, r.lim.Hash)
 		}
 	}

@@ -96,7 +96,7 @@ func (r *decoder) stream(t byte) *stream.Stream {
 		}
 		blocks = append(blocks, stream.Block{ID: toID(id), Listpack: lp})
 	}
-	said := stream.Said{Length: r.Len(), Last: r.id()}
+	said := stream.Said{Length: r.Len(), Last: r.id(), Sanitize: r.lim.Sanitize}
 	if t != typeStream1 {
 		r.id() // the first, which the blocks tell
 		said.MaxDeleted = r.id()
@@ -152,7 +152,7 @@ func (r *decoder) group(s *stream.Stream, t byte) {
 		return
 	}
 	if n := len(pending) - len(owners); n > 0 {
-		r.repaired("%d pending entries without a consumer", n)
+		r.broken("%d pending entries without a consumer", n)
 		r.unowned(g, pending)
 	}
 }

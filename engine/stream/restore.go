@@ -37,6 +37,8 @@ type Said struct {
 	// EntriesAdded is how many entries there ever were. Without KnowsAdded, as before Redis 7, that is how many there are.
 	EntriesAdded uint64
 	KnowsAdded   bool
+	// Sanitize has blocks refused that say a wrong number of entries or elements.
+	Sanitize bool
 }
 
 // Restore returns a stream without groups of these blocks, which it verifies and copies. repairs are what was said wrong of
@@ -79,7 +81,7 @@ func (r *restoring) repaired(format string, args ...any) {
 // block adds a block if it is one. One without entries that are left does not stay.
 func (r *restoring) block(b block) bool {
 	if packed.Check(b.lp) != nil {
-		if b.lp = packed.Recounted(b.lp); b.lp == nil {
+		if b.lp = packed.Recounted(b.lp); b.lp == nil || r.said.Sanitize {
 			return false
 		}
 		r.repaired("the elements of a block counted")
@@ -96,6 +98,9 @@ func (r *restoring) block(b block) bool {
 		return false
 	}
 	if saysLive, saysDeleted := b.counts(); saysLive != live || saysDeleted != deleted {
+		if r.said.Sanitize {
+			return false
+		}
 		r.repaired("a block says %d entries and %d deleted, and has %d and %d", saysLive, saysDeleted, live, deleted)
 		b.setCounts(live, deleted)
 	}
