@@ -87,6 +87,7 @@ func (s *server) comeBack(w *command.Worker, sess *command.Session) {
 	reply, told := c.Writer.Buf[w.ReplyAt:], command.Ctx{Request: &command.Request{Cmd: c.Cmd}, Session: sess, Server: s.Server}
 	c.Writer, w.Away = nil, false
 	w.Requests = [command.RequestsMax]command.Request{} // whose arguments are the connection's
+	c.Rest()
 	seen := w.Seen
 	s.Workers.Put(w)
 	s.When(max(seen, sess.Held), func(failed string) {

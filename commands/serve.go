@@ -125,6 +125,7 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 		conn.Close(true) // also what was unsafe when it was to be closed
 	}
 	c.Writer = nil
+	c.Rest()
 	if conn.Loop < 0 {
 		s.Workers.Put(w)
 	}
@@ -193,6 +194,7 @@ func (s *server) resolve(w *command.Worker, sess *command.Session, window []resp
 	for i := range window {
 		r := &w.Requests[i]
 		r.Resolve(s.Table, window[i].Args)
+		r.Own = window[i].Own
 		if at, ok := r.Ahead(len(window)); ok {
 			places[keys] = at
 			keys++

@@ -74,6 +74,23 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 	return e
 }
 
+// TakeString is PutString for bytes that are given away. They are not written to: others may read them still.
+func (v *View) TakeString(key, value []byte, deadline int64) Entry {
+	if len(value) <= inlineStringMax {
+		return v.PutString(key, value, deadline)
+	}
+	hash, s := v.locate(key)
+	t := &s.tables[v.DB]
+	i := v.lapse(s, t, t.find(hash, key))
+	v.doubt = true
+	if i >= 0 {
+		v.keep(t.at(i))
+	}
+	e := newObjectEntry(KindString, key, &bigString{b: value, shared: 1})
+	v.enter(hash, s, i, e, deadline)
+	return e
+}
+
 // bigString is the long string under an entry, nil if it has none.
 func (e Entry) bigString() *bigString {
 	if e.h.kind != KindString || e.h.flags&flagObject == 0 {

@@ -66,16 +66,29 @@ func TestShared(t *testing.T) {
 		shared, done = v.Share(v.Peek(key))
 		then = bytes.Clone(shared)
 	}
-	kept := 0 // changes in place of what was shared
+	var given, thenGiven []byte // to TakeString
+	kept := 0                   // changes in place of what was shared
 	for step := range 20_000 {
 		e := v.Peek(key)
 		n := inlineStringMax + 1 + rnd.IntN(4000)
 		switch op := rnd.IntN(10); {
 		case !e.Ok() || op == 0:
 			model = bytes.Repeat([]byte{byte(step)}, n)
-			v.PutString(key, model, 0)
+			if step%2 == 0 {
+				v.PutString(key, model, 0)
+				break
+			}
+			given, thenGiven = bytes.Clone(model), bytes.Clone(model)
+			v.TakeString(key, given, 0)
+			if b := v.Peek(key).raw(); &b[0] != &given[0] {
+				t.Fatalf("step %d: what was given away was copied", step)
+			}
 		case op < 3:
 			done()
+			if b := v.Peek(key).raw(); given != nil && &b[0] == &given[0] {
+				share()
+				break
+			}
 			if b := e.raw(); &v.EditString(key, 0, len(b))[0] != &b[0] {
 				t.Fatalf("step %d: a string that nobody shares is not edited in place", step)
 			}
@@ -99,6 +112,9 @@ func TestShared(t *testing.T) {
 			from := rnd.IntN(n)
 			b := v.EditString(key, from, n)
 			model[from], b[from] = byte(step), byte(step)
+		}
+		if !bytes.Equal(given, thenGiven) {
+			t.Fatalf("step %d: what was given away has changed", step)
 		}
 		if !bytes.Equal(shared, then) {
 			t.Fatalf("step %d: what was shared has changed", step)

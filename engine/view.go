@@ -116,6 +116,16 @@ func (v *View) NeedAt(set *LockSet, key []byte, at Place) {
 // memory is about to be reused.
 func (v *View) Forget() { v.hintPtr, v.objects, v.object, v.edit.open = nil, false, nil, false }
 
+// Rest forgets what the last command has found and made, which may be large and go meanwhile: nothing comes for a while.
+func (v *View) Rest() {
+	if !v.objects {
+		return
+	}
+	v.Forget()
+	o := &v.edit
+	o.Work, o.read, o.entry, o.key = Work{}, Work{}, Entry{}, nil
+}
+
 // Get finds a key for use: an expired one is removed first, hits and misses
 // are counted, and the access is noted.
 func (v *View) Get(key []byte) Entry {

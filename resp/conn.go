@@ -30,6 +30,10 @@ type Handler interface {
 type Command struct {
 	Args [][]byte
 	Size int // bytes it took on the wire
+
+	// Own, if it is not 0, says that arguments of at least so many bytes are memory of their own, which whoever runs the
+	// command may keep.
+	Own int
 }
 
 // Reason is why a connection ended.
@@ -164,6 +168,13 @@ type scratch struct {
 	own  bool   // it is all of the connection's own buffer
 }
 
+// forget forgets the arguments of a batch that has run, of which some may be kept by whoever ran it.
+func (s *scratch) forget() {
+	clear(s.args)
+	clear(s.batch)
+	s.args, s.batch = s.args[:0], s.batch[:0]
+}
+
 // release forgets the arguments of the last batch, so that they do not keep a
 // large input buffer alive.
 func (s *scratch) release() {
@@ -179,7 +190,7 @@ func (c *Conn) init(id uint64, h Handler, o owner, now int64) {
 	c.ID, c.handler, c.owner, c.opened = id, h, o, now
 	c.Fd, c.Loop = -1, -1
 	c.Out = &c.out
-	c.parser.bulk = -1
+	c.parser.bulk, c.parser.Large = -1, largeBytes
 	c.lastActive.Store(now)
 }
 
@@ -284,7 +295,12 @@ func (c *Conn) QueryBytes() int64 { return c.queryBytes.Load() }
 func (c *Conn) OutputBytes() int64 { return c.outputBytes.Load() + c.sharedBytes.Load() }
 func (c *Conn) SharedBytes() int64 { return c.sharedBytes.Load() }
 
-func (c *Conn) setQueryBytes(n int)  { c.setBuffered(&c.queryBytes, int64(n)) }
+// noteQueryBytes tells how much input is kept.
+func (c *Conn) noteQueryBytes() {
+	held, _ := c.parser.held()
+	c.setBuffered(&c.queryBytes, int64(c.in.len()+held))
+}
+
 func (c *Conn) setOutputBytes(n int) { c.setBuffered(&c.outputBytes, int64(n)) }
 
 func (c *Conn) setSharedBytes(n int64) {
@@ -336,12 +352,20 @@ func (c *Conn) serve(data []byte, own bool, s *scratch, budget int) (done int) {
 			}
 			pos += n
 			if len(args) > len(s.args) {
-				s.batch = append(s.batch, Command{args[len(s.args):len(args):len(args)], n})
+				s.batch = append(s.batch, Command{Args: args[len(s.args):len(args):len(args)], Size: n})
 				s.ends = append(s.ends, pos)
 				s.args = args
+				if c.parser.ready() {
+					held, _ := c.parser.held()
+					s.batch[len(s.batch)-1].Size, s.batch[len(s.batch)-1].Own = held+n, c.parser.Large
+					break
+				}
+			} else if len(s.batch) == 0 {
+				done = pos // whatever comes of what is behind: it is not parsed again
 			}
 		}
 		n := len(s.batch)
+		large := n > 0 && s.batch[0].Own != 0
 		budget -= n
 		if n > 0 {
 			c.fullAt = len(c.Out.Buf) + fullBytes
@@ -352,6 +376,10 @@ func (c *Conn) serve(data []byte, own bool, s *scratch, budget int) (done int) {
 			c.parser.Release()
 			if ran > 0 {
 				done = s.ends[ran-1]
+				if large {
+					c.parser.forgetLarge()
+					s.forget()
+				}
 			}
 			c.relieve(len(data) - done)
 			if ran < n { // paused, full, closed or to yield
@@ -372,7 +400,7 @@ func (c *Conn) serve(data []byte, own bool, s *scratch, budget int) (done int) {
 			c.close(true, ReasonProtocol)
 			break
 		}
-		if n < limit { // what is left is not complete
+		if n < limit && !large && !c.parser.waits { // what is left is not complete
 			break
 		}
 	}
@@ -435,7 +463,8 @@ func (c *Conn) inputLimit() int64 {
 // parsed of an incomplete command does not count, as in Redis.
 func (c *Conn) overInput() bool {
 	parsed, _ := c.parser.Parsed()
-	held := int64(c.in.len()-parsed) + c.QueuedBytes.Load()
+	_, coming := c.parser.held()
+	held := int64(c.in.len()-parsed+coming) + c.QueuedBytes.Load()
 	return held > c.inputLimit() || held > unauthQueryBytesMax && c.parser.Unauthenticated
 }
 

@@ -315,7 +315,7 @@ func (c *goConn) served() {
 		c.in = backlog{}
 	}
 	c.scratch.release()
-	c.setQueryBytes(c.in.len())
+	c.noteQueryBytes()
 	if c.overInput() {
 		c.close(false, ReasonInput)
 	}

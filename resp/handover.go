@@ -43,6 +43,7 @@ func (c *Conn) Return() {
 // over is called once, when c has ended.
 func (c *Conn) over() {
 	c.gone = true
+	c.parser.forgetLarge()
 	if !c.away {
 		c.handler.Closed(c)
 	}
@@ -66,7 +67,8 @@ func (c *Conn) part(s *scratch, ran, mark int) {
 	*s = scratch{}
 	c.parser.scratch = nil
 	c.parser.reset()
+	c.parser.forgetLarge()
 	c.paused, c.away, c.more = true, true, false
 	c.Out = &Writer{Proto: c.Out.Proto, Buf: slices.Clone(c.Out.Buf[:mark])}
-	c.setQueryBytes(c.in.len())
+	c.noteQueryBytes()
 }

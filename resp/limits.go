@@ -35,6 +35,13 @@ const (
 	// multibulkArgsMax is the most arguments of a command.
 	multibulkArgsMax = 1<<31 - 1
 
+	// largeBytes is how long an argument is that gets memory of its own. Less is copied in no time.
+	largeBytes = 1 << 20
+
+	// largeRestMin and largeRestMax are how large the pieces are in which the other arguments of such a command are put.
+	largeRestMin = 1 << 10
+	largeRestMax = 64 << 10
+
 	// CommandBytesMax is the most bytes of a command with all its arguments.
 	// Redis moves each large argument out of the query buffer and so has no
 	// such limit; here a command lies in one piece, and positions in it are

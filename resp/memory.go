@@ -69,7 +69,7 @@ func (m *Memory) run() {
 		}
 		m.in.take(m.serve(m.in.bytes(), true, &m.scratch, turnCommandsMax))
 		m.scratch.release()
-		m.setQueryBytes(m.in.len())
+		m.noteQueryBytes()
 		if m.overInput() {
 			m.close(false, ReasonInput)
 		}

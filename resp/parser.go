@@ -27,6 +27,11 @@ type Parser struct {
 	// authenticate: 10 arguments, 16 KB each.
 	Unauthenticated bool
 
+	// Large is how long an argument is that gets memory of its own if it does not come at once, see large.go; 0: none does.
+	// Next then consumes parts of a command, and returns its arguments with its last two bytes. They are returned again
+	// until forgetLarge is called.
+	Large int
+
 	spans   []span // arguments of the command under way
 	scratch []byte // unquoted arguments of inline commands
 
@@ -34,6 +39,9 @@ type Parser struct {
 	missing int // arguments still to come of the multibulk under way
 	bulk    int // length of the argument under way, -1 if not known yet
 	partway bool
+
+	large *large // the command under way, if it has an argument that is
+	waits bool   // it will have, once the commands before it have run
 }
 
 // span is where an argument lies, relative to the first byte of its command.
@@ -69,6 +77,9 @@ const (
 func (p *Parser) Next(buf []byte, args [][]byte) (n int, out [][]byte, err error) {
 	if p.partway {
 		return p.resume(buf, args)
+	}
+	if p.large != nil {
+		return p.takeLarge(buf, args)
 	}
 	if len(buf) == 0 {
 		return 0, args, nil
@@ -204,19 +215,17 @@ func (p *Parser) resume(buf []byte, args [][]byte) (int, [][]byte, error) {
 					return 0, args, err
 				}
 			}
-			switch {
-			case buf[p.pos] != '$':
-				return 0, args, ProtocolError(errExpectedDollar + string(buf[p.pos:p.pos+1]) + "'")
-			case !ok || v < 0 || v > p.maxBulk():
-				return 0, args, errBulk
-			case v > unauthBulkBytesMax && p.Unauthenticated:
-				return 0, args, errUnauthBulk
-			case int64(next)+v+2 > CommandBytesMax:
-				return 0, args, errTooBigCommand
+			if err := p.bulkError(buf[p.pos], v, ok, int64(next)); err != nil {
+				return 0, args, err
 			}
 			p.pos, p.bulk = next, int(v)
 		}
 		if len(buf)-p.pos < p.bulk+2 {
+			if p.takes(p.bulk) {
+				if p.waits = len(args) > 0; !p.waits {
+					return p.begin(buf), args, nil
+				}
+			}
 			return 0, args, nil
 		}
 		if len(p.spans) == cap(p.spans) { // doubled, since append grows large slices by a quarter
@@ -233,6 +242,22 @@ func (p *Parser) resume(buf []byte, args [][]byte) (int, [][]byte, error) {
 	n := p.pos
 	p.reset()
 	return n, args, nil
+}
+
+// bulkError is what is wrong with the line that announces an argument, which begins with kind. before is how many bytes of
+// the command come before the argument.
+func (p *Parser) bulkError(kind byte, length int64, ok bool, before int64) error {
+	switch {
+	case kind != '$':
+		return ProtocolError(errExpectedDollar + string([]byte{kind}) + "'")
+	case !ok || length < 0 || length > p.maxBulk():
+		return errBulk
+	case length > unauthBulkBytesMax && p.Unauthenticated:
+		return errUnauthBulk
+	case before+length+2 > CommandBytesMax:
+		return errTooBigCommand
+	}
+	return nil
 }
 
 // line reads the number on the line that starts at p.pos, behind its first
@@ -270,7 +295,7 @@ func (p *Parser) Release() {
 
 // reset forgets the command under way.
 func (p *Parser) reset() {
-	p.partway, p.pos, p.missing, p.bulk = false, 0, 0, -1
+	p.partway, p.pos, p.missing, p.bulk, p.waits = false, 0, 0, -1, false
 	p.spans = p.spans[:0]
 	if cap(p.spans) > spansKeptMax {
 		p.spans = nil

@@ -191,8 +191,11 @@ func TestRecordedExchanges(t *testing.T) {
 		}
 		input, auth := strings.CutPrefix(input, "auth:")
 		state, want, _ := strings.Cut(lines[i+1], " ")
-		for _, pieces := range splits(input) {
+		for i, pieces := range splits(input) {
 			m := NewMemory(evalHandler(auth), micros)
+			if i%2 == 1 {
+				m.parser.Large = 3
+			}
 			var got []byte
 			for _, p := range pieces {
 				got = append(got, m.Feed([]byte(p))...)
@@ -268,6 +271,9 @@ func FuzzChunks(f *testing.F) {
 		for way := range 3 {
 			x := uint32(seed)*2654435761 + uint32(way)
 			m := NewMemory(&echo{}, micros)
+			if way > 0 {
+				m.parser.Large = way
+			}
 			got := run(m, func(left int) int {
 				if way == 0 {
 					return 1

@@ -213,7 +213,7 @@ func (l *loop) keep(c *sock, data []byte, done int, own bool) {
 	default:
 		c.in.take(done)
 	}
-	c.setQueryBytes(c.in.len())
+	c.noteQueryBytes()
 }
 
 // begin lends c the rest of the loop's output buffer: its turn begins.

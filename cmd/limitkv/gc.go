@@ -57,7 +57,8 @@ const (
 	keepEvery = time.Second
 	// keepShare is the part of the time that giving memory back may take: one in keepShare. It is not put off for that for
 	// longer than keepRest. Where there was little to be had – a script still has it, or what is in use lies scattered – it
-	// rests for keepRest, and twice as long each time, up to keepRestMax.
+	// rests for keepRest, and twice as long each time, up to keepRestMax, or until the process has an eighth more, or an
+	// eighth less in use: a value that was deleted goes at once.
 	keepShare, keepRest, keepRestMax = 20, 5 * time.Second, time.Minute
 	// Memory that the process has beyond keepTimes what is in use and keepMore is given back while little is allocated; the
 	// rest is for what runs beside. Under load, when garbage is to be expected, there may be busyTimes and busyMore.
@@ -82,6 +83,7 @@ type keeper struct {
 
 	had, allocated uint64        // when it looked last
 	next           time.Time     // when memory may be given back again
+	soonest        time.Time     // when it may be given back for a change
 	rest           time.Duration // for how long it rested, there having been little to be had
 	lastLimit      int64
 	left, leftUsed uint64 // what it had, and what was in use, after memory was given back
@@ -135,7 +137,8 @@ func (k *keeper) look(used, limit int64, garbage bool) {
 	}
 	has, allocated := k.has()
 	quiet, grows := allocated-k.allocated < quietBytes, has > k.had+k.had/8
-	idle := allocated-k.allocated < idleBytes && (has > k.left+k.left/8 || uint64(used) < k.leftUsed-k.leftUsed/8)
+	changed := has > k.left+k.left/8 || uint64(used) < k.leftUsed-k.leftUsed/8
+	idle := allocated-k.allocated < idleBytes && changed
 	k.had, k.allocated = has, allocated
 	times, more := busyTimes, float64(busyMore)
 	switch {
@@ -145,15 +148,20 @@ func (k *keeper) look(used, limit int64, garbage bool) {
 		times, more = keepTimes, keepMore
 	}
 	began := time.Now()
-	if float64(has) <= float64(used)*times+more || grows && !quiet || began.Before(k.next) {
+	next := k.next
+	if changed {
+		next = k.soonest
+	}
+	if float64(has) <= float64(used)*times+more || grows && !quiet || began.Before(next) {
 		return // while it grows, what there is is wanted
 	}
 	debug.FreeOSMemory()
 	k.had, k.allocated = k.has()
 	k.left, k.leftUsed = k.had, uint64(used)
+	k.soonest = began.Add(min(keepShare*time.Since(began), keepRest))
 	if k.had < has-has/8 {
 		k.rest = 0
-		k.next = began.Add(min(keepShare*time.Since(began), keepRest))
+		k.next = k.soonest
 	} else {
 		k.rest = min(max(2*k.rest, keepRest), keepRestMax)
 		k.next = time.Now().Add(k.rest)

@@ -31,14 +31,26 @@ func (q *Queue) Add(w *Worker, r *Request) {
 		w.queues = w.queues[:last]
 	}
 	n := ArgBytes(r.Args)
-	if free := cap(q.bytes) - len(q.bytes); free < n {
-		q.bytes = make([]byte, 0, max(n, min(2*cap(q.bytes), queueBytesKept)))
+	copied := n
+	if r.Own > 0 {
+		for _, a := range r.Args {
+			if r.Owns(a) {
+				copied -= len(a)
+			}
+		}
+	}
+	if free := cap(q.bytes) - len(q.bytes); free < copied {
+		q.bytes = make([]byte, 0, max(copied, min(2*cap(q.bytes), queueBytesKept)))
 	}
 	if free := cap(q.words) - len(q.words); free < len(r.Args) {
 		q.words = make([][]byte, 0, max(len(r.Args), min(2*cap(q.words), queueWordsKept)))
 	}
 	first := len(q.words)
 	for _, a := range r.Args {
+		if r.Owns(a) {
+			q.words = append(q.words, a)
+			continue
+		}
 		from := len(q.bytes)
 		q.bytes = append(q.bytes, a...)
 		q.words = append(q.words, q.bytes[from:len(q.bytes):len(q.bytes)])

@@ -11,8 +11,10 @@ import (
 // to the locks, to the handler, and with a transaction's queue to EXEC.
 type Request struct {
 	// Args are the command's name and arguments. They alias what the client sent and
-	// must be copied to be kept.
+	// must be copied to be kept, but for those that Owns tells of.
 	Args [][]byte
+	// Own, if it is not 0, is how long an argument is that may be kept as it is.
+	Own int
 	// Cmd is as from Table.Resolve, as Known is.
 	Cmd   *Command
 	Known bool
@@ -38,7 +40,7 @@ func (r *Request) Start() int64 {
 
 // Resolve finds the row that arguments call, and where its key is if there is one.
 func (r *Request) Resolve(t *Table, args [][]byte) {
-	r.Args, r.Sole, r.Prepared, r.Began, r.Ended = args, 0, nil, 0, 0
+	r.Args, r.Own, r.Sole, r.Prepared, r.Began, r.Ended = args, 0, 0, nil, 0, 0
 	r.Cmd = t.Find(args[0])
 	if r.Known = r.Cmd != nil; !r.Known {
 		return
@@ -69,16 +71,20 @@ func (r *Request) Ahead(of int) (at engine.Place, ok bool) {
 
 // Call makes the request one of a command that is known, within another one.
 func (r *Request) Call(cmd *Command, args [][]byte) {
-	r.Args, r.Cmd, r.Known = args, cmd, true
+	r.Args, r.Own, r.Cmd, r.Known = args, 0, cmd, true
 	if r.Sole = cmd.SoleKey(args); r.Sole > 0 {
 		r.Place = engine.PlaceOf(args[r.Sole])
 	}
 }
 
+// Owns tells whether an argument is memory of its own, which the command may keep. Others read it until the command is over,
+// and later: who keeps it must not write to it.
+func (r *Request) Owns(arg []byte) bool { return r.Own > 0 && len(arg) >= r.Own }
+
 // Clone is the request with arguments of its own.
 func (r *Request) Clone() Request {
 	kept := *r
-	kept.Args = Clone(r.Args)
+	kept.Args, kept.Own = Clone(r.Args), 0
 	return kept
 }
 

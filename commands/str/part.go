@@ -27,7 +27,7 @@ func (f *family) append(c *command.Ctx) {
 		return
 	}
 	if !e.Ok() {
-		c.PutString(key, more, 0)
+		put(c, key, more, 0)
 		c.Changed(key, engine.EventString, "append")
 		c.Int(int64(len(more)))
 		return
@@ -78,7 +78,11 @@ func (f *family) setrange(c *command.Ctx) {
 		return
 	}
 	n = max(n, int(offset)+len(part))
-	copy(c.EditString(key, int(offset), n)[offset:], part)
+	if offset == 0 && len(part) == n && c.Owns(part) {
+		put(c, key, part, e.Deadline())
+	} else {
+		copy(c.EditString(key, int(offset), n)[offset:], part)
+	}
 	c.Changed(key, engine.EventString, "setrange")
 	c.Int(int64(n))
 }

@@ -130,7 +130,9 @@ func set(c *command.Ctx, value []byte, o options) {
 			return
 		}
 	}
-	c.ExpectBytes(len(value))
+	if !c.Owns(value) {
+		c.ExpectBytes(len(value))
+	}
 	key := c.Args[1]
 	var e engine.Entry
 	if !o.get {
@@ -180,9 +182,18 @@ func logSet(c *command.Ctx, value []byte, deadline int64, o options) {
 	}
 }
 
+// put stores an argument as a string.
+func put(c *command.Ctx, key, value []byte, deadline int64) {
+	if c.Owns(value) {
+		c.TakeString(key, value, deadline)
+	} else {
+		c.PutString(key, value, deadline)
+	}
+}
+
 // store puts a value under the first key.
 func store(c *command.Ctx, value []byte, deadline int64) {
-	c.PutString(c.Args[1], value, deadline)
+	put(c, c.Args[1], value, deadline)
 	c.Changed(c.Args[1], engine.EventString, "set")
 }
 
@@ -361,7 +372,7 @@ func mset(c *command.Ctx, nx bool) {
 		}
 	}
 	for i := 0; i < len(pairs); i += 2 {
-		c.PutString(pairs[i], pairs[i+1], 0)
+		put(c, pairs[i], pairs[i+1], 0)
 		c.Changed(pairs[i], engine.EventString, "set")
 	}
 	if nx {
