@@ -84,7 +84,7 @@ func (s *server) endLong(c *command.Ctx, run *longrun.Run) {
 func (s *server) comeBack(w *command.Worker, sess *command.Session) {
 	c := &w.Ctx
 	s.enterChanges(w)
-	reply, told := c.Writer.Buf[w.ReplyAt:], command.Ctx{Request: &command.Request{Cmd: c.Cmd}, Session: sess, Server: s.Server}
+	reply, told := c.Writer.From(w.ReplyAt), command.Ctx{Request: &command.Request{Cmd: c.Cmd}, Session: sess, Server: s.Server}
 	c.Writer, w.Away = nil, false
 	w.Requests = [command.RequestsMax]command.Request{} // whose arguments are the connection's
 	c.Rest()

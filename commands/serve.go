@@ -118,6 +118,13 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	conn.Took(now - began)
 	s.enterChanges(w)
 	s.ClientServed(sess)
+	if len(w.Unsafe) > 0 {
+		for i := range w.Unsafe {
+			u := &w.Unsafe[i]
+			u.From, u.To = conn.Out.Whole(u.From), conn.Out.Whole(u.To)
+		}
+		conn.Out.Flatten()
+	}
 	if kept, from := s.holdBack(w, sess, conn.Out.Mark()); kept != nil {
 		conn.Out.Cut(from)
 		s.hold(sess, kept)

@@ -58,6 +58,11 @@ func TestMemoryOfLargeValues(t *testing.T) {
 		{name: "MSET", run: []words{{"MSET", "a", "1", "k", value, "b", "2"}}},
 		{name: "SETRANGE", run: []words{{"SETRANGE", "k", "0", value}}},
 		{name: "EXEC", run: []words{{"MULTI"}, {"SET", "k", value}, {"EXEC"}}},
+		{name: "GET", before: words{"SET", "k", value}, run: []words{{"GET", "k"}}},
+		{name: "GETRANGE", before: words{"SET", "k", value}, run: []words{{"GETRANGE", "k", "5", "-1"}}},
+		{name: "GETDEL", before: words{"SET", "k", value}, run: []words{{"GETDEL", "k"}}},
+		{name: "MGET", before: words{"SET", "k", value}, run: []words{{"MGET", "a", "k"}}},
+		{name: "GET in EXEC", before: words{"SET", "k", value}, run: []words{{"MULTI"}, {"GET", "k"}, {"EXEC"}}},
 		{name: "an unknown command", run: []words{{"NOSUCH", "k", value}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

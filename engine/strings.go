@@ -117,6 +117,14 @@ func (v *View) Share(e Entry) (b []byte, done func()) {
 	}
 }
 
+// ShareString returns the bytes of a string of more than inlineStringMax, which stay as they are for ever: when they are to
+// change, the string gets other ones.
+func (v *View) ShareString(e Entry) []byte {
+	big := e.bigString()
+	big.shared++
+	return big.b
+}
+
 // PutInt stores a string that is an integer.
 func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
 	hash, s := v.locate(key)

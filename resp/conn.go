@@ -411,7 +411,7 @@ func (c *Conn) serve(data []byte, own bool, s *scratch, budget int) (done int) {
 // relieve sends replies of which much has gathered, and chokes c if its peer
 // does not take them. kept is how much input there is to be served.
 func (c *Conn) relieve(kept int) {
-	if len(c.Out.Buf) < writeChunkBytes {
+	if c.Out.Len() < writeChunkBytes {
 		return
 	}
 	c.owner.flush()
@@ -450,7 +450,7 @@ func (c *Conn) hangUp() bool {
 
 // Full tells whether so many replies have gathered that they should be sent
 // before more commands are run.
-func (c *Conn) Full() bool { return len(c.Out.Buf) >= c.fullAt }
+func (c *Conn) Full() bool { return c.Out.Len() >= c.fullAt }
 
 func (c *Conn) inputLimit() int64 {
 	if c.QueryBufferLimit <= 0 {

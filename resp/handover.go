@@ -69,6 +69,6 @@ func (c *Conn) part(s *scratch, ran, mark int) {
 	c.parser.reset()
 	c.parser.forgetLarge()
 	c.paused, c.away, c.more = true, true, false
-	c.Out = &Writer{Proto: c.Out.Proto, Buf: slices.Clone(c.Out.Buf[:mark])}
+	c.Out = &Writer{Proto: c.Out.Proto, Buf: slices.Clone(c.Out.Buf[:mark]), sharing: c.Out.sharing}
 	c.noteQueryBytes()
 }

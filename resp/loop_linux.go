@@ -346,6 +346,7 @@ func (l *loop) runMail() {
 			m.fn()
 		case m.c.gone:
 			m.c.mail.run()
+			m.c.Out.Cut(0)
 			m.c.Out.Buf = nil
 		default:
 			l.begin(m.c)

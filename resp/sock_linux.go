@@ -36,6 +36,7 @@ func (l *loop) add(fd int, remote, local netip.AddrPort, path string) {
 	c := &sock{loop: l, slot: slot}
 	c.init(l.server.lastID.Add(1), l.server.opts.Handler, c, l.now)
 	c.gen = int32(c.ID)
+	c.Out.sharing = true
 	c.Fd, c.Loop, c.remote, c.local, c.path = fd, l.index, remote, local, path
 	l.socks[slot] = c
 	c.armed = unix.EPOLLIN
@@ -232,7 +233,7 @@ func (l *loop) finish(c *sock) {
 	c.took = 0
 	b := c.Out.Buf
 	if n := len(l.output); l.owed < LateMicrosMax && len(b) > 0 && len(b) <= lateBytesMax && n+len(b) <= cap(l.output) && &b[0] == &l.output[:n+1][n] &&
-		c.closing == keepOpen && !c.hungUp && c.pend.size == 0 {
+		c.closing == keepOpen && !c.hungUp && c.pend.size == 0 && c.Out.bytes == 0 {
 		l.output = l.output[:n+len(b)]
 		l.late = append(l.late, late{c, len(b)})
 		c.late += len(b)
@@ -331,7 +332,11 @@ func (c *sock) flush() {
 	c.loop.sendLate()
 	b := c.Out.Buf
 	if len(b) == 0 || c.closing == closeNow || c.hungUp {
-		c.Out.Buf = b[:0]
+		c.Out.Cut(0)
+		return
+	}
+	if c.Out.bytes > 0 {
+		c.flushShared()
 		return
 	}
 	n := c.send(b)
@@ -343,6 +348,21 @@ func (c *sock) flush() {
 	} else {
 		c.keepOutput(b[n:])
 		c.Out.Buf = b[:0]
+	}
+}
+
+// flushShared is flush where some of the replies is shared: it is sent from where it is.
+func (c *sock) flushShared() {
+	b, from := c.Out.Buf, 0
+	for _, s := range c.Out.shared {
+		c.pend.add(&c.loop.pool, b[from:s.at])
+		c.pend.give(s.b)
+		from = s.at
+	}
+	c.pend.add(&c.loop.pool, b[from:])
+	c.Out.Cut(0)
+	if !c.sendPending() {
+		c.close(false, ReasonPeer)
 	}
 }
 
@@ -378,10 +398,10 @@ func (c *sock) keepOutput(b []byte) {
 	}
 }
 
-func (c *sock) unsent() int { return c.late + c.pend.size + len(c.Out.Buf) }
+func (c *sock) unsent() int { return c.late + c.pend.size + c.Out.Len() }
 
-// writePending sends more of what c's peer had not taken.
-func (l *loop) writePending(c *sock) {
+// sendPending sends more of what c's peer had not taken. It reports false if the peer is gone.
+func (c *sock) sendPending() bool {
 	sent := 0
 	for c.pend.size > 0 && sent < writeTurnBytes {
 		b := c.pend.first()
@@ -390,21 +410,32 @@ func (l *loop) writePending(c *sock) {
 			break
 		}
 		if errno != 0 {
-			l.hangUp(c)
-			return
+			return false
 		}
 		sent += n
-		c.pend.take(&l.pool, n)
+		c.pend.take(&c.loop.pool, n)
 		if n < len(b) {
 			break
 		}
 	}
-	if sent == 0 && c.source == nil {
+	if sent > 0 {
+		c.bytesOut.Add(int64(sent))
+		c.loop.io.writes.Add(1)
+	}
+	c.setOutputBytes(c.pend.size)
+	return true
+}
+
+// writePending is sendPending when epoll says that the peer takes more.
+func (l *loop) writePending(c *sock) {
+	had := c.pend.size
+	if !c.sendPending() {
+		l.hangUp(c)
 		return
 	}
-	c.bytesOut.Add(int64(sent))
-	l.io.writes.Add(1)
-	c.setOutputBytes(c.pend.size)
+	if c.pend.size == had && c.source == nil {
+		return
+	}
 	if c.drained() {
 		c.resume()
 	}

@@ -36,7 +36,7 @@ func (c *Conn) Nudge() { c.owner.nudge() }
 // strayReply ends a connection with a source that has replied something.
 func (c *Conn) strayReply() {
 	if c.source != nil && len(c.Out.Buf) > c.owed {
-		c.Out.Buf = c.Out.Buf[:0]
+		c.Out.Cut(0)
 		c.close(false, ReasonHandler)
 	}
 }

@@ -17,6 +17,16 @@ import (
 type Writer struct {
 	Buf   []byte
 	Proto int // 2 or 3; 0 means 2
+
+	sharing bool    // what is shared need not be copied
+	shared  []share // in order
+	bytes   int     // of what is shared
+}
+
+// share is bytes that are not in Buf, but come before its byte at.
+type share struct {
+	at int
+	b  []byte
 }
 
 // Int appends an integer.
@@ -24,6 +34,67 @@ func (w *Writer) Int(n int64) { w.Buf = redcon.AppendInt(w.Buf, n) }
 
 // Bulk appends a string of any bytes.
 func (w *Writer) Bulk(b []byte) { w.Buf = redcon.AppendBulk(w.Buf, b) }
+
+// sharedBytes is how long a string is that is sent from where it is. Less is copied in no time.
+const sharedBytes = 1 << 20
+
+// Shares tells whether a string of so many bytes need not be copied.
+func (w *Writer) Shares(n int) bool { return w.sharing && n >= sharedBytes }
+
+// BulkShared is Bulk for bytes that do not change any more, if Shares says so. What is shared is behind the marks that were
+// taken before the command, since Conn.Full ends a batch with it.
+func (w *Writer) BulkShared(b []byte) {
+	w.head('$', len(b))
+	w.shared = append(w.shared, share{len(w.Buf), b[:len(b):len(b)]})
+	w.bytes += len(b)
+	w.Buf = append(w.Buf, '\r', '\n')
+}
+
+// Len is how many bytes there are, with what is shared.
+func (w *Writer) Len() int { return len(w.Buf) + w.bytes }
+
+// From is what was appended since Mark returned mark, with what is shared. It may be part of Buf.
+func (w *Writer) From(mark int) []byte {
+	if len(w.shared) == 0 {
+		return w.Buf[mark:]
+	}
+	b := make([]byte, 0, w.Len()-mark)
+	for _, s := range w.shared {
+		if s.at >= mark {
+			b = append(append(b, w.Buf[mark:s.at]...), s.b...)
+			mark = s.at
+		}
+	}
+	return append(b, w.Buf[mark:]...)
+}
+
+// Whole is where a place in Buf is once Flatten was called.
+func (w *Writer) Whole(mark int) int {
+	n := mark
+	for _, s := range w.shared {
+		if s.at < mark {
+			n += len(s.b)
+		}
+	}
+	return n
+}
+
+// Flatten copies what is shared, so that all is in Buf.
+func (w *Writer) Flatten() {
+	if len(w.shared) > 0 {
+		w.Buf = w.From(0)
+		w.shared, w.bytes = nil, 0
+	}
+}
+
+// moved says that n bytes were put in at a place.
+func (w *Writer) moved(mark, n int) {
+	for i := range w.shared {
+		if w.shared[i].at > mark {
+			w.shared[i].at += n
+		}
+	}
+}
 
 // BulkString is Bulk for a string.
 func (w *Writer) BulkString(s string) { w.Buf = redcon.AppendBulkString(w.Buf, s) }
@@ -87,6 +158,7 @@ func (w *Writer) insert(mark int, head []byte) {
 	w.Buf = append(w.Buf, head...)
 	copy(w.Buf[mark+len(head):], w.Buf[mark:from])
 	copy(w.Buf[mark:], head)
+	w.moved(mark, len(head))
 }
 
 // Map appends the head of a map of n pairs: in RESP2 an array of 2n elements.
@@ -217,10 +289,20 @@ const adoptedBytes = 64 << 10
 func (w *Writer) Mark() int { return len(w.Buf) }
 
 // Cut takes back everything appended since Mark returned mark.
-func (w *Writer) Cut(mark int) { w.Buf = w.Buf[:mark] }
+func (w *Writer) Cut(mark int) {
+	w.Buf = w.Buf[:mark]
+	for n := len(w.shared); n > 0 && w.shared[n-1].at > mark; n-- {
+		w.bytes -= len(w.shared[n-1].b)
+		w.shared[n-1] = share{}
+		w.shared = w.shared[:n-1]
+	}
+}
 
 // Insert puts bytes in front of all that was appended since Mark returned mark.
-func (w *Writer) Insert(mark int, b []byte) { w.Buf = slices.Insert(w.Buf, mark, b...) }
+func (w *Writer) Insert(mark int, b []byte) {
+	w.Buf = slices.Insert(w.Buf, mark, b...)
+	w.moved(mark, len(b))
+}
 
 // ParseInt reads an integer as strictly as Redis does.
 func ParseInt(b []byte) (int64, bool) { return number.ParseInt(b) }

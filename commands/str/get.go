@@ -60,7 +60,7 @@ func growForAll(c *command.Ctx) {
 	}
 	n := 0
 	for _, key := range c.Args[1:] {
-		if e := c.Find(key); e.Kind() == engine.KindString {
+		if e := c.Find(key); e.Kind() == engine.KindString && !c.Shares(e.Len()) {
 			n += e.Len()
 		}
 		n += longHead
@@ -133,6 +133,10 @@ func getrange(c *command.Ctx) {
 	end = min(end, n-1)
 	if start > end || n == 0 {
 		c.BulkString("")
+		return
+	}
+	if c.Shares(int(end - start)) {
+		c.BulkShared(c.ShareString(e)[start : end+1])
 		return
 	}
 	c.ExpectBytes(int(end - start))

@@ -39,6 +39,10 @@ func replyString(c *command.Ctx, e engine.Entry) {
 		c.BulkInt(n)
 		return
 	}
+	if c.Shares(e.Len()) {
+		c.BulkShared(c.ShareString(e))
+		return
+	}
 	b := e.Bytes(nil)
 	c.ExpectBytes(len(b))
 	c.Bulk(b)
