@@ -63,6 +63,7 @@ func TestMemoryOfLargeValues(t *testing.T) {
 		{name: "GETDEL", before: words{"SET", "k", value}, run: []words{{"GETDEL", "k"}}},
 		{name: "MGET", before: words{"SET", "k", value}, run: []words{{"MGET", "a", "k"}}},
 		{name: "GET in EXEC", before: words{"SET", "k", value}, run: []words{{"MULTI"}, {"GET", "k"}, {"EXEC"}}},
+		{name: "COPY", before: words{"SET", "k", value}, run: []words{{"COPY", "k", "l"}}},
 		{name: "an unknown command", run: []words{{"NOSUCH", "k", value}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -93,6 +94,30 @@ func TestMemoryOfLargeValues(t *testing.T) {
 				t.Errorf("the server had %d MB at most", peak>>20)
 			}
 			do(t, conn, "DEL", "a", "b", "k", "l")
+			comesBack(t, s, base+slackBytes)
+		})
+	}
+	for _, run := range []words{ // these take more for a moment
+		{"EVAL", "redis.call('SET', KEYS[1], ARGV[1])", "1", "k", value},
+		{"EVAL", "local function all() return ARGV end redis.call('SET', KEYS[1], all()[1])", "1", "k", value},
+		{"HSET", "k", "f", value},
+		{"LPUSH", "k", value},
+		{"SADD", "k", value},
+		{"ZADD", "k", "1", value},
+		{"XADD", "k", "*", "f", value},
+		{"DQ.ADD", "k", value},
+	} {
+		t.Run(run[0]+" and DEL", func(t *testing.T) {
+			s := peer.LimitKV(t, "--save", "")
+			base, _ := memory(t, s.Pid())
+			conn := s.Dial(t)
+			if v := do(t, conn, run...); v.IsError() {
+				t.Fatal(v)
+			}
+			if now, _ := memory(t, s.Pid()); now < largeValueBytes {
+				t.Errorf("the server has %d MB", now>>20)
+			}
+			do(t, conn, "DEL", "k")
 			comesBack(t, s, base+slackBytes)
 		})
 	}

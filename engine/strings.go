@@ -125,6 +125,18 @@ func (v *View) ShareString(e Entry) []byte {
 	return big.b
 }
 
+// twinBytes is how long a string is whose copy has the same bytes, until one of the two changes.
+const twinBytes = 1 << 20
+
+// twin is a copy of the string.
+func (x *bigString) twin() *bigString {
+	if len(x.b) < twinBytes {
+		return &bigString{b: append([]byte(nil), x.b...)}
+	}
+	x.shared++
+	return &bigString{b: x.b[:len(x.b):len(x.b)], shared: 1}
+}
+
 // PutInt stores a string that is an integer.
 func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
 	hash, s := v.locate(key)

@@ -83,6 +83,11 @@ func TestShared(t *testing.T) {
 			if b := v.Peek(key).raw(); &b[0] != &given[0] {
 				t.Fatalf("step %d: what was given away was copied", step)
 			}
+		case op < 3 && step%5 == 0:
+			v.Copy(e, []byte("twin"), 0, nil)
+			if twin := v.Peek([]byte("twin")).raw(); !bytes.Equal(twin, model) {
+				t.Fatalf("step %d: %d bytes were copied, want %d", step, len(twin), len(model))
+			}
 		case op < 3:
 			done()
 			if b := v.Peek(key).raw(); given != nil && &b[0] == &given[0] {
@@ -128,5 +133,36 @@ func TestShared(t *testing.T) {
 	}
 	if kept < 100 {
 		t.Errorf("%d changes were made in place", kept)
+	}
+}
+
+// TestTwins changes a large string and its copy in turn: neither sees what becomes of the other.
+func TestTwins(t *testing.T) {
+	ks := New(NewClock(), 1)
+	v := View{KS: ks, Now: ks.Clock.Now(), Held: LockSet{allShards}}
+	keys := [][]byte{[]byte("a"), []byte("b")}
+	v.PutString(keys[0], bytes.Repeat([]byte("x"), twinBytes), 0)
+	copy(v.EditString(keys[0], twinBytes, twinBytes+3)[twinBytes:], "end") // so that there is room behind it
+	models := [][]byte{bytes.Clone(v.Peek(keys[0]).raw())}
+	v.Copy(v.Peek(keys[0]), keys[1], 0, nil)
+	models = append(models, bytes.Clone(models[0]))
+	if &v.Peek(keys[0]).raw()[0] != &v.Peek(keys[1]).raw()[0] {
+		t.Error("the copy has bytes of its own")
+	}
+	for step := range 20 {
+		i := step % 2
+		from := len(models[i])
+		if step%6 > 2 {
+			from = step
+		}
+		n := max(from+1, len(models[i]))
+		models[i] = append(models[i], make([]byte, n-len(models[i]))...)
+		v.EditString(keys[i], from, n)[from] = byte(step)
+		models[i][from] = byte(step)
+		for j, k := range keys {
+			if !bytes.Equal(v.Peek(k).raw(), models[j]) {
+				t.Fatalf("step %d: %s is not what it was made", step, k)
+			}
+		}
 	}
 }

@@ -523,7 +523,7 @@ func (v *View) Copy(e Entry, to []byte, db int, clone any) {
 			v.PutObject(to, e.h.kind, clone, deadline)
 			break
 		}
-		w := newObjectEntry(e.h.kind, to, &bigString{b: append([]byte(nil), big.b...)})
+		w := newObjectEntry(e.h.kind, to, big.twin())
 		w.h.flags |= e.h.flags & flagIdle
 		v.put(w, deadline)
 	}

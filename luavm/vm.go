@@ -91,13 +91,18 @@ type VM struct {
 	spareStacks    []coroutineStack // of coroutines that have ended
 }
 
-// argumentsKept is how many arguments have a place in the table that is used again.
-const argumentsKept = 1024
+// argumentsKept is how many arguments have a place in the table that is used again. One that is longer than argumentBytesKept
+// goes with its run.
+const (
+	argumentsKept     = 1024
+	argumentBytesKept = 64 << 10
+)
 
 // arguments is KEYS or ARGV: a table that is used again as long as scripts only read it.
 type arguments struct {
 	table *lua.LTable
 	n     int
+	long  bool // some are longer than argumentBytesKept
 }
 
 // New builds an interpreter.
@@ -188,6 +193,7 @@ func (vm *VM) Run(s *Script, keys, args [][]byte, host Host, out *resp.Writer) (
 	if s.chunk.escapes {
 		tables.SetString(vm.env, "KEYS", vm.stringArray(keys))
 		tables.SetString(vm.env, "ARGV", vm.stringArray(args))
+		defer vm.forgetLong(keys, args)
 	} else {
 		vm.keys.set(keys, &vm.boxes)
 		vm.argvTable.set(args, &vm.boxes)
@@ -216,6 +222,43 @@ func (vm *VM) forgetRun() {
 	}
 	vm.walker.Forget()
 	vm.closures.end()
+	clear(vm.argv[:cap(vm.argv)])
+	if cap(vm.argv) > argumentsKept {
+		vm.argv = nil
+	}
+	vm.passed = nil
+	if vm.keys.forgetLong() || vm.argvTable.forgetLong() {
+		vm.argvTable.forgetLong()
+		vm.boxes = boxes.Boxes{} // whose blocks hold them
+	}
+}
+
+// forgetLong drops the arguments of a run that might have kept them in globals, if some are long.
+func (vm *VM) forgetLong(lists ...[][]byte) {
+	for _, values := range lists {
+		for _, v := range values {
+			if len(v) > argumentBytesKept {
+				tables.SetString(vm.env, "KEYS", lua.LNil)
+				tables.SetString(vm.env, "ARGV", lua.LNil)
+				vm.arrays, vm.boxes = tables.Arrays{}, boxes.Boxes{} // whose blocks hold them
+				return
+			}
+		}
+	}
+}
+
+// forgetLong drops the long ones of the arguments of the last run. It reports whether there were any.
+func (a *arguments) forgetLong() bool {
+	if !a.long {
+		return false
+	}
+	a.long = false
+	for i, v := range tables.Items(a.table) {
+		if s, ok := v.(lua.LString); ok && len(s) > argumentBytesKept {
+			tables.SetInt(a.table, i+1, lua.LString(""))
+		}
+	}
+	return true
 }
 
 // forgetRegisters clears what functions have left in the registers: to do so at each return would be a part of its cost.
@@ -252,6 +295,7 @@ func (a *arguments) set(values [][]byte, from *boxes.Boxes) {
 	}
 	items := tables.Items(a.table)
 	for i, v := range values {
+		a.long = a.long || len(v) > argumentBytesKept
 		var old lua.LValue
 		if i < len(items) {
 			old = items[i]

@@ -202,5 +202,6 @@ func (w *worker) run(c *command.Ctx, vm *luavm.VM, function *string, now int64, 
 	c.Script, c.DB = inScript, db
 	c.Failure, c.Counted = outcome.Failure, outcome.Counted
 	w.host.c = nil
+	w.host.rest()
 	return !outcome.Broken
 }

@@ -24,6 +24,17 @@ type host struct {
 	slot     slot
 }
 
+// outBytesKept is how much room for replies is kept between scripts.
+const outBytesKept = 64 << 10
+
+// rest forgets what the last script has asked for and got, if that may be much.
+func (h *host) rest() {
+	h.request.Args = nil
+	if cap(h.out.Buf) > outBytesKept {
+		h.out.Buf = nil
+	}
+}
+
 // Lookup finds a command by name.
 func (h *host) Lookup(name []byte) any {
 	if cmd := h.c.Server.Table.Find(name); cmd != nil {
