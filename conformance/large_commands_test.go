@@ -70,11 +70,6 @@ XREADGROUP GROUP new c STREAMS x >
 XREADGROUP GROUP all c STREAMS x 0
 XPENDING x all - + 250000
 XAUTOCLAIM x all d 0 0 COUNT 250000
-GET str
-GETRANGE str 0 -1
-SUBSTR str 0 -1
-GETEX str
-MGET str str
 BITCOUNT str
 BITPOS str 1
 BITOP NOT d str
@@ -107,20 +102,18 @@ LPOP t 200000 | l
 RPOP t 200000 | l
 LMPOP 1 t LEFT COUNT 200000 | l
 BLMPOP 0 1 t LEFT COUNT 200000 | l
-GETDEL t | str
-GETSET t x | str
 `
 
 // briefCommands take no longer on a large value than on a small one, unless they have many arguments, or wait for what
-// is their own business: a script, another server.
+// is their own business: a script, another server. What replies a large string sends it from where it is.
 const briefCommands = `append bitfield bitfield_ro blmove blpop brpop brpoplpush bzpopmax bzpopmin cl.throttle decr decrby del dq.ack dq.add dq.info
 dq.len dq.move dq.mpop dq.nack dq.pop dq.rem dq.set dq.touch eval eval_ro evalsha evalsha_ro exists expire expireat expiretime fcall
-fcall_ro gcra geoadd geodist geohash geopos getbit hdel hexists hexpire hexpireat hexpiretime hget hgetdel hgetex hincrby hincrbyfloat
+fcall_ro gcra geoadd geodist geohash geopos get getbit getdel getex getrange getset hdel hexists hexpire hexpireat hexpiretime hget hgetdel hgetex hincrby hincrbyfloat
 hlen hmget hmset hpersist hpexpire hpexpireat hpexpiretime hpttl hset hsetex hsetnx hstrlen httl incr incrby incrbyfloat increx lcs lindex
-linsert lk.acquire lk.guard lk.info lk.release lk.touch llen lmove lpush lpushx lrem lset ltrim migrate move mset msetnx persist pexpire pexpireat
+linsert lk.acquire lk.guard lk.info lk.release lk.touch llen lmove lpush lpushx lrem lset ltrim mget migrate move mset msetnx persist pexpire pexpireat
 pexpiretime pfadd pfcount pfdebug pfmerge psetex pttl rename renamenx restore restore-asking rl.acquire rl.info rl.macquire rl.release rl.set
 rl.settle rl.throttle rl.touch rpoplpush rpush rpushx sadd scard set setbit setex setnx setrange sismember smismember smove spublish srem
-ssubscribe strlen sunsubscribe touch ttl type unlink watch xack xadd xclaim xdel xlen xsetid xtrim zadd zcard zcount zincrby zlexcount
+ssubscribe strlen substr sunsubscribe touch ttl type unlink watch xack xadd xclaim xdel xlen xsetid xtrim zadd zcard zcount zincrby zlexcount
 zmscore zrank zrem zrevrank zscore`
 
 // fillLarge makes the values.
