@@ -37,7 +37,7 @@ type Said struct {
 	// EntriesAdded is how many entries there ever were. Without KnowsAdded, as before Redis 7, that is how many there are.
 	EntriesAdded uint64
 	KnowsAdded   bool
-	// Sanitize has blocks refused that say a wrong number of entries or elements.
+	// Sanitize has blocks refused that say a wrong number of entries.
 	Sanitize bool
 }
 
@@ -81,7 +81,7 @@ func (r *restoring) repaired(format string, args ...any) {
 // block adds a block if it is one. One without entries that are left does not stay.
 func (r *restoring) block(b block) bool {
 	if packed.Check(b.lp) != nil {
-		if b.lp = packed.Recounted(b.lp); b.lp == nil || r.said.Sanitize {
+		if b.lp = packed.Recounted(b.lp); b.lp == nil {
 			return false
 		}
 		r.repaired("the elements of a block counted")
