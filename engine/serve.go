@@ -46,25 +46,19 @@ func (v *View) serveLine(k waitKey) {
 	db := v.DB
 	v.DB = k.db
 	defer func() { v.DB = db }()
-	was := l.serving
-	l.serving = true
-	var again int64
+	var x lineWalk
 	// Who gets nothing holds up those behind him who wait for a value of the same kind, and not those who wait for something
 	// else that the key might be.
 	var held [kindCount]bool
-	for n := l.head; n != nil && (l.noKey > 0 || l.other(&held)); {
-		next := n.next
+	for n := l.begin(&x); n != nil && (l.noKey > 0 || l.other(&held)); n = x.step() {
 		if held[n.w.Kind] && !n.w.NoKey {
-			n = next
 			continue
 		}
 		if n.w.Order == OrderLines {
 			v.serveBefore(n.w, key)
 		}
-		result, at := v.serveOne(n.w, key)
-		if at != 0 && (again == 0 || at < again) {
-			again = at
-		}
+		result, at := v.serveOne(n, key)
+		x.note(at)
 		switch result {
 		case ServedHold:
 			held[n.w.Kind] = true
@@ -73,30 +67,33 @@ func (v *View) serveLine(k waitKey) {
 		case ServedSame:
 			if l.names[n.w.Name] > 1 {
 				v.serveSame(l, n, key)
-				next = n.next // who came next may have been served with it
 			}
 			l.remove(n)
 		}
-		n = next
 	}
-	if l.serving = was; l.n == 0 {
-		again = 0
+	switch l.walk = x.outer; {
+	case l.walk != nil:
+		l.walk.note(x.again)
+	case l.n == 0:
 		v.KS.endLine(s, k)
+		v.KS.setAlarm(s, k, l, 0)
+	default:
+		v.KS.setAlarm(s, k, l, x.again)
 	}
-	v.KS.setAlarm(s, k, l, again)
 }
 
 // serveSame serves the other places of somebody who stands in a line several times and was served at one of them.
 func (v *View) serveSame(l *waitList, served *place, key []byte) {
-	for n := l.head; n != nil; {
-		next := n.next
+	var x lineWalk
+	for n := l.begin(&x); n != nil; n = x.step() {
 		if n != served && n.w.Name == served.w.Name && n.w.Kind == served.w.Kind {
-			if result, _ := v.serveOne(n.w, key); result.Ends() {
+			if result, _ := v.serveOne(n, key); result.Ends() {
 				l.remove(n)
 			}
 		}
-		n = next
 	}
+	l.walk = x.outer
+	l.walk.note(x.again)
 }
 
 // serveBefore serves the lines of those of a waiter's keys that come before one, where they are ready or their time has
@@ -112,7 +109,7 @@ func (v *View) serveBefore(w *Waiter, key []byte) {
 			_, s := v.locate(before)
 			l, i := s.waits[k], slices.Index(v.ready, k)
 			switch {
-			case l == nil || l.serving:
+			case l == nil || l.walk != nil:
 			case i >= 0:
 				v.ready = slices.Delete(v.ready, i, i+1)
 				v.serveLine(k)
@@ -124,7 +121,8 @@ func (v *View) serveBefore(w *Waiter, key []byte) {
 	}
 }
 
-func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
+func (v *View) serveOne(n *place, key []byte) (Served, int64) {
+	w := n.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.gone {
@@ -134,7 +132,10 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 	for _, also := range w.Also {
 		if !v.Reach(also) {
 			v.letGo(held)
-			return ServedHold, v.Now + AlsoRetryMicros
+			for _, also := range w.Also {
+				n.list.also.AddKey(also)
+			}
+			return ServedHold, v.Now // ring waits for their locks
 		}
 	}
 	if w.Order == OrderKeys {
@@ -150,8 +151,8 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 	}
 	if result.Ends() {
 		w.end()
-		if len(w.Keys) > 1 {
-			go func() { // the other lines are in other shards
+		if len(w.Keys) > 1 && !v.leaveOthers(w, n) {
+			go func() { // other lines are in shards that are not held
 				defer w.KS.Sched.caught()
 				w.Unlist()
 			}()
@@ -161,7 +162,27 @@ func (v *View) serveOne(w *Waiter, key []byte) (Served, int64) {
 	return result, again
 }
 
-// AlsoRetryMicros is how long a line waits for a second key's busy lock.
+// leaveOthers takes a waiter that was served at one of its places out of its other lines, as far as their locks are held: who comes
+// next is not to find somebody there who does not wait any more. It reports whether that was so of all.
+func (v *View) leaveOthers(w *Waiter, served *place) (all bool) {
+	all = true
+	for i, key := range w.Keys {
+		n := &w.places[i]
+		switch {
+		case n == served: // who goes through that line removes it
+		case !v.Held.Covers(key):
+			all = false
+		default:
+			_, s := v.locate(key)
+			if v.KS.unlist(s, waitKey{w.DB, string(key)}, n) {
+				v.markReady(s, key)
+			}
+		}
+	}
+	return all
+}
+
+// AlsoRetryMicros is how long a queue waits for the busy lock of its limiter.
 const AlsoRetryMicros = 100
 
 // Reach takes the lock of another key, if that is possible at once: locks are taken in ascending order, out of order only
@@ -195,7 +216,7 @@ func (w *Waiter) Move(key []byte, weight int64) { w.next, w.nextWeight = key, we
 // held.
 func (v *View) moveOn(w *Waiter, againMicros int64) {
 	w.place[0].list.remove(&w.place[0])
-	w.Keys, w.Weight = [][]byte{w.next}, w.nextWeight
+	w.Keys, w.place[0].weight = [][]byte{w.next}, w.nextWeight
 	_, s := v.locate(w.next)
 	l, k := s.line(w.DB, w.next)
 	l.push(&w.place[0])

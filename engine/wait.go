@@ -37,10 +37,11 @@ type Waiter struct {
 	Keys [][]byte
 	// Also are keys that serving needs locked besides (where BLMOVE pushes).
 	Also [][]byte
-	// Kind is what is waited for, Weight how much of it (a limiter's cost): for
+	// Kind is what is waited for, Weight how much of it (a limiter's cost), Weights so of each of several keys: for
 	// those who ask about the line.
-	Kind   Kind
-	Weight int64
+	Kind    Kind
+	Weight  int64
+	Weights []int64
 	// Name is who asks, where one may stand in a line twice, as on a second connection after the first one hung: when
 	// one of its places is served (ServedSame), the others are, too. Empty: nobody else is the same.
 	Name string
@@ -93,6 +94,7 @@ type place struct {
 	w          *Waiter
 	list       *waitList
 	next, prev *place
+	weight     int64
 }
 
 type waitList struct {
@@ -104,8 +106,39 @@ type waitList struct {
 	weight     int64
 	alarm      *Timer
 	alarmAt    int64
-	serving    bool
+	walk       *lineWalk // who goes through it now
+	also       LockSet   // what was busy, and is needed to serve it
 	shard      *waiterCounts
+}
+
+// lineWalk is a going through a line. Who is served may take others out of it, and have it gone through again before it is over.
+type lineWalk struct {
+	next  *place
+	again int64     // when the line is worth another walk, 0 if nothing tells
+	outer *lineWalk // which this one is a part of
+}
+
+// begin begins to go through a line, and returns the first place. At the end, walk is x.outer again.
+func (l *waitList) begin(x *lineWalk) *place {
+	x.outer, x.next = l.walk, l.head
+	l.walk = x
+	return x.step()
+}
+
+// step goes on to the place that comes next by now.
+func (x *lineWalk) step() *place {
+	n := x.next
+	if n != nil {
+		x.next = n.next
+	}
+	return n
+}
+
+// note notes when to go through the line again, if not 0.
+func (x *lineWalk) note(at int64) {
+	if at != 0 && (x.again == 0 || at < x.again) {
+		x.again = at
+	}
 }
 
 // waiterCounts is what a shard counts of those who wait for its keys.
@@ -117,7 +150,7 @@ type waiterCounts struct {
 // count notes that a node joins its line, by 1, or leaves it, by -1.
 func (l *waitList) count(n *place, by int) {
 	l.n += by
-	l.weight += int64(by) * n.w.Weight
+	l.weight += int64(by) * n.weight
 	if n == &n.w.places[0] {
 		l.shard.kinds[n.w.Kind] += by
 	}
@@ -157,6 +190,11 @@ func (l *waitList) remove(n *place) {
 	if n.list != l {
 		return
 	}
+	for x := l.walk; x != nil; x = x.outer {
+		if x.next == n {
+			x.next = n.next
+		}
+	}
 	if n.prev != nil {
 		n.prev.next = n.next
 	} else {
@@ -180,7 +218,10 @@ func (v *View) Wait(w *Waiter) {
 	for i, key := range w.Keys {
 		_, s := v.locate(key)
 		l, _ := s.line(w.DB, key)
-		w.places[i].w = w
+		w.places[i].w, w.places[i].weight = w, w.Weight
+		if w.Weights != nil {
+			w.places[i].weight = w.Weights[i]
+		}
 		l.push(&w.places[i])
 	}
 	// No shard's lock keeps a waiter without keys from leaving meanwhile.
@@ -233,22 +274,28 @@ func (ks *Keyspace) setAlarm(s *shard, k waitKey, l *waitList, atMicros int64) {
 		return
 	}
 	l.alarmAt = atMicros
-	l.alarm = ks.Sched.At(atMicros, func(int64) { ks.ring(k) })
+	l.alarm = ks.Sched.At(atMicros, func(int64) { ks.ring(k, LockSet{}) })
 }
 
-// ring serves a line whose alarm went off.
-func (ks *Keyspace) ring(k waitKey) {
+// ring serves a line whose alarm went off, under its own lock and those of a set.
+func (ks *Keyspace) ring(k waitKey, set LockSet) {
 	key := []byte(k.key)
-	var set LockSet
 	set.AddKey(key)
 	if h := ks.Lock(set); h != nil {
-		h.OnRelease(func() { ks.ring(k) })
+		h.OnRelease(func() { ks.ring(k, set) })
 		return
 	}
 	v := &View{KS: ks, DB: k.db, Now: ks.Clock.Now(), Held: set}
 	_, s := v.locate(key)
-	if l := s.waits[k]; l != nil {
-		l.alarm = nil
+	l := s.waits[k]
+	if l != nil && !l.also.Within(set) {
+		also := l.also
+		ks.Unlock(set)
+		ks.ring(k, also)
+		return
+	}
+	if l != nil {
+		l.alarm, l.also = nil, LockSet{}
 		v.ready = append(v.ready, k)
 		v.ServeReady()
 		v.Account()
@@ -277,6 +324,19 @@ func (s *shard) waiting(k waitKey, kind Kind) (n int, weight int64) {
 		return int(l.kinds[kind]), l.weight
 	}
 	return 0, 0
+}
+
+// First tells whether a waiter stands in the line of a key, whose shard is held, before all others who wait for the same kind of value.
+func (v *View) First(key []byte, w *Waiter) bool {
+	_, s := v.locate(key)
+	if l := s.waits[waitKey{v.DB, string(key)}]; l != nil {
+		for n := l.head; n != nil; n = n.next {
+			if n.w.Kind == w.Kind {
+				return n.w == w
+			}
+		}
+	}
+	return false
 }
 
 // Line calls fn with those who stand in line for a key, whose shard is held, until it returns false.
@@ -334,7 +394,11 @@ func (w *Waiter) Unlist() {
 	ks := w.KS
 	for i, key := range w.Keys {
 		_, sh := locate(key)
-		ks.unreserved(&ks.shards[sh], func(s *shard) { ks.unlist(s, waitKey{w.DB, string(key)}, &w.places[i]) })
+		ks.unreserved(&ks.shards[sh], func(s *shard) {
+			if k := (waitKey{w.DB, string(key)}); ks.unlist(s, k, &w.places[i]) {
+				ks.setAlarm(s, k, s.waits[k], ks.Clock.Now())
+			}
+		})
 	}
 }
 
@@ -351,25 +415,21 @@ func (ks *Keyspace) unreserved(s *shard, fn func(s *shard)) {
 	s.taken.Unlock()
 }
 
-func (ks *Keyspace) unlist(s *shard, k waitKey, n *place) {
+// unlist takes a place out of its line. It reports whether those behind it are to be tried: who is first now may want less than who
+// left (a limiter's cost), or be first in all its lines.
+func (ks *Keyspace) unlist(s *shard, k waitKey, n *place) (tried bool) {
 	l := n.list
 	if l == nil {
-		return
+		return false
 	}
 	// Who is first, of those who wait for the same, is not known without a walk.
 	first := l.head == n || int(l.kinds[n.w.Kind]) != l.n
 	l.remove(n)
-	if l.n == 0 {
+	if l.n == 0 && l.walk == nil { // else who goes through it ends it
 		ks.setAlarm(s, k, l, 0)
-		if s.waits[k] == l {
-			ks.endLine(s, k)
-		}
-		return
+		ks.endLine(s, k)
 	}
-	if first {
-		// Who is first now may want less than who left (a limiter's cost).
-		ks.setAlarm(s, k, l, ks.Clock.Now())
-	}
+	return first && l.n > 0
 }
 
 // other tells whether anybody in the line waits for something else than kinds that are held up.

@@ -51,8 +51,9 @@ type several struct {
 	at   []int // where in list the k-th key is
 	// places is where each key is in list, nil for few keys.
 	places map[string]int
-	w      *command.Wait
-	here   []byte // the key in whose line it is first
+	// w is the wait, nil before it; last is the limiter that refused last, for which it waits.
+	w    *command.Wait
+	last *keyCost
 }
 
 const (
@@ -181,7 +182,7 @@ func (f *family) macquire(c *command.Ctx) {
 func (m *several) of(k *keyCost, mode limiter.Mode) call {
 	q := m.call
 	q.cost, q.mode, q.rules = k.cost, mode, k.rules
-	q.served = m.here != nil && bytes.Equal(k.key, m.here)
+	q.served = m.w != nil
 	return q
 }
 
@@ -327,55 +328,62 @@ func replySeveral(w command.Replier, d limiter.Decision, limited *keyCost) {
 	w.Int(index)
 }
 
-// wait puts the caller in the line of the limiter that refuses. What was read
-// belongs to the wait from then on.
+// wait puts the caller in the lines of all limiters at once, under the locks of all: so of two who wait for some of the same
+// limiters, one is before the other in each of their lines, and nobody waits for who waits for him. What was read belongs to the
+// wait from then on.
 func (m *several) wait(c *command.Ctx, limited *keyCost) {
 	w := c.NewWait(nil, engine.KindLimiter, m.deadline(c))
 	a := command.ArgsOf(w.Args[1:]...)
 	own, _ := m.f.readSeveral(&a)
 	own.waits, own.late, own.w = true, true, w
 	w.Trier = own
-	for _, k := range own.list {
-		w.Also = append(w.Also, k.key)
-	}
 	for i := range own.list {
-		if k := &own.list[i]; k.index == limited.index {
-			w.Keys, w.Weight = [][]byte{k.key}, k.cost
+		k := &own.list[i]
+		w.Keys, w.Weights = append(w.Keys, k.key), append(w.Weights, k.cost)
+		if k.index == limited.index {
+			own.last = k
 		}
 	}
+	w.Also = w.Keys
 	w.Lapsed = func(out command.Replier) {
-		k := own.in(w.Keys[0])
-		q := own.of(k, limiter.Try)
+		k := own.last
+		q := own.call
+		q.cost = k.cost
 		replySeveral(out, own.lapsed(w, k.key, &q), k)
 	}
-	block(c, w, limited.Decision)
+	c.Block(w)
+	if limited.RetryAfterMicros >= 0 && own.behind(c) == nil {
+		c.Alarm(limited.key, retryAt(c, limited.Decision))
+	}
 }
 
-// in is the limiter under a key.
-func (m *several) in(key []byte) *keyCost {
+// behind is a limiter in whose line others are before the caller, nil if it is the first in all its lines.
+func (m *several) behind(c *command.Ctx) *keyCost {
 	for i := range m.list {
-		if bytes.Equal(m.list[i].key, key) {
-			return &m.list[i]
+		if k := &m.list[i]; !c.First(k.key, &m.w.Waiter) {
+			return k
 		}
 	}
 	return nil
 }
 
-// Try tries all limiters again for the first in line of one. If another one
-// refuses, the caller goes to the end of the line of that.
-func (m *several) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
-	m.here = key
+// Try tries all limiters, where the line of one of them is served, once the caller is the first in all its lines. Until then, and
+// until all limiters let it pass, those behind it wait: what is left of one limiter is kept for the caller, or others could take
+// one limiter in turn with the other for ever. Whoever leaves a line has those behind tried, so nobody is forgotten.
+func (m *several) Try(c *command.Ctx, _ []byte) (engine.Served, int64) {
+	if k := m.behind(c); k != nil {
+		m.last = k
+		return engine.ServedHold, 0
+	}
 	limited, text := m.decide(c)
 	switch {
 	case text != "":
 		c.Error(text)
-	case limited == nil:
-		m.reply(c, nil)
-	case bytes.Equal(limited.key, key):
+	case limited != nil:
+		m.last = limited
 		return engine.ServedHold, retryAt(c, limited.Decision)
 	default:
-		m.w.Move(limited.key, limited.cost)
-		return engine.ServedMove, retryAt(c, limited.Decision)
+		m.reply(c, nil)
 	}
 	return engine.ServedDone, 0
 }

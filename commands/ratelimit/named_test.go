@@ -344,56 +344,6 @@ func TestNamedWaits(t *testing.T) {
 	}
 }
 
-// RL.MACQUIRE waits in the line of the limiter that refuses, and goes on to the next.
-func TestMultiAcquireWaits(t *testing.T) {
-	s := livetest.Start(t)
-	c, w, x := s.Client(), s.Client(), s.Client()
-	converse(t, s, c, `
-		RL.SET a FIXED 1 1000 => OK
-		RL.SET b CONC 1 => OK
-		RL.ACQUIRE a => [0 1 0 -1 1000]
-		RL.ACQUIRE b ID other LEASE 60000 => [0 1 0 -1 60000]
-	`)
-	w.Send("RL.MACQUIRE", 2, "a", 1, "b", 1, "ID", "job", "LEASE", 5000, "BLOCK", 0)
-	s.Blocked(1)
-	c.Want("[1 1 0 -1 60000]", "RL.ACQUIRE", "b", "PEEK") // in its line, since that is longer
-	s.Advance(2000)
-	c.Want("[0 1 0 -1 1000]", "RL.ACQUIRE", "a") // nobody waits for this one
-	c.Want("1", "RL.SETTLE", "b", "other")
-	// Now a refuses: it goes on to that line.
-	s.Blocked(1)
-	c.Want("[0 1 0 -1 7]", "RL.ACQUIRE", "b", "ID", "third", "LEASE", 7)
-	s.Advance(7)
-	x.Send("RL.ACQUIRE", "a", "BLOCK", 0)
-	s.Blocked(2)
-	s.Advance(993)
-	if got := w.Read(); got != "[0 1 0 -1 1000 -1]" {
-		t.Errorf("at the end: %s", got)
-	}
-	if err := s.Keyspace.Check(); err != nil {
-		t.Error(err)
-	}
-	w.Send("RL.MACQUIRE", 2, "a", 1, "b", 1, "ID", "late", "LEASE", 5000, "BLOCK", 10)
-	s.Blocked(2)
-	s.Advance(10)
-	if got := w.Read(); got != "[1 1 0 4990 4990 1]" {
-		t.Errorf("after the time-out: %s", got)
-	}
-	s.Advance(990)
-	if got := x.Read(); got != "[0 1 0 -1 1000]" {
-		t.Errorf("who came later: %s", got)
-	}
-	w.Send("RL.MACQUIRE", 2, "a", 1, "b", 1, "ID", "gone", "LEASE", 5000, "BLOCK", 0)
-	s.Blocked(1)
-	w.Close()
-	s.Blocked(0)
-	s.Advance(10_000)
-	c.Want("[0 1 1 -1 0 -1]", "RL.MACQUIRE", 2, "a", 0, "b", 0, "PEEK")
-	if err := s.Keyspace.Check(); err != nil {
-		t.Error(err)
-	}
-}
-
 // At the limit of open grants.
 func TestNamedMany(t *testing.T) {
 	if testing.Short() {
