@@ -357,23 +357,41 @@ func (m *several) wait(c *command.Ctx, limited *keyCost) {
 	}
 }
 
-// behind is a limiter in whose line others are before the caller, nil if it is the first in all its lines.
+// behind is a limiter in whose line others are before the caller, nil if it is the first in all lines. A shadow has none.
 func (m *several) behind(c *command.Ctx) *keyCost {
 	for i := range m.list {
-		if k := &m.list[i]; !c.First(k.key, &m.w.Waiter) {
+		if k := &m.list[i]; !c.First(k.key, &m.w.Waiter) && !isShadow(c, k.key) {
 			return k
 		}
 	}
 	return nil
 }
 
+// isShadow tells whether the limiter under a key refuses nothing.
+func isShadow(c *command.Ctx, key []byte) bool {
+	e := c.GetLimiter(key)
+	if e.Kind() != engine.KindLimiter {
+		return false
+	}
+	p := e.Bytes(nil)
+	if n := budget.NamedOf(e); n != nil {
+		p = n.State()
+	}
+	shadow, _ := limiter.Shadow(p)
+	return shadow
+}
+
 // Try tries all limiters, where the line of one of them is served, once the caller is the first in all its lines. Until then, and
 // until all limiters let it pass, those behind it wait: what is left of one limiter is kept for the caller, or others could take
 // one limiter in turn with the other for ever. Whoever leaves a line has those behind tried, so nobody is forgotten.
-func (m *several) Try(c *command.Ctx, _ []byte) (engine.Served, int64) {
+func (m *several) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
+	refused := engine.ServedHold
+	if isShadow(c, key) {
+		refused = engine.ServedSkip
+	}
 	if k := m.behind(c); k != nil {
 		m.last = k
-		return engine.ServedHold, 0
+		return refused, 0
 	}
 	limited, text := m.decide(c)
 	switch {
@@ -381,7 +399,7 @@ func (m *several) Try(c *command.Ctx, _ []byte) (engine.Served, int64) {
 		c.Error(text)
 	case limited != nil:
 		m.last = limited
-		return engine.ServedHold, retryAt(c, limited.Decision)
+		return refused, retryAt(c, limited.Decision)
 	default:
 		m.reply(c, nil)
 	}

@@ -164,3 +164,69 @@ func TestMultiAcquireAfterExec(t *testing.T) {
 		c.Want("[0 1 0 -1 1]", "RL.ACQUIRE", "b", "ID", "yes", "LEASE", 1)
 	}
 }
+
+// A shadow refuses nobody, so nobody waits in its line for who is before.
+func TestMultiAcquireShadow(t *testing.T) {
+	s := livetest.Start(t)
+	c, w, x, y := s.Client(), s.Client(), s.Client(), s.Client()
+	converse(t, s, c, `
+		RL.SET a SHADOW CONC 9 => OK
+		RL.SET b CONC 1 => OK
+		RL.SET c CONC 1 => OK
+		RL.ACQUIRE b ID h LEASE 60000 => [0 1 0 -1 60000]
+		RL.ACQUIRE c ID h LEASE 60000 => [0 1 0 -1 60000]
+	`)
+	w.Send("RL.MACQUIRE", 2, "a", 1, "b", 1, "ID", "w", "LEASE", 60_000, "BLOCK", 0)
+	s.Blocked(1)
+	x.Send("RL.MACQUIRE", 2, "a", 1, "c", 1, "ID", "x", "LEASE", 60_000, "BLOCK", 0)
+	s.Blocked(2)
+	c.Want("1", "RL.SETTLE", "c", "h")
+	if got := x.Read(); got != "[0 1 0 -1 60000 -1]" {
+		t.Error(got)
+	}
+	// It becomes a limiter, and a shadow again.
+	c.Want("1", "RL.SETTLE", "c", "x")
+	c.Want("OK", "RL.SET", "a", "CONC", 9)
+	x.Send("RL.MACQUIRE", 2, "a", 1, "c", 1, "ID", "x2", "LEASE", 60_000, "BLOCK", 0)
+	s.Blocked(2)
+	y.Send("RL.ACQUIRE", "a", "ID", "y", "LEASE", 60_000, "BLOCK", 0)
+	s.Blocked(3)
+	c.Want("OK", "RL.SET", "a", "SHADOW", "CONC", 9)
+	if got := x.Read(); got != "[0 1 0 -1 60000 -1]" {
+		t.Error(got)
+	}
+	if got := y.Read(); got != "[0 9 6 -1 60000]" {
+		t.Error(got)
+	}
+	s.Blocked(1)
+	c.Want("1", "RL.SETTLE", "b", "h")
+	if got := w.Read(); got != "[0 1 0 -1 60000 -1]" {
+		t.Error(got)
+	}
+}
+
+// A limiter of Redisson's is one of them.
+func TestMultiAcquireWaitsForShared(t *testing.T) {
+	s := livetest.Start(t)
+	c, w, x := s.Client(), s.Client(), s.Client()
+	c.Want("3", "HSET", "l", "rate", 1, "interval", 1000, "type", 0)
+	c.Want("OK", "RL.SET", "b", "FIXED", 1, 10_000)
+	c.Want("[0 1 0 -1 10000]", "RL.ACQUIRE", "b")
+	w.Send("RL.MACQUIRE", 2, "l", 1, "b", 1, "BLOCK", 0)
+	s.Blocked(1)
+	x.Send("RL.ACQUIRE", "l", "BLOCK", 0)
+	s.Blocked(2)
+	s.Advance(9999)
+	w.Silent()
+	x.Silent()
+	s.Advance(1)
+	if got := w.Read(); got != "[0 1 0 -1 1000 -1]" {
+		t.Error(got)
+	}
+	s.Advance(999)
+	x.Silent()
+	s.Advance(1)
+	if got := x.Read(); got != "[0 1 0 -1 1000]" {
+		t.Error(got)
+	}
+}
