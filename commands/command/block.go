@@ -67,6 +67,10 @@ func (w *Wait) Ctx(v engine.View) Ctx {
 // Serve tries a key, under the locks of v.
 func (w *Wait) Serve(v *engine.View, key []byte) (engine.Served, int64) {
 	s := w.server
+	if w.session.Killed.Load() { // its connection is about to go: what it were given would be lost
+		s.BlockedClients.Add(-1)
+		return engine.ServedDone, 0
+	}
 	out := resp.Writer{Proto: w.session.Proto()}
 	// The writes of Try are the serving command's: it wakes whom they make
 	// ready, and counts them.
