@@ -405,6 +405,17 @@ func (d *ticketDriver) transaction() {
 			replies = append(replies, reply)
 		}
 	}
+	if len(d.line) > 0 && d.rnd.IntN(3) == 0 { // whoever waits leaves behind the transaction
+		q := d.line[d.rnd.IntN(len(d.line))]
+		d.leaves(q)
+		if d.rnd.IntN(4) == 0 {
+			d.want("QUEUED", "CLIENT", "KILL", "ID", q.client.id)
+		} else {
+			d.end(q, "[1 ", "unblocked within")
+			d.want("QUEUED", "CLIENT", "UNBLOCK", q.client.id)
+		}
+		replies = append(replies, "1")
+	}
 	got := d.c.Do("EXEC")
 	d.trace = append(d.trace, "EXEC "+got)
 	at := 0
@@ -550,7 +561,7 @@ func TestTickets(t *testing.T) {
 	}
 	t.Logf("%d steps: %v", steps, done)
 	for _, what := range []string{"granted", "refused", "kept for a ticket", "waits", "waits behind others", "granted in line 1",
-		"granted in line 2", "error in line", "timed out", "unblocked", "disconnect", "settle", "release", "delete", "change", "shadow", "transaction"} {
+		"granted in line 2", "error in line", "timed out", "unblocked", "unblocked within", "disconnect", "settle", "release", "delete", "change", "shadow", "transaction"} {
 		if done[what] < steps/400 {
 			t.Errorf("only %d times %s", done[what], what)
 		}
