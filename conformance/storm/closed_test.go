@@ -210,8 +210,66 @@ func (x *closed) same(key string) {
 	if len(v.Text) == 0 {
 		return
 	}
-	if got := x.do("RESTORE", "again", "0", v.Text, "REPLACE"); got.Text != "OK" {
+	ttl := x.do("PEXPIRETIME", key).Text
+	if ttl == "-1" {
+		ttl = "0"
+	}
+	if got := x.do("RESTORE", again, ttl, v.Text, "REPLACE", "ABSTTL"); got.Text != "OK" {
 		x.fail("what DUMP gives of %s is refused: %v\n%q", key, got, v.Text)
+	}
+	if !redisTypes[x.do("TYPE", key).Text] {
+		return
+	}
+	if d := x.do("DEBUG", "DIGEST-VALUE", key, again); len(d.Items) != 2 || d.Items[0].Text != d.Items[1].Text {
+		x.fail("what DUMP gives of %s is restored as something else: %v\n%q\n%q", key, d, v.Text, x.do("DUMP", again).Text)
+	}
+}
+
+// again is the key that payloads are restored to.
+const again = "again"
+
+// redisTypes are those whose values are compared with what is read anew. Of the native types it is only seen to that what
+// is written is accepted.
+var redisTypes = map[string]bool{"string": true, "list": true, "set": true, "zset": true, "hash": true, "stream": true}
+
+// digests are those of the first database's keys of Redis's types.
+func (x *closed) digests(c *peer.Conn) map[string]string {
+	x.t.Helper()
+	keys, err := c.Do("KEYS", "*")
+	if err != nil {
+		x.fail("KEYS: %v", err)
+	}
+	found := map[string]string{}
+	for _, k := range keys.Items {
+		kind, err := c.Do("TYPE", k.Text)
+		if err != nil {
+			x.fail("TYPE: %v", err)
+		}
+		if !redisTypes[kind.Text] {
+			continue
+		}
+		v, err := c.Do("DEBUG", "DIGEST-VALUE", k.Text)
+		if err != nil || len(v.Items) != 1 {
+			x.fail("DEBUG DIGEST-VALUE: %v %v", v, err)
+		}
+		found[k.Text] = v.Items[0].Text
+	}
+	return found
+}
+
+// equal sees to it that a server has what there was before.
+func (x *closed) equal(what string, c *peer.Conn, want map[string]string) {
+	x.t.Helper()
+	got := x.digests(c)
+	for key, digest := range want {
+		if got[key] != digest {
+			x.about = key
+			v, _ := c.Do("DUMP", key)
+			x.fail("%s: %s has the digest %q and not %q, and the payload\n%q", what, key, got[key], digest, v.Text)
+		}
+	}
+	if len(got) != len(want) {
+		x.fail("%s: %d keys of Redis's types and not %d", what, len(got), len(want))
 	}
 }
 
@@ -238,7 +296,7 @@ func TestClosed(t *testing.T) {
 		}
 	}
 	x.ok("LKV.CLOCK", "FREEZE", strconv.FormatInt(x.now, 10))
-	follower := replica.Dial(t)
+	follower, digested := replica.Dial(t), 0
 	for round, end := 0, time.Now().Add(*lasts); round < closedRounds || time.Now().Before(end); round++ {
 		for sent := 0; sent < closedSteps; {
 			if sent%500 == 0 {
@@ -253,16 +311,23 @@ func TestClosed(t *testing.T) {
 		for _, k := range x.do("KEYS", "*").Items {
 			x.same(k.Text)
 		}
+		want := x.digests(x.c)
+		digested += len(want)
 		x.ok("SAVE")
 		x.ok("DEBUG", "RELOAD")
+		x.equal("the snapshot", x.c, want)
 		x.rewrite()
 		x.ok("DEBUG", "LOADAOF")
-		x.follow(follower, s.Addr)
+		x.equal("the log", x.c, want)
+		x.follow(follower, s.Addr, want)
 		if !s.Alive() || !replica.Alive() {
 			x.fail("a server ended:\n%s\n%s", s.Output(), replica.Output())
 		}
 	}
-	t.Logf("changed payloads that were taken: %v", x.kinds)
+	t.Logf("changed payloads that were taken: %v; %d values were read anew", x.kinds, digested)
+	if digested < closedRounds*len(groups) {
+		t.Errorf("only %d values were read anew", digested)
+	}
 	for _, prefix := range groups {
 		if x.kinds[prefix] == 0 {
 			t.Errorf("no changed payload of %s was taken", prefix)
@@ -294,7 +359,11 @@ func (x *closed) rewrite() {
 }
 
 // follow has a server synchronise, which then is none any more.
-func (x *closed) follow(to *peer.Conn, addr string) {
+func (x *closed) follow(to *peer.Conn, addr string, values map[string]string) {
+	// What is due by the follower's clock would not be seen there.
+	if v, err := to.Do("LKV.CLOCK", "FREEZE", strconv.FormatInt(x.now, 10)); err != nil || v.Text != "OK" {
+		x.fail("LKV.CLOCK: %v %v", v, err)
+	}
 	host, port, _ := strings.Cut(addr, ":")
 	if v, err := to.Do("REPLICAOF", host, port); err != nil || v.Text != "OK" {
 		x.fail("REPLICAOF: %v %v", v, err)
@@ -307,6 +376,7 @@ func (x *closed) follow(to *peer.Conn, addr string) {
 	if v, err := to.Do("DBSIZE"); err != nil || v.Text != want.Text {
 		x.fail("the replica has %v keys of %v, %v", v, want, err)
 	}
+	x.equal("the replica", to, values)
 	if v, err := to.Do("REPLICAOF", "NO", "ONE"); err != nil || v.Text != "OK" {
 		x.fail("REPLICAOF NO ONE: %v %v", v, err)
 	}
