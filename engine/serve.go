@@ -182,8 +182,15 @@ func (v *View) leaveOthers(w *Waiter, served *place) (all bool) {
 	return all
 }
 
-// AlsoRetryMicros is how long a queue waits for the busy lock of its limiter.
-const AlsoRetryMicros = 100
+// Needs notes that serving the line of a key takes the lock of another one, which is busy. It returns when to serve the line again:
+// at once, since whoever does waits for the locks.
+func (v *View) Needs(key, other []byte) (againMicros int64) {
+	_, s := v.locate(key)
+	if l := s.waits[waitKey{v.DB, string(key)}]; l != nil {
+		l.also.AddKey(other)
+	}
+	return v.Now
+}
 
 // Reach takes the lock of another key, if that is possible at once: locks are taken in ascending order, out of order only
 // without waiting. While a line is served whoever serves it lets it go again; a command has it noted by Ctx.Reach.

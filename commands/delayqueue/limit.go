@@ -173,7 +173,7 @@ func grantName(key, id []byte, attempt int64) []byte {
 // returns when to try again if that cannot be done at once, or nobody has to wait.
 func (f *family) queueUp(c *command.Ctx, key, limit []byte) (againMicros int64) {
 	if !c.Reach(limit) {
-		return c.Now + engine.AlsoRetryMicros
+		return c.Needs(key, limit)
 	}
 	at := queuePlace{c.KS, c.DB, string(key)}
 	if w := f.fronts.find(at); w != nil && w.limit == string(limit) {

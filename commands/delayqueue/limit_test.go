@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/engine"
 )
 
 // limited is a server whose journal is replayed at the end.
@@ -406,4 +407,28 @@ func anys(line string) (args []any) {
 		args = append(args, w)
 	}
 	return args
+}
+
+// A consumer of a queue whose limiter's lock is busy is served when that is free, though the clock stands.
+func TestLimitWhoseLockIsBusy(t *testing.T) {
+	s := livetest.Start(t)
+	c, w := s.Client(), s.Client()
+	c.Want("OK", "RL.SET", "limit", "FIXED", 1, 1000)
+	c.Do("DQ.SET", "q", "LIMIT", "limit")
+	w.Send("DQ.POP", "q", "BLOCK", 0)
+	s.Blocked(1)
+	var q, limit engine.LockSet
+	q.AddKey([]byte("q"))
+	if limit.AddKey([]byte("limit")); q == limit {
+		t.Fatal("the keys have one lock")
+	}
+	s.Keyspace.LockWaiting(limit)
+	free := sync.OnceFunc(func() { s.Keyspace.Unlock(limit) })
+	defer free()
+	c.Want("a", "DQ.ADD", "q", "ID", "a", "p")
+	s.Blocked(1)
+	free()
+	if got := w.Read(); !strings.HasPrefix(got, "[[a p ") {
+		t.Error(got)
+	}
 }
