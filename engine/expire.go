@@ -36,14 +36,13 @@ func (v *View) expire(s *shard, e Entry) {
 	t := &s.tables[v.DB]
 	key := e.Key()
 	i := t.find(HashBytes(key), key)
-	full := e.Deadline() == 0 // an idle limiter, which whoever reads its state finds gone too
 	v.drop(s, e)
 	v.remove(t, i)
 	s.stats.Expired++
 	before := v.changes
 	// The event's readers may keep the key: it is not the entry's any more.
 	v.Changed(key, EventExpired, "expired")
-	if v.caused(before) && !full {
+	if v.caused(before) {
 		v.KS.Causes.Gone(v, key, false)
 	}
 }

@@ -87,25 +87,3 @@ func (v *View) expiry() uint32 {
 	}
 	return off | expiryPaused
 }
-
-// SweepIdle removes the limiters that are idle in a keyspace that leaves what falls due to a primary. It tells nobody of them,
-// as they are as good as gone; what is due on the server's own account waits for the end of Leave.
-func (ks *Keyspace) SweepIdle() {
-	v := new(View)
-	now := ks.Clock.Now()
-	for i := range ks.shards {
-		s := &ks.shards[i]
-		for more := true; more; {
-			ks.enter(s)
-			more = false
-			if s.sweep.due() <= now/1000 && ks.heldBy(s) == nil {
-				v.begin(ks, s, now)
-				more = v.sweepSome(s, sweepGraceMillis)
-				v.CommitApart()
-				v.ServeReady()
-				v.Account()
-			}
-			s.taken.Unlock()
-		}
-	}
-}

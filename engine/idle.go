@@ -226,6 +226,9 @@ func (v *View) sweepGroups(s *shard, w *sweep, p *segment, graceMillis int64) (l
 // may have become full. On the way there it is not done: it would be done again
 // and again for nothing that anybody can see.
 func (ks *Keyspace) sweepAll(v *View, nowMicros int64) {
+	if ks.expiryOff.Load() != 0 {
+		return
+	}
 	for i := range ks.shards {
 		s := &ks.shards[i]
 		for first, more := true, true; more; first = false {

@@ -43,12 +43,8 @@ func (f *family) grants(c *command.Ctx) {
 	switch {
 	case a.Failed(c):
 		return
-	case word == budget.WordTaken && !e.Ok():
-		// A replica whose clock is ahead forgets a limiter as idle which is in use for its primary. The whole is told soon.
-		c.OK()
-		return
 	case word == budget.WordTaken:
-		if !applyTaken(c, e, n, &a, now) {
+		if !e.Ok() || !applyTaken(c, e, n, &a, now) {
 			c.Error(errApply)
 		}
 		return

@@ -105,7 +105,7 @@ func (f *follower) follow(c *command.Ctx, host string, port int) {
 
 func (l *leader) start() {
 	l.ended = make(chan struct{})
-	go l.sweep()
+	go l.expireOwn()
 	go func() {
 		defer l.f.s.Caught("following a primary")
 		defer close(l.ended)
@@ -138,30 +138,22 @@ func (l *leader) leave() {
 	l.link.Stop()
 }
 
-// How often it is looked for keys of clients of this server whose time is over, and how many of these looks are made for one
-// for idle limiters.
-const (
-	expireEvery = 100 * time.Millisecond
-	sweepEvery  = 10
-)
+// expireEvery is how often it is looked for keys of clients of this server whose time is over.
+const expireEvery = 100 * time.Millisecond
 
-// sweep removes what the primary does not tell of, while it is followed: limiters that are idle, and keys of this server's own
-// clients whose time is over.
-func (l *leader) sweep() {
-	defer l.f.s.Caught("sweeping a replica")
+// expireOwn removes keys of this server's own clients whose time is over, while a primary is followed, which does not tell of
+// them.
+func (l *leader) expireOwn() {
+	defer l.f.s.Caught("expiring keys of a replica")
 	t := time.NewTicker(expireEvery)
 	defer t.Stop()
-	for n := 1; ; n++ {
+	for {
 		select {
 		case <-l.ended:
 			return
 		case <-t.C:
-			if l.sess.Killed.Load() {
-				continue
-			}
-			l.f.s.Keyspace.ExpireOwn()
-			if n%sweepEvery == 0 {
-				l.f.s.Keyspace.SweepIdle()
+			if !l.sess.Killed.Load() {
+				l.f.s.Keyspace.ExpireOwn()
 			}
 		}
 	}

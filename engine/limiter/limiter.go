@@ -206,7 +206,7 @@ func (o *opened) least(p []byte, now int64) int64 {
 
 // Long tells whether a grant at now is told by what was taken, and not by what the limiter becomes: it has a log, in which
 // something is. Of one grant in wholeEvery the whole limiter is told all the same: how many calls were refused is told with
-// that only, and a copy that has not got the limiter, since its clock is ahead of ours, then gets it.
+// that only.
 func Long(p []byte, now int64) bool {
 	return len(p) >= longBytes && p[0]&shadowFlag == 0 && granted(p)%wholeEvery != 0 && FullAt(p) > now
 }
