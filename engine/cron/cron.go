@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/limitkv/limitkv/engine/zone"
 )
 
 // Schedule is a set of local times.
@@ -243,14 +245,14 @@ const yearsMost = 41
 
 // Next is the first time of the schedule after t, in a zone; the zero Time if there
 // is none.
-func (s *Schedule) Next(t time.Time, zone *time.Location) time.Time {
+func (s *Schedule) Next(t time.Time, in *time.Location) time.Time {
 	if s.elapsed {
-		return s.nextElapsed(t, zone)
+		return s.nextElapsed(t, in)
 	}
-	w := shown(t.In(zone)).Truncate(time.Minute)
+	w := shown(t.In(in)).Truncate(time.Minute)
 	for end := w.AddDate(yearsMost, 0, 0); w.Before(end); {
 		w = s.nextLocal(w.Add(time.Minute), end)
-		if at := instant(w, zone); at.After(t) {
+		if at := instant(w, in); at.After(t) {
 			return at
 		}
 	}
@@ -258,21 +260,21 @@ func (s *Schedule) Next(t time.Time, zone *time.Location) time.Time {
 }
 
 // nextElapsed is Next where it goes by elapsed time: from one change of the clocks to the next.
-func (s *Schedule) nextElapsed(t time.Time, zone *time.Location) time.Time {
-	t = t.In(zone)
+func (s *Schedule) nextElapsed(t time.Time, in *time.Location) time.Time {
+	t = t.In(in)
 	w := shown(t).Truncate(time.Minute).Add(time.Minute)
 	for last := t.AddDate(yearsMost, 0, 0); t.Before(last); {
 		_, seconds := t.Zone()
 		offset := time.Duration(seconds) * time.Second
-		_, change := t.ZoneBounds()
+		_, change := zone.Bounds(t)
 		if change.IsZero() || change.After(last) {
 			change = last
 		}
 		end := change.UTC().Add(offset)
 		if w = s.nextLocal(w, end); w.Before(end) {
-			return w.Add(-offset).In(zone)
+			return w.Add(-offset).In(in)
 		}
-		t = change.In(zone)
+		t = change.In(in)
 		w = shown(t.Add(time.Minute - 1)).Truncate(time.Minute)
 	}
 	return time.Time{}
@@ -314,9 +316,9 @@ func (s *Schedule) onDay(day int, weekday time.Weekday) bool {
 
 // instant is when a zone's clocks show a local time: the first time if they do twice,
 // and if they never do, when they are put forward past it.
-func instant(w time.Time, zone *time.Location) time.Time {
-	t := time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), 0, 0, zone)
-	begin, end := t.ZoneBounds()
+func instant(w time.Time, in *time.Location) time.Time {
+	t := time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), 0, 0, in)
+	begin, end := zone.Bounds(t)
 	switch got := shown(t); {
 	case got.After(w): // skipped: t counts with what was before
 		return begin

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"testing"
 	"time"
-	_ "time/tzdata"
+
+	"github.com/limitkv/limitkv/engine/zone"
 )
 
-func zone(t testing.TB, name string) *time.Location {
+func in(t testing.TB, name string) *time.Location {
 	t.Helper()
-	l, err := time.LoadLocation(name)
+	l, err := zone.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestNext(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range test.want {
-			if at = s.Next(at, zone(t, test.zone)); at.UTC().Format(form) != want {
+			if at = s.Next(at, in(t, test.zone)); at.UTC().Format(form) != want {
 				t.Errorf("%s in %s: %s, want %s", test.text, test.zone, at.UTC().Format(form), want)
 				break
 			}
@@ -124,7 +125,7 @@ func TestSummerTimes(t *testing.T) {
 		changes := 0
 		for _, name := range []string{"Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Tehran",
 			"Africa/Casablanca", "America/Santiago", "Pacific/Auckland", "Europe/Dublin", "Asia/Gaza"} {
-			l := zone(t, name)
+			l := in(t, name)
 			for at := time.Date(2016, 1, 1, 0, 0, 0, 0, time.UTC); at.Year() < 2026; changes++ {
 				_, end := at.In(l).ZoneBounds()
 				if end.IsZero() {
@@ -182,4 +183,23 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q is never", text)
 		}
 	})
+}
+
+// TestLeapYears: by zones that are told by a rule nothing waits for ever on the last day of a leap year.
+func TestLeapYears(t *testing.T) {
+	berlin, err := zone.Load("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"*/5 * * * *": "2028-12-31T12:05:00+01:00", "0 * 1 7 *": "2029-07-01T00:00:00+02:00", "0 3 1 7 *": "2029-07-01T03:00:00+02:00",
+	} {
+		s, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Next(time.Date(2028, 12, 31, 12, 0, 0, 0, berlin), berlin).Format(time.RFC3339); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
 }

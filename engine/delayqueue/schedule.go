@@ -16,10 +16,10 @@ import (
 	"slices"
 	"strconv"
 	"time"
-	_ "time/tzdata" // a queue's times must not depend on the machine that reads it
 
 	"github.com/limitkv/limitkv/engine/cron"
 	"github.com/limitkv/limitkv/engine/table"
+	"github.com/limitkv/limitkv/engine/zone"
 )
 
 // Schedule says when an entry comes again, and what it is then.
@@ -45,14 +45,11 @@ type schedule struct {
 
 // LoadZone finds a time zone by its IANA name.
 func LoadZone(name string) (*time.Location, error) {
-	if name == "" || name == "Local" { // these are Go's own
-		return nil, ErrZone
-	}
-	zone, err := time.LoadLocation(name)
+	at, err := zone.Load(name)
 	if err != nil {
 		return nil, ErrZone
 	}
-	return zone, nil
+	return at, nil
 }
 
 // open reads what a schedule's texts say.

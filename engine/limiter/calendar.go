@@ -6,18 +6,17 @@
 // An hour begins whenever the clock shows its minute, which leaves the hours of
 // summer time as long as others where clocks are changed by whole hours.
 //
-// The zones are those of the IANA, which the binary carries; a system that has
-// newer ones is believed. A rule is kept with the zone's name, since numbers of
-// zones are one process's own.
+// The zones are those of the IANA, which the binary carries. A rule is kept with
+// the zone's name, since numbers of zones are one process's own.
 package limiter
 
 import (
 	"encoding/binary"
 	"errors"
-	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // for systems without time zones
+
+	"github.com/limitkv/limitkv/engine/zone"
 )
 
 // Unit is how long a period of a calendar is.
@@ -93,11 +92,10 @@ func zoneOf(name []byte) (uint16, error) {
 		return i, nil
 	}
 	text := string(name)
-	// "Local" is the system's own, and "right/" has leap seconds.
-	if text == "" || text == "Local" || len(text) > zoneNameMax || strings.HasPrefix(text, "right/") {
+	if len(text) > zoneNameMax {
 		return 0, ErrZone
 	}
-	at, err := time.LoadLocation(text)
+	at, err := zone.Load(text)
 	if err != nil {
 		return 0, ErrZone
 	}
@@ -197,7 +195,7 @@ func shown(wall time.Time, in *time.Location) int64 {
 	t := wall.Add(-26 * time.Hour).In(in)
 	for {
 		_, offset := t.Zone()
-		_, until := t.ZoneBounds()
+		_, until := zone.Bounds(t)
 		at := wall.Add(-time.Duration(offset) * time.Second)
 		if at.Before(t) {
 			at = t // the clock leapt over it
@@ -225,7 +223,7 @@ func (c Calendar) intoHour(t time.Time, offset int) time.Duration {
 func (c Calendar) minuteBefore(t time.Time) int64 {
 	for {
 		_, offset := t.Zone()
-		since, _ := t.ZoneBounds()
+		since, _ := zone.Bounds(t)
 		at := t.Add(-c.intoHour(t, offset))
 		if since.IsZero() || !at.Before(since) {
 			return at.UnixMicro()
@@ -237,7 +235,7 @@ func (c Calendar) minuteBefore(t time.Time) int64 {
 func (c Calendar) minuteAfter(t time.Time) int64 {
 	for {
 		_, offset := t.Zone()
-		_, until := t.ZoneBounds()
+		_, until := zone.Bounds(t)
 		at := t.Add(time.Hour - c.intoHour(t, offset))
 		if until.IsZero() || at.Before(until) {
 			return at.UnixMicro()

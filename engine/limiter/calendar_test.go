@@ -3,6 +3,8 @@ package limiter
 import (
 	"testing"
 	"time"
+
+	"github.com/limitkv/limitkv/engine/zone"
 )
 
 // The zones in which clocks are changed in every way that there is: at night and at
@@ -80,7 +82,7 @@ func TestCalendar(t *testing.T) {
 	}
 	changes, hours := 0, 0
 	for _, name := range changingZones {
-		zone, err := zoneOf([]byte(name))
+		number, err := zoneOf([]byte(name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,22 +92,22 @@ func TestCalendar(t *testing.T) {
 			{Unit: Day}, {Unit: Day, From: 2}, {Unit: Day, From: 23}, {Unit: Week, From: 1}, {Unit: Week, From: 7},
 			{Unit: Month, From: 1}, {Unit: Month, From: 28},
 		} {
-			c.zone = zone
+			c.zone = number
 			begins := naiveBegins(c, from, to, 15*time.Minute)
 			if len(begins) < 110 {
 				t.Fatalf("%s %s has %d periods", name, unitWords[c.Unit], len(begins))
 			}
 			checkPeriods(t, c, begins)
 		}
-		for at := from.In(zones.all[zone]); ; {
-			_, until := at.ZoneBounds()
+		for at := from.In(zones.all[number]); ; {
+			_, until := zone.Bounds(at)
 			if until.IsZero() || until.After(to) {
 				break
 			}
 			changes++
 			for _, minute := range []uint8{0, 1, 29, 30, 59} {
-				begins := naiveBegins(Calendar{Hour, minute, zone}, until.Add(-5*time.Hour), until.Add(5*time.Hour), time.Minute)
-				checkPeriods(t, Calendar{Hour, minute, zone}, begins)
+				begins := naiveBegins(Calendar{Hour, minute, number}, until.Add(-5*time.Hour), until.Add(5*time.Hour), time.Minute)
+				checkPeriods(t, Calendar{Hour, minute, number}, begins)
 				hours += len(begins)
 			}
 			at = until

@@ -1,0 +1,67 @@
+package zone
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestLoad(t *testing.T) {
+	if n := len(files()); n < 500 {
+		t.Errorf("there are %d zones", n)
+	}
+	for name := range files() {
+		if _, err := Load(name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	berlin, err := Load("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := time.Unix(1_700_000_000, 0).In(berlin).Format(time.RFC3339); at != "2023-11-14T23:13:20+01:00" {
+		t.Error(at)
+	}
+	if utc, err := Load("UTC"); err != nil || utc.String() != "UTC" {
+		t.Error(utc, err)
+	}
+	for _, name := range []string{"", "Local", "europe/berlin", "Europe", "Europe/", "../Europe/Berlin", "right/Europe/Berlin", "/etc/localtime"} {
+		if _, err := Load(name); !errors.Is(err, ErrUnknown) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// TestBounds walks each zone from change to change.
+func TestBounds(t *testing.T) {
+	lastDays := 0
+	for name := range files() {
+		in, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, last := time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC).In(in), time.Date(2101, 1, 1, 0, 0, 0, 0, time.UTC)
+		for at.Before(last) {
+			since, until := Bounds(at)
+			if until.IsZero() {
+				break
+			}
+			if !until.After(at) || since.After(at) {
+				t.Fatalf("%s at %v: from %v until %v", name, at, since, until)
+			}
+			_, offset := at.Zone()
+			for _, within := range []time.Time{until.Add(-time.Second), at.Add(until.Sub(at) / 2)} {
+				if _, is := within.Zone(); is != offset {
+					t.Errorf("%s at %v: the offset is %d, at %v %d", name, at, offset, within, is)
+				}
+			}
+			if utc := at.UTC(); utc.YearDay() == 366 {
+				lastDays++
+			}
+			at = until
+		}
+	}
+	if lastDays < 1000 {
+		t.Errorf("only %d last days of leap years", lastDays)
+	}
+}
