@@ -259,6 +259,13 @@ func TestRequeue(t *testing.T) {
 		DQ.REQUEUE q r ID => -ERR syntax error
 		DQ.REQUEUE q r x => -ERR syntax error
 		EXISTS r => 0
+		# the other queue has a schedule of that name
+		DQ.ADD scheduled ID x EVERY 60000 p => x
+		DQ.ADD named ID x old => x
+		DQ.REQUEUE named scheduled => 0
+		DQ.LEN named => 1
+		DQ.REQUEUE named scheduled ID x => 0
+		DQ.LEN named => 1
 		# a leased letter stays with who looks at it
 		DQ.POP q LEASE 1000 => [[x#1 p T 1]]
 		DQ.REQUEUE q r => 0

@@ -99,8 +99,8 @@ func chosen(q *delayqueue.Queue, now int64, count int, ids [][]byte) (names [][]
 	return names
 }
 
-// revive moves entries. What is leased, or known to the other queue by its id,
-// stays; so does what has no room there.
+// revive moves entries. What is leased stays, and so does what has no room in the other queue, or is known there by its id, as
+// an entry or a schedule.
 func (f *family) revive(c *command.Ctx, from, to *delayqueue.Queue, ids [][]byte) (n int64) {
 	dead, key := c.Args[1], c.Args[2]
 	for _, id := range ids {
@@ -115,12 +115,11 @@ func (f *family) revive(c *command.Ctx, from, to *delayqueue.Queue, ids [][]byte
 		if to.Full() {
 			break
 		}
-		if to.Knows(id) {
-			continue
-		}
 		x := e.Extra()
 		x.Occurrence = false
-		to.Add(c.Now, e.ID, e.Payload, c.Now, &x, delayqueue.OnlyNew)
+		if !to.Add(c.Now, e.ID, e.Payload, c.Now, &x, delayqueue.OnlyNew) {
+			continue
+		}
 		if c.Logging() {
 			logAdd(&c.View, key, e.ID, c.Now, e.Payload, &x, 0)
 			w := logged(&c.View, dead, wordRem, 1)
