@@ -134,7 +134,7 @@ func (q *Queue) groupOf(x *Extra) *group {
 		return k.plain
 	}
 	g := k.groups[string(x.Group)]
-	if g != nil && g.state == groupIdle && g.rules != q.rules { // as if it had been forgotten by now
+	if g != nil && g.rules != q.rules && g.waiting == 0 && g.leased == 0 { // as if it had been forgotten by now
 		k.forget(g)
 		g = nil
 	}
@@ -334,10 +334,10 @@ func (k *ranks) fill(g *group) {
 	k.full.Set(g)
 }
 
-// bucketOf is a group's limiter, nil for none.
+// bucketOf is a group's limiter, nil for none. It changes nothing: who only looks at a queue may ask.
 func (q *Queue) bucketOf(g *group) []byte {
 	if g.rules != q.rules {
-		g.rules, g.bucket = q.rules, nil
+		return nil
 	}
 	return g.bucket
 }
@@ -360,7 +360,7 @@ func (q *Queue) charge(g *group, now int64) {
 		return
 	}
 	if q.bucketOf(g) == nil {
-		g.bucket = bytes.Clone(q.template)
+		g.rules, g.bucket = q.rules, bytes.Clone(q.template)
 	}
 	if p, _, err := limiter.Take(g.bucket, now, 1, limiter.Force); err == nil {
 		g.bucket = p
@@ -425,6 +425,8 @@ func (q *Queue) next(now int64) (r table.Record, of *group) {
 			k.fill(g)
 		case at != 0:
 			k.stand(g, at, groupHeld, k.held)
+		case g != k.plain && g.waiting == 0 && g.leased == 0 && q.bucketOf(g) == nil: // its limiter was of former rules
+			k.forget(g)
 		default:
 			q.refresh(g)
 		}

@@ -84,7 +84,7 @@ func (q *Queue) RestoreTurns(list []Group, last uint64) error {
 		}
 		seen[g] = true
 		if g.turn = turns[i]; len(was.Bucket) > 0 { // none is ready before something is delivered
-			g.bucket = bytes.Clone(was.Bucket)
+			g.rules, g.bucket = q.rules, bytes.Clone(was.Bucket)
 			q.refresh(g)
 		}
 	}
