@@ -3,8 +3,6 @@ package ratelimit
 // RL.SETTLE, RL.TOUCH and RL.RELEASE: what becomes of what was taken.
 
 import (
-	"bytes"
-
 	"github.com/limitkv/limitkv/commands/budget"
 	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
@@ -161,11 +159,8 @@ func (f *family) release(c *command.Ctx) {
 			copy(p, was) // what is not told must not change
 		}
 	default:
-		was := bytes.Clone(n.State())
 		if back, freed, _ = n.Release(c.Now, back); back > 0 || freed != nil {
 			c.Bared(e)
-		} else {
-			n.SetState(was)
 		}
 	}
 	if back > 0 || freed != nil {

@@ -246,8 +246,11 @@ func countShadow(p []byte) {
 	}
 }
 
-// take adds the cost to every rule.
+// take adds the cost to every rule. To take nothing changes nothing, since it is not told either.
 func (o *opened) take(p []byte, now, cost int64) []byte {
+	if cost == 0 {
+		return p
+	}
 	for i := 0; i < o.n; i++ {
 		state := p[o.at[i]:o.at[i+1]]
 		switch r := o.rules[i]; r.Algorithm {
@@ -290,7 +293,7 @@ func takeGCRA(p []byte, head int, now, cost int64, mode Mode) ([]byte, Decision,
 	if fill := r.fill(); mode != Force && fill.less(sum) {
 		d.Limited = true
 		d.RetryAfterMicros = sum.sub(fill, n).up()
-	} else if mode != Peek {
+	} else if mode != Peek && cost > 0 {
 		used = sum
 		r.storeMoment(state, moment{sum.micros + now, sum.frac})
 	}

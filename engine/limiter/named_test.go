@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -218,4 +219,24 @@ func FuzzGrants(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestReleaseOfNothing: what gives nothing back, since more is in use than a number says, changes nothing.
+func TestReleaseOfNothing(t *testing.T) {
+	const at = int64(1_700_000_000_000_000)
+	n := NewNamed(New(nil, []Rule{{Algorithm: GCRA, Count: 10_000, Burst: 10_000, PeriodMicros: 1000}}, false))
+	p, d, err := Decide(n.State(), at, Call{Cost: 3, Mode: Try})
+	if err != nil || d.Taken != 3 {
+		t.Fatal(d, err)
+	}
+	n.SetState(p)
+	n.Open([]byte("a"), at, 1000, &d)
+	state, given := bytes.Clone(n.State()), n.AppendGiven(nil)
+	back, freed, err := n.Release(1, 1) // the clock went back
+	if back != 0 || freed != nil || err != nil {
+		t.Fatal(back, freed, err)
+	}
+	if !bytes.Equal(n.State(), state) || !bytes.Equal(n.AppendGiven(nil), given) {
+		t.Error("the limiter is another one")
+	}
 }

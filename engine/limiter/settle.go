@@ -4,7 +4,9 @@
 package limiter
 
 import (
+	"bytes"
 	"math/bits"
+	"slices"
 
 	"github.com/limitkv/limitkv/engine/table"
 )
@@ -350,6 +352,12 @@ func (n *Named) Release(now, c int64) (back int64, freed [][]byte, err error) {
 	if c < 0 || c > CountMax {
 		return 0, nil, ErrCost
 	}
+	state, given := bytes.Clone(n.state), slices.Clone(n.given)
+	defer func() {
+		if back == 0 && freed == nil { // what is not told must not change
+			n.state, n.given = state, given
+		}
+	}()
 	var o opened
 	o.open(n.state)
 	for i := 0; i < o.n; i++ {
@@ -438,6 +446,19 @@ func (n *Named) Rebase(rules []Rule, now int64) {
 	var from [RulesMax]int
 	heirs(from[:len(rules)], rules, o.rules[:o.n])
 	n.rebucket(rules, from[:len(rules)], &o, now)
+	if len(rules) < o.n {
+		n.clampRules(len(rules))
+	}
+}
+
+// clampRules has grants that were decided by a rule that is not there any more be decided by the last one, as in what is saved.
+func (n *Named) clampRules(rules int) {
+	for it := n.table.Iter(); it.Next(); {
+		v := it.Record().Value()
+		if head := uint24(v); int(head>>placeBits&grantRule) >= rules {
+			putUint24(v, head&^(grantRule<<placeBits)|uint32(rules-1)<<placeBits)
+		}
+	}
 }
 
 // rebucket notes for all grants when other buckets have back what they took: a
