@@ -71,7 +71,7 @@ func (v *View) expireInner(s *shard, e Entry) Entry {
 // others: unlike with a look, the hash stays even if none is left.
 func (v *View) ExpireFields(key []byte) {
 	e := v.Find(key)
-	if e.Kind() != KindHash || e.Deadline() != 0 && e.Deadline() < v.Now/1000 {
+	if e.Kind() != KindHash || e.Deadline() != 0 && e.Deadline() < v.Now/1000 || v.Follows() {
 		return
 	}
 	if e.InBytes() {

@@ -52,7 +52,8 @@ func journalRow(s *command.Server) *command.Command {
 	j.places.Begin(s, nil)
 	start := f.row("start", 2, "", "Begins to read the journal of an empty keyspace.", j.start)
 	check := f.row("check", 2, "", "Applies the effects to a copy and compares it with the keyspace.", j.check)
-	for _, row := range []*command.Command{start, check} {
+	pictures := f.row("pictures", -2, "[COPY]", "Returns all that there is, in words, of the keyspace or of the copy.", j.pictures)
+	for _, row := range []*command.Command{start, check, pictures} {
 		row.Flags |= command.WholeKeyspace
 		row.Complexity = "O(N) in the number of keys"
 	}
@@ -64,6 +65,8 @@ func journalRow(s *command.Server) *command.Command {
 		Sub: []*command.Command{
 			start,
 			check,
+			f.row("apply", -3, "word:string...", "Applies an effect, of another server too, to the copy.", j.apply),
+			pictures,
 			f.row("take", 2, "", "Returns the effects since the last time, each with its database before it.", j.take),
 			f.row("stop", 2, "", "Ends reading.", j.stop),
 		},
@@ -190,6 +193,58 @@ func (j *journals) check(c *command.Ctx) {
 		}
 	}
 	c.OK()
+}
+
+// apply applies an effect to the copy.
+func (j *journals) apply(c *command.Ctx) {
+	r := j.places.Of(c.KS)
+	if !r.on {
+		c.Error(errNoJournal)
+		return
+	}
+	if err := j.s.Pipeline.Apply(r.sess, c.Args[2:]); err != nil {
+		c.Error("ERR " + err.Error())
+		return
+	}
+	c.OK()
+}
+
+// pictures replies the database, the key and the picture of each entry.
+func (j *journals) pictures(c *command.Ctx) {
+	a := c.Cursor(2)
+	copied := a.More() && a.Is("COPY")
+	if a.More() {
+		a.Syntax()
+	}
+	if a.Failed(c) {
+		return
+	}
+	v := &c.View
+	if r := j.places.Of(c.KS); copied && !r.on {
+		c.Error(errNoJournal)
+		return
+	} else if copied {
+		v = &engine.View{KS: r.copy.Keyspace, Now: c.Now}
+		v.Held.AddAll()
+		v.KS.LockWaiting(v.Held)
+		defer v.KS.Unlock(v.Held)
+	}
+	db := c.DB
+	defer func() { c.DB = db }()
+	var all [][3]string
+	for db := range c.KS.Databases() {
+		v.DB = db
+		v.EachStored(func(e engine.Entry) {
+			all = append(all, [3]string{strconv.Itoa(db), string(e.Key()), picture(e)})
+		})
+	}
+	c.Array(len(all))
+	for _, parts := range all {
+		c.Array(len(parts))
+		for _, part := range parts {
+			c.BulkString(part)
+		}
+	}
 }
 
 // differ compares a database of two keyspaces, of which the second one was made of

@@ -64,9 +64,9 @@ func picture(e engine.Entry) string {
 			add("%+v", *x)
 		}
 		turns, _ := o.Turns()
-		for _, g := range turns {
+		for _, g := range turns { // in their order: the numbers begin anew when nothing has taken a turn for long
 			if g.Waiting+g.Leased > 0 { // others are kept for their limiters, until these are full
-				add("%v %d %d %d", g.Name, g.Turn, g.Waiting, g.Leased)
+				add("%v %d %d", g.Name, g.Waiting, g.Leased)
 			}
 		}
 		o.Each(delayqueue.Behind, func(x delayqueue.Saved) {

@@ -148,22 +148,41 @@ func (x *closed) batch() (sent int) {
 	return closedBatch
 }
 
-// step moves the clock, mostly by little.
+// step moves the clock, mostly by little and forward.
 func (x *closed) step() {
+	if x.r.IntN(20) == 0 {
+		x.now = []int64{0, 1, 1_700_000_000_000, 1_700_000_000_000 + x.r.Int64N(1e12), 253_402_300_000_000}[x.r.IntN(5)]
+		x.ok("LKV.CLOCK", "FREEZE", strconv.FormatInt(x.now, 10))
+		return
+	}
+	x.advance()
+}
+
+// advance moves the clock forward, mostly by little.
+func (x *closed) advance() {
 	ms := x.r.Int64N(1000)
 	if x.r.IntN(10) == 0 {
 		for range x.r.IntN(9) {
 			ms *= 10
 		}
 	}
-	if x.r.IntN(20) == 0 {
-		x.now = []int64{0, 1, 1_700_000_000_000, 1_700_000_000_000 + x.r.Int64N(1e12), 253_402_300_000_000}[x.r.IntN(5)]
-		x.ok("LKV.CLOCK", "FREEZE", strconv.FormatInt(x.now, 10))
-		return
-	}
 	if x.now+ms < 253_402_300_799_000 {
 		x.now += ms
 		x.ok("LKV.CLOCK", "ADVANCE", strconv.FormatInt(ms, 10))
+	}
+}
+
+// writers has the commands that write be sent: some that read reply what is as long as one asks.
+func (x *closed) writers() {
+	writes := map[string]bool{}
+	for _, v := range x.do("COMMAND", "LIST", "FILTERBY", "ACLCAT", "write").Items {
+		writes[v.Text] = true
+	}
+	for _, d := range readDocs(x.do("COMMAND", "DOCS")) {
+		if prefix, ok := groups[d.group]; ok && writes[strings.Join(d.name, "|")] {
+			d.values = x.value(prefix)
+			x.docs = append(x.docs, d)
+		}
 	}
 }
 
@@ -285,16 +304,7 @@ func TestClosed(t *testing.T) {
 	s := peer.LimitKV(t, append(args, "--dir", dir)...)
 	replica := peer.LimitKV(t, args...)
 	x := &closed{t: t, r: rand.New(rand.NewPCG(seed, 0)), c: s.Dial(t), kinds: map[string]int{}, now: 1_700_000_000_000}
-	writes := map[string]bool{} // some that read reply what is as long as one asks
-	for _, v := range x.do("COMMAND", "LIST", "FILTERBY", "ACLCAT", "write").Items {
-		writes[v.Text] = true
-	}
-	for _, d := range readDocs(x.do("COMMAND", "DOCS")) {
-		if prefix, ok := groups[d.group]; ok && writes[strings.Join(d.name, "|")] {
-			d.values = x.value(prefix)
-			x.docs = append(x.docs, d)
-		}
-	}
+	x.writers()
 	x.ok("LKV.CLOCK", "FREEZE", strconv.FormatInt(x.now, 10))
 	follower, digested := replica.Dial(t), 0
 	for round, end := 0, time.Now().Add(*lasts); round < closedRounds || time.Now().Before(end); round++ {
