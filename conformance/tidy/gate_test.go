@@ -37,6 +37,7 @@ var uncommitted = map[string]string{
 	"(*engine.Keyspace).Evict":             "looks; evict goes on with it, and commits",
 	"(*engine.View).begin":                 "whose callers commit",
 	"(*commands/lkv.journals).check":       "looks at a copy",
+	"(*commands/lkv.journals).pictures":    "looks at a copy",
 	"(*commands/delayqueue.family).glance": "looks",
 	"commands/lock.renews":                 "looks",
 	"(*engine.Keyspace).ring":              "serves waiters, of which each is committed by itself",

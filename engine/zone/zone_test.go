@@ -1,3 +1,4 @@
+// All zones of the database load, and have changes that follow each other.
 package zone
 
 import (
