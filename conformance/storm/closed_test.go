@@ -298,7 +298,6 @@ func TestClosed(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("seed %d", seed)
-	defer peer.Cleanup()
 	dir := t.TempDir()
 	args := []string{"--test", "--maxmemory", "1gb", "--proto-max-bulk-len", "1mb", "--appendonly", "yes", "--appendfsync", "no", "--repl-diskless-sync-delay", "0"}
 	s := peer.LimitKV(t, append(args, "--dir", dir)...)

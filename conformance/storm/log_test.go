@@ -79,7 +79,6 @@ func TestFunctionOfTheLog(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("seed %d", seed)
-	defer peer.Cleanup()
 	s := peer.LimitKV(t, "--test", "--maxmemory", "1gb", "--proto-max-bulk-len", "1mb")
 	x := &closed{t: t, r: rand.New(rand.NewPCG(seed, 0)), c: s.Dial(t), kinds: map[string]int{}, now: 1_700_000_000_000}
 	x.writers()

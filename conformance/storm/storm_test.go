@@ -34,6 +34,12 @@ const (
 	stopTime  = 20 * time.Second
 )
 
+func TestMain(m *testing.M) {
+	code := m.Run()
+	peer.Cleanup()
+	os.Exit(code)
+}
+
 // server builds and starts the server and has its log written to a file.
 func server(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, addr string, done chan error) {
 	t.Helper()
