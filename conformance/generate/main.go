@@ -1,7 +1,6 @@
 // Command generate writes the parts of the documents that the code itself knows: the table of commands of docs/commands.md and
-// the answers of docs/COMPATIBILITY.md, from what the built server's COMMAND DOCS says, and the walk through the tree of
-// docs/TREE.md, from what each file says of itself. So none can promise what is not there. "make generate" runs
-// it, and CI looks that nothing changes.
+// the answers of docs/COMPATIBILITY.md, from what the built server's COMMAND DOCS says. So none can promise what is not there.
+// "make generate" runs it, and CI looks that nothing changes.
 package main
 
 import (
@@ -43,14 +42,9 @@ func generate(root string) error {
 	if err != nil {
 		return err
 	}
-	walk, err := tree(root)
-	if err != nil {
-		return err
-	}
 	parts := []part{
 		{"docs/commands.md", "commands", commands},
 		{"docs/COMPATIBILITY.md", "compatibility", answers},
-		{"docs/TREE.md", "tree", walk},
 	}
 	for name, text := range more {
 		parts = append(parts, part{"docs/COMPATIBILITY.md", name, text})
