@@ -110,13 +110,9 @@ func (k *keeper) tell() {
 // keep looks after the process's memory. used is how many bytes are in use, limit is maxmemory.
 func (k *keeper) keep(used, limit func() int64) {
 	tick := time.NewTicker(keepEvery)
-	for started := false; ; {
+	for {
 		select {
 		case <-tick.C:
-			if !started {
-				started = true
-				dropStart()
-			}
 			k.look(used(), limit(), false)
 		case <-k.freed:
 			k.look(used(), limit(), true)
