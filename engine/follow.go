@@ -20,6 +20,15 @@ func (ks *Keyspace) Leave(on bool) {
 	ks.setExpiry(expiryLeft, !on)
 	if !on {
 		ks.forwards.flush(ks)
+		go ks.endAllOrphans()
+	}
+}
+
+// endAllOrphans ends the leases that are bound to connections which ended while the keyspace followed.
+func (ks *Keyspace) endAllOrphans() {
+	defer ks.Sched.caught()
+	for i := range ks.shards {
+		ks.unreserved(&ks.shards[i], ks.endOrphans)
 	}
 }
 

@@ -145,3 +145,21 @@ func TestLostIsTold(t *testing.T) {
 	h.Silent()
 	c.Silent()
 }
+
+// While keys are a primary's, the end of a connection ends no lease: that is told, or happens when they are the server's own again.
+func TestBoundFollows(t *testing.T) {
+	s, c := start(t)
+	h := s.Client()
+	h.Want(granted(0, -1), "LK.ACQUIRE", "k", "h", 0)
+	c.Want(granted(1, -1), "LK.ACQUIRE", "j", "c", 0)
+	id := h.Do("CLIENT", "ID")
+	s.Keyspace.Leave(true)
+	c.Want("1", "CLIENT", "KILL", "ID", id)
+	for c.Do("CLIENT", "LIST", "ID", id) != "" {
+	}
+	c.Want("1", "EXISTS", "k")
+	s.Keyspace.Leave(false)
+	for c.Do("EXISTS", "k") != "0" {
+	}
+	c.Want("1", "EXISTS", "j")
+}
