@@ -165,10 +165,7 @@ func (v *View) ForwardSoon(key []byte) {
 	case v == &ks.Sched.view:
 		ks.Sched.At(v.Now, func(int64) { ks.Forward(ks, db, name) })
 	default:
-		go func() {
-			defer ks.Sched.caught()
-			ks.Forward(ks, db, name)
-		}()
+		ks.Sched.Go(func() { ks.Forward(ks, db, name) })
 	}
 }
 

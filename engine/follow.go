@@ -20,13 +20,12 @@ func (ks *Keyspace) Leave(on bool) {
 	ks.setExpiry(expiryLeft, !on)
 	if !on {
 		ks.forwards.flush(ks)
-		go ks.endAllOrphans()
+		ks.Sched.Go(ks.endAllOrphans)
 	}
 }
 
 // endAllOrphans ends the leases that are bound to connections which ended while the keyspace followed.
 func (ks *Keyspace) endAllOrphans() {
-	defer ks.Sched.caught()
 	for i := range ks.shards {
 		ks.unreserved(&ks.shards[i], ks.endOrphans)
 	}
@@ -54,10 +53,7 @@ func (f *forwards) flush(ks *Keyspace) {
 	f.keys = nil
 	f.mu.Unlock()
 	for k := range keys {
-		go func() {
-			defer ks.Sched.caught()
-			ks.Forward(ks, k.db, []byte(k.key))
-		}()
+		ks.Sched.Go(func() { ks.Forward(ks, k.db, []byte(k.key)) })
 	}
 }
 

@@ -77,6 +77,22 @@ type Scheduler struct {
 	// Panicked is called on the stack of a panic in what the keyspace does by
 	// itself, and ends the process: nobody is there to be told, and locks are held.
 	Panicked func(r any)
+	// Spawn, if not nil, runs what Go is given, in place of a goroutine: a test that decides when knows all that can happen.
+	Spawn func(fn func())
+}
+
+// Go runs what changes keys beside its caller, whose locks it does not have. Nothing else but the scheduler's own goroutine, and
+// those of commands, changes any.
+func (s *Scheduler) Go(fn func()) {
+	run := func() {
+		defer s.caught()
+		fn()
+	}
+	if s.Spawn != nil {
+		s.Spawn(run)
+		return
+	}
+	go run()
 }
 
 // caught is deferred by the keyspace's goroutines.

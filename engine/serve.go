@@ -152,10 +152,7 @@ func (v *View) serveOne(n *place, key []byte) (Served, int64) {
 	if result.Ends() {
 		w.end()
 		if len(w.Keys) > 1 && !v.leaveOthers(w, n) {
-			go func() { // other lines are in shards that are not held
-				defer w.KS.Sched.caught()
-				w.Unlist()
-			}()
+			w.KS.Sched.Go(w.Unlist) // other lines are in shards that are not held
 		}
 	}
 	v.letGo(held)

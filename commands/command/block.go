@@ -109,7 +109,7 @@ func (w *Wait) Unblock(reply func(w *resp.Writer), held bool) bool {
 		w.end(reply)
 	}
 	if held {
-		go leave()
+		w.KS.Sched.Go(leave)
 	} else {
 		leave()
 	}

@@ -84,10 +84,7 @@ func (f *family) lineLeft(ks *engine.Keyspace, db int, key string) {
 		return
 	}
 	if w := f.fronts.end(at, nil); w != nil {
-		go func() { // the limiter's line is in another shard
-			defer f.s.Caught("the end of a queue's wait for its limiter")
-			w.Leave()
-		}()
+		ks.Sched.Go(func() { w.Leave() }) // the limiter's line is in another shard
 	}
 }
 
@@ -298,10 +295,7 @@ func (f *family) tell(c *command.Ctx, o *over, do func(v *engine.View)) {
 		return
 	}
 	ks, db, limit := c.KS, c.DB, o.limit
-	go func() {
-		defer f.s.Caught("what is held for a queue's entries")
-		f.apart(ks, db, limit, do)
-	}()
+	ks.Sched.Go(func() { f.apart(ks, db, limit, do) })
 }
 
 // apart does something to a key by itself. No lock is held.

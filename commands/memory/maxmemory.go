@@ -131,8 +131,7 @@ func (k *keeper) evictBeside() {
 	if !k.beside.CompareAndSwap(false, true) {
 		return
 	}
-	go func() {
-		defer k.s.Caught("eviction")
+	k.s.Keyspace.Sched.Go(func() {
 		for k.evicts() && !k.s.Pause.On() {
 			now := k.s.Keyspace.Clock.Now()
 			if !k.tooMuch(now) {
@@ -143,7 +142,7 @@ func (k *keeper) evictBeside() {
 			}
 		}
 		k.beside.Store(false)
-	}()
+	})
 }
 
 // note keeps what INFO tells of the time over the limit.
