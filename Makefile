@@ -30,16 +30,18 @@ LANGUAGES ?= python npm java debian container
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-race lint fuzz fuzz-server bench bench-baseline bench-compare bench-breadth bench-replicas bench-scripts bench-workloads bench-libraries crash chaos conformance conformance-clients conformance-suites conformance-tools conformance-tcl conformance-sentinel conformance-failover record record-files packages packages-test release generate check
+.PHONY: help run server build test test-race lint fuzz fuzz-server bench bench-baseline bench-compare bench-breadth bench-replicas bench-scripts bench-workloads bench-libraries crash chaos conformance conformance-clients conformance-suites conformance-tools conformance-tcl conformance-sentinel conformance-failover record record-files packages packages-test release generate check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' Makefile
 
-run: build ## start a server on 127.0.0.1:6379 that keeps nothing on disk (PORT=n for another port)
+run: server ## start a server on 127.0.0.1:6379 that keeps nothing on disk (PORT=n for another port)
 	./$(BIN) --port $(PORT) --save ""
 
-build: ## compile the server to bin/limitkv, the load generator to bin/limitkv-benchmark
+server:
 	CGO_ENABLED=0 $(GO) build -ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/limitkv
+
+build: server ## compile the server to bin/limitkv, the load generator to bin/limitkv-benchmark
 	$(GO) build -o $(BIN)-benchmark ./cmd/limitkv-benchmark
 
 # Tests are compiled without the profile: with it cmd/limitkv needs all packages a second time. The server that they start has it.
