@@ -35,8 +35,22 @@ var files = sync.OnceValue(func() map[string]*zip.File {
 // ErrUnknown is that there is no such zone.
 var ErrUnknown = errors.New("no such time zone")
 
+// loaded are the zones that were asked for, by name.
+var loaded sync.Map
+
 // Load finds a zone by its IANA name. Its letters are in the case that the database has.
 func Load(name string) (*time.Location, error) {
+	if at, ok := loaded.Load(name); ok {
+		return at.(*time.Location), nil
+	}
+	at, err := read(name)
+	if err == nil {
+		loaded.Store(name, at)
+	}
+	return at, err
+}
+
+func read(name string) (*time.Location, error) {
 	f := files()[name]
 	if f == nil {
 		return nil, ErrUnknown
@@ -50,7 +64,11 @@ func Load(name string) (*time.Location, error) {
 	if err != nil {
 		return nil, err
 	}
-	return time.LoadLocationFromTZData(name, data)
+	at, err := time.LoadLocationFromTZData(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return time.LoadLocationFromTZData(name, spelledOut(at, data))
 }
 
 // Bounds returns since when, and until when, the clocks of a time's zone go as they do then: zero times where that is for ever.

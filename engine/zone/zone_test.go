@@ -3,6 +3,7 @@ package zone
 
 import (
 	"errors"
+	"io"
 	"testing"
 	"time"
 )
@@ -41,7 +42,7 @@ func TestBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at, last := time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC).In(in), time.Date(2101, 1, 1, 0, 0, 0, 0, time.UTC)
+		at, last := time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC).In(in), time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 		for at.Before(last) {
 			since, until := Bounds(at)
 			if until.IsZero() {
@@ -62,7 +63,62 @@ func TestBounds(t *testing.T) {
 			at = until
 		}
 	}
-	if lastDays < 1000 {
+	if lastDays < 100 {
 		t.Errorf("only %d last days of leap years", lastDays)
 	}
+}
+
+// TestSpelledOut compares each zone with what the standard library makes of the same data.
+func TestSpelledOut(t *testing.T) {
+	compared := 0
+	for name, f := range files() {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := time.LoadLocationFromTZData(name, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := time.Date(1790, 1, 1, 0, 0, 0, 0, time.UTC).In(want); at.Year() < 2150; compared++ {
+			_, until := Bounds(at)
+			if until.IsZero() {
+				until = at.AddDate(400, 0, 0)
+			}
+			for _, x := range []time.Time{at, at.Add(until.Sub(at) / 2), until.Add(-time.Second)} {
+				if a, b := kindAt(x.In(want)), kindAt(x.In(got)); a != b {
+					t.Fatalf("%s at %v: %v, want %v", name, x, b, a)
+				}
+			}
+			at = until.In(want)
+		}
+	}
+	if compared < 100_000 {
+		t.Errorf("%d times compared", compared)
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := read("Europe/Berlin"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Load("Europe/Berlin"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
