@@ -61,7 +61,11 @@ func StartWith(t testing.TB, change func(*commands.Server)) *Server {
 			t.Error(err)
 		}
 		for _, ks := range s.Keyspace.Siblings() {
-			if err := ks.Check(); err != nil {
+			err := ks.Check()
+			for end := time.Now().Add(ending); err != nil && time.Now().Before(end); err = ks.Check() {
+				time.Sleep(time.Millisecond)
+			}
+			if err != nil {
 				t.Errorf("afterwards: %v", err)
 			}
 		}
@@ -71,6 +75,9 @@ func StartWith(t testing.TB, change func(*commands.Server)) *Server {
 	live.admin.Want("OK", "LKV.CLOCK", "FREEZE", strconv.FormatInt(Epoch, 10))
 	return live
 }
+
+// ending is how long a command that takes long, for which the server does not wait, may go on when it has ended.
+const ending = 10 * time.Second
 
 // expected says whether a warning is of the machine and not of a wrong: it is slow, has few descriptors for maxclients, or its clock was set.
 func expected(format string) bool {
