@@ -17,7 +17,7 @@ CHAOSKEYS  ?= 20000
 BENCHCOUNT ?= 5
 # Benchmarks whose allocations do not depend on time or chance.
 BENCHCHECK ?= ./luavm ./luavm/arg ./luavm/cjson ./luavm/cmsgpack ./resp ./resp/number ./engine/limiter
-BASELINE   ?= docs/bench-baseline.txt
+BASELINE   ?= cmd/limitkv-benchmark/baselines/times.txt
 BENCHSTAT  ?= golang.org/x/perf/cmd/benchstat@v0.0.0-20230113213139-801c7ef9e5c5
 
 # Where CI is set, a missing Redis is a failure; on a person's machine the comparison is skipped with a message.
@@ -107,7 +107,7 @@ soak: build ## load the server with mixed traffic for SOAKTIME (default 1h) and 
 	$(BIN)-benchmark soak -limitkv $(BIN) $(if $(SOAKTIME),-duration $(SOAKTIME))
 
 .PHONY: bench-check
-bench-check: ## fail where Go benchmarks allocate over 15 % more than docs/bench-allocations.txt has it, or take over 30 % more instructions than docs/bench-instructions.txt (needs valgrind, else skipped); WRITE=1 writes both anew
+bench-check: ## fail where Go benchmarks allocate over 15 %, or take over 30 % more instructions, than their baselines (needs valgrind, else skipped); WRITE=1 writes these anew
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime 50x -count 3 -cpu 2 $(BENCHCHECK) | $(GO) run ./cmd/limitkv-benchmark allocations $(if $(WRITE),-write)
 	$(GO) run ./cmd/limitkv-benchmark instructions $(if $(WRITE),-write)
 
