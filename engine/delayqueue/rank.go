@@ -134,7 +134,7 @@ func (q *Queue) groupOf(x *Extra) *group {
 		return k.plain
 	}
 	g := k.groups[string(x.Group)]
-	if g != nil && g.rules != q.rules && g.waiting == 0 && g.leased == 0 { // as if it had been forgotten by now
+	if g != nil && g.rules != q.rules && g.empty() { // as if it had been forgotten by now
 		k.forget(g)
 		g = nil
 	}
@@ -149,7 +149,7 @@ func (q *Queue) groupOf(x *Extra) *group {
 
 // begin gives a group that has nothing, and is kept for its limiter, a new turn.
 func (q *Queue) begin(g *group) {
-	if k := q.rank; g != k.plain && q.bucketOf(g) != nil && g.waiting == 0 && g.leased == 0 {
+	if k := q.rank; g != k.plain && q.bucketOf(g) != nil && g.empty() {
 		k.out(g)
 		k.turn++
 		g.turn = k.turn
@@ -211,16 +211,23 @@ func (q *Queue) takeRanked(r table.Record) {
 	}
 }
 
-// prune finds a group's place anew after it has lost an entry, and forgets it, or
-// all ranks, when nothing is left.
+// empty tells whether a group has no entries.
+func (g *group) empty() bool { return g.waiting == 0 && g.leased == 0 }
+
+// relocate finds a group's place anew, and forgets it if there is nothing that it is kept for: no entry, and no limiter, or one of
+// former rules.
+func (q *Queue) relocate(g *group) {
+	if k := q.rank; g != k.plain && g.empty() && q.bucketOf(g) == nil {
+		k.forget(g)
+		return
+	}
+	q.refresh(g)
+}
+
+// prune is relocate after a group has lost an entry, and forgets all ranks when nothing is left.
 func (q *Queue) prune(g *group) {
 	k := q.rank
-	if g != k.plain && g.waiting == 0 && g.leased == 0 && q.bucketOf(g) == nil {
-		k.out(g)
-		delete(k.groups, g.name)
-	} else {
-		q.refresh(g)
-	}
+	q.relocate(g)
 	if k.byTime.Len() == 0 && q.Groups() == 0 && q.template == nil {
 		q.rank = nil
 	}
@@ -425,10 +432,8 @@ func (q *Queue) next(now int64) (r table.Record, of *group) {
 			k.fill(g)
 		case at != 0:
 			k.stand(g, at, groupHeld, k.held)
-		case g != k.plain && g.waiting == 0 && g.leased == 0 && q.bucketOf(g) == nil: // its limiter was of former rules
-			k.forget(g)
 		default:
-			q.refresh(g)
+			q.relocate(g)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (q *Queue) RestoreTurns(list []Group, last uint64) error {
 			return ErrCorrupt
 		}
 		g := q.groupOf(&x)
-		if seen[g] || g != q.rank.plain && g.waiting == 0 && g.leased == 0 && len(was.Bucket) == 0 {
+		if seen[g] || g != q.rank.plain && g.empty() && len(was.Bucket) == 0 {
 			return ErrCorrupt
 		}
 		seen[g] = true
