@@ -5,7 +5,6 @@ package rdb
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -29,22 +28,12 @@ type decoder struct {
 	// been looked through.
 	verified int64
 	// repairs are what was wrong with the value and is right in what was read.
-	repairs []string
-}
-
-// repairsMax is how many repairs of a value are told.
-const repairsMax = 8
-
-// repaired notes a repair.
-func (r *decoder) repaired(format string, args ...any) {
-	if len(r.repairs) < repairsMax {
-		r.repairs = append(r.repairs, fmt.Sprintf(format, args...))
-	}
+	repairs packed.Repairs
 }
 
 // broken notes a repair of what sanitize-dump-payload has Redis look for: with it the value is refused.
 func (r *decoder) broken(format string, args ...any) {
-	r.repaired(format, args...)
+	r.repairs.Note(format, args...)
 	if r.lim.Sanitize {
 		r.fail("sanitize-dump-payload: " + r.repairs[len(r.repairs)-1])
 	}
@@ -301,7 +290,7 @@ func (r *decoder) parseDouble(b []byte) float64 {
 func (r *decoder) score(b []byte) float64 {
 	f, n := number(b, false)
 	if n == 0 || n < len(b) || f != f {
-		r.repaired("the score %.40q", b)
+		r.repairs.Note("the score %.40q", b)
 	}
 	if f != f {
 		return 0
@@ -346,7 +335,7 @@ func (r *decoder) packedZSet(lp []byte) *zset.Set {
 		last, before = f, m
 	}
 	if !ordered {
-		r.repaired("a sorted set out of order")
+		r.repairs.Note("a sorted set out of order")
 	}
 	return z
 }

@@ -123,7 +123,7 @@ func (r *decoder) group(s *stream.Stream, t byte) {
 	if t == typeStream1 {
 		read = s.Position(last)
 	} else if read = int64(r.Len()); read < stream.UnknownRead {
-		r.repaired("a group that has read %d entries", read)
+		r.repairs.Note("a group that has read %d entries", read)
 		read = stream.UnknownRead
 	}
 	if r.Failed() {
@@ -197,7 +197,7 @@ func (r *decoder) consumer(g *stream.Group, t byte, pending map[stream.ID]stream
 			r.fail("a consumer has a pending entry twice")
 			return
 		default: // the last one has it, as in Redis
-			r.repaired("a pending entry %v of two consumers", p.ID)
+			r.repairs.Note("a pending entry %v of two consumers", p.ID)
 		}
 		owners[p.ID] = number
 		p.Consumer = c

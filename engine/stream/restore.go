@@ -7,7 +7,6 @@ package stream
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -66,16 +65,7 @@ type restoring struct {
 	said    Said
 	end     ID // of all entries, deleted or not
 	unclear bool
-	repairs []string
-}
-
-// repairsMax is how many repairs are told.
-const repairsMax = 8
-
-func (r *restoring) repaired(format string, args ...any) {
-	if len(r.repairs) < repairsMax {
-		r.repairs = append(r.repairs, fmt.Sprintf(format, args...))
-	}
+	repairs packed.Repairs
 }
 
 // block adds a block if it is one. One without entries that are left does not stay.
@@ -84,7 +74,7 @@ func (r *restoring) block(b block) bool {
 		if b.lp = packed.Recounted(b.lp); b.lp == nil {
 			return false
 		}
-		r.repaired("the elements of a block counted")
+		r.repairs.Note("the elements of a block counted")
 	}
 	last, ordered, zero := ID{}, true, false
 	live, deleted, err := b.walk(func(id ID, gone bool) {
@@ -101,11 +91,11 @@ func (r *restoring) block(b block) bool {
 		if r.said.Sanitize {
 			return false
 		}
-		r.repaired("a block says %d entries and %d deleted, and has %d and %d", saysLive, saysDeleted, live, deleted)
+		r.repairs.Note("a block says %d entries and %d deleted, and has %d and %d", saysLive, saysDeleted, live, deleted)
 		b.setCounts(live, deleted)
 	}
 	if live == 0 {
-		r.repaired("a block without entries left out")
+		r.repairs.Note("a block without entries left out")
 		return true
 	}
 	r.unclear = r.unclear || !ordered
@@ -118,7 +108,7 @@ func (r *restoring) block(b block) bool {
 func (r *restoring) arrange() bool {
 	s := &r.s
 	if !slices.IsSortedFunc(s.blocks, byID) {
-		r.repaired("blocks out of order")
+		r.repairs.Note("blocks out of order")
 		slices.SortFunc(s.blocks, byID)
 	}
 	for i := 1; i < len(s.blocks); i++ {
@@ -129,7 +119,7 @@ func (r *restoring) arrange() bool {
 		r.unclear = r.unclear || before.lastID().Compare(s.blocks[i].id) >= 0
 	}
 	if r.unclear {
-		r.repaired("entries out of order")
+		r.repairs.Note("entries out of order")
 		return r.rebuild()
 	}
 	s.findFirst()
@@ -170,21 +160,21 @@ func (r *restoring) tell() {
 	s, said := &r.s, r.said
 	length := uint64(s.length)
 	if said.Length != length {
-		r.repaired("said to have %d entries, has %d", said.Length, length)
+		r.repairs.Note("said to have %d entries, has %d", said.Length, length)
 	}
 	s.last, s.maxDeleted, s.entriesAdded = said.Last, said.MaxDeleted, said.EntriesAdded
 	if r.end.Compare(s.last) > 0 {
-		r.repaired("an entry %v after the last ID %v", r.end, s.last)
+		r.repairs.Note("an entry %v after the last ID %v", r.end, s.last)
 		s.last = r.end
 	}
 	if s.maxDeleted.Compare(s.last) > 0 {
-		r.repaired("the last deleted ID %v after the last ID %v", s.maxDeleted, s.last)
+		r.repairs.Note("the last deleted ID %v after the last ID %v", s.maxDeleted, s.last)
 		s.maxDeleted = s.last
 	}
 	if !said.KnowsAdded {
 		s.entriesAdded = length
 	} else if s.entriesAdded < length || s.entriesAdded > math.MaxInt64 {
-		r.repaired("said to have had %d entries", s.entriesAdded)
+		r.repairs.Note("said to have had %d entries", s.entriesAdded)
 		s.entriesAdded = length
 	}
 }
