@@ -50,18 +50,12 @@ func TestShapesReplicated(t *testing.T) {
 	follow(t, third.Dial(t), second)
 	r, o, last := first.Dial(t), second.Dial(t), third.Dial(t)
 	for key, s := range keys {
-		_, want, err := read(t, r, key, s.unasked)
-		if err != nil {
-			t.Fatal(s.name, err)
-		}
-		_, got, err := read(t, o, key, "")
-		if err != nil {
-			t.Fatal(s.name, err)
-		}
+		want := s.mustRead(t, r, key, s.unasked)
+		got := s.mustRead(t, o, key, "")
 		if s.kind != 15 && s.kind != 10 { // Redis passes them on in newer forms, which say how many entries there ever were
 			s.compare(t, "replicated", want, got)
 		}
-		if _, theirs, err := read(t, last, key, ""); err != nil || !equalMaps(theirs, got) {
+		if theirs, err := read(t, last, key, ""); err != nil || !equalMaps(theirs, got) {
 			t.Errorf("%s: Redis that follows has %q, %v, not %q", s.name, theirs, err, got)
 		}
 	}
@@ -76,7 +70,7 @@ func TestShapesReplicated(t *testing.T) {
 		t.Fatal(v)
 	}
 	for key, s := range keys {
-		if _, got, err := read(t, o, key, ""); err != nil || len(got) == 0 {
+		if got, err := read(t, o, key, ""); err != nil || len(got) == 0 {
 			t.Errorf("%s: %q, %v", s.name, got, err)
 		}
 	}
@@ -100,11 +94,7 @@ func TestShapesLogged(t *testing.T) {
 	}
 	before := map[string]map[string]string{}
 	for key, shape := range keys {
-		_, got, err := read(t, c, key, "")
-		if err != nil {
-			t.Fatal(shape.name, err)
-		}
-		before[key] = got
+		before[key] = shape.mustRead(t, c, key, "")
 	}
 	if repairsOf(t, c) == 0 {
 		t.Error("nothing was put right")
@@ -117,7 +107,7 @@ func TestShapesLogged(t *testing.T) {
 			t.Errorf("%s: %d are put right again", how, n)
 		}
 		for key, shape := range keys {
-			_, got, err := read(t, c, key, "")
+			got, err := read(t, c, key, "")
 			for command, want := range before[key] {
 				if how == "written anew" && !byCommands(shape, command) {
 					continue

@@ -95,11 +95,11 @@ func each(values []peer.Value) (out []string) {
 }
 
 // read reads a key with all commands of its type.
-func read(t *testing.T, c *peer.Conn, key, unasked string) (kind string, got map[string]string, err error) {
+func read(t *testing.T, c *peer.Conn, key, unasked string) (got map[string]string, err error) {
 	t.Helper()
 	v, err := c.Do("TYPE", key)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	got = map[string]string{}
 	for _, command := range readers[v.Text] {
@@ -111,11 +111,21 @@ func read(t *testing.T, c *peer.Conn, key, unasked string) (kind string, got map
 		args[slices.Index(args, "k")] = key
 		reply, err := c.Do(args...)
 		if err != nil {
-			return v.Text, got, err
+			return got, err
 		}
 		keep(got, command, reply)
 	}
-	return v.Text, got, nil
+	return got, nil
+}
+
+// mustRead is read of a key with the shape, which ends no server.
+func (s *shape) mustRead(t *testing.T, c *peer.Conn, key, unasked string) map[string]string {
+	t.Helper()
+	got, err := read(t, c, key, unasked)
+	if err != nil {
+		t.Fatal(s.name, err)
+	}
+	return got
 }
 
 // payload is what RESTORE takes.
@@ -179,7 +189,7 @@ func TestShapesRestored(t *testing.T) {
 		}
 		want, got := wantReply.String(), gotReply.String()
 		if s.outcome == deadly {
-			if _, _, readErr := read(t, r, "k", s.unasked); err == nil && want != "+OK" || readErr == nil {
+			if _, readErr := read(t, r, "k", s.unasked); err == nil && want != "+OK" || readErr == nil {
 				t.Errorf("%s: Redis replies %s and lives", s.name, want)
 			}
 			theirs = peer.Redis(t, required, "--crash-log-enabled", "no")
@@ -193,16 +203,13 @@ func TestShapesRestored(t *testing.T) {
 			t.Errorf("%s: repaired %d times", s.name, repaired)
 		}
 		if got == "+OK" && want == got {
-			_, want, err := read(t, r, "k", s.unasked)
+			want, err := read(t, r, "k", s.unasked)
 			if err != nil {
 				t.Errorf("%s: Redis ends: %v %q", s.name, err, want)
 				theirs = peer.Redis(t, required, "--crash-log-enabled", "no")
 				r = theirs.Dial(t)
 			}
-			_, got, err := read(t, o, "k", "")
-			if err != nil {
-				t.Fatal(s.name, err)
-			}
+			got := s.mustRead(t, o, "k", "")
 			s.compare(t, "restored", want, got)
 			loadAgain(t, o, r, &s, got)
 		}
@@ -263,7 +270,7 @@ func loadAgain(t *testing.T, o, r *peer.Conn, s *shape, want map[string]string) 
 			t.Errorf("%s: what is dumped %s replies %v, %v", s.name, name, reply, err)
 			continue
 		}
-		_, got, err := read(t, c, "k", "")
+		got, err := read(t, c, "k", "")
 		if s.kind == 10 { // what was a ziplist is one node, which loads as a listpack
 			got["OBJECT ENCODING k"] = want["OBJECT ENCODING k"]
 		}
@@ -312,14 +319,8 @@ func TestShapesLoaded(t *testing.T) {
 	ours := peer.LimitKV(t, "--dir", dir)
 	o, r := ours.Dial(t), peer.Redis(t, required, "--dir", fileOf(t, keys)).Dial(t)
 	for key, s := range keys {
-		_, want, err := read(t, r, key, s.unasked)
-		if err != nil {
-			t.Fatal(s.name, err)
-		}
-		_, got, err := read(t, o, key, "")
-		if err != nil {
-			t.Fatal(s.name, err)
-		}
+		want := s.mustRead(t, r, key, s.unasked)
+		got := s.mustRead(t, o, key, "")
 		if s.outcome == empty {
 			if len(want)+len(got) > 0 {
 				t.Errorf("%s: there is %q, in Redis %q", s.name, got, want)
