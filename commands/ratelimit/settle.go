@@ -150,13 +150,8 @@ func (f *family) release(c *command.Ctx) {
 	case !e.Ok() || back == 0: // nothing is to change: it would not be told
 		back = 0
 	case n == nil:
-		var room [128]byte
-		p := e.Bytes(nil)
-		was := append(room[:0], p...)
-		if back, _ = limiter.Release(p, c.Now, back); back > 0 {
+		if back, _ = limiter.Release(e.Bytes(nil), c.Now, back); back > 0 {
 			c.NoteIdle(e)
-		} else {
-			copy(p, was) // what is not told must not change
 		}
 	default:
 		if back, freed, _ = n.Release(c.Now, back); back > 0 || freed != nil {

@@ -401,11 +401,14 @@ func (r Rule) bears(state []byte, now, cost int64) bool {
 
 // Release gives n back, the oldest first, and returns how much more can be taken
 // than before: at most n, and never above the capacity. With several rules it
-// is the most that any of them got back.
+// is the most that any of them got back. Where nothing comes back nothing changes,
+// since it is not told.
 func Release(p []byte, now, n int64) (int64, error) {
 	if n < 0 || n > CountMax {
 		return 0, ErrCost
 	}
+	var room [128]byte
+	was := append(room[:0], p...)
 	var o opened
 	o.open(p)
 	var back int64
@@ -415,6 +418,9 @@ func Release(p []byte, now, n int64) (int64, error) {
 		r.give(state, now, n)
 		after, _ := r.room(state, now)
 		back = max(back, after-before)
+	}
+	if back == 0 {
+		copy(p, was)
 	}
 	return back, nil
 }
