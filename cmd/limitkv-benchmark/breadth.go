@@ -2,7 +2,7 @@ package main
 
 // The breadth run: every command that limitkv and Redis both have, in forms made from what limitkv says of its syntax
 // (COMMAND DOCS), so that a new command is in it at once. Of each the processor time of both servers for a request is
-// compared, on values of several sizes. `make bench-breadth` writes docs/BREADTH.md.
+// compared, on values of several sizes. `make bench-compare OF=breadth` writes docs/BREADTH.md.
 //
 // Forms are tried on both servers first. Those that both answer alike, and not with an error, are sent again and again, in
 // rounds in which the servers take turns. Before each round of a command that writes the keys are made anew.
@@ -325,7 +325,7 @@ func (b *breadth) document(took time.Duration) string {
 	if len(b.rows) > 0 {
 		median = b.rows[len(b.rows)/2].ratio()
 	}
-	fmt.Fprintf(&o, "# Every command beside Redis\n\n<!-- Written by make bench-breadth. -->\n\n"+
+	fmt.Fprintf(&o, "# Every command beside Redis\n\n<!-- Written by make bench-compare OF=breadth. -->\n\n"+
 		"The server's processor time for a request in microseconds, in pipelines of %d over one connection, one of them always waiting, %s\n"+
 		"beside %s.\n"+
 		"The requests are made from the syntax of the commands, on %d keys of each type; the size is the elements of a value, or a\n"+

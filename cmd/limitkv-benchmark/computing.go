@@ -1,7 +1,7 @@
 package main
 
 // The scripts run: what a script computes by itself, without or with few commands. Of each kind of work the processor time
-// of both servers for a run is compared, in rounds in which the servers take turns. `make bench-scripts` writes
+// of both servers for a run is compared, in rounds in which the servers take turns. `make bench-compare OF=scripts` writes
 // docs/SCRIPTS.md.
 
 import (
@@ -97,7 +97,7 @@ func runComputing(args []string) error {
 	if *out == "" {
 		return nil
 	}
-	text := fmt.Sprintf("# Scripts that compute\n\n<!-- Written by make bench-scripts. -->\n\n"+
+	text := fmt.Sprintf("# Scripts that compute\n\n<!-- Written by make bench-compare OF=scripts. -->\n\n"+
 		"The server's processor time for a run in microseconds, %s beside %s, on %s; medians of %d rounds in which the servers take turns.\n"+
 		"A ratio below 1 is less than Redis takes. The scripts stand in cmd/limitkv-benchmark/computing.go. %d of %d are above what is claimed.\n\n"+
 		"| script | limitkv | Redis | ratio | at most |\n| --- | ---: | ---: | ---: | ---: |\n%s",

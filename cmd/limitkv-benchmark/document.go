@@ -124,7 +124,7 @@ generator, values of %d bytes. All servers run as they come, without persistence
 // fromLibraries is the table of the recordings.
 func (m *matrix) fromLibraries(b *strings.Builder) {
 	fmt.Fprint(b, "\n## Scripts of libraries\n\nWhat real libraries sent while they worked, recorded and sent again by every connection, with names of its own. The\n"+
-		"recordings are made on the machine that measures (`make bench-workloads`). Requests a second and processor time are a command's.\n\n")
+		"recordings are made on the machine that measures (`limitkv-benchmark record`). Requests a second and processor time are a command's.\n\n")
 	if len(m.libraries) > 0 {
 		m.throughput(b, m.libraries)
 		fmt.Fprintln(b)

@@ -226,7 +226,7 @@ func run(list []program, f func(targets []*target, versions []string) error) err
 
 // leftOut says which libraries have no row.
 func (m *matrix) leftOut() string {
-	return "Left out, since there is no recording of them (`make bench-workloads` makes them): " + strings.Join(m.missing, ", ") + "."
+	return "Left out, since there is no recording of them (`limitkv-benchmark record` makes them): " + strings.Join(m.missing, ", ") + "."
 }
 
 func find(name string) *workload { return named(workloads(), name) }

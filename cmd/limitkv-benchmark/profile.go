@@ -39,7 +39,7 @@ func runProfile(args []string) error {
 		return err
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("there is no recording of %s: make bench-workloads makes them", strings.Join(missing, ", "))
+		return fmt.Errorf("there is no recording of %s: limitkv-benchmark record makes them", strings.Join(missing, ", "))
 	}
 	profile, err := profileOf(*path, slices.Concat(workloads(), recorded), &p)
 	if err != nil {

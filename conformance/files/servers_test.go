@@ -1,8 +1,8 @@
 package files
 
 // Files of other servers, recorded: what redis-server 7.0.15 and Valkey 9.1.2 wrote loads here, whether those servers are
-// at hand or not. make record-files records anew, and has redis-server 8.0 say what the files of the former hold; those of
-// Valkey it cannot read.
+// at hand or not. make record records anew where REDIS7_SERVER is set, and has redis-server 8.0 say what the files of
+// the former hold; those of Valkey it cannot read.
 
 import (
 	"flag"

@@ -13,11 +13,11 @@ import (
 )
 
 var examples = []program{
-	{folder: "examples/order-timeout", needs: []string{"python3"}},
-	{folder: "examples/webhooks", needs: []string{"go"}},
-	{folder: "examples/cron-fleet", needs: []string{"python3"}},
-	{folder: "examples/api-plans", needs: []string{"node", "npm"}},
-	{folder: "examples/tests", needs: []string{"go", "python3", "node", "npm", "java", "mvn"}, system: []string{"ruby"}},
+	{folder: "examples/order-timeout", needs: []string{"python3"}, run: runExample},
+	{folder: "examples/webhooks", needs: []string{"go"}, run: runExample},
+	{folder: "examples/cron-fleet", needs: []string{"python3"}, run: runExample},
+	{folder: "examples/api-plans", needs: []string{"node", "npm"}, run: runExample},
+	{folder: "examples/tests", needs: []string{"go", "python3", "node", "npm", "java", "mvn"}, system: []string{"ruby"}, run: runExample},
 }
 
 // runExample runs an example on a server of its own.

@@ -12,11 +12,11 @@ import (
 )
 
 var integrations = []program{
-	{folder: "integrations/python-limits", needs: []string{"python3"}},
-	{folder: "integrations/node", needs: []string{"node", "npm"}},
-	{folder: "integrations/nethttp", needs: []string{"go"}},
-	{folder: "integrations/java", needs: []string{"java", "mvn"}},
-	{folder: "integrations/openresty", needs: []string{"python3"}, system: []string{"nginx"}},
+	{folder: "integrations/python-limits", needs: []string{"python3"}, run: runChecks},
+	{folder: "integrations/node", needs: []string{"node", "npm"}, run: runChecks},
+	{folder: "integrations/nethttp", needs: []string{"go"}, run: runChecks},
+	{folder: "integrations/java", needs: []string{"java", "mvn"}, run: runChecks},
+	{folder: "integrations/openresty", needs: []string{"python3"}, system: []string{"nginx"}, run: runChecks},
 }
 
 // runChecks runs an integration's checks.

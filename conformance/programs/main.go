@@ -1,8 +1,5 @@
-// Command programs runs what integrations/ and examples/ have, each with the built server and with the real frameworks and
-// libraries, fetched at the versions that its lock file names:
-//
-//	go run ./conformance/programs integrations    the checks of each integration
-//	go run ./conformance/programs examples        each example, which prints what its README says
+// Command programs runs the checks of each folder of integrations/, and each of examples/, which prints what its README says.
+// They have the built server, and the real frameworks and libraries, fetched at the versions that their lock files name.
 //
 // Two run at a time. What needs a program that the machine lacks is skipped with a message. In CI that is a failure, unless
 // the program comes from the system's packages, which a machine may be unable to fetch.
@@ -27,6 +24,7 @@ type program struct {
 	needs  []string
 	// system are programs that the system's packages bring.
 	system []string
+	run    func(p program, server string) error
 }
 
 // patience is how long a program may take, with what it fetches the first time.
@@ -40,17 +38,8 @@ func main() {
 	if err == nil {
 		_, err = os.Stat(binary)
 	}
-	kinds := map[string]struct {
-		programs []program
-		run      func(program, string) error
-	}{"integrations": {integrations, runChecks}, "examples": {examples, runExample}}
-	kind, known := kinds[flag.Arg(0)]
-	switch {
-	case err != nil:
-	case !known || flag.NArg() != 1:
-		err = fmt.Errorf("say integrations or examples")
-	default:
-		err = runAll(kind.programs, *only, func(p program) error { return kind.run(p, binary) })
+	if err == nil {
+		err = runAll(slices.Concat(integrations, examples), *only, binary)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "conformance/programs:", err)
@@ -59,7 +48,7 @@ func main() {
 }
 
 // runAll runs the programs, two at a time, and says which failed.
-func runAll(programs []program, only string, run func(program) error) error {
+func runAll(programs []program, only, server string) error {
 	var mu sync.Mutex
 	var failed []string
 	var all sync.WaitGroup
@@ -81,7 +70,7 @@ func runAll(programs []program, only string, run func(program) error) error {
 			free <- struct{}{}
 			defer func() { <-free }()
 			began := time.Now()
-			err := run(p)
+			err := p.run(p, server)
 			mu.Lock()
 			defer mu.Unlock()
 			fmt.Printf("%s: %.0f s\n", p.folder, time.Since(began).Seconds())

@@ -6,7 +6,7 @@
 // the ports of their servers in their text, so each run has a network of its own (space_linux.go), in which limitkv and
 // Redis run side by side.
 //
-// "make conformance-suites" runs all. It takes minutes, since suites test time-outs by waiting for them.
+// "make conformance-clients SUITES=1" runs all. It takes minutes, since suites test time-outs by waiting for them.
 package main
 
 import (
