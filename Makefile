@@ -57,10 +57,9 @@ rls: ## compile limitkv-rls, the gateway for Envoy, to bin/limitkv-rls
 packages: ## write everything that is published to dist/ (PLATFORMS=linux/amd64 for some; needs Java and Maven)
 	$(GO) run ./packages -out $(DIST) -platforms $(PLATFORMS)
 
-release: ## write a release to dist/VERSION/, each binary built twice and compared (VERSION=1.2.3)
-	@test -n "$(VERSION)" || { echo "make release VERSION=1.2.3"; exit 1; }
+release: ## write a release of the version in CHANGELOG.md to dist/, each binary built twice and compared
 	@test -z "$$(git status --porcelain)" || { echo "commit everything first"; exit 1; }
-	$(GO) run ./packages -out $(DIST)/$(VERSION) -version $(VERSION) -platforms $(PLATFORMS) -twice
+	$(GO) run ./packages -out $(DIST)/$(shell awk '/^## / { print $$2; exit }' CHANGELOG.md) -platforms $(PLATFORMS) -twice
 
 ##@ develop
 # Tests are compiled without the profile: with it cmd/limitkv needs all packages a second time. The server that they start has it.

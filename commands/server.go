@@ -60,9 +60,8 @@ import (
 	"github.com/limitkv/limitkv/zset/wyhash"
 )
 
-// Version is limitkv's own version. It is a variable so that a release can be stamped with another by the linker; nothing
-// else changes it.
-var Version = "0.1.0"
+// Version is limitkv's own version, that of CHANGELOG.md's first section.
+const Version = "0.2.0"
 
 // Options are what cannot change while a server runs.
 type Options struct {

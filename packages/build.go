@@ -53,7 +53,7 @@ func (r *release) build(twice bool) error {
 
 func (r *release) compile(p platform, source, target string, env []string) ([]byte, error) {
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -buildid= -X github.com/limitkv/limitkv/commands.Version="+r.version, "-o", target, "./cmd/limitkv")
+		"-ldflags", "-s -w -buildid=", "-o", target, "./cmd/limitkv")
 	cmd.Dir = source
 	// Those that would change the instructions that are used are set to what Go takes unless told.
 	cmd.Env = append(append(os.Environ(), "GOOS="+p.os, "GOARCH="+p.arch, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0",

@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,8 +48,7 @@ var kinds = []kind{
 }
 
 func main() {
-	r := &release{}
-	flag.StringVar(&r.version, "version", commands.Version, "the version")
+	r := &release{version: commands.Version}
 	flag.StringVar(&r.out, "out", "dist", "the folder that gets everything, emptied first")
 	of := flag.String("platforms", "all", "those to build for, as linux/amd64,linux/arm64")
 	only := flag.String("only", "", "the kinds of package to make, as python,npm; all unless given")
@@ -63,9 +61,6 @@ func main() {
 }
 
 func (r *release) run(of, only string, twice bool) (err error) {
-	if !versionForm.MatchString(r.version) {
-		return fmt.Errorf("%q is not a version such as 1.2.3 or 1.2.3-rc.1", r.version)
-	}
 	if r.platforms, err = choose(of); err != nil {
 		return err
 	}
@@ -100,9 +95,6 @@ func (r *release) run(of, only string, twice bool) (err error) {
 	}
 	return r.sums()
 }
-
-// versionForm is what all kinds of package can express.
-var versionForm = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(alpha|beta|rc)\.(0|[1-9]\d*))?$`)
 
 // sourceTime is the time that all files get: SOURCE_DATE_EPOCH, else that of the last commit.
 func sourceTime() (time.Time, error) {

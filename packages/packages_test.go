@@ -15,10 +15,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/limitkv/limitkv/commands"
 )
 
 // made makes all kinds of package but those that need other tools, with bytes that stand for binaries.
@@ -249,16 +253,30 @@ func TestArguments(t *testing.T) {
 	if got, err := choose("windows/arm64,linux/amd64"); err != nil || len(got) != 2 || got[0].os != "linux" {
 		t.Error(got, err)
 	}
-	for version, is := range map[string]bool{"0.1.0": true, "1.2.3-rc.1": true, "1.2": false, "v1.2.3": false, "1.2.3-": false,
-		"01.2.3": false, "1.2.3-rc.1;rm": false, "1.2.3\n": false, "": false} {
-		if versionForm.MatchString(version) != is {
-			t.Errorf("version %q", version)
-		}
-	}
 	for text, is := range map[string]bool{"1700000000": true, fmt.Sprint(zipEpoch - 1): false, fmt.Sprint(zipEpoch): true, "now": false} {
 		t.Setenv("SOURCE_DATE_EPOCH", text)
 		if at, err := sourceTime(); (err == nil) != is {
 			t.Errorf("SOURCE_DATE_EPOCH %q: %v, %v", text, at, err)
 		}
+	}
+}
+
+// The version is one that all kinds of package can express, and the changes and the README say the same.
+func TestVersion(t *testing.T) {
+	if !regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(alpha|beta|rc)\.(0|[1-9]\d*))?$`).MatchString(commands.Version) {
+		t.Errorf("%q is not a version such as 1.2.3 or 1.2.3-rc.1", commands.Version)
+	}
+	for name, says := range map[string]string{"CHANGELOG.md": `(?m)^## (\S+)`, "README.md": `limitkv_(\S+)_amd64\.deb`} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := regexp.MustCompile(says).FindSubmatch(text); m == nil || string(m[1]) != commands.Version {
+			t.Errorf("%s says %q, the server %s", name, m, commands.Version)
+		}
+	}
+	out, err := exec.Command("make", "-n", "release").Output()
+	if err != nil || !strings.Contains(string(out), "-out dist/"+commands.Version+" ") {
+		t.Errorf("make release does %s (%v)", out, err)
 	}
 }
