@@ -31,6 +31,9 @@ PLATFORMS ?= all
 DIST      ?= dist
 LANGUAGES ?= python npm java debian container
 
+# The folders that are modules of their own.
+MODULES     = . rls
+
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 .DEFAULT_GOAL := help
@@ -79,12 +82,12 @@ else
 	cd rls && $(GO) test -race ./...
 endif
 
-lint: ## gofmt, go vet (for Linux and macOS), staticcheck (fetched at its pinned version)
+lint: ## gofmt, go vet for Linux, macOS and Windows, staticcheck (fetched at its pinned version)
 	@test -z "$$(gofmt -l .)" || { echo "gofmt these:"; gofmt -l .; exit 1; }
-	$(GO) vet -pgo=off ./...
-	GOOS=darwin $(GO) vet -pgo=off ./...
-	GOFLAGS=-pgo=off $(GO) run $(STATICCHECK) ./...
-	cd rls && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
+	@set -e; for module in $(MODULES); do cd $(CURDIR)/$$module; \
+	  for system in linux darwin windows; do echo "go vet $$module for $$system"; GOOS=$$system $(GO) vet -pgo=off ./...; done; \
+	  echo "staticcheck $$module"; GOFLAGS=-pgo=off $(GO) run $(STATICCHECK) ./...; \
+	done
 
 check: lint test test-race ## everything to run before a change is handed in
 

@@ -1,5 +1,3 @@
-//go:build unix
-
 package commands_test
 
 // What a command costs from its bytes to its reply's bytes, without a socket:
@@ -9,18 +7,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/limitkv/limitkv/commands/livetest"
 )
 
 const pipeline = 16
-
-// processorNanos is the processor time that the process has taken.
-func processorNanos() int64 {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return u.Utime.Nano() + u.Stime.Nano()
-}
 
 // benchSize is a number of keys or batches: a tenth of it with -short, for those who count instructions and wait for each.
 func benchSize(n int) int {
@@ -103,12 +95,12 @@ func BenchmarkServe(b *testing.B) {
 			s.feed(b, batches[0])
 			b.ReportAllocs()
 			b.ResetTimer()
-			began := processorNanos()
+			began := livetest.CPU()
 			for i := 0; i < b.N; i += pipeline { // ns/op is that of one command
 				s.conn.Feed(batches[i/pipeline%len(batches)])
 			}
 			// On a machine that is busy with other things this is the number to go by.
-			b.ReportMetric(float64(processorNanos()-began)/float64(b.N), "cpu-ns/op")
+			b.ReportMetric(float64(livetest.CPU()-began)/float64(b.N), "cpu-ns/op")
 		})
 	}
 }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package commands_test
 
 // What the journal costs a write command: nobody reads it, or somebody who throws
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/limitkv/limitkv/commands/livetest"
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
@@ -82,11 +81,11 @@ func BenchmarkJournal(b *testing.B) {
 					}
 					b.ReportAllocs()
 					b.ResetTimer()
-					began := processorNanos()
+					began := livetest.CPU()
 					for i := 0; i < b.N; i += depth { // ns/op is that of one command
 						s.conn.Feed(batches[i/depth%len(batches)])
 					}
-					b.ReportMetric(float64(processorNanos()-began)/float64(b.N), "cpu-ns/op")
+					b.ReportMetric(float64(livetest.CPU()-began)/float64(b.N), "cpu-ns/op")
 					if read != (sink.bytes > 0) {
 						b.Errorf("%d bytes were read", sink.bytes)
 					}

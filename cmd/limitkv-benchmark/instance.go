@@ -101,13 +101,22 @@ func (p program) start() (*instance, error) {
 	return s, nil
 }
 
+// send sends a process a signal.
+func send(pid int, signal os.Signal) error {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	return p.Signal(signal)
+}
+
 // stop ends the server as an operator does, and makes sure of it.
 func (s *instance) stop() {
-	_ = syscall.Kill(s.pid, syscall.SIGTERM)
+	_ = send(s.pid, syscall.SIGTERM)
 	select {
 	case <-s.done:
 	case <-time.After(stopMax):
-		_ = syscall.Kill(s.pid, syscall.SIGKILL)
+		_ = send(s.pid, syscall.SIGKILL)
 		_ = s.cmd.Process.Kill()
 		<-s.done
 	}

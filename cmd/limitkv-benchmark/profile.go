@@ -74,7 +74,7 @@ func profileOf(path string, works []*workload, p *params) ([]byte, error) {
 		}
 		fmt.Printf("%s: %.0f requests a second\n", w.name, r.PerSecond)
 	}
-	if err := syscall.Kill(s.pid, syscall.SIGUSR1); err != nil {
+	if err := send(s.pid, syscall.SIGQUIT); err != nil {
 		return nil, err
 	}
 	for began := time.Now(); time.Since(began) < profileWaitMax; time.Sleep(10 * time.Millisecond) {

@@ -2,7 +2,7 @@
 
 package main
 
-// A server that is built for make profile writes what its processor time went to, from its start to SIGUSR1, to the file that
+// A server that is built for make profile writes what its processor time went to, from its start to SIGQUIT, to the file that
 // LIMITKV_PROFILE names. The released server is built without this file.
 
 import (
@@ -24,7 +24,7 @@ func init() {
 		fail(err)
 	}
 	ends := make(chan os.Signal, 1)
-	signal.Notify(ends, syscall.SIGUSR1)
+	signal.Notify(ends, syscall.SIGQUIT)
 	go func() {
 		<-ends
 		pprof.StopCPUProfile()

@@ -21,8 +21,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
 )
 
 // language is a folder with what it needs on the machine.
@@ -193,12 +194,9 @@ func (l language) run(dir, server, part string) ([]check, error) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "LIMITKV="+server, "PART="+part)
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	kill := peer.Group(cmd)
 	out, err := cmd.Output()
-	// A program that gave up has left its servers.
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	}
+	kill() // A program that gave up has left its servers.
 	checks, bad := parse(l.name, string(out))
 	for _, line := range bad {
 		fmt.Printf("%s: %s\n", l.name, line)

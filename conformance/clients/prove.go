@@ -15,9 +15,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/limitkv/limitkv/conformance/peer"
 	"github.com/limitkv/limitkv/conformance/proof"
 )
 
@@ -52,7 +52,7 @@ func becomeProven(args []string) error {
 	prover := exec.Command(os.Args[0], append(args, "--test")...)
 	prover.Env = append(os.Environ(), proverOf+"="+strconv.Itoa(os.Getpid()))
 	prover.Stdout, prover.Stderr = os.Stdout, os.Stderr
-	prover.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // who is killed with all that it started leaves it
+	_ = peer.Group(prover) // who is killed with all that it started leaves it
 	alive, err := prover.StdinPipe()
 	if err != nil {
 		return err

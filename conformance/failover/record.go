@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/limitkv/limitkv/conformance/peer"
@@ -24,13 +23,14 @@ import (
 type program struct {
 	folder string
 	cmd    *exec.Cmd
+	end    func() // with all that it has started
 	input  io.WriteCloser
 	ended  chan struct{}
 	logs   peer.Tail // what libraries say beside the lines
 }
 
 func (p *program) kill() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+	p.end()
 	<-p.ended
 	_ = p.cmd.Wait()
 }
@@ -40,9 +40,8 @@ func (d driver) start(sentinels string, r *record) (*program, error) {
 	cmd := exec.Command("./run")
 	cmd.Dir = filepath.Join("conformance/clients", d.folder)
 	cmd.Env = append(os.Environ(), "SENTINELS="+sentinels)
-	p := &program{folder: d.folder, cmd: cmd, ended: make(chan struct{})}
+	p := &program{folder: d.folder, cmd: cmd, end: peer.Group(cmd), ended: make(chan struct{})}
 	cmd.Stderr = &p.logs
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var err error
 	if p.input, err = cmd.StdinPipe(); err != nil {
 		return nil, err

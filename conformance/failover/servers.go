@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/limitkv/limitkv/conformance/peer"
@@ -223,8 +222,8 @@ func (s *servers) fault(what string, r *record) error {
 		was.kill()
 		mend = was.start
 	case "stop":
-		_ = was.cmd.Process.Signal(syscall.SIGSTOP)
-		mend = func() error { return was.cmd.Process.Signal(syscall.SIGCONT) }
+		_ = was.cmd.Process.Signal(peer.SIGSTOP)
+		mend = func() error { return was.cmd.Process.Signal(peer.SIGCONT) }
 	case "cut":
 		was.link.Set(true)
 		mend = func() error { was.link.Set(false); return nil }

@@ -294,7 +294,7 @@ func TestShutdownRefused(t *testing.T) {
 		if v := do(t, c, "SAVE"); v != "-ERR" {
 			t.Errorf("%s: SAVE: %s", s.Name, v)
 		}
-		_ = syscall.Kill(s.Pid(), syscall.SIGTERM)
+		_ = s.Signal(syscall.SIGTERM)
 		time.Sleep(200 * time.Millisecond)
 		if v := do(t, c, "SET b 2"); v != "+OK" {
 			t.Errorf("%s: a write afterwards: %s", s.Name, v)
@@ -434,7 +434,7 @@ func TestFlushedStays(t *testing.T) {
 			t.Fatalf("%s: %s", test.flush, got)
 		}
 		until(t, c, "rdb_bgsave_in_progress:0")
-		if err := syscall.Kill(s.Pid(), syscall.SIGKILL); err != nil {
+		if err := s.Signal(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		gone(t, s)

@@ -83,7 +83,7 @@ func TestLoading(t *testing.T) {
 				t.Errorf("ending while loading changed the files\n  from %s\n  to   %s", before, after)
 			}
 			tested = peer.LimitKV(t, slow...)
-			if err := syscall.Kill(tested.Pid(), syscall.SIGTERM); err != nil {
+			if err := tested.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
 			gone(t, tested)

@@ -15,7 +15,7 @@ func TestReports(t *testing.T) {
 	t.Run("SIGALRM", func(t *testing.T) {
 		s := peer.LimitKV(t)
 		c := s.Dial(t)
-		if err := syscall.Kill(s.Pid(), syscall.SIGALRM); err != nil {
+		if err := s.Signal(syscall.SIGALRM); err != nil {
 			t.Fatal(err)
 		}
 		s.Says(t, "STACK TRACE DONE", "goroutine ")
@@ -24,8 +24,8 @@ func TestReports(t *testing.T) {
 		}
 	})
 	faults := map[string]func(s *peer.Server, c *peer.Conn) error{
-		"ABRT": func(s *peer.Server, _ *peer.Conn) error { return syscall.Kill(s.Pid(), syscall.SIGABRT) },
-		"SEGV": func(s *peer.Server, _ *peer.Conn) error { return syscall.Kill(s.Pid(), syscall.SIGSEGV) },
+		"ABRT": func(s *peer.Server, _ *peer.Conn) error { return s.Signal(syscall.SIGABRT) },
+		"SEGV": func(s *peer.Server, _ *peer.Conn) error { return s.Signal(syscall.SIGSEGV) },
 		"DEBUG": func(_ *peer.Server, c *peer.Conn) error {
 			_, _ = c.Do("DEBUG", "SEGFAULT") // its reply may come or not
 			return nil

@@ -57,7 +57,7 @@ func TestSignals(t *testing.T) {
 							takeName(t, filepath.Join(dir, "dump.rdb"))
 						}
 						do(t, c, "SET a 1")
-						if err := syscall.Kill(s.Pid(), signal); err != nil {
+						if err := s.Signal(signal); err != nil {
 							t.Fatal(err)
 						}
 						const refuses = "Errors trying to shut down the server"
@@ -98,7 +98,7 @@ func TestShutdownTimeout(t *testing.T) {
 	for range 50 {
 		_ = deaf.Send("GET", "large")
 	}
-	if err := syscall.Kill(s.Pid(), syscall.SIGTERM); err != nil {
+	if err := s.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if began := time.Now(); !over(s, 60*time.Second) {

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -248,9 +247,9 @@ func (c *chaos) act() {
 		c.restart(c.pick(c.follows))
 	case n < 20:
 		m := c.pick(func(*member) bool { return true })
-		m.signal(syscall.SIGSTOP)
+		m.signal(peer.SIGSTOP)
 		time.Sleep(time.Duration(c.r.IntN(1000)) * time.Millisecond)
-		m.signal(syscall.SIGCONT)
+		m.signal(peer.SIGCONT)
 	case n < 26:
 		m := c.pick(c.follows)
 		if up := c.pick(func(up *member) bool { return up.native && !below(up, m) }); up != nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -327,7 +326,7 @@ func TestSentinel(t *testing.T) {
 		break_, fix func(n *node)
 	}{
 		{"kill", func(n *node) { n.kill() }, func(n *node) { n.start() }},
-		{"stop", func(n *node) { n.signal(syscall.SIGSTOP) }, func(n *node) { n.signal(syscall.SIGCONT) }},
+		{"stop", func(n *node) { n.signal(peer.SIGSTOP) }, func(n *node) { n.signal(peer.SIGCONT) }},
 		{"cut", func(n *node) { n.link.Set(true) }, func(n *node) { n.link.Set(false) }},
 	} {
 		was := s.tell(fault.name, have)

@@ -139,6 +139,9 @@ func (s *Server) Kill() {
 	<-s.done
 }
 
+// Signal sends the server's process a signal.
+func (s *Server) Signal(signal os.Signal) error { return s.cmd.Process.Signal(signal) }
+
 // Pid is the server's process id.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }
 

@@ -14,8 +14,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
 )
 
 // program is a folder with an executable, and what it needs on the machine.
@@ -106,12 +107,7 @@ func (p program) output(executable string, env ...string) (string, error) {
 	cmd.Dir = p.folder
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	end := func() {
-		if cmd.Process != nil {
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		}
-	}
+	end := peer.Group(cmd)
 	late := time.AfterFunc(patience, end)
 	defer late.Stop()
 	out, err := cmd.Output()

@@ -6,7 +6,6 @@ package replicas
 import (
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -52,10 +51,10 @@ func TestLagBoundsLoss(t *testing.T) {
 				same(t, p, r)
 				before = n
 				if cut == "stopped" { // the connection stays, and nothing comes by it
-					if err := syscall.Kill(r.Pid(), syscall.SIGSTOP); err != nil {
+					if err := r.Signal(peer.SIGSTOP); err != nil {
 						t.Fatal(err)
 					}
-					defer func() { _ = syscall.Kill(r.Pid(), syscall.SIGCONT) }()
+					defer func() { _ = r.Signal(peer.SIGCONT) }()
 				} else {
 					link.Set(true)
 				}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -133,13 +132,13 @@ func TestStoppedReplica(t *testing.T) {
 	r := kinds["redis"](t)
 	follow(t, r, p.Addr)
 	eventually(t, "the replica is there", func() bool { return strings.Contains(field(t, p, "slave0"), "state=online") })
-	if err := syscall.Kill(r.Pid(), syscall.SIGSTOP); err != nil {
+	if err := r.Signal(peer.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	stopped := true
 	defer func() {
 		if stopped {
-			_ = syscall.Kill(r.Pid(), syscall.SIGCONT)
+			_ = r.Signal(peer.SIGCONT)
 		}
 	}()
 	c := p.Dial(t)
@@ -165,7 +164,7 @@ func TestStoppedReplica(t *testing.T) {
 		_, _ = fmt.Sscan(field(t, p, "mem_total_replication_buffers"), &kept)
 		return kept < 2<<20
 	})
-	_ = syscall.Kill(r.Pid(), syscall.SIGCONT)
+	_ = r.Signal(peer.SIGCONT)
 	stopped = false
 	must(t, p, "SET", "k", "end")
 	same(t, p, r)

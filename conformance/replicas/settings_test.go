@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -124,11 +123,11 @@ func TestSilentPrimary(t *testing.T) {
 			caughtUp(t, p, r)
 		}
 		before := field(t, p, "sync_full") // on a loaded machine the hasty one may have been too hasty at first
-		if err := syscall.Kill(p.Pid(), syscall.SIGSTOP); err != nil {
+		if err := p.Signal(peer.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 		stopped := time.Now()
-		goesOn := func() { _ = syscall.Kill(p.Pid(), syscall.SIGCONT) }
+		goesOn := func() { _ = p.Signal(peer.SIGCONT) }
 		defer goesOn()
 		eventually(t, "the link ends", func() bool { return field(t, hasty, "master_link_status") == "down" })
 		if after := time.Since(stopped); after < 500*time.Millisecond { // the last ping came about a second before, at most

@@ -25,10 +25,10 @@ func behind(t *testing.T, args ...string) (p, r *peer.Server, goesOn func()) {
 	goesOn = func() {
 		if stopped {
 			stopped = false
-			_ = syscall.Kill(r.Pid(), syscall.SIGCONT)
+			_ = r.Signal(peer.SIGCONT)
 		}
 	}
-	if err := syscall.Kill(r.Pid(), syscall.SIGSTOP); err != nil {
+	if err := r.Signal(peer.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(goesOn)
@@ -53,7 +53,7 @@ func TestEndWaitsForReplica(t *testing.T) {
 			p, r, goesOn := behind(t, "--shutdown-timeout", "60")
 			writer, asker := p.Dial(t), p.Dial(t)
 			if how == "SIGTERM" {
-				if err := syscall.Kill(p.Pid(), syscall.SIGTERM); err != nil {
+				if err := p.Signal(syscall.SIGTERM); err != nil {
 					t.Fatal(err)
 				}
 			} else if err := asker.Send("SHUTDOWN"); err != nil {
@@ -73,7 +73,7 @@ func TestEndWaitsForReplica(t *testing.T) {
 				t.Error("a write is not held back")
 			}
 			must(t, p, "CLIENT", "UNPAUSE") // of pauses of its own
-			_ = syscall.Kill(p.Pid(), syscall.SIGTERM)
+			_ = p.Signal(syscall.SIGTERM)
 			if ends(p, 300*time.Millisecond) {
 				t.Fatalf("it has ended:\n%s", p.Output())
 			}

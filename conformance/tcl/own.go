@@ -12,8 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
 )
 
 // ownFiles are the files that run so. All tests of integration/aof-race are slow ones, which are left out, and without them
@@ -71,13 +72,11 @@ func (o *options) playOwn(tree, file string, port int, without []string) (*outco
 func play(ctx context.Context, tree string, args ...string) ([]byte, error) {
 	suite := exec.CommandContext(ctx, "tclsh", args...)
 	suite.Dir = tree
-	suite.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	suite.Cancel = func() error { return syscall.Kill(-suite.Process.Pid, syscall.SIGKILL) }
+	kill := peer.Group(suite)
+	suite.Cancel = func() error { kill(); return nil }
 	suite.WaitDelay = time.Second
 	out, err := suite.CombinedOutput()
-	if suite.Process != nil {
-		_ = syscall.Kill(-suite.Process.Pid, syscall.SIGKILL)
-	}
+	kill()
 	if errors.Is(err, exec.ErrWaitDelay) { // it has ended well; a program that it started took longer
 		err = nil
 	}

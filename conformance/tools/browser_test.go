@@ -10,9 +10,10 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
 )
 
 // browser is one with a page. It fails the test for each error of a script, and for what the page's policy refuses.
@@ -51,7 +52,7 @@ func openBrowser(t *testing.T) *browser {
 	cmd := exec.Command(installed(t, "chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
 		"--user-data-dir="+dir, "--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{in, out} // it reads from 3 and writes to 4
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	kill := peer.Group(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func openBrowser(t *testing.T) *browser {
 		b.read(bufio.NewReader(from))
 	}()
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		kill()
 		_ = cmd.Wait()
 		to.Close()
 		<-read

@@ -110,11 +110,10 @@ func run(tb testing.TB, tool string, s *peer.Server, c call) result {
 	cmd.Stdout, cmd.Stderr = out, out
 	var shown chan struct{}
 	if c.typed != nil {
-		master, slave := terminal(tb)
+		master, slave := terminal(tb, cmd)
 		out.typed, out.keys = c.typed, master
 		cmd.Env = append(cmd.Env, "TERM=xterm-256color")
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 		shown = make(chan struct{})
 		go func() {
 			defer close(shown)

@@ -3,6 +3,7 @@ package tools
 
 import (
 	"os"
+	"os/exec"
 	"strconv"
 	"syscall"
 	"testing"
@@ -11,7 +12,7 @@ import (
 )
 
 // terminal opens a pseudo-terminal: the tool gets the slave, the test reads and types at the master.
-func terminal(tb testing.TB) (master, slave *os.File) {
+func terminal(tb testing.TB, cmd *exec.Cmd) (master, slave *os.File) {
 	tb.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -33,5 +34,6 @@ func terminal(tb testing.TB) (master, slave *os.File) {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	return master, slave
 }
