@@ -115,22 +115,22 @@ func (s *Scheduler) back(step int64) bool {
 	}
 	s.mu.Unlock()
 	for i, ks := range all {
-		v := &View{KS: ks, Now: s.clock.Now(), Held: every, Reserved: true, NoTouch: true}
+		v := new(View)
+		v.begin(ks, every, s.clock.Now())
+		v.Reserved, v.NoTouch = true, true
 		for i := range ks.shards {
 			ks.shards[i].rewind(v.Now / 1000)
 		}
-		if !ks.told() { // else what is told of the step moves it
-			ks.setBack(v, step/1000)
-		}
-		held[i].Lock()
-		v.Reserved = false
-		v.Commit()
-		v.ServeReady()
-		v.Account()
-		for i := range ks.shards {
-			ks.noteDue(&ks.shards[i])
-		}
-		ks.Unlock(every)
+		v.transact(true, func() {
+			if !ks.told() { // else what is told of the step moves it
+				ks.setBack(v, step/1000)
+			}
+			held[i].Lock()
+			v.Reserved = false
+			for i := range ks.shards {
+				ks.noteDue(&ks.shards[i])
+			}
+		})
 		held[i].Release()
 	}
 	return true
@@ -139,15 +139,12 @@ func (s *Scheduler) back(step int64) bool {
 // CameBack is called when files were loaded whose last time, in Unix microseconds, is ahead of the clock: it went back between
 // that and now, and what lasts for a length of time goes on from there. How long the server was down nobody knows.
 func (ks *Keyspace) CameBack(lastMicros int64) {
-	every := LockSet{allShards}
-	ks.LockWaiting(every)
-	defer ks.Unlock(every)
-	v := &View{KS: ks, Now: ks.Clock.Now(), Held: every, NoTouch: true}
-	if by := (v.Now - lastMicros) / 1000; by < 0 && !ks.told() {
-		ks.setBack(v, by)
-		v.Commit()
-		v.Account()
-	}
+	ks.Update(LockSet{allShards}, func(v *View) {
+		if by := (v.Now - lastMicros) / 1000; by < 0 && !ks.told() {
+			ks.setBack(v, by)
+			v.TakeChanges() // which are not counted, as nobody made them
+		}
+	})
 }
 
 // setBack is View.SetBack as what the keyspace does by itself.

@@ -11,14 +11,15 @@ import (
 
 // Check looks whether everything that the keyspace keeps twice agrees. It
 // returns the first thing that does not. All locks are taken.
-func (ks *Keyspace) Check() error {
-	var all LockSet
-	var bytes int64
-	all.AddAll()
-	if ks.Lock(all) != nil {
+func (ks *Keyspace) Check() (err error) {
+	if ks.TryInspect(LockSet{allShards}, func(*View) { err = ks.check() }) != nil {
 		return fmt.Errorf("engine: shards are reserved")
 	}
-	defer ks.Unlock(all)
+	return err
+}
+
+func (ks *Keyspace) check() error {
+	var bytes int64
 	for i := range ks.shards {
 		s := &ks.shards[i]
 		nodes, bound := 0, 0

@@ -54,7 +54,7 @@ func (v *View) BeginCut(save func(v *View, e Entry)) *Cut {
 	if ks.mixed {
 		ks.unmix()
 	}
-	c := &Cut{ks: ks, walk: &View{KS: ks, NoTouch: true}, save: save, dbOf: make([]int, ks.dbs)}
+	c := &Cut{ks: ks, walk: ks.looker(), save: save, dbOf: make([]int, ks.dbs)}
 	for db := range c.dbOf {
 		c.dbOf[db] = db
 	}
@@ -94,7 +94,8 @@ func (c *Cut) Walk(pause func()) bool {
 	for left := len(places); left > 0; {
 		for i := range places {
 			if p := &places[i]; p.db < c.ks.dbs {
-				if c.step(v, i, p); p.db == c.ks.dbs {
+				v.lookWaiting(LockSet{1 << i}, func() { c.step(v, i, p) })
+				if p.db == c.ks.dbs {
 					left--
 				}
 				pause()
@@ -103,15 +104,23 @@ func (c *Cut) Walk(pause func()) bool {
 	}
 	// Databases may have been swapped behind the walk's back: whatever it passed over
 	// is found by looking again, with all locks, at tables whose entries all tell.
-	return c.end(v)
+	var gone []goneTable
+	v.lookWaiting(LockSet{allShards}, func() { gone = c.end(v) })
+	for _, t := range gone {
+		t.each(func(e Entry) bool {
+			if e.h.flags&flagSaved != c.ks.saved {
+				v.DB = t.db
+				c.save(v, e)
+			}
+			return true
+		})
+	}
+	return !c.failed
 }
 
-// step looks at the next slots of a shard that has some.
+// step looks at the next slots of a shard that has some, under its lock.
 func (c *Cut) step(v *View, shard int, p *walkPlace) {
-	v.Held = LockSet{1 << shard}
 	s := &c.ks.shards[shard]
-	c.ks.LockWaiting(v.Held)
-	defer c.ks.Unlock(v.Held)
 	for did := 0; p.db < c.ks.dbs && did < cutStep; {
 		t := &s.tables[p.db]
 		in := p.segment(t)
@@ -133,10 +142,8 @@ func (c *Cut) step(v *View, shard int, p *walkPlace) {
 	}
 }
 
-// end hands over what was emptied or swapped, and ends the cut.
-func (c *Cut) end(v *View) bool {
-	v.Held = LockSet{allShards}
-	c.ks.LockWaiting(v.Held)
+// end hands over what was swapped, and ends the cut, under all locks. It returns what was emptied.
+func (c *Cut) end(v *View) []goneTable {
 	if c.swapped {
 		for i := range c.ks.shards {
 			for v.DB = range c.ks.shards[i].tables {
@@ -147,20 +154,8 @@ func (c *Cut) end(v *View) bool {
 			}
 		}
 	}
-	gone := c.gone
 	c.ks.cut = nil
-	ok := !c.failed
-	c.ks.Unlock(v.Held)
-	for _, t := range gone {
-		t.each(func(e Entry) bool {
-			if e.h.flags&flagSaved != c.ks.saved {
-				v.DB = t.db
-				c.save(v, e)
-			}
-			return true
-		})
-	}
-	return ok
+	return c.gone
 }
 
 // Walks tells whether a view that save was called with is Walk's, rather than that of
@@ -169,12 +164,11 @@ func (c *Cut) Walks(v *View) bool { return v == c.walk }
 
 // Abort ends a cut of which nothing more is wanted, before Walk has.
 func (c *Cut) Abort() {
-	v := &View{KS: c.ks, Held: LockSet{allShards}}
-	c.ks.LockWaiting(v.Held)
-	c.save = func(*View, Entry) {} // for Walk, if that goes on
-	c.ks.cut = nil
-	c.ks.mixed = true
-	c.ks.Unlock(v.Held)
+	c.ks.Inspect(LockSet{allShards}, func(*View) {
+		c.save = func(*View, Entry) {} // for Walk, if that goes on
+		c.ks.cut = nil
+		c.ks.mixed = true
+	})
 }
 
 // keep hands an entry of the view's database over to the cut that is under way, if

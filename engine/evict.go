@@ -73,56 +73,51 @@ func (ks *Keyspace) Evict(how Eviction) Evicted {
 	best := candidate{}
 	first := how.Random()
 	drawn, looked, none := 0, 0, EvictedNone
-	v := &View{KS: ks, Now: ks.Clock.Now()}
+	v := ks.looker()
 	for i := uint64(0); i < shardCount && drawn < how.Samples && (drawn == 0 || looked < evictLook); i++ {
 		n := (first + i) % shardCount
-		v.Held = LockSet{1 << n}
-		if ks.Lock(v.Held) != nil {
-			none = EvictedHeld
-			continue
-		}
-		db, e, of := v.draw(&ks.shards[n], how)
-		if looked += of; e.Ok() {
-			if score := v.score(e, how.By); drawn == 0 || score < best.score {
-				best = candidate{db, slices.Clone(e.Key()), score}
+		if v.look(LockSet{1 << n}, func() {
+			db, e, of := v.draw(&ks.shards[n], how)
+			if looked += of; e.Ok() {
+				if score := v.score(e, how.By); drawn == 0 || score < best.score {
+					best = candidate{db, slices.Clone(e.Key()), score}
+				}
+				drawn++
 			}
-			drawn++
+		}) != nil {
+			none = EvictedHeld
 		}
-		ks.Unlock(v.Held)
 	}
 	if drawn == 0 {
 		return none
 	}
-	return v.evict(best, how.Valid)
+	return ks.evict(v, best, how.Valid)
 }
 
 // evict removes a chosen key, if it is still there.
-func (v *View) evict(k candidate, valid func() bool) Evicted {
+func (ks *Keyspace) evict(v *View, k candidate, valid func() bool) (became Evicted) {
 	_, n := locate(k.key)
-	v.DB, v.Held = k.db, LockSet{1 << n}
-	if v.KS.Lock(v.Held) != nil {
-		return EvictedHeld
-	}
-	if valid != nil && !valid() {
-		v.KS.Unlock(v.Held)
-		return EvictedHeld
-	}
-	if e := v.Find(k.key); e.Ok() && e.goes() {
-		v.drop(&v.KS.shards[n], e)
-		t := &v.KS.shards[n].tables[v.DB]
-		v.remove(t, t.find(HashBytes(k.key), k.key))
-		v.KS.shards[n].stats.Evicted++
+	became = EvictedHeld
+	v.upkeep(ks, LockSet{1 << n}, v.Now, func() {
+		if valid != nil && !valid() {
+			return
+		}
+		became = EvictedOne
+		v.DB = k.db
+		e := v.Find(k.key)
+		if !e.Ok() || !e.goes() {
+			return
+		}
+		s := &ks.shards[n]
+		v.unlink(s, e)
+		s.stats.Evicted++
 		before := v.changes
 		v.Changed(k.key, EventEvicted, "evicted")
 		if v.caused(before) {
-			v.KS.Causes.Gone(v, k.key, true)
+			ks.Causes.Gone(v, k.key, true)
 		}
-		v.CommitApart()
-		v.ServeReady()
-	}
-	v.Account()
-	v.KS.Unlock(v.Held)
-	return EvictedOne
+	})
+	return became
 }
 
 // draw takes a key of a shard at random, one that may go, and tells how many it looked at.

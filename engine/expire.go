@@ -222,69 +222,63 @@ func (ks *Keyspace) noteDueFree(s *shard) {
 // expireShard serves what the shard's wheel has due at now. It reports
 // whether there is more to do at once.
 func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) {
-	ks.enter(s)
-	if h := ks.heldBy(s); h != nil {
-		s.nextDue.Store(never)
-		s.taken.Unlock()
-		h.OnRelease(func() { ks.noteDueFree(s) })
-		return false
-	}
-	v.begin(ks, s, nowMicros)
-	more = s.wheel.turn(nowMicros/1000, expiryBatch, ks.touchDue, func(ref unsafe.Pointer, node uint32) int64 {
-		e := Entry{(*header)(ref)}
-		d := e.dueRef()
-		v.DB = int(d.db)
-		if d.at != 0 && d.at < nowMicros/1000 {
-			v.expire(s, e)
-			return 0
-		}
-		at := never
-		if d.at != 0 && d.at != never {
-			at = d.at + 1
-		}
-		if e.h.kind == KindLock {
-			due := e.innerDue()
-			if due != 0 && due <= nowMicros/1000 {
-				if e = v.settleLock(s, e); e.h != nil {
-					v.rearm(s, e)
-					s.wheel.enough = e.lockDue() <= nowMicros
-				}
+	h := v.upkeep(ks, ks.setOf(s), nowMicros, func() {
+		more = s.wheel.turn(nowMicros/1000, expiryBatch, ks.touchDue, func(ref unsafe.Pointer, node uint32) int64 {
+			e := Entry{(*header)(ref)}
+			d := e.dueRef()
+			v.DB = int(d.db)
+			if d.at != 0 && d.at < nowMicros/1000 {
+				v.expire(s, e)
 				return 0
 			}
-			if due != 0 {
-				at = min(at, due)
+			at := never
+			if d.at != 0 && d.at != never {
+				at = d.at + 1
 			}
-		} else if e.h.flags&flagInnerDue != 0 {
-			if x, ok := e.object().obj.(Settler); ok {
-				due := x.NextDue()
+			if e.h.kind == KindLock {
+				due := e.innerDue()
 				if due != 0 && due <= nowMicros/1000 {
-					v.settleSome(s, e, x)
-					return 0 // settleSome has put the entry where it belongs
+					if e = v.settleLock(s, e); e.h != nil {
+						v.rearm(s, e)
+						s.wheel.enough = e.lockDue() <= nowMicros
+					}
+					return 0
 				}
 				if due != 0 {
 					at = min(at, due)
 				}
+			} else if e.h.flags&flagInnerDue != 0 {
+				if x, ok := e.object().obj.(Settler); ok {
+					due := x.NextDue()
+					if due != 0 && due <= nowMicros/1000 {
+						v.settleSome(s, e, x)
+						return 0 // settleSome has put the entry where it belongs
+					}
+					if due != 0 {
+						at = min(at, due)
+					}
+				}
 			}
+			if at == never {
+				s.wheel.remove(node)
+				d.node = 0
+				return 0
+			}
+			return at
+		})
+		if more {
+			s.nextDue.Store(nowMicros / 1000)
+		} else {
+			if s.sweep.due() <= nowMicros/1000 && !ks.Clock.Frozen() {
+				more = v.sweepSome(s, sweepGraceMillis)
+			}
+			ks.noteDue(s)
 		}
-		if at == never {
-			s.wheel.remove(node)
-			d.node = 0
-			return 0
-		}
-		return at
 	})
-	if more {
-		s.nextDue.Store(nowMicros / 1000)
-	} else {
-		if s.sweep.due() <= nowMicros/1000 && !ks.Clock.Frozen() {
-			more = v.sweepSome(s, sweepGraceMillis)
-		}
-		ks.noteDue(s)
+	if h != nil {
+		s.nextDue.Store(never)
+		h.OnRelease(func() { ks.noteDueFree(s) })
 	}
-	v.CommitApart()
-	v.ServeReady()
-	v.Account()
-	s.taken.Unlock()
 	return more
 }
 

@@ -27,7 +27,7 @@ func (ks *Keyspace) Leave(on bool) {
 // endAllOrphans ends the leases that are bound to connections which ended while the keyspace followed.
 func (ks *Keyspace) endAllOrphans() {
 	for i := range ks.shards {
-		ks.unreserved(&ks.shards[i], ks.endOrphans)
+		ks.endOrphans(i)
 	}
 }
 

@@ -233,27 +233,17 @@ func (ks *Keyspace) sweepAll(v *View, nowMicros int64) {
 		s := &ks.shards[i]
 		for first, more := true, true; more; first = false {
 			ks.enter(s)
-			more = false
-			if (s.sweep.active || first && s.sweep.earliest <= nowMicros/1000) && ks.heldBy(s) == nil {
-				if first {
-					s.sweep.active = false
-				}
-				v.begin(ks, s, nowMicros)
-				more = v.sweepSome(s, 0)
-				v.CommitApart()
-				v.ServeReady()
-				v.Account()
-			}
+			due := s.sweep.active || first && s.sweep.earliest <= nowMicros/1000
 			s.taken.Unlock()
+			if more = false; due { // else the shard stays frozen, if it is
+				v.upkeep(ks, LockSet{1 << i}, nowMicros, func() {
+					s.sweep.active = s.sweep.active && !first
+					more = v.sweepSome(s, 0)
+				})
+			}
 			ks.Sched.breathe()
 		}
 	}
-}
-
-// begin sets the view up for work on one shard that no command asked for.
-func (v *View) begin(ks *Keyspace, s *shard, nowMicros int64) {
-	*v = View{KS: ks, Now: nowMicros, ready: v.ready[:0], tx: tx{resp: v.resp[:0], ends: v.ends[:0], keys: v.keys[:0], scratch: v.scratch}, NoTouch: true}
-	v.Held = ks.setOf(s)
 }
 
 // noteDue notes when there is something to do in the shard.

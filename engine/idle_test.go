@@ -204,7 +204,7 @@ func BenchmarkSweep(b *testing.B) {
 					began := Monotonic()
 					for i := range ks.shards {
 						v := &View{}
-						v.begin(ks, &ks.shards[i], now)
+						v.begin(ks, LockSet{1 << i}, now)
 						for v.sweepSome(&ks.shards[i], 0) {
 						}
 						v.Account()

@@ -236,45 +236,45 @@ func (ks *Keyspace) EndSession(session int64, in *Marks) {
 		return
 	}
 	for m := in.mask.Load(); m != 0; m &= m - 1 {
-		ks.unreserved(&ks.shards[bits.TrailingZeros64(m)], func(s *shard) {
-			ks.endBound(s, func(v *View, l *lock.Lock, lost func(lock.Holder)) bool {
-				return l.LoseSession(session, v.Now, lost)
-			})
+		ks.endBound(bits.TrailingZeros64(m), func(v *View, l *lock.Lock, lost func(lock.Holder)) bool {
+			return l.LoseSession(session, v.Now, lost)
 		})
 	}
 }
 
 // endOrphans ends the leases of a shard that are bound to connections which are not there any more.
-func (ks *Keyspace) endOrphans(s *shard) {
+func (ks *Keyspace) endOrphans(shard int) {
 	there := ks.Connected
 	if there == nil {
 		there = nobody
 	}
-	ks.endBound(s, func(v *View, l *lock.Lock, lost func(lock.Holder)) bool {
+	ks.endBound(shard, func(v *View, l *lock.Lock, lost func(lock.Holder)) bool {
 		return l.Orphan(there) && l.Settle(v.Now, math.MaxInt, lost)
 	})
 }
 
-// endBound does something to all locks of a shard that have leases bound to connections. The shard's lock is held.
-func (ks *Keyspace) endBound(s *shard, do func(v *View, l *lock.Lock, lost func(lock.Holder)) bool) {
-	ks.heldBy(s)
-	if len(s.bound) == 0 {
-		return
-	}
+// endBound does something to all locks of a shard that have leases bound to connections, once nobody has it reserved.
+func (ks *Keyspace) endBound(shard int, do func(v *View, l *lock.Lock, lost func(lock.Holder)) bool) {
+	s := &ks.shards[shard]
 	v := new(View)
-	v.begin(ks, s, ks.Clock.Now())
-	all := make([]Entry, 0, len(s.bound))
-	for p := range s.bound {
-		all = append(all, Entry{(*header)(p)})
+	h := v.upkeep(ks, LockSet{1 << shard}, 0, func() {
+		if len(s.bound) == 0 {
+			return
+		}
+		v.Now = ks.Clock.Now()
+		all := make([]Entry, 0, len(s.bound))
+		for p := range s.bound {
+			all = append(all, Entry{(*header)(p)})
+		}
+		slices.SortFunc(all, func(a, b Entry) int { return bytes.Compare(a.Key(), b.Key()) }) // the map's order must not show
+		for _, e := range all {
+			v.DB = int(e.dueRef().db)
+			v.loseLeases(s, e, do)
+		}
+		ks.noteDue(s)
+		ks.Sched.Wake()
+	})
+	if h != nil {
+		h.OnRelease(func() { ks.endBound(shard, do) })
 	}
-	slices.SortFunc(all, func(a, b Entry) int { return bytes.Compare(a.Key(), b.Key()) }) // the map's order must not show
-	for _, e := range all {
-		v.DB = int(e.dueRef().db)
-		v.loseLeases(s, e, do)
-	}
-	v.CommitApart()
-	v.ServeReady()
-	v.Account()
-	ks.noteDue(s)
-	ks.Sched.Wake()
 }

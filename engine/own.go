@@ -94,31 +94,20 @@ func (ks *Keyspace) endOwn(keys []waitKey, now int64) (done int) {
 	v := new(View)
 	for _, k := range keys {
 		key := []byte(k.key)
-		hash, i := locate(key)
-		s := &ks.shards[i]
-		ks.enter(s)
-		if ks.heldBy(s) != nil {
-			s.taken.Unlock()
-			continue
-		}
-		v.begin(ks, s, now)
-		v.DB = k.db
-		t := &s.tables[k.db]
-		var e Entry
-		if i := t.find(hash, key); i >= 0 {
-			e = t.at(i)
-		}
-		if d := e.Deadline(); d < now/1000 {
+		_, i := locate(key)
+		v.upkeep(ks, LockSet{1 << i}, now, func() {
+			v.DB = k.db
+			e := v.Find(key)
+			d := e.Deadline()
+			if d >= now/1000 {
+				return
+			}
 			if d != 0 {
-				v.expire(s, e)
-				v.CommitApart()
-				v.ServeReady()
-				v.Account()
+				v.expire(&ks.shards[i], e)
 			}
 			ks.own.forget(k)
 			done++
-		}
-		s.taken.Unlock()
+		})
 	}
 	return done
 }

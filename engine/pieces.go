@@ -41,18 +41,13 @@ func (v *View) Hold(e Entry) *Held {
 
 // Do calls fn under the lock of the object's shard, which nobody can change it without.
 func (h *Held) Do(fn func()) {
-	for {
+	for there := false; !there; {
 		shard := h.shard.Load()
-		set := LockSet{1 << shard}
-		h.ks.LockWaiting(set)
-		there := h.shard.Load() == shard
-		if there {
-			fn()
-		}
-		h.ks.Unlock(set)
-		if there {
-			return
-		}
+		h.ks.Inspect(LockSet{1 << shard}, func(*View) {
+			if there = h.shard.Load() == shard; there {
+				fn()
+			}
+		})
 	}
 }
 

@@ -143,7 +143,7 @@ func (ks *Keyspace) Restore(snap *Snapshot) bool {
 	ks.unlockAll()
 	for i, f := range snap.shards {
 		if f.bound {
-			ks.unreserved(&ks.shards[i], ks.endOrphans)
+			ks.endOrphans(i)
 		}
 	}
 	ks.Sched.catchUp(ks)

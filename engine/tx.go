@@ -296,7 +296,11 @@ func (v *View) TakeChanges() int64 {
 
 // CommitApart is Commit for effects that have nothing to do with each other, as
 // those of keys that expire.
-func (v *View) CommitApart() { v.commit(true, nil) }
+func (v *View) CommitApart() {
+	if v.changes != v.told || len(v.ends) != 0 || len(v.after) != 0 {
+		v.commit(true, nil)
+	}
+}
 
 func (v *View) commit(apart bool, sole *Place) {
 	t := &v.tx

@@ -281,26 +281,24 @@ func (ks *Keyspace) setAlarm(s *shard, k waitKey, l *waitList, atMicros int64) {
 func (ks *Keyspace) ring(k waitKey, set LockSet) {
 	key := []byte(k.key)
 	set.AddKey(key)
-	if h := ks.Lock(set); h != nil {
+	var also LockSet
+	h := ks.TryUpdate(set, func(v *View) {
+		_, s := v.locate(key)
+		switch l := s.waits[k]; {
+		case l == nil:
+		case !l.also.Within(set):
+			also = l.also
+		default:
+			l.alarm, l.also = nil, LockSet{}
+			v.DB, v.ready = k.db, append(v.ready, k)
+		}
+	})
+	switch {
+	case h != nil:
 		h.OnRelease(func() { ks.ring(k, set) })
-		return
-	}
-	v := &View{KS: ks, DB: k.db, Now: ks.Clock.Now(), Held: set}
-	_, s := v.locate(key)
-	l := s.waits[k]
-	if l != nil && !l.also.Within(set) {
-		also := l.also
-		ks.Unlock(set)
+	case also != LockSet{}:
 		ks.ring(k, also)
-		return
 	}
-	if l != nil {
-		l.alarm, l.also = nil, LockSet{}
-		v.ready = append(v.ready, k)
-		v.ServeReady()
-		v.Account()
-	}
-	ks.Unlock(set)
 }
 
 // Waiting is how many stand in line for a value of a kind under a key, whose shard is held, and the sum of the weights,

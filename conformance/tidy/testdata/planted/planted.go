@@ -63,7 +63,7 @@ func asAValue() func(*zset.Set, []byte) {
 }
 
 func uncommitted(ks *engine.Keyspace, set engine.LockSet, key []byte) {
-	v := &engine.View{KS: ks, Held: set} // want "begun and not committed"
+	v := &engine.View{KS: ks, Held: set} // want "a transaction is begun"
 	v.Delete(key)
 }
 

@@ -1,0 +1,122 @@
+package engine
+
+// Transactions that no client's command is: each has its one beginning and its one end here. A client's command has them in
+// commands/pipeline.go, since it is the hot path: what it holds may become a reservation, or the next command's.
+//
+// A panic inside leaves no lock behind. If no key has been changed yet, what has been done is committed – keys may have expired –
+// and the panic goes on to the caller. If one has, the process ends before anybody else can see it (doubt.go).
+
+import "sync"
+
+// Update does a transaction: fn changes keys of some shards through a View. Then its effects go to the journal as one whole,
+// its changes are counted, those who wait for its keys are served, and the locks are let go. It waits for whoever has a
+// shard reserved, so neither an event loop may call it nor who has any lock. The View is not to be kept.
+func (ks *Keyspace) Update(set LockSet, fn func(v *View)) {
+	for h := ks.TryUpdate(set, fn); h != nil; h = ks.TryUpdate(set, fn) {
+		h.Wait()
+	}
+}
+
+// TryUpdate is Update for who must not wait: where somebody has a shard reserved, who is returned, it does nothing. The
+// caller can have itself called again (OnRelease).
+func (ks *Keyspace) TryUpdate(set LockSet, fn func(v *View)) (holder *Reservation) {
+	if h := ks.Lock(set); h != nil {
+		return h
+	}
+	v := views.Get().(*View)
+	v.begin(ks, set, ks.Clock.Now())
+	v.transact(false, func() { fn(v) })
+	views.Put(v)
+	return nil
+}
+
+// views are for transactions, with the memory in which they make their effects.
+var views = sync.Pool{New: func() any { return new(View) }}
+
+// Inspect calls fn with a View that looks at some shards and changes nothing. It waits as Update does.
+func (ks *Keyspace) Inspect(set LockSet, fn func(v *View)) {
+	v := ks.looker()
+	v.lookWaiting(set, func() { fn(v) })
+}
+
+// TryInspect is to Inspect as TryUpdate is to Update.
+func (ks *Keyspace) TryInspect(set LockSet, fn func(v *View)) (holder *Reservation) {
+	v := ks.looker()
+	return v.look(set, func() { fn(v) })
+}
+
+// looker is a view for look.
+func (ks *Keyspace) looker() *View { return &View{KS: ks, NoTouch: true} }
+
+// look is TryInspect with a view that is there.
+func (v *View) look(set LockSet, fn func()) (holder *Reservation) {
+	if h := v.KS.Lock(set); h != nil {
+		return h
+	}
+	defer v.KS.Unlock(set)
+	v.Held, v.Now = set, v.KS.Clock.Now()
+	fn()
+	if v.KS.Strict && (v.doubt || v.changes != 0) {
+		panic("engine: who looks has changed keys")
+	}
+	return nil
+}
+
+// lookWaiting is Inspect with a view that is there.
+func (v *View) lookWaiting(set LockSet, fn func()) {
+	for h := v.look(set, fn); h != nil; h = v.look(set, fn) {
+		h.Wait()
+	}
+}
+
+// upkeep is TryUpdate for what the keyspace does by itself, at a time, with a view that is begun anew. Its effects have
+// nothing to do with each other, and nobody counts its changes.
+func (v *View) upkeep(ks *Keyspace, set LockSet, nowMicros int64, fn func()) (holder *Reservation) {
+	if h := ks.Lock(set); h != nil {
+		return h
+	}
+	v.begin(ks, set, nowMicros)
+	v.NoTouch = true
+	v.transact(true, fn)
+	return nil
+}
+
+// begin sets the view up for work on some shards that no command asked for.
+func (v *View) begin(ks *Keyspace, set LockSet, nowMicros int64) {
+	*v = View{KS: ks, Now: nowMicros, Held: set, ready: v.ready[:0], tx: tx{resp: v.resp[:0], ends: v.ends[:0], keys: v.keys[:0], scratch: v.scratch}}
+}
+
+// transact calls fn and ends the transaction. own: it is the keyspace's own.
+func (v *View) transact(own bool, fn func()) {
+	defer v.finish(own)
+	fn()
+}
+
+// finish is deferred by transact. To serve those who wait it takes further locks, and lets them go.
+func (v *View) finish(own bool) {
+	s := v.KS.Sched
+	defer v.KS.Unlock(v.Held)
+	if v.doubt {
+		s.ends(recover())
+	}
+	v.doubt = true // an end that ends halfway is a change that did
+	defer func() { s.ends(recover()) }()
+	if own {
+		v.CommitApart()
+	} else {
+		v.EndCommand(nil)
+		v.Commit()
+		v.KS.Dirty.Add(v.TakeChanges())
+	}
+	v.ServeReady()
+	v.Account()
+}
+
+// ends ends the process for a panic, if there is one. Tests that do not say what becomes of it have it go on.
+func (s *Scheduler) ends(r any) {
+	if r != nil && s.Panicked != nil {
+		s.Panicked(r)
+	} else if r != nil {
+		panic(r)
+	}
+}
