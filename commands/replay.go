@@ -151,13 +151,12 @@ func (r *replayer) unlocked(also func()) {
 	}
 	var one engine.LockSet
 	one.AddKey(nil)
-	ks := r.s.Keyspace
-	ks.LockWaiting(one)
-	if !r.sess.Killed.Load() {
-		also()
-	}
-	r.pass()
-	ks.Unlock(one)
+	r.s.Keyspace.Inspect(one, func(*engine.View) {
+		if !r.sess.Killed.Load() {
+			also()
+		}
+		r.pass()
+	})
 	r.w.Ctx.Held = engine.LockSet{}
 	r.w.Ctx.Commit()
 }

@@ -157,13 +157,21 @@ func (v *View) settleBatch(s *shard, e Entry, x Settler) (left bool) {
 // ForwardSoon has Keyspace.Forward called for a key, as soon as no lock is held.
 // What follows from the scheduler's own work stays in its order of time.
 func (v *View) ForwardSoon(key []byte) {
+	if ks := v.KS; v != &ks.Sched.view || ks.Forward == nil || ks.told() {
+		ks.ForwardSoon(v.DB, key)
+		return
+	}
 	ks, db, name := v.KS, v.DB, append([]byte(nil), key...)
+	ks.Sched.At(v.Now, func(int64) { ks.Forward(ks, db, name) })
+}
+
+// ForwardSoon is View.ForwardSoon for who has no View.
+func (ks *Keyspace) ForwardSoon(db int, key []byte) {
+	name := append([]byte(nil), key...)
 	switch {
 	case ks.Forward == nil:
 	case ks.told(): // that it went is told, or it goes at the end
 		ks.forwards.add(db, name)
-	case v == &ks.Sched.view:
-		ks.Sched.At(v.Now, func(int64) { ks.Forward(ks, db, name) })
 	default:
 		ks.Sched.Go(func() { ks.Forward(ks, db, name) })
 	}

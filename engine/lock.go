@@ -19,6 +19,9 @@ type LockSet struct {
 
 const allShards = ^uint64(0)
 
+// WholeKeyspace is the set of all shards.
+func WholeKeyspace() LockSet { return LockSet{allShards} }
+
 // Reset empties the set.
 func (s *LockSet) Reset() { s.mask = 0 }
 

@@ -106,7 +106,9 @@ func (v *View) finish(own bool) {
 	} else {
 		v.EndCommand(nil)
 		v.Commit()
-		v.KS.Dirty.Add(v.TakeChanges())
+		if n := v.TakeChanges(); n != 0 {
+			v.KS.Dirty.Add(n)
+		}
 	}
 	v.ServeReady()
 	v.Account()

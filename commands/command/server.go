@@ -149,14 +149,17 @@ const (
 // Follows tells whether the server has a primary.
 func (s *Server) Follows() bool { return s.Replica.Load() != 0 }
 
-// Hold calls fn with a context that holds all keys.
-func (s *Server) Hold(fn func(c *Ctx) error) error {
+// Hold calls fn with a context that holds all keys. What changes is not counted: no client did it.
+func (s *Server) Hold(fn func(c *Ctx) error) (err error) {
 	c := s.OwnCtx()
-	c.KS.LockWaiting(c.Held)
-	defer c.KS.Unlock(c.Held)
-	defer c.Account()
-	defer c.ServeReady()
-	return fn(c)
+	c.KS.Update(c.Held, func(v *engine.View) {
+		c.View = *v
+		defer func() { *v = c.View }()
+		err = fn(c)
+		c.EndCommand(nil)
+		c.TakeChanges()
+	})
+	return err
 }
 
 // RefuseWrites has writes refused with an error, "" for none.

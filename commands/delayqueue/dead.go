@@ -43,14 +43,12 @@ func (f *family) deadOf(ks *engine.Keyspace, db int, key []byte) (name string) {
 func (f *family) glance(ks *engine.Keyspace, db int, key []byte, fn func(q *delayqueue.Queue)) {
 	var own engine.LockSet
 	own.AddKey(key)
-	if ks.Lock(own) != nil {
-		return
-	}
-	v := engine.View{KS: ks, DB: db, Held: own}
-	if q, ok := v.Find(key).Object().(*delayqueue.Queue); ok {
-		fn(q)
-	}
-	ks.Unlock(own)
+	ks.TryInspect(own, func(v *engine.View) {
+		v.DB = db
+		if q, ok := v.Find(key).Object().(*delayqueue.Queue); ok {
+			fn(q)
+		}
+	})
 }
 
 // bury moves up to max dying entries to the dead-letter queue, if its lock is
@@ -117,20 +115,13 @@ func (f *family) forward(ks *engine.Keyspace, db int, key []byte) {
 	if dead := f.deadOf(ks, db, key); dead != "" {
 		set.AddKey([]byte(dead))
 	}
-	if h := ks.Lock(set); h != nil {
-		h.OnRelease(func() { f.forward(ks, db, key) })
-		return
-	}
-	v := engine.View{KS: ks, DB: db, Now: ks.Clock.Now(), Held: set}
-	if q, ok := v.Peek(key).Object().(*delayqueue.Queue); ok && q.Dying() > 0 {
-		if f.bury(&v, key, q, buryBatch) {
-			changed(&v, key, q, "dq.dead")
+	h := ks.TryUpdate(set, func(v *engine.View) {
+		v.DB = db
+		if q, ok := v.Peek(key).Object().(*delayqueue.Queue); ok && q.Dying() > 0 && f.bury(v, key, q, buryBatch) {
+			changed(v, key, q, "dq.dead")
 		}
+	})
+	if h != nil {
+		h.OnRelease(func() { f.forward(ks, db, key) })
 	}
-	v.EndCommand(nil)
-	v.Commit()
-	ks.Dirty.Add(v.TakeChanges()) // nobody else counts them: no command runs
-	v.ServeReady()
-	v.Account()
-	ks.Unlock(set)
 }

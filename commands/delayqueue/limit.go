@@ -302,16 +302,11 @@ func (f *family) tell(c *command.Ctx, o *over, do func(v *engine.View)) {
 func (f *family) apart(ks *engine.Keyspace, db int, key []byte, do func(v *engine.View)) {
 	var set engine.LockSet
 	set.AddKey(key)
-	if h := ks.Lock(set); h != nil {
+	h := ks.TryUpdate(set, func(v *engine.View) {
+		v.DB = db
+		do(v)
+	})
+	if h != nil {
 		h.OnRelease(func() { f.apart(ks, db, key, do) })
-		return
 	}
-	v := engine.View{KS: ks, DB: db, Now: ks.Clock.Now(), Held: set}
-	do(&v)
-	v.EndCommand(nil)
-	v.Commit()
-	ks.Dirty.Add(v.TakeChanges())
-	v.ServeReady()
-	v.Account()
-	ks.Unlock(set)
 }

@@ -179,20 +179,18 @@ func (j *journals) check(c *command.Ctx) {
 		c.Error("ERR " + err.Error())
 		return
 	}
-	copied := engine.View{KS: r.copy.Keyspace, Now: c.Now}
-	copied.Held.AddAll()
-	copied.KS.LockWaiting(copied.Held)
-	defer copied.KS.Unlock(copied.Held)
 	db := c.DB
 	defer func() { c.DB = db }()
-	for c.DB = range c.KS.Databases() {
-		copied.DB = c.DB
-		if text := differ(&c.View, &copied); text != "" {
-			c.Error("ERR database " + strconv.Itoa(c.DB) + ": " + text)
-			return
+	r.copy.Keyspace.Inspect(engine.WholeKeyspace(), func(copied *engine.View) {
+		for c.DB = range c.KS.Databases() {
+			copied.DB, copied.Now = c.DB, c.Now
+			if text := differ(&c.View, copied); text != "" {
+				c.Error("ERR database " + strconv.Itoa(c.DB) + ": " + text)
+				return
+			}
 		}
-	}
-	c.OK()
+		c.OK()
+	})
 }
 
 // apply applies an effect to the copy.
@@ -219,23 +217,23 @@ func (j *journals) pictures(c *command.Ctx) {
 	if a.Failed(c) {
 		return
 	}
-	v := &c.View
-	if r := j.places.Of(c.KS); copied && !r.on {
+	r := j.places.Of(c.KS)
+	switch {
+	case !copied:
+		picturesOf(c, &c.View)
+	case !r.on:
 		c.Error(errNoJournal)
-		return
-	} else if copied {
-		v = &engine.View{KS: r.copy.Keyspace, Now: c.Now}
-		v.Held.AddAll()
-		v.KS.LockWaiting(v.Held)
-		defer v.KS.Unlock(v.Held)
+	default:
+		r.copy.Keyspace.Inspect(engine.WholeKeyspace(), func(v *engine.View) { picturesOf(c, v) })
 	}
-	db := c.DB
-	defer func() { c.DB = db }()
+}
+
+func picturesOf(c *command.Ctx, v *engine.View) {
+	defer func(db int) { v.DB = db }(v.DB)
 	var all [][3]string
-	for db := range c.KS.Databases() {
-		v.DB = db
+	for v.DB = range v.KS.Databases() {
 		v.EachStored(func(e engine.Entry) {
-			all = append(all, [3]string{strconv.Itoa(db), string(e.Key()), picture(e)})
+			all = append(all, [3]string{strconv.Itoa(v.DB), string(e.Key()), picture(e)})
 		})
 	}
 	c.Array(len(all))

@@ -38,12 +38,12 @@ func renews(c *command.Ctx, args [][]byte) (held bool) {
 		look(&c.View)
 		return held
 	}
-	v := engine.View{KS: c.KS, DB: c.DB, Now: c.Now}
-	v.Held.AddKey(args[1])
-	if c.KS.Lock(v.Held) == nil {
-		look(&v)
-		c.KS.Unlock(v.Held)
-	}
+	var set engine.LockSet
+	set.AddKey(args[1])
+	c.KS.TryInspect(set, func(v *engine.View) {
+		v.DB, v.Now = c.DB, c.Now
+		look(v)
+	})
 	return held
 }
 
@@ -227,8 +227,8 @@ func (q *asking) lapsed(out *resp.Writer, w *command.Wait) {
 	ks, key := w.KS, w.Keys[0]
 	var set engine.LockSet
 	set.AddKey(key)
-	if h := ks.Lock(set); h == nil {
-		v := engine.View{KS: ks, DB: w.DB, Now: ks.Clock.Now(), Held: set, NoTouch: true}
+	ks.TryUpdate(set, func(v *engine.View) { // leases may have ended
+		v.DB, v.NoTouch = w.DB, true
 		got.ahead = v.WaitingForLock(key)
 		if e := v.Peek(key); e.Kind() == engine.KindLock {
 			var work lock.Lock
@@ -239,11 +239,7 @@ func (q *asking) lapsed(out *resp.Writer, w *command.Wait) {
 		} else if at := e.Deadline(); at != 0 {
 			got.left = (at+1)*1000 - v.Now
 		}
-		v.Commit() // leases may have ended
-		v.ServeReady()
-		v.Account()
-		ks.Unlock(set)
-	}
+	})
 	q.f.s.Prefixes.Lock(key, 0, false)
 	got.reply(out)
 }

@@ -242,8 +242,10 @@ func (q *request) lapsed(w *command.Wait, key []byte, asked *call) limiter.Decis
 	set.AddKey(key)
 	set.AddKey(suffixed(key, ":value"))
 	set.AddKey(suffixed(key, ":permits"))
-	if h := ks.Lock(set); h == nil {
-		c := w.Ctx(engine.View{KS: ks, DB: w.DB, Now: ks.Clock.Now(), Held: set})
+	ks.TryUpdate(set, func(v *engine.View) { // the key may have expired
+		v.DB = w.DB
+		c := w.Ctx(*v)
+		defer func() { *v = c.View }()
 		switch e := c.GetLimiter(key); e.Kind() {
 		case engine.KindHash:
 			if s, text := openShared(&c, key); text == "" {
@@ -258,11 +260,7 @@ func (q *request) lapsed(w *command.Wait, key []byte, asked *call) limiter.Decis
 			d.Limited, d.Taken = true, 0
 			c.CountRefused(e)
 		}
-		c.Commit() // the key may have expired
-		c.ServeReady()
-		c.Account()
-		ks.Unlock(set)
-	}
+	})
 	q.f.s.Prefixes.Limiter(key, 0, false)
 	return d
 }

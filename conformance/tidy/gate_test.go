@@ -30,23 +30,27 @@ var outside = map[string]string{
 	"(*engine.Keyspace).unmix": "a mark of cuts, under all locks, before a cut begins",
 }
 
-// transactions has the engine's one beginning and end of transactions.
-const transactions = "engine/update.go"
+// transactions are the files that have the beginnings and the ends of transactions.
+var transactions = map[string]string{
+	"engine/update.go":           "all but those of clients' commands",
+	"engine/lock.go":             "the locks",
+	"commands/pipeline.go":       "a client's command",
+	"commands/long.go":           "one that takes long",
+	"commands/serve.go":          "locks that a command has left to the next one of its connection",
+	"commands/scripting/long.go": "a script that lets go what it does not need",
+}
 
-// beginners are the functions elsewhere that make a View.
+// locking are the Keyspace's methods that take locks for a transaction, or let them go.
+var locking = []string{"Lock", "LockWaiting", "LockCold", "Unlock", "Reserve"}
+
+// beginners are the functions elsewhere that make a View, take locks or let them go.
 var beginners = map[string]string{
-	"(*engine.Keyspace).Restore":            "snapshots of tests, under locks of its own",
-	"(*engine.Keyspace).thaw":               "snapshots of tests: the values stay as they are",
-	"(*commands/lkv.journals).check":        "looks at a copy",
-	"(*commands/lkv.journals).pictures":     "looks at a copy",
-	"(*commands/delayqueue.family).glance":  "looks",
-	"(*commands/delayqueue.family).apart":   "commits",
-	"(*commands/delayqueue.family).forward": "commits",
-	"commands/lock.renews":                  "looks",
-	"(*commands/lock.asking).lapsed":        "commits",
-	"(*commands/ratelimit.request).lapsed":  "commits",
-	"(*engine/rdb.Into).Enter":              "loading, before anybody reads the journal",
-	"(*engine/rdb.Into).Done":               "has keys looked at later",
+	"(*engine.Scheduler).back":     "the locks of several keyspaces at once",
+	"(*engine.View).letGo":         "what was taken to serve somebody",
+	"(*engine.Keyspace).waitCold":  "snapshots of tests",
+	"(*engine.Keyspace).unlockAll": "snapshots of tests",
+	"(*engine.Keyspace).Restore":   "snapshots of tests, under locks of its own",
+	"(*engine.Keyspace).thaw":      "snapshots of tests: the values stay as they are",
 }
 
 // handles are types of which a function that has one changes keys in a transaction: a View, or what has one inside.
@@ -172,9 +176,9 @@ func (g *gate) violations(root string) (found []violation, changes int) {
 		found = append(found, g.passedOn(f, root)...)
 		found = append(found, g.made(f, root, used)...)
 	}
-	for _, list := range []map[string]string{outside, beginners} {
+	for _, list := range []map[string]string{outside, beginners, transactions} {
 		for name := range list {
-			if g.known[name] != nil && !used[name] {
+			if !used[name] {
 				found = append(found, violation{"gate_test.go", name + " is no exception any more"})
 			}
 		}
@@ -212,20 +216,33 @@ func (g *gate) passedOn(f *function, root string) (found []violation) {
 	return found
 }
 
-// made finds Views that are made elsewhere than where a transaction has its end. A zero View is none: it has no keyspace.
+// made finds transactions that are begun elsewhere than where they have their end: Views that are made – a zero View is none,
+// as it has no keyspace – and locks that are taken.
 func (g *gate) made(f *function, root string, used map[string]bool) (found []violation) {
 	ast.Inspect(f.decl.Body, func(n ast.Node) bool {
-		x, ok := n.(*ast.CompositeLit)
-		if !ok || len(x.Elts) == 0 || !named(f.unit.info.TypeOf(x), "engine", "View") {
+		what := ""
+		switch x := n.(type) {
+		case *ast.CompositeLit:
+			if len(x.Elts) > 0 && named(f.unit.info.TypeOf(x), "engine", "View") {
+				what = "a transaction is begun"
+			}
+		case *ast.SelectorExpr:
+			if slices.Contains(locking, x.Sel.Name) && named(f.unit.info.TypeOf(x.X), "engine", "Keyspace") {
+				what = "locks are taken or let go"
+			}
+		}
+		if what == "" {
 			return true
 		}
-		at := f.at(x.Pos(), root)
+		at := f.at(n.Pos(), root)
+		file, _, _ := strings.Cut(at, ":")
 		switch {
-		case strings.HasPrefix(at, transactions+":"):
+		case transactions[file] != "":
+			used[file] = true
 		case beginners[f.name] != "":
 			used[f.name] = true
 		default:
-			found = append(found, violation{at, f.name + ": a transaction is begun"})
+			found = append(found, violation{at, f.name + ": " + what})
 		}
 		return true
 	})

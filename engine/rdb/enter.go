@@ -86,34 +86,30 @@ type place struct {
 }
 
 // Enter enters keys.
-func (x *Into) Enter(items []Item) error {
-	v := x.View
-	if v == nil {
-		v = &engine.View{KS: x.KS, Now: x.KS.Clock.Now(), Told: true}
-		defer v.Account()
-	} else {
+func (x *Into) Enter(items []Item) (err error) {
+	if x.View != nil {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		defer func(db int) { v.DB = db }(v.DB)
+		defer func(db int) { x.View.DB = db }(x.View.DB)
 	}
-	for i := range items {
-		if err := x.one(v, &items[i]); err != nil {
-			return err
+	for i := 0; i < len(items) && err == nil; i++ {
+		it := &items[i]
+		if x.View != nil {
+			err = x.one(x.View, it)
+			continue
 		}
+		var set engine.LockSet
+		set.AddKey(it.Key)
+		x.KS.Update(set, func(v *engine.View) {
+			v.Told = true
+			v.Hint(it.Key)
+			err = x.one(v, it)
+		})
 	}
-	return nil
+	return err
 }
 
 func (x *Into) one(v *engine.View, it *Item) error {
-	if x.View == nil {
-		v.Held.Reset()
-		v.Need(&v.Held, it.Key)
-		x.KS.LockWaiting(v.Held)
-		defer func() {
-			x.KS.Unlock(v.Held)
-			v.Forget()
-		}()
-	}
 	v.DB = it.DB
 	if !x.Replace && v.Find(it.Key).Ok() {
 		return &DuplicateError{it.DB, string(it.Key)}
@@ -141,13 +137,7 @@ func (x *Into) later(it *Item) {
 // Done is called when all is entered and no lock is held by who calls, or by its
 // View's holder.
 func (x *Into) Done() {
-	v := x.View
-	if v == nil {
-		v = &engine.View{KS: x.KS, Now: x.KS.Clock.Now(), Told: true}
-	}
-	defer func(db int) { v.DB = db }(v.DB)
 	for _, p := range x.forward {
-		v.DB = p.db
-		v.ForwardSoon([]byte(p.key))
+		x.KS.ForwardSoon(p.db, []byte(p.key))
 	}
 }

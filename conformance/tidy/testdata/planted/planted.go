@@ -65,6 +65,7 @@ func asAValue() func(*zset.Set, []byte) {
 func uncommitted(ks *engine.Keyspace, set engine.LockSet, key []byte) {
 	v := &engine.View{KS: ks, Held: set} // want "a transaction is begun"
 	v.Delete(key)
+	ks.Unlock(set) // want "locks are taken or let go"
 }
 
 func elsewhere(c *command.Ctx, key []byte) {
