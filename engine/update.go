@@ -12,22 +12,41 @@ import "sync"
 // its changes are counted, those who wait for its keys are served, and the locks are let go. It waits for whoever has a
 // shard reserved, so neither an event loop may call it nor who has any lock. The View is not to be kept.
 func (ks *Keyspace) Update(set LockSet, fn func(v *View)) {
-	for h := ks.TryUpdate(set, fn); h != nil; h = ks.TryUpdate(set, fn) {
-		h.Wait()
-	}
+	ks.LockWaiting(set)
+	ks.update(set, fn)
 }
 
 // TryUpdate is Update for who must not wait: where somebody has a shard reserved, who is returned, it does nothing. The
 // caller can have itself called again (OnRelease).
 func (ks *Keyspace) TryUpdate(set LockSet, fn func(v *View)) (holder *Reservation) {
-	if h := ks.Lock(set); h != nil {
-		return h
+	h := ks.Lock(set)
+	if h == nil {
+		ks.update(set, fn)
 	}
+	return h
+}
+
+func (ks *Keyspace) update(set LockSet, fn func(v *View)) {
 	v := views.Get().(*View)
 	v.begin(ks, set, ks.Clock.Now())
 	v.transact(false, func() { fn(v) })
 	views.Put(v)
-	return nil
+}
+
+// UpdateEach is Update for each of n keys, one after the other, as long as fn returns true: for loading, where what they share
+// is a good part of what they cost.
+func (ks *Keyspace) UpdateEach(n int, key func(i int) []byte, fn func(v *View, i int) bool) {
+	v := views.Get().(*View)
+	v.begin(ks, LockSet{}, ks.Clock.Now())
+	for i, more := 0, true; more && i < n; i++ {
+		v.Forget()
+		v.Held.Reset()
+		v.Need(&v.Held, key(i))
+		ks.LockWaiting(v.Held)
+		v.doubt = false
+		v.transact(false, func() { more = fn(v, i) })
+	}
+	views.Put(v)
 }
 
 // views are for transactions, with the memory in which they make their effects.

@@ -87,25 +87,20 @@ type place struct {
 
 // Enter enters keys.
 func (x *Into) Enter(items []Item) (err error) {
-	if x.View != nil {
+	if v := x.View; v != nil {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		defer func(db int) { x.View.DB = db }(x.View.DB)
-	}
-	for i := 0; i < len(items) && err == nil; i++ {
-		it := &items[i]
-		if x.View != nil {
-			err = x.one(x.View, it)
-			continue
+		defer func(db int) { v.DB = db }(v.DB)
+		for i := 0; i < len(items) && err == nil; i++ {
+			err = x.one(v, &items[i])
 		}
-		var set engine.LockSet
-		set.AddKey(it.Key)
-		x.KS.Update(set, func(v *engine.View) {
-			v.Told = true
-			v.Hint(it.Key)
-			err = x.one(v, it)
-		})
+		return err
 	}
+	x.KS.UpdateEach(len(items), func(i int) []byte { return items[i].Key }, func(v *engine.View, i int) bool {
+		v.Told = true
+		err = x.one(v, &items[i])
+		return err == nil
+	})
 	return err
 }
 
