@@ -32,7 +32,7 @@ DIST      ?= dist
 LANGUAGES ?= python npm java debian container
 
 # The folders that are modules of their own.
-MODULES     = . rls
+MODULES     = . rls packages/integrations/nethttp
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
@@ -135,7 +135,7 @@ endif
 conformance-tcl: $(BIN) ## run Redis's own Tcl tests against the server (REDIS_SRC names a built source tree; ALL=1 with those known to fail that wait for minutes, SENTINEL=1 for those of Sentinel instead)
 	$(GO) run ./conformance/tcl $(if $(SENTINEL),-sentinel) $(if $(ALL),-all -timeout 10m)
 
-programs: $(BIN) ## run the checks of integrations/ with the real frameworks, and the programs of examples/, whose READMEs say what they print (ONLY=python-limits,order-timeout for some)
+programs: $(BIN) ## run the checks of packages/integrations/ with the real frameworks, and the programs of examples/, whose READMEs say what they print (ONLY=python-limits,order-timeout for some)
 	$(GO) run ./conformance/programs -server $(BIN) $(if $(ONLY),-only $(ONLY))
 
 packages-test: packages ## install what packages wrote as a stranger would, and test it (needs Python, Node, Java, Maven)

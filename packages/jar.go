@@ -1,7 +1,7 @@
 package main
 
 // The Java artifacts, laid out as a Maven repository: each a jar, its sources, its documentation and its pom. limitkv-junit has
-// the binaries of all platforms in its jar, so that a user names one dependency; limitkv-limiters is what integrations/java
+// the binaries of all platforms in its jar, so that a user names one dependency; limitkv-limiters is what packages/integrations/java
 // has. javac compiles, Maven fetches what it needs for that.
 
 import (
@@ -26,7 +26,7 @@ type artifact struct {
 
 var artifacts = []artifact{
 	{"limitkv-junit", "packages/java/pom.xml", "packages/java/src", "11", "io.github.limitkv.junit", "io/github/limitkv/junit/bin/"},
-	{"limitkv-limiters", "integrations/java/pom.xml", "integrations/java/src/main/java", "17", "io.github.limitkv", ""},
+	{"limitkv-limiters", "packages/integrations/java/pom.xml", "packages/integrations/java/src/main/java", "17", "io.github.limitkv", ""},
 }
 
 func (r *release) jars() error {

@@ -1,7 +1,7 @@
 package main
 
 // npm packages: limitkv, for each platform @limitkv/PLATFORM with the binary, of which npm installs the one that fits, and
-// @limitkv/middleware with what integrations/node has for Express and Fastify.
+// @limitkv/middleware with what packages/integrations/node has for Express and Fastify.
 
 import (
 	"os"
@@ -48,7 +48,7 @@ func (r *release) npm() error {
 		files[i].data = r.fill(f.data)
 	}
 	for _, name := range []string{"express.js", "fastify.js", "limiter.js"} {
-		data, err := os.ReadFile("integrations/node/" + name)
+		data, err := os.ReadFile("packages/integrations/node/" + name)
 		if err != nil {
 			return err
 		}

@@ -130,7 +130,7 @@ func TestWheels(t *testing.T) {
 	}
 }
 
-// What integrations/ has is published as it is there, for all platforms.
+// What packages/integrations/ has is published as it is there, for all platforms.
 func TestIntegrations(t *testing.T) {
 	dir := made(t)
 	same := func(path string, got []byte) {
@@ -156,7 +156,7 @@ func TestIntegrations(t *testing.T) {
 		}
 		return data
 	}
-	same("integrations/python-limits/limitkv_limits.py", text("limitkv_limits.py"))
+	same("packages/integrations/python-limits/limitkv_limits.py", text("limitkv_limits.py"))
 	const info = "limitkv_limits-1.2.3rc4.dist-info/"
 	if w := string(text(info + "WHEEL")); !strings.Contains(w, "Root-Is-Purelib: true\nTag: py3-none-any\n") {
 		t.Error(w)
@@ -173,7 +173,7 @@ func TestIntegrations(t *testing.T) {
 	}
 	files, _ := contents(t, data)
 	for _, name := range []string{"express.js", "fastify.js", "limiter.js"} {
-		same("integrations/node/"+name, []byte(files["package/"+name]))
+		same("packages/integrations/node/"+name, []byte(files["package/"+name]))
 	}
 	if m := files["package/package.json"]; !strings.Contains(m, `"version": "1.2.3-rc.4"`) || !json.Valid([]byte(m)) {
 		t.Error(m)

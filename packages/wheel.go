@@ -1,7 +1,7 @@
 package main
 
 // Wheels: for each platform a zip with the Python package, the binary inside it, and what pip wants to know; and one for all
-// platforms with the storage of integrations/.
+// platforms with the storage of packages/integrations/.
 
 import (
 	"crypto/sha256"
@@ -41,7 +41,7 @@ func (r *release) wheels() error {
 			return err
 		}
 	}
-	storage, err := os.ReadFile("integrations/python-limits/limitkv_limits.py")
+	storage, err := os.ReadFile("packages/integrations/python-limits/limitkv_limits.py")
 	if err != nil {
 		return err
 	}

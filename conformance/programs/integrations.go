@@ -12,11 +12,11 @@ import (
 )
 
 var integrations = []program{
-	{folder: "integrations/python-limits", needs: []string{"python3"}, run: runChecks},
-	{folder: "integrations/node", needs: []string{"node", "npm"}, run: runChecks},
-	{folder: "integrations/nethttp", needs: []string{"go"}, run: runChecks},
-	{folder: "integrations/java", needs: []string{"java", "mvn"}, run: runChecks},
-	{folder: "integrations/openresty", needs: []string{"python3"}, system: []string{"nginx"}, run: runChecks},
+	{folder: "packages/integrations/python-limits", needs: []string{"python3"}, run: runChecks},
+	{folder: "packages/integrations/node", needs: []string{"node", "npm"}, run: runChecks},
+	{folder: "packages/integrations/nethttp", needs: []string{"go"}, run: runChecks},
+	{folder: "packages/integrations/java", needs: []string{"java", "mvn"}, run: runChecks},
+	{folder: "packages/integrations/openresty", needs: []string{"python3"}, system: []string{"nginx"}, run: runChecks},
 }
 
 // runChecks runs an integration's checks.

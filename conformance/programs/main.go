@@ -1,4 +1,4 @@
-// Command programs runs the checks of each folder of integrations/, and each of examples/, which prints what its README says.
+// Command programs runs the checks of each folder of packages/integrations/, and each of examples/, which prints what its README says.
 // They have the built server, and the real frameworks and libraries, fetched at the versions that their lock files name.
 //
 // Two run at a time. What needs a program that the machine lacks is skipped with a message. In CI that is a failure, unless

@@ -1,4 +1,4 @@
-module github.com/limitkv/limitkv/integrations/nethttp
+module github.com/limitkv/limitkv/packages/integrations/nethttp
 
 go 1.26
 

@@ -188,7 +188,7 @@ def _(server):
 
 @check("Flask-Limiter", "the example of the package's README")
 def _(server):
-    readme = (pathlib.Path(__file__).parent.parent.parent / "packages/python/limits/README.md").read_text()
+    readme = (pathlib.Path(__file__).parent.parent.parent / "python/limits/README.md").read_text()
     example = readme.split("```python\n")[1].split("```")[0].replace("limitkv://127.0.0.1:6379", server.url)
     names = {}
     exec(compile(example, "README.md", "exec"), names)  # noqa: S102: it is ours
