@@ -198,7 +198,7 @@ func (s *server) settle(c *command.Ctx) outcome {
 		sess.Offset = c.Replicas
 	}
 	// The reply of a script that was refused to write, and has changed nothing, tells of nothing.
-	if c.KS.Gated.Load() && (c.LSN != 0 || !strings.HasPrefix(c.Failure, "MISCONF ")) {
+	if c.KS.Journal.Holds() && (c.LSN != 0 || !strings.HasPrefix(c.Failure, "MISCONF ")) {
 		at := c.LSN
 		if sole { // of the shard's other keys it has seen nothing
 			at = max(at, c.KS.ChangedNear(c.Place))

@@ -145,7 +145,7 @@ func (s *server) holdBack(w *command.Worker, sess *command.Session, end int) (*c
 	if len(w.Unsafe) == 0 {
 		return nil, end
 	}
-	confirmed := s.Durability.Confirmed()
+	confirmed := s.Keyspace.Journal.Confirmed()
 	for i, u := range w.Unsafe {
 		if u.At > confirmed {
 			return sess.HoldBack(w.Ctx.Writer.Buf[:end], w.Unsafe[i:]), u.From
@@ -160,7 +160,7 @@ func (s *server) hold(sess *command.Session, kept *command.Kept) {
 	conn := sess.Conn
 	waits := conn.Paused() // for something else, too, whose reply comes behind
 	conn.Pause()
-	s.Durability.After(kept.At, func(failed string) {
+	s.Keyspace.Journal.After(kept.At, func(failed string) {
 		conn.Post(func() {
 			s.Send(sess, kept, failed)
 			if sess.Closing {
@@ -178,7 +178,7 @@ func (s *server) sendLater(sess *command.Session, kept *command.Kept) {
 	if kept == nil {
 		return
 	}
-	s.Durability.After(kept.At, func(failed string) {
+	s.Keyspace.Journal.After(kept.At, func(failed string) {
 		sess.Conn.Post(func() { s.Send(sess, kept, failed) })
 	})
 }
@@ -282,7 +282,7 @@ func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.C
 			s.silence(sess, conn, mark, result == ran && r.Cmd.Flags&command.Pushes != 0)
 		}
 		sess.SendOwn(conn.Out)
-		if w.Seen != 0 && w.Seen > s.Durability.Confirmed() && conn.Out.Mark() > mark {
+		if w.Seen != 0 && w.Seen > s.Keyspace.Journal.Confirmed() && conn.Out.Mark() > mark {
 			w.Unsafe = append(w.Unsafe, command.Unsafe{From: mark, To: conn.Out.Mark(), At: w.Seen})
 		}
 		if result == waits {

@@ -306,7 +306,7 @@ func New(o Options) (*Server, error) {
 		s.loops = append(s.loops, cs.Workers.Get(cs))
 	}
 	h.net, err = resp.NewServer(resp.Options{Handler: s, Now: clock.Now, Loops: o.Loops, Fixed: o.FixedLoops, Goroutines: o.Goroutines,
-		Round:     func() int64 { return cs.Durability.Round() },
+		Round:     cs.Keyspace.Journal.Round,
 		Full:      func() string { return cs.Connections.Full() },
 		Panicked:  func(r any) { cs.Panicked("an event loop", r) },
 		Keepalive: time.Duration(s.params.keepalive.Load()) * time.Second})

@@ -58,9 +58,6 @@ type Keyspace struct {
 	// what the keyspace does by itself.
 	Journal *journal.Log
 	Causes  Causes
-	// Gated: replies wait until what they tell of is safe, so shards note where in the
-	// journal they were changed last.
-	Gated atomic.Bool
 	// Strict: what breaks a rule of transactions panics, as in tests.
 	Strict bool
 	// Clone copies an object, for snapshots; the copy shares nothing with it.
@@ -114,7 +111,7 @@ type shardState struct {
 	// nextDue is when the wheel wants to be turned or the shard to be swept, in
 	// Unix milliseconds.
 	nextDue atomic.Int64
-	// See Gated: changed is the place of the last change; near those of changes of one key, by the key's hash, and wide that
+	// While replies may have to wait (Log.Holds): changed is the place of the last change; near those of changes of one key, by the key's hash, and wide that
 	// of the last other one.
 	changed, wide journal.LSN
 	near          *[nearSlots]journal.LSN

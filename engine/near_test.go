@@ -9,10 +9,17 @@ import (
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
+// holding is a store that confirms nothing.
+type holding struct{ journal.Store }
+
+func (holding) Holds() bool            { return true }
+func (holding) Confirmed() journal.LSN { return 0 }
+func (holding) Refusal() string        { return "" }
+
 func TestChangedNear(t *testing.T) {
 	ks := New(NewClock(), 1)
 	ks.Journal.Attach(discard{})
-	ks.Gated.Store(true)
+	ks.Journal.Keep(holding{})
 	a := []byte("key")
 	place := PlaceOf(a)
 	var b []byte // of the same shard, and another part of it

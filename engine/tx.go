@@ -46,7 +46,7 @@ type tx struct {
 	// itself is how many of the effects are the keyspace's own (Itself), apart that these stand for themselves (Apart).
 	itself int
 	apart  bool
-	// touched are the shards whose keys were changed, while Gated, and one is the hash of the last of these keys, of
+	// touched are the shards whose keys were changed, while Log.Holds, and one is the hash of the last of these keys, of
 	// which there are several with other hashes; vague: others may have been, too.
 	touched, one   uint64
 	several, vague bool
@@ -107,7 +107,7 @@ func (v *View) ForceEffect() { v.forced = true }
 
 // ReplicaEffect has the running command, which changes nothing, sent to replicas as it
 // came, and to no file.
-func (v *View) ReplicaEffect() { v.replicas = v.KS.Journal.Replicated() }
+func (v *View) ReplicaEffect() { v.replicas = v.KS.Journal.Followed() }
 
 // Besides logs an effect that is not the running command's but comes before it.
 func (v *View) Besides(args ...[]byte) { v.log(args) }
@@ -228,7 +228,7 @@ func (v *View) caused(before int64) bool {
 
 // AtCommit has fn called when the transaction is committed, under its locks, with the
 // place in the journal up to which all is that the transaction did or has seen, as far
-// as that was noted (Gated).
+// as that was noted (Log.Holds).
 func (v *View) AtCommit(fn func(at journal.LSN)) { v.after = append(v.after, fn) }
 
 // EndCommand names the effects of a command that has run: those that it named
@@ -310,15 +310,15 @@ func (v *View) commit(apart bool, sole *Place) {
 	var at journal.LSN
 	if len(t.ends) > 0 {
 		b := journal.Batch{NowMicros: v.Now, Effects: t.ends, RESP: t.resp, NoMulti: apart || t.apart && t.itself == len(t.ends)}
-		if at = v.KS.Journal.Append(&b); b.Replicas != 0 {
-			v.Replicas = b.Replicas
+		if at = v.KS.Journal.Append(&b); b.Followed != 0 {
+			v.Replicas = b.Followed
 		}
 	}
 	// Replies need not wait for what the keyspace does by itself. It does it again, since the deadlines that it goes by
 	// are in the journal. So reads go on while nothing can be written and keys expire.
 	if at != 0 && len(t.ends) > t.itself {
 		v.LSN = at
-		if v.KS.Gated.Load() {
+		if v.KS.Journal.Holds() {
 			m := v.Held.mask
 			if !t.vague && t.touched != 0 {
 				m = t.touched // of a script that holds all shards, these few
@@ -370,7 +370,7 @@ func (ks *Keyspace) ChangedNear(p Place) journal.LSN {
 func (s LockSet) Sole(p Place) bool { return s.mask == 1<<p.shard }
 
 // ChangedAt is the place in the journal of the last change in some shards, which are
-// held, as far as it was noted (Gated).
+// held, as far as it was noted (Log.Holds).
 func (ks *Keyspace) ChangedAt(set LockSet) (at journal.LSN) {
 	for m := set.mask; m != 0; m &= m - 1 {
 		at = max(at, ks.shards[bits.TrailingZeros64(m)].changed)

@@ -29,7 +29,7 @@ type View struct {
 	Writes bool
 	// LSN is where the last transaction's effects end in the journal.
 	LSN journal.LSN
-	// Replicas is the same in the replicas' stream, 0 while nobody reads that.
+	// Replicas is the same in the replicas' stream (Batch.Followed), 0 while nobody reads that.
 	Replicas journal.LSN
 
 	tx

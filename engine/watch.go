@@ -174,7 +174,7 @@ func (v *View) count(key []byte) {
 	if v.Logging() {
 		v.keys = append(v.keys, changedKey{v.changes, v.DB, key})
 	}
-	if v.KS.Gated.Load() {
+	if v.KS.Journal.Holds() {
 		hash, shard := v.place(key)
 		v.several = v.several || v.touched != 0 && v.one != hash
 		v.touched |= 1 << shard

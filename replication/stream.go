@@ -34,18 +34,18 @@ var NoID = strings.Repeat("0", 40)
 type Stream struct {
 	newID func() string
 
-	mu         sync.Mutex
-	id, id2    string
-	offset     int64 // of the last byte
-	second     int64 // up to which id2 names the same stream, and one; -1 for none
-	active     bool  // bytes are kept
-	size       int64 // of the backlog
-	head, tail *block
-	cursors    []*Cursor
-	asleep     []*Cursor // of these, who found nothing, and is woken when something comes
-	lastMicros int64     // when something came last
-	gate       Gate
-	held       held
+	mu          sync.Mutex
+	id, id2     string
+	offset      int64 // of the last byte
+	second      int64 // up to which id2 names the same stream, and one; -1 for none
+	active      bool  // bytes are kept
+	size        int64 // of the backlog
+	head, tail  *block
+	cursors     []*Cursor
+	asleep      []*Cursor // of these, who found nothing, and is woken when something comes
+	lastMicros  int64     // when something came last
+	log         *journal.Log
+	unconfirmed unconfirmed
 }
 
 type block struct {
@@ -57,9 +57,10 @@ type block struct {
 
 func (b *block) end() int64 { return b.before + int64(len(b.buf)) }
 
-// NewStream makes a stream that keeps nothing yet. newID makes up a name.
-func NewStream(size int64, newID func() string) *Stream {
-	return &Stream{newID: newID, id: newID(), id2: NoID, second: -1, size: size}
+// NewStream makes a stream that keeps nothing yet. newID makes up a name. Readers get what the server's log has confirmed
+// (Release).
+func NewStream(size int64, newID func() string, log *journal.Log) *Stream {
+	return &Stream{newID: newID, id: newID(), id2: NoID, second: -1, size: size, log: log}
 }
 
 // State is what INFO tells of a stream.
@@ -148,8 +149,8 @@ func (s *Stream) Append(at journal.LSN, nowMicros int64, framed []byte) {
 		s.lastMicros = nowMicros
 		was := s.offset
 		s.add(framed)
-		if s.gate.On != nil && s.gate.On.Load() || s.held.any() {
-			s.hold(was, s.gate.Within())
+		if s.log.Holds() || s.unconfirmed.any() {
+			s.wait(was, s.log.Within())
 		}
 		s.wake()
 	}
@@ -159,17 +160,17 @@ func (s *Stream) Append(at journal.LSN, nowMicros int64, framed []byte) {
 // Feed takes what a replica has got from its primary.
 func (s *Stream) Feed(raw []byte) {
 	var at journal.LSN
-	gated := s.gate.On != nil && s.gate.On.Load()
+	gated := s.log.Holds()
 	if gated {
-		at = s.gate.End() // before the lock, which the journal's is taken before
+		at = s.log.End() // before the lock, which the journal's is taken before
 	}
 	s.mu.Lock()
 	was := s.offset
 	s.add(raw)
-	if n := len(s.held.marks); gated {
-		s.hold(was, at)
+	if n := len(s.unconfirmed.marks); gated {
+		s.wait(was, at)
 	} else if n > 0 {
-		s.hold(was, s.held.marks[n-1].at)
+		s.wait(was, s.unconfirmed.marks[n-1].at)
 	}
 	s.wake()
 	s.mu.Unlock()
@@ -249,7 +250,7 @@ func (s *Stream) Adopt(id string, offset int64) {
 	for len(s.cursors) > 0 {
 		s.cursors[0].leave()
 	}
-	s.held = held{}
+	s.unconfirmed = unconfirmed{}
 	s.id, s.id2, s.second = id, NoID, -1
 	s.offset, s.active, s.head, s.tail = offset, true, nil, nil
 }

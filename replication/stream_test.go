@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/limitkv/limitkv/engine/journal"
 )
 
 func testStream(size int64) *Stream {
 	n := 0
-	return NewStream(size, func() string { n++; return fmt.Sprintf("%040d", n) })
+	return NewStream(size, func() string { n++; return fmt.Sprintf("%040d", n) }, journal.New())
 }
 
 // Whoever follows from a place reads what came behind it, however far the others are, and the backlog keeps what it is to

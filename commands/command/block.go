@@ -186,8 +186,8 @@ func (w *Wait) Abandon() {
 // When calls fn as soon as all up to a place in the journal is as safe as the user
 // asked, which is at once, mostly, or with an error if it cannot become so.
 func (s *Server) When(at journal.LSN, fn func(failed string)) {
-	if s.Keyspace.Gated.Load() {
-		s.Durability.After(at, fn)
+	if s.Keyspace.Journal.Holds() {
+		s.Keyspace.Journal.After(at, fn)
 	} else {
 		fn("")
 	}

@@ -49,7 +49,7 @@ func (s *Server) Send(sess *Session, k *Kept, failed string) {
 	}
 	out, pos := sess.Conn.Out, 0
 	if failed != "" {
-		confirmed := s.Durability.Confirmed()
+		confirmed := s.Keyspace.Journal.Confirmed()
 		for _, u := range k.replies {
 			out.Raw(k.buf[pos:u.From])
 			if pos = u.To; u.At <= confirmed {
@@ -83,7 +83,7 @@ func (s *Server) fail(out *resp.Writer, replies []byte, failed string) {
 // Reply sends a reply that was not to leave before a place in the journal, or an error in its place. The reply is the
 // connection's from then on.
 func (s *Server) Reply(sess *Session, at journal.LSN, reply []byte, failed string) {
-	if failed == "" || at <= s.Durability.Confirmed() {
+	if failed == "" || at <= s.Keyspace.Journal.Confirmed() {
 		sess.Conn.Out.Adopt(reply)
 	} else {
 		s.fail(sess.Conn.Out, reply, failed)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/resp"
 )
@@ -110,21 +109,9 @@ type Functions interface {
 	LoadCode(c *Ctx, codes [][]byte, flush, replace bool) (problem string)
 }
 
-// Durability knows what of the journal is safe.
+// Durability is the files.
 type Durability interface {
-	// After calls fn when all up to a place in the journal is as safe as the user
-	// asked, or with the error to reply instead when it cannot become so for now.
-	// Confirmed is the place up to which it is. Tell is After for messages, which
-	// wait for as long as it takes.
-	After(at journal.LSN, fn func(failed string))
-	Tell(at journal.LSN, fn func())
-	Confirmed() journal.LSN
-	// Round is resp.Options.Round: the log may be written at the end of a round.
-	Round() (again int64)
-	// Synced tells whether all up to a place is on this server's disk, and SyncLog
-	// waits until all there is is so, for as long as wanted says; logs tells whether
-	// there is a log.
-	Synced(at journal.LSN) (synced, logs bool)
+	// SyncLog waits until all there is is on this server's disk, for as long as wanted says.
 	SyncLog(wanted func() bool)
 	// SlowLog has every write of the log wait so long first (DEBUG AOF-FLUSH-SLEEP).
 	SlowLog(d time.Duration)
@@ -181,8 +168,6 @@ type Replication interface {
 	Memory() (backlog, buffers, replicas int64)
 	// Syncs counts full and partial synchronisations, and partial ones that were refused.
 	Syncs() (full, partial, refused int64)
-	// Confirmed is called when more of the journal may be told of (Durability.Confirmed).
-	Confirmed()
 	// Traffic is how many bytes came from a primary and went to replicas.
 	Traffic() (received, sent int64)
 	// Facts are what a snapshot says of the stream behind it, all keys being held. Restore has the stream go on from there

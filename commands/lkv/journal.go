@@ -22,6 +22,7 @@ const journalBytesMax = 1 << 30
 type reading struct {
 	mu    sync.Mutex
 	on    bool
+	place *journal.Follower
 	taken []byte // effects since the last TAKE
 	fresh []byte // effects that the copy does not have yet
 	lost  bool   // there were more than are kept
@@ -86,7 +87,7 @@ func (j *journals) start(c *command.Ctx) {
 	}
 	r := j.places.Of(c.KS)
 	if r.on {
-		c.KS.Journal.Detach(r)
+		r.place.Leave()
 		j.s.Namespaces.Drop(j.s, r.copy)
 	}
 	name := fmt.Sprintf("lkv.journal:%p", c.KS)
@@ -100,14 +101,14 @@ func (j *journals) start(c *command.Ctx) {
 	sess.SetNamespace(ns)
 	*r = reading{on: true, copy: ns, sess: sess}
 	j.s.Functions.Load(ns.Keyspace, j.s.Functions.Save(c.KS), true, true)
-	c.KS.Journal.AttachReplica(r)
+	r.place = c.KS.Journal.Follow(r)
 	c.OK()
 }
 
 func (j *journals) stop(c *command.Ctx) {
 	r := j.places.Of(c.KS)
 	if r.on {
-		c.KS.Journal.Detach(r)
+		r.place.Leave()
 		j.s.Namespaces.Drop(j.s, r.copy)
 		*r = reading{}
 	}

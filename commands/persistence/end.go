@@ -45,7 +45,7 @@ func (f *family) BeforeStop(how command.Ending, force bool) error {
 func (f *family) lastFiles(how command.Ending, force bool) error {
 	f.mu.Lock()
 	f.ending = true // what is scheduled would begin when the one that is killed has ended
-	w, current, initial := f.writer, f.current, f.rewriting && f.writer != nil && f.writer.State() == journal.Starting
+	files, current, initial := f.files, f.current, f.rewriting && f.files != nil && f.files.State() == journal.Starting
 	f.mu.Unlock()
 	if initial && how != command.EndDiscarding {
 		if !force {
@@ -62,9 +62,9 @@ func (f *family) lastFiles(how command.Ending, force bool) error {
 		current.kill()
 	}
 	f.background.Wait()
-	if w != nil && w.State() != journal.Starting {
+	if files != nil && files.State() != journal.Starting {
 		f.s.Logf('n', "Calling fsync() on the AOF file.")
-		if err := w.Sync(); err != nil { // a disk that is full or gone does not keep the server, as in Redis
+		if err := files.Sync(); err != nil { // a disk that is full or gone does not keep the server, as in Redis
 			f.s.Logf('w', "Fail to fsync the AOF file: %v.", err)
 		}
 	}
@@ -126,14 +126,13 @@ func (f *family) end(how command.Ending) error {
 		failed = f.finalSnapshot()
 	}
 	f.mu.Lock()
-	w, files := f.writer, f.files
-	f.writer = nil
+	files := f.files
+	f.files = nil
 	f.mu.Unlock()
-	if w != nil {
-		if err := w.Close(); err != nil {
+	if files != nil {
+		if err := files.Close(); err != nil {
 			f.s.Logf('w', "The end of the AOF was not written: %v", err)
 		}
-		_ = files.Close() // it only lets the directory go
 	}
 	if f.beside != nil { // no loop looks at it any more
 		_ = f.beside.Close()

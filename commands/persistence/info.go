@@ -29,7 +29,7 @@ func (f *family) Cuts() (n, lastMicros int64) {
 func (f *family) info(w *command.InfoWriter) {
 	st := &f.status
 	f.mu.Lock()
-	saving, rewriting, again, log, files, current := f.saving, f.rewriting || f.starting, f.again, f.writer, f.files, f.current
+	saving, rewriting, again, files, current := f.saving, f.rewriting || f.starting, f.again, f.files, f.current
 	f.mu.Unlock()
 	now := f.s.Keyspace.Clock.Now()
 	since := func(began int64) int64 {
@@ -58,29 +58,29 @@ func (f *family) info(w *command.InfoWriter) {
 	w.Line("rdb_last_cow_size", st.saveEarly.Load())
 	w.Line("rdb_last_load_keys_expired", f.s.ExpiredKeys.Load())
 	w.Line("rdb_last_load_keys_loaded", f.s.LoadedKeys.Load())
-	w.Line("aof_enabled", flag(log != nil))
+	w.Line("aof_enabled", flag(files != nil))
 	w.Line("aof_rewrite_in_progress", flag(rewriting))
 	// A log that was turned on is there when its first rewrite has ended.
-	due := again || log != nil && log.State() == journal.Starting && !rewriting
+	due := again || files != nil && files.State() == journal.Starting && !rewriting
 	w.Line("aof_rewrite_scheduled", flag(due))
 	w.Line("aof_last_rewrite_time_sec", st.lastRewriteSeconds.Load())
 	w.Line("aof_current_rewrite_time_sec", since(st.rewriteBegan.Load()))
 	w.Line("aof_last_bgrewrite_status", ok(st.lastRewriteFailed.Load()))
 	w.Line("aof_rewrites", st.rewrites.Load())
 	w.Line("aof_rewrites_consecutive_failures", st.rewriteFailures.Load())
-	w.Line("aof_last_write_status", ok(log != nil && log.Failure().Err != nil))
+	w.Line("aof_last_write_status", ok(files != nil && files.Failure().Err != nil))
 	w.Line("aof_last_cow_size", st.rewriteEarly.Load())
 	w.Line("module_fork_in_progress", 0)
 	w.Line("module_fork_last_cow_size", 0)
 	defer f.s.Loading.Info(w, now)
-	if log == nil {
+	if files == nil {
 		return
 	}
 	size, _ := files.Size() // unknown is 0
 	w.Line("aof_current_size", size)
 	w.Line("aof_base_size", st.baseSize.Load())
 	w.Line("aof_pending_rewrite", flag(due))
-	w.Line("aof_buffer_length", log.Backlog())
-	w.Line("aof_pending_bio_fsync", flag(log.Since() != 0))
-	w.Line("aof_delayed_fsync", log.Delayed())
+	w.Line("aof_buffer_length", files.Backlog())
+	w.Line("aof_pending_bio_fsync", flag(files.Since() != 0))
+	w.Line("aof_delayed_fsync", files.Delayed())
 }

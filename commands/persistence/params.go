@@ -108,9 +108,7 @@ func (f *family) declare() {
 // stays says that the log goes on where it is when dir changes: snapshots are made in the
 // new place from then on.
 func (f *family) stays() {
-	f.mu.Lock()
-	files := f.files
-	f.mu.Unlock()
+	files := f.log()
 	if dir, err := os.Getwd(); err == nil && files != nil && files.Dir != dir {
 		f.s.Logf('w', "dir has changed, and the append only file stays in %s: turn appendonly off and on again to have it here", files.Dir)
 	}
@@ -200,10 +198,7 @@ func (p *settings) policy() journal.Policy {
 
 // applyHistory keeps the files that rewrites replace, or removes those there are.
 func (f *family) applyHistory() {
-	f.mu.Lock()
-	files := f.files
-	f.mu.Unlock()
-	if files != nil {
+	if files := f.log(); files != nil {
 		files.KeepHistory(f.p.keepHistory.Load())
 	}
 }
@@ -211,19 +206,15 @@ func (f *family) applyHistory() {
 // SlowLog implements command.Durability.
 func (f *family) SlowLog(d time.Duration) {
 	f.delay.Store(int64(d))
-	if w := f.log(); w != nil {
-		w.Delay(d)
+	if files := f.log(); files != nil {
+		files.Delay(d)
 	}
 }
 
-// applyParams tells the writer what has changed.
+// applyParams tells the log what has changed.
 func (f *family) applyParams() {
-	f.mu.Lock()
-	w := f.writer
-	f.mu.Unlock()
-	if w != nil {
-		w.SetPolicy(f.p.policy())
-		w.SetTimestamps(f.p.timestamps.Load())
+	if files := f.log(); files != nil {
+		files.SetPolicy(f.p.policy())
+		files.SetTimestamps(f.p.timestamps.Load())
 	}
-	f.gate.set(w)
 }

@@ -20,9 +20,8 @@ type family struct {
 	dumps *params.Dumps
 	p     settings
 
-	mu     sync.Mutex // guards what follows; nothing on disk is waited for under it
-	files  *journal.Files
-	writer *journal.Writer
+	mu    sync.Mutex     // guards what follows; nothing on disk is waited for under it
+	files *journal.Files // that are written; nil: the log is off
 	// saving and rewriting are under way in the background; again: a rewrite was asked
 	// for meanwhile.
 	saving, rewriting, again bool
@@ -40,8 +39,7 @@ type family struct {
 	final atomic.Int64 // Keyspace.Dirty and one when the last snapshot at the end was made, 0 for none
 
 	status status
-	wait   putOff // of tick
-	gate
+	wait   putOff     // of tick
 	beside vfs.Beside // has syncs run beside event loops; nil, none were asked for or none can
 	asked  sync.Once
 	stop   chan struct{}
@@ -67,9 +65,6 @@ type status struct {
 // Commands are the rows of the family.
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, dumps: s.Config.Dumps(), stop: make(chan struct{}), loaded: make(chan struct{})}
-	f.gate.on = &s.Keyspace.Gated
-	f.gate.ends = f.exits
-	f.gate.also = func() { s.Replication.Confirmed() }
 	f.declare()
 	s.OnLoad = append(s.OnLoad, f.load)
 	s.OnStop = append(s.OnStop, f.end)

@@ -41,14 +41,14 @@ func (f *family) rewrite(c *command.Ctx) error {
 	if f.ending {
 		return errEnding
 	}
-	w, files := f.writer, f.files
+	files, on := f.files, f.files != nil
 	f.status.lastRewriteTry.Store(engine.Monotonic())
 	var cut *journal.Cut
 	var err error
-	if w == nil {
+	if !on {
 		files, err = f.open() // there is no log: a base is written, as Redis does, that nothing follows
 	} else {
-		cut, err = w.Rotate()
+		cut, err = f.s.Keyspace.Journal.Kept().Rotate()
 	}
 	if err != nil {
 		f.s.Logf('w', "Can't rewrite the append only file: %v", err)
@@ -84,8 +84,8 @@ func (f *family) rewrite(c *command.Ctx) error {
 				return err
 			}
 			// Replies wait for the log from now on. What was acknowledged before that has to be safe before it counts as on;
-			// where it cannot be synced, the writer tells.
-			_ = w.Sync()
+			// where it cannot be synced, OnFailure tells.
+			_ = files.Sync()
 			return nil
 		})
 		if err != nil {

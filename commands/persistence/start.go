@@ -106,7 +106,6 @@ func (f *family) writerOptions() journal.WriterOptions {
 	return journal.WriterOptions{
 		Beside: f.beside, InRound: f.s.Host.InRound,
 		Delay: time.Duration(f.delay.Load()), Policy: f.p.policy(), Timestamps: f.p.timestamps.Load(), Checksums: true,
-		OnDurable: func(journal.LSN) { f.gate.release() },
 		OnFailure: func(x journal.Failure) {
 			f.s.Logf('w', "The append only file cannot be written: %v", x.Err)
 			if f.exits() {
@@ -115,14 +114,18 @@ func (f *family) writerOptions() journal.WriterOptions {
 			}
 			f.failing.Store(true)
 			f.refuse()
-			f.gate.release()
 		},
 		OnHealthy: func() {
 			if f.failing.Swap(false) { // it is also called when the log is turned on
 				f.s.Logf('w', "AOF write error looks solved. The server can write again.")
 			}
 			f.refuse()
-			f.gate.release()
+		},
+		Refusal: func(err error) string {
+			if f.exits() { // nobody is answered
+				return ""
+			}
+			return misconf(err) + ". What this command did or saw is in memory, but may not be on the disk"
 		},
 	}
 }
@@ -135,8 +138,8 @@ func (f *family) syncBeside() {
 		return
 	}
 	ended := func() {
-		if w := f.gate.writer.Load(); w != nil {
-			w.Synced()
+		if files := f.log(); files != nil {
+			files.Synced()
 		}
 	}
 	if !f.s.Host.Watch(b.Descriptor(), ended) {
@@ -173,7 +176,6 @@ func (f *family) loadLog(on bool) error {
 			return f.held(func(c *command.Ctx) error { return f.writeBase(c, to) })
 		})
 	}
-	var w *journal.Writer
 	if err == nil {
 		ks.Journal.Skip(loaded.End)
 		ks.Clock.Passed(loaded.Micros + dumpfile.BeyondMicros)
@@ -181,7 +183,7 @@ func (f *family) loadLog(on bool) error {
 			f.s.Loading.Until(loaded.LastMicros)
 		}
 		if on {
-			w, err = files.Start(ks.Journal, f.writerOptions())
+			err = files.Start(ks.Journal, f.writerOptions())
 		}
 	}
 	if err == nil && !loaded.None {
@@ -192,10 +194,9 @@ func (f *family) loadLog(on bool) error {
 		return err
 	}
 	f.mu.Lock()
-	f.files, f.writer = files, w
+	f.files = files
 	f.mu.Unlock()
 	f.noteBase(files)
-	f.gate.set(w)
 	return nil
 }
 
@@ -260,23 +261,22 @@ func (f *family) ReloadLog(flush func(c *command.Ctx)) error {
 	if rewritten != nil {
 		<-rewritten
 	}
-	f.mu.Lock()
-	w, files := f.writer, f.files
-	f.mu.Unlock()
-	begins := w != nil && w.State() == journal.Starting // it was turned on, and its first rewrite is due
-	if w == nil || begins {
+	files := f.log()
+	on := files != nil
+	begins := on && files.State() == journal.Starting // it was turned on, and its first rewrite is due
+	if !on || begins {
 		there := files
-		if w == nil {
+		if !on {
 			var err error
 			if there, err = f.open(); err != nil {
 				return err
 			}
 		}
 		none := there.NeedsBase()
-		if w == nil {
+		if !on {
 			_ = there.Close() // it only lets the directory go
 		}
-		if none && w == nil { // as in Redis, which looks for the files then
+		if none && !on { // as in Redis, which looks for the files then
 			if err := f.empty(flush); err != nil {
 				return err
 			}
@@ -285,34 +285,32 @@ func (f *family) ReloadLog(flush func(c *command.Ctx)) error {
 			return errors.New("there is no append only file")
 		}
 	}
-	if w != nil {
+	if on {
 		if !begins {
-			if err := w.Sync(); err != nil {
+			if err := files.Sync(); err != nil {
 				return err
 			}
 		}
 		f.mu.Lock()
-		f.writer, f.files = nil, nil
+		f.files = nil
 		f.mu.Unlock()
-		if err := w.Close(); err != nil {
+		if err := files.Close(); err != nil {
 			return err
 		}
-		f.gate.set(nil)
-		_ = files.Close() // it only lets the directory go
 	}
 	ks := f.s.Keyspace
 	err := f.empty(flush)
 	ks.Follow(true)
 	defer ks.Follow(false)
 	if err == nil {
-		err = f.loadLog(w != nil)
+		err = f.loadLog(on)
 	}
 	if err == nil {
 		f.status.dirtyAtSave.Store(ks.Dirty.Load()) // as in Redis
 		f.mu.Lock()
 		f.again = f.again || begins
 		f.mu.Unlock()
-	} else if w != nil {
+	} else if on {
 		f.unread.Store(&err)
 		f.refuse()
 	}
@@ -409,13 +407,12 @@ func (f *family) switchLog(on bool) error {
 		f.s.Logf('w', "Unable to turn on AOF: %v", err)
 		return errors.New("Unable to turn on AOF. Check server logs.")
 	}
-	w := files.Prepare(f.s.Keyspace.Journal, f.writerOptions())
+	files.Prepare(f.s.Keyspace.Journal, f.writerOptions())
 	f.mu.Lock()
-	f.files, f.writer = files, w
+	f.files = files
 	f.starting = !f.saving
 	f.mu.Unlock()
 	f.p.appendOnly.Store(true)
-	f.gate.set(w)
 	go func() {
 		f.s.Pipeline.Do("BGREWRITEAOF")
 		f.mu.Lock()
@@ -447,25 +444,23 @@ func (f *family) Suspend() (resume func()) {
 // turnOff closes the append-only file; what is in it is safe.
 func (f *family) turnOff() {
 	f.mu.Lock()
-	w, files := f.writer, f.files
-	f.writer, f.files, f.again, f.starting = nil, nil, false, false
+	files := f.files
+	f.files, f.again, f.starting = nil, false, false
 	var rewritten chan struct{} // nil: none is under way
 	if f.rewriting {
 		rewritten = f.rewriteEnd
 		f.current.kill()
 	}
 	f.mu.Unlock()
-	if w == nil {
+	if files == nil {
 		return
 	}
 	f.failing.Store(false)
 	f.refuse() // a log that is off does not fail
 	end := func() {
-		if err := w.Close(); err != nil {
+		if err := files.Close(); err != nil {
 			f.s.Logf('w', "closing the append only file: %v", err)
 		}
-		f.gate.set(nil)
-		_ = files.Close() // it only lets the directory go
 	}
 	if rewritten == nil {
 		end() // as Redis, which syncs here too
@@ -479,14 +474,12 @@ func (f *family) turnOff() {
 
 // refuse has writes refused while they cannot be kept, with Redis's words.
 func (f *family) refuse() {
-	f.mu.Lock()
-	w := f.writer
-	f.mu.Unlock()
+	files := f.log()
 	switch unread := f.unread.Load(); {
 	case unread != nil:
 		f.s.RefuseWrites(misconf(*unread))
-	case w != nil && w.Failure().Err != nil:
-		f.s.RefuseWrites(misconf(w.Failure().Err))
+	case files != nil && files.Failure().Err != nil:
+		f.s.RefuseWrites(misconf(files.Failure().Err))
 	case f.refusesForSnapshot():
 		f.s.RefuseWrites("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.")
 	default:
@@ -521,10 +514,10 @@ func (f *family) tick() {
 		case <-f.stop:
 			return
 		case <-t.C:
-			if w := f.log(); w != nil {
-				w.Look()
+			if files := f.log(); files != nil {
+				files.Look()
 				if n%wholeTicks == 0 {
-					f.whole(w)
+					files.GiveUp()
 				}
 			}
 			f.look()
@@ -532,20 +525,10 @@ func (f *family) tick() {
 	}
 }
 
-// whole looks whether somebody removed files of the log.
-func (f *family) whole(w *journal.Writer) {
-	f.mu.Lock()
-	files := f.files
-	f.mu.Unlock()
-	if files != nil && w.State() == journal.Running && files.Whole() != nil {
-		w.GiveUp()
-	}
-}
-
 // look begins what is due.
 func (f *family) look() {
 	f.mu.Lock()
-	w, files := f.writer, f.files
+	files := f.files
 	busy, again := f.saving || f.rewriting || f.ending || f.s.Loading.On(), f.again
 	f.mu.Unlock()
 	if busy {
@@ -553,7 +536,7 @@ func (f *family) look() {
 	}
 	st := &f.status
 	switch {
-	case again, w != nil && (w.Failure().NeedsBase || w.State() == journal.Starting):
+	case again, files != nil && (files.Failure().NeedsBase || files.State() == journal.Starting):
 		if st.rewriteFailures.Load() == 0 || engine.Monotonic()-st.lastRewriteTry.Load() > rewriteRetryMicros {
 			f.s.Pipeline.Do("BGREWRITEAOF")
 		}
@@ -562,7 +545,7 @@ func (f *family) look() {
 		f.s.Pipeline.Do("BGSAVE")
 		return
 	}
-	if w != nil && f.p.growPercent.Load() > 0 && w.FileSize() > 0 {
+	if files != nil && f.p.growPercent.Load() > 0 && files.FileSize() > 0 {
 		base := max(st.baseSize.Load(), 1)
 		if size, err := files.Size(); err == nil && size > f.p.growMin.Load() && (size-base)*100/base >= f.p.growPercent.Load() && !f.putOff() {
 			f.s.Logf('n', "Starting automatic rewriting of AOF on %d%% growth", (size-base)*100/base)

@@ -93,7 +93,7 @@ type delivery struct {
 // send gives a message to sessions. That which sends it has it after its reply.
 func (d *delivery) send(s *command.Server, m *message, list []*command.Session) {
 	alone := d.c != nil && !d.c.Exec && !d.c.Script
-	gated := d.v.KS.Gated.Load()
+	gated := d.v.KS.Journal.Holds()
 	var others []*command.Session
 	for _, to := range list {
 		if to.Killed.Load() {
@@ -114,7 +114,7 @@ func (d *delivery) send(s *command.Server, m *message, list []*command.Session) 
 	}
 	// The message may tell of what its transaction changes, or its session changed before: it leaves when that is safe.
 	tell := func(at journal.LSN) {
-		s.Durability.Tell(at, func() {
+		s.Keyspace.Journal.Tell(at, func() {
 			for _, to := range others {
 				to.Push(func(w *resp.Writer) { m.write(w) })
 			}

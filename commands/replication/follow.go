@@ -276,13 +276,13 @@ func (l *leader) Progress() (applied, durable int64) {
 	end := l.f.s.Keyspace.Journal.End()
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
-	if synced, logs := l.f.s.Durability.Synced(l.end); !logs {
+	if synced, logs := l.f.s.Keyspace.Journal.Synced(l.end); !logs {
 		l.synced, l.applied, l.end = 0, applied, end
 		return applied, -1
 	} else if synced {
 		l.synced, l.applied, l.end = l.applied, applied, end
 	}
-	if synced, _ := l.f.s.Durability.Synced(l.end); synced {
+	if synced, _ := l.f.s.Keyspace.Journal.Synced(l.end); synced {
 		l.synced = l.applied
 	}
 	return applied, l.synced

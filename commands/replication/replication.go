@@ -36,7 +36,8 @@ type family struct {
 	cron      sync.Once
 
 	follower *follower
-	leading  sync.Mutex // held while the stream begins or ends to be the journal's
+	leading  sync.Mutex                       // held while the stream begins or ends to be the journal's
+	place    atomic.Pointer[journal.Follower] // of the stream in the journal, as far as it is that
 
 	asked                       atomic.Bool // a GETACK is about to be sent
 	full, partial, refused      atomic.Int64
@@ -62,11 +63,8 @@ const backlogBytesMin = 16 << 10
 func Commands(s *command.Server) []*command.Command {
 	f := &family{s: s, stop: make(chan struct{}), over: failover{state: noFailover}}
 	f.declare()
-	f.stream = replication.NewGated(f.p.backlog.Load(), newID, replication.Gate{
-		On:     &s.Keyspace.Gated,
-		Within: func() journal.LSN { return s.Keyspace.Journal.Within() }, End: func() journal.LSN { return s.Keyspace.Journal.End() },
-		Confirmed: func() journal.LSN { return s.Durability.Confirmed() },
-	})
+	f.stream = replication.NewStream(f.p.backlog.Load(), newID, s.Keyspace.Journal)
+	s.Keyspace.Journal.OnConfirmed(f.stream.Release)
 	f.follower = &follower{s: s, stream: f.stream, received: &f.received, begins: f.stopLeading, ends: f.goOnLeading, dropped: f.dropReplicas,
 		failing: f.failingOver, answered: f.answered}
 	f.follower.declare()
@@ -115,22 +113,20 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Confirmed implements command.Replication.
-func (f *family) Confirmed() { f.stream.Release() }
-
 // Rename is for DEBUG CHANGE-REPL-ID.
 func (f *family) Rename() { f.stream.Rename() }
 
 // lead has the stream come from the journal, as a primary's does.
 func (f *family) lead() {
-	f.s.Keyspace.Journal.AttachReplicaAt(f.stream, journal.LSN(f.stream.Offset()))
+	f.place.Load().Leave()
+	f.place.Store(f.s.Keyspace.Journal.FollowFrom(f.stream, journal.LSN(f.stream.Offset())))
 }
 
 // stopLeading has the stream come from a primary, of which the server is a replica from now on.
 func (f *family) stopLeading() {
 	f.leading.Lock()
 	defer f.leading.Unlock()
-	f.s.Keyspace.Journal.Detach(f.stream)
+	f.place.Load().Leave()
 }
 
 // goOnLeading has the stream come from the journal where it came from a primary.

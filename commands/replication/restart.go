@@ -20,7 +20,7 @@ func (f *family) Facts(c *command.Ctx) [][2]string {
 	st, selected := f.stream.State(), 0
 	switch l := f.follower.leader(); {
 	case l == nil && st.Active:
-		selected = c.KS.Journal.Selected()
+		selected = f.place.Load().Selected()
 	case l != nil && f.follower.isWhole():
 		selected = l.selected()
 	default: // nobody could go on from there

@@ -103,7 +103,7 @@ func (f *family) transfer(group []*replica, what string, at *journal.LSN, begun 
 		Begin: func(c *command.Ctx) [][2]string {
 			first := f.stream.Follow(nudge)
 			defer first.Leave()
-			c.KS.Journal.Reselect()
+			f.place.Load().Reselect()
 			*at = c.KS.Journal.End()
 			id := f.stream.State().ID
 			for _, r := range group {
@@ -172,7 +172,7 @@ type fan struct {
 const confirmPoll = time.Millisecond
 
 func (w fan) Write(b []byte) (int, error) {
-	for w.f.s.Durability.Confirmed() < *w.at {
+	for w.f.s.Keyspace.Journal.Confirmed() < *w.at {
 		if !anyLeft(w.group) || w.f.stopping() {
 			return 0, errNobody
 		}

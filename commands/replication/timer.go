@@ -77,7 +77,7 @@ func (f *family) forget(ttl int64) {
 	if !f.stream.End() {
 		return // somebody came meanwhile
 	}
-	f.s.Keyspace.Journal.Detach(f.stream)
+	f.place.Load().Leave()
 	f.s.Logf('n', "Replication backlog freed after %d seconds without connected replicas.", ttl)
 }
 

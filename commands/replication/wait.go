@@ -109,12 +109,12 @@ func (f *family) waitAOF(c *command.Ctx) {
 	const noLog = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."
 	srv, wrote, offset := c.Server, c.Session.Wrote, c.Session.Offset
 	state := func() (here, there int64) {
-		if synced, _ := srv.Durability.Synced(wrote); synced {
+		if synced, _ := srv.Keyspace.Journal.Synced(wrote); synced {
 			here = 1
 		}
 		return here, f.have(offset, true)
 	}
-	logs := func() bool { _, logs := srv.Durability.Synced(wrote); return logs }
+	logs := func() bool { _, logs := srv.Keyspace.Journal.Synced(wrote); return logs }
 	reply := func(w command.Replier) {
 		if local > 0 && !logs() { // it was turned off meanwhile
 			w.Error(noLog)

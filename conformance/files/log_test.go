@@ -68,7 +68,6 @@ type ours struct {
 	t      *testing.T
 	files  *journal.Files
 	log    *journal.Log
-	writer *journal.Writer
 	loaded *journal.Loaded
 	// lines are the commands that were loaded, "database: words".
 	lines []string
@@ -94,7 +93,7 @@ func open(t *testing.T, dir string, w journal.WriterOptions) *ours {
 		t.Fatal(err)
 	}
 	o.log = journal.NewAt(o.loaded.End)
-	if o.writer, err = f.Start(o.log, w); err != nil {
+	if err = f.Start(o.log, w); err != nil {
 		t.Fatal(err)
 	}
 	return o
@@ -117,9 +116,6 @@ func (o *ours) add(lines ...string) {
 
 func (o *ours) close() {
 	o.t.Helper()
-	if err := o.writer.Close(); err != nil {
-		o.t.Fatal(err)
-	}
 	if err := o.files.Close(); err != nil {
 		o.t.Fatal(err)
 	}
@@ -128,7 +124,7 @@ func (o *ours) close() {
 // rewrite puts lines in the place of all that is there.
 func (o *ours) rewrite(marks bool, lines ...string) {
 	o.t.Helper()
-	cut, err := o.writer.Rotate()
+	cut, err := o.files.Rotate()
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -186,7 +182,7 @@ func TestRedisReadsOurs(t *testing.T) {
 			o.add("0: SET a 1")
 			o.add("3: RPUSH list x y z", "3: SET b 2", "0: INCR a")
 			o.add("3: LPOP list")
-			if err := o.writer.Sync(); err != nil {
+			if err := o.files.Sync(); err != nil {
 				t.Fatal(err)
 			}
 			valid(t, dir)
@@ -261,7 +257,7 @@ func TestTornBoth(t *testing.T) {
 	o := open(t, dir, journal.WriterOptions{Policy: journal.Always, Checksums: true})
 	for i := range 5 {
 		o.add(fmt.Sprintf("0: RPUSH list %d", i), "0: INCR n")
-		if err := o.writer.Sync(); err != nil {
+		if err := o.files.Sync(); err != nil {
 			t.Fatal(err)
 		}
 	}

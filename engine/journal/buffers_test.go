@@ -58,5 +58,5 @@ func TestBuffersShrink(t *testing.T) {
 	if had < 500_000 || room() != had {
 		t.Errorf("the room of like writes was %d, and is %d", had, room())
 	}
-	closeAll(t, f, w)
+	closeAll(t, f)
 }

@@ -40,7 +40,7 @@ type model struct {
 
 	log    *Log
 	files  *Files
-	writer *Writer
+	writer *writer
 	cut    *Cut
 	cutAt  int // batches in front of the cut
 	round  bool

@@ -7,7 +7,7 @@ import (
 )
 
 // logFailure logs a write that failed, not too often.
-func (w *Writer) logFailure(now int64, err error, n, of int) {
+func (w *writer) logFailure(now int64, err error, n, of int) {
 	if w.loggedAt != 0 && now-w.loggedAt < logMicros {
 		return
 	}
@@ -20,7 +20,7 @@ func (w *Writer) logFailure(now int64, err error, n, of int) {
 
 // fail takes a failure over and tells the server, first of all that it is to refuse writes: who is told that one failed may
 // send another one at once.
-func (w *Writer) fail(state State, err error) {
+func (w *writer) fail(state State, err error) {
 	w.failed.Store(&Failure{Err: err, NeedsBase: state == Broken})
 	w.state.Store(int32(state))
 	if w.o.OnFailure != nil {
@@ -30,7 +30,7 @@ func (w *Writer) fail(state State, err error) {
 }
 
 // healthy ends a failure.
-func (w *Writer) healthy() {
+func (w *writer) healthy() {
 	w.failed.Store(nil)
 	w.loggedAt = 0
 	w.state.Store(int32(Running))
@@ -41,7 +41,7 @@ func (w *Writer) healthy() {
 }
 
 // block keeps what could not be written, until it can be.
-func (w *Writer) block(err error, now int64) {
+func (w *writer) block(err error, now int64) {
 	if w.outside != nil {
 		w.breakDown(err) // The file has no place in the manifest yet: a new try begins with a new cut.
 		return
@@ -54,7 +54,7 @@ func (w *Writer) block(err error, now int64) {
 }
 
 // abandon fails a rotation that has not come to its new file.
-func (w *Writer) abandon(err error) {
+func (w *writer) abandon(err error) {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
 	w.back.cut, w.front.cut = nil, nil
@@ -64,7 +64,7 @@ func (w *Writer) abandon(err error) {
 }
 
 // breakDown gives up the file: nobody knows what of it is safe beyond what was synced.
-func (w *Writer) breakDown(err error) {
+func (w *writer) breakDown(err error) {
 	if w.State() == Broken && w.file == nil {
 		return
 	}
@@ -85,7 +85,10 @@ func (w *Writer) breakDown(err error) {
 }
 
 // GiveUp gives up files of which something is missing (Files.Whole), so that all goes to new ones. It may wait for the disk.
-func (w *Writer) GiveUp() {
+func (w *writer) GiveUp() {
+	if w.State() != Running || w.files.Whole() == nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.State() != Running {
@@ -97,7 +100,7 @@ func (w *Writer) GiveUp() {
 	}
 }
 
-func (w *Writer) closeFile() {
+func (w *writer) closeFile() {
 	w.awaitSyncQuietly()
 	if w.file != nil {
 		_ = w.file.Close() // It is synced or given up.
@@ -107,7 +110,7 @@ func (w *Writer) closeFile() {
 }
 
 // awaitSyncQuietly waits for a sync whose outcome does not matter any more.
-func (w *Writer) awaitSyncQuietly() {
+func (w *writer) awaitSyncQuietly() {
 	if w.syncing {
 		w.outcome()
 		w.syncing = false
@@ -115,7 +118,7 @@ func (w *Writer) awaitSyncQuietly() {
 }
 
 // retry writes what a full disk refused to a new file. The one before is whole: it is synced first.
-func (w *Writer) retry(now int64) {
+func (w *writer) retry(now int64) {
 	if !w.syncNow() {
 		return
 	}
@@ -179,7 +182,7 @@ func (w *Writer) retry(now int64) {
 }
 
 // appendGroup appends a group of its own to a buffer.
-func (w *Writer) appendGroup(b *buffer, body []byte, lsn LSN, micros int64) {
+func (w *writer) appendGroup(b *buffer, body []byte, lsn LSN, micros int64) {
 	g := group{mark: len(b.text), marked: w.o.Checksums, lsn: lsn, micros: micros}
 	if g.marked {
 		b.text = append(b.text, blankMark[:]...)

@@ -41,9 +41,11 @@ type Options struct {
 	Locked bool
 }
 
-// Files are the files of the log. Methods may be called from any goroutine.
+// Files are the files of the log. Once Start or Prepare was called they are written, and have the methods of who writes them
+// (a [Store]). Methods may be called from any goroutine.
 type Files struct {
 	Options
+	*writer
 	dir  string // of the log
 	lock vfs.Lock
 
@@ -133,12 +135,19 @@ func ReadManifest(file vfs.FS, path string) (*Manifest, error) {
 	return m, nil
 }
 
-// Close lets the directory go.
-func (f *Files) Close() error {
-	if f.lock == nil {
-		return nil
+// Close ends the writing, if that has begun, and lets the directory go. It returns why the end was not written; then what
+// waits for it fails.
+func (f *Files) Close() (err error) {
+	if f.writer != nil {
+		if err = f.writer.close(); err != nil {
+			f.writer.log.Release()
+		}
+		f.writer.log.Drop(f.writer)
 	}
-	return f.lock.Close()
+	if f.lock != nil {
+		_ = f.lock.Close() // it only lets the directory go
+	}
+	return err
 }
 
 // Manifest is a copy of the manifest as it is now. It does not wait for the disk, which f.mu is held for: event loops ask.

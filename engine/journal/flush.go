@@ -19,7 +19,7 @@ type syncDone struct {
 }
 
 // run is the writer's goroutine.
-func (w *Writer) run() {
+func (w *writer) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -43,7 +43,7 @@ func (w *Writer) run() {
 }
 
 // step does what is due, and returns in how many microseconds something is due again, or -1 for nothing but a kick.
-func (w *Writer) step() (wait int64) {
+func (w *writer) step() (wait int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
@@ -91,7 +91,7 @@ func (w *Writer) step() (wait int64) {
 // as a rule, and those who came meanwhile are there. Without that, clients who wait for their replies fall into two
 // halves, each of which is synced while the other one is served, and each sync serves half of them: 20,000 appends a
 // second from 50 clients, where this way there are 36,000 to 54,000 on the same disk.
-func (w *Writer) expect(batches int, patience int64) {
+func (w *writer) expect(batches int, patience int64) {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
 	w.company = batches + w.front.batches
@@ -99,7 +99,7 @@ func (w *Writer) expect(batches int, patience int64) {
 }
 
 // alone says whether fewer batches gathered than are expected, and has the one that completes them wake the goroutine.
-func (w *Writer) alone() bool {
+func (w *writer) alone() bool {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
 	if w.front.batches >= w.company || w.front.cut != nil {
@@ -110,7 +110,7 @@ func (w *Writer) alone() bool {
 }
 
 // after syncs where it is time to, and says when the next step is due.
-func (w *Writer) after(now int64) (wait int64) {
+func (w *writer) after(now int64) (wait int64) {
 	switch {
 	case w.State() == Blocked:
 		return max(w.retryAt-now, 0)
@@ -134,7 +134,7 @@ func (w *Writer) after(now int64) (wait int64) {
 }
 
 // untilWrite is the time until more may be written where more is there, otherwise what it is told.
-func (w *Writer) untilWrite(now, otherwise int64) int64 {
+func (w *writer) untilWrite(now, otherwise int64) int64 {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
 	if w.front.empty() {
@@ -149,7 +149,7 @@ func (w *Writer) untilWrite(now, otherwise int64) int64 {
 }
 
 // take takes what gathered, where what was taken before is written.
-func (w *Writer) take(now int64) bool {
+func (w *writer) take(now int64) bool {
 	if !w.back.empty() {
 		return true
 	}
@@ -170,7 +170,7 @@ func (w *Writer) take(now int64) bool {
 }
 
 // write writes what was taken, up to where a new file begins and then behind that.
-func (w *Writer) write(now int64) bool {
+func (w *writer) write(now int64) bool {
 	w.lastWrite = now
 	b := w.back
 	if b.cut != nil {
@@ -197,7 +197,7 @@ func (w *Writer) write(now int64) bool {
 }
 
 // piece writes what was taken up to a place.
-func (w *Writer) piece(to int, now int64) bool {
+func (w *writer) piece(to int, now int64) bool {
 	if w.done == to {
 		return true
 	}
@@ -221,7 +221,7 @@ func (w *Writer) piece(to int, now int64) bool {
 }
 
 // put writes to the file, and takes back what a write that failed left there.
-func (w *Writer) put(text []byte, now int64) bool {
+func (w *writer) put(text []byte, now int64) bool {
 	if size, err := w.file.Size(); err != nil || size != w.size { // what is written behind a hole is refused at the next start
 		w.files.logf(Warning, "The append-only file has %d bytes in place of %d: somebody else writes to it", size, w.size)
 		w.breakDown(errReplaced)
@@ -249,7 +249,7 @@ func (w *Writer) put(text []byte, now int64) bool {
 }
 
 // putMarks writes the marks of the groups in a part of a buffer, which goes to the place at of the file.
-func (w *Writer) putMarks(b *buffer, from, to int, at int64) {
+func (w *writer) putMarks(b *buffer, from, to int, at int64) {
 	for _, g := range b.groups {
 		if !g.marked || g.mark < from || g.end > to {
 			continue
@@ -261,7 +261,7 @@ func (w *Writer) putMarks(b *buffer, from, to int, at int64) {
 }
 
 // syncNow syncs what was written, and waits for it. It says whether that went well.
-func (w *Writer) syncNow() bool {
+func (w *writer) syncNow() bool {
 	w.awaitSync()
 	if w.file == nil {
 		return false
@@ -281,7 +281,7 @@ func (w *Writer) syncNow() bool {
 
 // sync syncs a file, and sees that it is there still: the bytes of one that somebody removed, with its directory perhaps,
 // go with the process.
-func (w *Writer) sync(file vfs.File, name string, size int64) error {
+func (w *writer) sync(file vfs.File, name string, size int64) error {
 	if err := file.Sync(); err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (w *Writer) sync(file vfs.File, name string, size int64) error {
 }
 
 // seen sees that a file is there still.
-func (w *Writer) seen(file vfs.File, name string, size int64) error {
+func (w *writer) seen(file vfs.File, name string, size int64) error {
 	is, err := file.Is(w.files.path(name))
 	if err != nil {
 		return err
@@ -305,7 +305,7 @@ func (w *Writer) seen(file vfs.File, name string, size int64) error {
 var errReplaced = errors.New("the file was replaced")
 
 // syncBeside syncs what was written while the goroutine goes on writing.
-func (w *Writer) syncBeside(now int64) {
+func (w *writer) syncBeside(now int64) {
 	if w.inline {
 		w.syncNow()
 		return
@@ -321,21 +321,21 @@ func (w *Writer) syncBeside(now int64) {
 	}()
 }
 
-func (w *Writer) beginSync(now int64) {
+func (w *writer) beginSync(now int64) {
 	w.syncing = true
 	w.lastSync = now
 	w.sinceNext = 0
 }
 
 // awaitSync waits for a sync that runs beside.
-func (w *Writer) awaitSync() {
+func (w *writer) awaitSync() {
 	if w.syncing {
 		w.endSync(w.outcome())
 	}
 }
 
 // outcome waits for what a sync that runs beside comes to.
-func (w *Writer) outcome() syncDone {
+func (w *writer) outcome() syncDone {
 	if !w.inFlight {
 		return <-w.synced
 	}
@@ -343,7 +343,7 @@ func (w *Writer) outcome() syncDone {
 }
 
 // endSync takes over what a sync came to.
-func (w *Writer) endSync(done syncDone) {
+func (w *writer) endSync(done syncDone) {
 	w.syncing = false
 	if done.err != nil {
 		w.files.logf(Warning, "Fail to fsync the AOF file: %s", strerror(done.err))
@@ -360,7 +360,7 @@ func (w *Writer) endSync(done syncDone) {
 }
 
 // publish says what is durable: nothing of a file that the manifest does not name.
-func (w *Writer) publish() {
+func (w *writer) publish() {
 	if w.outside == nil && w.safeLSN > w.Durable() {
 		w.durable.Store(uint64(w.safeLSN))
 	}
@@ -368,15 +368,13 @@ func (w *Writer) publish() {
 }
 
 // tell wakes who waits for the writer.
-func (w *Writer) tell() {
+func (w *writer) tell() {
 	w.changed.Broadcast()
-	if w.o.OnDurable != nil {
-		w.o.OnDurable(w.Durable())
-	}
+	w.log.Release()
 }
 
 // end ends the writer, as well as it can.
-func (w *Writer) end() {
+func (w *writer) end() {
 	err := w.Failure().Err
 	if w.State() == Blocked {
 		w.retry(w.files.Monotonic())
@@ -411,7 +409,7 @@ func (w *Writer) end() {
 }
 
 // putMark writes a mark that covers nothing.
-func (w *Writer) putMark(kind byte) error {
+func (w *writer) putMark(kind byte) error {
 	m := mark{kind: kind, lsn: max(w.safeLSN, LSN(w.written.Load())), synced: w.safe}
 	line := make([]byte, markSize)
 	m.put(line, w.size)
@@ -421,7 +419,7 @@ func (w *Writer) putMark(kind byte) error {
 }
 
 // grow says that bytes were written to the file.
-func (w *Writer) grow(n int) {
+func (w *writer) grow(n int) {
 	w.size += int64(n)
 	w.fileSize.Store(w.size)
 }

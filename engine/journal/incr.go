@@ -14,7 +14,7 @@ var errUnsure = errors.New("the manifest may not be safe")
 
 // newIncr begins a new INCR file with what a buffer holds, synced, puts it into the manifest, and goes on with it. Where
 // it fails everything is as before, unless the error is errUnsure.
-func (w *Writer) newIncr(b *buffer, at LSN) error {
+func (w *writer) newIncr(b *buffer, at LSN) error {
 	file, size, err := w.newFile(w.files.tempIncr(), b, at)
 	if err == nil {
 		err = file.Sync()
@@ -34,7 +34,7 @@ func (w *Writer) newIncr(b *buffer, at LSN) error {
 }
 
 // begin goes on with a file that newFile made.
-func (w *Writer) begin(file vfs.File, name string, size int64, at LSN) {
+func (w *writer) begin(file vfs.File, name string, size int64, at LSN) {
 	w.file, w.name, w.size, w.safe = file, name, 0, size
 	w.grow(int(size))
 	if w.o.Checksums && size == 0 {
@@ -47,7 +47,7 @@ func (w *Writer) begin(file vfs.File, name string, size int64, at LSN) {
 //
 // The mark is safe before anything follows it, whatever the policy. By that, a first group that the end of the machine
 // tore is told from one that rotted.
-func (w *Writer) openingMark(to int, now int64) bool {
+func (w *writer) openingMark(to int, now int64) bool {
 	m, text, stamp := w.opening, []byte(nil), 0
 	if m.kind != markAdopted { // which stands directly behind what it covers
 		for _, g := range w.back.groups {
@@ -79,7 +79,7 @@ func (w *Writer) openingMark(to int, now int64) bool {
 
 // newFile makes a file that holds what a buffer holds, with a mark in front of it where marks are written; without a
 // buffer it is empty.
-func (w *Writer) newFile(name string, b *buffer, at LSN) (vfs.File, int64, error) {
+func (w *writer) newFile(name string, b *buffer, at LSN) (vfs.File, int64, error) {
 	file, err := w.files.FS.Create(w.files.path(name))
 	if err != nil {
 		return nil, 0, err

@@ -12,7 +12,7 @@ import (
 )
 
 // look looks at a writer as the server's ticker does.
-func look(w *Writer, stop chan struct{}) {
+func look(w *writer, stop chan struct{}) {
 	for {
 		select {
 		case <-stop:
@@ -53,7 +53,7 @@ func TestLate(t *testing.T) {
 			disk.During(nil)
 			disk.Crash()
 			time.Sleep(time.Minute) // syncs under way find the machine down
-			_ = w.Close()
+			_ = w.close()
 			disk.Restart(true)
 			f, _, got := open(t, o)
 			defer f.Close()
@@ -102,7 +102,7 @@ func TestStuck(t *testing.T) {
 			disk.Crash()
 			time.Sleep(time.Minute)
 			close(stop)
-			_ = w.Close()
+			_ = w.close()
 			disk.Restart(false) // only the process ended
 			f, _, got := open(t, o)
 			defer f.Close()

@@ -252,9 +252,9 @@ func TestAdopt(t *testing.T) {
 	name := inDir + "appendonly.aof.1.incr.aof"
 	d := plant(t, map[string]string{manifest: incr(1), name: set("a", "1") + "#TS:5\r\n"})
 	for i := range 3 {
-		f, l, w := start(t, d.o, WriterOptions{Policy: Always, Checksums: i != 1})
+		f, l, _ := start(t, d.o, WriterOptions{Policy: Always, Checksums: i != 1})
 		l.Append(one("SET", "b", fmt.Sprint(i)))
-		closeAll(t, f, w)
+		closeAll(t, f)
 	}
 	want := []string{"0 a=1", "0 b=0", "0 b=1", "0 b=2"}
 	got, _, err := d.load(LoadOptions{})
@@ -288,7 +288,7 @@ func TestAdoptionTorn(t *testing.T) {
 		for !d.disk.Down() {
 			runtime.Gosched()
 		}
-		_, _ = w.Close(), f.Close()
+		_, _ = w.close(), f.Close()
 		d.disk.Plan(nil)
 		d.disk.Restart(false)
 		text := []byte(d.read(name))
@@ -369,7 +369,7 @@ func TestTruncateTo(t *testing.T) {
 			}
 		}
 	}
-	closeAll(t, f, w)
+	closeAll(t, f)
 	for _, to := range []int64{104, 103, 102, 100} {
 		if _, err := Check(CheckOptions{FS: d.disk, Path: "/d", TruncateTo: to}); err != nil {
 			t.Fatal(err)
@@ -391,8 +391,8 @@ func TestHistory(t *testing.T) {
 		inDir + "appendonly.aof.2.base.aof": set("a", "1"), inDir + "old": set("b", "2"),
 		inDir + "temp-appendonly.aof.base": "x", inDir + "temp-appendonly.aof.incr": "x", inDir + "temp-appendonly.aof.manifest": "x",
 	})
-	f, _, w := start(t, d.o, WriterOptions{})
-	closeAll(t, f, w)
+	f, _, _ := start(t, d.o, WriterOptions{})
+	closeAll(t, f)
 	names, err := d.disk.ReadDir("/d/appendonlydir")
 	if err != nil || !slices.Equal(names, []string{"appendonly.aof.1.incr.aof", "appendonly.aof.2.base.aof", "appendonly.aof.manifest"}) {
 		t.Errorf("%q, %v", names, err)
@@ -402,11 +402,11 @@ func TestHistory(t *testing.T) {
 		t.Errorf("manifest\n%s", m)
 	}
 	// While it is written, nobody knows where it ends.
-	f, _, w = start(t, d.o, WriterOptions{})
+	f, _, _ = start(t, d.o, WriterOptions{})
 	if m := d.read(manifest); m != line+"\n" {
 		t.Errorf("manifest\n%s", m)
 	}
-	closeAll(t, f, w)
+	closeAll(t, f)
 }
 
 func TestNameTooLong(t *testing.T) {

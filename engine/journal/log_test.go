@@ -73,15 +73,16 @@ func TestLogFrames(t *testing.T) {
 	}
 	between := &Batch{RESP: both, Effects: []Effect{{DB: 3, End: len(a)}, {DB: 11, End: len(both)}}}
 	step(between, cmd("MULTI"), cmd("SELECT", "3"), a, cmd("SELECT", "11"), b, cmd("EXEC"))
-	l.files.db = noDB
+	l.kept.db = noDB
 	step(batch(11, a), cmd("SELECT", "11"), a)
 	step(batch(0, a), cmd("SELECT", "0"), a)
 
-	second := &keep{t: t, at: l.Attach(&keep{t: t, at: l.End()})}
-	l.Attach(second)
-	step(batch(0, b), cmd("SELECT", "0"), b)
-	if string(second.text) != string(cmd("SELECT", "0"))+string(b) {
-		t.Errorf("who came later got %q", second.text)
+	second, third := &keep{t: t}, &keep{t: t, at: 70}
+	l.Follow(second)
+	l.FollowFrom(third, 70)
+	step(batch(0, b), b)
+	if want := string(cmd("SELECT", "0")) + string(b); string(second.text) != want || string(third.text) != want {
+		t.Errorf("who came later got %q and %q", second.text, third.text)
 	}
 	l.Detach(k)
 	before := len(k.text)
@@ -94,9 +95,10 @@ func TestLogFrames(t *testing.T) {
 // What is for replicas alone is in their stream, in the frame that goes with it, and moves nothing of the files'.
 func TestLogOfReplicas(t *testing.T) {
 	l := NewAt(1000)
-	files, replica := &keep{t: t, at: 1000}, &keep{t: t}
-	if at := l.AttachReplica(replica); at != 0 || !l.Active() || !l.Replicated() {
-		t.Fatalf("a replica begins at %d", at)
+	files, replica := &keep{t: t, at: 1000}, &keep{t: t, at: 7}
+	place := l.FollowFrom(replica, 7)
+	if !l.Active() || !l.Followed() {
+		t.Fatal("nobody knows of the replica")
 	}
 	set, del, tell := cmd("SET", "a", "1"), cmd("DEL", "b"), cmd("PUBLISH", "c", "m")
 	only := func(b *Batch, which ...int) *Batch {
@@ -110,6 +112,9 @@ func TestLogOfReplicas(t *testing.T) {
 		t.Helper()
 		end := l.End()
 		lsn := l.Append(b)
+		if b.Followed != replica.at {
+			t.Errorf("the batch ends at %d of the replica's stream, it is told %d", replica.at, b.Followed)
+		}
 		for _, f := range forReplica {
 			want += string(f)
 		}
@@ -137,11 +142,12 @@ func TestLogOfReplicas(t *testing.T) {
 	step(only(batch(0, tell, tell), 0, 1), text(multi, tell, tell, exec), nil)
 	step(only(batch(0, set, tell), 1), text(multi, set, tell, exec), text(set))
 	step(only(batch(2, set, tell, del), 1), text(multi, two, set, tell, del, exec), text(multi, two, set, del, exec))
-	l.Detach(replica)
+	place.Leave()
 	want = string(replica.text)
+	replica.at = 0
 	step(only(batch(0, tell), 0), nil, nil)
 	step(only(batch(0, tell, set), 0), nil, text(zero, set))
-	if l.Replicated() || !l.Active() {
+	if l.Followed() || !l.Active() {
 		t.Error("who reads is not known")
 	}
 }

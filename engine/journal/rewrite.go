@@ -20,7 +20,7 @@ type Cut struct {
 	// LSN is the place: a BASE that is committed holds the effects in front of it and none behind.
 	LSN LSN
 
-	w     *Writer
+	w     *writer
 	fresh bool // the new file is not in the manifest before Commit
 	ready chan struct{}
 	done  bool // ready is closed
@@ -48,7 +48,7 @@ func (c *Cut) succeed() {
 //
 // Where the writer has no file (Starting, Broken), what follows the cut goes to a file outside of the manifest until
 // Commit, which turns the log on or heals it.
-func (w *Writer) Rotate() (*Cut, error) {
+func (w *writer) Rotate() (*Cut, error) {
 	l := w.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,12 +62,11 @@ func (w *Writer) Rotate() (*Cut, error) {
 		return nil, ErrBusy
 	}
 	c := &Cut{w: w, ready: make(chan struct{}), fresh: w.discard}
-	if !w.attached {
-		l.attach(&l.files, w)
-		w.attached = true
+	if l.kept.sink != w {
+		l.attach(w)
 	}
-	c.LSN = l.files.end
-	l.files.db, w.db = noDB, noDB
+	c.LSN = l.kept.end
+	l.kept.db, w.db = noDB, noDB
 	w.second = 0
 	w.discard = false
 	w.front.cut, w.front.cutAt = c, len(w.front.text)
@@ -79,7 +78,7 @@ func (w *Writer) Rotate() (*Cut, error) {
 }
 
 // rotate begins the file that follows a cut.
-func (w *Writer) rotate(c *Cut) {
+func (w *writer) rotate(c *Cut) {
 	var err error
 	if c.fresh {
 		err = w.rotateFresh(c)
@@ -96,7 +95,7 @@ func (w *Writer) rotate(c *Cut) {
 }
 
 // rotateFresh begins a file outside of the manifest.
-func (w *Writer) rotateFresh(c *Cut) error {
+func (w *writer) rotateFresh(c *Cut) error {
 	err := w.files.makeDir()
 	var file vfs.File
 	var size int64
@@ -125,7 +124,7 @@ func (w *Writer) rotateFresh(c *Cut) error {
 
 // rotateOn ends the file safely, and then begins the next one, so that no file but the last one is ever torn. Where the
 // next one cannot be made, the writer stays with the one that it has.
-func (w *Writer) rotateOn(c *Cut) error {
+func (w *writer) rotateOn(c *Cut) error {
 	if !w.syncNow() {
 		return w.Failure().Err
 	}
@@ -246,9 +245,6 @@ func (c *Cut) Abort() {
 	_ = w.files.FS.Remove(w.files.path(w.files.tempIncr())) // It is made anew the next time.
 	if w.State() == Starting {
 		l.Detach(w)
-		l.mu.Lock()
-		w.attached = false
-		l.mu.Unlock()
 	}
 }
 

@@ -21,15 +21,15 @@ const (
 )
 
 // looped says whether loops write.
-func (w *Writer) looped() bool {
+func (w *writer) looped() bool {
 	return w.o.Beside != nil && w.Policy() == Always && !w.suspended.Load() && w.State() == Running
 }
 
 // comesRound says whether what is appended now needs no goroutine, since a loop looks after it. The log's lock is held.
-func (w *Writer) comesRound() bool { return w.looped() && w.o.InRound() }
+func (w *writer) comesRound() bool { return w.looped() && w.o.InRound() }
 
 // plain says whether there is nothing to do but to write what gathered and to sync it beside.
-func (w *Writer) plain() bool {
+func (w *writer) plain() bool {
 	if !w.looped() || w.grounded || w.closing || w.outside != nil || w.opening != nil || !w.back.empty() ||
 		w.Durable() < w.force || w.syncing && !w.inFlight {
 		return false
@@ -41,7 +41,7 @@ func (w *Writer) plain() bool {
 
 // Round is called by an event loop at the end of each round. It returns in how many microseconds it wants to be called
 // again where nothing else happens, 0 for not at all.
-func (w *Writer) Round() (again int64) {
+func (w *writer) Round() (again int64) {
 	if !w.looped() || w.Written() >= w.log.End() {
 		return 0
 	}
@@ -64,7 +64,7 @@ func (w *Writer) Round() (again int64) {
 }
 
 // Synced is called by the loop that finds WriterOptions.Beside's descriptor readable, in the middle of a round.
-func (w *Writer) Synced() {
+func (w *writer) Synced() {
 	if !w.mu.TryLock() {
 		w.wake()
 		return
@@ -77,7 +77,7 @@ func (w *Writer) Synced() {
 
 // round writes what gathered and begins to sync it, where that is due. It says in how many microseconds to look again:
 // 0 for at once, -1 for when somebody says so.
-func (w *Writer) round(now int64) (wait int64) {
+func (w *writer) round(now int64) (wait int64) {
 	if w.inFlight {
 		return -1
 	}
@@ -108,7 +108,7 @@ func (w *Writer) round(now int64) (wait int64) {
 }
 
 // land takes over a sync that ran beside, if it has ended.
-func (w *Writer) land() {
+func (w *writer) land() {
 	if !w.inFlight {
 		return
 	}
@@ -121,7 +121,7 @@ func (w *Writer) land() {
 
 // landed is what the sync in flight came to. Who appends outside of a round wakes the goroutine again: nobody else may
 // come to look.
-func (w *Writer) landed(err error) syncDone {
+func (w *writer) landed(err error) syncDone {
 	w.inFlight = false
 	if err == nil {
 		err = w.seen(w.file, w.name, w.flight.size)

@@ -12,7 +12,7 @@ import (
 
 // rounds is a writer that loops write for, without its goroutine.
 type rounds struct {
-	*Writer
+	*writer
 	log   *Log
 	now   int64 // of its clock
 	in    bool  // a loop is in a round
@@ -34,7 +34,7 @@ func newRounds(t *testing.T) *rounds {
 	})
 	f, loaded, _ := open(t, o)
 	r.log = NewAt(loaded.End)
-	r.Writer = newWriter(f, r.log, WriterOptions{Policy: Always, Checksums: true,
+	r.writer = newWriter(f, r.log, WriterOptions{Policy: Always, Checksums: true,
 		Beside: &sometimes{&simfs.Beside{Runs: func() bool { return r.runs }}, r}, InRound: func() bool { return r.in }})
 	if err := r.open(); err != nil {
 		t.Fatal(err)

@@ -51,26 +51,28 @@ func (f *Files) Rewrite(rdb bool, write func(vfs.File) error) error {
 	return nil
 }
 
-// Start goes on with the last INCR file, or makes the first, and returns the writer, which is attached to the log. The
-// log begins where Loaded.End says, at least (Log.Skip).
-func (f *Files) Start(l *Log, o WriterOptions) (*Writer, error) {
+// Start goes on with the last INCR file, or makes the first: from now on what is appended is written to it, and the files
+// are the log's store. The log begins where Loaded.End says, at least (Log.Skip).
+func (f *Files) Start(l *Log, o WriterOptions) error {
 	w := newWriter(f, l, o)
 	if err := w.open(); err != nil {
-		return nil, err
+		return err
 	}
-	go w.run()
-	return w, nil
+	f.begin(w)
+	return nil
 }
 
-// Prepare returns a writer without files, which Rotate and Commit turn on.
-func (f *Files) Prepare(l *Log, o WriterOptions) *Writer {
-	w := newWriter(f, l, o)
+// Prepare is Start without a file to go on with: Rotate and Commit turn the log on.
+func (f *Files) Prepare(l *Log, o WriterOptions) { f.begin(newWriter(f, l, o)) }
+
+func (f *Files) begin(w *writer) {
+	f.writer = w
 	go w.run()
-	return w
+	w.log.Keep(w)
 }
 
 // open opens the file to go on with.
-func (w *Writer) open() error {
+func (w *writer) open() error {
 	f := w.files
 	if err := f.makeDir(); err != nil {
 		return err
@@ -99,8 +101,7 @@ func (w *Writer) open() error {
 	f.removeHistory()
 	l.mu.Lock()
 	w.discard = false
-	w.attached = true
-	at := l.attach(&l.files, w)
+	at := l.attach(w)
 	l.mu.Unlock()
 	w.safeLSN = at
 	w.written.Store(uint64(at))
@@ -111,7 +112,7 @@ func (w *Writer) open() error {
 
 // reopen opens the last INCR file as it was loaded. What was loaded is synced before anything is served, and what no
 // mark covers is covered.
-func (w *Writer) reopen(m *Manifest) error {
+func (w *writer) reopen(m *Manifest) error {
 	f := w.files
 	file, err := f.FS.Append(f.path(f.tail.name))
 	if err != nil {
@@ -164,7 +165,7 @@ func rewriteEnd(file vfs.File, from, to int64) error {
 }
 
 // adopt returns a mark that covers the bytes of the file from a place on.
-func (w *Writer) adopt(from int64) (*mark, error) {
+func (w *writer) adopt(from int64) (*mark, error) {
 	m := &mark{kind: markAdopted, length: w.size - from, lsn: w.log.End(), synced: w.size}
 	text := make([]byte, chunk)
 	for at := from; at < w.size; {

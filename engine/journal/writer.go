@@ -45,11 +45,11 @@ type WriterOptions struct {
 	Checksums bool
 	// Delay is how long every write waits first, for tests of the server.
 	Delay time.Duration
-	// OnDurable is called when Durable or Confirmed may have changed.
-	OnDurable func(LSN)
-	// OnFailure is called when the state turns bad, OnHealthy when it is good again.
+	// OnFailure is called when the state turns bad, OnHealthy when it is good again. Refusal is the error with which replies
+	// fail then; where it is "" they wait.
 	OnFailure func(Failure)
 	OnHealthy func()
+	Refusal   func(error) string
 	// Beside runs syncs with Always while the rounds of event loops go on, nil for none (round.go says how). InRound says
 	// whether a loop is in a round at whose end it calls Round. It is called under the log's lock.
 	Beside  vfs.Beside
@@ -152,20 +152,19 @@ func (b *buffer) reset() {
 
 func (b *buffer) empty() bool { return len(b.text) == 0 && b.cut == nil }
 
-// Writer writes the log to its files.
-type Writer struct {
+// writer writes the log to its files.
+type writer struct {
 	files *Files
 	log   *Log
 	o     WriterOptions
 
 	// Of the log's lock.
-	front    *buffer
-	attached bool
-	discard  bool // nothing is kept: there is no file to come
-	db       int  // that the log has selected where front ends
-	wakeAt   int  // so many batches in front wake the goroutine
-	second   int64
-	cut      *Cut // the rotation that is neither committed nor aborted
+	front   *buffer
+	discard bool // nothing is kept: there is no file to come
+	db      int  // that the log has selected where front ends
+	wakeAt  int  // so many batches in front wake the goroutine
+	second  int64
+	cut     *Cut // the rotation that is neither committed nor aborted
 
 	kick   chan struct{}
 	synced chan syncDone
@@ -220,8 +219,8 @@ type Writer struct {
 	slowTo    int64
 }
 
-func newWriter(f *Files, l *Log, o WriterOptions) *Writer {
-	w := &Writer{files: f, log: l, o: o, front: &buffer{}, back: &buffer{}, discard: true, wakeAt: 1, db: noDB,
+func newWriter(f *Files, l *Log, o WriterOptions) *writer {
+	w := &writer{files: f, log: l, o: o, front: &buffer{}, back: &buffer{}, discard: true, wakeAt: 1, db: noDB,
 		kick: make(chan struct{}, 1), synced: make(chan syncDone, 1)}
 	w.changed = sync.NewCond(&w.mu)
 	w.lastWrite = f.Monotonic() - gatherMicros
@@ -234,7 +233,7 @@ func newWriter(f *Files, l *Log, o WriterOptions) *Writer {
 }
 
 // Append implements Sink: it copies the batch behind what waits, and wakes the goroutine if that waits.
-func (w *Writer) Append(lsn LSN, nowMicros int64, framed []byte) {
+func (w *writer) Append(lsn LSN, nowMicros int64, framed []byte) {
 	if w.discard {
 		return
 	}
@@ -260,7 +259,7 @@ func (w *Writer) Append(lsn LSN, nowMicros int64, framed []byte) {
 	b.text = append(b.text, framed...)
 	g := &b.groups[n]
 	g.end, g.lsn, g.micros = len(b.text), lsn, nowMicros
-	w.db = w.log.files.db
+	w.db = w.log.kept.db
 	b.end = lsn
 	b.batches++
 	if b.batches >= w.wakeAt && !w.comesRound() {
@@ -277,7 +276,7 @@ func appendStamp(to []byte, micros int64) []byte {
 	return append(to, '\r', '\n')
 }
 
-func (w *Writer) wake() {
+func (w *writer) wake() {
 	select {
 	case w.kick <- struct{}{}:
 	default:
@@ -285,15 +284,15 @@ func (w *Writer) wake() {
 }
 
 // Durable is the place up to which the log is on the disk.
-func (w *Writer) Durable() LSN { return LSN(w.durable.Load()) }
+func (w *writer) Durable() LSN { return LSN(w.durable.Load()) }
 
 // Written is the place up to which the log was given to the system: it outlives the process, not the machine.
-func (w *Writer) Written() LSN { return LSN(w.written.Load()) }
+func (w *writer) Written() LSN { return LSN(w.written.Load()) }
 
 // Confirmed is the place up to which replies may leave: with the policy Always that which is durable, as well as with
 // EverySecond while a sync takes too long; otherwise MaxLSN. While the log is turned on (Starting), and while syncs are
 // suspended, nothing waits either.
-func (w *Writer) Confirmed() LSN {
+func (w *writer) Confirmed() LSN {
 	switch State(w.state.Load()) {
 	case Starting:
 		return MaxLSN
@@ -312,7 +311,7 @@ func (w *Writer) Confirmed() LSN {
 }
 
 // Holds says whether replies have to wait for Confirmed.
-func (w *Writer) Holds() bool {
+func (w *writer) Holds() bool {
 	if w.Policy() == Always {
 		return !w.suspended.Load()
 	}
@@ -321,7 +320,7 @@ func (w *Writer) Holds() bool {
 
 // Look finds out whether a sync of EverySecond, or a write, takes too long. Somebody else than the writer's goroutine
 // calls it now and then, since that may wait for the disk.
-func (w *Writer) Look() {
+func (w *writer) Look() {
 	since, now, running := w.Since(), w.files.Monotonic(), w.State() == Running
 	late := w.Policy() == EverySecond && since != 0 && now-since > lateMicros && running && !w.suspended.Load()
 	if written := uint64(w.Written()); written >= uint64(w.log.End()) || w.looked.Swap(written) != written {
@@ -337,19 +336,25 @@ func (w *Writer) Look() {
 		w.delayed.Add(1)
 		w.files.logf(Notice, "Asynchronous AOF fsync is taking too long (disk is busy?). Writes wait for it.")
 	}
-	if w.o.OnDurable != nil {
-		w.o.OnDurable(w.Durable())
+	w.log.Release()
+}
+
+// Refusal is the error for replies while the log is not written.
+func (w *writer) Refusal() string {
+	if err := w.Failure().Err; err != nil && w.o.Refusal != nil {
+		return w.o.Refusal(err)
 	}
+	return ""
 }
 
 // Delayed is how often a sync of EverySecond took so long that replies waited for it.
-func (w *Writer) Delayed() int64 { return w.delayed.Load() }
+func (w *writer) Delayed() int64 { return w.delayed.Load() }
 
 // State is what the writer does.
-func (w *Writer) State() State { return State(w.state.Load()) }
+func (w *writer) State() State { return State(w.state.Load()) }
 
 // Failure is why the log is not written; without an error where it is.
-func (w *Writer) Failure() Failure {
+func (w *writer) Failure() Failure {
 	if f := w.failed.Load(); f != nil {
 		return *f
 	}
@@ -358,49 +363,47 @@ func (w *Writer) Failure() Failure {
 
 // Since is the time of Options.Monotonic at which the oldest of what is not durable came to the writer; 0, everything
 // is durable.
-func (w *Writer) Since() int64 { return w.since.Load() }
+func (w *writer) Since() int64 { return w.since.Load() }
 
 // Backlog is how many bytes were appended since the last write began.
-func (w *Writer) Backlog() int {
+func (w *writer) Backlog() int {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
 	return len(w.front.text)
 }
 
 // FileSize is the size of the file that is written.
-func (w *Writer) FileSize() int64 { return w.fileSize.Load() }
+func (w *writer) FileSize() int64 { return w.fileSize.Load() }
 
 // SetPolicy changes when the log is synced.
-func (w *Writer) SetPolicy(p Policy) {
+func (w *writer) SetPolicy(p Policy) {
 	w.policy.Store(int32(p))
 	w.poke()
 }
 
 // Policy is when the log is synced.
-func (w *Writer) Policy() Policy { return Policy(w.policy.Load()) }
+func (w *writer) Policy() Policy { return Policy(w.policy.Load()) }
 
 // SetTimestamps turns time stamps on or off.
-func (w *Writer) SetTimestamps(on bool) { w.timestamps.Store(on) }
+func (w *writer) SetTimestamps(on bool) { w.timestamps.Store(on) }
 
 // Suspend stops syncing, for no-appendfsync-on-rewrite, until it is called with false.
-func (w *Writer) Suspend(on bool) {
+func (w *writer) Suspend(on bool) {
 	w.suspended.Store(on)
 	w.poke()
 }
 
 // Delay makes every write wait so long first, as WriterOptions.Delay.
-func (w *Writer) Delay(d time.Duration) { w.delay.Store(int64(d)) }
+func (w *writer) Delay(d time.Duration) { w.delay.Store(int64(d)) }
 
 // poke makes the goroutine look at what changed, and tells who waits for Confirmed.
-func (w *Writer) poke() {
+func (w *writer) poke() {
 	w.wake()
-	if w.o.OnDurable != nil {
-		w.o.OnDurable(w.Durable())
-	}
+	w.log.Release()
 }
 
 // Sync waits until everything that was appended so far is durable, or cannot become so.
-func (w *Writer) Sync() error {
+func (w *writer) Sync() error {
 	target := w.log.End()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -418,9 +421,8 @@ func (w *Writer) Sync() error {
 	return nil
 }
 
-// Close writes and syncs what there is, says so in the file and in the manifest, and ends the writer. The files remain
-// locked until Files.Close.
-func (w *Writer) Close() error {
+// close writes and syncs what there is, says so in the file and in the manifest, and ends the writer.
+func (w *writer) close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closing = true

@@ -60,29 +60,28 @@ func open(t *testing.T, o Options) (*Files, *Loaded, []string) {
 }
 
 // start opens a log and starts its writer.
-func start(t *testing.T, o Options, w WriterOptions) (*Files, *Log, *Writer) {
+func start(t *testing.T, o Options, w WriterOptions) (*Files, *Log, *writer) {
 	t.Helper()
 	f, loaded, _ := open(t, o)
 	l := NewAt(loaded.End)
-	writer, err := f.Start(l, w)
-	if err != nil {
+	if err := f.Start(l, w); err != nil {
 		t.Fatal(err)
 	}
-	return f, l, writer
+	return f, l, f.writer
 }
 
-func closeAll(t *testing.T, f *Files, w *Writer) {
+func closeAll(t *testing.T, f *Files) {
 	t.Helper()
-	if err := errors.Join(w.Close(), f.Close()); err != nil {
+	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // fall takes the power away.
-func fall(t *testing.T, disk *simfs.FS, w *Writer) {
+func fall(t *testing.T, disk *simfs.FS, w *writer) {
 	t.Helper()
 	disk.Crash()
-	_ = w.Close() // It cannot, and ends.
+	_ = w.close() // It cannot, and ends.
 	if w.State() != Closed {
 		t.Error("a writer without a disk did not end")
 	}
@@ -112,11 +111,12 @@ func TestAlways(t *testing.T) {
 	o := place(vfs.OS, t.TempDir())
 	var mu sync.Mutex
 	changed := sync.NewCond(&mu)
-	f, l, w := start(t, o, WriterOptions{Policy: Always, Checksums: true, OnDurable: func(LSN) {
+	f, l, w := start(t, o, WriterOptions{Policy: Always, Checksums: true})
+	l.OnConfirmed(func() {
 		mu.Lock()
 		changed.Broadcast()
 		mu.Unlock()
-	}})
+	})
 	if f.NeedsBase() {
 		t.Error("no INCR file in the manifest")
 	}
@@ -174,7 +174,7 @@ func TestAlways(t *testing.T) {
 	if _, err := Open(o); !errors.Is(err, vfs.ErrLocked) {
 		t.Errorf("opened twice: %v", err)
 	}
-	closeAll(t, f, w)
+	closeAll(t, f)
 	if err := w.Sync(); err != nil {
 		t.Errorf("everything is durable, and Sync says %v", err)
 	}
@@ -238,7 +238,7 @@ func TestEverySecond(t *testing.T) {
 		if w.Durable() != fifth {
 			t.Errorf("not suspended any more: durable %d of %d", w.Durable(), fifth)
 		}
-		closeAll(t, f, w)
+		closeAll(t, f)
 		holds(t, o, []string{"SET a 1", "SET a 2", "SET a 3", "SET a 4", "SET a 5"})
 	})
 }
@@ -284,7 +284,7 @@ func TestSlowSync(t *testing.T) {
 			t.Errorf("durable %d of %d after %d syncs", w.Durable(), l.End(), syncs.Load())
 		}
 		disk.During(nil)
-		closeAll(t, f, w)
+		closeAll(t, f)
 	})
 }
 
@@ -294,11 +294,12 @@ func TestCompany(t *testing.T) {
 		disk, o := simPlace(t)
 		var mu sync.Mutex
 		changed := sync.NewCond(&mu)
-		f, l, w := start(t, o, WriterOptions{Policy: Always, Checksums: true, OnDurable: func(LSN) {
+		f, l, w := start(t, o, WriterOptions{Policy: Always, Checksums: true})
+		l.OnConfirmed(func() {
 			mu.Lock()
 			changed.Broadcast()
 			mu.Unlock()
-		}})
+		})
 		var syncs atomic.Int64
 		disk.During(func(string) {
 			syncs.Add(1)
@@ -325,7 +326,7 @@ func TestCompany(t *testing.T) {
 			t.Errorf("%d syncs for %d clients with %d commands each", n, clients, each)
 		}
 		disk.During(nil)
-		closeAll(t, f, w)
+		closeAll(t, f)
 	})
 }
 
@@ -465,7 +466,8 @@ func TestTurnOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := New()
-		w := f.Prepare(l, WriterOptions{Policy: Always, Checksums: true})
+		f.Prepare(l, WriterOptions{Policy: Always, Checksums: true})
+		w := f.writer
 		if w.State() != Starting || l.Active() || w.Confirmed() != MaxLSN {
 			t.Errorf("state %d, active %v", w.State(), l.Active())
 		}
@@ -515,7 +517,7 @@ func TestTurnOn(t *testing.T) {
 		if want := "file appendonly.aof.1.base.aof seq 1 type b\nfile appendonly.aof.1.incr.aof seq 1 type i startoffset "; !strings.HasPrefix(m, want) {
 			t.Errorf("manifest\n%s", m)
 		}
-		closeAll(t, f, w)
+		closeAll(t, f)
 		if w.Confirmed() != MaxLSN || l.Active() {
 			t.Error("replies wait for a log that is off")
 		}
@@ -558,7 +560,7 @@ func TestForms(t *testing.T) {
 			later := one("SET", "a", "2")
 			later.NowMicros += 1_000_000
 			l.Append(later)
-			closeAll(t, f, w)
+			closeAll(t, f)
 			text, err := vfs.ReadFile(disk, f.path("appendonly.aof.1.incr.aof"), 1<<20)
 			if err != nil {
 				t.Fatal(err)

@@ -5,25 +5,35 @@ package replication
 import (
 	"bytes"
 	"math/rand/v2"
-	"sync/atomic"
 	"testing"
 
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
-func TestGate(t *testing.T) {
+// disk is a store that confirms what a test says, everything while it is not on.
+type disk struct {
+	journal.Store
+	on        bool
+	confirmed journal.LSN
+}
+
+func (d *disk) Holds() bool     { return d.on }
+func (d *disk) Refusal() string { return "" }
+func (d *disk) Confirmed() journal.LSN {
+	if !d.on {
+		return journal.MaxLSN
+	}
+	return d.confirmed
+}
+
+func TestConfirmed(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 5))
-	var on atomic.Bool
-	var end, confirmed journal.LSN
-	upTo := func() journal.LSN {
-		if !on.Load() {
-			return journal.MaxLSN
-		}
-		return confirmed
-	}
-	s := NewGated(32<<10, func() string { return NoID }, Gate{On: &on, Within: func() journal.LSN { return end }, End: func() journal.LSN { return end }, Confirmed: upTo})
+	log, disk := journal.New(), &disk{}
+	log.Keep(disk)
+	var end journal.LSN
+	s := NewStream(32<<10, func() string { return NoID }, log)
 	s.Begin(0)
 	woken := 0
 	c := s.Follow(func() { woken++ })
@@ -33,18 +43,18 @@ func TestGate(t *testing.T) {
 	for i := range 20_000 {
 		switch r.IntN(10) {
 		case 0: // a sync ends somewhere in what was written
-			if on.Load() {
-				for confirmed < end && r.IntN(4) != 0 {
-					for confirmed++; confirmed < end && places[confirmed] == 0; confirmed++ {
+			if disk.on {
+				for disk.confirmed < end && r.IntN(4) != 0 {
+					for disk.confirmed++; disk.confirmed < end && places[disk.confirmed] == 0; disk.confirmed++ {
 					}
 				}
 				s.Release()
-				free = max(free, places[confirmed])
+				free = max(free, places[disk.confirmed])
 			}
 		case 1:
 			if i%50 == 0 {
-				on.Store(!on.Load())
-				if confirmed = end; !on.Load() || free < int64(len(all)) {
+				disk.on, disk.confirmed = !disk.on, end
+				if log.Release(); !disk.on || free < int64(len(all)) {
 					s.Release()
 				}
 				free = int64(len(all))
@@ -53,10 +63,11 @@ func TestGate(t *testing.T) {
 			b := bytes.Repeat([]byte{byte(i)}, 1+r.IntN(100))
 			if r.IntN(5) != 0 { // else it is for replicas alone
 				end += journal.LSN(len(b) + 3)
+				log.Skip(end)
 			}
 			all = append(all, b...)
 			places[end] = int64(len(all))
-			if end <= confirmed || !on.Load() {
+			if end <= disk.confirmed || !disk.on {
 				free = int64(len(all))
 			}
 			if r.IntN(2) == 0 {
@@ -92,33 +103,32 @@ func TestGate(t *testing.T) {
 }
 
 // However much waits, the places that are noted are few, and in the end all is read.
-func TestGateLong(t *testing.T) {
-	var on atomic.Bool
-	on.Store(true)
-	var end, confirmed journal.LSN
-	s := NewGated(32<<10, func() string { return NoID }, Gate{On: &on, Within: func() journal.LSN { return end }, Confirmed: func() journal.LSN { return confirmed }})
+func TestConfirmedLong(t *testing.T) {
+	log, disk := journal.New(), &disk{on: true}
+	log.Keep(disk)
+	s := NewStream(32<<10, func() string { return NoID }, log)
 	s.Begin(0)
 	c := s.Follow(func() {})
-	const n = 5 * heldMax
+	const n = 5 * unconfirmedMax
 	for range n {
-		end++
+		log.Skip(log.End() + 1)
 		s.Append(0, 0, []byte("x"))
 	}
-	if len(s.held.marks) > heldMax {
-		t.Errorf("%d places are noted", len(s.held.marks))
+	if len(s.unconfirmed.marks) > unconfirmedMax {
+		t.Errorf("%d places are noted", len(s.unconfirmed.marks))
 	}
 	read := 0
-	for confirmed = 0; confirmed <= n; confirmed += n / 10 {
+	for ; disk.confirmed <= n; disk.confirmed += n / 10 {
 		s.Release()
 		for b := c.Next(); len(b) > 0; b = c.Next() {
 			read += len(b)
 			c.Advance(len(b))
 		}
-		if read > int(confirmed) {
-			t.Fatalf("%d bytes were read, %d are confirmed", read, confirmed)
+		if read > int(disk.confirmed) {
+			t.Fatalf("%d bytes were read, %d are confirmed", read, disk.confirmed)
 		}
 	}
-	if read != n || s.held.any() {
+	if read != n || s.unconfirmed.any() {
 		t.Errorf("%d bytes were read of %d", read, n)
 	}
 }
