@@ -74,7 +74,7 @@ func (ks *Keyspace) check() error {
 				}
 				has := false
 				if e.h.kind == KindHash && !e.InBytes() {
-					x, ok := e.object().obj.(Expirer)
+					x, ok := e.object().obj.(Settler)
 					has = ok && x.NextDue() != 0
 				}
 				if has {

@@ -24,7 +24,7 @@ const (
 	flagRaw                            // the string was edited in place: OBJECT ENCODING says raw
 	flagDeadline                       // a deadline follows the header
 	flagObject                         // this is an objectEntry
-	flagInnerDue                       // the object has deadlines inside (Expirer)
+	flagInnerDue                       // the object has deadlines inside (Settler), or it is a lock
 	flagIdle                           // a limiter that is gone when it is full
 	flagInnerCounted                   // a hash with deadlines inside, which its wheel counts
 	flagSaved                          // what it means is in Keyspace.saved (cut.go)

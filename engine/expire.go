@@ -13,10 +13,11 @@ const expiryBatch = 128
 // innerBatch is how many parts of one object expire under one hold.
 const innerBatch = 256
 
-// Settler is an object whose inner deadlines the keyspace can serve by
-// itself. Hashes are (fields expire), delay queues are (leases run out).
+// Settler is an object with deadlines of its own inside, which the keyspace serves when they fall due: fields of a hash, leases
+// of a delay queue, named grants of a limiter. A lock has leases too, but need not be an object (locks.go).
 type Settler interface {
-	Expirer
+	// NextDue is the earliest deadline inside in Unix milliseconds, 0 if none.
+	NextDue() (millis int64)
 	// Settle serves up to max of what is due. It tells what happened through
 	// the returned number and whether the object is now empty, and calls gone, if
 	// it is not nil, with what it removed, which must not use the object.
@@ -47,24 +48,45 @@ func (v *View) expire(s *shard, e Entry) {
 	}
 }
 
-// expireInner serves what is due inside an object and returns the entry, or
-// the zero Entry if the object is now empty and the key gone.
-func (v *View) expireInner(s *shard, e Entry) Entry {
-	x, ok := e.object().obj.(Settler)
-	if !ok {
+// innerDue is the earliest deadline inside an entry in Unix microseconds, 0 if none.
+func (e Entry) innerDue() int64 {
+	switch {
+	case e.h.flags&flagInnerDue == 0:
+		return 0
+	case e.h.kind == KindLock:
+		return e.lockDue()
+	default:
+		return e.object().obj.(Settler).NextDue() * 1000
+	}
+}
+
+// settleInner ends some of what has run out inside an entry, and puts the entry where it belongs in the wheel. It returns the
+// entry, or the zero Entry if the key is gone by that.
+func (v *View) settleInner(s *shard, e Entry) Entry {
+	if e.h.kind == KindLock {
+		e = v.settleLock(s, e)
+	} else {
+		e = v.settleObject(s, e)
+	}
+	if e.h == nil {
 		return e
-	}
-	left := v.settleBatch(s, e, x)
-	if left && e.h.kind == KindHash {
-		if at := x.NextDue(); at != 0 && at <= v.Now/1000 {
-			return v.expireInner(s, e) // a look must see all of it settled
-		}
-	}
-	if !left {
-		return Entry{}
 	}
 	v.rearm(s, e)
 	return v.bared(e)
+}
+
+// settleForLook is settleInner for who looks at the entry, who must see all fields of a hash settled.
+func (v *View) settleForLook(s *shard, e Entry) Entry {
+	doubt := v.doubt
+	e = v.settleInner(s, e)
+	for e.h != nil && e.h.kind == KindHash {
+		if at := e.innerDue(); at == 0 || at > v.Now {
+			break
+		}
+		e = v.settleInner(s, e)
+	}
+	v.doubt = doubt
+	return e
 }
 
 // ExpireFields removes the fields of a hash whose time is over, before it gets
@@ -107,10 +129,9 @@ func (v *View) fieldGone(key []byte) func(field []byte) {
 	return func(field []byte) { v.KS.Causes.FieldGone(v, key, field) }
 }
 
-// settleBatch serves one batch inside an object. It reports whether the object
-// is still there.
-func (v *View) settleBatch(s *shard, e Entry, x Settler) (left bool) {
-	key := e.Key()
+// settleObject is settleInner for a Settler, but for the wheel.
+func (v *View) settleObject(s *shard, e Entry) Entry {
+	key, x := e.Key(), e.object().obj.(Settler)
 	v.keep(e)
 	v.objects, v.object = true, e.object()
 	before := v.changes
@@ -120,38 +141,43 @@ func (v *View) settleBatch(s *shard, e Entry, x Settler) (left bool) {
 	}
 	n, empty := x.Settle(v.Now, innerBatch, gone)
 	if n > 0 {
-		switch e.h.kind {
-		case KindHash:
-			s.stats.ExpiredFields += int64(n)
-			v.Changed(key, EventHash, "hexpired")
-		case KindLimiter:
-			s.stats.EndedGrants += int64(n)
-			v.Changed(key, EventLimiter, "rl.ended")
-			if v.Logging() {
-				v.KS.Causes.Ended(v, key, n)
-			}
-		default:
-			v.Changed(key, EventDelayQueue, "due")
-			if v.Logging() {
-				v.KS.Causes.Settled(v, key, n)
-			}
-		}
+		v.settledParts(s, e, n)
 	}
 	if empty {
-		t := &s.tables[v.DB]
-		i := t.find(HashBytes(key), key)
-		v.drop(s, e)
-		v.remove(t, i)
+		v.unlink(s, e)
 		v.Changed(key, EventGeneric, "del")
 	}
 	v.caused(before)
 	if empty {
-		return false
+		return Entry{}
 	}
 	if f, ok := x.(Forwarder); ok && f.Forwarding() {
 		v.ForwardSoon(key)
 	}
-	return true
+	return e
+}
+
+// settledParts tells that so many parts of an object have ended. Those of a hash have been logged as they went.
+func (v *View) settledParts(s *shard, e Entry, n int) {
+	key := e.Key()
+	switch e.h.kind {
+	case KindHash:
+		s.stats.ExpiredFields += int64(n)
+		v.Changed(key, EventHash, "hexpired")
+	case KindLimiter:
+		s.stats.EndedGrants += int64(n)
+		v.Changed(key, EventLimiter, "rl.ended")
+		if v.Logging() {
+			v.KS.Causes.Ended(v, key, n)
+		}
+	case KindDelayQueue:
+		v.Changed(key, EventDelayQueue, "due")
+		if v.Logging() {
+			v.KS.Causes.Settled(v, key, n)
+		}
+	default:
+		panic("engine: nobody tells what ends inside a " + e.h.kind.String())
+	}
 }
 
 // ForwardSoon has Keyspace.Forward called for a key, as soon as no lock is held.
@@ -239,34 +265,15 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 				v.expire(s, e)
 				return 0
 			}
-			at := never
-			if d.at != 0 && d.at != never {
-				at = d.at + 1
+			inner := e.innerDue()
+			if inner != 0 && inner <= nowMicros {
+				if e = v.settleInner(s, e); e.h != nil {
+					inner = e.innerDue()
+					s.wheel.enough = inner != 0 && inner <= nowMicros
+				}
+				return 0
 			}
-			if e.h.kind == KindLock {
-				due := e.innerDue()
-				if due != 0 && due <= nowMicros/1000 {
-					if e = v.settleLock(s, e); e.h != nil {
-						v.rearm(s, e)
-						s.wheel.enough = e.lockDue() <= nowMicros
-					}
-					return 0
-				}
-				if due != 0 {
-					at = min(at, due)
-				}
-			} else if e.h.flags&flagInnerDue != 0 {
-				if x, ok := e.object().obj.(Settler); ok {
-					due := x.NextDue()
-					if due != 0 && due <= nowMicros/1000 {
-						v.settleSome(s, e, x)
-						return 0 // settleSome has put the entry where it belongs
-					}
-					if due != 0 {
-						at = min(at, due)
-					}
-				}
-			}
+			at := e.wakeAt(inner)
 			if at == never {
 				s.wheel.remove(node)
 				d.node = 0
@@ -288,18 +295,6 @@ func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) 
 		h.OnRelease(func() { ks.noteDueFree(s) })
 	}
 	return more
-}
-
-// settleSome serves one batch inside an object; what is left stays due, and is
-// served under another hold of the lock.
-func (v *View) settleSome(s *shard, e Entry, x Settler) {
-	if v.settleBatch(s, e, x) {
-		v.rearm(s, e)
-		v.bared(e)
-		if at := x.NextDue(); at != 0 && at <= v.Now/1000 {
-			s.wheel.enough = true
-		}
-	}
 }
 
 func (ks *Keyspace) setOf(s *shard) LockSet {

@@ -38,10 +38,3 @@ func KindByName(name string) (k Kind, ok bool) {
 	}
 	return KindNone, false
 }
-
-// Expirer is an object with deadlines of its own inside (hash fields, leases).
-// The keyspace calls it when they fall due.
-type Expirer interface {
-	// NextDue is the earliest deadline inside in Unix milliseconds, 0 if none.
-	NextDue() (millis int64)
-}

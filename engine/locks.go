@@ -111,20 +111,6 @@ func (v *View) lockGone(e Entry) bool {
 	return e.Lock(&work).Gone(v.Now)
 }
 
-// innerDue is the earliest deadline inside an entry with flagInnerDue in Unix milliseconds, 0 if none.
-func (e Entry) innerDue() int64 {
-	if e.h.kind == KindLock {
-		if at := e.lockDue(); at != 0 {
-			return ceilMillis(at)
-		}
-		return 0
-	}
-	if x, ok := e.object().obj.(Expirer); ok {
-		return x.NextDue()
-	}
-	return 0
-}
-
 // settleLock ends what has run out of a lock, some of it if it is much. It returns the entry, or the zero Entry if the
 // lock is free by that.
 func (v *View) settleLock(s *shard, e Entry) Entry {

@@ -212,7 +212,7 @@ func (v *View) StoreEdit() {
 func (v *View) putPlain(key []byte, kind Kind, x structure, deadline int64) Entry {
 	e := v.put(v.plainEntry(key, kind, x, deadline != 0), deadline)
 	if e.h.flags&flagObject != 0 {
-		if d, ok := e.object().obj.(Expirer); ok && d.NextDue() != 0 {
+		if d, ok := e.object().obj.(Settler); ok && d.NextDue() != 0 {
 			v.InnerDue(e)
 		}
 	}

@@ -236,27 +236,16 @@ func (v *View) settle(s *shard, e Entry) Entry {
 	if e.h.flags&flagObject != 0 {
 		v.objects, v.object = true, e.object()
 	}
-	if e.h.kind == KindLock {
-		if at := e.lockDue(); at != 0 && at <= v.Now && off&(expiryFollows|expiryLeft) == 0 {
-			doubt := v.doubt
-			e = v.settleLock(s, e)
-			v.doubt = doubt
-		}
+	if e.h.flags&flagInnerDue == 0 || off&expiryFollows != 0 {
 		return e
 	}
-	if e.h.flags&flagInnerDue != 0 && off&expiryFollows == 0 {
-		if x, ok := e.object().obj.(Expirer); ok {
-			if at := x.NextDue(); at != 0 && at <= v.Now/1000 {
-				if off&expiryLeft != 0 {
-					return v.without(e)
-				}
-				doubt := v.doubt
-				e = v.expireInner(s, e)
-				v.doubt = doubt
-			}
-		}
+	switch at := e.innerDue(); {
+	case at == 0 || at > v.Now:
+		return e
+	case off&expiryLeft != 0:
+		return v.without(e)
 	}
-	return e
+	return v.settleForLook(s, e)
 }
 
 // put enters an entry under its key, in place of whatever is there.
@@ -326,21 +315,24 @@ func (v *View) arm(s *shard, e Entry, deadline int64) {
 	v.rearm(s, e)
 }
 
+// wakeAt is when the wheel has something to do with an entry, in Unix milliseconds: when its key is over, or what is inside is
+// due, in microseconds.
+func (e Entry) wakeAt(inner int64) int64 {
+	at := never
+	if d := e.dueRef(); d.at != 0 && d.at != never {
+		at = d.at + 1 // the key lives through its last millisecond
+	}
+	if inner != 0 {
+		at = min(at, ceilMillis(inner))
+	}
+	return at
+}
+
 // rearm puts the entry into the wheel for the earliest of its deadlines.
 func (v *View) rearm(s *shard, e Entry) {
-	d := e.dueRef()
-	at := never
-	if d.at != 0 {
-		at = d.at
-		if at != never {
-			at++ // the key lives through its last millisecond
-		}
-	}
+	d, inner := e.dueRef(), e.innerDue()
+	at := e.wakeAt(inner)
 	if e.h.flags&flagInnerDue != 0 {
-		inner := e.innerDue()
-		if inner != 0 {
-			at = min(at, inner)
-		}
 		switch e.h.kind {
 		case KindHash:
 			v.countHash(s, e, inner != 0)
@@ -417,7 +409,7 @@ func (v *View) PutObject(key []byte, kind Kind, obj any, deadline int64) Entry {
 		return v.putPlain(key, kind, obj.(structure), deadline)
 	}
 	e := v.put(newObjectEntry(kind, key, obj), deadline)
-	if x, ok := obj.(Expirer); ok && x.NextDue() != 0 || kind == KindLock {
+	if x, ok := obj.(Settler); ok && x.NextDue() != 0 || kind == KindLock {
 		v.InnerDue(e)
 	}
 	return e
