@@ -257,44 +257,61 @@ func (ks *Keyspace) noteDueFree(s *shard) {
 // whether there is more to do at once.
 func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) {
 	h := v.upkeep(ks, ks.setOf(s), nowMicros, func() {
-		more = s.wheel.turn(nowMicros/1000, expiryBatch, ks.touchDue, func(ref unsafe.Pointer, node uint32) int64 {
-			e := Entry{(*header)(ref)}
-			d := e.dueRef()
-			v.DB = int(d.db)
-			if d.at != 0 && d.at < nowMicros/1000 {
-				v.expire(s, e)
-				return 0
+		touched, enough := 0, false
+		for left := expiryBatch; !more; left-- {
+			node := s.wheel.due(nowMicros / 1000)
+			if node == 0 {
+				break
 			}
-			inner := e.innerDue()
-			if inner != 0 && inner <= nowMicros {
-				if e = v.settleInner(s, e); e.h != nil {
-					inner = e.innerDue()
-					s.wheel.enough = inner != 0 && inner <= nowMicros
-				}
-				return 0
+			if more = enough || left == 0; more {
+				break
 			}
-			at := e.wakeAt(inner)
-			if at == never {
-				s.wheel.remove(node)
-				d.node = 0
-				return 0
+			if touched--; touched < 0 {
+				touched = ks.touchDue(&s.wheel, node)
 			}
-			return at
-		})
+			enough = v.serveDue(s, node)
+		}
 		if more {
 			s.nextDue.Store(nowMicros / 1000)
-		} else {
-			if s.sweep.due() <= nowMicros/1000 && !ks.Clock.Frozen() {
-				more = v.sweepSome(s, sweepGraceMillis)
-			}
-			ks.noteDue(s)
+			return
 		}
+		if s.sweep.due() <= nowMicros/1000 && !ks.Clock.Frozen() {
+			more = v.sweepSome(s, sweepGraceMillis)
+		}
+		ks.noteDue(s)
 	})
 	if h != nil {
 		s.nextDue.Store(never)
 		h.OnRelease(func() { ks.noteDueFree(s) })
 	}
 	return more
+}
+
+// serveDue does what is due with the entry of a node whose slot has come. It reports whether that was as much as is good under
+// one hold of the lock.
+func (v *View) serveDue(s *shard, node uint32) (enough bool) {
+	e := Entry{(*header)(s.wheel.nodes[node].ref)}
+	d := e.dueRef()
+	v.DB = int(d.db)
+	if d.at != 0 && d.at < v.Now/1000 {
+		v.expire(s, e)
+		return false
+	}
+	inner := e.innerDue()
+	if inner != 0 && inner <= v.Now {
+		if e = v.settleInner(s, e); e.h != nil {
+			inner = e.innerDue()
+			return inner != 0 && inner <= v.Now
+		}
+		return false
+	}
+	if at := e.wakeAt(inner); at != never {
+		s.wheel.move(node, at) // not yet
+	} else {
+		s.wheel.remove(node)
+		d.node = 0
+	}
+	return false
 }
 
 func (ks *Keyspace) setOf(s *shard) LockSet {

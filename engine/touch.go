@@ -84,18 +84,27 @@ type beginner interface{ Begins() *byte }
 //go:norace
 func readAt(p *byte) uint64 { return uint64(*p) }
 
-// touchDue is Touch for entries whose time has come.
-func (ks *Keyspace) touchDue(refs []unsafe.Pointer) {
-	var places [TouchMax]Place
-	read := uint64(0)
-	for _, ref := range refs {
-		read += uint64((*header)(ref).keyLen)
+// touchDue is Touch for the entries of a wheel's slot from a node on. It tells how many there are behind the first one.
+func (ks *Keyspace) touchDue(w *wheel, n uint32) (behind int) {
+	var refs [TouchMax]Entry
+	found := 0
+	for ; n >= wheelHeads && found < len(refs); n = w.nodes[n].next {
+		refs[found] = Entry{(*header)(w.nodes[n].ref)}
+		found++
 	}
-	touched.keep(read)
-	for i, ref := range refs {
-		places[i] = PlaceOf(Entry{(*header)(ref)}.Key())
+	if found > 1 {
+		var places [TouchMax]Place
+		read := uint64(0)
+		for _, e := range refs[:found] {
+			read += uint64(e.h.keyLen)
+		}
+		touched.keep(read)
+		for i, e := range refs[:found] {
+			places[i] = PlaceOf(e.Key())
+		}
+		ks.Touch(int(refs[0].dueRef().db), &places, found)
 	}
-	ks.Touch(int(Entry{(*header)(refs[0])}.dueRef().db), &places, len(refs))
+	return found - 1
 }
 
 // sink is where a value goes that was read to have been read.

@@ -40,9 +40,9 @@ type wheel struct {
 	occupied0 [wheelSlots0 / 64]uint64
 	occupied  [wheelLevels]uint64
 	count     int
-	// enough ends a turn: what was due last has done as much as is good under one
-	// hold of the lock.
-	enough bool
+	// fired is the head of the slot that due was in last, at the time firedAt.
+	fired   uint32
+	firedAt int64
 	// volatileKeys counts, by database, the keys that have a deadline.
 	volatileKeys []int
 	// promisedKeys counts those of them that are never evicted.
@@ -217,78 +217,37 @@ func (w *wheel) next() int64 {
 	return best
 }
 
-// turn moves the wheel to now and calls due for up to limit nodes whose slot
-// has come. due returns the new deadline of the entry in milliseconds, or 0 if the
-// node was removed. look is shown what due is going to be called with, some at a
-// time. It reports whether there is more to do at now.
-func (w *wheel) turn(nowMillis int64, limit int, look func(refs []unsafe.Pointer), due func(ref unsafe.Pointer, node uint32) (againMillis int64)) (more bool) {
+// due turns the wheel towards now, and returns a node whose slot has come, 0 if there is none. The caller removes it, or moves
+// it to where it belongs. Then the next one is found where this one was, without a look at all slots.
+func (w *wheel) due(nowMillis int64) (node uint32) {
+	if at := w.tick + 1; w.count > 0 && w.firedAt == at && at <= nowMillis {
+		if n := w.nodes[w.fired].next; n != w.fired {
+			return n
+		}
+	}
 	for w.count > 0 {
 		at := w.next()
 		if at > nowMillis {
-			w.tick = max(w.tick, nowMillis)
-			return false
+			break
 		}
 		w.tick = at - 1
 		// Spread higher levels whose span begins at this tick.
-		for level := wheelLevels - 2; level >= 0; level-- {
-			shift := wheelBits0 + level*wheelBits
-			if at&(int64(1)<<shift-1) != 0 {
-				continue
+		for level := wheelLevels - 2; level >= -1; level-- {
+			head := uint32(at & (wheelSlots0 - 1))
+			if level >= 0 {
+				shift := wheelBits0 + level*wheelBits
+				if at&(int64(1)<<shift-1) != 0 {
+					continue
+				}
+				head = uint32(wheelSlots0 + level*wheelSlots + int(at>>shift)&(wheelSlots-1))
 			}
-			head := uint32(wheelSlots0 + level*wheelSlots + int(at>>shift)&(wheelSlots-1))
-			if w.fire(head, at, &limit, look, due) {
-				return w.count > 0
+			if n := w.nodes[head].next; n != head {
+				w.fired, w.firedAt = head, at
+				return n
 			}
-		}
-		if w.fire(uint32(at&(wheelSlots0-1)), at, &limit, look, due) {
-			return w.count > 0
 		}
 		w.tick = at
 	}
 	w.tick = max(w.tick, nowMillis)
-	return false
-}
-
-// fire calls due for the nodes of a slot. It reports whether the turn ends with
-// that: there is nothing left in the wheel, or it is enough for one.
-func (w *wheel) fire(head uint32, at int64, limit *int, look func([]unsafe.Pointer), due func(unsafe.Pointer, uint32) int64) (end bool) {
-	var refs [TouchMax]unsafe.Pointer
-	seen := 0
-	for n := w.nodes[head].next; n != head; n = w.nodes[head].next {
-		if *limit--; *limit < 0 {
-			return true
-		}
-		if seen == 0 {
-			for x := n; x != head && seen < len(refs); x = w.nodes[x].next {
-				refs[seen] = w.nodes[x].ref
-				seen++
-			}
-			if seen > 1 {
-				look(refs[:seen])
-			}
-		}
-		seen--
-		w.refile(n, due, at)
-		if w.nodes == nil {
-			return true
-		}
-		if w.enough {
-			w.enough = false
-			return true
-		}
-	}
-	return false
-}
-
-// refile asks for the node's deadline and moves it there.
-func (w *wheel) refile(n uint32, due func(unsafe.Pointer, uint32) int64, at int64) {
-	again := due(w.nodes[n].ref, n)
-	if again == 0 {
-		return
-	}
-	w.unlink(n)
-	if again <= at {
-		again = at // due fires what is due, so this is a node of a higher level
-	}
-	w.link(n, w.slotFor(max(again, w.tick+1)))
+	return 0
 }
