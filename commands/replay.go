@@ -151,7 +151,7 @@ func (r *replayer) unlocked(also func()) {
 	}
 	var one engine.LockSet
 	one.AddKey(nil)
-	r.s.Keyspace.Inspect(one, func(*engine.View) {
+	r.s.Keyspace.Inspect(one, func(*engine.Reader) {
 		if !r.sess.Killed.Load() {
 			also()
 		}

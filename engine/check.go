@@ -12,7 +12,7 @@ import (
 // Check looks whether everything that the keyspace keeps twice agrees. It
 // returns the first thing that does not. All locks are taken.
 func (ks *Keyspace) Check() (err error) {
-	if ks.TryInspect(LockSet{allShards}, func(*View) { err = ks.check() }) != nil {
+	if ks.TryInspect(LockSet{allShards}, func(*Reader) { err = ks.check() }) != nil {
 		return fmt.Errorf("engine: shards are reserved")
 	}
 	return err

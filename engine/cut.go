@@ -164,7 +164,7 @@ func (c *Cut) Walks(v *View) bool { return v == c.walk }
 
 // Abort ends a cut of which nothing more is wanted, before Walk has.
 func (c *Cut) Abort() {
-	c.ks.Inspect(LockSet{allShards}, func(*View) {
+	c.ks.Inspect(LockSet{allShards}, func(*Reader) {
 		c.save = func(*View, Entry) {} // for Walk, if that goes on
 		c.ks.cut = nil
 		c.ks.mixed = true

@@ -43,7 +43,7 @@ func (v *View) Hold(e Entry) *Held {
 func (h *Held) Do(fn func()) {
 	for there := false; !there; {
 		shard := h.shard.Load()
-		h.ks.Inspect(LockSet{1 << shard}, func(*View) {
+		h.ks.Inspect(LockSet{1 << shard}, func(*Reader) {
 			if there = h.shard.Load() == shard; there {
 				fn()
 			}

@@ -52,16 +52,31 @@ func (ks *Keyspace) UpdateEach(n int, key func(i int) []byte, fn func(v *View, i
 // views are for transactions, with the memory in which they make their effects.
 var views = sync.Pool{New: func() any { return new(View) }}
 
-// Inspect calls fn with a View that looks at some shards and changes nothing. It waits as Update does.
-func (ks *Keyspace) Inspect(set LockSet, fn func(v *View)) {
+// Reader is a View without the verbs that change keys, or bring them up to now.
+type Reader View
+
+// Reader is the view for who only looks.
+func (v *View) Reader() *Reader { return (*Reader)(v) }
+
+// Find is View.Find.
+func (r *Reader) Find(key []byte) Entry { return (*View)(r).Find(key) }
+
+// EachStored is View.EachStored.
+func (r *Reader) EachStored(fn func(Entry)) { (*View)(r).EachStored(fn) }
+
+// Idle is View.Idle.
+func (r *Reader) Idle(e Entry) bool { return (*View)(r).Idle(e) }
+
+// Inspect calls fn with a Reader of some shards. It waits as Update does.
+func (ks *Keyspace) Inspect(set LockSet, fn func(r *Reader)) {
 	v := ks.looker()
-	v.lookWaiting(set, func() { fn(v) })
+	v.lookWaiting(set, func() { fn(v.Reader()) })
 }
 
 // TryInspect is to Inspect as TryUpdate is to Update.
-func (ks *Keyspace) TryInspect(set LockSet, fn func(v *View)) (holder *Reservation) {
+func (ks *Keyspace) TryInspect(set LockSet, fn func(r *Reader)) (holder *Reservation) {
 	v := ks.looker()
-	return v.look(set, func() { fn(v) })
+	return v.look(set, func() { fn(v.Reader()) })
 }
 
 // looker is a view for look.

@@ -36,7 +36,7 @@ func TestUpdate(t *testing.T) {
 	if h := ks.TryUpdate(shardOfKey("a"), change); h != run || ran {
 		t.Errorf("tried while somebody has the shard: %v, ran %v", h, ran)
 	}
-	if h := ks.TryInspect(shardOfKey("a"), change); h != run || ran {
+	if h := ks.TryInspect(shardOfKey("a"), func(*Reader) { ran = true }); h != run || ran {
 		t.Errorf("looked while somebody has the shard: %v, ran %v", h, ran)
 	}
 	done := make(chan bool)
@@ -59,7 +59,7 @@ func TestUpdatePanics(t *testing.T) {
 	}{
 		{"before a change", func(ks *Keyspace) { ks.Update(shardOfKey("a"), func(v *View) { v.Get(key); panic("p") }) }, false, true},
 		{"in a change", func(ks *Keyspace) { ks.Update(shardOfKey("a"), func(v *View) { change(v); panic("p") }) }, true, false},
-		{"in a look", func(ks *Keyspace) { ks.Inspect(shardOfKey("a"), func(v *View) { panic("p") }) }, false, true},
+		{"in a look", func(ks *Keyspace) { ks.Inspect(shardOfKey("a"), func(*Reader) { panic("p") }) }, false, true},
 		{"while it serves", func(ks *Keyspace) {
 			w := waiting(ks, func(*View, []byte) (Served, int64) { panic("p") }, "a")
 			ks.Update(shardOfKey("a"), func(v *View) { v.Wait(w); v.Ready(key) })
@@ -131,5 +131,5 @@ func TestInspectChangesNothing(t *testing.T) {
 			t.Error("a lock is left")
 		}
 	}()
-	ks.Inspect(shardOfKey("a"), func(v *View) { v.PutString([]byte("a"), []byte("1"), 0) })
+	ks.Inspect(shardOfKey("a"), func(r *Reader) { (*View)(r).PutString([]byte("a"), []byte("1"), 0) })
 }

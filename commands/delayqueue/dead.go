@@ -43,9 +43,9 @@ func (f *family) deadOf(ks *engine.Keyspace, db int, key []byte) (name string) {
 func (f *family) glance(ks *engine.Keyspace, db int, key []byte, fn func(q *delayqueue.Queue)) {
 	var own engine.LockSet
 	own.AddKey(key)
-	ks.TryInspect(own, func(v *engine.View) {
-		v.DB = db
-		if q, ok := v.Find(key).Object().(*delayqueue.Queue); ok {
+	ks.TryInspect(own, func(r *engine.Reader) {
+		r.DB = db
+		if q, ok := r.Find(key).Object().(*delayqueue.Queue); ok {
 			fn(q)
 		}
 	})

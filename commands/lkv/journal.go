@@ -182,10 +182,10 @@ func (j *journals) check(c *command.Ctx) {
 	}
 	db := c.DB
 	defer func() { c.DB = db }()
-	r.copy.Keyspace.Inspect(engine.WholeKeyspace(), func(copied *engine.View) {
+	r.copy.Keyspace.Inspect(engine.WholeKeyspace(), func(copied *engine.Reader) {
 		for c.DB = range c.KS.Databases() {
 			copied.DB, copied.Now = c.DB, c.Now
-			if text := differ(&c.View, copied); text != "" {
+			if text := differ(c.Reader(), copied); text != "" {
 				c.Error("ERR database " + strconv.Itoa(c.DB) + ": " + text)
 				return
 			}
@@ -221,20 +221,20 @@ func (j *journals) pictures(c *command.Ctx) {
 	r := j.places.Of(c.KS)
 	switch {
 	case !copied:
-		picturesOf(c, &c.View)
+		picturesOf(c, c.Reader())
 	case !r.on:
 		c.Error(errNoJournal)
 	default:
-		r.copy.Keyspace.Inspect(engine.WholeKeyspace(), func(v *engine.View) { picturesOf(c, v) })
+		r.copy.Keyspace.Inspect(engine.WholeKeyspace(), func(r *engine.Reader) { picturesOf(c, r) })
 	}
 }
 
-func picturesOf(c *command.Ctx, v *engine.View) {
-	defer func(db int) { v.DB = db }(v.DB)
+func picturesOf(c *command.Ctx, r *engine.Reader) {
+	defer func(db int) { r.DB = db }(r.DB)
 	var all [][3]string
-	for v.DB = range v.KS.Databases() {
-		v.EachStored(func(e engine.Entry) {
-			all = append(all, [3]string{strconv.Itoa(v.DB), string(e.Key()), picture(e)})
+	for r.DB = range r.KS.Databases() {
+		r.EachStored(func(e engine.Entry) {
+			all = append(all, [3]string{strconv.Itoa(r.DB), string(e.Key()), picture(e)})
 		})
 	}
 	c.Array(len(all))
@@ -248,10 +248,10 @@ func picturesOf(c *command.Ctx, v *engine.View) {
 
 // differ compares a database of two keyspaces, of which the second one was made of
 // the first one's effects.
-func differ(v, copied *engine.View) (text string) {
+func differ(r, copied *engine.Reader) (text string) {
 	there := 0
-	v.EachStored(func(e engine.Entry) {
-		if text != "" || e.Kind() == engine.KindLimiter && v.Idle(e) {
+	r.EachStored(func(e engine.Entry) {
+		if text != "" || e.Kind() == engine.KindLimiter && r.Idle(e) {
 			return
 		}
 		there++
@@ -268,7 +268,7 @@ func differ(v, copied *engine.View) (text string) {
 			return
 		}
 		there--
-		if text == "" && !v.Find(e.Key()).Ok() {
+		if text == "" && !r.Find(e.Key()).Ok() {
 			text = fmt.Sprintf("by its effects there is %q", e.Key())
 		}
 	})

@@ -28,21 +28,21 @@ func renews(c *command.Ctx, args [][]byte) (held bool) {
 	if len(args) < 3 {
 		return false
 	}
-	look := func(v *engine.View) {
-		if e := v.Find(args[1]); e.Kind() == engine.KindLock {
+	look := func(r *engine.Reader) {
+		if e := r.Find(args[1]); e.Kind() == engine.KindLock {
 			var work lock.Lock
-			held = e.Lock(&work).Held(args[2], v.Now) != nil
+			held = e.Lock(&work).Held(args[2], c.Now) != nil
 		}
 	}
 	if c.Held.Covers(args[1]) {
-		look(&c.View)
+		look(c.Reader())
 		return held
 	}
 	var set engine.LockSet
 	set.AddKey(args[1])
-	c.KS.TryInspect(set, func(v *engine.View) {
-		v.DB, v.Now = c.DB, c.Now
-		look(v)
+	c.KS.TryInspect(set, func(r *engine.Reader) {
+		r.DB = c.DB
+		look(r)
 	})
 	return held
 }

@@ -19,7 +19,10 @@ type origin struct {
 }
 
 // What is no parameter.
-const global = -1 // a variable of the package, or what a function value returned
+const (
+	global = -1 // a variable of the package, or what a function value returned
+	shown  = -2 // what an engine.Reader shows
+)
 
 // place is where a value is: owned says whether its memory is what the origin leads to, not a variable.
 type place struct {
@@ -123,7 +126,9 @@ func (a *flow) add(u *unit) {
 				f.params = append(f.params, p)
 			}
 			for i, p := range f.params {
-				if pointers(p.Type()) {
+				if isReader(p.Type()) {
+					f.from[p] = []origin{{param: shown}}
+				} else if pointers(p.Type()) {
 					f.from[p] = []origin{{param: i}}
 				}
 			}
@@ -178,7 +183,7 @@ func (a *flow) run() {
 				continue
 			}
 			for _, e := range f.events {
-				if e.place.param == global {
+				if e.place.param < 0 {
 					continue
 				}
 				c := direct
@@ -263,6 +268,13 @@ func (a *flow) walk(f *function, n ast.Node, inside, apart bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch x := n.(type) {
 		case *ast.FuncLit:
+			for _, field := range x.Type.Params.List {
+				for _, name := range field.Names {
+					if p := f.unit.info.Defs[name]; p != nil && isReader(p.Type()) {
+						f.learn(p, []place{{origin{param: shown}, false}})
+					}
+				}
+			}
 			a.walk(f, x.Body, true, apart)
 			return false
 		case *ast.GoStmt:
@@ -501,7 +513,7 @@ func (a *flow) event(f *function, l ast.Expr, pos token.Pos, what string, at []p
 	}
 	if !counts {
 		at = slices.DeleteFunc(slices.Clone(at), func(p place) bool {
-			return p.param == global || !a.counts(f, f.params[p.param].Type())
+			return p.param < 0 || !a.counts(f, f.params[p.param].Type())
 		})
 	}
 	f.note(pos, what, at, apart)

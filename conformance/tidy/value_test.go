@@ -181,7 +181,7 @@ func (a *flow) result(f *function, x *ast.CallExpr, i int) (all []place) {
 			return nil
 		}
 		for _, r := range s.returns[i] {
-			if r.param == global {
+			if r.param < 0 {
 				all = append(all, place{r, false})
 				continue
 			}

@@ -68,6 +68,16 @@ func uncommitted(ks *engine.Keyspace, set engine.LockSet, key []byte) {
 	ks.Unlock(set) // want "locks are taken or let go"
 }
 
+func whileLooking(c *command.Ctx, set engine.LockSet, key []byte) {
+	c.KS.Inspect(set, func(r *engine.Reader) {
+		if q, ok := shows(r, key).Object().(*delayqueue.Queue); ok {
+			q.Configure(delayqueue.Settings{}) // want "that is only shown"
+		}
+	})
+}
+
+func shows(r *engine.Reader, key []byte) engine.Entry { return r.Find(key) }
+
 func elsewhere(c *command.Ctx, key []byte) {
 	z := c.EditZSet(key, c.GetWrite(key))
 	go func() {
