@@ -115,13 +115,12 @@ func (s *Scheduler) back(step int64) bool {
 	}
 	s.mu.Unlock()
 	for i, ks := range all {
-		v := new(View)
-		v.begin(ks, every, s.clock.Now())
-		v.Reserved, v.NoTouch = true, true
+		v := ks.begin(every, s.clock.Now(), true)
+		v.Reserved = true
 		for i := range ks.shards {
 			ks.shards[i].rewind(v.Now / 1000)
 		}
-		v.transact(true, func() {
+		v.transact(func(v *View) {
 			if !ks.told() { // else what is told of the step moves it
 				ks.setBack(v, step/1000)
 			}

@@ -22,8 +22,7 @@ const cutStep = 64
 
 // Cut is one that is under way.
 type Cut struct {
-	ks   *Keyspace
-	walk *View // of Walk
+	ks *Keyspace
 	// save takes an entry of the view's database, under the lock of its shard.
 	save func(v *View, e Entry)
 	// dbOf is the number that each database had when the cut began; swapped: some
@@ -54,7 +53,7 @@ func (v *View) BeginCut(save func(v *View, e Entry)) *Cut {
 	if ks.mixed {
 		ks.unmix()
 	}
-	c := &Cut{ks: ks, walk: ks.looker(), save: save, dbOf: make([]int, ks.dbs)}
+	c := &Cut{ks: ks, save: save, dbOf: make([]int, ks.dbs)}
 	for db := range c.dbOf {
 		c.dbOf[db] = db
 	}
@@ -89,12 +88,11 @@ type walkPlace struct {
 // It goes from shard to shard, a step at a time: who waits for a shard has it before the walk comes again. A mutex that is
 // taken again at once is the walk's for a millisecond.
 func (c *Cut) Walk(pause func()) bool {
-	v := c.walk
 	places := make([]walkPlace, len(c.ks.shards))
 	for left := len(places); left > 0; {
 		for i := range places {
 			if p := &places[i]; p.db < c.ks.dbs {
-				v.lookWaiting(LockSet{1 << i}, func() { c.step(v, i, p) })
+				c.ks.Inspect(LockSet{1 << i}, func(r *Reader) { c.step((*View)(r), i, p) })
 				if p.db == c.ks.dbs {
 					left--
 				}
@@ -105,7 +103,9 @@ func (c *Cut) Walk(pause func()) bool {
 	// Databases may have been swapped behind the walk's back: whatever it passed over
 	// is found by looking again, with all locks, at tables whose entries all tell.
 	var gone []goneTable
-	v.lookWaiting(LockSet{allShards}, func() { gone = c.end(v) })
+	c.ks.Inspect(WholeKeyspace(), func(r *Reader) { gone = c.end((*View)(r)) })
+	v := c.ks.begin(WholeKeyspace(), 0, true) // nobody else has these tables
+	v.walks = true
 	for _, t := range gone {
 		t.each(func(e Entry) bool {
 			if e.h.flags&flagSaved != c.ks.saved {
@@ -120,6 +120,7 @@ func (c *Cut) Walk(pause func()) bool {
 
 // step looks at the next slots of a shard that has some, under its lock.
 func (c *Cut) step(v *View, shard int, p *walkPlace) {
+	v.walks = true
 	s := &c.ks.shards[shard]
 	for did := 0; p.db < c.ks.dbs && did < cutStep; {
 		t := &s.tables[p.db]
@@ -144,6 +145,7 @@ func (c *Cut) step(v *View, shard int, p *walkPlace) {
 
 // end hands over what was swapped, and ends the cut, under all locks. It returns what was emptied.
 func (c *Cut) end(v *View) []goneTable {
+	v.walks = true
 	if c.swapped {
 		for i := range c.ks.shards {
 			for v.DB = range c.ks.shards[i].tables {
@@ -160,11 +162,11 @@ func (c *Cut) end(v *View) []goneTable {
 
 // Walks tells whether a view that save was called with is Walk's, rather than that of
 // somebody who changes the entry.
-func (c *Cut) Walks(v *View) bool { return v == c.walk }
+func (c *Cut) Walks(v *View) bool { return v.walks }
 
 // Abort ends a cut of which nothing more is wanted, before Walk has.
 func (c *Cut) Abort() {
-	c.ks.Inspect(LockSet{allShards}, func(*Reader) {
+	c.ks.Inspect(WholeKeyspace(), func(*Reader) {
 		c.save = func(*View, Entry) {} // for Walk, if that goes on
 		c.ks.cut = nil
 		c.ks.mixed = true

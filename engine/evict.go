@@ -73,10 +73,10 @@ func (ks *Keyspace) Evict(how Eviction) Evicted {
 	best := candidate{}
 	first := how.Random()
 	drawn, looked, none := 0, 0, EvictedNone
-	v := ks.looker()
 	for i := uint64(0); i < shardCount && drawn < how.Samples && (drawn == 0 || looked < evictLook); i++ {
 		n := (first + i) % shardCount
-		if v.look(LockSet{1 << n}, func() {
+		if ks.TryInspect(LockSet{1 << n}, func(r *Reader) {
+			v := (*View)(r)
 			db, e, of := v.draw(&ks.shards[n], how)
 			if looked += of; e.Ok() {
 				if score := v.score(e, how.By); drawn == 0 || score < best.score {
@@ -91,14 +91,14 @@ func (ks *Keyspace) Evict(how Eviction) Evicted {
 	if drawn == 0 {
 		return none
 	}
-	return ks.evict(v, best, how.Valid)
+	return ks.evict(best, how.Valid)
 }
 
 // evict removes a chosen key, if it is still there.
-func (ks *Keyspace) evict(v *View, k candidate, valid func() bool) (became Evicted) {
+func (ks *Keyspace) evict(k candidate, valid func() bool) (became Evicted) {
 	_, n := locate(k.key)
 	became = EvictedHeld
-	v.upkeep(ks, LockSet{1 << n}, v.Now, func() {
+	ks.upkeep(LockSet{1 << n}, ks.Clock.Now(), func(v *View) {
 		if valid != nil && !valid() {
 			return
 		}

@@ -4,7 +4,10 @@ package engine
 // wheel removes it within its tick, so the event and the memory do not wait
 // for a look.
 
-import "unsafe"
+import (
+	"bytes"
+	"unsafe"
+)
 
 // expiryBatch is how many deadlines are served under one hold of a shard's
 // lock, so that a million keys due at once do not stall others.
@@ -183,17 +186,16 @@ func (v *View) settledParts(s *shard, e Entry, n int) {
 // ForwardSoon has Keyspace.Forward called for a key, as soon as no lock is held.
 // What follows from the scheduler's own work stays in its order of time.
 func (v *View) ForwardSoon(key []byte) {
-	if ks := v.KS; v != &ks.Sched.view || ks.Forward == nil || ks.told() {
-		ks.ForwardSoon(v.DB, key)
+	if ks, db, name := v.KS, v.DB, bytes.Clone(key); v.system && ks.Forward != nil && !ks.told() {
+		ks.Sched.At(v.Now, func(int64) { ks.Forward(ks, db, name) })
 		return
 	}
-	ks, db, name := v.KS, v.DB, append([]byte(nil), key...)
-	ks.Sched.At(v.Now, func(int64) { ks.Forward(ks, db, name) })
+	v.KS.ForwardSoon(v.DB, key)
 }
 
 // ForwardSoon is View.ForwardSoon for who has no View.
 func (ks *Keyspace) ForwardSoon(db int, key []byte) {
-	name := append([]byte(nil), key...)
+	name := bytes.Clone(key)
 	switch {
 	case ks.Forward == nil:
 	case ks.told(): // that it went is told, or it goes at the end
@@ -242,21 +244,16 @@ func (ks *Keyspace) setExpiry(bit uint32, on bool) {
 // noteDueFree is noteDue for a shard that somebody holds, once it is free: a holder
 // that was marked slow changes it still, without its lock.
 func (ks *Keyspace) noteDueFree(s *shard) {
-	ks.enter(s)
-	if h := s.holder; h != nil && h != cold {
-		s.taken.Unlock()
-		h.OnRelease(func() { ks.noteDueFree(s) })
-		return
-	}
-	ks.noteDue(s)
-	s.taken.Unlock()
-	ks.Sched.Wake()
+	ks.unreserved(s, func(s *shard) {
+		ks.noteDue(s)
+		ks.Sched.Wake()
+	})
 }
 
 // expireShard serves what the shard's wheel has due at now. It reports
 // whether there is more to do at once.
-func (ks *Keyspace) expireShard(v *View, s *shard, nowMicros int64) (more bool) {
-	h := v.upkeep(ks, ks.setOf(s), nowMicros, func() {
+func (ks *Keyspace) expireShard(s *shard, nowMicros int64) (more bool) {
+	h := ks.upkeep(ks.setOf(s), nowMicros, func(v *View) {
 		touched, enough := 0, false
 		for left := expiryBatch; !more; left-- {
 			node := s.wheel.due(nowMicros / 1000)

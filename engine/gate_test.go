@@ -135,7 +135,7 @@ func TestGate(t *testing.T) {
 				ks.Sched.rewind()
 				ks.Sched.Few(1)
 				ks.Tally(LockSet{})
-				ks.sweepAll(&View{}, ks.Clock.Now())
+				ks.sweepAll(ks.Clock.Now())
 				ks.noteDueFree(&ks.shards[0])
 			}
 		}

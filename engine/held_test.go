@@ -19,7 +19,7 @@ func TestDueWaitsForASlowHolder(t *testing.T) {
 	_, s := v.locate(key)
 	run := hold(ks, set, nil)
 	clock.Freeze(2_000_000)
-	if more := ks.expireShard(&View{}, s, clock.Now()); more || s.nextDue.Load() != never {
+	if more := ks.expireShard(s, clock.Now()); more || s.nextDue.Load() != never {
 		t.Fatalf("a shard that is held was served: more %v, next at %d", more, s.nextDue.Load())
 	}
 	run.MarkSlow()

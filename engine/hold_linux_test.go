@@ -67,7 +67,7 @@ func TestHoldsWhileAMillionExpire(t *testing.T) {
 					continue
 				}
 				before := threadTime()
-				again := ks.expireShard(&ks.Sched.view, s, clock.Now())
+				again := ks.expireShard(s, clock.Now())
 				holds = append(holds, threadTime()-before)
 				more = more || again
 			}

@@ -225,7 +225,7 @@ func (v *View) sweepGroups(s *shard, w *sweep, p *segment, graceMillis int64) (l
 // sweepAll sweeps, after a frozen clock was moved, all shards in which limiters
 // may have become full. On the way there it is not done: it would be done again
 // and again for nothing that anybody can see.
-func (ks *Keyspace) sweepAll(v *View, nowMicros int64) {
+func (ks *Keyspace) sweepAll(nowMicros int64) {
 	if ks.expiryOff.Load() != 0 {
 		return
 	}
@@ -236,7 +236,7 @@ func (ks *Keyspace) sweepAll(v *View, nowMicros int64) {
 			due := s.sweep.active || first && s.sweep.earliest <= nowMicros/1000
 			s.taken.Unlock()
 			if more = false; due { // else the shard stays frozen, if it is
-				v.upkeep(ks, LockSet{1 << i}, nowMicros, func() {
+				ks.upkeep(LockSet{1 << i}, nowMicros, func(v *View) {
 					s.sweep.active = s.sweep.active && !first
 					more = v.sweepSome(s, 0)
 				})

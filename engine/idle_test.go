@@ -203,8 +203,7 @@ func BenchmarkSweep(b *testing.B) {
 					keys += n
 					began := Monotonic()
 					for i := range ks.shards {
-						v := &View{}
-						v.begin(ks, LockSet{1 << i}, now)
+						v := ks.begin(LockSet{1 << i}, now, true)
 						for v.sweepSome(&ks.shards[i], 0) {
 						}
 						v.Account()

@@ -242,8 +242,7 @@ func (ks *Keyspace) endOrphans(shard int) {
 // endBound does something to all locks of a shard that have leases bound to connections, once nobody has it reserved.
 func (ks *Keyspace) endBound(shard int, do func(v *View, l *lock.Lock, lost func(lock.Holder)) bool) {
 	s := &ks.shards[shard]
-	v := new(View)
-	h := v.upkeep(ks, LockSet{1 << shard}, 0, func() {
+	h := ks.upkeep(LockSet{1 << shard}, 0, func(v *View) {
 		if len(s.bound) == 0 {
 			return
 		}

@@ -91,11 +91,10 @@ func (ks *Keyspace) ExpireOwn() {
 
 // endOwn removes those keys whose time is over. It returns how many are none with a deadline any more.
 func (ks *Keyspace) endOwn(keys []waitKey, now int64) (done int) {
-	v := new(View)
 	for _, k := range keys {
 		key := []byte(k.key)
 		_, i := locate(key)
-		v.upkeep(ks, LockSet{1 << i}, now, func() {
+		ks.upkeep(LockSet{1 << i}, now, func(v *View) {
 			v.DB = k.db
 			e := v.Find(key)
 			d := e.Deadline()

@@ -63,8 +63,7 @@ type Scheduler struct {
 	done  chan struct{}
 	// run is held while deadlines are served, so that Advance and the
 	// goroutine do not serve at once.
-	run  sync.Mutex
-	view View
+	run sync.Mutex
 	// breathed is when breathe last let others run, on the monotonic clock.
 	breathed int64
 	// followed is when the system's clock was last looked at, on the monotonic clock.
@@ -216,7 +215,7 @@ func (s *Scheduler) serve(now int64) {
 			for i := range ks.shards {
 				sh := &ks.shards[i]
 				if sh.nextDue.Load() <= now/1000 {
-					if ks.expireShard(&s.view, sh, now) {
+					if ks.expireShard(sh, now) {
 						again = true
 					}
 					s.breathe()
@@ -336,7 +335,7 @@ func (s *Scheduler) Advance(micros int64) {
 	s.clock.Freeze(target)
 	s.serve(target)
 	for _, ks := range s.keyspaces() {
-		ks.sweepAll(&s.view, target)
+		ks.sweepAll(target)
 	}
 }
 
@@ -346,7 +345,7 @@ func (s *Scheduler) catchUp(ks *Keyspace) {
 	now := s.clock.Now()
 	s.serve(now)
 	if s.clock.Frozen() {
-		ks.sweepAll(&s.view, now)
+		ks.sweepAll(now)
 	}
 	s.run.Unlock()
 	s.Wake()
@@ -395,25 +394,12 @@ func (s *Scheduler) follow() {
 func (s *Scheduler) rewind() {
 	for _, ks := range s.keyspaces() {
 		for i := range ks.shards {
-			ks.rewindShard(&ks.shards[i])
+			ks.unreserved(&ks.shards[i], func(s *shard) {
+				s.rewind(ks.Clock.Now() / 1000)
+				ks.noteDue(s)
+				ks.Sched.Wake()
+			})
 		}
-	}
-}
-
-func (ks *Keyspace) rewindShard(s *shard) {
-	ks.enter(s)
-	h := s.holder
-	if h == nil || h == cold {
-		s.rewind(ks.Clock.Now() / 1000)
-		ks.noteDue(s)
-		h = nil
-	}
-	s.taken.Unlock()
-	if h != nil {
-		h.OnRelease(func() {
-			ks.rewindShard(s)
-			ks.Sched.Wake()
-		})
 	}
 }
 

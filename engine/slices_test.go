@@ -79,7 +79,7 @@ func TestBatchesOfExpiry(t *testing.T) {
 		_, i := locate([]byte("{one}"))
 		clock.Freeze((at + 1) * 1000)
 		for left := keys; left > 0; {
-			more := ks.expireShard(&ks.Sched.view, &ks.shards[i], clock.Now())
+			more := ks.expireShard(&ks.shards[i], clock.Now())
 			now := ks.shards[i].tables[0].used
 			if left-now > expiryBatch || left == now || more != (now > 0) {
 				t.Fatalf("of %d keys %d were left, then %d, more to do: %v", keys, left, now, more)

@@ -13,7 +13,7 @@ import "sync"
 // shard reserved, so neither an event loop may call it nor who has any lock. The View is not to be kept.
 func (ks *Keyspace) Update(set LockSet, fn func(v *View)) {
 	ks.LockWaiting(set)
-	ks.update(set, fn)
+	ks.begin(set, ks.Clock.Now(), false).transact(fn)
 }
 
 // TryUpdate is Update for who must not wait: where somebody has a shard reserved, who is returned, it does nothing. The
@@ -21,30 +21,35 @@ func (ks *Keyspace) Update(set LockSet, fn func(v *View)) {
 func (ks *Keyspace) TryUpdate(set LockSet, fn func(v *View)) (holder *Reservation) {
 	h := ks.Lock(set)
 	if h == nil {
-		ks.update(set, fn)
+		ks.begin(set, ks.Clock.Now(), false).transact(fn)
 	}
 	return h
 }
 
-func (ks *Keyspace) update(set LockSet, fn func(v *View)) {
-	v := views.Get().(*View)
-	v.begin(ks, set, ks.Clock.Now())
-	v.transact(false, func() { fn(v) })
-	views.Put(v)
+// upkeep is TryUpdate for what the keyspace does by itself, at a time. Its effects have nothing to do with each other, and
+// nobody counts its changes.
+func (ks *Keyspace) upkeep(set LockSet, nowMicros int64, fn func(v *View)) (holder *Reservation) {
+	h := ks.Lock(set)
+	if h == nil {
+		ks.begin(set, nowMicros, true).transact(fn)
+	}
+	return h
 }
 
 // UpdateEach is Update for each of n keys, one after the other, as long as fn returns true: for loading, where what they share
 // is a good part of what they cost.
 func (ks *Keyspace) UpdateEach(n int, key func(i int) []byte, fn func(v *View, i int) bool) {
-	v := views.Get().(*View)
-	v.begin(ks, LockSet{}, ks.Clock.Now())
+	v := ks.begin(LockSet{}, ks.Clock.Now(), false)
 	for i, more := 0, true; more && i < n; i++ {
 		v.Forget()
 		v.Held.Reset()
 		v.Need(&v.Held, key(i))
 		ks.LockWaiting(v.Held)
 		v.doubt = false
-		v.transact(false, func() { more = fn(v, i) })
+		func() {
+			defer v.finish()
+			more = fn(v, i)
+		}()
 	}
 	views.Put(v)
 }
@@ -52,82 +57,25 @@ func (ks *Keyspace) UpdateEach(n int, key func(i int) []byte, fn func(v *View, i
 // views are for transactions, with the memory in which they make their effects.
 var views = sync.Pool{New: func() any { return new(View) }}
 
-// Reader is a View without the verbs that change keys, or bring them up to now.
-type Reader View
-
-// Reader is the view for who only looks.
-func (v *View) Reader() *Reader { return (*Reader)(v) }
-
-// Find is View.Find.
-func (r *Reader) Find(key []byte) Entry { return (*View)(r).Find(key) }
-
-// EachStored is View.EachStored.
-func (r *Reader) EachStored(fn func(Entry)) { (*View)(r).EachStored(fn) }
-
-// Idle is View.Idle.
-func (r *Reader) Idle(e Entry) bool { return (*View)(r).Idle(e) }
-
-// Inspect calls fn with a Reader of some shards. It waits as Update does.
-func (ks *Keyspace) Inspect(set LockSet, fn func(r *Reader)) {
-	v := ks.looker()
-	v.lookWaiting(set, func() { fn(v.Reader()) })
+// begin makes a View, of which the locks are held.
+func (ks *Keyspace) begin(set LockSet, nowMicros int64, system bool) *View {
+	v := views.Get().(*View)
+	*v = View{KS: ks, Now: nowMicros, Held: set, system: system, NoTouch: system,
+		ready: v.ready[:0], tx: tx{resp: v.resp[:0], ends: v.ends[:0], keys: v.keys[:0], scratch: v.scratch}}
+	return v
 }
 
-// TryInspect is to Inspect as TryUpdate is to Update.
-func (ks *Keyspace) TryInspect(set LockSet, fn func(r *Reader)) (holder *Reservation) {
-	v := ks.looker()
-	return v.look(set, func() { fn(v.Reader()) })
+// transact calls fn and ends the transaction and the View.
+func (v *View) transact(fn func(v *View)) {
+	func() {
+		defer v.finish()
+		fn(v)
+	}()
+	views.Put(v)
 }
 
-// looker is a view for look.
-func (ks *Keyspace) looker() *View { return &View{KS: ks, NoTouch: true} }
-
-// look is TryInspect with a view that is there.
-func (v *View) look(set LockSet, fn func()) (holder *Reservation) {
-	if h := v.KS.Lock(set); h != nil {
-		return h
-	}
-	defer v.KS.Unlock(set)
-	v.Held, v.Now = set, v.KS.Clock.Now()
-	fn()
-	if v.KS.Strict && (v.doubt || v.changes != 0) {
-		panic("engine: who looks has changed keys")
-	}
-	return nil
-}
-
-// lookWaiting is Inspect with a view that is there.
-func (v *View) lookWaiting(set LockSet, fn func()) {
-	for h := v.look(set, fn); h != nil; h = v.look(set, fn) {
-		h.Wait()
-	}
-}
-
-// upkeep is TryUpdate for what the keyspace does by itself, at a time, with a view that is begun anew. Its effects have
-// nothing to do with each other, and nobody counts its changes.
-func (v *View) upkeep(ks *Keyspace, set LockSet, nowMicros int64, fn func()) (holder *Reservation) {
-	if h := ks.Lock(set); h != nil {
-		return h
-	}
-	v.begin(ks, set, nowMicros)
-	v.NoTouch = true
-	v.transact(true, fn)
-	return nil
-}
-
-// begin sets the view up for work on some shards that no command asked for.
-func (v *View) begin(ks *Keyspace, set LockSet, nowMicros int64) {
-	*v = View{KS: ks, Now: nowMicros, Held: set, ready: v.ready[:0], tx: tx{resp: v.resp[:0], ends: v.ends[:0], keys: v.keys[:0], scratch: v.scratch}}
-}
-
-// transact calls fn and ends the transaction. own: it is the keyspace's own.
-func (v *View) transact(own bool, fn func()) {
-	defer v.finish(own)
-	fn()
-}
-
-// finish is deferred by transact. To serve those who wait it takes further locks, and lets them go.
-func (v *View) finish(own bool) {
+// finish is deferred where a transaction has begun. To serve those who wait it takes further locks, and lets them go.
+func (v *View) finish() {
 	s := v.KS.Sched
 	defer v.KS.Unlock(v.Held)
 	if v.doubt {
@@ -135,7 +83,7 @@ func (v *View) finish(own bool) {
 	}
 	v.doubt = true // an end that ends halfway is a change that did
 	defer func() { s.ends(recover()) }()
-	if own {
+	if v.system {
 		v.CommitApart()
 	} else {
 		v.EndCommand(nil)
@@ -155,4 +103,44 @@ func (s *Scheduler) ends(r any) {
 	} else if r != nil {
 		panic(r)
 	}
+}
+
+// Reader is a View without the verbs that change keys, or bring them up to now.
+type Reader View
+
+// Reader is the view for who only looks.
+func (v *View) Reader() *Reader { return (*Reader)(v) }
+
+// Find is View.Find.
+func (r *Reader) Find(key []byte) Entry { return (*View)(r).Find(key) }
+
+// EachStored is View.EachStored.
+func (r *Reader) EachStored(fn func(Entry)) { (*View)(r).EachStored(fn) }
+
+// Idle is View.Idle.
+func (r *Reader) Idle(e Entry) bool { return (*View)(r).Idle(e) }
+
+// Inspect calls fn with a Reader of some shards. It waits as Update does.
+func (ks *Keyspace) Inspect(set LockSet, fn func(r *Reader)) {
+	ks.LockWaiting(set)
+	ks.look(set, fn)
+}
+
+// TryInspect is to Inspect as TryUpdate is to Update.
+func (ks *Keyspace) TryInspect(set LockSet, fn func(r *Reader)) (holder *Reservation) {
+	h := ks.Lock(set)
+	if h == nil {
+		ks.look(set, fn)
+	}
+	return h
+}
+
+func (ks *Keyspace) look(set LockSet, fn func(r *Reader)) {
+	defer ks.Unlock(set)
+	v := ks.begin(set, ks.Clock.Now(), true)
+	fn(v.Reader())
+	if ks.Strict && (v.doubt || v.changes != 0) {
+		panic("engine: who looks has changed keys")
+	}
+	views.Put(v)
 }

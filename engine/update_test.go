@@ -65,7 +65,7 @@ func TestUpdatePanics(t *testing.T) {
 			ks.Update(shardOfKey("a"), func(v *View) { v.Wait(w); v.Ready(key) })
 		}, true, false},
 		{"in what is due", func(ks *Keyspace) {
-			new(View).upkeep(ks, shardOfKey("a"), ks.Clock.Now(), func() { panic("p") })
+			ks.upkeep(shardOfKey("a"), ks.Clock.Now(), func(*View) { panic("p") })
 		}, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

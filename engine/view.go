@@ -25,6 +25,10 @@ type View struct {
 	Told bool
 	// NoTouch leaves access times as they are (CLIENT NO-TOUCH, OBJECT).
 	NoTouch bool
+	// system: it does what no client asked for.
+	system bool
+	// walks: it is the walk of a cut.
+	walks bool
 	// Writes: what Get finds may be changed.
 	Writes bool
 	// LSN is where the last transaction's effects end in the journal.
