@@ -149,9 +149,7 @@ func (r *replayer) unlocked(also func()) {
 	if r.sess.Multi.Active {
 		return
 	}
-	var one engine.LockSet
-	one.AddKey(nil)
-	r.s.Keyspace.Inspect(one, func(*engine.Reader) {
+	r.s.Keyspace.Inspect(engine.LocksOf(nil), func(*engine.Reader) {
 		if !r.sess.Killed.Load() {
 			also()
 		}

@@ -96,16 +96,10 @@ func (v *View) settleForLook(s *shard, e Entry) Entry {
 // others: unlike with a look, the hash stays even if none is left.
 func (v *View) ExpireFields(key []byte) {
 	e := v.Find(key)
-	if e.Kind() != KindHash || e.Deadline() != 0 && e.Deadline() < v.Now/1000 || v.Follows() {
+	if e.Kind() != KindHash || e.InBytes() || e.Deadline() != 0 && e.Deadline() < v.Now/1000 || v.Follows() {
 		return
 	}
-	if e.InBytes() {
-		return
-	}
-	x, ok := e.object().obj.(Settler)
-	if !ok {
-		return
-	}
+	x := e.object().obj.(Settler)
 	v.doubt = true
 	v.keep(e)
 	_, s := v.locate(key)
@@ -115,9 +109,8 @@ func (v *View) ExpireFields(key []byte) {
 		gone += n
 	}
 	if gone > 0 {
-		s.stats.ExpiredFields += int64(gone)
 		before := v.changes
-		v.Changed(key, EventHash, "hexpired")
+		v.settledParts(s, e, gone)
 		v.caused(before)
 		v.rearm(s, e)
 	}

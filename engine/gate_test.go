@@ -205,7 +205,7 @@ func TestRewindWaitsForTheGate(t *testing.T) {
 	ks.close()
 	done := make(chan struct{})
 	go func() {
-		ks.rewindShard(&ks.shards[3])
+		ks.unreserved(&ks.shards[3], func(*shard) {})
 		close(done)
 	}()
 	select {

@@ -22,6 +22,14 @@ const allShards = ^uint64(0)
 // WholeKeyspace is the set of all shards.
 func WholeKeyspace() LockSet { return LockSet{allShards} }
 
+// LocksOf is the set with the shards of some keys.
+func LocksOf(keys ...[]byte) (set LockSet) {
+	for _, key := range keys {
+		set.AddKey(key)
+	}
+	return set
+}
+
 // Reset empties the set.
 func (s *LockSet) Reset() { s.mask = 0 }
 

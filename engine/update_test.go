@@ -7,17 +7,11 @@ import (
 	"time"
 )
 
-// shardOfKey is the set with the shard of a key.
-func shardOfKey(key string) (set LockSet) {
-	set.AddKey([]byte(key))
-	return set
-}
-
 func TestUpdate(t *testing.T) {
 	ks := New(NewClock(), 1)
 	w, got := one(ks, "a")
-	ks.Update(shardOfKey("a"), func(v *View) { v.Wait(w) })
-	ks.Update(shardOfKey("a"), func(v *View) {
+	ks.Update(LocksOf([]byte("a")), func(v *View) { v.Wait(w) })
+	ks.Update(LocksOf([]byte("a")), func(v *View) {
 		v.PutString([]byte("a"), []byte("1"), 0)
 		v.Changed([]byte("a"), EventString, "set")
 	})
@@ -30,17 +24,17 @@ func TestUpdate(t *testing.T) {
 	if err := ks.Check(); err != nil {
 		t.Error(err) // memory is entered, too
 	}
-	run := hold(ks, shardOfKey("a"), nil)
+	run := hold(ks, LocksOf([]byte("a")), nil)
 	ran := false
 	change := func(*View) { ran = true }
-	if h := ks.TryUpdate(shardOfKey("a"), change); h != run || ran {
+	if h := ks.TryUpdate(LocksOf([]byte("a")), change); h != run || ran {
 		t.Errorf("tried while somebody has the shard: %v, ran %v", h, ran)
 	}
-	if h := ks.TryInspect(shardOfKey("a"), func(*Reader) { ran = true }); h != run || ran {
+	if h := ks.TryInspect(LocksOf([]byte("a")), func(*Reader) { ran = true }); h != run || ran {
 		t.Errorf("looked while somebody has the shard: %v, ran %v", h, ran)
 	}
 	done := make(chan bool)
-	go func() { ks.Update(shardOfKey("a"), change); done <- true }()
+	go func() { ks.Update(LocksOf([]byte("a")), change); done <- true }()
 	run.letGo()
 	if <-done; !ran {
 		t.Error("nothing was done when the shard was free")
@@ -57,15 +51,15 @@ func TestUpdatePanics(t *testing.T) {
 		ends  bool // the process
 		found bool // the caller has the panic
 	}{
-		{"before a change", func(ks *Keyspace) { ks.Update(shardOfKey("a"), func(v *View) { v.Get(key); panic("p") }) }, false, true},
-		{"in a change", func(ks *Keyspace) { ks.Update(shardOfKey("a"), func(v *View) { change(v); panic("p") }) }, true, false},
-		{"in a look", func(ks *Keyspace) { ks.Inspect(shardOfKey("a"), func(*Reader) { panic("p") }) }, false, true},
+		{"before a change", func(ks *Keyspace) { ks.Update(LocksOf([]byte("a")), func(v *View) { v.Get(key); panic("p") }) }, false, true},
+		{"in a change", func(ks *Keyspace) { ks.Update(LocksOf([]byte("a")), func(v *View) { change(v); panic("p") }) }, true, false},
+		{"in a look", func(ks *Keyspace) { ks.Inspect(LocksOf([]byte("a")), func(*Reader) { panic("p") }) }, false, true},
 		{"while it serves", func(ks *Keyspace) {
 			w := waiting(ks, func(*View, []byte) (Served, int64) { panic("p") }, "a")
-			ks.Update(shardOfKey("a"), func(v *View) { v.Wait(w); v.Ready(key) })
+			ks.Update(LocksOf([]byte("a")), func(v *View) { v.Wait(w); v.Ready(key) })
 		}, true, false},
 		{"in what is due", func(ks *Keyspace) {
-			ks.upkeep(shardOfKey("a"), ks.Clock.Now(), func(*View) { panic("p") })
+			ks.upkeep(LocksOf([]byte("a")), ks.Clock.Now(), func(*View) { panic("p") })
 		}, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +91,7 @@ func TestUpdateKeepsWhatExpired(t *testing.T) {
 	ks := frozen(idleEpoch)
 	var gone []string
 	ks.Causes.Gone = func(v *View, key []byte, _ bool) { gone = append(gone, string(key)); v.Itself([]byte("DEL"), key) }
-	ks.Update(shardOfKey("a"), func(v *View) { v.PutString([]byte("a"), []byte("1"), v.Now/1000+1) })
+	ks.Update(LocksOf([]byte("a")), func(v *View) { v.PutString([]byte("a"), []byte("1"), v.Now/1000+1) })
 	log := new(kept)
 	ks.Journal.Attach(log)
 	func() {
@@ -106,7 +100,7 @@ func TestUpdateKeepsWhatExpired(t *testing.T) {
 				t.Error("there was no panic")
 			}
 		}()
-		ks.Update(shardOfKey("a"), func(v *View) {
+		ks.Update(LocksOf([]byte("a")), func(v *View) {
 			v.Now += 10_000
 			v.Get([]byte("a"))
 			panic("p")
@@ -131,5 +125,5 @@ func TestInspectChangesNothing(t *testing.T) {
 			t.Error("a lock is left")
 		}
 	}()
-	ks.Inspect(shardOfKey("a"), func(r *Reader) { (*View)(r).PutString([]byte("a"), []byte("1"), 0) })
+	ks.Inspect(LocksOf([]byte("a")), func(r *Reader) { (*View)(r).PutString([]byte("a"), []byte("1"), 0) })
 }

@@ -41,9 +41,7 @@ func (f *family) deadOf(ks *engine.Keyspace, db int, key []byte) (name string) {
 // command. While a script has it nothing is shown: whoever comes later is told
 // again.
 func (f *family) glance(ks *engine.Keyspace, db int, key []byte, fn func(q *delayqueue.Queue)) {
-	var own engine.LockSet
-	own.AddKey(key)
-	ks.TryInspect(own, func(r *engine.Reader) {
+	ks.TryInspect(engine.LocksOf(key), func(r *engine.Reader) {
 		r.DB = db
 		if q, ok := r.Find(key).Object().(*delayqueue.Queue); ok {
 			fn(q)
@@ -110,8 +108,7 @@ func forget(v *engine.View, key []byte, q *delayqueue.Queue, id []byte) {
 
 // forward moves dying entries of a queue. No lock is held.
 func (f *family) forward(ks *engine.Keyspace, db int, key []byte) {
-	var set engine.LockSet
-	set.AddKey(key)
+	set := engine.LocksOf(key)
 	if dead := f.deadOf(ks, db, key); dead != "" {
 		set.AddKey([]byte(dead))
 	}

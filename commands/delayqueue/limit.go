@@ -300,9 +300,7 @@ func (f *family) tell(c *command.Ctx, o *over, do func(v *engine.View)) {
 
 // apart does something to a key by itself. No lock is held.
 func (f *family) apart(ks *engine.Keyspace, db int, key []byte, do func(v *engine.View)) {
-	var set engine.LockSet
-	set.AddKey(key)
-	h := ks.TryUpdate(set, func(v *engine.View) {
+	h := ks.TryUpdate(engine.LocksOf(key), func(v *engine.View) {
 		v.DB = db
 		do(v)
 	})

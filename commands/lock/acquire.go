@@ -38,9 +38,7 @@ func renews(c *command.Ctx, args [][]byte) (held bool) {
 		look(c.Reader())
 		return held
 	}
-	var set engine.LockSet
-	set.AddKey(args[1])
-	c.KS.TryInspect(set, func(r *engine.Reader) {
+	c.KS.TryInspect(engine.LocksOf(args[1]), func(r *engine.Reader) {
 		r.DB = c.DB
 		look(r)
 	})
@@ -225,9 +223,7 @@ func (q *asking) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
 func (q *asking) lapsed(out *resp.Writer, w *command.Wait) {
 	got := answer{left: -1}
 	ks, key := w.KS, w.Keys[0]
-	var set engine.LockSet
-	set.AddKey(key)
-	ks.TryUpdate(set, func(v *engine.View) { // leases may have ended
+	ks.TryUpdate(engine.LocksOf(key), func(v *engine.View) { // leases may have ended
 		v.DB, v.NoTouch = w.DB, true
 		got.ahead = v.WaitingForLock(key)
 		if e := v.Peek(key); e.Kind() == engine.KindLock {

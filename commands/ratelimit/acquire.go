@@ -238,11 +238,7 @@ func retryAt(c *command.Ctx, d limiter.Decision) int64 {
 func (q *request) lapsed(w *command.Wait, key []byte, asked *call) limiter.Decision {
 	d := limiter.Decision{Limited: true, RetryAfterMicros: -1}
 	ks := w.KS
-	var set engine.LockSet
-	set.AddKey(key)
-	set.AddKey(suffixed(key, ":value"))
-	set.AddKey(suffixed(key, ":permits"))
-	ks.TryUpdate(set, func(v *engine.View) { // the key may have expired
+	ks.TryUpdate(engine.LocksOf(key, suffixed(key, ":value"), suffixed(key, ":permits")), func(v *engine.View) { // the key may have expired
 		v.DB = w.DB
 		c := w.Ctx(*v)
 		defer func() { *v = c.View }()

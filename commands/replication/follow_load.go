@@ -138,7 +138,6 @@ func (l *leader) Load(file *replication.File, id string, offset int64) error {
 			l.letGo(c, true)
 			c.Take(ks)
 			c.NoEffect() // what comes next is another journal's
-			c.EndCommand(nil)
 		}
 		if err := whole.Enter(c, true, true); err != nil {
 			return err
@@ -211,8 +210,6 @@ func (l *leader) empties(c *command.Ctx) {
 	l.letGo(c, l.f.s.Config.Value("replica-lazy-flush") == "yes")
 	c.FlushAll()
 	c.NoEffect() // what comes next is another journal's
-	c.EndCommand(nil)
-	c.Commit()
 	c.Worker = l.f.s.Workers.Get(l.f.s)
 	defer l.f.s.Workers.Put(c.Worker)
 	_ = l.f.s.Functions.LoadCode(c, nil, true, true) // no code is wrong
