@@ -1,5 +1,7 @@
 package engine
 
+// Transactions from their beginning to their end, and what a panic inside leaves.
+
 import (
 	"fmt"
 	"strings"
