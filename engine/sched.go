@@ -95,12 +95,14 @@ func (s *Scheduler) Go(fn func()) {
 }
 
 // caught is deferred by the keyspace's goroutines.
-func (s *Scheduler) caught() {
-	if s.Panicked == nil {
-		return
-	}
-	if r := recover(); r != nil {
+func (s *Scheduler) caught() { s.ends(recover()) }
+
+// ends ends the process for a panic, if there is one. Tests that do not say what becomes of it have it go on.
+func (s *Scheduler) ends(r any) {
+	if r != nil && s.Panicked != nil {
 		s.Panicked(r)
+	} else if r != nil {
+		panic(r)
 	}
 }
 

@@ -76,13 +76,12 @@ func (v *View) transact(fn func(v *View)) {
 
 // finish is deferred where a transaction has begun. To serve those who wait it takes further locks, and lets them go.
 func (v *View) finish() {
-	s := v.KS.Sched
 	defer v.KS.Unlock(v.Held)
 	if v.doubt {
-		s.ends(recover())
+		v.KS.Sched.ends(recover())
 	}
 	v.doubt = true // an end that ends halfway is a change that did
-	defer func() { s.ends(recover()) }()
+	defer v.KS.Sched.caught()
 	if v.system {
 		v.CommitApart()
 	} else {
@@ -94,15 +93,6 @@ func (v *View) finish() {
 	}
 	v.ServeReady()
 	v.Account()
-}
-
-// ends ends the process for a panic, if there is one. Tests that do not say what becomes of it have it go on.
-func (s *Scheduler) ends(r any) {
-	if r != nil && s.Panicked != nil {
-		s.Panicked(r)
-	} else if r != nil {
-		panic(r)
-	}
 }
 
 // Reader is a View without the verbs that change keys, or bring them up to now.
