@@ -188,6 +188,10 @@ func categories(c *Command) []string {
 	for _, name := range c.ACL {
 		add(name)
 	}
+	switch c.Group {
+	case GroupLimiter, GroupDelayQueue, GroupLock: // Redis's groups and categories are not named alike
+		add(string(c.Group))
+	}
 	for _, implied := range []struct {
 		name string
 		by   bool

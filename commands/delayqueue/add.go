@@ -14,7 +14,6 @@ func (f *family) addRow() *command.Command {
 	return &command.Command{
 		Name: "dq.add", Arity: -3, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.Write | command.DenyOOM | command.Fast,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, command.RW|command.Update|command.Insert)},
 		Summary:    "Adds an entry to a delay queue, or replaces and reschedules the one with its id.",
 		Complexity: "O(log N)",

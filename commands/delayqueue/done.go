@@ -11,7 +11,6 @@ func (f *family) ackRow() *command.Command {
 	return &command.Command{
 		Name: "dq.ack", Arity: -3, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.Write | command.Fast,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Delete)},
 		Summary:    "Removes leased entries: their work is done.",
 		Complexity: "O(log N) for each id",
@@ -29,7 +28,6 @@ func (f *family) remRow() *command.Command {
 	return &command.Command{
 		Name: "dq.rem", Arity: -3, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.Write | command.Fast,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Delete)},
 		Summary:    "Cancels entries, whatever their state.",
 		Complexity: "O(log N) for each id",
@@ -90,7 +88,6 @@ func (f *family) touchRow() *command.Command {
 	return &command.Command{
 		Name: "dq.touch", Arity: -4, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.Write | command.Fast,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey)},
 		Summary:    "Extends leases, or reschedules waiting entries, to a time from now.",
 		Complexity: "O(log N) for each id",
@@ -126,7 +123,6 @@ func (f *family) nackRow() *command.Command {
 	return &command.Command{
 		Name: "dq.nack", Arity: -3, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.Write | command.Fast,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Delete)},
 		Summary:    "Puts leased entries back, after a delay, or among the dead letters.",
 		Complexity: "O(log N) for each id",

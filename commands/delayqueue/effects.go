@@ -49,7 +49,6 @@ func (f *family) applyRow() *command.Command {
 	return &command.Command{
 		Name: "dq.apply", Arity: -4, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.Write | command.Applied,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey)},
 		Summary:    "Does again what a journal tells of a delay queue.",
 		Complexity: "O(log N) for each entry",

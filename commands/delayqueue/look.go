@@ -18,7 +18,6 @@ func readRow(name string, arity int, syntax, summary string, run func(*command.C
 	return &command.Command{
 		Name: name, Arity: arity, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.ReadOnly,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, command.RO|command.Access)},
 		Summary:    summary,
 		Complexity: "O(log N), and O(1) for each entry",

@@ -16,7 +16,6 @@ func (f *family) moveRow() *command.Command {
 	return &command.Command{
 		Name: "dq.move", Arity: -3, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.Write | command.DenyOOM | command.Blocking,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Delete), command.Key(2, command.RW|command.Insert)},
 		Summary:    "Moves due members of a sorted set to a list, or waits for them.",
 		Complexity: "O(log N) for each member",

@@ -15,7 +15,6 @@ func (f *family) popRow() *command.Command {
 	return &command.Command{
 		Name: "dq.pop", Arity: -2, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.Write | command.Blocking,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Delete)},
 		Summary:    "Takes or leases what is due in a delay queue or a sorted set, or waits for it.",
 		Complexity: "O(log N) for each entry",
@@ -29,7 +28,6 @@ func (f *family) mpopRow() *command.Command {
 	return &command.Command{
 		Name: "dq.mpop", Arity: -3, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.Write | command.Blocking,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.NumKeys(1, writeKey|command.Delete)},
 		Summary:    "Takes or leases what is due in the first of several queues that has something, or waits for it.",
 		Complexity: "O(log N) for each entry",

@@ -15,7 +15,6 @@ func (f *family) requeueRow() *command.Command {
 	return &command.Command{
 		Name: "dq.requeue", Arity: -3, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.Write | command.DenyOOM,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Delete), command.Key(2, command.RW|command.Update|command.Insert)},
 		Summary:    "Puts dead letters back into a queue, due now, as if they had never been tried.",
 		Complexity: "O(log N) for each entry",

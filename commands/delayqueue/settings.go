@@ -21,7 +21,6 @@ func (f *family) setRow() *command.Command {
 	return &command.Command{
 		Name: "dq.set", Arity: -3, Group: command.GroupDelayQueue, Since: since,
 		Flags:      command.Write | command.DenyOOM | command.Fast,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, command.RW|command.Update|command.Insert), dead, limit},
 		Summary:    "Sets a delay queue's defaults, which keep it when it is empty.",
 		Complexity: "O(1)",

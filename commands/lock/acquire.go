@@ -13,7 +13,6 @@ func (f *family) acquireRow() *command.Command {
 	return &command.Command{
 		Name: "lk.acquire", Arity: -4, Group: command.GroupLock, Since: since,
 		Flags:      command.Write | command.DenyOOM | command.Fast | command.Blocking,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Insert)},
 		Summary:    "Takes a lock for an owner, renews its lease, or waits in line for it.",
 		Complexity: "O(1) for a mutex; O(log N) in the holders of others",

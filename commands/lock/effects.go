@@ -58,7 +58,6 @@ func (f *family) applyRow() *command.Command {
 	return &command.Command{
 		Name: "lk.apply", Arity: -4, Group: command.GroupLock, Since: since,
 		Flags:      command.Write | command.Applied,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey)},
 		Summary:    "Does again what a journal tells of a lock.",
 		Complexity: "O(log N) for each holder",
@@ -119,7 +118,6 @@ func (f *family) fenceRow() *command.Command {
 	return &command.Command{
 		Name: "lk.fence", Arity: 2, Group: command.GroupLock, Since: since,
 		Flags:      command.Write | command.Fast | command.Applied,
-		ACL:        acl,
 		Summary:    "Has the fences of grants be greater than one that a journal tells of.",
 		Complexity: "O(1)",
 		Syntax:     "fence:integer",

@@ -25,7 +25,6 @@ func (f *family) releaseRow() *command.Command {
 	return &command.Command{
 		Name: "lk.release", Arity: -3, Group: command.GroupLock, Since: since,
 		Flags:      command.Write | command.Fast,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Delete)},
 		Summary:    "Lets go of a lock. Who is first in line has it then.",
 		Complexity: "O(1) for a mutex; O(log N) in the holders of others",
@@ -68,7 +67,6 @@ func (f *family) touchRow() *command.Command {
 	return &command.Command{
 		Name: "lk.touch", Arity: -4, Group: command.GroupLock, Since: since,
 		Flags:      command.Write | command.Fast,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.KeyRange(3, -1, 1, writeKey)},
 		Summary:    "Renews an owner's leases.",
 		Complexity: "O(1) for each mutex; O(log N) in the holders of others",
@@ -111,7 +109,6 @@ func (f *family) guardRow() *command.Command {
 	return &command.Command{
 		Name: "lk.guard", Arity: 3, Group: command.GroupLock, Since: since,
 		Flags:      command.ReadOnly | command.Fast,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, command.RO|command.Access)},
 		Summary:    "Makes sure that a lock is still held by the grant of a fence. In MULTI nothing is done if it is not.",
 		Complexity: "O(1) for a mutex; O(log N) in the holders of others",

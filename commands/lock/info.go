@@ -11,7 +11,6 @@ import (
 var infoRow = &command.Command{
 	Name: "lk.info", Arity: 2, Group: command.GroupLock, Since: since,
 	Flags:      command.ReadOnly,
-	ACL:        acl,
 	Keys:       []command.KeySpec{command.Key(1, command.RO|command.Access)},
 	Summary:    "Shows how a lock stands: who holds it, with which fence and for how long, and who waits.",
 	Complexity: "O(N) in the holders and waiters that are shown, at most 100 of each",

@@ -32,10 +32,7 @@ func Commands(s *command.Server) []*command.Command {
 
 const since = "0.1.0"
 
-var (
-	acl      = []string{"lock"}
-	writeKey = command.RW | command.Access | command.Update
-)
+const writeKey = command.RW | command.Access | command.Update
 
 // Limits of what a client may ask for.
 const (
