@@ -9,18 +9,14 @@ import (
 	"github.com/limitkv/limitkv/engine/limiter"
 )
 
-// ruleSyntax is how rules are written.
-const ruleSyntax = "{algorithm=(GCRA | LOG | WINDOW | FIXED | CAL | CONC | TOTAL) count:integer [period:string] [BURST burst:integer] [TZ zone:string] [FROM from:integer]}..."
-
 func (f *family) acquireRow() *command.Command {
 	return &command.Command{
 		Name: "rl.acquire", Arity: -2, Group: command.GroupLimiter, Since: since,
 		Flags:      fastWrite | command.Blocking,
-		ACL:        acl,
 		Keys:       []command.KeySpec{withShared(command.Key(1, writeKey|command.Insert))},
 		Summary:    "Takes a cost from a limiter, or nothing, or waits in line for it.",
 		Complexity: "O(1) for each rule, O(log N) with an ID; O(N) in the grants of a LOG that is waited for",
-		Syntax:     "key [cost:integer] [mode=(PEEK | FORCE | ATMOST)] [KEEP keep:integer] [name={ID id:string [LEASE lease:integer]}] [BLOCK ms:integer] [rule=" + ruleSyntax + "]",
+		Syntax:     "key [cost:integer] [mode=(PEEK | FORCE | ATMOST)] [KEEP keep:integer] [name={ID id:string [LEASE lease:integer]}] [BLOCK ms:integer] [rule=" + limiter.Syntax() + "]",
 		Looks:      f.peeks,
 		Run:        f.acquire,
 	}
@@ -158,12 +154,12 @@ func (f *family) acquire(c *command.Ctx) {
 func (q *request) reply(w command.Replier, d limiter.Decision) {
 	if q.mode == limiter.AtMost {
 		w.Array(6)
-		replyDecision(w, d)
+		replyDecision(w, d, limiter.CeilMillis)
 		w.Int(d.Taken)
 		return
 	}
 	w.Array(5)
-	replyDecision(w, d)
+	replyDecision(w, d, limiter.CeilMillis)
 }
 
 // decide decides by the limiter under a key, whichever it is.

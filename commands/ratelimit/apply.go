@@ -1,7 +1,6 @@
 package ratelimit
 
-// RL.GRANTS, which clients cannot call: the effects of limiters with named grants
-// (package budget), done again.
+// RL.APPLY and RL.GRANTS, which clients cannot call: the effects of limiters (package budget), done again.
 
 import (
 	"bytes"
@@ -12,6 +11,32 @@ import (
 	"github.com/limitkv/limitkv/engine/limiter"
 )
 
+// applyRow has the image of a limiter as it is, with its key's deadline. RESTORE would do, with six words and a checksum.
+var applyRow = &command.Command{
+	Name: "rl.apply", Arity: 4, Group: command.GroupLimiter, Since: since,
+	Flags:      command.Write | command.Applied,
+	Keys:       []command.KeySpec{command.Key(1, writeKey)},
+	Summary:    "Does again what a journal tells of a limiter.",
+	Complexity: "O(1) for each rule; O(N) in the grants of a LOG",
+	Syntax:     "key deadline-ms:integer image:string",
+	Run: func(c *command.Ctx) {
+		a := c.Cursor(2)
+		deadline, image := a.Positive(errApply), a.Bytes()
+		if limiter.CheckPlain(image) != nil {
+			a.Fail(errApply)
+		}
+		if a.Failed(c) {
+			return
+		}
+		c.PutBytes(engine.KindLimiter, c.Args[1], limiter.Compact(image), deadline)
+		c.Changed(c.Args[1], engine.EventLimiter, "rl.apply")
+		c.OK()
+	},
+}
+
+// errApply is for what no journal of ours has.
+const errApply = "ERR this is no effect of a limiter"
+
 // ended tells that the keyspace ended grants.
 func ended(v *engine.View, key []byte, n int) {
 	v.Besides([]byte("RL.GRANTS"), key, command.Number(v.Now), []byte(budget.WordEnded), command.Number(int64(n)))
@@ -21,7 +46,6 @@ func (f *family) grantsRow() *command.Command {
 	return &command.Command{
 		Name: "rl.grants", Arity: -5, Group: command.GroupLimiter, Since: sinceNamed,
 		Flags:      command.Write | command.Applied,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey)},
 		Summary:    "Does again what a journal tells of a limiter's named grants.",
 		Complexity: "O(log N) for each grant; O(N) where rules change",
@@ -78,9 +102,6 @@ func applyTaken(c *command.Ctx, e engine.Entry, n *limiter.Named, a *command.Arg
 		return false
 	}
 	p := e.Bytes(nil)
-	if n != nil {
-		p = n.State()
-	}
 	size := len(p)
 	p, ok := limiter.Again(p, now, cost, times)
 	switch {
@@ -88,13 +109,7 @@ func applyTaken(c *command.Ctx, e engine.Entry, n *limiter.Named, a *command.Arg
 		return false
 	case n != nil:
 		n.SetState(p)
-		for a.More() {
-			id, saved := a.Bytes(), a.Bytes()
-			if a.Err() != "" || n.Restore(id, saved) != nil {
-				return false
-			}
-		}
-		if n.CheckHeld() != nil {
+		if !restore(n, a) {
 			return false
 		}
 		c.InnerDue(e)
@@ -121,6 +136,11 @@ func applyState(n *limiter.Named, a *command.Args, now int64) bool {
 	if n.SetGiven(given) != nil {
 		return false
 	}
+	return restore(n, a)
+}
+
+// restore has the grants that arguments name be as they were saved.
+func restore(n *limiter.Named, a *command.Args) bool {
 	for a.More() {
 		id, saved := a.Bytes(), a.Bytes()
 		if a.Err() != "" || n.Restore(id, saved) != nil {

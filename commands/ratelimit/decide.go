@@ -46,29 +46,15 @@ func (f *family) decide(c *command.Ctx, key []byte, e engine.Entry, q *call) (d 
 	if e.Ok() && e.Kind() != engine.KindLimiter {
 		return d, command.ErrWrongType
 	}
-	var scratch [128]byte
-	var p []byte
-	fresh, changed := false, false
-	if e.Ok() {
-		if n := budget.NamedOf(e); n != nil {
-			return f.decideNamed(c, key, e, n, q)
-		}
-		p = e.Bytes(nil)
-		fresh = c.Idle(e) // as good as none
-	} else {
-		fresh = true
+	if n := budget.NamedOf(e); n != nil {
+		return f.decideNamed(c, key, e, n, q)
 	}
-	switch {
-	case fresh && len(q.rules) == 0:
+	p, fresh, changed := q.define(c, e)
+	if fresh && len(q.rules) == 0 {
 		if e.Ok() && c.Writes {
 			c.Delete(key)
 		}
 		return d, errNoLimiter
-	case fresh:
-		p = limiter.New(scratch[:0], q.rules, false)
-	case len(q.rules) > 0 && !q.late && !limiter.HasRules(p, q.rules):
-		changed = true
-		p = limiter.Change(scratch[:0], p, q.rules, c.Now)
 	}
 	long := !fresh && !changed && q.id == nil && limiter.Long(p, c.Now)
 	out, d, err := q.take(c, key, p, nil)
@@ -102,6 +88,21 @@ func (f *family) decide(c *command.Ctx, key []byte, e engine.Entry, q *call) (d 
 		budget.Became(&c.View, e)
 	}
 	return d, ""
+}
+
+// define is the limiter as the call is to find it: the one under the key, that one with other rules, or a fresh one. It is
+// valid until the view makes another.
+func (q *call) define(c *command.Ctx, e engine.Entry) (p []byte, fresh, changed bool) {
+	other := c.Scratch()
+	switch {
+	case !e.Ok() || c.Idle(e): // which is as good as none
+		fresh, *other = true, limiter.New((*other)[:0], q.rules, false)
+	case len(q.rules) > 0 && !q.late && !limiter.HasRules(e.Bytes(nil), q.rules):
+		changed, *other = true, limiter.Change((*other)[:0], e.Bytes(nil), q.rules, c.Now)
+	default:
+		return e.Bytes(nil), false, false
+	}
+	return *other, fresh, changed
 }
 
 // done counts a decision and tells of what it changed. It reports whether that is to

@@ -15,7 +15,6 @@ import (
 var infoRow = &command.Command{
 	Name: "rl.info", Arity: 2, Group: command.GroupLimiter, Since: since,
 	Flags:      command.ReadOnly | command.Fast,
-	ACL:        acl,
 	Keys:       []command.KeySpec{withShared(command.Key(1, command.RO|command.Access))},
 	Summary:    "Shows a limiter's rules, what is available, who waits, and HTTP header texts.",
 	Complexity: "O(1) for each rule",

@@ -17,11 +17,10 @@ func (f *family) macquireRow() *command.Command {
 	return &command.Command{
 		Name: "rl.macquire", Arity: -4, Group: command.GroupLimiter, Since: since,
 		Flags:      fastWrite | command.Blocking,
-		ACL:        acl,
 		Keys:       []command.KeySpec{keys},
 		Summary:    "Takes costs from several limiters, from all of them or from none.",
 		Complexity: "O(N) in the number of limiters",
-		Syntax:     "numkeys:integer data={key cost:integer}... [mode=(PEEK | FORCE)] [KEEP keep:integer] [name={ID id:string [LEASE lease:integer]}] [BLOCK ms:integer] [EACH] [rules={RULE k:integer rule=" + ruleSyntax + "}...]",
+		Syntax:     "numkeys:integer data={key cost:integer}... [mode=(PEEK | FORCE)] [KEEP keep:integer] [name={ID id:string [LEASE lease:integer]}] [BLOCK ms:integer] [EACH] [rules={RULE k:integer rule=" + limiter.Syntax() + "}...]",
 		Looks: func(args [][]byte) bool {
 			if !says(args, "PEEK") {
 				return false
@@ -266,26 +265,16 @@ func (m *several) look(c *command.Ctx, k *keyCost) (text string) {
 // dry tells what would become of taking a cost that PEEK does not tell: whether CONC
 // wants a lease, and FORCE fits.
 func (m *several) dry(c *command.Ctx, k *keyCost) (text string) {
-	var scratch [128]byte
-	var p []byte
 	e := c.GetLimiter(k.key)
-	n := budget.NamedOf(e)
-	switch {
-	case !e.Ok() || c.Idle(e):
-		p = limiter.New(scratch[:0], k.rules, false)
-	case len(k.rules) > 0 && !m.late && !limiter.HasRules(e.Bytes(nil), k.rules):
-		p = limiter.Change(scratch[:0], e.Bytes(nil), k.rules, c.Now)
-	default:
-		p = e.Bytes(nil)
-	}
+	q := m.of(k, limiter.Force)
+	p, _, _ := q.define(c, e)
 	if m.lease == 0 && k.cost > 0 && limiter.NeedsLease(p) {
 		return errLease
 	}
 	if m.mode != limiter.Force {
 		return ""
 	}
-	q := m.of(k, limiter.Force)
-	_, d, err := q.ask(c, bytes.Clone(p), n, k.cost, limiter.Force)
+	_, d, err := q.ask(c, bytes.Clone(p), budget.NamedOf(e), k.cost, limiter.Force)
 	if err != nil {
 		return textOf(err)
 	}
@@ -302,7 +291,7 @@ func (m *several) reply(c *command.Ctx, limited *keyCost) {
 		c.Writer.Array(len(m.at))
 		for _, i := range m.at {
 			c.Writer.Array(5)
-			replyDecision(c.Writer, m.list[i].Decision)
+			replyDecision(c.Writer, m.list[i].Decision, limiter.CeilMillis)
 		}
 		return
 	}
@@ -324,7 +313,7 @@ func replySeveral(w command.Replier, d limiter.Decision, limited *keyCost) {
 		index = int64(limited.index)
 	}
 	w.Array(6)
-	replyDecision(w, d)
+	replyDecision(w, d, limiter.CeilMillis)
 	w.Int(index)
 }
 
@@ -373,11 +362,7 @@ func isShadow(c *command.Ctx, key []byte) bool {
 	if e.Kind() != engine.KindLimiter {
 		return false
 	}
-	p := e.Bytes(nil)
-	if n := budget.NamedOf(e); n != nil {
-		p = n.State()
-	}
-	shadow, _ := limiter.Shadow(p)
+	shadow, _ := limiter.Shadow(e.Bytes(nil))
 	return shadow
 }
 

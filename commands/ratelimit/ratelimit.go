@@ -37,7 +37,6 @@ const (
 )
 
 var (
-	acl       = []string{"ratelimit"}
 	writeKey  = command.RW | command.Access | command.Update
 	fastWrite = command.Write | command.DenyOOM | command.Fast
 )
@@ -51,58 +50,38 @@ func withShared(keys command.KeySpec) command.KeySpec {
 
 // Error texts. Those of numbers and syntax are Redis's own.
 const (
-	errNoLimiter = "NOLIMITER no such limiter, define it with RL.SET or give a rule"
-	errCapacity  = "ERR cost is above the limiter's capacity"
-	errCost      = "ERR cost is out of range, it can be 0 to 1000000000000"
-	errDebt      = "ERR the limiter cannot take that much debt"
-	errCount     = "ERR count is out of range, it can be 1 to 1000000000000"
-	errPeriod    = "ERR period is out of range, it can be 1 to 315576000000 ms"
-	errBurst     = "ERR burst is out of range, it can be 1 to 1000000000000"
-	errFill      = "ERR a full burst would take more than 36000 years to come back"
-	errRules     = "ERR too many rules, a limiter has at most 8"
-
+	errNoLimiter  = "NOLIMITER no such limiter, define it with RL.SET or give a rule"
+	errCapacity   = "ERR cost is above the limiter's capacity"
+	errCost       = "ERR cost is out of range, it can be 0 to 1000000000000"
 	errLease      = "ERR CONC needs ID and LEASE, so that what is held comes back"
 	errLeaseRange = "ERR lease is out of range, it can be 1 to 315576000000 ms"
 	errName       = "ERR the ID is empty or too long, it can have at most 512 bytes"
 	errNamed      = "ERR too many open grants"
-	errUnit       = "ERR the period of CAL is HOUR, DAY, WEEK or MONTH"
-	errFrom       = "ERR FROM is out of range, it can be 0 to 59 for HOUR, 0 to 23 for DAY, 1 to 7 for WEEK and 1 to 28 for MONTH"
-	errZone       = "ERR unknown time zone, TZ takes an IANA name such as Europe/Berlin"
 )
+
+// texts are those of the kernel's errors, but for syntax.
+var texts = map[error]string{
+	limiter.ErrCapacity: errCapacity,
+	limiter.ErrCost:     errCost,
+	limiter.ErrDebt:     "ERR the limiter cannot take that much debt",
+	limiter.ErrCount:    "ERR count is out of range, it can be 1 to 1000000000000",
+	limiter.ErrPeriod:   "ERR period is out of range, it can be 1 to 315576000000 ms",
+	limiter.ErrBurst:    "ERR burst is out of range, it can be 1 to 1000000000000",
+	limiter.ErrFill:     "ERR a full burst would take more than 36000 years to come back",
+	limiter.ErrRules:    "ERR too many rules, a limiter has at most 8",
+	limiter.ErrLease:    errLease,
+	limiter.ErrName:     errName,
+	limiter.ErrNamed:    errNamed,
+	limiter.ErrUnit:     "ERR the period of CAL is HOUR, DAY, WEEK or MONTH",
+	limiter.ErrFrom:     "ERR FROM is out of range, it can be 0 to 59 for HOUR, 0 to 23 for DAY, 1 to 7 for WEEK and 1 to 28 for MONTH",
+	limiter.ErrZone:     "ERR unknown time zone, TZ takes an IANA name such as Europe/Berlin",
+	limiter.ErrNumber:   command.ErrNotInt,
+}
 
 // textOf is the error text for an error of the kernel.
 func textOf(err error) string {
-	switch err {
-	case limiter.ErrCapacity:
-		return errCapacity
-	case limiter.ErrCost:
-		return errCost
-	case limiter.ErrDebt:
-		return errDebt
-	case limiter.ErrCount:
-		return errCount
-	case limiter.ErrPeriod:
-		return errPeriod
-	case limiter.ErrBurst:
-		return errBurst
-	case limiter.ErrFill:
-		return errFill
-	case limiter.ErrRules:
-		return errRules
-	case limiter.ErrLease:
-		return errLease
-	case limiter.ErrName:
-		return errName
-	case limiter.ErrNamed:
-		return errNamed
-	case limiter.ErrUnit:
-		return errUnit
-	case limiter.ErrFrom:
-		return errFrom
-	case limiter.ErrZone:
-		return errZone
-	case limiter.ErrNumber:
-		return command.ErrNotInt
+	if text, ok := texts[err]; ok {
+		return text
 	}
 	return command.ErrSyntax
 }
@@ -124,10 +103,8 @@ func (f *family) info(w *command.InfoWriter) {
 	w.Line("limiter_waiters", w.Tally().Waiters[engine.KindLimiter])
 }
 
-// replyDecision appends the five integers, times in milliseconds.
-func replyDecision(w interface {
-	Int(int64)
-}, d limiter.Decision) {
+// replyDecision appends the five integers, with times in the unit that they are rounded up to.
+func replyDecision(w command.Replier, d limiter.Decision, round func(micros int64) int64) {
 	limited := int64(0)
 	if d.Limited {
 		limited = 1
@@ -135,6 +112,6 @@ func replyDecision(w interface {
 	w.Int(limited)
 	w.Int(d.Limit)
 	w.Int(d.Remaining)
-	w.Int(limiter.CeilMillis(d.RetryAfterMicros))
-	w.Int(limiter.CeilMillis(d.ResetAfterMicros))
+	w.Int(round(d.RetryAfterMicros))
+	w.Int(round(d.ResetAfterMicros))
 }

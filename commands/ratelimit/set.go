@@ -13,11 +13,10 @@ func (f *family) setRow() *command.Command {
 	return &command.Command{
 		Name: "rl.set", Arity: -4, Group: command.GroupLimiter, Since: since,
 		Flags:      command.Write | command.DenyOOM | command.Fast,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, command.RW|command.Update|command.Insert)},
 		Summary:    "Defines a limiter, or changes its rules and keeps what was consumed.",
 		Complexity: "O(1) for each rule; O(N) in the grants of a LOG",
-		Syntax:     "key [condition=(NX | XX)] [RESET] [SHADOW] rule=" + ruleSyntax,
+		Syntax:     "key [condition=(NX | XX)] [RESET] [SHADOW] rule=" + limiter.Syntax(),
 		Run:        f.set,
 	}
 }
@@ -57,32 +56,26 @@ func (f *family) set(c *command.Ctx) {
 		c.Null()
 		return
 	}
-	var scratch [128]byte
 	var p []byte
 	n := budget.NamedOf(e)
 	switch {
 	case !e.Ok() || reset:
-		p, n = limiter.New(scratch[:0], rules, true), nil
+		p, n = limiter.New(nil, rules, true), nil
 	case n != nil:
-		setNamed(c, n, rules, shadow)
+		p = n.StateFor(rules, c.Now)
+		n.Rebase(rules, c.Now)
 	default:
-		p = limiter.Change(scratch[:0], e.Bytes(nil), rules, c.Now)
-		limiter.Keep(p, true)
+		p = limiter.Change(nil, e.Bytes(nil), rules, c.Now)
 	}
-	if n == nil {
-		c.PutBytes(engine.KindLimiter, key, limiter.SetShadow(p, shadow), e.Deadline())
+	limiter.Keep(p, true)
+	if p = limiter.SetShadow(p, shadow); n == nil {
+		c.PutBytes(engine.KindLimiter, key, p, e.Deadline())
+	} else {
+		n.SetState(p)
 	}
 	c.Changed(key, engine.EventLimiter, "rl.set")
 	budget.Effect(&c.View, key, n)
 	c.OK()
-}
-
-// setNamed gives other rules to a limiter of which named grants are open.
-func setNamed(c *command.Ctx, n *limiter.Named, rules []limiter.Rule, shadow bool) {
-	p := n.StateFor(rules, c.Now)
-	limiter.Keep(p, true)
-	n.Rebase(rules, c.Now)
-	n.SetState(limiter.SetShadow(p, shadow))
 }
 
 // readRules reads rules up to the end of the arguments.

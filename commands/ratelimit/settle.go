@@ -13,7 +13,6 @@ func (f *family) settleRow() *command.Command {
 	return &command.Command{
 		Name: "rl.settle", Arity: -3, Group: command.GroupLimiter, Since: sinceNamed,
 		Flags:      command.Write | command.Fast,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey)},
 		Summary:    "Ends a named grant with what it really cost.",
 		Complexity: "O(log N) in the grants that are open, for each rule; O(N) in the grants of a LOG",
@@ -37,10 +36,11 @@ func (f *family) settle(c *command.Ctx) {
 		return
 	}
 	key := c.Args[1]
-	e, n, ok := f.open(c, key)
+	e, ok := c.LookupWrite(key, engine.KindLimiter)
 	if !ok {
 		return
 	}
+	n := budget.NamedOf(e)
 	if n == nil {
 		c.Null()
 		return
@@ -61,19 +61,10 @@ func (f *family) settle(c *command.Ctx) {
 	c.Int(back)
 }
 
-// open finds the limiter under a key and its grants, nil if none is open.
-func (f *family) open(c *command.Ctx, key []byte) (e engine.Entry, n *limiter.Named, ok bool) {
-	if e, ok = c.LookupWrite(key, engine.KindLimiter); !ok {
-		return e, nil, false
-	}
-	return e, budget.NamedOf(e), true
-}
-
 func (f *family) touchRow() *command.Command {
 	return &command.Command{
 		Name: "rl.touch", Arity: 4, Group: command.GroupLimiter, Since: sinceNamed,
 		Flags:      command.Write | command.Fast,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey)},
 		Summary:    "Renews the lease of a named grant.",
 		Complexity: "O(log N) in the grants that are open",
@@ -90,10 +81,11 @@ func (f *family) touch(c *command.Ctx) {
 		return
 	}
 	key := c.Args[1]
-	e, n, ok := f.open(c, key)
+	e, ok := c.LookupWrite(key, engine.KindLimiter)
 	if !ok {
 		return
 	}
+	n := budget.NamedOf(e)
 	if n == nil || !n.Touch(id, c.Now, millis*1000) {
 		c.Int(0)
 		return
@@ -108,7 +100,6 @@ func (f *family) releaseRow() *command.Command {
 	return &command.Command{
 		Name: "rl.release", Arity: -2, Group: command.GroupLimiter, Since: since,
 		Flags:      command.Write | command.Fast,
-		ACL:        acl,
 		Keys:       []command.KeySpec{withShared(command.Key(1, writeKey))},
 		Summary:    "Gives tokens back to a limiter, never above its capacity.",
 		Complexity: "O(1) for each rule; O(N) in the grants of a LOG that come back",
@@ -141,10 +132,11 @@ func (f *family) release(c *command.Ctx) {
 		c.Int(came)
 		return
 	}
-	e, n, ok := f.open(c, key)
+	e, ok := c.LookupWrite(key, engine.KindLimiter)
 	if !ok {
 		return
 	}
+	n := budget.NamedOf(e)
 	var freed [][]byte
 	switch {
 	case !e.Ok() || back == 0: // nothing is to change: it would not be told

@@ -15,7 +15,6 @@ func (f *family) throttleRow(name string) *command.Command {
 	return &command.Command{
 		Name: name, Arity: -5, Group: command.GroupLimiter, Since: since,
 		Flags:      fastWrite,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Insert)},
 		Summary:    "Takes a quantity from a token bucket, as redis-cell's CL.THROTTLE.",
 		Complexity: "O(1)",
@@ -48,7 +47,6 @@ func (f *family) gcraRow() *command.Command {
 	return &command.Command{
 		Name: "gcra", Arity: -5, Group: command.GroupLimiter, Since: since,
 		Flags:      fastWrite,
-		ACL:        acl,
 		Keys:       []command.KeySpec{command.Key(1, writeKey|command.Insert)},
 		Summary:    "Takes tokens from a token bucket, with a period in seconds or parts of one.",
 		Complexity: "O(1)",
@@ -92,13 +90,5 @@ func (f *family) cell(c *command.Ctx, maxBurst, count, periodMicros, quantity in
 		return
 	}
 	c.Array(5)
-	if d.Limited {
-		c.Int(1)
-	} else {
-		c.Int(0)
-	}
-	c.Int(d.Limit)
-	c.Int(d.Remaining)
-	c.Int(limiter.CeilSeconds(d.RetryAfterMicros))
-	c.Int(limiter.CeilSeconds(d.ResetAfterMicros))
+	replyDecision(c.Writer, d, limiter.CeilSeconds)
 }

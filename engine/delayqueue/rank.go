@@ -402,7 +402,7 @@ func (q *Queue) setRules(text string) error {
 func ParseRules(text string) ([]limiter.Rule, error) {
 	rules, err := limiter.ParseRules(nil, bytes.Fields([]byte(text)))
 	for _, r := range rules {
-		if r.Algorithm == limiter.Conc || r.Algorithm == limiter.Total {
+		if r.Untimed() {
 			return nil, limiter.ErrLease
 		}
 	}

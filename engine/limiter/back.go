@@ -16,33 +16,15 @@ func SetBack(p []byte, now, byMicros int64) {
 	var o opened
 	o.open(p)
 	for i := 0; i < o.n; i++ {
-		o.rules[i].move(p[o.at[i]:o.at[i+1]], now, byMicros)
+		r := o.rules[i]
+		r.row().back(r, p[o.at[i]:o.at[i+1]], now, byMicros)
 	}
 }
 
-func (r Rule) move(state []byte, now, by int64) {
-	switch r.Algorithm {
-	case GCRA:
-		m := r.loadMoment(state)
-		m.micros = max(m.micros+by, 0)
-		r.storeMoment(state, m)
-	case Log:
-		l := loadLog(state)
-		if l.newestCost > 0 {
-			by = max(by, -l.oldest) // the times between hang on these two
-		}
-		l.oldest, l.newest = max(l.oldest+by, 0), max(l.newest+by, 0)
-		l.store(state)
-	case Cal:
-		s := r.calLoad(state, now-by) // a period that was over stays so
-		if s.start > now {
-			s.start, s.end = r.Calendar().period(now)
-		}
-		s.store(state)
-	case Window, Fixed:
-		start := state[windowStart:] // which is fixedStart, too
-		binary.LittleEndian.PutUint64(start, uint64(max(int64(binary.LittleEndian.Uint64(start))+by, 0)))
-	}
+// startBack moves a window that begins with a state's first eight bytes.
+func (r Rule) startBack(state []byte, _, by int64) {
+	start := int64(binary.LittleEndian.Uint64(state))
+	binary.LittleEndian.PutUint64(state, uint64(max(start+by, 0)))
 }
 
 // SetBack is the package's SetBack for a limiter with grants, which end as much earlier. All are

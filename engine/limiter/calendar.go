@@ -1,4 +1,5 @@
-// This file is CAL: a count in each hour, day, week or month of a time zone.
+// This file is the calendar that CAL goes by: hours, days, weeks and months of a
+// time zone.
 //
 // A day, week or month begins at the moment at which the zone's clock first shows
 // its beginning, or, where summer time leaves that out, at the moment of the leap
@@ -11,7 +12,6 @@
 package limiter
 
 import (
-	"encoding/binary"
 	"errors"
 	"sync"
 	"time"
@@ -46,11 +46,6 @@ type Calendar struct {
 
 // pack is the calendar in one number, which only this process knows.
 func (c Calendar) pack() int64 { return int64(c.Unit) | int64(c.From)<<8 | int64(c.zone)<<16 }
-
-// Calendar is the calendar of a CAL rule.
-func (r Rule) Calendar() Calendar {
-	return Calendar{Unit(r.Burst), uint8(r.Burst >> 8), uint16(r.Burst >> 16)}
-}
 
 // What a calendar can be refused for.
 var (
@@ -119,18 +114,17 @@ func (c Calendar) location() *time.Location {
 	return zones.all[c.zone]
 }
 
-// append encodes the calendar: its unit, FROM, and the zone's name behind its
-// length; UTC has none.
-func (c Calendar) append(dst []byte) []byte {
-	dst = append(dst, byte(c.Unit), c.From)
+// encode is the calendar's unit, FROM, and the zone's name behind its length; UTC
+// has none.
+func (c Calendar) encode() string {
 	name := ""
 	if c.zone != 0 {
 		name = c.location().String()
 	}
-	return append(append(dst, byte(len(name))), name...)
+	return string([]byte{byte(c.Unit), c.From, byte(len(name))}) + name
 }
 
-// decodeCalendar reads what append wrote. A name of no zone gives a calendar that
+// decodeCalendar reads what encode wrote. A name of no zone gives a calendar that
 // is not valid.
 func decodeCalendar(p []byte, at int) (Calendar, int) {
 	c := Calendar{Unit: Unit(p[at]), From: p[at+1]}
@@ -142,6 +136,54 @@ func decodeCalendar(p []byte, at int) (Calendar, int) {
 		}
 	}
 	return c, at + 3 + len(name)
+}
+
+// parseCalendar reads the period of CAL at the front of args.
+func parseCalendar(args [][]byte) (c Calendar, n int, err error) {
+	for c.Unit = 0; c.Unit < units && !startsWith(args, unitWords[c.Unit]); c.Unit++ {
+	}
+	if c.Unit == units {
+		return c, 0, ErrUnit
+	}
+	c.From = fromRange[c.Unit][0]
+	zoned, from := false, false
+	for n = 1; ; n += 2 {
+		switch rest := args[n:]; {
+		case !zoned && startsWith(rest, "TZ"):
+			if zoned = true; len(rest) < 2 {
+				return c, 0, ErrMissing
+			}
+			if c.zone, err = zoneOf(rest[1]); err != nil {
+				return c, 0, err
+			}
+		case !from && startsWith(rest, "FROM"):
+			if from = true; len(rest) < 2 {
+				return c, 0, ErrMissing
+			}
+			v, ok := parseInt(rest[1])
+			switch {
+			case !ok:
+				return c, 0, ErrNumber
+			case v < int64(fromRange[c.Unit][0]) || v > int64(fromRange[c.Unit][1]):
+				return c, 0, ErrFrom
+			}
+			c.From = uint8(v)
+		default:
+			return c, n, nil
+		}
+	}
+}
+
+// appendText appends the period with what is not its default.
+func (c Calendar) appendText(dst []byte) []byte {
+	dst = append(append(dst, ' '), unitWords[c.Unit]...)
+	if c.zone != 0 {
+		dst = append(append(dst, " TZ "...), c.location().String()...)
+	}
+	if c.From != fromRange[c.Unit][0] {
+		dst = appendInt(append(dst, " FROM "...), int64(c.From))
+	}
+	return dst
 }
 
 // period is the period that a moment is in, in Unix microseconds.
@@ -249,75 +291,4 @@ func (c Calendar) minuteAfter(t time.Time) int64 {
 func offsetOf(t time.Time) int {
 	_, offset := t.Zone()
 	return offset
-}
-
-// CAL's state is the period that was last taken from and what was taken in it.
-const (
-	calStart  = 0  // int64: when the period began
-	calLength = 8  // uint48: how long it is, in microseconds
-	calUsed   = 14 // uint48: what was taken in it
-	calSize   = 20
-	// calBefore is by how much the period that the year 1970 begins in is older.
-	calBefore = 32 * 86_400_000_000
-)
-
-// calState is a CAL's state, taken apart.
-type calState struct{ start, end, used int64 }
-
-func loadCal(state []byte) calState {
-	start := int64(binary.LittleEndian.Uint64(state[calStart:]))
-	return calState{start, start + int64(uint48(state[calLength:])), int64(uint48(state[calUsed:]))}
-}
-
-func (s calState) store(state []byte) {
-	binary.LittleEndian.PutUint64(state[calStart:], uint64(s.start))
-	putUint48(state[calLength:], uint64(s.end-s.start))
-	putUint48(state[calUsed:], uint64(s.used))
-}
-
-// calLoad is the state as it is at now. A clock that was put back leaves the
-// period as it was.
-func (r Rule) calLoad(state []byte, now int64) calState {
-	s := loadCal(state)
-	if now >= s.end || s.used == 0 {
-		s.start, s.end = r.Calendar().period(now)
-		s.used = 0
-	}
-	return s
-}
-
-func (r Rule) calWait(state []byte, now, cost int64) int64 {
-	s := r.calLoad(state, now)
-	if s.used+cost <= r.Count {
-		return 0
-	}
-	return s.end - now
-}
-
-func (r Rule) calRoom(state []byte, now int64) (available, reset int64) {
-	s := r.calLoad(state, now)
-	if s.used == 0 {
-		return r.Count, 0
-	}
-	return r.Count - s.used, s.end - now
-}
-
-func (r Rule) calTake(state []byte, now, cost int64) {
-	s := r.calLoad(state, now)
-	s.used += cost
-	s.store(state)
-}
-
-func (r Rule) calGive(state []byte, now, n int64) {
-	s := r.calLoad(state, now)
-	s.used -= min(n, s.used)
-	s.store(state)
-}
-
-// calCarry keeps what was taken in the period that is under way.
-func (r Rule) calCarry(state []byte, now int64, old Rule, oldState []byte) {
-	used := old.calLoad(oldState, now).used
-	s := r.calLoad(state, now)
-	s.used = used
-	s.store(state)
 }

@@ -1,17 +1,14 @@
-// This file is a limiter whose rules change. What was consumed is kept: raising
-// a rate never refuses who would have passed, lowering it forgives nothing.
+// This file is a limiter whose rules change. What was consumed is kept: raising a rate never refuses who would have passed,
+// lowering it forgives nothing.
 package limiter
 
-// Change appends a limiter with these rules that carries on what p has in use,
-// its totals and whether it is kept.
+// Change appends a limiter with these rules that carries on what p has in use, its totals and whether it is kept.
 //
-// Each new rule takes over the state of an old one, and each old one is taken
-// over at most once: the same rule; else one of the same algorithm and period;
-// else the first left of the same algorithm, by the meaning of the algorithm (a
-// bucket keeps the tokens in use, a log its times, a window its place and
-// counts). A new rule for which only rules of another algorithm are left starts
-// with what is in use under the first of those, as if taken now. A rule added
-// beside the old ones starts full.
+// Each new rule takes over the state of an old one, and each old one is taken over at most once: the same rule; else one of
+// the same algorithm and period; else the first left of the same algorithm, by the meaning of the algorithm (a bucket keeps
+// the tokens in use, a log its times, a window its place and counts). A new rule for which only rules of another algorithm
+// are left starts with what is in use under the first of those, as if taken now. A rule added beside the old ones starts
+// full.
 func Change(dst, p []byte, rules []Rule, now int64) []byte {
 	var o opened
 	o.open(p)
@@ -26,7 +23,7 @@ func Change(dst, p []byte, rules []Rule, now int64) []byte {
 	}
 	for i, r := range rules {
 		if from[i] < 0 {
-			dst = append(dst, make([]byte, r.emptySize())...)
+			dst = append(dst, make([]byte, r.row().size(r, nil))...)
 			continue
 		}
 		old := o.rules[from[i]]
@@ -63,54 +60,34 @@ func heirs(from []int, rules, olds []Rule) {
 
 // carry appends the state of a rule that replaces old.
 func (r Rule) carry(dst []byte, old Rule, oldState []byte, now int64) []byte {
-	if r.Algorithm == Log && old.Algorithm == Log {
-		return logCarry(dst, old, oldState, now)
+	row, at := r.row(), len(dst)
+	dst = append(dst, make([]byte, row.size(r, nil))...)
+	if r.Algorithm == old.Algorithm {
+		return append(dst[:at], row.carry(r, dst[at:], now, old, oldState)...)
 	}
-	var buf [windowSize + logFixed]byte
-	state := buf[:r.emptySize()]
-	switch {
-	case r.Algorithm == Conc && old.Algorithm != Conc:
-		// What is held is told by the named grants, see Named.Change.
-	case r.Algorithm != old.Algorithm:
-		available, _ := old.room(oldState, now)
-		if used := old.Capacity() - available; used > 0 {
-			r.charge(state, now, min(used, UsedMax))
-		}
-	case r.Algorithm == GCRA:
-		r.gcraCarry(state, now, old, oldState)
-	case r.Algorithm == Window:
-		r.windowCarry(state, now, old, oldState)
-	case r.Algorithm == Cal:
-		r.calCarry(state, now, old, oldState)
-	case r.Algorithm == Fixed:
-		r.fixedCarry(state, now, old, oldState)
-	default:
-		copy(state, oldState)
+	// What is held of CONC is told by the named grants, see Named.StateFor.
+	if used := old.inUse(oldState, now); used > 0 && !row.needsLease {
+		return append(dst[:at], row.take(r, dst[at:], now, min(used, UsedMax))...)
 	}
-	return append(dst, state...)
+	return dst
 }
 
-// charge puts used tokens, at least one and at most UsedMax, into an empty state.
-func (r Rule) charge(state []byte, now, used int64) {
-	switch r.Algorithm {
-	case GCRA:
-		// A bucket's state cannot hold more than FillMicrosMax.
-		span, ok := r.span(used)
-		if !ok || span.micros >= FillMicrosMax {
-			span = moment{micros: FillMicrosMax}
-		}
-		span.micros += now
-		r.storeMoment(state, span)
-	case Log:
-		// Into an empty log: the area does not grow.
-		r.logTake(state, now, used)
-	case Window:
-		r.windowTake(state, now, used)
-	case Cal:
-		r.calTake(state, now, used)
-	case Total:
-		r.holdTake(state, used)
-	default:
-		r.fixedTake(state, now, used)
+// inUse is how much the rule has in use.
+func (r Rule) inUse(state []byte, now int64) int64 {
+	available, _ := r.room(state, now)
+	return r.Capacity() - available
+}
+
+// resetWait is wait where nothing comes back before all does.
+func (r Rule) resetWait(state []byte, now, cost int64) int64 {
+	available, reset := r.room(state, now)
+	if cost <= available {
+		return 0
 	}
+	return reset
+}
+
+// usedBears is bears where all that is in use is one number.
+func (r Rule) usedBears(state []byte, now, cost int64) bool {
+	return r.inUse(state, now)+cost < UsedMax
 }

@@ -12,8 +12,6 @@
 // A GCRA limiter of 100 per minute takes 13 + 6 + 8 = 27 bytes, in its compact form (compact.go) 5 + 3 + 8 = 16.
 package limiter
 
-import "encoding/binary"
-
 const (
 	headGranted = 1
 	headRefused = 7
@@ -43,36 +41,9 @@ func (o *opened) open(p []byte) {
 	}
 	for i := 0; i < o.n; i++ {
 		o.at[i] = at
-		at += o.rules[i].stateSize(p[at:])
+		at += o.rules[i].row().size(o.rules[i], p[at:])
 	}
 	o.at[o.n] = at
-}
-
-// stateSize is how many bytes the rule's state at the front of p takes.
-func (r Rule) stateSize(p []byte) int {
-	if r.Algorithm == Log {
-		return logFixed + int(binary.LittleEndian.Uint16(p[logSize:]))
-	}
-	return r.emptySize()
-}
-
-// emptySize is the size of the state in which nothing is in use. All of it is
-// zeros, whatever the algorithm.
-func (r Rule) emptySize() int {
-	switch r.Algorithm {
-	case GCRA:
-		return 8 + r.fracWidth()
-	case Log:
-		return logFixed
-	case Window:
-		return windowSize
-	case Cal:
-		return calSize
-	case Conc, Total:
-		return holdSize
-	default:
-		return fixedSize
-	}
 }
 
 // New appends a limiter with nothing in use. The rules are 1 to RulesMax and
@@ -88,7 +59,7 @@ func New(dst []byte, rules []Rule, kept bool) []byte {
 		dst = r.append(dst, true)
 	}
 	for _, r := range rules {
-		dst = append(dst, make([]byte, r.emptySize())...)
+		dst = append(dst, make([]byte, r.row().size(r, nil))...)
 	}
 	return dst
 }

@@ -1,21 +1,75 @@
-// This file is GCRA. Its state is one point in time, the "theoretical arrival
-// time": when the bucket will be full again. A token stands for period/count
-// microseconds, which is no whole number in general (and below one microsecond
-// for rates above a million a second), so a time here is whole microseconds
-// and a fraction with the rule's count as denominator. With that every sum and
-// comparison is exact; nothing is rounded before a reply is.
+// This file is GCRA. Its state is one point in time, the "theoretical arrival time": when the bucket will be full again. A
+// token stands for period/count microseconds, which is no whole number in general (and below one microsecond for rates
+// above a million a second), so a time here is whole microseconds and a fraction with the rule's count as denominator. With
+// that every sum and comparison is exact; nothing is rounded before a reply is.
 //
-// Where the count divides the period the fraction is always 0 and not stored:
-// the state is then the one 8-byte time. Otherwise it takes 1 to 5 bytes more.
+// Where the count divides the period the fraction is always 0 and not stored: the state is then the one 8-byte time.
+// Otherwise it takes 1 to 5 bytes more.
 package limiter
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/bits"
 )
 
-// moment is a time, or a length of time, of micros + frac/count microseconds,
-// where count is the rule's and 0 <= frac < count.
+// GCRA is the token bucket in its exact form: Count tokens come back per period, evenly, and at most Burst may be taken at
+// once.
+const GCRA Algorithm = 0
+
+func init() {
+	register(GCRA, &algorithm{
+		word: "GCRA", version: 1, bucket: true,
+		grammar: &grammar{
+			arguments: []string{periodSyntax, "BURST burst:integer"}, needs: 1,
+			parse: parseGCRA, text: textOfGCRA, validate: Rule.validateGCRA, period: Rule.period,
+			encode: encodeNothing, decode: decodeNothing,
+		},
+		size: func(r Rule, _ []byte) int { return 8 + r.fracWidth() },
+		wait: Rule.gcraWait, take: Rule.gcraTake, room: Rule.gcraRoom, bears: Rule.gcraBears, give: Rule.gcraGive,
+		during: Rule.gcraDuring, settle: Rule.gcraSettle, over: Rule.overWhenFull,
+		fullAt: Rule.gcraFullAt, carry: Rule.gcraCarry, back: Rule.gcraBack, check: Rule.gcraCheck,
+	})
+}
+
+func parseGCRA(r Rule, args [][]byte) (Rule, int, error) {
+	r, n, err := parsePeriod(r, args)
+	if r.Burst = r.Count; err != nil || !startsWith(args[1:], "BURST") {
+		return r, n, err
+	}
+	if len(args) < 3 {
+		return r, 0, ErrMissing
+	}
+	var ok bool
+	if r.Burst, ok = parseInt(args[2]); !ok {
+		return r, 0, ErrNumber
+	}
+	return r, 3, nil
+}
+
+func textOfGCRA(dst []byte, r Rule) []byte {
+	dst = textOfPeriod(dst, r)
+	if r.Burst != r.Count {
+		dst = appendInt(append(dst, " BURST "...), r.Burst)
+	}
+	return dst
+}
+
+func (r Rule) validateGCRA() error {
+	if err := r.validatePeriod(); err != nil {
+		return err
+	}
+	if r.Burst < 1 || r.Burst > CountMax {
+		return ErrBurst
+	}
+	if fill, ok := r.span(r.Burst); !ok || fill.micros >= FillMicrosMax {
+		return ErrFill
+	}
+	return nil
+}
+
+// moment is a time, or a length of time, of micros + frac/count microseconds, where count is the rule's and 0 <= frac <
+// count.
 type moment struct {
 	micros int64
 	frac   uint64
@@ -52,8 +106,7 @@ func (a moment) up() int64 {
 	return a.micros
 }
 
-// span is how long cost tokens take to come back. It is false if that is longer
-// than FillMicrosMax.
+// span is how long cost tokens take to come back. It is false if that is longer than FillMicrosMax.
 func (r Rule) span(cost int64) (moment, bool) {
 	n := uint64(r.Count)
 	hi, lo := bits.Mul64(uint64(cost), uint64(r.PeriodMicros))
@@ -67,8 +120,7 @@ func (r Rule) span(cost int64) (moment, bool) {
 	return moment{int64(micros), frac}, true
 }
 
-// tokens is how many tokens a length of time stands for, and whether there is a
-// rest. It is false if that does not fit.
+// tokens is how many tokens a length of time stands for, and whether there is a rest. It is false if that does not fit.
 func (r Rule) tokens(m moment) (whole uint64, rest uint64, ok bool) {
 	hi, lo := bits.Mul64(uint64(m.micros), uint64(r.Count))
 	lo, carry := bits.Add64(lo, m.frac, 0)
@@ -96,12 +148,13 @@ func (r Rule) loadMoment(state []byte) moment {
 	return m
 }
 
-func (r Rule) storeMoment(state []byte, m moment) {
+func (r Rule) storeMoment(state []byte, m moment) []byte {
 	binary.LittleEndian.PutUint64(state, uint64(m.micros))
 	for i, w := 0, r.fracWidth(); i < w; i++ {
 		state[8+i] = byte(m.frac)
 		m.frac >>= 8
 	}
+	return state
 }
 
 // gcraInUse is how long until the bucket is full, never negative.
@@ -114,8 +167,6 @@ func (r Rule) gcraInUse(state []byte, now int64) moment {
 	return tat
 }
 
-// gcraWait is how long a cost has to wait: 0 if it fits now. The cost is at
-// most the burst.
 func (r Rule) gcraWait(state []byte, now, cost int64) int64 {
 	used := r.gcraInUse(state, now)
 	span, _ := r.span(cost)
@@ -136,8 +187,8 @@ func (r Rule) fill() moment {
 	return m
 }
 
-// gcraRoom is how much could be taken now, negative in debt, and how long until
-// the bucket is full. Part of a token does not count.
+// gcraRoom is how much could be taken now, negative in debt, and how long until the bucket is full. Part of a token does
+// not count.
 func (r Rule) gcraRoom(state []byte, now int64) (available, reset int64) {
 	used := r.gcraInUse(state, now)
 	if used == (moment{}) {
@@ -153,12 +204,15 @@ func (r Rule) gcraRoom(state []byte, now int64) (available, reset int64) {
 	return r.Burst - int64(whole), used.up()
 }
 
-// gcraTake adds a cost, however much is in use already.
-func (r Rule) gcraTake(state []byte, now, cost int64) {
-	span, _ := r.span(cost)
+// gcraTake adds a cost. What was in use under another algorithm can be more than a state can hold: then it is FillMicrosMax.
+func (r Rule) gcraTake(state []byte, now, cost int64) []byte {
+	span, ok := r.span(cost)
 	used := r.gcraInUse(state, now).add(span, uint64(r.Count))
+	if !ok || used.micros >= FillMicrosMax {
+		used = moment{micros: FillMicrosMax}
+	}
 	used.micros += now
-	r.storeMoment(state, used)
+	return r.storeMoment(state, used)
 }
 
 // gcraBears says whether a forced cost stays within UsedMax and FillMicrosMax.
@@ -172,7 +226,6 @@ func (r Rule) gcraBears(state []byte, now, cost int64) bool {
 	return ok && whole < uint64(UsedMax) && used.micros < FillMicrosMax
 }
 
-// gcraGive gives n tokens back, as far as they are in use.
 func (r Rule) gcraGive(state []byte, now, n int64) {
 	used := r.gcraInUse(state, now)
 	span, ok := r.span(n)
@@ -185,12 +238,10 @@ func (r Rule) gcraGive(state []byte, now, n int64) {
 	r.storeMoment(state, used)
 }
 
-// gcraCarry writes to state what is in use under an older rule: the tokens, not
-// the time they stood for. Part of a token that the new period cannot express
-// is rounded up to one that it can, 1/period of a token. Capacities and costs
-// are whole tokens, so that never decides a request otherwise, at the moment of
-// the change or after it.
-func (r Rule) gcraCarry(state []byte, now int64, old Rule, oldState []byte) {
+// gcraCarry writes to state what is in use under an older rule: the tokens, not the time they stood for. Part of a token
+// that the new period cannot express is rounded up to one that it can, 1/period of a token. Capacities and costs are whole
+// tokens, so that never decides a request otherwise, at the moment of the change or after it.
+func (r Rule) gcraCarry(state []byte, now int64, old Rule, oldState []byte) []byte {
 	used := old.gcraInUse(oldState, now)
 	whole, rest, ok := old.tokens(used)
 	if !ok || whole > uint64(UsedMax) {
@@ -214,10 +265,58 @@ func (r Rule) gcraCarry(state []byte, now int64, old Rule, oldState []byte) {
 		}
 	}
 	if r.fracWidth() == 0 {
-		// Part of a token can still be part of a microsecond. The other times are
-		// whole ones here, so nothing is decided otherwise by rounding up.
+		// Part of a token can still be part of a microsecond. The other times are whole ones here, so nothing is decided
+		// otherwise by rounding up.
 		m = moment{micros: m.up()}
 	}
 	m.micros += now
+	return r.storeMoment(state, m)
+}
+
+// gcraDuring is how long it takes until the bucket has back what the grant took. What is charged comes back after that.
+func (r Rule) gcraDuring(_ []byte, _, diff int64, g spent) int64 {
+	if diff < 0 {
+		span, _ := r.span(-diff)
+		return g.rest.micros + span.up()
+	}
+	return g.rest.up()
+}
+
+// gcraSettle gives tokens back, but no more than come back with the grant's own. It charges no more than that either: what
+// would be back by now is.
+func (r Rule) gcraSettle(state []byte, now, diff int64, g spent) []byte {
+	used := r.gcraInUse(state, now)
+	if diff < 0 {
+		span, _ := r.span(-diff)
+		if rest := g.rest.micros + span.up(); span.micros >= rest {
+			span = moment{micros: rest}
+		}
+		used = used.add(span, uint64(r.Count))
+	} else {
+		span, ok := r.span(diff)
+		if !ok || g.rest.less(span) {
+			span = g.rest
+		}
+		if used.less(span) {
+			span = used
+		}
+		used = used.sub(span, uint64(r.Count))
+	}
+	used.micros += now
+	return r.storeMoment(state, used)
+}
+
+func (r Rule) gcraFullAt(state []byte) int64 { return r.loadMoment(state).up() }
+
+func (r Rule) gcraBack(state []byte, _, by int64) {
+	m := r.loadMoment(state)
+	m.micros = max(m.micros+by, 0)
 	r.storeMoment(state, m)
+}
+
+func (r Rule) gcraCheck(state []byte) error {
+	if m := r.loadMoment(state); m.micros < 0 || m.micros > TimeMax+FillMicrosMax || m.frac >= uint64(r.Count) {
+		return fmt.Errorf("time %d+%d/%d", m.micros, m.frac, r.Count)
+	}
+	return nil
 }

@@ -107,11 +107,12 @@ func decide(p []byte, now int64, c *Call) ([]byte, Decision, error) {
 	d.RetryAfterMicros, d.Taken = -1, cost
 	for i := 0; i < o.n; i++ {
 		r, state := o.rules[i], p[o.at[i]:o.at[i+1]]
-		if r.Algorithm == Conc && !c.Lease && c.Mode != Peek && c.Cost > 0 {
+		row := r.row()
+		if row.needsLease && !c.Lease && c.Mode != Peek && c.Cost > 0 {
 			return p, Decision{}, ErrLease
 		}
 		if c.Mode == Force {
-			if !r.bears(state, now, cost) {
+			if !row.bears(r, state, now, cost) {
 				return p, Decision{}, ErrDebt
 			}
 			continue
@@ -124,7 +125,7 @@ func decide(p []byte, now int64, c *Call) ([]byte, Decision, error) {
 			d.Shadowed = true
 			continue
 		}
-		if wait := r.wait(state, now, need); wait > 0 {
+		if wait := row.wait(r, state, now, need); wait > 0 {
 			if wait >= never {
 				wait = c.named.wait(r, state, now, need)
 			}
@@ -181,15 +182,11 @@ func (o *opened) shadow(p []byte, now, cost int64, c *Call, d *Decision) []byte 
 // never.
 func (o *opened) reset(p []byte, now int64, named *Named) (longest int64) {
 	for i := 0; i < o.n; i++ {
-		r, state := o.rules[i], p[o.at[i]:o.at[i+1]]
-		_, reset := r.room(state, now)
-		if reset >= never {
-			reset = named.reset(r, state, now)
+		_, reset := named.room(o.rules[i], p[o.at[i]:o.at[i+1]], now)
+		if reset < 0 {
+			return -1
 		}
 		longest = max(longest, reset)
-	}
-	if longest >= never {
-		return -1
 	}
 	return longest
 }
@@ -228,7 +225,7 @@ func Again(p []byte, now, cost, times int64) ([]byte, bool) {
 		var o opened
 		o.open(p)
 		for i := 0; i < o.n; i++ {
-			if !o.rules[i].bears(p[o.at[i]:o.at[i+1]], now, cost) {
+			if r := o.rules[i]; !r.row().bears(r, p[o.at[i]:o.at[i+1]], now, cost) {
 				return p, false
 			}
 		}
@@ -252,22 +249,9 @@ func (o *opened) take(p []byte, now, cost int64) []byte {
 		return p
 	}
 	for i := 0; i < o.n; i++ {
-		state := p[o.at[i]:o.at[i+1]]
-		switch r := o.rules[i]; r.Algorithm {
-		case GCRA:
-			r.gcraTake(state, now, cost)
-		case Log:
-			if grown := r.logTake(state, now, cost); len(grown) != len(state) {
-				p = o.splice(p, i, grown)
-			}
-		case Window:
-			r.windowTake(state, now, cost)
-		case Cal:
-			r.calTake(state, now, cost)
-		case Conc, Total:
-			r.holdTake(state, cost)
-		default:
-			r.fixedTake(state, now, cost)
+		r, state := o.rules[i], p[o.at[i]:o.at[i+1]]
+		if taken := r.row().take(r, state, now, cost); len(taken) != len(state) {
+			p = o.splice(p, i, taken)
 		}
 	}
 	return p
@@ -343,60 +327,8 @@ func countWide(p []byte, limited bool) {
 // others wait in line. It returns the limiter, as Take does.
 func CountRefused(p []byte) []byte { return count(p, true) }
 
-// wait is how long a cost has to wait, 0 if it fits.
-func (r Rule) wait(state []byte, now, cost int64) int64 {
-	switch r.Algorithm {
-	case GCRA:
-		return r.gcraWait(state, now, cost)
-	case Log:
-		return r.logWait(state, now, cost)
-	case Window:
-		return r.windowWait(state, now, cost)
-	case Cal:
-		return r.calWait(state, now, cost)
-	case Conc, Total:
-		return r.holdWait(state, cost)
-	default:
-		return r.fixedWait(state, now, cost)
-	}
-}
-
-// room is what is available now, negative in debt, and how long until full.
 func (r Rule) room(state []byte, now int64) (available, resetMicros int64) {
-	switch r.Algorithm {
-	case GCRA:
-		return r.gcraRoom(state, now)
-	case Log:
-		return r.logRoom(state, now)
-	case Window:
-		return r.windowRoom(state, now)
-	case Cal:
-		return r.calRoom(state, now)
-	case Conc, Total:
-		return r.holdRoom(state)
-	default:
-		return r.fixedRoom(state, now)
-	}
-}
-
-// bears says whether a forced cost stays within the bounds of debt.
-func (r Rule) bears(state []byte, now, cost int64) bool {
-	switch r.Algorithm {
-	case GCRA:
-		return r.gcraBears(state, now, cost)
-	case Log:
-		return r.logBears(state, now, cost)
-	case Window:
-		w := r.windowLoad(state, now)
-		return w.current+cost < UsedMax
-	case Cal:
-		return r.calLoad(state, now).used+cost < UsedMax
-	case Conc, Total:
-		return loadHold(state)+cost < UsedMax
-	default:
-		_, used := r.fixedLoad(state, now)
-		return used+cost < UsedMax
-	}
+	return r.row().room(r, state, now)
 }
 
 // Release gives n back, the oldest first, and returns how much more can be taken
@@ -415,7 +347,7 @@ func Release(p []byte, now, n int64) (int64, error) {
 	for i := 0; i < o.n; i++ {
 		r, state := o.rules[i], p[o.at[i]:o.at[i+1]]
 		before, _ := r.room(state, now)
-		r.give(state, now, n)
+		r.row().give(r, state, now, n)
 		after, _ := r.room(state, now)
 		back = max(back, after-before)
 	}
@@ -423,22 +355,4 @@ func Release(p []byte, now, n int64) (int64, error) {
 		copy(p, was)
 	}
 	return back, nil
-}
-
-// give gives n back, the oldest first, as far as it is in use.
-func (r Rule) give(state []byte, now, n int64) {
-	switch r.Algorithm {
-	case GCRA:
-		r.gcraGive(state, now, n)
-	case Log:
-		r.logGive(state, now, n)
-	case Window:
-		r.windowGive(state, now, n)
-	case Cal:
-		r.calGive(state, now, n)
-	case Conc, Total:
-		r.holdGive(state, n)
-	default:
-		r.fixedGive(state, now, n)
-	}
 }

@@ -17,7 +17,24 @@
 // period/logThin later than it would.
 package limiter
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Log is the exact sliding window: each cost comes back one period after it
+// was taken.
+const Log Algorithm = 1
+
+func init() {
+	register(Log, &algorithm{
+		word: "LOG", grammar: countPerPeriod, version: 1,
+		size: Rule.logLength,
+		wait: Rule.logWait, take: Rule.logTake, room: Rule.logRoom, bears: Rule.usedBears, give: Rule.logGive,
+		during: Rule.logDuring, settle: Rule.logSettle, over: Rule.overWhenFull,
+		fullAt: Rule.logFullAt, carry: Rule.logCarry, back: Rule.logBack, check: Rule.logCheck,
+	})
+}
 
 const (
 	logNewest     = 0  // int64: when the newest was taken
@@ -72,8 +89,8 @@ func loadLog(state []byte) packedLog {
 	}
 }
 
-// store writes all but the area, which is written in place.
-func (l *packedLog) store(state []byte) {
+// store writes all but the area, which is written in place, and returns the state.
+func (l *packedLog) store(state []byte) []byte {
 	binary.LittleEndian.PutUint64(state[logNewest:], uint64(l.newest))
 	putUint48(state[logNewestCost:], uint64(l.newestCost))
 	binary.LittleEndian.PutUint64(state[logOldest:], uint64(l.oldest))
@@ -81,6 +98,14 @@ func (l *packedLog) store(state []byte) {
 	binary.LittleEndian.PutUint16(state[logSize:], uint16(len(l.area)))
 	binary.LittleEndian.PutUint16(state[logHead:], uint16(l.head))
 	binary.LittleEndian.PutUint16(state[logTail:], uint16(l.tail))
+	return state
+}
+
+func (r Rule) logLength(p []byte) int {
+	if p == nil {
+		return logFixed
+	}
+	return logFixed + int(binary.LittleEndian.Uint16(p[logSize:]))
 }
 
 // entry reads the grant that begins at at: its cost, the gap to the next, and
@@ -128,7 +153,6 @@ func (r Rule) logLoad(state []byte, now int64) (packedLog, int64) {
 	return l, now
 }
 
-// logWait is how long until a cost, at most the count, fits.
 func (r Rule) logWait(state []byte, now, cost int64) int64 {
 	l, _ := r.logLoad(state, now)
 	over := l.used + cost - r.Count
@@ -158,17 +182,9 @@ func (r Rule) logRoom(state []byte, now int64) (available, reset int64) {
 	return r.Count - l.used, l.newest + r.PeriodMicros - now
 }
 
-func (r Rule) logBears(state []byte, now, cost int64) bool {
-	l, _ := r.logLoad(state, now)
-	return l.used+cost < UsedMax
-}
-
 // logTake adds a cost. It returns the state with its area grown if that had to
 // be, in new memory, otherwise the same slice.
 func (r Rule) logTake(state []byte, now, cost int64) []byte {
-	if cost == 0 {
-		return state
-	}
 	l, now := r.logLoad(state, now)
 	switch {
 	case l.newestCost == 0:
@@ -178,8 +194,7 @@ func (r Rule) logTake(state []byte, now, cost int64) []byte {
 	}
 	l.newestCost += cost
 	l.used += cost
-	l.store(state)
-	return state
+	return l.store(state)
 }
 
 // push puts the newest into the area, which leaves room for one taken at now.
@@ -226,36 +241,46 @@ func (l *packedLog) pack() {
 	l.head = 0
 }
 
+// logWriter writes a log anew: out has the entries before the newest.
+type logWriter struct {
+	out                  []byte
+	oldest, newest, cost int64
+}
+
+// add appends what was taken at a time, if it is anything.
+func (w *logWriter) add(at, cost int64) {
+	switch {
+	case cost == 0:
+		return
+	case w.cost == 0:
+		w.oldest = at
+	default:
+		w.out = appendLogEntry(w.out, w.cost, at-w.newest)
+	}
+	w.newest, w.cost = at, cost
+}
+
 // thin makes one entry of those in each stretch of resolution microseconds, at
 // the time of the latest.
 func (l *packedLog) thin(resolution int64) {
-	out := make([]byte, 0, l.tail)
-	var oldest, doneAt, doneCost int64 // the stretch before the one at hand
+	w := logWriter{out: make([]byte, 0, l.tail)}
 	var atHand, cost int64
-	finish := func() {
-		if doneCost == 0 {
-			oldest = atHand
-		} else {
-			out = appendLogEntry(out, doneCost, atHand-doneAt)
-		}
-		doneAt, doneCost = atHand, cost
-	}
 	when := l.oldest
 	for at := l.head; at < l.tail; {
 		c, gap, next := l.entry(at)
 		if cost > 0 && when/resolution != atHand/resolution {
-			finish()
+			w.add(atHand, cost)
 			cost = 0
 		}
 		atHand, cost = when, cost+c
 		when, at = when+gap, next
 	}
-	finish()
-	out = appendLogEntry(out, doneCost, l.newest-doneAt)
-	if len(out) > len(l.area) { // nothing became one; a coarser try follows
+	w.add(atHand, cost)
+	w.add(l.newest, l.newestCost)
+	if len(w.out) > len(l.area) { // nothing became one; a coarser try follows
 		return
 	}
-	l.oldest, l.head, l.tail = oldest, 0, copy(l.area, out)
+	l.oldest, l.head, l.tail = w.oldest, 0, copy(l.area, w.out)
 }
 
 // logGive gives back n, the oldest first: whoever gives back, that never lets
@@ -289,19 +314,126 @@ func (r Rule) logGive(state []byte, now, n int64) {
 	l.store(state)
 }
 
-// logCarry returns the log for a rule that replaces another LOG: what is still
-// in use under the old one, at its old times.
-func logCarry(dst []byte, old Rule, oldState []byte, now int64) []byte {
+func (r Rule) logDuring(_ []byte, now, _ int64, g spent) int64 { return g.taken + r.PeriodMicros - now }
+
+// logSettle changes the cost that was taken at a time. A grant that is not in the
+// log is one that was given back, unless the log has been thinned: then it is part
+// of one that is later by little. The state is returned, in other memory if its
+// size changed.
+func (r Rule) logSettle(state []byte, now, diff int64, g spent) []byte {
+	taken := g.taken
+	l, now := r.logLoad(state, now)
+	thinned := int64(0)
+	if len(l.area) > logAreaMax/8 {
+		thinned = 4 * (r.PeriodMicros/logThin + 1)
+	}
+	if l.used == 0 {
+		if diff >= 0 {
+			return state
+		}
+		l.oldest, l.newest, l.newestCost, l.used = taken, taken, -diff, -diff
+		l.head, l.tail = 0, 0
+		return l.store(state)
+	}
+	// All before, the one, and all after are written anew.
+	w := logWriter{out: make([]byte, 0, l.tail-l.head+2*logEntryMax)}
+	settled := false
+	each := func(at, cost int64) {
+		if !settled && at >= taken {
+			if settled = true; at-taken <= thinned || at == taken {
+				by := min(diff, cost)
+				cost -= by
+				l.used -= by
+			} else if diff < 0 { // it had taken nothing, or that was given back
+				w.add(taken, -diff)
+				l.used -= diff
+			}
+		}
+		w.add(at, cost)
+	}
+	at := l.oldest
+	for from := l.head; from < l.tail; {
+		cost, gap, next := l.entry(from)
+		each(at, cost)
+		at, from = at+gap, next
+	}
+	each(l.newest, l.newestCost)
+	if !settled && diff < 0 {
+		w.add(taken, -diff)
+		l.used -= diff
+	}
+	if w.cost == 0 {
+		l.head, l.tail, l.newestCost, l.newest, l.used = 0, 0, 0, now, 0
+		return l.store(state)
+	}
+	l.oldest, l.newest, l.newestCost = w.oldest, w.newest, w.cost
+	if len(w.out) > logAreaMax {
+		l.area, l.head, l.tail = w.out, 0, len(w.out)
+		for resolution := r.PeriodMicros/logThin + 1; l.tail > logAreaMax; resolution *= 2 {
+			l.thin(resolution)
+		}
+		w.out = l.area[:l.tail]
+	}
+	size := len(state) - logFixed
+	if len(w.out) > size || len(w.out) < size/8 && size >= logSpareMin {
+		size = len(w.out)
+	}
+	moved := state
+	if size != len(state)-logFixed {
+		moved = make([]byte, logFixed+size)
+	}
+	l.area = moved[logFixed:]
+	l.head, l.tail = 0, copy(l.area, w.out)
+	return l.store(moved)
+}
+
+func (r Rule) logFullAt(state []byte) int64 {
+	l := loadLog(state)
+	if l.newestCost == 0 {
+		return l.newest
+	}
+	return l.newest + r.PeriodMicros
+}
+
+// logCarry keeps what is still in use under the old rule, at its old times.
+func (r Rule) logCarry(state []byte, now int64, old Rule, oldState []byte) []byte {
 	l, _ := old.logLoad(oldState, now)
 	if l.newestCost == 0 {
-		return append(dst, make([]byte, logFixed)...)
+		return state
 	}
-	start := len(dst)
-	dst = append(dst, make([]byte, logFixed)...)
-	dst = append(dst, l.area[l.head:l.tail]...)
-	l.area = l.area[l.head:l.tail]
-	l.tail -= l.head
-	l.head = 0
-	l.store(dst[start:])
-	return dst
+	state = append(state, l.area[l.head:l.tail]...)
+	l.area = state[logFixed:]
+	l.head, l.tail = 0, len(l.area)
+	return l.store(state)
+}
+
+func (r Rule) logBack(state []byte, _, by int64) {
+	l := loadLog(state)
+	if l.newestCost > 0 {
+		by = max(by, -l.oldest) // the times between hang on these two
+	}
+	l.oldest, l.newest = max(l.oldest+by, 0), max(l.newest+by, 0)
+	l.store(state)
+}
+
+func (r Rule) logCheck(state []byte) error {
+	l := loadLog(state)
+	if l.head > l.tail || l.tail > len(l.area) {
+		return fmt.Errorf("entries %d:%d of %d bytes", l.head, l.tail, len(l.area))
+	}
+	if l.used < 0 || l.used > UsedMax || l.oldest < 0 || l.oldest > TimeMax || l.newest < 0 || l.newest > TimeMax {
+		return fmt.Errorf("%d used from %d to %d", l.used, l.oldest, l.newest)
+	}
+	sum, when := l.newestCost, l.oldest
+	for at := l.head; at < l.tail; {
+		cost, gap, next := l.entry(at)
+		if next > l.tail || cost < 1 || cost > UsedMax || gap < 1 || gap > l.newest-when {
+			return fmt.Errorf("entry at %d: cost %d, gap %d", at, cost, gap)
+		}
+		sum, when, at = sum+cost, when+gap, next
+	}
+	if sum != l.used || l.head < l.tail && (when != l.newest || l.newestCost == 0) {
+		return fmt.Errorf("entries sum to %d of %d and end at %d of %d", sum, l.used, when, l.newest)
+	}
+	return nil
 }

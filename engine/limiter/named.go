@@ -146,20 +146,7 @@ type Named struct {
 
 // NewNamed makes a limiter without grants of a limiter's bytes, which it keeps.
 func NewNamed(p []byte) *Named {
-	n := &Named{state: p}
-	n.given = make([]int64, buckets(p))
-	return n
-}
-
-// buckets is how many of a limiter's rules are GCRA.
-func buckets(p []byte) (n int) {
-	var buf [RulesMax]Rule
-	for _, r := range Rules(buf[:0], p) {
-		if r.Algorithm == GCRA {
-			n++
-		}
-	}
-	return n
+	return &Named{state: p, given: make([]int64, bucketsOf(p))}
 }
 
 // Room tells whether one more grant can be open, of a cost.
@@ -329,11 +316,13 @@ func (n *Named) Open(id []byte, now, leaseMicros int64, d *Decision) {
 	}
 	var o opened
 	o.open(n.state)
-	end := now
+	end, untimed := now, false
 	for i := 0; i < o.n; i++ {
 		r, state := o.rules[i], n.state[o.at[i]:o.at[i+1]]
-		end = max(end, r.over(state, now))
-		if r.Algorithm == GCRA {
+		row := r.row()
+		untimed = untimed || row.untimed
+		end = max(end, row.over(r, state, now))
+		if row.bucket {
 			g.tails[g.buckets] = min(max(r.loadMoment(state).micros-now, 0)+n.given[g.buckets], never)
 			g.buckets++
 		}
@@ -347,11 +336,7 @@ func (n *Named) Open(id []byte, now, leaseMicros int64, d *Decision) {
 	}
 	n.set(id, table.Record{}, &g)
 	// When all is back of what time brings nothing back to depends on this grant.
-	held := false
-	for i := 0; i < o.n; i++ {
-		held = held || o.rules[i].Algorithm == Conc || o.rules[i].Algorithm == Total
-	}
-	if !held {
+	if !untimed {
 		return
 	}
 	d.ResetAfterMicros = o.reset(n.state, now, n)
@@ -365,17 +350,9 @@ func leaseEnd(now, micros int64) int64 { return min(ceilDiv(now+micros, 1000), e
 // endMillisMax is the last moment at which a grant can end, in the year 6429.
 const endMillisMax = 1<<47 - 1
 
-// over is when the window that was taken from at now is over.
-func (r Rule) over(state []byte, now int64) int64 {
-	switch r.Algorithm {
-	case Cal:
-		return r.calLoad(state, now).end
-	case Total:
-		return never
-	case Conc:
-		return now
-	}
-	if at := r.fullAt(state); at > now {
+// overWhenFull is the end of a window after which nothing is in use.
+func (r Rule) overWhenFull(state []byte, now int64) int64 {
+	if at := r.row().fullAt(r, state); at > now {
 		return at
 	}
 	return now + r.PeriodMicros // of nothing that was taken
@@ -455,7 +432,7 @@ func (n *Named) wait(r Rule, state []byte, now, need int64) int64 {
 			open = append(open, child)
 		}
 		g := loadGrant(n.heap[at].Value())
-		if r.Algorithm == Conc || g.leased {
+		if r.row().needsLease || g.leased {
 			over -= g.cost
 		}
 		if over <= 0 || walked == walkMax {
@@ -465,16 +442,18 @@ func (n *Named) wait(r Rule, state []byte, now, need int64) int64 {
 	return never
 }
 
-// reset is how long it takes until nothing is in use under a rule that time brings
-// nothing back to, if nobody settles.
-func (n *Named) reset(r Rule, state []byte, now int64) int64 {
-	if n == nil || r.Algorithm == Total && loadHold(state) > n.leased || len(n.heap) == 0 {
-		return never
+// room is the rule's, with -1 for a reset that time does not bring, nor grants that end.
+func (n *Named) room(r Rule, state []byte, now int64) (available, reset int64) {
+	if available, reset = r.room(state, now); reset < never {
+		return available, reset
+	}
+	if n == nil || !r.row().needsLease && loadHold(state) > n.leased || len(n.heap) == 0 {
+		return available, -1
 	}
 	if n.latest == 0 {
 		for _, r := range n.heap {
 			n.latest = max(n.latest, endOf(r))
 		}
 	}
-	return max(n.latest*1000-now, 0)
+	return available, max(n.latest*1000-now, 0)
 }

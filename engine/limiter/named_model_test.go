@@ -517,7 +517,7 @@ func TestModelNamed(t *testing.T) {
 	for steps < modelSteps(60_000) {
 		e := &namedEpisode{did: &did}
 		e.rnd, e.tally, e.now = rnd, &sum, 1_700_000_000_000_000+rnd.Int64N(1_000_000)
-		for _, a := range rnd.Perm(int(algorithms))[:1+rnd.IntN(3)] {
+		for _, a := range rnd.Perm(int(Total) + 1)[:1+rnd.IntN(3)] {
 			e.rules = append(e.rules, randomNamedRule(rnd, Algorithm(a)))
 		}
 		for _, r := range e.rules {

@@ -83,8 +83,9 @@ func TestSizesWithoutGrants(t *testing.T) {
 	if size := unsafe.Sizeof(Rule{}); size != 32 {
 		t.Errorf("a rule takes %d bytes", size)
 	}
+	buf := make([]byte, 0, 128)
 	if n := testing.AllocsPerRun(100, func() {
-		p := New(make([]byte, 0, 128), []Rule{{Algorithm: GCRA, Count: 100, PeriodMicros: 1000, Burst: 100}}, false)
+		p := New(buf, []Rule{{Algorithm: GCRA, Count: 100, PeriodMicros: 1000, Burst: 100}}, false)
 		p, _, _ = Take(p, start, 1, Try)
 		_ = FullAt(p)
 	}); n != 0 {
@@ -239,4 +240,12 @@ func TestReleaseOfNothing(t *testing.T) {
 	if !bytes.Equal(n.State(), state) || !bytes.Equal(n.AppendGiven(nil), given) {
 		t.Error("the limiter is another one")
 	}
+}
+
+// Change gives the limiter other rules, as the package's Change, and lets go of
+// nothing that is held.
+func (n *Named) Change(rules []Rule, now int64) {
+	state := n.StateFor(rules, now)
+	n.Rebase(rules, now)
+	n.state = state
 }

@@ -1,20 +1,13 @@
-// This file reads rules as clients write them:
-//
-//	GCRA count period [BURST n] | LOG count period |
-//	WINDOW count period | FIXED count period |
-//	CAL count HOUR|DAY|WEEK|MONTH [TZ zone] [FROM n] |
-//	CONC n | TOTAL n
-//
-// with the period in milliseconds and the words in any case, but for zones.
+// This file reads and writes rules as clients write them: the name of an algorithm, the count, and what the algorithm's
+// grammar has behind it, with words in any case.
 package limiter
 
 import (
-	"bytes"
 	"errors"
+	"strings"
 )
 
-// What is wrong with the words of a rule. Values out of range are the errors of
-// Validate.
+// What is wrong with the words of a rule. Values out of range are the errors of Validate.
 var (
 	// ErrWord is a word where the name of an algorithm was expected.
 	ErrWord = errors.New("limiter: unknown word in rule")
@@ -24,39 +17,94 @@ var (
 	ErrNumber = errors.New("limiter: not an integer")
 )
 
-var algorithmWords = [algorithms][]byte{
-	GCRA: []byte("GCRA"), Log: []byte("LOG"), Window: []byte("WINDOW"), Fixed: []byte("FIXED"),
-	Cal: []byte("CAL"), Conc: []byte("CONC"), Total: []byte("TOTAL"),
+// grammar is what follows the count in a rule: its words, and its bytes in a file.
+type grammar struct {
+	// arguments are the words in the notation of COMMAND DOCS.
+	arguments []string
+	// needs is how many words there are at least.
+	needs int
+	// parse reads the words at the front of args, adds what they say to the rule and says how many it took. Validate is
+	// called afterwards.
+	parse func(r Rule, args [][]byte) (Rule, int, error)
+	// text appends the words as parse reads them.
+	text func(dst []byte, r Rule) []byte
+	// validate returns what is out of range, but for the count.
+	validate func(r Rule) error
+	// period is how long the period at now is, 0 if there is none.
+	period func(r Rule, now int64) int64
+	// encode is what is to be kept beside count, period and burst, and decode reads that at p[at:] and returns where it
+	// ends. A string, so that what it is appended to can be on the stack.
+	encode func(r Rule) string
+	decode func(r Rule, p []byte, at int) (Rule, int)
 }
 
-var (
-	burstWord = []byte("BURST")
-	zoneWord  = []byte("TZ")
-	fromWord  = []byte("FROM")
-)
-
-// isWord tells whether there is a word in front of args.
-func isWord(args [][]byte, word []byte) bool {
-	return len(args) > 0 && len(args[0]) == len(word) && bytes.EqualFold(args[0], word)
+// countAlone is the grammar of rules that know no time.
+var countAlone = &grammar{
+	parse:    func(r Rule, _ [][]byte) (Rule, int, error) { return r, 0, nil },
+	text:     func(dst []byte, _ Rule) []byte { return dst },
+	validate: func(Rule) error { return nil },
+	period:   Rule.period,
+	encode:   encodeNothing,
+	decode:   decodeNothing,
 }
 
-// AlgorithmOf is the algorithm that word names.
-func AlgorithmOf(word []byte) (Algorithm, bool) {
-	for a, name := range algorithmWords { // as it is mostly written
-		if string(name) == string(word) {
-			return Algorithm(a), true
-		}
+// countPerPeriod is the grammar of rules with a period in milliseconds.
+var countPerPeriod = &grammar{
+	arguments: []string{periodSyntax},
+	needs:     1,
+	parse:     parsePeriod,
+	text:      textOfPeriod,
+	validate:  Rule.validatePeriod,
+	period:    Rule.period,
+	encode:    encodeNothing,
+	decode:    decodeNothing,
+}
+
+const periodSyntax = "period:string"
+
+func encodeNothing(Rule) string { return "" }
+
+func decodeNothing(r Rule, _ []byte, at int) (Rule, int) { return r, at }
+
+func (r Rule) period(int64) int64 { return r.PeriodMicros }
+
+func parsePeriod(r Rule, args [][]byte) (Rule, int, error) {
+	millis, ok := parseInt(args[0])
+	if !ok {
+		return r, 0, ErrNumber
 	}
-	for a, name := range algorithmWords {
-		if len(name) == len(word) && bytes.EqualFold(name, word) {
-			return Algorithm(a), true
+	if millis < 1 || millis > PeriodMicrosMax/1000 {
+		// Said here because it may not fit in microseconds, after the count as Validate does.
+		if r.Count < 1 || r.Count > CountMax {
+			return r, 0, ErrCount
 		}
+		return r, 0, ErrPeriod
 	}
-	return 0, false
+	r.PeriodMicros = millis * 1000
+	return r, 1, nil
 }
 
-// ParseRules reads args to their end as one rule after the other and appends
-// them to dst, which holds at most RulesMax then.
+func textOfPeriod(dst []byte, r Rule) []byte {
+	return appendInt(append(dst, ' '), CeilMillis(r.PeriodMicros))
+}
+
+func (r Rule) validatePeriod() error {
+	if r.PeriodMicros < PeriodMicrosMin || r.PeriodMicros > PeriodMicrosMax {
+		return ErrPeriod
+	}
+	return nil
+}
+
+// isWord tells whether a client wrote the word, in any case.
+func isWord(b []byte, word string) bool {
+	return len(b) == len(word) && (string(b) == word || strings.EqualFold(string(b), word))
+}
+
+// startsWith tells whether there is a word in front of args.
+func startsWith(args [][]byte, word string) bool { return len(args) > 0 && isWord(args[0], word) }
+
+// ParseRules reads args to their end as one rule after the other and appends them to dst, which holds at most RulesMax
+// then.
 func ParseRules(dst []Rule, args [][]byte) ([]Rule, error) {
 	rules, rest, err := ParseSome(dst, args)
 	if err == nil && len(rest) > 0 {
@@ -65,8 +113,7 @@ func ParseRules(dst []Rule, args [][]byte) ([]Rule, error) {
 	return rules, err
 }
 
-// ParseSome is ParseRules up to a word that begins no rule. It returns what is
-// left, that word first.
+// ParseSome is ParseRules up to a word that begins no rule. It returns what is left, that word first.
 func ParseSome(dst []Rule, args [][]byte) (rules []Rule, rest [][]byte, err error) {
 	for len(args) > 0 {
 		algorithm, known := AlgorithmOf(args[0])
@@ -89,92 +136,21 @@ func ParseSome(dst []Rule, args [][]byte) (rules []Rule, rest [][]byte, err erro
 // parseRule reads the rule at the front of args, whose word has been read, and says how many it took.
 func parseRule(algorithm Algorithm, args [][]byte) (r Rule, n int, err error) {
 	r.Algorithm = algorithm
-	hold := r.Algorithm == Conc || r.Algorithm == Total
-	if len(args) < 2 || len(args) < 3 && !hold {
+	row := r.row()
+	if len(args) < 2+row.needs {
 		return r, 0, ErrMissing
 	}
 	var ok bool
 	if r.Count, ok = parseInt(args[1]); !ok {
 		return r, 0, ErrNumber
 	}
-	switch {
-	case hold:
-		return r, 2, r.Validate()
-	case r.Algorithm == Cal:
-		c, n, err := parseCalendar(args[2:])
-		if err != nil {
-			return r, 0, err
-		}
-		r.Burst = c.pack()
-		return r, 2 + n, r.Validate()
+	if r, n, err = row.parse(r, args[2:]); err != nil {
+		return r, 0, err
 	}
-	millis, ok := parseInt(args[2])
-	if !ok {
-		return r, 0, ErrNumber
-	}
-	if millis < 1 || millis > PeriodMicrosMax/1000 {
-		// Said here because it may not fit in microseconds, after the count as
-		// Validate does.
-		if r.Count < 1 || r.Count > CountMax {
-			return r, 0, ErrCount
-		}
-		return r, 0, ErrPeriod
-	}
-	r.PeriodMicros = millis * 1000
-	n = 3
-	if r.Algorithm == GCRA {
-		r.Burst = r.Count
-		if isWord(args[3:], burstWord) {
-			if len(args) < 5 {
-				return r, 0, ErrMissing
-			}
-			if r.Burst, ok = parseInt(args[4]); !ok {
-				return r, 0, ErrNumber
-			}
-			n = 5
-		}
-	}
-	return r, n, r.Validate()
+	return r, 2 + n, r.Validate()
 }
 
-// parseCalendar reads the period of CAL at the front of args.
-func parseCalendar(args [][]byte) (c Calendar, n int, err error) {
-	for c.Unit = 0; c.Unit < units && !isWord(args, []byte(unitWords[c.Unit])); c.Unit++ {
-	}
-	if c.Unit == units {
-		return c, 0, ErrUnit
-	}
-	c.From = fromRange[c.Unit][0]
-	zoned, from := false, false
-	for n = 1; ; n += 2 {
-		switch rest := args[n:]; {
-		case !zoned && isWord(rest, zoneWord):
-			if zoned = true; len(rest) < 2 {
-				return c, 0, ErrMissing
-			}
-			if c.zone, err = zoneOf(rest[1]); err != nil {
-				return c, 0, err
-			}
-		case !from && isWord(rest, fromWord):
-			if from = true; len(rest) < 2 {
-				return c, 0, ErrMissing
-			}
-			v, ok := parseInt(rest[1])
-			switch {
-			case !ok:
-				return c, 0, ErrNumber
-			case v < int64(fromRange[c.Unit][0]) || v > int64(fromRange[c.Unit][1]):
-				return c, 0, ErrFrom
-			}
-			c.From = uint8(v)
-		default:
-			return c, n, nil
-		}
-	}
-}
-
-// parseInt reads a decimal integer as strictly as Redis does: an optional minus,
-// no plus, no leading zero, no space.
+// parseInt reads a decimal integer as strictly as Redis does: an optional minus, no plus, no leading zero, no space.
 func parseInt(b []byte) (int64, bool) {
 	digits := b
 	negative := len(b) > 0 && b[0] == '-'
@@ -197,34 +173,10 @@ func parseInt(b []byte) (int64, bool) {
 	return int64(v), v < 1<<63
 }
 
-// AppendText appends the rule as it is written in a command, period in
-// milliseconds, so that ParseRules reads it again. A period of a fraction of a
-// millisecond, which only the commands in seconds can set, is rounded up.
+// AppendText appends the rule as it is written in a command, period in milliseconds, so that ParseRules reads it again. A
+// period of a fraction of a millisecond, which only the commands in seconds can set, is rounded up.
 func (r Rule) AppendText(dst []byte) []byte {
-	dst = append(dst, algorithmWords[r.Algorithm]...)
-	dst = appendInt(append(dst, ' '), r.Count)
-	switch r.Algorithm {
-	case Conc, Total:
-		return dst
-	case Cal:
-		return r.Calendar().appendText(dst)
-	}
-	dst = appendInt(append(dst, ' '), CeilMillis(r.PeriodMicros))
-	if r.Algorithm == GCRA && r.Burst != r.Count {
-		dst = append(dst, " BURST "...)
-		dst = appendInt(dst, r.Burst)
-	}
-	return dst
-}
-
-// appendText appends the period with what is not its default.
-func (c Calendar) appendText(dst []byte) []byte {
-	dst = append(append(dst, ' '), unitWords[c.Unit]...)
-	if c.zone != 0 {
-		dst = append(append(dst, " TZ "...), c.location().String()...)
-	}
-	if c.From != fromRange[c.Unit][0] {
-		dst = appendInt(append(dst, " FROM "...), int64(c.From))
-	}
-	return dst
+	row := r.row()
+	dst = append(dst, row.word...)
+	return row.text(appendInt(append(dst, ' '), r.Count), r)
 }

@@ -1,12 +1,10 @@
-// Package limiter holds the arithmetic of rate limiters: pure functions on a
-// limiter's bytes, with the time handed in. It knows no key, lock, clock or
-// protocol.
+// Package limiter holds the arithmetic of rate limiters: pure functions on a limiter's bytes, with the time handed in. It
+// knows no key, lock, clock or protocol.
 //
-// This file is the rule: what a limiter allows, its limits, and its encoding.
-// A limiter carries its own rules, a few bytes each, instead of a number that
-// refers to a table of rules. A table would have to be bounded, counted and
-// cleaned up when limiters expire by the million; bytes beside the state need
-// none of that, compare with one bytes.Equal, and survive being copied.
+// This file is the rule: what a limiter allows, its limits, and its encoding. A limiter carries its own rules, a few bytes
+// each, instead of a number that refers to a table of rules. A table would have to be bounded, counted and cleaned up when
+// limiters expire by the million; bytes beside the state need none of that, compare with one bytes.Equal, and survive being
+// copied.
 package limiter
 
 import (
@@ -14,44 +12,10 @@ import (
 	"errors"
 )
 
-// Algorithm is how a rule counts.
-type Algorithm uint8
-
-const (
-	// GCRA is the token bucket in its exact form: Count tokens come back per
-	// period, evenly, and at most Burst may be taken at once.
-	GCRA Algorithm = iota
-	// Log is the exact sliding window: each cost comes back one period after it
-	// was taken.
-	Log
-	// Window is the sliding window made of two counters, the older one weighted.
-	Window
-	// Fixed is a window that starts with the first request after the last one
-	// ended.
-	Fixed
-	// Cal counts in the periods of a calendar: hours, days, weeks or months.
-	Cal
-	// Conc bounds what is held at once by named grants (Named).
-	Conc
-	// Total bounds what is taken in all. Time brings nothing back.
-	Total
-	algorithms
-)
-
-// String gives the name of the algorithm as it is written in a rule.
-func (a Algorithm) String() string {
-	if a < algorithms {
-		return string(algorithmWords[a])
-	}
-	return "UNKNOWN"
-}
-
-// Rule is what a limiter allows: Count per Period. Burst is GCRA's alone, the
-// most that may be taken at once; for the others it is 0. CAL has no period but a
-// Calendar, which is packed into Burst; CONC and TOTAL have neither.
+// Rule is what a limiter allows: Count per Period. Burst is a bucket's alone, the most that may be taken at once; for the
+// others it is 0. CAL has no period but a Calendar, which is packed into Burst; what is untimed has neither.
 //
-// The compiler keeps a struct of up to four words and fields in registers: a fifth
-// field makes every call twice as slow.
+// The compiler keeps a struct of up to four words and fields in registers: a fifth field makes every call twice as slow.
 type Rule struct {
 	Algorithm    Algorithm
 	Count        int64
@@ -68,12 +32,11 @@ const (
 	PeriodMicrosMin int64 = 1_000
 	// PeriodMicrosMax is ten years of 365.25 days.
 	PeriodMicrosMax int64 = 315_576_000_000 * 1000
-	// FillMicrosMax is the longest a bucket may take from empty to full, some
-	// 36,000 years. It binds only where a burst is far above its count, and keeps
-	// every point in time below 2^62.
+	// FillMicrosMax is the longest a bucket may take from empty to full, some 36,000 years. It binds only where a burst is
+	// far above its count, and keeps every point in time below 2^62.
 	FillMicrosMax int64 = 1 << 60
-	// TimeMax is the last time at which something can be noted as taken, far beyond
-	// what a clock shows; a bucket is full FillMicrosMax later at the latest.
+	// TimeMax is the last time at which something can be noted as taken, far beyond what a clock shows; a bucket is full
+	// FillMicrosMax later at the latest.
 	TimeMax int64 = 1 << 60
 	// UsedMax bounds what FORCE may pile up as debt on one rule, in tokens.
 	UsedMax int64 = 100_000_000_000_000
@@ -83,8 +46,7 @@ const (
 var (
 	// ErrCount is a count below 1 or above CountMax.
 	ErrCount = errors.New("limiter: count out of range")
-	// ErrPeriod is a period shorter than PeriodMicrosMin or longer than
-	// PeriodMicrosMax.
+	// ErrPeriod is a period shorter than PeriodMicrosMin or longer than PeriodMicrosMax.
 	ErrPeriod = errors.New("limiter: period out of range")
 	// ErrBurst is a burst below 1 or above CountMax.
 	ErrBurst = errors.New("limiter: burst out of range")
@@ -99,38 +61,22 @@ func (r Rule) Validate() error {
 	if r.Count < 1 || r.Count > CountMax {
 		return ErrCount
 	}
-	switch r.Algorithm {
-	case Cal:
-		return r.Calendar().validate()
-	case Conc, Total:
-		return nil
-	}
-	if r.PeriodMicros < PeriodMicrosMin || r.PeriodMicros > PeriodMicrosMax {
-		return ErrPeriod
-	}
-	if r.Algorithm != GCRA {
-		return nil
-	}
-	if r.Burst < 1 || r.Burst > CountMax {
-		return ErrBurst
-	}
-	if fill, ok := r.span(r.Burst); !ok || fill.micros >= FillMicrosMax {
-		return ErrFill
-	}
-	return nil
+	return r.row().validate(r)
 }
 
 // Capacity is the most that can be taken at once when nothing is in use.
 func (r Rule) Capacity() int64 {
-	if r.Algorithm == GCRA {
+	if r.row().bucket {
 		return r.Burst
 	}
 	return r.Count
 }
 
-// In a rule's first byte, beside its algorithm: burstFlag says that a burst
-// follows, without it the burst equals the count; secondsFlag that the period is
-// in seconds, as it is in a compact limiter if it can be.
+// Untimed tells whether time does not bring back what was taken.
+func (r Rule) Untimed() bool { return r.row().untimed }
+
+// In a rule's first byte, beside its algorithm: burstFlag says that a burst follows, without it the burst equals the count;
+// secondsFlag that the period is in seconds, as it is in a compact limiter if it can be.
 const (
 	algorithmMask = 0x0f
 	burstFlag     = 0x10
@@ -139,15 +85,15 @@ const (
 	microsPerSecond = 1_000_000
 )
 
-// append encodes the rule: its algorithm, count and period, and a burst where
-// it differs from the count. A usual rule takes 6 or 7 bytes, 3 or 4 with a period
-// in seconds.
+// append encodes the rule: its algorithm, count and period, and a burst where it differs from the count. A usual rule takes
+// 6 or 7 bytes, 3 or 4 with a period in seconds.
 func (r Rule) append(dst []byte, seconds bool) []byte {
 	first, period := byte(r.Algorithm), uint64(r.PeriodMicros)
 	if whole := period / microsPerSecond; seconds && whole > 0 && whole*microsPerSecond == period {
 		first, period = first|secondsFlag, whole
 	}
-	if r.Algorithm == GCRA && r.Burst != r.Count {
+	row := r.row()
+	if row.bucket && r.Burst != r.Count {
 		first |= burstFlag
 	}
 	dst = append(dst, first)
@@ -156,14 +102,10 @@ func (r Rule) append(dst []byte, seconds bool) []byte {
 	if first&burstFlag != 0 {
 		dst = binary.AppendUvarint(dst, uint64(r.Burst))
 	}
-	if r.Algorithm == Cal {
-		dst = r.Calendar().append(dst)
-	}
-	return dst
+	return append(dst, row.encode(r)...)
 }
 
-// decodeRule reads the rule at p[at:] and returns where it ends. The bytes are
-// ones that append wrote.
+// decodeRule reads the rule at p[at:] and returns where it ends. The bytes are ones that append wrote.
 func decodeRule(p []byte, at int) (Rule, int) {
 	first := p[at]
 	r := Rule{Algorithm: Algorithm(first & algorithmMask)}
@@ -173,7 +115,8 @@ func decodeRule(p []byte, at int) (Rule, int) {
 		period *= microsPerSecond
 	}
 	r.Count, r.PeriodMicros = int64(count), int64(period)
-	if r.Algorithm == GCRA {
+	row := r.row()
+	if row.bucket {
 		r.Burst = r.Count
 	}
 	if first&burstFlag != 0 {
@@ -181,16 +124,10 @@ func decodeRule(p []byte, at int) (Rule, int) {
 		burst, at = uvarint(p, at)
 		r.Burst = int64(burst)
 	}
-	if r.Algorithm == Cal {
-		var c Calendar
-		c, at = decodeCalendar(p, at)
-		r.Burst = c.pack()
-	}
-	return r, at
+	return row.decode(r, p, at)
 }
 
-// uvarint is binary.Uvarint reading at an offset, small enough for the compiler
-// to inline its usual case.
+// uvarint is binary.Uvarint reading at an offset, small enough for the compiler to inline its usual case.
 func uvarint(p []byte, at int) (uint64, int) {
 	if b := p[at]; b < 0x80 {
 		return uint64(b), at + 1

@@ -20,13 +20,12 @@ func Version(p []byte) int {
 	if p[0]&shadowFlag != 0 {
 		return 2
 	}
+	version := 1
 	var buf [RulesMax]Rule
 	for _, r := range Rules(buf[:0], p) {
-		if r.Algorithm > Fixed {
-			return 2
-		}
+		version = max(version, r.row().version)
 	}
-	return 1
+	return version
 }
 
 // SetState gives the limiter other bytes with the same rules.
@@ -154,8 +153,8 @@ func (n *Named) Check() error {
 	if err := n.table.Check(); err != nil {
 		return err
 	}
-	if len(n.given) != buckets(n.state) {
-		return fmt.Errorf("limiter: %d buckets of %d", len(n.given), buckets(n.state))
+	if len(n.given) != bucketsOf(n.state) {
+		return fmt.Errorf("limiter: %d buckets of %d", len(n.given), bucketsOf(n.state))
 	}
 	var held, leased, latest int64
 	queued := 0
@@ -193,16 +192,12 @@ func (n *Named) CheckHeld() error {
 	var o opened
 	o.open(n.state)
 	for i := 0; i < o.n; i++ {
-		used := loadHold
-		switch state := n.state[o.at[i]:o.at[i+1]]; o.rules[i].Algorithm {
-		case Conc:
-			if used(state) != n.held {
-				return fmt.Errorf("limiter: rule %d holds %d of %d", i, used(state), n.held)
-			}
-		case Total:
-			if used(state) < n.held {
-				return fmt.Errorf("limiter: rule %d has taken %d, grants hold %d", i, used(state), n.held)
-			}
+		row := o.rules[i].row()
+		if !row.untimed {
+			continue
+		}
+		if used := loadHold(n.state[o.at[i]:]); used < n.held || row.needsLease && used != n.held {
+			return fmt.Errorf("limiter: rule %d holds %d, its grants %d", i, used, n.held)
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@
 package limiter
 
 import (
-	"bytes"
 	"encoding/binary"
 )
 
@@ -20,48 +19,10 @@ func FullAt(p []byte) int64 {
 	o.open(p)
 	var last int64
 	for i := 0; i < o.n; i++ {
-		last = max(last, o.rules[i].fullAt(p[o.at[i]:o.at[i+1]]))
+		r := o.rules[i]
+		last = max(last, r.row().fullAt(r, p[o.at[i]:o.at[i+1]]))
 	}
 	return last
-}
-
-func (r Rule) fullAt(state []byte) int64 {
-	switch r.Algorithm {
-	case GCRA:
-		return r.loadMoment(state).up()
-	case Log:
-		l := loadLog(state)
-		if l.newestCost == 0 {
-			return l.newest
-		}
-		return l.newest + r.PeriodMicros
-	case Window:
-		w := loadWindow(state)
-		switch {
-		case w.current > 0:
-			return w.start + 2*r.PeriodMicros
-		case w.previous > 0:
-			return w.start + r.PeriodMicros
-		}
-		return w.start
-	case Cal:
-		s := loadCal(state)
-		if s.used == 0 {
-			return s.start
-		}
-		return s.end
-	case Conc, Total:
-		if loadHold(state) == 0 {
-			return 0
-		}
-		return never
-	default:
-		start, used := loadFixed(state)
-		if used == 0 {
-			return start
-		}
-		return start + r.PeriodMicros
-	}
 }
 
 // Kept says whether the limiter stays when it is full.
@@ -134,14 +95,12 @@ func HasRules(p []byte, rules []Rule) bool {
 	if int(p[0]&rulesMask) != len(rules) {
 		return false
 	}
-	var buf [32]byte
 	at := headOf(p)
 	for _, r := range rules {
-		want := r.append(buf[:0], compact(p))
-		if !bytes.HasPrefix(p[at:], want) {
+		var is Rule
+		if is, at = decodeRule(p, at); is != r {
 			return false
 		}
-		at += len(want)
 	}
 	return true
 }
@@ -163,7 +122,7 @@ func NeedsLease(p []byte) bool {
 	at := headOf(p)
 	for i := 0; i < int(p[0]&rulesMask); i++ {
 		var r Rule
-		if r, at = decodeRule(p, at); r.Algorithm == Conc {
+		if r, at = decodeRule(p, at); r.row().needsLease {
 			return true
 		}
 	}
@@ -189,16 +148,8 @@ func Status(dst []RuleStatus, p []byte, now int64, n *Named) []RuleStatus {
 	o.open(p)
 	for i := 0; i < o.n; i++ {
 		r, state := o.rules[i], p[o.at[i]:o.at[i+1]]
-		s := RuleStatus{Rule: r, PeriodMicros: r.PeriodMicros}
-		if s.Available, s.ResetAfterMicros = r.room(state, now); s.ResetAfterMicros >= never {
-			if s.ResetAfterMicros = n.reset(r, state, now); s.ResetAfterMicros >= never {
-				s.ResetAfterMicros = -1
-			}
-		}
-		if r.Algorithm == Cal {
-			from, to := r.Calendar().period(now)
-			s.PeriodMicros = to - from
-		}
+		s := RuleStatus{Rule: r, PeriodMicros: r.row().period(r, now)}
+		s.Available, s.ResetAfterMicros = n.room(r, state, now)
 		dst = append(dst, s)
 	}
 	return dst

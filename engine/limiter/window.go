@@ -1,88 +1,39 @@
-// This file is WINDOW and FIXED, which count in windows of one period. A window
-// starts with a request, not at a round time, so that limiters do not all turn
-// over together.
-//
-// FIXED: what was taken since the window started, and nothing once it is over.
-//
-// WINDOW: the windows follow each other without a gap, and what the one before
-// took is weighted by the part of it that a sliding window would still cover:
+// This file is WINDOW, the sliding window made of two counters. The windows of one period follow each other without a gap,
+// and what the one before took is weighted by the part of it that a sliding window would still cover:
 //
 //	used = current + ceil(previous * (period - elapsed) / period)
 //
-// in integers, rounded up. Stated error: this is exact if the window before was
-// taken from evenly. At worst it is off by all that was taken in it, in either
-// direction: never more than count in one of its windows, never more than
-// count + previous*elapsed/period in any stretch of one period, which is below
-// twice the count.
+// in integers, rounded up. Stated error: this is exact if the window before was taken from evenly. At worst it is off by
+// all that was taken in it, in either direction: never more than count in one of its windows, never more than count +
+// previous*elapsed/period in any stretch of one period, which is below twice the count. A window starts with a request, as
+// those of FIXED do.
 package limiter
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/bits"
 )
 
-const (
-	fixedStart = 0 // int64: when the window began
-	fixedUsed  = 8 // uint48: what was taken in it; 0 if there is none, and since start
-	fixedSize  = 14
+// Window is the sliding window made of two counters, the older one weighted.
+const Window Algorithm = 2
 
+func init() {
+	register(Window, &algorithm{
+		word: "WINDOW", grammar: countPerPeriod, version: 1,
+		size: func(Rule, []byte) int { return windowSize },
+		wait: Rule.windowWait, take: Rule.windowTake, room: Rule.windowRoom, bears: Rule.windowBears, give: Rule.windowGive,
+		during: Rule.windowDuring, settle: Rule.windowSettle, over: Rule.overWhenFull,
+		fullAt: Rule.windowFullAt, carry: Rule.windowCarry, back: Rule.startBack, check: Rule.windowCheck,
+	})
+}
+
+const (
 	windowStart    = 0  // int64: when the current window began
 	windowCurrent  = 8  // uint48: what was taken in it
 	windowPrevious = 14 // uint48: and in the one before
 	windowSize     = 20
 )
-
-func loadFixed(state []byte) (start, used int64) {
-	return int64(binary.LittleEndian.Uint64(state[fixedStart:])), int64(uint48(state[fixedUsed:]))
-}
-
-// fixedLoad is the window as it is at now.
-func (r Rule) fixedLoad(state []byte, now int64) (start, used int64) {
-	start, used = loadFixed(state)
-	if used == 0 || now-start >= r.PeriodMicros {
-		return now, 0
-	}
-	return start, used
-}
-
-func fixedStore(state []byte, start, used int64) {
-	binary.LittleEndian.PutUint64(state[fixedStart:], uint64(start))
-	putUint48(state[fixedUsed:], uint64(used))
-}
-
-func (r Rule) fixedWait(state []byte, now, cost int64) int64 {
-	start, used := r.fixedLoad(state, now)
-	if used+cost <= r.Count {
-		return 0
-	}
-	return start + r.PeriodMicros - now
-}
-
-func (r Rule) fixedRoom(state []byte, now int64) (available, reset int64) {
-	start, used := r.fixedLoad(state, now)
-	if used == 0 {
-		return r.Count, 0
-	}
-	return r.Count - used, start + r.PeriodMicros - now
-}
-
-func (r Rule) fixedTake(state []byte, now, cost int64) {
-	start, used := r.fixedLoad(state, now)
-	fixedStore(state, start, used+cost)
-}
-
-func (r Rule) fixedGive(state []byte, now, n int64) {
-	start, used := r.fixedLoad(state, now)
-	if used -= min(n, used); used == 0 {
-		start = now
-	}
-	fixedStore(state, start, used)
-}
-
-func (r Rule) fixedCarry(state []byte, now int64, old Rule, oldState []byte) {
-	start, used := old.fixedLoad(oldState, now)
-	fixedStore(state, start, used)
-}
 
 // window is a WINDOW's state, taken apart.
 type window struct {
@@ -98,8 +49,8 @@ func loadWindow(state []byte) window {
 	}
 }
 
-// windowLoad is the pair of windows as it is at now: start <= now < start+period
-// unless the clock was put back, where start is now.
+// windowLoad is the pair of windows as it is at now: start <= now < start+period unless the clock was put back, where start
+// is now.
 func (r Rule) windowLoad(state []byte, now int64) window {
 	w := loadWindow(state)
 	switch elapsed := now - w.start; {
@@ -116,10 +67,11 @@ func (r Rule) windowLoad(state []byte, now int64) window {
 	return w
 }
 
-func (w window) store(state []byte) {
+func (w window) store(state []byte) []byte {
 	binary.LittleEndian.PutUint64(state[windowStart:], uint64(w.start))
 	putUint48(state[windowCurrent:], uint64(w.current))
 	putUint48(state[windowPrevious:], uint64(w.previous))
+	return state
 }
 
 // weighted is ceil(n*left/period), what n of the window before still count for.
@@ -132,8 +84,8 @@ func (r Rule) weighted(n, left int64) int64 {
 	return int64(whole)
 }
 
-// fades is how far into a window n of the one before weigh at most room: the
-// smallest elapsed with n*(period-elapsed) <= period*room.
+// fades is how far into a window n of the one before weigh at most room: the smallest elapsed with n*(period-elapsed) <=
+// period*room.
 func (r Rule) fades(n, room int64) int64 {
 	if n <= room {
 		return 0
@@ -168,14 +120,17 @@ func (r Rule) windowRoom(state []byte, now int64) (available, reset int64) {
 	return available, reset
 }
 
-func (r Rule) windowTake(state []byte, now, cost int64) {
+func (r Rule) windowTake(state []byte, now, cost int64) []byte {
 	w := r.windowLoad(state, now)
 	w.current += cost
-	w.store(state)
+	return w.store(state)
 }
 
-// windowGive gives back n, from the window before as long as that still weighs:
-// whoever gives back, the rule's bound holds.
+func (r Rule) windowBears(state []byte, now, cost int64) bool {
+	return r.windowLoad(state, now).current+cost < UsedMax
+}
+
+// windowGive gives back n, from the window before as long as that still weighs: whoever gives back, the rule's bound holds.
 func (r Rule) windowGive(state []byte, now, n int64) {
 	w := r.windowLoad(state, now)
 	left := r.PeriodMicros - (now - w.start)
@@ -197,10 +152,9 @@ func (r Rule) windowGive(state []byte, now, n int64) {
 	w.store(state)
 }
 
-// windowCarry keeps the counts and the place in the window. A place that the new
-// period does not have is rounded so that a shorter period never counts more
-// than the old one did and a longer one never less.
-func (r Rule) windowCarry(state []byte, now int64, old Rule, oldState []byte) {
+// windowCarry keeps the counts and the place in the window. A place that the new period does not have is rounded so that a
+// shorter period never counts more than the old one did and a longer one never less.
+func (r Rule) windowCarry(state []byte, now int64, old Rule, oldState []byte) []byte {
 	w := old.windowLoad(oldState, now)
 	hi, lo := bits.Mul64(uint64(now-w.start), uint64(r.PeriodMicros))
 	elapsed, rest := bits.Div64(hi, lo, uint64(old.PeriodMicros))
@@ -208,5 +162,51 @@ func (r Rule) windowCarry(state []byte, now int64, old Rule, oldState []byte) {
 		elapsed++
 	}
 	w.start = now - int64(elapsed)
-	w.store(state)
+	return w.store(state)
+}
+
+func (r Rule) windowDuring(state []byte, now, _ int64, g spent) int64 {
+	switch w := r.windowLoad(state, now); {
+	case g.taken >= w.start, w.current == 0 && w.previous == 0:
+		return g.taken + 2*r.PeriodMicros - now
+	case g.taken >= w.start-r.PeriodMicros:
+		return w.start + r.PeriodMicros - now
+	}
+	return 0
+}
+
+func (r Rule) windowSettle(state []byte, now, diff int64, g spent) []byte {
+	w := r.windowLoad(state, now)
+	if w.current == 0 && w.previous == 0 { // nobody has begun another
+		if w.start = g.taken; now-g.taken >= r.PeriodMicros {
+			w.start += r.PeriodMicros
+		}
+	}
+	count := &w.current
+	if g.taken < w.start {
+		count = &w.previous
+	}
+	*count -= min(diff, *count)
+	if w.current == 0 && w.previous == 0 {
+		w.start = now
+	}
+	return w.store(state)
+}
+
+func (r Rule) windowFullAt(state []byte) int64 {
+	w := loadWindow(state)
+	switch {
+	case w.current > 0:
+		return w.start + 2*r.PeriodMicros
+	case w.previous > 0:
+		return w.start + r.PeriodMicros
+	}
+	return w.start
+}
+
+func (r Rule) windowCheck(state []byte) error {
+	if w := loadWindow(state); w.start < 0 || w.start > TimeMax || w.current > UsedMax || w.previous > UsedMax {
+		return fmt.Errorf("%d and %d used from %d", w.current, w.previous, w.start)
+	}
+	return nil
 }
