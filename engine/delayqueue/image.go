@@ -27,7 +27,7 @@ type Image struct {
 // one ends the last.
 func (q *Queue) Image(fn func(Saved)) *Image {
 	m := &Image{q: q, fn: fn, noted: map[table.Record]struct{}{}}
-	for state, in := range places {
+	for in, state := range SavedStates {
 		m.left[in] = q.Stored(state)
 	}
 	q.image = m
@@ -37,7 +37,7 @@ func (q *Queue) Image(fn func(Saved)) *Image {
 // Next hands about count entries of a state over. It reports false when there are no
 // more: then that of the next of SavedStates follows.
 func (m *Image) Next(state State, count int) (more bool) {
-	in := places[state]
+	in := keptAt(state)
 	if m.q.image != m || in < m.in {
 		return false
 	}

@@ -72,17 +72,11 @@ func (q *Queue) Count(state State, now int64) int {
 	case Ready:
 		return q.ready(now)
 	case Delayed:
-		n := q.trees[waiting].Len() - q.ready(now)
-		if q.rank != nil {
-			n += q.rank.byTime.Len()
-		}
-		return n
-	case Leased:
-		return q.trees[leased].Len()
-	case Dying:
-		return q.trees[dying].Len()
+		return q.Stored(Delayed) - q.ready(now)
+	case Any:
+		return q.Len()
 	}
-	return q.Len()
+	return q.Stored(state)
 }
 
 // ready counts what is due, by bisection.
@@ -164,15 +158,14 @@ type section struct {
 func (q *Queue) section(state State, now int64, from []byte) (s section, found bool) {
 	s = section{state: state, now: now, last: dying}
 	switch state {
-	case Ready, Delayed:
+	case Any:
+	case Ready:
 		s.last = waiting
-	case Leased:
-		s.in, s.last = leased, leased
-	case Dying:
-		s.in = dying
-	}
-	if state == Delayed {
-		s.next.at = now + 1
+	case Delayed:
+		s.last, s.next.at = waiting, now+1
+	default:
+		s.in = keptAt(state)
+		s.last = s.in
 	}
 	if from == nil {
 		return s, true

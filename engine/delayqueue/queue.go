@@ -298,16 +298,11 @@ func entry(r table.Record, now int64) Entry {
 		Attempt:   int64(attemptOf(r)),
 		extra:     extra,
 	}
-	switch placeOf(r) {
-	case leased:
-		e.State, e.UntilMicros = Leased, itemOf(r).at
-	case dying:
-		e.State = Dying
-	default:
-		e.State = Delayed
-		if e.DueMicros <= now {
-			e.State = Ready
-		}
+	switch e.State = SavedStates[placeOf(r)]; {
+	case e.State == Leased:
+		e.UntilMicros = itemOf(r).at
+	case e.State == Delayed && e.DueMicros <= now:
+		e.State = Ready
 	}
 	return e
 }

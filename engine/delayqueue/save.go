@@ -64,7 +64,14 @@ type Saved struct {
 // the order of places.
 var SavedStates = [...]State{Delayed, Leased, Dying, Remembered, Behind}
 
-var places = map[State]place{Delayed: waiting, Leased: leased, Dying: dying, Remembered: remembered, Behind: behind}
+// keptAt is the place of what is kept in a state: not Any, nor Ready, which is Delayed there.
+func keptAt(state State) place {
+	i := slices.Index(SavedStates[:], state)
+	if i < 0 {
+		panic("delayqueue: nothing is kept in this state")
+	}
+	return place(i)
+}
 
 // Head returns what the queue has besides its entries.
 func (q *Queue) Head() Head { return Head{q.settings, q.kept, q.totals, q.seq} }
@@ -77,7 +84,7 @@ func (q *Queue) Stored(state State) int {
 	case Behind:
 		return q.Behind()
 	}
-	n := q.trees[places[state]].Len()
+	n := q.trees[keptAt(state)].Len()
 	if state == Delayed && q.rank != nil {
 		n += q.rank.byTime.Len()
 	}
@@ -87,7 +94,7 @@ func (q *Queue) Stored(state State) int {
 // Each calls fn with the entries that are kept in a state, in order of their times.
 // fn must not change the queue.
 func (q *Queue) Each(state State, fn func(Saved)) {
-	q.eachFrom(places[state], item{}, func(it item) bool {
+	q.eachFrom(keptAt(state), item{}, func(it item) bool {
 		fn(savedOf(it.record))
 		return true
 	})
@@ -137,8 +144,9 @@ func Restore(h Head) (*Queue, error) {
 
 // RestoreEntry adds an entry that Each returned. It copies the id and the payload.
 func (q *Queue) RestoreEntry(s Saved) error {
-	in, ok := places[s.State]
-	if !ok || in.falling() && s.AtMicros != s.DueMicros {
+	i := slices.Index(SavedStates[:], s.State)
+	in := place(i)
+	if i < 0 || in.falling() && s.AtMicros != s.DueMicros {
 		return ErrCorrupt
 	}
 	if _, err := ParseExtra(s.Extra); err != nil || in == remembered && len(s.Extra)+len(s.Payload) > 0 {

@@ -260,7 +260,7 @@ func (l *Lock) Freed(a *Ask) (fence, atMicros int64) {
 	case a.Behind || l.Mode != a.Mode || a.Mode == Alone:
 	case a.Mode == Shared:
 		missing = 0 // only the delay keeps it out
-	default:
+	case a.Mode == Permits:
 		missing = a.Take - (l.Permits - l.Taken)
 	}
 	until := func(h Holder) bool {
