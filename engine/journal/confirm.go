@@ -47,9 +47,12 @@ func (c *confirmation) Confirmed() LSN {
 	return MaxLSN
 }
 
-// OnConfirmed has fn called whenever more may be confirmed, after those who wait were told. It is for the beginning, before
-// anything is appended.
-func (c *confirmation) OnConfirmed(fn func()) { c.confirmed = append(c.confirmed, fn) }
+// OnConfirmed has fn called whenever more may be confirmed, after those who wait were told.
+func (c *confirmation) OnConfirmed(fn func()) {
+	c.queueMu.Lock()
+	c.confirmed = append(c.confirmed, fn)
+	c.queueMu.Unlock()
+}
 
 // After calls fn when a place is confirmed, perhaps at once, or with an error where it cannot be for now. Of one place, and
 // of later ones, functions are called in the order in which they came.
@@ -94,13 +97,14 @@ func (q *queued) run(failed string) {
 // Release lets go what is confirmed, and all replies if none of the others can be. The store calls it when more may be, or
 // when it cannot confirm any more. The log's lock is not held.
 func (c *confirmation) Release() {
+	c.queueMu.Lock()
 	defer func() {
-		for _, fn := range c.confirmed {
+		fns := c.confirmed
+		c.queueMu.Unlock()
+		for _, fn := range fns {
 			fn()
 		}
 	}()
-	c.queueMu.Lock()
-	defer c.queueMu.Unlock()
 	if c.releasing {
 		c.again = true
 		return
