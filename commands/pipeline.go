@@ -123,9 +123,6 @@ func (s *server) take(c *command.Ctx) (long bool, h *engine.Reservation) {
 	w := c.Worker
 	long = s.Plan(c, &w.Wanted)
 	w.Risk = true
-	if c.Cmd.Flags&command.LeavesCold != 0 {
-		return long, c.KS.LockCold()
-	}
 	return long, c.KS.Lock(w.Wanted)
 }
 

@@ -123,7 +123,7 @@ func (ks *Keyspace) check() error {
 				return fmt.Errorf("shard %d counts %d hashes with deadlines inside, has %d", i, s.wheel.volatileHashes[db], volatileHashes)
 			}
 		}
-		if bound != len(s.bound) && s.frozen == nil {
+		if bound != len(s.bound) {
 			return fmt.Errorf("shard %d knows %d locks with leases bound to connections, has %d", i, len(s.bound), bound)
 		}
 		if nodes != s.wheel.count {

@@ -13,8 +13,8 @@ package engine
 //
 // The bit changes its meaning with every cut, which saves a walk that clears it.
 //
-// Rejected: fork, which Go cannot; freezing whole shards as Snapshot does, which
-// copies all entries of a shard at its first write.
+// Rejected: fork, which Go cannot; freezing whole shards, which copies
+// all entries of a shard at its first write.
 
 // cutStep is how many slots are looked at under one hold of a shard's lock, or kilobytes
 // handed over.

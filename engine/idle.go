@@ -235,7 +235,7 @@ func (ks *Keyspace) sweepAll(nowMicros int64) {
 			ks.enter(s)
 			due := s.sweep.active || first && s.sweep.earliest <= nowMicros/1000
 			s.taken.Unlock()
-			if more = false; due { // else the shard stays frozen, if it is
+			if more = false; due {
 				ks.upkeep(LockSet{1 << i}, nowMicros, func(v *View) {
 					s.sweep.active = s.sweep.active && !first
 					more = v.sweepSome(s, 0)
@@ -249,9 +249,6 @@ func (ks *Keyspace) sweepAll(nowMicros int64) {
 // noteDue notes when there is something to do in the shard.
 func (ks *Keyspace) noteDue(s *shard) {
 	at := s.wheel.next()
-	if s.frozen != nil {
-		at = s.frozen.due
-	}
 	if !ks.Clock.Frozen() {
 		at = min(at, s.sweep.due())
 	}

@@ -97,7 +97,7 @@ const shardBytes = 640
 
 type shardState struct {
 	taken  sync.Mutex   // see Keyspace.enter: not to be locked otherwise
-	holder *Reservation // an off-loop script has the shard for longer, or it is cold
+	holder *Reservation // an off-loop script has the shard for longer
 	tables []table      // by database
 	stats  Stats        // what every command writes shares a cache line with the lock
 	wheel  wheel
@@ -115,7 +115,6 @@ type shardState struct {
 	// of the last other one.
 	changed, wide journal.LSN
 	near          *[nearSlots]journal.LSN
-	frozen        *part // where holder is cold: what a snapshot may have too
 }
 
 // nearSlots is how many parts of a shard's keys have a place in the journal of their own: with 1,000 writers at once, of

@@ -91,11 +91,9 @@ func (ks *Keyspace) Lock(set LockSet) *Reservation {
 		if ks.gate.state.Load() != gateOpen && m == set.mask { // the first one: see gate.go
 			ks.enterAfter(s)
 		}
-		if s.holder != nil {
-			if h := ks.heldBy(s); h != nil {
-				ks.Unlock(LockSet{set.mask & (m&-m<<1 - 1)})
-				return h
-			}
+		if h := s.holder; h != nil {
+			ks.Unlock(LockSet{set.mask & (m&-m<<1 - 1)})
+			return h
 		}
 	}
 	return nil
@@ -105,11 +103,9 @@ func (ks *Keyspace) Lock(set LockSet) *Reservation {
 func (ks *Keyspace) lockAll() *Reservation {
 	ks.close()
 	for i := range ks.shards {
-		if s := &ks.shards[i]; s.holder != nil {
-			if h := ks.heldBy(s); h != nil {
-				ks.open()
-				return h
-			}
+		if h := ks.shards[i].holder; h != nil {
+			ks.open()
+			return h
 		}
 	}
 	return nil

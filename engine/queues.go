@@ -39,7 +39,7 @@ func (ks *Keyspace) Queues(shard, db, from int, fn func(Entry)) (next int, ok bo
 	s := &ks.shards[shard]
 	ks.enter(s)
 	defer s.taken.Unlock()
-	if s.holder != nil && s.holder != cold {
+	if s.holder != nil {
 		return 0, false
 	}
 	list := s.tables[db].queues

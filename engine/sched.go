@@ -293,7 +293,7 @@ func (s *Scheduler) Few(most int) bool {
 		for i := range ks.shards {
 			sh := &ks.shards[i]
 			ks.enter(sh)
-			if sh.holder != nil && sh.holder != cold {
+			if sh.holder != nil {
 				n += most + 1 // who has it may make any number
 			} else {
 				n += sh.pending()
@@ -312,9 +312,6 @@ func (s *shard) pending() int {
 	n := s.wheel.count + len(s.waits)
 	for db := range s.tables {
 		n += s.tables[db].ofKind(KindLimiter)
-		if s.frozen != nil {
-			n += s.tables[db].used
-		}
 	}
 	return n
 }

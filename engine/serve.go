@@ -200,7 +200,7 @@ func (v *View) Reach(key []byte) bool {
 	if !v.KS.tryEnter(s) {
 		return false
 	}
-	if v.KS.heldBy(s) != nil {
+	if s.holder != nil {
 		s.taken.Unlock()
 		return false
 	}

@@ -5,7 +5,6 @@ package engine
 import (
 	"fmt"
 	"maps"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -33,45 +32,6 @@ func (m *model) restore(s modelSnapshot) {
 	m.dbs = copies(s.dbs)
 }
 
-// doCold is do for verbs that leave frozen shards so.
-func (m *model) doCold(db int, fn func(v *View)) {
-	if m.ks.LockCold() != nil {
-		m.t.Fatal("reserved")
-	}
-	m.v = View{KS: m.ks, DB: db, Now: m.ks.Clock.Now(), Held: LockSet{allShards}}
-	fn(&m.v)
-	m.v.EndCommand(nil)
-	m.v.Commit()
-	m.v.ServeReady()
-	m.v.Account()
-	m.ks.unlockAll()
-}
-
-// compareCold is compare as DBSIZE and KEYS look.
-func (m *model) compareCold() {
-	for db := range m.dbs {
-		want := map[string]bool{}
-		for key := range m.dbs[db] {
-			if _, ok := m.live(db, key); ok {
-				want[key] = true
-			}
-		}
-		m.doCold(db, func(v *View) {
-			n := 0
-			v.Each(func(e Entry) bool {
-				if !want[string(e.Key())] {
-					m.t.Fatalf("database %d has %q", db, e.Key())
-				}
-				n++
-				return true
-			})
-			if n != len(want) || v.Count() < n {
-				m.t.Fatalf("%d keys, %d of %d found", v.Count(), n, len(want))
-			}
-		})
-	}
-}
-
 func copies(dbs []map[string]modelValue) (copies []map[string]modelValue) {
 	for _, db := range dbs {
 		copies = append(copies, maps.Clone(db))
@@ -97,7 +57,6 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 		case 6:
 			if n := len(snaps); n > 0 {
 				i := m.rng.IntN(n)
-				snaps[i].Drop()
 				snaps[i] = snaps[n-1]
 				snaps = snaps[:n-1]
 			}
@@ -111,12 +70,10 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 				m.ks.Clock.Freeze(1_700_000_000_000_000)
 				m.restore(snaps[m.rng.IntN(len(snaps))])
 			}
-		case 10: // and FLUSHDB, which thaws nothing
+		case 10:
 			db := m.rng.IntN(3)
-			m.doCold(db, (*View).Flush)
+			m.do(db, (*View).Flush)
 			clear(m.dbs[db])
-		case 11, 12:
-			m.compareCold()
 		}
 		if i%50 == 0 {
 			m.compare()
@@ -130,77 +87,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 	}
 }
 
-// Neither saving nor restoring looks at keys; a shard is copied when it is used.
-func TestSnapshotCopiesWhatIsUsed(t *testing.T) {
-	m := newModel(t, 1)
-	m.do(0, func(v *View) {
-		for i := range 6400 {
-			v.PutString(strconv.AppendInt(nil, int64(i), 10), []byte("x"), 0)
-		}
-	})
-	frozen := func() (n int) {
-		for i := range m.ks.shards {
-			if m.ks.shards[i].frozen != nil {
-				n++
-			}
-		}
-		return n
-	}
-	snap := m.ks.Save()
-	if snap.Keys != 6400 || frozen() != shardCount {
-		t.Fatalf("%d keys, %d shards are frozen", snap.Keys, frozen())
-	}
-	at := func(key string, fn func(v *View)) {
-		var set LockSet
-		set.AddKey([]byte(key))
-		if m.ks.Lock(set) != nil {
-			t.Fatal("reserved")
-		}
-		fn(&View{KS: m.ks, Now: m.ks.Clock.Now(), Held: set})
-		m.ks.Unlock(set)
-	}
-	at("7", func(v *View) { v.Get([]byte("7")) })
-	if frozen() != shardCount-1 {
-		t.Errorf("a look at a key leaves %d shards frozen", frozen())
-	}
-	again := m.ks.Save()
-	at("7", func(v *View) { v.PutString([]byte("7"), []byte("y"), 0) })
-	m.ks.Restore(snap)
-	if frozen() != shardCount {
-		t.Errorf("restored, %d shards are frozen", frozen())
-	}
-	at("7", func(v *View) {
-		if got := v.Get([]byte("7")).Bytes(nil); string(got) != "x" {
-			t.Errorf("restored is %q", got)
-		}
-	})
-	snap.Drop()
-	again.Drop()
-	// What no snapshot has any more is not copied.
-	before := m.ks.shards[0].tables[0].segments
-	m.do(0, func(v *View) {})
-	if after := m.ks.shards[0].tables[0].segments; before[0] != after[0] {
-		t.Error("copied although nobody else has it")
-	}
-	if err := m.ks.Check(); err != nil {
-		t.Error(err)
-	}
-	snap = m.ks.Save()
-	m.doCold(0, func(v *View) {
-		if n := v.Count(); n != 6400 || frozen() != shardCount {
-			t.Errorf("%d keys counted, %d shards are frozen", n, frozen())
-		}
-		v.Flush()
-	})
-	if n := m.ks.Tally(LockSet{}).DBs[0].Keys; n != 0 {
-		t.Errorf("%d keys in an empty database", n)
-	}
-	if m.ks.Restore(snap); m.ks.Tally(LockSet{}).DBs[0].Keys != 6400 {
-		t.Error("emptying a database took keys out of the snapshot")
-	}
-}
-
-// Deadlines of a frozen shard are met: of keys, and of limiters that are idle.
+// Deadlines of what was restored are met: of keys, and of limiters that are idle.
 func TestSnapshotDeadlines(t *testing.T) {
 	m := newModel(t, 1)
 	m.do(0, func(v *View) {
@@ -274,9 +161,7 @@ func TestSnapshotsBesideOthers(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		ks.Restore(a)
 		time.Sleep(time.Millisecond)
-		a.Drop()
 		ks.Restore(b)
-		b.Drop()
 	}
 	close(stop)
 	wg.Wait()
@@ -297,35 +182,15 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 	fill(0, 50_000, 0)
 	fill(50_000, 100_000, clock.Now()/1000+3_600_000)
-	touch := func() {
-		var set LockSet
-		set.AddAll()
-		ks.Lock(set)
-		ks.Unlock(set)
-	}
 	b.Run("save", func(b *testing.B) {
 		for b.Loop() {
-			ks.Save().Drop()
-			b.StopTimer()
-			touch()
-			b.StartTimer()
+			ks.Save()
 		}
 	})
 	snap := ks.Save()
 	b.Run("restore", func(b *testing.B) {
 		for b.Loop() {
-			b.StopTimer()
-			touch()
-			b.StartTimer()
 			ks.Restore(snap)
-		}
-	})
-	b.Run("copy-all", func(b *testing.B) {
-		for b.Loop() {
-			b.StopTimer()
-			ks.Restore(snap)
-			b.StartTimer()
-			touch()
 		}
 	})
 }

@@ -114,7 +114,7 @@ func (ks *Keyspace) tally(held LockSet, most extent) *Tally {
 		ks.enter(s)
 		h := s.holder
 		switch {
-		case h == nil || h == cold: // of a frozen shard all is there but the wheel
+		case h == nil:
 			t.shard(s, now)
 			counted |= bit
 		case h.set.mask&counted == 0:
@@ -169,18 +169,14 @@ func (t *Tally) shard(s *shard, nowMillis int64) {
 			}
 		}
 	}
-	volatileKeys, volatileHashes := s.wheel.volatileKeys, s.wheel.volatileHashes
-	if s.frozen != nil {
-		volatileKeys, volatileHashes = s.frozen.volatileKeys, s.frozen.volatileHashes
-	}
 	for _, db := range t.dbs {
 		tb, st := &s.tables[db], &t.DBs[db]
 		if tb.counts == nil {
 			continue
 		}
 		st.Keys += tb.used
-		st.Expires += volatileKeys[db]
-		st.VolatileHashes += volatileHashes[db]
+		st.Expires += s.wheel.volatileKeys[db]
+		st.VolatileHashes += s.wheel.volatileHashes[db]
 		st.TableBytes += tb.width * int(slotBytes)
 		if t.extent == extentTables || tb.used == 0 {
 			continue

@@ -59,7 +59,7 @@ func TestSizesAgainstModel(t *testing.T) {
 	}
 }
 
-// A tally neither waits nor reads what others write, also of frozen shards.
+// A tally neither waits nor reads what others write.
 func TestTallyBesideOthers(t *testing.T) {
 	m := newModel(t, 1)
 	m.do(0, func(v *View) {
@@ -67,8 +67,6 @@ func TestTallyBesideOthers(t *testing.T) {
 			v.PutString([]byte{byte(i), byte(i >> 8)}, []byte("text"), 0)
 		}
 	})
-	snap := m.ks.Save()
-	defer snap.Drop()
 	var wg sync.WaitGroup
 	wg.Add(1)
 	go func() {
@@ -124,26 +122,6 @@ func TestTallyOfReserved(t *testing.T) {
 	}
 }
 
-// A frozen keyspace counts what it has, and stays frozen.
-func TestTallyOfFrozen(t *testing.T) {
-	m := newModel(t, 1)
-	m.do(0, func(v *View) {
-		for i := range 1000 {
-			v.PutString(fmt.Appendf(nil, "k%d", i), []byte("text"), m.ks.Clock.Now()/1000+5000)
-		}
-	})
-	snap := m.ks.Save()
-	defer snap.Drop()
-	if st := m.ks.Tally(LockSet{}).DBs[0]; st.Keys != 1000 || st.Expires != 1000 {
-		t.Errorf("frozen: %+v", st)
-	}
-	for i := range m.ks.shards {
-		if m.ks.shards[i].frozen == nil {
-			t.Fatal("a shard was thawed to be counted")
-		}
-	}
-}
-
 // Entries that came into a database without being inserted there are counted: by SWAPDB, by a snapshot that is restored, by a
 // keyspace that is taken over.
 func TestTallyOfExchanged(t *testing.T) {
@@ -160,7 +138,6 @@ func TestTallyOfExchanged(t *testing.T) {
 		t.Errorf("put: %v", got)
 	}
 	snap := m.ks.Save()
-	defer snap.Drop()
 	m.do(0, func(v *View) { v.Swap(0, 2) })
 	if got := keys(m.ks); !slices.Equal(got, []int{0, 0, 1}) {
 		t.Errorf("swapped: %v", got)

@@ -404,7 +404,7 @@ func (w *Waiter) Unlist() {
 // does not take the lock to look at those who wait.
 func (ks *Keyspace) unreserved(s *shard, fn func(s *shard)) {
 	ks.enter(s)
-	if h := s.holder; h != nil && h != cold {
+	if h := s.holder; h != nil {
 		s.taken.Unlock()
 		h.OnRelease(func() { ks.unreserved(s, fn) })
 		return

@@ -130,10 +130,6 @@ func (v *View) Flush() {
 				v.ready = append(v.ready, k)
 			}
 		}
-		if s.frozen != nil {
-			v.KS.thaw(s, v.DB)
-			continue
-		}
 		w := &s.wheel
 		for n := wheelHeads; n < len(w.nodes); n++ {
 			if ref := w.nodes[n].ref; ref != nil && (Entry{(*header)(ref)}).dueRef().db == uint16(v.DB) {

@@ -101,7 +101,7 @@ func faults(s *command.Server) []*command.Command {
 			left.Lock()
 			panic(planned)
 		}),
-		row("fault.clone", "Has the next thawing of a snapshot panic.", none, func(c *command.Ctx) {
+		row("fault.clone", "Has restoring a snapshot panic.", none, func(c *command.Ctx) {
 			c.KS.Clone = func(any) any { panic(planned) }
 			c.OK()
 		}),
@@ -307,7 +307,7 @@ func TestPanicThatLeavesDoubtEndsTheServer(t *testing.T) {
 		"post":             {"fault.post k"},
 		"locks":            {"fault.locks k"},
 		"mutex":            {"fault.mutex k"},
-		"snapshot":         {"RPUSH l a", "LKV.SNAPSHOT SAVE s", "fault.clone k", "RPUSH l b"},
+		"snapshot":         {"RPUSH l a", "LKV.SNAPSHOT SAVE s", "fault.clone k", "LKV.SNAPSHOT RESTORE s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

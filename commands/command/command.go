@@ -55,9 +55,6 @@ const (
 	Pushes
 	// WithWrites is refused when writes are since they cannot be kept, as PING is.
 	WithWrites
-	// LeavesCold does without a thaw of shards that a snapshot has too (engine): it
-	// uses no verbs but Count, Each and Flush.
-	LeavesCold
 	// Applied is what journals have and clients cannot call.
 	Applied
 )

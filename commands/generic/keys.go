@@ -143,7 +143,7 @@ func findsAny(c *command.Ctx) {
 
 var keysRow = &command.Command{
 	Name: "keys", Arity: 2, Group: command.GroupGeneric, Since: "1.0.0",
-	Flags:      command.ReadOnly | command.WholeKeyspace | command.LeavesCold | command.TakesTime,
+	Flags:      command.ReadOnly | command.WholeKeyspace | command.TakesTime,
 	ACL:        []string{"keyspace", "dangerous"},
 	Summary:    "Returns all keys that match a pattern.",
 	Complexity: "O(N) in the number of keys of the database",

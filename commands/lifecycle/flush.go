@@ -13,7 +13,7 @@ func (f *family) flushRows() []*command.Command {
 	return []*command.Command{
 		{
 			Name: "dbsize", Arity: 1, Group: command.GroupServer, Since: "1.0.0",
-			Flags:      command.ReadOnly | command.Fast | command.WholeKeyspace | command.LeavesCold,
+			Flags:      command.ReadOnly | command.Fast | command.WholeKeyspace,
 			ACL:        []string{"keyspace"},
 			Summary:    "How many keys the database has.",
 			Complexity: "O(1)",
@@ -22,7 +22,7 @@ func (f *family) flushRows() []*command.Command {
 		},
 		{
 			Name: "flushall", Arity: -1, Group: command.GroupServer, Since: "1.0.0",
-			Flags:      command.Write | command.WholeKeyspace | command.LeavesCold,
+			Flags:      command.Write | command.WholeKeyspace,
 			ACL:        acl,
 			Summary:    "Removes the keys of all databases.",
 			Complexity: "O(N) in the number of keys",
@@ -39,7 +39,7 @@ func (f *family) flushRows() []*command.Command {
 		},
 		{
 			Name: "flushdb", Arity: -1, Group: command.GroupServer, Since: "1.0.0",
-			Flags:      command.Write | command.WholeKeyspace | command.LeavesCold,
+			Flags:      command.Write | command.WholeKeyspace,
 			ACL:        acl,
 			Summary:    "Removes the keys of the database.",
 			Complexity: "O(N) in the number of keys",

@@ -51,7 +51,7 @@ func snapshotRow(s *command.Server) *command.Command {
 	for _, row := range []*command.Command{save, restore} {
 		// They wait for scripts that hold keys, which must not stop a loop.
 		row.Plan = func(*command.Ctx, *engine.LockSet) (long bool) { return true }
-		row.Complexity = "O(1), and later O(N) in the keys of a 64th of the keyspace when one of them is used"
+		row.Complexity = "O(N) in the number of keys"
 	}
 	return &command.Command{
 		Name: "lkv.snapshot", Arity: -2, Group: command.GroupTest, Since: "0.2.0",
@@ -97,7 +97,6 @@ func (x *snapshotter) save(c *command.Ctx) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if problem := all.room(name); problem != "" { // others have saved meanwhile
-		next.keys.Drop()
 		c.Error(problem)
 		return
 	}
@@ -110,7 +109,6 @@ func (x *snapshotter) save(c *command.Ctx) {
 // held.
 func (all *snapshots) remove(at int) {
 	if at >= 0 {
-		all.all[at].keys.Drop()
 		all.all = slices.Delete(all.all, at, at+1)
 	}
 }
@@ -123,10 +121,11 @@ func (x *snapshotter) restore(c *command.Ctx) {
 		kept = all.all[at]
 	}
 	all.mu.Unlock()
-	if kept == nil || !c.KS.Restore(kept.keys) {
+	if kept == nil {
 		c.Error(errNoSnapshot)
 		return
 	}
+	c.KS.Restore(kept.keys)
 	x.s.Functions.Load(c.KS, kept.functions, true, true)
 	if c.Logging() { // the keys have told of themselves
 		c.Effect([]byte("FUNCTION"), []byte("FLUSH"))
