@@ -1,4 +1,4 @@
-// Package commands puts the table of commands together and serves sessions:
+// Package commands, internal to the server, puts the table of commands together and serves sessions:
 // it checks, locks, runs and replies. What a command does is in its family's
 // package.
 package commands

@@ -1,4 +1,4 @@
-// Package engine is the keyspace: shards and their locks, entries, expiry,
+// Package engine, internal to the server, is the keyspace: shards and their locks, entries, expiry,
 // the clock and those who wait for a key. It knows no protocol and no Lua.
 //
 // A key belongs to one shard, chosen by the hash of its {hashtag} or of the

@@ -1,14 +1,6 @@
 // Package limitkvtest starts limitkv servers inside Go tests, in the manner of
 // net/http/httptest: a line starts one on a free port of 127.0.0.1, and it
 // stops with the test. Any Redis client connects to its address.
-//
-//	func TestLimiter(t *testing.T) {
-//		s := limitkvtest.Start(t)
-//		client := redis.NewClient(&redis.Options{Addr: s.Addr})
-//		s.Freeze()
-//		…
-//		s.Advance(time.Minute) // what falls due meanwhile has happened
-//	}
 package limitkvtest
 
 import (

@@ -1,3 +1,5 @@
+// Package luavm, internal to the server, is Redis's Lua: it compiles scripts and libraries of functions, runs them in a world of
+// Redis's globals, and turns what they return into replies. It asks the server by the interface Host.
 package luavm
 
 // The interpreter: one per event loop, used by one goroutine at a time, kept for its process's life. It is built

@@ -1,6 +1,7 @@
-// Package replication is the stream of effects that replicas read: its bytes, as far back as it is kept (the backlog), and
-// the names by which a replica that was away says where it left off. A primary's stream comes from the journal; a replica's
-// is its primary's, byte for byte, so that it can feed replicas of its own and take its primary's place.
+// Package replication, internal to the server, is the stream of effects that replicas read: its bytes, as far back as it is
+// kept (the backlog), and the names by which a replica that was away says where it left off. A primary's stream comes from
+// the journal; a replica's is its primary's, byte for byte, so that it can feed replicas of its own and take its primary's
+// place.
 //
 // The bytes are in blocks, which all who read share: ten replicas that are behind cost the memory of one. A block lasts as
 // long as the backlog or a reader needs it. Rejected: a ring of a fixed size, out of which a replica that is a little too

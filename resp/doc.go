@@ -1,4 +1,4 @@
-// Package resp is the protocol and nothing else: it turns bytes into commands
+// Package resp, internal to the server, is the protocol and nothing else: it turns bytes into commands
 // and replies into bytes, owns connections and the loops that serve them, and
 // knows no command.
 //

@@ -1,7 +1,6 @@
-// Package web is what the server shows over HTTP: metrics for Prometheus, whether it lives and is ready, and a page for
-// people. It knows no command
-// but those that begin a conversation: what the page asks for runs as a client's commands do, over a connection of its own inside
-// the process, with the rights of the user who signed in.
+// Package web, internal to the server, is what the server shows over HTTP: metrics for Prometheus, whether it lives and is ready,
+// and a page for people. It knows no command but those that begin a conversation: what the page asks for runs as a client's
+// commands do, over a connection of its own inside the process, with the rights of the user who signed in.
 package web
 
 import (

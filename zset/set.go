@@ -1,4 +1,4 @@
-// Package zset is the sorted set: members, each with a float64 score, kept in
+// Package zset, internal to the server, is the sorted set: members, each with a float64 score, kept in
 // the order (score, member bytes) that Redis gives them.
 //
 // A small set is packed: one byte slice without pointers, searched from front

@@ -1,4 +1,4 @@
-// Package acl is ACL: users, their passwords and what they may do, and the
+// Package acl, internal to the server, is ACL: users, their passwords and what they may do, and the
 // hooks by which dispatch, scripts and AUTH ask.
 //
 // A user's rights are immutable and swapped as a whole, so that commands on all

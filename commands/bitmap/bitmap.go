@@ -1,4 +1,4 @@
-// Package bitmap is the family of bitmaps: strings looked at bit by bit, the
+// Package bitmap, internal to the server, is the family of bitmaps: strings looked at bit by bit, the
 // highest bit of the first byte being bit 0.
 package bitmap
 

@@ -1,5 +1,6 @@
-// Package budget draws on the limiter under a key, for those beside its own commands who do: queues, whose deliveries
-// take one each. It also names the effects of limiters, for both.
+// Package budget, internal to the server, draws on the limiter under a key, for those beside its
+// own commands who do: queues, whose deliveries take one each. It also names the effects of
+// limiters, for both.
 package budget
 
 import (

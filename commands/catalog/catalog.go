@@ -1,4 +1,4 @@
-// Package catalog is the family of COMMAND: what the table knows of the commands.
+// Package catalog, internal to the server, is the family of COMMAND: what the table knows of the commands.
 package catalog
 
 import (

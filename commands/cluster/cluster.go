@@ -1,4 +1,4 @@
-// Package cluster is the family of commands of Redis Cluster. Unless
+// Package cluster, internal to the server, is the family of commands of Redis Cluster. Unless
 // cluster-enabled is set the server is no cluster, and says so as Redis does.
 // With it, it answers as a cluster of one node that has all slots for good, so
 // that the clients of clusters connect: it never redirects, and there is nothing

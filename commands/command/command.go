@@ -1,4 +1,4 @@
-// Package command is what a family of commands is written with: the row that
+// Package command, internal to the server, is what a family of commands is written with: the row that
 // describes a command, the context it runs in, the cursor over its arguments
 // and the texts of its errors. It knows no single command.
 package command

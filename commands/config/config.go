@@ -1,5 +1,5 @@
-// Package config is the family of CONFIG: looking at parameters and changing them. It declares those that are no other
-// family's.
+// Package config, internal to the server, is the family of CONFIG: looking at parameters and
+// changing them. It declares those that are no other family's.
 package config
 
 import (

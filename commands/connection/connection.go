@@ -1,4 +1,4 @@
-// Package connection is the family of commands that a connection uses for
+// Package connection, internal to the server, is the family of commands that a connection uses for
 // itself and to look at, or act on, other connections.
 package connection
 

@@ -1,5 +1,5 @@
-// Package debug is the family of DEBUG: what tests and the authors of clients need. What would only tell of
-// Redis's insides is not there.
+// Package debug, internal to the server, is the family of DEBUG: what tests and the authors of
+// clients need. What would only tell of Redis's insides is not there.
 package debug
 
 import (

@@ -1,4 +1,4 @@
-// Package delayqueue is the family of delay queues: DQ.*, on the type of that
+// Package delayqueue, internal to the server, is the family of delay queues: DQ.*, on the type of that
 // name and, for taking, on sorted sets by due time. The queue itself is
 // engine/delayqueue's; here are arguments, replies, the waiting line, the
 // dead-letter queue, and the keys that queues live under.

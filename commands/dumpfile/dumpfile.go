@@ -1,5 +1,5 @@
-// Package dumpfile writes and reads files in Redis's dump format for the families that do: all keys of a keyspace, and its
-// functions.
+// Package dumpfile, internal to the server, writes and reads files in Redis's dump format for the
+// families that do: all keys of a keyspace, and its functions.
 package dumpfile
 
 import (

@@ -1,4 +1,4 @@
-// Package generic is the family of commands on keys of any kind.
+// Package generic, internal to the server, is the family of commands on keys of any kind.
 package generic
 
 import (

@@ -1,4 +1,4 @@
-// Package geo is the family of places. They are members of sorted sets, whose
+// Package geo, internal to the server, is the family of places. They are members of sorted sets, whose
 // scores are geohashes.
 package geo
 

@@ -1,5 +1,5 @@
-// Package glob is patterns as KEYS, SCAN, PSUBSCRIBE and CONFIG GET have them: * ? [a-z] [^a] and \ to take the next byte
-// as it is.
+// Package glob, internal to the server, is patterns as KEYS, SCAN, PSUBSCRIBE and CONFIG GET have
+// them: * ? [a-z] [^a] and \ to take the next byte as it is.
 package glob
 
 import "bytes"

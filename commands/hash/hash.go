@@ -1,4 +1,4 @@
-// Package hash is the family of hashes, the deadlines of fields included.
+// Package hash, internal to the server, is the family of hashes, the deadlines of fields included.
 package hash
 
 import (

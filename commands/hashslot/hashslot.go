@@ -1,5 +1,6 @@
-// Package hashslot is the slots of Redis Cluster, for a server that answers as a cluster of one node: it has them all, but
-// as on any cluster the keys of a command must be of one slot.
+// Package hashslot, internal to the server, is the slots of Redis Cluster, for a server that
+// answers as a cluster of one node: it has them all, but as on any cluster the keys of a command
+// must be of one slot.
 package hashslot
 
 import (

@@ -1,5 +1,5 @@
-// Package histogram counts how long something took: commands, for INFO latencystats and LATENCY HISTOGRAM, and how late
-// entries of delay queues are delivered.
+// Package histogram, internal to the server, counts how long something took: commands, for INFO
+// latencystats and LATENCY HISTOGRAM, and how late entries of delay queues are delivered.
 package histogram
 
 import (

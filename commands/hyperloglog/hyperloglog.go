@@ -1,4 +1,4 @@
-// Package hyperloglog is the family of HyperLogLogs: strings that count
+// Package hyperloglog, internal to the server, is the family of HyperLogLogs: strings that count
 // distinct elements. They are Redis's byte for byte, so GET and SET move them.
 package hyperloglog
 

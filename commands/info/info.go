@@ -1,6 +1,6 @@
-// Package info is the family of INFO: the sections and fields that people, clients and redis_exporter read,
-// with Redis's names. A field of Redis that has no like here is left out,
-// unless tools take its absence badly; then it is 0.
+// Package info, internal to the server, is the family of INFO: the sections and fields that people,
+// clients and redis_exporter read, with Redis's names. A field of Redis that has no like here is
+// left out, unless tools take its absence badly; then it is 0.
 package info
 
 import (

@@ -1,5 +1,6 @@
-// Package latency is the family of what took long: SLOWLOG, LATENCY and INFO latencystats. This file is the latency
-// monitor, the worst times of each second by kind of event, and the histograms of all commands.
+// Package latency, internal to the server, is the family of what took long: SLOWLOG, LATENCY and
+// INFO latencystats. This file is the latency monitor, the worst times of each second by kind of
+// event, and the histograms of all commands.
 package latency
 
 import (

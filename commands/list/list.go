@@ -1,4 +1,4 @@
-// Package list is the family of lists.
+// Package list, internal to the server, is the family of lists.
 package list
 
 import (

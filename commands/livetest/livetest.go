@@ -1,4 +1,4 @@
-// Package livetest is a server of a test's own, in the test's process, with a
+// Package livetest, internal to the server's tests, is a server of a test's own, in the test's process, with a
 // clock that stands until the test moves it, and clients that speak the
 // protocol over a socket. Families are tested with it as they are used.
 package livetest

@@ -1,4 +1,4 @@
-// Package lkv is the family of commands that a server started with --test has
+// Package lkv, internal to the server, is the family of commands that a server started with --test has
 // besides: they drive its clock and its random numbers, so that a test need
 // neither sleep nor guess, make commands fail, and tell what was received.
 // Without --test they do not exist.

@@ -1,5 +1,6 @@
-// Package lock is the family of locks: LK.*, on the type of that name, and beside plain locks (SET key owner NX PX ms). The
-// lock itself is engine/lock's; here are arguments, replies, the waiting line, and the keys that locks live under.
+// Package lock, internal to the server, is the family of locks: LK.*, on the type of that name, and beside plain
+// locks (SET key owner NX PX ms). The lock itself is engine/lock's; here are arguments, replies, the waiting line,
+// and the keys that locks live under.
 package lock
 
 import (

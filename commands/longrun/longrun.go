@@ -1,5 +1,6 @@
-// Package longrun keeps the commands that take long – scripts above all. They keep their goroutine; the event loop goes on
-// on another one, their shards are reserved, their connection is paused.
+// Package longrun, internal to the server, keeps the commands that take long – scripts above all.
+// They keep their goroutine; the event loop goes on on another one, their shards are reserved,
+// their connection is paused.
 package longrun
 
 import (

@@ -1,5 +1,5 @@
-// Package memory is the family of what the server takes: MEMORY, INFO memory, maxmemory and maxmemory-clients. This file
-// is how much the process uses.
+// Package memory, internal to the server, is the family of what the server takes: MEMORY, INFO
+// memory, maxmemory and maxmemory-clients. This file is how much the process uses.
 package memory
 
 import (

@@ -1,4 +1,4 @@
-// Package monitor is the family of MONITOR: every command of every client, as it is run.
+// Package monitor, internal to the server, is the family of MONITOR: every command of every client, as it is run.
 package monitor
 
 import (

@@ -1,5 +1,6 @@
-// Package notation is how the arguments of a command are written down in its row, in one line, close to how the usage is
-// written by hand. It is read when somebody asks: COMMAND DOCS, HELP. The notation:
+// Package notation, internal to the server, is how the arguments of a command are written down in
+// its row, in one line, close to how the usage is written by hand. It is read when somebody asks:
+// COMMAND DOCS, HELP. The notation:
 //
 //	name:type        an argument; types are string integer double key pattern unix-time
 //	key, pattern     short for key:key and pattern:pattern

@@ -1,5 +1,6 @@
-// Package observe is the family of those who look at the server over HTTP: Prometheus, what watches whether it lives, and
-// people. Package web does the talking; here is what there is to tell, and what the page may do. It has no commands.
+// Package observe, internal to the server, is the family of those who look at the server over HTTP: Prometheus, what
+// watches whether it lives, and people. Package web does the talking; here is what there is to tell, and what the
+// page may do. It has no commands.
 package observe
 
 import (

@@ -1,5 +1,6 @@
-// Package params is the configuration: redis.conf's words, CONFIG GET and SET, flags. Each parameter is declared once, by
-// whoever uses it, and kept where it is read without a lock.
+// Package params, internal to the server, is the configuration: redis.conf's words, CONFIG GET and
+// SET, flags. Each parameter is declared once, by whoever uses it, and kept where it is read
+// without a lock.
 package params
 
 import (

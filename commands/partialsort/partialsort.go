@@ -1,6 +1,6 @@
-// Package partialsort sorts a part. SORT and GEOSEARCH with a limit sort no more than they return, with Bentley's and
-// McIlroy's quicksort ("Engineering a sort function", 1993) that leaves out the parts nobody asked for. Where elements are
-// equal their order follows from its steps, which are those of Redis.
+// Package partialsort, internal to the server, sorts a part. SORT and GEOSEARCH with a limit sort no more than they
+// return, with Bentley's and McIlroy's quicksort ("Engineering a sort function", 1993) that leaves out the parts nobody
+// asked for. Where elements are equal their order follows from its steps, which are those of Redis.
 package partialsort
 
 // Below how many elements Sort inserts, and above how many it takes the

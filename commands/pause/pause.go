@@ -1,5 +1,6 @@
-// Package pause holds commands back, with the connections that sent them: CLIENT PAUSE does, and the server while it waits for
-// replicas, before it ends or changes places with one.
+// Package pause, internal to the server, holds commands back, with the connections that sent them:
+// CLIENT PAUSE does, and the server while it waits for replicas, before it ends or changes places
+// with one.
 package pause
 
 import (

@@ -1,4 +1,4 @@
-// Package persistence is the family of what is kept on disk: the append-only file,
+// Package persistence, internal to the server, is the family of what is kept on disk: the append-only file,
 // which has the journal's effects, and snapshots, in Redis's formats and by Redis's
 // words. engine/journal writes the one, engine/rdb the other; here is when, and
 // what a client is told of it.

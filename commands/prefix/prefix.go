@@ -1,6 +1,6 @@
-// Package prefix counts what limiters, locks and queues do: for all keys together, and by the beginnings of keys that the
-// parameter metrics-prefixes names. So metrics tell customers, services or environments apart, and never have a series for
-// each key.
+// Package prefix, internal to the server, counts what limiters, locks and queues do: for all keys together, and by the
+// beginnings of keys that the parameter metrics-prefixes names. So metrics tell customers, services or environments apart,
+// and never have a series for each key.
 package prefix
 
 import (

@@ -1,4 +1,4 @@
-// Package pubsub is the family of channels: plain ones, patterns, those of a
+// Package pubsub, internal to the server, is the family of channels: plain ones, patterns, those of a
 // shard, and the channels of keyspace events.
 package pubsub
 

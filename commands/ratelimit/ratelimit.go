@@ -1,4 +1,4 @@
-// Package ratelimit is the family of limiters: RL.*, and the commands of others
+// Package ratelimit, internal to the server, is the family of limiters: RL.*, and the commands of others
 // that mean the same. The arithmetic is engine/limiter's; here are arguments,
 // replies, the waiting line, and the keys that limiters live under.
 package ratelimit

@@ -1,5 +1,6 @@
-// Package replication is the family of replication: what replicas and their primary say to each other, and what clients
-// are told of it. The stream itself is the top-level package replication. This file is the server's part in it, and INFO.
+// Package replication, internal to the server, is the family of replication: what replicas and their primary say to each
+// other, and what clients are told of it. The stream itself is the top-level package replication. This file is the
+// server's part in it, and INFO.
 package replication
 
 import (

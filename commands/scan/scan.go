@@ -1,4 +1,4 @@
-// Package scan is what SCAN, HSCAN, SSCAN and ZSCAN share: options, cursors, the reply.
+// Package scan, internal to the server, is what SCAN, HSCAN, SSCAN and ZSCAN share: options, cursors, the reply.
 package scan
 
 import (

@@ -1,4 +1,4 @@
-// Package scripting is EVAL, EVALSHA, FCALL, their read-only forms, SCRIPT and
+// Package scripting, internal to the server, is EVAL, EVALSHA, FCALL, their read-only forms, SCRIPT and
 // FUNCTION.
 //
 // A script takes the locks of its keys alone where analysis proves that it

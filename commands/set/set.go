@@ -1,4 +1,4 @@
-// Package set is the family of sets.
+// Package set, internal to the server, is the family of sets.
 package set
 
 import (

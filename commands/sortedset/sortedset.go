@@ -1,4 +1,4 @@
-// Package sortedset is the family of sorted sets.
+// Package sortedset, internal to the server, is the family of sorted sets.
 package sortedset
 
 import (

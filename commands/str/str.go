@@ -1,4 +1,4 @@
-// Package str is the family of strings: text, counters and parts of strings.
+// Package str, internal to the server, is the family of strings: text, counters and parts of strings.
 package str
 
 import (

@@ -1,4 +1,4 @@
-// Package stream is the family of streams.
+// Package stream, internal to the server, is the family of streams.
 package stream
 
 import (

@@ -1,4 +1,4 @@
-// Package transactions is MULTI, EXEC, DISCARD, WATCH and UNWATCH.
+// Package transactions, internal to the server, is MULTI, EXEC, DISCARD, WATCH and UNWATCH.
 //
 // EXEC runs under the locks of all its commands' keys and of the watched
 // keys, so nothing comes between; dispatch has them when it runs EXEC.

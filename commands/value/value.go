@@ -1,5 +1,5 @@
-// Package value is what commands over keys of any kind need to know of values: the name of their form, what they take, a
-// copy.
+// Package value, internal to the server, is what commands over keys of any kind need to know of
+// values: the name of their form, what they take, a copy.
 package value
 
 import (

@@ -1,6 +1,6 @@
-// Package crash ends the real server the hard way, kill -9 under load, starts it again on its directory, and compares
-// what is there with what was acknowledged. A load is a few connections that own their keys, so that what each of them
-// must find is known exactly.
+// Package crash, internal to the server's tests, ends the real server the hard way, kill -9 under load, starts it
+// again on its directory, and compares what is there with what was acknowledged. A load is a few connections that own
+// their keys, so that what each of them must find is known exactly.
 package crash
 
 import (

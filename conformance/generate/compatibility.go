@@ -1,6 +1,7 @@
 // What docs/COMPATIBILITY.md says of each command: the names that Redis has are stored, those that limitkv has come from
 // the running server, and only where the two do not tell the whole a note does. A note can name a command whose reply
 // shows that it is still true; a test runs it.
+
 package main
 
 import (

@@ -1,5 +1,6 @@
 // The lists of docs/COMPATIBILITY.md: which subcommands of DEBUG, fields of INFO and parameters of redis.conf limitkv has.
 // As with commands, Redis's names are stored, and the running server says which are there.
+
 package main
 
 import (

@@ -1,6 +1,7 @@
 // The client of the conformance tests. It is written anew rather than taken from a library because it must show what
 // came over the wire, kinds and all, must be able to send bytes that no client would, and must read strictly: anything
 // that is not well-formed RESP is an error here.
+
 package peer
 
 import (

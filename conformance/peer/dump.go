@@ -1,5 +1,6 @@
 // Everything that a database holds, read with commands, in a form that can be compared as text: type, encoding,
 // contents. Deadlines are kept apart, since two servers set them at slightly different times.
+
 package peer
 
 import (

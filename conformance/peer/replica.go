@@ -1,4 +1,5 @@
 // A replica that keeps nothing: it reads what a real Redis sends to its replicas, which are the effects of commands.
+
 package peer
 
 import (

@@ -1,5 +1,6 @@
 // When two replies count as the same. The rule is equality, byte for byte; the looser rules here are for what Redis
 // itself leaves open (the order of a hash table, a random pick) or what time changes (a TTL).
+
 package peer
 
 import (

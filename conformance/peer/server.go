@@ -1,5 +1,6 @@
 // Starting and stopping the servers under test: limitkv, built once from this tree, and the real Redis that judges it.
 // Each runs as a process of its own and is talked to over TCP, as its users do.
+
 package peer
 
 import (

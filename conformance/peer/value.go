@@ -1,6 +1,7 @@
-// Package peer is what the conformance tests are made with: starting limitkv and the real Redis beside it, a client
-// that hands replies back exactly as they came over the wire, and a notation for replies that people can read and
-// that loses nothing. It shares no code with the server: a parser bug there must not hide itself here.
+// Package peer, internal to the server's tests, is what the conformance tests are made with: starting limitkv and
+// the real Redis beside it, a client that hands replies back exactly as they came over the wire, and a notation
+// for replies that people can read and that loses nothing. It shares no code with the server: a parser bug there
+// must not hide itself here.
 //
 // This file is the reply and its notation.
 package peer

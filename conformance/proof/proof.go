@@ -1,7 +1,7 @@
-// Package proof has a server prove, while clients work with it, that the effects it logs make the same keys of nothing:
-// again and again it applies what was logged to a copy and compares all keys, which LKV.JOURNAL does for a server with
-// --test. The recorded conversations and the random sequences ask for it after each step; this package does for programs
-// that know nothing of it.
+// Package proof, internal to the server's tests, has a server prove, while clients work with it, that the effects it
+// logs make the same keys of nothing: again and again it applies what was logged to a copy and compares all keys, which
+// LKV.JOURNAL does for a server with --test. The recorded conversations and the random sequences ask for it after each
+// step; this package does for programs that know nothing of it.
 package proof
 
 import (

@@ -1,4 +1,5 @@
 // The effects of a conversation: what its commands changed, as files and replicas are told.
+
 package recorded
 
 import (

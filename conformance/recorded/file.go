@@ -1,5 +1,6 @@
-// Package recorded replays conversations with the real Redis that are kept as text files: a line is a command in the
-// quoting of redis-cli, the indented lines below it are the reply that Redis gave.
+// Package recorded, internal to the server's tests, replays conversations with the real Redis that
+// are kept as text files: a line is a command in the quoting of redis-cli, the indented lines below
+// it are the reply that Redis gave.
 //
 //	# A comment. Blank lines part one subject from the next.
 //	SET k v

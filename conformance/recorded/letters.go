@@ -7,6 +7,7 @@
 //
 // Nothing expires by itself meanwhile, except where the conversation lets it. The number is the database. A time near that of the step is written as its distance from it in milliseconds, as is the
 // time in the id of an entry. An argument that is long is written as its length and its SHA-1.
+
 package recorded
 
 import (

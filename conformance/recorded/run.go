@@ -1,4 +1,5 @@
 // Running a file against a server: replaying it (do the replies match?) and recording it (ask the real Redis).
+
 package recorded
 
 import (

@@ -1,4 +1,5 @@
 // The words of a command line: redis-cli's quoting, and the few shorthands that keep long commands readable.
+
 package recorded
 
 import (

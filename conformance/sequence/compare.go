@@ -1,5 +1,6 @@
 // When two replies to a random command count as equal. Equality is the rule; the exceptions are what Redis leaves open
 // and what the clock changes.
+
 package sequence
 
 import (

@@ -1,6 +1,7 @@
 // The families: which commands are sent, in which forms. A line is a template of grammar.go; the number in front says
 // how many times as likely it is. Left out is what no two servers need agree on (SPOP, SRANDMEMBER of several) and what
 // waits or looks at the clock in milliseconds.
+
 package sequence
 
 import "strings"

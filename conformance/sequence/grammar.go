@@ -1,6 +1,7 @@
-// Package sequence sends random commands to two servers and compares what comes back: reply by reply, and at the end
-// of each round the whole keyspace. The commands come from templates that read like Redis's own syntax lines (see
-// families.go); which values stand for <key> or <int> is in words.go, when two replies count as equal in compare.go.
+// Package sequence, internal to the server's tests, sends random commands to two servers and compares what comes
+// back: reply by reply, and at the end of each round the whole keyspace. The commands come from templates that read
+// like Redis's own syntax lines (see families.go); which values stand for <key> or <int> is in words.go, when two
+// replies count as equal in compare.go.
 //
 // This file turns a template into commands:
 //

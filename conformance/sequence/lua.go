@@ -1,5 +1,6 @@
 // Random Lua: expressions over the values and library functions that scripts use, right and wrong ones, so that results,
 // the text of numbers and the texts of errors are compared. Left out is what has an address, a time or chance in it.
+
 package sequence
 
 import (

@@ -1,6 +1,7 @@
 // Running rounds on two servers: commands go out in batches to both at once, replies are compared one by one, and at
 // the end of a round everything that the keyspace holds. A round that differs is shrunk to the few commands that show
 // it.
+
 package sequence
 
 import (

@@ -1,5 +1,6 @@
 // What stands for the words of a template. Pools are small, so that commands meet each other's keys, fields and
 // members; limits of the types (int64, listpack sizes, infinities) are in them.
+
 package sequence
 
 import (

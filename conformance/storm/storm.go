@@ -1,6 +1,7 @@
-// Package storm sends random commands of all families from several connections at once to one server, and sees to it
-// that the server stays as it should be: it answers PING all the while, it does not end, it logs no panic and, where it
-// is built so, no data race, and it ends when it is told to. "make fuzz SERVER=1" lets it run for as long as one likes.
+// Package storm, internal to the server's tests, sends random commands of all families from several connections at once
+// to one server, and sees to it that the server stays as it should be: it answers PING all the while, it does not end,
+// it logs no panic and, where it is built so, no data race, and it ends when it is told to. "make fuzz SERVER=1" lets
+// it run for as long as one likes.
 //
 // What is sent is a function of the seed and of the connection's number; how the connections meet is not.
 package storm

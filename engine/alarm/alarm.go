@@ -1,4 +1,4 @@
-// Package alarm lets one goroutine sleep until a moment and be woken earlier.
+// Package alarm, internal to the server, lets one goroutine sleep until a moment and be woken earlier.
 //
 // Go's own timers will not do for deadlines that are to be met exactly: the runtime waits in whole milliseconds, so that
 // a sleep ends half a millisecond late on average and a whole one at worst, also on an idle machine. On Linux an Alarm

@@ -1,4 +1,4 @@
-// Package cron finds the times of a schedule in the five fields of cron, in a time
+// Package cron, internal to the server, finds the times of a schedule in the five fields of cron, in a time
 // zone: minute, hour, day of the month, month, day of the week.
 //
 // A field is *, a number, a range a-b, each with a step /n or without, or several of

@@ -1,4 +1,5 @@
 // This file moves a queue in time, where the clock that it goes by is set back.
+
 package delayqueue
 
 import (

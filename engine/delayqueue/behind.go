@@ -2,6 +2,7 @@
 // twice. Its new version waits behind the lease, the last one of several, until that is over
 // by whatever ends it; then it takes the entry's place, at its own time. It is a record of the
 // table like others, under a name that no id can have, in a tree of its own.
+
 package delayqueue
 
 import "github.com/limitkv/limitkv/engine/table"

@@ -1,6 +1,7 @@
 // This file is what an entry may have besides its id, payload and times: options
 // that most entries do not use, and that cost those nothing. They stand, packed,
 // between the head of the record and its payload.
+
 package delayqueue
 
 import (

@@ -1,5 +1,6 @@
 // This file is the names of entries: those that the server makes, and the form
 // id#attempt that fences a lease.
+
 package delayqueue
 
 import (

@@ -1,5 +1,6 @@
 // This file is the life of an entry from delivery on: taken or leased, done,
 // failed, given more time, run out.
+
 package delayqueue
 
 import (

@@ -1,4 +1,5 @@
 // This file looks at a queue without changing it.
+
 package delayqueue
 
 import (

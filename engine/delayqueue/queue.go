@@ -1,4 +1,4 @@
-// Package delayqueue is the delay queue: entries with an id and a payload that
+// Package delayqueue, internal to the server, is the delay queue: entries with an id and a payload that
 // fall due at a time, are taken in that order, and may be leased instead of
 // removed, so that nothing is lost when a worker dies. It knows no key, lock,
 // clock or protocol; times are handed in, in Unix microseconds.

@@ -8,6 +8,7 @@
 // others have. When a group may be ready, it stands by that time in a third tree.
 // That is found again when its entries change or when it turns out not to be ready;
 // so a delivery looks at a few groups, whatever their number.
+
 package delayqueue
 
 import (

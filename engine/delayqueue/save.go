@@ -1,5 +1,6 @@
 // This file takes a queue apart and puts it together again: DUMP, RESTORE and
 // files. What comes from there is trusted in nothing.
+
 package delayqueue
 
 import (

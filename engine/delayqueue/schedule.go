@@ -7,6 +7,7 @@
 // and all that is true of entries is true of occurrences. What an occurrence is late
 // by it stands for: those that were due before it was delivered are not made up for,
 // and of those that were due while it was worked, the last one is.
+
 package delayqueue
 
 import (

@@ -1,5 +1,6 @@
 // This file takes the groups of a queue apart and puts them together again: their
 // turns and their limiters, which files and copies keep.
+
 package delayqueue
 
 import (

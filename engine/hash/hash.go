@@ -1,4 +1,4 @@
-// Package hash is Redis's hash: fields with values, each with a deadline of its own if it has one.
+// Package hash, internal to the server, is Redis's hash: fields with values, each with a deadline of its own if it has one.
 //
 // Most hashes are small and there are millions of them, so a small one is a Redis listpack (package packed):
 // one allocation without pointers, searched from its start. Fields with deadlines stand first, in the order of

@@ -1,4 +1,4 @@
-// Package hyperloglog counts distinct elements in a string of at most 12 KB, with an error of 0.81 %.
+// Package hyperloglog, internal to the server, counts distinct elements in a string of at most 12 KB, with an error of 0.81 %.
 //
 // The string is Redis's, byte for byte, so that GET, SET and DUMP of such a key move it between servers; so
 // are the hash, the estimator and the moment at which it becomes dense. A key is an ordinary string: the

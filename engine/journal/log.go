@@ -1,6 +1,6 @@
-// Package journal is the log of what changed: effects in Redis's form, in one order, for whoever reads them (the files
-// of this package, replicas, tests). It knows no command's name except the words of the log's own form: SELECT, MULTI
-// and EXEC.
+// Package journal, internal to the server, is the log of what changed: effects in Redis's form, in one order, for
+// whoever reads them (the files of this package, replicas, tests). It knows no command's name except the words of the
+// log's own form: SELECT, MULTI and EXEC.
 //
 // A transaction of the engine appends one Batch while it holds its shards' locks; Append copies it, behind the framing
 // that the log's form asks for, to its store and to who follows. Nothing here does I/O under the log's lock.

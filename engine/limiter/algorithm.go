@@ -2,6 +2,7 @@
 // conc.go, total.go) that adds its row. The rest of the package asks the row, by an operation or by a property. Only three
 // places name an algorithm: the fast paths of a limiter with one GCRA rule (Take, FullAt), and CellRule, which makes such a
 // rule.
+
 package limiter
 
 import (

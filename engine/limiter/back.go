@@ -1,5 +1,6 @@
 // This file moves limiters in time, where the clock that they go by is set back: what
 // comes back after a length of time still does so then.
+
 package limiter
 
 import (

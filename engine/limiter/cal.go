@@ -1,4 +1,5 @@
 // This file is CAL: a count in each hour, day, week or month of a time zone. When these begin is calendar.go's.
+
 package limiter
 
 import (

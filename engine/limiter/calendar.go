@@ -9,6 +9,7 @@
 //
 // The zones are those of the IANA, which the binary carries. A rule is kept with
 // the zone's name, since numbers of zones are one process's own.
+
 package limiter
 
 import (

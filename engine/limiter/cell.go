@@ -1,6 +1,7 @@
 // This file is the form that redis-cell's CL.THROTTLE made the convention, for
 // the commands that keep it: max_burst tokens beside the one at hand, and a cost
 // that can never be granted is refused instead of being an error.
+
 package limiter
 
 // CellRule is the rule that CL.THROTTLE and GCRA mean: count per period, and

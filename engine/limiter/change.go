@@ -1,5 +1,6 @@
 // This file is a limiter whose rules change. What was consumed is kept: raising a rate never refuses who would have passed,
 // lowering it forgives nothing.
+
 package limiter
 
 // Change appends a limiter with these rules that carries on what p has in use, its totals and whether it is kept.

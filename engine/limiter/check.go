@@ -1,5 +1,6 @@
 // This file is the check of a limiter's bytes, which tests run after each step
 // and which guards bytes that come from elsewhere.
+
 package limiter
 
 import (

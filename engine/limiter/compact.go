@@ -8,6 +8,7 @@
 //	         the rest as in form.go, but the rules' periods
 //
 // A count that two bytes cannot hold makes the limiter a wide one for good. Files, effects and DUMP have the wide form.
+
 package limiter
 
 import "encoding/binary"

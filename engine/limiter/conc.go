@@ -1,4 +1,5 @@
 // This file is CONC: so much at once. Its state (hold.go) is just what named grants hold, so it changes with them only.
+
 package limiter
 
 // Conc bounds what is held at once by named grants (Named).

@@ -1,5 +1,6 @@
 // This file is FIXED, which counts in windows of one period. A window starts with the first request after the last one
 // ended, not at a round time, so that limiters do not all turn over together.
+
 package limiter
 
 import (

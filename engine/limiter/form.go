@@ -10,6 +10,7 @@
 //	6 bytes  of a shadow: calls that would have been refused
 //
 // A GCRA limiter of 100 per minute takes 13 + 6 + 8 = 27 bytes, in its compact form (compact.go) 5 + 3 + 8 = 16.
+
 package limiter
 
 const (

@@ -5,6 +5,7 @@
 //
 // Where the count divides the period the fraction is always 0 and not stored: the state is then the one 8-byte time.
 // Otherwise it takes 1 to 5 bytes more.
+
 package limiter
 
 import (

@@ -1,5 +1,6 @@
 // This file is what CONC and TOTAL share: time brings nothing back. The state is what is held, or was taken for good. What
 // comes back comes from named grants (Named) that end, or from who gives it back.
+
 package limiter
 
 import "fmt"

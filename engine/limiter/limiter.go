@@ -5,6 +5,7 @@
 // be waited for longest or, if the call passed, the one with the least left.
 // Remaining is the least that any rule has left, RetryAfterMicros the longest
 // wait, ResetAfterMicros when all rules are full again.
+
 package limiter
 
 import "errors"

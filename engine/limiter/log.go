@@ -15,6 +15,7 @@
 // period/logThin become one, at the time of the latest of them. It still never
 // lets more through than the rule allows, and a cost comes back at most
 // period/logThin later than it would.
+
 package limiter
 
 import (

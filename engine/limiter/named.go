@@ -6,6 +6,7 @@
 // What it needs beside its name is packed: when it was taken, when it ends, what
 // was taken and replied, and for each bucket among the rules when what it took is
 // back there.
+
 package limiter
 
 import (

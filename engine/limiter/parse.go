@@ -1,5 +1,6 @@
 // This file reads and writes rules as clients write them: the name of an algorithm, the count, and what the algorithm's
 // grammar has behind it, with words in any case.
+
 package limiter
 
 import (

@@ -1,5 +1,6 @@
 // This file is the one place where a time is rounded for a reply: always up, so
 // that a caller who waits that long is granted.
+
 package limiter
 
 import "strconv"

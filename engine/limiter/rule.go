@@ -1,5 +1,5 @@
-// Package limiter holds the arithmetic of rate limiters: pure functions on a limiter's bytes, with the time handed in. It
-// knows no key, lock, clock or protocol.
+// Package limiter, internal to the server, holds the arithmetic of rate limiters: pure functions on
+// a limiter's bytes, with the time handed in. It knows no key, lock, clock or protocol.
 //
 // This file is the rule: what a limiter allows, its limits, and its encoding. A limiter carries its own rules, a few bytes
 // each, instead of a number that refers to a table of rules. A table would have to be bounded, counted and cleaned up when

@@ -1,5 +1,6 @@
 // This file takes a limiter with named grants apart and puts it together again:
 // copies, files and effects. What comes from there is trusted in nothing.
+
 package limiter
 
 import (

@@ -1,5 +1,6 @@
 // This file ends named grants: what a grant took and did not need comes back to the window that it was taken from, what it
 // needed beyond is charged there, and to no other. If that window is over nothing changes.
+
 package limiter
 
 import (

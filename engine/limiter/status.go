@@ -1,5 +1,6 @@
 // This file tells how a limiter stands: when it is full, what it allows and has
 // counted.
+
 package limiter
 
 import (

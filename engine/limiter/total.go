@@ -1,4 +1,5 @@
 // This file is TOTAL: so much in all. Its state (hold.go) is what was taken, for good or by named grants that are open.
+
 package limiter
 
 // Total bounds what is taken in all. Time brings nothing back.

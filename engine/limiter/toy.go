@@ -2,6 +2,7 @@
 
 // This file is TOY, an example that no release has: all that was taken comes back at once, when nobody has taken anything
 // for a period. It is all that the server has of the algorithm, and the next one can begin as its copy.
+
 package limiter
 
 // Toy has the last number there is, so that it is in nobody's way.

@@ -7,6 +7,7 @@
 // all that was taken in it, in either direction: never more than count in one of its windows, never more than count +
 // previous*elapsed/period in any stretch of one period, which is below twice the count. A window starts with a request, as
 // those of FIXED do.
+
 package limiter
 
 import (

@@ -1,5 +1,5 @@
-// Package list is Redis's list: a listpack while it is short, a quicklist (a sequence of listpacks, nodes) when
-// it is long.
+// Package list, internal to the server, is Redis's list: a listpack while it is short, a quicklist
+// (a sequence of listpacks, nodes) when it is long.
 //
 // The nodes fill, split and merge exactly as Redis's do. That is more rules than a list needs, but whether a
 // list is one node decides when it becomes a listpack again, which OBJECT ENCODING tells, and DUMP writes the

@@ -1,5 +1,6 @@
-// Package lock is the structure under a lock's key: who holds it, until when, and what that allows others. One type serves
-// as mutex, as lock of readers and writers, and as semaphore.
+// Package lock, internal to the server, is the structure under a lock's key: who holds it, until
+// when, and what that allows others. One type serves as mutex, as lock of readers and writers, and
+// as semaphore.
 //
 // A lock knows no clock: the time comes in with every call, in Unix microseconds. Nor does it know who waits: the line is
 // the keyspace's, so that the order of those who wait is one, whatever they want.

@@ -1,4 +1,4 @@
-// Package packed is a list of byte strings in one slice without pointers: Redis's listpack, byte for byte.
+// Package packed, internal to the server, is a list of byte strings in one slice without pointers: Redis's listpack, byte for byte.
 //
 // Every small collection (hash, set, list node, stream node) is kept in this form, since a few hundred bytes
 // read in sequence cost less than any pointer structure and a collection is one allocation that the garbage

@@ -1,4 +1,4 @@
-// Package rdb is Redis's format for values and files, version 12, that of Redis 8:
+// Package rdb, internal to the server, is Redis's format for values and files, version 12, that of Redis 8:
 // what DUMP replies and RESTORE takes, and dump.rdb. It reads what Redis since its
 // first version wrote and what Valkey 9 does (but no values of modules), and writes
 // what Redis 8 does: byte for byte where a value's form is the same, which is so

@@ -1,5 +1,5 @@
-// Package sample draws from a source of random numbers, which is a parameter wherever something is random: so
-// a test, or a log of what was done, can repeat it.
+// Package sample, internal to the server, draws from a source of random numbers, which is a
+// parameter wherever something is random: so a test, or a log of what was done, can repeat it.
 package sample
 
 import "math/bits"

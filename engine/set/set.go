@@ -1,5 +1,5 @@
-// Package set is Redis's set: small sets of integers as a sorted array of them (intset), other small ones as a
-// listpack, large ones as a table.
+// Package set, internal to the server, is Redis's set: small sets of integers as a sorted array of
+// them (intset), other small ones as a listpack, large ones as a table.
 //
 // The intset and the listpack are Redis's, byte for byte, and a set changes its form when Redis's does, since
 // OBJECT ENCODING tells and the order of SMEMBERS follows from it: ascending, in the order of adding, or any.

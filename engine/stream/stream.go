@@ -1,5 +1,5 @@
-// Package stream is Redis's stream: an append-only log of entries with fields, and the consumer groups that
-// read it.
+// Package stream, internal to the server, is Redis's stream: an append-only log of entries with
+// fields, and the consumer groups that read it.
 //
 // Entries are kept in blocks, as in Redis: a listpack that begins with a master entry, whose ID and fields the
 // entries of the block are written as differences to. The blocks are Redis's byte for byte, since what a trim

@@ -1,5 +1,5 @@
-// Package table is the hash table behind large hashes and sets: linear hashing over buckets of one cache line,
-// with SCAN's guarantee.
+// Package table, internal to the server, is the hash table behind large hashes and sets: linear
+// hashing over buckets of one cache line, with SCAN's guarantee.
 //
 // A bucket has eight bytes of tags (parts of the hashes) and seven slots; a slot refers to a record, one
 // allocation without pointers that starts with its key. So a lookup is two cache misses, the bucket and the

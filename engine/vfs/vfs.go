@@ -1,5 +1,5 @@
-// Package vfs is the file system as durable files need it: few calls, each of which a test can make fail or crash. OS
-// is the real one, package simfs a simulated one.
+// Package vfs, internal to the server, is the file system as durable files need it: few calls, each
+// of which a test can make fail or crash. OS is the real one, package simfs a simulated one.
 //
 // What is promised is what POSIX promises and no more: the bytes of a file are safe after its Sync, a name (made,
 // renamed, removed) is safe after the SyncDir of its directory, and a rename replaces its target at once.

@@ -1,5 +1,6 @@
-// Package zone has the time zones of the IANA database, as they are in the program: what a journal or a file makes must not
-// depend on the zones of the machine that reads it.
+// Package zone, internal to the server, has the time zones of the IANA database, as they are in the
+// program: what a journal or a file makes must not depend on the zones of the machine that reads
+// it.
 //
 // zoneinfo.zip is the database as Go's distribution has it (lib/time), which is in the public domain.
 package zone

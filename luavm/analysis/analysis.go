@@ -1,5 +1,6 @@
-// Package analysis proves of a script, from its syntax tree and before it ever runs, that every key which any redis.call
-// or redis.pcall of it can touch is an element of KEYS. Such a script runs with the locks of its KEYS' shards alone.
+// Package analysis, internal to the server, proves of a script, from its syntax tree and before it ever runs, that
+// every key which any redis.call or redis.pcall of it can touch is an element of KEYS. Such a script runs with the
+// locks of its KEYS' shards alone.
 //
 // What is not understood is not proven, and an unproven script is merely slower. The proof
 // is an inference of what each local variable can hold (kinds.go). It does not follow the order of statements: a

@@ -1,4 +1,5 @@
-// Package arg is what the library functions of a script read their arguments with and complain about them with.
+// Package arg, internal to the server, is what the library functions of a script read their
+// arguments with and complain about them with.
 //
 // The coercions and the wording are those of Lua 5.1's auxiliary library: a number serves where a string is wanted
 // (as %.14g), a string that spells a number where a number is wanted, and the error names the argument, the function

@@ -1,4 +1,4 @@
-// Package bitlib is the library bit of Redis's Lua: operations on 32-bit integers.
+// Package bitlib, internal to the server, is the library bit of Redis's Lua: operations on 32-bit integers.
 //
 // Arguments are any numbers; what counts is the number modulo 2^32 after rounding to the nearest integer, found by the
 // original's addition of 2^52+2^51, so that its rounding and its answers for huge numbers are these too. Results are

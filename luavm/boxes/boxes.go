@@ -1,4 +1,4 @@
-// Package boxes makes Lua values of strings and numbers.
+// Package boxes, internal to the server, makes Lua values of strings and numbers.
 //
 // A lua.LValue is an interface, so each string costs two allocations, one for its bytes and one for its header, and each
 // number one. A script that answers in a microsecond spends a tenth of it there. Here they are cut off blocks: a block

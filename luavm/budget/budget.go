@@ -1,4 +1,4 @@
-// Package budget is how what runs for a script asks, now and then, whether it may go on.
+// Package budget, internal to the server, is how what runs for a script asks, now and then, whether it may go on.
 //
 // The interpreter counts where a script can repeat itself: jumps, calls, commands. A library function, the compiler
 // or anything else that a script can make long counts what it does itself, in steps of some tens of nanoseconds. Every

@@ -1,5 +1,5 @@
-// Package bytecode is what the compiler hands to gopher-lua's virtual machine: its prototypes, with what Redis-exact
-// errors need beside them.
+// Package bytecode, internal to the server, is what the compiler hands to gopher-lua's virtual
+// machine: its prototypes, with what Redis-exact errors need beside them.
 //
 // The machine's instructions are those of Lua 5.1 with the operands in other bits, so the code is what a real Lua makes
 // of a source, instruction by instruction, with few exceptions that names.go knows. That is why the names in errors can

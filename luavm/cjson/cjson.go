@@ -1,4 +1,4 @@
-// Package cjson is the library cjson of Redis's Lua: JSON both ways, as lua-cjson 2.1.0 does it.
+// Package cjson, internal to the server, is the library cjson of Redis's Lua: JSON both ways, as lua-cjson 2.1.0 does it.
 //
 // A table becomes an array if all its keys are whole numbers from 1 on and not too sparse, else an object, and so does
 // an empty one; null is a value of its own, cjson.null. Numbers are written as %.14g. Keys of an object come in the

@@ -1,4 +1,5 @@
-// Package cmsgpack is the library cmsgpack of Redis's Lua: MessagePack both ways, as lua-cmsgpack 0.4.0 does it.
+// Package cmsgpack, internal to the server, is the library cmsgpack of Redis's Lua: MessagePack
+// both ways, as lua-cmsgpack 0.4.0 does it.
 //
 // Whole numbers are packed as integers of the least width, others as float where that is exact, else as double. A table
 // whose keys are 1 to n is an array, so is an empty one; others are maps, whose keys come in Lua's order. What

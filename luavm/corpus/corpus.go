@@ -1,4 +1,5 @@
-// Package corpus holds the libraries of scripts to what a real Redis 8.0.6 replied to the same scripts.
+// Package corpus, internal to the server's tests, holds the libraries of scripts to what a real
+// Redis 8.0.6 replied to the same scripts.
 //
 // A corpus is a text file: a script, a line "----", the reply, an empty line. Tests run each script on gopher-lua with
 // the library under test and compare; no Redis is needed. With -recorded-from=host:port the replies are asked of that server

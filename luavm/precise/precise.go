@@ -1,7 +1,7 @@
-// Package precise has the functions of C's math library, rounded as there. Go's are off in the last digit now and then;
-// the C library's hardly ever, and a script that decays a rate by 0.5^(dt/halflife) and stores it shows all 17 digits, as
-// does a distance between places that is stored. So these are computed with twice the precision of a double and rounded
-// once. That takes half a microsecond, which simple cases are spared.
+// Package precise, internal to the server, has the functions of C's math library, rounded as there. Go's are off in the
+// last digit now and then; the C library's hardly ever, and a script that decays a rate by 0.5^(dt/halflife) and stores
+// it shows all 17 digits, as does a distance between places that is stored. So these are computed with twice the
+// precision of a double and rounded once. That takes half a microsecond, which simple cases are spared.
 package precise
 
 // exp, log and power.

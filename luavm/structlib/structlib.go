@@ -1,4 +1,4 @@
-// Package structlib is the library struct of Redis's Lua: packing values into binary strings and back.
+// Package structlib, internal to the server, is the library struct of Redis's Lua: packing values into binary strings and back.
 //
 // A format is a string of options, each with its size: b B (1 byte), h H (2), i I (4, or n bytes as in I2, at most 32),
 // l L T (8), f d, s (ends with a NUL byte), cn (n bytes; c0 the whole string, or as many bytes as the number unpacked

@@ -1,4 +1,4 @@
-// Package syntax reads Lua 5.1 and nothing else, once to compile it and once to look at it.
+// Package syntax, internal to the server, reads Lua 5.1 and nothing else, once to compile it and once to look at it.
 //
 // Compile makes the code that a VM runs. The texts and lines of its errors are those that a real Lua 5.1 gives, with its
 // limits on nesting, local variables, upvalues, registers and constants. Parse gives the syntax tree of gopher-lua, for

@@ -1,4 +1,4 @@
-// Package tables holds the tables of Lua 5.1 in gopher-lua's values.
+// Package tables, internal to the server, holds the tables of Lua 5.1 in gopher-lua's values.
 //
 // gopher-lua keeps a table in an array and in two maps, with a list of the keys in the order of their insertion. What Lua
 // 5.1 does differently shows everywhere: # of a table with holes, the order of next and of what cjson.encode writes, and

@@ -1,4 +1,4 @@
-// Package number reads and writes numbers as Redis does. There are four kinds,
+// Package number, internal to the server, reads and writes numbers as Redis does. There are four kinds,
 // each with rules of its own:
 //
 //   - integers (ParseInt): strict, no blanks, no plus sign, no leading zeros;

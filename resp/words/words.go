@@ -1,5 +1,6 @@
-// Package words cuts lines into words as Redis does wherever people write them: inline commands, configuration files, the
-// first lines of scripts, the manifest of an append-only file.
+// Package words, internal to the server, cuts lines into words as Redis does wherever people write
+// them: inline commands, configuration files, the first lines of scripts, the manifest of an
+// append-only file.
 //
 // Blanks separate. Double quotes hold together, with \n \r \t \b \a, \xHH and \ before any other byte; so do single quotes,
 // inside which only \' is special. A closing quote ends the word. Of the blanks, the vertical tab and the form feed do not

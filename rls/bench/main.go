@@ -1,4 +1,4 @@
-// bench compares limitkv-rls before limitkv with envoyproxy/ratelimit before Redis: the same configuration, the same requests
+// Command bench compares limitkv-rls before limitkv with envoyproxy/ratelimit before Redis: the same configuration, the same requests
 // over gRPC, in turn on one machine. It tells the throughput with many requests at once, how long requests take at half of
 // what the slower of the two can do, and the processor time that a request costs gateway and server together.
 //

@@ -1,5 +1,5 @@
-// Package config reads the configuration of envoyproxy/ratelimit, unchanged, and finds in it the limit that a descriptor of
-// a request is to be counted by.
+// Package config, internal to the gateway, reads the configuration of envoyproxy/ratelimit,
+// unchanged, and finds in it the limit that a descriptor of a request is to be counted by.
 //
 // This file is what was read: a tree for each domain, a level for each entry of a descriptor. On each level an entry goes to
 // the value that was written out, else to the first wildcard that matches, else to the key alone. A descriptor has the limit

@@ -3,6 +3,7 @@
 // envoyproxy/ratelimit has a counter for each second, minute, hour, day … of the clock. An hour, day, week or month is CAL's
 // period. A second or minute is FIXED's, which begins with the first request instead: as strict, since no window of that
 // length grants more, and by the server's clock alone. A year is 365 days.
+
 package config
 
 import (

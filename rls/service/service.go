@@ -1,5 +1,5 @@
-// Package service answers Envoy's rate limit service (v3) from limitkv. It keeps nothing between two requests but metrics, so
-// any number of gateways count together.
+// Package service, internal to the gateway, answers Envoy's rate limit service (v3) from limitkv.
+// It keeps nothing between two requests but metrics, so any number of gateways count together.
 //
 // All limits of a request are taken at once or none is, by one RL.MACQUIRE. So a request that is refused is charged to no
 // limit that would have granted it, as with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT of envoyproxy/ratelimit. What a cost does

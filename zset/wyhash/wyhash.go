@@ -1,6 +1,6 @@
-// Package wyhash is the hash by which members of sets and fields of hashes are placed, in the manner of wyhash. Go's maphash
-// would do, but its seed cannot be chosen, and the order in which a large set is listed must repeat in tests that ask for
-// repeatable randomness.
+// Package wyhash, internal to the server, is the hash by which members of sets and fields of hashes are placed, in the
+// manner of wyhash. Go's maphash would do, but its seed cannot be chosen, and the order in which a large set is listed
+// must repeat in tests that ask for repeatable randomness.
 package wyhash
 
 import (

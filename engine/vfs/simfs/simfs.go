@@ -1,6 +1,7 @@
-// Package simfs is a simulated file system for tests: in memory, its accidents chosen by a seed. It can fail or crash at
-// any call. After a power failure each sector and each name that was not synced is what it was, what it became or
-// neither, as disks and file systems may leave it; what was synced is there.
+// Package simfs, internal to the server's tests, is a simulated file system for tests: in memory, its accidents
+// chosen by a seed. It can fail or crash at any call. After a power failure each sector and each name that was
+// not synced is what it was, what it became or neither, as disks and file systems may leave it; what was synced
+// is there.
 //
 // A sync that failed may have lost what it was to sync although a later one succeeds, as Linux has it.
 package simfs

@@ -1,4 +1,4 @@
-// limitkv-rls is a gateway between Envoy's rate limit service (v3 over gRPC) and limitkv. It reads the configuration of
+// Command limitkv-rls is a gateway between Envoy's rate limit service (v3 over gRPC) and limitkv. It reads the configuration of
 // envoyproxy/ratelimit.
 package main
 

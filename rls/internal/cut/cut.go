@@ -1,4 +1,4 @@
-// Package cut is a line between a client and a server that tests cut and mend.
+// Package cut, internal to the gateway, is a line between a client and a server that tests cut and mend.
 package cut
 
 import (
