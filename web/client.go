@@ -3,23 +3,22 @@ package web
 // A client of the server inside its process, in RESP3, for one request.
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/netip"
-	"strconv"
+	"slices"
+
+	"github.com/limitkv/limitkv/resp"
 )
 
 // client is a connection to the server. It ends with the request that it is for, so that a command that waits does not
 // outlive who asked for it.
 type client struct {
 	conn net.Conn
-	r    *bufio.Reader
-	left int // of what replies may take
+	buf  []byte // what has come of the next reply
+	left int    // of what replies may take
 	stop func() bool
 }
 
@@ -32,7 +31,6 @@ func (s *Site) dial(ctx context.Context, r *http.Request) *client {
 		remote = net.TCPAddrFromAddrPort(at)
 	}
 	c := &client{conn: s.o.Dial(remote), left: repliesBytesMax}
-	c.r = bufio.NewReader(c.conn)
 	c.stop = context.AfterFunc(ctx, func() { c.conn.Close() })
 	return c
 }
@@ -51,18 +49,21 @@ type (
 // do sends a command and returns its reply: nil, bool, int64, float64, string, failure, []any or pairs. An error
 // ends the connection.
 func (c *client) do(args []string) (any, error) {
-	b := append(strconv.AppendInt([]byte("*"), int64(len(args)), 10), "\r\n"...)
-	for _, a := range args {
-		b = append(strconv.AppendInt(append(b, '$'), int64(len(a)), 10), "\r\n"...)
-		b = append(append(b, a...), "\r\n"...)
+	words := make([][]byte, len(args))
+	for i, a := range args {
+		words[i] = []byte(a)
 	}
-	if _, err := c.conn.Write(b); err != nil {
+	if _, err := c.conn.Write(resp.AppendCommand(nil, words...)); err != nil {
 		return nil, err
 	}
 	for {
-		reply, pushed, err := c.read(0)
-		if err != nil || !pushed {
-			return reply, err
+		reply, err := c.receive()
+		if err != nil {
+			return nil, err
+		}
+		if resp.Kind(reply[0]) != resp.KindPush { // a message, which nobody asked for
+			r := resp.NewReader(reply)
+			return value(&r, 0)
 		}
 	}
 }
@@ -72,105 +73,69 @@ var errReply = errors.New("the server's reply cannot be read")
 // errTooMuch is for what no page shows.
 var errTooMuch = errors.New("the replies are more than 32 MB")
 
+// receive waits for the bytes of a whole reply.
+func (c *client) receive() (reply []byte, err error) {
+	var scan resp.Scanner
+	for {
+		n, err := scan.Scan(c.buf)
+		switch {
+		case err == nil:
+			reply, c.buf = c.buf[:n], c.buf[n:]
+			return reply, nil
+		case !errors.Is(err, resp.ErrIncomplete):
+			return nil, errReply
+		case c.left == 0:
+			return nil, errTooMuch
+		}
+		had := len(c.buf)
+		c.buf = slices.Grow(c.buf, 4096)
+		n, err = c.conn.Read(c.buf[had:min(cap(c.buf), had+c.left)])
+		c.buf = c.buf[:had+n]
+		c.left -= n
+		if n == 0 && err != nil {
+			return nil, err
+		}
+	}
+}
+
 // depthMax is how deep replies are nested at most: what is deeper is a script's joke.
 const depthMax = 64
 
-// read reads a reply. pushed tells that it is a message, which nobody asked for.
-func (c *client) read(depth int) (v any, pushed bool, err error) {
-	line, err := c.line()
-	if err != nil {
-		return nil, false, err
-	}
-	if len(line) == 0 || depth > depthMax {
-		return nil, false, errReply
-	}
-	rest := line[1:]
-	switch line[0] {
-	case '-':
-		return failure(rest), false, nil
-	case ':':
-		n, err := strconv.ParseInt(rest, 10, 64)
-		return n, false, err
-	case '_':
-		return nil, false, nil
-	case '#':
-		return rest == "t", false, nil
-	case ',':
-		f, err := strconv.ParseFloat(rest, 64)
-		return f, false, err
-	case '+', '(':
-		return rest, false, nil
-	}
-	n, err := strconv.Atoi(rest)
-	if err != nil || n > math.MaxInt32 {
-		return nil, false, errReply
-	}
-	if n < 0 {
-		return nil, false, nil
-	}
-	switch line[0] {
-	case '$', '=', '!':
-		if c.left -= n; c.left < 0 {
-			return nil, false, errTooMuch
+// value is the next reply of a reader.
+func value(r *resp.Reader, depth int) (any, error) {
+	v, err := r.Next()
+	for ; err == nil && v.Kind == resp.KindAttribute; v, err = r.Next() { // of what follows
+		for range v.N {
+			if err := r.Skip(); err != nil {
+				return nil, errReply
+			}
 		}
-		b := make([]byte, n+2)
-		if _, err := io.ReadFull(c.r, b); err != nil {
-			return nil, false, err
+	}
+	if err != nil || depth > depthMax {
+		return nil, errReply
+	}
+	switch {
+	case v.Null:
+		return nil, nil
+	case v.Kind == resp.KindError || v.Kind == resp.KindBulkError:
+		return failure(v.Data), nil
+	case v.Kind == resp.KindInt:
+		return v.Int(), nil
+	case v.Kind == resp.KindDouble:
+		return v.Double(), nil
+	case v.Kind == resp.KindBool:
+		return v.Bool(), nil
+	case v.Kind == resp.KindArray || v.Kind == resp.KindSet || v.Kind == resp.KindMap || v.Kind == resp.KindPush:
+		list := make([]any, v.N)
+		for i := range list {
+			if list[i], err = value(r, depth+1); err != nil {
+				return nil, err
+			}
 		}
-		switch s := string(b[:n]); {
-		case line[0] == '!':
-			return failure(s), false, nil
-		case line[0] == '=' && n >= len("txt:"):
-			return s[len("txt:"):], false, nil
-		default:
-			return s, false, nil
+		if v.Kind == resp.KindMap {
+			return pairs(list), nil
 		}
-	case '*', '~', '>':
-		list, err := c.list(n, depth)
-		return list, line[0] == '>', err
-	case '%':
-		list, err := c.list(2*n, depth)
-		return pairs(list), false, err
-	case '|': // attributes of what follows
-		if _, err := c.list(2*n, depth); err != nil {
-			return nil, false, err
-		}
-		return c.read(depth)
+		return list, nil
 	}
-	return nil, false, errReply
-}
-
-func (c *client) list(n, depth int) ([]any, error) {
-	list := make([]any, 0, min(n, 1024))
-	for range n {
-		v, _, err := c.read(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	return list, nil
-}
-
-// line reads a line without its end.
-func (c *client) line() (string, error) {
-	b, err := c.r.ReadSlice('\n')
-	for errors.Is(err, bufio.ErrBufferFull) { // an error of a script may be long
-		whole := append([]byte(nil), b...)
-		for errors.Is(err, bufio.ErrBufferFull) && len(whole) <= c.left {
-			b, err = c.r.ReadSlice('\n')
-			whole = append(whole, b...)
-		}
-		b = whole
-	}
-	if err != nil {
-		return "", err
-	}
-	if c.left -= len(b); c.left < 0 {
-		return "", errTooMuch
-	}
-	if len(b) < 2 {
-		return "", errReply
-	}
-	return string(b[:len(b)-2]), nil
+	return string(v.Data), nil
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -70,7 +71,7 @@ func TestReplies(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "\r\n", "\n", "+OK", "$x\r\n", "$5\r\nabc", "?\r\n", "*1\r\n", ":x\r\n", ",x\r\n", "$99999999999\r\n",
-		strings.Repeat("*1\r\n", 100) + ":1\r\n"} {
+		strings.Repeat("*1\r\n", 100) + ":1\r\n", strings.Repeat("|0\r\n", 10_000)} {
 		if v, err := answering(t, text).reply(t); err == nil {
 			t.Errorf("%.50q: %v", text, v)
 		}
@@ -78,7 +79,8 @@ func TestReplies(t *testing.T) {
 }
 
 func TestTooMuch(t *testing.T) {
-	for _, text := range []string{"$40000000\r\n", "*3\r\n$16000000\r\n" + strings.Repeat("x", 16_000_000) + "\r\n$20000000\r\n",
+	long := func(n int) string { return fmt.Sprintf("$%d\r\n%s\r\n", n, strings.Repeat("x", n)) }
+	for _, text := range []string{long(40_000_000), "*3\r\n" + long(16_000_000) + long(20_000_000),
 		"+" + strings.Repeat("x", repliesBytesMax+10) + "\r\n"} {
 		if v, err := answering(t, text).reply(t); !errors.Is(err, errTooMuch) {
 			t.Errorf("%.20q: %.20v %v", text, v, err)

@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 	"engine":      {"resp/words", "zset"},
 	"luavm":       {"resp"},
 	"replication": {"engine/journal", "resp"},
-	"web":         {},
+	"web":         {"resp"},
 	"rls":         {"limitkvtest", "rls", "conformance/peer"},
 	"commands":    {"commands", "engine", "luavm", "replication", "resp", "web", "zset"},
 
