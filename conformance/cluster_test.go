@@ -106,14 +106,14 @@ func TestClusterAddress(t *testing.T) {
 	server := peer.LimitKV(t, "--cluster-enabled", "yes")
 	c := server.Dial(t)
 	_, port, _ := net.SplitHostPort(server.Addr)
-	hello := do(t, c, "HELLO", "2")
+	hello := c.Must(t, "HELLO", "2")
 	if got := inLine(hello); !strings.Contains(got, `"mode" "cluster"`) {
 		t.Errorf("HELLO says %s", got)
 	}
-	if got := do(t, c, "INFO", "server").Text; !strings.Contains(got, "redis_mode:cluster") {
+	if got := c.Must(t, "INFO", "server").Text; !strings.Contains(got, "redis_mode:cluster") {
 		t.Errorf("INFO says %s", got)
 	}
-	id := do(t, c, "CLUSTER", "MYID").Text
+	id := c.Must(t, "CLUSTER", "MYID").Text
 	for _, step := range []struct{ set, value, endpoint, more string }{
 		{"", "", `"127.0.0.1" :` + port, ``},
 		{"cluster-announce-hostname", "node.example", `"127.0.0.1" :` + port, `"hostname" "node.example"`},
@@ -123,14 +123,14 @@ func TestClusterAddress(t *testing.T) {
 		{"cluster-announce-port", "7000", `$-1 :7000`, `"ip" "10.1.2.3" "hostname" "node.example"`},
 	} {
 		if step.set != "" {
-			do(t, c, "CONFIG", "SET", step.set, step.value)
+			c.Must(t, "CONFIG", "SET", step.set, step.value)
 		}
 		want := "[[:0 :16383 [" + step.endpoint + ` "` + id + `" [` + step.more + "]]]]"
-		if got := inLine(do(t, c, "CLUSTER", "SLOTS")); got != want {
+		if got := inLine(c.Must(t, "CLUSTER", "SLOTS")); got != want {
 			t.Errorf("%s %s\n got %s\nwant %s", step.set, step.value, got, want)
 		}
 	}
-	if got := do(t, c, "CLUSTER", "NODES").Text; got != id+" 10.1.2.3:7000@17000,node.example myself,master - 0 0 0 connected 0-16383\n" {
+	if got := c.Must(t, "CLUSTER", "NODES").Text; got != id+" 10.1.2.3:7000@17000,node.example myself,master - 0 0 0 connected 0-16383\n" {
 		t.Errorf("nodes are %q", got)
 	}
 }

@@ -54,14 +54,14 @@ func TestDumpBothWays(t *testing.T) {
 	t.Run("stream", func(t *testing.T) {
 		o, l := oracle.Dial(t), tested.Dial(t)
 		for _, c := range []*peer.Conn{o, l} {
-			do(t, c, "FLUSHALL")
+			c.Must(t, "FLUSHALL")
 			for _, line := range dumpedStreams {
-				do(t, c, strings.Fields(strings.ReplaceAll(line, " * ", " 1700000000000-0 "))...)
+				c.Must(t, strings.Fields(strings.ReplaceAll(line, " * ", " 1700000000000-0 "))...)
 			}
 			for i := range 300 { // several nodes
-				do(t, c, "XADD", "long", fmt.Sprintf("%d-1", i+1), "n", fmt.Sprint(i), strings.Repeat("f", i%7), strings.Repeat("v", i))
+				c.Must(t, "XADD", "long", fmt.Sprintf("%d-1", i+1), "n", fmt.Sprint(i), strings.Repeat("f", i%7), strings.Repeat("v", i))
 			}
-			do(t, c, "XREADGROUP", "GROUP", "g", "alice", "COUNT", "2", "STREAMS", "s", ">")
+			c.Must(t, "XREADGROUP", "GROUP", "g", "alice", "COUNT", "2", "STREAMS", "s", ">")
 		}
 		crossRestore(t, o, l, total)
 	})
@@ -77,26 +77,26 @@ func crossRestore(t *testing.T, oracle, tested *peer.Conn, total map[string]int)
 	t.Helper()
 	both := []*peer.Conn{oracle, tested}
 	for _, c := range both {
-		do(t, c, "RESET")
+		c.Must(t, "RESET")
 	}
-	for _, k := range do(t, oracle, "KEYS", "*").Items {
+	for _, k := range oracle.Must(t, "KEYS", "*").Items {
 		key := k.Text
-		kind := do(t, oracle, "TYPE", key).Text
+		kind := oracle.Must(t, "TYPE", key).Text
 		for from, source := range both {
-			payload := do(t, source, "DUMP", key)
+			payload := source.Must(t, "DUMP", key)
 			if payload.Null { // it has expired meanwhile
 				continue
 			}
 			name := key + []string{":redis", ":limitkv"}[from]
 			for _, to := range both {
-				if v := do(t, to, "RESTORE", name, "0", payload.Text); v.Text != "OK" {
+				if v := to.Must(t, "RESTORE", name, "0", payload.Text); v.Text != "OK" {
 					t.Errorf("%s of a %s: %s", name, kind, v)
 				}
 				total[kind]++
 				if kind != "stream" {
 					continue
 				}
-				want, got := do(t, to, "XINFO", "STREAM", key, "FULL", "COUNT", "0"), do(t, to, "XINFO", "STREAM", name, "FULL", "COUNT", "0")
+				want, got := to.Must(t, "XINFO", "STREAM", key, "FULL", "COUNT", "0"), to.Must(t, "XINFO", "STREAM", name, "FULL", "COUNT", "0")
 				if w, g := stable(want), stable(got); w != g {
 					t.Errorf("%s\nwant %s\ngot  %s", name, w, g)
 				}
@@ -117,33 +117,24 @@ func crossRestore(t *testing.T, oracle, tested *peer.Conn, total map[string]int)
 // all, and if they differ, those of single values.
 func sameDigest(t *testing.T, oracle, tested *peer.Conn) {
 	t.Helper()
-	do(t, oracle, "SCAN", "0", "COUNT", "1000000") // what has expired goes
+	oracle.Must(t, "SCAN", "0", "COUNT", "1000000") // what has expired goes
 	for _, after := range []string{"commands", "DEBUG RELOAD"} {
-		want, got := do(t, oracle, "DEBUG", "DIGEST").Text, do(t, tested, "DEBUG", "DIGEST").Text
+		want, got := oracle.Must(t, "DEBUG", "DIGEST").Text, tested.Must(t, "DEBUG", "DIGEST").Text
 		if want != got {
 			t.Errorf("digest after %s: want %s, got %s", after, want, got)
-			for _, k := range do(t, oracle, "KEYS", "*").Items {
-				want, got := do(t, oracle, "DEBUG", "DIGEST-VALUE", k.Text), do(t, tested, "DEBUG", "DIGEST-VALUE", k.Text)
+			for _, k := range oracle.Must(t, "KEYS", "*").Items {
+				want, got := oracle.Must(t, "DEBUG", "DIGEST-VALUE", k.Text), tested.Must(t, "DEBUG", "DIGEST-VALUE", k.Text)
 				if !want.Equal(got) {
 					t.Errorf("digest of %s: want %s, got %s", k.Text, want, got)
 				}
 			}
 		}
 		for _, c := range []*peer.Conn{oracle, tested} {
-			if v := do(t, c, "DEBUG", "RELOAD"); v.Text != "OK" {
+			if v := c.Must(t, "DEBUG", "RELOAD"); v.Text != "OK" {
 				t.Errorf("DEBUG RELOAD: %s", v)
 			}
 		}
 	}
-}
-
-func do(t *testing.T, c *peer.Conn, args ...string) peer.Value {
-	t.Helper()
-	v, err := c.Do(args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
 }
 
 // stable is a stream's description without what depends on how it is kept and on when its entries were delivered.

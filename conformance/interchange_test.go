@@ -103,7 +103,7 @@ func say(t *testing.T, c *peer.Conn, lines string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := do(t, c, args...); v.IsError() && !strings.HasPrefix(line, "ZADD zset a") {
+		if v := c.Must(t, args...); v.IsError() && !strings.HasPrefix(line, "ZADD zset a") {
 			t.Fatalf("%s: %v", line, v)
 		}
 	}
@@ -143,11 +143,11 @@ func TestFilesOfServers(t *testing.T) {
 				b := peer.LimitKV(t, limits...).Dial(t)
 				say(t, b, "DEBUG RELOAD NOSAVE")
 				compareLoaded(t, name, a, b)
-				if want, got := do(t, a, "FUNCTION", "LIST", "WITHCODE"), do(t, b, "FUNCTION", "LIST", "WITHCODE"); !want.Equal(got) {
+				if want, got := a.Must(t, "FUNCTION", "LIST", "WITHCODE"), b.Must(t, "FUNCTION", "LIST", "WITHCODE"); !want.Equal(got) {
 					t.Errorf("functions %v\n of %s %v", got, name, want)
 				}
 				if policy == "allkeys-lfu" {
-					if want, got := do(t, a, "OBJECT", "FREQ", "int8"), do(t, b, "OBJECT", "FREQ", "int8"); !want.Equal(got) {
+					if want, got := a.Must(t, "OBJECT", "FREQ", "int8"), b.Must(t, "OBJECT", "FREQ", "int8"); !want.Equal(got) {
 						t.Errorf("a counter of %v, of %s %v", got, name, want)
 					}
 				}
@@ -160,11 +160,11 @@ func TestFilesOfServers(t *testing.T) {
 func compareLoaded(t *testing.T, name string, a, b *peer.Conn) (n int) {
 	t.Helper()
 	for _, db := range []string{"0", "9"} {
-		do(t, a, "SELECT", db)
-		do(t, b, "SELECT", db)
-		keys := do(t, a, "KEYS", "*").Items
+		a.Must(t, "SELECT", db)
+		b.Must(t, "SELECT", db)
+		keys := a.Must(t, "KEYS", "*").Items
 		n += len(keys)
-		if got := do(t, b, "DBSIZE").Text; got != strconv.Itoa(len(keys)) {
+		if got := b.Must(t, "DBSIZE").Text; got != strconv.Itoa(len(keys)) {
 			t.Errorf("database %s: %s keys, of %s %d", db, got, name, len(keys))
 		}
 		for _, k := range keys {
@@ -174,7 +174,7 @@ func compareLoaded(t *testing.T, name string, a, b *peer.Conn) (n int) {
 				questions = append(questions, []string{"DEBUG", "DIGEST-VALUE", key}, []string{"OBJECT", "ENCODING", key})
 			} else {
 				fields := slices.Sorted(func(yield func(string) bool) {
-					for _, f := range do(t, a, "HKEYS", key).Items {
+					for _, f := range a.Must(t, "HKEYS", key).Items {
 						if !yield(f.Text) {
 							return
 						}
@@ -187,7 +187,7 @@ func compareLoaded(t *testing.T, name string, a, b *peer.Conn) (n int) {
 				questions = append(questions, []string{"XINFO", "GROUPS", key}, []string{"XPENDING", key, "group", "-", "+", "10"})
 			}
 			for _, q := range questions {
-				want, got := do(t, a, q...), do(t, b, q...)
+				want, got := a.Must(t, q...), b.Must(t, q...)
 				if forms := []string{"raw", "embstr", "int"}; q[0] == "OBJECT" &&
 					(name == "redis 7" || slices.Contains(forms, want.Text) && slices.Contains(forms, got.Text)) {
 					continue // others have other forms; what was changed in place is as short as it can be when it was read
@@ -217,7 +217,7 @@ func compareLoaded(t *testing.T, name string, a, b *peer.Conn) (n int) {
 // compareScores compares sorted sets by their scores as numbers.
 func compareScores(t *testing.T, key string, a, b *peer.Conn) {
 	t.Helper()
-	want, got := do(t, a, "ZRANGE", key, "0", "-1", "WITHSCORES").Items, do(t, b, "ZRANGE", key, "0", "-1", "WITHSCORES").Items
+	want, got := a.Must(t, "ZRANGE", key, "0", "-1", "WITHSCORES").Items, b.Must(t, "ZRANGE", key, "0", "-1", "WITHSCORES").Items
 	if len(want) != len(got) || len(want) == 0 {
 		t.Errorf("%s has %d members and scores, not %d", key, len(got), len(want))
 		return
@@ -263,7 +263,7 @@ func TestOldFiles(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "dump.rdb"), b, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got := do(t, c, "DEBUG", "RELOAD", "NOSAVE")
+			got := c.Must(t, "DEBUG", "RELOAD", "NOSAVE")
 			if name == "corrupt_ziplist.rdb" {
 				if !got.IsError() {
 					t.Errorf("it is read: %v", got)

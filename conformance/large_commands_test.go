@@ -149,11 +149,11 @@ func fillLarge(t *testing.T, c *peer.Conn) {
 	send(largeElements, batch, func(i int) []string { return []string{strconv.Itoa(i%360 - 180), strconv.Itoa(i%160 - 80), name(i)} }, "GEOADD", "g")
 	send(largeElements, 1, func(i int) []string { return []string{strconv.Itoa(i+1) + "-1", "f", "v"} }, "XADD", "x")
 	send(largeElements, 1, func(i int) []string { return []string{name(i)} }, "DQ.ADD", "q")
-	do(t, c, "DQ.SET", "qg", "GROUPS", "CONC", "1")
+	c.Must(t, "DQ.SET", "qg", "GROUPS", "CONC", "1")
 	send(largeElements/5, 1, func(i int) []string { return []string{name(i), "v"} }, "DQ.ADD", "qg", "GROUP")
-	do(t, c, "SETRANGE", "str", "128000000", "x")
-	do(t, c, "XGROUP", "CREATE", "x", "all", "0")
-	do(t, c, "XREADGROUP", "GROUP", "all", "c", "STREAMS", "x", ">")
+	c.Must(t, "SETRANGE", "str", "128000000", "x")
+	c.Must(t, "XGROUP", "CREATE", "x", "all", "0")
+	c.Must(t, "XREADGROUP", "GROUP", "all", "c", "STREAMS", "x", ">")
 }
 
 // Whatever a command does with a value of many elements, its loop goes on to serve others: each becomes a long command. Those
@@ -168,13 +168,13 @@ func TestLargeValuesBesideOthers(t *testing.T) {
 		args := strings.Fields(words)
 		known = append(known, strings.ToLower(args[0]))
 		if copied {
-			do(t, c, "COPY", from, "t", "REPLACE")
+			c.Must(t, "COPY", from, "t", "REPLACE")
 		}
 		if args[0] == "XREADGROUP" {
 			if _, err := c.Do("XGROUP", "DESTROY", "x", "new"); err != nil {
 				t.Fatal(err)
 			}
-			do(t, c, "XGROUP", "CREATE", "x", "new", "0")
+			c.Must(t, "XGROUP", "CREATE", "x", "new", "0")
 		}
 		before := longCommands(t, c)
 		if v, err := c.Do(args...); err != nil || v.Kind == '-' {
@@ -187,7 +187,7 @@ func TestLargeValuesBesideOthers(t *testing.T) {
 	for _, line := range []string{"SORT l ALPHA", "SUNIONSTORE d s i", "ZUNIONSTORE d 2 z s", "COPY qg d REPLACE"} {
 		answered(t, server, strings.Fields(line))
 	}
-	list := do(t, c, "COMMAND")
+	list := c.Must(t, "COMMAND")
 	walked := 0
 	for _, row := range list.Items {
 		if keyed := row.Items[3].Text != "0" || len(row.Items[8].Items) > 0; keyed {
@@ -205,7 +205,7 @@ func TestLargeValuesBesideOthers(t *testing.T) {
 // longCommands is how many commands there were that others of their loop did not wait for.
 func longCommands(t *testing.T, c *peer.Conn) int {
 	t.Helper()
-	n, err := strconv.Atoi(peer.Field(do(t, c, "INFO", "stats").Text, "total_long_commands"))
+	n, err := strconv.Atoi(peer.Field(c.Must(t, "INFO", "stats").Text, "total_long_commands"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func answered(t *testing.T, server *peer.Server, args []string) {
 		for longCommands(t, others[0]) == before && !replied.Load() {
 		}
 		for _, other := range others {
-			do(t, other, "PING")
+			other.Must(t, "PING")
 		}
 		beside := !replied.Load()
 		if err := <-ended; err != nil {

@@ -70,7 +70,7 @@ func TestMemoryOfLargeValues(t *testing.T) {
 			s := peer.LimitKV(t, "--save", "")
 			conn := s.Dial(t)
 			if c.before != nil {
-				do(t, conn, c.before...)
+				conn.Must(t, c.before...)
 			}
 			until := time.Now().Add(20 * time.Second)
 			held, _ := memory(t, s.Pid())
@@ -81,7 +81,7 @@ func TestMemoryOfLargeValues(t *testing.T) {
 			forgetPeak(t, s.Pid())
 			base, _ := memory(t, s.Pid())
 			for _, w := range c.run {
-				do(t, conn, w...)
+				conn.Must(t, w...)
 			}
 			if c.before != nil {
 				base -= largeValueBytes
@@ -93,7 +93,7 @@ func TestMemoryOfLargeValues(t *testing.T) {
 			if peak < largeValueBytes {
 				t.Errorf("the server had %d MB at most", peak>>20)
 			}
-			do(t, conn, "DEL", "a", "b", "k", "l")
+			conn.Must(t, "DEL", "a", "b", "k", "l")
 			comesBack(t, s, base+slackBytes)
 		})
 	}
@@ -111,13 +111,13 @@ func TestMemoryOfLargeValues(t *testing.T) {
 			s := peer.LimitKV(t, "--save", "")
 			base, _ := memory(t, s.Pid())
 			conn := s.Dial(t)
-			if v := do(t, conn, run...); v.IsError() {
+			if v := conn.Must(t, run...); v.IsError() {
 				t.Fatal(v)
 			}
 			if now, _ := memory(t, s.Pid()); now < largeValueBytes {
 				t.Errorf("the server has %d MB", now>>20)
 			}
-			do(t, conn, "DEL", "k")
+			conn.Must(t, "DEL", "k")
 			comesBack(t, s, base+slackBytes)
 		})
 	}

@@ -45,7 +45,7 @@ func fillLog(t *testing.T, c *peer.Conn, deadlines bool) {
 	}
 	say(t, c, "BGREWRITEAOF")
 	settled(t, c, "aof_rewrite_in_progress:0")
-	if info := do(t, c, "INFO", "persistence").Text; !strings.Contains(info, "aof_last_bgrewrite_status:ok") {
+	if info := c.Must(t, "INFO", "persistence").Text; !strings.Contains(info, "aof_last_bgrewrite_status:ok") {
 		t.Fatal(info)
 	}
 	say(t, c, later)
@@ -127,7 +127,7 @@ func TestLogsOfServers(t *testing.T) {
 					b := peer.LimitKV(t, "--dir", copied(t, dir, one), "--appendonly", "yes").Dial(t)
 					settled(t, b, "loading:0")
 					compareLoaded(t, name, a, b)
-					if want, got := do(t, a, "FUNCTION", "LIST", "WITHCODE"), do(t, b, "FUNCTION", "LIST", "WITHCODE"); !want.Equal(got) {
+					if want, got := a.Must(t, "FUNCTION", "LIST", "WITHCODE"), b.Must(t, "FUNCTION", "LIST", "WITHCODE"); !want.Equal(got) {
 						t.Errorf("functions %v\n of %s %v", got, name, want)
 					}
 				}

@@ -7,7 +7,6 @@ package conformance
 
 import (
 	"flag"
-	"os"
 	"testing"
 
 	"github.com/limitkv/limitkv/conformance/peer"
@@ -26,12 +25,7 @@ var (
 	withPending = flag.Bool("pending", false, "run what is pending as well")
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	peer.Cleanup()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { peer.Main(m) }
 
 // onlyThorough skips a test that takes long.
 func onlyThorough(t *testing.T) {

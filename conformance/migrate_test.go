@@ -97,12 +97,12 @@ func migrate(t *testing.T, source, target *peer.Server) {
 				args[i] = ""
 			}
 		}
-		if got := do(t, step.at, args...).String(); got != step.want {
+		if got := step.at.Must(t, args...).String(); got != step.want {
 			t.Errorf("%s\n got %s\nwant %s", step.line, got, step.want)
 		}
 	}
-	do(t, to, "SELECT", "3")
-	if got := integer(t, do(t, to, "PEXPIRETIME", "h")); got < 4102444800000-50 || got > 4102444800000+5000 {
+	to.Must(t, "SELECT", "3")
+	if got := integer(t, to.Must(t, "PEXPIRETIME", "h")); got < 4102444800000-50 || got > 4102444800000+5000 {
 		t.Errorf("the deadline became %d", got)
 	}
 }
@@ -117,7 +117,7 @@ func TestMigrateWaits(t *testing.T) {
 	defer silent.Close()
 	host, port, _ := net.SplitHostPort(silent.Addr().String())
 	a, b, same := server.Dial(t), server.Dial(t), server.Dial(t)
-	do(t, a, "SET", "moving", "1")
+	a.Must(t, "SET", "moving", "1")
 	began := time.Now()
 	if err := a.Send("MIGRATE", host, port, "moving", "0", "700"); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestMigrateWaits(t *testing.T) {
 	}
 	served := 0
 	for range 200 { // keys that share the shard would wait as well
-		do(t, b, "PING")
+		b.Must(t, "PING")
 		served++
 	}
 	if d := time.Since(began); d > 600*time.Millisecond {
@@ -147,7 +147,7 @@ func TestMigrateWaits(t *testing.T) {
 	if v, err := same.Receive(); err != nil || v.String() != `"1"` {
 		t.Errorf("the key is %v, %v", v, err)
 	}
-	if got := do(t, a, "EVAL", "return redis.call('MIGRATE', ARGV[1], ARGV[2], KEYS[1], 0, 100)", "1", "moving", host, port).String(); !strings.HasPrefix(got, "-ERR limitkv does not run MIGRATE in scripts") {
+	if got := a.Must(t, "EVAL", "return redis.call('MIGRATE', ARGV[1], ARGV[2], KEYS[1], 0, 100)", "1", "moving", host, port).String(); !strings.HasPrefix(got, "-ERR limitkv does not run MIGRATE in scripts") {
 		t.Errorf("a script: %s", got)
 	}
 }
@@ -156,40 +156,40 @@ func TestMigrateWaits(t *testing.T) {
 func TestMigrateOwn(t *testing.T) {
 	from, to := peer.LimitKV(t), peer.LimitKV(t)
 	a, b := from.Dial(t), to.Dial(t)
-	do(t, a, "RL.SET", "limiter", "GCRA", "10", "60000")
-	do(t, a, "RL.ACQUIRE", "limiter", "3")
-	do(t, a, "DQ.SET", "queue", "LEASE", "100000", "TRIES", "2", "DEAD", "dead")
+	a.Must(t, "RL.SET", "limiter", "GCRA", "10", "60000")
+	a.Must(t, "RL.ACQUIRE", "limiter", "3")
+	a.Must(t, "DQ.SET", "queue", "LEASE", "100000", "TRIES", "2", "DEAD", "dead")
 	for i := range 5 {
-		do(t, a, "DQ.ADD", "queue", "ID", "id"+strconv.Itoa(i), "payload"+strconv.Itoa(i))
+		a.Must(t, "DQ.ADD", "queue", "ID", "id"+strconv.Itoa(i), "payload"+strconv.Itoa(i))
 	}
-	do(t, a, "DQ.POP", "queue", "COUNT", "2")
+	a.Must(t, "DQ.POP", "queue", "COUNT", "2")
 	digests := map[string]string{}
 	for _, key := range []string{"limiter", "queue"} {
-		digests[key] = do(t, a, "DUMP", key).Text
-		do(t, b, "RESTORE", key, "0", digests[key])
-		if got := do(t, b, "DUMP", key).Text; got != digests[key] {
+		digests[key] = a.Must(t, "DUMP", key).Text
+		b.Must(t, "RESTORE", key, "0", digests[key])
+		if got := b.Must(t, "DUMP", key).Text; got != digests[key] {
 			t.Errorf("restored, the %s is %q, not %q", key, got, digests[key])
 		}
-		do(t, b, "DEL", key)
+		b.Must(t, "DEL", key)
 	}
 	oracle := redis(t)
 	host, port, _ := net.SplitHostPort(oracle.Addr)
-	if got := do(t, a, "MIGRATE", host, port, "limiter", "0", "1000").String(); got != "-ERR Target instance replied with error: ERR Bad data format" {
+	if got := a.Must(t, "MIGRATE", host, port, "limiter", "0", "1000").String(); got != "-ERR Target instance replied with error: ERR Bad data format" {
 		t.Errorf("Redis takes a limiter: %s", got)
 	}
 	host, port, _ = net.SplitHostPort(to.Addr)
-	if got := do(t, a, "MIGRATE", host, port, "", "0", "1000", "KEYS", "limiter", "queue").String(); got != "OK" && got != "+OK" {
+	if got := a.Must(t, "MIGRATE", host, port, "", "0", "1000", "KEYS", "limiter", "queue").String(); got != "OK" && got != "+OK" {
 		t.Errorf("another limitkv: %s", got)
 	}
-	if n := integer(t, do(t, a, "EXISTS", "limiter", "queue")); n != 0 {
+	if n := integer(t, a.Must(t, "EXISTS", "limiter", "queue")); n != 0 {
 		t.Errorf("%d of them are still here", n)
 	}
 	for key, want := range digests {
-		if got := do(t, b, "DUMP", key).Text; got != want {
+		if got := b.Must(t, "DUMP", key).Text; got != want {
 			t.Errorf("moved, the %s is %q, not %q", key, got, want)
 		}
 	}
-	if v := do(t, b, "DQ.LEN", "queue", "LEASED"); v.Text != "2" {
+	if v := b.Must(t, "DQ.LEN", "queue", "LEASED"); v.Text != "2" {
 		t.Errorf("%v leases went along", v)
 	}
 }

@@ -26,7 +26,7 @@ func TestPayloadBytes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(base, 0))
 	for i := range dumpedKeys {
 		for _, args := range randomKey(rng, fmt.Sprintf("key%d", i)) {
-			if v := do(t, oracle, args...); strings.HasPrefix(v.String(), "-") {
+			if v := oracle.Must(t, args...); strings.HasPrefix(v.String(), "-") {
 				t.Fatalf("%.100q: %v", args, v)
 			}
 		}
@@ -34,7 +34,7 @@ func TestPayloadBytes(t *testing.T) {
 	kinds := map[string]int{}
 	carry(t, oracle, tested, kinds)
 	sameKeys(t, oracle, tested)
-	do(t, oracle, "FLUSHALL")
+	oracle.Must(t, "FLUSHALL")
 	carry(t, tested, oracle, kinds)
 	sameKeys(t, oracle, tested)
 	if len(kinds) < 11 {
@@ -46,25 +46,25 @@ func TestPayloadBytes(t *testing.T) {
 // elements, RESTORE at those of the listpack, so that a list close to the limit may be another one afterwards.
 func carry(t *testing.T, from, to *peer.Conn, kinds map[string]int) {
 	t.Helper()
-	for _, k := range do(t, from, "KEYS", "*").Items {
+	for _, k := range from.Must(t, "KEYS", "*").Items {
 		key := k.Text
-		encoding := do(t, from, "OBJECT", "ENCODING", key).Text
-		payload := do(t, from, "DUMP", key).Text
-		ttl := do(t, from, "PEXPIRETIME", key).Text
+		encoding := from.Must(t, "OBJECT", "ENCODING", key).Text
+		payload := from.Must(t, "DUMP", key).Text
+		ttl := from.Must(t, "PEXPIRETIME", key).Text
 		if ttl == "-1" {
 			ttl = "0"
 		}
-		if got := do(t, to, "RESTORE", key, ttl, payload, "ABSTTL").String(); got != "+OK" {
+		if got := to.Must(t, "RESTORE", key, ttl, payload, "ABSTTL").String(); got != "+OK" {
 			t.Fatalf("%s, %s of %d bytes: %s\n%.200q", key, encoding, len(payload), got, payload)
 		}
-		if got := do(t, from, "RESTORE", key, ttl, payload, "ABSTTL", "REPLACE").String(); got != "+OK" {
+		if got := from.Must(t, "RESTORE", key, ttl, payload, "ABSTTL", "REPLACE").String(); got != "+OK" {
 			t.Fatalf("%s, %s of %d bytes, where it was dumped: %s", key, encoding, len(payload), got)
 		}
-		again := do(t, to, "DUMP", key).Text
+		again := to.Must(t, "DUMP", key).Text
 		if len(again) != len(payload) || again != payload && encoding != "hashtable" && encoding != "listpackex" {
 			t.Errorf("%s, %s: %.300q\nbecame %.300q", key, encoding, payload, again)
 		}
-		kinds[do(t, from, "TYPE", key).Text+" "+encoding]++
+		kinds[from.Must(t, "TYPE", key).Text+" "+encoding]++
 	}
 }
 
@@ -77,12 +77,12 @@ func sameKeys(t *testing.T, oracle, tested *peer.Conn) {
 	if what != "" {
 		t.Errorf("%s\nwant %.500s\ngot  %.500s", what, want, got)
 	}
-	for _, k := range do(t, oracle, "KEYS", "*").Items {
-		if do(t, oracle, "TYPE", k.Text).Text != "stream" {
+	for _, k := range oracle.Must(t, "KEYS", "*").Items {
+		if oracle.Must(t, "TYPE", k.Text).Text != "stream" {
 			continue
 		}
 		for _, args := range [][]string{{"XINFO", "STREAM", k.Text}, {"XINFO", "GROUPS", k.Text}, {"XPENDING", k.Text, "g", "-", "+", "1000"}} {
-			if want, got := number(do(t, oracle, args...)), number(do(t, tested, args...)); want != got {
+			if want, got := number(oracle.Must(t, args...)), number(tested.Must(t, args...)); want != got {
 				t.Errorf("%q\nwant %.500s\ngot  %.500s", args, want, got)
 			}
 		}

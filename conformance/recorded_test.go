@@ -23,8 +23,8 @@ var familyArgs = map[string][]string{"cluster": {"--cluster-enabled", "yes"}}
 // allSlots gives a Redis that is a cluster of one node all slots, and waits until it says that it is well.
 func allSlots(t *testing.T, c *peer.Conn) {
 	t.Helper()
-	do(t, c, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(do(t, c, "CLUSTER", "INFO").Text, "cluster_state:ok"); time.Sleep(10 * time.Millisecond) {
+	c.Must(t, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(c.Must(t, "CLUSTER", "INFO").Text, "cluster_state:ok"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the cluster has not come up")
 		}

@@ -214,7 +214,7 @@ func TestTablePrograms(t *testing.T) {
 	t.Logf("seed %d", base)
 	for _, c := range []*peer.Conn{oracle, tested} {
 		for i := range 20 {
-			do(t, c, "RPUSH", "list", fmt.Sprint("value", i))
+			c.Must(t, "RPUSH", "list", fmt.Sprint("value", i))
 		}
 	}
 	programs := tablePrograms
@@ -225,10 +225,10 @@ func TestTablePrograms(t *testing.T) {
 	told, different := 0, 0
 	for i := range programs {
 		program := newTableProgram(r)
-		want, got := do(t, oracle, "EVAL", program, "1", "list"), do(t, tested, "EVAL", program, "1", "list")
+		want, got := oracle.Must(t, "EVAL", program, "1", "list"), tested.Must(t, "EVAL", program, "1", "list")
 		if i%500 == 499 {
-			do(t, oracle, "SCRIPT", "FLUSH")
-			do(t, tested, "SCRIPT", "FLUSH")
+			oracle.Must(t, "SCRIPT", "FLUSH")
+			tested.Must(t, "SCRIPT", "FLUSH")
 		}
 		told += len(want.Items)
 		if got.Equal(want) {

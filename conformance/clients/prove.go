@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/conformance/peer"
-	"github.com/limitkv/limitkv/conformance/proof"
 )
 
 // The environment of a program whose servers are to prove: provenBinary names limitkv's binary, proofFolder where each
@@ -91,10 +90,10 @@ func prove(args []string) (said string) {
 		_ = server.Process.Kill()
 		_ = server.Wait()
 	}()
-	var p *proof.Prover
-	err := proof.ErrEnded
-	for end := time.Now().Add(startPatience); errors.Is(err, proof.ErrEnded) && time.Now().Before(end); time.Sleep(time.Millisecond) {
-		p, err = proof.Begin("127.0.0.1:"+value("--port"), value("--requirepass"))
+	var p *peer.Prover
+	err := peer.ErrEnded
+	for end := time.Now().Add(startPatience); errors.Is(err, peer.ErrEnded) && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		p, err = peer.Prove("127.0.0.1:"+value("--port"), value("--requirepass"))
 	}
 	if err != nil {
 		return fmt.Sprintf("FAIL %v", err)

@@ -41,13 +41,13 @@ func TestDirectoryGone(t *testing.T) {
 			dir := t.TempDir()
 			s := start(t, dir, "--appendonly", "yes", "--appendfsync", "always")
 			c := s.Dial(t)
-			do(t, c, "SET", "before", "1")
+			c.Must(t, "SET", "before", "1")
 			if err := harm(filepath.Join(dir, "appendonlydir")); err != nil {
 				t.Fatal(err)
 			}
 			acked := 0
 			for end := time.Now().Add(60 * time.Second); acked < 20; {
-				v := do(t, c, "SET", "key:"+strconv.Itoa(acked), "v")
+				v := c.Must(t, "SET", "key:"+strconv.Itoa(acked), "v")
 				if v.Text == "OK" {
 					acked++
 				} else if !strings.HasPrefix(v.Text, "MISCONF ") || time.Now().After(end) {
@@ -58,11 +58,11 @@ func TestDirectoryGone(t *testing.T) {
 			}
 			s.Kill()
 			c = start(t, dir, "--appendonly", "yes").Dial(t)
-			if v := do(t, c, "EXISTS", "before"); v.Text != "1" {
+			if v := c.Must(t, "EXISTS", "before"); v.Text != "1" {
 				t.Error("the key of before is gone")
 			}
 			for i := range acked {
-				if v := do(t, c, "EXISTS", "key:"+strconv.Itoa(i)); v.Text != "1" {
+				if v := c.Must(t, "EXISTS", "key:"+strconv.Itoa(i)); v.Text != "1" {
 					t.Fatalf("key:%d was acknowledged and is gone", i)
 				}
 			}
@@ -97,7 +97,7 @@ func TestFilesGone(t *testing.T) {
 			dir := t.TempDir()
 			s := start(t, dir, "--appendonly", "yes")
 			c := s.Dial(t)
-			do(t, c, "SET", "before", "1")
+			c.Must(t, "SET", "before", "1")
 			log := filepath.Join(dir, "appendonlydir")
 			if err := harm(log); err != nil {
 				t.Fatal(err)
@@ -111,12 +111,12 @@ func TestFilesGone(t *testing.T) {
 					t.Fatalf("no new files\n%s", s.Output())
 				}
 			}
-			for do(t, c, "SET", "after", "1").Text != "OK" {
+			for c.Must(t, "SET", "after", "1").Text != "OK" {
 				time.Sleep(10 * time.Millisecond)
 			}
 			s.Kill()
 			s = start(t, dir, "--appendonly", "yes")
-			if v := do(t, s.Dial(t), "EXISTS", "before"); v.Text != "1" {
+			if v := s.Dial(t).Must(t, "EXISTS", "before"); v.Text != "1" {
 				t.Errorf("the key of before is gone: %v\n%s", v, s.Output())
 			}
 		})
@@ -134,7 +134,7 @@ func TestDirectoryOfAnother(t *testing.T) {
 	settings := []string{"--appendonly", "yes", "--appendfsync", "always"}
 	s := start(t, dir, settings...)
 	c := s.Dial(t)
-	do(t, c, "SET", "first", "1")
+	c.Must(t, "SET", "first", "1")
 	err := os.RemoveAll(dir)
 	if err == nil {
 		err = os.Mkdir(dir, 0o755)
@@ -145,23 +145,23 @@ func TestDirectoryOfAnother(t *testing.T) {
 	s2 := start(t, dir, settings...)
 	c2 := s2.Dial(t)
 	for end := time.Now().Add(60 * time.Second); !strings.Contains(s.Output(), "in use by another process"); time.Sleep(10 * time.Millisecond) {
-		if v := do(t, c, "SET", "first", "2"); v.Text == "OK" {
+		if v := c.Must(t, "SET", "first", "2"); v.Text == "OK" {
 			t.Fatalf("the first server writes where the second one does\n%s", s.Output())
 		} else if time.Now().After(end) {
 			t.Fatalf("%v\n%s", v, s.Output())
 		}
-		if v := do(t, c2, "SET", "second", "1"); v.Text != "OK" {
+		if v := c2.Must(t, "SET", "second", "1"); v.Text != "OK" {
 			t.Fatalf("the second server: %v\n%s", v, s2.Output())
 		}
 	}
 	s2.Kill()
-	for end := time.Now().Add(60 * time.Second); do(t, c, "SET", "first", "3").Text != "OK"; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); c.Must(t, "SET", "first", "3").Text != "OK"; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("it does not go on\n%s", s.Output())
 		}
 	}
 	s.Kill()
-	if v := do(t, start(t, dir, settings...).Dial(t), "GET", "first"); v.Text != "3" {
+	if v := start(t, dir, settings...).Dial(t).Must(t, "GET", "first"); v.Text != "3" {
 		t.Errorf("what was acknowledged is gone: %v", v)
 	}
 }
@@ -208,7 +208,7 @@ func TestNoPermission(t *testing.T) {
 func TestManifest(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, "--appendonly", "yes", "--appendfsync", "always")
-	do(t, s.Dial(t), "SET", "a", "1")
+	s.Dial(t).Must(t, "SET", "a", "1")
 	s.Kill()
 	log := filepath.Join(dir, "appendonlydir")
 	manifest := filepath.Join(log, "appendonly.aof.manifest")
@@ -237,7 +237,7 @@ func TestManifest(t *testing.T) {
 	}
 	put(strings.ReplaceAll(string(text), "\n", "\r\n"))
 	s = start(t, dir, "--appendonly", "yes")
-	if v := do(t, s.Dial(t), "GET", "a"); v.Text != "1" {
+	if v := s.Dial(t).Must(t, "GET", "a"); v.Text != "1" {
 		t.Error(v)
 	}
 }
@@ -269,15 +269,15 @@ func TestForeignFiles(t *testing.T) {
 		s := start(t, dir, args...)
 		c := s.Dial(t)
 		for i := range 100 {
-			do(t, c, "SET", "key:"+strconv.Itoa(i), strings.Repeat("v", 100))
+			c.Must(t, "SET", "key:"+strconv.Itoa(i), strings.Repeat("v", 100))
 		}
 		file := filepath.Join(dir, "dump.rdb")
 		if logs == "yes" {
-			do(t, c, "BGREWRITEAOF")
+			c.Must(t, "BGREWRITEAOF")
 			awaitInfo(t, c, "aof_rewrites:1", "aof_rewrite_in_progress:0")
 			file = filepath.Join(dir, "appendonlydir", "appendonly.aof.2.base.rdb")
 		} else {
-			do(t, c, "SAVE")
+			c.Must(t, "SAVE")
 		}
 		s.Kill()
 		whole, err := os.ReadFile(file)
@@ -309,7 +309,7 @@ func TestForeignFiles(t *testing.T) {
 		if err := os.WriteFile(file, whole, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if v := do(t, start(t, dir, args...).Dial(t), "DBSIZE"); v.Text != "100" {
+		if v := start(t, dir, args...).Dial(t).Must(t, "DBSIZE"); v.Text != "100" {
 			t.Error(v)
 		}
 	}

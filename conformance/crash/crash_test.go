@@ -20,12 +20,7 @@ var (
 	seedOf = flag.Uint64("seed", 0, "the seed of all rounds, 0 for a new one")
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	peer.Cleanup()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { peer.Main(m) }
 
 func seed(t *testing.T) *rand.Rand {
 	n := *seedOf

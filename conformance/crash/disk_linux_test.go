@@ -31,15 +31,6 @@ func smallDisk(t *testing.T, size string) string {
 	return dir
 }
 
-func do(t *testing.T, c *peer.Conn, args ...string) peer.Value {
-	t.Helper()
-	v, err := c.Do(args...)
-	if err != nil {
-		t.Fatalf("%v: %v", args, err)
-	}
-	return v
-}
-
 // fill takes all of a disk's room with a file.
 func fill(t *testing.T, dir string) (file string) {
 	t.Helper()
@@ -95,7 +86,7 @@ func TestFullDisk(t *testing.T) {
 				ballast := fill(t, dir)
 				acked = write(acked)
 				refused := time.Now().Add(60 * time.Second)
-				for v := do(t, c, "SET", "other", "1"); !v.IsError(); v = do(t, c, "SET", "other", "1") {
+				for v := c.Must(t, "SET", "other", "1"); !v.IsError(); v = c.Must(t, "SET", "other", "1") {
 					if time.Now().After(refused) {
 						t.Fatal("writes are not refused on a full disk")
 					}
@@ -118,7 +109,7 @@ func TestFullDisk(t *testing.T) {
 				if wait > reads/5 || wait > 0 && policy != "always" {
 					t.Errorf("%d of %d reads are kept back on a full disk", wait, reads)
 				}
-				if v := do(t, reader, "INFO", "persistence"); !strings.Contains(v.Text, "aof_last_write_status:err\r\n") {
+				if v := reader.Must(t, "INFO", "persistence"); !strings.Contains(v.Text, "aof_last_write_status:err\r\n") {
 					t.Error(v.Text)
 				}
 				if err := os.Remove(ballast); err != nil {
@@ -137,7 +128,7 @@ func TestFullDisk(t *testing.T) {
 			s.Kill()
 			c = start(t, dir, args...).Dial(t)
 			for i := range acked {
-				if v := do(t, c, "GET", "key:"+strconv.Itoa(i)); v.Text != value {
+				if v := c.Must(t, "GET", "key:"+strconv.Itoa(i)); v.Text != value {
 					t.Fatalf("key:%d was acknowledged, and is %.20v", i, v)
 				}
 			}
@@ -151,7 +142,7 @@ func TestDiskErrorExit(t *testing.T) {
 	dir := smallDisk(t, "4m")
 	s := start(t, dir, "--appendonly", "yes", "--appendfsync", "always", "--disk-error-policy", "exit", "--auto-aof-rewrite-percentage", "0")
 	c := s.Dial(t)
-	do(t, c, "SET", "before", "1")
+	c.Must(t, "SET", "before", "1")
 	ballast := fill(t, dir)
 	acked := 0
 	for ; acked < 10_000; acked++ {
@@ -169,11 +160,11 @@ func TestDiskErrorExit(t *testing.T) {
 		t.Fatal(err)
 	}
 	c = start(t, dir, "--appendonly", "yes").Dial(t)
-	if v := do(t, c, "GET", "before"); v.Text != "1" {
+	if v := c.Must(t, "GET", "before"); v.Text != "1" {
 		t.Error(v)
 	}
 	for i := range acked {
-		if v := do(t, c, "EXISTS", "key:"+strconv.Itoa(i)); v.Text != "1" {
+		if v := c.Must(t, "EXISTS", "key:"+strconv.Itoa(i)); v.Text != "1" {
 			t.Fatalf("key:%d is gone", i)
 		}
 	}
@@ -184,9 +175,9 @@ func TestTurnedOnFull(t *testing.T) {
 	dir := smallDisk(t, "4m")
 	s := start(t, dir, "--appendonly", "no", "--appendfsync", "always")
 	c := s.Dial(t)
-	do(t, c, "SET", "before", strings.Repeat("x", 100_000))
+	c.Must(t, "SET", "before", strings.Repeat("x", 100_000))
 	ballast := fill(t, dir)
-	if v := do(t, c, "CONFIG", "SET", "appendonly", "yes"); v.IsError() {
+	if v := c.Must(t, "CONFIG", "SET", "appendonly", "yes"); v.IsError() {
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
@@ -198,10 +189,10 @@ func TestTurnedOnFull(t *testing.T) {
 		}
 	}
 	awaitInfo(t, c, "aof_last_bgrewrite_status:ok", "aof_rewrite_scheduled:0", "aof_rewrite_in_progress:0")
-	do(t, c, "SET", "after", "1")
+	c.Must(t, "SET", "after", "1")
 	s.Kill()
 	c = start(t, dir, "--appendonly", "yes").Dial(t)
-	if v := do(t, c, "EXISTS", "before", "after"); v.Text != "2" {
+	if v := c.Must(t, "EXISTS", "before", "after"); v.Text != "2" {
 		t.Error(v)
 	}
 }
@@ -212,8 +203,8 @@ func TestSnapshotOnFullDisk(t *testing.T) {
 	dir := smallDisk(t, "2m")
 	s := start(t, dir, "--save", "3600 1")
 	c := s.Dial(t)
-	do(t, c, "SET", "a", "1")
-	if v := do(t, c, "SAVE"); v.Text != "OK" {
+	c.Must(t, "SET", "a", "1")
+	if v := c.Must(t, "SAVE"); v.Text != "OK" {
 		t.Fatal(v)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -221,17 +212,17 @@ func TestSnapshotOnFullDisk(t *testing.T) {
 	for i := range large {
 		large[i] = byte(r.Uint32())
 	}
-	do(t, c, "SET", "b", string(large))
+	c.Must(t, "SET", "b", string(large))
 	ballast := fill(t, dir)
-	if v := do(t, c, "SAVE"); !v.IsError() {
+	if v := c.Must(t, "SAVE"); !v.IsError() {
 		t.Fatal(v)
 	}
-	do(t, c, "BGSAVE")
+	c.Must(t, "BGSAVE")
 	awaitInfo(t, c, "rdb_last_bgsave_status:err", "rdb_bgsave_in_progress:0")
-	if v := do(t, c, "SET", "c", "1"); !strings.HasPrefix(v.Text, "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.") {
+	if v := c.Must(t, "SET", "c", "1"); !strings.HasPrefix(v.Text, "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.") {
 		t.Error(v)
 	}
-	if v := do(t, c, "GET", "a"); v.Text != "1" {
+	if v := c.Must(t, "GET", "a"); v.Text != "1" {
 		t.Error(v)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "temp-*")); len(left) > 0 {
@@ -240,14 +231,14 @@ func TestSnapshotOnFullDisk(t *testing.T) {
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	do(t, c, "BGSAVE")
+	c.Must(t, "BGSAVE")
 	awaitInfo(t, c, "rdb_last_bgsave_status:ok", "rdb_bgsave_in_progress:0")
-	if v := do(t, c, "SET", "c", "1"); v.Text != "OK" {
+	if v := c.Must(t, "SET", "c", "1"); v.Text != "OK" {
 		t.Error(v)
 	}
 	s.Kill()
 	c = start(t, dir, "--save", "3600 1").Dial(t)
-	if v := do(t, c, "EXISTS", "a", "b"); v.Text != "2" {
+	if v := c.Must(t, "EXISTS", "a", "b"); v.Text != "2" {
 		t.Error(v)
 	}
 }
@@ -286,7 +277,7 @@ func TestDirectories(t *testing.T) {
 
 	readOnly := smallDisk(t, "1m")
 	s := start(t, readOnly, "--appendonly", "yes", "--appendfsync", "always")
-	do(t, s.Dial(t), "SET", "a", "1")
+	s.Dial(t).Must(t, "SET", "a", "1")
 	s.Kill()
 	if err := syscall.Mount("", readOnly, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
@@ -295,7 +286,7 @@ func TestDirectories(t *testing.T) {
 	if err := syscall.Mount("", readOnly, "", syscall.MS_REMOUNT, ""); err != nil {
 		t.Fatal(err)
 	}
-	if v := do(t, start(t, readOnly, "--appendonly", "yes").Dial(t), "GET", "a"); v.Text != "1" {
+	if v := start(t, readOnly, "--appendonly", "yes").Dial(t).Must(t, "GET", "a"); v.Text != "1" {
 		t.Error(v)
 	}
 }
@@ -307,7 +298,7 @@ func TestDamage(t *testing.T) {
 	s := start(t, dir, "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0")
 	c := s.Dial(t)
 	for i := range 300 {
-		do(t, c, "SET", "key:"+strconv.Itoa(i), strings.Repeat("v", 100))
+		c.Must(t, "SET", "key:"+strconv.Itoa(i), strings.Repeat("v", 100))
 	}
 	s.Kill()
 	log := filepath.Join(dir, "appendonlydir")
@@ -362,7 +353,7 @@ func TestDamage(t *testing.T) {
 	says(t, refused(t, dir, "--aof-load-truncated", "no"), "Unexpected end of file", "aof-load-truncated", "limitkv check --fix")
 	s = start(t, dir, "--appendonly", "yes")
 	s.Says(t, "!!! Truncating the AOF appendonly.aof.1.incr.aof at offset ")
-	if v := do(t, s.Dial(t), "DBSIZE"); v.Text != "299" {
+	if v := s.Dial(t).Must(t, "DBSIZE"); v.Text != "299" {
 		t.Errorf("of 300 keys there are %v", v)
 	}
 }

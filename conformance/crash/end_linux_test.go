@@ -42,11 +42,11 @@ func TestTermWhileLogFails(t *testing.T) {
 				c := s.Dial(t)
 				acked := 0
 				for ; acked < 50; acked++ {
-					do(t, c, "SET", "key:"+strconv.Itoa(acked), "v")
+					c.Must(t, "SET", "key:"+strconv.Itoa(acked), "v")
 				}
-				do(t, c, "WAITAOF", "1", "0", "5000")
+				c.Must(t, "WAITAOF", "1", "0", "5000")
 				ballast := fill(t, dir)
-				for end := time.Now().Add(60 * time.Second); !do(t, c, "SET", "other", strings.Repeat("x", 5000)).IsError(); {
+				for end := time.Now().Add(60 * time.Second); !c.Must(t, "SET", "other", strings.Repeat("x", 5000)).IsError(); {
 					if time.Now().After(end) {
 						t.Fatal("writes are not refused on a full disk")
 					}
@@ -56,7 +56,7 @@ func TestTermWhileLogFails(t *testing.T) {
 					if gone(s, 300*time.Millisecond) {
 						t.Fatalf("it ends without its snapshot\n%s", s.Output())
 					}
-					if v := do(t, s.Dial(t), "GET", "key:7"); v.Text != "v" {
+					if v := s.Dial(t).Must(t, "GET", "key:7"); v.Text != "v" {
 						t.Errorf("a server that did not end: %v", v)
 					}
 				} else if !gone(s, 60*time.Second) || !strings.Contains(s.Output(), "now ready to exit") {
@@ -70,7 +70,7 @@ func TestTermWhileLogFails(t *testing.T) {
 					awaitInfo(t, reader, "aof_last_write_status:ok")
 					// A write that began on the full disk may fail once more.
 					for end := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-						if v := do(t, reader, "SET", "after", "v"); !v.IsError() {
+						if v := reader.Must(t, "SET", "after", "v"); !v.IsError() {
 							break
 						} else if time.Now().After(end) {
 							t.Fatal(v)
@@ -83,12 +83,12 @@ func TestTermWhileLogFails(t *testing.T) {
 				}
 				c = start(t, dir, args...).Dial(t)
 				for i := range acked {
-					if v := do(t, c, "GET", "key:"+strconv.Itoa(i)); v.Text != "v" {
+					if v := c.Must(t, "GET", "key:"+strconv.Itoa(i)); v.Text != "v" {
 						t.Fatalf("key:%d was acknowledged, and is %.20v", i, v)
 					}
 				}
 				if how == "room" {
-					if v := do(t, c, "GET", "after"); v.Text != "v" {
+					if v := c.Must(t, "GET", "after"); v.Text != "v" {
 						t.Errorf("after: %v", v)
 					}
 				}
@@ -109,34 +109,34 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 	s := start(t, dir, "--save", "3600 1")
 	c := s.Dial(t)
-	do(t, c, "SET", "k", "1")
-	if v := do(t, c, "SAVE"); v.IsError() {
+	c.Must(t, "SET", "k", "1")
+	if v := c.Must(t, "SAVE"); v.IsError() {
 		t.Fatal(v)
 	}
 	remount(syscall.MS_RDONLY)
-	do(t, c, "BGSAVE")
+	c.Must(t, "BGSAVE")
 	awaitInfo(t, c, "rdb_last_bgsave_status:err")
-	if v := do(t, c, "SET", "k", "2"); !strings.HasPrefix(v.Text, "MISCONF Redis is configured to save RDB snapshots") {
+	if v := c.Must(t, "SET", "k", "2"); !strings.HasPrefix(v.Text, "MISCONF Redis is configured to save RDB snapshots") {
 		t.Errorf("SET: %v", v)
 	}
-	if v := do(t, c, "SAVE"); !v.IsError() {
+	if v := c.Must(t, "SAVE"); !v.IsError() {
 		t.Errorf("SAVE: %v", v)
 	}
-	if v := do(t, c, "GET", "k"); v.Text != "1" {
+	if v := c.Must(t, "GET", "k"); v.Text != "1" {
 		t.Errorf("GET: %v", v)
 	}
-	do(t, c, "CONFIG", "SET", "appendonly", "yes")
+	c.Must(t, "CONFIG", "SET", "appendonly", "yes")
 	awaitInfo(t, c, "aof_last_bgrewrite_status:err")
 	remount(0)
 	awaitInfo(t, c, "aof_last_bgrewrite_status:ok")
-	do(t, c, "BGSAVE")
+	c.Must(t, "BGSAVE")
 	awaitInfo(t, c, "rdb_last_bgsave_status:ok")
-	if v := do(t, c, "SET", "k", "3"); v.Text != "OK" {
+	if v := c.Must(t, "SET", "k", "3"); v.Text != "OK" {
 		t.Errorf("SET: %v", v)
 	}
-	do(t, c, "WAITAOF", "1", "0", "5000")
+	c.Must(t, "WAITAOF", "1", "0", "5000")
 	s.Kill()
-	if v := do(t, start(t, dir, "--appendonly", "yes").Dial(t), "GET", "k"); v.Text != "3" {
+	if v := start(t, dir, "--appendonly", "yes").Dial(t).Must(t, "GET", "k"); v.Text != "3" {
 		t.Errorf("after the start: %v", v)
 	}
 }

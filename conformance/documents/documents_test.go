@@ -23,12 +23,7 @@ var (
 	programs = flag.Bool("programs", false, "run the programs as well; their libraries are fetched when missing")
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	peer.Cleanup()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { peer.Main(m) }
 
 // tested are the documents whose blocks are run; the first ones have programs in each language.
 var tested = []struct {

@@ -3,7 +3,6 @@ package main
 // The judge itself: what must not be is found.
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,11 +10,7 @@ import (
 	"github.com/limitkv/limitkv/conformance/peer"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	peer.Cleanup()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { peer.Main(m) }
 
 // TestRecord has the record find what must not be: a client that stands still, a fence that falls, and what was lost while
 // nothing may be.

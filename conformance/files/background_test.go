@@ -17,15 +17,7 @@ import (
 // until waits until a server's INFO has a text.
 func until(t *testing.T, c *peer.Conn, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		info := do(t, c, "INFO persistence")
-		if strings.Contains(info, text) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s is not in %s", text, info)
-		}
-	}
+	peer.Eventually(t, "INFO has "+text, func() bool { return strings.Contains(do(t, c, "INFO persistence"), text) })
 }
 
 // field is a number of INFO persistence.

@@ -60,11 +60,7 @@ func holds(t *testing.T, c *peer.Conn) string {
 
 func mustDo(t *testing.T, c *peer.Conn, line string) peer.Value {
 	t.Helper()
-	v, err := c.Do(strings.Fields(line)...)
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	return v
+	return c.Must(t, strings.Fields(line)...)
 }
 
 func TestForeignLog(t *testing.T) {

@@ -17,11 +17,7 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	peer.Cleanup()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { peer.Main(m) }
 
 // required: where CI is set a missing Redis is a failure.
 var required = os.Getenv("CI") != ""
@@ -56,11 +52,7 @@ func end(t *testing.T, c *peer.Conn) {
 
 func do(t *testing.T, c *peer.Conn, line string) string {
 	t.Helper()
-	v, err := c.Do(strings.Fields(line)...)
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	return v.String()
+	return mustDo(t, c, line).String()
 }
 
 // ours is limitkv's log in a directory.

@@ -41,7 +41,7 @@ func TestReports(t *testing.T) {
 			if err := fault(s, c); err != nil {
 				t.Fatal(err)
 			}
-			if !over(s, 60*time.Second) {
+			if !s.Ends(60 * time.Second) {
 				t.Fatalf("%s does not end the server", name)
 			}
 			if got := strings.Contains(s.Output(), "crashed by signal: ") && strings.Contains(s.Output(), "STACK TRACE DONE"); got == quiet {

@@ -3,7 +3,6 @@ package files
 // What was put right goes on as it is then: to replicas, to logs and to what is written anew.
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,28 +25,13 @@ func servedShapes() map[string]shape {
 	return keys
 }
 
-// follow has a server follow another one, and waits until it has what that has.
-func follow(t *testing.T, c *peer.Conn, to *peer.Server) {
-	t.Helper()
-	host, port, _ := net.SplitHostPort(to.Addr)
-	mustDo(t, c, "REPLICAOF "+host+" "+port)
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if peer.Field(mustDo(t, c, "INFO replication").Text, "master_link_status") == "up" {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("no link to the primary")
-		}
-	}
-}
-
 // TestShapesReplicated: Redis that serves them is followed by limitkv, and that by another Redis.
 func TestShapesReplicated(t *testing.T) {
 	keys := servedShapes()
 	first := peer.Redis(t, required, "--dir", fileOf(t, keys), "--repl-diskless-sync-delay", "0")
 	second, third := peer.LimitKV(t, "--repl-diskless-sync-delay", "0"), peer.Redis(t, required)
-	follow(t, second.Dial(t), first)
-	follow(t, third.Dial(t), second)
+	peer.Join(t, second.Dial(t), first)
+	peer.Join(t, third.Dial(t), second)
 	r, o, last := first.Dial(t), second.Dial(t), third.Dial(t)
 	for key, s := range keys {
 		want := s.mustRead(t, r, key, s.unasked)

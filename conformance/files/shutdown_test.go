@@ -16,16 +16,6 @@ import (
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
-// over waits until a server has ended.
-func over(s *peer.Server, within time.Duration) bool {
-	for end := time.Now().Add(within); s.Alive(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			return false
-		}
-	}
-	return true
-}
-
 // TestSignals ends servers by signals, as they are told to be ended, and compares with Redis: whether they end, and
 // whether there is a snapshot.
 func TestSignals(t *testing.T) {
@@ -101,7 +91,7 @@ func TestShutdownTimeout(t *testing.T) {
 	if err := s.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if began := time.Now(); !over(s, 60*time.Second) {
+	if began := time.Now(); !s.Ends(60 * time.Second) {
 		t.Errorf("it runs on for %v", time.Since(began))
 	}
 }
@@ -226,7 +216,7 @@ func busyReplies(t *testing.T, micros int) (replies [2][]string) {
 		if err := c.Send("SHUTDOWN", "NOSAVE"); err != nil {
 			t.Fatal(err)
 		}
-		if !over(s, 60*time.Second) {
+		if !s.Ends(60 * time.Second) {
 			t.Error("SHUTDOWN waits for a snapshot that nobody wants")
 		}
 		if temps, _ := filepath.Glob(filepath.Join(dir, "temp-*")); len(temps) > 0 && i == 1 {

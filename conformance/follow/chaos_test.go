@@ -75,7 +75,7 @@ func (c *chaos) follow(m, up *member) {
 		m.links[up] = l
 	}
 	m.up, m.whole = up, false
-	until(c.t, m.name+" takes REPLICAOF", func() bool { return !c.say(m, "REPLICAOF", "127.0.0.1", l.port()).IsError() }) // it may load
+	peer.Eventually(c.t, m.name+" takes REPLICAOF", func() bool { return !c.say(m, "REPLICAOF", "127.0.0.1", l.port()).IsError() }) // it may load
 }
 
 // say sends a command and returns the reply, an error where there is none within some time.
@@ -140,7 +140,7 @@ func (c *chaos) restart(m *member) {
 	m.full.restarted()
 	m.partial.restarted()
 	m.start()
-	until(c.t, "the start of "+m.name, func() bool { return peer.Field(c.say(m, "INFO", "persistence").Text, "loading") == "0" })
+	peer.Eventually(c.t, "the start of "+m.name, func() bool { return peer.Field(c.say(m, "INFO", "persistence").Text, "loading") == "0" })
 	if m.up != nil {
 		c.follow(m, m.up)
 	}
@@ -158,8 +158,8 @@ func (c *chaos) held(what string, safe bool, fn func()) {
 	lead := c.lead.Load()
 	for _, l := range c.ledgers {
 		conn := lead.dial()
-		do(c.t, conn, "SELECT", ledgerDB)
-		lost := l.check(what, what == olderFile, do(c.t, conn, "LRANGE", l.key, "0", "-1"))
+		conn.Must(c.t, "SELECT", ledgerDB)
+		lost := l.check(what, what == olderFile, conn.Must(c.t, "LRANGE", l.key, "0", "-1"))
 		conn.Close()
 		if lost > 0 && safe {
 			c.t.Errorf("%s: %s lost %d numbers, and nothing had happened by which it may", what, l.key, lost)
@@ -179,7 +179,7 @@ func (c *chaos) promote(to *member, how string, stay time.Duration) {
 			was.partial.restarted()
 		}
 		c.say(to, "REPLICAOF", "NO", "ONE")
-		until(c.t, "its role", func() bool { return to.field("role") == "master" && to.field("loading") == "0" })
+		peer.Eventually(c.t, "its role", func() bool { return to.field("role") == "master" && to.field("loading") == "0" })
 		to.up = nil
 		c.lead.Store(to)
 	})
@@ -196,7 +196,7 @@ func (c *chaos) promote(to *member, how string, stay time.Duration) {
 	}
 	if how == "killed" {
 		was.start()
-		until(c.t, "the start of "+was.name, func() bool { return was.field("loading") == "0" })
+		peer.Eventually(c.t, "the start of "+was.name, func() bool { return was.field("loading") == "0" })
 	}
 	for _, m := range c.all {
 		if m != to && (m == was || m.up == was && c.r.IntN(2) == 0) {
@@ -217,8 +217,8 @@ func (c *chaos) failover(to *member) {
 	if v := c.say(was, "FAILOVER", "TO", "127.0.0.1", port, "TIMEOUT", "2000"); v.Text != "OK" {
 		return // it is not there just now
 	}
-	until(c.t, "the end of a failover", func() bool { return was.field("master_failover_state") == "no-failover" })
-	until(c.t, "one primary", func() bool { return (was.field("role") == "slave") != (to.field("role") == "slave") })
+	peer.Eventually(c.t, "the end of a failover", func() bool { return was.field("master_failover_state") == "no-failover" })
+	peer.Eventually(c.t, "one primary", func() bool { return (was.field("role") == "slave") != (to.field("role") == "slave") })
 	if was.field("role") != "slave" {
 		return
 	}
@@ -351,7 +351,7 @@ func (c *chaos) same(m *member) {
 	defer up.Close()
 	defer down.Close()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		of, at := do(c.t, up, "INFO", "replication").Text, do(c.t, down, "INFO", "replication").Text
+		of, at := up.Must(c.t, "INFO", "replication").Text, down.Must(c.t, "INFO", "replication").Text
 		if peer.Field(at, "master_link_status") == "up" && peer.Field(of, "master_repl_offset") == peer.Field(at, "slave_repl_offset") {
 			break
 		}
@@ -382,9 +382,9 @@ func (c *chaos) settle() {
 		each(true)
 		for db := range 3 {
 			conn := c.lead.Load().dial()
-			do(c.t, conn, "SELECT", fmt.Sprint(db))
-			for _, k := range do(c.t, conn, "KEYS", "n:*").Items {
-				do(c.t, conn, "DEL", k.Text)
+			conn.Must(c.t, "SELECT", fmt.Sprint(db))
+			for _, k := range conn.Must(c.t, "KEYS", "n:*").Items {
+				conn.Must(c.t, "DEL", k.Text)
 			}
 			conn.Close()
 		}
@@ -442,7 +442,7 @@ func (c *chaos) fill() {
 				args = append(args, member)
 			}
 		}
-		if v := do(c.t, conn, args...); v.IsError() {
+		if v := conn.Must(c.t, args...); v.IsError() {
 			c.t.Fatalf("%.100q: %v", args, v)
 		}
 	}
@@ -486,7 +486,7 @@ func TestChaos(t *testing.T) {
 	c.lead.Store(lead)
 	conn := lead.dial()
 	for _, args := range libraries {
-		do(t, conn, args...)
+		conn.Must(t, args...)
 	}
 	conn.Close()
 	for _, m := range c.all {

@@ -102,7 +102,7 @@ func TestCuts(t *testing.T) {
 				r := seeded(t)
 				primary := from.start(t, "--repl-diskless-sync-delay", "0", "--repl-backlog-size", fmt.Sprint(16<<10<<r.IntN(8)))
 				p := primary.Dial(t)
-				do(t, p, "DEBUG", "POPULATE", fmt.Sprint(1+r.IntN(5000)), "filler", "50")
+				p.Must(t, "DEBUG", "POPULATE", fmt.Sprint(1+r.IntN(5000)), "filler", "50")
 				stop := load(t, primary, rand.New(rand.NewPCG(r.Uint64(), 2)))
 				near := newBreaker(t, primary.Addr, rand.New(rand.NewPCG(r.Uint64(), 3)))
 				first := peer.LimitKV(t, "--repl-diskless-load", how, "--repl-diskless-sync-delay", "0", "--repl-backlog-size", "65536")
@@ -111,7 +111,7 @@ func TestCuts(t *testing.T) {
 				q, c := first.Dial(t), second.Dial(t)
 				to := func(c *peer.Conn, b *breaker) {
 					host, port, _ := net.SplitHostPort(b.ln.Addr().String())
-					do(t, c, "REPLICAOF", host, port)
+					c.Must(t, "REPLICAOF", host, port)
 				}
 				to(q, near)
 				to(c, far)
@@ -125,12 +125,12 @@ func TestCuts(t *testing.T) {
 				far.off.Store(true)
 				n := stop()
 				time.Sleep(soonest)
-				caughtUp(t, p, q)
+				peer.CaughtUp(t, p, q)
 				equal(t, p, q)
-				caughtUp(t, q, c)
+				peer.CaughtUp(t, q, c)
 				equal(t, q, c)
 				t.Logf("%d commands, %d links broken and %d of the second replica; %s full synchronisations, %s partial ones", n, near.broken.Load(),
-					far.broken.Load(), info(t, p, "sync_full"), info(t, p, "sync_partial_ok"))
+					far.broken.Load(), p.Info(t, "sync_full"), p.Info(t, "sync_partial_ok"))
 				if near.broken.Load() == 0 || n < 100 {
 					t.Error("that is too little to show anything")
 				}
@@ -144,32 +144,32 @@ func TestCuts(t *testing.T) {
 func TestTwoPrimaries(t *testing.T) {
 	a, b := peer.LimitKV(t, "--repl-diskless-sync-delay", "0"), peer.LimitKV(t, "--repl-diskless-sync-delay", "0")
 	p, q := a.Dial(t), b.Dial(t)
-	do(t, p, "RPUSH", "before", "1", "2")
-	follow(t, q, a)
-	do(t, p, "RPUSH", "before", "3")
-	caughtUp(t, p, q)
-	do(t, q, "REPLICAOF", "NO", "ONE")
-	do(t, p, "SET", "lost", "1")
-	do(t, p, "RPUSH", "before", "lost")
-	do(t, q, "SET", "kept", "1")
-	do(t, q, "RPUSH", "before", "4")
-	follow(t, p, b)
-	caughtUp(t, q, p)
+	p.Must(t, "RPUSH", "before", "1", "2")
+	peer.Join(t, q, a)
+	p.Must(t, "RPUSH", "before", "3")
+	peer.CaughtUp(t, p, q)
+	q.Must(t, "REPLICAOF", "NO", "ONE")
+	p.Must(t, "SET", "lost", "1")
+	p.Must(t, "RPUSH", "before", "lost")
+	q.Must(t, "SET", "kept", "1")
+	q.Must(t, "RPUSH", "before", "4")
+	peer.Join(t, p, b)
+	peer.CaughtUp(t, q, p)
 	equal(t, q, p)
-	if v := do(t, p, "LRANGE", "before", "0", "-1"); v.String() != `["1", "2", "3", "4"]` {
+	if v := p.Must(t, "LRANGE", "before", "0", "-1"); v.String() != `["1", "2", "3", "4"]` {
 		t.Errorf("LRANGE: %v", v)
 	}
-	if v := do(t, p, "EXISTS", "lost", "kept"); v.String() != ":1" {
+	if v := p.Must(t, "EXISTS", "lost", "kept"); v.String() != ":1" {
 		t.Errorf("EXISTS: %v", v)
 	}
 	// One that has nothing of its own goes on where it was.
-	do(t, p, "REPLICAOF", "NO", "ONE")
-	full := info(t, p, "sync_full")
-	follow(t, q, a)
-	do(t, p, "SET", "more", "1")
-	caughtUp(t, p, q)
+	p.Must(t, "REPLICAOF", "NO", "ONE")
+	full := p.Info(t, "sync_full")
+	peer.Join(t, q, a)
+	p.Must(t, "SET", "more", "1")
+	peer.CaughtUp(t, p, q)
 	equal(t, p, q)
-	if now := info(t, p, "sync_full"); now != full {
+	if now := p.Info(t, "sync_full"); now != full {
 		t.Errorf("%s full synchronisations, there were %s", now, full)
 	}
 }
@@ -179,18 +179,18 @@ func TestTwoPrimaries(t *testing.T) {
 func TestAnotherPrimary(t *testing.T) {
 	a, b, c := peer.LimitKV(t, "--repl-diskless-sync-delay", "0"), peer.LimitKV(t, "--repl-diskless-sync-delay", "0"), peer.LimitKV(t)
 	p, q, r := a.Dial(t), b.Dial(t), c.Dial(t)
-	follow(t, q, a)
-	follow(t, r, a)
-	do(t, p, "SELECT", "3")
-	do(t, p, "SET", "before", "1")
-	caughtUp(t, p, q)
-	caughtUp(t, p, r)
-	follow(t, r, b)
-	do(t, p, "SET", "after", "1")
-	caughtUp(t, p, q)
-	caughtUp(t, q, r)
+	peer.Join(t, q, a)
+	peer.Join(t, r, a)
+	p.Must(t, "SELECT", "3")
+	p.Must(t, "SET", "before", "1")
+	peer.CaughtUp(t, p, q)
+	peer.CaughtUp(t, p, r)
+	peer.Join(t, r, b)
+	p.Must(t, "SET", "after", "1")
+	peer.CaughtUp(t, p, q)
+	peer.CaughtUp(t, q, r)
 	equal(t, p, r)
-	if v := info(t, q, "sync_partial_ok"); v != "1" {
+	if v := q.Info(t, "sync_partial_ok"); v != "1" {
 		t.Errorf("%s partial synchronisations", v)
 	}
 }

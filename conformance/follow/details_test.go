@@ -46,7 +46,7 @@ func TestOffsets(t *testing.T) {
 		primary := peer.LimitKV(t, "--dir", dir, "--repl-diskless-sync-delay", "0")
 		p := primary.Dial(t)
 		at := fmt.Sprint(test.offset)
-		if got := info(t, p, "master_repl_offset"); (got == at) != test.taken {
+		if got := p.Info(t, "master_repl_offset"); (got == at) != test.taken {
 			t.Errorf("a snapshot made at %s: the server begins at %s", at, got)
 		}
 		if test.taken != !strings.Contains(primary.Output(), "beyond all that can be") {
@@ -54,10 +54,10 @@ func TestOffsets(t *testing.T) {
 		}
 		replica := peer.LimitKV(t)
 		q := replica.Dial(t)
-		follow(t, q, primary)
-		do(t, p, "SET", "k", at)
-		caughtUp(t, p, q)
-		if v := do(t, q, "GET", "k"); v.Text != at {
+		peer.Join(t, q, primary)
+		p.Must(t, "SET", "k", at)
+		peer.CaughtUp(t, p, q)
+		if v := q.Must(t, "GET", "k"); v.Text != at {
 			t.Errorf("a snapshot made at %s: the replica has %v", at, v)
 		}
 	}
@@ -78,11 +78,11 @@ func TestOffsets(t *testing.T) {
 	})
 	s := peer.LimitKV(t)
 	c := s.Dial(t)
-	do(t, c, "SET", "mine", "1")
+	c.Must(t, "SET", "mine", "1")
 	host, port, _ := net.SplitHostPort(ln.Addr().String())
-	do(t, c, "REPLICAOF", host, port)
+	c.Must(t, "REPLICAOF", host, port)
 	s.Says(t, "Unexpected reply to PSYNC")
-	if v := do(t, c, "GET", "mine"); v.Text != "1" {
+	if v := c.Must(t, "GET", "mine"); v.Text != "1" {
 		t.Errorf("GET: %v", v)
 	}
 }
@@ -92,31 +92,31 @@ func TestOffsets(t *testing.T) {
 func TestSwapWithWaiter(t *testing.T) {
 	for _, s := range []*peer.Server{peer.Redis(t, *required), peer.LimitKV(t)} {
 		c, waiter, other := s.Dial(t), s.Dial(t), s.Dial(t)
-		do(t, c, "DEBUG", "SET-ACTIVE-EXPIRE", "0")
-		do(t, c, "SELECT", "1")
-		do(t, c, "RPUSH", "k", "hello")
-		do(t, c, "PEXPIRE", "k", "1")
-		do(t, waiter, "SELECT", "9")
+		c.Must(t, "DEBUG", "SET-ACTIVE-EXPIRE", "0")
+		c.Must(t, "SELECT", "1")
+		c.Must(t, "RPUSH", "k", "hello")
+		c.Must(t, "PEXPIRE", "k", "1")
+		waiter.Must(t, "SELECT", "9")
 		if err := waiter.Send("BRPOP", "k", "0"); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "who waits", func() bool { return info(t, c, "blocked_clients") == "1" })
+		peer.Eventually(t, "who waits", func() bool { return c.Info(t, "blocked_clients") == "1" })
 		time.Sleep(20 * time.Millisecond) // a look would end it
-		do(t, c, "SWAPDB", "1", "9")
-		do(t, other, "SELECT", "9")
-		if v := do(t, other, "DBSIZE"); v.String() != ":1" {
+		c.Must(t, "SWAPDB", "1", "9")
+		other.Must(t, "SELECT", "9")
+		if v := other.Must(t, "DBSIZE"); v.String() != ":1" {
 			t.Errorf("%s: behind SWAPDB there are %v keys", s.Addr, v)
 		}
-		if v := info(t, c, "blocked_clients"); v != "1" {
+		if v := c.Info(t, "blocked_clients"); v != "1" {
 			t.Errorf("%s: %s clients wait", s.Addr, v)
 		}
-		if v := do(t, other, "EXISTS", "k"); v.String() != ":0" {
+		if v := other.Must(t, "EXISTS", "k"); v.String() != ":0" {
 			t.Errorf("%s: EXISTS %v", s.Addr, v)
 		}
-		if v := do(t, other, "DBSIZE"); v.String() != ":0" {
+		if v := other.Must(t, "DBSIZE"); v.String() != ":0" {
 			t.Errorf("%s: behind EXISTS there are %v keys", s.Addr, v)
 		}
-		do(t, other, "RPUSH", "k", "world")
+		other.Must(t, "RPUSH", "k", "world")
 		if v, err := waiter.Receive(); err != nil || !strings.Contains(v.String(), "world") {
 			t.Errorf("%s: who waits got %v, %v", s.Addr, v, err)
 		}
@@ -127,11 +127,11 @@ func TestSwapWithWaiter(t *testing.T) {
 func TestPopulate(t *testing.T) {
 	for _, primary := range []*peer.Server{peer.Redis(t, *required, "--repl-diskless-sync-delay", "0"), peer.LimitKV(t, "--repl-diskless-sync-delay", "0")} {
 		p, q := primary.Dial(t), peer.LimitKV(t).Dial(t)
-		follow(t, q, primary)
-		do(t, p, "DEBUG", "POPULATE", "10")
-		do(t, p, "SET", "a", "1")
-		caughtUp(t, p, q)
-		if at, of := do(t, q, "DBSIZE").String(), do(t, p, "DBSIZE").String(); at != ":1" || of != ":11" {
+		peer.Join(t, q, primary)
+		p.Must(t, "DEBUG", "POPULATE", "10")
+		p.Must(t, "SET", "a", "1")
+		peer.CaughtUp(t, p, q)
+		if at, of := q.Must(t, "DBSIZE").String(), p.Must(t, "DBSIZE").String(); at != ":1" || of != ":11" {
 			t.Errorf("%s has %s keys, its replica %s", primary.Addr, of, at)
 		}
 	}
@@ -141,35 +141,35 @@ func TestPopulate(t *testing.T) {
 func TestPeekOnReplica(t *testing.T) {
 	primary := peer.LimitKV(t, "--repl-diskless-sync-delay", "0")
 	p, q := primary.Dial(t), peer.LimitKV(t).Dial(t)
-	follow(t, q, primary)
+	peer.Join(t, q, primary)
 	for _, args := range [][]string{
 		{"RL.SET", "a", "TOTAL", "5"}, {"RL.ACQUIRE", "a", "3"}, {"RL.SET", "b", "TOTAL", "9"}, {"RL.ACQUIRE", "b", "1", "ID", "x"},
 		{"HSET", "h", "rate", "5", "interval", "86400000", "type", "0"}, {"RL.ACQUIRE", "h", "2"}, {"DQ.ADD", "queue", "ID", "x", "payload"},
 	} {
-		if v := do(t, p, args...); v.Kind == '-' {
+		if v := p.Must(t, args...); v.Kind == '-' {
 			t.Fatal(args, v)
 		}
 	}
-	caughtUp(t, p, q)
+	peer.CaughtUp(t, p, q)
 	for _, args := range [][]string{
 		{"RL.ACQUIRE", "a", "1", "PEEK"}, {"RL.ACQUIRE", "a", "3", "PEEK"}, {"RL.ACQUIRE", "b", "9", "PEEK"}, {"RL.ACQUIRE", "new", "PEEK", "FIXED", "5", "1000"},
 		{"RL.ACQUIRE", "new", "PEEK"}, {"RL.MACQUIRE", "2", "a", "1", "b", "9", "PEEK"}, {"DQ.PEEK", "queue"}, {"DQ.PEEK", "queue", "MATCH", "*"},
 		{"EVAL_RO", "return redis.call('RL.ACQUIRE', KEYS[1], 3, 'PEEK')", "1", "a"}, {"EVAL", "return redis.call('RL.ACQUIRE', KEYS[1], 3, 'PEEK')", "1", "a"},
 	} {
-		if got, want := do(t, q, args...).String(), do(t, p, args...).String(); got != want || strings.Contains(got, "READONLY") {
+		if got, want := q.Must(t, args...).String(), p.Must(t, args...).String(); got != want || strings.Contains(got, "READONLY") {
 			t.Errorf("%q on the replica: %s, on its primary %s", args, got, want)
 		}
 	}
-	if v := do(t, q, "RL.ACQUIRE", "h", "1", "PEEK"); !strings.HasPrefix(v.String(), "[:0, :5, :3, ") {
+	if v := q.Must(t, "RL.ACQUIRE", "h", "1", "PEEK"); !strings.HasPrefix(v.String(), "[:0, :5, :3, ") {
 		t.Errorf("a limiter of Redisson's: %v", v)
 	}
-	do(t, q, "MULTI")
-	do(t, q, "RL.ACQUIRE", "a", "1", "PEEK")
-	if v := do(t, q, "EXEC"); v.Kind != '*' {
+	q.Must(t, "MULTI")
+	q.Must(t, "RL.ACQUIRE", "a", "1", "PEEK")
+	if v := q.Must(t, "EXEC"); v.Kind != '*' {
 		t.Errorf("EXEC of PEEK: %v", v)
 	}
 	for _, args := range [][]string{{"RL.ACQUIRE", "a", "1"}, {"RL.ACQUIRE", "PEEK", "1"}, {"RL.MACQUIRE", "1", "a", "1"}} {
-		if v := do(t, q, args...); !strings.HasPrefix(v.Text, "READONLY") {
+		if v := q.Must(t, args...); !strings.HasPrefix(v.Text, "READONLY") {
 			t.Errorf("%q on the replica: %v", args, v)
 		}
 	}
@@ -184,47 +184,47 @@ func TestLongArguments(t *testing.T) {
 			primary := from.start(t, "--repl-diskless-sync-delay", "0")
 			replica := peer.LimitKV(t, "--proto-max-bulk-len", "1mb")
 			p, q := primary.Dial(t), replica.Dial(t)
-			follow(t, q, primary)
+			peer.Join(t, q, primary)
 			long := strings.Repeat("x", 1<<20)
 			for _, size := range []int{1<<20 - 1, 1 << 20, 1<<20 + 1, 4 << 20, 4<<20 + 1, 30 << 20} {
-				do(t, p, "SET", fmt.Sprint(size), strings.Repeat("x", size))
+				p.Must(t, "SET", fmt.Sprint(size), strings.Repeat("x", size))
 			}
 			for _, args := range [][]string{
 				{"APPEND", "appended", long}, {"APPEND", "appended", "y"}, {"SETRANGE", "range", "1048575", "z"}, {"SETRANGE", "range", "1048576", "z"},
 				{"SETBIT", "bit", "8388607", "1"}, {"SETBIT", "bit", "8388608", "1"}, {"BITFIELD", "field", "SET", "u8", "#1048576", "7"},
-				{"RESTORE", "unpacked", "0", do(t, p, "DUMP", "4194305").Text},
+				{"RESTORE", "unpacked", "0", p.Must(t, "DUMP", "4194305").Text},
 				{"FUNCTION", "LOAD", "#!lua name=library\n--" + long + "\nredis.register_function{function_name='long', callback=function() return 7 end, flags={'no-writes'}}"},
 				{"FUNCTION", "RESTORE", "", "FLUSH"},
 			} {
 				if args[0] == "FUNCTION" && args[1] == "RESTORE" {
-					args[2] = do(t, p, "FUNCTION", "DUMP").Text
+					args[2] = p.Must(t, "FUNCTION", "DUMP").Text
 				}
-				if v := do(t, p, args...); v.Kind == '-' {
+				if v := p.Must(t, args...); v.Kind == '-' {
 					t.Fatalf("the primary: %.60q: %v", args, v)
 				}
 			}
-			caughtUp(t, p, q)
+			peer.CaughtUp(t, p, q)
 			for key, want := range map[string]string{
 				"1048575": ":1048575", "1048576": ":1048576", "1048577": ":1048577", "4194304": ":4194304", "4194305": ":4194305", "31457280": ":31457280",
 				"appended": ":1048577", "range": ":1048577", "bit": ":1048577", "field": ":1048577", "unpacked": ":4194305",
 			} {
-				if v := do(t, q, "STRLEN", key); v.String() != want {
+				if v := q.Must(t, "STRLEN", key); v.String() != want {
 					t.Errorf("%s is %v bytes, want %s", key, v, want)
 				}
 			}
-			if v := do(t, q, "FCALL_RO", "long", "0"); v.String() != ":7" {
+			if v := q.Must(t, "FCALL_RO", "long", "0"); v.String() != ":7" {
 				t.Errorf("the function: %v", v)
 			}
-			if do(t, p, "DEBUG", "DIGEST").Text != do(t, q, "DEBUG", "DIGEST").Text {
+			if p.Must(t, "DEBUG", "DIGEST").Text != q.Must(t, "DEBUG", "DIGEST").Text {
 				t.Error("the digests differ")
 			}
-			if full, partial := info(t, p, "sync_full"), info(t, p, "sync_partial_ok"); full != "1" || partial != "0" {
+			if full, partial := p.Info(t, "sync_full"), p.Info(t, "sync_partial_ok"); full != "1" || partial != "0" {
 				t.Errorf("%s full synchronisations and %s partial ones: the link broke\n%s", full, partial, replica.Output())
 			}
 			// Its own clients may send as much as before.
-			do(t, q, "REPLICAOF", "NO", "ONE")
+			q.Must(t, "REPLICAOF", "NO", "ONE")
 			for _, args := range [][]string{{"APPEND", "1048576", "x"}, {"SETRANGE", "1048576", "1048576", "x"}, {"SETBIT", "1048576", "8388608", "1"}} {
-				if v := do(t, q, args...); v.Kind != '-' {
+				if v := q.Must(t, args...); v.Kind != '-' {
 					t.Errorf("%v: %v", args, v)
 				}
 			}
@@ -240,36 +240,36 @@ func TestPayloadsOfValkey(t *testing.T) {
 	}
 	primary, replica := peer.Like(t, "valkey", bin, "--repl-diskless-sync-delay", "0"), peer.LimitKV(t)
 	p, q := primary.Dial(t), replica.Dial(t)
-	follow(t, q, primary)
-	do(t, p, "HSET", "hash", "a", "1", "b", "2")
-	do(t, p, "HPEXPIREAT", "hash", "4000000000000", "FIELDS", "1", "a")
-	do(t, p, "ZADD", "zset", "1", "a", "2.5", "b")
-	do(t, p, "FUNCTION", "LOAD", "#!lua name=library\nredis.register_function{function_name='seven', callback=function() return 7 end, flags={'no-writes'}}")
+	peer.Join(t, q, primary)
+	p.Must(t, "HSET", "hash", "a", "1", "b", "2")
+	p.Must(t, "HPEXPIREAT", "hash", "4000000000000", "FIELDS", "1", "a")
+	p.Must(t, "ZADD", "zset", "1", "a", "2.5", "b")
+	p.Must(t, "FUNCTION", "LOAD", "#!lua name=library\nredis.register_function{function_name='seven', callback=function() return 7 end, flags={'no-writes'}}")
 	for _, key := range []string{"hash", "zset"} {
-		if v := do(t, p, "RESTORE", "restored:"+key, "0", do(t, p, "DUMP", key).Text); v.Text != "OK" {
+		if v := p.Must(t, "RESTORE", "restored:"+key, "0", p.Must(t, "DUMP", key).Text); v.Text != "OK" {
 			t.Fatal(v)
 		}
 	}
-	functions := do(t, p, "FUNCTION", "DUMP").Text
-	if v := do(t, p, "FUNCTION", "RESTORE", functions, "REPLACE"); v.Text != "OK" {
+	functions := p.Must(t, "FUNCTION", "DUMP").Text
+	if v := p.Must(t, "FUNCTION", "RESTORE", functions, "REPLACE"); v.Text != "OK" {
 		t.Fatal(v)
 	}
-	caughtUp(t, p, q)
+	peer.CaughtUp(t, p, q)
 	equal(t, p, q)
-	do(t, p, "SELECT", "0")
-	do(t, q, "SELECT", "0")
-	if v := do(t, q, "HPEXPIRETIME", "restored:hash", "FIELDS", "2", "a", "b"); v.String() != "[:4000000000000, :-1]" {
+	p.Must(t, "SELECT", "0")
+	q.Must(t, "SELECT", "0")
+	if v := q.Must(t, "HPEXPIRETIME", "restored:hash", "FIELDS", "2", "a", "b"); v.String() != "[:4000000000000, :-1]" {
 		t.Errorf("deadlines: %v", v)
 	}
 	if out := replica.Output(); strings.Contains(out, "CRITICAL") {
 		t.Error(out)
 	}
-	do(t, q, "REPLICAOF", "NO", "ONE")
+	q.Must(t, "REPLICAOF", "NO", "ONE")
 	const refused = "-ERR DUMP payload version or checksum are wrong"
-	if v := do(t, q, "RESTORE", "own", "0", do(t, p, "DUMP", "hash").Text); v.String() != refused {
+	if v := q.Must(t, "RESTORE", "own", "0", p.Must(t, "DUMP", "hash").Text); v.String() != refused {
 		t.Error(v)
 	}
-	if v := do(t, q, "FUNCTION", "RESTORE", functions); v.String() != refused {
+	if v := q.Must(t, "FUNCTION", "RESTORE", functions); v.String() != refused {
 		t.Error(v)
 	}
 }

@@ -24,12 +24,7 @@ var (
 	seed     = flag.Uint64("seed", 0, "seed of the random commands; 0 chooses one and prints it")
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	peer.Cleanup()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { peer.Main(m) }
 
 // source starts a server to follow.
 type source struct {
@@ -65,56 +60,8 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(n, 1))
 }
 
-func do(t *testing.T, c *peer.Conn, args ...string) peer.Value {
-	t.Helper()
-	v, err := c.Do(args...)
-	if err != nil {
-		t.Fatalf("%v: %v", args, err)
-	}
-	return v
-}
-
-// info is a field of INFO.
-func info(t *testing.T, c *peer.Conn, name string) string {
-	t.Helper()
-	return peer.Field(do(t, c, "INFO", "everything").Text, name)
-}
-
 // patience is how long is waited for what takes some seconds at most.
 const patience = 60 * time.Second
-
-// until waits for something to be so.
-func until(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !so(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, patience)
-		}
-	}
-}
-
-func follow(t *testing.T, replica *peer.Conn, primary *peer.Server) {
-	t.Helper()
-	host, port, _ := strings.Cut(primary.Addr, ":")
-	if v := do(t, replica, "REPLICAOF", host, port); v.Text != "OK" {
-		t.Fatalf("REPLICAOF: %v", v)
-	}
-	linked(t, replica)
-}
-
-func linked(t *testing.T, replica *peer.Conn) {
-	t.Helper()
-	until(t, "the link", func() bool { return info(t, replica, "master_link_status") == "up" })
-}
-
-// caughtUp waits until a replica has all that its primary has sent.
-func caughtUp(t *testing.T, primary, replica *peer.Conn) {
-	t.Helper()
-	until(t, "the replica's offset", func() bool {
-		return info(t, replica, "master_link_status") == "up" &&
-			info(t, primary, "master_repl_offset") == info(t, replica, "slave_repl_offset")
-	})
-}
 
 // equal compares all that two servers have, but not in which form: that depends on what a value was before, too. Each sweeps its
 // idle limiters in its own time, so it may take some seconds until they have the same.
@@ -134,13 +81,13 @@ func equal(t *testing.T, a, b *peer.Conn) {
 
 func differences(t *testing.T, a, b *peer.Conn) (found []string) {
 	t.Helper()
-	if do(t, a, "DEBUG", "DIGEST").Text == do(t, b, "DEBUG", "DIGEST").Text {
+	if a.Must(t, "DEBUG", "DIGEST").Text == b.Must(t, "DEBUG", "DIGEST").Text {
 		return nil
 	}
 	for db := range 16 {
-		do(t, a, "SELECT", fmt.Sprint(db))
-		do(t, b, "SELECT", fmt.Sprint(db))
-		want, got := do(t, a, "KEYS", "*"), do(t, b, "KEYS", "*")
+		a.Must(t, "SELECT", fmt.Sprint(db))
+		b.Must(t, "SELECT", fmt.Sprint(db))
+		want, got := a.Must(t, "KEYS", "*"), b.Must(t, "KEYS", "*")
 		for _, keys := range [][]peer.Value{want.Items, got.Items} {
 			for _, key := range keys {
 				if x, y := value(t, a, key.Text), value(t, b, key.Text); x != y {
@@ -155,10 +102,10 @@ func differences(t *testing.T, a, b *peer.Conn) (found []string) {
 // value is all there is to know of a key. Digests of other versions are of other texts for numbers.
 func value(t *testing.T, c *peer.Conn, key string) string {
 	t.Helper()
-	all := []peer.Value{do(t, c, "TYPE", key), do(t, c, "PEXPIRETIME", key)}
+	all := []peer.Value{c.Must(t, "TYPE", key), c.Must(t, "PEXPIRETIME", key)}
 	switch all[0].Text {
 	case "zset":
-		members := do(t, c, "ZRANGE", key, "0", "-1", "WITHSCORES").Items
+		members := c.Must(t, "ZRANGE", key, "0", "-1", "WITHSCORES").Items
 		for i := range members {
 			if score, err := strconv.ParseFloat(members[i].Text, 64); i%2 == 1 && err == nil { // of which versions have several texts
 				members[i].Text = strconv.FormatFloat(score+0, 'g', -1, 64)
@@ -166,18 +113,18 @@ func value(t *testing.T, c *peer.Conn, key string) string {
 		}
 		all = append(all, members...)
 	case "hash":
-		fields := do(t, c, "HKEYS", key).Items
+		fields := c.Must(t, "HKEYS", key).Items
 		slices.SortFunc(fields, func(a, b peer.Value) int { return strings.Compare(a.Text, b.Text) })
 		for _, f := range fields {
-			all = append(all, f, do(t, c, "HGET", key, f.Text))
-			if at := do(t, c, "HPEXPIRETIME", key, "FIELDS", "1", f.Text); len(at.Items) == 1 && at.Items[0].String() != ":-1" { // not all have it
+			all = append(all, f, c.Must(t, "HGET", key, f.Text))
+			if at := c.Must(t, "HPEXPIRETIME", key, "FIELDS", "1", f.Text); len(at.Items) == 1 && at.Items[0].String() != ":-1" { // not all have it
 				all = append(all, at.Items...)
 			}
 		}
 	case "string":
-		all = append(all, do(t, c, "GET", key))
+		all = append(all, c.Must(t, "GET", key))
 	default:
-		all = append(all, do(t, c, "DEBUG", "DIGEST-VALUE", key))
+		all = append(all, c.Must(t, "DEBUG", "DIGEST-VALUE", key))
 	}
 	return fmt.Sprint(all)
 }
@@ -187,7 +134,7 @@ func load(t *testing.T, s *peer.Server, r *rand.Rand) (stop func() int) {
 	t.Helper()
 	c := s.Dial(t)
 	for _, args := range libraries {
-		if v := do(t, c, args...); v.IsError() {
+		if v := c.Must(t, args...); v.IsError() {
 			t.Fatalf("%v: %v", args, v)
 		}
 	}
@@ -395,42 +342,42 @@ func TestEqual(t *testing.T) {
 				second := load(t, primary, rand.New(rand.NewPCG(r.Uint64(), 3)))
 				time.Sleep(300 * time.Millisecond)
 				if how.load != "on-empty-db" {
-					do(t, q, "SET", "old", "1")
-					do(t, q, "FUNCTION", "LOAD", "#!lua name=old\nredis.register_function('old', function() return 1 end)")
+					q.Must(t, "SET", "old", "1")
+					q.Must(t, "FUNCTION", "LOAD", "#!lua name=old\nredis.register_function('old', function() return 1 end)")
 				}
-				follow(t, q, primary)
-				follow(t, ch, replica)
+				peer.Join(t, q, primary)
+				peer.Join(t, ch, replica)
 				for range 3 {
-					before := info(t, p, "sync_partial_ok")
+					before := p.Info(t, "sync_partial_ok")
 					time.Sleep(300 * time.Millisecond)
-					linked(t, q)
-					do(t, p, "CLIENT", "KILL", "TYPE", "replica")
-					until(t, "the end of the link", func() bool { return info(t, p, "connected_slaves") == "0" || info(t, p, "sync_partial_ok") != before })
+					peer.Linked(t, q)
+					p.Must(t, "CLIENT", "KILL", "TYPE", "replica")
+					peer.Eventually(t, "the end of the link", func() bool { return p.Info(t, "connected_slaves") == "0" || p.Info(t, "sync_partial_ok") != before })
 				}
 				n := first() + second()
-				do(t, p, "FUNCTION", "DELETE", "gone")
+				p.Must(t, "FUNCTION", "DELETE", "gone")
 				time.Sleep(soonest)
-				caughtUp(t, p, q)
+				peer.CaughtUp(t, p, q)
 				equal(t, p, q)
-				caughtUp(t, q, ch)
+				peer.CaughtUp(t, q, ch)
 				equal(t, q, ch)
 				if n < 1000 {
 					t.Errorf("the load was %d commands", n)
 				}
-				full, partial := info(t, p, "sync_full"), info(t, p, "sync_partial_ok")
+				full, partial := p.Info(t, "sync_full"), p.Info(t, "sync_partial_ok")
 				t.Logf("%d commands, %s full synchronisations, %s partial ones", n, full, partial)
 				if full != "1" || partial != "3" {
 					t.Errorf("%s full synchronisations and %s partial ones, want 1 and 3\n%s", full, partial, replica.Output())
 				}
-				if got := do(t, q, "FUNCTION", "LIST").String(); !strings.Contains(got, "lib") || strings.Contains(got, "old") || strings.Contains(got, "gone") {
+				if got := q.Must(t, "FUNCTION", "LIST").String(); !strings.Contains(got, "lib") || strings.Contains(got, "old") || strings.Contains(got, "gone") {
 					t.Errorf("FUNCTION LIST: %s", got)
 				}
 				// From here on clients go on at the copy.
-				do(t, q, "REPLICAOF", "NO", "ONE")
-				if v := do(t, q, "SET", "mine", "1"); v.Text != "OK" {
+				q.Must(t, "REPLICAOF", "NO", "ONE")
+				if v := q.Must(t, "SET", "mine", "1"); v.Text != "OK" {
 					t.Errorf("SET: %v", v)
 				}
-				if got := info(t, q, "role"); got != "master" {
+				if got := q.Info(t, "role"); got != "master" {
 					t.Errorf("role:%s", got)
 				}
 				if out := replica.Output(); strings.Contains(out, "CRITICAL") {

@@ -161,18 +161,18 @@ func TestFalsePrimaries(t *testing.T) {
 				var asked atomic.Int64
 				port := falsePrimary(t, says.answer, says.hangsUp, &asked)
 				c := s.Dial(t)
-				do(t, c, "SET", "mine", "1")
-				do(t, c, "REPLICAOF", "127.0.0.1", port)
-				until(t, s.Name+": PSYNC", func() bool { return asked.Load() > 0 })
+				c.Must(t, "SET", "mine", "1")
+				c.Must(t, "REPLICAOF", "127.0.0.1", port)
+				peer.Eventually(t, s.Name+": PSYNC", func() bool { return asked.Load() > 0 })
 				if says.hangsUp {
-					until(t, s.Name+": another PSYNC", func() bool { return asked.Load() > 1 })
+					peer.Eventually(t, s.Name+": another PSYNC", func() bool { return asked.Load() > 1 })
 				}
 				want := "1"
 				if says.loads {
 					want = "0"
 				}
-				until(t, s.Name+": what it has", func() bool { return do(t, c, "EXISTS", "mine").Text == want })
-				if do(t, c, "EXISTS", "half").Text != "0" {
+				peer.Eventually(t, s.Name+": what it has", func() bool { return c.Must(t, "EXISTS", "mine").Text == want })
+				if c.Must(t, "EXISTS", "half").Text != "0" {
 					t.Error("half of a transaction is there")
 				}
 				if size := resident(t, s.Pid()); size > 300<<20 {
@@ -185,14 +185,14 @@ func TestFalsePrimaries(t *testing.T) {
 			s := servers[0]
 			primary := peer.LimitKV(t, "--repl-diskless-sync-delay", "0")
 			p, c := primary.Dial(t), s.Dial(t)
-			do(t, p, "SET", "true", "1")
+			p.Must(t, "SET", "true", "1")
 			host, port, _ := net.SplitHostPort(primary.Addr)
-			until(t, "REPLICAOF", func() bool { return do(t, c, "REPLICAOF", host, port).Text == "OK" }) // it may be loading
-			linked(t, c)
-			caughtUp(t, p, c)
+			peer.Eventually(t, "REPLICAOF", func() bool { return c.Must(t, "REPLICAOF", host, port).Text == "OK" }) // it may be loading
+			peer.Linked(t, c)
+			peer.CaughtUp(t, p, c)
 			equal(t, p, c)
-			do(t, c, "REPLICAOF", "NO", "ONE")
-			if v := do(t, c, "SET", "k", "v"); v.Text != "OK" {
+			c.Must(t, "REPLICAOF", "NO", "ONE")
+			if v := c.Must(t, "SET", "k", "v"); v.Text != "OK" {
 				t.Error(v)
 			}
 		})
@@ -224,33 +224,33 @@ func TestCircle(t *testing.T) {
 			all, conns = append(all, s), append(conns, s.Dial(t))
 		}
 		for i, c := range conns {
-			do(t, c, "SET", "mine", fmt.Sprint(i))
+			c.Must(t, "SET", "mine", fmt.Sprint(i))
 		}
 		for _, ring := range []int{1, 2, 3} {
 			for i := range ring {
 				host, port, _ := strings.Cut(all[(i+1)%ring].Addr, ":")
-				do(t, conns[i], "REPLICAOF", host, port)
+				conns[i].Must(t, "REPLICAOF", host, port)
 			}
 			time.Sleep(1500 * time.Millisecond)
 			for i := range ring {
-				if got := info(t, conns[i], "role") + " " + info(t, conns[i], "master_link_status"); ring == 1 && got != "slave down" {
+				if got := conns[i].Info(t, "role") + " " + conns[i].Info(t, "master_link_status"); ring == 1 && got != "slave down" {
 					t.Errorf("%s that follows itself: %s", all[i].Name, got)
 				}
-				do(t, conns[i], "GET", "mine")
+				conns[i].Must(t, "GET", "mine")
 			}
 			for i := range ring {
-				if v := do(t, conns[i], "REPLICAOF", "NO", "ONE"); v.Text != "OK" {
+				if v := conns[i].Must(t, "REPLICAOF", "NO", "ONE"); v.Text != "OK" {
 					t.Error(v)
 				}
-				if v := do(t, conns[i], "SET", "mine", fmt.Sprint(i)); v.Text != "OK" {
+				if v := conns[i].Must(t, "SET", "mine", fmt.Sprint(i)); v.Text != "OK" {
 					t.Error(v)
 				}
 			}
 		}
-		follow(t, conns[1], all[0])
-		follow(t, conns[2], all[1])
-		caughtUp(t, conns[0], conns[1])
-		caughtUp(t, conns[1], conns[2])
+		peer.Join(t, conns[1], all[0])
+		peer.Join(t, conns[2], all[1])
+		peer.CaughtUp(t, conns[0], conns[1])
+		peer.CaughtUp(t, conns[1], conns[2])
 		equal(t, conns[0], conns[2])
 	}
 }

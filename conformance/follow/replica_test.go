@@ -20,7 +20,7 @@ var varies = regexp.MustCompile(`(id|addr|laddr|fd|age|idle|qbuf|qbuf-free|argv-
 
 func same(t *testing.T, want, got *peer.Conn, args ...string) {
 	t.Helper()
-	a, b := do(t, want, args...), do(t, got, args...)
+	a, b := want.Must(t, args...), got.Must(t, args...)
 	if x, y := varies.ReplaceAllString(a.String(), "$1"), varies.ReplaceAllString(b.String(), "$1"); x != y {
 		t.Errorf("%v\nwant %s\ngot  %s", args, x, y)
 	}
@@ -49,10 +49,10 @@ func TestReplica(t *testing.T) {
 		}
 	})
 	both(func(_ *peer.Server, c *peer.Conn) {
-		until(t, "those who wait", func() bool { return info(t, c, "blocked_clients") == "3" })
+		peer.Eventually(t, "those who wait", func() bool { return c.Info(t, "blocked_clients") == "3" })
 	})
 	both(func(_ *peer.Server, c *peer.Conn) {
-		if v := do(t, c, "REPLICAOF", host, port); v.Text != "OK" {
+		if v := c.Must(t, "REPLICAOF", host, port); v.Text != "OK" {
 			t.Fatal(v)
 		}
 	})
@@ -66,21 +66,21 @@ func TestReplica(t *testing.T) {
 			t.Error("the connection of who waited stays open")
 		}
 	}
-	both(func(_ *peer.Server, c *peer.Conn) { linked(t, c) })
+	both(func(_ *peer.Server, c *peer.Conn) { peer.Linked(t, c) })
 	same(t, want, got, "REPLICAOF", host, port)
 	for _, args := range [][]string{
 		{"SET", "a", "1"}, {"SET", "soon", "1", "PX", "1"}, {"HSET", "h", "f", "v"}, {"XADD", "stream", "1-1", "f", "v"},
 		{"FUNCTION", "LOAD", "#!lua name=l\nredis.register_function('w', function(k) return redis.call('SET', k[1], 1) end)\n" +
 			"redis.register_function{function_name='r', callback=function(k) return redis.call('GET', k[1]) end, flags={'no-writes'}}"},
 	} {
-		do(t, p, args...)
+		p.Must(t, args...)
 	}
-	do(t, p, "DEBUG", "SET-ACTIVE-EXPIRE", "0")
-	do(t, p, "SET", "stays", "1", "PX", "1")
-	do(t, p, "SET", "stays2", "1", "PX", "1")
-	do(t, p, "HSET", "fields", "a", "1", "b", "2")
-	do(t, p, "HPEXPIRE", "fields", "1", "FIELDS", "1", "a")
-	both(func(_ *peer.Server, c *peer.Conn) { caughtUp(t, p, c) })
+	p.Must(t, "DEBUG", "SET-ACTIVE-EXPIRE", "0")
+	p.Must(t, "SET", "stays", "1", "PX", "1")
+	p.Must(t, "SET", "stays2", "1", "PX", "1")
+	p.Must(t, "HSET", "fields", "a", "1", "b", "2")
+	p.Must(t, "HPEXPIRE", "fields", "1", "FIELDS", "1", "a")
+	both(func(_ *peer.Server, c *peer.Conn) { peer.CaughtUp(t, p, c) })
 	time.Sleep(20 * time.Millisecond)
 	reads := [][]string{
 		{"HGET", "fields", "a"}, {"HGETALL", "fields"}, {"HEXISTS", "fields", "a"}, {"HMGET", "fields", "a", "b"}, {"HTTL", "fields", "FIELDS", "1", "a"}, {"HSTRLEN", "fields", "a"},
@@ -103,26 +103,26 @@ func TestReplica(t *testing.T) {
 	}
 	// The primary's effects and messages arrive.
 	sub := ours.Dial(t)
-	do(t, sub, "SUBSCRIBE", "news")
-	do(t, p, "PUBLISH", "news", "hello")
+	sub.Must(t, "SUBSCRIBE", "news")
+	p.Must(t, "PUBLISH", "news", "hello")
 	if v, err := sub.Receive(); err != nil || !strings.Contains(v.String(), "hello") {
 		t.Errorf("the message: %v %v", v, err)
 	}
 	// A replica whose clients may write keeps what they do to itself.
-	both(func(_ *peer.Server, c *peer.Conn) { do(t, c, "CONFIG", "SET", "replica-read-only", "no") })
+	both(func(_ *peer.Server, c *peer.Conn) { c.Must(t, "CONFIG", "SET", "replica-read-only", "no") })
 	for _, args := range [][]string{{"SET", "mine", "1"}, {"GET", "mine"}, {"SET", "stays2", "2"}, {"GET", "stays2"}, {"TTL", "stays2"}, {"INCR", "stays"}, {"WAIT", "0", "0"}, {"INFO", "replication"}} {
 		same(t, want, got, args...)
 	}
-	both(func(_ *peer.Server, c *peer.Conn) { do(t, c, "CONFIG", "SET", "replica-read-only", "yes") })
+	both(func(_ *peer.Server, c *peer.Conn) { c.Must(t, "CONFIG", "SET", "replica-read-only", "yes") })
 	// While the primary is away.
 	primary.Kill()
 	both(func(_ *peer.Server, c *peer.Conn) {
-		until(t, "the loss", func() bool { return info(t, c, "master_link_status") == "down" })
+		peer.Eventually(t, "the loss", func() bool { return c.Info(t, "master_link_status") == "down" })
 	})
 	for _, args := range [][]string{{"GET", "a"}, {"CLIENT", "LIST", "TYPE", "master"}, {"PSYNC", "?", "-1"}} {
 		same(t, want, got, args...)
 	}
-	both(func(_ *peer.Server, c *peer.Conn) { do(t, c, "CONFIG", "SET", "replica-serve-stale-data", "no") })
+	both(func(_ *peer.Server, c *peer.Conn) { c.Must(t, "CONFIG", "SET", "replica-serve-stale-data", "no") })
 	for _, args := range [][]string{
 		{"GET", "a"}, {"SET", "a", "1"}, {"PING"}, {"INFO", "replication"}, {"EVAL", "return 1", "0"}, {"EVAL", "return redis.call('GET', KEYS[1])", "1", "a"},
 		{"EVAL", "#!lua\nreturn 1", "0"}, {"EVAL", "#!lua flags=allow-stale\nreturn 1", "0"}, {"EVAL", "#!lua flags=allow-stale,no-writes\nreturn redis.call('GET', KEYS[1])", "1", "a"},
@@ -135,8 +135,8 @@ func TestReplica(t *testing.T) {
 		same(t, want, got, args...)
 	}
 	// What fell due is served by who leads now.
-	until(t, "the end of what fell due", func() bool {
-		return strings.HasPrefix(do(t, got, "DEBUG", "OBJECT", "stays2").String(), "-") || do(t, got, "GET", "stays2").Text == "2"
+	peer.Eventually(t, "the end of what fell due", func() bool {
+		return strings.HasPrefix(got.Must(t, "DEBUG", "OBJECT", "stays2").String(), "-") || got.Must(t, "GET", "stays2").Text == "2"
 	})
 	if out := ours.Output(); strings.Contains(out, "CRITICAL") {
 		t.Error(out)
@@ -159,7 +159,7 @@ func TestWrongPrimaries(t *testing.T) {
 	secret := peer.Redis(t, *required, "--requirepass", "secret", "--repl-diskless-sync-delay", "0")
 	s := peer.LimitKV(t, "--repl-timeout", "1")
 	c := s.Dial(t)
-	do(t, c, "SET", "mine", "1")
+	c.Must(t, "SET", "mine", "1")
 	for _, to := range []struct{ addr, says string }{
 		{strings.TrimPrefix(web.URL, "http://"), "Error reply to PING from master"},
 		{silent.Addr().String(), "Timeout connecting to the MASTER"},
@@ -168,21 +168,21 @@ func TestWrongPrimaries(t *testing.T) {
 		{secret.Addr, "NOAUTH"},
 	} {
 		host, port, _ := strings.Cut(to.addr, ":")
-		if v := do(t, c, "REPLICAOF", host, port); v.Text != "OK" {
+		if v := c.Must(t, "REPLICAOF", host, port); v.Text != "OK" {
 			t.Fatalf("REPLICAOF %s: %v", to.addr, v)
 		}
 		s.Says(t, to.says)
-		if v := do(t, c, "GET", "mine"); v.Text != "1" {
+		if v := c.Must(t, "GET", "mine"); v.Text != "1" {
 			t.Errorf("%s: GET: %v", to.addr, v)
 		}
-		if v := info(t, c, "master_link_status"); v != "down" {
+		if v := c.Info(t, "master_link_status"); v != "down" {
 			t.Errorf("%s: the link is %s", to.addr, v)
 		}
 	}
-	do(t, c, "CONFIG", "SET", "masterauth", "secret")
-	linked(t, c)
-	do(t, c, "REPLICAOF", "NO", "ONE")
-	if v := do(t, c, "SET", "mine", "2"); v.Text != "OK" {
+	c.Must(t, "CONFIG", "SET", "masterauth", "secret")
+	peer.Linked(t, c)
+	c.Must(t, "REPLICAOF", "NO", "ONE")
+	if v := c.Must(t, "SET", "mine", "2"); v.Text != "OK" {
 		t.Error(v)
 	}
 }
@@ -191,14 +191,14 @@ func TestWrongPrimaries(t *testing.T) {
 func TestIdleLimiters(t *testing.T) {
 	primary, replica := peer.LimitKV(t, "--repl-diskless-sync-delay", "0"), peer.LimitKV(t)
 	p, q := primary.Dial(t), replica.Dial(t)
-	follow(t, q, primary)
-	do(t, p, "SET", "stays", "1")
+	peer.Join(t, q, primary)
+	p.Must(t, "SET", "stays", "1")
 	for i := range 500 {
-		do(t, p, "RL.ACQUIRE", "limiter:"+strings.Repeat("x", i), "1", "GCRA", "1000", "1000")
+		p.Must(t, "RL.ACQUIRE", "limiter:"+strings.Repeat("x", i), "1", "GCRA", "1000", "1000")
 	}
-	caughtUp(t, p, q)
-	until(t, "the end of idle limiters", func() bool { return do(t, q, "DBSIZE").String() == ":1" && info(t, q, "db0") != "" })
-	until(t, "the same digest", func() bool { return do(t, p, "DEBUG", "DIGEST").Text == do(t, q, "DEBUG", "DIGEST").Text })
+	peer.CaughtUp(t, p, q)
+	peer.Eventually(t, "the end of idle limiters", func() bool { return q.Must(t, "DBSIZE").String() == ":1" && q.Info(t, "db0") != "" })
+	peer.Eventually(t, "the same digest", func() bool { return p.Must(t, "DEBUG", "DIGEST").Text == q.Must(t, "DEBUG", "DIGEST").Text })
 }
 
 // TestKeysOfAReplica has clients of a replica give keys of their own deadlines. The primary does not know those keys, so the
@@ -206,8 +206,8 @@ func TestIdleLimiters(t *testing.T) {
 func TestKeysOfAReplica(t *testing.T) {
 	primary := peer.LimitKV(t, "--repl-diskless-sync-delay", "0")
 	p := primary.Dial(t)
-	do(t, p, "DEBUG", "SET-ACTIVE-EXPIRE", "0")
-	do(t, p, "SET", "file", "1", "PX", "3000")
+	p.Must(t, "DEBUG", "SET-ACTIVE-EXPIRE", "0")
+	p.Must(t, "SET", "file", "1", "PX", "3000")
 	host, port, _ := strings.Cut(primary.Addr, ":")
 	for name, replica := range map[string]*peer.Server{
 		"limitkv": peer.LimitKV(t, "--appendonly", "yes", "--dir", t.TempDir()), "redis": peer.Redis(t, *required),
@@ -215,41 +215,41 @@ func TestKeysOfAReplica(t *testing.T) {
 		q := replica.Dial(t)
 		tracked := func(want string) {
 			t.Helper()
-			until(t, name+": "+want+" keys", func() bool { return info(t, q, "slave_expires_tracked_keys") == want })
+			peer.Eventually(t, name+": "+want+" keys", func() bool { return q.Info(t, "slave_expires_tracked_keys") == want })
 		}
-		do(t, q, "CONFIG", "SET", "replica-read-only", "no")
-		do(t, q, "REPLICAOF", host, port)
-		linked(t, q)
-		do(t, p, "SET", "stream", "1", "PX", "1500")
-		do(t, p, "RPUSH", "changed", "1")
-		do(t, p, "PEXPIRE", "changed", "1000000")
-		caughtUp(t, p, q)
+		q.Must(t, "CONFIG", "SET", "replica-read-only", "no")
+		q.Must(t, "REPLICAOF", host, port)
+		peer.Linked(t, q)
+		p.Must(t, "SET", "stream", "1", "PX", "1500")
+		p.Must(t, "RPUSH", "changed", "1")
+		p.Must(t, "PEXPIRE", "changed", "1000000")
+		peer.CaughtUp(t, p, q)
 		tracked("0")
-		do(t, q, "RPUSH", "changed", "2") // that is still the primary's deadline
+		q.Must(t, "RPUSH", "changed", "2") // that is still the primary's deadline
 		tracked("0")
 		for _, args := range [][]string{
 			{"SELECT", "5"}, {"SET", "a", "1", "PX", "300"}, {"SET", "b", "1"}, {"PEXPIRE", "b", "300"}, {"HSET", "h", "f", "v"}, {"PEXPIRE", "h", "300"},
 			{"SETEX", "long", "1000", "1"}, {"SETEX", "kept", "1000", "1"}, {"PERSIST", "kept"}, {"EVAL", "return redis.call('SET', KEYS[1], 1, 'PX', 300)", "1", "script"},
 			{"SET", "n", strings.Repeat("x", 100_000), "PX", "300"}, {"SET", "m", "1", "PX", "1000000"}, {"RENAME", "m", "long2"},
 		} {
-			if v := do(t, q, args...); v.Kind == '-' {
+			if v := q.Must(t, args...); v.Kind == '-' {
 				t.Errorf("%s: %v: %v", name, args, v)
 			}
 		}
-		until(t, name+": the end of its own keys", func() bool { return do(t, q, "DBSIZE").String() == ":3" })
+		peer.Eventually(t, name+": the end of its own keys", func() bool { return q.Must(t, "DBSIZE").String() == ":3" })
 		tracked("2")
-		if v := do(t, q, "KEYS", "*"); !strings.Contains(v.String(), "long2") || !strings.Contains(v.String(), "kept") {
+		if v := q.Must(t, "KEYS", "*"); !strings.Contains(v.String(), "long2") || !strings.Contains(v.String(), "kept") {
 			t.Errorf("%s: %v is left", name, v)
 		}
-		do(t, q, "SELECT", "0")
-		until(t, name+": the end of the primary's", func() bool { return do(t, q, "EXISTS", "file", "stream").String() == ":0" })
+		q.Must(t, "SELECT", "0")
+		peer.Eventually(t, name+": the end of the primary's", func() bool { return q.Must(t, "EXISTS", "file", "stream").String() == ":0" })
 		time.Sleep(300 * time.Millisecond)
-		if v := do(t, q, "DBSIZE"); v.String() != ":3" {
+		if v := q.Must(t, "DBSIZE"); v.String() != ":3" {
 			t.Errorf("%s: %v keys are left of the primary's 3", name, v)
 		}
-		do(t, q, "FLUSHALL")
+		q.Must(t, "FLUSHALL")
 		tracked("0")
-		do(t, q, "REPLICAOF", "NO", "ONE")
-		do(t, p, "SET", "file", "1", "PX", "3000")
+		q.Must(t, "REPLICAOF", "NO", "ONE")
+		p.Must(t, "SET", "file", "1", "PX", "3000")
 	}
 }

@@ -71,7 +71,7 @@ func (n *node) start() {
 	if err := n.cmd.Start(); err != nil {
 		n.t.Fatal(err)
 	}
-	until(n.t, "the start", func() bool {
+	peer.Eventually(n.t, "the start", func() bool {
 		c, err := peer.Dial(n.addr)
 		if err != nil {
 			return false
@@ -155,10 +155,10 @@ func watched(t *testing.T) *sentinels {
 		n.start()
 		s.all = append(s.all, n)
 	}
-	until(t, "the sentinels to know each other and the replicas", func() bool {
+	peer.Eventually(t, "the sentinels to know each other and the replicas", func() bool {
 		for _, n := range s.all {
 			c := n.dial()
-			others, replicas := do(t, c, "SENTINEL", "SENTINELS", "it"), do(t, c, "SENTINEL", "REPLICAS", "it")
+			others, replicas := c.Must(t, "SENTINEL", "SENTINELS", "it"), c.Must(t, "SENTINEL", "REPLICAS", "it")
 			c.Close()
 			if len(others.Items) != 2 || len(replicas.Items) != 2 {
 				return false

@@ -13,11 +13,7 @@ import (
 	"github.com/limitkv/limitkv/conformance/recorded"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	peer.Cleanup()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { peer.Main(m) }
 
 // The stored names are those of a real Redis.
 func TestNames(t *testing.T) {

@@ -3,15 +3,10 @@ package peer
 
 import (
 	"net"
-	"os"
 	"testing"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	Cleanup()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { Main(m) }
 
 // TestLink has a link carry bytes, be cut, and carry them again.
 func TestLink(t *testing.T) {

@@ -84,7 +84,7 @@ func TestSaysAsRedis(t *testing.T) {
 			text := v.String()
 			if st.args[0] == "PSYNC" && v.Kind == '+' {
 				text = strings.Fields(text)[0]
-				eventually(t, "the replica is there", func() bool { return strings.Contains(field(t, s, "slave0"), "state=online") })
+				peer.Eventually(t, "the replica is there", func() bool { return strings.Contains(s.Info(t, "slave0"), "state=online") })
 			}
 			replies[i] = append(replies[i], ownWords.ReplaceAllString(text, "$1$2$3$4$5"))
 		}
@@ -102,7 +102,7 @@ func TestSaysAsRedis(t *testing.T) {
 		if !conns[i]["b"].Closed(peer.ReplyTimeout) {
 			t.Errorf("%s: the connection of a replica that asks for REPLICAOF stays open", s.Name)
 		}
-		if got := field(t, s, "role"); got != "master" {
+		if got := s.Info(t, "role"); got != "master" {
 			t.Errorf("%s: a replica made it a %s", s.Name, got)
 		}
 	}

@@ -19,8 +19,8 @@ func TestFailover(t *testing.T) {
 	for kind, start := range map[string]func(*testing.T, ...string) *peer.Server{"redis": kinds["redis"], "limitkv": primary} {
 		t.Run(kind, func(t *testing.T) {
 			a, b := primary(t), start(t)
-			follow(t, b, a.Addr)
-			eventually(t, "the replica is there", func() bool { return strings.Contains(field(t, a, "slave0"), "state=online") })
+			peer.Follow(t, b, a.Addr)
+			peer.Eventually(t, "the replica is there", func() bool { return strings.Contains(a.Info(t, "slave0"), "state=online") })
 			stop := make(chan struct{})
 			var wg sync.WaitGroup
 			told := make([]int, 4)
@@ -63,12 +63,12 @@ func TestFailover(t *testing.T) {
 				for _, pair := range [][2]*peer.Server{{a, b}, {b, a}} {
 					time.Sleep(200 * time.Millisecond)
 					host, port, _ := net.SplitHostPort(pair[1].Addr)
-					if v := must(t, pair[0], "FAILOVER", "TO", host, port, "TIMEOUT", "20000"); v.Text != "OK" {
+					if v := pair[0].Must(t, "FAILOVER", "TO", host, port, "TIMEOUT", "20000"); v.Text != "OK" {
 						t.Fatal(v)
 					}
-					eventually(t, "they have changed places", func() bool {
-						return field(t, pair[0], "role") == "slave" && field(t, pair[1], "role") == "master" && field(t, pair[0], "master_link_status") == "up" &&
-							field(t, pair[0], "master_failover_state") == "no-failover"
+					peer.Eventually(t, "they have changed places", func() bool {
+						return pair[0].Info(t, "role") == "slave" && pair[1].Info(t, "role") == "master" && pair[0].Info(t, "master_link_status") == "up" &&
+							pair[0].Info(t, "master_failover_state") == "no-failover"
 					})
 				}
 			}
@@ -76,12 +76,12 @@ func TestFailover(t *testing.T) {
 			wg.Wait()
 			same(t, a, b)
 			for i, n := range told {
-				if got := must(t, a, "GET", fmt.Sprint("n", i)).Text; got != fmt.Sprint(n) || n == 0 {
+				if got := a.Must(t, "GET", fmt.Sprint("n", i)).Text; got != fmt.Sprint(n) || n == 0 {
 					t.Errorf("n%d is %s, the client was told of %d", i, got, n)
 				}
 			}
 			for _, s := range []*peer.Server{a, b} {
-				if full := field(t, s, "sync_full"); full != "0" && !(s == a && full == "1") {
+				if full := s.Info(t, "sync_full"); full != "0" && !(s == a && full == "1") {
 					t.Errorf("%s made %s snapshots", s.Name, full)
 				}
 			}
@@ -94,19 +94,19 @@ func TestFailoverRefused(t *testing.T) {
 	a, b := primary(t), kinds["redis"](t)
 	refused := func(want string, args ...string) {
 		t.Helper()
-		if v := must(t, a, append([]string{"FAILOVER"}, args...)...); v.Text != want {
+		if v := a.Must(t, append([]string{"FAILOVER"}, args...)...); v.Text != want {
 			t.Errorf("%v: %v, want %s", args, v, want)
 		}
 	}
 	refused("ERR FAILOVER requires connected replicas.")
 	refused("ERR No failover in progress.", "ABORT")
-	follow(t, b, a.Addr)
-	eventually(t, "the replica is there", func() bool { return strings.Contains(field(t, a, "slave0"), "state=online") })
+	peer.Follow(t, b, a.Addr)
+	peer.Eventually(t, "the replica is there", func() bool { return strings.Contains(a.Info(t, "slave0"), "state=online") })
 	refused("ERR FAILOVER target HOST and PORT is not a replica.", "TO", "127.0.0.1", "1")
 	refused("ERR FAILOVER timeout must be greater than 0", "TIMEOUT", "0")
 	refused("ERR syntax error", "TO", "127.0.0.1")
 	refused("ERR FAILOVER with force option requires both a timeout and target HOST and IP.", "FORCE")
-	must(t, b, "DEBUG", "SLEEP", "0")
+	b.Must(t, "DEBUG", "SLEEP", "0")
 	go func() {
 		if c, err := peer.Dial(b.Addr); err == nil {
 			defer c.Close()
@@ -114,17 +114,17 @@ func TestFailoverRefused(t *testing.T) {
 		}
 	}()
 	time.Sleep(200 * time.Millisecond)
-	must(t, a, "SET", "k", "1")
+	a.Must(t, "SET", "k", "1")
 	refused("OK", "TIMEOUT", "500")
 	refused("ERR FAILOVER already in progress.")
-	if state := field(t, a, "master_failover_state"); state != "waiting-for-sync" {
+	if state := a.Info(t, "master_failover_state"); state != "waiting-for-sync" {
 		t.Error(state)
 	}
 	began := time.Now()
-	if v := must(t, a, "SET", "k", "2"); v.Text != "OK" || time.Since(began) < 200*time.Millisecond {
+	if v := a.Must(t, "SET", "k", "2"); v.Text != "OK" || time.Since(began) < 200*time.Millisecond {
 		t.Errorf("a write is replied %v after %v", v, time.Since(began))
 	}
-	if state, role := field(t, a, "master_failover_state"), field(t, a, "role"); state != "no-failover" || role != "master" {
+	if state, role := a.Info(t, "master_failover_state"), a.Info(t, "role"); state != "no-failover" || role != "master" {
 		t.Error(state, role)
 	}
 	same(t, a, b)
@@ -135,51 +135,51 @@ func TestFailoverRefused(t *testing.T) {
 func TestFailoverAbortAndForce(t *testing.T) {
 	a, b, goesOn := behind(t)
 	host, port, _ := net.SplitHostPort(b.Addr)
-	if v := must(t, a, "FAILOVER", "TO", host, port); v.Text != "OK" {
+	if v := a.Must(t, "FAILOVER", "TO", host, port); v.Text != "OK" {
 		t.Fatal(v)
 	}
-	if reason := field(t, a, "paused_reason"); reason != "failover_in_progress" {
+	if reason := a.Info(t, "paused_reason"); reason != "failover_in_progress" {
 		t.Errorf("what is paused: %s", reason)
 	}
 	writer := a.Dial(t)
 	if err := writer.Send("SET", "k", "3"); err != nil || !writer.Silent(100*time.Millisecond) {
 		t.Fatal("a write is not held back", err)
 	}
-	must(t, a, "CLIENT", "UNPAUSE") // of pauses of its own
+	a.Must(t, "CLIENT", "UNPAUSE") // of pauses of its own
 	if !writer.Silent(100 * time.Millisecond) {
 		t.Error("CLIENT UNPAUSE has let a write go on")
 	}
-	if v := must(t, a, "FAILOVER", "ABORT"); v.Text != "OK" {
+	if v := a.Must(t, "FAILOVER", "ABORT"); v.Text != "OK" {
 		t.Error(v)
 	}
-	if state := field(t, a, "master_failover_state"); state != "no-failover" {
+	if state := a.Info(t, "master_failover_state"); state != "no-failover" {
 		t.Error(state)
 	}
 	if v, err := writer.Receive(); err != nil || v.Text != "OK" {
 		t.Error(v, err)
 	}
 	// The replica has not acknowledged that write when the time is over.
-	if v := must(t, a, "FAILOVER", "TO", host, port, "FORCE", "TIMEOUT", "200"); v.Text != "OK" {
+	if v := a.Must(t, "FAILOVER", "TO", host, port, "FORCE", "TIMEOUT", "200"); v.Text != "OK" {
 		t.Fatal(v)
 	}
-	eventually(t, "the time is over", func() bool { return field(t, a, "master_failover_state") == "failover-in-progress" })
+	peer.Eventually(t, "the time is over", func() bool { return a.Info(t, "master_failover_state") == "failover-in-progress" })
 	goesOn()
-	eventually(t, "they have changed places", func() bool {
-		return field(t, b, "role") == "master" && field(t, a, "master_link_status") == "up" && field(t, a, "master_failover_state") == "no-failover"
+	peer.Eventually(t, "they have changed places", func() bool {
+		return b.Info(t, "role") == "master" && a.Info(t, "master_link_status") == "up" && a.Info(t, "master_failover_state") == "no-failover"
 	})
-	must(t, b, "SET", "after", "1")
+	b.Must(t, "SET", "after", "1")
 	same(t, b, a)
 	// And back, to one that refuses.
-	must(t, a, "ACL", "SETUSER", "default", "-psync")
+	a.Must(t, "ACL", "SETUSER", "default", "-psync")
 	host, port, _ = net.SplitHostPort(a.Addr)
-	if v := must(t, b, "FAILOVER", "TO", host, port, "TIMEOUT", "20000"); v.Text != "OK" {
+	if v := b.Must(t, "FAILOVER", "TO", host, port, "TIMEOUT", "20000"); v.Text != "OK" {
 		t.Fatal(v)
 	}
-	eventually(t, "it is over", func() bool { return field(t, b, "master_failover_state") == "no-failover" })
-	must(t, a, "ACL", "SETUSER", "default", "+psync")
-	if role := field(t, b, "role"); role != "master" {
+	peer.Eventually(t, "it is over", func() bool { return b.Info(t, "master_failover_state") == "no-failover" })
+	a.Must(t, "ACL", "SETUSER", "default", "+psync")
+	if role := b.Info(t, "role"); role != "master" {
 		t.Error(role)
 	}
-	must(t, b, "SET", "last", "1")
+	b.Must(t, "SET", "last", "1")
 	same(t, b, a)
 }

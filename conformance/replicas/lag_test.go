@@ -31,7 +31,7 @@ func TestLagBoundsLoss(t *testing.T) {
 				}
 				defer link.Close()
 				r := peer.LimitKV(t)
-				follow(t, r, "127.0.0.1:"+link.Port())
+				peer.Follow(t, r, "127.0.0.1:"+link.Port())
 				c := p.Dial(t)
 				write := func(n int) string {
 					t.Helper()
@@ -41,7 +41,7 @@ func TestLagBoundsLoss(t *testing.T) {
 					}
 					return v.Text
 				}
-				eventually(t, "writes are taken", func() bool { return write(0) == "OK" })
+				peer.Eventually(t, "writes are taken", func() bool { return write(0) == "OK" })
 				n, before := 0, 0
 				for began := time.Now(); time.Since(began) < 500*time.Millisecond; time.Sleep(time.Millisecond) {
 					if n++; write(n) != "OK" {
@@ -87,8 +87,8 @@ func TestLagBoundsLoss(t *testing.T) {
 					}
 					return
 				}
-				must(t, r, "REPLICAOF", "NO", "ONE")
-				if got := must(t, r, "DBSIZE").Text; got != fmt.Sprint(before+1) {
+				r.Must(t, "REPLICAOF", "NO", "ONE")
+				if got := r.Must(t, "DBSIZE").Text; got != fmt.Sprint(before+1) {
 					t.Errorf("the replica has %s keys, %d were written before the cut", got, before+1)
 				}
 				t.Logf("%d writes in %v after the cut are lost, and %d before it are not", n-before, last.Sub(cutAt), before)

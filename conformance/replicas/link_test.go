@@ -82,7 +82,7 @@ func TestCutAtEveryStep(t *testing.T) {
 			t.Logf("seed %d", seed)
 			rng := rand.New(rand.NewPCG(seed, 3))
 			p := primary(t, "--repl-diskless-sync", diskless)
-			must(t, p, "EVAL", "for i=1,3000 do redis.call('SET', 'k'..i, redis.sha1hex(i)) end", "0")
+			p.Must(t, "EVAL", "for i=1,3000 do redis.call('SET', 'k'..i, redis.sha1hex(i)) end", "0")
 			link := newProxy(t, p.Addr)
 			r := kinds["redis"](t, "--repl-diskless-load", "disabled")
 			host, port, _ := net.SplitHostPort(link.Addr().String())
@@ -90,17 +90,17 @@ func TestCutAtEveryStep(t *testing.T) {
 			for _, most := range []int64{1, 20, 60, 110, 150, 5000, 50_000} {
 				link.limit.Store(most + rng.Int64N(max(most/4, 4)))
 				cuts := link.cuts.Load()
-				must(t, r, "REPLICAOF", "NO", "ONE")
-				must(t, r, "REPLICAOF", host, port)
-				eventually(t, fmt.Sprintf("the link is cut after %d bytes", most), func() bool { must(t, p, "INCR", "n"); return link.cuts.Load() > cuts })
+				r.Must(t, "REPLICAOF", "NO", "ONE")
+				r.Must(t, "REPLICAOF", host, port)
+				peer.Eventually(t, fmt.Sprintf("the link is cut after %d bytes", most), func() bool { p.Must(t, "INCR", "n"); return link.cuts.Load() > cuts })
 			}
 			link.limit.Store(1 << 62)
-			must(t, p, "SET", "last", "1")
+			p.Must(t, "SET", "last", "1")
 			same(t, p, r)
-			if n := must(t, r, "DBSIZE").Text; n != "3002" {
+			if n := r.Must(t, "DBSIZE").Text; n != "3002" {
 				t.Errorf("%s keys", n)
 			}
-			eventually(t, "one replica is left", func() bool { return field(t, p, "connected_slaves") == "1" })
+			peer.Eventually(t, "one replica is left", func() bool { return p.Info(t, "connected_slaves") == "1" })
 		})
 	}
 }
@@ -110,17 +110,17 @@ func TestCutStream(t *testing.T) {
 	p := primary(t, "--repl-backlog-size", "10mb")
 	link := newProxy(t, p.Addr)
 	r := kinds["redis"](t)
-	follow(t, r, link.Addr().String())
-	eventually(t, "the replica is there", func() bool { return field(t, r, "master_link_status") == "up" })
+	peer.Follow(t, r, link.Addr().String())
+	peer.Eventually(t, "the replica is there", func() bool { return r.Info(t, "master_link_status") == "up" })
 	link.limit.Store(20_000)
-	must(t, p, "CLIENT", "KILL", "TYPE", "replica")
+	p.Must(t, "CLIENT", "KILL", "TYPE", "replica")
 	for i := range 3000 {
-		must(t, p, "MULTI") // of a connection of its own: nothing
-		must(t, p, "SET", fmt.Sprint("k", i), strings.Repeat("v", 30))
+		p.Must(t, "MULTI") // of a connection of its own: nothing
+		p.Must(t, "SET", fmt.Sprint("k", i), strings.Repeat("v", 30))
 	}
 	link.limit.Store(1 << 62)
 	same(t, p, r)
-	if cuts, full := link.cuts.Load(), field(t, p, "sync_full"); cuts < 3 || full != "1" {
+	if cuts, full := link.cuts.Load(), p.Info(t, "sync_full"); cuts < 3 || full != "1" {
 		t.Errorf("%d cuts, %s full synchronisations", cuts, full)
 	}
 }
@@ -130,8 +130,8 @@ func TestCutStream(t *testing.T) {
 func TestStoppedReplica(t *testing.T) {
 	p := primary(t, "--client-output-buffer-limit", "replica 4mb 0 0", "--repl-backlog-size", "1mb")
 	r := kinds["redis"](t)
-	follow(t, r, p.Addr)
-	eventually(t, "the replica is there", func() bool { return strings.Contains(field(t, p, "slave0"), "state=online") })
+	peer.Follow(t, r, p.Addr)
+	peer.Eventually(t, "the replica is there", func() bool { return strings.Contains(p.Info(t, "slave0"), "state=online") })
 	if err := r.Signal(peer.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -144,12 +144,12 @@ func TestStoppedReplica(t *testing.T) {
 	c := p.Dial(t)
 	value := strings.Repeat("x", 64<<10)
 	most := 0
-	for i := 0; field(t, p, "connected_slaves") == "1"; i++ {
+	for i := 0; p.Info(t, "connected_slaves") == "1"; i++ {
 		if v, err := c.Do("SET", "k", value); err != nil || v.Text != "OK" {
 			t.Fatal(v, err)
 		}
 		kept := 0
-		_, _ = fmt.Sscan(field(t, p, "mem_total_replication_buffers"), &kept)
+		_, _ = fmt.Sscan(p.Info(t, "mem_total_replication_buffers"), &kept)
 		most = max(most, kept)
 		if i > 2000 {
 			t.Fatalf("the replica is never closed, %d bytes are kept", kept)
@@ -158,22 +158,22 @@ func TestStoppedReplica(t *testing.T) {
 	if most < 3<<20 || most > 8<<20 {
 		t.Errorf("up to %d bytes were kept", most)
 	}
-	eventually(t, "its memory is given back", func() bool {
-		must(t, p, "SET", "k", value)
+	peer.Eventually(t, "its memory is given back", func() bool {
+		p.Must(t, "SET", "k", value)
 		kept := 0
-		_, _ = fmt.Sscan(field(t, p, "mem_total_replication_buffers"), &kept)
+		_, _ = fmt.Sscan(p.Info(t, "mem_total_replication_buffers"), &kept)
 		return kept < 2<<20
 	})
 	_ = r.Signal(peer.SIGCONT)
 	stopped = false
-	must(t, p, "SET", "k", "end")
+	p.Must(t, "SET", "k", "end")
 	same(t, p, r)
 }
 
 // Clients that say what replicas say, and then something else, get an error or are disconnected; the server serves on.
 func TestRogueReplicas(t *testing.T) {
 	p := primary(t, "--repl-timeout", "1")
-	must(t, p, "SET", "a", "1")
+	p.Must(t, "SET", "a", "1")
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 4))
@@ -212,9 +212,9 @@ func TestRogueReplicas(t *testing.T) {
 	if became == 0 {
 		t.Error("nobody said PSYNC")
 	}
-	eventually(t, "all of them are gone", func() bool { return field(t, p, "connected_slaves") == "0" })
+	peer.Eventually(t, "all of them are gone", func() bool { return p.Info(t, "connected_slaves") == "0" })
 	r := kinds["redis"](t)
-	follow(t, r, p.Addr)
-	must(t, p, "SET", "b", "1")
+	peer.Follow(t, r, p.Addr)
+	p.Must(t, "SET", "b", "1")
 	same(t, p, r)
 }

@@ -5,7 +5,6 @@ package replicas
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -17,11 +16,7 @@ import (
 	"github.com/limitkv/limitkv/conformance/sequence"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	peer.Cleanup()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { peer.Main(m) }
 
 // inCI: what a test needs has to be there.
 var inCI = os.Getenv("CI") != ""
@@ -54,60 +49,13 @@ func primary(t *testing.T, args ...string) *peer.Server {
 	return peer.LimitKV(t, append([]string{"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}, args...)...)
 }
 
-// follow tells a server to follow another one.
-func follow(t *testing.T, s *peer.Server, addr string) {
-	t.Helper()
-	host, port, _ := net.SplitHostPort(addr)
-	if v := must(t, s, "REPLICAOF", host, port); v.Text != "OK" {
-		t.Fatal(v)
-	}
-}
-
-func must(t *testing.T, s *peer.Server, args ...string) peer.Value {
-	t.Helper()
-	c, err := peer.Dial(s.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	v, err := c.Do(args...)
-	if err != nil {
-		t.Fatalf("%s: %v: %v\n%s", s.Name, args, err, s.Output())
-	}
-	return v
-}
-
-// field is a field of INFO, "" if there is none.
-func field(t *testing.T, s *peer.Server, name string) string {
-	t.Helper()
-	return peer.Field(must(t, s, "INFO", "everything").Text, name)
-}
-
-// eventually waits until something holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for began := time.Now(); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(began) > patience {
-			t.Fatalf("within %v it did not come that %s", patience, what)
-		}
-	}
-}
-
-// caughtUp waits until a replica has come to where the primary is.
-func caughtUp(t *testing.T, from, to *peer.Server) {
-	t.Helper()
-	eventually(t, to.Name+" is as far as the primary\n"+from.Output()+"\n"+to.Output(), func() bool {
-		return field(t, to, "master_link_status") == "up" && field(t, to, "slave_repl_offset") == field(t, from, "master_repl_offset")
-	})
-}
-
 // same waits for that, too, and compares what they keep.
 func same(t *testing.T, from, to *peer.Server) {
 	t.Helper()
 	var want, got string
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		caughtUp(t, from, to)
-		want, got = must(t, from, "DEBUG", "DIGEST").Text, must(t, to, "DEBUG", "DIGEST").Text
+		peer.CaughtUp(t, from, to)
+		want, got = from.Must(t, "DEBUG", "DIGEST").Text, to.Must(t, "DEBUG", "DIGEST").Text
 		if want == got || time.Now().After(end) { // between the two a key may expire, or an idle limiter go
 			break
 		}
@@ -116,7 +64,7 @@ func same(t *testing.T, from, to *peer.Server) {
 		for db := range 16 {
 			differing(t, db, from.Dial(t), to.Dial(t))
 		}
-		t.Errorf("%s has %s, the primary %s: %s %v\n%s", to.Name, got, want, field(t, to, "unexpected_error_replies"), must(t, to, "INFO", "errorstats").Text, to.Output())
+		t.Errorf("%s has %s, the primary %s: %s %v\n%s", to.Name, got, want, to.Info(t, "unexpected_error_replies"), to.Must(t, "INFO", "errorstats").Text, to.Output())
 	}
 }
 
@@ -247,17 +195,17 @@ func TestLoad(t *testing.T) {
 				seed := rand.Uint64()
 				t.Logf("seed %d", seed)
 				p := primary(t, "--repl-diskless-sync", map[string]string{"diskless": "yes", "file": "no"}[how], "--repl-backlog-size", "100mb")
-				must(t, p, "FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function(k) return redis.call('INCR', k[1]) end)")
-				follow(t, first, p.Addr)
+				p.Must(t, "FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function(k) return redis.call('INCR', k[1]) end)")
+				peer.Follow(t, first, p.Addr)
 				stop := make(chan struct{})
 				ran := load(t, p, seed, stop, kind)
 				time.Sleep(500 * time.Millisecond)
 				second := start(t)
-				follow(t, second, p.Addr)
-				eventually(t, "the second one is there", func() bool { return field(t, second, "master_link_status") == "up" })
+				peer.Follow(t, second, p.Addr)
+				peer.Eventually(t, "the second one is there", func() bool { return second.Info(t, "master_link_status") == "up" })
 				time.Sleep(500 * time.Millisecond)
-				must(t, first, "CLIENT", "KILL", "TYPE", "master")
-				must(t, p, "CLIENT", "KILL", "TYPE", "replica")
+				first.Must(t, "CLIENT", "KILL", "TYPE", "master")
+				p.Must(t, "CLIENT", "KILL", "TYPE", "replica")
 				time.Sleep(500 * time.Millisecond)
 				close(stop)
 				n := ran()
@@ -271,10 +219,10 @@ func TestLoad(t *testing.T) {
 				}
 				same(t, p, first)
 				same(t, p, second)
-				if got := field(t, p, "replication_left_out_effects"); got == "0" || got == "" {
+				if got := p.Info(t, "replication_left_out_effects"); got == "0" || got == "" {
 					t.Errorf("%q effects were left out", got)
 				}
-				if got := field(t, p, "sync_partial_ok"); got == "0" {
+				if got := p.Info(t, "sync_partial_ok"); got == "0" {
 					t.Error("no replica went on where it left off")
 				}
 				for _, s := range []*peer.Server{first, second} {
@@ -293,20 +241,20 @@ func TestFieldDeadlines(t *testing.T) {
 	for _, kind := range []string{"redis", "valkey"} {
 		t.Run(kind, func(t *testing.T) {
 			p := primary(t)
-			must(t, p, "HSET", "before", "a", "1", "b", "2")
-			must(t, p, "HPEXPIREAT", "before", "4102444800123", "FIELDS", "1", "a")
-			must(t, p, "EVAL", "for i=1,700 do redis.call('HSET', KEYS[1], i, i) end redis.call('HPEXPIREAT', KEYS[1], '4102444800456', 'FIELDS', 1, 7)", "1", "large")
+			p.Must(t, "HSET", "before", "a", "1", "b", "2")
+			p.Must(t, "HPEXPIREAT", "before", "4102444800123", "FIELDS", "1", "a")
+			p.Must(t, "EVAL", "for i=1,700 do redis.call('HSET', KEYS[1], i, i) end redis.call('HPEXPIREAT', KEYS[1], '4102444800456', 'FIELDS', 1, 7)", "1", "large")
 			r := kinds[kind](t)
-			follow(t, r, p.Addr)
-			eventually(t, "the replica is there", func() bool { return field(t, r, "master_link_status") == "up" })
-			must(t, p, "HSET", "after", "a", "1", "b", "2")
-			must(t, p, "HPEXPIREAT", "after", "4102444800789", "FIELDS", "1", "b")
-			must(t, p, "HSET", "short", "a", "1", "b", "2")
-			must(t, p, "HPEXPIRE", "short", "100", "FIELDS", "1", "b")
-			eventually(t, "a field expires", func() bool { return must(t, p, "HLEN", "short").Text == "1" })
-			caughtUp(t, p, r)
+			peer.Follow(t, r, p.Addr)
+			peer.Eventually(t, "the replica is there", func() bool { return r.Info(t, "master_link_status") == "up" })
+			p.Must(t, "HSET", "after", "a", "1", "b", "2")
+			p.Must(t, "HPEXPIREAT", "after", "4102444800789", "FIELDS", "1", "b")
+			p.Must(t, "HSET", "short", "a", "1", "b", "2")
+			p.Must(t, "HPEXPIRE", "short", "100", "FIELDS", "1", "b")
+			peer.Eventually(t, "a field expires", func() bool { return p.Must(t, "HLEN", "short").Text == "1" })
+			peer.CaughtUp(t, p, r)
 			for _, x := range [][2]string{{"before", "a"}, {"before", "b"}, {"large", "7"}, {"large", "8"}, {"after", "b"}, {"short", "b"}} {
-				want, got := must(t, p, "HPEXPIRETIME", x[0], "FIELDS", "1", x[1]), must(t, r, "HPEXPIRETIME", x[0], "FIELDS", "1", x[1])
+				want, got := p.Must(t, "HPEXPIRETIME", x[0], "FIELDS", "1", x[1]), r.Must(t, "HPEXPIRETIME", x[0], "FIELDS", "1", x[1])
 				if want.String() != got.String() {
 					t.Errorf("%v: want %v, got %v", x, want, got)
 				}
@@ -320,38 +268,38 @@ func TestFieldDeadlines(t *testing.T) {
 func TestNativeInPlaceOfPlain(t *testing.T) {
 	p := primary(t)
 	r := kinds["redis"](t)
-	follow(t, r, p.Addr)
+	peer.Follow(t, r, p.Addr)
 	l := primary(t)
-	follow(t, l, p.Addr)
-	eventually(t, "the replicas are there", func() bool {
-		return field(t, r, "master_link_status") == "up" && field(t, l, "master_link_status") == "up"
+	peer.Follow(t, l, p.Addr)
+	peer.Eventually(t, "the replicas are there", func() bool {
+		return r.Info(t, "master_link_status") == "up" && l.Info(t, "master_link_status") == "up"
 	})
 	limiter := func(key string) {
-		if v := must(t, p, "RL.ACQUIRE", key, "1", "GCRA", "1", "100000"); v.IsError() {
+		if v := p.Must(t, "RL.ACQUIRE", key, "1", "GCRA", "1", "100000"); v.IsError() {
 			t.Fatal(v)
 		}
 	}
 	for _, key := range []string{"renamed", "copied", "restored", "moved", "kept"} {
-		must(t, p, "SET", key, "plain")
+		p.Must(t, "SET", key, "plain")
 	}
 	limiter("a")
-	must(t, p, "RENAME", "a", "renamed")
+	p.Must(t, "RENAME", "a", "renamed")
 	limiter("b")
-	must(t, p, "COPY", "b", "copied", "REPLACE")
-	must(t, p, "RESTORE", "restored", "0", must(t, p, "DUMP", "b").Text, "REPLACE")
-	must(t, p, "RESTORE", "new", "0", must(t, p, "DUMP", "b").Text)
-	must(t, p, "MOVE", "b", "1")
-	must(t, p, "COPY", "copied", "kept", "DB", "2")
-	must(t, p, "EVAL", "redis.call('RENAME', KEYS[1], KEYS[2])", "2", "copied", "moved")
-	caughtUp(t, p, r)
+	p.Must(t, "COPY", "b", "copied", "REPLACE")
+	p.Must(t, "RESTORE", "restored", "0", p.Must(t, "DUMP", "b").Text, "REPLACE")
+	p.Must(t, "RESTORE", "new", "0", p.Must(t, "DUMP", "b").Text)
+	p.Must(t, "MOVE", "b", "1")
+	p.Must(t, "COPY", "copied", "kept", "DB", "2")
+	p.Must(t, "EVAL", "redis.call('RENAME', KEYS[1], KEYS[2])", "2", "copied", "moved")
+	peer.CaughtUp(t, p, r)
 	same(t, p, l)
-	if keys := must(t, r, "KEYS", "*"); len(keys.Items) != 1 || keys.Items[0].Text != "kept" {
+	if keys := r.Must(t, "KEYS", "*"); len(keys.Items) != 1 || keys.Items[0].Text != "kept" {
 		t.Errorf("the replica has %v", keys)
 	}
-	if text := r.Output(); strings.Contains(text, "CRITICAL") || field(t, r, "unexpected_error_replies") != "0" {
+	if text := r.Output(); strings.Contains(text, "CRITICAL") || r.Info(t, "unexpected_error_replies") != "0" {
 		t.Errorf("the replica did not like what it got:\n%s", text)
 	}
-	if left := field(t, p, "replication_left_out_effects"); left == "0" {
+	if left := p.Info(t, "replication_left_out_effects"); left == "0" {
 		t.Error("nothing was left out")
 	}
 }
@@ -360,16 +308,16 @@ func TestNativeInPlaceOfPlain(t *testing.T) {
 func TestChain(t *testing.T) {
 	a, b := primary(t), primary(t)
 	c := kinds["redis"](t)
-	follow(t, b, a.Addr)
-	eventually(t, "the first is there", func() bool { return field(t, b, "master_link_status") == "up" })
-	follow(t, c, b.Addr)
+	peer.Follow(t, b, a.Addr)
+	peer.Eventually(t, "the first is there", func() bool { return b.Info(t, "master_link_status") == "up" })
+	peer.Follow(t, c, b.Addr)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	stop := make(chan struct{})
 	ran := load(t, a, seed, stop, "redis")
 	time.Sleep(time.Second)
-	must(t, b, "CLIENT", "KILL", "TYPE", "replica")
-	must(t, a, "CLIENT", "KILL", "TYPE", "replica")
+	b.Must(t, "CLIENT", "KILL", "TYPE", "replica")
+	a.Must(t, "CLIENT", "KILL", "TYPE", "replica")
 	time.Sleep(500 * time.Millisecond)
 	close(stop)
 	if n := ran(); n < 1000 {
@@ -386,7 +334,7 @@ func TestChain(t *testing.T) {
 	if text := c.Output(); strings.Contains(text, "CRITICAL") {
 		t.Errorf("the last one did not like what it got:\n%s", text)
 	}
-	if left := field(t, b, "replication_left_out_effects"); left == "0" {
+	if left := b.Info(t, "replication_left_out_effects"); left == "0" {
 		t.Error("nothing was left out")
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/limitkv/limitkv/conformance/peer"
 )
 
 // noDelay tells whether a process sends what it writes to a descriptor at once.
@@ -35,13 +37,13 @@ func TestNoDelay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := start(t)
 			for _, disabled := range []string{"no", "yes", "no", "yes"} {
-				must(t, p, "CONFIG", "SET", "repl-disable-tcp-nodelay", disabled)
+				p.Must(t, "CONFIG", "SET", "repl-disable-tcp-nodelay", disabled)
 				r := p.Dial(t) // who was there before stays as it was
 				if err := r.Send("PSYNC", "?", "-1"); err != nil {
 					t.Fatal(err)
 				}
-				eventually(t, "the replica is online", func() bool { return strings.Contains(field(t, p, "slave0"), "state=online") })
-				_, line, _ := strings.Cut(must(t, p, "CLIENT", "LIST", "TYPE", "replica").Text, " fd=")
+				peer.Eventually(t, "the replica is online", func() bool { return strings.Contains(p.Info(t, "slave0"), "state=online") })
+				_, line, _ := strings.Cut(p.Must(t, "CLIENT", "LIST", "TYPE", "replica").Text, " fd=")
 				text, _, _ := strings.Cut(line, " ")
 				fd, err := strconv.Atoi(text)
 				if err != nil {
@@ -51,7 +53,7 @@ func TestNoDelay(t *testing.T) {
 					t.Errorf("repl-disable-tcp-nodelay %s: TCP_NODELAY is %v", disabled, got)
 				}
 				r.Close()
-				eventually(t, "the replica is gone", func() bool { return field(t, p, "connected_slaves") == "0" })
+				peer.Eventually(t, "the replica is gone", func() bool { return p.Info(t, "connected_slaves") == "0" })
 			}
 		})
 	}

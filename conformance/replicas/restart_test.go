@@ -40,9 +40,9 @@ func TestPrimaryComesBack(t *testing.T) {
 		t.Run(pair.name, func(t *testing.T) {
 			args := []string{"--dir", t.TempDir(), "--save", "3600 1"}
 			p, r := pair.p(t, args...), pair.r(t)
-			follow(t, r, p.Addr)
-			eventually(t, "the replica is there", func() bool { return field(t, r, "master_link_status") == "up" })
-			must(t, p, "DEBUG", "SET-ACTIVE-EXPIRE", "0")
+			peer.Follow(t, r, p.Addr)
+			peer.Eventually(t, "the replica is there", func() bool { return r.Info(t, "master_link_status") == "up" })
+			p.Must(t, "DEBUG", "SET-ACTIVE-EXPIRE", "0")
 			c := p.Dial(t)
 			for i := range 60 {
 				for _, args := range [][]string{{"SELECT", fmt.Sprint(i % 3)}, {"SET", fmt.Sprint("stays", i), "v"}, {"SET", fmt.Sprint("goes", i), "v", "PX", "1"}} {
@@ -51,27 +51,27 @@ func TestPrimaryComesBack(t *testing.T) {
 					}
 				}
 			}
-			caughtUp(t, p, r)
-			id := field(t, p, "master_replid")
+			peer.CaughtUp(t, p, r)
+			id := p.Info(t, "master_replid")
 			saved(t, p)
 			p = pair.again(t, args...)
-			if was, now := field(t, p, "master_replid2"), field(t, p, "master_replid"); was != id || now == id {
+			if was, now := p.Info(t, "master_replid2"), p.Info(t, "master_replid"); was != id || now == id {
 				t.Errorf("the primary was %s, and says that it was %s and is %s", id, was, now)
 			}
-			must(t, r, "CONFIG", "RESETSTAT")
-			follow(t, r, p.Addr)
+			r.Must(t, "CONFIG", "RESETSTAT")
+			peer.Follow(t, r, p.Addr)
 			same(t, p, r)
-			if full, partial := field(t, p, "sync_full"), field(t, p, "sync_partial_ok"); full != "0" || partial != "1" {
+			if full, partial := p.Info(t, "sync_full"), p.Info(t, "sync_partial_ok"); full != "0" || partial != "1" {
 				t.Errorf("%s full and %s partial synchronisations:\n%s\n%s", full, partial, p.Output(), r.Output())
 			}
 			for db := range 3 {
 				for _, s := range []*peer.Server{p, r} {
-					if got := peer.Field(must(t, s, "INFO", "keyspace").Text, fmt.Sprint("db", db)); !strings.HasPrefix(got, "keys=20,expires=0") {
+					if got := peer.Field(s.Must(t, "INFO", "keyspace").Text, fmt.Sprint("db", db)); !strings.HasPrefix(got, "keys=20,expires=0") {
 						t.Errorf("%s, database %d: %s", s.Name, db, got)
 					}
 				}
 			}
-			must(t, p, "SET", "after", "1")
+			p.Must(t, "SET", "after", "1")
 			same(t, p, r)
 		})
 	}
@@ -103,10 +103,10 @@ func TestReplicaComesBack(t *testing.T) {
 			set(10, 20) // without another SELECT in the stream
 			r = primary(t, args...)
 			same(t, p, r)
-			if full, partial := field(t, p, "sync_full"), field(t, p, "sync_partial_ok"); full != "1" || partial != "1" {
+			if full, partial := p.Info(t, "sync_full"), p.Info(t, "sync_partial_ok"); full != "1" || partial != "1" {
 				t.Errorf("%s full and %s partial synchronisations:\n%s", full, partial, r.Output())
 			}
-			if got := peer.Field(must(t, r, "INFO", "keyspace").Text, "db5"); !strings.HasPrefix(got, "keys=20,") {
+			if got := peer.Field(r.Must(t, "INFO", "keyspace").Text, "db5"); !strings.HasPrefix(got, "keys=20,") {
 				t.Errorf("database 5: %s", got)
 			}
 		})
@@ -117,17 +117,17 @@ func TestReplicaComesBack(t *testing.T) {
 func TestOlderSnapshot(t *testing.T) {
 	args := []string{"--dir", t.TempDir()}
 	p, r := primary(t, args...), primary(t)
-	follow(t, r, p.Addr)
-	eventually(t, "the replica is there", func() bool { return field(t, r, "master_link_status") == "up" })
-	must(t, p, "SET", "a", "1")
-	must(t, p, "SAVE")
-	must(t, p, "SET", "b", "1")
+	peer.Follow(t, r, p.Addr)
+	peer.Eventually(t, "the replica is there", func() bool { return r.Info(t, "master_link_status") == "up" })
+	p.Must(t, "SET", "a", "1")
+	p.Must(t, "SAVE")
+	p.Must(t, "SET", "b", "1")
 	same(t, p, r)
 	p.Kill()
 	p = primary(t, append(args, "--save", "3600 1")...)
-	follow(t, r, p.Addr)
+	peer.Follow(t, r, p.Addr)
 	same(t, p, r)
-	if full, n := field(t, p, "sync_full"), must(t, r, "DBSIZE").Text; full != "1" || n != "1" {
+	if full, n := p.Info(t, "sync_full"), r.Must(t, "DBSIZE").Text; full != "1" || n != "1" {
 		t.Errorf("%s full synchronisations, and %s keys", full, n)
 	}
 }
@@ -138,8 +138,8 @@ func TestFollowAgain(t *testing.T) {
 	for kind, start := range map[string]func(*testing.T, ...string) *peer.Server{"redis": kinds["redis"], "limitkv": primary} {
 		t.Run(kind, func(t *testing.T) {
 			p, r := start(t, "--repl-diskless-sync-delay", "0"), primary(t)
-			follow(t, r, p.Addr)
-			eventually(t, "the replica is there", func() bool { return field(t, r, "master_link_status") == "up" })
+			peer.Follow(t, r, p.Addr)
+			peer.Eventually(t, "the replica is there", func() bool { return r.Info(t, "master_link_status") == "up" })
 			c := p.Dial(t)
 			for i := range 3 {
 				for _, args := range [][]string{{"SELECT", "5"}, {"SET", fmt.Sprint("k", i), "v"}} {
@@ -147,18 +147,18 @@ func TestFollowAgain(t *testing.T) {
 						t.Fatal(v, err)
 					}
 				}
-				caughtUp(t, p, r)
-				follow(t, r, "127.0.0.1:1")
+				peer.CaughtUp(t, p, r)
+				peer.Follow(t, r, "127.0.0.1:1")
 				if v, err := c.Do("SET", fmt.Sprint("meanwhile", i), "v"); err != nil || v.Text != "OK" {
 					t.Fatal(v, err)
 				}
-				follow(t, r, p.Addr)
+				peer.Follow(t, r, p.Addr)
 				same(t, p, r)
 			}
-			if full, partial := field(t, p, "sync_full"), field(t, p, "sync_partial_ok"); full != "1" || partial != "3" {
+			if full, partial := p.Info(t, "sync_full"), p.Info(t, "sync_partial_ok"); full != "1" || partial != "3" {
 				t.Errorf("%s full and %s partial synchronisations", full, partial)
 			}
-			if got := peer.Field(must(t, r, "INFO", "keyspace").Text, "db5"); !strings.HasPrefix(got, "keys=6,") {
+			if got := peer.Field(r.Must(t, "INFO", "keyspace").Text, "db5"); !strings.HasPrefix(got, "keys=6,") {
 				t.Errorf("database 5: %s", got)
 			}
 		})
@@ -170,24 +170,24 @@ func TestLoadsBeforeItFollows(t *testing.T) {
 	for _, kept := range []string{"snapshot", "log"} {
 		t.Run(kept, func(t *testing.T) {
 			p := primary(t)
-			must(t, p, "SET", "new", "v")
+			p.Must(t, "SET", "new", "v")
 			args := []string{"--dir", t.TempDir(), "--save", "3600 1", "--enable-debug-command", "yes"}
 			if kept == "log" {
 				args = append(args, "--appendonly", "yes")
 			}
 			r := primary(t, args...)
-			must(t, r, "DEBUG", "POPULATE", "200000")
+			r.Must(t, "DEBUG", "POPULATE", "200000")
 			if kept == "log" {
-				must(t, r, "BGREWRITEAOF")
-				eventually(t, "the log is rewritten", func() bool {
-					return field(t, r, "aof_rewrite_in_progress")+field(t, r, "aof_rewrite_scheduled") == "00"
+				r.Must(t, "BGREWRITEAOF")
+				peer.Eventually(t, "the log is rewritten", func() bool {
+					return r.Info(t, "aof_rewrite_in_progress")+r.Info(t, "aof_rewrite_scheduled") == "00"
 				})
-				must(t, r, "SET", "old", "v")
+				r.Must(t, "SET", "old", "v")
 			}
 			saved(t, r)
 			host, port, _ := strings.Cut(p.Addr, ":")
 			r = primary(t, append(args, "--replicaof", host+" "+port)...)
-			eventually(t, "it follows", func() bool { return field(t, r, "master_link_status") == "up" })
+			peer.Eventually(t, "it follows", func() bool { return r.Info(t, "master_link_status") == "up" })
 			same(t, p, r)
 			out := r.Output()
 			if loaded, connected := strings.Index(out, "DB loaded from"), strings.Index(out, "Connecting to MASTER"); loaded < 0 || connected < loaded {

@@ -35,7 +35,7 @@ func TestLogsIn(t *testing.T) {
 	pairs(t, func(t *testing.T, leads, follows func(t *testing.T, args ...string) *peer.Server) {
 		p := leads(t)
 		for _, rule := range []string{"copier on >secret +psync +replconf +ping", "weak on >secret +ping +replconf", "away off >secret +@all"} {
-			must(t, p, append([]string{"ACL", "SETUSER"}, strings.Fields(rule)...)...)
+			p.Must(t, append([]string{"ACL", "SETUSER"}, strings.Fields(rule)...)...)
 		}
 		admin := p.Dial(t)
 		if v, err := admin.Do("CONFIG", "SET", "requirepass", "default's"); err != nil || v.Text != "OK" {
@@ -58,18 +58,18 @@ func TestLogsIn(t *testing.T) {
 		} {
 			name := fmt.Sprintf("%.20q %.20q", test.user, test.password)
 			r := follows(t)
-			must(t, r, "CONFIG", "SET", "masteruser", test.user, "masterauth", test.password)
-			follow(t, r, p.Addr)
+			r.Must(t, "CONFIG", "SET", "masteruser", test.user, "masterauth", test.password)
+			peer.Follow(t, r, p.Addr)
 			if test.says == "" {
-				eventually(t, name+": the link", func() bool { return field(t, r, "master_link_status") == "up" })
+				peer.Eventually(t, name+": the link", func() bool { return r.Info(t, "master_link_status") == "up" })
 				continue
 			}
 			r.Says(t, test.says)
-			if got := field(t, r, "master_link_status"); got != "down" {
+			if got := r.Info(t, "master_link_status"); got != "down" {
 				t.Errorf("%s: the link is %s", name, got)
 			}
-			must(t, r, "CONFIG", "SET", "masteruser", "copier", "masterauth", "secret")
-			eventually(t, name+": the link by the right user", func() bool { return field(t, r, "master_link_status") == "up" })
+			r.Must(t, "CONFIG", "SET", "masteruser", "copier", "masterauth", "secret")
+			peer.Eventually(t, name+": the link by the right user", func() bool { return r.Info(t, "master_link_status") == "up" })
 			r.Stop()
 		}
 	})
@@ -81,12 +81,12 @@ func TestAnnounces(t *testing.T) {
 		p := leads(t)
 		r := follows(t, "--replica-announce-ip", "10.9.8.7", "--replica-announce-port", "1")
 		_, own, _ := net.SplitHostPort(r.Addr)
-		follow(t, r, p.Addr)
+		peer.Follow(t, r, p.Addr)
 		for i, test := range [][2]string{{"10.9.8.7", "1"}, {"replica.example", "65534"}, {"::1", "65535"}, {"", "0"}} {
 			ip, port := test[0], test[1]
 			if i > 0 {
-				must(t, r, "CONFIG", "SET", "replica-announce-ip", ip, "replica-announce-port", port)
-				must(t, p, "CLIENT", "KILL", "TYPE", "replica")
+				r.Must(t, "CONFIG", "SET", "replica-announce-ip", ip, "replica-announce-port", port)
+				p.Must(t, "CLIENT", "KILL", "TYPE", "replica")
 			}
 			if ip == "" {
 				ip = "127.0.0.1"
@@ -94,10 +94,10 @@ func TestAnnounces(t *testing.T) {
 			if port == "0" {
 				port = own
 			}
-			eventually(t, "INFO says "+ip+" "+port, func() bool {
-				return strings.HasPrefix(field(t, p, "slave0"), fmt.Sprintf("ip=%s,port=%s,state=online,", ip, port))
+			peer.Eventually(t, "INFO says "+ip+" "+port, func() bool {
+				return strings.HasPrefix(p.Info(t, "slave0"), fmt.Sprintf("ip=%s,port=%s,state=online,", ip, port))
 			})
-			role := must(t, p, "ROLE")
+			role := p.Must(t, "ROLE")
 			if len(role.Items) != 3 || len(role.Items[2].Items) != 1 {
 				t.Fatalf("ROLE: %v", role)
 			}
@@ -106,7 +106,7 @@ func TestAnnounces(t *testing.T) {
 			}
 		}
 		for _, port := range []string{"-1", "65536", "1000000"} {
-			if v := must(t, r, "CONFIG", "SET", "replica-announce-port", port); !v.IsError() {
+			if v := r.Must(t, "CONFIG", "SET", "replica-announce-port", port); !v.IsError() {
 				t.Errorf("port %s: %v", port, v)
 			}
 		}
@@ -119,29 +119,29 @@ func TestSilentPrimary(t *testing.T) {
 		p := leads(t)
 		hasty, patient := follows(t, "--repl-timeout", "2"), follows(t, "--repl-timeout", "2147483647")
 		for _, r := range []*peer.Server{hasty, patient} {
-			follow(t, r, p.Addr)
-			caughtUp(t, p, r)
+			peer.Follow(t, r, p.Addr)
+			peer.CaughtUp(t, p, r)
 		}
-		before := field(t, p, "sync_full") // on a loaded machine the hasty one may have been too hasty at first
+		before := p.Info(t, "sync_full") // on a loaded machine the hasty one may have been too hasty at first
 		if err := p.Signal(peer.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 		stopped := time.Now()
 		goesOn := func() { _ = p.Signal(peer.SIGCONT) }
 		defer goesOn()
-		eventually(t, "the link ends", func() bool { return field(t, hasty, "master_link_status") == "down" })
+		peer.Eventually(t, "the link ends", func() bool { return hasty.Info(t, "master_link_status") == "down" })
 		if after := time.Since(stopped); after < 500*time.Millisecond { // the last ping came about a second before, at most
 			t.Errorf("the link ended after %v", after)
 		}
 		hasty.Says(t, "MASTER timeout: no data nor PING received...")
-		if got := field(t, patient, "master_link_status"); got != "up" {
+		if got := patient.Info(t, "master_link_status"); got != "up" {
 			t.Errorf("with the longest timeout the link is %s", got)
 		}
 		goesOn()
-		must(t, p, "SET", "k", "v")
+		p.Must(t, "SET", "k", "v")
 		same(t, p, hasty)
 		same(t, p, patient)
-		if full, partial := field(t, p, "sync_full"), field(t, p, "sync_partial_ok"); full != before || partial == "0" {
+		if full, partial := p.Info(t, "sync_full"), p.Info(t, "sync_partial_ok"); full != before || partial == "0" {
 			t.Errorf("%s full synchronisations, %s before, %s partial ones", full, before, partial)
 		}
 	})
@@ -157,16 +157,16 @@ func TestSilentReplica(t *testing.T) {
 			if err := c.Send("PSYNC", "?", "-1"); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the replica is online", func() bool { return strings.Contains(field(t, p, "slave0"), "state=online") })
+			peer.Eventually(t, "the replica is online", func() bool { return strings.Contains(p.Info(t, "slave0"), "state=online") })
 			if c.Closed(2500 * time.Millisecond) {
 				t.Fatal("it is let go before its time")
 			}
-			must(t, p, "CONFIG", "SET", "repl-timeout", "3")
+			p.Must(t, "CONFIG", "SET", "repl-timeout", "3")
 			if !c.Closed(patience) {
 				t.Fatal("it is kept for ever")
 			}
 			p.Says(t, "Disconnecting timedout replica (streaming sync)")
-			if got := field(t, p, "connected_slaves"); got != "0" {
+			if got := p.Info(t, "connected_slaves"); got != "0" {
 				t.Errorf("%s replicas", got)
 			}
 		})
@@ -181,17 +181,17 @@ func TestPings(t *testing.T) {
 			t.Parallel()
 			p := start(t)
 			for _, period := range []int{1, 2} {
-				must(t, p, "CONFIG", "SET", "repl-ping-replica-period", fmt.Sprint(period))
+				p.Must(t, "CONFIG", "SET", "repl-ping-replica-period", fmt.Sprint(period))
 				c := p.Dial(t)
 				if err := c.Send("PSYNC", "?", "-1"); err != nil {
 					t.Fatal(err)
 				}
-				offset := func() (n int) { _, _ = fmt.Sscan(field(t, p, "master_repl_offset"), &n); return n }
+				offset := func() (n int) { _, _ = fmt.Sscan(p.Info(t, "master_repl_offset"), &n); return n }
 				const ping = len("*1\r\n$4\r\nPING\r\n")
 				first := offset()
-				eventually(t, "the first ping", func() bool { return offset() > first })
+				peer.Eventually(t, "the first ping", func() bool { return offset() > first })
 				first, began := offset(), time.Now()
-				eventually(t, "the last ping", func() bool { return offset() >= first+of*ping })
+				peer.Eventually(t, "the last ping", func() bool { return offset() >= first+of*ping })
 				if took, most := time.Since(began), time.Duration(of*period)*time.Second; took > most*3/2+time.Second || took < most-1500*time.Millisecond {
 					t.Errorf("%d pings every %d s took %v", of, period, took)
 				}

@@ -17,10 +17,10 @@ func behind(t *testing.T, args ...string) (p, r *peer.Server, goesOn func()) {
 	t.Helper()
 	p = primary(t, args...)
 	r = kinds["redis"](t)
-	follow(t, r, p.Addr)
-	eventually(t, "the replica is there", func() bool { return strings.Contains(field(t, p, "slave0"), "state=online") })
-	must(t, p, "SET", "k", "1")
-	caughtUp(t, p, r)
+	peer.Follow(t, r, p.Addr)
+	peer.Eventually(t, "the replica is there", func() bool { return strings.Contains(p.Info(t, "slave0"), "state=online") })
+	p.Must(t, "SET", "k", "1")
+	peer.CaughtUp(t, p, r)
 	stopped := true
 	goesOn = func() {
 		if stopped {
@@ -32,18 +32,8 @@ func behind(t *testing.T, args ...string) (p, r *peer.Server, goesOn func()) {
 		t.Fatal(err)
 	}
 	t.Cleanup(goesOn)
-	must(t, p, "SET", "k", "2")
+	p.Must(t, "SET", "k", "2")
 	return p, r, goesOn
-}
-
-// ends tells whether a server ends within a time.
-func ends(s *peer.Server, within time.Duration) bool {
-	for end := time.Now().Add(within); s.Alive(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			return false
-		}
-	}
-	return true
 }
 
 // A primary that is told to end waits until its replica has all that was written. Writes are held back meanwhile.
@@ -59,33 +49,33 @@ func TestEndWaitsForReplica(t *testing.T) {
 			} else if err := asker.Send("SHUTDOWN"); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "it waits", func() bool {
-				left, err := strconv.Atoi(field(t, p, "shutdown_in_milliseconds"))
+			peer.Eventually(t, "it waits", func() bool {
+				left, err := strconv.Atoi(p.Info(t, "shutdown_in_milliseconds"))
 				return err == nil && left > 30_000 && left <= 60_000
 			})
-			if reason := field(t, p, "paused_reason") + " " + field(t, p, "paused_actions"); reason != "shutdown_in_progress write" {
+			if reason := p.Info(t, "paused_reason") + " " + p.Info(t, "paused_actions"); reason != "shutdown_in_progress write" {
 				t.Errorf("what is paused: %s", reason)
 			}
 			if err := writer.Send("SET", "k", "3"); err != nil {
 				t.Fatal(err)
 			}
-			if !writer.Silent(200*time.Millisecond) || must(t, p, "GET", "k").Text != "2" {
+			if !writer.Silent(200*time.Millisecond) || p.Must(t, "GET", "k").Text != "2" {
 				t.Error("a write is not held back")
 			}
-			must(t, p, "CLIENT", "UNPAUSE") // of pauses of its own
+			p.Must(t, "CLIENT", "UNPAUSE") // of pauses of its own
 			_ = p.Signal(syscall.SIGTERM)
-			if ends(p, 300*time.Millisecond) {
+			if p.Ends(300 * time.Millisecond) {
 				t.Fatalf("it has ended:\n%s", p.Output())
 			}
 			goesOn()
-			if !ends(p, patience) {
+			if !p.Ends(patience) {
 				t.Fatal("it does not end")
 			}
 			p.Says(t, "Waiting for replicas before shutting down.", "1 of 1 replicas are in sync when shutting down.", "bye bye")
 			if strings.Contains(p.Output(), "Lagging replica") {
 				t.Errorf("the log tells of a replica that lags:\n%s", p.Output())
 			}
-			if got := must(t, r, "GET", "k").Text; got != "2" {
+			if got := r.Must(t, "GET", "k").Text; got != "2" {
 				t.Errorf("the replica has %s", got)
 			}
 		})
@@ -109,7 +99,7 @@ func TestEndWaitsNoLonger(t *testing.T) {
 			if err := p.Dial(t).Send(test.words...); err != nil {
 				t.Fatal(err)
 			}
-			if !ends(p, test.to) || time.Since(began) < test.from {
+			if !p.Ends(test.to) || time.Since(began) < test.from {
 				t.Errorf("after %v", time.Since(began))
 			}
 			p.Says(t, "Lagging replica", "state=online", "0 of 1 replicas are in sync when shutting down.", "bye bye")
@@ -123,7 +113,7 @@ func TestEndTakenBack(t *testing.T) {
 	const failed = "ERR Errors trying to SHUTDOWN. Check logs."
 	t.Run("ABORT", func(t *testing.T) {
 		p, r, goesOn := behind(t, "--shutdown-timeout", "60")
-		if v := must(t, p, "SHUTDOWN", "ABORT"); v.Text != "ERR No shutdown in progress." {
+		if v := p.Must(t, "SHUTDOWN", "ABORT"); v.Text != "ERR No shutdown in progress." {
 			t.Error(v)
 		}
 		for range 3 {
@@ -135,14 +125,14 @@ func TestEndTakenBack(t *testing.T) {
 				}
 				askers = append(askers, c)
 			}
-			eventually(t, "both wait", func() bool {
-				return strings.Count(must(t, p, "CLIENT", "LIST").Text, "cmd=shutdown") == 2 && field(t, p, "blocked_clients") == "2"
+			peer.Eventually(t, "both wait", func() bool {
+				return strings.Count(p.Must(t, "CLIENT", "LIST").Text, "cmd=shutdown") == 2 && p.Info(t, "blocked_clients") == "2"
 			})
 			writer := p.Dial(t)
 			if err := writer.Send("INCR", "n"); err != nil {
 				t.Fatal(err)
 			}
-			if v := must(t, p, "SHUTDOWN", "ABORT"); v.Text != "OK" {
+			if v := p.Must(t, "SHUTDOWN", "ABORT"); v.Text != "OK" {
 				t.Error(v)
 			}
 			for _, c := range askers {
@@ -156,12 +146,12 @@ func TestEndTakenBack(t *testing.T) {
 			}
 		}
 		p.Says(t, "Shutdown manually aborted.")
-		if v := must(t, p, "SHUTDOWN", "ABORT", "NOW"); v.Text != "ERR syntax error" {
+		if v := p.Must(t, "SHUTDOWN", "ABORT", "NOW"); v.Text != "ERR syntax error" {
 			t.Error(v)
 		}
 		goesOn()
 		same(t, p, r)
-		if left := field(t, p, "shutdown_in_milliseconds"); left != "" {
+		if left := p.Info(t, "shutdown_in_milliseconds"); left != "" {
 			t.Errorf("it still ends, in %s ms", left)
 		}
 	})
@@ -171,18 +161,18 @@ func TestEndTakenBack(t *testing.T) {
 		if err := c.Send("SHUTDOWN", "SAVE"); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "it waits", func() bool { return field(t, p, "shutdown_in_milliseconds") != "" })
-		must(t, p, "CONFIG", "SET", "rdb-key-save-delay", "30000000")
-		must(t, p, "CONFIG", "SET", "appendonly", "yes")
+		peer.Eventually(t, "it waits", func() bool { return p.Info(t, "shutdown_in_milliseconds") != "" })
+		p.Must(t, "CONFIG", "SET", "rdb-key-save-delay", "30000000")
+		p.Must(t, "CONFIG", "SET", "appendonly", "yes")
 		goesOn()
 		if v, err := c.Receive(); err != nil || v.Text != failed {
 			t.Error(v, err)
 		}
 		p.Says(t, "Writing initial AOF, can't exit.", "Errors trying to shut down the server.")
-		if v := must(t, p, "SET", "k", "3"); v.Text != "OK" {
+		if v := p.Must(t, "SET", "k", "3"); v.Text != "OK" {
 			t.Error(v)
 		}
-		if err := p.Dial(t).Send("SHUTDOWN", "NOSAVE", "FORCE"); err != nil || !ends(p, patience) {
+		if err := p.Dial(t).Send("SHUTDOWN", "NOSAVE", "FORCE"); err != nil || !p.Ends(patience) {
 			t.Error("it does not end", err)
 		}
 	})

@@ -18,11 +18,11 @@ func TestSlowSnapshot(t *testing.T) {
 		{"yes", "Background RDB transfer started by pid "}, {"no", "Background saving started by pid "},
 	} {
 		p := primary(t, "--repl-diskless-sync", c.direct)
-		must(t, p, "SET", "a", "b")
-		must(t, p, "CONFIG", "SET", "rdb-key-save-delay", minutes)
+		p.Must(t, "SET", "a", "b")
+		p.Must(t, "CONFIG", "SET", "rdb-key-save-delay", minutes)
 		wants := func(state string, count int) {
-			eventually(t, fmt.Sprintf("a snapshot is made (%s) for %d replicas:\n%s", state, count, must(t, p, "INFO", "replication").Text), func() bool {
-				info := must(t, p, "INFO").Text
+			peer.Eventually(t, fmt.Sprintf("a snapshot is made (%s) for %d replicas:\n%s", state, count, p.Must(t, "INFO", "replication").Text), func() bool {
+				info := p.Must(t, "INFO").Text
 				return strings.Count(info, "state=wait_bgsave") == count && strings.Contains(info, fmt.Sprintf("\r\nconnected_slaves:%d\r\n", count)) &&
 					strings.Contains(info, "\r\nrdb_bgsave_in_progress:"+state+"\r\n")
 			})
@@ -49,7 +49,7 @@ func TestSlowSnapshot(t *testing.T) {
 		sync()
 		wants("1", 1)
 		_ = p.Dial(t).Send("SHUTDOWN", "NOSAVE")
-		if !ends(p, 30*time.Second) {
+		if !p.Ends(30 * time.Second) {
 			t.Fatalf("it does not end:\n%s", p.Output())
 		}
 	}
@@ -60,23 +60,23 @@ func TestSlowSnapshot(t *testing.T) {
 func TestFlushedSnapshot(t *testing.T) {
 	for _, direct := range []string{"yes", "no"} {
 		p := primary(t, "--repl-diskless-sync", direct, "--repl-diskless-sync-delay", "0", "--rdbcompression", "no")
-		must(t, p, "DEBUG", "POPULATE", "2000", "key", "10000")
-		must(t, p, "CONFIG", "SET", "rdb-key-save-delay", "100000000")
+		p.Must(t, "DEBUG", "POPULATE", "2000", "key", "10000")
+		p.Must(t, "CONFIG", "SET", "rdb-key-save-delay", "100000000")
 		r := peer.LimitKV(t)
-		follow(t, r, p.Addr)
-		running := func() bool { return field(t, p, "rdb_bgsave_in_progress") == "1" }
-		eventually(t, "a snapshot is made", running)
-		must(t, p, "FLUSHALL")
-		must(t, p, "CONFIG", "SET", "rdb-key-save-delay", "0")
-		must(t, p, "SET", "k", "v")
+		peer.Follow(t, r, p.Addr)
+		running := func() bool { return p.Info(t, "rdb_bgsave_in_progress") == "1" }
+		peer.Eventually(t, "a snapshot is made", running)
+		p.Must(t, "FLUSHALL")
+		p.Must(t, "CONFIG", "SET", "rdb-key-save-delay", "0")
+		p.Must(t, "SET", "k", "v")
 		same(t, p, r)
-		if n := field(t, p, "sync_full"); n != "2" {
+		if n := p.Info(t, "sync_full"); n != "2" {
 			t.Errorf("%s full synchronisations", n)
 		}
 		if direct == "no" { // it is sent when it is whole
 			continue
 		}
-		must(t, p, "DEBUG", "POPULATE", "2000", "key", "10000")
+		p.Must(t, "DEBUG", "POPULATE", "2000", "key", "10000")
 		idle := p.Dial(t)
 		if _, err := idle.Do("REPLCONF", "capa", "eof"); err != nil {
 			t.Fatal(err)
@@ -84,9 +84,9 @@ func TestFlushedSnapshot(t *testing.T) {
 		if err := idle.Send("PSYNC", "?", "-1"); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "another one is made", running)
-		must(t, p, "FLUSHALL")
-		eventually(t, "it has ended", func() bool { return !running() && field(t, p, "connected_slaves") == "1" })
+		peer.Eventually(t, "another one is made", running)
+		p.Must(t, "FLUSHALL")
+		peer.Eventually(t, "it has ended", func() bool { return !running() && p.Info(t, "connected_slaves") == "1" })
 		same(t, p, r)
 	}
 }
@@ -95,21 +95,21 @@ func TestFlushedSnapshot(t *testing.T) {
 // what is more than the backlog.
 func TestMemoryOfStream(t *testing.T) {
 	p := primary(t, "--repl-backlog-size", "16kb", "--client-output-buffer-limit", "replica 0 0 0", "--maxmemory-clients", "1mb")
-	must(t, p, "SET", "k", "v")
-	must(t, p, "CONFIG", "SET", "rdb-key-save-delay", "100000000")
+	p.Must(t, "SET", "k", "v")
+	p.Must(t, "CONFIG", "SET", "rdb-key-save-delay", "100000000")
 	for range 3 {
 		if err := p.Dial(t).Send("SYNC"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	number := func(info, name string) (n int) { _, _ = fmt.Sscan(peer.Field(info, name), &n); return n }
-	eventually(t, "three replicas wait", func() bool { return strings.Count(must(t, p, "INFO").Text, "state=wait_bgsave") == 3 })
-	before := number(must(t, p, "INFO").Text, "used_memory")
+	peer.Eventually(t, "three replicas wait", func() bool { return strings.Count(p.Must(t, "INFO").Text, "state=wait_bgsave") == 3 })
+	before := number(p.Must(t, "INFO").Text, "used_memory")
 	const bytes = 8 << 20
 	for range 64 { // again and again the same key
-		must(t, p, "SET", "k", strings.Repeat("x", bytes/64))
+		p.Must(t, "SET", "k", strings.Repeat("x", bytes/64))
 	}
-	info := must(t, p, "INFO").Text
+	info := p.Must(t, "INFO").Text
 	buffers, backlog, beyond := number(info, "mem_total_replication_buffers"), number(info, "mem_replication_backlog"), number(info, "mem_not_counted_for_evict")
 	if grew := number(info, "used_memory") - before; buffers < bytes || grew < buffers || grew > buffers+bytes/8 {
 		t.Errorf("%d bytes are kept for replicas, used_memory grew by %d", buffers, grew)
@@ -117,11 +117,11 @@ func TestMemoryOfStream(t *testing.T) {
 	if beyond <= 0 || beyond != buffers-backlog {
 		t.Errorf("%d bytes are kept for replicas, %d as backlog, %d are not counted", buffers, backlog, beyond)
 	}
-	must(t, p, "CONFIG", "SET", "maxmemory", fmt.Sprint(number(info, "used_memory")-bytes/2))
-	if v := must(t, p, "SET", "other", "v"); v.Text != "OK" {
+	p.Must(t, "CONFIG", "SET", "maxmemory", fmt.Sprint(number(info, "used_memory")-bytes/2))
+	if v := p.Must(t, "SET", "other", "v"); v.Text != "OK" {
 		t.Errorf("a write: %v", v)
 	}
-	if n := field(t, p, "connected_slaves"); n != "3" {
+	if n := p.Info(t, "connected_slaves"); n != "3" {
 		t.Errorf("%s replicas are left", n)
 	}
 }
@@ -129,24 +129,24 @@ func TestMemoryOfStream(t *testing.T) {
 // What goes for a full synchronisation is counted as Redis counts it. key-load-delay slows loading, for as long as it is set.
 func TestReplicaLetsGo(t *testing.T) {
 	p := primary(t)
-	must(t, p, "DEBUG", "POPULATE", "30")
+	p.Must(t, "DEBUG", "POPULATE", "30")
 	for _, c := range []struct{ lazy, load, want string }{
 		{"no", "disabled", "0"}, {"yes", "disabled", "700"}, {"no", "swapdb", "700"},
 	} {
 		r := peer.LimitKV(t, "--replica-lazy-flush", c.lazy, "--repl-diskless-load", c.load)
-		must(t, r, "DEBUG", "POPULATE", "700", "own")
-		must(t, r, "CONFIG", "SET", "key-load-delay", "10000000")
-		follow(t, r, p.Addr)
-		loads := func() bool { return field(t, r, "loading") == "1" || field(t, r, "async_loading") == "1" }
-		eventually(t, "the replica loads", loads)
+		r.Must(t, "DEBUG", "POPULATE", "700", "own")
+		r.Must(t, "CONFIG", "SET", "key-load-delay", "10000000")
+		peer.Follow(t, r, p.Addr)
+		loads := func() bool { return r.Info(t, "loading") == "1" || r.Info(t, "async_loading") == "1" }
+		peer.Eventually(t, "the replica loads", loads)
 		if c.load == "disabled" {
-			if v := must(t, r, "GET", "own:0"); !strings.HasPrefix(v.Text, "LOADING") {
+			if v := r.Must(t, "GET", "own:0"); !strings.HasPrefix(v.Text, "LOADING") {
 				t.Errorf("GET while it loads: %v", v)
 			}
 		}
-		must(t, r, "CONFIG", "SET", "key-load-delay", "0")
+		r.Must(t, "CONFIG", "SET", "key-load-delay", "0")
 		same(t, p, r)
-		if got := field(t, r, "lazyfreed_objects"); got != c.want {
+		if got := r.Info(t, "lazyfreed_objects"); got != c.want {
 			t.Errorf("replica-lazy-flush %s, repl-diskless-load %s: lazyfreed_objects is %s", c.lazy, c.load, got)
 		}
 	}

@@ -32,29 +32,29 @@ func TestTLS(t *testing.T) {
 	}
 	ours := certified(t)
 	p := primary(t, append([]string{"--tls-port", port}, ours...)...)
-	must(t, p, "SET", "before", "1")
+	p.Must(t, "SET", "before", "1")
 	r := primary(t, append([]string{"--tls-replication", "yes"}, ours...)...)
-	follow(t, r, "127.0.0.1:"+port)
-	must(t, p, "DQ.ADD", "queue", "DELAY", "100000", "job")
+	peer.Follow(t, r, "127.0.0.1:"+port)
+	p.Must(t, "DQ.ADD", "queue", "DELAY", "100000", "job")
 	same(t, p, r)
 	// The link breaks, and goes on where it was.
-	must(t, p, "CLIENT", "KILL", "TYPE", "replica")
-	must(t, p, "SET", "after", "1")
+	p.Must(t, "CLIENT", "KILL", "TYPE", "replica")
+	p.Must(t, "SET", "after", "1")
 	same(t, p, r)
-	if partial := field(t, p, "sync_partial_ok"); partial != "1" {
+	if partial := p.Info(t, "sync_partial_ok"); partial != "1" {
 		t.Errorf("%s partial synchronisations", partial)
 	}
 	// Whoever shows another certificate, or speaks without TLS, gets nothing.
 	stranger := primary(t, append([]string{"--tls-replication", "yes"}, certified(t)...)...)
 	open := primary(t)
-	follow(t, stranger, "127.0.0.1:"+port)
-	follow(t, open, "127.0.0.1:"+port)
+	peer.Follow(t, stranger, "127.0.0.1:"+port)
+	peer.Follow(t, open, "127.0.0.1:"+port)
 	time.Sleep(2 * time.Second) // for two tries
 	for _, s := range []*peer.Server{stranger, open} {
-		if status, keys := field(t, s, "master_link_status"), must(t, s, "DBSIZE").Text; status != "down" || keys != "0" {
+		if status, keys := s.Info(t, "master_link_status"), s.Must(t, "DBSIZE").Text; status != "down" || keys != "0" {
 			t.Errorf("the link is %s, there are %s keys", status, keys)
 		}
 	}
-	must(t, p, "SET", "last", "1")
+	p.Must(t, "SET", "last", "1")
 	same(t, p, r)
 }

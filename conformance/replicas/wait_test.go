@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/limitkv/limitkv/conformance/peer"
 )
 
 func TestWait(t *testing.T) {
@@ -23,9 +25,9 @@ func TestWait(t *testing.T) {
 		t.Errorf("%s replicas, and there are none", got)
 	}
 	one, two := kinds["redis"](t, "--appendonly", "yes"), kinds["redis"](t)
-	follow(t, one, p.Addr)
-	follow(t, two, p.Addr)
-	eventually(t, "the replicas are there", func() bool { return do("SET", "k", "v") == "OK" && do("WAIT", "2", "1000") == "2" })
+	peer.Follow(t, one, p.Addr)
+	peer.Follow(t, two, p.Addr)
+	peer.Eventually(t, "the replicas are there", func() bool { return do("SET", "k", "v") == "OK" && do("WAIT", "2", "1000") == "2" })
 	late := 0
 	for i := range 50 {
 		began := time.Now()
@@ -48,7 +50,7 @@ func TestWait(t *testing.T) {
 	if v, err := c.Do("EXEC"); err != nil || len(v.Items) != 2 || v.Items[1].Text > "2" {
 		t.Errorf("in a transaction: %v %v", v, err)
 	}
-	eventually(t, "a replica has it on its disk", func() bool {
+	peer.Eventually(t, "a replica has it on its disk", func() bool {
 		do("INCR", "n")
 		v, err := c.Do("WAITAOF", "0", "1", "2000")
 		return err == nil && len(v.Items) == 2 && v.Items[1].Text == "1"
@@ -56,30 +58,30 @@ func TestWait(t *testing.T) {
 	if v, _ := c.Do("WAITAOF", "0", "2", "100"); len(v.Items) != 2 || v.Items[1].Text != "1" {
 		t.Errorf("on two disks: %v", v)
 	}
-	if role := must(t, p, "ROLE"); len(role.Items) != 3 || len(role.Items[2].Items) != 2 || role.Items[0].Text != "master" {
+	if role := p.Must(t, "ROLE"); len(role.Items) != 3 || len(role.Items[2].Items) != 2 || role.Items[0].Text != "master" {
 		t.Errorf("ROLE: %v", role)
 	}
-	if list := must(t, p, "CLIENT", "LIST", "TYPE", "replica").Text; strings.Count(list, " flags=S ") != 2 {
+	if list := p.Must(t, "CLIENT", "LIST", "TYPE", "replica").Text; strings.Count(list, " flags=S ") != 2 {
 		t.Errorf("CLIENT LIST: %s", list)
 	}
 
-	must(t, p, "CONFIG", "SET", "min-replicas-to-write", "2", "min-replicas-max-lag", "2")
+	p.Must(t, "CONFIG", "SET", "min-replicas-to-write", "2", "min-replicas-max-lag", "2")
 	if got := do("SET", "k", "v"); got != "OK" {
 		t.Error(got)
 	}
 	two.Stop()
-	eventually(t, "writes are refused", func() bool { return strings.HasPrefix(do("SET", "k", "v"), "NOREPLICAS") })
+	peer.Eventually(t, "writes are refused", func() bool { return strings.HasPrefix(do("SET", "k", "v"), "NOREPLICAS") })
 	if got := do("GET", "k"); got != "v" {
 		t.Errorf("a read: %s", got)
 	}
-	if got := field(t, p, "min_slaves_good_slaves"); got != "1" {
+	if got := p.Info(t, "min_slaves_good_slaves"); got != "1" {
 		t.Errorf("%s good replicas", got)
 	}
-	must(t, p, "CONFIG", "SET", "min-replicas-to-write", "1")
+	p.Must(t, "CONFIG", "SET", "min-replicas-to-write", "1")
 	if got := do("SET", "k", "v"); got != "OK" {
 		t.Error(got)
 	}
-	if n := must(t, p, "CLIENT", "KILL", "TYPE", "replica").Text; n != "1" {
+	if n := p.Must(t, "CLIENT", "KILL", "TYPE", "replica").Text; n != "1" {
 		t.Errorf("%s replicas were killed", n)
 	}
 }
@@ -87,32 +89,32 @@ func TestWait(t *testing.T) {
 // The backlog keeps what it is told to, and goes when nobody needs it; then a replica loads anew.
 func TestBacklog(t *testing.T) {
 	p := primary(t, "--repl-backlog-ttl", "1", "--repl-backlog-size", "1b")
-	if got := field(t, p, "repl_backlog_size"); got != "16384" {
+	if got := p.Info(t, "repl_backlog_size"); got != "16384" {
 		t.Errorf("a backlog of %s bytes", got)
 	}
 	r := kinds["redis"](t)
-	follow(t, r, p.Addr)
-	must(t, p, "SET", "k", strings.Repeat("x", 100_000))
+	peer.Follow(t, r, p.Addr)
+	p.Must(t, "SET", "k", strings.Repeat("x", 100_000))
 	same(t, p, r)
-	if got := field(t, p, "repl_backlog_active"); got != "1" {
+	if got := p.Info(t, "repl_backlog_active"); got != "1" {
 		t.Error(got)
 	}
-	before := field(t, p, "master_replid")
-	must(t, r, "REPLICAOF", "NO", "ONE")
-	eventually(t, "the backlog is let go", func() bool { return field(t, p, "repl_backlog_active") == "0" })
-	if after := field(t, p, "master_replid"); after == before {
+	before := p.Info(t, "master_replid")
+	r.Must(t, "REPLICAOF", "NO", "ONE")
+	peer.Eventually(t, "the backlog is let go", func() bool { return p.Info(t, "repl_backlog_active") == "0" })
+	if after := p.Info(t, "master_replid"); after == before {
 		t.Error("the stream has its name still")
 	}
-	must(t, p, "SET", "after", "1")
-	must(t, p, "CONFIG", "SET", "repl-backlog-ttl", "9223372036854775807")
-	follow(t, r, p.Addr)
+	p.Must(t, "SET", "after", "1")
+	p.Must(t, "CONFIG", "SET", "repl-backlog-ttl", "9223372036854775807")
+	peer.Follow(t, r, p.Addr)
 	same(t, p, r)
-	must(t, r, "REPLICAOF", "NO", "ONE")
+	r.Must(t, "REPLICAOF", "NO", "ONE")
 	time.Sleep(2500 * time.Millisecond) // it is looked every second
-	if got := field(t, p, "repl_backlog_active"); got != "1" {
+	if got := p.Info(t, "repl_backlog_active"); got != "1" {
 		t.Error("the backlog is let go that is to be kept for ever")
 	}
-	if full := field(t, p, "sync_full"); full != "2" {
+	if full := p.Info(t, "sync_full"); full != "2" {
 		t.Errorf("%s full synchronisations", full)
 	}
 }

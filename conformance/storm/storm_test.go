@@ -34,11 +34,7 @@ const (
 	stopTime  = 20 * time.Second
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	peer.Cleanup()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { peer.Main(m) }
 
 // server builds and starts the server and has its log written to a file.
 func server(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, addr string, done chan error) {

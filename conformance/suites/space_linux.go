@@ -19,7 +19,6 @@ import (
 	"unsafe"
 
 	"github.com/limitkv/limitkv/conformance/peer"
-	"github.com/limitkv/limitkv/conformance/proof"
 )
 
 // insideWord is the argument of the program that runs in the new network.
@@ -37,7 +36,7 @@ type order struct {
 	WorkDir string
 	Prove   bool // that the servers' effects are enough
 
-	provers []func() (*proof.Prover, error) // end what proves it for a server
+	provers []func() (*peer.Prover, error) // end what proves it for a server
 }
 
 // inSpace runs a command in a new network, with the suite's servers in it, and has what it prints written to a file. That
@@ -139,13 +138,13 @@ func (o *order) prove(server []string) error {
 	if i := slices.Index(server, "--requirepass"); i >= 0 {
 		password = server[i+1]
 	}
-	p, err := proof.Begin("127.0.0.1:"+server[0], password)
+	p, err := peer.Prove("127.0.0.1:"+server[0], password)
 	if err != nil {
 		return err
 	}
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() { done <- p.Run(stop) }()
-	o.provers = append(o.provers, func() (*proof.Prover, error) {
+	o.provers = append(o.provers, func() (*peer.Prover, error) {
 		close(stop)
 		return p, <-done
 	})

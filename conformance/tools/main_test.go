@@ -28,11 +28,7 @@ const toolTimeout = 30 * time.Second
 // interruptTime is how long one may take that was interrupted.
 const interruptTime = 200 * time.Millisecond
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	peer.Cleanup()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { peer.Main(m) }
 
 // required: where CI is set a missing Redis or tool is a failure.
 var required = os.Getenv("CI") != ""

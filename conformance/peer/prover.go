@@ -1,22 +1,20 @@
-// Package proof, internal to the server's tests, has a server prove, while clients work with it, that the effects it
-// logs make the same keys of nothing: again and again it applies what was logged to a copy and compares all keys, which
-// LKV.JOURNAL does for a server with --test. The recorded conversations and the random sequences ask for it after each
-// step; this package does for programs that know nothing of it.
-package proof
+package peer
+
+// Prover has a server prove, while clients work with it, that the effects it logs make the same keys of nothing: again and again
+// it applies what was logged to a copy and compares all keys, which LKV.JOURNAL does for a server with --test. The recorded
+// conversations and the random sequences ask for it after each step; this is for programs that know nothing of it.
 
 import (
 	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/limitkv/limitkv/conformance/peer"
 )
 
 // Prover looks at one server.
 type Prover struct {
 	addr, password string
-	conn           *peer.Conn
+	conn           *Conn
 
 	// Checks is how often the keys were compared, Effects of how many commands.
 	Checks, Effects int
@@ -28,8 +26,8 @@ const (
 	every  = 20 * time.Millisecond
 	rarely = 300 * time.Millisecond
 	share  = 1
-	// patience is how long an answer may take: the server may be at work on what a client asked for.
-	patience = 2 * time.Minute
+	// proofPatience is how long an answer may take: the server may be at work on what a client asked for.
+	proofPatience = 2 * time.Minute
 	// shownEffects and shownBytes are how much is told of the effects since the last check that went well.
 	shownEffects, shownBytes = 40, 200
 )
@@ -37,8 +35,8 @@ const (
 // ErrEnded says that the server does not answer any more.
 var ErrEnded = errors.New("the server has ended")
 
-// Begin has a server that has no keys yet begin. password is that of its default user, if any.
-func Begin(addr, password string) (*Prover, error) {
+// Prove has a server that has no keys yet begin. password is that of its default user, if any.
+func Prove(addr, password string) (*Prover, error) {
 	p := &Prover{addr: addr, password: password}
 	v, err := p.ask("LKV.JOURNAL", "START")
 	if err == nil && v.IsError() {
@@ -49,12 +47,12 @@ func Begin(addr, password string) (*Prover, error) {
 
 // ask sends a command, again where the connection was ended, which clients may do to all, and where a script of theirs has
 // the server busy.
-func (p *Prover) ask(args ...string) (peer.Value, error) {
-	for end := time.Now().Add(patience); ; time.Sleep(every) {
+func (p *Prover) ask(args ...string) (Value, error) {
+	for end := time.Now().Add(proofPatience); ; time.Sleep(every) {
 		if p.conn == nil {
-			conn, err := peer.Dial(p.addr)
+			conn, err := Dial(p.addr)
 			if err != nil {
-				return peer.Value{}, ErrEnded
+				return Value{}, ErrEnded
 			}
 			if p.conn = conn; p.password != "" {
 				_ = conn.Send("AUTH", p.password)
@@ -62,9 +60,9 @@ func (p *Prover) ask(args ...string) (peer.Value, error) {
 			}
 		}
 		err := p.conn.Send(args...)
-		var v peer.Value
+		var v Value
 		if err == nil {
-			v, err = p.conn.ReceiveWithin(patience)
+			v, err = p.conn.ReceiveWithin(proofPatience)
 		}
 		if err == nil && !strings.HasPrefix(v.Text, "BUSY ") {
 			return v, nil
