@@ -1,7 +1,8 @@
 package main
 
 // Debian packages: an ar archive with a number, what dpkg is to know, and the files. They are written here, and lintian checks
-// them in the install-test.
+// them in the install-test. nfpm gives the same bytes each time too, but it needs 38 modules with 194 packages in place of these
+// hundred lines, and the server has nine; what packs ar alone has not been kept since 2019, and would save ten lines.
 
 import (
 	"archive/tar"
