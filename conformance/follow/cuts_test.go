@@ -5,7 +5,6 @@ package follow
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -17,18 +16,21 @@ import (
 	"github.com/limitkv/limitkv/conformance/peer"
 )
 
-// breaker passes connections on to a server, of which each ends after some bytes of the server's, or is slow at times.
-type breaker struct {
-	ln     net.Listener
-	to     string
-	off    atomic.Bool // nothing breaks any more
-	broken atomic.Int64
-	mu     sync.Mutex
-	r      *rand.Rand
-}
-
 // bytesMax is the most bytes that a connection passes before it breaks. Few and many are as likely.
 const bytesMax = 128 << 10
+
+// newBreaker is a link to a server whose connections break, until calm is set, and of which some are slow.
+func newBreaker(t *testing.T, to string, r *rand.Rand, calm *atomic.Bool) *peer.Link {
+	var mu sync.Mutex
+	return peer.BadLink(t, to, func() (left int64, slow bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if calm.Load() {
+			return math.MaxInt64, false
+		}
+		return int64(math.Exp(r.Float64() * math.Log(bytesMax))), r.IntN(4) == 0
+	})
+}
 
 // newListener listens at a port of its own until the test ends.
 func newListener(t *testing.T) net.Listener {
@@ -52,47 +54,6 @@ func accept(ln net.Listener, serve func(net.Conn)) {
 	}
 }
 
-func newBreaker(t *testing.T, to string, r *rand.Rand) *breaker {
-	t.Helper()
-	b := &breaker{ln: newListener(t), to: to, r: r}
-	go accept(b.ln, b.serve)
-	return b
-}
-
-func (b *breaker) serve(c net.Conn) {
-	defer c.Close()
-	s, err := net.Dial("tcp", b.to)
-	if err != nil {
-		return
-	}
-	defer s.Close()
-	b.mu.Lock()
-	left := int(math.Exp(b.r.Float64() * math.Log(bytesMax)))
-	stops := b.r.IntN(4) == 0
-	b.mu.Unlock()
-	go func() { _, _ = io.Copy(s, c); s.Close(); c.Close() }()
-	buf := make([]byte, 4<<10)
-	for {
-		n, err := s.Read(buf)
-		breaks := false
-		if !b.off.Load() {
-			n = min(n, left)
-			left -= n
-			breaks = left == 0
-			if stops && left%7 == 0 {
-				time.Sleep(20 * time.Millisecond)
-			}
-		}
-		_, failed := c.Write(buf[:n])
-		if breaks {
-			b.broken.Add(1)
-		}
-		if breaks || err != nil || failed != nil {
-			return
-		}
-	}
-}
-
 // TestCuts breaks the links of a chain again and again. Two of its replicas are killed meanwhile and begin anew.
 func TestCuts(t *testing.T) {
 	for _, from := range sources() {
@@ -104,34 +65,30 @@ func TestCuts(t *testing.T) {
 				p := primary.Dial(t)
 				p.Must(t, "DEBUG", "POPULATE", fmt.Sprint(1+r.IntN(5000)), "filler", "50")
 				stop := load(t, primary, rand.New(rand.NewPCG(r.Uint64(), 2)))
-				near := newBreaker(t, primary.Addr, rand.New(rand.NewPCG(r.Uint64(), 3)))
+				var calm atomic.Bool
+				near := newBreaker(t, primary.Addr, rand.New(rand.NewPCG(r.Uint64(), 3)), &calm)
 				first := peer.LimitKV(t, "--repl-diskless-load", how, "--repl-diskless-sync-delay", "0", "--repl-backlog-size", "65536")
-				far := newBreaker(t, first.Addr, rand.New(rand.NewPCG(r.Uint64(), 4)))
+				far := newBreaker(t, first.Addr, rand.New(rand.NewPCG(r.Uint64(), 4)), &calm)
 				second := peer.LimitKV(t, "--repl-diskless-load", how)
 				q, c := first.Dial(t), second.Dial(t)
-				to := func(c *peer.Conn, b *breaker) {
-					host, port, _ := net.SplitHostPort(b.ln.Addr().String())
-					c.Must(t, "REPLICAOF", host, port)
-				}
-				to(q, near)
-				to(c, far)
+				peer.Follow(t, q, near.Addr())
+				peer.Follow(t, c, far.Addr())
 				time.Sleep(6 * time.Second)
 				// One that is killed while it loads, and leaves nothing behind that hurts.
 				killed := peer.LimitKV(t, "--repl-diskless-load", how)
-				to(killed.Dial(t), near)
+				peer.Follow(t, killed, near.Addr())
 				time.Sleep(time.Duration(r.IntN(1500)) * time.Millisecond)
 				killed.Kill()
-				near.off.Store(true)
-				far.off.Store(true)
+				calm.Store(true)
 				n := stop()
 				time.Sleep(soonest)
 				peer.CaughtUp(t, p, q)
 				equal(t, p, q)
 				peer.CaughtUp(t, q, c)
 				equal(t, q, c)
-				t.Logf("%d commands, %d links broken and %d of the second replica; %s full synchronisations, %s partial ones", n, near.broken.Load(),
-					far.broken.Load(), p.Info(t, "sync_full"), p.Info(t, "sync_partial_ok"))
-				if near.broken.Load() == 0 || n < 100 {
+				t.Logf("%d commands, %d links broken and %d of the second replica; %s full synchronisations, %s partial ones", n, near.Cuts.Load(),
+					far.Cuts.Load(), p.Info(t, "sync_full"), p.Info(t, "sync_partial_ok"))
+				if near.Cuts.Load() == 0 || n < 100 {
 					t.Error("that is too little to show anything")
 				}
 			})

@@ -3,29 +3,52 @@ package peer
 import (
 	"errors"
 	"io"
+	"math"
 	"net"
 	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"testing"
+	"time"
 )
 
 // Link passes bytes on to a server, until it is cut. Who reaches a server by its link alone can be cut off from it.
 type Link struct {
-	ln    net.Listener
-	to    string
-	mu    sync.Mutex
-	cut   bool
-	conns map[net.Conn]struct{}
+	// Cuts counts connections that ended since they were to pass no more.
+	Cuts atomic.Int64
+
+	ln     net.Listener
+	to     string
+	manner func() (left int64, slow bool)
+	mu     sync.Mutex
+	cut    bool
+	conns  map[net.Conn]struct{}
 }
 
 // NewLink is a link to an address, at a port of its own. The caller closes it.
 func NewLink(to string) (*Link, error) {
+	return newLink(to, func() (int64, bool) { return math.MaxInt64, false })
+}
+
+// BadLink is a link until the test ends of which manner says, for each connection, how many of the server's bytes it passes before
+// it ends, and whether it stands still now and then.
+func BadLink(tb testing.TB, to string, manner func() (left int64, slow bool)) *Link {
+	tb.Helper()
+	l, err := newLink(to, manner)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(l.Close)
+	return l
+}
+
+func newLink(to string, manner func() (int64, bool)) (*Link, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	l := &Link{ln: ln, to: to, conns: map[net.Conn]struct{}{}}
+	l := &Link{ln: ln, to: to, manner: manner, conns: map[net.Conn]struct{}{}}
 	go func() {
 		for {
 			c, err := ln.Accept()
@@ -38,7 +61,10 @@ func NewLink(to string) (*Link, error) {
 	return l, nil
 }
 
-// Port is where the server is reached by the link.
+// Addr is where the server is reached by the link.
+func (l *Link) Addr() string { return l.ln.Addr().String() }
+
+// Port is the port of that.
 func (l *Link) Port() string { _, port, _ := net.SplitHostPort(l.ln.Addr().String()); return port }
 
 // Close ends the link and all its connections.
@@ -78,12 +104,29 @@ func (l *Link) pass(c net.Conn) {
 	defer s.Close()
 	if l.keep(c, s) {
 		go func() { _, _ = io.Copy(s, c); s.Close(); c.Close() }() // the other side's end ends this one
-		_, _ = io.Copy(c, s)
+		l.answers(c, s)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.conns, c)
 	delete(l.conns, s)
+}
+
+// answers passes on what the server sends.
+func (l *Link) answers(to, from net.Conn) {
+	left, slow := l.manner()
+	buf := make([]byte, 4<<10)
+	for left > 0 {
+		n, err := from.Read(buf[:min(int64(len(buf)), left)])
+		left -= int64(n)
+		if slow && left%7 == 0 {
+			time.Sleep(20 * time.Millisecond)
+		}
+		if _, failed := to.Write(buf[:n]); err != nil || failed != nil {
+			return
+		}
+	}
+	l.Cuts.Add(1)
 }
 
 // lastingTried counts the ports that were tried. Processes that run beside each other begin at different ones.

@@ -5,10 +5,10 @@ package replicas
 import (
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,62 +16,11 @@ import (
 	"github.com/limitkv/limitkv/conformance/peer"
 )
 
-// proxy is between them. It passes on so many bytes in each direction of a connection, and then ends it.
-type proxy struct {
-	net.Listener
-	to     string
-	limit  atomic.Int64 // of what the primary sends, in bytes
-	cuts   atomic.Int64
-	passed atomic.Int64
-}
-
-func newProxy(t *testing.T, to string) *proxy {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &proxy{Listener: ln, to: to}
-	p.limit.Store(1 << 62)
-	var all sync.WaitGroup
-	t.Cleanup(func() { ln.Close(); p.limit.Store(0); all.Wait() })
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			all.Add(1)
-			go func() { defer all.Done(); p.pass(c) }()
-		}
-	}()
-	return p
-}
-
-func (p *proxy) pass(c net.Conn) {
-	defer c.Close()
-	d, err := net.Dial("tcp", p.to)
-	if err != nil {
-		return
-	}
-	defer d.Close()
-	go func() { _, _ = io.Copy(d, c); d.Close() }()
-	left := p.limit.Load()
-	buf := make([]byte, 4096)
-	for left > 0 {
-		n, err := d.Read(buf[:min(int64(len(buf)), left)])
-		if n > 0 {
-			left -= int64(n)
-			p.passed.Add(int64(n))
-			if _, err := c.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-	p.cuts.Add(1)
+// newLink is a link to a server of whose connections each passes so many of the server's bytes.
+func newLink(t *testing.T, to string) (link *peer.Link, limit *atomic.Int64) {
+	limit = &atomic.Int64{}
+	limit.Store(math.MaxInt64)
+	return peer.BadLink(t, to, func() (int64, bool) { return limit.Load(), false }), limit
 }
 
 // However much of a full synchronisation comes through, the next one begins anew, and in the end all is there.
@@ -83,18 +32,18 @@ func TestCutAtEveryStep(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
 			p := primary(t, "--repl-diskless-sync", diskless)
 			p.Must(t, "EVAL", "for i=1,3000 do redis.call('SET', 'k'..i, redis.sha1hex(i)) end", "0")
-			link := newProxy(t, p.Addr)
+			link, limit := newLink(t, p.Addr)
 			r := kinds["redis"](t, "--repl-diskless-load", "disabled")
-			host, port, _ := net.SplitHostPort(link.Addr().String())
+			host, port, _ := net.SplitHostPort(link.Addr())
 			// What the primary says first is some 30 bytes, FULLRESYNC is behind it, then there is the file, and the stream.
 			for _, most := range []int64{1, 20, 60, 110, 150, 5000, 50_000} {
-				link.limit.Store(most + rng.Int64N(max(most/4, 4)))
-				cuts := link.cuts.Load()
+				limit.Store(most + rng.Int64N(max(most/4, 4)))
+				cuts := link.Cuts.Load()
 				r.Must(t, "REPLICAOF", "NO", "ONE")
 				r.Must(t, "REPLICAOF", host, port)
-				peer.Eventually(t, fmt.Sprintf("the link is cut after %d bytes", most), func() bool { p.Must(t, "INCR", "n"); return link.cuts.Load() > cuts })
+				peer.Eventually(t, fmt.Sprintf("the link is cut after %d bytes", most), func() bool { p.Must(t, "INCR", "n"); return link.Cuts.Load() > cuts })
 			}
-			link.limit.Store(1 << 62)
+			limit.Store(math.MaxInt64)
 			p.Must(t, "SET", "last", "1")
 			same(t, p, r)
 			if n := r.Must(t, "DBSIZE").Text; n != "3002" {
@@ -108,19 +57,19 @@ func TestCutAtEveryStep(t *testing.T) {
 // A stream that breaks again and again is gone on with where it broke, without another snapshot.
 func TestCutStream(t *testing.T) {
 	p := primary(t, "--repl-backlog-size", "10mb")
-	link := newProxy(t, p.Addr)
+	link, limit := newLink(t, p.Addr)
 	r := kinds["redis"](t)
-	peer.Follow(t, r, link.Addr().String())
+	peer.Follow(t, r, link.Addr())
 	peer.Eventually(t, "the replica is there", func() bool { return r.Info(t, "master_link_status") == "up" })
-	link.limit.Store(20_000)
+	limit.Store(20_000)
 	p.Must(t, "CLIENT", "KILL", "TYPE", "replica")
 	for i := range 3000 {
 		p.Must(t, "MULTI") // of a connection of its own: nothing
 		p.Must(t, "SET", fmt.Sprint("k", i), strings.Repeat("v", 30))
 	}
-	link.limit.Store(1 << 62)
+	limit.Store(math.MaxInt64)
 	same(t, p, r)
-	if cuts, full := link.cuts.Load(), p.Info(t, "sync_full"); cuts < 3 || full != "1" {
+	if cuts, full := link.Cuts.Load(), p.Info(t, "sync_full"); cuts < 3 || full != "1" {
 		t.Errorf("%d cuts, %s full synchronisations", cuts, full)
 	}
 }
