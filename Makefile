@@ -41,7 +41,8 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 ##@ use
 help: ## list the targets
-	@awk -F ':.*## ' '/^##@ / { print substr($$0, 5) ":" } /^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^##@ / { print substr($$0, 5) ":" } /^[a-z-]+:.*## / { line = sprintf("  %-19s", $$1); n = split($$2, word, " "); \
+	  for (i = 1; i <= n; i++) { if (length(line) + length(word[i]) > 115) { print line; line = sprintf("%21s", "") } line = line " " word[i] } print line }' Makefile
 
 run: $(BIN) ## start a server on 127.0.0.1:6379 that keeps nothing on disk (PORT=n for another port)
 	./$(BIN) --port $(PORT) --save ""
