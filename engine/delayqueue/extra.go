@@ -242,7 +242,7 @@ func (q *Queue) leave(r table.Record, now int64, done bool) {
 		q.table.Delete(r.Key())
 	}
 	if x.Occurrence {
-		q.follow(r.Key(), now)
+		q.follow(r, now)
 	}
 }
 

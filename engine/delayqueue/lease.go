@@ -53,10 +53,10 @@ func (q *Queue) Take(id []byte, now, leaseMicros int64) bool {
 
 // handOut leases an entry that is in no tree, or removes it.
 func (q *Queue) handOut(r table.Record, now, leaseMicros int64) {
-	q.attempt(r)
 	if q.schedules != nil {
 		q.delivered(r, now)
 	}
+	q.attempt(r)
 	if leaseMicros > 0 {
 		q.put(r, leased, now+leaseMicros)
 	} else {
@@ -256,6 +256,7 @@ func (q *Queue) expire(r table.Record, now, at int64) {
 	if q.settings.Dead == "" {
 		q.leave(r, now, false)
 	} else {
+		q.pass(r, now)
 		q.put(q.blame(r, []byte(ReasonExpired)), dying, at)
 	}
 }

@@ -70,14 +70,23 @@ func (m *naive) spawn(p *naivePlan, now int64) {
 	m.wait(e, p.next)
 }
 
+// pass notes that an occurrence is past, and all before it, when it is delivered or given up. It stays so: what becomes of
+// it afterwards does not matter to a schedule that takes the place of its own.
+func (m *naive) pass(e *naiveEntry) *naivePlan {
+	p := m.plan(e)
+	if p != nil && e.state == Ready && e.attempt == 0 {
+		p.after = max(p.after, p.next)
+	}
+	return p
+}
+
 // leave is an entry that goes, for whatever reason.
 func (m *naive) leave(e *naiveEntry, now int64) {
 	if m.succeed(e) {
 		return
 	}
 	m.drop(e)
-	if p := m.plan(e); p != nil {
-		p.after = max(p.after, p.next)
+	if p := m.pass(e); p != nil {
 		m.spawn(p, now)
 	}
 }
@@ -176,14 +185,13 @@ func (e *naiveEntry) late() int64 {
 	return e.due + e.ExpireMicros
 }
 
-// done is an entry that leaves because its work is done.
+// done is an entry that leaves because its work is done. Its id may be remembered: so it is not that of the next occurrence.
 func (m *naive) done(e *naiveEntry, now int64) {
-	goes := m.behind[e.id] == nil
-	m.leave(e, now)
-	if goes && e.UniqueMicros > 0 {
+	if m.behind[e.id] == nil && e.UniqueMicros > 0 {
 		m.order++
 		m.known[e.id] = known{now + e.UniqueMicros, m.order}
 	}
+	m.leave(e, now)
 }
 
 func (m *naive) get(id string) *naiveEntry {
@@ -312,10 +320,10 @@ func (m *naive) pop(now, lease int64, count int) (out []Entry) {
 		}
 		m.turns[" "]++
 		m.turns[string(e.Group)] = m.turns[" "]
-		e.attempt++
-		if p := m.plan(e); p != nil {
-			p.after = max(p.after, p.next, now)
+		if p := m.pass(e); p != nil {
+			p.after = max(p.after, now)
 		}
+		e.attempt++
 		if lease > 0 {
 			e.state, e.until = Leased, now+lease
 		} else {
@@ -427,6 +435,7 @@ func (m *naive) next() (at int64, happens func(now int64)) {
 				if m.settings.Dead == "" {
 					m.leave(e, now)
 				} else {
+					m.pass(e)
 					e.until, e.state, e.reason = e.late(), Dying, ReasonExpired
 				}
 			}

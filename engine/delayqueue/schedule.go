@@ -147,28 +147,35 @@ func (q *Queue) spawn(s *schedule, now int64) {
 	delete(q.schedules, string(s.ID)) // it never comes again
 }
 
-// reached is the time up to which occurrences are past when the present one is: its own. If the clock was set back since it
-// was due, one that comes EVERY so long is named after a time that is too far away, also from those that are past: these
-// times were moved. One that is far away since those before it were removed follows them at once.
-func (s *schedule) reached(now int64) int64 {
-	if s.EveryMicros > 0 && s.NextMicros >= now+s.EveryMicros+1000 && s.NextMicros > s.AfterMicros+s.EveryMicros {
-		return now
+// pass notes that an occurrence is past, as it is delivered or given up before: with it, what comes up to its own time. That
+// is noted once. Afterwards its name tells nothing: the clock may be set back, or the schedule be replaced, and a new one
+// counts from when it was made. If the clock was set back before, one that comes EVERY so long is named after a time that is
+// too far away, also from those that are past: these times were moved. One that is far away since those before it were
+// removed follows them at once. It returns the schedule, nil if there is none.
+func (q *Queue) pass(r table.Record, now int64) *schedule {
+	s := q.scheduleOf(r.Key())
+	if s == nil || placeOf(r) != waiting || attemptOf(r) > 0 {
+		return s
 	}
-	return s.NextMicros
+	reached := s.NextMicros
+	if s.EveryMicros > 0 && reached >= now+s.EveryMicros+1000 && reached > s.AfterMicros+s.EveryMicros {
+		reached = now
+	}
+	s.AfterMicros = max(s.AfterMicros, reached)
+	return s
 }
 
-// delivered notes that an entry was delivered: what its schedule has missed until
+// delivered notes that an entry is delivered: what its schedule has missed until
 // now, it stands for.
 func (q *Queue) delivered(r table.Record, now int64) {
-	if s := q.scheduleOf(r.Key()); s != nil {
-		s.AfterMicros = max(s.AfterMicros, s.reached(now), now)
+	if s := q.pass(r, now); s != nil {
+		s.AfterMicros = max(s.AfterMicros, now)
 	}
 }
 
 // follow puts in what comes after an occurrence that has left.
-func (q *Queue) follow(id []byte, now int64) {
-	if s := q.scheduleOf(id); s != nil {
-		s.AfterMicros = max(s.AfterMicros, s.reached(now))
+func (q *Queue) follow(r table.Record, now int64) {
+	if s := q.pass(r, now); s != nil {
 		q.spawn(s, now)
 	}
 }
