@@ -66,20 +66,21 @@ release: ## write a release of the version in CHANGELOG.md to dist/, each binary
 	$(GO) run ./packages -out $(DIST)/$(shell awk '/^## / { print $$2; exit }' CHANGELOG.md) -platforms $(PLATFORMS) -twice
 
 ##@ develop
-# Tests are compiled without the profile: with it cmd/limitkv needs all packages a second time. The server that they start has it.
-test: ## run all tests of the server; needs nothing but Go
-	$(GO) vet -pgo=off ./...
-	$(GO) test -pgo=off ./...
+# Tests and the servers that they start are compiled without the profile, and without C: else all packages are compiled a
+# second time. Most tests wait more than they compute, so more packages are tested at once than there are processors.
+test: ## run the tests of the server; needs nothing but Go (LONG=1 with those that take longer than 15 seconds)
+	CGO_ENABLED=0 $(GO) vet -pgo=off ./...
+	CGO_ENABLED=0 LIMITKV_LONG=$(LONG) $(GO) test -pgo=off -p 4 ./...
 
 # -short leaves out tests of size and memory, in which there is nothing for the race detector to find.
 test-race: ## run the tests under the race detector (needs a C compiler), with those of the gateway for Envoy; SERVERS=1 for those of persistence and replication, whose servers are processes, instead (8 minutes)
 ifdef SERVERS
 	$(GO) build -race -o $(BIN)-race ./cmd/limitkv
 	@rm -f $(BIN)-race.report.*
-	LIMITKV_BIN=$(CURDIR)/$(BIN)-race GORACE=log_path=$(CURDIR)/$(BIN)-race.report $(GO) test -count=1 $(addprefix ./conformance/,crash failover files follow replicas)
+	LIMITKV_BIN=$(CURDIR)/$(BIN)-race GORACE=log_path=$(CURDIR)/$(BIN)-race.report LIMITKV_LONG=1 $(GO) test -count=1 $(addprefix ./conformance/,crash failover files follow replicas)
 	@! cat $(BIN)-race.report.* 2>/dev/null
 else
-	$(GO) test -race -short -pgo=off $$($(GO) list ./... | grep -v '/conformance\|/limitkv-benchmark\|/examples\|/packages') ./conformance/storm
+	LIMITKV_LONG=1 $(GO) test -race -short -pgo=off $$($(GO) list ./... | grep -v '/conformance\|/limitkv-benchmark\|/examples\|/packages') ./conformance/storm
 	cd rls && $(GO) test -race ./...
 endif
 
@@ -106,7 +107,7 @@ profile: $(BIN)-benchmark ## load the server with all workloads and write cmd/li
 
 fuzz: ## run every fuzz target for FUZZTIME (default 30s; 50000x for so many runs); SERVER=1 to send random commands of all families to a server with the race detector instead (SEED=n repeats them)
 ifdef SERVER
-	$(GO) test -race -count=1 -v -timeout 0 ./conformance/storm -for $(FUZZTIME) $(if $(SEED),-seed $(SEED))
+	LIMITKV_LONG=1 $(GO) test -race -count=1 -v -timeout 0 ./conformance/storm -for $(FUZZTIME) $(if $(SEED),-seed $(SEED))
 else
 	@set -e; grep -ro '^func Fuzz[A-Za-z0-9]*' --include=*_test.go --exclude-dir=rls . | sort | while IFS=: read -r file func; do \
 	  echo "$$file $${func#func }"; $(GO) test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) $$(dirname $$file) </dev/null; \
@@ -119,7 +120,7 @@ crash: ## crash the log's files at random calls, CRASHES seeds of them (default 
 	$(GO) test -count=1 -v -timeout 0 ./conformance/crash -rounds $(ROUNDS)
 
 chaos: ## have servers follow each other over links that break, and take each other's place, for CHAOSTIME (default 1h) on CHAOSKEYS keys (SEED=n draws the same again; REDIS_SERVER, VALKEY_SERVER)
-	$(GO) test -count=1 -v -timeout 0 ./conformance/follow -run '^TestChaos$$' -chaos $(CHAOSTIME) -keys $(CHAOSKEYS) $(if $(SEED),-seed $(SEED))
+	LIMITKV_LONG=1 $(GO) test -count=1 -v -timeout 0 ./conformance/follow -run '^TestChaos$$' -chaos $(CHAOSTIME) -keys $(CHAOSKEYS) $(if $(SEED),-seed $(SEED))
 
 conformance: ## compare with a real Redis 8.0 (REDIS_SERVER, or redis-server in PATH): COMMANDS random commands, scripts, bad input
 	$(GO) test -count=1 -v -timeout 15m ./conformance -thorough -commands $(COMMANDS) $(ORACLE)

@@ -3,6 +3,7 @@ package main
 // What replicas cost is measured of servers that follow, and a replica that has everything is not behind.
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -10,8 +11,11 @@ import (
 )
 
 func TestReplicas(t *testing.T) {
+	if os.Getenv("LIMITKV_LONG") == "" { // as conformance/peer's Long
+		t.Skip("takes long: make test LONG=1")
+	}
 	bin := filepath.Join(t.TempDir(), "limitkv")
-	if out, err := exec.Command("go", "build", "-o", bin, "../limitkv").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-pgo=off", "-o", bin, "../limitkv").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	c, err := crewOf(program{name: "limitkv", path: bin, args: serverArgs}, 2)

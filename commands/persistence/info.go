@@ -68,7 +68,7 @@ func (f *family) info(w *command.InfoWriter) {
 	w.Line("aof_last_bgrewrite_status", ok(st.lastRewriteFailed.Load()))
 	w.Line("aof_rewrites", st.rewrites.Load())
 	w.Line("aof_rewrites_consecutive_failures", st.rewriteFailures.Load())
-	w.Line("aof_last_write_status", ok(files != nil && files.Failure().Err != nil))
+	w.Line("aof_last_write_status", ok(f.failing.Load()))
 	w.Line("aof_last_cow_size", st.rewriteEarly.Load())
 	w.Line("module_fork_in_progress", 0)
 	w.Line("module_fork_last_cow_size", 0)

@@ -116,10 +116,10 @@ func (f *family) writerOptions() journal.WriterOptions {
 			f.refuse()
 		},
 		OnHealthy: func() {
+			f.refuse() // before anybody is told
 			if f.failing.Swap(false) { // it is also called when the log is turned on
 				f.s.Logf('w', "AOF write error looks solved. The server can write again.")
 			}
-			f.refuse()
 		},
 		Refusal: func(err error) string {
 			if f.exits() { // nobody is answered

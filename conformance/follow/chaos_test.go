@@ -462,6 +462,7 @@ func (c *chaos) load(sent *atomic.Int64) (stop func()) {
 }
 
 func TestChaos(t *testing.T) {
+	peer.Long(t)
 	c := &chaos{t: t, r: seeded(t)}
 	bin, err := peer.Build()
 	if err != nil {

@@ -318,6 +318,7 @@ func (s *sentinels) holds(what string, have *told) {
 // TestSentinel takes the primary away in three ways. Each time another server takes its place with all that was told, and the
 // former one comes back as a replica with what the others have.
 func TestSentinel(t *testing.T) {
+	peer.Long(t)
 	s := watched(t)
 	s.whole()
 	have := &told{}

@@ -11,6 +11,7 @@ import (
 )
 
 func TestAlways(t *testing.T) {
+	peer.Long(t)
 	const slow = time.Second // each write of the log
 	p := primary(t, "--appendonly", "yes", "--appendfsync", "always")
 	r := kinds["redis"](t)

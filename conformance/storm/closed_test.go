@@ -293,6 +293,7 @@ func (x *closed) equal(what string, c *peer.Conn, want map[string]string) {
 }
 
 func TestClosed(t *testing.T) {
+	peer.Long(t)
 	seed := *seedOf
 	if seed == 0 {
 		seed = rand.Uint64()

@@ -44,7 +44,7 @@ func server(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, addr strin
 		t.Fatal(err)
 	}
 	bin := filepath.Join(t.TempDir(), "limitkv")
-	build := exec.Command("go", "build", "-o", bin, "./cmd/limitkv")
+	build := exec.Command("go", "build", "-pgo=off", "-o", bin, "./cmd/limitkv")
 	if raceDetector {
 		build.Args = slices.Insert(build.Args, 2, "-race")
 	}
@@ -85,6 +85,7 @@ func server(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, addr strin
 }
 
 func TestStorm(t *testing.T) {
+	peer.Long(t)
 	seed := *seedOf
 	if seed == 0 {
 		seed = rand.Uint64()
