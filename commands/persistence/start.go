@@ -116,7 +116,7 @@ func (f *family) writerOptions() journal.WriterOptions {
 			f.refuse()
 		},
 		OnHealthy: func() {
-			f.refuse() // before anybody is told
+			f.refuse()                 // before anybody is told
 			if f.failing.Swap(false) { // it is also called when the log is turned on
 				f.s.Logf('w', "AOF write error looks solved. The server can write again.")
 			}
