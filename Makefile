@@ -67,10 +67,10 @@ release: ## write a release of the version in CHANGELOG.md to dist/, each binary
 
 ##@ develop
 # Tests and the servers that they start are compiled without the profile, and without C: else all packages are compiled a
-# second time. Most tests wait more than they compute, so more packages are tested at once than there are processors.
+# second time.
 test: ## run the tests of the server; needs nothing but Go (LONG=1 with those that take longer than 15 seconds)
 	CGO_ENABLED=0 $(GO) vet -pgo=off ./...
-	CGO_ENABLED=0 LIMITKV_LONG=$(LONG) $(GO) test -pgo=off -p 4 ./...
+	CGO_ENABLED=0 LIMITKV_LONG=$(LONG) $(GO) test -pgo=off ./...
 
 # -short leaves out tests of size and memory, in which there is nothing for the race detector to find.
 test-race: ## run the tests under the race detector (needs a C compiler), with those of the gateway for Envoy; SERVERS=1 for those of persistence and replication, whose servers are processes, instead (8 minutes)

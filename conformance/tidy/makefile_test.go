@@ -33,7 +33,7 @@ func TestMakefile(t *testing.T) {
 	}
 	texts, _ := tree(t)
 	makefile := texts["Makefile"]
-	cmd := exec.Command("make", "help")
+	cmd := exec.Command("make", "--no-print-directory", "help")
 	cmd.Dir = root
 	help, err := cmd.Output()
 	if err != nil {
