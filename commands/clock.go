@@ -33,7 +33,7 @@ var wordBack = []byte("LKV.BACK")
 // clockCommands are the rows of the clock.
 func clockCommands(s *command.Server) []*command.Command {
 	s.Keyspace.Causes.SetBack = func(v *engine.View, byMillis int64) {
-		v.Itself(wordBack, command.Number(byMillis), command.Number(v.Now))
+		v.LogSystem(wordBack, command.Number(byMillis), command.Number(v.Now))
 	}
 	return []*command.Command{{
 		Name: "lkv.back", Arity: 3, Group: command.GroupServer, Since: "0.1.0",

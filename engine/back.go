@@ -121,7 +121,7 @@ func (s *Scheduler) back(step int64) bool {
 			ks.shards[i].rewind(v.Now / 1000)
 		}
 		v.transact(func(v *View) {
-			if !ks.told() { // else what is told of the step moves it
+			if !ks.fromLog() { // else what is told of the step moves it
 				ks.setBack(v, step/1000)
 			}
 			held[i].Lock()
@@ -139,7 +139,7 @@ func (s *Scheduler) back(step int64) bool {
 // that and now, and what lasts for a length of time goes on from there. How long the server was down nobody knows.
 func (ks *Keyspace) CameBack(lastMicros int64) {
 	ks.Update(LockSet{allShards}, func(v *View) {
-		if by := (v.Now - lastMicros) / 1000; by < 0 && !ks.told() {
+		if by := (v.Now - lastMicros) / 1000; by < 0 && !ks.fromLog() {
 			ks.setBack(v, by)
 			v.TakeChanges() // which are not counted, as nobody made them
 		}

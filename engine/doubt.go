@@ -44,7 +44,7 @@ func (ks *Keyspace) LocksFree(within time.Duration) bool {
 			return false
 		}
 		for i := range ks.shards {
-			if !Free(&ks.shards[i].taken, end) {
+			if !Free(&ks.shards[i].mu, end) {
 				return false
 			}
 		}

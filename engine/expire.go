@@ -179,7 +179,7 @@ func (v *View) settledParts(s *shard, e Entry, n int) {
 // ForwardSoon has Keyspace.Forward called for a key, as soon as no lock is held.
 // What follows from the scheduler's own work stays in its order of time.
 func (v *View) ForwardSoon(key []byte) {
-	if ks, db, name := v.KS, v.DB, bytes.Clone(key); v.system && ks.Forward != nil && !ks.told() {
+	if ks, db, name := v.KS, v.DB, bytes.Clone(key); v.system && ks.Forward != nil && !ks.fromLog() {
 		ks.Sched.At(v.Now, func(int64) { ks.Forward(ks, db, name) })
 		return
 	}
@@ -191,7 +191,7 @@ func (ks *Keyspace) ForwardSoon(db int, key []byte) {
 	name := bytes.Clone(key)
 	switch {
 	case ks.Forward == nil:
-	case ks.told(): // that it went is told, or it goes at the end
+	case ks.fromLog(): // that it went is told, or it goes at the end
 		ks.forwards.add(db, name)
 	default:
 		ks.Sched.Go(func() { ks.Forward(ks, db, name) })

@@ -57,8 +57,8 @@ func (f *forwards) flush(ks *Keyspace) {
 	}
 }
 
-// told tells whether what goes from one key to another does so because that is told.
-func (ks *Keyspace) told() bool { return ks.expiryOff.Load()&(expiryFollows|expiryLeft) != 0 }
+// fromLog tells whether what goes from one key to another does so because that is fromLog.
+func (ks *Keyspace) fromLog() bool { return ks.expiryOff.Load()&(expiryFollows|expiryLeft) != 0 }
 
 // Follows tells whether the view makes what a journal or a primary tells.
 func (v *View) Follows() bool { return v.expiry()&expiryFollows != 0 }

@@ -41,7 +41,7 @@ const cacheLineBytes = 128
 
 // enter takes a shard's mutex. The caller has no other shard.
 func (ks *Keyspace) enter(s *shard) {
-	s.taken.Lock()
+	s.mu.Lock()
 	if ks.gate.state.Load() != gateOpen {
 		ks.enterAfter(s)
 	}
@@ -49,21 +49,21 @@ func (ks *Keyspace) enter(s *shard) {
 
 // enterAfter takes a shard's mutex again, once the gate is open.
 func (ks *Keyspace) enterAfter(s *shard) {
-	s.taken.Unlock()
+	s.mu.Unlock()
 	ks.gate.mu.Lock()
-	s.taken.Lock()
+	s.mu.Lock()
 	ks.gate.mu.Unlock()
 }
 
 // tryEnter takes a shard's mutex without waiting.
 func (ks *Keyspace) tryEnter(s *shard) bool {
-	if !s.taken.TryLock() {
+	if !s.mu.TryLock() {
 		return false
 	}
 	if ks.gate.state.Load() == gateOpen {
 		return true
 	}
-	s.taken.Unlock()
+	s.mu.Unlock()
 	return false
 }
 
@@ -73,8 +73,8 @@ func (ks *Keyspace) close() {
 	g.mu.Lock()
 	g.state.Store(gateClosing)
 	for i := range ks.shards {
-		if s := &ks.shards[i]; locked(&s.taken) {
-			waitFor(&s.taken)
+		if s := &ks.shards[i]; locked(&s.mu) {
+			waitFor(&s.mu)
 		}
 	}
 	g.state.Store(gateClosed)
@@ -97,7 +97,7 @@ func (ks *Keyspace) closed() bool { return ks.gate.state.Load() == gateClosed }
 // keepOnly lets all shards but those of a set go, of which it takes the mutexes instead.
 func (ks *Keyspace) keepOnly(set LockSet) {
 	for m := set.mask; m != 0; m &= m - 1 {
-		ks.shards[bits.TrailingZeros64(m)].taken.Lock() // for a moment others may have it, who find the gate closed
+		ks.shards[bits.TrailingZeros64(m)].mu.Lock() // for a moment others may have it, who find the gate closed
 	}
 	ks.open()
 }

@@ -110,7 +110,7 @@ func TestGate(t *testing.T) {
 					s := &ks.shards[bits.TrailingZeros64(set.mask)]
 					ks.enter(s)
 					use(r, set)
-					s.taken.Unlock()
+					s.mu.Unlock()
 				case 3:
 					if h := ks.Lock(LockSet{allShards}); h == nil {
 						use(r, LockSet{allShards})

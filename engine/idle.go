@@ -234,7 +234,7 @@ func (ks *Keyspace) sweepAll(nowMicros int64) {
 		for first, more := true, true; more; first = false {
 			ks.enter(s)
 			due := s.sweep.active || first && s.sweep.earliest <= nowMicros/1000
-			s.taken.Unlock()
+			s.mu.Unlock()
 			if more = false; due {
 				ks.upkeep(LockSet{1 << i}, nowMicros, func(v *View) {
 					s.sweep.active = s.sweep.active && !first

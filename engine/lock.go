@@ -87,7 +87,7 @@ func (ks *Keyspace) Lock(set LockSet) *Reservation {
 	}
 	for m := set.mask; m != 0; m &= m - 1 {
 		s := &ks.shards[bits.TrailingZeros64(m)]
-		s.taken.Lock()
+		s.mu.Lock()
 		if ks.gate.state.Load() != gateOpen && m == set.mask { // the first one: see gate.go
 			ks.enterAfter(s)
 		}
@@ -125,7 +125,7 @@ func (ks *Keyspace) Unlock(set LockSet) {
 		return
 	}
 	for m := set.mask; m != 0; m &= m - 1 {
-		ks.shards[bits.TrailingZeros64(m)].taken.Unlock()
+		ks.shards[bits.TrailingZeros64(m)].mu.Unlock()
 	}
 }
 
@@ -152,7 +152,7 @@ func (r *Reservation) Lock() {
 	for m := r.set.mask; m != 0; m &= m - 1 {
 		s := &r.ks.shards[bits.TrailingZeros64(m)]
 		if !r.set.All() {
-			s.taken.Lock()
+			s.mu.Lock()
 			if r.ks.gate.state.Load() != gateOpen && m == r.set.mask {
 				r.ks.enterAfter(s)
 			}

@@ -218,7 +218,7 @@ func (m *Marks) Add(key []byte) {
 // EndSession ends the leases that are bound to a connection, which has ended, in the shards that are marked. No lock is
 // held. A keyspace that follows changes by what it is told alone: there they end when it does not follow any more.
 func (ks *Keyspace) EndSession(session int64, in *Marks) {
-	if ks.told() {
+	if ks.fromLog() {
 		return
 	}
 	for m := in.mask.Load(); m != 0; m &= m - 1 {

@@ -38,7 +38,7 @@ const QueuesMax = 128
 func (ks *Keyspace) Queues(shard, db, from int, fn func(Entry)) (next int, ok bool) {
 	s := &ks.shards[shard]
 	ks.enter(s)
-	defer s.taken.Unlock()
+	defer s.mu.Unlock()
 	if s.holder != nil {
 		return 0, false
 	}

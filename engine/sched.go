@@ -298,7 +298,7 @@ func (s *Scheduler) Few(most int) bool {
 			} else {
 				n += sh.pending()
 			}
-			sh.taken.Unlock()
+			sh.mu.Unlock()
 		}
 		if n > most {
 			return false

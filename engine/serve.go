@@ -201,7 +201,7 @@ func (v *View) Reach(key []byte) bool {
 		return false
 	}
 	if s.holder != nil {
-		s.taken.Unlock()
+		s.mu.Unlock()
 		return false
 	}
 	v.Held.mask |= 1 << sh

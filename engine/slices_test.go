@@ -27,11 +27,11 @@ func TestOthersRunWhileKeysExpire(t *testing.T) {
 		for !stop.Load() {
 			turns++
 			for i := range ks.shards {
-				if !ks.shards[i].taken.TryLock() {
+				if !ks.shards[i].mu.TryLock() {
 					holds++
 					break
 				}
-				ks.shards[i].taken.Unlock()
+				ks.shards[i].mu.Unlock()
 			}
 			runtime.Gosched()
 		}

@@ -27,8 +27,8 @@ func (v *View) within(shard int, key []byte) {
 
 // locked panics if nobody holds a shard's lock.
 func (v *View) locked(shard int) {
-	if s := &v.KS.shards[shard]; !v.KS.closed() && s.taken.TryLock() {
-		s.taken.Unlock()
+	if s := &v.KS.shards[shard]; !v.KS.closed() && s.mu.TryLock() {
+		s.mu.Unlock()
 		panic(fmt.Sprintf("engine: the lock of shard %d was let go", shard))
 	}
 }

@@ -125,7 +125,7 @@ func TestForgottenEffectsAreImages(t *testing.T) {
 			before := v.changes
 			v.Modified(a)
 			if v.caused(before) {
-				v.Besides([]byte("DEL"))
+				v.LogBefore([]byte("DEL"))
 			}
 		}},
 		"none needed": {"", func(v *View) { v.Modified(a); v.NoEffect(); v.EndCommand(nil) }},
@@ -133,7 +133,7 @@ func TestForgottenEffectsAreImages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ks := New(NewClock(), 1)
-			ks.Causes.Image = func(v *View, key []byte) { v.Besides([]byte("image " + string(key))) }
+			ks.Causes.Image = func(v *View, key []byte) { v.LogBefore([]byte("image " + string(key))) }
 			log := &kept{}
 			ks.Journal.Attach(log)
 			v := &View{KS: ks}

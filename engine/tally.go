@@ -123,7 +123,7 @@ func (ks *Keyspace) tally(held LockSet, most extent) *Tally {
 		default:
 			t = nil
 		}
-		s.taken.Unlock()
+		s.mu.Unlock()
 		if t == nil {
 			return nil
 		}

@@ -43,7 +43,7 @@ type tx struct {
 	// forced: the running command is its own effect even if nothing changed. replicas:
 	// it is so for replicas alone.
 	forced, replicas bool
-	// itself is how many of the effects are the keyspace's own (Itself), apart that these stand for themselves (Apart).
+	// itself is how many of the effects are the keyspace's own (LogSystem), apart that these stand for themselves (Independent).
 	itself int
 	apart  bool
 	// touched are the shards whose keys were changed, while Log.Holds, and one is the hash of the last of these keys, of
@@ -109,20 +109,20 @@ func (v *View) ForceEffect() { v.forced = true }
 // came, and to no file.
 func (v *View) ReplicaEffect() { v.replicas = v.KS.Journal.Followed() }
 
-// Besides logs an effect that is not the running command's but comes before it.
-func (v *View) Besides(args ...[]byte) { v.log(args) }
+// LogBefore logs an effect that is not the running command's but comes before it.
+func (v *View) LogBefore(args ...[]byte) { v.log(args) }
 
-// Itself is Besides for what the keyspace does by itself when its time has come: of
+// LogSystem is LogBefore for what the keyspace does by itself when its time has come: of
 // keys and fields that expire or are evicted, and of leases that end.
-func (v *View) Itself(args ...[]byte) {
+func (v *View) LogSystem(args ...[]byte) {
 	n := len(v.ends)
 	v.log(args)
 	v.itself += len(v.ends) - n
 }
 
-// Apart has what the keyspace does by itself during the running command stand for itself, each change alone, if nothing else
+// Independent has what the keyspace does by itself during the running command stand for itself, each change alone, if nothing else
 // is done.
-func (v *View) Apart() { v.apart = true }
+func (v *View) Independent() { v.apart = true }
 
 func (v *View) log(args [][]byte) {
 	if v.Logging() {
@@ -169,7 +169,7 @@ var wordHeads = func() (heads [100]uint64) {
 // slices of slices for them would show. End ends it.
 type Words struct{ v *View }
 
-// Words begins an effect of n words, as Besides does: while Logging only.
+// Words begins an effect of n words, as LogBefore does: while Logging only.
 func (v *View) Words(n int) Words {
 	v.resp = appendHead(v.resp, '*', n)
 	return Words{v}

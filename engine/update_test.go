@@ -92,7 +92,7 @@ func TestUpdatePanics(t *testing.T) {
 func TestUpdateKeepsWhatExpired(t *testing.T) {
 	ks := frozen(idleEpoch)
 	var gone []string
-	ks.Causes.Gone = func(v *View, key []byte, _ bool) { gone = append(gone, string(key)); v.Itself([]byte("DEL"), key) }
+	ks.Causes.Gone = func(v *View, key []byte, _ bool) { gone = append(gone, string(key)); v.LogSystem([]byte("DEL"), key) }
 	ks.Update(LocksOf([]byte("a")), func(v *View) { v.PutString([]byte("a"), []byte("1"), v.Now/1000+1) })
 	log := new(kept)
 	ks.Journal.Attach(log)

@@ -405,12 +405,12 @@ func (w *Waiter) Unlist() {
 func (ks *Keyspace) unreserved(s *shard, fn func(s *shard)) {
 	ks.enter(s)
 	if h := s.holder; h != nil {
-		s.taken.Unlock()
+		s.mu.Unlock()
 		h.OnRelease(func() { ks.unreserved(s, fn) })
 		return
 	}
 	fn(s)
-	s.taken.Unlock()
+	s.mu.Unlock()
 }
 
 // unlist takes a place out of its line. It reports whether those behind it are to be tried: who is first now may want less than who

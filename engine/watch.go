@@ -111,7 +111,7 @@ func (ks *Keyspace) Unwatch(w *Watcher, held LockSet) {
 		case held.mask == 0:
 			ks.enter(s)
 		default: // who waits for all shards waits for those that are held
-			s.taken.Lock()
+			s.mu.Lock()
 		}
 		list := s.watches[k]
 		if i := watcherIn(list, w); i >= 0 {
@@ -123,7 +123,7 @@ func (ks *Keyspace) Unwatch(w *Watcher, held LockSet) {
 			s.watches[k] = list
 		}
 		if lock {
-			s.taken.Unlock()
+			s.mu.Unlock()
 		}
 	}
 	w.keys = w.keys[:0]
@@ -193,7 +193,7 @@ func (v *View) modified(key []byte) {
 	_, s := v.locate(key)
 	if v.Reserved { // who stops to watch takes the lock, and no more
 		v.KS.enter(s)
-		defer s.taken.Unlock()
+		defer s.mu.Unlock()
 	}
 	if len(s.watches) != 0 {
 		if list := s.watches[waitKey{v.DB, string(key)}]; list != nil {

@@ -232,7 +232,7 @@ func (c *goConn) handOver(ran, mark int) bool {
 	if c.scratch.data == nil {
 		return false // no command runs
 	}
-	c.part(&c.scratch, ran, mark)
+	c.detach(&c.scratch, ran, mark)
 	go c.carryOn()
 	return true
 }

@@ -55,8 +55,8 @@ func (c *Conn) Yield() { c.more = true }
 // Turn counts c's turns.
 func (c *Conn) Turn() uint64 { return c.turn }
 
-// part leaves to the command what it uses, and pauses c.
-func (c *Conn) part(s *scratch, ran, mark int) {
+// detach leaves to the command what it uses, and pauses c.
+func (c *Conn) detach(s *scratch, ran, mark int) {
 	done := s.ends[ran-1]
 	if s.own {
 		c.in.off += done

@@ -118,7 +118,7 @@ func (l *loop) handle(n int) (kept *loop, mine bool) {
 		case ev.Fd == slotWatch:
 			l.server.watch.read()
 		case ev.Fd <= slotLoop:
-			if kept, mine = l.lend(l.server.loops[slotLoop-ev.Fd], true); kept != nil || !mine {
+			if kept, mine = l.runShared(l.server.loops[slotLoop-ev.Fd], true); kept != nil || !mine {
 				return kept, mine
 			}
 		default:

@@ -52,7 +52,7 @@ func TestRounds(t *testing.T) {
 		eventually(t, "the round that was promised", func() bool { return seen.Load() >= promised.Load() })
 		switch {
 		case i%7 == 0:
-			s.loops[1+rng.IntN(2)].part()
+			s.loops[1+rng.IntN(2)].giveThread()
 		case i%11 == 0:
 			s.replaceFirst()
 		}

@@ -59,7 +59,7 @@ func (s *Server) startLoops() error {
 	}
 	s.running.Add(len(s.loops))
 	for _, l := range s.loops[1:] {
-		if s.opts.Fixed || l.join() != nil {
+		if s.opts.Fixed || l.takeThread() != nil {
 			l.run.own.Lock()
 			go l.runAlone()
 		}
@@ -95,7 +95,7 @@ func (l *loop) runFirst(others []*loop) {
 		kept, mine := l.handle(n)
 		for i := 0; i < len(others) && kept == nil && mine; i++ {
 			if o := others[i]; o.leftOver() {
-				kept, mine = l.lend(o, o.run.full)
+				kept, mine = l.runShared(o, o.run.full)
 			}
 		}
 		if !mine {
@@ -124,11 +124,11 @@ func (l *loop) watch(o *loop) {
 	_ = unix.EpollCtl(l.epfd, unix.EPOLL_CTL_MOD, o.epfd, &ev) // an error says that it has just got a thread
 }
 
-// lend runs a round of a shared loop with the thread of l, the first one: of what
+// runShared runs a round of a shared loop with the thread of l, the first one: of what
 // is left to do there and, if reported, of what epoll has. Nothing unreported is
 // looked for: it would overtake what the first loop is yet to be told of; but see
 // full. It returns o if that is the caller's now and l is not, and reports as handle does.
-func (l *loop) lend(o *loop, reported bool) (kept *loop, mine bool) {
+func (l *loop) runShared(o *loop, reported bool) (kept *loop, mine bool) {
 	if !o.run.shared.Load() || !o.run.own.TryLock() {
 		l.watch(o) // it is about to get a thread, or to give it back
 		return nil, true
@@ -144,7 +144,7 @@ func (l *loop) lend(o *loop, reported bool) (kept *loop, mine bool) {
 	if reported {
 		l.watch(o)
 	}
-	if !l.goesOn(turn) {
+	if !l.reacquire(turn) {
 		return o, true
 	}
 	o.run.own.Unlock()
@@ -165,12 +165,12 @@ func (l *loop) adopt(o *loop, add func()) bool {
 	return true
 }
 
-// endVisit goes on where lend was, on another goroutine, when the one that was
+// endVisit goes on where runShared was, on another goroutine, when the one that was
 // there stays with a command of the loop it visited.
 func (l *loop) endVisit(o *loop) {
 	turn := o.run.lentTurn
 	o.run.lent, o.run.more = false, true // the visit is not over
-	if !l.goesOn(turn) {
+	if !l.reacquire(turn) {
 		o.runAlone()
 		return
 	}
@@ -196,10 +196,10 @@ func anyMore(others []*loop) bool { return slices.ContainsFunc(others, (*loop).l
 
 func (l *loop) leftOver() bool { return l.run.shared.Load() && (l.run.more || l.run.full) }
 
-// goesOn takes the first loop's lock again, unless another goroutine has taken
+// reacquire takes the first loop's lock again, unless another goroutine has taken
 // over since: then the caller keeps the loop that it was visiting, whose lock it
 // has held all the time, so that replaceFirst could see which one it is.
-func (l *loop) goesOn(turn int) bool {
+func (l *loop) reacquire(turn int) bool {
 	if !l.run.own.TryLock() {
 		return false
 	}
@@ -237,7 +237,7 @@ func (l *loop) visit(t int64, reported bool) (mine bool) {
 	if _, mine := l.handle(n); !mine {
 		return false
 	}
-	l.run.more = !l.rests()
+	l.run.more = !l.goIdle()
 	if l.stopping && !l.run.more && l.count.Load() == 0 && l.end() {
 		l.run.shared.Store(false)
 		l.server.running.Done()
@@ -245,9 +245,9 @@ func (l *loop) visit(t int64, reported bool) (mine bool) {
 	return true
 }
 
-// rests has whoever posts write to the loop's eventfd again. It reports whether
+// goIdle has whoever posts write to the loop's eventfd again. It reports whether
 // there is nothing left to do until then.
-func (l *loop) rests() bool {
+func (l *loop) goIdle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	quiet := len(l.mail) == 0 && len(l.nudged) == 0
@@ -278,10 +278,10 @@ func (l *loop) runAlone() {
 			l.run.own.Unlock()
 			l.server.running.Done()
 			return
-		case l.run.leave.Load() && l.rests():
+		case l.run.leave.Load() && l.goIdle():
 			l.run.since.Store(0)
 			l.run.leave.Store(false)
-			if l.join() == nil {
+			if l.takeThread() == nil {
 				l.run.own.Unlock()
 				return
 			}
@@ -289,8 +289,8 @@ func (l *loop) runAlone() {
 	}
 }
 
-// join makes a loop a shared one. Its thread, if it has one, must end then.
-func (l *loop) join() error {
+// takeThread makes a loop a shared one. Its thread, if it has one, must end then.
+func (l *loop) takeThread() error {
 	s := &l.server.share
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -306,8 +306,8 @@ func (l *loop) join() error {
 	return err
 }
 
-// part gives a shared loop a thread of its own. It reports whether it did.
-func (l *loop) part() bool {
+// giveThread gives a shared loop a thread of its own. It reports whether it did.
+func (l *loop) giveThread() bool {
 	s := &l.server.share
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,7 @@ func TestChaosOfThreads(t *testing.T) {
 				l := s.loops[1+rand.IntN(2)]
 				switch rand.IntN(3) {
 				case 0:
-					if l.part() {
+					if l.giveThread() {
 						parted.Add(1)
 					}
 				case 1:

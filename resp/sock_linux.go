@@ -188,7 +188,7 @@ func (c *sock) handOver(ran, mark int) bool {
 		l.input = make([]byte, readBytes)
 	}
 	l.sendLate()
-	c.part(&l.scratch, ran, mark)
+	c.detach(&l.scratch, ran, mark)
 	l.output = nil
 	c.flush()
 	if c.hungUp { // that it is would be reported without end

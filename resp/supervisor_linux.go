@@ -76,7 +76,7 @@ func (s *supervisor) start(server *Server) {
 		defer server.caught()
 		defer b.meter.close()
 		for {
-			if !b.rests() {
+			if !b.isIdle() {
 				every := superviseEvery
 				if s.light.Load() {
 					every = lightEvery
@@ -138,7 +138,7 @@ func (a *average) over(n int, share float64) (mean float64, ok bool) {
 	return mean, true
 }
 
-func (b *balance) rests() bool { return b.quiet >= restTicks }
+func (b *balance) isIdle() bool { return b.quiet >= restTicks }
 
 // begin starts measuring anew.
 func (b *balance) begin(s *Server) {
@@ -170,7 +170,7 @@ func (b *balance) tick(s *Server) {
 		if l.run.shared.Load() {
 			b.cool[i+1] = average{}
 			if stuck && l.count.Load() > 0 {
-				l.part()
+				l.giveThread()
 			}
 			continue
 		}
@@ -254,7 +254,7 @@ func (b *balance) heat(s *Server, load float64, now flow) {
 			most = l
 		}
 	}
-	if most != nil && most.part() {
+	if most != nil && most.giveThread() {
 		b.trial.begin(most, was)
 	}
 }

@@ -154,12 +154,12 @@ func (c *Ctx) Random() uint64 { return c.Server.Random() }
 // RandomN is a random number from 0 to n-1.
 func (c *Ctx) RandomN(n int) int { return int(c.Random() % uint64(n)) }
 
-// Obeys tells whether the command is a primary's or a log's: what was allowed where it came from is to be done here.
-func (c *Ctx) Obeys() bool { return c.Session.Conn == nil }
+// Trusted tells whether the command is a primary's or a log's: what was allowed where it came from is to be done here.
+func (c *Ctx) Trusted() bool { return c.Session.Conn == nil }
 
 // StringMax is how long the command may make a string that a client may make as long as configured.
 func (c *Ctx) StringMax(configured int64) int64 {
-	if c.Obeys() { // it may have had another limit where it came from
+	if c.Trusted() { // it may have had another limit where it came from
 		return max(configured, resp.CommandBytesMax)
 	}
 	return configured

@@ -37,13 +37,13 @@ func (s *Server) CauseEffects(lazyExpire, lazyEvict func() bool, image func(dst 
 		if evicted {
 			lazy = lazyEvict
 		}
-		v.Itself(Removed(lazy()), key)
+		v.LogSystem(Removed(lazy()), key)
 	}
-	c.FieldGone = func(v *engine.View, key, field []byte) { v.Itself(wordHDel, key, field) }
+	c.FieldGone = func(v *engine.View, key, field []byte) { v.LogSystem(wordHDel, key, field) }
 	c.Image = func(v *engine.View, key []byte) {
 		e := v.Find(key)
 		if !e.Ok() {
-			v.Besides(wordDel, key)
+			v.LogBefore(wordDel, key)
 			return
 		}
 		payload := v.Scratch()
@@ -58,7 +58,7 @@ func (s *Server) CauseEffects(lazyExpire, lazyEvict func() bool, image func(dst 
 		w.End()
 	}
 	c.Replaced = func(v *engine.View) {
-		v.Besides(wordFlush)
+		v.LogBefore(wordFlush)
 		for v.DB = range v.KS.Databases() {
 			v.EachStored(func(e engine.Entry) { c.Image(v, e.Key()) })
 		}

@@ -42,7 +42,7 @@ func debugReload(f *family, c *command.Ctx) {
 		_ = f.s.Functions.LoadCode(c, nil, true, true)
 		other(c, true)
 		if c.Logging() {
-			c.Besides([]byte("FUNCTION"), []byte("FLUSH"))
+			c.LogBefore([]byte("FUNCTION"), []byte("FLUSH"))
 		}
 	}
 	if err == nil {
@@ -111,7 +111,7 @@ func other(c *command.Ctx, flushed bool) {
 		return
 	}
 	if flushed {
-		c.Besides([]byte("FLUSHALL"))
+		c.LogBefore([]byte("FLUSHALL"))
 	}
 	defer func(db int) { c.DB = db }(c.DB)
 	for c.DB = range c.KS.Databases() {

@@ -42,7 +42,7 @@ func logged(v *engine.View, key []byte, word string, n int) engine.Words {
 
 // settled tells that the keyspace did what had come by itself.
 func settled(v *engine.View, key []byte, n int) {
-	v.Itself([]byte("DQ.APPLY"), key, command.Number(v.Now), []byte(wordSettle), command.Number(int64(n)))
+	v.LogSystem([]byte("DQ.APPLY"), key, command.Number(v.Now), []byte(wordSettle), command.Number(int64(n)))
 }
 
 func (f *family) applyRow() *command.Command {

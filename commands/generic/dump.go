@@ -126,10 +126,10 @@ func (d *dumper) restore(c *command.Ctx) {
 		return
 	}
 	limits := d.Limits()
-	limits.Valkey = c.Obeys() // who follows Valkey, or reads its log, is given its payloads
+	limits.Valkey = c.Trusted() // who follows Valkey, or reads its log, is given its payloads
 	limits.MaxString = int(c.StringMax(int64(limits.MaxString)))
 	policy := c.Server.Config.Value("sanitize-dump-payload")
-	if user := c.Session.User(); policy == "clients" && !c.Obeys() && user != nil {
+	if user := c.Session.User(); policy == "clients" && !c.Trusted() && user != nil {
 		limits.Sanitize = !user.SkipSanitize.Load()
 	}
 	c.Expect(len(c.Args[3]) / 32)
@@ -138,7 +138,7 @@ func (d *dumper) restore(c *command.Ctx) {
 	case errors.Is(err, rdb.ErrChecksum):
 		c.Error("ERR DUMP payload version or checksum are wrong")
 		return
-	case err == nil && v.Kind == engine.KindLock && !c.Obeys() && c.TooFar(v.String, v.Object):
+	case err == nil && v.Kind == engine.KindLock && !c.Trusted() && c.TooFar(v.String, v.Object):
 		err = errFence
 	}
 	if err != nil {
@@ -167,7 +167,7 @@ func (d *dumper) restore(c *command.Ctx) {
 		return
 	}
 	if deleted && !v.Kind.Plain() { // replicas that know Redis's types alone are not told more
-		c.Besides([]byte("DEL"), key)
+		c.LogBefore([]byte("DEL"), key)
 	}
 	e := rdb.Put(&c.View, key, v, ttl)
 	rdb.SetUsage(&c.View, e, o.idle, o.freq)

@@ -137,7 +137,7 @@ var randomkeyRow = &command.Command{
 // which nobody named, outside of transactions and scripts.
 func findsAny(c *command.Ctx) {
 	if !c.Exec && !c.Script {
-		c.Apart()
+		c.Independent()
 	}
 }
 

@@ -211,7 +211,7 @@ func refusesNames(c *command.Ctx, key []byte, obj any) (text string) {
 	} {
 		switch {
 		case len(n.Key) == 0:
-		case c.Server.Cluster && !c.Obeys() && hashslot.Of(n.Key) != hashslot.Of(key):
+		case c.Server.Cluster && !c.Trusted() && hashslot.Of(n.Key) != hashslot.Of(key):
 			return command.ErrCrossSlot
 		default:
 			names = append(names, n)

@@ -280,8 +280,8 @@ func contents(o any) string {
 }
 
 // newPicture begins a picture of a keyspace as it is. All keys are held.
-func newPicture(f *family, v *engine.View) *picture {
-	p := &picture{f: f, format: f.dumps.FileFormat(), killed: make(chan struct{})}
+func newPicture(f *family, v *engine.View) *snapshotWriter {
+	p := &snapshotWriter{f: f, format: f.dumps.FileFormat(), killed: make(chan struct{})}
 	p.cut = v.BeginCut(p.take)
 	return p
 }

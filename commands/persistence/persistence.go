@@ -29,7 +29,7 @@ type family struct {
 	starting                 bool          // a log was turned on whose first rewrite is about to begin
 	rewriteEnd               chan struct{} // closed when the rewrite that began last has ended
 	background               sync.WaitGroup
-	current                  *picture   // what is being written in the background
+	current                  *snapshotWriter   // what is being written in the background
 	place                    sync.Mutex // held while a snapshot takes the place of the one before
 
 	delay   atomic.Int64          // of every write of the log, in nanoseconds

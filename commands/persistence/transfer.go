@@ -27,7 +27,7 @@ func (f *family) Transfer(t *command.Transfer, to io.Writer) error {
 		}
 	}
 	st := &f.status
-	p := &picture{f: f, transfer: t, killed: make(chan struct{})}
+	p := &snapshotWriter{f: f, transfer: t, killed: make(chan struct{})}
 	t.Killed = p.killed
 	_ = f.held(func(c *command.Ctx) error {
 		p.now, p.format = c.Now, f.dumps.FileFormat()
@@ -69,7 +69,7 @@ func (f *family) claim() bool {
 
 // leavesOut tells whether an entry is not for the replicas that the picture is for, and counts those that are of a type
 // that they do not know.
-func (p *picture) leavesOut(e engine.Entry) bool {
+func (p *snapshotWriter) leavesOut(e engine.Entry) bool {
 	out := p.excludes(e)
 	if out && !p.transfer.NoKeys {
 		p.transfer.LeftOut.Add(1)
@@ -78,7 +78,7 @@ func (p *picture) leavesOut(e engine.Entry) bool {
 }
 
 // excludes tells whether an entry is not for the replicas that the picture is for.
-func (p *picture) excludes(e engine.Entry) bool {
+func (p *snapshotWriter) excludes(e engine.Entry) bool {
 	t := p.transfer
 	return t != nil && (t.NoKeys || t.Plain && !e.Kind().Plain())
 }

@@ -39,7 +39,7 @@ const errApply = "ERR this is no effect of a limiter"
 
 // ended tells that the keyspace ended grants.
 func ended(v *engine.View, key []byte, n int) {
-	v.Besides([]byte("RL.GRANTS"), key, command.Number(v.Now), []byte(budget.WordEnded), command.Number(int64(n)))
+	v.LogBefore([]byte("RL.GRANTS"), key, command.Number(v.Now), []byte(budget.WordEnded), command.Number(int64(n)))
 }
 
 func (f *family) grantsRow() *command.Command {

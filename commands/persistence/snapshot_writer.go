@@ -16,9 +16,9 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// picture is what a file is made of. It begins under all locks and is written
+// snapshotWriter is what a file is made of. It begins under all locks and is written
 // without.
-type picture struct {
+type snapshotWriter struct {
 	f         *family
 	cut       *engine.Cut
 	libraries []string
@@ -84,7 +84,7 @@ const (
 )
 
 // again keeps a block that was written.
-func (p *picture) again(b block) {
+func (p *snapshotWriter) again(b block) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.free) < blocksFree && b.reset() {
@@ -111,8 +111,8 @@ var (
 )
 
 // begin makes a picture of now. All keys are held.
-func (f *family) begin(c *command.Ctx, base bool) *picture {
-	p := &picture{f: f, libraries: f.s.Functions.Libraries(c.KS), now: c.Now, at: c.KS.Journal.End(), base: base,
+func (f *family) begin(c *command.Ctx, base bool) *snapshotWriter {
+	p := &snapshotWriter{f: f, libraries: f.s.Functions.Libraries(c.KS), now: c.Now, at: c.KS.Journal.End(), base: base,
 		words: base && !f.p.preamble.Load(), format: f.dumps.FileFormat(), killed: make(chan struct{})}
 	if !base {
 		p.facts = f.s.Replication.Facts(c)
@@ -122,7 +122,7 @@ func (f *family) begin(c *command.Ctx, base bool) *picture {
 }
 
 // cutOff begins the cut. All keys are held.
-func (p *picture) cutOff(c *command.Ctx) {
+func (p *snapshotWriter) cutOff(c *command.Ctx) {
 	defer func(db int) { c.DB = db }(c.DB)
 	for c.DB = range c.KS.Databases() {
 		p.total += c.Count()
@@ -131,14 +131,14 @@ func (p *picture) cutOff(c *command.Ctx) {
 }
 
 // newBlock returns an empty block.
-func (p *picture) newBlock() block {
+func (p *snapshotWriter) newBlock() block {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.reused()
 }
 
 // reused is newBlock for who holds p.mu.
-func (p *picture) reused() block {
+func (p *snapshotWriter) reused() block {
 	if n := len(p.free) - 1; n >= 0 {
 		b := p.free[n]
 		p.free = p.free[:n]
@@ -151,9 +151,9 @@ func (p *picture) reused() block {
 }
 
 // kill gives the picture up. It is ended soon, by whoever writes it.
-func (p *picture) kill() { p.stop(errKilled) }
+func (p *snapshotWriter) kill() { p.stop(errKilled) }
 
-func (p *picture) stop(why error) {
+func (p *snapshotWriter) stop(why error) {
 	p.once.Do(func() {
 		p.why = why
 		close(p.killed)
@@ -161,7 +161,7 @@ func (p *picture) stop(why error) {
 }
 
 // dead is why the picture was given up, nil if it was not.
-func (p *picture) dead() error {
+func (p *snapshotWriter) dead() error {
 	select {
 	case <-p.killed:
 		return p.why
@@ -171,7 +171,7 @@ func (p *picture) dead() error {
 }
 
 // unwanted is why the rest of the picture is not written, nil if it is: it was given up, or those for whom it is have gone.
-func (p *picture) unwanted() error {
+func (p *snapshotWriter) unwanted() error {
 	if p.transfer != nil && p.transfer.Dead() {
 		return errKilled
 	}
@@ -179,7 +179,7 @@ func (p *picture) unwanted() error {
 }
 
 // take gathers an entry, under its lock.
-func (p *picture) take(v *engine.View, e engine.Entry) {
+func (p *snapshotWriter) take(v *engine.View, e engine.Entry) {
 	switch {
 	case p.dead() != nil:
 	case p.inPieces(v, e):
@@ -193,7 +193,7 @@ func (p *picture) take(v *engine.View, e engine.Entry) {
 }
 
 // inPieces begins with a value that is written in pieces. It reports false for others.
-func (p *picture) inPieces(v *engine.View, e engine.Entry) bool {
+func (p *snapshotWriter) inPieces(v *engine.View, e engine.Entry) bool {
 	if p.words || p.excludes(e) {
 		return false
 	}
@@ -209,7 +209,7 @@ func (p *picture) inPieces(v *engine.View, e engine.Entry) bool {
 }
 
 // writeLarge writes values that were begun, a piece at each hold of their locks.
-func (p *picture) writeLarge(out output) error {
+func (p *snapshotWriter) writeLarge(out output) error {
 	p.mu.Lock()
 	list := p.large
 	p.large = nil
@@ -235,7 +235,7 @@ func endImages(list []large) {
 }
 
 // giveUp ends the images of all values of which nothing was written.
-func (p *picture) giveUp() {
+func (p *snapshotWriter) giveUp() {
 	p.mu.Lock()
 	list := p.large
 	p.large = nil
@@ -243,7 +243,7 @@ func (p *picture) giveUp() {
 	endImages(list)
 }
 
-func (p *picture) writePieces(out output, l large) error {
+func (p *snapshotWriter) writePieces(out output, l large) error {
 	if is, err := out.dump.Image(l.pieces); is {
 		return err
 	}
@@ -272,7 +272,7 @@ func (p *picture) writePieces(out output, l large) error {
 }
 
 // gather adds an entry to what waits to be written, and returns how long it is.
-func (p *picture) gather(g *gathered, v *engine.View, e engine.Entry, newBlock func() block) int {
+func (p *snapshotWriter) gather(g *gathered, v *engine.View, e engine.Entry, newBlock func() block) int {
 	g.keys++
 	if p.leavesOut(e) {
 		return 0
@@ -306,7 +306,7 @@ func (g *gathered) drain(all bool) (blocks []block, keys int) {
 }
 
 // drain returns what is to be written; all of it at the end.
-func (p *picture) drain(all bool) (blocks []block, keys int) {
+func (p *snapshotWriter) drain(all bool) (blocks []block, keys int) {
 	blocks, keys = p.walked.drain(all)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -316,7 +316,7 @@ func (p *picture) drain(all bool) (blocks []block, keys int) {
 }
 
 // pass writes what has gathered; all of it at the end.
-func (p *picture) pass(out output, all bool) error {
+func (p *snapshotWriter) pass(out output, all bool) error {
 	blocks, keys := p.drain(all)
 	p.f.slower(p.f.p.saveDelay, keys, p.unwanted)
 	for _, b := range blocks {
@@ -336,7 +336,7 @@ func (p *picture) pass(out output, all bool) error {
 const offerMicros = 250
 
 // offer does so when it is time.
-func (p *picture) offer() {
+func (p *snapshotWriter) offer() {
 	if now := engine.Monotonic(); now >= p.due {
 		offer()
 		back := engine.Monotonic()
@@ -345,7 +345,7 @@ func (p *picture) offer() {
 }
 
 // write walks the keys and writes the file. No lock is held.
-func (p *picture) write(to io.Writer) error {
+func (p *snapshotWriter) write(to io.Writer) error {
 	out, err := p.newOutput(to)
 	if err != nil {
 		return err
@@ -377,7 +377,7 @@ func (p *picture) write(to io.Writer) error {
 
 // progress is how many keys are written, of how many, and how many bytes were taken
 // early, since they were about to change.
-func (p *picture) progress() (done, total, early int) {
+func (p *snapshotWriter) progress() (done, total, early int) {
 	if p == nil {
 		return 0, 0, 0
 	}
@@ -387,7 +387,7 @@ func (p *picture) progress() (done, total, early int) {
 }
 
 // ended ends a picture that could not be written.
-func (p *picture) ended(err error) {
+func (p *snapshotWriter) ended(err error) {
 	if err != nil {
 		p.cut.Abort()
 		p.giveUp()
@@ -400,7 +400,7 @@ type output struct {
 	words *journal.CommandWriter
 }
 
-func (p *picture) newOutput(to io.Writer) (o output, err error) {
+func (p *snapshotWriter) newOutput(to io.Writer) (o output, err error) {
 	if p.words {
 		return p.f.newWordsOutput(to, p.now, p.at, p.libraries)
 	}

@@ -36,7 +36,7 @@ func TestPictureMemory(t *testing.T) {
 			}
 			out = output{words: commands}
 		}
-		p := &picture{f: f, words: words, killed: make(chan struct{})}
+		p := &snapshotWriter{f: f, words: words, killed: make(chan struct{})}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		if ks.Lock(v.Held) != nil {
