@@ -96,7 +96,7 @@ type shard struct {
 const shardBytes = 640
 
 type shardState struct {
-	mu  sync.Mutex   // see Keyspace.enter: not to be locked otherwise
+	mu     sync.Mutex   // see Keyspace.enter: not to be locked otherwise
 	holder *Reservation // an off-loop script has the shard for longer
 	tables []table      // by database
 	stats  Stats        // what every command writes shares a cache line with the lock

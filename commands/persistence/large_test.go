@@ -279,8 +279,8 @@ func contents(o any) string {
 	return strings.Join(all, "\n")
 }
 
-// newPicture begins a picture of a keyspace as it is. All keys are held.
-func newPicture(f *family, v *engine.View) *snapshotWriter {
+// newSnapshotWriter begins a snapshot of a keyspace as it is. All keys are held.
+func newSnapshotWriter(f *family, v *engine.View) *snapshotWriter {
 	p := &snapshotWriter{f: f, format: f.dumps.FileFormat(), killed: make(chan struct{})}
 	p.cut = v.BeginCut(p.take)
 	return p
@@ -294,7 +294,7 @@ func newLargeFamily() *family {
 	return f
 }
 
-// TestImagesEnd: what a picture has of values that have changed since is let go when it is written.
+// TestImagesEnd: what a snapshot has of values that have changed since is let go when it is written.
 func TestImagesEnd(t *testing.T) {
 	const elements, size = 200, 100_000 // of a list and of a stream, and twice a string of all
 	f := newLargeFamily()
@@ -326,7 +326,7 @@ func TestImagesEnd(t *testing.T) {
 	}
 	change()
 	before := heap()
-	p := newPicture(f, v)
+	p := newSnapshotWriter(f, v)
 	change()
 	during := heap()
 	out := output{dump: rdb.NewWriter(io.Discard, p.format, true)}
@@ -340,8 +340,8 @@ func TestImagesEnd(t *testing.T) {
 	runtime.KeepAlive(v)
 }
 
-// TestPictureLarge: large values that change in all ways while a picture is written are in it as they were when it began.
-func TestPictureLarge(t *testing.T) {
+// TestSnapshotLarge: large values that change in all ways while a snapshot is written are in it as they were when it began.
+func TestSnapshotLarge(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	f := newLargeFamily()
@@ -363,7 +363,7 @@ func TestPictureLarge(t *testing.T) {
 			v.EachStored(func(e engine.Entry) { want[fmt.Sprint(v.DB, string(e.Key()))] = contents(valueOf(e)) })
 		}
 		v.DB = 0
-		p := newPicture(f, v)
+		p := newSnapshotWriter(f, v)
 		l.ks.Unlock(v.Held)
 		var file bytes.Buffer
 		out := output{dump: rdb.NewWriter(&file, p.format, true)}

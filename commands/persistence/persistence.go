@@ -29,8 +29,8 @@ type family struct {
 	starting                 bool          // a log was turned on whose first rewrite is about to begin
 	rewriteEnd               chan struct{} // closed when the rewrite that began last has ended
 	background               sync.WaitGroup
-	current                  *snapshotWriter   // what is being written in the background
-	place                    sync.Mutex // held while a snapshot takes the place of the one before
+	current                  *snapshotWriter // what is being written in the background
+	place                    sync.Mutex      // held while a snapshot takes the place of the one before
 
 	delay   atomic.Int64          // of every write of the log, in nanoseconds
 	failing atomic.Bool           // the log cannot be written

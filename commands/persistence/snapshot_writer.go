@@ -103,14 +103,14 @@ func (b block) reset() bool {
 }
 
 // errReplaced is for a keyspace that a test's snapshot took the place of, errKilled for
-// a picture that nobody wants any more, errAborted for one that a client has fail.
+// a snapshot that nobody wants any more, errAborted for one that a client has fail.
 var (
 	errReplaced = errors.New("the keyspace was replaced meanwhile")
 	errKilled   = errors.New("it was given up")
 	errAborted  = errors.New("DEBUG STOP-SAVING ended it")
 )
 
-// begin makes a picture of now. All keys are held.
+// begin makes a snapshot of now. All keys are held.
 func (f *family) begin(c *command.Ctx, base bool) *snapshotWriter {
 	p := &snapshotWriter{f: f, libraries: f.s.Functions.Libraries(c.KS), now: c.Now, at: c.KS.Journal.End(), base: base,
 		words: base && !f.p.preamble.Load(), format: f.dumps.FileFormat(), killed: make(chan struct{})}
@@ -150,7 +150,7 @@ func (p *snapshotWriter) reused() block {
 	return block{dump: rdb.NewBlock(p.format)}
 }
 
-// kill gives the picture up. It is ended soon, by whoever writes it.
+// kill gives the snapshot up. It is ended soon, by whoever writes it.
 func (p *snapshotWriter) kill() { p.stop(errKilled) }
 
 func (p *snapshotWriter) stop(why error) {
@@ -160,7 +160,7 @@ func (p *snapshotWriter) stop(why error) {
 	})
 }
 
-// dead is why the picture was given up, nil if it was not.
+// dead is why the snapshot was given up, nil if it was not.
 func (p *snapshotWriter) dead() error {
 	select {
 	case <-p.killed:
@@ -170,7 +170,7 @@ func (p *snapshotWriter) dead() error {
 	}
 }
 
-// unwanted is why the rest of the picture is not written, nil if it is: it was given up, or those for whom it is have gone.
+// unwanted is why the rest of the snapshot is not written, nil if it is: it was given up, or those for whom it is have gone.
 func (p *snapshotWriter) unwanted() error {
 	if p.transfer != nil && p.transfer.Dead() {
 		return errKilled
@@ -386,7 +386,7 @@ func (p *snapshotWriter) progress() (done, total, early int) {
 	return p.done, p.total, p.bytes
 }
 
-// ended ends a picture that could not be written.
+// ended ends a snapshot that could not be written.
 func (p *snapshotWriter) ended(err error) {
 	if err != nil {
 		p.cut.Abort()

@@ -12,8 +12,8 @@ import (
 	"github.com/limitkv/limitkv/engine/rdb"
 )
 
-// TestPictureMemory: what a picture takes does not grow with the keys, in either form: blocks that were written are used again.
-func TestPictureMemory(t *testing.T) {
+// TestSnapshotMemory: what a snapshot takes does not grow with the keys, in either form: blocks that were written are used again.
+func TestSnapshotMemory(t *testing.T) {
 	const keys, valueBytes = 50_000, 200
 	ks := engine.New(engine.NewClock(), 1)
 	v := &engine.View{KS: ks, Now: ks.Clock.Now()}

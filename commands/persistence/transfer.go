@@ -67,7 +67,7 @@ func (f *family) claim() bool {
 	return true
 }
 
-// leavesOut tells whether an entry is not for the replicas that the picture is for, and counts those that are of a type
+// leavesOut tells whether an entry is not for the replicas that the snapshot is for, and counts those that are of a type
 // that they do not know.
 func (p *snapshotWriter) leavesOut(e engine.Entry) bool {
 	out := p.excludes(e)
@@ -77,7 +77,7 @@ func (p *snapshotWriter) leavesOut(e engine.Entry) bool {
 	return out
 }
 
-// excludes tells whether an entry is not for the replicas that the picture is for.
+// excludes tells whether an entry is not for the replicas that the snapshot is for.
 func (p *snapshotWriter) excludes(e engine.Entry) bool {
 	t := p.transfer
 	return t != nil && (t.NoKeys || t.Plain && !e.Kind().Plain())
