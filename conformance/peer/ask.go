@@ -68,6 +68,7 @@ func Eventually(tb testing.TB, what string, so func() bool) {
 	tb.Helper()
 	for end := time.Now().Add(patience); !so(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
+			stuck(tb)
 			tb.Fatalf("within %v it did not come: %s", patience, what)
 		}
 	}

@@ -163,3 +163,12 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
+
+// TestStuck: of a server that a test waits for in vain, the test shows what it was doing.
+func TestStuck(t *testing.T) {
+	s := LimitKV(t)
+	stuck(t)
+	if out := s.Output(); s.Alive() || !strings.Contains(out, "SIGQUIT") || !strings.Contains(out, "goroutine ") {
+		t.Errorf("it has ended: %v, and says\n%s", !s.Alive(), out)
+	}
+}

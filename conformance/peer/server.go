@@ -48,7 +48,7 @@ type Tail struct {
 var panicLine = []byte("# panic in ")
 
 // tailMax is how much of a server's output is kept.
-const tailMax = 16 << 10
+const tailMax = 64 << 10
 
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
@@ -348,5 +348,26 @@ func started(tb testing.TB, name, bin string, args ...string) *Server {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(s.Stop)
+	running.Store(s, tb)
+	tb.Cleanup(func() {
+		running.Delete(s)
+		if tb.Failed() && !s.Alive() {
+			tb.Logf("%s at %s has ended: %v\n%s", name, s.Addr, s.cmd.ProcessState, s.Output())
+		}
+	})
 	return s
+}
+
+// running has the servers of tests, each with its test.
+var running sync.Map
+
+// stuck logs what the servers of a test that waits in vain are doing, and ends them: Go's runtime tells of its goroutines at
+// SIGQUIT.
+func stuck(tb testing.TB) {
+	running.Range(func(server, test any) bool {
+		if s := server.(*Server); test == tb && s.Name == "limitkv" && s.Signal(syscall.SIGQUIT) == nil && s.Ends(stopTimeout) {
+			tb.Logf("%s at %s was doing:\n%s", s.Name, s.Addr, s.Output())
+		}
+		return true
+	})
 }
