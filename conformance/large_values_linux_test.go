@@ -42,6 +42,7 @@ func forgetPeak(t *testing.T, pid int) {
 // TestMemoryOfLargeValues holds that a value of many megabytes is in memory once, whichever command brings it or asks for it,
 // and that it goes back to the system when it is deleted.
 func TestMemoryOfLargeValues(t *testing.T) {
+	peer.Long(t)
 	value := strings.Repeat("0123456789abcdef", largeValueBytes/16)
 	type words = []string
 	for _, c := range []struct {
