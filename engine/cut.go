@@ -75,6 +75,15 @@ func (ks *Keyspace) unmix() {
 	ks.mixed = false
 }
 
+// replaced notes that the keyspace gets other entries, which no cut under way has, and whose bits may mean anything. All
+// shards are held.
+func (ks *Keyspace) replaced() {
+	ks.mixed = true
+	if ks.cut != nil {
+		ks.cut.failed = true
+	}
+}
+
 // walkPlace is where in a shard the walk is.
 type walkPlace struct {
 	db   int

@@ -55,10 +55,7 @@ func (ks *Keyspace) Restore(snap *Snapshot) {
 	ks.Update(WholeKeyspace(), func(v *View) {
 		v.doubt = true
 		v.CountChange()
-		ks.mixed = true
-		if ks.cut != nil {
-			ks.cut.failed = true
-		}
+		ks.replaced()
 		for i := range snap.shards {
 			v.restore(&ks.shards[i], &snap.shards[i])
 		}

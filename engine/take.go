@@ -10,10 +10,7 @@ func (v *View) Take(from *Keyspace) {
 		v.Flush()
 	}
 	v.DB = db
-	ks.mixed = true
-	if ks.cut != nil {
-		ks.cut.failed = true
-	}
+	ks.replaced()
 	for i := range ks.shards {
 		s, o := &ks.shards[i], &from.shards[i]
 		for db := range s.tables {

@@ -39,10 +39,18 @@ const messagesMax = 100_000
 // Holds says whether replies may have to wait: then who changes something notes the place where it is.
 func (c *confirmation) Holds() bool { return c.holds.Load() }
 
+// Kept is the store, nil without one.
+func (c *confirmation) Kept() Store {
+	if s := c.store.Load(); s != nil {
+		return *s
+	}
+	return nil
+}
+
 // Confirmed is the place up to which replies may leave. It takes no lock.
 func (c *confirmation) Confirmed() LSN {
-	if s := c.store.Load(); s != nil {
-		return (*s).Confirmed()
+	if s := c.Kept(); s != nil {
+		return s.Confirmed()
 	}
 	return MaxLSN
 }
@@ -127,13 +135,11 @@ func (c *confirmation) Release() {
 
 // take takes out of the queue what is confirmed, and the replies that fail, with why.
 func (c *confirmation) take() (free, failed []queued, why string) {
-	upTo := MaxLSN
-	if s := c.store.Load(); s != nil {
-		c.holds.Store((*s).Holds())
-		why = (*s).Refusal() // before Confirmed: what became safe with the end of a failure has not failed
-		upTo = (*s).Confirmed()
-	} else {
-		c.holds.Store(false)
+	upTo, s := MaxLSN, c.Kept()
+	c.holds.Store(s != nil && s.Holds())
+	if s != nil {
+		why = s.Refusal() // before Confirmed: what became safe with the end of a failure has not failed
+		upTo = s.Confirmed()
 	}
 	n := 0
 	for n < len(c.queue) && c.queue[n].at <= upTo {

@@ -37,14 +37,6 @@ func (l *Log) Drop(s Store) {
 	l.Release()
 }
 
-// Kept is the store, nil without one.
-func (l *Log) Kept() Store {
-	if s := l.store.Load(); s != nil {
-		return *s
-	}
-	return nil
-}
-
 // Synced tells whether all up to a place is on this machine's disk, and whether there is a store.
 func (l *Log) Synced(at LSN) (synced, kept bool) {
 	s := l.Kept()
@@ -53,8 +45,8 @@ func (l *Log) Synced(at LSN) (synced, kept bool) {
 
 // Round is that of the store.
 func (l *Log) Round() (again int64) {
-	if s := l.store.Load(); s != nil {
-		return (*s).Round()
+	if s := l.Kept(); s != nil {
+		return s.Round()
 	}
 	return 0
 }
