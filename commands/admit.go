@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/hashslot"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/hashslot"
 )
 
 // admit finds out whether a command may go on: ran if it may.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 // served is a server with a connection of its first event loop.

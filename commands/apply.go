@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // Do runs a command for the server itself, under a session of its own, and

@@ -5,8 +5,8 @@ package commands
 import (
 	"time"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // steppedMin is the smallest step of the clock that is logged.

@@ -9,9 +9,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/pause"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/pause"
 )
 
 // errTakenBack is why the server goes on: SHUTDOWN ABORT.

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // inject is run for a server whose Injector is to see commands, or was when it

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 // reaches tells whether a server answers at an address of this machine.

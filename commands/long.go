@@ -8,9 +8,9 @@ package commands
 import (
 	"runtime"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/longrun"
 )
 
 // GoLong makes the command that c's worker runs a long one, which began at a time of the monotonic clock. It is called

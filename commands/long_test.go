@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 const (

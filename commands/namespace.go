@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // acceptRetry is how long no connection is accepted when there is no descriptor

@@ -4,10 +4,10 @@ package commands
 // all of it, but nobody's rights are asked and nothing keeps them out.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // replayer runs a primary's commands, one after the other.

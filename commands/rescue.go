@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // rescue answers a client's command that panicked, if what it left can be trusted,

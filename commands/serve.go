@@ -8,10 +8,10 @@ package commands
 import (
 	"bytes"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // server is command.Server with what only this package needs.

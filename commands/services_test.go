@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // Every service is there, and nothing that the server is asked for is a bare function, of which nobody could say who

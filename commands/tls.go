@@ -16,7 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 // tlsParams are the parameters with their defaults.

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 // certificate makes one that signs itself, in two files.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 // packaged is what the files of distributions say: Redis's own with folders of the distribution.

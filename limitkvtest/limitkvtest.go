@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 // Server is a running server.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands"
-	settings "github.com/limitkv/limitkv/commands/params"
+	settings "github.com/limitkv/limitkv/server/params"
 )
 
 func startServer(t *testing.T) *target {

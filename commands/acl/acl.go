@@ -15,8 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 type family struct {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
-	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 // start makes a server, which does not listen.

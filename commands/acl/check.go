@@ -5,8 +5,8 @@ package acl
 import (
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/glob"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/glob"
 )
 
 // reason is why something is denied, from least to most relevant.

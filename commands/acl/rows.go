@@ -2,7 +2,7 @@ package acl
 
 // The rows of ACL's subcommands.
 
-import "github.com/limitkv/limitkv/commands/command"
+import "github.com/limitkv/limitkv/server/command"
 
 func (f *family) rows() []*command.Command {
 	const (

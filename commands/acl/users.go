@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // line is a user as a line of the ACL file.

@@ -5,9 +5,9 @@ package bitmap
 import (
 	"math"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) bitfieldRow() *command.Command {

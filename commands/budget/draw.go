@@ -6,9 +6,9 @@ package budget
 import (
 	"bytes"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/limiter"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // Why nothing can be drawn.

@@ -5,8 +5,8 @@ package catalog
 import (
 	"bytes"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/notation"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/notation"
 )
 
 func (f *family) docs(c *command.Ctx) {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/livetest"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // forms are values of all kinds: the kind, a name for the form, and what makes it under the key K.

@@ -5,9 +5,9 @@ package cluster
 import (
 	"fmt"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/hashslot"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/hashslot"
 )
 
 func keySlot(c *command.Ctx) { c.Int(int64(hashslot.Of(c.Args[2]))) }

@@ -7,8 +7,8 @@ import (
 	"net/netip"
 	"strconv"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/hashslot"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/hashslot"
 )
 
 const (

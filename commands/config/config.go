@@ -6,9 +6,9 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/glob"
-	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/glob"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 type family struct{ s *command.Server }

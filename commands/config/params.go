@@ -8,8 +8,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 func (f *family) declareParams() {

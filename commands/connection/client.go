@@ -5,10 +5,10 @@ package connection
 import (
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/pause"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/pause"
 )
 
 const errClientName = "ERR Client names cannot contain spaces, newlines or special characters."

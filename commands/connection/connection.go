@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // family is the state of the connection commands.

@@ -9,8 +9,8 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/params"
 	"github.com/limitkv/limitkv/web"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) listRow(acl []string, flags command.Flags) *command.Command {

@@ -6,7 +6,7 @@ package connection
 import (
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) trackingRows(acl []string, flags command.Flags) []*command.Command {

@@ -12,14 +12,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/params"
-	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/params"
+	"github.com/limitkv/limitkv/server/value"
 )
 
 type family struct {

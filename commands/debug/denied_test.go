@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func TestScriptsMayAdminister(t *testing.T) {

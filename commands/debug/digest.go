@@ -10,7 +10,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/hash"
@@ -20,6 +19,7 @@ import (
 	"github.com/limitkv/limitkv/engine/set"
 	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/zset"
 )
 

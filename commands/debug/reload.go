@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/dumpfile"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/dumpfile"
 )
 
 const errReload = "ERR Error trying to load the RDB dump, check server logs."

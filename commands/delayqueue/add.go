@@ -5,9 +5,9 @@ package delayqueue
 import (
 	"math"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) addRow() *command.Command {

@@ -8,9 +8,9 @@ package delayqueue
 // something else, entries stay dying until it does not: nothing is lost.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // buryBatch is how many entries are moved under one hold of the locks.

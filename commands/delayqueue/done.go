@@ -3,8 +3,8 @@ package delayqueue
 // What workers say of their entries: DQ.ACK, DQ.NACK, DQ.TOUCH, DQ.REM.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) ackRow() *command.Command {

@@ -5,9 +5,9 @@ package delayqueue
 // asked for, these say what it did, so applying them again does the same.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // The words of DQ.APPLY.

@@ -18,10 +18,10 @@ import (
 	"sync"
 
 	"github.com/limitkv/limitkv/commands/budget"
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/limiter"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // front is a queue's place in the line of its limiter.

@@ -7,9 +7,9 @@ import (
 	"bytes"
 	"math"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/list"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) moveRow() *command.Command {

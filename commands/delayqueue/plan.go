@@ -7,10 +7,10 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/cron"
 	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // plansShown is how many schedules DQ.INFO shows.

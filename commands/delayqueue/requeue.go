@@ -6,9 +6,9 @@ import (
 	"bytes"
 	"math"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) requeueRow() *command.Command {

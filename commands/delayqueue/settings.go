@@ -7,10 +7,10 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/limiter"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) setRow() *command.Command {

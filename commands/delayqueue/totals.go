@@ -3,9 +3,9 @@ package delayqueue
 // What INFO tells of all queues.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/histogram"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/histogram"
 )
 
 // info writes the queues' part of INFO's section limitkv.

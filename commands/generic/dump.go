@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/params"
-	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/params"
+	"github.com/limitkv/limitkv/server/value"
 )
 
 // dumper runs DUMP and RESTORE.

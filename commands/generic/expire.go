@@ -5,8 +5,8 @@ package generic
 import (
 	"math"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func expireRowOf(name, since, syntax, summary string, seconds, absolute bool) *command.Command {

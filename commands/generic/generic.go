@@ -2,9 +2,9 @@
 package generic
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // Commands are the rows of the family.

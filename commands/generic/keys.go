@@ -3,12 +3,12 @@ package generic
 // Which keys there are.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/glob"
 	"github.com/limitkv/limitkv/commands/scan"
-	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/glob"
+	"github.com/limitkv/limitkv/server/value"
 )
 
 var delRow = &command.Command{

@@ -14,10 +14,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 const (

@@ -5,11 +5,11 @@ package generic
 import (
 	"bytes"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/hashslot"
-	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/hashslot"
+	"github.com/limitkv/limitkv/server/value"
 )
 
 var renameRow = &command.Command{

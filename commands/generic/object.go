@@ -3,9 +3,9 @@ package generic
 // OBJECT: how a value is held and used.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/value"
 )
 
 func objectSub(name, since, summary string, reply func(c *command.Ctx, e engine.Entry)) *command.Command {

@@ -9,9 +9,9 @@ package generic
 import (
 	"bytes"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/partialsort"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // item is an element to be sorted and what it is sorted by.

@@ -5,10 +5,10 @@ package generic
 import (
 	"bytes"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/packed"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // pattern names, for an element, the string under the key that has the element in place of the first star, or behind "->" a

@@ -4,13 +4,13 @@ package generic
 // the elements are ordered is in order.go.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/hashslot"
-	"github.com/limitkv/limitkv/commands/params"
-	"github.com/limitkv/limitkv/commands/value"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/hashslot"
+	"github.com/limitkv/limitkv/server/params"
+	"github.com/limitkv/limitkv/server/value"
 	"github.com/limitkv/limitkv/zset"
 )
 

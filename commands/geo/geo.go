@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/params"
 	"github.com/limitkv/limitkv/zset"
 )
 

@@ -3,9 +3,9 @@ package hash
 // Deadlines of fields: HEXPIRE, HTTL, HPERSIST and their kin.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // Replies for a field.

@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 var hgetdelRow = &command.Command{

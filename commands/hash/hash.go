@@ -2,11 +2,11 @@
 package hash
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/packed"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 type family struct{ forms *params.HashLimits }

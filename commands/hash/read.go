@@ -3,11 +3,11 @@ package hash
 // Reading fields.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/scan"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/packed"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 var hgetRow = &command.Command{

@@ -5,11 +5,11 @@ package hash
 import (
 	"math"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/packed"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 const updateKey = command.RW | command.Update

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hyperloglog"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 var pfdebugRow = &command.Command{

@@ -5,9 +5,9 @@ package hyperloglog
 import (
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hyperloglog"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 type family struct{ sparseMax *atomic.Int64 }

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 type family struct {

@@ -5,7 +5,7 @@ package info
 import (
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // bucketRows is how high the bucket is.

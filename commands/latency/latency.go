@@ -10,8 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/histogram"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/histogram"
 )
 
 // latencySamplesMax is how many seconds with a latency an event keeps.

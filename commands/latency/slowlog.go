@@ -7,7 +7,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // What an entry keeps of a command.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 // percentiles are those that INFO latencystats tells.

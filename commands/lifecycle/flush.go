@@ -3,7 +3,7 @@ package lifecycle
 // Whole databases: DBSIZE, FLUSHDB, FLUSHALL, SWAPDB.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) flushRows() []*command.Command {

@@ -2,7 +2,7 @@ package lifecycle
 
 // Modules, which limitkv does not load.
 
-import "github.com/limitkv/limitkv/commands/command"
+import "github.com/limitkv/limitkv/server/command"
 
 func moduleRow() *command.Command {
 	const flags = command.Admin | command.NoScript

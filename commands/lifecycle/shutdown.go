@@ -3,10 +3,10 @@
 package lifecycle
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/longrun"
 )
 
 type family struct{ s *command.Server }

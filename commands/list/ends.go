@@ -3,10 +3,10 @@ package list
 // Adding to and taking from the ends.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/packed"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) pushRow(name, since, summary string, head, ifThere bool) *command.Command {

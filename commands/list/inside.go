@@ -5,9 +5,9 @@ package list
 import (
 	"math"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/packed"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 var llenRow = &command.Command{

@@ -3,10 +3,10 @@ package list
 // Moving an element from one list to another, waiting for one or not.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/packed"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 var moveKeys = []command.KeySpec{command.Key(1, popKey), command.Key(2, pushKey)}

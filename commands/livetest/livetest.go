@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 // Epoch is where the clock stands at first, in Unix milliseconds.

@@ -5,7 +5,7 @@ package lkv
 import (
 	"bytes"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // fault is what is to happen to so many commands yet.

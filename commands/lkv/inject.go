@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/glob"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/glob"
 )
 
 // injector is what LKV.FAULT and LKV.LOG know.

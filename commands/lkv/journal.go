@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // journalBytesMax is how much is kept until it is taken or checked.

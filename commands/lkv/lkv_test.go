@@ -7,7 +7,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
-	"github.com/limitkv/limitkv/commands/params"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 func TestClock(t *testing.T) {

@@ -3,7 +3,7 @@ package lkv
 // LKV.LOG: what clients sent, for a test to look at.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // The log keeps the newest commands, as many as both limits allow.

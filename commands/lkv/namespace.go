@@ -4,7 +4,7 @@ package lkv
 // databases, channels, functions, faults, log and snapshots.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func TestNamespace(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 const (

@@ -3,10 +3,10 @@ package lock
 // LK.ACQUIRE, and waiting for a lock.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/lock"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) acquireRow() *command.Command {

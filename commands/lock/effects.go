@@ -4,9 +4,9 @@ package lock
 // call; LK.RELEASE stands for itself. Times are in microseconds.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/lock"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // The words of LK.APPLY.

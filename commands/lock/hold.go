@@ -3,10 +3,10 @@ package lock
 // What holders do with their locks: LK.RELEASE, LK.TOUCH, LK.GUARD; and the end of what is bound to a connection.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/lock"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // find finds a lock that is going to be changed. A plain lock is nobody's here, and so is as none.

@@ -3,9 +3,9 @@ package lock
 // LK.INFO.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/lock"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 var infoRow = &command.Command{

@@ -6,9 +6,9 @@ package lock
 import (
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/lock"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // family is what the commands share.

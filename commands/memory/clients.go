@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // clientBytesMin is the least that counts for maxmemory-clients, as in Redis: with less nobody could set it higher.

@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 	"strconv"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/value"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/value"
 )
 
 func (f *family) memoryRow() *command.Command {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 type family struct {

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/limitkv/limitkv/commands/histogram"
-	"github.com/limitkv/limitkv/commands/params"
-	"github.com/limitkv/limitkv/commands/prefix"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
+	"github.com/limitkv/limitkv/server/histogram"
+	"github.com/limitkv/limitkv/server/params"
+	"github.com/limitkv/limitkv/server/prefix"
 	"github.com/limitkv/limitkv/web"
 )
 

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/engine/vfs"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 // Mending is what Check may do to an append-only file; a copy is kept of what it cuts.

@@ -7,11 +7,11 @@ import (
 	"io"
 	"math"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/dumpfile"
-	"github.com/limitkv/limitkv/commands/pause"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/dumpfile"
+	"github.com/limitkv/limitkv/server/pause"
 )
 
 // The reasons for which a server does not end.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // TestServedAtTheEnd: whoever waits may be served by a deadline after the last snapshot was written, and is told so. That is

@@ -12,13 +12,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/dumpfile"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/engine/vfs"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/dumpfile"
 )
 
 // Exporting is how Export writes.

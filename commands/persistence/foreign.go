@@ -7,8 +7,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // apply applies one command of a log.

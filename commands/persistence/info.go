@@ -3,8 +3,8 @@ package persistence
 // INFO's section persistence.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func flag(b bool) int {

@@ -19,9 +19,9 @@ import (
 
 	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
-	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine/vfs"
 	"github.com/limitkv/limitkv/engine/vfs/simfs"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 var (

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 type settings struct {

@@ -5,10 +5,10 @@ package persistence
 import (
 	"errors"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/vfs"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) bgrewriteaof(c *command.Ctx) {

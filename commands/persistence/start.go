@@ -12,12 +12,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/dumpfile"
-	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/vfs"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/dumpfile"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 // load reads what is on disk before anybody is served, and begins to log. What fell

@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // transferPoll is how often it is looked whether another snapshot has ended, for which one for replicas waits, and while

@@ -7,7 +7,6 @@ package persistence
 import (
 	"strconv"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/list"
@@ -16,6 +15,7 @@ import (
 	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/zset"
 )
 

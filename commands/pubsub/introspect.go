@@ -3,8 +3,8 @@ package pubsub
 // PUBSUB: looking at channels.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/glob"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/glob"
 )
 
 func (f *family) pubsubRow() *command.Command {

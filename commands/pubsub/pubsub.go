@@ -3,7 +3,7 @@
 package pubsub
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 type family struct {

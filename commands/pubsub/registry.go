@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // registry finds the sessions that listen to a name. Lists are never changed

@@ -6,9 +6,9 @@ import (
 	"bytes"
 
 	"github.com/limitkv/limitkv/commands/budget"
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/limiter"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // applyRow has the image of a limiter as it is, with its key's deadline. RESTORE would do, with six words and a checksum.

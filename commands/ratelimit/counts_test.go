@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/params"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/params"
 )
 
 // A limiter has two bytes for each count until that is not enough; nothing that asks it tells when.

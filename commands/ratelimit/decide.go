@@ -6,9 +6,9 @@ import (
 	"bytes"
 
 	"github.com/limitkv/limitkv/commands/budget"
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/limiter"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // call is one request on one limiter. The limiter's key is handed over beside

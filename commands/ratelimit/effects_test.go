@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/livetest"
 	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // effects keeps what the journal is told.

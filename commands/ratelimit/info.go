@@ -7,9 +7,9 @@ import (
 	"strconv"
 
 	"github.com/limitkv/limitkv/commands/budget"
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/limiter"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 var infoRow = &command.Command{

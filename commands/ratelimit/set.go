@@ -4,9 +4,9 @@ package ratelimit
 
 import (
 	"github.com/limitkv/limitkv/commands/budget"
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/limiter"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) setRow() *command.Command {

@@ -7,8 +7,8 @@ package ratelimit
 import (
 	"math"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine/limiter"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) throttleRow(name string) *command.Command {

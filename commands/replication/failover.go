@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/pause"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/pause"
 )
 
 // failover is one that is under way. The family's lock guards it.

@@ -18,10 +18,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/dumpfile"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/replication"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/dumpfile"
 )
 
 // valkeyVersion is that of Valkey whose files are read. An older one would have Valkey refuse to send the deadlines of fields.

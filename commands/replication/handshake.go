@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/replication"
 	"github.com/limitkv/limitkv/resp/number"
 	"github.com/limitkv/limitkv/resp/words"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // addressMax is how long the address may be that a replica says it has.

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/replication"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // peer is what a session has said of itself by REPLCONF.

@@ -5,7 +5,7 @@ package replication
 import (
 	"strconv"
 
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) rows() []*command.Command {

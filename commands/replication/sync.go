@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/vfs"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // aheadBytesMax is how much of a snapshot may wait for a replica to take it.

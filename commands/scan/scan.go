@@ -4,10 +4,10 @@ package scan
 import (
 	"strconv"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/glob"
 	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/glob"
 )
 
 // Of says which command of the four it is.

@@ -4,8 +4,8 @@ package scripting
 // read from the table's key specs.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/luavm/analysis"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // beyondKeys are the flags of commands that touch more than the keys that

@@ -3,10 +3,10 @@ package scripting
 // EVAL and its kin.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/luavm"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 const evalFlags = command.NoScript | command.SkipMonitor | command.NoMandatoryKeys | command.Stale | command.TakesTime | command.KeepsLocks

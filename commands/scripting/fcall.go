@@ -3,9 +3,9 @@ package scripting
 // FCALL and FCALL_RO.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/luavm"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command {

@@ -3,11 +3,11 @@ package scripting
 // FUNCTION and its subcommands.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/glob"
-	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/glob"
+	"github.com/limitkv/limitkv/server/longrun"
 )
 
 func (f *family) functionRow() *command.Command {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/luavm"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // function is a function that can be called.

@@ -11,8 +11,8 @@ import (
 	"runtime"
 	"runtime/metrics"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 const (

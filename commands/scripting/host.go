@@ -6,11 +6,11 @@ package scripting
 import (
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/hashslot"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/luavm"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/hashslot"
 )
 
 type host struct {

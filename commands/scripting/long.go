@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/luavm"
 	"github.com/limitkv/limitkv/luavm/budget"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/longrun"
 )
 
 const (

@@ -7,8 +7,8 @@ package scripting
 // one for all interpreters and counts with the text.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // What there is beside the text and the compiled form of a script or library: what is kept about each, and the closures

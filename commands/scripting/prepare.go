@@ -12,8 +12,8 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/luavm"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // longSource is from how many bytes on a source is long: to compile that takes a millisecond.

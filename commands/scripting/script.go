@@ -3,7 +3,7 @@ package scripting
 // SCRIPT and its subcommands.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) scriptRow() *command.Command {

@@ -10,10 +10,10 @@ import (
 	"math"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/luavm"
 	"github.com/limitkv/limitkv/luavm/analysis"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 type family struct {

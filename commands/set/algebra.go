@@ -3,9 +3,9 @@ package set
 // Union, intersection and difference.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // operation computes a result, for a reply or to be stored.

@@ -7,11 +7,11 @@ import (
 	"math"
 	"slices"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/commands/scan"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/set"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) saddRow() *command.Command {

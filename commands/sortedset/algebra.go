@@ -6,9 +6,9 @@ package sortedset
 import (
 	"slices"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/zset"
 )
 

@@ -3,8 +3,8 @@ package sortedset
 // ZRANGE in all its forms, and ZRANGESTORE.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/zset"
 )
 

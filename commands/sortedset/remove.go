@@ -3,7 +3,7 @@ package sortedset
 // ZREM and ZREMRANGEBY*.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 var zremRow = &command.Command{

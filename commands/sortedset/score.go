@@ -3,7 +3,7 @@ package sortedset
 // Scores, ranks and counts.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
+	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/zset"
 )
 

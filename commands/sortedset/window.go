@@ -4,8 +4,8 @@ package sortedset
 // down to an interval of ranks.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/zset"
 )
 

@@ -5,9 +5,9 @@ package str
 import (
 	"math"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func counterRow(name string, arity int, syntax, summary string, run func(c *command.Ctx)) *command.Command {

@@ -5,8 +5,8 @@ package str
 import (
 	"slices"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 var getRow = &command.Command{

@@ -6,8 +6,8 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 var lcsRow = &command.Command{

@@ -3,8 +3,8 @@ package str
 // Writing parts of strings.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func (f *family) appendRow() *command.Command {

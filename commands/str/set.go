@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // options are what SET and GETEX may be given.

@@ -2,8 +2,8 @@
 package str
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
 	"sync/atomic"
 )
 

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/stream"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 const trimSyntax = "trim={strategy=(MAXLEN | MINID) [operator=(equal== | approximately=~)] threshold:string [LIMIT count:integer]}"

@@ -4,8 +4,8 @@ package stream
 // them makes of an entry, as the words of Redis's replicas.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine/stream"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // groupLog names effects on a group.

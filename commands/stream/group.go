@@ -3,9 +3,9 @@ package stream
 // XGROUP: consumer groups and their consumers.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/stream"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func groupSub(name string, arity int, since, syntax, summary, complexity string, flags command.Flags, key command.KeyFlags, run func(c *command.Ctx)) *command.Command {

@@ -3,8 +3,8 @@ package stream
 // XINFO: what there is to know of a stream, its groups and their consumers.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine/stream"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 func infoSub(name string, arity int, syntax, summary string, tips []string, history [][2]string, reply func(c *command.Ctx, s *stream.Stream)) *command.Command {

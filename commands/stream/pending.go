@@ -5,8 +5,8 @@ package stream
 import (
 	"math"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine/stream"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 var xackRow = &command.Command{

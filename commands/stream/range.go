@@ -3,8 +3,8 @@ package stream
 // Reading what is there: XLEN, XRANGE, XREVRANGE.
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine/stream"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 var xlenRow = &command.Command{

@@ -4,9 +4,9 @@ package stream
 import (
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/stream"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 type family struct{ nodeBytes, nodeEntries *atomic.Int64 }

@@ -7,9 +7,9 @@ package transactions
 import (
 	"strings"
 
-	"github.com/limitkv/limitkv/commands/command"
-	"github.com/limitkv/limitkv/commands/hashslot"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/hashslot"
 )
 
 // Commands are the rows of the family.

@@ -259,13 +259,13 @@ func (g *gate) load(t *testing.T, more map[string][]string) (root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLoader(t, root, "./commands/...", "./engine/...", "./zset")
+	l := newLoader(t, root, "./commands/...", "./engine/...", "./server/...", "./zset")
 	for path, files := range more {
 		l.files[path] = append(l.files[path], files...)
 	}
 	for path, files := range l.files {
 		switch top(path) {
-		case "zset", "engine", "commands", "planted":
+		case "zset", "engine", "commands", "server", "planted":
 			g.add(l.check(t, path, files))
 		}
 	}

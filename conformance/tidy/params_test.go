@@ -52,7 +52,7 @@ type parameters struct {
 func readParameters(sources []source) *parameters {
 	p := &parameters{literals: map[string][]string{}, uses: map[[2]string]int{}}
 	for _, s := range sources {
-		if s.test() || top(s.path) != "commands" && !strings.HasPrefix(s.path, "cmd/limitkv/") {
+		if s.test() || top(s.path) != "commands" && top(s.path) != "server" && !strings.HasPrefix(s.path, "cmd/limitkv/") {
 			continue
 		}
 		if s.path == plainFile {

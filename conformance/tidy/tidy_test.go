@@ -31,7 +31,7 @@ const linesMax = 600
 // folder may always import what is below itself, families excepted (below). A folder of commands that has a row of its
 // own is no family: it is what families stand on, in layers.
 var mayImport = map[string][]string{
-	"cmd":         {"commands", "engine", "luavm", "resp"},
+	"cmd":         {"commands", "engine", "luavm", "resp", "server"},
 	"resp":        {},
 	"zset":        {},
 	"engine":      {"resp/words", "zset"},
@@ -39,28 +39,30 @@ var mayImport = map[string][]string{
 	"replication": {"engine/journal", "resp"},
 	"web":         {"resp"},
 	"rls":         {"limitkvtest", "rls", "conformance/peer"},
-	"commands":    {"commands", "engine", "luavm", "replication", "resp", "web", "zset"},
+	"commands":    {"commands", "engine", "luavm", "replication", "resp", "server", "web", "zset"},
 
-	"commands/budget": {"commands/command", "engine"},
-	"commands/command": {"commands/hashslot", "commands/histogram", "commands/longrun", "commands/notation", "commands/params",
-		"commands/pause", "commands/prefix", "engine", "resp"},
-	"commands/dumpfile":    {"commands/command", "engine"},
-	"commands/glob":        {},
-	"commands/hashslot":    {"engine"},
-	"commands/histogram":   {},
-	"commands/longrun":     {"engine"},
-	"commands/notation":    {},
-	"commands/params":      {"engine", "resp/number", "resp/words", "zset"},
+	"server": {"server", "engine", "replication", "resp", "zset"},
+
+	"commands/budget": {"server/command", "engine"},
+	"server/command": {"server/hashslot", "server/histogram", "server/longrun", "server/notation", "server/params",
+		"server/pause", "server/prefix", "engine", "resp"},
+	"server/dumpfile":      {"server/command", "engine"},
+	"server/glob":          {},
+	"server/hashslot":      {"engine"},
+	"server/histogram":     {},
+	"server/longrun":       {"engine"},
+	"server/notation":      {},
+	"server/params":        {"engine", "resp/number", "resp/words", "zset"},
 	"commands/partialsort": {},
-	"commands/pause":       {"engine", "resp"},
-	"commands/prefix":      {"commands/histogram"},
-	"commands/scan":        {"commands/command", "commands/glob", "resp"},
-	"commands/value":       {"engine", "zset"},
+	"server/pause":         {"engine", "resp"},
+	"server/prefix":        {"server/histogram"},
+	"commands/scan":        {"server/command", "server/glob", "resp"},
+	"server/value":         {"engine", "zset"},
 	"conformance":          {"resp"},
 	"conformance/files":    {"engine"},
 
-	"conformance/tidy/testdata": {"commands", "engine", "zset"},
-	"limitkvtest":               {"commands"},
+	"conformance/tidy/testdata": {"commands", "engine", "server", "zset"},
+	"limitkvtest":               {"commands", "server"},
 }
 
 // forbiddenNames are package names that say nothing of what is inside.
@@ -160,7 +162,7 @@ func TestImports(t *testing.T) {
 			if fromFamily, toFamily := family(from), family(to); fromFamily != "" && toFamily != "" && fromFamily != toFamily && !s.test() {
 				t.Errorf("%s: family %s imports family %s", s.at(imp.Pos()), fromFamily, toFamily)
 			}
-			if within(to, from) || within(to, top(from)) && top(from) != "commands" {
+			if within(to, from) || within(to, top(from)) && top(from) != "commands" && top(from) != "server" {
 				continue
 			}
 			if !slices.ContainsFunc(allowed, func(a string) bool { return within(to, a) }) {

@@ -3,13 +3,13 @@
 package planted
 
 import (
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/hash"
 	"github.com/limitkv/limitkv/engine/limiter"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/stream"
+	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/zset"
 )
 

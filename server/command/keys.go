@@ -6,7 +6,7 @@ package command
 import (
 	"strconv"
 
-	"github.com/limitkv/limitkv/commands/hashslot"
+	"github.com/limitkv/limitkv/server/hashslot"
 )
 
 type keyPlan struct {

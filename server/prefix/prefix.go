@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/commands/histogram"
+	"github.com/limitkv/limitkv/server/histogram"
 )
 
 // Max is how many prefixes there can be: each is a dozen series.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/limitkv/limitkv/commands/command"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // What is to be in a file. The zero value is all that there is.

@@ -4,13 +4,13 @@ package command
 // locks that dispatch took, one time, and the reply to append to.
 
 import (
-	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/delayqueue"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/set"
 	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/longrun"
 )
 
 // Replier is the protocol's writer.

@@ -4,8 +4,8 @@
 package command
 
 import (
-	"github.com/limitkv/limitkv/commands/notation"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/notation"
 )
 
 // Flags say what a command is; COMMAND shows them by name.

@@ -9,15 +9,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/limitkv/limitkv/commands/histogram"
-	"github.com/limitkv/limitkv/commands/longrun"
-	"github.com/limitkv/limitkv/commands/params"
-	"github.com/limitkv/limitkv/commands/pause"
-	"github.com/limitkv/limitkv/commands/prefix"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/vfs"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/histogram"
+	"github.com/limitkv/limitkv/server/longrun"
+	"github.com/limitkv/limitkv/server/params"
+	"github.com/limitkv/limitkv/server/pause"
+	"github.com/limitkv/limitkv/server/prefix"
 )
 
 // Server is the state of the server that commands see. Families keep what is

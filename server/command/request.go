@@ -3,8 +3,8 @@ package command
 // Request is a command on its way from its arguments to its reply.
 
 import (
-	"github.com/limitkv/limitkv/commands/longrun"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/longrun"
 )
 
 // Request is a command on its way. What is found of it is found once and goes along:
