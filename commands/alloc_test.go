@@ -11,17 +11,18 @@ import (
 
 	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/params"
 )
 
 // served is a server with a connection of its first event loop.
 type served struct {
-	*commands.Server
+	*server.Server
 	conn *resp.Memory
 }
 
 func serve(tb testing.TB) *served {
-	s, err := commands.New(commands.Options{Loops: 1, Settings: []params.Setting{{Name: "save"}}})
+	s, err := commands.New(server.Options{Loops: 1, Settings: []params.Setting{{Name: "save"}}})
 	if err != nil {
 		tb.Fatal(err)
 	}

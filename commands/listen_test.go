@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/params"
 )
 
@@ -54,7 +55,7 @@ func TestBind(t *testing.T) {
 		}
 		var mu sync.Mutex
 		var log []string
-		s, err := commands.New(commands.Options{
+		s, err := commands.New(server.Options{
 			Settings: []params.Setting{{Name: "save"}, {Name: "port", Value: "0"}, {Name: "bind", Value: test.bind}},
 			Logf: func(level byte, format string, args ...any) {
 				mu.Lock()
@@ -93,7 +94,7 @@ func TestBindInUse(t *testing.T) {
 	}
 	defer ln.Close()
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	s, err := commands.New(commands.Options{Settings: []params.Setting{{Name: "save"}, {Name: "port", Value: port}, {Name: "bind", Value: "-127.0.0.1"}}})
+	s, err := commands.New(server.Options{Settings: []params.Setting{{Name: "save"}, {Name: "port", Value: port}, {Name: "bind", Value: "-127.0.0.1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,14 +109,14 @@ func TestDebugIsRefused(t *testing.T) {
 	const refused = "-ERR DEBUG command not allowed."
 	setting := func(v string) []params.Setting { return []params.Setting{{Name: "enable-debug-command", Value: v}} }
 	for _, test := range []struct {
-		options commands.Options
+		options server.Options
 		allowed bool
 	}{
-		{commands.Options{}, false},
-		{commands.Options{Test: true}, true},
-		{commands.Options{Settings: setting("yes")}, true},
-		{commands.Options{Settings: setting("no"), Test: true}, false},
-		{commands.Options{Settings: setting("local")}, true},
+		{server.Options{}, false},
+		{server.Options{Test: true}, true},
+		{server.Options{Settings: setting("yes")}, true},
+		{server.Options{Settings: setting("no"), Test: true}, false},
+		{server.Options{Settings: setting("local")}, true},
 	} {
 		test.options.Settings = append(test.options.Settings, params.Setting{Name: "save"}, params.Setting{Name: "port", Value: "0"})
 		s, err := commands.New(test.options)

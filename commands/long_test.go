@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
@@ -251,7 +251,7 @@ func (p panicking) Called(c *command.Ctx, r *command.Request) {
 // TestLongScriptPanics: a bug in a command that a script calls is told, whether the script takes long or not, and
 // leaves nothing behind.
 func TestLongScriptPanics(t *testing.T) {
-	s := livetest.StartWith(t, func(s *commands.Server) {
+	s := livetest.StartWith(t, func(s *server.Server) {
 		s.Log = livetest.NoLog{}
 		s.Pipeline = panicking{s.Pipeline}
 	})

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/params"
 )
 
@@ -68,9 +69,9 @@ func freePort(t *testing.T) string {
 }
 
 // onlyTLS is a server that is to listen on a TLS port alone, with these settings.
-func onlyTLS(t *testing.T, settings ...params.Setting) *commands.Server {
+func onlyTLS(t *testing.T, settings ...params.Setting) *server.Server {
 	t.Helper()
-	s, err := commands.New(commands.Options{Settings: append([]params.Setting{
+	s, err := commands.New(server.Options{Settings: append([]params.Setting{
 		{Name: "save"}, {Name: "port", Value: "0"}, {Name: "tls-port", Value: freePort(t)},
 	}, settings...)})
 	if err != nil {

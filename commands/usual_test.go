@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/params"
 )
 
@@ -162,7 +163,7 @@ func TestUsualStarts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := commands.New(commands.Options{Settings: settings, ConfigFile: file, LoadLater: true, Log: io.Discard})
+			s, err := commands.New(server.Options{Settings: settings, ConfigFile: file, LoadLater: true, Log: io.Discard})
 			if err != nil {
 				t.Fatal(err)
 			}

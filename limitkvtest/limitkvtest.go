@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/params"
 )
 
@@ -20,7 +21,7 @@ type Server struct {
 	Addr, Host, Port string
 
 	t         testing.TB
-	server    *commands.Server
+	server    *server.Server
 	namespace string // "" for the server's own databases
 }
 
@@ -34,7 +35,7 @@ func Start(t testing.TB, flags ...string) *Server {
 	if err != nil {
 		t.Fatalf("limitkvtest: %v", err)
 	}
-	server, err := commands.New(commands.Options{
+	server, err := commands.New(server.Options{
 		Settings: settings,
 		Test:     true,
 		Fatal:    func(text string) { panic("limitkvtest: the server of " + t.Name() + ": " + text) },

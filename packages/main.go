@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/server"
 )
 
 // release is what is to be built.
@@ -48,7 +48,7 @@ var kinds = []kind{
 }
 
 func main() {
-	r := &release{version: commands.Version}
+	r := &release{version: server.Version}
 	flag.StringVar(&r.out, "out", "dist", "the folder that gets everything, emptied first")
 	of := flag.String("platforms", "all", "those to build for, as linux/amd64,linux/arm64")
 	only := flag.String("only", "", "the kinds of package to make, as python,npm; all unless given")

@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/server"
 )
 
 // made makes all kinds of package but those that need other tools, with bytes that stand for binaries.
@@ -263,20 +263,20 @@ func TestArguments(t *testing.T) {
 
 // The version is one that all kinds of package can express, and the changes and the README say the same.
 func TestVersion(t *testing.T) {
-	if !regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(alpha|beta|rc)\.(0|[1-9]\d*))?$`).MatchString(commands.Version) {
-		t.Errorf("%q is not a version such as 1.2.3 or 1.2.3-rc.1", commands.Version)
+	if !regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(alpha|beta|rc)\.(0|[1-9]\d*))?$`).MatchString(server.Version) {
+		t.Errorf("%q is not a version such as 1.2.3 or 1.2.3-rc.1", server.Version)
 	}
 	for name, says := range map[string]string{"CHANGELOG.md": `(?m)^## (\S+)`, "README.md": `limitkv_(\S+)_amd64\.deb`} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m := regexp.MustCompile(says).FindSubmatch(text); m == nil || string(m[1]) != commands.Version {
-			t.Errorf("%s says %q, the server %s", name, m, commands.Version)
+		if m := regexp.MustCompile(says).FindSubmatch(text); m == nil || string(m[1]) != server.Version {
+			t.Errorf("%s says %q, the server %s", name, m, server.Version)
 		}
 	}
 	out, err := exec.Command("make", "-n", "release").Output()
-	if err != nil || !strings.Contains(string(out), "-out dist/"+commands.Version+" ") {
+	if err != nil || !strings.Contains(string(out), "-out dist/"+server.Version+" ") {
 		t.Errorf("make release does %s (%v)", out, err)
 	}
 }

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/server"
 	settings "github.com/limitkv/limitkv/server/params"
 )
 
 func startServer(t *testing.T) *target {
 	t.Helper()
-	s, err := commands.New(commands.Options{
+	s, err := commands.New(server.Options{
 		Loops:    1,
 		Settings: []settings.Setting{{Name: "save"}, {Name: "port", Value: "0"}, {Name: "bind", Value: "127.0.0.1"}},
 	})

@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
@@ -29,7 +29,7 @@ const asServer = "LIMITKV_TEST_SERVER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asServer) != "" {
-		serve(time.Now(), os.Args[1:], commands.Options{Log: os.Stdout, Families: []func(*command.Server) []*command.Command{faults}})
+		serve(time.Now(), os.Args[1:], server.Options{Log: os.Stdout, Families: []func(*server.Server) []*command.Command{faults}})
 		return
 	}
 	os.Exit(m.Run())
@@ -49,7 +49,7 @@ func failing(c *command.Ctx) *command.Wait {
 }
 
 // faults are commands that go wrong.
-func faults(s *command.Server) []*command.Command {
+func faults(s *server.Server) []*command.Command {
 	s.LocksMax = 300 * time.Millisecond
 	var left sync.Mutex
 	s.Mutexes = append(s.Mutexes, &left)

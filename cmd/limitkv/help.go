@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/server"
 )
 
 const usage = `Usage: limitkv [FILE] [--PARAMETER VALUE] ...   start a server
@@ -46,7 +47,7 @@ func help(args []string) {
 	if word == "all" {
 		word = ""
 	}
-	s, err := commands.New(commands.Options{LoadLater: true})
+	s, err := commands.New(server.Options{LoadLater: true})
 	if err != nil {
 		fail(err)
 	}

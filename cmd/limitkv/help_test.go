@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/server"
 )
 
 // The first help fits a screen of 24 lines and 80 columns, where a prompt needs one, and what it says of parameters is true.
@@ -14,7 +15,7 @@ func TestHelp(t *testing.T) {
 	if len(lines) > 23 {
 		t.Errorf("%d lines", len(lines))
 	}
-	s, err := commands.New(commands.Options{LoadLater: true})
+	s, err := commands.New(server.Options{LoadLater: true})
 	if err != nil {
 		t.Fatal(err)
 	}

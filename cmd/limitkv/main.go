@@ -19,23 +19,24 @@ import (
 	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/persistence"
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/params"
 )
 
 func main() {
 	began := time.Now()
-	serve(began, os.Args[1:], commands.Options{Log: os.Stdout})
+	serve(began, os.Args[1:], server.Options{Log: os.Stdout})
 }
 
 // serve is the whole program, with arguments and options.
-func serve(began time.Time, args []string, options commands.Options) {
+func serve(began time.Time, args []string, options server.Options) {
 	switch {
 	case slices.Contains(args, "--version"), slices.Contains(args, "-v"):
 		// What starts servers for tests looks here for the version of Redis, in
 		// redis-server's form: the first number with dots, or what is behind v=.
 		fmt.Printf("Redis server v=%s sha=00000000:0 malloc=go bits=%d build=0 limitkv=%s\n",
-			command.RedisVersion, strconv.IntSize, commands.Version)
+			command.RedisVersion, strconv.IntSize, server.Version)
 		return
 	case slices.Contains(args, "--help"), slices.Contains(args, "-h"):
 		help(args)
@@ -129,7 +130,7 @@ func serve(began time.Time, args []string, options commands.Options) {
 				supervisor.ending()
 				fail(err)
 			}
-			fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms)\n", commands.Version,
+			fmt.Printf("limitkv %s listens on %s (pid %d, up in %.1f ms)\n", server.Version,
 				strings.Join(addrs, " "), os.Getpid(), float64(time.Since(began).Microseconds())/1000)
 			s.Ready()
 			supervisor.ready()
@@ -150,7 +151,7 @@ func serve(began time.Time, args []string, options commands.Options) {
 }
 
 // signalled is how a signal asks the server to end.
-func signalled(s *commands.Server, got os.Signal) command.End {
+func signalled(s *server.Server, got os.Signal) command.End {
 	name, parameter := "SIGTERM", "shutdown-on-sigterm"
 	if got == syscall.SIGINT {
 		name, parameter = "SIGINT", "shutdown-on-sigint"
@@ -164,14 +165,14 @@ func signalled(s *commands.Server, got os.Signal) command.End {
 }
 
 // parseEnd is how a parameter says that the server is to end.
-func parseEnd(s *commands.Server, parameter string) command.End {
+func parseEnd(s *server.Server, parameter string) command.End {
 	return command.ParseEnd(strings.Fields(s.Config.Find(parameter).Get()))
 }
 
 // prepare has replicas catch up and what is to be kept written, and tells whether the
 // server is to end. A signal meanwhile ends the process, since whoever asks twice does not
 // want to wait, but SIGTERM does not while replicas catch up, as in Redis.
-func prepare(s *commands.Server, supervisor *supervisor, stuck *atomic.Pointer[time.Timer], signals chan os.Signal) bool {
+func prepare(s *server.Server, supervisor *supervisor, stuck *atomic.Pointer[time.Timer], signals chan os.Signal) bool {
 	supervisor.tell("STOPPING=1\n")
 	done := make(chan error, 1)
 	go func() {
@@ -278,7 +279,7 @@ func export(args []string) {
 	if !plain || len(paths) != 2 {
 		fail(usage)
 	}
-	s, err := commands.New(commands.Options{LoadLater: true, Settings: []params.Setting{{Name: "databases", Value: strconv.Itoa(engine.DatabasesMax)}}})
+	s, err := commands.New(server.Options{LoadLater: true, Settings: []params.Setting{{Name: "databases", Value: strconv.Itoa(engine.DatabasesMax)}}})
 	if err != nil {
 		fail(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/server"
 )
 
 // reportMax is how long a report may take: the log may be a pipe that nobody reads.
@@ -21,7 +21,7 @@ const stackMax = 16 << 20
 
 // report has the signals of faults that others send answered with a report, unless
 // crash-log-enabled is no. The server's own faults are panics.
-func report(s *commands.Server) {
+func report(s *server.Server) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGALRM)
 	faults := make(chan os.Signal, 1)
@@ -39,7 +39,7 @@ func report(s *commands.Server) {
 				time.AfterFunc(reportMax, func() { os.Exit(exitFatal) })
 				s.Logf('w', "=== LIMITKV BUG REPORT START ===")
 				number, _ := got.(syscall.Signal) // every signal is one
-				s.Logf('w', "limitkv %s crashed by signal: %d (%v)", commands.Version, int(number), got)
+				s.Logf('w', "limitkv %s crashed by signal: %d (%v)", server.Version, int(number), got)
 				stacks(s)
 				s.Logf('w', "=== LIMITKV BUG REPORT END ===")
 				os.Exit(exitFatal)
@@ -49,7 +49,7 @@ func report(s *commands.Server) {
 }
 
 // stacks logs where every goroutine is.
-func stacks(s *commands.Server) {
+func stacks(s *server.Server) {
 	text := make([]byte, 64<<10)
 	for {
 		n := runtime.Stack(text, true)

@@ -9,18 +9,18 @@ import (
 	"net"
 	"os"
 
-	"github.com/limitkv/limitkv/commands"
+	"github.com/limitkv/limitkv/server"
 )
 
 // supervisor is whom the server tells.
 type supervisor struct {
-	s       *commands.Server
+	s       *server.Server
 	socket  string // of systemd, "" for none
 	pidfile string
 }
 
 // supervised tells that there is a server.
-func supervised(s *commands.Server) *supervisor {
+func supervised(s *server.Server) *supervisor {
 	v := &supervisor{s: s, pidfile: s.Config.Find("pidfile").Get()}
 	if s.Config.Supervised() {
 		v.socket = os.Getenv("NOTIFY_SOCKET")

@@ -10,20 +10,21 @@ import (
 
 	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/params"
 )
 
 // start makes a server, which does not listen.
-func start(t *testing.T, settings ...params.Setting) (*commands.Server, error) {
+func start(t *testing.T, settings ...params.Setting) (*server.Server, error) {
 	t.Helper()
-	s, err := commands.New(commands.Options{Settings: settings, Loops: 1, Test: true})
+	s, err := commands.New(server.Options{Settings: settings, Loops: 1, Test: true})
 	if err == nil {
 		t.Cleanup(func() { _ = s.Close() })
 	}
 	return s, err
 }
 
-func want(t *testing.T, s *commands.Server, part string, args ...string) {
+func want(t *testing.T, s *server.Server, part string, args ...string) {
 	t.Helper()
 	if got := string(s.Do(args...)); !strings.Contains(got, part) {
 		t.Errorf("%v: got %q, want %q in it", args, got, part)
@@ -274,7 +275,7 @@ func TestKeysInsideValues(t *testing.T) {
 
 // In a cluster what a queue names is in its slot.
 func TestKeysInsideValuesOfSlots(t *testing.T) {
-	s := livetest.StartWith(t, func(s *commands.Server) { s.Cluster = true })
+	s := livetest.StartWith(t, func(s *server.Server) { s.Cluster = true })
 	c := s.Client()
 	c.Want("OK", "DQ.SET", "{a}q", "DEAD", "{a}dead")
 	dump := c.Do("DUMP", "{a}q")

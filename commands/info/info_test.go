@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/server"
 )
 
 func TestInfoCounts(t *testing.T) {
@@ -90,7 +90,7 @@ func TestInfoInExec(t *testing.T) {
 }
 
 func TestErrorCodesAreLimited(t *testing.T) {
-	s := livetest.StartWith(t, func(s *commands.Server) { s.Log = livetest.NoLog{} })
+	s := livetest.StartWith(t, func(s *server.Server) { s.Log = livetest.NoLog{} })
 	c := s.Client()
 	script := "return redis.error_reply('C' .. ARGV[1] .. ' made up')"
 	for i := range 300 {

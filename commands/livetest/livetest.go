@@ -14,6 +14,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/params"
 )
 
@@ -25,19 +26,19 @@ const patience = 5 * time.Second
 
 // Server is a running server.
 type Server struct {
-	*commands.Server
+	*server.Server
 	t     testing.TB
 	addr  string
 	admin *Client
 }
 
 // Start starts a server that ends with the test.
-func Start(t testing.TB) *Server { t.Helper(); return StartWith(t, func(*commands.Server) {}) }
+func Start(t testing.TB) *Server { t.Helper(); return StartWith(t, func(*server.Server) {}) }
 
 // StartWith is Start for a server that is changed before it serves anybody.
-func StartWith(t testing.TB, change func(*commands.Server)) *Server {
+func StartWith(t testing.TB, change func(*server.Server)) *Server {
 	t.Helper()
-	s, err := commands.New(commands.Options{
+	s, err := commands.New(server.Options{
 		Settings:   []params.Setting{{Name: "port", Value: "0"}},
 		Loops:      2,
 		FixedLoops: true,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/params"
 )
 
@@ -60,7 +61,7 @@ func TestAdvance(t *testing.T) {
 }
 
 func TestOnlyWithTest(t *testing.T) {
-	s, err := commands.New(commands.Options{Settings: []params.Setting{{Name: "save"}}})
+	s, err := commands.New(server.Options{Settings: []params.Setting{{Name: "save"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/server"
 )
 
 // site is a server with its page.
@@ -28,7 +28,7 @@ type site struct {
 }
 
 func start(t *testing.T) *site {
-	s := livetest.StartWith(t, func(s *commands.Server) {
+	s := livetest.StartWith(t, func(s *server.Server) {
 		if err := s.Config.Find("http").Set("0"); err != nil {
 			t.Fatal(err)
 		}

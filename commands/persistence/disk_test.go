@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/vfs"
+	"github.com/limitkv/limitkv/server"
 )
 
 // disk is a file system whose syncs and writes of log files a test stops or fails.
@@ -100,7 +100,7 @@ func onDisk(t *testing.T, appendfsync string) (*livetest.Server, *disk) {
 func start(t *testing.T, d *disk, appendfsync string) *livetest.Server {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	s := livetest.StartWith(t, func(s *commands.Server) {
+	s := livetest.StartWith(t, func(s *server.Server) {
 		s.FS, s.Log = d, livetest.NoLog{}
 	})
 	t.Cleanup(d.let)
@@ -486,7 +486,7 @@ func (f turnedOnFile) Sync() error {
 func TestTurnedOnIsSafe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	d := &turnedOn{FS: vfs.OS}
-	s := livetest.StartWith(t, func(s *commands.Server) { s.FS, s.Log = d, livetest.NoLog{} })
+	s := livetest.StartWith(t, func(s *server.Server) { s.FS, s.Log = d, livetest.NoLog{} })
 	c, late := s.Client(), s.Client()
 	var wrote atomic.Int64
 	renamed := func(from string) {

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
 	"github.com/limitkv/limitkv/commands/persistence"
+	"github.com/limitkv/limitkv/server"
 )
 
 // lines is a log in memory.
@@ -36,7 +36,7 @@ func (l *lines) count(part string) int {
 func TestStopSaving(t *testing.T) {
 	t.Chdir(t.TempDir())
 	log := &lines{}
-	c := livetest.StartWith(t, func(s *commands.Server) { s.Log = log }).Client()
+	c := livetest.StartWith(t, func(s *server.Server) { s.Log = log }).Client()
 	c.Want("-ERR nothing is being saved in the background", "DEBUG", "STOP-SAVING")
 	c.Want("OK", "CONFIG", "SET", "save", "900 1", "rdb-key-save-delay", "10000000")
 	c.Want("OK", "SET", "k", 1)
@@ -62,7 +62,7 @@ func TestStopSaving(t *testing.T) {
 func TestSnapshotTriedAgain(t *testing.T) {
 	t.Chdir(t.TempDir())
 	d := newDisk()
-	s := livetest.StartWith(t, func(s *commands.Server) { s.FS, s.Log = d, livetest.NoLog{} })
+	s := livetest.StartWith(t, func(s *server.Server) { s.FS, s.Log = d, livetest.NoLog{} })
 	c := s.Client()
 	c.Want("OK", "CONFIG", "SET", "save", "900 100")
 	c.Want("OK", "SET", "k", 1)
@@ -83,7 +83,7 @@ func TestSnapshotTriedAgain(t *testing.T) {
 func TestRewritesPutOff(t *testing.T) {
 	t.Chdir(t.TempDir())
 	log := &lines{}
-	c := livetest.StartWith(t, func(s *commands.Server) { s.Log = log }).Client()
+	c := livetest.StartWith(t, func(s *server.Server) { s.Log = log }).Client()
 	c.Want("OK", "CONFIG", "SET", "auto-aof-rewrite-percentage", "0", "auto-aof-rewrite-min-size", "1", "appendonly", "yes")
 	wait(t, c, "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "aof_last_bgrewrite_status:ok")
 	c.Want("OK", "CONFIG", "SET", "rdb-key-save-delay", "10000000")
@@ -111,7 +111,7 @@ func TestRewritesPutOff(t *testing.T) {
 // was when that began.
 func TestReloadBesideSnapshot(t *testing.T) {
 	t.Chdir(t.TempDir())
-	c := livetest.StartWith(t, func(s *commands.Server) { s.Log = livetest.NoLog{} }).Client()
+	c := livetest.StartWith(t, func(s *server.Server) { s.Log = livetest.NoLog{} }).Client()
 	c.Want("OK", "CONFIG", "SET", "appendonly", "yes")
 	wait(t, c, "aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "aof_last_bgrewrite_status:ok")
 	for i := range 200 {

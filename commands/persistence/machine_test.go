@@ -21,6 +21,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 	"github.com/limitkv/limitkv/engine/vfs"
 	"github.com/limitkv/limitkv/engine/vfs/simfs"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/params"
 )
 
@@ -31,7 +32,7 @@ var (
 
 // served is a server of the test's process, and a connection to it.
 type served struct {
-	s    *commands.Server
+	s    *server.Server
 	conn net.Conn
 	in   *bufio.Reader
 }
@@ -39,7 +40,7 @@ type served struct {
 // serve starts a server on a file system, nil for none, at a time.
 func serve(t *testing.T, fs vfs.FS, nowMillis int64, settings ...string) (*served, error) {
 	t.Helper()
-	o := commands.Options{Loops: 1, Test: true, LoadLater: true, Settings: []params.Setting{{Name: "port", Value: "0"}, {Name: "save", Value: ""}}}
+	o := server.Options{Loops: 1, Test: true, LoadLater: true, Settings: []params.Setting{{Name: "port", Value: "0"}, {Name: "save", Value: ""}}}
 	for i := 0; i < len(settings); i += 2 {
 		o.Settings = append(o.Settings, params.Setting{Name: settings[i], Value: settings[i+1]})
 	}

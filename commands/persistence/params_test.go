@@ -5,14 +5,14 @@ package persistence_test
 import (
 	"testing"
 
-	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
+	"github.com/limitkv/limitkv/server"
 )
 
 // TestSavePoints: what CONFIG SET save takes, as Redis 8.0 takes it.
 func TestSavePoints(t *testing.T) {
 	t.Chdir(t.TempDir())
-	s := livetest.StartWith(t, func(s *commands.Server) { s.FS, s.Log = newDisk(), livetest.NoLog{} })
+	s := livetest.StartWith(t, func(s *server.Server) { s.FS, s.Log = newDisk(), livetest.NoLog{} })
 	c := s.Client()
 	for _, x := range [][2]string{
 		{"1 ", "1 0"}, {"1 2 3 4", "1 2 3 4"}, {"\t1 2", "1 2"}, {"+1 2", "1 2"}, {"99999999999 1", "99999999999 1"}, {"", ""},

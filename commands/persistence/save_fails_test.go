@@ -11,10 +11,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
 	"github.com/limitkv/limitkv/engine/vfs"
 	"github.com/limitkv/limitkv/engine/vfs/simfs"
+	"github.com/limitkv/limitkv/server"
 )
 
 // TestSaveFailsAnywhere: whichever call fails, the snapshot of before or the new one is there whole, the client is told,
@@ -48,7 +48,7 @@ func saveFails(t *testing.T, command string, n int, kinds map[simfs.Kind]bool) (
 	if err := disk.Mkdir(dir); err != nil {
 		t.Fatal(err)
 	}
-	s := livetest.StartWith(t, func(s *commands.Server) { s.FS, s.Log = disk, livetest.NoLog{} })
+	s := livetest.StartWith(t, func(s *server.Server) { s.FS, s.Log = disk, livetest.NoLog{} })
 	c := s.Client()
 	save := func() (ok bool) {
 		if command == "SAVE" {

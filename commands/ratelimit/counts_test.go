@@ -8,12 +8,13 @@ import (
 
 	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/params"
 )
 
 // A limiter has two bytes for each count until that is not enough; nothing that asks it tells when.
 func TestCountsOutgrowTwoBytes(t *testing.T) {
-	s, err := commands.New(commands.Options{Loops: 1, Settings: []params.Setting{{Name: "save"}}})
+	s, err := commands.New(server.Options{Loops: 1, Settings: []params.Setting{{Name: "save"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/limitkv/limitkv/commands"
 	"github.com/limitkv/limitkv/commands/livetest"
 	"github.com/limitkv/limitkv/commands/scripting"
+	"github.com/limitkv/limitkv/server"
 )
 
 const loops = `#!lua name=loops
@@ -216,7 +216,7 @@ func TestBrokenInterpreter(t *testing.T) {
 		}
 		return 1
 	}))
-	s := livetest.StartWith(t, func(s *commands.Server) { s.Log = livetest.NoLog{} })
+	s := livetest.StartWith(t, func(s *server.Server) { s.Log = livetest.NoLog{} })
 	c, other := s.Client(), s.Client()
 	c.Want("l", "FUNCTION", "LOAD", `#!lua name=l
 		local n = 0

@@ -37,9 +37,9 @@ var outside = map[string]string{
 var transactions = map[string]string{
 	"engine/update.go":           "all but those of clients' commands",
 	"engine/lock.go":             "the locks",
-	"commands/pipeline.go":       "a client's command",
-	"commands/long.go":           "one that takes long",
-	"commands/serve.go":          "locks that a command has left to the next one of its connection",
+	"server/pipeline.go":         "a client's command",
+	"server/long.go":             "one that takes long",
+	"server/serve.go":            "locks that a command has left to the next one of its connection",
 	"commands/scripting/long.go": "a script that lets go what it does not need",
 }
 

@@ -1,7 +1,7 @@
-// Package commands, internal to the server, puts the table of commands together and serves sessions:
-// it checks, locks, runs and replies. What a command does is in its family's
-// package.
-package commands
+// Package server, internal to the server, serves sessions: it checks, locks, runs and replies. It is made of what
+// all commands stand on, in one place (New), and is given the table of commands. What a command does is in its
+// family's package, of which it knows nothing.
+package server
 
 // Connections: resp.Handler over sessions.
 
@@ -14,16 +14,8 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// server is command.Server with what only this package needs.
-type server struct {
-	*command.Server
-	// loops are the workers of the event loops.
-	loops  []*command.Worker
-	params settings
-}
-
 // Opened makes a session for a new connection.
-func (s *server) Opened(conn *resp.Conn) {
+func (s *Server) Opened(conn *resp.Conn) {
 	sess := &command.Session{ID: s.Clients.NextID(), Conn: conn, Created: s.Keyspace.Clock.Now(), Authenticated: true}
 	conn.Data = sess
 	s.ClientArrived(sess)
@@ -44,7 +36,7 @@ func (s *server) Opened(conn *resp.Conn) {
 }
 
 // Closed forgets the session.
-func (s *server) Closed(conn *resp.Conn) {
+func (s *Server) Closed(conn *resp.Conn) {
 	sess := conn.Data.(*command.Session)
 	s.Stats.BytesIn.Add(conn.BytesIn())
 	s.Stats.BytesOut.Add(conn.BytesOut())
@@ -78,7 +70,7 @@ func slow(w *command.Worker, cmd *command.Command) bool {
 
 // Serve runs a batch of commands. It returns a negative number if one of them took so long that the connection went on
 // elsewhere, see long.go.
-func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
+func (s *Server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	sess := conn.Data.(*command.Session)
 	if s.MaxClientBytes.Load() != 0 {
 		s.fitClients(sess, batch)
@@ -141,7 +133,7 @@ func (s *server) Serve(conn *resp.Conn, batch []resp.Command) int {
 
 // holdBack finds those replies of a batch, which end at a mark, that may not leave yet:
 // nil for none. They are no more the connection's from the returned mark on.
-func (s *server) holdBack(w *command.Worker, sess *command.Session, end int) (*command.Kept, int) {
+func (s *Server) holdBack(w *command.Worker, sess *command.Session, end int) (*command.Kept, int) {
 	if len(w.Unsafe) == 0 {
 		return nil, end
 	}
@@ -156,7 +148,7 @@ func (s *server) holdBack(w *command.Worker, sess *command.Session, end int) (*c
 
 // hold sends replies that were held back when they are safe, and serves the connection
 // no more until then.
-func (s *server) hold(sess *command.Session, kept *command.Kept) {
+func (s *Server) hold(sess *command.Session, kept *command.Kept) {
 	conn := sess.Conn
 	waits := conn.Paused() // for something else, too, whose reply comes behind
 	conn.Pause()
@@ -174,7 +166,7 @@ func (s *server) hold(sess *command.Session, kept *command.Kept) {
 }
 
 // sendLater sends replies that were held back, if there are any, when they are safe.
-func (s *server) sendLater(sess *command.Session, kept *command.Kept) {
+func (s *Server) sendLater(sess *command.Session, kept *command.Kept) {
 	if kept == nil {
 		return
 	}
@@ -184,7 +176,7 @@ func (s *server) sendLater(sess *command.Session, kept *command.Kept) {
 }
 
 // fitClients ends the largest clients before commands run if the commands are more than clients may take.
-func (s *server) fitClients(sess *command.Session, batch []resp.Command) {
+func (s *Server) fitClients(sess *command.Session, batch []resp.Command) {
 	arrived := -sess.Conn.QueryBytes() // what of the batch is counted already
 	for i := range batch {
 		arrived += int64(batch[i].Size)
@@ -195,7 +187,7 @@ func (s *server) fitClients(sess *command.Session, batch []resp.Command) {
 }
 
 // resolve finds what commands call, and touches their keys.
-func (s *server) resolve(w *command.Worker, sess *command.Session, window []resp.Command) {
+func (s *Server) resolve(w *command.Worker, sess *command.Session, window []resp.Command) {
 	var places [engine.TouchMax]engine.Place
 	keys := 0
 	for i := range window {
@@ -227,7 +219,7 @@ const turnMicrosMax = 2000
 // serve runs commands that were resolved, before which others of the batch ran. It
 // returns how many, the time, and whether the next may run. The time is
 // Monotonic's, by which they are measured.
-func (s *server) serve(w *command.Worker, sess *command.Session, window []resp.Command, before int, now int64) (done int, later int64, more bool) {
+func (s *Server) serve(w *command.Worker, sess *command.Session, window []resp.Command, before int, now int64) (done int, later int64, more bool) {
 	c, conn := &w.Ctx, sess.Conn
 	together := 0 // commands that ran since the clock was read
 	began := now
@@ -317,27 +309,27 @@ const keepMicrosMax = 50
 
 // sameLocks tells whether a script that is called twice in a row may keep its locks
 // in between: if nobody is to see the keys then, or to lock them.
-func (s *server) sameLocks(args, next [][]byte) bool {
+func (s *Server) sameLocks(args, next [][]byte) bool {
 	return len(args) > 1 && len(next) > 1 && bytes.Equal(args[1], next[1]) &&
 		s.MaxMemory.Load() == 0 && s.Tracking.Load() == 0 && s.Monitors.Load() == 0 && !s.TooFewReplicas.Load() && !s.Pause.On()
 }
 
 // letGo gives back the locks that the last command kept for the next one.
-func (s *server) letGo(w *command.Worker) {
+func (s *Server) letGo(w *command.Worker) {
 	if w.Kept != (engine.LockSet{}) {
 		s.Keyspace.Unlock(w.Kept)
 		w.Kept = engine.LockSet{}
 	}
 }
 
-func (s *server) timedApart() bool {
+func (s *Server) timedApart() bool {
 	slow := s.SlowMicros.Load()
 	return slow >= 0 && slow < apartMicros
 }
 
 // account counts n commands of the same name that have run from one time of
 // Monotonic to another, and returns the latter.
-func (s *server) account(c *command.Ctx, cmd *command.Command, began, now int64, n int) int64 {
+func (s *Server) account(c *command.Ctx, cmd *command.Command, began, now int64, n int) int64 {
 	counters := &c.Worker.Counters[cmd.Index()]
 	counters.Calls.Add(int64(n))
 	if took := now - began; took > 0 {
@@ -353,7 +345,7 @@ func (s *server) account(c *command.Ctx, cmd *command.Command, began, now int64,
 
 // enterChanges adds the changes that a worker made to the keyspace's counts,
 // which all workers write: not after each command, but when a batch has run.
-func (s *server) enterChanges(w *command.Worker) {
+func (s *Server) enterChanges(w *command.Worker) {
 	if w.Changes != 0 {
 		s.Keyspace.Dirty.Add(w.Changes)
 		w.Changes = 0
@@ -363,7 +355,7 @@ func (s *server) enterChanges(w *command.Worker) {
 
 // took counts the time of a command. Below a microsecond, as most are, there
 // is nothing to add.
-func (s *server) took(c *command.Ctx, r *command.Request, micros int64) {
+func (s *Server) took(c *command.Ctx, r *command.Request, micros int64) {
 	if micros > 0 {
 		c.Worker.Counters[r.Cmd.Index()].Took(micros, 1)
 	}
@@ -373,7 +365,7 @@ func (s *server) took(c *command.Ctx, r *command.Request, micros int64) {
 }
 
 // silence drops a reply as CLIENT REPLY asked, unless it was pushed.
-func (s *server) silence(sess *command.Session, conn *resp.Conn, mark int, pushed bool) {
+func (s *Server) silence(sess *command.Session, conn *resp.Conn, mark int, pushed bool) {
 	switch sess.Reply {
 	case command.ReplyOff, command.ReplySkip:
 		if !pushed {
@@ -390,7 +382,7 @@ func (s *server) silence(sess *command.Session, conn *resp.Conn, mark int, pushe
 
 // worker is the worker of the connection's loop; connections with a goroutine
 // of their own borrow one.
-func (s *server) worker(conn *resp.Conn) *command.Worker {
+func (s *Server) worker(conn *resp.Conn) *command.Worker {
 	if conn.Loop >= 0 {
 		return s.loops[conn.Loop]
 	}
@@ -399,7 +391,7 @@ func (s *server) worker(conn *resp.Conn) *command.Worker {
 
 // reply appends a reply that was made elsewhere, or an error if it tells of what did not
 // become safe.
-func (s *server) reply(sess *command.Session, at journal.LSN, b []byte, failed string) {
+func (s *Server) reply(sess *command.Session, at journal.LSN, b []byte, failed string) {
 	mark := sess.Conn.Out.Mark()
 	s.Reply(sess, at, b, failed)
 	if sess.Reply != command.ReplyOn {
@@ -411,4 +403,4 @@ func (s *server) reply(sess *command.Session, at journal.LSN, b []byte, failed s
 	}
 }
 
-var _ resp.Handler = (*server)(nil)
+var _ resp.Handler = (*Server)(nil)

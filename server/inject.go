@@ -1,4 +1,4 @@
-package commands
+package server
 
 // What a server for tests does to commands before they run, and where; and commands of sessions that are not like others.
 
@@ -11,7 +11,7 @@ import (
 
 // inject is run for a server whose Injector is to see commands, or was when it
 // first saw the command, for a session in a namespace and for a replica.
-func (s *server) inject(w *command.Worker, sess *command.Session, r *command.Request) outcome {
+func (s *Server) inject(w *command.Worker, sess *command.Session, r *command.Request) outcome {
 	c := &w.Ctx
 	c.KS = s.KeyspaceOf(sess)
 	defer func() {
@@ -54,7 +54,7 @@ func (s *server) inject(w *command.Worker, sess *command.Session, r *command.Req
 }
 
 // stray ends a replica that was replied something: it would take the reply for a part of the stream.
-func (s *server) stray(c *command.Ctx, mark int) {
+func (s *Server) stray(c *command.Ctx, mark int) {
 	sess := c.Session
 	name := strings.ToLower(command.Repeat(c.Args[0], command.RepeatBytesMax))
 	if c.Cmd != nil {

@@ -1,4 +1,4 @@
-package commands
+package server
 
 // Ports of namespaces, and commands that the server runs in one.
 
@@ -45,7 +45,7 @@ func (h *host) Open() (port int, end func(), err error) {
 }
 
 // arrived takes a new session to the namespace whose port it came by.
-func (s *server) arrived(sess *command.Session) {
+func (s *Server) arrived(sess *command.Session) {
 	if !s.TestMode {
 		return
 	}
@@ -58,7 +58,7 @@ func (s *server) arrived(sess *command.Session) {
 }
 
 // DoIn is Do in a namespace, "" for none.
-func (s *server) DoIn(namespace string, args ...string) []byte {
+func (s *Server) DoIn(namespace string, args ...string) []byte {
 	sess := &command.Session{Authenticated: true}
 	if namespace != "" {
 		ns := s.Namespaces.Find(namespace)

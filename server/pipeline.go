@@ -1,4 +1,4 @@
-package commands
+package server
 
 // The pipeline: the way of a command from its arguments to its reply, in five steps.
 //
@@ -36,7 +36,7 @@ const (
 
 // process takes a session's request, which is resolved, through the other steps, on the worker's context. w.ReadAt and c.Now are set.
 // The caller counts it if it ran.
-func (s *server) process(w *command.Worker, sess *command.Session, r *command.Request) (result outcome) {
+func (s *Server) process(w *command.Worker, sess *command.Session, r *command.Request) (result outcome) {
 	c := &w.Ctx
 	out, mark := c.Writer, c.Writer.Mark()
 	defer func() {
@@ -69,7 +69,7 @@ func (s *server) process(w *command.Worker, sess *command.Session, r *command.Re
 }
 
 // lock takes the locks of the shards that the command needs.
-func (s *server) lock(c *command.Ctx) outcome {
+func (s *Server) lock(c *command.Ctx) outcome {
 	w, cmd, sess := c.Worker, c.Cmd, c.Session
 	w.Wanted.Reset()
 	var h *engine.Reservation
@@ -119,7 +119,7 @@ func (s *server) lock(c *command.Ctx) outcome {
 }
 
 // take takes the shards that the command needs, or returns who has one.
-func (s *server) take(c *command.Ctx) (long bool, h *engine.Reservation) {
+func (s *Server) take(c *command.Ctx) (long bool, h *engine.Reservation) {
 	w := c.Worker
 	long = s.Plan(c, &w.Wanted)
 	w.Risk = true
@@ -127,7 +127,7 @@ func (s *server) take(c *command.Ctx) (long bool, h *engine.Reservation) {
 }
 
 // Plan adds what c's request needs to a lock set, and tells whether it will take long.
-func (s *server) Plan(c *command.Ctx, set *engine.LockSet) (long bool) {
+func (s *Server) Plan(c *command.Ctx, set *engine.LockSet) (long bool) {
 	switch cmd, args := c.Cmd, c.Args; {
 	case cmd.Plan != nil:
 		return cmd.Plan(c, set)
@@ -145,7 +145,7 @@ func (s *server) Plan(c *command.Ctx, set *engine.LockSet) (long bool) {
 }
 
 // run calls the handler and tells those who are told of commands.
-func (s *server) run(c *command.Ctx) {
+func (s *Server) run(c *command.Ctx) {
 	w, cmd := c.Worker, c.Cmd
 	w.Risk = false
 	// MONITOR shows a script before what it does, all else once it has run, and
@@ -179,7 +179,7 @@ func (s *server) run(c *command.Ctx) {
 }
 
 // settle ends what lock began.
-func (s *server) settle(c *command.Ctx) outcome {
+func (s *Server) settle(c *command.Ctx) outcome {
 	w, sess, run := c.Worker, c.Session, c.Long
 	w.Risk = true
 	sole := c.Sole > 0 && c.Held.Sole(c.Place)
@@ -232,7 +232,7 @@ func (s *server) settle(c *command.Ctx) outcome {
 }
 
 // Queued runs a command that EXEC comes to. Rights may have changed since it was queued.
-func (s *server) Queued(c *command.Ctx, r *command.Request, began int64) (now int64) {
+func (s *Server) Queued(c *command.Ctx, r *command.Request, began int64) (now int64) {
 	exec := c.Request
 	c.Request = r
 	text := s.check(c)
@@ -254,7 +254,7 @@ func (s *server) Queued(c *command.Ctx, r *command.Request, began int64) (now in
 
 // Called runs a command that a script calls. Reading the clock costs a good part of what most of them take: those that are
 // slow only as part of a slow script are not timed.
-func (s *server) Called(c *command.Ctx, r *command.Request) {
+func (s *Server) Called(c *command.Ctx, r *command.Request) {
 	if r.Cmd.Brief() && !s.timedApart() {
 		s.within(c, r)
 		return
@@ -265,7 +265,7 @@ func (s *server) Called(c *command.Ctx, r *command.Request) {
 }
 
 // within runs a command inside another one, under its locks and at its time.
-func (s *server) within(c *command.Ctx, r *command.Request) {
+func (s *Server) within(c *command.Ctx, r *command.Request) {
 	outer, mark := c.Request, c.Mark
 	c.Request, c.Mark, c.Failure, c.Counted = r, c.Writer.Mark(), "", false
 	c.Forget()
@@ -278,4 +278,4 @@ func (s *server) within(c *command.Ctx, r *command.Request) {
 	c.Forget()
 }
 
-var _ command.Pipeline = (*server)(nil)
+var _ command.Pipeline = (*Server)(nil)

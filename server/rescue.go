@@ -1,4 +1,4 @@
-package commands
+package server
 
 // What becomes of a panic in a command. It is a bug, but others need not suffer
 // from it: if the command had not changed anything yet, its client is told, and
@@ -16,7 +16,7 @@ import (
 // rescue answers a client's command that panicked, if what it left can be trusted,
 // and ends the server if not. It is called on the stack of the panic, with the
 // context's writer and request those of the client. The command is to be settled.
-func (s *server) rescue(c *command.Ctx, r any) {
+func (s *Server) rescue(c *command.Ctx, r any) {
 	name := "a command"
 	if c.Cmd != nil {
 		name = c.Cmd.FullName()

@@ -1,4 +1,4 @@
-package commands
+package server
 
 // Commands that take long. A command begins on the goroutine of its connection's loop, under the locks of its keys. If
 // it turns out to take long – a script that is over its time, see scripting – or is known to, it stays where it is, and
@@ -15,7 +15,7 @@ import (
 
 // GoLong makes the command that c's worker runs a long one, which began at a time of the monotonic clock. It is called
 // on the command's goroutine, with no lock held but those of the command.
-func (s *server) GoLong(c *command.Ctx, since int64) *longrun.Run {
+func (s *Server) GoLong(c *command.Ctx, since int64) *longrun.Run {
 	if c.Long != nil {
 		return c.Long
 	}
@@ -55,7 +55,7 @@ func (s *server) GoLong(c *command.Ctx, since int64) *longrun.Run {
 // Step is called by a command that GoLong was called for, before it goes on looking. Its steps are short, so each is under
 // the mutexes of its shards: those who wait for one get it in a millisecond. A reservation that is given back and taken
 // again is taken before they have heard of it.
-func (s *server) Step(c *command.Ctx) {
+func (s *Server) Step(c *command.Ctx) {
 	w := c.Worker
 	w.Risk = true
 	if c.Reserved {
@@ -73,7 +73,7 @@ func (s *server) Step(c *command.Ctx) {
 }
 
 // endLong ends what GoLong began, once the command is settled.
-func (s *server) endLong(c *command.Ctx, run *longrun.Run) {
+func (s *Server) endLong(c *command.Ctx, run *longrun.Run) {
 	c.Long = nil
 	s.enterChanges(c.Worker) // whoever waits for the last long command to end finds what it changed
 	s.Long.Remove(run)
@@ -81,7 +81,7 @@ func (s *server) endLong(c *command.Ctx, run *longrun.Run) {
 }
 
 // comeBack gives the reply of a command to its connection, which went on elsewhere, and the worker back. The worker's Ctx is that of the command still.
-func (s *server) comeBack(w *command.Worker, sess *command.Session) {
+func (s *Server) comeBack(w *command.Worker, sess *command.Session) {
 	c := &w.Ctx
 	s.enterChanges(w)
 	reply, told := c.Writer.From(w.ReplyAt), command.Ctx{Request: &command.Request{Cmd: c.Cmd}, Session: sess, Server: s.Server}

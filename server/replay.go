@@ -1,4 +1,4 @@
-package commands
+package server
 
 // The commands of a primary's stream. They take the way of a client's, since who reads may see no more of a transaction than
 // all of it, but nobody's rights are asked and nothing keeps them out.
@@ -12,7 +12,7 @@ import (
 
 // replayer runs a primary's commands, one after the other.
 type replayer struct {
-	s    *server
+	s    *Server
 	w    *command.Worker // its own: nobody else gets it
 	sess *command.Session
 	out  resp.Writer
@@ -25,7 +25,7 @@ type replayer struct {
 }
 
 // Replayer makes a replayer.
-func (s *server) Replayer(sess *command.Session, feed func(raw []byte)) command.Replayer {
+func (s *Server) Replayer(sess *command.Session, feed func(raw []byte)) command.Replayer {
 	r := &replayer{s: s, w: s.Workers.Get(s.Server), sess: sess, feed: feed}
 	r.out.Proto = 2
 	r.atCommit = func(journal.LSN) {

@@ -1,4 +1,4 @@
-package commands
+package server
 
 // The log: lines with a time and a level, to standard output or a file.
 
@@ -88,7 +88,7 @@ func (l *log) declare(c *params.Config) {
 
 // greet logs what is about to run, before anything is loaded. Tools that start servers read these lines: the process id
 // is in the one that always-show-logo asks for.
-func (s *server) greet() {
+func (s *Server) greet() {
 	s.Logf('n', "limitkv %s is starting; it speaks as Redis version=%s, bits=%d, pid=%d, just started", Version, command.RedisVersion,
 		strconv.IntSize, os.Getpid())
 	mode := "standalone"

@@ -1,4 +1,4 @@
-package commands
+package server
 
 // The end of the server, in three steps: replicas catch up, what is to be kept is written, connections end. Up to the second
 // it may go on instead.
@@ -72,7 +72,7 @@ func (s *Server) Close() error {
 		defer s.Caught("ending the server")
 		s.Long.Stop() // or whoever waits for their keys would wait on
 		for _, ns := range s.Namespaces.All() {
-			s.Namespaces.Drop(s.server.Server, ns)
+			s.Namespaces.Drop(s.Server, ns)
 		}
 		s.unbind()
 		s.host.net.Close()

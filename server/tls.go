@@ -1,4 +1,4 @@
-package commands
+package server
 
 // TLS: redis.conf's tls-* parameters as a crypto/tls configuration. It can be
 // changed while the server runs; connections made from then on have it.

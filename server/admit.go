@@ -1,4 +1,4 @@
-package commands
+package server
 
 // Admitting a command: the checks every command goes through are here and nowhere else, in Redis's order.
 
@@ -11,7 +11,7 @@ import (
 )
 
 // admit finds out whether a command may go on: ran if it may.
-func (s *server) admit(c *command.Ctx) outcome {
+func (s *Server) admit(c *command.Ctx) outcome {
 	w, cmd, sess := c.Worker, c.Cmd, c.Session
 	if !c.Known {
 		sess.SetLastCommand(nil)
@@ -71,7 +71,7 @@ func (s *server) admit(c *command.Ctx) outcome {
 }
 
 // check returns the error text for a command that may not run now.
-func (s *server) check(c *command.Ctx) string {
+func (s *Server) check(c *command.Ctx) string {
 	cmd, args := c.Cmd, c.Args
 	if cmd.Arity > 0 && len(args) != cmd.Arity || len(args) < -cmd.Arity {
 		return command.ErrArity(cmd.FullName())
@@ -104,7 +104,7 @@ func (s *server) check(c *command.Ctx) string {
 }
 
 // allOf tells whether a command has a flag: EXEC does if all have it that it runs.
-func (s *server) allOf(c *command.Ctx, flag command.Flags) bool {
+func (s *Server) allOf(c *command.Ctx, flag command.Flags) bool {
 	all := c.Cmd.Flags
 	if c.Cmd.FlagsOf != nil {
 		all = c.Cmd.FlagsOf(c)
@@ -148,7 +148,7 @@ func unknown(cmd *command.Command, args [][]byte) string {
 
 // refuse replies an error before the command ran; inside MULTI it makes EXEC
 // fail. It counts with the command, if there is one: a subcommand that does not exist is none.
-func (s *server) refuse(c *command.Ctx, text string) {
+func (s *Server) refuse(c *command.Ctx, text string) {
 	if c.Known || c.Cmd != nil && len(c.Args) < 2 {
 		c.Worker.Counters[c.Cmd.Index()].Rejected.Add(1)
 	}
@@ -166,7 +166,7 @@ func (s *server) refuse(c *command.Ctx, text string) {
 const multiCommandsMax = 1 << 20
 
 // queue puts the command into the session's transaction.
-func (s *server) queue(c *command.Ctx) {
+func (s *Server) queue(c *command.Ctx) {
 	m := &c.Session.Multi
 	if len(m.Queue.Requests) >= multiCommandsMax && c.Session.Conn != nil {
 		s.refuse(c, "ERR Transaction holds too many commands")
@@ -180,7 +180,7 @@ func (s *server) queue(c *command.Ctx) {
 
 // pauses tells whether a pause holds a command back. Not so those that drive the clock, by which it ends, nor what replicas
 // say of how far they are.
-func (s *server) pauses(c *command.Ctx) bool {
+func (s *Server) pauses(c *command.Ctx) bool {
 	return c.Cmd.Flags&command.Test == 0 && c.Session.Aside&command.AsideReplica == 0 && s.Pause.Hold(c.Session.Conn, s.flagsOf(c)&mayWrite != 0)
 }
 
@@ -190,7 +190,7 @@ const mayWrite = command.Write | command.MayReplicate
 // scarce returns the error for a command for which there is too little memory or there are too few replicas, or which a
 // replica does not run, and whether
 // keys were evicted to make room.
-func (s *server) scarce(c *command.Ctx) (text string, evicted bool) {
+func (s *Server) scarce(c *command.Ctx) (text string, evicted bool) {
 	flags := s.flagsOf(c)
 	replica := s.Replica.Load()
 	if s.MaxMemory.Load() != 0 && !s.Pause.On() && !s.Loading.On() && replica&command.ReplicaNoEvicts == 0 { // a pause also keeps keys from going
@@ -218,7 +218,7 @@ func (s *server) scarce(c *command.Ctx) (text string, evicted bool) {
 
 // flagsOf are the flags of the request, which depend on the script if it is one's; for EXEC they are also those of the
 // commands that it runs.
-func (s *server) flagsOf(c *command.Ctx) command.Flags {
+func (s *Server) flagsOf(c *command.Ctx) command.Flags {
 	flags := ownFlags(c)
 	eachOfExec(c, func() bool {
 		flags |= s.flagsOf(c)
@@ -249,7 +249,7 @@ func eachOfExec(c *command.Ctx, fn func() bool) {
 }
 
 // spends tells whether a request is to be refused where memory is full: EXEC is if one of its commands is.
-func (s *server) spends(c *command.Ctx) (spends bool) {
+func (s *Server) spends(c *command.Ctx) (spends bool) {
 	if ownFlags(c)&command.DenyOOM != 0 && !c.Cmd.Spared(c, c.Args) {
 		return true
 	}

@@ -1,4 +1,4 @@
-package commands
+package server
 
 // Commands without a connection: the server's own, and those of a journal of another time or server. A journal's are run
 // as a client's would be, but nothing expires meanwhile, nobody's rights are asked, and no error may come of them.
@@ -15,12 +15,12 @@ import (
 
 // Do runs a command for the server itself, under a session of its own, and
 // returns the reply's bytes.
-func (s *server) Do(args ...string) []byte {
+func (s *Server) Do(args ...string) []byte {
 	return s.do(&command.Session{Authenticated: true}, args)
 }
 
 // do runs a command in a session without a connection.
-func (s *server) do(sess *command.Session, args []string) []byte {
+func (s *Server) do(sess *command.Session, args []string) []byte {
 	raw := make([][]byte, len(args))
 	for i, a := range args {
 		raw[i] = []byte(a)
@@ -32,7 +32,7 @@ func (s *server) do(sess *command.Session, args []string) []byte {
 
 // Apply runs one command of a journal in a session that is kept for it. What frames
 // a transaction is passed over: nobody sees what is between.
-func (s *server) Apply(sess *command.Session, args [][]byte) error {
+func (s *Server) Apply(sess *command.Session, args [][]byte) error {
 	if command.EqualFold(args[0], "MULTI") || command.EqualFold(args[0], "EXEC") {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (s *server) Apply(sess *command.Session, args [][]byte) error {
 
 // alone takes a command through the pipeline that no connection sent and that begins at a time of the monotonic clock. It
 // calls done if it ran.
-func (s *server) alone(sess *command.Session, args [][]byte, began int64, done func(c *command.Ctx)) (outcome, []byte) {
+func (s *Server) alone(sess *command.Session, args [][]byte, began int64, done func(c *command.Ctx)) (outcome, []byte) {
 	w := s.Workers.Get(s.Server)
 	defer s.Workers.Put(w)
 	c, r := &w.Ctx, &w.Requests[0]

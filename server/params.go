@@ -1,4 +1,4 @@
-package commands
+package server
 
 // Parameters of the server as a whole. What belongs to one family is declared
 // there.

@@ -1,0 +1,66 @@
+package server
+
+// What the server runs in: its connections, and whose program it is part of.
+
+import (
+	"crypto/tls"
+	"net"
+
+	"github.com/limitkv/limitkv/resp"
+)
+
+// host is what the server runs in: its listeners, and whose program it is part of.
+type host struct {
+	s       *Server
+	net     *resp.Server
+	options Options
+}
+
+// IO and the other methods are for families: see command.Host.
+func (h *host) IO() []resp.IO { return h.net.IO() }
+
+func (h *host) InRound() bool { return h.net.InRound() }
+
+func (h *host) Watch(event int, fn func()) bool { return h.net.Watch(event, fn) }
+
+// Dial: the other end is served by goroutines, as connections with TLS are.
+func (h *host) Dial(remote net.Addr) net.Conn {
+	here, there := net.Pipe()
+	h.net.ServeConn(&within{there, remote})
+	return here
+}
+
+// within is a connection inside the process, for somebody elsewhere.
+type within struct {
+	net.Conn
+	remote net.Addr
+}
+
+// Inside has it count to no limit of clients: see resp.Conn.
+func (w *within) Inside() {}
+
+func (w *within) RemoteAddr() net.Addr { return w.remote }
+
+func (h *host) Ends() bool { return h.options.Shutdown != nil }
+
+func (h *host) Shutdown() { h.options.Shutdown() }
+
+func (h *host) Writing() {
+	if h.options.Served != nil {
+		h.options.Served()
+	}
+}
+
+func (h *host) Fatal(text string) {
+	if h.options.Fatal != nil {
+		h.options.Fatal(text)
+	}
+}
+
+func (h *host) ClientTLS() (*tls.Config, error) { return h.s.params.tls.client(h.s.Config.Value) }
+
+func (h *host) Freed() {
+	if h.options.Freed != nil {
+		h.options.Freed()
+	}
+}
