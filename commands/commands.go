@@ -41,10 +41,10 @@ import (
 
 // New makes a server that has all commands, beside those of the options' families. Tests have some that go wrong.
 func New(o server.Options) (*server.Server, error) {
-	for _, family := range slices.Concat(data, families) {
+	for _, family := range data {
 		o.Families = append(o.Families, func(s *server.Server) []*command.Command { return family(s.Server) })
 	}
-	o.Families = append(o.Families, clockCommands)
+	o.Families = slices.Concat(o.Families, families)
 	return server.New(o)
 }
 
@@ -64,7 +64,7 @@ var (
 		str.Commands,
 		stream.Commands,
 	}
-	families = []func(*command.Server) []*command.Command{
+	families = []func(*server.Server) []*command.Command{
 		acl.Commands,
 		cluster.Commands,
 		connection.Commands,
@@ -83,6 +83,7 @@ var (
 		memory.Commands,
 		monitor.Commands,
 		observe.Commands,
+		clockCommands,
 		config.Commands, // last: it declares the parameters that nobody else has
 	}
 )

@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // host is what the server runs in: its listeners, and whose program it is part of.
@@ -16,7 +17,17 @@ type host struct {
 	options Options
 }
 
-// IO and the other methods are for families: see command.Host.
+// Authorize and the other methods are for what is below the server, and for families: see command.Host.
+func (h *host) Authorize(c *command.Ctx, cmd *command.Command, args [][]byte) string {
+	return h.s.ACL.Authorize(c, cmd, args)
+}
+
+func (h *host) AuthorizeKeys(c *command.Ctx, keys []command.NamedKey) string {
+	return h.s.ACL.AuthorizeKeys(c, keys)
+}
+
+func (h *host) Flushed(c *command.Ctx) { h.s.Tracker.Flushed(c) }
+
 func (h *host) IO() []resp.IO { return h.net.IO() }
 
 func (h *host) InRound() bool { return h.net.InRound() }

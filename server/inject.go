@@ -64,7 +64,7 @@ func (s *Server) stray(c *command.Ctx, mark int) {
 		line, _, _ := bytes.Cut(text, []byte("\r\n"))
 		s.Logf('w', "== CRITICAL == This master is sending an error to its replica: '%s' after processing the command '%s'", command.Repeat(line, command.RepeatBytesMax), name)
 	}
-	s.Logf('w', "Replica generated a reply to command '%s', disconnecting it: %s", name, s.Connections.Show(c, sess))
+	s.Logf('w', "Replica generated a reply to command '%s', disconnecting it: %s", name, sess.Line(c))
 	c.Writer.Cut(mark)
 	sess.Conn.Close(false)
 }

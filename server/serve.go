@@ -52,6 +52,8 @@ func (s *Server) Closed(conn *resp.Conn) {
 	if sess.Multi.Watcher.Watching() {
 		s.KeyspaceOf(sess).Unwatch(&sess.Multi.Watcher, engine.LockSet{})
 	}
+	s.Tracker.Stop(sess)
+	s.Connections.Closed(sess)
 	for _, fn := range s.OnClose {
 		fn(sess)
 	}

@@ -17,8 +17,11 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/vfs"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/acl"
+	"github.com/limitkv/limitkv/server/clients"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/params"
+	"github.com/limitkv/limitkv/server/tracking"
 	"github.com/limitkv/limitkv/server/value"
 	"github.com/limitkv/limitkv/zset/wyhash"
 )
@@ -66,6 +69,11 @@ type Options struct {
 // Server serves sessions. It is made with New, listens with Listen and ends with Close.
 type Server struct {
 	*command.Server
+	// ACL are the users, Connections what connections may use, Tracker who caches what.
+	ACL         *acl.Users
+	Connections *clients.Limits
+	Tracker     *tracking.Table
+
 	host   *host
 	params settings
 	// loops are the workers of the event loops.
@@ -142,6 +150,9 @@ func New(o Options) (*Server, error) {
 	cs.Host = s.host
 	cs.Pipeline = s
 	s.params = declare(cs.Config, databases)
+	s.ACL = acl.New(cs)
+	s.Connections = clients.New(cs, s.ACL)
+	s.Tracker = tracking.New(cs)
 	rows := make([][]*command.Command, 0, len(o.Families))
 	for _, f := range o.Families {
 		rows = append(rows, f(s))
@@ -163,7 +174,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	cs.Keyspace.Strict = o.Test
-	for _, fn := range cs.OnStart {
+	for _, fn := range []func() error{s.ACL.Start, s.Connections.Start} {
 		if err := fn(); err != nil {
 			return nil, err
 		}
@@ -173,7 +184,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.host.net, err = resp.NewServer(resp.Options{Handler: s, Now: clock.Now, Loops: o.Loops, Fixed: o.FixedLoops, Goroutines: o.Goroutines,
 		Round:     cs.Keyspace.Journal.Round,
-		Full:      func() string { return cs.Connections.Full() },
+		Full:      func() string { return s.Connections.Full() },
 		Panicked:  func(r any) { cs.Panicked("an event loop", r) },
 		Keepalive: time.Duration(s.params.keepalive.Load()) * time.Second})
 	if err != nil {

@@ -1,176 +1,178 @@
-// Package acl, internal to the server, is ACL: users, their passwords and what they may do, and the
-// hooks by which dispatch, scripts and AUTH ask.
-//
-// A user's rights are immutable and swapped as a whole, so that commands on all
-// loops check them without a lock. A user who may do everything, as most, is
-// marked so and never checked.
+// Package acl, internal to the server, is the family of ACL: what administrators do with users. The users are in server/acl.
 package acl
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
+	"crypto/rand"
 	"encoding/hex"
-	"math"
 	"slices"
-	"sync"
-	"sync/atomic"
+	"strconv"
 
+	"github.com/limitkv/limitkv/server"
+	"github.com/limitkv/limitkv/server/acl"
 	"github.com/limitkv/limitkv/server/command"
-	"github.com/limitkv/limitkv/server/params"
 )
 
-type family struct {
-	s *command.Server
-
-	mu     sync.RWMutex // guards users, and changes of their rights
-	users  map[string]*command.User
-	main   *command.User // the user named default, of new sessions
-	lookup sync.Once
-	byName map[string]*command.Command // by full name, as the rows have it
-
-	file        *atomic.Pointer[string]
-	channels    *atomic.Pointer[string] // acl-pubsub-default
-	requirePass atomic.Pointer[string]
-	noPassword  atomic.Bool // main has none
-	required    atomic.Bool // main must authenticate
-	log         log
-}
+type family struct{ users *acl.Users }
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
-	f := &family{s: s, users: map[string]*command.User{}}
-	f.declare()
-	s.Mutexes = append(s.Mutexes, &f.mu, &f.log.mu)
-	f.main = f.add(command.DefaultUser, f.everything())
-	s.ACL = f
-	s.OnStart = append(s.OnStart, f.start)
-	return f.rows()
-}
+func Commands(s *server.Server) []*command.Command { return family{s.ACL}.rows() }
 
-func (f *family) declare() {
-	c := f.s.Config
-	f.file = c.Text("aclfile", "", "file of users, one a line")
-	c.Find("aclfile").Immutable = true
-	f.channels = c.Enum("acl-pubsub-default", "resetchannels", []string{"allchannels", "resetchannels"}, "channels that new users may use")
-	f.log.max = c.Int("acllog-max-len", 128, 0, math.MaxInt64, "how many entries ACL LOG keeps")
-	c.Lines("user", f.lines)
-	f.requirePass.Store(new(string))
-	c.Add(&params.Param{
-		Name: "requirepass", Help: "password that clients must give, none if empty",
-		Secret: true,
-		Get:    func() string { return *f.requirePass.Load() },
-		Set: func(value string) error {
-			f.requirePass.Store(&value)
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			r := rightsOf(f.s.ACL.Default()).clone()
-			r.passwords, r.noPass = nil, value == ""
-			if value != "" {
-				r.passwords = []string{hash([]byte(value))}
-			}
-			f.set(f.main, r)
-			return nil
-		},
-	})
-}
-
-// hash is how passwords are kept.
-func hash(password []byte) string {
-	sum := sha256.Sum256(password)
-	return hex.EncodeToString(sum[:])
-}
-
-// rightsOf are the rights that a user has now.
-func rightsOf(u *command.User) *rights { return u.Rights.Load().(*rights) }
-
-// add makes a user. The caller holds f.mu, or is alone.
-func (f *family) add(name string, r *rights) *command.User {
-	u := &command.User{Name: name}
-	f.users[name] = u
-	f.set(u, r)
-	return u
-}
-
-// set gives a user other rights. The caller holds f.mu, or is alone.
-func (f *family) set(u *command.User, r *rights) {
-	u.Rights.Store(r)
-	u.Unrestricted.Store(r.unrestricted())
-	u.SkipSanitize.Store(r.skipSanitize)
-	if u == f.main || u.Name == command.DefaultUser && f.main == nil {
-		f.noPassword.Store(r.noPass)
-		f.required.Store(!r.noPass || !r.on)
+// done replies OK, or an error.
+func done(c *command.Ctx, problem string) {
+	if problem != "" {
+		c.Error(problem)
+	} else {
+		c.OK()
 	}
 }
 
-// Default, Required, NoPassword and UserExists are for the others: see command.ACL.
-func (f *family) Default() *command.User      { return f.main }
-func (f *family) Required() bool              { return f.required.Load() }
-func (f *family) NoPassword() bool            { return f.noPassword.Load() }
-func (f *family) UserExists(name []byte) bool { return f.find(string(name)) != nil }
-
-func (f *family) find(name string) *command.User {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return f.users[name]
+func texts(c *command.Ctx, list []string) {
+	c.Array(len(list))
+	for _, text := range list {
+		c.BulkString(text)
+	}
 }
 
-// sorted lists the users by name.
-func (f *family) sorted() []*command.User {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	list := make([]*command.User, 0, len(f.users))
-	for _, u := range f.users {
-		list = append(list, u)
+func (f family) setUser(c *command.Ctx) {
+	rules := make([]string, 0, len(c.Args)-3)
+	for _, a := range c.Args[3:] {
+		rules = append(rules, string(a))
 	}
-	slices.SortFunc(list, func(a, b *command.User) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
-	return list
+	done(c, f.users.SetUser(c, string(c.Args[2]), rules))
 }
 
-// Authenticate makes the session a user's if the password is right. All of the
-// user's passwords are compared, in a time that tells nothing of them.
-func (f *family) Authenticate(c *command.Ctx, name, password []byte) bool {
-	right := false
-	given := []byte(hash(password))
-	u := f.find(string(name))
-	if u != nil {
-		r := rightsOf(u)
-		right = r.noPass
-		for _, p := range r.passwords {
-			right = subtle.ConstantTimeCompare(given, []byte(p)) == 1 || right
-		}
-		right = right && r.on
-	}
-	if !right {
-		f.log.add(c, f.s, denial{reason: deniedAuth, object: string(c.Args[0]), user: string(name)})
-		return false
-	}
-	c.Session.SetUser(u)
-	return true
-}
-
-// end closes the session of a user who is gone, or may not listen any more:
-// another's at once, the own one after the reply.
-func (f *family) end(c *command.Ctx, s *command.Session) {
-	if c != nil && s == c.Session {
-		s.Closing, s.Authenticated = true, false
+func (f family) delUser(c *command.Ctx) {
+	if slices.ContainsFunc(c.Args[2:], func(name []byte) bool { return string(name) == command.DefaultUser }) {
+		c.Error("ERR The 'default' user cannot be removed")
 		return
 	}
-	f.s.Kill(s)
+	c.Int(int64(f.users.Delete(c, c.Args[2:])))
 }
 
-// commandNamed finds a command, or "container|subcommand", by the name of its
-// row: rename-command does not change what rules mean.
-func (f *family) commandNamed(name string) *command.Command {
-	f.lookup.Do(func() {
-		f.byName = map[string]*command.Command{}
-		for _, c := range f.s.Table.All() {
-			f.byName[c.FullName()] = c
+func (f family) getUser(c *command.Ctx) {
+	d, ok := f.users.Describe(string(c.Args[2]))
+	if !ok {
+		c.Null()
+		return
+	}
+	c.Map(6)
+	c.BulkString("flags")
+	c.Set(len(d.Flags))
+	for _, flag := range d.Flags {
+		c.BulkString(flag)
+	}
+	c.BulkString("passwords")
+	texts(c, d.Passwords)
+	fields(c, d.Selectors[0])
+	c.BulkString("selectors")
+	c.Array(len(d.Selectors) - 1)
+	for _, s := range d.Selectors[1:] {
+		c.Map(3)
+		fields(c, s)
+	}
+}
+
+func fields(c *command.Ctx, s acl.Selector) {
+	for _, field := range [][2]string{{"commands", s.Commands}, {"keys", s.Keys}, {"channels", s.Channels}} {
+		c.BulkString(field[0])
+		c.BulkString(field[1])
+	}
+}
+
+func cat(c *command.Ctx) {
+	switch len(c.Args) {
+	case 2:
+		texts(c, command.ACLCategories)
+	case 3:
+		category := command.Lower(c.Args[2])
+		if !slices.Contains(command.ACLCategories, category) {
+			c.Error("ERR Unknown category '" + command.Repeat(c.Args[2], command.RepeatBytesMax) + "'")
+			return
 		}
-	})
-	return f.byName[command.Lower([]byte(name))]
+		var names []string
+		for _, cmd := range c.Server.Table.All() {
+			if slices.Contains(cmd.Categories(), category) {
+				names = append(names, cmd.FullName())
+			}
+		}
+		texts(c, names)
+	default:
+		c.Error(command.ErrSubcommandSyntax("ACL", c.Args[1]))
+	}
+}
+
+// passBitsMax is the longest password that GENPASS makes, in bits.
+const passBitsMax = 4096
+
+// genPass is one of the few that want randomness which cannot be repeated, and
+// so do not ask c.Random.
+func genPass(c *command.Ctx) {
+	bits := int64(256)
+	if len(c.Args) > 3 {
+		c.Error(command.ErrSubcommandSyntax("ACL", c.Args[1]))
+		return
+	}
+	if len(c.Args) == 3 {
+		a := c.Cursor(2)
+		bits = a.Int()
+		if a.Err() == "" && (bits <= 0 || bits > passBitsMax) {
+			a.Fail("ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to " + strconv.Itoa(passBitsMax))
+		}
+		if a.Failed(c) {
+			return
+		}
+	}
+	var b [passBitsMax / 8]byte
+	rand.Read(b[:])
+	c.BulkString(hex.EncodeToString(b[:])[:(bits+3)/4])
+}
+
+func (f family) dryRun(c *command.Ctx) {
+	switch refused, err := f.users.Try(string(c.Args[2]), c.Args[3:]); {
+	case err != "":
+		c.Error(err)
+	case refused != "":
+		c.BulkString(refused)
+	default:
+		c.OK()
+	}
+}
+
+func (f family) log(c *command.Ctx) {
+	count := int64(10)
+	switch {
+	case len(c.Args) > 3:
+		c.Error(command.ErrSubcommandSyntax("ACL", c.Args[1]))
+		return
+	case len(c.Args) == 3 && command.EqualFold(c.Args[2], "RESET"):
+		f.users.Log.Reset()
+		c.OK()
+		return
+	case len(c.Args) == 3:
+		a := c.Cursor(2)
+		if count = max(0, a.Int()); a.Failed(c) {
+			return
+		}
+	}
+	entries := f.users.Log.Entries(count)
+	c.Array(len(entries))
+	for _, e := range entries {
+		c.Map(10)
+		c.BulkString("count")
+		c.Int(e.Count)
+		for _, field := range [][2]string{{"reason", e.Reason}, {"context", e.Context}, {"object", e.Object}, {"username", e.User}} {
+			c.BulkString(field[0])
+			c.BulkString(field[1])
+		}
+		c.BulkString("age-seconds")
+		c.Double(float64(c.Now/1000-e.UpdatedMillis) / 1000)
+		c.BulkString("client-info")
+		c.BulkString(e.Client)
+		c.BulkString("entry-id")
+		c.Int(e.ID)
+		c.BulkString("timestamp-created")
+		c.Int(e.CreatedMillis)
+		c.BulkString("timestamp-last-updated")
+		c.Int(e.UpdatedMillis)
+	}
 }

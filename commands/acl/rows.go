@@ -4,7 +4,7 @@ package acl
 
 import "github.com/limitkv/limitkv/server/command"
 
-func (f *family) rows() []*command.Command {
+func (f family) rows() []*command.Command {
 	const (
 		open  = command.NoScript | command.Loading | command.Stale
 		admin = open | command.Admin
@@ -21,7 +21,7 @@ func (f *family) rows() []*command.Command {
 				Summary:    "Lists the categories, or the commands of one.",
 				Complexity: "O(1), the table of commands being what it is",
 				Syntax:     "[category:string]",
-				Run:        f.cat,
+				Run:        cat,
 			},
 			{
 				Name: "deluser", Arity: -3, Since: "6.0.0", Flags: admin,
@@ -63,19 +63,13 @@ func (f *family) rows() []*command.Command {
 				Name: "list", Arity: 2, Since: "6.0.0", Flags: admin,
 				Summary:    "Shows all users as lines of an ACL file.",
 				Complexity: "O(N) in the number of users",
-				Run: func(c *command.Ctx) {
-					users := f.sorted()
-					c.Array(len(users))
-					for _, u := range users {
-						c.BulkString(line(u))
-					}
-				},
+				Run:        func(c *command.Ctx) { texts(c, f.users.Lines()) },
 			},
 			{
 				Name: "load", Arity: 2, Since: "6.0.0", Flags: admin,
 				Summary:    "Reads the ACL file again.",
 				Complexity: "O(N) in the number of users",
-				Run:        f.load,
+				Run:        func(c *command.Ctx) { done(c, f.users.Load(c)) },
 			},
 			{
 				Name: "log", Arity: -2, Since: "6.0.0", Flags: admin,
@@ -83,14 +77,14 @@ func (f *family) rows() []*command.Command {
 				Complexity: "O(N) in the number of entries shown",
 				Syntax:     "[operation=(count:integer | RESET)]",
 				History:    [][2]string{{"7.2.0", "Entries have a number and say when they were made and changed."}},
-				Run:        f.log.command,
+				Run:        f.log,
 			},
 			{
 				Name: "save", Arity: 2, Since: "6.0.0", Flags: admin,
 				Summary:    "Writes the users to the ACL file.",
 				Complexity: "O(N) in the number of users",
 				Tips:       everywhere,
-				Run:        f.save,
+				Run:        func(c *command.Ctx) { done(c, f.users.Save()) },
 			},
 			{
 				Name: "setuser", Arity: -3, Since: "6.0.0", Flags: admin,
@@ -109,13 +103,7 @@ func (f *family) rows() []*command.Command {
 				Name: "users", Arity: 2, Since: "6.0.0", Flags: admin,
 				Summary:    "Lists the names of the users.",
 				Complexity: "O(N) in the number of users",
-				Run: func(c *command.Ctx) {
-					users := f.sorted()
-					c.Array(len(users))
-					for _, u := range users {
-						c.BulkString(u.Name)
-					}
-				},
+				Run:        func(c *command.Ctx) { texts(c, f.users.Names()) },
 			},
 			{
 				Name: "whoami", Arity: 2, Since: "6.0.0", Flags: open,

@@ -4,18 +4,19 @@ package catalog
 import (
 	"sync/atomic"
 
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/glob"
 )
 
 type family struct {
-	s *command.Server
+	s *server.Server
 	// described are the replies to COMMAND DOCS without names, by protocol, once somebody has asked for them.
 	described [2]atomic.Pointer[[]byte]
 }
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s}
 	return []*command.Command{f.commandRow()}
 }

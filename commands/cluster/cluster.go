@@ -9,18 +9,19 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
 type family struct {
-	s *command.Server
+	s *server.Server
 	// node and shard are the ids, 40 hexadecimal digits, made anew at each start.
 	node, shard string
 	epoch       atomic.Int64
 }
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s, node: newID(s), shard: newID(s)}
 	own := func(name string, flags command.Flags, summary string) *command.Command {
 		return &command.Command{
@@ -50,7 +51,7 @@ func Commands(s *command.Server) []*command.Command {
 }
 
 // newID makes an id of a node or a shard.
-func newID(s *command.Server) string {
+func newID(s *server.Server) string {
 	return fmt.Sprintf("%016x%016x%08x", s.Random(), s.Random(), uint32(s.Random()))
 }
 

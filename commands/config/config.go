@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/glob"
 	"github.com/limitkv/limitkv/server/params"
@@ -14,8 +15,8 @@ import (
 type family struct{ s *command.Server }
 
 // Commands are the rows of the family. It is to be the last one: it declares the parameters that nobody else has.
-func Commands(s *command.Server) []*command.Command {
-	f := &family{s}
+func Commands(s *server.Server) []*command.Command {
+	f := &family{s.Server}
 	f.declareParams()
 	declarePlain(s.Config)
 	return []*command.Command{f.configRow()}

@@ -10,15 +10,6 @@ import (
 
 const errNoPassword = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
 
-// begin gives a session the rights it has before AUTH.
-func (f *family) begin(s *command.Session) {
-	s.SetUser(f.s.ACL.Default())
-	s.Authenticated = !f.s.ACL.Required()
-	if s.Conn != nil {
-		s.Conn.SetUnauthenticated(!s.Authenticated)
-	}
-}
-
 // login makes the session the user's. It reports false, with the error
 // replied, if the password is wrong.
 func (f *family) login(c *command.Ctx, user, password []byte) bool {
@@ -29,7 +20,7 @@ func (f *family) login(c *command.Ctx, user, password []byte) bool {
 	c.Session.Authenticated = true
 	if c.Session.Conn != nil {
 		c.Session.Conn.SetUnauthenticated(false)
-		f.Limit(c.Session)
+		f.s.Connections.Limit(c.Session)
 	}
 	return true
 }

@@ -6,23 +6,16 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
 // family is the state of the connection commands.
-type family struct {
-	s       *command.Server
-	limits  limits
-	tracker tracker
-}
+type family struct{ s *server.Server }
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s}
-	s.Connections, s.Tracker = f, &f.tracker
-	f.declareLimits()
-	f.declareTracking()
-	s.OnClose = append(s.OnClose, f.closed)
 	const early = command.NoScript | command.Loading | command.Stale | command.Fast | command.NoAuth | command.AllowBusy
 	return []*command.Command{
 		{
@@ -122,6 +115,7 @@ func (f *family) reset(c *command.Ctx) {
 	for _, fn := range f.s.OnReset {
 		fn(c)
 	}
+	f.s.Tracker.Stop(s)
 	s.SetDB(0)
 	c.DB = 0
 	s.SetProto(2)
@@ -130,7 +124,7 @@ func (f *family) reset(c *command.Ctx) {
 	s.NoTouch = false
 	s.Show(command.ShownNoTouch, false)
 	f.s.SpareClient(s, false)
-	f.begin(s)
+	f.s.Connections.Begin(s)
 	c.Status("RESET")
 }
 

@@ -1,12 +1,13 @@
 package connection
 
 // CLIENT TRACKING and what belongs to it: the commands. What they set up is in
-// tracker.go.
+// server/tracking.
 
 import (
 	"strings"
 
 	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/tracking"
 )
 
 func (f *family) trackingRows(acl []string, flags command.Flags) []*command.Command {
@@ -41,7 +42,7 @@ func (f *family) trackingRows(acl []string, flags command.Flags) []*command.Comm
 }
 
 func (f *family) caching(c *command.Ctx) {
-	t := f.tracker.of(c.Session)
+	t := f.s.Tracker.Of(c.Session)
 	if t == nil {
 		c.Error("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled")
 		return
@@ -51,12 +52,12 @@ func (f *family) caching(c *command.Ctx) {
 	switch {
 	case !yes && !a.Is("NO"):
 		c.Error(command.ErrSyntax)
-	case yes && !t.optIn:
+	case yes && !t.OptIn:
 		c.Error("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.")
-	case !yes && !t.optOut:
+	case !yes && !t.OptOut:
 		c.Error("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.")
 	default:
-		t.caching = true
+		t.Caching = true
 		c.OK()
 	}
 }
@@ -64,29 +65,29 @@ func (f *family) caching(c *command.Ctx) {
 // trackingCommand reads all options before it looks at ON or OFF, as Redis
 // does: which of two errors is told depends on it.
 func (f *family) trackingCommand(c *command.Ctx) {
-	next := tracked{session: c.Session}
+	next := tracking.Client{Session: c.Session}
 	a := c.Cursor(3)
 	for a.More() {
 		switch {
 		case a.IsWith("REDIRECT", 1):
-			if next.redirect != 0 {
+			if next.Redirect != 0 {
 				a.Fail("ERR A client can only redirect to a single other client")
 				break
 			}
-			next.redirect = a.Int()
-			if a.Err() == "" && f.s.Clients.Get(next.redirect) == nil {
+			next.Redirect = a.Int()
+			if a.Err() == "" && f.s.Clients.Get(next.Redirect) == nil {
 				a.Fail("ERR The client ID you want redirect to does not exist")
 			}
 		case a.Is("BCAST"):
-			next.broadcast = true
+			next.Broadcast = true
 		case a.Is("OPTIN"):
-			next.optIn = true
+			next.OptIn = true
 		case a.Is("OPTOUT"):
-			next.optOut = true
+			next.OptOut = true
 		case a.Is("NOLOOP"):
-			next.noLoop = true
+			next.NoLoop = true
 		case a.IsWith("PREFIX", 1):
-			next.prefixes = append(next.prefixes, string(a.Bytes()))
+			next.Prefixes = append(next.Prefixes, string(a.Bytes()))
 		default:
 			a.Syntax()
 		}
@@ -96,13 +97,13 @@ func (f *family) trackingCommand(c *command.Ctx) {
 	}
 	switch on := c.Cursor(2); {
 	case on.Is("ON"):
-		if text := next.check(f.tracker.of(c.Session)); text != "" {
+		if text := check(&next, f.s.Tracker.Of(c.Session)); text != "" {
 			c.Error(text)
 			return
 		}
-		f.tracker.start(&next)
+		f.s.Tracker.Start(&next)
 	case on.Is("OFF"):
-		f.tracker.stop(c.Session)
+		f.s.Tracker.Stop(c.Session)
 	default:
 		c.Error(command.ErrSyntax)
 		return
@@ -112,30 +113,30 @@ func (f *family) trackingCommand(c *command.Ctx) {
 
 // check tells why a session that tracks as was says (nil if it does not)
 // cannot track as t says.
-func (t *tracked) check(was *tracked) string {
+func check(t, was *tracking.Client) string {
 	switch {
-	case !t.broadcast && len(t.prefixes) > 0:
+	case !t.Broadcast && len(t.Prefixes) > 0:
 		return "ERR PREFIX option requires BCAST mode to be enabled"
-	case was != nil && was.broadcast != t.broadcast:
+	case was != nil && was.Broadcast != t.Broadcast:
 		return "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with a different mode."
-	case t.broadcast && (t.optIn || t.optOut):
+	case t.Broadcast && (t.OptIn || t.OptOut):
 		return "ERR OPTIN and OPTOUT are not compatible with BCAST"
-	case t.optIn && t.optOut:
+	case t.OptIn && t.OptOut:
 		return "ERR You can't specify both OPTIN mode and OPTOUT mode"
-	case was != nil && (t.optIn && was.optOut || t.optOut && was.optIn):
+	case was != nil && (t.OptIn && was.OptOut || t.OptOut && was.OptIn):
 		return "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode."
 	}
 	overlap := func(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 	const alone = "'. Prefixes for a single client must not overlap."
-	for i, p := range t.prefixes {
+	for i, p := range t.Prefixes {
 		if was != nil {
-			for _, old := range was.prefixes {
+			for _, old := range was.Prefixes {
 				if overlap(p, old) {
 					return "ERR Prefix '" + p + "' overlaps with an existing prefix '" + old + alone
 				}
 			}
 		}
-		for _, other := range t.prefixes[i+1:] {
+		for _, other := range t.Prefixes[i+1:] {
 			if overlap(p, other) {
 				return "ERR Prefix '" + p + "' overlaps with another provided prefix '" + other + alone
 			}
@@ -145,22 +146,22 @@ func (t *tracked) check(was *tracked) string {
 }
 
 func (f *family) trackingInfo(c *command.Ctx) {
-	t := f.tracker.of(c.Session)
+	t := f.s.Tracker.Of(c.Session)
 	flags, redirect := []string{"off"}, int64(-1)
 	var prefixes []string
 	if t != nil {
-		flags, redirect, prefixes = []string{"on"}, t.redirect, t.prefixes
+		flags, redirect, prefixes = []string{"on"}, t.Redirect, t.Prefixes
 		add := func(on bool, name string) {
 			if on {
 				flags = append(flags, name)
 			}
 		}
-		add(t.broadcast, "bcast")
-		add(t.optIn, "optin")
-		add(t.optIn && t.caching, "caching-yes")
-		add(t.optOut, "optout")
-		add(t.optOut && t.caching, "caching-no")
-		add(t.noLoop, "noloop")
+		add(t.Broadcast, "bcast")
+		add(t.OptIn, "optin")
+		add(t.OptIn && t.Caching, "caching-yes")
+		add(t.OptOut, "optout")
+		add(t.OptOut && t.Caching, "caching-no")
+		add(t.NoLoop, "noloop")
 		add(c.Session.Shown.Flags.Load()&command.ShownTrackingBroken != 0, "broken_redirect")
 	}
 	c.Map(3)

@@ -17,21 +17,22 @@ import (
 	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/resp/number"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/params"
 	"github.com/limitkv/limitkv/server/value"
 )
 
 type family struct {
-	s     *command.Server
+	s     *server.Server
 	from  *atomic.Pointer[string]     // enable-debug-command
 	saved command.PerKeyspace[[]byte] // by DEBUG RELOAD, guarded by the locks of all its shards
 }
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s}
-	f.saved.Begin(s, nil)
+	f.saved.Begin(s.Server, nil)
 	from := "no"
 	if s.TestMode {
 		from = "yes" // whoever may move the clock may do all that DEBUG does

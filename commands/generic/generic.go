@@ -4,11 +4,12 @@ package generic
 import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	d := &dumper{s.Config.Dumps()}
 	s.LazyServerDel = s.Config.Bool("lazyfree-lazy-server-del", false, "keys that commands of another purpose remove are logged as UNLINK")
 	s.CauseEffects(

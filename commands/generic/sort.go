@@ -7,6 +7,7 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/list"
 	"github.com/limitkv/limitkv/engine/set"
+	"github.com/limitkv/limitkv/server/acl"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/hashslot"
 	"github.com/limitkv/limitkv/server/params"
@@ -195,7 +196,7 @@ func denied(c *command.Ctx, s *sorting) string {
 			}
 		}
 	}
-	if !s.isBy && s.get == nil || c.Server.ACL.MayReadAll(c) {
+	if !s.isBy && s.get == nil || acl.MayReadAll(c) {
 		return ""
 	}
 	if s.isBy && !s.plain {

@@ -13,11 +13,12 @@ import (
 	"sync"
 
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
 type family struct {
-	s     *command.Server
+	s     *server.Server
 	rates rates
 }
 
@@ -31,7 +32,7 @@ var (
 )
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s}
 	f.addInfo()
 	return []*command.Command{f.infoRow(), f.lolwutRow(), timeRow}
@@ -283,6 +284,10 @@ func (f *family) infoStats(w *command.InfoWriter) {
 	w.Line("pubsub_channels", channels)
 	w.Line("pubsub_patterns", patterns)
 	w.Line("pubsubshard_channels", shardChannels)
+	keys, items, prefixes := f.s.Tracker.Counts()
+	w.Line("tracking_total_keys", keys)
+	w.Line("tracking_total_items", items)
+	w.Line("tracking_total_prefixes", prefixes)
 	for _, add := range f.s.InfoStats {
 		add(w)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/histogram"
 )
@@ -62,7 +63,7 @@ func (m *latencyMonitor) names() (names []string) {
 }
 
 type family struct {
-	s           *command.Server
+	s           *server.Server
 	slow        slowlog
 	latency     latencyMonitor
 	percentiles percentiles
@@ -72,7 +73,7 @@ type family struct {
 }
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s}
 	s.Mutexes = append(s.Mutexes, &f.slow.mu, &f.latency.mu)
 	f.declareSlow()

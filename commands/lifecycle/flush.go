@@ -33,7 +33,7 @@ func (f *family) flushRows() []*command.Command {
 				if mode, ok := flushMode(c); ok {
 					f.emptied(mode, c.FlushAll(), command.FreedPieces)
 					f.s.Durability.Flushed(c)
-					flushed(c, mode)
+					f.flushed(c, mode)
 				}
 			},
 		},
@@ -50,7 +50,7 @@ func (f *family) flushRows() []*command.Command {
 				if mode, ok := flushMode(c); ok {
 					n := c.FlushDB()
 					f.emptied(mode, n, n)
-					flushed(c, mode)
+					f.flushed(c, mode)
 				}
 			},
 		},
@@ -105,9 +105,9 @@ func flushMode(c *command.Ctx) (mode flush, ok bool) {
 }
 
 // flushed replies. To a client that waits in Redis comes first what it is to hear of the keys that are gone.
-func flushed(c *command.Ctx, mode flush) {
+func (f *family) flushed(c *command.Ctx, mode flush) {
 	if mode == flushWaits && c.Server.Tracking.Load() != 0 && c.Session.Reply == command.ReplyOn {
-		c.Server.Tracker.Commanded(c)
+		f.s.Tracker.Commanded(c)
 		c.Session.SendOwn(c.Writer)
 	}
 	c.OK()

@@ -5,14 +5,15 @@ package lifecycle
 import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/longrun"
 )
 
-type family struct{ s *command.Server }
+type family struct{ s *server.Server }
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s}
 	return append(f.flushRows(), f.shutdownRow(), moduleRow())
 }

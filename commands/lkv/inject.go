@@ -8,13 +8,14 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/glob"
 )
 
 // injector is what LKV.FAULT and LKV.LOG know.
 type injector struct {
-	s *command.Server
+	s *server.Server
 
 	mu     sync.Mutex // of places' parts too
 	places command.PerKeyspace[place]

@@ -12,6 +12,7 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
@@ -44,13 +45,13 @@ func (r *reading) Append(_ journal.LSN, _ int64, framed []byte) {
 }
 
 type journals struct {
-	s      *command.Server
+	s      *server.Server
 	places command.PerKeyspace[reading]
 }
 
-func journalRow(s *command.Server) *command.Command {
+func journalRow(s *server.Server) *command.Command {
 	f, j := family{s.Keyspace}, &journals{s: s}
-	j.places.Begin(s, nil)
+	j.places.Begin(s.Server, nil)
 	start := f.row("start", 2, "", "Begins to read the journal of an empty keyspace.", j.start)
 	check := f.row("check", 2, "", "Applies the effects to a copy and compares it with the keyspace.", j.check)
 	pictures := f.row("pictures", -2, "[COPY]", "Returns all that there is, in words, of the keyspace or of the copy.", j.pictures)
@@ -88,10 +89,10 @@ func (j *journals) start(c *command.Ctx) {
 	r := j.places.Of(c.KS)
 	if r.on {
 		r.place.Leave()
-		j.s.Namespaces.Drop(j.s, r.copy)
+		j.s.Namespaces.Drop(j.s.Server, r.copy)
 	}
 	name := fmt.Sprintf("lkv.journal:%p", c.KS)
-	ns := j.s.Namespaces.Make(j.s, name)
+	ns := j.s.Namespaces.Make(j.s.Server, name)
 	if ns == nil {
 		c.Error(errNamespaceMany)
 		return
@@ -109,7 +110,7 @@ func (j *journals) stop(c *command.Ctx) {
 	r := j.places.Of(c.KS)
 	if r.on {
 		r.place.Leave()
-		j.s.Namespaces.Drop(j.s, r.copy)
+		j.s.Namespaces.Drop(j.s.Server, r.copy)
 		*r = reading{}
 	}
 	c.OK()

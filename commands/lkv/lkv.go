@@ -6,11 +6,12 @@ package lkv
 
 import (
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	if !s.TestMode {
 		return nil
 	}
@@ -19,7 +20,7 @@ func Commands(s *command.Server) []*command.Command {
 	advance := f.row("advance", 3, "ms:integer", "Moves the stopped clock forward; whatever falls due has happened when it replies.", f.advance)
 	freeze.Plan, advance.Plan = f.plan, f.plan
 	in := &injector{s: s}
-	in.places.Begin(s, nil)
+	in.places.Begin(s.Server, nil)
 	s.Injector = in
 	s.Mutexes = append(s.Mutexes, &in.mu)
 	return []*command.Command{

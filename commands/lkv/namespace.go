@@ -4,6 +4,7 @@ package lkv
 // databases, channels, functions, faults, log and snapshots.
 
 import (
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
@@ -15,8 +16,8 @@ const (
 
 type namespaces struct{ s *command.Server }
 
-func namespaceRow(s *command.Server) *command.Command {
-	f, n := family{s.Keyspace}, namespaces{s}
+func namespaceRow(s *server.Server) *command.Command {
+	f, n := family{s.Keyspace}, namespaces{s.Server}
 	return &command.Command{
 		Name: "lkv.namespace", Arity: -2, Group: command.GroupTest, Since: "0.2.0",
 		Flags:      command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
@@ -30,7 +31,7 @@ type snapshots struct {
 
 // snapshotter has them all.
 type snapshotter struct {
-	s      *command.Server
+	s      *server.Server
 	places command.PerKeyspace[snapshots]
 }
 
@@ -41,10 +42,10 @@ type snapshot struct {
 	functions any // of Server.SaveFunctions
 }
 
-func snapshotRow(s *command.Server) *command.Command {
+func snapshotRow(s *server.Server) *command.Command {
 	f := family{s.Keyspace}
 	all := &snapshotter{s: s}
-	all.places.Begin(s, nil)
+	all.places.Begin(s.Server, nil)
 	s.Mutexes = append(s.Mutexes, &all.places.Of(s.Keyspace).mu)
 	save := f.row("save", 3, "name:string", "Keeps all keys of all databases, and the functions, under a name, in place of what it named.", all.save)
 	restore := f.row("restore", 3, "name:string", "Brings back what a name keeps; it can be brought back again.", all.restore)

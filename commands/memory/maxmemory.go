@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
@@ -34,7 +35,7 @@ const (
 // keeper keeps memory below its limits: what it is for the others is command.Keeper.
 type keeper struct {
 	*clientEvictor
-	s        *command.Server
+	s        *server.Server
 	policy   *atomic.Pointer[string]
 	samples  *atomic.Int64
 	tenacity *atomic.Int64
@@ -54,7 +55,7 @@ var evictionPolicies = []string{
 }
 
 // declareMaxMemory declares the parameters and returns what acts on them.
-func declareMaxMemory(s *command.Server) *keeper {
+func declareMaxMemory(s *server.Server) *keeper {
 	c := s.Config
 	k := &keeper{s: s, clientEvictor: declareClientMemory(s)}
 	limit := c.Memory("maxmemory", 0, 0, math.MaxInt64, "bytes above which keys are evicted or writes refused, 0 for no limit; garbage comes on top, up to an eighth and 64 MB")

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
@@ -73,7 +74,7 @@ func (p *peak) saw(n uint64) uint64 {
 }
 
 type family struct {
-	s    *command.Server
+	s    *server.Server
 	peak peak
 	// startMemory is what the process used when it was made.
 	startMemory uint64
@@ -101,7 +102,7 @@ func (f *family) usage() usage {
 }
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s, startMemory: memoryUsage().objects}
 	s.OtherMemory = append(s.OtherMemory, func() int64 { return int64(f.startMemory) }, s.ClientBytes.Load, func() int64 {
 		backlog, _, _ := s.Replication.Memory()

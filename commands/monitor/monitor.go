@@ -7,17 +7,18 @@ import (
 	"sync"
 
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
 type family struct {
-	s        *command.Server
+	s        *server.Server
 	mu       sync.Mutex
 	sessions []*command.Session
 }
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s}
 	s.Mutexes = append(s.Mutexes, &f.mu)
 	s.Monitor = f

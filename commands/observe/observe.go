@@ -14,13 +14,14 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/params"
 	"github.com/limitkv/limitkv/web"
 )
 
 type family struct {
-	s         *command.Server
+	s         *server.Server
 	at        string // where to listen, "" for nowhere
 	listening bool   // or not, as at says: from now on it stays
 	write     *atomic.Bool
@@ -33,7 +34,7 @@ type family struct {
 }
 
 // Commands are the rows of the family: none.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s}
 	s.Config.Add(&params.Param{
 		Name: "http", Help: "address to serve metrics and the page at, such as 9121 or 0.0.0.0:9121; the host is 127.0.0.1 unless given, empty is nowhere",

@@ -10,13 +10,14 @@ import (
 
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/vfs"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/params"
 )
 
 // family is what the commands share.
 type family struct {
-	s     *command.Server
+	s     *server.Server
 	dumps *params.Dumps
 	p     settings
 
@@ -63,7 +64,7 @@ type status struct {
 }
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s, dumps: s.Config.Dumps(), stop: make(chan struct{}), loaded: make(chan struct{})}
 	f.declare()
 	s.OnLoad = append(s.OnLoad, f.load)

@@ -404,7 +404,7 @@ func (p *snapshotWriter) newOutput(to io.Writer) (o output, err error) {
 	if p.words {
 		return p.f.newWordsOutput(to, p.now, p.at, p.libraries)
 	}
-	o.dump = dumpfile.Begin(p.f.s, to, p.now, p.base, p.libraries, p.format, p.facts...)
+	o.dump = dumpfile.Begin(p.f.s.Server, to, p.now, p.base, p.libraries, p.format, p.facts...)
 	o.dump.Between = func() error {
 		p.offer()
 		return p.unwanted()

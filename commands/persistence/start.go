@@ -152,7 +152,7 @@ func (f *family) syncBeside() {
 // read enters the keys and functions of a file, and returns where it ends. With resume the stream of replication goes on
 // behind it.
 func (f *family) read(file vfs.File, size, nowMillis int64, resume bool) (end int64, err error) {
-	return dumpfile.Start(f.s, f.s.Loading.Reader(io.NewSectionReader(file, 0, size), f.stopped), size, nowMillis, resume,
+	return dumpfile.Start(f.s.Server, f.s.Loading.Reader(io.NewSectionReader(file, 0, size), f.stopped), size, nowMillis, resume,
 		func(keys int) { f.slower(f.p.loadDelay, keys, nil) })
 }
 
@@ -321,7 +321,7 @@ func (f *family) ReloadLog(flush func(c *command.Ctx)) error {
 func (f *family) empty(flush func(c *command.Ctx)) error {
 	return f.held(func(c *command.Ctx) error {
 		flush(c)
-		c.Worker = f.s.Workers.Get(f.s)
+		c.Worker = f.s.Workers.Get(f.s.Server)
 		defer f.s.Workers.Put(c.Worker)
 		_ = f.s.Functions.LoadCode(c, nil, true, true)
 		return nil

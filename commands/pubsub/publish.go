@@ -23,7 +23,7 @@ func (f *family) publishRow() *command.Command {
 		Channels:   command.Channels{First: 1, Last: 1},
 		Run: func(c *command.Ctx) {
 			d := delivery{c: c, v: &c.View}
-			d.publish(f.s, f.worlds.Of(c.KS), c.Args[1], c.Args[2])
+			d.publish(f.s.Server, f.worlds.Of(c.KS), c.Args[1], c.Args[2])
 			f.replicate(c)
 			d.reply()
 		},
@@ -42,7 +42,7 @@ func (f *family) spublishRow() *command.Command {
 		Channels:   command.Channels{First: 1, Last: 1},
 		Run: func(c *command.Ctx) {
 			d := delivery{c: c, v: &c.View}
-			d.send(f.s, newMessage("smessage", c.Args[1], c.Args[2]), f.worlds.Of(c.KS).shard.listeners(c.Args[1]))
+			d.send(f.s.Server, newMessage("smessage", c.Args[1], c.Args[2]), f.worlds.Of(c.KS).shard.listeners(c.Args[1]))
 			f.replicate(c)
 			d.reply()
 		},
@@ -171,9 +171,9 @@ func (f *family) keyspaceEvent(v *engine.View, db int, _ engine.EventClass, even
 	d := delivery{v: v}
 	if mask&engine.EventKeyspace != 0 {
 		channel := append([]byte("__keyspace@"+number+"__:"), key...)
-		d.publish(f.s, world, channel, []byte(event))
+		d.publish(f.s.Server, world, channel, []byte(event))
 	}
 	if mask&engine.EventKeyevent != 0 {
-		d.publish(f.s, world, []byte("__keyevent@"+number+"__:"+event), key)
+		d.publish(f.s.Server, world, []byte("__keyevent@"+number+"__:"+event), key)
 	}
 }

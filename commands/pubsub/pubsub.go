@@ -3,11 +3,12 @@
 package pubsub
 
 import (
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
 type family struct {
-	s      *command.Server
+	s      *server.Server
 	worlds command.PerKeyspace[world]
 }
 
@@ -24,9 +25,9 @@ func (w *world) init() {
 }
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s}
-	f.worlds.Begin(s, (*world).init)
+	f.worlds.Begin(s.Server, (*world).init)
 	main := &f.worlds.Main
 	s.Mutexes = append(s.Mutexes, &main.plain.mu, &main.patterns.mu, &main.shard.mu)
 	s.OnClose = append(s.OnClose, f.leaveAll)

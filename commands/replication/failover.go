@@ -243,6 +243,6 @@ func (f *family) promoted(c *command.Ctx) string {
 		return "ERR PSYNC FAILOVER replid must match my replid."
 	}
 	f.follower.lead(c)
-	f.s.Logf('n', "MASTER MODE enabled (failover request from '%s')", f.s.Connections.Show(c, c.Session))
+	f.s.Logf('n', "MASTER MODE enabled (failover request from '%s')", c.Session.Line(c))
 	return ""
 }

@@ -18,12 +18,13 @@ import (
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/replication"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
 // follower is what the family has for following.
 type follower struct {
-	s      *command.Server
+	s      *server.Server
 	stream *replication.Stream
 	// begins and ends say that the journal's effects are not the stream's any more, or are. dropped says that replicas have
 	// to ask anew from where they go on. All keys are held.

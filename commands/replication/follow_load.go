@@ -118,7 +118,7 @@ func (l *leader) Load(file *replication.File, id string, offset int64) error {
 	defer s.Loading.End()
 	s.Logf('n', "MASTER <-> REPLICA sync: Loading DB in memory")
 	s.Loading.Expect(size)
-	whole, err := dumpfile.Read(s, ks, s.Loading.Reader(from, l.left), size, 0, func(keys int) { s.Durability.SlowLoad(keys, l.left) })
+	whole, err := dumpfile.Read(s.Server, ks, s.Loading.Reader(from, l.left), size, 0, func(keys int) { s.Durability.SlowLoad(keys, l.left) })
 	if err == nil {
 		_, err = io.Copy(io.Discard, from) // what is behind the file's end and before the mark
 	}
@@ -210,7 +210,7 @@ func (l *leader) empties(c *command.Ctx) {
 	l.letGo(c, l.f.s.Config.Value("replica-lazy-flush") == "yes")
 	c.FlushAll()
 	c.NoEffect() // what comes next is another journal's
-	c.Worker = l.f.s.Workers.Get(l.f.s)
+	c.Worker = l.f.s.Workers.Get(l.f.s.Server)
 	defer l.f.s.Workers.Put(c.Worker)
 	_ = l.f.s.Functions.LoadCode(c, nil, true, true) // no code is wrong
 }

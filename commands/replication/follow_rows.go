@@ -69,7 +69,7 @@ func (f *follower) replicaOf(c *command.Ctx) {
 	case a.Is("NO") && a.Is("ONE"):
 		if f.leader() != nil {
 			f.lead(c)
-			f.s.Logf('n', "MASTER MODE enabled (user request from '%s')", f.s.Connections.Show(c, c.Session))
+			f.s.Logf('n', "MASTER MODE enabled (user request from '%s')", c.Session.Line(c))
 		}
 		c.OK()
 		return
@@ -90,7 +90,7 @@ func (f *follower) replicaOf(c *command.Ctx) {
 		return
 	}
 	f.follow(c, host, port)
-	f.s.Logf('n', "REPLICAOF %s:%d enabled (user request from '%s')", host, port, f.s.Connections.Show(c, c.Session))
+	f.s.Logf('n', "REPLICAOF %s:%d enabled (user request from '%s')", host, port, c.Session.Line(c))
 	c.OK()
 }
 

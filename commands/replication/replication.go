@@ -15,12 +15,13 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/replication"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
 // family is what the commands share.
 type family struct {
-	s      *command.Server
+	s      *server.Server
 	stream *replication.Stream
 	p      settings
 
@@ -61,7 +62,7 @@ type settings struct {
 const backlogBytesMin = 16 << 10
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s, stop: make(chan struct{}), over: failover{state: noFailover}}
 	f.declare()
 	f.stream = replication.NewStream(f.p.backlog.Load(), newID, s.Keyspace.Journal)
@@ -91,6 +92,7 @@ func (f *family) declare() {
 	c.Alias("min-replicas-max-lag", "min-slaves-max-lag")
 	c.OnChange(f.countGood, "min-replicas-to-write", "min-replicas-max-lag")
 	p.backlog = c.Memory("repl-backlog-size", 1<<20, 1, math.MaxInt64, "bytes of the stream that are kept for replicas that were away, 16kb at least")
+	f.s.BacklogBytes = p.backlog
 	c.OnChange(func() {
 		if p.backlog.Load() < backlogBytesMin {
 			p.backlog.Store(backlogBytesMin)
@@ -252,9 +254,6 @@ func (f *family) dropReplicas() {
 		f.s.Kill(r.sess)
 	}
 }
-
-// Backlog is how many bytes of the stream are kept at least.
-func (f *family) Backlog() int64 { return f.p.backlog.Load() }
 
 // Memory is what the backlog takes, all that is kept for replicas, and how far they are behind in all.
 func (f *family) Memory() (backlog, buffers, replicas int64) {

@@ -9,6 +9,7 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/luavm"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/acl"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/hashslot"
 )
@@ -202,7 +203,7 @@ func (h *host) ACLCheck(args [][]byte) (allowed, known bool) {
 		return false, false
 	}
 	u := h.c.Session.User()
-	return u == nil || u.Unrestricted.Load() || h.c.Server.ACL.Authorize(h.c, cmd, args, true) == "", true
+	return u == nil || u.Unrestricted.Load() || acl.Allows(u, cmd, args), true
 }
 
 // logLevels are the letters of redis.log's levels, debug to warning.

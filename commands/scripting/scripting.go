@@ -13,11 +13,12 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/luavm"
 	"github.com/limitkv/limitkv/luavm/analysis"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
 type family struct {
-	s          *command.Server
+	s          *server.Server
 	cache      cache
 	registries command.PerKeyspace[registry]
 	timeLimit  *atomic.Int64 // ms until others are told BUSY
@@ -41,14 +42,14 @@ type worker struct {
 }
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
+func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s, compress: s.Config.Compression()}
 	f.cache.bySHA = make(map[string]*script)
 	f.finder = f.keys // once: a method as a value is allocated
 	f.compilers = make(chan struct{}, compilersMax())
 	s.OnClose = append(s.OnClose, abandon)
 	s.Mutexes = append(s.Mutexes, &f.cache.mu)
-	f.registries.Begin(s, func(r *registry) { r.now.Store(newLibraries()) })
+	f.registries.Begin(s.Server, func(r *registry) { r.now.Store(newLibraries()) })
 	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, math.MaxInt64, "milliseconds a script may hold keys before others are answered BUSY")
 	s.Config.Alias("lua-time-limit", "busy-reply-threshold")
 	scope := s.Config.Enum("busy-reply-scope", "server", []string{"server", "keys"}, "whom a script that is over that time makes the server answer BUSY: everybody, or those who want the keys that it holds")

@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/hashslot"
 )
 
 // Commands are the rows of the family.
-func Commands(s *command.Server) []*command.Command {
-	t := family{s}
+func Commands(s *server.Server) []*command.Command {
+	t := family{s.Server}
 	s.OnReset = append(s.OnReset, t.end)
 	return []*command.Command{
 		{

@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"rls":         {"limitkvtest", "rls", "conformance/peer"},
 	"commands":    {"commands", "engine", "luavm", "replication", "resp", "server", "web", "zset"},
 
-	"server": {"server", "engine", "replication", "resp", "zset"},
+	"server": {"server", "engine", "replication", "resp", "web", "zset"},
 
 	"commands/budget": {"server/command", "engine"},
 	"server/command": {"server/hashslot", "server/histogram", "server/longrun", "server/notation", "server/params",

@@ -192,6 +192,6 @@ func (c *Ctx) FlushAll() (n int) {
 
 func (c *Ctx) flushed() {
 	if c.Server.Tracking.Load() != 0 {
-		c.Server.Tracker.Flushed(c)
+		c.Server.Host.Flushed(c)
 	}
 }

@@ -52,8 +52,6 @@ type Server struct {
 	Running atomic.Bool
 	// LoadedKeys and ExpiredKeys are what the last file had that was loaded.
 	LoadedKeys, ExpiredKeys atomic.Int64
-	// OnStart is called once the table and the settings are there.
-	OnStart []func() error
 	// OnListen begins to listen for something else than clients, with TLS if config is not nil, and returns where, "" for
 	// nowhere.
 	OnListen []func(config *tls.Config) (addr string, err error)
@@ -82,6 +80,9 @@ type Server struct {
 
 	// Replica is what the server refuses and leaves to its primary, 0 where it has none.
 	Replica atomic.Uint32
+
+	// BacklogBytes is how much of the replicas' stream is kept at least (repl-backlog-size).
+	BacklogBytes *atomic.Int64
 
 	// TooFewReplicas: writes are refused, for they are to reach replicas
 	// (min-replicas-to-write) and there are none.

@@ -17,9 +17,6 @@ import (
 // Services are those, each behind the little that the others ask of it. Whoever is
 // named sets its own when the server is made, and nobody else does.
 type Services struct {
-	ACL         ACL           // family acl
-	Connections Connections   // family connection
-	Tracker     Tracker       // family connection
 	PubSub      Subscriptions // family pubsub
 	Functions   Functions     // family scripting
 	Durability  Durability    // family persistence
@@ -31,61 +28,6 @@ type Services struct {
 	Pipeline    Pipeline      // package commands
 	Log         Log           // package commands
 	Host        Host          // package commands
-}
-
-// ACL knows the users and what they may do.
-type ACL interface {
-	// Authorize returns the error text for a command that the session's user, who is
-	// restricted, may not run, empty if it may. Unless quiet it counts and logs the
-	// attempt. Server.Refuses calls it.
-	Authorize(c *Ctx, cmd *Command, args [][]byte, quiet bool) string
-	// AuthorizeKeys is Authorize for keys that the command which runs has beside those of its arguments.
-	// Server.RefusesKeys calls it.
-	AuthorizeKeys(c *Ctx, keys []NamedKey) string
-	// MayRun returns the error text for a command that a user may not run, or that there is
-	// not, empty if he may. Nothing is counted or logged.
-	MayRun(user string, args [][]byte) string
-	// MayReadAll tells whether the session's user may read every key with the command
-	// that runs (SORT with BY or GET).
-	MayReadAll(c *Ctx) bool
-	// Authenticate makes the session a user's if the password is right; the time it
-	// takes tells nothing of how much of it was.
-	Authenticate(c *Ctx, user, password []byte) bool
-	UserExists(user []byte) bool
-	// Default is the user of new sessions, who must authenticate if Required.
-	// NoPassword: the default user has none.
-	Default() *User
-	Required() bool
-	NoPassword() bool
-}
-
-// Connections knows what a connection may use, and how to show one.
-type Connections interface {
-	// Show is a session's line of CLIENT LIST, without the line's end.
-	Show(c *Ctx, s *Session) string
-	// Admit returns the error text for a connection that may not be made
-	// (maxclients), empty if it may, and sets the session up.
-	Admit(sess *Session) string
-	// TooMany returns the error text for a client that would come now, if there are as
-	// many as there may be, else empty.
-	TooMany() string
-	// Full returns the error text for a connection that cannot be made, since the
-	// system has no file descriptor for it.
-	Full() string
-	// Limit gives a session's connection the limits of its class: call it when it
-	// begins or ends to be subscribed. For the session's own goroutine.
-	Limit(sess *Session)
-}
-
-// Tracker tells clients that cache what changes. It is asked while Server.Tracking is
-// not 0.
-type Tracker interface {
-	// Read is told of every read-only command of a session that tracks, under the locks
-	// of its keys, Commanded of the end of every command, Flushed when databases of
-	// its keyspace were emptied.
-	Read(c *Ctx, cmd *Command, args [][]byte)
-	Commanded(c *Ctx)
-	Flushed(c *Ctx)
 }
 
 // Subscriptions knows who listens to channels.
@@ -160,8 +102,6 @@ type Transfer struct {
 
 // Replication knows the replicas and the stream that they read.
 type Replication interface {
-	// Backlog is how many bytes of the stream are kept at least.
-	Backlog() int64
 	// Rename gives the stream another name, so that no replica can go on where it left off.
 	Rename()
 	// Memory is what the backlog takes, all that is kept for replicas, and what replicas are behind in all.
@@ -230,8 +170,15 @@ type Log interface {
 	Printf(level byte, format string, args ...any)
 }
 
-// Host is what the server runs in.
+// Host is what the server runs in, and what sessions and their commands ask of the server that serves them.
 type Host interface {
+	// Authorize returns the error text for a command that the session's user, who is restricted, may not run, empty if it
+	// may, and notes the attempt; AuthorizeKeys is that for keys that are not among the command's arguments. Server.Refuses
+	// and RefusesKeys call them.
+	Authorize(c *Ctx, cmd *Command, args [][]byte) string
+	AuthorizeKeys(c *Ctx, keys []NamedKey) string
+	// Flushed is told that databases of the command's keyspace were emptied, while Server.Tracking is not 0.
+	Flushed(c *Ctx)
 	// IO tells what the event loops have read and written.
 	IO() []resp.IO
 	// InRound and Watch are resp.Server's.

@@ -1,7 +1,7 @@
 package command
 
-// Users: whom a session belongs to. What a user may do is the acl family's
-// business; all others ask through the hooks of Server.
+// Users: whom a session belongs to. What a user may do is
+// server/acl's business.
 
 import "sync/atomic"
 
@@ -16,7 +16,7 @@ type User struct {
 	Unrestricted atomic.Bool
 	// SkipSanitize is the rule skip-sanitize-payload: what the user restores is not refused for what can be put right.
 	SkipSanitize atomic.Bool
-	// Rights are what the acl family keeps of the user.
+	// Rights are what server/acl keeps of the user.
 	Rights atomic.Value
 }
 
@@ -40,7 +40,7 @@ func (s *Server) Refuses(c *Ctx, cmd *Command, args [][]byte) string {
 	if c.Session.Unrestricted() {
 		return ""
 	}
-	return s.ACL.Authorize(c, cmd, args, false)
+	return s.Host.Authorize(c, cmd, args)
 }
 
 // What delay queues do with the keys that their settings name: with the dead-letter queue, and with the limiter.
@@ -60,5 +60,5 @@ func (s *Server) RefusesKeys(c *Ctx, keys ...NamedKey) string {
 	if len(keys) == 0 || c.Session.Unrestricted() {
 		return ""
 	}
-	return s.ACL.AuthorizeKeys(c, keys)
+	return s.Host.AuthorizeKeys(c, keys)
 }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package connection
+package clients
 
 // Other systems have no limit that would be asked for.
 

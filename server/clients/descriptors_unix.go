@@ -1,6 +1,6 @@
 //go:build unix
 
-package connection
+package clients
 
 // How many file descriptors the process may have.
 

@@ -32,7 +32,8 @@ type entry struct {
 	client           string
 }
 
-type log struct {
+// Log is what was denied.
+type Log struct {
 	max     *atomic.Int64
 	mu      sync.Mutex
 	entries []*entry // newest first
@@ -40,7 +41,7 @@ type log struct {
 }
 
 // add counts a denial and enters it into the log.
-func (l *log) add(c *command.Ctx, s *command.Server, d denial) {
+func (l *Log) add(c *command.Ctx, s *command.Server, d denial) {
 	switch d.reason {
 	case deniedAuth:
 		s.Stats.DeniedAuth.Add(1)
@@ -61,7 +62,7 @@ func (l *log) add(c *command.Ctx, s *command.Server, d denial) {
 	}
 	now, client := c.Now/1000, ""
 	if c.Session.Conn != nil {
-		client = s.Connections.Show(c, c.Session)
+		client = c.Session.Line(c)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,55 +85,31 @@ func (l *log) add(c *command.Ctx, s *command.Server, d denial) {
 
 // cut drops the oldest entries beyond the limit, which takes effect with the
 // next denial, as in Redis.
-func (l *log) cut() {
+func (l *Log) cut() {
 	if n := l.max.Load(); int64(len(l.entries)) > n {
 		clear(l.entries[n:])
 		l.entries = l.entries[:n]
 	}
 }
 
-func (l *log) reset() { l.mu.Lock(); l.entries = nil; l.mu.Unlock() }
+// Reset forgets all entries.
+func (l *Log) Reset() { l.mu.Lock(); l.entries = nil; l.mu.Unlock() }
 
-// command is ACL LOG.
-func (l *log) command(c *command.Ctx) {
-	count := int64(10)
-	switch {
-	case len(c.Args) > 3:
-		c.Error(command.ErrSubcommandSyntax("ACL", c.Args[1]))
-		return
-	case len(c.Args) == 3 && command.EqualFold(c.Args[2], "RESET"):
-		l.reset()
-		c.OK()
-		return
-	case len(c.Args) == 3:
-		a := c.Cursor(2)
-		if count = max(0, a.Int()); a.Failed(c) {
-			return
-		}
-	}
+// Entry is what ACL LOG shows of a denial, or of several that are alike.
+type Entry struct {
+	Count, ID                             int64
+	CreatedMillis, UpdatedMillis          int64
+	Reason, Context, Object, User, Client string
+}
+
+// Entries are the newest ones, at most so many.
+func (l *Log) Entries(most int64) []Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	count = min(count, int64(len(l.entries)))
-	c.Array(int(count))
-	for _, e := range l.entries[:count] {
-		c.Map(10)
-		c.BulkString("count")
-		c.Int(e.count)
-		for _, field := range [][2]string{
-			{"reason", reasonNames[e.reason]}, {"context", e.context}, {"object", e.object}, {"username", e.user},
-		} {
-			c.BulkString(field[0])
-			c.BulkString(field[1])
-		}
-		c.BulkString("age-seconds")
-		c.Double(float64(c.Now/1000-e.updated) / 1000)
-		c.BulkString("client-info")
-		c.BulkString(e.client)
-		c.BulkString("entry-id")
-		c.Int(e.id)
-		c.BulkString("timestamp-created")
-		c.Int(e.created)
-		c.BulkString("timestamp-last-updated")
-		c.Int(e.updated)
+	list := make([]Entry, min(most, int64(len(l.entries))))
+	for i := range list {
+		e := l.entries[i]
+		list[i] = Entry{e.count, e.id, e.created, e.updated, reasonNames[e.reason], e.context, e.object, e.user, e.client}
 	}
+	return list
 }

@@ -134,7 +134,7 @@ func allowsChannel(patterns []string, channel []byte, pattern bool) bool {
 
 // MayReadAll tells whether the session's user may run the command and read any
 // key with it.
-func (f *family) MayReadAll(c *command.Ctx) bool {
+func MayReadAll(c *command.Ctx) bool {
 	u := c.Session.User()
 	if u == nil || u.Unrestricted.Load() {
 		return true
@@ -169,20 +169,25 @@ func (s *selector) readsAll() bool {
 	return s.allKeys
 }
 
-// Authorize is command.Server's.
-func (f *family) Authorize(c *command.Ctx, cmd *command.Command, args [][]byte, quiet bool) string {
+// Allows tells whether a user may run a command. Nothing is counted or logged.
+func Allows(u *command.User, cmd *command.Command, args [][]byte) bool {
+	why, _ := rightsOf(u).check(cmd, args)
+	return why == allowed
+}
+
+// Authorize returns the error text for a command that the session's user, who is restricted, may not run, empty if it may.
+// It counts and logs the attempt.
+func (acl *Users) Authorize(c *command.Ctx, cmd *command.Command, args [][]byte) string {
 	u := c.Session.User()
 	why, pos := rightsOf(u).check(cmd, args)
 	if why == allowed {
 		return ""
 	}
-	if !quiet {
-		d := denial{reason: why, object: cmd.FullName(), user: u.Name}
-		if why != deniedCommand {
-			d.object = string(args[pos])
-		}
-		f.log.add(c, f.s, d)
+	d := denial{reason: why, object: cmd.FullName(), user: u.Name}
+	if why != deniedCommand {
+		d.object = string(args[pos])
 	}
+	acl.Log.add(c, acl.s, d)
 	if c.Exec && !c.Script {
 		return "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. " +
 			"This command is no longer allowed for the following reason: " + execReasons[why]
@@ -190,8 +195,8 @@ func (f *family) Authorize(c *command.Ctx, cmd *command.Command, args [][]byte, 
 	return "NOPERM " + refusal(why, u.Name, cmd, args[pos], false)
 }
 
-// AuthorizeKeys is command.Server's. One selector has to allow the command and all keys.
-func (f *family) AuthorizeKeys(c *command.Ctx, keys []command.NamedKey) string {
+// AuthorizeKeys is Authorize for keys that the command which runs has beside those of its arguments. One selector has to allow the command and all keys.
+func (acl *Users) AuthorizeKeys(c *command.Ctx, keys []command.NamedKey) string {
 	u := c.Session.User()
 	denied := keys[0].Key
 	for _, s := range rightsOf(u).selectors {
@@ -207,7 +212,7 @@ func (f *family) AuthorizeKeys(c *command.Ctx, keys []command.NamedKey) string {
 		}
 		denied = keys[i].Key
 	}
-	f.log.add(c, f.s, denial{reason: deniedKey, object: string(denied), user: u.Name})
+	acl.Log.add(c, acl.s, denial{reason: deniedKey, object: string(denied), user: u.Name})
 	return "NOPERM " + refusal(deniedKey, u.Name, c.Cmd, denied, false)
 }
 

@@ -15,20 +15,20 @@ import (
 
 const errNoFile = "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order to store users in the Redis configuration."
 
-// start loads the users that there are at the start.
-func (f *family) start() error {
-	file := *f.file.Load()
-	if file != "" && len(f.s.UserSettings) > 0 {
+// Start loads the users that there are at the start.
+func (acl *Users) Start() error {
+	file := *acl.file.Load()
+	if file != "" && len(acl.s.UserSettings) > 0 {
 		return errors.New("users are defined in the configuration and there is an aclfile: it must be one of them")
 	}
 	seen := map[string]bool{}
-	for _, set := range f.s.UserSettings {
-		if err := f.define(set.Value, seen); err != nil {
+	for _, set := range acl.s.UserSettings {
+		if err := acl.define(set.Value, seen); err != nil {
 			return fmt.Errorf("%s: user: %w", set.Where, err)
 		}
 	}
 	if file != "" {
-		if problems := f.read(nil); problems != "" {
+		if problems := acl.read(nil); problems != "" {
 			return errors.New("aclfile: " + problems)
 		}
 	}
@@ -36,7 +36,7 @@ func (f *family) start() error {
 }
 
 // define makes a user of a line of the configuration.
-func (f *family) define(line string, seen map[string]bool) error {
+func (acl *Users) define(line string, seen map[string]bool) error {
 	words := strings.Fields(line)
 	if len(words) == 0 {
 		return errors.New("there is no name")
@@ -50,53 +50,49 @@ func (f *family) define(line string, seen map[string]bool) error {
 	if unmatched >= 0 {
 		return fmt.Errorf("unmatched parenthesis in the selector that begins at %q", words[1+unmatched])
 	}
-	r := f.nothing()
+	r := acl.nothing()
 	for _, rule := range rules {
-		if err := f.apply(r, rule); err != nil {
+		if err := acl.apply(r, rule); err != nil {
 			return fmt.Errorf("%q: %w", rule, err)
 		}
 	}
 	if !r.on {
-		f.s.Logf('n', "the user %q is off: there is no rule \"on\"", name)
+		acl.s.Logf('n', "the user %q is off: there is no rule \"on\"", name)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if u := f.users[name]; u != nil {
-		f.set(u, r)
+	acl.mu.Lock()
+	defer acl.mu.Unlock()
+	if u := acl.users[name]; u != nil {
+		acl.set(u, r)
 	} else {
-		f.add(name, r)
+		acl.add(name, r)
 	}
 	return nil
 }
 
 // lines are the users as the configuration has them, none if there is a file of
 // users.
-func (f *family) lines() (list []string) {
-	if *f.file.Load() != "" {
+func (acl *Users) lines() []string {
+	if *acl.file.Load() != "" {
 		return nil
 	}
-	for _, u := range f.sorted() {
-		list = append(list, line(u))
-	}
-	return list
+	return acl.Lines()
 }
 
-func (f *family) load(c *command.Ctx) {
-	if *f.file.Load() == "" {
-		c.Error(errNoFile)
-		return
+// Load reads the ACL file again. It returns an error text, and has changed nothing then.
+func (acl *Users) Load(c *command.Ctx) string {
+	if *acl.file.Load() == "" {
+		return errNoFile
 	}
-	if problems := f.read(c); problems != "" {
-		c.Error("ERR " + problems)
-		return
+	if problems := acl.read(c); problems != "" {
+		return "ERR " + problems
 	}
-	c.OK()
+	return ""
 }
 
 // read replaces all users by those of the ACL file, or returns what is wrong
 // with it. Sessions of users who are gone are closed.
-func (f *family) read(c *command.Ctx) (problems string) {
-	path := *f.file.Load()
+func (acl *Users) read(c *command.Ctx) (problems string) {
+	path := *acl.file.Load()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		var reason *fs.PathError
@@ -106,39 +102,39 @@ func (f *family) read(c *command.Ctx) (problems string) {
 		why := err.Error()
 		return fmt.Sprintf("Error loading ACLs, opening file '%s': %s", path, strings.ToUpper(why[:1])+why[1:])
 	}
-	loaded, problems := f.parse(path, string(text))
+	loaded, problems := acl.parse(path, string(text))
 	if problems != "" {
 		return problems + "WARNING: ACL errors detected, no change to the previously active ACL rules was performed"
 	}
 	if loaded[command.DefaultUser] == nil {
-		loaded[command.DefaultUser] = f.everything()
+		loaded[command.DefaultUser] = acl.everything()
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for name, u := range f.users {
+	acl.mu.Lock()
+	defer acl.mu.Unlock()
+	for name, u := range acl.users {
 		old, now := rightsOf(u), loaded[name]
 		if now == nil {
-			delete(f.users, name)
-			f.set(u, f.nothing())
+			delete(acl.users, name)
+			acl.set(u, acl.nothing())
 			continue
 		}
-		f.set(u, now)
-		f.endListeners(c, u, old, now)
+		acl.set(u, now)
+		acl.endListeners(c, u, old, now)
 		delete(loaded, name)
 	}
 	for name, r := range loaded {
-		f.add(name, r)
+		acl.add(name, r)
 	}
-	for _, s := range f.s.Clients.All() {
-		if u := s.User(); u != nil && f.users[u.Name] != u {
-			f.end(c, s)
+	for _, s := range acl.s.Clients.All() {
+		if u := s.User(); u != nil && acl.users[u.Name] != u {
+			acl.end(c, s)
 		}
 	}
 	return ""
 }
 
 // parse reads an ACL file.
-func (f *family) parse(path, text string) (loaded map[string]*rights, problems string) {
+func (acl *Users) parse(path, text string) (loaded map[string]*rights, problems string) {
 	loaded = map[string]*rights{}
 	for i, row := range strings.Split(text, "\n") {
 		row = strings.Trim(row, " \t\r\n")
@@ -158,7 +154,7 @@ func (f *family) parse(path, text string) (loaded map[string]*rights, problems s
 			problems += fmt.Sprintf("WARNING: Duplicate user '%s' found on line %d. ", words[1], i+1)
 			continue
 		}
-		r := f.nothing()
+		r := acl.nothing()
 		loaded[words[1]] = r
 		rules, unmatched := merge(words[2:])
 		if unmatched >= 0 {
@@ -168,7 +164,7 @@ func (f *family) parse(path, text string) (loaded map[string]*rights, problems s
 		wrong := false
 		for _, rule := range rules {
 			rule = strings.Trim(rule, "\t\r\n")
-			switch err := f.apply(r, rule); {
+			switch err := acl.apply(r, rule); {
 			case err == nil:
 			case errors.Is(err, errUnknown):
 				problems += fmt.Sprintf("%s: Error in applying operation '%s': %s. ", at, rule, err)
@@ -181,22 +177,17 @@ func (f *family) parse(path, text string) (loaded map[string]*rights, problems s
 	return loaded, problems
 }
 
-func (f *family) save(c *command.Ctx) {
-	path := *f.file.Load()
+// Save writes the ACL file, or returns an error text.
+func (acl *Users) Save() string {
+	path := *acl.file.Load()
 	if path == "" {
-		c.Error(errNoFile)
-		return
+		return errNoFile
 	}
-	var b strings.Builder
-	for _, u := range f.sorted() {
-		b.WriteString(line(u) + "\n")
+	if err := replace(path, strings.Join(acl.Lines(), "\n")+"\n"); err != nil {
+		acl.s.Logf('w', "ACL SAVE: %v", err)
+		return "ERR There was an error trying to save the ACLs. Please check the server logs for more information"
 	}
-	if err := replace(path, b.String()); err != nil {
-		f.s.Logf('w', "ACL SAVE: %v", err)
-		c.Error("ERR There was an error trying to save the ACLs. Please check the server logs for more information")
-		return
-	}
-	c.OK()
+	return ""
 }
 
 // replace writes a file so that there is always a whole one.

@@ -26,7 +26,7 @@ var (
 func hasSpaces(s string) bool { return strings.ContainsAny(s, " \t\n\v\f\r\x00") }
 
 // apply changes rights by one rule. They are the caller's own.
-func (f *family) apply(r *rights, rule string) error {
+func (acl *Users) apply(r *rights, rule string) error {
 	switch strings.ToLower(rule) {
 	case "":
 	case "on":
@@ -44,7 +44,7 @@ func (f *family) apply(r *rights, rule string) error {
 	case "clearselectors":
 		r.selectors = r.selectors[:1]
 	case "reset":
-		root := f.newSelector()
+		root := acl.newSelector()
 		*r = rights{selectors: []*selector{root}}
 	default:
 		switch rule[0] {
@@ -52,10 +52,10 @@ func (f *family) apply(r *rights, rule string) error {
 			return r.password(rule)
 		case '(':
 			if strings.HasSuffix(rule, ")") {
-				return f.addSelector(r, rule[1:len(rule)-1])
+				return acl.addSelector(r, rule[1:len(rule)-1])
 			}
 		}
-		return f.applySelector(r.selectors[0], rule)
+		return acl.applySelector(r.selectors[0], rule)
 	}
 	return nil
 }
@@ -82,10 +82,10 @@ func (r *rights) password(rule string) error {
 	return nil
 }
 
-func (f *family) addSelector(r *rights, rules string) error {
-	s := f.newSelector()
+func (acl *Users) addSelector(r *rights, rules string) error {
+	s := acl.newSelector()
 	for _, rule := range strings.Fields(rules) {
-		if err := f.applySelector(s, rule); err != nil {
+		if err := acl.applySelector(s, rule); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (f *family) addSelector(r *rights, rules string) error {
 	return nil
 }
 
-func (f *family) applySelector(s *selector, rule string) error {
+func (acl *Users) applySelector(s *selector, rule string) error {
 	switch strings.ToLower(rule) {
 	case "allkeys", "~*":
 		s.allKeys, s.keys = true, nil
@@ -108,10 +108,10 @@ func (f *family) applySelector(s *selector, rule string) error {
 		s.allChannels, s.channels = false, nil
 		return nil
 	case "allcommands", "+@all":
-		f.everyCommand(s, true)
+		acl.everyCommand(s, true)
 		return nil
 	case "nocommands", "-@all":
-		f.everyCommand(s, false)
+		acl.everyCommand(s, false)
 		return nil
 	case "":
 		return errRule
@@ -133,22 +133,22 @@ func (f *family) applySelector(s *selector, rule string) error {
 		allow := rule[0] == '+'
 		switch {
 		case strings.HasPrefix(rule[1:], "@"):
-			return f.category(s, rule[1:], allow)
+			return acl.category(s, rule[1:], allow)
 		case allow && strings.Contains(rule, "|"):
-			return f.allowSub(s, rule[1:])
+			return acl.allowSub(s, rule[1:])
 		}
-		cmd := f.commandNamed(rule[1:])
+		cmd := acl.commandNamed(rule[1:])
 		if cmd == nil {
 			return errUnknown
 		}
-		f.permit(s, cmd, allow)
+		acl.permit(s, cmd, allow)
 		s.note(cmd.FullName(), allow)
 		return nil
 	}
 	return errRule
 }
 
-func (f *family) everyCommand(s *selector, allow bool) {
+func (acl *Users) everyCommand(s *selector, allow bool) {
 	s.allCommands, s.future = allow, allow
 	clear(s.allowed)
 	clear(s.firstArgs)
@@ -196,9 +196,9 @@ func (s *selector) addKeys(rule string) error {
 }
 
 // permit allows or forbids a command with its subcommands.
-func (f *family) permit(s *selector, cmd *command.Command, allow bool) {
+func (acl *Users) permit(s *selector, cmd *command.Command, allow bool) {
 	if s.allCommands && !allow { // from now on those count that are noted
-		for _, c := range f.s.Table.All() {
+		for _, c := range acl.s.Table.All() {
 			s.allowed[c.Index()] = true
 		}
 		s.allCommands = false
@@ -220,9 +220,9 @@ func (s *selector) bit(cmd *command.Command, allow bool) {
 
 // allowSub is +command|sub: a subcommand, or where the command has none, a
 // first argument.
-func (f *family) allowSub(s *selector, name string) error {
+func (acl *Users) allowSub(s *selector, name string) error {
 	at := strings.LastIndexByte(name, '|')
-	cmd, sub := f.commandNamed(name[:at]), name[at+1:]
+	cmd, sub := acl.commandNamed(name[:at]), name[at+1:]
 	switch {
 	case cmd == nil:
 		return errUnknown
@@ -231,12 +231,12 @@ func (f *family) allowSub(s *selector, name string) error {
 	case sub == "":
 		return errRule
 	case cmd.HasSub():
-		if cmd = f.commandNamed(name); cmd == nil {
+		if cmd = acl.commandNamed(name); cmd == nil {
 			return errUnknown
 		}
-		f.permit(s, cmd, true)
+		acl.permit(s, cmd, true)
 	default:
-		f.s.Logf('w', "allowing a command with one first argument alone is deprecated (+%s)", name)
+		acl.s.Logf('w', "allowing a command with one first argument alone is deprecated (+%s)", name)
 		list := s.firstArgs[cmd.Index()]
 		if !slices.ContainsFunc(list, func(a string) bool { return strings.EqualFold(a, sub) }) {
 			s.firstArgs[cmd.Index()] = append(slices.Clip(list), sub)
@@ -246,15 +246,15 @@ func (f *family) allowSub(s *selector, name string) error {
 	return nil
 }
 
-func (f *family) category(s *selector, name string, allow bool) error {
+func (acl *Users) category(s *selector, name string, allow bool) error {
 	category := strings.ToLower(name[1:])
 	if !slices.Contains(command.ACLCategories, category) {
 		return errUnknown
 	}
 	s.note(name, allow)
-	for _, cmd := range f.s.Table.All() {
+	for _, cmd := range acl.s.Table.All() {
 		if slices.Contains(cmd.Categories(), category) {
-			f.permit(s, cmd, allow)
+			acl.permit(s, cmd, allow)
 		}
 	}
 	return nil

@@ -1,6 +1,4 @@
-package connection
-
-// Client-side caching: who has read what, and who is told when it changes. As
+// Package tracking, internal to the server, is client-side caching: who has read what, and who is told when it changes. As
 // in Redis the table goes by the names of keys, whatever the database, and a
 // client is told once: it is remembered again when it reads again.
 //
@@ -10,6 +8,7 @@ package connection
 // changed the keys has them right behind its reply. They leave before
 // the change is safe on the disk: they say nothing but that a key is to be read again,
 // and that read waits.
+package tracking
 
 import (
 	"math"
@@ -26,12 +25,13 @@ import (
 // invalidateChannel is where RESP2 clients are told, in the form of Pub/Sub.
 const invalidateChannel = "__redis__:invalidate"
 
-type tracker struct {
+// Table is what the clients of a server have read.
+type Table struct {
 	s       *command.Server
 	keysMax *atomic.Int64
 
 	mu      sync.Mutex
-	clients map[int64]*tracked
+	clients map[int64]*Client
 	// readers are the ids of those who have read a key; readings is how many
 	// there are in all, nameBytes how long the names of the keys are.
 	readers   map[string][]int64
@@ -56,44 +56,42 @@ type message struct {
 	all       bool            // every key may have changed
 }
 
-// tracked is a session that tracks. What CLIENT TRACKING said does not change;
-// caching belongs to the session's goroutine, the rest to the tracker's lock.
-type tracked struct {
-	session                          *command.Session
-	redirect                         int64 // 0 = itself
-	broadcast, optIn, optOut, noLoop bool
-	prefixes                         []string
+// Client is a session that tracks. What CLIENT TRACKING said does not change;
+// Caching belongs to the session's goroutine, the rest to the table's lock.
+type Client struct {
+	Session                          *command.Session
+	Redirect                         int64 // 0 = itself
+	Broadcast, OptIn, OptOut, NoLoop bool
+	Prefixes                         []string
 
-	// caching: CLIENT CACHING was said before the command that comes.
-	caching bool
+	// Caching: CLIENT CACHING was said before the command that comes.
+	Caching bool
 }
 
-// trackedKey is where a session keeps its tracked.
-type trackedKey struct{}
+// clientKey is where a session keeps its Client.
+type clientKey struct{}
 
-func (f *family) declareTracking() {
-	t := &f.tracker
-	f.s.Mutexes = append(f.s.Mutexes, &t.mu)
-	t.s = f.s
-	t.keysMax = f.s.Config.Int("tracking-table-max-keys", 1000000, 0, math.MaxInt64, "most keys that are remembered for client-side caching, 0 = any number")
-	f.s.Config.OnChange(func() {
+// New makes the table of a server.
+func New(s *command.Server) *Table {
+	t := &Table{s: s, clients: map[int64]*Client{}, readers: map[string][]int64{}, broadcasts: map[string][]int64{}}
+	s.Mutexes = append(s.Mutexes, &t.mu)
+	t.keysMax = s.Config.Int("tracking-table-max-keys", 1000000, 0, math.MaxInt64, "most keys that are remembered for client-side caching, 0 = any number")
+	s.Config.OnChange(func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.shrink()
 		t.send(nil)
 	}, "tracking-table-max-keys")
-	t.clients, t.readers, t.broadcasts = map[int64]*tracked{}, map[string][]int64{}, map[string][]int64{}
-	f.s.Keyspace.Touched = t.touched
-	f.s.OnClose = append(f.s.OnClose, t.stop)
-	f.s.OnReset = append(f.s.OnReset, func(c *command.Ctx) { t.stop(c.Session) })
-	f.s.OtherMemory = append(f.s.OtherMemory, t.bytes)
-	f.s.InfoStats = append(f.s.InfoStats, func(w *command.InfoWriter) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		w.Line("tracking_total_keys", len(t.readers))
-		w.Line("tracking_total_items", t.readings)
-		w.Line("tracking_total_prefixes", len(t.broadcasts))
-	})
+	s.Keyspace.Touched = t.touched
+	s.OtherMemory = append(s.OtherMemory, t.bytes)
+	return t
+}
+
+// Counts are how many keys were read, by how many clients in all, and how many prefixes are broadcast.
+func (t *Table) Counts() (keys, items, prefixes int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.readers), t.readings, len(t.broadcasts)
 }
 
 // What is kept of a key that was read, besides its name, and of each client that read it.
@@ -103,57 +101,57 @@ const (
 )
 
 // bytes is what the table takes.
-func (t *tracker) bytes() int64 {
+func (t *Table) bytes() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return int64(len(t.readers))*readKeyBytes + t.nameBytes + int64(t.readings)*readClientBytes
 }
 
-// of is how a session tracks, nil if it does not. For its own goroutine.
-func (t *tracker) of(s *command.Session) *tracked {
+// Of is how a session tracks, nil if it does not. For its own goroutine.
+func (t *Table) Of(s *command.Session) *Client {
 	if s.Shown.Flags.Load()&command.ShownTracking == 0 {
 		return nil
 	}
-	x, _ := s.Slot(trackedKey{}, nil).(*tracked)
+	x, _ := s.Slot(clientKey{}, nil).(*Client)
 	return x
 }
 
-// start makes a session track, or track otherwise. Prefixes add up.
-func (t *tracker) start(next *tracked) {
-	s := next.session
-	was := t.of(s)
-	if next.broadcast && len(next.prefixes) == 0 && was == nil {
-		next.prefixes = []string{""}
+// Start makes a session track, or track otherwise. Prefixes add up.
+func (t *Table) Start(next *Client) {
+	s := next.Session
+	was := t.Of(s)
+	if next.Broadcast && len(next.Prefixes) == 0 && was == nil {
+		next.Prefixes = []string{""}
 	}
 	t.mu.Lock()
-	for _, p := range next.prefixes {
+	for _, p := range next.Prefixes {
 		if !slices.Contains(t.broadcasts[p], s.ID) {
 			t.broadcasts[p] = append(t.broadcasts[p], s.ID)
 		}
 	}
 	if was != nil {
-		next.prefixes = append(slices.Clone(was.prefixes), next.prefixes...)
-		slices.Sort(next.prefixes)
+		next.Prefixes = append(slices.Clone(was.Prefixes), next.Prefixes...)
+		slices.Sort(next.Prefixes)
 	}
 	t.clients[s.ID] = next
 	t.count()
 	t.mu.Unlock()
-	s.Keep(trackedKey{}, next)
+	s.Keep(clientKey{}, next)
 	s.Show(command.ShownTracking, true)
-	s.Show(command.ShownTrackingBroadcast, next.broadcast)
+	s.Show(command.ShownTrackingBroadcast, next.Broadcast)
 	s.Show(command.ShownTrackingBroken, false)
-	s.Shown.Redirect.Store(next.redirect + 1)
-	s.Shown.Prefixes.Store(int32(len(next.prefixes)))
+	s.Shown.Redirect.Store(next.Redirect + 1)
+	s.Shown.Prefixes.Store(int32(len(next.Prefixes)))
 	var bytes int64
-	for _, p := range next.prefixes {
+	for _, p := range next.Prefixes {
 		bytes += int64(len(p))
 	}
 	s.Shown.PrefixBytes.Store(bytes)
 }
 
-// stop ends a session's tracking. What it has read is forgotten as the keys
+// Stop ends a session's tracking. What it has read is forgotten as the keys
 // change.
-func (t *tracker) stop(s *command.Session) {
+func (t *Table) Stop(s *command.Session) {
 	if s.Shown.Flags.Load()&command.ShownTracking == 0 {
 		return
 	}
@@ -163,7 +161,7 @@ func (t *tracker) stop(s *command.Session) {
 	s.Shown.PrefixBytes.Store(0)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, p := range t.clients[s.ID].prefixes {
+	for _, p := range t.clients[s.ID].Prefixes {
 		left := slices.DeleteFunc(t.broadcasts[p], func(id int64) bool { return id == s.ID })
 		if len(left) == 0 {
 			delete(t.broadcasts, p)
@@ -176,7 +174,7 @@ func (t *tracker) stop(s *command.Session) {
 }
 
 // count makes the keyspace tell of changes while anybody tracks.
-func (t *tracker) count() {
+func (t *Table) count() {
 	t.s.Tracking.Store(int64(len(t.clients)))
 	on := len(t.clients) > 0
 	t.s.Keyspace.Each(func(ks *engine.Keyspace) { ks.Tracking.Store(on) })
@@ -188,9 +186,9 @@ func (t *tracker) count() {
 
 // Read remembers that a session has read the keys of a command. Their shards
 // are held.
-func (t *tracker) Read(c *command.Ctx, cmd *command.Command, args [][]byte) {
-	x := t.of(c.Session)
-	if x == nil || x.broadcast || x.optIn && !x.caching || x.optOut && x.caching || cmd.Flags&command.PubSub != 0 {
+func (t *Table) Read(c *command.Ctx, cmd *command.Command, args [][]byte) {
+	x := t.Of(c.Session)
+	if x == nil || x.Broadcast || x.OptIn && !x.Caching || x.OptOut && x.Caching || cmd.Flags&command.PubSub != 0 {
 		return
 	}
 	id := c.Session.ID
@@ -211,7 +209,7 @@ func (t *tracker) Read(c *command.Ctx, cmd *command.Command, args [][]byte) {
 
 // shrink forgets keys until there are no more than may be, and queues messages for those who have read them. The lock is
 // held.
-func (t *tracker) shrink() {
+func (t *Table) shrink() {
 	most := t.keysMax.Load()
 	for key := range t.readers {
 		if most == 0 || int64(len(t.readers)) <= most {
@@ -222,14 +220,14 @@ func (t *tracker) shrink() {
 }
 
 // Commanded sends what the command queued, and ends what CLIENT CACHING said.
-func (t *tracker) Commanded(c *command.Ctx) {
+func (t *Table) Commanded(c *command.Ctx) {
 	if t.isQueued.Load() {
 		t.mu.Lock()
 		t.send(c)
 		t.mu.Unlock()
 	}
-	if x := t.of(c.Session); x != nil && x.caching && !c.Session.Multi.Active && !isClient(c.Cmd) {
-		x.caching = false
+	if x := t.Of(c.Session); x != nil && x.Caching && !c.Session.Multi.Active && !isClient(c.Cmd) {
+		x.Caching = false
 	}
 }
 
@@ -238,7 +236,7 @@ func isClient(cmd *command.Command) bool {
 }
 
 // touched tells of a change to a key, whose shard is held.
-func (t *tracker) touched(v *engine.View, _ int, key []byte) {
+func (t *Table) touched(v *engine.View, _ int, key []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	name := string(key)
@@ -247,7 +245,7 @@ func (t *tracker) touched(v *engine.View, _ int, key []byte) {
 			continue
 		}
 		for _, id := range ids {
-			if x := t.clients[id]; x != nil && !(x.noLoop && id == v.Who) && t.s.KeyspaceOf(x.session) == v.KS {
+			if x := t.clients[id]; x != nil && !(x.NoLoop && id == v.Who) && t.s.KeyspaceOf(x.Session) == v.KS {
 				t.gather(id, prefix, name)
 			}
 		}
@@ -261,7 +259,7 @@ func (t *tracker) touched(v *engine.View, _ int, key []byte) {
 }
 
 // gather adds a key to what a client is told of a prefix. The lock is held.
-func (t *tracker) gather(client int64, prefix, key string) {
+func (t *Table) gather(client int64, prefix, key string) {
 	for _, m := range t.queue {
 		if m.broadcast && m.client == client && m.prefix == prefix {
 			if !m.has[key] {
@@ -274,23 +272,23 @@ func (t *tracker) gather(client int64, prefix, key string) {
 	t.push(&message{client: client, broadcast: true, prefix: prefix, keys: []string{key}, has: map[string]bool{key: true}})
 }
 
-func (t *tracker) push(m *message) {
+func (t *Table) push(m *message) {
 	t.queue = append(t.queue, m)
 	t.isQueued.Store(true)
 }
 
 // invalidate queues a message for those who have read a key of a keyspace, and
 // forgets them; nil is any keyspace. The lock is held.
-func (t *tracker) invalidate(key string, ks *engine.Keyspace, by int64) {
+func (t *Table) invalidate(key string, ks *engine.Keyspace, by int64) {
 	var others []int64
 	for _, id := range t.readers[key] {
 		x := t.clients[id]
-		if x != nil && ks != nil && t.s.KeyspaceOf(x.session) != ks {
+		if x != nil && ks != nil && t.s.KeyspaceOf(x.Session) != ks {
 			others = append(others, id)
 			continue
 		}
 		t.readings--
-		if x != nil && !x.broadcast && !(x.noLoop && id == by) {
+		if x != nil && !x.Broadcast && !(x.NoLoop && id == by) {
 			t.push(&message{client: id, keys: []string{key}})
 		}
 	}
@@ -298,7 +296,7 @@ func (t *tracker) invalidate(key string, ks *engine.Keyspace, by int64) {
 }
 
 // leave forgets the readers of a key but some. The lock is held.
-func (t *tracker) leave(key string, ids []int64) {
+func (t *Table) leave(key string, ids []int64) {
 	if len(ids) > 0 {
 		t.readers[key] = ids
 	} else if _, there := t.readers[key]; there {
@@ -308,14 +306,14 @@ func (t *tracker) leave(key string, ids []int64) {
 }
 
 // send sends what is queued. c is the command whose end it is, nil if none ends. The lock is held.
-func (t *tracker) send(c *command.Ctx) {
+func (t *Table) send(c *command.Ctx) {
 	for _, m := range t.queue {
 		x := t.clients[m.client]
 		if x == nil {
 			continue
 		}
 		if m.all {
-			null := resp.Writer{Proto: x.session.Proto()} // in Redis not that of whom it redirects to
+			null := resp.Writer{Proto: x.Session.Proto()} // in Redis not that of whom it redirects to
 			null.Null()
 			t.tell(c, x, func(w *resp.Writer) { w.Raw(null.Buf) })
 			continue
@@ -332,10 +330,10 @@ func (t *tracker) send(c *command.Ctx) {
 }
 
 // Flushed tells everybody that all keys of the command's keyspace may have changed.
-func (t *tracker) Flushed(c *command.Ctx) {
+func (t *Table) Flushed(c *command.Ctx) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	in := func(id int64) bool { x := t.clients[id]; return x == nil || t.s.KeyspaceOf(x.session) == c.KS }
+	in := func(id int64) bool { x := t.clients[id]; return x == nil || t.s.KeyspaceOf(x.Session) == c.KS }
 	for id := range t.clients {
 		if in(id) {
 			t.push(&message{client: id, all: true})
@@ -353,10 +351,10 @@ func (t *tracker) Flushed(c *command.Ctx) {
 
 // tell sends a client, or whom it redirects to, a message whose value write
 // appends. The lock is held.
-func (t *tracker) tell(c *command.Ctx, x *tracked, write func(w *resp.Writer)) {
-	to := x.session
-	if x.redirect != 0 {
-		if to = t.s.Clients.Get(x.redirect); to == nil {
+func (t *Table) tell(c *command.Ctx, x *Client, write func(w *resp.Writer)) {
+	to := x.Session
+	if x.Redirect != 0 {
+		if to = t.s.Clients.Get(x.Redirect); to == nil {
 			t.broken(x)
 			return
 		}
@@ -370,7 +368,7 @@ func (t *tracker) tell(c *command.Ctx, x *tracked, write func(w *resp.Writer)) {
 		case w.Proto == 3:
 			w.Push(2)
 			w.BulkString("invalidate")
-		case x.redirect != 0 && to.Subscriptions.Load() > 0:
+		case x.Redirect != 0 && to.Subscriptions.Load() > 0:
 			w.Array(3)
 			w.BulkString("message")
 			w.BulkString(invalidateChannel)
@@ -382,13 +380,13 @@ func (t *tracker) tell(c *command.Ctx, x *tracked, write func(w *resp.Writer)) {
 }
 
 // broken tells a client that the one it redirects to is gone.
-func (t *tracker) broken(x *tracked) {
-	x.session.Show(command.ShownTrackingBroken, true)
-	x.session.Push(func(w *resp.Writer) {
+func (t *Table) broken(x *Client) {
+	x.Session.Show(command.ShownTrackingBroken, true)
+	x.Session.Push(func(w *resp.Writer) {
 		if w.Proto == 3 {
 			w.Push(2)
 			w.BulkString("tracking-redir-broken")
-			w.Int(x.redirect)
+			w.Int(x.Redirect)
 		}
 	})
 }

@@ -1,7 +1,6 @@
-package connection
-
-// What a connection may use: how many there may be, how long one may be idle,
-// how much it may send and leave unread.
+// Package clients, internal to the server, is what a connection may use: how many there may be, how long one may be idle,
+// how much it may send and leave unread; and how one is shown.
+package clients
 
 import (
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/limitkv/limitkv/server/acl"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/params"
 )
@@ -29,7 +29,12 @@ const unauthOutputBytesMax = 1024
 // set.
 const idleCheckMicros = 1e6
 
-type limits struct {
+// Limits are those of a server's connections.
+type Limits struct {
+	s       *command.Server
+	users   *acl.Users
+	started bool
+
 	idleSeconds, queryBuffer, maxBulk *atomic.Int64
 	maxClients                        atomic.Int64
 	protected                         *atomic.Bool
@@ -91,9 +96,11 @@ func (l *outputLimits) parse(value string) error {
 	return nil
 }
 
-func (f *family) declareLimits() {
-	c, l := f.s.Config, &f.limits
-	f.declareMaxClients()
+// New makes the limits of a server.
+func New(s *command.Server, users *acl.Users) *Limits {
+	l := &Limits{s: s, users: users}
+	c := s.Config
+	l.declareMaxClients()
 	l.protected = c.Bool("protected-mode", true, "without a password, serve clients of this machine only")
 	l.idleSeconds = c.Int("timeout", 0, 0, math.MaxInt32, "seconds after which an idle client is disconnected, 0 = never")
 	l.queryBuffer = c.Memory("client-query-buffer-limit", 1<<30, 1<<20, math.MaxInt64, "most bytes of a request that is not complete")
@@ -111,42 +118,53 @@ func (f *family) declareLimits() {
 			return err
 		},
 	})
-	c.OnChange(f.everywhere, "client-query-buffer-limit", "proto-max-bulk-len", "client-output-buffer-limit")
-	c.OnChange(f.watchIdle, "timeout")
+	c.OnChange(l.everywhere, "client-query-buffer-limit", "proto-max-bulk-len", "client-output-buffer-limit")
+	c.OnChange(l.watchIdle, "timeout")
+	return l
+}
+
+// Begin gives a session the rights it has before AUTH.
+func (l *Limits) Begin(s *command.Session) {
+	s.SetUser(l.users.Default())
+	s.Authenticated = !l.users.Required()
+	if s.Conn != nil {
+		s.Conn.SetUnauthenticated(!s.Authenticated)
+	}
 }
 
 // Admit sets a new session up, or says why it may not be.
-func (f *family) Admit(s *command.Session) string {
-	f.begin(s)
-	f.Limit(s)
+func (l *Limits) Admit(s *command.Session) string {
+	l.Begin(s)
+	l.Limit(s)
 	_, unix := s.Conn.Remote(), !s.Conn.Remote().IsValid()
 	s.Show(command.ShownUnixSocket, unix)
-	if !s.Conn.Inside && f.limits.connected.Add(1) > f.limits.maxClients.Load() {
+	if !s.Conn.Inside && l.connected.Add(1) > l.maxClients.Load() {
 		return errMaxClients
 	}
-	if f.limits.protected.Load() && !f.s.ACL.Required() && !unix && !s.Conn.Remote().Addr().Unmap().IsLoopback() {
+	if l.protected.Load() && !l.users.Required() && !unix && !s.Conn.Remote().Addr().Unmap().IsLoopback() {
 		return errProtected
 	}
 	return ""
 }
 
 // TooMany is the error for a client that would come now, "" if there is room for it.
-func (f *family) TooMany() string {
-	if f.limits.connected.Load() >= f.limits.maxClients.Load() {
+func (l *Limits) TooMany() string {
+	if l.connected.Load() >= l.maxClients.Load() {
 		return errMaxClients
 	}
 	return ""
 }
 
-func (f *family) closed(s *command.Session) {
+// Closed is told that a connection has ended.
+func (l *Limits) Closed(s *command.Session) {
 	if !s.Conn.Inside {
-		f.limits.connected.Add(-1)
+		l.connected.Add(-1)
 	}
-	f.s.Pause.Leave(s.Conn)
+	l.s.Pause.Leave(s.Conn)
 }
 
 // Limit gives a connection the limits of its class.
-func (f *family) Limit(s *command.Session) {
+func (l *Limits) Limit(s *command.Session) {
 	if s.Conn == nil {
 		return
 	}
@@ -159,43 +177,43 @@ func (f *family) Limit(s *command.Session) {
 	case s.Shown.Flags.Load()&command.ShownMonitor != 0:
 		class = classReplica // Redis feeds both alike
 	}
-	o := &f.limits.output.Load()[class]
+	o := &l.output.Load()[class]
 	s.Conn.OutputHard, s.Conn.OutputSoft, s.Conn.OutputSoftMicros = o.hard, o.soft, o.seconds*1e6
 	if class == classReplica && o.hard > 0 { // what the backlog has anyway is not too much for a replica to be behind
-		s.Conn.OutputHard = max(o.hard, f.s.Replication.Backlog())
+		s.Conn.OutputHard = max(o.hard, l.s.BacklogBytes.Load())
 	}
-	if !s.Authenticated && f.s.ACL.Required() {
+	if !s.Authenticated && l.users.Required() {
 		s.Conn.OutputHard = unauthOutputBytesMax
 	}
-	s.Conn.QueryBufferLimit = f.limits.queryBuffer.Load()
-	s.Conn.SetMaxBulk(f.limits.maxBulk.Load())
+	s.Conn.QueryBufferLimit = l.queryBuffer.Load()
+	s.Conn.SetMaxBulk(l.maxBulk.Load())
 }
 
 // everywhere gives all connections their limits anew.
-func (f *family) everywhere() {
-	for _, s := range f.s.Clients.All() {
-		s.Conn.Post(func() { f.Limit(s) })
+func (l *Limits) everywhere() {
+	for _, s := range l.s.Clients.All() {
+		s.Conn.Post(func() { l.Limit(s) })
 	}
 }
 
 // watchIdle begins to look for idle clients, unless it does already or need
 // not.
-func (f *family) watchIdle() {
-	if f.limits.idleSeconds.Load() > 0 && f.limits.checking.CompareAndSwap(false, true) {
-		f.s.Keyspace.Sched.At(f.s.Keyspace.Clock.Now()+idleCheckMicros, f.dropIdle)
+func (l *Limits) watchIdle() {
+	if l.idleSeconds.Load() > 0 && l.checking.CompareAndSwap(false, true) {
+		l.s.Keyspace.Sched.At(l.s.Keyspace.Clock.Now()+idleCheckMicros, l.dropIdle)
 	}
 }
 
 // dropIdle disconnects the clients that have been idle for too long. Those
 // that wait for something are not idle.
-func (f *family) dropIdle(now int64) {
-	limit := f.limits.idleSeconds.Load() * 1e6
+func (l *Limits) dropIdle(now int64) {
+	limit := l.idleSeconds.Load() * 1e6
 	if limit == 0 {
-		f.limits.checking.Store(false)
-		f.watchIdle() // it may have been set meanwhile
+		l.checking.Store(false)
+		l.watchIdle() // it may have been set meanwhile
 		return
 	}
-	for _, s := range f.s.Clients.All() {
+	for _, s := range l.s.Clients.All() {
 		idle := func() bool {
 			return now-max(s.LastUsed.Load(), s.Created) > limit && s.Blocked.Load() == nil &&
 				s.Subscriptions.Load() == 0 && !s.Busy.Load() && s.Shown.Flags.Load()&(command.ShownMonitor|command.ShownReplica) == 0
@@ -203,11 +221,11 @@ func (f *family) dropIdle(now int64) {
 		if idle() {
 			s.Conn.Post(func() {
 				if idle() {
-					f.s.Logf('v', "closing idle client %d %s", s.ID, s.Conn.RemoteAddr())
+					l.s.Logf('v', "closing idle client %d %s", s.ID, s.Conn.RemoteAddr())
 					s.Conn.Close(false)
 				}
 			})
 		}
 	}
-	f.s.Keyspace.Sched.At(now+idleCheckMicros, f.dropIdle)
+	l.s.Keyspace.Sched.At(now+idleCheckMicros, l.dropIdle)
 }

@@ -83,18 +83,18 @@ func (r *rights) unrestricted() bool {
 }
 
 // nothing are the rights of a new user.
-func (f *family) nothing() *rights { return &rights{selectors: []*selector{f.newSelector()}} }
+func (acl *Users) nothing() *rights { return &rights{selectors: []*selector{acl.newSelector()}} }
 
 // everything are the rights of the default user at first.
-func (f *family) everything() *rights {
-	s := f.newSelector()
+func (acl *Users) everything() *rights {
+	s := acl.newSelector()
 	s.allKeys, s.allChannels, s.allCommands, s.future = true, true, true, true
 	return &rights{on: true, noPass: true, selectors: []*selector{s}}
 }
 
-func (f *family) newSelector() *selector {
+func (acl *Users) newSelector() *selector {
 	return &selector{
-		allChannels: *f.channels.Load() == "allchannels",
+		allChannels: *acl.channels.Load() == "allchannels",
 		allowed:     map[int]bool{}, firstArgs: map[int][]string{},
 	}
 }
