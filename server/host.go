@@ -8,6 +8,7 @@ import (
 
 	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/longrun"
 )
 
 // host is what the server runs in: its listeners, and whose program it is part of.
@@ -24,6 +25,18 @@ func (h *host) Authorize(c *command.Ctx, cmd *command.Command, args [][]byte) st
 
 func (h *host) AuthorizeKeys(c *command.Ctx, keys []command.NamedKey) string {
 	return h.s.ACL.AuthorizeKeys(c, keys)
+}
+
+func (h *host) GoLong(c *command.Ctx, since int64) *longrun.Run { return h.s.GoLong(c, since) }
+
+func (h *host) Step(c *command.Ctx) { h.s.Step(c) }
+
+func (h *host) Do(args ...string) []byte { return h.s.Do(args...) }
+
+func (h *host) Apply(sess *command.Session, args [][]byte) error { return h.s.Apply(sess, args) }
+
+func (h *host) Replayer(sess *command.Session, feed func(raw []byte)) command.Replayer {
+	return h.s.Replayer(sess, feed)
 }
 
 func (h *host) Flushed(c *command.Ctx) { h.s.Tracker.Flushed(c) }

@@ -9,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// inject is run for a server whose Injector is to see commands, or was when it
+// inject is run for a server whose faults.Injector is to see commands, or was when it
 // first saw the command, for a session in a namespace and for a replica.
 func (s *Server) inject(w *command.Worker, sess *command.Session, r *command.Request) outcome {
 	c := &w.Ctx
@@ -25,7 +25,7 @@ func (s *Server) inject(w *command.Worker, sess *command.Session, r *command.Req
 		if r.Known {
 			cmd = r.Cmd
 		}
-		switch fault := s.Injector.See(c, cmd); {
+		switch fault := s.Faults.See(c, cmd); {
 		case fault.Disconnect:
 			sess.Conn.Close(false)
 			return replied

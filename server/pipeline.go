@@ -277,5 +277,3 @@ func (s *Server) within(c *command.Ctx, r *command.Request) {
 	c.Request, c.Mark, c.Failure = outer, mark, ""
 	c.Forget()
 }
-
-var _ command.Pipeline = (*Server)(nil)

@@ -20,6 +20,7 @@ import (
 	"github.com/limitkv/limitkv/server/acl"
 	"github.com/limitkv/limitkv/server/clients"
 	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/faults"
 	"github.com/limitkv/limitkv/server/params"
 	"github.com/limitkv/limitkv/server/tracking"
 	"github.com/limitkv/limitkv/server/value"
@@ -73,6 +74,8 @@ type Server struct {
 	ACL         *acl.Users
 	Connections *clients.Limits
 	Tracker     *tracking.Table
+	// Faults is what tests do to commands.
+	Faults *faults.Injector
 
 	host   *host
 	params settings
@@ -148,11 +151,11 @@ func New(o Options) (*Server, error) {
 
 	s.host = &host{s: s, options: o}
 	cs.Host = s.host
-	cs.Pipeline = s
 	s.params = declare(cs.Config, databases)
 	s.ACL = acl.New(cs)
 	s.Connections = clients.New(cs, s.ACL)
 	s.Tracker = tracking.New(cs)
+	s.Faults = faults.New(cs)
 	rows := make([][]*command.Command, 0, len(o.Families))
 	for _, f := range o.Families {
 		rows = append(rows, f(s))

@@ -6,27 +6,17 @@ import (
 	"bytes"
 
 	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/faults"
 )
 
-// fault is what is to happen to so many commands yet.
-type fault struct {
-	id      int64
-	pattern []byte
-	left    int64
-	what    command.Injected
-}
-
 const (
-	// faultsMax bounds the list, which every command is compared with.
-	faultsMax = 1000
 	// faultCountMax is the most commands that one fault can be for.
 	faultCountMax = 1_000_000_000
 	// delayMaxMillis is the longest delay, a day.
 	delayMaxMillis = 86_400_000
 )
 
-func (in *injector) faultRow() *command.Command {
-	f := family{in.s.Keyspace}
+func (f family) faultRow() *command.Command {
 	return &command.Command{
 		Name: "lkv.fault", Arity: -2, Group: command.GroupTest, Since: "0.2.0",
 		Flags:      command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,
@@ -34,27 +24,27 @@ func (in *injector) faultRow() *command.Command {
 		Complexity: "O(1)",
 		Sub: []*command.Command{
 			f.row("add", -5, "pattern:string count:integer fault=(ERROR text:string | DELAY ms:integer | DISCONNECT)",
-				"Gives the next commands that match a fault, and returns its number.", in.addFault),
-			f.row("list", 2, "", "Lists the faults that are still to happen.", in.listFaults),
-			f.row("clear", 2, "", "Takes all faults back and returns how many there were.", in.clearFaults),
+				"Gives the next commands that match a fault, and returns its number.", f.addFault),
+			f.row("list", 2, "", "Lists the faults that are still to happen.", f.listFaults),
+			f.row("clear", 2, "", "Takes all faults back and returns how many there were.", f.clearFaults),
 		},
 	}
 }
 
-func (in *injector) addFault(c *command.Ctx) {
+func (f family) addFault(c *command.Ctx) {
 	a := c.Cursor(2)
-	f := &fault{pattern: bytes.Clone(a.Bytes())}
-	f.left = a.IntRange(1, faultCountMax, "ERR the count is out of range, it can be 1 to 1000000000")
+	fault := faults.Fault{Pattern: bytes.Clone(a.Bytes())}
+	fault.Left = a.IntRange(1, faultCountMax, "ERR the count is out of range, it can be 1 to 1000000000")
 	switch {
 	case a.IsWith("ERROR", 1):
-		f.what.Error = string(a.Bytes())
-		if f.what.Error == "" || bytes.ContainsAny([]byte(f.what.Error), "\r\n") {
+		fault.What.Error = string(a.Bytes())
+		if fault.What.Error == "" || bytes.ContainsAny([]byte(fault.What.Error), "\r\n") {
 			a.Fail("ERR the text of an error is one line")
 		}
 	case a.IsWith("DELAY", 1):
-		f.what.DelayMicros = 1000 * a.IntRange(1, delayMaxMillis, "ERR the delay is out of range, it can be 1 to 86400000 ms")
+		fault.What.DelayMicros = 1000 * a.IntRange(1, delayMaxMillis, "ERR the delay is out of range, it can be 1 to 86400000 ms")
 	case a.Is("DISCONNECT"):
-		f.what.Disconnect = true
+		fault.What.Disconnect = true
 	default:
 		a.Syntax()
 	}
@@ -64,52 +54,37 @@ func (in *injector) addFault(c *command.Ctx) {
 	if a.Failed(c) {
 		return
 	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	p := in.places.Of(c.KS)
-	if len(p.faults) == faultsMax {
+	id := f.s.Faults.Add(c.KS, fault)
+	if id == 0 {
 		c.Error("ERR there are too many faults already")
 		return
 	}
-	in.lastID++
-	f.id = in.lastID
-	p.faults = append(p.faults, f)
-	in.arm()
-	c.Int(f.id)
+	c.Int(id)
 }
 
-func (in *injector) listFaults(c *command.Ctx) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	faults := in.places.Of(c.KS).faults
-	c.Array(len(faults))
-	for _, f := range faults {
+func (f family) listFaults(c *command.Ctx) {
+	list := f.s.Faults.List(c.KS)
+	c.Array(len(list))
+	for _, fault := range list {
 		c.Map(4)
 		c.BulkString("id")
-		c.Int(f.id)
+		c.Int(fault.ID)
 		c.BulkString("pattern")
-		c.Bulk(f.pattern)
+		c.Bulk(fault.Pattern)
 		c.BulkString("left")
-		c.Int(f.left)
+		c.Int(fault.Left)
 		switch {
-		case f.what.Disconnect:
+		case fault.What.Disconnect:
 			c.BulkString("disconnect")
 			c.BulkString("")
-		case f.what.Error != "":
+		case fault.What.Error != "":
 			c.BulkString("error")
-			c.BulkString(f.what.Error)
+			c.BulkString(fault.What.Error)
 		default:
 			c.BulkString("delay")
-			c.Int(f.what.DelayMicros / 1000)
+			c.Int(fault.What.DelayMicros / 1000)
 		}
 	}
 }
 
-func (in *injector) clearFaults(c *command.Ctx) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	p := in.places.Of(c.KS)
-	c.Int(int64(len(p.faults)))
-	p.faults = nil
-	in.arm()
-}
+func (f family) clearFaults(c *command.Ctx) { c.Int(int64(f.s.Faults.Clear(c.KS))) }

@@ -50,7 +50,7 @@ type journals struct {
 }
 
 func journalRow(s *server.Server) *command.Command {
-	f, j := family{s.Keyspace}, &journals{s: s}
+	f, j := family{s, s.Keyspace}, &journals{s: s}
 	j.places.Begin(s.Server, nil)
 	start := f.row("start", 2, "", "Begins to read the journal of an empty keyspace.", j.start)
 	check := f.row("check", 2, "", "Applies the effects to a copy and compares it with the keyspace.", j.check)
@@ -177,7 +177,7 @@ func (j *journals) check(c *command.Ctx) {
 	effects := r.fresh
 	r.fresh = nil
 	r.mu.Unlock()
-	if err := commandsOf(effects, func(args [][]byte) error { return j.s.Pipeline.Apply(r.sess, args) }); err != nil {
+	if err := commandsOf(effects, func(args [][]byte) error { return j.s.Apply(r.sess, args) }); err != nil {
 		c.Error("ERR " + err.Error())
 		return
 	}
@@ -202,7 +202,7 @@ func (j *journals) apply(c *command.Ctx) {
 		c.Error(errNoJournal)
 		return
 	}
-	if err := j.s.Pipeline.Apply(r.sess, c.Args[2:]); err != nil {
+	if err := j.s.Apply(r.sess, c.Args[2:]); err != nil {
 		c.Error("ERR " + err.Error())
 		return
 	}

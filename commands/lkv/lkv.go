@@ -15,16 +15,12 @@ func Commands(s *server.Server) []*command.Command {
 	if !s.TestMode {
 		return nil
 	}
-	f := family{s.Keyspace}
+	f := family{s, s.Keyspace}
 	freeze := f.row("freeze", -2, "[unix-ms:unix-time]", "Stops the clock, at a given time or where it is.", f.freeze)
 	advance := f.row("advance", 3, "ms:integer", "Moves the stopped clock forward; whatever falls due has happened when it replies.", f.advance)
 	freeze.Plan, advance.Plan = f.plan, f.plan
-	in := &injector{s: s}
-	in.places.Begin(s.Server, nil)
-	s.Injector = in
-	s.Mutexes = append(s.Mutexes, &in.mu)
 	return []*command.Command{
-		in.faultRow(), in.logRow(), snapshotRow(s), namespaceRow(s), journalRow(s),
+		f.faultRow(), f.logRow(), snapshotRow(s), namespaceRow(s), journalRow(s),
 		{
 			Name: "lkv.clock", Arity: -2, Group: command.GroupTest, Since: "0.1.0",
 			Flags:      command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,
@@ -47,7 +43,10 @@ func Commands(s *server.Server) []*command.Command {
 	}
 }
 
-type family struct{ ks *engine.Keyspace }
+type family struct {
+	s  *server.Server
+	ks *engine.Keyspace
+}
 
 func (f family) row(name string, arity int, syntax, summary string, run func(*command.Ctx)) *command.Command {
 	return &command.Command{

@@ -17,7 +17,7 @@ const (
 type namespaces struct{ s *command.Server }
 
 func namespaceRow(s *server.Server) *command.Command {
-	f, n := family{s.Keyspace}, namespaces{s.Server}
+	f, n := family{s, s.Keyspace}, namespaces{s.Server}
 	return &command.Command{
 		Name: "lkv.namespace", Arity: -2, Group: command.GroupTest, Since: "0.2.0",
 		Flags:      command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,

@@ -16,7 +16,7 @@ func (f *family) apply(sess *command.Session, args [][]byte, marked bool) error 
 	if !marked && !f.changes(args) {
 		return nil
 	}
-	err := f.s.Pipeline.Apply(sess, args)
+	err := f.s.Host.Apply(sess, args)
 	if unknown := (*journal.UnknownError)(nil); err == nil || marked || errors.As(err, &unknown) {
 		return err
 	}

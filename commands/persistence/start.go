@@ -414,7 +414,7 @@ func (f *family) switchLog(on bool) error {
 	f.mu.Unlock()
 	f.p.appendOnly.Store(true)
 	go func() {
-		f.s.Pipeline.Do("BGREWRITEAOF")
+		f.s.Host.Do("BGREWRITEAOF")
 		f.mu.Lock()
 		f.starting = false // it may have been refused, and is tried again
 		f.mu.Unlock()
@@ -538,18 +538,18 @@ func (f *family) look() {
 	switch {
 	case again, files != nil && (files.Failure().NeedsBase || files.State() == journal.Starting):
 		if st.rewriteFailures.Load() == 0 || engine.Monotonic()-st.lastRewriteTry.Load() > rewriteRetryMicros {
-			f.s.Pipeline.Do("BGREWRITEAOF")
+			f.s.Host.Do("BGREWRITEAOF")
 		}
 		return
 	case st.saveScheduled.CompareAndSwap(true, false):
-		f.s.Pipeline.Do("BGSAVE")
+		f.s.Host.Do("BGSAVE")
 		return
 	}
 	if files != nil && f.p.growPercent.Load() > 0 && files.FileSize() > 0 {
 		base := max(st.baseSize.Load(), 1)
 		if size, err := files.Size(); err == nil && size > f.p.growMin.Load() && (size-base)*100/base >= f.p.growPercent.Load() && !f.putOff() {
 			f.s.Logf('n', "Starting automatic rewriting of AOF on %d%% growth", (size-base)*100/base)
-			f.s.Pipeline.Do("BGREWRITEAOF")
+			f.s.Host.Do("BGREWRITEAOF")
 			return
 		}
 	}
@@ -558,14 +558,14 @@ func (f *family) look() {
 	if f.refusesForSnapshot() && now-st.lastTry.Load() > saveRetrySeconds {
 		// No writes come that a save point would count: Redis would refuse them until a client asks for a snapshot.
 		f.s.Logf('n', "Writes are refused since the last snapshot failed. Saving...")
-		f.s.Pipeline.Do("BGSAVE")
+		f.s.Host.Do("BGSAVE")
 		return
 	}
 	for _, x := range *f.p.points.Load() {
 		if changes >= x.changes && changes > 0 && now-st.lastSave.Load() > x.seconds &&
 			(!st.lastSaveFailed.Load() || now-st.lastTry.Load() > saveRetrySeconds) {
 			f.s.Logf('n', "%d changes in %d seconds. Saving...", x.changes, x.seconds)
-			f.s.Pipeline.Do("BGSAVE")
+			f.s.Host.Do("BGSAVE")
 			return
 		}
 	}

@@ -54,7 +54,7 @@ func TestApply(t *testing.T) {
 		for i, a := range args {
 			raw[i] = []byte(a)
 		}
-		if err := s.Pipeline.Apply(sess, raw); err != nil {
+		if err := s.Apply(sess, raw); err != nil {
 			return err.Error()
 		}
 		return "OK"

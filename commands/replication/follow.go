@@ -86,7 +86,7 @@ func (f *follower) follow(c *command.Ctx, host string, port int) {
 		was.leave()
 		l.sess.SetDB(was.selected()) // the stream may go on without saying it again
 	}
-	l.replay = f.s.Pipeline.Replayer(l.sess, f.stream.Feed)
+	l.replay = f.s.Host.Replayer(l.sess, f.stream.Feed)
 	l.link = replication.NewLink(l, l.name(), f.received)
 	l.sess.Peer = l.link
 	f.mu.Lock()
@@ -245,7 +245,7 @@ func (l *leader) Answered(agreed bool) { l.f.answered(agreed) }
 // begin forgets what of a transaction has come: it comes again.
 func (l *leader) begin() {
 	l.replay.End()
-	l.replay = l.f.s.Pipeline.Replayer(l.sess, l.f.stream.Feed)
+	l.replay = l.f.s.Host.Replayer(l.sess, l.f.stream.Feed)
 }
 
 // Lost implements replication.Follower.

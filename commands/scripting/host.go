@@ -63,7 +63,7 @@ func (h *host) Call(handle any, args [][]byte, proto int) []byte {
 	reply := c.Writer
 	c.Writer = &h.out
 	h.request.Call(cmd, args)
-	c.Server.Pipeline.Called(c, &h.request)
+	h.watch.f.s.Called(c, &h.request)
 	c.Writer = reply
 	if len(h.out.Buf) == 0 { // it ends the connection, or the server
 		h.out.NullArray()
@@ -146,7 +146,7 @@ func (h *host) mayAll(c *command.Command, args [][]byte) bool {
 	eval := h.c.Request
 	h.request.Call(c, args)
 	h.c.Request = &h.request
-	long := h.c.Server.Pipeline.Plan(h.c, &set)
+	long := h.watch.f.s.Plan(h.c, &set)
 	h.c.Request = eval
 	return set.Within(h.c.Held) && (!long || h.c.Held.All())
 }

@@ -112,7 +112,7 @@ func (w *watch) ask() (steps int, err error) {
 // that others are told of.
 func (w *watch) attend(now int64) {
 	w.narrow()
-	run := w.c.Server.Pipeline.GoLong(w.c, w.began)
+	run := w.f.s.GoLong(w.c, w.began)
 	w.run, w.looked = run, now
 	w.room(0)
 	w.stop.Store(nil)

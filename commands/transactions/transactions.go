@@ -15,7 +15,7 @@ import (
 
 // Commands are the rows of the family.
 func Commands(s *server.Server) []*command.Command {
-	t := family{s.Server}
+	t := family{s}
 	s.OnReset = append(s.OnReset, t.end)
 	return []*command.Command{
 		{
@@ -65,7 +65,7 @@ func Commands(s *server.Server) []*command.Command {
 	}
 }
 
-type family struct{ s *command.Server }
+type family struct{ s *server.Server }
 
 func (t family) multi(c *command.Ctx) {
 	m := &c.Session.Multi
@@ -147,7 +147,7 @@ func (t family) plan(c *command.Ctx, set *engine.LockSet) (long bool) {
 	exec := c.Request
 	for i := range m.Queue.Requests {
 		c.Request = &m.Queue.Requests[i]
-		if t.s.Pipeline.Plan(c, set) {
+		if t.s.Plan(c, set) {
 			long = true
 		}
 	}
@@ -223,7 +223,7 @@ func (t family) exec(c *command.Ctx) {
 	now := engine.Monotonic()
 	for i := range queue.Requests {
 		c.DB = c.Session.DB()
-		now = t.s.Pipeline.Queued(c, &queue.Requests[i], now)
+		now = t.s.Queued(c, &queue.Requests[i], now)
 	}
 	c.Exec = false
 	queue.GiveBack(c.Worker)

@@ -129,7 +129,7 @@ const inlineElements = 4000
 // many, the command goes on as one that takes long: others do not wait for it.
 func (c *Ctx) Expect(elements int) {
 	if elements > inlineElements && c.Long == nil && c.Worker != nil && c.Session.Conn != nil && c.Held != (engine.LockSet{}) {
-		c.Server.Pipeline.GoLong(c, engine.Monotonic())
+		c.Server.Host.GoLong(c, engine.Monotonic())
 	}
 }
 
@@ -140,7 +140,7 @@ func (c *Ctx) Step() (wanted bool) {
 	if c.Long == nil || c.Script || c.Exec {
 		return true
 	}
-	c.Server.Pipeline.Step(c)
+	c.Server.Host.Step(c)
 	return !c.Session.Killed.Load() && !c.Long.Stopped()
 }
 

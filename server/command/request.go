@@ -4,7 +4,6 @@ package command
 
 import (
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/server/longrun"
 )
 
 // Request is a command on its way. What is found of it is found once and goes along:
@@ -86,33 +85,6 @@ func (r *Request) Clone() Request {
 	kept := *r
 	kept.Args, kept.Own = Clone(r.Args), 0
 	return kept
-}
-
-// Pipeline is how requests get their replies (package commands), for those who make
-// requests of their own.
-type Pipeline interface {
-	// Do runs a command for the server itself and returns the reply's bytes.
-	Do(args ...string) []byte
-	// Apply runs a command of a journal in a session that is kept for it.
-	Apply(sess *Session, args [][]byte) error
-	// Replayer makes what runs a primary's commands in a session that is kept for it. feed gets the bytes of each command,
-	// or of a whole transaction, when it has been applied; whoever holds all keys sees both or neither.
-	Replayer(sess *Session, feed func(raw []byte)) Replayer
-	// Plan adds what c's request needs to a lock set, and tells whether it will take
-	// long.
-	Plan(c *Ctx, set *engine.LockSet) (long bool)
-	// Queued runs a command that EXEC comes to, under the locks that c holds. It began
-	// at a time of the monotonic clock, and ended at the one returned.
-	Queued(c *Ctx, r *Request, began int64) (now int64)
-	// Called runs a command that a script calls and has checked, under the locks that
-	// c holds.
-	Called(c *Ctx, r *Request)
-	// GoLong makes the command that runs in c, which began at a time of the monotonic
-	// clock, a long one: it goes on where it is, others elsewhere.
-	GoLong(c *Ctx, since int64) *longrun.Run
-	// Step lets others have the locks of a long command, which has changed nothing, for a moment. From then on it goes on
-	// under locks, not under a reservation.
-	Step(c *Ctx)
 }
 
 // Replayer runs the commands of a primary, in their order, for one goroutine. When its session is Killed, which happens under

@@ -12,6 +12,7 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/longrun"
 )
 
 // Services are those, each behind the little that the others ask of it. Whoever is
@@ -24,8 +25,6 @@ type Services struct {
 	Replication Replication   // family replication
 	Monitor     Monitor       // family monitor
 	SlowLog     SlowLog       // family latency
-	Injector    Injector      // family lkv
-	Pipeline    Pipeline      // package commands
 	Log         Log           // package commands
 	Host        Host          // package commands
 }
@@ -152,19 +151,6 @@ type SlowLog interface {
 	Executed(c *Ctx, cmd *Command, args [][]byte, micros int64)
 }
 
-// Injector sees every command that a client sends before it is looked at, once, while
-// Server.Injecting, and may have it go wrong: LKV.FAULT and LKV.LOG.
-type Injector interface {
-	See(c *Ctx, cmd *Command) Injected
-}
-
-// Injected is what is to become of a command. The zero value lets it run.
-type Injected struct {
-	Error       string // is the reply, if not ""
-	Disconnect  bool
-	DelayMicros int64 // by the server's clock, before it runs
-}
-
 // Log takes lines at a level: 'd', 'v', 'n' or 'w'.
 type Log interface {
 	Printf(level byte, format string, args ...any)
@@ -177,6 +163,19 @@ type Host interface {
 	// and RefusesKeys call them.
 	Authorize(c *Ctx, cmd *Command, args [][]byte) string
 	AuthorizeKeys(c *Ctx, keys []NamedKey) string
+	// GoLong makes the command that runs in c, which began at a time of the monotonic
+	// clock, a long one: it goes on where it is, others elsewhere.
+	GoLong(c *Ctx, since int64) *longrun.Run
+	// Step lets others have the locks of a long command, which has changed nothing, for a moment. From then on it goes on
+	// under locks, not under a reservation.
+	Step(c *Ctx)
+	// Do runs a command for the server itself and returns the reply's bytes.
+	Do(args ...string) []byte
+	// Apply runs a command of a journal in a session that is kept for it.
+	Apply(sess *Session, args [][]byte) error
+	// Replayer makes what runs a primary's commands in a session that is kept for it. feed gets the bytes of each command,
+	// or of a whole transaction, when it has been applied; whoever holds all keys sees both or neither.
+	Replayer(sess *Session, feed func(raw []byte)) Replayer
 	// Flushed is told that databases of the command's keyspace were emptied, while Server.Tracking is not 0.
 	Flushed(c *Ctx)
 	// IO tells what the event loops have read and written.

@@ -1,0 +1,106 @@
+package faults
+
+// LKV.LOG: what clients sent, for a test to look at.
+
+import (
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/server/command"
+)
+
+// The log keeps the newest commands, as many as both limits allow.
+const (
+	logCommandsMax = 100_000
+	logBytesMax    = 64 << 20
+)
+
+// log is what was received while it was on.
+type log struct {
+	on      bool
+	entries []Received // a queue: the oldest at first
+	first   int
+	bytes   int
+	dropped int64
+}
+
+// Received is a command as a client sent it.
+type Received struct {
+	Micros int64
+	Client int64
+	DB     int
+	Args   [][]byte
+	bytes  int
+}
+
+// entryBytes is what an entry takes beside its arguments' bytes, and argBytes each argument.
+const (
+	entryBytes = 72
+	argBytes   = 32
+)
+
+// add logs the context's command, with what is secret left out.
+func (l *log) add(c *command.Ctx) {
+	r := Received{Micros: c.Now, Client: c.Session.ID, DB: c.DB, Args: command.Clone(c.Args), bytes: entryBytes}
+	for i, a := range r.Args {
+		if c.Cmd != nil && c.Cmd.Secret != nil && c.Cmd.Secret(c.Args, i) {
+			r.Args[i] = []byte("(redacted)")
+		}
+		r.bytes += len(a) + argBytes
+	}
+	l.entries = append(l.entries, r)
+	l.bytes += r.bytes
+	for len(l.entries)-l.first > logCommandsMax || l.bytes > logBytesMax {
+		l.bytes -= l.entries[l.first].bytes
+		l.entries[l.first] = Received{}
+		l.first++
+		l.dropped++
+	}
+	if l.first > 1000 && l.first > len(l.entries)/2 {
+		l.entries = append([]Received(nil), l.entries[l.first:]...)
+		l.first = 0
+	}
+}
+
+// Log begins or ends to keep commands; what was kept stays.
+func (in *Injector) Log(ks *engine.Keyspace, on bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.places.Of(ks).log.on = on
+	in.arm()
+}
+
+// ResetLog forgets what was kept and returns how many commands there were.
+func (in *Injector) ResetLog(ks *engine.Keyspace) int64 {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	kept := &in.places.Of(ks).log
+	n := int64(len(kept.entries)-kept.first) + kept.dropped
+	*kept = log{on: kept.on}
+	return n
+}
+
+// Logged returns the commands that were kept, the oldest first: at most so many, unless most is negative, of a client,
+// unless it is negative, that match a pattern, unless it is nil.
+func (in *Injector) Logged(ks *engine.Keyspace, pattern []byte, client, most int64) (list []Received) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	kept := &in.places.Of(ks).log
+	for _, r := range kept.entries[kept.first:] {
+		if int64(len(list)) == most {
+			break
+		}
+		if client >= 0 && r.Client != client {
+			continue
+		}
+		if pattern != nil {
+			cmd, known := in.s.Table.Resolve(r.Args)
+			if !known {
+				cmd = nil
+			}
+			if !matches(pattern, &command.Ctx{Request: &command.Request{Args: r.Args}}, cmd) {
+				continue
+			}
+		}
+		list = append(list, r)
+	}
+	return list
+}
