@@ -1,6 +1,11 @@
 package server
 
-// Admitting a command: the checks every command goes through are here and nowhere else, in Redis's order.
+// Admission: whether a request may run is decided here and nowhere else, in Redis's order. Four ask:
+//
+//	a client  all of it: what the command and its caller are (check), then what the server is (admit)
+//	EXEC      check again, of each command that it comes to: rights may have changed since it was queued
+//	a script  AdmitCall: the same questions in the order and the words that Redis has for scripts
+//	a waiter  its rights again, when it is about to be served (command.Wait)
 
 import (
 	"fmt"
@@ -70,10 +75,10 @@ func (s *Server) admit(c *command.Ctx) outcome {
 	return ran
 }
 
-// check returns the error text for a command that may not run now.
+// check returns the error text for a command that may not run now, whatever the server is like.
 func (s *Server) check(c *command.Ctx) string {
 	cmd, args := c.Cmd, c.Args
-	if cmd.Arity > 0 && len(args) != cmd.Arity || len(args) < -cmd.Arity {
+	if !cmd.Takes(len(args)) {
 		return command.ErrArity(cmd.FullName())
 	}
 	sess := c.Session

@@ -12,7 +12,7 @@ package server
 //
 // A client's command goes all the way. So does one of the server itself or of a journal, without a connection: nothing
 // keeps them out. EXEC's commands, resolved when they were queued, are checked again and run under EXEC's locks; those of
-// a script are checked by the script, in words of their own (scripting/host.go), and run under the script's. A command that takes
+// a script are admitted in words of their own (call.go), and run under the script's. A command that takes
 // long leaves its loop in the middle of run, or before it, and settles on its own (long.go).
 
 import (

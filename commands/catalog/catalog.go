@@ -203,7 +203,7 @@ func (f *family) keys(c *command.Ctx, withFlags bool) {
 	case !cmd.HasKeys():
 		c.Error("ERR The command has no key arguments")
 		return
-	case cmd.Arity > 0 && len(args) != cmd.Arity || len(args) < -cmd.Arity:
+	case !cmd.Takes(len(args)):
 		c.Error("ERR Invalid number of arguments specified for command")
 		return
 	}

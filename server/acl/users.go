@@ -144,7 +144,7 @@ func (acl *Users) Try(user string, args [][]byte) (refused, err string) {
 	switch {
 	case cmd == nil, !known && len(args) > 1:
 		return "", "ERR Command '" + string(args[0]) + "' not found"
-	case cmd.Arity > 0 && len(args) != cmd.Arity, len(args) < -cmd.Arity:
+	case !cmd.Takes(len(args)):
 		return "", "ERR wrong number of arguments for '" + cmd.FullName() + "' command"
 	}
 	if why, pos := rightsOf(u).check(cmd, args); why != allowed {

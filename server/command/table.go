@@ -299,5 +299,18 @@ func (t *Table) List() []*Command { return t.list }
 // All is all commands, subcommands included, by Index.
 func (t *Table) All() []*Command { return t.all }
 
+// Called is the command that arguments call which name c: c, or a subcommand of it; nil if there is no such one.
+func (c *Command) Called(args [][]byte) *Command {
+	if c.HasSub() && len(args) > 1 {
+		if sub := c.SubCommand(args[1]); sub != nil || c.Run == nil {
+			return sub
+		}
+	}
+	return c
+}
+
+// Takes tells whether the command can have so many arguments, its name among them.
+func (c *Command) Takes(args int) bool { return args == c.Arity || c.Arity <= 0 && args >= -c.Arity }
+
 // HasSub tells whether the command is a container.
 func (c *Command) HasSub() bool { return len(c.subs) > 0 }
