@@ -71,7 +71,7 @@ var (
 		generic.Commands,
 		scripting.Commands,
 		lkv.Commands,
-		replication.Commands, // before persistence: it has ended its snapshots when that ends
+		replication.Commands,
 		persistence.Commands,
 		pubsub.Commands,
 		transactions.Commands,

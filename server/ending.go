@@ -54,7 +54,7 @@ func (s *Server) CatchUp() (command.End, error) {
 // that fails the server goes on, and the error says why.
 func (s *Server) Prepare(e command.End) error {
 	s.Ending.Store(int32(e.How))
-	err := s.Durability.BeforeStop(e.How, e.Force)
+	err := s.Persistence.BeforeStop(e.How, e.Force)
 	if err != nil {
 		s.Ending.Store(int32(command.EndAsConfigured))
 		s.Logf('w', "Errors trying to shut down the server. Check the logs for more information.")
@@ -84,11 +84,15 @@ func (s *Server) Close() error {
 	select {
 	case <-ended:
 		s.Host.Writing()
+		how := command.Ending(s.Ending.Load())
 		var failed error
-		for _, fn := range s.OnStop {
-			if err := fn(command.Ending(s.Ending.Load())); failed == nil {
+		for _, fn := range s.OnStop { // replication is among them: it has ended its snapshots when persistence ends
+			if err := fn(how); failed == nil {
 				failed = err
 			}
+		}
+		if err := s.Persistence.Stop(how); failed == nil {
+			failed = err
 		}
 		return failed
 	case <-time.After(within):

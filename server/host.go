@@ -31,8 +31,6 @@ func (h *host) GoLong(c *command.Ctx, since int64) *longrun.Run { return h.s.GoL
 
 func (h *host) Step(c *command.Ctx) { h.s.Step(c) }
 
-func (h *host) Do(args ...string) []byte { return h.s.Do(args...) }
-
 func (h *host) Apply(sess *command.Session, args [][]byte) error { return h.s.Apply(sess, args) }
 
 func (h *host) Replayer(sess *command.Session, feed func(raw []byte)) command.Replayer {

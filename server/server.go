@@ -22,6 +22,7 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/faults"
 	"github.com/limitkv/limitkv/server/params"
+	"github.com/limitkv/limitkv/server/persistence"
 	"github.com/limitkv/limitkv/server/tracking"
 	"github.com/limitkv/limitkv/server/value"
 	"github.com/limitkv/limitkv/zset/wyhash"
@@ -70,10 +71,11 @@ type Options struct {
 // Server serves sessions. It is made with New, listens with Listen and ends with Close.
 type Server struct {
 	*command.Server
-	// ACL are the users, Connections what connections may use, Tracker who caches what.
+	// ACL are the users, Connections what connections may use, Tracker who caches what, Persistence the files.
 	ACL         *acl.Users
 	Connections *clients.Limits
 	Tracker     *tracking.Table
+	Persistence *persistence.Files
 	// Faults is what tests do to commands.
 	Faults *faults.Injector
 
@@ -156,6 +158,7 @@ func New(o Options) (*Server, error) {
 	s.Connections = clients.New(cs, s.ACL)
 	s.Tracker = tracking.New(cs)
 	s.Faults = faults.New(cs)
+	s.Persistence = persistence.New(cs)
 	rows := make([][]*command.Command, 0, len(o.Families))
 	for _, f := range o.Families {
 		rows = append(rows, f(s))
@@ -234,10 +237,8 @@ func (s *Server) Load() error {
 }
 
 func (s *Server) load() error {
-	for _, fn := range s.OnLoad {
-		if err := fn(); err != nil {
-			return err
-		}
+	if err := s.Persistence.Load(); err != nil {
+		return err
 	}
 	s.Running.Store(true)
 	s.Loading.End()

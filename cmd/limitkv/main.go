@@ -17,11 +17,11 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands"
-	"github.com/limitkv/limitkv/commands/persistence"
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/params"
+	"github.com/limitkv/limitkv/server/persistence"
 )
 
 func main() {
@@ -283,7 +283,7 @@ func export(args []string) {
 	if err != nil {
 		fail(err)
 	}
-	if err := persistence.Export(s.Durability, paths[0], paths[1], how, func(line string) { fmt.Println(line) }); err != nil {
+	if err := s.Persistence.Export(paths[0], paths[1], how, func(line string) { fmt.Println(line) }); err != nil {
 		fail(err)
 	}
 }

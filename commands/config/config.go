@@ -12,11 +12,11 @@ import (
 	"github.com/limitkv/limitkv/server/params"
 )
 
-type family struct{ s *command.Server }
+type family struct{ s *server.Server }
 
 // Commands are the rows of the family. It is to be the last one: it declares the parameters that nobody else has.
 func Commands(s *server.Server) []*command.Command {
-	f := &family{s.Server}
+	f := &family{s}
 	f.declareParams()
 	declarePlain(s.Config)
 	return []*command.Command{f.configRow()}
@@ -141,11 +141,7 @@ func (f *family) configSecret(args [][]byte, i int) bool {
 }
 
 func (f *family) resetStat(c *command.Ctx) {
-	f.s.Stats.Reset()
-	f.s.Workers.Reset()
-	for _, reset := range f.s.OnResetStat {
-		reset()
-	}
+	f.s.ResetStats()
 	c.ResetStats()
 	c.OK()
 }

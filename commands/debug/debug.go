@@ -202,12 +202,12 @@ const flushSleepMax = 60_000_000
 
 func debugFlushSleep(f *family, c *command.Ctx) {
 	micros, _ := strconv.ParseInt(string(c.Args[2]), 10, 64) // what is no number is 0, as in Redis
-	f.s.Durability.SlowLog(time.Duration(min(max(micros, 0), flushSleepMax)) * time.Microsecond)
+	f.s.Persistence.SlowLog(time.Duration(min(max(micros, 0), flushSleepMax)) * time.Microsecond)
 	c.OK()
 }
 
 func debugStopSaving(f *family, c *command.Ctx) {
-	if !f.s.Durability.StopSaving() {
+	if !f.s.Persistence.StopSaving() {
 		c.Error("ERR nothing is being saved in the background")
 		return
 	}

@@ -124,7 +124,7 @@ func other(c *command.Ctx, flushed bool) {
 func (f *family) reloadFrom(c *command.Ctx, save bool) (file io.ReadSeekCloser, size int64, err error) {
 	if c.KS == f.s.Keyspace && !f.s.TestMode {
 		if save {
-			if err := f.s.Durability.SaveFile(c); err != nil {
+			if err := f.s.Persistence.SaveFile(c); err != nil {
 				return nil, 0, err
 			}
 		}
@@ -168,7 +168,7 @@ func debugLoadAOF(f *family, c *command.Ctx) {
 		c.NoEffect() // what is read next is the log
 		c.EndCommand(nil)
 	}
-	if err := f.s.Durability.ReloadLog(flush); err != nil {
+	if err := f.s.Persistence.ReloadLog(flush); err != nil {
 		f.s.Logf('w', "DEBUG LOADAOF: %v", err)
 		c.Error("ERR Error trying to load the AOF files, check server logs.")
 		return

@@ -292,7 +292,7 @@ func (f *family) infoStats(w *command.InfoWriter) {
 		add(w)
 	}
 	// Nothing forks: these are the cuts that snapshots and rewrites begin with.
-	cuts, lastMicros := f.s.Durability.Cuts()
+	cuts, lastMicros := f.s.Persistence.Cuts()
 	w.Line("latest_fork_usec", lastMicros)
 	w.Line("total_forks", cuts)
 	w.Line("migrate_cached_sockets", 0)

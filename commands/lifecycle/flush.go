@@ -32,7 +32,7 @@ func (f *family) flushRows() []*command.Command {
 			Run: func(c *command.Ctx) {
 				if mode, ok := flushMode(c); ok {
 					f.emptied(mode, c.FlushAll(), command.FreedPieces)
-					f.s.Durability.Flushed(c)
+					f.s.Persistence.Flushed(c)
 					f.flushed(c, mode)
 				}
 			},

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/limitkv/limitkv/commands/livetest"
-	"github.com/limitkv/limitkv/commands/persistence"
 	"github.com/limitkv/limitkv/server"
+	"github.com/limitkv/limitkv/server/persistence"
 )
 
 // lines is a log in memory.

@@ -3,6 +3,7 @@ package persistence_test
 // Tests of the family's parameters.
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/limitkv/limitkv/commands/livetest"
@@ -24,5 +25,23 @@ func TestSavePoints(t *testing.T) {
 		}
 		c.Want("OK", "CONFIG", "SET", "save", x[0])
 		c.Want("[save "+x[1]+"]", "CONFIG", "GET", "save")
+	}
+}
+
+// TestOwnFiles: what the server writes of its own accord is no command of a client, as in Redis.
+func TestOwnFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := livetest.StartWith(t, func(s *server.Server) { s.FS, s.Log = newDisk(), livetest.NoLog{} })
+	c := s.Client()
+	wait(t, c, "aof_rewrites:0")
+	c.Want("OK", "CONFIG", "SET", "appendonly", "yes")
+	wait(t, c, "aof_rewrites:1")
+	wait(t, c, "aof_rewrite_in_progress:0")
+	if stats := c.Do("INFO", "commandstats"); strings.Contains(stats, "cmdstat_bgrewriteaof") {
+		t.Error(stats)
+	}
+	c.Want("Background append only file rewriting started", "BGREWRITEAOF")
+	if stats := c.Do("INFO", "commandstats"); !strings.Contains(stats, "cmdstat_bgrewriteaof:calls=1,") {
+		t.Error(stats)
 	}
 }

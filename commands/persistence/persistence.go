@@ -1,82 +1,118 @@
-// Package persistence, internal to the server, is the family of what is kept on disk: the append-only file,
-// which has the journal's effects, and snapshots, in Redis's formats and by Redis's
-// words. engine/journal writes the one, engine/rdb the other; here is when, and
-// what a client is told of it.
+// Package persistence, internal to the server, is the family of what is kept on disk: SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE.
+// The files themselves are server/persistence.
 package persistence
 
 import (
-	"sync"
-	"sync/atomic"
-
-	"github.com/limitkv/limitkv/engine/journal"
-	"github.com/limitkv/limitkv/engine/vfs"
 	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
-	"github.com/limitkv/limitkv/server/params"
+	"github.com/limitkv/limitkv/server/persistence"
 )
 
-// family is what the commands share.
-type family struct {
-	s     *server.Server
-	dumps *params.Dumps
-	p     settings
-
-	mu    sync.Mutex     // guards what follows; nothing on disk is waited for under it
-	files *journal.Files // that are written; nil: the log is off
-	// saving and rewriting are under way in the background; again: a rewrite was asked
-	// for meanwhile.
-	saving, rewriting, again bool
-	ending                   bool          // the last files are being written: nothing begins in the background
-	starting                 bool          // a log was turned on whose first rewrite is about to begin
-	rewriteEnd               chan struct{} // closed when the rewrite that began last has ended
-	background               sync.WaitGroup
-	current                  *snapshotWriter // what is being written in the background
-	place                    sync.Mutex      // held while a snapshot takes the place of the one before
-
-	delay   atomic.Int64          // of every write of the log, in nanoseconds
-	failing atomic.Bool           // the log cannot be written
-	unread  atomic.Pointer[error] // why the log could not be read again: it is not written
-
-	final atomic.Int64 // Keyspace.Dirty and one when the last snapshot at the end was made, 0 for none
-
-	status status
-	wait   putOff     // of tick
-	beside vfs.Beside // has syncs run beside event loops; nil, none were asked for or none can
-	asked  sync.Once
-	stop   chan struct{}
-	loads  atomic.Bool   // loading has begun
-	loaded chan struct{} // closed when loading has ended
-}
-
-// status is what INFO tells.
-type status struct {
-	lastSave, lastTry                   atomic.Int64 // Unix seconds
-	lastSaveSeconds, lastRewriteSeconds atomic.Int64 // of those in the background; -1: none has ended
-	lastSaveFailed, lastRewriteFailed   atomic.Bool
-	saveBegan, rewriteBegan             atomic.Int64 // Unix microseconds, 0: none is under way
-	saves, rewrites, rewriteFailures    atomic.Int64
-	saveEarly, rewriteEarly             atomic.Int64 // bytes that the last ones took early
-	lastRewriteTry                      atomic.Int64 // of the monotonic clock
-	saveScheduled                       atomic.Bool
-	dirtyAtSave                         atomic.Int64 // Keyspace.Dirty when the last snapshot began
-	baseSize                            atomic.Int64 // of the append-only file after its last rewrite
-	begun, beginMicros                  atomic.Int64 // how many began in the background, and how long the last one held all keys for that
-}
+type family struct{ files *persistence.Files }
 
 // Commands are the rows of the family.
 func Commands(s *server.Server) []*command.Command {
-	f := &family{s: s, dumps: s.Config.Dumps(), stop: make(chan struct{}), loaded: make(chan struct{})}
-	f.declare()
-	s.OnLoad = append(s.OnLoad, f.load)
-	s.OnStop = append(s.OnStop, f.end)
-	s.Durability = f
-	s.AddInfo(command.InfoSection{Name: "persistence", Default: true, Write: f.info})
-	f.status.lastSave.Store(s.StartedAt / 1e6)
-	f.status.lastSaveSeconds.Store(-1)
-	f.status.lastRewriteSeconds.Store(-1)
-	s.OnResetStat = append(s.OnResetStat, func() {
-		f.status.saves.Store(0)
-		f.status.rewrites.Store(0)
-	})
+	f := &family{s.Persistence}
 	return []*command.Command{f.saveRow(), f.bgsaveRow(), f.bgrewriteaofRow(), f.lastsaveRow()}
+}
+
+const (
+	errSaving    = "ERR Background save already in progress"
+	errRewriting = "ERR Background append only file rewriting already in progress"
+)
+
+const snapshotFlags = command.NoAsyncLoading | command.Admin | command.NoScript | command.WholeKeyspace
+
+func (f *family) saveRow() *command.Command {
+	return &command.Command{
+		Name: "save", Arity: 1, Group: command.GroupServer, Since: "1.0.0", Flags: snapshotFlags | command.NoMulti,
+		Summary:    "Writes a snapshot of all databases, while all wait.",
+		Complexity: "O(N) in the number of keys",
+		Run:        f.save,
+	}
+}
+
+func (f *family) save(c *command.Ctx) {
+	if saving, _ := f.files.UnderWay(); saving {
+		c.Error(errSaving)
+		return
+	}
+	if err := f.files.Save(c); err != nil { // the log says why
+		c.Error("ERR")
+		return
+	}
+	c.OK()
+}
+
+func (f *family) bgsaveRow() *command.Command {
+	return &command.Command{
+		Name: "bgsave", Arity: -1, Group: command.GroupServer, Since: "1.0.0", Flags: snapshotFlags,
+		Summary:    "Writes a snapshot of all databases in the background.",
+		Complexity: "O(1)",
+		Syntax:     "[SCHEDULE]",
+		History:    [][2]string{{"3.2.2", "SCHEDULE."}},
+		Run:        f.bgsave,
+	}
+}
+
+func (f *family) bgsave(c *command.Ctx) {
+	schedule := len(c.Args) == 2 && command.EqualFold(c.Args[1], "SCHEDULE")
+	if len(c.Args) > 1 && !schedule {
+		c.Error(command.ErrSyntax)
+		return
+	}
+	saving, rewriting := f.files.UnderWay()
+	switch {
+	case saving:
+		c.Error(errSaving)
+	case (rewriting || c.Exec) && (schedule || c.Exec):
+		f.files.ScheduleSave()
+		c.Status("Background saving scheduled")
+	case rewriting:
+		c.Error("ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible.")
+	default:
+		if err := f.files.SaveInBackground(c); err != nil {
+			c.Error("ERR " + err.Error())
+			return
+		}
+		c.Status("Background saving started")
+	}
+}
+
+func (f *family) bgrewriteaofRow() *command.Command {
+	return &command.Command{
+		Name: "bgrewriteaof", Arity: 1, Group: command.GroupServer, Since: "1.0.0", Flags: snapshotFlags,
+		Summary:    "Rewrites the append-only file in the background, so that it is as short as can be.",
+		Complexity: "O(1)",
+		Run:        f.bgrewriteaof,
+	}
+}
+
+func (f *family) bgrewriteaof(c *command.Ctx) {
+	saving, rewriting := f.files.UnderWay()
+	switch {
+	case rewriting:
+		c.Error(errRewriting)
+	case saving || c.Exec:
+		f.files.ScheduleRewrite()
+		c.Status("Background append only file rewriting scheduled")
+	default:
+		if err := f.files.Rewrite(c); err != nil {
+			c.Error("ERR Can't execute an AOF background rewriting. Please check the server logs for more information.")
+			return
+		}
+		c.Status("Background append only file rewriting started")
+	}
+}
+
+func (f *family) lastsaveRow() *command.Command {
+	return &command.Command{
+		Name: "lastsave", Arity: 1, Group: command.GroupServer, Since: "1.0.0",
+		Flags:      command.Loading | command.Stale | command.Fast,
+		ACL:        []string{"admin", "dangerous"},
+		Summary:    "Returns the Unix time of the last snapshot that was written, in seconds.",
+		Complexity: "O(1)",
+		Tips:       []string{"nondeterministic_output"},
+		Run:        func(c *command.Ctx) { c.Int(f.files.LastSave()) },
+	}
 }

@@ -118,7 +118,7 @@ func (l *leader) Load(file *replication.File, id string, offset int64) error {
 	defer s.Loading.End()
 	s.Logf('n', "MASTER <-> REPLICA sync: Loading DB in memory")
 	s.Loading.Expect(size)
-	whole, err := dumpfile.Read(s.Server, ks, s.Loading.Reader(from, l.left), size, 0, func(keys int) { s.Durability.SlowLoad(keys, l.left) })
+	whole, err := dumpfile.Read(s.Server, ks, s.Loading.Reader(from, l.left), size, 0, func(keys int) { s.Persistence.SlowLoad(keys, l.left) })
 	if err == nil {
 		_, err = io.Copy(io.Discard, from) // what is behind the file's end and before the mark
 	}
@@ -180,7 +180,7 @@ func (l *leader) empty() bool {
 // are read meanwhile if they are of the same stream as those that come. resume has the server log again.
 func (l *leader) clear(beside bool, id string) (resume func(), err error) {
 	s := l.f.s
-	resume = s.Durability.Suspend()
+	resume = s.Persistence.Suspend()
 	err = s.Hold(func(c *command.Ctx) error {
 		if err := l.left(); err != nil {
 			return err

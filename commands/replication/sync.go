@@ -16,6 +16,7 @@ import (
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/vfs"
 	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/persistence"
 )
 
 // aheadBytesMax is how much of a snapshot may wait for a replica to take it.
@@ -96,9 +97,9 @@ func (r *replica) alike(other *replica) bool {
 
 // transfer is the snapshot for a group, of a place in the journal. what is what the log says begins, and begun is called
 // then, for each.
-func (f *family) transfer(group []*replica, what string, at *journal.LSN, begun func(r *replica)) *command.Transfer {
+func (f *family) transfer(group []*replica, what string, at *journal.LSN, begun func(r *replica)) *persistence.Transfer {
 	p := &group[0].peer
-	return &command.Transfer{
+	return &persistence.Transfer{
 		For: p.audience(), Plain: !p.native && !p.only, NoKeys: p.noKeys, NoFunctions: p.noFunctions,
 		Begin: func(c *command.Ctx) [][2]string {
 			first := f.stream.Follow(nudge)
@@ -165,7 +166,7 @@ type fan struct {
 	f     *family
 	group []*replica
 	at    *journal.LSN
-	of    *command.Transfer // nil for one that is a file by now
+	of    *persistence.Transfer // nil for one that is a file by now
 }
 
 // confirmPoll is how often it is looked whether it is.
@@ -219,7 +220,7 @@ func (f *family) sendDirectly(group []*replica) {
 	mark := newID()
 	var at journal.LSN
 	t := f.transfer(group, "Background RDB transfer", &at, func(r *replica) { r.say("$EOF:"+mark+"\r\n", true) })
-	err := f.s.Durability.Transfer(t, fan{f, group, &at, t})
+	err := f.s.Persistence.Transfer(t, fan{f, group, &at, t})
 	f.leftOutKeys.Add(t.LeftOut.Load())
 	if err != nil {
 		if !anyLeft(group) {
@@ -307,7 +308,7 @@ func (f *family) sendByFile(group []*replica) {
 }
 
 // makeFile writes a snapshot to a file that has no name any more, and returns it with its length.
-func (f *family) makeFile(t *command.Transfer) (file vfs.File, size int64, err error) {
+func (f *family) makeFile(t *persistence.Transfer) (file vfs.File, size int64, err error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, 0, err
@@ -316,7 +317,7 @@ func (f *family) makeFile(t *command.Transfer) (file vfs.File, size int64, err e
 	if file, err = f.s.FS.Create(temp); err != nil {
 		return nil, 0, err
 	}
-	err = f.s.Durability.Transfer(t, file)
+	err = f.s.Persistence.Transfer(t, file)
 	if err == nil {
 		size, err = file.Size()
 	}

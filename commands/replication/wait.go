@@ -141,7 +141,7 @@ func (f *family) waitAOF(c *command.Ctx) {
 	if local > 0 {
 		sess := c.Session
 		go func() {
-			srv.Durability.SyncLog(func() bool { return sess.Blocked.Load() == wait })
+			f.s.Persistence.SyncLog(func() bool { return sess.Blocked.Load() == wait })
 			f.look()
 		}()
 	}

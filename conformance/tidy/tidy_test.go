@@ -55,6 +55,7 @@ var mayImport = map[string][]string{
 	"server/params":        {"engine", "resp/number", "resp/words", "zset"},
 	"commands/partialsort": {},
 	"server/pause":         {"engine", "resp"},
+	"server/persistence":   {"server/command", "server/dumpfile", "server/params", "server/pause", "engine", "resp", "zset"},
 	"server/prefix":        {"server/histogram"},
 	"commands/scan":        {"server/command", "server/glob", "resp"},
 	"server/value":         {"engine", "zset"},

@@ -42,9 +42,7 @@ type Server struct {
 	UserSettings []params.Setting
 	// Loading is whether the server reads what is on disk.
 	Loading LoadProgress
-	// OnLoad is called before anybody is served, and reads what is on disk; OnLoaded when all of that is there. OnStop is called
-	// when nobody is served any more.
-	OnLoad   []func() error
+	// OnLoaded is called when what is on disk has been read, OnStop when nobody is served any more.
 	OnLoaded []func()
 	OnStop   []func(how Ending) error
 	// Ending is how the server is to end, Running tells that it has begun to serve.

@@ -4,13 +4,9 @@ package command
 
 import (
 	"crypto/tls"
-	"io"
 	"net"
-	"sync/atomic"
-	"time"
 
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/server/longrun"
 )
@@ -20,7 +16,6 @@ import (
 type Services struct {
 	PubSub      Subscriptions // family pubsub
 	Functions   Functions     // family scripting
-	Durability  Durability    // family persistence
 	Keeper      Keeper        // family memory
 	Replication Replication   // family replication
 	Monitor     Monitor       // family monitor
@@ -48,55 +43,6 @@ type Functions interface {
 	Load(ks *engine.Keyspace, saved any, flush, replace bool) (problem string)
 	// LoadCode is Load for the code of libraries.
 	LoadCode(c *Ctx, codes [][]byte, flush, replace bool) (problem string)
-}
-
-// Durability is the files.
-type Durability interface {
-	// SyncLog waits until all there is is on this server's disk, for as long as wanted says.
-	SyncLog(wanted func() bool)
-	// SlowLog has every write of the log wait so long first (DEBUG AOF-FLUSH-SLEEP).
-	SlowLog(d time.Duration)
-	// BeforeStop writes what is to be kept while the server could still go on, and
-	// returns why it has to.
-	BeforeStop(how Ending, force bool) error
-	// SaveFile writes a snapshot, of all keys, which are held.
-	SaveFile(c *Ctx) error
-	// Transfer writes a snapshot for replicas, as soon as no other is being written, and returns when it is written.
-	Transfer(t *Transfer, to io.Writer) error
-	// SlowLoad waits for as long as the loading of so many keys is to take more, while they are wanted (key-load-delay).
-	SlowLoad(keys int, unwanted func() error)
-	// Suspend ends the log, since all there is is to be replaced by what no log tells. resume begins another one with
-	// what there is then.
-	Suspend() (resume func())
-	// Flushed is called after FLUSHALL, all keys being held.
-	Flushed(c *Ctx)
-	// ReloadLog reads the append-only file anew, no key being held, into what flush has
-	// emptied.
-	ReloadLog(flush func(c *Ctx)) error
-	// Cuts is how many snapshots and rewrites began in the background, and for how many
-	// microseconds the last one held all keys to begin.
-	Cuts() (n, lastMicros int64)
-	// StopSaving has the snapshot or rewrite fail that is under way in the background, one for replicas too, and
-	// tells whether one is.
-	StopSaving() bool
-}
-
-// Transfer is a snapshot that is sent to replicas.
-type Transfer struct {
-	For rdb.Audience
-	// Plain leaves out the keys of types that limitkv alone has, which LeftOut then counts.
-	Plain   bool
-	LeftOut atomic.Int64
-	// NoKeys and NoFunctions leave these out.
-	NoKeys, NoFunctions bool
-	// Begin is called at the moment that the snapshot is of, all keys being held, and returns more of what the file says of
-	// itself.
-	Begin func(c *Ctx) (facts [][2]string)
-	// Dead tells whether nobody wants it any more.
-	Dead func() bool
-	// Killed is set before Begin is called, and closed when the snapshot is given up: FLUSHALL has made it worthless, or the
-	// server ends.
-	Killed <-chan struct{}
 }
 
 // Replication knows the replicas and the stream that they read.
@@ -169,8 +115,6 @@ type Host interface {
 	// Step lets others have the locks of a long command, which has changed nothing, for a moment. From then on it goes on
 	// under locks, not under a reservation.
 	Step(c *Ctx)
-	// Do runs a command for the server itself and returns the reply's bytes.
-	Do(args ...string) []byte
 	// Apply runs a command of a journal in a session that is kept for it.
 	Apply(sess *Session, args [][]byte) error
 	// Replayer makes what runs a primary's commands in a session that is kept for it. feed gets the bytes of each command,

@@ -12,7 +12,7 @@ import (
 )
 
 // apply applies one command of a log.
-func (f *family) apply(sess *command.Session, args [][]byte, marked bool) error {
+func (f *Files) apply(sess *command.Session, args [][]byte, marked bool) error {
 	if !marked && !f.changes(args) {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (f *family) apply(sess *command.Session, args [][]byte, marked bool) error 
 
 // changes tells whether a command of a log can change keys or what scripts need. No other command has a place in a log: what
 // reads is passed over, and one that does something to the server, SHUTDOWN for example, is not run but told.
-func (f *family) changes(args [][]byte) bool {
+func (f *Files) changes(args [][]byte) bool {
 	cmd, _ := f.s.Table.Resolve(args)
 	if cmd == nil || cmd.Flags&(command.Write|command.MayReplicate) != 0 {
 		return true

@@ -1,6 +1,6 @@
 package persistence
 
-// BGREWRITEAOF: a new base for the append-only file, of what there is now.
+// Rewriting: a new base for the append-only file, of what there is now.
 
 import (
 	"errors"
@@ -11,37 +11,23 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-func (f *family) bgrewriteaof(c *command.Ctx) {
+// ScheduleRewrite has a rewrite begin as soon as nothing else is written in the background.
+func (f *Files) ScheduleRewrite() {
 	f.mu.Lock()
-	saving, rewriting := f.saving, f.rewriting
-	if !rewriting && (saving || c.Exec) {
-		f.again = true
-	}
+	f.again = true
 	f.mu.Unlock()
-	switch {
-	case rewriting:
-		c.Error(errRewriting)
-	case saving || c.Exec:
-		f.status.rewriteFailures.Store(0) // so that it is not put off
-		c.Status("Background append only file rewriting scheduled")
-	default:
-		if err := f.rewrite(c); err != nil {
-			c.Error("ERR Can't execute an AOF background rewriting. Please check the server logs for more information.")
-			return
-		}
-		c.Status("Background append only file rewriting started")
-	}
+	f.status.rewriteFailures.Store(0) // so that it is not put off
 }
 
-// rewrite begins a new append-only file in the background. All keys are held.
-func (f *family) rewrite(c *command.Ctx) error {
+// Rewrite begins a new append-only file in the background. All keys are held.
+func (f *Files) Rewrite(c *command.Ctx) error {
 	f.mu.Lock()
 	defer f.mu.Unlock() // so that it is not turned on or off meanwhile; Rotate does not wait for the disk
 	f.starting = false
 	if f.ending {
 		return errEnding
 	}
-	files, on := f.files, f.files != nil
+	files, on := f.aof, f.aof != nil
 	f.status.lastRewriteTry.Store(engine.Monotonic())
 	var cut *journal.Cut
 	var err error
@@ -105,7 +91,7 @@ func (f *family) rewrite(c *command.Ctx) error {
 }
 
 // rewritten notes how a rewrite ended.
-func (f *family) rewritten(err error, began int64, files *journal.Files) {
+func (f *Files) rewritten(err error, began int64, files *journal.Files) {
 	st := &f.status
 	st.lastRewriteSeconds.Store(int64(seconds(began)))
 	st.rewriteBegan.Store(0)
@@ -136,7 +122,7 @@ const (
 )
 
 // putOff tells whether a rewrite that growth asks for has to wait. Only tick calls it.
-func (f *family) putOff() bool {
+func (f *Files) putOff() bool {
 	p, now := &f.wait, engine.Monotonic()
 	switch {
 	case f.status.rewriteFailures.Load() < rewriteFailuresMax:
@@ -159,7 +145,7 @@ func (f *family) putOff() bool {
 type putOff struct{ minutes, until int64 }
 
 // noteBase notes how large the append-only file is, to know when it has grown.
-func (f *family) noteBase(files *journal.Files) {
+func (f *Files) noteBase(files *journal.Files) {
 	if size, err := files.Size(); err == nil {
 		f.status.baseSize.Store(size)
 	}

@@ -280,16 +280,16 @@ func contents(o any) string {
 }
 
 // newSnapshotWriter begins a snapshot of a keyspace as it is. All keys are held.
-func newSnapshotWriter(f *family, v *engine.View) *snapshotWriter {
+func newSnapshotWriter(f *Files, v *engine.View) *snapshotWriter {
 	p := &snapshotWriter{f: f, format: f.dumps.FileFormat(), killed: make(chan struct{})}
 	p.cut = v.BeginCut(p.take)
 	return p
 }
 
-func newLargeFamily() *family {
+func newLargeFamily() *Files {
 	config := params.NewConfig()
 	config.Add(&params.Param{Name: "maxmemory-policy", Get: func() string { return "noeviction" }})
-	f := &family{dumps: config.Dumps()}
+	f := &Files{dumps: config.Dumps()}
 	f.p.saveDelay = new(atomic.Int64)
 	return f
 }

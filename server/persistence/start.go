@@ -20,9 +20,9 @@ import (
 	"github.com/limitkv/limitkv/server/params"
 )
 
-// load reads what is on disk before anybody is served, and begins to log. What fell
+// Load reads what is on disk before anybody is served, and begins to log. What fell
 // due since is served when it has ended: what is changed by that is logged.
-func (f *family) load() error {
+func (f *Files) Load() error {
 	f.loads.Store(true)
 	defer close(f.loaded)
 	ks := f.s.Keyspace
@@ -56,7 +56,7 @@ func (f *family) load() error {
 var errStopped = errors.New("the server ends")
 
 // stopped is errStopped where the server is to end.
-func (f *family) stopped() error {
+func (f *Files) stopped() error {
 	select {
 	case <-f.stop:
 		return errStopped
@@ -66,7 +66,7 @@ func (f *family) stopped() error {
 }
 
 // open opens the append-only files.
-func (f *family) open() (*journal.Files, error) {
+func (f *Files) open() (*journal.Files, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, err
@@ -97,11 +97,11 @@ const (
 )
 
 // exits tells whether a log that cannot be written ends the server.
-func (f *family) exits() bool {
+func (f *Files) exits() bool {
 	return *f.p.diskError.Load() == "exit" && f.p.policy() == journal.Always
 }
 
-func (f *family) writerOptions() journal.WriterOptions {
+func (f *Files) writerOptions() journal.WriterOptions {
 	f.asked.Do(f.syncBeside)
 	return journal.WriterOptions{
 		Beside: f.beside, InRound: f.s.Host.InRound,
@@ -132,7 +132,7 @@ func (f *family) writerOptions() journal.WriterOptions {
 
 // syncBeside has event loops write the log, where there are any and the system can sync beside them. There is one writer
 // at a time: a log's directory is locked.
-func (f *family) syncBeside() {
+func (f *Files) syncBeside() {
 	b := f.s.FS.Beside()
 	if b == nil {
 		return
@@ -151,13 +151,13 @@ func (f *family) syncBeside() {
 
 // read enters the keys and functions of a file, and returns where it ends. With resume the stream of replication goes on
 // behind it.
-func (f *family) read(file vfs.File, size, nowMillis int64, resume bool) (end int64, err error) {
-	return dumpfile.Start(f.s.Server, f.s.Loading.Reader(io.NewSectionReader(file, 0, size), f.stopped), size, nowMillis, resume,
+func (f *Files) read(file vfs.File, size, nowMillis int64, resume bool) (end int64, err error) {
+	return dumpfile.Start(f.s, f.s.Loading.Reader(io.NewSectionReader(file, 0, size), f.stopped), size, nowMillis, resume,
 		func(keys int) { f.slower(f.p.loadDelay, keys, nil) })
 }
 
 // loadLog loads the append-only file and, if it is on, goes on with it.
-func (f *family) loadLog(on bool) error {
+func (f *Files) loadLog(on bool) error {
 	files, err := f.open()
 	if err != nil {
 		return f.unusable(err)
@@ -194,7 +194,7 @@ func (f *family) loadLog(on bool) error {
 		return err
 	}
 	f.mu.Lock()
-	f.files = files
+	f.aof = files
 	f.mu.Unlock()
 	f.noteBase(files)
 	return nil
@@ -202,7 +202,7 @@ func (f *family) loadLog(on bool) error {
 
 // unusable logs, and returns, what helps where a log cannot be loaded. Journal has logged the reason in Redis's words, which
 // name neither the directory nor what to do. Those about a manifest are not said twice: who watches the log counts them.
-func (f *family) unusable(err error) error {
+func (f *Files) unusable(err error) error {
 	var none *journal.NoManifestError // it says what helps
 	if errors.Is(err, errStopped) || errors.As(err, &none) {
 		return err
@@ -220,7 +220,7 @@ func (f *family) unusable(err error) error {
 }
 
 // readLog enters what an append-only file has.
-func (f *family) readLog(files *journal.Files, truncated bool, corruptTailMax int64) (*journal.Loaded, error) {
+func (f *Files) readLog(files *journal.Files, truncated bool, corruptTailMax int64) (*journal.Loaded, error) {
 	sess := &command.Session{Authenticated: true}
 	return files.Load(journal.LoadOptions{
 		Truncated:      truncated,
@@ -246,8 +246,8 @@ func (f *family) readLog(files *journal.Files, truncated bool, corruptTailMax in
 	})
 }
 
-// ReloadLog reads the append-only file anew, after all that was logged is in it.
-func (f *family) ReloadLog(flush func(c *command.Ctx)) error {
+// ReloadLog reads the append-only file anew, after all that was logged is in it, no key being held, into what flush has emptied.
+func (f *Files) ReloadLog(flush func(c *command.Ctx)) error {
 	f.s.Loading.Begin(f.s.Keyspace.Clock.Now(), false)
 	defer f.s.Loading.End()
 	// A rewrite is given up; a snapshot goes on, since it has what there was.
@@ -292,7 +292,7 @@ func (f *family) ReloadLog(flush func(c *command.Ctx)) error {
 			}
 		}
 		f.mu.Lock()
-		f.files = nil
+		f.aof = nil
 		f.mu.Unlock()
 		if err := files.Close(); err != nil {
 			return err
@@ -318,10 +318,10 @@ func (f *family) ReloadLog(flush func(c *command.Ctx)) error {
 }
 
 // empty removes all keys, by flush, and all libraries.
-func (f *family) empty(flush func(c *command.Ctx)) error {
+func (f *Files) empty(flush func(c *command.Ctx)) error {
 	return f.held(func(c *command.Ctx) error {
 		flush(c)
-		c.Worker = f.s.Workers.Get(f.s.Server)
+		c.Worker = f.s.Workers.Get(f.s)
 		defer f.s.Workers.Put(c.Worker)
 		_ = f.s.Functions.LoadCode(c, nil, true, true)
 		return nil
@@ -329,7 +329,7 @@ func (f *family) empty(flush func(c *command.Ctx)) error {
 }
 
 // loadSnapshot loads the snapshot, if there is one.
-func (f *family) loadSnapshot() error {
+func (f *Files) loadSnapshot() error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
@@ -368,7 +368,7 @@ func (f *family) loadSnapshot() error {
 
 // setAppendOnly turns the append-only file on or off. What there is then goes into
 // a new one in the background.
-func (f *family) setAppendOnly(value string) error {
+func (f *Files) setAppendOnly(value string) error {
 	var on bool
 	switch command.Lower([]byte(value)) {
 	case "yes":
@@ -388,7 +388,7 @@ func (f *family) setAppendOnly(value string) error {
 }
 
 // switchLog turns the append-only file on or off.
-func (f *family) switchLog(on bool) error {
+func (f *Files) switchLog(on bool) error {
 	if !on {
 		f.p.appendOnly.Store(false)
 		f.turnOff()
@@ -409,21 +409,31 @@ func (f *family) switchLog(on bool) error {
 	}
 	files.Prepare(f.s.Keyspace.Journal, f.writerOptions())
 	f.mu.Lock()
-	f.files = files
+	f.aof = files
 	f.starting = !f.saving
 	f.mu.Unlock()
 	f.p.appendOnly.Store(true)
 	go func() {
-		f.s.Host.Do("BGREWRITEAOF")
+		defer f.s.Caught("turning on the append only file")
+		_ = f.held(func(c *command.Ctx) error { // what is refused or fails is tried again
+			switch saving, rewriting := f.UnderWay(); {
+			case saving:
+				f.ScheduleRewrite()
+			case !rewriting && !f.s.Loading.On():
+				return f.Rewrite(c)
+			}
+			return nil
+		})
 		f.mu.Lock()
-		f.starting = false // it may have been refused, and is tried again
+		f.starting = false
 		f.mu.Unlock()
 	}()
 	return nil
 }
 
-// Suspend ends the log until resume is called.
-func (f *family) Suspend() (resume func()) {
+// Suspend ends the log, since all there is is to be replaced by what no log tells. resume begins another one with what there
+// is then.
+func (f *Files) Suspend() (resume func()) {
 	f.mu.Lock()
 	p, base := f.current, f.current != nil && f.current.base
 	f.mu.Unlock()
@@ -442,10 +452,10 @@ func (f *family) Suspend() (resume func()) {
 }
 
 // turnOff closes the append-only file; what is in it is safe.
-func (f *family) turnOff() {
+func (f *Files) turnOff() {
 	f.mu.Lock()
-	files := f.files
-	f.files, f.again, f.starting = nil, false, false
+	files := f.aof
+	f.aof, f.again, f.starting = nil, false, false
 	var rewritten chan struct{} // nil: none is under way
 	if f.rewriting {
 		rewritten = f.rewriteEnd
@@ -473,7 +483,7 @@ func (f *family) turnOff() {
 }
 
 // refuse has writes refused while they cannot be kept, with Redis's words.
-func (f *family) refuse() {
+func (f *Files) refuse() {
 	files := f.log()
 	switch unread := f.unread.Load(); {
 	case unread != nil:
@@ -488,7 +498,7 @@ func (f *family) refuse() {
 }
 
 // refusesForSnapshot tells whether writes are refused until a snapshot succeeds.
-func (f *family) refusesForSnapshot() bool {
+func (f *Files) refusesForSnapshot() bool {
 	return f.status.lastSaveFailed.Load() && f.p.stopWrites.Load() && len(*f.p.points.Load()) > 0
 }
 
@@ -506,7 +516,8 @@ const saveRetrySeconds = 5
 // where the log cannot go on without.
 const rewriteRetryMicros = 1_000_000
 
-func (f *family) tick() {
+func (f *Files) tick() {
+	defer f.s.Caught("the timer of persistence")
 	t := time.NewTicker(tickEvery)
 	defer t.Stop()
 	for n := 0; ; n++ {
@@ -525,11 +536,11 @@ func (f *family) tick() {
 	}
 }
 
-// look begins what is due.
-func (f *family) look() {
+// look begins what is due. A script that is slow is not waited for: the log is looked after meanwhile.
+func (f *Files) look() {
 	f.mu.Lock()
-	files := f.files
-	busy, again := f.saving || f.rewriting || f.ending || f.s.Loading.On(), f.again
+	files := f.aof
+	busy, again := f.saving || f.rewriting || f.ending || f.s.Loading.On() || f.s.Long.Slow() != nil, f.again
 	f.mu.Unlock()
 	if busy {
 		return
@@ -538,18 +549,18 @@ func (f *family) look() {
 	switch {
 	case again, files != nil && (files.Failure().NeedsBase || files.State() == journal.Starting):
 		if st.rewriteFailures.Load() == 0 || engine.Monotonic()-st.lastRewriteTry.Load() > rewriteRetryMicros {
-			f.s.Host.Do("BGREWRITEAOF")
+			f.unlessBusy(f.Rewrite)
 		}
 		return
 	case st.saveScheduled.CompareAndSwap(true, false):
-		f.s.Host.Do("BGSAVE")
+		f.unlessBusy(f.SaveInBackground)
 		return
 	}
 	if files != nil && f.p.growPercent.Load() > 0 && files.FileSize() > 0 {
 		base := max(st.baseSize.Load(), 1)
 		if size, err := files.Size(); err == nil && size > f.p.growMin.Load() && (size-base)*100/base >= f.p.growPercent.Load() && !f.putOff() {
 			f.s.Logf('n', "Starting automatic rewriting of AOF on %d%% growth", (size-base)*100/base)
-			f.s.Host.Do("BGREWRITEAOF")
+			f.unlessBusy(f.Rewrite)
 			return
 		}
 	}
@@ -558,15 +569,26 @@ func (f *family) look() {
 	if f.refusesForSnapshot() && now-st.lastTry.Load() > saveRetrySeconds {
 		// No writes come that a save point would count: Redis would refuse them until a client asks for a snapshot.
 		f.s.Logf('n', "Writes are refused since the last snapshot failed. Saving...")
-		f.s.Host.Do("BGSAVE")
+		f.unlessBusy(f.SaveInBackground)
 		return
 	}
 	for _, x := range *f.p.points.Load() {
 		if changes >= x.changes && changes > 0 && now-st.lastSave.Load() > x.seconds &&
 			(!st.lastSaveFailed.Load() || now-st.lastTry.Load() > saveRetrySeconds) {
 			f.s.Logf('n', "%d changes in %d seconds. Saving...", x.changes, x.seconds)
-			f.s.Host.Do("BGSAVE")
+			f.unlessBusy(f.SaveInBackground)
 			return
 		}
 	}
+}
+
+// unlessBusy begins something in the background, unless something else has begun meanwhile. An error is in the log, and it is
+// tried again.
+func (f *Files) unlessBusy(begin func(c *command.Ctx) error) {
+	_ = f.held(func(c *command.Ctx) error {
+		if saving, rewriting := f.UnderWay(); saving || rewriting || f.s.Loading.On() {
+			return nil
+		}
+		return begin(c)
+	})
 }

@@ -23,14 +23,14 @@ var (
 
 // BeforeStop writes what is to be kept while the server can still go on: it returns an
 // error if it has to, unless force. From then on clients are held back, until the caller ends that.
-func (f *family) BeforeStop(how command.Ending, force bool) error {
+func (f *Files) BeforeStop(how command.Ending, force bool) error {
 	if f.s.Loading.On() {
 		return nil // there is nothing to keep yet
 	}
 	ks := f.s.Keyspace
 	f.s.Pause.Begin(ks, pause.ForShutdown, math.MaxInt64, false)
 	if f.s.Long.Scripts() {
-		return nil // end does it, when the scripts are gone
+		return nil // Stop does it, when the scripts are gone
 	}
 	err := f.lastFiles(how, force)
 	if err != nil {
@@ -42,10 +42,10 @@ func (f *family) BeforeStop(how command.Ending, force bool) error {
 	return err
 }
 
-func (f *family) lastFiles(how command.Ending, force bool) error {
+func (f *Files) lastFiles(how command.Ending, force bool) error {
 	f.mu.Lock()
 	f.ending = true // what is scheduled would begin when the one that is killed has ended
-	files, current, initial := f.files, f.current, f.rewriting && f.files != nil && f.files.State() == journal.Starting
+	files, current, initial := f.aof, f.current, f.rewriting && f.aof != nil && f.aof.State() == journal.Starting
 	f.mu.Unlock()
 	if initial && how != command.EndDiscarding {
 		if !force {
@@ -83,13 +83,13 @@ func (f *family) lastFiles(how command.Ending, force bool) error {
 }
 
 // saves tells whether a snapshot is made at the end.
-func (f *family) saves(how command.Ending) bool {
+func (f *Files) saves(how command.Ending) bool {
 	return how == command.EndSaving || how == command.EndAsConfigured && len(*f.p.points.Load()) > 0
 }
 
 // finalSnapshot writes one of what there is, and notes how many changes it has. All locks are taken first: a SAVE that has
 // them writes to the same file.
-func (f *family) finalSnapshot() error {
+func (f *Files) finalSnapshot() error {
 	err := f.held(func(c *command.Ctx) error {
 		f.s.Host.Writing()
 		f.final.Store(c.KS.Dirty.Load() + 1)
@@ -104,11 +104,11 @@ func (f *family) finalSnapshot() error {
 }
 
 // held runs fn under all locks.
-func (f *family) held(fn func(c *command.Ctx) error) error { return f.s.Hold(fn) }
+func (f *Files) held(fn func(c *command.Ctx) error) error { return f.s.Hold(fn) }
 
-// end ends it all once nobody is served any more. What was changed since BeforeStop, or
+// Stop ends it all once nobody is served any more. What was changed since BeforeStop, or
 // was not written by it, is written. As in Redis a log that cannot be written is told, and is no failure.
-func (f *family) end(how command.Ending) error {
+func (f *Files) Stop(how command.Ending) error {
 	close(f.stop)
 	if f.loads.Load() {
 		<-f.loaded
@@ -126,8 +126,8 @@ func (f *family) end(how command.Ending) error {
 		failed = f.finalSnapshot()
 	}
 	f.mu.Lock()
-	files := f.files
-	f.files = nil
+	files := f.aof
+	f.aof = nil
 	f.mu.Unlock()
 	if files != nil {
 		if err := files.Close(); err != nil {

@@ -5,7 +5,7 @@ package persistence
 import "time"
 
 // cameBack has what lasts for a length of time go on from the time that the files end with, where that is ahead of the clock.
-func (f *family) cameBack() {
+func (f *Files) cameBack() {
 	ks, last := f.s.Keyspace, f.s.Loading.Last()
 	if ahead := last - ks.Clock.Now(); ahead > aheadMin {
 		f.s.Logf('w', "The files end %v after the time that the system's clock shows: it went back, or was ahead. "+

@@ -35,7 +35,7 @@ type settings struct {
 // many changes.
 type point struct{ seconds, changes int64 }
 
-func (f *family) declare() {
+func (f *Files) declare() {
 	c, p := f.s.Config, &f.p
 	c.Add(&params.Param{
 		Name: "appendonly", Help: "every change is logged in the append-only file",
@@ -107,7 +107,7 @@ func (f *family) declare() {
 
 // stays says that the log goes on where it is when dir changes: snapshots are made in the
 // new place from then on.
-func (f *family) stays() {
+func (f *Files) stays() {
 	files := f.log()
 	if dir, err := os.Getwd(); err == nil && files != nil && files.Dir != dir {
 		f.s.Logf('w', "dir has changed, and the append only file stays in %s: turn appendonly off and on again to have it here", files.Dir)
@@ -123,7 +123,7 @@ func hidden(c *params.Config, name string) *atomic.Int64 {
 
 // slower waits as long as so many keys are to take more, or until nobody wants them. A
 // delay below 0 is one microsecond for so many keys. It may change meanwhile.
-func (f *family) slower(delay *atomic.Int64, keys int, unwanted func() error) {
+func (f *Files) slower(delay *atomic.Int64, keys int, unwanted func() error) {
 	began := engine.Monotonic()
 	for unwanted == nil || unwanted() == nil {
 		micros := delay.Load()
@@ -197,14 +197,14 @@ func (p *settings) policy() journal.Policy {
 }
 
 // applyHistory keeps the files that rewrites replace, or removes those there are.
-func (f *family) applyHistory() {
+func (f *Files) applyHistory() {
 	if files := f.log(); files != nil {
 		files.KeepHistory(f.p.keepHistory.Load())
 	}
 }
 
-// SlowLog implements command.Durability.
-func (f *family) SlowLog(d time.Duration) {
+// SlowLog has every write of the log wait so long first (DEBUG AOF-FLUSH-SLEEP).
+func (f *Files) SlowLog(d time.Duration) {
 	f.delay.Store(int64(d))
 	if files := f.log(); files != nil {
 		files.Delay(d)
@@ -212,7 +212,7 @@ func (f *family) SlowLog(d time.Duration) {
 }
 
 // applyParams tells the log what has changed.
-func (f *family) applyParams() {
+func (f *Files) applyParams() {
 	if files := f.log(); files != nil {
 		files.SetPolicy(f.p.policy())
 		files.SetTimestamps(f.p.timestamps.Load())

@@ -34,7 +34,7 @@ type Exporting struct {
 // The server is one that was made for this and has loaded nothing. Errors: a version that
 // is not known, a source that cannot be read, data that the version cannot hold, a target
 // that exists or cannot be written. Then there is no target.
-func Export(d command.Durability, from, to string, how Exporting, print func(line string)) error {
+func (f *Files) Export(from, to string, how Exporting, print func(line string)) error {
 	if how.Version == 0 {
 		how.Version = rdb.Version
 	}
@@ -42,7 +42,6 @@ func Export(d command.Durability, from, to string, how Exporting, print func(lin
 	if !ok {
 		return fmt.Errorf("--rdb-version %d: it must be %d to %d", how.Version, rdb.VersionLeast, rdb.VersionMost)
 	}
-	f := d.(*family)
 	if there, err := vfs.Exists(f.s.FS, to); err != nil || there {
 		if err == nil {
 			err = fmt.Errorf("%s: %w", to, fs.ErrExist)
@@ -139,7 +138,7 @@ func unheld(c *command.Ctx, reader rdb.Audience) (lost []string) {
 
 // readFrom reads a snapshot, the append-only file that a directory holds, or else its
 // snapshot.
-func (f *family) readFrom(path string) error {
+func (f *Files) readFrom(path string) error {
 	info, err := f.s.FS.Stat(path)
 	if err != nil {
 		return err
@@ -169,7 +168,7 @@ func (f *family) readFrom(path string) error {
 	return nil
 }
 
-func (f *family) readFiles(o journal.Options) error {
+func (f *Files) readFiles(o journal.Options) error {
 	var why string
 	o.Monotonic = engine.Monotonic
 	o.Log = func(level journal.Level, line string) {

@@ -21,15 +21,16 @@ func ok(failed bool) string {
 	return "ok"
 }
 
-// Cuts implements command.Durability.
-func (f *family) Cuts() (n, lastMicros int64) {
+// Cuts is how many snapshots and rewrites began in the background, and for how many microseconds the last one held all keys
+// to begin.
+func (f *Files) Cuts() (n, lastMicros int64) {
 	return f.status.begun.Load(), f.status.beginMicros.Load()
 }
 
-func (f *family) info(w *command.InfoWriter) {
+func (f *Files) info(w *command.InfoWriter) {
 	st := &f.status
 	f.mu.Lock()
-	saving, rewriting, again, files, current := f.saving, f.rewriting || f.starting, f.again, f.files, f.current
+	saving, rewriting, again, files, current := f.saving, f.rewriting || f.starting, f.again, f.aof, f.current
 	f.mu.Unlock()
 	now := f.s.Keyspace.Clock.Now()
 	since := func(began int64) int64 {

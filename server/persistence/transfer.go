@@ -4,9 +4,11 @@ package persistence
 
 import (
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/rdb"
 	"github.com/limitkv/limitkv/server/command"
 )
 
@@ -14,8 +16,27 @@ import (
 // tests slow one down, whether somebody wants it.
 const transferPoll = 5 * time.Millisecond
 
-// Transfer writes a snapshot for replicas. It is called on a goroutine of its own.
-func (f *family) Transfer(t *command.Transfer, to io.Writer) error {
+// Transfer is a snapshot that is sent to replicas.
+type Transfer struct {
+	For rdb.Audience
+	// Plain leaves out the keys of types that limitkv alone has, which LeftOut then counts.
+	Plain   bool
+	LeftOut atomic.Int64
+	// NoKeys and NoFunctions leave these out.
+	NoKeys, NoFunctions bool
+	// Begin is called at the moment that the snapshot is of, all keys being held, and returns more of what the file says of
+	// itself.
+	Begin func(c *command.Ctx) (facts [][2]string)
+	// Dead tells whether nobody wants it any more.
+	Dead func() bool
+	// Killed is set before Begin is called, and closed when the snapshot is given up: FLUSHALL has made it worthless, or the
+	// server ends.
+	Killed <-chan struct{}
+}
+
+// Transfer writes a snapshot for replicas, as soon as no other is being written, and returns when it is written. It is called
+// on a goroutine of its own.
+func (f *Files) Transfer(t *Transfer, to io.Writer) error {
 	for !f.claim() {
 		if t.Dead() {
 			return errKilled
@@ -52,12 +73,12 @@ func (f *family) Transfer(t *command.Transfer, to io.Writer) error {
 	return err
 }
 
-// SlowLoad waits for as long as loading so many keys is to take more.
-func (f *family) SlowLoad(keys int, unwanted func() error) { f.slower(f.p.loadDelay, keys, unwanted) }
+// SlowLoad waits for as long as loading so many keys is to take more (key-load-delay), while they are wanted.
+func (f *Files) SlowLoad(keys int, unwanted func() error) { f.slower(f.p.loadDelay, keys, unwanted) }
 
 // claim takes the place of the one snapshot that can be made at a time. Who ends the server does not wait for one that is for
 // replicas, which may be slow to take it: it ends with their connections. It reports false while there is another.
-func (f *family) claim() bool {
+func (f *Files) claim() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.saving || f.rewriting {

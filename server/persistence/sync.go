@@ -16,9 +16,9 @@ func misconf(err error) string {
 // syncRetry is how often it is tried to sync a log that cannot be written.
 const syncRetry = 100 * time.Millisecond
 
-// SyncLog waits until all there is is on the disk, for as long as that is wanted. With appendfsync no the system decides
+// SyncLog waits until all there is is on this server's disk, for as long as that is wanted. With appendfsync no the system decides
 // when that is, and nobody is told.
-func (f *family) SyncLog(wanted func() bool) {
+func (f *Files) SyncLog(wanted func() bool) {
 	for wanted() {
 		files := f.log()
 		if files == nil {
@@ -40,7 +40,7 @@ func (f *family) SyncLog(wanted func() bool) {
 }
 
 // rewriteOver waits until no rewrite is under way, or the server ends.
-func (f *family) rewriteOver() {
+func (f *Files) rewriteOver() {
 	f.mu.Lock()
 	ended := f.rewriteEnd
 	rewriting := f.rewriting
@@ -54,8 +54,8 @@ func (f *family) rewriteOver() {
 }
 
 // log is the append-only file that is written, nil if there is none.
-func (f *family) log() *journal.Files {
+func (f *Files) log() *journal.Files {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.files
+	return f.aof
 }

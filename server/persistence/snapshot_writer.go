@@ -19,7 +19,7 @@ import (
 // snapshotWriter is what a file is made of. It begins under all locks and is written
 // without.
 type snapshotWriter struct {
-	f         *family
+	f         *Files
 	cut       *engine.Cut
 	libraries []string
 	now       int64
@@ -27,7 +27,7 @@ type snapshotWriter struct {
 	base      bool // of the append-only file
 	words     bool // it is written as commands
 	format    rdb.Format
-	transfer  *command.Transfer // it is for replicas, nil if not
+	transfer  *Transfer // it is for replicas, nil if not
 	facts     [][2]string
 
 	killed chan struct{} // closed when nobody wants it any more
@@ -111,7 +111,7 @@ var (
 )
 
 // begin makes a snapshot of now. All keys are held.
-func (f *family) begin(c *command.Ctx, base bool) *snapshotWriter {
+func (f *Files) begin(c *command.Ctx, base bool) *snapshotWriter {
 	p := &snapshotWriter{f: f, libraries: f.s.Functions.Libraries(c.KS), now: c.Now, at: c.KS.Journal.End(), base: base,
 		words: base && !f.p.preamble.Load(), format: f.dumps.FileFormat(), killed: make(chan struct{})}
 	if !base {
@@ -404,7 +404,7 @@ func (p *snapshotWriter) newOutput(to io.Writer) (o output, err error) {
 	if p.words {
 		return p.f.newWordsOutput(to, p.now, p.at, p.libraries)
 	}
-	o.dump = dumpfile.Begin(p.f.s.Server, to, p.now, p.base, p.libraries, p.format, p.facts...)
+	o.dump = dumpfile.Begin(p.f.s, to, p.now, p.base, p.libraries, p.format, p.facts...)
 	o.dump.Between = func() error {
 		p.offer()
 		return p.unwanted()
@@ -412,7 +412,7 @@ func (p *snapshotWriter) newOutput(to io.Writer) (o output, err error) {
 	return o, nil
 }
 
-func (f *family) newWordsOutput(to io.Writer, now int64, at journal.LSN, libraries []string) (o output, err error) {
+func (f *Files) newWordsOutput(to io.Writer, now int64, at journal.LSN, libraries []string) (o output, err error) {
 	o.words, err = journal.NewCommandWriter(to, at, now, true, f.p.timestamps.Load())
 	if fence := f.s.Keyspace.Fences.Last(); fence != 0 && err == nil {
 		err = o.words.Append(resp.AppendCommand(nil, []byte("LK.FENCE"), command.Number(fence)))
@@ -440,7 +440,7 @@ func (o output) end() error {
 }
 
 // writeBase writes the base of an append-only file of what there is. All keys are held.
-func (f *family) writeBase(c *command.Ctx, to io.Writer) error {
+func (f *Files) writeBase(c *command.Ctx, to io.Writer) error {
 	if f.p.preamble.Load() {
 		return dumpfile.Write(c, to, dumpfile.What{Base: true})
 	}

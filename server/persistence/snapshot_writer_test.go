@@ -24,7 +24,7 @@ func TestSnapshotMemory(t *testing.T) {
 	}
 	config := params.NewConfig()
 	config.Add(&params.Param{Name: "maxmemory-policy", Get: func() string { return "noeviction" }})
-	f := &family{dumps: config.Dumps()}
+	f := &Files{dumps: config.Dumps()}
 	f.p.saveDelay = new(atomic.Int64)
 	for _, words := range []bool{false, true} {
 		var n counter

@@ -1,7 +1,6 @@
 package persistence
 
-// Snapshots: SAVE, BGSAVE, BGREWRITEAOF. One that is made in the background is a cut
-// of the engine: clients go on meanwhile.
+// Snapshots. One that is made in the background is a cut of the engine: clients go on meanwhile.
 
 import (
 	"errors"
@@ -15,58 +14,10 @@ import (
 	"github.com/limitkv/limitkv/server/dumpfile"
 )
 
-const (
-	errSaving    = "ERR Background save already in progress"
-	errRewriting = "ERR Background append only file rewriting already in progress"
-)
-
-const snapshotFlags = command.NoAsyncLoading | command.Admin | command.NoScript | command.WholeKeyspace
-
-func (f *family) saveRow() *command.Command {
-	return &command.Command{
-		Name: "save", Arity: 1, Group: command.GroupServer, Since: "1.0.0", Flags: snapshotFlags | command.NoMulti,
-		Summary:    "Writes a snapshot of all databases, while all wait.",
-		Complexity: "O(N) in the number of keys",
-		Run:        f.save,
-	}
-}
-
-func (f *family) bgsaveRow() *command.Command {
-	return &command.Command{
-		Name: "bgsave", Arity: -1, Group: command.GroupServer, Since: "1.0.0", Flags: snapshotFlags,
-		Summary:    "Writes a snapshot of all databases in the background.",
-		Complexity: "O(1)",
-		Syntax:     "[SCHEDULE]",
-		History:    [][2]string{{"3.2.2", "SCHEDULE."}},
-		Run:        f.bgsave,
-	}
-}
-
-func (f *family) bgrewriteaofRow() *command.Command {
-	return &command.Command{
-		Name: "bgrewriteaof", Arity: 1, Group: command.GroupServer, Since: "1.0.0", Flags: snapshotFlags,
-		Summary:    "Rewrites the append-only file in the background, so that it is as short as can be.",
-		Complexity: "O(1)",
-		Run:        f.bgrewriteaof,
-	}
-}
-
-func (f *family) lastsaveRow() *command.Command {
-	return &command.Command{
-		Name: "lastsave", Arity: 1, Group: command.GroupServer, Since: "1.0.0",
-		Flags:      command.Loading | command.Stale | command.Fast,
-		ACL:        []string{"admin", "dangerous"},
-		Summary:    "Returns the Unix time of the last snapshot that was written, in seconds.",
-		Complexity: "O(1)",
-		Tips:       []string{"nondeterministic_output"},
-		Run:        func(c *command.Ctx) { c.Int(f.status.lastSave.Load()) },
-	}
-}
-
 // replaceFile writes a file beside another one and then takes its place, unless dead, if
 // not nil, says why nobody wants it any more. Whoever calls kill and then replaces the
 // file itself is last. beside is part of the name that the file has until then.
-func (f *family) replaceFile(name, beside string, write func(to io.Writer) error, dead func() error) (err error) {
+func (f *Files) replaceFile(name, beside string, write func(to io.Writer) error, dead func() error) (err error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
@@ -101,7 +52,7 @@ func (f *family) replaceFile(name, beside string, write func(to io.Writer) error
 }
 
 // saved notes how a snapshot ended.
-func (f *family) saved(err error, dirty int64) {
+func (f *Files) saved(err error, dirty int64) {
 	st := &f.status
 	st.lastSaveFailed.Store(err != nil)
 	if f.logSaved(err) == nil {
@@ -112,7 +63,7 @@ func (f *family) saved(err error, dirty int64) {
 }
 
 // logSaved writes in the log how a snapshot ended.
-func (f *family) logSaved(err error) error {
+func (f *Files) logSaved(err error) error {
 	if err != nil {
 		f.s.Logf('w', "Error saving the dataset to disk: %v", err)
 	} else {
@@ -121,24 +72,14 @@ func (f *family) logSaved(err error) error {
 	return err
 }
 
-func (f *family) save(c *command.Ctx) {
-	f.mu.Lock()
-	saving := f.saving
-	f.mu.Unlock()
-	if saving {
-		c.Error(errSaving)
-		return
-	}
+// Save is SaveFile for SAVE, which INFO counts.
+func (f *Files) Save(c *command.Ctx) error {
 	f.status.saves.Add(1)
-	if err := f.SaveFile(c); err != nil {
-		c.Error("ERR")
-		return
-	}
-	c.OK()
+	return f.SaveFile(c)
 }
 
 // SaveFile writes a snapshot. All keys are held.
-func (f *family) SaveFile(c *command.Ctx) error {
+func (f *Files) SaveFile(c *command.Ctx) error {
 	dirty := c.KS.Dirty.Load() + c.Changes() // of FLUSHALL, which are counted when it has ended
 	if c.Worker != nil {
 		dirty += c.Worker.Changes // of a transaction or a script so far
@@ -155,7 +96,7 @@ func (f *family) SaveFile(c *command.Ctx) error {
 // former one does not bring the keys back, and gives up one that is being made of them. Replicas that wait for that one come
 // again, for one without these keys.
 // All keys are held.
-func (f *family) Flushed(c *command.Ctx) {
+func (f *Files) Flushed(c *command.Ctx) {
 	if c.KS != f.s.Keyspace || f.s.Loading.On() {
 		return
 	}
@@ -170,34 +111,11 @@ func (f *family) Flushed(c *command.Ctx) {
 	}
 }
 
-func (f *family) bgsave(c *command.Ctx) {
-	schedule := len(c.Args) == 2 && command.EqualFold(c.Args[1], "SCHEDULE")
-	if len(c.Args) > 1 && !schedule {
-		c.Error(command.ErrSyntax)
-		return
-	}
-	f.mu.Lock()
-	saving, rewriting := f.saving, f.rewriting
-	f.mu.Unlock()
-	switch {
-	case saving:
-		c.Error(errSaving)
-	case (rewriting || c.Exec) && (schedule || c.Exec):
-		f.status.saveScheduled.Store(true)
-		c.Status("Background saving scheduled")
-	case rewriting:
-		c.Error("ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible.")
-	default:
-		if !f.saveInBackground(c) {
-			c.Error("ERR " + errEnding.Error())
-			return
-		}
-		c.Status("Background saving started")
-	}
-}
+// ScheduleSave has a snapshot begin as soon as nothing else is written in the background.
+func (f *Files) ScheduleSave() { f.status.saveScheduled.Store(true) }
 
-// saveInBackground begins a snapshot. All keys are held, and nothing else is written. It reports false where the server ends.
-func (f *family) saveInBackground(c *command.Ctx) bool {
+// SaveInBackground begins a snapshot. All keys are held, and nothing else is written. The error is that the server ends.
+func (f *Files) SaveInBackground(c *command.Ctx) error {
 	f.mu.Lock()
 	ending := f.ending
 	if !ending {
@@ -205,7 +123,7 @@ func (f *family) saveInBackground(c *command.Ctx) bool {
 	}
 	f.mu.Unlock()
 	if ending {
-		return false
+		return errEnding
 	}
 	began, dirty := engine.Monotonic(), c.KS.Dirty.Load()
 	st := &f.status
@@ -243,11 +161,12 @@ func (f *family) saveInBackground(c *command.Ctx) bool {
 			f.s.Logf('w', "Background saving error")
 		}
 	}()
-	return true
+	return nil
 }
 
-// StopSaving has the snapshot or rewrite fail that is under way, and tells whether one is.
-func (f *family) StopSaving() bool {
+// StopSaving has the snapshot or rewrite fail that is under way in the background, one for replicas too, and tells whether
+// one is.
+func (f *Files) StopSaving() bool {
 	f.mu.Lock()
 	p := f.current
 	f.mu.Unlock()
@@ -258,7 +177,7 @@ func (f *family) StopSaving() bool {
 }
 
 // quietly runs what writes much, with no syncs beside it if the user asked for that.
-func (f *family) quietly(run func() error) error {
+func (f *Files) quietly(run func() error) error {
 	if w := f.log(); w != nil && f.p.suspend.Load() {
 		w.Suspend(true)
 		defer w.Suspend(false)

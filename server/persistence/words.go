@@ -28,7 +28,7 @@ type words struct {
 	plain  engine.Work // is made the small value that is written
 }
 
-func (f *family) newWords() *words { return &words{format: f.dumps.FileFormat(), db: -1} }
+func (f *Files) newWords() *words { return &words{format: f.dumps.FileFormat(), db: -1} }
 
 // itemsMax is how many elements a command adds at most, as in Redis.
 const itemsMax = 64

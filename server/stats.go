@@ -1,0 +1,13 @@
+package server
+
+// Counters of the whole server.
+
+// ResetStats sets to zero what CONFIG RESETSTAT does.
+func (s *Server) ResetStats() {
+	s.Stats.Reset()
+	s.Workers.Reset()
+	s.Persistence.ResetStats()
+	for _, reset := range s.OnResetStat {
+		reset()
+	}
+}
