@@ -17,7 +17,7 @@ CHAOSKEYS  ?= 20000
 BENCHCOUNT ?= 5
 # Benchmarks whose allocations do not depend on time or chance.
 BENCHCHECK ?= ./luavm ./luavm/arg ./luavm/cjson ./luavm/cmsgpack ./resp ./resp/number ./engine/limiter
-BASELINE   ?= cmd/limitkv-benchmark/baselines/times.txt
+BASELINE   ?= loadgen/baselines/times.txt
 # What bench-compare runs, flags of that program in place of those that write its document, and the documents.
 OF         ?= matrix
 ARGS       ?=
@@ -32,7 +32,7 @@ DIST      ?= dist
 LANGUAGES ?= python npm java debian container
 
 # The folders that are modules of their own.
-MODULES     = . rls packages/integrations/nethttp
+MODULES     = . loadgen rls packages/integrations/nethttp
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
@@ -53,7 +53,7 @@ $(BIN):
 	CGO_ENABLED=0 $(GO) build -ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/limitkv
 
 $(BIN)-benchmark:
-	$(GO) build -o $(BIN)-benchmark ./cmd/limitkv-benchmark
+	cd loadgen && $(GO) build -o $(abspath $(BIN))-benchmark .
 
 rls: ## compile limitkv-rls, the gateway for Envoy, to bin/limitkv-rls
 	cd rls && CGO_ENABLED=0 $(GO) build -o ../bin/limitkv-rls ./cmd/limitkv-rls
@@ -71,6 +71,7 @@ release: ## write a release of the version in CHANGELOG.md to dist/, each binary
 test: ## run the tests of the server; needs nothing but Go (LONG=1 with those that take longer than 15 seconds)
 	CGO_ENABLED=0 $(GO) vet -pgo=off ./...
 	CGO_ENABLED=0 LIMITKV_LONG=$(LONG) $(GO) test -pgo=off ./...
+	cd loadgen && CGO_ENABLED=0 LIMITKV_LONG=$(LONG) $(GO) test -pgo=off ./...
 
 # -short leaves out tests of size and memory, in which there is nothing for the race detector to find.
 test-race: ## run the tests under the race detector (needs a C compiler), with those of the gateway for Envoy; SERVERS=1 for those of persistence and replication, whose servers are processes, instead (8 minutes)
@@ -80,7 +81,7 @@ ifdef SERVERS
 	LIMITKV_BIN=$(CURDIR)/$(BIN)-race GORACE=log_path=$(CURDIR)/$(BIN)-race.report LIMITKV_LONG=1 $(GO) test -count=1 $(addprefix ./conformance/,crash failover files follow replicas)
 	@! cat $(BIN)-race.report.* 2>/dev/null
 else
-	LIMITKV_LONG=1 $(GO) test -race -short -pgo=off $$($(GO) list ./... | grep -v '/conformance\|/limitkv-benchmark\|/examples\|/packages') ./conformance/storm
+	LIMITKV_LONG=1 $(GO) test -race -short -pgo=off $$($(GO) list ./... | grep -v '/conformance\|/examples\|/packages') ./conformance/storm
 	cd rls && $(GO) test -race ./...
 endif
 
@@ -110,7 +111,7 @@ ifdef SERVER
 	LIMITKV_LONG=1 $(GO) test -race -count=1 -v -timeout 0 ./conformance/storm -for $(FUZZTIME) $(if $(SEED),-seed $(SEED))
 else
 	@set -e; grep -ro '^func Fuzz[A-Za-z0-9]*' --include=*_test.go --exclude-dir=rls . | sort | while IFS=: read -r file func; do \
-	  echo "$$file $${func#func }"; $(GO) test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) $$(dirname $$file) </dev/null; \
+	  echo "$$file $${func#func }"; (cd $$(dirname $$file) && $(GO) test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) </dev/null); \
 	done
 endif
 
@@ -149,9 +150,9 @@ bench: ## run the Go benchmarks (BENCHTIME=n, BENCHCOUNT=n each) and compare wit
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./... > bin/bench.txt
 	$(if $(WRITE),grep -v 'no test files\|^PASS\|^ok' bin/bench.txt > $(BASELINE),$(GO) run $(BENCHSTAT) $(BASELINE) bin/bench.txt)
 
-bench-check: ## fail where Go benchmarks allocate over 15 %, or take over 30 % more instructions, than their baselines (needs valgrind, else skipped); WRITE=1 writes these anew
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime 50x -count 3 -cpu 2 $(BENCHCHECK) | $(GO) run ./cmd/limitkv-benchmark allocations $(if $(WRITE),-write)
-	$(GO) run ./cmd/limitkv-benchmark instructions $(if $(WRITE),-write)
+bench-check: $(BIN)-benchmark ## fail where Go benchmarks allocate over 15 %, or take over 30 % more instructions, than their baselines (needs valgrind, else skipped); WRITE=1 writes these anew
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 50x -count 3 -cpu 2 $(BENCHCHECK) | $(BIN)-benchmark allocations $(if $(WRITE),-write)
+	$(BIN)-benchmark instructions $(if $(WRITE),-write)
 
 bench-compare: build ## compare with Redis and Valkey (REDIS_SERVER, VALKEY_SERVER, or in PATH; libraries in their languages), write docs/BENCHMARKS.md (QUICK=1 for a first look); OF=breadth for every command (docs/BREADTH.md), scripts (docs/SCRIPTS.md), replicas or single requests instead; ARGS="-only get" gives that part flags and writes nothing
 	$(if $(ARGS)$(filter-out matrix,$(OF)),,-$(BIN)-benchmark record)

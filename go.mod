@@ -3,7 +3,6 @@ module github.com/limitkv/limitkv
 go 1.26.8
 
 require (
-	github.com/HdrHistogram/hdrhistogram-go v1.1.2
 	github.com/anishathalye/porcupine v1.0.3
 	github.com/redis/go-redis/v9 v9.17.2
 	github.com/tidwall/btree v1.8.1

@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"replication": {"engine/journal", "resp"},
 	"web":         {"resp"},
 	"rls":         {"limitkvtest", "rls", "conformance/peer"},
+	"loadgen":     {"commands", "server"},
 	"commands":    {"commands", "engine", "luavm", "replication", "resp", "server", "web", "zset"},
 
 	"server": {"server", "engine", "replication", "resp", "web", "zset"},
@@ -71,8 +72,8 @@ var forbiddenNames = []string{"util", "utils", "common", "helpers", "misc", "bas
 
 // readsTime are the folders and files that may ask the system for the time: the engine's clock, and programs and tests,
 // which measure rather than decide. A link to a primary is given up after a silence, which is the network's and no key's.
-// The gateway for Envoy is a program of its own, in a module of its own.
-var readsTime = []string{"engine/clock.go", "replication/link.go", "cmd/", "conformance/", "commands/livetest/", "rls/"}
+// The load generator and the gateway for Envoy are programs in modules of their own.
+var readsTime = []string{"engine/clock.go", "replication/link.go", "cmd/", "conformance/", "commands/livetest/", "loadgen/", "rls/"}
 
 // source is one tracked Go file, parsed.
 type source struct {

@@ -1,4 +1,4 @@
-// Command limitkv-benchmark loads servers that speak the Redis protocol with
+// Command loadgen is bin/limitkv-benchmark. It loads servers that speak the Redis protocol with
 // what rate limiters, delay queues and locks ask of them, and measures
 // throughput, latency and the servers' processor time.
 package main

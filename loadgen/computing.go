@@ -99,7 +99,7 @@ func runComputing(args []string) error {
 	}
 	text := fmt.Sprintf("# Scripts that compute\n\n<!-- Written by make bench-compare OF=scripts. -->\n\n"+
 		"The server's processor time for a run in microseconds, %s beside %s, on %s; medians of %d rounds in which the servers take turns.\n"+
-		"A ratio below 1 is less than Redis takes. The scripts stand in cmd/limitkv-benchmark/computing.go. %d of %d are above what is claimed.\n\n"+
+		"A ratio below 1 is less than Redis takes. The scripts stand in loadgen/computing.go. %d of %d are above what is claimed.\n\n"+
 		"| script | limitkv | Redis | ratio | at most |\n| --- | ---: | ---: | ---: | ---: |\n%s",
 		servers[0].name+" "+servers[0].version, servers[1].name+" "+servers[1].version, machine(), *rounds, above, len(computing), table.String())
 	return os.WriteFile(*out, []byte(text), 0o644)

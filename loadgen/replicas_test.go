@@ -15,7 +15,7 @@ func TestReplicas(t *testing.T) {
 		t.Skip("takes long: make test LONG=1")
 	}
 	bin := filepath.Join(t.TempDir(), "limitkv")
-	if out, err := exec.Command("go", "build", "-pgo=off", "-o", bin, "../limitkv").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-pgo=off", "-o", bin, "../cmd/limitkv").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	c, err := crewOf(program{name: "limitkv", path: bin, args: serverArgs}, 2)

@@ -73,7 +73,7 @@ var countedBenchmarks = []struct {
 func runInstructions(args []string) error {
 	flags := flag.NewFlagSet("limitkv-benchmark instructions", flag.ExitOnError)
 	b := baseline{unit: "instructions", moreMax: instructionsMore, slack: 2, anew: "make bench-check WRITE=1"}
-	flags.StringVar(&b.path, "baseline", "cmd/limitkv-benchmark/baselines/instructions.txt", "file with what benchmarks took")
+	flags.StringVar(&b.path, "baseline", "loadgen/baselines/instructions.txt", "file with what benchmarks took")
 	write := flags.Bool("write", false, "write the baseline in place of comparing")
 	if err := flags.Parse(args); err != nil {
 		return err

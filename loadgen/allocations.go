@@ -21,7 +21,7 @@ const allocationsMore = 0.15
 func runAllocations(args []string) error {
 	flags := flag.NewFlagSet("limitkv-benchmark allocations", flag.ExitOnError)
 	b := baseline{unit: "allocations", moreMax: allocationsMore, slack: 1, anew: "make bench-check WRITE=1"}
-	flags.StringVar(&b.path, "baseline", "cmd/limitkv-benchmark/baselines/allocations.txt", "file with what benchmarks allocated")
+	flags.StringVar(&b.path, "baseline", "loadgen/baselines/allocations.txt", "file with what benchmarks allocated")
 	write := flags.Bool("write", false, "write the baseline in place of comparing")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -32,7 +32,7 @@ func TestWithoutPaths(t *testing.T) {
 	if bytes.Contains(after, []byte("profile_test.go")) {
 		t.Error("the name of a file is left")
 	}
-	if function := []byte("limitkv-benchmark.shaOf"); !bytes.Contains(after, function) || bytes.Count(after, function) != bytes.Count(before, function) {
+	if function := []byte("loadgen.shaOf"); !bytes.Contains(after, function) || bytes.Count(after, function) != bytes.Count(before, function) {
 		t.Error("the functions are not what they were")
 	}
 	for _, bad := range []string{"", "no gzip"} {
