@@ -124,7 +124,7 @@ func startBoth(limitkv, redis string) (servers []*breadthServer, stop func(), er
 		if err != nil {
 			return servers, stop, err
 		}
-		w, err := newWire(s.addr)
+		w, err := dial(s.addr, "")
 		if err != nil {
 			s.stop()
 			return servers, stop, err

@@ -4,7 +4,6 @@ package main
 // keys which the servers are filled with.
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -46,13 +45,6 @@ func (d *documented) leftOut() bool {
 	}) || d.name[len(d.name)-1] == "help"
 }
 
-// tree is a reply with its elements.
-type tree struct {
-	kind  byte
-	text  string
-	items []tree
-}
-
 // says tells whether a reply is more than that there is nothing.
 func (t *tree) says() bool {
 	switch t.kind {
@@ -68,42 +60,6 @@ func (t *tree) says() bool {
 func (t *tree) writes() bool {
 	return len(t.items) == 1 && len(t.items[0].items) > 2 &&
 		slices.ContainsFunc(t.items[0].items[2].items, func(flag tree) bool { return flag.text == "write" })
-}
-
-// tree sends a command and returns its whole reply.
-func (w *wire) tree(args ...string) (tree, error) {
-	if err := w.send(args...); err != nil {
-		return tree{}, err
-	}
-	_, raw, err := w.next()
-	if err != nil {
-		return tree{}, err
-	}
-	t, _ := readTree(raw)
-	return t, nil
-}
-
-// readTree reads a reply that is whole.
-func readTree(b []byte) (t tree, rest []byte) {
-	line, rest, _ := bytes.Cut(b, []byte("\r\n"))
-	t = tree{kind: line[0], text: string(line[1:])}
-	n, _ := strconv.Atoi(t.text)
-	switch t.kind {
-	case '$', '*':
-		switch {
-		case n < 0:
-			t.kind = '_'
-		case t.kind == '$':
-			t.text, rest = string(rest[:n]), rest[n+2:]
-		default:
-			for range n {
-				var item tree
-				item, rest = readTree(rest)
-				t.items = append(t.items, item)
-			}
-		}
-	}
-	return t, rest
 }
 
 func eachPair(t tree, fn func(name string, of tree)) {
@@ -358,36 +314,4 @@ func renewBreadth(w *wire, kinds ...string) error {
 		requests = append(requests, []string{"DEL", fmt.Sprintf("to:%d", key)})
 	}
 	return w.all(requests)
-}
-
-// all sends requests, many at once, none of which may fail.
-func (w *wire) all(requests [][]string) error {
-	const atOnce = 200
-	for part := range slices.Chunk(requests, atOnce) {
-		var b []byte
-		for _, args := range part {
-			b = appendRequest(b, args)
-		}
-		if _, err := w.conn.Write(b); err != nil {
-			return err
-		}
-		for _, args := range part {
-			r, _, err := w.next()
-			if err != nil {
-				return err
-			}
-			if r.kind == '-' {
-				return fmt.Errorf("%q: %s", args, r.text)
-			}
-		}
-	}
-	return nil
-}
-
-func appendRequest(b []byte, args []string) []byte {
-	b = fmt.Appendf(b, "*%d\r\n", len(args))
-	for _, a := range args {
-		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(a), a)
-	}
-	return b
 }

@@ -19,7 +19,7 @@ func TestBreadth(t *testing.T) {
 	b := &breadth{rounds: 2}
 	for range 2 {
 		target := startServer(t)
-		w, err := newWire(target.addr)
+		w, err := dial(target.addr, "")
 		if err != nil {
 			t.Fatal(err)
 		}

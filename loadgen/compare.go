@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -60,30 +61,11 @@ func compareDifferent(w, other *workload, targets []*target, p *params, rounds i
 
 // median is a result of the medians of all numbers.
 func median(rounds []*result) *result {
-	m := *rounds[0]
-	of := func(get func(*result) *float64) {
-		var values []float64
-		for _, r := range rounds {
-			values = append(values, *get(r))
-		}
-		*get(&m) = middle(values)
+	var list []result
+	for _, r := range rounds {
+		list = append(list, *r)
 	}
-	for _, get := range []func(*result) *float64{
-		func(r *result) *float64 { return &r.PerSecond },
-		func(r *result) *float64 { return &r.CPU },
-		func(r *result) *float64 { return &r.ServerCores },
-		func(r *result) *float64 { return &r.GeneratorCores },
-		func(r *result) *float64 { return &r.Refused },
-		func(r *result) *float64 { return &r.Latency.Mean },
-		func(r *result) *float64 { return &r.Latency.P50 },
-		func(r *result) *float64 { return &r.Latency.P90 },
-		func(r *result) *float64 { return &r.Latency.P99 },
-		func(r *result) *float64 { return &r.Latency.P999 },
-		func(r *result) *float64 { return &r.Latency.P9999 },
-		func(r *result) *float64 { return &r.Latency.Max },
-	} {
-		of(get)
-	}
+	m := middles(list)
 	m.Seconds, m.Requests, m.Errors, m.Unsent, m.Resident = 0, 0, 0, 0, 0
 	for _, r := range rounds {
 		m.Seconds += r.Seconds
@@ -105,13 +87,34 @@ func middle(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// middleOf is the median of a number that each of several rounds has.
-func middleOf[R any](rounds []R, of func(R) float64) float64 {
-	var all []float64
+// middles is the median of each floating-point field of several rounds by itself; other fields are the first round's.
+func middles[R any](rounds []R) R {
+	m := rounds[0]
+	var list []reflect.Value
 	for _, r := range rounds {
-		all = append(all, of(r))
+		list = append(list, reflect.ValueOf(r))
 	}
-	return middle(all)
+	setMiddles(reflect.ValueOf(&m).Elem(), list)
+	return m
+}
+
+func setMiddles(to reflect.Value, rounds []reflect.Value) {
+	switch to.Kind() {
+	case reflect.Struct:
+		for i := range to.NumField() {
+			var fields []reflect.Value
+			for _, r := range rounds {
+				fields = append(fields, r.Field(i))
+			}
+			setMiddles(to.Field(i), fields)
+		}
+	case reflect.Float64:
+		var values []float64
+		for _, r := range rounds {
+			values = append(values, r.Float())
+		}
+		to.SetFloat(middle(values))
+	}
 }
 
 // printCells writes a workload's table.

@@ -8,7 +8,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -190,62 +189,6 @@ func redissonContest(r *recording, channelOfOwner bool) (contest, error) {
 	}, nil
 }
 
-// wire is a connection on which replies come one by one.
-type wire struct {
-	conn     net.Conn
-	in       []byte
-	out      []byte
-	consumed int
-}
-
-func newWire(addr string) (*wire, error) {
-	conn, err := net.DialTimeout("tcp", addr, dialTimeout)
-	return &wire{conn: conn}, err
-}
-
-func (w *wire) send(args ...string) error {
-	w.out = fmt.Appendf(w.out[:0], "*%d\r\n", len(args))
-	for _, a := range args {
-		w.out = append(w.out, '$')
-		w.out = strconv.AppendInt(w.out, int64(len(a)), 10)
-		w.out = append(append(append(w.out, "\r\n"...), a...), "\r\n"...)
-	}
-	_, err := w.conn.Write(w.out)
-	return err
-}
-
-// ask sends a command and waits for its reply.
-func (w *wire) ask(args ...string) (reply, error) {
-	if err := w.send(args...); err != nil {
-		return reply{}, err
-	}
-	r, _, err := w.next()
-	if err == nil && r.kind == '-' {
-		err = fmt.Errorf("%s: %s", args[0], r.text)
-	}
-	return r, err
-}
-
-// next waits for what comes next. raw is valid until the next call.
-func (w *wire) next() (r reply, raw []byte, err error) {
-	w.in = append(w.in[:0], w.in[w.consumed:]...)
-	w.consumed = 0
-	for {
-		if n := scan(w.in, &r); n < 0 {
-			return r, nil, errReply
-		} else if n > 0 {
-			w.consumed = n
-			return r, w.in[:n], nil
-		}
-		w.in = slices.Grow(w.in, 4096)
-		n, err := w.conn.Read(w.in[len(w.in):cap(w.in)])
-		w.in = w.in[:len(w.in)+n]
-		if err != nil {
-			return r, nil, err
-		}
-	}
-}
-
 // exchange subscribes or unsubscribes, and waits until the server has said so.
 func (w *wire) exchange(what, channel string) error {
 	if err := w.send(what, channel); err != nil {
@@ -322,7 +265,7 @@ func (t *target) contend(x contest, clients int, warmup, duration time.Duration)
 		c := &contender{id: i + 1, uuid: fmt.Sprintf("00000000-0000-4000-8000-%012x", i+1), over: &over}
 		c.owner = c.uuid + ":62"
 		for _, w := range []**wire{&c.main, &c.events} {
-			if *w, err = newWire(t.addr); err != nil {
+			if *w, err = dial(t.addr, ""); err != nil {
 				return h, err
 			}
 			defer (*w).conn.Close()
@@ -414,9 +357,11 @@ func (m *matrix) measureContended() error {
 			}
 			c := contested{contest: x}
 			for i, r := range rounds {
-				h := middleHanded(r)
-				c.cells = append(c.cells, h)
-				if h != nil {
+				if len(r) == 0 {
+					c.cells = append(c.cells, nil)
+				} else {
+					h := middles(r)
+					c.cells = append(c.cells, &h)
 					fmt.Fprintf(os.Stderr, "%s on %s: %.0f handovers/s, %.1f µs, fairness %.2f, wait %.2f ms, p99 %.2f ms\n", x.name, targets[i].name, h.PerSecond, h.CPU, h.Fairness, h.WaitP50, h.WaitP99)
 				}
 			}
@@ -424,26 +369,6 @@ func (m *matrix) measureContended() error {
 		}
 		return nil
 	})
-}
-
-// middleHanded is the median of each number, nil of none.
-func middleHanded(rounds []handed) *handed {
-	if len(rounds) == 0 {
-		return nil
-	}
-	var h handed
-	for _, get := range []func(*handed) *float64{
-		func(h *handed) *float64 { return &h.PerSecond }, func(h *handed) *float64 { return &h.CPU },
-		func(h *handed) *float64 { return &h.Grants }, func(h *handed) *float64 { return &h.Fairness },
-		func(h *handed) *float64 { return &h.WaitP50 }, func(h *handed) *float64 { return &h.WaitP99 },
-	} {
-		var values []float64
-		for i := range rounds {
-			values = append(values, *get(&rounds[i]))
-		}
-		*get(&h) = middle(values)
-	}
-	return &h
 }
 
 // Claims of the lock that is handed over by the server itself.

@@ -1,108 +1,175 @@
 package main
 
-// The control connection: preparing a server, asking what it is.
+// A connection that asks and waits: preparing a server, asking what it is, clients of locks.
 
 import (
-	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// control is one connection that asks and waits.
-type control struct {
-	conn net.Conn
-	r    *bufio.Reader
+// wire is a connection on which replies come one by one.
+type wire struct {
+	conn     net.Conn
+	in       []byte
+	out      []byte
+	consumed int
 }
 
 // dialTimeout is how long a server may take to accept a connection.
 const dialTimeout = 5 * time.Second
 
-func dial(addr, auth string) (*control, error) {
+func dial(addr, auth string) (*wire, error) {
 	conn, err := net.DialTimeout("tcp", addr, dialTimeout)
 	if err != nil {
 		return nil, err
 	}
-	c := &control{conn: conn, r: bufio.NewReaderSize(conn, 1<<16)}
+	w := &wire{conn: conn}
 	if auth != "" {
-		if _, err := c.text(authCommand(auth)...); err != nil {
+		words := []string{"AUTH"}
+		if user, password, both := strings.Cut(auth, ":"); both {
+			words = append(words, user, password)
+		} else {
+			words = append(words, auth)
+		}
+		if _, err := w.ask(words...); err != nil {
 			conn.Close()
 			return nil, err
 		}
 	}
-	return c, nil
+	return w, nil
 }
 
-// authCommand is AUTH for "password" or "user:password".
-func authCommand(auth string) []string {
-	if user, password, both := strings.Cut(auth, ":"); both {
-		return []string{"AUTH", user, password}
+func (w *wire) close() { w.conn.Close() }
+
+// appendRequest appends a command.
+func appendRequest(b []byte, args []string) []byte {
+	b = fmt.Appendf(b, "*%d\r\n", len(args))
+	for _, a := range args {
+		b = strconv.AppendInt(append(b, '$'), int64(len(a)), 10)
+		b = append(append(append(b, "\r\n"...), a...), "\r\n"...)
 	}
-	return []string{"AUTH", auth}
+	return b
 }
 
-func (c *control) close() { c.conn.Close() }
+func (w *wire) send(args ...string) error {
+	w.out = appendRequest(w.out[:0], args)
+	_, err := w.conn.Write(w.out)
+	return err
+}
+
+// ask sends a command and waits for its reply.
+func (w *wire) ask(args ...string) (reply, error) {
+	if err := w.send(args...); err != nil {
+		return reply{}, err
+	}
+	r, _, err := w.next()
+	if err == nil && r.kind == '-' {
+		err = fmt.Errorf("%s: %s", args[0], r.text)
+	}
+	return r, err
+}
+
+// next waits for what comes next. raw is valid until the next call.
+func (w *wire) next() (r reply, raw []byte, err error) {
+	w.in = append(w.in[:0], w.in[w.consumed:]...)
+	w.consumed = 0
+	for {
+		if n := scan(w.in, &r); n < 0 {
+			return r, nil, errReply
+		} else if n > 0 {
+			w.consumed = n
+			return r, w.in[:n], nil
+		}
+		w.in = slices.Grow(w.in, 4096)
+		n, err := w.conn.Read(w.in[len(w.in):cap(w.in)])
+		w.in = w.in[:len(w.in)+n]
+		if err != nil {
+			return r, nil, err
+		}
+	}
+}
 
 // text asks and returns a reply as text, the elements of an array parted by blanks.
-func (c *control) text(args ...string) (string, error) {
-	b := fmt.Appendf(nil, "*%d\r\n", len(args))
-	for _, a := range args {
-		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(a), a)
+func (w *wire) text(args ...string) (string, error) {
+	t, err := w.tree(args...)
+	if err == nil && t.kind == '-' {
+		err = errors.New(t.text)
 	}
-	if _, err := c.conn.Write(b); err != nil {
-		return "", err
-	}
-	text, err := c.read()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", args[0], err)
 	}
-	return text, nil
+	return t.String(), nil
 }
 
-func (c *control) read() (string, error) {
-	line, err := c.r.ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	line = strings.TrimSuffix(line, "\r\n")
-	if line == "" {
-		return "", io.ErrUnexpectedEOF
-	}
-	switch line[0] {
-	case '-':
-		return "", errors.New(line[1:])
-	case '$':
-		n, err := strconv.Atoi(line[1:])
-		if err != nil || n < 0 {
-			return "", err
-		}
-		b := make([]byte, n+2)
-		if _, err := io.ReadFull(c.r, b); err != nil {
-			return "", err
-		}
-		return string(b[:n]), nil
+// tree is a reply with its elements.
+type tree struct {
+	kind  byte
+	text  string
+	items []tree
+}
+
+// String is a reply as text, nothing of what is null.
+func (t tree) String() string {
+	switch t.kind {
+	case '_':
+		return ""
 	case '*':
-		n, err := strconv.Atoi(line[1:])
 		var items []string
-		for ; n > 0 && err == nil; n-- {
-			var item string
-			item, err = c.read()
-			items = append(items, item)
+		for _, item := range t.items {
+			items = append(items, item.String())
 		}
-		return strings.Join(items, " "), err
+		return strings.Join(items, " ")
 	}
-	return line[1:], nil
+	return t.text
+}
+
+// tree sends a command and returns its whole reply.
+func (w *wire) tree(args ...string) (tree, error) {
+	if err := w.send(args...); err != nil {
+		return tree{}, err
+	}
+	_, raw, err := w.next()
+	if err != nil {
+		return tree{}, err
+	}
+	t, _ := readTree(raw)
+	return t, nil
+}
+
+// readTree reads a reply that is whole.
+func readTree(b []byte) (t tree, rest []byte) {
+	line, rest, _ := bytes.Cut(b, []byte("\r\n"))
+	t = tree{kind: line[0], text: string(line[1:])}
+	n, _ := strconv.Atoi(t.text)
+	switch t.kind {
+	case '$', '*':
+		switch {
+		case n < 0:
+			t.kind = '_'
+		case t.kind == '$':
+			t.text, rest = string(rest[:n]), rest[n+2:]
+		default:
+			for range n {
+				var item tree
+				item, rest = readTree(rest)
+				t.items = append(t.items, item)
+			}
+		}
+	}
+	return t, rest
 }
 
 // fillWindow is how many requests fill sends ahead of their replies.
 const fillWindow = 256
 
 // fill sends n requests as fast as they go.
-func (c *control) fill(n int, request func(b []byte, i uint64) []byte) error {
+func (w *wire) fill(n int, request func(b []byte, i uint64) []byte) error {
 	var b []byte
 	sent := 0
 	for got := 0; got < n; {
@@ -111,11 +178,15 @@ func (c *control) fill(n int, request func(b []byte, i uint64) []byte) error {
 			b = request(b, uint64(sent))
 			sent++
 		}
-		if _, err := c.conn.Write(b); err != nil {
+		if _, err := w.conn.Write(b); err != nil {
 			return err
 		}
 		for half := got + (sent-got+1)/2; got < half; got++ {
-			if _, err := c.read(); err != nil {
+			r, _, err := w.next()
+			if err == nil && r.kind == '-' {
+				err = errors.New(string(r.text))
+			}
+			if err != nil {
 				return fmt.Errorf("preparing: %w", err)
 			}
 		}
@@ -124,8 +195,8 @@ func (c *control) fill(n int, request func(b []byte, i uint64) []byte) error {
 }
 
 // field is a number of a section of INFO.
-func (c *control) field(section, name string) (float64, error) {
-	info, err := c.text("INFO", section)
+func (w *wire) field(section, name string) (float64, error) {
+	info, err := w.text("INFO", section)
 	if err != nil {
 		return 0, err
 	}
@@ -138,8 +209,8 @@ func (c *control) field(section, name string) (float64, error) {
 }
 
 // identity is what a server says it is: "redis 8.0.6".
-func (c *control) identity() (name, version string) {
-	info, err := c.text("INFO", "server")
+func (w *wire) identity() (name, version string) {
+	info, err := w.text("INFO", "server")
 	if err != nil {
 		return "server", "?"
 	}
@@ -154,4 +225,28 @@ func (c *control) identity() (name, version string) {
 		}
 	}
 	return "redis", field["redis_version"]
+}
+
+// all sends requests, many at once, none of which may fail.
+func (w *wire) all(requests [][]string) error {
+	const atOnce = 200
+	for part := range slices.Chunk(requests, atOnce) {
+		var b []byte
+		for _, args := range part {
+			b = appendRequest(b, args)
+		}
+		if _, err := w.conn.Write(b); err != nil {
+			return err
+		}
+		for _, args := range part {
+			r, _, err := w.next()
+			if err != nil {
+				return err
+			}
+			if r.kind == '-' {
+				return fmt.Errorf("%q: %s", args, r.text)
+			}
+		}
+	}
+	return nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // span is what a phase, or a whole run, took.
-type span struct{ seconds, cpu float64 }
+type span struct{ Seconds, CPU float64 }
 
 // labour is a library's run from end to end, or why there is none.
 type labour struct {
@@ -68,18 +68,18 @@ func (m *matrix) labour(l library, rounds int) (labour, error) {
 				return work, err
 			}
 			work.phases = phases
-			fmt.Fprintf(os.Stderr, "%s on %s: %.2f s, %.2f s of processor\n", l.name, m.programs[i].name, run[i][whole].seconds, run[i][whole].cpu)
+			fmt.Fprintf(os.Stderr, "%s on %s: %.2f s, %.2f s of processor\n", l.name, m.programs[i].name, run[i][whole].Seconds, run[i][whole].CPU)
 		}
 		runs = append(runs, run)
 	}
 	for _, phase := range work.phases {
 		var row []span
 		for server := range runs[0] {
-			var seconds, cpus []float64
+			var spans []span
 			for _, run := range runs {
-				seconds, cpus = append(seconds, run[server][phase].seconds), append(cpus, run[server][phase].cpu)
+				spans = append(spans, run[server][phase])
 			}
-			row = append(row, span{middle(seconds), middle(cpus)})
+			row = append(row, middles(spans))
 		}
 		work.median = append(work.median, row)
 	}
@@ -105,7 +105,7 @@ func (m *matrix) work(p program, l library) (map[string]span, []string, error) {
 		x := span{time.Since(began).Seconds(), processSeconds(s.pid) - cpu}
 		spans[phase] = x
 		phases = append(phases, phase)
-		all.seconds, all.cpu = all.seconds+x.seconds, all.cpu+x.cpu
+		all.Seconds, all.CPU = all.Seconds+x.Seconds, all.CPU+x.CPU
 	})
 	spans[whole] = all
 	return spans, append(phases, whole), err
@@ -140,13 +140,13 @@ func (m *matrix) endToEnd(b *strings.Builder) {
 		}
 		for i, phase := range w.phases {
 			ours, theirs := w.median[i][0], w.median[i][1]
-			ratio := theirs.seconds / ours.seconds
+			ratio := theirs.Seconds / ours.Seconds
 			text, atLeast := fmt.Sprintf("%.2f", ratio), ""
 			if phase == whole {
 				text, atLeast = verdict(ratio, ratio >= l.atLeast), fmt.Sprintf("%.1f", l.atLeast)
 			}
-			fmt.Fprintf(b, "%s %s | %.2f | %.2f | %s | %s | %.2f / %.2f | %.2f |\n", head, phase, ours.seconds, theirs.seconds, text, atLeast,
-				ours.cpu, theirs.cpu, ours.cpu/theirs.cpu)
+			fmt.Fprintf(b, "%s %s | %.2f | %.2f | %s | %s | %.2f / %.2f | %.2f |\n", head, phase, ours.Seconds, theirs.Seconds, text, atLeast,
+				ours.CPU, theirs.CPU, ours.CPU/theirs.CPU)
 		}
 	}
 }

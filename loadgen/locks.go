@@ -17,7 +17,7 @@ func lockWorkloads() []*workload {
 		}),
 		{
 			name: "lk.acquire", does: "LK.ACQUIRE of a lock, of which half are held by another", own: true, keys: 1000,
-			prepare: func(c *control, o *setup) error {
+			prepare: func(c *wire, o *setup) error {
 				p := command("LK.ACQUIRE", key, owner, lockLease+"00")
 				return c.fill(o.keys, func(b []byte, i uint64) []byte { return p.append(b, i, i%2) })
 			},

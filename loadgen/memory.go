@@ -13,16 +13,16 @@ const goneMax = 30 * time.Second
 // limitersOnce has as many limiters as there are keys, in use for long: RL.ACQUIRE where there is one, otherwise counters that
 // a script makes.
 func limitersOnce() *workload {
-	return &workload{name: "limiters", prepare: func(c *control, o *setup) error {
+	return &workload{name: "limiters", prepare: func(c *wire, o *setup) error {
 		const millis = "100000000"
-		p := command("RL.ACQUIRE", usedLimiter, "1", "GCRA", "10", millis)
+		request := []string{"RL.ACQUIRE", usedLimiter, "1", "GCRA", "10", millis}
 		if name, _ := c.identity(); name != "limitkv" {
 			if err := loading("limiter")(c, o); err != nil {
 				return err
 			}
-			p = command("EVALSHA", o.shas["limiter"], "1", usedCounter, millis)
+			request = []string{"EVALSHA", o.shas["limiter"], "1", usedCounter, millis}
 		}
-		return c.fill(o.keys, func(b []byte, i uint64) []byte { return p.append(b, i) })
+		return filling(request)(c, o)
 	}}
 }
 
@@ -31,7 +31,7 @@ const windowRequests = 10
 
 // windows are as many sliding windows as there are keys, made at once or by requests that come to them in turn.
 func windows(atOnce bool) *workload {
-	return &workload{name: "windows", prepare: func(c *control, o *setup) error {
+	return &workload{name: "windows", prepare: func(c *wire, o *setup) error {
 		args, each := []string{"ZADD", "key:############"}, 1
 		if atOnce {
 			each = windowRequests

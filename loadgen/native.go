@@ -10,39 +10,16 @@ func nativeWorkloads() []*workload {
 		name := map[string]string{"GCRA": "gcra", "LOG": "log", "WINDOW": "window", "FIXED": "fixed"}[algorithm]
 		list = append(list, &workload{
 			name: "rl.acquire." + name, does: "RL.ACQUIRE of a limiter with a rule " + algorithm, own: true, keys: 1000,
-			prepare: func(c *control, o *setup) error {
-				strict := command("RL.SET", "limiter:######", algorithm, "10", "1000000")
-				generous := command("RL.SET", "limiter:######", algorithm, "10", "1")
-				return c.fill(o.keys, func(b []byte, i uint64) []byte {
-					if i%2 == 0 {
-						return strict.append(b, i)
-					}
-					return generous.append(b, i)
-				})
-			},
-			maker: func(o *setup, connection uint64) maker {
-				p, rnd, n := command("RL.ACQUIRE", "limiter:######"), o.random(connection), uint64(o.keys)
-				return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
-			},
+			prepare: filling([]string{"RL.SET", "limiter:######", algorithm, "10", "1000000"}, []string{"RL.SET", "limiter:######", algorithm, "10", "1"}),
+			maker:   atRandom("RL.ACQUIRE", "limiter:######"),
 			refused: startsWith1,
 		})
 	}
 	return append(list, &workload{
 		name: "rl.acquire.redisson", does: "RL.ACQUIRE of a limiter of Redisson's", own: true, keys: 1000,
-		prepare: func(c *control, o *setup) error {
-			strict := command("HSET", "limiter:######", "rate", "10", "type", "0", "interval", "1000000")
-			generous := command("HSET", "limiter:######", "rate", "10", "type", "0", "interval", "1")
-			return c.fill(o.keys, func(b []byte, i uint64) []byte {
-				if i%2 == 0 {
-					return strict.append(b, i)
-				}
-				return generous.append(b, i)
-			})
-		},
-		maker: func(o *setup, connection uint64) maker {
-			p, rnd, n := command("RL.ACQUIRE", "limiter:######"), o.random(connection), uint64(o.keys)
-			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
-		},
+		prepare: filling([]string{"HSET", "limiter:######", "rate", "10", "type", "0", "interval", "1000000"},
+			[]string{"HSET", "limiter:######", "rate", "10", "type", "0", "interval", "1"}),
+		maker:   atRandom("RL.ACQUIRE", "limiter:######"),
 		refused: startsWith1,
 	}, &workload{
 		name: "cl.throttle", does: "CL.THROTTLE of a limiter", own: true, keys: 1000,
@@ -61,15 +38,12 @@ func nativeWorkloads() []*workload {
 		refused: startsWith1,
 	}, &workload{
 		name: "dq.add", does: "DQ.ADD to one of 100 delay queues", own: true, keys: queues,
-		maker: func(o *setup, connection uint64) maker {
-			p, rnd, n := command("DQ.ADD", queueName, o.value), o.random(connection), uint64(o.keys)
-			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
-		},
+		maker: atRandom("DQ.ADD", queueName, valueArg),
 	}, &workload{
 		name: "dq.pop", does: "DQ.POP of 100 delay queues, of which half have something due", own: true, keys: messagesQueued,
 		drains:   true,
 		requests: func(keys int) uint64 { return uint64(keys) * 18 / 10 },
-		prepare: func(c *control, o *setup) error {
+		prepare: func(c *wire, o *setup) error {
 			if err := fillQueues(c, 0, 2, 2*o.keys/queues, 1); err != nil { // due long ago
 				return err
 			}

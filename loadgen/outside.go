@@ -21,10 +21,9 @@ import (
 // Names of ours, as valkey-benchmark writes them. It puts 12 digits in the place of __rand_int__, other ones each time; those in
 // the place of __rand_1st__ are the same in all commands of a turn.
 const (
-	outsideKey    = "key:__rand_int__"
-	outsideMember = "member:__rand_int__"
-	outsideQueue  = "queue:__rand_int__"
-	outsideLock   = "lock:__rand_1st__"
+	outsideKey   = "key:__rand_int__"
+	outsideQueue = "queue:__rand_int__"
+	outsideLock  = "lock:__rand_1st__"
 )
 
 // outsideLoad is what valkey-benchmark is to send.
@@ -77,8 +76,9 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// outsideResult is what valkey-benchmark measured of a server: requests a second, and the processor time of one in microseconds.
-type outsideResult struct{ perSecond, cpu float64 }
+// outsideResult is what valkey-benchmark measured of a server: requests a second, latencies in milliseconds, and the processor
+// time of a request in microseconds.
+type outsideResult struct{ PerSecond, P50, P99, CPU float64 }
 
 // fromOutside measures a claim with valkey-benchmark, where the row's servers are prepared for it. It returns nil where
 // valkey-benchmark cannot.
@@ -106,12 +106,9 @@ func (m *matrix) fromOutside(targets []*target, c claim) ([]outsideResult, error
 			rounds[i] = append(rounds[i], r)
 		}
 	}
-	medians := make([]outsideResult, len(targets))
-	for i, r := range rounds {
-		medians[i] = outsideResult{
-			middleOf(r, func(r outsideResult) float64 { return r.perSecond }),
-			middleOf(r, func(r outsideResult) float64 { return r.cpu }),
-		}
+	var medians []outsideResult
+	for _, r := range rounds {
+		medians = append(medians, middles(r))
 	}
 	fmt.Fprintf(os.Stderr, "by %s: %.2f\n\n", filepath.Base(m.outside), medians)
 	return medians, nil
@@ -138,20 +135,27 @@ func (m *matrix) outsideRound(t *target, w *workload, c claim) (r outsideResult,
 	if c.connections != 0 {
 		connections = c.connections
 	}
+	return t.outside(m.outside, connections, max(1, c.pipeline/len(load.commands)), m.params.duration, load)
+}
+
+// outside has valkey-benchmark load a server.
+func (t *target) outside(generator string, connections, pipeline int, length time.Duration, load outsideLoad) (r outsideResult, err error) {
 	before := processorNanos(t.pid)
-	table, seconds, err := outsideRun(m.outside, t.addr, connections, max(1, c.pipeline/len(load.commands)), m.params.duration, load)
+	table, seconds, err := outsideRun(generator, t.addr, connections, pipeline, length, load)
 	took := processorNanos(t.pid) - before
-	if err == nil {
-		r.perSecond, err = outsideRate(table)
-	}
 	if err != nil {
 		return r, err
 	}
+	for name, to := range map[string]*float64{"rps": &r.PerSecond, "p50_latency_ms": &r.P50, "p99_latency_ms": &r.P99} {
+		if *to, err = outsideColumn(table, name); err != nil {
+			return r, err
+		}
+	}
 	requests := float64(load.requests)
 	if requests == 0 {
-		requests = r.perSecond * float64(seconds)
+		requests = r.PerSecond * float64(seconds)
 	}
-	r.cpu = float64(took) / 1000 / requests
+	r.CPU = float64(took) / 1000 / requests
 	return r, nil
 }
 
@@ -173,6 +177,9 @@ func (t *target) answers(load outsideLoad) error {
 	}
 	return nil
 }
+
+// outsideHole is what a pattern of ours has in the place of a number, outsideNumber what valkey-benchmark has.
+var outsideHole = regexp.MustCompile(`#+`)
 
 var outsideNumber = regexp.MustCompile(`__rand_\w\w\w__`)
 
@@ -213,9 +220,6 @@ func outsideRun(generator, addr string, connections, pipeline int, length time.D
 	return string(out), seconds, nil
 }
 
-// outsideRate reads requests a second from a table.
-func outsideRate(table string) (float64, error) { return outsideColumn(table, "rps") }
-
 // outsideColumn reads a number from a table: a line of names, a line of values, with quotes.
 func outsideColumn(table, name string) (float64, error) {
 	lines := strings.Split(strings.TrimSpace(table), "\n")
@@ -244,11 +248,11 @@ func (r *row) confirmed() string {
 	var words []string
 	best, least := 0.0, math.Inf(1)
 	for i, o := range r.outside {
-		words = append(words, fmt.Sprintf("%.0f", o.perSecond/1000))
+		words = append(words, fmt.Sprintf("%.0f", o.PerSecond/1000))
 		if i > 0 {
-			best, least = max(best, o.perSecond), min(least, o.cpu)
+			best, least = max(best, o.PerSecond), min(least, o.CPU)
 		}
 	}
 	own := r.outside[0]
-	return fmt.Sprintf("%.2f (%s k), CPU %.2f", own.perSecond/best, strings.Join(words, " / "), own.cpu/least)
+	return fmt.Sprintf("%.2f (%s k), CPU %.2f", own.PerSecond/best, strings.Join(words, " / "), own.CPU/least)
 }

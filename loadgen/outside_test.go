@@ -12,19 +12,19 @@ func TestOutsideRate(t *testing.T) {
 		"\"test\",\"rps\",\"avg_latency_ms\"\n\"GET key:__rand_int__\",\"99800.40\",\"0.284\"\n": 99800.40,
 		"\"test\",\"rps\"\n\"SET a\",\"b\",\"5.5\"\n":                                            5.5,
 	} {
-		if got, err := outsideRate(text); err != nil || got != want {
+		if got, err := outsideColumn(text, "rps"); err != nil || got != want {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", "\n", "\"test\",\"rps\"", "\"a\",\"b\"\n\"1\",\"2\"", "\"test\",\"x\",\"rps\"\n\"1\"", "\"test\",\"rps\"\n\"SET\",\"many\""} {
-		if got, err := outsideRate(text); err == nil {
+		if got, err := outsideColumn(text, "rps"); err == nil {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
 	if got, err := outsideColumn("\"test\",\"rps\",\"p50_latency_ms\"\n\"SET a,b\",\"99.5\",\"0.284\"\n", "p50_latency_ms"); err != nil || got != 0.284 {
 		t.Error(got, err)
 	}
-	if got := (&row{outside: []outsideResult{{30_000, 2}, {10_000, 4}, {15_000, 5}}}).confirmed(); got != "2.00 (30 / 10 / 15 k), CPU 0.50" {
+	if got := (&row{outside: []outsideResult{{PerSecond: 30_000, CPU: 2}, {PerSecond: 10_000, CPU: 4}, {PerSecond: 15_000, CPU: 5}}}).confirmed(); got != "2.00 (30 / 10 / 15 k), CPU 0.50" {
 		t.Error(got)
 	}
 }

@@ -8,21 +8,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
 
 // pictured is how a snapshot of a server went, in the background and under load.
 type pictured struct {
-	quiet, during latencies
-	seconds       float64
-	cpu           float64 // seconds of processor time that were taken in addition
-	extra         float64 // share of the memory before that was taken in addition
+	Quiet, During latencies
+	Seconds       float64
+	CPU           float64 // seconds of processor time that were taken in addition
+	Extra         float64 // share of the memory before that was taken in addition
 }
 
 // added is what it added to p99.9, in microseconds.
-func (p pictured) added() float64 { return p.during.P999 - p.quiet.P999 }
+func (p pictured) added() float64 { return p.During.P999 - p.Quiet.P999 }
 
 // loaded is how long loading a file took.
 type loaded struct {
@@ -61,10 +60,10 @@ func (m *matrix) measurePictures() error {
 						return err
 					}
 					fmt.Fprintf(os.Stderr, "%s of %d on %s: %+.0f µs (%.0f, %.0f), p99 %.0f, max %.0f, %+.0f %%, %.2f s, %.2f s CPU\n", x.name, d.keys, t.name,
-						p.added(), p.quiet.P999, p.during.P999, p.during.P99, p.during.Max, 100*p.extra, p.seconds, p.cpu)
+						p.added(), p.Quiet.P999, p.During.P999, p.During.P99, p.During.Max, 100*p.Extra, p.Seconds, p.CPU)
 					rounds = append(rounds, p)
 				}
-				all = append(all, medianOf(rounds))
+				all = append(all, middles(rounds))
 				return nil
 			})
 			if err != nil {
@@ -75,24 +74,6 @@ func (m *matrix) measurePictures() error {
 		d.pictured = append(d.pictured, all)
 	}
 	return nil
-}
-
-// medianOf is the median of rounds, of each number by itself.
-func medianOf(rounds []pictured) (p pictured) {
-	of := func(number func(p *pictured) *float64) {
-		var list []float64
-		for i := range rounds {
-			list = append(list, *number(&rounds[i]))
-		}
-		slices.Sort(list)
-		*number(&p) = list[len(list)/2]
-	}
-	of(func(p *pictured) *float64 { return &p.quiet.P999 })
-	of(func(p *pictured) *float64 { return &p.during.P999 })
-	of(func(p *pictured) *float64 { return &p.seconds })
-	of(func(p *pictured) *float64 { return &p.cpu })
-	of(func(p *pictured) *float64 { return &p.extra })
-	return p
 }
 
 // picture measures a server before and while it makes a snapshot.
@@ -134,7 +115,7 @@ func (t *target) picture(command, running string, params params) (p pictured, er
 			if err == nil && n == 1 {
 				continue
 			}
-			p.seconds = time.Since(began).Seconds()
+			p.Seconds = time.Since(began).Seconds()
 			end()
 			watched <- err
 			return
@@ -151,17 +132,17 @@ func (t *target) picture(command, running string, params params) (p pictured, er
 	}
 	// A fork's copies are the child's: the server tells of them.
 	copied, err := c.field("persistence", map[string]string{"BGSAVE": "rdb_last_cow_size", "BGREWRITEAOF": "aof_last_cow_size"}[command])
-	p.quiet, p.during = quiet.Latency, during.Latency
-	p.cpu = forks - forksBefore + (during.CPU-quiet.CPU)*float64(during.Requests)/1e6
-	p.extra = float64(highest-before+int64(copied)) / float64(before)
+	p.Quiet, p.During = quiet.Latency, during.Latency
+	p.CPU = forks - forksBefore + (during.CPU-quiet.CPU)*float64(during.Requests)/1e6
+	p.Extra = float64(highest-before+int64(copied)) / float64(before)
 	if t.name == "limitkv" { // what it copied is its own memory
-		p.extra = float64(highest-before) / float64(before)
+		p.Extra = float64(highest-before) / float64(before)
 	}
 	return p, err
 }
 
 // forksSeconds is the processor time of a server's forks that have ended.
-func (c *control) forksSeconds() (seconds float64, err error) {
+func (c *wire) forksSeconds() (seconds float64, err error) {
 	for _, name := range []string{"used_cpu_user_children", "used_cpu_sys_children"} {
 		n, e := c.field("cpu", name)
 		seconds, err = seconds+n, errors.Join(err, e)
@@ -208,7 +189,7 @@ func (m *matrix) load(p program, args, save []string) (seconds, cpu float64, err
 	params := m.params
 	params.keys = m.durability.keys
 	if err = s.prepare(find("set"), &params); err == nil && save != nil {
-		var c *control
+		var c *wire
 		if c, err = dial(s.addr, ""); err == nil {
 			_, err = c.text(save...)
 			c.close()
@@ -230,8 +211,8 @@ func (m *matrix) load(p program, args, save []string) (seconds, cpu float64, err
 		}
 		all = append(all, x)
 	}
-	x := medianOf(all)
-	return x.seconds, x.cpu, nil
+	x := middles(all)
+	return x.Seconds, x.CPU, nil
 }
 
 // loading starts a server whose files have so many keys.
@@ -241,7 +222,7 @@ func (p program) loading(keys int) (x pictured, err error) {
 		return x, err
 	}
 	defer s.stop()
-	x.seconds, x.cpu = s.firstReply.Seconds(), float64(processorNanos(s.pid))/1e9
+	x.Seconds, x.CPU = s.firstReply.Seconds(), float64(processorNanos(s.pid))/1e9
 	c, err := dial(s.addr, "")
 	if err != nil {
 		return x, err
@@ -280,11 +261,11 @@ func (d *durability) writePictures(b *strings.Builder, versions []string) {
 	for i, x := range d.pictures {
 		fmt.Fprintf(b, "| %s |", x)
 		for _, p := range d.pictured[i] {
-			fmt.Fprintf(b, " %+.0f µs (%.0f, %.0f), %+.0f %%, %.1f s (CPU %.1f s) |", p.added(), p.quiet.P999, p.during.P999, 100*p.extra, p.seconds, p.cpu)
+			fmt.Fprintf(b, " %+.0f µs (%.0f, %.0f), %+.0f %%, %.1f s (CPU %.1f s) |", p.added(), p.Quiet.P999, p.During.P999, 100*p.Extra, p.Seconds, p.CPU)
 		}
 		ours, redis := d.pictured[i][0], d.pictured[i][1]
-		added, ratio := ours.added(), ours.seconds/redis.seconds
-		fmt.Fprintf(b, " %s ms | %s | %s |\n", verdict(added/1000, added <= addedMax), verdict(ours.extra, ours.extra <= extraMax), verdict(ratio, ratio <= 1))
+		added, ratio := ours.added(), ours.Seconds/redis.Seconds
+		fmt.Fprintf(b, " %s ms | %s | %s |\n", verdict(added/1000, added <= addedMax), verdict(ours.Extra, ours.Extra <= extraMax), verdict(ratio, ratio <= 1))
 	}
 }
 

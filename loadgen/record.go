@@ -10,7 +10,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"slices"
@@ -330,26 +329,14 @@ func record(l library, peer program, clients string) (*recording, error) {
 
 // markedKeys are the keys of a server whose names have the mark.
 func markedKeys(addr string) (keys []string, err error) {
-	conn, err := net.DialTimeout("tcp", addr, dialTimeout)
+	w, err := dial(addr, "")
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(dialTimeout))
-	if _, err := fmt.Fprintf(conn, "*2\r\n$4\r\nKEYS\r\n$%d\r\n*%s*\r\n", len(mark)+2, mark); err != nil {
-		return nil, err
+	defer w.close()
+	t, err := w.tree("KEYS", "*"+mark+"*")
+	for _, key := range t.items {
+		keys = append(keys, key.text)
 	}
-	var b []byte
-	for {
-		// An array of strings is written as a command is.
-		if args, n := request(b); n > 0 {
-			return args, nil
-		}
-		piece := make([]byte, 64<<10)
-		n, err := conn.Read(piece)
-		if err != nil {
-			return nil, errors.Join(err, io.ErrUnexpectedEOF)
-		}
-		b = append(b, piece[:n]...)
-	}
+	return keys, err
 }

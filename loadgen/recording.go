@@ -125,10 +125,7 @@ func shaOf(script string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(scri
 
 // marked makes a pattern of a command, whose holes are the digits of the marks.
 func marked(args []string) *pattern {
-	b := fmt.Appendf(nil, "*%d\r\n", len(args))
-	for _, a := range args {
-		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(a), a)
-	}
+	b := appendRequest(nil, args)
 	p := &pattern{text: b}
 	for at := 0; ; {
 		i := bytes.Index(b[at:], []byte(mark))
@@ -150,7 +147,7 @@ func (r *recording) workload(l library) *workload {
 	return &workload{
 		name: l.name, does: l.does + " (recorded)",
 		drains: true, // a run ends within a conversation: the next one begins with none
-		prepare: func(c *control, _ *setup) error {
+		prepare: func(c *wire, _ *setup) error {
 			for _, s := range r.scripts {
 				if _, err := c.text("SCRIPT", "LOAD", s); err != nil {
 					return err

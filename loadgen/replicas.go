@@ -114,7 +114,7 @@ func (c *crew) follow(r *instance) error {
 }
 
 // lag is how long a replica takes to have what the primary has now.
-func lag(primary, replica *control) (time.Duration, error) {
+func lag(primary, replica *wire) (time.Duration, error) {
 	want, err := primary.field("replication", "master_repl_offset")
 	for began := time.Now(); err == nil; {
 		var have float64

@@ -34,7 +34,7 @@ func TestReplicas(t *testing.T) {
 	if r := c.rounds[0]; r.Requests == 0 || r.CPU == 0 || c.behind == 0 || len(c.lags) == 0 {
 		t.Errorf("%d requests of %v µs, %v lags, the replica took %d ns", r.Requests, r.CPU, c.lags, c.behind)
 	}
-	var at [2]*control
+	var at [2]*wire
 	for i, addr := range []string{c.addr, c.replicas[1].addr} {
 		if at[i], err = dial(addr, ""); err != nil {
 			t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 )
 
 //go:embed scripts/*.lua
@@ -33,8 +32,8 @@ func scriptText(o *setup, name string) (string, error) {
 }
 
 // loading loads scripts into the server.
-func loading(names ...string) func(c *control, o *setup) error {
-	return func(c *control, o *setup) error {
+func loading(names ...string) func(c *wire, o *setup) error {
+	return func(c *wire, o *setup) error {
 		for _, name := range names {
 			text, err := scriptText(o, name)
 			if err != nil {
@@ -105,7 +104,7 @@ func scriptWorkloads() []*workload {
 		name: "consume", does: "takes what is due of 100 delay queues (consume.lua)", keys: messagesQueued,
 		drains:   true,
 		requests: func(keys int) uint64 { return uint64(keys) * 18 / 10 },
-		prepare: func(c *control, o *setup) error {
+		prepare: func(c *wire, o *setup) error {
 			if err := loading("consume")(c, o); err != nil {
 				return err
 			}
@@ -169,12 +168,11 @@ func scriptWorkloads() []*workload {
 		refused: isOne,
 	}, {
 		name: "rate_limiter_acquire", does: "a permit of Redisson's RRateLimiter (rate_limiter_acquire.lua)", keys: 1000,
-		prepare: func(c *control, o *setup) error {
+		prepare: func(c *wire, o *setup) error {
 			if err := loading("rate_limiter_init", "rate_limiter_acquire")(c, o); err != nil {
 				return err
 			}
-			p := command("EVALSHA", o.shas["rate_limiter_init"], "1", "limiter:######", "10", "1000", "0")
-			return c.fill(o.keys, func(b []byte, i uint64) []byte { return p.append(b, i) })
+			return filling([]string{"EVALSHA", o.shas["rate_limiter_init"], "1", "limiter:######", "10", "1000", "0"})(c, o)
 		},
 		maker: func(o *setup, connection uint64) maker {
 			p := command("EVALSHA", o.shas["rate_limiter_acquire"], "5", "limiter:######",
@@ -206,41 +204,28 @@ func unprovenWorkloads() (list []*workload) {
 		list = append(list, &workload{
 			name: x.name, does: x.does, keys: 1000, prepare: loading(x.name),
 			maker: func(o *setup, connection uint64) maker {
-				p, rnd := command(append([]string{"EVALSHA", o.shas[x.name]}, x.args...)...), o.random(connection)
-				if x.args[0] == "0" {
-					return func(b []byte, _ uint64) []byte { return p.append(b) }
-				}
-				return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(uint64(o.keys))) }
+				return atRandom(append([]string{"EVALSHA", o.shas[x.name]}, x.args...)...)(o, connection)
 			},
 			outside: func(o *setup) outsideLoad {
-				request := []string{"EVALSHA", o.shas[x.name]}
-				for _, arg := range x.args {
-					request = append(request, strings.Replace(arg, "##########", "__rand_int__", 1))
-				}
-				return outsideOne(request...)
+				return asking(workload{}, append([]string{"EVALSHA", o.shas[x.name]}, x.args...)...).outside(o)
 			},
 		})
 	}
-	return append(list, &workload{
+	return append(list, asking(workload{
 		name: "fcall", does: "FCALL of a function with one command (function.lua)", keys: 1000,
-		prepare: func(c *control, o *setup) error {
+		prepare: func(c *wire, o *setup) error {
 			text, err := scriptText(o, "function")
 			if err == nil {
 				_, err = c.text("FUNCTION", "LOAD", "REPLACE", text)
 			}
 			return err
 		},
-		maker: func(o *setup, connection uint64) maker {
-			p, rnd := command("FCALL", "benchmark_incr", "1", "counter:##########"), o.random(connection)
-			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(uint64(o.keys))) }
-		},
-		outside: outsideCommand("FCALL", "benchmark_incr", "1", "counter:__rand_int__"),
-	})
+	}, "FCALL", "benchmark_incr", "1", "counter:##########"))
 }
 
 // fillQueues gives delay queues, numbered from first on by step, messages that
 // fall due one at each unit of time from a time on.
-func fillQueues(c *control, first, step, messages int, from uint64) error {
+func fillQueues(c *wire, first, step, messages int, from uint64) error {
 	const chunk = 50
 	args := []string{"ZADD", queueName}
 	for range chunk {

@@ -35,7 +35,7 @@ func runSingle(args []string) error {
 	if err != nil {
 		return err
 	}
-	servers := []*single{{name: "the least", addr: least.addr, pid: least.cmd.Process.Pid, own: true}}
+	servers := []*single{{target: &target{name: "the least", addr: least.addr, pid: least.cmd.Process.Pid}, own: true}}
 	defer least.stop()
 	for _, p := range list {
 		s, err := p.start()
@@ -43,26 +43,29 @@ func runSingle(args []string) error {
 			return err
 		}
 		defer s.stop()
-		servers = append(servers, &single{name: p.name, addr: s.addr, pid: s.pid, own: len(servers) == 1})
+		servers = append(servers, &single{target: s.target, own: len(servers) == 1})
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "connections\trequest\tserver\trequests a second\tp50 ms\tp99 ms\tCPU µs\t")
-	for _, n := range strings.Split(*connections, ",") {
+	for n := range strings.SplitSeq(*connections, ",") {
+		count, err := strconv.Atoi(n)
+		if err != nil {
+			return err
+		}
 		for _, r := range singleRequests() {
 			for _, s := range servers {
 				s.rounds = nil
 			}
 			for round := range *rounds {
 				for i := range servers {
-					if err := servers[(i+round)%len(servers)].round(*generator, n, *pipeline, *duration, r); err != nil {
+					if err := servers[(i+round)%len(servers)].round(*generator, count, *pipeline, *duration, r); err != nil {
 						return err
 					}
 				}
 			}
 			for _, s := range servers {
-				fmt.Fprintf(out, "%s\t%s\t%s\t%.0f\t%.3f\t%.3f\t%.2f\t\n", n, r.name, s.name,
-					s.median(func(r singleRound) float64 { return r.rate }), s.median(func(r singleRound) float64 { return r.p50 }),
-					s.median(func(r singleRound) float64 { return r.p99 }), s.median(func(r singleRound) float64 { return r.cpu }))
+				m := middles(s.rounds)
+				fmt.Fprintf(out, "%s\t%s\t%s\t%.0f\t%.3f\t%.3f\t%.2f\t\n", n, r.name, s.name, m.PerSecond, m.P50, m.P99, m.CPU)
 			}
 		}
 	}
@@ -90,42 +93,20 @@ func singleRequests() (list []singleRequest) {
 
 // single is a server that is measured.
 type single struct {
-	name, addr string
-	pid        int
-	own        bool // it is asked limitkv's own command
-	rounds     []singleRound
+	*target
+	own    bool // it is asked limitkv's own command
+	rounds []outsideResult
 }
 
-// singleRound is what a round came to: requests a second, latencies in milliseconds, the server's microseconds for a request.
-type singleRound struct{ rate, p50, p99, cpu float64 }
-
-func (s *single) round(generator, connections string, pipeline int, length time.Duration, asked singleRequest) error {
-	n, err := strconv.Atoi(connections)
-	if err != nil {
-		return err
-	}
+func (s *single) round(generator string, connections, pipeline int, length time.Duration, asked singleRequest) error {
 	request := asked.theirs
 	if s.own {
 		request = asked.own
 	}
-	before := processorNanos(s.pid)
-	table, seconds, err := outsideRun(generator, s.addr, n, pipeline, length, outsideLoad{commands: [][]string{request}, keys: singleKeys})
-	took := processorNanos(s.pid) - before
-	if err != nil {
-		return err
-	}
-	var r singleRound
-	for name, to := range map[string]*float64{"rps": &r.rate, "p50_latency_ms": &r.p50, "p99_latency_ms": &r.p99} {
-		if *to, err = outsideColumn(table, name); err != nil {
-			return err
-		}
-	}
-	r.cpu = float64(took) / 1000 / (r.rate * float64(seconds))
+	r, err := s.outside(generator, connections, pipeline, length, outsideLoad{commands: [][]string{request}, keys: singleKeys})
 	s.rounds = append(s.rounds, r)
-	return nil
+	return err
 }
-
-func (s *single) median(of func(singleRound) float64) float64 { return middleOf(s.rounds, of) }
 
 // least is the program that answers always the same, in a process of its own, so that its processor time can be told apart.
 type leastServer struct {

@@ -113,14 +113,8 @@ func usedWorkloads() (list []*workload) {
 		list = append(list, native, script)
 	}
 	queue, scripts := usedQueueLife()
-	list = append(list, &workload{
-		name: "set.px", does: "SET of a key at random that lives for 100 ms", keys: 1_000_000,
-		maker: func(o *setup, connection uint64) maker {
-			p, rnd := command("SET", "key:############", o.value, "PX", "100"), o.random(connection)
-			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(uint64(o.keys))) }
-		},
-		outside: func(o *setup) outsideLoad { return outsideOne("SET", outsideKey, o.value, "PX", "100") },
-	}, queue, scripts, sidekiqWorkload())
+	list = append(list, asking(workload{name: "set.px", does: "SET of a key at random that lives for 100 ms", keys: 1_000_000},
+		"SET", "key:############", valueArg, "PX", "100"), queue, scripts, sidekiqWorkload())
 	return append(list,
 		mixed("mixed", "all of it: limiters, locks, queues, GET and SET", true, list,
 			portion{"rl.inline", 8}, portion{"lk.mutex", 3}, portion{"dq.life", 3}, portion{"get", 1}, portion{"set", 1}),
@@ -134,7 +128,7 @@ func usedQueueLife() (native, scripts *workload) {
 	life := func(w *workload, fill func(o *setup) *pattern, patterns func(o *setup) (add, pop, ack *pattern)) *workload {
 		w.keys, w.drains = 10*usedQueues, true // a connection begins anew with each run
 		load := w.prepare
-		w.prepare = func(c *control, o *setup) error {
+		w.prepare = func(c *wire, o *setup) error {
 			if load != nil {
 				if err := load(c, o); err != nil {
 					return err
@@ -262,7 +256,7 @@ func mixed(name, does string, own bool, used []*workload, portions ...portion) *
 	}
 	return &workload{
 		name: name, does: does, own: own, keys: 100_000, drains: true,
-		prepare: func(c *control, o *setup) error {
+		prepare: func(c *wire, o *setup) error {
 			for _, part := range parts {
 				if part.prepare == nil {
 					continue

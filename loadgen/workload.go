@@ -22,7 +22,7 @@ type workload struct {
 	drains   bool
 	requests func(keys int) uint64
 	// prepare fills an emptied server.
-	prepare func(c *control, o *setup) error
+	prepare func(c *wire, o *setup) error
 	// requests of one connection: returns a function that appends the next. seq
 	// numbers the requests of all connections and stands for time.
 	maker func(o *setup, connection uint64) maker
@@ -98,65 +98,93 @@ func startsWith1(r *reply) bool { return r.first == 1 }
 
 func isEmpty(r *reply) bool { return r.null || r.kind == '*' && r.n == 0 }
 
+// valueArg is an argument that stands for what is stored.
+const valueArg = "VALUE"
+
+// filled are arguments with the value in them.
+func (o *setup) filled(args []string) []string {
+	args = slices.Clone(args)
+	for i := range args {
+		if args[i] == valueArg {
+			args[i] = o.value
+		}
+	}
+	return args
+}
+
+// filling prepares a key by a command for each number below keys, which takes the place of all holes. Where there are several
+// commands, they take turns.
+func filling(commands ...[]string) func(c *wire, o *setup) error {
+	return func(c *wire, o *setup) error {
+		var patterns []*pattern
+		for _, args := range commands {
+			patterns = append(patterns, command(o.filled(args)...))
+		}
+		return c.fill(o.keys, func(b []byte, i uint64) []byte {
+			p := patterns[i%uint64(len(patterns))]
+			return p.append(b, slices.Repeat([]uint64{i}, len(p.holes))...)
+		})
+	}
+}
+
+// atRandom sends a command again and again, each of its holes filled with a random number below keys.
+func atRandom(args ...string) func(o *setup, connection uint64) maker {
+	return func(o *setup, connection uint64) maker {
+		p, rnd, n := command(o.filled(args)...), o.random(connection), uint64(o.keys)
+		numbers := make([]uint64, len(p.holes))
+		return func(b []byte, _ uint64) []byte {
+			for i := range numbers {
+				numbers[i] = rnd.below(n)
+			}
+			return p.append(b, numbers...)
+		}
+	}
+}
+
+// asking is a workload that sends a command as atRandom does, and as valkey-benchmark can as well.
+func asking(w workload, args ...string) *workload {
+	w.maker = atRandom(args...)
+	w.outside = func(o *setup) outsideLoad {
+		var theirs []string
+		for _, arg := range o.filled(args) {
+			theirs = append(theirs, outsideHole.ReplaceAllString(arg, "__rand_int__"))
+		}
+		return outsideOne(theirs...)
+	}
+	return &w
+}
+
 // basicWorkloads are strings and hashes.
 func basicWorkloads() []*workload {
 	const key = "key:############"
-	fill := func(c *control, o *setup) error {
-		p := command("SET", key, o.value)
-		return c.fill(o.keys, func(b []byte, i uint64) []byte { return p.append(b, i) })
-	}
-	return []*workload{{
-		name: "get", does: "GET of a key at random", keys: 100_000,
-		prepare: fill,
-		maker: func(o *setup, connection uint64) maker {
-			p, rnd, n := command("GET", key), o.random(connection), uint64(o.keys)
-			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
-		},
-		refused: isNull,
-		outside: outsideCommand("GET", outsideKey),
-	}, {
-		name: "set", does: "SET of a key at random", keys: 100_000,
-		prepare: fill,
-		maker: func(o *setup, connection uint64) maker {
-			p, rnd, n := command("SET", key, o.value), o.random(connection), uint64(o.keys)
-			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
-		},
-		outside: func(o *setup) outsideLoad { return outsideOne("SET", outsideKey, o.value) },
-	}, {
-		name: "incr", does: "INCR of a counter at random", keys: 100_000,
-		prepare: func(c *control, o *setup) error {
-			p := command("SET", key, "1")
-			return c.fill(o.keys, func(b []byte, i uint64) []byte { return p.append(b, i) })
-		},
-		maker: func(o *setup, connection uint64) maker {
-			p, rnd, n := command("INCR", key), o.random(connection), uint64(o.keys)
-			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n)) }
-		},
-		outside: outsideCommand("INCR", outsideKey),
-	}, {
-		name: "hset", does: "HSET of a field of hashes of 10 fields", keys: 10_000,
-		prepare: fillHashes,
-		maker: func(o *setup, connection uint64) maker {
-			p, rnd, n := command("HSET", key, "field:##", o.value), o.random(connection), uint64(o.keys)
-			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), rnd.below(hashFields)) }
-		},
-		outside: func(o *setup) outsideLoad { return outsideOne("HSET", outsideKey, "field:05", o.value) },
-	}, {
-		name: "hget", does: "HGET of a field of hashes of 10 fields", keys: 10_000,
-		prepare: fillHashes,
-		maker: func(o *setup, connection uint64) maker {
-			p, rnd, n := command("HGET", key, "field:##"), o.random(connection), uint64(o.keys)
-			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), rnd.below(hashFields)) }
-		},
-		refused: isNull,
-		outside: outsideCommand("HGET", outsideKey, "field:05"),
-	}}
+	fill := filling([]string{"SET", key, valueArg})
+	return []*workload{
+		asking(workload{name: "get", does: "GET of a key at random", keys: 100_000, prepare: fill, refused: isNull}, "GET", key),
+		asking(workload{name: "set", does: "SET of a key at random", keys: 100_000, prepare: fill}, "SET", key, valueArg),
+		asking(workload{name: "incr", does: "INCR of a counter at random", keys: 100_000, prepare: filling([]string{"SET", key, "1"})}, "INCR", key), {
+			name: "hset", does: "HSET of a field of hashes of 10 fields", keys: 10_000,
+			prepare: fillHashes,
+			maker: func(o *setup, connection uint64) maker {
+				p, rnd, n := command("HSET", key, "field:##", o.value), o.random(connection), uint64(o.keys)
+				return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), rnd.below(hashFields)) }
+			},
+			outside: func(o *setup) outsideLoad { return outsideOne("HSET", outsideKey, "field:05", o.value) },
+		}, {
+			name: "hget", does: "HGET of a field of hashes of 10 fields", keys: 10_000,
+			prepare: fillHashes,
+			maker: func(o *setup, connection uint64) maker {
+				p, rnd, n := command("HGET", key, "field:##"), o.random(connection), uint64(o.keys)
+				return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), rnd.below(hashFields)) }
+			},
+			refused: isNull,
+			outside: outsideCommand("HGET", outsideKey, "field:05"),
+		}}
 }
 
 // hashFields is how many fields a hash has.
 const hashFields = 10
 
-func fillHashes(c *control, o *setup) error {
+func fillHashes(c *wire, o *setup) error {
 	args := []string{"HSET", "key:############"}
 	for range hashFields {
 		args = append(args, "field:##", o.value)
@@ -171,46 +199,33 @@ func fillHashes(c *control, o *setup) error {
 // its members.
 func sortedSetWorkloads() []*workload {
 	const members = 1_000_000
-	fill := func(c *control, o *setup) error { return fillSortedSet(c, "zset", uint64(o.keys)) }
-	one := func(args ...string) func(o *setup, connection uint64) maker {
-		return func(o *setup, connection uint64) maker {
-			p, rnd, n := command(args...), o.random(connection), uint64(o.keys)
-			return func(b []byte, _ uint64) []byte { return p.append(b, rnd.below(n), rnd.below(n)) }
-		}
-	}
-	return []*workload{{
-		name: "zadd", does: "ZADD of a new score for a member at random", keys: members, prepare: fill,
-		maker:   one("ZADD", "zset", "#########", sortedSetMember),
-		outside: outsideCommand("ZADD", "zset", "__rand_int__", outsideMember),
-	}, {
-		name: "zrangebyscore", does: "ZRANGEBYSCORE of about 10 members", keys: members, prepare: fill,
-		maker: func(o *setup, connection uint64) maker {
-			p, rnd, n := command("ZRANGEBYSCORE", "zset", "#########", "#########", "LIMIT", "0", "10"), o.random(connection), uint64(o.keys)
-			return func(b []byte, _ uint64) []byte {
-				from := rnd.below(n)
-				return p.append(b, from, from+9)
-			}
-		},
-		refused: isEmpty,
-		outside: outsideCommand("ZRANGEBYSCORE", "zset", "__rand_int__", "+inf", "LIMIT", "0", "10"),
-	}, {
-		name: "zrank", does: "ZRANK of a member at random", keys: members, prepare: fill,
-		maker:   one("ZRANK", "zset", sortedSetMember),
-		refused: isNull,
-		outside: outsideCommand("ZRANK", "zset", outsideMember),
-	}, {
-		name: "zpopmin", does: "ZPOPMIN until nine tenths of the members are gone", keys: members, prepare: fill,
-		drains:   true,
-		requests: func(keys int) uint64 { return uint64(keys) * 9 / 10 },
-		maker: func(o *setup, _ uint64) maker {
-			p := command("ZPOPMIN", "zset")
-			return func(b []byte, _ uint64) []byte { return p.append(b) }
-		},
-		refused: isEmpty,
-		outside: func(o *setup) outsideLoad {
-			return outsideLoad{commands: [][]string{{"ZPOPMIN", "zset"}}, requests: o.keys * 9 / 10}
-		},
-	}}
+	fill := func(c *wire, o *setup) error { return fillSortedSet(c, "zset", uint64(o.keys)) }
+	return []*workload{
+		asking(workload{name: "zadd", does: "ZADD of a new score for a member at random", keys: members, prepare: fill}, "ZADD", "zset", "#########", sortedSetMember),
+		asking(workload{name: "zrank", does: "ZRANK of a member at random", keys: members, prepare: fill, refused: isNull}, "ZRANK", "zset", sortedSetMember), {
+			name: "zrangebyscore", does: "ZRANGEBYSCORE of about 10 members", keys: members, prepare: fill,
+			maker: func(o *setup, connection uint64) maker {
+				p, rnd, n := command("ZRANGEBYSCORE", "zset", "#########", "#########", "LIMIT", "0", "10"), o.random(connection), uint64(o.keys)
+				return func(b []byte, _ uint64) []byte {
+					from := rnd.below(n)
+					return p.append(b, from, from+9)
+				}
+			},
+			refused: isEmpty,
+			outside: outsideCommand("ZRANGEBYSCORE", "zset", "__rand_int__", "+inf", "LIMIT", "0", "10"),
+		}, {
+			name: "zpopmin", does: "ZPOPMIN until nine tenths of the members are gone", keys: members, prepare: fill,
+			drains:   true,
+			requests: func(keys int) uint64 { return uint64(keys) * 9 / 10 },
+			maker: func(o *setup, _ uint64) maker {
+				p := command("ZPOPMIN", "zset")
+				return func(b []byte, _ uint64) []byte { return p.append(b) }
+			},
+			refused: isEmpty,
+			outside: func(o *setup) outsideLoad {
+				return outsideLoad{commands: [][]string{{"ZPOPMIN", "zset"}}, requests: o.keys * 9 / 10}
+			},
+		}}
 }
 
 // sortedSetMember is a member of the large sorted set.
@@ -218,7 +233,7 @@ const sortedSetMember = "member:############"
 
 // fillSortedSet adds members whose scores are random integers below their
 // number.
-func fillSortedSet(c *control, key string, members uint64) error {
+func fillSortedSet(c *wire, key string, members uint64) error {
 	const chunk = 50
 	args := []string{"ZADD", key}
 	for range chunk {
