@@ -85,14 +85,12 @@ func (s *Server) Close() error {
 	case <-ended:
 		s.Host.Writing()
 		how := command.Ending(s.Ending.Load())
-		var failed error
-		for _, fn := range s.OnStop { // replication is among them: it has ended its snapshots when persistence ends
+		s.Replication.Stop()
+		failed := s.Persistence.Stop(how)
+		for _, fn := range s.OnStop {
 			if err := fn(how); failed == nil {
 				failed = err
 			}
-		}
-		if err := s.Persistence.Stop(how); failed == nil {
-			failed = err
 		}
 		return failed
 	case <-time.After(within):

@@ -54,6 +54,7 @@ func (s *Server) Closed(conn *resp.Conn) {
 	}
 	s.Tracker.Stop(sess)
 	s.Connections.Closed(sess)
+	s.Replication.Closed(sess)
 	for _, fn := range s.OnClose {
 		fn(sess)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/limitkv/limitkv/server/faults"
 	"github.com/limitkv/limitkv/server/params"
 	"github.com/limitkv/limitkv/server/persistence"
+	"github.com/limitkv/limitkv/server/replication"
 	"github.com/limitkv/limitkv/server/tracking"
 	"github.com/limitkv/limitkv/server/value"
 	"github.com/limitkv/limitkv/zset/wyhash"
@@ -71,11 +72,13 @@ type Options struct {
 // Server serves sessions. It is made with New, listens with Listen and ends with Close.
 type Server struct {
 	*command.Server
-	// ACL are the users, Connections what connections may use, Tracker who caches what, Persistence the files.
+	// ACL are the users, Connections what connections may use, Tracker who caches what, Persistence the files, Replication what replicas
+	// and a primary are told.
 	ACL         *acl.Users
 	Connections *clients.Limits
 	Tracker     *tracking.Table
 	Persistence *persistence.Files
+	Replication *replication.Node
 	// Faults is what tests do to commands.
 	Faults *faults.Injector
 
@@ -158,7 +161,9 @@ func New(o Options) (*Server, error) {
 	s.Connections = clients.New(cs, s.ACL)
 	s.Tracker = tracking.New(cs)
 	s.Faults = faults.New(cs)
-	s.Persistence = persistence.New(cs)
+	position := replication.NewPosition(cs)
+	s.Persistence = persistence.New(cs, position)
+	s.Replication = replication.New(cs, position, s.Persistence, s.Connections)
 	rows := make([][]*command.Command, 0, len(o.Families))
 	for _, f := range o.Families {
 		rows = append(rows, f(s))
@@ -242,9 +247,7 @@ func (s *Server) load() error {
 	}
 	s.Running.Store(true)
 	s.Loading.End()
-	for _, fn := range s.OnLoaded {
-		fn()
-	}
+	s.Replication.Start()
 	return nil
 }
 

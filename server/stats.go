@@ -7,6 +7,7 @@ func (s *Server) ResetStats() {
 	s.Stats.Reset()
 	s.Workers.Reset()
 	s.Persistence.ResetStats()
+	s.Replication.ResetStats()
 	for _, reset := range s.OnResetStat {
 		reset()
 	}

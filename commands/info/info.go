@@ -133,6 +133,7 @@ func (f *family) addInfo() {
 			for _, part := range f.s.OwnInfo {
 				part(w)
 			}
+			f.s.Replication.OwnInfo(w)
 		}},
 	} {
 		f.s.AddInfo(section)

@@ -230,9 +230,9 @@ func TestParametersWithEffect(t *testing.T) {
 	p.plain = append(p.plain, plainRow{names: []string{"repl-timeout"}}, plainRow{names: []string{"no-such", "alias"}, does: true}, plainRow{names: []string{"swapdb"}})
 	p.declared = append(p.declared, declared{name: "a", holder: "neverRead", dir: "commands", at: "a.go"}, declared{name: "b", dir: "commands", at: "b.go", discarded: true})
 	wants := []string{
-		"a is declared in a.go and read nowhere", "b is declared in b.go and read nowhere", "repl-timeout is declared in commands/replication/replication.go, too",
-		"repl-timeout is said to have no effect, and commands/replication/follow_load.go reads it", "no-such is said to have an effect, and nothing reads it",
-		"swapdb is said to have no effect, and commands/",
+		"a is declared in a.go and read nowhere", "b is declared in b.go and read nowhere", "repl-timeout is declared in server/replication/node.go, too",
+		"repl-timeout is said to have no effect, and server/replication/follow_load.go reads it", "no-such is said to have an effect, and nothing reads it",
+		"swapdb is said to have no effect, and server/",
 	}
 	lies := p.lies()
 	for _, want := range wants {

@@ -42,9 +42,8 @@ type Server struct {
 	UserSettings []params.Setting
 	// Loading is whether the server reads what is on disk.
 	Loading LoadProgress
-	// OnLoaded is called when what is on disk has been read, OnStop when nobody is served any more.
-	OnLoaded []func()
-	OnStop   []func(how Ending) error
+	// OnStop is called when nobody is served any more.
+	OnStop []func(how Ending) error
 	// Ending is how the server is to end, Running tells that it has begun to serve.
 	Ending  atomic.Int32
 	Running atomic.Bool

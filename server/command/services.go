@@ -14,14 +14,13 @@ import (
 // Services are those, each behind the little that the others ask of it. Whoever is
 // named sets its own when the server is made, and nobody else does.
 type Services struct {
-	PubSub      Subscriptions // family pubsub
-	Functions   Functions     // family scripting
-	Keeper      Keeper        // family memory
-	Replication Replication   // family replication
-	Monitor     Monitor       // family monitor
-	SlowLog     SlowLog       // family latency
-	Log         Log           // package commands
-	Host        Host          // package commands
+	PubSub    Subscriptions // family pubsub
+	Functions Functions     // family scripting
+	Keeper    Keeper        // family memory
+	Monitor   Monitor       // family monitor
+	SlowLog   SlowLog       // family latency
+	Log       Log           // package commands
+	Host      Host          // package commands
 }
 
 // Subscriptions knows who listens to channels.
@@ -43,30 +42,6 @@ type Functions interface {
 	Load(ks *engine.Keyspace, saved any, flush, replace bool) (problem string)
 	// LoadCode is Load for the code of libraries.
 	LoadCode(c *Ctx, codes [][]byte, flush, replace bool) (problem string)
-}
-
-// Replication knows the replicas and the stream that they read.
-type Replication interface {
-	// Rename gives the stream another name, so that no replica can go on where it left off.
-	Rename()
-	// Memory is what the backlog takes, all that is kept for replicas, and what replicas are behind in all.
-	Memory() (backlog, buffers, replicas int64)
-	// Syncs counts full and partial synchronisations, and partial ones that were refused.
-	Syncs() (full, partial, refused int64)
-	// Traffic is how many bytes came from a primary and went to replicas.
-	Traffic() (received, sent int64)
-	// Facts are what a snapshot says of the stream behind it, all keys being held. Restore has the stream go on from there
-	// when the server begins, and Left says that a key was left out of what the server begins with.
-	Facts(c *Ctx) [][2]string
-	Restore(id string, offset int64, selected int)
-	Left(db int, key []byte)
-	// InSync tells whether all replicas have acknowledged all that was written. Ask asks them how far they are, and LogLag
-	// writes in the log who is behind.
-	InSync() bool
-	Ask()
-	LogLag()
-	// Send sends replicas a command that was not run here.
-	Send(args [][]byte)
 }
 
 // Keeper keeps memory below its limits: the memory family.

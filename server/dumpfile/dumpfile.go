@@ -1,5 +1,5 @@
-// Package dumpfile, internal to the server, writes and reads files in Redis's dump format for the
-// families that do: all keys of a keyspace, and its functions.
+// Package dumpfile, internal to the server, writes and reads files in Redis's dump format for who
+// does: all keys of a keyspace, and its functions.
 package dumpfile
 
 import (
@@ -11,6 +11,7 @@ import (
 
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/rdb"
+	"github.com/limitkv/limitkv/replication"
 	"github.com/limitkv/limitkv/server/command"
 )
 
@@ -29,10 +30,17 @@ type What struct {
 // The names of the facts about the stream of commands that comes behind a file: its name, how many bytes of it come before,
 // and the database that it has selected.
 const (
-	FactID       = "repl-id"
-	FactOffset   = "repl-offset"
-	FactSelected = "repl-stream-db"
+	factID       = "repl-id"
+	factOffset   = "repl-offset"
+	factSelected = "repl-stream-db"
 )
+
+// Facts are what a file says of the place in the stream that it is of.
+func Facts(at replication.Place) [][2]string {
+	return [][2]string{
+		{factSelected, strconv.Itoa(at.Selected)}, {factID, at.ID}, {factOffset, strconv.FormatInt(at.Offset, 10)},
+	}
+}
 
 // factTime is the name of a fact in files: when they were made, in Unix microseconds.
 const factTime = "limitkv-time"
@@ -100,9 +108,17 @@ type reader struct {
 	codes    [][]byte
 	id       string
 	selected int
-	// resume, if not nil, is called with what the file says of the stream behind it, expired with keys that are left out.
-	resume  func(id string, offset int64, selected int)
-	expired func(db int, key []byte)
+	told     Told
+}
+
+// Told is told of what is read. All functions may be nil.
+type Told struct {
+	// Entering is called with the number of keys before some are entered.
+	Entering func(keys int)
+	// Place is called with the place in the stream of commands that the file is of.
+	Place func(at replication.Place)
+	// Expired is called with keys that are left out.
+	Expired func(db int, key []byte)
 }
 
 // open makes a reader. Keys are left out that have expired by a time, unless it is 0.
@@ -126,8 +142,8 @@ func open(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMilli
 			s.Logf('w', "RDB: repaired the value of key %.200q of database %d: %s", key, db, strings.Join(repairs, "; "))
 		},
 		Expired: func(db int, key []byte) {
-			if r.expired != nil {
-				r.expired(db, key)
+			if r.told.Expired != nil {
+				r.told.Expired(db, key)
 			}
 		},
 	})
@@ -136,16 +152,16 @@ func open(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMilli
 
 // fact takes over what a file says of itself.
 func (r *reader) fact(name, value []byte) error {
-	if string(name) == FactID {
+	if string(name) == factID {
 		r.id = string(value)
 		return nil
 	}
 	n, err := strconv.ParseInt(string(value), 10, 64)
 	switch {
 	case err != nil:
-	case string(name) == FactOffset:
-		if r.resume != nil && r.id != "" && n >= 0 && r.selected >= 0 {
-			r.resume(r.id, n, r.selected)
+	case string(name) == factOffset:
+		if r.told.Place != nil && r.id != "" && n >= 0 && r.selected >= 0 {
+			r.told.Place(replication.Place{ID: r.id, Offset: n, Selected: r.selected})
 		}
 	case string(name) == factTime:
 		r.s.Keyspace.Clock.Passed(n + BeyondMicros)
@@ -154,7 +170,7 @@ func (r *reader) fact(name, value []byte) error {
 		r.s.Keyspace.Clock.Passed(n)
 	case string(name) == factFence:
 		r.s.Keyspace.Fences.After(n)
-	case string(name) == FactSelected:
+	case string(name) == factSelected:
 		r.selected = int(n)
 	case string(name) == "used-mem":
 		r.s.Loading.Took(n)
@@ -189,11 +205,9 @@ func Enter(c *command.Ctx, from io.Reader, size int64, flush, replace bool) erro
 }
 
 // Start enters what a file has before anybody is served, without the keys that have
-// expired by a time, unless it is 0. before is called with the number of keys before
-// some are entered. With resume the stream of replication goes on behind the file. It
-// returns where the file ends.
-func Start(s *command.Server, from io.Reader, size, nowMillis int64, resume bool, before func(keys int)) (end int64, err error) {
-	w, err := read(s, s.Keyspace, from, size, nowMillis, resume, before)
+// expired by a time, unless it is 0. It returns where the file ends.
+func Start(s *command.Server, from io.Reader, size, nowMillis int64, told Told) (end int64, err error) {
+	w, err := Read(s, s.Keyspace, from, size, nowMillis, told)
 	if err != nil {
 		return 0, err
 	}
@@ -212,19 +226,15 @@ type Whole struct {
 }
 
 // Read enters the keys of a file in a keyspace, taking their locks, as Start does.
-func Read(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMillis int64, before func(keys int)) (*Whole, error) {
-	return read(s, ks, from, size, nowMillis, false, before)
-}
-
-func read(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMillis int64, resume bool, before func(keys int)) (*Whole, error) {
+func Read(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMillis int64, told Told) (*Whole, error) {
 	into := rdb.Into{KS: ks}
 	r := open(s, ks, from, size, nowMillis, func(items []rdb.Item) error {
-		before(len(items))
+		if told.Entering != nil {
+			told.Entering(len(items))
+		}
 		return into.Enter(items)
 	})
-	if resume {
-		r.resume, r.expired = s.Replication.Restore, s.Replication.Left
-	}
+	r.told = told
 	if err := r.Load(); err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (f *Files) finalSnapshot() error {
 		f.s.Host.Writing()
 		f.final.Store(c.KS.Dirty.Load() + 1)
 		return f.replaceFile(*f.p.dbfilename.Load(), "", func(to io.Writer) error {
-			return dumpfile.Write(c, to, dumpfile.What{Facts: f.s.Replication.Facts(c)})
+			return dumpfile.Write(c, to, dumpfile.What{Facts: f.facts()})
 		}, nil)
 	})
 	if err != nil {

@@ -10,15 +10,17 @@ import (
 
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/vfs"
+	"github.com/limitkv/limitkv/replication"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/params"
 )
 
 // Files are the append-only file and the snapshots of a server.
 type Files struct {
-	s     *command.Server
-	dumps *params.Dumps
-	p     settings
+	s        *command.Server
+	position *replication.Position
+	dumps    *params.Dumps
+	p        settings
 
 	mu  sync.Mutex     // guards what follows; nothing on disk is waited for under it
 	aof *journal.Files // that is written; nil: the log is off
@@ -62,9 +64,10 @@ type status struct {
 	begun, beginMicros                  atomic.Int64 // how many began in the background, and how long the last one held all keys for that
 }
 
-// New declares the parameters about files. Nothing is read or written before Load.
-func New(s *command.Server) *Files {
-	f := &Files{s: s, dumps: s.Config.Dumps(), stop: make(chan struct{}), loaded: make(chan struct{})}
+// New declares the parameters about files. Nothing is read or written before Load. A snapshot says of which position it is, and
+// Load begins there.
+func New(s *command.Server, position *replication.Position) *Files {
+	f := &Files{s: s, position: position, dumps: s.Config.Dumps(), stop: make(chan struct{}), loaded: make(chan struct{})}
 	f.declare()
 	s.AddInfo(command.InfoSection{Name: "persistence", Default: true, Write: f.info})
 	f.status.lastSave.Store(s.StartedAt / 1e6)

@@ -84,7 +84,7 @@ func (f *Files) SaveFile(c *command.Ctx) error {
 	if c.Worker != nil {
 		dirty += c.Worker.Changes // of a transaction or a script so far
 	}
-	err := f.replaceFile(*f.p.dbfilename.Load(), "", func(to io.Writer) error { return dumpfile.Write(c, to, dumpfile.What{Facts: f.s.Replication.Facts(c)}) }, nil)
+	err := f.replaceFile(*f.p.dbfilename.Load(), "", func(to io.Writer) error { return dumpfile.Write(c, to, dumpfile.What{Facts: f.facts()}) }, nil)
 	if err != nil {
 		return f.logSaved(err)
 	}

@@ -115,7 +115,7 @@ func (f *Files) begin(c *command.Ctx, base bool) *snapshotWriter {
 	p := &snapshotWriter{f: f, libraries: f.s.Functions.Libraries(c.KS), now: c.Now, at: c.KS.Journal.End(), base: base,
 		words: base && !f.p.preamble.Load(), format: f.dumps.FileFormat(), killed: make(chan struct{})}
 	if !base {
-		p.facts = f.s.Replication.Facts(c)
+		p.facts = f.facts()
 	}
 	p.cutOff(c)
 	return p

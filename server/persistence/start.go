@@ -152,8 +152,11 @@ func (f *Files) syncBeside() {
 // read enters the keys and functions of a file, and returns where it ends. With resume the stream of replication goes on
 // behind it.
 func (f *Files) read(file vfs.File, size, nowMillis int64, resume bool) (end int64, err error) {
-	return dumpfile.Start(f.s, f.s.Loading.Reader(io.NewSectionReader(file, 0, size), f.stopped), size, nowMillis, resume,
-		func(keys int) { f.slower(f.p.loadDelay, keys, nil) })
+	told := dumpfile.Told{Entering: func(keys int) { f.slower(f.p.loadDelay, keys, nil) }}
+	if resume {
+		told.Place, told.Expired = f.resume, f.expired
+	}
+	return dumpfile.Start(f.s, f.s.Loading.Reader(io.NewSectionReader(file, 0, size), f.stopped), size, nowMillis, told)
 }
 
 // loadLog loads the append-only file and, if it is on, goes on with it.

@@ -118,7 +118,8 @@ func (l *leader) Load(file *replication.File, id string, offset int64) error {
 	defer s.Loading.End()
 	s.Logf('n', "MASTER <-> REPLICA sync: Loading DB in memory")
 	s.Loading.Expect(size)
-	whole, err := dumpfile.Read(s.Server, ks, s.Loading.Reader(from, l.left), size, 0, func(keys int) { s.Persistence.SlowLoad(keys, l.left) })
+	whole, err := dumpfile.Read(s, ks, s.Loading.Reader(from, l.left), size, 0,
+		dumpfile.Told{Entering: func(keys int) { l.f.n.files.SlowLoad(keys, l.left) }})
 	if err == nil {
 		_, err = io.Copy(io.Discard, from) // what is behind the file's end and before the mark
 	}
@@ -142,7 +143,7 @@ func (l *leader) Load(file *replication.File, id string, offset int64) error {
 		if err := whole.Enter(c, true, true); err != nil {
 			return err
 		}
-		l.adopt(id, offset, whole.Selected)
+		l.adopt(replication.Place{ID: id, Offset: offset, Selected: whole.Selected})
 		return nil
 	})
 	if err != nil {
@@ -153,15 +154,12 @@ func (l *leader) Load(file *replication.File, id string, offset int64) error {
 	return nil
 }
 
-// adopt has the keys be what the primary's stream makes of them up to an offset. All keys are held.
-func (l *leader) adopt(id string, offset int64, selected int) {
-	l.f.stream.Adopt(id, offset)
-	l.f.dropped()
+// adopt has the keys be what the primary's stream makes of them up to a place. All keys are held.
+func (l *leader) adopt(at replication.Place) {
+	l.f.n.position.Adopt(at)
+	l.f.n.dropReplicas()
 	l.begin()
-	l.sess.SetDB(selected)
-	l.f.mu.Lock()
-	l.f.whole = true
-	l.f.mu.Unlock()
+	l.sess.SetDB(at.Selected)
 }
 
 // empty tells whether there are no keys.
@@ -180,20 +178,16 @@ func (l *leader) empty() bool {
 // are read meanwhile if they are of the same stream as those that come. resume has the server log again.
 func (l *leader) clear(beside bool, id string) (resume func(), err error) {
 	s := l.f.s
-	resume = s.Persistence.Suspend()
+	resume = l.f.n.files.Suspend()
 	err = s.Hold(func(c *command.Ctx) error {
 		if err := l.left(); err != nil {
 			return err
 		}
-		was := l.f.stream.State().ID
-		l.f.mu.Lock()
-		same := l.f.whole && was == id
-		l.f.whole = l.f.whole && beside
-		l.f.mu.Unlock()
-		s.Loading.Begin(c.Now, beside && same)
+		s.Loading.Begin(c.Now, beside && l.f.n.position.Same(id))
 		if !beside {
 			s.Logf('n', "MASTER <-> REPLICA sync: Flushing old data")
-			l.f.dropped()
+			l.f.n.position.Lost()
+			l.f.n.dropReplicas()
 			l.empties(c)
 		}
 		return nil
@@ -210,7 +204,7 @@ func (l *leader) empties(c *command.Ctx) {
 	l.letGo(c, l.f.s.Config.Value("replica-lazy-flush") == "yes")
 	c.FlushAll()
 	c.NoEffect() // what comes next is another journal's
-	c.Worker = l.f.s.Workers.Get(l.f.s.Server)
+	c.Worker = l.f.s.Workers.Get(l.f.s)
 	defer l.f.s.Workers.Put(c.Worker)
 	_ = l.f.s.Functions.LoadCode(c, nil, true, true) // no code is wrong
 }

@@ -15,7 +15,9 @@ import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/engine/journal"
 	"github.com/limitkv/limitkv/engine/vfs"
+	"github.com/limitkv/limitkv/replication"
 	"github.com/limitkv/limitkv/server/command"
+	"github.com/limitkv/limitkv/server/dumpfile"
 	"github.com/limitkv/limitkv/server/persistence"
 )
 
@@ -26,63 +28,63 @@ const aheadBytesMax = 1 << 20
 const gatherPoll = 20 * time.Millisecond
 
 // askSnapshot has a replica wait for a snapshot.
-func (f *family) askSnapshot(r *replica) {
-	f.full.Add(1)
-	f.activate()
-	f.enter(r)
-	if f.p.diskless.Load() && r.peer.eof && f.p.disklessDelay.Load() > 0 {
-		f.s.Logf('n', "Delay next BGSAVE for diskless SYNC")
+func (n *Node) askSnapshot(r *replica) {
+	n.full.Add(1)
+	n.activate()
+	n.enter(r)
+	if n.p.diskless.Load() && r.peer.EOF && n.p.disklessDelay.Load() > 0 {
+		n.s.Logf('n', "Delay next BGSAVE for diskless SYNC")
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.syncing && !f.ended {
-		f.syncing = true
-		f.running.Add(1)
-		go f.synchronise()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.syncing && !n.ended {
+		n.syncing = true
+		n.running.Add(1)
+		go n.synchronise()
 	}
 }
 
 // synchronise makes snapshots until nobody waits for one.
-func (f *family) synchronise() {
-	defer f.running.Done()
-	defer f.s.Caught("a full synchronisation")
+func (n *Node) synchronise() {
+	defer n.running.Done()
+	defer n.s.Caught("a full synchronisation")
 	for {
-		group := f.gather()
+		group := n.gather()
 		if group == nil {
 			return
 		}
-		if f.p.diskless.Load() && group[0].peer.eof {
-			f.sendDirectly(group)
+		if n.p.diskless.Load() && group[0].peer.EOF {
+			n.sendDirectly(group)
 		} else {
-			f.sendByFile(group)
+			n.sendByFile(group)
 		}
 	}
 }
 
 // gather returns those who get the next snapshot: who waits for the same as the first of them, which is sent directly only
 // after a while in which others may come. It returns nil when nobody waits any more.
-func (f *family) gather() []*replica {
+func (n *Node) gather() []*replica {
 	for {
-		f.mu.Lock()
+		n.mu.Lock()
 		var group []*replica
-		for _, r := range f.replicas {
+		for _, r := range n.replicas {
 			if state(r.state.Load()) == waits && !r.gone.Load() && (group == nil || r.alike(group[0])) {
 				group = append(group, r)
 			}
 		}
-		if group == nil || f.ended {
-			f.syncing = false
-			f.mu.Unlock()
+		if group == nil || n.ended {
+			n.syncing = false
+			n.mu.Unlock()
 			return nil
 		}
-		f.mu.Unlock()
-		most := f.p.disklessMaxReplicas.Load()
-		direct := f.p.diskless.Load() && group[0].peer.eof
-		if !direct || engine.Monotonic()-group[0].since >= f.p.disklessDelay.Load()*1e6 || most > 0 && int64(len(group)) >= most {
+		n.mu.Unlock()
+		most := n.p.disklessMaxReplicas.Load()
+		direct := n.p.diskless.Load() && group[0].peer.EOF
+		if !direct || engine.Monotonic()-group[0].since >= n.p.disklessDelay.Load()*1e6 || most > 0 && int64(len(group)) >= most {
 			return group
 		}
 		select {
-		case <-f.stop:
+		case <-n.stop:
 		case <-time.After(gatherPoll):
 		}
 	}
@@ -91,27 +93,27 @@ func (f *family) gather() []*replica {
 // alike tells whether one snapshot is for both.
 func (r *replica) alike(other *replica) bool {
 	a, b := &r.peer, &other.peer
-	return a.audience() == b.audience() && a.native == b.native && a.only == b.only && a.eof == b.eof && a.noKeys == b.noKeys &&
-		a.noFunctions == b.noFunctions
+	return a.audience() == b.audience() && a.Native == b.Native && a.Only == b.Only && a.EOF == b.EOF && a.NoKeys == b.NoKeys &&
+		a.NoFunctions == b.NoFunctions
 }
 
 // transfer is the snapshot for a group, of a place in the journal. what is what the log says begins, and begun is called
 // then, for each.
-func (f *family) transfer(group []*replica, what string, at *journal.LSN, begun func(r *replica)) *persistence.Transfer {
+func (n *Node) transfer(group []*replica, what string, at *journal.LSN, begun func(r *replica)) *persistence.Transfer {
 	p := &group[0].peer
 	return &persistence.Transfer{
-		For: p.audience(), Plain: !p.native && !p.only, NoKeys: p.noKeys, NoFunctions: p.noFunctions,
+		For: p.audience(), Plain: !p.Native && !p.Only, NoKeys: p.NoKeys, NoFunctions: p.NoFunctions,
 		Begin: func(c *command.Ctx) [][2]string {
-			first := f.stream.Follow(nudge)
+			first := n.stream.Follow(nudge)
 			defer first.Leave()
-			f.place.Load().Reselect()
+			selected := n.position.Reselect()
 			*at = c.KS.Journal.End()
-			id := f.stream.State().ID
+			id := n.stream.State().ID
 			for _, r := range group {
 				if r.gone.Load() {
 					continue
 				}
-				if !r.peer.only {
+				if !r.peer.Only {
 					r.begin(first.Same(r.more))
 				}
 				if r.gone.Load() {
@@ -123,20 +125,16 @@ func (f *family) transfer(group []*replica, what string, at *journal.LSN, begun 
 				}
 				begun(r)
 			}
-			f.s.Logf('n', "%s started by pid %d", what, os.Getpid())
-			selected := 0
-			if l := f.follower.leader(); l != nil {
-				selected = l.selected()
-			}
-			return facts(id, first.Pos(), selected)
+			n.s.Logf('n', "%s started by pid %d", what, os.Getpid())
+			return dumpfile.Facts(replication.Place{ID: id, Offset: first.Pos(), Selected: selected})
 		},
-		Dead: func() bool { return !anyLeft(group) || f.stopping() },
+		Dead: func() bool { return !anyLeft(group) || n.stopping() },
 	}
 }
 
-func (f *family) stopping() bool {
+func (n *Node) stopping() bool {
 	select {
-	case <-f.stop:
+	case <-n.stop:
 		return true
 	default:
 		return false
@@ -144,13 +142,13 @@ func (f *family) stopping() bool {
 }
 
 // left is how many of a group are still there.
-func left(group []*replica) (n int) {
+func left(group []*replica) (there int) {
 	for _, r := range group {
 		if !r.gone.Load() {
-			n++
+			there++
 		}
 	}
-	return n
+	return there
 }
 
 func anyLeft(group []*replica) bool { return left(group) > 0 }
@@ -163,7 +161,7 @@ var (
 // fan is a writer to all of a group. It goes as fast as the slowest of them, and begins when the place in the journal is
 // confirmed that the snapshot is of.
 type fan struct {
-	f     *family
+	node  *Node
 	group []*replica
 	at    *journal.LSN
 	of    *persistence.Transfer // nil for one that is a file by now
@@ -173,8 +171,8 @@ type fan struct {
 const confirmPoll = time.Millisecond
 
 func (w fan) Write(b []byte) (int, error) {
-	for w.f.s.Keyspace.Journal.Confirmed() < *w.at {
-		if !anyLeft(w.group) || w.f.stopping() {
+	for w.node.s.Keyspace.Journal.Confirmed() < *w.at {
+		if !anyLeft(w.group) || w.node.stopping() {
 			return 0, errNobody
 		}
 		time.Sleep(confirmPoll)
@@ -207,7 +205,7 @@ func (w fan) wait(r *replica) error {
 		case <-r.room:
 		case <-killed:
 			return errGivenUp
-		case <-w.f.stop:
+		case <-w.node.stop:
 			return errNobody
 		}
 	}
@@ -215,71 +213,71 @@ func (w fan) wait(r *replica) error {
 }
 
 // sendDirectly sends a snapshot as it is made. Its end is a mark, since nobody knows before how long it will be.
-func (f *family) sendDirectly(group []*replica) {
-	f.s.Logf('n', "Starting BGSAVE for SYNC with target: replicas sockets")
+func (n *Node) sendDirectly(group []*replica) {
+	n.s.Logf('n', "Starting BGSAVE for SYNC with target: replicas sockets")
 	mark := newID()
 	var at journal.LSN
-	t := f.transfer(group, "Background RDB transfer", &at, func(r *replica) { r.say("$EOF:"+mark+"\r\n", true) })
-	err := f.s.Persistence.Transfer(t, fan{f, group, &at, t})
-	f.leftOutKeys.Add(t.LeftOut.Load())
+	t := n.transfer(group, "Background RDB transfer", &at, func(r *replica) { r.say("$EOF:"+mark+"\r\n", true) })
+	err := n.files.Transfer(t, fan{n, group, &at, t})
+	n.leftOutKeys.Add(t.LeftOut.Load())
 	if err != nil {
 		if !anyLeft(group) {
-			f.s.Logf('n', "Diskless rdb transfer, last replica dropped, killing fork child") // Redis's words: no process is
+			n.s.Logf('n', "Diskless rdb transfer, last replica dropped, killing fork child") // Redis's words: no process is
 		}
-		f.failed(group, err)
+		n.failed(group, err)
 		return
 	}
-	f.s.Logf('n', "Diskless rdb transfer, done reading from pipe, %d replicas still up.", left(group))
-	f.s.Logf('n', "Background RDB transfer terminated with success")
+	n.s.Logf('n', "Diskless rdb transfer, done reading from pipe, %d replicas still up.", left(group))
+	n.s.Logf('n', "Background RDB transfer terminated with success")
 	for _, r := range group {
 		if r.gone.Load() {
 			continue
 		}
 		r.put([]byte(mark))
-		f.sentAll(r)
+		n.sentAll(r)
 	}
 }
 
 // sentAll goes on with a replica that has all of its snapshot in the queue.
-func (f *family) sentAll(r *replica) {
+func (n *Node) sentAll(r *replica) {
 	switch {
-	case r.peer.only:
-		f.s.Logf('n', "RDB transfer completed, rdb only replica (%s) should be disconnected asap", r.name())
+	case r.peer.Only:
+		n.s.Logf('n', "RDB transfer completed, rdb only replica (%s) should be disconnected asap", r.name())
 		r.state.Store(int32(leaving))
 		r.wake()
-	case f.p.diskless.Load() && r.peer.eof && !r.old:
-		f.s.Logf('n', "Streamed RDB transfer with replica %s succeeded (socket). Waiting for REPLCONF ACK from replica to enable streaming", r.name())
+	case n.p.diskless.Load() && r.peer.EOF && !r.old:
+		n.s.Logf('n', "Streamed RDB transfer with replica %s succeeded (socket). Waiting for REPLCONF ACK from replica to enable streaming", r.name())
 		r.follow(true)
 	default:
 		r.follow(false)
-		f.s.Logf('n', "Synchronization with replica %s succeeded", r.name())
+		n.s.Logf('n', "Synchronization with replica %s succeeded", r.name())
 	}
 }
 
 // failed ends the replicas of a snapshot that could not be made.
-func (f *family) failed(group []*replica, err error) {
-	if !f.stopping() {
-		f.s.Logf('w', "the snapshot for replicas was not sent: %v", err)
+func (n *Node) failed(group []*replica, err error) {
+	if !n.stopping() {
+		n.s.Logf('w', "the snapshot for replicas was not sent: %v", err)
 	}
 	for _, r := range group {
 		if !r.gone.Load() {
-			f.s.Kill(r.sess)
+			n.s.Kill(r.sess)
 		}
 	}
 }
 
 // sendByFile writes a snapshot to a file and sends that, with its length before it.
-func (f *family) sendByFile(group []*replica) {
-	f.s.Logf('n', "Starting BGSAVE for SYNC with target: disk")
+func (n *Node) sendByFile(group []*replica) {
+	n.s.Logf('n', "Starting BGSAVE for SYNC with target: disk")
 	var at journal.LSN
-	t := f.transfer(group, "Background saving", &at, func(*replica) {})
-	file, size, err := f.makeFile(t)
-	f.leftOutKeys.Add(t.LeftOut.Load())
+	t := n.transfer(group, "Background saving", &at, func(*replica) {})
+	file, size, err := n.makeFile(t)
+	n.leftOutKeys.Add(t.LeftOut.Load())
 	if err != nil {
-		f.failed(group, err)
+		n.failed(group, err)
 		return
 	}
-	f.s.Logf('n', "Background saving terminated with success")
+	n.s.Logf('n', "Background saving terminated with success")
 	for _, r := range group {
 		if !r.gone.Load() {
 			r.whole.Store(true)
@@ -287,41 +285,41 @@ func (f *family) sendByFile(group []*replica) {
 		}
 	}
 	buf := make([]byte, 256<<10)
-	out := fan{f, group, &at, nil}
+	out := fan{n, group, &at, nil}
 	for at := int64(0); at < size && err == nil; {
-		n := min(int64(len(buf)), size-at)
-		if _, err = file.ReadAt(buf[:n], at); err == nil {
-			_, err = out.Write(buf[:n])
+		some := min(int64(len(buf)), size-at)
+		if _, err = file.ReadAt(buf[:some], at); err == nil {
+			_, err = out.Write(buf[:some])
 		}
-		at += n
+		at += some
 	}
 	_ = file.Close() // it has no name any more
 	if err != nil {
-		f.failed(group, err)
+		n.failed(group, err)
 		return
 	}
 	for _, r := range group {
 		if !r.gone.Load() {
-			f.sentAll(r)
+			n.sentAll(r)
 		}
 	}
 }
 
 // makeFile writes a snapshot to a file that has no name any more, and returns it with its length.
-func (f *family) makeFile(t *persistence.Transfer) (file vfs.File, size int64, err error) {
+func (n *Node) makeFile(t *persistence.Transfer) (file vfs.File, size int64, err error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, 0, err
 	}
 	temp := filepath.Join(dir, fmt.Sprintf("temp-repl-%d.rdb", os.Getpid()))
-	if file, err = f.s.FS.Create(temp); err != nil {
+	if file, err = n.s.FS.Create(temp); err != nil {
 		return nil, 0, err
 	}
-	err = f.s.Persistence.Transfer(t, file)
+	err = n.files.Transfer(t, file)
 	if err == nil {
 		size, err = file.Size()
 	}
-	_ = f.s.FS.Remove(temp) // what is open stays
+	_ = n.s.FS.Remove(temp) // what is open stays
 	if err != nil {
 		_ = file.Close()
 		return nil, 0, err

@@ -8,12 +8,12 @@ import (
 )
 
 // behindBy is of how many bytes a replica has not said that it has them.
-func (f *family) behindBy(r *replica) int64 { return f.offset() - r.acked.Load() }
+func (n *Node) behindBy(r *replica) int64 { return n.Offset() - r.acked.Load() }
 
 // InSync tells whether all replicas have all that was written.
-func (f *family) InSync() bool {
-	for _, r := range f.all() {
-		if f.behindBy(r) != 0 {
+func (n *Node) InSync() bool {
+	for _, r := range n.all() {
+		if n.behindBy(r) != 0 {
 			return false
 		}
 	}
@@ -21,25 +21,25 @@ func (f *family) InSync() bool {
 }
 
 // Ask asks all replicas how far they are.
-func (f *family) Ask() {
-	if !f.s.Follows() { // a replica's stream is its primary's
-		f.send(getAckCommand)
+func (n *Node) Ask() {
+	if !n.s.Follows() { // a replica's stream is its primary's
+		n.send(getAckCommand)
 	}
 }
 
 // Send sends replicas a command that was not run here.
-func (f *family) Send(args [][]byte) {
-	if !f.s.Follows() {
-		f.send(resp.AppendCommand(nil, args...))
+func (n *Node) Send(args [][]byte) {
+	if !n.s.Follows() {
+		n.send(resp.AppendCommand(nil, args...))
 	}
 }
 
 // LogLag writes in the log which replicas are behind.
-func (f *family) LogLag() {
-	all, lagging := f.all(), 0
+func (n *Node) LogLag() {
+	all, lagging := n.all(), 0
 	now := engine.Monotonic()
 	for _, r := range all {
-		behind := f.behindBy(r)
+		behind := n.behindBy(r)
 		if behind == 0 {
 			continue
 		}
@@ -48,9 +48,9 @@ func (f *family) LogLag() {
 		if r.isOnline() {
 			lag = r.lagSeconds(now)
 		}
-		f.s.Logf('n', "Lagging replica %s reported offset %d behind master, lag=%d, state=%s.", r.name(), behind, lag, r.shown())
+		n.s.Logf('n', "Lagging replica %s reported offset %d behind master, lag=%d, state=%s.", r.name(), behind, lag, r.shown())
 	}
 	if len(all) > 0 {
-		f.s.Logf('n', "%d of %d replicas are in sync when shutting down.", len(all)-lagging, len(all))
+		n.s.Logf('n', "%d of %d replicas are in sync when shutting down.", len(all)-lagging, len(all))
 	}
 }

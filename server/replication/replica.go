@@ -12,34 +12,34 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// peer is what a session has said of itself by REPLCONF.
-type peer struct {
-	ip                  string
-	port                int64
-	eof, psync2, native bool
-	version             int64 // of Valkey, as 0x090102; 0 if it has said none
-	only                bool  // the snapshot, and nothing behind it
-	noKeys, noFunctions bool
+// Peer is what a session has said of itself by REPLCONF.
+type Peer struct {
+	IP                  string
+	Port                int64
+	EOF, PSYNC2, Native bool  // what it understands: a snapshot without length, another name of the stream, limitkv's own types
+	Version             int64 // of Valkey, as 0x090102; 0 if it has said none
+	Only                bool  // the snapshot, and nothing behind it
+	NoKeys, NoFunctions bool
 }
 
 type peerKey struct{}
 
-// peerOf is what a session has said so far. For the session's goroutine.
-func peerOf(sess *command.Session) *peer {
-	return sess.Slot(peerKey{}, func() any { return &peer{} }).(*peer)
+// PeerOf is what a session has said so far. For the session's goroutine.
+func PeerOf(sess *command.Session) *Peer {
+	return sess.Slot(peerKey{}, func() any { return &Peer{} }).(*Peer)
 }
 
 // valkey9 is the first version of Valkey that has a format of its own.
 const valkey9 = 0x090000
 
 // audience is for whom a snapshot for the replica is written.
-func (p *peer) audience() rdb.Audience {
+func (p *Peer) audience() rdb.Audience {
 	switch {
-	case p.native || p.only:
+	case p.Native || p.Only:
 		return rdb.ForAny
-	case p.version >= valkey9:
+	case p.Version >= valkey9:
 		return rdb.ForValkey
-	case p.version > 0:
+	case p.Version > 0:
 		return rdb.ForValkey8
 	}
 	return rdb.ForRedis
@@ -57,9 +57,9 @@ const (
 
 // replica is a connection that is sent the stream.
 type replica struct {
-	f    *family
+	node *Node
 	sess *command.Session
-	peer peer // as it was when it asked
+	peer Peer // as it was when it asked
 	old  bool // it asked by SYNC, and acknowledges nothing
 
 	state  atomic.Int32
@@ -96,12 +96,12 @@ const (
 	fromStream
 )
 
-func (f *family) newReplica(sess *command.Session, p peer) *replica {
+func (n *Node) newReplica(sess *command.Session, p Peer) *replica {
 	now := engine.Monotonic()
-	r := &replica{f: f, sess: sess, peer: p, since: now, room: make(chan struct{}, 1)}
+	r := &replica{node: n, sess: sess, peer: p, since: now, room: make(chan struct{}, 1)}
 	r.heard.Store(now)
 	r.moved.Store(now)
-	if !p.native {
+	if !p.Native {
 		r.plain = &replication.Plain{Native: native}
 	}
 	return r
@@ -153,11 +153,11 @@ func (r *replica) next() []byte {
 		before := r.plain.LeftOut
 		var ok bool
 		if r.out, ok = r.plain.Turn(r.out[:0], b); !ok {
-			r.f.s.Logf('w', "the replication stream is damaged: closing the link to replica %s", r.name())
+			r.node.s.Logf('w', "the replication stream is damaged: closing the link to replica %s", r.name())
 			r.sess.Conn.Close(false)
 			return nil
 		}
-		r.f.leftOutEffects.Add(r.plain.LeftOut - before)
+		r.node.leftOutEffects.Add(r.plain.LeftOut - before)
 		r.sent = 0
 		r.cursor.Advance(len(b))
 	}
@@ -170,7 +170,7 @@ func (r *replica) Sent(n int) {
 		return
 	}
 	r.moved.Store(engine.Monotonic())
-	r.f.sent.Add(int64(n))
+	r.node.sent.Add(int64(n))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch r.last {
@@ -254,7 +254,7 @@ func (r *replica) follow(held bool) {
 	r.mu.Unlock()
 	r.heard.Store(engine.Monotonic())
 	r.state.Store(int32(online))
-	r.f.countGood()
+	r.node.countGood()
 	r.wake()
 }
 
@@ -274,7 +274,7 @@ func (r *replica) acknowledged(offset, synced int64) {
 	}
 	r.mu.Unlock()
 	if began {
-		r.f.s.Logf('n', "Synchronization with replica %s succeeded", r.name())
+		r.node.s.Logf('n', "Synchronization with replica %s succeeded", r.name())
 		r.wake()
 	}
 }
@@ -301,17 +301,17 @@ func (r *replica) lagSeconds(now int64) int64 { return max(0, now-r.heard.Load()
 
 // address is where the replica listens, as it says or as its connection does.
 func (r *replica) address() (ip string, port int64) {
-	if ip = r.peer.ip; ip == "" {
+	if ip = r.peer.IP; ip == "" {
 		ip = r.sess.Conn.Remote().Addr().Unmap().String()
 		if !r.sess.Conn.Remote().IsValid() {
 			ip = r.sess.Conn.RemoteAddr()
 		}
 	}
-	return ip, r.peer.port
+	return ip, r.peer.Port
 }
 
 // name is how the log calls it.
-func (r *replica) name() string { return peerName(r.sess, &r.peer) }
+func (r *replica) name() string { return r.peer.Name(r.sess) }
 
 // shown is its state as INFO tells it.
 func (r *replica) shown() string {

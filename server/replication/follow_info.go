@@ -1,13 +1,12 @@
 package replication
 
-// What is asked and said of following: REPLICAOF, the parameter replicaof, and what INFO and ROLE tell of a replica.
+// What is asked and said of following: the parameter replicaof, and what INFO and ROLE tell of a replica.
 
 import (
 	"strconv"
 	"time"
 
 	"github.com/limitkv/limitkv/replication"
-	"github.com/limitkv/limitkv/resp/number"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/params"
 )
@@ -38,62 +37,6 @@ func followParam(f *follower) *params.Param {
 	}
 }
 
-func (f *follower) rows() []*command.Command {
-	follow := func(name, since string) *command.Command {
-		return &command.Command{
-			Name: name, Arity: 3, Group: command.GroupServer, Since: since,
-			Flags:      command.NoAsyncLoading | command.Admin | command.NoScript | command.Stale | command.WholeKeyspace,
-			Summary:    "Makes the server a replica of another one, or a primary.",
-			Complexity: "O(1)",
-			Syntax:     "args=(host-port={host:string port:integer} | no-one={NO ONE})",
-			Run:        f.replicaOf,
-		}
-	}
-	slaveof := follow("slaveof", "1.0.0")
-	slaveof.DeprecatedSince, slaveof.ReplacedBy = "5.0.0", "REPLICAOF"
-	return []*command.Command{follow("replicaof", "5.0.0"), slaveof}
-}
-
-func (f *follower) replicaOf(c *command.Ctx) {
-	a := c.Cursor(1)
-	switch {
-	case f.s.Cluster:
-		c.Error("ERR REPLICAOF not allowed in cluster mode.")
-		return
-	case f.failing():
-		c.Error("ERR REPLICAOF not allowed while failing over.")
-		return
-	case f.s.Loading.On():
-		c.Error(command.ErrLoading)
-		return
-	case a.Is("NO") && a.Is("ONE"):
-		if f.leader() != nil {
-			f.lead(c)
-			f.s.Logf('n', "MASTER MODE enabled (user request from '%s')", c.Session.Line(c))
-		}
-		c.OK()
-		return
-	}
-	if replicaOf(c.Session) != nil { // the change ends the connections of all replicas
-		c.Error("ERR Command is not valid when client is a replica.")
-		return
-	}
-	n, ok := number.ParseInt(c.Args[2])
-	if !ok || n < 0 || n > 65535 {
-		c.Error("ERR Invalid master port")
-		return
-	}
-	host, port := string(c.Args[1]), int(n)
-	if l := f.leader(); l != nil && l.port == port && command.EqualFold(c.Args[1], l.host) {
-		f.s.Logf('n', "REPLICAOF would result into synchronization with the master we are already connected with. No operation performed.")
-		c.Status("OK Already connected to specified master")
-		return
-	}
-	f.follow(c, host, port)
-	f.s.Logf('n', "REPLICAOF %s:%d enabled (user request from '%s')", host, port, c.Session.Line(c))
-	c.OK()
-}
-
 // info writes the fields of INFO that only a replica has.
 func (l *leader) info(w *command.InfoWriter) {
 	st := l.link.Status()
@@ -110,7 +53,7 @@ func (l *leader) info(w *command.InfoWriter) {
 	w.Line("master_link_status", up)
 	w.Line("master_last_io_seconds_ago", silent)
 	w.Line("master_sync_in_progress", flag(st.State == replication.Transfer))
-	offset := l.f.stream.Offset()
+	offset := l.f.n.stream.Offset()
 	read := offset
 	if st.State == replication.Connected {
 		read = max(st.Read, offset)
@@ -147,17 +90,30 @@ func seconds(d time.Duration) int64 {
 	return int64(d / time.Second)
 }
 
-// role replies ROLE of a replica.
-func (l *leader) role(c *command.Ctx) {
-	st := l.link.Status()
-	c.Array(5)
-	c.BulkString("slave")
-	c.BulkString(l.host)
-	c.Int(int64(l.port))
-	c.BulkString(st.State.String())
-	offset := int64(-1)
-	if st.State == replication.Connected {
-		offset = l.f.stream.Offset()
-	}
-	c.Int(offset)
+// Primary is what ROLE tells of the primary.
+type Primary struct {
+	Host   string
+	Port   int
+	State  string // of the link
+	Offset int64  // how far the stream has come, -1 while the link is down
 }
+
+// Primary is the one that is followed. ok is false if the server is one.
+func (n *Node) Primary() (p Primary, ok bool) {
+	l := n.follower.leader()
+	if l == nil {
+		return p, false
+	}
+	st := l.link.Status()
+	p = Primary{l.host, l.port, st.State.String(), -1}
+	if st.State == replication.Connected {
+		p.Offset = n.stream.Offset()
+	}
+	return p, true
+}
+
+// Follow makes the server a replica of another one. All keys are held.
+func (n *Node) Follow(c *command.Ctx, host string, port int) { n.follower.follow(c, host, port) }
+
+// Lead makes the server a primary, if it is none. All keys are held.
+func (n *Node) Lead(c *command.Ctx) { n.follower.lead(c) }

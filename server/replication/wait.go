@@ -1,0 +1,89 @@
+package replication
+
+// Waiting for replicas to have what a connection wrote: WAIT and WAITAOF.
+
+import (
+	"math"
+
+	"github.com/limitkv/limitkv/engine"
+	"github.com/limitkv/limitkv/engine/journal"
+	"github.com/limitkv/limitkv/resp"
+	"github.com/limitkv/limitkv/server/command"
+)
+
+// waiting is a client that waits for replicas.
+type waiting struct {
+	wait   *command.Wait
+	enough func() bool
+	reply  func(w command.Replier)
+}
+
+// Have is how many replicas have acknowledged an offset, or have it on their disks.
+func (n *Node) Have(offset journal.LSN, synced bool) (there int64) {
+	for _, r := range n.all() {
+		at := r.acked.Load()
+		if synced {
+			at = r.synced.Load()
+		}
+		if r.isOnline() && at >= int64(offset) {
+			there++
+		}
+	}
+	return there
+}
+
+// Wait has the session wait until there is enough, or its time is over, which is never if that is 0. Replicas are asked how far
+// they are.
+func (n *Node) Wait(c *command.Ctx, timeoutMillis int64, enough func() bool, reply func(w command.Replier)) *command.Wait {
+	deadline := int64(0)
+	if timeoutMillis > 0 {
+		deadline = c.Now + min(timeoutMillis, (math.MaxInt64-c.Now)/1000)*1000
+	}
+	w := c.NewWait(nil, engine.KindNone, deadline)
+	w.Lapsed = reply
+	c.Block(w)
+	n.mu.Lock()
+	n.waits = append(n.waits, &waiting{w, enough, reply})
+	n.mu.Unlock()
+	if n.asked.CompareAndSwap(false, true) { // once for all who ask in this turn
+		c.Session.Conn.Post(func() {
+			n.asked.Store(false)
+			n.send(getAckCommand)
+			n.Look()
+		})
+	}
+	return w
+}
+
+// Look ends the waits for which there is enough, and forgets those that have ended.
+func (n *Node) Look() {
+	n.mu.Lock()
+	if len(n.waits) == 0 {
+		n.mu.Unlock()
+		return
+	}
+	waits := append([]*waiting(nil), n.waits...)
+	n.mu.Unlock()
+	over := map[*waiting]bool{}
+	for _, x := range waits {
+		if x.wait.Gone() {
+			over[x] = true
+		} else if x.enough() {
+			x.wait.Unblock(func(w *resp.Writer) { x.reply(w) }, false)
+			over[x] = true
+		}
+	}
+	if len(over) == 0 {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	rest := n.waits[:0]
+	for _, x := range n.waits {
+		if !over[x] {
+			rest = append(rest, x)
+		}
+	}
+	clear(n.waits[len(rest):])
+	n.waits = rest
+}
