@@ -37,6 +37,8 @@ func (h *host) Replayer(sess *command.Session, feed func(raw []byte)) command.Re
 	return h.s.Replayer(sess, feed)
 }
 
+func (h *host) EvictClientsSoon() { h.s.Keeper.EvictClientsSoon() }
+
 func (h *host) Flushed(c *command.Ctx) { h.s.Tracker.Flushed(c) }
 
 func (h *host) IO() []resp.IO { return h.net.IO() }

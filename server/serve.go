@@ -55,6 +55,8 @@ func (s *Server) Closed(conn *resp.Conn) {
 	s.Tracker.Stop(sess)
 	s.Connections.Closed(sess)
 	s.Replication.Closed(sess)
+	s.PubSub.LeaveAll(sess)
+	s.Monitor.Remove(sess)
 	for _, fn := range s.OnClose {
 		fn(sess)
 	}

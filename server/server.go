@@ -21,8 +21,11 @@ import (
 	"github.com/limitkv/limitkv/server/clients"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/faults"
+	"github.com/limitkv/limitkv/server/memory"
+	"github.com/limitkv/limitkv/server/monitor"
 	"github.com/limitkv/limitkv/server/params"
 	"github.com/limitkv/limitkv/server/persistence"
+	"github.com/limitkv/limitkv/server/pubsub"
 	"github.com/limitkv/limitkv/server/replication"
 	"github.com/limitkv/limitkv/server/tracking"
 	"github.com/limitkv/limitkv/server/value"
@@ -81,6 +84,11 @@ type Server struct {
 	Replication *replication.Node
 	// Faults is what tests do to commands.
 	Faults *faults.Injector
+	// PubSub is who listens to channels, Monitor who sees commands.
+	PubSub  *pubsub.Hub
+	Monitor *monitor.Monitors
+	// Keeper keeps memory below its limits.
+	Keeper *memory.Keeper
 
 	host   *host
 	params settings
@@ -164,6 +172,10 @@ func New(o Options) (*Server, error) {
 	position := replication.NewPosition(cs)
 	s.Persistence = persistence.New(cs, position)
 	s.Replication = replication.New(cs, position, s.Persistence, s.Connections)
+	s.PubSub = pubsub.New(cs, s.Connections)
+	s.ACL.Listeners = s.PubSub.Each
+	s.Keeper = memory.New(cs)
+	s.Monitor = monitor.New(cs)
 	rows := make([][]*command.Command, 0, len(o.Families))
 	for _, f := range o.Families {
 		rows = append(rows, f(s))

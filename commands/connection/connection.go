@@ -115,6 +115,8 @@ func (f *family) reset(c *command.Ctx) {
 	for _, fn := range f.s.OnReset {
 		fn(c)
 	}
+	f.s.PubSub.LeaveAll(s)
+	f.s.Monitor.Remove(s)
 	f.s.Tracker.Stop(s)
 	s.SetDB(0)
 	c.DB = 0

@@ -49,7 +49,7 @@ func remove(c *command.Ctx, unlink bool) {
 		c.Changed(key, engine.EventGeneric, "del")
 		n++
 		if pieces > 0 {
-			c.Server.Keeper.LetGo(1, pieces)
+			c.Server.LetGo(1, pieces)
 		}
 	}
 	c.Int(n)

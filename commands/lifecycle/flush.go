@@ -81,9 +81,9 @@ func (f *family) emptied(mode flush, keys, pieces int) {
 	switch {
 	case keys == 0:
 	case mode == flushAtOnce:
-		f.s.Keeper.LetGo(0, pieces)
+		f.s.LetGo(0, pieces)
 	default:
-		f.s.Keeper.LetGo(keys, pieces)
+		f.s.LetGo(keys, pieces)
 	}
 }
 

@@ -109,9 +109,7 @@ func Commands(s *server.Server) []*command.Command {
 		return backlog
 	})
 	s.AddInfo(command.InfoSection{Name: "memory", Default: true, Write: f.infoMemory})
-	k := declareMaxMemory(s)
-	s.Keeper = k
-	s.OnResetStat = append(s.OnResetStat, k.resetExceeded, func() { f.peak.bytes.Store(0) })
+	s.OnResetStat = append(s.OnResetStat, s.Keeper.ResetExceeded, func() { f.peak.bytes.Store(0) })
 	return []*command.Command{f.memoryRow()}
 }
 

@@ -5,9 +5,10 @@ package pubsub
 import (
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/glob"
+	"github.com/limitkv/limitkv/server/pubsub"
 )
 
-func (f *family) pubsubRow() *command.Command {
+func (f family) pubsubRow() *command.Command {
 	const flags = command.PubSub | command.Loading | command.Stale
 	return &command.Command{
 		Name: "pubsub", Arity: -2, Group: command.GroupPubSub, Since: "2.8.0",
@@ -19,47 +20,47 @@ func (f *family) pubsubRow() *command.Command {
 				Summary:    "Returns the channels that somebody listens to.",
 				Complexity: "O(N) in the number of channels",
 				Syntax:     "[pattern]",
-				Run:        func(c *command.Ctx) { channels(c, &f.worlds.Of(c.KS).plain) },
+				Run:        func(c *command.Ctx) { channels(c, &f.s.PubSub.In(c).Plain) },
 			},
 			{
 				Name: "numpat", Arity: 2, Since: "2.8.0", Flags: flags, ACL: pubsubACL,
 				Summary:    "Counts the patterns that somebody listens to.",
 				Complexity: "O(1)",
-				Run:        func(c *command.Ctx) { c.Int(int64(f.worlds.Of(c.KS).patterns.len())) },
+				Run:        func(c *command.Ctx) { c.Int(int64(f.s.PubSub.In(c).Patterns.Len())) },
 			},
 			{
 				Name: "numsub", Arity: -2, Since: "2.8.0", Flags: flags, ACL: pubsubACL,
 				Summary:    "Counts those who listen to channels.",
 				Complexity: "O(N) in the number of channels asked for",
 				Syntax:     "[channel:string...]",
-				Run:        func(c *command.Ctx) { numsub(c, &f.worlds.Of(c.KS).plain) },
+				Run:        func(c *command.Ctx) { numsub(c, &f.s.PubSub.In(c).Plain) },
 			},
 			{
 				Name: "shardchannels", Arity: -2, Since: "7.0.0", Flags: flags, ACL: pubsubACL,
 				Summary:    "Returns the shard channels that somebody listens to.",
 				Complexity: "O(N) in the number of shard channels",
 				Syntax:     "[pattern]",
-				Run:        func(c *command.Ctx) { channels(c, &f.worlds.Of(c.KS).shard) },
+				Run:        func(c *command.Ctx) { channels(c, &f.s.PubSub.In(c).Shard) },
 			},
 			{
 				Name: "shardnumsub", Arity: -2, Since: "7.0.0", Flags: flags, ACL: pubsubACL,
 				Summary:    "Counts those who listen to shard channels.",
 				Complexity: "O(N) in the number of shard channels asked for",
 				Syntax:     "[shardchannel:string...]",
-				Run:        func(c *command.Ctx) { numsub(c, &f.worlds.Of(c.KS).shard) },
+				Run:        func(c *command.Ctx) { numsub(c, &f.s.PubSub.In(c).Shard) },
 			},
 			command.HelpRow("6.2.0"),
 		},
 	}
 }
 
-func channels(c *command.Ctx, r *registry) {
+func channels(c *command.Ctx, r *pubsub.Registry) {
 	if len(c.Args) > 3 {
 		c.Error(command.ErrSubcommandSyntax("PUBSUB", c.Args[1]))
 		return
 	}
 	var found []string
-	r.each(func(name string, _ []*command.Session) {
+	r.Each(func(name string, _ []*command.Session) {
 		if len(c.Args) < 3 || glob.Match(c.Args[2], []byte(name)) {
 			found = append(found, name)
 		}
@@ -70,10 +71,10 @@ func channels(c *command.Ctx, r *registry) {
 	}
 }
 
-func numsub(c *command.Ctx, r *registry) {
+func numsub(c *command.Ctx, r *pubsub.Registry) {
 	c.Array(2 * (len(c.Args) - 2))
 	for _, name := range c.Args[2:] {
 		c.Bulk(name)
-		c.Int(int64(len(r.listeners(name))))
+		c.Int(int64(len(r.Listeners(name))))
 	}
 }

@@ -21,6 +21,8 @@ import (
 // Users are all users of a server.
 type Users struct {
 	s *command.Server
+	// Listeners calls a function with all channels and patterns and who listens.
+	Listeners func(fn func(name string, pattern bool, list []*command.Session))
 
 	mu     sync.RWMutex // guards users, and changes of their rights
 	users  map[string]*command.User

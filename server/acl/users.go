@@ -75,7 +75,7 @@ func (acl *Users) endListeners(c *command.Ctx, u *command.User, old, now *rights
 		return
 	}
 	ended := map[*command.Session]bool{}
-	acl.s.PubSub.Each(func(name string, pattern bool, list []*command.Session) {
+	acl.Listeners(func(name string, pattern bool, list []*command.Session) {
 		if allowsChannel(may, []byte(name), pattern) {
 			return
 		}

@@ -103,7 +103,7 @@ func (s *Server) clientGrew(sess *Session, bytes int64) {
 	if sess.spared() {
 		s.sparedBytes.Add(bytes)
 	} else if bytes > 0 && s.ClientsTakeTooMuch(0) {
-		s.Keeper.EvictClientsSoon()
+		s.Host.EvictClientsSoon()
 	}
 }
 
@@ -122,4 +122,16 @@ func (s *Server) ClientServed(sess *Session) {
 		sess.extra = now
 		s.clientGrew(sess, now-before)
 	}
+}
+
+// LetGo counts objects that Redis would free later, and tells of the pieces of
+// memory if they are many: the Go runtime waits until the heap has grown by as
+// much as there is, which may be never where nothing is written.
+func (s *Server) LetGo(objects, pieces int) {
+	s.Stats.LazyFreed.Add(int64(objects))
+	if s.letGo.Add(int64(pieces)) < FreedPieces {
+		return
+	}
+	s.letGo.Store(0)
+	s.Host.Freed()
 }

@@ -67,6 +67,7 @@ type Server struct {
 	// clients take, sparedBytes those of it that are not to be ended for it,
 	// MaxClientBytes how much the others may take, 0 for any amount.
 	MaxMemory, ClientBytes, sparedBytes, MaxClientBytes atomic.Int64
+	letGo                                               atomic.Int64 // pieces of memory since the host was told of some
 	// OtherMemory are what parts of the server take besides the keys, in bytes.
 	OtherMemory []func() int64
 	otherBytes  atomic.Int64 // together, when somebody looked last

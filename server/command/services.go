@@ -14,21 +14,10 @@ import (
 // Services are those, each behind the little that the others ask of it. Whoever is
 // named sets its own when the server is made, and nobody else does.
 type Services struct {
-	PubSub    Subscriptions // family pubsub
-	Functions Functions     // family scripting
-	Keeper    Keeper        // family memory
-	Monitor   Monitor       // family monitor
-	SlowLog   SlowLog       // family latency
-	Log       Log           // package commands
-	Host      Host          // package commands
-}
-
-// Subscriptions knows who listens to channels.
-type Subscriptions interface {
-	// Counts are how many channels, patterns and shard channels are listened to.
-	Counts() (channels, patterns, shardChannels int)
-	// Each calls fn with all channels and patterns and who listens.
-	Each(fn func(name string, pattern bool, list []*Session))
+	Functions Functions // family scripting
+	SlowLog   SlowLog   // family latency
+	Log       Log       // package commands
+	Host      Host      // package commands
 }
 
 // Functions knows the libraries of functions. Those that are loaded are added to those
@@ -42,29 +31,6 @@ type Functions interface {
 	Load(ks *engine.Keyspace, saved any, flush, replace bool) (problem string)
 	// LoadCode is Load for the code of libraries.
 	LoadCode(c *Ctx, codes [][]byte, flush, replace bool) (problem string)
-}
-
-// Keeper keeps memory below its limits: the memory family.
-type Keeper interface {
-	// MakeRoom is called before every command while there is MaxMemory, with no shard
-	// held: it evicts keys, and reports whether no more is in use than may be.
-	MakeRoom(nowMicros int64) (ok, evicted bool)
-	// Exceeded is for how long memory has been, and was in all, above the limit.
-	Exceeded() (currentMillis, totalMillis int64)
-	// EvictClients ends the largest clients if they take more than MaxClientBytes,
-	// where one counts with some bytes more than it takes. EvictClientsSoon does so
-	// beside its caller.
-	EvictClients(sess *Session, more int64)
-	EvictClientsSoon()
-	// LetGo counts so many values or keys that Redis would free later, and are so
-	// many pieces of memory.
-	LetGo(objects, pieces int)
-}
-
-// Monitor shows commands to those who monitor. It is asked while Server.Monitors is not
-// 0.
-type Monitor interface {
-	Feed(c *Ctx, args [][]byte)
 }
 
 // SlowLog is told of the commands that took at least Server.SlowMicros.
@@ -95,6 +61,8 @@ type Host interface {
 	// Replayer makes what runs a primary's commands in a session that is kept for it. feed gets the bytes of each command,
 	// or of a whole transaction, when it has been applied; whoever holds all keys sees both or neither.
 	Replayer(sess *Session, feed func(raw []byte)) Replayer
+	// EvictClientsSoon ends the largest clients, beside its caller, if they take more than MaxClientBytes.
+	EvictClientsSoon()
 	// Flushed is told that databases of the command's keyspace were emptied, while Server.Tracking is not 0.
 	Flushed(c *Ctx)
 	// IO tells what the event loops have read and written.

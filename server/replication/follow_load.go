@@ -220,9 +220,9 @@ func (l *leader) letGo(c *command.Ctx, lazy bool) {
 	switch {
 	case n == 0:
 	case lazy:
-		l.f.s.Keeper.LetGo(n, command.FreedPieces)
+		l.f.s.LetGo(n, command.FreedPieces)
 	default:
-		l.f.s.Keeper.LetGo(0, command.FreedPieces)
+		l.f.s.LetGo(0, command.FreedPieces)
 	}
 }
 

@@ -9,22 +9,22 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// registry finds the sessions that listen to a name. Lists are never changed
+// Registry finds the sessions that listen to a name. Lists are never changed
 // in place, so one that was taken under the lock may be walked without it.
-type registry struct {
+type Registry struct {
 	mu     sync.RWMutex
 	byName map[string][]*command.Session
 }
 
-func (r *registry) init() { r.byName = make(map[string][]*command.Session) }
+func (r *Registry) init() { r.byName = make(map[string][]*command.Session) }
 
-func (r *registry) add(name string, s *command.Session) {
+func (r *Registry) add(name string, s *command.Session) {
 	r.mu.Lock()
 	r.byName[name] = append(slices.Clip(r.byName[name]), s)
 	r.mu.Unlock()
 }
 
-func (r *registry) remove(name string, s *command.Session) {
+func (r *Registry) remove(name string, s *command.Session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list := r.byName[name]
@@ -44,15 +44,15 @@ func (r *registry) remove(name string, s *command.Session) {
 	r.byName[name] = rest
 }
 
-// listeners are the sessions that listen to a name.
-func (r *registry) listeners(name []byte) []*command.Session {
+// Listeners are the sessions that listen to a name.
+func (r *Registry) Listeners(name []byte) []*command.Session {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.byName[string(name)]
 }
 
-// each calls fn with every name and its listeners.
-func (r *registry) each(fn func(name string, list []*command.Session)) {
+// Each calls fn with every name and its listeners.
+func (r *Registry) Each(fn func(name string, list []*command.Session)) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for name, list := range r.byName {
@@ -60,4 +60,5 @@ func (r *registry) each(fn func(name string, list []*command.Session)) {
 	}
 }
 
-func (r *registry) len() int { r.mu.RLock(); defer r.mu.RUnlock(); return len(r.byName) }
+// Len is how many names are listened to.
+func (r *Registry) Len() int { r.mu.RLock(); defer r.mu.RUnlock(); return len(r.byName) }

@@ -1,3 +1,4 @@
+// Package memory, internal to the server, keeps memory below its limits: maxmemory and maxmemory-clients.
 package memory
 
 // maxmemory: keys are evicted, or commands that need memory are refused, once more is in use than that.
@@ -17,7 +18,6 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
@@ -32,10 +32,10 @@ const (
 	evictLook = 16
 )
 
-// keeper keeps memory below its limits: what it is for the others is command.Keeper.
-type keeper struct {
+// Keeper keeps memory below its limits. MakeRoom is called before every command while there is a maxmemory, with no shard held.
+type Keeper struct {
 	*clientEvictor
-	s        *server.Server
+	s        *command.Server
 	policy   *atomic.Pointer[string]
 	samples  *atomic.Int64
 	tenacity *atomic.Int64
@@ -46,18 +46,16 @@ type keeper struct {
 
 	mu    sync.Mutex
 	total int64 // microseconds over the limit, for INFO
-
-	pieces atomic.Int64 // of memory let go since that was told
 }
 
 var evictionPolicies = []string{
 	"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction",
 }
 
-// declareMaxMemory declares the parameters and returns what acts on them.
-func declareMaxMemory(s *server.Server) *keeper {
+// New makes the keeper of a server, and declares its parameters.
+func New(s *command.Server) *Keeper {
 	c := s.Config
-	k := &keeper{s: s, clientEvictor: declareClientMemory(s)}
+	k := &Keeper{s: s, clientEvictor: declareClientMemory(s)}
 	limit := c.Memory("maxmemory", 0, 0, math.MaxInt64, "bytes above which keys are evicted or writes refused, 0 for no limit; garbage comes on top, up to an eighth and 64 MB")
 	k.policy = c.Enum("maxmemory-policy", "noeviction", evictionPolicies, "what to evict; *-lfu makes OBJECT FREQ count")
 	k.samples = c.Int("maxmemory-samples", 5, 1, 64, "of how many keys drawn at random the best is evicted")
@@ -87,19 +85,19 @@ func declareMaxMemory(s *server.Server) *keeper {
 }
 
 // evicts tells whether the policy is to evict keys.
-func (k *keeper) evicts() bool {
+func (k *Keeper) evicts() bool {
 	return *k.policy.Load() != "noeviction" && k.s.Replica.Load()&command.ReplicaNoEvicts == 0
 }
 
 // tooMuch tells whether more is in use than may be.
-func (k *keeper) tooMuch(nowMicros int64) bool {
+func (k *Keeper) tooMuch(nowMicros int64) bool {
 	limit := k.s.MaxMemory.Load()
 	return limit != 0 && k.s.UsedMemory(nowMicros) > limit
 }
 
 // MakeRoom evicts what is too much. It reports whether no more is in use than may be, or soon will be, and whether
 // anything was evicted.
-func (k *keeper) MakeRoom(nowMicros int64) (ok, evicted bool) {
+func (k *Keeper) MakeRoom(nowMicros int64) (ok, evicted bool) {
 	if !k.tooMuch(nowMicros) {
 		if k.exceeded.Load() != 0 {
 			k.note(false)
@@ -128,7 +126,7 @@ func evictionMicros(tenacity int64) int64 {
 }
 
 // evictBeside evicts beside the commands, until there is no more too much or nothing that may go.
-func (k *keeper) evictBeside() {
+func (k *Keeper) evictBeside() {
 	if !k.beside.CompareAndSwap(false, true) {
 		return
 	}
@@ -147,7 +145,7 @@ func (k *keeper) evictBeside() {
 }
 
 // note keeps what INFO tells of the time over the limit.
-func (k *keeper) note(over bool) {
+func (k *Keeper) note(over bool) {
 	if over == (k.exceeded.Load() != 0) {
 		return
 	}
@@ -162,7 +160,7 @@ func (k *keeper) note(over bool) {
 }
 
 // Exceeded is for how long memory has been, and was in all, above the limit.
-func (k *keeper) Exceeded() (current, total int64) {
+func (k *Keeper) Exceeded() (current, total int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if since := k.exceeded.Load(); since != 0 {
@@ -171,8 +169,8 @@ func (k *keeper) Exceeded() (current, total int64) {
 	return current / 1000, (k.total + current) / 1000
 }
 
-// resetExceeded is for CONFIG RESETSTAT.
-func (k *keeper) resetExceeded() {
+// ResetExceeded is for CONFIG RESETSTAT.
+func (k *Keeper) ResetExceeded() {
 	k.mu.Lock()
 	k.total = 0
 	k.exceeded.Store(0)
@@ -181,7 +179,7 @@ func (k *keeper) resetExceeded() {
 
 // evict removes keys until no more is in use than may be, or for so many microseconds. It reports false if there is
 // nothing left that may go; what only a running script keeps from going is for later.
-func (k *keeper) evict(nowMicros, micros int64) (ok, evicted bool) {
+func (k *Keeper) evict(nowMicros, micros int64) (ok, evicted bool) {
 	changes := k.changes.Load()
 	name := *k.policy.Load()
 	how := engine.Eviction{
@@ -219,16 +217,4 @@ func (k *keeper) evict(nowMicros, micros int64) (ok, evicted bool) {
 		}
 	}
 	return true, evicted
-}
-
-// LetGo counts objects that Redis would free later, and tells of the pieces of
-// memory if they are many: the Go runtime waits until the heap has grown by as
-// much as there is, which may be never where nothing is written.
-func (k *keeper) LetGo(objects, pieces int) {
-	k.s.Stats.LazyFreed.Add(int64(objects))
-	if k.pieces.Add(int64(pieces)) < command.FreedPieces {
-		return
-	}
-	k.pieces.Store(0)
-	k.s.Host.Freed()
 }

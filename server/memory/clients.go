@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 )
 
@@ -17,14 +16,14 @@ const clientBytesMin = 128 << 10
 
 // clientEvictor ends connections.
 type clientEvictor struct {
-	s     *server.Server
+	s     *command.Server
 	share func() (bytes, percent int64)
 
 	wanted, running atomic.Bool
 	mu              sync.Mutex // one at a time
 }
 
-func declareClientMemory(s *server.Server) *clientEvictor {
+func declareClientMemory(s *command.Server) *clientEvictor {
 	e := &clientEvictor{s: s}
 	e.share = s.Config.MemoryOrShare("maxmemory-clients", "bytes, or per cent of maxmemory, that connections may take before the largest are ended, 0 = no limit")
 	return e
