@@ -37,6 +37,10 @@ func (h *host) Replayer(sess *command.Session, feed func(raw []byte)) command.Re
 	return h.s.Replayer(sess, feed)
 }
 
+func (h *host) TookLong(c *command.Ctx, cmd *command.Command, args [][]byte, micros int64) {
+	h.s.Latency.Executed(c, cmd, args, micros)
+}
+
 func (h *host) EvictClientsSoon() { h.s.Keeper.EvictClientsSoon() }
 
 func (h *host) Flushed(c *command.Ctx) { h.s.Tracker.Flushed(c) }

@@ -340,10 +340,10 @@ func (s *Server) account(c *command.Ctx, cmd *command.Command, began, now int64,
 	if took := now - began; took > 0 {
 		counters.Took(took, n)
 		if slow := s.SlowMicros.Load(); slow >= 0 && took >= slow {
-			s.SlowLog.Executed(c, cmd, c.Args, took)
+			s.Latency.Executed(c, cmd, c.Args, took)
 		}
 	} else if s.SlowMicros.Load() == 0 {
-		s.SlowLog.Executed(c, cmd, c.Args, 0)
+		s.Latency.Executed(c, cmd, c.Args, 0)
 	}
 	return now
 }
@@ -365,7 +365,7 @@ func (s *Server) took(c *command.Ctx, r *command.Request, micros int64) {
 		c.Worker.Counters[r.Cmd.Index()].Took(micros, 1)
 	}
 	if slow := s.SlowMicros.Load(); slow >= 0 && micros >= slow {
-		s.SlowLog.Executed(c, r.Cmd, r.Args, micros)
+		s.Latency.Executed(c, r.Cmd, r.Args, micros)
 	}
 }
 

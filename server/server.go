@@ -21,6 +21,7 @@ import (
 	"github.com/limitkv/limitkv/server/clients"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/faults"
+	"github.com/limitkv/limitkv/server/latency"
 	"github.com/limitkv/limitkv/server/memory"
 	"github.com/limitkv/limitkv/server/monitor"
 	"github.com/limitkv/limitkv/server/params"
@@ -87,6 +88,8 @@ type Server struct {
 	// PubSub is who listens to channels, Monitor who sees commands.
 	PubSub  *pubsub.Hub
 	Monitor *monitor.Monitors
+	// Latency is what took long.
+	Latency *latency.Monitor
 	// Keeper keeps memory below its limits.
 	Keeper *memory.Keeper
 
@@ -176,6 +179,7 @@ func New(o Options) (*Server, error) {
 	s.ACL.Listeners = s.PubSub.Each
 	s.Keeper = memory.New(cs)
 	s.Monitor = monitor.New(cs)
+	s.Latency = latency.New(cs)
 	rows := make([][]*command.Command, 0, len(o.Families))
 	for _, f := range o.Families {
 		rows = append(rows, f(s))

@@ -1,87 +1,26 @@
-// Package latency, internal to the server, is the family of what took long: SLOWLOG, LATENCY and
-// INFO latencystats. This file is the latency monitor, the worst times of each second by kind of
-// event, and the histograms of all commands.
+// Package latency, internal to the server, is the family of what took long: LATENCY and SLOWLOG. What took long is in
+// server/latency.
 package latency
 
 import (
 	"fmt"
-	"sort"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/limitkv/limitkv/server"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/histogram"
+	"github.com/limitkv/limitkv/server/latency"
 )
 
-// latencySamplesMax is how many seconds with a latency an event keeps.
-const latencySamplesMax = 160
-
-type latencyMonitor struct {
-	mu     sync.Mutex
-	events map[string]*latencyEvent
-}
-
-type latencyEvent struct {
-	samples []latencySample // the latest last
-	worst   int64
-}
-
-type latencySample struct{ atSeconds, millis int64 }
-
-// add notes a latency. Of each second the worst is kept.
-func (m *latencyMonitor) add(event string, atSeconds, millis int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.events == nil {
-		m.events = make(map[string]*latencyEvent)
-	}
-	e := m.events[event]
-	if e == nil {
-		e = &latencyEvent{}
-		m.events[event] = e
-	}
-	e.worst = max(e.worst, millis)
-	if n := len(e.samples); n > 0 && e.samples[n-1].atSeconds == atSeconds {
-		e.samples[n-1].millis = max(e.samples[n-1].millis, millis)
-		return
-	}
-	if len(e.samples) == latencySamplesMax {
-		e.samples = append(e.samples[:0], e.samples[1:]...)
-	}
-	e.samples = append(e.samples, latencySample{atSeconds, millis})
-}
-
-// names lists the events that have samples.
-func (m *latencyMonitor) names() (names []string) {
-	for name := range m.events {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
-
-type family struct {
-	s           *server.Server
-	slow        slowlog
-	latency     latencyMonitor
-	percentiles percentiles
-
-	slowerThan, slowMax, latencyThreshold *atomic.Int64
-	tracking                              *atomic.Bool
-}
+type family struct{ s *server.Server }
 
 // Commands are the rows of the family.
 func Commands(s *server.Server) []*command.Command {
-	f := &family{s: s}
-	s.Mutexes = append(s.Mutexes, &f.slow.mu, &f.latency.mu)
-	f.declareSlow()
-	f.declareStats()
+	f := family{s}
 	return []*command.Command{f.slowlogRow(), f.latencyRow()}
 }
 
-func (f *family) latencyRow() *command.Command {
+func (f family) latencyRow() *command.Command {
 	const flags = command.Admin | command.NoScript | command.Loading | command.Stale
 	tips := []string{"nondeterministic_output", "request_policy:all_nodes", "response_policy:special"}
 	return &command.Command{
@@ -135,50 +74,30 @@ func (f *family) latencyRow() *command.Command {
 	}
 }
 
-func (f *family) latencyHistory(c *command.Ctx) {
-	f.latency.mu.Lock()
-	defer f.latency.mu.Unlock()
-	e := f.latency.events[string(c.Args[2])]
-	if e == nil {
-		c.Array(0)
-		return
-	}
-	c.Array(len(e.samples))
-	for _, s := range e.samples {
+func (f family) latencyHistory(c *command.Ctx) {
+	e, _ := f.s.Latency.Events.Named(string(c.Args[2]))
+	c.Array(len(e.Samples))
+	for _, s := range e.Samples {
 		c.Array(2)
-		c.Int(s.atSeconds)
-		c.Int(s.millis)
+		c.Int(s.AtSeconds)
+		c.Int(s.Millis)
 	}
 }
 
-func (f *family) latencyLatest(c *command.Ctx) {
-	f.latency.mu.Lock()
-	defer f.latency.mu.Unlock()
-	names := f.latency.names()
-	c.Array(len(names))
-	for _, name := range names {
-		e := f.latency.events[name]
-		last := e.samples[len(e.samples)-1]
+func (f family) latencyLatest(c *command.Ctx) {
+	events := f.s.Latency.Events.All()
+	c.Array(len(events))
+	for _, e := range events {
+		last := e.Samples[len(e.Samples)-1]
 		c.Array(4)
-		c.BulkString(name)
-		c.Int(last.atSeconds)
-		c.Int(last.millis)
-		c.Int(e.worst)
+		c.BulkString(e.Name)
+		c.Int(last.AtSeconds)
+		c.Int(last.Millis)
+		c.Int(e.Worst)
 	}
 }
 
-func (f *family) latencyReset(c *command.Ctx) {
-	f.latency.mu.Lock()
-	defer f.latency.mu.Unlock()
-	was := len(f.latency.events)
-	if len(c.Args) == 2 {
-		clear(f.latency.events)
-	}
-	for _, name := range c.Args[2:] {
-		delete(f.latency.events, string(name))
-	}
-	c.Int(int64(was - len(f.latency.events)))
-}
+func (f family) latencyReset(c *command.Ctx) { c.Int(int64(f.s.Latency.Events.Reset(c.Args[2:]))) }
 
 // graphRows and graphColumns are the size of LATENCY GRAPH.
 const (
@@ -186,32 +105,29 @@ const (
 	graphColumns = 80
 )
 
-func (f *family) latencyGraph(c *command.Ctx) {
-	f.latency.mu.Lock()
-	defer f.latency.mu.Unlock()
-	name := string(c.Args[2])
-	e := f.latency.events[name]
-	if e == nil {
-		c.Error("ERR No samples available for event '" + name + "'")
+func (f family) latencyGraph(c *command.Ctx) {
+	e, ok := f.s.Latency.Events.Named(string(c.Args[2]))
+	if !ok {
+		c.Error("ERR No samples available for event '" + string(c.Args[2]) + "'")
 		return
 	}
-	c.Verbatim("txt", e.graph(name, c.Now/1e6))
+	c.Verbatim("txt", graph(e, c.Now/1e6))
 }
 
 // graph draws the samples as columns, the latest to the right, with how long
 // ago each was below it.
-func (e *latencyEvent) graph(name string, now int64) string {
-	samples := e.samples[max(0, len(e.samples)-graphColumns):]
-	lo, hi := samples[0].millis, samples[0].millis
+func graph(e latency.Event, now int64) string {
+	samples := e.Samples[max(0, len(e.Samples)-graphColumns):]
+	lo, hi := samples[0].Millis, samples[0].Millis
 	for _, s := range samples {
-		lo, hi = min(lo, s.millis), max(hi, s.millis)
+		lo, hi = min(lo, s.Millis), max(hi, s.Millis)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s - high %d ms, low %d ms (all time high %d ms)\n%s\n", name, hi, lo, e.worst, strings.Repeat("-", graphColumns))
+	fmt.Fprintf(&b, "%s - high %d ms, low %d ms (all time high %d ms)\n%s\n", e.Name, hi, lo, e.Worst, strings.Repeat("-", graphColumns))
 	for row := int64(graphRows); row > 0; row-- {
 		for _, s := range samples {
 			mark := byte(' ')
-			if height := (s.millis-lo)*graphRows/max(1, hi-lo) + 1; height > row {
+			if height := (s.Millis-lo)*graphRows/max(1, hi-lo) + 1; height > row {
 				mark = '#'
 			} else if height == row {
 				mark = '_'
@@ -223,7 +139,7 @@ func (e *latencyEvent) graph(name string, now int64) string {
 	for row := 0; ; row++ {
 		line, more := make([]byte, len(samples)), false
 		for i, s := range samples {
-			label := ago(now - s.atSeconds)
+			label := ago(now - s.AtSeconds)
 			line[i] = ' '
 			if row < len(label) {
 				line[i], more = label[row], true
@@ -250,34 +166,31 @@ func ago(seconds int64) string {
 	}
 }
 
-func (f *family) latencyDoctor(c *command.Ctx) {
+func (f family) latencyDoctor(c *command.Ctx) {
 	var b strings.Builder
-	f.latency.mu.Lock()
-	defer f.latency.mu.Unlock()
-	names := f.latency.names()
+	events := f.s.Latency.Events.All()
 	switch {
-	case f.latencyThreshold.Load() == 0:
+	case f.s.Latency.Threshold() == 0:
 		b.WriteString("Latency monitoring is off. CONFIG SET latency-monitor-threshold <milliseconds> turns it on.\n")
-	case len(names) == 0:
+	case len(events) == 0:
 		b.WriteString("Nothing took longer than latency-monitor-threshold so far.\n")
 	}
-	for _, name := range names {
-		e := f.latency.events[name]
+	for _, e := range events {
 		var sum int64
-		for _, s := range e.samples {
-			sum += s.millis
+		for _, s := range e.Samples {
+			sum += s.Millis
 		}
-		n := int64(len(e.samples))
+		n := int64(len(e.Samples))
 		fmt.Fprintf(&b, "%s: %d seconds with a latency, %d ms on average, %d ms at worst; the latest %s ago.\n",
-			name, n, sum/n, e.worst, ago(c.Now/1e6-e.samples[n-1].atSeconds))
+			e.Name, n, sum/n, e.Worst, ago(c.Now/1e6-e.Samples[n-1].AtSeconds))
 	}
-	if len(names) > 0 {
+	if len(events) > 0 {
 		b.WriteString("SLOWLOG GET shows which commands they were, SCRIPT INFO whether a script holds more keys than it need.\n")
 	}
 	c.Verbatim("txt", b.String())
 }
 
-func (f *family) latencyHistogram(c *command.Ctx) {
+func (f family) latencyHistogram(c *command.Ctx) {
 	type entry struct {
 		cmd   *command.Command
 		times *histogram.Times
@@ -288,7 +201,7 @@ func (f *family) latencyHistogram(c *command.Ctx) {
 			all = append(all, entry{cmd, t})
 		}
 	}
-	if f.tracking.Load() {
+	if f.s.Latency.Tracking() {
 		if len(c.Args) == 2 {
 			for _, cmd := range f.s.Table.All() {
 				add(cmd)
@@ -339,14 +252,4 @@ func replyTimes(c *command.Ctx, t *histogram.Times) {
 
 // powerMicros is the k-th limit of LATENCY HISTOGRAM in microseconds: 1, 2, 4,
 // 8, 16, 33, 66, 132 … Redis keeps nanoseconds, of which it doubles 1024.
-func powerMicros(k int) int64 { return nearNanos(1024<<k) / 1000 }
-
-// nearNanos is the highest time that Redis's histograms, with two digits of
-// precision, do not tell from one in nanoseconds.
-func nearNanos(n int64) int64 {
-	width := int64(1)
-	for n/width >= 256 {
-		width *= 2
-	}
-	return n/width*width + width - 1
-}
+func powerMicros(k int) int64 { return latency.NearNanos(1024<<k) / 1000 }

@@ -156,7 +156,7 @@ func (w *Wait) finish(reply []byte) {
 		// measuring, but the slow log may be asked for everything.
 		c := Ctx{Request: &w.Request, Session: sess, Server: s}
 		c.Now = s.Keyspace.Clock.Now()
-		s.SlowLog.Executed(&c, w.Cmd, w.Args, 0)
+		s.Host.TookLong(&c, w.Cmd, w.Args, 0)
 	}
 	sess.Blocked.Store(nil)
 	s.When(max(w.at, sess.Held), func(failed string) {

@@ -15,9 +15,8 @@ import (
 // named sets its own when the server is made, and nobody else does.
 type Services struct {
 	Functions Functions // family scripting
-	SlowLog   SlowLog   // family latency
-	Log       Log       // package commands
-	Host      Host      // package commands
+	Log       Log       // package server
+	Host      Host      // package server
 }
 
 // Functions knows the libraries of functions. Those that are loaded are added to those
@@ -31,11 +30,6 @@ type Functions interface {
 	Load(ks *engine.Keyspace, saved any, flush, replace bool) (problem string)
 	// LoadCode is Load for the code of libraries.
 	LoadCode(c *Ctx, codes [][]byte, flush, replace bool) (problem string)
-}
-
-// SlowLog is told of the commands that took at least Server.SlowMicros.
-type SlowLog interface {
-	Executed(c *Ctx, cmd *Command, args [][]byte, micros int64)
 }
 
 // Log takes lines at a level: 'd', 'v', 'n' or 'w'.
@@ -61,6 +55,8 @@ type Host interface {
 	// Replayer makes what runs a primary's commands in a session that is kept for it. feed gets the bytes of each command,
 	// or of a whole transaction, when it has been applied; whoever holds all keys sees both or neither.
 	Replayer(sess *Session, feed func(raw []byte)) Replayer
+	// TookLong is told of a command that took at least Server.SlowMicros.
+	TookLong(c *Ctx, cmd *Command, args [][]byte, micros int64)
 	// EvictClientsSoon ends the largest clients, beside its caller, if they take more than MaxClientBytes.
 	EvictClientsSoon()
 	// Flushed is told that databases of the command's keyspace were emptied, while Server.Tracking is not 0.

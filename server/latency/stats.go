@@ -7,27 +7,21 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/params"
 )
 
-// percentiles are those that INFO latencystats tells.
-type percentiles struct {
-	list atomic.Pointer[[]float64]
-}
-
-func (f *family) declareStats() {
-	c := f.s.Config
-	f.tracking = c.Bool("latency-tracking", true, "tell in INFO latencystats how long commands take")
-	f.percentiles.list.Store(&[]float64{50, 99, 99.9})
-	f.s.AddInfo(command.InfoSection{Name: "latencystats", Write: f.infoLatencyStats})
+func (m *Monitor) declareStats() {
+	c := m.s.Config
+	m.tracking = c.Bool("latency-tracking", true, "tell in INFO latencystats how long commands take")
+	m.percentiles.Store(&[]float64{50, 99, 99.9})
+	m.s.AddInfo(command.InfoSection{Name: "latencystats", Write: m.infoLatencyStats})
 	c.Add(&params.Param{
 		Name: "latency-tracking-info-percentiles", Words: true, Help: "percentiles that INFO latencystats tells",
 		Get: func() string {
 			var words []string
-			for _, p := range *f.percentiles.list.Load() {
+			for _, p := range *m.percentiles.Load() {
 				words = append(words, strconv.FormatFloat(p, 'f', -1, 64))
 			}
 			return strings.Join(words, " ")
@@ -44,27 +38,37 @@ func (f *family) declareStats() {
 				}
 				list = append(list, p)
 			}
-			f.percentiles.list.Store(&list)
+			m.percentiles.Store(&list)
 			return nil
 		},
 	})
 }
 
-func (f *family) infoLatencyStats(w *command.InfoWriter) {
+func (m *Monitor) infoLatencyStats(w *command.InfoWriter) {
 	w.Section("Latencystats")
-	if !f.tracking.Load() {
+	if !m.tracking.Load() {
 		return
 	}
-	for _, cmd := range f.s.Table.All() {
-		t := f.s.Workers.Times(cmd)
+	for _, cmd := range m.s.Table.All() {
+		t := m.s.Workers.Times(cmd)
 		if t.Calls == 0 {
 			continue
 		}
 		var fields []string
-		for _, p := range *f.percentiles.list.Load() {
-			nanos := nearNanos(max(1, t.Percentile(p)*1000))
+		for _, p := range *m.percentiles.Load() {
+			nanos := NearNanos(max(1, t.Percentile(p)*1000))
 			fields = append(fields, fmt.Sprintf("p%s=%.3f", strconv.FormatFloat(p, 'f', -1, 64), float64(nanos)/1000))
 		}
 		w.Line("latency_percentiles_usec_"+cmd.FullName(), strings.Join(fields, ","))
 	}
+}
+
+// NearNanos is the highest time that Redis's histograms, with two digits of
+// precision, do not tell from one in nanoseconds.
+func NearNanos(n int64) int64 {
+	width := int64(1)
+	for n/width >= 256 {
+		width *= 2
+	}
+	return n/width*width + width - 1
 }
