@@ -24,7 +24,6 @@ import (
 	"github.com/limitkv/limitkv/commands/lock"
 	"github.com/limitkv/limitkv/commands/memory"
 	"github.com/limitkv/limitkv/commands/monitor"
-	"github.com/limitkv/limitkv/commands/observe"
 	"github.com/limitkv/limitkv/commands/persistence"
 	"github.com/limitkv/limitkv/commands/pubsub"
 	"github.com/limitkv/limitkv/commands/ratelimit"
@@ -82,7 +81,6 @@ var (
 		lifecycle.Commands,
 		memory.Commands,
 		monitor.Commands,
-		observe.Commands,
 		clockCommands,
 		config.Commands, // last: it declares the parameters that nobody else has
 	}

@@ -87,10 +87,8 @@ func (s *Server) Close() error {
 		how := command.Ending(s.Ending.Load())
 		s.Replication.Stop()
 		failed := s.Persistence.Stop(how)
-		for _, fn := range s.OnStop {
-			if err := fn(how); failed == nil {
-				failed = err
-			}
+		if err := s.site.Close(); failed == nil {
+			failed = err
 		}
 		return failed
 	case <-time.After(within):

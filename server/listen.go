@@ -87,14 +87,12 @@ func (s *Server) bind() (addrs []string, err error) {
 	if len(addrs) == 0 {
 		return nil, errors.New("nothing to listen on")
 	}
-	for _, fn := range s.OnListen {
-		addr, err := fn(secure)
-		if err != nil {
-			return nil, err
-		}
-		if addr != "" {
-			addrs = append(addrs, addr)
-		}
+	addr, err := s.site.Listen(secure)
+	if err != nil {
+		return nil, err
+	}
+	if addr != "" {
+		addrs = append(addrs, addr)
 	}
 	return addrs, nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/limitkv/limitkv/server/latency"
 	"github.com/limitkv/limitkv/server/memory"
 	"github.com/limitkv/limitkv/server/monitor"
+	"github.com/limitkv/limitkv/server/observe"
 	"github.com/limitkv/limitkv/server/params"
 	"github.com/limitkv/limitkv/server/persistence"
 	"github.com/limitkv/limitkv/server/pubsub"
@@ -93,6 +94,7 @@ type Server struct {
 	// Keeper keeps memory below its limits.
 	Keeper *memory.Keeper
 
+	site   *observe.Site
 	host   *host
 	params settings
 	// loops are the workers of the event loops.
@@ -180,6 +182,7 @@ func New(o Options) (*Server, error) {
 	s.Keeper = memory.New(cs)
 	s.Monitor = monitor.New(cs)
 	s.Latency = latency.New(cs)
+	s.site = observe.New(cs, s.ACL, s.Connections)
 	rows := make([][]*command.Command, 0, len(o.Families))
 	for _, f := range o.Families {
 		rows = append(rows, f(s))

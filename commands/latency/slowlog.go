@@ -3,7 +3,6 @@ package latency
 // SLOWLOG: the commands that took long, the latest first.
 
 import (
-
 	"github.com/limitkv/limitkv/server/command"
 )
 

@@ -3,7 +3,6 @@ package command
 // Server is what all sessions share.
 
 import (
-	"crypto/tls"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,9 +48,6 @@ type Server struct {
 	Running atomic.Bool
 	// LoadedKeys and ExpiredKeys are what the last file had that was loaded.
 	LoadedKeys, ExpiredKeys atomic.Int64
-	// OnListen begins to listen for something else than clients, with TLS if config is not nil, and returns where, "" for
-	// nowhere.
-	OnListen []func(config *tls.Config) (addr string, err error)
 	// OnClose is called when a connection ends.
 	OnClose []func(sess *Session)
 	// OnResetStat are called by CONFIG RESETSTAT.

@@ -1,6 +1,6 @@
-// Package observe, internal to the server, is the family of those who look at the server over HTTP: Prometheus, what
+// Package observe, internal to the server, is for those who look at the server over HTTP: Prometheus, what
 // watches whether it lives, and people. Package web does the talking; here is what there is to tell, and what the
-// page may do. It has no commands.
+// page may do.
 package observe
 
 import (
@@ -14,14 +14,18 @@ import (
 	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/server"
+	"github.com/limitkv/limitkv/server/acl"
+	"github.com/limitkv/limitkv/server/clients"
 	"github.com/limitkv/limitkv/server/command"
 	"github.com/limitkv/limitkv/server/params"
 	"github.com/limitkv/limitkv/web"
 )
 
-type family struct {
-	s         *server.Server
+// Site is what a server shows over HTTP.
+type Site struct {
+	s         *command.Server
+	users     *acl.Users
+	limits    *clients.Limits
 	at        string // where to listen, "" for nowhere
 	listening bool   // or not, as at says: from now on it stays
 	write     *atomic.Bool
@@ -33,35 +37,36 @@ type family struct {
 	}
 }
 
-// Commands are the rows of the family: none.
-func Commands(s *server.Server) []*command.Command {
-	f := &family{s: s}
+// New makes the site of a server, which is not served yet.
+func New(s *command.Server, users *acl.Users, limits *clients.Limits) *Site {
+	o := &Site{s: s, users: users, limits: limits}
 	s.Config.Add(&params.Param{
 		Name: "http", Help: "address to serve metrics and the page at, such as 9121 or 0.0.0.0:9121; the host is 127.0.0.1 unless given, empty is nowhere",
-		Get: func() string { return f.at },
+		Get: func() string { return o.at },
 		Set: func(value string) error {
 			at, err := address(value)
 			switch {
 			case err != nil:
 				return err
-			case !f.listening:
-				f.at = at
-			case at != f.at: // clients set again what they have read
+			case !o.listening:
+				o.at = at
+			case at != o.at: // clients set again what they have read
 				return errors.New("limitkv listens where it was started to")
 			}
 			return nil
 		},
 	})
-	s.Config.Add(f.prefixesParam())
-	f.write = s.Config.Bool("http-write", false, "the page may change data and the server; otherwise it only looks")
-	s.OnListen = append(s.OnListen, f.listen)
-	s.OnStop = append(s.OnStop, func(command.Ending) error {
-		if f.site == nil {
-			return nil
-		}
-		return f.site.Close()
-	})
-	return nil
+	s.Config.Add(o.prefixesParam())
+	o.write = s.Config.Bool("http-write", false, "the page may change data and the server; otherwise it only looks")
+	return o
+}
+
+// Close ends what is served.
+func (o *Site) Close() error {
+	if o.site == nil {
+		return nil
+	}
+	return o.site.Close()
 }
 
 // address is where a value of http says to listen.
@@ -85,49 +90,49 @@ func address(value string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// listen begins to serve, and returns the address, "" for none.
-func (f *family) listen(config *tls.Config) (addr string, err error) {
-	if f.listening = true; f.at == "" {
+// Listen begins to serve, with TLS if config is not nil, and returns the address, "" for none.
+func (o *Site) Listen(config *tls.Config) (addr string, err error) {
+	if o.listening = true; o.at == "" {
 		return "", nil
 	}
-	ln, err := net.Listen("tcp", f.at)
+	ln, err := net.Listen("tcp", o.at)
 	if err != nil {
 		return "", err
 	}
-	f.site = web.New(web.Options{
-		Dial:    f.s.Host.Dial,
-		Ready:   f.unready,
-		Metrics: f.metrics,
+	o.site = web.New(web.Options{
+		Dial:    o.s.Host.Dial,
+		Ready:   o.unready,
+		Metrics: o.metrics,
 		Ask:     []string{"INFO", "limitkv"},
-		Admit:   f.admit,
-		May:     f.may,
-		Open:    func() bool { return !f.s.ACL.Required() },
-		Logf:    func(format string, args ...any) { f.s.Logf('w', format, args...) },
+		Admit:   o.admit,
+		May:     o.may,
+		Open:    func() bool { return !o.users.Required() },
+		Logf:    func(format string, args ...any) { o.s.Logf('w', format, args...) },
 	})
 	go func() {
-		defer f.s.Caught("serving HTTP")
-		f.site.Serve(ln, config)
+		defer o.s.Caught("serving HTTP")
+		o.site.Serve(ln, config)
 	}()
-	f.at = ln.Addr().String() // of a port that was picked
+	o.at = ln.Addr().String() // of a port that was picked
 	scheme := "http"
 	if config != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + f.at, nil
+	return scheme + "://" + o.at, nil
 }
 
 // unready is why clients are not to be sent here, "" if they are.
-func (f *family) unready() string {
-	if text := f.s.Loading.Error(); text != "" {
+func (o *Site) unready() string {
+	if text := o.s.Loading.Error(); text != "" {
 		return text
 	}
-	if text := f.s.RefusesWrites(); text != nil {
+	if text := o.s.RefusesWrites(); text != nil {
 		return *text
 	}
-	if f.s.Replica.Load()&command.ReplicaStale != 0 {
+	if o.s.Replica.Load()&command.ReplicaStale != 0 {
 		return command.ErrMasterDown
 	}
-	return f.s.Connections.TooMany()
+	return o.limits.TooMany()
 }
 
 // lookers are the commands that the page may run besides those that only read keys, where it may only look.
@@ -139,11 +144,11 @@ var never = []string{"auth", "client|reply", "discard", "exec", "hello", "monito
 	"ssubscribe", "subscribe", "sync", "unwatch", "watch"}
 
 // admit returns the error for a command that the page may not run, "" if it may.
-func (f *family) admit(args []string) string {
+func (o *Site) admit(args []string) string {
 	if len(args) == 0 {
 		return "ERR an empty command"
 	}
-	cmd, known := f.s.Table.Resolve(words(args))
+	cmd, known := o.s.Table.Resolve(words(args))
 	if !known {
 		return "" // the server says what is wrong
 	}
@@ -151,18 +156,18 @@ func (f *family) admit(args []string) string {
 	if slices.Contains(never, name) {
 		return "ERR " + strings.ToUpper(strings.ReplaceAll(name, "|", " ")) + " is for a connection of one's own, which the page does not have"
 	}
-	if f.write.Load() || cmd.Flags&command.ReadOnly != 0 || slices.Contains(lookers, name) || slices.Contains(lookers, parent(name)) {
+	if o.write.Load() || cmd.Flags&command.ReadOnly != 0 || slices.Contains(lookers, name) || slices.Contains(lookers, parent(name)) {
 		return ""
 	}
 	return "NOPERM the page only looks: the parameter http-write lets it do " + strings.ToUpper(strings.ReplaceAll(name, "|", " "))
 }
 
 // may returns the error for a command that a user may not run on the page, "" if he may.
-func (f *family) may(user string, args []string) string {
-	if text := f.admit(args); text != "" {
+func (o *Site) may(user string, args []string) string {
+	if text := o.admit(args); text != "" {
 		return text
 	}
-	return f.s.ACL.MayRun(user, words(args))
+	return o.users.MayRun(user, words(args))
 }
 
 func words(args []string) [][]byte {

@@ -19,8 +19,8 @@ import (
 )
 
 // prefixesParam is metrics-prefixes.
-func (f *family) prefixesParam() *params.Param {
-	set := &f.s.Prefixes
+func (o *Site) prefixesParam() *params.Param {
+	set := &o.s.Prefixes
 	return &params.Param{
 		Name: "metrics-prefixes",
 		Help: "beginnings of keys, separated by blanks, whose limiters, locks and queues have metrics of their own; a key counts for the longest one",
@@ -71,15 +71,15 @@ func (b byPrefix) of(p *prefix.Prefix) *queued {
 
 // queues looks at all queues, a few at a time. Of a part of the keyspace that a script holds for long it tells what it saw
 // last.
-func (f *family) queues() (total byPrefix) {
-	f.seen.Lock()
-	defer f.seen.Unlock()
+func (o *Site) queues() (total byPrefix) {
+	o.seen.Lock()
+	defer o.seen.Unlock()
 	total = byPrefix{}
-	for i := range f.seen.shards {
-		if got, ok := f.queuesOf(i); ok {
-			f.seen.shards[i] = got
+	for i := range o.seen.shards {
+		if got, ok := o.queuesOf(i); ok {
+			o.seen.shards[i] = got
 		}
-		for p, q := range f.seen.shards[i] {
+		for p, q := range o.seen.shards[i] {
 			total.of(p).add(q)
 		}
 	}
@@ -87,8 +87,8 @@ func (f *family) queues() (total byPrefix) {
 }
 
 // queuesOf looks at those of a shard, if nobody has it reserved.
-func (f *family) queuesOf(shard int) (got byPrefix, ok bool) {
-	ks := f.s.Keyspace
+func (o *Site) queuesOf(shard int) (got byPrefix, ok bool) {
+	ks := o.s.Keyspace
 	now := ks.Clock.Now()
 	for db := range ks.Databases() {
 		for from := math.MaxInt; from > 0; {
@@ -100,7 +100,7 @@ func (f *family) queuesOf(shard int) (got byPrefix, ok bool) {
 				if got == nil {
 					got = byPrefix{}
 				}
-				t := got.of(f.s.Prefixes.Of(e.Key()))
+				t := got.of(o.s.Prefixes.Of(e.Key()))
 				t.queues++
 				t.ready += q.Count(delayqueue.Ready, now)
 				t.delayed += q.Count(delayqueue.Delayed, now)
@@ -118,8 +118,8 @@ func (f *family) queuesOf(shard int) (got byPrefix, ok bool) {
 }
 
 // prefixes tells of queues what INFO does not, and what there is by prefix.
-func (f *family) prefixes(m *web.Metrics) {
-	all, set := f.queues(), &f.s.Prefixes
+func (o *Site) prefixes(m *web.Metrics) {
+	all, set := o.queues(), &o.s.Prefixes
 	var total queued
 	for _, q := range all {
 		total.add(q)

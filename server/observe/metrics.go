@@ -91,11 +91,11 @@ var metrics = []metric{
 var sections = []string{"server", "clients", "memory", "persistence", "stats", "replication", "limitkv"}
 
 // metrics tells all metrics. Counters are added up shard by shard, each of which is locked for a moment.
-func (f *family) metrics(m *web.Metrics) {
+func (o *Site) metrics(m *web.Metrics) {
 	var c command.Ctx // it holds no locks, and only looks
-	c.KS, c.Now = f.s.Keyspace, f.s.Keyspace.Clock.Now()
+	c.KS, c.Now = o.s.Keyspace, o.s.Keyspace.Clock.Now()
 	w := command.InfoWriter{View: &c.View}
-	for _, section := range f.s.Info {
+	for _, section := range o.s.Info {
 		if slices.Contains(sections, section.Name) {
 			section.Write(&w)
 		}
@@ -106,9 +106,9 @@ func (f *family) metrics(m *web.Metrics) {
 			fields[name] = value
 		}
 	}
-	m.Gauge("limitkv_build_info", "The server's versions.", 1, "version", f.s.Version, "redis_version", command.RedisVersion)
+	m.Gauge("limitkv_build_info", "The server's versions.", 1, "version", o.s.Version, "redis_version", command.RedisVersion)
 	ready := 0.0
-	if f.unready() == "" {
+	if o.unready() == "" {
 		ready = 1
 	}
 	m.Gauge("limitkv_ready", "Whether clients are to be sent here, as /readyz says: not while it loads, cannot write, or has as many as it may.", ready)
@@ -125,10 +125,10 @@ func (f *family) metrics(m *web.Metrics) {
 			m.Gauge(x.name, x.help, value)
 		}
 	}
-	f.keys(m, w.Tally())
-	f.prefixes(m)
-	f.calls(m)
-	f.s.Stats.EachError(func(code string, n int64) {
+	o.keys(m, w.Tally())
+	o.prefixes(m)
+	o.calls(m)
+	o.s.Stats.EachError(func(code string, n int64) {
 		m.Counter("limitkv_errors_total", "Error replies by their first word.", float64(n), "code", code)
 	})
 }
@@ -145,7 +145,7 @@ func number(value string) (float64, bool) {
 	return n, err == nil
 }
 
-func (f *family) keys(m *web.Metrics, t *engine.Tally) {
+func (o *Site) keys(m *web.Metrics, t *engine.Tally) {
 	for db, st := range t.DBs {
 		if st.Keys > 0 || db == 0 {
 			name := strconv.Itoa(db)
@@ -164,15 +164,15 @@ func (f *family) keys(m *web.Metrics, t *engine.Tally) {
 var limits = []int64{10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000}
 
 // calls tells what each command that was called took.
-func (f *family) calls(m *web.Metrics) {
-	for _, cmd := range f.s.Table.All() {
-		calls, took, failed, rejected := f.s.Workers.Sum(cmd)
+func (o *Site) calls(m *web.Metrics) {
+	for _, cmd := range o.s.Table.All() {
+		calls, took, failed, rejected := o.s.Workers.Sum(cmd)
 		if calls == 0 && failed == 0 && rejected == 0 {
 			continue
 		}
 		name := cmd.FullName()
 		times(m, "limitkv_command_duration_seconds", "How long commands took, without the time that they waited.",
-			f.s.Workers.Times(cmd), float64(took)/micros, "command", name)
+			o.s.Workers.Times(cmd), float64(took)/micros, "command", name)
 		if failed > 0 {
 			m.Counter("limitkv_command_failures_total", "Commands that replied an error.", float64(failed), "command", name)
 		}
