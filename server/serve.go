@@ -52,14 +52,14 @@ func (s *Server) Closed(conn *resp.Conn) {
 	if sess.Multi.Watcher.Watching() {
 		s.KeyspaceOf(sess).Unwatch(&sess.Multi.Watcher, engine.LockSet{})
 	}
+	for _, ks := range s.Keyspace.Siblings() {
+		ks.EndSession(sess.ID, &sess.Bonds) // the leases of its locks
+	}
 	s.Tracker.Stop(sess)
 	s.Connections.Closed(sess)
 	s.Replication.Closed(sess)
 	s.PubSub.LeaveAll(sess)
 	s.Monitor.Remove(sess)
-	for _, fn := range s.OnClose {
-		fn(sess)
-	}
 	s.Clients.Remove(sess)
 	s.ClientGone(sess)
 }

@@ -8,7 +8,5 @@ func (s *Server) ResetStats() {
 	s.Workers.Reset()
 	s.Persistence.ResetStats()
 	s.Replication.ResetStats()
-	for _, reset := range s.OnResetStat {
-		reset()
-	}
+	s.Keeper.ResetStats()
 }

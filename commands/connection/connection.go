@@ -108,13 +108,10 @@ func selectDB(c *command.Ctx) {
 	c.OK()
 }
 
-// reset brings the session back to its beginning. The families undo what is
-// theirs (MULTI, subscriptions, MONITOR).
+// reset brings the session back to its beginning.
 func (f *family) reset(c *command.Ctx) {
 	s := c.Session
-	for _, fn := range f.s.OnReset {
-		fn(c)
-	}
+	c.Discard()
 	f.s.PubSub.LeaveAll(s)
 	f.s.Monitor.Remove(s)
 	f.s.Tracker.Stop(s)

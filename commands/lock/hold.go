@@ -145,13 +145,6 @@ func guard(c *command.Ctx, args [][]byte) (text string) {
 	return errFenced
 }
 
-// closed ends the leases that are bound to a session that has ended.
-func (f *family) closed(sess *command.Session) {
-	for _, ks := range f.s.Keyspace.Siblings() {
-		ks.EndSession(sess.ID, &sess.Bonds)
-	}
-}
-
 // tell pushes to a session, if it is there and its protocol has pushes, that it holds a lock no more. The key's lock is held.
 func (f *family) tell(key []byte, session, fence int64) {
 	f.lost.Add(1)

@@ -24,7 +24,6 @@ func Commands(s *command.Server) []*command.Command {
 	ks.Causes.Lost = f.logLost
 	ks.LockLost = f.tell
 	ks.Connected = func(session int64) bool { return s.Clients.Get(session) != nil }
-	s.OnClose = append(s.OnClose, f.closed)
 	s.OwnInfo = append(s.OwnInfo, f.info)
 	return []*command.Command{
 		f.acquireRow(), f.releaseRow(), f.touchRow(), f.guardRow(), infoRow, f.applyRow(), f.fenceRow(),

@@ -91,7 +91,7 @@ func memoryUsageCommand(c *command.Ctx) {
 func (f *family) memoryStats(c *command.Ctx) {
 	u := f.usage()
 	used, overhead := f.used()
-	top := f.peak.saw(used)
+	top := f.s.Keeper.Saw(used)
 	keys := 0
 	var dbs []int
 	tally := c.Tables()

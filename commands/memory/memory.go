@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/server"
@@ -61,21 +60,8 @@ func residentBytes() uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-// peak is the most that was seen when somebody looked.
-type peak struct{ bytes atomic.Uint64 }
-
-func (p *peak) saw(n uint64) uint64 {
-	for {
-		was := p.bytes.Load()
-		if n <= was || p.bytes.CompareAndSwap(was, n) {
-			return max(n, was)
-		}
-	}
-}
-
 type family struct {
-	s    *server.Server
-	peak peak
+	s *server.Server
 	// startMemory is what the process used when it was made.
 	startMemory uint64
 
@@ -109,14 +95,13 @@ func Commands(s *server.Server) []*command.Command {
 		return backlog
 	})
 	s.AddInfo(command.InfoSection{Name: "memory", Default: true, Write: f.infoMemory})
-	s.OnResetStat = append(s.OnResetStat, s.Keeper.ResetExceeded, func() { f.peak.bytes.Store(0) })
 	return []*command.Command{f.memoryRow()}
 }
 
 func (f *family) infoMemory(w *command.InfoWriter) {
 	u := f.usage()
 	used, overhead := f.used()
-	top := f.peak.saw(used)
+	top := f.s.Keeper.Saw(used)
 	ratio := func(field string, a, b uint64) { w.Decimal(field, float64(a)/float64(max(b, 1)), 2, "") }
 	w.Section("Memory")
 	w.Bytes("used_memory", used)

@@ -25,8 +25,8 @@ func compilersMax() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 // prepared is what a session waits for, or has waited for. The goroutine that compiles sets the result before done.
 type prepared struct {
 	body    []byte
+	session int64
 	done    atomic.Bool
-	dropped atomic.Bool // the session has ended
 
 	script  *script
 	err     error
@@ -98,34 +98,27 @@ func (f *family) prepare(c *command.Ctx, body []byte, compile func(p *prepared))
 		c.Session.Keep(preparedKey{}, nil)
 		return p
 	}
-	p = &prepared{body: bytes.Clone(body)}
+	p = &prepared{body: bytes.Clone(body), session: c.Session.ID}
 	c.Session.Keep(preparedKey{}, p)
-	server, conn := c.Server, c.Session.Conn
+	conn := c.Session.Conn
 	go func() {
-		f.aside(p, server.Logf, compile)
+		f.aside(p, compile)
 		conn.Post(conn.Resume)
 	}()
 	return nil
 }
 
 // aside compiles, when there is room for one more that does.
-func (f *family) aside(p *prepared, logf func(level byte, format string, args ...any), compile func(p *prepared)) {
+func (f *family) aside(p *prepared, compile func(p *prepared)) {
 	f.compilers <- struct{}{}
 	defer func() {
 		<-f.compilers
 		if r := recover(); r != nil {
-			logf('w', "panic while compiling: %v\n%s", r, debug.Stack())
+			f.s.Logf('w', "panic while compiling: %v\n%s", r, debug.Stack())
 		}
 		p.done.Store(true)
 	}()
-	if !p.dropped.Load() {
+	if f.s.Clients.Get(p.session) != nil { // or nobody waits for it any more
 		compile(p)
-	}
-}
-
-// abandon is told of sessions that have ended: nothing more is compiled for them.
-func abandon(sess *command.Session) {
-	if p, _ := sess.Slot(preparedKey{}, nil).(*prepared); p != nil {
-		p.dropped.Store(true)
 	}
 }

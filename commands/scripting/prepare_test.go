@@ -4,15 +4,21 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/limitkv/limitkv/server"
+	"github.com/limitkv/limitkv/server/command"
 )
 
 // A panic in the compiler leaves nothing prepared and nothing taken.
 func TestPreparePanics(t *testing.T) {
-	f := &family{compilers: make(chan struct{}, 1)}
+	lines := new(lines)
+	s := &command.Server{Clients: command.NewClients(), Services: command.Services{Log: lines}}
+	s.Clients.Add(&command.Session{ID: 7})
+	f := &family{s: &server.Server{Server: s}, compilers: make(chan struct{}, 1)}
 	for range 2 {
-		var p prepared
-		log := ""
-		f.aside(&p, func(_ byte, format string, args ...any) { log = fmt.Sprintf(format, args...) }, func(*prepared) { panic("a bug") })
+		p := prepared{session: 7}
+		f.aside(&p, func(*prepared) { panic("a bug") })
+		log := lines.last
 		if !p.done.Load() || p.script != nil || p.err != nil || p.library != nil {
 			t.Errorf("after a panic: %+v", &p)
 		}
@@ -21,3 +27,8 @@ func TestPreparePanics(t *testing.T) {
 		}
 	}
 }
+
+// lines is a log.
+type lines struct{ last string }
+
+func (l *lines) Printf(_ byte, format string, args ...any) { l.last = fmt.Sprintf(format, args...) }

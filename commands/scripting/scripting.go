@@ -47,7 +47,6 @@ func Commands(s *server.Server) []*command.Command {
 	f.cache.bySHA = make(map[string]*script)
 	f.finder = f.keys // once: a method as a value is allocated
 	f.compilers = make(chan struct{}, compilersMax())
-	s.OnClose = append(s.OnClose, abandon)
 	s.Mutexes = append(s.Mutexes, &f.cache.mu)
 	f.registries.Begin(s.Server, func(r *registry) { r.now.Store(newLibraries()) })
 	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, math.MaxInt64, "milliseconds a script may hold keys before others are answered BUSY")

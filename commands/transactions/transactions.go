@@ -16,7 +16,6 @@ import (
 // Commands are the rows of the family.
 func Commands(s *server.Server) []*command.Command {
 	t := family{s}
-	s.OnReset = append(s.OnReset, t.end)
 	return []*command.Command{
 		{
 			Name: "multi", Arity: 1, Group: command.GroupTransactions, Since: "1.2.0",
@@ -96,21 +95,8 @@ func (t family) watch(c *command.Ctx) {
 }
 
 func (t family) unwatch(c *command.Ctx) {
-	t.forget(c)
+	c.Unwatch()
 	c.OK()
-}
-
-// forget drops the watches.
-func (t family) forget(c *command.Ctx) {
-	if m := &c.Session.Multi; m.Watcher.Watching() {
-		held := c.Held
-		if c.Reserved {
-			held.Reset()
-		}
-		c.KS.Unwatch(&m.Watcher, held)
-		c.Session.Shown.Watches.Store(0)
-		c.Session.Shown.WatchBytes.Store(0)
-	}
 }
 
 func (t family) discard(c *command.Ctx) {
@@ -118,24 +104,8 @@ func (t family) discard(c *command.Ctx) {
 		c.Error("ERR DISCARD without MULTI")
 		return
 	}
-	t.end(c)
+	c.Discard()
 	c.OK()
-}
-
-// end leaves the transaction.
-func (t family) end(c *command.Ctx) {
-	queue := t.take(c)
-	queue.GiveBack(c.Worker)
-}
-
-// take leaves the transaction and returns what was queued.
-func (t family) take(c *command.Ctx) command.Queue {
-	m := &c.Session.Multi
-	queue := m.Queue
-	t.forget(c)
-	m.Active, m.Failed, m.Queue = false, false, command.Queue{}
-	c.Session.ShowMulti()
-	return queue
 }
 
 // plan needs what the queued commands need, and the watched keys.
@@ -158,7 +128,7 @@ func (t family) plan(c *command.Ctx, set *engine.LockSet) (long bool) {
 
 // refused ends the transaction when EXEC itself is refused.
 func (t family) refused(c *command.Ctx, text string) string {
-	t.end(c)
+	c.Discard()
 	return "EXECABORT Transaction discarded because of: " + strings.TrimPrefix(text, "ERR ")
 }
 
@@ -198,26 +168,26 @@ func (t family) exec(c *command.Ctx) {
 		return
 	}
 	if t.s.Cluster && !sameSlot(m.Queue.Requests) {
-		t.end(c)
+		c.Discard()
 		c.Error(command.ErrCrossSlot)
 		return
 	}
 	switch {
 	case m.Failed:
-		t.end(c)
+		c.Discard()
 		c.Error(command.ErrExecAbort)
 		return
 	case m.Watcher.Dirty() || c.WatchedExpired(&m.Watcher):
-		t.end(c)
+		c.Discard()
 		c.NullArray()
 		return
 	}
 	if text := guarded(c, m.Queue.Requests); text != "" {
-		t.end(c)
+		c.Discard()
 		c.Error(text)
 		return
 	}
-	queue := t.take(c)
+	queue := c.TakeQueue()
 	c.Exec = true
 	c.Array(len(queue.Requests))
 	now := engine.Monotonic()

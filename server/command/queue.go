@@ -82,3 +82,32 @@ func (q *Queue) GiveBack(w *Worker) {
 	}
 	*q = Queue{}
 }
+
+// TakeQueue has the session leave its transaction, and returns what was queued.
+func (c *Ctx) TakeQueue() Queue {
+	m := &c.Session.Multi
+	queue := m.Queue
+	c.Unwatch()
+	m.Active, m.Failed, m.Queue = false, false, Queue{}
+	c.Session.ShowMulti()
+	return queue
+}
+
+// Discard has the session leave its transaction, if it is in one.
+func (c *Ctx) Discard() {
+	queue := c.TakeQueue()
+	queue.GiveBack(c.Worker)
+}
+
+// Unwatch drops the session's watches.
+func (c *Ctx) Unwatch() {
+	if m := &c.Session.Multi; m.Watcher.Watching() {
+		held := c.Held
+		if c.Reserved {
+			held.Reset()
+		}
+		c.KS.Unwatch(&m.Watcher, held)
+		c.Session.Shown.Watches.Store(0)
+		c.Session.Shown.WatchBytes.Store(0)
+	}
+}

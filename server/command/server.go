@@ -41,19 +41,11 @@ type Server struct {
 	UserSettings []params.Setting
 	// Loading is whether the server reads what is on disk.
 	Loading LoadProgress
-	// OnStop is called when nobody is served any more.
-	OnStop []func(how Ending) error
 	// Ending is how the server is to end, Running tells that it has begun to serve.
 	Ending  atomic.Int32
 	Running atomic.Bool
 	// LoadedKeys and ExpiredKeys are what the last file had that was loaded.
 	LoadedKeys, ExpiredKeys atomic.Int64
-	// OnClose is called when a connection ends.
-	OnClose []func(sess *Session)
-	// OnResetStat are called by CONFIG RESETSTAT.
-	OnResetStat []func()
-	// OnReset undoes what a family keeps in a session, for RESET.
-	OnReset []func(c *Ctx)
 	// Tracking is how many sessions use client-side caching, of which Tracker knows.
 	Tracking atomic.Int64
 	// Injecting: Injector is to see every command that a client sends.

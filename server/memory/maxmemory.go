@@ -40,9 +40,10 @@ type Keeper struct {
 	samples  *atomic.Int64
 	tenacity *atomic.Int64
 
-	changes  atomic.Int64 // of limit and policy
-	beside   atomic.Bool  // keys are being evicted beside the commands
-	exceeded atomic.Int64 // since when on the monotonic clock; 0 = it is not
+	changes  atomic.Int64  // of limit and policy
+	beside   atomic.Bool   // keys are being evicted beside the commands
+	peak     atomic.Uint64 // the most that was seen in use
+	exceeded atomic.Int64  // since when on the monotonic clock; 0 = it is not
 
 	mu    sync.Mutex
 	total int64 // microseconds over the limit, for INFO
@@ -169,8 +170,19 @@ func (k *Keeper) Exceeded() (current, total int64) {
 	return current / 1000, (k.total + current) / 1000
 }
 
-// ResetExceeded is for CONFIG RESETSTAT.
-func (k *Keeper) ResetExceeded() {
+// Saw is told how much is in use, and returns the most that it ever was.
+func (k *Keeper) Saw(used uint64) uint64 {
+	for {
+		was := k.peak.Load()
+		if used <= was || k.peak.CompareAndSwap(was, used) {
+			return max(used, was)
+		}
+	}
+}
+
+// ResetStats forgets how much was in use at most, and for how long it was too much.
+func (k *Keeper) ResetStats() {
+	k.peak.Store(0)
 	k.mu.Lock()
 	k.total = 0
 	k.exceeded.Store(0)
