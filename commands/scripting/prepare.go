@@ -19,8 +19,8 @@ import (
 // longSource is from how many bytes on a source is long: to compile that takes a millisecond.
 const longSource = 64 << 10
 
-// compilersMax is how many goroutines compile at a time.
-func compilersMax() int { return max(1, runtime.GOMAXPROCS(0)/2) }
+// compilers holds one for each goroutine of the process that compiles: of the processors, half may.
+var compilers = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 
 // prepared is what a session waits for, or has waited for. The goroutine that compiles sets the result before done.
 type prepared struct {
@@ -110,9 +110,9 @@ func (f *family) prepare(c *command.Ctx, body []byte, compile func(p *prepared))
 
 // aside compiles, when there is room for one more that does.
 func (f *family) aside(p *prepared, compile func(p *prepared)) {
-	f.compilers <- struct{}{}
+	compilers <- struct{}{}
 	defer func() {
-		<-f.compilers
+		<-compilers
 		if r := recover(); r != nil {
 			f.s.Logf('w', "panic while compiling: %v\n%s", r, debug.Stack())
 		}

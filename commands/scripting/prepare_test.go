@@ -14,8 +14,8 @@ func TestPreparePanics(t *testing.T) {
 	lines := new(lines)
 	s := &command.Server{Clients: command.NewClients(), Services: command.Services{Log: lines}}
 	s.Clients.Add(&command.Session{ID: 7})
-	f := &family{s: &server.Server{Server: s}, compilers: make(chan struct{}, 1)}
-	for range 2 {
+	f := &family{s: &server.Server{Server: s}}
+	for range cap(compilers) + 1 {
 		p := prepared{session: 7}
 		f.aside(&p, func(*prepared) { panic("a bug") })
 		log := lines.last

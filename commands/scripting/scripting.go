@@ -26,7 +26,6 @@ type family struct {
 	memoryMax  *atomic.Int64 // bytes that a script may make the heap grow by
 	workers    atomic.Int64  // made so far
 	finder     analysis.KeyFinder
-	compilers  chan struct{} // holds one for each goroutine that compiles, see prepare.go
 }
 
 // worker is what a command.Worker has for scripts.
@@ -46,7 +45,6 @@ func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s, compress: s.Config.Compression()}
 	f.cache.bySHA = make(map[string]*script)
 	f.finder = f.keys // once: a method as a value is allocated
-	f.compilers = make(chan struct{}, compilersMax())
 	s.Mutexes = append(s.Mutexes, &f.cache.mu)
 	f.registries.Begin(s.Server, func(r *registry) { r.now.Store(newLibraries()) })
 	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, math.MaxInt64, "milliseconds a script may hold keys before others are answered BUSY")
