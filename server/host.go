@@ -8,44 +8,31 @@ import (
 
 	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/server/command"
-	"github.com/limitkv/limitkv/server/longrun"
 )
 
 // host is what the server runs in: its listeners, and whose program it is part of.
 type host struct {
-	s       *Server
+	*Server
 	net     *resp.Server
 	options Options
 }
 
-// Authorize and the other methods are for what is below the server, and for families: see command.Host.
+// Authorize and the other methods are for what is below the server: see command.Host.
 func (h *host) Authorize(c *command.Ctx, cmd *command.Command, args [][]byte) string {
-	return h.s.ACL.Authorize(c, cmd, args)
+	return h.ACL.Authorize(c, cmd, args)
 }
 
 func (h *host) AuthorizeKeys(c *command.Ctx, keys []command.NamedKey) string {
-	return h.s.ACL.AuthorizeKeys(c, keys)
-}
-
-func (h *host) GoLong(c *command.Ctx, since int64) *longrun.Run { return h.s.GoLong(c, since) }
-
-func (h *host) Step(c *command.Ctx) { h.s.Step(c) }
-
-func (h *host) Apply(sess *command.Session, args [][]byte) error { return h.s.Apply(sess, args) }
-
-func (h *host) Replayer(sess *command.Session, feed func(raw []byte)) command.Replayer {
-	return h.s.Replayer(sess, feed)
+	return h.ACL.AuthorizeKeys(c, keys)
 }
 
 func (h *host) TookLong(c *command.Ctx, cmd *command.Command, args [][]byte, micros int64) {
-	h.s.Latency.Executed(c, cmd, args, micros)
+	h.Latency.Executed(c, cmd, args, micros)
 }
 
-func (h *host) EvictClientsSoon() { h.s.Keeper.EvictClientsSoon() }
+func (h *host) EvictClientsSoon() { h.Keeper.EvictClientsSoon() }
 
-func (h *host) Flushed(c *command.Ctx) { h.s.Tracker.Flushed(c) }
-
-func (h *host) IO() []resp.IO { return h.net.IO() }
+func (h *host) Flushed(c *command.Ctx) { h.Tracker.Flushed(c) }
 
 func (h *host) InRound() bool { return h.net.InRound() }
 
@@ -69,9 +56,14 @@ func (w *within) Inside() {}
 
 func (w *within) RemoteAddr() net.Addr { return w.remote }
 
-func (h *host) Ends() bool { return h.options.Shutdown != nil }
+// IO tells what the event loops have read and written.
+func (s *Server) IO() []resp.IO { return s.host.net.IO() }
 
-func (h *host) Shutdown() { h.options.Shutdown() }
+// Ends tells whether SHUTDOWN can end the server, or else whose program it is part of ends it.
+func (s *Server) Ends() bool { return s.host.options.Shutdown != nil }
+
+// End has the server end as Server.Shutdown says.
+func (s *Server) End() { s.host.options.Shutdown() }
 
 func (h *host) Writing() {
 	if h.options.Served != nil {
@@ -85,7 +77,7 @@ func (h *host) Fatal(text string) {
 	}
 }
 
-func (h *host) ClientTLS() (*tls.Config, error) { return h.s.params.tls.client(h.s.Config.Value) }
+func (h *host) ClientTLS() (*tls.Config, error) { return h.params.tls.client(h.Config.Value) }
 
 func (h *host) Freed() {
 	if h.options.Freed != nil {

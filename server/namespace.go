@@ -18,9 +18,9 @@ const acceptRetry = 10 * time.Millisecond
 
 // Open listens on a free port of the first address of bind. Its connections are
 // served by goroutines: unlike a loop's, such a listener can be closed alone.
-func (h *host) Open() (port int, end func(), err error) {
+func (s *Server) Open() (port int, end func(), err error) {
 	host := "127.0.0.1"
-	if hosts := strings.Fields(h.s.params.bind()); len(hosts) > 0 {
+	if hosts := strings.Fields(s.params.bind()); len(hosts) > 0 {
 		host = strings.TrimPrefix(hosts[0], "-")
 	}
 	ln, err := net.Listen(listenAt(host, "0"))
@@ -28,12 +28,12 @@ func (h *host) Open() (port int, end func(), err error) {
 		return 0, nil, err
 	}
 	go func() {
-		defer h.s.Caught("a namespace")
+		defer s.Caught("a namespace")
 		for {
 			conn, err := ln.Accept()
 			switch {
 			case err == nil:
-				h.net.ServeConn(conn)
+				s.host.net.ServeConn(conn)
 			case errors.Is(err, net.ErrClosed):
 				return
 			default:

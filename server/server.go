@@ -167,7 +167,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{Server: cs, loads: o.LoadLater}
 	cs.Keyspace.Sched.Stepped = s.clockStepped
 
-	s.host = &host{s: s, options: o}
+	s.host = &host{Server: s, options: o}
 	cs.Host = s.host
 	s.params = declare(cs.Config, databases)
 	s.ACL = acl.New(cs)

@@ -268,7 +268,7 @@ func debugChangeReplID(f *family, c *command.Ctx) {
 // ends so.
 func debugSegfault(f *family, c *command.Ctx) {
 	p, err := os.FindProcess(os.Getpid())
-	if !f.s.Host.Ends() || c.Session.Conn == nil {
+	if !f.s.Ends() || c.Session.Conn == nil {
 		err = errors.New("the server is part of another program")
 	}
 	if err == nil {

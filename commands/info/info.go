@@ -310,7 +310,7 @@ func (f *family) infoStats(w *command.InfoWriter) {
 	w.Line("dump_payload_repairs", f.s.Repaired.Load())
 	w.Line("total_long_commands", f.s.Long.Total())
 	var reads, writes, threadReads, threadWrites int64
-	for i, io := range f.s.Host.IO() {
+	for i, io := range f.s.IO() {
 		reads, writes = reads+io.Reads, writes+io.Writes
 		if i > 0 {
 			threadReads, threadWrites = threadReads+io.Reads, threadWrites+io.Writes
@@ -334,7 +334,7 @@ func (f *family) infoStats(w *command.InfoWriter) {
 // goroutines serve, which are those with TLS.
 func (f *family) infoThreads(w *command.InfoWriter) {
 	w.Section("Threads")
-	for i, io := range f.s.Host.IO() {
+	for i, io := range f.s.IO() {
 		w.Linef(fmt.Sprintf("io_thread_%d", i), "clients=%d,reads=%d,writes=%d", io.Clients, io.Reads, io.Writes)
 	}
 }

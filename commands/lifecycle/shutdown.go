@@ -74,7 +74,7 @@ func (f *family) shutdown(c *command.Ctx) {
 		case nosave:
 			end.How = command.EndDiscarding
 		}
-		if !f.s.Host.Ends() {
+		if !f.s.Ends() {
 			c.Error("ERR this server is ended by the program that it is part of")
 			return
 		}
@@ -87,7 +87,7 @@ func (f *family) shutdown(c *command.Ctx) {
 			}
 		}
 		if f.s.Shutdown.Ask(end, failed) {
-			f.s.Host.Shutdown()
+			f.s.End()
 		}
 	}
 }

@@ -14,10 +14,10 @@ const (
 	errNamespaceBusy = "ERR a connection that watches, subscribes, tracks or monitors stays in its namespace"
 )
 
-type namespaces struct{ s *command.Server }
+type namespaces struct{ s *server.Server }
 
 func namespaceRow(s *server.Server) *command.Command {
-	f, n := family{s, s.Keyspace}, namespaces{s.Server}
+	f, n := family{s, s.Keyspace}, namespaces{s}
 	return &command.Command{
 		Name: "lkv.namespace", Arity: -2, Group: command.GroupTest, Since: "0.2.0",
 		Flags:      command.Test | command.NoScript | command.NoMulti | command.Loading | command.Stale,
@@ -42,7 +42,7 @@ func (n namespaces) make(c *command.Ctx) *command.Namespace {
 		c.Error(errNamespaceName)
 		return nil
 	}
-	ns := n.s.Namespaces.Make(n.s, string(name))
+	ns := n.s.Namespaces.Make(n.s.Server, string(name))
 	if ns == nil {
 		c.Error(errNamespaceMany)
 	}
@@ -96,7 +96,7 @@ func (n namespaces) port(c *command.Ctx) {
 	if ns == nil {
 		return
 	}
-	port, err := n.s.Namespaces.Listen(ns, n.s.Host.Open)
+	port, err := n.s.Namespaces.Listen(ns, n.s.Open)
 	if err != nil {
 		c.Error("ERR no port: " + err.Error())
 		return
@@ -111,7 +111,7 @@ func (n namespaces) drop(c *command.Ctx) {
 		c.Error(command.ErrNoNamespace)
 	case ns == c.Session.Namespace():
 		c.Error("ERR this connection is in the namespace")
-	case !n.s.Namespaces.Drop(n.s, ns): // others were quicker
+	case !n.s.Namespaces.Drop(n.s.Server, ns): // others were quicker
 		c.Error(command.ErrNoNamespace)
 	default:
 		c.OK()

@@ -12,7 +12,7 @@ import (
 // A panic in the compiler leaves nothing prepared and nothing taken.
 func TestPreparePanics(t *testing.T) {
 	lines := new(lines)
-	s := &command.Server{Clients: command.NewClients(), Services: command.Services{Log: lines}}
+	s := &command.Server{Clients: command.NewClients(), Log: lines}
 	s.Clients.Add(&command.Session{ID: 7})
 	f := &family{s: &server.Server{Server: s}}
 	for range cap(compilers) + 1 {

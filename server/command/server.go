@@ -22,11 +22,13 @@ import (
 // Server is the state of the server that commands see. Families keep what is
 // theirs alone in their own constructor.
 type Server struct {
-	Services
-	Keyspace *engine.Keyspace
-	Table    *Table
-	Config   *params.Config
-	Clients  *Clients
+	Functions Functions
+	Log       Log
+	Host      Host
+	Keyspace  *engine.Keyspace
+	Table     *Table
+	Config    *params.Config
+	Clients   *Clients
 	// Namespaces are keyspaces beside Keyspace.
 	Namespaces Namespaces
 	Stats      Stats
@@ -46,9 +48,9 @@ type Server struct {
 	Running atomic.Bool
 	// LoadedKeys and ExpiredKeys are what the last file had that was loaded.
 	LoadedKeys, ExpiredKeys atomic.Int64
-	// Tracking is how many sessions use client-side caching, of which Tracker knows.
+	// Tracking is how many sessions use client-side caching, of which tracking.Table knows.
 	Tracking atomic.Int64
-	// Injecting: Injector is to see every command that a client sends.
+	// Injecting: faults.Injector is to see every command that a client sends.
 	Injecting atomic.Bool
 
 	// MaxMemory is how many bytes may be in use, 0 for no limit. ClientBytes is what all

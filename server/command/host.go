@@ -1,25 +1,16 @@
 package command
 
-// What some families, and package commands, do for all others.
+// What this package, and what stands on it, ask of who is above: the server that serves sessions, and the family of scripts.
 
 import (
 	"crypto/tls"
 	"net"
 
 	"github.com/limitkv/limitkv/engine"
-	"github.com/limitkv/limitkv/resp"
 	"github.com/limitkv/limitkv/server/longrun"
 )
 
-// Services are those, each behind the little that the others ask of it. Whoever is
-// named sets its own when the server is made, and nobody else does.
-type Services struct {
-	Functions Functions // family scripting
-	Log       Log       // package server
-	Host      Host      // package server
-}
-
-// Functions knows the libraries of functions. Those that are loaded are added to those
+// Functions knows the libraries of functions: the family of scripts does. Those that are loaded are added to those
 // there are, unless flush; without replace, one that is there is an error, whose text
 // is returned.
 type Functions interface {
@@ -32,7 +23,7 @@ type Functions interface {
 	LoadCode(c *Ctx, codes [][]byte, flush, replace bool) (problem string)
 }
 
-// Log takes lines at a level: 'd', 'v', 'n' or 'w'.
+// Log is where lines go: the server's log, or what a program has given. It takes them at a level: 'd', 'v', 'n' or 'w'.
 type Log interface {
 	Printf(level byte, format string, args ...any)
 }
@@ -61,21 +52,14 @@ type Host interface {
 	EvictClientsSoon()
 	// Flushed is told that databases of the command's keyspace were emptied, while Server.Tracking is not 0.
 	Flushed(c *Ctx)
-	// IO tells what the event loops have read and written.
-	IO() []resp.IO
 	// InRound and Watch are resp.Server's.
 	InRound() bool
 	Watch(event int, fn func()) bool
 	// Dial makes a connection inside the process, for a client at a remote address. It
 	// does not count to maxclients.
 	Dial(remote net.Addr) net.Conn
-	// Open listens on a port that is free, for connections to a namespace.
-	Open() (port int, end func(), err error)
-	// Shutdown has the server end as Server.Shutdown says; Ends tells whether it can, or else
-	// whose program it is part of ends it. Writing is called when what is to be kept is about
-	// to be written at the end, which may take longer than shutdown-timeout.
-	Ends() bool
-	Shutdown()
+	// Writing is called when what is to be kept is about to be written at the end, which may take longer than
+	// shutdown-timeout.
 	Writing()
 	// Fatal is called when the server cannot go on, after that has been logged, and ends
 	// the process. Die panics if it returns.
