@@ -28,7 +28,7 @@ func (s *Server) admit(c *command.Ctx) outcome {
 		s.refuse(c, unknown(cmd, c.Args))
 		return replied
 	}
-	if sess.LastCommand() != cmd { // pipelines mostly repeat one, and the store costs a bus lock
+	if sess.LastCommand() != cmd { // a pipeline mostly repeats one command, and the store costs a bus lock
 		sess.SetLastCommand(cmd)
 	}
 	if text := s.check(c); text != "" {
@@ -39,13 +39,13 @@ func (s *Server) admit(c *command.Ctx) outcome {
 		return retry
 	}
 	c.OutOfMemory = false
-	if conn := sess.Conn; conn != nil { // the server's own sessions are not kept out
+	if conn := sess.Conn; conn != nil { // the server's own sessions are always admitted
 		if s.MaxMemory.Load() != 0 || s.TooFewReplicas.Load() || s.RefusesWrites() != nil || s.Follows() {
 			w.Risk = true
 			text, evicted := s.scarce(c)
 			w.Risk = false
 			if evicted && s.Tracking.Load() != 0 {
-				conn.Post(conn.Resume) // it is told of what was evicted before it gets the reply
+				conn.Post(conn.Resume) // the client hears of evicted keys before it gets the reply
 				return retry
 			}
 			if text != "" {
@@ -64,7 +64,7 @@ func (s *Server) admit(c *command.Ctx) outcome {
 		if s.Pause.On() && s.pauses(c) {
 			return retry
 		}
-	} else if cmd.OfConnection() { // a primary or a log that is none may hold anything
+	} else if cmd.OfConnection() { // what a primary or a foreign log sends may be anything
 		s.refuse(c, command.ErrNoConnection)
 		return replied
 	}
@@ -75,7 +75,7 @@ func (s *Server) admit(c *command.Ctx) outcome {
 	return ran
 }
 
-// check returns the error text for a command that may not run now, whatever the server is like.
+// check returns the error text for a command that its caller may not run, whatever the state of the server is.
 func (s *Server) check(c *command.Ctx) string {
 	cmd, args := c.Cmd, c.Args
 	if !cmd.Takes(len(args)) {
@@ -103,12 +103,12 @@ func (s *Server) check(c *command.Ctx) string {
 	}
 	if (sess.Aside&command.AsideReplica != 0 || s.Monitors.Load() != 0 && sess.Shown.Flags.Load()&command.ShownMonitor != 0) &&
 		cmd.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0 {
-		return "ERR Replica can't interact with the keyspace" // as Redis calls those who monitor, too
+		return "ERR Replica can't interact with the keyspace" // Redis says so to monitors, too
 	}
 	return ""
 }
 
-// allOf tells whether a command has a flag: EXEC does if all have it that it runs.
+// allOf tells whether a command has a flag. EXEC has it if all its queued commands do.
 func (s *Server) allOf(c *command.Ctx, flag command.Flags) bool {
 	all := c.Cmd.Flags
 	if c.Cmd.FlagsOf != nil {
@@ -152,7 +152,7 @@ func unknown(cmd *command.Command, args [][]byte) string {
 }
 
 // refuse replies an error before the command ran; inside MULTI it makes EXEC
-// fail. It counts with the command, if there is one: a subcommand that does not exist is none.
+// fail. It counts as a rejected call of the command, unless there is no such command or subcommand.
 func (s *Server) refuse(c *command.Ctx, text string) {
 	if c.Known || c.Cmd != nil && len(c.Args) < 2 {
 		c.Worker.Counters[c.Cmd.Index()].Rejected.Add(1)
@@ -183,8 +183,8 @@ func (s *Server) queue(c *command.Ctx) {
 	c.Status("QUEUED")
 }
 
-// pauses tells whether a pause holds a command back. Not so those that drive the clock, by which it ends, nor what replicas
-// say of how far they are.
+// pauses tells whether a pause holds a command back. Commands that drive the test clock go on, since the pause ends by that
+// clock, and so do the acknowledgements of replicas.
 func (s *Server) pauses(c *command.Ctx) bool {
 	return c.Cmd.Flags&command.Test == 0 && c.Session.Aside&command.AsideReplica == 0 && s.Pause.Hold(c.Session.Conn, s.flagsOf(c)&mayWrite != 0)
 }
@@ -192,13 +192,12 @@ func (s *Server) pauses(c *command.Ctx) bool {
 // mayWrite are the flags of commands that may change keys.
 const mayWrite = command.Write | command.MayReplicate
 
-// scarce returns the error for a command for which there is too little memory or there are too few replicas, or which a
-// replica does not run, and whether
-// keys were evicted to make room.
+// scarce returns the error for a command that needs what the server lacks: memory, a disk to write to, enough replicas, the
+// role of a primary, or data that is up to date. It also tells whether keys were evicted to make room.
 func (s *Server) scarce(c *command.Ctx) (text string, evicted bool) {
 	flags := s.flagsOf(c)
 	replica := s.Replica.Load()
-	if s.MaxMemory.Load() != 0 && !s.Pause.On() && !s.Loading.On() && replica&command.ReplicaNoEvicts == 0 { // a pause also keeps keys from going
+	if s.MaxMemory.Load() != 0 && !s.Pause.On() && !s.Loading.On() && replica&command.ReplicaNoEvicts == 0 { // during a pause nothing is evicted
 		c.Account()
 		var ok bool
 		ok, evicted = s.Keeper.MakeRoom(c.Now)
@@ -221,8 +220,7 @@ func (s *Server) scarce(c *command.Ctx) (text string, evicted bool) {
 	return "", evicted
 }
 
-// flagsOf are the flags of the request, which depend on the script if it is one's; for EXEC they are also those of the
-// commands that it runs.
+// flagsOf are the flags of the request. Those of EVAL depend on the script, and EXEC also has those of its queued commands.
 func (s *Server) flagsOf(c *command.Ctx) command.Flags {
 	flags := ownFlags(c)
 	eachOfExec(c, func() bool {
@@ -239,7 +237,8 @@ func ownFlags(c *command.Ctx) command.Flags {
 	return c.Cmd.CallFlags(c.Args)
 }
 
-// eachOfExec has c be each of the requests that it is to run, if it is EXEC's, until fn returns false.
+// eachOfExec calls fn for each queued command of EXEC, which is c's request meanwhile, until fn returns false. For other
+// commands it does nothing.
 func eachOfExec(c *command.Ctx, fn func() bool) {
 	if c.Cmd.Plan == nil || c.Cmd.Flags&command.InMulti == 0 {
 		return
@@ -253,7 +252,7 @@ func eachOfExec(c *command.Ctx, fn func() bool) {
 	c.Request = exec
 }
 
-// spends tells whether a request is to be refused where memory is full: EXEC is if one of its commands is.
+// spends tells whether a request is refused when memory is full. EXEC is if one of its commands is.
 func (s *Server) spends(c *command.Ctx) (spends bool) {
 	if ownFlags(c)&command.DenyOOM != 0 && !c.Cmd.Spared(c, c.Args) {
 		return true

@@ -1,7 +1,7 @@
 package server
 
-// Commands without a connection: the server's own, and those of a journal of another time or server. A journal's are run
-// as a client's would be, but nothing expires meanwhile, nobody's rights are asked, and no error may come of them.
+// Commands without a connection: the server's own, and those of a journal that is loaded. A journal's commands run as a
+// client's would, but nothing expires meanwhile, no rights are checked, and an error stops the loading.
 
 import (
 	"errors"
@@ -30,8 +30,8 @@ func (s *Server) do(sess *command.Session, args []string) []byte {
 	return reply
 }
 
-// Apply runs one command of a journal in a session that is kept for it. What frames
-// a transaction is passed over: nobody sees what is between.
+// Apply runs one command of a journal in a session that is kept for it. It skips MULTI and EXEC, since nobody else sees the
+// state in between.
 func (s *Server) Apply(sess *command.Session, args [][]byte) error {
 	if command.EqualFold(args[0], "MULTI") || command.EqualFold(args[0], "EXEC") {
 		return nil
@@ -49,8 +49,7 @@ func (s *Server) Apply(sess *command.Session, args [][]byte) error {
 	return nil
 }
 
-// alone takes a command through the pipeline that no connection sent and that begins at a time of the monotonic clock. It
-// calls done if it ran.
+// alone takes a command without a connection through the pipeline, and calls done if it ran. began is on the monotonic clock.
 func (s *Server) alone(sess *command.Session, args [][]byte, began int64, done func(c *command.Ctx)) (outcome, []byte) {
 	w := s.Workers.Get(s.Server)
 	defer s.Workers.Put(w)

@@ -15,12 +15,12 @@ type Script struct {
 	ReadOnly bool // it is called by *_RO, or has the flag no-writes
 	Spends   bool // it may use memory that there is not: the flag allow-oom, or it has written
 	Wrote    bool // it cannot be stopped in the middle any more
-	// Slot is that of the keys seen so far, in a cluster, whose scripts use one, unless AnySlot.
+	// Slot is the hash slot of the keys so far. In a cluster a script may use one slot only, unless AnySlot.
 	Slot    int
 	AnySlot bool
 }
 
-// AdmitCall returns the error text for a command that a script may not call. The script's is c's request.
+// AdmitCall returns the error text for a command that a script may not call. c is the context of the script's own command.
 func (s *Server) AdmitCall(c *command.Ctx, r *command.Request, script *Script) string {
 	cmd, args := r.Cmd, r.Args
 	if !cmd.Takes(len(args)) || cmd.Run == nil {
@@ -36,7 +36,7 @@ func (s *Server) AdmitCall(c *command.Ctx, r *command.Request, script *Script) s
 	if script.ReadOnly && flags&mayWrite != 0 {
 		return "ERR Write commands are not allowed from read-only scripts."
 	}
-	own := c.Session.Conn == nil // a log that is read, or a master's: what was written once is written again
+	own := c.Session.Conn == nil // a log that is loaded, or a primary's stream: what was written there is written here
 	replica := s.Replica.Load()
 	if own {
 		replica = 0
@@ -67,7 +67,7 @@ func (s *Server) AdmitCall(c *command.Ctx, r *command.Request, script *Script) s
 	return ""
 }
 
-// leaves returns the error text for a command whose keys are of several slots, or of another than those before.
+// leaves returns the error text for a command whose keys are in several slots, or in another one than the keys before.
 func (script *Script) leaves(cmd *command.Command, args [][]byte) string {
 	of, ok := cmd.Slot(args, hashslot.None)
 	switch {
@@ -82,9 +82,8 @@ func (script *Script) leaves(cmd *command.Command, args [][]byte) string {
 	return ""
 }
 
-// mayAll tells whether DEBUG SET-DISABLE-DENY-SCRIPTS lets a script call a command
-// that is not for scripts: one that administers, and needs no key that the script
-// does not hold, for analysis has not foreseen the call.
+// mayAll tells whether DEBUG SET-DISABLE-DENY-SCRIPTS lets a script call a command that is not for scripts. The command must
+// be an administrative one, and need no lock that the script does not have: the analysis of the script did not expect it.
 func (s *Server) mayAll(c *command.Ctx, r *command.Request) bool {
 	if !s.ScriptsMayAll.Load() || r.Cmd.Flags&(command.Admin|command.Test) != command.Admin {
 		return false

@@ -1,7 +1,7 @@
 package server
 
-// The end of the server, in three steps: replicas catch up, what is to be kept is written, connections end. Up to the second
-// it may go on instead.
+// The end of the server, in three steps: replicas catch up, data is written to disk, connections end. After the first two the
+// server may still go on instead.
 
 import (
 	"errors"
@@ -20,8 +20,8 @@ var errTakenBack = errors.New("the end was taken back")
 // catchUpPoll is how often it is looked whether replicas have all that was written.
 const catchUpPoll = 5 * time.Millisecond
 
-// CatchUp waits, where the server was asked to end, until its replicas have all that was written, with writes held back, or
-// until shutdown-timeout is over. It returns what was asked for, or an error where that was taken back.
+// CatchUp waits until the replicas have all writes, or until shutdown-timeout is over. Writes are paused meanwhile. It returns
+// how the server is to end, or an error if the end was taken back (SHUTDOWN ABORT).
 func (s *Server) CatchUp() (command.End, error) {
 	ks := s.Keyspace
 	e, ok := s.Shutdown.Begin(func(e command.End) int64 {
@@ -50,8 +50,8 @@ func (s *Server) CatchUp() (command.End, error) {
 	return e, nil
 }
 
-// Prepare writes what is to be kept, as e says, with clients held back from then on. If
-// that fails the server goes on, and the error says why.
+// Prepare writes data to disk, as e says, and pauses clients from then on. If that fails, the server goes on, and the error
+// says why.
 func (s *Server) Prepare(e command.End) error {
 	s.Ending.Store(int32(e.How))
 	err := s.Persistence.BeforeStop(e.How, e.Force)
@@ -64,13 +64,13 @@ func (s *Server) Prepare(e command.End) error {
 	return err
 }
 
-// Close ends all connections and stops. What does not end within
-// shutdown-timeout is left as it is, and an error says so: something is stuck.
+// Close ends all connections and stops the server. If something does not end within shutdown-timeout, Close gives up on it
+// and returns an error.
 func (s *Server) Close() error {
 	ended := make(chan struct{})
 	go func() {
 		defer s.Caught("ending the server")
-		s.Long.Stop() // or whoever waits for their keys would wait on
+		s.Long.Stop() // others may wait for their keys
 		for _, ns := range s.Namespaces.All() {
 			s.Namespaces.Drop(s.Server, ns)
 		}
@@ -101,5 +101,5 @@ func (s *Server) ShutdownTimeout() time.Duration {
 	return max(shutdownMin, time.Duration(min(s.params.shutdown.Load(), math.MaxInt64/int64(time.Second)))*time.Second)
 }
 
-// shutdownMin is what ending takes at least where replies wait to be sent.
+// shutdownMin is the least time for replies that wait to be sent.
 const shutdownMin = 1500 * time.Millisecond

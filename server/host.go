@@ -38,20 +38,20 @@ func (h *host) InRound() bool { return h.net.InRound() }
 
 func (h *host) Watch(event int, fn func()) bool { return h.net.Watch(event, fn) }
 
-// Dial: the other end is served by goroutines, as connections with TLS are.
+// Dial makes a connection inside the process. Goroutines serve its other end, as they do for TLS.
 func (h *host) Dial(remote net.Addr) net.Conn {
 	here, there := net.Pipe()
 	h.net.ServeConn(&within{there, remote})
 	return here
 }
 
-// within is a connection inside the process, for somebody elsewhere.
+// within is the server's end of a connection inside the process, on behalf of a remote client.
 type within struct {
 	net.Conn
 	remote net.Addr
 }
 
-// Inside has it count to no limit of clients: see resp.Conn.
+// Inside marks the connection: it does not count towards maxclients (resp.Conn).
 func (w *within) Inside() {}
 
 func (w *within) RemoteAddr() net.Addr { return w.remote }
@@ -59,10 +59,10 @@ func (w *within) RemoteAddr() net.Addr { return w.remote }
 // IO tells what the event loops have read and written.
 func (s *Server) IO() []resp.IO { return s.host.net.IO() }
 
-// Ends tells whether SHUTDOWN can end the server, or else whose program it is part of ends it.
+// Ends tells whether SHUTDOWN can end the server. In a server that is part of another program it cannot.
 func (s *Server) Ends() bool { return s.host.options.Shutdown != nil }
 
-// End has the server end as Server.Shutdown says.
+// End begins the end that Server.Shutdown describes.
 func (s *Server) End() { s.host.options.Shutdown() }
 
 func (h *host) Writing() {

@@ -1,6 +1,6 @@
 package server
 
-// What a server for tests does to commands before they run, and where; and commands of sessions that are not like others.
+// Commands that take another way: those that a test injects faults into, and those of sessions in a namespace or of replicas.
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// inject is run for a server whose faults.Injector is to see commands, or was when it
-// first saw the command, for a session in a namespace and for a replica.
+// inject runs a command of such a session, or while faults.Injector is active. A command that was delayed comes here a second
+// time, although the injector may be inactive by then.
 func (s *Server) inject(w *command.Worker, sess *command.Session, r *command.Request) outcome {
 	c := &w.Ctx
 	c.KS = s.KeyspaceOf(sess)
@@ -53,7 +53,7 @@ func (s *Server) inject(w *command.Worker, sess *command.Session, r *command.Req
 	return result
 }
 
-// stray ends a replica that was replied something: it would take the reply for a part of the stream.
+// stray disconnects a replica that would get a reply, which it would take for a part of the stream.
 func (s *Server) stray(c *command.Ctx, mark int) {
 	sess := c.Session
 	name := strings.ToLower(command.Repeat(c.Args[0], command.RepeatBytesMax))

@@ -33,7 +33,7 @@ func (s *Server) accept() error {
 	return nil
 }
 
-// unbind closes the listeners of which nobody was accepted.
+// unbind closes the listeners that do not accept clients yet.
 func (s *Server) unbind() {
 	s.binding.Lock()
 	defer s.binding.Unlock()
@@ -137,8 +137,7 @@ func listenAt(host, port string) (network, at string) {
 	return "tcp4", net.JoinHostPort(host, port)
 }
 
-// noFamily tells whether an error says that the machine does not have the address
-// family: Redis goes on without.
+// noFamily tells whether an error says that the machine lacks the address family. Redis ignores such an address.
 func noFamily(err error) bool {
 	for _, no := range []error{syscall.EAFNOSUPPORT, syscall.EPFNOSUPPORT, syscall.EPROTONOSUPPORT, syscall.ESOCKTNOSUPPORT, syscall.ENOPROTOOPT} {
 		if errors.Is(err, no) {
@@ -148,7 +147,7 @@ func noFamily(err error) bool {
 	return false
 }
 
-// Ready writes to the log, as Redis does, that clients are waited for.
+// Ready writes to the log, as Redis does, that the server accepts connections.
 func (s *Server) Ready() {
 	for _, on := range []string{"tcp", "tls", "unix"} {
 		if slices.ContainsFunc(s.Listeners, func(l string) bool { return strings.HasPrefix(l, "name="+on+",") }) {
@@ -157,8 +156,7 @@ func (s *Server) Ready() {
 	}
 }
 
-// listenUnix listens on a unix socket. A file that a server which is gone left
-// behind is replaced.
+// listenUnix listens on a unix socket. It replaces a socket file that no server uses any more.
 func (s *Server) listenUnix(path string) (net.Addr, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
 		if conn, err := net.Dial("unix", path); err == nil {

@@ -1,9 +1,10 @@
 package server
 
 // Commands that take long. A command begins on the goroutine of its connection's loop, under the locks of its keys. If
-// it turns out to take long – a script that is over its time, see scripting – or is known to, it stays where it is, and
-// all else goes elsewhere: the loop to another goroutine with another worker, the locks become a reservation, which
-// parks who wants the keys instead of blocking a loop, and the connection is paused. What ends in time pays nothing.
+// it turns out to take long (a script that is over its time, see scripting), or is known to, it keeps its goroutine, and
+// everything else moves: another goroutine with another worker runs the loop, the locks become a reservation, so that
+// commands for the same keys are parked instead of blocking a loop, and the connection is paused. A command that ends in
+// time pays nothing for this.
 
 import (
 	"runtime"
@@ -13,8 +14,8 @@ import (
 	"github.com/limitkv/limitkv/server/longrun"
 )
 
-// GoLong makes the command that c's worker runs a long one, which began at a time of the monotonic clock. It is called
-// on the command's goroutine, with no lock held but those of the command.
+// GoLong makes the command that c's worker runs a long one. since, on the monotonic clock, is when it began. The command's own
+// goroutine calls it, and has no locks but the command's.
 func (s *Server) GoLong(c *command.Ctx, since int64) *longrun.Run {
 	if c.Long != nil {
 		return c.Long
@@ -37,7 +38,7 @@ func (s *Server) GoLong(c *command.Ctx, since int64) *longrun.Run {
 		s.loops[conn.Loop] = next // before the loop goes on
 	}
 	sess.Busy.Store(true)
-	kept, from := s.holdBack(w, sess, w.ReplyAt) // what came before it does not leave with the loop
+	kept, from := s.holdBack(w, sess, w.ReplyAt) // earlier replies that are not confirmed stay behind
 	if w.Away = conn.HandOver(w.Nth, from); w.Away {
 		w.Unsafe = w.Unsafe[:0]
 		s.sendLater(sess, kept)
@@ -52,9 +53,9 @@ func (s *Server) GoLong(c *command.Ctx, since int64) *longrun.Run {
 	return run
 }
 
-// Step is called by a command that GoLong was called for, before it goes on looking. Its steps are short, so each is under
-// the mutexes of its shards: those who wait for one get it in a millisecond. A reservation that is given back and taken
-// again is taken before they have heard of it.
+// Step is called by a long command between two steps of a search. A step is short, so the command holds the mutexes of its
+// shards for it, which others get within a millisecond. A reservation would be worse: the command would take it again before
+// the waiting commands were told that it is free.
 func (s *Server) Step(c *command.Ctx) {
 	w := c.Worker
 	w.Risk = true
@@ -75,18 +76,19 @@ func (s *Server) Step(c *command.Ctx) {
 // endLong ends what GoLong began, once the command is settled.
 func (s *Server) endLong(c *command.Ctx, run *longrun.Run) {
 	c.Long = nil
-	s.enterChanges(c.Worker) // whoever waits for the last long command to end finds what it changed
+	s.enterChanges(c.Worker) // who waits for the last long command to end sees the changes
 	s.Long.Remove(run)
 	run.Reservation.Release()
 }
 
-// comeBack gives the reply of a command to its connection, which went on elsewhere, and the worker back. The worker's Ctx is that of the command still.
+// comeBack sends the reply of a long command to its connection, which another goroutine serves by now, and gives the worker
+// back. The worker's Ctx is still the command's.
 func (s *Server) comeBack(w *command.Worker, sess *command.Session) {
 	c := &w.Ctx
 	s.enterChanges(w)
 	reply, told := c.Writer.From(w.ReplyAt), command.Ctx{Request: &command.Request{Cmd: c.Cmd}, Session: sess, Server: s.Server}
 	c.Writer, w.Away = nil, false
-	w.Requests = [command.RequestsMax]command.Request{} // whose arguments are the connection's
+	w.Requests = [command.RequestsMax]command.Request{} // their arguments point into the connection's buffer
 	c.Rest()
 	seen := w.Seen
 	s.Workers.Put(w)

@@ -12,12 +12,11 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// acceptRetry is how long no connection is accepted when there is no descriptor
-// left for one.
+// acceptRetry is the pause before the next try when there was no file descriptor for a connection.
 const acceptRetry = 10 * time.Millisecond
 
-// Open listens on a free port of the first address of bind. Its connections are
-// served by goroutines: unlike a loop's, such a listener can be closed alone.
+// Open listens on a free port of the first address of bind. Goroutines serve its connections, since such a listener can be
+// closed alone, unlike one of the loops.
 func (s *Server) Open() (port int, end func(), err error) {
 	host := "127.0.0.1"
 	if hosts := strings.Fields(s.params.bind()); len(hosts) > 0 {
@@ -44,7 +43,7 @@ func (s *Server) Open() (port int, end func(), err error) {
 	return ln.Addr().(*net.TCPAddr).Port, func() { ln.Close() }, nil
 }
 
-// arrived takes a new session to the namespace whose port it came by.
+// arrived puts a new session into the namespace whose port it connected to.
 func (s *Server) arrived(sess *command.Session) {
 	if !s.TestMode {
 		return

@@ -1,7 +1,6 @@
 package server
 
-// Parameters of the server as a whole. What belongs to one family is declared
-// there.
+// Parameters of the server as a whole. Parts and families declare their own.
 
 import (
 	"errors"
@@ -39,8 +38,8 @@ func startOnly(c *params.Config, name, value, help string, check func(string) er
 	return func() string { return *v.Load() }
 }
 
-// whereToListen declares a parameter of which CONFIG SET accepts the value it
-// has, as clients set again what they have read, and no other.
+// whereToListen declares a parameter that CONFIG SET cannot change. It accepts the present value, since clients set again what
+// they have read.
 func whereToListen(c *params.Config, name, value, help string, check func(string) error, listening *atomic.Bool) func() string {
 	get := startOnly(c, name, value, help, func(s string) error {
 		if listening.Load() && s != c.Find(name).Get() {
@@ -114,8 +113,8 @@ func databasesOf(settings []params.Setting) (n int, err error) {
 	return n, nil
 }
 
-// clusterOf finds among settings whether the server is to be a cluster. That has
-// one database, so rest is without what says otherwise.
+// clusterOf finds in the settings whether the server is to be a cluster. A cluster has one database, so rest leaves out the
+// setting of databases then.
 func clusterOf(settings []params.Setting) (cluster bool, rest []params.Setting) {
 	for _, set := range settings {
 		if strings.EqualFold(set.Name, "cluster-enabled") {
@@ -133,8 +132,7 @@ func clusterOf(settings []params.Setting) (cluster bool, rest []params.Setting) 
 	return true, rest
 }
 
-// renamed takes rename-command out of settings and does it. What is renamed to
-// nothing is gone.
+// renamed takes rename-command out of the settings and renames. A command that is renamed to nothing is removed.
 func renamed(t *command.Table, settings []params.Setting) (rest []params.Setting, err error) {
 	for _, set := range settings {
 		if !strings.EqualFold(set.Name, "rename-command") {

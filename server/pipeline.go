@@ -7,13 +7,13 @@ package server
 //	admit    whether it may run now (admit.go): arity, rights, memory, replicas, pauses; and what the row prepares, EVAL
 //	         its script. In MULTI the command ends here, queued with all that was found.
 //	lock     the shards of its keys. Where a long run has reserved one, the connection waits, not its loop.
-//	run      the handler, and who is told of what it did.
-//	settle   the effects go to the journal, those who wait for a key are served, the locks are let go.
+//	run      the handler, and then MONITOR, tracking and the counters.
+//	settle   the effects go to the journal, clients that wait for a key are served, the locks are released.
 //
-// A client's command goes all the way. So does one of the server itself or of a journal, without a connection: nothing
-// keeps them out. EXEC's commands, resolved when they were queued, are checked again and run under EXEC's locks; those of
-// a script are admitted in words of their own (call.go), and run under the script's. A command that takes
-// long leaves its loop in the middle of run, or before it, and settles on its own (long.go).
+// A client's command goes all the way. So does a command without a connection, the server's own or a journal's, which is
+// always admitted. EXEC's commands were resolved when they were queued; they are checked again and run under EXEC's locks.
+// A script's commands are admitted in call.go and run under the script's locks. A command that takes long leaves its loop
+// in the middle of run, or before it, and settles on its own (long.go).
 
 import (
 	"strings"
@@ -27,15 +27,15 @@ import (
 type outcome uint8
 
 const (
-	ran     outcome = iota // or: nothing keeps it from the next step
+	ran     outcome = iota // also: the next step may begin
 	waits                  // the connection is to be paused; the command was taken
 	retry                  // the connection is to be paused; the command is to be run again
 	replied                // refused or queued
 	away                   // it ran, and the connection is another goroutine's by now
 )
 
-// process takes a session's request, which is resolved, through the other steps, on the worker's context. w.ReadAt and c.Now are set.
-// The caller counts it if it ran.
+// process takes a resolved request through the other steps, in the worker's context, of which w.ReadAt and c.Now are set. The
+// caller counts the command if it ran.
 func (s *Server) process(w *command.Worker, sess *command.Session, r *command.Request) (result outcome) {
 	c := &w.Ctx
 	out, mark := c.Writer, c.Writer.Mark()
@@ -59,7 +59,7 @@ func (s *Server) process(w *command.Worker, sess *command.Session, r *command.Re
 	if result = s.lock(c); result != ran {
 		return result
 	}
-	if sess.Conn == nil && sess.Killed.Load() { // a primary's, which the server does not follow any more
+	if sess.Conn == nil && sess.Killed.Load() { // of a primary that the server does not follow any more
 		c.KS.Unlock(w.Locked)
 		w.Locked = engine.LockSet{}
 		return replied
@@ -85,7 +85,7 @@ func (s *Server) lock(c *command.Ctx) outcome {
 		w.Risk = true
 		h = c.KS.Lock(w.Wanted)
 	default:
-		if long, h = s.take(c); h != nil && cmd.Plan != nil { // less may do: a script is analysed by now
+		if long, h = s.take(c); h != nil && cmd.Plan != nil { // the script is analysed by now and may need less
 			w.Risk = false
 			w.Wanted.Reset()
 			long, h = s.take(c)
@@ -105,12 +105,12 @@ func (s *Server) lock(c *command.Ctx) outcome {
 		if cmd.Flags&command.AllowBusy != 0 {
 			h.OnRelease(resume)
 		} else {
-			h.OnReleaseOrSlow(resume) // it may have become slow just now
+			h.OnReleaseOrSlow(resume) // the run may become slow before it ends
 		}
 		return retry
 	}
 	w.Locked, c.Held = w.Wanted, w.Wanted
-	// The clock may have been set while the locks were waited for, and what is kept under them goes by it.
+	// The clock may have been set while the command waited for the locks, and what they guard goes by the clock.
 	c.Now = c.KS.Clock.At(w.ReadAt)
 	if long {
 		s.GoLong(c, engine.Monotonic())
@@ -118,7 +118,7 @@ func (s *Server) lock(c *command.Ctx) outcome {
 	return ran
 }
 
-// take takes the shards that the command needs, or returns who has one.
+// take locks the shards that the command needs, or returns the reservation that is in the way.
 func (s *Server) take(c *command.Ctx) (long bool, h *engine.Reservation) {
 	w := c.Worker
 	long = s.Plan(c, &w.Wanted)
@@ -144,12 +144,11 @@ func (s *Server) Plan(c *command.Ctx, set *engine.LockSet) (long bool) {
 	return false
 }
 
-// run calls the handler and tells those who are told of commands.
+// run calls the handler, and tells monitors, the tracking table and the counters of the command.
 func (s *Server) run(c *command.Ctx) {
 	w, cmd := c.Worker, c.Cmd
 	w.Risk = false
-	// MONITOR shows a script before what it does, all else once it has run, and
-	// nothing that administers.
+	// MONITOR shows a script before its commands, other commands once they have run, and administrative ones never.
 	monitored := s.Monitors.Load() != 0 && cmd.Flags&command.Admin == 0
 	if monitored && cmd.Flags&command.SkipMonitor != 0 {
 		s.Monitor.Feed(c, c.Args)
@@ -165,7 +164,7 @@ func (s *Server) run(c *command.Ctx) {
 	if monitored {
 		s.Monitor.Feed(c, c.Args)
 	}
-	// Of a script the commands count that it calls.
+	// A script counts by the commands that it calls.
 	if cmd.Flags&(command.ReadOnly|command.SkipMonitor) == command.ReadOnly && s.Tracking.Load() != 0 {
 		s.Tracker.Read(c, cmd, c.Args)
 	}
@@ -194,10 +193,10 @@ func (s *Server) settle(c *command.Ctx) outcome {
 	if c.Replicas != 0 {
 		sess.Offset = c.Replicas
 	}
-	// The reply of a script that was refused to write, and has changed nothing, tells of nothing.
+	// A script that was refused to write, and changed nothing, has nothing that must be confirmed before its reply.
 	if c.KS.Journal.Holds() && (c.LSN != 0 || !strings.HasPrefix(c.Failure, "MISCONF ")) {
 		at := c.LSN
-		if sole { // of the shard's other keys it has seen nothing
+		if sole { // it has not seen the other keys of the shard
 			at = max(at, c.KS.ChangedNear(c.Place))
 		} else {
 			at = max(at, c.KS.ChangedAt(c.Held))
@@ -237,7 +236,7 @@ func (s *Server) Queued(c *command.Ctx, r *command.Request, began int64) (now in
 	c.Request = r
 	text := s.check(c)
 	c.Request = exec
-	if text != "" { // which is EXEC's failure and not the command's, unless another one runs after it
+	if text != "" { // counts as EXEC's failure, unless another command runs after this one
 		c.Writer.Error(text)
 		s.CountError(text)
 		c.Failure, c.Counted = text, true
@@ -252,8 +251,8 @@ func (s *Server) Queued(c *command.Ctx, r *command.Request, began int64) (now in
 	return now
 }
 
-// Called runs a command that a script calls. Reading the clock costs a good part of what most of them take: those that are
-// slow only as part of a slow script are not timed.
+// Called runs a command that a script calls. Brief commands are not timed, since to read the clock takes a good part of their
+// own time.
 func (s *Server) Called(c *command.Ctx, r *command.Request) {
 	if r.Cmd.Brief() && !s.timedApart() {
 		s.within(c, r)

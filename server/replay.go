@@ -1,7 +1,7 @@
 package server
 
-// The commands of a primary's stream. They take the way of a client's, since who reads may see no more of a transaction than
-// all of it, but nobody's rights are asked and nothing keeps them out.
+// The commands of a primary's stream. They run like a client's, so that readers see all of a transaction or nothing, but
+// without checks of rights and without admission.
 
 import (
 	"github.com/limitkv/limitkv/engine"
@@ -13,11 +13,11 @@ import (
 // replayer runs a primary's commands, one after the other.
 type replayer struct {
 	s    *Server
-	w    *command.Worker // its own: nobody else gets it
+	w    *command.Worker // the replayer's own
 	sess *command.Session
 	out  resp.Writer
 	feed func(raw []byte)
-	// raw is what feed is to get, once it is applied, and open the transaction that has begun.
+	// raw is what feed gets once it is applied, open the bytes of a transaction that has begun.
 	raw, open []byte
 	fed       bool
 	readAt    int64 // when the commands that are run now were read, on the monotonic clock
@@ -36,7 +36,7 @@ func (s *Server) Replayer(sess *command.Session, feed func(raw []byte)) command.
 	return r
 }
 
-// pass hands on what was applied. Who holds all keys sees a change and its bytes, or neither.
+// pass hands on the bytes of what was applied. Whoever holds all keys sees both the change and its bytes, or neither.
 func (r *replayer) pass() {
 	switch {
 	case r.sess.Multi.Active: // with the rest of the transaction
@@ -110,7 +110,7 @@ func (r *replayer) Run(nth int, args [][]byte, raw []byte) (failure string) {
 		r.raw = r.open
 	}
 	r.fed = false
-	if !req.Known { // of the others of its transaction, too, something is there
+	if !req.Known { // the other commands of its transaction may have bytes here
 		r.unlocked(func() {})
 		return "ERR unknown command " + quoted(args)
 	}
@@ -122,7 +122,7 @@ func (r *replayer) Run(nth int, args [][]byte, raw []byte) (failure string) {
 	switch {
 	case r.sess.Killed.Load():
 		r.fed = true
-		c.Commit() // which hands on nothing any more
+		c.Commit() // hands on nothing, since pass has done that
 		return ""
 	case result == waits || result == retry:
 		failure = "ERR it waits"
@@ -143,8 +143,7 @@ func (r *replayer) Run(nth int, args [][]byte, raw []byte) (failure string) {
 	return failure
 }
 
-// unlocked hands on what no keys were locked for, or was refused, with what else belongs to it. Nobody holds all keys
-// meanwhile.
+// unlocked hands on the bytes of commands that locked no keys or were refused. Nobody can hold all keys meanwhile.
 func (r *replayer) unlocked(also func()) {
 	if r.sess.Multi.Active {
 		return

@@ -1,9 +1,8 @@
 package server
 
-// What becomes of a panic in a command. It is a bug, but others need not suffer
-// from it: if the command had not changed anything yet, its client is told, and
-// the server goes on. If it had, nobody knows what is half changed, and the server
-// ends rather than to serve it.
+// Panics in commands. A panic is a bug, but other clients need not suffer from it. If the command had not changed anything
+// yet, its client gets an error, and the server goes on. Otherwise a change may be half done, and the server ends rather than
+// serve such data.
 
 import (
 	"fmt"
@@ -13,15 +12,14 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// rescue answers a client's command that panicked, if what it left can be trusted,
-// and ends the server if not. It is called on the stack of the panic, with the
-// context's writer and request those of the client. The command is to be settled.
+// rescue answers a command that panicked with an error if its data can be trusted, and ends the server if not. It runs on the
+// stack of the panic; the context has the client's writer and request. The caller settles the command afterwards.
 func (s *Server) rescue(c *command.Ctx, r any) {
 	name := "a command"
 	if c.Cmd != nil {
 		name = c.Cmd.FullName()
 	}
-	_, outside := r.(engine.OutsideLocks) // was found before anything was done to a key of somebody else
+	_, outside := r.(engine.OutsideLocks) // found before a key outside the locks was changed
 	if c.Worker.Risk || c.Doubt() && (!outside || c.Untold()) {
 		s.Panicked(name, r)
 	}

@@ -1,6 +1,6 @@
-// Package server, internal to the server, serves sessions: it checks, locks, runs and replies. It is made of what
-// all commands stand on, in one place (New), and is given the table of commands. What a command does is in its
-// family's package, of which it knows nothing.
+// Package server, internal to the server, serves sessions: it checks, locks, runs and replies. New makes a server of its parts
+// and of families of commands, which are given to it. What a command does is in its family's package, of which this one
+// knows nothing.
 package server
 
 // Connections: resp.Handler over sessions.
@@ -29,7 +29,7 @@ func (s *Server) Opened(conn *resp.Conn) {
 	s.arrived(sess)
 	s.Clients.Add(sess)
 	if ns := sess.Namespace(); ns != nil && !s.Namespaces.Has(ns) {
-		conn.Close(false) // it was dropped before it could end this connection
+		conn.Close(false) // dropped before it could end this connection
 		return
 	}
 	s.Logf('v', "client %d connected from %s", sess.ID, conn.RemoteAddr())
@@ -64,7 +64,8 @@ func (s *Server) Closed(conn *resp.Conn) {
 	s.ClientGone(sess)
 }
 
-// slow tells whether a command is likely to take a turn that others' replies should not wait for: it may, and has.
+// slow tells whether a command is likely to take so long that the replies of other connections should not wait for it: its
+// calls so far did.
 func slow(w *command.Worker, cmd *command.Command) bool {
 	if cmd == nil || cmd.Brief() {
 		return false
@@ -73,8 +74,8 @@ func slow(w *command.Worker, cmd *command.Command) bool {
 	return n.Micros.Load() >= resp.LateMicrosMax*n.Calls.Load()
 }
 
-// Serve runs a batch of commands. It returns a negative number if one of them took so long that the connection went on
-// elsewhere, see long.go.
+// Serve runs a batch of commands and returns how many it took. The number is negative if one of them took long, so that
+// another goroutine serves the connection by now (long.go).
 func (s *Server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	sess := conn.Data.(*command.Session)
 	if s.MaxClientBytes.Load() != 0 {
@@ -108,7 +109,7 @@ func (s *Server) Serve(conn *resp.Conn, batch []resp.Command) int {
 			s.comeBack(w, sess)
 			return -1
 		}
-		for i := range window[1:] { // nothing keeps what the connection sent for long
+		for i := range window[1:] { // what the connection sent is not kept
 			w.Requests[i+1].Args = nil
 		}
 	}
@@ -126,7 +127,7 @@ func (s *Server) Serve(conn *resp.Conn, batch []resp.Command) int {
 		conn.Out.Cut(from)
 		s.hold(sess, kept)
 	} else if sess.Closing {
-		conn.Close(true) // also what was unsafe when it was to be closed
+		conn.Close(true) // also where unconfirmed replies delayed that
 	}
 	c.Writer = nil
 	c.Rest()
@@ -136,8 +137,8 @@ func (s *Server) Serve(conn *resp.Conn, batch []resp.Command) int {
 	return done
 }
 
-// holdBack finds those replies of a batch, which end at a mark, that may not leave yet:
-// nil for none. They are no more the connection's from the returned mark on.
+// holdBack finds the replies of a batch that are not confirmed yet, nil if all are. The batch's replies end at a mark. From the
+// returned mark on they do not belong to the connection any more.
 func (s *Server) holdBack(w *command.Worker, sess *command.Session, end int) (*command.Kept, int) {
 	if len(w.Unsafe) == 0 {
 		return nil, end
@@ -151,11 +152,10 @@ func (s *Server) holdBack(w *command.Worker, sess *command.Session, end int) (*c
 	return nil, end
 }
 
-// hold sends replies that were held back when they are safe, and serves the connection
-// no more until then.
+// hold sends replies that were held back once they are confirmed, and pauses the connection until then.
 func (s *Server) hold(sess *command.Session, kept *command.Kept) {
 	conn := sess.Conn
-	waits := conn.Paused() // for something else, too, whose reply comes behind
+	waits := conn.Paused() // it also waits for something else, whose reply comes later
 	conn.Pause()
 	s.Keyspace.Journal.After(kept.At, func(failed string) {
 		conn.Post(func() {
@@ -170,7 +170,7 @@ func (s *Server) hold(sess *command.Session, kept *command.Kept) {
 	})
 }
 
-// sendLater sends replies that were held back, if there are any, when they are safe.
+// sendLater sends replies that were held back, if there are any, once they are confirmed.
 func (s *Server) sendLater(sess *command.Session, kept *command.Kept) {
 	if kept == nil {
 		return
@@ -180,9 +180,9 @@ func (s *Server) sendLater(sess *command.Session, kept *command.Kept) {
 	})
 }
 
-// fitClients ends the largest clients before commands run if the commands are more than clients may take.
+// fitClients ends the largest clients before a batch runs that would exceed maxmemory-clients.
 func (s *Server) fitClients(sess *command.Session, batch []resp.Command) {
-	arrived := -sess.Conn.QueryBytes() // what of the batch is counted already
+	arrived := -sess.Conn.QueryBytes() // this part of the batch is counted already
 	for i := range batch {
 		arrived += int64(batch[i].Size)
 	}
@@ -213,17 +213,14 @@ func (s *Server) resolve(w *command.Worker, sess *command.Session, window []resp
 // reading the clock takes as long as a tenth of a GET.
 const togetherMax = 8
 
-// apartMicros is the time of a slow command from which on none are timed
-// together, so that each that is to be logged is.
+// apartMicros: if slower commands than this are logged, each command is timed apart, so that none is missed.
 const apartMicros = 1000
 
-// turnMicrosMax is how long a connection's commands run before another connection
-// has its turn.
+// turnMicrosMax is how long a connection's commands run before another connection's do.
 const turnMicrosMax = 2000
 
-// serve runs commands that were resolved, before which others of the batch ran. It
-// returns how many, the time, and whether the next may run. The time is
-// Monotonic's, by which they are measured.
+// serve runs resolved commands, of a batch of which before ran already. It returns how many it ran, the monotonic time, and
+// whether the next one may run.
 func (s *Server) serve(w *command.Worker, sess *command.Session, window []resp.Command, before int, now int64) (done int, later int64, more bool) {
 	c, conn := &w.Ctx, sess.Conn
 	together := 0 // commands that ran since the clock was read
@@ -308,12 +305,11 @@ func (s *Server) serve(w *command.Worker, sess *command.Session, window []resp.C
 	return done, now, more
 }
 
-// keepMicrosMax is how long the commands of a pipeline may have run for the next one
-// to keep their locks: others wait for them meanwhile.
+// keepMicrosMax limits for how long the commands of a pipeline hand their locks on to the next one, since others wait.
 const keepMicrosMax = 50
 
-// sameLocks tells whether a script that is called twice in a row may keep its locks
-// in between: if nobody is to see the keys then, or to lock them.
+// sameLocks tells whether a script that is called twice in a row may keep its locks in between. It may if nothing needs the
+// keys or their locks between two commands.
 func (s *Server) sameLocks(args, next [][]byte) bool {
 	return len(args) > 1 && len(next) > 1 && bytes.Equal(args[1], next[1]) &&
 		s.MaxMemory.Load() == 0 && s.Tracking.Load() == 0 && s.Monitors.Load() == 0 && !s.TooFewReplicas.Load() && !s.Pause.On()
@@ -332,8 +328,7 @@ func (s *Server) timedApart() bool {
 	return slow >= 0 && slow < apartMicros
 }
 
-// account counts n commands of the same name that have run from one time of
-// Monotonic to another, and returns the latter.
+// account counts n commands of the same name that ran between two monotonic times, and returns the later one.
 func (s *Server) account(c *command.Ctx, cmd *command.Command, began, now int64, n int) int64 {
 	counters := &c.Worker.Counters[cmd.Index()]
 	counters.Calls.Add(int64(n))
@@ -348,8 +343,8 @@ func (s *Server) account(c *command.Ctx, cmd *command.Command, began, now int64,
 	return now
 }
 
-// enterChanges adds the changes that a worker made to the keyspace's counts,
-// which all workers write: not after each command, but when a batch has run.
+// enterChanges adds a worker's changes to the counts of the keyspace. All workers write these, so they are updated once a
+// batch, not after each command.
 func (s *Server) enterChanges(w *command.Worker) {
 	if w.Changes != 0 {
 		s.Keyspace.Dirty.Add(w.Changes)
@@ -358,8 +353,7 @@ func (s *Server) enterChanges(w *command.Worker) {
 	w.Ctx.Account()
 }
 
-// took counts the time of a command. Below a microsecond, as most are, there
-// is nothing to add.
+// took counts the time of a command. Most take less than a microsecond, which adds nothing.
 func (s *Server) took(c *command.Ctx, r *command.Request, micros int64) {
 	if micros > 0 {
 		c.Worker.Counters[r.Cmd.Index()].Took(micros, 1)
@@ -385,8 +379,7 @@ func (s *Server) silence(sess *command.Session, conn *resp.Conn, mark int, pushe
 	}
 }
 
-// worker is the worker of the connection's loop; connections with a goroutine
-// of their own borrow one.
+// worker returns the worker of the connection's loop. A connection with its own goroutine borrows one.
 func (s *Server) worker(conn *resp.Conn) *command.Worker {
 	if conn.Loop >= 0 {
 		return s.loops[conn.Loop]
@@ -394,8 +387,7 @@ func (s *Server) worker(conn *resp.Conn) *command.Worker {
 	return s.Workers.Get(s.Server)
 }
 
-// reply appends a reply that was made elsewhere, or an error if it tells of what did not
-// become safe.
+// reply appends a reply that was made on another goroutine, or an error if what it tells could not be confirmed.
 func (s *Server) reply(sess *command.Session, at journal.LSN, b []byte, failed string) {
 	mark := sess.Conn.Out.Mark()
 	s.Reply(sess, at, b, failed)

@@ -1,6 +1,6 @@
 package server
 
-// Making a server: the keyspace, the parameters, what commands stand on.
+// Making a server: the keyspace, the parameters, the parts, the table of commands.
 
 import (
 	"crypto/rand"
@@ -41,9 +41,8 @@ const Version = "0.2.0"
 type Options struct {
 	// Settings are the parameters given at start.
 	Settings []params.Setting
-	// Loops is the number of event loops, 0 for one a processor. FixedLoops gives
-	// each a thread of its own from the start, as tests want that look for races;
-	// otherwise it gets one when that helps.
+	// Loops is the number of event loops, 0 for one a processor. FixedLoops gives each loop a thread of its own from the
+	// start, for tests that look for races. Otherwise the supervisor gives and takes threads.
 	Loops      int
 	FixedLoops bool
 	// Goroutines serves every connection with goroutines (no event loop).
@@ -56,19 +55,18 @@ type Options struct {
 	Logf func(level byte, format string, args ...any)
 	// ConfigFile is where Settings were read from, empty if they were not.
 	ConfigFile string
-	// Shutdown is called by SHUTDOWN: it has Prepare and then Close called, elsewhere.
+	// Shutdown is called by SHUTDOWN. It has another goroutine call Prepare and then Close.
 	Shutdown func()
-	// Served is called when nobody is served any more and what is to be kept is about
-	// to be written, which may take longer than shutdown-timeout.
+	// Served is called when no client is served any more, before the final write to disk, which may take longer than
+	// shutdown-timeout.
 	Served func()
-	// Fatal ends the process where the server cannot go on: a panic left what it
-	// holds in doubt, or a lock. text is in the log already. If it is nil or returns,
-	// the process panics with the text.
+	// Fatal ends the process when the server cannot go on: a panic left data in doubt, or a lock behind. text is in the log
+	// already. If Fatal is nil or returns, the process panics with the text.
 	Fatal func(text string)
-	// Freed is told that much memory has been let go, which the runtime may not find
-	// for long. Collecting it is for whose process it is; nil = nobody.
+	// Freed is called when much memory has been released, which the runtime may not notice for long. It is up to the program
+	// to have it collected. nil for nothing.
 	Freed func()
-	// LoadLater leaves it to Load to read what is on disk, which else New does.
+	// LoadLater: New does not read the files; Load does.
 	LoadLater bool
 	// Families are the commands, each family's made by a function.
 	Families []func(*Server) []*command.Command
@@ -77,19 +75,19 @@ type Options struct {
 // Server serves sessions. It is made with New, listens with Listen and ends with Close.
 type Server struct {
 	*command.Server
-	// ACL are the users, Connections what connections may use, Tracker who caches what, Persistence the files, Replication what replicas
-	// and a primary are told.
+	// ACL has the users, Connections the limits of connections, Tracker what clients cache. Persistence has the files,
+	// Replication the replicas and the primary.
 	ACL         *acl.Users
 	Connections *clients.Limits
 	Tracker     *tracking.Table
 	Persistence *persistence.Files
 	Replication *replication.Node
-	// Faults is what tests do to commands.
+	// Faults has what tests do to commands.
 	Faults *faults.Injector
-	// PubSub is who listens to channels, Monitor who sees commands.
+	// PubSub has the subscriptions, Monitor the sessions that see all commands.
 	PubSub  *pubsub.Hub
 	Monitor *monitor.Monitors
-	// Latency is what took long.
+	// Latency has the slow log and the latency monitor.
 	Latency *latency.Monitor
 	// Keeper keeps memory below its limits.
 	Keeper *memory.Keeper
@@ -99,16 +97,15 @@ type Server struct {
 	params settings
 	// loops are the workers of the event loops.
 	loops []*command.Worker
-	// bound are listeners that nobody is accepted from yet. loads: Load is to be called.
+	// bound are listeners that do not accept clients yet. loads: Load is still to be called.
 	bound   []bound
 	binding sync.Mutex
 	loads   bool
 }
 
-// hashes seeds the hash functions of tables and sorted sets, whose elements
-// clients choose, before there is any. All servers of a process share them, so
-// the first decides; in a test server the order of elements is to repeat, and
-// they keep their fixed seeds.
+// hashes seeds the hash functions of tables and sorted sets before the first use, since clients choose the elements. All
+// servers of a process share the seeds, so the first server decides. A test server keeps the fixed seeds, so that the order
+// of elements repeats.
 var hashes sync.Once
 
 func randomSeed() uint64 {
@@ -234,11 +231,10 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// loadQuietly is how long loading may take for clients not to see it: they wait for
-// their connection to be accepted.
+// loadQuietly is how long the server delays accepting clients while it loads, so that they do not see a short load.
 const loadQuietly = 50 * time.Millisecond
 
-// Load reads what is on disk. Clients may connect meanwhile, and are told of it.
+// Load reads the files. Clients that connect meanwhile get LOADING errors.
 func (s *Server) Load() error {
 	s.greet()
 	loaded := make(chan error, 1)

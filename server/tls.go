@@ -1,7 +1,7 @@
 package server
 
-// TLS: redis.conf's tls-* parameters as a crypto/tls configuration. It can be
-// changed while the server runs; connections made from then on have it.
+// TLS: redis.conf's tls-* parameters as a crypto/tls configuration. It can change while the server runs; new connections use
+// the new one.
 
 import (
 	"crypto/tls"
@@ -51,8 +51,7 @@ func declareTLS(c *params.Config) *tlsSettings {
 	return t
 }
 
-// set changes a parameter. Once the server listens, one that makes no working
-// configuration is refused.
+// set changes a parameter. Once the server listens with TLS, it refuses values that make no working configuration.
 func (t *tlsSettings) set(name, value string) error {
 	if name == "tls-auth-clients" {
 		words := []string{"no", "yes", "optional"}
@@ -124,8 +123,8 @@ func (t *tlsSettings) build() (*tls.Config, error) {
 	return config, err
 }
 
-// client makes a configuration for a connection to another server (tls-replication). As in Redis the other one's certificate
-// is checked, but not its name.
+// client makes a configuration for a connection to another server (tls-replication). As in Redis it checks the server's
+// certificate, but not its name.
 func (t *tlsSettings) client(value func(name string) string) (*tls.Config, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -220,8 +219,7 @@ func authorities(file, dir string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// protocols sets the versions of TLS. Those before 1.2 are not offered any
-// more, by Go as by current OpenSSL.
+// protocols sets the versions of TLS. Versions before 1.2 are not offered, as in current OpenSSL.
 func protocols(config *tls.Config, names string) error {
 	if names == "" {
 		return nil
