@@ -1,8 +1,7 @@
 package command
 
-// Blocking commands. A handler that finds nothing calls Block; dispatch then
-// parks the connection, which costs no goroutine, and whoever makes a key ready
-// serves it under the key's lock.
+// Blocking commands. A handler that finds nothing calls Block. The connection is parked then, without a goroutine, and
+// whoever makes a key ready serves the wait under the key's lock.
 
 import (
 	"github.com/limitkv/limitkv/engine"
@@ -10,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// Trier is what a command that waits asks for: its arguments, parsed once.
+// Trier is the parsed request of a command that waits.
 type Trier interface {
 	// Try serves it with what is under a key, if that is enough. It runs under the
 	// key's lock with a Ctx of the session that waits, whose Args are the Wait's, and
@@ -30,7 +29,7 @@ type Wait struct {
 	Since int64
 	// Lapsed replies when the deadline comes; nil replies a null array.
 	Lapsed func(w Replier)
-	// Closes: the connection ends behind the reply. Who unblocks sets it, where the reply is made.
+	// Closes: the connection ends after the reply. The caller of Unblock sets it while it makes the reply.
 	Closes bool
 
 	session *Session
@@ -39,9 +38,8 @@ type Wait struct {
 	at      journal.LSN // where the effects of its end are in the journal
 }
 
-// NewWait makes a wait of the command that runs, which Block begins. The caller
-// sets what it waits for; Keys and Also are of the wait's Args, which outlive the
-// command's. Only when CanBlock says so.
+// NewWait makes a wait of the running command, if CanBlock allows it; Block begins it. The caller sets what it waits for. Keys
+// and Also must be taken from the wait's Args, which outlive the command's.
 func (c *Ctx) NewWait(trier Trier, kind engine.Kind, deadline int64) *Wait {
 	w := &Wait{Request: c.Request.Clone(), Trier: trier, Since: c.Now, session: c.Session, server: c.Server}
 	w.bytes = int64(ArgBytes(w.Args))
@@ -72,8 +70,7 @@ func (w *Wait) Serve(v *engine.View, key []byte) (engine.Served, int64) {
 		return engine.ServedDone, 0
 	}
 	out := resp.Writer{Proto: w.session.Proto()}
-	// The writes of Try are the serving command's: it wakes whom they make
-	// ready, and counts them.
+	// The writes of Try belong to the serving command, which counts them and serves the waits that they make ready.
 	c := w.Ctx(*v)
 	c.Writer = &out
 	if text := s.Refuses(&c, w.Cmd, w.Args); text != "" { // rights changed while it waited
@@ -95,10 +92,9 @@ func (w *Wait) Serve(v *engine.View, key []byte) (engine.Served, int64) {
 	return result, again
 }
 
-// Unblock ends a wait that has not been served, with the time-out's reply or,
-// if reply is not nil, with that. It reports whether it did. A caller who holds
-// locks (a command inside EXEC) says so: the line is then left, and the reply
-// sent, as soon as it may have let them go.
+// Unblock ends a wait that has not been served, with the reply that reply makes, or with that of a time-out if it is nil. It
+// reports whether it did. A caller that holds locks (a command inside EXEC) says so with held: the wait then leaves its
+// lines, and the reply is sent, on another goroutine.
 func (w *Wait) Unblock(reply func(w *resp.Writer), held bool) bool {
 	if !w.Depart() {
 		return false
@@ -119,7 +115,7 @@ func (w *Wait) Unblock(reply func(w *resp.Writer), held bool) bool {
 // TimedOut ends a wait whose deadline has come.
 func (w *Wait) TimedOut() { w.end(nil) }
 
-// end replies that there is nothing. No lock is held, and the lines have been left.
+// end replies that there is nothing. The caller holds no lock, and the wait has left its lines.
 func (w *Wait) end(reply func(w *resp.Writer)) {
 	out, failure := resp.Writer{Proto: w.session.Proto()}, ""
 	switch {
@@ -147,13 +143,13 @@ func (w *Wait) called(failure string) {
 	}
 }
 
-// finish hands the reply to the connection and lets it go on.
+// finish sends the reply to the connection and resumes it.
 func (w *Wait) finish(reply []byte) {
 	s, sess := w.server, w.session
 	s.BlockedClients.Add(-1)
 	if s.SlowMicros.Load() == 0 {
-		// Only what it runs counts, not how long it waited: nothing worth
-		// measuring, but the slow log may be asked for everything.
+		// The time of a wait does not count, and the time to serve it is too short to be measured. But slowlog-log-slower-than
+		// 0 wants all commands.
 		c := Ctx{Request: &w.Request, Session: sess, Server: s}
 		c.Now = s.Keyspace.Clock.Now()
 		s.Host.TookLong(&c, w.Cmd, w.Args, 0)
@@ -183,8 +179,7 @@ func (w *Wait) Abandon() {
 	}
 }
 
-// When calls fn as soon as all up to a place in the journal is as safe as the user
-// asked, which is at once, mostly, or with an error if it cannot become so.
+// When calls fn once the journal is confirmed up to an LSN, mostly at once, or with an error if that fails.
 func (s *Server) When(at journal.LSN, fn func(failed string)) {
 	if s.Keyspace.Journal.Holds() {
 		s.Keyspace.Journal.After(at, fn)

@@ -40,22 +40,22 @@ const (
 	WholeKeyspace
 	// InMulti runs at once inside MULTI instead of being queued (EXEC, DISCARD).
 	InMulti
-	// TakesTime has the clock read anew after the command, as it may run long.
+	// TakesTime: the clock is read again after the command, which may take long.
 	TakesTime
-	// KeepsLocks lets calls of the same script that follow each other in a pipeline
-	// keep the locks of all shards in between: taking them costs as much as the script.
+	// KeepsLocks: calls of the same script in a row in a pipeline keep the locks of all shards in between, since taking them
+	// costs as much as a script.
 	KeepsLocks
 	// InSubscribed may be used by a RESP2 connection that has subscribed.
 	InSubscribed
 	// Test makes the command exist with --test only.
 	Test
-	// System is for who works on the server itself: COMMAND DOCS says syscmd.
+	// System marks commands for developers of the server: COMMAND DOCS says syscmd.
 	System
-	// Pushes replies even where CLIENT REPLY asked for silence, as SUBSCRIBE does.
+	// Pushes: the command replies even with CLIENT REPLY OFF, as SUBSCRIBE does.
 	Pushes
-	// WithWrites is refused when writes are since they cannot be kept, as PING is.
+	// WithWrites: the command is refused when writes cannot be written to disk, as PING is.
 	WithWrites
-	// Applied is what journals have and clients cannot call.
+	// Applied: the command occurs in journals only; clients cannot call it.
 	Applied
 )
 
@@ -201,14 +201,14 @@ type Command struct {
 	// FlagsOf are the flags of a call where they depend on its arguments (EVAL of
 	// a script that says what it does); nil where they are Flags.
 	FlagsOf func(c *Ctx) Flags
-	// Looks, if set, tells of a command that writes that a call only looks: it goes by the flags of one that reads.
+	// Looks, if set, tells whether a call of a write command only reads (PEEK). It has the flags of a read command then.
 	Looks func(args [][]byte) bool
-	// Spares, if set, tells of a command that denies where memory is full that a call frees some, or only looks. Whether locks are
-	// held c tells.
+	// Spares, if set, tells whether a call of a command with DenyOOM frees memory or only reads, so that it is not refused. c
+	// says whether locks are held.
 	Spares func(c *Ctx, args [][]byte) bool
 
-	// Prepare, if set, finds what the command goes by besides keys, and leaves it in the request: EVAL's script, compiled.
-	// If it reports true, the command begins anew when Prepare resumes the connection.
+	// Prepare, if set, finds what the command needs besides keys, such as EVAL's compiled script, and leaves it in the
+	// request. If it reports true, the command starts again once Prepare resumes the connection.
 	Prepare func(c *Ctx) (wait bool)
 
 	// Plan, if set, adds what the command needs locked to the set, in place of
@@ -216,16 +216,16 @@ type Command struct {
 	// goes on without it before it begins (DEBUG SLEEP, MIGRATE).
 	Plan func(c *Ctx, set *engine.LockSet) (long bool)
 
-	// Also, if set, adds what is needed beside the keys' shards: of keys that are named in what is under these (the limiter
-	// of a queue). By the time that the command runs there may be another name.
+	// Also, if set, adds the shards of keys that are named in the values of the command's keys, such as the limiter of a queue.
+	// By the time that the command runs the value may name another key.
 	Also func(c *Ctx, set *engine.LockSet)
 
 	// Refused, if set, is told that the command was refused before it ran, and
 	// returns the error to reply (EXEC, which then ends the transaction).
 	Refused func(c *Ctx, text string) string
 
-	// Guard, if set, is asked of EXEC for each of its commands before it runs the first one: a text is the error that
-	// EXEC replies instead.
+	// Guard, if set, is called for each queued command before EXEC runs the first one. If it returns an error text, EXEC replies
+	// that and runs nothing.
 	Guard func(c *Ctx, args [][]byte) string
 
 	// Run does the command's work.
@@ -253,8 +253,7 @@ func (c *Command) Parent() *Command { return c.parent }
 // whatever its arguments: the clock need not be read after each one.
 func (c *Command) Brief() bool { return c.brief }
 
-// OfConnection tells whether the command changes what the server does with the connection that it comes by: it means nothing
-// without one.
+// OfConnection tells whether the command changes the state of its connection, and so means nothing without one.
 func (c *Command) OfConnection() bool {
 	return (c.Group == GroupConnection || c.Group == GroupPubSub) && c.Flags&NoScript != 0
 }
@@ -313,5 +312,5 @@ func (c *Command) CallFlags(args [][]byte) Flags {
 	return c.Flags
 }
 
-// Spared tells whether a call may run where memory is full, although others of the command may not.
+// Spared tells whether a call may run when memory is full, although the command has DenyOOM.
 func (c *Command) Spared(ctx *Ctx, args [][]byte) bool { return c.Spares != nil && c.Spares(ctx, args) }

@@ -1,7 +1,7 @@
 package command
 
-// Ctx is what a handler works with: its arguments, the keyspace under the
-// locks that dispatch took, one time, and the reply to append to.
+// Ctx is what a handler works with: its arguments, the keyspace under the locks that the pipeline took, the time, and the
+// reply.
 
 import (
 	"github.com/limitkv/limitkv/engine"
@@ -23,8 +23,7 @@ type Ctx struct {
 	// View sees and changes the keyspace; View.Now is the time of the command
 	// in Unix microseconds and View.DB the database.
 	engine.View
-	// Request is the command with its arguments, and what was found of it: of EXEC and
-	// of scripts the one that they run now.
+	// Request is the command with its arguments. While EXEC or a script runs another command, it is that one.
 	*Request
 	Session *Session
 	Server  *Server
@@ -32,14 +31,13 @@ type Ctx struct {
 
 	// Script is set while a script runs the command, Exec while EXEC does.
 	Script, Exec bool
-	// OutOfMemory: when the client's command began, more memory was in use than may
-	// be.
+	// OutOfMemory: when the client's command began, more than maxmemory was in use.
 	OutOfMemory bool
 	// Mark is where this command's reply begins.
 	Mark int
 	// Failure is the error that the command replied, empty if none.
 	Failure string
-	// Counted: the error is that of an inner command, which INFO errorstats has.
+	// Counted: the error is that of an inner command, and INFO errorstats has counted it already.
 	Counted bool
 	// Waits is set when the command called Block.
 	Waits bool
@@ -133,9 +131,9 @@ func (c *Ctx) Expect(elements int) {
 	}
 }
 
-// Step lets others have the locks of a command that looks at much in steps, and takes them again. What it has looked up may
-// have changed, but its time is the same. Nothing is let go in MULTI, in a script and for a command that does not take long.
-// It reports false if nobody waits for the reply any more.
+// Step releases the locks of a command that searches in steps, and takes them again. Keys may have changed then, but the
+// command's time stays. In MULTI, in a script, and for a command that does not take long, Step keeps the locks. It reports
+// false if nobody waits for the reply any more.
 func (c *Ctx) Step() (wanted bool) {
 	if c.Long == nil || c.Script || c.Exec {
 		return true
@@ -154,7 +152,7 @@ func (c *Ctx) Random() uint64 { return c.Server.Random() }
 // RandomN is a random number from 0 to n-1.
 func (c *Ctx) RandomN(n int) int { return int(c.Random() % uint64(n)) }
 
-// Trusted tells whether the command is a primary's or a log's: what was allowed where it came from is to be done here.
+// Trusted tells whether the command comes from a primary or a log. It was allowed there, so it is not refused here.
 func (c *Ctx) Trusted() bool { return c.Session.Conn == nil }
 
 // StringMax is how long the command may make a string that a client may make as long as configured.
@@ -169,8 +167,7 @@ func (c *Ctx) StringMax(configured int64) int64 {
 // script.
 func (c *Ctx) CanBlock() bool { return !c.Script && !c.Exec && c.Session.Conn != nil }
 
-// FlushDB removes the keys of the database, tells those who keep values on their
-// side, and returns how many there were.
+// FlushDB removes the keys of the database, tells clients that cache keys, and returns how many keys there were.
 func (c *Ctx) FlushDB() int {
 	n := c.Count()
 	c.Flush()

@@ -1,7 +1,6 @@
 package command
 
-// Replies that are kept back until what they tell of is safe, and the messages that
-// come behind them.
+// Replies that are held back until what they tell of is confirmed, and the messages that follow them.
 
 import (
 	"bytes"
@@ -17,16 +16,15 @@ type Unsafe struct {
 	At       journal.LSN
 }
 
-// Kept is what a connection is to be sent later. The connection's goroutine owns it.
+// Kept is output that a connection gets later. It belongs to the connection's goroutine.
 type Kept struct {
-	// At is the place in the journal that it waits for.
+	// At is the LSN that it waits for.
 	At      journal.LSN
 	buf     []byte
 	replies []Unsafe
 }
 
-// HoldBack copies replies, from where the first unsafe one begins. The session's
-// messages come behind them until they are sent.
+// HoldBack copies replies from the first unsafe one on. Until they are sent, the session's messages queue behind them.
 func (s *Session) HoldBack(buf []byte, unsafe []Unsafe) *Kept {
 	from := unsafe[0].From
 	k := &Kept{buf: bytes.Clone(buf[from:])}
@@ -41,8 +39,7 @@ func (s *Session) HoldBack(buf []byte, unsafe []Unsafe) *Kept {
 // Forget undoes HoldBack.
 func (s *Session) Forget() { s.kept = nil }
 
-// Send sends what was held back. Where failed is an error, it stands for the replies
-// behind the place that is confirmed.
+// Send sends what was held back. If failed is an error, it replaces the replies that were not confirmed.
 func (s *Server) Send(sess *Session, k *Kept, failed string) {
 	if sess.kept == k {
 		sess.kept = nil
@@ -62,7 +59,7 @@ func (s *Server) Send(sess *Session, k *Kept, failed string) {
 	out.Raw(k.buf[pos:])
 }
 
-// fail replies an error for every reply. Pushed messages among them stay.
+// fail replaces every reply with an error. Pushed messages in between stay.
 func (s *Server) fail(out *resp.Writer, replies []byte, failed string) {
 	var scan resp.Scanner
 	for len(replies) > 0 {
@@ -80,8 +77,7 @@ func (s *Server) fail(out *resp.Writer, replies []byte, failed string) {
 	}
 }
 
-// Reply sends a reply that was not to leave before a place in the journal, or an error in its place. The reply is the
-// connection's from then on.
+// Reply sends a reply that waited for an LSN, or an error instead. The connection owns the reply's memory from then on.
 func (s *Server) Reply(sess *Session, at journal.LSN, reply []byte, failed string) {
 	if failed == "" || at <= s.Keyspace.Journal.Confirmed() {
 		sess.Conn.Out.Adopt(reply)
@@ -90,8 +86,8 @@ func (s *Server) Reply(sess *Session, at journal.LSN, reply []byte, failed strin
 	}
 }
 
-// PushOwn is Push for the session whose command runs: the message comes right behind the command's reply, before that of the next
-// one of a pipeline, also where CLIENT REPLY asked for silence.
+// PushOwn is Push for the session whose command runs. The message follows the command's reply directly, before the next reply
+// of a pipeline, even where CLIENT REPLY is OFF.
 func (c *Ctx) PushOwn(write func(w *resp.Writer)) {
 	if c.Session.Conn == nil {
 		return
@@ -101,7 +97,7 @@ func (c *Ctx) PushOwn(write func(w *resp.Writer)) {
 	c.Session.behind = w.Buf
 }
 
-// SendOwn appends what PushOwn was given. Its goroutine is the session's own.
+// SendOwn appends the messages of PushOwn. Only the session's own goroutine calls it.
 func (s *Session) SendOwn(w *resp.Writer) {
 	if s.behind != nil {
 		w.Raw(s.behind)
@@ -109,8 +105,7 @@ func (s *Session) SendOwn(w *resp.Writer) {
 	}
 }
 
-// Push sends a session a message, which comes behind the replies that it is owed. It
-// may be called from anywhere.
+// Push sends a session a message, after the replies that are under way. Any goroutine may call it.
 func (s *Session) Push(write func(w *resp.Writer)) {
 	s.Conn.Post(func() {
 		k := s.kept

@@ -6,8 +6,8 @@ import (
 	"github.com/limitkv/limitkv/engine"
 )
 
-// Request is a command on its way. What is found of it is found once and goes along:
-// to the locks, to the handler, and with a transaction's queue to EXEC.
+// Request is a command on its way. It is resolved once, and carries what was found to the locks, to the handler, and with a
+// transaction's queue to EXEC.
 type Request struct {
 	// Args are the command's name and arguments. They alias what the client sent and
 	// must be copied to be kept, but for those that Owns tells of.
@@ -25,7 +25,7 @@ type Request struct {
 	// an argument: -1 if it is wrong.
 	Prepared any
 	NumKeys  int
-	// Began and Ended are when it did, by the monotonic clock, as far as somebody has read that already; 0: nobody has.
+	// Began and Ended are monotonic times, 0 where the clock was not read.
 	Began, Ended int64
 }
 
@@ -54,8 +54,7 @@ func (r *Request) Resolve(t *Table, args [][]byte) {
 	}
 }
 
-// Ahead is the place of a key that is worth touching before the request runs, as one of so many that run in a row. Of
-// several keys it is the first one: scripts have theirs behind a count.
+// Ahead is the place of the first key, if it is worth prefetching before the request runs, as one of so many in a row.
 func (r *Request) Ahead(of int) (at engine.Place, ok bool) {
 	if r.Sole > 0 {
 		return r.Place, true
@@ -76,8 +75,8 @@ func (r *Request) Call(cmd *Command, args [][]byte) {
 	}
 }
 
-// Owns tells whether an argument is memory of its own, which the command may keep. Others read it until the command is over,
-// and later: who keeps it must not write to it.
+// Owns tells whether an argument has memory of its own, which the command may keep. Others may still read it, so it must not
+// be written to.
 func (r *Request) Owns(arg []byte) bool { return r.Own > 0 && len(arg) >= r.Own }
 
 // Clone is the request with arguments of its own.

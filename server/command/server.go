@@ -19,8 +19,7 @@ import (
 	"github.com/limitkv/limitkv/server/prefix"
 )
 
-// Server is the state of the server that commands see. Families keep what is
-// theirs alone in their own constructor.
+// Server is what the server's parts and all commands share. Parts and families keep their own state themselves.
 type Server struct {
 	Functions Functions
 	Log       Log
@@ -29,7 +28,7 @@ type Server struct {
 	Table     *Table
 	Config    *params.Config
 	Clients   *Clients
-	// Namespaces are keyspaces beside Keyspace.
+	// Namespaces are further keyspaces, for tests.
 	Namespaces Namespaces
 	Stats      Stats
 	// Prefixes counts what limiters, locks and queues do.
@@ -46,62 +45,59 @@ type Server struct {
 	// Ending is how the server is to end, Running tells that it has begun to serve.
 	Ending  atomic.Int32
 	Running atomic.Bool
-	// LoadedKeys and ExpiredKeys are what the last file had that was loaded.
+	// LoadedKeys and ExpiredKeys count the keys of the last file that was loaded.
 	LoadedKeys, ExpiredKeys atomic.Int64
 	// Tracking is how many sessions use client-side caching, of which tracking.Table knows.
 	Tracking atomic.Int64
-	// Injecting: faults.Injector is to see every command that a client sends.
+	// Injecting: faults.Injector sees every command that a client sends.
 	Injecting atomic.Bool
 
-	// MaxMemory is how many bytes may be in use, 0 for no limit. ClientBytes is what all
-	// clients take, sparedBytes those of it that are not to be ended for it,
-	// MaxClientBytes how much the others may take, 0 for any amount.
+	// MaxMemory is how many bytes may be in use, 0 for no limit. ClientBytes is what all clients take, sparedBytes the part of
+	// those with CLIENT NO-EVICT, MaxClientBytes the limit for the others, 0 for none.
 	MaxMemory, ClientBytes, sparedBytes, MaxClientBytes atomic.Int64
 	letGo                                               atomic.Int64 // pieces of memory since the host was told of some
-	// OtherMemory are what parts of the server take besides the keys, in bytes.
+	// OtherMemory has functions that tell what parts of the server take besides the keys, in bytes.
 	OtherMemory []func() int64
 	otherBytes  atomic.Int64 // together, when somebody looked last
 	otherLooked atomic.Int64 // Unix microseconds
 
-	// refusesWrites is the error for writes, nil while they can be kept.
+	// refusesWrites is the error for writes, nil while they can be written to disk.
 	refusesWrites atomic.Pointer[string]
 
-	// Replica is what the server refuses and leaves to its primary, 0 where it has none.
+	// Replica says, as a replica, what the server refuses or leaves to its primary; 0 in a primary.
 	Replica atomic.Uint32
 
 	// BacklogBytes is how much of the replicas' stream is kept at least (repl-backlog-size).
 	BacklogBytes *atomic.Int64
 
-	// TooFewReplicas: writes are refused, for they are to reach replicas
-	// (min-replicas-to-write) and there are none.
+	// TooFewReplicas: writes are refused, since fewer replicas than min-replicas-to-write are up to date.
 	TooFewReplicas atomic.Bool
 
 	// Monitors is how many sessions monitor. SlowMicros is from which time on a command
 	// is slow, negative if none is.
 	Monitors, SlowMicros atomic.Int64
-	// Verified counts structures of values that were looked through before they were
-	// taken over from a payload or a file (sanitize-dump-payload).
+	// Verified counts the structures of values from payloads and files that were checked (sanitize-dump-payload).
 	Verified atomic.Int64
-	// Repaired counts values of payloads and files that were not as they should be and were put right.
+	// Repaired counts values from payloads and files that were malformed and could be repaired.
 	Repaired atomic.Int64
 	// ScriptsMayAll lets scripts call commands that are not for them (DEBUG
 	// SET-DISABLE-DENY-SCRIPTS).
 	ScriptsMayAll atomic.Bool
 	// Cluster: the server answers as a cluster of one node.
 	Cluster bool
-	// LazyServerDel tells whether Redis would leave it to a thread to free what a command removes by the way.
+	// LazyServerDel is lazyfree-lazy-server-del: keys that a command removes as a side effect are logged as UNLINK.
 	LazyServerDel *atomic.Bool
 	// Pause is CLIENT PAUSE, and what else holds commands back.
 	Pause pause.Pause
 	// Shutdown is the end that was asked for.
 	Shutdown Shutdown
-	// Mutexes are the families' locks that many use, of which ProveFree makes sure,
-	// LocksMax how long it waits for each, 0 for the usual time.
+	// Mutexes are locks of parts and families. After a panic ProveFree checks that none of them is left locked. LocksMax is how
+	// long it waits for each, 0 for the usual time.
 	Mutexes  []engine.Lock
 	LocksMax time.Duration
 	dying    atomic.Bool
 
-	// FS is where what is kept is written.
+	// FS is the file system that data is written to.
 	FS vfs.FS
 
 	// StartedAt is the Unix time in microseconds.
@@ -138,7 +134,7 @@ const (
 // Follows tells whether the server has a primary.
 func (s *Server) Follows() bool { return s.Replica.Load() != 0 }
 
-// Hold calls fn with a context that holds all keys. What changes is not counted: no client did it.
+// Hold calls fn with a context that holds all keys. Changes do not count as a client's.
 func (s *Server) Hold(fn func(c *Ctx) error) (err error) {
 	c := s.OwnCtx()
 	c.KS.Update(c.Held, func(v *engine.View) {
@@ -151,7 +147,7 @@ func (s *Server) Hold(fn func(c *Ctx) error) (err error) {
 	return err
 }
 
-// RefuseWrites has writes refused with an error, "" for none.
+// RefuseWrites makes the server refuse writes with an error, or accept them again if text is "".
 func (s *Server) RefuseWrites(text string) {
 	if text == "" {
 		s.refusesWrites.Store(nil)
@@ -160,10 +156,10 @@ func (s *Server) RefuseWrites(text string) {
 	}
 }
 
-// RefusesWrites is the error for writes, nil while they can be kept.
+// RefusesWrites is the error for writes, nil while they are accepted.
 func (s *Server) RefusesWrites() *string { return s.refusesWrites.Load() }
 
-// OwnCtx is a context of the server itself, for when nobody is served.
+// OwnCtx is a context of the server itself, for use while no client is served.
 func (s *Server) OwnCtx() *Ctx {
 	c := &Ctx{Writer: &resp.Writer{Proto: 2}, Request: &Request{}, Session: &Session{Authenticated: true}, Server: s}
 	c.KS, c.Now = s.Keyspace, s.Keyspace.Clock.Now()
@@ -171,7 +167,7 @@ func (s *Server) OwnCtx() *Ctx {
 	return c
 }
 
-// Mode is how the server calls what it is, to clients that ask.
+// Mode is what HELLO and INFO call the server: standalone or cluster.
 func (s *Server) Mode() string {
 	if s.Cluster {
 		return "cluster"
@@ -185,15 +181,14 @@ type Stats struct {
 	ErrorReplies                             atomic.Int64
 	// DeniedAuth and so on count what users were refused, for INFO.
 	DeniedAuth, DeniedCommand, DeniedKey, DeniedChannel atomic.Int64
-	// Unexpected counts the commands of a primary that came to an error.
+	// Unexpected counts the commands of a primary that failed here.
 	Unexpected atomic.Int64
 	// InputDrops and OutputDrops count connections dropped for too much input
 	// or output.
 	InputDrops, OutputDrops atomic.Int64
 	// EvictedClients counts connections ended for maxmemory-clients.
 	EvictedClients atomic.Int64
-	// LazyFreed counts values and keys that were let go to be freed later, as in
-	// Redis (LazyEffort).
+	// LazyFreed counts the values and keys that Redis would free in the background.
 	LazyFreed atomic.Int64
 	errors    sync.Map // code -> *atomic.Int64
 	codes     atomic.Int64
@@ -203,12 +198,10 @@ type Stats struct {
 // clients ask for the server's version.
 const RedisVersion = "8.0.6"
 
-// errorCodesMax is how many codes of errors are counted: scripts can make up
-// any.
+// errorCodesMax limits how many codes of errors are counted, since scripts can make up any.
 const errorCodesMax = 128
 
-// errorCodeMax is how long a code can be: what has no blank by then is counted
-// as ERR, as in Redis.
+// errorCodeMax is the longest code. An error without a blank by then counts as ERR, as in Redis.
 const errorCodeMax = 30
 
 // CountError counts an error reply under its code.
@@ -239,7 +232,7 @@ func (s *Stats) EachError(fn func(code string, n int64)) {
 	})
 }
 
-// Reset sets the counters to zero, but for those of what users were refused, which Redis keeps.
+// Reset sets the counters to zero, except those of what users were refused, which Redis keeps, too.
 func (s *Stats) Reset() {
 	for _, n := range []*atomic.Int64{&s.Connections, &s.Rejected, &s.BytesIn, &s.BytesOut, &s.ErrorReplies,
 		&s.InputDrops, &s.OutputDrops, &s.EvictedClients, &s.LazyFreed, &s.Unexpected} {
@@ -249,8 +242,8 @@ func (s *Stats) Reset() {
 	s.codes.Store(0)
 }
 
-// Kill ends another session's connection. It runs nothing more and is listed
-// no more, although the connection itself goes a moment later.
+// Kill ends another session's connection. From now on the session runs nothing and is not listed; the connection closes a
+// moment later.
 func (s *Server) Kill(sess *Session) {
 	sess.Killed.Store(true)
 	s.Clients.Remove(sess)
@@ -266,28 +259,24 @@ type Worker struct {
 	Counters []Counters
 	// Ctx is the context that the worker's commands run in.
 	Ctx Ctx
-	// Locked is what the worker's running command holds, Wanted what the next one
-	// needs.
+	// Locked are the locks of the worker's running command, Wanted those that the next one needs.
 	Locked, Wanted engine.LockSet
-	// Keep: the next command needs the same locks, if all, so they are not let go in
-	// between. Kept are those.
+	// Keep: the next command needs the same locks, so these stay locked in between if they are all. Kept are those locks.
 	Keep bool
 	Kept engine.LockSet
 	// ReadAt is when the clock was read for the running command, on the monotonic clock.
 	ReadAt int64
-	// Risk: the worker is where a panic leaves what cannot be trusted, whatever the
-	// View says of it: it takes locks, evicts, or serves those who wait.
+	// Risk: a panic now would leave data in doubt, whatever the View says: the worker takes locks, evicts, or serves waits.
 	Risk bool
-	// Nth is which command of a batch the worker runs, from 1, and ReplyAt where its
-	// reply begins. Away: it runs for so long that its connection went on elsewhere.
+	// Nth is the number of the running command in its batch, from 1, and ReplyAt where its reply begins. Away: the command
+	// takes long, and another goroutine serves its connection by now.
 	Nth, ReplyAt int
 	Away         bool
-	// Seen is the place in the journal of the last change of what the connection that
-	// is served has seen or done.
+	// Seen is the LSN of the last change that the connection has seen or made.
 	Seen journal.LSN
-	// Unsafe are the replies of the batch that are not to leave yet.
+	// Unsafe are the replies of the batch that are not confirmed yet.
 	Unsafe []Unsafe
-	// Changes are those of the keyspace that are not in its count yet.
+	// Changes are changes that the keyspace's count does not have yet.
 	Changes int64
 	// Requests are the next ones of a connection.
 	Requests [RequestsMax]Request
@@ -295,12 +284,11 @@ type Worker struct {
 	_        [64]byte // the next worker's are another core's
 }
 
-// RequestsMax is how many commands of a connection are resolved before the first
-// of them runs.
+// RequestsMax is how many commands of a connection are resolved ahead.
 const RequestsMax = engine.TouchMax
 
-// Counters are what INFO commandstats tells of a command. Each worker has its
-// own, so that no two cores write to one cache line.
+// Counters are a command's figures in INFO commandstats. Each worker has its own, so that no two cores write to one cache
+// line.
 type Counters struct {
 	Calls, Micros, Failed, Rejected atomic.Int64
 	// Times is made when the command first takes a microsecond.
@@ -322,7 +310,7 @@ func (n *Counters) Took(micros int64, calls int) {
 	h.Add(each, calls)
 }
 
-// Workers are all that were ever made.
+// Workers are all workers of a server.
 type Workers struct {
 	mu   sync.Mutex
 	all  []*Worker
@@ -348,7 +336,7 @@ func (p *Workers) Get(s *Server) *Worker {
 // Put gives a worker back.
 func (p *Workers) Put(w *Worker) { p.mu.Lock(); p.free = append(p.free, w); p.mu.Unlock() }
 
-// Unowned are the counters of a command that no worker runs: one that waited.
+// Unowned are the counters for a command that no worker ran, since it was served while it waited.
 func (p *Workers) Unowned(c *Command) *Counters {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -385,7 +373,7 @@ func (p *Workers) Times(c *Command) *histogram.Times {
 	return t
 }
 
-// Commands is how many commands ran, as Redis counts them: those of transactions and scripts, too, and none that was refused.
+// Commands is how many commands ran, as Redis counts them: with those of transactions and scripts, without refused ones.
 func (p *Workers) Commands() (n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

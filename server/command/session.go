@@ -1,8 +1,7 @@
 package command
 
-// Session is what a connection has: its database, transaction, user, names
-// and what it waits for. It belongs to the goroutine of its connection;
-// fields that others look at say so.
+// Session is the state of a connection: its database, transaction, user, names and wait. It belongs to the goroutine of its
+// connection; fields that other goroutines read say so.
 
 import (
 	"sync"
@@ -17,7 +16,7 @@ import (
 type Session struct {
 	ID   int64
 	Conn *resp.Conn // nil for the session of the server itself
-	// Peer is the other side of a session without Conn that is shown to clients: a primary's.
+	// Peer is the other side of a primary's session, which has no Conn but is shown to clients.
 	Peer Peer
 	// Created is in Unix microseconds.
 	Created int64
@@ -39,7 +38,7 @@ type Session struct {
 	Authenticated bool
 
 	Multi Multi
-	// Bonds are where locks may have leases that are bound to the session.
+	// Bonds mark the shards in which the session may hold locks that end with it.
 	Bonds engine.Marks
 	// NoTouch: CLIENT NO-TOUCH.
 	NoTouch bool
@@ -51,8 +50,7 @@ type Session struct {
 	Debugging bool
 	// Closing: the connection ends after the reply.
 	Closing bool
-	// Aside is what makes the session's commands go another way to be run, which
-	// others need not look for.
+	// Aside tells why the session's commands take the slow path, 0 if they do not.
 	Aside Aside
 	// Killed: another client ended the session; it runs nothing more.
 	Killed atomic.Bool
@@ -61,21 +59,19 @@ type Session struct {
 	Subscriptions atomic.Int32
 	// Blocked is what the client waits for, nil if nothing; others read it.
 	Blocked atomic.Pointer[Wait]
-	// Busy: a command of the session takes long, and its loop went on without it.
-	// Held is the place in the journal that replies wait for which came first, kept are
-	// those replies while they do.
+	// Held is the LSN that must be confirmed before the replies in kept may leave.
 	Held journal.LSN
 	kept *Kept
-	// Wrote is where the last effects of its commands are in the journal.
+	// Wrote is the LSN of the last effects of its commands.
 	Wrote journal.LSN
 	// Offset is the same in the replicas' stream.
 	Offset journal.LSN
-	Busy   atomic.Bool
-	// behind are messages for the session of what its own command did. They come right behind the command's reply.
+	// Busy: a command of the session takes long, and another goroutine serves its loop.
+	Busy atomic.Bool
+	// behind are messages about what the session's own command did. They follow the command's reply directly.
 	behind []byte
 
-	// Turn is the turn of the connection in which commands ran last, TurnBegan when it
-	// began, on the monotonic clock.
+	// Turn is the connection's turn in which commands ran last, TurnBegan its beginning on the monotonic clock.
 	Turn      uint64
 	TurnBegan int64
 
@@ -105,7 +101,7 @@ func (s *Session) Local() bool {
 	return s.Conn == nil || !s.Conn.Remote().IsValid() || s.Conn.Remote().Addr().Unmap().IsLoopback()
 }
 
-// Shown are copies, for other goroutines, of what a session keeps for itself.
+// Shown are copies of a session's state for other goroutines.
 type Shown struct {
 	// Multi is 0 outside of a transaction, else one more than the commands
 	// that are queued; Conn.QueuedBytes is how long their arguments are, Words how many.
@@ -126,12 +122,11 @@ type Shown struct {
 	SubBytes, WatchBytes, PrefixBytes, NameBytes atomic.Int64
 }
 
-// Aside are reasons to run a session's commands with more thought.
+// Aside are reasons for the slow path.
 type Aside uint8
 
 const (
-	// AsideSeen: Inject has seen the command that is to run when the connection is
-	// served again.
+	// AsideSeen: the injector has seen the command that runs next, and delayed it.
 	AsideSeen Aside = 1 << iota
 	// AsideNamespace: the session is in a namespace.
 	AsideNamespace
@@ -169,7 +164,7 @@ type Multi struct {
 	Watcher engine.Watcher
 }
 
-// ShowMulti brings up to date what others see of the transaction. Most batches change nothing of it.
+// ShowMulti updates what other goroutines see of the transaction. Most batches do not change it.
 func (s *Session) ShowMulti() {
 	queued, words, bytes := int32(0), int32(0), int64(0)
 	if s.Multi.Active {
@@ -185,8 +180,8 @@ func (s *Session) ShowMulti() {
 	}
 }
 
-// Watching is how many keys are watched, as others see it. Once one has changed, which decides what becomes of the
-// transaction, Redis watches none of them any more.
+// Watching is how many keys are watched, for other goroutines. It is 0 once a watched key has changed: then Redis drops the
+// watches, since EXEC will fail anyway.
 func (s *Session) Watching() int32 {
 	if s.Multi.Watcher.Dirty() {
 		return 0
