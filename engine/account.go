@@ -1,26 +1,20 @@
 package engine
 
-// What the keys take in memory, which maxmemory limits and INFO shows. The Go
-// runtime cannot tell: what it calls the heap has in it what the collector has
-// not come to yet, up to as much again as lives. So it is counted here, as it
-// is allocated: every table knows what it and its entries take, and the
-// keyspace the sum.
+// The memory of the keys, which maxmemory limits and INFO shows. The Go runtime cannot tell it: its heap includes
+// what the collector has not freed yet, up to as much again as is in use. So memory is counted here as it is
+// allocated: every table knows the memory of itself and its entries, and the keyspace the sum.
 //
-// An entry of plain bytes never changes its size, so it is counted when it
-// enters its table and when it leaves. An object grows while it is there; its
-// entry keeps what was counted for it, and every change that others are told of
-// has it counted anew. What a view made the keys grow by is entered in the
-// keyspace's sum, which all loops write to, not at each change but after a batch
-// of commands.
+// An entry in plain bytes never changes its size, so it is counted when it enters its table and when it leaves. An
+// object grows while it is there: its entry notes what was counted for it, and every reported change (View.Changed)
+// counts it anew. A view adds its growth to the keyspace's sum after a batch of commands, not at each change, because
+// all loops write to that sum.
 //
-// Rejected: an atomic sum that every write adds to, which costs a SET on two
-// cores more than all else here; and the runtime's live heap at the last
-// collection, which is seconds old and does not go down when a key is evicted.
+// Rejected: an atomic sum that every write adds to, which costs a SET on two cores more than all the rest here; and
+// the runtime's live heap at the last collection, which is seconds old and does not shrink when a key is evicted.
 
 import "unsafe"
 
-// KeysBytes is what the keys of all databases take, in the keyspace and in those
-// beside it.
+// KeysBytes is the memory of the keys of all databases, in the keyspace and its siblings.
 func (ks *Keyspace) KeysBytes() (n int64) {
 	for _, x := range ks.Sched.keyspaces() {
 		n += x.bytes.Load()
@@ -28,30 +22,28 @@ func (ks *Keyspace) KeysBytes() (n int64) {
 	return n
 }
 
-// KeysBytes is that of the keyspace, with what the view has made the keys grow by so far.
+// KeysBytes is Keyspace.KeysBytes with the growth that the view has not added yet.
 func (v *View) KeysBytes() int64 { return v.KS.KeysBytes() + v.grown }
 
-// estimator is an object that knows what it takes in bytes, to within some per
-// cent, without looking at all its parts.
+// estimator is an object that knows its memory in bytes, to within some per cent, without looking at all its parts.
 type estimator interface {
 	MemoryEstimate() int
 	Len() int
 }
 
-// countedUnit is what the size of an object is counted in: its entry has 32 bits
-// for it.
+// countedUnit is the unit of an object's counted size, for which its entry has 32 bits.
 const (
 	countedUnit = 16
 	countedMax  = 1<<32 - 1
 )
 
-// slotBytes is what a table takes for a slot, its control byte included.
+// slotBytes is the memory of a slot of a table, its control byte included.
 const slotBytes = int64(unsafe.Sizeof(uintptr(0))) + 1
 
-// dueBytes is what a deadline takes beside the entry: its node in the wheel.
+// dueBytes is the memory of a deadline outside the entry: its node in the wheel.
 const dueBytes = int64(unsafe.Sizeof(wheelNode{}))
 
-// counted is what an entry is counted with.
+// counted is the memory that is counted for an entry.
 func (e Entry) counted() int64 {
 	switch {
 	case e.h.flags&flagObject != 0:
@@ -62,8 +54,8 @@ func (e Entry) counted() int64 {
 	return allocated(e.Memory())
 }
 
-// measure notes in an object's entry what it takes now and what it has, and
-// returns by how many units it takes more than was noted.
+// measure notes in an object's entry its memory, its length and its parts now. It returns by how many units the
+// memory has grown.
 func (o *objectEntry) measure() int64 {
 	n := int(unsafe.Sizeof(*o)) + len(o.key)
 	switch x := o.obj.(type) {
@@ -86,8 +78,7 @@ func (o *objectEntry) measure() int64 {
 	return more
 }
 
-// allocated is what the allocator gives for so many bytes, to within a few per
-// cent.
+// allocated is how many bytes the allocator uses for so many, to within a few per cent.
 func allocated(n int) int64 {
 	if n > 256 {
 		n += n / 16
@@ -95,7 +86,7 @@ func allocated(n int) int64 {
 	return int64(n+15) &^ 15
 }
 
-// insert, replace and remove are the table's, and count.
+// insert, replace and remove are those of the table, and count the growth.
 func (v *View) insert(t *table, hash uint64, e Entry) {
 	v.doubt = true
 	before := t.bytes
@@ -133,8 +124,8 @@ func (v *View) leaves(e Entry) {
 	v.keep(e)
 }
 
-// recount counts the object under a changed key anew. It is called where the
-// command has found an object, which is mostly this one.
+// recount counts the object under a changed key anew. It is called if the command has found an object, which is
+// mostly this one.
 func (v *View) recount(key []byte) {
 	if v.edit.open && string(v.edit.key) == string(key) {
 		v.StoreEdit()
@@ -158,8 +149,7 @@ func (v *View) recount(key []byte) {
 	v.grown += s.tables[v.DB].recount(o)
 }
 
-// Account enters in the keyspace's sum what the view made the keys grow by.
-// Whoever changes keys calls it when done.
+// Account adds to the keyspace's sum what the view made the keys grow by. Whoever changes keys calls it when done.
 func (v *View) Account() {
 	if v.KS.Strict {
 		v.settled()

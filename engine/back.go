@@ -1,12 +1,13 @@
 package engine
 
-// The clock goes back. Keys expire, and entries of queues are due, at times of the wall clock, whatever it shows. What was
-// given for a length of time – a lease, a limiter's window – ends after that length all the same, so its times are moved as
-// the clock is, under all locks, with nobody between the one and the other. Journals have it as an effect, so that all copies
-// agree.
+// The clock goes back. Keys expire, and entries of queues become due, at times of the wall clock, whatever it shows.
+// What lasts for a length of time (a lease, a limiter's window) still ends after that length. So its times are moved
+// together with the clock, under all locks, and nobody sees one moved without the other. Journals get that as an
+// effect, so that all copies agree.
 //
-// Rejected: a second clock that never goes back, for all that is relative. It would have to be told to files and replicas as
-// well, every command would have two times, queues and CAL need both, and all deadlines in payloads would be of one server.
+// Rejected: a second clock that never goes back, for everything with a length. Files and replicas would have to know
+// it as well, every command would have two times, queues and CAL need both, and all deadlines in payloads would be
+// valid on one server only.
 
 import (
 	"bytes"
@@ -15,14 +16,14 @@ import (
 	"github.com/limitkv/limitkv/engine/lock"
 )
 
-// setBacker is an object that has such times.
+// setBacker is an object with times that move with the clock.
 type setBacker interface {
 	SetBack(nowMicros, byMicros int64)
 }
 
-// SetBack moves what lasts for a length of time, in all databases: the clock was set by byMillis, which is below 0, and showed
-// nowMicros then. All shards are held. It reports whether any key can have such times. Nobody is told: of how long it lasts
-// yet nothing has changed.
+// SetBack moves what lasts for a length of time, in all databases: the clock was set by byMillis, which is below 0,
+// and showed nowMicros before. All shards are held. It reports whether there are keys that can have such times.
+// Nobody is notified: the remaining times have not changed.
 func (v *View) SetBack(nowMicros, byMillis int64) (moved bool) {
 	v.whole()
 	v.doubt = true
@@ -78,8 +79,8 @@ func (v *View) setBack(s *shard, e Entry, now, by int64) {
 	}
 }
 
-// SetBack has the clock go back by some microseconds, above 0, as a step of the system's would, also one that stands: for
-// tests. No lock is held, nor is any key for longer.
+// SetBack sets the clock back by some microseconds, above 0, as a step of the system's clock would, also a frozen
+// one: for tests. The caller holds no lock, and nothing is reserved.
 func (s *Scheduler) SetBack(micros int64) {
 	s.run.Lock()
 	defer s.run.Unlock()
@@ -89,8 +90,8 @@ func (s *Scheduler) SetBack(micros int64) {
 	s.Wake()
 }
 
-// back has the clock go back by a step, below 0, and what lasts for a length of time with it. It reports false, with nothing
-// changed, if somebody holds keys for longer: then it is called again when these are free.
+// back moves the clock by a step, below 0, and with it what lasts for a length of time. If a shard is reserved it
+// returns false and changes nothing; the scheduler tries again when the reservation ends.
 func (s *Scheduler) back(step int64) bool {
 	all := s.keyspaces()
 	every := LockSet{allShards}
@@ -103,7 +104,7 @@ func (s *Scheduler) back(step int64) bool {
 			return false
 		}
 	}
-	// Loops go on with what needs no keys.
+	// Meanwhile loops can serve what needs no keys.
 	held := make([]*Reservation, len(all))
 	for i, ks := range all {
 		held[i] = ks.Reserve(every, nil)
@@ -121,7 +122,7 @@ func (s *Scheduler) back(step int64) bool {
 			ks.shards[i].rewind(v.Now / 1000)
 		}
 		v.transact(func(v *View) {
-			if !ks.fromLog() { // else what is told of the step moves it
+			if !ks.fromLog() { // else the log's effect of the step moves it
 				ks.setBack(v, step/1000)
 			}
 			held[i].Lock()
@@ -135,18 +136,19 @@ func (s *Scheduler) back(step int64) bool {
 	return true
 }
 
-// CameBack is called when files were loaded whose last time, in Unix microseconds, is ahead of the clock: it went back between
-// that and now, and what lasts for a length of time goes on from there. How long the server was down nobody knows.
+// CameBack is called after files were loaded whose last time, in Unix microseconds, is ahead of the clock. So the
+// clock went back between that time and now, and what lasts for a length of time continues from that time. Nobody
+// knows how long the server was down.
 func (ks *Keyspace) CameBack(lastMicros int64) {
 	ks.Update(LockSet{allShards}, func(v *View) {
 		if by := (v.Now - lastMicros) / 1000; by < 0 && !ks.fromLog() {
 			ks.setBack(v, by)
-			v.TakeChanges() // which are not counted, as nobody made them
+			v.TakeChanges() // these are not counted, as nobody made them
 		}
 	})
 }
 
-// setBack is View.SetBack as what the keyspace does by itself.
+// setBack is View.SetBack for what the keyspace does by itself.
 func (ks *Keyspace) setBack(v *View, byMillis int64) {
 	if byMillis == 0 || !v.SetBack(v.Now, byMillis) {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/limitkv/limitkv/engine/lock"
 )
 
-// Check looks whether everything that the keyspace keeps twice agrees. It
-// returns the first thing that does not. All locks are taken.
+// Check tests that everything that the keyspace stores twice agrees. It returns the first difference. It takes all
+// locks.
 func (ks *Keyspace) Check() (err error) {
 	if ks.TryInspect(LockSet{allShards}, func(*Reader) { err = ks.check() }) != nil {
 		return fmt.Errorf("engine: shards are reserved")

@@ -13,10 +13,9 @@ import (
 type Clock struct {
 	frozen atomic.Bool
 	at     atomic.Int64 // the time while frozen
-	// offset pins the wall clock to Monotonic, which Go reads without a system call:
-	// it is what the wall clock is ahead. The two run at the same rate, so only steps
-	// of the wall clock (NTP, an administrator, a machine that was suspended) change
-	// it; the scheduler follows them.
+	// offset is how far the wall clock is ahead of Monotonic, which Go reads without a system call. The two run at
+	// the same rate, so only steps of the wall clock change it (NTP, an administrator, a machine that was suspended).
+	// The scheduler follows these.
 	offset atomic.Int64
 	skew   atomic.Int64 // what a test adds to the system's clock
 	past   atomic.Int64 // see Passed
@@ -35,8 +34,8 @@ func (c *Clock) Resync() {
 	c.offset.Store(offset)
 }
 
-// system is by how much the system's wall clock is ahead of Monotonic, and by how much
-// that may be wrong: whoever is stopped between two readings sees a step where there is none.
+// system returns how far the system's wall clock is ahead of Monotonic, and how wrong that may be: a goroutine that
+// is stopped between two readings sees a step where there is none.
 func (c *Clock) system() (offset, unsure int64) {
 	before := Monotonic()
 	t := time.Now()
@@ -44,20 +43,20 @@ func (c *Clock) system() (offset, unsure int64) {
 	return t.UnixMicro() - int64(t.Sub(processStart)/time.Microsecond) + c.skew.Load(), unsure
 }
 
-// OffMicros is by how much the clock is ahead of the system's, negative if it is behind.
+// OffMicros is how far the clock is ahead of the system's, negative if it is behind.
 func (c *Clock) OffMicros() int64 {
 	offset, _ := c.system()
 	return c.Now() - Monotonic() - offset
 }
 
-// StepSystem has the system's clock step, for this clock alone: tests cannot set the machine's.
+// StepSystem makes a step of the system's clock, as seen by this clock alone: tests cannot set the machine's.
 func (c *Clock) StepSystem(micros int64) { c.skew.Add(micros) }
 
 // stepMicros is the smallest step of the system's clock that is followed.
 const stepMicros = 1000
 
-// stepped is by how much the system's clock has stepped since it was last followed, 0 if it
-// has not, or the clock is frozen.
+// stepped is how far the system's clock has stepped since the last step was followed, 0 if it has not, or the clock
+// is frozen.
 func (c *Clock) stepped() int64 {
 	if c.frozen.Load() {
 		return 0
@@ -70,7 +69,7 @@ func (c *Clock) stepped() int64 {
 	return step
 }
 
-// step has the clock go by a step, in microseconds.
+// step moves the clock by a step, in microseconds.
 func (c *Clock) step(micros int64) {
 	if micros < 0 {
 		c.Passed(c.Now())
@@ -82,8 +81,8 @@ func (c *Clock) step(micros int64) {
 	}
 }
 
-// Passed notes that it has been some time before, in Unix microseconds, as files tell: what is numbered by the time then had
-// such numbers. The clock shows the system's time all the same.
+// Passed notes that the clock has shown a time before, in Unix microseconds, as files say: numbers made from the time
+// may have been that large. The clock still shows the system's time.
 func (c *Clock) Passed(micros int64) {
 	for {
 		past := c.past.Load()
@@ -93,8 +92,8 @@ func (c *Clock) Passed(micros int64) {
 	}
 }
 
-// ForNumbers is the time that something gets at now which is numbered by it, and may not have a number that was given
-// before: now, or, where the clock went back since, what it showed.
+// ForNumbers is the time from which to make a number that must not have been given before: now, or the latest time
+// that the clock showed before it went back.
 func (c *Clock) ForNumbers(now int64) int64 { return max(now, c.past.Load()) }
 
 // Now is the time in Unix microseconds.
@@ -105,8 +104,8 @@ func (c *Clock) Now() int64 {
 	return c.offset.Load() + Monotonic()
 }
 
-// At is what Now was when Monotonic was read: who measures how long something
-// takes reads one clock, not two.
+// At is what Now was when Monotonic was read. So a caller that measures how long something takes reads one clock, not
+// two.
 func (c *Clock) At(monotonic int64) int64 {
 	if c.frozen.Load() {
 		return c.at.Load()
@@ -129,8 +128,8 @@ func (c *Clock) Resume() {
 // Frozen tells whether the clock stands still.
 func (c *Clock) Frozen() bool { return c.frozen.Load() }
 
-// Monotonic is a running count of microseconds for measuring how long work
-// took. It never stands still, also while the clock is frozen.
+// Monotonic is a running count of microseconds for measuring how long work took. It never stands still, not even
+// while the clock is frozen.
 func Monotonic() int64 { return int64(time.Since(processStart) / time.Microsecond) }
 
 var processStart = time.Now()

@@ -2,7 +2,7 @@ package engine
 
 import "testing"
 
-// BenchmarkClock is what each command pays for its time.
+// BenchmarkClock measures what each command pays for its time.
 func BenchmarkClock(b *testing.B) {
 	c := NewClock()
 	b.Run("Now", func(b *testing.B) {

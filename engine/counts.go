@@ -1,10 +1,8 @@
 package engine
 
-// What a table counts of its entries: how many there are of each kind, how large
-// they are, how many entries queues have. It is kept as entries come, change and
-// go, so that who looks (Tally) need not look at them: an entry is counted by
-// what is noted of it, and what is noted is brought up to date where an object is
-// counted anew for its memory.
+// What a table counts of its entries: how many there are of each kind, how large they are, how many entries queues
+// have. The counts change as entries come, change and go, so Tally need not look at the entries. What was counted for
+// an entry is noted in it. The note of an object is updated where its memory is counted anew.
 
 import (
 	"math/bits"
@@ -12,14 +10,13 @@ import (
 	"github.com/limitkv/limitkv/engine/limiter"
 )
 
-// SizeBins is how many bins a histogram of lengths has, which is enough for every
-// length there can be in memory.
+// SizeBins is the number of bins of a histogram of lengths. It is enough for every length that fits in memory.
 const SizeBins = 48
 
-// sizedKinds are the first kinds, of which lengths are counted.
+// sizedKinds is the last of the kinds, from KindString on, whose lengths are counted.
 const sizedKinds = KindSet
 
-// counts is small, since each table that has entries has one.
+// counts is small, because each table that has entries has one.
 type counts struct {
 	kinds [kindCount]int
 	sizes [sizedKinds][SizeBins]uint32
@@ -30,7 +27,7 @@ type counts struct {
 // named grants, and how many of these are open.
 type Parts struct{ Waiting, Leased, Groups, Paused, Limited, Named, Grants int }
 
-// add adds, by times 1 or -1.
+// add adds o to p, or subtracts it if by is -1.
 func (p *Parts) add(o *Parts, by int) {
 	p.Waiting += by * o.Waiting
 	p.Leased += by * o.Leased
@@ -48,7 +45,7 @@ type parted interface {
 	Limit() string
 }
 
-// partsOf is what there is of an object.
+// partsOf returns the parts of an object.
 func partsOf(obj any) (p Parts) {
 	switch o := obj.(type) {
 	case parted:
@@ -65,7 +62,8 @@ func partsOf(obj any) (p Parts) {
 	return p
 }
 
-// partedEntry is the objectEntry of a delay queue, or of a limiter with grants, with what is noted of it.
+// partedEntry is the objectEntry of a delay queue, or of a limiter with grants, with the parts that were counted for
+// it.
 type partedEntry struct {
 	objectEntry
 	parts Parts
@@ -75,7 +73,7 @@ type partedEntry struct {
 // hasParts tells whether objects of a kind have parts.
 func (k Kind) hasParts() bool { return k == KindDelayQueue || k == KindLimiter }
 
-// parts is where the parts of an object are noted, nil for what has none.
+// parts is where the counted parts of an object are noted, nil for a kind without parts.
 func (o *objectEntry) parts() *Parts {
 	if !o.kind.hasParts() {
 		return nil
@@ -83,7 +81,7 @@ func (o *objectEntry) parts() *Parts {
 	return &Entry{&o.header}.parted().parts
 }
 
-// binOf is the bin of a length: 0 for none, i for 2^(i-1) and more.
+// binOf is the bin of a length: 0 for an empty value, i for 2^(i-1) and more.
 func binOf(n int) uint8 { return uint8(min(bits.Len(uint(n)), SizeBins-1)) }
 
 // bin is the bin in which an entry is counted.
@@ -131,8 +129,7 @@ func (t *table) leaves(e Entry) {
 	}
 }
 
-// recount counts an object anew that has changed, and returns by how many bytes
-// it has grown.
+// recount counts a changed object anew, and returns by how many bytes it has grown.
 func (t *table) recount(o *objectEntry) (grown int64) {
 	bin := o.bin
 	if p := o.parts(); p != nil {
@@ -149,7 +146,7 @@ func (t *table) recount(o *objectEntry) (grown int64) {
 	return grown
 }
 
-// setInt changes an integer in place. Its length is counted where it changes.
+// setInt changes an integer in place. It counts the new length, since nothing else does.
 func (v *View) setInt(e Entry, n int64) {
 	at := e.intRef()
 	was, is := binOf(digits(*at)), binOf(digits(n))
@@ -162,7 +159,7 @@ func (v *View) setInt(e Entry, n int64) {
 	}
 }
 
-// ofKind is how many entries of a kind there are.
+// ofKind is the number of entries of a kind.
 func (t *table) ofKind(k Kind) int {
 	if t.counts == nil {
 		return 0
@@ -170,7 +167,7 @@ func (t *table) ofKind(k Kind) int {
 	return t.counts.kinds[k]
 }
 
-// promised is how many entries are never evicted (Entry.promises).
+// promised is the number of entries that are never evicted (Entry.promises).
 func (t *table) promised() int {
 	if t.counts == nil {
 		return 0
@@ -178,13 +175,13 @@ func (t *table) promised() int {
 	return t.counts.kinds[KindLock] + t.counts.kinds[KindDelayQueue] + t.counts.parts.Named
 }
 
-// digits is how long a number is as text.
+// digits is the length of a number as text.
 func digits(n int64) int {
 	u, sign := uint64(n), 0
 	if n < 0 {
 		u, sign = -u, 1
 	}
-	d := bits.Len64(u|1) * 1233 >> 12 // log10 of 2, nearly
+	d := bits.Len64(u|1) * 1233 >> 12 // times log10(2), nearly
 	if u >= powersOf10[d] {
 		d++
 	}

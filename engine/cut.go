@@ -1,36 +1,30 @@
 package engine
 
-// Cuts: all keys as they were at one moment, while writers go on. A file, a
-// replica's first copy and a rewritten log are made of one.
+// Cuts: all keys as they were at one moment, while writers go on. A snapshot file, a replica's first copy and a
+// rewritten log are made from a cut.
 //
-// A cut begins under all locks, for a moment. From then on a bit of each entry
-// tells whether the cut has it. A walk passes through the tables in small steps
-// and hands the entries over; whoever is about to change one that is not handed
-// over yet does so first. Entries that are made later are none of the cut's. So
-// nothing is copied but what is being handed over, and no write waits for more
-// than one entry, or a step of the walk. Of a large value save only makes a
-// beginning (pieces.go).
+// A cut begins under all locks, which are held for a moment. From then on a bit of each entry tells whether the cut
+// has it. A walk passes through the tables in small steps and hands the entries over. Whoever is about to change an
+// entry that is not handed over yet hands it over first. Entries that are made later are not part of the cut. So only
+// what is being handed over is copied, and a write waits for one entry at most, or for a step of the walk. Of a large
+// value, save only makes a beginning (pieces.go).
 //
-// The bit changes its meaning with every cut, which saves a walk that clears it.
+// The meaning of the bit changes with every cut, so no walk has to clear it.
 //
-// Rejected: fork, which Go cannot; freezing whole shards, which copies
-// all entries of a shard at its first write.
+// Rejected: fork, which Go cannot do; freezing whole shards, which copies all entries of a shard at its first write.
 
-// cutStep is how many slots are looked at under one hold of a shard's lock, or kilobytes
-// handed over.
+// cutStep is how many slots are looked at, or kilobytes handed over, under one hold of a shard's lock.
 const cutStep = 64
 
-// Cut is one that is under way.
+// Cut is a cut in progress.
 type Cut struct {
 	ks *Keyspace
 	// save takes an entry of the view's database, under the lock of its shard.
 	save func(v *View, e Entry)
-	// dbOf is the number that each database had when the cut began; swapped: some
-	// have been exchanged since (SWAPDB).
+	// dbOf is the number that each database had when the cut began. swapped: some have been exchanged since (SWAPDB).
 	dbOf    []int
 	swapped bool
-	// gone are tables that were emptied before the walk came there: nobody else
-	// has them any more.
+	// gone are tables that were emptied before the walk came to them. Nobody else has them any more.
 	gone []goneTable
 	// failed: the keyspace was replaced.
 	failed bool
@@ -41,9 +35,8 @@ type goneTable struct {
 	table
 }
 
-// BeginCut begins a cut. All shards are held, and no other cut is under way. save is
-// called, by whoever, under the lock of the entry's shard; calls for different
-// shards may overlap.
+// BeginCut begins a cut. All shards are held, and no other cut is in progress. save is called under the lock of the
+// entry's shard, by the walk or by whoever changes the entry; calls for different shards may overlap.
 func (v *View) BeginCut(save func(v *View, e Entry)) *Cut {
 	v.whole()
 	ks := v.KS
@@ -62,7 +55,7 @@ func (v *View) BeginCut(save func(v *View, e Entry)) *Cut {
 	return c
 }
 
-// unmix makes the bit of all entries the same, after a Restore. All shards are held.
+// unmix sets the bit of all entries to one value, after they may have differed. All shards are held.
 func (ks *Keyspace) unmix() {
 	for i := range ks.shards {
 		for db := range ks.shards[i].tables {
@@ -75,8 +68,8 @@ func (ks *Keyspace) unmix() {
 	ks.mixed = false
 }
 
-// replaced notes that the keyspace gets other entries, which no cut under way has, and whose bits may mean anything. All
-// shards are held.
+// replaced notes that the keyspace gets other entries, which belong to no cut in progress and whose bits may have any
+// value. All shards are held.
 func (ks *Keyspace) replaced() {
 	ks.mixed = true
 	if ks.cut != nil {
@@ -84,18 +77,17 @@ func (ks *Keyspace) replaced() {
 	}
 }
 
-// walkPlace is where in a shard the walk is.
+// walkPlace is the place of the walk in a shard.
 type walkPlace struct {
 	db   int
-	walk // whose at is a slot
+	walk // its field at is a slot
 }
 
-// Walk hands over what is left. It takes locks, and waits for whoever holds keys for
-// longer: not for event loops. pause is called between two steps. It reports false
-// if the keyspace was replaced meanwhile, so that nothing is whole.
+// Walk hands over what is left. It takes locks, and waits for reservations, so event loops may not call it. It calls
+// pause between two steps. It reports false if the keyspace was replaced meanwhile, so that the cut is not complete.
 //
-// It goes from shard to shard, a step at a time: who waits for a shard has it before the walk comes again. A mutex that is
-// taken again at once is the walk's for a millisecond.
+// It takes one step in each shard in turn, so others that wait for a shard get it before the walk comes again. A
+// mutex that the walk unlocked and locked again at once would stay with it for a millisecond.
 func (c *Cut) Walk(pause func()) bool {
 	places := make([]walkPlace, len(c.ks.shards))
 	for left := len(places); left > 0; {
@@ -109,11 +101,11 @@ func (c *Cut) Walk(pause func()) bool {
 			}
 		}
 	}
-	// Databases may have been swapped behind the walk's back: whatever it passed over
-	// is found by looking again, with all locks, at tables whose entries all tell.
+	// Databases may have been swapped during the walk. end finds the entries that the walk missed, since it looks at
+	// all of them again, with all locks.
 	var gone []goneTable
 	c.ks.Inspect(WholeKeyspace(), func(r *Reader) { gone = c.end((*View)(r)) })
-	v := c.ks.begin(WholeKeyspace(), 0, true) // nobody else has these tables
+	v := c.ks.begin(WholeKeyspace(), 0, true) // only this goroutine has these tables
 	v.walks = true
 	for _, t := range gone {
 		t.each(func(e Entry) bool {
@@ -127,7 +119,7 @@ func (c *Cut) Walk(pause func()) bool {
 	return !c.failed
 }
 
-// step looks at the next slots of a shard that has some, under its lock.
+// step looks at the next slots of a shard with some left, under its lock.
 func (c *Cut) step(v *View, shard int, p *walkPlace) {
 	v.walks = true
 	s := &c.ks.shards[shard]
@@ -152,7 +144,8 @@ func (c *Cut) step(v *View, shard int, p *walkPlace) {
 	}
 }
 
-// end hands over what was swapped, and ends the cut, under all locks. It returns what was emptied.
+// end hands over what the walk missed if databases were swapped, and ends the cut. All locks are held. It returns the
+// tables that were emptied.
 func (c *Cut) end(v *View) []goneTable {
 	v.walks = true
 	if c.swapped {
@@ -169,21 +162,21 @@ func (c *Cut) end(v *View) []goneTable {
 	return c.gone
 }
 
-// Walks tells whether a view that save was called with is Walk's, rather than that of
-// somebody who changes the entry.
+// Walks tells whether a view that save was called with belongs to Walk, rather than to somebody who changes the
+// entry.
 func (c *Cut) Walks(v *View) bool { return v.walks }
 
-// Abort ends a cut of which nothing more is wanted, before Walk has.
+// Abort ends a cut before Walk has ended it. Nothing more is handed over.
 func (c *Cut) Abort() {
 	c.ks.Inspect(WholeKeyspace(), func(*Reader) {
-		c.save = func(*View, Entry) {} // for Walk, if that goes on
+		c.save = func(*View, Entry) {} // in case Walk still runs
 		c.ks.cut = nil
 		c.ks.mixed = true
 	})
 }
 
-// keep hands an entry of the view's database over to the cut that is under way, if
-// that does not have it yet. Whoever may change or remove an entry calls it first.
+// keep hands an entry of the view's database over to the cut in progress, if the cut does not have it yet. Whoever
+// may change or remove an entry calls it first.
 func (v *View) keep(e Entry) {
 	if c := v.KS.cut; c != nil && e.h.flags&flagSaved != v.KS.saved {
 		db := v.DB
@@ -194,10 +187,10 @@ func (v *View) keep(e Entry) {
 	}
 }
 
-// made marks an entry as none of the cut's.
+// made marks an entry as not part of the cut.
 func (v *View) made(e Entry) { e.h.flags = e.h.flags&^flagSaved | v.KS.saved }
 
-// emptied hands the tables over that are about to be emptied.
+// emptied hands over a table that is about to be emptied.
 func (v *View) emptied(t *table) {
 	if c := v.KS.cut; c != nil && t.used > 0 {
 		c.gone = append(c.gone, goneTable{c.dbOf[v.DB], *t})

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCut changes keys in all ways while cuts are walked: each has what there was when it began.
+// TestCut changes keys in all ways while cuts are walked: each cut has the keys as they were when it began.
 func TestCut(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -56,7 +56,7 @@ func TestCut(t *testing.T) {
 			return
 		case n < 300:
 			did["put"]++
-			v.PutString(key, fmt.Appendf(nil, "v%06d", rnd.IntN(1e6)), 0) // of one length: in place
+			v.PutString(key, fmt.Appendf(nil, "v%06d", rnd.IntN(1e6)), 0) // of the same length: changed in place
 		case n < 400:
 			did["int"]++
 			v.PutInt(key, rnd.Int64N(1e6), 0)
@@ -139,7 +139,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestCutSteps has a walk come to values of each size: what it hands over under one hold of a lock is little.
+// TestCutSteps walks over values of each size: the walk hands over little under one hold of a lock.
 func TestCutSteps(t *testing.T) {
 	const most = cutStep<<10 + 32<<10
 	for _, size := range []int{10, 500, 1023, 1025, 10_000, 30_000, 1_000_000} {

@@ -1,12 +1,11 @@
 package engine
 
-// What a panic leaves. A command that panics before it has changed a key left
-// the keyspace as it was, and others can go on. One that had begun to change
-// keys may have left a value half changed, or changed without its deadline, its
-// size or its watchers knowing: nobody can tell, so nobody may use it. The verbs
-// that change keys, and the look-up for doing so, say so beforehand.
+// What a panic leaves. A command that panics before it has changed a key leaves the keyspace as it was, and others
+// can continue. One that had begun to change keys may have left a value half changed, or changed it without an update
+// of its deadline, its size or its watchers. Nobody can tell, so nobody may use the keys any more. The verbs that
+// change keys, and the look-ups for writing, set View.doubt beforehand.
 //
-// Locks are the other thing that a panic may leave: LocksFree finds out.
+// A panic may also leave locks locked: LocksFree finds out.
 
 import (
 	"fmt"
@@ -14,15 +13,15 @@ import (
 	"time"
 )
 
-// Trust begins a command: nothing has been changed by it.
+// Trust begins a command, which has changed nothing yet.
 func (v *View) Trust() { v.doubt = false }
 
 // Doubt tells whether the command has begun to change keys, so that a panic now
 // leaves them in doubt.
 func (v *View) Doubt() bool { return v.doubt }
 
-// OutsideLocks is the panic of a view that is asked for a key whose shard it does not hold: what the command says its keys are,
-// and what it uses, differ. The key was not reached.
+// OutsideLocks is the panic of a view that is asked for a key whose shard it does not hold: the command uses another
+// key than it declared. The key was not reached.
 type OutsideLocks struct{ Key string }
 
 func (o OutsideLocks) String() string {
@@ -32,11 +31,11 @@ func (o OutsideLocks) String() string {
 //go:noinline
 func outside(key []byte) { panic(OutsideLocks{string(key)}) }
 
-// Untold tells whether the command has changed something that it has not told yet.
+// Untold tells whether the command has made changes that are not stored, or have no effect yet.
 func (v *View) Untold() bool { return v.edit.open || v.changes != v.told }
 
-// LocksFree tells whether each lock of the keyspace, and of those beside it, was
-// free at some moment within a time. Holders of reservations hold no lock.
+// LocksFree tells whether each lock of the keyspace and its siblings was free at some moment within a time. Holders
+// of reservations hold no lock.
 func (ks *Keyspace) LocksFree(within time.Duration) bool {
 	end := Monotonic() + within.Microseconds()
 	for _, ks := range ks.Siblings() {
@@ -59,7 +58,7 @@ type Lock interface {
 	TryLock() bool
 }
 
-// lockRetry is how often a lock is tried that is not free.
+// lockRetry is how long to wait before a lock that is not free is tried again.
 const lockRetry = time.Millisecond
 
 // Free tells whether a lock was free at some moment before a time, in

@@ -1,10 +1,8 @@
 package engine
 
-// Entries: what the table refers to. A string (and every other value that is
-// plain bytes) is one pointer-free allocation that holds header, deadline,
-// key and value together, so that the garbage collector has one object to
-// mark and nothing to follow, and a get touches one place. Other values are
-// objects of their own behind a header of the same form.
+// Entries: what the table refers to. A string (and every other value in plain bytes) is one pointer-free allocation
+// that holds header, deadline, key and value. So the garbage collector marks one object and follows no pointer, and a
+// get reads one place. Other values are objects of their own behind a header of the same form.
 //
 // Tried and rejected: map[string][]byte (107-148 bytes a key with a 16-byte
 // key and a 32-byte value against 74-79 here, and 40 % of a pipelined GET's
@@ -25,18 +23,18 @@ const (
 	flagDeadline                       // a deadline follows the header
 	flagObject                         // this is an objectEntry
 	flagInnerDue                       // the object has deadlines inside (Settler), or it is a lock
-	flagIdle                           // a limiter that is gone when it is full
-	flagInnerCounted                   // a hash with deadlines inside, which its wheel counts
-	flagSaved                          // what it means is in Keyspace.saved (cut.go)
+	flagIdle                           // a limiter that disappears once it is full
+	flagInnerCounted                   // a hash with deadlines inside, counted in wheel.volatileHashes
+	flagSaved                          // its meaning is in Keyspace.saved (cut.go)
 )
 
-// header opens every entry. Its size keeps what follows 8-aligned.
+// header begins every entry. Its size keeps what follows 8-aligned.
 type header struct {
 	kind   Kind
 	flags  uint8
 	freq   uint16 // LFU: logarithmic counter in the low byte
 	access uint32 // seconds (of Unix time) of the last access
-	keyLen uint32 // of an objectEntry with keyElsewhere
+	keyLen uint32 // in an objectEntry with the bit keyElsewhere
 	valLen uint32
 }
 
@@ -44,8 +42,8 @@ type header struct {
 type due struct {
 	at   int64  // Unix milliseconds, 0 = none
 	node uint32 // place in the shard's timing wheel, 0 = none
-	db   uint16 // where the key lives, for the wheel
-	bin  uint8  // of an objectEntry: what its length is counted as
+	db   uint16 // the key's database, for the wheel
+	bin  uint8  // in an objectEntry: the bin in which its length is counted
 }
 
 const (
@@ -68,13 +66,13 @@ type objectEntry struct {
 // bigString holds strings above inlineStringMax bytes, which grow by append.
 type bigString struct {
 	b []byte
-	// shared is how many have the bytes by Share. Only what comes behind them is written
+	// shared is how many others use the bytes (Share). While there are any, only the room behind the bytes is written
 	// in place.
 	shared int
 }
 
-// inlineStringMax is the largest string kept inside its entry. Above it a
-// growing string (APPEND, SETRANGE, SETBIT) must not be copied at every step.
+// inlineStringMax is the largest string kept inside its entry. A longer one is an object, so that a growing string
+// (APPEND, SETRANGE, SETBIT) is not copied at every step.
 const inlineStringMax = 1024
 
 var noBytes = []byte{}
@@ -137,7 +135,8 @@ func (e Entry) Deadline() int64 {
 	return 0
 }
 
-// Object is the value of a key that is not plain bytes, or a structure over those that are: for looking at it.
+// Object is the value of a key for reading: the object, or a structure over the value's plain bytes. It is nil for
+// other plain bytes.
 func (e Entry) Object() any {
 	switch {
 	case e.h == nil || !e.InBytes():
@@ -148,7 +147,7 @@ func (e Entry) Object() any {
 	return e.ZSet(new(zset.Set))
 }
 
-// ObjectIn is Object, where a structure that is plain bytes is made in work: for those who look at many.
+// ObjectIn is Object, but makes a structure over plain bytes in work: for callers that look at many entries.
 func (e Entry) ObjectIn(work *Work) any {
 	switch {
 	case e.h == nil:
@@ -171,7 +170,7 @@ func (e Entry) Int() (n int64, ok bool) {
 	return *e.intRef(), true
 }
 
-// intRef points at the integer, which lies before the key's bytes rounded up.
+// intRef points at the integer, which follows the key at the next multiple of 8.
 func (e Entry) intRef() *int64 {
 	off := (uintptr(e.h.keyLen) + 7) &^ 7
 	return (*int64)(unsafe.Add(e.payload(), off))
@@ -203,7 +202,7 @@ func (e Entry) Bytes(scratch []byte) []byte {
 	return e.raw()
 }
 
-// ElementBytes is how many bytes of a string are gone over in the time of an element of another value.
+// ElementBytes is how many bytes of a string take as much time as one element of another value.
 const ElementBytes = 512
 
 // Len is the length in bytes of what Bytes returns, or how many elements an
@@ -259,7 +258,7 @@ func (e Entry) LastAccess() int64 { return int64(e.h.access) }
 // SetLastAccess sets what LastAccess returns (RESTORE IDLETIME).
 func (e Entry) SetLastAccess(unixSeconds int64) { e.h.access = uint32(unixSeconds) }
 
-// Memory is what the entry takes in bytes, the object behind it not counted.
+// Memory is the size of the entry in bytes, without the object behind it.
 func (e Entry) Memory() int {
 	if e.h.flags&flagObject != 0 {
 		n := int(unsafe.Sizeof(objectEntry{})) + len(e.object().key)
@@ -294,7 +293,7 @@ func newBytesEntry(kind Kind, key []byte, valLen int, isInt, withDue bool) Entry
 	return layBytes(make([]uint64, (size+7)/8), kind, key, valLen, isInt, withDue)
 }
 
-// layBytes makes an entry of zeros that have the room for it.
+// layBytes makes an entry in zeroed memory, which is large enough for it.
 func layBytes(words []uint64, kind Kind, key []byte, valLen int, isInt, withDue bool) Entry {
 	h := (*header)(unsafe.Pointer(unsafe.SliceData(words)))
 	h.kind = kind

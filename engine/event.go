@@ -1,10 +1,8 @@
 package engine
 
-// Keyspace events: what notify-keyspace-events selects and what a change
-// tells to those who watch or wait.
+// Keyspace events: what notify-keyspace-events selects and what changes publish.
 
-// EventClass is a set of classes of keyspace events, with the letters of
-// notify-keyspace-events.
+// EventClass is a set of classes of keyspace events; the comments give their letters in notify-keyspace-events.
 type EventClass uint32
 
 // The classes of events.

@@ -1,7 +1,7 @@
 package engine
 
-// Eviction: one key goes so that memory is freed. The key is the best of a few that are drawn at random, as in Redis,
-// which needs no list of all keys in the order of their use. What promises something to somebody never goes.
+// Eviction: one key is removed to free memory. It is the best of a few that are drawn at random, as in Redis; so no
+// list of all keys in the order of their use is needed. Keys that somebody relies on are never evicted (promises).
 
 import (
 	"slices"
@@ -9,11 +9,11 @@ import (
 	"github.com/limitkv/limitkv/engine/limiter"
 )
 
-// evictLook is after how many keys that do not go those that were drawn will do.
+// evictLook is how many keys are looked at before no more are drawn, if there is a candidate by then.
 const evictLook = 1024
 
-// promises tells whether an entry is never evicted, since somebody relies on it: locks, queues, and limiters with named
-// grants.
+// promises tells whether an entry is never evicted because somebody relies on it: locks, queues, and limiters with
+// named grants.
 func (e Entry) promises() bool {
 	switch e.h.kind {
 	case KindLock, KindDelayQueue:
@@ -30,13 +30,13 @@ func (e Entry) promises() bool {
 // goes is the opposite of promises.
 func (e Entry) goes() bool { return !e.promises() }
 
-// EvictBy is what makes one key better to evict than another.
+// EvictBy is how keys are compared for eviction.
 type EvictBy uint8
 
 // The ways to choose.
 const (
 	EvictRandom EvictBy = iota
-	EvictLRU            // the longest not used
+	EvictLRU            // the least recently used
 	EvictLFU            // the least often used
 	EvictTTL            // the next to expire
 )
@@ -47,28 +47,29 @@ type Eviction struct {
 	Volatile bool // only keys with a deadline
 	Samples  int  // how many keys are drawn
 	Random   func() uint64
-	// Valid, if set, is asked under the lock of the chosen key: false keeps it, for the policy is another by now.
+	// Valid, if set, is called under the lock of the chosen key. If it returns false the key stays, because the
+	// policy has changed meanwhile.
 	Valid func() bool
 }
 
-// candidate is a key that may go. The lowest score goes first.
+// candidate is a key that may go. The one with the lowest score goes first.
 type candidate struct {
 	db    int
 	key   []byte
 	score int64
 }
 
-// Evicted is what became of an eviction.
+// Evicted is the result of an eviction.
 type Evicted uint8
 
 // What Evict reports.
 const (
 	EvictedOne  Evicted = iota // a key is gone
 	EvictedNone                // no key may go
-	EvictedHeld                // none but such as a running script holds
+	EvictedHeld                // only keys that a running script holds could go
 )
 
-// Evict removes a key. No shard may be held by the caller; keys that a running script holds are left alone.
+// Evict removes a key. The caller holds no shard. Keys that a running script holds are left alone.
 func (ks *Keyspace) Evict(how Eviction) Evicted {
 	best := candidate{}
 	first := how.Random()
@@ -120,7 +121,7 @@ func (ks *Keyspace) evict(k candidate, valid func() bool) (became Evicted) {
 	return became
 }
 
-// draw takes a key of a shard at random, one that may go, and tells how many it looked at.
+// draw picks a random key of a shard that may go, and returns how many keys it looked at.
 func (v *View) draw(s *shard, how Eviction) (db int, e Entry, looked int) {
 	if how.Volatile {
 		return s.wheel.draw(how.Random())
@@ -142,7 +143,7 @@ func (v *View) draw(s *shard, how Eviction) (db int, e Entry, looked int) {
 	return db, e, looked
 }
 
-// draw takes a key with a deadline near a random place.
+// draw picks a key with a deadline near a random place.
 func (w *wheel) draw(r uint64) (db int, e Entry, looked int) {
 	keys := 0
 	for i, n := range w.volatileKeys {

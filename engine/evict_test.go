@@ -1,6 +1,6 @@
 package engine
 
-// Eviction, and counting what keys take.
+// Eviction, and counting the memory of keys.
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"github.com/limitkv/limitkv/engine/limiter"
 )
 
-// Of two generations of keys the policy's victims go first: with more samples,
-// the more surely. Keys that a policy may not touch never go.
+// Of two generations of keys, the policy's victims are evicted first; the more samples, the more surely. Keys that a
+// policy may not touch are never evicted.
 func TestEvictionPolicies(t *testing.T) {
 	const keys = 1000
 	seed := uint64(time.Now().UnixNano())
@@ -23,7 +23,7 @@ func TestEvictionPolicies(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		how  Eviction
-		// good are at most so many of 300 evicted keys that should have stayed.
+		// good is at most how many of 300 evicted keys should have stayed.
 		good int
 	}{
 		{"allkeys-lru", Eviction{By: EvictLRU, Samples: 10}, 15},
@@ -98,7 +98,7 @@ func TestEvictionPolicies(t *testing.T) {
 	}
 }
 
-// Keys that a script holds do not go, but nobody is told that there are none.
+// Keys that a script holds are not evicted, but Evict does not report that there are none.
 func TestEvictionBesideScript(t *testing.T) {
 	ks := frozen(idleEpoch)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -116,7 +116,7 @@ func TestEvictionBesideScript(t *testing.T) {
 	}
 }
 
-// What is counted is what the collector finds.
+// The counted memory is what the collector finds.
 func TestCountedIsAllocated(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -125,7 +125,7 @@ func TestCountedIsAllocated(t *testing.T) {
 		keys     int
 	}{
 		{"short", "v", 0, 20_000}, {"integer", "12345", 0, 20_000}, {"limiter's size", strings.Repeat("v", 40), 0, 20_000},
-		// With deadlines there are also the heads of the wheels' slots, 9 KB a shard.
+		// Deadlines add the heads of the wheels' slots, 9 KB per shard.
 		{"deadline", strings.Repeat("v", 40), idleEpoch/1000 + 1e9, 80_000},
 		{"embedded", strings.Repeat("v", 800), 0, 5000}, {"large", strings.Repeat("v", 5000), 0, 2000},
 	} {
@@ -144,7 +144,7 @@ func TestCountedIsAllocated(t *testing.T) {
 	}
 }
 
-// What promises something never goes, and what little there is of other keys is found among much of it.
+// Keys that promise something are never evicted, and a few other keys are found among many of them.
 func TestPromisesStay(t *testing.T) {
 	const promised, few = 20_000, 20
 	for _, volatile := range []bool{false, true} {

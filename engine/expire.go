@@ -1,8 +1,7 @@
 package engine
 
-// Expiry. A key is gone at its deadline for whoever looks (settle), and the
-// wheel removes it within its tick, so the event and the memory do not wait
-// for a look.
+// Expiry. After its deadline nobody sees a key (settle). The wheel removes it within its tick, so the event and the
+// memory do not wait until somebody looks.
 
 import (
 	"bytes"
@@ -16,22 +15,22 @@ const expiryBatch = 128
 // innerBatch is how many parts of one object expire under one hold.
 const innerBatch = 256
 
-// Settler is an object with deadlines of its own inside, which the keyspace serves when they fall due: fields of a hash, leases
-// of a delay queue, named grants of a limiter. A lock has leases too, but need not be an object (locks.go).
+// Settler is an object with deadlines of its own inside, which the keyspace serves when they fall due: those of a
+// hash's fields, a delay queue's leases, a limiter's named grants. A lock has leases too, but may be plain bytes
+// (locks.go).
 type Settler interface {
 	// NextDue is the earliest deadline inside in Unix milliseconds, 0 if none.
 	NextDue() (millis int64)
-	// Settle serves up to max of what is due. It tells what happened through
-	// the returned number and whether the object is now empty, and calls gone, if
-	// it is not nil, with what it removed, which must not use the object.
+	// Settle serves up to max of what is due. It returns how many it served and whether the object is now empty. It
+	// calls gone, if not nil, with each part that it removes; gone must not use the object.
 	Settle(nowMicros int64, max int, gone func(part []byte)) (served int, empty bool)
 }
 
-// Forwarder is a Settler of which parts have to go to another key, whose shard
-// is not held while it is settled: dead letters.
+// Forwarder is a Settler with parts that must go to another key (dead letters), whose shard is not held while it is
+// settled.
 type Forwarder interface {
 	Settler
-	// Forwarding tells whether there are such parts.
+	// Forwarding tells whether there are such parts now.
 	Forwarding() bool
 }
 
@@ -44,7 +43,7 @@ func (v *View) expire(s *shard, e Entry) {
 	v.remove(t, i)
 	s.stats.Expired++
 	before := v.changes
-	// The event's readers may keep the key: it is not the entry's any more.
+	// The key is no longer part of an entry, so the event's receivers may keep it.
 	v.Changed(key, EventExpired, "expired")
 	if v.caused(before) {
 		v.KS.Causes.Gone(v, key, false)
@@ -63,8 +62,8 @@ func (e Entry) innerDue() int64 {
 	}
 }
 
-// settleInner ends some of what has run out inside an entry, and puts the entry where it belongs in the wheel. It returns the
-// entry, or the zero Entry if the key is gone by that.
+// settleInner ends some of what has run out inside an entry, and updates the entry's place in the wheel. It returns
+// the entry, or the zero Entry if that removed the key.
 func (v *View) settleInner(s *shard, e Entry) Entry {
 	if e.h.kind == KindLock {
 		e = v.settleLock(s, e)
@@ -78,7 +77,7 @@ func (v *View) settleInner(s *shard, e Entry) Entry {
 	return v.bared(e)
 }
 
-// settleForLook is settleInner for who looks at the entry, who must see all fields of a hash settled.
+// settleForLook is settleInner for readers: they must see all fields of a hash settled.
 func (v *View) settleForLook(s *shard, e Entry) Entry {
 	doubt := v.doubt
 	e = v.settleInner(s, e)
@@ -92,8 +91,8 @@ func (v *View) settleForLook(s *shard, e Entry) Entry {
 	return e
 }
 
-// ExpireFields removes the fields of a hash whose time is over, before it gets
-// others: unlike with a look, the hash stays even if none is left.
+// ExpireFields removes the expired fields of a hash before it gets new ones. The hash stays even if none is left,
+// unlike in settle.
 func (v *View) ExpireFields(key []byte) {
 	e := v.Find(key)
 	if e.Kind() != KindHash || e.InBytes() || e.Deadline() != 0 && e.Deadline() < v.Now/1000 || v.Follows() {
@@ -116,8 +115,7 @@ func (v *View) ExpireFields(key []byte) {
 	}
 }
 
-// fieldGone is what logs the fields of a hash that expire, nil if nobody reads
-// that.
+// fieldGone returns a function that logs fields of a hash that expire, or nil if nobody reads the log.
 func (v *View) fieldGone(key []byte) func(field []byte) {
 	if !v.Logging() {
 		return nil
@@ -125,7 +123,7 @@ func (v *View) fieldGone(key []byte) func(field []byte) {
 	return func(field []byte) { v.KS.Causes.FieldGone(v, key, field) }
 }
 
-// settleObject is settleInner for a Settler, but for the wheel.
+// settleObject is settleInner for a Settler, without the wheel.
 func (v *View) settleObject(s *shard, e Entry) Entry {
 	key, x := e.Key(), e.object().obj.(Settler)
 	v.keep(e)
@@ -153,7 +151,8 @@ func (v *View) settleObject(s *shard, e Entry) Entry {
 	return e
 }
 
-// settledParts tells that so many parts of an object have ended. Those of a hash have been logged as they went.
+// settledParts counts, notifies and logs that n parts of an object have ended. Fields of a hash have been logged
+// before, one by one.
 func (v *View) settledParts(s *shard, e Entry, n int) {
 	key := e.Key()
 	switch e.h.kind {
@@ -176,8 +175,8 @@ func (v *View) settledParts(s *shard, e Entry, n int) {
 	}
 }
 
-// ForwardSoon has Keyspace.Forward called for a key, as soon as no lock is held.
-// What follows from the scheduler's own work stays in its order of time.
+// ForwardSoon calls Keyspace.Forward for a key as soon as no lock is held. If the scheduler's own work causes it, it
+// runs in that work's order of time.
 func (v *View) ForwardSoon(key []byte) {
 	if ks, db, name := v.KS, v.DB, bytes.Clone(key); v.system && ks.Forward != nil && !ks.fromLog() {
 		ks.Sched.At(v.Now, func(int64) { ks.Forward(ks, db, name) })
@@ -186,12 +185,12 @@ func (v *View) ForwardSoon(key []byte) {
 	v.KS.ForwardSoon(v.DB, key)
 }
 
-// ForwardSoon is View.ForwardSoon for who has no View.
+// ForwardSoon is View.ForwardSoon for callers without a View.
 func (ks *Keyspace) ForwardSoon(db int, key []byte) {
 	name := bytes.Clone(key)
 	switch {
 	case ks.Forward == nil:
-	case ks.fromLog(): // that it went is told, or it goes at the end
+	case ks.fromLog(): // the log tells that it went, or it goes when following ends
 		ks.forwards.add(db, name)
 	default:
 		ks.Sched.Go(func() { ks.Forward(ks, db, name) })
@@ -202,14 +201,13 @@ func (ks *Keyspace) ForwardSoon(db int, key []byte) {
 // SET-ACTIVE-EXPIRE); keys still expire when they are looked at.
 func (ks *Keyspace) SetActiveExpire(on bool) { ks.setExpiry(expiryIdle, on) }
 
-// PauseExpiry has nothing removed for its time being over, though nobody sees
-// it any more, or ends that (CLIENT PAUSE). That is so of all siblings too.
+// PauseExpiry stops the removal of expired keys, which nobody sees any more, or resumes it (CLIENT PAUSE). It does so
+// for all siblings too.
 func (ks *Keyspace) PauseExpiry(on bool) {
 	ks.Each(func(ks *Keyspace) { ks.setExpiry(expiryPaused, !on) })
 }
 
-// Past tells whether a key with a deadline, in Unix milliseconds, would be gone at
-// once.
+// Past tells whether a key would expire at once with this deadline, in Unix milliseconds.
 func (v *View) Past(deadline int64) bool {
 	return deadline <= v.Now/1000 && v.expiry()&expiryFollows == 0
 }
@@ -220,9 +218,9 @@ const never = int64(1<<63 - 1)
 // Why the scheduler does not serve the wheels.
 const (
 	expiryIdle    = 1 << iota // keys expire only when they are looked at
-	expiryPaused              // not even then, though nobody sees them
-	expiryFollows             // they are there until their end is told
-	expiryLeft                // the same, but for who is no primary they are as paused
+	expiryPaused              // not even then, but nobody sees them
+	expiryFollows             // they stay, visible, until the log tells their end
+	expiryLeft                // the same for the primary's changes; for all others as expiryPaused
 )
 
 func (ks *Keyspace) setExpiry(bit uint32, on bool) {
@@ -234,8 +232,8 @@ func (ks *Keyspace) setExpiry(bit uint32, on bool) {
 	ks.Sched.Wake()
 }
 
-// noteDueFree is noteDue for a shard that somebody holds, once it is free: a holder
-// that was marked slow changes it still, without its lock.
+// noteDueFree is noteDue for a shard that is reserved, once it is free: a holder that was marked slow still changes
+// the shard, without its lock.
 func (ks *Keyspace) noteDueFree(s *shard) {
 	ks.unreserved(s, func(s *shard) {
 		ks.noteDue(s)
@@ -243,8 +241,7 @@ func (ks *Keyspace) noteDueFree(s *shard) {
 	})
 }
 
-// expireShard serves what the shard's wheel has due at now. It reports
-// whether there is more to do at once.
+// expireShard serves what is due at now in the shard's wheel. It reports whether there is more to do at once.
 func (ks *Keyspace) expireShard(s *shard, nowMicros int64) (more bool) {
 	h := ks.upkeep(ks.setOf(s), nowMicros, func(v *View) {
 		touched, enough := 0, false
@@ -277,7 +274,7 @@ func (ks *Keyspace) expireShard(s *shard, nowMicros int64) (more bool) {
 	return more
 }
 
-// serveDue does what is due with the entry of a node whose slot has come. It reports whether that was as much as is good under
+// serveDue does what is due with the entry of a node whose slot has come. It reports whether that was enough work for
 // one hold of the lock.
 func (v *View) serveDue(s *shard, node uint32) (enough bool) {
 	e := Entry{(*header)(s.wheel.nodes[node].ref)}

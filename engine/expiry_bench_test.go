@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// lateness lets keys expire and returns how late each was, in milliseconds
-// after the last one of its life, sorted.
+// lateness lets keys expire and returns, sorted, by how many milliseconds each one exceeded its last millisecond of
+// life.
 func lateness(tb testing.TB, keys int, spread int64) []float64 {
 	tb.Helper()
 	ks := New(NewClock(), 1)
@@ -34,7 +34,7 @@ func lateness(tb testing.TB, keys int, spread int64) []float64 {
 		}
 		mu.Unlock()
 	}
-	// The wheel must not begin before all are in.
+	// The scheduler must not begin before all keys are in.
 	first := ks.Clock.Now()/1000 + 300 // milliseconds, enough to put them in
 	for i := range keys {
 		key := fmt.Appendf(nil, "key:%d", i)
@@ -75,7 +75,7 @@ func BenchmarkExpiryLateness(b *testing.B) {
 	}
 }
 
-// BenchmarkExpire is what the removal of keys costs that are due at once.
+// BenchmarkExpire measures the removal of keys that are due at once.
 func BenchmarkExpire(b *testing.B) {
 	for _, keys := range []int{1_000, 1_000_000} {
 		b.Run(strconv.Itoa(keys), func(b *testing.B) {

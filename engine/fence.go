@@ -1,9 +1,10 @@
 package engine
 
-// Fences: the numbers of grants of locks. Each is greater than all that were given before for any key of the keyspace, so
-// nothing has to be kept of a lock that is gone. Since a fence is at least the time in microseconds, those of a server
-// that has lost its files, or the last second of them, are greater too. After the clock went back they go by what it showed before. They follow the time until the year 3111, and have
-// as many to count with after that.
+// Fences: the numbers of grants of locks. Each fence is greater than all earlier ones of any key in the keyspace, so
+// nothing has to be kept of a lock that is gone. A fence is at least the time in microseconds, so the fences of a
+// server that has lost its files, or the last second of them, are greater too. After the clock went back, fences
+// continue from the time that it showed before. They follow the time until the year 3111, and as many numbers again
+// are left after that.
 
 import (
 	"sync/atomic"
@@ -11,13 +12,13 @@ import (
 	"github.com/limitkv/limitkv/engine/lock"
 )
 
-// fenceTimeMax is the last time that a fence is.
+// fenceTimeMax is the last time that a fence follows.
 const fenceTimeMax = lock.FenceMax / 2
 
 // Fences gives fences.
 type Fences struct{ last atomic.Int64 }
 
-// Next is a fence for a grant at a time, 0 if none is left.
+// Next returns a fence for a grant at a time, 0 if none is left.
 func (f *Fences) Next(nowMicros int64) int64 {
 	for {
 		last := f.last.Load()
@@ -31,7 +32,7 @@ func (f *Fences) Next(nowMicros int64) int64 {
 	}
 }
 
-// After has all fences be greater than one that is known from elsewhere, which is a fence.
+// After makes all later fences greater than one from elsewhere.
 func (f *Fences) After(fence int64) {
 	fence = min(fence, lock.FenceMax)
 	for {

@@ -1,11 +1,11 @@
 package engine
 
-// Following: what a journal or a primary tells happens, and nothing else does.
+// Following: only what a journal or a primary says happens, and nothing else.
 
 import "sync"
 
-// Follow has keys stay until their end is told, as where a journal is applied:
-// they are there whatever their deadlines say.
+// Follow makes keys stay until the log says that they end, as where a journal is applied: they exist whatever their
+// deadlines are. on = false ends that.
 func (ks *Keyspace) Follow(on bool) {
 	ks.setExpiry(expiryFollows, !on)
 	if !on {
@@ -13,9 +13,9 @@ func (ks *Keyspace) Follow(on bool) {
 	}
 }
 
-// Leave has what falls due left to a primary whose copy the keyspace is, or served again. A key whose time is over stays
-// until the primary tells its end, though clients do not see it any more; leases and the other parts of objects are as they
-// were told.
+// Leave leaves what falls due to the primary whose copy the keyspace is; on = false ends that. An expired key stays
+// until the primary says that it ends, though clients do not see it any more. Leases and other parts of objects also
+// end only when the primary says so.
 func (ks *Keyspace) Leave(on bool) {
 	ks.setExpiry(expiryLeft, !on)
 	if !on {
@@ -31,8 +31,7 @@ func (ks *Keyspace) endAllOrphans() {
 	}
 }
 
-// forwards are the keys of which parts are to go to others when the keyspace does
-// not follow any more.
+// forwards are the keys with parts that must go to other keys once the keyspace stops following.
 type forwards struct {
 	mu   sync.Mutex
 	keys map[waitKey]struct{}
@@ -57,14 +56,15 @@ func (f *forwards) flush(ks *Keyspace) {
 	}
 }
 
-// fromLog tells whether what goes from one key to another does so because that is fromLog.
+// fromLog tells whether the keyspace follows a journal or a primary. Then nothing is forwarded from one key to
+// another except by what they say.
 func (ks *Keyspace) fromLog() bool { return ks.expiryOff.Load()&(expiryFollows|expiryLeft) != 0 }
 
-// Follows tells whether the view makes what a journal or a primary tells.
+// Follows tells whether the view applies what a journal or a primary says.
 func (v *View) Follows() bool { return v.expiry()&expiryFollows != 0 }
 
-// without is a hash as it is for who reads it, without the fields whose time is over, which stay until the primary tells
-// their end: a copy, as they are rarely there for longer than that takes.
+// without is a hash as its readers see it while the primary has not yet said that its expired fields end: a copy
+// without these fields. Such fields rarely stay for long.
 func (v *View) without(e Entry) Entry {
 	if e.h.kind != KindHash || v.Writes {
 		return e
@@ -81,7 +81,7 @@ func (v *View) without(e Entry) Entry {
 	return e
 }
 
-// expiry is why what is over for the view stays.
+// expiry has the reasons why the view keeps what has expired.
 func (v *View) expiry() uint32 {
 	off := v.KS.expiryOff.Load()
 	if off&expiryLeft == 0 {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// stepped is a keyspace whose clock followed a step of the system's, and how exactly, in microseconds, on a machine that is
-// as busy as it was. Its scheduler was not started.
+// stepped returns a keyspace whose clock followed a step of the system's, and the possible error of that in
+// microseconds, which depends on how busy the machine was. The scheduler is not started.
 func stepped(t *testing.T, by time.Duration, before func(ks *Keyspace, now int64)) (ks *Keyspace, exact int64) {
 	t.Helper()
 	began := Monotonic()
@@ -25,7 +25,7 @@ func stepped(t *testing.T, by time.Duration, before func(ks *Keyspace, now int64
 	return ks, exact
 }
 
-// Timers end after a length of time, and deadlines of keys are those of the wall clock, however small the step is.
+// Timers end after a length of time, and keys at times of the wall clock, however small the step is.
 func TestFollow(t *testing.T) {
 	const second = int64(1_000_000)
 	for _, by := range []time.Duration{time.Second, time.Hour, 720 * time.Hour, -time.Second, -time.Hour, -720 * time.Hour} {
@@ -44,7 +44,7 @@ func TestFollow(t *testing.T) {
 			if off := timer.at - want; max(off, -off) > exact {
 				t.Errorf("a timer is off by %d µs", off)
 			}
-			// What the scheduler wakes up for first is in time for both.
+			// The scheduler wakes up in time for both.
 			if next := ks.Sched.next(); next > min(timer.at, (deadline+1)*1000)+exact {
 				t.Errorf("the scheduler sleeps for %d µs too long", next-min(timer.at, (deadline+1)*1000))
 			}

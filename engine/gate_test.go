@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A mutex says by its first word whether it is locked, also while others wait for it and when it is handed on.
+// The first word of a mutex says whether it is locked, also while others wait for it and when it is handed to one of
+// them.
 func TestLocked(t *testing.T) {
 	var mu sync.Mutex
 	if locked(&mu) {
@@ -44,17 +45,17 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// Whoever has a shard has it alone, in whichever way it was taken.
+// A shard has one owner at a time, whichever way it was taken.
 func TestGate(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	ks := New(NewClock(), 1)
-	var owners [shardCount]int // written by who has the shard: a data race, or a wrong count, if two have
+	var owners [shardCount]int // written by the owner of the shard: two owners cause a data race or a wrong count
 	var own, whole, refused atomic.Int64
 	use := func(r *rand.Rand, set LockSet) {
 		for m := set.mask; m != 0; m &= m - 1 {
 			owners[bits.TrailingZeros64(m)]++
-			ks.shards[bits.TrailingZeros64(m)].sweep.notBefore++ // which all below look at: a data race
+			ks.shards[bits.TrailingZeros64(m)].sweep.notBefore++ // everything below reads it: two owners cause a data race
 		}
 		if r.IntN(4) == 0 {
 			runtime.Gosched()
@@ -75,7 +76,7 @@ func TestGate(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, g))
 			for range rounds {
 				switch set := (LockSet{1 << r.IntN(shardCount)}); r.IntN(8) {
-				case 0: // all shards, of which some are kept
+				case 0: // all shards, then a few of them
 					all := LockSet{allShards}
 					if ks.Lock(all) != nil {
 						t.Error("reserved")
@@ -90,7 +91,7 @@ func TestGate(t *testing.T) {
 						all = set
 					}
 					ks.Unlock(all)
-				case 1: // several, and one more out of order
+				case 1: // several shards, and one more out
 					for range 2 {
 						set.mask |= 1 << r.IntN(shardCount)
 					}
@@ -126,7 +127,7 @@ func TestGate(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	var beside sync.WaitGroup
-	beside.Go(func() { // what goes from shard to shard
+	beside.Go(func() { // code that goes from shard to shard
 		for {
 			select {
 			case <-stop:
@@ -152,7 +153,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// Reservations of all shards and of one exclude each other, and who comes meanwhile is told.
+// Reservations of all shards and of one exclude each other, and callers that come meanwhile get the holder.
 func TestGateReserved(t *testing.T) {
 	ks := New(NewClock(), 1)
 	all, one := LockSet{allShards}, LockSet{1 << 7}
@@ -196,7 +197,7 @@ func BenchmarkLock(b *testing.B) {
 	}
 }
 
-// A clock that is set back waits for who has all shards, as everything that looks into a shard does.
+// A clock that is set back waits for the holder of all shards, like everything that looks into a shard.
 func TestRewindWaitsForTheGate(t *testing.T) {
 	ks := New(NewClock(), 1)
 	ks.close()

@@ -1,7 +1,7 @@
 package engine
 
-// What is due in a shard that a script holds waits until the shard is given back, not only until the script is found
-// to be slow: until then the script changes the shard without its lock.
+// What is due in a shard that a script holds waits until the script releases the shard, even if the script is marked
+// slow before: until its end it changes the shard without its lock.
 
 import "testing"
 

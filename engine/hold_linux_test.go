@@ -2,8 +2,8 @@
 
 package engine
 
-// How long a shard is held while very much falls due at once: in processor time of
-// the thread that holds it, which says the same on a machine that is busy.
+// How long a shard is locked while very much falls due at once. It is measured in processor time of the thread that
+// has the lock, which is the same on a busy machine.
 
 import (
 	"runtime"
@@ -23,16 +23,15 @@ func threadTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// holdMax is the longest that a shard may be held, holdUsual for all holds but one of
-// a thousand. Measured: half of them take 34 µs, all but a thousandth less than 1 ms, and
-// the longest 1.3 ms, when the garbage collector has the thread help it.
+// holdMax is the longest that a shard may be locked, holdUsual the same for all but one in a thousand holds.
+// Measured: half of the holds take 34 µs, all but a thousandth less than 1 ms, and the longest 1.3 ms, when the
+// garbage collector makes the thread help.
 const (
 	holdMax   = 5 * time.Millisecond
 	holdUsual = 2 * time.Millisecond
 )
 
-// A million keys end in one millisecond, or very many while the clock jumps by a
-// year: no hold of a shard is long.
+// A million keys end in one millisecond, or very many while the clock jumps by a year: no shard is locked for long.
 func TestHoldsWhileAMillionExpire(t *testing.T) {
 	const million, year = 1_000_000, 366 * 86400 * 1000
 	for _, x := range []struct {

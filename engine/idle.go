@@ -1,22 +1,19 @@
 package engine
 
-// Idle limiters. A limiter that nobody defined with RL.SET is gone once it is
-// full again and nobody waits for it, for that is what a new one is. As a key
-// with a deadline it lives through its last millisecond, so that who waits as
-// long as he was told still finds it. Such limiters come by the
-// million and must be small, so they have neither a deadline (16 bytes) nor a
-// node of the timing wheel (16 more): when they are full is read from their
-// own bytes. Whoever looks finds them gone at that moment; their memory comes
-// back when a sweep passes over the shard's table.
+// Idle limiters. A limiter that was not defined with RL.SET disappears once it is full again and nobody waits for it,
+// because a new one is just the same. Like a key with a deadline it lives through its last millisecond, so a client
+// that retries after exactly the time it was told still finds it. There are millions of such limiters, so they must
+// be small. They have neither a deadline (16 bytes) nor a node of the timing wheel (16 more): their own bytes tell
+// when they are full. From that moment on nobody sees them. Their memory is freed when a sweep passes over the
+// shard's table.
 //
-// A limiter that is idle is mostly asked for again soon: to use it again costs a
-// fifth of making another. So it is left in place for a while first.
+// An idle limiter is mostly used again soon, and to use it again costs a fifth of making another. So it is left in
+// place for a while first.
 //
-// A shard knows a time before which none of its limiters can be full, and is
-// swept a while after that. After a sweep it rests, for so long that to look at
-// limiters takes at most a hundredth of one core, for all shards together; a
-// server without idle limiters pays nothing. What has been idle for some seconds
-// is removed by the next sweep: within ten seconds where there are two million.
+// Each shard knows a time before which none of its limiters can be full. It is swept a while after that. After a
+// sweep it rests, so long that sweeping takes at most a hundredth of one core for all shards together. A server
+// without idle limiters pays nothing. The next sweep removes what has been idle for some seconds: within ten seconds
+// where there are two million.
 
 import (
 	"math/bits"
@@ -29,25 +26,23 @@ const (
 	// limiters removed, under one hold of the lock.
 	sweepSlots = 1024
 	sweepKeys  = 128
-	// sweepGraceMillis is for how long an idle limiter is left in place.
+	// sweepGraceMillis is how long an idle limiter is left in place.
 	sweepGraceMillis = 3000
-	// A shard rests for sweepRestMinMillis, or by so much longer than it takes to
-	// look at it that all shards together take a hundredth of a core. How long that
-	// is is reckoned from the slots, not measured: on a busy machine the clock says
-	// how long others had the processor.
+	// A shard rests for sweepRestMinMillis, or for as much longer as it takes to keep all sweeps together to a
+	// hundredth of a core. The time of a sweep is computed from its slots, not measured: on a busy machine the clock
+	// would include the time that others had the processor.
 	sweepRestMinMillis = 2000
 	sweepRestNanos     = 100 * shardCount * sweepSlotNanos
-	// sweepSlotNanos is what it takes to look at a slot, by BenchmarkSweep.
+	// sweepSlotNanos is how long it takes to look at a slot, by BenchmarkSweep.
 	sweepSlotNanos = 15
 )
 
 // sweep is a shard's state of sweeping. Times are Unix milliseconds.
 type sweep struct {
-	// No limiter of the shard is full before earliest; the shard rests until
-	// notBefore.
+	// No limiter of the shard is full before earliest. The shard rests until notBefore.
 	earliest, notBefore int64
-	// The sweep that is under way: where it is (a group of a segment), the earliest time it
-	// has met, and how many slots it has looked at.
+	// The sweep in progress: its place (a group of a segment), the earliest time that it has met, and how many slots
+	// it has looked at.
 	active bool
 	db     int
 	walk
@@ -55,7 +50,7 @@ type sweep struct {
 	looked int64
 }
 
-// due is when the shard is to be swept, or swept on.
+// due is when to sweep the shard, or to continue its sweep.
 func (w *sweep) due() int64 {
 	switch {
 	case w.active:
@@ -66,7 +61,7 @@ func (w *sweep) due() int64 {
 	return max(w.earliest+sweepGraceMillis, w.notBefore)
 }
 
-// markIdle notes in the header of a limiter whether it goes when it is full.
+// markIdle notes in the header of a limiter whether it disappears when it is full.
 func (e Entry) markIdle() {
 	e.h.flags &^= flagIdle
 	if !limiter.Kept(e.raw()) {
@@ -77,7 +72,7 @@ func (e Entry) markIdle() {
 // idleFrom is the first millisecond in which the limiter is idle.
 func (e Entry) idleFrom() int64 { return ceilMillis(limiter.FullAt(e.raw())) + 1 }
 
-// idle tells whether an entry is a limiter that is gone.
+// idle tells whether an entry is a limiter that nobody sees any more.
 func (v *View) idle(s *shard, e Entry) bool {
 	if e.h.flags&flagIdle == 0 || e.idleFrom() > v.Now/1000 {
 		return false
@@ -94,7 +89,7 @@ func (v *View) gone(s *shard, e Entry) bool {
 	return v.over(e) || v.expiry()&expiryFollows == 0 && (v.idle(s, e) || v.lockGone(e))
 }
 
-// over tells whether there is an entry whose time is over.
+// over tells whether an entry exists and its deadline has passed.
 func (v *View) over(e Entry) bool {
 	if !e.Ok() {
 		return false
@@ -112,7 +107,7 @@ func (v *View) NoteIdle(e Entry) {
 	v.sweepFor(s, e)
 }
 
-// sweepFor sees to it that the shard is swept when the limiter is full.
+// sweepFor makes sure that the shard is swept when the limiter is full.
 func (v *View) sweepFor(s *shard, e Entry) {
 	at := e.idleFrom()
 	w := &s.sweep
@@ -126,8 +121,8 @@ func (v *View) sweepFor(s *shard, e Entry) {
 	}
 }
 
-// GetLimiter finds a limiter for the next request on it: as GetWrite, but one
-// that is idle is returned too, to be used again; Idle tells.
+// GetLimiter finds a limiter for the next request on it. It is GetWrite, but also returns an idle limiter, which can
+// be used again; View.Idle tells whether it is one.
 func (v *View) GetLimiter(key []byte) Entry {
 	hash, s := v.locate(key)
 	t := &s.tables[v.DB]
@@ -150,14 +145,14 @@ func (v *View) GetLimiter(key []byte) Entry {
 	return e
 }
 
-// Idle tells whether a limiter is gone for all but GetLimiter.
+// Idle tells whether a limiter is gone for everybody except GetLimiter.
 func (v *View) Idle(e Entry) bool {
 	_, s := v.locate(e.Key())
 	return v.idle(s, e)
 }
 
-// sweepSome begins or goes on with the shard's sweep, which removes what has been
-// idle for grace. It reports whether there is more to do at once.
+// sweepSome begins or continues the shard's sweep, which removes limiters that have been idle for graceMillis. It
+// reports whether there is more to do at once.
 func (v *View) sweepSome(s *shard, graceMillis int64) (more bool) {
 	w := &s.sweep
 	if !w.active {
@@ -188,8 +183,8 @@ func (v *View) sweepSome(s *shard, graceMillis int64) (more bool) {
 	return true
 }
 
-// sweepGroups removes what is idle in some groups of a segment. It returns how
-// many slots they have, and how many limiters were removed.
+// sweepGroups removes idle limiters in some groups of a segment. It returns how many slots these have, and how many
+// limiters were removed.
 func (v *View) sweepGroups(s *shard, w *sweep, p *segment, graceMillis int64) (looked, removed int) {
 	var found [4 * groupSlots]Entry
 	n := 0
@@ -202,7 +197,7 @@ func (v *View) sweepGroups(s *shard, w *sweep, p *segment, graceMillis int64) (l
 	}
 	read := uint64(0)
 	for _, e := range found[:n] {
-		read += uint64(e.h.valLen) // of all at once, so that the cache misses overlap
+		read += uint64(e.h.valLen) // all are read first, so that the cache misses overlap
 	}
 	touched.keep(read)
 	for _, e := range found[:n] {
@@ -222,9 +217,8 @@ func (v *View) sweepGroups(s *shard, w *sweep, p *segment, graceMillis int64) (l
 	return looked, removed
 }
 
-// sweepAll sweeps, after a frozen clock was moved, all shards in which limiters
-// may have become full. On the way there it is not done: it would be done again
-// and again for nothing that anybody can see.
+// sweepAll sweeps all shards in which limiters may have become full, after a frozen clock was moved. Advance does not
+// do it at each step: it would repeat work whose result nobody can see.
 func (ks *Keyspace) sweepAll(nowMicros int64) {
 	if ks.expiryOff.Load() != 0 {
 		return
@@ -246,7 +240,7 @@ func (ks *Keyspace) sweepAll(nowMicros int64) {
 	}
 }
 
-// noteDue notes when there is something to do in the shard.
+// noteDue notes when the shard next has something to do.
 func (ks *Keyspace) noteDue(s *shard) {
 	at := s.wheel.next()
 	if !ks.Clock.Frozen() {
@@ -255,5 +249,5 @@ func (ks *Keyspace) noteDue(s *shard) {
 	s.nextDue.Store(at)
 }
 
-// ceilMillis rounds microseconds up: nothing is due before its time.
+// ceilMillis rounds microseconds up to milliseconds: nothing is due before its time.
 func ceilMillis(micros int64) int64 { return (micros + 999) / 1000 }

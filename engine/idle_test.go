@@ -1,6 +1,6 @@
 package engine
 
-// Limiters that go when they are full.
+// Limiters that disappear when they are full.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 const idleEpoch = 1_700_000_000_000_000
 
-// limited is a limiter of a rule with one token taken at now.
+// limited is a limiter with one rule, of which one token was taken at now.
 func limited(now, periodMillis int64, kept bool) []byte {
 	r := limiter.Rule{Algorithm: limiter.GCRA, Count: 100, PeriodMicros: periodMillis * 1000, Burst: 100}
 	p, _, _ := limiter.Take(limiter.New(nil, []limiter.Rule{r}, kept), now, 1, limiter.Try)
@@ -49,7 +49,7 @@ func TestIdleLimiterIsGone(t *testing.T) {
 	if !v.Get([]byte("moved")).Ok() || !v.Get([]byte("dated")).Ok() {
 		t.Error("gone before the millisecond in which it is full is over")
 	}
-	// Looked at, it is gone at once; a request may still use its bytes.
+	// A look finds it gone at once; a request may still use its bytes.
 	v.Now++
 	if !v.GetLimiter([]byte("moved")).Ok() {
 		t.Error("not there to be used again")
@@ -59,7 +59,7 @@ func TestIdleLimiterIsGone(t *testing.T) {
 	if v.Get([]byte("moved")).Ok() || seen != 1 {
 		t.Errorf("still there when full, %d of 1 seen", seen)
 	}
-	// And a sweep removes what nobody looks at.
+	// A sweep removes what nobody looks at.
 	if v.Count() != 2 {
 		t.Errorf("%d keys", v.Count())
 	}
@@ -74,7 +74,7 @@ func TestIdleLimiterIsGone(t *testing.T) {
 	}
 }
 
-// With a clock that runs, all are swept soon after they are full.
+// With a running clock, all limiters are swept soon after they are full.
 func TestIdleLimitersAreSwept(t *testing.T) {
 	ks := New(NewClock(), 1)
 	ks.Sched.Start()
@@ -113,7 +113,7 @@ func TestIdleLimitersAreSwept(t *testing.T) {
 	}
 }
 
-// The memory of a limiter: at most 96 bytes with a key of 16, table included.
+// A limiter takes at most 96 bytes with a key of 16, its part of the table included.
 func TestLimiterMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is about size")
@@ -139,8 +139,8 @@ func TestLimiterMemory(t *testing.T) {
 	}
 }
 
-// A LOG with ten grants out takes at most a third of the 500 bytes that Redis
-// takes for the three keys of a Redisson limiter.
+// A LOG limiter with ten grants takes at most a third of the 500 bytes that Redis uses for the three keys of a
+// Redisson limiter.
 func TestLogMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is about size")
@@ -183,8 +183,7 @@ func BenchmarkGetLimiter(b *testing.B) {
 	}
 }
 
-// BenchmarkSweep is what it takes to look at limiters that are not idle, and to
-// remove those that are.
+// BenchmarkSweep measures a look at limiters that are not idle, and the removal of idle ones.
 func BenchmarkSweep(b *testing.B) {
 	for _, idle := range []bool{false, true} {
 		for _, n := range []int{100_000, 1_000_000} {

@@ -1,10 +1,9 @@
-// Package engine, internal to the server, is the keyspace: shards and their locks, entries, expiry,
-// the clock and those who wait for a key. It knows no protocol and no Lua.
+// Package engine, internal to the server, is the keyspace: shards and their locks, entries, expiry, the clock and the
+// waiters of keys. It knows no protocol and no Lua.
 //
-// A key belongs to one shard, chosen by the hash of its {hashtag} or of the
-// whole name, so the keys of one limiter or queue share a lock. A command
-// locks the shards of its keys in ascending order, works through a View, and
-// lets go. Everything that changes keys goes through the verbs of View.
+// A key belongs to one shard, chosen by the hash of its {hashtag} or of the whole name, so the keys of one limiter or
+// queue share a lock. A command locks the shards of its keys in ascending order, works through a View, and releases
+// the locks. Only the verbs of View change keys.
 package engine
 
 import (
@@ -20,7 +19,7 @@ import (
 // tables; fewer are faster to lock all at once.
 const shardCount = 64
 
-// Shards is how many parts the keys are in, each with a lock of its own.
+// Shards is the number of parts of the keyspace, each with its own lock.
 const Shards = shardCount
 
 // DatabasesMax is the most databases a keyspace can be made with.
@@ -33,46 +32,44 @@ type Keyspace struct {
 	Clock  *Clock
 	Sched  *Scheduler
 	dbs    int
-	been   []atomic.Bool // by database: it has had entries
+	been   []atomic.Bool // by database: whether it ever had entries
 
-	// Events is told of every event whose class is enabled; nil = none.
+	// Events is called for every event whose class is enabled; nil = none.
 	Events func(v *View, db int, class EventClass, event string, key []byte)
 	// EventMask is the set of classes that Events wants.
 	EventMask atomic.Uint32
-	// Touched is told of every modified key while Tracking is on (client-side
-	// caching); it is called under the key's lock.
+	// Touched is called for every modified key while Tracking is on (client-side caching), under the key's lock.
 	Touched  func(v *View, db int, key []byte)
 	Tracking atomic.Bool
-	// Forward moves what is to go from a key to another (Forwarder). It is called
-	// with no lock held; nil = nothing is forwarded.
+	// Forward moves parts of a key's object to another key, such as dead letters (Forwarder). It is called with no
+	// lock held; nil = nothing is forwarded.
 	Forward func(ks *Keyspace, db int, key []byte)
-	// LineLeft, if set, is told when nobody waits for a key any more, under its lock.
+	// LineLeft, if set, is called under the key's lock when its last waiter has left.
 	LineLeft func(ks *Keyspace, db int, key string)
-	// LockLost tells a connection that it holds a lock no more; it is called under the key's lock. Connected tells whether
-	// a connection is there. nil = nobody is told, none is there.
+	// LockLost tells a connection that it lost a lock; it is called under the key's lock. Connected tells whether a
+	// connection is still open. If nil, no connection is told, and none counts as open.
 	LockLost  func(key []byte, session, fence int64)
 	Connected func(session int64) bool
 	// Fences numbers the grants of locks.
 	Fences *Fences
-	// Journal takes the effects of all transactions, and Causes names those of
-	// what the keyspace does by itself.
+	// Journal takes the effects of all transactions, and Causes logs what the keyspace does by itself.
 	Journal *journal.Log
 	Causes  Causes
-	// Strict: what breaks a rule of transactions panics, as in tests.
+	// Strict makes a broken rule of transactions panic, as in tests.
 	Strict bool
 	// Clone copies an object, for snapshots; the copy shares nothing with it.
 	Clone func(obj any) any
 	// Dirty counts changes since the start.
 	Dirty atomic.Int64
-	// bytes is what the keys take, as far as views have entered it.
+	// bytes is the memory that the keys take, as far as views have added it (Account).
 	bytes atomic.Int64
-	// LFU makes accesses count (maxmemory-policy *-lfu) instead of their time.
+	// LFU turns on the access counters of keys (maxmemory-policy *-lfu).
 	LFU     atomic.Bool
 	LFURule LFURule
 
-	// cut is the one that is under way; the entries that it has, or that are none of
-	// its, have flagSaved as saved says. mixed: a Restore brought others. All change
-	// under all locks.
+	// cut is the cut in progress, nil if there is none. In an entry that the cut has already, or that is not part of
+	// it, the bit flagSaved equals saved. mixed: after Restore, Take or Abort, the bits of the entries may differ.
+	// All three change under all locks.
 	cut   *Cut
 	saved uint8
 	mixed bool
@@ -83,42 +80,40 @@ type Keyspace struct {
 	helds     helds
 }
 
-// shard is a part of the keyspace. What a command writes in it is in one cache
-// line, which no other shard shares: the loops take them from each other.
+// shard is a part of the keyspace. The fields that a command writes are in one cache line, which no other shard
+// shares, because that line moves between the processors of the loops.
 type shard struct {
 	shardState
 	_ [shardBytes - unsafe.Sizeof(shardState{})]byte
 }
 
-// shardBytes is a multiple of two cache lines, since processors fetch pairs, and
-// such that all shards take more than 32 KB: Go begins only such memory at a
-// cache line.
+// shardBytes is a multiple of two cache lines, because processors fetch lines in pairs. It makes all shards together
+// larger than 32 KB, because Go aligns only such large memory to a cache line.
 const shardBytes = 640
 
 type shardState struct {
-	mu     sync.Mutex   // see Keyspace.enter: not to be locked otherwise
-	holder *Reservation // an off-loop script has the shard for longer
+	mu     sync.Mutex   // see Keyspace.enter, which checks the gate too
+	holder *Reservation // the reservation that has the shard, nil if none
 	tables []table      // by database
-	stats  Stats        // what every command writes shares a cache line with the lock
+	stats  Stats        // every command writes it: it shares a cache line with the lock
 	wheel  wheel
 	sweep  sweep
 	// waits and watches are by database and key.
 	waits   map[waitKey]*waitList
 	waiters waiterCounts
 	watches map[waitKey][]watch
-	// bound are the locks of which leases are bound to connections.
+	// bound is the set of locks with leases that are bound to connections.
 	bound map[unsafe.Pointer]struct{}
-	// nextDue is when the wheel wants to be turned or the shard to be swept, in
-	// Unix milliseconds.
+	// nextDue is when the wheel must be turned or the shard swept next, in Unix milliseconds.
 	nextDue atomic.Int64
-	// While replies may have to wait (Log.Holds): changed is the place of the last change; near those of changes of one key, by the key's hash, and wide that
-	// of the last other one.
+	// The LSNs of the last changes, while replies may have to wait (Log.Holds): changed is that of any change, near
+	// that of a change of one key alone, by the key's hash, and wide that of any other change.
 	changed, wide journal.LSN
 	near          *[nearSlots]journal.LSN
 }
 
-// nearSlots is how many parts of a shard's keys have a place in the journal of their own: with 1,000 writers at once, of
-// 65,536 parts, one read in 65 waits for another key's write.
+// nearSlots is how many parts of a shard's keys have their own LSN. All shards have 65,536 such parts: with 1,000
+// writers at once, one read in 65 waits for another key's write.
 const nearSlots = 1 << 10
 
 // nearSlot uses bits that shardOf does not use.
@@ -167,10 +162,9 @@ func TagOf(key []byte) []byte {
 	return key
 }
 
-// locate is the hash of key and its shard. The hash of the {hashtag} chooses
-// the shard: it has the property that matters of Redis Cluster's CRC16 slot –
-// keys with one tag are together – and for keys without a tag costs nothing,
-// where the CRC of 16 bytes costs 16 ns.
+// locate returns the hash of key and its shard. The hash of the {hashtag} chooses the shard, so keys with one tag are
+// together, which is what matters of Redis Cluster's CRC16 slots. For keys without a tag it costs nothing more, where
+// the CRC of 16 bytes costs 16 ns.
 func locate(key []byte) (hash uint64, shard int) {
 	hash = HashBytes(key)
 	tag := TagOf(key)

@@ -1,7 +1,7 @@
 package engine
 
-// The keyspace against a naive one: a map of values and deadlines. Every verb,
-// in several databases, with the clock moving.
+// The keyspace compared with a naive model, a map of values and deadlines: every verb, in several databases, while
+// the clock moves.
 
 import (
 	"fmt"
@@ -209,7 +209,7 @@ func (e Entry) intOrNone() (int64, bool) {
 	return e.Int()
 }
 
-// compare looks at everything, with SCAN and with Each.
+// compare compares everything, with SCAN and with Each.
 func (m *model) compare() {
 	for db := range m.dbs {
 		var want []string
@@ -263,7 +263,7 @@ func TestKeyspaceAgainstModel(t *testing.T) {
 	}
 }
 
-// Everything due is gone after Advance, without a look, and nothing else.
+// Advance removes everything that is due, without a look, and nothing else.
 func TestActiveExpiryIsExact(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -296,8 +296,7 @@ func TestActiveExpiryIsExact(t *testing.T) {
 	}
 }
 
-// A key that is there throughout a scan is returned once, however the table grows
-// and shrinks meanwhile.
+// A scan returns a key that exists throughout it once, however the table grows and shrinks meanwhile.
 func TestScanReturnsWhatStays(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -1,11 +1,11 @@
 package engine
 
-// What can live under a key.
+// The types of values.
 
 // Kind is the type of a value.
 type Kind uint8
 
-// The kinds of values. KindNone is what a missing key has.
+// The kinds of values. A missing key has KindNone.
 const (
 	KindNone Kind = iota
 	KindString

@@ -1,21 +1,19 @@
 package engine
 
-// LFU counters as Redis keeps them for OBJECT FREQ: a logarithmic counter
-// that starts at 5 and loses one a minute. The step up is taken with a
-// probability that falls with the counter; the randomness is the microsecond
-// of the access, which is as good as any here.
+// LFU counters, as Redis keeps them for OBJECT FREQ: a logarithmic counter that starts at 5 and loses one a minute. A
+// step up is taken with a probability that falls as the counter grows. The random number is made from the microsecond
+// of the access, which is random enough here.
 
 import "sync/atomic"
 
 const lfuInit = 5
 
-// LFURule is how the counters grow and fall.
+// LFURule says how the counters grow and fall.
 type LFURule struct {
-	// LogFactor is how much less probable each step up is than the one before
-	// (lfu-log-factor).
+	// LogFactor is how much less probable each step up is than the one before it (lfu-log-factor).
 	LogFactor atomic.Int64
-	// DecayMinutes is after how long without an access the counter loses one,
-	// 0 = never (lfu-decay-time). A counter remembers 255 minutes.
+	// DecayMinutes is how many minutes without an access lower the counter by one, 0 = never (lfu-decay-time). A
+	// counter remembers 255 minutes.
 	DecayMinutes atomic.Int64
 }
 
@@ -28,9 +26,8 @@ func lfuInitial(nowMicros int64) uint16 { return lfuInit | lfuMinutes(nowMicros)
 
 func lfuMinutes(nowMicros int64) uint16 { return uint16(nowMicros / 60e6 & 0xff) }
 
-// touched is the counter after an access, the nth at that time: it grows by
-// chance, the less probably the higher it is. A script's accesses have one time,
-// so the time alone would draw the same lot for all of them.
+// touched is the counter after an access, the nth at that time. It grows with a probability that falls as it grows.
+// All accesses of a script have the same time, so n makes their random numbers differ.
 func (r *LFURule) touched(freq uint16, nowMicros int64, nth uint64) uint16 {
 	counter := r.now(freq, nowMicros)
 	if counter < 255 {
@@ -44,7 +41,7 @@ func (r *LFURule) touched(freq uint16, nowMicros int64, nth uint64) uint16 {
 	return uint16(counter) | lfuMinutes(nowMicros)<<8
 }
 
-// now is the counter, less what it has lost since the last access.
+// now is the counter minus what it has lost since the last access.
 func (r *LFURule) now(freq uint16, nowMicros int64) uint8 {
 	counter := uint8(freq)
 	every := r.DecayMinutes.Load()
@@ -55,8 +52,7 @@ func (r *LFURule) now(freq uint16, nowMicros int64) uint8 {
 	return counter - min(counter, uint8(int64(idle)/every))
 }
 
-// inherit gives an entry the counter of the one that it replaces. The write is
-// an access too.
+// inherit gives an entry the counter of the entry that it replaces. The write is an access too.
 func (v *View) inherit(e, old Entry) {
 	e.h.freq = old.h.freq
 	if v.KS.LFU.Load() {

@@ -1,6 +1,6 @@
 package engine
 
-// Counters of accesses grow and fall by the rule that the parameters set.
+// Access counters grow and fall as the parameters say.
 
 import "testing"
 
@@ -11,8 +11,8 @@ func lfuRule(logFactor, decayMinutes int64) *LFURule {
 	return r
 }
 
-// Two thousand accesses make a counter of about 25, whether they come at one time,
-// as those of a script do, or one after the other; the less, the higher the factor.
+// Two thousand accesses make a counter of about 25, whether they come at one time, as in a script, or one after the
+// other. A higher factor makes it lower.
 func TestLFUCounter(t *testing.T) {
 	for _, test := range []struct {
 		factor  int64

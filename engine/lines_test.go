@@ -1,6 +1,6 @@
 package engine
 
-// Those who stand in several lines, and those whose serving needs several locks.
+// Waiters in several lines, and waiters whose serving needs several locks.
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Who is served leaves all its lines at once, whoever goes through them meanwhile, and those behind it are tried.
+// A served waiter leaves all its lines at once, even while they are walked, and those behind it are tried.
 func TestServedLeavesAllLines(t *testing.T) {
 	for _, keys := range [][]string{{"a", "b"}, {"b", "a"}, {"a", "b", "a", "b"}, {"b", "c", "a"}} {
 		m := newModel(t, 1)
@@ -38,7 +38,7 @@ func TestServedLeavesAllLines(t *testing.T) {
 	}
 }
 
-// A line that is gone through again while it is gone through: everybody is served once, and the line ends once.
+// A walk through a line begins another walk through it: each waiter is served once, and the line ends once.
 func TestLineWithinItself(t *testing.T) {
 	m := newModel(t, 1)
 	ended := map[string]int{}
@@ -71,7 +71,8 @@ func TestLineWithinItself(t *testing.T) {
 	}
 }
 
-// Who needs the lock of a second key, which is busy, is served when that is free: without polling, so also where the clock stands.
+// A waiter that needs the lock of a second key, which is busy, is served when that lock is free. Nothing polls, so it
+// works also with a frozen clock.
 func TestBusySecondLock(t *testing.T) {
 	a, b := []byte("a"), []byte("b")
 	var setA, setB LockSet

@@ -1,20 +1,18 @@
 package engine
 
-// Lock sets. A command takes the locks of its shards for the moment it runs.
-// One that turns out to take long changes them for a Reservation: the shards are
-// marked as held, their mutexes are let go, and whoever comes meanwhile is
-// told to wait for the holder (an event loop parks the connection and serves
-// others). So no loop blocks for long on a lock that a script holds.
+// Lock sets. A command holds the locks of its shards while it runs. If it takes long, it changes them for a
+// Reservation: the shards are marked with the reservation, and their mutexes are unlocked. Whoever tries to lock one
+// of the shards meanwhile gets the reservation as the reply, and waits for its end (an event loop parks the
+// connection and serves others). So no loop blocks for long on a lock that a script holds.
 
 import (
 	"math/bits"
 	"sync"
 )
 
-// LockSet is the set of shards that a command needs. The zero LockSet is
-// empty; Reset makes it so again.
+// LockSet is the set of shards that a command needs. The zero LockSet is empty.
 type LockSet struct {
-	mask uint64 // one bit a shard
+	mask uint64 // one bit per shard
 }
 
 const allShards = ^uint64(0)
@@ -22,7 +20,7 @@ const allShards = ^uint64(0)
 // WholeKeyspace is the set of all shards.
 func WholeKeyspace() LockSet { return LockSet{allShards} }
 
-// LocksOf is the set with the shards of some keys.
+// LocksOf is the set of the shards of some keys.
 func LocksOf(keys ...[]byte) (set LockSet) {
 	for _, key := range keys {
 		set.AddKey(key)
@@ -39,7 +37,7 @@ func (s *LockSet) AddKey(key []byte) {
 	s.mask |= 1 << i
 }
 
-// AddAll makes the set that of the whole keyspace.
+// AddAll adds all shards.
 func (s *LockSet) AddAll() { s.mask = allShards }
 
 // All tells whether the set holds every shard.
@@ -48,7 +46,7 @@ func (s *LockSet) All() bool { return s.mask == allShards }
 // Within tells whether all of the set's shards are in another one.
 func (s *LockSet) Within(o LockSet) bool { return s.mask&^o.mask == 0 }
 
-// Without is the set but for the shards of another one.
+// Without is the set without the shards of another one.
 func (s LockSet) Without(o LockSet) LockSet { return LockSet{s.mask &^ o.mask} }
 
 // Covers tells whether key's shard is in the set.
@@ -64,23 +62,24 @@ type Reservation struct {
 	mu    sync.Mutex
 	done  chan struct{}
 	after []func() // called at the end
-	told  []func() // called at the end, or when it is marked slow
+	told  []func() // called at the end, or when the holder is marked slow
 	freed bool
 	slow  bool
-	had   *Tally // what the shards had when it began
-	// Info is the holder's own description, for those who wait.
+	had   *Tally // the tally of the shards when it began
+	// Info describes the holder, for those who wait.
 	Info any
 }
 
-// LockWaiting is Lock for who has the time: it waits until those have gone that prevent it. An event loop has not.
+// LockWaiting is Lock for callers that may block, which event loops may not: it waits until no reservation prevents
+// it.
 func (ks *Keyspace) LockWaiting(set LockSet) {
 	for h := ks.Lock(set); h != nil; h = ks.Lock(set) {
 		h.Wait()
 	}
 }
 
-// Lock takes the shards of the set. It returns the holder that prevents it,
-// with nothing locked, or nil.
+// Lock takes the shards of the set, and returns nil. If a reservation prevents that, it returns the reservation, with
+// nothing locked.
 func (ks *Keyspace) Lock(set LockSet) *Reservation {
 	if set.All() {
 		return ks.lockAll()
@@ -111,7 +110,7 @@ func (ks *Keyspace) lockAll() *Reservation {
 	return nil
 }
 
-// Unlock lets go what Lock took, or a part of it.
+// Unlock releases what Lock took, or a part of it.
 func (ks *Keyspace) Unlock(set LockSet) {
 	switch {
 	case set.mask == 0:
@@ -129,8 +128,8 @@ func (ks *Keyspace) Unlock(set LockSet) {
 	}
 }
 
-// Reserve changes the locks of a set, which Lock took, for a reservation. What
-// runs under it says so in View.Reserved.
+// Reserve changes the locks of a set, which Lock took, for a reservation. A view that works under it has
+// View.Reserved set.
 func (ks *Keyspace) Reserve(set LockSet, info any) *Reservation {
 	r := &Reservation{ks: ks, set: set, done: make(chan struct{}), Info: info, had: ks.newTally(extentSizes)}
 	now := ks.Clock.Now() / 1000
@@ -143,11 +142,11 @@ func (ks *Keyspace) Reserve(set LockSet, info any) *Reservation {
 	return r
 }
 
-// Lock changes the reservation for the locks of its set again: to serve those who
-// wait for keys, as every command does before it lets go. Unlock and Release follow.
+// Lock changes the reservation back into the locks of its set, to serve those who wait for keys, as every command
+// does at its end. Unlock and Release follow.
 func (r *Reservation) Lock() {
 	if r.set.All() {
-		r.ks.close() // for a moment others have it who find a holder
+		r.ks.close() // others, who find a holder, have it for a moment at most
 	}
 	for m := r.set.mask; m != 0; m &= m - 1 {
 		s := &r.ks.shards[bits.TrailingZeros64(m)]
@@ -161,7 +160,8 @@ func (r *Reservation) Lock() {
 	}
 }
 
-// Release calls those who waited for the shards, which are free. It does nothing the second time.
+// Release ends the reservation, whose shards are free: it calls those who waited for them. A second call does
+// nothing.
 func (r *Reservation) Release() {
 	r.mu.Lock()
 	if r.freed {
@@ -178,8 +178,7 @@ func (r *Reservation) Release() {
 	}
 }
 
-// MarkSlow says that the holder has had them for too long: those who asked to be
-// told are.
+// MarkSlow says that the holder has had the shards for too long. It calls the functions of OnReleaseOrSlow.
 func (r *Reservation) MarkSlow() {
 	r.mu.Lock()
 	r.slow = true
@@ -194,8 +193,7 @@ func (r *Reservation) MarkSlow() {
 // Slow tells whether MarkSlow was called.
 func (r *Reservation) Slow() bool { r.mu.Lock(); defer r.mu.Unlock(); return r.slow }
 
-// OnReleaseOrSlow calls fn once when the shards are given back or the holder is
-// marked slow; at once if either has happened.
+// OnReleaseOrSlow calls fn once, when the reservation ends or is marked slow; at once if either has happened.
 func (r *Reservation) OnReleaseOrSlow(fn func()) {
 	r.mu.Lock()
 	if !r.freed && !r.slow {
@@ -207,7 +205,7 @@ func (r *Reservation) OnReleaseOrSlow(fn func()) {
 	fn()
 }
 
-// OnRelease calls fn once when the shards are given back; at once if they are.
+// OnRelease calls fn once, when the reservation ends; at once if it has ended.
 func (r *Reservation) OnRelease(fn func()) {
 	r.mu.Lock()
 	if !r.freed {
@@ -219,5 +217,5 @@ func (r *Reservation) OnRelease(fn func()) {
 	fn()
 }
 
-// Wait blocks until the shards are given back.
+// Wait blocks until the reservation ends.
 func (r *Reservation) Wait() { <-r.done }

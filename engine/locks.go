@@ -1,10 +1,11 @@
 package engine
 
-// Locks: values of KindLock. One is plain bytes, as a limiter is, or an object if it has many holders. Its leases are
-// deadlines inside, in the entry's place in the wheel: a mutex is one allocation of 80 bytes, with its key.
+// Locks: values of KindLock. A lock is plain bytes, as a limiter is, or an object if it has many holders. Its leases
+// are deadlines inside the value, which the entry's node in the wheel serves. So a lock with one holder is one
+// allocation of 80 bytes, key included.
 //
-// A lease that is bound to a connection has no time. Each shard knows which of its locks have such leases; when a
-// connection ends, those of the shards are looked through where it may have some.
+// A lease that is bound to a connection has no deadline. Each shard knows which of its locks have such leases. When a
+// connection ends, these locks are looked through, in the shards where it may have some.
 
 import (
 	"bytes"
@@ -17,8 +18,8 @@ import (
 	"github.com/limitkv/limitkv/engine/lock"
 )
 
-// Lock is the lock under an entry, which is of KindLock: work, made to be it, or the lock itself if it is large. PutLock
-// stores what becomes of it. The owners' names are valid until then.
+// Lock is the lock under an entry, which is of KindLock: the object if it is large, else work, filled from the
+// entry's bytes. PutLock stores a changed lock. Until then the owners' names are valid.
 func (e Entry) Lock(work *lock.Lock) *lock.Lock {
 	if e.h.flags&flagObject != 0 {
 		return e.object().obj.(*lock.Lock)
@@ -27,16 +28,16 @@ func (e Entry) Lock(work *lock.Lock) *lock.Lock {
 	return work
 }
 
-// lockBytes is room for a lock as bytes: enough for one with a single holder.
+// lockBytes is memory for a lock as bytes: enough for one with a single holder.
 const lockBytes = 640
 
-// PutLock stores what has become of a lock under a key, of which e is the entry, if there is one. A lock that is free is
-// removed, which it reports.
+// PutLock stores a changed lock under a key. e is the key's entry, if there is one. PutLock removes a lock that is
+// free, and reports that.
 func (v *View) PutLock(key []byte, e Entry, l *lock.Lock) (removed bool) {
 	if l.Free() {
 		if e.h != nil {
 			_, s := v.locate(key)
-			v.leaving = true // nobody loses anything by that
+			v.leaving = true // the holders have released it, and need not be told
 			v.unlink(s, e)
 			v.leaving = false
 		}
@@ -58,12 +59,12 @@ func (v *View) PutLock(key []byte, e Entry, l *lock.Lock) (removed bool) {
 	return false
 }
 
-// FenceStep is by how much a fence from elsewhere may be beyond all of this server's and its clock, some 400 days: that much
-// another server's clock may be ahead.
+// FenceStep is how far a fence from elsewhere may be above all of this server's fences and its clock: about 400 days,
+// since another server's clock may be ahead.
 const FenceStep = 1 << 45
 
-// TooFar tells whether the last fence of a lock that a client brings is far beyond those of this server. All fences are
-// greater from then on, so taking it over would leave too few of them.
+// TooFar tells whether the last fence of a lock that a client brings is too far above those of this server. To accept
+// it would leave too few fences, since all later ones are greater.
 func (v *View) TooFar(packed []byte, large any) bool {
 	l, ok := large.(*lock.Lock)
 	if !ok {
@@ -73,7 +74,8 @@ func (v *View) TooFar(packed []byte, large any) bool {
 	return l.LastFence() > max(v.KS.Fences.Last(), min(v.Now, fenceTimeMax)+FenceStep)
 }
 
-// EnterLock stores a lock from elsewhere, as bytes or, if it is large, as an object: grants from now on have greater fences.
+// EnterLock stores a lock from elsewhere, as bytes or, if it is large, as an object. Grants from now on have greater
+// fences.
 func (v *View) EnterLock(key, packed []byte, large any, deadline int64) Entry {
 	var e Entry
 	if large != nil {
@@ -86,7 +88,7 @@ func (v *View) EnterLock(key, packed []byte, large any, deadline int64) Entry {
 	return e
 }
 
-// unlink removes an entry that was found.
+// unlink removes an entry that was found, from the wheel and the table.
 func (v *View) unlink(s *shard, e Entry) {
 	t := &s.tables[v.DB]
 	i := t.find(HashBytes(e.Key()), e.Key())
@@ -94,7 +96,7 @@ func (v *View) unlink(s *shard, e Entry) {
 	v.remove(t, i)
 }
 
-// lockDue is when something of a lock ends, in Unix microseconds, 0 if nothing does.
+// lockDue is when something of a lock ends next, in Unix microseconds, 0 if nothing does.
 func (e Entry) lockDue() int64 {
 	if e.h.flags&flagObject != 0 {
 		return e.object().obj.(*lock.Lock).DueMicros()
@@ -102,7 +104,7 @@ func (e Entry) lockDue() int64 {
 	return lock.Due(e.raw())
 }
 
-// lockGone tells whether a lock is free for who looks, by what has run out.
+// lockGone tells whether a lock is free by now because everything in it has run out.
 func (v *View) lockGone(e Entry) bool {
 	if e.h.kind != KindLock {
 		return false
@@ -111,15 +113,15 @@ func (v *View) lockGone(e Entry) bool {
 	return e.Lock(&work).Gone(v.Now)
 }
 
-// settleLock ends what has run out of a lock, some of it if it is much. It returns the entry, or the zero Entry if the
-// lock is free by that.
+// settleLock ends what has run out of a lock, or some of it if that is much. It returns the entry, or the zero Entry
+// if the lock became free.
 func (v *View) settleLock(s *shard, e Entry) Entry {
 	return v.loseLeases(s, e, func(v *View, l *lock.Lock, lost func(lock.Holder)) bool {
 		return l.Settle(v.Now, innerBatch, lost)
 	})
 }
 
-// loseLeases does something to a lock by which holders lose it, and tells.
+// loseLeases calls do, by which holders may lose a lock. It stores the lock, and tells and logs who lost it.
 func (v *View) loseLeases(s *shard, e Entry, do func(v *View, l *lock.Lock, lost func(lock.Holder)) bool) Entry {
 	var work lock.Lock
 	key := append([]byte(nil), e.Key()...)
@@ -155,14 +157,14 @@ func (v *View) loseLeases(s *shard, e Entry, do func(v *View, l *lock.Lock, lost
 	return Entry{}
 }
 
-// lostLock tells a connection that is to be told.
+// lostLock tells the connection of a lease that it lost the lock, if there is one.
 func (v *View) lostLock(key []byte, h *lock.Holder) {
 	if h.Session != 0 && v.KS.LockLost != nil {
 		v.KS.LockLost(key, h.Session, h.Fence)
 	}
 }
 
-// leftLock tells those who hold a lock by a connection that the key goes, or becomes something else.
+// leftLock tells the connections that hold a lock that its key is removed, or becomes something else.
 func (v *View) leftLock(e Entry) {
 	if v.leaving || v.KS.LockLost == nil {
 		return
@@ -174,7 +176,7 @@ func (v *View) leftLock(e Entry) {
 	})
 }
 
-// noteBound notes whether a lock has leases that are bound to connections.
+// noteBound notes whether a lock has leases that are bound to connections. there is false if the lock is removed.
 func (s *shard) noteBound(e Entry, there bool) {
 	if there && e.h.flags&flagObject != 0 {
 		there = e.object().obj.(*lock.Lock).Bound()
@@ -191,8 +193,8 @@ func (s *shard) noteBound(e Entry, there bool) {
 	}
 }
 
-// unbound is a copy of a lock's bytes in which no lease is bound to a connection that is there: a lease is bound to its
-// key too.
+// unbound is a copy of a lock's bytes in which no lease is bound to an open connection, because such a lease is bound
+// to its key too.
 func unbound(p []byte) []byte {
 	if !lock.BoundIn(p) {
 		return p
@@ -200,13 +202,13 @@ func unbound(p []byte) []byte {
 	var l lock.Lock
 	l.Read(p)
 	l.Orphan(nobody)
-	p, _ = l.Append(nil) // it is no longer than before
+	p, _ = l.Append(nil) // it is not longer than before
 	return p
 }
 
 func nobody(int64) bool { return false }
 
-// Marks are shards where a connection may have something.
+// Marks are the shards where a connection may have something.
 type Marks struct{ mask atomic.Uint64 }
 
 // Add marks the shard of key.
@@ -215,8 +217,8 @@ func (m *Marks) Add(key []byte) {
 	m.mask.Or(1 << i)
 }
 
-// EndSession ends the leases that are bound to a connection, which has ended, in the shards that are marked. No lock is
-// held. A keyspace that follows changes by what it is told alone: there they end when it does not follow any more.
+// EndSession ends the leases that are bound to a connection, which has ended, in the marked shards. The caller holds
+// no lock. A keyspace that follows a log changes by that alone: there the leases end when it stops following.
 func (ks *Keyspace) EndSession(session int64, in *Marks) {
 	if ks.fromLog() {
 		return
@@ -228,7 +230,7 @@ func (ks *Keyspace) EndSession(session int64, in *Marks) {
 	}
 }
 
-// endOrphans ends the leases of a shard that are bound to connections which are not there any more.
+// endOrphans ends the leases of a shard that are bound to connections which are gone.
 func (ks *Keyspace) endOrphans(shard int) {
 	there := ks.Connected
 	if there == nil {
@@ -239,7 +241,8 @@ func (ks *Keyspace) endOrphans(shard int) {
 	})
 }
 
-// endBound does something to all locks of a shard that have leases bound to connections, once nobody has it reserved.
+// endBound calls do with each lock of a shard that has leases bound to connections. It waits for a reservation of the
+// shard without blocking.
 func (ks *Keyspace) endBound(shard int, do func(v *View, l *lock.Lock, lost func(lock.Holder)) bool) {
 	s := &ks.shards[shard]
 	h := ks.upkeep(LockSet{1 << shard}, 0, func(v *View) {

@@ -1,6 +1,6 @@
 package engine
 
-// Locks in the keyspace: what they take, and that nothing is left of them.
+// Locks in the keyspace: their memory, and that nothing remains of free ones.
 
 import (
 	"fmt"
@@ -34,8 +34,8 @@ func (v *View) mutex(key, owner []byte, untilMicros, session int64) bool {
 	return err == nil
 }
 
-// A mutex with a key and an owner of 16 bytes takes at most 128 bytes, its place in the table and its deadline included,
-// however full the tables are; and nothing once it is free.
+// A mutex with a key and an owner of 16 bytes takes at most 128 bytes, including its place in the table and its
+// deadline, however full the tables are. When it is free it takes none.
 func TestMutexMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is about size")
@@ -43,7 +43,7 @@ func TestMutexMemory(t *testing.T) {
 	const mutexBytesMax = 128
 	clock := NewClock()
 	clock.Freeze(1_700_000_000_000_000)
-	for _, session := range []int64{0, 1_000_000} { // one of RESP3 is told of its loss
+	for _, session := range []int64{0, 1_000_000} { // a RESP3 session is notified of the loss
 		ks := New(clock, 1)
 		free := func(v *View, key []byte) {
 			var work lock.Lock
@@ -58,7 +58,7 @@ func TestMutexMemory(t *testing.T) {
 				t.Fatal("a mutex was not free")
 			}
 		}
-		fillFrom(ks, 0, 2000, take) // each shard has its wheel then
+		fillFrom(ks, 0, 2000, take) // then each shard has its wheel
 		fillFrom(ks, 0, 2000, free)
 		before := heapBytes()
 		locks := 0
@@ -78,7 +78,7 @@ func TestMutexMemory(t *testing.T) {
 			t.Error(err)
 		}
 		fillFrom(ks, 0, locks, free)
-		const placesKept = shardCount * 4096 * 16 // of deadlines, for the next ones
+		const placesKept = shardCount * 4096 * 16 // nodes of the wheels, kept for later deadlines
 		if left := heapBytes() - before; left > placesKept+200<<10 || ks.KeysBytes() > 64<<10 {
 			t.Errorf("%d bytes are left of no locks, %d of them are said to be keys", left, ks.KeysBytes())
 		}
@@ -89,7 +89,7 @@ func TestMutexMemory(t *testing.T) {
 	}
 }
 
-// fillFrom does something to the keys with numbers from one up to another, each under its lock.
+// fillFrom calls do with the keys of a range of numbers, each under its lock.
 func fillFrom(ks *Keyspace, from, to int, do func(v *View, key []byte)) {
 	for i := from; i < to; i++ {
 		key := []byte(fmt.Sprintf("%016d", i))
@@ -103,7 +103,7 @@ func fillFrom(ks *Keyspace, from, to int, do func(v *View, key []byte)) {
 	}
 }
 
-// Fences given by many at once are all different, and rise for each of them.
+// Fences given by many goroutines at once are all different, and rise for each of them.
 func TestFencesAreUnique(t *testing.T) {
 	const each, givers = 20_000, 4
 	var f Fences

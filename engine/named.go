@@ -1,18 +1,17 @@
 package engine
 
-// Limiters with named grants. They are objects for as long as grants are open, and
-// plain bytes, as all others, when none is.
+// Limiters with named grants. They are objects while grants are open, and plain bytes, like all others, when none is.
 
 import "github.com/limitkv/limitkv/engine/limiter"
 
-// PutNamed stores a limiter with named grants, in place of the limiter that is
-// under the key, if there is one. deadline is in Unix milliseconds, 0 = none.
+// PutNamed stores a limiter with named grants, in place of the limiter under the key, if there is one. deadline is in
+// Unix milliseconds, 0 = none.
 func (v *View) PutNamed(key []byte, n *limiter.Named, deadline int64) Entry {
 	return v.PutObject(key, KindLimiter, n, deadline)
 }
 
-// Bared is called when grants of a limiter have ended: with the last of them it
-// becomes plain bytes again. The entry is returned, which may be another one.
+// Bared is called when grants of a limiter have ended. After the last one the limiter becomes plain bytes again. It
+// returns the entry, which may be another one.
 func (v *View) Bared(e Entry) Entry {
 	v.InnerDue(e)
 	return v.bared(e)
@@ -28,7 +27,7 @@ func (v *View) bared(e Entry) Entry {
 	return e
 }
 
-// CountRefused counts a call that a limiter refused, which is no effect.
+// CountRefused counts a call that a limiter refused. That is no effect.
 func (v *View) CountRefused(e Entry) {
 	p := limiter.CountRefused(e.Bytes(nil))
 	if n, ok := e.Object().(*limiter.Named); ok {
@@ -38,8 +37,8 @@ func (v *View) CountRefused(e Entry) {
 	v.Refused(e, p)
 }
 
-// Refused stores what a limiter without named grants is after it refused a call: the same bytes, or others if its counts
-// have outgrown them, in which it is the same limiter. That is no effect.
+// Refused stores a limiter without named grants after it refused a call. p is either the entry's own bytes, or longer
+// ones because the counts have outgrown those. That is no effect, since it is the same limiter.
 func (v *View) Refused(e Entry, p []byte) Entry {
 	if len(p) == e.Len() {
 		return e

@@ -1,6 +1,7 @@
 package engine
 
-// Where reads wait for the journal: those of a key wait for its changes, and for what may be one.
+// What reads wait for in the journal: a read of a key waits for the changes of that key, and for changes that may
+// have been of any key.
 
 import (
 	"fmt"
@@ -22,7 +23,7 @@ func TestChangedNear(t *testing.T) {
 	ks.Journal.Keep(holding{})
 	a := []byte("key")
 	place := PlaceOf(a)
-	var b []byte // of the same shard, and another part of it
+	var b []byte // in the same shard, but in another part
 	for i := 0; b == nil; i++ {
 		key := fmt.Appendf(nil, "other:%d", i)
 		if p := PlaceOf(key); p.shard == place.shard && nearSlot(p.hash) != nearSlot(place.hash) {

@@ -1,30 +1,31 @@
 package engine
 
-// Keys of a replica's own clients (replica-read-only no). The primary knows nothing of them, so it never tells the end of one
-// whose time is over: the replica ends it itself, as Redis does. They are known by name, from when a client gives a key a
-// deadline until the key has none any more: a flag at the entry would need a wheel that serves some entries and not others.
+// Keys of a replica's own clients (replica-read-only no). The primary does not know them, so it never says that one
+// of them has expired: the replica removes it itself, as Redis does. A key is in a set of names from when a client
+// gives it a deadline until it has none any more. A flag in the entry would need a wheel that serves some entries and
+// not others.
 
 import (
 	"sync"
 	"sync/atomic"
 )
 
-// ownBatch is how many of them are looked at between two looks at whether that was worth it.
+// ownBatch is how many keys are looked at between two checks whether that was worth it.
 const ownBatch = 64
 
-// ownKeys are names of keys by database, which are picked in random order.
+// ownKeys are names of keys, by database. They are picked in random order.
 type ownKeys struct {
-	on atomic.Bool // clients may write beside the primary
+	on atomic.Bool // clients may write as well as the primary
 	n  atomic.Int64
 	mu sync.Mutex // taken with a shard held, or alone
 	of map[int]map[string]struct{}
 }
 
-// TrackOwn has deadlines that clients set be the keyspace's to serve, though it leaves others to a primary (Leave), or ends
-// that for those to come.
+// TrackOwn makes the keyspace serve deadlines that clients set from now on, though it leaves others to a primary
+// (Leave). on = false ends that for new deadlines.
 func (ks *Keyspace) TrackOwn(on bool) { ks.own.on.Store(on) }
 
-// OwnKeys is how many keys have deadlines that the keyspace serves beside a primary.
+// OwnKeys is how many keys have deadlines that clients of this replica set.
 func (ks *Keyspace) OwnKeys() int64 { return ks.own.n.Load() }
 
 func (o *ownKeys) add(db int, key []byte) {
@@ -53,7 +54,7 @@ func (o *ownKeys) forget(k waitKey) {
 	}
 }
 
-// flushed forgets the keys of a database of which none is left.
+// flushed forgets the keys of a database that was emptied.
 func (o *ownKeys) flushed(db int) {
 	if o.n.Load() == 0 {
 		return
@@ -78,8 +79,8 @@ func (o *ownKeys) some() (found []waitKey) {
 	return found
 }
 
-// ExpireOwn removes keys of a replica's own clients whose time is over. Where most of those that it looks at stay it stops;
-// the next call looks at others. DEBUG SET-ACTIVE-EXPIRE turns it off like all expiry of which no client is the cause.
+// ExpireOwn removes expired keys of a replica's own clients. It stops when most of the keys that it looked at stay;
+// the next call looks at others. DEBUG SET-ACTIVE-EXPIRE turns it off, like all expiry that no client causes.
 func (ks *Keyspace) ExpireOwn() {
 	for ks.own.n.Load() != 0 && ks.expiryOff.Load()&(expiryLeft|expiryIdle) == expiryLeft {
 		keys := ks.own.some()
@@ -89,7 +90,7 @@ func (ks *Keyspace) ExpireOwn() {
 	}
 }
 
-// endOwn removes those keys whose time is over. It returns how many are none with a deadline any more.
+// endOwn removes those keys whose time is over. It returns how many of the keys no longer have a deadline.
 func (ks *Keyspace) endOwn(keys []waitKey, now int64) (done int) {
 	for _, k := range keys {
 		key := []byte(k.key)

@@ -1,8 +1,8 @@
 package engine
 
-// What a cut has handed over in pieces: a large value whose image is made a little at a
-// time, under the lock of its shard. The object may come to another key meanwhile, and so
-// to another shard: RENAME moves it with both shards held.
+// The large values that a cut hands over in pieces: an image of each is made little by little, under the lock of its
+// shard. The object may move to another key meanwhile, and so to another shard: RENAME moves it with both shards
+// held.
 
 import (
 	"sync"
@@ -39,7 +39,7 @@ func (v *View) Hold(e Entry) *Held {
 	return h
 }
 
-// Do calls fn under the lock of the object's shard, which nobody can change it without.
+// Do calls fn under the lock of the object's shard. Without that lock nobody can change the object.
 func (h *Held) Do(fn func()) {
 	for there := false; !there; {
 		shard := h.shard.Load()
@@ -51,7 +51,7 @@ func (h *Held) Do(fn func()) {
 	}
 }
 
-// Done says that the image is made, or given up.
+// Done says that the image is complete, or given up.
 func (h *Held) Done() {
 	o := &h.ks.helds
 	o.mu.Lock()
@@ -62,7 +62,7 @@ func (h *Held) Done() {
 	o.n.Store(int32(len(o.of)))
 }
 
-// moved notes that an object has come to another key. Both shards are held.
+// moved notes that an object has moved to another key. Both shards are held.
 func (o *helds) moved(obj any, key []byte) {
 	if o.n.Load() == 0 {
 		return

@@ -1,10 +1,10 @@
 package engine
 
-// Small hashes and sorted sets: plain bytes beside their key, as a string's are, since there are millions of them. The bytes
-// are what the structure itself is made of while it is small, and what room the allocator gives behind them. A command that
-// reads works on a structure made over these bytes; one that writes too, and what has become of the structure is stored where
-// the change of its key is told (recount). One that is long, large or has fields with deadlines is an object, and never goes
-// back.
+// Small hashes and sorted sets: plain bytes beside their key, like a string's, since there are millions of them. The
+// bytes are those that the structure itself uses while it is small, and the spare room that the allocator gives
+// behind them. A command works on a structure that is made over these bytes. If it changes the structure, the result
+// is stored when the change of the key is reported (recount). A structure that is long, large or has fields with
+// deadlines is an object, and never becomes plain bytes again.
 
 import (
 	"unsafe"
@@ -14,19 +14,19 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// plainMax is how many bytes are kept beside a key. What is longer has room of its own to grow into.
+// plainMax is the most bytes that are stored beside a key. A larger value has its own memory, in which it can grow.
 const plainMax = 1024
 
-// structure is what can be in plain bytes.
+// structure is a value that can be in plain bytes.
 type structure interface {
-	Over(b []byte)              // makes it the one in these bytes, which may have room behind it
-	Begin(room []byte)          // makes it an empty one that has room to grow in
-	In(b []byte) bool           // tells whether it is over these bytes still, and nothing else
-	Plain() (b []byte, ok bool) // is what it is in, if that is plain
+	Over(b []byte)              // makes it the structure in these bytes, which may have spare room behind them
+	Begin(room []byte)          // makes it empty, with room to grow in
+	In(b []byte) bool           // tells whether it still uses these bytes and no others
+	Plain() (b []byte, ok bool) // returns its bytes, if they are plain
 	Len() int
 }
 
-// Work is where structures over plain bytes are made, one of each kind.
+// Work is memory for structures over plain bytes, one of each kind.
 type Work struct {
 	hash hash.Hash
 	zset zset.Set
@@ -43,13 +43,13 @@ func (w *Work) of(k Kind) structure {
 type edit struct {
 	Work
 	kind  Kind
-	entry Entry // over whose bytes it is, none for a key that is yet to be made
+	entry Entry // the entry whose bytes it uses, zero for a key that is yet to be made
 	key   []byte
-	bin   uint8  // in which the entry is counted
-	open  bool   // what becomes of it is to be stored
-	room  []byte // where one is made that is new or needs more room
-	read  Work   // where others are made that are only read
-	was   []byte // in builds for tests: what the entry's bytes were
+	bin   uint8  // the bin in which the entry is counted
+	open  bool   // it may have changed, and must be stored
+	room  []byte // memory for a structure that is new or needs more room
+	read  Work   // for structures that are only read
+	was   []byte // in builds for tests: the bytes of the entry before
 }
 
 // fitsBytes tells whether values of a kind are structures that can be in plain bytes.
@@ -66,7 +66,7 @@ func (e Entry) plainLen() int {
 	return zset.PlainLen(e.raw())
 }
 
-// Hash is the hash under an entry, nil if there is none: the object, or work, which is made to be over the entry's bytes.
+// Hash is the hash under an entry, nil if there is none: the object, or work, which is made over the entry's bytes.
 func (e Entry) Hash(work *hash.Hash) *hash.Hash {
 	switch {
 	case e.h == nil || e.h.kind != KindHash:
@@ -78,7 +78,7 @@ func (e Entry) Hash(work *hash.Hash) *hash.Hash {
 	return work
 }
 
-// ZSet is the sorted set under an entry, as Hash is the hash.
+// ZSet is Hash for a sorted set.
 func (e Entry) ZSet(work *zset.Set) *zset.Set {
 	switch {
 	case e.h == nil || e.h.kind != KindZSet:
@@ -90,14 +90,14 @@ func (e Entry) ZSet(work *zset.Set) *zset.Set {
 	return work
 }
 
-// ReadHash is Hash for who reads. The hash is valid until another one is read.
+// ReadHash is Hash for readers. The hash is valid until another one is read.
 func (v *View) ReadHash(e Entry) *hash.Hash { return e.Hash(&v.edit.read.hash) }
 
-// ReadZSet is ZSet for who reads. The sorted set is valid until another one is read.
+// ReadZSet is ZSet for readers. The sorted set is valid until another one is read.
 func (v *View) ReadZSet(e Entry) *zset.Set { return e.ZSet(&v.edit.read.zset) }
 
-// EditHash is the hash under a key, of which e is the entry, that a command is going to change. It is changed when Changed
-// tells so, not after that. The memory of key must not change until Forget.
+// EditHash is the hash under a key, for a command that is about to change it; e is the key's entry. Changed stores
+// the result: the hash must not be changed after that. The memory of key must not change until Forget.
 func (v *View) EditHash(key []byte, e Entry) *hash.Hash {
 	v.StoreEdit()
 	h := e.Hash(&v.edit.hash)
@@ -126,7 +126,7 @@ func (v *View) begun(key []byte, e Entry, kind Kind) {
 	}
 }
 
-// NewHash is a hash for a key that is missing, as EditHash is for one that is there. The key is made when the change is told.
+// NewHash is EditHash for a key that is missing. The key is made when the change is reported.
 func (v *View) NewHash(key []byte) *hash.Hash {
 	v.beginNew(key, KindHash)
 	return &v.edit.hash
@@ -146,7 +146,8 @@ func (v *View) beginNew(key []byte, kind Kind) {
 	v.objects = true
 }
 
-// EditRoom is the room for the structure that the command changes (hash.Limits, zset.Limits), nil if that is an object.
+// EditRoom is the memory for the structure that the command changes (hash.Limits, zset.Limits), nil if the structure
+// is an object.
 func (v *View) EditRoom() []byte {
 	if !v.edit.open {
 		return nil
@@ -161,8 +162,8 @@ func (o *edit) ample() []byte {
 	return o.room
 }
 
-// StoreEdit stores what has become of the structure that the command changes. Who tells the change need not call it, unless
-// other keys, or the deadline of this one, are changed before that.
+// StoreEdit stores the structure that the command changes. A command that reports the change need not call it, unless
+// it changes other keys, or the deadline of this one, before that.
 func (v *View) StoreEdit() {
 	o := &v.edit
 	if !o.open {
@@ -172,7 +173,7 @@ func (v *View) StoreEdit() {
 	v.doubt = true
 	x, old := o.of(o.kind), o.entry
 	if old.h == nil {
-		v.putPlain(o.key, o.kind, x, 0) // an empty one, too: the events of a hash whose fields all came too late begin with its making
+		v.putPlain(o.key, o.kind, x, 0) // also an empty one: the events of a hash whose fields all came too late begin with its making
 		return
 	}
 	b := old.raw()
@@ -184,7 +185,7 @@ func (v *View) StoreEdit() {
 	}
 	hash, s := v.locate(o.key)
 	t := &s.tables[v.DB]
-	if bin := old.bin(); bin != o.bin { // it was changed in place, at first or in all
+	if bin := old.bin(); bin != o.bin { // it was changed in place, at least at first
 		t.counts.sizes[o.kind-1][o.bin]--
 		t.counts.sizes[o.kind-1][bin]++
 	}
@@ -208,7 +209,7 @@ func (v *View) StoreEdit() {
 	v.replace(t, t.find(hash, o.key), e)
 }
 
-// putPlain enters a structure, which is copied or taken over.
+// putPlain stores a structure, which is copied or taken over.
 func (v *View) putPlain(key []byte, kind Kind, x structure, deadline int64) Entry {
 	e := v.put(v.plainEntry(key, kind, x, deadline != 0), deadline)
 	if e.h.flags&flagObject != 0 {
@@ -219,7 +220,8 @@ func (v *View) putPlain(key []byte, kind Kind, x structure, deadline int64) Entr
 	return e
 }
 
-// plainEntry makes an entry of a structure: of plain bytes, with room for a deadline, if it can be.
+// plainEntry makes an entry of a structure: in plain bytes if possible, else an object. withDue makes room for a
+// deadline.
 func (v *View) plainEntry(key []byte, kind Kind, x structure, withDue bool) Entry {
 	b, ok := x.Plain()
 	if !ok || len(b) > plainMax {
@@ -230,13 +232,13 @@ func (v *View) plainEntry(key []byte, kind Kind, x structure, withDue bool) Entr
 		size += dueSize
 	}
 	words := append([]uint64(nil), make([]uint64, (size+7)/8)...)
-	words = words[:cap(words)] // with the room that the allocator gives anyway
+	words = words[:cap(words)] // includes the room that the allocator gives anyway
 	e := layBytes(words, kind, key, len(b)+8*len(words)-int(size), false, withDue)
 	copy(e.raw(), b)
 	return e
 }
 
-// own is a structure that the next command does not use again.
+// own returns a structure that the next command does not reuse.
 func (o *edit) own(x structure) structure {
 	switch x {
 	case &o.hash:

@@ -35,7 +35,7 @@ func (h testHash) each(fn func(field, value string)) {
 	}
 }
 
-// testZSet has as the value of a field what stands behind a dot in its member, which it has one of, and a score by it.
+// testZSet stores a field as a member "field.value", whose score is the length of the value.
 type testZSet struct{ *zset.Set }
 
 func (z testZSet) find(field string) (member string) {
@@ -78,8 +78,8 @@ func elementsOf(obj any) elements {
 	return nil
 }
 
-// TestPlain: small hashes and sorted sets that grow, shrink, become objects, are renamed, copied and given deadlines have the
-// elements of a model, and what the keyspace counts of them is right.
+// TestPlain: small hashes and sorted sets grow, shrink, become objects, are renamed, copied and given deadlines. They
+// have the elements of a model, and the keyspace counts them correctly.
 func TestPlain(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -219,8 +219,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestUntold: in builds for tests a change of a small value that is not told is no silent loss, nor is one that is lost to
-// another change of its key.
+// TestUntold: in builds for tests, an unreported change of a small value panics, also if another change of its key
+// would lose it.
 func TestUntold(t *testing.T) {
 	ks := New(NewClock(), 1)
 	ks.Strict = true
@@ -263,7 +263,7 @@ func TestUntold(t *testing.T) {
 	}
 }
 
-// BenchmarkWindow is what a sliding window of ten requests does.
+// BenchmarkWindow measures a sliding window of ten requests.
 func BenchmarkWindow(b *testing.B) {
 	ks := New(NewClock(), 1)
 	key := []byte("key:000000000042")
@@ -311,7 +311,7 @@ func BenchmarkWindow(b *testing.B) {
 	})
 }
 
-// BenchmarkHash is what a command does to a hash of ten fields: a value of the same length, and a field that comes and goes.
+// BenchmarkHash measures commands on a hash of ten fields.
 func BenchmarkHash(b *testing.B) {
 	ks := New(NewClock(), 1)
 	key, field, value := []byte("key:000000000042"), []byte("field:05"), make([]byte, 32)

@@ -1,6 +1,6 @@
 package engine
 
-// A table lists its delay queues, so that who tells how they are, again and again, need not look through all keys for them.
+// A table lists its delay queues, so that metrics can read them again and again without a search through all keys.
 
 import (
 	"slices"
@@ -16,8 +16,8 @@ func (t *table) listed(p *partedEntry) {
 	t.queues = append(t.queues, p)
 }
 
-// unlisted takes a delay queue from the list. The last one gets its place: who goes through the list from its end misses
-// none that is there all the time.
+// unlisted removes a delay queue from the list. The last queue gets its place. So a walk from the end of the list
+// misses no queue that is there all the time.
 func (t *table) unlisted(p *partedEntry) {
 	last := len(t.queues) - 1
 	moved := t.queues[last]
@@ -32,9 +32,9 @@ func (t *table) unlisted(p *partedEntry) {
 // QueuesMax is how many queues Queues looks at under one lock.
 const QueuesMax = 128
 
-// Queues calls fn with at most QueuesMax delay queues of a shard and a database, those numbered from-1 and below, and
-// returns which number comes next, 0 for no more. The first number is that of math.MaxInt. It returns false, and calls
-// nothing, while the shard is reserved by somebody who may be in the middle of changing them.
+// Queues calls fn with at most QueuesMax delay queues of a shard and a database: those with numbers below from. It
+// returns the value of from for the next call, 0 at the end. The first call passes math.MaxInt. While the shard is
+// reserved it returns false and calls nothing, because the holder may be changing the queues.
 func (ks *Keyspace) Queues(shard, db, from int, fn func(Entry)) (next int, ok bool) {
 	s := &ks.shards[shard]
 	ks.enter(s)

@@ -9,8 +9,8 @@ import (
 	"github.com/limitkv/limitkv/engine/delayqueue"
 )
 
-// Queues shows all queues there are, whatever came and went before, and what was restored
-// from it; of shards that are reserved none.
+// Queues shows all queues, whatever was added and removed before, also after a restore; for reserved shards it shows
+// none.
 func TestQueues(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -86,7 +86,7 @@ func TestQueues(t *testing.T) {
 	}
 	r.letGo()
 
-	// Who is beside in a list that changes misses none that stays.
+	// A walk through a list that changes meanwhile misses no queue that stays.
 	var one LockSet
 	many := map[string]bool{}
 	for i := 0; len(many) < 3*QueuesMax; i++ {

@@ -1,9 +1,8 @@
 package engine
 
-// The scheduler: the one goroutine that waits for the next deadline of any
-// kind – a turn of a shard's wheel, a blocked client's time-out, a waiting
-// key's alarm – and sleeps otherwise. While the clock is frozen only what is to
-// be done at once is; Advance serves what falls due, in order of time.
+// The scheduler: one goroutine that sleeps until the next deadline of any kind: a turn of a shard's wheel, a blocked
+// client's timeout, the alarm of a line. While the clock is frozen it serves only what is due already; Advance serves
+// what falls due, in order of time.
 
 import (
 	"container/heap"
@@ -15,7 +14,7 @@ import (
 	"github.com/limitkv/limitkv/engine/alarm"
 )
 
-// Timer is something to be done at a time. It belongs to one Scheduler.
+// Timer is a function to be called at a time. It belongs to one Scheduler.
 type Timer struct {
 	at    int64 // Unix microseconds
 	seq   uint64
@@ -57,8 +56,8 @@ type Scheduler struct {
 	mu    sync.Mutex // guards heap
 	heap  timerHeap
 	seq   uint64
-	until atomic.Int64 // what the goroutine sleeps until, microseconds
-	alarm *alarm.Alarm // what the goroutine sleeps on
+	until atomic.Int64 // until when the goroutine sleeps, microseconds
+	alarm *alarm.Alarm // what wakes the goroutine
 	stop  chan struct{}
 	done  chan struct{}
 	// run is held while deadlines are served, so that Advance and the
@@ -68,20 +67,21 @@ type Scheduler struct {
 	breathed int64
 	// followed is when the system's clock was last looked at, on the monotonic clock.
 	followed int64
-	// Stepped is called after a step of the system's clock was followed, by how much it was, in microseconds: less than 0
-	// if it went back. No lock is held.
+	// Stepped is called after the scheduler has followed a step of the system's clock, with the step in microseconds:
+	// less than 0 if the clock went back. No lock is held.
 	Stepped func(micros int64)
-	// changing is held while all changes.
+	// changing is locked while the list all changes.
 	changing sync.Mutex
-	// Panicked is called on the stack of a panic in what the keyspace does by
-	// itself, and ends the process: nobody is there to be told, and locks are held.
+	// Panicked is called on the stack of a panic in what the keyspace does by itself, and ends the process: no client
+	// is there to get an error, and locks are held.
 	Panicked func(r any)
-	// Spawn, if not nil, runs what Go is given, in place of a goroutine: a test that decides when knows all that can happen.
+	// Spawn, if not nil, runs what Go is given, in place of a goroutine: a test that decides when these run controls
+	// all that can happen.
 	Spawn func(fn func())
 }
 
-// Go runs what changes keys beside its caller, whose locks it does not have. Nothing else but the scheduler's own goroutine, and
-// those of commands, changes any.
+// Go runs a function that changes keys, on another goroutine than its caller and without the caller's locks. Apart
+// from these, only the scheduler's own goroutine and those of commands change keys.
 func (s *Scheduler) Go(fn func()) {
 	run := func() {
 		defer s.caught()
@@ -97,7 +97,7 @@ func (s *Scheduler) Go(fn func()) {
 // caught is deferred by the keyspace's goroutines.
 func (s *Scheduler) caught() { s.ends(recover()) }
 
-// ends ends the process for a panic, if there is one. Tests that do not say what becomes of it have it go on.
+// ends ends the process for a panic, if there is one. Without Panicked, as in tests, the panic goes on.
 func (s *Scheduler) ends(r any) {
 	if r != nil && s.Panicked != nil {
 		s.Panicked(r)
@@ -116,7 +116,7 @@ func newScheduler(ks *Keyspace) *Scheduler {
 // Start begins to serve deadlines.
 func (s *Scheduler) Start() { go s.loop() }
 
-// Stop ends it.
+// Stop ends the serving of deadlines.
 func (s *Scheduler) Stop() {
 	close(s.stop)
 	s.alarm.Ring()
@@ -124,7 +124,7 @@ func (s *Scheduler) Stop() {
 	s.alarm.Close()
 }
 
-// Wake makes the scheduler look at the deadlines anew.
+// Wake makes the scheduler look at the deadlines again.
 func (s *Scheduler) Wake() { s.alarm.Ring() }
 
 // At calls fn at a time, in Unix microseconds, from the scheduler's goroutine
@@ -135,7 +135,7 @@ func (s *Scheduler) At(atMicros int64, fn func(nowMicros int64)) *Timer {
 	return t
 }
 
-// start is At for a timer that is part of something.
+// start is At for a timer that is a field of something.
 func (s *Scheduler) start(t *Timer) {
 	at := t.at
 	s.mu.Lock()
@@ -148,7 +148,7 @@ func (s *Scheduler) start(t *Timer) {
 	}
 }
 
-// Cancel takes a timer back. It reports whether it had not fired yet.
+// Cancel stops a timer. It reports whether the timer had not fired yet.
 func (s *Scheduler) Cancel(t *Timer) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *Scheduler) Cancel(t *Timer) bool {
 	return true
 }
 
-// shardDue notes that a shard's wheel has to be turned at a time.
+// shardDue notes that a shard's wheel must be turned at a time.
 func (s *Scheduler) shardDue(sh *shard, atMillis int64) {
 	atMillis = min(atMillis, never/1000) // it is compared in microseconds
 	if atMillis < sh.nextDue.Load() {
@@ -192,11 +192,11 @@ func (s *Scheduler) next() int64 {
 	return best
 }
 
-// breatheMicros is how long deadlines are served at a stretch. Then whoever waits
-// for a processor gets it, which Go else takes from a goroutine after 10 ms.
+// breatheMicros is how long deadlines are served at a stretch. Then goroutines that wait for a processor get it;
+// otherwise Go would take it from this one only after 10 ms.
 const breatheMicros = 100
 
-// breathe lets others run now and then.
+// breathe lets other goroutines run now and then.
 func (s *Scheduler) breathe() {
 	if now := Monotonic(); now-s.breathed > breatheMicros {
 		runtime.Gosched()
@@ -204,9 +204,8 @@ func (s *Scheduler) breathe() {
 	}
 }
 
-// serve does what is due at now. Each shard is served a batch at a time, with its
-// lock let go in between: until its turn comes, a key whose time is over is there
-// for nobody who looks.
+// serve does what is due at now. It serves each shard a batch at a time, and unlocks it in between. A key whose time
+// is over is invisible even before its turn comes.
 func (s *Scheduler) serve(now int64) {
 	for again := true; again; {
 		again = false
@@ -243,22 +242,22 @@ func (s *Scheduler) loop() {
 	defer s.caught()
 	for {
 		s.follow()
-		// Whoever adds an earlier deadline from here on wakes us.
+		// A caller that adds an earlier deadline from here on wakes this goroutine.
 		s.until.Store(never)
 		wait := int64(followMicros)
 		next := s.next()
 		s.until.Store(next)
 		switch now := s.clock.Now(); {
-		case next <= now: // also while the clock stands: somebody left a line
+		case next <= now: // also while the clock is frozen: a waiter may have left a line
 			s.run.Lock()
-			s.serve(s.clock.Now()) // it may have been set back meanwhile
+			s.serve(s.clock.Now()) // the clock may have been set back meanwhile
 			s.run.Unlock()
 			continue
 		case next != never && !s.clock.Frozen():
 			wait = min(wait, next-now)
 		}
 		if s.next() < s.until.Load() {
-			continue // one came in between
+			continue // an earlier deadline came in between
 		}
 		select {
 		case <-s.stop:
@@ -269,8 +268,8 @@ func (s *Scheduler) loop() {
 	}
 }
 
-// Freeze stops the clock at a time. What lies between the time where it stands and
-// a later one happens as in an advance; to an earlier one it just jumps.
+// Freeze stops the clock at a time. If that is later than now, all that falls due up to then happens as in Advance.
+// If it is earlier, the clock just jumps.
 func (s *Scheduler) Freeze(atMicros int64) {
 	now := s.clock.Now()
 	if atMicros >= now {
@@ -285,8 +284,7 @@ func (s *Scheduler) Freeze(atMicros int64) {
 	s.Wake()
 }
 
-// Few tells whether no more than so many deadlines could fall due in an advance,
-// so that it takes no time to speak of.
+// Few tells whether at most so many deadlines could fall due in an advance, which then takes hardly any time.
 func (s *Scheduler) Few(most int) bool {
 	n := 0
 	for _, ks := range s.keyspaces() {
@@ -294,7 +292,7 @@ func (s *Scheduler) Few(most int) bool {
 			sh := &ks.shards[i]
 			ks.enter(sh)
 			if sh.holder != nil {
-				n += most + 1 // who has it may make any number
+				n += most + 1 // the holder may make any number
 			} else {
 				n += sh.pending()
 			}
@@ -307,7 +305,7 @@ func (s *Scheduler) Few(most int) bool {
 	return true
 }
 
-// pending is how much may fall due in a shard, one way or another.
+// pending is how many things may fall due in a shard.
 func (s *shard) pending() int {
 	n := s.wheel.count + len(s.waits)
 	for db := range s.tables {
@@ -316,12 +314,11 @@ func (s *shard) pending() int {
 	return n
 }
 
-// Advance moves a frozen clock forward, serving what falls due on the way in
-// order of time; all of it has happened when Advance returns.
+// Advance moves a frozen clock forward. It serves what falls due on the way, in order of time, before it returns.
 func (s *Scheduler) Advance(micros int64) {
 	s.run.Lock()
 	defer s.run.Unlock()
-	defer s.Wake() // what the goroutine sleeps until has been served
+	defer s.Wake() // the deadline that the goroutine sleeps until has been served
 	target := s.clock.Now() + micros
 	for {
 		next := s.next()
@@ -338,7 +335,7 @@ func (s *Scheduler) Advance(micros int64) {
 	}
 }
 
-// catchUp serves what is due in a keyspace that is another now. No lock is held.
+// catchUp serves what is due in a keyspace whose contents were replaced. No lock is held.
 func (s *Scheduler) catchUp(ks *Keyspace) {
 	s.run.Lock()
 	now := s.clock.Now()
@@ -359,12 +356,12 @@ func (s *Scheduler) Resume() {
 	s.Wake()
 }
 
-// followMicros is how often it is looked whether the system's clock has stepped. A machine that was suspended for an hour is
-// found so, too: Monotonic stands still meanwhile.
+// followMicros is how often the scheduler looks whether the system's clock has stepped. It also finds that the
+// machine was suspended, since Monotonic stands still meanwhile.
 const followMicros = 500_000
 
-// follow takes over a step of the system's clock. Forward, all that has become due is served next, in order of time. Back,
-// what is to end after a length of time still does so.
+// follow takes over a step of the system's clock. After a step forward, all that has become due is served next, in
+// order of time. After a step back, what lasts for a length of time still ends after that length.
 func (s *Scheduler) follow() {
 	now := Monotonic()
 	if now-s.followed < followMicros {
@@ -375,7 +372,7 @@ func (s *Scheduler) follow() {
 		return
 	}
 	s.run.Lock()
-	step := s.clock.stepped() // again: the clock may be frozen by now
+	step := s.clock.stepped() // read again: the clock may be frozen by now
 	switch {
 	case step > 0:
 		s.clock.step(step)
@@ -388,8 +385,8 @@ func (s *Scheduler) follow() {
 	}
 }
 
-// rewind has the shards go by a clock that was set back, or goes on: what they
-// have done is not done until a time that is to come.
+// rewind makes the shards follow a clock that was set back or resumed: their wheels and sweeps may have worked for
+// times that are to come.
 func (s *Scheduler) rewind() {
 	for _, ks := range s.keyspaces() {
 		for i := range ks.shards {
@@ -402,7 +399,7 @@ func (s *Scheduler) rewind() {
 	}
 }
 
-// rewind has the shard, which is held, go by a clock that was set back to a time.
+// rewind makes the shard, which is held, follow a clock that was set back to a time.
 func (s *shard) rewind(nowMillis int64) {
 	s.wheel.rewind(nowMillis)
 	s.sweep.notBefore = min(s.sweep.notBefore, nowMillis)

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// TestPastDeadlines: a key whose time is over when it is set wakes the scheduler, unless that looks at the end of the
-// millisecond anyway: many such keys wake it once.
+// TestPastDeadlines: a key that has expired already when it is set wakes the scheduler, unless the scheduler wakes at
+// the end of the millisecond anyway. So many such keys wake it once.
 func TestPastDeadlines(t *testing.T) {
 	ks := New(NewClock(), 1)
-	s := ks.Sched // not started: the test waits in its place
+	s := ks.Sched // not started: the test waits instead of it
 	key := []byte("key")
 	var set LockSet
 	set.AddKey(key)

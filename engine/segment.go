@@ -6,8 +6,7 @@ package engine
 // where 7 bits agree. The slots are bare references; keys and hashes are not repeated
 // in the table.
 //
-// The groups share the hashes of the segment among them in equal segments and in their order,
-// so there may be any number of groups.
+// The groups divide the hashes of the segment into equal ranges, in order, so there may be any number of groups.
 
 import (
 	"math/bits"
@@ -22,31 +21,29 @@ const (
 	ctrlDeleted  = 0x01
 	loadNum      = 7 // a segment is full when 7/8 of the slots are not empty
 	shrinkFactor = 8 // shrink when fewer than 1/8 of the slots are used
-	smallGroups  = 4 // what is not worth shrinking
+	smallGroups  = 4 // a segment this small is not worth shrinking
 
 	// groupsMax is the most groups of a segment.
 	groupsMax = 1 << slotBits / groupSlots
 )
 
-// halfGroups is the size of the halves that a full segment is split into, which may grow by
-// a quarter before they are rebuilt. The slots of these and of the largest segments fill
-// pages of Go's allocator.
+// halfGroups is the size of the two halves of a split segment, which may grow by a quarter before they are rebuilt.
+// The slots of these, and of the largest segments, fill whole pages of Go's allocator.
 const halfGroups = groupsMax * 5 / 8
 
-// segment holds the entries whose places begin with the same bits. It fills a line of
-// the processor's cache.
+// segment holds the entries whose places begin with the same bits. It fills one cache line.
 type segment struct {
 	ctrl          []uint64
 	slots         []unsafe.Pointer // *header
 	used, deleted int32
-	depth         uint64 // how many bits
+	depth         uint64 // the number of these bits
 }
 
 func newSegment(depth uint64, groups int) *segment {
 	return &segment{ctrl: make([]uint64, groups), slots: make([]unsafe.Pointer, groups*groupSlots), depth: depth}
 }
 
-// homeOf is the group, of so many, that a hash belongs to.
+// homeOf is the group, among so many, that a hash belongs to.
 func homeOf(hash uint64, groups int) int {
 	g, _ := bits.Mul64(hash<<placeShift, uint64(groups))
 	return int(g)
@@ -55,7 +52,7 @@ func homeOf(hash uint64, groups int) int {
 // home is the group that a hash of this segment belongs to.
 func (p *segment) home(hash uint64) int { return homeOf(hash<<p.depth, len(p.ctrl)) }
 
-// firstPlace is the first place whose home is a group, of so many, which is not the first.
+// firstPlace is the first place whose home is a given group, among so many. The group is not the first one.
 func firstPlace(group, groups int) uint64 {
 	q, _ := bits.Div64(uint64(group), 0, uint64(groups))
 	place := q >> placeShift
@@ -65,7 +62,7 @@ func firstPlace(group, groups int) uint64 {
 	return place
 }
 
-// after is the group where one goes on that has found no place in a group.
+// after is the group where a search continues after a group.
 func (p *segment) after(g int) int {
 	if g++; g < len(p.ctrl) {
 		return g
@@ -86,7 +83,7 @@ func tagOf(hash uint64) uint64 { return 0x80 | hash>>57 }
 // full tells whether the segment must be rebuilt before another entry comes.
 func (p *segment) full() bool { return int(p.used+p.deleted+1)*8 > len(p.slots)*loadNum }
 
-// sparse tells whether the segment is worth being made smaller.
+// sparse tells whether the segment should be made smaller.
 func (p *segment) sparse() bool {
 	return len(p.slots) > groupSlots*smallGroups && int(p.used)*shrinkFactor < len(p.slots)
 }
@@ -103,7 +100,7 @@ func (p *segment) insert(hash uint64, e Entry) {
 	p.used++
 }
 
-// freeSlot finds the group and slot where an entry with a hash goes.
+// freeSlot finds the group and the slot for a new entry with a hash.
 func (p *segment) freeSlot(hash uint64) (group, slot int) {
 	g := p.home(hash)
 	for {
@@ -122,8 +119,8 @@ func withTag(word uint64, slot int, hash uint64) uint64 {
 func (p *segment) remove(i int) {
 	g, s := i/groupSlots, i%groupSlots
 	word := p.ctrl[g] &^ (0xff << (8 * s))
-	// A group that still has an empty slot never made a probe go on, so the
-	// slot can be empty again; otherwise it must stay a marker.
+	// A probe never went past a group that still has an empty slot, so the slot can be empty again. Otherwise it must
+	// get the deleted marker.
 	if matchEmpty(p.ctrl[g]) == 0 {
 		word |= ctrlDeleted << (8 * s)
 		p.deleted++
@@ -133,23 +130,22 @@ func (p *segment) remove(i int) {
 	p.used--
 }
 
-// groupsFor is how many groups the segment is to have when it is rebuilt, more than groupsMax
-// if it is to be split. It is then about 7/12 full: it may grow by half before it is rebuilt
-// again.
+// groupsFor is how many groups a rebuild gives the segment; more than groupsMax means that it is split. After a
+// rebuild it is about 7/12 full: it may grow by half before the next one.
 func (p *segment) groupsFor() int {
 	const full = groupSlots * loadNum
 	groups := ((int(p.used)+1)*groupSlots*3/2 + full - 1) / full
 	switch {
 	case groups < len(p.ctrl) && int(p.used)*shrinkFactor >= len(p.slots):
-		return len(p.ctrl) // of a segment full of deleted markers
+		return len(p.ctrl) // the segment is full of deleted markers
 	case groups > groupsMax*3/4 && len(p.ctrl) < groupsMax:
 		return groupsMax
 	}
 	return groups
 }
 
-// move puts the entries into the two halves of the segment, or into one that is both.
-// Entries are read ahead, so that their cache misses overlap.
+// move puts the entries into the two halves of the segment, or all into one if low and high are the same. Entries are
+// read ahead, so that their cache misses overlap.
 func (p *segment) move(low, high *segment) {
 	var next [rebuildAhead]Entry
 	for old := p.slots; len(old) > 0; {
@@ -177,8 +173,8 @@ func (p *segment) move(low, high *segment) {
 	}
 }
 
-// scan shows what table.scan does, and returns the place of the next group within the
-// segment, 0 at its end.
+// scan does the part of table.scan in this segment. It returns the place of the next group within the segment, 0 at
+// its end.
 func (p *segment) scan(cursor uint64, fn func(Entry)) uint64 {
 	home := p.home(cursor)
 	g := home
@@ -201,7 +197,7 @@ func (p *segment) scan(cursor uint64, fn func(Entry)) uint64 {
 	return (firstPlace(home, len(p.ctrl)) + 1<<p.depth - 1) >> p.depth
 }
 
-// each is table.each for the segment. It reports whether fn wants more.
+// each is table.each for the segment. It reports whether fn wants more entries.
 func (p *segment) each(fn func(Entry) bool) bool {
 	for slots := p.slots; len(slots) > 0; {
 		some := slots[:min(rebuildAhead, len(slots))]
@@ -222,7 +218,7 @@ func (p *segment) each(fn func(Entry) bool) bool {
 	return true
 }
 
-// twin is a copy of the segment with the copies that copied makes of its entries.
+// twin is a copy of the segment, with copies of its entries that copied makes.
 func (p *segment) twin(copied func(Entry) Entry) *segment {
 	c := newSegment(p.depth, len(p.ctrl))
 	c.used, c.deleted = p.used, p.deleted

@@ -1,15 +1,15 @@
 package engine
 
-// Serving those who wait: under the locks of the command, the timer or the deadline that made their keys ready, and
-// before anybody else can take what is there.
+// Serving waiters: under the locks of the command, the timer or the deadline that made their keys ready, and before
+// anybody else can take what is there.
 
 import (
 	"bytes"
 	"slices"
 )
 
-// ServeReady serves the lines of the keys that this command made ready. The
-// outermost command calls it before it lets its locks go.
+// ServeReady serves the lines of the keys that this command made ready. The outermost command calls it before it
+// releases its locks.
 func (v *View) ServeReady() {
 	if len(v.ready) != 0 {
 		v.serveReady()
@@ -20,7 +20,7 @@ func (v *View) serveReady() {
 	now, held, before := v.Now, v.Held, v.changes
 	v.Now = v.KS.Clock.Now() // what they wait for may have expired while the command ran
 	defer func() {
-		// It need not be a command that served them: a deadline has nobody who counts its changes.
+		// These changes are counted here: where a deadline made the key ready, no command counts them.
 		if n := v.changes - before; n > 0 {
 			v.KS.Dirty.Add(n)
 			v.changes, v.told = before, v.told-n
@@ -47,8 +47,8 @@ func (v *View) serveLine(k waitKey) {
 	v.DB = k.db
 	defer func() { v.DB = db }()
 	var x lineWalk
-	// Who gets nothing holds up those behind him who wait for a value of the same kind, and not those who wait for something
-	// else that the key might be.
+	// A waiter that gets nothing holds up those behind it that wait for a value of the same kind, but not those that
+	// wait for another kind, which the key might become.
 	var held [kindCount]bool
 	for n := l.begin(&x); n != nil && (l.noKey > 0 || l.other(&held)); n = x.step() {
 		if held[n.w.Kind] && !n.w.NoKey {
@@ -82,7 +82,7 @@ func (v *View) serveLine(k waitKey) {
 	}
 }
 
-// serveSame serves the other places of somebody who stands in a line several times and was served at one of them.
+// serveSame serves the other places of a name that stands in a line several times and was served at one of them.
 func (v *View) serveSame(l *waitList, served *place, key []byte) {
 	var x lineWalk
 	for n := l.begin(&x); n != nil; n = x.step() {
@@ -96,16 +96,17 @@ func (v *View) serveSame(l *waitList, served *place, key []byte) {
 	l.walk.note(x.again)
 }
 
-// serveBefore serves the lines of those of a waiter's keys that come before one, where they are ready or their time has
-// come. Lines have their waiters in one order, so of those that wait for each other's keys the first is served first, and
-// each line is begun once. A line that is being served goes on by itself, and has its turn again if it is ready again.
+// serveBefore serves the lines of those keys of a waiter that come before one in its order, if they are ready or
+// their alarm is due. All lines have their waiters in one order, so among waiters for each other's keys the first is
+// served first, and each line is begun once. A line that is being served is not begun again here: if it becomes ready
+// again, it has its turn later.
 func (v *View) serveBefore(w *Waiter, key []byte) {
 	for _, before := range w.Keys {
 		if bytes.Equal(before, key) || w.Gone() {
 			return
 		}
 		held, k := v.Held, waitKey{v.DB, string(before)}
-		if v.Reach(before) { // where it is ready its lock is held
+		if v.Reach(before) { // if it is ready, its lock is held
 			_, s := v.locate(before)
 			l, i := s.waits[k], slices.Index(v.ready, k)
 			switch {
@@ -113,7 +114,7 @@ func (v *View) serveBefore(w *Waiter, key []byte) {
 			case i >= 0:
 				v.ready = slices.Delete(v.ready, i, i+1)
 				v.serveLine(k)
-			case l.alarm != nil && l.alarmAt <= v.Now: // its turn may not have come yet
+			case l.alarm != nil && l.alarmAt <= v.Now: // its alarm is due but may not have rung yet
 				v.serveLine(k)
 			}
 		}
@@ -152,21 +153,21 @@ func (v *View) serveOne(n *place, key []byte) (Served, int64) {
 	if result.Ends() {
 		w.end()
 		if len(w.Keys) > 1 && !v.leaveOthers(w, n) {
-			w.KS.Sched.Go(w.Unlist) // other lines are in shards that are not held
+			w.KS.Sched.Go(w.Unlist) // some of the other lines are in shards that are not held
 		}
 	}
 	v.letGo(held)
 	return result, again
 }
 
-// leaveOthers takes a waiter that was served at one of its places out of its other lines, as far as their locks are held: who comes
-// next is not to find somebody there who does not wait any more. It reports whether that was so of all.
+// leaveOthers removes a waiter that was served at one of its places from its other lines, as far as their locks are
+// held: a later waiter must not find one there that waits no more. It reports whether it removed it from all of them.
 func (v *View) leaveOthers(w *Waiter, served *place) (all bool) {
 	all = true
 	for i, key := range w.Keys {
 		n := &w.places[i]
 		switch {
-		case n == served: // who goes through that line removes it
+		case n == served: // the walk through that line removes it
 		case !v.Held.Covers(key):
 			all = false
 		default:
@@ -179,8 +180,8 @@ func (v *View) leaveOthers(w *Waiter, served *place) (all bool) {
 	return all
 }
 
-// Needs notes that serving the line of a key takes the lock of another one, which is busy. It returns when to serve the line again:
-// at once, since whoever does waits for the locks.
+// Needs notes that serving the line of a key needs the lock of another key, which is busy. It returns when to serve
+// the line again: at once, since that waits for the locks (ring).
 func (v *View) Needs(key, other []byte) (againMicros int64) {
 	_, s := v.locate(key)
 	if l := s.waits[waitKey{v.DB, string(key)}]; l != nil {
@@ -189,8 +190,9 @@ func (v *View) Needs(key, other []byte) (againMicros int64) {
 	return v.Now
 }
 
-// Reach takes the lock of another key, if that is possible at once: locks are taken in ascending order, out of order only
-// without waiting. While a line is served whoever serves it lets it go again; a command has it noted by Ctx.Reach.
+// Reach takes the lock of another key, if that is possible at once. Locks are taken in ascending order, and out of
+// that order only without waiting. While a line is served, the code that serves it releases the lock again. A command
+// calls Ctx.Reach, which notes the lock for its release.
 func (v *View) Reach(key []byte) bool {
 	if v.Held.Covers(key) {
 		return true
@@ -208,16 +210,15 @@ func (v *View) Reach(key []byte) bool {
 	return true
 }
 
-// ServeLine serves the line of another key, whose lock is held, while a waiter is served who stands for it.
+// ServeLine serves the line of another key, whose lock is held. It is for a waiter that represents that key in the
+// line that is being served.
 func (v *View) ServeLine(key []byte) { v.serveLine(waitKey{v.DB, string(key)}) }
 
-// Move has a waiter for one key, which is being served, go to the end of the line of
-// another one that is among its Also keys, and serve returns ServedMove. What it
-// says about another try is then of that key.
+// Move says that a waiter for one key, which is being served, goes to the end of the line of another key, one of its
+// Also keys. Serve then returns ServedMove, and the time that it returns for another try is for that other key.
 func (w *Waiter) Move(key []byte, weight int64) { w.next, w.nextWeight = key, weight }
 
-// moveOn puts a waiter into the line that it has chosen. The locks of both keys are
-// held.
+// moveOn puts a waiter at the end of the line that it chose (Move). The locks of both keys are held.
 func (v *View) moveOn(w *Waiter, againMicros int64) {
 	w.place[0].list.remove(&w.place[0])
 	w.Keys, w.place[0].weight = [][]byte{w.next}, w.nextWeight
@@ -229,8 +230,8 @@ func (v *View) moveOn(w *Waiter, againMicros int64) {
 	}
 }
 
-// letGo gives back the locks of second keys, except of those where others wait to
-// be served: nobody may come before them.
+// letGo releases the locks that were taken beyond the set held, except those of keys whose lines are still to be
+// served: nobody may get in before their waiters.
 func (v *View) letGo(held LockSet) {
 	if v.Held == held {
 		return
@@ -243,7 +244,7 @@ func (v *View) letGo(held LockSet) {
 	v.Held = held
 }
 
-// Ready marks a key as worth serving to those who wait for it.
+// Ready marks a key whose waiters are worth serving.
 func (v *View) Ready(key []byte) {
 	_, s := v.locate(key)
 	v.markReady(s, key)

@@ -1,13 +1,12 @@
 package engine
 
-// Siblings: keyspaces beside each other in one server, which have nothing in
-// common but the clock, the scheduler and the settings. A server has one, and in
-// tests one more for each namespace.
+// Siblings: further keyspaces in one server, which share only the clock, the scheduler and the settings. A server has
+// one keyspace; in tests it has one more for each namespace.
 
 import "slices"
 
-// Sibling makes an empty keyspace beside ks, with as many databases and the same
-// settings. Its deadlines are served until it is retired.
+// Sibling makes an empty keyspace with as many databases and the same settings as ks. Its deadlines are served until
+// it is retired.
 func (ks *Keyspace) Sibling() *Keyspace {
 	n := newKeyspace(ks.Clock, ks.dbs)
 	n.Sched, n.Events, n.Touched, n.Forward, n.Clone = ks.Sched, ks.Events, ks.Touched, ks.Forward, ks.Clone
@@ -25,18 +24,17 @@ func (ks *Keyspace) Sibling() *Keyspace {
 	return n
 }
 
-// Retire ends what Sibling began: nothing in it falls due any more.
+// Retire ends what Sibling began: no deadline in the keyspace is served any more.
 func (ks *Keyspace) Retire() {
 	ks.Sched.change(func(all []*Keyspace) []*Keyspace {
 		return slices.DeleteFunc(all, func(x *Keyspace) bool { return x == ks })
 	})
 }
 
-// Siblings are ks and those beside it.
+// Siblings are ks and its siblings.
 func (ks *Keyspace) Siblings() []*Keyspace { return slices.Clone(ks.Sched.keyspaces()) }
 
-// Each calls fn with ks and all its siblings: to change a setting. None comes or
-// goes meanwhile.
+// Each calls fn with ks and all its siblings, to change a setting. No sibling is added or retired meanwhile.
 func (ks *Keyspace) Each(fn func(ks *Keyspace)) {
 	ks.Sched.change(func(all []*Keyspace) []*Keyspace {
 		for _, x := range all {
@@ -46,7 +44,7 @@ func (ks *Keyspace) Each(fn func(ks *Keyspace)) {
 	})
 }
 
-// change replaces the list of keyspaces by what edit makes of a copy.
+// change replaces the list of keyspaces by what edit returns for a copy of it.
 func (s *Scheduler) change(edit func(all []*Keyspace) []*Keyspace) {
 	s.changing.Lock()
 	defer s.changing.Unlock()

@@ -1,14 +1,14 @@
 package engine
 
-// Keyspaces beside each other.
+// Several keyspaces in one server.
 
 import (
 	"fmt"
 	"testing"
 )
 
-// Each has keys of its own, and what falls due in any of them happens in order
-// of time, until it is retired.
+// Each keyspace has its own keys. What falls due in any of them happens in order of time, until the keyspace is
+// retired.
 func TestSiblings(t *testing.T) {
 	ks := frozen(idleEpoch)
 	var order []string

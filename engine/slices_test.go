@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// Others run while very many keys expire at once, and between two of their
-// batches no lock is held.
+// Other goroutines run while very many keys expire at once, and between two batches no lock is held.
 func TestOthersRunWhileKeysExpire(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const keys = 200_000
@@ -37,7 +36,7 @@ func TestOthersRunWhileKeysExpire(t *testing.T) {
 		}
 	}()
 	clock.Freeze((at + 1) * 1000)
-	// What nobody has come to yet is gone for who looks.
+	// A look does not find a key that has expired but is not removed yet.
 	key := []byte("key:000000000007")
 	var set LockSet
 	set.AddKey(key)
@@ -53,7 +52,7 @@ func TestOthersRunWhileKeysExpire(t *testing.T) {
 	ks.Sched.run.Unlock()
 	stop.Store(true)
 	<-ended
-	if turns < 100 { // by its own choice the runtime lets others run every 10 ms
+	if turns < 100 { // without breathe the runtime would let others run every 10 ms
 		t.Errorf("another goroutine had its turn %d times", turns)
 	}
 	if holds > turns/4 {
@@ -67,7 +66,7 @@ func TestOthersRunWhileKeysExpire(t *testing.T) {
 	}
 }
 
-// No batch is larger than it may be, whatever is due.
+// No batch exceeds its limit, however much is due.
 func TestBatchesOfExpiry(t *testing.T) {
 	for _, keys := range []int{expiryBatch - 1, expiryBatch, expiryBatch + 1, 20 * expiryBatch} {
 		clock := NewClock()
@@ -89,8 +88,8 @@ func TestBatchesOfExpiry(t *testing.T) {
 	}
 }
 
-// A clock that is set back, or goes on after it was ahead, does not keep keys from
-// expiring in the background: neither new ones nor those that were there.
+// After a clock is set back, or resumes after it was ahead, keys still expire in the background: new ones and earlier
+// ones.
 func TestClockSetBack(t *testing.T) {
 	const year = 366 * 86400 * 1000
 	for _, resume := range []bool{false, true} {
@@ -103,7 +102,7 @@ func TestClockSetBack(t *testing.T) {
 		ks.Sched.Advance(year * 1000)
 		if resume {
 			ks.Sched.Resume()
-			ks.Sched.Freeze(clock.Now()) // to have it stand where the system's is
+			ks.Sched.Freeze(clock.Now()) // to stop it at the time of the system's
 		} else {
 			ks.Sched.Freeze(began * 1000)
 		}

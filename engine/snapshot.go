@@ -1,30 +1,30 @@
 package engine
 
-// Snapshots: the whole keyspace as it was, and back, for tests. Saving copies all keys, and so does restoring, since a
-// snapshot can be restored again, under the locks of all shards (BenchmarkSnapshot). Nobody else pays.
+// Snapshots: saving the whole keyspace and restoring it, for tests. Both copy all keys under the locks of all shards
+// (BenchmarkSnapshot); restoring copies because a snapshot can be restored again. Servers that do not use it pay
+// nothing.
 
 import (
 	"slices"
 	"unsafe"
 )
 
-// Snapshot is what a keyspace held at a moment.
+// Snapshot is what a keyspace contained at one moment.
 type Snapshot struct {
 	shards [shardCount]savedShard
-	// Keys is how many keys it has, of all databases, and SavedMicros when it was
-	// made, by the keyspace's clock.
+	// Keys is the number of keys in all databases. SavedMicros is when the snapshot was made, by the keyspace's
+	// clock.
 	Keys        int
 	SavedMicros int64
 }
 
-// savedShard is what a shard held. Nothing of it changes.
+// savedShard is what a shard contained. It never changes.
 type savedShard struct {
 	tables   []table // by database
-	earliest int64   // that of the sweep, in Unix milliseconds
+	earliest int64   // sweep.earliest, in Unix milliseconds
 }
 
-// Save makes a snapshot of the keyspace. It waits for whoever holds keys, so it
-// is not for event loops.
+// Save makes a snapshot of the keyspace. It waits for reservations, so event loops may not call it.
 func (ks *Keyspace) Save() *Snapshot {
 	snap := new(Snapshot)
 	ks.Inspect(WholeKeyspace(), func(r *Reader) {
@@ -47,10 +47,9 @@ func (ks *Keyspace) Save() *Snapshot {
 	return snap
 }
 
-// Restore makes the keyspace what it was when the snapshot was made. Those who
-// watch a key that there was or is find it changed, those who wait for keys are
-// served what there is now. Keys have the deadlines that they had; what has
-// passed of them meanwhile has been served when it returns. It waits as Save does.
+// Restore makes the keyspace what it was when the snapshot was made. Watchers of a key that existed or exists now see
+// it as changed. Those who wait for keys are served from the restored keys. Keys have the deadlines that they had;
+// those that have passed meanwhile have been served when it returns. It waits as Save does.
 func (ks *Keyspace) Restore(snap *Snapshot) {
 	ks.Update(WholeKeyspace(), func(v *View) {
 		v.doubt = true
@@ -61,7 +60,7 @@ func (ks *Keyspace) Restore(snap *Snapshot) {
 		}
 		if v.Logging() {
 			ks.Causes.Replaced(v)
-			v.NoEffect() // but that
+			v.NoEffect() // no other effect than that
 		}
 	})
 	for i := range ks.shards {
@@ -70,7 +69,7 @@ func (ks *Keyspace) Restore(snap *Snapshot) {
 	ks.Sched.catchUp(ks)
 }
 
-// restore gives a shard copies of what it had. All take their places in the wheel.
+// restore gives a shard copies of the saved entries, and all of them their places in the wheel.
 func (v *View) restore(s *shard, saved *savedShard) {
 	ks, db, now := v.KS, v.DB, v.Now
 	tables := make([]table, len(s.tables))
@@ -85,7 +84,7 @@ func (v *View) restore(s *shard, saved *savedShard) {
 	s.wheel.reset()
 	s.bound = nil
 	s.sweep = sweep{earliest: saved.earliest, notBefore: s.sweep.notBefore}
-	v.Now -= microsPerTick // what is due now is not to wait for the next tick
+	v.Now -= microsPerTick // what is due now must not wait for the next tick
 	for v.DB = range tables {
 		if t := &tables[v.DB]; s.tables[v.DB].segments != nil || t.segments != nil {
 			s.tables[v.DB].exchange(t)
@@ -97,7 +96,7 @@ func (v *View) restore(s *shard, saved *savedShard) {
 				if d.at != 0 {
 					s.wheel.countKey(v.DB, e, 1)
 				}
-				e.h.flags &^= flagInnerCounted // rearm does
+				e.h.flags &^= flagInnerCounted // rearm sets it
 				v.rearm(s, e)
 				if e.h.flags&flagInnerDue != 0 && e.h.kind == KindDelayQueue {
 					if x, ok := e.Object().(Forwarder); ok && x.Forwarding() {
@@ -115,8 +114,7 @@ func (v *View) restore(s *shard, saved *savedShard) {
 	}
 }
 
-// twin is a copy of the entry, header and all, that shares nothing that can
-// change with it.
+// twin is a copy of the entry, header included. It shares nothing with it that can change.
 func (e Entry) twin(clone func(obj any) any) Entry {
 	if e.h.flags&flagObject == 0 {
 		words := make([]uint64, (e.Memory()+7)/8)

@@ -1,6 +1,6 @@
 package engine
 
-// Snapshots against copies of the model's maps.
+// Snapshots compared with copies of the model's maps.
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ type modelSnapshot struct {
 }
 
 func (m *model) save() modelSnapshot {
-	m.ks.Sched.Advance(0) // the clock may go back: what has expired is to be forgotten on both sides
+	m.ks.Sched.Advance(0) // the clock may go back later: expired keys must be forgotten on both sides
 	for db := range m.dbs {
 		for key := range m.dbs[db] {
 			m.live(db, key)
@@ -87,7 +87,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 	}
 }
 
-// Deadlines of what was restored are met: of keys, and of limiters that are idle.
+// The deadlines of restored keys are served, also those of idle limiters.
 func TestSnapshotDeadlines(t *testing.T) {
 	m := newModel(t, 1)
 	m.do(0, func(v *View) {
@@ -116,7 +116,7 @@ func TestSnapshotDeadlines(t *testing.T) {
 	}
 }
 
-// Saving and restoring beside those who read, write, wait and reserve.
+// Saving and restoring while others read, write, wait and reserve.
 func TestSnapshotsBesideOthers(t *testing.T) {
 	ks := New(NewClock(), 2)
 	ks.Sched.Start()

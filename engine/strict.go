@@ -1,21 +1,19 @@
 package engine
 
-// The rules of transactions, in builds for tests (Keyspace.Strict): whoever breaks
-// one panics at once, where in production an effect would be missing, or a key be
-// seen that another one changes.
+// The rules of transactions, checked in builds for tests (Keyspace.Strict): a broken rule panics at once. In production
+// an effect would be missing, or a key be seen while another command changes it.
 //
-//   - A key is reached only under its shard's lock: within View.Held, which production checks too, and held.
-//   - What sees or changes all keys has all shards.
-//   - What was changed has an effect when its transaction ends, and the transaction
-//     ends before its locks are let go.
-//   - What a command makes of a structure in plain bytes is stored when the command ends, and before its entry goes.
+//   - A key is reached only under its shard's lock: the shard is in View.Held, which production checks too, and locked.
+//   - What sees or changes all keys holds all shards.
+//   - Every change has an effect when its transaction ends, and the transaction ends before its locks are released.
+//   - A changed structure in plain bytes is stored when the command ends, and before its entry leaves the table.
 
 import (
 	"bytes"
 	"fmt"
 )
 
-// within panics if a shard is not the view's to use.
+// within panics if the view may not use a shard.
 func (v *View) within(shard int, key []byte) {
 	if v.Held.mask>>shard&1 == 0 {
 		outside(key)
@@ -33,7 +31,7 @@ func (v *View) locked(shard int) {
 	}
 }
 
-// whole panics if the view has not all shards.
+// whole panics if the view does not hold all shards.
 func (v *View) whole() {
 	if !v.KS.Strict {
 		return
@@ -58,18 +56,18 @@ func (v *View) settled() {
 	}
 }
 
-// stored panics if a structure was changed and the change was not told.
+// stored panics if a structure was changed and not stored.
 func (o *edit) stored() {
 	if !o.open {
 		return
 	}
-	const header = 4 // which has a mark that is no change
+	const header = 4 // it has a mark whose change does not count
 	if o.entry.h == nil || !o.of(o.kind).In(o.entry.raw()) || !bytes.Equal(o.entry.raw()[header:], o.was[header:]) {
 		panic("engine: a value was changed and is not stored")
 	}
 }
 
-// forgotten panics for changes that no effect stands for.
+// forgotten panics for changes that have no effect.
 func (v *View) forgotten() {
 	names := ""
 	for _, k := range v.keys {

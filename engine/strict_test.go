@@ -1,7 +1,6 @@
 package engine
 
-// In tests, whoever breaks a rule of transactions panics; and nobody has to break
-// one to serve a line of waiters.
+// In tests, a broken rule of transactions panics. Serving a line of waiters breaks none.
 
 import (
 	"fmt"
@@ -91,17 +90,17 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// discard is a reader of the journal that throws away.
+// discard is a reader of the journal that discards it.
 type discard struct{}
 
 func (discard) Append(journal.LSN, int64, []byte) {}
 
-// kept is one that keeps.
+// kept is a reader of the journal that keeps its text.
 type kept struct{ text string }
 
 func (k *kept) Append(_ journal.LSN, _ int64, framed []byte) { k.text += string(framed) }
 
-// Where nothing panics, what no effect stands for is logged as the image of its key.
+// Without Strict, a change without an effect is logged as the image of its key.
 func TestForgottenEffectsAreImages(t *testing.T) {
 	a, b := []byte("a"), []byte("b")
 	for name, c := range map[string]struct {
@@ -153,8 +152,8 @@ func TestForgottenEffectsAreImages(t *testing.T) {
 	}
 }
 
-// Who is served under a second key's lock may make that key ready: its line is then
-// served under the lock still, and before anybody else comes.
+// A waiter that is served under a second key's lock may make that key ready. The line of that key is then served
+// under the same lock, before anybody else comes.
 func TestServingWakesTheSecondKeysLine(t *testing.T) {
 	a, b := apart(t)
 	ks := New(NewClock(), 1)

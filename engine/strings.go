@@ -1,12 +1,11 @@
 package engine
 
-// Strings: the verbs that write plain bytes. What fits is written in place.
+// Strings: the verbs that write plain bytes. A value that fits is written in place.
 
 import "unsafe"
 
-// PutString stores a string, replacing whatever is under the key. deadline is
-// in Unix milliseconds, 0 = none. A value that is the text of an int64 is
-// held as one.
+// PutString stores a string, replacing whatever is under the key. deadline is in Unix milliseconds, 0 = none. A value
+// that is the text of an int64 is stored as an integer.
 func (v *View) PutString(key, value []byte, deadline int64) Entry {
 	if n, ok := parseCanonicalInt(value); ok {
 		return v.PutInt(key, n, deadline)
@@ -59,7 +58,7 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 	}
 	var e Entry
 	if len(value) > inlineStringMax {
-		e = newObjectEntry(kind, key, &bigString{b: append([]byte(nil), value...)}) // which clears nothing before it copies
+		e = newObjectEntry(kind, key, &bigString{b: append([]byte(nil), value...)}) // append does not clear the memory before it copies
 	} else {
 		e = newBytesEntry(kind, key, len(value), false, deadline != 0 || kind == KindLock)
 		copy(e.raw(), value)
@@ -74,7 +73,8 @@ func (v *View) putBytes(kind Kind, key, value []byte, deadline int64) Entry {
 	return e
 }
 
-// TakeString is PutString for bytes that are given away. They are not written to: others may read them still.
+// TakeString is PutString for bytes that the caller gives away. They are never written to, since others may still
+// read them.
 func (v *View) TakeString(key, value []byte, deadline int64) Entry {
 	if len(value) <= inlineStringMax {
 		return v.PutString(key, value, deadline)
@@ -99,13 +99,14 @@ func (e Entry) bigString() *bigString {
 	return e.object().obj.(*bigString)
 }
 
-// fits tells whether a string of so many bytes may be written over this one: not if that would waste more than an eighth.
+// fits tells whether a string of so many bytes may be written over this one. It may not if that wastes more than an
+// eighth.
 func (x *bigString) fits(n int) bool {
 	return x.shared == 0 && n <= cap(x.b) && cap(x.b)-n <= cap(x.b)/8
 }
 
-// Share returns the bytes of a string of more than inlineStringMax, which stay as they are
-// when the string changes, until done is called under the lock of Hold.
+// Share returns the bytes of a string of more than inlineStringMax. They stay as they are when the string changes,
+// until the caller calls done in Held.Do.
 func (v *View) Share(e Entry) (b []byte, done func()) {
 	big := e.bigString()
 	big.shared++
@@ -117,15 +118,15 @@ func (v *View) Share(e Entry) (b []byte, done func()) {
 	}
 }
 
-// ShareString returns the bytes of a string of more than inlineStringMax, which stay as they are for ever: when they are to
-// change, the string gets other ones.
+// ShareString returns the bytes of a string of more than inlineStringMax. They never change: a change of the string
+// gives it other bytes.
 func (v *View) ShareString(e Entry) []byte {
 	big := e.bigString()
 	big.shared++
 	return big.b
 }
 
-// twinBytes is how long a string is whose copy has the same bytes, until one of the two changes.
+// twinBytes is the length from which a copy of a string shares its bytes, until one of the two changes.
 const twinBytes = 1 << 20
 
 // twin is a copy of the string.
@@ -161,13 +162,11 @@ func (v *View) PutInt(key []byte, n int64, deadline int64) Entry {
 	return e
 }
 
-// SetInt changes the integer of an entry that holds one, deadline and all
-// else as it is.
+// SetInt changes the integer of an entry that has one. Its deadline and all else stay.
 func (v *View) SetInt(e Entry, n int64) { v.doubt = true; v.setInt(e, n) }
 
-// lapse removes what is in slot i if its time is over: what comes in its place is
-// then a new key, and those who are told of changes learn of both. It returns the
-// slot of the key, which is none after that.
+// lapse removes the key in slot i if it has expired: what replaces it is then a new key, and both changes are
+// reported. It returns the slot of the key, -1 after a removal.
 func (v *View) lapse(s *shard, t *table, i int) int {
 	if i < 0 {
 		return i
@@ -186,7 +185,7 @@ func (v *View) lapse(s *shard, t *table, i int) int {
 	return -1
 }
 
-// enter puts a new entry into slot i, or into a new one if i is negative.
+// enter puts a new entry into slot i, or into a new slot if i is negative.
 func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {
 	v.doubt = true
 	t := &s.tables[v.DB]
@@ -214,10 +213,9 @@ func (v *View) enter(hash uint64, s *shard, i int, e Entry, deadline int64) {
 	}
 }
 
-// EditString makes the string under key n bytes long (zeros are added at its
-// end, what is beyond is cut) and returns its bytes for writing, from some byte
-// on, valid until the next write to the key. The key is made if it is missing;
-// its deadline stays.
+// EditString makes the string under key n bytes long: it adds zeros at the end, or cuts it. It returns all bytes; the
+// caller may write those at index from and above, until the next write to the key. It makes the key if that is
+// missing; the deadline stays.
 func (v *View) EditString(key []byte, from, n int) []byte {
 	hash, s := v.locate(key)
 	t := &s.tables[v.DB]
@@ -254,11 +252,11 @@ func (v *View) EditString(key []byte, from, n int) []byte {
 	}
 	e.h.flags |= flagRaw
 	v.enter(hash, s, i, e, deadline)
-	e.h.freq = freq // it was looked up before, which counted
+	e.h.freq = freq // the look-up before counted the access
 	return e.raw()
 }
 
-// resize makes the string n bytes long, which are written from some byte on.
+// resize makes the string n bytes long. The caller will write only at index from and above.
 func (x *bigString) resize(from, n int) {
 	if had := len(x.b); n <= cap(x.b) && (x.shared == 0 || from >= had) {
 		x.b = x.b[:n]

@@ -1,6 +1,6 @@
 package engine
 
-// Long strings that are written over are written in place where their lengths are alike, and are counted as new ones are.
+// A long string is overwritten in place if the new length is similar, and is counted like a new one.
 
 import (
 	"bytes"
@@ -52,7 +52,7 @@ func TestLongStringsInPlace(t *testing.T) {
 	ks.Unlock(v.Held)
 }
 
-// TestShared: what was shared of a string stays as it is, however the string changes.
+// TestShared: the shared bytes of a string stay as they are, however the string changes.
 func TestShared(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -66,8 +66,8 @@ func TestShared(t *testing.T) {
 		shared, done = v.Share(v.Peek(key))
 		then = bytes.Clone(shared)
 	}
-	var given, thenGiven []byte // to TakeString
-	kept := 0                   // changes in place of what was shared
+	var given, thenGiven []byte // given to TakeString
+	kept := 0                   // changes in place of a shared string
 	for step := range 20_000 {
 		e := v.Peek(key)
 		n := inlineStringMax + 1 + rnd.IntN(4000)
@@ -136,13 +136,13 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestTwins changes a large string and its copy in turn: neither sees what becomes of the other.
+// TestTwins changes a large string and its copy in turn: neither sees the changes of the other.
 func TestTwins(t *testing.T) {
 	ks := New(NewClock(), 1)
 	v := View{KS: ks, Now: ks.Clock.Now(), Held: LockSet{allShards}}
 	keys := [][]byte{[]byte("a"), []byte("b")}
 	v.PutString(keys[0], bytes.Repeat([]byte("x"), twinBytes), 0)
-	copy(v.EditString(keys[0], twinBytes, twinBytes+3)[twinBytes:], "end") // so that there is room behind it
+	copy(v.EditString(keys[0], twinBytes, twinBytes+3)[twinBytes:], "end") // leaves spare room behind the bytes
 	models := [][]byte{bytes.Clone(v.Peek(keys[0]).raw())}
 	v.Copy(v.Peek(keys[0]), keys[1], 0, nil)
 	models = append(models, bytes.Clone(models[0]))

@@ -1,24 +1,20 @@
 package engine
 
-// The hash table of one shard and database: the hashes in their order, cut into
-// segments (segment.go) of some thousand keys. A segment that is full is rebuilt, or
-// split into two, while its shard is locked. The table is never rebuilt as a whole: that
-// held a shard for 8 ms where 10^7 keys were filled in, and a find is 4 ns faster without
-// segments.
+// The hash table of one shard and database. The entries are in the order of their hashes, cut into segments
+// (segment.go) of some thousand keys. A segment that is full is rebuilt, or split into two, while its shard is
+// locked. The table is never rebuilt as a whole: that locked a shard for 8 ms where 10^7 keys were filled in. On the
+// other hand a find without segments is 4 ns faster.
 //
-// The directory names the segment of each hash by its first bits (extendible hashing,
-// Fagin et al. 1979). A segment of fewer bits than the directory stands there several
-// times, side by side. The directory doubles when a segment must be told apart that has
-// as many bits, which copies references only.
+// The directory finds the segment of a hash by its first bits (extendible hashing, Fagin et al. 1979). A segment that
+// has fewer bits than the directory is in it several times, side by side. The directory doubles when a segment with
+// as many bits as itself is split. Doubling copies references only.
 //
-// What belongs to the table is written under its shard's lock; control words, slots
-// and the directory, once others can see them, by atomic stores, since Touch looks at
-// them without the lock.
+// The table is written under its shard's lock. Control words, slots and the directory, once others can see them, are
+// written by atomic stores, since Touch reads them without the lock.
 //
-// SCAN: an entry belongs to the group that has its hash (its home), even when it
-// was put further along. The cursor is a hash up to which all has been shown. That
-// means the same in a table of any size, so whatever is present throughout a scan
-// is returned once, however the table grows and shrinks meanwhile.
+// SCAN: an entry belongs to the group that its hash selects (its home), even when it was put further along. The
+// cursor is a hash: all entries with smaller ones have been returned. That means the same in a table of any size. So
+// a key that is present throughout a scan is returned once, however the table grows and shrinks meanwhile.
 
 import (
 	"hash/maphash"
@@ -29,21 +25,20 @@ import (
 )
 
 type table struct {
-	segments []unsafe.Pointer // *segment: the directory, as long as a power of two
+	segments []unsafe.Pointer // *segment: the directory, whose length is a power of two
 	shift    uint64           // 64 less the bits by which the directory tells hashes apart
 	width    int              // slots of all segments
 	shape    unsafe.Pointer   // *shape: the directory for those without the lock
 	used     int
-	bytes    int64   // what the table and its entries take
+	bytes    int64   // memory of the table and its entries
 	counts   *counts // nil where there has been no entry yet
 	queues   []*partedEntry
-	// been is the database's mark that it has had entries, nil where the table is of no
-	// keyspace. It stays where it is when contents are exchanged.
+	// been notes that the database has had entries. It is nil in a table that is in no keyspace. It stays where it is
+	// when contents are exchanged.
 	been *atomic.Bool
 }
 
-// shape is the directory as it is found without the lock. A directory that has doubled
-// is another one.
+// shape is the directory for readers without the lock. A doubled directory is a new shape.
 type shape struct {
 	segments []unsafe.Pointer
 	shift    uint64
@@ -52,8 +47,7 @@ type shape struct {
 // empty forgets all entries.
 func (t *table) empty() { t.exchange(&table{}) }
 
-// exchange swaps the contents of two tables, of which one may be seen by
-// others and one not, or both.
+// exchange swaps the contents of two tables. Others may see one of them, or both.
 func (t *table) exchange(o *table) {
 	a, b := t.shape, o.shape
 	t.segments, o.segments = o.segments, t.segments
@@ -69,8 +63,7 @@ func (t *table) exchange(o *table) {
 	o.mark()
 }
 
-// mark notes that the database has had entries, which lets Tally pass over those that
-// never had any.
+// mark notes that the database has had entries. Tally skips databases that never had any.
 func (t *table) mark() {
 	if t.counts != nil && t.been != nil {
 		t.been.Store(true)
@@ -81,41 +74,41 @@ func (t *table) mark() {
 // unpredictable for clients.
 var hashSeed = maphash.MakeSeed()
 
-// HashBytes is the hash by which keys are placed.
+// HashBytes is the hash that decides where keys are.
 func HashBytes(b []byte) uint64 { return maphash.Bytes(hashSeed, b) }
 
-// placeShift leaves out those bits of a hash that are the same for all keys of a
-// shard, and what is above them, of which the tag is.
+// placeShift leaves out the upper bits of a hash: those that are the same for all keys of a shard, and those above,
+// from which the tag is made.
 const placeShift = 16
 
-// placeBits are those of a place.
+// placeBits is the number of bits of a place.
 const placeBits = 64 - placeShift
 
-// placeOf is where a hash is in the order of the groups.
+// placeOf is the place of a hash in the order of the groups.
 func placeOf(hash uint64) uint64 { return hash << placeShift >> placeShift }
 
-// A place in the table, or -1: the number in the directory, and the slot of the segment.
+// A slot of the table, as find returns it, or -1: the number in the directory, then the slot in the segment.
 const (
 	slotBits = 13
 	slotMask = 1<<slotBits - 1
 )
 
-// segment is the segment of a hash; the table has some.
+// segment is the segment with a number in the directory. The table must have segments.
 func (t *table) segment(n int) *segment { return (*segment)(t.segments[n]) }
 
-// numberOf is where the directory names the segment of a hash.
+// numberOf is the number in the directory of the segment of a hash.
 func (t *table) numberOf(hash uint64) int { return int(hash << placeShift >> t.shift) }
 
 // nextSegment is the number of the segment behind the one with this number.
 func (t *table) nextSegment(n int) int {
-	same := 64 - t.shift - t.segment(n).depth // bits that make no difference
+	same := 64 - t.shift - t.segment(n).depth // bits of the number that all lead to this segment
 	return (n>>same + 1) << same
 }
 
 // firstOf is the first place of the segment with this number.
 func (t *table) firstOf(n int) uint64 { return uint64(n) << t.shift >> placeShift }
 
-// slot is what find has found.
+// slot is the slot that find has found.
 func (t *table) slot(i int) *unsafe.Pointer { return &t.segment(i >> slotBits).slots[i&slotMask] }
 
 // at is the entry that find has found.
@@ -147,7 +140,7 @@ func (t *table) find(hash uint64, key []byte) int {
 	return -1
 }
 
-// entry returns what is under a key, the zero Entry if nothing is.
+// entry returns the entry of a key, the zero Entry if there is none.
 func (t *table) entry(key []byte) Entry {
 	if i := t.find(HashBytes(key), key); i >= 0 {
 		return t.at(i)
@@ -212,8 +205,8 @@ func (t *table) remove(i int) {
 	}
 }
 
-// resize rebuilds the segment with this number at the size that it is to have, as two if
-// that is too much for one.
+// resize rebuilds the segment with this number at the size that it needs, as two segments if that is too large for
+// one.
 func (t *table) resize(n int) {
 	p := t.segment(n)
 	groups := p.groupsFor()
@@ -240,8 +233,8 @@ func (t *table) resize(n int) {
 	t.wider(len(low.slots) + len(high.slots) - len(p.slots))
 }
 
-// put has a segment stand wherever the directory names the segment whose number is n, or that
-// segment's half.
+// put enters a segment in the directory wherever the segment with the number n was, or in its half if that segment
+// was split.
 func (t *table) put(n int, p *segment) {
 	same := 64 - t.shift - p.depth
 	for first, i := n>>same<<same, 0; i < 1<<same; i++ {
@@ -249,13 +242,12 @@ func (t *table) put(n int, p *segment) {
 	}
 }
 
-// rebuildAhead is how many entries a rebuild has read ahead of putting them in, and
-// a walk ahead of showing them: their cache misses then overlap.
+// rebuildAhead is how many entries a rebuild reads before it puts them in, and a walk before it shows them, so that
+// their cache misses overlap.
 const rebuildAhead = 16
 
-// scan calls fn with every entry whose place is not before the cursor and in the
-// same group, and returns the next cursor, 0 at the end. fn must not change the
-// table.
+// scan calls fn with every entry that is in the cursor's group and whose place is not before the cursor. It returns
+// the next cursor, 0 at the end. fn must not change the table.
 func (t *table) scan(cursor uint64, fn func(Entry)) uint64 {
 	if len(t.segments) == 0 {
 		return 0
@@ -282,16 +274,16 @@ func (t *table) each(fn func(Entry) bool) {
 	}
 }
 
-// walk goes through a table by steps, between which others change the table. What is
-// there throughout is met, some of it more than once.
+// walk goes through a table in steps, between which others may change the table. It meets every entry that is present
+// throughout, some of them more than once.
 type walk struct {
-	place uint64 // where a segment begins
+	place uint64 // the first place of the current segment
 	seen  *segment
-	at    int // how far in the segment the walk is
+	at    int // how far the walk is in that segment
 }
 
-// segment is the segment where the walk is, nil at the end. A segment that has been rebuilt or
-// split meanwhile begins anew: its entries may be anywhere in it.
+// segment is the segment where the walk is, nil at the end. If it has been rebuilt or split meanwhile, the walk
+// begins it anew, since its entries may be anywhere in it.
 func (w *walk) segment(t *table) *segment {
 	if len(t.segments) == 0 || w.place == walked {
 		return nil
@@ -303,7 +295,7 @@ func (w *walk) segment(t *table) *segment {
 	return p
 }
 
-// leave goes on with the next segment.
+// leave moves on to the next segment.
 func (w *walk) leave(t *table) {
 	n := t.nextSegment(t.numberOf(w.place))
 	w.place, w.seen = walked, nil
@@ -321,7 +313,7 @@ func (t *table) random(r uint64) Entry {
 	return e
 }
 
-// randomOf is random for one of those that fit, and tells how many entries it looked at: all, if none fits.
+// randomOf is random among the entries that fit. It also returns how many entries it looked at: all, if none fits.
 func (t *table) randomOf(r uint64, fits func(Entry) bool) (e Entry, looked int) {
 	if t.used == 0 {
 		return Entry{}, 0

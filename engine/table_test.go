@@ -16,7 +16,7 @@ func TestPlaces(t *testing.T) {
 				continue
 			}
 			first := firstPlace(g, groups)
-			// What is above the bits of a place makes no difference.
+			// Bits above those of a place make no difference.
 			if first != placeOf(first) || homeOf(first, groups) != g || homeOf(first|0xabcd<<48, groups) != g {
 				t.Errorf("%d groups: the first place of group %d is %#x, of group %d", groups, g, first, homeOf(first, groups))
 			}
@@ -30,8 +30,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// A table that grows is between 0.54 and 7/8 full, moves few entries at a time, and every entry is found and shown
-// once, from any cursor on.
+// A growing table is between 0.54 and 7/8 full and moves few entries at a time. Every entry is found, and shown once
+// by a scan from any cursor.
 func TestTableGrows(t *testing.T) {
 	const keys = 200_000
 	tb := &table{}
@@ -95,7 +95,7 @@ func TestTableGrows(t *testing.T) {
 	}
 }
 
-// of is the segment of a hash, nil where there is none.
+// of is the segment of a hash, nil if there is none.
 func (t *table) of(hash uint64) *segment {
 	if len(t.segments) == 0 {
 		return nil
@@ -103,7 +103,7 @@ func (t *table) of(hash uint64) *segment {
 	return t.segment(t.numberOf(hash))
 }
 
-// While keys come and go, a scan and a walk meet every key that stays, and what is rebuilt stays in proportion.
+// While keys are added and removed, a scan and a walk meet every key that stays, and rebuilds stay in proportion.
 func TestTableChanges(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is about size")
@@ -123,7 +123,7 @@ func TestTableChanges(t *testing.T) {
 		first, next, moved := 0, 0, 0
 		change := func(n int) {
 			for range n {
-				// From none to twice as many as stay, and back.
+				// The number of these keys goes from none to twice as many as stay, and back.
 				if first < next && random.Intn(2*stay) < next-first {
 					key := fmt.Appendf(nil, "goes:%d", first)
 					tb.remove(tb.find(HashBytes(key), key))
@@ -179,7 +179,7 @@ func TestTableChanges(t *testing.T) {
 	}
 }
 
-// BenchmarkTable is what a key takes to be put into a table that grows, and to be found there.
+// BenchmarkTable measures, per key, the insertion into a growing table and a find there.
 func BenchmarkTable(b *testing.B) {
 	for _, n := range []int{1000, 16_000, 160_000} {
 		hashes, entries := make([]uint64, n), make([]Entry, n)
@@ -202,7 +202,7 @@ func BenchmarkTable(b *testing.B) {
 			b.ReportMetric(float64(worst), "worst-µs")
 		})
 		b.Run(fmt.Sprintf("find/%d", n), func(b *testing.B) {
-			if tb == nil { // it runs alone
+			if tb == nil { // the insert benchmark did not run
 				tb = &table{}
 				for i, e := range entries {
 					tb.insert(hashes[i], e)

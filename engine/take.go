@@ -1,9 +1,9 @@
 package engine
 
-// Taking over: a whole keyspace in place of another one, which was made ready beside it.
+// Take: the contents of a whole keyspace are replaced by those of another one, which was made ready beside it.
 
-// Take has the keyspace of the view have what a sibling of it has, in place of what it had. All shards are held, and nobody
-// else uses the sibling, which is of no use any more. Nobody who looks sees anything between the old and the new.
+// Take replaces what the view's keyspace holds by what a sibling of it holds. All shards are held, and nobody else
+// uses the sibling, which is useless afterwards. No reader sees a state between the old and the new.
 func (v *View) Take(from *Keyspace) {
 	ks, db := v.KS, v.DB
 	for v.DB = range ks.dbs {

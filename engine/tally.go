@@ -1,13 +1,12 @@
 package engine
 
-// What the keyspace counts, for INFO and its like. Every shard has its counters,
-// kept as keys come and go, so adding them up takes the same time however many
-// keys there are, and each shard's lock only for a moment.
+// What the keyspace counts, for INFO and the like. Every shard keeps its counters up to date as keys come and go. So
+// adding them up takes the same time however many keys there are, and holds each shard's lock only for a moment.
 
 // Stats are counters since the start or the last reset.
 type Stats struct {
 	Hits, Misses, Expired, ExpiredFields, Evicted int64
-	// EndedGrants are named grants of limiters that ended by themselves.
+	// EndedGrants counts named grants of limiters that ended by themselves.
 	EndedGrants int64
 }
 
@@ -20,26 +19,23 @@ func (s *Stats) add(o *Stats) {
 	s.EndedGrants += o.EndedGrants
 }
 
-// Tally is what there is in a keyspace, those keys included that have expired and
-// are still there.
+// Tally has the counts of a keyspace. Keys that have expired and are not removed yet are included.
 type Tally struct {
 	Stats Stats
 	DBs   []DBStats // by database
-	// Kinds is how many keys there are of each kind, Parts how many entries queues
-	// have.
+	// Kinds is how many keys there are of each kind, Parts what queues and limiters have inside.
 	Kinds [kindCount]int
 	Parts Parts
-	// WaitingKeys are waited for, WaitingKeysNoKey of them by somebody who is to be
-	// told when the key goes. Waiters is how many wait for keys of a kind, whoever
-	// waits for several keys counted once.
+	// WaitingKeys is how many keys have waiters, WaitingKeysNoKey how many have one that is also served when the key
+	// is removed. Waiters is how many wait for keys of a kind; a waiter for several keys counts once.
 	WaitingKeys, WaitingKeysNoKey int
 	Waiters                       [kindCount]int
 
-	dbs    []int // that have had entries
+	dbs    []int // databases that have had entries
 	extent extent
 }
 
-// extent is how much a tally adds up. Each has what those before it have.
+// extent is how much a tally adds up. Each value includes those before it.
 type extent int
 
 const (
@@ -48,21 +44,21 @@ const (
 	extentSizes
 )
 
-// DBStats are what there is in one database.
+// DBStats are the counts of one database.
 type DBStats struct {
 	Keys, Expires int
-	// VolatileHashes have fields with a deadline.
+	// VolatileHashes is how many hashes have fields with a deadline.
 	VolatileHashes int
-	// TableBytes is what the tables take besides the entries.
+	// TableBytes is the memory of the tables without the entries.
 	TableBytes int
 	// Sizes is nil where there is no key, and in what Totals returns.
 	Sizes *Sizes
 
-	ttlMillis, ttls int64 // the sum of those that were looked at, and their number
+	ttlMillis, ttls int64 // the sum of the sampled times to live, and their number
 }
 
-// Sizes are histograms of lengths, by kind: strings' bytes, others' elements. Bin
-// 0 counts the empty, bin i those of 2^(i-1) and more that are in no later one.
+// Sizes are histograms of lengths, by kind: bytes of strings, elements of others. Bin 0 counts the empty ones, bin i
+// those of at least 2^(i-1) and less than 2^i; the last bin has no upper limit.
 type Sizes [sizedKinds][SizeBins]int64
 
 // Of is the histogram of a kind.
@@ -73,13 +69,11 @@ func (s *Sizes) Of(k Kind) (bins [SizeBins]int64) {
 	return bins
 }
 
-// AverageTTLMillis is how long keys with a deadline have on average, by some that
-// were looked at.
+// AverageTTLMillis is the average time to live of keys with a deadline, by samples.
 func (st *DBStats) AverageTTLMillis() int64 { return st.ttlMillis / max(st.ttls, 1) }
 
-// Tally adds up what all shards count. held, none or all, are locked by the
-// caller; the others are locked one after the other, and for a shard that is
-// reserved stands what it had when that began.
+// Tally adds up what all shards count. The caller has locked the shards in held, which are none or all. The others
+// are locked one after the other; for reserved shards it takes the tally from when the reservation began.
 func (ks *Keyspace) Tally(held LockSet) *Tally { return ks.addUp(held, extentSizes) }
 
 // Totals is Tally without Sizes, which take longer than all else together.
@@ -96,8 +90,8 @@ func (ks *Keyspace) addUp(held LockSet, most extent) *Tally {
 	}
 }
 
-// tally returns nil where a shard that it had counted was reserved before it came to
-// another one of the same reservation, whose count has both.
+// tally returns nil if it has counted a shard that was reserved afterwards, and then finds another shard of that
+// reservation: the reservation's tally has both.
 func (ks *Keyspace) tally(held LockSet, most extent) *Tally {
 	t := ks.newTally(most)
 	now := ks.Clock.Now() / 1000
@@ -150,8 +144,7 @@ func (ks *Keyspace) newTally(most extent) *Tally {
 	return t
 }
 
-// What is looked at of a shard's wheel for the average of deadlines: ttlSamples
-// of them, among so many nodes.
+// The samples from a shard's wheel for the average time to live: ttlSamples of them, among so many nodes.
 const (
 	ttlSamples = 2
 	ttlNodes   = 16
@@ -193,7 +186,7 @@ func (t *Tally) shard(s *shard, nowMillis int64) {
 		}
 		for k := range tb.counts.sizes {
 			left, from, to := tb.counts.kinds[k+1], &tb.counts.sizes[k], &st.Sizes[k]
-			for i := 0; left > 0 && i < SizeBins; i++ { // lengths are mostly small: most bins need not be read
+			for i := 0; left > 0 && i < SizeBins; i++ { // lengths are mostly small, so most bins need not be read
 				n := from[i]
 				to[i] += int64(n)
 				left -= int(n)
@@ -205,7 +198,7 @@ func (t *Tally) shard(s *shard, nowMillis int64) {
 	}
 }
 
-// ttls looks at some deadlines, at others each time.
+// ttls samples some deadlines, different ones each time.
 func (w *wheel) ttls(dbs []DBStats, nowMillis int64) {
 	n := len(w.nodes) - wheelHeads
 	if n <= 0 {
@@ -228,7 +221,7 @@ func (w *wheel) ttls(dbs []DBStats, nowMillis int64) {
 	}
 }
 
-// add adds what another tally has.
+// add adds the counts of another tally.
 func (t *Tally) add(o *Tally) {
 	t.Stats.add(&o.Stats)
 	t.Parts.add(&o.Parts, 1)

@@ -1,6 +1,6 @@
 package engine
 
-// What the keyspace counts, against what there is.
+// The counts of the keyspace, compared with its contents.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Histograms of sizes against what is counted one by one.
+// Histograms of sizes, compared with sizes counted one by one.
 func TestSizesAgainstModel(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -24,7 +24,7 @@ func TestSizesAgainstModel(t *testing.T) {
 		if i%20 != 0 {
 			continue
 		}
-		m.compare() // what has expired is forgotten on both sides
+		m.compare() // expired keys are forgotten
 		want := make([]Sizes, len(m.dbs))
 		for db := range m.dbs {
 			for key := range m.dbs[db] {
@@ -59,7 +59,7 @@ func TestSizesAgainstModel(t *testing.T) {
 	}
 }
 
-// A tally neither waits nor reads what others write.
+// A tally does not wait, and does not race with writers.
 func TestTallyBesideOthers(t *testing.T) {
 	m := newModel(t, 1)
 	m.do(0, func(v *View) {
@@ -93,7 +93,7 @@ func TestTallyBesideOthers(t *testing.T) {
 	wg.Wait()
 }
 
-// While a shard is reserved, it counts what it had when that began.
+// A reserved shard is counted as it was when the reservation began.
 func TestTallyOfReserved(t *testing.T) {
 	m := newModel(t, 2)
 	key := []byte("k")
@@ -122,8 +122,7 @@ func TestTallyOfReserved(t *testing.T) {
 	}
 }
 
-// Entries that came into a database without being inserted there are counted: by SWAPDB, by a snapshot that is restored, by a
-// keyspace that is taken over.
+// Entries that came into a database without an insertion are counted: by SWAPDB, by a restored snapshot, by Take.
 func TestTallyOfExchanged(t *testing.T) {
 	m := newModel(t, 1)
 	put := func(v *View) { v.PutString([]byte("k"), []byte("text"), 0) }
@@ -173,7 +172,7 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// BenchmarkTally is what INFO asks of the keyspace. It does not depend on the keys.
+// BenchmarkTally measures what INFO asks of the keyspace. It does not depend on the number of keys.
 func BenchmarkTally(b *testing.B) {
 	for _, keys := range []int{1_000, 1_000_000} {
 		b.Run(strconv.Itoa(keys), func(b *testing.B) {

@@ -1,16 +1,14 @@
 package engine
 
-// Touching the entries of a pipeline before its commands run. A lookup waits
-// for memory three times, for the control word, the slot and the entry, twice more for
-// an object, and the next lookup begins when the one before has ended. Looking all keys up at once,
-// a step at a time, makes the processor wait for all of them together: 16 keys
-// among a million cost hardly more than two.
+// Touching the entries of a pipeline before its commands run. A lookup waits for memory three times: for the control
+// word, the slot and the entry; for an object twice more. The next lookup begins when this one has ended. If all keys
+// are looked up together, one step for all at a time, the processor waits for all of them at once: 16 keys among a
+// million cost hardly more than two.
 //
-// Nothing is concluded from what is seen here. It is read without the locks,
-// which would serialize what is to overlap, and so may be out of date; control
-// words, slots and the tables' directories are written by atomic stores for that. Of an
-// entry its key is read, which never changes, and of an object a byte at which its first
-// pointer points or pointed: the race detector is told to look away there.
+// Nothing is concluded from what is read here. It is read without the locks, which would make the reads wait for each
+// other, so it may be out of date. For that reason control words, slots and the tables' directories are written by
+// atomic stores. An entry's key is read without that, since it never changes. So is the byte at which an object's
+// first pointer points or pointed: the race detector ignores that read.
 
 import (
 	"math/bits"
@@ -21,7 +19,7 @@ import (
 // TouchMax is the most keys that Touch looks at.
 const TouchMax = 16
 
-// Touch brings what belongs to keys of a database into the processor's caches.
+// Touch brings the entries of keys of a database into the processor's caches.
 func (ks *Keyspace) Touch(db int, places *[TouchMax]Place, n int) {
 	var slots [TouchMax]*unsafe.Pointer
 	found := 0
@@ -58,7 +56,7 @@ func (ks *Keyspace) Touch(db int, places *[TouchMax]Place, n int) {
 	touched.keep(read)
 }
 
-// touchObjects goes on with the keys of entries and what their values begin with, which is elsewhere.
+// touchObjects reads the keys of object entries, and the first bytes of their values, which are elsewhere in memory.
 func touchObjects(objects []*objectEntry) (read uint64) {
 	var begins [TouchMax]*byte
 	for i, o := range objects {
@@ -75,16 +73,16 @@ func touchObjects(objects []*objectEntry) (read uint64) {
 	return read
 }
 
-// beginner is an object that is in one piece of memory while it is small. Begins is where that begins, nil if there is none.
-// It is called without the lock.
+// beginner is an object that is one piece of memory while it is small. Begins is the start of that piece, nil if
+// there is none. It is called without the lock.
 type beginner interface{ Begins() *byte }
 
-// readAt reads what others may be writing.
+// readAt reads a byte that others may be writing.
 //
 //go:norace
 func readAt(p *byte) uint64 { return uint64(*p) }
 
-// touchDue is Touch for the entries of a wheel's slot from a node on. It tells how many there are behind the first one.
+// touchDue is Touch for the entries in a slot of a wheel, from a node on. It returns how many follow the first one.
 func (ks *Keyspace) touchDue(w *wheel, n uint32) (behind int) {
 	var refs [TouchMax]Entry
 	found := 0
@@ -107,10 +105,10 @@ func (ks *Keyspace) touchDue(w *wheel, n uint32) (behind int) {
 	return found - 1
 }
 
-// sink is where a value goes that was read to have been read.
+// sink takes values that were read only for the sake of reading.
 type sink struct{ never atomic.Bool }
 
-// touched keeps the compiler from leaving out reads without a purpose.
+// touched keeps the compiler from removing reads whose result nobody uses.
 var touched sink
 
 func (s *sink) keep(v uint64) {

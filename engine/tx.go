@@ -1,18 +1,14 @@
 package engine
 
-// Transactions: the one gate that every change of the keyspace passes. A View
-// that holds its shards' locks is a transaction from the first change on until
-// Commit, which is called before the locks are let go. It collects effects:
-// commands in Redis's form, with absolute times and explicit ids, that make of
-// the same keys the same keys again. Commit hands them to the journal, in an
-// order that agrees with the order of the changes of every key, since the locks
-// are still held.
+// Transactions: every change of the keyspace is part of one. A View that holds its shards' locks is a transaction
+// from its first change until Commit, which is called before the locks are released. It collects effects: commands in
+// Redis's form, with absolute times and explicit IDs, which make the same changes again. Commit appends them to the
+// journal. The locks are still held then, so the order of the journal agrees with the order of the changes of every
+// key.
 //
-// Who reads the journal – files, replicas – so depends on nothing but the
-// effects. That none is forgotten is by construction: each change is told by
-// Changed or its kin, and what no effect stands for when a command ends is logged
-// as that command, or else as the key's image. In tests (Strict) that last resort
-// is a panic.
+// So what reads the journal (files, replicas) depends on the effects alone. No change can be forgotten: Changed and
+// its kin count each one. If a change has no effect when its command ends, the command itself is logged, or else the
+// key's image. In tests (Strict) that last resort panics.
 
 import (
 	"bytes"
@@ -27,30 +23,30 @@ import (
 
 // tx is a View's transaction.
 type tx struct {
-	// resp are the effects as RESP arrays, one after the other. ends tells where
-	// each ends and which database it is of.
+	// resp has the effects as RESP arrays, one after the other. ends has the end and the database of each.
 	resp []byte
 	ends []journal.Effect
-	// scratch is where a word is made.
+	// scratch is memory for making a word.
 	scratch []byte
-	// told is how many of the view's changes effects stand for.
+	// told is how many of the view's changes have effects.
 	told int64
-	// keys are those that were changed, in order, while Logging: for what no effect
-	// stands for when it is to be logged.
+	// keys are the changed keys, in order, while Logging. They are logged by their images if their changes have no
+	// effect.
 	keys []changedKey
-	// own: the running command names its effects itself, or has none. named: it has.
+	// own: the running command names its effects itself, or has none. named: it has named them, or needs none.
 	own, named bool
-	// forced: the running command is its own effect even if nothing changed. replicas:
-	// it is so for replicas alone.
+	// forced: the running command is its own effect even if nothing changed. replicas: it is an effect for replicas
+	// alone.
 	forced, replicas bool
-	// itself is how many of the effects are the keyspace's own (LogSystem), apart that these stand for themselves (Independent).
+	// itself is how many of the effects are the keyspace's own (LogSystem). apart: each of these can be applied alone
+	// (Independent).
 	itself int
 	apart  bool
-	// touched are the shards whose keys were changed, while Log.Holds, and one is the hash of the last of these keys, of
-	// which there are several with other hashes; vague: others may have been, too.
+	// While Log.Holds: touched has the shards whose keys were changed, and one is the hash of the last of these keys.
+	// several: there were keys with other hashes. vague: other keys may have been changed, too.
 	touched, one   uint64
 	several, vague bool
-	// after is what waits for the commit (AtCommit).
+	// after are the functions to call at the commit (AtCommit).
 	after []func(at journal.LSN)
 }
 
@@ -61,34 +57,32 @@ type changedKey struct {
 	key    []byte
 }
 
-// Causes are the effects of what the keyspace does by itself, in the words of
-// those who read the journal. They are called while Logging only.
+// Causes logs what the keyspace does by itself, as effects. Its functions are called while Logging only.
 type Causes struct {
-	// Gone: a key was removed for its time being over, or to make room.
+	// Gone: a key was removed because it expired, or to free memory.
 	Gone func(v *View, key []byte, evicted bool)
-	// FieldGone: a field of a hash was removed for its time being over.
+	// FieldGone: a field of a hash was removed because it expired.
 	FieldGone func(v *View, key, field []byte)
-	// Settled: leases of a queue that had run out by now were ended, up to max.
+	// Settled: up to max leases of a queue, which had run out by now, were ended.
 	Settled func(v *View, key []byte, max int)
-	// Lost: some lost a lock, or, where there are none, the delay after a lease is over.
+	// Lost: these holders lost a lock. If there are none, the delay after a lease is over.
 	Lost func(v *View, key []byte, lost []lock.Holder)
-	// Ended: grants of a limiter whose time was over by now ended, up to max.
+	// Ended: up to max grants of a limiter ended, because their time was over by now.
 	Ended func(v *View, key []byte, max int)
-	// SetBack: the clock went by so many milliseconds, below 0, to the view's time, and what lasts for a length of time with it.
+	// SetBack: the clock was set by so many milliseconds, below 0, to the view's time. What lasts for a length of
+	// time was moved with it.
 	SetBack func(v *View, byMillis int64)
-	// Image stands for the whole value of a key, or for its not being there.
+	// Image logs the whole value of a key, or that the key does not exist.
 	Image func(v *View, key []byte)
-	// Replaced stands for all keys of all databases, in place of what there was.
+	// Replaced logs all keys of all databases, in place of those before.
 	Replaced func(v *View)
 }
 
-// Logging tells whether anybody reads the journal: if not, effects need not be
-// named.
+// Logging tells whether anybody reads the journal. If not, effects need not be named.
 func (v *View) Logging() bool { return v.KS.Journal.Active() }
 
-// Effect says that the running command's changes are those of a command in
-// Redis's form. It may be called several times, in order; what the client sent is
-// then not logged. The arguments are copied.
+// Effect names a command in Redis's form as an effect of the running command. It may be called several times, in
+// order. What the client sent is then not logged. The arguments are copied.
 func (v *View) Effect(args ...[]byte) {
 	v.own, v.named = true, true
 	v.log(args)
@@ -101,27 +95,25 @@ func (v *View) OwnEffects() { v.own = true }
 // NoEffect says that the running command's changes need not be logged.
 func (v *View) NoEffect() { v.own, v.named = true, true }
 
-// ForceEffect has the running command logged as it came, even if it changed
-// nothing.
+// ForceEffect logs the running command as it came, even if it changed nothing.
 func (v *View) ForceEffect() { v.forced = true }
 
-// ReplicaEffect has the running command, which changes nothing, sent to replicas as it
-// came, and to no file.
+// ReplicaEffect sends the running command, which changes nothing, to replicas as it came, and to no file.
 func (v *View) ReplicaEffect() { v.replicas = v.KS.Journal.Followed() }
 
-// LogBefore logs an effect that is not the running command's but comes before it.
+// LogBefore logs an effect that does not belong to the running command but comes before it.
 func (v *View) LogBefore(args ...[]byte) { v.log(args) }
 
-// LogSystem is LogBefore for what the keyspace does by itself when its time has come: of
-// keys and fields that expire or are evicted, and of leases that end.
+// LogSystem is LogBefore for what the keyspace does by itself: keys and fields that expire or are evicted, and leases
+// that end.
 func (v *View) LogSystem(args ...[]byte) {
 	n := len(v.ends)
 	v.log(args)
 	v.itself += len(v.ends) - n
 }
 
-// Independent has what the keyspace does by itself during the running command stand for itself, each change alone, if nothing else
-// is done.
+// Independent says that what the keyspace does by itself during the running command can be applied change by change,
+// if there is no other effect.
 func (v *View) Independent() { v.apart = true }
 
 func (v *View) log(args [][]byte) {
@@ -130,8 +122,7 @@ func (v *View) log(args [][]byte) {
 	}
 }
 
-// write is Words for all words at once, which have their room before the first of them: this is on the way of every
-// write command.
+// write is Words for all words at once. It makes room for all of them first, since every write command comes here.
 func (v *View) write(args [][]byte) {
 	at, room := len(v.resp), headMax
 	for _, a := range args {
@@ -165,11 +156,11 @@ var wordHeads = func() (heads [100]uint64) {
 	return heads
 }()
 
-// Words is an effect that is being named, for those whose effects are so many that
-// slices of slices for them would show. End ends it.
+// Words is an effect that is being written, for callers with so many effects that a slice of slices for each would be
+// too slow. End ends it.
 type Words struct{ v *View }
 
-// Words begins an effect of n words, as LogBefore does: while Logging only.
+// Words begins an effect of n words, as LogBefore does. Call it while Logging only.
 func (v *View) Words(n int) Words {
 	v.resp = appendHead(v.resp, '*', n)
 	return Words{v}
@@ -206,13 +197,11 @@ func appendHead(b []byte, kind byte, n int) []byte {
 	return append(strconv.AppendInt(append(b, kind), int64(n), 10), '\r', '\n')
 }
 
-// Scratch is memory for making a word of an effect in: it is the view's, and kept
-// for the next one.
+// Scratch is memory for making a word of an effect. It belongs to the view, and is reused.
 func (v *View) Scratch() *[]byte { return &v.tx.scratch }
 
-// caused says that the changes since there were so many before are the keyspace's
-// own, for which the running command does not stand. It reports whether their
-// effect is to be logged.
+// caused says that all changes after number before are the keyspace's own, not the running command's. It reports
+// whether their effect must be logged.
 func (v *View) caused(before int64) bool {
 	v.told += v.changes - before
 	if !v.Logging() {
@@ -226,14 +215,12 @@ func (v *View) caused(before int64) bool {
 	return true
 }
 
-// AtCommit has fn called when the transaction is committed, under its locks, with the
-// place in the journal up to which all is that the transaction did or has seen, as far
-// as that was noted (Log.Holds).
+// AtCommit calls fn when the transaction is committed, under its locks. at is the LSN up to which the journal has all
+// that the transaction did or has seen, as far as that was noted (Log.Holds).
 func (v *View) AtCommit(fn func(at journal.LSN)) { v.after = append(v.after, fn) }
 
-// EndCommand names the effects of a command that has run: those that it named
-// itself, else the command as it came if it changed anything. Who is no command
-// passes nil.
+// EndCommand names the effects of a command that has run: those that it named itself, else the command as it came if
+// it changed anything. A caller that is no command passes nil.
 func (v *View) EndCommand(args [][]byte) {
 	t := &v.tx
 	if v.KS.Strict {
@@ -269,8 +256,7 @@ func (v *View) untold() {
 	v.DB, v.told, v.keys = db, v.changes, v.keys[:0]
 }
 
-// Commit ends the transaction: its effects are handed to the journal as one
-// whole. The locks are still held.
+// Commit ends the transaction: it appends the effects to the journal as one whole. The locks are still held.
 func (v *View) Commit() {
 	if v.changes != v.told || len(v.ends) != 0 || len(v.after) != 0 {
 		v.commit(false, nil)
@@ -294,8 +280,7 @@ func (v *View) TakeChanges() int64 {
 	return n
 }
 
-// CommitApart is Commit for effects that have nothing to do with each other, as
-// those of keys that expire.
+// CommitApart is Commit for effects that are independent of each other, such as those of keys that expire.
 func (v *View) CommitApart() {
 	if v.changes != v.told || len(v.ends) != 0 || len(v.after) != 0 {
 		v.commit(true, nil)
@@ -314,14 +299,14 @@ func (v *View) commit(apart bool, sole *Place) {
 			v.Replicas = b.Followed
 		}
 	}
-	// Replies need not wait for what the keyspace does by itself. It does it again, since the deadlines that it goes by
-	// are in the journal. So reads go on while nothing can be written and keys expire.
+	// Replies need not wait for what the keyspace does by itself: the deadlines that cause it are in the journal, so
+	// it happens again. So reads continue when nothing can be written and keys expire.
 	if at != 0 && len(t.ends) > t.itself {
 		v.LSN = at
 		if v.KS.Journal.Holds() {
 			m := v.Held.mask
 			if !t.vague && t.touched != 0 {
-				m = t.touched // of a script that holds all shards, these few
+				m = t.touched // a script that holds all shards changed these few
 			}
 			near := sole != nil && !t.vague && !t.several && t.touched == 1<<sole.shard && t.one == sole.hash
 			for ; m != 0; m &= m - 1 {
@@ -357,7 +342,7 @@ func (v *View) commit(apart bool, sole *Place) {
 	}
 }
 
-// ChangedNear is ChangedAt for who has seen nothing but a key, whose shard is held.
+// ChangedNear is ChangedAt for a caller that has seen one key alone, whose shard is held.
 func (ks *Keyspace) ChangedNear(p Place) journal.LSN {
 	s := &ks.shards[p.shard]
 	if s.near == nil {
@@ -366,11 +351,10 @@ func (ks *Keyspace) ChangedNear(p Place) journal.LSN {
 	return max(s.wide, s.near[nearSlot(p.hash)])
 }
 
-// Sole tells whether some shards are the one of a place.
+// Sole tells whether the set is exactly the shard of a place.
 func (s LockSet) Sole(p Place) bool { return s.mask == 1<<p.shard }
 
-// ChangedAt is the place in the journal of the last change in some shards, which are
-// held, as far as it was noted (Log.Holds).
+// ChangedAt is the LSN of the last change in some shards, which are held, as far as it was noted (Log.Holds).
 func (ks *Keyspace) ChangedAt(set LockSet) (at journal.LSN) {
 	for m := set.mask; m != 0; m &= m - 1 {
 		at = max(at, ks.shards[bits.TrailingZeros64(m)].changed)
@@ -378,8 +362,7 @@ func (ks *Keyspace) ChangedAt(set LockSet) (at journal.LSN) {
 	return at
 }
 
-// txBytesKept and txKeysKept are how much of a transaction's buffers is kept for the
-// next one.
+// txBytesKept and txKeysKept are the largest buffers of a transaction that are kept for the next one.
 const (
 	txBytesKept = 64 << 10
 	txKeysKept  = 1 << 10

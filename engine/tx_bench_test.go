@@ -2,8 +2,8 @@ package engine
 
 import "testing"
 
-// What it costs a change to be a transaction of one command: nobody is told, nobody reads the journal, or somebody does who
-// throws away.
+// BenchmarkTx measures what it costs to make a change a transaction of one command: without a transaction, without a
+// reader of the journal, and with a reader that discards it.
 func BenchmarkTx(b *testing.B) {
 	args := [][]byte{[]byte("SET"), []byte("key:000000000042"), []byte("value-value-value-value-value-va")}
 	for _, name := range []string{"untold", "unread", "read"} {

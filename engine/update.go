@@ -1,23 +1,25 @@
 package engine
 
-// Transactions that no client's command is: each has its one beginning and its one end here. A client's command has them in
-// commands/pipeline.go, since it is the hot path: what it holds may become a reservation, or the next command's.
+// Transactions other than clients' commands: each begins and ends in one place, here. Those of clients' commands are
+// in server/pipeline.go, since it is the hot path: their locks may become a reservation, or pass to the next command.
 //
-// A panic inside leaves no lock behind. If no key has been changed yet, what has been done is committed – keys may have expired –
-// and the panic goes on to the caller. If one has, the process ends before anybody else can see it (doubt.go).
+// No panic leaves a lock behind. If a transaction that panics has changed no key yet, what it has done is committed
+// (keys may have expired), and the panic goes on to the caller. If it has changed one, the process ends before
+// anybody can see the change (doubt.go).
 
 import "sync"
 
-// Update does a transaction: fn changes keys of some shards through a View. Then its effects go to the journal as one whole,
-// its changes are counted, those who wait for its keys are served, and the locks are let go. It waits for whoever has a
-// shard reserved, so neither an event loop may call it nor who has any lock. The View is not to be kept.
+// Update runs a transaction: fn changes keys of some shards through a View. Then Update appends its effects to the
+// journal as one whole, counts its changes, serves those who wait for its keys, and releases the locks. It waits for
+// reservations of the shards, so neither an event loop may call it nor a caller that holds a lock. fn must not keep
+// the View.
 func (ks *Keyspace) Update(set LockSet, fn func(v *View)) {
 	ks.LockWaiting(set)
 	ks.begin(set, ks.Clock.Now(), false).transact(fn)
 }
 
-// TryUpdate is Update for who must not wait: where somebody has a shard reserved, who is returned, it does nothing. The
-// caller can have itself called again (OnRelease).
+// TryUpdate is Update for callers that must not wait: if a shard is reserved, it does nothing and returns the
+// reservation. The caller can try again when that ends (OnRelease).
 func (ks *Keyspace) TryUpdate(set LockSet, fn func(v *View)) (holder *Reservation) {
 	h := ks.Lock(set)
 	if h == nil {
@@ -26,8 +28,8 @@ func (ks *Keyspace) TryUpdate(set LockSet, fn func(v *View)) (holder *Reservatio
 	return h
 }
 
-// upkeep is TryUpdate for what the keyspace does by itself, at a time. Its effects have nothing to do with each other, and
-// nobody counts its changes.
+// upkeep is TryUpdate for what the keyspace does by itself, at a given time. Its effects are independent of each
+// other, and it does not count its changes.
 func (ks *Keyspace) upkeep(set LockSet, nowMicros int64, fn func(v *View)) (holder *Reservation) {
 	h := ks.Lock(set)
 	if h == nil {
@@ -36,8 +38,8 @@ func (ks *Keyspace) upkeep(set LockSet, nowMicros int64, fn func(v *View)) (hold
 	return h
 }
 
-// UpdateEach is Update for each of n keys, one after the other, as long as fn returns true: for loading, where what they share
-// is a good part of what they cost.
+// UpdateEach is Update for each of n keys, one after the other, until fn returns false. It is for loading: there one
+// View for all keys saves a good part of the time.
 func (ks *Keyspace) UpdateEach(n int, key func(i int) []byte, fn func(v *View, i int) bool) {
 	v := ks.begin(LockSet{}, ks.Clock.Now(), false)
 	for i, more := 0, true; more && i < n; i++ {
@@ -54,10 +56,10 @@ func (ks *Keyspace) UpdateEach(n int, key func(i int) []byte, fn func(v *View, i
 	views.Put(v)
 }
 
-// views are for transactions, with the memory in which they make their effects.
+// views are reused by transactions, with their memory for effects.
 var views = sync.Pool{New: func() any { return new(View) }}
 
-// begin makes a View, of which the locks are held.
+// begin makes a View of shards whose locks are held.
 func (ks *Keyspace) begin(set LockSet, nowMicros int64, system bool) *View {
 	v := views.Get().(*View)
 	*v = View{KS: ks, Now: nowMicros, Held: set, system: system, NoTouch: system,
@@ -65,7 +67,7 @@ func (ks *Keyspace) begin(set LockSet, nowMicros int64, system bool) *View {
 	return v
 }
 
-// transact calls fn and ends the transaction and the View.
+// transact calls fn, then ends the transaction and the View.
 func (v *View) transact(fn func(v *View)) {
 	func() {
 		defer v.finish()
@@ -74,13 +76,14 @@ func (v *View) transact(fn func(v *View)) {
 	views.Put(v)
 }
 
-// finish is deferred where a transaction has begun. To serve those who wait it takes further locks, and lets them go.
+// finish is deferred by every transaction, and ends it. To serve those who wait it may take further locks, which it
+// releases.
 func (v *View) finish() {
 	defer v.KS.Unlock(v.Held)
 	if v.doubt {
 		v.KS.Sched.ends(recover())
 	}
-	v.doubt = true // an end that ends halfway is a change that did
+	v.doubt = true // a panic below leaves a change half done
 	defer v.KS.Sched.caught()
 	if v.system {
 		v.CommitApart()
@@ -95,10 +98,10 @@ func (v *View) finish() {
 	v.Account()
 }
 
-// Reader is a View without the verbs that change keys, or bring them up to now.
+// Reader is a View without the verbs that change keys or bring them up to now.
 type Reader View
 
-// Reader is the view for who only looks.
+// Reader returns the view as a Reader.
 func (v *View) Reader() *Reader { return (*Reader)(v) }
 
 // Find is View.Find.
@@ -116,7 +119,7 @@ func (ks *Keyspace) Inspect(set LockSet, fn func(r *Reader)) {
 	ks.look(set, fn)
 }
 
-// TryInspect is to Inspect as TryUpdate is to Update.
+// TryInspect is to Inspect what TryUpdate is to Update.
 func (ks *Keyspace) TryInspect(set LockSet, fn func(r *Reader)) (holder *Reservation) {
 	h := ks.Lock(set)
 	if h == nil {

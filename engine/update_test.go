@@ -1,6 +1,6 @@
 package engine
 
-// Transactions from their beginning to their end, and what a panic inside leaves.
+// Transactions from beginning to end, and what a panic inside leaves.
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("%d changes are counted", n)
 	}
 	if err := ks.Check(); err != nil {
-		t.Error(err) // memory is entered, too
+		t.Error(err) // the sum of the memory is right, too
 	}
 	run := hold(ks, LocksOf([]byte("a")), nil)
 	ran := false
@@ -43,15 +43,15 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// A panic leaves no lock. Where keys may be half changed the process ends first, while the locks are held still.
+// A panic leaves no lock behind. If keys may be half changed the process ends first, while the locks are still held.
 func TestUpdatePanics(t *testing.T) {
 	key := []byte("a")
 	change := func(v *View) { v.PutString(key, []byte("v"), 0) }
 	for _, c := range []struct {
 		name  string
 		do    func(ks *Keyspace)
-		ends  bool // the process
-		found bool // the caller has the panic
+		ends  bool // the process ends
+		found bool // the caller gets the panic
 	}{
 		{"before a change", func(ks *Keyspace) { ks.Update(LocksOf([]byte("a")), func(v *View) { v.Get(key); panic("p") }) }, false, true},
 		{"in a change", func(ks *Keyspace) { ks.Update(LocksOf([]byte("a")), func(v *View) { change(v); panic("p") }) }, true, false},
@@ -88,7 +88,7 @@ func TestUpdatePanics(t *testing.T) {
 	}
 }
 
-// What expired before a panic has: its end is told, and its memory is free.
+// What expired before a panic stays expired: that is logged, and the memory is freed.
 func TestUpdateKeepsWhatExpired(t *testing.T) {
 	ks := frozen(idleEpoch)
 	var gone []string

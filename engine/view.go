@@ -1,7 +1,7 @@
 package engine
 
-// View is how a command sees and changes the keyspace while it holds the
-// locks of its shards. There is one a worker, set anew for each command.
+// A View is how a command sees and changes the keyspace while it holds the locks of its shards. Each worker has one,
+// which is reset for each command.
 
 import (
 	"unsafe"
@@ -10,45 +10,45 @@ import (
 	"github.com/limitkv/limitkv/engine/lock"
 )
 
-// View works on one database at one time under held locks.
+// View works on one database, at one time, while it holds locks.
 type View struct {
 	KS  *Keyspace
 	DB  int
 	Now int64 // Unix microseconds; the same for a whole script or EXEC
-	// Held is what is locked. Verbs must not touch keys outside of it.
+	// Held is the set of shards that the view holds. Verbs must not touch keys outside of it.
 	Held LockSet
-	// Reserved: it is so by a Reservation.
+	// Reserved: a Reservation holds the shards, not their mutexes.
 	Reserved bool
-	// Who changes keys, for Keyspace.Touched: a client's number, 0 for none.
+	// Who is the ID of the client that changes keys, for Keyspace.Touched; 0 = none.
 	Who int64
-	// Told: the changes are those that a primary or a file tells of (Keyspace.Leave).
+	// Told: the changes come from a primary or a file (Keyspace.Leave).
 	Told bool
-	// NoTouch leaves access times as they are (CLIENT NO-TOUCH, OBJECT).
+	// NoTouch leaves access times unchanged (CLIENT NO-TOUCH, OBJECT).
 	NoTouch bool
-	// system: it does what no client asked for.
+	// system: the view does what no client asked for, such as expiry.
 	system bool
-	// walks: it is the walk of a cut.
+	// walks: the view belongs to the walk of a cut.
 	walks bool
-	// Writes: what Get finds may be changed.
+	// Writes: the command may change what Get finds.
 	Writes bool
 	// LSN is where the last transaction's effects end in the journal.
 	LSN journal.LSN
-	// Replicas is the same in the replicas' stream (Batch.Followed), 0 while nobody reads that.
+	// Replicas is the same in the replicas' stream (Batch.Followed), 0 while no replica reads it.
 	Replicas journal.LSN
 
 	tx
-	touches uint64    // accesses that were counted, for LFU
+	touches uint64    // accesses counted so far, for LFU
 	ready   []waitKey // keys with waiters that this command changed
 	changes int64
 	grown   int64        // bytes by which keys grew, see Account
 	doubt   bool         // the command has begun to change keys
 	objects bool         // the command has found objects, which it may change
-	object  *objectEntry // the last of them, nil if it may have gone
-	edit    edit         // of structures in plain bytes the one that the command changes
-	leaving bool         // a lock that goes, or changes, is let go by those who held it
+	object  *objectEntry // the last object found, nil if it may have left its table
+	edit    edit         // the structure in plain bytes that the command changes
+	leaving bool         // PutLock stores a lock: leftLock must not tell its holders
 
-	// The hash of the key that was located last: dispatch computes it for the
-	// lock and the verbs find it here.
+	// The hash and shard of the key that was located last: dispatch computes them for the lock set, and the verbs
+	// find them here.
 	hintPtr  *byte
 	hintLen  int
 	hintHash uint64
@@ -116,11 +116,11 @@ func (v *View) NeedAt(set *LockSet, key []byte, at Place) {
 	set.mask |= 1 << at.shard
 }
 
-// Forget begins with another command: the remembered hash goes, whose key's
-// memory is about to be reused.
+// Forget begins another command. It drops the remembered hash, because the memory of that key is about to be reused.
 func (v *View) Forget() { v.hintPtr, v.objects, v.object, v.edit.open = nil, false, nil, false }
 
-// Rest forgets what the last command has found and made, which may be large and go meanwhile: nothing comes for a while.
+// Rest drops what the last command has found and made. That may be large, and no command is expected for a while, so
+// the collector can free it.
 func (v *View) Rest() {
 	if !v.objects {
 		return
@@ -164,7 +164,8 @@ func (v *View) missed(s *shard, key []byte) {
 	}
 }
 
-// Look is Get without noting the access, and without the event of a miss: for introspection that counts all the same.
+// Look is Get without noting the access and without the event of a miss: for introspection, which still counts hits
+// and misses.
 func (v *View) Look(key []byte) Entry {
 	e := v.Peek(key)
 	if _, s := v.locate(key); e.h == nil {
@@ -175,8 +176,8 @@ func (v *View) Look(key []byte) Entry {
 	return e
 }
 
-// Peek is Get without counting and without noting the access: for looking a
-// key up that is going to be written, and for introspection.
+// Peek is Get without counting and without noting the access: for looking up a key that is about to be written, and
+// for introspection.
 func (v *View) Peek(key []byte) Entry {
 	hash, s := v.locate(key)
 	t := &s.tables[v.DB]
@@ -192,8 +193,8 @@ func (v *View) Peek(key []byte) Entry {
 	return e
 }
 
-// Find is Peek without bringing the key up to now: nothing is removed, and what
-// has expired is found. For planning, before a command runs.
+// Find is Peek without bringing the key up to now: it removes nothing, and finds expired keys too. For planning,
+// before a command runs.
 func (v *View) Find(key []byte) Entry {
 	hash, s := v.locate(key)
 	t := &s.tables[v.DB]
@@ -203,7 +204,7 @@ func (v *View) Find(key []byte) Entry {
 	return Entry{}
 }
 
-// GetWrite is Peek with the access noted: what a write command looks up.
+// GetWrite is Peek with the access noted: the look-up of write commands.
 func (v *View) GetWrite(key []byte) Entry {
 	e := v.Peek(key)
 	v.doubt = true
@@ -218,15 +219,15 @@ func (v *View) touch(e Entry) {
 		e.h.freq = v.KS.LFURule.touched(e.h.freq, v.Now, v.touches)
 		v.touches++
 	}
-	// Within a second there is nothing to write, and the entry's cache line can
+	// Within a second the access time stays the same. It is not written again then, so the entry's cache line can
 	// stay with both cores.
 	if now := uint32(v.Now / 1e6); e.h.access != now {
 		e.h.access = now
 	}
 }
 
-// settle brings an entry up to now: an expired key goes, and so do expired
-// parts of an object. It returns the zero Entry if nothing is left.
+// settle brings an entry up to now: it removes an expired key, and the expired parts of an object. It returns the
+// zero Entry if nothing is left.
 func (v *View) settle(s *shard, e Entry) Entry {
 	off := v.expiry()
 	if d := e.dueRef(); off&expiryFollows == 0 && (d != nil && d.at != 0 && d.at < v.Now/1000 || v.idle(s, e)) {
@@ -255,17 +256,17 @@ func (v *View) settle(s *shard, e Entry) Entry {
 // put enters an entry under its key, in place of whatever is there.
 func (v *View) put(e Entry, deadline int64) Entry {
 	key := e.Key()
-	hash, s := v.locate(key) // the entry's own copy of the key: no hint for it
+	hash, s := v.locate(key) // this is the entry's own copy of the key, for which there is no hint
 	if e.h.flags&flagObject != 0 {
-		v.objects, v.object = true, nil // it may be filled yet
+		v.objects, v.object = true, nil // it may still be filled
 	}
 	v.enter(hash, s, s.tables[v.DB].find(hash, key), e, deadline)
 	return e
 }
 
-// drop takes an entry that leaves the table out of the wheel.
+// drop removes an entry from the wheel, because it leaves its table.
 func (v *View) drop(s *shard, e Entry) {
-	v.keep(e) // with its deadline
+	v.keep(e) // while it still has its deadline
 	v.doubt = true
 	d := e.dueRef()
 	if d == nil {
@@ -299,8 +300,8 @@ func (v *View) countHash(s *shard, e Entry, has bool) {
 	e.h.flags ^= flagInnerCounted
 }
 
-// arm sets the key's own deadline (0 = none) of an entry that has room for
-// one, and its place in the wheel.
+// arm sets the deadline of the key itself (0 = none), and the entry's place in the wheel. The entry must have room
+// for a deadline.
 func (v *View) arm(s *shard, e Entry, deadline int64) {
 	v.doubt = true
 	d := e.dueRef()
@@ -319,8 +320,8 @@ func (v *View) arm(s *shard, e Entry, deadline int64) {
 	v.rearm(s, e)
 }
 
-// wakeAt is when the wheel has something to do with an entry, in Unix milliseconds: when its key is over, or what is inside is
-// due, in microseconds.
+// wakeAt is when the wheel has something to do with an entry, in Unix milliseconds: when its key expires, or when
+// something inside it is due, which inner gives in microseconds.
 func (e Entry) wakeAt(inner int64) int64 {
 	at := never
 	if d := e.dueRef(); d.at != 0 && d.at != never {
@@ -358,14 +359,13 @@ func (v *View) rearm(s *shard, e Entry) {
 	default:
 		s.wheel.move(d.node, at)
 	}
-	// What is due already goes with the next millisecond, as all that becomes due in this one. Else each key that is set with a
-	// deadline in the past would wake the scheduler.
+	// What is due already is served in the next millisecond, like everything that becomes due in this one. Otherwise
+	// each key that gets a deadline in the past would wake the scheduler.
 	v.KS.Sched.shardDue(s, max(at, v.Now/1000+1))
 }
 
-// SetDeadline sets when the key expires, in Unix milliseconds (0 = never). It
-// returns the entry, which may have moved. A time that has passed is for the
-// caller to handle: Redis deletes such a key at once, without "expired".
+// SetDeadline sets when the key expires, in Unix milliseconds (0 = never). It returns the entry, which may have
+// moved. The caller handles a time that has passed: Redis deletes such a key at once, without the event "expired".
 func (v *View) SetDeadline(e Entry, at int64) Entry {
 	_, s := v.locate(e.Key())
 	if e.dueRef() == nil {
@@ -398,7 +398,7 @@ func (v *View) widen(s *shard, e Entry) Entry {
 // which may have changed: call it after every change of them.
 func (v *View) InnerDue(e Entry) {
 	if e.h.flags&flagObject == 0 {
-		return // bytes enter with what they have
+		return // enter arms plain bytes by what they hold
 	}
 	v.doubt = true
 	e.h.flags |= flagInnerDue
@@ -453,7 +453,7 @@ func (v *View) Move(from, to []byte, db int) {
 	v.remove(t, i)
 	here := v.DB
 	v.DB = db
-	v.Delete(to) // what comes is a new key, not a new value
+	v.Delete(to) // the key is made anew: it gets no new value in place of an old one
 	v.put(v.renamed(e, to), deadline)
 	if e.h.flags&flagObject != 0 {
 		v.KS.helds.moved(e.object().obj, to)
@@ -469,7 +469,7 @@ func (v *View) Move(from, to []byte, db int) {
 func (v *View) renamed(e Entry, key []byte) Entry {
 	if e.h.flags&flagObject != 0 {
 		if l, ok := e.object().obj.(*lock.Lock); ok {
-			l.Orphan(nobody) // a lease is bound to its key too
+			l.Orphan(nobody) // a lease that is bound to a connection is bound to its key too
 		}
 		w := newObjectEntry(e.h.kind, key, e.object().obj)
 		w.h.flags |= e.h.flags & flagIdle
@@ -492,7 +492,7 @@ func (v *View) copied(e Entry, key []byte) Entry {
 	case e.h.kind.fitsBytes():
 		x := v.edit.read.of(e.h.kind)
 		x.Over(p)
-		p, _ = x.Plain() // without the room behind it
+		p, _ = x.Plain() // without the spare room behind it
 	}
 	w := newBytesEntry(e.h.kind, key, len(p), isInt, e.h.flags&flagDeadline != 0)
 	w.h.flags |= e.h.flags & (flagRaw | flagIdle | flagInnerDue)
@@ -500,13 +500,13 @@ func (v *View) copied(e Entry, key []byte) Entry {
 	return w
 }
 
-// Copy stores a copy of a plain-bytes entry, or clone for an object, under a
-// name in a database, with the deadline.
+// Copy stores a copy of an entry, with its deadline, under a name in a database. clone is the copy of an object;
+// plain bytes and strings are copied here.
 func (v *View) Copy(e Entry, to []byte, db int, clone any) {
 	here := v.DB
 	deadline := e.Deadline()
 	v.DB = db
-	v.Delete(to) // what comes is a new key, not a new value
+	v.Delete(to) // the key is made anew: it gets no new value in place of an old one
 	switch {
 	case e.h.flags&flagObject == 0:
 		v.put(v.copied(e, to), deadline)

@@ -1,58 +1,56 @@
 package engine
 
-// Waiting for a key. Those who wait for a key stand in line, first come first
-// served whatever connection they came by, and are served under the key's lock by the
-// write, or the timer, that makes it ready. A waiter costs no CPU.
+// Waiting for a key. The waiters of a key stand in a line, first come first served, whatever connections they belong
+// to. The write or the timer that makes the key ready serves them under the key's lock. A waiter takes no processor
+// time.
 
 import (
 	"sync"
 )
 
-// Served is what serving a waiter came to.
+// Served is the result of serving a waiter.
 type Served uint8
 
 const (
 	// ServedDone: the waiter has what it waited for and leaves the line.
 	ServedDone Served = iota
-	// ServedHold: nothing for it, nor for those behind it.
+	// ServedHold: there is nothing for it, nor for those behind it.
 	ServedHold
-	// ServedSkip: nothing for it, but perhaps for those behind it.
+	// ServedSkip: there is nothing for it, but perhaps for those behind it.
 	ServedSkip
-	// ServedMove: nothing for it here; it has gone to the line of another key (Move).
+	// ServedMove: there is nothing for it here; it moves to the line of another key (Move).
 	ServedMove
-	// ServedSame: as ServedDone, and so are the other places of the same Name.
+	// ServedSame: as ServedDone, and the other places with the same Name are served, too.
 	ServedSame
 )
 
 // Ends tells whether the waiter leaves the line.
 func (x Served) Ends() bool { return x == ServedDone || x == ServedSame }
 
-// Waiter is somebody who waits for one of some keys: its places in their lines, and
-// its timer.
+// Waiter waits for one of several keys. It has a place in the line of each, and a timer.
 type Waiter struct {
 	KS *Keyspace
 	DB int
-	// Keys are waited for; the waiter stands in the line of each. They belong
-	// to the waiter.
+	// Keys are the keys that it waits for; it stands in the line of each. They belong to the waiter.
 	Keys [][]byte
-	// Also are keys that serving needs locked besides (where BLMOVE pushes).
+	// Also are further keys whose locks serving needs (where BLMOVE pushes).
 	Also [][]byte
-	// Kind is what is waited for, Weight how much of it (a limiter's cost), Weights so of each of several keys: for
-	// those who ask about the line.
+	// Kind is the kind of value that it waits for, and Weight how much of it (a limiter's cost); Weights has one for
+	// each of several keys. They are shown to those who ask about the line.
 	Kind    Kind
 	Weight  int64
 	Weights []int64
-	// Name is who asks, where one may stand in a line twice, as on a second connection after the first one hung: when
-	// one of its places is served (ServedSame), the others are, too. Empty: nobody else is the same.
+	// Name identifies the owner, who may stand in a line twice, as on a second connection after the first one hung.
+	// When one of its places is served (ServedSame), the others are, too. Empty: it stands there once.
 	Name string
-	// Order is how it chooses where several of its keys have something.
+	// Order is how it chooses when several of its keys have something.
 	Order Order
-	// NoKey: it is to be tried when the key goes, or becomes something else, too,
-	// even if somebody before it holds the line.
+	// NoKey: serving is tried also when the key is removed or gets another kind, even if a waiter before it holds up
+	// the line.
 	NoKey bool
 	// Deadline ends the wait, in Unix microseconds; 0 = never.
 	Deadline int64
-	// Who waits.
+	// Who owns the waiter.
 	Who Asker
 
 	next       []byte // see Move
@@ -62,30 +60,31 @@ type Waiter struct {
 	gone   bool
 	timer  Timer
 	places []place
-	place  [1]place // is what most have for places
+	place  [1]place // the memory of places for most: those with one key
 }
 
-// Order is how a waiter for several keys chooses among those that have something when it is served: one transaction may
-// have made them ready in any order.
+// Order is how a waiter for several keys chooses among those that have something when it is served: one transaction
+// may have made them ready in any order.
 type Order uint8
 
 const (
-	// OrderReady: the first that became ready is served.
+	// OrderReady: the key that became ready first is served.
 	OrderReady Order = iota
-	// OrderKeys: serving looks at all keys in the waiter's order, whoever else is in their lines, as Redis does. They are
-	// held as far as their locks can be had at once.
+	// OrderKeys: serving looks at all keys in the waiter's order, whoever else is in their lines, as Redis does. It
+	// holds those keys whose locks are free at that moment.
 	OrderKeys
-	// OrderLines: the lines of the keys that come before in the waiter's order are served first, each from its beginning.
+	// OrderLines: the lines of the keys that come earlier in the waiter's order are served first, each from its
+	// beginning.
 	OrderLines
 )
 
-// Asker is who has a Waiter.
+// Asker is the owner of a Waiter.
 type Asker interface {
-	// Serve tries to give it what it wants of a key, under the key's lock.
-	// againMicros, if not 0, is when it is worth another try.
+	// Serve tries to give the waiter what it wants of a key, under the key's lock. againMicros, if not 0, is when
+	// another try is worth it.
 	Serve(v *View, key []byte) (result Served, againMicros int64)
-	// TimedOut is called when the deadline has come, from the scheduler's goroutine
-	// and with no lock held. The waiter has left.
+	// TimedOut is called at the deadline, from the scheduler's goroutine and with no lock held. The waiter has left
+	// its lines.
 	TimedOut()
 }
 
@@ -101,31 +100,32 @@ type waitList struct {
 	head, tail *place
 	n          int
 	noKey      int              // of them
-	kinds      [kindCount]int32 // of them, by what they wait for
-	names      map[string]int   // of those who say who they are, nil until there are any
+	kinds      [kindCount]int32 // of them, by the kind that they wait for
+	names      map[string]int   // by Waiter.Name; nil until a waiter has one
 	weight     int64
 	alarm      *Timer
 	alarmAt    int64
-	walk       *lineWalk // who goes through it now
-	also       LockSet   // what was busy, and is needed to serve it
+	walk       *lineWalk // the walk through the line that goes on now
+	also       LockSet   // the locks that serving it needs and that were busy
 	shard      *waiterCounts
 }
 
-// lineWalk is a going through a line. Who is served may take others out of it, and have it gone through again before it is over.
+// lineWalk is a walk through a line. A waiter that is served may remove others from the line, and may begin a second
+// walk before this one ends.
 type lineWalk struct {
 	next  *place
-	again int64     // when the line is worth another walk, 0 if nothing tells
-	outer *lineWalk // which this one is a part of
+	again int64     // when another walk is worth it, 0 if never
+	outer *lineWalk // the walk during which this one began
 }
 
-// begin begins to go through a line, and returns the first place. At the end, walk is x.outer again.
+// begin begins a walk through a line, and returns the first place. At the end the caller sets walk to x.outer again.
 func (l *waitList) begin(x *lineWalk) *place {
 	x.outer, x.next = l.walk, l.head
 	l.walk = x
 	return x.step()
 }
 
-// step goes on to the place that comes next by now.
+// step returns the place that comes next by now.
 func (x *lineWalk) step() *place {
 	n := x.next
 	if n != nil {
@@ -134,20 +134,20 @@ func (x *lineWalk) step() *place {
 	return n
 }
 
-// note notes when to go through the line again, if not 0.
+// note notes when to walk through the line again, if not 0.
 func (x *lineWalk) note(at int64) {
 	if at != 0 && (x.again == 0 || at < x.again) {
 		x.again = at
 	}
 }
 
-// waiterCounts is what a shard counts of those who wait for its keys.
+// waiterCounts counts the waiters for a shard's keys.
 type waiterCounts struct {
-	kinds [kindCount]int // waiters, by what they wait for, each at its first key
-	noKey int            // keys that somebody waits for who is told when they go
+	kinds [kindCount]int // waiters, by the kind that they wait for, each at its first key
+	noKey int            // keys with a waiter that is NoKey
 }
 
-// count notes that a node joins its line, by 1, or leaves it, by -1.
+// count counts a place that joins the line (by is 1) or leaves it (-1).
 func (l *waitList) count(n *place, by int) {
 	l.n += by
 	l.weight += int64(by) * n.weight
@@ -209,7 +209,7 @@ func (l *waitList) remove(n *place) {
 	l.count(n, -1)
 }
 
-// Wait puts a waiter at the end of the lines of its keys, whose shards are held.
+// Wait adds a waiter at the end of the lines of its keys, whose shards are held.
 func (v *View) Wait(w *Waiter) {
 	v.doubt = true
 	if w.places = w.place[:]; len(w.Keys) != 1 {
@@ -224,7 +224,7 @@ func (v *View) Wait(w *Waiter) {
 		}
 		l.push(&w.places[i])
 	}
-	// No shard's lock keeps a waiter without keys from leaving meanwhile.
+	// A waiter without keys may leave meanwhile: no shard's lock prevents it.
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.Deadline != 0 && !w.gone {
@@ -233,7 +233,7 @@ func (v *View) Wait(w *Waiter) {
 	}
 }
 
-// line is the line of a key, which is begun if nobody waits yet.
+// line returns the line of a key. It begins one if nobody waits yet.
 func (s *shard) line(db int, key []byte) (*waitList, waitKey) {
 	if s.waits == nil {
 		s.waits = make(map[waitKey]*waitList)
@@ -253,7 +253,7 @@ func (w *Waiter) timedOut(int64) {
 	}
 }
 
-// Alarm has the line of a key served at a time, unless it is served before.
+// Alarm schedules the line of a key to be served at a time, unless it is served before.
 func (v *View) Alarm(key []byte, atMicros int64) {
 	_, s := v.locate(key)
 	k := waitKey{v.DB, string(key)}
@@ -277,7 +277,7 @@ func (ks *Keyspace) setAlarm(s *shard, k waitKey, l *waitList, atMicros int64) {
 	l.alarm = ks.Sched.At(atMicros, func(int64) { ks.ring(k, LockSet{}) })
 }
 
-// ring serves a line whose alarm went off, under its own lock and those of a set.
+// ring serves a line whose alarm went off, under the lock of its key and those of a set.
 func (ks *Keyspace) ring(k waitKey, set LockSet) {
 	key := []byte(k.key)
 	set.AddKey(key)
@@ -301,8 +301,8 @@ func (ks *Keyspace) ring(k waitKey, set LockSet) {
 	}
 }
 
-// Waiting is how many stand in line for a value of a kind under a key, whose shard is held, and the sum of the weights,
-// which only those have who wait for limiters.
+// Waiting is how many waiters for a kind of value stand in the line of a key, whose shard is held, and the sum of the
+// weights in that line. Only waiters for limiters have weights.
 func (v *View) Waiting(key []byte, kind Kind) (n int, weight int64) {
 	_, s := v.locate(key)
 	if len(s.waits) == 0 {
@@ -324,7 +324,7 @@ func (s *shard) waiting(k waitKey, kind Kind) (n int, weight int64) {
 	return 0, 0
 }
 
-// First tells whether a waiter stands in the line of a key, whose shard is held, before all others who wait for the same kind of value.
+// First tells whether a waiter is the first of its kind in the line of a key, whose shard is held.
 func (v *View) First(key []byte, w *Waiter) bool {
 	_, s := v.locate(key)
 	if l := s.waits[waitKey{v.DB, string(key)}]; l != nil {
@@ -337,7 +337,7 @@ func (v *View) First(key []byte, w *Waiter) bool {
 	return false
 }
 
-// Line calls fn with those who stand in line for a key, whose shard is held, until it returns false.
+// Line calls fn with the owners of the waiters for a key, whose shard is held, in order, until fn returns false.
 func (v *View) Line(key []byte, fn func(who Asker) bool) {
 	_, s := v.locate(key)
 	l := s.waits[waitKey{v.DB, string(key)}]
@@ -348,9 +348,8 @@ func (v *View) Line(key []byte, fn func(who Asker) bool) {
 	}
 }
 
-// Leave takes a waiter out of all its lines. It reports whether it was still
-// waiting: if not, it has been served or has left before. No lock is held by
-// the caller.
+// Leave removes a waiter from all its lines. It reports whether it was still waiting: if not, it has been served or
+// has left before. The caller holds no lock.
 func (w *Waiter) Leave() bool {
 	was := w.Depart()
 	if was {
@@ -371,14 +370,14 @@ func (w *Waiter) Depart() bool {
 	return true
 }
 
-// Gone tells whether it waits no more.
+// Gone tells whether it has stopped waiting.
 func (w *Waiter) Gone() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.gone
 }
 
-// end has the waiter wait no more. Its lock is held.
+// end stops the wait. Its lock is held.
 func (w *Waiter) end() {
 	w.gone = true
 	if w.Deadline != 0 {
@@ -386,8 +385,7 @@ func (w *Waiter) end() {
 	}
 }
 
-// Unlist removes a departed waiter from its lines, one shard after the other. No
-// lock is held by the caller.
+// Unlist removes a departed waiter from its lines, one shard after the other. The caller holds no lock.
 func (w *Waiter) Unlist() {
 	ks := w.KS
 	for i, key := range w.Keys {
@@ -400,8 +398,8 @@ func (w *Waiter) Unlist() {
 	}
 }
 
-// unreserved calls fn under the shard's lock, once nobody has it reserved: who has
-// does not take the lock to look at those who wait.
+// unreserved calls fn under the shard's lock, once no reservation has the shard: the holder of one looks at the
+// waiters without the lock.
 func (ks *Keyspace) unreserved(s *shard, fn func(s *shard)) {
 	ks.enter(s)
 	if h := s.holder; h != nil {
@@ -413,24 +411,24 @@ func (ks *Keyspace) unreserved(s *shard, fn func(s *shard)) {
 	s.mu.Unlock()
 }
 
-// unlist takes a place out of its line. It reports whether those behind it are to be tried: who is first now may want less than who
-// left (a limiter's cost), or be first in all its lines.
+// unlist removes a place from its line. It reports whether to try those behind it: the new first waiter may want less
+// than the one that left (a limiter's cost), or be first in all its lines.
 func (ks *Keyspace) unlist(s *shard, k waitKey, n *place) (tried bool) {
 	l := n.list
 	if l == nil {
 		return false
 	}
-	// Who is first, of those who wait for the same, is not known without a walk.
+	// Only a walk could tell whether the place was the first of its kind.
 	first := l.head == n || int(l.kinds[n.w.Kind]) != l.n
 	l.remove(n)
-	if l.n == 0 && l.walk == nil { // else who goes through it ends it
+	if l.n == 0 && l.walk == nil { // else the walk ends the line
 		ks.setAlarm(s, k, l, 0)
 		ks.endLine(s, k)
 	}
 	return first && l.n > 0
 }
 
-// other tells whether anybody in the line waits for something else than kinds that are held up.
+// other tells whether a waiter in the line waits for a kind that is not held up.
 func (l *waitList) other(held *[kindCount]bool) bool {
 	for kind, n := range l.kinds {
 		if n > 0 && !held[kind] {
@@ -440,7 +438,7 @@ func (l *waitList) other(held *[kindCount]bool) bool {
 	return false
 }
 
-// endLine forgets a line in which nobody is left.
+// endLine deletes a line in which no waiter is left.
 func (ks *Keyspace) endLine(s *shard, k waitKey) {
 	delete(s.waits, k)
 	if ks.LineLeft != nil {

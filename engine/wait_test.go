@@ -1,6 +1,6 @@
 package engine
 
-// Those who wait: in order, once each, and without a lock left behind.
+// Waiters are served in order, once each, and no lock is left behind.
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// serving is an Asker, and waiting a waiter of it in database 0.
+// serving is an Asker, and waiting makes a waiter of it in database 0.
 type serving func(v *View, key []byte) (Served, int64)
 
 func (s serving) Serve(v *View, key []byte) (Served, int64) { return s(v, key) }
@@ -148,7 +148,7 @@ func TestAlarmServesAtItsTime(t *testing.T) {
 	}
 }
 
-// lapsing notes that it timed out.
+// lapsing counts its timeouts.
 type lapsing struct {
 	serving
 	times *int
@@ -156,7 +156,7 @@ type lapsing struct {
 
 func (l lapsing) TimedOut() { *l.times++ }
 
-// A deadline ends a wait once, and no timer outlives the wait however that ends.
+// A deadline ends a wait once, and no timer outlives its wait, however that ends.
 func TestDeadlineEndsAWait(t *testing.T) {
 	for name, test := range map[string]struct {
 		keys []string
@@ -207,7 +207,7 @@ func TestDeadlineEndsAWait(t *testing.T) {
 	}
 }
 
-// A wait without keys that has ended before it began leaves no timer.
+// A wait without keys that ends before it begins leaves no timer.
 func TestDeadlineOfAWaitThatIsOver(t *testing.T) {
 	m := newModel(t, 1)
 	w, _ := one(m.ks)
@@ -221,8 +221,8 @@ func TestDeadlineOfAWaitThatIsOver(t *testing.T) {
 	}
 }
 
-// Many goroutines wait, leave and write at once: every unit that was put in
-// is taken exactly once or still there, and nobody is lost.
+// Many goroutines wait, leave and write at once: every unit that was added is taken exactly once or still there, and
+// no waiter is lost.
 func TestWaitersUnderLoad(t *testing.T) {
 	ks := New(NewClock(), 1)
 	ks.Sched.Start()
@@ -290,7 +290,7 @@ func TestWaitersUnderLoad(t *testing.T) {
 					if w.Leave() {
 						left.Add(1)
 					} else {
-						<-done // it was served meanwhile
+						<-done // the waiter was served meanwhile
 						taken.Add(1)
 					}
 				}
@@ -330,7 +330,7 @@ func TestReservationKeepsOthersOut(t *testing.T) {
 	if !<-called {
 		t.Fatal("those who want to be told when the holder is slow are not")
 	}
-	h.OnReleaseOrSlow(func() { called <- true }) // too late to be told with the others
+	h.OnReleaseOrSlow(func() { called <- true }) // too late to be called
 	if !<-called {
 		t.Fatal("who comes when the holder is slow already is not told")
 	}
@@ -346,7 +346,7 @@ func TestReservationKeepsOthersOut(t *testing.T) {
 	ks.Unlock(set)
 }
 
-// hold reserves a set, and letGo gives it back.
+// hold reserves a set, and letGo releases it.
 func hold(ks *Keyspace, set LockSet, info any) *Reservation {
 	ks.LockWaiting(set)
 	return ks.Reserve(set, info)
@@ -358,7 +358,7 @@ func (r *Reservation) letGo() {
 	r.Release()
 }
 
-// A waiter that leaves, and a watcher that does, keep out of the way of who has the key's shard reserved.
+// A waiter or a watcher that leaves does not disturb the holder of the key's shard.
 func TestLeavingWhileReserved(t *testing.T) {
 	ks := New(NewClock(), 1)
 	key := []byte("a")

@@ -1,17 +1,16 @@
 package engine
 
-// Verbs over a whole database. They need all shards held.
+// Verbs over a whole database. The caller holds all shards.
 
 import (
 	"bytes"
 )
 
-// scanShardBits is the part of a SCAN cursor that names the shard.
+// scanShardBits is how many bits of a SCAN cursor name the shard.
 const scanShardBits = 6
 
-// Scan calls fn with at least count entries, as far as there are, and returns
-// the cursor to go on with, 0 at the end. fn must not change keys. Expired
-// keys are left out, and removed. Every key that is there throughout a scan is returned.
+// Scan calls fn with at least count entries, if there are so many, and returns the next cursor, 0 at the end. fn must
+// not change keys. Expired keys are left out and removed. Every key that exists throughout a scan is returned.
 func (v *View) Scan(cursor uint64, count int, fn func(Entry)) uint64 {
 	v.whole()
 	sh := int(cursor & (shardCount - 1))
@@ -60,7 +59,7 @@ func (v *View) Each(fn func(Entry) bool) {
 	}
 }
 
-// EachStored is Each with the keys that have expired and are still there.
+// EachStored is Each including the keys that have expired and are not removed yet.
 func (v *View) EachStored(fn func(Entry)) {
 	v.whole()
 	for i := range v.KS.shards {
@@ -71,8 +70,7 @@ func (v *View) EachStored(fn func(Entry)) {
 	}
 }
 
-// Count is the number of keys of the database, expired ones that have not
-// been removed yet included.
+// Count is the number of keys of the database, including expired ones that are not removed yet.
 func (v *View) Count() (n int) {
 	v.whole()
 	for i := range v.KS.shards {
@@ -81,11 +79,10 @@ func (v *View) Count() (n int) {
 	return n
 }
 
-// Random returns a key at random, the zero Entry if there is none. next gives
-// random numbers.
+// Random returns a random key, the zero Entry if there is none. next returns random numbers.
 func (v *View) Random(next func() uint64) Entry {
 	v.whole()
-	const triesMax = 100 // while nothing expires
+	const triesMax = 100 // while expired keys are not removed
 	for tries := 0; ; tries++ {
 		n := uint64(v.Count())
 		if n == 0 {
@@ -111,8 +108,7 @@ func (v *View) Random(next func() uint64) Entry {
 	}
 }
 
-// Flush removes all keys of the database. Each removed key counts as changed
-// for those who watch or wait.
+// Flush removes all keys of the database. For watchers and waiters each removed key counts as changed.
 func (v *View) Flush() {
 	v.whole()
 	v.doubt = true
@@ -186,7 +182,7 @@ func (v *View) Swap(a, b int) {
 			}
 		}
 		for p := range s.bound {
-			if d := (Entry{(*header)(p)}).dueRef(); d.node == 0 { // else it is the wheel's
+			if d := (Entry{(*header)(p)}).dueRef(); d.node == 0 { // else it was done with the wheel
 				switch d.db {
 				case uint16(a):
 					d.db = uint16(b)
@@ -202,7 +198,7 @@ func (v *View) Swap(a, b int) {
 			}
 		}
 		for k := range s.waits {
-			// One whose time is over is nobody's, and goes when it is looked at.
+			// An expired key is of no use to waiters, and is removed when somebody looks at it.
 			if (k.db == a || k.db == b) && !v.over(s.tables[k.db].entry([]byte(k.key))) {
 				v.ready = append(v.ready, k)
 			}

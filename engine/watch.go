@@ -1,19 +1,19 @@
 package engine
 
-// WATCH, and what every change of a key tells.
+// WATCH, and whom every change of a key is reported to.
 
 import (
 	"slices"
 	"sync/atomic"
 )
 
-// Watcher is told when one of the keys it watches changes.
+// Watcher notes that one of the keys that it watches has changed.
 type Watcher struct {
 	dirty atomic.Bool
 	keys  []waitKey
 }
 
-// watch is one who watches a key. gone: it does not count that the key goes, whose time was over already.
+// watch is one watcher of a key. gone: the key had expired already when the watch began, so its removal is no change.
 type watch struct {
 	w    *Watcher
 	gone bool
@@ -35,8 +35,8 @@ func (w *Watcher) AddTo(set *LockSet) {
 	}
 }
 
-// Watch begins to watch a key, whose shard is held. As in Redis, a key whose time is over is left for the next command to
-// remove, and that is no change.
+// Watch begins to watch a key, whose shard is held. As in Redis, an expired key is left for the next command to
+// remove, and its removal is no change.
 func (v *View) Watch(w *Watcher, key []byte) {
 	k := waitKey{v.DB, string(key)}
 	if slices.Contains(w.keys, k) {
@@ -44,7 +44,7 @@ func (v *View) Watch(w *Watcher, key []byte) {
 	}
 	gone := v.over(v.Find(key))
 	if !gone {
-		v.Peek(key) // what is idle or partly expired goes
+		v.Peek(key) // removes what is idle or partly expired
 	}
 	v.doubt = true
 	_, s := v.locate(key)
@@ -55,8 +55,8 @@ func (v *View) Watch(w *Watcher, key []byte) {
 	w.keys = append(w.keys, k)
 }
 
-// WatchedExpired tells whether the time of a watched key was over since, though it has not been removed yet. The shards of
-// AddTo are held.
+// WatchedExpired tells whether the watcher is dirty, also because a watched key has expired since but is not removed
+// yet. The shards of AddTo are held.
 func (v *View) WatchedExpired(w *Watcher) bool {
 	db := v.DB
 	defer func() { v.DB = db }()
@@ -64,12 +64,12 @@ func (v *View) WatchedExpired(w *Watcher) bool {
 		v.DB = k.db
 		key := []byte(k.key)
 		if !v.over(v.Find(key)) {
-			v.Peek(key) // what is idle or partly expired goes, which makes the watcher dirty
+			v.Peek(key) // removes what is idle or partly expired, which makes the watcher dirty
 			continue
 		}
 		_, s := v.locate(key)
 		if list := s.watches[k]; !list[watcherIn(list, w)].gone {
-			w.dirty.Store(true) // as in Redis, it is left for the next one to remove
+			w.dirty.Store(true) // as in Redis, the key is left for the next command to remove
 		}
 	}
 	return w.Dirty()
@@ -79,8 +79,8 @@ func watcherIn(list []watch, w *Watcher) int {
 	return slices.IndexFunc(list, func(x watch) bool { return x.w == w })
 }
 
-// replaced tells those who watch a key that it is what now is, the zero Entry if it is not there. before tells whether it
-// was there.
+// replaced tells the watchers of a key that its entry is now this one, the zero Entry if it does not exist. before
+// tells whether the key existed.
 func (v *View) replaced(list []watch, before bool, now Entry) {
 	if !before && !now.Ok() {
 		return
@@ -99,8 +99,7 @@ func (v *View) replaced(list []watch, before bool, now Entry) {
 	}
 }
 
-// Unwatch forgets the watcher's keys, of which those in held are locked: locked, not
-// reserved.
+// Unwatch forgets the watcher's keys. The caller has locked the shards in held: their mutexes, not by a reservation.
 func (ks *Keyspace) Unwatch(w *Watcher, held LockSet) {
 	for _, k := range w.keys {
 		_, sh := locate([]byte(k.key))
@@ -110,7 +109,7 @@ func (ks *Keyspace) Unwatch(w *Watcher, held LockSet) {
 		case !lock:
 		case held.mask == 0:
 			ks.enter(s)
-		default: // who waits for all shards waits for those that are held
+		default: // the gate does not matter: whoever closes it waits for the held shards
 			s.mu.Lock()
 		}
 		list := s.watches[k]
@@ -130,9 +129,8 @@ func (ks *Keyspace) Unwatch(w *Watcher, held LockSet) {
 	w.dirty.Store(false)
 }
 
-// Changed tells that a key was changed: those who watch it, those who wait
-// for it, and whoever wants the event. Every write calls it once for each key
-// and event, after the change.
+// Changed reports that a key was changed to its watchers, to those who wait for it, and as an event. Every write
+// calls it once for each key and event, after the change.
 func (v *View) Changed(key []byte, class EventClass, event string) {
 	v.Modified(key)
 	v.Notify(class, event, key)
@@ -145,29 +143,26 @@ func (v *View) Modified(key []byte) {
 	v.markReady(s, key)
 }
 
-// Lessened is Changed for a change that gives nothing to those who wait for the
-// key: entries were taken out of a stream.
+// Lessened is Changed for a change that those who wait for the key cannot use: entries were removed from a stream.
 func (v *View) Lessened(key []byte, class EventClass, event string) {
 	v.modified(key)
 	v.Notify(class, event, key)
 }
 
-// Altered is Changed for a change that neither those who wait for the key nor
-// those who watch it are told of, as in Redis: of a stream's consumer groups.
+// Altered is Changed for a change that, as in Redis, is reported neither to those who wait for the key nor to its
+// watchers: one of a stream's consumer groups.
 func (v *View) Altered(key []byte, class EventClass, event string) {
 	v.count(key)
 	v.Notify(class, event, key)
 }
 
-// CountChange counts a change that nobody is told of, such as an acknowledgement, or
-// of which there is no key.
+// CountChange counts a change that is reported to nobody, such as an acknowledgement, or that has no key.
 func (v *View) CountChange() { v.doubt = true; v.changes++; v.vague = true }
 
-// SameChange says that the last two changes that were told are one, of two keys:
-// Redis counts it once.
+// SameChange says that the last two reported changes are one change, of two keys: Redis counts it once.
 func (v *View) SameChange() { v.changes-- }
 
-// count counts a change of a key, and the key's size anew.
+// count counts a change of a key, and counts the key's size anew.
 func (v *View) count(key []byte) {
 	v.doubt = true
 	v.changes++
@@ -191,7 +186,7 @@ func (v *View) modified(key []byte) {
 		v.KS.Touched(v, v.DB, key)
 	}
 	_, s := v.locate(key)
-	if v.Reserved { // who stops to watch takes the lock, and no more
+	if v.Reserved { // Unwatch takes only the mutex
 		v.KS.enter(s)
 		defer s.mu.Unlock()
 	}
@@ -202,7 +197,7 @@ func (v *View) modified(key []byte) {
 	}
 }
 
-// Notify tells an event without saying that the key was changed.
+// Notify publishes an event without reporting that the key was changed.
 func (v *View) Notify(class EventClass, event string, key []byte) {
 	if v.KS.EventMask.Load()&uint32(class) != 0 && v.KS.Events != nil {
 		v.KS.Events(v, v.DB, class, event, key)

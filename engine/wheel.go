@@ -1,14 +1,12 @@
 package engine
 
-// The timing wheel: one a shard, with a tick of a millisecond. Putting in,
-// taking out and moving a deadline cost the same whatever the number of keys,
-// and the wheel knows when it has to be turned next, so expiry is exact to
-// the tick and an idle server sleeps. Sampling, as Redis does it, is late by
-// design; a heap would touch log n entries at each change.
+// The timing wheel: one per shard, with a tick of a millisecond. To add, remove or move a deadline costs the same
+// whatever the number of keys. The wheel knows when it must be turned next, so expiry is exact to the tick and an
+// idle server sleeps. Rejected: sampling, as in Redis, which is late by design; a heap, which touches log n entries
+// at each change.
 //
-// A node is 16 bytes and refers to its entry; the entry knows its node. A
-// deadline that moves later leaves the node where it is: when the node comes
-// up early it is put in again. So a limiter or a lock whose deadline moves at
+// A node is 16 bytes and refers to its entry; the entry knows its node. A deadline that moves later leaves the node
+// where it is: when the node comes up too early it is put in again. So a limiter or a lock whose deadline moves at
 // every request costs nothing here.
 
 import (
@@ -40,14 +38,14 @@ type wheel struct {
 	occupied0 [wheelSlots0 / 64]uint64
 	occupied  [wheelLevels]uint64
 	count     int
-	// fired is the head of the slot that due was in last, at the time firedAt.
+	// fired is the head of the slot where due last found a node, at the time firedAt.
 	fired   uint32
 	firedAt int64
 	// volatileKeys counts, by database, the keys that have a deadline.
 	volatileKeys []int
 	// promisedKeys counts those of them that are never evicted.
 	promisedKeys []int
-	// volatileHashes counts, by database, the hashes that have fields with one.
+	// volatileHashes counts, by database, the hashes that have fields with a deadline.
 	volatileHashes []int
 	sampled        int // the node that Tally looked at last
 }
@@ -68,7 +66,7 @@ func (w *wheel) reset() {
 	*w = wheel{volatileKeys: w.volatileKeys, promisedKeys: w.promisedKeys, volatileHashes: w.volatileHashes}
 }
 
-// countKey counts a key with a deadline, by times 1 or -1.
+// countKey counts a key with a deadline if by is 1, and uncounts it if by is -1.
 func (w *wheel) countKey(db int, e Entry, by int) {
 	w.volatileKeys[db] += by
 	if e.promises() {
@@ -76,10 +74,10 @@ func (w *wheel) countKey(db int, e Entry, by int) {
 	}
 }
 
-// slotFor is the head for a deadline, which must be later than the tick.
+// slotFor is the list head for a deadline, which must be later than the tick.
 func (w *wheel) slotFor(at int64) uint32 {
-	// Counted from the next tick, a distance of one span never names the slot
-	// that is being spread.
+	// The distance is counted from the next tick, so that one of a whole span never names the slot that is being
+	// spread.
 	delta := at - w.tick - 1
 	if delta < wheelSlots0 {
 		return uint32(at & (wheelSlots0 - 1))
@@ -168,8 +166,8 @@ func (w *wheel) move(n uint32, atMillis int64) {
 	w.link(n, w.slotFor(max(atMillis, w.tick+1)))
 }
 
-// rewind has the wheel go on from an earlier time than it has been turned to.
-// When the nodes' deadlines are then is asked at the next turn.
+// rewind makes the wheel continue from an earlier time than it has been turned to. The next turn reads the nodes'
+// deadlines from their entries.
 func (w *wheel) rewind(nowMillis int64) {
 	if w.count == 0 || w.tick <= nowMillis {
 		return
@@ -182,8 +180,8 @@ func (w *wheel) rewind(nowMillis int64) {
 	}
 }
 
-// next is when the wheel has to be turned: at a deadline, or where a slot of
-// a higher level has to be spread over lower ones.
+// next is when the wheel must be turned: at a deadline, or when a slot of a higher level must be spread over lower
+// ones.
 func (w *wheel) next() int64 {
 	if w.count == 0 {
 		return never
@@ -217,8 +215,9 @@ func (w *wheel) next() int64 {
 	return best
 }
 
-// due turns the wheel towards now, and returns a node whose slot has come, 0 if there is none. The caller removes it, or moves
-// it to where it belongs. Then the next one is found where this one was, without a look at all slots.
+// due turns the wheel towards now, and returns a node whose slot has come, 0 if there is none. The caller removes the
+// node, or moves it to where it belongs. The next call finds the next node in the same slot, without a search through
+// all slots.
 func (w *wheel) due(nowMillis int64) (node uint32) {
 	if at := w.tick + 1; w.count > 0 && w.firedAt == at && at <= nowMillis {
 		if n := w.nodes[w.fired].next; n != w.fired {
@@ -231,7 +230,7 @@ func (w *wheel) due(nowMillis int64) (node uint32) {
 			break
 		}
 		w.tick = at - 1
-		// Spread higher levels whose span begins at this tick.
+		// Spread the slots of higher levels that begin at this tick.
 		for level := wheelLevels - 2; level >= -1; level-- {
 			head := uint32(at & (wheelSlots0 - 1))
 			if level >= 0 {
