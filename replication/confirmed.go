@@ -1,21 +1,22 @@
 package replication
 
-// What of the stream readers get: with appendfsync always nobody is told of what the disk of the one who tells does not have. A
-// primary that loses its power comes back without what was not synced; a replica that had it would differ for ever, or know
-// more than the primary that it follows. Redis, too, sends to replicas what it has synced.
+// With appendfsync always, readers of the stream get only what is on the sender's disk. A primary that loses power comes
+// back without its unsynced data. A replica that had received that data would differ from then on, or be ahead of the
+// primary that it follows. Redis, too, sends to replicas only what it has synced.
 //
-// The journal's files and the stream count bytes apart. So the stream notes, while the log holds replies, which place in the files
-// an offset waits for, and readers end at the last offset whose place is confirmed.
+// The places in the journal's files and the stream's offsets differ. So while the log makes replies wait, the stream
+// records for an offset the place in the files that it waits for. Readers stop at the last offset whose place is
+// confirmed.
 
 import "github.com/limitkv/limitkv/engine/journal"
 
-// unconfirmedMax is how many places are noted, of which each second is forgotten when there are more: what was up to there waits
-// for the one behind it.
+// unconfirmedMax is how many places are recorded. When there are more, every second one is dropped: its bytes then wait
+// for the place after it.
 const unconfirmedMax = 1 << 16
 
-// unconfirmed are the places that the end of the stream waits for.
+// unconfirmed contains the places that the end of the stream waits for.
 type unconfirmed struct {
-	free  int64 // up to where readers may read, while there are places
+	free  int64 // offset up to which readers may read, if marks is not empty
 	marks []mark
 }
 
@@ -26,7 +27,7 @@ type mark struct {
 
 func (u *unconfirmed) any() bool { return len(u.marks) > 0 }
 
-// free is up to which offset readers may read.
+// free is the offset up to which readers may read.
 func (s *Stream) free() int64 {
 	if s.unconfirmed.any() {
 		return s.unconfirmed.free
@@ -34,10 +35,10 @@ func (s *Stream) free() int64 {
 	return s.offset
 }
 
-// wait has what was added behind an offset wait for a place in the files.
+// wait makes the bytes after an offset wait for a place in the files.
 func (s *Stream) wait(was int64, at journal.LSN) {
 	u := &s.unconfirmed
-	if at <= s.log.Confirmed() { // and so is all before it
+	if at <= s.log.Confirmed() { // and so is everything before it
 		u.marks = nil
 		return
 	}
@@ -57,7 +58,7 @@ func (s *Stream) wait(was int64, at journal.LSN) {
 	u.marks = append(u.marks, mark{s.offset, at})
 }
 
-// Release lets readers have what is confirmed by now.
+// Release lets readers read what is confirmed by now.
 func (s *Stream) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
 package replication
 
-// What is not confirmed no reader gets, and all that is it does.
+// Readers get everything that is confirmed, and nothing else.
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
-// disk is a store that confirms what a test says, everything while it is not on.
+// disk is a store that confirms what the test says, or everything while it is not on.
 type disk struct {
 	journal.Store
 	on        bool
@@ -42,7 +42,7 @@ func TestConfirmed(t *testing.T) {
 	free, read, waited := int64(0), int64(0), 0
 	for i := range 20_000 {
 		switch r.IntN(10) {
-		case 0: // a sync ends somewhere in what was written
+		case 0: // a sync ends at a random place of what was written
 			if disk.on {
 				for disk.confirmed < end && r.IntN(4) != 0 {
 					for disk.confirmed++; disk.confirmed < end && places[disk.confirmed] == 0; disk.confirmed++ {
@@ -61,7 +61,7 @@ func TestConfirmed(t *testing.T) {
 			}
 		default:
 			b := bytes.Repeat([]byte{byte(i)}, 1+r.IntN(100))
-			if r.IntN(5) != 0 { // else it is for replicas alone
+			if r.IntN(5) != 0 { // otherwise it is ReplicasOnly
 				end += journal.LSN(len(b) + 3)
 				log.Skip(end)
 			}
@@ -102,7 +102,7 @@ func TestConfirmed(t *testing.T) {
 	}
 }
 
-// However much waits, the places that are noted are few, and in the end all is read.
+// However much waits, few places are recorded, and in the end everything is read.
 func TestConfirmedLong(t *testing.T) {
 	log, disk := journal.New(), &disk{on: true}
 	log.Keep(disk)

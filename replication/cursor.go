@@ -1,6 +1,6 @@
 package replication
 
-// Cursors: where readers are in a stream.
+// Cursors: the places of readers in a stream.
 
 import (
 	"slices"
@@ -8,26 +8,26 @@ import (
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
-// Cursor is a reader's place. Its methods are for one goroutine, except that wake may be called by any.
+// Cursor is a reader's place. Its methods are for one goroutine; the stream calls wake from any.
 type Cursor struct {
 	s      *Stream
-	pos    int64  // bytes that were read
-	at     *block // nil while there is none behind pos
-	asleep bool   // it is among the stream's asleep
-	wake   func() // called under locks: it does no more than to tell somebody
+	pos    int64  // number of bytes that were read
+	at     *block // nil while there is no block after pos
+	asleep bool   // whether it is in the stream's asleep
+	wake   func() // called under locks: it may only signal
 }
 
 var _ journal.Sink = (*Stream)(nil)
 
-// Follow returns a cursor behind the last byte.
+// Follow returns a cursor after the last byte.
 func (s *Stream) Follow(wake func()) *Cursor {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.follow(s.offset, wake)
 }
 
-// FollowFrom returns a cursor for who asks for the bytes from an offset on of the stream that a name stands for, or why
-// there is none.
+// FollowFrom returns a cursor for a reader that asks for the bytes from an offset on, in the stream with an ID, or why
+// it cannot have them.
 func (s *Stream) FollowFrom(id string, from int64, wake func()) (*Cursor, Refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *Stream) FollowFrom(id string, from int64, wake func()) (*Cursor, Refusa
 	return s.follow(from-1, wake), ""
 }
 
-// Same returns a cursor at the place of another one.
+// Same returns another cursor at the same place.
 func (c *Cursor) Same(wake func()) *Cursor {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -65,8 +65,7 @@ func (c *Cursor) hold(b *block) {
 	}
 }
 
-// Next returns what comes next, nothing if there is nothing: then wake is called when something comes. The bytes do not
-// change.
+// Next returns the next bytes, which never change, or nil if there are none: then wake is called when there are some.
 func (c *Cursor) Next() []byte {
 	s := c.s
 	s.mu.Lock()
@@ -85,21 +84,21 @@ func (c *Cursor) Next() []byte {
 	return nil
 }
 
-// Advance says that so many bytes were read.
+// Advance moves the cursor over n bytes that were read.
 func (c *Cursor) Advance(n int) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	c.pos += int64(n)
 }
 
-// Lag is how many bytes there are that were not read.
+// Lag is how many bytes of the stream were not read yet.
 func (c *Cursor) Lag() int64 {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	return c.s.offset - c.pos
 }
 
-// Pos is how many bytes of the stream come before what is read next.
+// Pos is how many bytes of the stream come before the cursor.
 func (c *Cursor) Pos() int64 {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()

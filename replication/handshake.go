@@ -1,7 +1,7 @@
 package replication
 
-// What a replica and its primary say to each other before the stream: who asks, what it understands, and from where on it
-// needs the stream, or else the whole file that comes first.
+// What a replica and its primary send before the stream: who the replica is, what it understands, and from which offset
+// it needs the stream, or else the whole file that precedes it.
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// handshake says who the replica is.
+// handshake introduces the replica.
 func (l *Link) handshake() error {
 	if err := l.say("PING"); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (l *Link) handshake() error {
 		if err != nil {
 			return err
 		}
-		if strings.HasPrefix(reply, "-") { // it is not needed
+		if strings.HasPrefix(reply, "-") { // the primary need not understand it
 			l.f.Log('n', "(Non critical) Master does not understand REPLCONF %s: %.200s", words[1], reply)
 		}
 	}
@@ -66,10 +66,10 @@ func (l *Link) ask(words ...string) (string, error) {
 	return l.line()
 }
 
-// idSize is the length of a stream's id.
+// idSize is the length of a stream's ID.
 const idSize = 40
 
-// lineMax is how long a line of a primary may be.
+// lineMax is the longest line of a primary.
 const lineMax = 64 << 10
 
 // line reads a line, without its end. Empty lines keep the connection alive.
@@ -93,7 +93,7 @@ func (l *Link) line() (string, error) {
 	}
 }
 
-// sync asks for the stream from where the follower is. It returns when the stream is what comes next.
+// sync requests the stream from where the follower is. It returns when the next bytes are the stream.
 func (l *Link) sync() error {
 	id, offset := l.f.From()
 	from := strconv.FormatInt(offset+1, 10)
@@ -135,14 +135,14 @@ func (l *Link) sync() error {
 	return fmt.Errorf("Unexpected reply to PSYNC from master: %.200s", reply)
 }
 
-// File is a whole file, as it comes. It ends when all of it was read.
+// File reads the whole file that the primary sends, while it arrives.
 type File struct {
-	// Size is how many bytes it has, -1 where the primary writes it while it is sent.
+	// Size is the size of the file, -1 if the primary writes it while sending.
 	Size int64
 
 	link *Link
-	left int64 // where the size is known
-	// mark, where it is not, stands behind the file, and does not begin in the first clean bytes of what was read.
+	left int64 // bytes that were not read yet, if the size is known
+	// mark follows the file if its size is unknown. It does not begin in the first clean bytes of the input.
 	mark  []byte
 	clean int
 	err   error
@@ -151,7 +151,7 @@ type File struct {
 // markSize is the length of a file's mark.
 const markSize = 40
 
-// transfer has the follower load the file that the primary sends.
+// transfer makes the follower load the file that the primary sends.
 func (l *Link) transfer(id string, offset int64) error {
 	l.fileSize.Store(-1)
 	l.fileRead.Store(0)
@@ -177,16 +177,16 @@ func (l *Link) transfer(id string, offset int64) error {
 		l.fileSize.Store(f.Size)
 		l.f.Log('n', "MASTER <-> REPLICA sync: receiving %d bytes from master", f.Size)
 	}
-	// The primary is to know that its replica is there, however long loading takes.
-	end := beat(func() bool { return l.write([]byte{'\n'}) == nil }) // if not, who reads finds out
+	// These line ends tell the primary that its replica is alive, however long loading takes.
+	end := beat(func() bool { return l.write([]byte{'\n'}) == nil }) // on an error, the reader gets one too
 	if err = l.f.Load(f, id, offset); err != nil {
-		l.Drop() // what is being written ends
+		l.Drop() // ends a write in progress
 	}
 	end()
 	return err
 }
 
-// Read reads on.
+// Read implements io.Reader.
 func (f *File) Read(b []byte) (n int, err error) {
 	switch {
 	case f.err != nil:
@@ -223,7 +223,7 @@ func (f *File) sized(b []byte) (n int, err error) {
 	return n, err
 }
 
-// marked holds back what may be the beginning of the mark.
+// marked does not return bytes that may begin the mark.
 func (f *File) marked(b []byte) (int, error) {
 	in := &f.link.in
 	for f.clean <= 0 {

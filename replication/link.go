@@ -1,7 +1,7 @@
 package replication
 
-// The link of a replica to its primary: one connection after the other, by Redis's protocol. Here is what is said, and how
-// long is waited for an answer; what a file or a command of the stream means is for the Follower to know.
+// A Link connects a replica to its primary by Redis's protocol, one connection after another. This file contains the
+// protocol and its timeouts. The meaning of a file or of a command in the stream is left to the Follower.
 
 import (
 	"context"
@@ -17,58 +17,58 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// Follower is whom a link works for. All methods but Progress and Timeout are called by the link's own goroutine.
+// Follower is the user of a link. The link's own goroutine calls all methods except Progress and Timeout.
 type Follower interface {
-	// Settings is asked before each connection.
+	// Settings is called before each connection.
 	Settings() Settings
-	// Timeout is after how much silence a connection is given up.
+	// Timeout is how long the primary may be silent before the link closes the connection.
 	Timeout() time.Duration
-	// From is what the follower has: the id of a stream and how many bytes of it; id is empty where nothing can be gone on
-	// from.
+	// From is what the follower has: the ID of a stream and how many bytes of it. id is empty if the follower cannot
+	// continue a stream.
 	From() (id string, offset int64)
-	// Load takes over a whole file, which the stream of the id goes on from at the offset.
+	// Load loads a whole file. The stream with the ID continues from it at the offset.
 	Load(file *File, id string, offset int64) error
-	// Continue says that the stream goes on from where the follower is, under an id.
+	// Continue is called if the stream continues from where the follower is, with a given ID.
 	Continue(id string) error
-	// Ahead tells of the commands that Take is called with next, at most AheadMax.
+	// Ahead announces the commands of the next calls of Take, at most AheadMax.
 	Ahead(commands [][][]byte)
-	// Take applies the nth of them. raw is what was read for it, the line ends between commands too. Both are valid until it
-	// returns. Where asked is true the primary wants to know how far the follower is.
+	// Take applies the nth of them. raw is the bytes that were read for it, including line ends before it. Both are
+	// valid until Take returns. asked is true if the primary requests the follower's offset.
 	Take(nth int, args [][]byte, raw []byte) (asked bool, err error)
-	// FailsOver tells whether the primary is to be one by being followed; Answered says whether it has agreed.
+	// FailsOver reports whether PSYNC asks the other server to become a primary. Answered reports whether it agreed.
 	FailsOver() bool
 	Answered(agreed bool)
-	// Lost says that the stream broke for another reason than its connection: nothing can be gone on from.
+	// Lost is called if the stream broke for another reason than its connection: the follower cannot continue it.
 	Lost()
-	// Progress is how much of the stream was applied, and how much of it is on the disk, -1 where nothing is kept there.
+	// Progress is how much of the stream was applied, and how much of it is on the disk, -1 if nothing is stored there.
 	Progress() (applied, durable int64)
-	// Up says whether the stream is read.
+	// Up is called with true when the link begins to read the stream, and with false when that ends.
 	Up(up bool)
-	// Log takes a line at a level: 'd', 'v', 'n' or 'w'.
+	// Log logs a line at a level: 'd', 'v', 'n' or 'w'.
 	Log(level byte, format string, args ...any)
 }
 
-// AheadMax is how many commands a follower is told of before it takes the first of them: so that it can have their keys in
-// the processor's caches, of which a lookup waits longer than it works.
+// AheadMax is how many commands are announced to a follower before it takes the first of them. So it can load their keys
+// into the processor's caches: a lookup waits for memory longer than it computes.
 const AheadMax = 16
 
-// Settings are what a connection goes by.
+// Settings configure a connection.
 type Settings struct {
 	Dial func(ctx context.Context) (net.Conn, error)
 	// User and Password are sent if there is a password.
 	User, Password string
-	// Port and IP are where the replica says that it listens; no IP is the connection's.
+	// Port and IP are the address that the replica announces. Without an IP the primary uses the connection's.
 	Port int
 	IP   string
-	// Capabilities are those of the replica besides eof and psync2.
+	// Capabilities are the replica's capabilities besides eof and psync2.
 	Capabilities []string
-	// Version is that of Valkey whose files and commands are understood; to Redis it says nothing.
+	// Version is the version of Valkey whose files and commands the replica understands. Redis ignores it.
 	Version string
-	// Timeout is how long connecting and writing may take.
+	// Timeout is how long connecting, or one write, may take.
 	Timeout time.Duration
 }
 
-// LinkState is how far a link is. Its text is what ROLE says.
+// LinkState is the state of a link. Its text is what ROLE returns.
 type LinkState int32
 
 // The states of a link.
@@ -84,14 +84,15 @@ func (s LinkState) String() string {
 	return [...]string{"connect", "connecting", "handshake", "sync", "connected"}[s]
 }
 
-// LinkStatus is what is known of a link.
+// LinkStatus describes a link.
 type LinkStatus struct {
 	State LinkState
 	// Read is how much of the stream was read.
 	Read int64
-	// Silent is for how long nothing was read, and Down for how long it has not been connected after it was; -1 for neither.
+	// Silent is the time since the last read, Down the time since the link was last connected; -1 if there is no such
+	// time.
 	Silent, Down time.Duration
-	// FileSize is how long the file is that is read, -1 if that is not known, and FileRead how much of it was read.
+	// FileSize is the size of the file that the primary sends, -1 if unknown. FileRead is how much of it was read.
 	FileSize, FileRead int64
 }
 
@@ -102,60 +103,61 @@ type Link struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	received *atomic.Int64 // bytes, of all links
+	received *atomic.Int64 // number of bytes, over all links
 	state    atomic.Int32
 	read     atomic.Int64
 	lastRead atomic.Int64 // Unix nanoseconds
 	fileSize atomic.Int64
 	fileRead atomic.Int64
 
-	mu        sync.Mutex // guards what follows; conn is written to under writing
+	mu        sync.Mutex // guards the fields below; writes to conn need writing instead
 	conn      net.Conn
 	downSince time.Time
 
 	writing sync.Mutex
 
-	// The link's goroutine's alone.
+	// Only the link's goroutine uses these.
 	settings Settings
 	in       input
 }
 
-// errStopped is why a link ends.
+// errStopped is the error of a stopped link.
 var errStopped = errors.New("the link was stopped")
 
-// retryEvery is how often it is tried to connect, and ackEvery how often a primary is told how far its replica is, as in
-// Redis.
+// retryEvery is how often the link tries to connect, and ackEvery how often a replica sends its offset to the primary,
+// as in Redis.
 const (
 	retryEvery = time.Second
 	ackEvery   = time.Second
 )
 
-// NewLink makes a link to a primary of a name, which counts in received the bytes that it reads.
+// NewLink returns a link to a primary. name is the primary's name in the log. The link adds the bytes that it reads to
+// received.
 func NewLink(f Follower, name string, received *atomic.Int64) *Link {
 	l := &Link{f: f, name: name, received: received}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
 
-// Stop ends the link. It does not wait until Run has returned.
+// Stop ends the link. It does not wait for Run to return.
 func (l *Link) Stop() {
 	l.cancel()
 	l.Drop()
 }
 
-// Stopped tells whether Stop was called.
+// Stopped reports whether Stop was called.
 func (l *Link) Stopped() bool { return l.ctx.Err() != nil }
 
-// Drop ends the connection; another one is tried.
+// Drop closes the connection. The link then tries another one.
 func (l *Link) Drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn != nil {
-		_ = l.conn.Close() // whoever reads it finds out
+		_ = l.conn.Close() // its reader gets an error
 	}
 }
 
-// Status is what is known of the link. Callable from anywhere.
+// Status describes the link. It may be called from any goroutine.
 func (l *Link) Status() LinkStatus {
 	s := LinkStatus{State: LinkState(l.state.Load()), Read: l.read.Load(), FileSize: l.fileSize.Load(), FileRead: l.fileRead.Load()}
 	s.Silent, s.Down = -1, -1
@@ -170,7 +172,7 @@ func (l *Link) Status() LinkStatus {
 	return s
 }
 
-// Addresses are those of the connection, empty where there is none.
+// Addresses are the addresses of the connection, empty if there is none.
 func (l *Link) Addresses() (remote, local string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,7 +182,7 @@ func (l *Link) Addresses() (remote, local string) {
 	return remote, local
 }
 
-// Run connects, again and again, until Stop is called.
+// Run connects, and reconnects, until Stop is called.
 func (l *Link) Run() {
 	for {
 		began := time.Now()
@@ -198,7 +200,7 @@ func (l *Link) Run() {
 		if was == Connected {
 			l.f.Log('n', "Connection with master lost: %v", err)
 			l.f.Log('n', "Caching the disconnected master state.")
-			if time.Since(began) > retryEvery/10 { // at once, as Redis does, but not as fast as it breaks
+			if time.Since(began) > retryEvery/10 { // reconnect at once, as Redis does, unless the connection broke at once too
 				continue
 			}
 		} else {
@@ -212,7 +214,7 @@ func (l *Link) Run() {
 	}
 }
 
-// connect is one connection, from its beginning to its end.
+// connect handles one connection, from its beginning to its end.
 func (l *Link) connect() error {
 	l.settings = l.f.Settings()
 	l.f.Log('n', "Connecting to MASTER %s", l.name)
@@ -227,7 +229,7 @@ func (l *Link) connect() error {
 	l.mu.Lock()
 	l.conn = conn
 	l.mu.Unlock()
-	if l.Stopped() { // Stop may have come before there was a connection to close
+	if l.Stopped() { // Stop may have been called before there was a connection to close
 		return errStopped
 	}
 	l.f.Log('n', "MASTER <-> REPLICA sync started")
@@ -265,7 +267,7 @@ func (l *Link) write(b []byte) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	conn := l.in.conn
-	_ = conn.SetWriteDeadline(time.Now().Add(l.settings.Timeout)) // the write fails where this does
+	_ = conn.SetWriteDeadline(time.Now().Add(l.settings.Timeout)) // if this fails, the write fails too
 	_, err := conn.Write(b)
 	return err
 }
@@ -281,13 +283,13 @@ func (l *Link) follow() error {
 	l.f.Up(true)
 	end := beat(l.acknowledge)
 	defer func() {
-		l.Drop() // what is being written ends
+		l.Drop() // ends a write in progress
 		end()
 	}()
 	if err := l.ack(); err != nil {
 		return err
 	}
-	parser := resp.Parser{MaxBulk: resp.CommandBytesMax} // the primary's clients have kept to its limit
+	parser := resp.Parser{MaxBulk: resp.CommandBytesMax} // the primary has enforced its own limit on its clients
 	var words [][]byte
 	commands, sizes := make([][][]byte, 0, AheadMax), make([]int, 0, AheadMax)
 	for {
@@ -334,7 +336,7 @@ func (l *Link) follow() error {
 	}
 }
 
-// beat calls fn every ackEvery until it returns false, or end is called, which waits for a call that is under way.
+// beat calls fn every ackEvery until it returns false or end is called. end waits for a call that is running.
 func beat(fn func() bool) (end func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -358,7 +360,7 @@ func beat(fn func() bool) (end func()) {
 	}
 }
 
-// acknowledge tells the primary how far its replica is.
+// acknowledge sends the replica's offset to the primary.
 func (l *Link) acknowledge() bool {
 	if l.ack() != nil {
 		l.Drop()
@@ -376,7 +378,7 @@ func (l *Link) ack() error {
 	return l.say(words...)
 }
 
-// input is what was read of a connection and not used yet: b from from to to.
+// input contains what was read from a connection and is not used yet: b[from:to].
 type input struct {
 	link     *Link
 	conn     net.Conn
@@ -384,7 +386,7 @@ type input struct {
 	from, to int
 }
 
-// inputSize is how much is asked for at once, and inputKept how large a buffer may stay.
+// inputSize is how many bytes are read at once, and inputKept the largest buffer that is kept.
 const (
 	inputSize = 128 << 10
 	inputKept = 4 << 20
@@ -392,13 +394,13 @@ const (
 
 func (in *input) rest() []byte { return in.b[in.from:in.to] }
 
-// fill reads more behind what there is, in a buffer that has room for need bytes in all, unless they are many: then it has
-// room for twice what there is, since what was announced may not come.
+// fill reads more bytes after the unused ones. The buffer gets room for need bytes in all, unless they are many: then
+// it gets room for twice the unused bytes, since the announced bytes may never come.
 func (in *input) fill(need int) error {
 	left := in.to - in.from
 	need = min(max(need, left+inputSize/2), max(inputKept, 2*left))
 	if b := in.b; left == 0 && len(b) > inputKept && need <= inputKept || len(b) < need {
-		b = make([]byte, max(need, inputSize, 2*left)) // what is not all there is read in few steps
+		b = make([]byte, max(need, inputSize, 2*left)) // doubling reads a large command in few steps
 		copy(b, in.rest())
 		in.b, in.from, in.to = b, 0, left
 	} else if left == 0 || len(b)-in.from < need {
@@ -416,15 +418,15 @@ func (in *input) fill(need int) error {
 	return err
 }
 
-// silencePoll is how often it is looked how long silence may last, which CONFIG SET changes.
+// silencePoll is how often a read checks Timeout, which CONFIG SET may change.
 const silencePoll = time.Second
 
-// read reads what there is, for which it waits as long as silence may last.
+// read reads what is available. It waits for that at most as long as Timeout allows.
 func (in *input) read(b []byte) (n int, err error) {
 	l := in.link
 	var late net.Error
 	for began := time.Now(); ; {
-		_ = in.conn.SetReadDeadline(time.Now().Add(silencePoll)) // the read fails where this does
+		_ = in.conn.SetReadDeadline(time.Now().Add(silencePoll)) // if this fails, the read fails too
 		if n, err = in.conn.Read(b); n > 0 {
 			l.lastRead.Store(time.Now().UnixNano())
 			l.received.Add(int64(n))

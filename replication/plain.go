@@ -1,37 +1,39 @@
 package replication
 
-// What replicas are sent that know Redis's types alone. All replicas have one stream with one count of bytes, or a replica
-// could not take its primary's place, nor go on at another one. So a command that such a replica does not know is replaced,
-// on its way to that replica, by as many bytes that change nothing there: a PING with a text as long as it takes.
+// What replicas that know only Redis's types receive. All replicas have one stream with the same offsets: otherwise a
+// replica could not take its primary's place, nor continue at another one. So a command that such a replica does not
+// know is replaced, only for that replica, by as many bytes without effect: a PING with a text of the right length.
 //
-// Rejected: two streams, since a replica that feeds others gets one of them and would have to make up the other, with
-// names and offsets that nobody else knows; and empty lines, each of which Redis reads like a command of its own, and counts
-// with the next one.
+// Rejected: two streams, since a replica that feeds others receives one of them and would have to construct the other,
+// with IDs and offsets that no other server knows. Also rejected: empty lines, since Redis reads each of them like a
+// command, and adds its length to the next one's.
 
 import (
 	"bytes"
 	"strconv"
 )
 
-// Plain turns what a cursor reads into what a plain replica is sent. The zero value begins at the beginning of a command.
+// Plain converts what a cursor reads to what a plain replica receives. The zero value begins at the beginning of a
+// command.
 type Plain struct {
-	// Native tells whether a command is for limitkv alone.
+	// Native reports whether only limitkv understands a command.
 	Native func(command []byte) bool
-	// LeftOut counts those that were.
+	// LeftOut counts commands that were replaced.
 	LeftOut int64
 
 	scan scan
-	part []byte // a command that is not complete yet
+	part []byte // an incomplete command
 }
 
-// Turn appends to out what stands for b. What is not complete waits for more. It reports false for what is no stream.
+// Turn appends the converted bytes of b to out. An incomplete command waits for its rest. Turn returns false if b is not
+// part of a stream of commands.
 func (p *Plain) Turn(out, b []byte) ([]byte, bool) {
 	if len(p.part) > 0 {
 		b = append(p.part, b...)
 		p.part = b[:0]
 	}
-	begin := 0 // of what is not in out yet
-	at := 0    // of the command
+	begin := 0 // where the bytes begin that are not in out yet
+	at := 0    // where the command begins
 	for {
 		n, ok := p.scan.command(b[at:])
 		if !ok {
@@ -56,17 +58,17 @@ func (p *Plain) Turn(out, b []byte) ([]byte, bool) {
 	return out, true
 }
 
-// Waiting is how many bytes wait to be complete.
+// Waiting is how many bytes of an incomplete command wait for its rest.
 func (p *Plain) Waiting() int { return len(p.part) }
 
-// scan finds the end of a command. It goes on where it left off when it is called again with more of the same bytes.
+// scan finds the end of a command. It resumes where it left off when it is called with more of the same bytes.
 type scan struct {
 	pos  int
-	left int // words, once begun
+	left int // words to come, if on
 	on   bool
 }
 
-// command returns how long the command is that b begins with, 0 if it is not all there.
+// command returns the length of the command at the beginning of b, 0 if it is incomplete.
 func (s *scan) command(b []byte) (n int, ok bool) {
 	if !s.on {
 		if len(b) == 0 {
@@ -93,7 +95,7 @@ func (s *scan) command(b []byte) (n int, ok bool) {
 	return s.pos, true
 }
 
-// header reads a line with a kind and a number. next is behind it, 0 if it is not all there.
+// header reads a line of a kind and a number. next is the place after it, 0 if it is incomplete.
 func header(b []byte, at int, kind byte) (n, next int, ok bool) {
 	if at >= len(b) {
 		return 0, 0, true
@@ -117,8 +119,8 @@ func header(b []byte, at int, kind byte) (n, next int, ok bool) {
 	return 0, 0, true
 }
 
-// Word returns the first word of a command, which is whole, and those behind it, of which Word gives the next. head is for
-// the first call: whether the count of words is to be passed over.
+// Word returns the first word of a complete command, and the rest, from which Word returns the next. In the first call
+// head is true: Word then skips the count of words.
 func Word(command []byte, head bool) (word, rest []byte) {
 	at := 0
 	if head {
@@ -131,13 +133,13 @@ func Word(command []byte, head bool) (word, rest []byte) {
 	return command[next : next+size], command[min(next+size+2, len(command)):]
 }
 
-// pingHead and what follows are a PING, with and without a text.
+// pingHead is the beginning of a PING with a text, ping a PING without one.
 const (
 	pingHead = "*2\r\n$4\r\nPING\r\n$"
 	ping     = "*1\r\n$4\r\nPING\r\n"
 )
 
-// AppendFiller appends n bytes that a replica counts and that change nothing there.
+// AppendFiller appends n bytes that a replica counts but that have no effect.
 func AppendFiller(out []byte, n int) []byte {
 	const around = len(pingHead) + len("\r\n\r\n")
 	for n > around {

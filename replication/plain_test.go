@@ -1,6 +1,6 @@
 package replication
 
-// What plain replicas are sent.
+// What plain replicas receive.
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// cmd is a command as it stands in the stream.
+// cmd is a command as in the stream.
 func cmd(words ...string) string {
 	b := fmt.Sprintf("*%d\r\n", len(words))
 	for _, w := range words {
@@ -24,7 +24,7 @@ func dotted(b []byte) bool {
 	return bytes.IndexByte(name, '.') >= 0
 }
 
-// A filler has the length that it is asked for, and is made of PINGs and empty lines alone.
+// A filler has the requested length, and consists only of PINGs and empty lines.
 func TestFiller(t *testing.T) {
 	for _, n := range append(seq(0, 2300), 99_999, 100_021, 100_022, 100_023, 100_024, 1_000_000, 1_000_024, 1_000_025) {
 		b := AppendFiller(nil, n)
@@ -46,7 +46,7 @@ func TestFiller(t *testing.T) {
 			}
 			rest = rest[k:]
 		}
-		if n >= len(ping) && pings != 1 { // the replica counts what comes with a command
+		if n >= len(ping) && pings != 1 { // the replica counts bytes only with a command
 			t.Fatalf("%d pings in %d bytes", pings, n)
 		}
 	}
@@ -59,7 +59,7 @@ func seq(from, to int) (all []int) {
 	return all
 }
 
-// However a stream is cut, a plain replica gets as many bytes, and all commands that it knows.
+// However a stream is cut, a plain replica gets the same number of bytes, and all commands that it knows.
 func TestPlain(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

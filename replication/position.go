@@ -1,6 +1,6 @@
 package replication
 
-// Where a server is in the stream: what the stream comes from, and whether the keys are what it makes of them.
+// A server's position in its stream: the stream's source, and whether the keys match it.
 
 import (
 	"sync"
@@ -15,32 +15,34 @@ type Place struct {
 	Selected int // the database that the stream has selected there
 }
 
-// Position is a server's place in a stream, which comes from its own log while it is a primary, and from its primary while it
-// is a replica. What changes the role, or replaces the keys, is called while all keys are held.
+// Position is a server's place in a stream. The stream comes from the server's own log while it is a primary, and from
+// its primary while it is a replica. Methods that change the role, or replace the keys, are called under the locks of
+// all shards.
 type Position struct {
 	Stream *Stream
 	log    *journal.Log
 
-	// mu guards what follows. The log's lock and the stream's may be taken under it.
+	// mu guards the fields below. The locks of the log and of the stream may be taken under it.
 	mu  sync.Mutex
-	own *journal.Follower // of the server's log, as far as the stream comes from there
-	// selected is the database that the primary's stream has selected, nil where none is followed.
+	own *journal.Follower // reads the server's log if the stream comes from it
+	// selected returns the database that the primary's stream has selected; nil if the server follows no primary.
 	selected func() int
-	restored int // the database that is selected where Restore has the stream go on
-	// whole: the keys of a replica are what the stream makes of them up to its offset, so that it can be gone on from there.
+	restored int // the database that is selected where a restored stream continues
+	// whole: a replica's keys are the result of the stream up to its offset, so that the stream can be continued there.
 	whole bool
 }
 
-// NewPosition is the position of a primary, whose stream does not keep anything yet.
+// NewPosition returns the position of a primary whose stream does not store anything yet.
 func NewPosition(s *Stream, log *journal.Log) *Position { return &Position{Stream: s, log: log} }
 
-// lead has the stream come from the log.
+// lead makes the log the stream's source.
 func (p *Position) lead() {
 	p.own.Leave()
 	p.own = p.log.FollowFrom(p.Stream, journal.LSN(p.Stream.Offset()))
 }
 
-// Begin has a primary's stream keep what comes from now on. It reports false if it does already, or the server is a replica.
+// Begin makes a primary's stream store bytes from now on. It returns false if it does already, or if the server is a
+// replica.
 func (p *Position) Begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +53,7 @@ func (p *Position) Begin() bool {
 	return true
 }
 
-// End has a primary's stream keep nothing any more. It reports false if somebody reads it.
+// End makes a primary's stream inactive. It returns false if the stream has a reader.
 func (p *Position) End() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,18 +64,18 @@ func (p *Position) End() bool {
 	return true
 }
 
-// Follow has the stream come from a primary, or from another one than before. selected returns the database that is selected
-// in what comes from there; it is called while all keys are held.
+// Follow makes a primary the stream's source, or another primary than before. selected returns the database that is
+// selected in the bytes from there; it is called under the locks of all shards.
 func (p *Position) Follow(selected func() int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// All that a primary has changed since its stream began is in the stream.
+	// All changes of a primary since its stream began are in the stream.
 	p.whole = p.whole || p.selected == nil && p.Stream.State().Active
 	p.selected = selected
 	p.own.Leave()
 }
 
-// Promote has a replica's stream come from the log, under a name of its own.
+// Promote makes the log the source of a replica's stream, with a new ID.
 func (p *Position) Promote() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +84,7 @@ func (p *Position) Promote() {
 	p.lead()
 }
 
-// Adopt says that the keys are what the primary's stream makes of them up to a place, where it begins anew.
+// Adopt is called when the keys are the result of the primary's stream up to a place. The stream begins anew there.
 func (p *Position) Adopt(at Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,21 +92,21 @@ func (p *Position) Adopt(at Place) {
 	p.whole = true
 }
 
-// Lost says that a replica's keys are not any more what the stream makes of them.
+// Lost is called when a replica's keys are no longer the result of the stream.
 func (p *Position) Lost() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.whole = false
 }
 
-// Same tells whether what a replica has is of the stream of a name.
+// Same reports whether a replica's keys come from the stream with an ID.
 func (p *Position) Same(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.whole && p.Stream.State().ID == id
 }
 
-// From is where a replica can go on, no ID if it cannot.
+// From is where a replica can continue, with an empty ID if it cannot.
 func (p *Position) From() (id string, offset int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +117,8 @@ func (p *Position) From() (id string, offset int64) {
 	return st.ID, st.Offset
 }
 
-// At is the place that belongs to the keys. ok is false where nobody could go on from there. All keys are held.
+// At is the place that matches the keys. ok is false if nobody could continue from there. The caller holds the locks of
+// all shards.
 func (p *Position) At() (at Place, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,8 +131,8 @@ func (p *Position) At() (at Place, ok bool) {
 	return at, p.whole
 }
 
-// Reselect has the log's next effects begin with SELECT, for a replica that begins here, and returns the database that the
-// stream has selected. All keys are held.
+// Reselect makes the log's next effects begin with SELECT, for a replica that begins here. It returns the database that
+// the stream has selected. The caller holds the locks of all shards.
 func (p *Position) Reselect() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,15 +143,15 @@ func (p *Position) Reselect() int {
 	return 0
 }
 
-// Leads tells whether what goes to the log goes to replicas.
+// Leads reports whether the log's effects go to replicas.
 func (p *Position) Leads() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.selected == nil && p.Stream.State().Active
 }
 
-// Restore has the stream go on at a place of which a server that begins has the keys: a primary's with what its replicas know
-// it by, a replica's with its primary's.
+// Restore makes the stream of a starting server continue at the place that its keys match. A primary keeps the old ID as
+// the one that its replicas know; a replica takes over its primary's.
 func (p *Position) Restore(at Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,7 +165,7 @@ func (p *Position) Restore(at Place) {
 	p.lead()
 }
 
-// Restored is the database that is selected where Restore has the stream go on.
+// Restored is the database that is selected where Restore made the stream continue.
 func (p *Position) Restored() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

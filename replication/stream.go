@@ -1,13 +1,13 @@
-// Package replication, internal to the server, is the stream of effects that replicas read: its bytes, as far back as it is
-// kept (the backlog), and the names by which a replica that was away says where it left off. A primary's stream comes from
-// the journal; a replica's is its primary's, byte for byte, so that it can feed replicas of its own and take its primary's
-// place.
+// Package replication, internal to the server, is the stream of effects that replicas read. It stores the stream's
+// latest bytes (the backlog), and the replication IDs with which a replica that was disconnected says where it left off.
+// A primary's stream comes from the journal. A replica's stream is its primary's, byte for byte, so that the replica can
+// feed replicas of its own and take its primary's place.
 //
-// The bytes are in blocks, which all who read share: ten replicas that are behind cost the memory of one. A block lasts as
-// long as the backlog or a reader needs it. Rejected: a ring of a fixed size, out of which a replica that is a little too
-// slow falls while it still could be fed; Redis had one up to version 6.
+// The bytes are in blocks that all readers share: ten replicas that lag cost the memory of one. A block stays as long as
+// the backlog or a reader needs it. Rejected: a ring of a fixed size, which drops a replica that is slightly too slow
+// although it could still be fed; Redis had one up to version 6.
 //
-// It knows no command's name: what a stream has that only limitkv understands is told apart by a function.
+// It knows no command names: a function identifies the commands that only limitkv understands.
 package replication
 
 import (
@@ -17,34 +17,35 @@ import (
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
-// blockBytesMax is how long a block is, and blockBytesMin for a small backlog, of which a block is a sixteenth.
+// blockBytesMax is the usual size of a block. With a small backlog, a block is a sixteenth of it, at least
+// blockBytesMin.
 const (
 	blockBytesMax = 64 << 10
 	blockBytesMin = 4 << 10
 	backlogBlocks = 16
 )
 
-// OffsetMax is how far a stream may go; one that is said to be beyond is not gone on from. No stream comes there in the life of
-// its servers, so that what is counted from an offset never overflows.
+// OffsetMax is the largest offset of a stream. A stream that claims a larger one is not continued. No stream reaches it
+// in practice, so that calculations with offsets never overflow.
 const OffsetMax = 1 << 62
 
-// NoID is the second name of a stream that has only one.
+// NoID is the second ID of a stream that has only one.
 var NoID = strings.Repeat("0", 40)
 
-// Stream is safe for use by several goroutines. Offsets count bytes: that of a byte is how many there are up to it.
+// Stream is safe for concurrent use. Offsets count bytes: a byte's offset is the number of bytes up to it, included.
 type Stream struct {
 	newID func() string
 
 	mu          sync.Mutex
 	id, id2     string
 	offset      int64 // of the last byte
-	second      int64 // up to which id2 names the same stream, and one; -1 for none
-	active      bool  // bytes are kept
+	second      int64 // id2 names the same stream before this offset; -1 for none
+	active      bool  // bytes are stored
 	size        int64 // of the backlog
 	head, tail  *block
 	cursors     []*Cursor
-	asleep      []*Cursor // of these, who found nothing, and is woken when something comes
-	lastMicros  int64     // when something came last
+	asleep      []*Cursor // cursors that found nothing, and are woken by new bytes
+	lastMicros  int64     // when the last bytes came
 	log         *journal.Log
 	unconfirmed unconfirmed
 }
@@ -52,28 +53,28 @@ type Stream struct {
 type block struct {
 	before int64 // bytes of the stream before it
 	buf    []byte
-	held   int // by so many cursors
+	held   int // how many cursors are at it
 	next   *block
 }
 
 func (b *block) end() int64 { return b.before + int64(len(b.buf)) }
 
-// NewStream makes a stream that keeps nothing yet. newID makes up a name. Readers get what the server's log has confirmed
-// (Release).
+// NewStream returns a stream that does not store anything yet. newID creates an ID. Readers get only what the server's
+// log has confirmed (Release).
 func NewStream(size int64, newID func() string, log *journal.Log) *Stream {
 	return &Stream{newID: newID, id: newID(), id2: NoID, second: -1, size: size, log: log}
 }
 
-// State is what INFO tells of a stream.
+// State is what INFO reports about a stream.
 type State struct {
-	ID, ID2        string // ID2 is the name that it had up to before Second
+	ID, ID2        string // ID2 is the stream's ID before offset Second
 	Offset, Second int64
 	Active         bool
-	First, Kept    int64 // the offset of the first byte that is kept, and how many are
-	LastMicros     int64 // when something came last
+	First, Kept    int64 // the offset of the first stored byte, and how many bytes are stored
+	LastMicros     int64 // when the last bytes came
 }
 
-// State returns all of that, as of one moment.
+// State returns a consistent State.
 func (s *Stream) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +86,7 @@ func (s *Stream) State() State {
 	return st
 }
 
-// before is how many bytes come before those that are kept.
+// before is how many bytes come before the stored ones.
 func (s *Stream) before() int64 {
 	if s.head == nil {
 		return s.offset
@@ -93,15 +94,15 @@ func (s *Stream) before() int64 {
 	return s.head.before
 }
 
-// Offset is that of the last byte.
+// Offset is the offset of the last byte.
 func (s *Stream) Offset() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.offset
 }
 
-// Begin has a stream that keeps nothing keep what comes from now on, behind at least so many bytes. What came before
-// nobody has, so it gets another name. It reports whether it had kept nothing.
+// Begin makes an inactive stream store bytes from now on, and raises its offset to atLeast if it is lower. No replica
+// has the earlier bytes, so the stream gets a new ID. Begin reports whether the stream was inactive.
 func (s *Stream) Begin(atLeast int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +115,8 @@ func (s *Stream) Begin(atLeast int64) bool {
 	return true
 }
 
-// Restore has a stream that is new be what one has become whose name and offset are known, in another server or in this
-// one's former process: replicas that read it may go on.
+// Restore makes a new stream the continuation of one with a known ID and offset, which was in another server or in this
+// server's former process: replicas that read that one may continue.
 func (s *Stream) Restore(id string, offset int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,8 +124,8 @@ func (s *Stream) Restore(id string, offset int64) {
 	s.id, s.id2, s.second = s.newID(), id, offset+1
 }
 
-// End has it keep nothing any more, under another name: what changes from now on nobody hears of. The caller has seen to
-// it that nothing comes meanwhile. While somebody reads it, nothing happens and it reports false.
+// End makes the stream inactive and gives it a new ID, since no replica gets later changes. The caller ensures that
+// nothing is appended meanwhile. If the stream has a reader, End does nothing and returns false.
 func (s *Stream) End() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,14 +137,14 @@ func (s *Stream) End() bool {
 	return true
 }
 
-// Rename gives the stream another name, by which no replica knows it.
+// Rename gives the stream a new ID, which no replica knows.
 func (s *Stream) Rename() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.id = s.newID()
 }
 
-// Append takes what the primary's journal has, whose places are the stream's offsets: it is a journal.Sink.
+// Append appends bytes of the primary's journal, whose places are the stream's offsets. It implements journal.Sink.
 func (s *Stream) Append(at journal.LSN, nowMicros int64, framed []byte) {
 	s.mu.Lock()
 	if s.active {
@@ -158,12 +159,12 @@ func (s *Stream) Append(at journal.LSN, nowMicros int64, framed []byte) {
 	s.mu.Unlock()
 }
 
-// Feed takes what a replica has got from its primary.
+// Feed appends bytes that a replica got from its primary.
 func (s *Stream) Feed(raw []byte) {
 	var at journal.LSN
 	gated := s.log.Holds()
 	if gated {
-		at = s.log.End() // before the lock, which the journal's is taken before
+		at = s.log.End() // before s.mu: the journal's lock comes first in the lock order
 	}
 	s.mu.Lock()
 	was := s.offset
@@ -177,7 +178,7 @@ func (s *Stream) Feed(raw []byte) {
 	s.mu.Unlock()
 }
 
-// add appends bytes, and lets go what is not needed any more.
+// add appends bytes, and frees blocks that are not needed any more.
 func (s *Stream) add(b []byte) {
 	for len(b) > 0 {
 		if s.tail == nil || len(s.tail.buf) == cap(s.tail.buf) {
@@ -192,7 +193,7 @@ func (s *Stream) add(b []byte) {
 	s.trim()
 }
 
-// wake wakes those who found nothing, if there is something for them.
+// wake wakes the cursors in asleep that have bytes to read.
 func (s *Stream) wake() {
 	if len(s.asleep) == 0 {
 		return
@@ -210,8 +211,8 @@ func (s *Stream) wake() {
 	s.asleep = rest
 }
 
-// extend adds a block. Readers are woken although they wait for their peers to take what they have: they are to look
-// whether too much is waiting.
+// extend adds a block. It wakes all readers, also those whose peer is slow: they have to check whether too much is
+// waiting.
 func (s *Stream) extend() {
 	b := &block{before: s.offset, buf: make([]byte, 0, max(blockBytesMin, min(blockBytesMax, s.size/backlogBlocks)))}
 	if s.tail == nil {
@@ -228,14 +229,14 @@ func (s *Stream) extend() {
 	}
 }
 
-// trim lets go what neither the backlog nor a reader needs.
+// trim frees blocks that neither the backlog nor a reader needs.
 func (s *Stream) trim() {
 	for s.head != s.tail && s.head.held == 0 && s.offset-s.head.end() >= s.size {
 		s.head = s.head.next
 	}
 }
 
-// Resize changes how many bytes are kept at least.
+// Resize changes the size of the backlog.
 func (s *Stream) Resize(size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,8 +244,8 @@ func (s *Stream) Resize(size int64) {
 	s.trim()
 }
 
-// Adopt takes a primary's name and offset after a full synchronisation: the stream begins anew. Those who read it get
-// nothing more.
+// Adopt takes over a primary's ID and offset after a full synchronisation: the stream begins anew. Its present readers
+// get nothing more.
 func (s *Stream) Adopt(id string, offset int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,8 +257,8 @@ func (s *Stream) Adopt(id string, offset int64) {
 	s.offset, s.active, s.head, s.tail = offset, true, nil, nil
 }
 
-// Continue takes another name for the same stream, up to here: the primary has it after it took the place of another one.
-// It reports whether the name is another one; those who read the stream are to be told by ending their connections.
+// Continue takes over a new ID for the same stream, because the primary got it when it replaced another primary. It
+// reports whether the ID differs; then the caller informs the readers by closing their connections.
 func (s *Stream) Continue(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -269,12 +270,12 @@ func (s *Stream) Continue(id string) bool {
 	return true
 }
 
-// Promote gives a replica's stream a name of its own: it is a primary now. Up to here the stream is its former primary's,
-// by whose name other replicas may go on.
+// Promote gives a replica's stream an ID of its own, since the replica is a primary now. Up to here it is the former
+// primary's stream, so that other replicas may continue with that ID.
 func (s *Stream) Promote() { s.Continue(s.newID()) }
 
-// accepts tells whether a replica may go on behind a place: whether the name is one of this stream, and all bytes from an
-// offset on are kept. why says what is missing.
+// accepts reports whether a replica may continue at a place: whether the ID is one of this stream's, and all bytes from
+// the offset on are stored. why says what is missing.
 func (s *Stream) accepts(id string, from int64) (ok bool, why Refusal) {
 	switch {
 	case strings.EqualFold(id, s.id), strings.EqualFold(id, s.id2) && from <= s.second:
@@ -289,7 +290,7 @@ func (s *Stream) accepts(id string, from int64) (ok bool, why Refusal) {
 	return true, ""
 }
 
-// Refusal is why a replica cannot go on where it left off.
+// Refusal is why a replica cannot continue where it left off.
 type Refusal string
 
 // The refusals.

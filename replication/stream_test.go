@@ -1,6 +1,6 @@
 package replication
 
-// The stream, its readers and its names.
+// The stream, its readers and its IDs.
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ func testStream(size int64) *Stream {
 	return NewStream(size, func() string { n++; return fmt.Sprintf("%040d", n) }, journal.New())
 }
 
-// Whoever follows from a place reads what came behind it, however far the others are, and the backlog keeps what it is to
-// and not much more.
+// Each cursor reads the bytes after its place, however far the others are, and the backlog stores the bytes that it
+// should and not many more.
 func TestStream(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -84,7 +84,7 @@ func TestStream(t *testing.T) {
 					woken := x.woken
 					s.Feed([]byte("."))
 					all = append(all, '.')
-					if st.Offset++; x.woken == woken { // it is woken twice where a block begins
+					if st.Offset++; x.woken == woken { // it is woken twice if a block begins
 						t.Fatal("nobody was woken")
 					}
 					break
@@ -108,7 +108,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// The names of a stream, and who may go on by them.
+// The IDs of a stream, and which replicas may continue with them.
 func TestNames(t *testing.T) {
 	s := testStream(1 << 20)
 	if ok, why := s.accepts("0000000000000000000000000000000000000001", 1); ok || why != NotKept {

@@ -1,14 +1,14 @@
-// Package alarm, internal to the server, lets one goroutine sleep until a moment and be woken earlier.
+// Package alarm, internal to the server, lets one goroutine sleep until a moment, unless another one wakes it earlier.
 //
-// Go's own timers will not do for deadlines that are to be met exactly: the runtime waits in whole milliseconds, so that
-// a sleep ends half a millisecond late on average and a whole one at worst, also on an idle machine. On Linux an Alarm
-// sleeps in a read of a timer descriptor instead. Measured on 2 cores with two busy event loops, sleeps of 0 to 5 ms:
+// Go's own timers are too imprecise for exact deadlines: the runtime waits in whole milliseconds, so that a sleep ends
+// half a millisecond late on average and a whole one at worst, even on an idle machine. On Linux an Alarm sleeps in a
+// read of a timer descriptor instead. Measured on 2 cores with two busy event loops, sleeps of 0 to 5 ms:
 //
 //	              half of them late by   9 of 10 within   99 of 100 within
 //	time.Sleep    530 µs                 990 µs           1.1 ms
 //	Alarm          15 µs                  60 µs           0.3 ms
 //
-// For that a processor (GOMAXPROCS) must be free for the sleeper when it wakes: one more than there are event loops.
+// This needs a free processor (GOMAXPROCS) for the sleeper when it wakes: one more than there are event loops.
 package alarm
 
 import (
@@ -17,13 +17,12 @@ import (
 	"time"
 )
 
-// Alarm is a sleep that can be cut short. One goroutine may Wait at a time; any
-// may Ring.
+// Alarm is a sleep that can be interrupted. One goroutine at a time may call Wait; any may call Ring.
 type Alarm struct {
-	mu    sync.Mutex // held to ring and to close, so that no other descriptor is rung
+	mu    sync.Mutex // guards Ring against Close, so that it never sets a reused descriptor
 	timer descriptor
 	rung  atomic.Bool
-	bell  chan struct{} // where there is no descriptor
+	bell  chan struct{} // used if there is no descriptor
 }
 
 // New returns an Alarm. Close releases it.
@@ -41,7 +40,7 @@ func (a *Alarm) Wait(d time.Duration) {
 	}
 	if a.timer.ok() {
 		a.timer.set(d)
-		if !a.rung.Load() { // who rings from here on ends the read
+		if !a.rung.Load() { // a Ring from here on ends the read
 			a.timer.wait()
 		}
 		a.rung.Store(false)
@@ -73,7 +72,7 @@ func (a *Alarm) Ring() {
 	}
 }
 
-// Close releases a. Nobody may be waiting.
+// Close releases the descriptor. No goroutine may be in Wait.
 func (a *Alarm) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

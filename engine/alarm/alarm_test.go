@@ -44,7 +44,7 @@ func TestRing(t *testing.T) {
 			go a.Ring()
 			a.Wait(time.Hour)
 		}
-		for range 200 { // rung at about the same time, from two sides, more often than waited for
+		for range 200 { // rung from two goroutines at about the same time, more often than waited for
 			done := make(chan bool)
 			go func() { a.Ring(); a.Ring(); done <- true }()
 			a.Wait(time.Hour)

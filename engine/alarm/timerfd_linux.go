@@ -1,6 +1,6 @@
 package alarm
 
-// The timer descriptor of Linux: exact to microseconds, and not subject to the slack of 50 µs that sleeps have.
+// Linux's timer descriptor is exact to microseconds, and not subject to the timer slack of 50 µs that sleeps have.
 
 import (
 	"syscall"
@@ -13,7 +13,7 @@ type descriptor struct{ fd int }
 
 func (t *descriptor) open() {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
-	if err != nil { // out of descriptors: the runtime's timers must do
+	if err != nil { // out of descriptors: Wait then uses the runtime's timers
 		fd = -1
 	}
 	t.fd = fd
@@ -21,8 +21,7 @@ func (t *descriptor) open() {
 
 func (t *descriptor) ok() bool { return t.fd >= 0 }
 
-// set has the next wait, or the present one, end after d. What had already
-// ended it is forgotten.
+// set makes the present or the next wait end after d. It cancels an earlier expiration.
 func (t *descriptor) set(d time.Duration) {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}
 	_ = unix.TimerfdSettime(t.fd, 0, &spec, nil)

@@ -2,7 +2,7 @@
 
 package alarm
 
-// Systems without timer descriptors: the runtime's timers must do.
+// Systems without timer descriptors use the runtime's timers.
 
 import "time"
 

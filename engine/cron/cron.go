@@ -1,18 +1,16 @@
-// Package cron, internal to the server, finds the times of a schedule in the five fields of cron, in a time
-// zone: minute, hour, day of the month, month, day of the week.
+// Package cron, internal to the server, computes the times of a cron schedule in a time zone. A schedule has five
+// fields: minute, hour, day of the month, month, day of the week.
 //
-// A field is *, a number, a range a-b, each with a step /n or without, or several of
-// those parted by commas. Months and days of the week have English names of three
-// letters too; 0 and 7 are Sunday. As in Vixie's cron, if both days are given (neither
-// begins with *), either suffices. @hourly, @daily or @midnight, @weekly, @monthly,
-// @yearly or @annually are short for what they say.
+// A field is *, a number or a range a-b, each optionally with a step /n, or several of these separated by commas. Months
+// and days of the week also have English names of three letters; 0 and 7 are Sunday. As in Vixie's cron, if both day
+// fields are restricted (neither begins with *), either one suffices. @hourly, @daily or @midnight, @weekly, @monthly,
+// @yearly or @annually are abbreviations of schedules.
 //
-// What a schedule means when clocks are changed is as in Vixie's cron. Where the minute or
-// the hour begins with *, it goes by elapsed time: whenever the clocks show one of its
-// times, so in both hours of the same name. Else each local time fires once: an hour that
-// occurs twice fires the first time, one that is skipped fires when it would have been
-// over. The libraries that there are for this skip such an hour altogether, or fire a
-// fixed hour twice, and none says where in a text its error is.
+// Changes of the clocks are handled as in Vixie's cron. If the minute or the hour begins with *, the schedule follows
+// elapsed time: it fires whenever the clocks show one of its times, so in both of two hours with the same name.
+// Otherwise each local time fires once: a time that occurs twice fires the first time, and a skipped one fires at the
+// moment of the change. Rejected: the existing libraries, which skip such a time altogether or fire a repeated one
+// twice, and do not report where in a text the error is.
 package cron
 
 import (
@@ -28,10 +26,10 @@ import (
 type Schedule struct {
 	minutes, hours, days, months, weekdays uint64 // bits
 	anyDay, anyWeekday                     bool   // the field begins with *
-	elapsed                                bool   // so does that of the minute or the hour
+	elapsed                                bool   // the field of the minute or the hour begins with *
 }
 
-// Error is a text that is no schedule, and at which byte, counted from 1.
+// Error says why a text is not a schedule, and at which byte, counted from 1.
 type Error struct {
 	At      int
 	Problem string
@@ -44,11 +42,11 @@ var short = map[string]string{
 	"@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
 }
 
-// field is what one of the five can have.
+// field describes the values of one of the five fields.
 type field struct {
 	name   string
 	lo, hi int
-	names  string // of three letters each, the first is lo
+	names  string // three letters each; the first name means lo
 }
 
 var fields = [...]field{
@@ -113,7 +111,7 @@ func Parse(text string) (s Schedule, err error) {
 	return s, nil
 }
 
-// never says that none of the months has one of the days.
+// never reports whether none of the months has any of the days.
 func (s *Schedule) never() bool {
 	if !s.anyDay && !s.anyWeekday {
 		return false
@@ -239,8 +237,7 @@ func (p *parser) value(f *field) (n int, problem string) {
 	return 0, "an unexpected character"
 }
 
-// yearsMost is how far ahead a time is looked for: a 29 February that is a Sunday can
-// be forty years away.
+// yearsMost is how many years ahead Next searches: a 29 February that is a Sunday can be forty years away.
 const yearsMost = 41
 
 // Next is the first time of the schedule after t, in a zone; the zero Time if there
@@ -259,7 +256,7 @@ func (s *Schedule) Next(t time.Time, in *time.Location) time.Time {
 	return time.Time{}
 }
 
-// nextElapsed is Next where it goes by elapsed time: from one change of the clocks to the next.
+// nextElapsed is Next for a schedule that follows elapsed time. It searches from one change of the clocks to the next.
 func (s *Schedule) nextElapsed(t time.Time, in *time.Location) time.Time {
 	t = t.In(in)
 	w := shown(t).Truncate(time.Minute).Add(time.Minute)
@@ -280,13 +277,13 @@ func (s *Schedule) nextElapsed(t time.Time, in *time.Location) time.Time {
 	return time.Time{}
 }
 
-// shown is what the clocks of a time's zone show, as if there were no zones.
+// shown is the local time that the zone's clocks show, expressed in UTC.
 func shown(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// nextLocal is the first local time of the schedule from w on.
+// nextLocal is the first local time of the schedule from w on, end if there is none before end.
 func (s *Schedule) nextLocal(w, end time.Time) time.Time {
 	for w.Before(end) {
 		year, month, day := w.Date()
@@ -314,18 +311,18 @@ func (s *Schedule) onDay(day int, weekday time.Weekday) bool {
 	return d || w
 }
 
-// instant is when a zone's clocks show a local time: the first time if they do twice,
-// and if they never do, when they are put forward past it.
+// instant is when a zone's clocks show a local time: the first time if they show it twice; if they skip it, the moment
+// when they do.
 func instant(w time.Time, in *time.Location) time.Time {
 	t := time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), 0, 0, in)
 	begin, end := zone.Bounds(t)
 	switch got := shown(t); {
-	case got.After(w): // skipped: t counts with what was before
+	case got.After(w): // skipped: t was computed with the offset before the change
 		return begin
 	case got.Before(w):
 		return end
 	}
-	// Shown already before the clocks were put back?
+	// The clocks may have shown w already before they were put back.
 	if begin.IsZero() {
 		return t
 	}

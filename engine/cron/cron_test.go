@@ -1,4 +1,4 @@
-// The times of schedules: as the fields say, and around changes of the clocks; and what is no schedule.
+// The times of schedules: as their fields say, and around changes of the clocks; and texts that are not schedules.
 package cron
 
 import (
@@ -36,11 +36,11 @@ func TestNext(t *testing.T) {
 		{"0 0 * * 7", "UTC", "2026-03-02 00:00 UTC", []string{"2026-03-08 00:00 UTC"}},
 		{"0 0 * * 5-7", "UTC", "2026-03-02 00:00 UTC", []string{"2026-03-06 00:00 UTC", "2026-03-07 00:00 UTC", "2026-03-08 00:00 UTC", "2026-03-13 00:00 UTC"}},
 		{"@Daily", "Asia/Kolkata", "2026-03-01 18:30 UTC", []string{"2026-03-02 18:30 UTC"}},
-		// Skipped: when it would have been over. Twice: the first time.
+		// A skipped time fires at the change; a time that occurs twice fires the first time.
 		{"30 2 * * *", "Europe/Berlin", "2026-03-28 02:00 UTC", []string{"2026-03-29 01:00 UTC", "2026-03-30 00:30 UTC"}},
 		{"0,30 2,3 * * *", "Europe/Berlin", "2026-03-28 03:00 UTC", []string{"2026-03-29 01:00 UTC", "2026-03-29 01:30 UTC", "2026-03-30 00:00 UTC"}},
 		{"30 2 * * *", "Europe/Berlin", "2026-10-24 12:00 UTC", []string{"2026-10-25 00:30 UTC", "2026-10-26 01:30 UTC"}},
-		// A wildcard or a step in the minutes or hours goes by elapsed time.
+		// A wildcard or a step in the minutes or hours follows elapsed time.
 		{"*/30 * * * *", "Europe/Berlin", "2026-10-24 23:45 UTC", []string{"2026-10-25 00:00 UTC", "2026-10-25 00:30 UTC", "2026-10-25 01:00 UTC", "2026-10-25 01:30 UTC", "2026-10-25 02:00 UTC"}},
 		{"0 * * * *", "Europe/Berlin", "2026-10-24 23:45 UTC", []string{"2026-10-25 00:00 UTC", "2026-10-25 01:00 UTC", "2026-10-25 02:00 UTC"}},
 		{"@hourly", "Europe/Berlin", "2026-03-29 00:00 UTC", []string{"2026-03-29 01:00 UTC", "2026-03-29 02:00 UTC"}},
@@ -51,7 +51,7 @@ func TestNext(t *testing.T) {
 		{"*/20 * 29 2 7", "UTC", "2026-01-01 00:00 UTC", []string{"2026-02-01 00:00 UTC"}},
 		{"* * 29 2 *", "Europe/Berlin", "2024-03-01 00:00 UTC", []string{"2028-02-28 23:00 UTC"}},
 		{"30 2 * * *", "Europe/Berlin", "2026-10-25 01:10 UTC", []string{"2026-10-26 01:30 UTC"}},
-		{"15 2 * * *", "Australia/Lord_Howe", "2026-10-03 12:00 UTC", []string{"2026-10-03 15:30 UTC", "2026-10-04 15:15 UTC"}}, // half an hour
+		{"15 2 * * *", "Australia/Lord_Howe", "2026-10-03 12:00 UTC", []string{"2026-10-03 15:30 UTC", "2026-10-04 15:15 UTC"}}, // a change of half an hour
 		{"0 12 * * *", "Pacific/Apia", "2011-12-29 21:00 UTC", []string{"2011-12-29 22:00 UTC", "2011-12-30 10:00 UTC", "2011-12-30 22:00 UTC"}},
 	} {
 		s, err := Parse(test.text)
@@ -110,9 +110,9 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// Each minute of a day around each change of the clocks, ten years long in ten zones. Each local
-// time fires once, at the first minute that shows it or, if none does, at the first one after.
-// What goes by elapsed time fires at each minute that shows it.
+// Each minute of a day around each change of the clocks, for ten years in ten zones. Each local time fires once, at the
+// first minute that shows it or, if none does, at the first one after it. A schedule that follows elapsed time fires at
+// each minute that shows it.
 func TestSummerTimes(t *testing.T) {
 	for _, test := range []struct {
 		text    string
@@ -142,7 +142,7 @@ func TestSummerTimes(t *testing.T) {
 	}
 }
 
-// around compares what a schedule says with what the clocks of a zone show, minute by minute.
+// around compares a schedule with what the clocks of a zone show, minute by minute.
 func around(t *testing.T, s *Schedule, l *time.Location, change time.Time, elapsed bool) {
 	t.Helper()
 	fires := func(w time.Time) bool { return w.Minute()%15 == 0 && (w.Hour() <= 4 || w.Hour() == 23) }
@@ -153,7 +153,7 @@ func around(t *testing.T, s *Schedule, l *time.Location, change time.Time, elaps
 		to := shown(m.In(l))
 		due := elapsed && fires(to)
 		if !elapsed {
-			// The local times that are passed with this minute, skipped ones included.
+			// The local times up to this minute that were not shown before, including skipped ones.
 			for w := from.Add(time.Minute); !w.After(to); w = w.Add(time.Minute) {
 				if fires(w) && !fired[w] {
 					fired[w], due = true, true
@@ -185,7 +185,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestLeapYears: by zones that are told by a rule nothing waits for ever on the last day of a leap year.
+// TestLeapYears checks that in zones that a rule describes nothing loops for ever on the last day of a leap year.
 func TestLeapYears(t *testing.T) {
 	berlin, err := zone.Load("Europe/Berlin")
 	if err != nil {

@@ -1,6 +1,6 @@
 package journal
 
-// What the writer's buffers keep.
+// The memory of the writer's buffers.
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
-// TestBuffersShrink sees that the room which a disk that stood still had the buffers grow by is let go, and that what every
-// write needs stays.
+// TestBuffersShrink checks that the buffers free the memory that they needed while the disk was stalled, and keep what
+// every write needs.
 func TestBuffersShrink(t *testing.T) {
 	o := place(vfs.OS, t.TempDir())
 	f, l, w := start(t, o, WriterOptions{Checksums: true})
@@ -24,7 +24,7 @@ func TestBuffersShrink(t *testing.T) {
 	}
 	write := func(n, size int) {
 		t.Helper()
-		w.mu.Lock() // all comes while the disk stands still
+		w.mu.Lock() // all batches come while the disk is stalled
 		for i := range n {
 			l.Append(one("SET", fmt.Sprint(i), strings.Repeat("x", size)))
 		}

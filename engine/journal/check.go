@@ -1,6 +1,7 @@
 package journal
 
-// Checking files without loading them: what is in them, whether every checksum is right, and cutting a damaged end.
+// Checking examines files without loading them: it reports their content, verifies every checksum, and can cut a damaged
+// end.
 
 import (
 	"errors"
@@ -13,24 +14,24 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
-// CheckOptions say what to check, and what to do about it.
+// CheckOptions say what to check, and what to do about damage.
 type CheckOptions struct {
 	FS vfs.FS
 	// Path is a manifest, one file of a log, or a directory with either.
 	Path string
-	// RDB checks an RDB file, or the RDB part that a file begins with, and returns the offset behind it.
+	// RDB checks an RDB file, or the RDB part that a file begins with, and returns the offset after it.
 	RDB func(file vfs.File, size int64) (end int64, err error)
 	// Fix cuts a damaged end of the last file.
 	Fix bool
-	// TruncateTo cuts everything behind the last time stamp that is not later, in Unix seconds; 0, nothing.
+	// TruncateTo cuts everything from the first time stamp that is later, in Unix seconds; 0 cuts nothing.
 	TruncateTo int64
-	// Print takes a line about what is found.
+	// Print prints a line about a finding.
 	Print func(string)
-	// Agree is asked before anything is cut, nil: it is cut. A copy of the file is made first.
+	// Agree is called before anything is cut; if it is nil, Check does not ask. Check first copies the file.
 	Agree func(question string) bool
 }
 
-// The reasons for which a file is not taken for one of the server's, or is left as it is.
+// Why a file is not taken for one of the server's, or is left unchanged.
 var (
 	errStrange = errors.New("this is neither an append-only file nor a snapshot: it stays as it is")
 	errEmpty   = errors.New("the file is empty")
@@ -40,17 +41,17 @@ var (
 // Part is what a check found in one file.
 type Part struct {
 	Entry
-	// RDB is the size of the RDB part, Size that of the file, before anything is cut.
+	// RDB is the size of the RDB part, Size the size of the file before anything is cut.
 	RDB, Size int64
 	Facts     Facts
-	// Err is what is wrong: a *Damage, or why the file could not be read.
+	// Err is a *Damage, or why the file could not be read.
 	Err error
 	// Cut is how many bytes were cut.
 	Cut int64
 }
 
-// Check checks what a path names. It returns what it found in every file, and the first thing that is wrong and was not
-// mended.
+// Check checks the files that a path names. It returns what it found in each file, and the first problem that it did not
+// repair.
 func Check(o CheckOptions) ([]Part, error) {
 	c := checker{CheckOptions: o}
 	info, err := o.FS.Stat(o.Path)
@@ -80,7 +81,7 @@ func Check(o CheckOptions) ([]Part, error) {
 
 type checker struct {
 	CheckOptions
-	alone bool // a file is checked that no manifest names
+	alone bool // the file is checked on its own, without a manifest
 }
 
 func (c *checker) printf(format string, args ...any) {
@@ -89,7 +90,7 @@ func (c *checker) printf(format string, args ...any) {
 	}
 }
 
-// lock takes the directories that a server may hold that writes to the files.
+// lock locks the directories that a server that writes to the files would lock.
 func (c *checker) lock(dir bool) (unlock func(), err error) {
 	at := filepath.Clean(c.Path)
 	if !dir {
@@ -98,7 +99,7 @@ func (c *checker) lock(dir bool) (unlock func(), err error) {
 	var held []io.Closer
 	unlock = func() {
 		for _, h := range held {
-			_ = h.Close() // It was only held.
+			_ = h.Close() // This only unlocks.
 		}
 	}
 	for _, d := range []string{at, filepath.Join(at, "..")} {
@@ -146,7 +147,7 @@ func (c *checker) find(dir string) (string, error) {
 	return "", fmt.Errorf("%s: more than one manifest there: %s", dir, strings.Join(found, ", "))
 }
 
-// Find returns where the log is that a directory holds, or a directory in it.
+// Find returns where the log is in a directory, or in a directory below it.
 func Find(file vfs.FS, dir string) (o Options, err error) {
 	c := checker{CheckOptions: CheckOptions{FS: file}}
 	path, err := c.find(dir)
@@ -226,8 +227,8 @@ func (c *checker) part(dir string, e Entry, last bool) Part {
 	return p
 }
 
-// strange tells why a file that no manifest names is none of the server's. Behind a snapshot may be anything, which the server does
-// not read: then the part ends with it.
+// strange returns why a file without a manifest is not one of the server's. Anything may follow a snapshot, since the
+// server does not read it: then the part ends with the snapshot.
 func (c *checker) strange(file vfs.File, p *Part) error {
 	if p.Size == 0 && !strings.HasSuffix(p.Name, ".aof") {
 		return errEmpty
@@ -297,7 +298,7 @@ func (c *checker) mend(p *Part, d *Damage, path string, last bool) {
 	c.printf("%s: cut to %d bytes", p.Name, d.Good)
 }
 
-// truncate cuts a file where its reader stopped. What is kept of a group becomes a group of its own.
+// truncate cuts a file where its reader stopped. The remaining part of a group becomes a group of its own.
 func (c *checker) truncate(r *Reader, path string, last bool) (int64, error) {
 	if r.offset() == 0 || r.facts.Units == 0 {
 		return 0, fmt.Errorf("%s: nothing is in front of that time", r.name)
@@ -328,7 +329,7 @@ func (c *checker) truncate(r *Reader, path string, last bool) (int64, error) {
 	return r.size - size, nil
 }
 
-// cut makes a file end at a size once that is agreed to, and keeps a copy of it.
+// cut truncates a file to a size, after Agree agreed, and keeps a copy of it.
 func (c *checker) cut(path, name string, size, was int64) error {
 	question := fmt.Sprintf("%s: %d of %d bytes would be cut off: all that was changed behind offset %d is lost", name, was-size, was, size)
 	if c.Agree != nil && !c.Agree(question) {
@@ -343,7 +344,7 @@ func (c *checker) cut(path, name string, size, was int64) error {
 	return cutFile(c.FS, path, size)
 }
 
-// keep copies a file, to a name that nothing has.
+// keep copies a file to an unused name.
 func (c *checker) keep(path string) (kept string, err error) {
 	for n := 0; ; n++ {
 		kept = path + ".before-fix"
@@ -382,7 +383,7 @@ func (c *checker) keep(path string) (kept string, err error) {
 	return kept, err
 }
 
-// kept is what was read of the group in which the reader stopped.
+// kept is the part before pos of the group in which the reader stopped.
 func (r *Reader) kept() []byte {
 	if r.end == 0 {
 		return nil
@@ -390,7 +391,7 @@ func (r *Reader) kept() []byte {
 	return r.buf[r.end-int(r.group.length) : r.pos]
 }
 
-// cutFile makes a file end at a size, safely: what follows is written behind it only when what was cut cannot come back.
+// cutFile truncates a file to a size and syncs it: only when the cut bytes cannot come back may others be written there.
 func cutFile(f vfs.FS, path string, size int64) error {
 	return change(f, path, func(file vfs.File) error { return file.Truncate(size) })
 }
@@ -402,7 +403,7 @@ func appendFile(f vfs.FS, path string, text []byte) error {
 	})
 }
 
-// change changes a file that is there, and makes that safe.
+// change changes an existing file and syncs it.
 func change(f vfs.FS, path string, how func(vfs.File) error) error {
 	file, err := f.Append(path)
 	if err != nil {

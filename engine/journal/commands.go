@@ -1,23 +1,24 @@
 package journal
 
-// Writing commands to a file that is not the log's end: a BASE in AOF form, an export.
+// This file writes commands to files that are not the end of the log: a BASE in AOF form, an export.
 
 import (
 	"io"
 )
 
-// CommandWriter writes commands in the form of the log, in groups.
+// CommandWriter writes commands in the log's form, in groups.
 type CommandWriter struct {
 	to     io.Writer
 	at     int64
 	lsn    LSN
 	micros int64
 	marks  bool
-	text   []byte // begins with room for a mark, where marks are written
+	text   []byte // begins with room for a mark if marks are written
 }
 
-// NewCommandWriter returns a writer to the beginning of a file. lsn and micros are the place in the log and the Unix
-// time that the file stands for; marks writes marks, stamp begins with a time stamp (aof-timestamp-enabled).
+// NewCommandWriter returns a writer that starts a file. lsn and micros are the place in the log and the Unix time of the
+// file's data. If marks is set it writes marks; if stamp is set the file begins with a time stamp
+// (aof-timestamp-enabled).
 func NewCommandWriter(to io.Writer, lsn LSN, micros int64, marks, stamp bool) (*CommandWriter, error) {
 	c := &CommandWriter{to: to, lsn: lsn, micros: micros, marks: marks}
 	if stamp {
@@ -28,7 +29,8 @@ func NewCommandWriter(to io.Writer, lsn LSN, micros int64, marks, stamp bool) (*
 	return c, nil
 }
 
-// Append adds whole commands, as RESP. What must be applied whole is handed over in one call, MULTI and EXEC around it.
+// Append adds whole commands, as RESP. Commands that must be applied together, with their MULTI and EXEC, are passed in
+// one call.
 func (c *CommandWriter) Append(resp []byte) error {
 	if c.marks && len(c.text) == 0 {
 		c.text = append(c.text, blankMark[:]...)
@@ -40,7 +42,7 @@ func (c *CommandWriter) Append(resp []byte) error {
 	return c.Flush()
 }
 
-// Flush writes what was added. It does not sync.
+// Flush writes the added commands. It does not sync.
 func (c *CommandWriter) Flush() error {
 	if len(c.text) == 0 {
 		return nil

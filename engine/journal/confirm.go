@@ -1,11 +1,12 @@
 package journal
 
-// Who waits for the store: a reply leaves when what it tells of is as safe as the user asked for, which the log's store says. Event
-// loops do not wait: what has to is kept here and posted back.
+// This file makes replies wait for the store. A reply leaves when the change that it reports is as safe as the user
+// configured, which the store decides. Event loops do not block for that: a reply that has to wait is queued here and
+// posted back to its loop.
 //
-// When the store cannot confirm any more, replies are not kept any longer: each is answered with the store's error instead.
-// What it told of is in memory, and becomes safe when the store is well again, with what else is in memory; if the server
-// ends before, it is lost. Messages, which nobody asked for, stay until then.
+// When the store cannot confirm any more, each waiting reply is replaced by the store's error. The change that it
+// reports stays in memory, and becomes safe with the rest when the store recovers; if the server ends before, it is
+// lost. Messages, which answer no request, keep waiting.
 
 import (
 	"sync"
@@ -13,13 +14,13 @@ import (
 )
 
 type confirmation struct {
-	store atomic.Pointer[Store] // nil: nothing is held
+	store atomic.Pointer[Store] // nil: no reply waits
 	holds atomic.Bool
 
 	queueMu sync.Mutex
-	queue   []queued // by place
-	// messages is how many of them are in queue. releasing: somebody calls functions that were in it, and looks again if
-	// again is set.
+	queue   []queued // ordered by place
+	// messages is the number of messages in queue. releasing: a goroutine is calling functions from the queue; again
+	// makes it look at the queue once more.
 	messages         int
 	releasing, again bool
 	confirmed        []func()
@@ -32,14 +33,15 @@ type queued struct {
 	message func()
 }
 
-// messagesMax is how many messages are kept. While the log is written few are; while it cannot be, keys that expire may
-// have events. Those that are too many are dropped, as Redis drops what subscribers cannot take.
+// messagesMax is how many messages may wait. While the log is written there are few; while it cannot be written,
+// expiring keys may still cause events. Messages beyond that are dropped, as Redis drops messages that its subscribers
+// are too slow for.
 const messagesMax = 100_000
 
-// Holds says whether replies may have to wait: then who changes something notes the place where it is.
+// Holds reports whether replies may have to wait. If so, a command that changes data records its place in the log.
 func (c *confirmation) Holds() bool { return c.holds.Load() }
 
-// Kept is the store, nil without one.
+// Kept is the log's store, nil if there is none.
 func (c *confirmation) Kept() Store {
 	if s := c.store.Load(); s != nil {
 		return *s
@@ -55,18 +57,18 @@ func (c *confirmation) Confirmed() LSN {
 	return MaxLSN
 }
 
-// OnConfirmed has fn called whenever more may be confirmed, after those who wait were told.
+// OnConfirmed registers fn, which is called whenever more may be confirmed, after the waiting replies were released.
 func (c *confirmation) OnConfirmed(fn func()) {
 	c.queueMu.Lock()
 	c.confirmed = append(c.confirmed, fn)
 	c.queueMu.Unlock()
 }
 
-// After calls fn when a place is confirmed, perhaps at once, or with an error where it cannot be for now. Of one place, and
-// of later ones, functions are called in the order in which they came.
+// After calls fn when a place is confirmed, perhaps at once, or with an error if it cannot be confirmed for now.
+// Functions are called in the order of their places, functions of the same place in the order of their calls of After.
 func (c *confirmation) After(at LSN, fn func(failed string)) { c.add(queued{at: at, reply: fn}) }
 
-// Tell is After for messages, which wait for as long as it takes.
+// Tell is After for messages, which wait as long as necessary.
 func (c *confirmation) Tell(at LSN, fn func()) { c.add(queued{at: at, message: fn}) }
 
 func (c *confirmation) add(q queued) {
@@ -91,7 +93,7 @@ func (c *confirmation) add(q queued) {
 	copy(c.queue[i+1:], c.queue[i:])
 	c.queue[i] = q
 	c.queueMu.Unlock()
-	c.Release() // it may have been confirmed since, or have failed
+	c.Release() // the place may have been confirmed meanwhile, or the store may have failed
 }
 
 func (q *queued) run(failed string) {
@@ -102,8 +104,8 @@ func (q *queued) run(failed string) {
 	}
 }
 
-// Release lets go what is confirmed, and all replies if none of the others can be. The store calls it when more may be, or
-// when it cannot confirm any more. The log's lock is not held.
+// Release releases what is confirmed, and fails all other replies if the store refuses them. The store calls it when
+// more may be confirmed, or when it cannot confirm any more. The caller must not hold the log's lock.
 func (c *confirmation) Release() {
 	c.queueMu.Lock()
 	defer func() {
@@ -133,12 +135,12 @@ func (c *confirmation) Release() {
 	c.releasing = false
 }
 
-// take takes out of the queue what is confirmed, and the replies that fail, with why.
+// take removes from the queue what is confirmed, and the replies that fail, with the reason.
 func (c *confirmation) take() (free, failed []queued, why string) {
 	upTo, s := MaxLSN, c.Kept()
 	c.holds.Store(s != nil && s.Holds())
 	if s != nil {
-		why = s.Refusal() // before Confirmed: what became safe with the end of a failure has not failed
+		why = s.Refusal() // before Confirmed: data that became safe as the failure ended has not failed
 		upTo = s.Confirmed()
 	}
 	n := 0
@@ -166,9 +168,9 @@ func (c *confirmation) take() (free, failed []queued, why string) {
 	return free, failed, why
 }
 
-// Truncated says that what is behind a place was taken back by the store and never comes: the log goes on from there, replies
-// that tell of more fail with why, and messages about it are dropped. Nobody appends meanwhile, and what the keyspace has
-// of it is the caller's to take back.
+// Truncated is called by a store that dropped everything after a place. The log continues from that place. Replies that
+// wait for a later one fail with why, and messages about it are dropped. Nothing may append meanwhile, and the caller
+// undoes the dropped changes in the keyspace.
 func (l *Log) Truncated(to LSN, why string) {
 	l.mu.Lock()
 	l.kept.end, l.kept.db = min(l.kept.end, to), noDB

@@ -1,7 +1,7 @@
 package journal
 
-// The crash test: random work on the simulated file system, a crash at a random call, errors in between; then the
-// machine starts again, and what it loads is held against what was acknowledged.
+// The crash test does random work on the simulated file system, with errors and a crash at a random call. Then the
+// machine starts again, and the loaded log is compared with what was acknowledged.
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ var (
 	crashLog  = flag.Bool("crash.log", false, "print what happens")
 )
 
-// model is what the log should hold: batches numbered from 1, each of the life in which it was written.
+// model is what the log should contain: batches numbered from 1, each with the life in which it was written.
 type model struct {
 	t     *testing.T
 	seed  uint64
@@ -32,17 +32,17 @@ type model struct {
 	disk  *simfs.FS
 	clock int64
 
-	lives []int // of batch i, at i-1: the life it was written in
-	lsns  []LSN // behind it
-	acked int   // batches up to here were durable when somebody was told so
-	kept  int   // batches up to here were written by a process that may end, on a machine that goes on
+	lives []int // at i-1: the life in which batch i was written
+	lsns  []LSN // at i-1: the place after batch i
+	acked int   // batches up to here were acknowledged as durable
+	kept  int   // batches up to here survive the end of the process, if the machine stays up
 	life  int
 
 	log    *Log
 	files  *Files
 	writer *writer
 	cut    *Cut
-	cutAt  int // batches in front of the cut
+	cutAt  int // number of batches before the cut
 	round  bool
 
 	seen map[string]int
@@ -64,7 +64,7 @@ func (m *model) options() Options {
 		Log: func(_ Level, line string) { m.logf("  log: %s", line) }}
 }
 
-// batch is the RESP of a batch: so many effects that say which they are.
+// batch is the RESP of a batch of so many effects, each with its number.
 func (m *model) batch() *Batch {
 	id, effects := len(m.lives)+1, 1+m.rng.IntN(3)
 	b, db := &Batch{NowMicros: 1_700_000_000_000_000 + m.clock}, m.rng.IntN(3)
@@ -72,7 +72,7 @@ func (m *model) batch() *Batch {
 		var value []byte
 		switch m.rng.IntN(12) {
 		case 0:
-			value = make([]byte, m.rng.IntN(3000)) // As a sector that is missing looks.
+			value = make([]byte, m.rng.IntN(3000)) // Zeros, like a missing sector.
 		case 1:
 			value = bytes.Repeat([]byte("#LKV1 g \r\n*1\r\n$4\r\nEXEC\r\n"), m.rng.IntN(40))
 		case 2:
@@ -87,7 +87,7 @@ func (m *model) batch() *Batch {
 	return b
 }
 
-// start opens the files, loads them, compares, and starts a writer that tests step.
+// start opens the files, loads them, compares, and starts a writer that the test steps.
 func (m *model) start() (err error) {
 	files, err := Open(m.options())
 	if err != nil {
@@ -148,7 +148,7 @@ func (m *model) start() (err error) {
 	return nil
 }
 
-// apply checks a unit that is read behind n batches, and says how many there are with it.
+// apply checks a unit that follows n batches, and returns the number of batches with it.
 func (m *model) apply(u *Unit, n int) (int, error) {
 	for k, c := range u.Commands {
 		var args [6]int
@@ -188,7 +188,7 @@ func (m *model) base(f vfs.File, n int, at LSN) error {
 	return w.Flush()
 }
 
-// acknowledge takes over what somebody may be told now.
+// acknowledge updates what may be acknowledged now.
 func (m *model) acknowledge() {
 	if m.writer.State() == Starting {
 		return
@@ -203,7 +203,7 @@ func (m *model) acknowledge() {
 	}
 }
 
-// step has the writer's goroutine or an event loop do what it does.
+// step runs a step of the writer's goroutine or of an event loop.
 func (m *model) step() {
 	switch beside := m.writer.o.Beside != nil; {
 	case beside && m.rng.IntN(3) == 0:
@@ -223,7 +223,7 @@ func (m *model) step() {
 	m.acknowledge()
 }
 
-// goroutine has the writer's goroutine do what it does when it is woken.
+// goroutine runs what the writer's goroutine does when it is woken.
 func (m *model) goroutine() {
 	m.writer.step()
 	m.acknowledge()
@@ -261,7 +261,7 @@ func (m *model) work() {
 	}
 }
 
-// rewrite goes on with a cut.
+// rewrite continues with a cut.
 func (m *model) rewrite() {
 	select {
 	case <-m.cut.ready:
@@ -295,7 +295,7 @@ func (m *model) rewrite() {
 	m.acknowledge()
 }
 
-// plan crashes at one call and fails others with some chance.
+// plan crashes at one call and fails others at random.
 func (m *model) plan(crashAt int, failures float64) func(simfs.Call) simfs.Accident {
 	full := 0
 	return func(c simfs.Call) simfs.Accident {
@@ -311,7 +311,7 @@ func (m *model) plan(crashAt int, failures float64) func(simfs.Call) simfs.Accid
 		}
 		errs := []error{syscall.EIO, syscall.ENOSPC, syscall.EROFS, syscall.EACCES, syscall.ENOENT}
 		if c.Kind == simfs.Stat {
-			errs = errs[:4] // Whoever is told that there is nothing believes it.
+			errs = errs[:4] // The caller would believe that the file does not exist.
 		}
 		a := simfs.Accident{Err: errs[m.rng.IntN(len(errs))], Bytes: m.rng.IntN(200)}
 		if a.Err == syscall.ENOSPC {
@@ -323,7 +323,7 @@ func (m *model) plan(crashAt int, failures float64) func(simfs.Call) simfs.Accid
 	}
 }
 
-// live is one life of the server, which ends with a crash or in order.
+// live is one life of the server, which ends with a crash or properly.
 func (m *model) live() {
 	m.life++
 	crashAt, failures := 0, 0.0
@@ -386,8 +386,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestErrorsInTurn fails each call of a run in turn, once and for a while, with each error. When the disk is well again
-// the log heals, and everything is there.
+// TestErrorsInTurn fails each call of a run in turn, once and for a while, with each error. When the disk works again,
+// the log recovers, and nothing is lost.
 func TestErrorsInTurn(t *testing.T) {
 	seen := map[string]int{}
 	faults := 0
@@ -406,7 +406,7 @@ func TestErrorsInTurn(t *testing.T) {
 	}
 }
 
-// errorRun fails so many calls from one on, and says whether there was such a call.
+// errorRun fails so many calls from a given one on, and reports whether there was such a call.
 func errorRun(t *testing.T, seed uint64, at, calls int, errno error, seen map[string]int) (failed bool) {
 	m := newModel(t, seed, seen)
 	m.disk.Plan(func(c simfs.Call) simfs.Accident {

@@ -1,12 +1,12 @@
 package journal
 
-// What the writer does when the disk does not: it keeps what could not be written, or gives the file up.
+// How the writer reacts to a failing disk: it keeps what could not be written, or gives the file up.
 
 import (
 	"errors"
 )
 
-// logFailure logs a write that failed, not too often.
+// logFailure logs a failed write, at most once in logMicros.
 func (w *writer) logFailure(now int64, err error, n, of int) {
 	if w.loggedAt != 0 && now-w.loggedAt < logMicros {
 		return
@@ -18,8 +18,8 @@ func (w *writer) logFailure(now int64, err error, n, of int) {
 	}
 }
 
-// fail takes a failure over and tells the server, first of all that it is to refuse writes: who is told that one failed may
-// send another one at once.
+// fail records a failure and tells the server. The server must refuse writes before replies fail, since a client whose
+// write failed may send the next one at once.
 func (w *writer) fail(state State, err error) {
 	w.failed.Store(&Failure{Err: err, NeedsBase: state == Broken})
 	w.state.Store(int32(state))
@@ -40,10 +40,10 @@ func (w *writer) healthy() {
 	}
 }
 
-// block keeps what could not be written, until it can be.
+// block keeps what could not be written until a retry succeeds.
 func (w *writer) block(err error, now int64) {
 	if w.outside != nil {
-		w.breakDown(err) // The file has no place in the manifest yet: a new try begins with a new cut.
+		w.breakDown(err) // The file is not in the manifest yet: a retry begins with a new cut.
 		return
 	}
 	w.abandon(err)
@@ -53,7 +53,7 @@ func (w *writer) block(err error, now int64) {
 	}
 }
 
-// abandon fails a rotation that has not come to its new file.
+// abandon fails a cut whose new file has not begun.
 func (w *writer) abandon(err error) {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
@@ -63,7 +63,7 @@ func (w *writer) abandon(err error) {
 	}
 }
 
-// breakDown gives up the file: nobody knows what of it is safe beyond what was synced.
+// breakDown gives up the file: only its synced part is known to be safe.
 func (w *writer) breakDown(err error) {
 	if w.State() == Broken && w.file == nil {
 		return
@@ -79,12 +79,12 @@ func (w *writer) breakDown(err error) {
 	w.outside = nil
 	if w.State() == Starting {
 		w.tell()
-		return // The log is not on; whoever turned it on learns of it from the cut.
+		return // The log is not on. The caller that turns it on gets the error from the cut.
 	}
 	w.fail(Broken, err)
 }
 
-// GiveUp gives up files of which something is missing (Files.Whole), so that all goes to new ones. It may wait for the disk.
+// GiveUp gives up the files if one is missing (Files.Whole), so that a new BASE replaces them. It may wait for the disk.
 func (w *writer) GiveUp() {
 	if w.State() != Running || w.files.Whole() == nil {
 		return
@@ -103,7 +103,7 @@ func (w *writer) GiveUp() {
 func (w *writer) closeFile() {
 	w.awaitSyncQuietly()
 	if w.file != nil {
-		_ = w.file.Close() // It is synced or given up.
+		_ = w.file.Close() // The file is synced or given up.
 	}
 	w.file, w.name, w.size, w.safe, w.opening, w.shortened = nil, "", 0, 0, nil, false
 	w.fileSize.Store(0)
@@ -117,7 +117,7 @@ func (w *writer) awaitSyncQuietly() {
 	}
 }
 
-// retry writes what a full disk refused to a new file. The one before is whole: it is synced first.
+// retry writes what a full disk refused to a new file. The file before is whole, and is synced first.
 func (w *writer) retry(now int64) {
 	if !w.syncNow() {
 		return
@@ -126,7 +126,7 @@ func (w *writer) retry(now int64) {
 	w.log.mu.Lock()
 	f := w.front
 	b := w.back
-	// What gathered since goes with it, in one buffer, so that the new file is whole from its beginning.
+	// Batches that gathered meanwhile join them in one buffer, so that the new file is whole from its beginning.
 	shift := len(b.text)
 	b.text = append(b.text, f.text...)
 	for _, g := range f.groups {
@@ -151,7 +151,7 @@ func (w *writer) retry(now int64) {
 		w.healthy()
 		return
 	}
-	// The new file begins where no database is selected.
+	// No database is selected at the beginning of a file.
 	first := &buffer{}
 	if db := b.groups[0].db; db != noDB {
 		w.appendGroup(first, appendSelect(nil, db), LSN(w.written.Load()), b.groups[0].micros)
@@ -170,7 +170,7 @@ func (w *writer) retry(now int64) {
 		}
 		w.logFailure(now, err, 0, 0)
 		w.failed.Store(&Failure{Err: err})
-		w.safe = w.size // As it was: the file before is synced.
+		w.safe = w.size // As before: the old file is synced.
 		return
 	}
 	w.written.Store(max(w.written.Load(), uint64(b.end)))
@@ -181,7 +181,7 @@ func (w *writer) retry(now int64) {
 	w.healthy()
 }
 
-// appendGroup appends a group of its own to a buffer.
+// appendGroup appends body to a buffer as a separate group.
 func (w *writer) appendGroup(b *buffer, body []byte, lsn LSN, micros int64) {
 	g := group{mark: len(b.text), marked: w.o.Checksums, lsn: lsn, micros: micros}
 	if g.marked {

@@ -28,21 +28,21 @@ const (
 	Warning
 )
 
-// Options say where the files are and what they are called.
+// Options say where the files are and how they are named.
 type Options struct {
 	FS vfs.FS
-	// Dir is the server's directory, Dirname the directory of the log in it, Filename what the files' names begin with.
+	// Dir is the server's directory, Dirname the log's directory in it, Filename the prefix of the files' names.
 	Dir, Dirname, Filename string
-	// Log takes a line for the server's log.
+	// Log writes a line to the server's log.
 	Log func(Level, string)
-	// Monotonic is a clock in microseconds that only ever runs forward.
+	// Monotonic is a clock in microseconds that never goes back.
 	Monotonic func() int64
 	// Locked says that the caller holds the lock of Dir already.
 	Locked bool
 }
 
-// Files are the files of the log. Once Start or Prepare was called they are written, and have the methods of who writes them
-// (a [Store]). Methods may be called from any goroutine.
+// Files are the files of the log. After Start or Prepare they have a writer and its methods, and are a [Store]. Methods
+// may be called from any goroutine.
 type Files struct {
 	Options
 	*writer
@@ -50,12 +50,12 @@ type Files struct {
 	lock vfs.Lock
 
 	mu       sync.Mutex
-	keep     bool                     // history is not removed
-	manifest atomic.Pointer[Manifest] // as it was written last: nobody changes it
-	// unsure means that the manifest was renamed, and that it is not known whether that is safe: the file of either
-	// must stay.
+	keep     bool                     // history files stay
+	manifest atomic.Pointer[Manifest] // as last written; immutable
+	// unsure means that the manifest was renamed, but that the rename may not be on the disk: the files of both
+	// manifests must stay.
 	unsure bool
-	// announced: the file is there that says that there is no manifest yet.
+	// announced: the file exists that says that there is no manifest yet.
 	announced bool
 	tail      tail
 }
@@ -64,8 +64,8 @@ type Files struct {
 type tail struct {
 	name    string
 	size    int64
-	covered int64 // up to here marks cover it
-	unsure  int64 // from here on it may never have been safe
+	covered int64 // marks cover the bytes up to here
+	unsure  int64 // bytes from here on may never have been synced
 }
 
 const (
@@ -73,7 +73,8 @@ const (
 	tempPrefix     = "temp-"
 )
 
-// Open takes the directory for this process and reads the manifest; nothing is made, and no manifest is no error.
+// Open locks the directory for this process and reads the manifest. It creates nothing, and a missing manifest is not an
+// error.
 func Open(o Options) (_ *Files, err error) {
 	f := &Files{Options: o, dir: filepath.Join(o.Dir, o.Dirname)}
 	f.manifest.Store(&Manifest{})
@@ -135,8 +136,8 @@ func ReadManifest(file vfs.FS, path string) (*Manifest, error) {
 	return m, nil
 }
 
-// Close ends the writing, if that has begun, and lets the directory go. It returns why the end was not written; then what
-// waits for it fails.
+// Close ends the writer, if there is one, and unlocks the directory. If the writer could not write everything, Close
+// returns the reason, and waiting replies fail.
 func (f *Files) Close() (err error) {
 	if f.writer != nil {
 		if err = f.writer.close(); err != nil {
@@ -145,12 +146,13 @@ func (f *Files) Close() (err error) {
 		f.writer.log.Drop(f.writer)
 	}
 	if f.lock != nil {
-		_ = f.lock.Close() // it only lets the directory go
+		_ = f.lock.Close() // it only unlocks the directory
 	}
 	return err
 }
 
-// Manifest is a copy of the manifest as it is now. It does not wait for the disk, which f.mu is held for: event loops ask.
+// Manifest is a copy of the present manifest. It does not take f.mu, which is held during disk accesses, since event
+// loops call it.
 func (f *Files) Manifest() *Manifest { return f.manifest.Load().clone() }
 
 // Size is the size of all files of the manifest that hold data.
@@ -185,7 +187,7 @@ func (f *Files) baseName(seq int64, rdb bool) string {
 	return fmt.Sprintf("%s.%d.base.aof", f.Filename, seq)
 }
 
-// The names of files that are not finished. Whoever finds one begins it anew.
+// The names of unfinished files. A file that is found under such a name is overwritten or removed.
 func (f *Files) tempBase() string     { return tempPrefix + f.Filename + ".base" }
 func (f *Files) tempIncr() string     { return tempPrefix + f.Filename + ".incr" }
 func (f *Files) tempFirst() string    { return tempPrefix + f.Filename + ".first" }
@@ -209,7 +211,7 @@ func strerror(err error) string {
 	return err.Error()
 }
 
-// relock takes the server's directory anew where somebody has put another one in its place: that one is not ours yet.
+// relock locks the server's directory again if somebody replaced it by another directory, which is not locked yet.
 func (f *Files) relock() error {
 	if f.lock == nil {
 		return nil
@@ -222,17 +224,17 @@ func (f *Files) relock() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Dir, err)
 	}
-	_ = f.lock.Close() // of what nobody finds any more
+	_ = f.lock.Close() // the replaced directory cannot be found any more
 	f.lock = lock
 	return nil
 }
 
-// Whole is an error where the manifest, or a file that it names, is not there any more: the next start would fail.
+// Whole returns an error if the manifest, or a file that it names, does not exist any more: the next start would fail.
 func (f *Files) Whole() error {
 	for {
 		m := f.manifest.Load()
 		err := f.there(m)
-		if err == nil || f.manifest.Load() == m { // a rewrite removes what it replaces
+		if err == nil || f.manifest.Load() == m { // otherwise a rewrite may have removed the file
 			return err
 		}
 	}
@@ -255,7 +257,7 @@ func (f *Files) there(m *Manifest) error {
 	return err
 }
 
-// makeDir makes the directory of the log where it is missing, and its name safe.
+// makeDir makes the log's directory if it is missing, and syncs its name.
 func (f *Files) makeDir() error {
 	if err := f.relock(); err != nil {
 		f.logf(Warning, "The directory of the append-only files cannot be taken: %s", strerror(err))
@@ -266,7 +268,7 @@ func (f *Files) makeDir() error {
 		err = f.FS.Mkdir(f.dir)
 	}
 	if err == nil {
-		err = f.FS.SyncDir(f.Dir) // Whoever made it may not have come that far.
+		err = f.FS.SyncDir(f.Dir) // The process that made it may have ended before this.
 	}
 	if err != nil {
 		f.logf(Warning, "Can't open or create append-only dir %s: %s", f.Dirname, strerror(err))
@@ -274,8 +276,8 @@ func (f *Files) makeDir() error {
 	return err
 }
 
-// write makes m the manifest. f.mu is held. Where renaming succeeded and syncing the directory did not, m is taken as
-// the manifest, the files of the one before stay, and the error is reported.
+// write makes m the manifest. f.mu is held. If the rename succeeds but the sync of the directory fails, m counts as the
+// manifest, the files of the old manifest stay, and write returns the error.
 func (f *Files) write(m *Manifest) error {
 	name := f.Filename + manifestSuffix
 	renamed, err := vfs.WriteFile(f.FS, f.dir, f.path(f.tempManifest()), f.path(name), m.Text())
@@ -284,7 +286,7 @@ func (f *Files) write(m *Manifest) error {
 		f.unsure = err != nil
 	}
 	if err == nil && f.announced {
-		_ = f.FS.Remove(f.path(f.tempFirst())) // The next start removes it otherwise.
+		_ = f.FS.Remove(f.path(f.tempFirst())) // If this fails, the next start removes it.
 		f.announced = false
 	}
 	if err != nil {
@@ -293,7 +295,8 @@ func (f *Files) write(m *Manifest) error {
 	return err
 }
 
-// KeepHistory leaves the files that a rewrite replaced (aof-disable-auto-gc). Turned off, it removes those there are.
+// KeepHistory sets whether files that a rewrite replaced stay (aof-disable-auto-gc). KeepHistory(false) removes the
+// existing ones.
 func (f *Files) KeepHistory(on bool) {
 	f.mu.Lock()
 	f.keep = on
@@ -301,7 +304,7 @@ func (f *Files) KeepHistory(on bool) {
 	f.removeHistory()
 }
 
-// removeHistory removes what rewrites replaced. It may fail: the files are removed the next time.
+// removeHistory removes files that rewrites replaced. If it fails, they are removed the next time.
 func (f *Files) removeHistory() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -317,7 +320,7 @@ func (f *Files) removeHistory() {
 	}
 	for _, e := range history {
 		if inUse[e.Name] {
-			continue // Nobody writes such a manifest but by hand.
+			continue // Only a manifest written by hand has this.
 		}
 		f.logf(Notice, "Removing the history file %s in the background", e.Name)
 		if err := f.FS.Remove(f.path(e.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -328,7 +331,7 @@ func (f *Files) removeHistory() {
 	_ = f.write(m)
 }
 
-// removeTemps removes what was not finished before the last end.
+// removeTemps removes files that the last run did not finish.
 func (f *Files) removeTemps() {
 	temps := []string{f.tempBase(), f.tempIncr(), f.tempManifest()}
 	if !f.manifest.Load().Empty() {
@@ -336,13 +339,13 @@ func (f *Files) removeTemps() {
 	}
 	for _, name := range temps {
 		if there, err := vfs.Exists(f.FS, f.path(name)); err == nil && there {
-			_ = f.FS.Remove(f.path(name)) // It is overwritten otherwise.
+			_ = f.FS.Remove(f.path(name)) // If this fails, it is overwritten later.
 		}
 	}
 }
 
-// orphans is an error where there are files of a log without a manifest: beginning anew would write over them. A server
-// that ended before its first manifest was written has said so (announce).
+// orphans returns an error if there are files of a log without a manifest: starting a new log would overwrite them. It
+// returns none if announce left its file, since then the server ended before it wrote its first manifest.
 func (f *Files) orphans() error {
 	if there, err := vfs.Exists(f.FS, f.dir); err != nil || !there {
 		return err
@@ -363,7 +366,7 @@ func (f *Files) orphans() error {
 	return nil
 }
 
-// NoManifestError is returned where files of a log are there, and their manifest is not.
+// NoManifestError is returned if there are files of a log without their manifest.
 type NoManifestError struct{ dir, manifest, file string }
 
 func (e *NoManifestError) Error() string {
@@ -371,11 +374,11 @@ func (e *NoManifestError) Error() string {
 		"limitkv check %s tells what the file holds", e.dir, e.manifest, e.file, filepath.Join(e.dir, e.file))
 }
 
-// forms are how the names of the log's files end, behind their number.
+// forms are the endings of the names of the log's files, after their number.
 var forms = []string{"base.rdb", "base.aof", "incr.aof"}
 
-// announce says, before the first manifest is written, that files without one are those of a server that begins. f.mu
-// is held.
+// announce makes a file, before the first manifest is written, that says that log files without a manifest belong to a
+// starting server. f.mu is held.
 func (f *Files) announce() error {
 	if there, err := vfs.Exists(f.FS, f.path(f.Filename+manifestSuffix)); err != nil || there {
 		return err
@@ -391,8 +394,8 @@ func (f *Files) announce() error {
 	return err
 }
 
-// upgrade moves an AOF of the time before Redis 7, one file in the server's directory, into the log's directory as its
-// BASE. It can be ended anywhere: the manifest that names a file which is not there yet is how it goes on.
+// upgrade moves an AOF from before Redis 7, one file in the server's directory, into the log's directory as its BASE. It
+// may be interrupted anywhere: it resumes if the manifest names a file that is not in the log's directory yet.
 func (f *Files) upgrade() error {
 	old := filepath.Join(f.Dir, f.Filename)
 	info, err := f.FS.Stat(old)

@@ -1,6 +1,6 @@
 package journal
 
-// What the writer's goroutine does: writing and syncing.
+// The writer's goroutine: writing and syncing.
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
-// syncDone is the end of a sync that ran beside the goroutine.
+// syncDone is the result of a sync.
 type syncDone struct {
 	size int64
 	lsn  LSN
@@ -42,7 +42,7 @@ func (w *writer) run() {
 	}
 }
 
-// step does what is due, and returns in how many microseconds something is due again, or -1 for nothing but a kick.
+// step does the work that is due. It returns in how many microseconds more is due, or -1 if only a kick can bring more.
 func (w *writer) step() (wait int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,10 +87,10 @@ func (w *writer) step() (wait int64) {
 	return w.after(w.files.Monotonic())
 }
 
-// expect says how many batches to wait for before the next sync, and how long: those who were told just now come back,
-// as a rule, and those who came meanwhile are there. Without that, clients who wait for their replies fall into two
-// halves, each of which is synced while the other one is served, and each sync serves half of them: 20,000 appends a
-// second from 50 clients, where this way there are 36,000 to 54,000 on the same disk.
+// expect sets how many batches the next sync waits for, and how long. Usually the clients whose replies were just
+// released send again, and the batches that arrived meanwhile are there already. Without that, clients that wait for
+// their replies split into two halves: each half is served while the other one is synced, so that each sync serves only
+// half of the clients. Then 50 clients reach 20,000 appends a second; with it 36,000 to 54,000 on the same disk.
 func (w *writer) expect(batches int, patience int64) {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
@@ -98,7 +98,8 @@ func (w *writer) expect(batches int, patience int64) {
 	w.gatherTo = w.files.Monotonic() + min(patience, companyMicros)
 }
 
-// alone says whether fewer batches gathered than are expected, and has the one that completes them wake the goroutine.
+// alone reports whether fewer batches gathered than are expected. If so, the batch that completes them will wake the
+// goroutine.
 func (w *writer) alone() bool {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
@@ -109,7 +110,7 @@ func (w *writer) alone() bool {
 	return true
 }
 
-// after syncs where it is time to, and says when the next step is due.
+// after syncs if that is due, and returns when the next step is due.
 func (w *writer) after(now int64) (wait int64) {
 	switch {
 	case w.State() == Blocked:
@@ -133,7 +134,7 @@ func (w *writer) after(now int64) (wait int64) {
 	return w.untilWrite(now, -1)
 }
 
-// untilWrite is the time until more may be written where more is there, otherwise what it is told.
+// untilWrite is the time until the next write is allowed if something gathered, otherwise the given value.
 func (w *writer) untilWrite(now, otherwise int64) int64 {
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
@@ -148,7 +149,8 @@ func (w *writer) untilWrite(now, otherwise int64) int64 {
 	return max(w.lastWrite+gatherMicros-now, 0)
 }
 
-// take takes what gathered, where what was taken before is written.
+// take swaps the buffers front and back, if everything in back was written. It reports whether there is something to
+// write.
 func (w *writer) take(now int64) bool {
 	if !w.back.empty() {
 		return true
@@ -169,7 +171,8 @@ func (w *writer) take(now int64) bool {
 	return true
 }
 
-// write writes what was taken, up to where a new file begins and then behind that.
+// write writes the buffer back. If it contains a cut, it writes the part before the cut, begins the new file, and writes
+// the rest to it.
 func (w *writer) write(now int64) bool {
 	w.lastWrite = now
 	b := w.back
@@ -196,7 +199,7 @@ func (w *writer) write(now int64) bool {
 	return true
 }
 
-// piece writes what was taken up to a place.
+// piece writes the buffer back up to an offset.
 func (w *writer) piece(to int, now int64) bool {
 	if w.done == to {
 		return true
@@ -220,9 +223,9 @@ func (w *writer) piece(to int, now int64) bool {
 	return true
 }
 
-// put writes to the file, and takes back what a write that failed left there.
+// put writes to the file. If that fails, it truncates what the write left there.
 func (w *writer) put(text []byte, now int64) bool {
-	if size, err := w.file.Size(); err != nil || size != w.size { // what is written behind a hole is refused at the next start
+	if size, err := w.file.Size(); err != nil || size != w.size { // the next start would refuse data after a hole
 		w.files.logf(Warning, "The append-only file has %d bytes in place of %d: somebody else writes to it", size, w.size)
 		w.breakDown(errReplaced)
 		return false
@@ -248,7 +251,7 @@ func (w *writer) put(text []byte, now int64) bool {
 	return false
 }
 
-// putMarks writes the marks of the groups in a part of a buffer, which goes to the place at of the file.
+// putMarks fills in the marks of the groups in a part of a buffer, which goes to the offset at of the file.
 func (w *writer) putMarks(b *buffer, from, to int, at int64) {
 	for _, g := range b.groups {
 		if !g.marked || g.mark < from || g.end > to {
@@ -260,7 +263,7 @@ func (w *writer) putMarks(b *buffer, from, to int, at int64) {
 	}
 }
 
-// syncNow syncs what was written, and waits for it. It says whether that went well.
+// syncNow syncs what was written and waits for that. It reports whether it succeeded.
 func (w *writer) syncNow() bool {
 	w.awaitSync()
 	if w.file == nil {
@@ -279,8 +282,8 @@ func (w *writer) syncNow() bool {
 	return done.err == nil
 }
 
-// sync syncs a file, and sees that it is there still: the bytes of one that somebody removed, with its directory perhaps,
-// go with the process.
+// sync syncs a file, and checks that it still exists: if somebody removed it, perhaps with its directory, its bytes
+// vanish when the process ends.
 func (w *writer) sync(file vfs.File, name string, size int64) error {
 	if err := file.Sync(); err != nil {
 		return err
@@ -288,7 +291,7 @@ func (w *writer) sync(file vfs.File, name string, size int64) error {
 	return w.seen(file, name, size)
 }
 
-// seen sees that a file is there still.
+// seen returns an error if a file does not exist any more under its name, or became shorter.
 func (w *writer) seen(file vfs.File, name string, size int64) error {
 	is, err := file.Is(w.files.path(name))
 	if err != nil {
@@ -301,10 +304,10 @@ func (w *writer) seen(file vfs.File, name string, size int64) error {
 	return err
 }
 
-// errReplaced says that another file has the name of the one that is written, or that somebody cut it.
+// errReplaced says that another file has the name of the current one, or that somebody truncated it.
 var errReplaced = errors.New("the file was replaced")
 
-// syncBeside syncs what was written while the goroutine goes on writing.
+// syncBeside syncs what was written while the goroutine continues to write.
 func (w *writer) syncBeside(now int64) {
 	if w.inline {
 		w.syncNow()
@@ -314,8 +317,8 @@ func (w *writer) syncBeside(now int64) {
 	file, name, done := w.file, w.name, syncDone{size: w.size, lsn: LSN(w.written.Load())}
 	go func() {
 		done.err = w.sync(file, name, done.size)
-		// Only who holds w.mu takes it out: whoever did so first and then waited for w.mu would wait for ever where its
-		// holder waits for the sync.
+		// Only a holder of w.mu receives from this channel. A goroutine that received first and then waited for w.mu
+		// would deadlock with a holder that waits for the sync.
 		w.synced <- done
 		w.wake()
 	}()
@@ -327,14 +330,14 @@ func (w *writer) beginSync(now int64) {
 	w.sinceNext = 0
 }
 
-// awaitSync waits for a sync that runs beside.
+// awaitSync waits for a background sync.
 func (w *writer) awaitSync() {
 	if w.syncing {
 		w.endSync(w.outcome())
 	}
 }
 
-// outcome waits for what a sync that runs beside comes to.
+// outcome waits for a background sync and returns its result.
 func (w *writer) outcome() syncDone {
 	if !w.inFlight {
 		return <-w.synced
@@ -342,7 +345,7 @@ func (w *writer) outcome() syncDone {
 	return w.landed(w.o.Beside.Wait())
 }
 
-// endSync takes over what a sync came to.
+// endSync takes over the result of a sync.
 func (w *writer) endSync(done syncDone) {
 	w.syncing = false
 	if done.err != nil {
@@ -352,14 +355,14 @@ func (w *writer) endSync(done syncDone) {
 	}
 	w.safe = max(w.safe, done.size)
 	w.safeLSN = max(w.safeLSN, done.lsn)
-	w.since.Store(w.sinceNext) // What was taken since the sync began.
+	w.since.Store(w.sinceNext) // When the first data since the sync began was taken.
 	if w.late.Load() || w.stuck.Load() {
 		w.Look()
 	}
 	w.publish()
 }
 
-// publish says what is durable: nothing of a file that the manifest does not name.
+// publish updates what is durable. A file that the manifest does not name makes nothing durable.
 func (w *writer) publish() {
 	if w.outside == nil && w.safeLSN > w.Durable() {
 		w.durable.Store(uint64(w.safeLSN))
@@ -367,13 +370,13 @@ func (w *writer) publish() {
 	w.tell()
 }
 
-// tell wakes who waits for the writer.
+// tell wakes everything that waits for the writer.
 func (w *writer) tell() {
 	w.changed.Broadcast()
 	w.log.Release()
 }
 
-// end ends the writer, as well as it can.
+// end ends the writer, and writes as much as it can.
 func (w *writer) end() {
 	err := w.Failure().Err
 	if w.State() == Blocked {
@@ -418,7 +421,7 @@ func (w *writer) putMark(kind byte) error {
 	return err
 }
 
-// grow says that bytes were written to the file.
+// grow counts bytes that were written to the file.
 func (w *writer) grow(n int) {
 	w.size += int64(n)
 	w.fileSize.Store(w.size)

@@ -1,6 +1,6 @@
 package journal
 
-// The next INCR file: made, synced and put into the manifest before anything depends on it.
+// This file creates INCR files. Each is created, synced and put into the manifest before anything depends on it.
 
 import (
 	"errors"
@@ -9,11 +9,11 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
-// errUnsure says that a new manifest is there, but that it is not known whether that is safe.
+// errUnsure says that the manifest was replaced, but that the replacement may not be on the disk.
 var errUnsure = errors.New("the manifest may not be safe")
 
-// newIncr begins a new INCR file with what a buffer holds, synced, puts it into the manifest, and goes on with it. Where
-// it fails everything is as before, unless the error is errUnsure.
+// newIncr writes a buffer to a new INCR file, syncs it, puts it into the manifest, and continues with it. If it fails,
+// nothing has changed, unless the error is errUnsure.
 func (w *writer) newIncr(b *buffer, at LSN) error {
 	file, size, err := w.newFile(w.files.tempIncr(), b, at)
 	if err == nil {
@@ -33,7 +33,7 @@ func (w *writer) newIncr(b *buffer, at LSN) error {
 	return err
 }
 
-// begin goes on with a file that newFile made.
+// begin continues with a file that newFile made.
 func (w *writer) begin(file vfs.File, name string, size int64, at LSN) {
 	w.file, w.name, w.size, w.safe = file, name, 0, size
 	w.grow(int(size))
@@ -42,17 +42,18 @@ func (w *writer) begin(file vfs.File, name string, size int64, at LSN) {
 	}
 }
 
-// openingMark writes the mark that comes before the first group of what was taken up to a place: that of a file that begins, or
-// that of what another program wrote. Before, nothing of ours is in the file: a log that nobody writes to stays as it was.
+// openingMark writes the opening mark, which precedes the first group of the buffer up to a place. It opens a new file,
+// or covers what another program wrote. It is written only with the first group, so that a log that nobody writes to
+// stays unchanged.
 //
-// The mark is safe before anything follows it, whatever the policy. By that, a first group that the end of the machine
-// tore is told from one that rotted.
+// The mark is synced before anything follows it, whatever the policy. That distinguishes a first group that a crash of
+// the machine tore from one that rotted.
 func (w *writer) openingMark(to int, now int64) bool {
 	m, text, stamp := w.opening, []byte(nil), 0
-	if m.kind != markAdopted { // which stands directly behind what it covers
+	if m.kind != markAdopted { // an adopting mark stands directly after the bytes that it covers
 		for _, g := range w.back.groups {
 			if g.mark >= w.done && g.end <= to {
-				stamp = g.mark - w.done // A time stamp comes first, as in Redis's files.
+				stamp = g.mark - w.done // The time stamp comes first, as in Redis's files.
 				break
 			}
 		}
@@ -77,8 +78,8 @@ func (w *writer) openingMark(to int, now int64) bool {
 	return true
 }
 
-// newFile makes a file that holds what a buffer holds, with a mark in front of it where marks are written; without a
-// buffer it is empty.
+// newFile makes a file with the content of a buffer, after a first mark if marks are written. Without a buffer the file
+// is empty.
 func (w *writer) newFile(name string, b *buffer, at LSN) (vfs.File, int64, error) {
 	file, err := w.files.FS.Create(w.files.path(name))
 	if err != nil {

@@ -1,7 +1,7 @@
 package journal
 
-// The promises of EverySecond: at power loss, at most two seconds of what was acknowledged are lost, and at the end of the
-// process less than one, however slow syncs are.
+// The guarantees of EverySecond, however slow syncs are: a power failure loses at most two seconds of acknowledged
+// writes, and the end of the process less than one.
 
 import (
 	"math/rand/v2"
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// look looks at a writer as the server's ticker does.
+// look calls Look regularly, as the server does.
 func look(w *writer, stop chan struct{}) {
 	for {
 		select {
@@ -52,7 +52,7 @@ func TestLate(t *testing.T) {
 			delayed += w.Delayed()
 			disk.During(nil)
 			disk.Crash()
-			time.Sleep(time.Minute) // syncs under way find the machine down
+			time.Sleep(time.Minute) // running syncs find the machine down
 			_ = w.close()
 			disk.Restart(true)
 			f, _, got := open(t, o)
@@ -72,7 +72,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestStuck: while a new file waits for the sync of the one before nothing is written, and soon nothing acknowledged.
+// TestStuck checks a new file that waits for the sync of the one before: nothing is written meanwhile, and soon nothing
+// is acknowledged.
 func TestStuck(t *testing.T) {
 	for _, policy := range []Policy{Never, EverySecond} {
 		synctest.Test(t, func(t *testing.T) {

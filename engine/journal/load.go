@@ -1,6 +1,6 @@
 package journal
 
-// Loading: the BASE file and the INCR files of the manifest, one behind the other.
+// Loading reads the BASE file and the INCR files of the manifest, in order.
 
 import (
 	"bytes"
@@ -14,36 +14,36 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
-// LoadOptions say how to load, and where to.
+// LoadOptions say how to load, and what to do with the commands.
 type LoadOptions struct {
 	// Truncated cuts a torn end of the last file; without it a torn end is refused (aof-load-truncated).
 	Truncated bool
-	// CorruptTailMax cuts, in the last file, an end that is damaged in any other way too, if it is at most so many
-	// bytes; 0, none (aof-load-corrupt-tail-max-size).
+	// CorruptTailMax also cuts an end of the last file that is damaged in another way, if it has at most so many bytes;
+	// 0 cuts none (aof-load-corrupt-tail-max-size).
 	CorruptTailMax int64
-	// StopAt ends the log before the first time stamp that is later, in Unix seconds; 0, nowhere. The files are not to be
-	// gone on with then.
+	// StopAt ends the log before the first time stamp that is later, in Unix seconds; 0 loads everything. The log must
+	// not be continued on these files then.
 	StopAt int64
-	// RDB loads an RDB file, or the RDB part that a file begins with, and returns the offset behind it.
+	// RDB loads an RDB file, or the RDB part that a file begins with, and returns the offset after it.
 	RDB func(file vfs.File, size int64) (end int64, err error)
-	// Apply applies what is to be applied whole. An error of it ends the loading.
+	// Apply applies a unit as a whole. If it returns an error, loading ends.
 	Apply func(*Unit) error
-	// Databases is how many there are: SELECT of another one is a command that Apply gets. 0 is for any number.
+	// Databases is the number of databases; 0 for any number. A SELECT of a higher one is passed to Apply as a command.
 	Databases int
-	// Progress, where it is set, is told now and then how many of all bytes were read.
+	// Progress, if not nil, is called now and then with how many of all bytes were read.
 	Progress func(read, all int64)
 }
 
-// Loaded is what a log was.
+// Loaded describes the log that was loaded.
 type Loaded struct {
 	// None says that there was no log.
 	None bool
-	// Bytes is the size of all files, Units the number of what was applied whole, Commands that of their commands.
+	// Bytes is the size of all files, Units the number of units, Commands the number of their commands.
 	Bytes, Units, Commands int64
-	// End is the place in the log where the next one goes on.
+	// End is the place where the next log continues.
 	End LSN
-	// Micros is the latest time that the log tells, LastMicros the one that it ends with: the clock may have gone back. Both
-	// are Unix microseconds, and 0 where it tells none.
+	// Micros is the latest time in the log, LastMicros its last one, which is earlier if the clock went back. Both are
+	// Unix microseconds, and 0 if the log contains no time.
 	Micros, LastMicros int64
 	// Cut is how many bytes were cut off the last file.
 	Cut int64
@@ -52,10 +52,10 @@ type Loaded struct {
 // progressUnits is how many units are applied between two calls of Progress.
 const progressUnits = 256
 
-// rdbMagics are what RDB files begin with: Redis's, and Valkey's of its own versions.
+// rdbMagics are the beginnings of RDB files: Redis's, and that of Valkey for its own versions.
 var rdbMagics = []string{"REDIS", "VALKEY"}
 
-// isRDB says whether a file begins with an RDB part.
+// isRDB reports whether a file begins with an RDB part.
 func isRDB(file io.ReaderAt) (bool, error) {
 	var magic [len("VALKEY")]byte
 	n, err := file.ReadAt(magic[:], 0)
@@ -65,8 +65,8 @@ func isRDB(file io.ReaderAt) (bool, error) {
 	return slices.ContainsFunc(rdbMagics, func(m string) bool { return bytes.HasPrefix(magic[:n], []byte(m)) }), err
 }
 
-// Load reads all files. It returns an error, after it has logged why, where something is missing or damaged: what was
-// applied up to there is not to be served.
+// Load reads all files. If something is missing or damaged, it logs the reason and returns an error: the server must not
+// serve what was applied before.
 func (f *Files) Load(o LoadOptions) (*Loaded, error) {
 	f.mu.Lock()
 	err := f.upgrade()
@@ -111,7 +111,7 @@ func (f *Files) Load(o LoadOptions) (*Loaded, error) {
 	return &l.loaded, nil
 }
 
-// UnknownError is what LoadOptions.Apply returns for a command that there is not.
+// UnknownError is what LoadOptions.Apply returns for an unknown command.
 type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string { return fmt.Sprintf("unknown command '%.128s'", e.Name) }
@@ -122,7 +122,7 @@ type loading struct {
 	o       LoadOptions
 	sizes   []int64
 	last    bool  // the part is the last one
-	behind  int64 // the size of all parts behind it
+	behind  int64 // the size of all later parts
 	before  int64
 	stopped bool
 	loaded  Loaded
@@ -166,7 +166,7 @@ func (l *loading) part(e Entry, size int64) error {
 	return nil
 }
 
-// ended takes over what a file that was read tells of the log's place, and of its own end.
+// ended updates the log's place and the tail from a file that was read.
 func (l *loading) ended(e Entry, r *Reader, size int64) {
 	facts := r.Facts()
 	l.loaded.Units += facts.Units
@@ -181,17 +181,17 @@ func (l *loading) ended(e Entry, r *Reader, size int64) {
 		end = LSN(e.Start) + LSN(size)
 	}
 	if facts.Last > 0 {
-		// Bytes that no mark covers lie behind the last one.
+		// Bytes that no mark covers are after the last mark.
 		end = facts.Last + LSN(size-min(size, r.covered))
 	}
 	l.loaded.End = max(l.loaded.End, end, LSN(max(e.End, 0)))
 	l.files.tail = tail{name: e.Name, size: size, covered: min(size, r.covered), unsure: size}
-	if facts.Marks > 0 { // also of one that was closed: the mark that says so may not have reached the disk
+	if facts.Marks > 0 { // also if the file was closed: the mark that says so may not have reached the disk
 		l.files.tail.unsure = min(size, facts.Synced)
 	}
 }
 
-// rdb loads the RDB part of a file where it has one, and returns the offset behind it.
+// rdb loads the RDB part of a file, if it has one, and returns the offset after it.
 func (l *loading) rdb(e Entry, file vfs.File, size int64) (int64, error) {
 	f := l.files
 	if yes, err := isRDB(file); !yes {
@@ -217,7 +217,7 @@ func (l *loading) rdb(e Entry, file vfs.File, size int64) (int64, error) {
 	return end, err
 }
 
-// replay applies what a reader returns.
+// replay applies the units of a reader.
 func (l *loading) replay(r *Reader, name string) error {
 	for n := 0; ; n++ {
 		u, err := r.Next()
@@ -235,7 +235,7 @@ func (l *loading) replay(r *Reader, name string) error {
 	}
 }
 
-// damaged cuts a damaged end, or says why not.
+// damaged cuts a damaged end, or logs why it does not.
 func (l *loading) damaged(d *Damage) error {
 	f := l.files
 	var why string
@@ -250,7 +250,7 @@ func (l *loading) damaged(d *Damage) error {
 			"then use limitkv check --fix %s, which cuts what follows offset %d", d.File, d, f.dir, d.Good)
 		return d
 	case !l.last && l.behind > 0:
-		// What is torn was never safe, and then no file behind it was begun.
+		// A crash tears only the last file, since the writer syncs a file before it begins the next one.
 		f.logf(Warning, "Fatal error: the truncated file is not the last file (%s)", d)
 		return d
 	case d.Torn:

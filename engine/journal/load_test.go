@@ -1,6 +1,6 @@
 package journal
 
-// Tests of loading: what Redis wrote, what is missing or damaged, and what the server's log says of it.
+// Tests of loading: files that Redis wrote, missing and damaged files, and the lines in the server's log.
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs/simfs"
 )
 
-// tree is a server's directory with files, and what the log said.
+// tree is a server's directory with files, and the lines of the server's log.
 type tree struct {
 	t    *testing.T
 	disk *simfs.FS
@@ -70,7 +70,7 @@ func (d *tree) has(name string) bool {
 	return there
 }
 
-// load loads the log; RDB parts are "REDIS" and one digit, which is the number of keys that they stand for.
+// load loads the log. RDB parts are "REDIS" and one digit, the number of keys that they represent.
 func (d *tree) load(o LoadOptions) (got []string, loaded *Loaded, err error) {
 	d.t.Helper()
 	f, err := Open(d.o)
@@ -138,7 +138,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestLoadRefuses has what is refused, with Redis's line in the log, and a directory that is as before.
+// TestLoadRefuses checks files that are refused: with Redis's line in the log, and an unchanged directory.
 func TestLoadRefuses(t *testing.T) {
 	ours, _, _ := marked(4, true)
 	rotten := bytes.Clone(ours)
@@ -202,7 +202,7 @@ func TestLoadCuts(t *testing.T) {
 	}
 }
 
-// TestUpgrade moves the one file of the time before Redis 7, from every state that a crash may leave.
+// TestUpgrade moves a single file from before Redis 7, from every state that a crash may leave.
 func TestUpgrade(t *testing.T) {
 	const line = "file appendonly.aof seq 1 type b\n"
 	for name, files := range map[string]map[string]string{
@@ -221,7 +221,7 @@ func TestUpgrade(t *testing.T) {
 			t.Errorf("%s: manifest %q", name, d.read(manifest))
 		}
 	}
-	// At every call of it, the machine crashes, and it is done again.
+	// The machine crashes at each call of the upgrade, which then runs again.
 	for at := 1; ; at++ {
 		d := plant(t, map[string]string{"appendonly.aof": set("a", "1")})
 		if err := d.disk.SyncDir("/d"); err != nil {
@@ -247,7 +247,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// TestAdopt goes on with a file of Redis's: what it holds is covered, and rot in it is found from then on.
+// TestAdopt continues a file that Redis wrote: a mark covers its content, and rot in it is found from then on.
 func TestAdopt(t *testing.T) {
 	name := inDir + "appendonly.aof.1.incr.aof"
 	d := plant(t, map[string]string{manifest: incr(1), name: set("a", "1") + "#TS:5\r\n"})
@@ -262,7 +262,7 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	text := d.read(name)
-	for _, what := range []string{"$1\r\n1\r\n", "$1\r\nb\r\n$1\r\n1\r\n"} { // by Redis, and without checksums
+	for _, what := range []string{"$1\r\n1\r\n", "$1\r\nb\r\n$1\r\n1\r\n"} { // by Redis, and by limitkv without checksums
 		i := strings.Index(text, what) + len(what) - 3
 		d.write(name, text[:i]+"7"+text[i+1:])
 		var damage *Damage
@@ -272,7 +272,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestAdoptionTorn takes sectors out of the end of a file that was being adopted: Redis's part is there all the same.
+// TestAdoptionTorn removes sectors from the end of a file that was being adopted: Redis's part remains all the same.
 func TestAdoptionTorn(t *testing.T) {
 	name := inDir + "appendonly.aof.1.incr.aof"
 	for pad := range 2 * sector {
@@ -282,7 +282,7 @@ func TestAdoptionTorn(t *testing.T) {
 		if text := d.read(name); text != foreign {
 			t.Fatalf("%d bytes became %d, and nobody wrote", len(foreign), len(text))
 		}
-		// Its mark is written; the machine goes down before anything else is.
+		// Its mark is written, and the machine crashes before anything else is.
 		d.disk.Plan(func(c simfs.Call) simfs.Accident { return simfs.Accident{Crash: c.Kind == simfs.Sync} })
 		l.Append(one("SET", "b", "1"))
 		for !d.disk.Down() {
@@ -355,7 +355,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestTruncateTo cuts at a time, within a group too.
+// TestTruncateTo cuts at a time, also within a group.
 func TestTruncateTo(t *testing.T) {
 	d := plant(t, nil)
 	f, l, w := start(t, d.o, WriterOptions{Policy: Never, Checksums: true, Timestamps: true})
@@ -384,7 +384,7 @@ func TestTruncateTo(t *testing.T) {
 	}
 }
 
-// TestHistory removes what a crash left of history, and what was not finished.
+// TestHistory removes history files and unfinished files that a crash left.
 func TestHistory(t *testing.T) {
 	d := plant(t, map[string]string{
 		manifest:                            "file appendonly.aof.2.base.aof seq 2 type b\nfile old seq 1 type h\nfile gone seq 2 type h\n",
@@ -401,7 +401,7 @@ func TestHistory(t *testing.T) {
 	if m := d.read(manifest); m != line+" endoffset 0\n" {
 		t.Errorf("manifest\n%s", m)
 	}
-	// While it is written, nobody knows where it ends.
+	// The end of a file is unknown while it is written.
 	f, _, _ = start(t, d.o, WriterOptions{})
 	if m := d.read(manifest); m != line+"\n" {
 		t.Errorf("manifest\n%s", m)

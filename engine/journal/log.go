@@ -1,9 +1,9 @@
-// Package journal, internal to the server, is the log of what changed: effects in Redis's form, in one order, for
-// whoever reads them (the files of this package, replicas, tests). It knows no command's name except the words of the
-// log's own form: SELECT, MULTI and EXEC.
+// Package journal, internal to the server, is the log of all changes: effects in Redis's form, in one order. Its readers
+// are the append-only files of this package, replicas and tests. It knows no command names except SELECT, MULTI and
+// EXEC, which structure the log itself.
 //
-// A transaction of the engine appends one Batch while it holds its shards' locks; Append copies it, behind the framing
-// that the log's form asks for, to its store and to who follows. Nothing here does I/O under the log's lock.
+// A transaction of the engine appends one Batch while it holds the locks of its shards. Append frames the batch and
+// copies it to the store and to the followers. Nothing does I/O under the log's lock.
 package journal
 
 import (
@@ -13,15 +13,16 @@ import (
 	"sync/atomic"
 )
 
-// LSN is a place in the log: the number of bytes that were appended up to there, framing included. It never falls, and
-// 0 is before everything.
+// LSN is a place in the log: the number of bytes before it, framing included. It never decreases, and 0 is the
+// beginning.
 type LSN uint64
 
 // Effect is one command of a batch.
 type Effect struct {
-	// DB is the database that it applies to, AnyDB if it is all one, and End where it ends in the batch's RESP.
+	// DB is the database of the effect, AnyDB if it has none. End is the offset in the batch's RESP where the effect
+	// ends.
 	DB, End int
-	// ReplicasOnly: it is not kept, since it changes nothing: a message to those who listen.
+	// ReplicasOnly effects go to followers but not to the store, since they change no data: a message to subscribers.
 	ReplicasOnly bool
 }
 
@@ -29,59 +30,61 @@ type Effect struct {
 type Batch struct {
 	// NowMicros is the transaction's time, in Unix microseconds.
 	NowMicros int64
-	// Effects tells of the commands in RESP, in their order. More than one are framed by MULTI and EXEC, so that they are
-	// replayed whole or not at all.
+	// Effects describes the commands in RESP, in their order. If there are several, MULTI and EXEC frame them, so that
+	// they are replayed whole or not at all.
 	Effects []Effect
-	// NoMulti is for effects that bring their own frame, or of which each may stand alone.
+	// NoMulti omits that frame, for effects that include their own, or that may be replayed separately.
 	NoMulti bool
-	// RESP is the effects as arrays of bulk strings, one behind the other. Append copies it.
+	// RESP is the effects as consecutive arrays of bulk strings. Append copies it.
 	RESP []byte
-	// Followed is set by Append: the place behind the batch in the stream of who follows by FollowFrom, 0 if nobody does.
+	// Followed is set by Append: the place after the batch in the stream of the follower from FollowFrom, 0 if there is
+	// none.
 	Followed LSN
 }
 
-// Sink is sent batches.
+// Sink receives batches.
 type Sink interface {
-	// Append is called with every batch in its order, under the log's lock: it copies framed and returns. lsn is the
-	// place behind the batch, in the log for its store and in its own stream for a follower, nowMicros the batch's time.
+	// Append is called with every batch in order, under the log's lock. It must copy framed before it returns. lsn is
+	// the place after the batch: in the log for its store, in its own stream for a follower. nowMicros is the batch's
+	// time.
 	Append(lsn LSN, nowMicros int64, framed []byte)
 }
 
-// Log is the front that transactions append to. Its order is that of the calls of Append; transactions of different
-// shards have no other.
+// Log is what transactions append to. Its order is the order of the calls of Append, which alone orders transactions of
+// different shards.
 //
-// What is kept goes to one sink, the store, and its places are the log's. Any number of followers read beside it. They
-// are sent more (ReplicasOnly), and each counts its own places, as Redis's replicas do. What is not kept does not move
-// the log's places.
+// One sink, the store, receives what is stored; its places are those of the log. Any number of followers read as well.
+// They also receive effects that are ReplicasOnly, so each counts its own places, as Redis's replicas do. Effects that
+// are not stored do not move the log's places.
 //
-// The lock is a mutex held for one or two copies. Measured on two cores with other work beside it, one effect of 60
-// bytes took 45 to 110 ns, from one goroutine or two. A ring whose places are reserved by one atomic addition took 54 ns
-// from one goroutine and 400 to 1,800 from two, since batches are published in order and whoever was put off its
-// processor in between holds up the rest; and it has no answer to SELECT, nor to a ring that is full.
+// The lock is a mutex, held for one or two copies. Measured on two busy cores, one effect of 60 bytes took 45 to 110 ns,
+// from one goroutine or two. A ring buffer that reserves space by one atomic addition took 54 ns from one goroutine and
+// 400 to 1,800 from two: batches are published in order, so that a goroutine that is descheduled delays all others. A
+// ring also does not solve where to put SELECT, nor what to do when it is full.
 type Log struct {
 	confirmation
 
-	active   atomic.Bool // somebody reads it
-	followed atomic.Bool // a follower does
+	active   atomic.Bool // there is a store or a follower
+	followed atomic.Bool // there is a follower
 
 	mu        sync.Mutex
 	kept      stream
 	followers []*Follower
-	frame     []byte // where a batch is put together that needs a frame
+	frame     []byte // buffer for batches that need a frame
 }
 
-// stream is what one sink gets, under the log's lock.
+// stream is the state of one sink. The log's lock guards it.
 type stream struct {
-	sink Sink // nil: nobody reads it
+	sink Sink // nil: there is no reader
 	end  LSN
-	db   int  // the database that the last batch selected, noDB where the next one has to say it
-	all  bool // also what is not kept
+	db   int  // the database that the last batch selected, noDB if the next one must begin with SELECT
+	all  bool // includes effects that are ReplicasOnly
 }
 
 // noDB makes the next batch begin with SELECT.
 const noDB = -1
 
-// AnyDB is the database of effects that are about none.
+// AnyDB is the database of effects that belong to none.
 const AnyDB = -1
 
 // frameMax is the capacity that the frame's buffer may keep from one batch to the next.
@@ -90,34 +93,34 @@ const frameMax = 1 << 20
 // New returns an empty log that nobody reads.
 func New() *Log { return NewAt(0) }
 
-// NewAt returns a log that goes on behind at, where another one ended.
+// NewAt returns a log that continues at a place where another log ended.
 func NewAt(at LSN) *Log { return &Log{kept: stream{end: at, db: noDB}} }
 
-// Active says whether anybody reads the log. Who finds that nobody does needs not put a batch together.
+// Active reports whether the log has a reader. Without one, a transaction does not need to build a batch.
 func (l *Log) Active() bool { return l.active.Load() }
 
-// Followed says whether there is a follower: without one, effects that are not kept are for nobody.
+// Followed reports whether there is a follower. Without one, nobody reads effects that are ReplicasOnly.
 func (l *Log) Followed() bool { return l.followed.Load() }
 
-// End is the place behind the last batch.
+// End is the place after the last batch.
 func (l *Log) End() LSN {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.kept.end
 }
 
-// Within is End for a sink while it is called.
+// Within is End for use by a sink inside its Append, where the log's lock is held.
 func (l *Log) Within() LSN { return l.kept.end }
 
-// Skip moves the end of a log that nobody reads forward to at, after what another one wrote was loaded.
+// Skip moves the end of the log forward to at, after an earlier log was loaded. The log must not have a reader yet.
 func (l *Log) Skip(at LSN) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kept.end = max(l.kept.end, at)
 }
 
-// Append hands a batch to all who read and returns the place behind it, 0 where nothing of it is kept. It is safe for
-// any number of goroutines, does no I/O and allocates nothing once its buffers have grown.
+// Append passes a batch to all readers and returns the place after it, 0 if nothing of it is stored. It is safe for
+// concurrent use, does no I/O, and allocates nothing once its buffers have grown.
 func (l *Log) Append(b *Batch) (lsn LSN) {
 	l.mu.Lock()
 	if l.kept.sink != nil {
@@ -132,7 +135,7 @@ func (l *Log) Append(b *Batch) (lsn LSN) {
 	return lsn
 }
 
-// append hands a batch to the sink of a stream.
+// append passes a batch to the sink of a stream.
 func (l *Log) append(s *stream, b *Batch) LSN {
 	framed := b.RESP
 	if len(b.Effects) != 1 || b.Effects[0].DB != s.db || b.Effects[0].ReplicasOnly {
@@ -145,7 +148,7 @@ func (l *Log) append(s *stream, b *Batch) LSN {
 	return s.end
 }
 
-// framed puts what a stream gets of a batch into its frame. As in Redis, MULTI comes before SELECT.
+// framed returns the effects of a batch that a stream receives, in their frame. As in Redis, MULTI comes before SELECT.
 func (l *Log) framed(s *stream, b *Batch) []byte {
 	f := l.frame[:0]
 	n := len(b.Effects)
@@ -191,8 +194,8 @@ func appendSelect(to []byte, db int) []byte {
 	return append(to, '\r', '\n')
 }
 
-// Attach has a sink be sent what is kept from now on, the first batch with SELECT, and returns the place where it begins.
-// There is one at a time: the one before is forgotten.
+// Attach makes a sink the one that receives stored effects from now on, the first batch with SELECT, and returns the
+// place where it begins. It replaces the sink before.
 func (l *Log) Attach(s Sink) LSN {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,7 +208,7 @@ func (l *Log) attach(s Sink) LSN {
 	return l.kept.end
 }
 
-// Detach ends what Attach began; after it returned, the sink gets nothing more.
+// Detach ends what Attach began. After it returns, the sink receives nothing more.
 func (l *Log) Detach(s Sink) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,17 +218,17 @@ func (l *Log) Detach(s Sink) {
 	l.note()
 }
 
-// Follower is the place of who reads the log beside its store.
+// Follower is a reader of the log besides its store.
 type Follower struct {
 	stream
 	log    *Log
 	counts bool // Batch.Followed is a place of its stream
 }
 
-// Follow has a sink be sent every batch from now on, the first one with SELECT. Its places count from 0.
+// Follow makes a sink receive every batch from now on, the first one with SELECT. Its places count from 0.
 func (l *Log) Follow(s Sink) *Follower { return l.follow(s, 0, false) }
 
-// FollowFrom is Follow for who says at which place its stream is, and has batches tell of it (Batch.Followed).
+// FollowFrom is Follow for a stream that continues at a given place. Batches report their place in it (Batch.Followed).
 func (l *Log) FollowFrom(s Sink, at LSN) *Follower { return l.follow(s, at, true) }
 
 func (l *Log) follow(s Sink, at LSN, counts bool) *Follower {
@@ -237,7 +240,7 @@ func (l *Log) follow(s Sink, at LSN, counts bool) *Follower {
 	return f
 }
 
-// Leave ends what Follow began; after it returned, the sink gets nothing more. To nil, who follows nothing, all methods do
+// Leave ends what Follow began. After it returns, the sink receives nothing more. All methods of a nil Follower do
 // nothing.
 func (f *Follower) Leave() {
 	if f == nil {
@@ -250,7 +253,7 @@ func (f *Follower) Leave() {
 	l.note()
 }
 
-// Reselect has the follower's next batch begin with SELECT, for a replica that begins here.
+// Reselect makes the follower's next batch begin with SELECT, for a replica that starts reading there.
 func (f *Follower) Reselect() {
 	if f == nil {
 		return
@@ -260,7 +263,7 @@ func (f *Follower) Reselect() {
 	f.db = noDB
 }
 
-// Selected is the database that its stream has selected, which is 0 where the next batch begins with SELECT.
+// Selected is the database that the follower's stream has selected, 0 if its next batch begins with SELECT.
 func (f *Follower) Selected() int {
 	if f == nil {
 		return 0
@@ -270,7 +273,7 @@ func (f *Follower) Selected() int {
 	return max(0, f.db)
 }
 
-// note says who reads the log.
+// note updates followed and active.
 func (l *Log) note() {
 	l.followed.Store(len(l.followers) > 0)
 	l.active.Store(l.kept.sink != nil || len(l.followers) > 0)

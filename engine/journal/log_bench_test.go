@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// gather is the cheapest sink that keeps something: it copies into one buffer, which it empties at 1 MiB.
+// gather is the cheapest sink that stores something: it copies into one buffer, which it empties at 1 MiB.
 type gather struct{ buf []byte }
 
 func (g *gather) Append(_ LSN, _ int64, framed []byte) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// keep is a sink that keeps everything, and checks the places it is told.
+// keep is a sink that stores everything, and checks its places.
 type keep struct {
 	t    *testing.T
 	at   LSN
@@ -30,7 +30,7 @@ func cmd(args ...string) []byte {
 	return out
 }
 
-// batch is one of effects on a database.
+// batch is a batch of effects on a database.
 func batch(db int, effects ...[]byte) *Batch {
 	b := &Batch{}
 	for _, e := range effects {
@@ -92,7 +92,8 @@ func TestLogFrames(t *testing.T) {
 	}
 }
 
-// What is for replicas alone is in their stream, in the frame that goes with it, and moves nothing of the files'.
+// Effects that are ReplicasOnly are in the replicas' stream, with a frame where necessary, and do not move the places of
+// the files.
 func TestLogOfReplicas(t *testing.T) {
 	l := NewAt(1000)
 	files, replica := &keep{t: t, at: 1000}, &keep{t: t, at: 7}

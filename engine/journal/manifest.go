@@ -1,13 +1,13 @@
 package journal
 
-// The manifest: the list of the files that the log consists of, in Redis's grammar. A line is a file:
+// The manifest is the list of the log's files, in Redis's grammar, one file a line:
 //
 //	file appendonly.aof.2.base.rdb seq 2 type b
 //	file appendonly.aof.4.incr.aof seq 4 type i startoffset 1200
 //
-// The BASE file (b) holds everything up to a cut; the INCR files (i) what came behind it, in the order of their lines;
-// HISTORY files (h) are waiting to be removed. startoffset and endoffset are places in the log where an INCR file begins
-// and where it was closed.
+// The BASE file (b) contains everything before a cut. The INCR files (i) contain everything after it, in the order of
+// their lines. HISTORY files (h) wait to be removed. startoffset and endoffset are the places in the log where an INCR
+// file begins and where it was closed.
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ type Entry struct {
 	Name string
 	Seq  int64
 	Type FileType
-	// Start and End are places in the log, -1 where they are not known.
+	// Start and End are places in the log, -1 if unknown.
 	Start, End int64
 }
 
@@ -48,17 +48,17 @@ type Manifest struct {
 	BaseSeq, IncrSeq int64
 }
 
-// manifestLineMax is how long a line may be, its end included: Redis reads no longer one.
+// manifestLineMax is the longest line, its end included. Redis cannot read a longer one.
 const manifestLineMax = 1024
 
-// manifestMax is how much is read of a manifest: far more than any has.
+// manifestMax is how many bytes of a manifest are read: far more than any has.
 const manifestMax = 16 << 20
 
-// ManifestError says why a manifest is not one.
+// ManifestError says why a manifest is invalid.
 type ManifestError struct {
 	Reason string
 	Line   int    // from 1
-	Text   string // the line, where it came to be read
+	Text   string // the line, if it could be read
 }
 
 func (e *ManifestError) Error() string {
@@ -68,7 +68,7 @@ func (e *ManifestError) Error() string {
 	return fmt.Sprintf("%s: line %d: %s", e.Reason, e.Line, e.Text)
 }
 
-// LogLines are the lines that Redis logs of it.
+// LogLines are the lines that Redis logs for the error.
 func (e *ManifestError) LogLines() []string {
 	lines := []string{"*** FATAL AOF MANIFEST FILE ERROR ***"}
 	if e.Text != "" {
@@ -89,7 +89,7 @@ func ParseManifest(text []byte) (*Manifest, error) {
 		return nil, &ManifestError{Reason: "Found an empty AOF manifest"}
 	}
 	for n := 1; len(text) > 0; n++ {
-		// A line is read in pieces of at most so many bytes, as Redis does it: the rest of a long comment is a line.
+		// As in Redis, a line is read in pieces of at most manifestLineMax bytes: the rest of a long comment is a line.
 		end := bytes.IndexByte(text[:min(len(text), manifestLineMax)], '\n') + 1
 		if end == 0 {
 			end = min(len(text), manifestLineMax)
@@ -114,7 +114,7 @@ func ParseManifest(text []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// parseEntry reads a line: pairs of a word and a value, of which unknown words are left alone.
+// parseEntry reads a line: pairs of a word and a value. It ignores unknown words.
 func parseEntry(line string) (e Entry, reason string) {
 	pairs, ok := words.Split(line)
 	if !ok || len(pairs) < 6 || len(pairs)%2 != 0 {
@@ -148,7 +148,7 @@ func parseEntry(line string) (e Entry, reason string) {
 	return e, ""
 }
 
-// add takes a line's file into the manifest.
+// add adds a file to the manifest.
 func (m *Manifest) add(e Entry) (reason string) {
 	switch e.Type {
 	case Base:
@@ -169,7 +169,7 @@ func (m *Manifest) add(e Entry) (reason string) {
 	return ""
 }
 
-// leadingInt is the number that a text begins with, as C's atoll reads it; 0 where it begins with none.
+// leadingInt is the number that a text begins with, as C's atoll reads it; 0 if it begins with none.
 func leadingInt(s string) int64 {
 	end := 0
 	for end < len(s) && (s[end] >= '0' && s[end] <= '9' || end == 0 && (s[end] == '-' || s[end] == '+')) {
@@ -185,7 +185,7 @@ func leadingInt(s string) int64 {
 	return n
 }
 
-// Text is the manifest as it is written.
+// Text is the manifest as written to its file.
 func (m *Manifest) Text() []byte {
 	var out []byte
 	if m.Base != nil {
@@ -213,7 +213,7 @@ func (e Entry) append(out []byte) []byte {
 	return append(out, '\n')
 }
 
-// clone copies a manifest, so that one that could not be made safe is forgotten.
+// clone copies a manifest, so that a change that could not be written is dropped.
 func (m *Manifest) clone() *Manifest {
 	c := *m
 	if m.Base != nil {
@@ -225,7 +225,7 @@ func (m *Manifest) clone() *Manifest {
 	return &c
 }
 
-// Empty says whether there are no data files.
+// Empty reports whether there are no data files.
 func (m *Manifest) Empty() bool { return m.Base == nil && len(m.Incr) == 0 }
 
 // Parts are the files to load, in their order.

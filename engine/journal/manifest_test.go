@@ -46,7 +46,7 @@ file plainquoted seq 6 type i startoffset 30 endoffset 99
 	}
 }
 
-// TestManifestRefuses has Redis's words for everything that is no manifest.
+// TestManifestRefuses checks that every invalid manifest gives Redis's error.
 func TestManifestRefuses(t *testing.T) {
 	const good = "file a.1.base.aof seq 1 type b\n"
 	long := "file a seq 1 type i" + strings.Repeat(" k v", 300)
@@ -94,7 +94,7 @@ func TestManifestRefuses(t *testing.T) {
 	}
 }
 
-// FuzzManifest sees that what is read is written so that it is read the same.
+// FuzzManifest checks that a manifest that can be read is the same after writing and reading it.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte("file a.1.base.rdb seq 1 type b\nfile \"a \\x41\\n\" seq 2 type i startoffset 5 endoffset 6\n"))
 	f.Add([]byte("# c\nfile 'it\\'s' seq 3 type h k v\n"))
@@ -105,7 +105,7 @@ func FuzzManifest(f *testing.F) {
 		}
 		for _, e := range m.Parts() {
 			if len(e.append(nil)) > manifestLineMax {
-				return // Its quotes make it longer than a line may be; Open sees to it that none of ours is.
+				return // Quoting makes its line too long. Open refuses such names.
 			}
 			if e.Start == -1 && e.End != -1 {
 				return // An end without a start is not written.
@@ -129,11 +129,11 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// TestManifestDoesNotWait: who asks for the size of the log has it while the manifest is being replaced, which waits for the disk.
+// TestManifestDoesNotWait checks that Size does not wait while the manifest is being replaced, which waits for the disk.
 func TestManifestDoesNotWait(t *testing.T) {
 	f := &Files{Options: Options{FS: simfs.New(1)}}
 	f.manifest.Store(&Manifest{BaseSeq: 7})
-	f.mu.Lock() // as who replaces it
+	f.mu.Lock() // as during a replacement
 	defer f.mu.Unlock()
 	asked := make(chan int64)
 	go func() {

@@ -1,18 +1,18 @@
 package journal
 
-// Marks: lines of ours in a file of the log, which Redis skips because they begin with '#'. A mark stands in front of a
-// group, which is what was handed over in one write or a part of that, whole batches in any case:
+// Marks are limitkv's own lines in a file of the log. Redis skips them because they begin with '#'. A mark precedes a
+// group: the batches of one write, or some of them, never a part of a batch:
 //
 //	#LKV1 g <length> <lsn> <time> <synced> <crc of the group> <crc of the mark>
 //
-// All numbers are hexadecimal and of fixed width. lsn is the place in the log behind the group, time the Unix time of
-// its last batch in microseconds. synced is the place in this file up to which a sync had succeeded when the mark was
-// written: damage before that is rot, since it had been on the disk; damage behind it, with no mark that knows better,
-// may be a write that the machine's end tore. The mark's own checksum covers its place in the file, so that a mark that
-// is part of a value is none.
+// All numbers are hexadecimal with a fixed width. lsn is the place in the log after the group. time is the Unix time of
+// its last batch in microseconds. synced is the offset in this file up to which a sync had succeeded when the mark was
+// written. Damage before that offset is rot, since the data had been on the disk. Damage after it may be a write that a
+// crash of the machine tore, unless a later mark proves otherwise. The mark's own checksum includes its offset in the
+// file, so that a mark inside a value does not count as one.
 //
-// A mark of kind a (adopted) covers the bytes in front of it, which another program wrote. A mark of kind c (closed)
-// covers nothing; it says that the file was closed and how far it was synced.
+// A mark of kind a (adopted) covers the bytes before it, which another program wrote. A mark of kind c (closed) covers
+// nothing; it records that the file was closed, and up to where it was synced.
 
 import (
 	"encoding/binary"
@@ -36,17 +36,17 @@ const (
 
 type mark struct {
 	kind   byte
-	length int64 // of what it covers
+	length int64 // of the bytes that it covers
 	lsn    LSN
 	micros int64
 	synced int64
 	crc    uint32
 }
 
-// castagnoli is the polynomial's table, made when first asked for: a server without a log starts without it.
+// castagnoli is the polynomial's table. It is built on first use: a server without a log starts without it.
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
-// put writes a mark over to, which is of markSize, for the place at in the file.
+// put writes a mark into to, which has markSize bytes, for the offset at in the file.
 func (m *mark) put(to []byte, at int64) {
 	copy(to, markStem)
 	to[4], to[5], to[6], to[7] = markVersion, ' ', m.kind, ' '
@@ -66,7 +66,7 @@ func markSum(line []byte, at int64) uint32 {
 	return crc32.Update(crcOf(line), castagnoli(), place[:])
 }
 
-// putHex writes width digits and a blank, and returns the place behind them.
+// putHex writes width digits and a blank, and returns the place after them.
 func putHex(to []byte, i, width int, n uint64) int {
 	for d := i + width - 1; d >= i; d-- {
 		to[d] = hexDigits[n&15]
@@ -76,13 +76,13 @@ func putHex(to []byte, i, width int, n uint64) int {
 	return i + width + 1
 }
 
-// parseMark reads a mark of the place at. It is ok where every byte is as put writes it.
+// parseMark reads a mark at the offset at. ok is true if every byte is as put writes it.
 func parseMark(line []byte, at int64) (m mark, ok bool) {
 	if len(line) < markSize {
 		return m, false
 	}
 	number := func(i, width int) uint64 {
-		n, _ := strconv.ParseUint(string(line[i:i+width]), 16, 64) // what is no number is not as put writes it
+		n, _ := strconv.ParseUint(string(line[i:i+width]), 16, 64) // no number: differs from what put writes
 		return n
 	}
 	m = mark{
@@ -99,5 +99,5 @@ func parseMark(line []byte, at int64) (m mark, ok bool) {
 	return m, known && string(again[:]) == string(line[:markSize])
 }
 
-// crcOf is the checksum of what a mark covers.
+// crcOf is the checksum of the bytes that a mark covers.
 func crcOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli()) }

@@ -1,7 +1,7 @@
 package journal
 
-// Taking commands out of bytes of the log: arrays of bulk strings, comment lines between them, MULTI and EXEC around
-// what belongs together.
+// The parser reads commands from bytes of the log: arrays of bulk strings, with comment lines between them, and with
+// MULTI and EXEC around commands that belong together.
 
 import (
 	"bytes"
@@ -15,20 +15,20 @@ type Command struct {
 	Args [][]byte
 }
 
-// Unit is what is applied whole: one command, or the commands between MULTI and EXEC. It is valid until the next one is
+// Unit is applied as a whole: one command, or the commands between MULTI and EXEC. It is valid until the next one is
 // read.
 type Unit struct {
-	// Offset is where it begins in its file.
+	// Offset is where the unit begins in its file.
 	Offset   int64
 	Commands []Command
-	// Marked says that it is in a group with a mark, so that this server wrote it.
+	// Marked says that the unit is in a group with a mark, so that limitkv wrote it.
 	Marked bool
 }
 
 // commentMax is how long a comment line may be, as in Redis.
 const commentMax = 1024
 
-// argsMax is how many arguments a command may have, so that a number that rotted asks for no memory.
+// argsMax is how many arguments a command may have: a damaged number must not allocate too much memory.
 const argsMax = 1 << 30
 
 // outcome is how a parser ended.
@@ -36,19 +36,19 @@ type outcome int
 
 const (
 	whole   outcome = iota
-	partial         // the bytes end inside of it
+	partial         // the bytes end inside a unit
 	bad
 )
 
-// parser takes units out of a buffer. Nothing is copied: arguments point into the buffer.
+// parser reads units from a buffer. It copies nothing: arguments point into the buffer.
 type parser struct {
 	db       int
 	dbs      []int // of the unit's commands
-	dbMax    int   // databases have lower numbers; 0, any may be
-	stopAt   int64 // Unix seconds: a time stamp behind this one ends the log; 0, none does
+	dbMax    int   // databases have lower numbers; 0: any number
+	stopAt   int64 // Unix seconds: a later time stamp ends the log; 0: none does
 	args     [][]byte
 	ends     []int // of the unit's commands in args
-	need     int   // of a partial outcome: how many bytes it is at least
+	need     int   // after a partial outcome: the least size of the unit in bytes
 	reason   string
 	badAt    int
 	stopped  bool
@@ -62,7 +62,7 @@ func (p *parser) fail(at int, reason string) (int, outcome) {
 	return 0, bad
 }
 
-// unit reads the unit at the beginning of b and says where it ends. SELECT alone is a unit without commands.
+// unit reads the unit at the beginning of b and returns where it ends. SELECT alone is a unit without commands.
 func (p *parser) unit(b []byte) (end int, o outcome) {
 	p.args, p.ends, p.dbs = p.args[:0], p.ends[:0], p.dbs[:0]
 	db, i := p.db, 0
@@ -84,10 +84,10 @@ func (p *parser) unit(b []byte) (end int, o outcome) {
 			return 0, o
 		}
 		args := p.args[first:]
-		frame := true // It is a word of the log's form, and no command of the unit.
+		frame := true // Whether it only structures the log and is no command of the unit.
 		switch {
 		case len(args) == 2 && is(args[0], "SELECT"):
-			// One that fails changes nothing. It stays a command, so that who applies it finds the error.
+			// A SELECT that fails changes nothing. It stays a command, so that Apply reports the error.
 			if n, err := strconv.Atoi(string(args[1])); err == nil && n >= 0 && (p.dbMax == 0 || n < p.dbMax) {
 				db = n
 			} else {
@@ -117,7 +117,7 @@ func (p *parser) unit(b []byte) (end int, o outcome) {
 	}
 }
 
-// take is the unit that was read, its arguments as slices of their own.
+// take returns the unit that was read, its arguments as one slice for each command.
 func (p *parser) take(offset int64) *Unit {
 	p.commands = p.commands[:0]
 	from := 0
@@ -129,7 +129,7 @@ func (p *parser) take(offset int64) *Unit {
 	return &p.taken
 }
 
-// is compares a word with one of the log's own, which is in capitals.
+// is compares a word with one in capitals, ignoring case.
 func is(word []byte, with string) bool {
 	if len(word) != len(with) {
 		return false
@@ -154,7 +154,7 @@ func (p *parser) command(b []byte, i int) (next int, o outcome) {
 	for ; argc > 0; argc-- {
 		var n int
 		at := i
-		// Nearly all lengths have one digit or two; the general way takes twice the time.
+		// Nearly all lengths have one or two digits. The general way takes twice the time.
 		if i+5 <= len(b) && b[i] == '$' && b[i+1]-'0' <= 9 && b[i+2] == '\r' && b[i+3] == '\n' {
 			n, i = int(b[i+1]-'0'), i+4
 		} else if i+5 <= len(b) && b[i] == '$' && b[i+1]-'0' <= 9 && b[i+2]-'0' <= 9 && b[i+3] == '\r' && b[i+4] == '\n' {
@@ -175,7 +175,7 @@ func (p *parser) command(b []byte, i int) (next int, o outcome) {
 	return i, whole
 }
 
-// number reads a line that is a sign and a number.
+// number reads a line of a sign and a number.
 func (p *parser) number(b []byte, i int, sign byte) (n, next int, o outcome) {
 	at := i
 	if i >= len(b) {
@@ -200,7 +200,7 @@ func (p *parser) number(b []byte, i int, sign byte) (n, next int, o outcome) {
 	return n, i + 2, whole
 }
 
-// comment reads a comment line, and stops the parser where it is a time stamp behind stopAt.
+// comment reads a comment line, and stops the parser at a time stamp later than stopAt.
 func (p *parser) comment(b []byte) (end int, o outcome) {
 	n := bytes.IndexByte(b[:min(len(b), commentMax)], '\n')
 	if n < 0 {
@@ -211,7 +211,7 @@ func (p *parser) comment(b []byte) (end int, o outcome) {
 		return 0, partial
 	}
 	if bytes.IndexByte(b[:n], 0) >= 0 {
-		// Its end was lost with the sectors behind it, and what comes next looks like one.
+		// The line's end was lost with its sector, and a later line's end is taken for it.
 		return p.fail(0, "a comment line with a byte that is 0")
 	}
 	if p.stopAt != 0 && bytes.HasPrefix(b[:n], []byte("#TS:")) {

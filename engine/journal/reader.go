@@ -10,28 +10,28 @@ import (
 	"io"
 )
 
-// chunk is how much is read at once.
+// chunk is how many bytes are read at once.
 const chunk = 256 << 10
 
-// sector is what a disk writes at once: of an append that was torn, whole sectors are missing, and read as zeros.
+// sector is the unit that a disk writes atomically: a torn append lacks whole sectors, which read as zeros.
 const sector = 512
 
-// Damage says where a file is not what was written.
+// Damage says where a file differs from what was written.
 type Damage struct {
 	File string
-	// Good is the offset up to which the file is whole: where it would be cut.
+	// Good is the offset up to which the file is whole, and where it would be cut.
 	Good int64
 	// At is the offset where the damage shows.
 	At int64
-	// LSN is the place in the log behind what is whole, 0 where the file has no marks.
+	// LSN is the place in the log after the last whole group, 0 if the file has no marks.
 	LSN LSN
-	// Torn means that the file ends, or has holes, as a write leaves it that the end of the machine or of the process
-	// interrupted, and that nothing says it was ever safe. Otherwise it is rot, or no log.
+	// Torn means that the file ends, or has holes, as after a write that a crash of the machine or of the process
+	// interrupted, and that nothing proves that the data was ever synced. Otherwise the file is rotten, or is no log.
 	Torn bool
 	// Multi means that the file ends between MULTI and EXEC.
 	Multi  bool
 	Reason string
-	// Size is the file's.
+	// Size is the file's size.
 	Size int64
 }
 
@@ -43,64 +43,64 @@ func (d *Damage) Error() string {
 	return fmt.Sprintf("%s is %s at offset %d (whole up to offset %d, LSN %d, of %d bytes): %s", d.File, what, d.At, d.Good, d.LSN, d.Size, d.Reason)
 }
 
-// Reader reads a file of the log. Groups with a mark are verified before anything of them is returned.
+// Reader reads a file of the log. It verifies a group with a mark before it returns anything of it.
 type Reader struct {
 	name string
 	from io.ReaderAt
 	size int64
 	parser
 
-	step int // how much is read at once
+	step int // how many bytes are read at once
 	buf  []byte
 	base int64 // offset of buf[0]
-	pos  int   // in buf: what comes next
+	pos  int   // in buf: the next byte to parse
 	end  int   // in buf: where a verified group ends, 0 outside of one
 
 	good    int64 // up to here everything is whole
-	loose   bool  // commands were read that no mark covers yet
-	covered int64 // up to here marks cover everything, as far as it is covered at all
+	loose   bool  // commands were read that no mark covers
+	covered int64 // marks cover the bytes up to here
 	crc     uint32
-	crcAt   int64 // crc is of the bytes from covered to here
+	crcAt   int64 // crc covers the bytes from covered to here
 	group   mark  // the last mark
 	facts   Facts
 }
 
-// Facts are what a file was seen to hold so far.
+// Facts are what was found in a file so far.
 type Facts struct {
 	Commands, Units int64
-	// Marks is the number of marks, Verified of the bytes that they cover.
+	// Marks is the number of marks, Verified the number of bytes that they cover.
 	Marks, Verified int64
-	// First and Last are the places in the log behind the first and the last group, 0 where there is none.
+	// First and Last are the places in the log after the first and the last group, 0 if there is none.
 	First, Last LSN
-	// Micros is the latest time of a group, LastMicros that of the last one, both in Unix microseconds.
+	// Micros is the latest time of a group, LastMicros the time of the last group, both in Unix microseconds.
 	Micros, LastMicros int64
-	// Synced is up to where the marks say that the file had been safe.
+	// Synced is the offset up to which the file had been synced, as its marks say.
 	Synced int64
 	// Closed says that the file ends with a mark of being closed.
 	Closed bool
 }
 
-// NewReader reads a file from an offset on, which is not 0 behind an RDB part. stopAt, unless 0, ends the log before the
-// first time stamp that is later, in Unix seconds.
+// NewReader returns a reader of a file from an offset on: the end of its RDB part, if it has one. stopAt, unless 0, ends
+// the log before the first time stamp that is later, in Unix seconds.
 func NewReader(name string, file io.ReaderAt, offset, size, stopAt int64) *Reader {
 	r := &Reader{step: chunk, name: name, from: file, size: size, base: offset, good: offset, covered: offset, crcAt: offset}
 	r.stopAt = stopAt
 	return r
 }
 
-// Facts are what was seen so far.
+// Facts are what was found so far.
 func (r *Reader) Facts() Facts { return r.facts }
 
-// Good is the offset behind the last unit that was whole.
+// Good is the offset after the last whole unit.
 func (r *Reader) Good() int64 { return r.good }
 
-// Stopped says that the reader ended at a time stamp, with more behind it.
+// Stopped reports that the reader ended at a time stamp, with more after it.
 func (r *Reader) Stopped() bool { return r.stopped }
 
 func (r *Reader) offset() int64 { return r.base + int64(r.pos) }
 
-// Next returns the next unit, which is valid until the next call. At the end it returns io.EOF; where the file is
-// damaged, a *Damage; other errors are those of reading.
+// Next returns the next unit, which is valid until the next call. It returns io.EOF at the end, a *Damage if the file is
+// damaged, and errors of reading.
 func (r *Reader) Next() (*Unit, error) {
 	for !r.stopped {
 		if r.end > 0 {
@@ -148,7 +148,7 @@ func (r *Reader) got(n int, o outcome) (*Unit, error) {
 	return r.counted(at), nil
 }
 
-// counted is the unit that was read, nil where it has no commands.
+// counted counts and returns the unit that was read, nil if it has no commands.
 func (r *Reader) counted(at int64) *Unit {
 	if len(r.ends) == 0 {
 		return nil
@@ -158,7 +158,7 @@ func (r *Reader) counted(at int64) *Unit {
 	return r.take(at)
 }
 
-// more reads what a partial outcome needs, or says that the file ends.
+// more reads what a partial outcome needs, or returns a *Damage at the end of the file.
 func (r *Reader) more() error {
 	if r.base+int64(r.pos)+int64(r.need) > r.size {
 		d := r.torn("the file ends inside a command or a transaction")
@@ -168,19 +168,19 @@ func (r *Reader) more() error {
 	return r.fill(max(r.need, min(2*(len(r.buf)-r.pos), int(r.size-r.offset()))))
 }
 
-// torn says that the file ends where it should not.
+// torn returns a *Damage of a file that ends too early.
 func (r *Reader) torn(reason string) *Damage {
 	d := r.rot(r.good, r.size, reason)
 	d.Torn = true
 	return d
 }
 
-// rot says that the file is not what was written.
+// rot returns a *Damage of a file that differs from what was written.
 func (r *Reader) rot(good, at int64, reason string) *Damage {
 	return &Damage{File: r.name, Good: good, At: at, LSN: r.facts.Last, Reason: reason, Size: r.size}
 }
 
-// fill makes at least need bytes available, or all that there are.
+// fill makes at least need bytes available, or all that the file has.
 func (r *Reader) fill(need int) error {
 	have := len(r.buf) - r.pos
 	if have >= need {
@@ -209,7 +209,7 @@ func (r *Reader) fill(need int) error {
 	return err
 }
 
-// sum takes what was passed into the checksum of what no mark covers yet.
+// sum adds the bytes up to pos to the checksum of what no mark covers yet.
 func (r *Reader) sum() {
 	if at := r.offset(); at > r.crcAt {
 		r.crc = crc32.Update(r.crc, castagnoli(), r.buf[r.crcAt-r.base:r.pos])
@@ -217,13 +217,13 @@ func (r *Reader) sum() {
 	}
 }
 
-// cover says that marks cover everything up to the present place.
+// cover records that marks cover everything up to the present place.
 func (r *Reader) cover() {
 	r.covered, r.crcAt, r.crc = r.offset(), r.offset(), 0
 	r.good, r.loose = r.offset(), false
 }
 
-// inGroup reads on in a group that was verified.
+// inGroup continues in a verified group.
 func (r *Reader) inGroup() (*Unit, error) {
 	if r.pos == r.end {
 		r.end = 0
@@ -256,7 +256,7 @@ func (r *Reader) inGroup() (*Unit, error) {
 	return u, nil
 }
 
-// asWritten refuses a group whose checksum is right and which is no log all the same.
+// asWritten returns a *Damage for a group that cannot be parsed although its checksum is right.
 func (r *Reader) asWritten(o outcome) error {
 	if o == whole {
 		return nil
@@ -264,7 +264,7 @@ func (r *Reader) asWritten(o outcome) error {
 	return r.rot(r.good, r.offset(), "a group whose checksum is right does not consist of whole commands")
 }
 
-// dated takes over the time of a mark, 0 if it tells none.
+// dated takes over the time of a mark, 0 if it has none.
 func (r *Reader) dated(micros int64) {
 	r.facts.Micros = max(r.facts.Micros, micros)
 	r.facts.LastMicros = cmp.Or(micros, r.facts.LastMicros)
@@ -305,7 +305,7 @@ func (r *Reader) line() error {
 	return r.mark(m, at)
 }
 
-// mark follows a mark: what it covers is verified.
+// mark processes a mark: it verifies the bytes that the mark covers.
 func (r *Reader) mark(m mark, at int64) error {
 	r.sum()
 	switch gap := at - r.covered; {
@@ -314,7 +314,7 @@ func (r *Reader) mark(m mark, at int64) error {
 	case m.kind == markAdopted:
 		r.facts.Verified += gap
 	case r.loose:
-		// Comment lines may stand in front of a mark. Commands do where the mark in front of them rotted.
+		// Comment lines may precede a mark. Commands precede it only if the mark of their own group rotted.
 		return r.rot(r.covered, r.covered, "commands without a mark between commands with marks")
 	}
 	r.facts.Marks++
@@ -345,14 +345,14 @@ func (r *Reader) mark(m mark, at int64) error {
 	return nil
 }
 
-// damage tells a torn write from rot. It is rot where a later mark knows that the place had been safe. It is a torn
-// write where a sector is missing: where a group or a mark was expected, any sector from there on; behind commands that
-// no mark covers, everything up to the end.
+// damage distinguishes a torn write from rot. It is rot if a later mark says that the place had been synced. It is a
+// torn write if a sector is missing. If a group or a mark was expected, this may be any later sector. After commands
+// that no mark covers, everything up to the end must be missing.
 func (r *Reader) damage(at int64, reason string) error {
 	d := r.rot(r.good, at, reason)
 	ours := r.facts.Marks > 0 && !r.loose
 	text := make([]byte, min(chunk, r.size-d.Good+sector))
-	// Pieces overlap by a mark, so that none is missed between two, and begin with a sector.
+	// Pieces overlap by a sector, so that no mark is missed between two, and begin at a sector.
 	for from := d.Good / sector * sector; from < r.size; from += chunk - sector {
 		n, err := r.from.ReadAt(text, from)
 		if err != nil && err != io.EOF {
@@ -376,7 +376,7 @@ func (r *Reader) damage(at int64, reason string) error {
 		}
 	}
 	if !ours {
-		// A mark that was to adopt them may be torn as well.
+		// A mark that was meant to adopt them may be torn as well.
 		zeros, err := r.zerosFrom(at)
 		if err != nil {
 			return err
@@ -386,7 +386,7 @@ func (r *Reader) damage(at int64, reason string) error {
 	return d
 }
 
-// hole says whether a sector of a piece of the file, as far as it lies behind good, is all zeros.
+// hole reports whether a sector of a piece of the file is all zeros. It ignores bytes before good.
 func hole(piece []byte, from, good int64) bool {
 	for i := 0; i < len(piece); i += sector {
 		s := piece[i:min(i+sector, len(piece))]
@@ -409,7 +409,7 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// zerosFrom says whether the file is nothing but zeros from a place on.
+// zerosFrom reports whether the file has only zeros from a place on.
 func (r *Reader) zerosFrom(at int64) (bool, error) {
 	text := make([]byte, min(chunk, r.size-at))
 	for ; at < r.size; at += chunk {

@@ -1,6 +1,6 @@
 package journal
 
-// Tests of reading: what is whole comes out, what is damaged is found and told apart.
+// Tests of reading: whole units are returned, and kinds of damage are distinguished.
 
 import (
 	"bytes"
@@ -69,7 +69,8 @@ func TestReadPlain(t *testing.T) {
 	}
 }
 
-// TestReadPlainDamage is Redis's judgement of files without marks: an end that is missing is torn, all else is no log.
+// TestReadPlainDamage checks that files without marks are judged as in Redis: a missing end is torn, other damage is
+// not.
 func TestReadPlainDamage(t *testing.T) {
 	set := cmd("SET", "k", "v")
 	for name, c := range map[string]struct {
@@ -102,7 +103,7 @@ func TestReadPlainDamage(t *testing.T) {
 	}
 }
 
-// marked is a file of ours: groups of some batches each, safe up to the one before.
+// marked is a file with marks: groups of several batches, each synced up to the group before.
 func marked(groups int, closed bool) (text []byte, ends []int, units []string) {
 	synced, lsn, n := 0, LSN(1000), 0
 	put := func(kind byte, body []byte) {
@@ -146,7 +147,7 @@ func TestReadMarked(t *testing.T) {
 	}
 }
 
-// TestTornAnywhere cuts a file of ours at every byte: what is left are whole groups.
+// TestTornAnywhere cuts a file with marks at every byte: whole groups remain.
 func TestTornAnywhere(t *testing.T) {
 	text, ends, want := marked(5, false)
 	for n := range text {
@@ -172,12 +173,12 @@ func TestTornAnywhere(t *testing.T) {
 	}
 }
 
-// TestTornComment: a time stamp whose end and what follows were lost is torn, although what was not lost ends the line with
-// what looks like a mark behind it.
+// TestTornComment checks a time stamp whose end was lost with the bytes after it. It is torn, although a later line's
+// end, with something like a mark after it, seems to end the line.
 func TestTornComment(t *testing.T) {
 	for room := 1; room <= 8; room++ {
 		text, _, want := marked(5, false)
-		for (len(text)+room)%sector != 0 { // a time stamp before
+		for (len(text)+room)%sector != 0 { // a comment line pads the file
 			text = append(text, '#')
 			if (len(text)+1+room)%sector == 0 {
 				text = append(text, '\n')
@@ -197,7 +198,8 @@ func TestTornComment(t *testing.T) {
 	}
 }
 
-// TestHolesAnywhere takes any run of sectors out of the last group, which nothing says was safe, and out of one before.
+// TestHolesAnywhere removes each run of sectors from the last group, which no mark says was synced, and from an earlier
+// one.
 func TestHolesAnywhere(t *testing.T) {
 	text, ends, want := marked(40, false)
 	last, holes := ends[len(ends)-2], 0
@@ -221,8 +223,8 @@ func TestHolesAnywhere(t *testing.T) {
 	}
 }
 
-// TestRotAnywhere changes every byte of a file in turn: nothing that was not written ever comes out, and no rot passes
-// for a torn write.
+// TestRotAnywhere changes every byte of a file in turn: the reader never returns anything that was not written, and
+// never takes rot for a torn write.
 func TestRotAnywhere(t *testing.T) {
 	for _, closed := range []bool{true, false} {
 		text, ends, want := marked(6, closed)
@@ -236,7 +238,7 @@ func TestRotAnywhere(t *testing.T) {
 				}
 				var d *Damage
 				if err == nil {
-					// A mark that no longer looks like one, and covered nothing, or the end.
+					// A mark that no longer looks like one, and covered nothing, or the end of the file.
 					if i >= markSize && i < ends[len(ends)-2] || len(got) != len(want) {
 						t.Fatalf("byte %d ^ %d of %d: not found, %d of %d units", i, flip, len(text), len(got), len(want))
 					}
@@ -273,7 +275,7 @@ func TestNewerVersion(t *testing.T) {
 	}
 }
 
-// TestReaderMemory sees that a length that rotted asks for no memory.
+// TestReaderMemory checks that a rotten length allocates no memory.
 func TestReaderMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -288,7 +290,7 @@ func TestReaderMemory(t *testing.T) {
 	}
 }
 
-// FuzzReader sees that any bytes end in units or an error, the same ones whatever the reader's steps.
+// FuzzReader checks that any bytes give units or an error, and the same ones whatever the size of the reader's steps.
 func FuzzReader(f *testing.F) {
 	text, _, _ := marked(3, true)
 	f.Add(text, 7)

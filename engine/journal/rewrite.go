@@ -1,7 +1,7 @@
 package journal
 
-// Rewriting: a cut of the log, a BASE that holds everything in front of it, and the change of the manifest that puts
-// both in the place of what was before. A crash at any point leaves one manifest or the other, and the files of both.
+// Rewriting makes a cut of the log, writes a BASE of everything before the cut, and changes the manifest so that both
+// replace the files before. A crash at any point leaves either manifest, with all files that it names.
 
 import (
 	"cmp"
@@ -12,23 +12,23 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
-// ErrBusy is returned where a cut is made while another one is open.
+// ErrBusy is returned by Rotate while another cut is open.
 var ErrBusy = errors.New("the log is being rewritten already")
 
 // Cut is a place in the log at which a file ends and the next one begins.
 type Cut struct {
-	// LSN is the place: a BASE that is committed holds the effects in front of it and none behind.
+	// LSN is the place: the BASE contains exactly the effects before it.
 	LSN LSN
 
 	w     *writer
-	fresh bool // the new file is not in the manifest before Commit
+	fresh bool // the new file is not in the manifest until Commit
 	ready chan struct{}
 	done  bool // ready is closed
 	err   error
-	seq   int64 // of the first INCR file behind the cut, where it is not fresh
+	seq   int64 // of the first INCR file after the cut, if not fresh
 }
 
-// fail and succeed say what became of the new file. The log's lock is held.
+// fail and succeed record the result of making the new file. The log's lock is held.
 func (c *Cut) fail(err error) {
 	if c.err == nil {
 		c.err = err
@@ -43,11 +43,11 @@ func (c *Cut) succeed() {
 	}
 }
 
-// Rotate cuts the log at its end. It does no I/O: it may be called under the locks of all shards, so that a snapshot
-// begins at exactly this place. The new file follows soon (Cut.Wait).
+// Rotate makes a cut at the end of the log. It does no I/O: it may be called under the locks of all shards, so that a
+// snapshot begins at exactly this place. The writer makes the new file soon afterwards (Cut.Wait).
 //
-// Where the writer has no file (Starting, Broken), what follows the cut goes to a file outside of the manifest until
-// Commit, which turns the log on or heals it.
+// If the writer has no file (Starting, Broken), the log after the cut goes to a file that is not in the manifest until
+// Commit, which turns the log on or repairs it.
 func (w *writer) Rotate() (*Cut, error) {
 	l := w.log
 	l.mu.Lock()
@@ -94,7 +94,7 @@ func (w *writer) rotate(c *Cut) {
 	}
 }
 
-// rotateFresh begins a file outside of the manifest.
+// rotateFresh begins a file that is not in the manifest.
 func (w *writer) rotateFresh(c *Cut) error {
 	err := w.files.makeDir()
 	var file vfs.File
@@ -103,7 +103,7 @@ func (w *writer) rotateFresh(c *Cut) error {
 		file, size, err = w.newFile(w.files.tempIncr(), nil, c.LSN)
 	}
 	if err == nil {
-		// One of before may have had this name: that it is empty now has to be safe, too.
+		// An earlier file may have had this name: that the file is empty now has to be on the disk, too.
 		if err = file.Sync(); err != nil {
 			_ = file.Close()
 		}
@@ -122,8 +122,8 @@ func (w *writer) rotateFresh(c *Cut) error {
 	return nil
 }
 
-// rotateOn ends the file safely, and then begins the next one, so that no file but the last one is ever torn. Where the
-// next one cannot be made, the writer stays with the one that it has.
+// rotateOn syncs the current file and then begins the next one, so that only the last file can be torn. If the next one
+// cannot be made, the writer continues with the current one.
 func (w *writer) rotateOn(c *Cut) error {
 	if !w.syncNow() {
 		return w.Failure().Err
@@ -149,7 +149,7 @@ func (c *Cut) Wait() error {
 	return c.err
 }
 
-// Create makes the file that the BASE is written to.
+// Create makes the file for the BASE.
 func (c *Cut) Create() (vfs.File, error) {
 	if err := c.Wait(); err != nil {
 		return nil, err
@@ -157,9 +157,9 @@ func (c *Cut) Create() (vfs.File, error) {
 	return c.w.files.FS.Create(c.w.files.path(c.w.files.tempBase()))
 }
 
-// Commit puts a BASE, written to the file of Create, in the place of everything in front of the cut. It syncs and closes
-// the file. rdb says in which form it is. After an error the
-// log goes on, or does not, as if there had been no cut.
+// Commit replaces everything before the cut by a BASE, which the caller has written to the file from Create. It syncs
+// and closes that file. rdb says whether the BASE is in RDB form. After an error, the state of the log is as if there
+// had been no cut.
 func (c *Cut) Commit(base vfs.File, rdb bool) error {
 	f := c.w.files
 	err := c.Wait()
@@ -193,7 +193,7 @@ func (c *Cut) commit(rdb bool) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// Its first mark has to be safe whatever the policy, since by that a file that was torn is told from one that rotted.
+	// The file's first mark has to be synced whatever the policy: it distinguishes a torn file from a rotten one.
 	if w.outside != c || !w.syncNow() {
 		_ = f.FS.Remove(f.path(f.tempBase()))
 		w.log.mu.Lock()
@@ -210,7 +210,7 @@ func (c *Cut) commit(rdb bool) error {
 	return nil
 }
 
-// Abort gives a cut up. The files stay as they are; where the log was not on, it is off again.
+// Abort gives up a cut. The files stay as they are. If the log was off, it is off again.
 func (c *Cut) Abort() {
 	w := c.w
 	w.mu.Lock()
@@ -242,13 +242,13 @@ func (c *Cut) Abort() {
 	w.closeFile()
 	w.outside = nil
 	w.files.logf(Notice, "Removing the temp incr aof file %s", w.files.tempIncr())
-	_ = w.files.FS.Remove(w.files.path(w.files.tempIncr())) // It is made anew the next time.
+	_ = w.files.FS.Remove(w.files.path(w.files.tempIncr())) // If this fails, it is overwritten the next time.
 	if w.State() == Starting {
 		l.Detach(w)
 	}
 }
 
-// extend takes the file at tempIncr into the manifest as the next INCR file.
+// extend adds the file at tempIncr to the manifest as the next INCR file.
 func (f *Files) extend(at LSN) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -272,11 +272,11 @@ func (f *Files) extend(at LSN) (string, error) {
 	if f.manifest.Load() == m {
 		return "", fmt.Errorf("%w: %w", errUnsure, err)
 	}
-	_ = f.FS.Remove(f.path(name)) // It is overwritten the next time.
+	_ = f.FS.Remove(f.path(name)) // If this fails, it is overwritten the next time.
 	return "", err
 }
 
-// replace makes the file at tempBase the BASE, and history of what it replaces.
+// replace makes the file at tempBase the BASE, and turns the files that it replaces into history.
 func (f *Files) replace(c *Cut, rdb bool) (incr string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -334,7 +334,8 @@ func (f *Files) replace(c *Cut, rdb bool) (incr string, err error) {
 	return "", err
 }
 
-// endAt notes in the manifest where an INCR file was closed. It helps nobody but Redis, and may fail.
+// endAt records in the manifest where an INCR file was closed, for Redis. It may fail, since limitkv finds the end
+// without it.
 func (f *Files) endAt(name string, at LSN) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,34 +1,37 @@
 package journal
 
-// With Always, event loops write the log themselves and have it synced beside them: who ends a round writes what
-// gathered and begins the sync, and the loop that is told of its end lets the replies go. Neither waits. In the hands of
-// the writer's goroutine each sync costs three threads that wake each other: with 50 clients, one SET took 0.36 switches
-// between threads that way and takes 0.08 this way, with 4 to 14 % less processor time of the whole machine.
+// With Always, event loops write the log themselves and start syncs in the background. The loop that ends a round writes
+// the gathered batches and starts the sync; the loop that is notified of the sync's end releases the replies. Neither
+// waits. With the writer's goroutine instead, three threads wake each other at each sync: with 50 clients, one SET took
+// 0.36 switches between threads that way and takes 0.08 this way, with 4 to 14 % less processor time of the whole
+// machine.
 //
-// The goroutine does all that is not plain: cuts, failures, the first mark of a file, who waits for a sync, the end. It
-// is also woken by who appends outside of a round.
+// The goroutine does everything else: cuts, failures, the first mark of a file, forced syncs, closing. Appending outside
+// of a round also wakes it.
 
 const (
-	// slowMicros is the longest that a write may take for loops to write. A system with too much to write keeps who
-	// writes more waiting, and a loop's clients must not wait with it; then the goroutine writes for asideMicros.
+	// slowMicros is the longest that a loop's write may take. A kernel with too much dirty data throttles the threads
+	// that write, and a loop's clients must not wait for that. After a slower write, the goroutine writes for
+	// asideMicros.
 	slowMicros  = 1000
 	asideMicros = 1_000_000
-	// roundMax is the most that a loop writes: some 100 µs.
+	// roundMax is how many bytes a loop writes at most: about 100 µs.
 	roundMax = groupMax
-	// besidePatience is for how many syncs' time one waits for its company. With 50 clients, 1 gives 41,000 SETs a second,
-	// 2, 4 and 8 give 48,000.
+	// besidePatience is how long a sync waits for expected batches, in multiples of the time that a sync takes. With 50
+	// clients, 1 gives 41,000 SETs a second; 2, 4 and 8 give 48,000.
 	besidePatience = 4
 )
 
-// looped says whether loops write.
+// looped reports whether event loops write the log.
 func (w *writer) looped() bool {
 	return w.o.Beside != nil && w.Policy() == Always && !w.suspended.Load() && w.State() == Running
 }
 
-// comesRound says whether what is appended now needs no goroutine, since a loop looks after it. The log's lock is held.
+// comesRound reports whether a loop will write what is appended now, so that the goroutine need not wake. The log's lock
+// is held.
 func (w *writer) comesRound() bool { return w.looped() && w.o.InRound() }
 
-// plain says whether there is nothing to do but to write what gathered and to sync it beside.
+// plain reports whether the only work is to write the gathered batches and to sync them in the background.
 func (w *writer) plain() bool {
 	if !w.looped() || w.grounded || w.closing || w.outside != nil || w.opening != nil || !w.back.empty() ||
 		w.Durable() < w.force || w.syncing && !w.inFlight {
@@ -40,12 +43,12 @@ func (w *writer) plain() bool {
 }
 
 // Round is called by an event loop at the end of each round. It returns in how many microseconds it wants to be called
-// again where nothing else happens, 0 for not at all.
+// again if nothing else happens, 0 if it does not.
 func (w *writer) Round() (again int64) {
 	if !w.looped() || w.Written() >= w.log.End() {
 		return 0
 	}
-	if !w.mu.TryLock() { // Whoever has it may have looked already.
+	if !w.mu.TryLock() { // The holder may have looked already.
 		w.wake()
 		return 0
 	}
@@ -53,7 +56,7 @@ func (w *writer) Round() (again int64) {
 	now := w.files.Monotonic()
 	switch {
 	case w.inFlight:
-		return 0 // Its end is another round's beginning.
+		return 0 // The end of that sync starts another round.
 	case w.plain() && now >= w.slowTo && w.delay.Load() == 0 && w.Backlog() <= roundMax:
 		again = w.round(now)
 	}
@@ -63,7 +66,7 @@ func (w *writer) Round() (again int64) {
 	return max(again, 0)
 }
 
-// Synced is called by the loop that finds WriterOptions.Beside's descriptor readable, in the middle of a round.
+// Synced is called in the middle of a round, by the loop that finds WriterOptions.Beside's descriptor readable.
 func (w *writer) Synced() {
 	if !w.mu.TryLock() {
 		w.wake()
@@ -75,8 +78,8 @@ func (w *writer) Synced() {
 	}
 }
 
-// round writes what gathered and begins to sync it, where that is due. It says in how many microseconds to look again:
-// 0 for at once, -1 for when somebody says so.
+// round writes the gathered batches and begins a sync, if one is due. It returns in how many microseconds to look again:
+// 0 for at once, -1 for not until the writer is woken.
 func (w *writer) round(now int64) (wait int64) {
 	if w.inFlight {
 		return -1
@@ -107,7 +110,7 @@ func (w *writer) round(now int64) (wait int64) {
 	return -1
 }
 
-// land takes over a sync that ran beside, if it has ended.
+// land takes over the result of a background sync, if it has ended.
 func (w *writer) land() {
 	if !w.inFlight {
 		return
@@ -119,8 +122,8 @@ func (w *writer) land() {
 	}
 }
 
-// landed is what the sync in flight came to. Who appends outside of a round wakes the goroutine again: nobody else may
-// come to look.
+// landed is the result of the sync in flight. It makes the next append outside of a round wake the goroutine again,
+// since no loop may come to write that batch.
 func (w *writer) landed(err error) syncDone {
 	w.inFlight = false
 	if err == nil {

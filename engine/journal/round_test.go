@@ -1,6 +1,6 @@
 package journal
 
-// What event loops write, and what they leave to the writer's goroutine: the writer is stepped by hand.
+// What event loops write, and what they leave to the writer's goroutine. The test steps the writer.
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs/simfs"
 )
 
-// rounds is a writer that loops write for, without its goroutine.
+// rounds is a writer without its goroutine, for which loops write.
 type rounds struct {
 	*writer
 	log   *Log
@@ -18,7 +18,7 @@ type rounds struct {
 	in    bool  // a loop is in a round
 	runs  bool  // a sync that began has not ended
 	slow  int64 // microseconds that each write takes
-	holds bool  // no sync can run beside
+	holds bool  // no sync can run in the background
 }
 
 func newRounds(t *testing.T) *rounds {
@@ -39,7 +39,7 @@ func newRounds(t *testing.T) *rounds {
 	if err := r.open(); err != nil {
 		t.Fatal(err)
 	}
-	// The first mark of a file is the goroutine's.
+	// The goroutine writes the first mark of a file.
 	r.append(1)
 	if !r.woken() {
 		t.Fatal("the goroutine is not woken by what is appended outside of a round")
@@ -53,7 +53,7 @@ func newRounds(t *testing.T) *rounds {
 	return r
 }
 
-// sometimes cannot begin where a test says so.
+// sometimes is a Beside that cannot begin a sync if the test says so.
 type sometimes struct {
 	vfs.Beside
 	r *rounds
@@ -64,7 +64,7 @@ func (s *sometimes) Begin(f vfs.File) bool { return !s.r.holds && s.Beside.Begin
 // append appends a batch of some bytes.
 func (r *rounds) append(bytes int) { r.log.Append(one("SET", "k", strings.Repeat("x", bytes))) }
 
-// woken says whether the goroutine was woken.
+// woken reports whether the goroutine was woken.
 func (r *rounds) woken() bool {
 	select {
 	case <-r.kick:
@@ -74,7 +74,7 @@ func (r *rounds) woken() bool {
 	}
 }
 
-// TestRound: a loop writes at the end of its round, and again when the sync that it began has ended.
+// TestRound checks that a loop writes at the end of its round, and again when the sync that it began has ended.
 func TestRound(t *testing.T) {
 	r := newRounds(t)
 	r.in, r.runs = true, true
@@ -86,7 +86,7 @@ func TestRound(t *testing.T) {
 	if r.Durable() == r.log.End() {
 		t.Error("what is being synced counts as durable")
 	}
-	r.append(1) // by somebody else than a loop, while it runs
+	r.append(1) // from outside of a loop, while the sync runs
 	if r.woken() {
 		for r.step() == 0 {
 		}
@@ -98,7 +98,7 @@ func TestRound(t *testing.T) {
 	if r.Synced(); r.inFlight || r.Durable() != r.Written() || r.Durable() == r.log.End() {
 		t.Error("a sync that ended does not make durable what was written before it, and that alone")
 	}
-	// The company of one batch is there already.
+	// The one expected batch is there already.
 	if again := r.Round(); again != 0 || !r.inFlight {
 		t.Errorf("what came meanwhile waits %d µs", again)
 	}
@@ -106,13 +106,13 @@ func TestRound(t *testing.T) {
 	if r.Durable() != r.log.End() || r.Round() != 0 || r.woken() {
 		t.Error("something is left to do")
 	}
-	// Nothing is left that keeps the goroutine asleep.
+	// The next append wakes the goroutine.
 	if r.append(1); !r.woken() {
 		t.Error("the goroutine is not woken by what is appended outside of a round")
 	}
 }
 
-// TestRoundWaits: a sync waits for those who took part in the last one, but not for ever.
+// TestRoundWaits checks that a sync waits for as many batches as the last one had, but not for ever.
 func TestRoundWaits(t *testing.T) {
 	r := newRounds(t)
 	r.in = true
@@ -142,7 +142,7 @@ func TestRoundWaits(t *testing.T) {
 	}
 }
 
-// TestRoundLeaves: what may keep a loop waiting is left to the goroutine.
+// TestRoundLeaves checks that loops leave slow work to the goroutine.
 func TestRoundLeaves(t *testing.T) {
 	leaves := func(what string, r *rounds, leaves bool) {
 		t.Helper()

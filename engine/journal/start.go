@@ -1,6 +1,6 @@
 package journal
 
-// Starting the writer: on the files that were loaded, or later, when the log is turned on.
+// Starting the writer, on the files that were loaded, or later, when the log is turned on.
 
 import (
 	"hash/crc32"
@@ -10,8 +10,8 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
-// NeedsBase says whether there is no log yet. Whoever starts one with data, or wants to do as Redis does, calls
-// CreateBase before Start.
+// NeedsBase reports whether there is no log yet. A caller that starts one with existing data, or wants to do as Redis
+// does, calls CreateBase before Start.
 func (f *Files) NeedsBase() bool { return f.Manifest().Empty() }
 
 // CreateBase makes the first BASE.
@@ -23,8 +23,8 @@ func (f *Files) CreateBase(rdb bool, write func(vfs.File) error) error {
 	return err
 }
 
-// Rewrite puts a BASE in the place of all files, while no writer is at work: write writes it to a file that is synced
-// and closed for it.
+// Rewrite replaces all files by a BASE while there is no writer. write writes it to a file, which Rewrite syncs and
+// closes.
 func (f *Files) Rewrite(rdb bool, write func(vfs.File) error) error {
 	if err := f.makeDir(); err != nil {
 		return err
@@ -44,15 +44,15 @@ func (f *Files) Rewrite(rdb bool, write func(vfs.File) error) error {
 		_, err = f.replace(&Cut{seq: math.MaxInt64}, rdb)
 	}
 	if err != nil {
-		_ = f.FS.Remove(f.path(f.tempBase())) // It is made anew the next time.
+		_ = f.FS.Remove(f.path(f.tempBase())) // If this fails, it is overwritten the next time.
 		return err
 	}
 	f.removeHistory()
 	return nil
 }
 
-// Start goes on with the last INCR file, or makes the first: from now on what is appended is written to it, and the files
-// are the log's store. The log begins where Loaded.End says, at least (Log.Skip).
+// Start continues the last INCR file, or makes the first one. From now on, appended batches are written to it, and the
+// files are the log's store. The caller has moved the log to Loaded.End, at least (Log.Skip).
 func (f *Files) Start(l *Log, o WriterOptions) error {
 	w := newWriter(f, l, o)
 	if err := w.open(); err != nil {
@@ -62,7 +62,7 @@ func (f *Files) Start(l *Log, o WriterOptions) error {
 	return nil
 }
 
-// Prepare is Start without a file to go on with: Rotate and Commit turn the log on.
+// Prepare is Start without a file: Rotate and Commit turn the log on.
 func (f *Files) Prepare(l *Log, o WriterOptions) { f.begin(newWriter(f, l, o)) }
 
 func (f *Files) begin(w *writer) {
@@ -71,14 +71,14 @@ func (f *Files) begin(w *writer) {
 	w.log.Keep(w)
 }
 
-// open opens the file to go on with.
+// open opens the file to continue with.
 func (w *writer) open() error {
 	f := w.files
 	if err := f.makeDir(); err != nil {
 		return err
 	}
-	// What was loaded is about to be served: names that were not safe are made so. Before the manifest's is, nothing that
-	// stands for it is removed.
+	// The loaded data is about to be served, so the files' names are synced. Only when the manifest's name is synced may
+	// the file of announce be removed, which replaces it.
 	if err := f.FS.SyncDir(f.dir); err != nil {
 		return err
 	}
@@ -110,8 +110,8 @@ func (w *writer) open() error {
 	return nil
 }
 
-// reopen opens the last INCR file as it was loaded. What was loaded is synced before anything is served, and what no
-// mark covers is covered.
+// reopen opens the last INCR file as it was loaded. It syncs the file before anything is served, and prepares a mark for
+// the bytes that none covers.
 func (w *writer) reopen(m *Manifest) error {
 	f := w.files
 	file, err := f.FS.Append(f.path(f.tail.name))
@@ -147,8 +147,8 @@ func (w *writer) reopen(m *Manifest) error {
 	return err
 }
 
-// rewriteEnd writes bytes of a file over themselves. A sync that failed before the process ended may have left them in
-// memory alone, where they look well, and as something that needs no writing any more.
+// rewriteEnd rewrites bytes of a file with themselves. If a sync failed before the process ended, they may exist only in
+// the page cache, where they look valid and count as clean, so that a sync would not write them.
 func rewriteEnd(file vfs.File, from, to int64) error {
 	text := make([]byte, min(chunk, to-from))
 	for at := from; at < to; {

@@ -1,35 +1,36 @@
 package journal
 
-// Store keeps the log, and says how far what it keeps is safe. The files of one machine do ([Files.Start]); a group of
-// machines can, which confirms what most of its disks have. Only the log asks it, so that what is confirmed has one owner.
-// A store that takes back what it has not confirmed says so (Log.Truncated). Methods may be called from any goroutine; those without an error wait for no disk.
+// Store stores the log and says up to which place it is safe. The files of one machine are a store ([Files.Start]). So
+// can be a group of machines, which confirms what a majority of their disks have. Only the log calls it, so that one
+// object decides what is confirmed. A store that drops unconfirmed data calls Log.Truncated. Methods may be called from
+// any goroutine; methods that return no error do not wait for a disk.
 type Store interface {
-	// A store is sent what is kept once it has attached itself (Log.Attach).
+	// A store receives effects once it has attached itself (Log.Attach).
 	Sink
-	// Holds says whether replies may have to wait for Confirmed.
+	// Holds reports whether replies may have to wait for Confirmed.
 	Holds() bool
-	// Confirmed is the place up to which replies may leave, MaxLSN while none has to wait. It moves back only where Holds
-	// begins. Log.Release is called when it may have changed.
+	// Confirmed is the place up to which replies may leave, MaxLSN while none has to wait. It decreases only when Holds
+	// becomes true. The store calls Log.Release when it may have changed.
 	Confirmed() LSN
-	// Refusal is the error for replies that cannot be confirmed for now, "" while that is a matter of time.
+	// Refusal is the error for replies that cannot be confirmed for now, "" if they only have to wait.
 	Refusal() string
-	// Durable is the place up to which this machine's disk has the log.
+	// Durable is the place up to which the log is on this machine's disk.
 	Durable() LSN
-	// Round is called by an event loop at the end of each round, in which the log may be written. It returns in how many
-	// microseconds it wants to be called again where nothing else happens, 0 for not at all.
+	// Round is called by an event loop at the end of each round; it may write the log. It returns in how many
+	// microseconds it wants to be called again if nothing else happens, 0 if it does not.
 	Round() (again int64)
-	// Rotate begins a snapshot: a base of all in front of the end of the log as it is now, with which the log begins once
-	// it is committed. It does no I/O: it may be called under the locks of all shards.
+	// Rotate begins a snapshot of everything before the present end of the log. Once committed, the snapshot is the new
+	// base, with which the log begins. Rotate does no I/O: it may be called under the locks of all shards.
 	Rotate() (*Cut, error)
 }
 
-// Keep has a store say from now on what is confirmed, in the place of another one.
+// Keep makes s the store that decides what is confirmed. It replaces the store before.
 func (l *Log) Keep(s Store) {
 	l.store.Store(&s)
 	l.Release()
 }
 
-// Drop ends what Keep began, unless another store has taken its place: all is confirmed then.
+// Drop ends what Keep began, unless another store has replaced s. Without a store everything is confirmed.
 func (l *Log) Drop(s Store) {
 	if was := l.store.Load(); was != nil && *was == s {
 		l.store.CompareAndSwap(was, nil)
@@ -37,13 +38,13 @@ func (l *Log) Drop(s Store) {
 	l.Release()
 }
 
-// Synced tells whether all up to a place is on this machine's disk, and whether there is a store.
+// Synced reports whether the log up to a place is on this machine's disk, and whether there is a store.
 func (l *Log) Synced(at LSN) (synced, kept bool) {
 	s := l.Kept()
 	return s != nil && s.Durable() >= at, s != nil
 }
 
-// Round is that of the store.
+// Round calls Round of the store, if there is one.
 func (l *Log) Round() (again int64) {
 	if s := l.Kept(); s != nil {
 		return s.Round()

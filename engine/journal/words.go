@@ -1,16 +1,16 @@
 package journal
 
-// Words as Redis quotes them: in the manifest, names may be quoted.
+// Quoting of names in the manifest, as Redis does it.
 
 import "fmt"
 
 const hexDigits = "0123456789abcdef"
 
-// appendName appends a name, quoted where it would not be one word otherwise.
+// appendName appends a name, quoted if it would not be one word otherwise.
 func appendName(out []byte, name string) []byte {
 	plain := name != ""
 	for i := range len(name) {
-		// Redis does not quote an apostrophe, and cannot read what it wrote then.
+		// Redis does not quote a name for its apostrophe, and then cannot read what it wrote.
 		if c := name[i]; c <= ' ' || c >= 0x7f || c == '\\' || c == '"' || c == '\'' {
 			plain = false
 		}

@@ -1,16 +1,16 @@
 package journal
 
-// The writer: the sink that puts the log on disk. One goroutine writes and syncs; while it does, the next batches
-// gather in memory, so that one sync serves all that came during the one before.
+// The writer is the sink that puts the log on disk. One goroutine writes and syncs. Meanwhile the next batches gather in
+// memory, so that one sync serves all batches that arrived during the sync before.
 //
-// A sync that failed is never repeated on the same file, since the system may have forgotten what it could not write.
-// What happens instead depends on what is known of the file:
+// A sync that failed is never repeated on the same file, since the kernel may have dropped the pages that it could not
+// write. What happens instead depends on the state of the file:
 //
-//   - A write failed, and what it left was truncated away (a full disk, mostly): the file is whole. It is synced, and
-//     what could not be written goes to a new INCR file, again and again until that works. Nothing is lost; the writer is
-//     blocked meanwhile.
-//   - A sync failed, or a torn write could not be taken back: the writer is broken. Memory has the truth: the server
-//     makes a cut (Rotate) and commits a new BASE, and the files of before are history.
+//   - - A write failed (usually the disk is full), and truncating removed the partial write: the file is whole. The
+//     writer syncs it and writes the remaining bytes to a new INCR file, retrying until that works. Nothing is lost;
+//     the writer is Blocked meanwhile.
+//   - - A sync failed, or a torn write could not be truncated: the writer is Broken. Memory has all the data: the
+//     server makes a cut (Rotate) and commits a new BASE, which replaces the old files.
 
 import (
 	"errors"
@@ -33,25 +33,26 @@ const (
 	Never
 )
 
-// WriterOptions say how to write. The functions may be nil. They are called while the writer works, most of them from
-// its goroutine: they must not wait for it, nor call any of its methods but those that read (Durable, Confirmed, State
-// and so on).
+// WriterOptions configure a writer. The functions may be nil. They are called while the writer works, mostly from its
+// goroutine. They must not wait for the writer, and may call only its methods that read (Durable, Confirmed, State and
+// so on).
 type WriterOptions struct {
 	Policy Policy
 	// Timestamps writes a #TS line at each new second (aof-timestamp-enabled).
 	Timestamps bool
-	// Checksums writes marks. Files without are as Redis writes them, and damage in them is found as Redis finds it. A
-	// writer does not change it, since a file is read by the marks that it has.
+	// Checksums writes marks. Files without marks are as Redis writes them, and damage in them is found as Redis finds
+	// it. A writer cannot change this setting, since a file must not mix commands with and without marks.
 	Checksums bool
-	// Delay is how long every write waits first, for tests of the server.
+	// Delay is how long the writer waits before each write, for tests of the server.
 	Delay time.Duration
-	// OnFailure is called when the state turns bad, OnHealthy when it is good again. Refusal is the error with which replies
-	// fail then; where it is "" they wait.
+	// OnFailure is called when the state becomes Blocked or Broken, OnHealthy when it is Running again. Refusal returns
+	// the error that replies fail with meanwhile; if it returns "", they wait.
 	OnFailure func(Failure)
 	OnHealthy func()
 	Refusal   func(error) string
-	// Beside runs syncs with Always while the rounds of event loops go on, nil for none (round.go says how). InRound says
-	// whether a loop is in a round at whose end it calls Round. It is called under the log's lock.
+	// Beside runs syncs in the background of event loops if the policy is Always (see round.go); nil disables that.
+	// InRound reports whether the calling loop is in a round that ends with a call of Round. It is called under the
+	// log's lock.
 	Beside  vfs.Beside
 	InRound func() bool
 }
@@ -59,7 +60,7 @@ type WriterOptions struct {
 // Failure is why the log is not written.
 type Failure struct {
 	Err error
-	// NeedsBase means that the writer does not recover by itself: a new BASE has to be committed (Rotate).
+	// NeedsBase means that the writer does not recover by itself: the server has to commit a new BASE (Rotate).
 	NeedsBase bool
 }
 
@@ -68,77 +69,81 @@ type State int32
 
 // The states.
 const (
-	// Starting: there is no file yet; the first Commit turns the log on.
+	// Starting: there is no file yet. The first Commit turns the log on.
 	Starting State = iota
 	// Running: the log is written.
 	Running
-	// Blocked: a write failed; the writer tries again by itself.
+	// Blocked: a write failed. The writer retries by itself.
 	Blocked
-	// Broken: the files' end is lost; a new BASE is needed.
+	// Broken: the end of the files is lost. A new BASE is needed.
 	Broken
-	// Closed: the end.
+	// Closed: the writer has ended.
 	Closed
 )
 
 const (
-	// groupMax is the size behind which a group ends: what is verified at once, and read into memory at once.
+	// groupMax is the size in bytes from which a group ends. A reader loads a whole group into memory and verifies it at
+	// once.
 	groupMax = 256 << 10
-	// keepMax is the capacity that a buffer keeps at most when it has been written. It keeps keepMin, and up to keepTimes
-	// what it held lately; keepWrites is how many writes that is, about.
+	// keepMax is the largest capacity that a buffer keeps after it was written. It keeps at least keepMin, and up to
+	// keepTimes times the most that it stored in about the last keepWrites writes.
 	keepMax    = 4 << 20
 	keepMin    = 64 << 10
 	keepTimes  = 4
 	keepWrites = 16
-	// blockedMax is how much may wait for a disk that is full, before the writer gives up and needs a BASE.
+	// blockedMax is how many bytes may wait for a full disk. With more, the writer becomes Broken and needs a BASE.
 	blockedMax = 256 << 20
-	// gatherMicros is the shortest time between two writes, unless each is to be synced. To wake the goroutine takes some
-	// 50 µs of the processors that work on something else: with 1 ms, SET in pipelines of 16 took 0.88 µs in place of 0.80.
+	// gatherMicros is the shortest time between two writes, except with Always. Waking the goroutine costs about 50 µs
+	// of processor time. With 1 ms, SET in pipelines of 16 took 0.88 µs instead of 0.80.
 	gatherMicros = 4000
-	// companyMicros is the longest that a sync waits for those who are expected to take part in it.
+	// companyMicros is the longest time that a sync waits for the batches that are expected to join it.
 	companyMicros = 2000
 	// syncMicros is the time between two syncs of EverySecond.
 	syncMicros = 1_000_000
-	// lateMicros is how old what is not synced may be with EverySecond: then replies wait for the sync, so that a power
-	// failure takes at most two seconds of what was acknowledged, however slow the disk is. The rest is for who looks.
+	// lateMicros is the greatest age of unsynced data with EverySecond. Beyond it, replies wait for the sync, so that a
+	// power failure loses at most two seconds of acknowledged writes, however slow the disk is. The difference to two
+	// seconds allows for the interval between two calls of Look.
 	lateMicros = 1_900_000
-	// stuckMicros is for how long nothing may come to be written, unless with Always: then replies wait for that, so that
-	// the end of the process takes no more. A new file begins when the one before is synced, and a disk may take its time.
+	// stuckMicros is how long appended data may stay unwritten with EverySecond or Never. Beyond it, replies wait for
+	// the write, so that a crash of the process loses no more than that. It happens when the writer changes files: it
+	// syncs the old file first, and a disk may be slow.
 	stuckMicros = 400_000
-	// retryMicros is the time between two tries to write to a full disk, logMicros that between two lines about it.
+	// retryMicros is the time between two attempts to write to a full disk, logMicros the time between two log lines
+	// about it.
 	retryMicros = 250_000
 	logMicros   = 30_000_000
 )
 
-// MaxLSN is behind everything.
+// MaxLSN is greater than every place in the log.
 const MaxLSN LSN = math.MaxUint64
 
-// ErrClosed is returned by what is asked of a writer that was closed.
+// ErrClosed is returned by methods of a writer that is closed.
 var ErrClosed = errors.New("the log is closed")
 
 // group is a part of a buffer that one mark covers.
 type group struct {
-	mark   int // where the mark is to be put
+	mark   int // offset of the mark
 	marked bool
 	end    int
-	db     int // selected in front of it, noDB where its first batch selects one
+	db     int // the database selected before the group, noDB if its first batch selects one
 	lsn    LSN
 	micros int64
 }
 
-// buffer is what waits to be written.
+// buffer stores batches until they are written.
 type buffer struct {
 	text   []byte
 	groups []group
-	cut    *Cut // at cutAt a new file begins
+	cut    *Cut // a new file begins at cutAt
 	cutAt  int
 	end    LSN
-	// batches is the number of them.
+	// batches is the number of batches.
 	batches int
-	high    int // the most that it held lately
+	high    int // the greatest length in recent writes
 }
 
-// reset empties the buffer. It keeps the room that the last ones needed: what a disk that stood still had it grow by
-// goes with the next writes.
+// reset empties the buffer. It keeps the capacity that recent writes needed. Capacity that grew while a disk was stalled
+// is freed over the next writes.
 func (b *buffer) reset() {
 	high := max(len(b.text), b.high-b.high/keepWrites)
 	if most := min(keepMax, max(keepMin, keepTimes*high)); cap(b.text) > most {
@@ -158,13 +163,13 @@ type writer struct {
 	log   *Log
 	o     WriterOptions
 
-	// Of the log's lock.
+	// The log's lock guards these.
 	front   *buffer
-	discard bool // nothing is kept: there is no file to come
-	db      int  // that the log has selected where front ends
-	wakeAt  int  // so many batches in front wake the goroutine
+	discard bool // appended batches are dropped, since no file will be written
+	db      int  // the database that is selected at the end of front
+	wakeAt  int  // the number of batches in front that wakes the goroutine
 	second  int64
-	cut     *Cut // the rotation that is neither committed nor aborted
+	cut     *Cut // the open cut: neither committed nor aborted
 
 	kick   chan struct{}
 	synced chan syncDone
@@ -178,44 +183,44 @@ type writer struct {
 	durable    atomic.Uint64
 	failed     atomic.Pointer[Failure]
 	fileSize   atomic.Int64
-	late       atomic.Bool  // a sync of EverySecond takes too long
-	stuck      atomic.Bool  // what was appended is not written for too long
-	lookedAt   atomic.Int64 // when looking found that more was written, or all
+	late       atomic.Bool  // a sync takes too long with EverySecond
+	stuck      atomic.Bool  // appended data stays unwritten for too long
+	lookedAt   atomic.Int64 // when Look last found progress, or nothing left to write
 	looked     atomic.Uint64
-	delayed    atomic.Int64 // how often one did
-	since      atomic.Int64 // of the clock: when the oldest of what is not durable was taken; 0, there is none
+	delayed    atomic.Int64 // how often late became true
+	since      atomic.Int64 // when, by Monotonic, the writer took its oldest data that is not durable; 0: none
 
-	// mu guards what follows. The goroutine holds it while it works, writes and syncs included: who may not wait for the
-	// disk reads the fields above.
+	// mu guards the fields below. The goroutine holds it while it works, also during writes and syncs. Callers that must
+	// not wait for the disk read the atomic fields above.
 	mu      sync.Mutex
 	changed *sync.Cond
 	force   LSN // sync up to here as soon as possible
 	closing bool
-	back    *buffer // what is being written
-	done    int     // bytes of it that are
+	back    *buffer // the buffer that is being written
+	done    int     // how many bytes of back are written
 	file    vfs.File
 	name    string
-	size    int64 // of the file: all of it is whole
-	safe    int64 // of the file: synced
-	// shortened: bytes were taken back from the file, which a power failure may bring back until it is synced.
+	size    int64 // of the file; everything in it is whole
+	safe    int64 // how many bytes of the file are synced
+	// shortened: the file was truncated. A power failure may bring those bytes back until the file is synced.
 	shortened bool
 	safeLSN   LSN
-	opening   *mark // is written before the next group
-	outside   *Cut  // the file is not in the manifest before this is committed
+	opening   *mark // a mark to write before the next group
+	outside   *Cut  // the file is not in the manifest until this cut is committed
 	syncing   bool
 	lastSync  int64
 	lastWrite int64
 	retryAt   int64
 	loggedAt  int64
 	sinceNext int64
-	syncTime  int64 // how long syncs take, in the mean of some
-	company   int   // so many batches are expected to gather until gatherTo
+	syncTime  int64 // moving average of how long a sync takes
+	company   int   // how many batches are expected by gatherTo
 	gatherTo  int64
-	inline    bool // tests: syncs run inside of step
+	inline    bool // for tests: syncs run inside step
 	flight    syncDone
-	inFlight  bool // a sync runs whose end is known by WriterOptions.Beside: flight
-	taking    int  // batches that it makes durable
-	grounded  bool // Beside could not: syncs are waited for
+	inFlight  bool // WriterOptions.Beside runs a sync: flight
+	taking    int  // how many batches that sync makes durable
+	grounded  bool // Beside failed once: from then on the goroutine waits for syncs itself
 	slowTo    int64
 }
 
@@ -232,7 +237,7 @@ func newWriter(f *Files, l *Log, o WriterOptions) *writer {
 	return w
 }
 
-// Append implements Sink: it copies the batch behind what waits, and wakes the goroutine if that waits.
+// Append implements Sink. It copies the batch to the end of the front buffer and wakes the goroutine if necessary.
 func (w *writer) Append(lsn LSN, nowMicros int64, framed []byte) {
 	if w.discard {
 		return
@@ -242,7 +247,7 @@ func (w *writer) Append(lsn LSN, nowMicros int64, framed []byte) {
 	n := len(b.groups) - 1
 	if n < 0 || len(b.text)-b.groups[n].mark >= groupMax || b.cut != nil && b.groups[n].end <= b.cutAt {
 		if stamp {
-			// In front of the mark, so that a file's first line can be a time stamp.
+			// The time stamp goes before the mark, so that it can be a file's first line.
 			b.text = appendStamp(b.text, nowMicros)
 			w.second, stamp = nowMicros/1e6, false
 		}
@@ -286,12 +291,13 @@ func (w *writer) wake() {
 // Durable is the place up to which the log is on the disk.
 func (w *writer) Durable() LSN { return LSN(w.durable.Load()) }
 
-// Written is the place up to which the log was given to the system: it outlives the process, not the machine.
+// Written is the place up to which the log was passed to the kernel: that data survives the process, but not the
+// machine.
 func (w *writer) Written() LSN { return LSN(w.written.Load()) }
 
-// Confirmed is the place up to which replies may leave: with the policy Always that which is durable, as well as with
-// EverySecond while a sync takes too long; otherwise MaxLSN. While the log is turned on (Starting), and while syncs are
-// suspended, nothing waits either.
+// Confirmed is the place up to which replies may leave. With the policy Always, and with EverySecond while a sync takes
+// too long, it is Durable. With EverySecond and Never while a write takes too long, it is Written. Otherwise it is
+// MaxLSN, also while the log is being turned on (Starting) and while syncs are suspended with Always.
 func (w *writer) Confirmed() LSN {
 	switch State(w.state.Load()) {
 	case Starting:
@@ -310,7 +316,7 @@ func (w *writer) Confirmed() LSN {
 	return w.Durable()
 }
 
-// Holds says whether replies have to wait for Confirmed.
+// Holds reports whether replies have to wait for Confirmed.
 func (w *writer) Holds() bool {
 	if w.Policy() == Always {
 		return !w.suspended.Load()
@@ -318,8 +324,8 @@ func (w *writer) Holds() bool {
 	return w.stuck.Load() || w.late.Load()
 }
 
-// Look finds out whether a sync of EverySecond, or a write, takes too long. Somebody else than the writer's goroutine
-// calls it now and then, since that may wait for the disk.
+// Look checks whether a sync with EverySecond, or a write, takes too long. The server calls it regularly from outside
+// the writer's goroutine, which may be waiting for the disk.
 func (w *writer) Look() {
 	since, now, running := w.Since(), w.files.Monotonic(), w.State() == Running
 	late := w.Policy() == EverySecond && since != 0 && now-since > lateMicros && running && !w.suspended.Load()
@@ -339,7 +345,7 @@ func (w *writer) Look() {
 	w.log.Release()
 }
 
-// Refusal is the error for replies while the log is not written.
+// Refusal is the error for replies while the log cannot be written.
 func (w *writer) Refusal() string {
 	if err := w.Failure().Err; err != nil && w.o.Refusal != nil {
 		return w.o.Refusal(err)
@@ -353,7 +359,7 @@ func (w *writer) Delayed() int64 { return w.delayed.Load() }
 // State is what the writer does.
 func (w *writer) State() State { return State(w.state.Load()) }
 
-// Failure is why the log is not written; without an error where it is.
+// Failure is why the log is not written. Its Err is nil if the log is written.
 func (w *writer) Failure() Failure {
 	if f := w.failed.Load(); f != nil {
 		return *f
@@ -361,8 +367,8 @@ func (w *writer) Failure() Failure {
 	return Failure{}
 }
 
-// Since is the time of Options.Monotonic at which the oldest of what is not durable came to the writer; 0, everything
-// is durable.
+// Since is the time, by Options.Monotonic, at which the writer took the oldest data that is not durable; 0 means that
+// everything is durable.
 func (w *writer) Since() int64 { return w.since.Load() }
 
 // Backlog is how many bytes were appended since the last write began.
@@ -372,7 +378,7 @@ func (w *writer) Backlog() int {
 	return len(w.front.text)
 }
 
-// FileSize is the size of the file that is written.
+// FileSize is the size of the current file.
 func (w *writer) FileSize() int64 { return w.fileSize.Load() }
 
 // SetPolicy changes when the log is synced.
@@ -387,16 +393,16 @@ func (w *writer) Policy() Policy { return Policy(w.policy.Load()) }
 // SetTimestamps turns time stamps on or off.
 func (w *writer) SetTimestamps(on bool) { w.timestamps.Store(on) }
 
-// Suspend stops syncing, for no-appendfsync-on-rewrite, until it is called with false.
+// Suspend(true) stops syncing, for no-appendfsync-on-rewrite. Suspend(false) resumes it.
 func (w *writer) Suspend(on bool) {
 	w.suspended.Store(on)
 	w.poke()
 }
 
-// Delay makes every write wait so long first, as WriterOptions.Delay.
+// Delay makes the writer wait for d before each write, as WriterOptions.Delay does.
 func (w *writer) Delay(d time.Duration) { w.delay.Store(int64(d)) }
 
-// poke makes the goroutine look at what changed, and tells who waits for Confirmed.
+// poke makes the goroutine look at a changed setting, and releases replies that it confirms.
 func (w *writer) poke() {
 	w.wake()
 	w.log.Release()
@@ -421,7 +427,7 @@ func (w *writer) Sync() error {
 	return nil
 }
 
-// close writes and syncs what there is, says so in the file and in the manifest, and ends the writer.
+// close writes and syncs all remaining data, records the clean end in the file and in the manifest, and ends the writer.
 func (w *writer) close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -35,7 +35,7 @@ func simPlace(t *testing.T) (*simfs.FS, Options) {
 	return f, place(f, "/d")
 }
 
-// open opens and loads a log, and returns it with what it held.
+// open opens and loads a log, and returns it with its content.
 func open(t *testing.T, o Options) (*Files, *Loaded, []string) {
 	t.Helper()
 	f, err := Open(o)
@@ -77,11 +77,11 @@ func closeAll(t *testing.T, f *Files) {
 	}
 }
 
-// fall takes the power away.
+// fall cuts the power.
 func fall(t *testing.T, disk *simfs.FS, w *writer) {
 	t.Helper()
 	disk.Crash()
-	_ = w.close() // It cannot, and ends.
+	_ = w.close() // It cannot write, but it ends.
 	if w.State() != Closed {
 		t.Error("a writer without a disk did not end")
 	}
@@ -93,7 +93,7 @@ func one(args ...string) *Batch {
 	return &Batch{NowMicros: 1_700_000_000_000_000, Effects: []Effect{{End: len(resp)}}, RESP: resp}
 }
 
-// holds closes a log and sees that it holds these commands.
+// holds closes a log and checks that it contains these commands.
 func holds(t *testing.T, o Options, want []string) {
 	t.Helper()
 	f, _, got := open(t, o)
@@ -105,8 +105,8 @@ func holds(t *testing.T, o Options, want []string) {
 	}
 }
 
-// TestAlways appends from several goroutines to real files, which are rewritten meanwhile; what is durable is what was
-// appended, once and in order.
+// TestAlways appends from several goroutines to real files, which are rewritten meanwhile. The durable log has
+// everything that was appended, once and in order.
 func TestAlways(t *testing.T) {
 	o := place(vfs.OS, t.TempDir())
 	var mu sync.Mutex
@@ -121,7 +121,7 @@ func TestAlways(t *testing.T) {
 		t.Error("no INCR file in the manifest")
 	}
 	const goroutines, each = 4, 60
-	var order []string // as appended: the log's lock is not enough to know it from outside
+	var order []string // in the order of the calls of Append
 	var appending sync.Mutex
 	var wg sync.WaitGroup
 	for g := range goroutines {
@@ -185,7 +185,7 @@ func TestAlways(t *testing.T) {
 	holds(t, o, order)
 }
 
-// TestEverySecond has the times of everysec, and what changes when the policy does.
+// TestEverySecond checks the times of syncs with everysec, and changes of the policy.
 func TestEverySecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, o := simPlace(t)
@@ -243,8 +243,8 @@ func TestEverySecond(t *testing.T) {
 	})
 }
 
-// TestSlowSync sees that what comes during a slow sync is written beside it (everysec), or gathers for the next one
-// (always).
+// TestSlowSync checks that batches that come during a slow sync are written meanwhile (everysec), or gather for the next
+// one (always).
 func TestSlowSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk, o := simPlace(t)
@@ -288,7 +288,7 @@ func TestSlowSync(t *testing.T) {
 	})
 }
 
-// TestCompany has clients who wait for their replies: a sync serves all of them, not one half.
+// TestCompany checks, with clients that wait for their replies, that a sync serves all of them, not one half.
 func TestCompany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk, o := simPlace(t)
@@ -317,7 +317,7 @@ func TestCompany(t *testing.T) {
 						changed.Wait()
 					}
 					mu.Unlock()
-					time.Sleep(time.Duration(c*5) * time.Microsecond) // until the next command is there
+					time.Sleep(time.Duration(c*5) * time.Microsecond) // until the next command arrives
 				}
 			})
 		}
@@ -330,7 +330,7 @@ func TestCompany(t *testing.T) {
 	})
 }
 
-// TestDiskFull fills the disk and makes room again: the log goes on by itself, and nothing is lost or there twice.
+// TestDiskFull fills the disk and makes space again: the log recovers by itself, and nothing is lost or repeated.
 func TestDiskFull(t *testing.T) {
 	for _, policy := range []Policy{Always, EverySecond, Never} {
 		synctest.Test(t, func(t *testing.T) {
@@ -389,7 +389,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestSyncFails fails a sync: the file is never touched again, and a new BASE heals the log.
+// TestSyncFails fails a sync: the file is never written again, and a new BASE repairs the log.
 func TestSyncFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk, o := simPlace(t)
@@ -457,7 +457,7 @@ func TestSyncFails(t *testing.T) {
 	})
 }
 
-// TestTurnOn turns the log on while it runs, gives that up once, and turns it off.
+// TestTurnOn turns the log on while the server runs, aborts that once, and turns the log off.
 func TestTurnOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk, o := simPlace(t)
@@ -509,7 +509,7 @@ func TestTurnOn(t *testing.T) {
 		if err == nil {
 			err = cut.Commit(file, false)
 		}
-		synctest.Wait() // what was appended last may not have been written yet
+		synctest.Wait() // the last batches may not have been written yet
 		if err != nil || w.State() != Running || w.Durable() != last {
 			t.Fatalf("%v, state %d, durable %d of %d", err, w.State(), w.Durable(), last)
 		}
@@ -522,7 +522,7 @@ func TestTurnOn(t *testing.T) {
 			t.Error("replies wait for a log that is off")
 		}
 		holds(t, o, []string{"SET a 1", "SET a 2", "SET a 3"})
-		// Turned off, the log can be rewritten all the same: there is only a BASE then.
+		// A log that is off can still be rewritten: then there is only a BASE.
 		if f, err = Open(o); err != nil {
 			t.Fatal(err)
 		}
@@ -539,7 +539,8 @@ func TestTurnOn(t *testing.T) {
 	})
 }
 
-// TestForms has the bytes of a file: without checksums as Redis writes it, a time stamp first where stamps are wanted.
+// TestForms checks the bytes of a file: without checksums as Redis writes it, and with a time stamp first if they are
+// on.
 func TestForms(t *testing.T) {
 	for _, c := range []struct {
 		marks, stamps bool

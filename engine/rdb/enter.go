@@ -1,6 +1,6 @@
 package rdb
 
-// Entering what was read in a keyspace.
+// Entering values that were read into a keyspace.
 
 import (
 	"fmt"
@@ -10,8 +10,7 @@ import (
 	"github.com/limitkv/limitkv/engine/limiter"
 )
 
-// Put stores a value under a key, in place of what is there. expireMillis is in Unix
-// milliseconds, 0 for never.
+// Put stores a value under a key and replaces an existing one. expireMillis is in Unix milliseconds, 0 for never.
 func Put(v *engine.View, key []byte, value Value, expireMillis int64) engine.Entry {
 	e := put(v, key, value, expireMillis)
 	if forwarding(value.Object) {
@@ -35,14 +34,14 @@ func put(v *engine.View, key []byte, value Value, expireMillis int64) engine.Ent
 	return v.PutObject(key, value.Kind, value.Object, expireMillis)
 }
 
-// forwarding tells whether an object has parts that are to go to another key.
+// forwarding reports whether an object has parts that have to move to another key.
 func forwarding(object any) bool {
 	x, ok := object.(engine.Forwarder)
 	return ok && x.Forwarding()
 }
 
-// SetUsage has an entry as it was used: idle for so many seconds, or with an LFU
-// counter, as far as they are not negative and the keyspace goes by them.
+// SetUsage sets how an entry was used: idle for so many seconds, or an LFU counter. It ignores negative values, and a
+// fact that the keyspace does not track.
 func SetUsage(v *engine.View, e engine.Entry, idleSeconds, freq int64) {
 	switch lfu := v.KS.LFU.Load(); {
 	case lfu && freq >= 0:
@@ -52,7 +51,7 @@ func SetUsage(v *engine.View, e engine.Entry, idleSeconds, freq int64) {
 	}
 }
 
-// DuplicateError is what Enter returns for a key that there is already.
+// DuplicateError is what Enter returns for a key that already exists.
 type DuplicateError struct {
 	DB  int
 	Key string
@@ -62,17 +61,15 @@ func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("the key %.200q of database %d is there already", e.Key, e.DB)
 }
 
-// Into enters what a Loader reads in a keyspace, taking the locks of the keys. Its
-// Enter is the Loader's.
+// Into enters the keys that a Loader reads into a keyspace, and locks them for that. Its Enter serves as the Loader's.
 //
-// Nothing must fall due meanwhile (Keyspace.PauseExpiry): a lease that ends makes a
-// dead-letter queue of which the keys are yet to be read.
+// Nothing may fall due meanwhile (Keyspace.PauseExpiry): a lease that ends could create a dead-letter queue whose key
+// has not been read yet.
 type Into struct {
 	KS *engine.Keyspace
-	// Replace has keys replaced that are there already; else they are an error.
+	// Replace replaces existing keys. Without it, an existing key is an error.
 	Replace bool
-	// View is what to enter through where its holder has all locks; it then takes
-	// none. nil has locks taken.
+	// View, if not nil, is used to enter the keys. Its holder has all locks, so that Enter takes none.
 	View *engine.View
 
 	mu      sync.Mutex
@@ -120,7 +117,7 @@ func (x *Into) one(v *engine.View, it *Item) error {
 	return nil
 }
 
-// later remembers a queue that has dead letters to pass on.
+// later records a queue that has to forward dead letters.
 func (x *Into) later(it *Item) {
 	if x.View == nil {
 		x.mu.Lock()
@@ -129,8 +126,7 @@ func (x *Into) later(it *Item) {
 	x.forward = append(x.forward, place{it.DB, string(it.Key)})
 }
 
-// Done is called when all is entered and no lock is held by who calls, or by its
-// View's holder.
+// Done is called after everything was entered, by a caller without locks or by the holder of View.
 func (x *Into) Done() {
 	for _, p := range x.forward {
 		x.KS.ForwardSoon(p.db, []byte(p.key))

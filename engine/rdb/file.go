@@ -1,13 +1,12 @@
 package rdb
 
-// Writing files, in Redis's form, version 12 if the reader is not known to want another one: "REDIS" and the version, facts about
-// where the file comes from, libraries of functions, keys by database, an end and
-// the checksum of all before it.
+// The writer writes files in Redis's form, of version 12 unless the reader needs another one: "REDIS" and the version,
+// facts about the file's origin, libraries of functions, keys by database, an end mark, and the checksum of everything
+// before it.
 //
-// A file is written as it comes, in a memory that does not depend on its size.
-// Keys may come in any order: that of a database begins whenever it changes.
-// Whoever holds locks encodes keys into a Block, and gives it to the Writer when
-// they are let go.
+// A file is streamed, with memory that does not depend on its size. Keys may come in any order: a change of the database
+// is written whenever it happens. A holder of locks encodes keys into a Block, and passes it to the Writer after
+// unlocking.
 
 import (
 	"encoding/binary"
@@ -19,7 +18,7 @@ import (
 
 // The entries of a file that are not keys.
 const (
-	opSlotImport = 243 // Valkey: slots that were on their way when it was written
+	opSlotImport = 243 // Valkey: slots that were being imported when the file was written
 	opSlot       = 244
 	opModule     = 247
 	opIdle       = 248
@@ -32,13 +31,12 @@ const (
 	opEnd        = 255
 )
 
-// noDB is the database of a file in which none was chosen yet.
+// noDB is the database before the first one was selected.
 const noDB = -1
 
-// Writer writes a file. The first error stays; all that is written after it is
-// nothing.
+// Writer writes a file. It keeps its first error, and then writes nothing more.
 type Writer struct {
-	// Between, if not nil, is called between the elements of values that are written. Its error ends the file.
+	// Between, if not nil, is called between the elements of values. Its error ends the file.
 	Between func() error
 
 	to       io.Writer
@@ -52,8 +50,8 @@ type Writer struct {
 	finished bool
 }
 
-// NewWriter begins a file. checked has it end with its checksum, else with a zero,
-// which says that there is none (rdbchecksum no).
+// NewWriter begins a file. If checked is set, the file ends with its checksum, otherwise with zero, which means none
+// (rdbchecksum no).
 func NewWriter(to io.Writer, format Format, checked bool) *Writer {
 	w := &Writer{to: to, enc: encoder{Format: format}, checked: checked, db: noDB}
 	w.enc.file = w
@@ -61,7 +59,7 @@ func NewWriter(to io.Writer, format Format, checked bool) *Writer {
 	return w
 }
 
-// write writes bytes through, behind those that have gathered.
+// write writes bytes directly. Gathered bytes must have been flushed before.
 func (w *Writer) write(b []byte) {
 	if w.err != nil || len(b) == 0 {
 		return
@@ -77,36 +75,34 @@ func (w *Writer) write(b []byte) {
 	w.err = err
 }
 
-// Flush writes what has gathered.
+// Flush writes the gathered bytes.
 func (w *Writer) Flush() error {
 	w.write(w.enc.b)
 	w.enc.b = w.enc.b[:0]
 	return w.err
 }
 
-// Written is how many bytes were written, those included that have gathered.
+// Written is how many bytes were written, including gathered ones.
 func (w *Writer) Written() int64 { return w.n + int64(len(w.enc.b)) }
 
 // Keys is how many keys were written.
 func (w *Writer) Keys() int64 { return w.keys }
 
-// Aux adds a fact about where the file comes from. Who does not know its name
-// passes over it.
+// Aux adds a fact about the file's origin. Readers ignore unknown names.
 func (w *Writer) Aux(name, value string) {
 	w.enc.byte(opAux)
 	w.enc.string([]byte(name))
 	w.enc.string([]byte(value))
 }
 
-// Origin is where a file comes from.
+// Origin describes where a file comes from.
 type Origin struct {
 	Version    string // of Redis
 	NowMicros  int64
 	UsedMemory uint64
-	// Base: the file is the first of an append-only file's.
+	// Base says that the file is the BASE of an append-only file.
 	Base bool
-	// More are further facts by name, which come before Base as those of
-	// replication do in Redis.
+	// More are additional facts by name. They come before Base, like Redis's facts about replication.
 	More [][2]string
 }
 
@@ -132,7 +128,7 @@ func (w *Writer) Library(code string) {
 	w.enc.string([]byte(code))
 }
 
-// Select has the keys that follow be of a database.
+// Select sets the database of the keys that follow.
 func (w *Writer) Select(db int) {
 	if db != w.db {
 		w.enc.byte(opSelect)
@@ -141,8 +137,8 @@ func (w *Writer) Select(db int) {
 	}
 }
 
-// Database begins one, with how many keys it has, and how many of them have a
-// deadline. These help who reads the file, and need not be exact.
+// Database begins a database, with the numbers of its keys and of its keys with a deadline. They help the reader, and
+// need not be exact.
 func (w *Writer) Database(db, keys, expires int) {
 	w.Select(db)
 	w.enc.byte(opResize)
@@ -159,7 +155,7 @@ func (w *Writer) Entry(v *engine.View, e engine.Entry) error {
 	return w.err
 }
 
-// Block adds what a block has gathered, and empties it.
+// Block adds the keys of a block, and empties the block.
 func (w *Writer) Block(b *Block) error {
 	if b.keys > 0 {
 		w.Select(b.first)
@@ -174,7 +170,7 @@ func (w *Writer) Block(b *Block) error {
 	return w.err
 }
 
-// End ends the file. What has been written is not synced.
+// End ends the file. It does not sync.
 func (w *Writer) End() error {
 	if w.finished {
 		return w.err
@@ -190,15 +186,14 @@ func (w *Writer) End() error {
 	return w.err
 }
 
-// Block is keys as they are in a file. It is filled by one goroutine at a time,
-// without a Writer.
+// Block contains encoded keys. One goroutine at a time fills it, without a Writer.
 type Block struct {
 	enc       encoder
 	first, db int
 	keys      int64
 }
 
-// NewBlock makes an empty block. Its format is that of the Writer that gets it.
+// NewBlock returns an empty block. Its format must be the same as that of the Writer.
 func NewBlock(format Format) *Block { return &Block{enc: encoder{Format: format}} }
 
 // Entry adds a key of the view's database.
@@ -215,17 +210,16 @@ func (b *Block) Entry(v *engine.View, e engine.Entry) {
 	b.keys++
 }
 
-// Len is how many bytes have gathered, Keys of how many keys.
+// Len is how many bytes the block contains.
 func (b *Block) Len() int { return len(b.enc.b) }
 
-// Keys is how many keys there are.
+// Keys is how many keys the block contains.
 func (b *Block) Keys() int64 { return b.keys }
 
-// Cap is how many bytes it can gather before it takes more memory.
+// Cap is how many bytes fit into the block before it allocates.
 func (b *Block) Cap() int { return cap(b.enc.b) }
 
-// Reset empties the block and keeps its memory, unless that is much more than
-// blocks usually need.
+// Reset empties the block. It keeps the memory, unless that is much more than blocks usually need.
 func (b *Block) Reset() {
 	if cap(b.enc.b) > blockKeepMax {
 		b.enc.b = nil
@@ -235,11 +229,10 @@ func (b *Block) Reset() {
 
 const blockKeepMax = 4 << 20
 
-// entry writes a key: what is known of it, and its value.
+// entry writes a key with its attributes and its value.
 func (w *encoder) entry(v *engine.View, e engine.Entry) { w.value(e, w.head(v, e)) }
 
-// head writes a key and what is known of it, and returns the type of the value that
-// follows.
+// head writes a key and its attributes, and returns the type of the value that follows.
 func (w *encoder) head(v *engine.View, e engine.Entry) byte {
 	if at := e.Deadline(); at != 0 {
 		w.b = binary.LittleEndian.AppendUint64(append(w.b, opDueMillis), uint64(at))

@@ -1,6 +1,6 @@
 package rdb
 
-// Files of whatever bytes, and how fast good ones are written and read.
+// Files of any bytes, and the speed of writing and reading valid ones.
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"github.com/limitkv/limitkv/engine/stream"
 )
 
-// FuzzFile: no bytes crash the loader, make it take memory without end, or leave a value that is not whole.
+// FuzzFile checks that no bytes crash the loader, make it allocate without limit, or give an invalid value.
 func FuzzFile(f *testing.F) {
 	ks := engine.New(engine.NewClock(), databases)
 	v := all(ks)

@@ -1,6 +1,6 @@
 package rdb
 
-// Files: what is written comes back, also in small pieces, cut, damaged, and with values longer than what is read at once.
+// Files: written keys are read back, also in small pieces; files that are cut or damaged; values longer than one read.
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 
 const databases = 16
 
-// fill fills a keyspace with keys of all kinds in several databases, and returns how many.
+// fill fills a keyspace with keys of all kinds in several databases, and returns their number.
 func fill(ks *engine.Keyspace, rng *rand.Rand, n int) int {
 	v := all(ks)
 	for i := range n {
@@ -34,7 +34,7 @@ func fill(ks *engine.Keyspace, rng *rand.Rand, n int) int {
 		if rng.IntN(3) == 0 {
 			at = v.Now/1000 + 1e9 + rng.Int64N(1e9)
 		}
-		// As it is when it was read: a value that was larger once may be in another form.
+		// In the form that it has after reading: a value that was once larger may have another form.
 		value, err := Load(AppendDump(nil, entry(randomValue(rng)), format), limits)
 		if err != nil {
 			panic(err)
@@ -44,7 +44,7 @@ func fill(ks *engine.Keyspace, rng *rand.Rand, n int) int {
 	return n
 }
 
-// all is a view that holds all keys.
+// all returns a view with the locks of all shards.
 func all(ks *engine.Keyspace) *engine.View {
 	v := &engine.View{KS: ks, Now: ks.Clock.Now()}
 	v.Held.AddAll()
@@ -105,7 +105,7 @@ func contents(ks *engine.Keyspace) string {
 	return strings.Join(lines, "\n")
 }
 
-// histogram says how often each byte is in b.
+// histogram counts how often each byte occurs in b.
 func histogram(b []byte) []byte {
 	var counts [256]int
 	for _, c := range b {
@@ -177,7 +177,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestBlocks: keys that were encoded apart are in the databases that they were in.
+// TestBlocks checks that keys that were encoded in blocks are in their databases.
 func TestBlocks(t *testing.T) {
 	rng := random(t)
 	ks := engine.New(engine.NewClock(), databases)
@@ -215,7 +215,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestPieces reads a file a few bytes at a time, with another behind it.
+// TestPieces reads a file a few bytes at a time, with another one after it.
 func TestPieces(t *testing.T) {
 	rng := random(t)
 	ks := engine.New(engine.NewClock(), databases)
@@ -243,7 +243,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// TestLong: values that are longer than what is read ahead, of all types that have elements.
+// TestLong checks values that are longer than what is read ahead, of all types that have elements.
 func TestLong(t *testing.T) {
 	ks := engine.New(engine.NewClock(), databases)
 	v := all(ks)
@@ -297,7 +297,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// writeSizes keeps the lengths of writes, in order of length.
+// writeSizes records the lengths of writes, in order of length.
 type writeSizes struct {
 	bytes.Buffer
 	sizes []int
@@ -309,13 +309,13 @@ func (w *writeSizes) Write(b []byte) (int, error) {
 	return w.Buffer.Write(b)
 }
 
-// TestCut: a file that is cut anywhere is an error that says where.
+// TestCut checks that a file that is cut anywhere gives an error that says where.
 func TestCut(t *testing.T) {
 	ks := engine.New(engine.NewClock(), databases)
 	rng := random(t)
 	fill(ks, rng, 5)
 	file := write(t, ks, format)
-	var places []int // all where the entries are, some in the values
+	var places []int // all offsets in the entries, some of them in values
 	for n := range file {
 		if n < 200 || n > len(file)-50 || rng.IntN(len(file)) < 300 {
 			places = append(places, n)
@@ -343,7 +343,7 @@ func TestCut(t *testing.T) {
 		}
 		wrong[i] = file[i]
 	}
-	// Without a checksum, or where it is not wanted, only what can be seen is seen.
+	// Without a checksum, or with Unchecked, only visible damage is found.
 	wrong[len(wrong)-1] ^= 1
 	if err := read(bytes.NewReader(wrong), LoadOptions{}); !errors.Is(err, ErrFileChecksum) {
 		t.Errorf("a wrong checksum: %v", err)
@@ -357,14 +357,14 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// lines makes a file of parts, without a checksum.
+// lines makes a file from parts, without a checksum.
 func lines(head string, parts ...string) io.Reader {
 	return strings.NewReader(head + strings.Join(parts, "") + "\xff" + strings.Repeat("\x00", 8))
 }
 
 func millis(n int64) string { return string(binary.LittleEndian.AppendUint64(nil, uint64(n))) }
 
-// TestEntries: what files have besides plain keys.
+// TestEntries checks the entries of files besides plain keys.
 func TestEntries(t *testing.T) {
 	const a, b = "\x00\x01a\x011", "\x00\x01b\x012"
 	long := time.Now().UnixMilli() + 1e9
@@ -434,14 +434,14 @@ func TestEntries(t *testing.T) {
 			}
 		})
 	}
-	// What an append-only file begins with has all keys: the commands behind it count on them.
+	// The base of an append-only file keeps all keys: the commands after it may depend on them.
 	ks, _, err := read(lines("REDIS0012", "\xfc", millis(1), a), LoadOptions{})
 	if n := all(ks).Count(); n != 1 || err != nil {
 		t.Errorf("%d keys, %v", n, err)
 	}
 }
 
-// TestErrors: what callbacks say ends the reading, and so does a file that takes no more.
+// TestErrors checks that an error of a callback ends the reading, and an error of the file the writing.
 func TestErrors(t *testing.T) {
 	ks := engine.New(engine.NewClock(), databases)
 	fill(ks, random(t), 500)
@@ -482,7 +482,7 @@ func (l *limited) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestParallel: every key comes once, whoever reads it.
+// TestParallel checks that every key arrives once, whichever worker reads it.
 func TestParallel(t *testing.T) {
 	const n = 200_000
 	ks := engine.New(engine.NewClock(), databases)

@@ -1,14 +1,13 @@
 package rdb
 
-// Finding where keys begin and end in a file without reading their values, so that
-// those can be read elsewhere.
+// frame finds where keys begin and end in a file without reading their values, so that workers can read them.
 
 import (
 	"encoding/binary"
 	"strconv"
 )
 
-// frame walks over bytes. Where they end too soon it says so, and more may come.
+// frame walks over bytes. If they end too early it sets short, and the caller may retry with more bytes.
 type frame struct {
 	b       []byte
 	at      int
@@ -27,7 +26,7 @@ func (f *frame) skip(n uint64) {
 	f.at += int(n)
 }
 
-// take takes n bytes, nil if there are not so many.
+// take returns the next n bytes, nil if there are fewer.
 func (f *frame) take(n int) []byte {
 	if f.short || n > len(f.b)-f.at {
 		f.short = true
@@ -101,7 +100,7 @@ func (f *frame) strings(n uint64) {
 	}
 }
 
-// entry skips what comes after the first byte of a file's entry.
+// entry skips the rest of a file's entry, whose first byte is op.
 func (f *frame) entry(op byte) {
 	switch op {
 	case opDue:
@@ -118,7 +117,7 @@ func (f *frame) entry(op byte) {
 		f.lens(3)
 	case opSlotImport:
 		if !f.valkey {
-			f.value(op) // which is none
+			f.value(op) // which reports an unknown type
 			return
 		}
 		f.string()
@@ -126,7 +125,7 @@ func (f *frame) entry(op byte) {
 			f.lens(2)
 		}
 	case opModule:
-		if id := f.len(); f.ok() { // as in Redis, where that module is not there
+		if id := f.len(); f.ok() { // as in Redis without that module
 			f.problem = "data of a module '" + moduleName(id) + "' that is not there, beside the keys"
 		}
 	case opAux:
@@ -217,9 +216,9 @@ func (f *frame) stream(t byte) {
 	for n := f.len(); n > 0 && f.ok(); n-- {
 		f.strings(2)
 	}
-	f.lens(3) // how many entries, and the last
+	f.lens(3) // the number of entries, and the last ID
 	if t != typeStream1 {
-		f.lens(5) // the first, the last that was deleted, how many there ever were
+		f.lens(5) // the first ID, the highest deleted ID, how many entries were ever added
 	}
 	for groups := f.len(); groups > 0 && f.ok(); groups-- {
 		f.strings(1)

@@ -1,14 +1,14 @@
 package rdb
 
-// Reading files: Redis's, versions 1 to 15 (of those after 12 what has the types of 12), and Valkey's, up to 11 and 80.
+// The loader reads Redis's files of versions 1 to 15 (after 12, only with the types of 12), and Valkey's, up to 11 and
+// 80.
 //
-// One goroutine reads the file, finds where keys begin and end and takes the
-// checksum; others read the values and hand them on, in batches. A key that is
-// longer than inlineBytes the first one reads itself, as it comes. So memory does
-// not depend on the size of the file, but for that of its largest value.
+// One goroutine reads the file, finds where keys begin and end, and computes the checksum. Workers read the values and
+// pass them on in batches. The first goroutine itself reads a key longer than inlineBytes, while its bytes arrive. So
+// memory does not depend on the size of the file, but only on its largest value.
 //
-// What is read is trusted in nothing. An error says at which byte the key or the
-// entry begins that is wrong; if several are, the first one in the file.
+// Input is not trusted. An error contains the offset of the faulty entry; if there are several, that of the first one in
+// the file.
 
 import (
 	"bytes"
@@ -24,22 +24,22 @@ import (
 
 // Versions of files.
 const (
-	// versionChecked is the first that ends with a checksum.
+	// versionChecked is the first version with a checksum at the end.
 	versionChecked = 5
-	// VersionValkey is Valkey 9's; those between VersionMost and it are nobody's here.
+	// VersionValkey is the version of Valkey 9. Versions between VersionMost and it are unknown.
 	VersionValkey = 80
 )
 
-// inlineBytes is from which length on a key is not passed on to be read elsewhere.
+// inlineBytes is the length from which a key is not passed to a worker.
 const inlineBytes = 4 << 20
 
-// batchKeys is how many keys are handed on together.
+// batchKeys is how many keys are passed to Enter together.
 const batchKeys = 128
 
 // Item is a key that was read.
 type Item struct {
 	DB    int
-	Key   []byte // valid until Enter returns, as the bytes of Value.String
+	Key   []byte // valid until Enter returns, like the bytes of Value.String
 	Value Value
 	// ExpireMillis is when the key expires in Unix milliseconds, 0 for never.
 	ExpireMillis int64
@@ -48,47 +48,45 @@ type Item struct {
 	IdleSeconds, Freq int64
 }
 
-// LoadOptions are what a file is read by.
+// LoadOptions say how to load a file.
 type LoadOptions struct {
-	// Limits decide the form of values. MaxString is not used: a file may hold what
-	// its server held.
+	// Limits decide the form of values. MaxString is ignored: a file may contain all that its server had.
 	Limits Limits
-	// Databases is how many there are.
+	// Databases is the number of databases.
 	Databases int
-	// Size is how long the file is, 0 if that is not known.
+	// Size is the size of the file, 0 if unknown.
 	Size int64
-	// Unchecked has the checksum not verified (rdbchecksum no).
+	// Unchecked skips the verification of the checksum (rdbchecksum no).
 	Unchecked bool
-	// NowMillis has keys left out that have expired by then; 0 has them all read,
-	// as those of an append-only file's base are, which later commands count on.
+	// NowMillis omits keys that have expired by that time. 0 omits none: the commands after the base of an append-only
+	// file may depend on them.
 	NowMillis int64
-	// Workers is how many goroutines read values, 0 for one a processor.
+	// Workers is how many goroutines read values, 0 for one per processor.
 	Workers int
 
-	// Enter is given the keys. It is called from several goroutines at once; the
-	// order of keys is lost. An error ends it all.
+	// Enter receives the keys. It is called from several goroutines at once; the order of keys is lost. An error ends
+	// the loading.
 	Enter func(items []Item) error
-	// Library is given the code of each library of functions, Aux each fact about
-	// where the file comes from, and Resize how many keys of a database are to
-	// come. All are called from one goroutine, in the file's order, and may be nil.
+	// Library receives the code of each library of functions, Aux each fact about the file's origin, Resize how many
+	// keys of a database follow. All are called from one goroutine, in the file's order, and may be nil.
 	Library func(code []byte) error
 	Aux     func(name, value []byte) error
 	Resize  func(db int, keys, expires uint64)
-	// Passed is told of keys that are passed over since their values are empty, as
-	// former errors of Redis wrote them. It may be nil, and is called from several
-	// goroutines.
+	// Passed receives keys that are skipped because their values are empty, as old bugs of Redis wrote them. It may be
+	// nil, and is called from several goroutines.
 	Passed func(db int, key []byte)
-	// Repaired is told of keys whose values were not as they should be and could be put right, as former errors of Redis wrote
-	// them, and what was wrong. It may be nil, and is called from several goroutines.
+	// Repaired receives keys whose values were faulty, as old bugs of Redis wrote them, and could be repaired, with the
+	// faults. It may be nil, and is called from several goroutines.
 	Repaired func(db int, key []byte, repairs []string)
-	// Expired is told of keys that are left out since they had expired, likewise.
+	// Expired receives keys that are omitted because they have expired. It may be nil, and is called from several
+	// goroutines.
 	Expired func(db int, key []byte)
 }
 
-// FileError is what is wrong with a file.
+// FileError describes a faulty file.
 type FileError struct {
-	Offset int64  // where the entry begins that is wrong
-	Key    string // whose value it is, if it is one
+	Offset int64  // where the faulty entry begins
+	Key    string // the key, if the entry is one
 	Err    error
 }
 
@@ -103,12 +101,12 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // Errors of files.
 var (
-	// ErrSignature is returned for what does not begin as a file does.
+	// ErrSignature is returned for a file without the signature of an RDB file.
 	ErrSignature = errors.New("this is no RDB file")
-	// ErrVersion is returned for a file of a version that is not known.
+	// ErrVersion is returned for a file of an unknown version.
 	ErrVersion = errors.New("RDB files of this version cannot be read")
-	// ErrFileChecksum is returned for a file whose checksum is wrong: all of it was
-	// read, but some of it is not what was written.
+	// ErrFileChecksum is returned for a file whose checksum is wrong: it could be read, but differs from what was
+	// written.
 	ErrFileChecksum = errors.New("RDB CRC error: the checksum is wrong")
 )
 
@@ -116,13 +114,12 @@ var (
 type Loader struct {
 	o       LoadOptions
 	src     source
-	buf     []byte // what was read; what comes before start has been passed on
+	buf     []byte // what was read; the bytes before start were passed on
 	start   int
 	version int
 	valkey  bool
 
-	// The database, and what has been read of the next key; and both as they were
-	// at start.
+	// The database and the attributes of the next key, now and at start.
 	db, startDB           int
 	pending, startPending attributes
 
@@ -136,23 +133,23 @@ type Loader struct {
 	summed                         bool
 }
 
-// attributes are what stands before a key.
+// attributes are the entries that precede a key.
 type attributes struct {
 	expire, idle, freq int64
 }
 
 var noAttributes = attributes{0, -1, -1}
 
-// region is a part of the file that has whole entries.
+// region is a part of the file that consists of whole entries.
 type region struct {
-	buf        []byte // to be used again
+	buf        []byte // reused by the loader
 	begin, end int
 	offset     int64 // of begin, in the file
 	db         int
 	pending    attributes
 }
 
-// NewLoader makes a loader of a file.
+// NewLoader returns a loader for a file.
 func NewLoader(from io.Reader, o LoadOptions) *Loader {
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -168,31 +165,30 @@ func NewLoader(from io.Reader, o LoadOptions) *Loader {
 	return l
 }
 
-// Keys is how many keys were handed on. As the others it may be asked for at any time.
+// Keys is how many keys were passed to Enter. It may be called at any time, like the other counters.
 func (l *Loader) Keys() int64 { return l.keys.Load() }
 
-// Summed says whether the file that was loaded has a checksum: those of old versions have none, nor have those that
-// were written without (rdbchecksum no).
+// Summed reports whether the loaded file has a checksum. Files of old versions have none, nor files that were written
+// with rdbchecksum no.
 func (l *Loader) Summed() bool { return l.summed }
 
-// Expired is how many keys were left out since they had expired.
+// Expired is how many keys were omitted because they had expired.
 func (l *Loader) Expired() int64 { return l.expired.Load() }
 
-// Empty is how many keys were passed over since their values were empty.
+// Empty is how many keys were skipped because their values were empty.
 func (l *Loader) Empty() int64 { return l.empty.Load() }
 
-// Verified is how many structures were looked through that are taken over as they
-// are (INFO's dump_payload_sanitizations).
+// Verified is how many structures were verified and taken over unchanged (INFO's dump_payload_sanitizations).
 func (l *Loader) Verified() int64 { return l.verified.Load() }
 
-// Rest is what comes behind the file: the commands in an append-only file that
-// begins with one. It is for when Load has returned.
+// Rest returns what follows the file: the commands of an append-only file that begins with an RDB file. It is called
+// after Load has returned.
 func (l *Loader) Rest() io.Reader {
 	return io.MultiReader(bytes.NewReader(l.buf[l.start:]), l.src.from)
 }
 
-// Load reads the file. Its error is a *FileError, with that of the reader or of a
-// callback inside.
+// Load reads the file. Its error is a *FileError that wraps the error of the reader or of a callback, if it comes from
+// one.
 func (l *Loader) Load() error {
 	var workers sync.WaitGroup
 	for range l.o.Workers {
@@ -213,7 +209,7 @@ func (l *Loader) Load() error {
 	return nil
 }
 
-// fail notes an error. Of several the first one in the file counts.
+// fail records an error, unless one for an earlier offset is recorded.
 func (l *Loader) fail(offset int64, key []byte, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,10 +219,10 @@ func (l *Loader) fail(offset int64, key []byte, err error) {
 	l.stopped.Store(true)
 }
 
-// offset is where in the file a place of the buffer is.
+// offset is the file offset of a place in the buffer.
 func (l *Loader) offset(at int) int64 { return l.src.begun - int64(len(l.buf)-at) }
 
-// giveBack keeps a buffer to be used again, unless it is an unusual one.
+// giveBack keeps a buffer for reuse if it has the usual size.
 func (l *Loader) giveBack(b []byte) {
 	if cap(b) == chunkBytes {
 		select {
@@ -236,8 +232,7 @@ func (l *Loader) giveBack(b []byte) {
 	}
 }
 
-// passOn passes on the whole entries that end at a place of the buffer, and keeps
-// what comes after them.
+// passOn passes the whole entries that end at a place of the buffer to the workers, and keeps the bytes after them.
 func (l *Loader) passOn(end int) {
 	rest := l.buf[end:]
 	var next []byte
@@ -261,14 +256,14 @@ func (l *Loader) passOn(end int) {
 	l.buf, l.start, l.startDB, l.startPending = next, 0, l.db, l.pending
 }
 
-// more is passOn, and reads on. io.EOF is an error like others.
+// more calls passOn and then reads more. It returns io.EOF like any other error.
 func (l *Loader) more(end int) (err error) {
 	l.passOn(end)
 	l.buf, err = l.src.read(l.buf)
 	return err
 }
 
-// walk reads the file and passes on what there is in it.
+// walk reads the file and passes its entries on.
 func (l *Loader) walk() {
 	if !l.header() {
 		return
@@ -337,8 +332,8 @@ func (l *Loader) header() bool {
 	return true
 }
 
-// entry passes f over an entry that begins at a place of the buffer, if all of it
-// is there, and does what it says. Values are for others to read.
+// entry moves f past an entry that begins at a place of the buffer, if the entry is complete, and applies it. Workers
+// read the values.
 func (l *Loader) entry(f *frame, op byte, at int) {
 	if f.entry(op); !f.ok() {
 		return
@@ -374,7 +369,7 @@ func (l *Loader) entry(f *frame, op byte, at int) {
 	}
 }
 
-// read reads what an entry says of the next key.
+// read reads an attribute of the next key.
 func (a *attributes) read(r *Reader, op byte) {
 	switch op {
 	case opDue:
@@ -388,7 +383,7 @@ func (a *attributes) read(r *Reader, op byte) {
 	}
 }
 
-// called calls back with what r has read.
+// called calls fn, unless r has failed.
 func (l *Loader) called(f *frame, r *Reader, fn func() error) {
 	if r.Failed() {
 		f.problem = r.problem
@@ -397,8 +392,7 @@ func (l *Loader) called(f *frame, r *Reader, fn func() error) {
 	}
 }
 
-// expiry is a time as Item has it: Redis has -1 for none, and others before 1970
-// are over as well.
+// expiry converts a time for Item. Redis writes -1 for none; other times before 1970 have expired as well.
 func expiry(millis int64) int64 {
 	if millis == -1 {
 		return 0
@@ -406,7 +400,7 @@ func expiry(millis int64) int64 {
 	return max(millis, 1)
 }
 
-// end reads the checksum; the file's last entry ends at a place of the buffer.
+// end reads the checksum. The file's last entry ends at a place of the buffer.
 func (l *Loader) end(at int) {
 	l.passOn(at)
 	if l.version < versionChecked {

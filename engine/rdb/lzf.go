@@ -1,8 +1,7 @@
 package rdb
 
-// LZF, Marc Lehmann's compression: runs of literal bytes, and references to what
-// came up to 8 KB before. The compressor takes the same decisions as liblzf as
-// Redis builds it, so what is compressed is the same byte for byte.
+// LZF, Marc Lehmann's compression: runs of literal bytes, and references to bytes up to 8 KB before. The compressor
+// makes the same decisions as liblzf as built in Redis, so that its output is identical byte for byte.
 //
 //	000lllll <l+1 bytes>         literal bytes
 //	lllooooo oooooooo            l+2 bytes from o+1 bytes before; l from 1 to 6
@@ -18,17 +17,16 @@ const (
 	lzfLiteralsMax = 1 << 5
 	lzfOffsetMax   = 1 << 13
 	lzfLengthMax   = 1<<8 + 1<<3
-	// lzfRatioMax bounds how much longer than its compressed form a string is: a
-	// reference of three bytes stands for 264.
+	// lzfRatioMax is the largest ratio of a string to its compressed form: a reference of three bytes represents up to
+	// 264.
 	lzfRatioMax = lzfLengthMax / 3
-	// lzfSaved is how many bytes must be saved for it to be worth it, and
-	// lzfFrom from which length on it is tried.
+	// lzfSaved is how many bytes compression has to save at least, and lzfFrom the least length that is tried.
 	lzfSaved = 4
 	lzfFrom  = 21
 )
 
-// lzfTable remembers where each hash of three bytes was seen last. Places of
-// former strings are below base, which saves emptying it.
+// lzfTable maps a hash of three bytes to the place where it was last seen. Places of earlier strings are below base, so
+// that the table need not be cleared.
 type lzfTable struct {
 	seen [1 << lzfHashBits]uint32
 	base uint32
@@ -36,7 +34,7 @@ type lzfTable struct {
 
 var lzfTables = sync.Pool{New: func() any { return &lzfTable{base: 1} }}
 
-// begin makes the table empty for a string of n bytes.
+// begin prepares the table for a string of n bytes.
 func (t *lzfTable) begin(n int) {
 	if uint64(t.base)+uint64(n)+1 > 1<<32-1 {
 		*t = lzfTable{base: 1}
@@ -45,8 +43,8 @@ func (t *lzfTable) begin(n int) {
 
 func lzfHash(h uint32) uint32 { return (h>>(24-lzfHashBits) - h*5) & (1<<lzfHashBits - 1) }
 
-// compress appends the compressed form of src, which is at least five bytes
-// long. It reports false if that is not at least four bytes shorter.
+// compress appends the compressed form of src, which has at least five bytes. It returns false if that does not save
+// lzfSaved bytes.
 func compress(dst, src []byte) ([]byte, bool) {
 	n := len(src)
 	if uint64(n) >= 1<<31 {
@@ -60,8 +58,8 @@ func compress(dst, src []byte) ([]byte, bool) {
 	return dst, ok
 }
 
-// extended returns dst with n bytes more, whatever they are. The append of a made slice would clear them in one go, during
-// which the runtime stops nobody: a garbage collection that begins then has all others wait for it.
+// extended returns dst with n more bytes of any content. Appending a made slice would clear them in one step that the
+// runtime cannot preempt: a garbage collection that starts then makes all other goroutines wait for it.
 func extended(dst []byte, n int) []byte {
 	n += len(dst)
 	if n <= cap(dst) {
@@ -149,9 +147,8 @@ func (t *lzfTable) compress(dst, src []byte) ([]byte, bool) {
 	return dst[:begin+op], true
 }
 
-// lzfMatch is how many bytes at ref and at ip are equal: at least three are.
-// Near the end and at most lengths the result is as odd as the original's,
-// which looks at sixteen bytes before it looks at the limit.
+// lzfMatch is how many bytes at ref and at ip are equal: at least three. Near the end, and for most lengths, the result
+// has the peculiarities of the original, which compares sixteen bytes before it checks the limit.
 func lzfMatch(src []byte, ref, ip int) int {
 	most := min(len(src)-ip-2, lzfLengthMax)
 	length := 2
@@ -169,8 +166,7 @@ func lzfMatch(src []byte, ref, ip int) int {
 	}
 }
 
-// decompress returns the n bytes that src stands for. It reports false if they
-// are not n, or src is nothing that was compressed.
+// decompress returns the n bytes that src represents. It returns false if their number is not n, or if src is not valid.
 func decompress(src []byte, n int) ([]byte, bool) {
 	out := make([]byte, 0, n)
 	for len(src) > 0 {
@@ -206,7 +202,7 @@ func decompress(src []byte, n int) ([]byte, bool) {
 			out = append(out, out[ref:ref+length]...)
 			continue
 		}
-		for range length { // what is referred to is being written
+		for range length { // the referenced bytes overlap the output
 			out = append(out, out[ref])
 			ref++
 		}

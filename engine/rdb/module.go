@@ -1,20 +1,18 @@
 package rdb
 
-// What Redis has no type for: limiters, delay queues and locks. They are written as the
-// values of modules are, which describe themselves: redis-check-rdb walks over
-// them, and a Redis without the module refuses them with its own words.
+// Limiters, delay queues and locks have no type in Redis. They are written as values of modules, which are
+// self-describing: redis-check-rdb can skip them, and a Redis without the module refuses them with its own error.
 //
-// A value is the module's id, 9 characters of 6 bits and 10 bits of a version,
-// then items, each a byte for its kind and the item, and at the end a zero.
+// A value is the module's id (9 characters of 6 bits, and 10 bits for a version), then items, each a byte for its kind
+// and the item, and a zero at the end.
 //
-//	limiter  string: its bytes, as engine/limiter has them. In version 2, which
-//	         those have that are new in it: a string and a number: what buckets were
-//	         given back, and how many named grants are open; strings: id and grant
-//	queue    as queue.go tells
-//
-//	lock     numbers: how it is held (0 alone, 1 by readers, 2 permits), permits, until when nobody gets it, the number
-//	         of holders, and of each: string: its name; numbers: fence, the lease's end (0 if it is bound to a
-//	         connection), the delay after it, permits taken
+//	limiter  string: its bytes, as engine/limiter encodes them
+//	         version 2, for limiters that need it: that string; string: what buckets were given back; number of open
+//	         named grants, and of each: strings: id, grant
+//	queue    see queue.go
+//	lock     numbers: mode (0 exclusive, 1 readers, 2 permits), permits, until when nobody gets it, number of holders,
+//	         and of each: string: its name; numbers: fence, end of the lease (0 if it is bound to a connection), the
+//	         delay after it, permits taken
 //
 // Times are in microseconds.
 
@@ -49,7 +47,7 @@ var (
 	lockID    = moduleID("lkv-locks", moduleVersion)
 	namedID   = moduleID("lkv-limit", 2)
 	queueID   = queueIDs[queueVersion-1]
-	// queueIDs are those of all versions, from the first one on.
+	// queueIDs are the ids of all versions, from 1 on.
 	queueIDs = [queueVersion]uint64{moduleID("lkv-queue", 1), moduleID("lkv-queue", 2), moduleID("lkv-queue", 3)}
 )
 
@@ -86,9 +84,8 @@ func (w *encoder) item(s []byte) {
 	w.string(s)
 }
 
-// limiterCompressed is how long a limiter is for it to be worth to try to compress it.
-// What most have are a few numbers, which hardly become less, and every grant is
-// logged as such an image.
+// limiterCompressed is the least size of a limiter that is worth compressing. Most limiters are a few numbers, which
+// hardly compress, and every grant is logged in this form.
 const limiterCompressed = 256
 
 func (w *encoder) limiter(p []byte) {
@@ -101,7 +98,7 @@ func (w *encoder) limiter(p []byte) {
 	w.byte(moduleEnd)
 }
 
-// state writes a limiter's bytes, in their wide form.
+// state writes a limiter's bytes in their wide form.
 func (w *encoder) state(p []byte) {
 	var buf [limiterCompressed]byte
 	p = limiter.AppendWide(buf[:0], p)
@@ -115,7 +112,7 @@ func (w *encoder) state(p []byte) {
 	w.b = append(w.b, p...)
 }
 
-// named writes a limiter that may have named grants.
+// named writes a limiter in the form that may contain named grants.
 func (w *encoder) named(n *limiter.Named) {
 	w.len(namedID)
 	w.state(n.State())
@@ -164,7 +161,7 @@ func (r *decoder) readNamed() (v Value) {
 	return v
 }
 
-// queueVersionOf is the version of a queue's encoding that an id stands for, 0 if it is no queue's.
+// queueVersionOf is the version of a queue's encoding for a module id, 0 if the id is not a queue's.
 func queueVersionOf(id uint64) int {
 	for i, of := range queueIDs {
 		if of == id {
@@ -210,7 +207,7 @@ func (r *decoder) module() (v Value) {
 
 const problemModule = "the value of a module is damaged"
 
-// kind reads the kind of an item, which must be this one.
+// kind reads the kind of an item, which must be k.
 func (r *decoder) kind(k uint64) {
 	if r.Len() != k {
 		r.fail(problemModule)

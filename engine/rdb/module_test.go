@@ -73,7 +73,7 @@ func TestNatives(t *testing.T) {
 			t.Errorf("%d: %x\nbecame %x", i, payload, again)
 		}
 		if q, ok := v.Object.(*delayqueue.Queue); ok {
-			// It goes on as the other does.
+			// The copy behaves as the original does.
 			a, b := q.Clone(), w.Object.(*delayqueue.Queue)
 			for now := int64(200); now < 4e6; now += 300_000 {
 				var left, right []string
@@ -93,7 +93,7 @@ func TestNatives(t *testing.T) {
 				t.Error(err, a.Totals(), b.Totals())
 			}
 		}
-		// Whatever is changed in it makes another value that is whole, or none.
+		// Every change of a byte makes another valid value, or none.
 		body := payload[:len(payload)-FooterBytes]
 		for at := range body {
 			for _, bit := range []byte{1, 0x10, 0x80} {
@@ -110,7 +110,7 @@ func TestNatives(t *testing.T) {
 	}
 }
 
-// queueOf loads a queue from what DUMP said of it.
+// queueOf loads a queue from the output of DUMP.
 func queueOf(t *testing.T, dump string) *delayqueue.Queue {
 	payload, err := hex.DecodeString(dump)
 	if err != nil {
@@ -123,7 +123,7 @@ func queueOf(t *testing.T, dump string) *delayqueue.Queue {
 	return q
 }
 
-// queueVersion1 is what DUMP said of a queue when its encoding had version 1: DQ.SET with LEASE 1000 TRIES 2 DEAD dead
+// queueVersion1 is the output of DUMP for a queue of encoding version 1: DQ.SET with LEASE 1000 TRIES 2 DEAD dead
 // BACKOFF 5 MAX 9, the entries a, b (delayed) and c, and a leased.
 const queueVersion1 = "0781964bfeaae7ae780102010280000f4240020202538802632802030201020002000200020002000203050464656164" +
 	"020205016305057468697264028100060a24181e400002030200020005016205067365636f6e6402800000c3500202020002000201050161050566697273" +
@@ -149,8 +149,8 @@ func TestQueueVersion1(t *testing.T) {
 	}
 }
 
-// queueVersion2 is what DUMP said of a queue when its encoding had version 2: DQ.SET with LEASE 1000 TRIES 2 DEAD dead MAXLEN 9
-// and GROUPS CONC 3, of the entries a, b and c the first done and the second leased, and a schedule EVERY 300.
+// queueVersion2 is the output of DUMP for a queue of encoding version 2: DQ.SET with LEASE 1000 TRIES 2 DEAD dead MAXLEN
+// 9 and GROUPS CONC 3, of the entries a, b and c the first done and the second leased, and a schedule EVERY 300.
 const queueVersion2 = "0781964bfeaae7ae780202010280000f4240020202000200020402020201020002000200020002050504646561640200020902000203050005000202" +
 	"050163050270630243ea020302000200050508c096b10205096f6674656e40333033050170028000049bae02050200020005014002010501620502706202" +
 	"80000f4a10020202010200050508c096b1020243e90200020105016105000280004c56f8020402000200050002000200020105056f6674656e0501700500" +

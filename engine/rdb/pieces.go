@@ -1,10 +1,9 @@
 package rdb
 
-// Large values in pieces: whoever holds the lock of a large value's shard begins Pieces,
-// which is quick, and the rest is encoded later, a little at each hold of the lock,
-// while the value changes. Each structure hands its elements over as they were when the
-// pieces began (its Image). A list, a stream and a string give an image that does not
-// change at all, since what changes of them is copied first: it needs no lock.
+// Large values are encoded in pieces. The holder of the lock of the value's shard begins Pieces, which is quick. The
+// rest is encoded later, a little each time the lock is held, while the value may change. Each structure passes its
+// elements as they were at the beginning (its Image). A list, a stream and a string have an immutable image, since a
+// change first copies what it would modify: encoding that needs no lock.
 
 import (
 	"github.com/limitkv/limitkv/engine"
@@ -16,31 +15,32 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// Pieces are the entry of a file that a large value is, as far as it is encoded. All
-// that is done with them is done under the lock of the value's shard.
+// Pieces are the file entry of a large value, as far as it is encoded. They are used only under the lock of the value's
+// shard, except by Writer.Image.
 type Pieces struct {
 	enc  encoder
 	db   int
 	next func(count int) bool
 	end  func()
 	done bool
-	// rest, if not nil, encodes what follows the key: there is an image that does not change, and no next.
+	// rest, if not nil, encodes what follows the key from an immutable image. Then next is nil.
 	rest func(w *encoder)
-	// walked is how many bytes there were after the last piece, early how many whoever changed the value has added.
+	// walked is how many bytes there were after the last piece. early is how many bytes were added because the value
+	// changed.
 	walked, early int
 }
 
-// LargeFrom is how many elements a value has at least that is written in pieces,
-// LargeBytes how many bytes if it is a list, a stream or a string, and pieceElements how
-// many elements are encoded at once: some 50 microseconds.
+// LargeFrom is the least number of elements of a value that is written in pieces; LargeBytes is the least number of
+// bytes of a list, a stream or a string. pieceElements is how many elements are encoded at once, in about 50
+// microseconds.
 const (
 	LargeFrom     = 512
 	LargeBytes    = 32 << 10
 	pieceElements = 256
 )
 
-// NewPieces begins the entry of a key of the view's database, nil if its value is none
-// for it: what is short is better written at once.
+// NewPieces begins the entry of a key of the view's database. It returns nil if the value is too small or has an
+// unsuitable form: such a value is better written at once.
 func NewPieces(format Format, v *engine.View, e engine.Entry) *Pieces {
 	if !large(e) {
 		return nil
@@ -125,8 +125,8 @@ func (p *Pieces) begin(v *engine.View, e engine.Entry) bool {
 	return true
 }
 
-// queue begins a queue. What comes behind its entries is encoded at once, and what
-// changes of a state that does not have its turn waits for that.
+// queue begins a queue. It encodes the tail at once. Entries that change before their state has its turn wait for that
+// turn.
 func (p *Pieces) queue(v *engine.View, e engine.Entry, q *delayqueue.Queue) {
 	w := &p.enc
 	w.head(v, e)
@@ -135,7 +135,7 @@ func (p *Pieces) queue(v *engine.View, e engine.Entry, q *delayqueue.Queue) {
 	tail.queueTail(q)
 	states := delayqueue.SavedStates
 	var (
-		turn int // the state that has it
+		turn int // the index of the state that has its turn
 		of   [delayqueue.Behind + 1]struct {
 			stored int
 			before int64 // the time of the last entry
@@ -161,7 +161,7 @@ func (p *Pieces) queue(v *engine.View, e engine.Entry, q *delayqueue.Queue) {
 			return true
 		}
 		if turn++; turn == len(states) {
-			turn-- // nothing follows
+			turn-- // no state follows
 			w.b = append(w.b, tail.b...)
 			return false
 		}
@@ -174,7 +174,7 @@ func (p *Pieces) queue(v *engine.View, e engine.Entry, q *delayqueue.Queue) {
 	}
 }
 
-// Next encodes a piece. It reports false when that was the last.
+// Next encodes a piece. It returns false after the last one.
 func (p *Pieces) Next() bool {
 	if !p.done {
 		p.early += len(p.enc.b) - p.walked
@@ -184,42 +184,40 @@ func (p *Pieces) Next() bool {
 	return !p.done
 }
 
-// End ends the pieces: all is written, or the rest given up.
+// End ends the pieces, whether or not they are complete.
 func (p *Pieces) End() { p.end() }
 
-// Len is how many bytes have gathered.
+// Len is how many encoded bytes wait for Take.
 func (p *Pieces) Len() int { return len(p.enc.b) }
 
-// Take returns what has gathered since it was called last. What it was called with is
-// used for what comes.
+// Take returns what was encoded since the last call. The next bytes are encoded into room.
 func (p *Pieces) Take(room []byte) []byte {
 	b := p.enc.b
 	p.enc.b, p.walked = room[:0], 0
 	return b
 }
 
-// Early is how many bytes were encoded early, since what they tell was about to change.
+// Early is how many bytes were encoded early, because an element was about to change.
 func (p *Pieces) Early() int { return p.early }
 
 // DB is the key's database.
 func (p *Pieces) DB() int { return p.db }
 
-// Begin begins with what Pieces of a key of a database will say. Nothing else is written
-// until all of it was given to Piece.
+// Begin begins an entry that Pieces encode, for a key of a database. Until all of its bytes were passed to Piece,
+// nothing else may be written.
 func (w *Writer) Begin(db int) error {
 	w.Select(db)
 	w.keys++
 	return w.Flush()
 }
 
-// Piece writes what Pieces have gathered.
+// Piece writes bytes from Pieces.
 func (w *Writer) Piece(b []byte) error {
 	w.write(b)
 	return w.err
 }
 
-// Image writes all that Pieces are if that is an image that does not change, which needs no
-// lock. It reports false for others.
+// Image writes a whole entry if its Pieces have an immutable image, which needs no lock. It returns false for others.
 func (w *Writer) Image(p *Pieces) (is bool, err error) {
 	if p.rest == nil {
 		return false, nil
@@ -227,7 +225,7 @@ func (w *Writer) Image(p *Pieces) (is bool, err error) {
 	w.Select(p.db)
 	w.keys++
 	w.enc.b = append(w.enc.b, p.enc.b...)
-	if p.rest(&w.enc); cap(w.enc.b) > blockKeepMax { // a string made it large
+	if p.rest(&w.enc); cap(w.enc.b) > blockKeepMax { // a large string made the buffer large
 		w.write(w.enc.b)
 		w.enc.b = nil
 	}

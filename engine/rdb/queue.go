@@ -1,31 +1,25 @@
 package rdb
 
-// Delay queues as the values of a module (module.go):
+// Delay queues are written as values of a module (module.go):
 //
-//	numbers: 1 if it has defaults; lease, tries, first and longest
-//	backoff; added, delivered, acknowledged, failed, expired, dead and
-//	removed entries; the last sequence number
-//	string: the dead-letter queue's key
-//	for each state (waiting, leased, dying) the number of entries, and of
-//	each: strings id and payload; numbers: by how much its time is later
-//	than that of the one before, modulo 2^64, sequence number, deliveries, and those
-//	before it was replaced; unless it waits, when it fell due
+//	head     numbers: 1 if it has defaults; lease, tries, first and longest backoff; added, delivered, acknowledged,
+//	         failed, expired, dead and removed entries; the last sequence number; string: the dead-letter queue's key
+//	entries  for each state (waiting, leased, dying): number of entries, and of each entry:
+//	         strings: id, payload; numbers: its time as the difference to the entry before it, modulo 2^64; sequence
+//	         number; deliveries; deliveries before it was replaced; unless it waits, when it fell due
 //
-// That is version 1 of a queue, which is still read. In version 2 each entry has
-// another string behind it, its options as engine/delayqueue has them, and the queue
+// That is version 1, which is still read. Version 2 adds
 //
-//	numbers: the entries that expired, the most entries there can be, 1 if it is
-//	paused, how many of a group can be leased; strings: the rules of groups, the
-//	key of the limiter
-//	numbers: how many ids are remembered, and of each, after the string, until when,
-//	as a difference, and its sequence number
-//	in version 3, numbers: how many entries that are leased have a new version, and of
-//	each what an entry that waits has
-//	numbers: the last turn, how many groups there are, and of each, in their order,
-//	after the string of its name, its turn, and a string: its limiter, if any
-//	numbers: how many schedules there are, and of each, after the strings id,
-//	payload, CRON, TZ and options, its period, what that counts from, up to when it
-//	is past, and its occurrence's time
+//	to the head     numbers: entries that expired, the limit of entries, 1 if it is paused, how many entries of a group
+//	                may be leased; strings: the rules of groups, the key of the limiter
+//	to each entry   before the time when it fell due, a string: its options as engine/delayqueue encodes them
+//	another state   remembered ids, as waiting entries whose time is until when
+//	after these     numbers: the last turn, the number of groups, and of each group in order: string: its name;
+//	                number: its turn; string: its limiter, empty for none
+//	                number of schedules, and of each: strings: id, payload, CRON, TZ, options; numbers: its period,
+//	                the start of that, up to when it is past, the time of its occurrence in the queue
+//
+// Version 3 adds a fifth state: new versions of leased entries, as waiting entries.
 //
 // Times are in microseconds.
 
@@ -44,7 +38,7 @@ func (w *encoder) queue(q *delayqueue.Queue) {
 	w.queueTail(q)
 }
 
-// queueHead writes what comes before a queue's entries.
+// queueHead writes the part before a queue's entries.
 func (w *encoder) queueHead(q *delayqueue.Queue) {
 	w.len(queueID)
 	h := q.Head()
@@ -70,8 +64,8 @@ func (w *encoder) queueHead(q *delayqueue.Queue) {
 	w.item([]byte(h.Settings.Limit))
 }
 
-// queued writes an entry of a queue, which follows one of the same state at a time. It
-// may be earlier than that: the difference is read modulo 2^64.
+// queued writes an entry of a queue. before is the time of the entry before it in the same state, which may be later:
+// the difference is read modulo 2^64.
 func (w *encoder) queued(s *delayqueue.Saved, before int64) {
 	w.item(s.ID)
 	w.item(s.Payload)
@@ -85,7 +79,7 @@ func (w *encoder) queued(s *delayqueue.Saved, before int64) {
 	}
 }
 
-// queueTail writes what comes behind a queue's entries.
+// queueTail writes the part after a queue's entries.
 func (w *encoder) queueTail(q *delayqueue.Queue) {
 	turns, last := q.Turns()
 	w.number(last)
@@ -108,7 +102,7 @@ func (w *encoder) queueTail(q *delayqueue.Queue) {
 	w.byte(moduleEnd)
 }
 
-// headNumbers are the numbers of a queue in the order in which they are written.
+// headNumbers are the numbers of a queue's head in the order in which they are written.
 func headNumbers(h *delayqueue.Head) []*int64 {
 	s, t := &h.Settings, &h.Totals
 	return []*int64{&s.LeaseMicros, &s.Tries, &s.BackoffMicros, &s.BackoffMaxMicros,

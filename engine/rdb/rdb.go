@@ -1,16 +1,13 @@
-// Package rdb, internal to the server, is Redis's format for values and files, version 12, that of Redis 8:
-// what DUMP replies and RESTORE takes, and dump.rdb. It reads what Redis since its
-// first version wrote and what Valkey 9 does (but no values of modules), and writes
-// what Redis 8 does: byte for byte where a value's form is the same, which is so
-// for all but large sets and hashes, whose order is no one's. What Redis has no
-// type for is written as a module's values are (module.go).
+// Package rdb, internal to the server, is Redis's format for values and files, version 12, as in Redis 8: what DUMP
+// returns and RESTORE takes, and dump.rdb. It reads what all versions of Redis up to 8 and Valkey 9 write, except values
+// of modules. It writes the same bytes as Redis 8 for a value of the same form, except for large sets and hashes, whose
+// order is undefined. Values for which Redis has no type are written as values of modules (module.go).
 //
-// A payload is a byte for the type, the value, the version (uint16 LE) and the
-// CRC-64 of all before it (uint64 LE). Small collections are the listpacks that
-// both keep in memory. A file (file.go) has many of them, with their keys.
+// A payload is a byte for the type, the value, the version (uint16 LE) and the CRC-64 of everything before it (uint64
+// LE). Small collections are written as listpacks, which is their form in memory in Redis and here. A file (file.go)
+// contains many values, with their keys.
 //
-// What is read is trusted in nothing: after Load a value is as whole as one that
-// commands made.
+// Input is not trusted: Load returns a value as valid as one that commands made, or an error.
 package rdb
 
 import (
@@ -25,30 +22,28 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// Version is the version of the format that is written, and the highest that is
-// read.
+// Version is the version of the format that is written, and the highest version of a payload that is read.
 const Version = 12
 
-// Function is the type of an entry that is a library's code; FunctionOld is what
-// release candidates of Redis 7 wrote.
+// Function is the type of an entry with a library's code. FunctionOld is the type that release candidates of Redis 7
+// wrote.
 const (
 	FunctionOld = 246
 	Function    = 245
 )
 
-// FooterBytes is the length of what ends a payload.
+// FooterBytes is the length of a payload's footer.
 const FooterBytes = 2 + 8
 
 var (
 	// ErrChecksum is returned for a payload that is too short, of a later
 	// version, or damaged.
 	ErrChecksum = errors.New("rdb: version or checksum are wrong")
-	// ErrFormat is returned, with the reason, for a payload that is no value.
+	// ErrFormat is returned, with the reason, for a payload that contains no valid value.
 	ErrFormat = errors.New("rdb: bad data format")
 )
 
-// The types of values. Those that are written are named for what they hold,
-// the others for what is different.
+// The types of values. Types that are written are named after their content, the others after their difference.
 const (
 	typeString         = 0
 	typeListPlain      = 1 // elements
@@ -64,39 +59,43 @@ const (
 	typeZSetZiplist    = 12
 	typeHashZiplist    = 13
 	typeListZiplists   = 14
-	typeStream1        = 15 // without what entries there ever were
+	typeStream1        = 15 // without facts about deleted entries
 	typeHashPacked     = 16
 	typeZSetPacked     = 17
 	typeList           = 18
-	typeStream2        = 19 // without when consumers last got something
+	typeStream2        = 19 // without the time at which consumers last got an entry
 	typeSetPacked      = 20
 	typeStream         = 21
-	typeHashDuePlain   = 22 // deadlines are not relative; Valkey's own type, see decoder.hash
-	typeHashPackedDue1 = 23 // without the first deadline in front
+	typeHashDuePlain   = 22 // absolute deadlines; Valkey uses this number for its own type, see decoder.hash
+	typeHashPackedDue1 = 23 // without the first deadline before it
 	typeHashDue        = 24
 	typeHashPackedDue  = 25
 )
 
 // Format is how values are written.
 type Format struct {
-	// Compress has strings compressed that become shorter so.
+	// Compress compresses strings that become shorter by that.
 	Compress bool
-	// AppendScore appends a score that is no integer as text, as the protocol has
-	// it.
+	// AppendScore appends the text of a non-integer score, as the protocol writes it.
 	AppendScore func(dst []byte, score float64) []byte
-	// Usage is what is written of a key's use, in files.
+	// Usage says which facts about a key's use a file contains.
 	Usage Usage
-	// For is who is to read the file.
+	// For is the file's reader.
 	For Audience
 }
 
-// Audience is who is to read a file, which decides its version and which types are in it.
+// Audience is the reader of a file. It decides the file's version and its types.
 type Audience byte
 
-// The audiences: whoever reads what Redis 8 writes; any Redis from 7.0 on, where only hashes with deadlines of fields, which
-// Redis 7.0 does not have, are as Redis 8 writes them; Valkey up to version 8 and Redis 7.2, for which fields have no
-// deadlines; Valkey from version 9 on; Redis 5 and 6, which know no listpacks but streams'; Redis 7.0 alone; and those that
-// want a version of Redis after 8.0, which have types of their own, and read what Redis 8.0 writes.
+// The audiences:
+//   - ForAny: any reader of what Redis 8 writes.
+//   - ForRedis: any Redis from 7.0 on. Hashes with field deadlines, which Redis 7.0 does not have, are as in Redis 8.
+//   - ForValkey8: Valkey up to 8, and Redis 7.2. Fields have no deadlines.
+//   - ForValkey: Valkey from 9 on.
+//   - ForRedis6: Redis 5 and 6, where only streams have listpacks.
+//   - ForRedis70: Redis 7.0 alone.
+//   - ForRedis13 to ForRedis15: readers that request a version of files after Redis 8.0's. They have types of their
+//     own, and also read what Redis 8.0 writes.
 const (
 	ForAny Audience = iota
 	ForRedis
@@ -109,7 +108,7 @@ const (
 	ForRedis15
 )
 
-// byVersion are the audiences by version of the files of which they take all types.
+// byVersion maps a version of files to the audience that reads all types of that version.
 var byVersion = [...]Audience{9: ForRedis6, 10: ForRedis70, 11: ForValkey8, 12: ForAny, 13: ForRedis13, 14: ForRedis14, 15: ForRedis15}
 
 // The versions that ForVersion knows.
@@ -118,7 +117,7 @@ const (
 	VersionMost  = len(byVersion) - 1
 )
 
-// ForVersion is who reads files of a version of Redis. ok is false for one below VersionLeast or above VersionMost.
+// ForVersion returns the audience for files of a version of Redis. ok is false below VersionLeast or above VersionMost.
 func ForVersion(version int) (who Audience, ok bool) {
 	if version < VersionLeast || version > VersionMost {
 		return ForAny, false
@@ -126,18 +125,18 @@ func ForVersion(version int) (who Audience, ok bool) {
 	return byVersion[version], true
 }
 
-// Deadlines tells whether fields of hashes have deadlines in the file.
+// Deadlines reports whether fields of hashes have deadlines in the file.
 func (r Audience) Deadlines() bool {
 	return r != ForValkey8 && r != ForRedis6 && r != ForRedis70
 }
 
-// Functions tells whether the file may have libraries of functions.
+// Functions reports whether the file may contain libraries of functions.
 func (r Audience) Functions() bool { return r != ForRedis6 }
 
-// strict tells whether the reader is a Redis after 8.0, which looks at more of what it loads.
+// strict reports whether the reader is a Redis after 8.0, which checks more of what it loads.
 func (r Audience) strict() bool { return r >= ForRedis13 }
 
-// magic is what a file begins with.
+// magic is the beginning of a file.
 func (r Audience) magic() string {
 	switch r {
 	case ForValkey:
@@ -172,8 +171,8 @@ func (r Audience) typeFor(e engine.Entry) byte {
 	return t
 }
 
-// typeOf6 is the type of Redis 5 and 6 for what has type t today. Collections are written by elements, which these
-// versions make ziplists of where they are short.
+// typeOf6 is the type in Redis 5 and 6 for type t. Collections are written element by element; these versions convert
+// short ones to ziplists.
 func typeOf6(t byte) byte {
 	switch t {
 	case typeList:
@@ -190,40 +189,39 @@ func typeOf6(t byte) byte {
 	return t
 }
 
-// Usage is what a file says of how keys were used, which Redis writes where
-// maxmemory-policy goes by it.
+// Usage says which fact about a key's use a file contains. Redis writes the one that its maxmemory-policy needs.
 type Usage byte
 
-// What may be said: nothing, how long a key was idle, or how often it was used.
+// The facts: none, how long a key was idle, or how often it was used.
 const (
 	NoUsage   Usage = 0
 	IdleUsage Usage = opIdle
 	FreqUsage Usage = opFreq
 )
 
-// Limits are those that decide the form of a value that is read.
+// Limits decide the form of values that are read.
 type Limits struct {
 	Hash hash.Limits
 	List list.Limits
 	Set  set.Limits
 	ZSet zset.Limits
-	// MaxString bounds what a compressed string may become, in bytes.
+	// MaxString is the largest size of a decompressed string, in bytes.
 	MaxString int
-	// Unchecked has the checksum of a payload not verified.
+	// Unchecked skips the verification of a payload's checksum.
 	Unchecked bool
-	// Valkey has payloads of Valkey's own version taken, too.
+	// Valkey also accepts payloads of Valkey's own version.
 	Valkey bool
-	// Sanitize has values refused that sanitize-dump-payload has Redis refuse, although they could be put right.
+	// Sanitize refuses values that Redis refuses with sanitize-dump-payload, although they could be repaired.
 	Sanitize bool
 }
 
-// Value is what was read: a string or a limiter's bytes, or an object.
+// Value is a value that was read: the bytes of a string or a limiter, or an object.
 type Value struct {
 	Kind engine.Kind
-	// Verified is how many structures were looked through to be taken over as they
-	// are (INFO's dump_payload_sanitizations). It is Load's alone.
+	// Verified is how many structures were verified and taken over unchanged (INFO's dump_payload_sanitizations). Only
+	// Load sets it.
 	Verified int32
-	// Repairs are what was wrong with the payload and is right in the value; nil if it is as it was written. It is Load's alone.
+	// Repairs are the faults of the payload that were repaired; nil if there was none. Only Load sets it.
 	Repairs []string
 	String  []byte
 	Object  any
@@ -232,15 +230,14 @@ type Value struct {
 // checksum is the CRC-64 of b.
 func checksum(b []byte) uint64 { return addChecksum(0, b) }
 
-// AppendFooter ends a payload, all of which is in payload.
+// AppendFooter appends the footer to a whole payload.
 func AppendFooter(payload []byte) []byte {
 	payload = binary.LittleEndian.AppendUint16(payload, Version)
 	return binary.LittleEndian.AppendUint64(payload, checksum(payload))
 }
 
-// CheckFooter returns a payload without its footer. ok is false if it is too
-// short, of a later version, or the checksum is wrong. With valkey, payloads of
-// Valkey's own version are taken, too.
+// CheckFooter returns a payload without its footer. ok is false if it is too short or of a later version, or if the
+// checksum is wrong. With valkey, it also accepts payloads of Valkey's own version.
 func CheckFooter(payload []byte, valkey bool) (body []byte, ok bool) {
 	n := len(payload) - FooterBytes
 	if n < 0 {
@@ -268,8 +265,7 @@ func AppendDump(dst []byte, e engine.Entry, f Format) []byte {
 	return binary.LittleEndian.AppendUint64(dst, checksum(dst[begin:]))
 }
 
-// Load reads a payload. What it returns shares nothing with it, but for the
-// bytes of a string or a limiter.
+// Load reads a payload. The value shares no memory with it, except for the bytes of a string or a limiter.
 func Load(payload []byte, lim Limits) (Value, error) {
 	body, ok := CheckFooter(payload, lim.Valkey)
 	if !ok && (!lim.Unchecked || body == nil) {

@@ -1,7 +1,6 @@
 package rdb
 
-// Payloads that a real Redis 8.0.6 wrote, and that older ones did; damage; and
-// whatever a client may send.
+// Payloads from a real Redis 8.0.6 and from older versions, damaged payloads, and any bytes that a client may send.
 
 import (
 	"bytes"
@@ -24,7 +23,7 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// dumped are payloads of Redis 8.0.6, and, marked old, of former versions.
+// dumped are payloads of Redis 8.0.6 and, marked old, of earlier versions.
 var dumped = []struct{ name, payload string }{
 	{"int of 8 bits", "00c0070c00bfbb7c62798150db"},
 	{"int of 16 bits", "00c1d4fe0c000db2b2e304944067"},
@@ -62,7 +61,7 @@ var (
 	format = Format{Compress: true, AppendScore: appendScore}
 )
 
-// appendScore stands for the protocol's formatting.
+// appendScore replaces the protocol's formatting.
 func appendScore(dst []byte, f float64) []byte {
 	if math.IsInf(f, 0) {
 		return append(dst, strings.ToLower(strings.TrimPrefix(fmt.Sprint(f), "+"))...)
@@ -70,8 +69,7 @@ func appendScore(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, 'g', -1, 64)
 }
 
-// forced are limits under which a value stays in the large form that Redis had
-// it in when its payload was made.
+// forced are limits with which a value stays in the large form that it had in Redis when its payload was made.
 func forced(name string) Limits {
 	lim := limits
 	switch name {
@@ -94,7 +92,7 @@ func entry(v Value) engine.Entry {
 	return Put(view, []byte("k"), v, 0)
 }
 
-// check is what every structure has for tests.
+// check calls the check that every structure has for tests.
 func check(t *testing.T, v Value) {
 	t.Helper()
 	if x, ok := v.Object.(interface{ Check() error }); ok {
@@ -139,7 +137,7 @@ func TestDamage(t *testing.T) {
 			if i >= len(body) {
 				continue
 			}
-			// With the right checksum it is another value, or none.
+			// With a right checksum it is another value, or none.
 			v, err := Load(AppendFooter(bytes.Clone(body)), limits)
 			if err != nil {
 				refused++
@@ -157,7 +155,7 @@ func TestDamage(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	for version, taken := range map[uint16][2]bool{ // without Valkey's, and with
+	for version, taken := range map[uint16][2]bool{ // whether it is accepted without and with Limits.Valkey
 		0: {true, true}, Version: {true, true}, Version + 1: {}, VersionValkey - 1: {}, VersionValkey: {false, true}, VersionValkey + 1: {}, math.MaxUint16: {},
 	} {
 		payload := binary.LittleEndian.AppendUint16([]byte{typeString, 1, 'x'}, version)
@@ -191,7 +189,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		again := AppendDump(nil, entry(w), format)
 		if payload[0] == typeHash && again[0] == typeHashPacked || payload[0] == typeHashDue && again[0] == typeHashPackedDue {
-			continue // a long value made it a table and was then overwritten; what is loaded is as small as it can be
+			continue // a long value made it a table and was then overwritten; the loaded value has the smallest form
 		}
 		if len(again) != len(payload) {
 			t.Fatalf("%v: %d bytes became %d", v.Kind, len(payload), len(again))
@@ -301,8 +299,7 @@ func TestLimitOfStrings(t *testing.T) {
 	load(t, payload, lim)
 }
 
-// FuzzLoad: a body that is taken as a value is a whole one, and can be dumped
-// and read again.
+// FuzzLoad checks that every accepted body gives a valid value, which can be dumped and read again.
 func FuzzLoad(f *testing.F) {
 	for _, d := range dumped {
 		payload, _ := hex.DecodeString(d.payload)
@@ -319,7 +316,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestCompressedLengths: strings whose lengths are written in as many bytes, compressed or not, and others.
+// TestCompressedLengths checks strings whose lengths take as many bytes compressed as uncompressed, and others.
 func TestCompressedLengths(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	shorter := 0
@@ -344,7 +341,7 @@ func TestCompressedLengths(t *testing.T) {
 	}
 }
 
-// FuzzCompress: what is compressed comes back, and nothing else does harm.
+// FuzzCompress checks that compressed bytes decompress to the original, and that no input does harm.
 func FuzzCompress(f *testing.F) {
 	f.Add([]byte("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 30)
 	f.Add([]byte("limits and queues, queues and limits, limits and queues"), 50)

@@ -1,6 +1,6 @@
 package rdb
 
-// Reading values. The first thing that is wrong ends it.
+// Reading values. The first error ends it.
 
 import (
 	"bytes"
@@ -17,21 +17,20 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// decoder reads values, whose form the limits decide.
+// decoder reads values. The limits decide their form.
 type decoder struct {
 	Reader
 	lim Limits
-	// valkey: the file is Valkey's, which gave its own meaning to a type that
-	// Redis has too.
+	// valkey says that the file is Valkey's, which uses the number of one of Redis's types for its own.
 	valkey bool
-	// verified counts the structures that were taken over as they were, having
-	// been looked through.
+	// verified counts structures that were verified and taken over unchanged.
 	verified int64
-	// repairs are what was wrong with the value and is right in what was read.
+	// repairs are the faults of the value that were repaired.
 	repairs packed.Repairs
 }
 
-// broken notes a repair of what sanitize-dump-payload has Redis look for: with it the value is refused.
+// broken records a repair of a fault that Redis checks with sanitize-dump-payload: with Limits.Sanitize the value is
+// refused.
 func (r *decoder) broken(format string, args ...any) {
 	r.repairs.Note(format, args...)
 	if r.lim.Sanitize {
@@ -39,8 +38,8 @@ func (r *decoder) broken(format string, args ...any) {
 	}
 }
 
-// problemEmpty is that of a collection without elements. Redis had errors by which
-// such came into files, so that there they are passed over.
+// problemEmpty is the error for a collection without elements. Old bugs of Redis wrote such into files, so keys with
+// them are skipped there.
 const problemEmpty = "a value is empty"
 
 // value reads a value of a type.
@@ -70,7 +69,7 @@ func (r *decoder) value(t byte) (v Value) {
 	return Value{}
 }
 
-// damaged is what is wrong with a structure that is not whole, in Redis's words, which tools look for in the log.
+// damaged is the error for a broken structure, in Redis's words, which tools search for in the log.
 func damaged(what string) string { return what + " integrity check failed" }
 
 // check fails with an error of a structure.
@@ -80,7 +79,7 @@ func (r *decoder) check(what string, err error) {
 	}
 }
 
-// some is count of a collection's elements, which must have some.
+// some reads the number of elements of a collection, which must not be empty.
 func (r *decoder) some() uint64 {
 	n := r.count()
 	if n == 0 {
@@ -145,8 +144,8 @@ func (r *decoder) list(t byte) *list.List {
 	return &l
 }
 
-// listpack verifies a listpack of tuples of so many elements. Redis goes by the number of elements that it says: one that says
-// another number than it has is counted, and one that says none has none. what is what an error says it is.
+// listpack verifies a listpack of tuples of stride elements. Redis trusts the count in its header: if the count is zero,
+// the listpack is empty here too; another wrong count is corrected. what names the structure in errors.
 func (r *decoder) listpack(what string, lp []byte, stride int) []byte {
 	if r.Failed() {
 		return nil
@@ -170,7 +169,7 @@ func (r *decoder) listpack(what string, lp []byte, stride int) []byte {
 	return counted
 }
 
-// tuples is listpack of a value that is one, which must have elements.
+// tuples is listpack for a value that is a whole listpack, which must not be empty.
 func (r *decoder) tuples(what string, lp []byte, stride int) []byte {
 	if lp = r.listpack(what, lp, stride); lp != nil && packed.Count(lp) == 0 {
 		r.fail(problemEmpty)
@@ -228,7 +227,7 @@ func (r *decoder) zset(t byte) *zset.Set {
 		return r.packedZSet(r.tuples("Zset listpack", lp, 2))
 	}
 	n := r.some()
-	// As in Redis it is large until it is known what there is in it.
+	// As in Redis, the set has the large form until its content is known.
 	z := zset.New(int(n), 0, zset.Limits{})
 	for ; n > 0 && !r.Failed(); n-- {
 		member := r.String()
@@ -257,7 +256,7 @@ func (r *decoder) addTo(z *zset.Set, member []byte, score float64, lim zset.Limi
 	}
 }
 
-// The lengths that stand for what has no text.
+// The lengths that mean a number without a text.
 const (
 	textNaN  = 253
 	textInf  = 254
@@ -277,7 +276,7 @@ func (r *decoder) textDouble() float64 {
 	}
 }
 
-// parseDouble reads what C's scanf does: a number, whatever comes behind it.
+// parseDouble reads a number as C's scanf does, whatever follows it.
 func (r *decoder) parseDouble(b []byte) float64 {
 	f, n := number(b, true)
 	if n == 0 {
@@ -286,7 +285,7 @@ func (r *decoder) parseDouble(b []byte) float64 {
 	return f
 }
 
-// score reads a score of a listpack as Redis does: 0 where there is no number. NaN is 0 too, as for ZUNIONSTORE.
+// score reads a score of a listpack as Redis does: 0 if there is no number. NaN becomes 0 too, as for ZUNIONSTORE.
 func (r *decoder) score(b []byte) float64 {
 	f, n := number(b, false)
 	if n == 0 || n < len(b) || f != f {
@@ -306,17 +305,17 @@ func (r *decoder) packedZSet(lp []byte) *zset.Set {
 		r.fail(damaged("Zset listpack"))
 		return nil
 	}
-	// Redis does not look at how long the members are.
+	// Redis does not check the length of the members.
 	lim := r.lim.ZSet
 	lim.MaxPackedBytes = math.MaxInt
 	z := zset.New(packed.Count(lp)/2, 0, lim)
 	var members [2]packed.Scratch
 	var text packed.Scratch
-	var before []byte // the member before, and its score
+	var before []byte // the previous member; last is its score
 	last := math.Inf(-1)
 	ordered := true
 	for p := packed.First(lp); p < packed.End(lp) && !r.Failed(); {
-		m := packed.Get(lp, p, &members[z.Len()&1]) // the other one may have the member before
+		m := packed.Get(lp, p, &members[z.Len()&1]) // the other one may contain the previous member
 		p = packed.Next(lp, p)
 		score, isInt := packed.Int(lp, p)
 		f := float64(score)
@@ -353,7 +352,7 @@ func (r *decoder) hash(t byte) *hash.Hash {
 	if t != typeHash {
 		h.PrepareDeadlines()
 	}
-	// In what it keeps as a listpack Redis looks for no fields that are there already, and finds the first.
+	// While a hash is a listpack, Redis does not check for duplicate fields, and later finds the first one.
 	mayRepeat, repeated := !(t == typeHashDuePlain && r.valkey), false
 	for ; n > 0 && !r.Failed(); n-- {
 		due := uint64(0)
@@ -394,12 +393,12 @@ func (r *decoder) hash(t byte) *hash.Hash {
 	return &h
 }
 
-// valkeyNever is the deadline of a field that has none, in Valkey's files.
+// valkeyNever means no deadline for a field in Valkey's files.
 const valkeyNever = -1
 
 func (r *decoder) packedHash(t byte) *hash.Hash {
 	if t == typeHashPackedDue {
-		r.uint64() // the first deadline, which the list begins with
+		r.uint64() // the first deadline, which the listpack contains as well
 	}
 	lp := r.String()
 	deadlines := t == typeHashPackedDue || t == typeHashPackedDue1
@@ -437,12 +436,12 @@ func (r *decoder) packedHash(t byte) *hash.Hash {
 	return &h
 }
 
-// number reads the number that a text begins with, up to a length, and returns how many bytes that are, 0 if it is none. With c
-// it is as in C, where white space and hexadecimal digits may be, which Redis does not read in listpacks.
+// number reads the number that a text begins with, up to a length, and returns how many bytes it has, 0 if there is
+// none. With c it reads as C does, which allows white space and hexadecimal digits; Redis does not in listpacks.
 func number(b []byte, c bool) (f float64, n int) {
 	const longest = 127
 	s, _, _ := strings.Cut(string(b[:min(len(b), longest)]), "\x00")
-	text, stop := s, "_xX" // an underscore is Go's alone
+	text, stop := s, "_xX" // only Go allows an underscore
 	if c {
 		text, stop = strings.TrimLeft(s, " \t\n\v\f\r"), "_"
 	}

@@ -1,7 +1,6 @@
 package rdb
 
-// The pieces that payloads and files are made of: numbers, and strings in their
-// several forms.
+// The elements of payloads and files: numbers, and strings in their several forms.
 
 import (
 	"encoding/binary"
@@ -10,37 +9,35 @@ import (
 	"strconv"
 )
 
-// Reader reads what payloads are made of. After something that was wrong all
-// that it reads is zero.
+// Reader reads the elements of payloads. After an error it returns only zeros.
 type Reader struct {
 	rest      []byte
 	maxString int
-	problem   string // what was wrong first, empty if nothing was
+	problem   string // the first error, empty if there is none
 	from      *source
-	integers  []byte // room for the text of strings that are written as integers
+	integers  []byte // space for the text of strings that are encoded as integers
 }
 
-// NewReader reads b; maxString bounds what a compressed string may become, in
-// bytes.
+// NewReader returns a reader of b. maxString is the largest size of a decompressed string, in bytes.
 func NewReader(b []byte, maxString int) *Reader { return &Reader{rest: b, maxString: maxString} }
 
-// More tells whether bytes are left, and nothing was wrong.
+// More reports whether bytes are left and there was no error.
 func (r *Reader) More() bool { return len(r.rest) > 0 && !r.Failed() }
 
-// Failed tells whether something was wrong.
+// Failed reports whether there was an error.
 func (r *Reader) Failed() bool { return r.problem != "" }
 
-// problemShort is that of bytes that end too soon.
+// problemShort is the error for bytes that end too early.
 const problemShort = "unexpected end"
 
-// fail notes what is wrong, unless something was before.
+// fail records an error, unless there is one already.
 func (r *Reader) fail(problem string) {
 	if r.problem == "" {
 		r.problem = problem
 	}
 }
 
-// take takes n bytes, nil if there are not so many.
+// take returns the next n bytes, nil if there are fewer.
 func (r *Reader) take(n uint64) []byte {
 	if r.problem != "" || n > uint64(len(r.rest)) && !r.fill(n) {
 		return nil
@@ -50,7 +47,7 @@ func (r *Reader) take(n uint64) []byte {
 	return b
 }
 
-// fill gets bytes until there are n.
+// fill reads until n bytes are available.
 func (r *Reader) fill(n uint64) bool {
 	if r.from == nil {
 		r.fail(problemShort)
@@ -68,7 +65,7 @@ func (r *Reader) fill(n uint64) bool {
 	return false
 }
 
-// Byte reads a byte: the type of what comes.
+// Byte reads a byte, such as the type of a value.
 func (r *Reader) Byte() byte {
 	if b := r.take(1); b != nil {
 		return b[0]
@@ -92,8 +89,7 @@ func (r *Reader) uint64() uint64 {
 
 func (r *Reader) millis() int64 { return int64(r.uint64()) }
 
-// length reads a length; code is set if it is not one but says how a string is
-// written.
+// length reads a length. If code is set, n is not a length but says how a string is encoded.
 func (r *Reader) length() (n uint64, code bool) {
 	c := r.Byte()
 	switch {
@@ -118,12 +114,12 @@ func (r *Reader) length() (n uint64, code bool) {
 
 // Len reads a number.
 func (r *Reader) Len() uint64 {
-	n, _ := r.length() // as Redis reads it: what says how a string is written is a number too
+	n, _ := r.length() // as in Redis, a code for the encoding of a string counts as a number too
 	return n
 }
 
-// count reads how many of something there are. Each takes a byte at least: no
-// number makes more room than there are bytes.
+// count reads a number of elements. Each takes at least a byte, so that a number above the remaining bytes is an error,
+// before anything is allocated for it.
 func (r *Reader) count() uint64 {
 	n := r.Len()
 	if n > uint64(len(r.rest)) && (r.from == nil || n > r.from.left(len(r.rest))) {

@@ -1,6 +1,6 @@
 package rdb
 
-// What is said of damaged payloads: tools look for Redis's words in the log.
+// The errors for damaged payloads: tools search for Redis's words in the log.
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// zsetZiplist is the payload of a sorted set as Redis before 7 had it; its tail offset is 0x1b.
+// zsetZiplist is the payload of a sorted set from Redis before 7; its tail offset is 0x1b.
 const zsetZiplist = "0c20200000001b000000060000016103c0010004016203c0020004016303c00300ff"
 
 func TestReasons(t *testing.T) {
@@ -52,7 +52,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestDeadlineMax has the deadline of a field just at the limit and just above, in the packed form.
+// TestDeadlineMax checks the deadline of a field at the limit and just above, in the packed form.
 func TestDeadlineMax(t *testing.T) {
 	for at, ok := range map[string]bool{"ffffffffffff0000": true, "0000000000000100": false, "ffffffffffffff7f": false, "ffffffffffffffff": false} {
 		lp := "0000000003008166028176" + "02f4" + at + "09ff"
@@ -69,7 +69,7 @@ func TestDeadlineMax(t *testing.T) {
 	}
 }
 
-// TestUnchecked: checksums are left out of account where that is asked for, and nothing else is.
+// TestUnchecked checks that Limits.Unchecked ignores checksums, and nothing else.
 func TestUnchecked(t *testing.T) {
 	payload := AppendDump(nil, entry(load(t, AppendFooter([]byte{typeString, 1, 'x'}), limits)), format)
 	payload[len(payload)-1] ^= 1

@@ -1,6 +1,6 @@
 package rdb
 
-// Values of which one part contradicts another, or that are not in order: Redis serves them, and so they are read and put right.
+// Values whose parts contradict each other, or that are out of order. Redis serves them, so they are read and repaired.
 
 import (
 	"encoding/binary"
@@ -14,13 +14,13 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// contradiction is such a value, what is told of it, and how many elements it has then.
+// contradiction is such a value, its repair, and how many elements it then has.
 type contradiction struct {
 	name, body, told string
 	length           int
 }
 
-// listpackOf is one of numbers and strings, as a string of a payload.
+// listpackOf is a listpack of numbers and strings, as a string of a payload.
 func listpackOf(items ...any) []byte {
 	lp := packed.Slice(nil, 0, 0, 0)
 	for _, x := range items {
@@ -33,7 +33,7 @@ func listpackOf(items ...any) []byte {
 	return packed.Clone(lp)
 }
 
-// saying has a listpack say another number of elements.
+// saying changes the number of elements in a listpack's header.
 func saying(n uint16, lp []byte) []byte {
 	binary.LittleEndian.PutUint16(lp[4:], n)
 	return lp
@@ -110,7 +110,8 @@ func TestContradictory(t *testing.T) {
 	}
 }
 
-// TestReadBeyond: what a group says that it has read, and was never there, is not told those who refuse it.
+// TestReadBeyond checks a group whose number of read entries exceeds the entries ever added: the number is not written
+// for readers that refuse it.
 func TestReadBeyond(t *testing.T) {
 	s := &stream.Stream{}
 	if err := s.Add(stream.ID{Millis: 1}, [][]byte{[]byte("f"), []byte("v")}, stream.DefaultLimits); err != nil {
@@ -129,7 +130,7 @@ func TestReadBeyond(t *testing.T) {
 	}
 }
 
-// TestFirstStays: of what is there twice the first stays, which Redis finds.
+// TestFirstStays checks that the first of two duplicates remains, which is the one that Redis finds.
 func TestFirstStays(t *testing.T) {
 	for _, body := range []string{"\x04\x03\x01f\x01v\x01g\x01w\x01f\x01x", "\x10\x1d" + string(listpackOf("f", "v", "g", "w", "f", "x"))} {
 		body = strings.Replace(body, "\x1d", string([]byte{byte(len(listpackOf("f", "v", "g", "w", "f", "x")))}), 1)
@@ -146,7 +147,7 @@ func TestFirstStays(t *testing.T) {
 	}
 }
 
-// TestMinusZero: it stays in a listpack that has it, and is dumped as it was read.
+// TestMinusZero checks that -0 remains in a listpack, and is dumped as it was read.
 func TestMinusZero(t *testing.T) {
 	lp := listpackOf("a", "-0", "b", 2)
 	payload := AppendFooter(append([]byte{typeZSetPacked, byte(len(lp))}, lp...))
@@ -162,9 +163,9 @@ func TestMinusZero(t *testing.T) {
 	}
 }
 
-// TestNumbers: what listpacks' scores and old scores begin with.
+// TestNumbers checks the numbers at the beginning of scores in listpacks and in old sorted sets.
 func TestNumbers(t *testing.T) {
-	for text, want := range map[string][2]float64{ // of a listpack, and of an old sorted set
+	for text, want := range map[string][2]float64{ // in a listpack, and in an old sorted set
 		"1": {1, 1}, "1.5x": {1.5, 1.5}, " 1": {0, 1}, "0x10": {0, 16}, "0x1.8": {0, 1.5}, "-0X1p1": {0, -2}, "1_0": {1, 1}, "+7": {7, 7}, "1e+2": {100, 100},
 		"inf": {math.Inf(1), math.Inf(1)}, "-Infinity": {math.Inf(-1), math.Inf(-1)}, "1e999": {math.Inf(1), math.Inf(1)}, "x": {0, 0}, "": {0, 0}, "1\x002": {1, 1},
 		".": {0, 0}, "1e": {1, 1}, "--1": {0, 0}, strings.Repeat("9", 300): {1e127, 1e127},
@@ -177,7 +178,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// exercise reads the stream and what is pending in its groups, and writes to both.
+// exercise reads a stream and the pending entries of its groups, and writes to both.
 func exercise(t *testing.T, s *stream.Stream) {
 	t.Helper()
 	step := func(name string) {

@@ -1,27 +1,27 @@
 package rdb
 
-// Where a file comes from.
+// The source of a file's bytes.
 
 import "io"
 
-// chunkBytes is how much is read at once, and what keys are passed on together.
+// chunkBytes is how many bytes are read at once, and the usual size of the parts that are passed to workers.
 const chunkBytes = 256 << 10
 
-// believedMax is how much room a length makes that nothing bears out yet.
+// believedMax is the most memory that is allocated for a length before its bytes have arrived.
 const believedMax = 1 << 20
 
-// source is a file that is read from its begin on.
+// source reads a file from its beginning.
 type source struct {
 	from  io.Reader
-	err   error // of from: there is no more
-	size  int64 // how much there is, -1 if that is not known
-	begun int64 // how much was read
-	check bool  // whether sum, the checksum of what was used, is wanted
+	err   error // of from: nothing more can be read
+	size  int64 // how many bytes there are, -1 if unknown
+	begun int64 // how many bytes were read
+	check bool  // whether to compute sum, the checksum of the used bytes
 	sum   uint64
-	last  []byte // what fill returned last: used but for what it is called with
+	last  []byte // what fill returned last; all of it is used except the rest that fill gets next
 }
 
-// left is how many bytes there may be, n included that were read.
+// left is how many bytes may follow, including n that were already read.
 func (s *source) left(n int) uint64 {
 	if s.size < 0 {
 		return 1<<64 - 1
@@ -29,16 +29,15 @@ func (s *source) left(n int) uint64 {
 	return uint64(max(s.size-s.begun, 0)) + uint64(n)
 }
 
-// use takes the checksum of what comes next.
+// use adds the next bytes to the checksum.
 func (s *source) use(b []byte) {
 	if s.check {
 		s.sum = addChecksum(s.sum, b)
 	}
 }
 
-// fill returns rest, which is the end of what it returned last, and more behind
-// it, so that there are n bytes at least. These are in other memory: what was read
-// may be kept. Memory grows with what is there, not with n.
+// fill returns rest, the end of what it returned last, and more after it: at least n bytes. It returns new memory, so
+// that callers may keep the old. The memory grows with the bytes that arrive, not with n.
 func (s *source) fill(rest []byte, n uint64) ([]byte, error) {
 	s.use(s.last[:len(s.last)-len(rest)])
 	size := max(len(rest)+chunkBytes, int(min(n, believedMax)))
@@ -56,7 +55,7 @@ func (s *source) fill(rest []byte, n uint64) ([]byte, error) {
 
 // read reads once into the room of b.
 func (s *source) read(b []byte) ([]byte, error) {
-	const triesMax = 100 // of a reader that reads nothing and has no error
+	const triesMax = 100 // of a reader that returns neither bytes nor an error
 	for range triesMax {
 		if s.err != nil {
 			return b, s.err

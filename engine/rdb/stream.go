@@ -1,7 +1,6 @@
 package rdb
 
-// Streams: their blocks as they are, what they know of the entries they had,
-// and their groups.
+// Streams: their blocks unchanged, facts about past entries, and their groups.
 
 import (
 	"encoding/binary"
@@ -11,7 +10,7 @@ import (
 
 const idBytes = 16
 
-// rawID writes an ID as Redis's trees have it.
+// rawID writes an ID as in Redis's radix trees.
 func (w *encoder) rawID(id stream.ID) {
 	w.b = binary.BigEndian.AppendUint64(w.b, id.Millis)
 	w.b = binary.BigEndian.AppendUint64(w.b, id.Seq)
@@ -41,7 +40,7 @@ func (w *encoder) stream(s *stream.Stream, t byte) {
 		w.string([]byte(g.Name))
 		w.id(g.LastID)
 		if read := g.EntriesRead; t != typeStream1 {
-			// Redis after 8.0 refuses more than there ever were, which XGROUP lets say.
+			// Redis after 8.0 refuses a number above the entries ever added, which XGROUP allows.
 			if w.For.strict() && read > int64(s.EntriesAdded()) {
 				read = stream.UnknownRead
 			}
@@ -98,7 +97,7 @@ func (r *decoder) stream(t byte) *stream.Stream {
 	}
 	said := stream.Said{Length: r.Len(), Last: r.id(), Sanitize: r.lim.Sanitize}
 	if t != typeStream1 {
-		r.id() // the first, which the blocks tell
+		r.id() // the first ID, which is known from the blocks
 		said.MaxDeleted = r.id()
 		said.EntriesAdded, said.KnowsAdded = r.Len(), true
 	}
@@ -134,8 +133,7 @@ func (r *decoder) group(s *stream.Stream, t byte) {
 		r.fail("a consumer group twice")
 		return
 	}
-	// The entries are listed once for the group, and by their IDs for each
-	// consumer that has them.
+	// The entries are listed once for the group, and by ID for the consumer that has them.
 	pending := map[stream.ID]stream.Pending{}
 	for n := r.Len(); n > 0 && !r.Failed(); n-- {
 		p := stream.Pending{ID: r.rawID(), DeliveredMillis: r.millis(), Deliveries: r.Len()}
@@ -157,8 +155,8 @@ func (r *decoder) group(s *stream.Stream, t byte) {
 	}
 }
 
-// unowned has entries that nobody has pending with the consumer without a name: so XAUTOCLAIM and XCLAIM find them, as
-// they do in Redis.
+// unowned assigns pending entries without a consumer to the consumer with the empty name, so that XAUTOCLAIM and XCLAIM
+// find them, as they do in Redis.
 func (r *decoder) unowned(g *stream.Group, pending map[stream.ID]stream.Pending) {
 	c, _ := g.CreateConsumer(nil, 0)
 	for _, p := range pending {
@@ -184,7 +182,7 @@ func (r *decoder) consumer(g *stream.Group, t byte, pending map[stream.ID]stream
 		return
 	}
 	c.ActiveMillis = active
-	number := len(g.Consumers()) // it is another one's for each
+	number := len(g.Consumers()) // a different number for each consumer
 	for n := r.Len(); n > 0 && !r.Failed(); n-- {
 		p, ok := pending[r.rawID()]
 		if !ok {
@@ -196,7 +194,7 @@ func (r *decoder) consumer(g *stream.Group, t byte, pending map[stream.ID]stream
 		case number:
 			r.fail("a consumer has a pending entry twice")
 			return
-		default: // the last one has it, as in Redis
+		default: // the last consumer gets it, as in Redis
 			r.repairs.Note("a pending entry %v of two consumers", p.ID)
 		}
 		owners[p.ID] = number

@@ -1,21 +1,21 @@
 package rdb
 
-// Reading the keys of a file that were found (frame.go).
+// Workers read the keys whose frames were found (frame.go).
 
 import (
 	"errors"
 	"math"
 )
 
-// worker reads values and hands them on.
+// worker reads values and passes them to Enter.
 type worker struct {
 	l        *Loader
 	items    []Item
-	offset   int64  // of the first of them
-	integers []byte // room
+	offset   int64  // of the first item
+	integers []byte // reusable space
 }
 
-// isValue tells whether an entry of a file is a key, by its first byte.
+// isValue reports whether an entry of a file is a key, by its first byte.
 func isValue(op byte) bool { return op < opSlotImport }
 
 // region reads a part of the file.
@@ -86,7 +86,7 @@ func (w *worker) key(d *decoder, t byte, db int, a attributes, offset int64) {
 	}
 }
 
-// flush hands on what was read.
+// flush passes the items to Enter.
 func (w *worker) flush() {
 	if len(w.items) > 0 && !w.l.stopped.Load() {
 		if err := w.l.o.Enter(w.items); err != nil {
@@ -99,7 +99,7 @@ func (w *worker) flush() {
 	w.items = w.items[:0]
 }
 
-// inline reads a long key as it comes, which begins at a place of the buffer.
+// inline reads a long key while its bytes arrive. The key begins at a place of the buffer.
 func (l *Loader) inline(at int) {
 	offset := l.offset(at)
 	l.passOn(at)

@@ -19,8 +19,8 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// encoder appends values to b. If it has a file, what has gathered goes there
-// between the elements of a value, so that b stays small.
+// encoder appends values to b. If it has a file, it writes b to the file between the elements of a value, so that b
+// stays small.
 type encoder struct {
 	Format
 	b    []byte
@@ -28,13 +28,13 @@ type encoder struct {
 	// items and text are room for a sorted set's members and scores.
 	items []packed.Item
 	text  []byte
-	plain engine.Work // is made the small value that is written
+	plain engine.Work // space for the object of a small value
 }
 
-// gathered is from how many bytes on an encoder gives them to its file.
+// gathered is how many bytes an encoder gathers before it writes them to its file.
 const gathered = 64 << 10
 
-// room is called between elements. It reports false if nothing more is written.
+// room is called between elements. It returns false if nothing more is written.
 func (w *encoder) room() bool {
 	if w.file == nil {
 		return true
@@ -54,7 +54,7 @@ func (w *encoder) len(n uint64)     { w.b = appendLen(w.b, n) }
 func (w *encoder) millis(n int64)   { w.b = binary.LittleEndian.AppendUint64(w.b, uint64(n)) }
 func (w *encoder) double(f float64) { w.b = binary.LittleEndian.AppendUint64(w.b, math.Float64bits(f)) }
 
-// typeOf is the type that an entry's value is written as.
+// typeOf is the type of an entry's value.
 func typeOf(e engine.Entry) byte {
 	if e.Kind() == engine.KindHash && e.InBytes() {
 		return typeHashPacked
@@ -98,7 +98,7 @@ func typeOf(e engine.Entry) byte {
 	return typeModule
 }
 
-// value writes an entry's value, which typeOf has given a type.
+// value writes an entry's value as type t.
 func (w *encoder) value(e engine.Entry, t byte) {
 	switch o := e.ObjectIn(&w.plain).(type) {
 	case *hash.Hash:
@@ -140,7 +140,7 @@ func AppendString(dst, s []byte, compress bool) []byte {
 // intBytesMax is the longest text that is tried as an integer.
 const intBytesMax = 11
 
-// string writes a string: as an integer, compressed, or as it is.
+// string writes a string: as an integer, compressed, or unchanged.
 func (w *encoder) string(s []byte) {
 	if len(s) <= intBytesMax {
 		if n, ok := packed.ParseInt(s); ok && n == int64(int32(n)) {
@@ -161,8 +161,7 @@ func (w *encoder) string(s []byte) {
 	w.b = append(w.b, s...)
 }
 
-// int writes an integer: in as few bytes as it needs, or as text if it needs
-// more than four.
+// int writes an integer in as few bytes as possible, or as text if it needs more than four.
 func (w *encoder) int(n int64) {
 	switch {
 	case n == int64(int8(n)):
@@ -179,10 +178,10 @@ func (w *encoder) int(n int64) {
 	}
 }
 
-// compressed writes s compressed, unless it does not become shorter.
+// compressed writes s compressed. It reports false if that does not make it shorter.
 func (w *encoder) compressed(s []byte) bool {
 	begin := len(w.b)
-	// What comes before it is as long as its length says: it is moved if that is shorter than the length of s.
+	// The header's size depends on the compressed length. If it turns out smaller than reserved, the data is moved.
 	var head [1 + 2*9]byte
 	h := append(head[:0], coded|asLZF)
 	h = appendLen(appendLen(h, uint64(len(s))), uint64(len(s)))
@@ -259,8 +258,7 @@ func (w *encoder) zset(z *zset.Set, t byte) {
 	})
 }
 
-// score is how a score stands in a listpack: as an integer if it is one that an
-// int64 safely holds.
+// score returns a score as an item of a listpack: an integer if an int64 can represent it safely.
 func (w *encoder) score(score float64) packed.Item {
 	const most = 1 << 62
 	if score >= -most && score <= most && score == math.Trunc(score) && (score != 0 || !math.Signbit(score)) {
@@ -289,11 +287,11 @@ func (w *encoder) hash(h *hash.Hash, t byte) {
 	}
 }
 
-// field writes a field of a hash that is no listpack. first is the earliest deadline of
-// the hash, if fields have some and t tells them.
+// field writes a field of a hash that is not a listpack. first is the earliest deadline of its fields, if type t
+// contains deadlines.
 func (w *encoder) field(t byte, first int64, field, value []byte, at int64) {
 	if t == typeHashDue {
-		due := uint64(0) // 0 for none: relative ones begin at 1
+		due := uint64(0) // 0 for none: relative deadlines begin at 1
 		if at != 0 {
 			due = uint64(at-first) + 1
 		}

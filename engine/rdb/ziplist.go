@@ -1,7 +1,6 @@
 package rdb
 
-// Ziplists: what Redis before 7 had for listpacks. They are read and become
-// listpacks.
+// Ziplists: the predecessor of listpacks in Redis before 7. They are converted to listpacks when read.
 //
 // Layout: total bytes and offset of the last element (uint32 LE), number of
 // elements (uint16 LE), elements, 0xFF. An element is the length of the one
@@ -28,7 +27,7 @@ const (
 
 const problemZiplist = "an element of a ziplist is damaged"
 
-// ziplist returns a ziplist as a listpack. An error says what it is.
+// ziplist converts a ziplist to a listpack. what names the structure in errors.
 func (r *decoder) ziplist(what string, b []byte) []byte {
 	if r.Failed() || len(b) < ziplistHeader+1 || uint64(binary.LittleEndian.Uint32(b)) != uint64(len(b)) || b[len(b)-1] != ziplistEnd {
 		r.fail(damaged(what))
@@ -62,7 +61,7 @@ func (r *decoder) ziplist(what string, b []byte) []byte {
 		lp = packed.Append(lp, item)
 		before = begin - len(z.rest)
 	}
-	// Redis does not look at where the last element of none would be, but that it is within.
+	// For an empty ziplist, Redis only checks that the offset of its last element is within the ziplist.
 	tail := uint64(binary.LittleEndian.Uint32(b[4:]))
 	if z.Failed() || count != countUnknown && count != n || n > 0 && tail != uint64(last) || tail >= uint64(len(b)) {
 		r.fail(damaged(what))
@@ -81,7 +80,7 @@ func (z *Reader) ziplistElement() packed.Item {
 		return packed.String(z.take(uint64(c)))
 	case c < 0x80:
 		return packed.String(z.take(uint64(c&0x3F)<<8 | uint64(z.Byte())))
-	case c < 0xC0: // its other bits are nobody's
+	case c < 0xC0: // the other bits are unused
 		if b := z.take(4); b != nil {
 			return packed.String(z.take(uint64(binary.BigEndian.Uint32(b))))
 		}

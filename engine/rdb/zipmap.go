@@ -1,12 +1,10 @@
 package rdb
 
-// Zipmaps: how Redis before 2.6 had small hashes. They are read and become
-// hashes.
+// Zipmaps: small hashes in Redis before 2.6. They are converted to hashes when read.
 //
-// Layout: number of pairs (a byte, 254 for too many to tell), pairs, 0xFF. A pair
-// is length and bytes of the field, length of the value, a byte with how many
-// bytes are unused behind it, the value, those bytes. A length is a byte, or 0xFE
-// and uint32 LE.
+// Layout: number of pairs (a byte, 254 if there are too many), pairs, 0xFF. A pair is length and bytes of the field,
+// length of the value, a byte with the number of unused bytes after the value, the value, the unused bytes. A length is
+// a byte, or 0xFE and uint32 LE.
 
 import (
 	"encoding/binary"

@@ -1,8 +1,8 @@
 package vfs
 
-// Syncs that run beside their caller, by Linux's asynchronous I/O (io_submit; fdatasync since 4.18). The system tells of
-// the end by a descriptor that epoll watches, so nobody waits for one: a goroutine that comes back from a sync has lost
-// its processor, as a rule, and is scheduled twice before an event loop learns of it.
+// Syncs in the background, by Linux's asynchronous I/O (io_submit; fdatasync since 4.18). The kernel signals the end on
+// a descriptor that epoll watches, so that no goroutine waits for it. A goroutine that returns from a sync has usually
+// lost its processor, and is scheduled twice before an event loop learns of the end.
 
 import (
 	"unsafe"
@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// aio is the system's side of one sync at a time.
+// aio is a kernel context for one sync at a time.
 type aio struct {
 	context uintptr
 	event   int // eventfd
@@ -35,14 +35,14 @@ type ended struct {
 	_      int64 // res2
 }
 
-// Of linux/aio_abi.h.
+// Constants from linux/aio_abi.h.
 const (
 	opDataSync   = 3
 	notifyEvent  = 1
 	inFlightMost = 1
 )
 
-// newBeside returns nil where the system does not have it, or forbids it.
+// newBeside returns nil if the kernel does not support or forbids asynchronous I/O.
 func newBeside() Beside {
 	event, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
@@ -83,7 +83,7 @@ func (a *aio) Wait() error {
 	}
 }
 
-// take takes the end of a sync, after waiting for so many and no longer than limit.
+// take returns the end of a sync, if there is one. It waits for so many ends, at most as long as limit.
 func (a *aio) take(wait uintptr, limit *unix.Timespec) (bool, error) {
 	var e ended
 	n, _, errno := unix.Syscall6(unix.SYS_IO_GETEVENTS, a.context, wait, 1, uintptr(unsafe.Pointer(&e)), uintptr(unsafe.Pointer(limit)), 0)
@@ -99,6 +99,6 @@ func (a *aio) take(wait uintptr, limit *unix.Timespec) (bool, error) {
 }
 
 func (a *aio) Close() error {
-	_, _, _ = unix.Syscall(unix.SYS_IO_DESTROY, a.context, 0, 0) // It waits for the one that runs.
+	_, _, _ = unix.Syscall(unix.SYS_IO_DESTROY, a.context, 0, 0) // This waits for a running sync.
 	return unix.Close(a.event)
 }

@@ -1,6 +1,6 @@
 package vfs
 
-// Syncs that run beside, on the real file system.
+// Syncs in the background, on the real file system.
 
 import (
 	"errors"

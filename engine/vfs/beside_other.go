@@ -2,7 +2,7 @@
 
 package vfs
 
-// Syncs that run beside, elsewhere than on Linux: there are none.
+// Systems other than Linux have no syncs in the background.
 
-// newBeside returns nil: the system has no such thing.
+// newBeside returns nil: the system does not support it.
 func newBeside() Beside { return nil }

@@ -2,7 +2,7 @@
 
 package vfs
 
-// Where there is no flock, nothing is locked.
+// Systems without flock lock nothing.
 
 import "os"
 

@@ -2,7 +2,7 @@
 
 package vfs
 
-// Locking a directory by flock, which ends with the process however it ends.
+// Locking a directory by flock. The lock ends with the process, however that ends.
 
 import (
 	"errors"
@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockName is the file that stands for a directory where directories themselves cannot be locked.
+// lockName is the file that is locked if directories themselves cannot be locked.
 const lockName = ".limitkv.lock"
 
-// held is what is locked: a directory, or the file in it that stands for it.
+// held is a locked directory, or the locked file in it.
 type held struct {
 	*os.File
 	name string // in the directory
@@ -26,7 +26,7 @@ type held struct {
 func (h held) Holds(dir string) (bool, error) {
 	is, err := same(h.File, filepath.Join(dir, h.name))
 	if h.name != "" && errors.Is(err, fs.ErrNotExist) {
-		return false, nil // a directory that is new
+		return false, nil // a new directory, without the file
 	}
 	return is, err
 }
@@ -34,7 +34,7 @@ func (h held) Holds(dir string) (bool, error) {
 func lock(dir string) (Lock, error) {
 	lock, err := flock(dir, "", os.O_RDONLY)
 	if errors.Is(err, unix.EBADF) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {
-		// Network file systems lock byte ranges of files that are open for writing, and those alone.
+		// Network file systems can only lock byte ranges of files that are open for writing.
 		return flock(dir, lockName, os.O_RDWR|os.O_CREATE)
 	}
 	return lock, err

@@ -13,7 +13,8 @@ var OS FS = osFS{}
 
 type osFS struct{}
 
-// osFile keeps where the file ends: with O_APPEND, Linux would write at the end whatever place WriteAt names.
+// osFile remembers the end of the file instead of using O_APPEND: with that, Linux would write at the end whatever
+// offset WriteAt gets.
 type osFile struct {
 	*os.File
 	end int64
@@ -97,7 +98,7 @@ func (f *osFile) Size() (int64, error) {
 
 func (f *osFile) Is(path string) (bool, error) { return same(f.File, path) }
 
-// same says whether a path leads to an open file or directory.
+// same reports whether a path leads to an open file or directory.
 func same(f *os.File, path string) (bool, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -110,7 +111,7 @@ func same(f *os.File, path string) (bool, error) {
 func (f *osFile) Write(p []byte) (int, error) {
 	n, err := f.File.WriteAt(p, f.end)
 	if err != nil {
-		// os.File does not count what the last call wrote of its part before the disk was full.
+		// os.File does not count a partial write of its last system call before the disk was full.
 		if size, e := f.Size(); e == nil {
 			n = int(min(max(size-f.end, int64(n)), int64(len(p))))
 		}

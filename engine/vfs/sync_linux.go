@@ -1,6 +1,6 @@
 package vfs
 
-// Syncing on Linux: fdatasync leaves out the times of the file, which nobody needs.
+// Syncing on Linux: fdatasync omits the file's times, which nothing needs.
 
 import (
 	"errors"
@@ -17,7 +17,8 @@ func dataSync(f *os.File) error {
 	}
 }
 
-// syncDir syncs a directory. File systems that cannot (some network ones) say EINVAL, and keep names by themselves.
+// syncDir syncs a directory. File systems that cannot (some network ones) return EINVAL; they store names durably by
+// themselves.
 func syncDir(f *os.File) error {
 	if err := f.Sync(); !errors.Is(err, unix.EINVAL) {
 		return err

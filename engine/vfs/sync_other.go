@@ -2,7 +2,7 @@
 
 package vfs
 
-// Syncing elsewhere than on Linux.
+// Syncing on systems other than Linux.
 
 import "os"
 

@@ -1,8 +1,8 @@
-// Package vfs, internal to the server, is the file system as durable files need it: few calls, each
-// of which a test can make fail or crash. OS is the real one, package simfs a simulated one.
+// Package vfs, internal to the server, is the file system for durable files: a few calls, each of which a test can make
+// fail or crash. OS is the real file system; package simfs is a simulated one.
 //
-// What is promised is what POSIX promises and no more: the bytes of a file are safe after its Sync, a name (made,
-// renamed, removed) is safe after the SyncDir of its directory, and a rename replaces its target at once.
+// It guarantees only what POSIX guarantees. A file's bytes survive a crash after its Sync. A name that was made, renamed
+// or removed survives it after the SyncDir of its directory. A rename replaces its target atomically.
 package vfs
 
 import (
@@ -13,67 +13,69 @@ import (
 
 // FS is a file system.
 type FS interface {
-	// Open opens a file that is there for reading.
+	// Open opens an existing file for reading.
 	Open(path string) (File, error)
-	// Create opens a new, empty file for reading and writing; one that is there loses what it held.
+	// Create opens an empty file for reading and writing. It truncates an existing one.
 	Create(path string) (File, error)
-	// Append opens a file for reading, and for writing at its end; one that is not there is made.
+	// Append opens a file for reading, and for writing at its end. It creates a missing one.
 	Append(path string) (File, error)
 	Rename(from, to string) error
-	// Remove removes a file, or a directory that is empty.
+	// Remove removes a file or an empty directory.
 	Remove(path string) error
-	// Mkdir makes a directory. One that is there already is no error.
+	// Mkdir makes a directory. It is no error if the directory exists.
 	Mkdir(path string) error
-	// SyncDir makes the names in a directory safe.
+	// SyncDir syncs the names in a directory.
 	SyncDir(path string) error
 	Stat(path string) (Info, error)
 	// ReadDir lists the names in a directory, sorted.
 	ReadDir(path string) ([]string, error)
-	// Lock takes a directory for this process until the lock is closed or the process ends. It fails with ErrLocked
-	// where another one holds it.
+	// Lock locks a directory for this process until the lock is closed or the process ends. It returns ErrLocked if
+	// another process has locked it.
 	Lock(dir string) (Lock, error)
-	// Beside returns what syncs files of this file system beside who asks for it, nil where nothing does.
+	// Beside returns a Beside for files of this file system, nil if there is none.
 	Beside() Beside
 }
 
-// Lock is a directory that was taken.
+// Lock is a locked directory.
 type Lock interface {
 	io.Closer
-	// Holds says whether a path leads to the directory that is held: one that was removed or moved away is held still, and
-	// another one that has its name now is not.
+	// Holds reports whether a path leads to the locked directory. A directory that was removed or moved stays locked;
+	// another one that now has its name is not locked.
 	Holds(dir string) (bool, error)
 }
 
 // File is an open file.
 type File interface {
 	io.ReaderAt
-	// Write writes at the end. Where it fails, it says how many bytes it wrote. A file has one writer at a time.
+	// Write writes at the end. If it fails, it returns how many bytes it wrote. A file has one writer at a time.
 	io.Writer
-	// WriteAt writes over bytes that are there.
+	// WriteAt overwrites existing bytes.
 	io.WriterAt
 	io.Closer
 	Size() (int64, error)
-	// Is says whether a path leads to this file.
+	// Is reports whether a path leads to this file.
 	Is(path string) (bool, error)
 	Truncate(size int64) error
-	// Sync makes the bytes and the size safe. After it failed nobody knows what of the file is safe, and a Sync that
-	// succeeds later says nothing of what was written before.
+	// Sync writes the bytes and the size to the disk. After a failure it is unknown which unsynced bytes are on the
+	// disk, and a later success does not cover them.
 	Sync() error
 }
 
-// Beside syncs files while its caller goes on: one at a time, and one goroutine at a time calls it.
+// Beside syncs files in the background, one at a time. One goroutine at a time may call it.
 type Beside interface {
-	// Begin begins to sync what was written to a file so far, as File.Sync does. Where it cannot, nothing has happened.
+	// Begin begins to sync what was written to a file so far, as File.Sync does. If it returns false, nothing has
+	// happened.
 	Begin(f File) bool
-	// Ended says whether that has ended, and then with which error; Wait waits for it. One of them is told of each end.
+	// Ended reports whether the sync has ended, and its error; Wait waits for the end. Only one of them returns each
+	// end.
 	Ended() (ended bool, err error)
 	Wait() error
-	// Descriptor is one that epoll finds readable when one has ended.
+	// Descriptor is a file descriptor that becomes readable for epoll when a sync has ended.
 	Descriptor() int
 	io.Closer
 }
 
-// Info is what is known of a path.
+// Info describes what is at a path.
 type Info struct {
 	Size int64
 	Dir  bool
@@ -82,7 +84,7 @@ type Info struct {
 // ErrLocked says that another process uses a directory.
 var ErrLocked = errors.New("the directory is in use by another process")
 
-// Exists says whether there is something at a path. An error other than that there is nothing is reported.
+// Exists reports whether a path exists. It returns every error except that it does not.
 func Exists(f FS, path string) (bool, error) {
 	switch _, err := f.Stat(path); {
 	case err == nil:
@@ -94,7 +96,7 @@ func Exists(f FS, path string) (bool, error) {
 	}
 }
 
-// ReadFile returns what a file holds, of which it takes at most limit bytes.
+// ReadFile returns the content of a file, at most its first limit bytes.
 func ReadFile(f FS, path string, limit int64) ([]byte, error) {
 	file, err := f.Open(path)
 	if err != nil {
@@ -113,9 +115,9 @@ func ReadFile(f FS, path string, limit int64) ([]byte, error) {
 	return text[:n], err
 }
 
-// WriteFile replaces what a path holds, so that after a crash there is the old content or the new one: it writes temp,
-// syncs it, renames it and syncs their directory dir. renamed says whether it came as far as the rename: after an error
-// behind that, which of both is there after a crash is open.
+// WriteFile replaces the content of a path, so that after a crash either the old or the new content is there. It writes
+// temp, syncs it, renames it to path and syncs their directory dir. renamed reports whether the rename succeeded: after
+// a later error, a crash may leave either content.
 func WriteFile(f FS, dir, temp, path string, text []byte) (renamed bool, err error) {
 	file, err := f.Create(temp)
 	if err != nil {
@@ -132,7 +134,7 @@ func WriteFile(f FS, dir, temp, path string, text []byte) (renamed bool, err err
 		err = f.Rename(temp, path)
 	}
 	if err != nil {
-		_ = f.Remove(temp) // It is written anew the next time, should this fail too.
+		_ = f.Remove(temp) // If this fails too, the next call overwrites it.
 		return false, err
 	}
 	return true, f.SyncDir(dir)

@@ -12,7 +12,7 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs/simfs"
 )
 
-// TestFS holds both file systems to the same calls.
+// TestFS runs the same calls on both file systems.
 func TestFS(t *testing.T) {
 	sim := simfs.New(1)
 	if err := sim.Mkdir("/d"); err != nil {

@@ -1,7 +1,8 @@
 package zone
 
-// The database tells of the future by a rule, for which the year of each time has to be found: what it takes to know what a
-// clock shows is then four times as much. So the changes until lastYear are spelled out, as in files of the database's older form.
+// The database describes the future by a rule. Evaluating it needs the year of each time, which makes finding a local
+// time four times as slow. So the changes until lastYear are listed explicitly, as in files of the database's older
+// form.
 
 import (
 	"bytes"
@@ -9,10 +10,10 @@ import (
 	"time"
 )
 
-// firstYear has no changes yet, in any zone.
+// firstYear is before the first change of any zone.
 const firstYear, lastYear = 1800, 2100
 
-// kind is what clocks go by for a time.
+// kind is what applies to a zone's clocks between two changes.
 type kind struct {
 	name   string
 	offset int
@@ -25,10 +26,10 @@ func kindAt(t time.Time) (k kind) {
 	return k
 }
 
-// spelledOut is a zone's data, in the form of its files (RFC 9636), with all changes.
+// spelledOut returns a zone's data with all changes listed, in the file format of RFC 9636.
 func spelledOut(in *time.Location, data []byte) []byte {
 	t, end := time.Date(firstYear, 1, 1, 0, 0, 0, 0, time.UTC).In(in), time.Date(lastYear, 1, 1, 0, 0, 0, 0, time.UTC)
-	kinds := []kind{kindAt(t)} // the first is that of the time before all changes, and of no change
+	kinds := []kind{kindAt(t)} // the first kind is the one before all changes
 	last := kinds[0]
 	var times, numbers []byte
 	for {
@@ -38,7 +39,7 @@ func spelledOut(in *time.Location, data []byte) []byte {
 		}
 		t = until.In(in)
 		now := kindAt(t)
-		if now == last { // the bounds of a year
+		if now == last { // a bound that is only the end of a year
 			continue
 		}
 		n := 1
@@ -61,16 +62,16 @@ func spelledOut(in *time.Location, data []byte) []byte {
 		types = append(types, summer, byte(len(names)))
 		names = append(append(names, k.name...), 0)
 	}
-	out := append(header(0, 1, 1), 0, 0, 0, 0, 0, 0, 0) // one kind, UTC, for who reads no more than this
+	out := append(header(0, 1, 1), 0, 0, 0, 0, 0, 0, 0) // one kind, UTC, for readers of the old format only
 	out = append(out, header(len(numbers), len(kinds), len(names))...)
 	out = append(append(append(append(out, times...), numbers...), types...), names...)
 	rule := bytes.TrimSuffix(data, []byte("\n"))
 	return append(append(append(out, '\n'), rule[bytes.LastIndexByte(rule, '\n')+1:]...), '\n')
 }
 
-// header is that of a block with so many changes, kinds and bytes of names.
+// header is the header of a block with so many changes, kinds and bytes of names.
 func header(changes, kinds, names int) []byte {
-	b := append([]byte("TZif2"), make([]byte, 15+3*4)...) // no leap seconds, nothing on standard time and UTC
+	b := append([]byte("TZif2"), make([]byte, 15+3*4)...) // no leap seconds, no standard-time or UTC indicators
 	for _, n := range []int{changes, kinds, names} {
 		b = binary.BigEndian.AppendUint32(b, uint32(n))
 	}

@@ -1,8 +1,7 @@
-// Package zone, internal to the server, has the time zones of the IANA database, as they are in the
-// program: what a journal or a file makes must not depend on the zones of the machine that reads
-// it.
+// Package zone, internal to the server, contains the time zones of the IANA database. They are part of the program,
+// because the result of replaying a journal or a file must not depend on the machine's own zones.
 //
-// zoneinfo.zip is the database as Go's distribution has it (lib/time), which is in the public domain.
+// zoneinfo.zip is the database from Go's distribution (lib/time). It is in the public domain.
 package zone
 
 import (
@@ -18,7 +17,7 @@ import (
 //go:embed zoneinfo.zip
 var database []byte
 
-// files are the zones by name. They are looked for when one is needed first.
+// files are the zones by name. The list is built on first use.
 var files = sync.OnceValue(func() map[string]*zip.File {
 	r, err := zip.NewReader(bytes.NewReader(database), int64(len(database)))
 	if err != nil {
@@ -33,13 +32,13 @@ var files = sync.OnceValue(func() map[string]*zip.File {
 	return all
 })
 
-// ErrUnknown is that there is no such zone.
+// ErrUnknown is returned by Load for an unknown zone.
 var ErrUnknown = errors.New("no such time zone")
 
-// loaded are the zones that were asked for, by name.
+// loaded are the zones that were loaded so far, by name.
 var loaded sync.Map
 
-// Load finds a zone by its IANA name. Its letters are in the case that the database has.
+// Load returns a zone by its IANA name, which is case-sensitive.
 func Load(name string) (*time.Location, error) {
 	if at, ok := loaded.Load(name); ok {
 		return at.(*time.Location), nil
@@ -72,8 +71,9 @@ func read(name string) (*time.Location, error) {
 	return time.LoadLocationFromTZData(name, spelledOut(at, data))
 }
 
-// Bounds returns since when, and until when, the clocks of a time's zone go as they do then: zero times where that is for ever.
-// It is time.Time.ZoneBounds, whose end is not after the time on the last day of a leap year, by years that are told by a rule.
+// Bounds returns since when and until when the zone's clocks have the same offset as at t, the zero Time for no limit.
+// It is time.Time.ZoneBounds with a correction: on the last day of a leap year, in years that a rule describes, the end
+// that ZoneBounds returns is not after t.
 func Bounds(t time.Time) (since, until time.Time) {
 	since, until = t.ZoneBounds()
 	if !until.IsZero() && !until.After(t) {

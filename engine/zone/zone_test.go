@@ -1,4 +1,4 @@
-// All zones of the database load, and have changes that follow each other.
+// Tests that all zones of the database load, and that their changes follow each other.
 package zone
 
 import (
@@ -68,7 +68,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestSpelledOut compares each zone with what the standard library makes of the same data.
+// TestSpelledOut compares each zone with the standard library's reading of the same data.
 func TestSpelledOut(t *testing.T) {
 	compared := 0
 	for name, f := range files() {

@@ -1,20 +1,20 @@
 package simfs
 
-// Syncs that run beside.
+// Syncs in the background.
 
 import "github.com/limitkv/limitkv/engine/vfs"
 
-// Beside is vfs.Beside. A sync happens when who began it is told of its end: before, nothing is safe.
+// Beside implements vfs.Beside. A sync takes place when Ended or Wait returns its end: before that, nothing is synced.
 type Beside struct {
-	// Runs, if set, says whether a sync that is asked for runs still.
+	// Runs, if set, decides whether Ended finds the sync still running.
 	Runs func() bool
 	file vfs.File
 }
 
-// Beside returns nil: who wants syncs to run beside has them run by the type Beside, which a test steps.
+// Beside returns nil: a test that wants syncs in the background uses the type Beside, which it steps itself.
 func (fs *FS) Beside() vfs.Beside { return nil }
 
-// Begin and the others are those of vfs.Beside.
+// Begin and the other methods implement vfs.Beside.
 func (b *Beside) Begin(f vfs.File) bool {
 	b.file = f
 	return true

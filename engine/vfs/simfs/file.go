@@ -28,7 +28,7 @@ func (f *file) begin(kind Kind) (Accident, error) {
 	return f.fs.begin(kind, f.name())
 }
 
-// name is the file's path: the one that it has now.
+// name is the file's present path.
 func (f *file) name() string {
 	if f.fs.now[f.path] != f.node {
 		for p, n := range f.fs.now {
@@ -66,7 +66,7 @@ func (f *file) Write(p []byte) (int, error) { return f.write(p, -1) }
 
 func (f *file) WriteAt(p []byte, at int64) (int, error) { return f.write(p, int(at)) }
 
-// write writes at a place, or at the end.
+// write writes at an offset, or at the end if at is negative.
 func (f *file) write(p []byte, at int) (int, error) {
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()
@@ -95,7 +95,7 @@ func (f *file) write(p []byte, at int) (int, error) {
 	return n, a.Err
 }
 
-// change says that bytes are about to change: their sectors are dirty again.
+// change is called before bytes change: their sectors become dirty again.
 func (n *node) change(from, to int) {
 	for s := range n.lost {
 		if s >= from/Sector && s*Sector < to {
@@ -148,7 +148,7 @@ func (f *file) Sync() error {
 	if err != nil {
 		return err
 	}
-	// What is written while the sync is under way is not part of it.
+	// The sync does not cover bytes that are written while it runs.
 	now := f.node.now[:len(f.node.now):len(f.node.now)]
 	cut := len(f.node.cut)
 	if during := f.fs.during; during != nil {
@@ -167,13 +167,13 @@ func (f *file) Sync() error {
 		return a.Err
 	}
 	f.node.safe(now)
-	if len(f.node.cut) == cut { // none came meanwhile
+	if len(f.node.cut) == cut { // no truncation came meanwhile
 		f.node.cut = nil
 	}
 	return nil
 }
 
-// safe makes now what the disk has, sectors that were given up excepted.
+// safe makes now the content of the disk, except in lost sectors.
 func (n *node) safe(now []byte) {
 	disk := bytes.Clone(now)
 	for s := range n.lost {
@@ -184,7 +184,7 @@ func (n *node) safe(now []byte) {
 	n.disk = disk
 }
 
-// giveUp is a sync that fails: each sector was written or is lost, unless it changes again.
+// giveUp simulates a sync that fails: each sector was either written, or is lost unless it changes again.
 func (f *FS) giveUp(n *node) {
 	if n.lost == nil {
 		n.lost = map[int]bool{}
@@ -204,7 +204,7 @@ func (f *FS) giveUp(n *node) {
 // sectors is the number of sectors of the longer of two contents.
 func sectors(a, b []byte) int { return (max(len(a), len(b)) + Sector - 1) / Sector }
 
-// sector is what a content has of a sector.
+// sector is the part of a content that is in a sector.
 func sector(text []byte, s int) []byte {
 	from := min(s*Sector, len(text))
 	return text[from:min(from+Sector, len(text))]

@@ -1,6 +1,6 @@
 package simfs
 
-// What is left after a crash.
+// What remains after a crash.
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ func (f *FS) Crash() {
 	f.down = true
 }
 
-// Restart brings the machine up again. Where power is true it had lost its power: what was not safe is there, gone or
-// torn. Otherwise only the process had ended, and all that it wrote is there. Files that were open are dead, locks gone.
+// Restart starts the machine again. If power is true it had lost its power: unsynced data is there, gone or torn.
+// Otherwise only the process had ended, and everything that it wrote is there. Open files are dead, and locks are gone.
 func (f *FS) Restart(power bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -33,7 +33,7 @@ func (f *FS) Restart(power bool) {
 	f.locks = map[*node]bool{}
 }
 
-// paths are all paths, sorted, so that a seed gives the same accidents each time.
+// paths are all paths. They are sorted so that a seed gives the same accidents each time.
 func (f *FS) paths() []string {
 	var paths []string
 	for p := range f.now {
@@ -43,8 +43,8 @@ func (f *FS) paths() []string {
 	return paths
 }
 
-// loseNames decides what is left of the changes of names: a first part of them, as a file system with a journal has it,
-// or any of them.
+// loseNames decides which changes of names remain: a first part of them, as in a file system with a journal, or any
+// subset.
 func (f *FS) loseNames() {
 	keep := func(int) bool { return true }
 	switch f.rng.IntN(4) {
@@ -68,7 +68,7 @@ func (f *FS) loseNames() {
 		}
 	}
 	f.changes = nil
-	for p := range f.disk { // What is in a directory that never came to be is gone with it.
+	for p := range f.disk { // The content of a directory that does not remain is gone with it.
 		for d := path.Dir(p); d != "/"; d = path.Dir(d) {
 			if up := f.disk[d]; up == nil || !up.dir {
 				delete(f.disk, p)
@@ -82,8 +82,8 @@ func (f *FS) loseNames() {
 	}
 }
 
-// loseBytes decides what is left of a file: what was safe, what it became, a first part of that, or any sectors of it, and
-// perhaps what was behind the place at which it was truncated.
+// loseBytes decides which bytes of a file remain: the synced content, the present one, a first part of it, or any
+// sectors of it; and perhaps the bytes after the place where it was truncated.
 func (f *FS) loseBytes(n *node) {
 	old, now := n.disk, bytes.Clone(n.now)
 	for s := range n.lost {
@@ -120,7 +120,7 @@ func (f *FS) loseBytes(n *node) {
 			copy(sector(left, s), sector(from, s))
 		}
 	}
-	if len(n.cut) > len(now) && f.rng.IntN(2) == 0 { // the truncation is lost
+	if len(n.cut) > len(now) && f.rng.IntN(2) == 0 { // the truncation did not reach the disk
 		left = make([]byte, len(n.cut))
 		for s := range sectors(left, nil) {
 			from := n.cut

@@ -1,9 +1,8 @@
-// Package simfs, internal to the server's tests, is a simulated file system for tests: in memory, its accidents
-// chosen by a seed. It can fail or crash at any call. After a power failure each sector and each name that was
-// not synced is what it was, what it became or neither, as disks and file systems may leave it; what was synced
-// is there.
+// Package simfs, internal to the server's tests, is a simulated file system in memory. A seed decides its accidents. It
+// can fail or crash at any call. After a power failure, everything that was synced is there. Each sector and each name
+// that was not synced is old, new or lost, as disks and file systems may leave it.
 //
-// A sync that failed may have lost what it was to sync although a later one succeeds, as Linux has it.
+// A failed sync may lose its data even if a later sync succeeds, as on Linux.
 package simfs
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
-// Sector is the unit in which a disk writes.
+// Sector is the unit that a disk writes atomically.
 const Sector = 512
 
 // Kind is a kind of call.
@@ -51,10 +50,10 @@ type Call struct {
 
 // Accident is what happens at a call.
 type Accident struct {
-	// Err fails the call. A write has written Bytes of its bytes before that.
+	// Err makes the call fail. A write first writes Bytes of its bytes.
 	Err   error
 	Bytes int
-	// Crash stops the machine at the call, which has had a part of its effect: every call fails with ErrCrashed until
+	// Crash stops the machine during the call, which takes effect only in part: every call returns ErrCrashed until
 	// Restart.
 	Crash bool
 }
@@ -72,8 +71,8 @@ type FS struct {
 	down    bool
 	life    int // counts restarts: files opened before the last one are dead
 	now     map[string]*node
-	disk    map[string]*node // the names that are safe
-	changes []change         // of names, since they were safe
+	disk    map[string]*node // the synced names
+	changes []change         // changes of names that are not synced yet
 	locks   map[*node]bool
 }
 
@@ -81,14 +80,15 @@ type FS struct {
 type node struct {
 	dir  bool
 	now  []byte
-	disk []byte // what is safe
-	// cut is what the file was before it was truncated, nil if that is safe: until then the bytes may be back.
+	disk []byte // the synced bytes
+	// cut is the content before the file was truncated, nil if the truncation is synced: until then the bytes may come
+	// back.
 	cut []byte
-	// lost are the sectors that a failed sync gave up: they are written again only when they change again.
+	// lost are the sectors that a failed sync dropped: they are written again only if they change again.
 	lost map[int]bool
 }
 
-// change is one change of names. A rename has both, the others one.
+// change is one change of names. A rename sets both made and gone, other changes one of them.
 type change struct {
 	made, gone string
 	node       *node
@@ -102,14 +102,15 @@ func New(seed uint64) *FS {
 	return f
 }
 
-// Plan sets what happens at a call; nil, nothing happens. It is called under the file system's lock.
+// Plan sets the function that chooses the accident at each call; with nil there are none. It is called under the file
+// system's lock.
 func (f *FS) Plan(plan func(Call) Accident) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.plan = plan
 }
 
-// During sets what is called while a Sync is under way, without the lock: it may write to the file, or take its time.
+// During sets a function that is called during each Sync, without the lock: it may write to the file, or take its time.
 func (f *FS) During(during func(path string)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,7 +124,7 @@ func (f *FS) Calls() int {
 	return f.calls
 }
 
-// Down says whether the machine crashed.
+// Down reports whether the machine has crashed.
 func (f *FS) Down() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -158,7 +159,7 @@ func (f *FS) begin(kind Kind, p string) (Accident, error) {
 	return a, nil
 }
 
-// simple begins a call that has its whole effect or none: at a crash, one of both.
+// simple begins a call that takes effect completely or not at all; at a crash, at random.
 func (f *FS) simple(kind Kind, p string) (done func(error) error, err error) {
 	a, err := f.begin(kind, p)
 	if err != nil {
@@ -175,7 +176,7 @@ func (f *FS) simple(kind Kind, p string) (done func(error) error, err error) {
 	}, nil
 }
 
-// inDir fails where the directory of a path is not there.
+// inDir returns an error if the directory of a path does not exist.
 func (f *FS) inDir(op, p string) error {
 	if d := f.now[path.Dir(p)]; d == nil {
 		return fault(op, p, fs.ErrNotExist)
@@ -304,7 +305,7 @@ func (f *FS) SyncDir(p string) error {
 		return fault("sync", p, fs.ErrNotExist)
 	}
 	if a.Err != nil {
-		return a.Err // What is not safe stays so; Restart decides.
+		return a.Err // Unsynced changes stay unsynced; Restart decides about them.
 	}
 	rest := f.changes[:0:0]
 	for _, c := range f.changes {
@@ -347,7 +348,7 @@ func (f *FS) Stat(p string) (vfs.Info, error) {
 	return vfs.Info{Size: int64(len(n.now)), Dir: n.dir}, done(nil)
 }
 
-// names are those in a directory, sorted.
+// names are the sorted names in a directory.
 func (f *FS) names(dir string) []string {
 	var names []string
 	for p := range f.now {
@@ -374,7 +375,7 @@ func (f *FS) ReadDir(p string) ([]string, error) {
 	return f.names(p), done(nil)
 }
 
-// lock is a directory that somebody holds.
+// lock is a locked directory.
 type lock struct {
 	fs   *FS
 	dir  *node
@@ -406,7 +407,7 @@ func (l lock) Holds(dir string) (bool, error) {
 	return l.fs.is(l.dir, l.life, dir)
 }
 
-// is says whether a path leads to a file or directory that was opened in a life of the file system.
+// is reports whether a path leads to a file or directory that was opened in a given life of the file system.
 func (f *FS) is(n *node, life int, p string) (bool, error) {
 	p = clean(p)
 	f.mu.Lock()

@@ -1,6 +1,6 @@
 package simfs
 
-// Tests of the accidents that the simulated file system promises.
+// Tests of the accidents of the simulated file system.
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func fill(t *testing.T, f vfs.File, c byte, n int) {
 	must(t, err)
 }
 
-// TestPowerLoss sees every kind of outcome that the package promises, and none that it excludes.
+// TestPowerLoss checks that every kind of outcome that the package promises occurs, and none that it excludes.
 func TestPowerLoss(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(400) {
@@ -99,14 +99,14 @@ func TestProcessEnds(t *testing.T) {
 	}
 	again, err := f.Lock("/")
 	must(t, err)
-	must(t, held.Close()) // It was of another life, and opens nothing.
+	must(t, held.Close()) // It is a lock of an earlier life, and unlocks nothing.
 	if _, err := f.Lock("/"); err != vfs.ErrLocked {
 		t.Errorf("locked twice: %v", err)
 	}
 	must(t, again.Close())
 }
 
-// TestSyncFails sees that a sync which succeeds after one that failed does not bring back what the first one lost.
+// TestSyncFails checks that a successful sync after a failed one does not bring back what the failed one lost.
 func TestSyncFails(t *testing.T) {
 	lost, kept := 0, 0
 	for seed := range uint64(100) {
