@@ -12,10 +12,10 @@ import (
 	"github.com/limitkv/limitkv/limitkvtest"
 )
 
-// t is that of the test that runs it.
+// t is the running test's.
 var t *testing.T
 
-// In a test, which has t: a limiter refuses the third request of a minute, and grants it a minute later.
+// In a test with the variable t: a limiter refuses the third request in a minute, and grants it a minute later.
 func Example() {
 	s := limitkvtest.Start(t)
 	client := redis.NewClient(&redis.Options{Addr: s.Addr})

@@ -1,6 +1,6 @@
 package limitkvtest
 
-// A server that cannot go on ends the tests' process, and says whose server it was.
+// A server that cannot continue ends the process of the tests, and names the test that started it.
 
 import (
 	"os"

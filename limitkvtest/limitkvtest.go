@@ -1,6 +1,5 @@
-// Package limitkvtest starts limitkv servers inside Go tests, in the manner of
-// net/http/httptest: a line starts one on a free port of 127.0.0.1, and it
-// stops with the test. Any Redis client connects to its address.
+// Package limitkvtest starts limitkv servers inside Go tests, in the manner of net/http/httptest: one line starts a server on
+// a free port of 127.0.0.1, and it stops at the end of the test. Any Redis client can connect to its address.
 package limitkvtest
 
 import (
@@ -25,10 +24,9 @@ type Server struct {
 	namespace string // "" for the server's own databases
 }
 
-// Start starts a server in this process that stops when the test ends. It has
-// the commands of --test (LKV.CLOCK and the like). flags are parameters as on
-// the command line: "--requirepass", "secret". The test fails if the server
-// does not start.
+// Start starts a server in this process, and stops it when the test ends. The server has the commands of --test (LKV.CLOCK and
+// others). flags are parameters as on the command line: "--requirepass", "secret". The test fails if the server does not
+// start.
 func Start(t testing.TB, flags ...string) *Server {
 	t.Helper()
 	settings, _, err := params.ParseArgs(append([]string{"--port", "0"}, flags...))
@@ -63,15 +61,14 @@ func Start(t testing.TB, flags ...string) *Server {
 	return s
 }
 
-// Do runs a command on the server, without a client, in database 0 (of the
-// namespace, if it is one) and as the user that may do all. It returns the reply
-// as it would go over the wire.
+// Do runs a command on the server, without a client, in database 0 (of the namespace if s is one), as a user who may do
+// everything. It returns the reply in the protocol's form.
 func (s *Server) Do(args ...string) string { return string(s.server.DoIn(s.namespace, args...)) }
 
-// must is Do for a command that has to succeed.
+// must is Do for a command that must succeed.
 func (s *Server) must(args ...string) { s.t.Helper(); s.run(s.t, args...) }
 
-// run is must in another test than that which started the server.
+// run is must in a test other than the one that started the server.
 func (s *Server) run(t testing.TB, args ...string) {
 	t.Helper()
 	if reply := s.Do(args...); strings.HasPrefix(reply, "-") {
@@ -82,8 +79,7 @@ func (s *Server) run(t testing.TB, args ...string) {
 // FlushAll empties all databases.
 func (s *Server) FlushAll() { s.t.Helper(); s.must("FLUSHALL") }
 
-// Freeze stops the server's clock, which TTLs, TIME, limiters, queues and
-// blocking time-outs go by.
+// Freeze stops the server's clock. TTLs, TIME, limiters, queues and blocking time-outs all use that clock.
 func (s *Server) Freeze() { s.t.Helper(); s.must("LKV.CLOCK", "FREEZE") }
 
 // FreezeAt stops the clock at a time, to the millisecond.
@@ -92,8 +88,8 @@ func (s *Server) FreezeAt(at time.Time) {
 	s.must("LKV.CLOCK", "FREEZE", fmt.Sprint(at.UnixMilli()))
 }
 
-// Advance moves the stopped clock forward by whole milliseconds. All that
-// falls due on the way has happened, in order of time, when it returns.
+// Advance moves the stopped clock forward by whole milliseconds. When it returns, all that falls due in that time has
+// happened, in order of time.
 func (s *Server) Advance(d time.Duration) {
 	s.t.Helper()
 	s.must("LKV.CLOCK", "ADVANCE", fmt.Sprint(d.Milliseconds()))

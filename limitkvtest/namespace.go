@@ -1,6 +1,6 @@
 package limitkvtest
 
-// Namespaces: tests that run at once on one server.
+// Namespaces for tests that run in parallel on one server.
 
 import (
 	"net"
@@ -13,11 +13,9 @@ import (
 // namespaces numbers the namespaces of this process.
 var namespaces atomic.Int64
 
-// Namespace makes what is to a test as a server of its own, and costs less: its
-// address has databases, channels, functions, faults, received commands and
-// snapshots that nobody else sees, and so have the methods of what it returns.
-// The clock, the random numbers, the settings, users and cached scripts are the
-// server's, for all. It ends with t.
+// Namespace returns what works like a separate server for a test, and costs less. Its address has its own databases, channels,
+// functions, faults, received commands and snapshots, which nobody else sees, and the methods of the result work on these. All
+// namespaces share the server's clock, random numbers, settings, users and cached scripts. The namespace ends with t.
 //
 //	server := limitkvtest.Start(t)
 //	for _, test := range tests {

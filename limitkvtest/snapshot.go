@@ -12,11 +12,10 @@ import (
 // snapshots numbers the snapshots of this process.
 var snapshots atomic.Int64
 
-// Snapshot keeps all keys of all databases, and the functions, as they are, and
-// brings them back when t ends. The function that it returns brings them back
-// at once, as often as it is called. If the clock stands, it is put back too,
-// since deadlines are times; but not for a namespace, as it is not its alone. Both take no time that depends on the number of
-// keys.
+// Snapshot saves all keys of all databases, and the functions, and restores them when t ends. The function that it returns
+// restores them at once; it can be called several times. If the clock is frozen, it is also set back, since deadlines are
+// times; but not for a namespace, which shares its clock with others. The time for saving and restoring does not depend on the
+// number of keys.
 //
 //	for _, test := range tests {
 //		t.Run(test.name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 package main
 
-// The allocations run: it compares what the Go benchmarks allocate with a baseline, and fails where one allocates more.
-// `make bench-check` makes the runs.
+// The allocations run compares the allocations of Go benchmarks with a baseline, and fails if one allocates more. `make
+// bench-check` runs it.
 
 import (
 	"bufio"
@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// allocationsMore is by how much a benchmark may allocate more than the baseline has it. Where it allocates at all it may be
-// one more: what is counted is the average of some runs, without its fraction.
+// allocationsMore is how much more than the baseline a benchmark may allocate. One allocation more is always allowed if it
+// allocates at all: the count is the average of several runs, without its fraction.
 const allocationsMore = 0.15
 
 func runAllocations(args []string) error {
@@ -43,10 +43,10 @@ func runAllocations(args []string) error {
 	return b.judge(v)
 }
 
-// allocationsPart is what go test prints of one operation's allocations.
+// allocationsPart matches the allocations of one operation in the output of go test.
 var allocationsPart = regexp.MustCompile(`\s(\d+) allocs/op`)
 
-// allocations reads the output of go test. Of several runs the least counts: the collector may have emptied a pool.
+// allocations parses the output of go test. The lowest of several runs counts, since the collector may have emptied a pool.
 func allocations(from io.Reader) (map[string]int, error) {
 	got := map[string]int{}
 	pkg := ""

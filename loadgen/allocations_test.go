@@ -1,6 +1,6 @@
 package main
 
-// What the allocations run makes of the output of go test.
+// Parsing the output of go test for the allocations run.
 
 import (
 	"strings"

@@ -1,7 +1,7 @@
 package main
 
-// Baselines: what an operation of Go benchmarks took of something that is counted and not timed, kept in the repository. A
-// count is the same on every machine, loaded or not, so a regression can fail the build.
+// Baselines: counts for the operations of Go benchmarks, stored in the repository. A count, unlike a time, is the same on
+// every machine, loaded or not, so a regression can fail the build.
 
 import (
 	"fmt"
@@ -13,28 +13,28 @@ import (
 	"strings"
 )
 
-// baseline is a file of counts, and what is allowed beside it.
+// baseline is a file of counts, with the tolerated differences.
 type baseline struct {
 	path string
 	unit string // what is counted: "allocations"
-	// conditions is the file's first line if counts depend on what is not in the repository, else nothing.
+	// conditions is the file's first line if counts depend on things outside the repository, else empty.
 	conditions string
-	// moreMax is by how much a benchmark may take more, as a share; differences up to slack are never told.
+	// moreMax is by what share a benchmark may exceed its count; differences up to slack are never reported.
 	moreMax float64
 	slack   int
-	// anew is how to write the file anew.
+	// anew is the command that writes the file again.
 	anew string
 }
 
-// comparison is what comparing found.
+// comparison is the result of comparing.
 type comparison struct {
 	compared int
-	worse    []string // the names of benchmarks that take more than they may
+	worse    []string // the names of benchmarks that exceed their limit
 	failures []string // sentences
 	notes    []string // sentences
 }
 
-// write keeps what was counted.
+// write writes the counts.
 func (b *baseline) write(got map[string]int) error {
 	var text strings.Builder
 	if b.conditions != "" {
@@ -46,8 +46,8 @@ func (b *baseline) write(got map[string]int) error {
 	return os.WriteFile(b.path, []byte(text.String()), 0o644)
 }
 
-// compare tells how what was counted differs from the file's text. A benchmark that is new or gone is a failure too: with
-// it a check would end unseen.
+// compare compares counts with the file's text. A new or missing benchmark is a failure too: otherwise a check could silently
+// stop.
 func (b *baseline) compare(text string, got map[string]int) (v comparison, err error) {
 	was, conditions := map[string]int{}, ""
 	for line := range strings.Lines(text) {
@@ -96,7 +96,7 @@ func percent(was, is int) string {
 	return fmt.Sprintf(" (%+.0f %%)", 100*(float64(is)/float64(was)-1))
 }
 
-// judge prints what comparing found, and fails where there is something to fail for.
+// judge prints a comparison, and fails if there are failures.
 func (b *baseline) judge(v comparison) error {
 	fmt.Printf("%s of %d benchmarks compared with %s\n", b.unit, v.compared, b.path)
 	for _, note := range v.notes {
@@ -111,7 +111,7 @@ func (b *baseline) judge(v comparison) error {
 	return nil
 }
 
-// check compares what was counted with the file.
+// check compares counts with the file.
 func (b *baseline) check(got map[string]int) (comparison, error) {
 	text, err := os.ReadFile(b.path)
 	if err != nil {
@@ -120,5 +120,5 @@ func (b *baseline) check(got map[string]int) (comparison, error) {
 	return b.compare(string(text), got)
 }
 
-// benchmarkName is what begins a line of go test -bench that has a result: the name, with the number of processors.
+// benchmarkName matches the start of a result line of go test -bench: the name, with the number of processors.
 var benchmarkName = regexp.MustCompile(`^(Benchmark\S+?)(?:-\d+)?\s+\d+\s`)

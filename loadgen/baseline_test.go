@@ -1,6 +1,6 @@
 package main
 
-// What a comparison with a baseline finds.
+// Comparing counts with a baseline.
 
 import (
 	"fmt"
@@ -52,7 +52,7 @@ func TestBaselineNewAndGone(t *testing.T) {
 	}
 }
 
-// What is written is what is compared with.
+// A baseline that was written equals the counts.
 func TestBaselineWrite(t *testing.T) {
 	b := baseline{path: filepath.Join(t.TempDir(), "b"), unit: "instructions", conditions: "go1 GOAMD64=v1", moreMax: 0.30, anew: "write it"}
 	got := map[string]int{"b": 2, "a/1e-30": 1}

@@ -1,11 +1,11 @@
 package main
 
-// The breadth run: every command that limitkv and Redis both have, in forms made from what limitkv says of its syntax
-// (COMMAND DOCS), so that a new command is in it at once. Of each the processor time of both servers for a request is
-// compared, on values of several sizes. `make bench-compare OF=breadth` writes docs/BREADTH.md.
+// The breadth run compares limitkv and Redis in every command that both have. It makes requests from the syntax in COMMAND
+// DOCS, so it includes a new command at once. For each command it compares the processor time of a request on both servers,
+// with values of several sizes. `make bench-compare OF=breadth` writes docs/BREADTH.md.
 //
-// Forms are tried on both servers first. Those that both answer alike, and not with an error, are sent again and again, in
-// rounds in which the servers take turns. Before each round of a command that writes the keys are made anew.
+// All requests are first tried on both servers. Those to which both give the same reply, and no error, are repeated in rounds
+// in which the servers alternate. Before each round of a command that writes, the keys are made again.
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ import (
 const (
 	breadthKeys   = 16  // of each type
 	breadthForms  = 24  // of each command
-	breadthTries  = 600 // until there are as many
+	breadthTries  = 600 // until there are breadthForms
 	breadthBatch  = 16  // requests sent at once
 	breadthCPU    = 6 * time.Millisecond
 	breadthMin    = 32 // requests of a round, at least
@@ -31,15 +31,15 @@ const (
 	breadthMedian = 0.8  // and of the median
 )
 
-// breadth is the run.
+// breadth is the state of the run.
 type breadth struct {
 	servers []*breadthServer // limitkv, Redis
 	rounds  int
 	passes  int
 	rows    []breadthRow
-	without []string // commands that no form was found of
+	without []string // commands for which no form was found
 	skipped []string
-	// conditions are what the document is to say of those it was measured under.
+	// conditions is the document's text about the conditions of the measurement.
 	conditions string
 }
 
@@ -48,7 +48,7 @@ type breadthServer struct {
 	*wire
 }
 
-// breadthRow is a command on values of a size.
+// breadthRow is the result for a command on values of one size.
 type breadthRow struct {
 	name   string
 	size   int
@@ -86,8 +86,8 @@ func runBreadth(args []string) error {
 	return os.WriteFile(*out, []byte(text), 0o644)
 }
 
-// pass measures with servers of its own: one process may take a third longer than the next for the same replies of 10 KB,
-// as long as it runs.
+// pass measures with new servers, because one process may be a third slower than the next for the same replies of 10 KB, as
+// long as it runs.
 func (b *breadth) pass(limitkv, redis, sizes, only string) error {
 	servers, stop, err := startBoth(limitkv, redis)
 	defer stop()
@@ -107,7 +107,7 @@ func (b *breadth) pass(limitkv, redis, sizes, only string) error {
 	return nil
 }
 
-// startBoth starts limitkv and Redis. stop ends those that were started.
+// startBoth starts limitkv and Redis. stop stops those that were started.
 func startBoth(limitkv, redis string) (servers []*breadthServer, stop func(), err error) {
 	stop = func() {
 		for _, s := range servers {
@@ -134,7 +134,7 @@ func startBoth(limitkv, redis string) (servers []*breadthServer, stop func(), er
 	return servers, stop, nil
 }
 
-// measure measures all commands on values of a size.
+// measure measures all commands on values of one size.
 func (b *breadth) measure(size int, only string) error {
 	for _, s := range b.servers {
 		if err := fillBreadth(s.wire, size); err != nil {
@@ -156,7 +156,7 @@ func (b *breadth) measure(size int, only string) error {
 			continue
 		}
 		if known, err := b.servers[1].tree("COMMAND", "DOCS", name); err != nil || len(known.items) == 0 {
-			continue // limitkv's own
+			continue // only limitkv has it
 		}
 		forms, err := b.forms(&d, size)
 		if err != nil {
@@ -180,8 +180,8 @@ func (b *breadth) measure(size int, only string) error {
 	return nil
 }
 
-// add adds a row, or what is better of it to that of an earlier pass. What else a machine does makes either server slower for seconds,
-// never faster.
+// add adds a row, or improves that of an earlier pass: other load on the machine makes a server slower for seconds, never
+// faster.
 func (b *breadth) add(row breadthRow) {
 	for i := range b.rows {
 		if r := &b.rows[i]; r.name == row.name && r.size == row.size {
@@ -194,7 +194,7 @@ func (b *breadth) add(row breadthRow) {
 	b.rows = append(b.rows, row)
 }
 
-// kindsOf are the kinds of keys that a command's forms use.
+// kindsOf returns the kinds of keys that a command's forms use.
 func kindsOf(d *documented) []string {
 	switch kind := groupKinds[d.group]; kind {
 	case "":
@@ -206,7 +206,7 @@ func kindsOf(d *documented) []string {
 	return keyKinds
 }
 
-// forms are requests that both servers answer alike: of those that say something, if there are any.
+// forms returns requests to which both servers give the same reply, preferably those whose replies have content.
 func (b *breadth) forms(d *documented, size int) (list [][]string, err error) {
 	g := &forms{Rand: rand.New(rand.NewPCG(breadthSeed, uint64(size))), size: size}
 	var silent [][]string
@@ -239,7 +239,7 @@ func (b *breadth) forms(d *documented, size int) (list [][]string, err error) {
 	return list, nil
 }
 
-// race measures the forms on both servers in turn.
+// race measures the forms on both servers, alternating.
 func (b *breadth) race(row *breadthRow, forms [][]string, kinds []string, writes bool) error {
 	var request []byte
 	ends := []int{0}
@@ -247,7 +247,7 @@ func (b *breadth) race(row *breadthRow, forms [][]string, kinds []string, writes
 		request = appendRequest(request, args)
 		ends = append(ends, len(request))
 	}
-	// send sends n requests and returns the server's processor time for all of them.
+	// send sends n requests and returns the server's processor time for them.
 	send := func(s *breadthServer, n int) (time.Duration, error) {
 		if writes {
 			if err := renewBreadth(s.wire, kinds...); err != nil {
@@ -255,9 +255,9 @@ func (b *breadth) race(row *breadthRow, forms [][]string, kinds []string, writes
 			}
 		}
 		before := processorNanos(s.pid)
-		// The next batch is there before the replies of one are read. So the server does not sleep between two: to be waken on
-		// another core costs either server more than the requests, to be waken on the same one much less, and which it is changes
-		// from one second to the next.
+		// The next batch is sent before the replies to the last one are read, so that the server does not sleep between two. A
+		// wake-up on another core costs either server more than the requests, one on the same core much less, and which one
+		// happens changes from second to second.
 		for sent, unread := 0, 0; sent < n || unread > 0; {
 			batch := 0
 			if sent < n {
@@ -311,7 +311,7 @@ func (b *breadth) race(row *breadthRow, forms [][]string, kinds []string, writes
 	return nil
 }
 
-// document is docs/BREADTH.md.
+// document returns the text of docs/BREADTH.md.
 func (b *breadth) document(took time.Duration) string {
 	var o strings.Builder
 	slices.SortFunc(b.rows, func(x, y breadthRow) int { return cmp.Compare(y.ratio(), x.ratio()) })

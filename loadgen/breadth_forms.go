@@ -1,7 +1,6 @@
 package main
 
-// Forms of commands for the breadth run: what COMMAND DOCS says of their arguments, with values for them that fit to the
-// keys which the servers are filled with.
+// Forms of commands for the breadth run: the arguments from COMMAND DOCS, with values that fit the keys in the servers.
 
 import (
 	"fmt"
@@ -11,8 +10,8 @@ import (
 	"strings"
 )
 
-// leftOut are commands, or groups of them by what their names begin with, that would change the server itself, end the
-// connection, wait, or whose state is the connection's.
+// leftOut are commands, or prefixes of their names, that change the server itself, close the connection, wait, or use state of
+// the connection.
 var leftOut = []string{
 	"acl|", "asking", "auth", "bgrewriteaof", "bgsave", "blmove", "blmpop", "blpop", "brpop", "brpoplpush", "bzmpop", "bzpopmax", "bzpopmin",
 	"client|kill", "client|no-evict", "client|no-touch", "client|pause", "client|reply", "client|setname", "client|setinfo", "client|tracking",
@@ -24,14 +23,14 @@ var leftOut = []string{
 	"wait", "waitaof", "watch",
 }
 
-// argument is one of COMMAND DOCS.
+// argument is an argument from COMMAND DOCS.
 type argument struct {
 	name, kind, token                 string
 	optional, multiple, multipleToken bool
 	parts                             []argument
 }
 
-// documented is a command, or a subcommand with its container's name, and what it takes.
+// documented is a command with its arguments. A subcommand's name includes its container's.
 type documented struct {
 	name  []string
 	group string
@@ -45,7 +44,7 @@ func (d *documented) leftOut() bool {
 	}) || d.name[len(d.name)-1] == "help"
 }
 
-// says tells whether a reply is more than that there is nothing.
+// says tells whether a reply has content.
 func (t *tree) says() bool {
 	switch t.kind {
 	case '*', '%', '~':
@@ -56,7 +55,7 @@ func (t *tree) says() bool {
 	return t.kind != '_'
 }
 
-// writes tells whether the reply to COMMAND INFO is of a command that writes.
+// writes tells whether a reply of COMMAND INFO is about a write command.
 func (t *tree) writes() bool {
 	return len(t.items) == 1 && len(t.items[0].items) > 2 &&
 		slices.ContainsFunc(t.items[0].items[2].items, func(flag tree) bool { return flag.text == "write" })
@@ -68,7 +67,7 @@ func eachPair(t tree, fn func(name string, of tree)) {
 	}
 }
 
-// askDocs reads what a server says of its commands, in the order of their names.
+// askDocs reads the documentation of a server's commands, in order of name.
 func askDocs(w *wire) (all []documented, err error) {
 	t, err := w.tree("COMMAND", "DOCS")
 	if err != nil {
@@ -126,13 +125,13 @@ func readArguments(t tree) (args []argument) {
 	return args
 }
 
-// forms makes forms of a command.
+// forms makes random forms of a command.
 type forms struct {
 	*rand.Rand
 	size  int
 	group string
-	kind  string // the keys of this form, a letter of keyKinds
-	keys  int    // how many keys numkeys has said, 0 for any number
+	kind  string // the kind of the keys in this form, of keyKinds
+	keys  int    // the number of keys in numkeys, 0 for any
 }
 
 func (g *forms) command(d *documented) []string {
@@ -146,7 +145,7 @@ func (g *forms) command(d *documented) []string {
 	return g.arguments(slices.Clone(d.name), d.args)
 }
 
-// timesMax is how often an argument is given at most that may be given several times.
+// timesMax is how often an argument that can be repeated occurs at most.
 const timesMax = 3
 
 func (g *forms) arguments(out []string, args []argument) []string {
@@ -179,7 +178,7 @@ func (g *forms) arguments(out []string, args []argument) []string {
 	return out
 }
 
-// The kinds of keys, and the groups of COMMAND DOCS that take one kind alone.
+// The kinds of keys, and the groups of COMMAND DOCS that use only one kind.
 var (
 	keyKinds   = []string{"str", "int", "list", "set", "zset", "hash", "stream"}
 	groupKinds = map[string]string{
@@ -188,7 +187,7 @@ var (
 	}
 )
 
-// breadthScript and breadthLibrary are what scripts and functions are.
+// breadthScript and breadthLibrary are the script and the library of functions in requests.
 const (
 	breadthScript  = "return redis.call('TYPE', KEYS[1] or 'str:0')"
 	breadthLibrary = "#!lua name=breadth\nredis.register_function{function_name='breadth', flags={'no-writes'}, callback=function(keys, args) return redis.call('TYPE', keys[1] or 'str:0') end}"
@@ -279,7 +278,7 @@ func (g *forms) value(a *argument) string {
 	return "v:" + upTo(g.size)
 }
 
-// fillBreadth makes the keys that are copied before each round, and loads what scripts need.
+// fillBreadth makes the keys that are copied before each round, and loads the script and the library.
 func fillBreadth(w *wire, size int) error {
 	requests := [][]string{{"FLUSHALL"}, {"SCRIPT", "LOAD", breadthScript}, {"FUNCTION", "LOAD", "REPLACE", breadthLibrary},
 		{"CONFIG", "SET", "slowlog-log-slower-than", "-1"}}
@@ -304,7 +303,7 @@ func fillBreadth(w *wire, size int) error {
 	return w.all(requests)
 }
 
-// renewBreadth makes the keys anew that forms use.
+// renewBreadth makes the keys for the forms again.
 func renewBreadth(w *wire, kinds ...string) error {
 	var requests [][]string
 	for key := range breadthKeys {

@@ -1,7 +1,7 @@
 package main
 
-// The breadth run, with two limitkv in this process for the servers: every command that is not left out has a form, and
-// forms are measured.
+// The breadth run, with two limitkv in this process as the servers: every command that is not left out has a form, and forms
+// are measured.
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// formless are commands of which no form can be answered without an error, and why.
+// formless are commands without a form that succeeds, and the reason.
 var formless = map[string]string{
 	"restore":     "its argument is a payload of DUMP",
 	"object|freq": "it needs a policy of eviction that counts",
@@ -79,7 +79,7 @@ func TestBreadth(t *testing.T) {
 	}
 }
 
-// ownGroup tells whether a group is of limitkv's own commands, which Redis has not.
+// ownGroup tells whether only limitkv has the commands of a group.
 func ownGroup(group string) bool {
 	return slices.Contains([]string{"lock", "ratelimit", "delayqueue", "test"}, group)
 }

@@ -1,7 +1,7 @@
 package main
 
-// A connection under load, as a state machine without I/O: what to send, and
-// what an answer means. The driver moves the bytes.
+// A connection under load, as a state machine without I/O: it decides what to send and evaluates replies. The driver moves the
+// bytes.
 
 import (
 	"sync/atomic"
@@ -16,19 +16,18 @@ const (
 	ended
 )
 
-// load is a run: what all connections share.
+// load is a run: the state that all connections share.
 type load struct {
 	work     *workload
 	setup    *setup
 	pipeline int
-	// limit is how many requests there are, 0 for any number.
+	// limit is the number of requests, 0: no limit.
 	limit uint64
-	// interval is the time between requests in nanoseconds where they come at a
-	// rate (an open loop), 0 where each connection waits for its answers before
-	// it asks again (a closed loop).
+	// interval is the time between requests in nanoseconds if they are sent at a fixed rate (an open loop). It is 0 if each
+	// connection waits for its replies before it sends more (a closed loop).
 	interval float64
 	phase    atomic.Int32
-	enough   atomic.Bool   // what is measured may end
+	enough   atomic.Bool   // the measurement may end
 	seq      atomic.Uint64 // requests made
 	done     atomic.Uint64 // requests answered, in all phases
 }
@@ -46,7 +45,7 @@ func (l *load) take(n int) (first uint64, count int) {
 	return first, int(l.limit - first)
 }
 
-// tally is what a thread counts. Only measured answers are in it.
+// tally holds the counters of a thread. Except for errorsAll and malformedAll, they count only the measuring phase.
 type tally struct {
 	latency                 *hdrhistogram.Histogram
 	answers, errors         uint64
@@ -57,15 +56,14 @@ type tally struct {
 	errorsAll, malformedAll uint64
 }
 
-// latencyMax is the longest latency that is told apart, in nanoseconds.
+// latencyMax is the highest latency that is recorded, in nanoseconds.
 const latencyMax = 100_000_000_000
 
 func newTally() *tally {
 	return &tally{latency: hdrhistogram.New(1, latencyMax, 3)}
 }
 
-// record counts an answer; those of one batch have the same latency and are
-// entered at once.
+// record counts a reply. Replies of one batch have the same latency and are recorded together.
 func (t *tally) record(nanos int64) {
 	nanos = min(max(nanos, 1), latencyMax)
 	if nanos == t.lastLatency {
@@ -88,15 +86,13 @@ type client struct {
 	load  *load
 	tally *tally
 	next  maker
-	// flight are the times at which the requests without an answer were to be
-	// sent: a ring.
+	// flight is a ring of the due times of requests without a reply.
 	flight []int64
 	head   int
 	count  int
-	// waiting are the times of requests that were due while as many as may be
-	// were in flight.
+	// waiting is the due times of requests that wait because the maximum is in flight.
 	waiting []int64
-	in      []byte // an answer that is not complete
+	in      []byte // an incomplete reply
 	judge   func(*reply) (wrong string)
 }
 
@@ -108,7 +104,7 @@ func newClient(l *load, t *tally, id uint64) *client {
 	return c
 }
 
-// send appends one request that was due at a time.
+// send appends one request with its due time.
 func (c *client) send(b []byte, seq uint64, due int64) []byte {
 	i := c.head + c.count
 	if i >= len(c.flight) {
@@ -144,8 +140,7 @@ func (c *client) one(b []byte, at int64) []byte {
 	return b
 }
 
-// answers takes what came from the server, and appends what is to be sent then.
-// It returns false if it is no protocol.
+// answers processes data from the server, and appends the next requests. It returns false if the data is not valid.
 func (c *client) answers(data, b []byte, now int64) (out []byte, ok bool) {
 	if len(c.in) > 0 {
 		c.in = append(c.in, data...)
@@ -209,8 +204,7 @@ func (c *client) answers(data, b []byte, now int64) (out []byte, ok bool) {
 	return b, true
 }
 
-// failed counts an error, which is no answer: it has no part in throughput or
-// latency.
+// failed counts an error. An error counts neither for throughput nor for latency.
 func (c *client) failed(text string) {
 	c.tally.errorsAll++
 	if c.load.phase.Load() == measuring {

@@ -1,7 +1,7 @@
 package main
 
-// Several servers, several rounds: the servers take turns, so that what else
-// the machine does falls on all of them, and medians are compared.
+// Comparing several servers in several rounds. The servers alternate, so that other load on the machine affects all of them,
+// and the medians are compared.
 
 import (
 	"fmt"
@@ -12,19 +12,18 @@ import (
 	"text/tabwriter"
 )
 
-// cell is what was measured of one workload on one server.
+// cell is the result of one workload on one server.
 type cell struct {
-	Median *result   `json:"median"` // of each number by itself
+	Median *result   `json:"median"` // of each number separately
 	Rounds []*result `json:"rounds"`
 }
 
-// compare runs a workload on all the servers that have its commands.
+// compare runs a workload on all servers that have its commands.
 func compare(w *workload, targets []*target, p *params, rounds int) ([]*cell, error) {
 	return compareDifferent(w, w, targets, p, rounds)
 }
 
-// compareDifferent runs a workload on the servers that have its commands, and
-// another one of the same purpose on those that do not.
+// compareDifferent runs a workload on the servers that have its commands, and an equivalent one on the others.
 func compareDifferent(w, other *workload, targets []*target, p *params, rounds int) ([]*cell, error) {
 	var cells []*cell
 	var able []*target
@@ -45,7 +44,7 @@ func compareDifferent(w, other *workload, targets []*target, p *params, rounds i
 	}
 	for round := range rounds {
 		for i := range able {
-			i = (i + round) % len(able) // nobody is always first
+			i = (i + round) % len(able) // so that no server is always first
 			r, err := able[i].run(works[i], p)
 			if err != nil {
 				return nil, err
@@ -59,7 +58,7 @@ func compareDifferent(w, other *workload, targets []*target, p *params, rounds i
 	return cells, nil
 }
 
-// median is a result of the medians of all numbers.
+// median returns a result with the median of each number.
 func median(rounds []*result) *result {
 	var list []result
 	for _, r := range rounds {
@@ -80,14 +79,14 @@ func median(rounds []*result) *result {
 	return &m
 }
 
-// middle is the median of numbers, which it sorts.
+// middle returns the median of numbers. It sorts them.
 func middle(values []float64) float64 {
 	slices.Sort(values)
 	n := len(values)
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// middles is the median of each floating-point field of several rounds by itself; other fields are the first round's.
+// middles returns the median of each floating-point field over several rounds. Other fields are those of the first round.
 func middles[R any](rounds []R) R {
 	m := rounds[0]
 	var list []reflect.Value

@@ -1,7 +1,7 @@
 package main
 
-// The scripts run: what a script computes by itself, without or with few commands. Of each kind of work the processor time
-// of both servers for a run is compared, in rounds in which the servers take turns. `make bench-compare OF=scripts` writes
+// The scripts run measures what scripts compute by themselves, with few or no commands. For each kind of work it compares the
+// processor time of a script on both servers, in rounds in which the servers alternate. `make bench-compare OF=scripts` writes
 // docs/SCRIPTS.md.
 
 import (
@@ -19,7 +19,7 @@ const (
 	computingLoops  = 2.0                   // and of loops and tables
 )
 
-// computing is what scripts do: Each runs once with ARGV[1] = "7".
+// computing is the list of scripts. Each runs with ARGV[1] = "7".
 var computing = []struct {
 	name, script string
 	atMost       float64
@@ -105,7 +105,8 @@ func runComputing(args []string) error {
 	return os.WriteFile(*out, []byte(text), 0o644)
 }
 
-// raceScript runs a script on both servers in turn, and returns what a run takes on each. Both must answer alike.
+// raceScript runs a script on both servers, alternating, and returns the time of one run on each. Both must give the same
+// reply.
 func raceScript(servers []*breadthServer, script string, rounds int) (micros [2]float64, err error) {
 	request := []string{"EVALSHA", "", "0", "7"}
 	var answers [2]string

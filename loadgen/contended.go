@@ -1,9 +1,9 @@
 package main
 
-// One lock that 64 clients want: LK.ACQUIRE, which waits on the server, beside what people have. SET NX PX is tried again
-// after a sleep; Redisson's locks are taken as Redisson takes them, by the scripts and with the arguments that were
-// recorded of it, with a subscription that tells when to try again. Each client is a service of its own: it has the
-// lock, gives it back at once and wants it again.
+// One lock that 64 clients want. LK.ACQUIRE, which waits on the server, is compared with common alternatives. SET NX PX is
+// tried again after a sleep. Redisson's locks are taken as Redisson does it: by its recorded scripts and arguments, with a
+// subscription that tells when to try again. Each client acts as a separate service: it takes the lock, releases it at once,
+// and wants it again.
 
 import (
 	"errors"
@@ -21,24 +21,24 @@ import (
 const (
 	contenders   = 64
 	contendedKey = "contended"
-	// retrySleep is how long a client of SET NX PX sleeps before it tries again: redis-py's Lock sleeps as long.
+	// retrySleep is how long a client of SET NX PX sleeps between attempts, as in redis-py's Lock.
 	retrySleep = 100 * time.Millisecond
 )
 
 // contest is a way to take a lock.
 type contest struct {
 	name, does string
-	own        bool     // limitkv's own
+	own        bool     // uses limitkv's commands
 	scripts    []string // sources
 	take       func(c *contender) error
 	release    func(c *contender) error
 }
 
-// contender is a client. What it does not use of it stays empty.
+// contender is a client. Fields that its contest does not need stay empty.
 type contender struct {
 	id     int
 	owner  string
-	uuid   string // Redisson's id of a process
+	uuid   string // Redisson's ID of a process
 	latch  uint64 // names of Redisson's latches
 	over   *atomic.Bool
 	main   *wire // commands
@@ -93,7 +93,7 @@ func contests(recordings string) (list []contest, err error) {
 	} {
 		r, err := readRecording(recordingFile(recordings, l.recording))
 		if errors.Is(err, os.ErrNotExist) {
-			continue // it is told which are missing
+			continue // the caller reports the missing recordings
 		}
 		if err != nil {
 			return nil, err
@@ -118,8 +118,8 @@ const (
 	latchPrefix   = "redisson_unlock_latch:"
 )
 
-// redissonContest makes a contest of a recording: the first call took the lock, the first that publishes gave it back,
-// and a DEL tidied up behind that.
+// redissonContest makes a contest from a recording. The first call took the lock, the first one that publishes released it,
+// and a DEL cleaned up after that.
 func redissonContest(r *recording, channelOfOwner bool) (contest, error) {
 	take := r.calls[0].args
 	isOwner := func(arg string) bool { return redissonOwner.MatchString(arg) }
@@ -130,7 +130,7 @@ func redissonContest(r *recording, channelOfOwner bool) (contest, error) {
 	unlock, tidy := r.calls[at].args, r.calls[at+1].args
 	owner := take[slices.IndexFunc(take, isOwner)]
 	uuid := redissonOwner.FindStringSubmatch(owner)[1]
-	// as is what was recorded, said by a contender now.
+	// as replaces the recorded names in a command by those of a contender.
 	as := func(c *contender, args []string) []string {
 		said := slices.Clone(args)
 		for i, arg := range said {
@@ -147,7 +147,7 @@ func redissonContest(r *recording, channelOfOwner bool) (contest, error) {
 		}
 		return said
 	}
-	// try takes the lock, or tells for how long another one has it.
+	// try takes the lock, or returns for how long another client has it.
 	try := func(c *contender) (taken bool, left time.Duration, err error) {
 		r, err := c.main.ask(as(c, take)...)
 		return r.null, time.Duration(max(r.n, 0)) * time.Millisecond, err
@@ -189,7 +189,7 @@ func redissonContest(r *recording, channelOfOwner bool) (contest, error) {
 	}, nil
 }
 
-// exchange subscribes or unsubscribes, and waits until the server has said so.
+// exchange subscribes or unsubscribes, and waits for the confirmation.
 func (w *wire) exchange(what, channel string) error {
 	if err := w.send(what, channel); err != nil {
 		return err
@@ -218,13 +218,13 @@ func (w *wire) message(at time.Duration) error {
 	return err
 }
 
-// handed is what a contest on a server came to.
+// handed is the result of a contest on a server.
 type handed struct {
-	PerSecond float64 // handovers, from a client to another one
+	PerSecond float64 // handovers from one client to another
 	CPU       float64 // microseconds of the server for each
-	Grants    float64 // a second: to the same client again too
-	Fairness  float64 // grants of the client that had fewest, as a part of those of the one that had most
-	WaitP50   float64 // from asking to having it, in ms
+	Grants    float64 // per second, including those to the same client again
+	Fairness  float64 // grants of the client with the fewest, divided by those of the client with the most
+	WaitP50   float64 // from the request to the grant, in ms
 	WaitP99   float64
 }
 
@@ -245,7 +245,7 @@ func (t *target) contend(x contest, clients int, warmup, duration time.Duration)
 	}
 	var (
 		over, measuring atomic.Bool
-		holder          atomic.Int64 // who has the lock, 0 for nobody
+		holder          atomic.Int64 // the client that has the lock, 0 if none has
 		last, handovers atomic.Int64
 		all             sync.WaitGroup
 		mu              sync.Mutex
@@ -305,7 +305,7 @@ func (t *target) contend(x contest, clients int, warmup, duration time.Duration)
 	cpu = processorNanos(t.pid) - cpu
 	over.Store(true)
 	for _, w := range wires {
-		_ = w.conn.SetDeadline(time.Unix(1, 0)) // who waits for ever
+		_ = w.conn.SetDeadline(time.Unix(1, 0)) // ends waits without a time-out
 	}
 	all.Wait()
 	if failed != nil {
@@ -327,13 +327,13 @@ func (t *target) contend(x contest, clients int, warmup, duration time.Duration)
 	return h, nil
 }
 
-// contested is a contest with what it came to on each server that can do it.
+// contested is a contest with its result on each server that can run it.
 type contested struct {
 	contest
-	cells []*handed // nil where the server has not the commands
+	cells []*handed // nil if the server lacks the commands
 }
 
-// measureContended lets the servers take turns.
+// measureContended measures all contests; the servers alternate.
 func (m *matrix) measureContended() error {
 	list, err := contests(m.recordings)
 	if err != nil {
@@ -371,13 +371,13 @@ func (m *matrix) measureContended() error {
 	})
 }
 
-// Claims of the lock that is handed over by the server itself.
+// The claims for the lock that the server itself hands over.
 const (
 	handoversAtLeast = 2.0 // times those of the best way of the others
 	fairnessAtLeast  = 0.9
 )
 
-// contended is the table of it.
+// contended writes the table of contended locks.
 func (m *matrix) contended(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## Locks under contention\n\n%d clients want one lock; each gives it back at once and wants it again. A handover is a grant to another client than the one before.\n"+
 		"CPU is the server's for each handover. Fairness is how often the client that had the lock least often had it, as a part of how often\n"+

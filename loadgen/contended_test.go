@@ -1,14 +1,14 @@
 package main
 
-// Contests run on a limitkv in this process: nobody has a lock that another one has, each way gets on, and the line of
-// LK.ACQUIRE is fair.
+// Contests on a limitkv in this process: two clients never have a lock at the same time, each way makes progress, and the line
+// of LK.ACQUIRE is fair.
 
 import (
 	"testing"
 	"time"
 )
 
-// redissonLike is a recording of a lock with the calls of Redisson's, by scripts of their kind.
+// redissonLike returns a recording of a lock with the same calls as Redisson's, by similar scripts.
 func redissonLike() *recording {
 	const (
 		lock = `if redis.call('exists', KEYS[1]) == 0 then redis.call('hset', KEYS[1], ARGV[2], 1) redis.call('pexpire', KEYS[1], ARGV[1]) return nil end
@@ -58,7 +58,7 @@ func TestContests(t *testing.T) {
 	}
 }
 
-// A recording that is of something else makes no contest.
+// A recording of something else makes no contest.
 func TestContestOfWrongRecording(t *testing.T) {
 	for name, spoil := range map[string]func(r *recording){
 		"nothing is published": func(r *recording) { r.calls = r.calls[:2] },

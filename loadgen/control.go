@@ -1,6 +1,6 @@
 package main
 
-// A connection that asks and waits: preparing a server, asking what it is, clients of locks.
+// A connection that sends a request and waits for its reply: for preparing and identifying a server, and for clients of locks.
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// wire is a connection on which replies come one by one.
+// wire is a connection whose replies are read one by one.
 type wire struct {
 	conn     net.Conn
 	in       []byte
@@ -47,7 +47,7 @@ func dial(addr, auth string) (*wire, error) {
 
 func (w *wire) close() { w.conn.Close() }
 
-// appendRequest appends a command.
+// appendRequest appends a command in the protocol's form.
 func appendRequest(b []byte, args []string) []byte {
 	b = fmt.Appendf(b, "*%d\r\n", len(args))
 	for _, a := range args {
@@ -63,7 +63,7 @@ func (w *wire) send(args ...string) error {
 	return err
 }
 
-// ask sends a command and waits for its reply.
+// ask sends a command and returns its reply.
 func (w *wire) ask(args ...string) (reply, error) {
 	if err := w.send(args...); err != nil {
 		return reply{}, err
@@ -75,7 +75,7 @@ func (w *wire) ask(args ...string) (reply, error) {
 	return r, err
 }
 
-// next waits for what comes next. raw is valid until the next call.
+// next reads the next reply. raw is valid until the next call.
 func (w *wire) next() (r reply, raw []byte, err error) {
 	w.in = append(w.in[:0], w.in[w.consumed:]...)
 	w.consumed = 0
@@ -95,7 +95,7 @@ func (w *wire) next() (r reply, raw []byte, err error) {
 	}
 }
 
-// text asks and returns a reply as text, the elements of an array parted by blanks.
+// text sends a command and returns its reply as text, with blanks between the elements of an array.
 func (w *wire) text(args ...string) (string, error) {
 	t, err := w.tree(args...)
 	if err == nil && t.kind == '-' {
@@ -114,7 +114,7 @@ type tree struct {
 	items []tree
 }
 
-// String is a reply as text, nothing of what is null.
+// String formats a reply as text. Null is empty.
 func (t tree) String() string {
 	switch t.kind {
 	case '_':
@@ -129,7 +129,7 @@ func (t tree) String() string {
 	return t.text
 }
 
-// tree sends a command and returns its whole reply.
+// tree sends a command and returns its complete reply.
 func (w *wire) tree(args ...string) (tree, error) {
 	if err := w.send(args...); err != nil {
 		return tree{}, err
@@ -142,7 +142,7 @@ func (w *wire) tree(args ...string) (tree, error) {
 	return t, nil
 }
 
-// readTree reads a reply that is whole.
+// readTree parses a complete reply.
 func readTree(b []byte) (t tree, rest []byte) {
 	line, rest, _ := bytes.Cut(b, []byte("\r\n"))
 	t = tree{kind: line[0], text: string(line[1:])}
@@ -168,7 +168,7 @@ func readTree(b []byte) (t tree, rest []byte) {
 // fillWindow is how many requests fill sends ahead of their replies.
 const fillWindow = 256
 
-// fill sends n requests as fast as they go.
+// fill sends n requests as fast as possible.
 func (w *wire) fill(n int, request func(b []byte, i uint64) []byte) error {
 	var b []byte
 	sent := 0
@@ -194,7 +194,7 @@ func (w *wire) fill(n int, request func(b []byte, i uint64) []byte) error {
 	return nil
 }
 
-// field is a number of a section of INFO.
+// field returns a number from a section of INFO.
 func (w *wire) field(section, name string) (float64, error) {
 	info, err := w.text("INFO", section)
 	if err != nil {
@@ -208,7 +208,7 @@ func (w *wire) field(section, name string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// identity is what a server says it is: "redis 8.0.6".
+// identity returns the name and version of a server: "redis", "8.0.6".
 func (w *wire) identity() (name, version string) {
 	info, err := w.text("INFO", "server")
 	if err != nil {
@@ -227,7 +227,7 @@ func (w *wire) identity() (name, version string) {
 	return "redis", field["redis_version"]
 }
 
-// all sends requests, many at once, none of which may fail.
+// all sends many requests in pipelines; all must succeed.
 func (w *wire) all(requests [][]string) error {
 	const atOnce = 200
 	for part := range slices.Chunk(requests, atOnce) {

@@ -1,7 +1,7 @@
 package main
 
-// What another processor brings: the same load on one processor and on all, with the threads that the others have for that.
-// Workloads are such that take the server much longer than the generator, which has to share the machine.
+// The gain from more processors: the same load on one processor and on all. The other servers get I/O threads for that. The
+// workloads cost the server much more than the generator, which shares the machine.
 
 import (
 	"fmt"
@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// setting is a server with so much of the machine.
+// setting is a server with a part of the machine.
 type setting struct {
 	program
 	label string
 }
 
-// settings are limitkv on one processor and on all, and the others without and with threads for input and output.
+// settings returns limitkv on one processor and on all, and the other servers with and without I/O threads.
 func (m *matrix) settings() (list []setting, err error) {
 	taskset, err := exec.LookPath("taskset") // a Linux program
 	if err != nil {
@@ -41,14 +41,14 @@ func (m *matrix) settings() (list []setting, err error) {
 	return list, nil
 }
 
-// scalingWorkloads are sent in pipelines. Each key of theirs is another one, but for zrangebyscore's, which is one for all.
+// scalingWorkloads are sent in pipelines. Each key is used once, except that of zrangebyscore, which is the same for all.
 var scalingWorkloads = []string{"rate_limiter_acquire", "sliding_window", "filter", "hset", "zrangebyscore"}
 
-// scalingRound is how long a round is at least: a second thread has to prove itself in each, which takes a third of a second.
+// scalingRound is the shortest round. A second thread must show its gain in each round, which takes a third of a second.
 const scalingRound = 4 * time.Second
 
-// measureCores runs one server after the other: a thread for input and output of Valkey's goes on looking for work when there is
-// none any more, and keeps a processor from whoever is measured next.
+// measureCores runs one server after the other: an idle I/O thread of Valkey spins for a while, and would take a processor
+// from the next server.
 func (m *matrix) measureCores() error {
 	settings, err := m.settings()
 	if err != nil {
@@ -80,7 +80,7 @@ func (m *matrix) measureCores() error {
 	return nil
 }
 
-// byCores is the table.
+// byCores writes the table of processors.
 func (m *matrix) byCores(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## Processors\n\nRequests a second in pipelines of 16, in thousands, and processor time for each in microseconds, of servers that have one processor\n"+
 		"or all, where the others get threads for input and output. The generator shares them. Gain is what all processors bring limitkv.\n\n"+

@@ -1,6 +1,6 @@
 package main
 
-// docs/BENCHMARKS.md, as the matrix writes it.
+// docs/BENCHMARKS.md, written by the matrix run.
 
 import (
 	"fmt"
@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// best is the better of the others' throughput, and the lower of their
-// processor times.
+// best returns the best of the other servers: the highest throughput, and the lowest processor time.
 func (r *row) best() (perSecond, cpu float64) {
 	for _, c := range r.cells[1:] {
 		perSecond = max(perSecond, c.Median.PerSecond)
@@ -21,7 +20,7 @@ func (r *row) best() (perSecond, cpu float64) {
 	return perSecond, cpu
 }
 
-// verdict is a ratio with whether it is as good as claimed.
+// verdict formats a ratio, in bold if it is as good as claimed.
 func verdict(ratio float64, good bool) string {
 	if good {
 		return fmt.Sprintf("**%.2f**", ratio)
@@ -121,7 +120,7 @@ generator, values of %d bytes. All servers run as they come, without persistence
 	return b.String()
 }
 
-// fromLibraries is the table of the recordings.
+// fromLibraries writes the table of the recordings.
 func (m *matrix) fromLibraries(b *strings.Builder) {
 	fmt.Fprint(b, "\n## Scripts of libraries\n\nWhat real libraries sent while they worked, recorded and sent again by every connection, with names of its own. The\n"+
 		"recordings are made on the machine that measures (`limitkv-benchmark record`). Requests a second and processor time are a command's.\n\n")
@@ -137,7 +136,7 @@ func (m *matrix) fromLibraries(b *strings.Builder) {
 	}
 }
 
-// throughput is a table of rows.
+// throughput writes a table of rows.
 func (m *matrix) throughput(b *strings.Builder, rows []row) {
 	fmt.Fprintf(b, "| workload | pipeline | %s | ratio | at least | by valkey-benchmark | CPU µs | CPU ratio |\n| --- | ---: |%s ---: | ---: | ---: | --- | ---: |\n",
 		strings.Join(m.versions, " | "), strings.Repeat(" ---: |", len(m.versions)))
@@ -173,7 +172,7 @@ func (m *matrix) throughput(b *strings.Builder, rows []row) {
 	}
 }
 
-// fewRequests is the table of servers that have little to do.
+// fewRequests writes the table of mostly idle servers.
 func (m *matrix) fewRequests(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## Few requests\n\nThe server's processor time for each request in microseconds, where 8 connections ask so seldom that it sleeps in between.\n\n"+
 		"| workload | requests a second | %s | ratio | at most |\n| --- | ---: |%s ---: | ---: |\n", strings.Join(m.versions, " | "), strings.Repeat(" ---: |", len(m.versions)))
@@ -210,7 +209,7 @@ func (m *matrix) latencies(b *strings.Builder) {
 	}
 }
 
-// thousands is a number in groups of three digits.
+// thousands formats a number in groups of three digits.
 func thousands(v float64) string {
 	s := fmt.Sprintf("%.0f", v)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -219,7 +218,7 @@ func thousands(v float64) string {
 	return s
 }
 
-// machine is what the tables were measured on.
+// machine describes the machine of the measurement.
 func machine() string {
 	model := "unknown processor"
 	text, _ := os.ReadFile("/proc/cpuinfo")

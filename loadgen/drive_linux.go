@@ -1,8 +1,7 @@
 package main
 
-// The driver on Linux: a few threads, each with its connections, one epoll
-// instance and raw system calls, so that the generator takes little of the
-// machine that it shares with the server.
+// The driver on Linux: a few threads, each with its connections, one epoll instance and raw system calls. So the generator
+// uses little of the machine that it shares with the server.
 
 import (
 	"errors"
@@ -24,11 +23,10 @@ type thread struct {
 	socks   []*sock
 	in, out []byte
 	events  [128]unix.EpollEvent
-	// Where requests come at a rate: when the next of this thread's is due, how
-	// long until the one after it, and which connection gets it.
+	// For requests at a fixed rate: when this thread's next one is due, the interval, and the connection that sends it.
 	next, step float64
 	turn       int
-	ended      int64 // when the run had, 0 before
+	ended      int64 // when the run ended, 0 before that
 	failure    error
 }
 
@@ -36,15 +34,14 @@ type thread struct {
 type sock struct {
 	*client
 	fd   int
-	rest []byte // what the socket did not take yet
+	rest []byte // bytes that the socket has not accepted yet
 }
 
-// readBytes is how much is read at once.
+// readBytes is the size of the read buffer.
 const readBytes = 256 << 10
 
-// drive opens connections, runs the load on them until it has ended, and closes
-// them. It returns what the threads counted. ready is called when all
-// connections are open.
+// drive opens connections, runs the load on them until its end, closes them, and returns the threads' counts. It calls ready
+// when all connections are open.
 func drive(l *load, addr, auth string, connections, threads int, ready func()) ([]*tally, error) {
 	target, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
@@ -77,7 +74,7 @@ func drive(l *load, addr, auth string, connections, threads int, ready func()) (
 		t.next = float64(nanotime(start)) + l.interval*float64(i)
 		go func() {
 			runtime.LockOSThread()
-			// Timers to the microsecond, for requests at a rate.
+			// Timers with a resolution of a microsecond, for requests at a rate.
 			_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 			t.failure = t.run(start)
 			finished <- t
@@ -97,7 +94,7 @@ func drive(l *load, addr, auth string, connections, threads int, ready func()) (
 	return tallies, err
 }
 
-// nanotime is a clock of nanoseconds since start.
+// nanotime returns the nanoseconds since start.
 func nanotime(start time.Time) int64 { return int64(time.Since(start)) }
 
 func (t *thread) open(target *net.TCPAddr, auth string, id uint64) error {
@@ -177,11 +174,11 @@ func (t *thread) run(start time.Time) error {
 	return nil
 }
 
-// owedMax is how long the answers may take that are owed when the run has ended.
+// owedMax is how long outstanding replies may take after the end of a run.
 const owedMax = time.Second
 
-// owed tells whether some are. A server goes on with what it has read when the connection is closed: the next workload would
-// meet it.
+// owed tells whether replies are outstanding. The server continues with the requests that it has read even if the connection
+// is closed, which would disturb the next workload.
 func (t *thread) owed(start time.Time) bool {
 	if t.ended == 0 {
 		t.ended = nanotime(start)
@@ -197,11 +194,10 @@ func (t *thread) owed(start time.Time) bool {
 	return false
 }
 
-// waitMax is how long a thread sleeps at most, since it looks then whether the
-// run has ended.
+// waitMax is how long a thread sleeps at most, since it must notice the end of the run.
 const waitMax = 20 * time.Millisecond
 
-// wait returns how many events there are, at the latest when a request is due.
+// wait waits for events, at most until a request is due, and returns their number.
 func (t *thread) wait(start time.Time) (int, error) {
 	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(t.epfd), uintptr(unsafe.Pointer(&t.events[0])), uintptr(len(t.events)), 0, 0, 0)
 	if errno == 0 && n > 0 {
@@ -267,7 +263,7 @@ func (t *thread) read(s *sock, slot int32, start time.Time) error {
 	return nil
 }
 
-// write sends b, and keeps what the socket does not take.
+// write sends b, and stores what the socket does not accept.
 func (t *thread) write(s *sock, b []byte) error {
 	if cap(b) > cap(t.out) && s.rest == nil {
 		t.out = b[:0]
@@ -297,7 +293,7 @@ func (t *thread) write(s *sock, b []byte) error {
 	return nil
 }
 
-// arm tells epoll what the socket waits for.
+// arm tells epoll which events of the socket to report.
 func (t *thread) arm(s *sock, slot int32) {
 	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: slot}
 	if s.rest != nil {

@@ -1,7 +1,7 @@
 package main
 
-// What durability costs: all servers with an append-only file and the same appendfsync, reads beside writers, and
-// loading. Each server has a directory of its own on the file system of the temporary directory.
+// The cost of durability: all servers with an append-only file and the same appendfsync, reads beside writers, and loading.
+// Each server has its own directory on the file system of the temporary directory.
 
 import (
 	"cmp"
@@ -13,29 +13,29 @@ import (
 	"strings"
 )
 
-// logged is a row of a workload with an append-only file. Its first cell is limitkv's without one.
+// logged is the row of a workload with an append-only file. Its first cell is limitkv's without one.
 type logged struct {
 	row
 	policy string
-	// ofNone is at least what is left of the throughput without a file; 0, nothing is claimed.
+	// ofNone is the least share of the throughput without a file that is claimed; 0: nothing is claimed.
 	ofNone float64
 }
 
-// beside is GET alone and beside writers, a result a server.
+// beside is GET alone and beside writers, with one result per server.
 type beside struct {
 	name          string
 	alone, beside []*cell
-	keep          float64 // so much of what it does alone is left at least; 0, nothing is claimed
-	atLeast       float64 // and so many times what the better of the others does
+	keep          float64 // the share of the throughput alone that is claimed; 0: nothing is claimed
+	atLeast       float64 // the claimed ratio to the better of the others
 	p99Max        float64 // microseconds; 0, nothing is claimed
 }
 
-// durability is what was measured of it.
+// durability is the results about durability.
 type durability struct {
 	logged    []logged
 	beside    []beside
 	pictures  []string
-	pictured  [][]pictured // by picture, by server
+	pictured  [][]pictured // by kind of snapshot, by server
 	keys      int
 	loading   []loaded
 	slowFsync string // why there are no rows with a slow disk
@@ -46,14 +46,14 @@ const (
 	always   = "always"
 )
 
-// besideWriters are the connections that write beside GET, and slowFsyncMicros is how much longer a sync takes on a
-// slow disk.
+// besideWriters is the number of connections that write beside GET, slowFsyncMicros how much longer a sync takes on a slow
+// disk.
 const (
 	besideWriters   = 8
 	slowFsyncMicros = 5000
 )
 
-// loggedClaims are the workloads that are measured with an append-only file.
+// loggedClaims lists the workloads with an append-only file.
 func loggedClaims() (list []logged) {
 	add := func(policy, workload, against string, pipeline, connections int, atLeast, ofNone float64) {
 		list = append(list, logged{row{claim: claim{workload: workload, against: against, pipeline: pipeline, connections: connections,
@@ -78,7 +78,7 @@ func loggedClaims() (list []logged) {
 	return list
 }
 
-// keeping is a program with a directory of its own and other settings, to be removed by the caller.
+// keeping returns the program with its own directory, which the caller must remove, and other settings.
 func (p program) keeping(args ...string) (program, string, error) {
 	dir, err := os.MkdirTemp("", "limitkv-benchmark-")
 	p.args = slices.Concat([]string{"--dir", dir, "--maxclients", "20000"}, args)
@@ -89,7 +89,7 @@ func withLog(policy string) []string {
 	return []string{"--save", "", "--appendonly", "yes", "--appendfsync", policy}
 }
 
-// withPrograms starts servers with the settings that args tells for each and stops them afterwards.
+// withPrograms starts servers with the settings that args returns for each, and stops them afterwards.
 func withPrograms(programs []program, args func(i int) []string, wrap []string, f func(targets []*target) error) error {
 	var targets []*target
 	for i, p := range programs {
@@ -113,7 +113,7 @@ func (m *matrix) measureDurability() error {
 	return m.measureKept(m.measureLogged, m.measureBeside, m.measurePictures, m.measureLoading)
 }
 
-// measureSnapshots is the part of measureDurability that grows with the keys.
+// measureSnapshots is the part of measureDurability that depends on the number of keys.
 func (m *matrix) measureSnapshots() error { return m.measureKept(m.measurePictures, m.measureLoading) }
 
 func (m *matrix) measureKept(parts ...func() error) error {
@@ -167,8 +167,8 @@ func (m *matrix) measureLogged() error {
 	return nil
 }
 
-// slowDisk runs a server whose syncs take longer, whatever system call or library it uses for them: the kernel stops
-// it there alone.
+// slowDisk returns a wrapper that runs a server with slower syncs. It works for any system call and library, as the kernel
+// stops the server only there.
 func slowDisk() ([]string, error) {
 	path, err := exec.LookPath("strace")
 	if err != nil {
@@ -227,7 +227,7 @@ func (m *matrix) measureBeside() error {
 	return nil
 }
 
-// besideWriters runs a workload while some connections write.
+// besideWriters runs a workload while other connections write.
 func (t *target) besideWriters(w, writes *workload, p *params) (*result, error) {
 	l := &load{work: writes, setup: &t.setup, pipeline: 1}
 	ready, written := make(chan struct{}), make(chan error, 1)
@@ -250,7 +250,7 @@ func (t *target) besideWriters(w, writes *workload, p *params) (*result, error) 
 	return r, err
 }
 
-// write is the section of the document.
+// write writes the document's section on durability.
 func (d *durability) write(b *strings.Builder, versions []string) {
 	fmt.Fprint(b, "\n## Kept on disk\n")
 	if len(d.logged) > 0 {

@@ -1,8 +1,7 @@
 package main
 
-// From end to end: the real libraries at work, on limitkv and Redis in turn. The
-// time is that of the library's program, most of which is its own; the processor
-// time is the server's.
+// End to end: real libraries at work on limitkv and Redis, alternating. The time is that of the library's program, and mostly
+// its own; the processor time is the server's.
 
 import (
 	"fmt"
@@ -13,13 +12,13 @@ import (
 	"time"
 )
 
-// span is what a phase, or a whole run, took.
+// span is the time of a phase or of a whole run.
 type span struct{ Seconds, CPU float64 }
 
-// labour is a library's run from end to end, or why there is none.
+// labour is the end-to-end result of a library, or the reason why there is none.
 type labour struct {
 	library library
-	phases  []string // in their order, then the whole
+	phases  []string // in order, then the whole run
 	// median is by phase, by server.
 	median [][]span
 	failed string
@@ -53,8 +52,7 @@ func (m *matrix) measureEndToEnd() error {
 	return nil
 }
 
-// labour measures one library. Each run has servers of its own, so that none
-// finds what another left.
+// labour measures one library. Each run has new servers, so that it does not see keys of another run.
 func (m *matrix) labour(l library, rounds int) (labour, error) {
 	work := labour{library: l}
 	var runs [][]map[string]span // by round, by server
@@ -111,8 +109,7 @@ func (m *matrix) work(p program, l library) (map[string]span, []string, error) {
 	return spans, append(phases, whole), err
 }
 
-// processSeconds is the processor time of a process, of threads that have ended
-// too.
+// processSeconds returns the processor time of a process, including threads that have ended.
 func processSeconds(pid int) float64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, after, _ := strings.Cut(string(text), ") ")
@@ -122,11 +119,11 @@ func processSeconds(pid int) float64 {
 	}
 	user, _ := strconv.ParseFloat(f[11], 64)
 	system, _ := strconv.ParseFloat(f[12], 64)
-	const ticks = 100 // a second, on every Linux
+	const ticks = 100 // per second, on every Linux
 	return (user + system) / ticks
 }
 
-// endToEnd is the table of it.
+// endToEnd writes the table of end-to-end results.
 func (m *matrix) endToEnd(b *strings.Builder) {
 	fmt.Fprint(b, "\n## Libraries from end to end\n\nReal libraries at work: seconds, and seconds of the server's processor. Most of the time is the library's own. The ratio is\n"+
 		"Redis's time to limitkv's, so above 1 limitkv is faster; the processor's is limitkv's to Redis's.\n\n"+

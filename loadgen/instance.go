@@ -1,7 +1,7 @@
 package main
 
-// Servers that the matrix starts itself: fresh, on free ports of this machine,
-// without persistence, otherwise as they come.
+// Servers that the matrix starts itself: new ones, on free ports of this machine, without persistence, otherwise with default
+// settings.
 
 import (
 	"cmp"
@@ -21,8 +21,8 @@ import (
 type program struct {
 	name, path string
 	args       []string
-	wrap       []string      // a program, with arguments, that runs it
-	patience   time.Duration // how long it may take to answer; 0 for startMax
+	wrap       []string      // a program, with arguments, that runs the server
+	patience   time.Duration // how long it may take to reply; 0: startMax
 }
 
 // instance is a running server.
@@ -34,7 +34,7 @@ type instance struct {
 	firstReply time.Duration
 }
 
-// startMax and stopMax are how long a server may take to answer and to end.
+// startMax and stopMax are how long a server may take to reply and to end.
 const (
 	startMax = 20 * time.Second
 	stopMax  = 20 * time.Second
@@ -95,7 +95,7 @@ func (p program) start() (*instance, error) {
 		s.stop()
 		return nil, err
 	}
-	if p.wrap == nil { // otherwise newTarget has found who listens
+	if p.wrap == nil { // otherwise newTarget has found the process that listens
 		s.pid = s.cmd.Process.Pid
 	}
 	return s, nil
@@ -110,7 +110,7 @@ func send(pid int, signal os.Signal) error {
 	return p.Signal(signal)
 }
 
-// stop ends the server as an operator does, and makes sure of it.
+// stop ends the server by SIGTERM, and kills it if necessary.
 func (s *instance) stop() {
 	_ = send(s.pid, syscall.SIGTERM)
 	select {
@@ -122,11 +122,10 @@ func (s *instance) stop() {
 	}
 }
 
-// serverArgs have nothing kept on disk, and allow the connections that are opened.
+// serverArgs turn persistence off and allow enough connections.
 var serverArgs = []string{"--save", "", "--appendonly", "no", "--maxclients", "20000"}
 
-// binary is a server that the environment names: X_SERVER, or the built source
-// tree X_SRC.
+// binary returns a server from the environment: X_SERVER, or the built source tree X_SRC.
 func binary(prefix, name string) string {
 	if path := os.Getenv(prefix + "_SERVER"); path != "" {
 		return path
@@ -137,7 +136,7 @@ func binary(prefix, name string) string {
 	return ""
 }
 
-// programs are the servers to compare, limitkv first.
+// programs returns the servers to compare, limitkv first.
 func programs(limitkv, redis, valkey string) (list []program, err error) {
 	list = []program{{name: "limitkv", path: limitkv, args: serverArgs}}
 	for _, p := range []program{{name: "redis", path: redis, args: serverArgs}, {name: "valkey", path: valkey, args: serverArgs}} {

@@ -1,12 +1,12 @@
 package main
 
-// The instructions run: it counts the instructions that an operation of Go benchmarks takes, under valgrind, compares them
-// with a baseline and fails where one takes more. A time would not do: on a machine that others use it varies by more than
-// what is to be found. A machine's own counters would be quicker, but virtual machines often have none.
+// The instructions run counts the instructions of one operation of Go benchmarks under valgrind, compares them with a
+// baseline, and fails if one takes more. A time would not do: on a shared machine it varies by more than the regressions to
+// find. Hardware counters would be faster, but virtual machines often have none.
 //
-// What valgrind counts is the whole process, from its start. So each benchmark runs twice, for few operations and for many,
-// and the difference is theirs alone. The runtime gets one thread and collects nothing: threads that look for work would be
-// counted, and when the collector runs is up to time. What garbage costs is seen by the allocations run.
+// Valgrind counts the whole process, from its start. So each benchmark runs twice, with few operations and with many; the
+// difference belongs to the operations alone. The Go runtime gets one thread and no collections: threads that look for work
+// would be counted, and the time of collections is random. The allocations run covers the cost of garbage.
 
 import (
 	"errors"
@@ -24,16 +24,16 @@ import (
 	"time"
 )
 
-// instructionsMore is by how much a benchmark may take more instructions than the baseline has. Of 139 benchmarks counted
-// twice, the median differed by 0.2 %, nine in ten by at most 1 %, and none by more than 5.3 %.
+// instructionsMore is how many more instructions than the baseline a benchmark may take. Of 139 benchmarks counted twice, the
+// median differed by 0.2 %, nine in ten by at most 1 %, and none by more than 5.3 %.
 const instructionsMore = 0.30
 
-// countedTries is how often a benchmark is counted that seems to take more than it may: the least counts.
+// countedTries is how often a benchmark is counted if it seems to exceed its limit. The lowest count is used.
 const countedTries = 3
 
-// countedBenchmarks are those that are counted: the hot paths, by benchmarks that no time, chance or socket changes. Runs
-// is over how many operations: so many that they take some ten million instructions, to which a start adds its hundred thousand of
-// noise, and few enough that all of it takes a minute or two.
+// countedBenchmarks are the benchmarks of hot paths that do not depend on time, chance or sockets. runs is the number of
+// operations. They take about ten million instructions: enough against the noise of a start, which is a hundred thousand, and
+// few enough for a total of a minute or two.
 var countedBenchmarks = []struct {
 	pkg, pattern string
 	runs         int
@@ -131,8 +131,8 @@ func runInstructions(args []string) error {
 	return b.judge(v)
 }
 
-// conditions is what counts depend on that is not in the repository. Where it is another, the run compares all the same
-// and says so: what a compiler changes is far less than what is looked for, and a failure names the reason that may be.
+// conditions returns the facts outside the repository on which counts depend. If they differ from the baseline's, the run
+// still compares and reports it: a compiler's changes are far below the limit, and a failure then names a possible reason.
 func conditions() (string, error) {
 	out, err := exec.Command("go", "env", "GOVERSION", "GOAMD64").Output()
 	if err != nil {
@@ -141,15 +141,15 @@ func conditions() (string, error) {
 	return strings.Join(strings.Fields(string(out)), " GOAMD64="), nil
 }
 
-// counted is a benchmark that is counted: a binary, where it runs, and for how many operations.
+// counted is a benchmark to count: its binary, its directory, and the number of operations.
 type counted struct {
 	name      string // with the package: luavm.BenchmarkRun/incr
 	bin, dir  string
-	benchmark string // as go test prints it
+	benchmark string // as in the output of go test
 	runs      int
 }
 
-// findCounted builds the binaries, and asks them what benchmarks they have by running each once.
+// findCounted builds the binaries, and finds their benchmarks by running each once.
 func findCounted(dir string) (all []counted, err error) {
 	built := map[string]string{}
 	for _, c := range countedBenchmarks {
@@ -163,7 +163,8 @@ func findCounted(dir string) (all []counted, err error) {
 			}
 			built[c.pkg] = bin
 		}
-		// With two processors a name ends with -2. With one it would end as it ends, and 1e-30 would be 1 by thirty of them.
+		// With two processors a name ends with -2. With one it has no such end, and a name that itself ends with a number
+		// would be cut.
 		run := exec.Command(bin, "-test.short", "-test.cpu", "2", "-test.run", "^$", "-test.bench", c.pattern, "-test.benchtime", "1x")
 		run.Dir = c.pkg
 		out, err := run.CombinedOutput()
@@ -184,7 +185,7 @@ func findCounted(dir string) (all []counted, err error) {
 	return all, nil
 }
 
-// countAll counts benchmarks, as many at a time as there are processors.
+// countAll counts benchmarks, one per processor at a time.
 func countAll(benchmarks []counted) (map[string]int, error) {
 	got := map[string]int{}
 	var mu sync.Mutex
@@ -213,7 +214,7 @@ func countAll(benchmarks []counted) (map[string]int, error) {
 	return got, failed
 }
 
-// count is the instructions of one operation.
+// count returns the instructions of one operation.
 func (c counted) count() (int, error) {
 	few, err := c.instructions(c.runs / 10)
 	if err != nil {
@@ -223,7 +224,7 @@ func (c counted) count() (int, error) {
 	return max(0, (many-few+c.runs/2)/c.runs), err
 }
 
-// instructions is how many the process takes that runs the benchmark for so many operations.
+// instructions returns the instructions of a process that runs the benchmark for so many operations.
 func (c counted) instructions(operations int) (int, error) {
 	var levels []string
 	for _, level := range strings.Split(c.benchmark, "/") {
@@ -240,10 +241,10 @@ func (c counted) instructions(operations int) (int, error) {
 	return instructionsOf(out, c.benchmark)
 }
 
-// instructionRefs is how valgrind tells the instructions of a process: ==123== I   refs:      8,895,836
+// instructionRefs matches the instructions of a process in valgrind's output: ==123== I refs: 8,895,836
 var instructionRefs = regexp.MustCompile(`==\d+== I\s+refs:\s+([\d,]+)`)
 
-// instructionsOf finds them in what a process printed that was to run the benchmark.
+// instructionsOf finds them in the output of a process that must have run the benchmark.
 func instructionsOf(output []byte, benchmark string) (int, error) {
 	ran, total := false, 0
 	for line := range strings.Lines(string(output)) {

@@ -1,6 +1,6 @@
 package main
 
-// What the instructions run makes of valgrind's output, and that the benchmarks that it names are there.
+// Parsing valgrind's output for the instructions run, and a check that the benchmarks in its list exist.
 
 import (
 	"os/exec"
@@ -31,7 +31,7 @@ PASS
 	}
 }
 
-// A benchmark is counted under valgrind from its name as go test prints it, in whatever characters.
+// A benchmark is counted under valgrind by its name in the output of go test, whatever characters it has.
 func TestCount(t *testing.T) {
 	if _, err := exec.LookPath("valgrind"); err != nil {
 		t.Skip("there is no valgrind")
@@ -57,7 +57,7 @@ const countedTurns = 5000
 
 var spun int
 
-// BenchmarkCounted takes a few instructions a turn, and nothing else.
+// BenchmarkCounted takes a few instructions a turn, and does nothing else.
 func BenchmarkCounted(b *testing.B) {
 	for name, turns := range map[string]int{"1.5e-30 +(1)": 2 * countedTurns, "half": countedTurns} {
 		b.Run(name, func(b *testing.B) {

@@ -1,6 +1,6 @@
 package main
 
-// The program that answers always the same: what single requests take of any server that waits with epoll.
+// A program that always sends the same reply. It shows the least cost of single requests for any server that waits with epoll.
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runLeast is a server that waits with epoll, reads, and answers nil to each star, with which requests begin and which no
-// argument may have, on one thread and by bare system calls. The runtime is not told of reads and writes, which do not wait.
+// runLeast is a server on one thread that waits with epoll, reads, and replies nil to each star. Requests begin with one, and
+// no argument may contain one. It uses raw system calls, without the Go runtime's knowledge, since they do not block.
 func runLeast(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%s needs a port", leastCommand)

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestLeast asks the server that answers always the same, over two connections, in pipelines too, and ends one of them.
+// TestLeast sends requests to the server that always sends the same reply, over two connections, also in pipelines, and closes
+// one.
 func TestLeast(t *testing.T) {
 	for _, args := range [][]string{nil, {"x"}, {"1", "2"}} {
 		if err := runLeast(args); err == nil {

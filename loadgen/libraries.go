@@ -1,8 +1,7 @@
 package main
 
-// Libraries: real ones, at work on servers. Small programs of the clients' checks
-// use them (conformance/clients); they are recorded for the matrix, and compared
-// from end to end by `limitkv-benchmark libraries`.
+// Real libraries at work on servers, used by the small programs of the clients' checks (conformance/clients). They are
+// recorded for the matrix, and compared end to end by `limitkv-benchmark libraries`.
 
 import (
 	"bufio"
@@ -15,17 +14,16 @@ import (
 	"time"
 )
 
-// clientsDir is where the programs are, a folder for each language.
+// clientsDir is the directory of the programs, with a folder for each language.
 const clientsDir = "conformance/clients"
 
-// library is what a real library does.
+// library is a real library and its work.
 type library struct {
 	name, language string
 	does           string
-	// count and workers are how much it does from end to end, and how many do it;
-	// 0 if it is only recorded.
+	// count and workers are the amount of work end to end, and the number of workers; 0 if the library is only recorded.
 	count, workers int
-	atLeast        float64 // claimed of the time from end to end
+	atLeast        float64 // claimed for the time end to end
 }
 
 var libraries = []library{
@@ -54,8 +52,8 @@ func chosenLibraries(only string) (list []library) {
 // driveMax is how long a program may take.
 const driveMax = 5 * time.Minute
 
-// drive lets the library work on a server. Its program prints "begin PHASE" and
-// "end PHASE OPERATIONS"; on is called when a line comes.
+// drive lets the library work on a server. Its program prints "begin PHASE" and "end PHASE OPERATIONS"; drive calls on for
+// each such line.
 func (l library) drive(clients, addr string, count, workers int, on func(event, phase string, operations uint64)) error {
 	cmd := exec.Command("./run")
 	cmd.Dir = filepath.Join(clients, l.language)

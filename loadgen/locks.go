@@ -1,12 +1,12 @@
 package main
 
-// Workloads of locks: LK.ACQUIRE and LK.RELEASE, beside what people have: SET NX PX with the script that unlocks, and
-// scripts of the shape of Redisson's RLock and RFairLock. A connection takes a lock at random and gives it back; it
-// is free unless another connection has just taken the same one. contended.go has locks that many want.
+// Workloads of locks: LK.ACQUIRE and LK.RELEASE, compared with common alternatives: SET NX PX with an unlock script, and
+// scripts like those of Redisson's RLock and RFairLock. A connection takes a random lock and releases it. The lock is free
+// unless another connection has just taken it. Contended locks are in contended.go.
 
 import "strings"
 
-// lockLease is for how long a lock is taken, in ms.
+// lockLease is the lease of a lock, in ms.
 const lockLease = "30000"
 
 func lockWorkloads() []*workload {
@@ -48,16 +48,16 @@ func lockWorkloads() []*workload {
 	}
 }
 
-// The holes of a lock's name are told from those of an owner's by their widths.
+// The holes for a lock's name and an owner's name have different widths, by which they are distinguished.
 const (
 	lockHole  = "###########"
 	ownerHole = "##########"
 )
 
-// stranger makes a connection's owner one that holds nothing.
+// stranger makes a connection's owner one that holds no lock.
 const stranger = 1_000_000
 
-// lockCycle is a workload whose connections take a lock, of which another owner then tries to let go, and give it back.
+// lockCycle is a workload whose connections take a lock and release it. In between another owner tries to release it.
 func lockCycle(name, does string, own bool, scripts []string, requests func(o *setup) (take, release []string)) *workload {
 	return &workload{
 		name: name, does: does, own: own, keys: 10_000,

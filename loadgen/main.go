@@ -1,6 +1,5 @@
-// Command loadgen is bin/limitkv-benchmark. It loads servers that speak the Redis protocol with
-// what rate limiters, delay queues and locks ask of them, and measures
-// throughput, latency and the servers' processor time.
+// Command loadgen is bin/limitkv-benchmark. It loads servers that speak the Redis protocol with typical requests of rate
+// limiters, delay queues and locks, and measures throughput, latency and the servers' processor time.
 package main
 
 import (
@@ -137,7 +136,7 @@ func main() {
 	}
 }
 
-// mayBeEmptied refuses servers that hold what somebody may need.
+// mayBeEmptied refuses servers whose data somebody may need.
 func (t *target) mayBeEmptied() error {
 	c, err := dial(t.addr, t.auth)
 	if err != nil {

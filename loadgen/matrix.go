@@ -1,8 +1,7 @@
 package main
 
-// The matrix: limitkv, Redis and Valkey side by side in all that limitkv claims,
-// and what is at least to be reached. `limitkv-benchmark matrix` starts the
-// servers, measures and writes docs/BENCHMARKS.md.
+// The matrix run compares limitkv, Redis and Valkey in everything that limitkv claims, and has the least results to reach.
+// `limitkv-benchmark matrix` starts the servers, measures, and writes docs/BENCHMARKS.md.
 
 import (
 	"flag"
@@ -15,17 +14,16 @@ import (
 	"time"
 )
 
-// claim is a row of the matrix: a workload against the better of the others, by
-// throughput.
+// claim is a row of the matrix: a workload against the better of the others, by throughput.
 type claim struct {
 	workload string
-	against  string // the others' workload, if it is another one
+	against  string // the others' workload, if it differs
 	pipeline int
 	atLeast  float64
-	// connections and keys, if not 0, are as many in place of the usual number.
+	// connections and keys, if not 0, replace the usual numbers.
 	connections int
 	keys        int
-	// cpuAtMost, if not 0, is claimed of the processor time per request too.
+	// cpuAtMost, if not 0, is claimed for the processor time per request.
 	cpuAtMost float64
 }
 
@@ -51,7 +49,7 @@ func claims() (list []claim) {
 		list = append(list,
 			claim{workload: name, pipeline: 1, atLeast: 1, cpuAtMost: 1},
 			claim{workload: name, pipeline: 16, atLeast: 1, cpuAtMost: 0.8},
-			claim{workload: name, pipeline: 16_000, atLeast: 1, connections: 1}) // as clients add jobs in bulk
+			claim{workload: name, pipeline: 16_000, atLeast: 1, connections: 1}) // as clients that add jobs in bulk
 	}
 	const acquire = "rate_limiter_acquire"
 	list = append(list, claim{workload: acquire, pipeline: 16, atLeast: 2.5}, claim{workload: acquire, pipeline: 1, atLeast: 1.3})
@@ -62,7 +60,7 @@ func claims() (list []claim) {
 			case pipeline == 1:
 				atLeast = 1.5
 			case name == "redisson":
-				atLeast = 5 // it works on the three keys of Redisson's script, not on a limiter of our own
+				atLeast = 5 // it uses the three keys of Redisson's script, not limitkv's limiter
 			}
 			list = append(list, claim{workload: "rl.acquire." + name, against: acquire, pipeline: pipeline, atLeast: atLeast})
 		}
@@ -74,7 +72,7 @@ func claims() (list []claim) {
 	return append(list, claim{workload: "dq.pop", against: "consume", pipeline: 16, atLeast: 3})
 }
 
-// recordedClaims are those of what libraries send.
+// recordedClaims returns the claims for the recordings of libraries.
 func recordedClaims(recorded []*workload) (list []claim) {
 	for _, w := range recorded {
 		list = append(list, claim{workload: w.name, pipeline: 1, atLeast: 1, cpuAtMost: 0.6}, claim{workload: w.name, pipeline: 16, atLeast: 1, cpuAtMost: 0.6})
@@ -82,19 +80,18 @@ func recordedClaims(recorded []*workload) (list []claim) {
 	return list
 }
 
-// matrix is what is to be measured, and then what was.
+// matrix is the options of the run, and then its results.
 type matrix struct {
 	limitkv, redis, valkey, out, only string
-	// Of the libraries: where recordings are kept, where the programs are that
-	// use them, which to measure from end to end.
+	// About libraries: the folders of the recordings and of the programs that use them, and the libraries to measure end to
+	// end.
 	recordings, clients, onlyLibraries string
 	outside                            string // valkey-benchmark
 	quick                              bool
 	rounds, keys                       int
 	params                             params
 
-	// recorded are the workloads of libraries; missing are the libraries of which
-	// there is no recording.
+	// recorded are the workloads of libraries; missing are the libraries without a recording.
 	recorded []*workload
 	missing  []string
 
@@ -115,24 +112,23 @@ type matrix struct {
 	started    time.Time
 }
 
-// row is a claim with what was measured, a cell a server.
+// row is a claim with its results, one cell per server.
 type row struct {
 	claim
 	cells  []*cell
-	failed string // why the numbers say nothing
-	// outside is what valkey-benchmark measured of each server; nil where it did not.
+	failed string // why the numbers are invalid
+	// outside is valkey-benchmark's result for each server, nil if it cannot send the workload.
 	outside []outsideResult
 }
 
-// measure is a number of each server, of which limitkv's may be at most so many
-// times Redis's.
+// measure is a number for each server. limitkv's may be at most so many times Redis's.
 type measure struct {
 	name, unit string
 	values     []float64
 	atMost     float64
 }
 
-// growth is throughput as something grows.
+// growth is the throughput as something grows.
 type growth struct {
 	name   string
 	sizes  []int
@@ -200,7 +196,7 @@ func runMatrix(args []string) error {
 	return os.WriteFile(m.out, []byte(text), 0o644)
 }
 
-// with starts all the servers and stops them afterwards.
+// with starts all servers and stops them afterwards.
 func (m *matrix) with(f func(targets []*target) error) error {
 	return run(m.programs, func(targets []*target, versions []string) error {
 		m.versions = versions
@@ -224,7 +220,7 @@ func run(list []program, f func(targets []*target, versions []string) error) err
 	return f(targets, versions)
 }
 
-// leftOut says which libraries have no row.
+// leftOut lists the libraries without a row.
 func (m *matrix) leftOut() string {
 	return "Left out, since there is no recording of them (`limitkv-benchmark record` makes them): " + strings.Join(m.missing, ", ") + "."
 }
@@ -271,7 +267,7 @@ func (m *matrix) measureThroughput() error { return m.measureClaims(claims(), &m
 
 func (m *matrix) measureUsed() error { return m.measureClaims(usedClaims(), &m.used) }
 
-// measureClaims measures rows, with both generators where the other one can.
+// measureClaims measures rows, with both generators if the other one can send them.
 func (m *matrix) measureClaims(claims []claim, rows *[]row) error {
 	return m.with(func(targets []*target) error {
 		for _, c := range claims {
@@ -288,8 +284,8 @@ func (m *matrix) measureClaims(claims []claim, rows *[]row) error {
 	})
 }
 
-// measureLibraries replays what libraries send. A conversation that a server does
-// not answer as it was recorded is no reason to stop: its row says so.
+// measureLibraries replays the recordings. If a server's replies differ from those recorded, the run continues, and the row
+// says so.
 func (m *matrix) measureLibraries() error {
 	return m.with(func(targets []*target) error {
 		for _, c := range recordedClaims(m.recorded) {
@@ -304,7 +300,7 @@ func (m *matrix) measureLibraries() error {
 	})
 }
 
-// latencyRows are of what one connection sends, and what 50, 1,000 and 10,000 do.
+// latencyRows returns the rows for one connection and for 50, 1,000 and 10,000.
 func latencyRows() (list []claim) {
 	for _, name := range []string{"get", "set", "incr"} {
 		for _, n := range []int{1, 50, 1000, 10_000} {
@@ -317,11 +313,11 @@ func latencyRows() (list []claim) {
 	return list
 }
 
-// latencyTimes is how much longer a round for latency is: the slowest thousandth of a second's requests are those that one
-// hiccup of the machine, or none, made late.
+// latencyTimes is how many times longer a round for latency is. In one second, the slowest thousandth of the requests may be
+// those that one hiccup of the machine delayed, or there may be no hiccup.
 const latencyTimes = 5
 
-// measureLatency loads all servers at half of what the slowest can do.
+// measureLatency loads all servers at half of the rate that the slowest one can reach.
 func (m *matrix) measureLatency() error {
 	return m.with(func(targets []*target) error {
 		for _, c := range latencyRows() {
@@ -345,8 +341,7 @@ func (m *matrix) measureLatency() error {
 	})
 }
 
-// measureFew asks so seldom that the servers sleep between two requests: most of
-// what that costs is to fall asleep and to be woken.
+// measureFew sends so few requests that the servers sleep between two: most of the cost is falling asleep and waking up.
 func (m *matrix) measureFew() error {
 	return m.with(func(targets []*target) error {
 		for _, rate := range []float64{300, 1000, 10_000} {
@@ -362,7 +357,7 @@ func (m *matrix) measureFew() error {
 	})
 }
 
-// settle is how long a server gets to tidy its memory up.
+// settle is how long a server gets to release unused memory.
 const settle = 3 * time.Second
 
 func (m *matrix) measureMemory() error {
@@ -431,10 +426,9 @@ func (m *matrix) measureMemory() error {
 	return nil
 }
 
-// idle is the resident memory that a connection takes which has said something
-// once and then says nothing.
+// idle returns the resident memory of an idle connection that has sent one command.
 func idle(s *instance, connections int) (float64, error) {
-	time.Sleep(settle) // what only the start needs is let go
+	time.Sleep(settle) // what only the start needs is released
 	before := residentBytes(s.pid)
 	var open []net.Conn
 	defer func() {

@@ -1,17 +1,17 @@
 package main
 
-// What memory is left when keys have gone, and what limiters take that were asked once.
+// The memory that remains after keys have gone, and that of limiters that were used once.
 
 import (
 	"fmt"
 	"time"
 )
 
-// goneMax is how long expired keys, and the memory that they had, may take to go.
+// goneMax is how long expired keys and their memory may take to disappear.
 const goneMax = 30 * time.Second
 
-// limitersOnce has as many limiters as there are keys, in use for long: RL.ACQUIRE where there is one, otherwise counters that
-// a script makes.
+// limitersOnce makes as many limiters as there are keys, with long periods: by RL.ACQUIRE if the server has it, otherwise as
+// counters by a script.
 func limitersOnce() *workload {
 	return &workload{name: "limiters", prepare: func(c *wire, o *setup) error {
 		const millis = "100000000"
@@ -26,10 +26,10 @@ func limitersOnce() *workload {
 	}}
 }
 
-// windowRequests is how many requests a window has.
+// windowRequests is the number of requests in a window.
 const windowRequests = 10
 
-// windows are as many sliding windows as there are keys, made at once or by requests that come to them in turn.
+// windows makes as many sliding windows as there are keys, each at once or by requests to all in turn.
 func windows(atOnce bool) *workload {
 	return &workload{name: "windows", prepare: func(c *wire, o *setup) error {
 		args, each := []string{"ZADD", "key:############"}, 1
@@ -51,7 +51,7 @@ func windows(atOnce bool) *workload {
 	}}
 }
 
-// emptied is the resident memory in MB after FLUSHALL of strings.
+// emptied returns the resident memory in MB after strings were removed by FLUSHALL.
 func emptied(s *instance, p params, keys int) (float64, error) {
 	p.keys = keys
 	if err := s.prepare(find("get"), &p); err != nil {
@@ -69,8 +69,8 @@ func emptied(s *instance, p params, keys int) (float64, error) {
 	return float64(residentBytes(s.pid)) / (1 << 20), nil
 }
 
-// cycled is how many times the resident memory is, after the tenth time that keys have come and expired, what it is after the
-// first time.
+// cycled returns the resident memory after keys have been made and have expired ten times, divided by that after the first
+// time.
 func cycled(s *instance, p params, keys int) (float64, error) {
 	c, err := dial(s.addr, s.auth)
 	if err != nil {
@@ -95,7 +95,7 @@ func cycled(s *instance, p params, keys int) (float64, error) {
 				return 0, fmt.Errorf("%s keys are there %v after they were to expire", n, goneMax)
 			}
 		}
-		// What went with the last keys is given back a few seconds later.
+		// The memory of the last keys is returned a few seconds later.
 		last = residentBytes(s.pid)
 		for began := time.Now(); time.Since(began) < 2*settle; time.Sleep(settle / 10) {
 			last = min(last, residentBytes(s.pid))

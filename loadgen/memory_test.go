@@ -1,6 +1,6 @@
 package main
 
-// The measures of memory make what they are about, and the keys of a cycle are gone at its end.
+// The measurements of memory make the right keys, and the keys of a cycle are gone at its end.
 
 import "testing"
 

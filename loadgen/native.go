@@ -1,8 +1,7 @@
 package main
 
-// Workloads of limitkv's own commands. The server's clock decides, so half of
-// the limiters are strict and half generous: half of the requests are refused,
-// however fast the server is.
+// Workloads of limitkv's own commands. The server's clock decides. So half of the limiters are strict and half generous, and
+// half of the requests are refused however fast the server is.
 
 func nativeWorkloads() []*workload {
 	var list []*workload

@@ -2,7 +2,7 @@
 
 package main
 
-// Loading and measuring need epoll and /proc. Elsewhere the program compares what Go benchmarks count.
+// Loading and measuring need epoll and /proc. On other systems the program can only compare the counts of Go benchmarks.
 
 import "errors"
 

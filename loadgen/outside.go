@@ -1,8 +1,8 @@
 package main
 
-// The other generator: valkey-benchmark repeats each row that it can send, so that nobody has to trust ours. It sends one
-// command, or several in turn, with random numbers in them. It can send neither what depends on a reply, nor a time that goes
-// on, nor keys of which some are asked for more often.
+// The other generator: valkey-benchmark repeats each row that it can send, so that nobody has to trust only ours. It sends one
+// command, or several in turn, with random numbers in them. It cannot send requests that depend on a reply, increasing times,
+// or keys with different frequencies.
 
 import (
 	"fmt"
@@ -18,34 +18,34 @@ import (
 	"time"
 )
 
-// Names of ours, as valkey-benchmark writes them. It puts 12 digits in the place of __rand_int__, other ones each time; those in
-// the place of __rand_1st__ are the same in all commands of a turn.
+// Names in valkey-benchmark's form. It replaces __rand_int__ by 12 random digits each time, and __rand_1st__ by digits that
+// are the same in all commands of a turn.
 const (
 	outsideKey   = "key:__rand_int__"
 	outsideQueue = "queue:__rand_int__"
 	outsideLock  = "lock:__rand_1st__"
 )
 
-// outsideLoad is what valkey-benchmark is to send.
+// outsideLoad is a load for valkey-benchmark.
 type outsideLoad struct {
 	commands [][]string
-	// keys, if not 0, is how many random numbers there are, in place of as many as the workload has keys.
+	// keys, if not 0, is how many random numbers there are, instead of the workload's number of keys.
 	keys int
-	// requests, if not 0, is how many are sent, in place of as many as there is time for.
+	// requests, if not 0, is the number of requests, instead of as many as fit in the time.
 	requests int
-	countsUp bool // numbers follow each other
+	countsUp bool // numbers are consecutive
 }
 
 // outsideOne is a load of one command.
 func outsideOne(args ...string) outsideLoad { return outsideLoad{commands: [][]string{args}} }
 
-// outsideCommand is the load of a workload whose command is the same on each server.
+// outsideCommand is the load of a workload with the same command on each server.
 func outsideCommand(args ...string) func(*setup) outsideLoad {
 	return func(*setup) outsideLoad { return outsideOne(args...) }
 }
 
-// outsideCounters is how many counters the scripts that count get from valkey-benchmark. Its users do not change, as ours do; with
-// so many, each makes about as many requests in a window as with ours.
+// outsideCounters is the number of counters for scripts that count. valkey-benchmark's users do not change, as ours do; with
+// this number, each makes about as many requests in a window as ours.
 const outsideCounters = 25_000
 
 // outsideCounter is the load of a script that counts.
@@ -56,10 +56,10 @@ func outsideCounter(script string, args ...string) func(*setup) outsideLoad {
 	}
 }
 
-// outsidePolls is how many requests take what is due of queues. Half of them find something.
+// outsidePolls is the number of requests that poll queues. Half of them find something.
 const outsidePolls = 300_000
 
-// outsideGenerator is valkey-benchmark: beside the server that the environment names, or in PATH.
+// outsideGenerator finds valkey-benchmark: next to the server from the environment, or in PATH.
 func outsideGenerator() string {
 	const name = "valkey-benchmark"
 	if server := binary("VALKEY", "valkey"); server != "" {
@@ -76,12 +76,12 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// outsideResult is what valkey-benchmark measured of a server: requests a second, latencies in milliseconds, and the processor
-// time of a request in microseconds.
+// outsideResult is valkey-benchmark's result for a server: requests per second, latencies in milliseconds, and processor time
+// per request in microseconds.
 type outsideResult struct{ PerSecond, P50, P99, CPU float64 }
 
-// fromOutside measures a claim with valkey-benchmark, where the row's servers are prepared for it. It returns nil where
-// valkey-benchmark cannot.
+// fromOutside measures a claim with valkey-benchmark, on servers prepared for the row. It returns nil if valkey-benchmark
+// cannot send it.
 func (m *matrix) fromOutside(targets []*target, c claim) ([]outsideResult, error) {
 	if m.outside == "" {
 		return nil, nil
@@ -91,7 +91,7 @@ func (m *matrix) fromOutside(targets []*target, c claim) ([]outsideResult, error
 		if works[i] = find(c.workload); !t.offers(works[i]) {
 			works[i] = find(c.against)
 		}
-		if works[i].outside == nil || c.pipeline < len(works[i].outside(&t.setup).commands) { // it sends a turn's commands at once
+		if works[i].outside == nil || c.pipeline < len(works[i].outside(&t.setup).commands) { // it sends all commands of a turn at once
 			return nil, nil
 		}
 	}
@@ -114,8 +114,7 @@ func (m *matrix) fromOutside(targets []*target, c claim) ([]outsideResult, error
 	return medians, nil
 }
 
-// outsideRound is one run. Its length is a whole number of seconds, as valkey-benchmark has them, if it has not a number of
-// requests.
+// outsideRound is one run. Without a number of requests it takes whole seconds, as valkey-benchmark requires.
 func (m *matrix) outsideRound(t *target, w *workload, c claim) (r outsideResult, err error) {
 	if w.drains {
 		p := m.params
@@ -138,7 +137,7 @@ func (m *matrix) outsideRound(t *target, w *workload, c claim) (r outsideResult,
 	return t.outside(m.outside, connections, max(1, c.pipeline/len(load.commands)), m.params.duration, load)
 }
 
-// outside has valkey-benchmark load a server.
+// outside loads a server with valkey-benchmark.
 func (t *target) outside(generator string, connections, pipeline int, length time.Duration, load outsideLoad) (r outsideResult, err error) {
 	before := processorNanos(t.pid)
 	table, seconds, err := outsideRun(generator, t.addr, connections, pipeline, length, load)
@@ -159,7 +158,7 @@ func (t *target) outside(generator string, connections, pipeline int, length tim
 	return r, nil
 }
 
-// answers tells whether a server has an answer to each command, other than an error: valkey-benchmark does not look.
+// answers tells whether a server replies to each command without an error, which valkey-benchmark does not check.
 func (t *target) answers(load outsideLoad) error {
 	c, err := dial(t.addr, t.auth)
 	if err != nil {
@@ -178,13 +177,13 @@ func (t *target) answers(load outsideLoad) error {
 	return nil
 }
 
-// outsideHole is what a pattern of ours has in the place of a number, outsideNumber what valkey-benchmark has.
+// outsideHole is a hole of our patterns, outsideNumber its form in valkey-benchmark.
 var outsideHole = regexp.MustCompile(`#+`)
 
 var outsideNumber = regexp.MustCompile(`__rand_\w\w\w__`)
 
-// outsideRun has valkey-benchmark send a load for so many whole seconds, and returns its table. A pipeline has so many turns of
-// all commands.
+// outsideRun lets valkey-benchmark send a load for whole seconds, and returns its table. A pipeline has so many turns of all
+// commands.
 func outsideRun(generator, addr string, connections, pipeline int, length time.Duration, load outsideLoad) (table string, seconds int, err error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -220,7 +219,7 @@ func outsideRun(generator, addr string, connections, pipeline int, length time.D
 	return string(out), seconds, nil
 }
 
-// outsideColumn reads a number from a table: a line of names, a line of values, with quotes.
+// outsideColumn reads a number from a table: a line of names and a line of values, in quotes.
 func outsideColumn(table, name string) (float64, error) {
 	lines := strings.Split(strings.TrimSpace(table), "\n")
 	if len(lines) < 2 {
@@ -232,7 +231,7 @@ func outsideColumn(table, name string) (float64, error) {
 	if i < 0 {
 		return 0, fmt.Errorf("valkey-benchmark wrote a table without %s: %q", name, table)
 	}
-	// What is tested comes first, and may have commas of its own.
+	// The description of the test comes first, and may contain commas.
 	more := len(values) - len(names)
 	if more < 0 {
 		return 0, fmt.Errorf("valkey-benchmark wrote a torn table: %q", table)
@@ -240,7 +239,8 @@ func outsideColumn(table, name string) (float64, error) {
 	return strconv.ParseFloat(values[i+more], 64)
 }
 
-// confirmed is what the other generator says of the row: the ratio, thousands of requests a second, the ratio of processor time.
+// confirmed formats the other generator's result for the row: the ratio, thousands of requests per second, and the ratio of
+// processor time.
 func (r *row) confirmed() string {
 	if r.outside == nil {
 		return "–"

@@ -1,6 +1,6 @@
 package main
 
-// The table that valkey-benchmark writes is read right, and a torn one is refused.
+// The table of valkey-benchmark is parsed correctly, and an incomplete one is refused.
 
 import (
 	"strings"
@@ -29,7 +29,7 @@ func TestOutsideRate(t *testing.T) {
 	}
 }
 
-// What valkey-benchmark is to send has nothing left of our own patterns in it, and names scripts that are loaded.
+// Loads for valkey-benchmark contain no holes of our own patterns, and name scripts that are loaded.
 func TestOutsideLoads(t *testing.T) {
 	loads := 0
 	for _, w := range workloads() {

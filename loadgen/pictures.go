@@ -1,7 +1,7 @@
 package main
 
-// What grows with the keys: snapshots and rewrites under load, and loading. Servers have their turn one at a time, for
-// memory's sake.
+// Costs that grow with the number of keys: snapshots and rewrites under load, and loading. Servers run one at a time, to save
+// memory.
 
 import (
 	"errors"
@@ -12,30 +12,30 @@ import (
 	"time"
 )
 
-// pictured is how a snapshot of a server went, in the background and under load.
+// pictured is the result of a snapshot in the background under load.
 type pictured struct {
 	Quiet, During latencies
 	Seconds       float64
-	CPU           float64 // seconds of processor time that were taken in addition
-	Extra         float64 // share of the memory before that was taken in addition
+	CPU           float64 // additional seconds of processor time
+	Extra         float64 // additional memory, as a share of that before
 }
 
-// added is what it added to p99.9, in microseconds.
+// added returns what the snapshot added to p99.9, in microseconds.
 func (p pictured) added() float64 { return p.During.P999 - p.Quiet.P999 }
 
-// loaded is how long loading a file took.
+// loaded is the time of loading a file.
 type loaded struct {
 	name         string
 	seconds, cpu []float64 // by server
 }
 
-// pictureRate is how many requests a second come while a snapshot is made, pictureMax how long one may take.
+// pictureRate is the number of requests per second during a snapshot, pictureMax how long one may take.
 const (
 	pictureRate = 20_000
 	pictureMax  = 10 * time.Minute
 )
 
-// measurePictures has each server make a snapshot and then rewrite its log while requests come at a rate.
+// measurePictures lets each server make a snapshot and then rewrite its log, while requests arrive at a fixed rate.
 func (m *matrix) measurePictures() error {
 	d := m.durability
 	for _, x := range []struct {
@@ -76,7 +76,7 @@ func (m *matrix) measurePictures() error {
 	return nil
 }
 
-// picture measures a server before and while it makes a snapshot.
+// picture measures a server before and during a snapshot.
 func (t *target) picture(command, running string, params params) (p pictured, err error) {
 	set := find("set")
 	c, err := dial(t.addr, t.auth)
@@ -130,18 +130,18 @@ func (t *target) picture(command, running string, params params) (p pictured, er
 	if err != nil {
 		return p, err
 	}
-	// A fork's copies are the child's: the server tells of them.
+	// The copies of a fork belong to the child: the server reports them.
 	copied, err := c.field("persistence", map[string]string{"BGSAVE": "rdb_last_cow_size", "BGREWRITEAOF": "aof_last_cow_size"}[command])
 	p.Quiet, p.During = quiet.Latency, during.Latency
 	p.CPU = forks - forksBefore + (during.CPU-quiet.CPU)*float64(during.Requests)/1e6
 	p.Extra = float64(highest-before+int64(copied)) / float64(before)
-	if t.name == "limitkv" { // what it copied is its own memory
+	if t.name == "limitkv" { // its copies are its own memory
 		p.Extra = float64(highest-before) / float64(before)
 	}
 	return p, err
 }
 
-// forksSeconds is the processor time of a server's forks that have ended.
+// forksSeconds returns the processor time of a server's ended forks.
 func (c *wire) forksSeconds() (seconds float64, err error) {
 	for _, name := range []string{"used_cpu_user_children", "used_cpu_sys_children"} {
 		n, e := c.field("cpu", name)
@@ -150,7 +150,7 @@ func (c *wire) forksSeconds() (seconds float64, err error) {
 	return seconds, err
 }
 
-// measureLoading has each server start with many keys, from either file. What it loads it has written itself.
+// measureLoading lets each server start with many keys, from either kind of file, which it wrote itself.
 func (m *matrix) measureLoading() error {
 	d := m.durability
 	for _, x := range []struct {
@@ -175,7 +175,7 @@ func (m *matrix) measureLoading() error {
 	return nil
 }
 
-// load fills a server, has it save, and starts it again, as often as there are rounds.
+// load fills a server, makes it save, and starts it again, once for each round.
 func (m *matrix) load(p program, args, save []string) (seconds, cpu float64, err error) {
 	p, dir, err := p.keeping(args...)
 	if err != nil {
@@ -234,7 +234,7 @@ func (p program) loading(keys int) (x pictured, err error) {
 	return x, nil
 }
 
-// warm reads the files of a directory, so that they are in memory for all servers alike.
+// warm reads the files of a directory, so that they are in the page cache for every server.
 func warm(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
@@ -245,7 +245,7 @@ func warm(dir string) error {
 	})
 }
 
-// addedMax is what a snapshot may add to p99.9 in microseconds, extraMax the share of memory that it may take.
+// addedMax is how many microseconds a snapshot may add to p99.9, extraMax the share of memory that it may add.
 const (
 	addedMax = 1000
 	extraMax = 0.1

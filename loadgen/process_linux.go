@@ -1,7 +1,7 @@
 package main
 
-// What a server on this machine takes: its process is found by the port it
-// listens on, its processor time and memory are read from /proc.
+// The resources of a server on this machine: its process is found by its port, its processor time and memory are read from
+// /proc.
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// listener is the process that listens on a port of this machine, 0 if the
-// address is another machine's or nothing is found (another user's process).
+// listener returns the process that listens on a port of this machine. It is 0 if the address is on another machine, or if no
+// process is found (it may be another user's).
 func listener(addr string) (pid int) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -45,7 +45,7 @@ func listener(addr string) (pid int) {
 	return 0
 }
 
-// processorNanos is the processor time of a process and all its threads.
+// processorNanos returns the processor time of a process and all its threads.
 func processorNanos(pid int) (nanos int64) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	for _, task := range tasks {
@@ -60,7 +60,7 @@ func processorNanos(pid int) (nanos int64) {
 	return nanos
 }
 
-// residentBytes is the memory of a process that is in RAM.
+// residentBytes returns the resident memory of a process.
 func residentBytes(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
@@ -74,7 +74,7 @@ func residentBytes(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// ownNanos is the processor time of this process.
+// ownNanos returns the processor time of this process.
 func ownNanos() int64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -1,8 +1,8 @@
 package main
 
-// The profile by which the server is compiled, cmd/limitkv/default.pgo: the go command finds it there, and has the compiler
-// inline more where the time goes. It is made of all workloads, an equal time each, so that no one of them is preferred. A
-// profile that is older than the code does no harm: what is not found any more is compiled as without one.
+// The profile for compiling the server, cmd/limitkv/default.pgo. The go command finds it there, and the compiler inlines more
+// on hot paths. It is made of all workloads, with equal time for each, so that none is preferred. A profile that is older than
+// the code does no harm: changed functions are compiled as without it.
 
 import (
 	"bytes"
@@ -85,12 +85,12 @@ func profileOf(path string, works []*workload, p *params) ([]byte, error) {
 	return nil, errNoProfile
 }
 
-// stringTable is the number of the field of a pprof profile that has its strings.
+// stringTable is the number of the field with the strings in a pprof profile.
 const stringTable = 6
 
-// withoutPaths takes the names of files out of a profile, which tell where somebody keeps the sources and the binary. The
-// compiler goes by functions and lines. A profile is a message of protobuf; the strings stay in their places, since the rest
-// names them by these.
+// withoutPaths removes file names from a profile, which reveal where the sources and the binary are. The compiler needs only
+// functions and lines. A profile is a protobuf message; the strings keep their positions, since all else refers to them by
+// position.
 func withoutPaths(profile []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(profile))
 	if err != nil {

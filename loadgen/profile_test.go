@@ -1,6 +1,6 @@
 package main
 
-// What a profile is rid of before it is kept.
+// The file names that are removed from a profile.
 
 import (
 	"bytes"

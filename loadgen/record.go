@@ -1,9 +1,8 @@
 package main
 
-// Recording: a proxy in front of a real server notes what a library sends
-// through it. The server's order counts: a command counts from when it was sent,
-// one that blocks from when it was answered, and a transaction from its EXEC, so
-// that one connection can send again what several sent.
+// Recording: a proxy in front of a real server notes the commands that a library sends through it, in the server's order. A
+// command counts when it was sent, one that blocks when it was answered, and a transaction at its EXEC. So one connection can
+// replay what several have sent.
 
 import (
 	"bytes"
@@ -19,20 +18,20 @@ import (
 	"time"
 )
 
-// How much a library does while it is recorded.
+// recordedCount is the amount of work of a library while it is recorded.
 const recordedCount = 40
 
-// recorder is the proxy with what it noted.
+// recorder is the proxy with the commands noted so far.
 type recorder struct {
 	listener net.Listener
 	server   string
 	mu       sync.Mutex
-	next     uint64 // the order of what comes next
+	next     uint64 // the order of the next command
 	noted    []*noted
 	conns    []net.Conn
 }
 
-// noted is a command that went through.
+// noted is a command that passed the proxy.
 type noted struct {
 	order    uint64
 	args     []string
@@ -45,9 +44,9 @@ type noted struct {
 // session is a connection through the proxy.
 type session struct {
 	r       *recorder
-	waiting []*noted // without an answer yet
+	waiting []*noted // without a reply yet
 	tx      []*noted // since MULTI
-	ignored bool     // it subscribes: answers are not told from messages
+	ignored bool     // it subscribes: replies cannot be distinguished from messages
 }
 
 func newRecorder(server string) (*recorder, error) {
@@ -82,7 +81,7 @@ func (r *recorder) accept() {
 	}
 }
 
-// close ends the proxy; what was noted stays.
+// close ends the proxy. It keeps what was noted.
 func (r *recorder) close() {
 	r.listener.Close()
 	r.mu.Lock()
@@ -92,8 +91,7 @@ func (r *recorder) close() {
 	}
 }
 
-// pass carries bytes on after look took what is whole of them, and returned its
-// size.
+// pass forwards bytes. It first calls look, which processes the complete messages among them and returns their size.
 func pass(from, to net.Conn, look func(b []byte) int) {
 	defer from.Close()
 	defer to.Close()
@@ -114,7 +112,7 @@ func pass(from, to net.Conn, look func(b []byte) int) {
 	}
 }
 
-// sent notes the commands that b starts with.
+// sent notes the commands at the start of b.
 func (s *session) sent(b []byte) (size int) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
@@ -149,7 +147,7 @@ func (s *session) sent(b []byte) (size int) {
 	}
 }
 
-// answer notes the answers that b starts with.
+// answer notes the replies at the start of b.
 func (s *session) answer(b []byte) (size int) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
@@ -176,8 +174,8 @@ func (s *session) answer(b []byte) (size int) {
 	}
 }
 
-// request reads the command that b starts with and returns its size, 0 if it is
-// not complete. What is no array is skipped as a line.
+// request parses the command at the start of b and returns its size, 0 if it is not complete. Anything that is not an array is
+// skipped as a line.
 func request(b []byte) (args []string, size int) {
 	end := bytes.Index(b, []byte("\r\n"))
 	if end < 0 {
@@ -204,8 +202,7 @@ func request(b []byte) (args []string, size int) {
 	return args, at
 }
 
-// recording makes a recording of what was noted. left are the keys that it left,
-// which its last command deletes.
+// recording makes a recording of the commands noted. Its last command deletes left, the keys that remained.
 func (r *recorder) recording(left []string) (*recording, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,9 +226,9 @@ func (r *recorder) recording(left []string) (*recording, error) {
 		case !c.answered || slices.Contains(handshakes, name) || subscribes(c.args), blocking(c.args) && c.null:
 			continue
 		case strings.HasPrefix(c.failure, "NOSCRIPT"):
-			continue // it sends the script next, and never again
+			continue // the library sends the script next, and uses its hash from then on
 		case !c.inTx && !strings.Contains(strings.Join(c.args, " "), mark):
-			continue // it is about the program rather than what it does: connections would get into each other's way
+			continue // it is about the program, not its work: connections would disturb each other
 		case c.failure != "":
 			return nil, fmt.Errorf("%s was answered with the error %s", c.args[0], c.failure)
 		}
@@ -259,7 +256,7 @@ func (r *recorder) recording(left []string) (*recording, error) {
 	return out, nil
 }
 
-// runRecord is the command record: it records the libraries that can be had.
+// runRecord is the command record: it records the available libraries.
 func runRecord(args []string) error {
 	flags := flag.NewFlagSet("limitkv-benchmark record", flag.ExitOnError)
 	redis := flags.String("redis", binary("REDIS", "redis"), "Redis's binary; by default redis-server in PATH")
@@ -277,7 +274,7 @@ func runRecord(args []string) error {
 		began := time.Now()
 		r, err := record(l, peers[1], *clients)
 		if err != nil {
-			// An older recording would stand for another conversation than the library's.
+			// An older recording would be another conversation than the library's.
 			_ = os.Remove(recordingFile(*dir, l.name))
 			fmt.Printf("%s: not recorded: %v\n", l.name, err)
 			continue
@@ -290,8 +287,7 @@ func runRecord(args []string) error {
 	return nil
 }
 
-// record lets a library work through the proxy, and makes sure that what it said
-// can be said again.
+// record lets a library work through the proxy, and checks that the recording can be replayed.
 func record(l library, peer program, clients string) (*recording, error) {
 	s, err := peer.start()
 	if err != nil {
@@ -327,7 +323,7 @@ func record(l library, peer program, clients string) (*recording, error) {
 	return r, err
 }
 
-// markedKeys are the keys of a server whose names have the mark.
+// markedKeys returns a server's keys whose names contain the mark.
 func markedKeys(addr string) (keys []string, err error) {
 	w, err := dial(addr, "")
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
-// A conversation through the recorder, played again: on several connections at
-// once, and where the server answers otherwise.
+// A conversation through the recorder, and its replay: on several connections at once, and on a server that replies otherwise.
 
 import (
 	"fmt"
@@ -13,7 +12,7 @@ import (
 	"time"
 )
 
-// sends writes commands, and reads as many answers if it is to wait.
+// sends writes commands, and, with wait, reads as many replies.
 func sends(t *testing.T, conn net.Conn, wait bool, commands ...[]string) {
 	t.Helper()
 	var b []byte

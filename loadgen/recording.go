@@ -1,17 +1,15 @@
 package main
 
-// Recordings: what a real library sent to a server while it worked, one command
-// after the other, to be replayed over many connections. The scripts in them are
-// the libraries' own, so recordings are made on the machine that measures
-// (record.go) and kept in its user's cache.
+// Recordings: the commands that a real library sent to a server, in order. They are replayed over many connections. They
+// contain the libraries' own scripts, so they are made on the machine that measures (record.go), and stored in its user's cache.
 //
-// A recording is a text file, a line each:
+// A recording is a text file. Each line is a script or a command:
 //
 //	script "source"
 //	value "EVALSHA" "e0e1..." "1" "bull:mark000000000000:id" ...
 //	null "GET" "mark000000000000"
 //
-// value and null say what the answer was when it was recorded.
+// value and null tell whether the recorded reply was null.
 
 import (
 	"bytes"
@@ -25,16 +23,16 @@ import (
 	"strings"
 )
 
-// mark is in every name that a driver gives to what it makes. On replay each
-// connection has digits of its own in its place, so that none sees another's.
+// mark is in every name that a driver creates. On replay each connection puts its own digits in its place, so that none sees
+// another's keys.
 const (
 	mark       = markPrefix + "914273650082"
 	markPrefix = "mark"
 	markDigits = len(mark) - len(markPrefix)
 )
 
-// replayGenerations is how many names a connection uses in turn: a round's keys
-// are deleted at its end, those that have a TTL may have been left.
+// replayGenerations is how many names a connection uses in turn. A round's keys are deleted at its end, but those with a TTL
+// may remain.
 const replayGenerations = 1000
 
 // recording is a conversation.
@@ -43,13 +41,13 @@ type recording struct {
 	calls   []recorded
 }
 
-// recorded is a command with whether its answer was null.
+// recorded is a command, and whether its reply was null.
 type recorded struct {
 	args []string
 	null bool
 }
 
-// recordingsDir is where recordings are kept.
+// recordingsDir returns the folder of the recordings.
 func recordingsDir() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -60,7 +58,7 @@ func recordingsDir() string {
 
 func recordingFile(dir, name string) string { return filepath.Join(dir, name+".txt") }
 
-// write keeps the recording.
+// write writes the recording to a file.
 func (r *recording) write(path string) error {
 	var b []byte
 	for _, s := range r.scripts {
@@ -85,7 +83,7 @@ func (r *recording) write(path string) error {
 
 var errRecording = errors.New("this is no recording")
 
-// readRecording reads what write wrote.
+// readRecording reads a file that write has written.
 func readRecording(path string) (*recording, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -137,8 +135,7 @@ func marked(args []string) *pattern {
 	}
 }
 
-// workload is the replay: each connection sends the whole conversation again and
-// again, each time with another mark.
+// workload returns the replay: each connection repeats the whole conversation, each time with another mark.
 func (r *recording) workload(l library) *workload {
 	patterns := make([]*pattern, len(r.calls))
 	for i, c := range r.calls {
@@ -146,7 +143,7 @@ func (r *recording) workload(l library) *workload {
 	}
 	return &workload{
 		name: l.name, does: l.does + " (recorded)",
-		drains: true, // a run ends within a conversation: the next one begins with none
+		drains: true, // a run ends inside a conversation, so the next one needs an empty server
 		prepare: func(c *wire, _ *setup) error {
 			for _, s := range r.scripts {
 				if _, err := c.text("SCRIPT", "LOAD", s); err != nil {
@@ -185,8 +182,7 @@ func (r *recording) workload(l library) *workload {
 	}
 }
 
-// recordedWorkloads are the recordings in a folder, and the libraries of which
-// there is none.
+// recordedWorkloads returns the recordings in a folder, and the libraries without one.
 func recordedWorkloads(dir string) (list []*workload, missing []string, err error) {
 	for _, l := range libraries {
 		r, err := readRecording(recordingFile(dir, l.name))
@@ -202,12 +198,11 @@ func recordedWorkloads(dir string) (list []*workload, missing []string, err erro
 	return list, missing, nil
 }
 
-// handshakes are commands that say who is speaking or look around; a replay does
-// without them. Subscriptions are without an effect on it as well: nothing is
-// delivered to connections that are not there.
+// handshakes are commands that introduce a client or read the server's state; a replay omits them. It also omits
+// subscriptions, as there is nobody to receive messages.
 var handshakes = []string{"AUTH", "CLIENT", "CLUSTER", "COMMAND", "CONFIG", "ECHO", "HELLO", "INFO", "PING", "QUIT", "RESET", "ROLE", "SCRIPT", "SELECT", "WAIT"}
 
-// blocking are the commands that wait, in the order of their answers.
+// blocking tells whether a command waits; such commands are ordered by their replies.
 func blocking(args []string) bool {
 	switch strings.ToUpper(args[0]) {
 	case "BLPOP", "BRPOP", "BLMOVE", "BRPOPLPUSH", "BZPOPMIN", "BZPOPMAX", "BLMPOP", "BZMPOP":

@@ -1,8 +1,8 @@
 package main
 
-// What replicas cost, and how well they follow: the primary's processor time for a request with no, one and two replicas, what
-// a replica takes itself, how far it is behind while the primary is under full load, and a full synchronisation under a steady
-// load. limitkv follows limitkv, Redis follows Redis.
+// The cost of replicas, and how well they follow: the primary's processor time per request with no, one and two replicas, a
+// replica's own processor time, its lag while the primary is under full load, and a full synchronisation under a steady load.
+// limitkv replicates to limitkv, Redis to Redis.
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ type crew struct {
 // syncMax is how long a full synchronisation may take.
 const syncMax = 10 * time.Minute
 
-// lagEvery is how often it is looked how far a replica is behind.
+// lagEvery is how often the lag of a replica is measured.
 const lagEvery = 50 * time.Millisecond
 
 func runReplicas(args []string) error {
@@ -64,7 +64,7 @@ func runReplicas(args []string) error {
 	return nil
 }
 
-// crewOf starts a primary and so many replicas of it.
+// crewOf starts a primary with so many replicas.
 func crewOf(p program, replicas int) (c *crew, err error) {
 	p.args = append(slices.Clone(p.args), "--repl-diskless-sync-delay", "0")
 	c = &crew{}
@@ -93,7 +93,7 @@ func (c *crew) stop() {
 	c.instance.stop()
 }
 
-// follow has a server follow the primary, and waits until it does.
+// follow makes a server follow the primary, and waits until it does.
 func (c *crew) follow(r *instance) error {
 	ctl, err := dial(r.addr, "")
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *crew) follow(r *instance) error {
 		return err
 	}
 	for end := time.Now().Add(syncMax); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		// While it loads it may refuse this.
+		// It may refuse this while it loads.
 		if text, err := ctl.text("INFO", "replication"); err == nil && strings.Contains(text, "master_link_status:up") {
 			return nil
 		}
@@ -113,7 +113,7 @@ func (c *crew) follow(r *instance) error {
 	return errors.New("a replica does not come to follow")
 }
 
-// lag is how long a replica takes to have what the primary has now.
+// lag returns how long a replica takes to get all data that the primary has now.
 func lag(primary, replica *wire) (time.Duration, error) {
 	want, err := primary.field("replication", "master_repl_offset")
 	for began := time.Now(); err == nil; {
@@ -126,7 +126,7 @@ func lag(primary, replica *wire) (time.Duration, error) {
 	return 0, err
 }
 
-// measure runs a workload once, and looks how far the first replica is behind.
+// measure runs a workload once, and measures the lag of the first replica.
 func (c *crew) measure(w *workload, p *params) error {
 	if len(c.replicas) == 0 {
 		r, err := c.run(w, p)
@@ -173,7 +173,7 @@ func (c *crew) measure(w *workload, p *params) error {
 	return err
 }
 
-// replicaCosts measures a workload with no, one and two replicas, in turn, and prints a table.
+// replicaCosts measures a workload with no, one and two replicas, alternating, and prints a table.
 func replicaCosts(w *workload, list []program, p *params, rounds int) error {
 	var crews []*crew
 	defer func() {
@@ -205,7 +205,7 @@ func replicaCosts(w *workload, list []program, p *params, rounds int) error {
 	fmt.Fprintln(t, "server\treplicas\trequests/s\tprimary\tmore\treplica\tlag p50 ms\tmax\t")
 	for i, c := range crews {
 		alone := crews[i/3*3]
-		// Each round against the round of the server without replicas that was beside it.
+		// Each round is compared with the round next to it on the server without replicas.
 		var more []float64
 		requests := uint64(0)
 		for j, r := range c.rounds {
@@ -227,8 +227,8 @@ func replicaCosts(w *workload, list []program, p *params, rounds int) error {
 	return nil
 }
 
-// fullSynchronisation has a replica load all the keys of a primary under a steady load, and prints how long that takes and what
-// the load's latencies are before and meanwhile.
+// fullSynchronisation lets a replica load all keys of a primary under a steady load. It prints how long that takes, and the
+// latencies before and during it.
 func fullSynchronisation(list []program, keys int, rate float64) error {
 	fmt.Printf("full synchronisation of %d keys, with %.0f SETs a second\n", keys, rate)
 	t := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
@@ -261,7 +261,7 @@ func synchronisation(t *tabwriter.Writer, program program, keys int, rate float6
 	if err != nil {
 		return err
 	}
-	p.duration = syncMax // until it is there
+	p.duration = syncMax // until the replica has synchronised
 	cpu, cpuOf := processorNanos(c.pid), processorNanos(replica.pid)
 	var took time.Duration
 	var failed error

@@ -1,6 +1,6 @@
 package main
 
-// What replicas cost is measured of servers that follow, and a replica that has everything is not behind.
+// The cost of replicas is measured on servers that follow, and a replica with all data has no lag.
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 )
 
 func TestReplicas(t *testing.T) {
-	if os.Getenv("LIMITKV_LONG") == "" { // as conformance/peer's Long
+	if os.Getenv("LIMITKV_LONG") == "" { // as Long of conformance/peer
 		t.Skip("takes long: make test LONG=1")
 	}
 	bin := filepath.Join(t.TempDir(), "limitkv")

@@ -1,21 +1,18 @@
 package main
 
-// Reading replies. The generator must be cheaper than the servers it loads, so
-// a reply is only measured and looked at, never built.
+// Parsing replies. The generator must be cheaper than the servers it loads, so a reply is only scanned, never built.
 
 import "errors"
 
-// reply is what a workload sees of an answer.
+// reply is what a workload needs of a reply.
 type reply struct {
 	kind byte // its first byte
 	null bool
-	// n is the value of an integer, the length of a string and the number of
-	// elements of an aggregate.
+	// n is the value of an integer, the length of a string or the number of elements of an aggregate.
 	n int64
-	// first is the value of the first element of an aggregate, if that is an
-	// integer.
+	// first is the first element of an aggregate if that is an integer.
 	first int64
-	// text is the line of a status or error, up to the line's end.
+	// text is the line of a status or an error, without its end.
 	text []byte
 }
 
@@ -23,8 +20,8 @@ const malformed = -1
 
 var errReply = errors.New("the server's answer is not the Redis protocol")
 
-// scan reads the reply that b starts with and returns its size, 0 if it is not
-// complete, malformed if it is none.
+// scan parses the reply at the start of b and returns its size. It returns 0 if the reply is not complete, malformed if it is
+// invalid.
 func scan(b []byte, r *reply) int {
 	kind, n, text, pos := line(b)
 	if pos <= 0 {
@@ -90,8 +87,7 @@ func scan(b []byte, r *reply) int {
 	return pos
 }
 
-// line reads the line that b starts with: its kind, the number that follows
-// (if one does) and its size.
+// line parses the line at the start of b: its kind, its number if it has one, and its size.
 func line(b []byte) (kind byte, n int64, text []byte, size int) {
 	if len(b) < 3 {
 		return 0, 0, nil, 0

@@ -1,6 +1,6 @@
 package main
 
-// Replies are measured right, however they are cut into pieces.
+// Replies are scanned correctly, however they are split.
 
 import (
 	"strings"

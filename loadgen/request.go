@@ -1,7 +1,7 @@
 package main
 
-// Requests. A pattern is a command whose bytes are made once; for a request
-// they are copied and the numbers in them written over.
+// Requests. A pattern is a command whose bytes are made once. For a request they are copied, and the numbers in them are
+// overwritten.
 
 import (
 	"fmt"
@@ -16,9 +16,8 @@ type pattern struct {
 
 type hole struct{ at, width int }
 
-// command makes a pattern of a command's arguments. A run of '#' in an argument
-// is a hole of that many digits; holes are filled in the order in which they
-// stand.
+// command makes a pattern of a command's arguments. A run of '#' in an argument is a hole of that many digits. Holes are
+// filled in order.
 func command(args ...string) *pattern {
 	p := &pattern{text: fmt.Appendf(nil, "*%d\r\n", len(args))}
 	for _, arg := range args {
@@ -39,7 +38,7 @@ func command(args ...string) *pattern {
 	return p
 }
 
-// append adds the command to b with numbers in its holes.
+// append appends the command to b, with numbers in its holes.
 func (p *pattern) append(b []byte, numbers ...uint64) []byte {
 	start := len(b)
 	b = append(b, p.text...)
@@ -60,7 +59,7 @@ const pairs = "00010203040506070809" +
 	"80818283848586878889" +
 	"90919293949596979899"
 
-// digits writes n into b from the right, with zeros in front.
+// digits writes n right-aligned into b, with leading zeros.
 func digits(b []byte, n uint64) {
 	i := len(b)
 	for i >= 2 && n > 0 {
@@ -74,8 +73,7 @@ func digits(b []byte, n uint64) {
 	}
 }
 
-// random is a generator of random numbers (SplitMix64): its state is one word,
-// and each connection has its own.
+// random is a generator of random numbers (SplitMix64). Its state is one word, and each connection has its own.
 type random uint64
 
 func (r *random) next() uint64 {
@@ -88,7 +86,7 @@ func (r *random) next() uint64 {
 	return x ^ x>>31
 }
 
-// below is a random number below n.
+// below returns a random number below n.
 func (r *random) below(n uint64) uint64 {
 	return (r.next() >> 32) * n >> 32
 }

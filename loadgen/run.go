@@ -1,20 +1,20 @@
 package main
 
-// One run: a workload on a server for a while, and what was measured.
+// One run of a workload on a server, and its result.
 
 import (
 	"fmt"
 	"time"
 )
 
-// params are what a run is made with.
+// params are the parameters of a run.
 type params struct {
 	connections, pipeline, threads int
-	keys                           int // 0: the workload's own number
+	keys                           int // 0: the workload's number
 	valueBytes                     int
 	duration, warmup               time.Duration
-	rate                           float64 // requests a second, 0: as many as go
-	requests                       uint64  // the run ends after as many, 0: by time alone
+	rate                           float64 // requests per second, 0: as many as possible
+	requests                       uint64  // the run ends after so many, 0: only by time
 	auth, scripts                  string
 }
 
@@ -26,21 +26,19 @@ type result struct {
 	Connections int     `json:"connections"`
 	Pipeline    int     `json:"pipeline"`
 	Keys        int     `json:"keys"`
-	Rate        float64 `json:"rate,omitempty"` // requests a second asked for
+	Rate        float64 `json:"rate,omitempty"` // requested requests per second
 	Seconds     float64 `json:"seconds"`
 	Requests    uint64  `json:"requests"`
 	PerSecond   float64 `json:"per_second"`
 	Errors      uint64  `json:"errors"`
 	FirstError  string  `json:"first_error,omitempty"`
-	Refused     float64 `json:"refused"` // share of the answers that mean no
-	// Unsent requests were due and could not be sent before the end: the server
-	// does not keep up with the rate.
+	Refused     float64 `json:"refused"` // share of the replies that mean "no"
+	// Unsent requests were due and could not be sent before the end, as the server could not keep up with the rate.
 	Unsent uint64 `json:"unsent,omitempty"`
-	// Latencies in microseconds. At a rate they count from when a request was
-	// due, otherwise from when it was sent.
+	// Latencies in microseconds, from when a request was due if there is a rate, otherwise from when it was sent.
 	Latency latencies `json:"latency_us"`
-	// CPU is the server's processor time a request in microseconds, 0 if it is
-	// not known; ServerCores and GeneratorCores are how many cores were busy.
+	// CPU is the server's processor time per request in microseconds, 0 if unknown. ServerCores and GeneratorCores are the
+	// numbers of busy cores.
 	CPU            float64 `json:"cpu_us"`
 	ServerCores    float64 `json:"server_cores"`
 	GeneratorCores float64 `json:"generator_cores"`
@@ -56,7 +54,7 @@ type target struct {
 	addr, auth    string
 	name, version string
 	pid           int
-	// seq goes on from run to run, since time in a server's state does.
+	// seq continues from run to run, as the time in a server's state does.
 	seq   uint64
 	setup setup
 }
@@ -72,7 +70,7 @@ func newTarget(addr, auth string) (*target, error) {
 	return t, nil
 }
 
-// offers tells whether a server has what a workload needs.
+// offers tells whether a server has the commands of a workload.
 func (t *target) offers(w *workload) bool { return !w.own || t.name == "limitkv" }
 
 // prepare empties the server and fills it for a workload.
@@ -99,7 +97,7 @@ func (t *target) prepare(w *workload, p *params) error {
 	return nil
 }
 
-// valueOf is a value of n bytes that is neither a number nor easily packed.
+// valueOf returns a value of n bytes that is not a number and hard to compress.
 func valueOf(n int) string {
 	rnd := random(2)
 	b := make([]byte, n)
@@ -109,10 +107,10 @@ func valueOf(n int) string {
 	return string(b)
 }
 
-// run puts a workload on a server that was prepared for it.
+// run runs a workload on a server that was prepared for it.
 func (t *target) run(w *workload, p *params) (*result, error) { return t.runUntil(w, p, nil) }
 
-// runUntil is run; meanwhile, if it is not nil, is called on a goroutine and may end the run.
+// runUntil is run with meanwhile, which, if not nil, is called on a goroutine and may end the run.
 func (t *target) runUntil(w *workload, p *params, meanwhile func(end func())) (*result, error) {
 	if w.drains && t.seq > 0 {
 		if err := t.prepare(w, p); err != nil {
@@ -174,7 +172,7 @@ func (t *target) runUntil(w *workload, p *params, meanwhile func(end func())) (*
 	return r, nil
 }
 
-// measure takes the times of a run: it lets it warm up, measures, ends it.
+// measure controls the phases of a run: warm-up, measurement, end.
 func (t *target) measure(l *load, p *params, r *result) {
 	if l.limit == 0 {
 		time.Sleep(p.warmup)

@@ -1,7 +1,7 @@
 package main
 
-// Every workload runs on a limitkv in this process: without an error, with
-// answers of both kinds where there are two, and to its end where it has one.
+// Every workload runs on a limitkv in this process: without an error, with replies of both kinds if it has two, and to its end
+// if it has one.
 
 import (
 	"strings"
@@ -66,7 +66,7 @@ func TestWorkloads(t *testing.T) {
 		}
 		switch w.name {
 		case "rl.refused", "script.refused":
-			if r.Refused < 0.5 { // all of them, where those that were granted came before the measurement
+			if r.Refused < 0.5 { // all replies, if those that were granted came before the measurement
 				t.Errorf("%s: %.1f %% of the answers mean no", w.name, 100*r.Refused)
 			}
 		case "rl.cold", "script.cold":
@@ -74,12 +74,12 @@ func TestWorkloads(t *testing.T) {
 				t.Errorf("%s: %.1f %% of the answers mean no, of keys that nobody asked for before", w.name, 100*r.Refused)
 			}
 		case "rl.passing", "script.passing": // by chance
-		case "get", "hget", "zrank", "zrangebyscore", "zpopmin": // what is asked for is there
+		case "get", "hget", "zrank", "zrangebyscore", "zpopmin": // these always find their keys
 			if r.Refused > 0.001 {
 				t.Errorf("%s: %.1f %% of the answers are empty", w.name, 100*r.Refused)
 			}
 		default:
-			if w.refused != nil && (r.Refused < 0.001 || r.Refused > 0.999) { // how many of each depends on the machine's speed
+			if w.refused != nil && (r.Refused < 0.001 || r.Refused > 0.999) { // the shares depend on the machine's speed
 				t.Errorf("%s: %.1f %% of the answers mean no: one kind is missing", w.name, 100*r.Refused)
 			}
 		}

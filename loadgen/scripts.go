@@ -1,15 +1,11 @@
 package main
 
-// Script workloads: what people run as Lua on Redis for limiting, delay queues
-// and locks. The scripts are the tool's own, of the same shape as the ones in
-// use: the same calls in the same order. --scripts DIR runs the files of a
-// folder in their place.
+// Script workloads: Lua scripts as used on Redis for limiting, delay queues and locks. They are written for this tool, and
+// resemble scripts in use: the same calls in the same order. --scripts DIR runs the files of a folder instead.
 //
-// Where a script takes the time from its caller, the number of the request
-// stands for it: the share of refusals and the amount of cleaning up are then
-// the same on a fast server and a slow one. Where the server's own clock
-// decides (a TTL), the users who are active change as requests go by, each
-// making as many requests on any server.
+// If a script gets the time from its caller, the number of the request replaces it. So the share of refusals and the amount of
+// cleaning up are the same on a fast server and a slow one. If the server's clock decides (a TTL), the active users change
+// with the requests, so that each makes the same number of requests on any server.
 
 import (
 	"embed"
@@ -21,7 +17,7 @@ import (
 //go:embed scripts/*.lua
 var ownScripts embed.FS
 
-// scriptText is the text of a script.
+// scriptText returns the text of a script.
 func scriptText(o *setup, name string) (string, error) {
 	if o.scripts != "" {
 		b, err := os.ReadFile(filepath.Join(o.scripts, name+".lua"))
@@ -31,7 +27,7 @@ func scriptText(o *setup, name string) (string, error) {
 	return string(b), err
 }
 
-// loading loads scripts into the server.
+// loading returns a function that loads scripts into the server.
 func loading(names ...string) func(c *wire, o *setup) error {
 	return func(c *wire, o *setup) error {
 		for _, name := range names {
@@ -52,29 +48,27 @@ func loading(names ...string) func(c *wire, o *setup) error {
 	}
 }
 
-// Of a limiter's requests half are to be refused.
+// Half of a limiter's requests are refused.
 const (
 	limiterRate    = 10   // permits in an interval
 	limiterMillis  = 1000 // the interval
 	requestsOfUser = 2 * limiterRate
 )
 
-// epochMillis is where the time that requests carry begins.
+// epochMillis is the start of the time in requests.
 const epochMillis = 1_700_000_000_000
 
-// millis is the time of a request, such that a limiter sees twice its rate.
+// millis returns the time of a request, chosen so that a limiter sees twice its rate.
 func millis(seq uint64, limiters int) uint64 {
 	return epochMillis + seq*limiterMillis/(requestsOfUser*uint64(limiters))
 }
 
-// user is who makes a request: of those active one at random. They change, so
-// that each makes requestsOfUser requests.
+// user returns a random one of the active users. They change, so that each makes requestsOfUser requests.
 func user(rnd *random, seq uint64, active int) uint64 {
 	return seq/requestsOfUser + rnd.below(uint64(active))
 }
 
-// Delay queues: messages are due one a second in each queue, and each is polled
-// twice a second.
+// Delay queues: in each queue one message per second becomes due, and each queue is polled twice a second.
 const (
 	queues         = 100
 	messagesQueued = 1_000_000
@@ -140,7 +134,7 @@ func scriptWorkloads() []*workload {
 					return unlock.append(b, key, connection, 2)
 				}
 				step = 0
-				if rnd.below(256) == 0 { // forgotten: the TTL ends it
+				if rnd.below(256) == 0 { // never released: its TTL ends it
 					return unlock.append(b, key, connection, 3)
 				}
 				return unlock.append(b, key, connection, 1)
@@ -181,7 +175,7 @@ func scriptWorkloads() []*workload {
 			rnd := o.random(connection)
 			return func(b []byte, seq uint64) []byte {
 				n := rnd.below(uint64(o.keys))
-				// The random number is packed into 4 bytes: below 2^24 none is like another.
+				// The random number is packed into 4 bytes; below 2^24 all are distinct.
 				return p.append(b, n, n, n, n, n, millis(seq, o.keys), seq&(1<<24-1))
 			}
 		},
@@ -189,8 +183,7 @@ func scriptWorkloads() []*workload {
 	}}
 }
 
-// unprovenWorkloads are scripts of which nothing can be told before they run: how
-// long they take, or what keys they use.
+// unprovenWorkloads are scripts about which nothing is known before they run: neither their duration nor their keys.
 func unprovenWorkloads() (list []*workload) {
 	for _, x := range []struct {
 		name, does string
@@ -223,8 +216,8 @@ func unprovenWorkloads() (list []*workload) {
 	}, "FCALL", "benchmark_incr", "1", "counter:##########"))
 }
 
-// fillQueues gives delay queues, numbered from first on by step, messages that
-// fall due one at each unit of time from a time on.
+// fillQueues adds messages to delay queues, which are numbered from first on by step. From a time on, one message becomes due
+// per unit of time.
 func fillQueues(c *wire, first, step, messages int, from uint64) error {
 	const chunk = 50
 	args := []string{"ZADD", queueName}

@@ -1,8 +1,8 @@
 package main
 
-// Single requests: what one takes of the server's processor time, beside what it takes of a program that does nothing but wait
-// with epoll, read, and answer always the same. That is the system's part, of which no server of this kind can be without, and
-// its rate is the most that the generator can ask for. In pipelines it is the same.
+// Single requests: the server's processor time for one, compared with a program that only waits with epoll, reads, and always
+// sends the same reply. The latter is the system's share, which no such server can avoid, and its rate is the most that the
+// generator can send. The same is measured in pipelines.
 
 import (
 	"flag"
@@ -72,10 +72,10 @@ func runSingle(args []string) error {
 	return out.Flush()
 }
 
-// singleKeys is how many keys requests choose from.
+// singleKeys is the number of keys in requests.
 const singleKeys = 100_000
 
-// singleRequest is what servers are asked: limitkv its own command, the others the script that does the same.
+// singleRequest is the request to servers: limitkv's own command, or for the others an equivalent script.
 type singleRequest struct {
 	name        string
 	own, theirs []string
@@ -91,10 +91,10 @@ func singleRequests() (list []singleRequest) {
 	return append(list, singleRequest{"RL.ACQUIRE, or that script", []string{"RL.ACQUIRE", "limiter:__rand_int__", "1", "GCRA", "10", "1000"}, script})
 }
 
-// single is a server that is measured.
+// single is a server to measure.
 type single struct {
 	*target
-	own    bool // it is asked limitkv's own command
+	own    bool // it gets limitkv's own command
 	rounds []outsideResult
 }
 
@@ -108,13 +108,14 @@ func (s *single) round(generator string, connections, pipeline int, length time.
 	return err
 }
 
-// least is the program that answers always the same, in a process of its own, so that its processor time can be told apart.
+// leastServer is the program that always sends the same reply. It is a separate process, so that its processor time can be
+// measured.
 type leastServer struct {
 	addr string
 	cmd  *exec.Cmd
 }
 
-// leastCommand has this program be that server.
+// leastCommand is the argument that makes this program be that server.
 const leastCommand = "answer-the-same"
 
 func startLeast() (*leastServer, error) {

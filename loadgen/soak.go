@@ -1,8 +1,8 @@
 package main
 
-// The soak: mixed traffic for an hour, in six parts. What the server does in the last part is held against the second one, in
-// throughput, p99.9 and resident memory: whatever leaks, fragments or fills up shows there. The first part is not judged,
-// since the keyspace grows to its size in it.
+// The soak run: mixed traffic for an hour, in six parts. The last part is compared with the second one in throughput, p99.9
+// and resident memory. So leaks, fragmentation and growing structures become visible. The first part is not judged, as the
+// keyspace is still growing.
 
 import (
 	"flag"
@@ -22,20 +22,20 @@ const (
 	soakSamples = 100 // of the resident memory, in each part
 )
 
-// soakWorkload is limiters that stay and that come and go, by commands and by scripts, locks, queues, and keys that live for
-// 100 ms.
+// soakWorkload mixes permanent and temporary limiters, by commands and by scripts, locks, queues, and keys that live for 100
+// ms.
 func soakWorkload() *workload {
 	w := mixed("soak", "mixed traffic", true, usedWorkloads(),
 		portion{"rl.inline", 4}, portion{"rl.passing", 2}, portion{"script.inline", 2}, portion{"lk.mutex", 3}, portion{"dq.life", 3},
 		portion{"get", 1}, portion{"set.px", 1})
-	w.drains = false // the server is to keep what it has, from part to part
+	w.drains = false // the server must keep its data from part to part
 	return w
 }
 
-// soaked is what one part came to.
+// soaked is the result of one part.
 type soaked struct {
 	*result
-	resident float64 // on average
+	resident float64 // the average
 }
 
 func runSoak(args []string) error {
@@ -65,7 +65,7 @@ func runSoak(args []string) error {
 	return judgeSoak(parts[1], parts[soakParts-1])
 }
 
-// soak runs all parts, and writes a line for each.
+// soak runs all parts, and prints a line for each.
 func (t *target) soak(p *params) (parts []soaked, err error) {
 	work := soakWorkload()
 	if err := t.prepare(work, p); err != nil {
@@ -98,7 +98,7 @@ func (t *target) soak(p *params) (parts []soaked, err error) {
 	return parts, nil
 }
 
-// freshQueues makes the queues anew: their entries are numbered from the start by the connections of each part.
+// freshQueues makes the queues again, since the connections of each part number the entries from the start.
 func (t *target) freshQueues() error {
 	c, err := dial(t.addr, t.auth)
 	if err != nil {
@@ -113,7 +113,7 @@ func (t *target) freshQueues() error {
 	return named(usedWorkloads(), "dq.life").prepare(c, &t.setup)
 }
 
-// averageResident is the resident memory of a process until it has ended, looked at every so often.
+// averageResident returns the average resident memory of a process until the end, sampled at an interval.
 func averageResident(pid int, every time.Duration, ended *atomic.Bool) float64 {
 	sum, n := 0.0, 0
 	for !ended.Load() || n == 0 {
@@ -124,7 +124,7 @@ func averageResident(pid int, every time.Duration, ended *atomic.Bool) float64 {
 	return sum / float64(n)
 }
 
-// judgeSoak says what of the last part is worse than it was.
+// judgeSoak reports what is worse in the last part.
 func judgeSoak(early, late soaked) error {
 	failed := false
 	for _, x := range []struct {

@@ -1,6 +1,6 @@
 package main
 
-// A soak runs through its parts on a server, and what is worse at the end is found.
+// A soak runs through its parts on a server, and reports what is worse at the end.
 
 import (
 	"testing"

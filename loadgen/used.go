@@ -1,8 +1,8 @@
 package main
 
-// Workloads as they are in use, each in two ways: by limitkv's commands, and by scripts and plain commands that do the same
-// anywhere. Limiters have their rules with every request and short periods, so that they are made, full again and gone all
-// the time; others are hot, cold, or refuse nearly all. Queues live their whole life, at any depth. Keys live for 100 ms.
+// Workloads as in real use, each in two ways: with limitkv's commands, and with equivalent scripts and plain commands for any
+// server. Limiters have a rule in every request and short periods, so that they are made, become full and disappear all the
+// time. Others are hot, cold, or refuse nearly all requests. Queues of any depth live their whole life. Keys live for 100 ms.
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ const (
 	usedCounter = "c:############"
 	usedQueue   = "q:##"
 	usedEntry   = "e:############"
-	// usedQueues is how many queues there are. A connection works on one of its own, if there are no more of them: it knows
-	// what comes next then, without looking at replies.
+	// usedQueues is the number of queues. If there are at most as many connections, each has its own queue. It then knows the
+	// next entry without looking at replies.
 	usedQueues = 50
 	usedLease  = "30000"
 )
@@ -29,7 +29,7 @@ func uniform(o *setup, connection uint64) func(uint64) uint64 {
 	return func(uint64) uint64 { return rnd.below(n) }
 }
 
-// zipf picks the k-th of n with a chance in proportion to 1/k.
+// zipf picks the k-th of n with a probability proportional to 1/k.
 func zipf(o *setup, connection uint64) func(uint64) uint64 {
 	rnd, log := o.random(connection), math.Log(float64(o.keys))
 	return func(uint64) uint64 {
@@ -37,28 +37,28 @@ func zipf(o *setup, connection uint64) func(uint64) uint64 {
 	}
 }
 
-// passing picks one of as many as there are keys, which others take the place of: each is asked four times.
+// passing picks one of as many limiters as there are keys. The set moves on: each limiter gets four requests.
 func passing(o *setup, connection uint64) func(uint64) uint64 {
 	rnd, n := o.random(connection), uint64(o.keys)
 	return func(seq uint64) uint64 { return seq/4 + rnd.below(n) }
 }
 
-// cold picks one that nobody asked for before.
+// cold picks a limiter that no request has used before.
 func cold(*setup, uint64) func(uint64) uint64 {
 	return func(seq uint64) uint64 { return seq }
 }
 
 func hot(*setup, uint64) func(uint64) uint64 { return func(uint64) uint64 { return 0 } }
 
-// usedLimiterKind is a way in which limiters are asked.
+// usedLimiterKind is a way in which limiters are used.
 type usedLimiterKind struct {
 	name, does, count, millis string
 	keys                      int
 	pick                      picker
-	outside                   bool // valkey-benchmark can pick as pick does
+	outside                   bool // valkey-benchmark can pick the same way
 }
 
-// outsideLoad is a command of this way for valkey-benchmark. Numbers that count up are keys that nobody asked for before.
+// outsideLoad returns a command for valkey-benchmark. With consecutive numbers the keys are unused ones.
 func (l *usedLimiterKind) outsideLoad(command ...string) outsideLoad {
 	load := outsideOne(command...)
 	if l.name == "cold" {
@@ -67,8 +67,7 @@ func (l *usedLimiterKind) outsideLoad(command ...string) outsideLoad {
 	return load
 }
 
-// usedLimiters are the ways in which limiters are asked: the rule as GCRA, and as the limit and the length of a window for the
-// script.
+// usedLimiters are the ways in which limiters are used: the limit and its period in milliseconds, for GCRA and for the script.
 var usedLimiters = []usedLimiterKind{
 	{"inline", "10 a second, over 100,000 keys", "10", "1000", 100_000, uniform, true},
 	{"zipf", "10 a second, over 100,000 keys of which some are asked far more often", "10", "1000", 100_000, zipf, false},
@@ -122,8 +121,8 @@ func usedWorkloads() (list []*workload) {
 			portion{"script.inline", 8}, portion{"lock.plain", 3}, portion{"script.life", 3}, portion{"get", 1}, portion{"set", 1}))
 }
 
-// usedQueueLife is the life of an entry in a queue that has others: added, taken with a lease, and done. What is added is due
-// behind all others, so a connection that has a queue to itself knows which comes next.
+// usedQueueLife is the life of an entry in a queue with others: added, taken with a lease, and acknowledged. A new entry is
+// due after all others, so a connection with its own queue knows which one is next.
 func usedQueueLife() (native, scripts *workload) {
 	life := func(w *workload, fill func(o *setup) *pattern, patterns func(o *setup) (add, pop, ack *pattern)) *workload {
 		w.keys, w.drains = 10*usedQueues, true // a connection begins anew with each run
@@ -187,16 +186,16 @@ func usedQueueLife() (native, scripts *workload) {
 	return native, scripts
 }
 
-// literal writes a text of the same length in place of another one, where that would be a hole.
+// literal replaces a text in a pattern by another one of the same length, which would otherwise be a hole.
 func literal(p *pattern, old, text string) *pattern {
 	p.text = bytes.Replace(p.text, []byte(old), []byte(text), 1)
 	return p
 }
 
-// usedDue is when an entry is due, in ms.
+// usedDue is the due time of an entry, in ms.
 const usedDue = "1#############"
 
-// numbersFor fills the holes of a queue's name with the queue, all others with the entry.
+// numbersFor fills the holes of a queue's name with the queue, and all others with the entry.
 func numbersFor(p *pattern, queue, entry uint64) []uint64 {
 	numbers := make([]uint64, len(p.holes))
 	for i, h := range p.holes {
@@ -207,8 +206,8 @@ func numbersFor(p *pattern, queue, entry uint64) []uint64 {
 	return numbers
 }
 
-// sidekiqWorkload is a job's way through Sidekiq as its client and its workers send it: plain commands, and the script that
-// moves what is due.
+// sidekiqWorkload is a job's way through Sidekiq, as its client and workers send it: plain commands, and the script that moves
+// due jobs.
 func sidekiqWorkload() *workload {
 	return &workload{
 		name: "sidekiq", does: "a job of the shape of Sidekiq's: pushed, moved when due, fetched, counted (zpopbyscore.lua)", keys: usedQueues,
@@ -239,13 +238,13 @@ func sidekiqWorkload() *workload {
 	}
 }
 
-// portion is so many requests of a kind, of all that the portions of a mixture have together.
+// portion is the number of requests of one kind in a mixture.
 type portion struct {
 	workload string
 	requests int
 }
 
-// mixed is traffic of several kinds: limiters, locks and queues of these workloads, and strings.
+// mixed is a mixture of several workloads: those in used, those of locks, and basic ones.
 func mixed(name, does string, own bool, used []*workload, portions ...portion) *workload {
 	known := slices.Concat(used, lockWorkloads(), basicWorkloads())
 	var parts []*workload
@@ -280,8 +279,7 @@ func mixed(name, does string, own bool, used []*workload, portions ...portion) *
 	}
 }
 
-// usedClaims are what is to be reached: at least ten times, and half as much again where each request waits for its reply,
-// where limiters stay; five times and 1.3 where they come and go.
+// usedClaims returns the claims: many is the least ratio in pipelines of 16, one is that if each request waits for its reply.
 func usedClaims() (list []claim) {
 	for _, x := range []struct {
 		name, against string

@@ -1,7 +1,6 @@
 package main
 
-// Workloads: what is asked of a server, and what its answers mean. A workload
-// is one row; all of them are in workloads().
+// Workloads: requests to a server, and the meaning of its replies. A workload is one row; all are in workloads().
 
 import (
 	"fmt"
@@ -13,45 +12,43 @@ import (
 type workload struct {
 	name string
 	does string // for --help and the report
-	// own workloads are for servers that have limitkv's commands.
+	// own workloads need limitkv's commands.
 	own bool
-	// keys is how many keys it works on unless --keys says otherwise.
+	// keys is the default number of keys (--keys).
 	keys int
-	// drains: what prepare made is used up by a run, which takes at most
-	// requests(keys) requests; it is prepared anew for each.
+	// drains: a run uses up what prepare has made, and takes at most requests(keys) requests. Each run is prepared again.
 	drains   bool
 	requests func(keys int) uint64
 	// prepare fills an emptied server.
 	prepare func(c *wire, o *setup) error
-	// requests of one connection: returns a function that appends the next. seq
-	// numbers the requests of all connections and stands for time.
+	// maker makes the requests of one connection: it returns a function that appends the next one. seq numbers the requests of
+	// all connections and is used as the time.
 	maker func(o *setup, connection uint64) maker
-	// refused tells whether an answer means no (a limiter's refusal, an empty
-	// queue, a lock that is held). nil: there is no such answer.
+	// refused tells whether a reply means "no" (a limiter's refusal, an empty queue, a held lock). nil: no reply does.
 	refused func(r *reply) bool
-	// judge makes what looks at each answer of a connection in turn and says what
-	// is wrong with it, "" if nothing is. nil: errors alone are wrong.
+	// judge makes a function that checks each reply of a connection in order and returns what is wrong, "" if nothing is. nil:
+	// only errors are wrong.
 	judge func() func(r *reply) (wrong string)
-	// outside is the same for valkey-benchmark. nil: it cannot send it.
+	// outside is the load for valkey-benchmark, nil if it cannot send it.
 	outside func(o *setup) outsideLoad
 }
 
 // maker appends the request with a number to b.
 type maker func(b []byte, seq uint64) []byte
 
-// setup is what a workload is made with.
+// setup is the parameters of a workload.
 type setup struct {
 	keys int
-	// value is what is stored.
+	// value is the value to store.
 	value string
 	// shas are the scripts' SHA-1s by name.
 	shas map[string]string
-	// scripts is a folder of scripts to load in place of the tool's own.
+	// scripts is a folder of scripts to load instead of the tool's own.
 	scripts string
 }
 
-// random is a connection's own random numbers. Its seed is mixed, since seeds
-// that follow each other would give the same numbers one step apart.
+// random returns a connection's own generator. Its seed is mixed, since consecutive seeds would give the same numbers one step
+// apart.
 func (o *setup) random(connection uint64) *random {
 	seed := random(connection)
 	r := random(seed.next())
@@ -62,8 +59,8 @@ func workloads() []*workload {
 	return slices.Concat(basicWorkloads(), sortedSetWorkloads(), scriptWorkloads(), unprovenWorkloads(), nativeWorkloads(), lockWorkloads(), usedWorkloads())
 }
 
-// choose finds workloads by their names; "all" and the names of groups stand
-// for several. The recorded ones are not on every machine, and not in "all".
+// choose finds workloads by name; "all" and names of groups mean several. "all" does not include recordings, which are not on
+// every machine.
 func choose(names string) ([]*workload, error) {
 	recorded, _, err := recordedWorkloads(recordingsDir())
 	if err != nil {
@@ -89,7 +86,7 @@ func choose(names string) ([]*workload, error) {
 	return chosen, nil
 }
 
-// Answers that mean no.
+// Replies that mean "no".
 func isNull(r *reply) bool      { return r.null }
 func isZero(r *reply) bool      { return r.kind == ':' && r.n == 0 }
 func isOne(r *reply) bool       { return r.kind == ':' && r.n == 1 }
@@ -98,10 +95,10 @@ func startsWith1(r *reply) bool { return r.first == 1 }
 
 func isEmpty(r *reply) bool { return r.null || r.kind == '*' && r.n == 0 }
 
-// valueArg is an argument that stands for what is stored.
+// valueArg is a placeholder for the value to store.
 const valueArg = "VALUE"
 
-// filled are arguments with the value in them.
+// filled replaces the placeholder by the value.
 func (o *setup) filled(args []string) []string {
 	args = slices.Clone(args)
 	for i := range args {
@@ -112,8 +109,8 @@ func (o *setup) filled(args []string) []string {
 	return args
 }
 
-// filling prepares a key by a command for each number below keys, which takes the place of all holes. Where there are several
-// commands, they take turns.
+// filling returns a prepare function that sends a command for each number below keys, with the number in all holes. Several
+// commands alternate.
 func filling(commands ...[]string) func(c *wire, o *setup) error {
 	return func(c *wire, o *setup) error {
 		var patterns []*pattern
@@ -127,7 +124,7 @@ func filling(commands ...[]string) func(c *wire, o *setup) error {
 	}
 }
 
-// atRandom sends a command again and again, each of its holes filled with a random number below keys.
+// atRandom repeats a command, with a random number below keys in each hole.
 func atRandom(args ...string) func(o *setup, connection uint64) maker {
 	return func(o *setup, connection uint64) maker {
 		p, rnd, n := command(o.filled(args)...), o.random(connection), uint64(o.keys)
@@ -141,7 +138,7 @@ func atRandom(args ...string) func(o *setup, connection uint64) maker {
 	}
 }
 
-// asking is a workload that sends a command as atRandom does, and as valkey-benchmark can as well.
+// asking returns a workload that sends a command like atRandom, and the same load for valkey-benchmark.
 func asking(w workload, args ...string) *workload {
 	w.maker = atRandom(args...)
 	w.outside = func(o *setup) outsideLoad {
@@ -154,7 +151,7 @@ func asking(w workload, args ...string) *workload {
 	return &w
 }
 
-// basicWorkloads are strings and hashes.
+// basicWorkloads are those of strings and hashes.
 func basicWorkloads() []*workload {
 	const key = "key:############"
 	fill := filling([]string{"SET", key, valueArg})
@@ -181,7 +178,7 @@ func basicWorkloads() []*workload {
 		}}
 }
 
-// hashFields is how many fields a hash has.
+// hashFields is the number of fields of a hash.
 const hashFields = 10
 
 func fillHashes(c *wire, o *setup) error {
@@ -195,8 +192,7 @@ func fillHashes(c *wire, o *setup) error {
 	})
 }
 
-// sortedSetWorkloads are those on one large sorted set; keys is the number of
-// its members.
+// sortedSetWorkloads are those of one large sorted set; keys is the number of its members.
 func sortedSetWorkloads() []*workload {
 	const members = 1_000_000
 	fill := func(c *wire, o *setup) error { return fillSortedSet(c, "zset", uint64(o.keys)) }
@@ -231,8 +227,7 @@ func sortedSetWorkloads() []*workload {
 // sortedSetMember is a member of the large sorted set.
 const sortedSetMember = "member:############"
 
-// fillSortedSet adds members whose scores are random integers below their
-// number.
+// fillSortedSet adds members with random integer scores below their number.
 func fillSortedSet(c *wire, key string, members uint64) error {
 	const chunk = 50
 	args := []string{"ZADD", key}

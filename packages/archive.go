@@ -1,6 +1,6 @@
 package main
 
-// Archives whose bytes depend on nothing but their files: sorted by whoever makes them, one time for all, owned by root.
+// Archives whose bytes depend only on their files: callers sort these, and all have the same time and belong to root.
 
 import (
 	"archive/tar"
@@ -28,7 +28,7 @@ type file struct {
 	data []byte
 }
 
-// readFiles reads the files below a folder, whose names there begin with a prefix, sorted.
+// readFiles reads the files below a folder, sorted, and adds a prefix to their names.
 func readFiles(dir, prefix string) (files []file, err error) {
 	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || strings.HasSuffix(name, ".pyc") {
@@ -47,7 +47,7 @@ func sortFiles(files []file) {
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 }
 
-// zipOf is a zip archive with files.
+// zipOf makes a zip archive of files.
 func zipOf(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -68,7 +68,7 @@ func zipOf(files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// tarOf is a tar archive with files.
+// tarOf makes a tar archive of files.
 func tarOf(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -90,7 +90,7 @@ func tarOf(files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// tarGzOf is a compressed tar archive with files.
+// tarGzOf makes a compressed tar archive of files.
 func tarGzOf(files []file, at time.Time) ([]byte, error) {
 	data, err := tarOf(files, at)
 	if err != nil {
@@ -114,7 +114,7 @@ func gzipOf(data []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// archives writes the binary of each platform with its licences: a zip for Windows, a tar.gz for others.
+// archives writes an archive for each platform with the binary and the licences: a zip for Windows, a tar.gz for the others.
 func (r *release) archives() error {
 	texts, err := r.texts()
 	if err != nil {
@@ -141,7 +141,7 @@ func (r *release) archives() error {
 	return nil
 }
 
-// texts are the files that come with each binary: the licences.
+// texts returns the files that accompany each binary: the licences.
 func (r *release) texts() ([]file, error) {
 	licence, err := os.ReadFile("LICENSE")
 	return []file{{"LICENSE", 0o644, licence}, {"THIRD_PARTY_LICENSES", 0o644, r.licences}}, err

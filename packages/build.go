@@ -1,6 +1,6 @@
 package main
 
-// The binaries, the licences of what they are made of, and the check that two builds give the same bytes.
+// The binaries, the licences of their parts, and the check that two builds give the same bytes.
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// build compiles the server for all platforms. Nothing of the machine goes into a binary: no path, no time, no C compiler's
-// work, no state of the checkout.
+// build compiles the server for all platforms. A binary depends on nothing of the machine: no paths, no time, no C compiler,
+// no state of the checkout.
 func (r *release) build(twice bool) error {
 	r.binaries = map[platform][]byte{}
 	tmp, err := os.MkdirTemp("", "limitkv-packages-")
@@ -55,7 +55,7 @@ func (r *release) compile(p platform, source, target string, env []string) ([]by
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -buildid=", "-o", target, "./cmd/limitkv")
 	cmd.Dir = source
-	// Those that would change the instructions that are used are set to what Go takes unless told.
+	// Variables that change the instructions used are set to Go's defaults.
 	cmd.Env = append(append(os.Environ(), "GOOS="+p.os, "GOARCH="+p.arch, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0",
 		"GOEXPERIMENT=", "GOWORK=off"), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -64,8 +64,8 @@ func (r *release) compile(p platform, source, target string, env []string) ([]by
 	return os.ReadFile(target)
 }
 
-// licences are the licence texts of Go and of all modules that are linked into a binary: whoever passes a binary on has to
-// pass them on too.
+// licences returns the licence texts of Go and of all modules linked into a binary. Whoever distributes the binary must
+// distribute them too.
 func licences(binary []byte) ([]byte, error) {
 	info, err := buildinfo.Read(bytes.NewReader(binary))
 	if err != nil {
@@ -100,7 +100,7 @@ func licences(binary []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// licence is the licence text in a module's folder, under the names that are usual.
+// licence returns the licence text in a module's folder, under one of the usual names.
 func licence(dir string) ([]byte, error) {
 	for _, name := range []string{"LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))

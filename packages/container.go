@@ -1,7 +1,7 @@
 package main
 
-// What a container image is built from: the Containerfile, and beside it the binaries and an empty folder for data that belongs
-// to the user as whom the server runs, since an image from scratch has nothing that could make one.
+// The files from which a container image is built: the Containerfile, the binaries, and an empty folder for data that belongs
+// to the server's user. An image from scratch contains no tool that could make the folder.
 
 import (
 	"archive/tar"
@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// nobody is the id of the user and group as whom the server runs in a container.
+// nobody is the ID of the server's user and group in a container.
 const nobody = 65534
 
 func (r *release) container() error {

@@ -1,8 +1,8 @@
 package main
 
-// The Java artifacts, laid out as a Maven repository: each a jar, its sources, its documentation and its pom. limitkv-junit has
-// the binaries of all platforms in its jar, so that a user names one dependency; limitkv-limiters is what packages/integrations/java
-// has. javac compiles, Maven fetches what it needs for that.
+// The Java artifacts, as a Maven repository. Each has a jar, its sources, its documentation and its pom. The jar of
+// limitkv-junit contains the binaries of all platforms, so that users need only one dependency. limitkv-limiters contains
+// packages/integrations/java. javac compiles; Maven fetches the dependencies.
 
 import (
 	"crypto/sha1"
@@ -15,13 +15,13 @@ import (
 	"strings"
 )
 
-// artifact is a jar that Maven can depend on.
+// artifact is a jar that Maven projects can depend on.
 type artifact struct {
 	name     string
-	pom, src string // its pom, the version left open, and the folder of its sources
+	pom, src string // the pom, as a template without the version, and the folder of the sources
 	java     string // the oldest Java that the classes run on
 	module   string
-	binaries string // the folder in the jar that has the binaries, by platform; none if ""
+	binaries string // the folder in the jar for the binaries, by platform; "" if there are none
 }
 
 var artifacts = []artifact{
@@ -67,7 +67,7 @@ func (r *release) jar(a artifact) error {
 		return err
 	}
 	if a.binaries == "" {
-		texts = texts[:1] // of what the binary is made of there is nothing in it
+		texts = texts[:1] // without the licences of the binary's parts
 	}
 	files := []file{manifest}
 	for _, t := range texts {
@@ -98,7 +98,7 @@ func (r *release) jar(a artifact) error {
 	return nil
 }
 
-// compileJava compiles an artifact and writes its documentation, in a folder that has its pom.
+// compileJava compiles an artifact and generates its documentation, in a folder that contains its pom.
 func compileJava(a artifact, tmp string, sources []file) (classes, pages []file, err error) {
 	classpath := filepath.Join(tmp, "classpath")
 	if err := maven(filepath.Join(tmp, "pom.xml"), classpath); err != nil {
@@ -114,7 +114,7 @@ func compileJava(a artifact, tmp string, sources []file) (classes, pages []file,
 		names = append(names, filepath.Join(a.src, filepath.FromSlash(f.name)))
 	}
 	compiled, documented := filepath.Join(tmp, "classes"), filepath.Join(tmp, "pages")
-	// What annotations of libraries name, and is not there, is no fault of ours.
+	// -classfile: annotations in libraries may name classes that are missing here.
 	if err := run("javac", append(append([]string{"-Xlint:all,-processing,-classfile", "-Werror", "-d", compiled}, args...), names...)...); err != nil {
 		return nil, nil, err
 	}
@@ -128,7 +128,7 @@ func compileJava(a artifact, tmp string, sources []file) (classes, pages []file,
 	return classes, pages, err
 }
 
-// artifact writes a file of the repository with the checksum that Maven asks for.
+// artifact writes a file of the repository, and the checksum that Maven expects.
 func (r *release) artifact(a artifact, ending string, data []byte) error {
 	name := "maven/io/github/limitkv/" + a.name + "/" + r.version + "/" + a.name + "-" + r.version + ending
 	sum := sha1.Sum(data)
@@ -138,7 +138,7 @@ func (r *release) artifact(a artifact, ending string, data []byte) error {
 	return r.write(name, data)
 }
 
-// maven writes the class path of a project: from what is at hand if that is all, else from Maven's repositories.
+// maven writes the class path of a project: offline if all dependencies are present, else from Maven's repositories.
 func maven(pom, classpath string) (err error) {
 	args := []string{"-q", "-B", "-f", pom, "dependency:build-classpath", "-Dmdep.outputFile=" + classpath}
 	if exec.Command("mvn", append([]string{"-o"}, args...)...).Run() == nil {
@@ -147,7 +147,7 @@ func maven(pom, classpath string) (err error) {
 	return run("mvn", args...)
 }
 
-// run runs a program, whose output is the error if it fails.
+// run runs a program. If it fails, its output is in the error.
 func run(name string, args ...string) error {
 	out, err := exec.Command(name, args...).CombinedOutput()
 	if err != nil {

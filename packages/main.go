@@ -1,9 +1,9 @@
-// Command packages writes everything that a release consists of: archives with the binary for each platform, and packages
-// for Python, Node, Java, Debian and containers that bring it. "make packages" runs it, "make release" as well.
+// Command packages writes all files of a release: archives with the binary for each platform, and packages for Python, Node,
+// Java, Debian and containers that contain it. "make packages" and "make release" run it.
 //
-// The same tree and version give the same bytes, on any machine with the same Go and Java: files are sorted, and their time
-// is that of the last commit (or SOURCE_DATE_EPOCH). Formats that are an archive with a few text files inside – wheel, npm
-// package, jar, deb – are written here and not by the tools of four languages, each of which would need its own care for that.
+// The same tree and version give the same bytes, on any machine with the same versions of Go and Java: files are sorted, and
+// have the time of the last commit (or SOURCE_DATE_EPOCH). Formats that are archives with a few text files (wheel, npm
+// package, jar, deb) are written here, not by the tools of four languages, each of which would need its own measures for that.
 package main
 
 import (
@@ -21,14 +21,14 @@ import (
 	"github.com/limitkv/limitkv/server"
 )
 
-// release is what is to be built.
+// release is a release to build.
 type release struct {
 	version   string // 1.2.3 or 1.2.3-rc.1
 	time      time.Time
 	out       string // the folder, emptied first
 	platforms []platform
 	binaries  map[platform][]byte
-	licences  []byte // of everything that is linked into the binary
+	licences  []byte // of all code linked into the binary
 }
 
 // kind is a kind of package.
@@ -37,7 +37,7 @@ type kind struct {
 	make func(r *release) error
 }
 
-// kinds are what a release consists of, in the order in which they are made.
+// kinds are the parts of a release, in the order in which they are made.
 var kinds = []kind{
 	{"archives", (*release).archives},
 	{"python", (*release).wheels},
@@ -96,7 +96,7 @@ func (r *release) run(of, only string, twice bool) (err error) {
 	return r.sums()
 }
 
-// sourceTime is the time that all files get: SOURCE_DATE_EPOCH, else that of the last commit.
+// sourceTime returns the time for all files: SOURCE_DATE_EPOCH, or that of the last commit.
 func sourceTime() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
@@ -122,7 +122,7 @@ func (r *release) write(name string, data []byte) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// fill replaces what packages' own files leave open.
+// fill replaces the placeholder for the version in a file.
 func (r *release) fill(text []byte) []byte {
 	return []byte(strings.ReplaceAll(string(text), "@VERSION@", r.version))
 }

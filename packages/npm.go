@@ -1,7 +1,7 @@
 package main
 
-// npm packages: limitkv, for each platform @limitkv/PLATFORM with the binary, of which npm installs the one that fits, and
-// @limitkv/middleware with what packages/integrations/node has for Express and Fastify.
+// npm packages: limitkv; @limitkv/PLATFORM with the binary for each platform, of which npm installs the one that fits; and
+// @limitkv/middleware, the code of packages/integrations/node for Express and Fastify.
 
 import (
 	"os"

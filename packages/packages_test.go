@@ -1,7 +1,7 @@
 package main
 
-// What the packages have to be, as far as Go alone can say it: the same bytes each time, and what each format asks for. Whether
-// they install and work is for the install-test of each language.
+// The properties of packages that Go alone can check: the same bytes each time, and the requirements of each format. Whether
+// they install and work is tested by the install-test of each language.
 
 import (
 	"archive/tar"
@@ -25,7 +25,7 @@ import (
 	"github.com/limitkv/limitkv/server"
 )
 
-// made makes all kinds of package but those that need other tools, with bytes that stand for binaries.
+// made makes all kinds of packages except those that need other tools, with placeholder bytes for binaries.
 func made(t *testing.T) (dir string) {
 	t.Helper()
 	r := &release{version: "1.2.3-rc.4", time: time.Unix(1_700_000_000, 0).UTC(), out: t.TempDir(), platforms: platforms,
@@ -35,7 +35,7 @@ func made(t *testing.T) (dir string) {
 	}
 	for _, k := range kinds {
 		if k.name == "java" {
-			continue // it needs a compiler; its install-test is for it
+			continue // it needs a compiler, and is tested by its install-test
 		}
 		if err := k.make(r); err != nil {
 			t.Fatalf("%s: %v", k.name, err)
@@ -48,7 +48,7 @@ func made(t *testing.T) (dir string) {
 }
 
 func TestMain(m *testing.M) {
-	if err := os.Chdir(".."); err != nil { // where the program runs
+	if err := os.Chdir(".."); err != nil { // the program's working directory
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -80,7 +80,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// A wheel's RECORD has each file with its checksum, its name has its tags, and the program can be executed.
+// A wheel's RECORD has each file with its checksum, its name has its tags, and the program is executable.
 func TestWheels(t *testing.T) {
 	dir := made(t)
 	for _, p := range platforms {
@@ -130,7 +130,7 @@ func TestWheels(t *testing.T) {
 	}
 }
 
-// What packages/integrations/ has is published as it is there, for all platforms.
+// The files of packages/integrations/ are published unchanged, for all platforms.
 func TestIntegrations(t *testing.T) {
 	dir := made(t)
 	same := func(path string, got []byte) {
@@ -207,7 +207,7 @@ func contents(t *testing.T, data []byte) (files map[string]string, modes map[str
 	}
 }
 
-// npm's main package depends on that of each platform, at its own version.
+// npm's main package depends on the package for each platform, at the same version.
 func TestNPM(t *testing.T) {
 	dir := made(t)
 	type manifest struct {
@@ -261,7 +261,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// The version is one that all kinds of package can express, and the changes and the README say the same.
+// All kinds of packages can express the version, and CHANGELOG and README have the same one.
 func TestVersion(t *testing.T) {
 	if !regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(alpha|beta|rc)\.(0|[1-9]\d*))?$`).MatchString(server.Version) {
 		t.Errorf("%q is not a version such as 1.2.3 or 1.2.3-rc.1", server.Version)

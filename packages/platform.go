@@ -1,6 +1,6 @@
 package main
 
-// The platforms that there are packages for, and what each kind of package calls them.
+// The supported platforms, and their names in each kind of package.
 
 import (
 	"fmt"
@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// platform is an operating system and a processor. The binary links no C library, so one for Linux serves glibc and musl.
+// platform is an operating system and a processor. The binary links no C library, so one for Linux works with glibc and musl.
 type platform struct {
 	os, arch string // Go's names
 	wheel    string // the tag of a wheel
 	npm      string // Node's process.platform and process.arch
 	java     string // the folder in the jar, from os.name and os.arch
-	deb      string // Debian's architecture, "" where there is no package
+	deb      string // Debian's architecture, "" if there is no package
 }
 
-// platforms: macOS 12 is the oldest that Go supports.
+// platforms lists the platforms. macOS 12 is the oldest that Go supports.
 var platforms = []platform{
 	{"linux", "amd64", "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64", "linux-x64", "linux-amd64", "amd64"},
 	{"linux", "arm64", "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64", "linux-arm64", "linux-arm64", "arm64"},

@@ -1,6 +1,6 @@
 package main
 
-// The bill of materials, in CycloneDX's form: what Go says was linked into the binary.
+// The bill of materials, in CycloneDX format, from the build information that Go stores in the binaries.
 
 import (
 	"bytes"
@@ -20,14 +20,13 @@ type component struct {
 	PURL    string `json:"purl"`
 }
 
-// dependency is what a component is made of.
+// dependency lists the parts of a component.
 type dependency struct {
 	Ref  string   `json:"ref"`
 	Deps []string `json:"dependsOn"`
 }
 
-// bill writes the bill of materials. It is that of all platforms: what is linked into one is linked into all, or listed for
-// the one that has it.
+// bill writes the bill of materials, one for all platforms: a module linked into any of the binaries is listed.
 func (r *release) bill() error {
 	parts := map[string]component{}
 	for _, binary := range r.binaries {

@@ -1,7 +1,7 @@
 package main
 
-// Wheels: for each platform a zip with the Python package, the binary inside it, and what pip wants to know; and one for all
-// platforms with the storage of packages/integrations/.
+// Wheels: for each platform a zip with the Python package, the binary and pip's metadata; and one for all platforms with the
+// storage from packages/integrations/.
 
 import (
 	"crypto/sha256"
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// pythonVersion is the version as Python writes it: 1.2.3rc1 for 1.2.3-rc.1.
+// pythonVersion returns the version in Python's form: 1.2.3rc1 for 1.2.3-rc.1.
 func pythonVersion(version string) string {
 	return strings.NewReplacer("-alpha.", "a", "-beta.", "b", "-rc.", "rc").Replace(version)
 }
@@ -49,11 +49,11 @@ func (r *release) wheels() error {
 		files: []file{{"limitkv_limits.py", 0o644, storage}}})
 }
 
-// wheel is a package of Python.
+// wheel is a Python package.
 type wheel struct {
 	name  string
-	tags  string // the platforms, "any" for one without a binary
-	about string // the folder that has METADATA and README.md
+	tags  string // the platforms, "any" if it has no binary
+	about string // the folder with METADATA and README.md
 	texts []file // the licences
 	files []file
 	info  []file // further files of .dist-info

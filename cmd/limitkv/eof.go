@@ -1,8 +1,9 @@
 package main
 
-// --until-eof ties the server to the process that started it. That process holds the other end of a pipe that is the
-// server's standard input. The system closes it when the process ends, however it ends, also by SIGKILL. Linux could signal
-// the death of a parent; a pipe works everywhere, and it is the process that counts, not the thread that started the server.
+// --until-eof makes the server end with the process that started it. That process holds the write end of a pipe, which is the
+// server's standard input. When it ends, even by SIGKILL, the system closes the pipe. Linux can also send a signal when a
+// parent dies, but a pipe works on every system. And that signal comes when the thread that started the server ends, not the
+// process.
 
 import (
 	"io"
@@ -10,7 +11,7 @@ import (
 	"slices"
 )
 
-// without takes a flag that has no value from the arguments, and says whether it was there.
+// without removes a flag without value from the arguments, and tells whether it was there.
 func without(args []string, flag string) (rest []string, given bool) {
 	if !slices.Contains(args, flag) {
 		return args, false
@@ -18,11 +19,11 @@ func without(args []string, flag string) (rest []string, given bool) {
 	return slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == flag }), true
 }
 
-// inputEnds returns a channel that is closed when standard input has ended. What comes in until then is not looked at.
+// inputEnds returns a channel that is closed at the end of standard input. All input is discarded.
 func inputEnds() <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // an input that cannot be read has ended too
+		_, _ = io.Copy(io.Discard, os.Stdin) // a read error is an end, too
 		close(ended)
 	}()
 	return ended

@@ -1,8 +1,8 @@
 package main
 
-// Panics and locks that are left, wherever they may be: afterwards the server answers, on every shard, or its process
-// has ended with the reason in its log. It never hangs. The server is this test's binary, started again with commands
-// that go wrong on purpose.
+// Panics and locks that stay locked, wherever they occur: afterwards the server still replies, on every shard, or its process
+// has ended with the reason in its log. It never hangs. The server is this test's binary, started again with commands that
+// fail on purpose.
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// asServer is set for the process that is the server.
+// asServer is set in the environment of the server process.
 const asServer = "LIMITKV_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 const planned = "a planned panic"
 
-// fails is the request of a wait that panics when it is served, and failing such a wait for a command's key.
+// fails is the request of a wait that panics when it is served. failing makes such a wait for a command's key.
 type fails struct{}
 
 func (fails) Try(*command.Ctx, []byte) (engine.Served, int64) { panic(planned) }
@@ -48,7 +48,7 @@ func failing(c *command.Ctx) *command.Wait {
 	return w
 }
 
-// faults are commands that go wrong.
+// faults are commands that fail.
 func faults(s *server.Server) []*command.Command {
 	s.LocksMax = 300 * time.Millisecond
 	var left sync.Mutex
@@ -116,13 +116,13 @@ func faults(s *server.Server) []*command.Command {
 
 func nothing(*command.Ctx) {}
 
-// all is the plan of a command that needs the whole keyspace.
+// all is the Plan of a command that needs the whole keyspace.
 func all(_ *command.Ctx, set *engine.LockSet) bool { set.AddAll(); return false }
 
-// none is the plan of a command that takes its locks itself.
+// none is the Plan of a command that takes its locks itself.
 func none(*command.Ctx, *engine.LockSet) bool { return false }
 
-// process is a server in a process of its own.
+// process is a server in its own process.
 type process struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -144,7 +144,7 @@ func (p *process) Log() string {
 	return p.log.String()
 }
 
-// patience is how long anything may take that is to happen at once.
+// patience is how long things may take that should happen at once.
 const patience = 20 * time.Second
 
 func start(t *testing.T, args ...string) *process {
@@ -191,10 +191,10 @@ func (c *client) send(lines ...string) {
 	_, _ = io.WriteString(c.conn, strings.Join(lines, "\r\n")+"\r\n") // the server may have ended already
 }
 
-// errNoReply: the server said nothing in time.
+// errNoReply: the server sent no reply in time.
 var errNoReply = errors.New("no reply")
 
-// reply reads one reply: the error is io.EOF or the like where the connection ended.
+// reply reads one reply. The error is io.EOF or similar if the connection has ended.
 func (c *client) reply(within time.Duration) (string, error) {
 	_ = c.conn.SetReadDeadline(time.Now().Add(within))
 	var scan resp.Scanner
@@ -226,7 +226,7 @@ func (c *client) want(line, reply string) {
 	}
 }
 
-// serves makes sure of every shard: a thousand keys are written, and they are read by a script.
+// serves checks every shard: it writes a thousand keys, and reads them by a script.
 func (p *process) serves() {
 	p.t.Helper()
 	c := p.client()
@@ -283,7 +283,7 @@ func TestPanicThatLeavesNothingIsAnswered(t *testing.T) {
 		p.serves()
 		tried++
 	}
-	time.Sleep(time.Second) // the locks were looked at meanwhile
+	time.Sleep(time.Second) // the locks were checked meanwhile
 	p.serves()
 	if n := strings.Count(p.Log(), "# panic in "); n != tried || n < 10 {
 		t.Errorf("%d panics were logged, %d commands panicked", n, tried)
@@ -325,7 +325,7 @@ func TestPanicThatLeavesDoubtEndsTheServer(t *testing.T) {
 			if !strings.Contains(p.Log(), planned) || !strings.Contains(p.Log(), "fault_test.go:") {
 				t.Errorf("the log has no reason, or no stack:\n%s", p.Log())
 			}
-			// A reply may have come before, but nobody waits for ever.
+			// A reply may have come before, but no client waits for ever.
 			for {
 				if _, err := c.reply(patience); err == errNoReply {
 					t.Error("the client waits for a server that is gone")
@@ -352,12 +352,12 @@ func TestStuckServerEnds(t *testing.T) {
 			p.client().send("fault.wedge k")
 			time.Sleep(100 * time.Millisecond)
 			if strings.HasPrefix(name, "SIG") {
-				for range 8 { // whatever loop they are on, it is stuck
+				for range 8 { // whatever loop they are on, it is blocked
 					p.client().send("SET a 1")
 				}
 			} else {
 				for {
-					free = p.client() // until it is on a loop that is not
+					free = p.client() // until it is on a loop that is not blocked
 					free.send("PING")
 					if _, err := free.reply(100 * time.Millisecond); err == nil {
 						break

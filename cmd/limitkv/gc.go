@@ -1,15 +1,15 @@
 package main
 
-// How often memory is collected, and when it goes back to the system. All settings of the runtime are made here, for they
-// are the process's: a program that has a server inside keeps its own.
+// How often garbage is collected, and when memory is returned to the system. All settings of the Go runtime are made here,
+// since they belong to the process: a program that embeds a server keeps its own.
 //
-// Go collects when the heap has doubled. A small heap doubles several times a second under load, and for each collection
-// the loops wait: with a heap of 4 MB, one request in a thousand took 3 ms instead of 1. So garbage may grow to garbageMin
-// before it is collected, however small the heap is.
+// Go collects when the heap has doubled. A small heap doubles several times a second under load, and the loops wait for each
+// collection: with a heap of 4 MB, one request in a thousand took 3 ms instead of 1. So garbage may grow to garbageMin before
+// it is collected, however small the heap is.
 //
-// After a peak – a large script, a request of hundreds of megabytes – Go would keep what it had then: it does not collect
-// while little is allocated, and gives memory back at 1 % of a core, which takes minutes for a gigabyte. So somebody looks
-// every second, which takes 10 µs, how much memory the process has for what is in use.
+// After a peak, such as a large script or a request of hundreds of megabytes, Go would keep that memory. It does not collect
+// while little is allocated, and it returns memory at 1 % of a core, which takes minutes for a gigabyte. So keeper compares
+// once a second the memory of the process with the memory in use, which takes 10 µs.
 
 import (
 	"os"
@@ -19,17 +19,17 @@ import (
 	"time"
 )
 
-// garbageMin is the garbage in bytes that is not worth a collection.
+// garbageMin is how many bytes of garbage are not worth a collection.
 const garbageMin = 32 << 20
 
-// gcPercent is Go's own: for large heaps, the garbage may grow to the size of what lives.
+// gcPercent is Go's default: for large heaps, garbage may grow to the size of the live heap.
 const gcPercent = 100
 
-// sentinel is what is found unused by each collection. It has a pointer: small objects without one share their memory, so
-// that a finalizer may never run.
+// sentinel is an object that each collection finds unused. It has a pointer, since small objects without one share their
+// memory, so that a finalizer may never run.
 type sentinel struct{ _ *sentinel }
 
-// paceGC sets when to collect anew after each collection. GOGC in the environment turns it off.
+// paceGC sets GOGC again after each collection. If GOGC is set in the environment, it does nothing.
 func paceGC() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -41,9 +41,9 @@ func paceGC() {
 		metrics.Read(live)
 		percent := gcPercent
 		if n := live[0].Value.Uint64(); n < garbageMin {
-			percent = int(garbageMin * 100 / max(n, 4<<20)) // at most 800: the heap may grow before the next collection
+			percent = int(garbageMin * 100 / max(n, 4<<20)) // at most 800, since the live heap may grow before the next collection
 		}
-		// Setting it stops the world for a moment.
+		// SetGCPercent stops the world for a moment.
 		if percent > last+last/4 || percent < last-last/4 {
 			last = percent
 			debug.SetGCPercent(percent)
@@ -55,38 +55,38 @@ func paceGC() {
 
 const (
 	keepEvery = time.Second
-	// keepShare is the part of the time that giving memory back may take: one in keepShare. It is not put off for that for
-	// longer than keepRest. Where there was little to be had – a script still has it, or what is in use lies scattered – it
-	// rests for keepRest, and twice as long each time, up to keepRestMax, or until the process has an eighth more, or an
-	// eighth less in use: a value that was deleted goes at once.
+	// keepShare limits the time for returning memory to one part in keepShare, with a pause of at most keepRest. If there was
+	// little to return, because a script still uses it or the memory in use is scattered, the next try is after keepRest, and
+	// each time twice as long, up to keepRestMax. Such a pause ends early if the process has an eighth more memory, or an
+	// eighth less in use: a deleted value is returned at once.
 	keepShare, keepRest, keepRestMax = 20, 5 * time.Second, time.Minute
-	// Memory that the process has beyond keepTimes what is in use and keepMore is given back while little is allocated; the
-	// rest is for what runs beside. Under load, when garbage is to be expected, there may be busyTimes and busyMore.
+	// Memory beyond keepTimes the memory in use plus keepMore is returned while little is allocated; the margin is for all
+	// else. Under load, when more garbage is normal, busyTimes and busyMore apply.
 	keepTimes, keepMore = 1.4, 48 << 20
 	busyTimes, busyMore = 2.2, 128 << 20
-	// quietBytes is how much may be allocated in keepEvery for that to be little.
+	// quietBytes is the limit of "little allocated", per keepEvery.
 	quietBytes = 16 << 20
-	// A server that allocates less than idleBytes has nothing to do, and what it has been filled with is likely to stay. So it
-	// keeps idleTimes and idleMore, once: not again before it has an eighth more, or has an eighth less in use. Measured after a
-	// million keys: 165 MB became 118 where a script made them, a sorted set's 97 MB became 72.
+	// A server that allocates less than idleBytes is idle, and its data is likely to stay. Then idleTimes and idleMore apply,
+	// but only once, until the process has an eighth more memory or an eighth less in use. Measured after a million keys: 165
+	// MB became 118 when a script had made them; 97 MB of a sorted set became 72.
 	idleBytes           = 1 << 20
 	idleTimes, idleMore = 1.1, 8 << 20
-	// limitHeadroom is above maxmemory, an eighth of which is added, what the runtime holds itself to.
+	// The memory limit of the runtime is maxmemory, an eighth of that, and limitHeadroom.
 	limitHeadroom = 64 << 20
 )
 
-// keeper keeps the process's memory near to what is in use.
+// keeper keeps the process's memory close to the memory in use.
 type keeper struct {
 	freed        chan struct{}
 	runtimeLimit int64
 	samples      []metrics.Sample
 
-	had, allocated uint64        // when it looked last
-	next           time.Time     // when memory may be given back again
-	soonest        time.Time     // when it may be given back for a change
-	rest           time.Duration // for how long it rested, there having been little to be had
+	had, allocated uint64        // at the last look
+	next           time.Time     // when memory may be returned again
+	soonest        time.Time     // the same after a change
+	rest           time.Duration // the last pause, after little was returned
 	lastLimit      int64
-	left, leftUsed uint64 // what it had, and what was in use, after memory was given back
+	left, leftUsed uint64 // the memory of the process and the memory in use after the last return
 }
 
 func newKeeper() *keeper {
@@ -99,15 +99,15 @@ func newKeeper() *keeper {
 	}
 }
 
-// tell says that there is much garbage now.
+// tell reports that there is much garbage now.
 func (k *keeper) tell() {
 	select {
 	case k.freed <- struct{}{}:
-	default: // it has been said
+	default: // already reported
 	}
 }
 
-// keep looks after the process's memory. used is how many bytes are in use, limit is maxmemory.
+// keep runs keeper's loop. used returns the memory in use, limit returns maxmemory.
 func (k *keeper) keep(used, limit func() int64) {
 	tick := time.NewTicker(keepEvery)
 	for {
@@ -120,7 +120,7 @@ func (k *keeper) keep(used, limit func() int64) {
 	}
 }
 
-// look gives memory back if the process has too much of it. garbage says that there is much.
+// look returns memory if the process has too much. garbage tells that there is much garbage.
 func (k *keeper) look(used, limit int64, garbage bool) {
 	if n := limit; n != k.lastLimit {
 		k.lastLimit = limit
@@ -149,7 +149,7 @@ func (k *keeper) look(used, limit int64, garbage bool) {
 		next = k.soonest
 	}
 	if float64(has) <= float64(used)*times+more || grows && !quiet || began.Before(next) {
-		return // while it grows, what there is is wanted
+		return // while it grows, the memory is needed
 	}
 	debug.FreeOSMemory()
 	k.had, k.allocated = k.has()
@@ -164,7 +164,7 @@ func (k *keeper) look(used, limit int64, garbage bool) {
 	}
 }
 
-// has is how much memory the process has of the system, and how much it has ever allocated.
+// has returns the memory that the process has from the system, and the total it has ever allocated.
 func (k *keeper) has() (bytes, allocated uint64) {
 	metrics.Read(k.samples)
 	return k.samples[0].Value.Uint64() - k.samples[1].Value.Uint64(), k.samples[2].Value.Uint64()

@@ -1,6 +1,6 @@
 package main
 
-// What the process has of the system's memory, after a peak and while it works.
+// The process's memory after a peak and under load.
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func (p *process) resident() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// memory is a field of INFO memory.
+// memory returns a field of INFO memory.
 func (c *client) memory(field string) (n int64) {
 	c.t.Helper()
 	c.send("INFO memory")
@@ -37,8 +37,8 @@ func (c *client) memory(field string) (n int64) {
 	return n
 }
 
-// After a peak, memory goes back to the system within ten seconds: what a script had, what an unfinished command had, keys
-// that are gone.
+// After a peak, memory is returned to the system within ten seconds: that of a script, of an unfinished command, and of
+// deleted keys.
 func TestMemoryAfterPeaks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is about size")
@@ -121,7 +121,7 @@ func TestMemoryAfterPeaks(t *testing.T) {
 	}
 }
 
-// While much is written, the server does not give back again and again what it needs a moment later.
+// Under heavy writes the server does not repeatedly return memory that it needs a moment later.
 func TestKeeperUnderLoad(t *testing.T) {
 	k := newKeeper()
 	defer runtime.GC()
@@ -136,11 +136,11 @@ func TestKeeperUnderLoad(t *testing.T) {
 		}
 	}
 	fill()
-	k.look(64<<20, 0, false) // looks for the first time: much has been allocated
+	k.look(64<<20, 0, false) // the first look: much has been allocated
 	if !k.next.IsZero() {
 		t.Error("what garbage there may be under load was given back")
 	}
-	k.look(64<<20, 0, false) // and nothing since
+	k.look(64<<20, 0, false) // nothing was allocated since
 	if k.next.IsZero() {
 		t.Error("too much was not given back")
 	}
@@ -156,8 +156,8 @@ func TestKeeperUnderLoad(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// A server with nothing to do gives back what it does not need, and once: it is not tried again and again where nothing is to be
-// had.
+// An idle server returns the memory that it does not need, but only once: it does not try repeatedly when there is nothing to
+// return.
 func TestKeeperIdle(t *testing.T) {
 	k := newKeeper()
 	defer runtime.GC()
@@ -179,7 +179,7 @@ func TestKeeperIdle(t *testing.T) {
 		t.Errorf("%d MB of 40 are left", k.left>>20)
 	}
 	k.next, k.rest, k.soonest = time.Now().Add(time.Hour), time.Hour, time.Time{}
-	k.look(20<<20, 0, false) // less is said to be in use, which is worth a try, however long it rests
+	k.look(20<<20, 0, false) // less is in use, which is worth another try in spite of the pause
 	if k.leftUsed != 20<<20 {
 		t.Error("it was not tried again where an eighth less is in use")
 	}

@@ -1,6 +1,6 @@
 package main
 
-// What limitkv says about itself: a screen with what most people need, and all parameters where they are asked for.
+// The help text: one screen with what most people need, and all parameters on request.
 
 import (
 	"fmt"
@@ -36,7 +36,7 @@ limitkv --help all|WORD    all parameters, or those that have to do with WORD
 limitkv --version
 `
 
-// help prints the text for what stands behind --help, if anything does.
+// help prints the parameters for the word after --help, or the short text if there is none.
 func help(args []string) {
 	at := slices.IndexFunc(args, func(a string) bool { return a == "--help" || a == "-h" })
 	if at+1 >= len(args) {

@@ -9,7 +9,8 @@ import (
 	"github.com/limitkv/limitkv/server"
 )
 
-// The first help fits a screen of 24 lines and 80 columns, where a prompt needs one, and what it says of parameters is true.
+// The short help fits a screen of 24 lines, one of them for the prompt, and 80 columns, and what it says about parameters is
+// true.
 func TestHelp(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(usage, "\n"), "\n")
 	if len(lines) > 23 {

@@ -33,8 +33,8 @@ func main() {
 func serve(began time.Time, args []string, options server.Options) {
 	switch {
 	case slices.Contains(args, "--version"), slices.Contains(args, "-v"):
-		// What starts servers for tests looks here for the version of Redis, in
-		// redis-server's form: the first number with dots, or what is behind v=.
+		// Programs that start servers for tests look here for Redis's version, in the format of redis-server: the first number
+		// with dots, or the text after v=.
 		fmt.Printf("Redis server v=%s sha=00000000:0 malloc=go bits=%d build=0 limitkv=%s\n",
 			command.RedisVersion, strconv.IntSize, server.Version)
 		return
@@ -69,11 +69,10 @@ func serve(began time.Time, args []string, options server.Options) {
 	options.Shutdown = func() {
 		select {
 		case exit <- struct{}{}:
-		default: // it was told already, and will look what is asked for now
+		default: // it was notified already, and will read the present request
 		}
 	}
-	// An event loop that is busy keeps its processor, in Go's sense, for itself: one
-	// more is for timers and whatever else runs beside the loops.
+	// A busy event loop occupies a P of the Go scheduler. One more is for timers and all that runs beside the loops.
 	options.Loops = runtime.GOMAXPROCS(0)
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(options.Loops + 1)
@@ -82,13 +81,13 @@ func serve(began time.Time, args []string, options server.Options) {
 	memory := newKeeper()
 	options.Freed = memory.tell
 	options.Fatal = func(text string) {
-		fmt.Fprintln(os.Stderr, "limitkv:", text) // the log may be elsewhere
+		fmt.Fprintln(os.Stderr, "limitkv:", text) // the log may go elsewhere
 		os.Exit(exitFatal)
 	}
 	var stuck atomic.Pointer[time.Timer]
 	options.Served = func() {
 		if t := stuck.Load(); t != nil {
-			t.Stop() // a large snapshot may take its time
+			t.Stop() // a large snapshot may take long
 		}
 	}
 	s, err := commands.New(options)
@@ -126,7 +125,7 @@ func serve(began time.Time, args []string, options server.Options) {
 		case <-exit:
 			ending = prepare(s, supervisor, &stuck, signals)
 		case err := <-loaded:
-			if err != nil { // the log has it
+			if err != nil { // already logged
 				supervisor.ending()
 				fail(err)
 			}
@@ -136,9 +135,9 @@ func serve(began time.Time, args []string, options server.Options) {
 			supervisor.ready()
 		}
 	}
-	// Whatever is stuck, be it who should read the log, the process ends.
+	// The process ends even if something is stuck, such as the reader of the log.
 	stuck.Store(time.AfterFunc(s.ShutdownTimeout()+lastWords, func() { os.Exit(exitStuck) }))
-	go func() { // whoever asks twice does not want to wait
+	go func() { // the sender of a second signal does not want to wait
 		<-signals
 		os.Exit(exitStuck)
 	}()
@@ -150,7 +149,7 @@ func serve(began time.Time, args []string, options server.Options) {
 	os.Exit(code)
 }
 
-// signalled is how a signal asks the server to end.
+// signalled returns how a signal ends the server.
 func signalled(s *server.Server, got os.Signal) command.End {
 	name, parameter := "SIGTERM", "shutdown-on-sigterm"
 	if got == syscall.SIGINT {
@@ -164,14 +163,13 @@ func signalled(s *server.Server, got os.Signal) command.End {
 	return parseEnd(s, parameter)
 }
 
-// parseEnd is how a parameter says that the server is to end.
+// parseEnd returns the end that a parameter requests.
 func parseEnd(s *server.Server, parameter string) command.End {
 	return command.ParseEnd(strings.Fields(s.Config.Find(parameter).Get()))
 }
 
-// prepare has replicas catch up and what is to be kept written, and tells whether the
-// server is to end. A signal meanwhile ends the process, since whoever asks twice does not
-// want to wait, but SIGTERM does not while replicas catch up, as in Redis.
+// prepare lets replicas catch up and writes the last files. It tells whether the server shall end. A second signal ends the
+// process at once, since its sender does not want to wait. But SIGTERM does not while replicas catch up, as in Redis.
 func prepare(s *server.Server, supervisor *supervisor, stuck *atomic.Pointer[time.Timer], signals chan os.Signal) bool {
 	supervisor.tell("STOPPING=1\n")
 	done := make(chan error, 1)
@@ -199,17 +197,17 @@ func prepare(s *server.Server, supervisor *supervisor, stuck *atomic.Pointer[tim
 	}
 }
 
-// The exit codes of a server that does not end well: it had to, since what it held
-// could not be trusted any more (EX_SOFTWARE), or something in it was stuck.
+// The exit codes after a failure: exitFatal if the data could no longer be trusted (EX_SOFTWARE), exitStuck if something did
+// not end.
 const (
 	exitFatal = 70
 	exitStuck = 1
 )
 
-// lastWords is how long after shutdown-timeout the log may be written.
+// lastWords is how long after shutdown-timeout the process may still write the log.
 const lastWords = 500 * time.Millisecond
 
-// check is "limitkv check path", with what it may do to a log.
+// check is "limitkv check path", with options to repair a log.
 func check(args []string) {
 	usage := errors.New("usage: limitkv check FILE|DIRECTORY [--fix | --truncate-to-timestamp SECONDS] [--yes]\nA file or a directory is missing, or there are too many.")
 	how := persistence.Mending{Agree: agreed}
@@ -241,11 +239,11 @@ func check(args []string) {
 	}
 }
 
-// agreed asks whoever runs the program.
+// agreed asks the user.
 func agreed(question string) bool {
 	fmt.Printf("%s. Continue? [y/N] (--yes does not ask): ", question)
 	var answer string
-	_, _ = fmt.Scanln(&answer) // no answer is none
+	_, _ = fmt.Scanln(&answer) // no answer means no
 	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
 }
 
@@ -288,7 +286,7 @@ func export(args []string) {
 	}
 }
 
-// help shows what can be given, from the parameters themselves.
+// fail prints an error and ends the process.
 func fail(err error) {
 	fmt.Fprintln(os.Stderr, "limitkv:", err)
 	os.Exit(1)

@@ -1,6 +1,6 @@
 package main
 
-// "limitkv ping" is the health check of a container that has nothing but this binary in it: no shell, no redis-cli.
+// "limitkv ping" is the health check for a container that has only this binary: no shell, no redis-cli.
 
 import (
 	"bufio"
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// pingTimeout is how long a server may take to answer: a container's health check gives up after a few seconds.
+// pingTimeout is how long a server may take to reply: a container's health check gives up after a few seconds.
 const pingTimeout = 3 * time.Second
 
 // ping is "limitkv ping [HOST:PORT|/path/of/socket]".
@@ -30,8 +30,8 @@ func ping(args []string) {
 	fmt.Println(reply)
 }
 
-// askPing sends PING to a server and returns its reply where that says that the server serves. One that asks for a password
-// first serves too. One that loads, or that has lost its primary, answers with another error.
+// askPing sends PING to a server. It returns the reply if the server serves clients, also if it requires a password. A server
+// that loads, or that has lost its primary, replies another error.
 func askPing(addr string) (reply string, err error) {
 	network := "tcp"
 	if strings.HasPrefix(addr, "/") {
@@ -48,7 +48,7 @@ func askPing(addr string) (reply string, err error) {
 	if _, err := c.Write([]byte("PING\r\n")); err != nil {
 		return "", err
 	}
-	line, err := bufio.NewReaderSize(c, 4096).ReadSlice('\n') // a longer line is of no Redis
+	line, err := bufio.NewReaderSize(c, 4096).ReadSlice('\n') // no Redis replies a longer line
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", addr, err)
 	}

@@ -2,8 +2,8 @@
 
 package main
 
-// A server that is built for make profile writes what its processor time went to, from its start to SIGQUIT, to the file that
-// LIMITKV_PROFILE names. The released server is built without this file.
+// A server built for make profile writes a profile of its processor time, from its start to SIGQUIT, to the file in
+// LIMITKV_PROFILE. The released server is built without this file.
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func init() {
 	go func() {
 		<-ends
 		pprof.StopCPUProfile()
-		// Whoever waits for the file finds it whole.
+		// The rename makes the file appear complete.
 		err := os.WriteFile(path+".part", profile.Bytes(), 0o644)
 		if err == nil {
 			err = os.Rename(path+".part", path)

@@ -2,5 +2,5 @@
 
 package main
 
-// raceBuild: whether the tests, and so their servers, have the race detector, which keeps as much memory as there ever was.
+// raceBuild tells whether the tests, and so their servers, use the race detector, which never returns memory.
 const raceBuild = true

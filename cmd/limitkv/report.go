@@ -1,7 +1,7 @@
 package main
 
-// What a signal that tells of a fault leaves in the log: where every goroutine is. Then
-// the process ends. SIGALRM, as in Redis, asks for the same and lets it go on.
+// Signals of a fault write the stacks of all goroutines to the log; then the process ends. SIGALRM writes them too, and the
+// process continues, as in Redis.
 
 import (
 	"os"
@@ -13,14 +13,14 @@ import (
 	"github.com/limitkv/limitkv/server"
 )
 
-// reportMax is how long a report may take: the log may be a pipe that nobody reads.
+// reportMax is how long a report may take, since the log may be a pipe that nobody reads.
 const reportMax = 5 * time.Second
 
-// stackMax is how much of the stacks a report has.
+// stackMax is the largest size of the stacks in a report.
 const stackMax = 16 << 20
 
-// report has the signals of faults that others send answered with a report, unless
-// crash-log-enabled is no. The server's own faults are panics.
+// report handles the fault signals that others send: it writes a report, unless crash-log-enabled is no. The server's own
+// faults are panics.
 func report(s *server.Server) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGALRM)
@@ -38,7 +38,7 @@ func report(s *server.Server) {
 				}
 				time.AfterFunc(reportMax, func() { os.Exit(exitFatal) })
 				s.Logf('w', "=== LIMITKV BUG REPORT START ===")
-				number, _ := got.(syscall.Signal) // every signal is one
+				number, _ := got.(syscall.Signal) // always true
 				s.Logf('w', "limitkv %s crashed by signal: %d (%v)", server.Version, int(number), got)
 				stacks(s)
 				s.Logf('w', "=== LIMITKV BUG REPORT END ===")
@@ -48,7 +48,7 @@ func report(s *server.Server) {
 	}()
 }
 
-// stacks logs where every goroutine is.
+// stacks logs the stacks of all goroutines.
 func stacks(s *server.Server) {
 	text := make([]byte, 64<<10)
 	for {

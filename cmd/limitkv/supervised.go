@@ -1,8 +1,7 @@
 package main
 
-// What the system that starts the server is told: systemd that it is ready and
-// that it ends, and whoever reads it its process id in a file. Both are best
-// effort, as in Redis: the server serves without them.
+// Notifications for what starts the server: systemd learns when it is ready and when it ends, and a file holds its process ID.
+// Both are best effort, as in Redis: the server also serves without them.
 
 import (
 	"fmt"
@@ -12,14 +11,14 @@ import (
 	"github.com/limitkv/limitkv/server"
 )
 
-// supervisor is whom the server tells.
+// supervisor holds where the notifications go.
 type supervisor struct {
 	s       *server.Server
 	socket  string // of systemd, "" for none
 	pidfile string
 }
 
-// supervised tells that there is a server.
+// supervised writes the pidfile, and returns the supervisor.
 func supervised(s *server.Server) *supervisor {
 	v := &supervisor{s: s, pidfile: s.Config.Find("pidfile").Get()}
 	if s.Config.Supervised() {
@@ -33,17 +32,17 @@ func supervised(s *server.Server) *supervisor {
 	return v
 }
 
-// ready tells that all is loaded.
+// ready reports that all is loaded.
 func (v *supervisor) ready() { v.tell("STATUS=Ready to accept connections\nREADY=1\n") }
 
-// ending tells that the server ends.
+// ending removes the pidfile at the end.
 func (v *supervisor) ending() {
 	if v.pidfile != "" {
-		_ = os.Remove(v.pidfile) // somebody else may have done it
+		_ = os.Remove(v.pidfile) // another process may have removed it
 	}
 }
 
-// tell sends systemd a message.
+// tell sends a message to systemd.
 func (v *supervisor) tell(message string) {
 	if v.socket == "" {
 		return

@@ -1,8 +1,8 @@
-// Command bench compares limitkv-rls before limitkv with envoyproxy/ratelimit before Redis: the same configuration, the same requests
-// over gRPC, in turn on one machine. It tells the throughput with many requests at once, how long requests take at half of
-// what the slower of the two can do, and the processor time that a request costs gateway and server together.
+// Command bench compares limitkv-rls with limitkv to envoyproxy/ratelimit with Redis: the same configuration and the same
+// requests over gRPC, alternating on one machine. It reports the throughput with many concurrent requests, the latency at half
+// of what the slower one can do, and the processor time of gateway and server per request.
 //
-// envoyproxy/ratelimit is built from its module, at a version whose sum is public.
+// envoyproxy/ratelimit is built from its module, at a version whose checksum is public.
 package main
 
 import (
@@ -37,7 +37,7 @@ descriptors:
   - {key: tenant, rate_limit: {unit: hour, requests_per_unit: 1000000000}}
 `
 
-// The load: so many connections, and requests at once on each.
+// The load: the number of connections, of concurrent requests on each, and of users.
 const (
 	connections = 4
 	workers     = 16
@@ -160,7 +160,7 @@ func start(dir string) (ours, theirs *side, err error) {
 		{theirs, p[3], []string{
 			"USE_STATSD=false", "LOG_LEVEL=error", "REDIS_SOCKET_TYPE=tcp", "REDIS_URL=127.0.0.1:" + p[2], "RUNTIME_ROOT=" + dir, "RUNTIME_SUBDIRECTORY=",
 			"RUNTIME_WATCH_ROOT=false", "GRPC_HOST=127.0.0.1", "GRPC_PORT=" + p[3], "HOST=127.0.0.1", "PORT=" + p[4], "DEBUG_HOST=127.0.0.1", "DEBUG_PORT=" + p[5],
-			// Its documentation's advice for much load.
+			// Its documentation's advice for high load.
 			"REDIS_PIPELINE_WINDOW=150us", "REDIS_PIPELINE_LIMIT=8",
 		}, []string{*peer}},
 	}
@@ -188,7 +188,7 @@ func start(dir string) (ours, theirs *side, err error) {
 	return
 }
 
-// build builds envoyproxy/ratelimit in a module of its own.
+// build builds envoyproxy/ratelimit in its own module.
 func build(dir, to string) error {
 	src := filepath.Join(dir, "peer")
 	if err := os.Mkdir(src, 0o700); err != nil {
@@ -204,10 +204,10 @@ func build(dir, to string) error {
 	return cmd.Run()
 }
 
-// result is what a measurement gives: requests a second, times in ms, and processor time in µs a request.
+// result is a measurement: requests per second, latencies in ms, processor time in µs per request.
 type result struct{ rate, p50, p99, cpu float64 }
 
-// load sends requests: as many as are answered, or so many a second, each when it is due.
+// load sends requests: as many as possible, or a fixed number per second, each at its due time.
 func load(s *side, length time.Duration, perSecond float64) (result, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), length+30*time.Second)
 	defer cancel()
@@ -274,7 +274,7 @@ func load(s *side, length time.Duration, perSecond float64) (result, error) {
 	return result{float64(len(times)) / length.Seconds(), at(.5), at(.99), (after - before) * 1e6 / float64(len(times))}, nil
 }
 
-// used is the processor time of the side's processes, in seconds.
+// used returns the processor time of the side's processes, in seconds.
 func (s *side) used() (sum float64) {
 	for _, p := range s.procs {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Process.Pid))

@@ -1,9 +1,9 @@
-// Package config, internal to the gateway, reads the configuration of envoyproxy/ratelimit,
-// unchanged, and finds in it the limit that a descriptor of a request is to be counted by.
+// Package config, internal to the gateway, reads the configuration of envoyproxy/ratelimit, unchanged, and finds the limit for
+// a descriptor of a request.
 //
-// This file is what was read: a tree for each domain, a level for each entry of a descriptor. On each level an entry goes to
-// the value that was written out, else to the first wildcard that matches, else to the key alone. A descriptor has the limit
-// of the place where its last entry ends, if there is one there.
+// The result is a tree for each domain, with a level for each entry of a descriptor. On each level an entry leads to the node
+// with its exact value, else to the first wildcard that matches, else to the node for its key alone. A descriptor has the
+// limit of the node where its last entry ends, if that has one.
 package config
 
 import (
@@ -13,44 +13,44 @@ import (
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 )
 
-// Unit is what requests are counted per.
+// Unit is the time unit of a limit.
 type Unit = rls.RateLimitResponse_RateLimit_Unit
 
 // Config is all domains. It never changes.
 type Config struct {
 	domains map[string]*node
-	// Warnings are what the files say without effect, each with its place.
+	// Warnings are settings without effect, each with its place in a file.
 	Warnings []string
-	// Files and Limits are how many were read.
+	// Files and Limits are the numbers of files and limits read.
 	Files, Limits int
 }
 
-// Domains is how many domains there are.
+// Domains is the number of domains.
 func (c *Config) Domains() int { return len(c.domains) }
 
-// Limit is a rate_limit of the configuration, or of a request that brings its own.
+// Limit is a rate_limit of the configuration, or one that a request contains.
 type Limit struct {
 	// Count is requests_per_unit; 0 refuses everything.
 	Count uint32
 	Unit  Unit
-	// Unlimited is counted by metrics alone.
+	// Unlimited: the limit is counted in metrics only.
 	Unlimited bool
-	// Shadow is counted and refuses nothing.
+	// Shadow: the limit is counted and never refuses.
 	Shadow bool
-	// Name is what Replaces of other limits refers to.
+	// Name is the name that other limits can have in Replaces.
 	Name     string
 	Replaces []string
-	// Algorithm is how it is counted, Burst the most that GCRA grants at once.
+	// Algorithm is how the limit is counted, Burst the most that GCRA grants at once.
 	Algorithm Algorithm
 	Burst     uint32
-	// Rule is the rule of a limiter, word by word; nil if nothing is to be counted.
+	// Rule is the rule of a limiter, as separate arguments; nil if nothing is counted.
 	Rule []string
 
-	path     string // as metrics call it, without the domain
-	detailed bool   // metrics have the values of the request
+	path     string // the name in metrics, without the domain
+	detailed bool   // the name in metrics contains the request's values
 }
 
-// Capacity is the most that can ever be taken at once.
+// Capacity is the most that can be taken at once.
 func (l *Limit) Capacity() uint64 {
 	if l.Algorithm == GCRA {
 		return uint64(l.Burst)
@@ -61,37 +61,37 @@ func (l *Limit) Capacity() uint64 {
 // pair is a key with a value.
 type pair struct{ key, value string }
 
-// wildcard is a value with asterisks, cut at them.
+// wildcard is a value with asterisks, split at them.
 type wildcard struct {
 	pair
 	parts []string
 	to    *node
 }
 
-// node is a place in a domain: what stands below it, and its limit.
+// node is a node of a domain's tree, with its children and its limit.
 type node struct {
 	exact  map[pair]*node
 	wild   []wildcard // in the order of the file
 	any    map[string]*node
 	limit  *Limit
-	label  string // the key, and the value if it was written out
+	label  string // the key, and the value if the configuration has one
 	values bool   // value_to_metric
 	shared bool   // share_threshold
 }
 
 func newNode() *node { return &node{exact: map[pair]*node{}, any: map[string]*node{}} }
 
-// Found is the limit of a descriptor.
+// Found is the limit found for a descriptor.
 type Found struct {
 	*Limit
-	// Metric is what metrics call it, without the domain.
+	// Metric is its name in metrics, without the domain.
 	Metric string
-	// Shared has, by entry, the wildcard that all values share one counter of, "" for an entry that is counted by its
-	// value. nil if no entry shares.
+	// Shared has, for each entry, the wildcard whose values share one counter, or "" if each value has its own. It is nil if
+	// no entry shares.
 	Shared []string
 }
 
-// Find finds the limit of a descriptor. Limit is nil if it has none.
+// Find finds the limit for a descriptor. Limit is nil if there is none.
 func (c *Config) Find(domain string, d *ratelimit.RateLimitDescriptor) (f Found) {
 	at := c.domains[domain]
 	if at == nil {
@@ -128,7 +128,7 @@ func (c *Config) Find(domain string, d *ratelimit.RateLimitDescriptor) (f Found)
 	return f
 }
 
-// next is the place below that an entry leads to, and the wildcard that it matched.
+// next returns the child that an entry leads to, and the wildcard that it matched.
 func (n *node) next(key, value string) (*node, *wildcard) {
 	if to := n.exact[pair{key, value}]; to != nil {
 		return to, nil
@@ -141,7 +141,7 @@ func (n *node) next(key, value string) (*node, *wildcard) {
 	return n.any[key], nil
 }
 
-// matches tells whether a value is the parts in their order, with anything between them.
+// matches tells whether a value consists of the parts in order, with anything between them.
 func (w *wildcard) matches(value string) bool {
 	last := len(w.parts) - 1
 	rest, ok := strings.CutPrefix(value, w.parts[0])
@@ -159,7 +159,7 @@ func (w *wildcard) matches(value string) bool {
 	return true
 }
 
-// metric is the name of a limit in metrics where values of the request are a part of it.
+// metric returns a limit's name in metrics if the request's values are part of it.
 func metric(at *node, entries []*ratelimit.RateLimitDescriptor_Entry, f Found) string {
 	var b strings.Builder
 	for i, e := range entries {
@@ -176,7 +176,7 @@ func metric(at *node, entries []*ratelimit.RateLimitDescriptor_Entry, f Found) s
 	return b.String()
 }
 
-// keysOf names a limit that a request brings: by its keys, since values may be without number.
+// keysOf names a limit that a request contains: by its keys, since the number of values is unlimited.
 func keysOf(d *ratelimit.RateLimitDescriptor) string {
 	var b strings.Builder
 	for i, e := range d.GetEntries() {

@@ -1,4 +1,4 @@
-// Tests of what is found in a configuration, and of what is said of a bad one.
+// Tests of finding limits in a configuration, and of errors in a configuration.
 package config
 
 import (
@@ -18,7 +18,7 @@ func parse(t *testing.T, yaml string) *Config {
 	return c
 }
 
-// The examples that the documentation of envoyproxy/ratelimit has, in words of our own: where a request goes.
+// The examples in the documentation of envoyproxy/ratelimit, in our own words: the limit of each request.
 func TestFind(t *testing.T) {
 	c := parse(t, `
 domain: d
@@ -98,8 +98,8 @@ descriptors:
 		{"path=/api/v1", "20/MINUTE path_/api/*"},
 		{"path=/api/", "20/MINUTE path_/api/*"},
 		{"path=/api", "none"},
-		{"path=/api/v1/admin", "20/MINUTE path_/api/*"}, // the first that matches
-		{"path=/api/me", "3/MINUTE path_/api/me"},       // but what is written out goes before
+		{"path=/api/v1/admin", "20/MINUTE path_/api/*"}, // the first one that matches
+		{"path=/api/me", "3/MINUTE path_/api/me"},       // but an exact value has precedence
 		{"path=/x/1/y/2/z", "2/MINUTE path_/x/*/y/*/z"},
 		{"path=/x//y//z", "2/MINUTE path_/x/*/y/*/z"},
 		{"path=/x/y/z", "none"},
@@ -141,7 +141,7 @@ descriptors:
 	}
 }
 
-// What is wrong is an error that says where, and what envoyproxy/ratelimit ignores is told about.
+// An invalid file gives an error with its place, and what envoyproxy/ratelimit ignores gives a warning.
 func TestBadFiles(t *testing.T) {
 	const limit = "domain: d\ndescriptors:\n  - {key: k, value: 'v', rate_limit: {unit: second, requests_per_unit: 1}"
 	for _, x := range []struct{ yaml, want string }{
@@ -207,7 +207,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Whatever a file has, reading it ends, and what it gives can be searched.
+// Parsing any file ends, and its result can be searched.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("domain: d\ndescriptors:\n  - {key: a, value: b*, rate_limit: {unit: day, requests_per_unit: 2}, descriptors: [{key: c}]}"))
 	f.Add([]byte("domain: d\ndescriptors: [{key: a, rate_limit: &l {unit: day}}, {key: b, rate_limit: *l}, {key: c, rate_limit: {<<: *l}}]"))
@@ -227,7 +227,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// search looks for each place where it is, unless one before it matches too.
+// search finds each node at its place, unless an earlier one matches too.
 func search(t *testing.T, c *Config, domain string, d *ratelimit.RateLimitDescriptor, at *node, depth int) {
 	if depth > 4 {
 		return

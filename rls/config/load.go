@@ -1,6 +1,6 @@
 package config
 
-// Loading: a file, or all files of a folder, and again whenever one of them has changed.
+// Loading a file, or all files of a folder, and loading again whenever one has changed.
 
 import (
 	"context"
@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// Source is where the configuration is.
+// Source says where the configuration is.
 type Source struct {
-	// Path is a file, or a folder with files named *.yaml or *.yml. Those whose names begin with a dot are left out.
+	// Path is a file, or a folder with files named *.yaml or *.yml. Files whose names begin with a dot are ignored.
 	Path string
-	// Merge lets several files have parts of one domain.
+	// Merge allows several files to have parts of one domain.
 	Merge bool
 }
 
-// fileMax is the most that a file may have. One with a hundred thousand descriptors has some 15 MB.
+// fileMax is the largest size of a file. One with a hundred thousand descriptors has about 15 MB.
 const fileMax = 256 << 20
 
-// Text is a file as it was read.
+// Text is the content of a file.
 type Text struct {
 	Name string
 	Data []byte
 }
 
-// Parse makes a configuration of files.
+// Parse makes a configuration from files.
 func Parse(files []Text, merge bool) (*Config, error) {
 	c := &Config{domains: map[string]*node{}, Files: len(files)}
 	for _, f := range files {
@@ -63,7 +63,7 @@ func (s Source) read() ([]Text, error) {
 			if strings.HasPrefix(e.Name(), ".") || ext != ".yaml" && ext != ".yml" {
 				continue
 			}
-			// A folder of that name is none of ours; a link may lead to a file.
+			// Ignore folders with such a name; follow links to files.
 			if info, err := os.Stat(name); err != nil {
 				return nil, err
 			} else if !info.IsDir() {
@@ -91,7 +91,7 @@ func (s Source) read() ([]Text, error) {
 	return files, nil
 }
 
-// sum tells one content of the files from another.
+// sum returns a hash of the files' names and contents.
 func sum(files []Text) [sha256.Size]byte {
 	h := sha256.New()
 	for _, f := range files {
@@ -110,12 +110,12 @@ func (s Source) Load() (*Config, error) {
 	return Parse(files, s.Merge)
 }
 
-// Watch reads the configuration now, then every so often and whenever now is sent to, until ctx is done. It calls fn with
-// each content that is new, and with the error instead where that is bad. What cannot be read is an error each time that it
-// says something else. A new content is taken when it was seen twice, since half a file that is being written may be a
-// configuration too, or when now was sent to.
+// Watch reads the configuration at once, then at each interval and at each signal on now, until ctx is done. It calls fn with
+// each new content, or with the error if that is invalid. It calls fn with a read error whenever the error's text changes. A
+// new content must be read twice before it is used, since a half-written file can be valid too; after a signal on now once is
+// enough.
 //
-// The files are read instead of listening for events: those differ between systems, mounts and links that are swapped.
+// Watch polls, because file events differ between systems, mounts and replaced links.
 func (s Source) Watch(ctx context.Context, every time.Duration, now <-chan os.Signal, fn func(*Config, error)) {
 	var taken, pending [sha256.Size]byte
 	said := ""

@@ -14,7 +14,7 @@ func file(domain, limit string) string {
 	return "domain: " + domain + "\ndescriptors: [{key: k, rate_limit: {unit: second, requests_per_unit: " + limit + "}}]\n"
 }
 
-// put writes a file at once, so that no half of it is seen.
+// put writes a file atomically, so that no half of it is read.
 func put(t *testing.T, path, text string) {
 	t.Helper()
 	part := filepath.Join(t.TempDir(), "part")
@@ -101,7 +101,7 @@ func TestWatch(t *testing.T) {
 	if e := next("a bad one"); e.err == nil {
 		t.Fatal(e.c)
 	}
-	time.Sleep(30 * time.Millisecond) // it is told of once
+	time.Sleep(30 * time.Millisecond) // it is reported once
 	put(t, path, file("a", "3"))
 	limit("a good one", 3)
 	if err := os.Remove(path); err != nil {
@@ -113,7 +113,7 @@ func TestWatch(t *testing.T) {
 	time.Sleep(30 * time.Millisecond)
 	put(t, path, file("a", "3"))
 	limit("the file is back", 3)
-	// Links that are swapped, as mounted configurations are.
+	// Links that are replaced, as mounted configurations are.
 	for i, name := range []string{"x", "y"} {
 		put(t, filepath.Join(dir, name), file("a", []string{"4", "5"}[i]))
 		if err := os.Symlink(name, filepath.Join(dir, "new")); err != nil {
@@ -131,7 +131,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Who asks for it has the files read at once.
+// A signal makes Watch read the files at once.
 func TestWatchAsked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	put(t, path, file("a", "1"))

@@ -1,6 +1,6 @@
 package config
 
-// Reading a file: first every word of it is looked at, then what they say becomes a tree.
+// Parsing a file: first all its fields are checked, then the tree is built.
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ type yamlLimit struct {
 	Burst           *uint32
 }
 
-// place is what a mapping is, by the key that it stands under.
+// place is the allowed fields of a mapping, with the place of the value of each.
 type place map[string]place
 
 var (
@@ -47,8 +47,8 @@ var (
 
 func init() { descriptor["descriptors"] = descriptor }
 
-// known tells whether there is a field of that name anywhere. envoyproxy/ratelimit takes one in the wrong place and ignores
-// it, so a file that works there has to work here; it is told about.
+// known tells whether a field with this name exists anywhere. envoyproxy/ratelimit accepts a field in the wrong place and
+// ignores it, so a file that works there must work here; it gets a warning.
 func known(field string) bool {
 	for _, p := range []place{root, descriptor, rateLimit, item} {
 		if _, ok := p[field]; ok {
@@ -73,7 +73,7 @@ func (p *parser) warn(format string, args ...any) {
 	p.warnings = append(p.warnings, fmt.Sprintf("%s: "+format, append([]any{p.name}, args...)...))
 }
 
-// words looks at the fields of a mapping and of all below it. What an alias stands for is looked at where it was written.
+// words checks the fields of a mapping and of all below it. The target of an alias is checked where it is written.
 func (p *parser) words(n *yaml.Node, at place) error {
 	switch n.Kind {
 	case yaml.DocumentNode:
@@ -148,7 +148,7 @@ func (p *parser) parse(text []byte, domains map[string]*node, merge bool) error 
 	return p.below(top, "", r.Domain, r.Descriptors)
 }
 
-// below puts descriptors under a place. path is what metrics call the place, name what errors do.
+// below adds descriptors below a node. path is the node's name in metrics, name that in errors.
 func (p *parser) below(at *node, path, name string, list []yamlDescriptor) error {
 	for i := range list {
 		d := &list[i]
@@ -190,7 +190,7 @@ func (p *parser) below(at *node, path, name string, list []yamlDescriptor) error
 	return nil
 }
 
-// add puts a descriptor's place below another one, unless there is one.
+// add adds the node of a descriptor below another one. It reports false if the descriptor exists already.
 func (n *node) add(d *yamlDescriptor, to *node) bool {
 	p := pair{d.Key, d.Value}
 	switch {
@@ -215,7 +215,7 @@ func (n *node) add(d *yamlDescriptor, to *node) bool {
 	return true
 }
 
-// limitOf is the limit that a descriptor has.
+// limitOf returns the limit of a descriptor.
 func limitOf(d *yamlDescriptor) (*Limit, error) {
 	y := d.RateLimit
 	l := &Limit{

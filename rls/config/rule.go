@@ -1,8 +1,8 @@
-// This file says which limiter counts a limit.
+// This file chooses the limiter for a limit.
 //
-// envoyproxy/ratelimit has a counter for each second, minute, hour, day … of the clock. An hour, day, week or month is CAL's
-// period. A second or minute is FIXED's, which begins with the first request instead: as strict, since no window of that
-// length grants more, and by the server's clock alone. A year is 365 days.
+// envoyproxy/ratelimit has a counter for each second, minute, hour, day … of the clock. An hour, day, week or month becomes a
+// period of CAL. A second or minute becomes FIXED, which begins with the first request instead. That is as strict, since no
+// window of that length grants more, and it needs only the server's clock. A year is 365 days.
 
 package config
 
@@ -30,9 +30,9 @@ const (
 type Algorithm uint8
 
 const (
-	// Fixed is a counter for each unit, as envoyproxy/ratelimit has it.
+	// Fixed is one counter for each unit, as in envoyproxy/ratelimit.
 	Fixed Algorithm = iota
-	// GCRA is a token bucket: the count comes back evenly within a unit, and Burst may be taken at once.
+	// GCRA is a token bucket: the count refills evenly within a unit, and Burst can be taken at once.
 	GCRA
 	// Log is the exact sliding window.
 	Log
@@ -42,16 +42,16 @@ const (
 
 var algorithms = map[string]Algorithm{"fixed": Fixed, "gcra": GCRA, "log": Log, "window": Window}
 
-// lengths are of the units; a month is 30 days where it is no calendar's.
+// lengths are the lengths of the units. A month is 30 days for algorithms without a calendar.
 var lengths = map[Unit]time.Duration{
 	Second: time.Second, Minute: time.Minute, Hour: time.Hour, Day: 24 * time.Hour, Week: 7 * 24 * time.Hour,
 	Month: 30 * 24 * time.Hour, Year: 365 * 24 * time.Hour,
 }
 
-// Length is how long a unit is, 0 for one that there is not.
+// Length returns the length of a unit, 0 for an unknown one.
 func Length(u Unit) time.Duration { return lengths[u] }
 
-// rule is the limiter's rule for a limit. nil: there is nothing to count.
+// rule returns the limiter's rule for a limit, nil if nothing is to be counted.
 func (l *Limit) rule() []string {
 	length := lengths[l.Unit]
 	if l.Unlimited || l.Count == 0 || length == 0 {
@@ -73,7 +73,7 @@ func (l *Limit) rule() []string {
 	return []string{"CAL", count, l.Unit.String()}
 }
 
-// unitOf is the unit that a word names.
+// unitOf returns the unit with this name.
 func unitOf(word string) (Unit, error) {
 	u := Unit(rls.RateLimitResponse_RateLimit_Unit_value[strings.ToUpper(word)])
 	if lengths[u] == 0 {

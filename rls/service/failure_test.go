@@ -1,4 +1,4 @@
-// Tests of what is answered while limitkv is away, slow or wrong, and of many requests at once.
+// Tests of the answers while limitkv is unreachable, slow or wrong, and of many concurrent requests.
 package service
 
 import (
@@ -31,12 +31,12 @@ func TestFailureModes(t *testing.T) {
 	kv.FreezeAt(frozen)
 	for _, x := range []struct {
 		mode FailureMode
-		want string // of a descriptor that is counted
+		want string // for a descriptor that is counted
 	}{
 		{FailError, "Unavailable"}, {FailAllow, "OK; OK; OK"}, {FailDeny, "OVER_LIMIT; OVER_LIMIT; OVER_LIMIT"},
 	} {
 		line := cut.New(t, kv.Addr)
-		line.Cut() // the gateway begins without limitkv
+		line.Cut() // the gateway starts without limitkv
 		g := startOn(t, line.Addr, hourly, func(o *Options) { o.Failure, o.Timeout = x.mode, 150*time.Millisecond })
 		two := list{desc("a", "x"), desc("a", "x")}
 		try := func(what string) {
@@ -55,7 +55,7 @@ func TestFailureModes(t *testing.T) {
 			}
 		}
 		try("not there yet")
-		// What needs no counting is answered all the same.
+		// Requests that need no counting are answered all the same.
 		g.want(0, list{desc("free", "x"), desc("other", "x")}, "OK; OK left 4294967295; OK")
 		if a := g.ask(0, desc("banned", "x")); a.OverallCode != rls.RateLimitResponse_OVER_LIMIT {
 			t.Errorf("banned: %v", a)
@@ -77,7 +77,7 @@ func TestFailureModes(t *testing.T) {
 		line.Mend()
 		g.connected()
 		g.service.opts.Timeout = 20 * time.Second
-		// Another connection than that of the ping may still be about to be seen broken: a call on it counts nothing.
+		// The breakage of a connection other than the ping's may not be noticed yet: a call on it counts nothing.
 		a, err := g.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "test", Descriptors: list{desc("a", "y")}})
 		for tries := 0; tries < 20 && (err != nil || a.Statuses[0].CurrentLimit == nil); tries++ {
 			a, err = g.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "test", Descriptors: list{desc("a", "y")}})
@@ -92,7 +92,7 @@ func TestFailureModes(t *testing.T) {
 	}
 }
 
-// A server that is not limitkv: what it answers is an error, and nothing hangs.
+// A server that is not limitkv: its replies are errors, and nothing hangs.
 func TestStrangeServers(t *testing.T) {
 	for _, reply := range []string{"HTTP/1.1 400 Bad Request\r\n\r\n", "-ERR unknown command\r\n", "*1\r\n", "$-1\r\n", "\x00"} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -128,8 +128,8 @@ func TestStrangeServers(t *testing.T) {
 	}
 }
 
-// A limitkv that hangs: requests that come when its connections have no room for more are answered in time as well, and
-// all is well again when it answers.
+// A limitkv that hangs: requests that find no room on its connections are answered in time as well, and all works again once
+// it replies.
 func TestHangs(t *testing.T) {
 	kv := limitkvtest.Start(t)
 	line := cut.New(t, kv.Addr)
@@ -151,7 +151,7 @@ func TestHangs(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for len(g.client.slots) < callsMax { // those whose caller had given up before there was a slot
+	for len(g.client.slots) < callsMax { // including those whose caller gave up before there was a slot
 		ask()
 	}
 	if err := ask(); err != context.DeadlineExceeded {
@@ -169,7 +169,7 @@ func TestHangs(t *testing.T) {
 	}
 }
 
-// Who gives up waiting gets no answer of the failure mode, and limitkv is not blamed.
+// A caller that gives up gets no answer of the failure mode, and no failure of limitkv is counted.
 func TestGivesUp(t *testing.T) {
 	g := start(t, hourly, func(o *Options) { o.Failure = FailDeny }).connected()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -181,7 +181,8 @@ func TestGivesUp(t *testing.T) {
 	g.metric("limitkv_rls_limitkv_errors_total 0")
 }
 
-// Two gateways count together, and exactly, however many requests there are at once. A caller that gives up harms no other.
+// Two gateways count together, and exactly, with any number of concurrent requests. A caller that gives up does not disturb
+// others.
 func TestManyAtOnce(t *testing.T) {
 	g := start(t, hourly).connected()
 	other := startOn(t, g.kv.Addr, hourly).connected()

@@ -7,12 +7,12 @@ import (
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
 
-// Headers are the names of the headers that clients are told of their limit by.
+// Headers are the names of the response headers about a client's limit.
 type Headers struct {
 	Limit, Remaining, Reset, RetryAfter string
 }
 
-// of are the headers for the descriptor that is nearest to its limit.
+// of returns the headers for the descriptor that is closest to its limit.
 func (h Headers) of(a *asked) (list []*core.HeaderValue) {
 	add := func(name, value string) {
 		if name != "" {
@@ -28,7 +28,7 @@ func (h Headers) of(a *asked) (list []*core.HeaderValue) {
 	return list
 }
 
-// seconds rounds up, so that who waits that long is not too early.
+// seconds rounds up, so that a client that waits that long is not too early.
 func seconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// jsonMax is the longest request that /json takes.
+// jsonMax is the largest request that /json accepts.
 const jsonMax = 1 << 20
 
-// JSON answers a RateLimitRequest that comes as JSON: 200 for OK, 429 for OVER_LIMIT.
+// JSON answers a RateLimitRequest in JSON: 200 for OK, 429 for OVER_LIMIT.
 func (s *Service) JSON(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)

@@ -10,11 +10,12 @@ import (
 	"github.com/limitkv/limitkv/rls/config"
 )
 
-// keyMax is the longest key that says in full what it counts. The values are what clients sent, and headers may be long.
+// keyMax is the length of the longest key in full; longer ones are hashed. The values come from clients, and headers may be
+// long.
 const keyMax = 512
 
-// key is the key of a descriptor's limiter: prefix domain|key=value|…|unit. What separates its parts is escaped in them, so no
-// value can be made up that leads to another descriptor's limiter.
+// key returns the key of a descriptor's limiter: prefix domain|key=value|…|unit. The separators are escaped in all parts, so
+// no client can make a value that leads to another descriptor's limiter.
 func key(prefix, domain string, d *ratelimit.RateLimitDescriptor, f config.Found) string {
 	var b strings.Builder
 	b.WriteString(prefix)
@@ -24,7 +25,7 @@ func key(prefix, domain string, d *ratelimit.RateLimitDescriptor, f config.Found
 		escape(&b, e.GetKey())
 		b.WriteByte('=')
 		if f.Shared != nil && f.Shared[i] != "" {
-			b.WriteByte('*') // which no value begins with, since it is escaped in them
+			b.WriteByte('*') // no value begins with *, since it is escaped in values
 			escape(&b, f.Shared[i])
 		} else {
 			escape(&b, e.GetValue())
@@ -41,7 +42,7 @@ func key(prefix, domain string, d *ratelimit.RateLimitDescriptor, f config.Found
 
 const special = "%|=*"
 
-// escape writes a text with what is special as %7C and the like.
+// escape writes a text with the separators as %7C and so on.
 func escape(b *strings.Builder, s string) {
 	for {
 		i := strings.IndexAny(s, special)

@@ -1,6 +1,6 @@
 package service
 
-// The calls on limitkv: RL.MACQUIRE with all limits at once, over a few connections that all requests share.
+// Calls of limitkv: RL.MACQUIRE with all limits at once, over a few connections that all requests share.
 
 import (
 	"context"
@@ -15,60 +15,61 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Take is a cost of one limiter.
+// Take is the cost for one limiter.
 type Take struct {
 	Key  string
 	Cost uint64
 	Rule []string
 }
 
-// Group is what is taken from all of its limiters or from none.
+// Group is taken from all of its limiters or from none.
 type Group struct {
 	Takes []Take
-	// Peek takes nothing and tells what would be.
+	// Peek takes nothing, and returns what would be the result.
 	Peek bool
-	// Rest takes what there is of the one limiter, if that is less than the cost.
+	// Rest takes what is left of its one limiter, if that is less than the cost.
 	Rest bool
 }
 
-// Decision is what limitkv says of one limiter.
+// Decision is limitkv's reply for one limiter.
 type Decision struct {
 	Limited          bool
 	Remaining        uint64
 	RetryAfter, Full time.Duration
 }
 
-// Server says where limitkv is and who asks.
+// Server is the address of limitkv and the credentials.
 type Server struct {
 	Addr     string // host:port, or the path of a Unix socket
 	Username string
 	Password string
 	DB       int
 	TLS      *tls.Config
-	// Timeout is how long connecting may take. How long an answer may take is the caller's.
+	// Timeout limits connecting. The caller limits the time for a reply.
 	Timeout time.Duration
 }
 
-// Client talks to limitkv. A connection that breaks is made anew with the next call.
+// Client calls limitkv. After a connection breaks, the next call connects again.
 type Client struct {
 	server Server
 	conn   atomic.Pointer[rueidis.Client]
 	stop   context.CancelFunc
 	done   chan struct{}
-	// slots has a place for each call that limitkv has not answered yet, whether somebody still waits for it or not.
+	// slots has a place for each call without a reply, even if nobody waits for it any more.
 	slots chan struct{}
 }
 
-// callsMax is how many calls may be without an answer. A connection has room for so many: rueidis lets the next one wait
-// for room without looking at its deadline, so a limitkv that hangs would hold requests up for longer than the timeout.
+// callsMax is the largest number of calls without a reply. It is the size of a connection's ring: when that is full, rueidis
+// makes the next call wait without regard to its deadline. So a limitkv that hangs would delay requests longer than the
+// timeout.
 const callsMax = 1 << ringScale
 
 const ringScale = 10
 
-// errAway is a limitkv that no connection could be made to yet.
+// errAway is the error before the first connection to limitkv.
 var errAway = errors.New("limitkv is not reachable")
 
-// NewClient connects in the background, so that the gateway starts while limitkv is away. It tells logf why it cannot.
+// NewClient connects in the background, so that the gateway can start without limitkv. It logs why it cannot connect.
 func NewClient(s Server, logf func(format string, args ...any)) *Client {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Client{server: s, stop: stop, done: make(chan struct{}), slots: make(chan struct{}, callsMax)}
@@ -76,7 +77,7 @@ func NewClient(s Server, logf func(format string, args ...any)) *Client {
 	return c
 }
 
-// connectEvery is how long the client waits after it could not connect.
+// connectEvery is the pause after a failed attempt to connect.
 const connectEvery = 200 * time.Millisecond
 
 func (c *Client) connect(ctx context.Context, logf func(string, ...any)) {
@@ -109,9 +110,9 @@ func (c *Client) options() rueidis.ClientOption {
 		InitAddress: []string{s.Addr}, Username: s.Username, Password: s.Password, SelectDB: s.DB, TLSConfig: s.TLS,
 		ClientName: "limitkv-rls", ForceSingleClient: true, RingScaleEachConn: ringScale,
 		Dialer:       net.Dialer{Timeout: s.Timeout},
-		DisableCache: true, // it is answers that change with each call
-		DisableRetry: true, // a call whose answer was lost may have been counted
-		// Somebody reads each connection all the time, so one that breaks is seen at once, not by the next call.
+		DisableCache: true, // each call has another reply
+		DisableRetry: true, // a call whose reply was lost may have been counted
+		// Each connection is read all the time, so that a broken one is noticed at once, not by the next call.
 		AlwaysPipelining: true,
 		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, cfg *tls.Config) (net.Conn, error) {
 			if cfg != nil {
@@ -122,7 +123,7 @@ func (c *Client) options() rueidis.ClientOption {
 	}
 }
 
-// Close ends all connections.
+// Close closes all connections.
 func (c *Client) Close() {
 	c.stop()
 	<-c.done
@@ -131,7 +132,7 @@ func (c *Client) Close() {
 	}
 }
 
-// Ping tells whether limitkv answers.
+// Ping returns an error if limitkv does not reply.
 func (c *Client) Ping(ctx context.Context) error {
 	conn := c.conn.Load()
 	if conn == nil {
@@ -140,8 +141,7 @@ func (c *Client) Ping(ctx context.Context) error {
 	return (*conn).Do(ctx, (*conn).B().Ping().Build()).Error()
 }
 
-// Decide has limitkv decide on the groups, one after the other but in one round trip. The answer has the decision of each
-// limiter.
+// Decide calls limitkv for the groups, in order and in one round trip. The result has the decision of each limiter.
 func (c *Client) Decide(ctx context.Context, groups []Group) ([][]Decision, error) {
 	conn := c.conn.Load()
 	if conn == nil {
@@ -157,7 +157,7 @@ func (c *Client) Decide(ctx context.Context, groups []Group) ([][]Decision, erro
 		err     error
 	}
 	answered := make(chan answer, 1)
-	go func() { // what a caller gave up keeps its slot until limitkv answers, or the connection breaks
+	go func() { // a call that was given up keeps its slot until limitkv replies or the connection breaks
 		decided, err := decide(*conn, groups)
 		<-c.slots
 		answered <- answer{decided, err}
@@ -173,7 +173,7 @@ func (c *Client) Decide(ctx context.Context, groups []Group) ([][]Decision, erro
 func decide(conn rueidis.Client, groups []Group) ([][]Decision, error) {
 	ctx := context.Background()
 	out := make([][]Decision, len(groups))
-	if len(groups) == 1 { // without the slices of several
+	if len(groups) == 1 { // avoids the slices for several groups
 		d, err := decisions(conn.Do(ctx, command(conn, groups[0])), groups[0])
 		out[0] = d
 		return out, err
@@ -192,7 +192,7 @@ func decide(conn rueidis.Client, groups []Group) ([][]Decision, error) {
 	return out, nil
 }
 
-// command is the command for a group.
+// command returns the command for a group.
 func command(conn rueidis.Client, g Group) rueidis.Completed {
 	if g.Rest {
 		t := g.Takes[0]
@@ -212,7 +212,7 @@ func command(conn rueidis.Client, g Group) rueidis.Completed {
 	return b.Build()
 }
 
-// decisions reads the answer to a group.
+// decisions parses the reply to a group.
 func decisions(r rueidis.RedisResult, g Group) ([]Decision, error) {
 	list, err := r.ToArray()
 	if err != nil {

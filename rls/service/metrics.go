@@ -10,14 +10,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// seriesMax bounds how many limits have metrics of their own, since detailed_metric makes some of what clients send. Further
-// ones are counted together, as "other".
+// seriesMax limits how many limits have their own metrics, since detailed_metric puts clients' values into names. All further
+// limits are counted together, as "other".
 const seriesMax = 10_000
 
-// nameMax is the longest name of a limit that has metrics of its own: with detailed_metric values of headers are in it.
+// nameMax is the longest name of a limit with its own metrics. With detailed_metric names contain values of headers.
 const nameMax = 1024
 
-// Metrics are what Prometheus is told.
+// Metrics are the metrics for Prometheus.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration prometheus.Histogram
@@ -28,14 +28,14 @@ type Metrics struct {
 	series                           sync.Map // by domain and limit: *series
 	count                            atomic.Int64
 
-	// What the configuration is, for who loads it.
+	// About the configuration; set by the code that loads it.
 	ConfigLoads  *prometheus.CounterVec
 	ConfigGood   prometheus.Gauge
 	ConfigTime   prometheus.Gauge
 	ConfigLimits prometheus.Gauge
 }
 
-// series is what is counted of one limit.
+// series is the counters of one limit.
 type series struct{ hits, over, near, within, shadow prometheus.Counter }
 
 type seriesKey struct{ domain, limit string }
@@ -98,7 +98,7 @@ func (m *Metrics) answered(r *rls.RateLimitResponse, err error, took time.Durati
 	m.duration.Observe(took.Seconds())
 }
 
-// of is what is counted of a limit.
+// of returns the counters of a limit.
 func (m *Metrics) of(domain, limit string) *series {
 	k := seriesKey{domain, limit}
 	if s, ok := m.series.Load(k); ok {
@@ -126,7 +126,7 @@ func (m *Metrics) of(domain, limit string) *series {
 	return had.(*series)
 }
 
-// counted counts a decision on a limit.
+// counted counts the decision for a limit.
 func (m *Metrics) counted(domain string, a *asked, nearRatio float64) {
 	s := m.of(domain, a.Metric)
 	hits := float64(a.hits)

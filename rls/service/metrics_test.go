@@ -51,7 +51,7 @@ descriptors:
 	}
 }
 
-// Values that clients make up do not make series without end.
+// Values from clients do not make an unlimited number of series.
 func TestSeriesAreBounded(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := NewMetrics(r)
@@ -83,7 +83,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 }
 
-// No value leads to a limiter of something else.
+// No value leads to the limiter of another descriptor.
 func TestKeys(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	seen := map[string]string{}

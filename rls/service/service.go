@@ -1,9 +1,9 @@
-// Package service, internal to the gateway, answers Envoy's rate limit service (v3) from limitkv.
-// It keeps nothing between two requests but metrics, so any number of gateways count together.
+// Package service, internal to the gateway, implements Envoy's rate limit service (v3) with limitkv. Between requests it
+// stores only metrics, so any number of gateways count together.
 //
-// All limits of a request are taken at once or none is, by one RL.MACQUIRE. So a request that is refused is charged to no
-// limit that would have granted it, as with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT of envoyproxy/ratelimit. What a cost does
-// not fit into any more is used up, as there: whoever asks for 5 where 3 are left is refused, and the next one too.
+// One RL.MACQUIRE takes all limits of a request, or none. So a refused request is not charged to limits that would have
+// granted it, as with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT of envoyproxy/ratelimit. If a cost is more than what is left,
+// the rest is used up, as there: a request for 5 when 3 are left is refused, and so is the next one.
 package service
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/limitkv/limitkv/rls/config"
 )
 
-// FailureMode is what a request is answered while limitkv does not answer.
+// FailureMode is the answer to a request while limitkv does not reply.
 type FailureMode uint8
 
 const (
@@ -35,25 +35,25 @@ const (
 	FailDeny
 )
 
-// Options are how requests are answered.
+// Options configure a Service.
 type Options struct {
-	// Prefix is in front of every key.
+	// Prefix is the prefix of every key.
 	Prefix string
 	// Timeout is how long limitkv may take for a request.
 	Timeout time.Duration
-	// Failure is what is answered where it takes longer, or is away.
+	// Failure is the answer if limitkv takes longer or is unreachable.
 	Failure FailureMode
-	// Shadow answers OK to everything, and counts.
+	// Shadow counts, and answers OK to everything.
 	Shadow bool
-	// Alone counts each descriptor on its own, whatever becomes of the others.
+	// Alone counts each descriptor independently of the others.
 	Alone bool
-	// NearRatio is the part of a limit from which on metrics say that it is near.
+	// NearRatio is the part of a limit from which hits count as near the limit in metrics.
 	NearRatio float64
-	// Headers are in the answer; none if a name is "".
+	// Headers are the headers of the answer; one whose name is "" is omitted.
 	Headers Headers
 }
 
-// Decider is what counts.
+// Decider makes the decisions.
 type Decider interface {
 	Decide(ctx context.Context, groups []Group) ([][]Decision, error)
 }
@@ -66,27 +66,27 @@ type Service struct {
 	metrics *Metrics
 	config  atomic.Pointer[config.Config]
 	logf    func(format string, args ...any)
-	logged  atomic.Int64 // when a failure was logged last, in Unix seconds
+	logged  atomic.Int64 // when a failure was last logged, in Unix seconds
 }
 
-// New makes a service that has no configuration yet.
+// New makes a service without a configuration.
 func New(opts Options, decider Decider, metrics *Metrics, logf func(string, ...any)) *Service {
 	return &Service{opts: opts, decider: decider, metrics: metrics, logf: logf}
 }
 
-// SetConfig has requests from now on answered by another configuration.
+// SetConfig sets the configuration for all further requests.
 func (s *Service) SetConfig(c *config.Config) { s.config.Store(c) }
 
-// asked is a descriptor of a request.
+// asked is a descriptor of a request, with its limit and its decision.
 type asked struct {
 	config.Found
 	hits uint64
-	// group and take are where its decision is, group -1 if limitkv need not be asked.
+	// group and take say where its decision is; group is -1 if limitkv is not called for it.
 	group, take int
-	// never: it is refused whatever was used, since it costs more than there can be.
+	// never: the request is always refused, since it costs more than the capacity.
 	never bool
 	over  bool
-	// rest: a cost that is more than what is left uses that up.
+	// rest: a cost above what is left uses that up.
 	rest bool
 	Decision
 }
@@ -121,7 +121,7 @@ func (s *Service) answer(ctx context.Context, r *rls.RateLimitRequest) (*rls.Rat
 	}
 	if err := s.decide(ctx, r, list); err != nil {
 		if context.Cause(ctx) == context.Canceled {
-			return nil, status.FromContextError(context.Canceled).Err() // nobody waits for an answer, and limitkv is not to blame
+			return nil, status.FromContextError(context.Canceled).Err() // nobody waits for the answer, and limitkv has not failed
 		}
 		s.failed(err)
 		return s.failure(r, err)
@@ -142,8 +142,8 @@ func find(c *config.Config, r *rls.RateLimitRequest) ([]asked, error) {
 		if d.GetLimit() != nil && config.Length(a.Unit) == 0 {
 			return nil, status.Errorf(codes.InvalidArgument, "descriptor %d overrides its limit by one without a unit", i)
 		}
-		// envoyproxy/ratelimit counts on. A cost of the descriptor's own may be one that there was already, such as tokens of
-		// an answer; else who waits for the sliding algorithms is to find what was left for him.
+		// envoyproxy/ratelimit counts the refused cost. A cost in the descriptor itself may have been used already, such as
+		// the tokens of an answer. Otherwise, with a sliding algorithm, a client that waits must find what was left.
 		a.rest = a.Algorithm == config.Fixed || d.GetHitsAddend() != nil
 		replaced = append(replaced, a.Replaces...)
 	}
@@ -155,8 +155,8 @@ func find(c *config.Config, r *rls.RateLimitRequest) ([]asked, error) {
 	return list, nil
 }
 
-// hits is the cost of a descriptor. The request's counts as 1 where it says nothing; the descriptor's own may be 0, which
-// only looks.
+// hits returns the cost of a descriptor. The request's cost defaults to 1. The descriptor's own cost may be 0, which only
+// reads.
 func hits(r *rls.RateLimitRequest, d *ratelimit.RateLimitDescriptor) uint64 {
 	if h := d.GetHitsAddend(); h != nil {
 		return h.GetValue()
@@ -164,7 +164,7 @@ func hits(r *rls.RateLimitRequest, d *ratelimit.RateLimitDescriptor) uint64 {
 	return uint64(max(r.GetHitsAddend(), 1))
 }
 
-// decide asks limitkv.
+// decide calls limitkv.
 func (s *Service) decide(ctx context.Context, r *rls.RateLimitRequest, list []asked) error {
 	groups := s.groups(r, list)
 	if len(groups) == 0 {
@@ -195,7 +195,7 @@ func (s *Service) decide(ctx context.Context, r *rls.RateLimitRequest, list []as
 		return nil
 	}
 	if decided, err = s.decider.Decide(ctx, rest); err != nil {
-		s.failed(err) // that they are refused is known
+		s.failed(err) // that the request is refused is already known
 		return nil
 	}
 	for i, a := range drained {
@@ -204,7 +204,7 @@ func (s *Service) decide(ctx context.Context, r *rls.RateLimitRequest, list []as
 	return nil
 }
 
-// groups says what to ask limitkv: all limits that can refuse in one group, which is the first, each other one in its own.
+// groups makes the groups for limitkv: first one with all limits that can refuse, then one for each other limit.
 func (s *Service) groups(r *rls.RateLimitRequest, list []asked) []Group {
 	var common Group
 	var alone []Group
@@ -216,7 +216,7 @@ func (s *Service) groups(r *rls.RateLimitRequest, list []asked) []Group {
 		a.never = a.Count == 0 || a.hits > a.Capacity()
 		a.over = a.never
 		if a.never && !a.Shadow {
-			common.Peek = true // nothing is taken for a request that is refused
+			common.Peek = true // a refused request takes nothing
 		}
 		if a.Count == 0 {
 			a.Full = untilNext(a.Unit)
@@ -224,7 +224,7 @@ func (s *Service) groups(r *rls.RateLimitRequest, list []asked) []Group {
 		}
 		t := Take{key(s.opts.Prefix, r.GetDomain(), r.GetDescriptors()[i], a.Found), a.hits, a.Rule}
 		if a.never {
-			t.Cost = 0 // to see what is left
+			t.Cost = 0 // only reads what is left
 		}
 		if a.Shadow || s.opts.Alone {
 			alone = append(alone, Group{Takes: []Take{t}})
@@ -242,8 +242,8 @@ func (s *Service) groups(r *rls.RateLimitRequest, list []asked) []Group {
 	return alone
 }
 
-// add adds a limiter to the group and tells its place there. A descriptor that a request has twice costs twice; where it
-// comes with two limits of its own, each is counted for itself.
+// add adds a limiter to the group and returns its index. A descriptor that occurs twice in a request costs twice. If it occurs
+// with two limits of its own, each is counted separately.
 func (g *Group) add(t Take, a *asked) int {
 	for i := range g.Takes {
 		old := &g.Takes[i]
@@ -265,13 +265,13 @@ func (g *Group) add(t Take, a *asked) int {
 	return len(g.Takes) - 1
 }
 
-// untilNext is how long the unit of the clock goes on, for a limit that is counted nowhere.
+// untilNext returns how long the present unit of the clock lasts, for a limit without a counter.
 func untilNext(u config.Unit) time.Duration {
 	length := config.Length(u)
 	return length - time.Duration(time.Now().UnixNano())%length
 }
 
-// reply is the answer for descriptors that were decided on.
+// reply makes the answer from the decisions.
 func (s *Service) reply(r *rls.RateLimitRequest, list []asked) *rls.RateLimitResponse {
 	out := &rls.RateLimitResponse{OverallCode: rls.RateLimitResponse_OK}
 	out.Statuses = make([]*rls.RateLimitResponse_DescriptorStatus, len(list))
@@ -309,8 +309,8 @@ func (s *Service) reply(r *rls.RateLimitRequest, list []asked) *rls.RateLimitRes
 	return out
 }
 
-// nearer tells whether a client should hear of a rather than of b: of what refuses, of several the one that does so longest,
-// else of what has the least left.
+// nearer tells whether the headers should be about a rather than b: a refusal first, of several the longest one, else the
+// limit with the least left.
 func nearer(a, b *asked) bool {
 	ra, rb := a.over && !a.Shadow, b.over && !b.Shadow
 	if ra != rb {
@@ -322,7 +322,7 @@ func nearer(a, b *asked) bool {
 	return a.Remaining < b.Remaining
 }
 
-// failure is the answer where limitkv gave none.
+// failure is the answer when limitkv gave no reply.
 func (s *Service) failure(r *rls.RateLimitRequest, err error) (*rls.RateLimitResponse, error) {
 	code := rls.RateLimitResponse_OK
 	switch s.opts.Failure {
@@ -340,7 +340,7 @@ func (s *Service) failure(r *rls.RateLimitRequest, err error) (*rls.RateLimitRes
 	return out, nil
 }
 
-// failed counts a failure, and logs one a second.
+// failed counts a failure, and logs at most one a second.
 func (s *Service) failed(err error) {
 	s.metrics.errors.Inc()
 	now := time.Now().Unix()

@@ -1,4 +1,4 @@
-// Tests of what requests are answered, over gRPC.
+// Tests of the answers to requests, over gRPC.
 package service
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/limitkv/limitkv/rls/config"
 )
 
-// show is an answer in a line: the overall code, and of each status the code, limit, what is left and the seconds until it
-// is all back.
+// show formats an answer in a line: the overall code, and of each status the code, the limit, the remaining hits, and the time
+// until all are back.
 func show(a *rls.RateLimitResponse) string {
 	out := []string{a.OverallCode.String()}
 	for _, s := range a.Statuses {
@@ -57,7 +57,7 @@ descriptors:
 `).connected()
 	for _, c := range []struct{ key, limit, reset string }{
 		{"s", "2/second", "1s"}, {"m", "2/minute", "1m0s"},
-		{"h", "2/hour", "46m40s"}, {"d", "2/day", "1h46m40s"}, // up to the full hour, up to midnight, as of UTC
+		{"h", "2/hour", "46m40s"}, {"d", "2/day", "1h46m40s"}, // until the full hour, until midnight, in UTC
 		{"w", "2/week", "121h46m40s"}, {"o", "2/month", "385h46m40s"},
 	} {
 		d := list{desc(c.key, "x")}
@@ -75,7 +75,7 @@ descriptors:
 	g.want(0, list{desc("m", "x")}, "OK; OK 2/minute left 1 for 1m0s")
 }
 
-// What refuses is charged, and the others are not.
+// The limit that refuses is charged, and the others are not.
 func TestAllOrNothing(t *testing.T) {
 	const yaml = `
 domain: test
@@ -99,7 +99,7 @@ descriptors:
 	}
 }
 
-// A cost that is more than what is left uses that up, as in envoyproxy/ratelimit, where the counter goes on.
+// A cost above what is left uses that up, as in envoyproxy/ratelimit, whose counter continues.
 func TestHitsAddend(t *testing.T) {
 	g := start(t, `
 domain: test
@@ -116,11 +116,11 @@ descriptors:
 	g.want(8, a, "OK; OK 10/hour left 2"+until+"; OK 100/hour left 92"+until)
 	g.want(3, a, "OVER_LIMIT; OVER_LIMIT 10/hour left 0"+until+"; OK 100/hour left 92"+until)
 	g.want(1, a, "OVER_LIMIT; OVER_LIMIT 10/hour left 0"+until+"; OK 100/hour left 92"+until)
-	// more than there can ever be
+	// more than the capacity
 	a = list{desc("a", "z"), desc("b", "z")}
 	g.want(11, a, "OVER_LIMIT; OVER_LIMIT 10/hour left 0"+until+"; OK 100/hour left 100 for 0s")
 	g.want(1, a, "OVER_LIMIT; OVER_LIMIT 10/hour left 0"+until+"; OK 100/hour left 100 for 0s")
-	// a cost of the descriptor's own goes before the request's; 0 only looks
+	// a descriptor's own cost overrides the request's; 0 only reads
 	a = list{costing(desc("a", "w"), 4), desc("b", "w")}
 	g.want(2, a, "OK; OK 10/hour left 6"+until+"; OK 100/hour left 98"+until)
 	look := list{costing(desc("a", "w"), 0)}
@@ -129,7 +129,7 @@ descriptors:
 	}
 	g.want(2, list{costing(desc("a", "w"), 500)}, "OVER_LIMIT; OVER_LIMIT 10/hour left 0"+until)
 	g.want(2, look, "OVER_LIMIT; OVER_LIMIT 10/hour left 0"+until)
-	// who waits for a bucket finds what was left, unless he tells of a cost that there was
+	// a client that waits for a bucket finds what was left, unless its cost is in the descriptor
 	g.want(8, list{desc("bucket", "x")}, "OK; OK 3600/hour left 2 for 8s")
 	g.want(5, list{desc("bucket", "x")}, "OVER_LIMIT; OVER_LIMIT 3600/hour left 2 for 8s")
 	g.want(0, list{costing(desc("bucket", "x"), 5)}, "OVER_LIMIT; OVER_LIMIT 3600/hour left 0 for 10s")
@@ -208,7 +208,7 @@ descriptors:
 	}
 }
 
-// overriding is a descriptor that brings its limit.
+// overriding is a descriptor with its own limit.
 func overriding(d *ratelimit.RateLimitDescriptor, count uint32, unit int32) *ratelimit.RateLimitDescriptor {
 	d.Limit = &ratelimit.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: count, Unit: typev3.RateLimitUnit(unit)}
 	return d
@@ -227,8 +227,8 @@ descriptors:
 	g.want(0, list{of(2)}, "OK; OK 2/hour left 1"+until)
 	g.want(0, list{of(2)}, "OK; OK 2/hour left 0"+until)
 	g.want(0, list{of(2)}, "OVER_LIMIT; OVER_LIMIT 2/hour left 0"+until)
-	g.want(0, list{of(3)}, "OK; OK 3/hour left 0"+until) // a plan that was raised: what was used stays used
-	// two limits of one descriptor in a request are counted apart
+	g.want(0, list{of(3)}, "OK; OK 3/hour left 0"+until) // a higher limit: what was used stays used
+	// two limits of one descriptor in a request are counted separately
 	two := list{overriding(desc("user", "y"), 2, int32(config.Hour)), overriding(desc("user", "y"), 1, int32(config.Hour))}
 	g.want(0, two, "OK; OK 2/hour left 1"+until+"; OK 1/hour left 0"+until)
 	g.want(0, two, "OVER_LIMIT; OK 2/hour left 1"+until+"; OVER_LIMIT 1/hour left 0"+until)
@@ -237,7 +237,7 @@ descriptors:
 	}
 }
 
-// A descriptor that a request has twice costs twice.
+// A descriptor that occurs twice in a request costs twice.
 func TestTwice(t *testing.T) {
 	g := start(t, `
 domain: test
@@ -271,7 +271,7 @@ descriptors:
 	g.want(0, b, "OK; OK 10/second left 0 for 200ms")
 	g.want(0, b, "OVER_LIMIT; OVER_LIMIT 10/second left 0 for 200ms")
 	g.want(0, list{desc("even", "x")}, "OK; OK 2/second left 1 for 500ms")
-	g.want(0, list{desc("window", "x")}, "OK; OK 2/minute left 1 for 2m0s") // it weighs the window before
+	g.want(0, list{desc("window", "x")}, "OK; OK 2/minute left 1 for 2m0s") // the window before counts by its weight
 	g.want(0, l, "OK; OK 2/minute left 1 for 1m0s")
 	g.kv.Advance(100 * time.Millisecond)
 	g.want(0, b, "OK; OK 10/second left 0 for 200ms")
@@ -282,7 +282,7 @@ descriptors:
 	g.want(0, l, "OK; OK 2/minute left 0 for 1m0s")
 }
 
-// A limit that changes keeps what was used.
+// A changed limit keeps what was used.
 func TestLimitChanges(t *testing.T) {
 	const yaml = "domain: test\ndescriptors: [{key: a, rate_limit: {unit: hour, requests_per_unit: %d}}]"
 	g := start(t, fmt.Sprintf(yaml, 10)).connected()

@@ -1,5 +1,4 @@
-// What the tests of the service have in common: a limitkv in this process with a clock that is stopped, a gateway before it,
-// and a client that speaks gRPC.
+// What the tests of the service share: a limitkv in this process with a frozen clock, a gateway, and a gRPC client.
 package service
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/limitkv/limitkv/rls/config"
 )
 
-// frozen is a moment in the middle of an hour: 2023-11-14 22:13:20 UTC.
+// frozen is a time in the middle of an hour: 2023-11-14 22:13:20 UTC.
 var frozen = time.UnixMilli(1700000000000)
 
 // gate is a gateway.
@@ -46,7 +45,7 @@ func start(t *testing.T, yaml string, change ...func(*Options)) *gate {
 	return g
 }
 
-// startOn starts a gateway for a limitkv that is somewhere, or nowhere.
+// startOn starts a gateway for a limitkv at an address, which need not exist.
 func startOn(t *testing.T, addr, yaml string, change ...func(*Options)) *gate {
 	t.Helper()
 	opts := Options{Prefix: "rls:", Timeout: 10 * time.Second, NearRatio: 0.8}
@@ -95,7 +94,7 @@ func (g *gate) configure(yaml string) {
 	g.service.SetConfig(c)
 }
 
-// desc is a descriptor of keys and values in turn.
+// desc makes a descriptor from alternating keys and values.
 func desc(words ...string) *ratelimit.RateLimitDescriptor {
 	d := &ratelimit.RateLimitDescriptor{}
 	for i := 0; i < len(words); i += 2 {
@@ -104,13 +103,13 @@ func desc(words ...string) *ratelimit.RateLimitDescriptor {
 	return d
 }
 
-// costing is a descriptor with a cost of its own.
+// costing makes a descriptor with its own cost.
 func costing(d *ratelimit.RateLimitDescriptor, hits uint64) *ratelimit.RateLimitDescriptor {
 	d.HitsAddend = wrapperspb.UInt64(hits)
 	return d
 }
 
-// ask sends descriptors of the domain "test" with a cost, 0 to say none.
+// ask sends descriptors of the domain "test" with a cost, 0 for none.
 func (g *gate) ask(hits uint32, list ...*ratelimit.RateLimitDescriptor) *rls.RateLimitResponse {
 	g.Helper()
 	ctx, cancel := context.WithTimeout(g.Context(), 20*time.Second)

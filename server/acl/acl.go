@@ -1,8 +1,8 @@
-// Package acl, internal to the server, is the users, their passwords and what they may do: admission, scripts and AUTH ask here.
+// Package acl, internal to the server, manages users: their passwords and what they may do. Admission, scripts and AUTH check
+// it.
 //
-// A user's rights are immutable and swapped as a whole, so that commands on all
-// loops check them without a lock. A user who may do everything, as most, is
-// marked so and never checked.
+// A user's rights are immutable and replaced as a whole, so that commands on all loops check them without a lock. Most users
+// may do everything; they are marked, and not checked at all.
 package acl
 
 import (
@@ -21,25 +21,25 @@ import (
 // Users are all users of a server.
 type Users struct {
 	s *command.Server
-	// Listeners calls a function with all channels and patterns and who listens.
+	// Listeners calls fn for each channel and pattern, with its subscribers.
 	Listeners func(fn func(name string, pattern bool, list []*command.Session))
 
 	mu     sync.RWMutex // guards users, and changes of their rights
 	users  map[string]*command.User
-	main   *command.User // the user named default, of new sessions
+	main   *command.User // the user named default, for new sessions
 	lookup sync.Once
-	byName map[string]*command.Command // by full name, as the rows have it
+	byName map[string]*command.Command // by the row's full name
 
 	file        *atomic.Pointer[string]
 	channels    *atomic.Pointer[string] // acl-pubsub-default
 	requirePass atomic.Pointer[string]
-	noPassword  atomic.Bool // main has none
+	noPassword  atomic.Bool // main needs no password
 	required    atomic.Bool // main must authenticate
 	// Log is ACL LOG.
 	Log Log
 }
 
-// New makes the users of a server: default alone, who may do everything.
+// New returns a server's users: only default, who may do everything.
 func New(s *command.Server) *Users {
 	acl := &Users{s: s, users: map[string]*command.User{}}
 	acl.declare()
@@ -75,16 +75,16 @@ func (acl *Users) declare() {
 	})
 }
 
-// hash is how passwords are kept.
+// hash returns a password as it is stored.
 func hash(password []byte) string {
 	sum := sha256.Sum256(password)
 	return hex.EncodeToString(sum[:])
 }
 
-// rightsOf are the rights that a user has now.
+// rightsOf returns a user's present rights.
 func rightsOf(u *command.User) *rights { return u.Rights.Load().(*rights) }
 
-// add makes a user. The caller holds acl.mu, or is alone.
+// add makes a user. The caller holds acl.mu, or no other goroutine runs yet.
 func (acl *Users) add(name string, r *rights) *command.User {
 	u := &command.User{Name: name}
 	acl.users[name] = u
@@ -92,7 +92,7 @@ func (acl *Users) add(name string, r *rights) *command.User {
 	return u
 }
 
-// set gives a user other rights. The caller holds acl.mu, or is alone.
+// set replaces a user's rights. The caller holds acl.mu, or no other goroutine runs yet.
 func (acl *Users) set(u *command.User, r *rights) {
 	u.Rights.Store(r)
 	u.Unrestricted.Store(r.unrestricted())
@@ -103,12 +103,12 @@ func (acl *Users) set(u *command.User, r *rights) {
 	}
 }
 
-// Default is the user of new sessions, who must authenticate if Required. NoPassword: that user has none.
+// Default is the user of new sessions. Required: clients must authenticate. NoPassword: the default user needs no password.
 func (acl *Users) Default() *command.User { return acl.main }
 func (acl *Users) Required() bool         { return acl.required.Load() }
 func (acl *Users) NoPassword() bool       { return acl.noPassword.Load() }
 
-// Exists tells whether there is a user of a name.
+// Exists tells whether there is a user with this name.
 func (acl *Users) Exists(name []byte) bool { return acl.find(string(name)) != nil }
 
 func (acl *Users) find(name string) *command.User {
@@ -134,8 +134,7 @@ func (acl *Users) sorted() []*command.User {
 	return list
 }
 
-// Authenticate makes the session a user's if the password is right. All of the
-// user's passwords are compared, in a time that tells nothing of them.
+// Authenticate sets the session's user if the password is right. It compares all passwords of the user, in constant time.
 func (acl *Users) Authenticate(c *command.Ctx, name, password []byte) bool {
 	right := false
 	given := []byte(hash(password))
@@ -156,8 +155,8 @@ func (acl *Users) Authenticate(c *command.Ctx, name, password []byte) bool {
 	return true
 }
 
-// end closes the session of a user who is gone, or may not listen any more:
-// another's at once, the own one after the reply.
+// end closes the session of a user who is deleted, or who may no longer subscribe: other sessions at once, the caller's after
+// the reply.
 func (acl *Users) end(c *command.Ctx, s *command.Session) {
 	if c != nil && s == c.Session {
 		s.Closing, s.Authenticated = true, false
@@ -166,8 +165,8 @@ func (acl *Users) end(c *command.Ctx, s *command.Session) {
 	acl.s.Kill(s)
 }
 
-// commandNamed finds a command, or "container|subcommand", by the name of its
-// row: rename-command does not change what rules mean.
+// commandNamed finds a command, or "container|subcommand", by the name in its row. So rename-command does not change the
+// meaning of rules.
 func (acl *Users) commandNamed(name string) *command.Command {
 	acl.lookup.Do(func() {
 		acl.byName = map[string]*command.Command{}

@@ -1,6 +1,6 @@
 package acl
 
-// Whether a user may run a command.
+// Checks whether a user may run a command.
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/server/glob"
 )
 
-// reason is why something is denied, from least to most relevant.
+// reason is why a command is denied, from least to most relevant.
 type reason uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 
 var reasonNames = [...]string{deniedCommand: "command", deniedKey: "key", deniedAuth: "auth", deniedChannel: "channel"}
 
-// keyUse is a key among the arguments and what the command does with it.
+// keyUse is a key among the arguments, and how the command accesses it.
 type keyUse struct {
 	pos    int
 	access access
@@ -38,7 +38,7 @@ func accessOf(flags command.KeyFlags) (a access) {
 	return a
 }
 
-// keysOf lists the keys of a command, none if the arguments make no sense.
+// keysOf lists the keys of a command, none if the arguments are invalid.
 func keysOf(cmd *command.Command, args [][]byte) (keys []keyUse) {
 	if !cmd.EachKeyFlags(args, func(pos int, flags command.KeyFlags) {
 		keys = append(keys, keyUse{pos, accessOf(flags)})
@@ -48,8 +48,8 @@ func keysOf(cmd *command.Command, args [][]byte) (keys []keyUse) {
 	return keys
 }
 
-// check tells whether the rights allow a command. If not, pos is the argument
-// that is denied: the last one that no selector allows.
+// check tells whether the rights allow a command. If not, it returns the most relevant reason, and in pos the last
+// argument that a selector denied for it.
 func (r *rights) check(cmd *command.Command, args [][]byte) (denied reason, pos int) {
 	denied = deniedCommand
 	var keys []keyUse
@@ -121,8 +121,7 @@ func (s *selector) allowsKey(key []byte, want access) bool {
 	return false
 }
 
-// allowsChannel tells whether one of the patterns is for a channel. A pattern
-// that one wants to listen to must be among them as it is.
+// allowsChannel tells whether one of the patterns allows a channel. A pattern to subscribe to must be one of them literally.
 func allowsChannel(patterns []string, channel []byte, pattern bool) bool {
 	for _, p := range patterns {
 		if pattern && p == string(channel) || !pattern && glob.Match([]byte(p), channel) {
@@ -132,8 +131,7 @@ func allowsChannel(patterns []string, channel []byte, pattern bool) bool {
 	return false
 }
 
-// MayReadAll tells whether the session's user may run the command and read any
-// key with it.
+// MayReadAll tells whether the session's user may run the command and read any key with it.
 func MayReadAll(c *command.Ctx) bool {
 	u := c.Session.User()
 	if u == nil || u.Unrestricted.Load() {
@@ -147,7 +145,7 @@ func MayReadAll(c *command.Ctx) bool {
 	return false
 }
 
-// allows tells whether the selector allows the command that runs.
+// allows tells whether the selector allows the running command.
 func (s *selector) allows(c *command.Ctx) bool {
 	if !s.allowsCommand(c.Cmd, c.Args) {
 		return false
@@ -169,14 +167,14 @@ func (s *selector) readsAll() bool {
 	return s.allKeys
 }
 
-// Allows tells whether a user may run a command. Nothing is counted or logged.
+// Allows tells whether a user may run a command. It counts and logs nothing.
 func Allows(u *command.User, cmd *command.Command, args [][]byte) bool {
 	why, _ := rightsOf(u).check(cmd, args)
 	return why == allowed
 }
 
-// Authorize returns the error text for a command that the session's user, who is restricted, may not run, empty if it may.
-// It counts and logs the attempt.
+// Authorize returns the error text for a command that the session's restricted user may not run, empty if the user may. It
+// counts and logs a denial.
 func (acl *Users) Authorize(c *command.Ctx, cmd *command.Command, args [][]byte) string {
 	u := c.Session.User()
 	why, pos := rightsOf(u).check(cmd, args)
@@ -195,7 +193,8 @@ func (acl *Users) Authorize(c *command.Ctx, cmd *command.Command, args [][]byte)
 	return "NOPERM " + refusal(why, u.Name, cmd, args[pos], false)
 }
 
-// AuthorizeKeys is Authorize for keys that the command which runs has beside those of its arguments. One selector has to allow the command and all keys.
+// AuthorizeKeys is Authorize for keys that the running command uses besides those in its arguments. One selector must allow the
+// command and all these keys.
 func (acl *Users) AuthorizeKeys(c *command.Ctx, keys []command.NamedKey) string {
 	u := c.Session.User()
 	denied := keys[0].Key
@@ -222,8 +221,7 @@ var execReasons = [...]string{
 	deniedChannel: "no permission to access one of the channels used as argument to the command",
 }
 
-// refusal says why a user may not run a command. Only those who may see rules
-// are told the key or channel.
+// refusal says why a user may not run a command. verbose adds the key or channel, for users who may see rules.
 func refusal(why reason, user string, cmd *command.Command, arg []byte, verbose bool) string {
 	if why == deniedCommand {
 		return "User " + user + " has no permissions to run the '" + cmd.FullName() + "' command"

@@ -15,7 +15,7 @@ import (
 
 const errNoFile = "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order to store users in the Redis configuration."
 
-// Start loads the users that there are at the start.
+// Start loads the users from the configuration or the ACL file.
 func (acl *Users) Start() error {
 	file := *acl.file.Load()
 	if file != "" && len(acl.s.UserSettings) > 0 {
@@ -35,7 +35,7 @@ func (acl *Users) Start() error {
 	return nil
 }
 
-// define makes a user of a line of the configuration.
+// define makes a user from a line of the configuration.
 func (acl *Users) define(line string, seen map[string]bool) error {
 	words := strings.Fields(line)
 	if len(words) == 0 {
@@ -69,8 +69,7 @@ func (acl *Users) define(line string, seen map[string]bool) error {
 	return nil
 }
 
-// lines are the users as the configuration has them, none if there is a file of
-// users.
+// lines returns the users as lines of the configuration, none if there is an ACL file.
 func (acl *Users) lines() []string {
 	if *acl.file.Load() != "" {
 		return nil
@@ -78,7 +77,7 @@ func (acl *Users) lines() []string {
 	return acl.Lines()
 }
 
-// Load reads the ACL file again. It returns an error text, and has changed nothing then.
+// Load reads the ACL file again. If it returns an error text, it has changed nothing.
 func (acl *Users) Load(c *command.Ctx) string {
 	if *acl.file.Load() == "" {
 		return errNoFile
@@ -89,8 +88,8 @@ func (acl *Users) Load(c *command.Ctx) string {
 	return ""
 }
 
-// read replaces all users by those of the ACL file, or returns what is wrong
-// with it. Sessions of users who are gone are closed.
+// read replaces all users by those of the ACL file, or returns the errors in it. It closes the sessions of users who are not
+// in the file.
 func (acl *Users) read(c *command.Ctx) (problems string) {
 	path := *acl.file.Load()
 	text, err := os.ReadFile(path)
@@ -190,7 +189,7 @@ func (acl *Users) Save() string {
 	return ""
 }
 
-// replace writes a file so that there is always a whole one.
+// replace writes a file atomically.
 func replace(path, text string) (err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
 	if err != nil {

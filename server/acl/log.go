@@ -1,7 +1,6 @@
 package acl
 
-// ACL LOG: what was denied, newest first. What repeats within a minute is one
-// entry that counts.
+// ACL LOG: denials, newest first. Equal denials within a minute are one entry with a count.
 
 import (
 	"sync"
@@ -11,13 +10,13 @@ import (
 )
 
 const (
-	// groupMillis is how long an entry takes up what is like it.
+	// groupMillis is for how long an entry absorbs equal denials.
 	groupMillis = 60000
-	// groupLook is how many entries are looked at for a like one.
+	// groupLook is how many entries are compared with a new denial.
 	groupLook = 10
 )
 
-// denial is something that was denied.
+// denial is what was denied, and why.
 type denial struct {
 	reason       reason
 	object, user string
@@ -32,7 +31,7 @@ type entry struct {
 	client           string
 }
 
-// Log is what was denied.
+// Log is the list of denials.
 type Log struct {
 	max     *atomic.Int64
 	mu      sync.Mutex
@@ -40,7 +39,7 @@ type Log struct {
 	next    int64    // id
 }
 
-// add counts a denial and enters it into the log.
+// add counts a denial and logs it.
 func (l *Log) add(c *command.Ctx, s *command.Server, d denial) {
 	switch d.reason {
 	case deniedAuth:
@@ -83,8 +82,7 @@ func (l *Log) add(c *command.Ctx, s *command.Server, d denial) {
 	l.next++
 }
 
-// cut drops the oldest entries beyond the limit, which takes effect with the
-// next denial, as in Redis.
+// cut drops the oldest entries beyond the limit. A new limit takes effect at the next denial, as in Redis.
 func (l *Log) cut() {
 	if n := l.max.Load(); int64(len(l.entries)) > n {
 		clear(l.entries[n:])
@@ -92,17 +90,17 @@ func (l *Log) cut() {
 	}
 }
 
-// Reset forgets all entries.
+// Reset removes all entries.
 func (l *Log) Reset() { l.mu.Lock(); l.entries = nil; l.mu.Unlock() }
 
-// Entry is what ACL LOG shows of a denial, or of several that are alike.
+// Entry is an entry of ACL LOG: a denial, or several equal ones.
 type Entry struct {
 	Count, ID                             int64
 	CreatedMillis, UpdatedMillis          int64
 	Reason, Context, Object, User, Client string
 }
 
-// Entries are the newest ones, at most so many.
+// Entries returns the newest entries, at most so many.
 func (l *Log) Entries(most int64) []Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,7 +1,7 @@
 package acl
 
-// What a user may do: passwords, and selectors, each of which allows commands
-// on keys and channels. A command is allowed if one selector allows it all.
+// What a user may do: passwords, and selectors, each of which allows commands on keys and channels. A command is allowed if
+// one selector allows all of it.
 
 import (
 	"maps"
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// access is what a key pattern lets a command do with keys.
+// access is how a command may use the keys of a pattern.
 type access uint8
 
 const (
@@ -44,14 +44,12 @@ type selector struct {
 	keys                 []keyPattern
 	channels             []string
 
-	// allCommands: none was ever taken away again. future: commands that come
-	// later are allowed, too, since all were once.
+	// allCommands: no command was taken away again. future: commands of later versions are allowed too, since +@all was given.
 	allCommands, future bool
 	allowed             map[int]bool // by Command.Index; false is as missing
-	// firstArgs are the first arguments with which a command is allowed although
-	// it is not as such.
+	// firstArgs are the first arguments with which a command is allowed although the command itself is not.
 	firstArgs map[int][]string
-	// rules are how it came to this, after +@all or -@all.
+	// rules are the rules since +@all or -@all.
 	rules []string
 }
 
@@ -82,10 +80,10 @@ func (r *rights) unrestricted() bool {
 	return false
 }
 
-// nothing are the rights of a new user.
+// nothing returns the rights of a new user.
 func (acl *Users) nothing() *rights { return &rights{selectors: []*selector{acl.newSelector()}} }
 
-// everything are the rights of the default user at first.
+// everything returns the initial rights of the default user.
 func (acl *Users) everything() *rights {
 	s := acl.newSelector()
 	s.allKeys, s.allChannels, s.allCommands, s.future = true, true, true, true
@@ -99,7 +97,7 @@ func (acl *Users) newSelector() *selector {
 	}
 }
 
-// flags are as GETUSER and LIST show them.
+// flags lists the flags as ACL GETUSER and LIST show them.
 func (r *rights) flags() []string {
 	flags := []string{"off", "sanitize-payload"}
 	if r.on {
@@ -114,7 +112,7 @@ func (r *rights) flags() []string {
 	return flags
 }
 
-// describe is the rights as rules.
+// describe formats the rights as rules.
 func (r *rights) describe() string {
 	words := r.flags()
 	for _, p := range r.passwords {

@@ -1,6 +1,6 @@
 package acl
 
-// The rules that ACL SETUSER, user lines and the ACL file are made of.
+// The rules in ACL SETUSER, user lines and the ACL file.
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// What can be wrong with a rule.
+// The errors in a rule.
 var (
 	errUnknown      = errors.New("Unknown command or category name in ACL")
 	errRule         = errors.New("Syntax error")
@@ -22,10 +22,10 @@ var (
 	errFirstArg     = errors.New("Allowing first-arg of a subcommand is not supported")
 )
 
-// hasSpaces tells whether a text has blanks or zeros, which names must not.
+// hasSpaces tells whether a text has blanks or zero bytes, which are not allowed in names.
 func hasSpaces(s string) bool { return strings.ContainsAny(s, " \t\n\v\f\r\x00") }
 
-// apply changes rights by one rule. They are the caller's own.
+// apply changes rights by one rule. The caller must own r.
 func (acl *Users) apply(r *rights, rule string) error {
 	switch strings.ToLower(rule) {
 	case "":
@@ -197,7 +197,7 @@ func (s *selector) addKeys(rule string) error {
 
 // permit allows or forbids a command with its subcommands.
 func (acl *Users) permit(s *selector, cmd *command.Command, allow bool) {
-	if s.allCommands && !allow { // from now on those count that are noted
+	if s.allCommands && !allow { // switch from allCommands to the list of allowed commands
 		for _, c := range acl.s.Table.All() {
 			s.allowed[c.Index()] = true
 		}
@@ -218,8 +218,7 @@ func (s *selector) bit(cmd *command.Command, allow bool) {
 	}
 }
 
-// allowSub is +command|sub: a subcommand, or where the command has none, a
-// first argument.
+// allowSub is +command|sub: it allows a subcommand, or, if the command has none, a first argument.
 func (acl *Users) allowSub(s *selector, name string) error {
 	at := strings.LastIndexByte(name, '|')
 	cmd, sub := acl.commandNamed(name[:at]), name[at+1:]
@@ -260,8 +259,8 @@ func (acl *Users) category(s *selector, name string, allow bool) error {
 	return nil
 }
 
-// note adds a rule to those that made the selector what it is, in place of
-// those that it makes void: of the same name, or of subcommands of it.
+// note appends a rule to the selector's list. It removes rules that the new one replaces: those of the same name or of its
+// subcommands.
 func (s *selector) note(name string, allow bool) {
 	name = strings.ToLower(name)
 	s.rules = slices.DeleteFunc(s.rules, func(rule string) bool {
@@ -274,8 +273,7 @@ func (s *selector) note(name string, allow bool) {
 	s.rules = append(s.rules, sign+name)
 }
 
-// merge puts the rules of a selector, from ( to ), which may come as several
-// words, together. If one has no end, unmatched is where it begins.
+// merge joins the words of a selector, from ( to ). If one is not closed, unmatched is the word where it begins, else -1.
 func merge(words []string) (rules []string, unmatched int) {
 	open := -1
 	for i, w := range words {

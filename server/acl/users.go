@@ -1,6 +1,6 @@
 package acl
 
-// What administrators do with users, and see of them.
+// Managing users: ACL SETUSER, DELUSER, GETUSER, LIST, DRYRUN.
 
 import (
 	"slices"
@@ -8,10 +8,10 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// line is a user as a line of the ACL file.
+// line formats a user as a line of the ACL file.
 func line(u *command.User) string { return "user " + u.Name + " " + rightsOf(u).describe() }
 
-// Lines are all users as lines of the ACL file, Names their names.
+// Lines returns all users as lines of the ACL file, Names their names.
 func (acl *Users) Lines() (lines []string) {
 	for _, u := range acl.sorted() {
 		lines = append(lines, line(u))
@@ -26,7 +26,7 @@ func (acl *Users) Names() (names []string) {
 	return names
 }
 
-// SetUser makes a user, or changes its rules by those of words. It returns an error text, and has changed nothing then.
+// SetUser makes a user, or applies rules to an existing one. If it returns an error text, it has changed nothing.
 func (acl *Users) SetUser(c *command.Ctx, name string, words []string) string {
 	if hasSpaces(name) {
 		return "ERR Usernames can't contain spaces or null characters"
@@ -57,8 +57,7 @@ func (acl *Users) SetUser(c *command.Ctx, name string, words []string) string {
 	return ""
 }
 
-// endListeners closes the sessions of a user that listen to channels which the
-// user's new rights do not allow.
+// endListeners closes the sessions of a user that subscribe to channels which the new rights do not allow.
 func (acl *Users) endListeners(c *command.Ctx, u *command.User, old, now *rights) {
 	var may []string
 	for _, s := range now.selectors {
@@ -90,7 +89,7 @@ func (acl *Users) endListeners(c *command.Ctx, u *command.User, old, now *rights
 	}
 }
 
-// Delete removes users and ends their sessions. It returns how many there were.
+// Delete removes users and closes their sessions. It returns how many it removed.
 func (acl *Users) Delete(c *command.Ctx, names [][]byte) int {
 	deleted := map[*command.User]bool{}
 	acl.mu.Lock()
@@ -110,17 +109,17 @@ func (acl *Users) Delete(c *command.Ctx, names [][]byte) int {
 	return len(deleted)
 }
 
-// Description is what ACL GETUSER shows of a user.
+// Description holds the reply of ACL GETUSER.
 type Description struct {
 	Flags, Passwords []string
-	// Selectors: the first one has the user's own rules.
+	// Selectors: the first one holds the user's root rules.
 	Selectors []Selector
 }
 
 // Selector is a set of rules.
 type Selector struct{ Commands, Keys, Channels string }
 
-// Describe describes a user; ok is false if there is none of the name.
+// Describe describes a user. ok is false if there is no such user.
 func (acl *Users) Describe(name string) (d Description, ok bool) {
 	u := acl.find(name)
 	if u == nil {
@@ -134,7 +133,7 @@ func (acl *Users) Describe(name string) (d Description, ok bool) {
 	return d, true
 }
 
-// Try tells why a user may not run a command, or what is wrong with the question; both are empty if he may.
+// Try says why a user may not run a command, or what is wrong with the arguments. Both are empty if the user may.
 func (acl *Users) Try(user string, args [][]byte) (refused, err string) {
 	u := acl.find(user)
 	if u == nil {
@@ -153,8 +152,8 @@ func (acl *Users) Try(user string, args [][]byte) (refused, err string) {
 	return "", ""
 }
 
-// MayRun returns the error text for a command that a user may not run, or that there is not, empty if he may. Nothing is
-// counted or logged.
+// MayRun returns the error text for a command that a user may not run or that does not exist, empty if the user may run it. It
+// counts and logs nothing.
 func (acl *Users) MayRun(user string, args [][]byte) string {
 	refused, err := acl.Try(user, args)
 	if err == "" && refused != "" {

@@ -1,7 +1,7 @@
 package clients
 
-// maxclients and the file descriptors that the system lets the process have: a server that promised more clients than that
-// could not even tell the last ones that they are too many.
+// maxclients and the process's limit of file descriptors. With too few descriptors the server could not even send the last
+// clients an error.
 
 import (
 	"errors"
@@ -14,20 +14,20 @@ import (
 	"github.com/limitkv/limitkv/web"
 )
 
-// descriptorsReserved are for what is no client: listeners, the log, files that are written, links to other servers, the
-// page. Each event loop takes two more.
+// descriptorsReserved is the number of descriptors for all else: listeners, the log, files, links to other servers, the page.
+// Each event loop takes two more.
 const descriptorsReserved = 32
 
-// reserved is how many descriptors are not for clients.
+// reserved returns how many descriptors are not for clients.
 func (l *Limits) reserved() int64 {
 	n := descriptorsReserved + 2*int64(l.s.Loops)
-	if l.s.Config.Value("http") != "" { // checks and scrapes find room also where clients do not
+	if l.s.Config.Value("http") != "" { // so that health checks and scrapes connect even when clients cannot
 		n += web.ConnectionsMax
 	}
 	return n
 }
 
-// declareMaxClients: once the server has started, maxclients is not raised above what the system allows.
+// declareMaxClients declares maxclients. Once the server has started, it cannot be raised above what the system allows.
 func (l *Limits) declareMaxClients() {
 	l.maxClients.Store(10000)
 	l.s.Config.Add(&params.Param{
@@ -52,7 +52,7 @@ func (l *Limits) declareMaxClients() {
 	})
 }
 
-// Start lowers maxclients to what the system allows, once the parameters are there.
+// Start lowers maxclients to what the system allows. The parameters must have been read.
 func (l *Limits) Start() error {
 	l.started = true
 	n := l.maxClients.Load()
@@ -68,8 +68,8 @@ func tooFew(have, need int64) string {
 	return fmt.Sprintf("Your current 'ulimit -n' of %d is not enough for the server to start. Please increase your open file limit to at least %d. Exiting.", have, need)
 }
 
-// fit is how many of n clients the system allows, which is asked for more descriptors if need be; the log says so in Redis's
-// words. It may be less than 1.
+// fit returns how many of n clients the system allows. It raises the limit of descriptors if needed, and logs that in Redis's
+// words. The result may be less than 1.
 func (l *Limits) fit(n int64) int64 {
 	need := n + l.reserved()
 	before, now, err := descriptors(need)
@@ -90,13 +90,11 @@ func (l *Limits) fit(n int64) int64 {
 	return fits
 }
 
-// shortageMicros is how often the log is told that clients find no descriptor: each is an event of its own,
-// of which there may be any number.
+// shortageMicros is how often the shortage of descriptors is logged, as any number of clients may be affected.
 const shortageMicros = 60e6
 
-// Full is told that a client came for whom there is no descriptor: maxclients leaves room for more files than are in use,
-// but the limit can be lowered under a running process, and the whole system can run out. It returns what the client is
-// told.
+// Full is called for a client that gets no descriptor, and returns its error. maxclients leaves enough of them, but the limit
+// can be lowered under a running process, and the whole system can run out.
 func (l *Limits) Full() string {
 	now, last := l.s.Keyspace.Clock.Now(), l.shortage.Load()
 	if (last == 0 || now-last >= shortageMicros) && l.shortage.CompareAndSwap(last, now) {

@@ -2,6 +2,6 @@
 
 package clients
 
-// Other systems have no limit that would be asked for.
+// Other systems have no such limit.
 
 func descriptors(need int64) (before, now int64, err error) { return need, need, nil }

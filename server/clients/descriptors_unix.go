@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// descriptors raises the limit of open files to need, or as far towards that as the system lets it, and returns what it was,
-// what it is, and why it is not more. The runtime has raised it to the hard limit, so this one is raised, too, by a process
-// that may; it is never lowered.
+// descriptors raises the limit of open files to need, or as far as the system allows, and returns the old limit, the new one,
+// and why it is not higher. The Go runtime has already raised the soft limit to the hard one, so both are raised, if the
+// process may. It never lowers a limit.
 func descriptors(need int64) (before, now int64, err error) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -20,7 +20,7 @@ func descriptors(need int64) (before, now int64, err error) {
 	now = int64(min(uint64(limit.Cur), math.MaxInt64))
 	before = now
 	for least, most := now+1, need; least <= most; {
-		n := most // first all, then what is between
+		n := most // first try need itself, then search between
 		if most < need {
 			n = least + (most-least)/2
 		}
@@ -36,10 +36,10 @@ func descriptors(need int64) (before, now int64, err error) {
 	return before, now, err
 }
 
-// descriptorsUnknown is what Redis assumes where the system does not tell.
+// descriptorsUnknown is what Redis assumes if the system returns an error.
 const descriptorsUnknown = 1024
 
-// raise is for limits of any type: systems differ in that.
+// raise is generic since the type of limits differs between systems.
 func raise[T int64 | uint64](limit *T, n int64) {
 	if uint64(*limit) < uint64(n) {
 		*limit = T(n)

@@ -1,5 +1,5 @@
-// Package clients, internal to the server, is what a connection may use: how many there may be, how long one may be idle,
-// how much it may send and leave unread; and how one is shown.
+// Package clients, internal to the server, limits connections: their number, how long they may be idle, and how many bytes
+// they may send and leave unread.
 package clients
 
 import (
@@ -17,19 +17,16 @@ import (
 
 const errMaxClients = "ERR max number of clients reached"
 
-// errProtected is what a client from elsewhere is told by a server without a
-// password that listens on more than the loopback interface.
+// errProtected is the error for a client from another machine while the server has no password and protected-mode is on.
 const errProtected = "DENIED limitkv is in protected mode: it has no password, so it serves clients of this machine only. Set requirepass, or turn protected-mode off if every client on the network may do everything."
 
-// unauthOutputBytesMax is how much a client that has yet to authenticate may
-// leave unread.
+// unauthOutputBytesMax is how many bytes a client that has not authenticated may leave unread.
 const unauthOutputBytesMax = 1024
 
-// idleCheckMicros is how often idle clients are looked for while timeout is
-// set.
+// idleCheckMicros is how often idle clients are searched for while timeout is set.
 const idleCheckMicros = 1e6
 
-// Limits are those of a server's connections.
+// Limits holds the limits of a server's connections.
 type Limits struct {
 	s       *command.Server
 	users   *acl.Users
@@ -41,10 +38,10 @@ type Limits struct {
 	output                            atomic.Pointer[outputLimits]
 	connected                         atomic.Int64
 	checking                          atomic.Bool
-	shortage                          atomic.Int64 // when the log was told that there is no descriptor
+	shortage                          atomic.Int64 // when a shortage of descriptors was last logged
 }
 
-// The classes of clients that client-output-buffer-limit tells apart.
+// The classes of clients in client-output-buffer-limit.
 const (
 	classNormal = iota
 	classReplica
@@ -54,7 +51,7 @@ const (
 
 var classNames = [classes]string{"normal", "slave", "pubsub"}
 
-// outputLimits are the limits by class.
+// outputLimits are the limits of each class.
 type outputLimits [classes]struct {
 	hard, soft, seconds int64
 }
@@ -67,7 +64,7 @@ func (l *outputLimits) String() string {
 	return strings.Join(b, " ")
 }
 
-// parse takes over what value says of some of the classes.
+// parse sets the limits of the classes in value.
 func (l *outputLimits) parse(value string) error {
 	words := strings.Fields(value)
 	if len(words)%4 != 0 {
@@ -96,7 +93,7 @@ func (l *outputLimits) parse(value string) error {
 	return nil
 }
 
-// New makes the limits of a server.
+// New declares the limits of a server.
 func New(s *command.Server, users *acl.Users) *Limits {
 	l := &Limits{s: s, users: users}
 	c := s.Config
@@ -132,7 +129,7 @@ func (l *Limits) Begin(s *command.Session) {
 	}
 }
 
-// Admit sets a new session up, or says why it may not be.
+// Admit initialises a new session, or returns the error why it is refused.
 func (l *Limits) Admit(s *command.Session) string {
 	l.Begin(s)
 	l.Limit(s)
@@ -147,7 +144,7 @@ func (l *Limits) Admit(s *command.Session) string {
 	return ""
 }
 
-// TooMany is the error for a client that would come now, "" if there is room for it.
+// TooMany returns the error for one more client, "" if there is room for it.
 func (l *Limits) TooMany() string {
 	if l.connected.Load() >= l.maxClients.Load() {
 		return errMaxClients
@@ -155,7 +152,7 @@ func (l *Limits) TooMany() string {
 	return ""
 }
 
-// Closed is told that a connection has ended.
+// Closed is called when a connection has ended.
 func (l *Limits) Closed(s *command.Session) {
 	if !s.Conn.Inside {
 		l.connected.Add(-1)
@@ -163,7 +160,7 @@ func (l *Limits) Closed(s *command.Session) {
 	l.s.Pause.Leave(s.Conn)
 }
 
-// Limit gives a connection the limits of its class.
+// Limit sets a connection's limits by its class.
 func (l *Limits) Limit(s *command.Session) {
 	if s.Conn == nil {
 		return
@@ -179,7 +176,7 @@ func (l *Limits) Limit(s *command.Session) {
 	}
 	o := &l.output.Load()[class]
 	s.Conn.OutputHard, s.Conn.OutputSoft, s.Conn.OutputSoftMicros = o.hard, o.soft, o.seconds*1e6
-	if class == classReplica && o.hard > 0 { // what the backlog has anyway is not too much for a replica to be behind
+	if class == classReplica && o.hard > 0 { // a replica may be behind by as much as the backlog stores anyway
 		s.Conn.OutputHard = max(o.hard, l.s.BacklogBytes.Load())
 	}
 	if !s.Authenticated && l.users.Required() {
@@ -189,28 +186,27 @@ func (l *Limits) Limit(s *command.Session) {
 	s.Conn.SetMaxBulk(l.maxBulk.Load())
 }
 
-// everywhere gives all connections their limits anew.
+// everywhere sets the limits of all connections again.
 func (l *Limits) everywhere() {
 	for _, s := range l.s.Clients.All() {
 		s.Conn.Post(func() { l.Limit(s) })
 	}
 }
 
-// watchIdle begins to look for idle clients, unless it does already or need
-// not.
+// watchIdle begins the search for idle clients, if timeout is set and it has not begun.
 func (l *Limits) watchIdle() {
 	if l.idleSeconds.Load() > 0 && l.checking.CompareAndSwap(false, true) {
 		l.s.Keyspace.Sched.At(l.s.Keyspace.Clock.Now()+idleCheckMicros, l.dropIdle)
 	}
 }
 
-// dropIdle disconnects the clients that have been idle for too long. Those
-// that wait for something are not idle.
+// dropIdle disconnects clients that have been idle for too long. Blocked, subscribed and monitoring clients and replicas are
+// not idle.
 func (l *Limits) dropIdle(now int64) {
 	limit := l.idleSeconds.Load() * 1e6
 	if limit == 0 {
 		l.checking.Store(false)
-		l.watchIdle() // it may have been set meanwhile
+		l.watchIdle() // timeout may have been set meanwhile
 		return
 	}
 	for _, s := range l.s.Clients.All() {

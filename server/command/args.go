@@ -1,8 +1,7 @@
 package command
 
-// Args is the cursor over a command's arguments. The first error is kept and
-// all later reads return zero values, so a handler parses everything and asks
-// once: if a.Failed(c) { return }.
+// Args is the cursor over a command's arguments. It keeps the first error, and all later reads return zero values. So a
+// handler reads all arguments and checks once: if a.Failed(c) { return }.
 
 import (
 	"bytes"
@@ -18,16 +17,16 @@ type Args struct {
 	err  string
 }
 
-// Cursor is a cursor over the arguments from index i on (0 is the name).
+// Cursor returns a cursor over the arguments from index i on (0 is the name).
 func (c *Ctx) Cursor(i int) Args { return Args{rest: c.Args[i:]} }
 
-// ArgsOf is a cursor over the given arguments.
+// ArgsOf returns a cursor over the given arguments.
 func ArgsOf(args ...[]byte) Args { return Args{rest: args} }
 
 // More tells whether arguments are left and nothing failed.
 func (a *Args) More() bool { return len(a.rest) > 0 && a.err == "" }
 
-// Left is how many arguments are left.
+// Left returns how many arguments are left.
 func (a *Args) Left() int { return len(a.rest) }
 
 // Rest takes all arguments that are left.
@@ -47,7 +46,7 @@ func (a *Args) Fail(text string) {
 // Syntax keeps the syntax error unless there is another.
 func (a *Args) Syntax() { a.Fail(ErrSyntax) }
 
-// Err is the kept error text, empty if none.
+// Err returns the kept error text, empty if there is none.
 func (a *Args) Err() string { return a.err }
 
 // Failed replies the kept error, if there is one.
@@ -73,7 +72,7 @@ func (a *Args) Bytes() []byte {
 	return b
 }
 
-// Peek is the next argument without taking it, nil if there is none.
+// Peek returns the next argument without taking it, nil if there is none.
 func (a *Args) Peek() []byte {
 	if len(a.rest) == 0 {
 		return nil
@@ -90,8 +89,8 @@ func (a *Args) Is(word string) bool {
 	return false
 }
 
-// IsWith takes the next argument if it is the word and at least n more
-// arguments follow it, as most of Redis's options with values are written.
+// IsWith takes the next argument if it is the word and at least n more arguments follow it. Most of Redis's options with
+// values have this form.
 func (a *Args) IsWith(word string, n int) bool { return len(a.rest) > n && a.Is(word) }
 
 // Int takes an integer, with Redis's usual error.
@@ -128,8 +127,8 @@ func (a *Args) Int32Or(text string) int64 {
 	return n
 }
 
-// IntRange takes an integer from lo to hi, with the given error for one
-// outside and Redis's usual one for what is no integer.
+// IntRange takes an integer from lo to hi. The given error is for an integer out of range; other text gets Redis's usual
+// error.
 func (a *Args) IntRange(lo, hi int64, text string) int64 {
 	n := a.Int()
 	if a.err == "" && (n < lo || n > hi) {
@@ -138,8 +137,7 @@ func (a *Args) IntRange(lo, hi int64, text string) int64 {
 	return n
 }
 
-// Positive takes an integer that is not negative, with the given error for one
-// that is and for what is no integer.
+// Positive takes an integer that is not negative. The given error is for all else.
 func (a *Args) Positive(text string) int64 {
 	n := a.IntOr(text)
 	if a.err == "" && n < 0 {
@@ -148,8 +146,8 @@ func (a *Args) Positive(text string) int64 {
 	return n
 }
 
-// Timeout takes the time-out of a blocking command, in seconds with a fraction,
-// and returns when it ends in Unix microseconds, 0 for never.
+// Timeout takes the time-out of a blocking command, in seconds with a fraction, and returns when it ends in Unix microseconds,
+// 0: never.
 func (a *Args) Timeout(c *Ctx) (deadline int64) {
 	b := a.Bytes()
 	if a.err != "" {
@@ -157,8 +155,7 @@ func (a *Args) Timeout(c *Ctx) (deadline int64) {
 	}
 	f, ok := number.ParseDouble(b)
 	if !ok {
-		// Redis reads a long double here, in which far larger numbers are
-		// numbers still, if too large as a time.
+		// Redis reads a long double here. It accepts far larger numbers, though they are too large as a time.
 		if _, ok = number.ParseLongDouble(b); ok {
 			f = math.Inf(1)
 			if b[0] == '-' {
@@ -182,8 +179,7 @@ func (a *Args) Timeout(c *Ctx) (deadline int64) {
 	return 0
 }
 
-// timeoutMillisMax is the longest time-out that is told from none at all: 285
-// thousand years.
+// timeoutMillisMax is the longest time-out, 285 thousand years. Longer ones count as none.
 const timeoutMillisMax = 9e15
 
 // Float takes a floating-point number that is not NaN, with Redis's error.
@@ -202,8 +198,7 @@ func (a *Args) FloatOr(text string) float64 {
 	return f
 }
 
-// ParseRandomCount reads the count and the option of HRANDFIELD and
-// ZRANDMEMBER. A negative count is with repetition.
+// ParseRandomCount reads the count and the option of HRANDFIELD and ZRANDMEMBER. A negative count allows repetition.
 func ParseRandomCount(c *Ctx, option string) (n int64, with, ok bool) {
 	a := c.Cursor(2)
 	n = a.IntRange(-math.MaxInt64, math.MaxInt64, ErrCountRange)
@@ -239,14 +234,13 @@ func EqualFold(b []byte, word string) bool {
 	return true
 }
 
-// Text is b as far as C sees it, which ends at a zero byte: what Redis compares
-// with strcmp and prints with %s.
+// Text returns b up to its first zero byte, where a text ends in C: what Redis compares with strcmp and prints with %s.
 func Text(b []byte) []byte {
 	b, _, _ = bytes.Cut(b, []byte{0})
 	return b
 }
 
-// ArgBytes is how long arguments are together.
+// ArgBytes returns the total length of arguments.
 func ArgBytes(args [][]byte) (n int) {
 	for _, a := range args {
 		n += len(a)
@@ -254,7 +248,7 @@ func ArgBytes(args [][]byte) (n int) {
 	return n
 }
 
-// Clone copies arguments that have to outlive the request.
+// Clone copies arguments that must outlive the request.
 func Clone(args [][]byte) [][]byte {
 	all := make([]byte, 0, ArgBytes(args))
 	out := make([][]byte, len(args))
@@ -266,8 +260,8 @@ func Clone(args [][]byte) [][]byte {
 	return out
 }
 
-// Lower is the argument in lower case as a string.
+// Lower returns the argument in lower case as a string.
 func Lower(b []byte) string { return string(bytes.ToLower(b)) }
 
-// AppendInt is a number's text, for values that are stored as text.
+// AppendInt appends a number as text, for values that are stored as text.
 func AppendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }

@@ -11,10 +11,9 @@ import (
 
 // Trier is the parsed request of a command that waits.
 type Trier interface {
-	// Try serves it with what is under a key, if that is enough. It runs under the
-	// key's lock with a Ctx of the session that waits, whose Args are the Wait's, and
-	// replies exactly when it returns what Ends. againMicros, if not 0, is when
-	// the key is worth another try although nobody writes it.
+	// Try tries to serve the wait with the value of a key. It runs under the key's lock with a Ctx of the waiting session,
+	// whose Args are the Wait's. It replies if and only if its result Ends. againMicros, if not 0, is when to try the key
+	// again even if nobody writes it.
 	Try(c *Ctx, key []byte) (result engine.Served, againMicros int64)
 }
 
@@ -22,7 +21,7 @@ type Trier interface {
 type Wait struct {
 	// Waiter is its place in the lines of its keys, and its timer.
 	engine.Waiter
-	// Request is the command's, with arguments of its own.
+	// Request is the command's, with its own copy of the arguments.
 	Request
 	Trier Trier
 	// Since is in Unix microseconds.
@@ -65,7 +64,7 @@ func (w *Wait) Ctx(v engine.View) Ctx {
 // Serve tries a key, under the locks of v.
 func (w *Wait) Serve(v *engine.View, key []byte) (engine.Served, int64) {
 	s := w.server
-	if w.session.Killed.Load() { // its connection is about to go: what it were given would be lost
+	if w.session.Killed.Load() { // its connection is about to be closed: what the wait took would be lost
 		s.BlockedClients.Add(-1)
 		return engine.ServedDone, 0
 	}
@@ -115,7 +114,7 @@ func (w *Wait) Unblock(reply func(w *resp.Writer), held bool) bool {
 // TimedOut ends a wait whose deadline has come.
 func (w *Wait) TimedOut() { w.end(nil) }
 
-// end replies that there is nothing. The caller holds no lock, and the wait has left its lines.
+// end replies without a value. The caller holds no lock, and the wait has left its lines.
 func (w *Wait) end(reply func(w *resp.Writer)) {
 	out, failure := resp.Writer{Proto: w.session.Proto()}, ""
 	switch {
@@ -148,8 +147,8 @@ func (w *Wait) finish(reply []byte) {
 	s, sess := w.server, w.session
 	s.BlockedClients.Add(-1)
 	if s.SlowMicros.Load() == 0 {
-		// The time of a wait does not count, and the time to serve it is too short to be measured. But slowlog-log-slower-than
-		// 0 wants all commands.
+		// The time of a wait does not count, and the time to serve it is too short to measure. But with
+		// slowlog-log-slower-than 0 all commands are logged.
 		c := Ctx{Request: &w.Request, Session: sess, Server: s}
 		c.Now = s.Keyspace.Clock.Now()
 		s.Host.TookLong(&c, w.Cmd, w.Args, 0)

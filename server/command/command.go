@@ -1,6 +1,5 @@
-// Package command, internal to the server, is what a family of commands is written with: the row that
-// describes a command, the context it runs in, the cursor over its arguments
-// and the texts of its errors. It knows no single command.
+// Package command, internal to the server, is the base for families of commands: the row that describes a command, the context
+// in which it runs, the cursor over its arguments, and the texts of errors. It knows no single command.
 package command
 
 import (
@@ -8,7 +7,7 @@ import (
 	"github.com/limitkv/limitkv/server/notation"
 )
 
-// Flags say what a command is; COMMAND shows them by name.
+// Flags are properties of a command; COMMAND shows them by name.
 type Flags uint32
 
 // The flags of commands, as Redis names them.
@@ -35,8 +34,7 @@ const (
 	NoMandatoryKeys
 	TouchesArbitraryKeys
 
-	// WholeKeyspace locks every shard: KEYS, SCAN, FLUSHALL. It is limitkv's
-	// own and not shown.
+	// WholeKeyspace locks every shard: KEYS, SCAN, FLUSHALL. It is a flag of limitkv only and not shown.
 	WholeKeyspace
 	// InMulti runs at once inside MULTI instead of being queued (EXEC, DISCARD).
 	InMulti
@@ -119,36 +117,33 @@ func (f KeyFlags) Names() (names []string) {
 	return names
 }
 
-// KeySpec says where keys are among the arguments: where to begin, and which
-// from there on.
+// KeySpec says which arguments are keys: where they begin, and which follow.
 type KeySpec struct {
 	Flags KeyFlags
 	Notes string
-	// Begin: at Index, or after Keyword, which clients are told to seek from
-	// StartFrom on (negative: backwards from the end). With Unknown set neither
-	// is used. The server itself goes by Seek: a value, such as the name of a
-	// consumer, may equal the keyword. Seek returns where the keys begin, -1 if
-	// there are none, and must find them wherever the handler does.
+	// Begin: at Index, or after Keyword, which clients search for from StartFrom (negative: backwards from the end). With
+	// Unknown neither is used. The server itself uses Seek instead of Keyword, since a value, such as the name of a consumer,
+	// may equal the keyword. Seek returns where the keys begin, -1 if there are none, and must agree with the handler.
 	Index     int
 	Keyword   string
 	StartFrom int
 	Seek      func(args [][]byte) int
 	Unknown   bool
-	// Find: a range up to Last (relative to the beginning; negative: from the
-	// end) by Step, of which Limit > 1 takes only one part; or, with Numbered,
-	// the count at NumAt and the keys from FirstAt (both relative) by Step.
+	// Find: a range up to Last (relative to the beginning; negative: from the end) by Step; with Limit > 1 only one part of
+	// Limit is taken. Or, with Numbered, the number of keys is at NumAt, and the keys begin at FirstAt (both relative), by
+	// Step.
 	Last, Step, Limit int
 	Numbered          bool
 	NumAt, FirstAt    int
 }
 
-// Key is the spec of a single key at an argument index.
+// Key returns the spec of a single key at an argument index.
 func Key(index int, flags KeyFlags) KeySpec {
 	return KeySpec{Flags: flags, Index: index, Last: 0, Step: 1}
 }
 
-// KeyRange is the spec of keys from index to last, both counted from the
-// command's name and last possibly from the end (-1), by step.
+// KeyRange returns the spec of keys from index to last by step. Both count from the command's name; a negative last counts
+// from the end.
 func KeyRange(index, last, step int, flags KeyFlags) KeySpec {
 	if last >= 0 {
 		last -= index
@@ -156,7 +151,7 @@ func KeyRange(index, last, step int, flags KeyFlags) KeySpec {
 	return KeySpec{Flags: flags, Index: index, Last: last, Step: step}
 }
 
-// NumKeys is the spec of keys that follow their number, which is at index.
+// NumKeys returns the spec of keys that follow their number, which is at index.
 func NumKeys(index int, flags KeyFlags) KeySpec {
 	return KeySpec{Flags: flags, Index: index, Numbered: true, NumAt: 0, FirstAt: 1, Step: 1}
 }
@@ -165,20 +160,17 @@ func NumKeys(index int, flags KeyFlags) KeySpec {
 type Command struct {
 	// Name is in lower case, without the container's name for a subcommand.
 	Name string
-	// Arity counts the name; negative means at least.
+	// Arity counts the name; negative means "at least".
 	Arity int
 	Flags Flags
-	// ACL lists the categories beyond those that flags and group imply,
-	// without the @.
+	// ACL lists the categories beyond those that the flags and the group imply, without the @.
 	ACL  []string
 	Keys []KeySpec
-	// GetKeys finds the keys where Keys cannot describe them (SORT ... STORE,
-	// MIGRATE). It may be nil.
+	// GetKeys finds the keys if Keys cannot describe them (SORT ... STORE, MIGRATE). It may be nil.
 	GetKeys func(args [][]byte) []int
-	// Channels are those that the command publishes to or subscribes to.
+	// Channels says which arguments are channels.
 	Channels Channels
-	// KeyFlags is what the command does with the key at a position where that
-	// depends on other arguments; nil where Keys says it.
+	// KeyFlags returns the flags of the key at a position if they depend on other arguments; nil if those in Keys apply.
 	KeyFlags func(args [][]byte, pos int) KeyFlags
 
 	Group      Group
@@ -186,46 +178,43 @@ type Command struct {
 	Summary    string
 	Complexity string
 	Tips       []string
-	// Syntax describes the arguments for COMMAND DOCS in the notation of
-	// syntax.go.
+	// Syntax describes the arguments for COMMAND DOCS, in the notation of package notation.
 	Syntax string
-	// History lists changes as pairs of version and what changed.
+	// History lists changes as pairs of a version and a text.
 	History [][2]string
-	// DeprecatedSince is the version that deprecated the command, ReplacedBy
-	// what replaces it.
+	// DeprecatedSince is the version that deprecated the command, ReplacedBy its replacement.
 	DeprecatedSince, ReplacedBy string
 
 	// Secret tells which arguments SLOWLOG and MONITOR must not show.
 	Secret func(args [][]byte, i int) bool
 
-	// FlagsOf are the flags of a call where they depend on its arguments (EVAL of
-	// a script that says what it does); nil where they are Flags.
+	// FlagsOf returns the flags of a call if they depend on its arguments, as for EVAL of a script that declares its flags;
+	// nil if Flags apply.
 	FlagsOf func(c *Ctx) Flags
-	// Looks, if set, tells whether a call of a write command only reads (PEEK). It has the flags of a read command then.
+	// Looks, if set, tells whether a call of a write command only reads (PEEK). It then has the flags of a read command.
 	Looks func(args [][]byte) bool
-	// Spares, if set, tells whether a call of a command with DenyOOM frees memory or only reads, so that it is not refused. c
-	// says whether locks are held.
+	// Spares, if set, tells whether a call of a command with DenyOOM frees memory or only reads, so that it runs even if
+	// memory is full. c says which locks are held.
 	Spares func(c *Ctx, args [][]byte) bool
 
 	// Prepare, if set, finds what the command needs besides keys, such as EVAL's compiled script, and leaves it in the
 	// request. If it reports true, the command starts again once Prepare resumes the connection.
 	Prepare func(c *Ctx) (wait bool)
 
-	// Plan, if set, adds what the command needs locked to the set, in place of
-	// its keys' shards, and tells whether it will take long, so that the event loop
-	// goes on without it before it begins (DEBUG SLEEP, MIGRATE).
+	// Plan, if set, adds the locks that the command needs to the set, instead of those of its keys' shards. It tells whether
+	// the command will take long, so that the event loop continues without it before it begins (DEBUG SLEEP, MIGRATE).
 	Plan func(c *Ctx, set *engine.LockSet) (long bool)
 
-	// Also, if set, adds the shards of keys that are named in the values of the command's keys, such as the limiter of a queue.
-	// By the time that the command runs the value may name another key.
+	// Also, if set, adds the shards of keys that are named in the values of the command's keys, such as the limiter of a
+	// queue. The value may name another key by the time the command runs.
 	Also func(c *Ctx, set *engine.LockSet)
 
-	// Refused, if set, is told that the command was refused before it ran, and
-	// returns the error to reply (EXEC, which then ends the transaction).
+	// Refused, if set, is called when the command is refused before it runs, and returns the error to reply (EXEC, which then
+	// ends the transaction).
 	Refused func(c *Ctx, text string) string
 
-	// Guard, if set, is called for each queued command before EXEC runs the first one. If it returns an error text, EXEC replies
-	// that and runs nothing.
+	// Guard, if set, is called for each queued command before EXEC runs the first one. If it returns an error text, EXEC
+	// replies that and runs nothing.
 	Guard func(c *Ctx, args [][]byte) string
 
 	// Run does the command's work.
@@ -243,14 +232,14 @@ type Command struct {
 	subs   map[string]*Command
 }
 
-// FullName is the name with the container's, as in client|getname.
+// FullName returns the name with the container's, as in client|getname.
 func (c *Command) FullName() string { return c.full }
 
-// Parent is the container of a subcommand, or nil.
+// Parent returns the container of a subcommand, or nil.
 func (c *Command) Parent() *Command { return c.parent }
 
-// Brief tells whether the command takes no longer than a few microseconds,
-// whatever its arguments: the clock need not be read after each one.
+// Brief tells whether the command takes only a few microseconds whatever its arguments, so that the clock need not be read
+// after each call.
 func (c *Command) Brief() bool { return c.brief }
 
 // OfConnection tells whether the command changes the state of its connection, and so means nothing without one.
@@ -258,14 +247,13 @@ func (c *Command) OfConnection() bool {
 	return (c.Group == GroupConnection || c.Group == GroupPubSub) && c.Flags&NoScript != 0
 }
 
-// Index numbers commands, subcommands included, from 0 (ACL bit sets).
+// Index is the command's number, from 0, subcommands included (for ACL bit sets).
 func (c *Command) Index() int { return c.index }
 
 // Categories lists the ACL categories, without the @.
 func (c *Command) Categories() []string { return c.acl }
 
-// Arguments are the command's arguments. It panics on a row that is wrong,
-// which a test rules out.
+// Arguments returns the command's arguments. It panics if the row's Syntax is invalid, which a test rules out.
 func (c *Command) Arguments() []*notation.Arg {
 	args, err := notation.Parse(c.Syntax)
 	if err != nil {
@@ -274,10 +262,10 @@ func (c *Command) Arguments() []*notation.Arg {
 	return args
 }
 
-// Usage is the command's arguments as a line for people.
+// Usage returns the command's arguments as a usage line.
 func (c *Command) Usage() string { return notation.Line(c.Arguments(), " ") }
 
-// Group is a group of commands as the documentation sorts them.
+// Group is a group of commands in the documentation.
 type Group string
 
 // The groups of commands.
@@ -304,7 +292,7 @@ const (
 	GroupTest         Group = "test"
 )
 
-// CallFlags are the flags of a call with these arguments.
+// CallFlags returns the flags of a call with these arguments.
 func (c *Command) CallFlags(args [][]byte) Flags {
 	if c.Looks != nil && c.Looks(args) {
 		return c.Flags&^(Write|DenyOOM|Blocking) | ReadOnly

@@ -1,6 +1,6 @@
 package command
 
-// The effects of what the keyspace does by itself, in Redis's words.
+// The effects of changes that the keyspace makes by itself, as Redis's commands.
 
 import (
 	"strconv"
@@ -15,8 +15,7 @@ var (
 	wordFlush  = []byte("FLUSHALL")
 )
 
-// Removed is the word for a removal that Redis would leave to a thread of its own
-// if lazy says so.
+// Removed returns the command for a removal: UNLINK if Redis would free the value in the background, as lazy says, else DEL.
 func Removed(lazy bool) []byte {
 	if lazy {
 		return wordUnlink
@@ -24,12 +23,11 @@ func Removed(lazy bool) []byte {
 	return wordDel
 }
 
-// EffectRemoved says that the running command's effect is that a key is gone which the server removes for it.
+// EffectRemoved sets the running command's effect: the removal of a key by the server.
 func (c *Ctx) EffectRemoved(key []byte) { c.Effect(Removed(c.Server.LazyServerDel.Load()), key) }
 
-// CauseEffects makes the keyspace tell what it does by itself. lazyExpire and
-// lazyEvict say whether Redis would free such keys later; image writes the dump of
-// a value.
+// CauseEffects registers the effects of changes that the keyspace makes by itself. lazyExpire and lazyEvict tell whether Redis
+// would free such keys in the background. image appends the dump of a value.
 func (s *Server) CauseEffects(lazyExpire, lazyEvict func() bool, image func(dst []byte, e engine.Entry) []byte) {
 	c := &s.Keyspace.Causes
 	c.Gone = func(v *engine.View, key []byte, evicted bool) {
@@ -65,18 +63,17 @@ func (s *Server) CauseEffects(lazyExpire, lazyEvict func() bool, image func(dst 
 	}
 }
 
-// Number is an integer as an effect's argument.
+// Number formats an integer as an effect's argument.
 func Number(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 
-// EffectNumber is Effect for a word, a key and a number.
+// EffectNumber is Effect with a word, a key and a number.
 func (c *Ctx) EffectNumber(word string, key []byte, n int64) {
 	if c.Logging() {
 		c.Effect([]byte(word), key, Number(n))
 	}
 }
 
-// EffectGone says that the running command's effect is that a key is gone because
-// its time is over.
+// EffectGone sets the running command's effect: the removal of a key whose deadline has passed.
 func (c *Ctx) EffectGone(key []byte) {
 	c.NoEffect()
 	if c.Logging() {
@@ -84,8 +81,8 @@ func (c *Ctx) EffectGone(key []byte) {
 	}
 }
 
-// EffectMoved says that the running command's effects are that some keys are gone, and then what a key is now. It is for
-// values of types that Redis does not have: replicas that know Redis's types alone are told only what is gone.
+// EffectMoved sets the running command's effects: the removal of some keys, and then the new value of a key. It is for types
+// that Redis does not have. Replicas that know only Redis's types receive only the removals.
 func (c *Ctx) EffectMoved(now []byte, gone ...[]byte) {
 	c.NoEffect()
 	if c.Logging() {
@@ -96,7 +93,7 @@ func (c *Ctx) EffectMoved(now []byte, gone ...[]byte) {
 	}
 }
 
-// EffectImage says that the running command's effect is what a key is now.
+// EffectImage sets the running command's effect: the new value of a key.
 func (c *Ctx) EffectImage(key []byte) {
 	c.NoEffect()
 	if c.Logging() {

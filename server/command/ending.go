@@ -1,7 +1,7 @@
 package command
 
-// The end of the server: SHUTDOWN and signals ask for it. Before it is final it may be taken back, and it may fail; then
-// all who wait for it are told.
+// The end of the server, requested by SHUTDOWN or a signal. Until it is final it can be aborted, and it can fail. All who wait
+// for it are notified then.
 
 import (
 	"strings"
@@ -18,14 +18,14 @@ const (
 	EndDiscarding                 // without
 )
 
-// End is what SHUTDOWN asks for.
+// End holds the options of SHUTDOWN.
 type End struct {
 	How   Ending
-	Now   bool // does not wait for replicas that are behind
-	Force bool // ends although what is to be kept cannot be written
+	Now   bool // do not wait for replicas that are behind
+	Force bool // end even if the last files cannot be written
 }
 
-// ParseEnd reads the words of SHUTDOWN and of shutdown-on-sigterm.
+// ParseEnd parses the words of SHUTDOWN and of shutdown-on-sigterm.
 func ParseEnd(words []string) (e End) {
 	for _, w := range words {
 		switch strings.ToLower(w) {
@@ -42,12 +42,12 @@ func ParseEnd(words []string) (e End) {
 	return e
 }
 
-// Shutdown is the end that was asked for. The zero value is none.
+// Shutdown is the state of a requested end. The zero value has none.
 type Shutdown struct {
 	mu     sync.Mutex
 	stage  stage
 	end    End
-	until  int64 // on the monotonic clock: until then replicas are waited for, 0 if they are not
+	until  int64 // when waiting for replicas ends, on the monotonic clock; 0: no waiting
 	failed []func()
 }
 
@@ -60,8 +60,8 @@ const (
 	final
 )
 
-// Ask asks for the end. failed, which may be nil, is called if the server goes on after all. Where an end was asked for
-// already, first is false: that one counts.
+// Ask requests the end. failed, which may be nil, is called if the server continues after all. If an end was requested before,
+// that request stays, and first is false.
 func (x *Shutdown) Ask(end End, failed func()) (first bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -75,7 +75,8 @@ func (x *Shutdown) Ask(end End, failed func()) (first bool) {
 	return true
 }
 
-// Begin returns what was asked for; ok is false if that was taken back. Replicas are waited for until a time, unless it is 0.
+// Begin returns the requested end. ok is false if it was aborted. untilMicros returns when waiting for replicas ends; 0: no
+// waiting.
 func (x *Shutdown) Begin(untilMicros func(End) int64) (end End, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -86,14 +87,14 @@ func (x *Shutdown) Begin(untilMicros func(End) int64) (end End, ok bool) {
 	return x.end, true
 }
 
-// Until is until when replicas are waited for, on the monotonic clock, 0 if they are not.
+// Until is when waiting for replicas ends, on the monotonic clock; 0: no waiting.
 func (x *Shutdown) Until() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.until
 }
 
-// Finish makes the end final, unless it was taken back.
+// Finish makes the end final, unless it was aborted.
 func (x *Shutdown) Finish() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -104,14 +105,14 @@ func (x *Shutdown) Finish() bool {
 	return true
 }
 
-// Waits tells whether replicas are waited for, or soon will be.
+// Waits tells whether the end waits for replicas, or soon will.
 func (x *Shutdown) Waits() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.stage == asked || x.stage == waitsForReplicas
 }
 
-// Abort takes it back. It reports false if nothing was asked for, or it is final.
+// Abort aborts the end. It reports false if none was requested, or if it is final.
 func (x *Shutdown) Abort() bool {
 	x.mu.Lock()
 	if x.stage != asked && x.stage != waitsForReplicas {
@@ -122,13 +123,13 @@ func (x *Shutdown) Abort() bool {
 	return true
 }
 
-// Fail says that the server goes on.
+// Fail is called when the end has failed and the server continues.
 func (x *Shutdown) Fail() {
 	x.mu.Lock()
 	x.over()
 }
 
-// over tells all who wait for the end that there is none, and unlocks.
+// over resets the state and unlocks, then notifies all who wait for the end.
 func (x *Shutdown) over() {
 	failed := x.failed
 	x.stage, x.until, x.failed = notAsked, 0, nil

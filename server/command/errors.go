@@ -1,7 +1,6 @@
 package command
 
-// The texts of errors, byte for byte as Redis 8 sends them. A text that more
-// than one command uses is here and nowhere else.
+// The texts of errors, byte for byte as in Redis 8. Texts that several commands use are only here.
 
 import "bytes"
 
@@ -46,10 +45,10 @@ const (
 	ErrInternal        = "ERR internal error"
 )
 
-// NoReplication is why commands and parameters of replication are refused.
+// NoReplication is the reason why commands and parameters of replication are refused.
 const NoReplication = "limitkv does not replicate"
 
-// Redacted stands for an argument that is nobody's business, in logs.
+// Redacted replaces secret arguments in logs.
 const Redacted = "(redacted)"
 
 // ErrArity is the error for a wrong number of arguments of the command.
@@ -67,20 +66,18 @@ func ErrUnknownSubcommand(container string, sub []byte) string {
 	return "ERR unknown subcommand '" + Repeat(sub, RepeatBytesMax) + "'. Try " + container + " HELP."
 }
 
-// ErrSubcommandSyntax is the error for a subcommand whose arguments are too
-// many in a way that its arity does not tell.
+// ErrSubcommandSyntax is the error for a subcommand with arguments that its arity allows and its syntax does not.
 func ErrSubcommandSyntax(container string, sub []byte) string {
 	return "ERR unknown subcommand or wrong number of arguments for '" + Repeat(sub, RepeatBytesMax) + "'. Try " + container + " HELP."
 }
 
-// ErrNoConnection is the error for a command of a primary or a log that is about the connection it came by.
+// ErrNoConnection is the error for a command about its connection that comes from a primary or a log.
 const ErrNoConnection = "ERR it is for clients alone, not for a primary's stream or a log"
 
-// RepeatBytesMax is how much of an argument errors repeat.
+// RepeatBytesMax is how many bytes of an argument errors repeat.
 const RepeatBytesMax = 128
 
-// Repeat is an argument as errors repeat it: the first bytes of it, and nothing
-// after a zero, which ends a text in C.
+// Repeat returns an argument as errors repeat it: its first bytes, up to a zero byte, which ends a text in C.
 func Repeat(arg []byte, most int) string {
 	arg = arg[:min(len(arg), most)]
 	if i := bytes.IndexByte(arg, 0); i >= 0 {

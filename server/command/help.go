@@ -1,15 +1,13 @@
 package command
 
-// HELP of the commands with subcommands: made from their rows, so that it
-// cannot say anything else than they do.
+// The HELP subcommands. Their text is made from the rows, so the two always agree.
 
 import (
 	"slices"
 	"strings"
 )
 
-// HelpRow is the HELP subcommand of a container, with the categories that its
-// other subcommands have.
+// HelpRow returns the HELP subcommand of a container, with the ACL categories of its other subcommands.
 func HelpRow(since string, acl ...string) *Command {
 	return &Command{
 		Name: "help", Arity: 2, Since: since, Flags: Loading | Stale, ACL: acl,

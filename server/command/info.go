@@ -22,7 +22,7 @@ type InfoSection struct {
 var infoOrder = []string{"server", "clients", "memory", "persistence", "threads", "stats", "replication", "cpu", "modules",
 	"commandstats", "errorstats", "latencystats", "cluster", "keyspace", "keysizes", "limitkv"}
 
-// AddInfo adds a section in its place, which infoOrder has.
+// AddInfo adds a section at its place in infoOrder.
 func (s *Server) AddInfo(section InfoSection) {
 	place := func(of InfoSection) int { return slices.Index(infoOrder, of.Name) }
 	s.Info = append(s.Info, section)
@@ -31,26 +31,26 @@ func (s *Server) AddInfo(section InfoSection) {
 
 // InfoWriter collects the lines of INFO.
 type InfoWriter struct {
-	// View is the keyspace as the command sees it.
+	// View is the keyspace of the command.
 	View *engine.View
-	// Sizes is whether the Tally is to have them.
+	// Sizes: the Tally must contain sizes.
 	Sizes bool
 	tally *engine.Tally
 	b     []byte
-	// begun is whether there is a section.
+	// begun: a section was begun.
 	begun bool
 }
 
-// Into makes b what is appended to.
+// Into sets the buffer to append to.
 func (w *InfoWriter) Into(b []byte) { w.b = b }
 
-// Text is b with what was written.
+// Text returns the buffer with all that was written.
 func (w *InfoWriter) Text() []byte { return w.b }
 
-// infoBytes is room for what INFO shows without being asked for more.
+// infoBytes is the usual size of INFO.
 const infoBytes = 8 << 10
 
-// Tally is what there is in the keyspace, the same for all sections.
+// Tally returns the counts of the keyspace, the same for all sections.
 func (w *InfoWriter) Tally() *engine.Tally {
 	switch {
 	case w.tally != nil:
@@ -76,8 +76,8 @@ func (w *InfoWriter) field(name string) { w.b = append(append(w.b, name...), ':'
 
 func (w *InfoWriter) end() { w.b = append(w.b, "\r\n"...) }
 
-// Line writes a field whose value is text or an integer. The value goes nowhere else, so that it is put into the interface
-// without an allocation: INFO has some two hundred lines, and is asked for every few seconds by whoever watches.
+// Line writes a field whose value is text or an integer. The value does not escape, so that converting it to an interface
+// allocates nothing: INFO has about two hundred lines, and monitoring requests it every few seconds.
 func (w *InfoWriter) Line(field string, value any) {
 	w.field(field)
 	switch v := value.(type) {
@@ -102,14 +102,14 @@ func (w *InfoWriter) Linef(field, format string, args ...any) {
 	w.end()
 }
 
-// Decimal writes a field with a fraction of so many digits.
+// Decimal writes a field with a fraction of so many digits, and a unit.
 func (w *InfoWriter) Decimal(field string, value float64, digits int, unit string) {
 	w.field(field)
 	w.b = append(strconv.AppendFloat(w.b, value, 'f', digits, 64), unit...)
 	w.end()
 }
 
-// Bytes writes a number of bytes, and again as people read it.
+// Bytes writes a number of bytes, and the same in a readable form.
 func (w *InfoWriter) Bytes(field string, n uint64) {
 	w.Line(field, n)
 	w.b = append(append(w.b, field...), "_human:"...)
@@ -117,7 +117,7 @@ func (w *InfoWriter) Bytes(field string, n uint64) {
 	w.end()
 }
 
-// appendHumanBytes appends a number of bytes as INFO's *_human fields show it.
+// appendHumanBytes appends a number of bytes in the form of INFO's *_human fields.
 func appendHumanBytes(b []byte, n uint64) []byte {
 	const units = "BKMGTP"
 	if n < 1024 {
@@ -132,5 +132,5 @@ func appendHumanBytes(b []byte, n uint64) []byte {
 	return append(strconv.AppendFloat(b, x, 'f', 2, 64), units[i])
 }
 
-// String is what was written, where Into was not called.
+// String returns what was written, if Into was not called.
 func (w *InfoWriter) String() string { return string(w.b) }

@@ -1,6 +1,6 @@
 package command
 
-// Replies that are held back until what they tell of is confirmed, and the messages that follow them.
+// Replies that are held back until their data is confirmed, and the messages that follow them.
 
 import (
 	"bytes"
@@ -9,8 +9,7 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// Unsafe is a reply that tells of what is in the journal up to a place. It is the bytes
-// From to To of what a connection is to be sent.
+// Unsafe is a reply that depends on the journal up to At. It is the bytes From to To of a connection's output.
 type Unsafe struct {
 	From, To int
 	At       journal.LSN

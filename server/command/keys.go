@@ -1,7 +1,7 @@
 package command
 
-// Where the keys of a command are. The table compiles each row's key specs
-// into a plan; most commands have one range, which costs a few comparisons.
+// Finding the keys among a command's arguments. The table compiles each row's key specs into a plan. Most commands have one
+// range, for which a few comparisons are enough.
 
 import (
 	"strconv"
@@ -13,7 +13,7 @@ type keyPlan struct {
 	simple            bool // one spec, a range that begins at an index
 	first, last, step int  // last relative to first, or negative from the end
 	none              bool
-	count, counted    int // a number of keys and the first of them, where one spec counts its keys
+	count, counted    int // the positions of the number of keys and of the first key, if one spec counts its keys
 }
 
 func planKeys(c *Command) keyPlan {
@@ -35,8 +35,8 @@ func planKeys(c *Command) keyPlan {
 // HasKeys tells whether the command can have keys.
 func (c *Command) HasKeys() bool { return !c.plan.none }
 
-// SoleKey is the position of the key if the arguments have exactly one that
-// the row names by its index, else 0: the case worth being quick.
+// SoleKey returns the position of the key if there is exactly one, which the row names by its index, else 0. This case is the
+// fast path.
 func (c *Command) SoleKey(args [][]byte) int {
 	if p := &c.plan; p.simple && p.first < len(args) &&
 		(p.last == 0 || p.last < 0 && len(args)+p.last < p.first+p.step) {
@@ -45,8 +45,8 @@ func (c *Command) SoleKey(args [][]byte) int {
 	return 0
 }
 
-// FirstKey is the position of the first key, where it is a fixed one, else 0: for who wants to look at it ahead. It is not
-// checked whether the arguments are right otherwise.
+// FirstKey returns the position of the first key if it is fixed, else 0. It is for prefetching, and does not check the other
+// arguments.
 func (c *Command) FirstKey(args [][]byte) int {
 	switch p := &c.plan; {
 	case p.simple && p.first < len(args):
@@ -57,9 +57,8 @@ func (c *Command) FirstKey(args [][]byte) int {
 	return 0
 }
 
-// EachKey calls fn with the position of every key among the arguments. It
-// reports false when the arguments do not agree with the command's key specs
-// (a number of keys that is wrong); the handler then finds the error.
+// EachKey calls fn with the position of every key among the arguments. It reports false if the arguments contradict the
+// command's key specs, such as a wrong number of keys. The handler then replies the error.
 func (c *Command) EachKey(args [][]byte, fn func(pos int)) bool {
 	p := &c.plan
 	if p.none {
@@ -90,7 +89,7 @@ func (c *Command) EachKey(args [][]byte, fn func(pos int)) bool {
 	return ok
 }
 
-// EachKeyFlags is EachKey with what the command does with the key.
+// EachKeyFlags is EachKey with the flags of each key.
 func (c *Command) EachKeyFlags(args [][]byte, fn func(pos int, flags KeyFlags)) bool {
 	if c.GetKeys != nil {
 		for _, i := range c.GetKeys(args) {
@@ -164,8 +163,8 @@ func (k *KeySpec) each(args [][]byte, fn func(pos int)) bool {
 	return true
 }
 
-// LegacyRange is the first key, last key and step of COMMAND INFO's old
-// fields, which cover the specs that are plain ranges.
+// LegacyRange returns the first key, last key and step in the old fields of COMMAND INFO. They cover the specs that are plain
+// ranges.
 func (c *Command) LegacyRange() (first, last, step int) {
 	for i := range c.Keys {
 		k := &c.Keys[i]
@@ -187,9 +186,8 @@ func (c *Command) LegacyRange() (first, last, step int) {
 	return first, last, step
 }
 
-// Slot is the slot of a command's keys and shard channels, NoSlot if there are
-// none. It reports false if they are of several slots; slot is the one, or
-// NoSlot, that those seen before had.
+// Slot returns the slot of a command's keys and shard channels, hashslot.None if there are none. slot is that of the commands
+// before, or None. ok is false if there are several slots.
 func (c *Command) Slot(args [][]byte, slot int) (of int, ok bool) {
 	ok = true
 	see := func(i int) {

@@ -1,6 +1,6 @@
 package command
 
-// A session as CLIENT LIST shows it.
+// A session's line in CLIENT LIST.
 
 import (
 	"strconv"
@@ -18,8 +18,7 @@ var flagLetters = []struct {
 	{ShownUnixSocket, 'U'}, {ShownNoEvict, 'e'}, {ShownNoTouch, 'T'},
 }
 
-// letters are the flags of a session in the order in which Redis shows them:
-// S O M P x b t R B d U e T, or N for none.
+// letters returns the flags of a session in Redis's order: S O M P x b t R B d U e T, or N if there are none.
 func letters(s *Session) string {
 	var b []byte
 	bits := s.Shown.Flags.Load()
@@ -46,11 +45,10 @@ func letters(s *Session) string {
 	return string(b)
 }
 
-// Line is a session's line of CLIENT LIST, without the line's end.
+// Line returns a session's line of CLIENT LIST, without the line's end.
 func (s *Session) Line(c *Ctx) string { return strings.TrimSuffix(string(s.AppendLine(nil, c)), "\n") }
 
-// AppendLine appends a session's line of CLIENT LIST. What belongs to the protocol's
-// buffers in Redis and has no like here (rbs, rbp, obl, oll) is 0.
+// AppendLine appends a session's line of CLIENT LIST. Fields about buffers that only Redis has (rbs, rbp, obl, oll) are 0.
 func (s *Session) AppendLine(b []byte, c *Ctx) []byte {
 	conn := s.Conn
 	if conn == nil { // a primary's
@@ -110,14 +108,14 @@ func (s *Session) AppendLine(b []byte, c *Ctx) []byte {
 	return append(l, '\n')
 }
 
-// line is a session's, field by field.
+// line builds the line field by field.
 type line []byte
 
 func (l *line) text(name, value string) { *l = append(append(*l, name...), value...) }
 
 func (l *line) number(name string, n int64) { *l = strconv.AppendInt(append(*l, name...), n, 10) }
 
-// bytesOf is what a session takes; a primary's, which has no connection like the others, is not counted.
+// bytesOf returns the memory of a session, 0 for a primary's, which has no resp.Conn.
 func bytesOf(s *Session) int64 {
 	if s.Conn == nil {
 		return 0
@@ -128,7 +126,7 @@ func bytesOf(s *Session) int64 {
 // pointerBytes is what Redis counts for each queued argument besides its bytes.
 const pointerBytes = 8
 
-// requestBytes is how long a command is on the wire.
+// requestBytes returns the length of a command in the protocol.
 func requestBytes(args [][]byte) int {
 	n := len("*\r\n") + len(strconv.Itoa(len(args)))
 	for _, a := range args {

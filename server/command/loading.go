@@ -1,17 +1,17 @@
 package command
 
-// Loading: while the server reads what is on disk, it answers what it can answer
-// without, and all else with an error, as Redis does.
+// Loading: while the server reads its files, it runs commands that need no keys, and replies an error to all others, as Redis
+// does.
 
 import (
 	"io"
 	"sync/atomic"
 )
 
-// ErrLoading is the reply to what needs the keys while they are being read.
+// ErrLoading is the reply to a command that needs the keys while they are being loaded.
 const ErrLoading = "LOADING Redis is loading the dataset in memory"
 
-// LoadProgress is whether the server loads, and how far that has come.
+// LoadProgress is whether the server loads, and its progress.
 type LoadProgress struct {
 	state              atomic.Int32
 	began, total, read atomic.Int64
@@ -25,7 +25,7 @@ const (
 	loadsBeside
 )
 
-// Begin says that loading begins at a Unix time in microseconds; with beside what there was is served meanwhile.
+// Begin begins loading, at a Unix time in microseconds. With beside, the old keys are served meanwhile.
 func (l *LoadProgress) Begin(nowMicros int64, beside bool) {
 	l.began.Store(nowMicros / 1e6)
 	l.total.Store(0)
@@ -37,16 +37,16 @@ func (l *LoadProgress) Begin(nowMicros int64, beside bool) {
 	}
 }
 
-// End says that all is there.
+// End ends loading.
 func (l *LoadProgress) End() { l.state.Store(loadsNot) }
 
-// On tells whether the keys are being read.
+// On tells whether the server loads and serves no keys.
 func (l *LoadProgress) On() bool { return l.state.Load() == loads }
 
-// Beside tells whether others are being read, which are to take their place.
+// Beside tells whether the server loads other keys, which will replace those it serves.
 func (l *LoadProgress) Beside() bool { return l.state.Load() == loadsBeside }
 
-// Keeps tells whether a command with some flags is to wait until the server has loaded.
+// Keeps tells whether a command with these flags is refused while the server loads.
 func (l *LoadProgress) Keeps(flags Flags) bool {
 	switch l.state.Load() {
 	case loads:
@@ -57,7 +57,7 @@ func (l *LoadProgress) Keeps(flags Flags) bool {
 	return false
 }
 
-// Error is the text of the error for what has to wait, "" for none.
+// Error returns the error for such a command, "" if there is none.
 func (l *LoadProgress) Error() string {
 	if l.On() {
 		return ErrLoading
@@ -65,22 +65,22 @@ func (l *LoadProgress) Error() string {
 	return ""
 }
 
-// Expect says how many bytes are to be read.
+// Expect sets how many bytes will be read.
 func (l *LoadProgress) Expect(bytes int64) { l.total.Store(bytes) }
 
-// Took says how many bytes of memory the keys took where the file was written.
+// Took sets how many bytes of memory the keys used when the file was written.
 func (l *LoadProgress) Took(bytes int64) { l.memory.Store(bytes) }
 
-// Until says which time the file ends with, in Unix microseconds.
+// Until sets the last time in the file, in Unix microseconds.
 func (l *LoadProgress) Until(micros int64) { l.until.Store(micros) }
 
-// Last is the time that the files end with which were read last, 0 if they tell none.
+// Last returns the last time in the files that were read, 0 if they have none.
 func (l *LoadProgress) Last() int64 { return l.until.Load() }
 
-// Progress says how many of them were read.
+// Progress sets how many bytes were read.
 func (l *LoadProgress) Progress(bytes int64) { l.read.Store(bytes) }
 
-// Reader is a file of which loading tells how far it is read. It ends with the error that stop returns, nil to go on.
+// Reader wraps a file and updates the progress. It fails with the error that stop returns, if any.
 func (l *LoadProgress) Reader(from io.Reader, stop func() error) io.Reader {
 	return &loadReader{l: l, from: from, stop: stop}
 }
@@ -102,7 +102,7 @@ func (r *loadReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Info writes the fields of INFO persistence that are there while the server loads.
+// Info writes the fields of INFO persistence that are shown while the server loads.
 func (l *LoadProgress) Info(w *InfoWriter, nowMicros int64) {
 	if l.state.Load() == loadsNot {
 		return
@@ -113,7 +113,7 @@ func (l *LoadProgress) Info(w *InfoWriter, nowMicros int64) {
 		left = max(total-read, 0)
 		percent = float64(read) / float64(total) * 100
 	}
-	eta := int64(1) // as Redis says where it does not know
+	eta := int64(1) // as in Redis if it is unknown
 	if elapsed := nowMicros/1e6 - began; elapsed > 0 {
 		eta = elapsed * left / (read + 1)
 	}

@@ -1,18 +1,15 @@
 package command
 
-// How much memory is in use, as maxmemory counts it: the keys, which are counted
-// exactly, and the rest, which is looked at now and then; and what the clients
-// take of it, as maxmemory-clients does.
+// Memory in use, as maxmemory counts it: the keys, which are counted exactly, and all else, which is measured from time to
+// time. Also the memory of clients, as maxmemory-clients counts it.
 
-// FreedPieces is how many pieces of memory must have been let go for that to be
-// told to who looks after the process's memory.
+// FreedPieces is after how many freed pieces of memory Host.Freed is called.
 const FreedPieces = 1 << 16
 
-// otherMemoryMicros is how old a look at the rest may be for a command that asks
-// whether there is room.
+// otherMemoryMicros is how old the measurement of all else may be when a command checks for memory.
 const otherMemoryMicros = 100_000
 
-// MeasureMemory returns what is used besides the keys, and altogether, in bytes.
+// MeasureMemory returns the memory used besides the keys, and in total, in bytes.
 func (s *Server) MeasureMemory() (other, used int64) {
 	for _, of := range s.OtherMemory {
 		other += of()
@@ -21,8 +18,8 @@ func (s *Server) MeasureMemory() (other, used int64) {
 	return other, other + s.Keyspace.KeysBytes()
 }
 
-// UsedMemory is what is used at a time of the server's clock, in bytes. While that
-// clock stands, the rest is only looked at by MeasureMemory.
+// UsedMemory returns the memory in use at a time of the server's clock, in bytes. While that clock is frozen, only
+// MeasureMemory measures the memory besides the keys.
 func (s *Server) UsedMemory(nowMicros int64) int64 {
 	last := s.otherLooked.Load()
 	if age := nowMicros - last; (age > otherMemoryMicros || age < 0) && s.otherLooked.CompareAndSwap(last, nowMicros) {
@@ -32,10 +29,9 @@ func (s *Server) UsedMemory(nowMicros int64) int64 {
 	return s.otherBytes.Load() + s.Keyspace.KeysBytes()
 }
 
-// What a client takes besides its buffers, roughly, in bytes: the connection and
-// its session, each command that it has queued, each key that it watches, and each
-// channel, pattern or prefix that it listens to. How long their names are comes on top, and so do the arguments of a command that
-// waits, which are copies.
+// The approximate memory of a client besides its buffers, in bytes: its connection and session, each queued command, each
+// watched key, and each channel, pattern or prefix. The lengths of their names are added, and so are the arguments of a
+// command that waits, which are copies.
 const (
 	sessionBytes   = 1500
 	queuedBytes    = 120
@@ -43,7 +39,7 @@ const (
 	subscribeBytes = 160
 )
 
-// Bytes is what the session takes. The stream that a replica has yet to be sent is not its own.
+// Bytes returns the memory of the session. The stream that a replica has not been sent yet does not belong to it.
 func (s *Session) Bytes() int64 {
 	return s.bufferBytes() + s.extraBytes()
 }
@@ -63,29 +59,28 @@ func (s *Session) extraBytes() int64 {
 		int64(shown.Subs.Load()+shown.PSubs.Load()+shown.SSubs.Load()+shown.Prefixes.Load())*subscribeBytes
 }
 
-// counted is what is part of ClientBytes for the session.
+// counted returns the session's share of ClientBytes.
 func (s *Session) counted() int64 {
 	return s.bufferBytes() + s.extra
 }
 
-// spared tells that the session is not ended for maxmemory-clients.
+// spared tells whether the session is exempt from maxmemory-clients.
 func (s *Session) spared() bool { return s.Shown.Flags.Load()&ShownNoEvict != 0 }
 
-// ClientArrived begins to count what a session takes, ClientGone ends it.
+// ClientArrived begins to count a session's memory, ClientGone ends that.
 func (s *Server) ClientArrived(sess *Session) {
 	s.clientGrew(sess, sess.counted())
 	sess.Conn.Buffered = func(bytes int64) { s.clientGrew(sess, bytes) }
 }
 
-// ClientGone: see ClientArrived.
+// ClientGone ends what ClientArrived began.
 func (s *Server) ClientGone(sess *Session) {
 	sess.Conn.Buffered = nil
 	s.SpareClient(sess, false)
 	s.ClientBytes.Add(-sess.counted())
 }
 
-// SpareClient sets or ends that a session is not to be ended for
-// maxmemory-clients and does not count for it. For its own goroutine.
+// SpareClient makes a session exempt from maxmemory-clients, or ends that. Only the session's goroutine calls it.
 func (s *Server) SpareClient(sess *Session, on bool) {
 	if on == sess.spared() {
 		return
@@ -107,14 +102,13 @@ func (s *Server) clientGrew(sess *Session, bytes int64) {
 	}
 }
 
-// ClientsTakeTooMuch tells whether they take more than maxmemory-clients, or would
-// with so many bytes more.
+// ClientsTakeTooMuch tells whether clients use more than maxmemory-clients, or would with so many bytes more.
 func (s *Server) ClientsTakeTooMuch(more int64) bool {
 	limit := s.MaxClientBytes.Load()
 	return limit != 0 && s.ClientBytes.Load()-s.sparedBytes.Load()+more > limit
 }
 
-// ClientServed counts what a session's commands have changed of what it takes.
+// ClientServed updates a session's memory after its commands.
 func (s *Server) ClientServed(sess *Session) {
 	sess.ShowMulti()
 	if now := sess.extraBytes(); now != sess.extra {
@@ -124,9 +118,8 @@ func (s *Server) ClientServed(sess *Session) {
 	}
 }
 
-// LetGo counts objects that Redis would free later, and tells of the pieces of
-// memory if they are many: the Go runtime waits until the heap has grown by as
-// much as there is, which may be never where nothing is written.
+// LetGo counts objects that Redis would free in the background, and reports many freed pieces of memory to the host: the Go
+// runtime would collect them only after the heap has grown by as much as is in use, which may never happen without writes.
 func (s *Server) LetGo(objects, pieces int) {
 	s.Stats.LazyFreed.Add(int64(objects))
 	if s.letGo.Add(int64(pieces)) < FreedPieces {

@@ -1,17 +1,16 @@
 package command
 
-// What lists and sorted sets share: taking elements from an end of the first of
-// several keys that has any, waiting for them or not.
+// Taking elements from an end of the first of several keys that exists, with or without waiting: shared by lists and sorted
+// sets.
 
 import "github.com/limitkv/limitkv/engine"
 
-// Ends is a kind of value whose elements are taken from either end.
+// Ends is a kind of value whose elements can be taken from either end.
 type Ends struct {
 	Kind engine.Kind
-	// Words are those for the two ends: LEFT and RIGHT, MIN and MAX.
+	// Words are the names of the two ends: LEFT and RIGHT, MIN and MAX.
 	Words [2]string
-	// Take takes what is asked for from a value that is not empty, and replies it
-	// with the key.
+	// Take takes the elements from a value that is not empty, and replies them with the key.
 	Take func(c *Ctx, key []byte, e engine.Entry, p *Pop)
 }
 
@@ -19,15 +18,15 @@ type Ends struct {
 type Pop struct {
 	*Ends
 	Far bool // the second of the two ends
-	// Counted: any number is taken, up to Count, and replied as an array.
+	// Counted: up to Count elements are taken, and replied as an array.
 	Counted bool
 	Count   int64
 
-	first, keys int // where the keys are among the arguments, and how many
+	first, keys int // the position of the first key among the arguments, and the number of keys
 }
 
-// parse reads numkeys key ... word [COUNT count] from an argument on. It replies
-// the error and returns false if there is one.
+// parse parses numkeys key ... word [COUNT count], starting at an argument. If there is an error, it replies that and returns
+// false.
 func (p *Pop) parse(c *Ctx, from int) bool {
 	const errKeys, errCount = "ERR numkeys should be greater than 0", "ERR count should be greater than 0"
 	p.Counted, p.Count = true, 1
@@ -36,7 +35,7 @@ func (p *Pop) parse(c *Ctx, from int) bool {
 	if a.Err() == "" && n <= 0 {
 		a.Fail(errKeys)
 	}
-	if a.Err() == "" && n >= int64(a.Left()) { // the word comes behind the keys
+	if a.Err() == "" && n >= int64(a.Left()) { // the word follows the keys
 		a.Syntax()
 	}
 	if a.Failed(c) {
@@ -77,7 +76,7 @@ func (e *Ends) BlockingMPop(c *Ctx) {
 	}
 }
 
-// BlockingPop is the handler of BLPOP and its like, which take one element.
+// BlockingPop returns the handler of BLPOP and the others that take one element.
 func (e *Ends) BlockingPop(far bool) func(c *Ctx) {
 	return func(c *Ctx) {
 		last := len(c.Args) - 1
@@ -86,15 +85,14 @@ func (e *Ends) BlockingPop(far bool) func(c *Ctx) {
 	}
 }
 
-// of are the keys among the arguments.
+// of returns the keys among the arguments.
 func (p *Pop) of(args [][]byte) [][]byte { return args[p.first : p.first+p.keys] }
 
-// taken takes from the first key that exists. It reports false, with nothing
-// replied, if there is none.
+// taken takes from the first key that exists. If there is none, it replies nothing and reports false.
 func (p *Pop) taken(c *Ctx) bool {
 	for _, key := range p.of(c.Args) {
 		if !c.Held.Covers(key) {
-			continue // of one that waits, a key that nobody has made ready
+			continue // when a wait is served, only keys that were made ready are locked
 		}
 		e, ok := c.LookupWrite(key, p.Kind)
 		if !ok {
@@ -108,8 +106,7 @@ func (p *Pop) taken(c *Ctx) bool {
 	return false
 }
 
-// takeOrWait takes from the first key that exists, and waits for one if there
-// is none. The time-out is an argument.
+// takeOrWait takes from the first key that exists, and waits if there is none. The time-out is the argument at timeout.
 func (p *Pop) takeOrWait(c *Ctx, timeout int) {
 	a := c.Cursor(timeout)
 	deadline := a.Timeout(c)
@@ -127,8 +124,8 @@ func (p *Pop) takeOrWait(c *Ctx, timeout int) {
 	}
 }
 
-// Try runs the command again, as Redis does, since a key has become of the kind: the first of its keys that exists
-// counts, whichever became so first, or is an error.
+// Try runs the command again when a key gets a value of the kind, as Redis does. The first of its keys that exists counts, not
+// the one that got a value first; if it has another kind, that is an error.
 func (p *Pop) Try(c *Ctx, key []byte) (engine.Served, int64) {
 	return TryKind(c, key, p.Kind, func(engine.Entry) { p.taken(c) })
 }
@@ -140,7 +137,7 @@ func TryKind(c *Ctx, key []byte, kind engine.Kind, take func(e engine.Entry)) (e
 	case !e.Ok():
 		return engine.ServedHold, 0
 	case e.Kind() != kind:
-		return engine.ServedSkip, 0 // those behind may wait for this kind
+		return engine.ServedSkip, 0 // the waits behind this one may be for this kind
 	}
 	take(e)
 	return engine.ServedDone, 0

@@ -1,9 +1,8 @@
 package command
 
-// Namespaces: keyspaces of their own in one server, each for some of its
-// connections, so that tests which run at once can share it (LKV.NAMESPACE).
-// What a family keeps beside keys – channels, functions – it keeps by keyspace,
-// in a PerKeyspace.
+// Namespaces: separate keyspaces in one server, each for some of its connections, so that concurrent tests can share the
+// server (LKV.NAMESPACE). A family that stores other things than keys, such as channels or functions, stores them per
+// keyspace, in a PerKeyspace.
 
 import (
 	"slices"
@@ -13,28 +12,28 @@ import (
 	"github.com/limitkv/limitkv/engine"
 )
 
-// NamespacesMax is how many namespaces there can be: each takes some 230 KB.
+// NamespacesMax is how many namespaces there can be: each uses about 230 KB.
 const NamespacesMax = 256
 
-// Namespace is one of them.
+// Namespace is one namespace.
 type Namespace struct {
 	Name     string
 	Keyspace *engine.Keyspace
-	// Port is where connections are the namespace's from their beginning, 0 for
-	// none, and Close ends that. Namespaces.mu guards both.
+	// Port is the port whose connections begin in the namespace, 0 if there is none. Close closes it. Namespaces.mu guards
+	// both.
 	Port  int
 	Close func()
 }
 
-// Namespaces are those that there are, by name and in order of making.
+// Namespaces is the registry of live namespaces, in the order in which they were made.
 type Namespaces struct {
 	mu  sync.Mutex
 	all []*Namespace
-	// onDrop is called with the keyspace of one that is gone.
+	// onDrop is called with the keyspace of a namespace that was dropped.
 	onDrop []func(ks *engine.Keyspace)
 }
 
-// All lists the namespaces.
+// All returns a copy of the list.
 func (n *Namespaces) All() []*Namespace {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -46,7 +45,7 @@ func (n *Namespaces) Find(name string) *Namespace {
 	return n.find(func(ns *Namespace) bool { return ns.Name == name })
 }
 
-// At finds the namespace whose connections come by a port, nil for none.
+// At finds the namespace of a port, nil if there is none.
 func (n *Namespaces) At(port int) *Namespace {
 	return n.find(func(ns *Namespace) bool { return ns.Port == port })
 }
@@ -60,7 +59,7 @@ func (n *Namespaces) find(is func(ns *Namespace) bool) *Namespace {
 	return nil
 }
 
-// Has tells whether a namespace has not been dropped.
+// Has tells whether a namespace is in the registry, that is, was not dropped.
 func (n *Namespaces) Has(ns *Namespace) bool {
 	return n.find(func(x *Namespace) bool { return x == ns }) != nil
 }
@@ -69,8 +68,7 @@ func (n *Namespaces) has(ks *engine.Keyspace) bool {
 	return n.find(func(ns *Namespace) bool { return ns.Keyspace == ks }) != nil
 }
 
-// Make finds a namespace by name and makes it if there is none. It returns nil
-// if there would be too many.
+// Make finds a namespace by name, or makes it. It returns nil if there would be too many.
 func (n *Namespaces) Make(s *Server, name string) *Namespace {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -85,8 +83,7 @@ func (n *Namespaces) Make(s *Server, name string) *Namespace {
 	return ns
 }
 
-// Listen gives a namespace the port that open returns, unless it has one, and
-// returns it.
+// Listen opens a port for a namespace with open, unless it has one, and returns the port.
 func (n *Namespaces) Listen(ns *Namespace, open func() (port int, end func(), err error)) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,15 +97,14 @@ func (n *Namespaces) Listen(ns *Namespace, open func() (port int, end func(), er
 	return ns.Port, nil
 }
 
-// PortOf is a namespace's port, 0 for none.
+// PortOf returns a namespace's port, 0 if there is none.
 func (n *Namespaces) PortOf(ns *Namespace) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return ns.Port
 }
 
-// Drop ends a namespace: its port, its connections and all that it has. It
-// reports whether it was there.
+// Drop removes a namespace with its port, its connections and its data. It reports whether the namespace existed.
 func (n *Namespaces) Drop(s *Server, ns *Namespace) bool {
 	n.mu.Lock()
 	i := slices.Index(n.all, ns)
@@ -134,7 +130,7 @@ func (n *Namespaces) Drop(s *Server, ns *Namespace) bool {
 	return true
 }
 
-// KeyspaceOf is the keyspace that a session's commands work on.
+// KeyspaceOf returns the keyspace of a session.
 func (s *Server) KeyspaceOf(sess *Session) *engine.Keyspace {
 	if ns := sess.Namespace(); ns != nil {
 		return ns.Keyspace
@@ -142,8 +138,7 @@ func (s *Server) KeyspaceOf(sess *Session) *engine.Keyspace {
 	return s.Keyspace
 }
 
-// ClientsOf lists the clients that a session may see: of its own namespace, or,
-// outside of all, every one.
+// ClientsOf lists the clients that a session may see: those of its namespace, or all if it has none.
 func (s *Server) ClientsOf(sess *Session) []*Session {
 	list := s.Clients.All()
 	if ns := sess.Namespace(); ns != nil {
@@ -156,8 +151,7 @@ func (s *Server) ClientsOf(sess *Session) []*Session {
 	return list
 }
 
-// PerKeyspace is what a family keeps for each keyspace. Main is that of the
-// server's own, which is found without a lock.
+// PerKeyspace stores a value for each keyspace. Main is the value for the server's own keyspace, found without a lock.
 type PerKeyspace[T any] struct {
 	Main T
 
@@ -167,8 +161,7 @@ type PerKeyspace[T any] struct {
 	more map[*engine.Keyspace]*T
 }
 
-// Begin is called once, before all else, with what makes a T ready (nil: its zero
-// value is).
+// Begin must be called once, before all else. init initialises a T; nil means that its zero value is ready.
 func (p *PerKeyspace[T]) Begin(s *Server, init func(*T)) {
 	p.s, p.init = s, init
 	if init == nil {
@@ -183,7 +176,7 @@ func (p *PerKeyspace[T]) Begin(s *Server, init func(*T)) {
 	})
 }
 
-// Of is what is kept for a keyspace.
+// Of returns the value for a keyspace.
 func (p *PerKeyspace[T]) Of(ks *engine.Keyspace) *T {
 	if ks == p.s.Keyspace {
 		return &p.Main
@@ -199,12 +192,12 @@ func (p *PerKeyspace[T]) Of(ks *engine.Keyspace) *T {
 				p.more = make(map[*engine.Keyspace]*T)
 			}
 			p.more[ks] = t
-		} // else it is gone, and who asks is about to go
+		} // otherwise the namespace was dropped, and its session is about to end
 	}
 	return t
 }
 
-// All lists what is kept.
+// All lists all values.
 func (p *PerKeyspace[T]) All() []*T {
 	p.mu.Lock()
 	defer p.mu.Unlock()

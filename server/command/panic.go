@@ -1,8 +1,7 @@
 package command
 
-// Where a panic may not be answered: in goroutines of the server's own, and
-// where what it left cannot be trusted. Then the process ends, with a message,
-// rather than to go on with wrong data or to hang.
+// Panics that cannot be answered with an error: those in the server's own goroutines, and those that may have left wrong data.
+// The process then ends with a message. It would otherwise continue with wrong data, or hang.
 
 import (
 	"fmt"
@@ -19,20 +18,19 @@ func (s *Server) Caught(what string) {
 	}
 }
 
-// Panicked ends the server for a panic, on whose stack it is called.
+// Panicked ends the server because of a panic. It must be called on the panic's stack.
 func (s *Server) Panicked(what string, r any) {
 	s.Die(fmt.Sprintf("panic in %s: %v\n%s", what, r, debug.Stack()))
 }
 
-// Die ends the server: what it holds cannot be trusted, or somebody would wait
-// for ever. It does not return.
+// Die ends the server, because its data cannot be trusted or a client would wait for ever. It does not return.
 func (s *Server) Die(why string) {
 	if !s.dying.CompareAndSwap(false, true) {
-		select {} // somebody else says it
+		select {} // another goroutine is ending it
 	}
 	text := "fatal: " + why
 	told := make(chan struct{})
-	go func() { // whoever reads the log may not read any more
+	go func() { // the reader of the log may have stopped reading
 		s.Logf('w', "%s", text)
 		close(told)
 	}()
@@ -47,11 +45,10 @@ func (s *Server) Die(why string) {
 // lastWordsMax is how long writing the log may take when the server dies.
 const lastWordsMax = time.Second
 
-// locksMax is how long a lock may be held that a panic is suspected to have left.
+// locksMax is how long ProveFree waits for a lock that a panic may have left locked.
 const locksMax = 10 * time.Second
 
-// ProveFree ends the server if a lock is not let go any more: a command
-// panicked, and may have left one. It takes its time, while others go on.
+// ProveFree ends the server if a lock stays locked after a command's panic. It takes some time, in which other commands run.
 func (s *Server) ProveFree(why string) {
 	defer s.Caught("looking for locks")
 	within := s.LocksMax

@@ -1,21 +1,21 @@
 package command
 
-// What waits for EXEC. A transaction mostly lives as long as one batch of its connection, so its memory is lent by the
-// worker and given back when EXEC or DISCARD is done: queueing a command then copies its arguments and allocates nothing.
+// The queue for EXEC. Most transactions live no longer than one batch of their connection. So the worker lends the memory, and
+// gets it back after EXEC or DISCARD. Queueing a command then copies its arguments, and allocates nothing.
 
-// Queue is the requests of a transaction, with arguments of their own.
+// Queue is the requests of a transaction, with their own copies of the arguments.
 type Queue struct {
 	Requests []Request
-	// Bytes is how long the arguments are together, Words how many.
+	// Bytes is the total length of the arguments, Words their number.
 	Bytes int64
 	Words int32
 
-	words [][]byte // where the next request's arguments go, what is taken cut off; so bytes
+	words [][]byte // free memory for the next request's arguments; bytes likewise
 	bytes []byte
 }
 
-// What a worker keeps: so many queues, since a transaction may be open when its connection's turn ends, and of each of them
-// enough for most transactions.
+// What a worker keeps: up to queuesKept queues, since a transaction may still be open when its connection's turn ends, and for
+// each one enough memory for most transactions.
 const (
 	queuesKept        = 32
 	queueRequestsKept = 64
@@ -23,7 +23,7 @@ const (
 	queueBytesKept    = 16 << 10
 )
 
-// Add takes a request to the queue. The first one takes what the worker keeps.
+// Add copies a request to the queue. The first one takes a queue from the worker.
 func (q *Queue) Add(w *Worker, r *Request) {
 	if last := len(w.queues) - 1; q.Requests == nil && last >= 0 {
 		*q = w.queues[last]
@@ -61,7 +61,7 @@ func (q *Queue) Add(w *Worker, r *Request) {
 	q.Words += int32(len(r.Args))
 }
 
-// GiveBack ends a queue, which nobody looks at any more.
+// GiveBack returns a queue that is no longer used to the worker.
 func (q *Queue) GiveBack(w *Worker) {
 	if q.Requests == nil {
 		return
@@ -76,14 +76,14 @@ func (q *Queue) GiveBack(w *Worker) {
 		q.bytes = nil
 	}
 	if len(w.queues) < queuesKept && q.Requests != nil {
-		clear(q.Requests) // the rest is clear
+		clear(q.Requests) // all else is clear
 		clear(q.words)
 		w.queues = append(w.queues, Queue{Requests: q.Requests[:0], words: q.words[:0], bytes: q.bytes[:0]})
 	}
 	*q = Queue{}
 }
 
-// TakeQueue has the session leave its transaction, and returns what was queued.
+// TakeQueue ends the session's transaction, and returns its queue.
 func (c *Ctx) TakeQueue() Queue {
 	m := &c.Session.Multi
 	queue := m.Queue
@@ -93,7 +93,7 @@ func (c *Ctx) TakeQueue() Queue {
 	return queue
 }
 
-// Discard has the session leave its transaction, if it is in one.
+// Discard ends the session's transaction, if there is one.
 func (c *Ctx) Discard() {
 	queue := c.TakeQueue()
 	queue.GiveBack(c.Worker)

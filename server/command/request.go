@@ -6,26 +6,24 @@ import (
 	"github.com/limitkv/limitkv/engine"
 )
 
-// Request is a command on its way. It is resolved once, and carries what was found to the locks, to the handler, and with a
-// transaction's queue to EXEC.
+// Request is a command on its way. It is resolved once, and carries the result to the locks, to the handler, and, in a
+// transaction's queue, to EXEC.
 type Request struct {
-	// Args are the command's name and arguments. They alias what the client sent and
-	// must be copied to be kept, but for those that Owns tells of.
+	// Args are the command's name and arguments. They alias the client's input and must be copied to be kept, except those for
+	// which Owns is true.
 	Args [][]byte
-	// Own, if it is not 0, is how long an argument is that may be kept as it is.
+	// Own, if not 0, is the length from which an argument has its own memory and may be kept.
 	Own int
-	// Cmd is as from Table.Resolve, as Known is.
+	// Cmd and Known are the results of Table.Resolve.
 	Cmd   *Command
 	Known bool
-	// Sole is the position of the only key, 0 if there is none or there are several.
-	// Place is the key's.
+	// Sole is the position of the only key, 0 if there is none or there are several. Place is that key's place.
 	Sole  int
 	Place engine.Place
-	// Prepared is what the row's Prepare found, and NumKeys how many keys, if that is
-	// an argument: -1 if it is wrong.
+	// Prepared is the result of the row's Prepare. NumKeys is the number of keys if it is an argument, -1 if that is wrong.
 	Prepared any
 	NumKeys  int
-	// Began and Ended are monotonic times, 0 where the clock was not read.
+	// Began and Ended are monotonic times, 0 if the clock was not read.
 	Began, Ended int64
 }
 
@@ -37,7 +35,7 @@ func (r *Request) Start() int64 {
 	return r.Began
 }
 
-// Resolve finds the row that arguments call, and where its key is if there is one.
+// Resolve finds the row for arguments, and the place of the key if there is only one.
 func (r *Request) Resolve(t *Table, args [][]byte) {
 	r.Args, r.Own, r.Sole, r.Prepared, r.Began, r.Ended = args, 0, 0, nil, 0, 0
 	r.Cmd = t.Find(args[0])
@@ -54,7 +52,7 @@ func (r *Request) Resolve(t *Table, args [][]byte) {
 	}
 }
 
-// Ahead is the place of the first key, if it is worth prefetching before the request runs, as one of so many in a row.
+// Ahead returns the place of the first key, if prefetching it pays. of is the number of requests in a row.
 func (r *Request) Ahead(of int) (at engine.Place, ok bool) {
 	if r.Sole > 0 {
 		return r.Place, true
@@ -67,7 +65,7 @@ func (r *Request) Ahead(of int) (at engine.Place, ok bool) {
 	return at, false
 }
 
-// Call makes the request one of a command that is known, within another one.
+// Call sets the request to a known command, which another command calls.
 func (r *Request) Call(cmd *Command, args [][]byte) {
 	r.Args, r.Own, r.Cmd, r.Known = args, 0, cmd, true
 	if r.Sole = cmd.SoleKey(args); r.Sole > 0 {
@@ -75,28 +73,27 @@ func (r *Request) Call(cmd *Command, args [][]byte) {
 	}
 }
 
-// Owns tells whether an argument has memory of its own, which the command may keep. Others may still read it, so it must not
-// be written to.
+// Owns tells whether an argument has its own memory, which the command may keep. Others may still read it, so nobody may write
+// to it.
 func (r *Request) Owns(arg []byte) bool { return r.Own > 0 && len(arg) >= r.Own }
 
-// Clone is the request with arguments of its own.
+// Clone returns the request with its own copy of the arguments.
 func (r *Request) Clone() Request {
 	kept := *r
 	kept.Args, kept.Own = Clone(r.Args), 0
 	return kept
 }
 
-// Replayer runs the commands of a primary, in their order, for one goroutine. When its session is Killed, which happens under
-// the locks of all keys, it changes nothing any more.
+// Replayer runs the commands of a primary, in order, on one goroutine. Once its session is Killed, which happens under the
+// locks of all keys, it makes no more changes.
 type Replayer interface {
-	// Ahead tells of the commands that come next, at most RequestsMax.
+	// Ahead announces the next commands, at most RequestsMax.
 	Ahead(commands [][][]byte)
-	// Run runs the nth of these, of which raw is what was read, and returns the error that came of it, which changes nothing
-	// of how it goes on.
+	// Run runs the nth of these. raw is its bytes in the stream. It returns the command's error, after which replay continues.
 	Run(nth int, args [][]byte, raw []byte) (failure string)
-	// Pass is Run for what changes nothing, and Select for what selects a database.
+	// Pass takes a command that changes nothing, Select one that selects a database.
 	Pass(raw []byte)
 	Select(db int, raw []byte)
-	// End gives back what it used. A transaction that has begun is forgotten.
+	// End releases its resources. It drops a transaction that is not complete.
 	End()
 }

@@ -31,7 +31,7 @@ type Server struct {
 	// Namespaces are further keyspaces, for tests.
 	Namespaces Namespaces
 	Stats      Stats
-	// Prefixes counts what limiters, locks and queues do.
+	// Prefixes counts calls of limiters and locks, and deliveries of queues.
 	Prefixes prefix.Set
 	Workers  Workers
 	Long     longrun.Runs
@@ -40,59 +40,58 @@ type Server struct {
 
 	// UserSettings are the user lines of the settings.
 	UserSettings []params.Setting
-	// Loading is whether the server reads what is on disk.
+	// Loading is whether the server loads its files, and the progress.
 	Loading LoadProgress
-	// Ending is how the server is to end, Running tells that it has begun to serve.
+	// Ending is the Ending of a shutdown. Running tells whether the server has begun to serve.
 	Ending  atomic.Int32
 	Running atomic.Bool
 	// LoadedKeys and ExpiredKeys count the keys of the last file that was loaded.
 	LoadedKeys, ExpiredKeys atomic.Int64
-	// Tracking is how many sessions use client-side caching, of which tracking.Table knows.
+	// Tracking is the number of sessions that use client-side caching (see tracking.Table).
 	Tracking atomic.Int64
-	// Injecting: faults.Injector sees every command that a client sends.
+	// Injecting: faults.Injector is called for every command of a client.
 	Injecting atomic.Bool
 
-	// MaxMemory is how many bytes may be in use, 0 for no limit. ClientBytes is what all clients take, sparedBytes the part of
-	// those with CLIENT NO-EVICT, MaxClientBytes the limit for the others, 0 for none.
+	// MaxMemory is the limit of memory in use in bytes, 0: none. ClientBytes is the memory of all clients, sparedBytes that of
+	// clients with CLIENT NO-EVICT, MaxClientBytes the limit for the others, 0: none.
 	MaxMemory, ClientBytes, sparedBytes, MaxClientBytes atomic.Int64
-	letGo                                               atomic.Int64 // pieces of memory since the host was told of some
-	// OtherMemory has functions that tell what parts of the server take besides the keys, in bytes.
+	letGo                                               atomic.Int64 // freed pieces since the host was last notified
+	// OtherMemory are functions that return the memory of the server's parts besides the keys, in bytes.
 	OtherMemory []func() int64
-	otherBytes  atomic.Int64 // together, when somebody looked last
+	otherBytes  atomic.Int64 // their sum when it was last measured
 	otherLooked atomic.Int64 // Unix microseconds
 
 	// refusesWrites is the error for writes, nil while they can be written to disk.
 	refusesWrites atomic.Pointer[string]
 
-	// Replica says, as a replica, what the server refuses or leaves to its primary; 0 in a primary.
+	// Replica holds the Replica* bits of a replica. It is 0 in a primary.
 	Replica atomic.Uint32
 
-	// BacklogBytes is how much of the replicas' stream is kept at least (repl-backlog-size).
+	// BacklogBytes is the size of the replication backlog (repl-backlog-size).
 	BacklogBytes *atomic.Int64
 
 	// TooFewReplicas: writes are refused, since fewer replicas than min-replicas-to-write are up to date.
 	TooFewReplicas atomic.Bool
 
-	// Monitors is how many sessions monitor. SlowMicros is from which time on a command
-	// is slow, negative if none is.
+	// Monitors is the number of sessions that monitor. SlowMicros is the time from which a command is slow, negative: no
+	// command is.
 	Monitors, SlowMicros atomic.Int64
-	// Verified counts the structures of values from payloads and files that were checked (sanitize-dump-payload).
+	// Verified counts the structures in payloads and files that were verified (sanitize-dump-payload).
 	Verified atomic.Int64
 	// Repaired counts values from payloads and files that were malformed and could be repaired.
 	Repaired atomic.Int64
-	// ScriptsMayAll lets scripts call commands that are not for them (DEBUG
-	// SET-DISABLE-DENY-SCRIPTS).
+	// ScriptsMayAll allows scripts to call commands with NoScript (DEBUG SET-DISABLE-DENY-SCRIPTS).
 	ScriptsMayAll atomic.Bool
-	// Cluster: the server answers as a cluster of one node.
+	// Cluster: the server acts as a cluster of one node.
 	Cluster bool
 	// LazyServerDel is lazyfree-lazy-server-del: keys that a command removes as a side effect are logged as UNLINK.
 	LazyServerDel *atomic.Bool
-	// Pause is CLIENT PAUSE, and what else holds commands back.
+	// Pause holds CLIENT PAUSE and the server's own pauses.
 	Pause pause.Pause
-	// Shutdown is the end that was asked for.
+	// Shutdown is the state of a requested end.
 	Shutdown Shutdown
-	// Mutexes are locks of parts and families. After a panic ProveFree checks that none of them is left locked. LocksMax is how
-	// long it waits for each, 0 for the usual time.
+	// Mutexes are locks of parts and families. After a panic ProveFree checks that none of them stays locked. LocksMax is how
+	// long it waits for each, 0: the usual time.
 	Mutexes  []engine.Lock
 	LocksMax time.Duration
 	dying    atomic.Bool
@@ -100,22 +99,20 @@ type Server struct {
 	// FS is the file system that data is written to.
 	FS vfs.FS
 
-	// StartedAt is the Unix time in microseconds.
+	// StartedAt is in Unix microseconds.
 	StartedAt int64
 	RunID     string
 	TestMode  bool
 	Version   string // limitkv's
 	BuildID   string
 
-	// Info are the sections of INFO, in order; families add theirs. InfoStats and
-	// InfoMemory add fields to those sections.
+	// Info is the sections of INFO, in order; families add to it. InfoStats and InfoMemory add fields to these sections.
 	Info []InfoSection
 	// OwnInfo are the parts of INFO's section limitkv.
 	OwnInfo               []func(w *InfoWriter)
 	InfoStats, InfoMemory []func(w *InfoWriter)
-	// ConfigFile is the file that the parameters came from, empty if none.
-	// Listeners describe where the server listens, Loops is the number of event
-	// loops. All are for INFO.
+	// ConfigFile is the file with the parameters, empty if there is none. Listeners describe where the server listens, Loops
+	// is the number of event loops. All are for INFO.
 	ConfigFile string
 	Listeners  []string
 	Loops      int
@@ -123,11 +120,11 @@ type Server struct {
 	random rng
 }
 
-// What Server.Replica consists of.
+// The bits of Server.Replica.
 const (
 	ReplicaFollows  uint32 = 1 << iota // there is a primary
 	ReplicaReadOnly                    // replica-read-only
-	ReplicaStale                       // the primary is away, and what there is is not to be read meanwhile
+	ReplicaStale                       // the connection to the primary is down, and the keys may not be read meanwhile
 	ReplicaNoEvicts                    // replica-ignore-maxmemory
 )
 
@@ -159,7 +156,7 @@ func (s *Server) RefuseWrites(text string) {
 // RefusesWrites is the error for writes, nil while they are accepted.
 func (s *Server) RefusesWrites() *string { return s.refusesWrites.Load() }
 
-// OwnCtx is a context of the server itself, for use while no client is served.
+// OwnCtx returns a context of the server itself, for use while no client is served.
 func (s *Server) OwnCtx() *Ctx {
 	c := &Ctx{Writer: &resp.Writer{Proto: 2}, Request: &Request{}, Session: &Session{Authenticated: true}, Server: s}
 	c.KS, c.Now = s.Keyspace, s.Keyspace.Clock.Now()
@@ -167,7 +164,7 @@ func (s *Server) OwnCtx() *Ctx {
 	return c
 }
 
-// Mode is what HELLO and INFO call the server: standalone or cluster.
+// Mode is the server's mode in HELLO and INFO: standalone or cluster.
 func (s *Server) Mode() string {
 	if s.Cluster {
 		return "cluster"
@@ -179,7 +176,7 @@ func (s *Server) Mode() string {
 type Stats struct {
 	Connections, Rejected, BytesIn, BytesOut atomic.Int64
 	ErrorReplies                             atomic.Int64
-	// DeniedAuth and so on count what users were refused, for INFO.
+	// DeniedAuth and the others count denials, for INFO.
 	DeniedAuth, DeniedCommand, DeniedKey, DeniedChannel atomic.Int64
 	// Unexpected counts the commands of a primary that failed here.
 	Unexpected atomic.Int64
@@ -194,8 +191,7 @@ type Stats struct {
 	codes     atomic.Int64
 }
 
-// RedisVersion is the version whose behaviour commands have, shown where
-// clients ask for the server's version.
+// RedisVersion is the version of Redis whose behaviour commands have. Clients see it as the server's version.
 const RedisVersion = "8.0.6"
 
 // errorCodesMax limits how many codes of errors are counted, since scripts can make up any.
@@ -232,7 +228,7 @@ func (s *Stats) EachError(fn func(code string, n int64)) {
 	})
 }
 
-// Reset sets the counters to zero, except those of what users were refused, which Redis keeps, too.
+// Reset sets the counters to zero, except those of denials, which Redis keeps, too.
 func (s *Stats) Reset() {
 	for _, n := range []*atomic.Int64{&s.Connections, &s.Rejected, &s.BytesIn, &s.BytesOut, &s.ErrorReplies,
 		&s.InputDrops, &s.OutputDrops, &s.EvictedClients, &s.LazyFreed, &s.Unexpected} {
@@ -242,7 +238,7 @@ func (s *Stats) Reset() {
 	s.codes.Store(0)
 }
 
-// Kill ends another session's connection. From now on the session runs nothing and is not listed; the connection closes a
+// Kill closes another session's connection. From now on the session runs no command and is not listed; the connection closes a
 // moment later.
 func (s *Server) Kill(sess *Session) {
 	sess.Killed.Store(true)
@@ -250,8 +246,7 @@ func (s *Server) Kill(sess *Session) {
 	sess.Conn.Post(func() { sess.Conn.Close(false) })
 }
 
-// Worker is what an event loop or goroutine has for running commands. One
-// command at a time uses it.
+// Worker is the state for running commands on an event loop or goroutine. One command at a time uses it.
 type Worker struct {
 	// Lua is the worker's interpreter, made when first used.
 	Lua any
@@ -261,7 +256,8 @@ type Worker struct {
 	Ctx Ctx
 	// Locked are the locks of the worker's running command, Wanted those that the next one needs.
 	Locked, Wanted engine.LockSet
-	// Keep: the next command needs the same locks, so these stay locked in between if they are all. Kept are those locks.
+	// Keep: the next command needs the same locks, so they stay locked in between if they are those of all shards. Kept are those
+	// locks.
 	Keep bool
 	Kept engine.LockSet
 	// ReadAt is when the clock was read for the running command, on the monotonic clock.
@@ -281,7 +277,7 @@ type Worker struct {
 	// Requests are the next ones of a connection.
 	Requests [RequestsMax]Request
 	queues   []Queue  // memory for the next transactions
-	_        [64]byte // the next worker's are another core's
+	_        [64]byte // so that another core's worker is on another cache line
 }
 
 // RequestsMax is how many commands of a connection are resolved ahead.
@@ -317,7 +313,7 @@ type Workers struct {
 	free []*Worker
 }
 
-// Get takes a worker that nobody uses.
+// Get returns a worker that is not in use.
 func (p *Workers) Get(s *Server) *Worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -333,17 +329,17 @@ func (p *Workers) Get(s *Server) *Worker {
 	return w
 }
 
-// Put gives a worker back.
+// Put returns a worker to the pool.
 func (p *Workers) Put(w *Worker) { p.mu.Lock(); p.free = append(p.free, w); p.mu.Unlock() }
 
-// Unowned are the counters for a command that no worker ran, since it was served while it waited.
+// Unowned returns the counters for a command that no worker ran, because it was served while it waited.
 func (p *Workers) Unowned(c *Command) *Counters {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return &p.all[0].Counters[c.index]
 }
 
-// Sum adds up what all workers counted of a command.
+// Sum sums up the counters of a command over all workers.
 func (p *Workers) Sum(c *Command) (calls, micros, failed, rejected int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -357,7 +353,7 @@ func (p *Workers) Sum(c *Command) (calls, micros, failed, rejected int64) {
 	return
 }
 
-// Times adds up the histograms of a command.
+// Times sums up the histograms of a command.
 func (p *Workers) Times(c *Command) *histogram.Times {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -373,7 +369,8 @@ func (p *Workers) Times(c *Command) *histogram.Times {
 	return t
 }
 
-// Commands is how many commands ran, as Redis counts them: with those of transactions and scripts, without refused ones.
+// Commands returns how many commands ran, as Redis counts them: including those in transactions and scripts, without refused
+// ones.
 func (p *Workers) Commands() (n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -401,13 +398,13 @@ func (p *Workers) Reset() {
 	}
 }
 
-// Random is a random number. Its source can be seeded (LKV.SEED).
+// Random returns a random number. Its source can be seeded (LKV.SEED).
 func (s *Server) Random() uint64 { return s.random.next() }
 
 // Seed makes the random numbers a repeatable sequence.
 func (s *Server) Seed(n uint64) { s.random.state.Store(n) }
 
-// rng is SplitMix64: one word of state that is only added to, so no lock is needed, and good enough for picking members.
+// rng is SplitMix64. Its state is one word that is only added to, so it needs no lock. It is good enough for picking members.
 type rng struct{ state atomic.Uint64 }
 
 func (r *rng) next() uint64 {

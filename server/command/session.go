@@ -46,39 +46,38 @@ type Session struct {
 	Shown Shown
 	// Reply: CLIENT REPLY.
 	Reply ReplyMode
-	// Debugging: SCRIPT DEBUG asked for EVAL to be a debugging session.
+	// Debugging: SCRIPT DEBUG makes the next EVAL a debugging session.
 	Debugging bool
 	// Closing: the connection ends after the reply.
 	Closing bool
-	// Aside tells why the session's commands take the slow path, 0 if they do not.
+	// Aside says why the session's commands take the slow path, 0 if they do not.
 	Aside Aside
-	// Killed: another client ended the session; it runs nothing more.
+	// Killed: another client closed the session; it runs no more commands.
 	Killed atomic.Bool
-	// Subscriptions counts channels and patterns; a RESP2 client with any may
-	// use few commands.
+	// Subscriptions counts channels and patterns. A RESP2 client with any may use only a few commands.
 	Subscriptions atomic.Int32
-	// Blocked is what the client waits for, nil if nothing; others read it.
+	// Blocked is the session's wait, nil if there is none; others read it.
 	Blocked atomic.Pointer[Wait]
 	// Held is the LSN that must be confirmed before the replies in kept may leave.
 	Held journal.LSN
 	kept *Kept
 	// Wrote is the LSN of the last effects of its commands.
 	Wrote journal.LSN
-	// Offset is the same in the replicas' stream.
+	// Offset is the offset of these effects in the replication stream.
 	Offset journal.LSN
 	// Busy: a command of the session takes long, and another goroutine serves its loop.
 	Busy atomic.Bool
-	// behind are messages about what the session's own command did. They follow the command's reply directly.
+	// behind are messages caused by the session's own command. They are sent right after its reply.
 	behind []byte
 
-	// Turn is the connection's turn in which commands ran last, TurnBegan its beginning on the monotonic clock.
+	// Turn is the connection's turn in which the last commands ran, TurnBegan its beginning on the monotonic clock.
 	Turn      uint64
 	TurnBegan int64
 
-	// extra is what was last counted of extraBytes.
+	// extra is extraBytes when it was last counted.
 	extra int64
 
-	// Slots is where families keep what they have per session, by type.
+	// slots holds the values that families store per session, by type.
 	slots map[any]any
 }
 
@@ -88,7 +87,7 @@ type Peer interface {
 	Drop()
 }
 
-// Addresses are those of the session's connection.
+// Addresses returns those of the session's connection.
 func (s *Session) Addresses() (remote, local string) {
 	if s.Conn == nil {
 		return s.Peer.Addresses()
@@ -103,22 +102,20 @@ func (s *Session) Local() bool {
 
 // Shown are copies of a session's state for other goroutines.
 type Shown struct {
-	// Multi is 0 outside of a transaction, else one more than the commands
-	// that are queued; Conn.QueuedBytes is how long their arguments are, Words how many.
-	// They are as of the end of a batch.
+	// Multi is 0 outside of a transaction, else the number of queued commands plus one. Words is the number of their
+	// arguments, Conn.QueuedBytes their length. All are updated at the end of a batch.
 	Multi, Words atomic.Int32
-	// Watches is how many keys are watched; see Watching.
+	// Watches is the number of watched keys; see Watching.
 	Watches atomic.Int32
 	// Proto is the protocol version, 0 for 2.
 	Proto atomic.Int32
-	// Redirect is one more than the client that CLIENT TRACKING redirects to.
+	// Redirect is the client ID that CLIENT TRACKING redirects to, plus one; 0: no tracking.
 	Redirect atomic.Int64
-	// Flags are more of the letters that CLIENT LIST shows.
+	// Flags are more of the letters in CLIENT LIST.
 	Flags atomic.Uint32
-	// Subs, PSubs and SSubs count channels, patterns and shard channels, Prefixes
-	// those of CLIENT TRACKING.
+	// Subs, PSubs and SSubs count channels, patterns and shard channels. Prefixes counts those of CLIENT TRACKING.
 	Subs, PSubs, SSubs, Prefixes atomic.Int32
-	// SubBytes, WatchBytes, PrefixBytes and NameBytes are how long the names of these, and the session's own, are.
+	// SubBytes, WatchBytes and PrefixBytes are the total lengths of their names, NameBytes is that of the session's name.
 	SubBytes, WatchBytes, PrefixBytes, NameBytes atomic.Int64
 }
 
@@ -160,7 +157,7 @@ type Multi struct {
 	Active bool
 	// Failed: a command was refused, so EXEC will be too.
 	Failed  bool
-	Queue   Queue // what waits for EXEC
+	Queue   Queue // for EXEC
 	Watcher engine.Watcher
 }
 
@@ -180,8 +177,8 @@ func (s *Session) ShowMulti() {
 	}
 }
 
-// Watching is how many keys are watched, for other goroutines. It is 0 once a watched key has changed: then Redis drops the
-// watches, since EXEC will fail anyway.
+// Watching returns the number of watched keys, for other goroutines. It is 0 once a watched key has changed: Redis drops the
+// watches then, since EXEC will fail anyway.
 func (s *Session) Watching() int32 {
 	if s.Multi.Watcher.Dirty() {
 		return 0
@@ -189,7 +186,7 @@ func (s *Session) Watching() int32 {
 	return s.Shown.Watches.Load()
 }
 
-// ReplyMode is what CLIENT REPLY sets.
+// ReplyMode is the mode of CLIENT REPLY.
 type ReplyMode uint8
 
 // The modes of CLIENT REPLY.
@@ -200,18 +197,17 @@ const (
 	ReplySkip     // the reply of this command is dropped
 )
 
-// DB is the selected database.
+// DB returns the selected database.
 func (s *Session) DB() int { return int(s.db.Load()) }
 
 // SetDB selects a database.
 func (s *Session) SetDB(db int) { s.db.Store(int32(db)) }
 
-// Namespace is where the session's keys are, nil outside of all namespaces.
-// Callable from anywhere.
+// Namespace returns the session's namespace, nil if it has none. Any goroutine may call it.
 func (s *Session) Namespace() *Namespace { return s.namespace.Load() }
 
-// SetNamespace takes the session to database 0 of a namespace, or out of all if
-// ns is nil. For the session's own goroutine.
+// SetNamespace moves the session to database 0 of a namespace, or out of all namespaces if ns is nil. Only the session's
+// goroutine calls it.
 func (s *Session) SetNamespace(ns *Namespace) {
 	s.namespace.Store(ns)
 	s.SetDB(0)
@@ -221,7 +217,7 @@ func (s *Session) SetNamespace(ns *Namespace) {
 	}
 }
 
-// Name is what CLIENT SETNAME set.
+// Name returns the name from CLIENT SETNAME.
 func (s *Session) Name() string { s.mu.Lock(); defer s.mu.Unlock(); return s.name }
 
 // SetName sets the name that CLIENT LIST shows.
@@ -232,7 +228,7 @@ func (s *Session) SetName(name string) {
 	s.Shown.NameBytes.Store(int64(len(name)))
 }
 
-// Lib is what CLIENT SETINFO set.
+// Lib returns the values from CLIENT SETINFO.
 func (s *Session) Lib() (name, version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,13 +247,13 @@ func (s *Session) SetLib(name, version *string) {
 	}
 }
 
-// User is whose session it is; nil for the server's own, which may do anything.
+// User returns the session's user, nil for the server's own session, which may do anything.
 func (s *Session) User() *User { return s.user.Load() }
 
 // SetUser sets the authenticated user.
 func (s *Session) SetUser(u *User) { s.user.Store(u) }
 
-// UserName is the name of the user, empty if there is none.
+// UserName returns the name of the user, empty if there is none.
 func (s *Session) UserName() string {
 	if u := s.user.Load(); u != nil {
 		return u.Name
@@ -265,14 +261,14 @@ func (s *Session) UserName() string {
 	return ""
 }
 
-// LastCommand is the command that the session ran last, nil if none.
+// LastCommand returns the session's last command, nil if there is none.
 func (s *Session) LastCommand() *Command { return s.lastCmd.Load() }
 
-// SetLastCommand notes the command that runs.
+// SetLastCommand sets the session's last command.
 func (s *Session) SetLastCommand(cmd *Command) { s.lastCmd.Store(cmd) }
 
-// Slot returns what a family keeps under a key in the session, making it with
-// create if it is missing. It must be called by the session's own goroutine.
+// Slot returns the value that a family stores in the session under a key. If it is missing and create is not nil, create makes
+// it. Only the session's goroutine calls it.
 func (s *Session) Slot(key any, create func() any) any {
 	v, ok := s.slots[key]
 	if !ok && create != nil {
@@ -285,7 +281,7 @@ func (s *Session) Slot(key any, create func() any) any {
 	return v
 }
 
-// Keep keeps a value under a key in the session, in place of what is there.
+// Keep stores a value in the session under a key, and replaces the old one.
 func (s *Session) Keep(key, value any) {
 	if s.slots == nil {
 		s.slots = make(map[any]any)
@@ -293,7 +289,7 @@ func (s *Session) Keep(key, value any) {
 	s.slots[key] = value
 }
 
-// Proto is the session's protocol version, 2 or 3. Callable from anywhere.
+// Proto returns the session's protocol version, 2 or 3. Any goroutine may call it.
 func (s *Session) Proto() int {
 	if s.Shown.Proto.Load() == 3 {
 		return 3
@@ -301,7 +297,7 @@ func (s *Session) Proto() int {
 	return 2
 }
 
-// SetProto sets the protocol version of what is replied from now on.
+// SetProto sets the protocol version of the next replies.
 func (s *Session) SetProto(version int) {
 	s.Shown.Proto.Store(int32(version))
 	if s.Conn != nil {

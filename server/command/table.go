@@ -1,7 +1,6 @@
 package command
 
-// The table of commands: put together once from the families' rows. All that
-// is known of a command is derived from its row.
+// The table of commands, made once from the families' rows. All facts about a command are derived from its row.
 
 import (
 	"bytes"
@@ -15,16 +14,15 @@ import (
 // Table finds commands by name.
 type Table struct {
 	byName map[string]*Command
-	// applied are those that only journals have.
+	// applied are the commands that occur in journals only.
 	applied map[string]*Command
-	quick   []named    // what Find searches: open addressing by hashName
+	quick   []named    // for Find: open addressing by hashName
 	list    []*Command // top level, in order of name
 	all     []*Command // with subcommands, by Index
 }
 
-// NewTable puts rows together. The rows are copied, since several servers may
-// be made of them. It panics on a row that contradicts itself or another:
-// that is a mistake in the program.
+// NewTable makes a table of rows. It copies them, since several servers may use them. It panics on a row that contradicts
+// itself or another one, as that is a bug.
 func NewTable(rows ...[]*Command) *Table {
 	n := 0
 	for _, family := range rows {
@@ -61,13 +59,13 @@ func NewTable(rows ...[]*Command) *Table {
 	return t
 }
 
-// named is a command under the name by which it is called.
+// named is a command with the name by which clients call it.
 type named struct {
 	name string
 	cmd  *Command
 }
 
-// index makes what Find searches.
+// index makes the hash table for Find.
 func (t *Table) index() {
 	size := 1
 	for size < 4*len(t.byName) {
@@ -83,8 +81,7 @@ func (t *Table) index() {
 	}
 }
 
-// hashName is a hash of a name in any case. It need not be better: names are
-// compared, and clients have no say in the table.
+// hashName hashes a name in any case. A better hash is not needed: names are compared, and clients cannot add names.
 func hashName(name []byte) (h uint) {
 	for _, c := range name {
 		h = h*31 + uint(c|0x20)
@@ -92,7 +89,7 @@ func hashName(name []byte) (h uint) {
 	return h ^ h>>7
 }
 
-// sameName tells whether a name in any case is that of a command.
+// sameName tells whether name, in any case, equals a lower-case name.
 func sameName(lower string, name []byte) bool {
 	if len(lower) != len(name) {
 		return false
@@ -108,8 +105,7 @@ func sameName(lower string, name []byte) bool {
 	return true
 }
 
-// Rename gives a command another name, or takes it away if that is empty. It is
-// for the start, before the table is used.
+// Rename gives a command another name, or removes it if that is empty. It must be called before the table is used.
 func (t *Table) Rename(from, to string) error {
 	from, to = strings.ToLower(from), strings.ToLower(to)
 	c := t.byName[from]
@@ -175,7 +171,7 @@ func (t *Table) prepare(c, parent *Command) {
 	}
 }
 
-// categories are the ACL categories: those of the row, and what flags imply.
+// categories returns the ACL categories: those of the row, and those that flags and group imply.
 func categories(c *Command) []string {
 	var set uint32 // by place in ACLCategories
 	add := func(name string) {
@@ -189,7 +185,7 @@ func categories(c *Command) []string {
 		add(name)
 	}
 	switch c.Group {
-	case GroupLimiter, GroupDelayQueue, GroupLock: // Redis's groups and categories are not named alike
+	case GroupLimiter, GroupDelayQueue, GroupLock: // the names of Redis's groups differ from those of its categories
 		add(string(c.Group))
 	}
 	for _, implied := range []struct {
@@ -218,7 +214,7 @@ func categories(c *Command) []string {
 	return out
 }
 
-// ACLCategories are the categories in the order in which Redis lists them.
+// ACLCategories lists the categories in Redis's order.
 var ACLCategories = []string{
 	"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog",
 	"geo", "stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous",
@@ -228,8 +224,7 @@ var ACLCategories = []string{
 // nameMax is the longest name of a command or subcommand.
 const nameMax = 64
 
-// Find looks a command up by name in any case, without allocating. A map of
-// names in lower case took three times as long.
+// Find finds a command by name in any case, without allocating. A map of lower-case names took three times as long.
 func (t *Table) Find(name []byte) *Command {
 	if len(name) > nameMax {
 		return nil
@@ -253,7 +248,7 @@ func (t *Table) Named(name []byte) *Command {
 	return cmd
 }
 
-// Sub looks a subcommand up by name in any case.
+// SubCommand finds a subcommand by name in any case.
 func (c *Command) SubCommand(name []byte) *Command {
 	if len(name) > nameMax {
 		return nil
@@ -262,9 +257,8 @@ func (c *Command) SubCommand(name []byte) *Command {
 	return c.subs[string(lowerInto(buf[:], name))]
 }
 
-// Resolve finds the command that arguments call, the subcommand where there
-// is one. It returns the container where the subcommand is missing or
-// unknown; known tells which.
+// Resolve finds the command that arguments call, or its subcommand. If the subcommand is missing or unknown, it returns the
+// container. known is false if nothing can run.
 func (t *Table) Resolve(args [][]byte) (cmd *Command, known bool) {
 	cmd = t.Find(args[0])
 	if cmd == nil || len(cmd.subs) == 0 {
@@ -279,7 +273,7 @@ func (t *Table) Resolve(args [][]byte) (cmd *Command, known bool) {
 	return cmd, cmd.Run != nil && len(args) < 2
 }
 
-// Applied finds a command that only journals have.
+// Applied finds a command that occurs in journals only.
 func (t *Table) Applied(name []byte) *Command { return t.applied[Lower(name)] }
 
 func lowerInto(dst, src []byte) []byte {
@@ -293,13 +287,14 @@ func lowerInto(dst, src []byte) []byte {
 	return dst
 }
 
-// List is all commands of the top level in order of name.
+// List returns all top-level commands in order of name.
 func (t *Table) List() []*Command { return t.list }
 
-// All is all commands, subcommands included, by Index.
+// All returns all commands, subcommands included, by Index.
 func (t *Table) All() []*Command { return t.all }
 
-// Called is the command that arguments call which name c: c, or a subcommand of it; nil if there is no such one.
+// Called returns the command that these arguments of c call: c itself or a subcommand. It is nil if the subcommand does not
+// exist.
 func (c *Command) Called(args [][]byte) *Command {
 	if c.HasSub() && len(args) > 1 {
 		if sub := c.SubCommand(args[1]); sub != nil || c.Run == nil {
@@ -309,7 +304,7 @@ func (c *Command) Called(args [][]byte) *Command {
 	return c
 }
 
-// Takes tells whether the command can have so many arguments, its name among them.
+// Takes tells whether the command accepts so many arguments, its name included.
 func (c *Command) Takes(args int) bool { return args == c.Arity || c.Arity <= 0 && args >= -c.Arity }
 
 // HasSub tells whether the command is a container.

@@ -1,5 +1,5 @@
-// Package dumpfile, internal to the server, writes and reads files in Redis's dump format for who
-// does: all keys of a keyspace, and its functions.
+// Package dumpfile, internal to the server, writes and reads files in Redis's dump format, with all keys of a keyspace and its
+// functions.
 package dumpfile
 
 import (
@@ -15,48 +15,48 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// What is to be in a file. The zero value is all that there is.
+// What says what a file contains. The zero value means everything.
 type What struct {
 	NoKeys, NoFunctions bool
 	Base                bool // it is the base of an append-only file
-	// Without, if not nil, tells which keys are to be left out.
+	// Without, if not nil, tells which keys are left out.
 	Without func(e engine.Entry) bool
-	// For is who is to read the file.
+	// For says who reads the file.
 	For rdb.Audience
-	// Facts are more of what the file says of itself.
+	// Facts are more fields of the file's header.
 	Facts [][2]string
 }
 
-// The names of the facts about the stream of commands that comes behind a file: its name, how many bytes of it come before,
-// and the database that it has selected.
+// The names of the facts about the replication stream after a file: its ID, the offset where the file was made, and the
+// database that is selected there.
 const (
 	factID       = "repl-id"
 	factOffset   = "repl-offset"
 	factSelected = "repl-stream-db"
 )
 
-// Facts are what a file says of the place in the stream that it is of.
+// Facts returns the facts about a place in the replication stream.
 func Facts(at replication.Place) [][2]string {
 	return [][2]string{
 		{factSelected, strconv.Itoa(at.Selected)}, {factID, at.ID}, {factOffset, strconv.FormatInt(at.Offset, 10)},
 	}
 }
 
-// factTime is the name of a fact in files: when they were made, in Unix microseconds.
+// factTime is the name of a fact: when the file was made, in Unix microseconds.
 const factTime = "limitkv-time"
 
-// factFence is the name of a fact: the last fence of a lock's grant.
+// factFence is the name of a fact: the last fence that was given.
 const factFence = "limitkv-fence"
 
-// factPast is the name of a fact: a time, in Unix microseconds, that what is numbered by the time has reached, and the clock
-// has not, since it went back.
+// factPast is the name of a fact: a time in Unix microseconds that numbers made from the time have reached, but not the clock,
+// because it was set back.
 const factPast = "limitkv-past"
 
-// BeyondMicros is by how much what is numbered by the time is beyond all that files tell of when the server begins: to the
-// millisecond, it has no number twice.
+// BeyondMicros is how far after the latest time in the files the clock for numbers (Clock.ForNumbers) starts. Such numbers have
+// a resolution of a millisecond, so none is given twice.
 const BeyondMicros = 1000
 
-// Begin begins a file at a time, with its origin, some more facts and libraries.
+// Begin begins a file at a time, with its header, more facts, and libraries.
 func Begin(s *command.Server, to io.Writer, nowMicros int64, base bool, libraries []string, format rdb.Format, facts ...[2]string) *rdb.Writer {
 	more := append(facts, [2]string{factTime, strconv.FormatInt(nowMicros, 10)})
 	if fence := s.Keyspace.Fences.Last(); fence != 0 {
@@ -74,7 +74,7 @@ func Begin(s *command.Server, to io.Writer, nowMicros int64, base bool, librarie
 	return w
 }
 
-// Write writes a file of what there is. All keys are held.
+// Write writes a file of the present keys. The caller holds all locks.
 func Write(c *command.Ctx, to io.Writer, what What) (err error) {
 	var libraries []string
 	if !what.NoFunctions {
@@ -101,7 +101,7 @@ func Write(c *command.Ctx, to io.Writer, what What) (err error) {
 	return w.End()
 }
 
-// reader reads a file and gathers the code of its libraries.
+// reader reads a file and collects the code of its libraries.
 type reader struct {
 	*rdb.Loader
 	s        *command.Server
@@ -111,17 +111,17 @@ type reader struct {
 	told     Told
 }
 
-// Told is told of what is read. All functions may be nil.
+// Told holds functions that are called while a file is read. All may be nil.
 type Told struct {
-	// Entering is called with the number of keys before some are entered.
+	// Entering is called before some keys are entered, with their number.
 	Entering func(keys int)
-	// Place is called with the place in the stream of commands that the file is of.
+	// Place is called with the file's place in the replication stream.
 	Place func(at replication.Place)
-	// Expired is called with keys that are left out.
+	// Expired is called for keys that are not entered because they have expired.
 	Expired func(db int, key []byte)
 }
 
-// open makes a reader. Keys are left out that have expired by a time, unless it is 0.
+// open makes a reader. It leaves out keys that have expired at nowMillis, unless that is 0.
 func open(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMillis int64, enter func([]rdb.Item) error) *reader {
 	r := &reader{s: s}
 	r.Loader = rdb.NewLoader(from, rdb.LoadOptions{
@@ -150,7 +150,7 @@ func open(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMilli
 	return r
 }
 
-// fact takes over what a file says of itself.
+// fact handles a field of the file's header.
 func (r *reader) fact(name, value []byte) error {
 	if string(name) == factID {
 		r.id = string(value)
@@ -178,7 +178,7 @@ func (r *reader) fact(name, value []byte) error {
 	return nil
 }
 
-// enter takes over what is in the file beside the keys.
+// enter loads the libraries of the file, and sets the counters of loaded keys.
 func (r *reader) enter(c *command.Ctx, flush, replace bool) error {
 	r.s.LoadedKeys.Store(r.Keys())
 	r.s.ExpiredKeys.Store(r.Expired())
@@ -188,9 +188,8 @@ func (r *reader) enter(c *command.Ctx, flush, replace bool) error {
 	return nil
 }
 
-// Enter enters what a file has, under the locks of all keys. Without replace a key or
-// a library that is there already is an error; flush has the libraries removed that
-// there are.
+// Enter loads a file. The caller holds all locks. Without replace, a key or library that exists already is an error. flush
+// first removes the existing libraries.
 func Enter(c *command.Ctx, from io.Reader, size int64, flush, replace bool) error {
 	into := rdb.Into{KS: c.KS, View: &c.View, Replace: replace}
 	r := open(c.Server, c.KS, from, size, c.Now/1000, into.Enter)
@@ -204,8 +203,8 @@ func Enter(c *command.Ctx, from io.Reader, size int64, flush, replace bool) erro
 	return r.enter(c, flush, replace)
 }
 
-// Start enters what a file has before anybody is served, without the keys that have
-// expired by a time, unless it is 0. It returns where the file ends.
+// Start loads a file before any client is served. It leaves out keys that have expired at nowMillis, unless that is 0. It
+// returns where the file ends.
 func Start(s *command.Server, from io.Reader, size, nowMillis int64, told Told) (end int64, err error) {
 	w, err := Read(s, s.Keyspace, from, size, nowMillis, told)
 	if err != nil {
@@ -218,14 +217,14 @@ func Start(s *command.Server, from io.Reader, size, nowMillis int64, told Told) 
 	return size - rest, w.Enter(s.OwnCtx(), false, false)
 }
 
-// Whole is a file that was read, of which the keys are entered.
+// Whole is a file whose keys have been entered, but not its libraries.
 type Whole struct {
-	// Selected is the database that the stream of commands behind the file has selected.
+	// Selected is the database that is selected in the replication stream after the file.
 	Selected int
 	r        *reader
 }
 
-// Read enters the keys of a file in a keyspace, taking their locks, as Start does.
+// Read enters the keys of a file into a keyspace, under their locks, with the same options as Start.
 func Read(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMillis int64, told Told) (*Whole, error) {
 	into := rdb.Into{KS: ks}
 	r := open(s, ks, from, size, nowMillis, func(items []rdb.Item) error {
@@ -245,20 +244,20 @@ func Read(s *command.Server, ks *engine.Keyspace, from io.Reader, size, nowMilli
 	return &Whole{r.selected, r}, nil
 }
 
-// Enter enters what is in the file beside the keys, under the locks of all keys. Without replace a library that is there
-// already is an error; flush has those removed that there are.
+// Enter loads the file's libraries. The caller holds all locks. Without replace, a library that exists already is an error.
+// flush first removes the existing ones.
 func (w *Whole) Enter(c *command.Ctx, flush, replace bool) error {
 	c.Worker = c.Server.Workers.Get(c.Server)
 	defer c.Server.Workers.Put(c.Worker)
 	return w.r.enter(c, flush, replace)
 }
 
-// Check reads a file and enters nothing.
+// Check reads a file without entering anything.
 func Check(c *command.Ctx, from io.Reader, size int64) error {
 	return open(c.Server, c.KS, from, size, 0, func([]rdb.Item) error { return nil }).Load()
 }
 
-// Clashes tells whether a file has a key that is there already. All keys are held.
+// Clashes tells whether a file has a key that exists already. The caller holds all locks.
 func Clashes(c *command.Ctx, from io.Reader, size int64) (bool, error) {
 	found := false
 	var mu sync.Mutex

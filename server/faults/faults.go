@@ -1,6 +1,5 @@
-// Package faults, internal to the server, is what a server for tests does to commands, and keeps of them: LKV.FAULT and
-// LKV.LOG. It sees every command while either has something to do, so that a server without faults and without a log pays for
-// neither.
+// Package faults, internal to the server, injects faults into the commands of a server for tests, and records them: LKV.FAULT
+// and LKV.LOG. It is called for commands only while there is a fault or a log, so that it costs nothing otherwise.
 package faults
 
 import (
@@ -13,16 +12,16 @@ import (
 	"github.com/limitkv/limitkv/server/glob"
 )
 
-// Injector knows the faults and the logs of all namespaces.
+// Injector holds the faults and logs of all namespaces.
 type Injector struct {
 	s *command.Server
 
-	mu     sync.Mutex // of places' parts too
+	mu     sync.Mutex // guards places' values, too
 	places command.PerKeyspace[place]
 	lastID int64
 }
 
-// New makes that of a server.
+// New returns a server's Injector.
 func New(s *command.Server) *Injector {
 	in := &Injector{s: s}
 	in.places.Begin(s, nil)
@@ -30,13 +29,13 @@ func New(s *command.Server) *Injector {
 	return in
 }
 
-// place is what is known of a namespace.
+// place holds the faults and the log of a namespace.
 type place struct {
 	faults []*Fault
 	log    log
 }
 
-// Fault is what is to happen to so many commands yet.
+// Fault is a fault for the next Left commands that match Pattern.
 type Fault struct {
 	ID      int64
 	Pattern []byte
@@ -44,17 +43,17 @@ type Fault struct {
 	What    Injected
 }
 
-// Injected is what is to become of a command. The zero value lets it run.
+// Injected is the effect of a fault on a command. The zero value has none.
 type Injected struct {
-	Error       string // is the reply, if not ""
+	Error       string // the reply, if not ""
 	Disconnect  bool
-	DelayMicros int64 // by the server's clock, before it runs
+	DelayMicros int64 // delay before the command, by the server's clock
 }
 
-// faultsMax bounds the list, which every command is compared with.
+// faultsMax limits the list, as every command is compared with it.
 const faultsMax = 1000
 
-// Add adds a fault and returns its number, 0 if there are too many.
+// Add adds a fault and returns its ID, 0 if there are too many.
 func (in *Injector) Add(ks *engine.Keyspace, f Fault) int64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -69,7 +68,7 @@ func (in *Injector) Add(ks *engine.Keyspace, f Fault) int64 {
 	return f.ID
 }
 
-// List returns the faults that are still to happen.
+// List returns the faults that have not happened yet.
 func (in *Injector) List(ks *engine.Keyspace) (list []Fault) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -79,7 +78,7 @@ func (in *Injector) List(ks *engine.Keyspace) (list []Fault) {
 	return list
 }
 
-// Clear takes all faults back and returns how many there were.
+// Clear removes all faults and returns how many there were.
 func (in *Injector) Clear(ks *engine.Keyspace) int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -92,12 +91,12 @@ func (in *Injector) Clear(ks *engine.Keyspace) int {
 
 func (p *place) sees() bool { return len(p.faults) > 0 || p.log.on }
 
-// arm has commands seen if there is anything to see them for. The caller holds mu.
+// arm turns calls of See on or off. The caller holds mu.
 func (in *Injector) arm() {
 	in.s.Injecting.Store(slices.ContainsFunc(in.places.All(), (*place).sees))
 }
 
-// See logs a command and finds the fault that it is to have. LKV.* itself is not seen. cmd is nil for an unknown one.
+// See logs a command and returns its fault. It ignores the commands of --test. cmd is nil for an unknown command.
 func (in *Injector) See(c *command.Ctx, cmd *command.Command) (what Injected) {
 	if cmd != nil && cmd.Flags&command.Test != 0 {
 		return what
@@ -121,8 +120,8 @@ func (in *Injector) See(c *command.Ctx, cmd *command.Command) (what Injected) {
 	return what
 }
 
-// matches tells whether a pattern is that of a command: of its name, with its subcommand's behind a |, or, if there is a
-// blank in the pattern, of the whole line. Case does not count in names.
+// matches tells whether a pattern matches a command: its name, such as config|get, or, if the pattern has a blank, the whole
+// line. Names match in any case.
 func matches(pattern []byte, c *command.Ctx, cmd *command.Command) bool {
 	name, rest, line := bytes.Cut(pattern, []byte(" "))
 	called := c.Args[0]
@@ -130,7 +129,7 @@ func matches(pattern []byte, c *command.Ctx, cmd *command.Command) bool {
 		called = []byte(cmd.FullName())
 	}
 	if !glob.MatchFold(name, called) {
-		// A container's name stands for all its subcommands.
+		// A container's name matches all its subcommands.
 		return !line && glob.MatchFold(pattern, c.Args[0])
 	}
 	return !line || glob.Match(rest, bytes.Join(c.Args[1:], []byte(" ")))

@@ -1,22 +1,22 @@
 package faults
 
-// LKV.LOG: what clients sent, for a test to look at.
+// LKV.LOG: the commands that clients sent, for tests to inspect.
 
 import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// The log keeps the newest commands, as many as both limits allow.
+// The log has the newest commands, within both limits.
 const (
 	logCommandsMax = 100_000
 	logBytesMax    = 64 << 20
 )
 
-// log is what was received while it was on.
+// log holds the commands received while it was on.
 type log struct {
 	on      bool
-	entries []Received // a queue: the oldest at first
+	entries []Received // a queue, the oldest first
 	first   int
 	bytes   int
 	dropped int64
@@ -31,13 +31,13 @@ type Received struct {
 	bytes  int
 }
 
-// entryBytes is what an entry takes beside its arguments' bytes, and argBytes each argument.
+// entryBytes is the size of an entry without arguments, argBytes that of an argument without its bytes.
 const (
 	entryBytes = 72
 	argBytes   = 32
 )
 
-// add logs the context's command, with what is secret left out.
+// add logs the context's command, without its secrets.
 func (l *log) add(c *command.Ctx) {
 	r := Received{Micros: c.Now, Client: c.Session.ID, DB: c.DB, Args: command.Clone(c.Args), bytes: entryBytes}
 	for i, a := range r.Args {
@@ -60,7 +60,7 @@ func (l *log) add(c *command.Ctx) {
 	}
 }
 
-// Log begins or ends to keep commands; what was kept stays.
+// Log turns the log on or off, and keeps its entries.
 func (in *Injector) Log(ks *engine.Keyspace, on bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -68,7 +68,7 @@ func (in *Injector) Log(ks *engine.Keyspace, on bool) {
 	in.arm()
 }
 
-// ResetLog forgets what was kept and returns how many commands there were.
+// ResetLog empties the log and returns how many commands it had, with those that were dropped.
 func (in *Injector) ResetLog(ks *engine.Keyspace) int64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -78,8 +78,8 @@ func (in *Injector) ResetLog(ks *engine.Keyspace) int64 {
 	return n
 }
 
-// Logged returns the commands that were kept, the oldest first: at most so many, unless most is negative, of a client,
-// unless it is negative, that match a pattern, unless it is nil.
+// Logged returns commands from the log, the oldest first: at most so many unless most is negative, of one client unless client
+// is negative, and those that match a pattern unless it is nil.
 func (in *Injector) Logged(ks *engine.Keyspace, pattern []byte, client, most int64) (list []Received) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

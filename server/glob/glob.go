@@ -1,19 +1,17 @@
-// Package glob, internal to the server, is patterns as KEYS, SCAN, PSUBSCRIBE and CONFIG GET have
-// them: * ? [a-z] [^a] and \ to take the next byte as it is.
+// Package glob, internal to the server, matches patterns of KEYS, SCAN, PSUBSCRIBE and CONFIG GET: * ? [a-z] [^a], and \ for
+// the next byte itself.
 package glob
 
 import "bytes"
 
-// Match tells whether all of s matches the pattern. It takes at most
-// len(pattern)*len(s) steps: after a second star the first is never come back
-// to, since where it stopped was the earliest place possible.
+// Match tells whether all of s matches the pattern. It takes at most len(pattern)*len(s) steps: after a second star it never
+// returns to the first, since the part between them was matched at its earliest place.
 func Match(pattern, s []byte) bool { return match(pattern, s, false) }
 
 // MatchFold is Match without regard to the case of ASCII letters.
 func MatchFold(pattern, s []byte) bool { return match(pattern, s, true) }
 
-// starsMax is how many stars a pattern may have before the rest, as in Redis,
-// which matches nothing beyond.
+// starsMax is how many stars may come before the rest of a pattern, as in Redis. A pattern with more matches nothing.
 const starsMax = 1000
 
 func match(p, s []byte, fold bool) bool {
@@ -21,7 +19,7 @@ func match(p, s []byte, fold bool) bool {
 	i, j := 0, 0
 	for {
 		if i < len(p) && p[i] == '*' {
-			if starP != i && j < len(s) { // one behind another is the same one
+			if starP != i && j < len(s) { // several stars in a row count once
 				stars++
 			}
 			i++
@@ -53,7 +51,7 @@ func match(p, s []byte, fold bool) bool {
 			return false
 		}
 		starS++
-		if starP < len(p) && !fold && !special(p[starP]) { // what follows the star begins with this byte
+		if starP < len(p) && !fold && !special(p[starP]) { // skip to the next byte that the element after the star matches
 			at := bytes.IndexByte(s[starS:], p[starP])
 			if at < 0 {
 				return false
@@ -64,7 +62,7 @@ func match(p, s []byte, fold bool) bool {
 	}
 }
 
-// special tells a byte of a pattern that does not stand for itself.
+// special tells whether a byte of a pattern does not match itself.
 func special(c byte) bool { return c == '*' || c == '?' || c == '[' || c == '\\' }
 
 // one matches one byte against the first element of the pattern and returns
@@ -83,8 +81,7 @@ func one(p []byte, c byte, fold bool) (n int, ok bool) {
 	return 1, same(p[0], c, fold)
 }
 
-// class matches a byte against [...]. A class without an end reaches to the
-// end of the pattern.
+// class matches a byte against [...]. A class without ] ends with the pattern.
 func class(p []byte, c byte, fold bool) (n int, ok bool) {
 	i := 1
 	not := i < len(p) && p[i] == '^'

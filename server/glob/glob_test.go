@@ -1,6 +1,6 @@
 package glob
 
-// Glob patterns, where Redis is of two minds.
+// Glob patterns, in particular those that Redis treats in unexpected ways.
 
 import (
 	"strings"

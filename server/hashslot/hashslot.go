@@ -1,6 +1,5 @@
-// Package hashslot, internal to the server, is the slots of Redis Cluster, for a server that
-// answers as a cluster of one node: it has them all, but as on any cluster the keys of a command
-// must be of one slot.
+// Package hashslot, internal to the server, is the slots of Redis Cluster, for a server that acts as a cluster of one node.
+// The node has all slots, but as on any cluster the keys of a command must be in one slot.
 package hashslot
 
 import (
@@ -9,7 +8,7 @@ import (
 	"github.com/limitkv/limitkv/engine"
 )
 
-// Count is how many slots a cluster has.
+// Count is the number of slots.
 const Count = 1 << 14
 
 // crcs is the table of CRC-16/XMODEM: polynomial 0x1021, from 0, not reflected.
@@ -25,7 +24,7 @@ var crcs = func() (t [256]uint16) {
 	return t
 }()
 
-// Of is the slot of a key: that of its {hashtag} if it has one.
+// Of returns the slot of a key, or of its {hashtag} if it has one.
 func Of(key []byte) int { return slotOfTag(engine.TagOf(key)) }
 
 func slotOfTag(tag []byte) int {
@@ -36,8 +35,8 @@ func slotOfTag(tag []byte) int {
 	return int(crc) & (Count - 1)
 }
 
-// OfPattern is the slot that all keys are of which match a pattern, -1 if
-// they may be of several: then no {hashtag} comes before its first wildcard.
+// OfPattern returns the slot of all keys that match a pattern. It is -1 if they may be in several, as the pattern has no
+// {hashtag} before its first wildcard.
 func OfPattern(pattern []byte) int {
 	wild := bytes.IndexAny(pattern, `*?[\`)
 	if wild < 0 {

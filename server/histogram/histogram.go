@@ -1,5 +1,5 @@
-// Package histogram, internal to the server, counts how long something took: commands, for INFO
-// latencystats and LATENCY HISTOGRAM, and how late entries of delay queues are delivered.
+// Package histogram, internal to the server, counts durations: of commands, for INFO latencystats and LATENCY HISTOGRAM, and
+// how late entries of delay queues are delivered.
 package histogram
 
 import (
@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// A bucket for each microsecond up to 15, then 16 for each power of two: the
-// error is at most 6 %. Times beyond 2^40 µs (12 days) go into the last.
+// There is a bucket for each microsecond up to 15, then there are 16 for each power of two, so the error is at most 6 %. Times
+// from 2^40 µs (12 days) on are in the last one.
 const (
 	subBits    = 4
 	subBuckets = 1 << subBits
@@ -19,9 +19,8 @@ const (
 // Histogram counts times in microseconds.
 type Histogram struct{ counts [buckets]atomic.Int64 }
 
-// Add enters a time that a number of calls took each. For commands that is only one of
-// a microsecond and more: the rest, most commands, are what is missing to the number of
-// calls, so that they cost nothing here.
+// Add counts a time for a number of calls. For commands only times of a microsecond and more are added. Most commands are
+// faster, and cost nothing here; Complete adds them by the total number of calls.
 func (h *Histogram) Add(micros int64, calls int) { h.counts[bucketOf(micros)].Add(int64(calls)) }
 
 func bucketOf(micros int64) int {
@@ -33,7 +32,7 @@ func bucketOf(micros int64) int {
 	return (e+1)*subBuckets + int(v>>e) - subBuckets
 }
 
-// bucketTop is the longest time that a bucket counts.
+// bucketTop returns the longest time in a bucket.
 func bucketTop(i int) int64 {
 	if i < subBuckets {
 		return int64(i)
@@ -42,13 +41,13 @@ func bucketTop(i int) int64 {
 	return int64(subBuckets+i%subBuckets+1)<<e - 1
 }
 
-// Times is what several histograms say together.
+// Times is the sum of several histograms.
 type Times struct {
 	Calls  int64
 	counts [buckets]int64
 }
 
-// Add adds what a histogram counted.
+// Add adds a histogram.
 func (t *Times) Add(h *Histogram) {
 	for i := range h.counts {
 		n := h.counts[i].Load()
@@ -57,14 +56,13 @@ func (t *Times) Add(h *Histogram) {
 	}
 }
 
-// Complete sets how many calls there were, those that no histogram counted included.
+// Complete sets the total number of calls. Those that no histogram has count as 0 microseconds.
 func (t *Times) Complete(calls int64) {
 	t.counts[0] += max(0, calls-t.Calls)
 	t.Calls = calls
 }
 
-// Percentile is a time that p percent of the calls did not take longer than,
-// in microseconds.
+// Percentile returns the time in microseconds that p percent of the calls did not exceed.
 func (t *Times) Percentile(p float64) int64 {
 	if t.Calls == 0 {
 		return 0
@@ -79,8 +77,7 @@ func (t *Times) Percentile(p float64) int64 {
 	return 0
 }
 
-// Each calls fn with the longest time of each bucket that counted something,
-// and the number.
+// Each calls fn for each bucket that is not empty, with its longest time and its count.
 func (t *Times) Each(fn func(topMicros, n int64)) {
 	for i, n := range t.counts {
 		if n != 0 {

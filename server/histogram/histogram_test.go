@@ -1,13 +1,13 @@
 package histogram
 
-// The histogram's buckets and what is read from them.
+// The histogram's buckets, and its percentiles.
 
 import (
 	"math/rand/v2"
 	"testing"
 )
 
-// Buckets cover all times without gaps and are as exact as they say.
+// Buckets cover all times without gaps, with the stated precision.
 func TestHistogramBuckets(t *testing.T) {
 	for i := 1; i < buckets; i++ {
 		lo, hi := bucketTop(i-1)+1, bucketTop(i)
@@ -23,7 +23,7 @@ func TestHistogramBuckets(t *testing.T) {
 	}
 }
 
-// Percentiles are near those of the sorted times.
+// Percentiles are close to those of the sorted times.
 func TestHistogramPercentiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var h Histogram

@@ -1,6 +1,6 @@
 package latency
 
-// The latency monitor: the worst times of each second, by kind of event.
+// The latency monitor: the worst latency of each second, by kind of event.
 
 import (
 	"slices"
@@ -8,26 +8,26 @@ import (
 	"sync"
 )
 
-// samplesMax is how many seconds with a latency an event keeps.
+// samplesMax is the largest number of samples of an event.
 const samplesMax = 160
 
-// Events are kinds of what takes long, each with the worst latency of each second.
+// Events holds all kinds of events.
 type Events struct {
 	mu     sync.Mutex
 	events map[string]*Event
 }
 
-// Event is one kind.
+// Event is one kind, with the worst latency of each second.
 type Event struct {
 	Name    string
 	Samples []Sample // the latest last
 	Worst   int64
 }
 
-// Sample is the worst latency of a second.
+// Sample is the worst latency in a second.
 type Sample struct{ AtSeconds, Millis int64 }
 
-// add notes a latency. Of each second the worst is kept.
+// add records a latency. For each second the worst one is stored.
 func (m *Events) add(event string, atSeconds, millis int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,7 +61,7 @@ func (m *Events) All() (list []Event) {
 	return list
 }
 
-// Named returns an event; ok is false if it has no samples.
+// Named returns the event with this name. ok is false if it has no samples.
 func (m *Events) Named(name string) (e Event, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,7 +73,7 @@ func (m *Events) Named(name string) (e Event, ok bool) {
 
 func (e *Event) copy() Event { return Event{e.Name, slices.Clone(e.Samples), e.Worst} }
 
-// Reset forgets events, all if none is named, and returns how many it forgot.
+// Reset removes events, all if none is named, and returns how many it removed.
 func (m *Events) Reset(names [][]byte) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package latency, internal to the server, is what took long: the slow log and the latency monitor, which share the look at
-// each command's time, and the percentiles of all commands.
+// Package latency, internal to the server, records what took long: the slow log and the latency monitor, which share the check
+// of each command's time, and the latency percentiles of all commands.
 package latency
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// Monitor knows what took long.
+// Monitor holds the slow log and the latency monitor.
 type Monitor struct {
 	s *command.Server
-	// Events are the latency monitor's.
+	// Events are those of the latency monitor.
 	Events      Events
 	percentiles atomic.Pointer[[]float64]
 
@@ -27,7 +27,7 @@ type Monitor struct {
 	entries []Entry // of the slow log, the latest last
 }
 
-// New makes that of a server, and declares its parameters.
+// New declares the parameters about latency.
 func New(s *command.Server) *Monitor {
 	m := &Monitor{s: s}
 	s.Mutexes = append(s.Mutexes, &m.mu, &m.Events.mu)
@@ -41,8 +41,8 @@ func New(s *command.Server) *Monitor {
 	return m
 }
 
-// Threshold is from how many milliseconds on a latency is sampled, 0 for none. Tracking tells whether times of commands are
-// told.
+// Threshold is the number of milliseconds from which a latency is sampled, 0: none. Tracking tells whether INFO has the
+// percentiles of commands.
 func (m *Monitor) Threshold() int64 { return m.threshold.Load() }
 func (m *Monitor) Tracking() bool   { return m.tracking.Load() }
 
@@ -59,24 +59,24 @@ func (m *Monitor) Slow(most int64) []Entry {
 	return list
 }
 
-// SlowLen is how many entries the slow log has, ResetSlow empties it.
+// SlowLen returns the number of entries in the slow log, ResetSlow empties it.
 func (m *Monitor) SlowLen() int { m.mu.Lock(); defer m.mu.Unlock(); return len(m.entries) }
 func (m *Monitor) ResetSlow()   { m.mu.Lock(); defer m.mu.Unlock(); m.entries = nil }
 
-// What an entry keeps of a command.
+// The limits of an entry's arguments.
 const (
 	slowArgsMax     = 32
 	slowArgBytesMax = 128
 )
 
-// Entry is a command that took long.
+// Entry is a slow command.
 type Entry struct {
 	ID, AtSeconds, Micros int64
 	Args                  []string
 	Addr, Name            string
 }
 
-// watchSlow sets from which time on Executed is called.
+// watchSlow sets the time from which Executed is called.
 func (m *Monitor) watchSlow() {
 	at := m.slowerThan.Load()
 	if m.slowMax.Load() == 0 {
@@ -91,7 +91,7 @@ func (m *Monitor) watchSlow() {
 	m.mu.Unlock()
 }
 
-// Executed notes a command that took long.
+// Executed records a slow command.
 func (m *Monitor) Executed(c *command.Ctx, cmd *command.Command, args [][]byte, micros int64) {
 	if ms := m.threshold.Load(); ms > 0 && micros/1000 >= ms {
 		event := "command"
@@ -118,15 +118,14 @@ func (m *Monitor) Executed(c *command.Ctx, cmd *command.Command, args [][]byte, 
 	m.trim(m.slowMax.Load())
 }
 
-// trim drops the oldest entries, a few more at a time than must be.
+// trim drops the oldest entries until there are at most so many.
 func (m *Monitor) trim(most int64) {
 	if n := int64(len(m.entries)) - most; n > 0 {
 		m.entries = append(m.entries[:0:0], m.entries[n:]...)
 	}
 }
 
-// shownArgs are arguments as the slow log keeps them: the first ones, cut, and
-// no passwords.
+// shownArgs returns arguments for the slow log: the first ones, shortened, without passwords.
 func shownArgs(cmd *command.Command, args [][]byte) []string {
 	n := min(len(args), slowArgsMax)
 	out := make([]string, n)

@@ -63,8 +63,8 @@ func (m *Monitor) infoLatencyStats(w *command.InfoWriter) {
 	}
 }
 
-// NearNanos is the highest time that Redis's histograms, with two digits of
-// precision, do not tell from one in nanoseconds.
+// NearNanos returns the highest time that Redis's histograms, which have two significant digits, do not distinguish from n
+// nanoseconds.
 func NearNanos(n int64) int64 {
 	width := int64(1)
 	for n/width >= 256 {

@@ -1,6 +1,5 @@
-// Package longrun, internal to the server, keeps the commands that take long – scripts above all.
-// They keep their goroutine; the event loop goes on on another one, their shards are reserved,
-// their connection is paused.
+// Package longrun, internal to the server, manages commands that take long, above all scripts. Such a command stays on its
+// goroutine, while the event loop continues on another one. Its shards are reserved, and its connection is paused.
 package longrun
 
 import (
@@ -15,22 +14,20 @@ import (
 type Run struct {
 	// Args are the command's.
 	Args [][]byte
-	// Since is on the monotonic clock, in microseconds.
+	// Since is the start on the monotonic clock, in microseconds.
 	Since       int64
 	Reservation *engine.Reservation
 
-	// Of the script that the command runs now; of EXEC they are several, one after the
-	// other.
+	// What follows is about the running script. EXEC can run several, one after the other.
 	mu       sync.Mutex
-	cancel   func()  // stops it, nil if there is none
-	stopped  bool    // the server ends: no script is to go on
-	script   bool    // the command runs one, or has
-	function *string // the name of the function if it is one
+	cancel   func()  // stops the script; nil if none runs
+	stopped  bool    // the server ends: all scripts must end
+	script   bool    // the command runs a script, or has run one
+	function *string // name of the running function, nil if it is not a function
 	fate     fate
 }
 
-// fate is whether a script can still be killed: not once it has written, and it does
-// not write once it has been.
+// fate tells whether a script can still be killed. A script that has written cannot be killed, and a killed one cannot write.
 type fate uint8
 
 const (
@@ -39,8 +36,8 @@ const (
 	fateKilled
 )
 
-// Begin is called when a script of the command takes long: it can be killed unless
-// it has written. cancel makes it end. function is its name, if it is a function.
+// Begin is called when a script of the command takes long. cancel ends the script. function is its name if it is a function.
+// It can be killed unless it has written.
 func (r *Run) Begin(function *string, wrote bool, cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +57,7 @@ func (r *Run) End() {
 	r.mu.Unlock()
 }
 
-// Writes is called before the script writes. It reports false if it was killed.
+// Writes is called before the script writes. It reports false if the script was killed.
 func (r *Run) Writes() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,18 +67,18 @@ func (r *Run) Writes() bool {
 	return r.fate == fateWrote
 }
 
-// Killing is what became of a try to kill a script.
+// Killing is the result of an attempt to kill a script.
 type Killing uint8
 
-// What becomes of it.
+// The results.
 const (
 	KillNone    Killing = iota // the command runs no script
-	KillDone                   // it ends
+	KillDone                   // it is ending
 	KillTooLate                // it has written
-	KillOther                  // it is a function, or is none
+	KillOther                  // a script instead of a function, or the reverse
 )
 
-// Kill ends the script, or the function.
+// Kill ends the script, or, if function is set, the function.
 func (r *Run) Kill(function bool) Killing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +95,7 @@ func (r *Run) Kill(function bool) Killing {
 	return KillDone
 }
 
-// Stop ends the command's scripts whatever they have done: the server ends.
+// Stop ends the command's scripts even if they have written, since the server ends.
 func (r *Run) Stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,26 +112,25 @@ func (r *Run) Stopped() bool {
 	return r.stopped
 }
 
-// Function is the name of the function that runs, nil if none does.
+// Function is the name of the running function, nil if there is none.
 func (r *Run) Function() *string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.function
 }
 
-// The errors for those who wait for a run for too long.
+// The errors for clients that wait for a run for too long.
 const (
 	ErrBusyScript   = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
 	ErrBusyFunction = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
 )
 
-// Runs are those that run now.
+// Runs holds the present runs.
 type Runs struct {
-	// KeysOnly: while a run is slow only commands on the keys it holds are told
-	// BUSY, not all as in Redis.
+	// KeysOnly: while a run is slow, only commands on its keys are refused with BUSY. In Redis all are.
 	KeysOnly atomic.Bool
 
-	slow atomic.Pointer[Run] // what has run for too long, the last one found
+	slow atomic.Pointer[Run] // the last run in the list that has taken too long
 	mu   sync.Mutex
 	all  []*Run
 	over bool // the server ends
@@ -142,10 +138,10 @@ type Runs struct {
 	total atomic.Int64
 }
 
-// Total is how many there ever were.
+// Total is the number of runs since the start.
 func (l *Runs) Total() int64 { return l.total.Load() }
 
-// Guard is the lock of the list, for who looks for locks that were left.
+// Guard is the mutex of the list, for the check that no lock was left locked.
 func (l *Runs) Guard() *sync.Mutex { return &l.mu }
 
 // Add registers a run.
@@ -159,7 +155,7 @@ func (l *Runs) Add(r *Run) {
 	}
 }
 
-// Stop ends all scripts that take long, and those that will: the server ends.
+// Stop ends all present and future scripts that take long, since the server ends.
 func (l *Runs) Stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,7 +165,7 @@ func (l *Runs) Stop() {
 	}
 }
 
-// Wait waits for the commands that Stop has ended.
+// Wait waits until the runs that Stop ends have ended.
 func (l *Runs) Wait() {
 	for _, r := range l.All() {
 		if r.runsScript() {
@@ -178,7 +174,7 @@ func (l *Runs) Wait() {
 	}
 }
 
-// Scripts tells whether one of them runs a script, or has. The others end by themselves.
+// Scripts tells whether a run runs a script, or has run one. Other commands need no Stop to end.
 func (l *Runs) Scripts() bool { return slices.ContainsFunc(l.All(), (*Run).runsScript) }
 
 func (r *Run) runsScript() bool {
@@ -187,7 +183,7 @@ func (r *Run) runsScript() bool {
 	return r.script
 }
 
-// Remove takes a run out.
+// Remove unregisters a run.
 func (l *Runs) Remove(r *Run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,7 +193,7 @@ func (l *Runs) Remove(r *Run) {
 	l.noteSlow()
 }
 
-// noteSlow finds what has run for too long. The lock is held.
+// noteSlow finds a run that has taken too long. The caller holds mu.
 func (l *Runs) noteSlow() {
 	var slow *Run
 	for _, r := range l.all {
@@ -208,8 +204,7 @@ func (l *Runs) noteSlow() {
 	l.slow.Store(slow)
 }
 
-// MarkSlow says that the run takes too long: those who wait for its keys are told
-// so, and so may be everybody.
+// MarkSlow marks a run as too slow. Clients that wait for its keys get BUSY, and, unless KeysOnly, all clients do.
 func (l *Runs) MarkSlow(r *Run) {
 	r.Reservation.MarkSlow()
 	l.mu.Lock()
@@ -217,7 +212,7 @@ func (l *Runs) MarkSlow(r *Run) {
 	l.mu.Unlock()
 }
 
-// Slow is a run that has taken too long, or nil.
+// Slow returns a run that has taken too long, or nil.
 func (l *Runs) Slow() *Run { return l.slow.Load() }
 
 // All lists the runs.
@@ -227,7 +222,7 @@ func (l *Runs) All() []*Run {
 	return append([]*Run(nil), l.all...)
 }
 
-// Busy is the error for those who wait for the run for too long.
+// Busy is the error for clients that wait for the run for too long.
 func (r *Run) Busy() string {
 	if r.Function() != nil {
 		return ErrBusyFunction

@@ -1,6 +1,6 @@
 package memory
 
-// maxmemory-clients: what all connections together may take. Those that take most are ended first, once it is more.
+// maxmemory-clients: the memory that all connections together may use. Above it, the largest ones are closed first.
 
 import (
 	"cmp"
@@ -11,10 +11,11 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// clientBytesMin is the least that counts for maxmemory-clients, as in Redis: with less nobody could set it higher.
+// clientBytesMin is the smallest effective value of maxmemory-clients, as in Redis: below it no client could connect to raise
+// it.
 const clientBytesMin = 128 << 10
 
-// clientEvictor ends connections.
+// clientEvictor closes connections that use too much memory.
 type clientEvictor struct {
 	s     *command.Server
 	share func() (bytes, percent int64)
@@ -29,7 +30,7 @@ func declareClientMemory(s *command.Server) *clientEvictor {
 	return e
 }
 
-// apply is called when maxmemory-clients or maxmemory has been set.
+// apply is called after a change of maxmemory-clients or maxmemory.
 func (e *clientEvictor) apply() {
 	bytes, percent := e.share()
 	if percent > 0 {
@@ -44,7 +45,7 @@ func (e *clientEvictor) apply() {
 	}
 }
 
-// EvictClientsSoon evicts beside what calls it, which may be in the middle of anything.
+// EvictClientsSoon evicts clients on another goroutine, as the caller may hold locks.
 func (e *clientEvictor) EvictClientsSoon() {
 	e.wanted.Store(true)
 	if !e.running.CompareAndSwap(false, true) {
@@ -62,8 +63,8 @@ func (e *clientEvictor) EvictClientsSoon() {
 	}()
 }
 
-// EvictClients ends the largest connections until the others take no more than they may. Those that said CLIENT NO-EVICT ON stay
-// and do not count; self counts with more bytes than it takes.
+// EvictClients closes the largest connections until the rest is within the limit. Those with CLIENT NO-EVICT ON stay and do
+// not count. self counts with more bytes than it uses.
 func (e *clientEvictor) EvictClients(self *command.Session, more int64) {
 	limit := e.s.MaxClientBytes.Load()
 	if limit == 0 {

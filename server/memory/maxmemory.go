@@ -1,14 +1,14 @@
 // Package memory, internal to the server, keeps memory below its limits: maxmemory and maxmemory-clients.
 package memory
 
-// maxmemory: keys are evicted, or commands that need memory are refused, once more is in use than that.
+// maxmemory: above this limit keys are evicted, or commands that need memory are refused.
 //
-// What is in use is what the keys take, which the engine counts as they come and go, and what connections and scripts do.
-// The heap would be the wrong thing to look at: up to half of it is garbage, only a collection tells how much, and
-// evicting a key does not make it smaller. cmd/limitkv tells the runtime to keep the garbage small where maxmemory is.
+// Memory in use is that of the keys, which the engine counts as they change, and that of connections and scripts. The size of
+// the heap would be wrong: up to half of it is garbage, only a collection shows how much, and evicting a key does not shrink
+// it. cmd/limitkv tells the runtime to keep the garbage small if maxmemory is set.
 //
-// Keys go before a command runs, for as long as a command may wait for it; what is left to be freed, since maxmemory was
-// set to much less than is there, goes beside the commands.
+// Keys are evicted before a command, for as long as a command may wait. The rest, after maxmemory was lowered a lot, is
+// evicted in the background.
 
 import (
 	"math"
@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	// tenacityMicros is for how long keys are evicted before a command for each of maxmemory-eviction-tenacity up to
-	// tenacityLinear, as in Redis; tenacityGrowth is by how much more from there on.
+	// tenacityMicros is how long keys are evicted before a command, for each unit of maxmemory-eviction-tenacity up to
+	// tenacityLinear, as in Redis. Above, each unit multiplies the time by tenacityGrowth.
 	tenacityMicros = 50
 	tenacityLinear = 10
 	tenacityGrowth = 1.15
-	tenacityMax    = 100 // there is no limit
-	// evictLook is after how many keys the time is looked at.
+	tenacityMax    = 100 // no limit
+	// evictLook is after how many evicted keys the time is checked.
 	evictLook = 16
 )
 
-// Keeper keeps memory below its limits. MakeRoom is called before every command while there is a maxmemory, with no shard held.
+// Keeper keeps memory below its limits. While maxmemory is set, MakeRoom is called before every command, with no shard held.
 type Keeper struct {
 	*clientEvictor
 	s        *command.Server
@@ -41,19 +41,19 @@ type Keeper struct {
 	tenacity *atomic.Int64
 
 	changes  atomic.Int64  // of limit and policy
-	beside   atomic.Bool   // keys are being evicted beside the commands
-	peak     atomic.Uint64 // the most that was seen in use
-	exceeded atomic.Int64  // since when on the monotonic clock; 0 = it is not
+	beside   atomic.Bool   // an eviction runs in the background
+	peak     atomic.Uint64 // the highest memory use seen
+	exceeded atomic.Int64  // since when, on the monotonic clock; 0: below the limit
 
 	mu    sync.Mutex
-	total int64 // microseconds over the limit, for INFO
+	total int64 // microseconds above the limit, for INFO
 }
 
 var evictionPolicies = []string{
 	"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction",
 }
 
-// New makes the keeper of a server, and declares its parameters.
+// New declares the parameters about memory.
 func New(s *command.Server) *Keeper {
 	c := s.Config
 	k := &Keeper{s: s, clientEvictor: declareClientMemory(s)}
@@ -85,19 +85,19 @@ func New(s *command.Server) *Keeper {
 	return k
 }
 
-// evicts tells whether the policy is to evict keys.
+// evicts tells whether the policy evicts keys.
 func (k *Keeper) evicts() bool {
 	return *k.policy.Load() != "noeviction" && k.s.Replica.Load()&command.ReplicaNoEvicts == 0
 }
 
-// tooMuch tells whether more is in use than may be.
+// tooMuch tells whether memory use is above the limit.
 func (k *Keeper) tooMuch(nowMicros int64) bool {
 	limit := k.s.MaxMemory.Load()
 	return limit != 0 && k.s.UsedMemory(nowMicros) > limit
 }
 
-// MakeRoom evicts what is too much. It reports whether no more is in use than may be, or soon will be, and whether
-// anything was evicted.
+// MakeRoom evicts keys if memory use is above the limit. ok tells whether memory is within the limit or soon will be, evicted
+// whether anything was evicted.
 func (k *Keeper) MakeRoom(nowMicros int64) (ok, evicted bool) {
 	if !k.tooMuch(nowMicros) {
 		if k.exceeded.Load() != 0 {
@@ -115,7 +115,7 @@ func (k *Keeper) MakeRoom(nowMicros int64) (ok, evicted bool) {
 	return ok, evicted
 }
 
-// evictionMicros is for how long keys may be evicted before a command.
+// evictionMicros is how long keys may be evicted before a command.
 func evictionMicros(tenacity int64) int64 {
 	switch {
 	case tenacity == tenacityMax:
@@ -126,7 +126,7 @@ func evictionMicros(tenacity int64) int64 {
 	return tenacity * tenacityMicros
 }
 
-// evictBeside evicts beside the commands, until there is no more too much or nothing that may go.
+// evictBeside evicts in the background, until memory is within the limit or no key can be evicted.
 func (k *Keeper) evictBeside() {
 	if !k.beside.CompareAndSwap(false, true) {
 		return
@@ -145,7 +145,7 @@ func (k *Keeper) evictBeside() {
 	})
 }
 
-// note keeps what INFO tells of the time over the limit.
+// note records the time above the limit, for INFO.
 func (k *Keeper) note(over bool) {
 	if over == (k.exceeded.Load() != 0) {
 		return
@@ -160,7 +160,7 @@ func (k *Keeper) note(over bool) {
 	}
 }
 
-// Exceeded is for how long memory has been, and was in all, above the limit.
+// Exceeded returns for how many milliseconds memory has been above the limit now, and in total.
 func (k *Keeper) Exceeded() (current, total int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -170,7 +170,7 @@ func (k *Keeper) Exceeded() (current, total int64) {
 	return current / 1000, (k.total + current) / 1000
 }
 
-// Saw is told how much is in use, and returns the most that it ever was.
+// Saw records the memory in use, and returns the peak.
 func (k *Keeper) Saw(used uint64) uint64 {
 	for {
 		was := k.peak.Load()
@@ -180,7 +180,7 @@ func (k *Keeper) Saw(used uint64) uint64 {
 	}
 }
 
-// ResetStats forgets how much was in use at most, and for how long it was too much.
+// ResetStats clears the peak and the time above the limit.
 func (k *Keeper) ResetStats() {
 	k.peak.Store(0)
 	k.mu.Lock()
@@ -189,8 +189,8 @@ func (k *Keeper) ResetStats() {
 	k.mu.Unlock()
 }
 
-// evict removes keys until no more is in use than may be, or for so many microseconds. It reports false if there is
-// nothing left that may go; what only a running script keeps from going is for later.
+// evict removes keys until memory is within the limit, or for so many microseconds. It reports false if no key can be evicted.
+// Keys that only a running script holds are left for later.
 func (k *Keeper) evict(nowMicros, micros int64) (ok, evicted bool) {
 	changes := k.changes.Load()
 	name := *k.policy.Load()

@@ -1,4 +1,5 @@
-// Package monitor, internal to the server, shows every command of every client, as it is run, to those who monitor.
+// Package monitor, internal to the server, is MONITOR: it sends every command of every client, as it runs, to the sessions
+// that monitor.
 package monitor
 
 import (
@@ -10,21 +11,21 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// Monitors are the sessions that monitor.
+// Monitors holds the sessions that monitor.
 type Monitors struct {
 	s        *command.Server
 	mu       sync.Mutex
 	sessions []*command.Session
 }
 
-// New makes those of a server: none.
+// New returns the monitors of a server, none at first.
 func New(s *command.Server) *Monitors {
 	m := &Monitors{s: s}
 	s.Mutexes = append(s.Mutexes, &m.mu)
 	return m
 }
 
-// Add has a session monitor, which does not yet.
+// Add makes a session monitor. It must not monitor yet.
 func (m *Monitors) Add(s *command.Session) {
 	s.Show(command.ShownMonitor, true)
 	m.mu.Lock()
@@ -33,7 +34,7 @@ func (m *Monitors) Add(s *command.Session) {
 	m.s.Monitors.Add(1)
 }
 
-// Remove ends the monitoring of a session, if it does.
+// Remove ends the monitoring of a session, if it monitors.
 func (m *Monitors) Remove(s *command.Session) {
 	if s.Shown.Flags.Load()&command.ShownMonitor == 0 {
 		return
@@ -50,7 +51,7 @@ func (m *Monitors) Remove(s *command.Session) {
 	}
 }
 
-// Feed shows a command to those who monitor.
+// Feed sends a command to the sessions that monitor.
 func (m *Monitors) Feed(c *command.Ctx, args [][]byte) {
 	line := appendMonitored(nil, c, args)
 	m.mu.Lock()
@@ -58,13 +59,13 @@ func (m *Monitors) Feed(c *command.Ctx, args [][]byte) {
 	m.mu.Unlock()
 	for _, s := range sessions {
 		if m.s.KeyspaceOf(s) != c.KS {
-			continue // it sees its own namespace
+			continue // a session sees only its own namespace
 		}
 		s.Push(func(w *resp.Writer) { w.Raw(line) })
 	}
 }
 
-// appendMonitored appends the line that shows a command.
+// appendMonitored appends the line for a command.
 func appendMonitored(b []byte, c *command.Ctx, args [][]byte) []byte {
 	b = append(b, '+')
 	b = strconv.AppendInt(b, c.Now/1e6, 10)
@@ -96,8 +97,7 @@ func appendMonitored(b []byte, c *command.Ctx, args [][]byte) []byte {
 	return append(b, "\r\n"...)
 }
 
-// appendQuoted appends bytes in double quotes with what is not printable
-// escaped, in Redis's manner.
+// appendQuoted appends bytes in double quotes and escapes those that are not printable, as Redis does.
 func appendQuoted(b, s []byte) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

@@ -1,21 +1,19 @@
-// Package notation, internal to the server, is how the arguments of a command are written down in
-// its row, in one line, close to how the usage is written by hand. It is read when somebody asks:
-// COMMAND DOCS, HELP. The notation:
+// Package notation, internal to the server, parses the notation for the arguments of a command in its row: one line, much like a
+// usage line written by hand. It is parsed when it is needed, for COMMAND DOCS and HELP. The notation:
 //
 //	name:type        an argument; types are string integer double key pattern unix-time
 //	key, pattern     short for key:key and pattern:pattern
 //	name:key@1       a key of the second key spec (default: the first)
-//	name~text:type   an argument that people are shown under another name
+//	name~text:type   an argument with another name in usage lines
 //	TOKEN name:type  an argument that follows a token
 //	TOKEN            a token alone, whose name is the token
 //	name=TOKEN       the same with another name
 //	name=(a | b)     one of several
 //	name={a b}       several together
 //	[x]              optional
-//	x...   x...+     several times; with the token repeated
+//	x...   x...+     several times; the latter with the token repeated
 //
-// A table of structs was the other choice; it takes ten times the lines of a row and is harder to read than Redis's own
-// usage lines.
+// Rejected: a table of structs. It takes ten times as many lines, and is harder to read than Redis's own usage lines.
 package notation
 
 import (
@@ -27,11 +25,11 @@ import (
 // Arg describes an argument.
 type Arg struct {
 	Name, Type, Token string
-	Shown             string // what people are shown: the name, unless the row says otherwise
-	// KeySpec is the index of the key spec of a key, -1 for what is no key.
+	Shown             string // the name in usage lines: Name, unless the row has another one
+	// KeySpec is the index of a key's key spec, -1 if the argument is no key.
 	KeySpec                           int
 	Optional, Multiple, MultipleToken bool
-	// Args are the alternatives of a oneof, the parts of a block.
+	// Args are the alternatives of a oneof or the parts of a block.
 	Args []*Arg
 }
 
@@ -51,7 +49,7 @@ func (a *Arg) Flags() (names []string) {
 
 var argTypes = map[string]bool{"string": true, "integer": true, "double": true, "key": true, "pattern": true, "unix-time": true}
 
-// Parse reads the notation.
+// Parse parses the notation.
 func Parse(s string) ([]*Arg, error) {
 	p := syntaxParser{words: syntaxWords(s)}
 	args, err := p.list("")
@@ -67,7 +65,7 @@ func Parse(s string) ([]*Arg, error) {
 	return args, nil
 }
 
-// normalize writes names in lower and tokens in upper case, as Redis shows them.
+// normalize makes names lower case and tokens upper case, as Redis shows them.
 func normalize(args []*Arg) {
 	for _, a := range args {
 		a.Name, a.Token = strings.ToLower(a.Name), strings.ToUpper(a.Token)
@@ -78,8 +76,7 @@ func normalize(args []*Arg) {
 	}
 }
 
-// syntaxWords cuts the notation into words and brackets. A bracket opens with
-// the name before it: "name=(".
+// syntaxWords splits the notation into words and brackets. An opening bracket includes the name before it: "name=(".
 func syntaxWords(s string) (words []string) {
 	for len(s) > 0 {
 		if s[0] == ' ' {
@@ -121,8 +118,7 @@ func (p *syntaxParser) next() string {
 	return w
 }
 
-// list reads arguments up to a closing bracket; between alternatives stands
-// a bar.
+// list parses arguments up to a closing bracket. Alternatives are separated by bars.
 func (p *syntaxParser) list(closing string) (args []*Arg, err error) {
 	for {
 		w := p.peek()
@@ -186,7 +182,7 @@ func (p *syntaxParser) arg() (*Arg, error) {
 	return a, nil
 }
 
-// group reads the rest of name=(…) or name={…}.
+// group parses the rest of name=(…) or name={…}.
 func (p *syntaxParser) group(name, bracket string) (*Arg, error) {
 	a := &Arg{Name: name, Type: "oneof", KeySpec: -1}
 	closing := ")"
@@ -206,7 +202,7 @@ func (p *syntaxParser) group(name, bracket string) (*Arg, error) {
 	return a, nil
 }
 
-// repeat sets the flags that dots at the end of a word mean.
+// repeat sets the flags for dots at the end of a word.
 func repeat(a *Arg, w string) {
 	if strings.HasSuffix(w, "...+") {
 		a.Multiple, a.MultipleToken = true, true
@@ -226,7 +222,7 @@ func isArgWord(w string) bool {
 	return ok && argTypes[kind]
 }
 
-// cutType splits name:type; another name that people are shown may have a colon.
+// cutType splits name:type at the last colon, since a shown name may contain a colon.
 func cutType(w string) (name, kind string, ok bool) {
 	if i := strings.LastIndexByte(w, ':'); i >= 0 {
 		return w[:i], w[i+1:], true
@@ -258,7 +254,7 @@ func plainArg(w string) (*Arg, error) {
 	return a, nil
 }
 
-// usage writes arguments for people, with a separator between them.
+// Line formats arguments as a usage line, with a separator between them.
 func Line(args []*Arg, sep string) string {
 	var b strings.Builder
 	for i, a := range args {

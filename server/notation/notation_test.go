@@ -1,7 +1,6 @@
 package notation
 
-// The notation of arguments: what each of its forms means, what is wrong, and
-// the usage line made from it.
+// The notation of arguments: the meaning of each form, errors, and the usage line made from it.
 
 import (
 	"fmt"
@@ -50,7 +49,7 @@ func TestSyntax(t *testing.T) {
 	}
 }
 
-// told writes arguments in a form that hides nothing.
+// told formats arguments with all their fields.
 func told(args []*Arg) string {
 	var all []string
 	for _, a := range args {
@@ -69,7 +68,7 @@ func told(args []*Arg) string {
 	return strings.Join(all, " ")
 }
 
-// FuzzSyntax: any text is read or refused, and what is read has names.
+// FuzzSyntax: any text is parsed or refused, and all arguments have names.
 func FuzzSyntax(f *testing.F) {
 	f.Add("key [when=(NX | EX s:integer)] data={field:string value:string}...+ [pattern@2]")
 	f.Fuzz(func(t *testing.T, notation string) {

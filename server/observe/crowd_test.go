@@ -1,6 +1,6 @@
 package observe_test
 
-// Who holds connections keeps nobody from checks and metrics.
+// A client that holds many connections does not block health checks and metrics.
 
 import (
 	"errors"
@@ -48,8 +48,8 @@ func (s *site) answers() {
 	}
 }
 
-// More than the connections that there may be, from one address and from many: silent ones, some with half a request, such as
-// had an answer and stay, and such as ask without end and read nothing.
+// More connections than the maximum, from one address and from many: silent ones, some with half a request, idle ones after an
+// answer, and ones that send requests without end and read nothing.
 func TestCrowd(t *testing.T) {
 	for name, from := range map[string]func(i int) string{
 		"one address":    func(int) string { return "127.0.0.1" },
@@ -86,12 +86,12 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// An answer that nobody reads ends its connection.
+// A connection whose answer is not read is closed.
 func TestUnreadAnswers(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.connect("127.0.0.1")
-	_ = c.SetWriteDeadline(time.Now().Add(30 * time.Second)) // three times as long as it may take
+	_ = c.SetWriteDeadline(time.Now().Add(30 * time.Second)) // three times the time that it may take
 	var err error
 	for err == nil {
 		_, err = io.WriteString(c, "GET /app.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -101,7 +101,7 @@ func TestUnreadAnswers(t *testing.T) {
 	}
 }
 
-// So does one that had its answer and asks no more.
+// So is an idle connection after its answer.
 func TestIdleConnection(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -114,7 +114,8 @@ func TestIdleConnection(t *testing.T) {
 	}
 }
 
-// Where there are as many clients as there may be, metrics are there and say so, and the check says what a client would be told.
+// With the maximum number of clients, metrics are still served and show it, and the health check replies the error that a
+// client would get.
 func TestAtMaxClients(t *testing.T) {
 	s := start(t)
 	c := s.Client()
@@ -130,6 +131,6 @@ func TestAtMaxClients(t *testing.T) {
 	s.runs("PONG", "PING")
 	c.Want("OK", "CONFIG", "SET", "maxclients", strconv.Itoa(n+1))
 	s.wants("/readyz", 200, "ok\n")
-	s.Client().Want("PONG", "PING") // checks and the page have left its place to it
+	s.Client().Want("PONG", "PING") // health checks and the page use none of the clients' places
 	s.wants("/readyz", 503, "ERR max number of clients reached")
 }

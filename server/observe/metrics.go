@@ -1,6 +1,6 @@
 package observe
 
-// What Prometheus is told. Most of it is what INFO tells, under the names that are usual there.
+// The metrics for Prometheus. Most are fields of INFO, under names that follow Prometheus's conventions.
 
 import (
 	"slices"
@@ -13,8 +13,8 @@ import (
 	"github.com/limitkv/limitkv/web"
 )
 
-// metric is a field of INFO as a metric. A name that ends in _total is a counter's. A field that ends in _ms is told in seconds,
-// the unit that Prometheus wants of all times.
+// metric is a field of INFO as a metric. A name that ends in _total is a counter. A field that ends in _ms is converted to
+// seconds, the unit that Prometheus expects of all times.
 type metric struct {
 	field, name string
 	help        string
@@ -22,7 +22,7 @@ type metric struct {
 
 const micros = 1e6
 
-// metrics are the fields of INFO that are told. A field that INFO does not have is left out.
+// metrics are the exported fields of INFO. A field that INFO does not have is left out.
 var metrics = []metric{
 	{"uptime_in_seconds", "limitkv_uptime_seconds", "How long the server runs."},
 	{"clock_offset_ms", "limitkv_clock_offset_seconds", "By how much the server's clock is ahead of the system's."},
@@ -87,12 +87,12 @@ var metrics = []metric{
 	{"lock_leases_lost", "limitkv_lock_leases_lost_total", "Locks that were lost, as their lease ended."},
 }
 
-// sections are those of INFO that the metrics are in. That of the delays of commands is told as histograms.
+// sections are the sections of INFO with these fields. The latencies of commands are histograms instead.
 var sections = []string{"server", "clients", "memory", "persistence", "stats", "replication", "limitkv"}
 
-// metrics tells all metrics. Counters are added up shard by shard, each of which is locked for a moment.
+// metrics writes all metrics. Counters are summed up shard by shard, each under its lock for a moment.
 func (o *Site) metrics(m *web.Metrics) {
-	var c command.Ctx // it holds no locks, and only looks
+	var c command.Ctx // it holds no locks and only reads
 	c.KS, c.Now = o.s.Keyspace, o.s.Keyspace.Clock.Now()
 	w := command.InfoWriter{View: &c.View}
 	for _, section := range o.s.Info {
@@ -133,7 +133,7 @@ func (o *Site) metrics(m *web.Metrics) {
 	})
 }
 
-// number is a field's value. What is well is 1, what is not is 0.
+// number parses a field's value. ok and up are 1, err and down are 0.
 func number(value string) (float64, bool) {
 	switch value {
 	case "ok", "up":
@@ -160,10 +160,10 @@ func (o *Site) keys(m *web.Metrics, t *engine.Tally) {
 	}
 }
 
-// limits are those of the buckets of commands' times, in microseconds.
+// limits are the upper bounds of the buckets for commands' times, in microseconds.
 var limits = []int64{10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000}
 
-// calls tells what each command that was called took.
+// calls writes the calls and times of each command that was called.
 func (o *Site) calls(m *web.Metrics) {
 	for _, cmd := range o.s.Table.All() {
 		calls, took, failed, rejected := o.s.Workers.Sum(cmd)

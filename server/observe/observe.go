@@ -1,6 +1,5 @@
-// Package observe, internal to the server, is for those who look at the server over HTTP: Prometheus, what
-// watches whether it lives, and people. Package web does the talking; here is what there is to tell, and what the
-// page may do.
+// Package observe, internal to the server, is the server over HTTP: metrics for Prometheus, health checks, and a page for
+// people. Package web serves HTTP; this package provides the data, and decides which commands the page may run.
 package observe
 
 import (
@@ -21,23 +20,23 @@ import (
 	"github.com/limitkv/limitkv/web"
 )
 
-// Site is what a server shows over HTTP.
+// Site is a server's HTTP site.
 type Site struct {
 	s         *command.Server
 	users     *acl.Users
 	limits    *clients.Limits
-	at        string // where to listen, "" for nowhere
-	listening bool   // or not, as at says: from now on it stays
+	at        string // the address to listen on, "" for none
+	listening bool   // at can no longer change
 	write     *atomic.Bool
 	site      *web.Site
-	// seen is how the queues of each shard were when somebody looked last.
+	// seen is the last known state of the queues of each shard.
 	seen struct {
 		sync.Mutex
 		shards [engine.Shards]byPrefix
 	}
 }
 
-// New makes the site of a server, which is not served yet.
+// New declares the site's parameters. Listen begins to serve.
 func New(s *command.Server, users *acl.Users, limits *clients.Limits) *Site {
 	o := &Site{s: s, users: users, limits: limits}
 	s.Config.Add(&params.Param{
@@ -50,7 +49,7 @@ func New(s *command.Server, users *acl.Users, limits *clients.Limits) *Site {
 				return err
 			case !o.listening:
 				o.at = at
-			case at != o.at: // clients set again what they have read
+			case at != o.at: // clients may set a parameter to the value that they have read
 				return errors.New("limitkv listens where it was started to")
 			}
 			return nil
@@ -61,7 +60,7 @@ func New(s *command.Server, users *acl.Users, limits *clients.Limits) *Site {
 	return o
 }
 
-// Close ends what is served.
+// Close stops serving.
 func (o *Site) Close() error {
 	if o.site == nil {
 		return nil
@@ -69,7 +68,7 @@ func (o *Site) Close() error {
 	return o.site.Close()
 }
 
-// address is where a value of http says to listen.
+// address parses a value of the parameter http.
 func address(value string) (string, error) {
 	if value == "" {
 		return "", nil
@@ -90,7 +89,7 @@ func address(value string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// Listen begins to serve, with TLS if config is not nil, and returns the address, "" for none.
+// Listen begins to serve, with TLS if config is not nil. It returns the site's URL, "" if there is no site.
 func (o *Site) Listen(config *tls.Config) (addr string, err error) {
 	if o.listening = true; o.at == "" {
 		return "", nil
@@ -113,7 +112,7 @@ func (o *Site) Listen(config *tls.Config) (addr string, err error) {
 		defer o.s.Caught("serving HTTP")
 		o.site.Serve(ln, config)
 	}()
-	o.at = ln.Addr().String() // of a port that was picked
+	o.at = ln.Addr().String() // the port may have been chosen by the system
 	scheme := "http"
 	if config != nil {
 		scheme = "https"
@@ -121,7 +120,7 @@ func (o *Site) Listen(config *tls.Config) (addr string, err error) {
 	return scheme + "://" + o.at, nil
 }
 
-// unready is why clients are not to be sent here, "" if they are.
+// unready returns why clients should not use this server, "" if they should.
 func (o *Site) unready() string {
 	if text := o.s.Loading.Error(); text != "" {
 		return text
@@ -135,11 +134,12 @@ func (o *Site) unready() string {
 	return o.limits.TooMany()
 }
 
-// lookers are the commands that the page may run besides those that only read keys, where it may only look.
+// lookers are the commands that a read-only page may run besides those that read keys.
 var lookers = []string{"acl|whoami", "acl|dryrun", "client|info", "client|list", "command", "config|get", "info", "latency|histogram",
 	"latency|latest", "memory|stats", "ping", "pubsub|channels", "script|exists", "slowlog|get", "slowlog|len", "time"}
 
-// never are those that change what the connection is, of which the page has one for each request, or that never end.
+// never are the commands that the page cannot run: those that change the state of a connection, since each request of the page
+// uses a new one, and those that never end.
 var never = []string{"auth", "client|reply", "discard", "exec", "hello", "monitor", "multi", "psubscribe", "psync", "quit", "reset",
 	"ssubscribe", "subscribe", "sync", "unwatch", "watch"}
 
@@ -150,7 +150,7 @@ func (o *Site) admit(args []string) string {
 	}
 	cmd, known := o.s.Table.Resolve(words(args))
 	if !known {
-		return "" // the server says what is wrong
+		return "" // the server replies the error
 	}
 	name := cmd.FullName()
 	if slices.Contains(never, name) {
@@ -162,7 +162,7 @@ func (o *Site) admit(args []string) string {
 	return "NOPERM the page only looks: the parameter http-write lets it do " + strings.ToUpper(strings.ReplaceAll(name, "|", " "))
 }
 
-// may returns the error for a command that a user may not run on the page, "" if he may.
+// may returns the error for a command that a user may not run on the page, "" if the user may.
 func (o *Site) may(user string, args []string) string {
 	if text := o.admit(args); text != "" {
 		return text

@@ -1,6 +1,6 @@
 package observe_test
 
-// What is seen of a server over HTTP, with real requests.
+// A server over HTTP, with real requests.
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type site struct {
 	*livetest.Server
 	t    *testing.T
 	url  string
-	user *[2]string // whom requests are of, nil for nobody
+	user *[2]string // the user of requests, nil for none
 }
 
 func start(t *testing.T) *site {
@@ -36,7 +36,7 @@ func start(t *testing.T) *site {
 	return &site{Server: s, t: t, url: "http://" + s.Config.Value("http")}
 }
 
-// send makes a request of a body, "" for none, and returns the status and the answer.
+// send makes a request with a body, "" for none, and returns the status and the answer.
 func (s *site) send(path, body string, headers ...string) (int, string) {
 	s.t.Helper()
 	method := "GET"
@@ -114,7 +114,7 @@ func TestAlive(t *testing.T) {
 
 var sample = regexp.MustCompile(`^(limitkv_[a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)*)\})? (\S+)$`)
 
-// samples reads the metrics, and fails where they are not as Prometheus wants them.
+// samples parses the metrics, and fails if they are not in Prometheus's format.
 func samples(t *testing.T, text string) map[string]float64 {
 	t.Helper()
 	values := make(map[string]float64)
@@ -211,7 +211,7 @@ func TestMetrics(t *testing.T) {
 	if off := samples(t, later)["limitkv_clock_offset_seconds"]; off < 3000 || off > 3600 {
 		t.Errorf("the clock is ahead by %v s, want an hour", off)
 	}
-	// What a bucket has, later ones have too.
+	// Later buckets include earlier ones.
 	last := map[string]float64{}
 	for line := range strings.Lines(text) {
 		if m := sample.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil && strings.HasSuffix(m[1], "_bucket") {
@@ -225,7 +225,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A scrape takes no longer for many keys than for one.
+// A scrape of many keys takes no longer than one of a single key.
 func TestScrapeOfManyKeys(t *testing.T) {
 	s := start(t)
 	c := s.Client()
@@ -273,7 +273,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// The page asks what its user may run, and nothing runs.
+// The page asks which commands its user may run, and nothing runs.
 func TestTry(t *testing.T) {
 	s := start(t)
 	c := s.Client()
@@ -336,7 +336,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// Every command either only reads, or is known to be harmless, or changes something and is refused: a new one is refused.
+// Every command either only reads, or is known to be harmless, or is refused on a read-only page. So a new one is refused.
 func TestReadOnlyIsTheDefault(t *testing.T) {
 	s := start(t)
 	looked := 0
@@ -349,7 +349,7 @@ func TestReadOnlyIsTheDefault(t *testing.T) {
 			words = append(words, "1")
 		}
 		switch cmd.FullName() {
-		case "client|unblock", "command|getkeys": // the latter has a command behind it
+		case "client|unblock", "command|getkeys": // the latter has a command as an argument
 		default:
 			changes := s.Keyspace.Dirty.Load()
 			s.run(words)
@@ -364,7 +364,8 @@ func TestReadOnlyIsTheDefault(t *testing.T) {
 	}
 }
 
-// Where the page is stands when the server does; who sets again what was read, as Redis's own suite does, is not refused.
+// The page's address stays while the server runs. A client that sets the value that it has read, as Redis's own test suite
+// does, is not refused.
 func TestAddressStays(t *testing.T) {
 	s := start(t)
 	c := s.Client()
@@ -394,7 +395,7 @@ func TestReplies(t *testing.T) {
 	s.runs([]any{1.0, "two", []any{nil}, map[string]any{"error": "ERR three"}}, "EVAL", "return {1, 'two', {false}, {err='ERR three'}}", "0")
 }
 
-// Whoever goes away waits no longer.
+// A request whose client has gone ends.
 func TestAbandoned(t *testing.T) {
 	s := start(t)
 	c := s.Client()

@@ -1,7 +1,7 @@
 package observe
 
-// What limiters, locks and queues do, by the beginnings of keys that metrics-prefixes names, and what of queues takes a look
-// at each of them.
+// Metrics of limiters, locks and queues by the key prefixes in metrics-prefixes, and those metrics of queues for which all
+// queues must be read.
 
 import (
 	"errors"
@@ -43,10 +43,10 @@ func (o *Site) prefixesParam() *params.Param {
 	}
 }
 
-// queued is how queues are.
+// queued is the state of queues.
 type queued struct {
 	queues, ready, delayed, leased int
-	oldest                         int64 // microseconds, since the first that is ready fell due
+	oldest                         int64 // microseconds since the oldest ready entry became due
 }
 
 func (q *queued) add(o *queued) {
@@ -57,7 +57,7 @@ func (q *queued) add(o *queued) {
 	q.oldest = max(q.oldest, o.oldest)
 }
 
-// byPrefix is how queues are by the longest prefix of their keys, nil for those without one.
+// byPrefix is the state of queues by the longest prefix of their keys. nil is the prefix of keys without one.
 type byPrefix map[*prefix.Prefix]*queued
 
 func (b byPrefix) of(p *prefix.Prefix) *queued {
@@ -69,8 +69,7 @@ func (b byPrefix) of(p *prefix.Prefix) *queued {
 	return q
 }
 
-// queues looks at all queues, a few at a time. Of a part of the keyspace that a script holds for long it tells what it saw
-// last.
+// queues reads all queues, a few at a time. For a shard that a script has reserved it returns the last known state.
 func (o *Site) queues() (total byPrefix) {
 	o.seen.Lock()
 	defer o.seen.Unlock()
@@ -86,7 +85,7 @@ func (o *Site) queues() (total byPrefix) {
 	return total
 }
 
-// queuesOf looks at those of a shard, if nobody has it reserved.
+// queuesOf reads the queues of a shard, if the shard is not reserved.
 func (o *Site) queuesOf(shard int) (got byPrefix, ok bool) {
 	ks := o.s.Keyspace
 	now := ks.Clock.Now()
@@ -117,7 +116,7 @@ func (o *Site) queuesOf(shard int) (got byPrefix, ok bool) {
 	return got, true
 }
 
-// prefixes tells of queues what INFO does not, and what there is by prefix.
+// prefixes writes the metrics of queues that INFO lacks, and all metrics by prefix.
 func (o *Site) prefixes(m *web.Metrics) {
 	all, set := o.queues(), &o.s.Prefixes
 	var total queued

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What keys with a configured beginning do is counted for the longest one, and nothing has a label of a key.
+// Keys with a configured prefix are counted for their longest one, and no metric has a label with a key.
 func TestPrefixes(t *testing.T) {
 	s := start(t)
 	c := s.Client()

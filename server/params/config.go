@@ -1,6 +1,5 @@
-// Package params, internal to the server, is the configuration: redis.conf's words, CONFIG GET and
-// SET, flags. Each parameter is declared once, by whoever uses it, and kept where it is read
-// without a lock.
+// Package params, internal to the server, is the configuration: parameters as in redis.conf, CONFIG GET and SET, and flags.
+// The code that uses a parameter declares it, once, and reads its value without a lock.
 package params
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/limitkv/limitkv/resp/number"
 )
 
-// The reasons for which CONFIG SET refuses a value, as Redis words them.
+// The reasons why CONFIG SET refuses a value, in Redis's words.
 var (
 	ErrNotInteger = errors.New("argument couldn't be parsed into an integer")
 	ErrNotMemory  = errors.New("argument must be a memory value")
@@ -32,7 +31,7 @@ func ErrNotBetween(lo, hi int64) error {
 	return fmt.Errorf("argument must be between %d and %d inclusive", lo, hi)
 }
 
-// ErrNotAmong is the reason for a word that is none of those allowed.
+// ErrNotAmong is the reason for a word that is not one of those allowed.
 func ErrNotAmong(words []string) error {
 	return fmt.Errorf("argument(s) must be one of the following: %s", strings.Join(words, ", "))
 }
@@ -41,9 +40,9 @@ func ErrNotAmong(words []string) error {
 type Config struct {
 	mu      sync.Mutex
 	params  map[string]*Param
-	all     []*Param // in order of name, when somebody has asked
+	all     []*Param // in order of name; nil until needed
 	change  map[string]*change
-	lines   map[string]func() []string // of what is no parameter
+	lines   map[string]func() []string // from Lines, by their first word
 	loading func() string
 
 	maxBulk *atomic.Int64
@@ -53,41 +52,40 @@ type Config struct {
 
 	list        *ListLimits
 	compression *atomic.Bool
-	// SkipChecksums has payloads taken whatever their checksums are: tests damage them.
+	// SkipChecksums accepts payloads with any checksum, for tests that damage them.
 	SkipChecksums atomic.Bool
 }
 
-// change is what is to be done after some parameters changed.
+// change is a function to call after some parameters have changed.
 type change struct{ fn func() }
 
 // Param is one parameter.
 type Param struct {
 	Name string
-	// Alias is another name for it, empty if none.
+	// Alias is a second name, empty if there is none.
 	Alias string
-	// Immutable parameters are set at start only. Protected ones name files: by
-	// CONFIG SET they can only be set where enable-protected-configs allows it.
+	// Immutable parameters can be set at the start only. Protected ones name files; CONFIG SET can set them only if
+	// enable-protected-configs allows it.
 	Immutable, Protected bool
 	// Secret values are not logged.
 	Secret bool
-	// Inert parameters are kept, for clients that read or set them, but change
-	// nothing. Adds: given several times at the start, the values add up. Words:
-	// the value is several words, each a word of a file's line.
+	// Inert parameters have no effect, but clients can read and set them. Adds: a parameter that is given several times at the
+	// start has all the values. Words: the value is several words, each a word of a line in the file.
 	Inert, Adds, Words bool
-	// Hidden ones are for tests: CONFIG GET shows them by their whole name only.
+	// Hidden parameters are for tests: CONFIG GET shows them by their full name only.
 	Hidden bool
-	// NotLoading: CONFIG SET has to wait until the server has loaded.
+	// NotLoading: CONFIG SET is refused while the server loads.
 	NotLoading bool
-	// Always: CONFIG REWRITE writes it even as it is unless given, since that need not be so at the next start.
+	// Always: CONFIG REWRITE writes the parameter even with its default, which may be different at the next start.
 	Always bool
 	Get    func() string
-	// Set checks and takes a value; its error is shown to the client.
+	// Set checks and stores a value. Clients see its error.
 	Set func(value string) error
-	// Flag help; empty hides it from --help.
+	// Help is the flag's help text; if empty, --help omits the parameter.
 	Help string
 
-	of      string // of an alias: the parameter's first name
-	initial string // the value unless given
+	of      string // of an alias: the parameter's name
+	initial string // the default
 }
 
 // NewConfig makes an empty set.
@@ -107,15 +105,15 @@ func (c *Config) Add(p *Param) {
 	}
 }
 
-// Alias gives a parameter another name.
+// Alias gives a parameter a second name.
 func (c *Config) Alias(name, alias string) {
 	p := *c.params[name]
 	p.Name, p.of = alias, name
 	c.Add(&p)
 }
 
-// Lines has CONFIG REWRITE write lines that are no parameters, such as users.
-// Those that the file has and that begin with name give way to them.
+// Lines makes CONFIG REWRITE write lines that are not parameters, such as users. They replace the file's lines that begin with
+// name.
 func (c *Config) Lines(name string, now func() []string) {
 	if c.lines == nil {
 		c.lines = make(map[string]func() []string)
@@ -123,8 +121,7 @@ func (c *Config) Lines(name string, now func() []string) {
 	c.lines[name] = now
 }
 
-// OnChange has fn called after one of the parameters was set, once however
-// many of them were.
+// OnChange registers fn for some parameters. It is called after a change, once even if several of them have changed.
 func (c *Config) OnChange(fn func(), names ...string) {
 	if c.change == nil {
 		c.change = make(map[string]*change)
@@ -135,8 +132,8 @@ func (c *Config) OnChange(fn func(), names ...string) {
 	}
 }
 
-// MaxBulk is proto-max-bulk-len: the most bytes of an argument, and of a
-// string that commands make. Several families ask for it; it is declared once.
+// MaxBulk is proto-max-bulk-len: the most bytes of an argument, and of a string that a command makes. Several families use it;
+// the first call declares it.
 func (c *Config) MaxBulk() *atomic.Int64 {
 	if c.maxBulk == nil {
 		c.maxBulk = c.Memory("proto-max-bulk-len", 512<<20, 1<<20, 1<<63-1, "the most bytes of an argument or a string")
@@ -144,13 +141,13 @@ func (c *Config) MaxBulk() *atomic.Int64 {
 	return c.maxBulk
 }
 
-// Guard is the lock of changes, for who looks for locks that were left.
+// Guard is the mutex of changes, for the check that no lock was left locked.
 func (c *Config) Guard() *sync.Mutex { return &c.mu }
 
-// Find looks a parameter up, in any case.
+// Find returns the parameter with this name, in any case, or nil.
 func (c *Config) Find(name string) *Param { return c.params[strings.ToLower(name)] }
 
-// Value is a parameter's value, empty if there is none of the name.
+// Value returns a parameter's value, empty if there is no such parameter.
 func (c *Config) Value(name string) string {
 	if p := c.Find(name); p != nil {
 		return p.Get()
@@ -158,10 +155,10 @@ func (c *Config) Value(name string) string {
 	return ""
 }
 
-// WhileLoading sets what returns the error of those that are NotLoading, "" for none.
+// WhileLoading sets the function that returns the error for NotLoading parameters, "" if there is none.
 func (c *Config) WhileLoading(text func() string) { c.loading = text }
 
-// All lists the parameters in order of name. They are declared before the server serves: the list is made once.
+// All lists the parameters in order of name. All are declared before the server serves, so that the list is made once.
 func (c *Config) All() []*Param {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,11 +172,11 @@ func (c *Config) All() []*Param {
 	return c.all
 }
 
-// Set is a parameter and a new value for it, by the name it was called.
+// Set is a new value for the parameter with this name or alias.
 type Set struct{ Name, Value string }
 
-// Change sets parameters, all or none, for a client that is on this machine or
-// not. It returns the text of the error, empty if all were set.
+// Change sets all of the parameters or none. local tells whether the client is on this machine. It returns the error text,
+// empty if all were set.
 func (c *Config) Change(sets []Set, local bool) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +208,7 @@ func (c *Config) Change(sets []Set, local bool) string {
 		old[i] = p.Get()
 		if err := p.Set(sets[i].Value); err != nil {
 			for j := i - 1; j >= 0; j-- {
-				_ = params[j].Set(old[j]) // what it was is right
+				_ = params[j].Set(old[j]) // an old value is always valid
 			}
 			return failed(p.Name, err.Error())
 		}
@@ -229,7 +226,7 @@ func failed(name, why string) string {
 	return "ERR CONFIG SET failed (possibly related to argument '" + name + "') - " + why
 }
 
-// changed does what follows from a change of the parameters.
+// changed calls the functions that OnChange registered for these parameters.
 func (c *Config) changed(params []*Param) {
 	done := make(map[*change]bool)
 	for _, p := range params {
@@ -242,8 +239,8 @@ func (c *Config) changed(params []*Param) {
 	}
 }
 
-// Start sets parameters to what was given at the start. Of those given more than once the last stands, or they add up where the
-// parameter says so: an empty value cancels those before it. warn is told of what has no effect.
+// Start sets the parameters given at the start. If a parameter is given several times, the last value counts. With Adds the
+// values add up, and an empty value cancels those before it. warn is called for settings without effect.
 func (c *Config) Start(settings []Setting, warn func(text string)) error {
 	params := make([]*Param, 0, len(settings))
 	last, given := make(map[string]int), make(map[string]bool)
@@ -262,7 +259,7 @@ func (c *Config) Start(settings []Setting, warn func(text string)) error {
 	}
 	for i, set := range settings {
 		p, _ := c.ours(set)
-		if p == nil || !p.Words && last[p.first()] != i { // one of several words may have only some of them in a line
+		if p == nil || !p.Words && last[p.first()] != i { // a parameter of several words may have only some of them in each line
 			continue
 		}
 		value := set.Value
@@ -303,7 +300,7 @@ func (c *Config) Int(name string, value, lo, hi int64, help string) *atomic.Int6
 	return v
 }
 
-// Memory declares a parameter in bytes, which may be given with a unit.
+// Memory declares a parameter in bytes, with an optional unit.
 func (c *Config) Memory(name string, value, lo, hi int64, help string) *atomic.Int64 {
 	v := new(atomic.Int64)
 	v.Store(value)
@@ -323,10 +320,9 @@ func (c *Config) Memory(name string, value, lo, hi int64, help string) *atomic.I
 	return v
 }
 
-// MemoryOrShare declares a parameter in bytes that may be given as a percentage
-// instead, and returns what is set: one of the two.
+// MemoryOrShare declares a parameter in bytes or per cent, and returns a function that reads it. One of its results is 0.
 func (c *Config) MemoryOrShare(name, help string) func() (bytes, percent int64) {
-	var v atomic.Int64 // below 0: per cent
+	var v atomic.Int64 // negative: per cent
 	c.Add(&Param{Name: name, Help: help,
 		Get: func() string {
 			if n := v.Load(); n < 0 {
@@ -346,7 +342,7 @@ func (c *Config) MemoryOrShare(name, help string) func() (bytes, percent int64) 
 			}
 			n, err := ParseMemory(s)
 			if errors.Is(err, ErrMemoryRange) {
-				return errShare // as Redis says
+				return errShare // as in Redis
 			}
 			if err != nil {
 				return errMemoryOrShare
@@ -414,12 +410,11 @@ func (c *Config) Enum(name, value string, words []string, help string) *atomic.P
 	return v
 }
 
-// ErrMemoryRange says that a number of bytes is beyond an int64.
+// ErrMemoryRange is the error for a number of bytes that does not fit in an int64.
 var ErrMemoryRange = errors.New("memory value out of range")
 
-// ParseMemory reads a number of bytes with an optional unit (b k kb m mb g gb).
-// Without digits it is 0, as in Redis. It returns ErrMemoryRange, or
-// ErrNotMemory.
+// ParseMemory parses a number of bytes with an optional unit (b k kb m mb g gb). Without digits it is 0, as in Redis. It
+// returns ErrMemoryRange or ErrNotMemory.
 func ParseMemory(s string) (int64, error) {
 	s = strings.ToLower(s)
 	i := 0
@@ -444,7 +439,7 @@ func ParseMemory(s string) (int64, error) {
 	return n * mul, nil
 }
 
-// resembling names a parameter that was perhaps meant, for an error.
+// resembling suggests a parameter with a similar name, for an error.
 func (c *Config) resembling(name string) string {
 	for _, p := range c.All() {
 		same := strings.NewReplacer("-", "", "_", "")
@@ -455,15 +450,15 @@ func (c *Config) resembling(name string) string {
 	return ""
 }
 
-// Supervised tells whether systemd wants to know when the server is ready: it
-// is asked to be told, by the parameter of that name, and has said where.
+// Supervised tells whether systemd waits for a message that the server is ready: the parameter supervised says so, and systemd
+// has set the socket.
 func (c *Config) Supervised() bool {
 	p := c.Find("supervised")
 	return p != nil && (p.Get() == "systemd" || p.Get() == "auto") && os.Getenv("NOTIFY_SOCKET") != ""
 }
 
-// Usage lists the parameters that do something, with their values, for --help: those that have word in their names or
-// their descriptions, in any case of letters.
+// Usage lists the parameters that have an effect, with their values, for --help: those with word in their name or description,
+// in any case.
 func (c *Config) Usage(word string) string {
 	word = strings.TrimLeft(strings.ToLower(word), "-")
 	var b strings.Builder

@@ -1,7 +1,6 @@
 package params
 
-// Parameters: reading them from a command line and a file, changing them while
-// the server runs, writing them back.
+// Parameters: reading them from a command line and a file, changing them while the server runs, writing them back.
 
 import (
 	"os"
@@ -110,7 +109,7 @@ func TestParseArgs(t *testing.T) {
 	}
 }
 
-// What starts Redis starts limitkv, and what does not does not: above all no server without the password that was meant.
+// Settings that start Redis start limitkv, and others do not. Above all, no server starts without the intended password.
 func TestStarting(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -187,7 +186,7 @@ func TestStarting(t *testing.T) {
 	}
 }
 
-// What is given on standard input comes behind the file, and before the arguments.
+// Settings from standard input are read after the file, and before the arguments.
 func TestStandardInput(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "main.conf")
 	if err := os.WriteFile(file, []byte("hz 20\nloglevel debug\n"), 0o600); err != nil {
@@ -215,7 +214,7 @@ func TestStandardInput(t *testing.T) {
 	}
 }
 
-// A rewritten file says what is so, although a file that it includes would add to it.
+// A rewritten file gives the present values, although an included file would add to them.
 func TestRewriteIncluding(t *testing.T) {
 	dir := t.TempDir()
 	main, more := filepath.Join(dir, "main.conf"), filepath.Join(dir, "more.conf")
@@ -252,7 +251,7 @@ func TestRewriteIncluding(t *testing.T) {
 	}
 }
 
-// A parameter that names files is set by whom enable-protected-configs allows it.
+// Only clients that enable-protected-configs allows can set a parameter that names files.
 func TestProtected(t *testing.T) {
 	const refused = "ERR CONFIG SET failed (possibly related to argument 'dbfilename') - can't set protected config"
 	for _, p := range []struct {
@@ -265,7 +264,7 @@ func TestProtected(t *testing.T) {
 		c := NewConfig()
 		c.Text("dbfilename", "dump.rdb", "")
 		c.Find("dbfilename").Protected = true
-		if p.allowed != "" { // no such parameter allows nothing
+		if p.allowed != "" { // without the parameter nothing is allowed
 			c.Text("enable-protected-configs", p.allowed, "")
 		}
 		if got := c.Change([]Set{{"dbfilename", "x"}}, p.local); got != p.want {
@@ -321,7 +320,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestRewriteAlways: what another start may find otherwise is written even if nobody gave it.
+// TestRewriteAlways: a parameter whose default may differ at the next start is written even with its default.
 func TestRewriteAlways(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "limitkv.conf")
 	if err := os.WriteFile(path, []byte("hz 20\n"), 0o640); err != nil {
@@ -339,7 +338,7 @@ func TestRewriteAlways(t *testing.T) {
 	}
 }
 
-// FuzzSplitWords: what is quoted as CONFIG REWRITE does comes back.
+// FuzzSplitWords: a value that CONFIG REWRITE has quoted is read back unchanged.
 func FuzzSplitWords(f *testing.F) {
 	f.Add("a b")
 	f.Add("'\"\\\n\x00")

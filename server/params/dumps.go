@@ -1,6 +1,6 @@
 package params
 
-// The settings that values in Redis's dump format go by.
+// The parameters of Redis's dump format.
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 	"github.com/limitkv/limitkv/resp/number"
 )
 
-// Dumps is how values are written in Redis's dump format and read from it.
+// Dumps holds the parameters for writing and reading values in Redis's dump format.
 type Dumps struct {
 	compress *atomic.Bool
 	maxBulk  *atomic.Int64
@@ -26,13 +26,12 @@ func (c *Config) Dumps() *Dumps {
 	return &Dumps{c.Compression(), c.MaxBulk(), c.List(), c.Hash(), c.Set(), c.ZSet(), c}
 }
 
-// Format is how values are written.
+// Format returns how values are written.
 func (d *Dumps) Format() rdb.Format {
 	return rdb.Format{Compress: d.compress.Load(), AppendScore: number.AppendDouble}
 }
 
-// FileFormat is how files are written: of a key's use they have what
-// maxmemory-policy goes by.
+// FileFormat returns how files are written. They have a key's last access or its frequency if maxmemory-policy needs it.
 func (d *Dumps) FileFormat() rdb.Format {
 	format := d.Format()
 	switch policy := d.config.Find("maxmemory-policy").Get(); {
@@ -44,7 +43,7 @@ func (d *Dumps) FileFormat() rdb.Format {
 	return format
 }
 
-// Limits are what decides the form of a value that is read.
+// Limits returns what decides the encoding of values that are read.
 func (d *Dumps) Limits() rdb.Limits {
 	return rdb.Limits{
 		Hash:      d.hash.Now(),

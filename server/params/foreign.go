@@ -1,11 +1,11 @@
 package params
 
-// The parameters of other servers' configuration files that Redis 8.0 does not have.
+// Parameters from the configuration files of other servers, which Redis 8.0 does not have.
 
 import "strings"
 
-// foreign are parameters of Valkey and of later versions of Redis, by the name that they have here. Those without one have no
-// effect: they tune or name what is not there.
+// foreign maps parameters of Valkey and of later versions of Redis to their name here. Those without one have no effect, since
+// limitkv lacks what they configure.
 var foreign = map[string]string{
 	"primaryauth":                                  "masterauth",
 	"primaryuser":                                  "masteruser",
@@ -66,14 +66,14 @@ var foreign = map[string]string{
 	"stream-idmp-duration":                         "",
 	"stream-idmp-maxsize":                          "",
 	"vset-force-single-threaded-execution":         "",
-	// Of earlier versions of Redis, which leaves them out of account itself.
+	// Of earlier versions of Redis. Redis ignores them, too.
 	"list-max-ziplist-entries": "",
 	"list-max-ziplist-value":   "",
 	"lua-replicate-commands":   "",
 	"io-threads-do-reads":      "",
 }
 
-// ours is the parameter that a setting names, nil if it has no effect; ok is false where there is none of its name.
+// ours returns the parameter that a setting names, nil if it has no effect. ok is false if the name is unknown.
 func (c *Config) ours(set Setting) (p *Param, ok bool) {
 	name, other := foreign[strings.ToLower(set.Name)]
 	if !other {

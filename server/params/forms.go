@@ -1,7 +1,7 @@
 package params
 
-// The parameters that decide in which form values are held, and how they are
-// dumped: what several families go by is declared once.
+// The parameters that decide how values are encoded in memory and how they are dumped. Several families use them, so they are
+// declared once.
 
 import (
 	"math"
@@ -29,7 +29,7 @@ func (c *Config) Hash() *HashLimits {
 	return c.hash
 }
 
-// Now are the limits as they are set now.
+// Now returns the present limits.
 func (l *HashLimits) Now() hash.Limits {
 	return hash.Limits{MaxPackedFields: int(l.entries.Load()), MaxPackedBytes: int(l.value.Load())}
 }
@@ -50,7 +50,7 @@ func (c *Config) Set() *SetLimits {
 	return c.set
 }
 
-// Now are the limits as they are set now.
+// Now returns the present limits.
 func (l *SetLimits) Now() set.Limits {
 	return set.Limits{
 		MaxIntset:      int(l.intset.Load()),
@@ -59,12 +59,10 @@ func (l *SetLimits) Now() set.Limits {
 	}
 }
 
-// ListLimits are list-max-listpack-size: how many elements, or -1 to -5 for 4
-// to 64 KB, a node of a list holds.
+// ListLimits is list-max-listpack-size: how many elements a node of a list can have, or, with -1 to -5, 4 to 64 KB.
 type ListLimits struct {
 	nodeSize *atomic.Int64
-	// Large, if not 0, is from how many bytes on an element has a node to itself
-	// (DEBUG QUICKLIST-PACKED-THRESHOLD).
+	// Large, if not 0, is the size in bytes from which an element has a node to itself (DEBUG QUICKLIST-PACKED-THRESHOLD).
 	Large atomic.Int64
 }
 
@@ -79,7 +77,7 @@ func (c *Config) List() *ListLimits {
 	return c.list
 }
 
-// Now are the limits as they are set now.
+// Now returns the present limits.
 func (l *ListLimits) Now() list.Limits {
 	return list.Limits{NodeSize: int(l.nodeSize.Load()), Large: int(l.Large.Load())}
 }
@@ -102,12 +100,12 @@ func (c *Config) ZSet() *ZSetLimits {
 	return c.zset
 }
 
-// Now are the limits as they are set now.
+// Now returns the present limits.
 func (l *ZSetLimits) Now() zset.Limits {
 	return zset.Limits{MaxPacked: int(l.entries.Load()), MaxPackedBytes: int(l.value.Load())}
 }
 
-// Compression is rdbcompression: DUMP compresses strings that become shorter so.
+// Compression is rdbcompression: DUMP compresses strings if that makes them shorter.
 func (c *Config) Compression() *atomic.Bool {
 	if c.compression == nil {
 		c.compression = c.Bool("rdbcompression", true, "compress strings that are dumped")

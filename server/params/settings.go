@@ -1,7 +1,6 @@
 package params
 
-// Reading parameters from a file and from the command line, in redis.conf's
-// form.
+// Reading parameters from a file and from the command line, in the form of redis.conf.
 
 import (
 	"bufio"
@@ -15,15 +14,15 @@ import (
 	"github.com/limitkv/limitkv/resp/words"
 )
 
-// Setting is a parameter as it was given.
+// Setting is a parameter as given in a file or on the command line.
 type Setting struct {
 	Name, Value string
 	Where       string // for messages
-	// Extra is how many words Value has beyond one, each a word of its own where it was given, -1 where there was none.
+	// Extra is the number of words in Value minus one: -1 if there was none.
 	Extra int
 }
 
-// at is where and what, for messages.
+// at says where and which, for messages.
 func (s Setting) at() string {
 	if strings.HasPrefix(s.Where, "--") {
 		return s.Where
@@ -31,10 +30,10 @@ func (s Setting) at() string {
 	return s.Where + ": " + s.Name
 }
 
-// includesMax is how deep files may include each other.
+// includesMax is how deep files may include one another.
 const includesMax = 32
 
-// source is settings that are read one after the other.
+// source collects settings from files and arguments.
 type source struct {
 	all   []Setting
 	depth int // of includes
@@ -68,7 +67,7 @@ func (s *source) read(r io.Reader, where string) error {
 	return sc.Err()
 }
 
-// take takes a parameter with its values, or reads what is included.
+// take adds a parameter with its values, or reads an included file.
 func (s *source) take(name string, values []string, at string) error {
 	if name = strings.ToLower(name); name == "include" && len(values) == 1 {
 		return s.include(values[0], at)
@@ -77,11 +76,11 @@ func (s *source) take(name string, values []string, at string) error {
 	return nil
 }
 
-// include reads a file, or all that a pattern matches: none, where that is none.
+// include reads a file, or all files that match a pattern, if any.
 func (s *source) include(path, at string) error {
 	files := []string{path}
 	if strings.ContainsAny(path, "*?[") {
-		files, _ = filepath.Glob(path) // what is no pattern matches nothing, as in Redis
+		files, _ = filepath.Glob(path) // a malformed pattern matches nothing, as in Redis
 	}
 	if s.depth++; s.depth > includesMax {
 		return fmt.Errorf("%s: files include each other", at)
@@ -101,8 +100,8 @@ func (s *source) include(path, at string) error {
 	return nil
 }
 
-// ParseArgs reads a command line: an optional file's name, which it returns as well, then --name value ... . "-", which comes
-// first or last, is standard input: it is read behind the file. What is given later stands.
+// ParseArgs reads a command line: an optional file name, which it also returns, then --name value ... . "-", as the first or
+// last argument, reads standard input after the file. Later settings override earlier ones.
 func ParseArgs(args []string) (all []Setting, file string, err error) {
 	var s source
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -137,7 +136,7 @@ func ParseArgs(args []string) (all []Setting, file string, err error) {
 	return s.all, file, nil
 }
 
-// lonely tells whether an argument is a parameter's name alone: what comes next is its value, whatever that begins with.
+// lonely tells whether an argument is only a parameter's name. The next argument is its value then, whatever it begins with.
 func lonely(arg string) bool {
 	parts, ok := words.Split(arg)
 	return ok && len(parts) == 1 && strings.HasPrefix(arg, "--") && !strings.Contains(arg, "=")
@@ -155,7 +154,7 @@ func (s *source) options(args []string) error {
 		var values []string
 		name, value, joined := strings.Cut(flag, "=")
 		if joined && !strings.ContainsAny(name, " \t") {
-			if value != "" { // or it is as good as missing
+			if value != "" { // an empty value counts as missing
 				values = append(values, value)
 			}
 		} else {

@@ -1,6 +1,5 @@
-// Package pause, internal to the server, holds commands back, with the connections that sent them:
-// CLIENT PAUSE does, and the server while it waits for replicas, before it ends or changes places
-// with one.
+// Package pause, internal to the server, makes commands wait, by pausing the connections that sent them. CLIENT PAUSE does so,
+// and the server while it waits for replicas before its end or a failover.
 package pause
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// Purpose is what a pause is for. Each has one of its own, which ends for itself.
+// Purpose is the reason of a pause. The pauses of different purposes are independent.
 type Purpose int
 
 // The purposes.
@@ -24,29 +23,29 @@ const (
 	purposes
 )
 
-// String is how INFO calls it.
+// String returns the purpose as INFO names it.
 func (p Purpose) String() string {
 	return [...]string{"client_pause", "shutdown_in_progress", "failover_in_progress"}[p]
 }
 
-// Pause is what is paused in the server, for all purposes. The zero value is nothing.
+// Pause holds the pauses for all purposes. The zero value has none.
 type Pause struct {
-	until atomic.Int64 // when the last one ends, 0 = there is none; what each command looks at
+	until atomic.Int64 // when the last pause ends, 0: there is none; every command reads it
 
 	mu    sync.Mutex
 	parts [purposes]part
 	held  []*resp.Conn
-	timer *engine.Timer // for the first that ends
+	timer *engine.Timer // for the first pause that ends
 }
 
 // part is the pause for one purpose.
 type part struct {
-	until      int64 // in Unix microseconds, 0 = there is none
+	until      int64 // in Unix microseconds, 0: there is none
 	writesOnly bool
 }
 
-// Begin pauses until a time in Unix microseconds: all commands, or those that may write, and nothing expires meanwhile. A
-// pause under way is never made shorter, and one of all commands stays that, as in Redis.
+// Begin pauses all commands, or only those that may write, until a time in Unix microseconds. No key expires meanwhile. It
+// never shortens a pause, and never changes one of all commands to one of writes, as in Redis.
 func (p *Pause) Begin(ks *engine.Keyspace, purpose Purpose, untilMicros int64, writesOnly bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +62,7 @@ func (p *Pause) End(ks *engine.Keyspace, purpose Purpose) {
 	p.ended(ks)
 }
 
-// ended takes over that a part has ended, and unlocks. All connections go on: who is still to wait is held back again.
+// ended applies the end of a part, and unlocks. It resumes all connections; commands that must still wait are held again.
 func (p *Pause) ended(ks *engine.Keyspace) {
 	p.settle(ks)
 	held := p.held
@@ -74,7 +73,7 @@ func (p *Pause) ended(ks *engine.Keyspace) {
 	}
 }
 
-// lapse ends what ends at a time.
+// lapse ends the pauses whose time is over.
 func (p *Pause) lapse(ks *engine.Keyspace, now int64) {
 	p.mu.Lock()
 	for i := range p.parts {
@@ -85,7 +84,7 @@ func (p *Pause) lapse(ks *engine.Keyspace, now int64) {
 	p.ended(ks)
 }
 
-// Moved takes over that the clock was set back, by so many microseconds: a pause does not last longer for that.
+// Moved is called after the clock was set back by so many microseconds. It makes pauses end earlier by as much.
 func (p *Pause) Moved(ks *engine.Keyspace, back int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +96,7 @@ func (p *Pause) Moved(ks *engine.Keyspace, back int64) {
 	p.settle(ks)
 }
 
-// settle takes over what the parts say.
+// settle updates the timer and the time of the end from the parts. The caller holds mu.
 func (p *Pause) settle(ks *engine.Keyspace) {
 	first, last := int64(0), int64(0)
 	for _, x := range p.parts {
@@ -120,8 +119,8 @@ func (p *Pause) settle(ks *engine.Keyspace) {
 // On tells whether there is a pause.
 func (p *Pause) On() bool { return p.until.Load() != 0 }
 
-// State is when the pause ends, in Unix microseconds (0 = there is none), what it is for, and whether it is for writes alone.
-// Of several it is the longest of those that hold the most back.
+// State returns when the pause ends, in Unix microseconds (0: there is none), its purpose, and whether it pauses writes only.
+// If there are several, it returns the longest pause of all commands, or else of writes.
 func (p *Pause) State() (untilMicros int64, purpose Purpose, writesOnly bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,14 +133,14 @@ func (p *Pause) State() (untilMicros int64, purpose Purpose, writesOnly bool) {
 	return untilMicros, purpose, writesOnly
 }
 
-// Guard is the lock of all this, for who looks for locks that were left.
+// Guard is the mutex, for the check that no lock was left locked.
 func (p *Pause) Guard() *sync.Mutex { return &p.mu }
 
-// Held is how many connections are held back.
+// Held returns how many connections are paused.
 func (p *Pause) Held() int { p.mu.Lock(); defer p.mu.Unlock(); return len(p.held) }
 
-// Hold notes a connection whose command must wait, and which is resumed when a pause ends. It reports false if the command
-// need not wait.
+// Hold adds a connection whose command must wait. It is resumed when a pause ends. Hold reports false if the command need not
+// wait.
 func (p *Pause) Hold(conn *resp.Conn, mayWrite bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +153,7 @@ func (p *Pause) Hold(conn *resp.Conn, mayWrite bool) bool {
 	return false
 }
 
-// Leave forgets a connection that is gone.
+// Leave removes a closed connection.
 func (p *Pause) Leave(conn *resp.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,10 +1,10 @@
 package persistence
 
-// What lasts for a length of time where the clock is behind the files.
+// Leases and limiters when the clock is behind the files.
 
 import "time"
 
-// cameBack has what lasts for a length of time go on from the time that the files end with, where that is ahead of the clock.
+// cameBack continues leases and limiters from the time that the files end with, if that is ahead of the clock.
 func (f *Files) cameBack() {
 	ks, last := f.s.Keyspace, f.s.Loading.Last()
 	if ahead := last - ks.Clock.Now(); ahead > aheadMin {
@@ -14,6 +14,6 @@ func (f *Files) cameBack() {
 	ks.CameBack(last)
 }
 
-// aheadMin is by how much, in microseconds, files are ahead of the clock where it is logged: some transactions are logged in
-// another order than that of their times.
+// aheadMin is how many microseconds the files must be ahead of the clock for a line in the log. Some transactions are logged
+// in another order than that of their times.
 const aheadMin = 100_000

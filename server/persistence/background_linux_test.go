@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestShortSlices looks at what the system says of the thread before, while and after it has short slices.
+// TestShortSlices reads the thread's slice before, while and after it is short.
 func TestShortSlices(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {

@@ -2,7 +2,7 @@
 
 package persistence
 
-// What background_linux.go does, for systems that have no slices of a thread's own.
+// Does what background_linux.go does on systems where a thread cannot choose its slices.
 
 import "runtime"
 

@@ -1,6 +1,6 @@
 package persistence
 
-// limitkv check: what is in a file, and whether all of it is whole.
+// limitkv check prints what a file contains and whether it is intact.
 
 import (
 	"fmt"
@@ -15,21 +15,21 @@ import (
 	"github.com/limitkv/limitkv/server/params"
 )
 
-// Mending is what Check may do to an append-only file; a copy is kept of what it cuts.
+// Mending is what Check may do to an append-only file. Check keeps a copy of what it cuts.
 type Mending struct {
 	// Fix cuts a damaged end.
 	Fix bool
-	// TruncateTo cuts what is behind the last time stamp that is not later, in Unix seconds; 0: nothing.
+	// TruncateTo cuts what follows the last time stamp up to this one, in Unix seconds; 0: nothing.
 	TruncateTo int64
-	// Agree is asked first; nil agrees.
+	// Agree is called before anything is cut; nil agrees.
 	Agree func(question string) bool
 }
 
-// Check checks a snapshot, an append-only file or the directory of one, and prints what it finds. Its error is the first thing
-// that is wrong and was not mended.
+// Check checks a snapshot, an append-only file or the directory of one, and prints what it finds. It returns the first fault
+// that it did not mend.
 func Check(path string, how Mending, print func(line string)) error {
 	dumps := params.NewConfig().Dumps()
-	var mu sync.Mutex // of print, while several read
+	var mu sync.Mutex // guards print, since several goroutines read
 	_, err := journal.Check(journal.CheckOptions{
 		FS: vfs.OS, Path: path, Fix: how.Fix, TruncateTo: how.TruncateTo, Agree: how.Agree, Print: print,
 		RDB: func(file vfs.File, size int64) (end int64, err error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/limitkv/limitkv/server/params"
 )
 
-// A snapshot that is whole passes, and one of which any byte is another does not.
+// An intact snapshot passes, and one with any changed byte does not.
 func TestCheck(t *testing.T) {
 	ks := engine.New(engine.NewClock(), 1)
 	v := &engine.View{KS: ks, Now: ks.Clock.Now()}
@@ -62,7 +62,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What is no log of the server's is never cut, and of what is cut there is a copy.
+// Check never cuts a file that is not one of the server's logs, and keeps a copy of what it cuts.
 func TestCheckMends(t *testing.T) {
 	const set = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\nb\r\n"
 	empty := rdbFile(t)
@@ -71,9 +71,9 @@ func TestCheckMends(t *testing.T) {
 	for _, test := range []struct {
 		name, file string
 		how        Mending
-		left       string // what is there afterwards
+		left       string // the file's content afterwards
 		ok         bool
-		said       string // in what is printed, or in the error
+		said       string // in the output or in the error
 	}{
 		{"secrets", "root:x:0:0\nme:secret\n", Mending{Fix: true}, "root:x:0:0\nme:secret\n", false, "neither an append-only file nor a snapshot"},
 		{"starred", "* a list\n* of notes\n", Mending{Fix: true}, "* a list\n* of notes\n", false, "nothing in it is a command"},
@@ -113,7 +113,7 @@ func TestCheckMends(t *testing.T) {
 	}
 }
 
-// rdbFile is a snapshot without keys.
+// rdbFile returns a snapshot without keys.
 func rdbFile(t *testing.T) []byte {
 	var file bytes.Buffer
 	w := rdb.NewWriter(&file, params.NewConfig().Dumps().Format(), true)

@@ -1,6 +1,6 @@
 package persistence
 
-// The end of the server: what is to be kept is written, or it goes on.
+// The end of the server: the last files are written, or the server continues.
 
 import (
 	"errors"
@@ -14,23 +14,23 @@ import (
 	"github.com/limitkv/limitkv/server/pause"
 )
 
-// The reasons for which a server does not end.
+// The reasons why a server does not end.
 var (
 	errInitial = errors.New("Writing initial AOF, can't exit.")
 	errEnding  = errors.New("the server ends")
 	errFinal   = errors.New("Error trying to save the DB, can't exit.")
 )
 
-// BeforeStop writes what is to be kept while the server can still go on: it returns an
-// error if it has to, unless force. From then on clients are held back, until the caller ends that.
+// BeforeStop writes the last files while the server can still continue. If that fails, it returns an error, unless force is
+// set, and the server must continue. It pauses all clients; the caller ends the pause.
 func (f *Files) BeforeStop(how command.Ending, force bool) error {
 	if f.s.Loading.On() {
-		return nil // there is nothing to keep yet
+		return nil // nothing to write yet
 	}
 	ks := f.s.Keyspace
 	f.s.Pause.Begin(ks, pause.ForShutdown, math.MaxInt64, false)
 	if f.s.Long.Scripts() {
-		return nil // Stop does it, when the scripts are gone
+		return nil // Stop writes the files, once the scripts have ended
 	}
 	err := f.lastFiles(how, force)
 	if err != nil {
@@ -44,7 +44,7 @@ func (f *Files) BeforeStop(how command.Ending, force bool) error {
 
 func (f *Files) lastFiles(how command.Ending, force bool) error {
 	f.mu.Lock()
-	f.ending = true // what is scheduled would begin when the one that is killed has ended
+	f.ending = true // otherwise a scheduled save would begin once the current one is killed
 	files, current, initial := f.aof, f.current, f.rewriting && f.aof != nil && f.aof.State() == journal.Starting
 	f.mu.Unlock()
 	if initial && how != command.EndDiscarding {
@@ -64,7 +64,7 @@ func (f *Files) lastFiles(how command.Ending, force bool) error {
 	f.background.Wait()
 	if files != nil && files.State() != journal.Starting {
 		f.s.Logf('n', "Calling fsync() on the AOF file.")
-		if err := files.Sync(); err != nil { // a disk that is full or gone does not keep the server, as in Redis
+		if err := files.Sync(); err != nil { // a full or missing disk does not stop the shutdown, as in Redis
 			f.s.Logf('w', "Fail to fsync the AOF file: %v.", err)
 		}
 	}
@@ -77,18 +77,18 @@ func (f *Files) lastFiles(how command.Ending, force bool) error {
 			return errFinal
 		}
 		f.s.Logf('w', "Error trying to save the DB. Exit anyway.")
-		f.final.Store(f.s.Keyspace.Dirty.Load() + 1) // once is enough
+		f.final.Store(f.s.Keyspace.Dirty.Load() + 1) // so that Stop does not try again
 	}
 	return nil
 }
 
-// saves tells whether a snapshot is made at the end.
+// saves tells whether the server writes a snapshot at its end.
 func (f *Files) saves(how command.Ending) bool {
 	return how == command.EndSaving || how == command.EndAsConfigured && len(*f.p.points.Load()) > 0
 }
 
-// finalSnapshot writes one of what there is, and notes how many changes it has. All locks are taken first: a SAVE that has
-// them writes to the same file.
+// finalSnapshot writes the last snapshot and notes the number of changes in it. It takes all locks first, since a SAVE, which
+// holds them, writes to the same file.
 func (f *Files) finalSnapshot() error {
 	err := f.held(func(c *command.Ctx) error {
 		f.s.Host.Writing()
@@ -106,14 +106,14 @@ func (f *Files) finalSnapshot() error {
 // held runs fn under all locks.
 func (f *Files) held(fn func(c *command.Ctx) error) error { return f.s.Hold(fn) }
 
-// Stop ends it all once nobody is served any more. What was changed since BeforeStop, or
-// was not written by it, is written. As in Redis a log that cannot be written is told, and is no failure.
+// Stop closes the files once no client is served any more. It writes what BeforeStop did not write and what has changed since.
+// An append-only file that cannot be written is logged and is no failure, as in Redis.
 func (f *Files) Stop(how command.Ending) error {
 	close(f.stop)
 	if f.loads.Load() {
 		<-f.loaded
 	}
-	if f.s.Loading.On() { // there is nothing to keep yet
+	if f.s.Loading.On() { // nothing to write yet
 		return nil
 	}
 	f.mu.Lock()
@@ -134,11 +134,11 @@ func (f *Files) Stop(how command.Ending) error {
 			f.s.Logf('w', "The end of the AOF was not written: %v", err)
 		}
 	}
-	if f.beside != nil { // no loop looks at it any more
+	if f.beside != nil { // no loop watches it any more
 		_ = f.beside.Close()
 	}
 	return failed
 }
 
-// seconds is how long ago a time of the monotonic clock was.
+// seconds returns the seconds since a time of the monotonic clock.
 func seconds(began int64) float64 { return float64(engine.Monotonic()-began) / 1e6 }

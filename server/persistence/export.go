@@ -1,6 +1,6 @@
 package persistence
 
-// limitkv export: a snapshot for redis-server, of what it has types for.
+// limitkv export writes a snapshot for redis-server, with the keys whose types Redis has.
 
 import (
 	"errors"
@@ -21,19 +21,18 @@ import (
 	"github.com/limitkv/limitkv/server/dumpfile"
 )
 
-// Exporting is how Export writes.
+// Exporting holds the options of Export.
 type Exporting struct {
-	// Version is the version of the file, 0 for that of the server's own snapshots.
+	// Version is the file's version, 0 for that of the server's own snapshots.
 	Version int
-	// Lossy has what the version cannot hold left out. Without it that is an error.
+	// Lossy leaves out what the version cannot hold. Without it such data is an error.
 	Lossy bool
 }
 
-// Export reads a snapshot, or what a directory holds, and writes a snapshot of the keys
-// of Redis's types. It changes nothing of what it reads, and prints what it left out.
-// The server is one that was made for this and has loaded nothing. Errors: a version that
-// is not known, a source that cannot be read, data that the version cannot hold, a target
-// that exists or cannot be written. Then there is no target.
+// Export reads a snapshot, or a directory's files, and writes a snapshot of the keys of Redis's types. It does not change its
+// source, and prints what it left out. The server was made for this and has loaded nothing. Errors: an unknown version, a
+// source that cannot be read, data that the version cannot hold, a target that exists or cannot be written. After an error
+// there is no new target.
 func (f *Files) Export(from, to string, how Exporting, print func(line string)) error {
 	if how.Version == 0 {
 		how.Version = rdb.Version
@@ -48,7 +47,7 @@ func (f *Files) Export(from, to string, how Exporting, print func(line string)) 
 		}
 		return err
 	}
-	f.s.Keyspace.Follow(true) // deadlines that have passed are the reader's
+	f.s.Keyspace.Follow(true) // keys whose deadline has passed are exported; their reader removes them
 	if err := f.readFrom(from); err != nil {
 		return err
 	}
@@ -99,10 +98,10 @@ func (f *Files) Export(from, to string, how Exporting, print func(line string)) 
 	return f.s.FS.SyncDir(filepath.Dir(to))
 }
 
-// namedMax is how many names are told of what a file cannot hold.
+// namedMax is how many names an error lists of what the file cannot hold.
 const namedMax = 10
 
-// unheld tells what there is that a file for a reader cannot hold. All keys are held.
+// unheld lists the data that a file for this reader cannot hold. The caller holds all locks.
 func unheld(c *command.Ctx, reader rdb.Audience) (lost []string) {
 	tell := func(what string, names []string) {
 		if n := len(names); n > 0 {
@@ -136,8 +135,7 @@ func unheld(c *command.Ctx, reader rdb.Audience) (lost []string) {
 	return lost
 }
 
-// readFrom reads a snapshot, the append-only file that a directory holds, or else its
-// snapshot.
+// readFrom reads a snapshot, or the append-only file in a directory, or else the snapshot in it.
 func (f *Files) readFrom(path string) error {
 	info, err := f.s.FS.Stat(path)
 	if err != nil {

@@ -1,7 +1,7 @@
 package persistence
 
-// Logs of other servers. What this server wrote has marks, and an error in it is a fault of ours or of the disk. What has none
-// is loaded as Redis loads it: a command that errs is passed over.
+// Logs of other servers. A log of this server has marks: an error in it is a bug of limitkv or a fault of the disk. A log
+// without marks is loaded as Redis does it: commands that fail are skipped.
 
 import (
 	"errors"
@@ -25,15 +25,15 @@ func (f *Files) apply(sess *command.Session, args [][]byte, marked bool) error {
 	return nil
 }
 
-// changes tells whether a command of a log can change keys or what scripts need. No other command has a place in a log: what
-// reads is passed over, and one that does something to the server, SHUTDOWN for example, is not run but told.
+// changes tells whether a command of a log can change keys or what scripts need. Other commands do not belong in a log. Those
+// that read are skipped; those that act on the server, such as SHUTDOWN, are logged and not run.
 func (f *Files) changes(args [][]byte) bool {
 	cmd, _ := f.s.Table.Resolve(args)
 	if cmd == nil || cmd.Flags&(command.Write|command.MayReplicate) != 0 {
 		return true
 	}
 	switch name := cmd.FullName(); {
-	case name == "select" || strings.HasPrefix(name, "script|"): // SELECT is here where it names no database
+	case name == "select" || strings.HasPrefix(name, "script|"): // a SELECT reaches this place if it names no database
 		return true
 	case cmd.Flags&command.ReadOnly == 0:
 		f.s.Logf('w', "The command '%s' of the append only file is passed over: it changes no keys", name)

@@ -21,8 +21,8 @@ func ok(failed bool) string {
 	return "ok"
 }
 
-// Cuts is how many snapshots and rewrites began in the background, and for how many microseconds the last one held all keys
-// to begin.
+// Cuts returns how many snapshots and rewrites began in the background, and for how many microseconds the last one held all
+// keys to begin.
 func (f *Files) Cuts() (n, lastMicros int64) {
 	return f.status.begun.Load(), f.status.beginMicros.Load()
 }
@@ -61,7 +61,7 @@ func (f *Files) info(w *command.InfoWriter) {
 	w.Line("rdb_last_load_keys_loaded", f.s.LoadedKeys.Load())
 	w.Line("aof_enabled", flag(files != nil))
 	w.Line("aof_rewrite_in_progress", flag(rewriting))
-	// A log that was turned on is there when its first rewrite has ended.
+	// A log that was turned on counts as on once its first rewrite has ended.
 	due := again || files != nil && files.State() == journal.Starting && !rewriting
 	w.Line("aof_rewrite_scheduled", flag(due))
 	w.Line("aof_last_rewrite_time_sec", st.lastRewriteSeconds.Load())

@@ -23,7 +23,7 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// largeKeys change large values in all ways.
+// largeKeys changes large values in all ways.
 type largeKeys struct {
 	ks  *engine.Keyspace
 	lim rdb.Limits
@@ -110,7 +110,7 @@ func (l *largeKeys) add(v *engine.View, rnd *rand.Rand, e engine.Entry) {
 	}
 }
 
-// editable is a key's object, which may be changed until StoreEdit.
+// editable returns a key's object, which may be changed until StoreEdit.
 func editable(v *engine.View, e engine.Entry) any {
 	switch e.Kind() {
 	case engine.KindHash:
@@ -166,7 +166,7 @@ func largeKey(rnd *rand.Rand) []byte {
 	return fmt.Appendf(nil, "%c%d", "zshqlxt"[rnd.IntN(7)], rnd.IntN(largeNames))
 }
 
-// change changes something of a database, under the locks that it needs.
+// change makes a change in a database, under the locks that it needs.
 func (l *largeKeys) change(rnd *rand.Rand) {
 	v := &engine.View{KS: l.ks, Now: l.ks.Clock.Now(), DB: rnd.IntN(largeDBs)}
 	v.Held.AddAll()
@@ -220,7 +220,7 @@ func (l *largeKeys) swap(v *engine.View) {
 	v.Swap(0, 1)
 }
 
-// valueOf is a key's object, or the bytes of a string.
+// valueOf returns a key's object, or the bytes of a string.
 func valueOf(e engine.Entry) any {
 	if e.Kind() == engine.KindString {
 		return e.Bytes(nil)
@@ -228,7 +228,7 @@ func valueOf(e engine.Entry) any {
 	return e.Object()
 }
 
-// contents are all elements of an object, or a string.
+// contents lists all elements of an object, or returns a string.
 func contents(o any) string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
@@ -279,7 +279,7 @@ func contents(o any) string {
 	return strings.Join(all, "\n")
 }
 
-// newSnapshotWriter begins a snapshot of a keyspace as it is. All keys are held.
+// newSnapshotWriter begins a snapshot of a keyspace. The caller holds all locks.
 func newSnapshotWriter(f *Files, v *engine.View) *snapshotWriter {
 	p := &snapshotWriter{f: f, format: f.dumps.FileFormat(), killed: make(chan struct{})}
 	p.cut = v.BeginCut(p.take)
@@ -294,7 +294,7 @@ func newLargeFamily() *Files {
 	return f
 }
 
-// TestImagesEnd: what a snapshot has of values that have changed since is let go when it is written.
+// TestImagesEnd: a snapshot's copies of values that have changed are released when it is written.
 func TestImagesEnd(t *testing.T) {
 	const elements, size = 200, 100_000 // of a list and of a stream, and twice a string of all
 	f := newLargeFamily()
@@ -340,7 +340,7 @@ func TestImagesEnd(t *testing.T) {
 	runtime.KeepAlive(v)
 }
 
-// TestSnapshotLarge: large values that change in all ways while a snapshot is written are in it as they were when it began.
+// TestSnapshotLarge: large values that change in all ways during a snapshot are in it as they were at its beginning.
 func TestSnapshotLarge(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -396,7 +396,7 @@ func TestSnapshotLarge(t *testing.T) {
 			p.mu.Lock()
 			inPieces += len(p.large)
 			p.mu.Unlock()
-			if round == 2 && inPieces > before { // it is given up, and the next one finds all as it should be
+			if round == 2 && inPieces > before { // it is aborted, and the next one finds all values intact
 				p.kill()
 				p.giveUp()
 			} else if err := p.pass(out, false); err != nil {

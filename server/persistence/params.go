@@ -27,12 +27,11 @@ type settings struct {
 	corruptTailMax                  *atomic.Int64
 	growPercent, growMin            *atomic.Int64
 	points                          atomic.Pointer[[]point]
-	// loadDelay and saveDelay are how many microseconds each key takes more, for tests.
+	// loadDelay and saveDelay make each key slower by so many microseconds, for tests.
 	loadDelay, saveDelay *atomic.Int64
 }
 
-// point is a save point: a snapshot is made after so many seconds if there were so
-// many changes.
+// point is a save point: a snapshot is made after so many seconds if there were so many changes.
 type point struct{ seconds, changes int64 }
 
 func (f *Files) declare() {
@@ -89,7 +88,7 @@ func (f *Files) declare() {
 		Set: func(value string) error {
 			words := strings.Fields(value)
 			if f.s.Running.Load() && value != "" {
-				words = strings.Split(value, " ") // as Redis's CONFIG SET does: two spaces are an empty word between them
+				words = strings.Split(value, " ") // as Redis's CONFIG SET does: two spaces have an empty word between them
 			}
 			points, err := parsePoints(words)
 			if err == nil {
@@ -105,8 +104,7 @@ func (f *Files) declare() {
 	c.OnChange(f.stays, "dir")
 }
 
-// stays says that the log goes on where it is when dir changes: snapshots are made in the
-// new place from then on.
+// stays warns that the append-only file stays in its directory when dir changes. Snapshots go to the new one.
 func (f *Files) stays() {
 	files := f.log()
 	if dir, err := os.Getwd(); err == nil && files != nil && files.Dir != dir {
@@ -121,8 +119,8 @@ func hidden(c *params.Config, name string) *atomic.Int64 {
 	return v
 }
 
-// slower waits as long as so many keys are to take more, or until nobody wants them. A
-// delay below 0 is one microsecond for so many keys. It may change meanwhile.
+// slower waits for the extra time of so many keys, or until nobody wants them. A negative delay is one microsecond for so many
+// keys. The delay may change meanwhile.
 func (f *Files) slower(delay *atomic.Int64, keys int, unwanted func() error) {
 	began := engine.Monotonic()
 	for unwanted == nil || unwanted() == nil {
@@ -144,7 +142,7 @@ func (f *Files) slower(delay *atomic.Int64, keys int, unwanted func() error) {
 	}
 }
 
-// fileName lets a parameter be no path.
+// fileName forbids a parameter to be a path.
 func fileName(p *params.Param) {
 	set := p.Set
 	p.Set = func(value string) error {
@@ -154,7 +152,7 @@ func fileName(p *params.Param) {
 				return errors.New("appenddirname can't be a path, just a dirname")
 			}
 			return errors.New(p.Name + " can't be a path, just a filename")
-		case value == "" && p.Immutable: // Redis takes none for dbfilename, and cannot save then
+		case value == "" && p.Immutable: // Redis accepts an empty dbfilename, and cannot save then
 			return errors.New(p.Name + " can't be empty")
 		}
 		return set(value)
@@ -178,7 +176,7 @@ func parsePoints(words []string) ([]point, error) {
 	return points, nil
 }
 
-// pointNumber is a number as Redis reads it there, by C's strtoll: an empty word is 0.
+// pointNumber parses a number as Redis does there, by C's strtoll: an empty word is 0.
 func pointNumber(word string) (int64, error) {
 	if word = strings.TrimLeft(word, "\t\n\v\f\r "); word == "" {
 		return 0, nil
@@ -196,14 +194,14 @@ func (p *settings) policy() journal.Policy {
 	return journal.EverySecond
 }
 
-// applyHistory keeps the files that rewrites replace, or removes those there are.
+// applyHistory keeps the files that rewrites replace, or removes them.
 func (f *Files) applyHistory() {
 	if files := f.log(); files != nil {
 		files.KeepHistory(f.p.keepHistory.Load())
 	}
 }
 
-// SlowLog has every write of the log wait so long first (DEBUG AOF-FLUSH-SLEEP).
+// SlowLog delays every write to the append-only file (DEBUG AOF-FLUSH-SLEEP).
 func (f *Files) SlowLog(d time.Duration) {
 	f.delay.Store(int64(d))
 	if files := f.log(); files != nil {
@@ -211,7 +209,7 @@ func (f *Files) SlowLog(d time.Duration) {
 	}
 }
 
-// applyParams tells the log what has changed.
+// applyParams passes changed parameters to the append-only file.
 func (f *Files) applyParams() {
 	if files := f.log(); files != nil {
 		files.SetPolicy(f.p.policy())

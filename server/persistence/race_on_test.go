@@ -2,5 +2,5 @@
 
 package persistence
 
-// raceBuild: whether the tests have the race detector, which drops part of what a sync.Pool is given.
+// raceBuild tells whether the tests use the race detector, with which a sync.Pool drops some objects.
 const raceBuild = true

@@ -1,8 +1,8 @@
 package persistence
 
-// A restart: a snapshot says where in the stream it was made. A server that begins with it goes on from there: a primary with
-// what its replicas know it by, a replica with its primary. So neither needs a full synchronisation, unless too much was
-// changed meanwhile.
+// Restarts without a full synchronisation. A snapshot records its position in the replication stream. A server that loads it
+// continues there: a primary keeps the ID that its replicas know, a replica continues with its primary. So neither needs a
+// full synchronisation, unless too much has changed meanwhile.
 
 import (
 	"github.com/limitkv/limitkv/engine/journal"
@@ -12,7 +12,7 @@ import (
 	"github.com/limitkv/limitkv/server/dumpfile"
 )
 
-// facts are what a snapshot says of the stream behind it. All keys are held.
+// facts are a snapshot's fields about the replication stream. The caller holds all locks.
 func (f *Files) facts() [][2]string {
 	at, ok := f.position.At()
 	if !ok {
@@ -21,7 +21,7 @@ func (f *Files) facts() [][2]string {
 	return dumpfile.Facts(at)
 }
 
-// resume has the stream go on where the snapshot was made that the server begins with.
+// resume continues the replication stream at the position of the snapshot that was loaded.
 func (f *Files) resume(at replication.Place) {
 	switch {
 	case len(at.ID) != len(replication.NoID) || at.Selected >= f.s.Keyspace.Databases():
@@ -32,7 +32,7 @@ func (f *Files) resume(at replication.Place) {
 	}
 }
 
-// expired tells replicas of a key that was left out of what the server began with, since its time was over.
+// expired sends replicas the removal of a key that was not loaded because its deadline had passed.
 func (f *Files) expired(db int, key []byte) {
 	if !f.position.Leads() {
 		return

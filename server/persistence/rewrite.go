@@ -1,6 +1,6 @@
 package persistence
 
-// Rewriting: a new base for the append-only file, of what there is now.
+// Rewriting: a new base for the append-only file, made of the present keys.
 
 import (
 	"errors"
@@ -11,18 +11,18 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// ScheduleRewrite has a rewrite begin as soon as nothing else is written in the background.
+// ScheduleRewrite begins a rewrite as soon as nothing else runs in the background.
 func (f *Files) ScheduleRewrite() {
 	f.mu.Lock()
 	f.again = true
 	f.mu.Unlock()
-	f.status.rewriteFailures.Store(0) // so that it is not put off
+	f.status.rewriteFailures.Store(0) // so that putOff does not delay it
 }
 
-// Rewrite begins a new append-only file in the background. All keys are held.
+// Rewrite begins a new append-only file in the background. The caller holds all locks.
 func (f *Files) Rewrite(c *command.Ctx) error {
 	f.mu.Lock()
-	defer f.mu.Unlock() // so that it is not turned on or off meanwhile; Rotate does not wait for the disk
+	defer f.mu.Unlock() // so that nobody turns the log on or off meanwhile; Rotate does not wait for the disk
 	f.starting = false
 	if f.ending {
 		return errEnding
@@ -32,7 +32,7 @@ func (f *Files) Rewrite(c *command.Ctx) error {
 	var cut *journal.Cut
 	var err error
 	if !on {
-		files, err = f.open() // there is no log: a base is written, as Redis does, that nothing follows
+		files, err = f.open() // the log is off: write a base that nothing follows, as Redis does
 	} else {
 		cut, err = f.s.Keyspace.Journal.Kept().Rotate()
 	}
@@ -69,8 +69,8 @@ func (f *Files) Rewrite(c *command.Ctx) error {
 			if err := cut.Commit(base, !p.words); err != nil {
 				return err
 			}
-			// Replies wait for the log from now on. What was acknowledged before that has to be safe before it counts as on;
-			// where it cannot be synced, OnFailure tells.
+			// From now on replies wait for the log. What was acknowledged before must be on disk before the log counts as on.
+			// If the sync fails, OnFailure reports it.
 			_ = files.Sync()
 			return nil
 		})
@@ -81,7 +81,7 @@ func (f *Files) Rewrite(c *command.Ctx) error {
 			}
 		}
 		if cut == nil {
-			_ = files.Close() // it only lets the directory go
+			_ = files.Close() // only releases the directory
 		}
 		_, _, early := p.progress()
 		f.status.rewriteEarly.Store(int64(early))
@@ -90,7 +90,7 @@ func (f *Files) Rewrite(c *command.Ctx) error {
 	return nil
 }
 
-// rewritten notes how a rewrite ended.
+// rewritten notes the result of a rewrite.
 func (f *Files) rewritten(err error, began int64, files *journal.Files) {
 	st := &f.status
 	st.lastRewriteSeconds.Store(int64(seconds(began)))
@@ -114,14 +114,14 @@ func (f *Files) rewritten(err error, began int64, files *journal.Files) {
 	f.refuse()
 }
 
-// A rewrite that growth asks for is put off when the last ones failed, as in Redis: for a
-// minute after so many of them, then for two, up to so many.
+// After rewriteFailuresMax failures in a row, an automatic rewrite waits a minute, then two, and so on up to pauseMinutesMax,
+// as in Redis.
 const (
 	rewriteFailuresMax = 3
 	pauseMinutesMax    = 60
 )
 
-// putOff tells whether a rewrite that growth asks for has to wait. Only tick calls it.
+// putOff tells whether an automatic rewrite has to wait. Only tick calls it.
 func (f *Files) putOff() bool {
 	p, now := &f.wait, engine.Monotonic()
 	switch {
@@ -140,11 +140,10 @@ func (f *Files) putOff() bool {
 	return true
 }
 
-// putOff is for how long rewrites are put off, and until when, by the monotonic clock; 0,
-// they are not.
+// putOff is how long rewrites wait, and until when by the monotonic clock; 0: they do not.
 type putOff struct{ minutes, until int64 }
 
-// noteBase notes how large the append-only file is, to know when it has grown.
+// noteBase notes the size of the append-only file, so that its growth is known.
 func (f *Files) noteBase(files *journal.Files) {
 	if size, err := files.Size(); err == nil {
 		f.status.baseSize.Store(size)

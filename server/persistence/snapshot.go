@@ -1,6 +1,6 @@
 package persistence
 
-// Snapshots. One that is made in the background is a cut of the engine: clients go on meanwhile.
+// Snapshots. Those in the background are written from a cut of the engine, while clients continue.
 
 import (
 	"errors"
@@ -14,9 +14,8 @@ import (
 	"github.com/limitkv/limitkv/server/dumpfile"
 )
 
-// replaceFile writes a file beside another one and then takes its place, unless dead, if
-// not nil, says why nobody wants it any more. Whoever calls kill and then replaces the
-// file itself is last. beside is part of the name that the file has until then.
+// replaceFile writes a temporary file, whose name has beside in it, and renames it to name. If dead is not nil and returns an
+// error just before the rename, it gives up. So whoever calls kill first and then replaces the file has the last word.
 func (f *Files) replaceFile(name, beside string, write func(to io.Writer) error, dead func() error) (err error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -47,11 +46,11 @@ func (f *Files) replaceFile(name, beside string, write func(to io.Writer) error,
 	if err == nil {
 		return f.s.FS.SyncDir(dir)
 	}
-	_ = f.s.FS.Remove(temp) // it may not have been made
+	_ = f.s.FS.Remove(temp) // it may not exist
 	return err
 }
 
-// saved notes how a snapshot ended.
+// saved notes the result of a snapshot.
 func (f *Files) saved(err error, dirty int64) {
 	st := &f.status
 	st.lastSaveFailed.Store(err != nil)
@@ -62,7 +61,7 @@ func (f *Files) saved(err error, dirty int64) {
 	f.refuse()
 }
 
-// logSaved writes in the log how a snapshot ended.
+// logSaved logs the result of a snapshot.
 func (f *Files) logSaved(err error) error {
 	if err != nil {
 		f.s.Logf('w', "Error saving the dataset to disk: %v", err)
@@ -72,17 +71,17 @@ func (f *Files) logSaved(err error) error {
 	return err
 }
 
-// Save is SaveFile for SAVE, which INFO counts.
+// Save is SaveFile for the command SAVE, which INFO counts.
 func (f *Files) Save(c *command.Ctx) error {
 	f.status.saves.Add(1)
 	return f.SaveFile(c)
 }
 
-// SaveFile writes a snapshot. All keys are held.
+// SaveFile writes a snapshot. The caller holds all locks.
 func (f *Files) SaveFile(c *command.Ctx) error {
-	dirty := c.KS.Dirty.Load() + c.Changes() // of FLUSHALL, which are counted when it has ended
+	dirty := c.KS.Dirty.Load() + c.Changes() // of FLUSHALL, whose changes are counted when it has ended
 	if c.Worker != nil {
-		dirty += c.Worker.Changes // of a transaction or a script so far
+		dirty += c.Worker.Changes // of the running transaction or script
 	}
 	err := f.replaceFile(*f.p.dbfilename.Load(), "", func(to io.Writer) error { return dumpfile.Write(c, to, dumpfile.What{Facts: f.facts()}) }, nil)
 	if err != nil {
@@ -92,10 +91,9 @@ func (f *Files) SaveFile(c *command.Ctx) error {
 	return nil
 }
 
-// Flushed writes an empty snapshot after FLUSHALL if there are save points, so that the
-// former one does not bring the keys back, and gives up one that is being made of them. Replicas that wait for that one come
-// again, for one without these keys.
-// All keys are held.
+// Flushed writes an empty snapshot after FLUSHALL if there are save points, since the old file would bring the keys back. It
+// aborts a snapshot that still contains these keys; replicas that wait for that one ask for another. The caller holds all
+// locks.
 func (f *Files) Flushed(c *command.Ctx) {
 	if c.KS != f.s.Keyspace || f.s.Loading.On() {
 		return
@@ -111,15 +109,16 @@ func (f *Files) Flushed(c *command.Ctx) {
 	}
 }
 
-// ScheduleSave has a snapshot begin as soon as nothing else is written in the background.
+// ScheduleSave begins a snapshot as soon as nothing else runs in the background.
 func (f *Files) ScheduleSave() { f.status.saveScheduled.Store(true) }
 
-// SaveInBackground begins a snapshot. All keys are held, and nothing else is written. The error is that the server ends.
+// SaveInBackground begins a snapshot. The caller holds all locks and has checked that nothing else is being written. It fails
+// if the server is ending.
 func (f *Files) SaveInBackground(c *command.Ctx) error {
 	f.mu.Lock()
 	ending := f.ending
 	if !ending {
-		f.background.Add(1) // before who ends the server waits
+		f.background.Add(1) // before the end of the server waits for it
 	}
 	f.mu.Unlock()
 	if ending {
@@ -164,8 +163,7 @@ func (f *Files) SaveInBackground(c *command.Ctx) error {
 	return nil
 }
 
-// StopSaving has the snapshot or rewrite fail that is under way in the background, one for replicas too, and tells whether
-// one is.
+// StopSaving aborts the snapshot or rewrite in the background, also one for replicas, and tells whether there was one.
 func (f *Files) StopSaving() bool {
 	f.mu.Lock()
 	p := f.current
@@ -176,7 +174,7 @@ func (f *Files) StopSaving() bool {
 	return p != nil
 }
 
-// quietly runs what writes much, with no syncs beside it if the user asked for that.
+// quietly runs a large write; syncs of the log are suspended meanwhile if the user asked for that (no-appendfsync-on-rewrite).
 func (f *Files) quietly(run func() error) error {
 	if w := f.log(); w != nil && f.p.suspend.Load() {
 		w.Suspend(true)

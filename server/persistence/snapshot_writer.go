@@ -1,6 +1,6 @@
 package persistence
 
-// Pictures: what a file is made of in the background, as a cut of the engine has it.
+// Writing a file in the background, from a cut of the engine.
 
 import (
 	"errors"
@@ -16,46 +16,45 @@ import (
 	"github.com/limitkv/limitkv/server/dumpfile"
 )
 
-// snapshotWriter is what a file is made of. It begins under all locks and is written
-// without.
+// snapshotWriter writes a file from a cut. It begins under all locks and writes without them.
 type snapshotWriter struct {
 	f         *Files
 	cut       *engine.Cut
 	libraries []string
 	now       int64
 	at        journal.LSN
-	base      bool // of the append-only file
-	words     bool // it is written as commands
+	base      bool // the base of an append-only file
+	words     bool // written as commands
 	format    rdb.Format
-	transfer  *Transfer // it is for replicas, nil if not
+	transfer  *Transfer // nil if it is not for replicas
 	facts     [][2]string
 
 	killed chan struct{} // closed when nobody wants it any more
 	once   sync.Once
-	why    error // of that, once killed is closed
+	why    error // why killed was closed
 
-	// walked and due are of the goroutine that walks the keys alone: who is about to change one does not wait for it. due is
-	// when it offers its processor again.
+	// walked and due belong to the goroutine that walks the keys, so that a client that is about to change a key does not wait
+	// for it. due is the time of the next offer of the processor.
 	walked gathered
 	due    int64
 
 	mu    sync.Mutex
 	early gathered // entries that were about to change
-	large []large  // values that are written in pieces, of which nothing is written yet
-	bytes int      // of those, which is what a fork would have copied
-	free  []block  // to be used again
-	done  int      // keys that were written, or are about to be
-	total int      // that there were
+	large []large  // values that are written in pieces, not begun yet
+	bytes int      // of early and large, which a fork would have copied
+	free  []block  // blocks to reuse
+	done  int      // keys that were written or are about to be
+	total int      // keys in the cut
 }
 
-// gathered is what waits to be written.
+// gathered is encoded and waits to be written.
 type gathered struct {
 	block block
 	full  []block
 	keys  int
 }
 
-// block is keys as they are to be written: in Redis's dump format, or as commands.
+// block is encoded keys: in Redis's dump format, or as commands.
 type block struct {
 	dump  *rdb.Block
 	words *words
@@ -76,14 +75,14 @@ type large struct {
 	pieces *rdb.Pieces
 }
 
-// blockBytes is how much gathers before it is written. Blocks that were written are used again, some of them: new ones
-// would be garbage of twice the file's size.
+// blockBytes is the size at which a block is written. Up to blocksFree blocks are reused: new ones would be garbage of twice
+// the file's size.
 const (
 	blockBytes = 256 << 10
 	blocksFree = 4
 )
 
-// again keeps a block that was written.
+// again returns a written block to the free list.
 func (p *snapshotWriter) again(b block) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +91,7 @@ func (p *snapshotWriter) again(b block) {
 	}
 }
 
-// reset empties a block. It reports false if the block is not worth keeping, since a large value made it large.
+// reset empties a block. It reports false if a large value has made the block too large to keep.
 func (b block) reset() bool {
 	if b.words != nil {
 		b.words.text, b.words.db = b.words.text[:0], -1
@@ -102,15 +101,15 @@ func (b block) reset() bool {
 	return b.dump.Cap() <= 4*blockBytes
 }
 
-// errReplaced is for a keyspace that a test's snapshot took the place of, errKilled for
-// a snapshot that nobody wants any more, errAborted for one that a client has fail.
+// errReplaced: a test's snapshot replaced the keyspace. errKilled: nobody wants the snapshot any more. errAborted: a client
+// has aborted it.
 var (
 	errReplaced = errors.New("the keyspace was replaced meanwhile")
 	errKilled   = errors.New("it was given up")
 	errAborted  = errors.New("DEBUG STOP-SAVING ended it")
 )
 
-// begin makes a snapshot of now. All keys are held.
+// begin makes a snapshot of this moment. The caller holds all locks.
 func (f *Files) begin(c *command.Ctx, base bool) *snapshotWriter {
 	p := &snapshotWriter{f: f, libraries: f.s.Functions.Libraries(c.KS), now: c.Now, at: c.KS.Journal.End(), base: base,
 		words: base && !f.p.preamble.Load(), format: f.dumps.FileFormat(), killed: make(chan struct{})}
@@ -121,7 +120,7 @@ func (f *Files) begin(c *command.Ctx, base bool) *snapshotWriter {
 	return p
 }
 
-// cutOff begins the cut. All keys are held.
+// cutOff begins the cut. The caller holds all locks.
 func (p *snapshotWriter) cutOff(c *command.Ctx) {
 	defer func(db int) { c.DB = db }(c.DB)
 	for c.DB = range c.KS.Databases() {
@@ -137,7 +136,7 @@ func (p *snapshotWriter) newBlock() block {
 	return p.reused()
 }
 
-// reused is newBlock for who holds p.mu.
+// reused is newBlock for callers that hold p.mu.
 func (p *snapshotWriter) reused() block {
 	if n := len(p.free) - 1; n >= 0 {
 		b := p.free[n]
@@ -150,7 +149,7 @@ func (p *snapshotWriter) reused() block {
 	return block{dump: rdb.NewBlock(p.format)}
 }
 
-// kill gives the snapshot up. It is ended soon, by whoever writes it.
+// kill aborts the snapshot. Its writer then ends soon.
 func (p *snapshotWriter) kill() { p.stop(errKilled) }
 
 func (p *snapshotWriter) stop(why error) {
@@ -160,7 +159,7 @@ func (p *snapshotWriter) stop(why error) {
 	})
 }
 
-// dead is why the snapshot was given up, nil if it was not.
+// dead returns why the snapshot was aborted, nil if it was not.
 func (p *snapshotWriter) dead() error {
 	select {
 	case <-p.killed:
@@ -170,7 +169,7 @@ func (p *snapshotWriter) dead() error {
 	}
 }
 
-// unwanted is why the rest of the snapshot is not written, nil if it is: it was given up, or those for whom it is have gone.
+// unwanted returns why the rest of the snapshot is not needed, nil if it is: it was aborted, or its replicas have gone.
 func (p *snapshotWriter) unwanted() error {
 	if p.transfer != nil && p.transfer.Dead() {
 		return errKilled
@@ -178,7 +177,7 @@ func (p *snapshotWriter) unwanted() error {
 	return p.dead()
 }
 
-// take gathers an entry, under its lock.
+// take encodes an entry, under its shard's lock.
 func (p *snapshotWriter) take(v *engine.View, e engine.Entry) {
 	switch {
 	case p.dead() != nil:
@@ -192,7 +191,7 @@ func (p *snapshotWriter) take(v *engine.View, e engine.Entry) {
 	}
 }
 
-// inPieces begins with a value that is written in pieces. It reports false for others.
+// inPieces begins a value that is written in pieces. It reports false for others.
 func (p *snapshotWriter) inPieces(v *engine.View, e engine.Entry) bool {
 	if p.words || p.excludes(e) {
 		return false
@@ -208,7 +207,7 @@ func (p *snapshotWriter) inPieces(v *engine.View, e engine.Entry) bool {
 	return true
 }
 
-// writeLarge writes values that were begun, a piece at each hold of their locks.
+// writeLarge writes the values that inPieces began, one piece per hold of the lock.
 func (p *snapshotWriter) writeLarge(out output) error {
 	p.mu.Lock()
 	list := p.large
@@ -226,7 +225,7 @@ func (p *snapshotWriter) writeLarge(out output) error {
 	return nil
 }
 
-// endImages ends the images of values, which are written or given up.
+// endImages ends the images of values that are written or given up.
 func endImages(list []large) {
 	for _, l := range list {
 		l.held.Do(l.pieces.End)
@@ -234,7 +233,7 @@ func endImages(list []large) {
 	}
 }
 
-// giveUp ends the images of all values of which nothing was written.
+// giveUp ends the images of all values that have not been begun.
 func (p *snapshotWriter) giveUp() {
 	p.mu.Lock()
 	list := p.large
@@ -263,7 +262,7 @@ func (p *snapshotWriter) writePieces(out output, l large) error {
 			err = out.dump.Piece(b)
 			room = b
 		}
-		runtime.Gosched() // who waits for the lock has it before it is taken again
+		runtime.Gosched() // so that a waiter gets the lock before this goroutine takes it again
 	}
 	p.mu.Lock()
 	p.bytes += l.pieces.Early()
@@ -271,7 +270,7 @@ func (p *snapshotWriter) writePieces(out output, l large) error {
 	return err
 }
 
-// gather adds an entry to what waits to be written, and returns how long it is.
+// gather encodes an entry into g and returns its encoded size.
 func (p *snapshotWriter) gather(g *gathered, v *engine.View, e engine.Entry, newBlock func() block) int {
 	g.keys++
 	if p.leavesOut(e) {
@@ -294,7 +293,7 @@ func (p *snapshotWriter) gather(g *gathered, v *engine.View, e engine.Entry, new
 	return n - before
 }
 
-// drain returns what is full; all of it at the end.
+// drain returns the full blocks; all blocks at the end.
 func (g *gathered) drain(all bool) (blocks []block, keys int) {
 	blocks, keys = g.full, g.keys
 	g.full, g.keys = nil, 0
@@ -305,7 +304,7 @@ func (g *gathered) drain(all bool) (blocks []block, keys int) {
 	return blocks, keys
 }
 
-// drain returns what is to be written; all of it at the end.
+// drain returns the blocks to write; all of them at the end.
 func (p *snapshotWriter) drain(all bool) (blocks []block, keys int) {
 	blocks, keys = p.walked.drain(all)
 	p.mu.Lock()
@@ -315,7 +314,7 @@ func (p *snapshotWriter) drain(all bool) (blocks []block, keys int) {
 	return append(blocks, early...), keys + n
 }
 
-// pass writes what has gathered; all of it at the end.
+// pass writes what was gathered; all of it at the end.
 func (p *snapshotWriter) pass(out output, all bool) error {
 	blocks, keys := p.drain(all)
 	p.f.slower(p.f.p.saveDelay, keys, p.unwanted)
@@ -331,11 +330,11 @@ func (p *snapshotWriter) pass(out output, all bool) error {
 	return p.writeLarge(out)
 }
 
-// offerMicros is how long the walk keeps a processor before it offers it to others. Programs that never sleep take a whole
-// slice at each offer, so it is kept for at least as long as it was away: else the walk would hardly go on beside them.
+// offerMicros is how long the walk keeps a processor before it yields. Programs that never sleep take a whole slice at each
+// yield, so the walk then runs for at least as long as it was away. Otherwise it would hardly make progress beside them.
 const offerMicros = 250
 
-// offer does so when it is time.
+// offer yields the processor when it is time.
 func (p *snapshotWriter) offer() {
 	if now := engine.Monotonic(); now >= p.due {
 		offer()
@@ -344,7 +343,7 @@ func (p *snapshotWriter) offer() {
 	}
 }
 
-// write walks the keys and writes the file. No lock is held.
+// write walks the keys and writes the file. The caller holds no lock.
 func (p *snapshotWriter) write(to io.Writer) error {
 	out, err := p.newOutput(to)
 	if err != nil {
@@ -357,7 +356,7 @@ func (p *snapshotWriter) write(to io.Writer) error {
 		if err == nil {
 			err = p.pass(out, false)
 		} else {
-			p.drain(false) // nothing is kept for a file that is not written
+			p.drain(false) // discards, since the file is not written
 			p.giveUp()
 		}
 	})
@@ -375,8 +374,8 @@ func (p *snapshotWriter) write(to io.Writer) error {
 	return out.end()
 }
 
-// progress is how many keys are written, of how many, and how many bytes were taken
-// early, since they were about to change.
+// progress returns how many keys are written, of how many, and how many bytes were copied early because they were about to
+// change.
 func (p *snapshotWriter) progress() (done, total, early int) {
 	if p == nil {
 		return 0, 0, 0
@@ -386,7 +385,7 @@ func (p *snapshotWriter) progress() (done, total, early int) {
 	return p.done, p.total, p.bytes
 }
 
-// ended ends a snapshot that could not be written.
+// ended cleans up after a snapshot that could not be written.
 func (p *snapshotWriter) ended(err error) {
 	if err != nil {
 		p.cut.Abort()
@@ -394,7 +393,7 @@ func (p *snapshotWriter) ended(err error) {
 	}
 }
 
-// output is a file that is written, in either form.
+// output is the file in either form.
 type output struct {
 	dump  *rdb.Writer
 	words *journal.CommandWriter
@@ -439,7 +438,7 @@ func (o output) end() error {
 	return o.dump.End()
 }
 
-// writeBase writes the base of an append-only file of what there is. All keys are held.
+// writeBase writes the base of an append-only file from the present keys. The caller holds all locks.
 func (f *Files) writeBase(c *command.Ctx, to io.Writer) error {
 	if f.p.preamble.Load() {
 		return dumpfile.Write(c, to, dumpfile.What{Base: true})

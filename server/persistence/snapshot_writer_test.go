@@ -12,7 +12,8 @@ import (
 	"github.com/limitkv/limitkv/server/params"
 )
 
-// TestSnapshotMemory: what a snapshot takes does not grow with the keys, in either form: blocks that were written are used again.
+// TestSnapshotMemory: a snapshot's memory does not grow with the number of keys, in either form, because written blocks are
+// reused.
 func TestSnapshotMemory(t *testing.T) {
 	const keys, valueBytes = 50_000, 200
 	ks := engine.New(engine.NewClock(), 1)
@@ -61,7 +62,7 @@ func TestSnapshotMemory(t *testing.T) {
 	}
 }
 
-// counter counts what is written.
+// counter counts the bytes written.
 type counter int
 
 func (c *counter) Write(b []byte) (int, error) {

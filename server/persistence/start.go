@@ -1,7 +1,6 @@
 package persistence
 
-// Beginning and end: loading what there is, turning the append-only file on and off,
-// and what is done now and then.
+// Loading at the start, turning the append-only file on and off, and the timer that begins snapshots and rewrites.
 
 import (
 	"errors"
@@ -20,8 +19,8 @@ import (
 	"github.com/limitkv/limitkv/server/params"
 )
 
-// Load reads what is on disk before anybody is served, and begins to log. What fell
-// due since is served when it has ended: what is changed by that is logged.
+// Load reads the files from disk before any client is served, and starts the log. Timers that have expired meanwhile run after
+// it has ended, since their changes must be logged.
 func (f *Files) Load() error {
 	f.loads.Store(true)
 	defer close(f.loaded)
@@ -52,10 +51,10 @@ func (f *Files) Load() error {
 	return nil
 }
 
-// errStopped ends loading where the server is to end.
+// errStopped ends loading because the server ends.
 var errStopped = errors.New("the server ends")
 
-// stopped is errStopped where the server is to end.
+// stopped returns errStopped if the server ends.
 func (f *Files) stopped() error {
 	select {
 	case <-f.stop:
@@ -85,18 +84,17 @@ func (f *Files) open() (*journal.Files, error) {
 		if !errors.Is(err, vfs.ErrLocked) || engine.Monotonic() > until {
 			return files, err
 		}
-		time.Sleep(lockRetry) // a server that was killed may not be gone yet
+		time.Sleep(lockRetry) // a killed server may still hold the lock for a moment
 	}
 }
 
-// lockMicros is for how long the directory is asked for, in microseconds, and lockRetry
-// how often.
+// lockMicros is for how long open tries to lock the directory, lockRetry how often.
 const (
 	lockMicros = 1_000_000
 	lockRetry  = 10 * time.Millisecond
 )
 
-// exits tells whether a log that cannot be written ends the server.
+// exits tells whether a failed write of the log ends the server.
 func (f *Files) exits() bool {
 	return *f.p.diskError.Load() == "exit" && f.p.policy() == journal.Always
 }
@@ -116,13 +114,13 @@ func (f *Files) writerOptions() journal.WriterOptions {
 			f.refuse()
 		},
 		OnHealthy: func() {
-			f.refuse()                 // before anybody is told
-			if f.failing.Swap(false) { // it is also called when the log is turned on
+			f.refuse()                 // before any client gets a reply
+			if f.failing.Swap(false) { // OnHealthy is also called when the log is turned on
 				f.s.Logf('w', "AOF write error looks solved. The server can write again.")
 			}
 		},
 		Refusal: func(err error) string {
-			if f.exits() { // nobody is answered
+			if f.exits() { // the server ends, so no client gets a reply
 				return ""
 			}
 			return misconf(err) + ". What this command did or saw is in memory, but may not be on the disk"
@@ -130,8 +128,8 @@ func (f *Files) writerOptions() journal.WriterOptions {
 	}
 }
 
-// syncBeside has event loops write the log, where there are any and the system can sync beside them. There is one writer
-// at a time: a log's directory is locked.
+// syncBeside lets event loops write the log, if there are loops and the system can sync beside them. There is one writer at a
+// time, since the log's directory is locked.
 func (f *Files) syncBeside() {
 	b := f.s.FS.Beside()
 	if b == nil {
@@ -149,8 +147,8 @@ func (f *Files) syncBeside() {
 	f.beside = b
 }
 
-// read enters the keys and functions of a file, and returns where it ends. With resume the stream of replication goes on
-// behind it.
+// read loads the keys and functions of a file, and returns where it ends. With resume the replication stream continues behind
+// it.
 func (f *Files) read(file vfs.File, size, nowMillis int64, resume bool) (end int64, err error) {
 	told := dumpfile.Told{Entering: func(keys int) { f.slower(f.p.loadDelay, keys, nil) }}
 	if resume {
@@ -159,7 +157,7 @@ func (f *Files) read(file vfs.File, size, nowMillis int64, resume bool) (end int
 	return dumpfile.Start(f.s, f.s.Loading.Reader(io.NewSectionReader(file, 0, size), f.stopped), size, nowMillis, told)
 }
 
-// loadLog loads the append-only file and, if it is on, goes on with it.
+// loadLog loads the append-only file and, if on is set, continues it.
 func (f *Files) loadLog(on bool) error {
 	files, err := f.open()
 	if err != nil {
@@ -167,7 +165,7 @@ func (f *Files) loadLog(on bool) error {
 	}
 	ks := f.s.Keyspace
 	began := engine.Monotonic()
-	if size, err := files.Size(); err == nil { // what is missing is told by Load
+	if size, err := files.Size(); err == nil { // Load reports missing files
 		f.s.Loading.Expect(size)
 	}
 	loaded, err := f.readLog(files, f.p.truncated.Load(), f.p.corruptTailMax.Load())
@@ -193,7 +191,7 @@ func (f *Files) loadLog(on bool) error {
 		f.s.Logf('n', "DB loaded from append only file: %.3f seconds", seconds(began))
 	}
 	if err != nil || !on {
-		_ = files.Close() // it only lets the directory go
+		_ = files.Close() // only releases the directory
 		return err
 	}
 	f.mu.Lock()
@@ -203,10 +201,11 @@ func (f *Files) loadLog(on bool) error {
 	return nil
 }
 
-// unusable logs, and returns, what helps where a log cannot be loaded. Journal has logged the reason in Redis's words, which
-// name neither the directory nor what to do. Those about a manifest are not said twice: who watches the log counts them.
+// unusable logs and returns advice for a log that cannot be loaded. The journal has logged the reason in Redis's words, which
+// name neither the directory nor a remedy. Errors about a manifest are not logged twice, since tools that watch the log count
+// them.
 func (f *Files) unusable(err error) error {
-	var none *journal.NoManifestError // it says what helps
+	var none *journal.NoManifestError // its text already has the advice
 	if errors.Is(err, errStopped) || errors.As(err, &none) {
 		return err
 	}
@@ -222,7 +221,7 @@ func (f *Files) unusable(err error) error {
 	return err
 }
 
-// readLog enters what an append-only file has.
+// readLog loads an append-only file's snapshot and commands.
 func (f *Files) readLog(files *journal.Files, truncated bool, corruptTailMax int64) (*journal.Loaded, error) {
 	sess := &command.Session{Authenticated: true}
 	return files.Load(journal.LoadOptions{
@@ -249,11 +248,12 @@ func (f *Files) readLog(files *journal.Files, truncated bool, corruptTailMax int
 	})
 }
 
-// ReloadLog reads the append-only file anew, after all that was logged is in it, no key being held, into what flush has emptied.
+// ReloadLog waits until the log is written to the append-only file, removes all keys with flush, and loads the file again. The
+// caller holds no key.
 func (f *Files) ReloadLog(flush func(c *command.Ctx)) error {
 	f.s.Loading.Begin(f.s.Keyspace.Clock.Now(), false)
 	defer f.s.Loading.End()
-	// A rewrite is given up; a snapshot goes on, since it has what there was.
+	// A rewrite is aborted. A snapshot continues, since it has the keys of before.
 	f.mu.Lock()
 	var rewritten chan struct{}
 	if f.rewriting {
@@ -266,7 +266,7 @@ func (f *Files) ReloadLog(flush func(c *command.Ctx)) error {
 	}
 	files := f.log()
 	on := files != nil
-	begins := on && files.State() == journal.Starting // it was turned on, and its first rewrite is due
+	begins := on && files.State() == journal.Starting // it was just turned on and its first rewrite is due
 	if !on || begins {
 		there := files
 		if !on {
@@ -277,9 +277,9 @@ func (f *Files) ReloadLog(flush func(c *command.Ctx)) error {
 		}
 		none := there.NeedsBase()
 		if !on {
-			_ = there.Close() // it only lets the directory go
+			_ = there.Close() // only releases the directory
 		}
-		if none && !on { // as in Redis, which looks for the files then
+		if none && !on { // as in Redis, which looks for the files only after it has removed the keys
 			if err := f.empty(flush); err != nil {
 				return err
 			}
@@ -320,7 +320,7 @@ func (f *Files) ReloadLog(flush func(c *command.Ctx)) error {
 	return err
 }
 
-// empty removes all keys, by flush, and all libraries.
+// empty removes all keys, with flush, and all libraries.
 func (f *Files) empty(flush func(c *command.Ctx)) error {
 	return f.held(func(c *command.Ctx) error {
 		flush(c)
@@ -339,7 +339,7 @@ func (f *Files) loadSnapshot() error {
 	}
 	name := *f.p.dbfilename.Load()
 	if name == "" {
-		return nil // Redis finds no file of that name
+		return nil // as in Redis, which finds no file of that name
 	}
 	file, err := f.s.FS.Open(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -369,8 +369,8 @@ func (f *Files) loadSnapshot() error {
 	return nil
 }
 
-// setAppendOnly turns the append-only file on or off. What there is then goes into
-// a new one in the background.
+// setAppendOnly turns the append-only file on or off. When it is turned on, the present keys are written to a new one in the
+// background.
 func (f *Files) setAppendOnly(value string) error {
 	var on bool
 	switch command.Lower([]byte(value)) {
@@ -384,7 +384,7 @@ func (f *Files) setAppendOnly(value string) error {
 	was := f.p.appendOnly.Load()
 	f.mu.Unlock()
 	if !f.s.Running.Load() || on == was {
-		f.p.appendOnly.Store(on) // loading goes by it
+		f.p.appendOnly.Store(on) // Load reads it
 		return nil
 	}
 	return f.switchLog(on)
@@ -400,7 +400,7 @@ func (f *Files) switchLog(on bool) error {
 	f.mu.Lock()
 	p, ended := f.current, f.rewriteEnd
 	f.mu.Unlock()
-	if p != nil && p.base { // of no log: it does not have what comes from now on
+	if p != nil && p.base { // a rewrite while the log is off lacks the changes from now on
 		f.s.Logf('n', "AOF was enabled but there is already an AOF rewriting in background. Stopping background AOF and starting a rewrite now.")
 		p.kill()
 		<-ended
@@ -418,7 +418,7 @@ func (f *Files) switchLog(on bool) error {
 	f.p.appendOnly.Store(true)
 	go func() {
 		defer f.s.Caught("turning on the append only file")
-		_ = f.held(func(c *command.Ctx) error { // what is refused or fails is tried again
+		_ = f.held(func(c *command.Ctx) error { // on failure or refusal, look tries again
 			switch saving, rewriting := f.UnderWay(); {
 			case saving:
 				f.ScheduleRewrite()
@@ -434,13 +434,13 @@ func (f *Files) switchLog(on bool) error {
 	return nil
 }
 
-// Suspend ends the log, since all there is is to be replaced by what no log tells. resume begins another one with what there
-// is then.
+// Suspend turns the log off, since all keys are about to be replaced by data that is in no log. resume begins a new log with
+// the keys of that time.
 func (f *Files) Suspend() (resume func()) {
 	f.mu.Lock()
 	p, base := f.current, f.current != nil && f.current.base
 	f.mu.Unlock()
-	if p != nil && !base { // a snapshot of what goes
+	if p != nil && !base { // a snapshot of the keys that are being replaced
 		p.kill()
 	}
 	f.turnOff()
@@ -454,12 +454,12 @@ func (f *Files) Suspend() (resume func()) {
 	}
 }
 
-// turnOff closes the append-only file; what is in it is safe.
+// turnOff closes the append-only file after a sync.
 func (f *Files) turnOff() {
 	f.mu.Lock()
 	files := f.aof
 	f.aof, f.again, f.starting = nil, false, false
-	var rewritten chan struct{} // nil: none is under way
+	var rewritten chan struct{} // nil: none is running
 	if f.rewriting {
 		rewritten = f.rewriteEnd
 		f.current.kill()
@@ -469,23 +469,23 @@ func (f *Files) turnOff() {
 		return
 	}
 	f.failing.Store(false)
-	f.refuse() // a log that is off does not fail
+	f.refuse() // a log that is off cannot fail
 	end := func() {
 		if err := files.Close(); err != nil {
 			f.s.Logf('w', "closing the append only file: %v", err)
 		}
 	}
 	if rewritten == nil {
-		end() // as Redis, which syncs here too
+		end() // blocks, as in Redis, which syncs here too
 		return
 	}
 	go func() {
-		<-rewritten // it may be about to write the manifest
+		<-rewritten // the rewrite may be about to write the manifest
 		end()
 	}()
 }
 
-// refuse has writes refused while they cannot be kept, with Redis's words.
+// refuse makes the server refuse writes while they cannot be written to disk, with Redis's errors.
 func (f *Files) refuse() {
 	files := f.log()
 	switch unread := f.unread.Load(); {
@@ -505,18 +505,16 @@ func (f *Files) refusesForSnapshot() bool {
 	return f.status.lastSaveFailed.Load() && f.p.stopWrites.Load() && len(*f.p.points.Load()) > 0
 }
 
-// tickEvery is how often it is looked whether a file is to be written.
+// tickEvery is how often the timer checks whether a file is due.
 const tickEvery = 100 * time.Millisecond
 
-// wholeTicks is how often it is looked whether the log's files are there, in ticks.
+// wholeTicks is how often, in ticks, the timer checks that the log's files still exist.
 const wholeTicks = 10
 
-// saveRetrySeconds is how long after a snapshot that failed the next one is tried, as
-// in Redis.
+// saveRetrySeconds is the delay after a failed snapshot, as in Redis.
 const saveRetrySeconds = 5
 
-// rewriteRetryMicros is how long after a rewrite that failed the next one is tried,
-// where the log cannot go on without.
+// rewriteRetryMicros is the delay after a failed rewrite that the log cannot do without.
 const rewriteRetryMicros = 1_000_000
 
 func (f *Files) tick() {
@@ -539,7 +537,7 @@ func (f *Files) tick() {
 	}
 }
 
-// look begins what is due. A script that is slow is not waited for: the log is looked after meanwhile.
+// look begins what is due. It does not wait for a slow script, so that tick can look after the log meanwhile.
 func (f *Files) look() {
 	f.mu.Lock()
 	files := f.aof
@@ -570,7 +568,7 @@ func (f *Files) look() {
 	now := f.s.Keyspace.Clock.Now() / 1e6
 	changes := f.s.Keyspace.Dirty.Load() - st.dirtyAtSave.Load()
 	if f.refusesForSnapshot() && now-st.lastTry.Load() > saveRetrySeconds {
-		// No writes come that a save point would count: Redis would refuse them until a client asks for a snapshot.
+		// Redis would refuse writes until a client asks for a snapshot, as no write comes that a save point could count.
 		f.s.Logf('n', "Writes are refused since the last snapshot failed. Saving...")
 		f.unlessBusy(f.SaveInBackground)
 		return
@@ -585,8 +583,7 @@ func (f *Files) look() {
 	}
 }
 
-// unlessBusy begins something in the background, unless something else has begun meanwhile. An error is in the log, and it is
-// tried again.
+// unlessBusy begins background work, unless other work has begun meanwhile. An error is logged, and tick tries again.
 func (f *Files) unlessBusy(begin func(c *command.Ctx) error) {
 	_ = f.held(func(c *command.Ctx) error {
 		if saving, rewriting := f.UnderWay(); saving || rewriting || f.s.Loading.On() {

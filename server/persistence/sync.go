@@ -1,6 +1,6 @@
 package persistence
 
-// Waiting for the disk, and what clients are told while it fails.
+// Waiting for the disk, and the errors for clients while it fails.
 
 import (
 	"time"
@@ -13,11 +13,11 @@ func misconf(err error) string {
 	return "MISCONF Errors writing to the AOF file: " + journal.Reason(err)
 }
 
-// syncRetry is how often it is tried to sync a log that cannot be written.
+// syncRetry is how often SyncLog tries again while the log cannot be written.
 const syncRetry = 100 * time.Millisecond
 
-// SyncLog waits until all there is is on this server's disk, for as long as that is wanted. With appendfsync no the system decides
-// when that is, and nobody is told.
+// SyncLog waits until everything logged is on this server's disk, as long as wanted reports true. With appendfsync no it waits
+// until the log is turned off, as the system decides when to write and reports nothing.
 func (f *Files) SyncLog(wanted func() bool) {
 	for wanted() {
 		files := f.log()
@@ -26,7 +26,7 @@ func (f *Files) SyncLog(wanted func() bool) {
 		}
 		begins := files.State() == journal.Starting
 		if f.p.policy() != journal.Never && files.Sync() == nil {
-			if begins { // INFO does not call that rewrite one under way any more
+			if begins { // so that INFO does not report that rewrite as running
 				f.rewriteOver()
 			}
 			return
@@ -39,7 +39,7 @@ func (f *Files) SyncLog(wanted func() bool) {
 	}
 }
 
-// rewriteOver waits until no rewrite is under way, or the server ends.
+// rewriteOver waits until no rewrite runs, or the server ends.
 func (f *Files) rewriteOver() {
 	f.mu.Lock()
 	ended := f.rewriteEnd
@@ -53,7 +53,7 @@ func (f *Files) rewriteOver() {
 	}
 }
 
-// log is the append-only file that is written, nil if there is none.
+// log returns the append-only file, nil if it is off.
 func (f *Files) log() *journal.Files {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,6 +1,6 @@
 package persistence
 
-// Snapshots for replicas: one that is made in the background, and goes to them instead of into a file of its own.
+// Snapshots that are made in the background and sent to replicas instead of a file.
 
 import (
 	"io"
@@ -12,30 +12,29 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// transferPoll is how often it is looked whether another snapshot has ended, for which one for replicas waits, and while
-// tests slow one down, whether somebody wants it.
+// transferPoll is how often a snapshot for replicas checks whether another one has ended. It is also how often a delay for
+// tests checks whether the snapshot is still wanted.
 const transferPoll = 5 * time.Millisecond
 
 // Transfer is a snapshot that is sent to replicas.
 type Transfer struct {
 	For rdb.Audience
-	// Plain leaves out the keys of types that limitkv alone has, which LeftOut then counts.
+	// Plain leaves out the keys whose types only limitkv has; LeftOut counts them.
 	Plain   bool
 	LeftOut atomic.Int64
 	// NoKeys and NoFunctions leave these out.
 	NoKeys, NoFunctions bool
-	// Begin is called at the moment that the snapshot is of, all keys being held, and returns more of what the file says of
-	// itself.
+	// Begin is called at the moment of the cut, while all locks are held, and returns more fields for the file's header.
 	Begin func(c *command.Ctx) (facts [][2]string)
 	// Dead tells whether nobody wants it any more.
 	Dead func() bool
-	// Killed is set before Begin is called, and closed when the snapshot is given up: FLUSHALL has made it worthless, or the
+	// Killed is set before Begin is called. It is closed when the snapshot is aborted: FLUSHALL has made it worthless, or the
 	// server ends.
 	Killed <-chan struct{}
 }
 
-// Transfer writes a snapshot for replicas, as soon as no other is being written, and returns when it is written. It is called
-// on a goroutine of its own.
+// Transfer writes a snapshot for replicas once no other is being written, and returns after that. It is called on its own
+// goroutine.
 func (f *Files) Transfer(t *Transfer, to io.Writer) error {
 	for !f.claim() {
 		if t.Dead() {
@@ -73,11 +72,11 @@ func (f *Files) Transfer(t *Transfer, to io.Writer) error {
 	return err
 }
 
-// SlowLoad waits for as long as loading so many keys is to take more (key-load-delay), while they are wanted.
+// SlowLoad waits for the extra time of loading so many keys (key-load-delay), while they are wanted.
 func (f *Files) SlowLoad(keys int, unwanted func() error) { f.slower(f.p.loadDelay, keys, unwanted) }
 
-// claim takes the place of the one snapshot that can be made at a time. Who ends the server does not wait for one that is for
-// replicas, which may be slow to take it: it ends with their connections. It reports false while there is another.
+// claim reserves the only slot for a snapshot. The end of the server does not wait for a snapshot for replicas, which may read
+// slowly; that one ends with their connections. It reports false while another one runs.
 func (f *Files) claim() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,8 +87,7 @@ func (f *Files) claim() bool {
 	return true
 }
 
-// leavesOut tells whether an entry is not for the replicas that the snapshot is for, and counts those that are of a type
-// that they do not know.
+// leavesOut tells whether an entry is not for the replicas of this snapshot, and counts those whose type they do not know.
 func (p *snapshotWriter) leavesOut(e engine.Entry) bool {
 	out := p.excludes(e)
 	if out && !p.transfer.NoKeys {
@@ -98,7 +96,7 @@ func (p *snapshotWriter) leavesOut(e engine.Entry) bool {
 	return out
 }
 
-// excludes tells whether an entry is not for the replicas that the snapshot is for.
+// excludes tells whether an entry is not for the replicas of this snapshot.
 func (p *snapshotWriter) excludes(e engine.Entry) bool {
 	t := p.transfer
 	return t != nil && (t.NoKeys || t.Plain && !e.Kind().Plain())

@@ -1,8 +1,7 @@
 package persistence
 
-// Keys as commands: the base of an append-only file where aof-use-rdb-preamble is no.
-// A key of a type that Redis has is made of the commands that Redis's own rewriting has,
-// so that any version reads it; the others are restored from their dump.
+// Keys as commands, for the base of an append-only file with aof-use-rdb-preamble no. A key of a type that Redis has becomes
+// the commands that Redis's own rewrite writes, so that any version can read them. The others become RESTORE with their dump.
 
 import (
 	"strconv"
@@ -24,13 +23,13 @@ type words struct {
 	format rdb.Format
 	text   []byte
 	db     int
-	args   [][]byte    // of the command that is being made
-	plain  engine.Work // is made the small value that is written
+	args   [][]byte    // of the current command
+	plain  engine.Work // holds a small value while it is written
 }
 
 func (f *Files) newWords() *words { return &words{format: f.dumps.FileFormat(), db: -1} }
 
-// itemsMax is how many elements a command adds at most, as in Redis.
+// itemsMax is the largest number of elements in one command, as in Redis.
 const itemsMax = 64
 
 // say appends a command.
@@ -42,7 +41,7 @@ func (w *words) sayWith(word string, key []byte, rest ...[]byte) {
 	w.say(w.args...)
 }
 
-// many gathers arguments of a command on a key until there are n elements of them.
+// many gathers arguments of a command on a key, up to itemsMax elements.
 type many struct {
 	w    *words
 	word []byte
@@ -56,7 +55,7 @@ func (m *many) add(parts ...[]byte) {
 		m.args = append(m.args[:0], m.word, m.key)
 	}
 	for _, p := range parts {
-		m.args = append(m.args, append([]byte(nil), p...)) // iterators use theirs again
+		m.args = append(m.args, append([]byte(nil), p...)) // iterators reuse their buffers
 	}
 	if m.n++; m.n == itemsMax {
 		m.flush()
@@ -70,7 +69,7 @@ func (m *many) flush() {
 	}
 }
 
-// entry appends what makes a key of the view's database, under its lock.
+// entry appends the commands that make a key of the view's database, under its lock.
 func (w *words) entry(v *engine.View, e engine.Entry) {
 	if w.db != v.DB {
 		w.db = v.DB
@@ -135,7 +134,7 @@ func (w *words) stream(s *stream.Stream, key []byte) {
 		}
 		w.say(args...)
 	}
-	if s.Len() == 0 { // a stream without entries is made of one that is trimmed away
+	if s.Len() == 0 { // to make a stream without entries, add an entry that is trimmed at once
 		w.sayWith("XADD", key, []byte("MAXLEN"), []byte("0"), []byte("0-1"), []byte("x"), []byte("y"))
 	}
 	added := strconv.AppendUint(nil, s.EntriesAdded(), 10)

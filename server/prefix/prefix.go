@@ -1,6 +1,6 @@
-// Package prefix, internal to the server, counts what limiters, locks and queues do: for all keys together, and by the
-// beginnings of keys that the parameter metrics-prefixes names. So metrics tell customers, services or environments apart,
-// and never have a series for each key.
+// Package prefix, internal to the server, counts calls of limiters and locks and deliveries of queues: for all keys together,
+// and by the key prefixes in the parameter metrics-prefixes. So metrics can distinguish customers, services or environments
+// without a series for each key.
 package prefix
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/limitkv/limitkv/server/histogram"
 )
 
-// Max is how many prefixes there can be: each is a dozen series.
+// Max is the largest number of prefixes, since each one has a dozen series.
 const Max = 1000
 
-// stripes keep the counters of sessions on different cores apart.
+// stripes is the number of copies of each counter, so that sessions on different cores do not share cache lines.
 const stripes = 16
 
 // Calls are the calls of limiters, or of locks.
@@ -24,7 +24,7 @@ type Calls [stripes]struct {
 	_                [48]byte
 }
 
-// Count counts a call of a session.
+// Count counts a call by a session.
 func (c *Calls) Count(session int64, granted bool) {
 	if s := &c[uint64(session)%stripes]; granted {
 		s.granted.Add(1)
@@ -33,7 +33,7 @@ func (c *Calls) Count(session int64, granted bool) {
 	}
 }
 
-// Sum is how many were granted and refused.
+// Sum returns how many calls were granted and refused.
 func (c *Calls) Sum() (granted, refused int64) {
 	for i := range c {
 		granted += c[i].granted.Load()
@@ -48,7 +48,7 @@ type Lateness struct {
 	max, total atomic.Int64
 }
 
-// Note counts a delivery that was so late.
+// Note counts a delivery, micros after its due time.
 func (l *Lateness) Note(micros int64) {
 	l.Times.Add(micros, 1)
 	l.total.Add(max(micros, 0))
@@ -60,35 +60,36 @@ func (l *Lateness) Note(micros int64) {
 	}
 }
 
-// Max is the longest in microseconds, Total all together.
+// Max is the longest delay in microseconds, Total the sum of all.
 func (l *Lateness) Max() int64   { return l.max.Load() }
 func (l *Lateness) Total() int64 { return l.total.Load() }
 
-// Counts are what is counted of some keys.
+// Counts holds the counters of a set of keys.
 type Counts struct {
 	Limiters, Locks Calls
 	Late            Lateness
 }
 
-// Prefix is a beginning of keys.
+// Prefix is a prefix of keys, with its counters.
 type Prefix struct {
 	Name string
 	Counts
 }
 
-// Set is the prefixes, and what all keys have done, those without a prefix included. The zero value has no prefix.
+// Set holds the prefixes, and the counters of all keys, including those without a prefix. The zero value has no prefix.
 type Set struct {
 	All  Counts
 	list atomic.Pointer[list]
 }
 
-// list has the prefixes in order. shorter is the longest other one that a prefix begins with, -1 for none.
+// list holds the prefixes in order. shorter is the index of the longest other prefix that a prefix begins with, -1 if there is
+// none.
 type list struct {
 	prefixes []*Prefix
 	shorter  []int
 }
 
-// Configure sets the prefixes, at most Max. Those that were there go on counting.
+// Configure sets the prefixes, at most Max. Those that existed before keep their counters.
 func (s *Set) Configure(names []string) {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	if len(names) == 0 {
@@ -110,7 +111,7 @@ func (s *Set) Configure(names []string) {
 	s.list.Store(l)
 }
 
-// Each calls fn with the prefixes in order.
+// Each calls fn for each prefix, in order.
 func (s *Set) Each(fn func(p *Prefix)) {
 	if l := s.list.Load(); l != nil {
 		for _, p := range l.prefixes {
@@ -119,13 +120,13 @@ func (s *Set) Each(fn func(p *Prefix)) {
 	}
 }
 
-// Of is the longest prefix of a key, nil for none.
+// Of returns the longest prefix of a key, nil if there is none.
 func (s *Set) Of(key []byte) *Prefix {
 	l := s.list.Load()
 	if l == nil {
 		return nil
 	}
-	// Whatever stands between a prefix and the key in order begins with the prefix.
+	// Any prefix that sorts between a prefix of the key and the key begins with that prefix of the key.
 	at := sort.Search(len(l.prefixes), func(i int) bool { return l.prefixes[i].Name > string(key) }) - 1
 	for at >= 0 && !begins(key, l.prefixes[at].Name) {
 		at = l.shorter[at]
@@ -156,7 +157,7 @@ func (s *Set) Lock(key []byte, session int64, granted bool) {
 	}
 }
 
-// Delivered counts an entry of a queue that was delivered so late.
+// Delivered counts an entry of a queue that was delivered micros after its due time.
 func (s *Set) Delivered(key []byte, micros int64) {
 	s.All.Late.Note(micros)
 	if p := s.Of(key); p != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The longest prefix of a key is found, whatever prefixes there are: compared with looking at each.
+// Of finds the longest prefix of a key, for any set of prefixes: compared with trying each.
 func TestOf(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -51,7 +51,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// What stays goes on counting when others come and go.
+// A prefix that stays keeps its counters when others are added or removed.
 func TestConfigure(t *testing.T) {
 	var s Set
 	count := func() (n string) {

@@ -1,6 +1,6 @@
 package pubsub
 
-// Sending messages: those of PUBLISH and SPUBLISH, and keyspace events.
+// Sending messages: PUBLISH, SPUBLISH and keyspace events.
 
 import (
 	"strconv"
@@ -12,8 +12,8 @@ import (
 	"github.com/limitkv/limitkv/server/glob"
 )
 
-// Publish sends the command's message to a channel, and to the patterns that match it, and replies how many got it. replicate
-// is called before the reply.
+// Publish sends the command's message to a channel and to the patterns that match it, and replies the number of receivers. It
+// calls replicate before it replies.
 func (h *Hub) Publish(c *command.Ctx, channel, text []byte, replicate func()) {
 	d := delivery{c: c, v: &c.View}
 	d.publish(h.s, h.worlds.Of(c.KS), channel, text)
@@ -29,13 +29,13 @@ func (h *Hub) PublishShard(c *command.Ctx, channel, text []byte, replicate func(
 	d.reply()
 }
 
-// message is one that is on its way to several sessions.
+// message is a message to one or several sessions.
 type message struct {
 	kind                   string
 	pattern, channel, text []byte
 }
 
-// newMessage copies what it is given: the request is gone before it arrives.
+// newMessage copies channel and text, since the request's buffers are reused before the message is sent.
 func newMessage(kind string, channel, text []byte) *message {
 	both := append(append(make([]byte, 0, len(channel)+len(text)), channel...), text...)
 	return &message{kind: kind, channel: both[:len(channel):len(channel)], text: both[len(channel):]}
@@ -55,22 +55,22 @@ func (m *message) write(w command.Replier) {
 	w.Bulk(m.text)
 }
 
-// delivery is what becomes of a message.
+// delivery is the sending of one message.
 type delivery struct {
-	c         *command.Ctx // nil where no session sends
-	v         *engine.View // of the transaction that sends
+	c         *command.Ctx // nil for a keyspace event
+	v         *engine.View // of the sending transaction
 	receivers int
-	own       []*message // for the session that sends
+	own       []*message // for the sending session itself
 }
 
-// send gives a message to sessions. That which sends it has it after its reply.
+// send sends a message to sessions. The sending session itself gets it after its reply.
 func (d *delivery) send(s *command.Server, m *message, list []*command.Session) {
 	alone := d.c != nil && !d.c.Exec && !d.c.Script
 	gated := d.v.KS.Journal.Holds()
 	var others []*command.Session
 	for _, to := range list {
 		if to.Killed.Load() {
-			continue // its connection is about to go
+			continue // its connection is about to be closed
 		}
 		d.receivers++
 		switch {
@@ -85,7 +85,7 @@ func (d *delivery) send(s *command.Server, m *message, list []*command.Session) 
 	if len(others) == 0 {
 		return
 	}
-	// The message may tell of what its transaction changes, or its session changed before: it leaves when that is safe.
+	// The message may show changes of its transaction, or earlier ones of its session. It is sent once those are confirmed.
 	tell := func(at journal.LSN) {
 		s.Keyspace.Journal.Tell(at, func() {
 			for _, to := range others {
@@ -104,8 +104,7 @@ func (d *delivery) send(s *command.Server, m *message, list []*command.Session) 
 	}
 }
 
-// reply tells the session that sent how many got the message, and gives it its
-// own.
+// reply replies the number of receivers, and then sends the session its own messages.
 func (d *delivery) reply() {
 	d.c.Int(int64(d.receivers))
 	for _, m := range d.own {
@@ -134,9 +133,8 @@ func (d *delivery) publish(s *command.Server, world *World, channel, text []byte
 	})
 }
 
-// keyspaceEvent publishes an event of a key on the channels that
-// notify-keyspace-events asks for. It runs under the key's lock, so the events
-// of a key come in the order of its changes.
+// keyspaceEvent publishes an event of a key on the channels that notify-keyspace-events enables. It runs under the key's lock,
+// so the events of a key have the order of its changes.
 func (h *Hub) keyspaceEvent(v *engine.View, db int, _ engine.EventClass, event string, key []byte) {
 	mask := engine.EventClass(v.KS.EventMask.Load())
 	world := h.worlds.Of(v.KS)

@@ -1,5 +1,5 @@
-// Package pubsub, internal to the server, is who listens to channels – plain ones, patterns, those of a shard, and the channels
-// of keyspace events – and what becomes of messages.
+// Package pubsub, internal to the server, holds the subscriptions to channels, patterns, shard channels and channels of
+// keyspace events, and sends messages to the subscribers.
 package pubsub
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// Hub knows who listens.
+// Hub holds all subscriptions.
 type Hub struct {
 	s      *command.Server
 	limits *clients.Limits
@@ -24,12 +24,12 @@ func New(s *command.Server, limits *clients.Limits) *Hub {
 	return h
 }
 
-// In is what is listened to in the namespace of a command.
+// In returns the subscriptions in the namespace of a command.
 func (h *Hub) In(c *command.Ctx) *World { return h.worlds.Of(c.KS) }
 
-// World is what is listened to in one namespace.
+// World holds the subscriptions in one namespace.
 type World struct {
-	// shard channels are apart from the others, as in Redis.
+	// Shard channels are separate from the others, as in Redis.
 	Plain, Patterns, Shard Registry
 }
 
@@ -39,7 +39,7 @@ func (w *World) init() {
 	}
 }
 
-// Counts are how many channels, patterns and shard channels are listened to.
+// Counts returns how many channels, patterns and shard channels have subscribers.
 func (h *Hub) Counts() (channels, patterns, shardChannels int) {
 	for _, w := range h.worlds.All() {
 		channels += w.Plain.Len()
@@ -49,7 +49,7 @@ func (h *Hub) Counts() (channels, patterns, shardChannels int) {
 	return channels, patterns, shardChannels
 }
 
-// Each calls fn with all channels and patterns and who listens.
+// Each calls fn for each channel and pattern, with its subscribers.
 func (h *Hub) Each(fn func(name string, pattern bool, list []*command.Session)) {
 	for _, w := range h.worlds.All() {
 		for k := range Kinds {
@@ -58,7 +58,7 @@ func (h *Hub) Each(fn func(name string, pattern bool, list []*command.Session)) 
 	}
 }
 
-// Kind is which world a subscription belongs to.
+// Kind is the kind of a subscription.
 type Kind uint8
 
 const (
@@ -72,21 +72,20 @@ func (w *World) registry(k Kind) *Registry {
 	return [Kinds]*Registry{&w.Plain, &w.Patterns, &w.Shard}[k]
 }
 
-// world is a session's.
+// world returns the subscriptions in a session's namespace.
 func (h *Hub) world(s *command.Session) *World { return h.worlds.Of(h.s.KeyspaceOf(s)) }
 
-// Subscriptions are a session's, by kind. The session's goroutine owns them.
+// Subscriptions are those of a session, by kind. Only the session's goroutine uses them.
 type Subscriptions [Kinds]map[string]struct{}
 
 type slotKey struct{}
 
-// Of are a session's subscriptions.
+// Of returns a session's subscriptions.
 func Of(s *command.Session) *Subscriptions {
 	return s.Slot(slotKey{}, func() any { return &Subscriptions{} }).(*Subscriptions)
 }
 
-// Count is what a reply of the kind counts: shard channels alone, or channels
-// and patterns.
+// Count returns the number in the reply for a kind: of shard channels, or of channels and patterns.
 func (s *Subscriptions) Count(k Kind) int {
 	if k == Shard {
 		return len(s[Shard])
@@ -98,7 +97,7 @@ func (s *Subscriptions) total() int {
 	return len(s[Plain]) + len(s[Pattern]) + len(s[Shard])
 }
 
-// Join has a session listen to a name, if it does not yet. mine are its subscriptions.
+// Join subscribes a session to a name, unless it is subscribed. mine are the session's subscriptions.
 func (h *Hub) Join(s *command.Session, mine *Subscriptions, k Kind, name string) {
 	if _, ok := mine[k][name]; ok {
 		return
@@ -112,9 +111,8 @@ func (h *Hub) Join(s *command.Session, mine *Subscriptions, k Kind, name string)
 	h.counted(s, mine)
 }
 
-// counted notes how many subscriptions there are. With the first one, and
-// without the last, the connection is of another class, which may leave unread
-// more or less.
+// counted updates the numbers of subscriptions. The first one and the end of the last one change the class of the connection,
+// and so its output limits.
 func (h *Hub) counted(s *command.Session, mine *Subscriptions) {
 	n := int32(mine.total())
 	shown := &s.Shown
@@ -126,7 +124,7 @@ func (h *Hub) counted(s *command.Session, mine *Subscriptions) {
 	}
 }
 
-// Leave ends that.
+// Leave ends a subscription.
 func (h *Hub) Leave(s *command.Session, mine *Subscriptions, k Kind, name string) {
 	if _, ok := mine[k][name]; !ok {
 		return

@@ -1,6 +1,6 @@
 package pubsub
 
-// Who listens to what.
+// The subscribers of each name.
 
 import (
 	"slices"
@@ -9,8 +9,8 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// Registry finds the sessions that listen to a name. Lists are never changed
-// in place, so one that was taken under the lock may be walked without it.
+// Registry finds the sessions that subscribe to a name. A list is never changed in place, so it can be read without the lock
+// afterwards.
 type Registry struct {
 	mu     sync.RWMutex
 	byName map[string][]*command.Session
@@ -29,7 +29,7 @@ func (r *Registry) remove(name string, s *command.Session) {
 	defer r.mu.Unlock()
 	list := r.byName[name]
 	if !slices.Contains(list, s) {
-		return // its namespace is gone, and with it what was listened to
+		return // its namespace is gone with all subscriptions
 	}
 	if len(list) == 1 {
 		delete(r.byName, name)
@@ -44,14 +44,14 @@ func (r *Registry) remove(name string, s *command.Session) {
 	r.byName[name] = rest
 }
 
-// Listeners are the sessions that listen to a name.
+// Listeners returns the sessions that subscribe to a name.
 func (r *Registry) Listeners(name []byte) []*command.Session {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.byName[string(name)]
 }
 
-// Each calls fn with every name and its listeners.
+// Each calls fn for each name, with its subscribers.
 func (r *Registry) Each(fn func(name string, list []*command.Session)) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -60,5 +60,5 @@ func (r *Registry) Each(fn func(name string, list []*command.Session)) {
 	}
 }
 
-// Len is how many names are listened to.
+// Len returns how many names have subscribers.
 func (r *Registry) Len() int { r.mu.RLock(); defer r.mu.RUnlock(); return len(r.byName) }

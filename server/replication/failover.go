@@ -1,7 +1,7 @@
 package replication
 
-// FAILOVER: the primary and one of its replicas change places, with nothing lost. Writes are held back until a replica has
-// all of the stream; then the primary follows it and says, in the PSYNC that it sends, that the replica is the primary now.
+// FAILOVER: the primary and one of its replicas swap roles without losing data. The primary pauses writes until a replica has
+// the whole stream. Then it follows that replica and says in its PSYNC that the replica is the primary now.
 
 import (
 	"math"
@@ -13,18 +13,18 @@ import (
 	"github.com/limitkv/limitkv/server/pause"
 )
 
-// failover is one that is under way. The node's lock guards it.
+// failover is the state of a failover. The node's lock guards it.
 type failover struct {
 	state failoverState
-	host  string // of the replica that was asked for or found, empty if none
+	host  string // of the target replica, requested or found; empty if none
 	port  int64
-	until int64 // on the monotonic clock, 0 for as long as it takes
-	force bool  // then it is done whatever the replica has
+	until int64 // on the monotonic clock, 0: no limit
+	force bool  // at that time fail over whatever the replica has
 }
 
 type failoverState string
 
-// The states, as INFO has them.
+// The states, as INFO names them.
 const (
 	noFailover   failoverState = "no-failover"
 	waitsForSync failoverState = "waiting-for-sync"
@@ -38,16 +38,16 @@ func (n *Node) FailingOver() bool {
 	return n.over.state != noFailover
 }
 
-// Failover is what FAILOVER asks for.
+// Failover holds the arguments of FAILOVER.
 type Failover struct {
-	To            bool // Host and Port are of the replica that is to be the primary
+	To            bool // Host and Port name the replica that shall become the primary
 	Host          string
 	Port          int64
-	TimeoutMillis int64 // 0 for as long as it takes
-	Force         bool  // when that is over it is done whatever the replica has
+	TimeoutMillis int64 // 0: no limit
+	Force         bool  // after the timeout fail over whatever the replica has
 }
 
-// Failover begins to change places with a replica, or returns the error text. All keys are held.
+// Failover begins to swap roles with a replica, or returns the error text. The caller holds all locks.
 func (n *Node) Failover(c *command.Ctx, x Failover) (problem string) {
 	if text := n.mayFailOver(&x); text != "" {
 		return text
@@ -68,7 +68,7 @@ func (n *Node) Failover(c *command.Ctx, x Failover) (problem string) {
 	return ""
 }
 
-// AbortFailover ends one that is under way. It reports false if none is. All keys are held.
+// AbortFailover aborts the failover. It reports false if there is none. The caller holds all locks.
 func (n *Node) AbortFailover(c *command.Ctx) bool {
 	if !n.FailingOver() {
 		return false
@@ -78,7 +78,7 @@ func (n *Node) AbortFailover(c *command.Ctx) bool {
 	return true
 }
 
-// mayFailOver is the error for a failover that cannot begin.
+// mayFailOver returns the error for a failover that cannot begin.
 func (n *Node) mayFailOver(x *Failover) string {
 	replicas := n.all()
 	switch {
@@ -102,7 +102,7 @@ func (n *Node) mayFailOver(x *Failover) string {
 	return ""
 }
 
-// replicaAt is the replica that listens at an address, nil if there is none.
+// replicaAt returns the replica that listens at an address, nil if there is none.
 func (n *Node) replicaAt(host string, port int64) *replica {
 	for _, r := range n.all() {
 		if ip, at := r.address(); ip == host && at == port {
@@ -112,7 +112,7 @@ func (n *Node) replicaAt(host string, port int64) *replica {
 	return nil
 }
 
-// lookFailover goes on with a failover that waits. It is called by the timer.
+// lookFailover fails over if the target has caught up or the time is over. The timer calls it.
 func (n *Node) lookFailover() {
 	n.mu.Lock()
 	over := n.over
@@ -135,7 +135,7 @@ func (n *Node) lookFailover() {
 		if r.acked.Load() != offset || !r.isOnline() || over.host != "" && (over.host != ip || over.port != port) {
 			continue
 		}
-		n.exchange(func() bool { // under all locks nothing comes any more
+		n.exchange(func() bool { // under all locks no more writes come
 			if r.acked.Load() != n.Offset() {
 				return false
 			}
@@ -149,7 +149,7 @@ func (n *Node) lookFailover() {
 	}
 }
 
-// exchange makes the server follow the replica that is to be the primary, if that is still so under all locks.
+// exchange makes the server follow the target replica, if still reports true under all locks.
 func (n *Node) exchange(still func() bool) {
 	_ = n.s.Hold(func(c *command.Ctx) error {
 		if n.follower.leader() != nil || !still() {
@@ -168,7 +168,7 @@ func (n *Node) exchange(still func() bool) {
 	})
 }
 
-// answered says whether the replica has agreed to be the primary.
+// answered is called with the replica's answer: whether it agreed to become the primary.
 func (n *Node) answered(agreed bool) {
 	if !agreed {
 		n.abort("Failover target rejected psync request")
@@ -180,13 +180,13 @@ func (n *Node) answered(agreed bool) {
 	n.s.Pause.End(n.s.Keyspace, pause.ForFailover)
 }
 
-// abort ends a failover that comes to nothing: the server stays, or is again, the primary.
+// abort ends a failover that failed: the server stays the primary, or becomes it again.
 func (n *Node) abort(why string) {
 	_ = n.s.Hold(func(c *command.Ctx) error { n.aborted(c, why); return nil })
 	n.s.Pause.End(n.s.Keyspace, pause.ForFailover)
 }
 
-// aborted is abort but for the pause. All keys are held.
+// aborted is abort without the end of the pause. The caller holds all locks.
 func (n *Node) aborted(c *command.Ctx, why string) {
 	n.mu.Lock()
 	over := n.over
@@ -205,8 +205,8 @@ func (n *Node) aborted(c *command.Ctx, why string) {
 	}
 }
 
-// Promoted makes a replica the primary whose primary says, by PSYNC, that it is to be, for the stream that it calls by a name.
-// All keys are held. It returns the error if it is not.
+// Promoted makes this replica the primary, as its primary has asked by PSYNC. name is the replication ID from that PSYNC. It
+// returns the error if the server does not become the primary. The caller holds all locks.
 func (n *Node) Promoted(c *command.Ctx, name []byte) string {
 	id := n.stream.State().ID
 	n.s.Logf('n', "Failover request received for replid %s.", command.Repeat(name, command.RepeatBytesMax))

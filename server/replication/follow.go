@@ -1,11 +1,11 @@
 package replication
 
-// Following: the server as a replica of another one, which REPLICAOF makes it. Its keys are what the primary says, and
-// nothing else changes them: what falls due is left to the primary, clients' writes are refused unless replica-read-only is
-// no. Its stream is the primary's, byte for byte.
+// Following: the server as a replica of another one, as REPLICAOF makes it. Only the primary changes its keys. Timers and
+// deadlines are left to the primary, and clients' writes are refused unless replica-read-only is no. Its stream is the
+// primary's, byte for byte.
 //
-// All changes of the role are made under the locks of all keys. So each command, and each cut for a replica of its own, is
-// of one role or the other; a primary that is not followed any more finds its session Killed at its next command.
+// Every change of the role happens under the locks of all keys. So each command, and each cut for the server's own replicas,
+// runs in one role. The session of a former primary is Killed, which its next command finds.
 
 import (
 	"errors"
@@ -20,17 +20,17 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// follower is what a node has for following.
+// follower is the part of a node that follows a primary.
 type follower struct {
 	n *Node
 	s *command.Server
 
 	mu    sync.Mutex
-	of    *leader // nil: none
-	begun bool    // the server has loaded, and follows whom it is told to
+	of    *leader // nil: the server is a primary
+	begun bool    // loading has ended, and the links are started
 }
 
-// leader is the primary that is followed.
+// leader is the primary that the server follows.
 type leader struct {
 	f      *follower
 	host   string
@@ -38,8 +38,9 @@ type leader struct {
 	link   *replication.Link
 	sess   *command.Session
 	replay command.Replayer
-	ended  chan struct{} // nil until it has begun
-	// syncing guards what is known to be on the disk: the stream up to synced, and up to applied when the journal is up to end.
+	ended  chan struct{} // nil until the link runs
+	// syncing guards what is known to be on disk: the stream up to synced, and up to applied once the journal is synced up to
+	// end.
 	syncing         sync.Mutex
 	synced, applied int64
 	end             journal.LSN
@@ -47,26 +48,26 @@ type leader struct {
 
 func (l *leader) name() string { return l.host + ":" + strconv.Itoa(l.port) }
 
-// leader is the primary, nil if the server is one.
+// leader returns the primary, nil if the server is one.
 func (f *follower) leader() *leader {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.of
 }
 
-// down tells whether there is a primary that is not there.
+// down tells whether the server has a primary but no connection to it.
 func (f *follower) down() bool {
 	l := f.leader()
 	return l != nil && l.link.Status().State != replication.Connected
 }
 
-// follow makes the server a replica of another one. All keys are held.
+// follow makes the server a replica of another one. The caller holds all locks.
 func (f *follower) follow(c *command.Ctx, host string, port int) {
 	l := &leader{f: f, host: host, port: port}
 	l.sess = &command.Session{ID: f.s.Clients.NextID(), Created: c.Now, Authenticated: true}
 	if was := f.leader(); was != nil {
 		was.leave()
-		l.sess.SetDB(was.selected()) // the stream may go on without saying it again
+		l.sess.SetDB(was.selected()) // the stream may continue without another SELECT
 	}
 	l.replay = f.s.Host.Replayer(l.sess, f.n.stream.Feed)
 	l.link = replication.NewLink(l, l.name(), &f.n.received)
@@ -95,7 +96,7 @@ func (l *leader) start() {
 	}()
 }
 
-// lead makes the server a primary. All keys are held.
+// lead makes the server a primary. The caller holds all locks.
 func (f *follower) lead(c *command.Ctx) {
 	l := f.leader()
 	if l == nil {
@@ -111,17 +112,17 @@ func (f *follower) lead(c *command.Ctx) {
 	f.s.Keyspace.Leave(false)
 }
 
-// leave ends the link. All keys are held.
+// leave ends the link. The caller holds all locks.
 func (l *leader) leave() {
 	l.sess.Killed.Store(true)
 	l.f.s.Clients.Primary.CompareAndSwap(l.sess, nil)
 	l.link.Stop()
 }
 
-// expireEvery is how often it is looked for keys of clients of this server whose time is over.
+// expireEvery is how often expireOwn runs.
 const expireEvery = 100 * time.Millisecond
 
-// expireOwn removes keys of this server's own clients whose time is over, while a primary is followed, which does not tell of
+// expireOwn removes expired keys that this server's own clients wrote, while it follows a primary. The primary does not know
 // them.
 func (l *leader) expireOwn() {
 	defer l.f.s.Caught("expiring keys of a replica")
@@ -139,7 +140,7 @@ func (l *leader) expireOwn() {
 	}
 }
 
-// start begins to follow what the settings say.
+// start begins to follow the primary from the settings.
 func (f *follower) start() {
 	f.mu.Lock()
 	f.begun = true
@@ -151,7 +152,7 @@ func (f *follower) start() {
 	}
 }
 
-// stop ends it.
+// stop ends the link.
 func (f *follower) stop() {
 	if l := f.leader(); l != nil {
 		l.leave()
@@ -161,7 +162,7 @@ func (f *follower) stop() {
 	}
 }
 
-// bits says what is refused.
+// bits sets what the server refuses as a replica.
 func (f *follower) bits() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,7 +186,7 @@ func (f *follower) bits() {
 	f.s.Keyspace.TrackOwn(bits&command.ReplicaReadOnly == 0)
 }
 
-// unblock sends away those who wait: what they wait for is another server's now.
+// unblock disconnects the blocked clients, since another server changes the keys now.
 func (f *follower) unblock() {
 	for _, sess := range f.s.Clients.All() {
 		if w := sess.Blocked.Load(); w != nil {
@@ -215,7 +216,7 @@ func (l *leader) Continue(id string) error {
 	})
 }
 
-// errNotFollowed is why a link ends.
+// errNotFollowed ends a link whose primary is no longer followed.
 var errNotFollowed = errors.New("the server follows another one by now, or none")
 
 // FailsOver implements replication.Follower.
@@ -224,7 +225,7 @@ func (l *leader) FailsOver() bool { return l.f.n.FailingOver() }
 // Answered implements replication.Follower.
 func (l *leader) Answered(agreed bool) { l.f.n.answered(agreed) }
 
-// begin forgets what of a transaction has come: it comes again.
+// begin drops a partly received transaction, which the primary sends again.
 func (l *leader) begin() {
 	l.replay.End()
 	l.replay = l.f.s.Host.Replayer(l.sess, l.f.n.stream.Feed)
@@ -253,7 +254,8 @@ func (l *leader) Up(up bool) {
 // Log implements replication.Follower.
 func (l *leader) Log(level byte, format string, args ...any) { l.f.s.Logf(level, format, args...) }
 
-// Progress implements replication.Follower. What was applied is on the disk when all is that the journal had after it.
+// Progress implements replication.Follower. What was applied is on disk once the journal is synced up to the end that it had
+// then.
 func (l *leader) Progress() (applied, durable int64) {
 	applied = l.f.n.stream.Offset()
 	end := l.f.s.Keyspace.Journal.End()
@@ -279,7 +281,7 @@ func (l *leader) Take(nth int, args [][]byte, raw []byte) (asked bool, err error
 	switch {
 	case l.sess.Killed.Load():
 		return false, errNotFollowed
-	case len(args) == 0, command.EqualFold(args[0], "PING"): // an empty line has no words
+	case len(args) == 0, command.EqualFold(args[0], "PING"): // an empty line has no arguments
 		l.replay.Pass(raw)
 		return false, nil
 	case command.EqualFold(args[0], "REPLCONF"):
@@ -299,17 +301,17 @@ func (l *leader) Take(nth int, args [][]byte, raw []byte) (asked bool, err error
 	return false, nil
 }
 
-// selected is the database that the stream has selected. All keys are held.
+// selected is the database that the stream has selected. The caller holds all locks.
 func (l *leader) selected() int { return l.sess.DB() }
 
-// declare declares the parameter that says whom to follow.
+// declare declares the parameter that names the primary.
 func (f *follower) declare() {
 	c := f.s.Config
 	c.Add(followParam(f))
 	c.OnChange(f.bits, "replica-read-only", "replica-serve-stale-data", "replica-ignore-maxmemory")
 }
 
-// parse reads a host and a port, or NO ONE, for which there is no host.
+// parse reads a host and a port. NO ONE and an empty value have no host.
 func parse(value string) (host string, port int, err error) {
 	words := strings.Fields(value)
 	if len(words) == 0 || len(words) == 2 && strings.EqualFold(words[0], "no") && strings.EqualFold(words[1], "one") {

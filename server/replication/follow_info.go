@@ -1,6 +1,6 @@
 package replication
 
-// What is asked and said of following: the parameter replicaof, and what INFO and ROLE tell of a replica.
+// Following, as users see it: the parameter replicaof, and the replica's part of INFO and ROLE.
 
 import (
 	"strconv"
@@ -11,7 +11,7 @@ import (
 	"github.com/limitkv/limitkv/server/params"
 )
 
-// followParam is replicaof, which CONFIG REWRITE writes and CONFIG SET does not change.
+// followParam is replicaof. CONFIG REWRITE writes it, CONFIG SET cannot change it.
 func followParam(f *follower) *params.Param {
 	return &params.Param{
 		Name: "replicaof", Alias: "slaveof", Immutable: true, Words: true, Help: "host and port of a server to be a replica of",
@@ -60,7 +60,7 @@ func (l *leader) info(w *command.InfoWriter) {
 	}
 	w.Line("slave_read_repl_offset", read)
 	w.Line("slave_repl_offset", offset)
-	w.Line("replica_full_sync_buffer_size", 0) // of what Redis keeps of a stream that comes beside the file
+	w.Line("replica_full_sync_buffer_size", 0) // Redis buffers a stream that arrives beside the file
 	w.Line("replica_full_sync_buffer_peak", 0)
 	if st.State == replication.Transfer {
 		size, left, percent := max(st.FileSize, 0), int64(0), 0.0
@@ -82,7 +82,7 @@ func (l *leader) info(w *command.InfoWriter) {
 	w.Line("replica_announced", flag(c.Value("replica-announced") == "yes"))
 }
 
-// seconds are those of a duration, -1 for none.
+// seconds returns a duration in seconds, -1 if it is negative.
 func seconds(d time.Duration) int64 {
 	if d < 0 {
 		return -1
@@ -90,15 +90,15 @@ func seconds(d time.Duration) int64 {
 	return int64(d / time.Second)
 }
 
-// Primary is what ROLE tells of the primary.
+// Primary holds what ROLE reports about the primary.
 type Primary struct {
 	Host   string
 	Port   int
 	State  string // of the link
-	Offset int64  // how far the stream has come, -1 while the link is down
+	Offset int64  // the offset of the stream, -1 while the link is down
 }
 
-// Primary is the one that is followed. ok is false if the server is one.
+// Primary returns the primary that the server follows. ok is false if it is a primary itself.
 func (n *Node) Primary() (p Primary, ok bool) {
 	l := n.follower.leader()
 	if l == nil {
@@ -112,8 +112,8 @@ func (n *Node) Primary() (p Primary, ok bool) {
 	return p, true
 }
 
-// Follow makes the server a replica of another one. All keys are held.
+// Follow makes the server a replica of another one. The caller holds all locks.
 func (n *Node) Follow(c *command.Ctx, host string, port int) { n.follower.follow(c, host, port) }
 
-// Lead makes the server a primary, if it is none. All keys are held.
+// Lead makes the server a primary, if it is a replica. The caller holds all locks.
 func (n *Node) Lead(c *command.Ctx) { n.follower.lead(c) }

@@ -1,10 +1,10 @@
 package replication
 
-// A full synchronisation: everything the server has gives way to what the primary sends.
+// Full synchronisation: the primary's keys replace those of the server.
 //
-// With repl-diskless-load disabled the file is kept on disk until it is whole, and the old keys are served meanwhile; then
-// they go, and the file is loaded. Otherwise it is loaded as it comes, into a keyspace beside the one that is served
-// (swapdb), or into this one if it is empty (on-empty-db).
+// With repl-diskless-load disabled the file is stored on disk first, while the old keys are still served; then they are
+// removed and the file is loaded. Otherwise the file is loaded while it arrives: into a second keyspace (swapdb), or into this
+// one if it is empty (on-empty-db).
 
 import (
 	"context"
@@ -24,16 +24,17 @@ import (
 	"github.com/limitkv/limitkv/server/dumpfile"
 )
 
-// valkeyVersion is that of Valkey whose files are read. An older one would have Valkey refuse to send the deadlines of fields.
+// valkeyVersion is the Valkey version whose files this server reads. To an older version Valkey would not send the deadlines
+// of fields.
 const valkeyVersion = "9.1.2"
 
-// Settings implements replication.Follower. A replica connects when nothing holds all its keys: while a command does, it could
-// not apply what it is sent. In Redis, too, such a command ends first.
+// Settings implements replication.Follower. It first waits until no command holds all keys, since the replica could not apply
+// commands meanwhile. In Redis, too, such a command ends first.
 func (l *leader) Settings() replication.Settings {
-	_ = l.f.s.Hold(func(*command.Ctx) error { return nil }) // it does nothing that could fail
+	_ = l.f.s.Hold(func(*command.Ctx) error { return nil }) // the function cannot fail
 	c := l.f.s.Config
 	number := func(name string) int {
-		n, _ := strconv.Atoi(c.Value(name)) // the parameter is one
+		n, _ := strconv.Atoi(c.Value(name)) // the parameter is a number
 		return n
 	}
 	s := replication.Settings{
@@ -81,7 +82,7 @@ func (l *leader) Timeout() time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// left is why nothing more of a file is read: the primary is not followed any more.
+// left returns why a file is not read further: the primary is no longer followed.
 func (l *leader) left() error {
 	if l.sess.Killed.Load() {
 		return errNotFollowed
@@ -121,7 +122,7 @@ func (l *leader) Load(file *replication.File, id string, offset int64) error {
 	whole, err := dumpfile.Read(s, ks, s.Loading.Reader(from, l.left), size, 0,
 		dumpfile.Told{Entering: func(keys int) { l.f.n.files.SlowLoad(keys, l.left) }})
 	if err == nil {
-		_, err = io.Copy(io.Discard, from) // what is behind the file's end and before the mark
+		_, err = io.Copy(io.Discard, from) // read what is between the file's end and the mark
 	}
 	if err != nil {
 		if !beside {
@@ -138,7 +139,7 @@ func (l *leader) Load(file *replication.File, id string, offset int64) error {
 			c.Told = true
 			l.letGo(c, true)
 			c.Take(ks)
-			c.NoEffect() // what comes next is another journal's
+			c.NoEffect() // the next effects belong to another journal
 		}
 		if err := whole.Enter(c, true, true); err != nil {
 			return err
@@ -154,7 +155,7 @@ func (l *leader) Load(file *replication.File, id string, offset int64) error {
 	return nil
 }
 
-// adopt has the keys be what the primary's stream makes of them up to a place. All keys are held.
+// adopt sets the position in the primary's stream that the keys now have. The caller holds all locks.
 func (l *leader) adopt(at replication.Place) {
 	l.f.n.position.Adopt(at)
 	l.f.n.dropReplicas()
@@ -174,8 +175,8 @@ func (l *leader) empty() bool {
 	return none
 }
 
-// clear makes room for what the primary sends: from now on the server loads. With beside the old keys stay until then; they
-// are read meanwhile if they are of the same stream as those that come. resume has the server log again.
+// clear begins to load. It removes the old keys, unless beside is set; then clients may read them meanwhile if they belong to
+// the same stream as the new ones. resume turns the log on again.
 func (l *leader) clear(beside bool, id string) (resume func(), err error) {
 	s := l.f.s
 	resume = l.f.n.files.Suspend()
@@ -198,19 +199,19 @@ func (l *leader) clear(beside bool, id string) (resume func(), err error) {
 	return resume, err
 }
 
-// empties removes all keys and functions. All keys are held.
+// empties removes all keys and functions. The caller holds all locks.
 func (l *leader) empties(c *command.Ctx) {
 	c.Told = true
 	l.letGo(c, l.f.s.Config.Value("replica-lazy-flush") == "yes")
 	c.FlushAll()
-	c.NoEffect() // what comes next is another journal's
+	c.NoEffect() // the next effects belong to another journal
 	c.Worker = l.f.s.Workers.Get(l.f.s)
 	defer l.f.s.Workers.Put(c.Worker)
-	_ = l.f.s.Functions.LoadCode(c, nil, true, true) // no code is wrong
+	_ = l.f.s.Functions.LoadCode(c, nil, true, true) // cannot fail without code
 }
 
-// letGo tells of the keys that go. lazy says whether Redis would have another thread free them: always for swapdb. Here the
-// collector does. All keys are held.
+// letGo counts the removed keys for INFO. lazy tells whether Redis would free them on another thread, as it always does for
+// swapdb; here the garbage collector frees them. The caller holds all locks.
 func (l *leader) letGo(c *command.Ctx, lazy bool) {
 	n := 0
 	defer func(db int) { c.DB = db }(c.DB)
@@ -226,7 +227,7 @@ func (l *leader) letGo(c *command.Ctx, lazy bool) {
 	}
 }
 
-// spooled is a file that is kept on disk while it is needed.
+// spooled is a temporary file with the primary's snapshot.
 type spooled struct {
 	file *os.File
 	size int64
@@ -234,7 +235,7 @@ type spooled struct {
 
 func (s *spooled) remove() {
 	_ = s.file.Close()
-	_ = os.Remove(s.file.Name()) // the next one has another name
+	_ = os.Remove(s.file.Name()) // harmless if it stays: the next file has another name
 }
 
 // spool writes the primary's file to disk.

@@ -1,6 +1,6 @@
 package replication
 
-// Where a replica begins that asks for the stream.
+// Where in the stream a new replica begins.
 
 import (
 	"bytes"
@@ -12,7 +12,8 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// Acknowledged notes how far a replica says it has come, and what of that is on its disk. For the session's goroutine.
+// Acknowledged notes the offset that a replica has applied, and the offset that it has on disk. Only the session's goroutine
+// calls it.
 func (n *Node) Acknowledged(sess *command.Session, offset, synced int64) {
 	r := replicaOf(sess)
 	if r == nil {
@@ -23,7 +24,7 @@ func (n *Node) Acknowledged(sess *command.Session, offset, synced int64) {
 	n.Look()
 }
 
-// Name is how the log calls who asks.
+// Name is the replica's name in the log.
 func (p *Peer) Name(sess *command.Session) string {
 	if p.Port == 0 {
 		return fmt.Sprintf("client id #%d", sess.ID)
@@ -35,11 +36,11 @@ func (p *Peer) Name(sess *command.Session) string {
 	return ip + ":" + strconv.FormatInt(p.Port, 10)
 }
 
-// PrimaryDown tells whether there is a primary that is not there.
+// PrimaryDown tells whether the server has a primary but no connection to it.
 func (n *Node) PrimaryDown() bool { return n.follower.down() }
 
-// Continue has a session become a replica's that has the stream of a name up to an offset: it goes on there, or, where it cannot,
-// gets a snapshot.
+// Continue makes a session a replica that has the stream with this ID up to an offset. It continues there if it can, and gets
+// a snapshot otherwise.
 func (n *Node) Continue(sess *command.Session, id string, from int64) {
 	p := PeerOf(sess)
 	name := p.Name(sess)
@@ -82,16 +83,16 @@ func (n *Node) logRefusal(id string, from int64, name string, why replication.Re
 	}
 }
 
-// Sync has a session become a replica's that gets a snapshot, and acknowledges nothing: an old replica, or a program that fetches
-// one.
+// Sync makes a session a replica that gets a snapshot and acknowledges nothing: an old replica, or a program that fetches a
+// snapshot.
 func (n *Node) Sync(sess *command.Session) {
 	r := n.newReplica(sess, *PeerOf(sess))
 	r.old = true
 	n.askSnapshot(r)
 }
 
-// native tells whether a command is for limitkv alone: its name has a dot, or it restores a value of a type that Redis
-// does not have.
+// native tells whether only limitkv knows a command: its name has a dot, or it restores a value of a type that Redis does not
+// have.
 func native(cmd []byte) bool {
 	name, rest := replication.Word(cmd, true)
 	if bytes.IndexByte(name, '.') >= 0 {
@@ -107,5 +108,5 @@ func native(cmd []byte) bool {
 	return len(payload) > 0 && payload[0] == moduleType
 }
 
-// moduleType is the first byte of a payload with the value of a module, which those of limitkv's own types are for Redis.
+// moduleType is the first byte of a payload with a module's value. limitkv's own types look like module types to Redis.
 const moduleType = 7

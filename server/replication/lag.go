@@ -1,16 +1,16 @@
 package replication
 
-// How far replicas are behind when the server is to end.
+// How far replicas are behind when the server ends.
 
 import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/resp"
 )
 
-// behindBy is of how many bytes a replica has not said that it has them.
+// behindBy returns how many bytes of the stream a replica has not acknowledged.
 func (n *Node) behindBy(r *replica) int64 { return n.Offset() - r.acked.Load() }
 
-// InSync tells whether all replicas have all that was written.
+// InSync tells whether all replicas have acknowledged the whole stream.
 func (n *Node) InSync() bool {
 	for _, r := range n.all() {
 		if n.behindBy(r) != 0 {
@@ -20,21 +20,21 @@ func (n *Node) InSync() bool {
 	return true
 }
 
-// Ask asks all replicas how far they are.
+// Ask asks all replicas for an acknowledgement.
 func (n *Node) Ask() {
-	if !n.s.Follows() { // a replica's stream is its primary's
+	if !n.s.Follows() { // the stream of a replica is its primary's
 		n.send(getAckCommand)
 	}
 }
 
-// Send sends replicas a command that was not run here.
+// Send sends replicas a command that did not run here.
 func (n *Node) Send(args [][]byte) {
 	if !n.s.Follows() {
 		n.send(resp.AppendCommand(nil, args...))
 	}
 }
 
-// LogLag writes in the log which replicas are behind.
+// LogLag logs which replicas are behind.
 func (n *Node) LogLag() {
 	all, lagging := n.all(), 0
 	now := engine.Monotonic()

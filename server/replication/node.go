@@ -1,6 +1,6 @@
-// Package replication, internal to the server, is its part in replication: what it and its replicas say to each other, and how
-// it follows a primary of its own. The stream itself is the top-level package replication. This file is the replicas there are,
-// and INFO.
+// Package replication, internal to the server, connects it with its replicas and with its primary: their handshakes, the
+// commands between them, and following a primary. The stream itself is the top-level package replication. This file has the
+// list of replicas, and INFO.
 package replication
 
 import (
@@ -22,7 +22,7 @@ import (
 type Node struct {
 	s        *command.Server
 	position *replication.Position
-	stream   *replication.Stream // of the position
+	stream   *replication.Stream // of position
 	files    *persistence.Files
 	limits   *clients.Limits
 	p        settings
@@ -41,14 +41,14 @@ type Node struct {
 
 	follower *follower
 
-	asked                       atomic.Bool // a GETACK is about to be sent
+	asked                       atomic.Bool // a GETACK will be sent soon
 	full, partial, refused      atomic.Int64
-	received, sent              atomic.Int64 // bytes, from a primary and to replicas
+	received, sent              atomic.Int64 // bytes, from the primary and to replicas
 	leftOutKeys, leftOutEffects atomic.Int64
-	lastOffset, lastSent        int64 // the timer's
+	lastOffset, lastSent        int64 // used by the timer only
 }
 
-// settings are the parameters that it goes by.
+// settings are the parameters of replication.
 type settings struct {
 	minReplicas, maxLag                *atomic.Int64
 	backlog, backlogTTL                *atomic.Int64
@@ -58,20 +58,20 @@ type settings struct {
 	noDelayOff                         *atomic.Bool
 }
 
-// backlogBytes is how large a backlog is unless a parameter says otherwise, backlogBytesMin how small it can be.
+// backlogBytes is the default size of the backlog, backlogBytesMin the smallest.
 const (
 	backlogBytes    = 1 << 20
 	backlogBytesMin = 16 << 10
 )
 
-// NewPosition is the position of a server whose stream keeps nothing yet.
+// NewPosition returns a position whose stream stores nothing yet.
 func NewPosition(s *command.Server) *replication.Position {
 	stream := replication.NewStream(backlogBytes, newID, s.Keyspace.Journal)
 	s.Keyspace.Journal.OnConfirmed(stream.Release)
 	return replication.NewPosition(stream, s.Keyspace.Journal)
 }
 
-// New declares the parameters of replication. Nothing is followed before Start.
+// New declares the parameters of replication. The server follows no primary before Start.
 func New(s *command.Server, position *replication.Position, files *persistence.Files, limits *clients.Limits) *Node {
 	n := &Node{s: s, position: position, stream: position.Stream, files: files, limits: limits, stop: make(chan struct{}), over: failover{state: noFailover}}
 	n.follower = &follower{n: n, s: s}
@@ -81,7 +81,8 @@ func New(s *command.Server, position *replication.Position, files *persistence.F
 	return n
 }
 
-// Start begins to follow what the settings say. What is on disk was read: it says where in the stream that is.
+// Start begins to follow the primary from the settings. It is called after loading, as the files contain the position in the
+// stream.
 func (n *Node) Start() {
 	if n.follower.leader() == nil && n.stream.State().Active {
 		n.mu.Lock()
@@ -92,7 +93,7 @@ func (n *Node) Start() {
 	n.follower.start()
 }
 
-// Stop ends what runs beside the clients.
+// Stop ends the link to the primary and the node's goroutines.
 func (n *Node) Stop() {
 	n.follower.stop()
 	n.mu.Lock()
@@ -102,7 +103,7 @@ func (n *Node) Stop() {
 	n.running.Wait()
 }
 
-// ResetStats sets to zero what CONFIG RESETSTAT does.
+// ResetStats clears the counters that CONFIG RESETSTAT resets.
 func (n *Node) ResetStats() {
 	for _, x := range []*atomic.Int64{&n.full, &n.partial, &n.refused, &n.received, &n.sent} {
 		x.Store(0)
@@ -135,17 +136,17 @@ func (n *Node) declare() {
 	p.noDelayOff = c.Bool("repl-disable-tcp-nodelay", false, "the stream is sent in fewer, larger packets")
 }
 
-// newID makes up the name of a stream.
+// newID makes a random replication ID.
 func newID() string {
 	var b [20]byte
 	_, _ = rand.Read(b[:]) // it does not fail
 	return hex.EncodeToString(b[:])
 }
 
-// Rename is for DEBUG CHANGE-REPL-ID.
+// Rename gives the stream a new ID (DEBUG CHANGE-REPL-ID).
 func (n *Node) Rename() { n.stream.Rename() }
 
-// activate begins the stream, if nobody has asked for it so far.
+// activate begins the stream when it is first needed.
 func (n *Node) activate() {
 	if n.position.Begin() {
 		id := n.stream.State().ID
@@ -154,7 +155,7 @@ func (n *Node) activate() {
 	n.startTimer()
 }
 
-// startTimer begins what the time brings, if it has not begun.
+// startTimer starts the timer, if it has not been started.
 func (n *Node) startTimer() {
 	n.cron.Do(func() {
 		n.mu.Lock()
@@ -166,7 +167,7 @@ func (n *Node) startTimer() {
 	})
 }
 
-// enter adds a replica, whose connection is served from now on by what it is to be sent. For the session's goroutine.
+// enter adds a replica, whose connection sends the stream from now on. Only the session's goroutine calls it.
 func (n *Node) enter(r *replica) {
 	sess := r.sess
 	n.mu.Lock()
@@ -189,16 +190,16 @@ func (n *Node) enter(r *replica) {
 
 type replicaKey struct{}
 
-// IsReplica tells whether a session is a replica's. For the session's goroutine.
+// IsReplica tells whether a session is a replica's. Only the session's goroutine calls it.
 func (n *Node) IsReplica(sess *command.Session) bool { return replicaOf(sess) != nil }
 
-// replicaOf is the replica that a session is, nil if it is none. For the session's goroutine.
+// replicaOf returns the session's replica, nil if there is none. Only the session's goroutine calls it.
 func replicaOf(sess *command.Session) *replica {
 	r, _ := sess.Slot(replicaKey{}, nil).(*replica)
 	return r
 }
 
-// Closed forgets a replica whose connection has ended.
+// Closed removes a replica whose connection has ended.
 func (n *Node) Closed(sess *command.Session) {
 	r := replicaOf(sess)
 	if r == nil {
@@ -220,14 +221,14 @@ func (n *Node) Closed(sess *command.Session) {
 	n.countGood()
 }
 
-// all are the replicas.
+// all returns a copy of the list of replicas.
 func (n *Node) all() []*replica {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return append([]*replica(nil), n.replicas...)
 }
 
-// goodOnes is how many replicas are behind by no more than min-replicas-max-lag.
+// goodOnes counts the replicas whose lag is at most min-replicas-max-lag.
 func (n *Node) goodOnes() (good int64) {
 	now := engine.Monotonic()
 	for _, r := range n.all() {
@@ -238,20 +239,20 @@ func (n *Node) goodOnes() (good int64) {
 	return good
 }
 
-// countGood has writes refused while there are too few of them.
+// countGood makes the server refuse writes while too few replicas are good.
 func (n *Node) countGood() {
 	min := n.p.minReplicas.Load()
 	n.s.TooFewReplicas.Store(min > 0 && n.p.maxLag.Load() > 0 && n.goodOnes() < min)
 }
 
-// dropReplicas ends the connections of all replicas: they have to ask anew from where they go on.
+// dropReplicas closes the connections of all replicas. They must ask again where to continue.
 func (n *Node) dropReplicas() {
 	for _, r := range n.all() {
 		n.s.Kill(r.sess)
 	}
 }
 
-// Memory is what the backlog takes, all that is kept for replicas, and how far they are behind in all.
+// Memory returns the bytes of the backlog, of all that is stored for replicas, and of what they have not been sent yet.
 func (n *Node) Memory() (backlog, buffers, replicas int64) {
 	st := n.stream.State()
 	backlog = min(st.Kept, n.p.backlog.Load())
@@ -298,7 +299,7 @@ func (n *Node) info(w *command.InfoWriter) {
 	w.Line("repl_backlog_histlen", st.Kept)
 }
 
-// Offset is how far the stream goes, or, while there is none, as far as a log counts.
+// Offset is the end of the stream. While there is no stream, it is at least the journal's end.
 func (n *Node) Offset() int64 {
 	st := n.stream.State()
 	if st.Active {
@@ -307,10 +308,10 @@ func (n *Node) Offset() int64 {
 	return max(st.Offset, int64(n.s.Keyspace.Journal.End()))
 }
 
-// Traffic is how many bytes came from a primary and went to replicas.
+// Traffic returns how many bytes came from a primary and went to replicas.
 func (n *Node) Traffic() (received, sent int64) { return n.received.Load(), n.sent.Load() }
 
-// Syncs counts synchronisations.
+// Syncs returns how many synchronisations were full, partial and refused.
 func (n *Node) Syncs() (full, partial, refused int64) {
 	return n.full.Load(), n.partial.Load(), n.refused.Load()
 }
@@ -322,20 +323,20 @@ func flag(on bool) int {
 	return 0
 }
 
-// OwnInfo tells, in INFO's section limitkv, what replicas were not sent that know Redis's types alone.
+// OwnInfo writes, in INFO's section limitkv, what was not sent to replicas that know Redis's types only.
 func (n *Node) OwnInfo(w *command.InfoWriter) {
 	w.Line("replication_left_out_keys", n.leftOutKeys.Load())
 	w.Line("replication_left_out_effects", n.leftOutEffects.Load())
 }
 
-// Status is what ROLE tells of a replica.
+// Status holds what ROLE reports about a replica.
 type Status struct {
 	IP    string
 	Port  int64
-	Acked int64 // the offset that it says it has come to
+	Acked int64 // the offset that it has acknowledged
 }
 
-// Online are the replicas that follow the stream.
+// Online returns the replicas that follow the stream.
 func (n *Node) Online() (there []Status) {
 	for _, r := range n.all() {
 		if r.isOnline() {

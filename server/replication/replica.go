@@ -1,6 +1,6 @@
 package replication
 
-// A replica: what its connection is sent. First the answer to PSYNC, then a snapshot, if it needs one, then the stream.
+// A replica, and what its connection sends to it: the answer to PSYNC, then a snapshot if it needs one, then the stream.
 
 import (
 	"sync"
@@ -12,27 +12,27 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// Peer is what a session has said of itself by REPLCONF.
+// Peer holds what a session has announced by REPLCONF.
 type Peer struct {
 	IP                  string
 	Port                int64
-	EOF, PSYNC2, Native bool  // what it understands: a snapshot without length, another name of the stream, limitkv's own types
-	Version             int64 // of Valkey, as 0x090102; 0 if it has said none
-	Only                bool  // the snapshot, and nothing behind it
+	EOF, PSYNC2, Native bool  // it understands: a snapshot of unknown length, a changed replication ID, limitkv's own types
+	Version             int64 // of Valkey, as 0x090102; 0: not announced
+	Only                bool  // it wants the snapshot without the stream
 	NoKeys, NoFunctions bool
 }
 
 type peerKey struct{}
 
-// PeerOf is what a session has said so far. For the session's goroutine.
+// PeerOf returns what a session has announced so far. Only the session's goroutine calls it.
 func PeerOf(sess *command.Session) *Peer {
 	return sess.Slot(peerKey{}, func() any { return &Peer{} }).(*Peer)
 }
 
-// valkey9 is the first version of Valkey that has a format of its own.
+// valkey9 is the first version of Valkey with its own file format.
 const valkey9 = 0x090000
 
-// audience is for whom a snapshot for the replica is written.
+// audience returns the readers for whom the replica's snapshot is written.
 func (p *Peer) audience() rdb.Audience {
 	switch {
 	case p.Native || p.Only:
@@ -45,46 +45,46 @@ func (p *Peer) audience() rdb.Audience {
 	return rdb.ForRedis
 }
 
-// state is how far a replica has come.
+// state is the progress of a replica.
 type state int32
 
 const (
 	waits   state = iota // for a snapshot to begin
 	loads                // the snapshot is being made or sent
 	online               // it follows the stream
-	leaving              // it wanted a snapshot alone, and has it
+	leaving              // it wanted only a snapshot, and has it
 )
 
-// replica is a connection that is sent the stream.
+// replica is a connection that receives the stream.
 type replica struct {
 	node *Node
 	sess *command.Session
-	peer Peer // as it was when it asked
-	old  bool // it asked by SYNC, and acknowledges nothing
+	peer Peer // as of its request
+	old  bool // it used SYNC, and acknowledges nothing
 
 	state  atomic.Int32
-	since  int64        // when it asked, on the monotonic clock
-	acked  atomic.Int64 // the offset that it says it has come to
-	synced atomic.Int64 // and has on its disk
-	heard  atomic.Int64 // when it said so, on the monotonic clock
-	moved  atomic.Int64 // when it took something last
+	since  int64        // time of its request, on the monotonic clock
+	acked  atomic.Int64 // the offset that it has acknowledged
+	synced atomic.Int64 // the offset that it has on disk
+	heard  atomic.Int64 // time of the last acknowledgement, on the monotonic clock
+	moved  atomic.Int64 // time when it last received something
 	gone   atomic.Bool
-	whole  atomic.Bool // the file of its snapshot is made, and being sent
+	whole  atomic.Bool // its snapshot is written to a file, which is being sent
 
 	mu     sync.Mutex
-	head   []byte   // what is sent first
-	said   bool     // and nothing more comes there
-	queue  [][]byte // of the snapshot, behind it
+	head   []byte   // sent first
+	said   bool     // head is complete
+	queue  [][]byte // of the snapshot, sent after head
 	queued int
-	room   chan struct{} // told when there is more room in the queue
-	// cursor is where it is in the stream, nil until the moment that its snapshot is of. held: the stream begins with its
-	// first acknowledgement, since it finds the end of a snapshot by what nothing follows.
+	room   chan struct{} // signalled when the queue has more room
+	// cursor is the replica's position in the stream, nil until the moment of its snapshot. With held, the stream begins after
+	// the first acknowledgement, since the replica recognises the end of the snapshot by the silence after it.
 	cursor *replication.Cursor
 	held   bool
 	plain  *replication.Plain // nil: it knows all types
-	out    []byte             // what plain made
-	sent   int                // of it
-	last   part               // what Next returned
+	out    []byte             // converted by plain
+	sent   int                // bytes of out that were sent
+	last   part               // where the last result of Next came from
 }
 
 type part uint8
@@ -107,15 +107,15 @@ func (n *Node) newReplica(sess *command.Session, p Peer) *replica {
 	return r
 }
 
-// more has the connection send more of the stream soon. It may be called under any lock.
+// more makes the connection send more of the stream soon. It may be called under any lock.
 func (r *replica) more() { r.sess.Conn.Nudge() }
 
-// wake has the connection look for more to send. It may be called under any lock.
+// wake makes the connection look for data to send. It may be called under any lock.
 func (r *replica) wake() { r.sess.Conn.Post(nudge) }
 
 func nudge() {}
 
-// Next is what is sent next: see resp.Source.
+// Next returns what to send next: see resp.Source.
 func (r *replica) Next() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +140,7 @@ func (r *replica) Next() []byte {
 	return nil
 }
 
-// next is what comes next in the stream, as the replica is to have it.
+// next returns the next part of the stream, in the form for this replica.
 func (r *replica) next() []byte {
 	if r.plain == nil {
 		return r.cursor.Next()
@@ -164,7 +164,7 @@ func (r *replica) next() []byte {
 	return r.out[r.sent:]
 }
 
-// Sent says that so much of it is sent.
+// Sent notes that n bytes were sent.
 func (r *replica) Sent(n int) {
 	if n == 0 {
 		return
@@ -195,7 +195,7 @@ func (r *replica) Sent(n int) {
 	}
 }
 
-// Unsent is how much of the stream it has yet to be sent.
+// Unsent returns how many bytes of the stream have not been sent yet.
 func (r *replica) Unsent() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,7 +205,7 @@ func (r *replica) Unsent() int64 {
 	return r.cursor.Lag() + int64(len(r.out)-r.sent)
 }
 
-// say sends something before all else. With last, the snapshot follows: nothing more may come in between.
+// say sends text before the snapshot. last means that the snapshot follows, with nothing in between.
 func (r *replica) say(b string, last bool) {
 	r.mu.Lock()
 	r.head = append(r.head, b...)
@@ -214,7 +214,7 @@ func (r *replica) say(b string, last bool) {
 	r.wake()
 }
 
-// keepAlive tells a replica that waits for its snapshot that it has not been forgotten.
+// keepAlive sends a newline to a replica that waits for its snapshot, so that it does not time out.
 func (r *replica) keepAlive() {
 	r.mu.Lock()
 	if !r.said && len(r.head) == 0 {
@@ -224,7 +224,7 @@ func (r *replica) keepAlive() {
 	r.wake()
 }
 
-// put adds to the snapshot. It does not copy.
+// put adds a chunk to the snapshot, without a copy.
 func (r *replica) put(b []byte) {
 	r.mu.Lock()
 	r.queue = append(r.queue, b)
@@ -233,21 +233,22 @@ func (r *replica) put(b []byte) {
 	r.wake()
 }
 
-// behind is how much of the snapshot waits to be sent.
+// behind returns how many bytes of the snapshot wait to be sent.
 func (r *replica) behind() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.queued
 }
 
-// begin puts the replica's place in the stream where the cursor is.
+// begin sets the replica's position in the stream.
 func (r *replica) begin(at *replication.Cursor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cursor = at
 }
 
-// follow has it sent the stream, all of the snapshot being in the queue. With held the stream waits for its word.
+// follow begins to send the stream once the whole snapshot is in the queue. With held, the stream waits for the first
+// acknowledgement.
 func (r *replica) follow(held bool) {
 	r.mu.Lock()
 	r.held = held
@@ -258,7 +259,7 @@ func (r *replica) follow(held bool) {
 	r.wake()
 }
 
-// acknowledged notes an acknowledgement, at a time of the monotonic clock.
+// acknowledged notes an acknowledgement and its time, and begins a stream that waited for it.
 func (r *replica) acknowledged(offset, synced int64) {
 	if offset > r.acked.Load() {
 		r.acked.Store(offset)
@@ -279,7 +280,7 @@ func (r *replica) acknowledged(offset, synced int64) {
 	}
 }
 
-// leave ends it, whose connection has ended.
+// leave cleans up when the connection has ended.
 func (r *replica) leave() {
 	r.gone.Store(true)
 	r.mu.Lock()
@@ -296,10 +297,10 @@ func (r *replica) leave() {
 
 func (r *replica) isOnline() bool { return state(r.state.Load()) == online }
 
-// lagSeconds is for how long it has said nothing.
+// lagSeconds is the time since the last acknowledgement.
 func (r *replica) lagSeconds(now int64) int64 { return max(0, now-r.heard.Load()) / 1e6 }
 
-// address is where the replica listens, as it says or as its connection does.
+// address returns where the replica listens: the address that it has announced, or that of its connection.
 func (r *replica) address() (ip string, port int64) {
 	if ip = r.peer.IP; ip == "" {
 		ip = r.sess.Conn.Remote().Addr().Unmap().String()
@@ -310,16 +311,16 @@ func (r *replica) address() (ip string, port int64) {
 	return ip, r.peer.Port
 }
 
-// name is how the log calls it.
+// name is the replica's name in the log.
 func (r *replica) name() string { return r.peer.Name(r.sess) }
 
-// shown is its state as INFO tells it.
+// shown is the replica's state in INFO.
 func (r *replica) shown() string {
 	switch state(r.state.Load()) {
 	case waits:
 		return "wait_bgsave"
 	case loads:
-		if !r.whole.Load() { // as Redis calls it until its child has ended
+		if !r.whole.Load() { // Redis reports this state until its child has ended
 			return "wait_bgsave"
 		}
 		return "send_bulk"

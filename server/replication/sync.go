@@ -1,7 +1,7 @@
 package replication
 
-// Full synchronisation: a snapshot for those who cannot go on where they left off. Replicas that come while others wait
-// share one. The moment that it is of and their place in the stream are the same, since all keys are held then.
+// Full synchronisation: a snapshot for replicas that cannot continue from where they left off. Replicas that ask while others
+// wait share one snapshot. It is taken while all keys are held, so it matches their position in the stream exactly.
 
 import (
 	"bytes"
@@ -21,13 +21,13 @@ import (
 	"github.com/limitkv/limitkv/server/persistence"
 )
 
-// aheadBytesMax is how much of a snapshot may wait for a replica to take it.
+// aheadBytesMax is how many bytes of a snapshot may be queued for a replica.
 const aheadBytesMax = 1 << 20
 
-// gatherPoll is how often it is looked whether the snapshot may begin.
+// gatherPoll is how often gather checks whether the snapshot may begin.
 const gatherPoll = 20 * time.Millisecond
 
-// askSnapshot has a replica wait for a snapshot.
+// askSnapshot queues a replica for a snapshot.
 func (n *Node) askSnapshot(r *replica) {
 	n.full.Add(1)
 	n.activate()
@@ -44,7 +44,7 @@ func (n *Node) askSnapshot(r *replica) {
 	}
 }
 
-// synchronise makes snapshots until nobody waits for one.
+// synchronise makes snapshots until no replica waits for one.
 func (n *Node) synchronise() {
 	defer n.running.Done()
 	defer n.s.Caught("a full synchronisation")
@@ -61,8 +61,8 @@ func (n *Node) synchronise() {
 	}
 }
 
-// gather returns those who get the next snapshot: who waits for the same as the first of them, which is sent directly only
-// after a while in which others may come. It returns nil when nobody waits any more.
+// gather returns the replicas for the next snapshot: the first one that waits, and all that want the same. Before a snapshot
+// without a file it waits for more replicas (repl-diskless-sync-delay). It returns nil when no replica waits any more.
 func (n *Node) gather() []*replica {
 	for {
 		n.mu.Lock()
@@ -90,15 +90,15 @@ func (n *Node) gather() []*replica {
 	}
 }
 
-// alike tells whether one snapshot is for both.
+// alike tells whether one snapshot fits both.
 func (r *replica) alike(other *replica) bool {
 	a, b := &r.peer, &other.peer
 	return a.audience() == b.audience() && a.Native == b.Native && a.Only == b.Only && a.EOF == b.EOF && a.NoKeys == b.NoKeys &&
 		a.NoFunctions == b.NoFunctions
 }
 
-// transfer is the snapshot for a group, of a place in the journal. what is what the log says begins, and begun is called
-// then, for each.
+// transfer describes the snapshot for a group. When the snapshot begins, it stores the place in the journal in at, calls begun
+// for each replica, and logs what.
 func (n *Node) transfer(group []*replica, what string, at *journal.LSN, begun func(r *replica)) *persistence.Transfer {
 	p := &group[0].peer
 	return &persistence.Transfer{
@@ -141,7 +141,7 @@ func (n *Node) stopping() bool {
 	}
 }
 
-// left is how many of a group are still there.
+// left returns how many replicas of a group are still connected.
 func left(group []*replica) (there int) {
 	for _, r := range group {
 		if !r.gone.Load() {
@@ -158,16 +158,16 @@ var (
 	errGivenUp = errors.New("it was given up")
 )
 
-// fan is a writer to all of a group. It goes as fast as the slowest of them, and begins when the place in the journal is
-// confirmed that the snapshot is of.
+// fan writes to all replicas of a group, as fast as the slowest of them. It begins once the snapshot's place in the journal is
+// confirmed.
 type fan struct {
 	node  *Node
 	group []*replica
 	at    *journal.LSN
-	of    *persistence.Transfer // nil for one that is a file by now
+	of    *persistence.Transfer // nil if the snapshot is read from a file
 }
 
-// confirmPoll is how often it is looked whether it is.
+// confirmPoll is how often Write checks for that.
 const confirmPoll = time.Millisecond
 
 func (w fan) Write(b []byte) (int, error) {
@@ -194,7 +194,7 @@ func (w fan) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// wait waits until a replica has taken what there is of its snapshot, but for some.
+// wait waits until at most aheadBytesMax of the snapshot are queued for a replica.
 func (w fan) wait(r *replica) error {
 	var killed <-chan struct{}
 	if w.of != nil {
@@ -212,7 +212,7 @@ func (w fan) wait(r *replica) error {
 	return nil
 }
 
-// sendDirectly sends a snapshot as it is made. Its end is a mark, since nobody knows before how long it will be.
+// sendDirectly sends a snapshot while it is made. It ends with a mark, as its length is not known before.
 func (n *Node) sendDirectly(group []*replica) {
 	n.s.Logf('n', "Starting BGSAVE for SYNC with target: replicas sockets")
 	mark := newID()
@@ -222,7 +222,7 @@ func (n *Node) sendDirectly(group []*replica) {
 	n.leftOutKeys.Add(t.LeftOut.Load())
 	if err != nil {
 		if !anyLeft(group) {
-			n.s.Logf('n', "Diskless rdb transfer, last replica dropped, killing fork child") // Redis's words: no process is
+			n.s.Logf('n', "Diskless rdb transfer, last replica dropped, killing fork child") // Redis's words; there is no process here
 		}
 		n.failed(group, err)
 		return
@@ -238,7 +238,7 @@ func (n *Node) sendDirectly(group []*replica) {
 	}
 }
 
-// sentAll goes on with a replica that has all of its snapshot in the queue.
+// sentAll continues with a replica whose whole snapshot is in the queue.
 func (n *Node) sentAll(r *replica) {
 	switch {
 	case r.peer.Only:
@@ -254,7 +254,7 @@ func (n *Node) sentAll(r *replica) {
 	}
 }
 
-// failed ends the replicas of a snapshot that could not be made.
+// failed disconnects the replicas whose snapshot failed.
 func (n *Node) failed(group []*replica, err error) {
 	if !n.stopping() {
 		n.s.Logf('w', "the snapshot for replicas was not sent: %v", err)
@@ -266,7 +266,7 @@ func (n *Node) failed(group []*replica, err error) {
 	}
 }
 
-// sendByFile writes a snapshot to a file and sends that, with its length before it.
+// sendByFile writes a snapshot to a file, and sends its length and the file.
 func (n *Node) sendByFile(group []*replica) {
 	n.s.Logf('n', "Starting BGSAVE for SYNC with target: disk")
 	var at journal.LSN
@@ -293,7 +293,7 @@ func (n *Node) sendByFile(group []*replica) {
 		}
 		at += some
 	}
-	_ = file.Close() // it has no name any more
+	_ = file.Close() // the file was unlinked before
 	if err != nil {
 		n.failed(group, err)
 		return
@@ -305,7 +305,7 @@ func (n *Node) sendByFile(group []*replica) {
 	}
 }
 
-// makeFile writes a snapshot to a file that has no name any more, and returns it with its length.
+// makeFile writes a snapshot to an unlinked file, and returns it with its length.
 func (n *Node) makeFile(t *persistence.Transfer) (file vfs.File, size int64, err error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -319,7 +319,7 @@ func (n *Node) makeFile(t *persistence.Transfer) (file vfs.File, size int64, err
 	if err == nil {
 		size, err = file.Size()
 	}
-	_ = n.s.FS.Remove(temp) // what is open stays
+	_ = n.s.FS.Remove(temp) // the open file stays
 	if err != nil {
 		_ = file.Close()
 		return nil, 0, err

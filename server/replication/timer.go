@@ -1,6 +1,6 @@
 package replication
 
-// What the time brings: pings, those who are silent for too long, and a backlog that nobody needs.
+// The timer: pings, time-outs of silent replicas, and the end of an unused backlog.
 
 import (
 	"time"
@@ -9,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
-// tickEvery is how often it is looked who is behind by too much; the rest is done every second.
+// tickEvery is how often a failover and the limits of output buffers are checked. All else happens every second.
 const (
 	tickEvery      = 100 * time.Millisecond
 	ticksPerSecond = int(time.Second / tickEvery)
@@ -30,7 +30,7 @@ func (n *Node) tick() {
 		replicas := n.all()
 		for _, r := range replicas {
 			if r.Unsent() > 0 {
-				r.wake() // it looks whether it is over a limit
+				r.wake() // its connection checks the limits
 			}
 		}
 		if ticks%ticksPerSecond == 0 {
@@ -46,7 +46,7 @@ func (n *Node) everySecond(replicas []*replica) {
 	}
 	if len(replicas) > 0 && !n.s.Follows() && !n.FailingOver() && now-n.lastSent >= n.p.pingPeriod.Load()*1e6-1e5 {
 		n.send(pingCommand)
-		n.lastOffset, n.lastSent = n.stream.Offset(), now // or it would be seen a second later, and the next ping be late
+		n.lastOffset, n.lastSent = n.stream.Offset(), now // or the ping would count as data a second later, and delay the next
 	}
 	timeout := n.p.timeout.Load() * 1e6
 	for _, r := range replicas {
@@ -70,10 +70,10 @@ func (n *Node) everySecond(replicas []*replica) {
 	}
 }
 
-// forget lets the backlog go.
+// forget frees the backlog.
 func (n *Node) forget(ttl int64) {
 	if !n.position.End() {
-		return // somebody came meanwhile
+		return // a replica has connected meanwhile
 	}
 	n.s.Logf('n', "Replication backlog freed after %d seconds without connected replicas.", ttl)
 }
@@ -83,7 +83,7 @@ var (
 	getAckCommand = []byte("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n")
 )
 
-// send sends all replicas a command that changes nothing.
+// send sends all replicas a command that changes no keys.
 func (n *Node) send(cmd []byte) {
 	n.s.Keyspace.Journal.Append(&journal.Batch{
 		NowMicros: n.s.Keyspace.Clock.Now(), NoMulti: true, RESP: cmd,

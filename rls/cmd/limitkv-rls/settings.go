@@ -1,7 +1,7 @@
 package main
 
-// The settings: flags, each of which can be an environment variable too. Where envoyproxy/ratelimit has a variable for the
-// same thing, it is that one.
+// The settings: flags, each of which can be an environment variable too. If envoyproxy/ratelimit has a variable with the same
+// meaning, its name is used.
 
 import (
 	"crypto/tls"
@@ -20,7 +20,7 @@ import (
 	"github.com/limitkv/limitkv/rls/service"
 )
 
-// settings is what the command line and the environment say.
+// settings is the result of the command line and the environment.
 type settings struct {
 	grpc, http string
 	source     config.Source
@@ -34,18 +34,18 @@ type settings struct {
 	needs      bool // health needs limitkv
 }
 
-// raw is what is put together to settings.
+// raw is the flags from which settings are made.
 type raw struct {
 	settings
 	auth, failure             string
 	useTLS, headers, together bool
-	mustTLS                   bool // the variable says that Envoy's side has TLS
+	mustTLS                   bool // the variable requires TLS towards Envoy
 	ca, cert, key             string
 	grpcCA, grpcCert, grpcKey string
 	names                     service.Headers
 }
 
-// env is the variable of each flag that has one.
+// env maps flags to their variables.
 var env = map[string]string{
 	"config": "LIMITKV_RLS_CONFIG", "merge-domains": "MERGE_DOMAIN_CONFIG",
 	"limitkv": "REDIS_URL", "auth": "REDIS_AUTH", "tls": "REDIS_TLS", "tls-ca": "REDIS_TLS_CACERT",
@@ -59,7 +59,7 @@ var env = map[string]string{
 	"health-needs-limitkv": "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION",
 }
 
-// unsupported are variables of envoyproxy/ratelimit that ask for something that there is not, and the values that do not.
+// unsupported maps variables of envoyproxy/ratelimit for features that do not exist here to the values that do not need them.
 var unsupported = map[string][]string{
 	"CONFIG_TYPE": {"", "FILE"}, "BACKEND_TYPE": {"", "redis"}, "REDIS_TYPE": {"", "SINGLE", "single"}, "REDIS_PERSECOND": {"", "false"},
 	"GRPC_UDS": {""}, "GRPC_CLIENT_TLS_SAN": {""}, "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION": {"", "false"},
@@ -115,7 +115,7 @@ func (r *raw) flags(out io.Writer) *flag.FlagSet {
 	return fs
 }
 
-// read reads the settings. Flags go before variables.
+// read reads the settings. Flags override variables.
 func read(args []string, lookup func(string) (string, bool), out io.Writer) (*settings, error) {
 	r := &raw{}
 	fs := r.flags(out)
@@ -162,7 +162,7 @@ func read(args []string, lookup func(string) (string, bool), out io.Writer) (*se
 	return &r.settings, r.finish()
 }
 
-// address is where to listen, by the variables of envoyproxy/ratelimit if they are set.
+// address returns the address to listen on, with host and port from the variables of envoyproxy/ratelimit if they are set.
 func address(given, host, port string) string {
 	h, p, err := net.SplitHostPort(given)
 	if err != nil || host == "" && port == "" {
@@ -177,7 +177,7 @@ func address(given, host, port string) string {
 	return net.JoinHostPort(h, p)
 }
 
-// finish checks what was read and puts it together.
+// finish checks the flags and makes the settings from them.
 func (r *raw) finish() error {
 	switch r.failure {
 	case "error":

@@ -1,4 +1,4 @@
-// TLS on both sides of the gateway: to limitkv, which asks for a certificate and a password, and from Envoy.
+// Tests of TLS on both sides of the gateway: to limitkv, which requires a certificate and a password, and from Envoy.
 package main
 
 import (
@@ -47,7 +47,7 @@ func TestTLS(t *testing.T) {
 	kv.FreezeAt(time.UnixMilli(1700000000000))
 	line := cut.New(t, "127.0.0.1:"+port)
 
-	// ask has a gateway with these arguments answer a request, through TLS too.
+	// ask lets a gateway with these arguments answer a request, over TLS too.
 	ask := func(args ...string) func() (*rls.RateLimitResponse, error) {
 		t.Helper()
 		gate := "127.0.0.1:" + freePort(t)
@@ -89,7 +89,7 @@ func TestTLS(t *testing.T) {
 	line.Mend()
 	left(known, 0)
 
-	// A server or a client that the other one does not know, and a password that is not sent in clear either.
+	// A server or client with an unknown certificate is refused, and a password is never sent without TLS.
 	for _, args := range [][]string{
 		{"--tls", "--tls-ca", strange, "--tls-cert", cert, "--tls-key", key},
 		{"--tls", "--tls-ca", cert, "--tls-cert", strange, "--tls-key", strangeKey},

@@ -1,4 +1,4 @@
-// Package cut, internal to the gateway, is a line between a client and a server that tests cut and mend.
+// Package cut, internal to the gateway, is a proxy between a client and a server that tests can interrupt and restore.
 package cut
 
 import (
@@ -19,7 +19,7 @@ type Line struct {
 	silent   bool
 }
 
-// New makes a line to a server.
+// New makes a line to a server, and begins to forward.
 func New(t testing.TB, to string) *Line {
 	l := &Line{t: t, to: to, Addr: "127.0.0.1:0", conns: map[net.Conn]bool{}}
 	l.Mend()
@@ -27,7 +27,7 @@ func New(t testing.TB, to string) *Line {
 	return l
 }
 
-// Mend lets connections through again, on the same address.
+// Mend accepts connections again, on the same address.
 func (l *Line) Mend() {
 	listener, err := net.Listen("tcp", l.Addr)
 	if err != nil {
@@ -57,7 +57,7 @@ func (l *Line) Mend() {
 	}()
 }
 
-// Silence has answers get lost from now on, until the line is cut.
+// Silence drops answers from now on, until Mend is called.
 func (l *Line) Silence() {
 	l.mu.Lock()
 	l.silent = true
@@ -84,7 +84,7 @@ func (l *Line) copy(to, from net.Conn, answers bool) {
 	}
 }
 
-// Cut breaks all connections, and refuses new ones.
+// Cut closes all connections and refuses new ones.
 func (l *Line) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
