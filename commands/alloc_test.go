@@ -1,7 +1,7 @@
 package commands_test
 
-// The hot path makes no garbage: from the bytes of a request to the bytes of
-// its reply, GET and its like allocate nothing.
+// The hot path makes no garbage: from the bytes of a request to the bytes of its reply, GET and similar commands allocate
+// nothing.
 
 import (
 	"bytes"
@@ -90,13 +90,13 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// Who reads the journal makes a write command cost memory moves, and no allocation.
+// A reader of the journal makes a write command cost memory moves, but no allocation.
 func TestReaderAllocatesNothing(t *testing.T) {
 	for _, w := range writes {
 		t.Run(w.name, func(t *testing.T) {
 			s := serve(t)
 			r := rand.New(rand.NewPCG(1, 2))
-			var batches [2][]byte // turn by turn, so that they change something
+			var batches [2][]byte // alternately, so that they change something
 			for i := range batches {
 				for n := range 48 {
 					batches[i] = request(batches[i], w.next(r, n)...)

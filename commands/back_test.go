@@ -1,4 +1,4 @@
-// What lasts for a length of time while the clock goes back.
+// Durations while the clock goes back.
 package commands_test
 
 import (
@@ -36,11 +36,11 @@ func TestClockBackKeepsLengths(t *testing.T) {
 			s := startStepping(t)
 			c, popper := s.Client(), s.Client()
 			c.Want("OK", "LKV.JOURNAL", "START")
-			// refused is when what a command asks for would be granted, the nth integer of its reply.
+			// refused is when a command's request would be granted, the nth integer of its reply.
 			refused := func(nth int, line string) func() int64 {
 				return func() int64 { return numbers(t, c.Line(line))[nth] }
 			}
-			// due is by how much the only entry of a queue falls due, or its lease ends, later.
+			// due is how much later the only entry of a queue falls due, or its lease ends.
 			due := func(line string) func() int64 {
 				return func() int64 { return numbers(t, c.Line(line))[0] - s.Now() }
 			}
@@ -56,7 +56,7 @@ func TestClockBackKeepsLengths(t *testing.T) {
 			for _, rule := range []string{"GCRA", "GCRA3", "LOG", "WINDOW", "FIXED"} {
 				name, _ := strings.CutSuffix(rule, "3")
 				line := fmt.Sprintf("RL.ACQUIRE %s %s 1 %d", rule, name, longMs)
-				if rule != name { // whose state is one word and a fraction, and two rules
+				if rule != name { // a state of one word and a fraction, and two rules
 					line = fmt.Sprintf("RL.ACQUIRE %s 3 GCRA 3 %d FIXED 3 %d", rule, longMs, longMs)
 				}
 				c.Line(line)
@@ -74,7 +74,7 @@ func TestClockBackKeepsLengths(t *testing.T) {
 					t.Fatalf("%s: %s", line, got)
 				}
 			}
-			for i := range 9 { // more than are kept as bytes
+			for i := range 9 { // more than are stored as bytes
 				c.Line(fmt.Sprintf("LK.ACQUIRE permits %d %d OF 9", i, longMs))
 			}
 			popper.Send("DQ.POP", "none", "BLOCK", longMs)
@@ -110,8 +110,8 @@ func TestClockBackKeepsLengths(t *testing.T) {
 	}
 }
 
-// backModel is what the keys of a server are to do whose clock goes forward and back: wall is what it shows, elapsed how
-// long all took, both in ms.
+// backModel is the expected state of a server's keys when its clock goes forward and back. wall is the time that the clock
+// shows, elapsed the time that has passed, both in ms.
 type backModel struct {
 	t             *testing.T
 	s             *livetest.Server
@@ -177,7 +177,7 @@ func (m *backModel) advance(ms int64) {
 	m.elapsed += ms
 	m.wall += ms
 	if m.wall/dayMs > m.calDay {
-		m.calUsed = 0 // it is idle, and goes
+		m.calUsed = 0 // it is idle, and is removed
 	}
 	for name, at := range m.keys {
 		if at < m.wall {
@@ -200,7 +200,7 @@ func (m *backModel) setBack(ms int64) {
 	}
 }
 
-// left is how long something lasts yet, 0 if it is over.
+// left is how long something still lasts, 0 if it is over.
 func (m *backModel) left(name string) int64 {
 	end, ok := m.ends[name]
 	if ok && end <= m.elapsed {
@@ -214,7 +214,7 @@ func (m *backModel) left(name string) int64 {
 	return max(end-m.elapsed, 0)
 }
 
-// name is one that nobody has.
+// name is a new name.
 func (m *backModel) name() string {
 	m.names++
 	return strconv.Itoa(m.names)
@@ -240,7 +240,7 @@ func (m *backModel) limiter(rule string) {
 	}
 	left := m.left(rule)
 	got := numbers(m.t, m.c.Line(line))
-	if rule == "WINDOW" { // of which part comes back sooner
+	if rule == "WINDOW" { // a part of it comes back sooner
 		if got[0] == 1 && left == 0 || got[0] == 1 && got[3] > left {
 			m.t.Errorf("WINDOW: %v, with %d ms left", got, left)
 		}

@@ -1,7 +1,7 @@
 package commands_test
 
-// What a command costs from its bytes to its reply's bytes, without a socket:
-// parsing, dispatch, locks, the handler, the reply. Pipelines of 16.
+// The cost of a command from its bytes to its reply's bytes, without a socket: parsing, dispatch, locks, the handler, the
+// reply. Pipelines of 16.
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 
 const pipeline = 16
 
-// benchSize is a number of keys or batches: a tenth of it with -short, for those who count instructions and wait for each.
+// benchSize is a number of keys or batches: a tenth of n with -short, for runs that count instructions, which are slow.
 func benchSize(n int) int {
 	if testing.Short() {
 		return n / 10
@@ -99,7 +99,7 @@ func BenchmarkServe(b *testing.B) {
 			for i := 0; i < b.N; i += pipeline { // ns/op is that of one command
 				s.conn.Feed(batches[i/pipeline%len(batches)])
 			}
-			// On a machine that is busy with other things this is the number to go by.
+			// On a machine that is busy with other things this number counts.
 			b.ReportMetric(float64(livetest.CPU()-began)/float64(b.N), "cpu-ns/op")
 		})
 	}

@@ -1,6 +1,6 @@
 package commands
 
-// The effect of a system's clock that went back.
+// The effect of a system clock that was set back.
 
 import (
 	"github.com/limitkv/limitkv/engine"
@@ -8,8 +8,8 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// wordBack is the effect of a clock that went back: by how many milliseconds, as a number below 0, and the time in
-// microseconds that it showed then.
+// wordBack is the effect of a clock that was set back. Its arguments are by how many milliseconds, as a number below 0, and
+// the time in microseconds that the clock then showed.
 var wordBack = []byte("LKV.BACK")
 
 // clockCommands are the rows of the clock.
@@ -27,10 +27,10 @@ func clockCommands(s *server.Server) []*command.Command {
 	}}
 }
 
-// errBack is for what no journal of ours has.
+// errBack is the error for arguments that no journal of this server contains.
 const errBack = "ERR this is no effect of a clock"
 
-// timeMax is the last time, in microseconds, that a journal can tell of, and of the longest step.
+// timeMax is the latest time and the longest step that a journal can contain, in microseconds.
 const timeMax = 1 << 60
 
 func applyBack(c *command.Ctx) {

@@ -11,7 +11,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// stepping is a server whose clock runs with a system's that the test sets.
+// stepping is a server whose clock follows a system clock that the test sets.
 type stepping struct {
 	*livetest.Server
 	t    *testing.T
@@ -40,7 +40,8 @@ func (s *stepping) step(by time.Duration) {
 	}
 }
 
-// within fails if a client's reply does not come in time, which is long on a slow machine and short beside the steps.
+// within fails if a client's reply does not come within a time that is long on a slow machine, and short compared with the
+// steps.
 func within(t *testing.T, c *livetest.Client, what, want string) {
 	t.Helper()
 	if got, ok := c.Poll(20 * time.Second); !ok || got != want {
@@ -99,7 +100,7 @@ func TestClockFollowsBack(t *testing.T) {
 			if by == time.Second {
 				there = "0"
 			}
-			for begin := time.Now(); c.Do("DBSIZE") != there; time.Sleep(time.Millisecond) { // nobody looks at the keys
+			for begin := time.Now(); c.Do("DBSIZE") != there; time.Sleep(time.Millisecond) { // nobody accesses the keys
 				if time.Since(begin) > 20*time.Second {
 					t.Fatal("a key that was set after the step does not end")
 				}

@@ -1,4 +1,4 @@
-// Package commands, internal to the server, is the table of all commands: a package each family.
+// Package commands, internal to the server, is the table of all commands, with a package for each family.
 package commands
 
 import (
@@ -38,7 +38,7 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// New makes a server that has all commands, beside those of the options' families. Tests have some that go wrong.
+// New makes a server that has all commands, and those of the options' families. Tests use those to add commands that fail.
 func New(o server.Options) (*server.Server, error) {
 	for _, family := range data {
 		o.Families = append(o.Families, func(s *server.Server) []*command.Command { return family(s.Server) })
@@ -47,7 +47,8 @@ func New(o server.Options) (*server.Server, error) {
 	return server.New(o)
 }
 
-// data are the families of the data types, which need no more than what each command is given; families are the others.
+// data are the families of the data types, which need no more than the context that each command gets; families are the
+// others.
 var (
 	data = []func(*command.Server) []*command.Command{
 		bitmap.Commands,

@@ -1,8 +1,8 @@
 package commands_test
 
-// What the journal costs a write command: nobody reads it, or somebody who throws
-// away. From the bytes of requests to those of replies, without a socket: what the
-// system takes for those would make the share look smaller.
+// The cost of the journal for a write command, without a reader, or with a reader that discards everything. It is measured
+// from the bytes of requests to those of replies, without a socket: the system's time for sockets would make the share look
+// smaller.
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
-// discard is a reader of the journal that throws away.
+// discard is a reader of the journal that discards everything.
 type discard struct{ bytes int }
 
 func (d *discard) Append(_ journal.LSN, _ int64, framed []byte) { d.bytes += len(framed) }

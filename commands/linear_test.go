@@ -1,9 +1,8 @@
 package commands_test
 
-// Shards, lock sets, reservations: whatever runs beside what, the clients see
-// one order of commands. Histories of concurrent clients – commands of one key
-// and of several, transactions, scripts that are proven, unproven and long,
-// FLUSHALL – are checked for linearizability.
+// Shards, lock sets, reservations: whatever runs at the same time, clients see one order of commands. Histories of concurrent
+// clients – commands of one key and of several, transactions, scripts that are proven, unproven and long, FLUSHALL – are
+// checked for linearizability.
 
 import (
 	"fmt"
@@ -51,8 +50,7 @@ func (s *linearState) add(k, n int) int {
 }
 
 const (
-	// What is read is written some time later, so that whoever gets in between
-	// is found out.
+	// The script writes some time after it reads, so that a command in between is detected.
 	transferScript = "local x, y = redis.call('get', KEYS[1]), redis.call('get', KEYS[2]) " +
 		"for i = 1, 2000 do local _ = i * i end " +
 		"if KEYS[1] == KEYS[2] then return {redis.call('incrby', KEYS[1], ARGV[1]), redis.call('decrby', KEYS[2], ARGV[1])} end " +

@@ -15,7 +15,7 @@ import (
 	"github.com/limitkv/limitkv/server/params"
 )
 
-// reaches tells whether a server answers at an address of this machine.
+// reaches reports whether a server answers at an address of this machine.
 func reaches(network, host, port string) bool {
 	c, err := net.Dial(network, net.JoinHostPort(host, port))
 	if err != nil {
@@ -86,7 +86,7 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// An address that may be missing must not be in use.
+// An address that may be missing must still not be in use.
 func TestBindInUse(t *testing.T) {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -104,7 +104,7 @@ func TestBindInUse(t *testing.T) {
 	}
 }
 
-// DEBUG is for nobody unless the server is told so, or is one for tests.
+// Nobody may use DEBUG unless a setting allows it, or the server is one for tests.
 func TestDebugIsRefused(t *testing.T) {
 	const refused = "-ERR DEBUG command not allowed."
 	setting := func(v string) []params.Setting { return []params.Setting{{Name: "enable-debug-command", Value: v}} }

@@ -1,7 +1,7 @@
 package commands_test
 
-// Scripts that take long, and what else the server does meanwhile: they begin where all commands run, and everything
-// but them goes elsewhere when they are over their time.
+// Scripts that take long, and what else the server does meanwhile. They begin where all commands run. When their time is
+// over, everything else moves elsewhere.
 
 import (
 	"fmt"
@@ -20,11 +20,11 @@ const (
 	forever = "while true do end"
 	// spin takes ARGV[1] microseconds or more, and returns its last argument.
 	spin = "local e = os.clock() + ARGV[1] / 1e6 while os.clock() < e do end return ARGV[#ARGV]"
-	// spinWrites does so having written.
+	// spinWrites does the same after a write.
 	spinWrites = "redis.call('incr', KEYS[1]) " + spin
 )
 
-// longs waits until so many commands take long.
+// longs waits until n commands take long.
 func longs(t *testing.T, s *livetest.Server, n int) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); len(s.Long.All()) != n; time.Sleep(100 * time.Microsecond) {
@@ -34,7 +34,7 @@ func longs(t *testing.T, s *livetest.Server, n int) {
 	}
 }
 
-// killed is SCRIPT KILL, and its reply once there is a script to be killed.
+// killed sends SCRIPT KILL until there is a script to kill, and checks the reply.
 func killed(t *testing.T, c *livetest.Client, want string) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(100 * time.Microsecond) {
@@ -48,8 +48,8 @@ func killed(t *testing.T, c *livetest.Client, want string) {
 	}
 }
 
-// TestScriptsAroundTheirTime: scripts that end just before, at and after the time when they become long ones, in
-// pipelines, among other commands, with arguments of all sizes.
+// TestScriptsAroundTheirTime: scripts that end just before, at and after the time when they become long, in pipelines, among
+// other commands, with arguments of all sizes.
 func TestScriptsAroundTheirTime(t *testing.T) {
 	s := livetest.Start(t)
 	seed := rand.Uint64()
@@ -102,12 +102,12 @@ func TestScriptsAroundTheirTime(t *testing.T) {
 	longs(t, s, 0)
 }
 
-// TestOthersAreServed: while one script takes long, whoever else is on its loop is served in a moment, and so is who
-// publishes to its connection.
+// TestOthersAreServed: while one script takes long, the other clients of its loop are served promptly, and so are clients
+// that publish to its connection.
 func TestOthersAreServed(t *testing.T) {
 	s := livetest.Start(t)
 	slow := s.Client()
-	slow.Want("OK", "CONFIG", "SET", "busy-reply-threshold", 600_000) // the machine may be busy, the server is not to say so
+	slow.Want("OK", "CONFIG", "SET", "busy-reply-threshold", 600_000) // the machine may be busy, but the server must not say so
 	slow.Send("EVAL", forever, 0)
 	longs(t, s, 1)
 	for range 6 { // of both loops
@@ -128,7 +128,7 @@ func TestOthersAreServed(t *testing.T) {
 	slow.Want("PONG", "PING")
 }
 
-// TestLongPipeline: what stands behind a script that takes long waits for it, and the script's keys are held.
+// TestLongPipeline: commands behind a long script in a pipeline wait for it, and the script's keys stay locked.
 func TestLongPipeline(t *testing.T) {
 	s := livetest.Start(t)
 	a, b := s.Client(), s.Client()
@@ -145,7 +145,7 @@ func TestLongPipeline(t *testing.T) {
 	}
 }
 
-// TestManyLongScripts: a thousand clients, each with a script that takes long, some of which go away meanwhile.
+// TestManyLongScripts: a thousand clients with a long script each, some of which disconnect meanwhile.
 func TestManyLongScripts(t *testing.T) {
 	s := livetest.Start(t)
 	const n = 1000
@@ -154,7 +154,7 @@ func TestManyLongScripts(t *testing.T) {
 		clients[i] = s.Client()
 		script := spinWrites
 		if i%2 == 0 {
-			script = "redis.call('incr', 'all') " + spin // of no shard that is known
+			script = "redis.call('incr', 'all') " + spin // its shard is not known
 		}
 		clients[i].Send("EVAL", script, 1, fmt.Sprint("k", i), 600, i)
 		clients[i].Send("PING")
@@ -173,7 +173,7 @@ func TestManyLongScripts(t *testing.T) {
 	s.Client().Want("500", "GET", "all")
 }
 
-// TestLongScriptsClient: what is done to the client of a script that takes long.
+// TestLongScriptsClient: actions on the client of a long script.
 func TestLongScriptsClient(t *testing.T) {
 	s := livetest.Start(t)
 	other := s.Client()
@@ -186,14 +186,14 @@ func TestLongScriptsClient(t *testing.T) {
 		c.Send("EVAL", "redis.call('set', 'gone', KEYS[1]) for i = 1, 1e8 do if i % 1e5 == 0 and redis.call('get', 'end') then return end end", 1, "k")
 		longs(t, s, 1)
 		end(c, id)
-		// The script goes on: it has written.
+		// The script continues, because it has written.
 		killed(t, other, "-UNKILLABLE")
 		for _, run := range s.Long.All() {
 			run.Stop()
 		}
 		longs(t, s, 0)
 		other.Want("k", "GET", "gone")
-		// Its session ends with the script, which uses it.
+		// Its session ends with the script, which still uses it.
 		for deadline := time.Now().Add(5 * time.Second); strings.Contains(other.Do("CLIENT", "LIST"), "id="+id+" "); {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: it is listed still", name)
@@ -201,7 +201,7 @@ func TestLongScriptsClient(t *testing.T) {
 		}
 	}
 
-	// What is published to it comes before its reply.
+	// Messages to it come before its reply.
 	c := s.Client()
 	c.Do("HELLO", "3")
 	c.Want("[subscribe ch 1]", "SUBSCRIBE", "ch")
@@ -238,7 +238,7 @@ func TestLongExec(t *testing.T) {
 	c.Want("w", "GET", "k")
 }
 
-// panicking has GET of the key panic panic.
+// panicking makes GET of the key panic panic.
 func panicking(s *server.Server) {
 	get, _ := s.Table.Resolve([][]byte{[]byte("get")})
 	run := get.Run
@@ -250,8 +250,8 @@ func panicking(s *server.Server) {
 	}
 }
 
-// TestLongScriptPanics: a bug in a command that a script calls is told, whether the script takes long or not, and
-// leaves nothing behind.
+// TestLongScriptPanics: a bug in a command that a script calls is reported, whether the script takes long or not, and leaves
+// nothing behind.
 func TestLongScriptPanics(t *testing.T) {
 	s := livetest.StartWith(t, func(s *server.Server) {
 		s.Log = livetest.NoLog{}
@@ -270,7 +270,7 @@ func TestLongScriptPanics(t *testing.T) {
 	longs(t, s, 0)
 }
 
-// TestLongInNamespace: long scripts of a server for tests, where commands go another way to be run.
+// TestLongInNamespace: long scripts of a server for tests, where commands run by another path.
 func TestLongInNamespace(t *testing.T) {
 	s := livetest.Start(t)
 	c, other := s.Client(), s.Client()
@@ -292,7 +292,7 @@ func TestLongInNamespace(t *testing.T) {
 	c.Read()
 }
 
-// TestCloseDuringScript: a server ends although scripts run for ever.
+// TestCloseDuringScript: a server ends although scripts run forever.
 func TestCloseDuringScript(t *testing.T) {
 	var s *livetest.Server
 	var began time.Time

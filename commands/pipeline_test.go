@@ -1,6 +1,6 @@
 package commands_test
 
-// The pipeline: what is found of a command once goes along with it, and holds when it runs.
+// The pipeline: what is found out about a command once stays with it, and is valid when it runs.
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"github.com/limitkv/limitkv/luavm"
 )
 
-const increments = "return redis.call('incr', 'counter')" // of a key that it does not name
+const increments = "return redis.call('incr', 'counter')" // it changes a key that it does not name
 
-// A script that a transaction loads, or forgets, is there for its later commands, or not: and it has its locks.
+// A script that a transaction loads, or flushes, exists for its later commands, or not; and it has its locks.
 func TestScriptsOfATransaction(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -36,7 +36,7 @@ func TestScriptsOfATransaction(t *testing.T) {
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	// Known when it is queued, and gone when it runs.
+	// Known when it is queued, and missing when it runs.
 	c.Want(sha, "SCRIPT", "LOAD", increments)
 	c.Want("OK", "MULTI")
 	c.Want("QUEUED", "EVALSHA", sha, 0)

@@ -1,6 +1,6 @@
 package commands_test
 
-// Transactions of many connections at once. What they queue is in memory that one transaction leaves to the next.
+// Transactions of many connections at once, whose queues reuse each other's memory.
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/limitkv/limitkv/resp"
 )
 
-// teller is a connection that has words told back to it in transactions.
+// teller is a connection whose transactions return words to it.
 type teller struct {
 	conn   *resp.Memory
 	queued []string // in the open transaction

@@ -1,6 +1,6 @@
 package commands_test
 
-// Who knows what: nothing is a bare function, of which nobody could say who sets it.
+// Dependencies of the server: none is a bare function, because nobody could say who sets it.
 
 import (
 	"reflect"
@@ -11,7 +11,7 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// What the server is asked for is there, and is no function.
+// The server's dependencies exist, and are no functions.
 func TestServer(t *testing.T) {
 	s := livetest.Start(t)
 	if s.Functions == nil || s.Log == nil || s.Host == nil {

@@ -1,7 +1,7 @@
 package commands_test
 
-// A store that is not a file: what a group of machines will be. It takes what is kept, confirms it when the test says, refuses
-// to, and takes back what it has not confirmed. Nothing of the server knows it but the log.
+// A store that is not a file, as a group of machines will be. It takes batches, confirms them when the test says so, refuses
+// to, and discards batches that it has not confirmed. Only the log knows it.
 
 import (
 	"strings"
@@ -13,9 +13,9 @@ import (
 	"github.com/limitkv/limitkv/engine/journal"
 )
 
-// quorum is a store of which the test is the other machines.
+// quorum is a store in which the test plays the other machines.
 type quorum struct {
-	journal.Store // what no test asks it for
+	journal.Store // methods that no test calls
 	confirmed     atomic.Uint64
 	refusal       atomic.Pointer[string]
 
@@ -42,7 +42,7 @@ func (q *quorum) Refusal() string {
 	return ""
 }
 
-// last is the place behind all batches.
+// last is the LSN after all batches.
 func (q *quorum) last() journal.LSN {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -55,7 +55,7 @@ func (q *quorum) last() journal.LSN {
 // await waits until something is appended that the test has not seen.
 func (q *quorum) await(t *testing.T, s *livetest.Server, seen journal.LSN) journal.LSN {
 	t.Helper()
-	probe := s.Client() // its replies come when what was sent before them was run, or soon after
+	probe := s.Client() // its replies come when commands sent before have run, or soon after
 	for range 10_000 {
 		if at := q.last(); at > seen {
 			return at
@@ -78,7 +78,7 @@ func TestStoreThatConfirmsLater(t *testing.T) {
 	a, b, listens := s.Client(), s.Client(), s.Client()
 	listens.Do("SUBSCRIBE", "c")
 
-	// A write, what reads it and what is told of it wait for the others; what has seen nothing of it does not.
+	// A write, its readers and its messages wait for the other machines; clients that have seen nothing of it do not.
 	a.Send("SET", "k", "1")
 	first := q.await(t, s, 0)
 	b.Send("GET", "k")
@@ -105,7 +105,7 @@ func TestStoreThatConfirmsLater(t *testing.T) {
 		t.Errorf("who listens got %s", got)
 	}
 
-	// Where it cannot confirm, each reply is its error.
+	// If the store cannot confirm, each reply is its error.
 	text := "MISCONF no majority"
 	a.Send("SET", "k", "2")
 	third := q.await(t, s, second)
@@ -119,7 +119,7 @@ func TestStoreThatConfirmsLater(t *testing.T) {
 	confirm(third)
 	b.Want("2", "GET", "k")
 
-	// What it takes back fails for those who wait for it, for nobody else, and the log goes on from before it.
+	// A discarded write fails for the clients that wait for it, and for nobody else. The log continues from before it.
 	a.Send("SET", "k", "3")
 	fourth := q.await(t, s, third)
 	b.Send("SET", "other key", "1")

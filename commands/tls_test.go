@@ -25,7 +25,7 @@ import (
 	"github.com/limitkv/limitkv/server/params"
 )
 
-// certificate makes one that signs itself, in two files.
+// certificate makes a self-signed certificate, in two files.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -56,7 +56,7 @@ func certificate(t *testing.T) (cert, key string) {
 	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "EC PRIVATE KEY", keyDER)
 }
 
-// freePort is a port that nobody has at the moment.
+// freePort is a port that is free at the moment.
 func freePort(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -68,7 +68,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// onlyTLS is a server that is to listen on a TLS port alone, with these settings.
+// onlyTLS is a server that listens on a TLS port only, with these settings.
 func onlyTLS(t *testing.T, settings ...params.Setting) *server.Server {
 	t.Helper()
 	s, err := commands.New(server.Options{Settings: append([]params.Setting{
@@ -141,7 +141,7 @@ func TestTLSNeedsItsFiles(t *testing.T) {
 	}
 }
 
-// A client that does not go on with its handshake keeps its place for some seconds only.
+// A client that does not continue its handshake keeps its place for some seconds only.
 func TestTLSHandshakeStandsStill(t *testing.T) {
 	t.Parallel()
 	cert, key := certificate(t)

@@ -1,8 +1,7 @@
 package commands_test
 
-// Pipelines of several connections on the same keys, which come and go, in
-// databases that are emptied and exchanged: what is touched ahead without locks
-// must not disturb anybody (the race detector watches), and replies stay right.
+// Pipelines of several connections on the same keys, which are added and removed, in databases that are emptied and swapped:
+// touching keys in advance without locks must not disturb anything (the race detector checks that), and replies stay right.
 
 import (
 	"bytes"
@@ -24,7 +23,7 @@ func TestPipelinesSideBySide(t *testing.T) {
 			c := resp.NewMemory(s.Server, s.Keyspace.Clock.Now) // a goroutine of its own
 			r := rand.New(rand.NewPCG(1, uint64(n)))
 			hits, turns := 0, 0
-			// Where the machine is busy, time alone is no measure of work.
+			// On a busy machine, time alone does not measure work.
 			for ; time.Now().Before(deadline) || hits == 0 && turns < 1000; turns++ {
 				var b []byte
 				const commands = 40

@@ -1,7 +1,7 @@
 package commands_test
 
-// The configuration files and command lines with which packages, images and charts start Redis: each starts a server, which has
-// what they say. DIR in them is a folder of the test.
+// The configuration files and command lines with which packages, images and charts start Redis: each starts a server with
+// these settings. DIR in them is a folder of the test.
 
 import (
 	"io"
@@ -15,7 +15,7 @@ import (
 	"github.com/limitkv/limitkv/server/params"
 )
 
-// packaged is what the files of distributions say: Redis's own with folders of the distribution.
+// packaged is the configuration files of distributions: Redis's, with folders of the distribution.
 const packaged = `
 bind 127.0.0.1 -::1
 protected-mode yes

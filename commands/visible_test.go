@@ -1,5 +1,5 @@
-// What operators see of limitkv's own commands: each row of queues and limiters has its documentation, its ACL category,
-// its keyspace event and its place in the slow log, and INFO tells of what there is.
+// What operators see of limitkv's own commands: each row of queues and limiters has its documentation, its ACL category, its
+// keyspace event and its place in the slow log, and INFO counts the keys.
 package commands_test
 
 import (
@@ -11,7 +11,7 @@ import (
 )
 
 func TestOwnCommandsAreVisible(t *testing.T) {
-	// By command: what is there before, a call, and the event that it tells of k, "" for none.
+	// For each command: what runs before it, a call, and its event on k, "" for none.
 	examples := map[string]struct{ before, call, event string }{
 		"dq.add":      {"", "DQ.ADD k ID a p", "dq.add"},
 		"dq.pop":      {"DQ.ADD k ID a p", "DQ.POP k", "dq.pop"},
@@ -45,7 +45,7 @@ func TestOwnCommandsAreVisible(t *testing.T) {
 		c.Want("OK", "ACL", "SETUSER", category, "reset", "on", "nopass", "~*", "+@"+category)
 		own.Want("OK", "AUTH", category, "x")
 		for _, name := range strings.Fields(strings.Trim(c.Do("COMMAND", "LIST", "FILTERBY", "PATTERN", prefix+"*"), "[]")) {
-			if name == "dq.apply" || name == "rl.apply" || name == "rl.grants" { // journals alone have these
+			if name == "dq.apply" || name == "rl.apply" || name == "rl.grants" { // only journals have these
 				continue
 			}
 			docs := c.Do("COMMAND", "DOCS", name)
@@ -73,7 +73,7 @@ func TestOwnCommandsAreVisible(t *testing.T) {
 				}
 			}
 			c.Want("OK", "SLOWLOG", "RESET")
-			for { // what came before
+			for { // earlier events
 				if _, more := events.Poll(20 * time.Millisecond); !more {
 					break
 				}

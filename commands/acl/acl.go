@@ -1,4 +1,5 @@
-// Package acl, internal to the server, is the family of ACL: what administrators do with users. The users are in server/acl.
+// Package acl, internal to the server, is the family of ACL: the commands by which administrators manage users. The users are
+// in server/acl.
 package acl
 
 import (
@@ -104,8 +105,7 @@ func cat(c *command.Ctx) {
 // passBitsMax is the longest password that GENPASS makes, in bits.
 const passBitsMax = 4096
 
-// genPass is one of the few that want randomness which cannot be repeated, and
-// so do not ask c.Random.
+// genPass needs randomness that nobody can repeat, so it does not use c.Random.
 func genPass(c *command.Ctx) {
 	bits := int64(256)
 	if len(c.Args) > 3 {

@@ -1,6 +1,6 @@
 package acl_test
 
-// Users from files, and what takes several clients.
+// Users from files, and tests that need several clients.
 
 import (
 	"os"
@@ -14,7 +14,7 @@ import (
 	"github.com/limitkv/limitkv/server/params"
 )
 
-// start makes a server, which does not listen.
+// start makes a server that does not listen.
 func start(t *testing.T, settings ...params.Setting) (*server.Server, error) {
 	t.Helper()
 	s, err := commands.New(server.Options{Settings: settings, Loops: 1, Test: true})
@@ -115,8 +115,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestSessionsEnd: who is deleted, or may not listen any more, is gone; who
-// waits is asked again when served.
+// TestSessionsEnd: clients of a deleted user, or of one that may no longer listen, are disconnected; the rights of a waiter
+// are checked again when it is served.
 func TestSessionsEnd(t *testing.T) {
 	s := livetest.Start(t)
 	admin := s.Client()
@@ -148,7 +148,8 @@ func TestSessionsEnd(t *testing.T) {
 	_ = gone
 }
 
-// What is asked of a user's rights is what the handler takes for keys, also where keys and other values are named as options are.
+// The keys whose rights are checked are the keys that the handler uses, even if keys and other values have the names of
+// options.
 func TestKeysNamedAsOptions(t *testing.T) {
 	s, err := start(t, params.Setting{Name: "user", Value: "bob on >p resetkeys ~k* ~dead* ~limit* ~store* ~streams* +@all"})
 	if err != nil {
@@ -184,7 +185,7 @@ func TestKeysNamedAsOptions(t *testing.T) {
 	}
 }
 
-// Whoever brings in a value that names other keys, or uses one, must have the rights on these keys.
+// A user that stores a value that names other keys, or uses such a value, must have the rights on these keys.
 func TestKeysInsideValues(t *testing.T) {
 	s := livetest.Start(t)
 	admin, u := s.Client(), s.Client()
@@ -247,7 +248,7 @@ func TestKeysInsideValues(t *testing.T) {
 	admin.Want("OK", "ACL", "SETUSER", "u", "~{k}:*")
 	u.Want("[0 5 4 -1 1000]", "RL.ACQUIRE", "k")
 
-	// The limiter that is waited for becomes one of Redisson's.
+	// The limiter that the user waits for becomes one of Redisson's.
 	admin.Want("1", "DEL", "k")
 	admin.Want("OK", "RL.SET", "k", "TOTAL", "1")
 	admin.Want("[0 1 0 -1 -1]", "RL.ACQUIRE", "k")
@@ -261,7 +262,7 @@ func TestKeysInsideValues(t *testing.T) {
 	if got := u.Read(); got != denied {
 		t.Errorf("who waits gets %s", got)
 	}
-	// The rights end while the limiter is waited for: the time-out tells nothing of it.
+	// The rights end while the user waits for the limiter: the reply of the time-out shows nothing of it.
 	admin.Want("OK", "ACL", "SETUSER", "u", "~{k}:*")
 	admin.Want("[0 5 0 -1 1000]", "RL.ACQUIRE", "k", "4")
 	u.Send("RL.ACQUIRE", "k", "BLOCK", "20")
@@ -273,7 +274,7 @@ func TestKeysInsideValues(t *testing.T) {
 	}
 }
 
-// In a cluster what a queue names is in its slot.
+// In a cluster the keys that a queue names are in its slot.
 func TestKeysInsideValuesOfSlots(t *testing.T) {
 	s := livetest.StartWith(t, func(s *server.Server) { s.Cluster = true })
 	c := s.Client()

@@ -24,8 +24,8 @@ func (f *family) bitfieldRow() *command.Command {
 	}
 }
 
-// bitfieldKeyFlags tells that BITFIELD changes the key only if a SET or INCRBY
-// is among the operations.
+// bitfieldKeyFlags are the flags of BITFIELD's key: the command changes the key only if a SET or INCRBY is among the
+// operations.
 func bitfieldKeyFlags(args [][]byte, _ int) command.KeyFlags {
 	for _, a := range args[2:] {
 		if command.EqualFold(a, "SET") || command.EqualFold(a, "INCRBY") {
@@ -48,7 +48,7 @@ func (f *family) bitfieldROrow() *command.Command {
 	}
 }
 
-// overflow is what becomes of a number that does not fit.
+// overflow is how a number that does not fit is handled.
 type overflow uint8
 
 const (
@@ -189,12 +189,12 @@ func (f *family) bitfield(c *command.Ctx, readOnly bool) {
 	}
 	if changed {
 		c.Changed(key, engine.EventString, "setbit")
-	} else if grown { // Redis tells nobody, and its replicas lack the zeros
+	} else if grown { // Redis does not replicate this, so its replicas lack the zeros
 		c.ForceEffect()
 	}
 }
 
-// get reads the integer; what lies behind the string is zeros.
+// get reads the integer. Bits beyond the end of the string are zeros.
 func (f field) get(b []byte) int64 {
 	var u uint64
 	for i := range int64(f.width) {
@@ -212,7 +212,7 @@ func (f field) set(b []byte, v int64) {
 	}
 }
 
-// extend gives the low bits of u their meaning: with the sign, or without.
+// extend interprets the low bits of u, with a sign or without.
 func (f field) extend(u uint64) int64 {
 	if f.signed {
 		return int64(u<<(64-f.width)) >> (64 - f.width)
@@ -231,16 +231,15 @@ func (f field) limits() (lo, hi int64) {
 	return 0, 1<<f.width - 1
 }
 
-// fit makes a number fit that is to be set. For an unsigned field a negative
-// number counts as one that is too large.
+// fit makes a new value fit. For an unsigned field a negative number counts as too large.
 func (op fieldOp) fit(v int64) (fitted int64, fits bool) {
 	lo, hi := op.limits()
 	if v >= lo && v <= hi {
 		return v, true
 	}
 	if op.overflow == saturate {
-		// Redis asks how far v is below hi first, and for numbers near
-		// -2^63 that difference overflows: they count as too large.
+		// Redis first computes how far v is below hi. For numbers near -2^63 that difference overflows, so they count as too
+		// large.
 		if op.signed && v < lo && v >= hi-math.MaxInt64 {
 			return lo, false
 		}

@@ -1,5 +1,5 @@
-// Package bitmap, internal to the server, is the family of bitmaps: strings looked at bit by bit, the
-// highest bit of the first byte being bit 0.
+// Package bitmap, internal to the server, is the family of bitmaps: strings of bits. Bit 0 is the highest bit of the first
+// byte.
 package bitmap
 
 import (
@@ -250,7 +250,7 @@ func bitpos(c *command.Ctx) {
 	if !ok {
 		return
 	}
-	if !e.Ok() { // zeros without end
+	if !e.Ok() { // a missing key has zeros without end
 		c.Int(-bit)
 		return
 	}
@@ -269,7 +269,7 @@ func bitpos(c *command.Ctx) {
 	c.Int(at)
 }
 
-// findBit is the first bit of the span that is as asked, or -1.
+// findBit returns the first bit in the span that has this value, or -1.
 func findBit(b []byte, s span, bit byte) int64 {
 	skip := byte(0) // a byte of this value has no such bit
 	if bit == 0 {
@@ -300,7 +300,7 @@ var bitopRow = &command.Command{
 	Run:        bitop,
 }
 
-// results are buffers that BITOP uses again, unless they are longer than resultKeptMax.
+// results are buffers that BITOP reuses, unless they are longer than resultKeptMax.
 var results = sync.Pool{New: func() any { return new([]byte) }}
 
 const resultKeptMax = 1 << 20
@@ -349,7 +349,7 @@ func bitop(c *command.Ctx) {
 	out := slices.Grow((*buf)[:0], longest)[:longest]
 	combineAll(op, out, sources)
 	c.PutString(key, out, 0)
-	c.EditString(key, longest, longest) // never an integer: Redis stores it as it is
+	c.EditString(key, longest, longest) // so it is never stored as an integer, as in Redis
 	if *buf = out; cap(out) <= resultKeptMax {
 		results.Put(buf)
 	}

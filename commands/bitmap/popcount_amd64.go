@@ -1,14 +1,15 @@
 package bitmap
 
-// The one loop of limitkv in assembly. The compiler asks before each POPCNT whether the processor has it, since it makes
-// programs for those of before 2008, too, and keeps all registers in memory in case it has not. That takes twice as long: 4.4 µs for 100 kB, this 2.2.
+// The only loop of limitkv in assembly. The compiler's code checks before each POPCNT whether the processor has it, because
+// programs also run on processors from before 2008. It also keeps all registers in memory in case the processor lacks it.
+// That takes twice as long: 4.4 µs for 100 kB, this loop 2.2 µs.
 
 import "golang.org/x/sys/cpu"
 
 //go:noescape
 func popcount(b []byte) int
 
-// countBlocks is how many bits are set in the multiple of 64 bytes that b begins with, and what is left of b.
+// countBlocks counts the set bits of the 64-byte blocks at the beginning of b, and returns the rest of b.
 func countBlocks(b []byte) (n int, rest []byte) {
 	if !cpu.X86.HasPOPCNT {
 		return 0, b

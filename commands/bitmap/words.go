@@ -1,6 +1,6 @@
 package bitmap
 
-// Long strings of bits, eight bytes at a time: a byte at a time takes seven to forty times as long.
+// Operations on long strings of bits, eight bytes at a time. One byte at a time takes seven to forty times as long.
 
 import (
 	"crypto/subtle"
@@ -39,7 +39,7 @@ const (
 	opNot
 )
 
-// combine makes dst the combination of dst and src, which goes on with zeros where it is shorter. It is not longer.
+// combine makes dst the combination of dst and src. src is not longer than dst; missing bytes count as zeros.
 func combine(op operation, dst, src []byte) {
 	rest := dst[len(src):]
 	dst = dst[:len(src)]
@@ -78,7 +78,7 @@ func orWord(dst, src []byte) {
 	binary.NativeEndian.PutUint64(dst, binary.NativeEndian.Uint64(dst)|binary.NativeEndian.Uint64(src))
 }
 
-// combineAll makes dst the combination of the sources, none of which is longer. It does so in pieces that stay in the
+// combineAll makes dst the combination of the sources, none of which is longer than dst. It works in pieces that stay in the
 // processor's nearest cache.
 func combineAll(op operation, dst []byte, sources [][]byte) {
 	const piece = 8 << 10
@@ -98,7 +98,7 @@ func combineAll(op operation, dst []byte, sources [][]byte) {
 	}
 }
 
-// invert makes dst what b is with all bits turned. They are of one length, and may be one.
+// invert makes dst the inverse of b. They have the same length, and may be the same slice.
 func invert(dst, b []byte) {
 	for ; len(dst) >= 32 && len(b) >= 32; dst, b = dst[32:], b[32:] {
 		notWord(dst, b)
@@ -115,7 +115,7 @@ func notWord(dst, b []byte) {
 	binary.NativeEndian.PutUint64(dst, ^binary.NativeEndian.Uint64(b))
 }
 
-// sameBytes is how many bytes b begins with that are all x, of those that can be told eight at a time.
+// sameBytes counts the bytes at the beginning of b that are all x, as far as it can compare eight at a time.
 func sameBytes(b []byte, x byte) (n int) {
 	word := uint64(x) * 0x0101010101010101
 	for len(b)-n >= 8 && binary.NativeEndian.Uint64(b[n:]) == word {

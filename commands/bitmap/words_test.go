@@ -1,6 +1,6 @@
 package bitmap
 
-// What works on eight bytes at a time is the same as bit by bit, for all lengths and ends.
+// Operations on eight bytes at a time equal those bit by bit, for all lengths and ends.
 
 import (
 	"math/bits"
@@ -80,7 +80,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestCombineAll is of what does not fit into one piece.
+// TestCombineAll tests sources that do not fit into one piece.
 func TestCombineAll(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -1,6 +1,5 @@
-// Package budget, internal to the server, draws on the limiter under a key, for those beside its
-// own commands who do: queues, whose deliveries take one each. It also names the effects of
-// limiters, for both.
+// Package budget, internal to the server, takes from the limiter under a key for families other than the limiters'
+// own: each delivery of a queue takes one. It also writes the effects of limiters, for those families and the limiters.
 package budget
 
 import (
@@ -11,32 +10,33 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// Why nothing can be drawn.
+// Why nothing can be taken.
 const (
 	ErrNone  = "NOLIMITER the queue's limiter is not there, define it with RL.SET"
 	ErrType  = "WRONGTYPE the queue's LIMIT names a key that is no limiter"
 	ErrLease = "ERR the queue's limiter has CONC, so entries can be taken with a LEASE only"
 )
 
-// Draw takes one after the other from the limiter under a key, whose lock the command holds. End tells of it.
+// Draw takes units, one at a time, from the limiter under a key, whose lock the command holds. End stores and logs
+// them.
 type Draw struct {
 	c     *command.Ctx
 	key   []byte
 	entry engine.Entry
 	named *limiter.Named
-	bytes []byte // the limiter's own
+	bytes []byte // the limiter's state
 	lease int64
-	conc  bool // what is taken is held, by grants with names
+	conc  bool // a rule is CONC, so each unit needs a named grant
 	fresh bool // named is not stored yet
-	long  bool // what is taken is told, not what becomes of the limiter
-	line  bool // others wait for it
+	long  bool // the effect is what was taken, not the limiter's new state
+	line  bool // others wait for the limiter
 	last  limiter.Decision
 	names [][]byte
 	taken int
 }
 
-// Begin begins with the limiter under a key. leaseMicros is for how long what is taken is held, if it is to be; first
-// says that nobody in the limiter's line comes before.
+// Begin begins to take from the limiter under a key. leaseMicros is the lease of the grants, 0 for none. first says
+// that nobody in the limiter's line comes before the caller.
 func Begin(c *command.Ctx, key []byte, leaseMicros int64, first bool) (d *Draw, text string) {
 	e := c.GetLimiter(key)
 	switch {
@@ -61,7 +61,7 @@ func Begin(c *command.Ctx, key []byte, leaseMicros int64, first bool) (d *Draw, 
 	return d, ""
 }
 
-// Take takes one, if there is one. What waits then is not counted as refused.
+// Take takes one unit, if there is one. If the caller waits otherwise, that is not counted as refused.
 func (d *Draw) Take(waits bool) bool {
 	if !d.line && (!d.conc || d.named == nil || d.named.Room(1)) {
 		call := limiter.Call{Cost: 1, Mode: limiter.Peek, Lease: d.lease > 0}
@@ -83,7 +83,7 @@ func (d *Draw) Take(waits bool) bool {
 	return false
 }
 
-// take takes what fits.
+// take takes one unit, which is known to fit.
 func (d *Draw) take(call limiter.Call) {
 	if d.conc && d.named == nil {
 		d.named, d.fresh = limiter.NewNamed(bytes.Clone(d.bytes)), true
@@ -101,12 +101,12 @@ func (d *Draw) take(call limiter.Call) {
 	d.taken++
 }
 
-// Holds tells whether what is taken is held.
+// Holds reports whether each unit needs a named grant.
 func (d *Draw) Holds() bool { return d.conc }
 
-// Name says whose what was taken last is: it is held under that name until the lease ends, or Settle.
+// Name names the grant of the unit that was taken last. It is open until its lease ends, or Settle.
 func (d *Draw) Name(name []byte) {
-	if d.named.Has(name) { // of a queue that was here before
+	if d.named.Has(name) { // left by an earlier queue of that name
 		d.named.Close(name, d.c.Now, -1)
 	}
 	d.named.Open(name, d.c.Now, d.lease, &d.last)
@@ -114,7 +114,7 @@ func (d *Draw) Name(name []byte) {
 	d.names = append(d.names, name)
 }
 
-// End stores what was taken, and tells of it.
+// End stores and logs what was taken.
 func (d *Draw) End() {
 	c := d.c
 	if d.taken == 0 {
@@ -137,8 +137,8 @@ func (d *Draw) End() {
 	}
 }
 
-// Peek tells whether the limiter under a key would refuse one, and when it is worth another try, 0 if nothing tells. It
-// is not there if ok is false.
+// Peek reports whether the limiter under a key would refuse one unit, and when a retry may succeed, 0 if that is
+// unknown. ok is false if there is no limiter.
 func Peek(v *engine.View, key []byte) (refused bool, againMicros int64, ok bool) {
 	e := v.GetLimiter(key)
 	if e.Kind() != engine.KindLimiter {
@@ -159,7 +159,7 @@ func Peek(v *engine.View, key []byte) (refused bool, againMicros int64, ok bool)
 	return true, v.Now + d.RetryAfterMicros, true
 }
 
-// Settle ends what is held under names of the limiter under a key, whose lock is held.
+// Settle ends the named grants of the limiter under a key, whose lock is held.
 func Settle(v *engine.View, key []byte, names [][]byte) {
 	ended(v, key, names, func(n *limiter.Named, name []byte) bool {
 		_, ok, err := n.Close(name, v.Now, -1)
@@ -167,12 +167,12 @@ func Settle(v *engine.View, key []byte, names [][]byte) {
 	}, "rl.settle")
 }
 
-// Touch has what is held under names held for so long from now on.
+// Touch renews the leases of named grants: they end leaseMicros from now.
 func Touch(v *engine.View, key []byte, names [][]byte, leaseMicros int64) {
 	ended(v, key, names, func(n *limiter.Named, name []byte) bool { return n.Touch(name, v.Now, leaseMicros) }, "rl.touch")
 }
 
-// ended does something to grants.
+// ended does something to each named grant, and logs those that changed.
 func ended(v *engine.View, key []byte, names [][]byte, do func(n *limiter.Named, name []byte) bool, event string) {
 	e := v.GetWrite(key)
 	n := NamedOf(e)

@@ -1,7 +1,7 @@
 package budget
 
-// The effects of limiters, which journals have as RL.APPLY and RL.GRANTS: what a limiter became. With named grants an
-// image would have all of them in it, so an effect says what became of the limiter's own bytes and of single grants.
+// The effects of limiters, which journals store as RL.APPLY and RL.GRANTS: what a limiter became. With named grants
+// an image would contain all of them, so an effect contains the limiter's state and only the grants that changed.
 
 import (
 	"github.com/limitkv/limitkv/engine"
@@ -10,14 +10,14 @@ import (
 
 // The words of RL.GRANTS.
 const (
-	WordState = "STATE" // bytes given [id grant]...: no grant if that is empty
-	WordEnded = "ENDED" // n: grants whose time was over
-	WordTaken = "TAKEN" // cost times [id grant]...: what was taken from a limiter whose bytes are long
+	WordState = "STATE" // state given [id grant]...: an empty grant has ended
+	WordEnded = "ENDED" // n: how many grants expired
+	WordTaken = "TAKEN" // cost times [id grant]...: taken from a limiter whose state is long
 )
 
-// Became says that the running command's effect is what a limiter without grants is now.
+// Became makes the new state of a limiter without grants the running command's effect.
 func Became(v *engine.View, e engine.Entry) {
-	v.NoEffect() // but this one
+	v.NoEffect() // only the effect that follows
 	if !v.Logging() {
 		return
 	}
@@ -30,14 +30,14 @@ func Became(v *engine.View, e engine.Entry) {
 	w.End()
 }
 
-// Effect says what the running command made of a limiter: n are the grants that it
-// had before and has yet, nil where it is told as a whole; ids those that changed.
+// Effect logs what the running command made of a limiter. n are the limiter's grants, nil to log the limiter as a
+// whole; ids are the grants that changed.
 func Effect(v *engine.View, key []byte, n *limiter.Named, ids ...[]byte) {
 	if n == nil || n.Len() == 0 {
 		Became(v, v.Find(key))
 		return
 	}
-	v.NoEffect() // but this one
+	v.NoEffect() // only the effect that follows
 	if !v.Logging() {
 		return
 	}
@@ -48,9 +48,10 @@ func Effect(v *engine.View, key []byte, n *limiter.Named, ids ...[]byte) {
 	end(w, n, ids)
 }
 
-// Taken says that a cost was taken from a limiter, so many times, which was Long before. n and ids are as for Effect.
+// Taken logs that a cost was taken a number of times from a limiter that was Long before. n and ids are as for
+// Effect.
 func Taken(v *engine.View, key []byte, cost, times int64, n *limiter.Named, ids ...[]byte) {
-	v.NoEffect() // but this one
+	v.NoEffect() // only the effect that follows
 	if !v.Logging() {
 		return
 	}
@@ -76,7 +77,7 @@ func begin(v *engine.View, key []byte, word string, ids [][]byte) engine.Words {
 	return w
 }
 
-// end appends what grants are now.
+// end appends the state of the grants ids, and ends the effect.
 func end(w engine.Words, n *limiter.Named, ids [][]byte) {
 	var buf [32]byte
 	for _, id := range ids {

@@ -1,4 +1,4 @@
-// Package catalog, internal to the server, is the family of COMMAND: what the table knows of the commands.
+// Package catalog, internal to the server, is the family of COMMAND, which describes the commands in the table.
 package catalog
 
 import (
@@ -11,7 +11,7 @@ import (
 
 type family struct {
 	s *server.Server
-	// described are the replies to COMMAND DOCS without names, by protocol, once somebody has asked for them.
+	// described are the replies to COMMAND DOCS without names, by protocol; nil until somebody has asked for them.
 	described [2]atomic.Pointer[[]byte]
 }
 

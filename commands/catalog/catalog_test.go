@@ -32,7 +32,7 @@ func TestRowsAreComplete(t *testing.T) {
 	}
 }
 
-// What is kept of COMMAND DOCS is what was replied first, in each protocol, and in scripts.
+// A kept reply to COMMAND DOCS equals the first one, in each protocol, and in scripts.
 func TestDocsAreKept(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()

@@ -23,8 +23,8 @@ func (f *family) docs(c *command.Ctx) {
 	replyDocs(c, list)
 }
 
-// all describes all commands. That is the same each time, since the table does not change once it is used, and each redis-cli that is
-// started asks for it: so it is kept.
+// all describes all commands. The reply is always the same, because the table does not change once it is used, and each
+// redis-cli asks for it when it starts. So it is kept.
 func (f *family) all(c *command.Ctx) {
 	kept := &f.described[0]
 	if c.Proto == 3 {

@@ -1,7 +1,7 @@
 package catalog_test
 
-// Every kind of value there is, in each form it is held in, with every command that looks at values of any kind, and
-// with every other command that takes a key: each answers, and nothing breaks.
+// Every kind of value, in each of its forms, with every command that accepts values of any kind, and with every other command
+// that takes a key: each replies, and nothing breaks.
 
 import (
 	"fmt"

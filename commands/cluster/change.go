@@ -1,6 +1,6 @@
 package cluster
 
-// Slots and their keys, and what would change the cluster.
+// Slots and their keys, and the commands that would change the cluster.
 
 import (
 	"fmt"
@@ -53,7 +53,7 @@ func getKeys(c *command.Ctx) {
 	c.ArrayFrom(mark, n)
 }
 
-// fixed refuses what would change which slots the node has, or that it is alone.
+// fixed refuses commands that would change the node's slots or add another node.
 func fixed(c *command.Ctx) {
 	c.Error("ERR limitkv is a cluster of one node, which keeps all slots and meets no other")
 }
@@ -102,7 +102,7 @@ func addSlotsRange(c *command.Ctx) {
 	}
 }
 
-// known tells whether an argument is the node's id; if not, that is replied.
+// known reports whether an argument is the node's id; if not, it replies the error.
 func (f *family) known(c *command.Ctx, id []byte) bool {
 	if string(id) == f.node {
 		return true
@@ -135,8 +135,7 @@ func reset(c *command.Ctx) {
 	}
 }
 
-// option reads the only argument that there may be, one of two words; if it is
-// not, that is replied.
+// option reads the optional argument, which is one of two words. If it is another word, it replies the error.
 func option(c *command.Ctx, one, other string) bool {
 	a := c.Cursor(2)
 	switch {

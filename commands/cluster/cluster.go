@@ -1,8 +1,7 @@
-// Package cluster, internal to the server, is the family of commands of Redis Cluster. Unless
-// cluster-enabled is set the server is no cluster, and says so as Redis does.
-// With it, it answers as a cluster of one node that has all slots for good, so
-// that the clients of clusters connect: it never redirects, and there is nothing
-// to fail over to. What would change the cluster is refused.
+// Package cluster, internal to the server, is the family of commands of Redis Cluster. Unless cluster-enabled is set, the
+// server is no cluster and says so as Redis does. If it is set, the server answers as a cluster of one node that always has
+// all slots, so that clients for clusters can connect. It never redirects, and it has no other node to fail over to. It
+// refuses commands that would change the cluster.
 package cluster
 
 import (
@@ -15,7 +14,7 @@ import (
 
 type family struct {
 	s *server.Server
-	// node and shard are the ids, 40 hexadecimal digits, made anew at each start.
+	// node and shard are the ids, 40 hexadecimal digits, new at each start.
 	node, shard string
 	epoch       atomic.Int64
 }
@@ -55,7 +54,7 @@ func newID(s *server.Server) string {
 	return fmt.Sprintf("%016x%016x%08x", s.Random(), s.Random(), uint32(s.Random()))
 }
 
-// only runs a handler on a cluster alone.
+// only runs a handler if the server is a cluster.
 func (f *family) only(run func(c *command.Ctx)) func(c *command.Ctx) {
 	return func(c *command.Ctx) {
 		if !f.s.Cluster {

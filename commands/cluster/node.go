@@ -1,6 +1,6 @@
 package cluster
 
-// What clients are told of the node, and how to reach it.
+// What CLUSTER tells clients about the node, and how to reach it.
 
 import (
 	"fmt"
@@ -20,12 +20,12 @@ const (
 // reach is how a client reaches the node.
 type reach struct {
 	ip, host   string
-	port       int64 // of the client's kind: for TLS or not
+	port       int64 // the TLS port if the client uses TLS
 	plain, tls int64 // 0: none
 	bus        int64
 }
 
-// number is the value of a parameter that is a number, 0 if there is none.
+// number is the value of the first of the parameters that is a number other than 0, else 0.
 func (f *family) number(names ...string) int64 {
 	for _, name := range names {
 		if p := f.s.Config.Find(name); p != nil {
@@ -39,9 +39,8 @@ func (f *family) number(names ...string) int64 {
 
 func (f *family) text(name string) string { return f.s.Config.Find(name).Get() }
 
-// reach finds how the client that asks reaches the node. Redis does not know its
-// address until other nodes tell it; there are none, so unless the address is
-// configured it is the one that the client itself came to.
+// reach finds how the client that asks reaches the node. Redis learns its address from other nodes. There are none here, so
+// unless the address is configured it is the one that the client connected to.
 func (f *family) reach(c *command.Ctx) reach {
 	r := reach{
 		ip: f.text("cluster-announce-ip"), host: f.text("cluster-announce-hostname"),

@@ -1,5 +1,5 @@
-// Package config, internal to the server, is the family of CONFIG: looking at parameters and
-// changing them. It declares those that are no other family's.
+// Package config, internal to the server, is the family of CONFIG, which shows and changes parameters. It declares the
+// parameters that no other family declares.
 package config
 
 import (
@@ -14,7 +14,7 @@ import (
 
 type family struct{ s *server.Server }
 
-// Commands are the rows of the family. It is to be the last one: it declares the parameters that nobody else has.
+// Commands are the rows of the family. It must be the last family: it declares the parameters that nobody else has declared.
 func Commands(s *server.Server) []*command.Command {
 	f := &family{s}
 	f.declareParams()
@@ -71,7 +71,7 @@ func (f *family) configGet(c *command.Ctx) {
 	type found struct{ name, value string }
 	var all []found
 	var seen map[string]bool
-	if len(c.Args) > 3 { // one pattern finds nothing twice
+	if len(c.Args) > 3 { // one pattern finds no parameter twice
 		seen = make(map[string]bool)
 	}
 	add := func(p *params.Param, name string) {

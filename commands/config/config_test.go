@@ -52,7 +52,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// A name that is asked for in several cases is one parameter, under the first form.
+// A parameter that is requested in several cases is replied once, in the first form.
 func TestNamesInSeveralCases(t *testing.T) {
 	c := livetest.Start(t).Client()
 	c.Want("[MaxMemory 0]", "CONFIG", "GET", "MaxMemory", "maxmemory", "MAXMEMORY", "maxmemor[y]")

@@ -28,7 +28,7 @@ func (f *family) declareParams() {
 	c.Add(&params.Param{
 		Name: "dir", Protected: true, NotLoading: true, Always: true, Help: "working directory, which a relative logfile and unixsocket are in",
 		Get: func() string {
-			dir, _ := os.Getwd() // unknown is empty
+			dir, _ := os.Getwd() // empty if it is unknown
 			return dir
 		},
 		Set: func(dir string) error {
@@ -36,15 +36,15 @@ func (f *family) declareParams() {
 			var no syscall.Errno
 			if errors.As(err, &no) && (f.s.Running.Load() || f.s.Loading.On()) {
 				text := no.Error()
-				return errors.New(strings.ToUpper(text[:1]) + text[1:]) // as C has it
+				return errors.New(strings.ToUpper(text[:1]) + text[1:]) // in the form of C's strerror
 			}
 			return err
 		},
 	})
 }
 
-// eventClassLetters are the letters of notify-keyspace-events in the order in
-// which CONFIG GET shows them; those up to n are what A stands for, n aside.
+// eventClassLetters are the letters of notify-keyspace-events in the order in which CONFIG GET shows them. A means all
+// letters before n.
 var eventClassLetters = []struct {
 	letter byte
 	class  engine.EventClass
@@ -86,7 +86,7 @@ func eventLetters(mask engine.EventClass) string {
 		b = append(b, 'A')
 	}
 	for _, l := range eventClassLetters {
-		// Redis drops n beside A, which is not in it.
+		// Redis drops n beside A, although A does not include it.
 		if mask&l.class != 0 && !(all && (l.class&allEvents != 0 || l.class == engine.EventNew)) {
 			b = append(b, l.letter)
 		}

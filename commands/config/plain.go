@@ -1,9 +1,8 @@
 package config
 
-// Parameters of redis.conf that are kept as they are given. Clients, tools and
-// tests read or set them; most change nothing, and the start says so of those
-// that are given. Those that would promise what is not there may only have the
-// value that says so. Those that are read where they are used tell what they do.
+// Parameters of redis.conf that the server stores as given. Clients, tools and tests read or set them. Most have no effect,
+// and at its start the server warns about those that are given. A parameter that would promise something missing accepts only
+// its default. Parameters that have an effect after all say which.
 
 import (
 	"errors"
@@ -20,16 +19,16 @@ import (
 
 const maxInt = math.MaxInt32
 
-// plain is a parameter that is kept, and mostly changes nothing.
+// plain is a parameter that is stored as given, and mostly has no effect.
 type plain struct {
 	names string // name and alias
-	// value is the default. words, if set, are what it may be instead of a
-	// number from lo to hi; numbers are bytes if memory is set.
+	// value is the default. words, if set, are the allowed values. Otherwise the value is a number from lo to hi, of bytes if
+	// memory is set.
 	value  string
 	words  string
 	lo, hi int64
 	kind   kind
-	// only: any other value than the default is refused, with this reason.
+	// only, if set, is the reason why any value but the default is refused.
 	only string
 	// unseen parameters are for tests.
 	unseen bool
@@ -39,11 +38,11 @@ type plain struct {
 	ofWords bool
 	// secret parameters are not logged.
 	secret bool
-	// from and to, if set, are what a number outside is brought to.
+	// from and to, if set, are the bounds to which a number is clamped.
 	from, to int64
-	// help is what it does after all, where it is used. Others have no effect.
+	// help is the parameter's effect. A parameter without help has no effect.
 	help string
-	// form, if set, checks a text and returns it as it is shown.
+	// form, if set, checks a text and returns it as CONFIG GET shows it.
 	form func(value string) (string, error)
 }
 
@@ -108,7 +107,7 @@ var plainParams = []plain{
 	yes("replica-read-only slave-read-only").does("whether a replica refuses writes"),
 	no("replica-lazy-flush slave-lazy-flush").does("whether keys that make room for a full synchronisation are counted in lazyfreed_objects"),
 	yes("replica-ignore-maxmemory slave-ignore-maxmemory").does("whether a replica leaves it to its primary to evict"),
-	no("repl-rdb-channel").forTests(), // of which a primary and a replica of limitkv know nothing, as older versions of Redis
+	no("repl-rdb-channel").forTests(), // limitkv does not use this channel, like older versions of Redis
 	one("repl-diskless-load", "disabled", "disabled on-empty-db swapdb").does("whether a replica loads what its primary sends as it comes, and where, or keeps it on disk first"),
 	mem("replica-full-sync-buffer-limit", 0, 0, math.MaxInt64),
 	num("replica-priority slave-priority", 100, 0, maxInt).does("the lowest is what Sentinel promotes first, 0 = never"),
@@ -132,7 +131,7 @@ var plainParams = []plain{
 	one("cluster-preferred-endpoint-type", "ip", "ip hostname unknown-endpoint").does("how CLUSTER SLOTS names the node: by address, by name or not at all"),
 	num("cluster-compatibility-sample-ratio", 0, 0, 100),
 
-	// TLS, unless the listener has its own.
+	// TLS parameters that are not the listener's.
 	txt("tls-client-cert-file", "").does("the certificate with which a replica comes to its primary, PEM; tls-cert-file if empty"),
 	txt("tls-client-key-file", "").does("that certificate's private key, PEM"),
 	txt("tls-client-key-file-pass", "").hidden().does("pass phrase of that private key"), txt("tls-dh-params-file", ""),
@@ -157,7 +156,7 @@ var plainParams = []plain{
 	txt("shutdown-on-sigint", "default").as(shutdownForm).several().does("how SIGINT ends the server, as the options of SHUTDOWN"),
 	txt("shutdown-on-sigterm", "default").as(shutdownForm).several().does("how SIGTERM ends the server, as the options of SHUTDOWN"),
 
-	// For tests of redis-server itself. While limitkv loads it serves clients all the time.
+	// For tests of redis-server itself. limitkv serves clients all the time while it loads.
 	num("loading-process-events-interval-bytes", 512<<10, 1024, maxInt).forTests(),
 	no("use-exit-on-panic").forTests(), num("watchdog-period", 0, 0, maxInt).forTests(),
 
@@ -165,7 +164,7 @@ var plainParams = []plain{
 	one("enable-protected-configs", "no", "no yes local").fix().does("whose CONFIG SET may set parameters that name files: nobody's, everybody's, that of clients of this machine"), one("enable-module-command", "no", "no yes local").fix(),
 }
 
-// declarePlain declares those that nobody else has.
+// declarePlain declares the parameters that nobody else has declared.
 func declarePlain(c *params.Config) {
 	for i := range plainParams {
 		p := &plainParams[i]
@@ -189,7 +188,7 @@ func declarePlain(c *params.Config) {
 	}
 }
 
-// shutdownForm checks how a signal is to end the server, and has the options in Redis's order.
+// shutdownForm checks how a signal ends the server, and puts the options in Redis's order.
 func shutdownForm(value string) (string, error) {
 	of := []string{"default", "save", "nosave", "now", "force"}
 	words := strings.Fields(strings.ToLower(value))
@@ -229,7 +228,7 @@ func scoresForm(value string) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// localeForm: SORT ALPHA compares bytes, as in the C locale.
+// localeForm accepts the C locale only: SORT ALPHA compares bytes.
 func localeForm(value string) (string, error) {
 	if value == "" || value == "C" || value == "POSIX" {
 		return value, nil

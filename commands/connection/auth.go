@@ -10,8 +10,7 @@ import (
 
 const errNoPassword = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
 
-// login makes the session the user's. It reports false, with the error
-// replied, if the password is wrong.
+// login logs the session in as a user. It replies the error and reports false if the password is wrong.
 func (f *family) login(c *command.Ctx, user, password []byte) bool {
 	if !f.s.ACL.Authenticate(c, user, password) {
 		c.Error(command.ErrWrongPass)

@@ -1,6 +1,6 @@
 package connection
 
-// CLIENT: what a connection says of itself and does to others.
+// CLIENT: what a connection declares about itself and does to others.
 
 import (
 	"strings"

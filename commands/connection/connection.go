@@ -1,5 +1,5 @@
-// Package connection, internal to the server, is the family of commands that a connection uses for
-// itself and to look at, or act on, other connections.
+// Package connection, internal to the server, is the family of commands about connections: a client's own connection, and
+// others that it looks at or acts on.
 package connection
 
 import (
@@ -43,7 +43,7 @@ func Commands(s *server.Server) []*command.Command {
 			ACL:        []string{"connection"},
 			Summary:    "Ends the connection after a reply.",
 			Complexity: "O(1)",
-			// Redis says so since clients may close the connection themselves.
+			// Redis deprecates QUIT because clients can close the connection themselves.
 			DeprecatedSince: "7.2.0", ReplacedBy: "closing the connection on the client's side",
 			Run: func(c *command.Ctx) { c.Session.Closing = true; c.OK() },
 		},
@@ -85,8 +85,7 @@ func ping(c *command.Ctx) {
 	}
 }
 
-// selectDB changes the database: of the connection, or of the script alone
-// when one calls it.
+// selectDB changes the database of the connection or, if a script calls it, of the script only.
 func selectDB(c *command.Ctx) {
 	a := c.Cursor(1)
 	n := a.Int32()
@@ -108,7 +107,7 @@ func selectDB(c *command.Ctx) {
 	c.OK()
 }
 
-// reset brings the session back to its beginning.
+// reset returns the session to its initial state.
 func (f *family) reset(c *command.Ctx) {
 	s := c.Session
 	c.Discard()
@@ -127,8 +126,7 @@ func (f *family) reset(c *command.Ctx) {
 	c.Status("RESET")
 }
 
-// printable tells whether CLIENT LIST can show the text: no blanks, nothing
-// but ASCII.
+// printable reports whether CLIENT LIST can show the text: ASCII without blanks.
 func printable(text []byte) bool {
 	if i := bytes.IndexByte(text, 0); i >= 0 {
 		text = text[:i]

@@ -1,7 +1,7 @@
 package connection_test
 
-// The family as clients use it, where a recorded conversation cannot hold it:
-// time, limits, passwords, one client acting on another.
+// The family as clients use it, for what a recorded conversation cannot contain: time, limits, passwords, one client acting
+// on another.
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// eventually waits for what happens on another connection's loop.
+// eventually waits for something on another connection's loop.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(200 * time.Microsecond) {
@@ -45,7 +45,7 @@ func TestPauseEndsWithItsTime(t *testing.T) {
 	}
 }
 
-// TestPauseStopsExpiry: a key whose time is over is missing while the server pauses, and goes when it goes on.
+// TestPauseStopsExpiry: an expired key is missing while the server pauses, and is removed after the pause.
 func TestPauseStopsExpiry(t *testing.T) {
 	s := livetest.Start(t)
 	a := s.Client()
@@ -68,7 +68,7 @@ func TestPauseOfAll(t *testing.T) {
 	a.Want("OK", "CLIENT", "PAUSE", 1000)
 	b.Send("PING")
 	b.Silent()
-	a.Send("CLIENT", "UNPAUSE") // held back as well, as in Redis
+	a.Send("CLIENT", "UNPAUSE") // it is delayed as well, as in Redis
 	a.Silent()
 	s.Advance(1000)
 	if got := a.Read() + b.Read(); got != "OKPONG" {
@@ -76,7 +76,7 @@ func TestPauseOfAll(t *testing.T) {
 	}
 }
 
-// Transactions and scripts count as what they do.
+// Transactions and scripts count as the commands that they contain.
 func TestPauseOfWritesLooksInside(t *testing.T) {
 	s := livetest.Start(t)
 	a := s.Client()
@@ -99,7 +99,7 @@ func TestPauseOfWritesLooksInside(t *testing.T) {
 	}
 }
 
-// A client that goes while it is held back leaves nothing behind.
+// A client that disconnects while it is delayed leaves nothing behind.
 func TestPausedClientGoes(t *testing.T) {
 	s := livetest.Start(t)
 	a, b := s.Client(), s.Client()
@@ -160,7 +160,7 @@ func TestPassword(t *testing.T) {
 	s := livetest.Start(t)
 	old := s.Client()
 	old.Want("OK", "CONFIG", "SET", "requirepass", "secret word")
-	old.Want("PONG", "PING") // who is in stays in
+	old.Want("PONG", "PING") // a client that is logged in stays logged in
 	c := s.Client()
 	c.Want("-NOAUTH Authentication required.", "PING")
 	c.Want("-NOAUTH Authentication required.", "MULTI")
@@ -178,7 +178,7 @@ func TestPassword(t *testing.T) {
 	}
 	c.Want("me", "CLIENT", "GETNAME")
 
-	// What one may send before AUTH is little.
+	// Only little may be sent before AUTH.
 	big := s.Client()
 	big.Send("SET", "k", strings.Repeat("x", 20000))
 	if got := big.Read(); got != "-ERR Protocol error: unauthenticated bulk length" || !big.Ended() {
@@ -229,14 +229,14 @@ func TestKillFilters(t *testing.T) {
 	}, "1", true)
 	victim(func(c *livetest.Client) []any { return []any{"LADDR", addrOf(c, "laddr"), "ID", c.Do("CLIENT", "ID")} }, "1", true)
 
-	// Oneself, after the reply.
+	// The client itself, after the reply.
 	a.Want("0", "CLIENT", "KILL", "ID", a.Do("CLIENT", "ID"))
 	a.Want("1", "CLIENT", "KILL", "ID", a.Do("CLIENT", "ID"), "SKIPME", "no")
 	if !a.Ended() {
 		t.Error("a client that killed itself lives")
 	}
 
-	// A client that waits dies without being served.
+	// A waiting client is killed without being served.
 	b, w := s.Client(), s.Client()
 	id := w.Do("CLIENT", "ID")
 	w.Send("BLPOP", "list", 0)
@@ -284,7 +284,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// CLIENT LIST shows of others what they do.
+// CLIENT LIST shows what other clients do.
 func TestListShowsState(t *testing.T) {
 	s := livetest.Start(t)
 	a, b := s.Client(), s.Client()
@@ -336,7 +336,7 @@ func TestUnblockCounts(t *testing.T) {
 	a.Want("0", "CLIENT", "UNBLOCK", id)
 }
 
-// A pipeline that turns replies off and on keeps the others in step.
+// A pipeline that turns replies off and on gets the right replies for the other commands.
 func TestReplyInPipeline(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()

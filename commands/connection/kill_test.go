@@ -6,7 +6,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// Who was killed while it waited is given nothing any more, in the same transaction or right behind; who waits behind it is.
+// A client that was killed while it waited is not served, in the same transaction or right after it; the waiter behind it is.
 func TestKilledGetsNothing(t *testing.T) {
 	for _, test := range []struct {
 		name            string

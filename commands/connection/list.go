@@ -1,6 +1,6 @@
 package connection
 
-// CLIENT LIST, INFO and KILL: looking at connections and ending them.
+// CLIENT LIST, INFO and KILL, which show connections and end them.
 
 import (
 	"bytes"
@@ -85,8 +85,7 @@ func clientType(a *command.Args) (class, bool) {
 	return cl, ok
 }
 
-// matches tells whether a session is of the class. A client that monitors is a normal
-// one.
+// matches reports whether a session is of the class. A client that monitors is a normal one.
 func (cl class) matches(s *command.Session) bool {
 	subscribed, replica := s.Subscriptions.Load() > 0, s.Shown.Flags.Load()&command.ShownReplica != 0
 	switch primary := s.Conn == nil; cl {
@@ -113,7 +112,7 @@ func (f *family) killRow(acl []string, flags command.Flags) *command.Command {
 	}
 }
 
-// filter says which connections are meant.
+// filter selects connections.
 type filter struct {
 	addr, laddr []byte
 	user        []byte
@@ -208,7 +207,7 @@ func (w *filter) matches(c *command.Ctx, s *command.Session) bool {
 	return true
 }
 
-// end ends a session: another's at once, the own one after the reply.
+// end ends a session: another's at once, the caller's own after the reply.
 func (f *family) end(c *command.Ctx, s *command.Session) {
 	if s == c.Session {
 		s.Closing = true

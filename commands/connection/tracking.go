@@ -1,7 +1,6 @@
 package connection
 
-// CLIENT TRACKING and what belongs to it: the commands. What they set up is in
-// server/tracking.
+// CLIENT TRACKING and related commands. server/tracking does the tracking.
 
 import (
 	"strings"
@@ -62,8 +61,7 @@ func (f *family) caching(c *command.Ctx) {
 	}
 }
 
-// trackingCommand reads all options before it looks at ON or OFF, as Redis
-// does: which of two errors is told depends on it.
+// trackingCommand reads all options before ON or OFF, as Redis does: the order decides which of two errors is replied.
 func (f *family) trackingCommand(c *command.Ctx) {
 	next := tracking.Client{Session: c.Session}
 	a := c.Cursor(3)
@@ -111,8 +109,7 @@ func (f *family) trackingCommand(c *command.Ctx) {
 	c.OK()
 }
 
-// check tells why a session that tracks as was says (nil if it does not)
-// cannot track as t says.
+// check returns an error text if a session that tracks as was (nil if it does not track) cannot track as t.
 func check(t, was *tracking.Client) string {
 	switch {
 	case !t.Broadcast && len(t.Prefixes) > 0:

@@ -1,7 +1,6 @@
 package connection_test
 
-// Client-side caching: who is told of what, in which order, and that nobody
-// keeps a value that has changed.
+// Client-side caching: which client gets which message, in which order, and that nobody keeps a value that has changed.
 
 import (
 	"fmt"
@@ -33,9 +32,9 @@ func TestTracking(t *testing.T) {
 	told("[invalidate [{k}1]]")
 	b.Want("OK", "SET", "{k}1", 4) // once is enough
 	a.Silent()
-	a.Want("5", "INCR", "{k}1") // a write is no read
+	a.Want("5", "INCR", "{k}1") // a write does not count as a read
 	a.Silent()
-	a.Want("3", "INCR", "{k}2") // the own change, after the reply
+	a.Want("3", "INCR", "{k}2") // the client's own change, after the reply
 	told("[invalidate [{k}2]]")
 
 	a.Want("3", "EVAL", "return redis.call('get', KEYS[1])", 1, "{k}2")
@@ -68,8 +67,8 @@ func TestTracking(t *testing.T) {
 	a.Silent()
 }
 
-// TestOwnMessages: messages of what a client's own command did come right behind its reply, before that of the next one, and
-// of a flush for which clients wait in Redis, before it. All as Redis 8.0 sends it.
+// TestOwnMessages: messages about a client's own command come right after its reply, before the reply of the next one. Those
+// of a flush for which clients wait in Redis come before its reply. All is as Redis 8.0 sends it.
 func TestOwnMessages(t *testing.T) {
 	const key, all, sample, push = "[invalidate [a]]", "[invalidate nil]", "Some real reply following the push reply", "[server-cpu-usage 42]"
 	for _, c := range []struct {
@@ -245,8 +244,7 @@ func TestTrackingTableIsLimited(t *testing.T) {
 	}
 }
 
-// Clients that keep what they read until they are told never keep an old
-// value, whatever writes at the same time.
+// Clients that cache what they read until a message comes never keep an old value, whatever writes at the same time.
 func TestTrackingKeepsCachesTrue(t *testing.T) {
 	s := livetest.Start(t)
 	const keys, enough = 20, 100
@@ -292,7 +290,7 @@ func TestTrackingKeepsCachesTrue(t *testing.T) {
 	}
 	stop.Store(true)
 	writers.Wait()
-	// What is under way comes before the reply of a command that is sent now.
+	// Messages under way come before the reply of a command that is sent now.
 	for range 3 {
 		read("nothing")
 	}
@@ -308,8 +306,8 @@ func TestTrackingKeepsCachesTrue(t *testing.T) {
 	}
 }
 
-// A connection that redirects to itself is told in RESP2 too while it listens to the channel; what tells of a flush is
-// the null of the one that tracks.
+// A connection that redirects to itself gets messages in RESP2 too, while it listens to the channel. The message of a flush
+// is the null of the connection that tracks.
 func TestTrackingRedirectedToItself(t *testing.T) {
 	s := livetest.Start(t)
 	a, b := s.Client(), s.Client()
@@ -344,7 +342,8 @@ func TestTrackingRedirectedToItself(t *testing.T) {
 	}
 }
 
-// TestTableIsCounted: what INFO memory has more once keys were read is near to what the heap has grown by, and is gone with them.
+// TestTableIsCounted: the growth in INFO memory after keys were read is near to the heap's growth, and disappears when
+// tracking is turned off.
 func TestTableIsCounted(t *testing.T) {
 	s := livetest.Start(t)
 	admin := s.Client()

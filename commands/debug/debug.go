@@ -1,5 +1,5 @@
-// Package debug, internal to the server, is the family of DEBUG: what tests and the authors of
-// clients need. What would only tell of Redis's insides is not there.
+// Package debug, internal to the server, is the family of DEBUG, for tests and for the authors of clients. Kinds that would
+// only show Redis's internals are left out.
 package debug
 
 import (
@@ -26,7 +26,7 @@ import (
 type family struct {
 	s     *server.Server
 	from  *atomic.Pointer[string]     // enable-debug-command
-	saved command.PerKeyspace[[]byte] // by DEBUG RELOAD, guarded by the locks of all its shards
+	saved command.PerKeyspace[[]byte] // by DEBUG RELOAD, guarded by the locks of all the keyspace's shards
 }
 
 // Commands are the rows of the family.
@@ -35,30 +35,28 @@ func Commands(s *server.Server) []*command.Command {
 	f.saved.Begin(s.Server, nil)
 	from := "no"
 	if s.TestMode {
-		from = "yes" // whoever may move the clock may do all that DEBUG does
+		from = "yes" // a client that may move the clock may use DEBUG too
 	}
 	f.from = s.Config.Enum("enable-debug-command", from, []string{"no", "yes", "local"}, "who may use DEBUG: nobody, everybody, clients of this machine")
 	s.Config.Find("enable-debug-command").Immutable = true
 	return []*command.Command{f.debugRow()}
 }
 
-// debugCommand is a kind of DEBUG. Redis has no rows for them, so neither do
-// COMMAND's replies.
+// debugCommand is a kind of DEBUG. Redis has no rows for the kinds, so replies of COMMAND do not contain them.
 type debugCommand struct {
 	name     string
 	min, max int // how many arguments follow it
 	usage    string
 	summary  string
-	// keyspace: it may touch any key. key: it looks at the keys it is given.
-	// long: it takes its time off the event loop. stalls: it takes the keys only to
-	// keep others from them.
+	// keyspace is set if it may touch any key, key if it looks at the keys that it is given. long is set if it takes so long
+	// that it runs off the event loop, stalls if it locks the keys only to keep others from them.
 	keyspace, key, long, stalls bool
-	// waits: not while the server loads.
+	// waits is set if it is refused while the server loads.
 	waits bool
 	run   func(f *family, c *command.Ctx)
 }
 
-// debugCommands is a function, for HELP is one of them and lists them all.
+// debugCommands is a function because HELP is one of the kinds, and lists them all.
 func debugCommands() []debugCommand {
 	return []debugCommand{
 		{name: "AOF-FLUSH-SLEEP", min: 1, max: 1, usage: "<microseconds>", summary: "Has every write of the append-only file wait so long first.", run: debugFlushSleep},
@@ -103,7 +101,7 @@ func debugCommands() []debugCommand {
 // debugSwitch turns something on or off.
 func debugSwitch(set func(f *family, c *command.Ctx, on bool)) func(*family, *command.Ctx) {
 	return func(f *family, c *command.Ctx) {
-		n, _ := strconv.Atoi(string(c.Args[2])) // what is no number is 0, as in Redis
+		n, _ := strconv.Atoi(string(c.Args[2])) // a text that is no number counts as 0, as in Redis
 		set(f, c, n != 0)
 		c.OK()
 	}
@@ -118,7 +116,7 @@ func (f *family) debugRow() *command.Command {
 		Plan: func(c *command.Ctx, set *engine.LockSet) (long bool) {
 			d := findDebug(c.Args)
 			switch {
-			case d == nil, d.stalls && c.Script: // a script has what it has
+			case d == nil, d.stalls && c.Script: // a script keeps the locks that it has
 				return false
 			case d.keyspace:
 				set.AddAll()
@@ -133,8 +131,7 @@ func (f *family) debugRow() *command.Command {
 	}
 }
 
-// findDebug finds the kind that arguments call, nil if there is none that
-// takes so many.
+// findDebug finds the kind that the arguments name, nil if no such kind takes that many arguments.
 func findDebug(args [][]byte) *debugCommand {
 	for _, d := range debugCommands() {
 		if n := len(args) - 2; n >= d.min && n <= d.max && command.EqualFold(args[1], d.name) {
@@ -162,7 +159,7 @@ func (f *family) debug(c *command.Ctx) {
 }
 
 func (f *family) debugAllowed(c *command.Ctx) bool {
-	if c.Session.Conn == nil { // a journal has what was allowed once
+	if c.Session.Conn == nil { // a command from a journal was allowed before
 		return true
 	}
 	switch *f.from.Load() {
@@ -201,7 +198,7 @@ func debugPacked(f *family, c *command.Ctx) {
 const flushSleepMax = 60_000_000
 
 func debugFlushSleep(f *family, c *command.Ctx) {
-	micros, _ := strconv.ParseInt(string(c.Args[2]), 10, 64) // what is no number is 0, as in Redis
+	micros, _ := strconv.ParseInt(string(c.Args[2]), 10, 64) // a text that is no number counts as 0, as in Redis
 	f.s.Persistence.SlowLog(time.Duration(min(max(micros, 0), flushSleepMax)) * time.Microsecond)
 	c.OK()
 }
@@ -218,7 +215,7 @@ func debugStopSaving(f *family, c *command.Ctx) {
 const debugSleepMax = 24 * 3600
 
 func debugSleep(_ *family, c *command.Ctx) {
-	// What is no number is 0, as in Redis.
+	// A text that is no number counts as 0, as in Redis.
 	if seconds, err := strconv.ParseFloat(string(c.Args[2]), 64); err == nil && seconds > 0 {
 		time.Sleep(time.Duration(min(seconds, debugSleepMax) * float64(time.Second)))
 	}
@@ -227,7 +224,7 @@ func debugSleep(_ *family, c *command.Ctx) {
 
 // debugObject shows an entry in Redis's form, without addresses.
 func debugObject(f *family, c *command.Ctx) {
-	e := c.Find(c.Args[2]) // also if its time is over
+	e := c.Find(c.Args[2]) // also an entry that has expired
 	if !e.Ok() {
 		c.Error(command.ErrNoSuchKey)
 		return
@@ -238,8 +235,8 @@ func debugObject(f *family, c *command.Ctx) {
 		value.Encoding(e), length, e.LastAccess()&(1<<24-1), max(0, c.Now/1e6-e.LastAccess()), f.nodes(e)))
 }
 
-// nodes describes a quicklist's. Whether inner ones are compressed is what the
-// parameter asks for, which DUMP does; in memory none is.
+// nodes describes the nodes of a quicklist. It reports inner nodes as compressed if the parameter says so, as DUMP does; in
+// memory no node is.
 func (f *family) nodes(e engine.Entry) string {
 	l, ok := e.Object().(*list.List)
 	if !ok || l.NodeSize() == 0 {
@@ -257,15 +254,13 @@ func (f *family) nodes(e engine.Entry) string {
 		n, float64(l.Len())/float64(n), l.NodeSize(), compressed, size)
 }
 
-// debugChangeReplID changes what INFO and ROLE call the server's data, as those
-// find that keep a copy of it.
+// debugChangeReplID changes the replication ID, which identifies the server's data to its replicas.
 func debugChangeReplID(f *family, c *command.Ctx) {
 	f.s.Replication.Rename()
 	c.OK()
 }
 
-// debugSegfault is for those who want to see what becomes of their system when a server
-// ends so.
+// debugSegfault lets users see how their system reacts when a server crashes.
 func debugSegfault(f *family, c *command.Ctx) {
 	p, err := os.FindProcess(os.Getpid())
 	if !f.s.Ends() || c.Session.Conn == nil {
@@ -312,12 +307,11 @@ func debugPopulate(_ *family, c *command.Ctx) {
 		c.PutString(key, value, 0)
 		c.Modified(key)
 	}
-	c.NoEffect() // as in Redis, neither files nor replicas are told
+	c.NoEffect() // as in Redis, neither files nor replicas get these keys
 	c.OK()
 }
 
-// protocolSamples are the replies of DEBUG PROTOCOL, which are Redis's, for
-// clients' tests expect them.
+// protocolSamples are the replies of DEBUG PROTOCOL. They are Redis's, because clients' tests expect those.
 var protocolSamples = []struct {
 	name  string
 	reply func(c *command.Ctx)

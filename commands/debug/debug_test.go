@@ -1,7 +1,7 @@
 package debug_test
 
-// DEBUG and INFO keysizes where Redis cannot say what is right: limiters and delay
-// queues, scripts that hold part of the keys, others who write meanwhile.
+// DEBUG and INFO keysizes where no comparison with Redis is possible: limiters and delay queues, scripts that hold some of
+// the keys, clients that write meanwhile.
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// Kinds that Redis does not have have a digest too, which tells what they hold.
+// Kinds that Redis does not have also have a digest, which depends on their contents.
 func TestDigestOfOwnKinds(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -32,7 +32,7 @@ func TestDigestOfOwnKinds(t *testing.T) {
 	if len(was) != 2 || len(is) != 2 || was[0] == is[0] || was[1] == is[1] {
 		t.Errorf("digests were %s, are %s", before, after)
 	}
-	// What was refused is counted, and no difference: nobody who follows hears of it.
+	// Refusals are counted, but make no difference: replicas do not learn of them.
 	c.Do("RL.SET", "counted", "FIXED", 1, 3000)
 	c.Do("RL.ACQUIRE", "counted")
 	same := c.Do("DEBUG", "DIGEST-VALUE", "counted")
@@ -40,14 +40,14 @@ func TestDigestOfOwnKinds(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	c.Want(same, "DEBUG", "DIGEST-VALUE", "counted")
-	// The queue works after it was read back.
+	// The queue works after it is read back.
 	s.Advance(70)
 	if got := c.Do("DQ.POP", "q", "COUNT", 2); !strings.Contains(got, "i p") || !strings.Contains(got, "j p") {
 		t.Errorf("popped %s", got)
 	}
 }
 
-// A script that may call everything still only touches keys that it holds.
+// A script that may call everything still touches only keys that it holds.
 func TestScriptsThatMayAll(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -69,7 +69,7 @@ func TestScriptsThatMayAll(t *testing.T) {
 	}
 }
 
-// INFO all counts sizes beside those who write, and in EXEC and scripts.
+// INFO all counts sizes while others write, in EXEC, and in scripts.
 func TestKeysizesBesideWrites(t *testing.T) {
 	s := livetest.Start(t)
 	c, writer := s.Client(), s.Client()
@@ -108,7 +108,7 @@ func TestKeysizesBesideWrites(t *testing.T) {
 	}
 }
 
-// DEBUG OBJECT tells of a quicklist's nodes what Redis would.
+// DEBUG OBJECT describes a quicklist's nodes as Redis would.
 func TestDebugObjectOfQuicklists(t *testing.T) {
 	c := livetest.Start(t).Client()
 	c.Want("OK", "CONFIG", "SET", "list-max-listpack-size", -1)
@@ -126,7 +126,7 @@ func TestDebugObjectOfQuicklists(t *testing.T) {
 	}
 }
 
-// DEBUG SLEEP holds the keys, and nothing else.
+// DEBUG SLEEP blocks the keys, and nothing else.
 func TestDebugSleep(t *testing.T) {
 	s := livetest.Start(t)
 	a, b := s.Client(), s.Client()

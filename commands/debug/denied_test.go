@@ -1,7 +1,7 @@
 package debug_test
 
-// DEBUG SET-DISABLE-DENY-SCRIPTS, with which scripts may call what administers: every such command replies something
-// that a script can have, and the connection and the server go on.
+// DEBUG SET-DISABLE-DENY-SCRIPTS lets scripts call administrative commands. Every such command replies something that a
+// script can receive, and the connection and the server continue.
 
 import (
 	"strings"

@@ -1,7 +1,7 @@
 package debug
 
-// DEBUG DIGEST and DIGEST-VALUE: a number for all keys, or for one, that is the same for the same values, on a real
-// Redis as well. Where order does not matter parts are joined with XOR.
+// DEBUG DIGEST and DIGEST-VALUE: a number for all keys, or for one. It is the same for the same values, on a real Redis too.
+// Where order does not matter, parts are joined with XOR.
 
 import (
 	"crypto/sha1"
@@ -25,14 +25,14 @@ import (
 
 type digest [sha1.Size]byte
 
-// add joins a part whose place does not matter.
+// add joins a part whose order does not matter.
 func (d *digest) add(part []byte) {
 	for i, b := range sha1.Sum(part) {
 		d[i] ^= b
 	}
 }
 
-// mix joins a part whose place matters.
+// mix joins a part whose order matters.
 func (d *digest) mix(part []byte) {
 	d.add(part)
 	*d = sha1.Sum(d[:])
@@ -43,7 +43,7 @@ func (d *digest) mixNumber(n int) {
 	d.mix(binary.BigEndian.AppendUint32(nil, uint32(n)))
 }
 
-// redisTypes are the numbers that Redis has for its types. What it does not have comes after them.
+// redisTypes are Redis's numbers of its types. Kinds that Redis does not have come after them.
 var redisTypes = map[engine.Kind]int{
 	engine.KindString: 0, engine.KindList: 1, engine.KindSet: 2, engine.KindZSet: 3, engine.KindHash: 4, engine.KindStream: 6,
 }
@@ -119,7 +119,7 @@ func (d *digest) value(e engine.Entry) {
 			d.add(part[:])
 		})
 	default:
-		if e.Kind() == engine.KindLimiter { // a refusal is counted, and has no effect
+		if e.Kind() == engine.KindLimiter { // refusals are counted without an effect, so they are left out
 			d.mix(limiter.WithoutRefused(e.Bytes(nil)))
 			break
 		}
@@ -140,7 +140,7 @@ func (d *digest) value(e engine.Entry) {
 	}
 }
 
-// appendScore appends a score with the digits that identify it, integers as well.
+// appendScore appends a score with the digits that identify it, an integer too.
 func appendScore(dst []byte, score float64) []byte {
 	if math.IsInf(score, 0) {
 		return number.AppendDouble(dst, score)
@@ -148,7 +148,7 @@ func appendScore(dst []byte, score float64) []byte {
 	return number.AppendFinite(dst, score)
 }
 
-// debugDigest is of all databases, with what has expired and is still there.
+// debugDigest replies the digest of all databases, including expired entries that are still there.
 func debugDigest(_ *family, c *command.Ctx) {
 	var all digest
 	db := c.DB
@@ -168,7 +168,7 @@ func debugDigest(_ *family, c *command.Ctx) {
 	c.Status(fmt.Sprintf("%x", all))
 }
 
-// debugDigestValue is of single values; that of what is not there is zero.
+// debugDigestValue replies the digests of single values; that of a missing key is zero.
 func debugDigestValue(_ *family, c *command.Ctx) {
 	c.Array(len(c.Args) - 2)
 	for _, key := range c.Args[2:] {

@@ -31,7 +31,7 @@ func debugListpack(f *family, c *command.Ctx) {
 	}
 }
 
-// listpackElements are all elements of a packed value in its order.
+// listpackElements returns all elements of a packed value in order.
 func listpackElements(e engine.Entry) string {
 	var b []byte
 	quote := func(v []byte) { b = append(strconv.AppendQuote(b, string(v)), ' ') }

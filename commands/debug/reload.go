@@ -1,7 +1,6 @@
 package debug
 
-// DEBUG RELOAD and LOADAOF: what there is, written and read back. Redis's tests use them to find out whether a value
-// survives that.
+// DEBUG RELOAD and LOADAOF write all keys and read them back. Redis's tests use them to find out whether values survive that.
 
 import (
 	"bytes"
@@ -30,14 +29,14 @@ func debugReload(f *family, c *command.Ctx) {
 			return
 		}
 	}
-	c.NoEffect()                                    // a journal has what it had
-	defer func() { c.KS.Dirty.Add(-c.Changes()) }() // save points count none of it, as in Redis
+	c.NoEffect()                                    // the journal need not change
+	defer func() { c.KS.Dirty.Add(-c.Changes()) }() // save points do not count these changes, as in Redis
 	file, size, err := f.reloadFrom(c, save)
 	if err != nil && save {
 		c.Error("ERR")
 		return
 	}
-	if err != nil && flush { // as in Redis, which looks for the file then
+	if err != nil && flush { // as in Redis, which opens the file after it flushed
 		c.FlushAll()
 		_ = f.s.Functions.LoadCode(c, nil, true, true)
 		other(c, true)
@@ -47,7 +46,7 @@ func debugReload(f *family, c *command.Ctx) {
 	}
 	if err == nil {
 		defer file.Close()
-		if !save { // what is damaged changes nothing
+		if !save { // a damaged file changes nothing
 			err = dumpfile.Check(c, file, size)
 		}
 	}
@@ -88,8 +87,7 @@ func debugReload(f *family, c *command.Ctx) {
 	c.OK()
 }
 
-// over tells a journal of the keys whose time is over, which a file that is read back is
-// without. All keys are held.
+// over logs the removal of expired keys, which are missing in the file that is read back. All shards are locked.
 func over(c *command.Ctx) {
 	if !c.Logging() {
 		return
@@ -104,8 +102,7 @@ func over(c *command.Ctx) {
 	}
 }
 
-// other tells a journal what there is after a file was read that is not of what there
-// was. All keys are held.
+// other logs all keys after a file was read, because they are not those from before. All shards are locked.
 func other(c *command.Ctx, flushed bool) {
 	if !c.Logging() {
 		return
@@ -119,8 +116,8 @@ func other(c *command.Ctx, flushed bool) {
 	}
 }
 
-// reloadFrom is the file that is read back: dbfilename, which is written first if save,
-// or one in memory where tests leave nothing behind.
+// reloadFrom returns the file to read back: dbfilename, written first if save is set, or a file in memory so that tests leave
+// nothing behind.
 func (f *family) reloadFrom(c *command.Ctx, save bool) (file io.ReadSeekCloser, size int64, err error) {
 	if c.KS == f.s.Keyspace && !f.s.TestMode {
 		if save {
@@ -155,8 +152,7 @@ type inMemory struct{ io.ReadSeeker }
 
 func (inMemory) Close() error { return nil }
 
-// debugLoadAOF holds no keys: the log's commands take them, and clients are told that
-// the server loads.
+// debugLoadAOF locks no keys: the log's commands lock them. Clients learn that the server loads.
 func debugLoadAOF(f *family, c *command.Ctx) {
 	if !c.CanBlock() {
 		c.Error("ERR DEBUG LOADAOF isn't allowed in a transaction or a script")
@@ -165,7 +161,7 @@ func debugLoadAOF(f *family, c *command.Ctx) {
 	c.NoEffect()
 	flush := func(c *command.Ctx) {
 		c.FlushAll()
-		c.NoEffect() // what is read next is the log
+		c.NoEffect() // the log is read next
 		c.EndCommand(nil)
 	}
 	if err := f.s.Persistence.ReloadLog(flush); err != nil {

@@ -31,13 +31,13 @@ type addArgs struct {
 	id      []byte
 	payload []byte
 	extra   delayqueue.Extra
-	extras  bool // there is an extra
+	extras  bool // extra was given
 	// every, in microseconds, or cron and zone make a schedule.
 	every      int64
 	cron, zone []byte
 }
 
-// again says that a schedule is added.
+// again reports whether the options make a schedule.
 func (o *addArgs) again() bool { return o.every > 0 || o.cron != nil }
 
 // given is the extra, nil if there is none.
@@ -109,7 +109,7 @@ func readAdd(c *command.Ctx) (o addArgs, text string) {
 	return o, a.Err()
 }
 
-// span takes a time in milliseconds that is not 0, as microseconds.
+// span reads a duration of at least 1 ms, and returns it in microseconds.
 func span(a *command.Args, text string) int64 { return a.IntRange(1, delayMillisMax, text) * 1000 }
 
 func (f *family) add(c *command.Ctx) {
@@ -167,7 +167,7 @@ func (f *family) add(c *command.Ctx) {
 	c.Bulk(o.id)
 }
 
-// logAdd names the effect that an entry was added, after so many attempts elsewhere. While Logging only.
+// logAdd logs that an entry was added. attempt is how many attempts it had in another queue. Call it only while Logging.
 func logAdd(v *engine.View, key, id []byte, due int64, payload []byte, x *delayqueue.Extra, attempt int64) {
 	scratch := v.Scratch()
 	*scratch = x.Append((*scratch)[:0])

@@ -1,5 +1,5 @@
-// Waiting for what falls due: in the order in which consumers asked, at the
-// moment, whatever is done to the key, and each entry to one.
+// Waiting for entries that fall due: in the order in which consumers asked, exactly when due, whatever changes the key, and
+// each entry to one consumer.
 package delayqueue_test
 
 import (
@@ -121,8 +121,7 @@ func TestBlockAndTheKey(t *testing.T) {
 	}
 }
 
-// Leases that run out, entries that come back and more time for them wake the
-// line too.
+// Leases that end, entries that come back and renewed leases also wake the line.
 func TestBlockAndLeases(t *testing.T) {
 	for what, test := range map[string]struct {
 		do   string
@@ -166,7 +165,7 @@ if first[2] and tonumber(first[2]) <= tonumber(ARGV[1]) then
 end
 return nil`
 
-// DQ.POP on a sorted set is the poller's script, call for call.
+// DQ.POP on a sorted set does the same as the poller's script, call for call.
 func TestAsConsumeScript(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	s := livetest.Start(t)
@@ -221,7 +220,7 @@ func TestBlockEnds(t *testing.T) {
 		t.Errorf("the last got %s", got)
 	}
 	c.Want("0", "DBSIZE")
-	// Of several keys, any wakes; and only once.
+	// Any of several keys wakes a waiter, and only once.
 	last.Send("DQ.MPOP", 3, "x", "y", "z", "BLOCK", 0)
 	s.Blocked(1)
 	c.Want("OK", "MULTI")
@@ -271,7 +270,7 @@ func TestBlockRealTime(t *testing.T) {
 		}
 		waits = append(waits, time.Since(began))
 	}
-	// The machine may be busy at times: the quickest tells.
+	// The machine may be busy at times: the shortest wait counts.
 	if least := slices.Min(waits); least < 10*time.Millisecond || least > 50*time.Millisecond {
 		t.Errorf("waits of 10 ms took %v", waits)
 	}

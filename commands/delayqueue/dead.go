@@ -1,11 +1,9 @@
 package delayqueue
 
-// Dead letters. An entry that has failed for good first is "dying" in its own
-// queue, then moved to the dead-letter queue, which is another key and perhaps
-// in another shard. DQ.NACK takes both locks and moves it at once. Where a
-// lease ran out, or in a script, only the queue's own lock is held: then the
-// keyspace calls forward in a moment. If the dead-letter queue's key holds
-// something else, entries stay dying until it does not: nothing is lost.
+// Dead letters. An entry that has failed for good is first "dying" in its own queue, then moves to the dead-letter queue,
+// which is another key and perhaps in another shard. DQ.NACK takes both locks and moves the entry at once. When a lease ends,
+// or in a script, only the queue's own lock is held; then the keyspace calls forward shortly after. While the dead-letter
+// queue's key has another type, entries stay dying, so nothing is lost.
 
 import (
 	"github.com/limitkv/limitkv/engine"
@@ -13,12 +11,11 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// buryBatch is how many entries are moved under one hold of the locks.
+// buryBatch is how many entries are moved before the locks are released.
 const buryBatch = 256
 
-// alsoDead locks the dead-letter queue and the limiter beside the queue. Their names
-// are in the queue, so that is looked at first; should they change before the command
-// runs, the entries are forwarded, and grants end in a moment.
+// alsoDead locks the dead-letter queue and the limiter together with the queue. The queue contains their names, so it is read
+// first. If they change before the command runs, entries are forwarded and grants end shortly after.
 func (f *family) alsoDead(c *command.Ctx, set *engine.LockSet) {
 	f.glance(c.KS, c.DB, c.Args[1], func(q *delayqueue.Queue) {
 		s := q.Settings()
@@ -30,16 +27,14 @@ func (f *family) alsoDead(c *command.Ctx, set *engine.LockSet) {
 	})
 }
 
-// deadOf is the name of a queue's dead-letter queue, "" for none. No lock is
-// held.
+// deadOf is the name of a queue's dead-letter queue, "" for none. The caller holds no lock.
 func (f *family) deadOf(ks *engine.Keyspace, db int, key []byte) (name string) {
 	f.glance(ks, db, key, func(q *delayqueue.Queue) { name = q.Settings().Dead })
 	return name
 }
 
-// glance shows a queue, if there is one, to fn, before its key is locked for a
-// command. While a script has it nothing is shown: whoever comes later is told
-// again.
+// glance shows a queue, if there is one, to fn, before a command locks its key. It shows nothing while a script holds the
+// key.
 func (f *family) glance(ks *engine.Keyspace, db int, key []byte, fn func(q *delayqueue.Queue)) {
 	ks.TryInspect(engine.LocksOf(key), func(r *engine.Reader) {
 		r.DB = db
@@ -49,8 +44,8 @@ func (f *family) glance(ks *engine.Keyspace, db int, key []byte, fn func(q *dela
 	})
 }
 
-// bury moves up to max dying entries to the dead-letter queue, if its lock is
-// held; what is left is forwarded. It reports whether any were moved.
+// bury moves up to max dying entries to the dead-letter queue if its lock is held; the others are forwarded later. It reports
+// whether any were moved.
 func (f *family) bury(v *engine.View, key []byte, q *delayqueue.Queue, max int) (moved bool) {
 	dead := []byte(q.Settings().Dead)
 	if q.Dying() == 0 || len(dead) == 0 {
@@ -87,7 +82,7 @@ func (f *family) bury(v *engine.View, key []byte, q *delayqueue.Queue, max int) 
 		to.Bury(v.Now, e.ID, e.Payload, v.Now, e.Attempt, &x)
 	})
 	v.Changed(dead, engine.EventDelayQueue, "dq.dead")
-	if q.Timed() { // a schedule's next occurrence came in
+	if q.Timed() { // a schedule's next occurrence was added
 		rearm(v, key, q)
 	}
 	if q.Dying() > 0 {
@@ -96,7 +91,7 @@ func (f *family) bury(v *engine.View, key []byte, q *delayqueue.Queue, max int) 
 	return true
 }
 
-// forget forgets an id that is remembered.
+// forget removes an id that a queue remembers.
 func forget(v *engine.View, key []byte, q *delayqueue.Queue, id []byte) {
 	if v.Logging() {
 		w := logged(v, key, wordRem, 1)
@@ -106,7 +101,7 @@ func forget(v *engine.View, key []byte, q *delayqueue.Queue, id []byte) {
 	q.Remove(id, 0, v.Now)
 }
 
-// forward moves dying entries of a queue. No lock is held.
+// forward moves dying entries of a queue. The caller holds no lock.
 func (f *family) forward(ks *engine.Keyspace, db int, key []byte) {
 	set := engine.LocksOf(key)
 	if dead := f.deadOf(ks, db, key); dead != "" {

@@ -1,7 +1,6 @@
-// Package delayqueue, internal to the server, is the family of delay queues: DQ.*, on the type of that
-// name and, for taking, on sorted sets by due time. The queue itself is
-// engine/delayqueue's; here are arguments, replies, the waiting line, the
-// dead-letter queue, and the keys that queues live under.
+// Package delayqueue, internal to the server, is the family of delay queues: DQ.*, on delay queues and, for taking, on sorted
+// sets by due time. engine/delayqueue implements the queue; this package handles arguments, replies, the waiting line, the
+// dead-letter queue, and the keys of queues.
 package delayqueue
 
 import (
@@ -21,7 +20,7 @@ type family struct {
 	mu     sync.Mutex
 	serial delayqueue.Serial
 
-	// fronts stand for queues in the lines of their limiters.
+	// fronts represent queues in the lines of their limiters.
 	fronts fronts
 	// lists are the limits of the lists that DQ.MOVE fills.
 	lists *params.ListLimits
@@ -49,14 +48,15 @@ const writeKey = command.RW | command.Access | command.Update
 const (
 	// delayMillisMax is the longest delay or lease, a hundred years.
 	delayMillisMax = 3_155_760_000_000
-	// timeMillisMin is the first due time, in 1973. As seconds it is in the year 5138: what is less was meant as seconds.
+	// timeMillisMin is the earliest due time, in 1973. A smaller number was meant as seconds: this one, as seconds, is in the
+	// year 5138.
 	timeMillisMin = 100_000_000_000
 	// timeMillisMax is the last due time, in the year 9999.
 	timeMillisMax = 253_402_300_799_999
 	// blockMillisMax is the longest wait, as for BLPOP.
 	blockMillisMax = 1<<53 - 1
-	// batchMax is the most entries that one call takes or shows: larger counts
-	// mean this. It bounds how long a call holds the queue's lock.
+	// batchMax is the most entries that one call takes or shows; larger counts are reduced to it. It bounds how long a call
+	// holds the queue's lock.
 	batchMax = 10_000
 	// maxLenMax is the most that MAXLEN can be.
 	maxLenMax = 1_000_000_000_000
@@ -64,7 +64,7 @@ const (
 	concMax = 1_000_000_000
 	// triesMax is the most that TRIES can be.
 	triesMax = 1_000_000_000
-	// backoffMillisMax is BACKOFF's MAX where none is given, a day.
+	// backoffMillisMax is the default of BACKOFF's MAX, a day.
 	backoffMillisMax = 86_400_000
 )
 
@@ -117,7 +117,7 @@ func lookupWrite(c *command.Ctx, key []byte) (*delayqueue.Queue, bool) {
 	return command.ObjectWrite[*delayqueue.Queue](c, key, engine.KindDelayQueue)
 }
 
-// changed tells that a queue was changed, and removes an empty one.
+// changed announces a change of a queue, and removes the queue if it is empty.
 func changed(v *engine.View, key []byte, q *delayqueue.Queue, event string) {
 	v.Changed(key, engine.EventDelayQueue, event)
 	if q.Empty() {
@@ -126,20 +126,19 @@ func changed(v *engine.View, key []byte, q *delayqueue.Queue, event string) {
 	}
 }
 
-// rearm tells the keyspace that something may happen in a queue by itself earlier
-// than before.
+// rearm tells the keyspace that a queue may have an earlier deadline than before.
 func rearm(v *engine.View, key []byte, q *delayqueue.Queue) {
 	if q.NextDue() == 0 {
 		return
 	}
-	if e := v.Find(key); e.Ok() { // what has come already waits until the effects so far are named
+	if e := v.Find(key); e.Ok() { // deadlines that have passed wait until the effects so far are logged
 		v.InnerDue(e)
 	}
 }
 
 func ceilMillis(micros int64) int64 { return (micros + 999) / 1000 }
 
-// replyEntry appends an entry: what to ack it by, payload, due, attempt.
+// replyEntry appends an entry: the name to ack it by, payload, due, attempt.
 func replyEntry(c *command.Ctx, e *delayqueue.Entry) {
 	var name [64]byte
 	c.Array(4)

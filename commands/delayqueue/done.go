@@ -1,6 +1,6 @@
 package delayqueue
 
-// What workers say of their entries: DQ.ACK, DQ.NACK, DQ.TOUCH, DQ.REM.
+// What workers do with their entries: DQ.ACK, DQ.NACK, DQ.TOUCH, DQ.REM.
 
 import (
 	"github.com/limitkv/limitkv/engine/delayqueue"
@@ -40,8 +40,8 @@ func (f *family) remRow() *command.Command {
 	}
 }
 
-// each does something to each named entry, by which a lease ends or not, and replies for how many it worked. word
-// and before, numbers that go before the names, are the effect.
+// each does something to each named entry, which may end its lease, and replies for how many it worked. The effect is word,
+// then the numbers before, then the names.
 func (f *family) each(c *command.Ctx, names [][]byte, event, word string, do func(q *delayqueue.Queue, id []byte, attempt int64) bool, before ...int64) {
 	key := c.Args[1]
 	q, ok := lookupWrite(c, key)
@@ -132,8 +132,7 @@ func (f *family) nackRow() *command.Command {
 	}
 }
 
-// nackArgs are DQ.NACK's. The options stand behind the ids, so what looks like
-// one there is one.
+// nackArgs are DQ.NACK's arguments. The options follow the ids, so an argument at the end that looks like an option is one.
 type nackArgs struct {
 	names  [][]byte
 	delay  int64 // microseconds, or delayqueue.ByBackoff

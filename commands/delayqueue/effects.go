@@ -1,8 +1,7 @@
 package delayqueue
 
-// The effects of queues: what became of entries, at a given time. Journals have
-// them as DQ.APPLY, which clients cannot call; whatever a command of clients was
-// asked for, these say what it did, so applying them again does the same.
+// The effects of queues: what happened to entries, and when. Journals store them as DQ.APPLY, which clients cannot call. An
+// effect says what a command did, whatever the client asked for, so applying it again does the same.
 
 import (
 	"github.com/limitkv/limitkv/engine"
@@ -14,24 +13,23 @@ import (
 const (
 	wordAdd    = "ADD"    // id due payload [extra [attempt]]
 	wordPop    = "POP"    // lease n
-	wordTake   = "TAKE"   // lease id...: POP where entries are not all alike
+	wordTake   = "TAKE"   // lease id...: a POP that names its entries
 	wordAck    = "ACK"    // name...
 	wordRem    = "REM"    // name...
 	wordNack   = "NACK"   // delay dead name...
 	wordFail   = "FAIL"   // reason delay dead name...
 	wordTouch  = "TOUCH"  // until name...
-	wordSettle = "SETTLE" // n: what had happened by itself, as leases that ran out
+	wordSettle = "SETTLE" // n: how much happened by itself, such as leases that ended
 	wordBury   = "BURY"   // n: dying entries that left for the dead-letter queue
 	wordPlan   = "PLAN"   // id every cron zone payload extra: a schedule
 	wordReplan = "REPLAN" // id every cron zone payload extra: of a schedule that keeps its times
 	wordSet    = "SET"    // lease tries dead backoff backoff-max [maxlen paused conc rules [limit]]
 )
 
-// logged begins an effect at the view's time, of n arguments behind the word, which
-// the caller appends. Numbers are in microseconds. The command that runs has no
-// other effect then. While Logging only.
+// logged begins an effect at the view's time, with n arguments after the word, which the caller appends. Numbers are in
+// microseconds. The running command itself is then not logged. Call logged only while Logging.
 func logged(v *engine.View, key []byte, word string, n int) engine.Words {
-	v.NoEffect() // but this one
+	v.NoEffect() // only effects like this one
 	w := v.Words(4 + n)
 	w.Text("DQ.APPLY")
 	w.Bytes(key)
@@ -40,7 +38,7 @@ func logged(v *engine.View, key []byte, word string, n int) engine.Words {
 	return w
 }
 
-// settled tells that the keyspace did what had come by itself.
+// settled logs what the keyspace did by itself when its time had come.
 func settled(v *engine.View, key []byte, n int) {
 	v.LogSystem([]byte("DQ.APPLY"), key, command.Number(v.Now), []byte(wordSettle), command.Number(int64(n)))
 }
@@ -57,15 +55,15 @@ func (f *family) applyRow() *command.Command {
 	}
 }
 
-// moment, period and count take what effects have: times and lengths of time, in microseconds, and counts. They keep what
-// a journal makes within the bounds of what files have.
+// moment, period and count read the times, durations and counts of effects; times and durations are in microseconds. They
+// enforce the same bounds on journals as on files.
 func moment(a *command.Args) int64 { return within(a, 0, delayqueue.TimeMax) }
 
 func period(a *command.Args) int64 { return within(a, 0, delayqueue.SpanMax) }
 
 func count(a *command.Args) int64 { return within(a, 0, 1<<62) }
 
-// within takes an integer, 0 in place of one that is not.
+// within reads an integer, and returns 0 for a wrong one.
 func within(a *command.Args, lo, hi int64) int64 {
 	n := a.IntRange(lo, hi, errApply)
 	if a.Err() != "" {
@@ -74,7 +72,7 @@ func within(a *command.Args, lo, hi int64) int64 {
 	return n
 }
 
-// errApply is for what no journal of ours has.
+// errApply is the error for arguments that no journal of this server contains.
 const errApply = "ERR this is no effect of a delay queue"
 
 func (f *family) apply(c *command.Ctx) {

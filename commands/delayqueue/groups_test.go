@@ -1,4 +1,4 @@
-// Whose turn it is: priorities and groups, as the documentation says them.
+// The order of deliveries: priorities and groups, as in the documentation.
 package delayqueue_test
 
 import (
@@ -66,7 +66,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// CONC 1: a group is worked in order, whoever waits.
+// CONC 1: a group's entries are delivered in order, whoever waits.
 func TestGroupsConc(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -105,7 +105,7 @@ func TestGroupsConc(t *testing.T) {
 	c.Want(times("[[a2#2 p T+1000 2]]"), "DQ.POP", "q")
 }
 
-// A tenant with very many does not delay another's one by more than a round.
+// A tenant with very many entries does not delay another's entry by more than a round.
 func TestGroupsFair(t *testing.T) {
 	const many = 50_000
 	s := livetest.Start(t)
@@ -185,7 +185,8 @@ func TestGroupsRules(t *testing.T) {
 	}
 }
 
-// The limiters of groups go once they are full, also of a queue at rest, and those of former rules at once.
+// The limiters of groups are removed once they are full, even if the queue is idle; those of former rules are removed at
+// once.
 func TestGroupsRest(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()

@@ -1,14 +1,14 @@
 package delayqueue
 
-// LIMIT: deliveries of a queue that take one each from a limiter, which others share.
+// LIMIT: each delivery of a queue takes one unit from a limiter, which others share.
 //
-// What CONC holds for a delivery is a named grant for as long as the entry is leased: its name is the entry's, the
-// attempt's and the queue's, and its lease the entry's. Both run out together, so neither has to tell the other; what
-// ends a lease sooner ends the grant.
+// With CONC, a delivery opens a named grant for as long as the entry is leased. Its name consists of the entry's id, the
+// attempt and the queue's key; its lease is the entry's. Both leases end together, so neither has to notify the other.
+// Whatever ends the entry's lease sooner ends the grant too.
 //
-// Where the limiter refuses, those who wait for the queue are stood for by one more waiter, the queue's front, in the line
-// of the limiter, among callers of RL.ACQUIRE and the fronts of other queues. When its turn comes it serves the queue's
-// line, and goes to the end of the limiter's: of queues that share a limiter each has its turn.
+// While the limiter refuses, one waiter, the queue's front, represents all waiters of the queue in the limiter's line, among
+// callers of RL.ACQUIRE and the fronts of other queues. When its turn comes it serves the queue's line, and goes to the end
+// of the limiter's line. So queues that share a limiter take turns.
 
 import (
 	"crypto/sha256"
@@ -30,19 +30,20 @@ type front struct {
 	f     *family
 	place queuePlace
 	limit string
-	// turn: it has its turn, and left is how many deliveries that still is. The locks of both keys guard it.
+	// turn is set during the front's turn; left is how many more deliveries the turn allows. The locks of both keys guard
+	// them.
 	turn bool
 	left int
 }
 
-// queuePlace is where a queue is, whether it is there or not.
+// queuePlace identifies a queue, which may not exist.
 type queuePlace struct {
 	ks  *engine.Keyspace
 	db  int
 	key string
 }
 
-// fronts are those who stand in line.
+// fronts are the fronts that stand in line.
 type fronts struct {
 	mu   sync.Mutex
 	list map[queuePlace]*front
@@ -55,7 +56,7 @@ func (f *fronts) find(at queuePlace) *front {
 	return f.list[at]
 }
 
-// begin notes a front.
+// begin adds a front.
 func (f *fronts) begin(w *front) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,7 +66,7 @@ func (f *fronts) begin(w *front) {
 	f.list[w.place] = w
 }
 
-// end forgets a front, or the one that there is if w is nil, and returns it.
+// end removes w, or any front of the queue if w is nil, and returns it.
 func (f *fronts) end(at queuePlace, w *front) *front {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,10 +78,10 @@ func (f *fronts) end(at queuePlace, w *front) *front {
 	return is
 }
 
-// lineLeft has a queue's front leave the limiter's line: nobody waits for the queue any more, or its limiter is another.
+// lineLeft makes a queue's front leave the limiter's line: nobody waits for the queue any more, or it has another limiter.
 func (f *family) lineLeft(ks *engine.Keyspace, db int, key string) {
 	at := queuePlace{ks, db, key}
-	if w := f.fronts.find(at); w == nil || w.turn { // it sees to that itself
+	if w := f.fronts.find(at); w == nil || w.turn { // a front that has its turn leaves by itself
 		return
 	}
 	if w := f.fronts.end(at, nil); w != nil {
@@ -88,7 +89,7 @@ func (f *family) lineLeft(ks *engine.Keyspace, db int, key string) {
 	}
 }
 
-// alsoLimits locks the limiters of the queues beside them.
+// alsoLimits locks the limiters of the queues together with the queues.
 func (f *family) alsoLimits(c *command.Ctx, set *engine.LockSet) {
 	if !delayqueue.AnyLimited() {
 		return
@@ -102,7 +103,7 @@ func (f *family) alsoLimits(c *command.Ctx, set *engine.LockSet) {
 	})
 }
 
-// checkLimit is what is wrong with a limiter that a queue is to have.
+// checkLimit returns an error text if a queue cannot have a limiter.
 func checkLimit(c *command.Ctx, limit []byte) (text string) {
 	if len(limit) == 0 {
 		return ""
@@ -116,7 +117,7 @@ func checkLimit(c *command.Ctx, limit []byte) (text string) {
 	return ""
 }
 
-// popLimited is popQueue where each delivery takes one from a limiter.
+// popLimited is popQueue for a queue with a limiter.
 func (o *popping) popLimited(c *command.Ctx, key []byte, q *delayqueue.Queue) (popped bool, text string) {
 	limit := []byte(q.Limit())
 	if at, ok := q.NextDelivery(c.Now); !ok || at > c.Now || !c.Reach(limit) {
@@ -153,7 +154,7 @@ func (o *popping) popLimited(c *command.Ctx, key []byte, q *delayqueue.Queue) (p
 	return len(out) > 0, ""
 }
 
-// grantName is the name of what is held for a leased entry. No id has a #, so no two of it are alike.
+// grantName is the name of a leased entry's grant. No id contains #, so names are unique.
 func grantName(key, id []byte, attempt int64) []byte {
 	name := make([]byte, 0, len(id)+len(key)+12)
 	name = append(name, id...)
@@ -166,8 +167,8 @@ func grantName(key, id []byte, attempt int64) []byte {
 	return name
 }
 
-// queueUp sees to it that somebody stands in the line of a queue's limiter, where the queue has something to deliver. It
-// returns when to try again if that cannot be done at once, or nobody has to wait.
+// queueUp makes sure that a front stands in the line of a queue's limiter; the queue has something to deliver. It returns
+// when to try again if the limiter's lock is busy, else 0.
 func (f *family) queueUp(c *command.Ctx, key, limit []byte) (againMicros int64) {
 	if !c.Reach(limit) {
 		return c.Needs(key, limit)
@@ -195,7 +196,7 @@ func (f *family) queueUp(c *command.Ctx, key, limit []byte) (againMicros int64) 
 	return 0
 }
 
-// needed tells whether somebody waits for what the queue has, and for want of the limiter.
+// needed reports whether callers wait for entries of the queue that are due: only the limiter holds them back.
 func (w *front) needed(v *engine.View) bool {
 	key := []byte(w.place.key)
 	if n, _ := v.Waiting(key, engine.KindDelayQueue); n == 0 {
@@ -209,7 +210,7 @@ func (w *front) needed(v *engine.View) bool {
 	return ok && at <= v.Now
 }
 
-// Serve serves the queue's line if the limiter would let something pass.
+// Serve serves the queue's line if the limiter would grant something.
 func (w *front) Serve(v *engine.View, limit []byte) (engine.Served, int64) {
 	if !w.needed(v) {
 		w.f.fronts.end(w.place, w)
@@ -221,7 +222,7 @@ func (w *front) Serve(v *engine.View, limit []byte) (engine.Served, int64) {
 	}
 	others, _ := v.Waiting(limit, engine.KindLimiter)
 	most := math.MaxInt
-	if others > 1 { // each has its turn
+	if others > 1 { // all take turns
 		most = 1
 	}
 	w.turn, w.left = true, most
@@ -239,17 +240,17 @@ func (w *front) Serve(v *engine.View, limit []byte) (engine.Served, int64) {
 	return engine.ServedMove, again
 }
 
-// TimedOut is never called: a front waits as long as those whom it stands for.
+// TimedOut is never called: a front waits as long as the waiters that it represents.
 func (w *front) TimedOut() {}
 
-// over collects what was held for entries of a queue with a limit.
+// over collects the grants of entries of a queue with a limiter.
 type over struct {
 	key, limit []byte
 	q          *delayqueue.Queue
 	names      [][]byte
 }
 
-// overOf is nothing, and costs nothing, where the queue has no limit.
+// overOf is empty, and costs nothing, if the queue has no limiter.
 func overOf(key []byte, q *delayqueue.Queue) (o over) {
 	if q != nil && q.Limit() != "" {
 		o = over{key: key, limit: []byte(q.Limit()), q: q}
@@ -257,7 +258,7 @@ func overOf(key []byte, q *delayqueue.Queue) (o over) {
 	return o
 }
 
-// of is the name of what is held for an entry, nil if nothing is.
+// of is the name of an entry's grant, nil if it has none.
 func (o *over) of(id []byte, now int64) []byte {
 	if o.q == nil {
 		return nil
@@ -269,19 +270,19 @@ func (o *over) of(id []byte, now int64) []byte {
 	return grantName(o.key, e.ID, e.Attempt)
 }
 
-// add notes that it is to end.
+// add collects a grant.
 func (o *over) add(name []byte) {
 	if name != nil {
 		o.names = append(o.names, name)
 	}
 }
 
-// settle ends what was held, or has it end in a moment if the limiter's lock cannot be had.
+// settle ends the collected grants; it does so shortly after if the limiter's lock is busy.
 func (f *family) settle(c *command.Ctx, o *over) {
 	f.tell(c, o, func(v *engine.View) { budget.Settle(v, o.limit, o.names) })
 }
 
-// renew has it held for so long from now on.
+// renew renews the leases of the collected grants.
 func (f *family) renew(c *command.Ctx, o *over, leaseMicros int64) {
 	f.tell(c, o, func(v *engine.View) { budget.Touch(v, o.limit, o.names, leaseMicros) })
 }
@@ -298,7 +299,7 @@ func (f *family) tell(c *command.Ctx, o *over, do func(v *engine.View)) {
 	ks.Sched.Go(func() { f.apart(ks, db, limit, do) })
 }
 
-// apart does something to a key by itself. No lock is held.
+// apart does something to a key in a transaction of its own. The caller holds no lock.
 func (f *family) apart(ks *engine.Keyspace, db int, key []byte, do func(v *engine.View)) {
 	h := ks.TryUpdate(engine.LocksOf(key), func(v *engine.View) {
 		v.DB = db

@@ -1,4 +1,4 @@
-// LIMIT: deliveries that take from a limiter, alone, beside other queues and beside callers of RL.ACQUIRE.
+// LIMIT: deliveries that take from a limiter, alone, together with other queues, and together with callers of RL.ACQUIRE.
 package delayqueue_test
 
 import (
@@ -39,7 +39,7 @@ func field(t *testing.T, c *livetest.Client, command, key, name string) string {
 	return value
 }
 
-// held is how much of a limiter of CONC 10 is held.
+// held checks how much of a limiter of CONC 10 is taken.
 func held(t *testing.T, c *livetest.Client, key string, want int) {
 	t.Helper()
 	if got := field(t, c, "RL.INFO", key, "available"); got != strconv.Itoa(10-want) {
@@ -115,7 +115,7 @@ func TestLimitErrors(t *testing.T) {
 	`)
 }
 
-// What CONC holds goes by the lease, whatever ends that.
+// A grant of CONC ends with the entry's lease, whatever ends that.
 func TestLimitConc(t *testing.T) {
 	s, c := limited(t)
 	converse(t, s, c, `
@@ -137,7 +137,7 @@ func TestLimitConc(t *testing.T) {
 		}
 		held(t, c, "l", 8-i)
 	}
-	// A new version waits, and the worker goes on.
+	// A new version waits, and the worker continues.
 	c.Want("j5", "DQ.ADD", "q", "DELAY", 9999, "ID", "j5", "again")
 	held(t, c, "l", 3)
 	c.Want("1", "DQ.ACK", "q", "j5#1")
@@ -174,7 +174,7 @@ func TestLimitConc(t *testing.T) {
 	held(t, c, "l", 0)
 }
 
-// Who waits for a queue whose limiter refuses has its place in the limiter's line.
+// A waiter for a queue whose limiter refuses has its place in the limiter's line.
 func TestLimitLine(t *testing.T) {
 	s, c := limited(t)
 	converse(t, s, c, `
@@ -216,7 +216,7 @@ func TestLimitLine(t *testing.T) {
 	}
 }
 
-// However a wait ends, nothing is left of it in the limiter's line; and whatever becomes of the limiter, nothing hangs.
+// However a wait ends, it leaves nothing in the limiter's line. Whatever happens to the limiter, nothing hangs.
 func TestLimitEnds(t *testing.T) {
 	for name, end := range map[string]struct {
 		do    func(s *livetest.Server, c, w *livetest.Client)
@@ -294,7 +294,7 @@ func TestLimitEnds(t *testing.T) {
 	}
 }
 
-// In MULTI and in scripts the limiter holds, too, and DQ.POP sees what came before it.
+// The limiter also applies in MULTI and in scripts, and DQ.POP sees what came before it there.
 func TestLimitWithin(t *testing.T) {
 	s, c := limited(t)
 	converse(t, s, c, `
@@ -319,8 +319,8 @@ func TestLimitWithin(t *testing.T) {
 	}
 }
 
-// Queues in all shards, workers of all kinds, a limiter that changes and goes: never more than it allows are out at once,
-// each entry is delivered, and nothing hangs.
+// Queues in all shards, workers of all kinds, and a limiter that changes and disappears: there are never more grants than it
+// allows, each entry is delivered, and nothing hangs.
 func TestLimitStorm(t *testing.T) {
 	const queues, each, conc = 5, 60, 4
 	rnd, _ := livetest.Random(t, 1)
@@ -409,7 +409,7 @@ func anys(line string) (args []any) {
 	return args
 }
 
-// A consumer of a queue whose limiter's lock is busy is served when that is free, though the clock stands.
+// A consumer of a queue whose limiter's lock is busy is served when the lock is free, though the clock stands.
 func TestLimitWhoseLockIsBusy(t *testing.T) {
 	s := livetest.Start(t)
 	c, w := s.Client(), s.Client()

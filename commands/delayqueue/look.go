@@ -112,11 +112,13 @@ func peek(c *command.Ctx) {
 	}
 }
 
-// lookStep is how many entries are looked at under one lock: some 50 microseconds, and with a costly pattern some more.
+// lookStep is how many entries are looked at before the lock is released: that takes about 50 microseconds, more with a
+// costly pattern.
 const lookStep = 256
 
-// find finds what is asked for, and returns the queue, nil if it is not there any more. It reports false if FROM names no
-// entry. Others use the queue meanwhile, where many entries are looked at; what is found is as it was at first.
+// find finds the entries that are asked for. It returns the queue, nil if it no longer exists, and reports false if FROM
+// names no entry. If it looks at many entries, others use the queue in between; the entries found are as they were at the
+// start.
 func (o *peeking) find(c *command.Ctx, q *delayqueue.Queue) ([]delayqueue.Entry, *delayqueue.Queue, bool) {
 	if q == nil {
 		return nil, nil, false
@@ -145,13 +147,13 @@ func (o *peeking) find(c *command.Ctx, q *delayqueue.Queue) ([]delayqueue.Entry,
 	return search.End(q != nil), q, true
 }
 
-// stateNames are how DQ.PEEK FULL calls the states.
+// stateNames are the names of the states in DQ.PEEK FULL.
 var stateNames = map[delayqueue.State]string{
 	delayqueue.Ready: "ready", delayqueue.Delayed: "delayed", delayqueue.Leased: "leased", delayqueue.Dying: "dying",
 }
 
-// replyFull appends all that there is to know of an entry. What it does not have is
-// -1, or empty; so is its schedule where q is nil.
+// replyFull appends all fields of an entry. A field that the entry does not have is -1 or empty; so is its schedule if q is
+// nil.
 func replyFull(c *command.Ctx, q *delayqueue.Queue, e *delayqueue.Entry) {
 	x := e.Extra()
 	var name [64]byte

@@ -1,6 +1,5 @@
-// How late deliveries are, how long others wait while a great queue drains, and
-// what waiting costs: measured over sockets, where LIMITKV_MEASURE asks for it,
-// because a busy machine makes these numbers its own.
+// How late deliveries are, how long others wait while a large queue drains, and what waiting costs. This is measured over
+// sockets if LIMITKV_MEASURE is set, because on a busy machine the numbers mean nothing.
 package delayqueue_test
 
 import (
@@ -105,7 +104,7 @@ func measureLateness(t *testing.T, kind string) {
 	stopped.Wait()
 }
 
-// A million entries due at once are drained by some; how long do others wait?
+// A few clients drain a million entries that are due at once; how long do others wait?
 func TestMeasureDrain(t *testing.T) {
 	livetest.Measured(t)
 	for _, kind := range []string{"zset", "delayqueue", "leases"} {
@@ -125,7 +124,7 @@ func TestMeasureDrain(t *testing.T) {
 			}
 		}
 		if kind == "leases" {
-			c.Want("OK", "LKV.CLOCK", "RESUME") // the clock that others move keeps them waiting by itself
+			c.Want("OK", "LKV.CLOCK", "RESUME") // with a stopped clock, whoever moves it keeps the others waiting
 			until := s.Now() + 6000
 			for range entries / 1000 {
 				c.Pipeline(livetest.Append(nil, "DQ.POP", "q", "COUNT", 1000, "LEASE", until-s.Now()), 1)

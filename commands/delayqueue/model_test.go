@@ -16,7 +16,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// driver runs both.
+// driver runs the server and the model.
 type driver struct {
 	t    *testing.T
 	rnd  *rand.Rand
@@ -25,12 +25,11 @@ type driver struct {
 	w    *world
 	done map[string]int
 	idle []*livetest.Client
-	// ranks: entries have groups and priorities.
+	// ranks is set if entries have groups and priorities.
 	ranks bool
 }
 
-// name is an id, often one that is leased, often with an attempt, at times a
-// stale one.
+// name is an id, often of a leased entry, often with an attempt, sometimes a stale one.
 func (d *driver) name() string {
 	id := "j" + strconv.Itoa(d.rnd.IntN(8))
 	for _, j := range d.w.jobs {
@@ -53,8 +52,7 @@ func (d *driver) count(what string, n int) string {
 	return strconv.Itoa(n)
 }
 
-// step does one thing to both and returns the command, its reply and what that
-// should be.
+// step does one thing to both, and returns the command, its reply and the expected reply.
 func (d *driver) step() (command []any, got, want string) {
 	w := d.w
 	do := func(args ...any) string {
@@ -162,7 +160,7 @@ func (d *driver) step() (command []any, got, want string) {
 			i := d.rnd.IntN(len(w.line))
 			w.line[i].client.Close()
 			w.line = slices.Delete(w.line, i, i+1)
-			w.serve() // who is first now may be in the wrong
+			w.serve() // the first one now may ask for something wrong
 			d.s.Blocked(int64(len(w.line)))
 			d.done["disconnect"]++
 		}
@@ -192,7 +190,7 @@ func (d *driver) step() (command []any, got, want string) {
 	return command, got, want
 }
 
-// budget does something to the limiter, beside the queue.
+// budget does something to the limiter, independently of the queue.
 func (d *driver) budget() (args []any, want string) {
 	w := d.w
 	id := "x" + strconv.Itoa(d.rnd.IntN(3))
@@ -244,7 +242,7 @@ func (d *driver) requeue() (args []any, want string) {
 	return args, d.count("requeue", hits)
 }
 
-// add adds a job, or one that is there again.
+// add adds a job, or one that exists already.
 func (d *driver) add() (args []any, want string) {
 	w := d.w
 	id, payload, delay := "j"+strconv.Itoa(d.rnd.IntN(8)), "p"+strconv.Itoa(d.rnd.IntN(100)), d.span()
@@ -252,7 +250,7 @@ func (d *driver) add() (args []any, want string) {
 	var o options
 	for i, of := range []*int64{&o.expire, &o.unique, &o.maxwait} {
 		if d.rnd.IntN(4) == 0 {
-			*of = d.span() + []int64{6, 4, 3}[i] // no consumer's time is over at that moment
+			*of = d.span() + []int64{6, 4, 3}[i] // no consumer's wait ends at that moment
 		}
 	}
 	args = append(append([]any{"DQ.ADD", "q", "DELAY", delay, "ID", id}, o.args()...), payload)
@@ -269,7 +267,8 @@ func (d *driver) add() (args []any, want string) {
 	}
 	j := w.find(id)
 	if j != nil && j.leased && w.dies(j) && mode != "NX" && j.unique+o.unique == 0 {
-		// What is behind one that dies comes when that is a dead letter, a moment later: who is served first then is not said.
+		// The version behind a dying entry comes when that becomes a dead letter, a moment later: who is served first then is
+		// undefined.
 		args, mode = slices.Insert(slices.DeleteFunc(args, func(a any) bool { return a == "XX" }), 2, any("NX")), "NX"
 	}
 	_, known := w.known[id]
@@ -341,7 +340,7 @@ func (d *driver) block() {
 		c.client = d.s.Client()
 	}
 	args := append(popArgs(c.count, c.lease), "BLOCK", 0)
-	ms := d.span() + 5 // never at the moment of anything else
+	ms := d.span() + 5 // never at the same time as another event
 	if d.rnd.IntN(2) == 0 && !slices.ContainsFunc(w.line, func(o *consumer) bool { return o.deadline == w.now+ms }) {
 		c.deadline = w.now + ms
 		args[len(args)-1] = ms
@@ -352,7 +351,7 @@ func (d *driver) block() {
 	d.done["block"]++
 }
 
-// collect reads what those in line were served, and compares.
+// collect reads the replies to the waiters that were served, and compares them.
 func (d *driver) collect() error {
 	for _, c := range d.w.finished {
 		if got := c.client.Read(); got != d.w.replies[c] {
@@ -370,7 +369,7 @@ func (d *driver) collect() error {
 	return nil
 }
 
-// proof checks that the effects make the same keys, and looks at the dead letters.
+// proof checks that the effects make the same keys, and checks the dead letters.
 func (d *driver) proof() {
 	d.t.Helper()
 	d.c.Want("OK", "LKV.JOURNAL", "CHECK")
@@ -386,7 +385,7 @@ func (d *driver) proof() {
 	}
 }
 
-// forwarded waits until what has died is a dead letter, to which it becomes in a moment.
+// forwarded waits until dying entries have become dead letters.
 func (d *driver) forwarded() {
 	d.t.Helper()
 	for end := time.Now().Add(10 * time.Second); !strings.Contains(d.c.Do("DQ.INFO", "q"), " dying 0 "); {

@@ -1,7 +1,7 @@
 package delayqueue
 
-// DQ.MOVE: what pollers of scheduled jobs do, without polling. Due members of a
-// sorted set go to a list, from which workers take them.
+// DQ.MOVE moves due members of a sorted set to a list, from which workers take them. It replaces programs that poll the
+// sorted set.
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ type moving struct {
 	left  bool
 	count int
 	block int64 // ms, 0 for ever, -1 not at all
-	unit  int64 // microseconds a unit of the scores
+	unit  int64 // microseconds per unit of the scores
 }
 
 func (f *family) readMove(c *command.Ctx) (o moving, text string) {
@@ -94,9 +94,9 @@ func (o *moving) wait(c *command.Ctx) {
 	}
 }
 
-// Try moves what is due, for the first in line.
+// Try moves due members for the first waiter in line.
 func (o *moving) Try(c *command.Ctx, from []byte) (engine.Served, int64) {
-	if e := c.Peek(from); e.Ok() && e.Kind() != engine.KindZSet { // as BLPOP: it may become right again
+	if e := c.Peek(from); e.Ok() && e.Kind() != engine.KindZSet { // as BLPOP: the key may get the right type again
 		return engine.ServedHold, 0
 	}
 	n, text := o.shift(c, from, c.Args[2])

@@ -1,5 +1,4 @@
-// What entries and queues can have besides: each option as the documentation says
-// it, at its limits, and its errors.
+// Options of entries and queues: each as in the documentation, at its limits, and with its errors.
 package delayqueue_test
 
 import (
@@ -239,7 +238,7 @@ func TestRequeue(t *testing.T) {
 		c.Want("2", "DQ.REQUEUE", dead, q, "ID", "d", "none", "c")
 		c.Want("[[b pb "+fmt.Sprint(s.Now())+" 1]]", "DQ.PEEK", dead)
 		c.Want("[[a#1 pa "+fmt.Sprint(s.Now())+" 1]]", "DQ.POP", q)
-		// what the queue has stays where it is
+		// entries that the queue has stay where they are
 		c.Want("a", "DQ.ADD", dead, "ID", "a", "older")
 		c.Want("1", "DQ.REQUEUE", dead, q)
 		c.Want("-QUEUEFULL the queue has as many entries as its MAXLEN allows", "DQ.REQUEUE", dead, q)
@@ -352,8 +351,7 @@ func TestMove(t *testing.T) {
 	c.Want("[z l]", "COMMAND", "GETKEYS", "DQ.MOVE", "z", "l", "BLOCK", 0)
 }
 
-// One call in place of a poller: it waits for what is due and wakes who waits for the
-// list.
+// One call in place of a poller: it waits for due members, and wakes waiters for the list.
 func TestMoveBlock(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()

@@ -9,11 +9,11 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// What one transaction, one script or one moment makes ready is given out when it is over: first come, first served, to
-// each by its own order of keys.
+// What one transaction, script or moment makes ready is delivered when it is over: first come, first served, to each waiter
+// in its own order of keys.
 func TestWhoWaitsForSeveralQueues(t *testing.T) {
 	for what, test := range map[string]struct {
-		line []string // keys of those who wait
+		line []string // keys of the waiters
 		adds []string // key and due time, in ms from now, of what becomes ready, in this order
 		want []string // what each gets
 	}{

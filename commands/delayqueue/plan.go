@@ -16,7 +16,7 @@ import (
 // plansShown is how many schedules DQ.INFO shows.
 const plansShown = 1000
 
-// check is what is wrong with a schedule's texts, before anything is changed.
+// check returns an error text if a schedule's texts are wrong, before anything is changed.
 func (o *addArgs) check() (text string) {
 	if o.cron == nil {
 		return ""
@@ -37,7 +37,7 @@ func (o *addArgs) check() (text string) {
 
 // plan adds a schedule.
 func (f *family) plan(c *command.Ctx, key []byte, q *delayqueue.Queue, o *addArgs) {
-	s := delayqueue.Schedule{ // nothing of o, which is so in its caller's frame
+	s := delayqueue.Schedule{ // copies, so that o stays on its caller's stack
 		ID: bytes.Clone(o.id), Payload: bytes.Clone(o.payload), EveryMicros: o.every, Cron: string(o.cron), Zone: string(o.zone),
 		Extra: delayqueue.Extra{Group: bytes.Clone(o.extra.Group), Prio: o.extra.Prio, ExpireMicros: o.extra.ExpireMicros},
 	}
@@ -66,7 +66,7 @@ func (f *family) plan(c *command.Ctx, key []byte, q *delayqueue.Queue, o *addArg
 	c.Bulk(o.id)
 }
 
-// planText says when a schedule comes, as DQ.ADD is told.
+// planText is when a schedule is due, in the syntax of DQ.ADD.
 func planText(s *delayqueue.Schedule) string {
 	switch {
 	case s == nil:

@@ -62,7 +62,7 @@ func TestEvery(t *testing.T) {
 			t.Fatalf("got %s, want %s", got, want)
 		}
 	}
-	// Given up, dead or expired, the next one comes as well.
+	// If an occurrence is given up, dead or expired, the next one comes as well.
 	converse(t, s, c, `
 		DQ.SET d DEAD {d}dead TRIES 1 LEASE 50 => OK
 		DQ.ADD d EVERY 100 EXPIRE 70 ID x p => x
@@ -158,7 +158,7 @@ func TestCron(t *testing.T) {
 	if got := c.Do("DQ.INFO", "q"); !strings.Contains(got, "schedules [[job CRON 0 9 * * mon TZ America/New_York "+at("2023-11-20 14:00:00")+"]]") {
 		t.Error(got)
 	}
-	// Across both changes of the clocks it fires once a day, whatever is restarted.
+	// Across both daylight-saving changes it fires once a day, whatever is restarted.
 	c.Want("OK", "FLUSHALL")
 	c.Want("OK", "LKV.JOURNAL", "START")
 	c.Want("night", "DQ.ADD", "q", "CRON", "30 2 * * *", "TZ", "Europe/Berlin", "ID", "night", "p")

@@ -1,4 +1,4 @@
-// DQ.MOVE beside the script that a poller of scheduled jobs calls.
+// DQ.MOVE compared with the script that a poller of scheduled jobs calls.
 package delayqueue_test
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// pollScript moves what is due at ARGV[1] from the sorted set to the list.
+// pollScript moves members that are due at ARGV[1] from the sorted set to the list.
 const pollScript = `
 local due = redis.call('zrangebyscore', KEYS[1], '-inf', ARGV[1], 'limit', 0, ARGV[2])
 for _, job in ipairs(due) do
@@ -18,7 +18,7 @@ for _, job in ipairs(due) do
 end
 return #due`
 
-// Call for call it does the same.
+// DQ.MOVE does the same, call for call.
 func TestAsPoller(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	s := livetest.Start(t)

@@ -1,6 +1,6 @@
 package delayqueue
 
-// DQ.POP and DQ.MPOP, and waiting for what falls due.
+// DQ.POP and DQ.MPOP, and waiting for entries that fall due.
 
 import (
 	"math"
@@ -45,8 +45,8 @@ type popping struct {
 	count       int
 	block       int64 // ms, 0 for ever, -1 not at all
 	lease       int64 // microseconds, -1 for the queue's default
-	unit        int64 // microseconds a unit of a sorted set's scores
-	// waits: who gets nothing waits, or does already.
+	unit        int64 // microseconds per unit of a sorted set's scores
+	// waits is set if a caller that gets nothing waits.
 	waits bool
 }
 
@@ -93,7 +93,7 @@ func (f *family) readPop(c *command.Ctx) (o popping, text string) {
 	return o, a.Err()
 }
 
-// readBlock takes how long to wait, in ms.
+// readBlock reads how long to wait, in ms.
 func readBlock(a *command.Args) int64 {
 	ms := a.Int()
 	switch {
@@ -105,7 +105,7 @@ func readBlock(a *command.Args) int64 {
 	return ms
 }
 
-// readUnit takes what a sorted set's scores count, in microseconds.
+// readUnit reads the unit of a sorted set's scores, in microseconds.
 func readUnit(a *command.Args) int64 {
 	switch {
 	case a.Is("S"):
@@ -143,9 +143,8 @@ func (f *family) pop(c *command.Ctx) {
 	o.wait(c)
 }
 
-// serveLine lets those who wait for the keys have what has fallen due before the
-// caller looks: the line may not have been served for it yet. Inside EXEC or a
-// script nothing of others may come between.
+// serveLine serves the waiters of the keys before the caller looks: entries may have fallen due since the lines were served.
+// Inside EXEC or a script nobody else may come in between.
 func (f *family) serveLine(c *command.Ctx, keys [][]byte) {
 	if c.Script || c.Exec {
 		return
@@ -176,7 +175,7 @@ func (o *popping) wait(c *command.Ctx) {
 	}
 }
 
-// nextTry is when a key is worth another try, 0 if nothing tells: others do then.
+// nextTry is when a retry of a key may succeed, 0 if that is unknown: then an event wakes the waiters.
 func (o *popping) nextTry(c *command.Ctx, key []byte) int64 {
 	if q, ok := c.Peek(key).Object().(*delayqueue.Queue); ok && q.Limit() != "" {
 		if at, ok := q.NextDelivery(c.Now); ok && at <= c.Now {
@@ -186,11 +185,11 @@ func (o *popping) nextTry(c *command.Ctx, key []byte) int64 {
 	return nextDue(&c.View, key, o.unit)
 }
 
-// Try takes what is due of a key for the first in its line.
+// Try takes what is due in a key for the first waiter in its line.
 func (o *popping) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
 	popped, text := o.popFrom(c, key)
 	switch {
-	case text == command.ErrWrongType: // as BLPOP: it may become right again
+	case text == command.ErrWrongType: // as BLPOP: the key may get the right type again
 		return engine.ServedHold, 0
 	case text != "":
 		c.Error(text)
@@ -242,7 +241,7 @@ func (o *popping) popFrom(c *command.Ctx, key []byte) (popped bool, text string)
 	return false, command.ErrWrongType
 }
 
-// begin replies what stands before n entries.
+// begin replies the part before n entries.
 func (o *popping) begin(c *command.Ctx, key []byte, n int) {
 	if o.many {
 		c.Array(2)
@@ -289,8 +288,8 @@ func (o *popping) leaseOf(q *delayqueue.Queue) int64 {
 	return o.lease
 }
 
-// popRanked is popQueue where entries have groups or priorities. How many can be
-// delivered turns out only by trying, and the effect names them.
+// popRanked is popQueue for entries with groups or priorities. Only trying shows how many can be delivered, so the effect
+// names them.
 func (o *popping) popRanked(c *command.Ctx, key []byte, q *delayqueue.Queue) bool {
 	lease := o.leaseOf(q)
 	var out []delayqueue.Entry
@@ -299,7 +298,7 @@ func (o *popping) popRanked(c *command.Ctx, key []byte, q *delayqueue.Queue) boo
 	return len(out) > 0
 }
 
-// took replies what was taken, and tells of it by name.
+// took replies the entries that were taken, and logs them by id.
 func (o *popping) took(c *command.Ctx, key []byte, q *delayqueue.Queue, lease int64, out []delayqueue.Entry) {
 	if len(out) == 0 {
 		return
@@ -351,7 +350,7 @@ func dueMembers(z *zset.Set, unit, now int64, most int) (n int) {
 	return n
 }
 
-// takenOut tells that members were taken from a sorted set, and removes an empty one.
+// takenOut announces that members were taken from a sorted set, and removes an empty one.
 func takenOut(c *command.Ctx, key []byte, z *zset.Set) {
 	c.Changed(key, engine.EventZSet, "zrem")
 	if z.Len() == 0 {

@@ -1,5 +1,4 @@
-// The commands of delay queues over a socket: each line is a command and its
-// reply, as the documentation says them.
+// The commands of delay queues over a socket: each line is a command and its reply, as in the documentation.
 package delayqueue_test
 
 import (
@@ -53,7 +52,7 @@ func converse(t *testing.T, s *livetest.Server, c *livetest.Client, lines string
 	}
 }
 
-// times writes out T and T+n.
+// times replaces T and T+n by numbers.
 func times(line string) string {
 	words := strings.Split(line, " ")
 	for i, w := range words {
@@ -207,8 +206,8 @@ func TestDefaults(t *testing.T) {
 	`)
 }
 
-// A dead-letter queue in another shard is served as well, from a lease that ran
-// out, from DQ.NACK, EXEC and a script; and nothing is lost if its key is taken.
+// A dead-letter queue in another shard is filled as well, after a lease that ended, from DQ.NACK, EXEC and a script; and
+// nothing is lost if its key has another type.
 func TestDeadElsewhere(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -255,7 +254,7 @@ func TestDeadElsewhere(t *testing.T) {
 	`)
 }
 
-// What moves by itself when leases end is a change that a snapshot does not have.
+// Entries that move by themselves when leases end count as changes since the last snapshot.
 func TestDeadLettersCount(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -402,8 +401,7 @@ func TestErrors(t *testing.T) {
 	c.Want("3", "DBSIZE")
 }
 
-// A queue is a key like others.
-// An id that is leased is with one worker, whoever adds it again: its new version waits.
+// A leased id belongs to one worker. If it is added again, the new version waits.
 func TestOneWorker(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -471,7 +469,7 @@ func TestOneWorker(t *testing.T) {
 	`)
 }
 
-// A new version that waits is kept by all that keeps queues.
+// A new version that waits is saved wherever queues are saved.
 func TestOneWorkerKept(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()

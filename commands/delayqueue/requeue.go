@@ -1,6 +1,6 @@
 package delayqueue
 
-// DQ.REQUEUE: dead letters back into a queue.
+// DQ.REQUEUE: moves dead letters back into a queue.
 
 import (
 	"bytes"
@@ -24,14 +24,14 @@ func (f *family) requeueRow() *command.Command {
 	}
 }
 
-// planRequeue locks both queues. All entries of a great queue take long.
+// planRequeue locks both queues. Moving all entries of a large queue takes long.
 func (f *family) planRequeue(c *command.Ctx, set *engine.LockSet) (long bool) {
 	set.AddKey(c.Args[1])
 	set.AddKey(c.Args[2])
 	return len(c.Args) == 3 && f.sizeOf(c.KS, c.DB, c.Args[1]) > batchMax
 }
 
-// sizeOf is how many entries a queue has. No lock is held.
+// sizeOf is how many entries a queue has. The caller holds no lock.
 func (f *family) sizeOf(ks *engine.Keyspace, db int, key []byte) (n int) {
 	f.glance(ks, db, key, func(q *delayqueue.Queue) { n = q.Len() })
 	return n
@@ -76,8 +76,7 @@ func (f *family) requeue(c *command.Ctx) {
 	c.Int(f.revive(c, from, to, chosen(from, c.Now, count, ids)))
 }
 
-// chosen are copies of the entries that are to go: those that wait, or of those the
-// ones that are named.
+// chosen returns the ids of the entries to move: the named ones, or up to count waiting ones.
 func chosen(q *delayqueue.Queue, now int64, count int, ids [][]byte) (names [][]byte) {
 	if ids != nil {
 		for _, name := range ids {
@@ -98,7 +97,7 @@ func chosen(q *delayqueue.Queue, now int64, count int, ids [][]byte) (names [][]
 	return names
 }
 
-// revive moves entries. What is leased stays, and so does what has no room in the other queue, or is known there by its id, as
+// revive moves entries. An entry stays if it is leased, if the other queue has no room, or if the other queue knows its id as
 // an entry or a schedule.
 func (f *family) revive(c *command.Ctx, from, to *delayqueue.Queue, ids [][]byte) (n int64) {
 	dead, key := c.Args[1], c.Args[2]

@@ -30,7 +30,7 @@ func (f *family) setRow() *command.Command {
 	}
 }
 
-// resumes tells whether an option with its value is PAUSED 0, whereupon what waits goes.
+// resumes reports whether an option and its value are PAUSED 0, which lets deliveries continue.
 func resumes(option, value []byte) bool {
 	return command.EqualFold(option, "PAUSED") && string(value) == "0"
 }
@@ -38,8 +38,8 @@ func resumes(option, value []byte) bool {
 // settingsKeys is where the settings name keys: how many arguments are left from there on, 0 if they name none.
 type settingsKeys struct{ dead, limit int }
 
-// seekSettings is where among the arguments the settings name keys, -1 if they name none. It reads them as DQ.SET does: the
-// name of a key may be that of an option.
+// seekSettings returns the indexes of the keys that the settings name, -1 for a missing one. It reads the options as DQ.SET
+// does, because a key may have the name of an option.
 func seekSettings(args [][]byte) settingsKeys {
 	a := command.ArgsOf(args[min(2, len(args)):]...)
 	_, at, _ := readSettings(&a, delayqueue.Settings{})
@@ -52,7 +52,7 @@ func seekSettings(args [][]byte) settingsKeys {
 	return at
 }
 
-// readSettings reads the options over what is set already.
+// readSettings reads the options; settings that are not given stay as in s.
 func readSettings(a *command.Args, s delayqueue.Settings) (delayqueue.Settings, settingsKeys, string) {
 	var at settingsKeys
 	var lease, tries, backoff, groups, maxLen, paused bool
@@ -100,7 +100,7 @@ func readSettings(a *command.Args, s delayqueue.Settings) (delayqueue.Settings, 
 	return s, at, a.Err()
 }
 
-// readRules takes the rules that each group has a limiter of.
+// readRules reads the rules of GROUPS; each group has a limiter with these rules.
 func readRules(a *command.Args) string {
 	if a.Err() != "" {
 		return ""
@@ -151,7 +151,7 @@ func (f *family) set(c *command.Ctx) {
 	}
 	q.Configure(s)
 	if s.Limit != was.Limit {
-		f.lineLeft(c.KS, c.DB, string(key)) // who waits is served anew
+		f.lineLeft(c.KS, c.DB, string(key)) // the waiters are served again
 	}
 	if c.Logging() {
 		w := logged(&c.View, key, wordSet, 10)
@@ -168,7 +168,7 @@ func (f *family) set(c *command.Ctx) {
 		w.End()
 	}
 	f.bury(&c.View, key, q, buryBatch)
-	rearm(&c.View, key, q) // limiters of former rules go
+	rearm(&c.View, key, q) // the limiters of former rules end
 	c.Changed(key, engine.EventDelayQueue, "dq.set")
 	c.OK()
 }

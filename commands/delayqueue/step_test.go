@@ -1,6 +1,6 @@
 package delayqueue_test
 
-// DQ.PEEK with MATCH over many entries, and what others do with its queue meanwhile.
+// DQ.PEEK with MATCH over many entries, and what other clients do with its queue meanwhile.
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 
 const (
 	manyEntries = 30_000
-	// costly is a pattern of one id, the last, that takes long to find out.
+	// costly is a pattern that only the last id matches, and that takes long to check.
 	costly = "*a*a*a*a*z"
-	// stepTries are how often it is tried to do something while a command runs: it may be over before.
+	// stepTries is how often the test tries to do something while a command runs: the command may end before.
 	stepTries = 100
 )
 
@@ -33,7 +33,7 @@ func fillMany(c *livetest.Client) {
 	c.Want(tail+"z", "DQ.ADD", "q", "DELAY", 1000, "ID", tail+"z", "p")
 }
 
-// peeking sends a DQ.PEEK and waits until it takes long. It reports false if it was over before that was seen.
+// peeking sends a DQ.PEEK and waits until it runs long. It reports false if it ended before that was seen.
 func peeking(t *testing.T, s *livetest.Server, c *livetest.Client) bool {
 	t.Helper()
 	c.Send("DQ.PEEK", "q", "MATCH", costly)
@@ -52,13 +52,13 @@ const patience = 5 * time.Second
 
 func runsLong(s *livetest.Server) bool { return len(s.Long.All()) > 0 }
 
-// found tells whether a reply has the entry, and has it once.
+// found reports whether a reply contains the entry exactly once.
 func found(reply string) bool {
 	return strings.HasPrefix(reply, "[["+strings.Repeat("a", 200)+"z p ") && strings.Count(reply, "[") == 2
 }
 
-// TestPeekInSteps: whoever uses the queue, or another key of its shard, does not wait until DQ.PEEK is over, and what it
-// finds is as it was at first, wherever that is by now.
+// TestPeekInSteps: clients that use the queue, or another key of its shard, do not wait until DQ.PEEK ends. It replies
+// entries as they were at its start, wherever they are by then.
 func TestPeekInSteps(t *testing.T) {
 	s := livetest.Start(t)
 	a, b := s.Client(), s.Client()
@@ -110,7 +110,7 @@ func TestPeekLosesItsQueue(t *testing.T) {
 				t.Fatal(change, got)
 			}
 			ok = runsLong(s)
-			if change[0] == "RENAME" { // it changes there
+			if change[0] == "RENAME" { // the queue changes under its new name
 				b.Do("DQ.POP", "other", "COUNT", 1000)
 				b.Do("DQ.REM", "other", strings.Repeat("a", 200)+"z")
 			}

@@ -1,6 +1,6 @@
 package delayqueue
 
-// What INFO tells of all queues.
+// INFO's fields about all queues.
 
 import (
 	"github.com/limitkv/limitkv/engine"

@@ -1,5 +1,4 @@
-// The naive queue that the model test compares with: lists, written from the meaning
-// of the commands.
+// The naive queue that the model test compares with: lists, written from the definitions of the commands.
 package delayqueue_test
 
 import (
@@ -20,7 +19,7 @@ type job struct {
 	attempt, before int
 	leased          bool
 	options
-	behind *version // that waits until the lease is over
+	behind *version // waits until the lease ends
 }
 
 // options are in ms, 0 for none.
@@ -50,21 +49,21 @@ func (o options) args() (args []any) {
 	return args
 }
 
-// version is a new one of a job that is leased.
+// version is a new version of a leased job.
 type version struct {
 	payload string
 	due     int64
 	options
 }
 
-// letter is a dead one.
+// letter is a dead letter.
 type letter struct {
 	payload string
 	attempt int
 	options
 }
 
-// consumer is one that waits.
+// consumer is a waiting consumer.
 type consumer struct {
 	client   *livetest.Client
 	count    int
@@ -111,7 +110,7 @@ func (w *world) wait(j *job, due int64) {
 	j.leased, j.due, j.order = false, due, w.order
 }
 
-// regroup gives new groups a turn, and forgets those that are gone.
+// regroup gives new groups a turn, and removes those that are gone.
 func (w *world) regroup() {
 	here, ranks := map[string]bool{"": true, " ": true}, false
 	for _, j := range w.jobs {
@@ -160,15 +159,15 @@ func (w *world) ready() (list []*job) {
 	return list
 }
 
-// free tells whether the limiter lets something pass.
+// free reports whether the limiter grants something.
 func (w *world) free() bool { return !w.limited || len(w.grants) < w.limit }
 
-// needsLease tells whether a consumer is in the wrong with its lease.
+// needsLease reports whether a consumer's lease is an error.
 func (w *world) needsLease(lease int64) bool {
 	return w.limited && (lease == 0 || lease < 0 && w.lease == 0)
 }
 
-// settle ends what is held for a job, if its queue knows by whom.
+// settle ends a job's grant, if the queue knows its name.
 func (w *world) settle(j *job) {
 	if w.limited {
 		delete(w.grants, j.name())
@@ -177,7 +176,7 @@ func (w *world) settle(j *job) {
 
 func (j *job) name() string { return j.id + "#" + strconv.Itoa(j.attempt) }
 
-// pop delivers to one consumer and says what its reply is.
+// pop delivers to one consumer and returns the reply.
 func (w *world) pop(count int, lease int64) string {
 	w.regroup()
 	if w.next() != nil && w.needsLease(lease) {
@@ -214,7 +213,7 @@ func (w *world) pop(count int, lease int64) string {
 	return "[" + strings.Join(out, " ") + "]"
 }
 
-// serve gives to the line what is due.
+// serve delivers due jobs to the line.
 func (w *world) serve() {
 	for _, j := range slices.Clone(w.jobs) {
 		if at := j.late(); at != 0 && at <= w.now {
@@ -246,7 +245,7 @@ func (w *world) fail(j *job, due int64) {
 	}
 }
 
-// succeed has a job's new version take its place.
+// succeed replaces a job by its new version.
 func (w *world) succeed(j *job) bool {
 	n := j.behind
 	if n == nil {
@@ -263,7 +262,7 @@ func (w *world) lapse(j *job, at int64) {
 	reason := j.reason
 	j.reason = "lease ended"
 	w.fail(j, at)
-	if j.reason == "lease ended" { // it goes on
+	if j.reason == "lease ended" { // the job continues
 		j.reason = reason
 	}
 }
@@ -278,10 +277,10 @@ func (w *world) bury(j *job) {
 	w.regroup()
 }
 
-// dies tells whether a job that is leased fails for good when its lease ends.
+// dies reports whether a leased job fails for good when its lease ends.
 func (w *world) dies(j *job) bool { return w.tries > 0 && j.attempt-j.before >= w.tries }
 
-// done is a job whose work is done.
+// done ends a job whose work is done.
 func (w *world) done(j *job) {
 	if w.succeed(j) {
 		return
@@ -292,7 +291,7 @@ func (w *world) done(j *job) {
 	}
 }
 
-// late is when a job expires that nobody takes.
+// late is when a job expires if nobody takes it.
 func (j *job) late() int64 {
 	if j.leased || j.expire == 0 {
 		return 0
@@ -300,7 +299,7 @@ func (j *job) late() int64 {
 	return j.due + j.expire
 }
 
-// advance moves the clock from one thing that happens to the next.
+// advance moves the clock from one event to the next.
 func (w *world) advance(ms int64) {
 	for end := w.now + ms; ; {
 		next := end
@@ -350,7 +349,7 @@ func (w *world) advance(ms int64) {
 			if c.deadline != 0 && c.deadline <= w.now {
 				w.line = slices.DeleteFunc(w.line, func(o *consumer) bool { return o == c })
 				w.reply(c, "nil")
-				w.serve() // who is first now may be in the wrong
+				w.serve() // the first one now may ask for something wrong
 			}
 		}
 		if w.now >= end {
@@ -359,7 +358,7 @@ func (w *world) advance(ms int64) {
 	}
 }
 
-// held is a job that is leased under a name, with or without the attempt.
+// held is the job that is leased under a name, with or without the attempt.
 func (w *world) held(name string) *job {
 	id, attempt, fenced := strings.Cut(name, "#")
 	j := w.find(id)

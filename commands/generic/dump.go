@@ -48,7 +48,7 @@ func (d *dumper) dump(c *command.Ctx) {
 	}
 }
 
-// dumps are buffers that DUMP uses again, unless they are longer than dumpKeptMax.
+// dumps are buffers that DUMP reuses, unless they are longer than dumpKeptMax.
 var dumps = sync.Pool{New: func() any { return new([]byte) }}
 
 const dumpKeptMax = 256 << 10
@@ -74,7 +74,7 @@ func (d *dumper) restoreRows() []*command.Command {
 	}
 }
 
-// restoring is what RESTORE is told.
+// restoring are RESTORE's options.
 type restoring struct {
 	replace, absolute bool
 	idle, freq        int64 // -1: not given
@@ -103,7 +103,7 @@ func parseRestore(a *command.Args) (o restoring) {
 	return o
 }
 
-// errFence is why a lock is not taken over.
+// errFence is the reason why RESTORE refuses a lock.
 var errFence = errors.New("the lock's fence is beyond all of this server's")
 
 func (d *dumper) restore(c *command.Ctx) {
@@ -126,7 +126,7 @@ func (d *dumper) restore(c *command.Ctx) {
 		return
 	}
 	limits := d.Limits()
-	limits.Valkey = c.Trusted() // who follows Valkey, or reads its log, is given its payloads
+	limits.Valkey = c.Trusted() // a replica of Valkey, or a reader of its log, gets its payloads
 	limits.MaxString = int(c.StringMax(int64(limits.MaxString)))
 	policy := c.Server.Config.Value("sanitize-dump-payload")
 	if user := c.Session.User(); policy == "clients" && !c.Trusted() && user != nil {
@@ -166,7 +166,7 @@ func (d *dumper) restore(c *command.Ctx) {
 		c.OK()
 		return
 	}
-	if deleted && !v.Kind.Plain() { // replicas that know Redis's types alone are not told more
+	if deleted && !v.Kind.Plain() { // replicas that know only Redis's types get the DEL alone
 		c.LogBefore([]byte("DEL"), key)
 	}
 	e := rdb.Put(&c.View, key, v, ttl)
@@ -182,7 +182,7 @@ func (d *dumper) restore(c *command.Ctx) {
 			args[2] = command.Number(ttl)
 			args = append(args, []byte("ABSTTL"))
 		}
-		if v.Repairs != nil { // replicas may be more particular
+		if v.Repairs != nil { // replicas may reject the original payload
 			args[3] = rdb.AppendDump(nil, e, d.Format())
 		}
 		c.Effect(args...)

@@ -176,6 +176,5 @@ var (
 		func(at, now int64) int64 { return at })
 )
 
-// roundSeconds rounds milliseconds to the nearest second. The far end of time
-// wraps, as in Redis.
+// roundSeconds rounds milliseconds to the nearest second. The largest times overflow, as in Redis.
 func roundSeconds(millis int64) int64 { return millis/1000 + (millis%1000+500)/1000 }

@@ -1,6 +1,6 @@
 package generic
 
-// Which keys there are.
+// Finding, counting and removing keys.
 
 import (
 	"github.com/limitkv/limitkv/commands/scan"
@@ -133,8 +133,8 @@ var randomkeyRow = &command.Command{
 	},
 }
 
-// findsAny has keys that the command finds expired be logged each for itself, as Redis has it for commands that find keys
-// which nobody named, outside of transactions and scripts.
+// findsAny makes the removal of each expired key that the command finds be logged separately. Redis does so for commands that
+// find keys which nobody named, outside of transactions and scripts.
 func findsAny(c *command.Ctx) {
 	if !c.Exec && !c.Script {
 		c.Independent()

@@ -1,9 +1,8 @@
 package generic
 
-// MIGRATE: keys go to another server, which restores what DUMP makes of them.
-// It runs off the event loop with the keys' shards reserved, so that it is as
-// atomic as in Redis, and others are served meanwhile. Unlike Redis it keeps no
-// connection for the next time.
+// MIGRATE sends keys to another server, which restores them from their DUMP payloads. It runs off the event loop with the
+// keys' shards reserved. So it is as atomic as in Redis, and other clients are served meanwhile. Unlike Redis it does not
+// keep the connection for the next time.
 
 import (
 	"bufio"
@@ -21,8 +20,8 @@ import (
 )
 
 const (
-	// migrateMillis is the time-out where none is given, migrateMillisMax the
-	// longest: for so long others wait for the keys if the target is silent.
+	// migrateMillis is the default time-out, migrateMillisMax the longest: that long others wait for the keys if the target
+	// is silent.
 	migrateMillis    = 1000
 	migrateMillisMax = 24 * 60 * 60 * 1000
 	// migrateLineMax is the longest reply that the target may give.
@@ -54,12 +53,10 @@ func (d *dumper) migrateRow() *command.Command {
 
 const migrateKey = command.RW | command.Access | command.Delete
 
-// migrateWords are MIGRATE's options that come before KEYS, with how many
-// arguments each has.
+// migrateWords are MIGRATE's options before KEYS, and how many arguments each has.
 var migrateWords = map[string]int{"COPY": 0, "REPLACE": 0, "AUTH": 1, "AUTH2": 2}
 
-// migrateKeys finds the keys: the one in its place, or those behind KEYS if
-// that is empty.
+// migrateKeys finds the keys: the key argument or, if it is empty, the arguments after KEYS.
 func migrateKeys(args [][]byte) (keys []int) {
 next:
 	for i := 6; i < len(args); i++ {
@@ -87,7 +84,7 @@ func migrateSecret(args [][]byte, i int) bool {
 	return i > 6 && (command.EqualFold(args[i-1], "AUTH") || command.EqualFold(args[i-1], "AUTH2") || command.EqualFold(args[i-2], "AUTH2"))
 }
 
-// planMigrate reserves the keys: the target may take its time.
+// planMigrate reserves the keys' shards: the target may be slow.
 func planMigrate(c *command.Ctx, set *engine.LockSet) (long bool) {
 	for _, i := range migrateKeys(c.Args) {
 		set.AddKey(c.Args[i])
@@ -95,7 +92,7 @@ func planMigrate(c *command.Ctx, set *engine.LockSet) (long bool) {
 	return true
 }
 
-// migration is what MIGRATE is told.
+// migration is what MIGRATE's arguments say.
 type migration struct {
 	copy, replace  bool
 	user, password []byte // nil if not given
@@ -167,7 +164,7 @@ func (d *dumper) migrate(c *command.Ctx) {
 	c.OK()
 }
 
-// request is all that the target is sent: the password, the database, the keys.
+// request returns all bytes to send to the target: the password, the database, the keys.
 func (d *dumper) request(c *command.Ctx, m *migration) (b []byte, problem string) {
 	switch {
 	case m.user != nil:
@@ -196,7 +193,7 @@ func (d *dumper) request(c *command.Ctx, m *migration) (b []byte, problem string
 	return b, ""
 }
 
-// target is a connection that is closed when nothing goes over it for too long.
+// target is a connection that closes when it is idle for too long.
 type target struct {
 	net.Conn
 	idle *time.Timer
@@ -208,8 +205,7 @@ func (t *target) Read(b []byte) (int, error) {
 	return t.Conn.Read(b)
 }
 
-// chunkBytes is how much is written at once: what takes longer than the time-out
-// is fine as long as it goes on.
+// chunkBytes is how much is written at once. Sending may take longer than the time-out, as long as it makes progress.
 const chunkBytes = 64 << 10
 
 func (t *target) send(b []byte) error {
@@ -222,8 +218,8 @@ func (t *target) send(b []byte) error {
 	return nil
 }
 
-// exchange sends the request, and deletes each key that the target says it has.
-// It returns the text of the error, the first if there are several.
+// exchange sends the request, and deletes each key that the target confirms. It returns the text of the error, the first if
+// there are several.
 func (m *migration) exchange(c *command.Ctx, request []byte) (problem string) {
 	wait := time.Duration(m.millis) * time.Millisecond
 	dialer := net.Dialer{Timeout: wait}
@@ -243,8 +239,7 @@ func (m *migration) exchange(c *command.Ctx, request []byte) (problem string) {
 	}
 	const silent = "IOERR error or timeout reading to target instance"
 	r := bufio.NewReaderSize(t, migrateLineMax)
-	// If the password or the database is refused, what became of the keys does
-	// not count.
+	// If the password or the database is refused, the replies about the keys do not count.
 	refused := ""
 	before := 1
 	if m.password != nil {
@@ -285,7 +280,7 @@ func (m *migration) exchange(c *command.Ctx, request []byte) (problem string) {
 	return problem
 }
 
-// repliedError is the error for one that the target replied.
+// repliedError is the error text for an error that the target replied.
 func repliedError(line []byte) string {
 	return "ERR Target instance replied with error: " + string(bytes.TrimRight(line[1:], "\r\n"))
 }

@@ -1,6 +1,6 @@
 package generic
 
-// Keys under another name, or in another database.
+// Renaming and copying keys, and moving them to another database.
 
 import (
 	"bytes"
@@ -122,7 +122,7 @@ func move(c *command.Ctx) {
 	c.Int(1)
 }
 
-// in tells whether a database has a key.
+// in reports whether a database has a key.
 func in(c *command.Ctx, db int, key []byte) bool {
 	here := c.DB
 	c.DB = db
@@ -196,8 +196,8 @@ func copyKey(c *command.Ctx) {
 	c.Int(1)
 }
 
-// refusesNames is why a value cannot come in under a key: for the keys that it names, a queue's dead-letter queue and its
-// limiter. Its commands use them, and nobody is asked for rights by then.
+// refusesNames returns an error text if a value must not be stored under a key because of the keys that it names: a queue's
+// dead-letter queue and its limiter. The queue's commands use those keys later without a check of rights.
 func refusesNames(c *command.Ctx, key []byte, obj any) (text string) {
 	q, ok := obj.(*delayqueue.Queue)
 	if !ok {

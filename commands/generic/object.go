@@ -1,6 +1,6 @@
 package generic
 
-// OBJECT: how a value is held and used.
+// OBJECT: how a value is encoded and used.
 
 import (
 	"github.com/limitkv/limitkv/engine"

@@ -1,10 +1,8 @@
 package generic
 
-// The order of SORT. Where it compares two elements as equal – by the same
-// text, or by none – their order follows from how Redis sorts: all elements
-// with the C library's merge sort, which is stable, and those of which BY and
-// LIMIT select a part with a quicksort (partialsort.Sort). So this does the
-// same.
+// The order of SORT. Elements that compare as equal – by the same text, or by none – are in the order in which Redis's sort
+// leaves them. Redis sorts all elements with the C library's merge sort, which is stable, and a part that BY and LIMIT select
+// with a quicksort (partialsort.Sort). So this does the same.
 
 import (
 	"bytes"
@@ -22,8 +20,8 @@ type item struct {
 	has     bool   // with ALPHA and BY: there is such a text
 }
 
-// order sorts the elements, as far as those from from up to to are concerned.
-// It reports false if some are no numbers where they must be.
+// order sorts the elements as far as needed to put those from from up to to in place. It reports false if an element must be
+// a number and is not.
 func (s *sorting) order(c *command.Ctx, items []item, from, to int) bool {
 	ok := true
 	by := finder{c: c}
@@ -58,7 +56,7 @@ func (s *sorting) order(c *command.Ctx, items []item, from, to int) bool {
 	return ok
 }
 
-// text is what of a text ALPHA compares: unless the result is stored Redis does as C does, up to a zero byte.
+// text is the part of a text that ALPHA compares. Unless the result is stored, Redis compares as C does, up to a zero byte.
 func (s *sorting) text(b []byte) []byte {
 	if s.store != nil {
 		return b

@@ -1,7 +1,6 @@
 package generic
 
-// SORT and SORT_RO: what is asked for, the keys it touches, and the reply. How
-// the elements are ordered is in order.go.
+// SORT and SORT_RO: the options, the keys, and the reply. order.go orders the elements.
 
 import (
 	"github.com/limitkv/limitkv/engine"
@@ -87,7 +86,7 @@ func sortKeyFlags(_ [][]byte, pos int) command.KeyFlags {
 	return command.OW | command.Update
 }
 
-// sorting is what is asked for.
+// sorting is what SORT's arguments say.
 type sorting struct {
 	isBy   bool // else by the elements themselves
 	by     pattern
@@ -101,7 +100,7 @@ type sorting struct {
 	reads  bool  // keys that the patterns name
 }
 
-// parseSort reads the options; the error is kept in the cursor.
+// parseSort reads the options; an error stays in the cursor.
 func parseSort(a *command.Args, mayStore bool) (s sorting) {
 	s.count = -1
 	for a.More() {
@@ -163,7 +162,7 @@ func sortKey(c *command.Ctx, lim list.Limits, mayStore bool) {
 		return
 	}
 	if s.plain && e.Kind() == engine.KindSet && (s.store != nil || c.Script) {
-		// A set has no order; what is stored or what a script sees is to have one.
+		// A set has no order, but a stored result, or one that a script sees, must have one.
 		s.plain, s.alpha, s.isBy = false, true, false
 	}
 	c.Expect(8 * value.Elements(e))
@@ -182,8 +181,8 @@ func sortKey(c *command.Ctx, lim list.Limits, mayStore bool) {
 	s.reply(c, items)
 }
 
-// denied is the error for patterns: if the user may not read just any key, or
-// if what they name may be of other slots of a cluster.
+// denied returns the error for patterns: if the user may not read all keys, or if the patterns may name keys in other slots
+// of a cluster.
 func denied(c *command.Ctx, s *sorting) string {
 	if c.Server.Cluster {
 		slot := hashslot.Of(c.Args[1])
@@ -218,9 +217,8 @@ func (s *sorting) window(n int) (from, to int) {
 	return int(start), int(min(start+count, total))
 }
 
-// load copies the elements out of the key, and says which of them LIMIT
-// selects. What is not to be sorted and has an order is read in it, and no
-// more than is wanted.
+// load copies the elements out of the key, and says which of them LIMIT selects. If they are not sorted and the value has an
+// order, it reads only the selected elements, in that order.
 func (s *sorting) load(e engine.Entry) (items []item, from, to int) {
 	var v loader
 	switch o := e.Object().(type) {
@@ -282,12 +280,12 @@ func (l *loader) grow(n int) {
 
 func (l *loader) add(b []byte) { l.items = append(l.items, item{element: l.copy(b)}) }
 
-// room is memory for copies that live as long as each other.
+// room is memory for copies with the same lifetime.
 type room []byte
 
 func (r *room) copy(b []byte) []byte {
 	from := len(*r)
-	*r = append(*r, b...) // slices of what was outgrown stay as they are
+	*r = append(*r, b...) // after a reallocation, earlier slices keep the old memory
 	return (*r)[from:len(*r):len(*r)]
 }
 
@@ -308,7 +306,7 @@ func (s *sorting) reply(c *command.Ctx, items []item) {
 	}
 }
 
-// storeInto makes a list of the result, in which what is missing is empty.
+// storeInto stores the result as a list, in which missing values are empty.
 func (s *sorting) storeInto(c *command.Ctx, items []item, lim list.Limits) {
 	values := make([][]byte, 0, len(items)*max(len(s.get), 1))
 	f := finder{c: c}
@@ -328,7 +326,7 @@ func (s *sorting) storeInto(c *command.Ctx, items []item, lim list.Limits) {
 		}
 	} else {
 		l := list.Of(values, lim)
-		c.GetWrite(s.store) // one that has expired goes first
+		c.GetWrite(s.store) // an expired key is removed first
 		c.PutObject(s.store, engine.KindList, &l, 0)
 		c.Changed(s.store, engine.EventList, "sortstore")
 	}

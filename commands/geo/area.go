@@ -1,13 +1,11 @@
 package geo
 
-// Areas that are searched, circles and boxes, and distances.
+// Areas to search, circles and boxes, and distances.
 //
-// Distances that clients see have all their digits from the C library's sine
-// and cosine. Package precise has those, at half a microsecond each; Go's are
-// quick and off by a last digit at times. So places are measured roughly
-// first, and precisely only where a last digit could matter: near the edge of
-// the area, between two results at nearly the same distance, near where the
-// fourth decimal rounds, and for what is stored.
+// The last digits of the distances that clients see come from the C library's sine and cosine. Package precise has the same
+// functions, at half a microsecond each. Go's are faster, but their last digit is sometimes wrong. So places are measured
+// roughly first, and precisely only where a last digit could matter: near the edge of the area, between two results at nearly
+// the same distance, near where the fourth decimal rounds, and for stored distances.
 
 import (
 	"math"
@@ -20,9 +18,9 @@ const (
 	earthRadius = 6372797.560856 // meters; Redis's mean of WGS-84
 	// mercatorMax is half the equator in meters, on the map.
 	mercatorMax = 20037726.37
-	// roughness bounds the relative error of a rough distance, and more.
+	// roughness is an upper bound of the relative error of a rough distance.
 	roughness = 1e-13
-	// edgeMargin is how much farther than the edge of a circle a place is that is surely outside.
+	// edgeMargin is how much farther than a circle's edge, relatively, a place surely is outside.
 	edgeMargin = 1e-9
 )
 
@@ -38,12 +36,12 @@ type distance struct {
 	exact  bool
 }
 
-// same tells whether a distance cannot be told from a number of meters.
+// same reports whether a rough distance may equal a number of meters.
 func (d distance) same(meters float64) bool {
 	return !d.exact && math.Abs(d.meters-meters) <= roughness*(d.meters+meters)
 }
 
-// between measures by the haversine formula.
+// between measures the distance of two places by the haversine formula.
 func between(longitude1, latitude1, longitude2, latitude2 float64, exact bool) distance {
 	x1, x2 := radians(longitude1), radians(longitude2)
 	sin, cos, asin := math.Sin, math.Cos, math.Asin
@@ -57,7 +55,7 @@ func between(longitude1, latitude1, longitude2, latitude2 float64, exact bool) d
 	y1, y2 := radians(latitude1), radians(latitude2)
 	u := sin((y2 - y1) / 2)
 	a := float64(u*u) + float64(float64(float64(cos(y1)*cos(y2))*v)*v)
-	if a > 0.9 && !exact { // on the other side of the earth an error is not small any more
+	if a > 0.9 && !exact { // on the other side of the earth the error is no longer small
 		return between(longitude1, latitude1, longitude2, latitude2, true)
 	}
 	return distance{2 * earthRadius * asin(math.Sqrt(a)), exact}
@@ -71,7 +69,7 @@ func northward(latitude1, latitude2 float64) float64 {
 // appendDistance appends a distance with four decimals, in meters over unit.
 func appendDistance(dst []byte, meters float64) []byte {
 	const decimals, scale = 4, 10000
-	n := int64(math.MinInt64) // as C converts what does not fit
+	n := int64(math.MinInt64) // as C converts a number that does not fit
 	if scaled := math.RoundToEven(meters * scale); scaled < 1<<63 {
 		n = int64(scaled)
 	}
@@ -85,15 +83,14 @@ func appendDistance(dst []byte, meters float64) []byte {
 	return append(dst, strconv.AppendUint(digits[:0], scale+value%scale, 10)[1:]...)
 }
 
-// rounds tells whether a rough distance lies so near where the fourth decimal
-// rounds that the exact one is needed.
+// rounds reports whether a rough distance is so near to where the fourth decimal rounds that the exact one is needed.
 func (d distance) rounds(unit float64) bool {
 	scaled := d.meters / unit * 10000
 	_, fraction := math.Modf(scaled)
 	return !d.exact && math.Abs(fraction-0.5) <= 2*roughness*scaled
 }
 
-// shape is an area around a place. Its sizes are in units of so many meters.
+// shape is an area around a place. Its sizes are in multiples of unit, which is in meters.
 type shape struct {
 	longitude, latitude float64
 	unit                float64
@@ -104,16 +101,16 @@ type shape struct {
 	bounds              area
 }
 
-// middle is what the distances from the middle of a shape have in common: its place in radians, its sine and cosine, and the
-// haversine of the edge of a circle, beyond which it is not worth while to measure. wide is how many degrees a circle reaches
-// to the east and the west at most.
+// middle is what all distances from the middle of a shape need: its place in radians, its sine and cosine, and the haversine
+// of a circle's edge, beyond which nothing is measured. wide is how many degrees a circle reaches to the east and the west at
+// most.
 type middle struct{ x, y, sin, cos, edge, wide float64 }
 
-// prepare computes it, and the bounds.
+// prepare computes the middle and the bounds.
 func (s *shape) prepare() {
 	s.middle = middle{x: radians(s.longitude), y: radians(s.latitude), edge: math.Inf(1), wide: math.Inf(1)}
 	s.bounds = s.around()
-	if east := s.bounds.east - s.longitude; east > 0 && !s.box { // it is not where the circle has a pole in it
+	if east := s.bounds.east - s.longitude; east > 0 && !s.box { // it is not if the circle contains a pole
 		s.middle.wide = east * (1 + edgeMargin)
 	}
 	s.middle.sin, s.middle.cos = math.Sincos(s.middle.y)
@@ -131,7 +128,7 @@ type point struct {
 	member              []byte
 }
 
-// locate makes p the place of a score and tells whether that is in the shape.
+// locate makes p the place of a score, and reports whether it is in the shape.
 func (s *shape) locate(p *point, score float64) bool {
 	p.score = score
 	p.longitude, p.latitude = placeOf(score)
@@ -145,7 +142,7 @@ func (s *shape) locate(p *point, score float64) bool {
 	if apart := math.Abs(p.longitude - s.longitude); apart > s.middle.wide && 360-apart > s.middle.wide {
 		return false
 	}
-	// As between measures, with what it needs of the middle computed once.
+	// As in between, but the values of the middle are computed once.
 	v := sine((radians(p.longitude) - s.middle.x) / 2)
 	u := sine((radians(p.latitude) - s.middle.y) / 2)
 	cos := s.middle.cos*(1-2*u*u) - s.middle.sin*2*u*math.Sqrt(1-u*u) // of the latitude
@@ -170,8 +167,8 @@ func (s *shape) locate(p *point, score float64) bool {
 	return p.distance.meters <= most
 }
 
-// spans tells whether a box is so wide that it reaches a point, measured along the point's parallel. sine is that of half the
-// angle, roughly.
+// spans reports whether a box is wide enough to reach a point, measured along the point's parallel. sine is roughly the sine
+// of half the angle.
 func (s *shape) spans(p *point, sine float64) bool {
 	half := s.width * s.unit / 2
 	across := distance{2 * earthRadius * arcsine(sine), false}
@@ -181,11 +178,11 @@ func (s *shape) spans(p *point, sine float64) bool {
 	return across.meters <= half
 }
 
-// near is up to where sine and arcsine are a few terms of their series: within 190 km, the half of what they are asked for. The
-// next terms are below a double's last digit there.
+// near is the angle, 190 km, up to which sine and arcsine use a few terms of their series: the next terms are below a
+// double's last digit. They get half of the angle between two places.
 const near = 0.03
 
-// sine is rough, and quick for what is near.
+// sine is rough, and fast for small angles.
 func sine(x float64) float64 {
 	if math.Abs(x) > near {
 		return math.Sin(x)
@@ -194,7 +191,7 @@ func sine(x float64) float64 {
 	return x * (1 - z*(1./6-z*(1./120-z*(1./5040-z*(1./362880)))))
 }
 
-// arcsine is rough, and quick for what is near.
+// arcsine is rough, and fast for small numbers.
 func arcsine(x float64) float64 {
 	if math.Abs(x) > near {
 		return math.Asin(x)
@@ -235,8 +232,8 @@ func (s *shape) compare(a, b *point) int {
 	return 0
 }
 
-// around is a rectangle that has the shape in it. Its sides to the east and
-// west are as far as where it is widest in degrees, towards the pole.
+// around is a rectangle that contains the shape. Its sides to the east and west are as far away as the shape is widest in
+// degrees, towards the pole.
 func (s *shape) around() area {
 	height, width := s.unit*s.radius, s.unit*s.radius
 	if s.box {
@@ -251,7 +248,7 @@ func (s *shape) around() area {
 	return area{west: s.longitude - dx, east: s.longitude + dx, south: s.latitude - dy, north: s.latitude + dy}
 }
 
-// steps is how large cells are so that nine of them cover a circle.
+// steps returns the size of cells of which nine cover a circle.
 func steps(meters, latitude float64) uint {
 	if meters == 0 {
 		return stepsMax
@@ -260,7 +257,7 @@ func steps(meters, latitude float64) uint {
 	for ; meters < mercatorMax; n++ {
 		meters *= 2
 	}
-	n -= 2 // so that the circle is within the nine wherever in the middle one it is
+	n -= 2 // so that the nine contain the circle wherever its middle is in the middle cell
 	// Degrees are shorter near the poles.
 	switch y := math.Abs(latitude); {
 	case y > 80:
@@ -271,8 +268,8 @@ func steps(meters, latitude float64) uint {
 	return uint(min(max(n, 1), stepsMax))
 }
 
-// cells are those in which members of the shape can be: the one that its
-// middle is in, then those around it. Some may be none, and some the same.
+// cells returns the cells that can have members of the shape: the one that contains its middle, then the ones around it. Some
+// may be none, and some the same.
 func (s *shape) cells() [9]cell {
 	meters := s.radius
 	if s.box {

@@ -1,5 +1,5 @@
-// Package geo, internal to the server, is the family of places. They are members of sorted sets, whose
-// scores are geohashes.
+// Package geo, internal to the server, is the family of geographic places: members of sorted sets, whose scores are
+// geohashes.
 package geo
 
 import (
@@ -145,7 +145,7 @@ func (f *family) geoadd(c *command.Ctx) {
 	c.Int(int64(added))
 }
 
-// unit reads a unit of length as its meters.
+// unit reads a unit of length, and returns its length in meters.
 func unit(a *command.Args) float64 {
 	switch {
 	case a.Is("M"):
@@ -252,7 +252,7 @@ var geohashRow = &command.Command{
 	},
 }
 
-// eachScore replies an array with what reply makes of each member.
+// eachScore replies an array, in which reply writes an element for each member.
 func eachScore(c *command.Ctx, reply func(score float64, ok bool)) {
 	z, ok := lookup(c, c.Args[1])
 	if !ok {

@@ -1,7 +1,6 @@
 package geo
 
-// Geohashes and areas against what must be true of them. That the numbers are
-// Redis's is held in conformance/testdata/geo.
+// Geohashes and areas, by properties that must be true. conformance/testdata/geo checks that the numbers are Redis's.
 
 import (
 	"fmt"
@@ -133,7 +132,7 @@ func TestSearchFindsAll(t *testing.T) {
 	}
 }
 
-// TestCircle asks of places whether they are in a circle whose edge goes nearly through them, also over the date line and the poles.
+// TestCircle checks whether places are in a circle whose edge is very near to them, also across the date line and the poles.
 func TestCircle(t *testing.T) {
 	rng := random(t)
 	in := 0

@@ -1,19 +1,18 @@
 package geo
 
-// Geohashes: a place as an integer, whose bits halve the world by turns, east
-// from west and north from south. Places that are near each other mostly have
-// nearby integers, so an area is a few ranges of scores. Members have 52 bits,
-// all that a score holds exactly.
+// Geohashes: a place as an integer, whose bits alternately halve the world, east from west and north from south. Places that
+// are near each other mostly have nearby integers, so an area is a few ranges of scores. Members have 52 bits, as many as a
+// score holds exactly.
 //
-// The integer of a place and the place that an integer is read as are Redis's
-// to the bit, so the order of the floating-point operations matters here.
+// Integers and places are converted exactly as in Redis, to the bit, so the order of the floating-point operations matters
+// here.
 
 import "math"
 
 // stepsMax is how often both coordinates are halved for a member's score.
 const stepsMax = 26
 
-// The world, as far as it is flat on Web Mercator: the poles are not in it.
+// The limits of the world in Web Mercator, which does not contain the poles.
 const (
 	longitudeMax = 180.0
 	latitudeMax  = 85.05112878
@@ -24,7 +23,7 @@ type world struct{ longitude, latitude float64 }
 
 var (
 	mercator = world{longitudeMax, latitudeMax}
-	// whole is the world of geohashes elsewhere, as GEOHASH returns them.
+	// whole is the world of common geohashes, which GEOHASH returns.
 	whole = world{180, 90}
 )
 
@@ -34,7 +33,7 @@ type cell struct {
 	steps uint
 }
 
-// none tells whether it is no cell at all.
+// none reports whether h is no cell.
 func (h cell) none() bool { return h == cell{} }
 
 // encode is the cell that a place lies in.
@@ -64,7 +63,7 @@ func scoreOf(longitude, latitude float64) float64 {
 	return float64(mercator.encode(longitude, latitude, stepsMax).bits)
 }
 
-// placeOf is the place that a score stands for, the middle of its cell.
+// placeOf is the place of a score: the middle of its cell.
 func placeOf(score float64) (longitude, latitude float64) {
 	a := mercator.decode(cell{truncated(score), stepsMax})
 	longitude, latitude = (a.west+a.east)/2, (a.south+a.north)/2
@@ -111,12 +110,11 @@ func gather(x uint64) uint32 {
 	return uint32(x | x>>16)
 }
 
-// moved is the cell next to h: dx to the east, dy to the north, each -1, 0 or
-// 1. Beyond the edge of the world it comes in from the other side.
+// moved is the cell next to h: dx to the east, dy to the north, each -1, 0 or 1. It wraps around the edge of the world.
 func (h cell) moved(dx, dy int) cell {
 	const even, odd = 0x5555555555555555, 0xaaaaaaaaaaaaaaaa
 	within := uint64(math.MaxUint64) >> (64 - 2*h.steps)
-	// Of the bits of x and y by turns: one number goes on over the other's bits.
+	// The bits of x and y alternate: a carry of one passes over the bits of the other.
 	step := func(own, other uint64, d int) uint64 {
 		n := h.bits & own
 		if d > 0 {
@@ -145,8 +143,7 @@ func (h cell) scores() (from, to float64) {
 // alphabet has the digits of a geohash as text, five bits each.
 const alphabet = "0123456789bcdefghjkmnpqrstuvwxyz"
 
-// geohash is a score as the text of 11 letters that is common elsewhere. The
-// last letter has no bits left.
+// geohash is a score as a common geohash, a text of 11 letters. No bits are left for the last letter.
 func geohash(score float64) string {
 	longitude, latitude := placeOf(score)
 	h := whole.encode(longitude, latitude, stepsMax)

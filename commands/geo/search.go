@@ -1,6 +1,6 @@
 package geo
 
-// GEOSEARCH, GEORADIUS and their kin: one search, asked for in six ways.
+// GEOSEARCH, GEORADIUS and related commands: six commands for one search.
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// variant is which of the commands it is.
+// variant describes one of the commands.
 type variant struct {
 	search   bool // GEOSEARCH...: the middle and the size are options
 	byMember bool // GEORADIUSBYMEMBER
@@ -83,8 +83,8 @@ func (f *family) searchRows() []*command.Command {
 	}
 }
 
-// seekStore finds what follows a word, STORE or STOREDIST. Given several times, the last one counts, and the destination may
-// have the name of an option.
+// seekStore finds the argument after a word, STORE or STOREDIST. If they are given several times, the last one counts. The
+// destination may have the name of an option.
 func seekStore(word string) func(args [][]byte) int {
 	return func(args [][]byte) int {
 		at := -1
@@ -100,7 +100,7 @@ func seekStore(word string) func(args [][]byte) int {
 	}
 }
 
-// query is what is asked for.
+// query is what a command's arguments say.
 type query struct {
 	shape
 	withDistance, withHash, withPlace bool
@@ -166,15 +166,14 @@ func (q *query) result(points []point) *zset.Set {
 		return p.distance.meters / q.unit
 	}
 	b := zset.NewBuilder(len(points))
-	for i := range points { // one may be there twice, at the same place
+	for i := range points { // a member may occur twice, at the same place
 		b.Add(points[i].member, score(&points[i]), func(_, score float64) float64 { return score })
 	}
 	return b.Set()
 }
 
-// parseQuery reads the arguments, in the order in which Redis finds their
-// errors. It replies the error and returns false if there is one. z is nil if
-// there is no key; then a middle that is a member is not looked for.
+// parseQuery reads the arguments, in the order in which Redis finds their errors. It replies the error and returns false if
+// there is one. z is nil if there is no key; then a member that is the middle is not looked up.
 func parseQuery(c *command.Ctx, v variant, z *zset.Set) (q query, ok bool) {
 	var a command.Args
 	fromMember, fromPlace, byRadius, byBox := false, false, false, false
@@ -254,7 +253,7 @@ func parseQuery(c *command.Ctx, v variant, z *zset.Set) (q query, ok bool) {
 		a.Fail("ERR the ANY argument requires COUNT argument")
 	}
 	if q.count != 0 && !q.any {
-		q.sorted = true // or which would they be?
+		q.sorted = true // otherwise any might be returned
 	}
 	return q, !a.Failed(c)
 }
@@ -289,7 +288,7 @@ func (q *query) byBox(a *command.Args) {
 	q.unit = unit(a)
 }
 
-// pointsAhead is room for how many points is made at most before those of a cell are looked at: not all may be in the shape.
+// pointsAhead is the most points for which memory is allocated before a cell is read: not all may be in the shape.
 const pointsAhead = 128
 
 // find gathers the members in the shape, cell by cell; with ANY it ends when
@@ -370,7 +369,7 @@ func (f *family) store(c *command.Ctx, key []byte, z *zset.Set, v variant) {
 		event = "geosearchstore"
 	}
 	z.Pack(f.limits.Now())
-	c.GetWrite(key) // one that has expired goes first
+	c.GetWrite(key) // an expired key is removed first
 	c.PutObject(key, engine.KindZSet, z, 0)
 	c.Changed(key, engine.EventZSet, event)
 	c.Int(int64(z.Len()))

@@ -12,7 +12,7 @@ import (
 const (
 	noField   = -2
 	noTTL     = -1
-	unmet     = 0 // the condition
+	unmet     = 0 // the condition is not met
 	done      = 1
 	deletedAt = 2 // the time has passed, so the field is deleted
 )
@@ -90,8 +90,7 @@ func parseCondition(a *command.Args) condition {
 	return always
 }
 
-// met tells whether a deadline may take the place of the current one, of
-// which 0 is none and counts as infinitely far.
+// met reports whether a deadline may replace the current one; 0 is none and counts as infinitely far.
 func (k condition) met(current, at int64) bool {
 	switch k {
 	case ifNone:
@@ -195,8 +194,8 @@ func expire(c *command.Ctx, seconds, absolute bool) {
 	dropEmpty(c, key, h)
 }
 
-// fieldReply replies a number for each field of a hash, and noField for those
-// that are missing. each is asked for those that are there.
+// fieldReply replies a number for each field of a hash, and noField for missing ones. each returns the number of a field that
+// exists.
 func fieldReply(c *command.Ctx, h *hash.Hash, fields [][]byte, each func(field []byte, deadline int64) int64) {
 	c.Array(len(fields))
 	for _, field := range fields {

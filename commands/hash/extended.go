@@ -1,7 +1,6 @@
 package hash
 
-// HGETDEL, HGETEX and HSETEX: reading or writing fields and what becomes of
-// them in one step.
+// HGETDEL, HGETEX and HSETEX read or write fields, and delete them or change their deadlines, in one step.
 
 import (
 	"math"
@@ -102,7 +101,7 @@ func hgetex(c *command.Ctx) {
 		if !replyField(c, h, field) {
 			continue
 		}
-		switch { // a field whose time is over tells so itself
+		switch { // setDeadline logs the deletion of a field whose time is over
 		case persist:
 			if current, _ := h.Deadline(field); current != 0 {
 				h.SetDeadline(field, 0)
@@ -208,7 +207,7 @@ func parseSetEx(c *command.Ctx) (q setQuery, ok bool) {
 	return q, !a.Failed(c)
 }
 
-// logSetEx names the effect of HSETEX with a time, which is absolute in it.
+// logSetEx logs the effect of HSETEX with a time, as an absolute time.
 func logSetEx(c *command.Ctx, at int64) {
 	args := slices.Clone(c.Args)
 	for i := 2; i < len(args) && !command.EqualFold(args[i], "FIELDS"); i++ {

@@ -44,7 +44,7 @@ func lookup(c *command.Ctx, key []byte) (*hash.Hash, bool) {
 	return c.ReadHash(e), ok
 }
 
-// lookupWrite finds a hash that is going to be changed, which is stored when that is told.
+// lookupWrite finds a hash that is going to be changed. It is stored when the change is announced.
 func lookupWrite(c *command.Ctx, key []byte) (*hash.Hash, bool) {
 	e, ok := c.LookupWrite(key, engine.KindHash)
 	return c.EditHash(key, e), ok
@@ -62,7 +62,7 @@ func deadlinesChanged(c *command.Ctx, key []byte) {
 func dropEmpty(c *command.Ctx, key []byte, h *hash.Hash) {
 	if h.Len() == 0 {
 		c.Delete(key)
-		c.Notify(engine.EventGeneric, "del", key) // the change was told
+		c.Notify(engine.EventGeneric, "del", key) // the change was announced
 	}
 }
 

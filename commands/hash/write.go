@@ -82,7 +82,7 @@ func (f *family) hset(c *command.Ctx) (created int, ok bool) {
 	return created, true
 }
 
-// prepare turns a hash large as Redis does, which looks at the arguments.
+// prepare converts a hash to its large form when Redis does so because of the arguments.
 func prepare(h *hash.Hash, args [][]byte, fields int, lim hash.Limits) {
 	longest, total := 0, 0
 	for _, a := range args {

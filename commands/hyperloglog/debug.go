@@ -68,8 +68,8 @@ func pfdebug(c *command.Ctx) {
 	}
 }
 
-// toDense makes a sparse counter dense, without anybody being told. It replies
-// the error and reports false if it is corrupt.
+// toDense makes a sparse counter dense, and announces no change. It replies the error and reports false if the counter is
+// corrupt.
 func toDense(c *command.Ctx, key, b []byte, sparse bool) bool {
 	if !sparse {
 		return true
@@ -84,8 +84,7 @@ func toDense(c *command.Ctx, key, b []byte, sparse bool) bool {
 	return true
 }
 
-// simd answers what turns Redis's vector instructions on and off. There are
-// none here to turn.
+// simd answers the commands that turn Redis's vector instructions on and off. limitkv has none.
 func simd(c *command.Ctx) {
 	switch {
 	case command.EqualFold(c.Args[2], "ON"):
@@ -103,7 +102,7 @@ var pfselftestRow = &command.Command{
 	ACL:        hyperLogLogACL,
 	Summary:    "Tests counting: adds ten million elements.",
 	Complexity: "O(1), some seconds",
-	// It takes no key, and long.
+	// It takes no key, and takes long.
 	Plan: func(*command.Ctx, *engine.LockSet) (long bool) { return true },
 	Run:  func(c *command.Ctx) { selfTest(c, selfTestElements) },
 }

@@ -1,5 +1,5 @@
-// Package hyperloglog, internal to the server, is the family of HyperLogLogs: strings that count
-// distinct elements. They are Redis's byte for byte, so GET and SET move them.
+// Package hyperloglog, internal to the server, is the family of HyperLogLogs: strings that count distinct elements. They
+// equal Redis's byte for byte, so GET and SET can move them between servers.
 package hyperloglog
 
 import (
@@ -25,8 +25,8 @@ const (
 	errCorrupt    = "INVALIDOBJ Corrupted HLL object detected"
 )
 
-// counter returns the bytes of an entry that must be a HyperLogLog, with no
-// room behind them. It reports false, with the error replied, if it is none.
+// counter returns the bytes of an entry that must be a HyperLogLog, without spare capacity. If it is none, counter replies
+// the error and reports false.
 func counter(c *command.Ctx, e engine.Entry) (b []byte, ok bool) {
 	if e.Kind() != engine.KindString {
 		c.WrongType()
@@ -145,8 +145,8 @@ func pfcount(c *command.Ctx) {
 	c.Int(int64(n))
 }
 
-// merge adds all keys of the command to a union and tells whether any of them
-// is dense. It replies the error and reports false if there is one.
+// merge adds all keys of the command to a union and reports whether any of them is dense. If there is an error, it replies
+// that and ok is false.
 func merge(c *command.Ctx, union *hyperloglog.Registers) (dense, ok bool) {
 	for _, key := range c.Args[1:] {
 		e := c.Get(key)

@@ -1,6 +1,6 @@
-// Package info, internal to the server, is the family of INFO: the sections and fields that people,
-// clients and redis_exporter read, with Redis's names. A field of Redis that has no like here is
-// left out, unless tools take its absence badly; then it is 0.
+// Package info, internal to the server, is the family of INFO: the sections and fields that people, clients and
+// redis_exporter read, with Redis's names. A field of Redis that has no equivalent here is left out, unless tools need it;
+// then it is 0.
 package info
 
 import (
@@ -22,11 +22,11 @@ type family struct {
 	rates rates
 }
 
-// What does not change while the server runs, and costs a system call: the system's name, and the program's.
+// Values that do not change while the server runs, and need a system call: the names of the system and of the program.
 var (
 	nameOnce       = sync.OnceValue(systemName)
 	executableOnce = sync.OnceValue(func() string {
-		path, _ := os.Executable() // unknown is empty
+		path, _ := os.Executable() // empty if it is unknown
 		return path
 	})
 )
@@ -88,8 +88,8 @@ func (f *family) asked(args [][]byte) (list []*command.InfoSection) {
 	return list
 }
 
-// infoPlan: counters are added up shard by shard, with no other lock held, so that
-// nobody waits for it. In EXEC all that there is is held instead, and in scripts.
+// infoPlan locks all shards in EXEC, as scripts do. Elsewhere INFO adds counters up shard by shard and locks one at a time,
+// so that nobody waits for it.
 func (f *family) infoPlan(c *command.Ctx, set *engine.LockSet) (long bool) {
 	if c.Session.Multi.Active {
 		set.AddAll()
@@ -111,7 +111,7 @@ func (f *family) infoCommand(c *command.Ctx) {
 	c.MakeVerbatim(mark, "txt")
 }
 
-// addInfo adds the sections that are no other family's.
+// addInfo adds the sections that no other family adds.
 func (f *family) addInfo() {
 	for _, section := range []command.InfoSection{
 		{Name: "server", Default: true, Write: f.infoServer},

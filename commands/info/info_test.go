@@ -1,6 +1,6 @@
 package info_test
 
-// INFO where it depends on time, transactions or what clients make up.
+// INFO where it depends on time, transactions or clients' inventions.
 
 import (
 	"strings"
@@ -46,7 +46,7 @@ func TestInfoCounts(t *testing.T) {
 	}
 }
 
-// Commands that set a string and return the former one have looked that up, with all that follows.
+// Commands that set a string and return the old one count as looking that up, with all consequences.
 func TestFormerIsLookedUp(t *testing.T) {
 	s := livetest.Start(t)
 	c, events := s.Client(), s.Client()

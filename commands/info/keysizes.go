@@ -10,7 +10,7 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// sizedKinds are what is counted, in the order and with the names of Redis.
+// sizedKinds are the kinds that are counted, in the order and with the names of Redis.
 var sizedKinds = []struct {
 	kind engine.Kind
 	name string
@@ -36,7 +36,7 @@ func (f *family) infoKeysizes(w *command.InfoWriter) {
 	}
 }
 
-// sizes lists a histogram as size=number, where size is the least that is counted there: 0 1 2 4 … 512 1K …
+// sizes lists a histogram as size=number, where size is the least size that the number counts: 0 1 2 4 … 512 1K …
 func sizes(bins [engine.SizeBins]int64) string {
 	var parts []string
 	for i, n := range bins {

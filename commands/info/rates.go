@@ -1,14 +1,13 @@
 package info
 
-// How much per second, as INFO's instantaneous_* tell. Samples are taken when
-// somebody asks, so a server that nobody looks at does nothing for it; the
-// rate is then that since the last look but at least of rateMicros.
+// INFO's rates per second, instantaneous_*. A sample is taken only when a client asks, so the rates cost nothing otherwise. A
+// rate is the one since the previous sample, but over at least rateMicros.
 
 import "sync"
 
 const rateMicros = 1e6
 
-// sample is what has been counted at a time.
+// sample is the values of the counters at a time.
 type sample struct{ at, commands, in, out, replIn, replOut int64 }
 
 // rate is per second.

@@ -1,6 +1,6 @@
 package info
 
-// What the system tells of the process and of itself: Linux.
+// The system's name and the process's processor time, on Linux.
 
 import (
 	"golang.org/x/sys/unix"
@@ -8,7 +8,7 @@ import (
 
 const multiplexing = "epoll"
 
-// systemName is as INFO's os: name, release and machine.
+// systemName is INFO's os: name, release and machine.
 func systemName() string {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {

@@ -2,8 +2,7 @@
 
 package info
 
-// What the system tells of the process and of itself, where it is not Linux:
-// what Go knows.
+// The system's name and the process's processor time on systems other than Linux, as far as Go knows them.
 
 import (
 	"runtime"

@@ -1,5 +1,5 @@
-// Package latency, internal to the server, is the family of what took long: LATENCY and SLOWLOG. What took long is in
-// server/latency.
+// Package latency, internal to the server, is the family of LATENCY and SLOWLOG, which show what took long. server/latency
+// records it.
 package latency
 
 import (
@@ -250,6 +250,6 @@ func replyTimes(c *command.Ctx, t *histogram.Times) {
 	}
 }
 
-// powerMicros is the k-th limit of LATENCY HISTOGRAM in microseconds: 1, 2, 4,
-// 8, 16, 33, 66, 132 … Redis keeps nanoseconds, of which it doubles 1024.
+// powerMicros is the k-th limit of LATENCY HISTOGRAM in microseconds: 1, 2, 4, 8, 16, 33, 66, 132 … Redis counts in
+// nanoseconds, and doubles 1024.
 func powerMicros(k int) int64 { return latency.NearNanos(1024<<k) / 1000 }

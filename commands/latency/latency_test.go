@@ -1,6 +1,6 @@
 package latency_test
 
-// What took long, in the slow log and by the latency monitor.
+// Long commands, in the slow log and in the latency monitor.
 
 import (
 	"strconv"
@@ -96,11 +96,11 @@ func TestSlowlogGoesByNoClockThatIsMoved(t *testing.T) {
 	c := s.Client()
 	c.Want("OK", "CONFIG", "SET", "slowlog-log-slower-than", "15000")
 	c.Want("OK", "SLOWLOG", "RESET")
-	c.Want("OK", "DEBUG", "SLEEP", "0.02") // took no time by that clock
+	c.Want("OK", "DEBUG", "SLEEP", "0.02") // that clock does not move
 	c.Want("1", "SLOWLOG", "LEN")
 	c.Want("OK", "CONFIG", "SET", "slowlog-log-slower-than", "60000000")
 	c.Want("OK", "SLOWLOG", "RESET")
-	// A year passes, by that clock, while others run: in a transaction, in a script, beside them.
+	// On that clock a year passes while other commands run: in a transaction, in a script, concurrently.
 	const year = "31536000000"
 	c.Want("OK", "MULTI")
 	c.Want("QUEUED", "PING")
@@ -118,7 +118,7 @@ func TestSlowlogGoesByNoClockThatIsMoved(t *testing.T) {
 	c.Want("0", "SLOWLOG", "LEN")
 }
 
-// What a script calls has no client, as in Redis.
+// A command that a script calls has no client, as in Redis.
 func TestSlowlogOfScripts(t *testing.T) {
 	c := livetest.Start(t).Client()
 	c.Want("OK", "CLIENT", "SETNAME", "me")

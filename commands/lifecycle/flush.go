@@ -72,11 +72,10 @@ type flush uint8
 const (
 	flushAtOnce flush = iota // while all others wait
 	flushLater               // another thread frees the memory
-	flushWaits               // so, and the client waits for it
+	flushWaits               // the same, and the client waits for it
 )
 
-// emptied tells of so many keys that are gone, and pieces of memory: nobody knows
-// how many the values are.
+// emptied counts the keys that were removed, and their pieces of memory as far as these are known.
 func (f *family) emptied(mode flush, keys, pieces int) {
 	switch {
 	case keys == 0:
@@ -104,7 +103,7 @@ func flushMode(c *command.Ctx) (mode flush, ok bool) {
 	return mode, !a.Failed(c)
 }
 
-// flushed replies. To a client that waits in Redis comes first what it is to hear of the keys that are gone.
+// flushed replies OK. A client that waits in Redis first gets its messages about the keys that were removed.
 func (f *family) flushed(c *command.Ctx, mode flush) {
 	if mode == flushWaits && c.Server.Tracking.Load() != 0 && c.Session.Reply == command.ReplyOn {
 		f.s.Tracker.Commanded(c)

@@ -1,5 +1,5 @@
-// Package lifecycle, internal to the server, is the family of what concerns the server and its data
-// as a whole: SHUTDOWN, databases being emptied, and modules. This file is the end of the server.
+// Package lifecycle, internal to the server, is the family of commands on the server and its data as a whole: SHUTDOWN,
+// emptying databases, and modules. This file ends the server.
 package lifecycle
 
 import (

@@ -37,7 +37,7 @@ func (f *family) push(c *command.Ctx, head, ifThere bool) {
 		c.PutObject(key, engine.KindList, l, 0)
 	}
 	l.Push(c.Args[2:], head, f.limits())
-	c.Int(int64(l.Len())) // before those who wait take from it
+	c.Int(int64(l.Len())) // before waiters take from it
 	c.Changed(key, engine.EventList, pushEvent(head))
 }
 
@@ -114,7 +114,7 @@ func (f *family) takeMany(c *command.Ctx, key []byte, l *list.List, count int64,
 	removed(c, key, l, popEvent(head))
 }
 
-// popWord is what an effect calls taking from an end.
+// popWord is the command that takes from an end in effects.
 func popWord(head bool) string {
 	if head {
 		return "LPOP"
@@ -122,7 +122,7 @@ func popWord(head bool) string {
 	return "RPOP"
 }
 
-// ends is what LMPOP, BLMPOP, BLPOP and BRPOP go by.
+// ends describes lists to LMPOP, BLMPOP, BLPOP and BRPOP.
 func (f *family) ends() *command.Ends {
 	return &command.Ends{Kind: engine.KindList, Words: [2]string{"LEFT", "RIGHT"}, Take: f.take}
 }

@@ -60,7 +60,7 @@ var lindexRow = &command.Command{
 	},
 }
 
-// clampIndex makes an index fit an int; what is cut is beyond any list.
+// clampIndex makes an index fit an int; indexes that it changes are beyond any list.
 func clampIndex(i int64) int { return int(max(min(i, math.MaxInt32), math.MinInt32)) }
 
 var lrangeRow = &command.Command{
@@ -191,7 +191,7 @@ func (f *family) lsetRow() *command.Command {
 				return
 			}
 			a := c.Cursor(2)
-			index := int64(int32(a.Int())) // LSET alone cuts its index to 32 bits, on Redis
+			index := int64(int32(a.Int())) // on Redis only LSET cuts its index to 32 bits
 			if a.Failed(c) {
 				return
 			}

@@ -50,12 +50,12 @@ func lookupWrite(c *command.Ctx, key []byte) (*list.List, bool) {
 	return command.ObjectWrite[*list.List](c, key, engine.KindList)
 }
 
-// removed tells of a removal, and deletes the key if nothing is left.
+// removed announces a removal, and deletes the key if nothing is left.
 func removed(c *command.Ctx, key []byte, l *list.List, event string) {
 	c.Changed(key, engine.EventList, event)
 	if l.Len() == 0 {
 		c.Delete(key)
-		c.Notify(engine.EventGeneric, "del", key) // the change was told
+		c.Notify(engine.EventGeneric, "del", key) // the change was announced
 	}
 }
 

@@ -95,8 +95,8 @@ func (f *family) move(c *command.Ctx, fromHead, toHead bool) {
 	f.moveOne(c, source, fromHead, toHead)
 }
 
-// moveOne moves an element from a list that is not empty. It reports whether
-// the destination is a list; if not the error is replied.
+// moveOne moves an element from a list that is not empty. It reports whether the destination is a list; if not, it replies
+// the error.
 func (f *family) moveOne(c *command.Ctx, source *list.List, fromHead, toHead bool) bool {
 	from, to := c.Args[1], c.Args[2]
 	destination, ok := lookupWrite(c, to)
@@ -144,7 +144,7 @@ func (f *family) moveOrWait(c *command.Ctx, fromHead, toHead bool, deadline int6
 	}
 }
 
-// moving is BLMOVE that waits.
+// moving is a BLMOVE that waits.
 type moving struct {
 	f                *family
 	fromHead, toHead bool

@@ -1,6 +1,5 @@
-// Package livetest, internal to the server's tests, is a server of a test's own, in the test's process, with a
-// clock that stands until the test moves it, and clients that speak the
-// protocol over a socket. Families are tested with it as they are used.
+// Package livetest, internal to the server's tests, starts a server for one test, in the test's process. Its clock stands
+// until the test moves it, and its clients speak the protocol over a socket. So families are tested as clients use them.
 package livetest
 
 import (
@@ -77,10 +76,11 @@ func StartWith(t testing.TB, change func(*server.Server)) *Server {
 	return live
 }
 
-// ending is how long a command that takes long, for which the server does not wait, may go on when it has ended.
+// ending is how long a long command may continue after the server has ended, which does not wait for it.
 const ending = 10 * time.Second
 
-// expected says whether a warning is of the machine and not of a wrong: it is slow, has few descriptors for maxclients, or its clock was set.
+// expected reports whether a warning is about the machine and not about a bug: the machine is slow, it has few descriptors
+// for maxclients, or its clock was set.
 func expected(format string) bool {
 	for _, begin := range []string{"Slow script detected", "You requested maxclients of", "Server can't set maximum open files", "Current maximum open files", "The system's clock went"} {
 		if strings.HasPrefix(format, begin) {
@@ -90,13 +90,13 @@ func expected(format string) bool {
 	return false
 }
 
-// NoLog is a log for servers that are to warn.
+// NoLog is a log for servers that are expected to warn.
 type NoLog struct{}
 
 // Printf writes nothing.
 func (NoLog) Printf(byte, string, ...any) {}
 
-// Advance moves the clock by milliseconds; what falls due has happened then.
+// Advance moves the clock by milliseconds. When it returns, everything that fell due has happened.
 func (s *Server) Advance(ms int64) {
 	s.t.Helper()
 	s.admin.Want("OK", "LKV.CLOCK", "ADVANCE", strconv.FormatInt(ms, 10))
@@ -105,7 +105,7 @@ func (s *Server) Advance(ms int64) {
 // Now is the server's time in Unix milliseconds.
 func (s *Server) Now() int64 { return s.Keyspace.Clock.Now() / 1000 }
 
-// Blocked waits until just n clients block.
+// Blocked waits until exactly n clients block.
 func (s *Server) Blocked(n int64) {
 	s.t.Helper()
 	for end := time.Now().Add(patience); s.BlockedClients.Load() != n; time.Sleep(50 * time.Microsecond) {
@@ -177,7 +177,7 @@ func (c *Client) InfoInt(section, name string) int64 {
 	return n
 }
 
-// Line is Do with a command in one line, its words parted by blanks.
+// Line is Do with a command in one line, whose words are separated by blanks.
 func (c *Client) Line(line string) string {
 	c.t.Helper()
 	var args []any
@@ -256,8 +256,7 @@ func (c *Client) Silent() {
 	}
 }
 
-// Ended tells whether the server closes the connection, after what it may have
-// sent. It waits for that as for a reply.
+// Ended reports whether the server closes the connection, perhaps after more replies. It waits as long as for a reply.
 func (c *Client) Ended() bool {
 	c.conn.SetReadDeadline(time.Now().Add(patience))
 	for {

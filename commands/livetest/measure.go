@@ -1,6 +1,6 @@
 package livetest
 
-// Tests that measure, and tests that draw at random.
+// Helpers for tests that measure, and for tests with random numbers.
 
 import (
 	"math/rand/v2"
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Measured skips a test that measures unless LIMITKV_MEASURE asks for it: a busy machine makes such numbers its own.
+// Measured skips a test that measures unless LIMITKV_MEASURE is set: on a busy machine the numbers mean nothing.
 func Measured(t *testing.T) {
 	t.Helper()
 	if os.Getenv("LIMITKV_MEASURE") == "" {
@@ -19,17 +19,17 @@ func Measured(t *testing.T) {
 	}
 }
 
-// HeapBytes is what is live on the heap.
+// HeapBytes is how many bytes are live on the heap.
 func HeapBytes() int64 {
 	runtime.GC()
-	runtime.GC() // the first one leaves what has a finalizer, and what pools keep
+	runtime.GC() // the first one keeps objects with finalizers, and those in pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// Random returns what a test against a model draws from, and how many steps it takes: LIMITKV_MODEL_STEPS, or so many. It
-// logs the seed, and LIMITKV_SEED repeats one.
+// Random returns the random numbers of a test against a model, and how many steps the test takes: LIMITKV_MODEL_STEPS, or
+// steps by default. It logs the seed, and LIMITKV_SEED repeats one.
 func Random(t *testing.T, steps int) (*rand.Rand, int) {
 	t.Helper()
 	if n, err := strconv.Atoi(os.Getenv("LIMITKV_MODEL_STEPS")); err == nil && n > 0 {
@@ -43,8 +43,8 @@ func Random(t *testing.T, steps int) (*rand.Rand, int) {
 	return rand.New(rand.NewPCG(seed, 4)), steps
 }
 
-// Crowd starts a server whose clock runs and that has room for a crowd, with a client that is none of it: 10,000, or as many as
-// the process may have, since both ends are in it.
+// Crowd starts a server whose clock runs and that accepts a crowd of clients, beside the client c. The crowd is 10,000, or as
+// many as the process can have, which has both ends of each connection.
 func Crowd(t *testing.T) (s *Server, c *Client, crowd int) {
 	t.Helper()
 	crowd = min(10_000, filesMax()/2-200)
@@ -55,7 +55,8 @@ func Crowd(t *testing.T) (s *Server, c *Client, crowd int) {
 	return s, c, crowd
 }
 
-// Wait has a crowd wait, each of it for what request says, one after the other, and logs what that costs while nothing happens.
+// Wait makes a crowd of clients wait, one after the other, each with the command that request returns. It logs what that
+// costs while nothing happens.
 func (s *Server) Wait(t *testing.T, crowd int, request func(i int) []any) []*Client {
 	t.Helper()
 	clients := make([]*Client, crowd)

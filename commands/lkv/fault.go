@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// faultCountMax is the most commands that one fault can be for.
+	// faultCountMax is the most commands that one fault can affect.
 	faultCountMax = 1_000_000_000
 	// delayMaxMillis is the longest delay, a day.
 	delayMaxMillis = 86_400_000

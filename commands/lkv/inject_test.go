@@ -34,7 +34,7 @@ func TestFault(t *testing.T) {
 		{admin, "LKV.FAULT ADD config|set 1 ERROR ERR", "5"},
 		{c, "CONFIG GET maxclients", "[maxclients 10000]"},
 		{admin, "LKV.FAULT CLEAR", "1"},
-		// In a transaction as any error: it is discarded.
+		// In a transaction it works like any error: the transaction is discarded.
 		{admin, "LKV.FAULT ADD incr 1 ERROR ERR", "6"},
 		{c, "MULTI", "OK"},
 		{c, "INCR n", "-ERR"},
@@ -58,7 +58,7 @@ func TestFault(t *testing.T) {
 	admin.Want("8", "LKV.FAULT", "ADD", "GET user:*", 1, "ERROR", "ERR it broke")
 	c.Want("v", "GET", "k")
 	c.Want("-ERR it broke", "GET", "user:7")
-	// A delay goes by the server's clock, and holds back what the client sends behind it.
+	// A delay uses the server's clock, and also delays what the client sends after it.
 	admin.Want("9", "LKV.FAULT", "ADD", "ping", 1, "DELAY", 500)
 	c.Send("PING")
 	c.Send("ECHO", "later")
@@ -85,7 +85,7 @@ func TestFaultAfterDisconnect(t *testing.T) {
 	c.Silent()
 	c.Close()
 	s.Advance(100)
-	admin.Want("PONG", "PING") // who went away did not stop the server
+	admin.Want("PONG", "PING") // the client that disconnected did not stop the server
 }
 
 func TestLog(t *testing.T) {
@@ -117,7 +117,7 @@ func TestLog(t *testing.T) {
 	admin.Want("-ERR COUNT must be positive", "LKV.LOG", "GET", "COUNT", 0)
 }
 
-// TestLogIsBounded holds that a log that nobody reads keeps the newest.
+// TestLogIsBounded checks that a log that nobody reads keeps the newest entries.
 func TestLogIsBounded(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()

@@ -1,8 +1,7 @@
 package lkv
 
-// LKV.JOURNAL: the effects of what clients do, as a file or a replica would get
-// them, for a test to look at; and the proof that they are enough: applied to an
-// empty keyspace they make the same keys.
+// LKV.JOURNAL shows a test the effects of what clients do, as a file or a replica would get them. It also checks that the
+// effects are complete: applied to an empty keyspace they make the same keys.
 
 import (
 	"fmt"
@@ -16,7 +15,7 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// journalBytesMax is how much is kept until it is taken or checked.
+// journalBytesMax is how many bytes are kept until they are taken or checked.
 const journalBytesMax = 1 << 30
 
 // reading is the reading of one keyspace's journal.
@@ -26,7 +25,7 @@ type reading struct {
 	place *journal.Follower
 	taken []byte // effects since the last TAKE
 	fresh []byte // effects that the copy does not have yet
-	lost  bool   // there were more than are kept
+	lost  bool   // there were more effects than are kept
 	// The copy is a namespace of its own, and the session applies the effects.
 	copy *command.Namespace
 	sess *command.Session
@@ -247,8 +246,7 @@ func picturesOf(c *command.Ctx, r *engine.Reader) {
 	}
 }
 
-// differ compares a database of two keyspaces, of which the second one was made of
-// the first one's effects.
+// differ compares a database of two keyspaces. The second keyspace was made from the effects of the first one.
 func differ(r, copied *engine.Reader) (text string) {
 	there := 0
 	r.EachStored(func(e engine.Entry) {

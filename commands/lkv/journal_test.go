@@ -1,4 +1,4 @@
-// The proof that effects are enough, over the wire.
+// The check that effects are complete, over the wire.
 
 package lkv_test
 
@@ -9,8 +9,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// A refusal is counted and has no effect: the copy grants the same, and that is what is compared. What differs otherwise
-// is told.
+// A refusal is counted and has no effect: the copy grants the same, and that is compared. Other differences are reported.
 func TestJournalCheck(t *testing.T) {
 	c := livetest.Start(t).Client()
 	c.Want("OK", "LKV.JOURNAL", "START")

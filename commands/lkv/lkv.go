@@ -1,7 +1,6 @@
-// Package lkv, internal to the server, is the family of commands that a server started with --test has
-// besides: they drive its clock and its random numbers, so that a test need
-// neither sleep nor guess, make commands fail, and tell what was received.
-// Without --test they do not exist.
+// Package lkv, internal to the server, is the family of additional commands of a server started with --test. They control its
+// clock and its random numbers, so that a test need neither sleep nor guess. They also make commands fail, and show what the
+// server received. Without --test they do not exist.
 package lkv
 
 import (
@@ -65,16 +64,15 @@ const (
 
 func (f family) now(c *command.Ctx) { c.Int(f.ks.Clock.Now() / 1000) }
 
-// advanceInline is how many deadlines there may be for the clock to be moved on the
-// event loop, which others wait for meanwhile.
+// advanceInline is the number of deadlines up to which the clock is moved on the event loop, while its other clients wait.
 const advanceInline = 200
 
 func (f family) plan(*command.Ctx, *engine.LockSet) (long bool) {
 	return !f.ks.Sched.Few(advanceInline)
 }
 
-// freeze stops the clock. What lies between the time where it stands and a
-// later one happens as in an advance; to an earlier one it just jumps.
+// freeze stops the clock. If the given time is later than the clock's, everything until then happens as in an advance. To an
+// earlier time the clock just jumps.
 func (f family) freeze(c *command.Ctx) {
 	a := c.Cursor(2)
 	now := f.ks.Clock.Now()
@@ -92,8 +90,7 @@ func (f family) freeze(c *command.Ctx) {
 	c.OK()
 }
 
-// advance stops the clock if it runs: it makes no sense on one that moves by
-// itself.
+// advance stops the clock if it runs: advancing a clock that moves by itself makes no sense.
 func (f family) advance(c *command.Ctx) {
 	a := c.Cursor(2)
 	ms := a.IntRange(0, millisMax, errTime)

@@ -44,8 +44,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// What falls due on the way happens in order of time: a key is gone at its
-// deadline, whatever the step.
+// Everything that falls due on the way happens in order of time: a key is gone at its deadline, whatever the step.
 func TestAdvance(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()

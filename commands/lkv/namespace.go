@@ -34,8 +34,7 @@ func namespaceRow(s *server.Server) *command.Command {
 	}
 }
 
-// make finds the namespace that is named, or makes it. It replies the error if
-// it is nil.
+// make finds the named namespace, or makes it. If it returns nil, it has replied the error.
 func (n namespaces) make(c *command.Ctx) *command.Namespace {
 	name := c.Args[2]
 	if len(name) == 0 || len(name) > nameBytesMax {
@@ -49,7 +48,7 @@ func (n namespaces) make(c *command.Ctx) *command.Namespace {
 	return ns
 }
 
-// stays replies an error to a connection that has something of its namespace.
+// stays replies an error if a connection still uses something in its namespace, and reports that.
 func stays(c *command.Ctx) bool {
 	s := c.Session
 	const bound = command.ShownTracking | command.ShownMonitor
@@ -111,7 +110,7 @@ func (n namespaces) drop(c *command.Ctx) {
 		c.Error(command.ErrNoNamespace)
 	case ns == c.Session.Namespace():
 		c.Error("ERR this connection is in the namespace")
-	case !n.s.Namespaces.Drop(n.s.Server, ns): // others were quicker
+	case !n.s.Namespaces.Drop(n.s.Server, ns): // another client dropped it first
 		c.Error(command.ErrNoNamespace)
 	default:
 		c.OK()

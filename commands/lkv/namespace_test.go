@@ -122,7 +122,7 @@ func TestNamespace(t *testing.T) {
 	}
 }
 
-// Channels, events, waiting, tracking and monitoring are a namespace's.
+// Channels, events, waiting, tracking and monitoring belong to a namespace.
 func TestNamespaceTellsItsOwn(t *testing.T) {
 	s := livetest.Start(t)
 	one, other := s.Client(), s.Client()
@@ -252,8 +252,7 @@ func TestNamespaceLimit(t *testing.T) {
 	s.Advance(1000)
 }
 
-// What is done in a namespace is as on a server of its own, whatever is done
-// beside it.
+// Commands in a namespace work as on a server of their own, whatever others do at the same time.
 func TestNamespaceIsAsAServer(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -1,7 +1,6 @@
 package lkv
 
-// All that is known of a key, as text: what two keys are compared by that are to
-// be the same.
+// Everything about a key, as text. Two keys that must be the same are compared by it.
 
 import (
 	"crypto/sha1"
@@ -45,7 +44,7 @@ func picture(e engine.Entry) string {
 		slices.Sort(parts)
 	case *zset.Set:
 		o.Ascend(0, o.Len(), func(member []byte, score float64) bool {
-			add("%q %x", member, score+0) // which of 0 and -0 it is depends on the form
+			add("%q %x", member, score+0) // the form decides between 0 and -0
 			return true
 		})
 	case *hash.Hash:
@@ -64,8 +63,8 @@ func picture(e engine.Entry) string {
 			add("%+v", *x)
 		}
 		turns, _ := o.Turns()
-		for _, g := range turns { // in their order: the numbers begin anew when nothing has taken a turn for long
-			if g.Waiting+g.Leased > 0 { // others are kept for their limiters, until these are full
+		for _, g := range turns { // in their order: the numbers begin again if nothing has taken a turn for long
+			if g.Waiting+g.Leased > 0 { // other groups are kept for their limiters, until these are full
 				add("%v %d %d", g.Name, g.Waiting, g.Leased)
 			}
 		}
@@ -90,7 +89,7 @@ func picture(e engine.Entry) string {
 			break
 		}
 		value := e.Bytes(nil)
-		if e.Kind() == engine.KindLimiter { // a refusal is counted, and has no effect
+		if e.Kind() == engine.KindLimiter { // refusals are counted without an effect, so they are left out
 			value = limiter.WithoutRefused(value)
 		}
 		add("%q", value)
@@ -105,8 +104,8 @@ func picture(e engine.Entry) string {
 	return b.String()
 }
 
-// pictureStream leaves out when consumers were seen, and when and how often
-// entries were delivered: as in Redis, no effect tells that they were read again.
+// pictureStream leaves out when consumers were seen, and when and how often entries were delivered: as in Redis, no effect
+// says that entries were read again.
 func pictureStream(s *stream.Stream, add func(format string, args ...any)) {
 	add("length %d first %v last %v deleted %v added %d", s.Len(), s.FirstID(), s.LastID(), s.MaxDeletedID(), s.EntriesAdded())
 	for it := s.Range(stream.ID{}, stream.MaxID, false); it.Next(); {

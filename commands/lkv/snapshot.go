@@ -1,6 +1,6 @@
 package lkv
 
-// LKV.SNAPSHOT: the whole keyspace is kept under a name, and comes back.
+// LKV.SNAPSHOT saves the whole keyspace under a name, and restores it.
 
 import (
 	"slices"
@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// snapshotsMax is how many snapshots there can be of a namespace: each keeps what was changed
-	// since.
+	// snapshotsMax is how many snapshots a namespace can have: each one keeps what was changed since.
 	snapshotsMax = 100
 	// nameBytesMax is the longest name, in bytes.
 	nameBytesMax = 128
@@ -22,20 +21,19 @@ const (
 	errSnapshotName = "ERR the name of a snapshot has 1 to 128 bytes"
 )
 
-// snapshots are those that there are of a namespace, in the order in which they
-// were saved.
+// snapshots are the snapshots of a namespace, in the order in which they were saved.
 type snapshots struct {
 	mu  sync.Mutex // never held while somebody waits for keys
 	all []*snapshot
 }
 
-// snapshotter has them all.
+// snapshotter has the snapshots of all namespaces.
 type snapshotter struct {
 	s      *server.Server
 	places command.PerKeyspace[snapshots]
 }
 
-// snapshot is what was saved.
+// snapshot is a saved state.
 type snapshot struct {
 	name      string
 	keys      *engine.Snapshot
@@ -50,7 +48,7 @@ func snapshotRow(s *server.Server) *command.Command {
 	save := f.row("save", 3, "name:string", "Keeps all keys of all databases, and the functions, under a name, in place of what it named.", all.save)
 	restore := f.row("restore", 3, "name:string", "Brings back what a name keeps; it can be brought back again.", all.restore)
 	for _, row := range []*command.Command{save, restore} {
-		// They wait for scripts that hold keys, which must not stop a loop.
+		// They wait for scripts that hold keys, and that must not stop a loop.
 		row.Plan = func(*command.Ctx, *engine.LockSet) (long bool) { return true }
 		row.Complexity = "O(N) in the number of keys"
 	}
@@ -67,12 +65,12 @@ func snapshotRow(s *server.Server) *command.Command {
 	}
 }
 
-// find returns the place of a name, -1 if nothing has it. The lock is held.
+// find returns the index of the snapshot with a name, -1 if there is none. mu is held.
 func (all *snapshots) find(name []byte) int {
 	return slices.IndexFunc(all.all, func(x *snapshot) bool { return x.name == string(name) })
 }
 
-// room returns the error text for one that would be too many. The lock is held.
+// room returns the error text if one more snapshot would be too many. mu is held.
 func (all *snapshots) room(name []byte) string {
 	if len(all.all) >= snapshotsMax && all.find(name) < 0 {
 		return "ERR there are too many snapshots already"
@@ -106,8 +104,7 @@ func (x *snapshotter) save(c *command.Ctx) {
 	c.OK()
 }
 
-// remove forgets the snapshot at a place, if that is not negative. The lock is
-// held.
+// remove removes the snapshot at an index, if that is not negative. mu is held.
 func (all *snapshots) remove(at int) {
 	if at >= 0 {
 		all.all = slices.Delete(all.all, at, at+1)
@@ -128,7 +125,7 @@ func (x *snapshotter) restore(c *command.Ctx) {
 	}
 	c.KS.Restore(kept.keys)
 	x.s.Functions.Load(c.KS, kept.functions, true, true)
-	if c.Logging() { // the keys have told of themselves
+	if c.Logging() { // the keys are logged already
 		c.Effect([]byte("FUNCTION"), []byte("FLUSH"))
 		for _, code := range x.s.Functions.Libraries(c.KS) {
 			c.Effect([]byte("FUNCTION"), []byte("LOAD"), []byte(code))

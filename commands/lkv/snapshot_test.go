@@ -30,7 +30,7 @@ func TestSnapshot(t *testing.T) {
 		{"FUNCTION LOAD #!lua\tname=lib\nredis.register_function('one',function()return\t1\tend)", "lib"},
 		{"LKV.SNAPSHOT SAVE fixture", "OK"},
 		{"LKV.SNAPSHOT LIST", "[[name fixture saved 1700000000000 keys 5]]"},
-		// What is written later is not in it.
+		// Later writes are not in it.
 		{"RL.ACQUIRE r", "[0 2 0 -1 60000]"},
 		{"LPOP l", "a"},
 		{"DQ.REM q one", "1"},
@@ -54,7 +54,7 @@ func TestSnapshot(t *testing.T) {
 		{"FLUSHALL", "OK"},
 		{"LKV.SNAPSHOT RESTORE fixture", "OK"},
 		{"RL.ACQUIRE r", "[0 2 0 -1 60000]"},
-		// Deadlines are times: those that have passed meanwhile are met at once.
+		// Deadlines are times: those that have passed meanwhile take effect at once.
 		{"LKV.CLOCK ADVANCE 60000", "OK"},
 		{"LKV.SNAPSHOT RESTORE fixture", "OK"},
 		{"DQ.POP q", "[[one payload 1700000005000 1]]"},
@@ -107,8 +107,8 @@ func TestSnapshotLimit(t *testing.T) {
 	c.Want("OK", "LKV.SNAPSHOT", "SAVE", "more")
 }
 
-// Who watches finds changed what was there or is, and who waits is served what
-// is there now; those who track are told that all may have changed.
+// WATCH counts keys as changed that exist before or after. Waiters are served what exists after. Clients that track learn
+// that everything may have changed.
 func TestSnapshotTellsOthers(t *testing.T) {
 	s := livetest.Start(t)
 	admin, w := s.Client(), s.Client()
@@ -188,7 +188,7 @@ func TestSnapshotTellsOthers(t *testing.T) {
 	}
 }
 
-// A snapshot waits for a script that holds keys, and meanwhile stops nobody.
+// A snapshot waits for a script that holds keys, and meanwhile blocks nobody.
 func TestSnapshotWaitsForScripts(t *testing.T) {
 	s := livetest.Start(t)
 	admin, c, other := s.Client(), s.Client(), s.Client()
@@ -199,7 +199,7 @@ func TestSnapshotWaitsForScripts(t *testing.T) {
 	admin.Send("LKV.SNAPSHOT", "SAVE", "s")
 	admin.Silent()
 	other.Want("PONG", "PING")
-	for other.Do("SCRIPT", "KILL") != "OK" { // it is there a moment before it can be killed
+	for other.Do("SCRIPT", "KILL") != "OK" { // it runs a moment before it can be killed
 		time.Sleep(time.Millisecond)
 	}
 	if got := admin.Read(); got != "OK" {
@@ -208,7 +208,7 @@ func TestSnapshotWaitsForScripts(t *testing.T) {
 	c.Read()
 }
 
-// state is all that can be seen of some databases.
+// state is everything visible of some databases.
 func state(c *livetest.Client) string {
 	var b strings.Builder
 	for db := range 3 {
@@ -267,8 +267,7 @@ func randomCommand(rng *rand.Rand) (words []any) {
 	return words
 }
 
-// Whatever is done after a snapshot, and however often it is restored, all is as
-// it was.
+// Whatever happens after a snapshot, and however often it is restored, everything is as it was.
 func TestSnapshotBringsAllBack(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -339,8 +338,7 @@ func TestSnapshotBringsAllBack(t *testing.T) {
 	}
 }
 
-// A snapshot is of one moment, and comes back at one moment: transactions over
-// two shards are in it wholly or not at all.
+// A snapshot is saved at one moment and restored at one moment: transactions over two shards are in it wholly or not at all.
 func TestSnapshotIsAtomic(t *testing.T) {
 	s := livetest.Start(t)
 	stop := make(chan struct{})
@@ -396,7 +394,7 @@ func TestSnapshotIsAtomic(t *testing.T) {
 	}
 }
 
-// What a snapshot brings back is in the journal: files and replicas have it too.
+// Restored keys are in the journal: files and replicas have them too.
 func TestRestoreIsJournaled(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -430,7 +428,7 @@ func TestRestoreIsJournaled(t *testing.T) {
 			t.Fatalf("%s: %s, want %s", step.line, got, step.want)
 		}
 	}
-	// Who waits is served what has come back, after it.
+	// Waiters are served restored entries, after the restore.
 	w := s.Client()
 	c.Want("1", "RPUSH", "list", "a")
 	c.Want("OK", "LKV.SNAPSHOT", "SAVE", "fixture")

@@ -22,7 +22,7 @@ func (f *family) acquireRow() *command.Command {
 	}
 }
 
-// renews tells whether the owner holds the lock already.
+// renews reports whether the owner holds the lock already.
 func renews(c *command.Ctx, args [][]byte) (held bool) {
 	if len(args) < 3 {
 		return false
@@ -50,7 +50,7 @@ type asking struct {
 	lock.Ask
 	lease int64 // microseconds, 0: as long as the connection lives
 	block int64 // ms, 0 for ever, -1 not at all
-	// served: the line serves the call, which so is first in it.
+	// served is set if the line serves the call, which is then first in it.
 	served bool
 }
 
@@ -119,7 +119,7 @@ func (f *family) acquire(c *command.Ctx) {
 	}
 }
 
-// decide decides by what is under a key, and stores the outcome. A text is an error, and nothing has changed then.
+// decide decides with the entry under a key, and stores the outcome. A text is an error; nothing has changed then.
 func (q *asking) decide(c *command.Ctx, key []byte) (got answer, text string) {
 	var work lock.Lock
 	l := &work
@@ -128,7 +128,7 @@ func (q *asking) decide(c *command.Ctx, key []byte) (got answer, text string) {
 	case engine.KindNone:
 	case engine.KindLock:
 		l = e.Lock(&work)
-	case engine.KindString: // a plain lock, as clients of others have it
+	case engine.KindString: // a plain lock, as other lock libraries set it
 		got.left = -1
 		if at := e.Deadline(); at != 0 {
 			got.left = (at+1)*1000 - c.Now // it lives through its last millisecond
@@ -187,7 +187,7 @@ func (x answer) reply(w command.Replier) {
 	w.Int(int64(x.ahead))
 }
 
-// wait puts the caller in line. What it asks for is read anew from arguments that are kept.
+// wait puts the caller in line. It reads the request again from the wait's copy of the arguments.
 func (q *asking) wait(c *command.Ctx) {
 	deadline := int64(0)
 	if q.block > 0 {
@@ -203,7 +203,7 @@ func (q *asking) wait(c *command.Ctx) {
 	c.Block(w)
 }
 
-// Try tries for the first in line, or for one whose owner has just been granted the lock at another place.
+// Try repeats the request of the first waiter in line, or of one whose owner was just granted the lock by another call.
 func (q *asking) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
 	got, text := q.decide(c, key)
 	switch {
@@ -211,14 +211,14 @@ func (q *asking) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
 		c.Error(text)
 		return engine.ServedDone, 0
 	case !got.granted:
-		return engine.ServedHold, 0 // whatever it waits for is told
+		return engine.ServedHold, 0 // an event serves the line again, so no time is needed
 	}
 	q.f.s.Prefixes.Lock(key, c.Session.ID, true)
 	got.reply(c.Writer)
 	return engine.ServedSame, 0
 }
 
-// lapsed replies to a caller that has left the line without anything: how the lock stands now. No lock is held here.
+// lapsed replies to a caller that has left the line without the lock: the lock's present state. No key is locked here.
 func (q *asking) lapsed(out *resp.Writer, w *command.Wait) {
 	got := answer{left: -1}
 	ks, key := w.KS, w.Keys[0]

@@ -1,5 +1,5 @@
-// What a call costs through the whole server: a pipeline of a hundred at a time over one connection, the client's part
-// included. A limiter's call is beside them.
+// The cost of a call through the whole server: a pipeline of a hundred calls at a time over one connection, including the
+// client's part. A limiter's call is measured for comparison.
 package lock_test
 
 import (

@@ -1,7 +1,7 @@
 package lock
 
-// The effects of locks: who holds what since when, and who lost it. Journals have them as LK.APPLY, which clients cannot
-// call; LK.RELEASE stands for itself. Times are in microseconds.
+// The effects of locks: who holds a lock since when, and who lost it. Journals store them as LK.APPLY, which clients cannot
+// call. LK.RELEASE is logged as it is. Times are in microseconds.
 
 import (
 	"github.com/limitkv/limitkv/engine"
@@ -20,9 +20,9 @@ var (
 	wordLostBytes = []byte(wordLost)
 )
 
-// logHold names the effect of a grant or a renewal. The command that runs has no other effect then.
+// logHold logs a grant or a renewal. The running command itself is then not logged.
 func logHold(c *command.Ctx, key []byte, mode lock.Mode, permits int64, h lock.Holder) {
-	c.NoEffect() // but this one
+	c.NoEffect() // only the effect that follows
 	if !c.Logging() {
 		return
 	}
@@ -41,7 +41,7 @@ func logHold(c *command.Ctx, key []byte, mode lock.Mode, permits int64, h lock.H
 	w.End()
 }
 
-// logLost names what the keyspace did by itself: leases ended, or a delay.
+// logLost logs what the keyspace did by itself: leases or a delay ended.
 func (f *family) logLost(v *engine.View, key []byte, lost []lock.Holder) {
 	w := v.Words(4 + len(lost))
 	w.Bytes(wordApply)
@@ -66,7 +66,7 @@ func (f *family) applyRow() *command.Command {
 	}
 }
 
-// errApply is for what no journal of ours has.
+// errApply is the error for arguments that no journal of this server contains.
 const errApply = "ERR this is no effect of a lock"
 
 func apply(c *command.Ctx) {

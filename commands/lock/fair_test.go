@@ -1,8 +1,8 @@
-// First come, first served: what concurrent clients see of a lock and its line – waits that are served, time out or lose
-// their connection, tries that must not barge, releases, renewals, leases that end while the clock steps – is one order in
-// which nobody gets the lock but the first in line, and those who are refused are told how long the line is.
+// First come, first served. Concurrent clients use a lock and its line: waits that are served, time out or lose their
+// connection, tries that must not barge, releases, renewals, leases that end while the clock steps. What they see must be one
+// order, in which only the first in line gets the lock, and refused callers learn how long the line is.
 //
-// A wait is two operations: the caller joins the line, which the test sees in LK.INFO, and is granted the lock later.
+// A wait is two operations: the caller joins the line, which the test sees in LK.INFO, and later it is granted the lock.
 package lock_test
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// fairLock is the lock and its line by their meaning. Times are in ms.
+// fairLock is the model of the lock and its line. Times are in ms.
 type fairLock struct {
 	owner       string
-	fence, last int64  // fence is 0 where nobody has heard of the grant
+	fence, last int64  // fence is 0 if nobody has seen the grant
 	left        int64  // of the lease
 	line        string // owners, each with a comma behind it
 }
@@ -77,7 +77,7 @@ func (m fairLock) step(in linearInput, out string) []fairLock {
 		case in.what == "timeout" || m.held() || !m.first(in.owner):
 			return []fairLock{gone}
 		}
-		return append(gone.given(in, 0), gone) // perhaps it was granted, and its connection was gone
+		return append(gone.given(in, 0), gone) // perhaps it was granted after its connection was gone
 	case "try":
 		again := m.held() && m.owner == in.owner
 		switch {
@@ -135,10 +135,10 @@ func (r *fairRound) note(id int, in linearInput, out string, call, ret time.Dura
 	r.did[in.what]++
 }
 
-// wait waits in line, and may lose patience or its connection. It returns the connection to go on with.
+// wait waits in line, and may give up or lose its connection. It returns the connection to use next.
 func (r *fairRound) wait(c, admin *livetest.Client, id int, rng *rand.Rand, in linearInput) *livetest.Client {
 	block := tick * int64(rng.IntN(6))
-	// until waits until the caller is in line, or is not any more, as LK.INFO tells.
+	// until waits until LK.INFO shows the caller in line, or no longer.
 	until := func(there bool, done func() bool) {
 		for end := time.Now().Add(5 * time.Second); !done() && strings.Contains(admin.Do("LK.INFO", "k"), "["+in.owner+" alone ") != there; {
 			if time.Now().After(end) {
@@ -165,7 +165,7 @@ func (r *fairRound) wait(c, admin *livetest.Client, id int, rng *rand.Rand, in l
 		c.Close()
 		until(false, func() bool { return false })
 		gone := time.Since(r.start)
-		in.what = "leave" // or it was granted the lock, or its time was over, and nobody read the reply
+		in.what = "leave" // or it was granted the lock, or its wait ended, and nobody read the reply
 		r.note(id, in, "", call, gone)
 		return r.s.Client()
 	case strings.HasPrefix(out, "[1 "):
@@ -184,7 +184,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 	s := livetest.Start(t)
 	did := map[string]int{}
 	for round := range rounds {
-		s.Blocked(0) // who has gone in the last round may not have left the line yet
+		s.Blocked(0) // clients of the last round may not have left the line yet
 		s.Client().Want("OK", "FLUSHALL")
 		r := &fairRound{s: s, start: time.Now(), did: did}
 		var wg sync.WaitGroup

@@ -1,6 +1,6 @@
 package lock
 
-// What holders do with their locks: LK.RELEASE, LK.TOUCH, LK.GUARD; and the end of what is bound to a connection.
+// What holders do with their locks: LK.RELEASE, LK.TOUCH, LK.GUARD; and how a session learns that it lost a lock.
 
 import (
 	"github.com/limitkv/limitkv/engine"
@@ -9,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// find finds a lock that is going to be changed. A plain lock is nobody's here, and so is as none.
+// find finds a lock that is going to be changed. A plain lock cannot be changed here, so it counts as none.
 func find(c *command.Ctx, key []byte, work *lock.Lock) (e engine.Entry, l *lock.Lock, ok bool) {
 	switch e = c.GetWrite(key); e.Kind() {
 	case engine.KindLock:
@@ -124,7 +124,7 @@ func (f *family) guardRow() *command.Command {
 	}
 }
 
-// guard is the error if a lock is not held by the grant of a fence.
+// guard returns an error text if the grant of a fence does not hold the lock.
 func guard(c *command.Ctx, args [][]byte) (text string) {
 	a := command.ArgsOf(args[2:]...)
 	fence := a.Int()
@@ -145,7 +145,7 @@ func guard(c *command.Ctx, args [][]byte) (text string) {
 	return errFenced
 }
 
-// tell pushes to a session, if it is there and its protocol has pushes, that it holds a lock no more. The key's lock is held.
+// tell tells a session that it lost a lock, if the session exists and its protocol has pushes. The key is locked.
 func (f *family) tell(key []byte, session, fence int64) {
 	f.lost.Add(1)
 	sess := f.s.Clients.Get(session)

@@ -1,4 +1,4 @@
-// Leases: those that are bound to a connection, their renewal, and who is told when one is lost.
+// Leases: bound to a connection, renewed, and lost; and which clients learn of a loss.
 package lock_test
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// A lease that is bound to a connection ends with it, by whatever it ends.
+// A lease that is bound to a connection ends with it, however that ends.
 func TestBound(t *testing.T) {
 	for _, end := range []string{"close", "kill", "quit"} {
 		t.Run(end, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestBoundMoves(t *testing.T) {
 	c.Want("OK", "SWAPDB", 0, 1)
 	c.Want("OK", "SELECT", 1)
 	c.Want("2", "DBSIZE")
-	h.Want("0", "LK.TOUCH", "h3", 5000, "many") // in database 0 there is none
+	h.Want("0", "LK.TOUCH", "h3", 5000, "many") // in database 0 there is no such lock
 	h.Close()
 	for c.Do("DBSIZE") != "0" {
 	}
@@ -85,7 +85,7 @@ func TestTouch(t *testing.T) {
 	s.Advance(100)
 	c.Want("2", "EXISTS", "a", "b", "c")
 	h := s.Client()
-	h.Want("1", "LK.TOUCH", "me", 0, "a") // from now on as long as that connection lives
+	h.Want("1", "LK.TOUCH", "me", 0, "a") // from now on it lasts as long as that connection
 	s.Advance(10_000)
 	c.Want("1", "EXISTS", "a", "b")
 	h.Close()
@@ -93,7 +93,7 @@ func TestTouch(t *testing.T) {
 	}
 }
 
-// RESP3 clients are told when they lose what they hold by their connection.
+// RESP3 clients get a push when they lose what they hold by their connection.
 func TestLostIsTold(t *testing.T) {
 	s, c := start(t)
 	c.Want("OK", "CONFIG", "SET", "notify-keyspace-events", "KEA")
@@ -130,14 +130,14 @@ func TestLostIsTold(t *testing.T) {
 			}
 			lost(n, false)
 			if c.Do("DEL", "k", "j") != "0" && do[0] == "RENAME" && lease != 0 {
-				if got := h.Read(); got != fmt.Sprintf("[lklost j %d]", fence(n)) { // it was held under the other name
+				if got := h.Read(); got != fmt.Sprintf("[lklost j %d]", fence(n)) { // it was locked under the other name
 					t.Error(got)
 				}
 			}
 		}
 	}
 	c.Do("FLUSHALL")
-	// Nobody is told of what he let go, nor of what he took over RESP2.
+	// Nobody gets a push for a lock that was released, or that was taken over RESP2.
 	h.Do("LK.ACQUIRE", "k", "h", 100)
 	h.Want("1", "LK.RELEASE", "k", "h")
 	c.Do("LK.ACQUIRE", "k", "c", 100)
@@ -146,7 +146,8 @@ func TestLostIsTold(t *testing.T) {
 	c.Silent()
 }
 
-// While keys are a primary's, the end of a connection ends no lease: that is told, or happens when they are the server's own again.
+// While keys come from a primary, the end of a connection ends no lease: the primary sends that, or it happens when the
+// server becomes a primary again.
 func TestBoundFollows(t *testing.T) {
 	s, c := start(t)
 	h := s.Client()

@@ -64,7 +64,8 @@ func info(c *command.Ctx) {
 // left is how long it is until a time in ms, 0 if it has come.
 func left(at, now int64) int64 { return ceilMillis(max(at-now, 0)) }
 
-// holders replies of each holder its name, fence, ms of lease (-1: as long as a connection lives) and permits.
+// holders replies the name, fence, lease in ms and permits of each holder. A lease of -1 has no end, or lasts as long as a
+// connection.
 func holders(c *command.Ctx, e engine.Entry, l *lock.Lock, mode string) {
 	if mode == plainMode {
 		ms := int64(-1)
@@ -96,7 +97,7 @@ func holder(c *command.Ctx, owner []byte, fence, ms, take int64) {
 	c.Int(take)
 }
 
-// line replies of each that waits its name, what it waits for, for how long it has, in ms, and permits.
+// line replies for each waiter its name, its mode, how long it has waited in ms, and its permits.
 func line(c *command.Ctx, key []byte) {
 	n := min(c.WaitingForLock(key), lineShown)
 	c.Array(n)

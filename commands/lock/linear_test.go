@@ -1,5 +1,6 @@
-// Mutual exclusion: what concurrent clients see of a mutex – leases that end while the clock steps, renewals, releases,
-// waits, connections that go in the middle of them – is one order of grants, in which never two hold it, and fences rise.
+// Mutual exclusion. Concurrent clients use a mutex: leases that end while the clock steps, renewals, releases, waits,
+// connections that end in between. What they see must be one order of grants, in which two never hold the mutex, and fences
+// rise.
 package lock_test
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// mutex is the lock by its meaning. Times are in ms.
+// mutex is the model of the lock. Times are in ms.
 type mutex struct {
 	owner       string
 	fence, last int64
@@ -29,7 +30,7 @@ func (m mutex) held() bool { return m.owner != "" }
 // free is the mutex when nobody holds it. There is one such state, so that the search for an order has less to do.
 func (m mutex) free() mutex { return mutex{last: m.last} }
 
-// linearInput is something that a client did; a reply of "" never came.
+// linearInput is something that a client did. A reply of "" never came.
 type linearInput struct {
 	what, owner string
 	lease       int64
@@ -39,7 +40,7 @@ type linearInput struct {
 
 const unanswered = ""
 
-// grant are the states after a grant of a fence, 0 for one that nobody has heard of; none if that cannot be.
+// grant returns the states after a grant of a fence, 0 for one that nobody has seen; none if that is impossible.
 func (m mutex) grant(in linearInput, fence int64) []mutex {
 	again := m.held() && m.owner == in.owner
 	switch {
@@ -66,14 +67,14 @@ func (m mutex) step(in linearInput, out string) []mutex {
 		}
 		m.left = max(m.left, 0)
 		return []mutex{m}
-	case "close": // what is bound to it ends
+	case "close": // leases that are bound to it end
 		if m.boundTo == in.conn {
 			m = m.free()
 		}
 		return []mutex{m}
 	case "try", "wait":
 		var ok, fence, left, ahead int64
-		if out == unanswered { // it came to nothing, or to a grant that nobody has heard of
+		if out == unanswered { // it had no effect, or led to a grant that nobody has seen
 			return append(m.grant(in, 0), m)
 		}
 		fmt.Sscanf(out, "[%d %d %d %d]", &ok, &fence, &left, &ahead)
@@ -109,7 +110,7 @@ func (m mutex) step(in linearInput, out string) []mutex {
 	panic(in.what)
 }
 
-const tick = 10 // ms; leases are so many of them
+const tick = 10 // ms; leases are multiples of it
 
 var linearModel = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{mutex{}} },
@@ -130,7 +131,7 @@ func TestLinearizable(t *testing.T) {
 	did := map[string]int{}
 	conns := 0
 	for round := range rounds {
-		s.Blocked(0) // who has gone in the last round may not have left the line yet
+		s.Blocked(0) // clients of the last round may not have left the line yet
 		s.Client().Want("OK", "FLUSHALL")
 		var mu sync.Mutex
 		var history []porcupine.Operation
@@ -145,7 +146,7 @@ func TestLinearizable(t *testing.T) {
 				did["granted by "+in.what]++
 			}
 			if in.what == "wait" && !granted && out != unanswered {
-				return // it fits in anywhere
+				return // it is possible at any place
 			}
 			history = append(history, porcupine.Operation{ClientId: id, Input: in, Output: out, Call: int64(call), Return: int64(ret)})
 		}
@@ -171,7 +172,7 @@ func TestLinearizable(t *testing.T) {
 			wg.Go(func() {
 				rng := rand.New(rand.NewPCG(seed, uint64(1000+round*clients+id)))
 				var fence int64
-				bound := false // perhaps a lease ends with the connection
+				bound := false // whether a lease may end with the connection
 				hangUp := func() {
 					closing := time.Since(start) // before it: the server may know before Close returns
 					if c.Close(); bound {
@@ -197,7 +198,7 @@ func TestLinearizable(t *testing.T) {
 						c.Send("LK.ACQUIRE", "k", in.owner, in.lease, "BLOCK", tick*int64(1+rng.IntN(4)))
 						var ok bool
 						if out, ok = c.Poll(time.Duration(rng.IntN(3000)) * time.Microsecond); !ok {
-							hangUp() // it goes while it waits, or has just been served
+							hangUp() // it disconnects while it waits, or has just been served
 							note(id, in, unanswered, call, never)
 							again()
 							continue
@@ -235,17 +236,17 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// stepsMax is how many steps of a model a history may take to be decided: a thousand times what most take.
+// stepsMax is how many steps of a model the decision about a history may take: a thousand times what most take.
 const stepsMax = 300_000
 
-// check fails with wrong if a history is none of a model's, and counts it in did if that would take too many steps to decide.
-// It goes by steps, not by time, so that a busy machine decides as much as an idle one.
+// check fails with wrong if a history does not fit a model. It counts the history in did if the decision would take too many
+// steps. It counts steps, not time, so that a busy machine decides as much as an idle one.
 func check(t *testing.T, model porcupine.NondeterministicModel, history []porcupine.Operation, did map[string]int, wrong string) {
 	t.Helper()
 	steps, step := 0, model.Step
 	model.Step = func(state, input, output any) []any {
 		if steps++; steps > stepsMax {
-			return nil // so that the search comes to its end
+			return nil // so that the search ends
 		}
 		return step(state, input, output)
 	}
@@ -265,7 +266,7 @@ func check(t *testing.T, model porcupine.NondeterministicModel, history []porcup
 	} // XXX
 }
 
-// decided fails if too many rounds were not.
+// decided fails if too many rounds were undecided.
 func decided(t *testing.T, did map[string]int, rounds int) {
 	t.Helper()
 	t.Log(did)

@@ -1,6 +1,5 @@
-// Package lock, internal to the server, is the family of locks: LK.*, on the type of that name, and beside plain
-// locks (SET key owner NX PX ms). The lock itself is engine/lock's; here are arguments, replies, the waiting line,
-// and the keys that locks live under.
+// Package lock, internal to the server, is the family of locks, LK.*, which also respect plain locks (SET key owner NX PX
+// ms). engine/lock implements the lock; this package handles arguments, replies, the waiting line, and the keys of locks.
 package lock
 
 import (
@@ -40,7 +39,7 @@ const (
 	leaseMillisMax = 3_155_760_000_000
 	// blockMillisMax is the longest wait, as for BLPOP.
 	blockMillisMax = 1<<53 - 1
-	// lineShown is how many of those who wait LK.INFO shows, and how many holders.
+	// lineShown is how many waiters LK.INFO shows, and how many holders.
 	lineShown = 100
 )
 
@@ -94,7 +93,7 @@ func readOwner(a *command.Args) []byte {
 
 func ceilMillis(micros int64) int64 { return (micros + 999) / 1000 }
 
-// until is when a lease ends that begins now, 0 if it is bound to a connection.
+// until is when a lease that begins now ends, 0 if it is bound to a connection.
 func until(now, leaseMicros int64) int64 {
 	if leaseMicros == 0 {
 		return 0
@@ -102,8 +101,8 @@ func until(now, leaseMicros int64) int64 {
 	return now + leaseMicros
 }
 
-// told is the session that a lease has to do with: to which it is bound, or which is told of its loss, since its protocol
-// can tell.
+// told is the session of a lease: the one that the lease is bound to, or one whose protocol can notify it of the loss. It is
+// 0 if there is none.
 func told(s *command.Session, leaseMicros int64) int64 {
 	if leaseMicros == 0 || s.Proto() == 3 {
 		return s.ID

@@ -1,5 +1,5 @@
-// The commands of locks, one after the other and by several clients, with a clock that the test moves. Fences are shown
-// as they are: the clock stands at the epoch, so the first is its time in microseconds.
+// The commands of locks, one after the other and by several clients, with a clock that the test moves. Fences are shown as
+// they are: the clock stands at the epoch, so the first fence is its time in microseconds.
 package lock_test
 
 import (
@@ -42,7 +42,7 @@ func TestMutex(t *testing.T) {
 	c.Want("1", "LK.RELEASE", "k", "a", fence(0))
 	c.Want("0", "LK.RELEASE", "k", "a")
 	c.Want("0", "DBSIZE")
-	// The lease ends by itself, at once for who looks.
+	// The lease ends by itself, and callers see that at once.
 	c.Want(fmt.Sprintf("[1 %d 100 0]", s.Now()*1000), "LK.ACQUIRE", "k", "b", 100)
 	s.Advance(99)
 	c.Want("1", "EXISTS", "k")
@@ -84,7 +84,7 @@ func TestLine(t *testing.T) {
 	s.Blocked(0)
 }
 
-// start is a server whose journal is replayed at the end: what comes of its effects must be the same locks.
+// start starts a server whose journal is replayed at the end: its effects must make the same locks.
 func start(t *testing.T) (*livetest.Server, *livetest.Client) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -97,8 +97,8 @@ func start(t *testing.T) (*livetest.Server, *livetest.Client) {
 	return s, c
 }
 
-// An owner that stands in the line twice, since its first connection hung, has both calls answered by one grant, and those
-// behind keep their order.
+// An owner that stands in the line twice, because its first connection hung, gets both calls answered by one grant. The
+// others keep their order.
 func TestOwnerTwiceInLine(t *testing.T) {
 	s, c := start(t)
 	if got := c.Do("LK.ACQUIRE", "k", "holder", 60_000); !strings.HasPrefix(got, "[1 ") {
@@ -123,7 +123,7 @@ func TestOwnerTwiceInLine(t *testing.T) {
 		t.Error(got)
 	}
 	s.Blocked(1)
-	// A call in another mode is answered as if it came now, and one that cannot be granted goes on waiting.
+	// A call in another mode is answered as if it came now. A call that cannot be granted continues to wait.
 	reader := s.Client()
 	reader.Send("LK.ACQUIRE", "k", "last", 60_000, "SHARED", "BLOCK", 0)
 	s.Blocked(2)
@@ -148,7 +148,7 @@ func TestReadersAndWriters(t *testing.T) {
 	s.Blocked(1)
 	r.Send("LK.ACQUIRE", "k", "r3", 100, "SHARED", "BLOCK", 0)
 	s.Blocked(2)
-	// A writer that waits stops later readers; one that reads already goes on.
+	// A waiting writer stops later readers; a present reader continues.
 	c.Want(refused(1, 9000, 2), "LK.ACQUIRE", "k", "r4", 5000, "SHARED")
 	c.Want(granted(0, 7000), "LK.ACQUIRE", "k", "r1", 7000, "SHARED")
 	c.Want("1", "LK.RELEASE", "k", "r2")
@@ -157,14 +157,14 @@ func TestReadersAndWriters(t *testing.T) {
 		t.Error(got)
 	}
 	r.Silent()
-	// The writer goes on as a reader, with the fence that it has, and others may join it.
+	// The writer continues as a reader, with its fence, and others may join it.
 	c.Want(granted(2, 300), "LK.ACQUIRE", "k", "w", 300, "SHARED")
 	if got := r.Read(); got != granted(3, 100) {
 		t.Error(got)
 	}
 	c.Want("-ERR this owner holds the lock in another way, release it first", "LK.ACQUIRE", "k", "w", 300)
 	s.Blocked(0)
-	// Who leaves a line lets in those behind.
+	// When a waiter leaves the line, those behind it are served.
 	w.Send("LK.ACQUIRE", "k", "w2", 100, "BLOCK", 0)
 	s.Blocked(1)
 	r.Send("LK.ACQUIRE", "k", "r5", 100, "SHARED", "BLOCK", 0)
@@ -209,13 +209,13 @@ func TestPermits(t *testing.T) {
 	if got := line[2].Read(); got != fmt.Sprintf("[1 %d 100 0]", s.Now()*1000) {
 		t.Error(got)
 	}
-	// When all are back, there may be another number of them.
+	// When all permits are back, their number may change.
 	c.Want("1", "LK.RELEASE", "k", "w2")
 	c.Want("0", "EXISTS", "k")
 	c.Want(fmt.Sprintf("[1 %d 100 0]", s.Now()*1000+1), "LK.ACQUIRE", "k", "c", 100, "OF", 7, "TAKE", 7)
 }
 
-// Many holders, more than are kept as bytes, and back.
+// Many holders, more than are stored as bytes, and back.
 func TestManyHolders(t *testing.T) {
 	s, c := start(t)
 	const n = 500
@@ -249,7 +249,7 @@ func TestDelay(t *testing.T) {
 	c.Want(granted(1, 100), "LK.ACQUIRE", "k", "a", 100, "DELAY", 500)
 	s.Advance(100)
 	c.Want("[0 0 500 0]", "LK.ACQUIRE", "k", "b", 100)
-	c.Want("[0 0 500 0]", "LK.ACQUIRE", "k", "a", 100) // its owner neither
+	c.Want("[0 0 500 0]", "LK.ACQUIRE", "k", "a", 100) // not to its owner either
 	if got := c.Do("LK.INFO", "k"); !contains(got, "mode closed", "closed 500", "held 0") {
 		t.Error(got)
 	}
@@ -268,7 +268,7 @@ func TestDelay(t *testing.T) {
 	c.Want(fmt.Sprintf("[1 %d 100 0]", s.Now()*1000), "LK.ACQUIRE", "k", "a", 100, "DELAY", 500)
 	s.Advance(600)
 	c.Want("0", "DBSIZE")
-	// One reader's delay keeps others out, and lets those who read go on.
+	// One reader's delay keeps others out, and lets present readers continue.
 	c.Do("LK.ACQUIRE", "k", "a", 100, "SHARED", "DELAY", 300)
 	c.Do("LK.ACQUIRE", "k", "b", 1000, "SHARED")
 	s.Advance(100)
@@ -284,7 +284,7 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// A plain lock, as others have it, and a lock exclude each other.
+// A plain lock, as other lock libraries set it, and a lock exclude each other.
 func TestPlainLock(t *testing.T) {
 	s, c := start(t)
 	c.Want("OK", "SET", "k", "token", "NX", "PX", 1000)
@@ -320,7 +320,7 @@ func TestPlainLock(t *testing.T) {
 	}
 }
 
-// Who guards what follows learns in time: a transaction does nothing, a script goes no further.
+// A guard fails in time: a transaction does nothing, a script stops.
 func TestGuard(t *testing.T) {
 	s, c := start(t)
 	fenced := "-FENCED the lock was lost"
@@ -357,7 +357,7 @@ func TestGuard(t *testing.T) {
 	c.Want("QUEUED", "INCR", "n")
 	c.Want("-ERR value is not an integer or out of range", "EXEC")
 	c.Want("3", "GET", "n")
-	// A guard that the user may not use any more keeps all from being done.
+	// A guard that the user may no longer use prevents the whole transaction.
 	c.Want("OK", "ACL", "SETUSER", "u", "on", "nopass", "~*", "+@all")
 	u := s.Client()
 	u.Want("OK", "AUTH", "u", "x")
@@ -371,7 +371,7 @@ func TestGuard(t *testing.T) {
 	c.Want("3", "GET", "n")
 }
 
-// Fences rise, whatever becomes of locks, keys and the clock.
+// Fences rise, whatever happens to locks, keys and the clock.
 func TestFencesRise(t *testing.T) {
 	s, c := start(t)
 	last := int64(0)
@@ -395,7 +395,7 @@ func TestFencesRise(t *testing.T) {
 	take("k2")
 	c.Want("OK", "DEBUG", "RELOAD")
 	take("k3")
-	// A lock from elsewhere, of a server whose clock is ahead.
+	// A lock from another server, whose clock is ahead.
 	dump := c.Do("DUMP", "k3")
 	s.Advance(1_000_000)
 	take("k4")
@@ -406,7 +406,7 @@ func TestFencesRise(t *testing.T) {
 	take("k7")
 }
 
-// Every error, and that nothing was changed by it.
+// Every error, none of which changes anything.
 func TestErrors(t *testing.T) {
 	_, c := start(t)
 	c.Do("RPUSH", "list", "x")
@@ -468,14 +468,14 @@ func TestErrors(t *testing.T) {
 	c.Want(granted(2, 1), "LK.ACQUIRE", "k2", "a", 1, "OF", 1000000000, "TAKE", 1000000000)
 }
 
-// What keys in general can do, locks can.
+// Locks can do what keys in general can do.
 func TestAsKeys(t *testing.T) {
 	s, c := start(t)
 	c.Want(granted(0, 5000), "LK.ACQUIRE", "k", "a", 5000)
 	c.Want("1", "PEXPIRE", "k", 1000)
 	c.Want("1000", "PTTL", "k")
 	c.Want(granted(0, 9000), "LK.ACQUIRE", "k", "a", 9000)
-	c.Want("1000", "PTTL", "k") // a renewal does not concern it
+	c.Want("1000", "PTTL", "k") // a renewal does not change it
 	c.Want("1", "COPY", "k", "j")
 	s.Advance(1001)
 	c.Want("0", "EXISTS", "k", "j")
@@ -492,7 +492,7 @@ func TestAsKeys(t *testing.T) {
 	c.Want("QUEUED", "LK.ACQUIRE", "k", "b", 1000, "BLOCK", 0)
 	c.Want("["+granted(1001001, 1000)+" "+refused(1001001, 1000, 0)+"]", "EXEC")
 	c.Want(refused(1001001, 1000, 0), "EVAL", "return redis.call('LK.ACQUIRE', KEYS[1], 'b', 1000, 'BLOCK', 0)", 1, "k")
-	// A wait that ends without the lock tells how it stands.
+	// A wait that ends without the lock replies the lock's state.
 	w := s.Client()
 	w.Want("OK", "SELECT", 1)
 	w.Send("LK.ACQUIRE", "k", "b", 1000, "BLOCK", 300)
@@ -506,7 +506,7 @@ func TestAsKeys(t *testing.T) {
 	}
 }
 
-// Who waits for something else that a key might be does not stand in the line of a lock.
+// A client that waits for another type under the key does not stand in the lock's line.
 func TestOthersWait(t *testing.T) {
 	s, c := start(t)
 	pop, other := s.Client(), s.Client()

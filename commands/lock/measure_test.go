@@ -1,5 +1,5 @@
-// What a crowd at one lock costs, and how soon the next one has it, measured over sockets where LIMITKV_MEASURE asks for
-// it, because a busy machine makes these numbers its own.
+// What a crowd at one lock costs, and how soon the next waiter gets it. This is measured over sockets if LIMITKV_MEASURE is
+// set, because on a busy machine the numbers mean nothing.
 package lock_test
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// Of 10,000 who wait the first has the lock within a millisecond of its release, and they cost nothing while they wait.
+// The first of 10,000 waiters gets the lock within a millisecond of its release, and they cost nothing while they wait.
 func TestMeasureCrowd(t *testing.T) {
 	livetest.Measured(t)
 	s, c, crowd := livetest.Crowd(t)

@@ -1,6 +1,6 @@
 // Random commands, waiting clients, disconnects, leases that end and steps of the clock over a socket, against a lock and a
-// line that are plain lists: who is first in line has the lock first, whatever he wants; and what the journal has of it
-// all makes the same locks again.
+// line that are plain lists. The first in line gets the lock first, in whatever mode. The effects in the journal make the
+// same locks again.
 package lock_test
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// want is what somebody asks for. Times are in ms.
+// want is a request for the lock. Times are in ms.
 type want struct {
 	owner       string
 	lease, take int64
 	mode        string // "", SHARED or OF
 	permits     int64
 	delay       int64
-	client      *livetest.Client // of a lease that is bound to it
+	client      *livetest.Client // the connection that the lease is bound to
 }
 
 type hold struct {
@@ -31,7 +31,7 @@ type hold struct {
 	fence, until int64
 }
 
-// waiting is somebody in line.
+// waiting is a waiter in line.
 type waiting struct {
 	want
 	client   *livetest.Client
@@ -60,7 +60,7 @@ func (w *world) drop(h *hold) {
 	w.holds = slices.DeleteFunc(w.holds, func(o *hold) bool { return o == h })
 }
 
-// lose ends a hold that its owner did not let go.
+// lose ends a hold that its owner did not release.
 func (w *world) lose(h *hold) {
 	w.drop(h)
 	if h.delay > 0 {
@@ -68,7 +68,7 @@ func (w *world) lose(h *hold) {
 	}
 }
 
-// grant gives it to somebody who may have it now, "" to who may not. A text with a minus is an error.
+// grant grants the lock if the caller may have it now, and returns "" if not. A text with a minus is an error.
 func (w *world) grant(q *want, first bool) string {
 	until := w.now + q.lease
 	left := q.lease
@@ -108,7 +108,7 @@ func (w *world) grant(q *want, first bool) string {
 	return fmt.Sprintf("[1 %d %d 0]", w.fence, left)
 }
 
-// serve gives to the line what there is.
+// serve grants the line what is possible.
 func (w *world) serve() {
 	for len(w.line) > 0 {
 		q := w.line[0]
@@ -121,7 +121,7 @@ func (w *world) serve() {
 		if text[0] == '-' {
 			continue
 		}
-		for _, same := range slices.Clone(w.line) { // its owner may stand in line once more
+		for _, same := range slices.Clone(w.line) { // its owner may stand in line a second time
 			if same.owner == q.owner {
 				w.line = slices.DeleteFunc(w.line, func(o *waiting) bool { return o == same })
 				w.reply(same, w.grant(&same.want, true))
@@ -135,7 +135,7 @@ func (w *world) reply(q *waiting, text string) {
 	w.finished = append(w.finished, q)
 }
 
-// advance moves the clock from one thing that happens to the next.
+// advance moves the clock from one event to the next.
 func (w *world) advance(ms int64) {
 	for end := w.now + ms; ; {
 		next := end
@@ -163,14 +163,14 @@ func (w *world) advance(ms int64) {
 				w.reply(q, "refused")
 			}
 		}
-		w.serve() // who was behind may be first now
+		w.serve() // another waiter may be first now
 		if w.now >= end {
 			return
 		}
 	}
 }
 
-// driver runs both.
+// driver runs the server and the model.
 type driver struct {
 	t    *testing.T
 	rnd  *rand.Rand
@@ -183,7 +183,7 @@ type driver struct {
 
 func (d *driver) span() int64 { return 10 * (1 + d.rnd.Int64N(20)) }
 
-// ask is something that somebody asks for, mostly as the lock is held.
+// ask is a random request, mostly in the mode in which the lock is held.
 func (d *driver) ask() want {
 	q := want{owner: "o" + strconv.Itoa(d.rnd.IntN(14)), lease: d.span(), take: 1}
 	if d.rnd.IntN(6) == 0 {
@@ -219,7 +219,7 @@ func (q *want) args() []any {
 	return args
 }
 
-// taker is a connection to take the lock by: one that waits takes another one than one that does not.
+// taker is a connection that takes the lock. One that waits needs another than one that does not.
 func (d *driver) taker() *livetest.Client {
 	if n := len(d.idle); n > 0 {
 		c := d.idle[n-1]
@@ -229,7 +229,7 @@ func (d *driver) taker() *livetest.Client {
 	return d.s.Client()
 }
 
-// step does one thing to both and returns the command, its reply and what that should be.
+// step does one thing to both, and returns the command, its reply and the expected reply.
 func (d *driver) step() (command []any, got, want string) {
 	w := d.w
 	do := func(args ...any) string {
@@ -316,7 +316,7 @@ func (d *driver) step() (command []any, got, want string) {
 	return command, got, want
 }
 
-// lost ends what is bound to a connection.
+// lost ends the leases that are bound to a connection.
 func (d *driver) lost(c *livetest.Client) {
 	for _, h := range slices.Clone(d.w.holds) {
 		if h.lease == 0 && h.client == c {
@@ -326,7 +326,7 @@ func (d *driver) lost(c *livetest.Client) {
 	}
 }
 
-// disconnect ends a connection by which a lease is held, if there is one.
+// disconnect ends a connection that a lease is bound to, if there is one.
 func (d *driver) disconnect() (command []any) {
 	for _, h := range d.w.holds {
 		i := slices.Index(d.idle, h.client)
@@ -347,7 +347,7 @@ func (d *driver) disconnect() (command []any) {
 	return command
 }
 
-// block puts one more in line, if it does not get the lock at once.
+// block puts one more waiter in line, if it does not get the lock at once.
 func (d *driver) block() {
 	w := d.w
 	q := &waiting{want: d.ask()}
@@ -364,7 +364,7 @@ func (d *driver) block() {
 	q.want.client = q.client
 	args := append(q.args(), "BLOCK", 0)
 	if d.rnd.IntN(2) == 0 {
-		ms := d.span() + 5 // never at the moment of anything else
+		ms := d.span() + 5 // never at the same time as another event
 		q.deadline = w.now + ms
 		args[len(args)-1] = ms
 	}
@@ -374,12 +374,12 @@ func (d *driver) block() {
 	d.done["block"]++
 }
 
-// same compares replies: of a refusal only that it is one.
+// same compares replies. All refusals are equal.
 func same(got, want string) bool {
 	return got == want || want == "refused" && strings.HasPrefix(got, "[0 ")
 }
 
-// collect reads what those in line were served, and compares.
+// collect reads the replies to the waiters that were served, and compares them.
 func (d *driver) collect() error {
 	for _, q := range d.w.finished {
 		got, ok := q.client.Poll(5 * time.Second)
@@ -401,7 +401,7 @@ func (d *driver) collect() error {
 	return nil
 }
 
-// held is who holds the lock, as LK.INFO tells.
+// held is the lock's holders, as in LK.INFO.
 func (w *world) held() string {
 	list := slices.Clone(w.holds)
 	slices.SortFunc(list, func(a, b *hold) int { return cmp.Compare(a.fence, b.fence) })

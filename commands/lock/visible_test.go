@@ -1,5 +1,5 @@
 // What an operator sees of locks: every command of the family in COMMAND, ACL, the slow log, the counts of commands, and
-// keyspace events. The rows are compared with the server's own list, so a new command has to be entered here.
+// keyspace events. The rows are compared with the server's list, so a new command has to be added here.
 package lock_test
 
 import (
@@ -15,11 +15,11 @@ import (
 // seen is a command, run in this order on the lock that the ones before it left.
 type seen struct {
 	name, line string
-	granted    bool     // the reply begins with that
-	reply      string   // if it is not granted
+	granted    bool     // the reply begins with "[1 "
+	reply      string   // the reply if it is not granted
 	events     []string // of the key
-	reads      bool     // it changes nothing
-	args       []string // what COMMAND DOCS has of its arguments
+	reads      bool     // the command changes nothing
+	args       []string // its arguments in COMMAND DOCS
 }
 
 var visible = []seen{
@@ -46,7 +46,7 @@ func TestVisible(t *testing.T) {
 			all = append(all, name)
 		}
 	}
-	tested := []string{"lk.apply", "lk.fence"} // of journals; TestErrors tells that clients cannot call them
+	tested := []string{"lk.apply", "lk.fence"} // of journals; TestErrors checks that clients cannot call them
 	for _, x := range visible {
 		tested = append(tested, x.name)
 	}
@@ -117,8 +117,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// A call that waited is in the slow log when it is served, and INFO counts those who wait, who were granted, refused, and
-// who lost what they held.
+// A call that waited is in the slow log once it is served. INFO counts waiters, grants, refusals and lost leases.
 func TestWaitIsVisible(t *testing.T) {
 	s, c := start(t)
 	c.Want("OK", "CONFIG", "SET", "slowlog-log-slower-than", 0)
@@ -152,7 +151,7 @@ func TestWaitIsVisible(t *testing.T) {
 	info("locks:0\r\n")
 }
 
-// Of 100,000 locks that were held, waited for and lost nothing is left: no key, no line, no memory that is counted.
+// 100,000 locks that were held, waited for and lost leave nothing: no key, no line, no counted memory.
 func TestNothingIsLeft(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is about size")

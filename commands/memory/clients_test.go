@@ -1,6 +1,7 @@
 package memory_test
 
-// maxmemory-clients: which connections are ended, whatever it is that they take, and that what is counted goes with them.
+// maxmemory-clients: which connections are ended, whatever their memory is used for, and that counted memory disappears with
+// them.
 
 import (
 	"fmt"
@@ -11,12 +12,12 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// incomplete is a command of which size bytes are there and more is to come.
+// incomplete is a command of which size bytes have arrived, and more is missing.
 func incomplete(size int) []byte {
 	return fmt.Appendf(nil, "*2\r\n$%d\r\n%s", size+1, strings.Repeat("v", size))
 }
 
-// settles waits until something is so.
+// settles waits until a condition is true.
 func settles(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(quick); !so(); time.Sleep(time.Millisecond) {
@@ -26,7 +27,7 @@ func settles(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// Whatever makes a client large, it is ended and nobody else, and nothing stays counted.
+// Whatever makes a client large, only that client is ended, and nothing stays counted.
 func TestLargestClientsAreEnded(t *testing.T) {
 	const limit = 300_000
 	many := func(each func(b []byte, i int) []byte) func(c *livetest.Client) {
@@ -103,7 +104,7 @@ func TestLargestClientsAreEnded(t *testing.T) {
 	}
 }
 
-// The largest go first and no more than must; those that are not to be evicted stay and do not count.
+// The largest clients are ended first, and no more than necessary. Clients with NO-EVICT stay and do not count.
 func TestClientsAreEndedInOrder(t *testing.T) {
 	s := livetest.Start(t)
 	admin := s.Client()
@@ -149,7 +150,7 @@ func TestClientsAreEndedInOrder(t *testing.T) {
 	}
 }
 
-// CLIENT NO-EVICT OFF lets a client go that is too large.
+// CLIENT NO-EVICT OFF ends a client that is too large.
 func TestNoEvictOff(t *testing.T) {
 	s := livetest.Start(t)
 	admin, large := s.Client(), s.Client()
@@ -167,7 +168,7 @@ func TestNoEvictOff(t *testing.T) {
 	}
 }
 
-// What a client was counted for goes with the wait, the watch, the subscription and the name, not only with the client.
+// Counted memory disappears with the wait, the watch, the subscription and the name, not only with the client.
 func TestWhatClientsHoldIsCounted(t *testing.T) {
 	s := livetest.Start(t)
 	admin, c, waiting := s.Client(), s.Client(), s.Client()
@@ -176,7 +177,7 @@ func TestWhatClientsHoldIsCounted(t *testing.T) {
 	const size = 1 << 20
 	long := strings.Repeat("x", size)
 	taken := func() int64 { return int64(info(t, admin, "mem_clients_normal")) }
-	taken() // what its own replies take is there from now on
+	taken() // its own replies are included from now on
 	base := taken()
 	grown := func(what string, want int64) {
 		t.Helper()
@@ -190,7 +191,7 @@ func TestWhatClientsHoldIsCounted(t *testing.T) {
 	s.Blocked(0)
 	grown("nobody waits", 0)
 	c.Want("OK", "WATCH", long)
-	c.Want("OK", "WATCH", long) // again is no more
+	c.Want("OK", "WATCH", long) // a second time adds nothing
 	grown("a watched key", size)
 	c.Want("OK", "UNWATCH")
 	grown("no watched key", 0)
@@ -208,8 +209,8 @@ func TestWhatClientsHoldIsCounted(t *testing.T) {
 	grown("no channel", 0)
 }
 
-// TestManyWaitForLongKeys: 60 clients that wait for a key of 1 MB each are counted with it, and all but one are ended where there is
-// room for one.
+// TestManyWaitForLongKeys: the key counts for each of 60 clients that wait for a key of 1 MB, and all but one are ended if
+// there is room for one.
 func TestManyWaitForLongKeys(t *testing.T) {
 	const clients, size = 60, 1 << 20
 	s := livetest.Start(t)

@@ -1,6 +1,6 @@
 package memory
 
-// MEMORY: what a key takes, what the server takes.
+// MEMORY: how much memory a key takes, and how much the server takes.
 
 import (
 	"runtime/debug"
@@ -68,8 +68,7 @@ func (f *family) memoryRow() *command.Command {
 	}
 }
 
-// memoryUsageCommand replies the size of an entry. SAMPLES is checked and
-// otherwise not needed: structures know what they take.
+// memoryUsageCommand replies the size of an entry. SAMPLES is checked but not needed: structures know their sizes.
 func memoryUsageCommand(c *command.Ctx) {
 	a := c.Cursor(3)
 	for a.More() {

@@ -1,6 +1,6 @@
 package memory_test
 
-// maxmemory: what is counted, who is refused, what is evicted and who is told.
+// maxmemory: what is counted, which commands are refused, which keys are evicted, and who learns of it.
 
 import (
 	"fmt"
@@ -24,8 +24,7 @@ const (
 	quick = 5 * time.Second
 )
 
-// What is in use rises by what MEMORY USAGE says of a key, however the key came
-// to be so large, and falls again when it goes.
+// Used memory grows by a key's MEMORY USAGE, however the key became so large, and shrinks again when the key is removed.
 func TestUsedMemoryIsTheKeys(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -76,7 +75,7 @@ func TestUsedMemoryIsTheKeys(t *testing.T) {
 			}
 		})
 	}
-	// So it does when parts of a key go by themselves.
+	// The same holds when parts of a key expire.
 	began := info(t, c, "used_memory_dataset")
 	for i := range 2000 {
 		c.Do("HSETEX", "k", "PX", 1000+i%2*100_000, "FIELDS", 1, at(i), "value")
@@ -88,7 +87,7 @@ func TestUsedMemoryIsTheKeys(t *testing.T) {
 	}
 }
 
-// maxmemory is the server's: the process, which may have others, collects as before.
+// maxmemory limits the server only: the garbage collector of the process, which may do other things, works as before.
 func TestMaxMemoryLeavesTheRuntimeAlone(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -105,13 +104,13 @@ func TestNoEviction(t *testing.T) {
 	c.Want("OK", "SET", "big", strings.Repeat("x", 100_000))
 	c.Want("OK", "CONFIG", "SET", "maxmemory", info(t, c, "used_memory")+50_000)
 	c.Want("OK", "SET", "k", "v")
-	c.Want("OK", "SET", "more", strings.Repeat("x", 100_000)) // it is looked at before
+	c.Want("OK", "SET", "more", strings.Repeat("x", 100_000)) // memory is checked before the command
 	for _, refused := range []string{"SET k w", "LPUSH l x", "RL.ACQUIRE r 1 GCRA 1 1000", "DQ.ADD q x", "SETRANGE k 0 w"} {
 		c.Want(oom, anys(strings.Fields(refused))...)
 	}
 	c.Want("v", "GET", "k")
 	c.Want("nil", "DQ.POP", "q")
-	time.Sleep(2 * time.Millisecond) // of time over the limit whole milliseconds are told
+	time.Sleep(2 * time.Millisecond) // the time over the limit is reported in whole milliseconds
 	if n := info(t, c, "current_eviction_exceeded_time"); n == 0 {
 		t.Error("no time over the limit")
 	}
@@ -133,8 +132,8 @@ func anys(words []string) (args []any) {
 	return args
 }
 
-// A fill far beyond the limit never goes much above it, and evicts what has not
-// been used; who caches a key is told of it.
+// Filling far beyond the limit never exceeds it by much, and evicts keys that were not used. Clients that cache an evicted
+// key get a message.
 func TestEviction(t *testing.T) {
 	s := livetest.Start(t)
 	c, cacher := s.Client(), s.Client()
@@ -171,7 +170,7 @@ func TestEviction(t *testing.T) {
 	if got := cacher.Read(); !strings.Contains(got, "cached") {
 		t.Errorf("who cached it is told %s", got)
 	}
-	// Nothing that may go: writes are refused, and only then.
+	// Nothing can be evicted: writes are refused, and only then.
 	c.Want("OK", "CONFIG", "SET", "maxmemory-policy", "volatile-ttl")
 	c.Want("OK", "SETEX", "last", 100, strings.Repeat("x", 100_000))
 	for i := range 3000 {
@@ -182,7 +181,7 @@ func TestEviction(t *testing.T) {
 		}
 	}
 	c.Want("0", "EXISTS", "last")
-	// Much less: what is too much goes beside the commands.
+	// A much lower limit: keys are evicted while commands run.
 	c.Want("OK", "CONFIG", "SET", "maxmemory-policy", "allkeys-random")
 	c.Want("OK", "CONFIG", "SET", "maxmemory", limit-1<<20+64<<10)
 	for end := time.Now().Add(quick); info(t, c, "used_memory") > limit-1<<20+64<<10; time.Sleep(time.Millisecond) {
@@ -195,7 +194,8 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-// No policy evicts what somebody relies on: held locks, queues, limiters with open grants. Once they are free of that they go.
+// No policy evicts keys that somebody relies on: held locks, queues, limiters with open grants. Without those they can be
+// evicted.
 func TestPromisesStay(t *testing.T) {
 	for _, policy := range []string{"allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"} {
 		t.Run(policy, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package memory, internal to the server, is the family of what the server takes: MEMORY, INFO
-// memory, maxmemory and maxmemory-clients. This file is how much the process uses.
+// Package memory, internal to the server, is the family of the server's memory: MEMORY, INFO memory, maxmemory and
+// maxmemory-clients. This file measures how much the process uses.
 package memory
 
 import (
@@ -14,11 +14,11 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// usage is what the Go runtime and the system say of the process's memory. What
-// maxmemory counts is another number: Server.MeasureMemory.
+// usage is the process's memory, as the Go runtime and the system report it. maxmemory counts another number:
+// Server.MeasureMemory.
 type usage struct {
 	objects  uint64 // live and not yet collected
-	heap     uint64 // taken for the heap
+	heap     uint64 // reserved for the heap
 	overhead uint64 // stacks and the runtime's own
 	resident uint64
 }
@@ -42,8 +42,7 @@ func memoryUsage() usage {
 	return u
 }
 
-// residentBytes is the process's resident memory, 0 where the system does not
-// tell.
+// residentBytes is the process's resident memory, 0 if the system does not report it.
 func residentBytes() uint64 {
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -62,7 +61,7 @@ func residentBytes() uint64 {
 
 type family struct {
 	s *server.Server
-	// startMemory is what the process used when it was made.
+	// startMemory is what the process used when the server was made.
 	startMemory uint64
 
 	mu     sync.Mutex
@@ -73,11 +72,11 @@ type family struct {
 // systemOnce is the machine's memory, which does not change.
 var systemOnce = sync.OnceValue(systemMemory)
 
-// usageMicros is for how long INFO shows the same usage: to ask the system costs more than all else of INFO. Redis samples
-// as often.
+// usageMicros is how long INFO shows the same usage: asking the system costs more than the rest of INFO. Redis samples as
+// often.
 const usageMicros = 100_000
 
-// usage is memoryUsage of a moment ago.
+// usage is memoryUsage, at most usageMicros old.
 func (f *family) usage() usage {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -146,14 +145,14 @@ func (f *family) infoMemory(w *command.InfoWriter) {
 	w.Line("lazyfreed_objects", f.s.Stats.LazyFreed.Load())
 }
 
-// uncounted is what of the replication stream is kept beyond the backlog, for replicas that are behind, in bytes. It is in
-// use, but maxmemory does not count it: no key is to go, and no write to be refused, because a replica is slow.
+// uncounted is how many bytes of the replication stream are kept beyond the backlog, for replicas that are behind. They are
+// in use, but maxmemory does not count them: a slow replica must not cause evictions or refused writes.
 func (f *family) uncounted() int64 {
 	backlog, buffers, _ := f.s.Replication.Memory()
 	return buffers - backlog
 }
 
-// used is what is in use, in bytes, and how much of it is not keys.
+// used is how many bytes are in use, and how many of them are not keys.
 func (f *family) used() (used, overhead uint64) {
 	more := f.uncounted()
 	other, all := f.s.MeasureMemory()

@@ -7,7 +7,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// Where memory is full, what frees some or only looks is not refused, nor is who keeps what it has.
+// With full memory, commands that free memory or only read are not refused, nor are callers that renew what they have.
 func TestSparedWhereMemoryIsFull(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -74,7 +74,7 @@ func TestSparedWhereMemoryIsFull(t *testing.T) {
 	}
 }
 
-// EXEC is refused for one command that needs memory, also where there was enough when that was queued.
+// EXEC is refused for one command that needs memory, even if there was enough memory when that was queued.
 func TestExecWhereMemoryIsFull(t *testing.T) {
 	s := livetest.Start(t)
 	c, other := s.Client(), s.Client()

@@ -1,6 +1,6 @@
 package monitor_test
 
-// Who monitors sees what others do, and no passwords.
+// A client that monitors sees other clients' commands, and no passwords.
 
 import (
 	"strings"
@@ -43,7 +43,7 @@ func TestMonitor(t *testing.T) {
 	want(`0 client "HELLO" "2" "AUTH" "(redacted)" "(redacted)" "SETNAME" "n"`)
 	c.Want("OK", "SELECT", 1)
 	want(`1 client "SELECT" "1"`)
-	c.Want("OK", "CONFIG", "SET", "maxmemory", 0) // not shown, as it administers
+	c.Want("OK", "CONFIG", "SET", "maxmemory", 0) // not shown, because it is an administrative command
 	c.Want("1", "EVAL", "redis.call('incr', KEYS[1]) return 1", 1, "n")
 	want(`1 client "EVAL" "redis.call('incr', KEYS[1]) return 1" "1" "n"`, `1 lua "incr" "n"`)
 	c.Want("OK", "MULTI")

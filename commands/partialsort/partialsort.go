@@ -1,17 +1,17 @@
-// Package partialsort, internal to the server, sorts a part. SORT and GEOSEARCH with a limit sort no more than they
-// return, with Bentley's and McIlroy's quicksort ("Engineering a sort function", 1993) that leaves out the parts nobody
-// asked for. Where elements are equal their order follows from its steps, which are those of Redis.
+// Package partialsort, internal to the server, sorts a part of a slice. SORT and GEOSEARCH with a limit sort only what they
+// return, with Bentley's and McIlroy's quicksort ("Engineering a sort function", 1993), which here skips the parts that
+// nobody asked for. The order of equal elements follows from its steps, which are the same as in Redis.
 package partialsort
 
-// Below how many elements Sort inserts, and above how many it takes the
-// pivot from nine elements instead of three.
+// Sort uses insertion below insertBelow elements. Above nineAbove elements it chooses the pivot from nine elements instead of
+// three.
 const (
 	insertBelow = 7
 	nineAbove   = 40
 )
 
-// Sort puts those elements in place that belong from index from up to
-// to in the order; the others end up on the right side of them.
+// Sort puts the elements in place that belong at indexes from up to to of the order; the others end up on the right side of
+// them.
 func Sort[T any](v []T, compare func(a, b *T) int, from, to int) {
 	base := 0 // of v in the whole
 	for {

@@ -1,6 +1,6 @@
 package partialsort
 
-// Sort against a full sort: whatever part is asked for is right.
+// Sort against a full sort: every requested part is right.
 
 import (
 	"cmp"

@@ -1,14 +1,14 @@
 package partialsort
 
-// Sorting all of it, with equal elements in their order.
+// Sorting a whole slice, with equal elements in their order.
 
 import (
 	"cmp"
 	"slices"
 )
 
-// Stable sorts all of v, equal elements staying in their order. Numbers are sorted in place of the elements, which are moved
-// once at the end: elements are large, and have pointers.
+// Stable sorts all of v; equal elements stay in their order. It sorts indexes, and moves the elements once at the end:
+// elements are large, and contain pointers.
 func Stable[T any](v []T, compare func(a, b *T) int) {
 	order := make([]int32, len(v))
 	for i := range order {
@@ -22,7 +22,7 @@ func Stable[T any](v []T, compare func(a, b *T) int) {
 	})
 	for i := range order {
 		first, at := v[i], int32(i)
-		for order[at] != int32(i) { // what comes to where an element was taken from
+		for order[at] != int32(i) { // the element that belongs at the free place moves there
 			from := order[at]
 			v[at], order[at] = v[from], at
 			at = from

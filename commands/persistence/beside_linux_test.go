@@ -1,6 +1,6 @@
 package persistence_test
 
-// Syncs that run beside event loops, on a disk that a test stops or fails.
+// Syncs that run concurrently with event loops, on a disk that a test stops or fails.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/limitkv/limitkv/engine/vfs"
 )
 
-// Beside runs syncs as the disk does, by a goroutine each.
+// Beside runs each sync of the disk on a goroutine.
 func (d *disk) Beside() vfs.Beside {
 	if d.waited {
 		return nil
@@ -53,8 +53,8 @@ func (b *beside) Wait() error     { return <-b.ends }
 func (b *beside) Descriptor() int { return b.event }
 func (b *beside) Close() error    { return unix.Close(b.event) }
 
-// TestWritersOfAllKinds: what is written with always is synced and acknowledged in time, whoever writes it: loops,
-// connections of goroutines, timers, scripts that leave their loop. Nothing waits for something else to happen.
+// TestWritersOfAllKinds: with always, every write is synced and acknowledged in time, whoever writes: loops, connections on
+// goroutines, timers, scripts that leave their loop. Nothing waits for another event.
 func TestWritersOfAllKinds(t *testing.T) {
 	for name, waited := range map[string]bool{"beside": false, "waited for": true} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestWritersOfAllKinds(t *testing.T) {
 			c, popper := s.Client(), s.Client()
 			for i := range 8 {
 				prompt("a write", func() { c.Want("1", "INCR", fmt.Sprint("k", i)) })
-				// A timer delivers what is due, and no loop is in a round then.
+				// A timer delivers due entries while no loop is in a round.
 				popper.Send("DQ.POP", "q", "BLOCK", 0)
 				s.Blocked(1)
 				c.Do("DQ.ADD", "q", "DELAY", 30, "x")

@@ -1,7 +1,6 @@
 package persistence_test
 
-// What clients are told while the disk is slow or fails: a server on a disk that does
-// as the test says.
+// What clients are told while the disk is slow or fails: a server on a disk that the test controls.
 
 import (
 	"fmt"
@@ -26,7 +25,7 @@ type disk struct {
 	full   atomic.Pointer[error] // every write and new file
 	syncs  atomic.Int64
 	asking atomic.Int64 // syncs under way
-	waited bool         // no sync runs beside
+	waited bool         // no sync runs concurrently
 	beside atomic.Int64 // that did
 
 	mu      sync.Mutex
@@ -132,10 +131,9 @@ const (
 	unsafe  = refused + ". What this command did or saw is in memory, but may not be on the disk"
 )
 
-// TestRepliesWhenSyncFails: with always, who waits for a sync that fails is told so at
-// once, and what was done is neither lost nor acknowledged. Reads of other keys go on,
-// writes are refused. When the disk is well again all goes on by itself, with what was
-// in memory.
+// TestRepliesWhenSyncFails: with always, clients that wait for a sync that fails get the error at once, and their changes are
+// neither lost nor acknowledged. Reads of other keys continue, writes are refused. When the disk works again, everything
+// continues by itself, with the data in memory.
 func TestRepliesWhenSyncFails(t *testing.T) {
 	for name, waited := range map[string]bool{"beside": false, "waited for": true} {
 		t.Run(name, func(t *testing.T) { repliesWhenSyncFails(t, waited) })
@@ -166,8 +164,8 @@ func repliesWhenSyncFails(t *testing.T, waited bool) {
 	}
 	seer.Send("LLEN", "list")
 	script.Send("EVAL", "redis.call('SET', KEYS[1], 1) redis.call('PUBLISH', 'ch', 'x') return redis.call('INCR', KEYS[1])", 1, "k")
-	// What does not tell of anything unsafe does not wait for it, nor does what stands behind in the same turn. On a loaded
-	// machine a turn may end before: then another client tries.
+	// A reply that shows nothing unsafe does not wait for the sync, nor do replies behind it in the same turn. On a loaded
+	// machine a turn may end earlier: then another client tries.
 	var pipe *livetest.Client
 	served := false
 	for try := 0; try < 20 && !served; try++ {
@@ -199,7 +197,7 @@ func repliesWhenSyncFails(t *testing.T, waited bool) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	for _, want := range []string{"OK", "QUEUED"} { // MULTI tells of nothing
+	for _, want := range []string{"OK", "QUEUED"} { // MULTI shows no data
 		if got := pipe.Read(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -213,7 +211,7 @@ func repliesWhenSyncFails(t *testing.T, waited bool) {
 		}
 	}
 	read := 0
-	for i := range 10 { // one may be near what was changed
+	for i := range 10 { // one may share a shard with a changed key
 		if c.Do("GET", fmt.Sprint("away:", i)) == "1" {
 			read++
 		}
@@ -238,7 +236,7 @@ func repliesWhenSyncFails(t *testing.T, waited bool) {
 	if d.syncs.Load() == syncs {
 		t.Error("nothing was synced")
 	}
-	// Messages waited for it.
+	// Messages waited for the sync.
 	seen := map[string]bool{}
 	for _, event := range []string{"rpush list", "lpop list", "set k", "incrby k", "set p", "set away:7"} {
 		name, key, _ := strings.Cut(event, " ")
@@ -264,9 +262,8 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestSlowSync: with everysec, writes wait when a sync takes so long that more than two
-// seconds of what was acknowledged could be lost. Reads, and with no the writes too, do
-// not.
+// TestSlowSync: with everysec, writes wait when a sync takes so long that more than two seconds of acknowledged writes could
+// be lost. Reads do not wait, and with the policy no, writes do not either.
 func TestSlowSync(t *testing.T) {
 	s, d := onDisk(t, "everysec")
 	c, w := s.Client(), s.Client()
@@ -323,8 +320,7 @@ func TestSlowSync(t *testing.T) {
 	d.let()
 }
 
-// TestFullDisk: a write that fails is answered at once, too, and healed without a new
-// base, since the file is whole.
+// TestFullDisk: a failed write is also answered at once, and is repaired without a new base, because the file is whole.
 func TestFullDisk(t *testing.T) {
 	s, d := onDisk(t, "always")
 	c, w := s.Client(), s.Client()
@@ -349,8 +345,7 @@ func TestFullDisk(t *testing.T) {
 	wait(t, c, "aof_rewrites:1", "aof_rewrite_in_progress:0")
 }
 
-// TestRepliesBeforeLong: of a batch whose last command takes long, what came before does
-// not leave early.
+// TestRepliesBeforeLong: if the last command of a batch takes long, the earlier replies do not leave early.
 func TestRepliesBeforeLong(t *testing.T) {
 	s, d := onDisk(t, "always")
 	w := s.Client()
@@ -375,8 +370,8 @@ func TestRepliesBeforeLong(t *testing.T) {
 	}
 }
 
-// TestInvalidationAfterReply: a client that caches what it read is told of a change
-// after the reply that it is to forget, though the reply waits for the disk.
+// TestInvalidationAfterReply: a client that caches what it read learns of a change after the reply that it has to forget,
+// though the reply waits for the disk.
 func TestInvalidationAfterReply(t *testing.T) {
 	s, d := onDisk(t, "always")
 	w, r := s.Client(), s.Client()
@@ -400,12 +395,12 @@ func TestInvalidationAfterReply(t *testing.T) {
 	}
 }
 
-// TestMessagesWait: what is published behind a change leaves when the change is safe.
+// TestMessagesWait: a message that is published after a change leaves when the change is safe.
 func TestMessagesWait(t *testing.T) {
 	s, d := onDisk(t, "always")
 	listener := s.Client()
 	listener.Want("[subscribe ch 1]", "SUBSCRIBE", "ch")
-	s.Client().Want("1", "PUBLISH", "ch", "free") // it tells of nothing
+	s.Client().Want("1", "PUBLISH", "ch", "free") // it follows no change
 	if got := listener.Read(); got != "[message ch free]" {
 		t.Error(got)
 	}
@@ -443,7 +438,7 @@ func TestMessagesWait(t *testing.T) {
 	}
 }
 
-// turnedOn is a file system that tells of renames, and knows the files of which not all is synced.
+// turnedOn is a file system that reports renames, and knows which files are not fully synced.
 type turnedOn struct {
 	vfs.FS
 	renamed  atomic.Pointer[func(from string)]
@@ -481,8 +476,8 @@ func (f turnedOnFile) Sync() error {
 	return f.File.Sync()
 }
 
-// TestTurnedOnIsSafe: a log that is turned on counts as on when all that was acknowledged until then is synced, whatever the
-// policy: also what was written when the new files were safe already, and were about to be named.
+// TestTurnedOnIsSafe: a log that is turned on counts as on once everything acknowledged until then is synced, whatever the
+// policy. That includes writes after the new files were safe and before they were renamed.
 func TestTurnedOnIsSafe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	d := &turnedOn{FS: vfs.OS}

@@ -9,8 +9,8 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// TestServedAtTheEnd: whoever waits may be served by a deadline after the last snapshot was written, and is told so. That is
-// in the files all the same.
+// TestServedAtTheEnd: a waiting client may be served by a deadline after the last snapshot was written, and gets its reply.
+// The change is in the files all the same.
 func TestServedAtTheEnd(t *testing.T) {
 	const now, soon, patience = 1_700_000_000_000, 20, 10 * time.Second
 	for _, test := range []struct{ before, waits, after, want string }{
@@ -52,7 +52,7 @@ func TestServedAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestNothingBeginsAtTheEnd: a rewrite that waits for a snapshot does not begin because the end of the server gives that up.
+// TestNothingBeginsAtTheEnd: a rewrite that waits for a snapshot does not begin when the server's end cancels that snapshot.
 func TestNothingBeginsAtTheEnd(t *testing.T) {
 	const now, patience = 1_700_000_000_000, 10 * time.Second
 	t.Chdir(t.TempDir())
@@ -79,7 +79,7 @@ func TestNothingBeginsAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestSaveAtTheEnd: the server is to end while a SAVE writes its snapshot. Both snapshots are written, the later one last.
+// TestSaveAtTheEnd: the server has to end while a SAVE writes its snapshot. Both snapshots are written, the later one last.
 func TestSaveAtTheEnd(t *testing.T) {
 	const now, patience = 1_700_000_000_000, 10 * time.Second
 	t.Chdir(t.TempDir())
@@ -101,7 +101,7 @@ func TestSaveAtTheEnd(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- v.s.Prepare(command.End{How: command.EndSaving}) }()
-	time.Sleep(50 * time.Millisecond) // in which it comes to wait for SAVE, as a rule
+	time.Sleep(50 * time.Millisecond) // by then it usually waits for SAVE
 	d.let()
 	if err := <-ended; err != nil {
 		t.Errorf("the end: %v", err)

@@ -1,6 +1,6 @@
 package persistence_test
 
-// Snapshots and rewrites that fail: what is refused then, what is tried again, and when.
+// Snapshots and rewrites that fail: what is refused, what is tried again, and when.
 
 import (
 	"fmt"
@@ -57,7 +57,7 @@ func TestStopSaving(t *testing.T) {
 	}
 }
 
-// TestSnapshotTriedAgain: while writes are refused no save point comes to count any, so the snapshot is tried again until it
+// TestSnapshotTriedAgain: while writes are refused no save point can be reached, so the snapshot is tried again until it
 // succeeds.
 func TestSnapshotTriedAgain(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -78,8 +78,8 @@ func TestSnapshotTriedAgain(t *testing.T) {
 	c.Want("OK", "SET", "k", 3)
 }
 
-// TestRewritesPutOff: what the growth of the log asks for is not tried again and again
-// when it fails, as in Redis; what a client asks for is.
+// TestRewritesPutOff: a failed rewrite because of the log's growth is not tried again and again, as in Redis; one that a
+// client requests is.
 func TestRewritesPutOff(t *testing.T) {
 	t.Chdir(t.TempDir())
 	log := &lines{}
@@ -107,8 +107,7 @@ func TestRewritesPutOff(t *testing.T) {
 	wait(t, c, "aof_rewrite_in_progress:0", "aof_last_bgrewrite_status:ok", "aof_rewrites_consecutive_failures:0")
 }
 
-// TestReloadBesideSnapshot: the log is read back while a snapshot is made, of what there
-// was when that began.
+// TestReloadBesideSnapshot: the log is read back while a snapshot of the keys from before is made.
 func TestReloadBesideSnapshot(t *testing.T) {
 	t.Chdir(t.TempDir())
 	c := livetest.StartWith(t, func(s *server.Server) { s.Log = livetest.NoLog{} }).Client()
@@ -136,7 +135,7 @@ func TestReloadBesideSnapshot(t *testing.T) {
 	c.Want("OK", "SET", "kept", 1)
 	c.Want("OK", "DEBUG", "LOADAOF")
 	c.Want("201", "DBSIZE")
-	// The snapshot has what there was when it began.
+	// The snapshot has the keys from its beginning.
 	var said []string
 	if err := persistence.Check("dump.rdb", persistence.Mending{}, func(line string) { said = append(said, line) }); err != nil {
 		t.Error(err)

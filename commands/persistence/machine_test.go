@@ -1,8 +1,8 @@
 package persistence_test
 
-// The server on a machine that crashes: random commands of all families on the simulated file system, errors at some of
-// its calls, a crash at a random one. Then the machine starts again, and the server must hold what it held after one of
-// the commands: of those that were acknowledged none may be missing.
+// The server on a machine that crashes: random commands of all families on the simulated file system, errors at some of its
+// calls, and a crash at a random call. Then the machine starts again, and the server must have the state after one of the
+// commands, which is not before the last acknowledged one.
 
 import (
 	"bufio"
@@ -119,7 +119,7 @@ func (v *served) reply() string {
 	return line
 }
 
-// digest is what a server holds, deadlines included.
+// digest is the digest of a server's keys, deadlines included.
 func (v *served) digest(t *testing.T) string {
 	t.Helper()
 	const patience = 10 * time.Second
@@ -207,7 +207,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// machineRun is one life of a server, its crash, and what its successor holds.
+// machineRun is one life of a server, its crash, and a check of its successor.
 func machineRun(t *testing.T, seed uint64, seen map[string]int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0x3a11))
@@ -236,7 +236,7 @@ func machineRun(t *testing.T, seed uint64, seen map[string]int) {
 	}
 	defer model.close()
 	crashAt, wrong := 20+rng.IntN(250), rng.IntN(3) == 0
-	accidents := rand.New(rand.NewPCG(seed, 0xd15c)) // the disk's alone: whoever writes asks, one after the other
+	accidents := rand.New(rand.NewPCG(seed, 0xd15c)) // only for the disk, whose writers call one after the other
 	disk.Plan(func(c simfs.Call) simfs.Accident {
 		switch {
 		case c.N == crashAt:
@@ -279,7 +279,7 @@ func machineRun(t *testing.T, seed uint64, seen map[string]int) {
 		for strings.Contains(line, "%d") {
 			line = strings.Replace(line, "%d", fmt.Sprint(1+rng.IntN(2+rng.IntN(3))), 1)
 		}
-		// What both do is the same, times and ids included: nothing here is random.
+		// Both do the same, times and ids included: nothing here is random.
 		advance := int64(0)
 		switch rng.IntN(14) {
 		case 0:
@@ -293,7 +293,7 @@ func machineRun(t *testing.T, seed uint64, seen map[string]int) {
 			line = "BGSAVE"
 		}
 		if strings.HasPrefix(line, "SPOP") {
-			continue // what it takes is random
+			continue // which members it takes is random
 		}
 		dirty := live.s.Keyspace.Dirty.Load()
 		got := live.do(t, line, within)
@@ -322,7 +322,7 @@ func machineRun(t *testing.T, seed uint64, seen map[string]int) {
 		}
 		switch {
 		case policy == "always" && !strings.HasPrefix(got, "-MISCONF") && advance == 0 && !disk.Down():
-			// A read of what is not safe would wait; an error, too.
+			// A read of unsafe data would wait, and so would an error.
 			if probe := live.do(t, "INCR probe", within); strings.HasPrefix(probe, ":") {
 				model.do(t, "INCR probe", 10*time.Second)
 				states = append(states, model.digest(t))
@@ -337,7 +337,7 @@ func machineRun(t *testing.T, seed uint64, seen map[string]int) {
 			case "[:1 :0]":
 				acked = len(states) - 1
 				seen["acknowledged"]++
-			case "": // its time stands still, and its reply would be taken for the next one's
+			case "": // its clock stands, and its reply would be taken for the next one's
 				over = true
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/limitkv/limitkv/server"
 )
 
-// TestSavePoints: what CONFIG SET save takes, as Redis 8.0 takes it.
+// TestSavePoints: CONFIG SET save accepts the same values as in Redis 8.0.
 func TestSavePoints(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := livetest.StartWith(t, func(s *server.Server) { s.FS, s.Log = newDisk(), livetest.NoLog{} })
@@ -28,7 +28,7 @@ func TestSavePoints(t *testing.T) {
 	}
 }
 
-// TestOwnFiles: what the server writes of its own accord is no command of a client, as in Redis.
+// TestOwnFiles: files that the server writes by itself do not count as a client's command, as in Redis.
 func TestOwnFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := livetest.StartWith(t, func(s *server.Server) { s.FS, s.Log = newDisk(), livetest.NoLog{} })

@@ -1,5 +1,5 @@
-// Package persistence, internal to the server, is the family of what is kept on disk: SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE.
-// The files themselves are server/persistence.
+// Package persistence, internal to the server, is the family of persistence: SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE. The files
+// are in server/persistence.
 package persistence
 
 import (

@@ -1,6 +1,6 @@
 package persistence_test
 
-// Snapshots on a disk of which each call fails once.
+// Snapshots on a disk on which each call fails once.
 
 import (
 	"os"
@@ -17,8 +17,8 @@ import (
 	"github.com/limitkv/limitkv/server"
 )
 
-// TestSaveFailsAnywhere: whichever call fails, the snapshot of before or the new one is there whole, the client is told,
-// and the next one succeeds and leaves no other file.
+// TestSaveFailsAnywhere: whichever call fails, either the old or the new snapshot is whole, the client gets the error, and
+// the next snapshot succeeds and leaves no other file.
 func TestSaveFailsAnywhere(t *testing.T) {
 	for _, command := range []string{"SAVE", "BGSAVE"} {
 		kinds := map[simfs.Kind]bool{}
@@ -32,7 +32,7 @@ func TestSaveFailsAnywhere(t *testing.T) {
 	}
 }
 
-// saveFails has the nth call of a snapshot fail, and reports whether it has so many.
+// saveFails makes the nth call of a snapshot fail, and reports whether it has that many calls.
 func saveFails(t *testing.T, command string, n int, kinds map[simfs.Kind]bool) (failed bool) {
 	t.Chdir(t.TempDir())
 	dir, err := os.Getwd()

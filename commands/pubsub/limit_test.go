@@ -1,6 +1,6 @@
 package pubsub_test
 
-// Subscribers have limits of their own for what they leave unread.
+// Subscribers have their own limits for unread messages.
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// TestUnreadMessages: a subscriber that never reads is dropped at the limit of
-// its class, whatever it listens to; all others go on.
+// TestUnreadMessages: a subscriber that never reads is dropped at the limit of its class, whatever it listens to; all other
+// clients continue.
 func TestUnreadMessages(t *testing.T) {
 	for _, how := range []string{"SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"} {
 		t.Run(how, func(t *testing.T) {
@@ -21,7 +21,7 @@ func TestUnreadMessages(t *testing.T) {
 			admin.Want("OK", "CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 0 0")
 			reader.Want("[subscribe news 1]", "SUBSCRIBE", "news")
 			deaf.Do(how, "news")
-			// One that listens no more is of the normal class again.
+			// A client that no longer listens is of the normal class again.
 			left.Do("SUBSCRIBE", "news")
 			left.Do("UNSUBSCRIBE")
 
@@ -54,7 +54,7 @@ func TestUnreadMessages(t *testing.T) {
 			if got := reader.Read(); !strings.HasSuffix(got, "last]") {
 				t.Errorf("the last message is %.60s", got)
 			}
-			// Its reply is far over what subscribers may leave unread.
+			// Its reply is far above the limit of subscribers.
 			admin.Want("OK", "SET", "large", strings.Repeat("y", 20_000_000))
 			if got := left.Do("GET", "large"); len(got) != 20_000_000 {
 				t.Errorf("%d bytes", len(got))
@@ -66,8 +66,7 @@ func TestUnreadMessages(t *testing.T) {
 	}
 }
 
-// dropped is INFO's count of clients that were dropped for what they left
-// unread.
+// dropped is INFO's count of clients that were dropped because of unread output.
 func dropped(info string) (n int) {
 	const name = "client_output_buffer_limit_disconnections:"
 	_, after, _ := strings.Cut(info, name)
@@ -75,7 +74,7 @@ func dropped(info string) (n int) {
 	return n
 }
 
-// Who asked for silence with CLIENT REPLY still hears of subscriptions and gets messages.
+// A client that turned replies off with CLIENT REPLY still gets subscriptions and messages.
 func TestSilentSubscriber(t *testing.T) {
 	s := livetest.Start(t)
 	c, other := s.Client(), s.Client()

@@ -35,7 +35,7 @@ func (f family) spublishRow() *command.Command {
 	}
 }
 
-// replicate has the message sent on by replicas. In a cluster nodes send it to each other.
+// replicate makes replicas forward the message. In a cluster nodes send it to each other.
 func (f family) replicate(c *command.Ctx) {
 	if !f.s.Cluster {
 		c.ReplicaEffect()

@@ -1,6 +1,6 @@
 package pubsub_test
 
-// In which order a client gets what it caused.
+// In which order a client gets the messages that it caused.
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// TestOwnMessages: who publishes to a channel that it listens to gets the messages after the reply, each command's
+// TestOwnMessages: a client that publishes to a channel that it listens to gets the messages after the reply, each command's
 // before the next command's reply.
 func TestOwnMessages(t *testing.T) {
 	c := livetest.Start(t).Client()

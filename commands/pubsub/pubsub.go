@@ -1,5 +1,5 @@
-// Package pubsub, internal to the server, is the family of channels: plain ones, patterns and those of a
-// shard. Who listens is in server/pubsub.
+// Package pubsub, internal to the server, is the family of channels: plain ones, patterns and those of a shard. The
+// subscriptions are in server/pubsub.
 package pubsub
 
 import (
@@ -45,7 +45,7 @@ func (f family) subscribeRow(name, since, syntax, summary string, k pubsub.Kind)
 		Syntax:     syntax,
 		Channels:   command.Channels{First: 1, Last: -1, Pattern: k == pubsub.Pattern},
 		Run: func(c *command.Ctx) {
-			if k == pubsub.Shard && c.Exec { // the others may, for those who came before the rule
+			if k == pubsub.Shard && c.Exec { // the others may, for programs older than this rule
 				c.Error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client")
 				return
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// CLIENT LIST tells how many channels, patterns and shard channels a client listens to.
+// CLIENT LIST shows how many channels, patterns and shard channels a client listens to.
 func TestListedSubscriptions(t *testing.T) {
 	s := livetest.Start(t)
 	c, admin := s.Client(), s.Client()

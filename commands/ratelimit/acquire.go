@@ -22,7 +22,7 @@ func (f *family) acquireRow() *command.Command {
 	}
 }
 
-// peeks tells whether RL.ACQUIRE is asked to look alone.
+// peeks reports whether RL.ACQUIRE only looks.
 func (f *family) peeks(args [][]byte) bool {
 	if !says(args, "PEEK") {
 		return false
@@ -32,7 +32,7 @@ func (f *family) peeks(args [][]byte) bool {
 	return text == "" && q.mode == limiter.Peek
 }
 
-// says tells whether a word is among arguments, as whatever.
+// says reports whether a word occurs among the arguments, in whatever role.
 func says(args [][]byte, word string) bool {
 	for _, a := range args {
 		if len(a) == len(word) && command.EqualFold(a, word) {
@@ -51,7 +51,7 @@ type request struct {
 	call
 	// block is how long to wait in ms, 0 for ever, -1 not at all.
 	block int64
-	// several is that there is more than one limiter, each that the reply tells of each.
+	// several is set for RL.MACQUIRE; each is set if the reply has the decision of each limiter.
 	several, each bool
 }
 
@@ -88,9 +88,9 @@ func (q *request) readOptions(a *command.Args) {
 		}
 	}
 	switch {
-	case q.block >= 0 && (q.mode == limiter.Peek || q.mode == limiter.Force), // neither ever waits
-		kept && q.mode == limiter.Force, // in any case is in any case
-		q.block >= 0 && q.each,          // who has waited is told of one limiter alone
+	case q.block >= 0 && (q.mode == limiter.Peek || q.mode == limiter.Force), // neither of them ever waits
+		kept && q.mode == limiter.Force, // FORCE always takes, so KEEP would contradict it
+		q.block >= 0 && q.each,          // a caller that has waited gets the decision of one limiter
 		q.lease != 0 && q.id == nil,
 		q.id != nil && q.mode == limiter.Peek:
 		a.Syntax()
@@ -111,7 +111,7 @@ func (f *family) readRequest(buf []limiter.Rule, a *command.Args) (q request, te
 	return q, text
 }
 
-// startsOption tells a word that may follow the key from a cost.
+// startsOption reports whether a word begins an option or a rule, and so is no cost.
 func startsOption(word []byte) bool {
 	if len(word) == 0 || word[0] <= '9' {
 		return false
@@ -142,7 +142,7 @@ func (f *family) acquire(c *command.Ctx) {
 		c.Error(text)
 	case d.Limited && q.waits:
 		a := c.Cursor(2)
-		kept, _ := f.readRequest(nil, &a) // q is not kept, so that it is on the stack where nobody waits
+		kept, _ := f.readRequest(nil, &a) // a copy for the wait, so that q stays on the stack if the call does not wait
 		kept.waits, kept.served, kept.late = true, true, true
 		kept.wait(c, d)
 	default:
@@ -150,7 +150,7 @@ func (f *family) acquire(c *command.Ctx) {
 	}
 }
 
-// reply replies a decision: five integers, and with ATMOST what was taken.
+// reply replies a decision: five integers, with ATMOST a sixth, how much was taken.
 func (q *request) reply(w command.Replier, d limiter.Decision) {
 	if q.mode == limiter.AtMost {
 		w.Array(6)
@@ -162,12 +162,12 @@ func (q *request) reply(w command.Replier, d limiter.Decision) {
 	replyDecision(w, d, limiter.CeilMillis)
 }
 
-// decide decides by the limiter under a key, whichever it is.
+// decide decides with the limiter under a key, whether it is a limiter or Redisson's hash.
 func (q *request) decide(c *command.Ctx, key []byte) (d limiter.Decision, text string) {
 	return q.call.on(q.f, c, key, find(c, key))
 }
 
-// find finds a limiter for a request, that of a PEEK as for other commands that read: a replica runs it, too.
+// find finds the limiter for a request. PEEK finds it as commands that read do, because replicas run PEEK too.
 func find(c *command.Ctx, key []byte) engine.Entry {
 	if !c.Writes {
 		return c.Get(key)
@@ -175,13 +175,13 @@ func find(c *command.Ctx, key []byte) engine.Entry {
 	return c.GetLimiter(key)
 }
 
-// wait puts the caller in line. The request is kept.
+// wait puts the caller in line, with a copy of the request.
 func (q *request) wait(c *command.Ctx, d limiter.Decision) {
 	w := c.NewWait(q, engine.KindLimiter, q.deadline(c))
 	if q.id != nil {
 		a := command.ArgsOf(w.Args[2:]...)
 		own, _ := q.f.readRequest(nil, &a)
-		q.id = own.id // the caller's memory is used again
+		q.id = own.id // the caller's memory will be reused
 	}
 	w.Keys, w.Weight = w.Args[1:2], q.least()
 	w.Lapsed = func(out command.Replier) {
@@ -198,7 +198,7 @@ func (q *request) deadline(c *command.Ctx) int64 {
 	return c.Now + q.block*1000
 }
 
-// block begins a wait for a limiter that gave this decision.
+// block begins a wait for a limiter that refused with decision d.
 func block(c *command.Ctx, w *command.Wait, d limiter.Decision) {
 	before, _ := c.Waiting(w.Keys[0], engine.KindLimiter)
 	c.Block(w)
@@ -207,7 +207,7 @@ func block(c *command.Ctx, w *command.Wait, d limiter.Decision) {
 	}
 }
 
-// Try tries for the first in line.
+// Try repeats the request of the first waiter in line.
 func (q *request) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
 	d, text := q.decide(c, key)
 	switch {
@@ -221,7 +221,7 @@ func (q *request) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
 	return engine.ServedDone, 0
 }
 
-// retryAt is when it is worth trying again, 0 if nothing tells.
+// retryAt is when a retry may succeed, 0 if that is unknown.
 func retryAt(c *command.Ctx, d limiter.Decision) int64 {
 	if d.RetryAfterMicros < 0 {
 		return 0
@@ -229,8 +229,8 @@ func retryAt(c *command.Ctx, d limiter.Decision) int64 {
 	return c.Now + d.RetryAfterMicros
 }
 
-// lapsed is the decision for a caller that has left the line of a key without
-// anything: how the limiter stands now. No lock is held here.
+// lapsed is the decision for a caller that has left the line of a key without a grant: the limiter's present state.
+// The caller of lapsed holds no lock.
 func (q *request) lapsed(w *command.Wait, key []byte, asked *call) limiter.Decision {
 	d := limiter.Decision{Limited: true, RetryAfterMicros: -1}
 	ks := w.KS

@@ -1,5 +1,4 @@
-// RL.SET, RL.ACQUIRE and what follows from them, over a socket: each line is a
-// command and its reply, as the documentation says them.
+// RL.SET, RL.ACQUIRE and related commands, over a socket: each line is a command and its reply, as in the documentation.
 package ratelimit_test
 
 import (
@@ -318,7 +317,7 @@ func TestInsideOthers(t *testing.T) {
 	w.Want("nil", "EXEC")
 }
 
-// EACH tells of each limiter, in the order of the arguments.
+// EACH replies the decision of each limiter, in the order of the arguments.
 func TestMacquireEach(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -342,7 +341,7 @@ func TestMacquireEach(t *testing.T) {
 	`)
 }
 
-// A call with very many keys takes time by their number, not by its square: one loop serves many others.
+// The time of a call with very many keys grows with their number, not with its square: one loop serves many other clients.
 func TestMacquireOfManyKeys(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()

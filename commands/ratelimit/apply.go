@@ -1,6 +1,6 @@
 package ratelimit
 
-// RL.APPLY and RL.GRANTS, which clients cannot call: the effects of limiters (package budget), done again.
+// RL.APPLY and RL.GRANTS, which clients cannot call. They apply logged effects of limiters (package budget) again.
 
 import (
 	"bytes"
@@ -11,7 +11,8 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// applyRow has the image of a limiter as it is, with its key's deadline. RESTORE would do, with six words and a checksum.
+// applyRow sets a limiter's image and its key's deadline. RESTORE could do that too, but takes six words and a
+// checksum.
 var applyRow = &command.Command{
 	Name: "rl.apply", Arity: 4, Group: command.GroupLimiter, Since: since,
 	Flags:      command.Write | command.Applied,
@@ -34,10 +35,10 @@ var applyRow = &command.Command{
 	},
 }
 
-// errApply is for what no journal of ours has.
+// errApply is the error for arguments that no journal of this server contains.
 const errApply = "ERR this is no effect of a limiter"
 
-// ended tells that the keyspace ended grants.
+// ended logs that the keyspace ended n grants.
 func ended(v *engine.View, key []byte, n int) {
 	v.LogBefore([]byte("RL.GRANTS"), key, command.Number(v.Now), []byte(budget.WordEnded), command.Number(int64(n)))
 }
@@ -95,7 +96,7 @@ func (f *family) grants(c *command.Ctx) {
 	c.OK()
 }
 
-// applyTaken takes again what was granted.
+// applyTaken takes again what the journal says was granted.
 func applyTaken(c *command.Ctx, e engine.Entry, n *limiter.Named, a *command.Args, now int64) bool {
 	cost, times := a.IntRange(0, limiter.CountMax, errApply), a.IntRange(1, limiter.NamedMax, errApply)
 	if a.Err() != "" || now < 0 {
@@ -139,7 +140,7 @@ func applyState(n *limiter.Named, a *command.Args, now int64) bool {
 	return restore(n, a)
 }
 
-// restore has the grants that arguments name be as they were saved.
+// restore restores the saved grants that the arguments name.
 func restore(n *limiter.Named, a *command.Args) bool {
 	for a.More() {
 		id, saved := a.Bytes(), a.Bytes()

@@ -1,5 +1,4 @@
-// Waiting in line for a limiter: in order, to the moment, and leaving nothing
-// behind.
+// Waiting in line for a limiter: in order, for exactly the right time, and leaving nothing behind.
 package ratelimit_test
 
 import (
@@ -10,8 +9,8 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// First come first served over connections, each at the moment when its cost
-// has come back, also where one behind could have been served before.
+// First come, first served over connections: each waiter at the moment when its cost is available, even if one behind it
+// could have been served before.
 func TestBlockInOrder(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -24,7 +23,7 @@ func TestBlockInOrder(t *testing.T) {
 		line = append(line, w)
 		s.Blocked(int64(i + 1))
 	}
-	// While they wait, who does not is refused, and told how long the line takes.
+	// While they wait, a caller that does not wait is refused, and learns how long the line takes.
 	c.Want("[1 5 0 7000 5000]", "RL.ACQUIRE", "k", 1)
 	c.Want("[1 5 0 7000 5000]", "RL.ACQUIRE", "k", 1, "PEEK")
 	if got := c.Do("RL.INFO", "k"); !contains(got, "available 0 reset_after 5000 waiters 3") {
@@ -72,8 +71,7 @@ func TestBlockTimesOut(t *testing.T) {
 	}
 }
 
-// Who disconnects takes nothing and leaves the line; the next is served when
-// its own, smaller, cost fits.
+// A client that disconnects takes nothing and leaves the line; the next one is served when its smaller cost fits.
 func TestBlockDisconnects(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -91,8 +89,7 @@ func TestBlockDisconnects(t *testing.T) {
 	}
 }
 
-// Whatever is done to the key, the line goes on: tokens given back, another
-// rule, another type, no key.
+// Whatever changes the key, the line continues: a release, another rule, another type, no key.
 func TestBlockAndTheKey(t *testing.T) {
 	for what, test := range map[string]struct {
 		do   []any
@@ -131,8 +128,7 @@ func TestBlockAndTheKey(t *testing.T) {
 	}
 }
 
-// A caller with a rule defines the limiter anew if it is gone when the turn
-// comes.
+// A caller with a rule defines the limiter again if it is gone when its turn comes.
 func TestBlockWithRule(t *testing.T) {
 	s := livetest.Start(t)
 	c, w := s.Client(), s.Client()
@@ -201,12 +197,12 @@ func TestBlockEndedInsideExec(t *testing.T) {
 	c.Want("[1 1 0 1000 1000]", "RL.ACQUIRE", "k", 1)
 }
 
-// With a running clock the wait is as long as it was said to be.
+// With a running clock the wait takes as long as announced.
 func TestBlockRealTime(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
 	c.Want("OK", "LKV.CLOCK", "RESUME")
-	c.Do("RL.SET", "k", "GCRA", 1, 20) // it stays when it is idle, as on a busy machine it can be
+	c.Do("RL.SET", "k", "GCRA", 1, 20) // it stays when it is idle, which can happen on a busy machine
 	c.Do("RL.ACQUIRE", "k", 1)
 	began := time.Now()
 	for range 5 {

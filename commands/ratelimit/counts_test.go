@@ -12,7 +12,7 @@ import (
 	"github.com/limitkv/limitkv/server/params"
 )
 
-// A limiter has two bytes for each count until that is not enough; nothing that asks it tells when.
+// A limiter has two bytes for each count until that is not enough; no reply shows the change.
 func TestCountsOutgrowTwoBytes(t *testing.T) {
 	s, err := commands.New(server.Options{Loops: 1, Settings: []params.Setting{{Name: "save"}}})
 	if err != nil {

@@ -1,6 +1,6 @@
 package ratelimit
 
-// What all limiter commands come down to: one call on one limiter.
+// One call on one limiter: all limiter commands use it.
 
 import (
 	"bytes"
@@ -11,28 +11,29 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// call is one request on one limiter. The limiter's key is handed over beside
-// it: it goes to places where it would take the rules to the heap with it.
+// call is one request on one limiter. The limiter's key is a separate parameter: it escapes to the heap, and as a
+// field it would make the rules escape with it.
 type call struct {
 	cost  int64
 	mode  limiter.Mode
 	rules []limiter.Rule // given with the call; may be none
-	// keep is how much has to be left.
+	// keep is how much has to remain.
 	keep int64
-	// id names the grant, nil if it has no name. lease is how long it is open, in
-	// microseconds, 0 for until its windows are over.
+	// id names the grant, nil if it has no name. lease is how long the grant is open, in microseconds; 0 means until
+	// its windows end.
 	id    []byte
 	lease int64
-	// cell: a cost above the capacity is refused, not an error, and 0 looks.
+	// cell is set for redis-cell's commands: a cost above the capacity is refused instead of being an error, and a
+	// cost of 0 only looks.
 	cell bool
-	// waits: who is refused gets in line instead, so that is not counted.
+	// waits is set if a refused caller gets in line: that is not counted as refused.
 	waits bool
-	// served: the line serves the call, which so is first in it. late: it has
-	// waited, and the limiter's rules are those it has by now.
+	// served is set if the line serves the call, which is then first in it. late is set after a wait: the call then
+	// leaves an existing limiter's rules as they are.
 	served, late bool
 }
 
-// on decides by what GetLimiter finds under a key: a limiter, or a hash of Redisson's.
+// on decides with the entry that GetLimiter finds under a key: a limiter, or Redisson's hash.
 func (q *call) on(f *family, c *command.Ctx, key []byte, e engine.Entry) (d limiter.Decision, text string) {
 	if e.Kind() == engine.KindHash {
 		return f.decideShared(c, key, q)
@@ -40,8 +41,8 @@ func (q *call) on(f *family, c *command.Ctx, key []byte, e engine.Entry) (d limi
 	return f.decide(c, key, e, q)
 }
 
-// decide defines the limiter or changes it as the rules say, decides, and stores
-// the outcome. e is what GetLimiter finds under the key. A text is an error, and nothing has changed then.
+// decide defines the limiter or changes its rules as the call says, decides, and stores the outcome. e is the entry
+// that GetLimiter finds under the key. A text is an error; nothing has changed then.
 func (f *family) decide(c *command.Ctx, key []byte, e engine.Entry, q *call) (d limiter.Decision, text string) {
 	if e.Ok() && e.Kind() != engine.KindLimiter {
 		return d, command.ErrWrongType
@@ -72,7 +73,7 @@ func (f *family) decide(c *command.Ctx, key []byte, e engine.Entry, q *call) (d 
 		n.Open(q.id, c.Now, q.lease, &d)
 		c.PutNamed(key, n, deadlineOf(e, fresh))
 	case stored: // in place
-	case fresh && !took: // a limiter with nothing in use is none
+	case fresh && !took: // a limiter with nothing in use is not stored
 	case d.Limited && !changed:
 		c.Refused(e, out)
 	default:
@@ -90,12 +91,12 @@ func (f *family) decide(c *command.Ctx, key []byte, e engine.Entry, q *call) (d 
 	return d, ""
 }
 
-// define is the limiter as the call is to find it: the one under the key, that one with other rules, or a fresh one. It is
-// valid until the view makes another.
+// define returns the limiter that the call works on: the one under the key, the same with other rules, or a new one.
+// p is valid until the view's scratch memory is used again.
 func (q *call) define(c *command.Ctx, e engine.Entry) (p []byte, fresh, changed bool) {
 	other := c.Scratch()
 	switch {
-	case !e.Ok() || c.Idle(e): // which is as good as none
+	case !e.Ok() || c.Idle(e): // an idle limiter counts as none
 		fresh, *other = true, limiter.New((*other)[:0], q.rules, false)
 	case len(q.rules) > 0 && !q.late && !limiter.HasRules(e.Bytes(nil), q.rules):
 		changed, *other = true, limiter.Change((*other)[:0], e.Bytes(nil), q.rules, c.Now)
@@ -105,8 +106,7 @@ func (q *call) define(c *command.Ctx, e engine.Entry) (p []byte, fresh, changed 
 	return *other, fresh, changed
 }
 
-// done counts a decision and tells of what it changed. It reports whether that is to
-// be logged.
+// done counts a decision and announces what it changed. It reports whether the change must be logged.
 func (f *family) done(c *command.Ctx, key []byte, q *call, d limiter.Decision, changed bool) bool {
 	if !q.waits || !d.Limited {
 		f.count(c, key, d.Limited)
@@ -122,7 +122,7 @@ func (f *family) done(c *command.Ctx, key []byte, q *call, d limiter.Decision, c
 	return true
 }
 
-// decideNamed is decide for a limiter of which named grants are open.
+// decideNamed is decide for a limiter with open named grants.
 func (f *family) decideNamed(c *command.Ctx, key []byte, e engine.Entry, n *limiter.Named, q *call) (d limiter.Decision, text string) {
 	if q.id != nil {
 		if d, ok := f.again(c, key, e, n, q); ok {
@@ -170,8 +170,8 @@ func deadlineOf(e engine.Entry, fresh bool) int64 {
 	return e.Deadline()
 }
 
-// again is the same request once more: the grant is open, so nothing is taken, its
-// lease is renewed, and the reply is as the first time.
+// again handles a request whose grant is already open. It takes nothing, renews the lease, and replies as the first
+// time.
 func (f *family) again(c *command.Ctx, key []byte, e engine.Entry, n *limiter.Named, q *call) (d limiter.Decision, ok bool) {
 	lease := q.lease
 	if q.mode == limiter.Peek {
@@ -191,7 +191,7 @@ func (f *family) again(c *command.Ctx, key []byte, e engine.Entry, n *limiter.Na
 	return d, true
 }
 
-// ask asks the kernel.
+// ask calls the kernel.
 func (q *call) ask(c *command.Ctx, p []byte, n *limiter.Named, cost int64, mode limiter.Mode) ([]byte, limiter.Decision, error) {
 	if n == nil && q.keep == 0 && q.id == nil {
 		return limiter.Take(p, c.Now, cost, mode)
@@ -199,7 +199,7 @@ func (q *call) ask(c *command.Ctx, p []byte, n *limiter.Named, cost int64, mode 
 	return n.Decide(p, c.Now, limiter.Call{Cost: cost, Mode: mode, Keep: q.keep, Lease: q.lease > 0})
 }
 
-// least is the cost with which it is worth being served.
+// least is the smallest cost that is worth a grant.
 func (q *call) least() int64 {
 	if q.mode == limiter.AtMost {
 		return min(q.cost, 1)
@@ -207,7 +207,7 @@ func (q *call) least() int64 {
 	return q.cost
 }
 
-// take decides on the limiter's bytes, the line before the caller included.
+// take decides on the limiter's bytes. Callers that already wait in line come first.
 func (q *call) take(c *command.Ctx, key, p []byte, n *limiter.Named) ([]byte, limiter.Decision, error) {
 	if q.mode != limiter.Force && q.cost > 0 && !q.served {
 		if line, weight := c.Waiting(key, engine.KindLimiter); line > 0 {
@@ -220,7 +220,7 @@ func (q *call) take(c *command.Ctx, key, p []byte, n *limiter.Named) ([]byte, li
 	case q.cell:
 		return limiter.Throttle(p, c.Now, q.cost)
 	case q.waits:
-		// Peek first: who is going to wait is not counted as refused.
+		// Peek first: a caller that will wait is not counted as refused.
 		if _, d, err := q.ask(c, p, n, q.least(), limiter.Peek); err != nil {
 			return p, d, err
 		} else if d.Limited {
@@ -230,7 +230,7 @@ func (q *call) take(c *command.Ctx, key, p []byte, n *limiter.Named) ([]byte, li
 	return q.ask(c, p, n, q.cost, q.mode)
 }
 
-// leaseless is the error of a call that can never get anything, for want of a lease.
+// leaseless is the error of a call that can never succeed because it has no lease.
 func (q *call) leaseless(p []byte) error {
 	if q.lease == 0 && q.cost > 0 && q.mode != limiter.Peek && limiter.NeedsLease(p) {
 		return limiter.ErrLease
@@ -238,8 +238,8 @@ func (q *call) leaseless(p []byte) error {
 	return nil
 }
 
-// behind refuses a call because others wait in line. How long it has to wait is
-// then an estimate: until what they wait for, and this, have come back.
+// behind refuses a call because others wait in line. Its retry time is an estimate: when both what the others wait
+// for and what this call asks for have come back.
 func (q *call) behind(c *command.Ctx, p []byte, n *limiter.Named, weight int64) ([]byte, limiter.Decision, error) {
 	if q.cell && q.cost > limiter.Capacity(p) {
 		return limiter.Throttle(p, c.Now, q.cost)
@@ -257,7 +257,7 @@ func (q *call) behind(c *command.Ctx, p []byte, n *limiter.Named, weight int64) 
 	if after, _, err = n.Decide(after, c.Now, force); err == nil {
 		if _, later, _ := q.ask(c, after, n, q.least(), limiter.Peek); later.Limited {
 			d.RetryAfterMicros, d.Rule, d.Limit = later.RetryAfterMicros, later.Rule, later.Limit
-			if later.RetryAfterMicros < 0 { // nothing tells when
+			if later.RetryAfterMicros < 0 { // the time is unknown
 				return q.refused(p, d)
 			}
 		}

@@ -1,4 +1,5 @@
-// What a journal tells of limiters: done again it makes the same limiter, and what no journal of ours has is an error.
+// The effects of limiters: applied again they make the same limiter, and an effect that no journal of this server contains is
+// an error.
 package ratelimit_test
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// effects keeps what the journal is told.
+// effects keeps what the journal logs.
 type effects struct {
 	mu   sync.Mutex
 	text string
@@ -24,7 +25,7 @@ func (e *effects) Append(_ journal.LSN, _ int64, framed []byte) {
 	e.text += string(framed)
 }
 
-// take returns what was told since the last take.
+// take returns what was logged since the last take.
 func (e *effects) take() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -84,7 +85,7 @@ func TestApply(t *testing.T) {
 		t.Error(got)
 	}
 	c.Want("[0 5 2 -1 600]", "RL.ACQUIRE", "l")
-	// A grant of which the log tells what was taken: the limiter has to be there.
+	// A grant that the log stores as what was taken: the limiter must exist.
 	now := strconv.FormatInt(livetest.Epoch*1000, 10)
 	if got := apply("RL.GRANTS", "l", now, "TAKEN", "1", "1"); got != "OK" {
 		t.Error(got)
@@ -104,8 +105,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// Whatever is done to limiters with logs, with and without grants: what is told makes the same ones, and of a grant of a long
-// log the grant is told, not the log.
+// Random commands on limiters with logs, with and without grants: the effects make the same limiters, and the effect of a
+// grant of a long log contains the grant, not the log.
 func TestRandomEffects(t *testing.T) {
 	rnd, steps := livetest.Random(t, 3000)
 	s := livetest.Start(t)
@@ -168,10 +169,10 @@ func TestRandomEffects(t *testing.T) {
 		switch rnd.IntN(300) {
 		case 0:
 			c.Want("OK", "DEBUG", "RELOAD")
-			told = &effects{} // the log begins anew
+			told = &effects{} // the log begins again
 			s.Keyspace.Journal.Attach(told)
 		case 1:
-			s.Advance(30_000) // those that nobody keeps are none
+			s.Advance(30_000) // limiters that are not kept are gone
 		}
 		if n%50 == 0 {
 			c.Want("OK", "LKV.JOURNAL", "CHECK")

@@ -1,7 +1,7 @@
 package ratelimit
 
-// INCREX, Redis 8.8's counter with bounds and a time to live in one command: a
-// fixed window where nothing else is wanted.
+// INCREX, Redis 8.8's counter with bounds and a time to live in one command. It is a fixed window for those who need
+// nothing else.
 
 import (
 	"math"
@@ -32,7 +32,7 @@ type increxArgs struct {
 	expire                 []byte
 }
 
-// readIncrex reads the options, each of which may be there once.
+// readIncrex reads the options, each at most once.
 func readIncrex(a *command.Args) (o increxArgs) {
 	value := func(word string, slot *[]byte) bool {
 		if *slot != nil || !a.IsWith(word, 1) {
@@ -174,7 +174,7 @@ func increxInt(c *command.Ctx, o *increxArgs) {
 	c.Int(applied)
 }
 
-// boundedSum is old+by, or the bound that it is beyond.
+// boundedSum is old+by, or the bound that the sum exceeds.
 func boundedSum(old, by, lower, upper int64) (sum int64, fits bool) {
 	sum = old + by
 	switch {
@@ -258,9 +258,8 @@ func increxFloat(c *command.Ctx, o *increxArgs) {
 	c.DoubleText(applied.AppendHuman(more[:0]))
 }
 
-// store writes the new value with put and sets when it expires as the options
-// say. A time that has passed deletes the key, unless ENX leaves the time as it
-// is.
+// store writes the new value with put and sets when it expires as the options say. A time in the past deletes the
+// key, unless ENX keeps the deadline that it has.
 func (o *increxArgs) store(c *command.Ctx, e engine.Entry, deadline int64, event string, put func(deadline int64)) {
 	key, had := c.Args[1], e.Deadline()
 	set := o.unit != "" && !(o.enx && had != 0)

@@ -59,7 +59,7 @@ type infoOf struct {
 	granted, refused int64
 	grants           int
 	shadow           bool
-	shadowed         int64 // how many would have been refused
+	shadowed         int64 // calls that would have been refused
 }
 
 func replyInfo(c *command.Ctx, i infoOf) {
@@ -71,7 +71,7 @@ func replyInfo(c *command.Ctx, i infoOf) {
 		}
 	}
 	if reset == never {
-		reset = -1 // nothing tells
+		reset = -1 // unknown
 	}
 	waiters, _ := c.Waiting(c.Args[1], engine.KindLimiter)
 
@@ -112,9 +112,8 @@ func replyInfo(c *command.Ctx, i infoOf) {
 	c.Bulk(appendHeader(text[:0], i.rules, appendPolicy))
 }
 
-// appendHeader writes one item for each rule, as the IETF draft "RateLimit
-// header fields for HTTP" has them (from its version 8 on): a name in quotes
-// and parameters.
+// appendHeader writes one item for each rule, in the form of the IETF draft "RateLimit header fields for HTTP"
+// (version 8 and later): a name in quotes, then parameters.
 func appendHeader(dst []byte, rules []limiter.RuleStatus, item func([]byte, limiter.RuleStatus) []byte) []byte {
 	for i, r := range rules {
 		if i > 0 {
@@ -132,23 +131,23 @@ func appendHeader(dst []byte, rules []limiter.RuleStatus, item func([]byte, limi
 	return dst
 }
 
-// appendState: what remains, and in how many seconds all is back.
+// appendState appends what remains, and in how many seconds everything is available again.
 func appendState(dst []byte, r limiter.RuleStatus) []byte {
 	dst = append(dst, ";r="...)
 	dst = strconv.AppendInt(dst, max(r.Available, 0), 10)
 	if r.ResetAfterMicros < 0 {
-		return dst // nothing tells when
+		return dst // the time is unknown
 	}
 	dst = append(dst, ";t="...)
 	return strconv.AppendInt(dst, limiter.CeilSeconds(r.ResetAfterMicros), 10)
 }
 
-// appendPolicy: the quota, and its window in seconds.
+// appendPolicy appends the quota, and its window in seconds.
 func appendPolicy(dst []byte, r limiter.RuleStatus) []byte {
 	dst = append(dst, ";q="...)
 	dst = strconv.AppendInt(dst, r.Rule.Count, 10)
 	if r.PeriodMicros == 0 {
-		return dst // it has no window
+		return dst // the rule has no window
 	}
 	dst = append(dst, ";w="...)
 	return strconv.AppendInt(dst, limiter.CeilSeconds(r.PeriodMicros), 10)

@@ -47,10 +47,10 @@ type keyCost struct {
 type several struct {
 	request
 	list []keyCost
-	at   []int // where in list the k-th key is
-	// places is where each key is in list, nil for few keys.
+	at   []int // the index in list of the k-th key
+	// places maps each key to its index in list; it is nil for few keys.
 	places map[string]int
-	// w is the wait, nil before it; last is the limiter that refused last, for which it waits.
+	// w is the wait, nil before it begins. last is the limiter that refused last.
 	w    *command.Wait
 	last *keyCost
 }
@@ -88,10 +88,10 @@ func (m *several) readKeys(a *command.Args) {
 	}
 }
 
-// fewKeys are so many that looking at each takes less than a map.
+// fewKeys is the number of keys up to which a linear search is faster than a map.
 const fewKeys = 16
 
-// find is where in list a key is, or is to be.
+// find returns the index of a key in list, or the index that a new key gets.
 func (m *several) find(key []byte) (at int, known bool) {
 	if len(m.list) <= fewKeys {
 		for i := range m.list {
@@ -144,7 +144,7 @@ func (f *family) readSeveral(a *command.Args) (m *several, text string) {
 	m.f, m.block, m.several = f, -1, true
 	m.readKeys(a)
 	if a.Is("ATMOST") {
-		a.Syntax() // a part of each is no part of all
+		a.Syntax() // taking a part from each limiter makes no sense
 	}
 	m.readOptions(a)
 	if text = a.Err(); text == "" {
@@ -177,7 +177,7 @@ func (f *family) macquire(c *command.Ctx) {
 	}
 }
 
-// of is the call on one of the limiters.
+// of returns the call on one of the limiters.
 func (m *several) of(k *keyCost, mode limiter.Mode) call {
 	q := m.call
 	q.cost, q.mode, q.rules = k.cost, mode, k.rules
@@ -185,8 +185,8 @@ func (m *several) of(k *keyCost, mode limiter.Mode) call {
 	return q
 }
 
-// decide decides on all limiters, and takes from all if none refuses. It returns
-// the one that refuses, of several the one to be waited for longest.
+// decide decides on all limiters, and takes from all if none refuses. It returns the limiter that refuses; if several
+// refuse, the one with the longest wait.
 func (m *several) decide(c *command.Ctx) (limited *keyCost, text string) {
 	for i := range m.list {
 		k := &m.list[i]
@@ -203,7 +203,7 @@ func (m *several) decide(c *command.Ctx) (limited *keyCost, text string) {
 		for i := range m.list {
 			k := &m.list[i]
 			q := m.of(k, m.mode)
-			q.served, q.waits = true, false // it was seen to fit, whoever waits
+			q.served, q.waits = true, false // look has granted it already, so the line is not checked again
 			if k.Decision, text = q.on(m.f, c, k.key, c.GetLimiter(k.key)); text != "" {
 				return nil, text
 			}
@@ -218,7 +218,7 @@ func (m *several) decide(c *command.Ctx) (limited *keyCost, text string) {
 	return limited, ""
 }
 
-// refused counts a refusal. Redisson's script changes a limiter that refuses, too.
+// refused counts a refusal. As in Redisson's script, a refusal changes a Redisson limiter too.
 func (m *several) refused(c *command.Ctx, k *keyCost) {
 	e := c.GetLimiter(k.key)
 	switch {
@@ -233,13 +233,12 @@ func (m *several) refused(c *command.Ctx, k *keyCost) {
 	}
 }
 
-// longer tells whether a is to be waited for longer than b: where nothing tells,
-// longest.
+// longer reports whether the wait for a is longer than that for b. An unknown wait is the longest.
 func longer(a, b *keyCost) bool {
 	return b.RetryAfterMicros >= 0 && (a.RetryAfterMicros < 0 || a.RetryAfterMicros > b.RetryAfterMicros)
 }
 
-// look decides on one limiter and changes nothing.
+// look decides on one limiter without changing anything.
 func (m *several) look(c *command.Ctx, k *keyCost) (text string) {
 	e := find(c, k.key)
 	if n := budget.NamedOf(e); n != nil && m.id != nil {
@@ -255,15 +254,14 @@ func (m *several) look(c *command.Ctx, k *keyCost) (text string) {
 	if k.Decision, text = q.on(m.f, c, k.key, e); text != "" && (text != errCapacity || m.mode != limiter.Force) || m.mode == limiter.Peek {
 		return text
 	}
-	if e.Kind() == engine.KindHash { // what PEEK tells is all, but that FORCE takes in any case
+	if e.Kind() == engine.KindHash { // PEEK knows everything here, except that FORCE always takes
 		k.Limited = k.Limited && m.mode != limiter.Force
 		return text
 	}
 	return m.dry(c, k)
 }
 
-// dry tells what would become of taking a cost that PEEK does not tell: whether CONC
-// wants a lease, and FORCE fits.
+// dry checks what PEEK cannot: whether CONC needs a lease, and whether FORCE fits.
 func (m *several) dry(c *command.Ctx, k *keyCost) (text string) {
 	e := c.GetLimiter(k.key)
 	q := m.of(k, limiter.Force)
@@ -282,10 +280,10 @@ func (m *several) dry(c *command.Ctx, k *keyCost) (text string) {
 	return ""
 }
 
-// reply replies the decision of the limiter that has to be waited for longest or,
-// if all is granted, of the one with the least left; then where that is among the
-// arguments, -1 if all is granted. With EACH it replies the decision of each, in the
-// order of the arguments: if one refuses, nothing was taken from any.
+// reply replies the decision of the refusing limiter with the longest wait or, if all is granted, of the limiter with
+// the least remaining. Then it replies the index of the refusing limiter among the arguments, -1 if all is granted.
+// With EACH it replies the decision of each limiter, in the order of the arguments. If one refuses, nothing is taken
+// from any.
 func (m *several) reply(c *command.Ctx, limited *keyCost) {
 	if m.each {
 		c.Writer.Array(len(m.at))
@@ -317,9 +315,9 @@ func replySeveral(w command.Replier, d limiter.Decision, limited *keyCost) {
 	w.Int(index)
 }
 
-// wait puts the caller in the lines of all limiters at once, under the locks of all: so of two who wait for some of the same
-// limiters, one is before the other in each of their lines, and nobody waits for who waits for him. What was read belongs to the
-// wait from then on.
+// wait puts the caller in the lines of all limiters at once, under the locks of all. So two callers that share
+// limiters have the same order in all shared lines, and never wait for each other. The wait has its own copy of the
+// arguments.
 func (m *several) wait(c *command.Ctx, limited *keyCost) {
 	w := c.NewWait(nil, engine.KindLimiter, m.deadline(c))
 	a := command.ArgsOf(w.Args[1:]...)
@@ -346,7 +344,8 @@ func (m *several) wait(c *command.Ctx, limited *keyCost) {
 	}
 }
 
-// behind is a limiter in whose line others are before the caller, nil if it is the first in all lines. A shadow has none.
+// behind returns a limiter in whose line others are before the caller, nil if the caller is first in all lines.
+// Shadow limiters are skipped.
 func (m *several) behind(c *command.Ctx) *keyCost {
 	for i := range m.list {
 		if k := &m.list[i]; !c.First(k.key, &m.w.Waiter) && !isShadow(c, k.key) {
@@ -356,7 +355,7 @@ func (m *several) behind(c *command.Ctx) *keyCost {
 	return nil
 }
 
-// isShadow tells whether the limiter under a key refuses nothing.
+// isShadow reports whether the limiter under a key is a shadow, which refuses nothing.
 func isShadow(c *command.Ctx, key []byte) bool {
 	e := c.GetLimiter(key)
 	if e.Kind() != engine.KindLimiter {
@@ -366,9 +365,10 @@ func isShadow(c *command.Ctx, key []byte) bool {
 	return shadow
 }
 
-// Try tries all limiters, where the line of one of them is served, once the caller is the first in all its lines. Until then, and
-// until all limiters let it pass, those behind it wait: what is left of one limiter is kept for the caller, or others could take
-// one limiter in turn with the other for ever. Whoever leaves a line has those behind tried, so nobody is forgotten.
+// Try tries all limiters when the line of one of them is served, but only if the caller is first in all its lines.
+// Until all limiters grant the call, the callers behind it wait. Otherwise others could take from the limiters in
+// turn, and the caller would wait forever. Whenever a caller leaves a line, those behind it are tried, so nobody is
+// forgotten.
 func (m *several) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
 	refused := engine.ServedHold
 	if isShadow(c, key) {

@@ -1,5 +1,4 @@
-// What a crowd of waiting callers costs, measured over sockets where
-// LIMITKV_MEASURE asks for it.
+// What a crowd of waiting callers costs, measured over sockets if LIMITKV_MEASURE is set.
 package ratelimit_test
 
 import (

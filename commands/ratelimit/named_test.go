@@ -1,6 +1,5 @@
-// Named grants and the rules that need them, over a socket: each line is a command
-// and its reply. After each the effects are checked to make the same keys, and now
-// and then a reload too.
+// Named grants and the rules that need them, over a socket: each line is a command and its reply. After each line the test
+// checks that the effects make the same keys, and sometimes that a reload does.
 package ratelimit_test
 
 import (
@@ -12,8 +11,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// prove is converse on a server of its own, whose journal is replayed after each
-// line and whose keys are reloaded after it.
+// prove is converse on a server of its own. Its journal is replayed after each line, and its keys are reloaded at the end.
 func prove(t *testing.T, lines string) {
 	t.Helper()
 	s := livetest.Start(t)
@@ -37,7 +35,7 @@ func prove(t *testing.T, lines string) {
 	}
 }
 
-// What is settled comes back to the window that it was taken from, and to no other.
+// A settled cost comes back to the window that it was taken from, and to no other.
 func TestSettle(t *testing.T) {
 	prove(t, `
 		RL.ACQUIRE f 8 ID a FIXED 10 1000 => [0 10 2 -1 1000]
@@ -313,7 +311,7 @@ func TestNamedErrors(t *testing.T) {
 	c.Want(name, "RL.ACQUIRE", "k", "ID", "")
 }
 
-// Somebody who waits is served when a grant is settled or its lease ends.
+// A waiter is served when a grant is settled or its lease ends.
 func TestNamedWaits(t *testing.T) {
 	s := livetest.Start(t)
 	c, w := s.Client(), s.Client()

@@ -1,6 +1,6 @@
-// Package ratelimit, internal to the server, is the family of limiters: RL.*, and the commands of others
-// that mean the same. The arithmetic is engine/limiter's; here are arguments,
-// replies, the waiting line, and the keys that limiters live under.
+// Package ratelimit, internal to the server, is the family of limiters: RL.*, and commands of Redis and redis-cell
+// with the same purpose. engine/limiter does the arithmetic; this package handles arguments, replies, the waiting
+// line, and the keys of limiters.
 package ratelimit
 
 import (
@@ -59,7 +59,7 @@ const (
 	errNamed      = "ERR too many open grants"
 )
 
-// texts are those of the kernel's errors, but for syntax.
+// texts are the error texts for the kernel's errors, except for syntax errors.
 var texts = map[error]string{
 	limiter.ErrCapacity: errCapacity,
 	limiter.ErrCost:     errCost,
@@ -103,7 +103,7 @@ func (f *family) info(w *command.InfoWriter) {
 	w.Line("limiter_waiters", w.Tally().Waiters[engine.KindLimiter])
 }
 
-// replyDecision appends the five integers, with times in the unit that they are rounded up to.
+// replyDecision appends the five integers of a decision. round converts microseconds to the reply's unit.
 func replyDecision(w command.Replier, d limiter.Decision, round func(micros int64) int64) {
 	limited := int64(0)
 	if d.Limited {

@@ -1,24 +1,20 @@
 package ratelimit
 
-// Redisson's limiters. RL.ACQUIRE on the hash that RRateLimiter.trySetRate
-// makes (rate, interval, type 0) does what Redisson's script does, on the same
-// keys, so that services on the script and others on RL.ACQUIRE share one
-// limiter and get the same decisions:
+// Redisson's limiters. RL.ACQUIRE on the hash that RRateLimiter.trySetRate makes (rate, interval, type 0) does what
+// Redisson's script does, on the same keys. So services that use the script and services that use RL.ACQUIRE share
+// one limiter and get the same decisions:
 //
 //	{name}:value    how many permits are left
-//	{name}:permits  what was taken when: a sorted set by time in ms
+//	{name}:permits  the grants: a sorted set by time in ms
 //
-// A member of the sorted set ends with its permits, 4 bytes, lowest first.
-// Before them the script packs something random: a float of 4 bytes ("fI"), and
-// in later versions a length and as many bytes ("Bc0I"). A member is written
-// here as a length of 3, three random bytes, and the permits: 8 bytes that both
-// forms read alike.
+// A member of the sorted set ends with its permits, 4 bytes, little-endian. Before them the script packs random data:
+// a float of 4 bytes ("fI") or, in later versions, a length and that many bytes ("Bc0I"). limitkv writes a length of
+// 3, three random bytes, and the permits: 8 bytes that both forms read alike.
 //
-// The decisions are those of the script of Redisson 4.7, oddities included: what
-// comes back is counted anew where it would give more than the rate, the wait that
-// it replies is that for the oldest grant, whatever the cost, and 3 ms more, and
-// each call, refused ones too, renews keepAliveTime of all three keys or, without
-// it, has the other two live as long as the hash.
+// The decisions are those of the script of Redisson 4.7, with its oddities. If the permits that come back would give more
+// than the rate, the script counts again what is left. The wait that it replies is that for the oldest grant, whatever the
+// cost, plus 3 ms. Each call, even a refused one, renews keepAliveTime of all three keys; without keepAliveTime, the other
+// two keys expire with the hash.
 
 import (
 	"bytes"
@@ -47,32 +43,32 @@ const (
 	nativeBytes   = 1 + nativeRandom + permitBytes
 	shortestBytes = permitBytes
 
-	// sharedMax is up to where the script counts exactly: Lua's numbers are floats.
+	// sharedMax is the largest number that the script counts exactly: Lua's numbers are floats.
 	sharedMax = 1 << 53
 	// sharedExtraMillis is what the script adds to the wait that it replies.
 	sharedExtraMillis = 3
 
-	// sharedRetryMin is after how many microseconds the line is tried again at the
-	// earliest: the hash may say that what was taken is back at once.
+	// sharedRetryMin is the shortest time in microseconds before the line is tried again: by the hash's interval,
+	// permits may come back at once.
 	sharedRetryMin = 1000
 )
 
-// shared is a Redisson limiter, found.
+// shared is a Redisson limiter, as openShared read it.
 type shared struct {
 	key                 []byte
 	rate, interval      int64 // permits, ms
 	keepAlive           int64 // ms, 0 for none
 	valueKey, permitKey []byte
 	value               int64
-	defined             bool // the value key is there
+	defined             bool // the value key exists
 	permits             *zset.Set
 	work                zset.Set // permits, where it is not an object
 	deadline            int64    // of the hash
 
-	// What has come back by now: a range of the permits, and its sum.
+	// What has come back by now: a range of permits, and its sum.
 	lo, hi   int
 	released int64
-	left     int64 // with what has come back
+	left     int64 // including what has come back
 }
 
 // suffixed is the name of one of the limiter's other keys, as Redisson forms it.
@@ -139,7 +135,7 @@ func openShared(c *command.Ctx, key []byte) (s *shared, text string) {
 	return s, ""
 }
 
-// count finds what has come back by now, and what is left with it.
+// count finds what has come back by now, and how much is left including that.
 func (s *shared) count(nowMillis int64) {
 	if s.left = s.rate; !s.defined {
 		return
@@ -152,7 +148,7 @@ func (s *shared) count(nowMillis int64) {
 	s.released = s.sum(s.lo, s.hi)
 	switch {
 	case s.released == 0:
-	case s.value+s.released > s.rate: // the value is behind: it was released, or made anew
+	case s.value+s.released > s.rate: // a release raised the value, or it is a new one
 		s.left = s.rate - s.sum(0, s.lo) - s.sum(s.hi, s.permits.Len())
 	default:
 		s.left += s.released
@@ -177,13 +173,13 @@ func permitsOf(member []byte) int64 {
 	return int64(binary.LittleEndian.Uint32(member[len(member)-permitBytes:]))
 }
 
-// retryAfter is in how many microseconds the oldest grant has come back.
+// retryAfter is in how many microseconds the oldest grant comes back.
 func (s *shared) retryAfter(nowMillis int64) int64 {
 	first := 0
 	if s.released > 0 && s.lo == 0 {
 		first = s.hi
 	}
-	wait := s.interval // nothing tells: the script ends with an error here
+	wait := s.interval // unknown: the script fails with an error here
 	if s.permits != nil && first < s.permits.Len() {
 		_, score, _ := s.permits.ByRank(first)
 		wait = millisOf(score) + s.interval - nowMillis
@@ -191,7 +187,7 @@ func (s *shared) retryAfter(nowMillis int64) int64 {
 	return max(microsOf(wait), 0)
 }
 
-// resetAfter is when the last of what is out has come back, in microseconds from now.
+// resetAfter is in how many microseconds the last grant comes back.
 func (s *shared) resetAfter(nowMillis int64) int64 {
 	if s.permits == nil || s.permits.Len() == 0 || s.left >= s.rate {
 		return 0
@@ -200,7 +196,7 @@ func (s *shared) resetAfter(nowMillis int64) int64 {
 	return max(microsOf(millisOf(last)+s.interval-nowMillis), 0)
 }
 
-// millisOf is a score as a time: anybody can add members to the sorted set.
+// millisOf is a score as a time in ms, bounded because clients can add members with any score.
 func millisOf(score float64) int64 { return int64(max(-sharedMax, min(score, sharedMax))) }
 
 func microsOf(millis int64) int64 { return min(millis, math.MaxInt64/1000) * 1000 }
@@ -213,7 +209,7 @@ func (s *shared) refusal(nowMillis int64) limiter.Decision {
 	}
 }
 
-// decideShared decides as the script does, and takes.
+// decideShared decides as the script does, and takes the permits if it grants them.
 func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.Decision, text string) {
 	if len(q.rules) > 0 && !q.late {
 		return d, errSharedRules
@@ -232,7 +228,7 @@ func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.De
 	line, _ := c.Waiting(key, engine.KindLimiter)
 	if q.mode != limiter.Force && (s.left < q.cost || line > 0 && !q.served && q.cost > 0) {
 		d = s.refusal(now)
-		if q.waits { // the server needs no margin
+		if q.waits { // the server's own retries need no margin
 			d.RetryAfterMicros = max(d.RetryAfterMicros-sharedExtraMillis*1000, sharedRetryMin)
 		}
 	} else {
@@ -257,14 +253,14 @@ func (f *family) decideShared(c *command.Ctx, key []byte, q *call) (d limiter.De
 	return d, ""
 }
 
-// put stores what is left. As Redis's SET it ends the time to live, which renew sets anew.
+// put stores what is left. Like Redis's SET it removes the time to live; renew sets it again.
 func (s *shared) put(c *command.Ctx, left int64) {
 	c.PutInt(s.valueKey, left, 0)
 	c.Changed(s.valueKey, engine.EventString, "set")
 	c.EffectNumber("SET", s.valueKey, left)
 }
 
-// dropExpired removes what has come back, and counts it as left.
+// dropExpired removes the permits that have come back, and stores that they are left.
 func (s *shared) dropExpired(c *command.Ctx) {
 	s.permits = c.EditZSet(s.permitKey, c.Peek(s.permitKey))
 	s.permits.RemoveRange(s.lo, s.hi)
@@ -280,7 +276,7 @@ func (s *shared) dropExpired(c *command.Ctx) {
 	s.put(c, s.left)
 }
 
-// takeShared notes the grant and takes its permits from what is left.
+// takeShared records the grant and subtracts its permits from what is left.
 func (f *family) takeShared(c *command.Ctx, s *shared, cost int64) {
 	lim := f.zsets.Now()
 	if s.permits = c.EditZSet(s.permitKey, c.Peek(s.permitKey)); s.permits == nil {
@@ -297,7 +293,7 @@ func (f *family) takeShared(c *command.Ctx, s *shared, cost int64) {
 		}
 	}
 	s.permits.Add(member[:], float64(c.Now/1000), 0, lim)
-	c.StoreEdit() // after which they can be read, until another sorted set is changed
+	c.StoreEdit() // s.permits can be read until another sorted set is changed
 	c.PutInt(s.valueKey, s.left-cost, c.Peek(s.valueKey).Deadline())
 	if c.Logging() {
 		c.Effect([]byte("ZADD"), s.permitKey, command.Number(c.Now/1000), member[:])
@@ -307,13 +303,14 @@ func (f *family) takeShared(c *command.Ctx, s *shared, cost int64) {
 	c.Changed(s.valueKey, engine.EventString, "decrby")
 }
 
-// renew has the limiter's keys live for keepAliveTime from now or, without it, the others as long as the hash.
+// renew makes the limiter's keys live for keepAliveTime from now. Without keepAliveTime, the other two keys live as
+// long as the hash.
 func (s *shared) renew(c *command.Ctx) {
 	at, keys := s.deadline, [][]byte{s.valueKey, s.permitKey}
 	if s.keepAlive > 0 {
 		at, keys = c.Now/1000+s.keepAlive, [][]byte{s.key, s.valueKey, s.permitKey}
 	}
-	if at <= c.Now/1000 { // none, or over at once, which the script leaves
+	if at <= c.Now/1000 { // no deadline, or a past one, which the script ignores
 		return
 	}
 	for _, key := range keys {
@@ -327,7 +324,8 @@ func (s *shared) renew(c *command.Ctx) {
 	}
 }
 
-// releaseShared gives back as Redisson's release does: the value rises, up to the rate, and what was taken when stays.
+// releaseShared gives permits back as Redisson's release does: it raises the value, up to the rate, and leaves the
+// sorted set as it is.
 func (f *family) releaseShared(c *command.Ctx, key []byte, permits int64) (back int64, text string) {
 	s, text := openShared(c, key)
 	if text != "" || permits == 0 {
@@ -344,7 +342,7 @@ func (f *family) releaseShared(c *command.Ctx, key []byte, permits int64) (back 
 	return max(now-had, 0), ""
 }
 
-// infoShared shows a Redisson limiter: a LOG of its rate and interval. It counts no grants of its own.
+// infoShared shows a Redisson limiter as a LOG of its rate and interval, without totals.
 func infoShared(c *command.Ctx, key []byte) {
 	s, text := openShared(c, key)
 	if text != "" {

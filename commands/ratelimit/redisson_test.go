@@ -14,9 +14,8 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// takeScript does what RRateLimiter's script does: KEYS are the hash, the value
-// and the permits, ARGV the cost, the time in ms, and the member to note it by.
-// Redisson packs the member in the script; here pack does, for both forms.
+// takeScript does what RRateLimiter's script does: KEYS are the hash, the value and the permits; ARGV the cost, the time in
+// ms, and the member that records the grant. Redisson packs the member in the script; here pack does, in both forms.
 const takeScript = permitsScript + renewScript + `
 local rate, window = tonumber(redis.call('hget', KEYS[1], 'rate')), tonumber(redis.call('hget', KEYS[1], 'interval'))
 local cost, now = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -48,13 +47,13 @@ end
 renew()
 return wait`
 
-// releaseScript gives back: the value rises up to the rate.
+// releaseScript gives permits back: the value rises up to the rate.
 const releaseScript = renewScript + `
 local rate = tonumber(redis.call('hget', KEYS[1], 'rate'))
 redis.call('set', KEYS[2], math.min(rate, tonumber(redis.call('get', KEYS[2]) or rate) + tonumber(ARGV[1])))
 renew()`
 
-// renewScript has the keys live on.
+// renewScript renews the time to live of the keys.
 const renewScript = `
 local function renew()
   local keep = tonumber(redis.call('hget', KEYS[1], 'keepAliveTime') or 0)
@@ -95,7 +94,7 @@ func pack(form string, rnd *rand.Rand, permits int) string {
 	return string(binary.LittleEndian.AppendUint32(b, uint32(permits)))
 }
 
-// wellFormed says whether a member can be unpacked by a form.
+// wellFormed reports whether a member can be unpacked in a form.
 func wellFormed(form, member string) bool {
 	if form == "fI" {
 		return len(member) == 8
@@ -110,7 +109,7 @@ type redisson struct {
 	rnd  *rand.Rand
 }
 
-// script takes by the script: "" where granted, else the ms to wait.
+// script takes with the script: "" if granted, else the ms to wait.
 func (r redisson) script(cost int, now int64) string {
 	got := r.c.Do("EVAL", takeScript, 3, r.name, "{"+r.name+"}:value", "{"+r.name+"}:permits", cost, now, pack(r.form, r.rnd, cost))
 	if got == "nil" {
@@ -119,7 +118,7 @@ func (r redisson) script(cost int, now int64) string {
 	return got
 }
 
-// native takes by a command.
+// native takes with a command.
 func (r redisson) native(command ...any) string {
 	got := strings.Fields(strings.Trim(r.c.Do(command...), "[]"))
 	if len(got) < 5 {
@@ -137,7 +136,7 @@ func (r redisson) out() string {
 		r.c.Do("PTTL", r.name) + ", " + r.c.Do("PTTL", value) + ", " + r.c.Do("PTTL", permits)
 }
 
-// drawDo does one random thing by what a limiter's other client may do, on all limiters alike; it is no decision.
+// drawDo does one random thing that another client of the limiter may do, on all limiters alike, and takes nothing.
 func drawDo(rnd *rand.Rand, rate int, interval int64, rs ...redisson) string {
 	n := 1 + rnd.IntN(rate)
 	switch rnd.IntN(6) {

@@ -1,6 +1,6 @@
 package ratelimit
 
-// RL.SETTLE, RL.TOUCH and RL.RELEASE: what becomes of what was taken.
+// RL.SETTLE, RL.TOUCH and RL.RELEASE, for costs that were granted.
 
 import (
 	"github.com/limitkv/limitkv/commands/budget"
@@ -108,8 +108,7 @@ func (f *family) releaseRow() *command.Command {
 	}
 }
 
-// release gives back. What is not there has nothing in use, so nothing comes
-// back.
+// release gives tokens back. A missing limiter has nothing in use, so nothing comes back.
 func (f *family) release(c *command.Ctx) {
 	a := c.Cursor(2)
 	back := int64(1)
@@ -139,7 +138,7 @@ func (f *family) release(c *command.Ctx) {
 	n := budget.NamedOf(e)
 	var freed [][]byte
 	switch {
-	case !e.Ok() || back == 0: // nothing is to change: it would not be told
+	case !e.Ok() || back == 0: // nothing changes, so nothing is logged
 		back = 0
 	case n == nil:
 		if back, _ = limiter.Release(e.Bytes(nil), c.Now, back); back > 0 {

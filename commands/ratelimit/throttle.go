@@ -1,8 +1,7 @@
 package ratelimit
 
-// RL.THROTTLE, which is redis-cell's CL.THROTTLE, and GCRA, which is Redis's
-// own form of it. They give their rule with every call, count in seconds, and
-// refuse a cost that can never be granted instead of calling it an error.
+// RL.THROTTLE, which is redis-cell's CL.THROTTLE, and GCRA, which is Redis's form of it. Each call gives the rule,
+// counts in seconds, and refuses a cost that can never be granted instead of returning an error.
 
 import (
 	"math"
@@ -75,7 +74,7 @@ func (f *family) gcra(c *command.Ctx) {
 	f.cell(c, maxBurst, count, period, tokens)
 }
 
-// cell decides and replies as redis-cell does, times in seconds, rounded up.
+// cell decides and replies as redis-cell does, with times in seconds, rounded up.
 func (f *family) cell(c *command.Ctx, maxBurst, count, periodMicros, quantity int64) {
 	r, err := limiter.CellRule(maxBurst, count, periodMicros)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Random requests that wait for one to three limiters, and all that ends a wait or gives something back, over sockets, against one
-// list of tickets: at any time those are granted who are the first ticket for each of their limiters and find room in all.
+// Random requests that wait for one to three limiters, and everything that ends a wait or gives something back, over sockets.
+// The model is one list of tickets: at any time, a ticket is granted if it is the first one for each of its limiters and all
+// of them have room.
 package ratelimit_test
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// Times are in ms. All that ends by time ends at a multiple of 10, but deadlines of those who wait, which come between.
+// Times are in ms. Everything ends at a multiple of 10, except deadlines of waiters, which are in between.
 const (
 	tokenMs = 1000 // until the bucket has one more
 	overCap = "-ERR cost is above the limiter's capacity"
@@ -37,7 +38,7 @@ type part struct {
 	cost int64
 }
 
-// ticket is a request, which waits for as long as it is in the line.
+// ticket is a request, which waits as long as it is in the line.
 type ticket struct {
 	id       string
 	parts    []part // each key once
@@ -53,12 +54,12 @@ type ticketClient struct {
 	id string
 }
 
-// ticketWorld is what the server is to be.
+// ticketWorld is the expected state of the server.
 type ticketWorld struct {
 	now    int64
 	limits map[string]*ticketLimit
 	line   []*ticket
-	ended  []*ticket // those who are to be answered
+	ended  []*ticket // those that must get a reply
 }
 
 func (l *ticketLimit) available(now int64) int64 {
@@ -72,7 +73,7 @@ func (l *ticketLimit) available(now int64) int64 {
 	return n
 }
 
-// take decides on a request as if nobody waited: an error, or whether it was granted.
+// take decides on a request as if nobody waited: it returns an error, or whether it is granted.
 func (w *ticketWorld) take(q *ticket, force bool) (text string, granted bool) {
 	if text = w.wrong(q, force); text != "" {
 		return text, false
@@ -92,7 +93,7 @@ func (w *ticketWorld) take(q *ticket, force bool) (text string, granted bool) {
 	return "", true
 }
 
-// wrong is why a request can get nothing, whoever waits.
+// wrong is why a request can never succeed, whoever waits.
 func (w *ticketWorld) wrong(q *ticket, force bool) (text string) {
 	for _, p := range q.parts {
 		if l := w.limits[p.key]; l == nil {
@@ -104,12 +105,12 @@ func (w *ticketWorld) wrong(q *ticket, force bool) (text string) {
 	return ""
 }
 
-// waited tells whether somebody waits for one of a request's limiters.
+// waited reports whether somebody waits for one of a request's limiters.
 func (w *ticketWorld) waited(q *ticket) bool {
 	return w.behind(w.line, q)
 }
 
-// behind tells whether one of these tickets is for a limiter that a request is for, too. A shadow has nobody wait.
+// behind reports whether one of these tickets and a request share a limiter. Nobody waits for a shadow.
 func (w *ticketWorld) behind(before []*ticket, q *ticket) bool {
 	return slices.ContainsFunc(before, func(o *ticket) bool {
 		return slices.ContainsFunc(q.parts, func(p part) bool {
@@ -123,7 +124,7 @@ func (q *ticket) names(key string) bool {
 	return slices.ContainsFunc(q.parts, func(p part) bool { return p.key == key })
 }
 
-// serve has the tickets have what they can, in their order.
+// serve grants tickets what they can have, in order.
 func (w *ticketWorld) serve() {
 	var before []*ticket
 	for _, q := range w.line {
@@ -143,18 +144,18 @@ func (w *ticketWorld) serve() {
 	w.line = before
 }
 
-// end notes how a wait ends. The caller takes it out of the line.
+// end records how a wait ends. The caller removes it from the line.
 func (w *ticketWorld) end(q *ticket, reply, why string) {
 	q.reply, q.why = reply, why
 	w.ended = append(w.ended, q)
 }
 
-// leaves takes a ticket out of the line.
+// leaves removes a ticket from the line.
 func (w *ticketWorld) leaves(q *ticket) {
 	w.line = slices.DeleteFunc(w.line, func(o *ticket) bool { return o == q })
 }
 
-// advance moves the time, and what is due happens in its order.
+// advance moves the time; events happen in their order.
 func (w *ticketWorld) advance(ms int64) {
 	for range ms / 5 {
 		w.now += 5
@@ -193,7 +194,7 @@ func (l *ticketLimit) release(now, n int64) (back int64) {
 	return l.available(now) - was
 }
 
-// clear tells whether it is clear which grants of a limiter end first.
+// clear reports whether it is certain which grants of a limiter end first.
 func (l *ticketLimit) clear() bool {
 	ends := map[int64]bool{}
 	for _, g := range l.open {
@@ -202,7 +203,7 @@ func (l *ticketLimit) clear() bool {
 	return len(ends) == len(l.open)
 }
 
-// ticketDriver sends what it draws to the server, and tells the world.
+// ticketDriver sends random commands to the server, and to the world.
 type ticketDriver struct {
 	*ticketWorld
 	t     *testing.T
@@ -240,7 +241,7 @@ func (d *ticketDriver) rule(key string, l *ticketLimit) []any {
 	return append(args, "GCRA", l.capacity, l.capacity*tokenMs)
 }
 
-// want sends a command, whose reply is to begin so.
+// want sends a command, whose reply must begin like this.
 func (d *ticketDriver) want(reply string, args ...any) {
 	d.t.Helper()
 	got := d.c.Do(args...)
@@ -250,7 +251,7 @@ func (d *ticketDriver) want(reply string, args ...any) {
 	}
 }
 
-// request draws one.
+// request draws a random request.
 func (d *ticketDriver) request() (q *ticket, args []any) {
 	d.n++
 	q = &ticket{id: fmt.Sprint("g", d.n), lease: 10 * (1 + d.rnd.Int64N(300))}
@@ -273,7 +274,7 @@ func (d *ticketDriver) request() (q *ticket, args []any) {
 	return q, append(args, "ID", q.id, "LEASE", q.lease)
 }
 
-// ask is a request that does not wait. It returns the command and the beginning of its reply.
+// ask makes a request that does not wait. It returns the command and the beginning of its reply.
 func (d *ticketDriver) ask() (args []any, reply string) {
 	q, args := d.request()
 	force := d.rnd.IntN(12) == 0 && !slices.ContainsFunc(q.parts, func(p part) bool { l := d.limits[p.key]; return l != nil && l.shadow })
@@ -309,7 +310,7 @@ func (d *ticketDriver) room(q *ticket) bool {
 	})
 }
 
-// block is a request that waits.
+// block makes a request that waits.
 func (d *ticketDriver) block() {
 	q, args := d.request()
 	args = append(args, "BLOCK", 0)
@@ -340,7 +341,8 @@ func (d *ticketDriver) block() {
 	}
 }
 
-// back is a command that gives something back or changes a limiter. It returns the command and its reply, none if there is nothing.
+// back makes a command that gives something back or changes a limiter. It returns the command and its reply, none if nothing
+// can be done.
 func (d *ticketDriver) back() (args []any, reply string) {
 	key := d.keys[d.rnd.IntN(4)]
 	l := d.limits[key]
@@ -378,7 +380,7 @@ func (d *ticketDriver) back() (args []any, reply string) {
 	}
 	if l.conc {
 		l.capacity = 1 + d.rnd.Int64N(4)
-		// It has enough: of those who pass without a line, which one is over the limit is anybody's guess.
+		// It has enough capacity: among callers that pass without a line, nobody knows which one exceeds the limit.
 		if l.shadow = d.rnd.IntN(6) == 0; l.shadow {
 			l.capacity = 1000
 			d.done["shadow"]++
@@ -388,7 +390,7 @@ func (d *ticketDriver) back() (args []any, reply string) {
 	return d.rule(key, l), "OK"
 }
 
-// transaction gives back several things, and asks, before anybody who waits is served.
+// transaction gives several things back, and asks, before any waiter is served.
 func (d *ticketDriver) transaction() {
 	d.want("OK", "MULTI")
 	var replies []string
@@ -405,7 +407,7 @@ func (d *ticketDriver) transaction() {
 			replies = append(replies, reply)
 		}
 	}
-	if len(d.line) > 0 && d.rnd.IntN(3) == 0 { // whoever waits leaves behind the transaction
+	if len(d.line) > 0 && d.rnd.IntN(3) == 0 { // a waiter leaves after the transaction
 		q := d.line[d.rnd.IntN(len(d.line))]
 		d.leaves(q)
 		if d.rnd.IntN(4) == 0 {
@@ -430,7 +432,7 @@ func (d *ticketDriver) transaction() {
 	d.done["transaction"]++
 }
 
-// leave has one of those who wait leave the line.
+// leave makes one waiter leave the line.
 func (d *ticketDriver) leave() {
 	if len(d.line) == 0 {
 		return
@@ -479,7 +481,7 @@ func (d *ticketDriver) step() {
 	}
 }
 
-// check reads what those got who are to be answered, and compares what there is.
+// check reads the replies that are due, and compares the states.
 func (d *ticketDriver) check() {
 	d.t.Helper()
 	for _, q := range d.ended {

@@ -8,7 +8,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// RL.MACQUIRE waits in the lines of all its limiters: what one of them has left is kept for it.
+// RL.MACQUIRE waits in the lines of all its limiters. What one of them has left is reserved for it.
 func TestMultiAcquireWaits(t *testing.T) {
 	s := livetest.Start(t)
 	c, w, x := s.Client(), s.Client(), s.Client()
@@ -21,7 +21,7 @@ func TestMultiAcquireWaits(t *testing.T) {
 	w.Send("RL.MACQUIRE", 2, "a", 1, "b", 1, "ID", "job", "LEASE", 5000, "BLOCK", 0)
 	s.Blocked(1)
 	s.Advance(2000)
-	w.Silent() // b is held
+	w.Silent() // b is taken
 	c.Want("[1 1 1 1000 0]", "RL.ACQUIRE", "a")
 	if got := c.Do("RL.INFO", "a"); !contains(got, "available 1 reset_after 0 waiters 1") {
 		t.Error(got)
@@ -31,7 +31,7 @@ func TestMultiAcquireWaits(t *testing.T) {
 		t.Errorf("at the end: %s", got)
 	}
 	s.Blocked(0)
-	// Behind somebody who waits for a, and b is held.
+	// Behind a waiter for a, while b is taken.
 	x.Send("RL.ACQUIRE", "a", "BLOCK", 0)
 	s.Blocked(1)
 	w.Send("RL.MACQUIRE", 2, "a", 1, "b", 1, "ID", "late", "LEASE", 5000, "BLOCK", 10)
@@ -55,7 +55,8 @@ func TestMultiAcquireWaits(t *testing.T) {
 	}
 }
 
-// Limiters of which one or the other is always held, by one of a crowd that waits for it: who wants both has them in its turn.
+// Two limiters, of which one or the other is always taken, by one of a crowd that waits for it: a caller that wants both gets
+// them in its turn.
 func TestMultiAcquireInTurn(t *testing.T) {
 	s := livetest.Start(t)
 	c, both := s.Client(), s.Client()
@@ -64,7 +65,7 @@ func TestMultiAcquireInTurn(t *testing.T) {
 		*livetest.Client
 		id string
 	}
-	lines := map[string][]holder{} // who holds a key, and who waits for it
+	lines := map[string][]holder{} // the holders of a key, and its waiters
 	join := func(key string, i int) {
 		h := holder{s.Client(), fmt.Sprint(key, i)}
 		h.Send("RL.ACQUIRE", key, "ID", h.id, "LEASE", 60_000, "BLOCK", 0, "CONC", 1)
@@ -75,7 +76,7 @@ func TestMultiAcquireInTurn(t *testing.T) {
 		}
 		s.Blocked(waiting)
 	}
-	next := func(key string) { // the first one lets go, and another one comes
+	next := func(key string) { // the first holder settles, and another client comes
 		c.Want("1", "RL.SETTLE", key, lines[key][0].id)
 		lines[key] = lines[key][1:]
 	}
@@ -86,7 +87,7 @@ func TestMultiAcquireInTurn(t *testing.T) {
 	both.Send("RL.MACQUIRE", 2, "a", 1, "b", 1, "ID", "both", "LEASE", 60_000, "BLOCK", 0)
 	waiting++
 	s.Blocked(waiting)
-	for i := range 3 { // those who came before
+	for i := range 3 { // clients that came before
 		for _, key := range []string{"a", "b"} {
 			join(key, 3+i)
 			both.Silent()
@@ -106,7 +107,7 @@ func TestMultiAcquireInTurn(t *testing.T) {
 	if got := both.Read(); got != "[0 1 0 -1 60000 -1]" {
 		t.Fatal(got)
 	}
-	for _, key := range []string{"a", "b"} { // those who came later
+	for _, key := range []string{"a", "b"} { // clients that came later
 		lines[key][0].Silent()
 		c.Want("1", "RL.SETTLE", key, "both")
 		if got := lines[key][0].Read(); got != "[0 1 0 -1 60000]" {
@@ -115,7 +116,7 @@ func TestMultiAcquireInTurn(t *testing.T) {
 	}
 }
 
-// The order of tickets decides, not the order in which a transaction lets go: the same with crossed keys.
+// The order of tickets decides, not the order in which a transaction releases: the result is the same with crossed keys.
 func TestMultiAcquireAfterExec(t *testing.T) {
 	for _, order := range [][2]string{{"a", "b"}, {"b", "a"}} {
 		s := livetest.Start(t)
@@ -154,7 +155,7 @@ func TestMultiAcquireAfterExec(t *testing.T) {
 		}
 		let("h")
 		granted(w, "[0 1 0 -1 60000]", 3)
-		c.Want("[1 1 1 -1 0]", "RL.ACQUIRE", "a", "ID", "no", "LEASE", 1) // it is kept
+		c.Want("[1 1 1 -1 0]", "RL.ACQUIRE", "a", "ID", "no", "LEASE", 1) // a is reserved
 		let("w")
 		granted(x, "[0 1 0 -1 60000 -1]", 2)
 		let("x")
@@ -165,7 +166,7 @@ func TestMultiAcquireAfterExec(t *testing.T) {
 	}
 }
 
-// A shadow refuses nobody, so nobody waits in its line for who is before.
+// A shadow refuses nobody, so nobody waits in its line.
 func TestMultiAcquireShadow(t *testing.T) {
 	s := livetest.Start(t)
 	c, w, x, y := s.Client(), s.Client(), s.Client(), s.Client()
@@ -205,7 +206,7 @@ func TestMultiAcquireShadow(t *testing.T) {
 	}
 }
 
-// A limiter of Redisson's is one of them.
+// One of the limiters is Redisson's.
 func TestMultiAcquireWaitsForShared(t *testing.T) {
 	s := livetest.Start(t)
 	c, w, x := s.Client(), s.Client(), s.Client()

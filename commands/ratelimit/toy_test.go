@@ -9,8 +9,8 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// TOY (engine/limiter) is used as any other algorithm: no command knows it. After each line its journal is replayed, and
-// its keys are reloaded.
+// TOY (engine/limiter) is used like any other algorithm; no command has code for it. After each line the journal is replayed,
+// and the keys are reloaded.
 func TestToy(t *testing.T) {
 	prove(t, `
 		RL.SET t TOY 10 1000 => OK
@@ -45,7 +45,7 @@ func TestToy(t *testing.T) {
 	`)
 }
 
-// Its image is restored, and one that it cannot have is refused.
+// Its image is restored, and an impossible image is refused.
 func TestToyImage(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()

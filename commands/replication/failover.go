@@ -1,6 +1,6 @@
 package replication
 
-// FAILOVER: the primary and one of its replicas change places.
+// FAILOVER: the primary and one of its replicas exchange roles.
 
 import (
 	"github.com/limitkv/limitkv/server/command"

@@ -1,6 +1,6 @@
 package replication
 
-// REPLICAOF: the server follows another one, or nobody any more.
+// REPLICAOF makes the server follow another one, or stops that.
 
 import (
 	"github.com/limitkv/limitkv/resp/number"

@@ -1,6 +1,6 @@
 package replication
 
-// What a replica says first, and where it begins: REPLCONF, PSYNC, SYNC.
+// The commands with which a replica begins: REPLCONF, PSYNC, SYNC.
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/limitkv/limitkv/server/replication"
 )
 
-// addressMax is how long the address may be that a replica says it has.
+// addressMax is the length of the longest address that a replica may announce.
 const addressMax = 255
 
 func (f *family) replconfRow() *command.Command {
@@ -49,7 +49,7 @@ func (f *family) replconf(c *command.Ctx) {
 	c.OK()
 }
 
-// says takes over a pair of REPLCONF, or returns the error.
+// says stores a pair of REPLCONF's arguments, or returns the error.
 func says(p *replication.Peer, name, value []byte) string {
 	switch command.Lower(name) {
 	case "listening-port":
@@ -63,7 +63,7 @@ func says(p *replication.Peer, name, value []byte) string {
 			return fmt.Sprintf("ERR REPLCONF ip-address provided by replica instance is too long: %d bytes", len(value))
 		}
 		p.IP = string(value)
-	case "capa": // those that are not known are passed over
+	case "capa": // unknown ones are ignored
 		switch command.Lower(value) {
 		case "eof":
 			p.EOF = true
@@ -105,7 +105,7 @@ func says(p *replication.Peer, name, value []byte) string {
 	return ""
 }
 
-// errNotFlag is the error for a number that is to be 0 or 1.
+// errNotFlag is the error for a number that must be 0 or 1.
 const errNotFlag = "ERR value is out of range, value must between 0 and 1"
 
 // parseVersion reads a version of Valkey, of three numbers below 256.
@@ -141,13 +141,13 @@ func (f *family) ack(c *command.Ctx, i int) {
 
 const errPending = "ERR SYNC and PSYNC are invalid with pending output"
 
-// mayAsk tells whether a session may become a replica. If not, the reply is there, or there is none.
+// mayAsk reports whether a session may become a replica. If not, it has replied the error, or no reply is sent.
 func (f *family) mayAsk(c *command.Ctx) bool {
 	sess := c.Session
 	switch p := replication.PeerOf(sess); {
-	case !c.CanBlock(): // only where scripts may call everything
+	case !c.CanBlock(): // possible only if scripts may call everything
 		c.Error("ERR a replica's connection cannot begin inside a script or a transaction")
-	case f.node.IsReplica(sess): // Redis, too, says nothing
+	case f.node.IsReplica(sess): // Redis does not reply either
 		return false
 	case sess.Namespace() != nil:
 		c.Error("ERR a namespace is not replicated")

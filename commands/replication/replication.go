@@ -1,5 +1,5 @@
-// Package replication, internal to the server, is the family of replication: what replicas and clients ask of it. The server's
-// part in it is server/replication.
+// Package replication, internal to the server, is the family of replication commands, for replicas and for clients.
+// server/replication does the replication.
 package replication
 
 import (

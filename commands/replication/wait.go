@@ -42,7 +42,7 @@ func (f *family) wait(c *command.Ctx) {
 		func(w command.Replier) { w.Int(f.node.Have(offset, false)) })
 }
 
-// checkTimeout refuses a timeout that is negative, or whose end is no time.
+// checkTimeout refuses a timeout that is negative, or that ends after the last possible time.
 func checkTimeout(c *command.Ctx, a *command.Args, millis int64) {
 	switch {
 	case millis < 0:
@@ -93,7 +93,7 @@ func (f *family) waitaof(c *command.Ctx) {
 	}
 	logs := func() bool { _, logs := srv.Keyspace.Journal.Synced(wrote); return logs }
 	reply := func(w command.Replier) {
-		if local > 0 && !logs() { // it was turned off meanwhile
+		if local > 0 && !logs() { // the log was turned off meanwhile
 			w.Error(noLog)
 			return
 		}

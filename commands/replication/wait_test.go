@@ -1,7 +1,7 @@
 package replication_test
 
-// A wait without keys can end while it is still being set up: nothing holds its
-// time-out or CLIENT UNBLOCK back. The race detector looks on.
+// A wait without keys can end while it is still being set up: nothing delays its time-out or CLIENT UNBLOCK. The race
+// detector checks that.
 
 import (
 	"testing"

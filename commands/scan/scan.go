@@ -28,7 +28,7 @@ type Options struct {
 	NoValues bool   // HSCAN
 }
 
-// scanCountMax bounds the work of one call; a larger COUNT is taken for it.
+// scanCountMax bounds the work of one call; a larger COUNT is reduced to it.
 const scanCountMax = 1 << 30
 
 // Parse reads the options from an argument on. It replies the error and
@@ -69,9 +69,9 @@ type sized interface {
 	Len() int
 }
 
-// Value replies a scan of the value of a key, which lookup finds, the zero value where it
-// is missing. walk goes on from a cursor: it adds what it finds, which the pattern wants,
-// and returns how many replies these are, and the next cursor.
+// Value replies a scan of the value of a key. lookup finds the value, or returns the zero value if it is missing. walk
+// continues from a cursor: it appends the elements that the pattern wants, and returns how many replies it appended and the
+// next cursor.
 func Value[T sized](c *command.Ctx, of Of, lookup func(c *command.Ctx, key []byte) (T, bool),
 	walk func(t T, cursor uint64, o *Options, found *resp.Writer) (n int, next uint64)) {
 	cursor, ok := number.ParseUint(c.Args[2])
@@ -106,7 +106,7 @@ func Value[T sized](c *command.Ctx, of Of, lookup func(c *command.Ctx, key []byt
 	c.Insert(mark, head.Buf)
 }
 
-// Wants tells whether the pattern lets a name through.
+// Wants reports whether the pattern matches a name.
 func (o *Options) Wants(name []byte) bool { return o.Pattern == nil || glob.Match(o.Pattern, name) }
 
 // ReplyCursor replies a cursor, which is text.

@@ -1,7 +1,6 @@
 package scripting
 
-// What static analysis has to know of commands: where their keys are. It is
-// read from the table's key specs.
+// Static analysis has to know where the keys of commands are. It reads that from the table's key specs.
 
 import (
 	"github.com/limitkv/limitkv/luavm/analysis"
@@ -12,8 +11,7 @@ import (
 // their specs name.
 const beyondKeys = command.WholeKeyspace | command.TouchesArbitraryKeys
 
-// keys is the analysis' question, answered from the table. It need not care
-// for databases: a key's lock does not depend on them.
+// keys answers the analysis' question from the table. Databases do not matter, because a key's lock does not depend on them.
 func (f *family) keys(name string, args []analysis.Arg) (found analysis.Keys, ok bool) {
 	cmd := f.s.Table.Find([]byte(name))
 	if cmd == nil {
@@ -55,8 +53,8 @@ func (f *family) keys(name string, args []analysis.Arg) (found analysis.Keys, ok
 	return found, true
 }
 
-// seek finds where the keys of a spec begin, -1 if that cannot be told. What is not known reads as empty, which is no
-// option: where it stands in an option's place, the keys behind it are not found.
+// seek finds where the keys of a spec begin, -1 if that is unknown. An unknown argument reads as empty, which is no option:
+// if it stands in an option's place, the keys behind it are not found.
 func seek(k command.KeySpec, args []analysis.Arg) int {
 	var words [][]byte
 	for _, arg := range args {

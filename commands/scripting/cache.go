@@ -1,10 +1,10 @@
 package scripting
 
-// The cache of scripts. A script is compiled once; every worker then finds it in a map of its own, without a lock. A
-// script that leaves the cache is marked, so that workers find it no more; all are forgotten when the generation changes.
+// The cache of scripts. A script is compiled once; every worker then finds it in its own map, without a lock. A script that
+// leaves the cache is marked, so that workers no longer find it. A new generation empties the workers' maps.
 //
-// Scripts with values pasted into them are common: each is another one and runs once. So one is analysed when it is about
-// to run for the second time, and is taken for unproven until then; and nothing is looked through for it.
+// Scripts with values pasted into them are common: each is a new script and runs once. So a script is analysed only when it
+// is about to run for the second time, and counts as unproven until then. Adding one does not scan the cache.
 
 import (
 	"container/heap"
@@ -16,26 +16,26 @@ import (
 	"github.com/limitkv/limitkv/luavm/analysis"
 )
 
-// evalScriptsMax is how many scripts are kept that came by EVAL alone, as in
-// Redis; those of SCRIPT LOAD stay until SCRIPT FLUSH.
+// evalScriptsMax is how many scripts the cache keeps that came only by EVAL, as in Redis. Scripts of SCRIPT LOAD stay until
+// SCRIPT FLUSH.
 const evalScriptsMax = 500
 
-// script is a cached script with what is known of its runs.
+// script is a cached script with the statistics of its runs.
 type script struct {
 	*luavm.Script
 	loaded  atomic.Bool // by SCRIPT LOAD: not evicted
 	gone    atomic.Bool // no longer in the cache
-	planned atomic.Bool // has been about to run
+	planned atomic.Bool // has been planned before
 	verdict atomic.Pointer[analysis.Verdict]
 	runs    [runSlots]runs
 
 	// For eviction, guarded by the cache's mutex.
 	asked int64 // when it ran last, as far as is known
 	at    int   // its place in the heap
-	bytes int64 // what it counts for in the cache
+	bytes int64 // what it adds to cache.bytes
 }
 
-// proven returns what analysis finds of the script.
+// proven returns the verdict of the analysis.
 func (s *script) proven(keys analysis.KeyFinder) *analysis.Verdict {
 	v := s.verdict.Load()
 	if v == nil {
@@ -46,10 +46,10 @@ func (s *script) proven(keys analysis.KeyFinder) *analysis.Verdict {
 	return v
 }
 
-// unproven is what is known of a script that has not been analysed.
+// unproven is the verdict on a script that has not been analysed.
 var unproven analysis.Verdict
 
-// plan returns what to go by for a run: a script that has not run before is not worth an analysis.
+// plan returns the verdict for a run. A script that has not run before is not worth an analysis.
 func (s *script) plan(keys analysis.KeyFinder) *analysis.Verdict {
 	if v := s.verdict.Load(); v != nil {
 		return v
@@ -60,9 +60,8 @@ func (s *script) plan(keys analysis.KeyFinder) *analysis.Verdict {
 	return s.proven(keys)
 }
 
-// runs is a part of what is known of a script's runs. Workers write to
-// different ones, as far as there are enough: lines that all cores write to cost
-// a run of a small script a tenth of its time.
+// runs is a part of the statistics of a script's runs. Workers write to different parts, as far as there are enough: cache
+// lines that all cores write to cost a small script a tenth of its time.
 type runs struct {
 	runs    atomic.Int64
 	micros  atomic.Int64
@@ -87,7 +86,7 @@ func (s *script) ran(slot int, began, micros int64) {
 	}
 }
 
-// total is what is known of all runs.
+// total is the statistics of all runs.
 func (s *script) total() (runs, micros, longest, used int64) {
 	for i := range s.runs {
 		r := &s.runs[i]
@@ -104,7 +103,7 @@ func (s *script) used() int64 {
 	return used
 }
 
-// byUse is a heap of the scripts that came by EVAL alone, by when they were used as far as is known.
+// byUse is a heap of the scripts that came only by EVAL, by their last known use.
 type byUse []*script
 
 func (h byUse) Len() int           { return len(h) }
@@ -136,12 +135,12 @@ type cache struct {
 	bytes      atomic.Int64 // of the scripts' texts and compiled forms
 }
 
-// local is a worker's view of the cache. Maps that are full are kept as the former ones, in which what is not found is
-// looked for once more: so what is used again and again stays, and what is not goes.
+// local is a worker's view of the cache. Maps that are full become the former ones. A script that is found only in the former
+// maps moves to the new ones, so scripts in use stay and others go.
 type local struct {
 	generation  int64
 	now, former scripts
-	last        *script // what was asked for last, which is often asked for again
+	last        *script // the script that was asked for last, and is often asked for again
 }
 
 type scripts struct{ bySHA, byBody map[string]*script }
@@ -196,7 +195,7 @@ func (c *cache) compile(l *local, body []byte) (*script, error) {
 		}
 	}
 	if l.last != s {
-		if s.planned.Load() { // one that runs once is not looked for again
+		if s.planned.Load() { // a script that runs once is not asked for again
 			l.now.byBody[s.Body] = s
 		}
 		l.last = s
@@ -234,8 +233,8 @@ func (c *cache) enter(body []byte) (*script, error) {
 	return c.add(&script{Script: compiled}), nil
 }
 
-// add enters a script that was compiled, and evicts the least recently used one if there are too many that nobody loaded.
-// It returns the one that is there already, if so.
+// add enters a compiled script, and evicts the least recently used one if too many came only by EVAL. If the script is there
+// already, add returns that one.
 func (c *cache) add(s *script) *script {
 	now := engine.Monotonic()
 	c.mu.Lock()
@@ -255,7 +254,7 @@ func (c *cache) add(s *script) *script {
 	return s
 }
 
-// load returns the script with a body as one that is not evicted.
+// load returns the script with a body, and protects it from eviction.
 func (c *cache) load(l *local, body []byte) (*script, error) {
 	s, err := c.compile(l, body)
 	if err != nil {
@@ -275,8 +274,8 @@ func (c *cache) load(l *local, body []byte) (*script, error) {
 	}
 }
 
-// evict removes the script that was used least recently. Scripts that have been used since they were asked are put in
-// their place first: each at most once for each time that it is used.
+// evict removes the least recently used script. First it moves scripts that were used since the heap last looked to their new
+// place: each at most once for each use.
 func (c *cache) evict() {
 	oldest := c.evictable[0]
 	for {

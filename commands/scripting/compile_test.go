@@ -1,6 +1,6 @@
 package scripting_test
 
-// Compiling: what is evicted, what is analysed, and that nobody waits for a long source but who sent it.
+// Compiling: which scripts are evicted, which are analysed, and that only the sender of a long source waits for it.
 
 import (
 	"crypto/sha1"
@@ -20,7 +20,7 @@ func sha(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Of the scripts that came by EVAL the 500 used last stay, as in Redis; those of SCRIPT LOAD all do.
+// Of the scripts that came by EVAL, the 500 used last stay, as in Redis. All those of SCRIPT LOAD stay.
 func TestEviction(t *testing.T) {
 	s := livetest.Start(t)
 	c, other := s.Client(), s.Client()
@@ -33,7 +33,7 @@ func TestEviction(t *testing.T) {
 	for i := range most {
 		c.Do("EVAL", body(i), "0")
 		if i%50 == 0 {
-			time.Sleep(time.Millisecond) // scripts of one microsecond have no order
+			time.Sleep(time.Millisecond) // scripts that were used in the same microsecond have no order
 		}
 	}
 	if !exists(0) || !exists(most-1) {
@@ -59,7 +59,7 @@ func TestEviction(t *testing.T) {
 			t.Errorf("a loaded script was evicted")
 		}
 	}
-	other.Want("11", "EVAL", body(11), "0") // what was evicted compiles again
+	other.Want("11", "EVAL", body(11), "0") // an evicted script is compiled again
 	if got := c.Do("EVALSHA", sha(body(12)), "0"); !strings.Contains(got, "NOSCRIPT") {
 		t.Errorf("an evicted script: %s", got)
 	}
@@ -76,11 +76,11 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-// statements is a source of some megabytes, of which the compiler takes its time: tens of milliseconds.
+// statements is a source of some megabytes, which takes tens of milliseconds to compile.
 var statements = strings.Repeat("a = 1 ", 300_000)
 
-// While a long source is compiled, by whichever command, the connections of all loops are served; the reply is that of a
-// short one.
+// While any command compiles a long source, the connections of all loops are served. The reply is the same as for a short
+// source.
 func TestLongSources(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -135,7 +135,7 @@ func TestLongSources(t *testing.T) {
 func TestMeanwhile(t *testing.T) {
 	s := livetest.Start(t)
 	c, other := s.Client(), s.Client()
-	busy := func() { // keeps those busy that compile
+	busy := func() { // keeps all compiling goroutines busy
 		for range max(1, runtime.GOMAXPROCS(0)/2) {
 			s.Client().Send("EVAL", statements+")", "0")
 		}
@@ -149,7 +149,7 @@ func TestMeanwhile(t *testing.T) {
 	if got := other.Do("EVALSHA", sha(first), "0"); got != "first" && !strings.Contains(got, "NOSCRIPT") {
 		t.Errorf("EVALSHA meanwhile: %s", got)
 	}
-	other.Send("EVAL", first, "0") // by two at once
+	other.Send("EVAL", first, "0") // by two clients at once
 	other.Send("SCRIPT", "LOAD", first)
 	for _, got := range []string{c.Read(), c.Read(), other.Read()} {
 		if got != "first" {
@@ -200,13 +200,13 @@ func TestMeanwhile(t *testing.T) {
 	if !killed.Ended() {
 		t.Error("CLIENT KILL does not end a client whose source is compiled")
 	}
-	c.Want("1", "EVAL", "return 1"+strings.Repeat(" ", 70_000), "0") // those that were before it are done
+	c.Want("1", "EVAL", "return 1"+strings.Repeat(" ", 70_000), "0") // the compilations before it are done
 	other.Want("PONG", "PING")
 
 	busy() // and the server ends
 }
 
-// A call whose number of keys is wrong leaves no script behind, whatever its text is.
+// A call with a wrong number of keys leaves no script behind, whatever its text is.
 func TestWrongNumberOfKeysKeepsNothing(t *testing.T) {
 	c := livetest.Start(t).Client()
 	const body = "return 1 + 1"

@@ -11,8 +11,8 @@ import (
 
 const evalFlags = command.NoScript | command.SkipMonitor | command.NoMandatoryKeys | command.Stale | command.TakesTime | command.KeepsLocks
 
-// evalRow is a row of the four; they differ in how the script is named and in
-// what it may do.
+// evalRow is the row of EVAL, EVALSHA or one of their read-only forms. They differ in how the script is named and in what it
+// may do.
 func (f *family) evalRow(name, since, summary string, bySHA, readOnly bool) *command.Command {
 	row := &command.Command{
 		Name: name, Arity: -3, Group: command.GroupScripting, Since: since,
@@ -37,7 +37,7 @@ func (f *family) evalRow(name, since, summary string, bySHA, readOnly bool) *com
 		if !bySHA && f.prepareScript(c, c.Args[1]) {
 			return true
 		}
-		if !c.Session.Multi.Active { // EXEC compiles what it comes to
+		if !c.Session.Multi.Active { // EXEC compiles a script when it reaches it
 			_, _ = f.script(c, bySHA)
 		}
 		return false
@@ -59,8 +59,7 @@ func (f *family) evalRow(name, since, summary string, bySHA, readOnly bool) *com
 	return row
 }
 
-// declared are the flags of a call of a script: those that it declares, or the
-// command's if it declares none.
+// declared returns the flags of a call of a script: those that the script declares, or the command's if it declares none.
 func declared(row *command.Command, flags luavm.Flags) command.Flags {
 	if flags&luavm.Compat != 0 {
 		return row.Flags
@@ -78,8 +77,8 @@ func declared(row *command.Command, flags luavm.Flags) command.Flags {
 	return is
 }
 
-// known returns the script that the request names, nil if it is not in the cache. Once found it stays with the request,
-// unless it leaves the cache before it runs: queued in a transaction it may wait for long.
+// known returns the script that the request names, nil if it is not in the cache. The request keeps the script, but looks
+// again if the cache has dropped it: a request that is queued in a transaction may wait for long.
 func (f *family) known(c *command.Ctx, bySHA bool) *script {
 	s, _ := c.Prepared.(*script)
 	if s == nil || s.gone.Load() {
@@ -96,7 +95,7 @@ func (f *family) known(c *command.Ctx, bySHA bool) *script {
 	return s
 }
 
-// script is known with EVAL's script compiled if it is new.
+// script is known, but compiles EVAL's script if it is new.
 func (f *family) script(c *command.Ctx, bySHA bool) (*script, error) {
 	if err, failed := c.Prepared.(error); failed {
 		return nil, err
@@ -111,8 +110,8 @@ func (f *family) script(c *command.Ctx, bySHA bool) (*script, error) {
 	return s, err
 }
 
-// plan locks the shards of the script's KEYS if analysis has proven that it uses no others, else all of them: also for a
-// script that is unknown, for in a transaction it may be loaded before it is called.
+// plan locks the shards of the script's KEYS if analysis has proven that it uses no others, else all shards. An unknown
+// script locks all too: in a transaction it may be loaded before it is called.
 func (f *family) plan(c *command.Ctx, set *engine.LockSet, bySHA bool) {
 	if _, failed := c.Prepared.(error); failed || c.NumKeys < 0 {
 		return // eval replies the error
@@ -180,7 +179,7 @@ func numKeys(args [][]byte) int {
 	return -1
 }
 
-// wrongNumKeys is the error for a number of keys that is wrong: notInt if it is none.
+// wrongNumKeys is the error for a wrong number of keys: notInt if it is not an integer.
 func wrongNumKeys(args [][]byte, notInt string) string {
 	switch n, ok := number.ParseInt(args[2]); {
 	case !ok:

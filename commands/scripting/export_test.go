@@ -12,7 +12,7 @@ func HoldCompilers() (release func()) {
 	}
 }
 
-// SetClock has os.clock be another function in interpreters that are made before undo is called.
+// SetClock makes os.clock another function in interpreters that are made before undo is called.
 func SetClock(fn func() float64) (undo func()) {
 	former := vmConfig.CPUSeconds
 	vmConfig.CPUSeconds = fn

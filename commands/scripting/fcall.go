@@ -38,8 +38,8 @@ func (f *family) fcallRow(name, summary string, readOnly bool) *command.Command 
 	return row
 }
 
-// planCall locks everything: nothing has been proven of functions. It locks also
-// where there is no such function, for it may be loaded before this call runs.
+// planCall locks everything, because functions are not analysed. It does so even if there is no such function: it may be
+// loaded before this call runs.
 func (f *family) planCall(_ *command.Ctx, set *engine.LockSet) (long bool) {
 	set.AddAll()
 	return false
@@ -67,7 +67,7 @@ func (f *family) fcall(c *command.Ctx, readOnly bool) {
 	}
 	r := f.registries.Of(c.KS)
 	vm := r.interpreter(w)
-	r.vm = nil // where a bug ends the call
+	r.vm = nil // in case a bug ends the call
 	if w.run(c, vm, &fn.Name, c.Start(), func(args [][]byte) luavm.Outcome {
 		return vm.CallFunction(fn.library, fn.Name, args[3:3+n], args[3+n:], h, c.Writer)
 	}) {

@@ -112,7 +112,7 @@ func (f *family) edit(ks *engine.Keyspace, edit func(set *libraries) (problem st
 	return ""
 }
 
-// planLoad locks everything. What brings a long source goes on without its event loop.
+// planLoad locks everything. A call with a long source does not run on its event loop.
 func planLoad(c *command.Ctx, set *engine.LockSet) (long bool) {
 	set.AddAll()
 	for _, a := range c.Args {
@@ -152,8 +152,8 @@ func (f *family) functionDelete(c *command.Ctx) {
 	}
 }
 
-// lazyFunctionsMin is above how many functions Redis leaves them to its thread, and
-// counts them as freed later.
+// lazyFunctionsMin is the number of functions above which Redis frees them on another thread, and counts them as lazily
+// freed.
 const lazyFunctionsMin = 64
 
 func (f *family) functionFlush(c *command.Ctx) {
@@ -290,7 +290,7 @@ func (f *family) functionRestore(c *command.Ctx) {
 	c.OK()
 }
 
-// put puts libraries in, or has them alone.
+// put adds libraries to a keyspace's set, or with flush replaces the set.
 func (f *family) put(ks *engine.Keyspace, from *libraries, flush, replace bool) (problem string) {
 	return f.edit(ks, func(set *libraries) string {
 		if flush {
@@ -359,8 +359,7 @@ func (f *family) functionStats(c *command.Ctx) {
 	c.Int(int64(set.functions.Len()))
 }
 
-// Libraries returns the code of a keyspace's libraries. It and what follows are for the
-// others: see command.Functions.
+// Libraries returns the code of a keyspace's libraries. This method and the following ones implement command.Functions.
 func (f *family) Libraries(ks *engine.Keyspace) (codes []string) {
 	for _, lib := range f.registries.Of(ks).now.Load().sorted() {
 		codes = append(codes, lib.Code)
@@ -368,10 +367,10 @@ func (f *family) Libraries(ks *engine.Keyspace) (codes []string) {
 	return codes
 }
 
-// Save returns a keyspace's libraries, which do not change: another set takes their place.
+// Save returns a keyspace's libraries. They do not change: a change makes another set.
 func (f *family) Save(ks *engine.Keyspace) any { return f.registries.Of(ks).now.Load() }
 
-// Load has saved libraries again.
+// Load loads libraries that Save returned.
 func (f *family) Load(ks *engine.Keyspace, saved any, flush, replace bool) (problem string) {
 	return f.put(ks, saved.(*libraries), flush, replace)
 }

@@ -1,7 +1,7 @@
 package scripting_test
 
-// What of functions takes several clients: a function that runs and runs, and
-// libraries that change while others call them.
+// Tests of functions that need several clients: a function that does not end, and libraries that change while others call
+// them.
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ const loops = `#!lua name=loops
 redis.register_function('forever', function() while true do end end)
 redis.register_function('writes', function(keys) redis.call('SET', keys[1], 'v') while redis.call('GET', 'stop') == false do end end)`
 
-// slow waits until a client is told BUSY.
+// slow waits until a client gets BUSY.
 func slow(t *testing.T, c *livetest.Client, want string) {
 	t.Helper()
 	for range 500 {
@@ -74,8 +74,8 @@ func TestFunctionKill(t *testing.T) {
 	runs.Read()
 }
 
-// TestBusyScope: whether a script that runs for too long makes the server say BUSY to all, as Redis does, or to those
-// who want its keys.
+// TestBusyScope: a script that runs too long makes the server answer BUSY to all, as Redis does, or only to those who want
+// its keys.
 func TestBusyScope(t *testing.T) {
 	s := livetest.Start(t)
 	runs, other := s.Client(), s.Client()
@@ -164,8 +164,8 @@ func BenchmarkFCall(b *testing.B) {
 	}
 }
 
-// TestLibraryLocals: what functions keep in local variables of their library the next call finds, whichever client makes it,
-// until the library is loaded anew.
+// TestLibraryLocals: what functions store in local variables of their library is there for the next call, from any client,
+// until the library is loaded again.
 func TestLibraryLocals(t *testing.T) {
 	const clients, calls = 8, 200
 	s := livetest.Start(t)
@@ -206,8 +206,8 @@ func TestLibraryLocals(t *testing.T) {
 	s.Client().Want("[1 1]", "FCALL", "count", "0", "first")
 }
 
-// TestBrokenInterpreter: a bug of the interpreter, here of os.clock, ends a script like an error. What it has written stays,
-// others go on, and another interpreter takes its place.
+// TestBrokenInterpreter: a bug of the interpreter, here of os.clock, ends a script like an error. What the script has written
+// stays, others continue, and another interpreter replaces the broken one.
 func TestBrokenInterpreter(t *testing.T) {
 	var broken atomic.Bool
 	t.Cleanup(scripting.SetClock(func() float64 {

@@ -1,7 +1,7 @@
 package scripting
 
-// The libraries of functions there are. A set of them is immutable: a change
-// makes another, and workers notice that it is not the one they know.
+// The libraries of functions. A set of libraries is immutable: a change makes another set, and workers notice that it is not
+// the one they know.
 
 import (
 	"bytes"
@@ -21,9 +21,8 @@ type function struct {
 	library *luavm.Library
 }
 
-// libraries are loaded libraries by name and their functions by name
-// in lower case, since any case calls them. The maps are B-trees, of which a
-// copy costs nothing: thousands of libraries are loaded one by one.
+// libraries are loaded libraries by name, and their functions by name in lower case, because calls may use any case. The maps
+// are B-trees, whose copies cost nothing: thousands of libraries are loaded one by one.
 type libraries struct {
 	byName    *btree.Map[string, *luavm.Library]
 	functions *btree.Map[string, function]
@@ -47,15 +46,15 @@ func (l *libraries) find(name []byte) (function, bool) {
 	return fn, ok
 }
 
-// called is the function that a worker found last: it is asked for where the command is admitted, where it runs, and most
-// often by the next command again.
+// called is the function that a worker found last. It is looked up when the command is admitted, when the command runs, and
+// most often by the next command again.
 type called struct {
 	in   *libraries
 	name []byte
 	fn   function
 }
 
-// function is the one that c's command calls.
+// function returns the function that c's command calls.
 func (f *family) function(c *command.Ctx) (fn function, ok bool) {
 	in, name := f.libraries(c), c.Args[1]
 	last := &f.worker(c).called
@@ -68,8 +67,7 @@ func (f *family) function(c *command.Ctx) (fn function, ok bool) {
 	return fn, ok
 }
 
-// named tells whether there is a library of a name, and has whether there is this
-// one.
+// named reports whether there is a library with a name, and has whether there is this library.
 func (l *libraries) named(name string) bool { _, ok := l.byName.Get(name); return ok }
 
 func (l *libraries) has(lib *luavm.Library) bool {
@@ -92,9 +90,8 @@ func (l *libraries) remove(name string) {
 	l.bytes -= lib.Bytes()
 }
 
-// add puts a library in; it returns the name of a function that is there
-// already, which prevents it. Of a library's own functions whose names differ
-// in case alone, the first is the one that can be called.
+// add puts a library in. If a function of that name exists already, it adds nothing and returns the name. If names within the
+// library differ only in case, the first function is the one that can be called.
 func (l *libraries) add(lib *luavm.Library) (taken string) {
 	for i := range lib.Functions {
 		if _, there := l.functions.Get(strings.ToLower(lib.Functions[i].Name)); there {
@@ -122,17 +119,18 @@ type registry struct {
 	mu  sync.Mutex // guards changes
 	now atomic.Pointer[libraries]
 
-	// vm is an interpreter apart from that of scripts, as in Redis, and one for all: what functions keep in local variables
-	// of their library the next call finds. It belongs to who holds all keys, as functions do.
+	// vm is the interpreter of functions, separate from those of scripts, as in Redis. There is one for all workers: what
+	// functions store in local variables of their library is there for the next call. It belongs to whoever holds all keys,
+	// as functions do.
 	vm    *luavm.VM
-	known *libraries // whose libraries it may have
-	by    *worker    // that used it last
+	known *libraries // the set whose libraries vm may contain
+	by    *worker    // the worker that used vm last
 }
 
 // libraries are those that the context's command may call.
 func (f *family) libraries(c *command.Ctx) *libraries { return f.registries.Of(c.KS).now.Load() }
 
-// interpreter returns the interpreter for a worker's call, without libraries that are gone.
+// interpreter returns the interpreter for a worker's call, and removes libraries that no longer exist from it.
 func (r *registry) interpreter(w *worker) *luavm.VM {
 	if r.vm == nil {
 		r.vm, r.by = luavm.New(vmConfig), nil

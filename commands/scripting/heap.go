@@ -1,11 +1,12 @@
 package scripting
 
-// The memory that a script may take: script-memory-max. Nobody counts what an interpreter allocates, so it is what the heap
-// has grown by since the script began to take long, or first asked for much at once. Two parts of that are not the script's:
+// The memory that a script may take: script-memory-max. An interpreter does not count what it allocates. So the measure is
+// how much the heap has grown since the script began to take long, or first asked for much at once. Two parts of that growth
+// are not the script's:
 //
-//   - Keys. To write them is what scripts are for, and maxmemory limits them.
-//   - Garbage. Beside large data the collector lets gigabytes of it gather, of which a script that keeps nothing may make
-//     the most. So before a script is ended the heap is collected, and what is left decides.
+//   - Keys. Scripts are there to write keys, and maxmemory limits those.
+//   - Garbage. Beside large data the collector lets gigabytes of it gather, and a script that keeps nothing may make most
+//     of it. So the heap is collected before a script is ended, and the size after that decides.
 
 import (
 	"runtime"
@@ -16,25 +17,25 @@ import (
 )
 
 const (
-	// memoryMicros is how often the memory of long scripts is looked at.
+	// memoryMicros is how often the memory of long scripts is checked.
 	memoryMicros = 20_000
-	// limitShare and heapShare are parts, one in so many, of the limit and of the heap. As much is allocated at least between
-	// two collections that look for a script's memory, and a script may so exceed its limit: to collect for each little
-	// growth would take all processors.
+	// limitShare and heapShare are fractions, one in so many, of the limit and of the heap. At least that much is allocated
+	// between two collections that check a script's memory, so a script may exceed its limit by as much. Collecting after
+	// each small growth would occupy all processors.
 	limitShare, heapShare = 4, 8
 )
 
-// scriptHeap is what the heap was, without the keys, in bytes. It may be negative: the size of keys is estimated.
+// scriptHeap is the size of the heap without the keys, in bytes. It may be negative, because the size of keys is estimated.
 type scriptHeap struct {
 	begun     bool
-	first     int64 // when it was looked at first
-	collected int64 // when it was last collected for the script, or first
+	first     int64 // at the first check
+	collected int64 // after the last collection for the script, or at the first check
 }
 
-// room tells whether a script may take so many bytes more than it has.
+// room reports whether a script may take that many more bytes.
 func (w *watch) room(more int) bool {
 	if w.c == nil {
-		return true // a library is loaded
+		return true // no script runs: a library is loaded
 	}
 	h, most := &w.heap, w.f.memoryMax.Load()
 	heap, now := heapOf(w.c)
@@ -49,14 +50,14 @@ func (w *watch) room(more int) bool {
 		return true
 	}
 	if w.run == nil {
-		w.attend(engine.Monotonic()) // to collect takes long
+		w.attend(engine.Monotonic()) // a collection takes long
 	}
 	runtime.GC()
 	_, h.collected = heapOf(w.c)
 	return h.collected+int64(more) <= h.first+most
 }
 
-// heapOf is what the heap holds, and how much of that is not keys.
+// heapOf returns the size of the heap, and how much of it is not keys.
 func heapOf(c *command.Ctx) (all, others int64) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

@@ -1,6 +1,6 @@
 package scripting_test
 
-// The limit of a script's memory: what is below it is had, what is above it is an error that the server outlives.
+// The limit of a script's memory: a script gets what is below it, and an error above it, which the server survives.
 
 import (
 	"runtime"
@@ -11,7 +11,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// hold is a script that holds ARGV[1] strings of a MB each, and then runs for long enough to be looked at.
+// hold is a script that holds ARGV[1] strings of a MB each, and then runs long enough to be checked.
 const hold = `local t = {} for i = 1, ARGV[1] do t[i] = string.rep('x', 2^20 - 64) .. i end
 local n = 0 for i = 1, 3e6 do n = n + i % 7 end return #t`
 
@@ -54,19 +54,19 @@ func TestScriptMemory(t *testing.T) {
 while true do co() end`,
 		"lists": `return #cjson.decode('[' .. string.rep('[],', 1e7) .. '1]')`,
 	} {
-		runtime.GC() // what the heap holds before is not looked at: neither is what pools keep until the next time
+		runtime.GC() // what the heap and the pools hold before does not count
 		runtime.GC()
 		if got := run(t, c, script); !strings.Contains(got, noMemory) {
 			t.Errorf("%s: %.200s", name, got)
 		}
 		c.Want("PONG", "PING")
 	}
-	// What was refused at once was never there: the script may go on.
+	// Memory that was refused at once was never allocated: the script may continue.
 	runtime.GC()
 	c.Want("1", "EVAL", `if pcall(string.rep, 'x', 65 * 2^20) then return 0 end return #string.rep('x', 2^20) / 2^20`, "0")
 }
 
-// Neither keys nor garbage are a script's memory, however much there is of them.
+// Neither keys nor garbage count as a script's memory, however much there is of them.
 func TestScriptMemoryIsItsOwn(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()
@@ -80,7 +80,7 @@ func TestScriptMemoryIsItsOwn(t *testing.T) {
 			t.Errorf("%s: %.200s", script, got)
 		}
 	}
-	// Beside these keys, too, it may not keep more.
+	// With these keys, too, it may not keep more.
 	if got := run(t, c, `local t = {} for i = 1, 1e9 do t[i] = string.rep('x', 2^20) end`); !strings.Contains(got, noMemory) {
 		t.Errorf("what it keeps: %.200s", got)
 	}
@@ -89,7 +89,8 @@ func TestScriptMemoryIsItsOwn(t *testing.T) {
 	}
 }
 
-// A script that has ended keeps nothing, however it ended: what it left would count as the server's when the next one begins.
+// A script that has ended keeps nothing, however it ended: otherwise that would count as the server's when the next one
+// begins.
 func TestScriptsLeaveNothing(t *testing.T) {
 	s := livetest.Start(t)
 	c := s.Client()

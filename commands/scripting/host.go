@@ -18,13 +18,13 @@ type host struct {
 	vm      *luavm.VM       // that runs the script
 	watch   *watch
 	out     resp.Writer
-	held    server.Script // to what it may do
+	held    server.Script // what the script may do
 }
 
 // outBytesKept is how much room for replies is kept between scripts.
 const outBytesKept = 64 << 10
 
-// rest forgets what the last script has asked for and got, if that may be much.
+// rest drops the arguments of the last script's calls, and its buffer for replies if that is large.
 func (h *host) rest() {
 	h.request.Args = nil
 	if cap(h.out.Buf) > outBytesKept {
@@ -71,14 +71,13 @@ func (h *host) Call(handle any, args [][]byte, proto int) []byte {
 	c.Writer = &h.out
 	h.watch.f.s.Called(c, &h.request)
 	c.Writer = reply
-	if len(h.out.Buf) == 0 { // it ends the connection, or the server
+	if len(h.out.Buf) == 0 { // the command ends the connection, or the server
 		h.out.NullArray()
 	}
 	return h.out.Buf
 }
 
-// enter begins with the slot of the keys that the script was given. It replies
-// the error for a script that is not to run on a cluster, and reports false.
+// enter prepares to run a script with these flags. If the script may not run now, it replies the error and reports false.
 func (h *host) enter(flags luavm.Flags) bool {
 	if flags&luavm.Compat != 0 && h.c.Server.Replica.Load()&command.ReplicaStale != 0 {
 		h.c.Error(command.ErrMasterDown)
@@ -118,6 +117,6 @@ func (h *host) Log(level int, message string) {
 	h.c.Server.Logf(logLevels[level], "%s", message)
 }
 
-// SetRepl changes nothing: what a script writes goes to the log and to replicas, whatever it asks for. A write that is kept
-// from them would be gone after a restart.
+// SetRepl changes nothing: a script's writes always go to the log and to replicas. A write that is missing there would be
+// lost after a restart.
 func (h *host) SetRepl(int) {}

@@ -1,7 +1,7 @@
 package scripting
 
-// Scripts that take long: from when on they do, SCRIPT KILL, and the time after which others are told BUSY. The memory that
-// a script may take is in heap.go.
+// Scripts that take long: when a script counts as long, SCRIPT KILL, and the time after which others get BUSY. heap.go limits
+// the memory that a script may take.
 
 import (
 	"errors"
@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// inlineMicrosMax is how long a script keeps its event loop and the locks of its keys. Handing those over costs some
-	// 20 microseconds.
+	// inlineMicrosMax is how long a script keeps its event loop and the locks of its keys. Handing them over costs about 20
+	// microseconds.
 	inlineMicrosMax = 500
 	// askedMicros is how often a script should be asked whether it may go on.
 	askedMicros = 50
-	// slowSteps is how many steps of an interpreter's budget a command counts that is not brief.
+	// slowSteps is how many steps of an interpreter's budget a command costs if it is not brief.
 	slowSteps = 200
 )
 
@@ -50,7 +50,7 @@ type watch struct {
 	run    *longrun.Run
 	stop   atomic.Pointer[error]
 	slow   *time.Timer
-	looked int64 // at the memory
+	looked int64 // when the memory was checked
 	heap   scriptHeap
 }
 
@@ -67,7 +67,7 @@ func (w *watch) begin(c *command.Ctx, function *string, now int64) {
 	}
 }
 
-// end is called when it has run.
+// end is called after a script or function has run.
 func (w *watch) end() {
 	w.c, w.script = nil, nil
 	if w.run != nil {
@@ -75,11 +75,11 @@ func (w *watch) end() {
 	}
 }
 
-// ask is called every so often by the interpreter. It returns after how many steps to be called again, or the error that
+// ask is what the interpreter calls every so often. It returns the number of steps until the next call, or the error that
 // ends the script.
 func (w *watch) ask() (steps int, err error) {
 	if w.c == nil {
-		return budget.Steps, nil // a library is loaded
+		return budget.Steps, nil // no script runs: a library is loaded
 	}
 	now := engine.Monotonic()
 	if took := now - w.asked; took > 2*askedMicros {
@@ -103,13 +103,13 @@ func (w *watch) ask() (steps int, err error) {
 	if err := w.stop.Load(); err != nil {
 		return 0, *err
 	}
-	runtime.Gosched() // where all processors are taken, event loops come before scripts that take long
+	runtime.Gosched() // if all processors are busy, event loops come before long scripts
 	w.asked = engine.Monotonic()
 	return w.steps, nil
 }
 
-// attend makes the command that runs the script a long one, if it is not yet, and the script one that can be killed and
-// that others are told of.
+// attend makes the command that runs the script a long one, if it is not yet. From then on the script can be killed, and
+// others learn of it.
 func (w *watch) attend(now int64) {
 	w.narrow()
 	run := w.f.s.GoLong(w.c, w.began)
@@ -133,8 +133,8 @@ func (w *watch) attend(now int64) {
 	})
 }
 
-// narrow lets go the shards that the script does not use, of all of which it has the locks if it runs for the first time:
-// it was not analysed before.
+// narrow releases the shards that the script does not use. A script that runs for the first time has all locks, because it
+// was not analysed before.
 func (w *watch) narrow() {
 	c := w.c
 	if w.script == nil || c.Long != nil || c.Exec || !w.script.proven(w.f.finder).KeysProven {
@@ -156,15 +156,14 @@ func (w *watch) leave() {
 	w.run = nil
 }
 
-// writes notes that the script calls a command that writes: it cannot be killed any more. It reports false if it has
-// been.
+// writes records that the script calls a command that writes, so it can no longer be killed. It reports false if the script
+// has been killed already.
 func (w *watch) writes() bool {
 	w.wrote = true
 	return w.run == nil || w.run.Writes()
 }
 
-// kill stops the scripts that take long and have not written yet, or,
-// with function, the functions: either has its own command.
+// kill stops the long scripts that have not written yet or, with function, the functions. Each has its own command.
 func (f *family) kill(c *command.Ctx, function bool) {
 	text, killed := command.ErrNotBusy, false
 	for _, run := range f.s.Long.All() {

@@ -1,19 +1,18 @@
 package scripting
 
-// What scripts and functions take in memory. The texts and the compiled forms are counted; the rest is estimated from
-// how many there are: what an interpreter has allocated, nobody counts. Nor are
-// the interpreters themselves, of which each loop makes one when it first needs
-// it: the first EVAL would look like a megabyte of data. The compiled form is
-// one for all interpreters and counts with the text.
+// What scripts and functions take in memory. The texts and the compiled forms are counted. The rest is estimated from their
+// number, because nobody counts what an interpreter allocates. The interpreters themselves are left out: each loop makes one
+// when it first needs it, so the first EVAL would look like a megabyte of data. All interpreters share a compiled form, which
+// counts with the text.
 
 import (
 	"github.com/limitkv/limitkv/engine"
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// What there is beside the text and the compiled form of a script or library: what is kept about each, and the closures
-// that interpreters make of them. By measurement the compiled form and the text are 0.5 kB for
-// "return 1", 1.0 for 200 bytes, 6.1 for 1.3 kB; what is kept of a script's runs, 0.7.
+// What a script or library takes beside its text and compiled form: the server's records about it, and the closures that
+// interpreters make of it. Measured, text and compiled form take 0.5 kB for "return 1", 1.0 kB for 200 bytes and 6.1 kB for
+// 1.3 kB; the statistics of a script's runs take 0.7 kB.
 const (
 	scriptBytes   = 1 << 10
 	libraryBytes  = 1 << 10
@@ -28,7 +27,7 @@ type memory struct {
 
 func (m memory) total() int64 { return m.scripts + m.libraries + m.eval + m.functions }
 
-// memory is that of all scripts and of the functions of a keyspace.
+// memory is the memory of all scripts and of a keyspace's functions.
 func (f *family) memory(ks *engine.Keyspace) memory {
 	set := f.registries.Of(ks).now.Load()
 	scripts, bytes := int64(f.cache.len()), f.cache.bytes.Load()

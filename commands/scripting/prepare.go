@@ -1,10 +1,10 @@
 package scripting
 
-// Long sources. To compile one takes milliseconds, or seconds: a client may send as much as the query buffer holds. So it
-// is compiled on a goroutine of its own, before its command begins and takes locks. Only the connection that sent it
-// waits. Then the command begins anew, and what was compiled is found in the session, whatever has become of the cache.
+// Long sources. Compiling one takes milliseconds, or seconds: a client may send as much as the query buffer allows. So a
+// separate goroutine compiles it, before its command begins and takes locks. Only the connection that sent it waits. Then the
+// command begins again and finds the result in the session, even if the cache has dropped it.
 //
-// Few such goroutines run at a time: an event loop that wakes would have to wait until each of them has had its turn.
+// Only a few such goroutines run at a time: an event loop that wakes up has to wait until each of them has had its turn.
 
 import (
 	"bytes"
@@ -16,13 +16,14 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// longSource is from how many bytes on a source is long: to compile that takes a millisecond.
+// longSource is the size in bytes from which a source is long: compiling it takes a millisecond.
 const longSource = 64 << 10
 
-// compilers holds one for each goroutine of the process that compiles: of the processors, half may.
+// compilers has an element for each goroutine that compiles: at most half as many as there are processors.
 var compilers = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 
-// prepared is what a session waits for, or has waited for. The goroutine that compiles sets the result before done.
+// prepared is a compilation that a session waits for, or has waited for. The goroutine that compiles sets the result before
+// done.
 type prepared struct {
 	body    []byte
 	session int64
@@ -35,8 +36,8 @@ type prepared struct {
 
 type preparedKey struct{}
 
-// prepareScript compiles a long script that is new, and leaves it in the request, or why it does not compile. It reports
-// whether the session has to wait.
+// prepareScript compiles a long script that is new, and stores the script or the error in the request. It reports whether the
+// session has to wait.
 func (f *family) prepareScript(c *command.Ctx, body []byte) (wait bool) {
 	if len(body) < longSource || c.Session.Conn == nil {
 		return false
@@ -59,7 +60,7 @@ func (f *family) prepareScript(c *command.Ctx, body []byte) (wait bool) {
 	return false
 }
 
-// prepareLibrary is prepareScript for a library. Sources that are none are left to the command.
+// prepareLibrary is prepareScript for a library. It leaves sources that are no library to the command.
 func (f *family) prepareLibrary(c *command.Ctx, code []byte) (wait bool) {
 	w := f.worker(c)
 	if len(code) < longSource || c.Session.Conn == nil || w.library != nil && w.library.Code == string(code) {
@@ -78,7 +79,7 @@ func (f *family) prepareLibrary(c *command.Ctx, code []byte) (wait bool) {
 	return false
 }
 
-// parse returns a library with a code that is to be tried: the one that was prepared, if there is one.
+// parse parses the code of a library, or returns the library that prepareLibrary compiled.
 func (w *worker) parse(code []byte) (*luavm.Library, error) {
 	if lib := w.library; lib != nil && lib.Code == string(code) {
 		w.library = nil
@@ -87,12 +88,12 @@ func (w *worker) parse(code []byte) (*luavm.Library, error) {
 	return luavm.ParseLibrary(code)
 }
 
-// prepare begins to compile, or returns what came of it: nothing if it panicked, so that the command meets the panic
-// itself, where its client is told.
+// prepare begins to compile, or returns the result. The result is empty if compiling panicked: the command then panics too,
+// and its client gets the error.
 func (f *family) prepare(c *command.Ctx, body []byte, compile func(p *prepared)) *prepared {
 	p, _ := c.Session.Slot(preparedKey{}, nil).(*prepared)
 	if p != nil && bytes.Equal(p.body, body) {
-		if !p.done.Load() { // the connection goes on for another reason
+		if !p.done.Load() { // the connection resumed for another reason
 			return nil
 		}
 		c.Session.Keep(preparedKey{}, nil)
@@ -108,7 +109,7 @@ func (f *family) prepare(c *command.Ctx, body []byte, compile func(p *prepared))
 	return nil
 }
 
-// aside compiles, when there is room for one more that does.
+// aside compiles, once few enough others do.
 func (f *family) aside(p *prepared, compile func(p *prepared)) {
 	compilers <- struct{}{}
 	defer func() {
@@ -118,7 +119,7 @@ func (f *family) aside(p *prepared, compile func(p *prepared)) {
 		}
 		p.done.Store(true)
 	}()
-	if f.s.Clients.Get(p.session) != nil { // or nobody waits for it any more
+	if f.s.Clients.Get(p.session) != nil { // otherwise nobody waits for it any more
 		compile(p)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// A panic in the compiler leaves nothing prepared and nothing taken.
+// A panic in the compiler leaves nothing prepared, and frees its place.
 func TestPreparePanics(t *testing.T) {
 	lines := new(lines)
 	s := &command.Server{Clients: command.NewClients(), Log: lines}

@@ -120,11 +120,9 @@ func (f *family) debug(c *command.Ctx) {
 	}
 }
 
-// refuseDebugging answers EVAL after SCRIPT DEBUG YES. There is no debugger, and
-// saying so at SCRIPT DEBUG is of no use: redis-cli --ldb does not look at its
-// reply, and would run the script as if it were debugged. So the session begins
-// and ends at once, as Redis ends it where a script does not compile: the end of
-// the session, the error, and the connection closes.
+// refuseDebugging answers EVAL after SCRIPT DEBUG YES. There is no debugger. An error at SCRIPT DEBUG would not help:
+// redis-cli --ldb ignores that reply, and would run the script as if it were debugged. So the session begins and ends at
+// once, as in Redis when a script does not compile: it gets the end of the session and the error, and the connection closes.
 func refuseDebugging(c *command.Ctx, bySHA bool) {
 	if bySHA {
 		c.Error("ERR Please use EVAL instead of EVALSHA for debugging")
@@ -142,7 +140,7 @@ func refuseDebugging(c *command.Ctx, bySHA bool) {
 	c.Session.Closing = true
 }
 
-// find looks a script up for SHOW and INFO.
+// find finds the script of SHOW and INFO.
 func (f *family) find(c *command.Ctx) *script {
 	s := f.cache.find(&f.worker(c).scripts, c.Args[2])
 	if s == nil {

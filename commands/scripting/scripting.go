@@ -1,9 +1,8 @@
 // Package scripting, internal to the server, is EVAL, EVALSHA, FCALL, their read-only forms, SCRIPT and
 // FUNCTION.
 //
-// A script takes the locks of its keys alone where analysis proves that it
-// touches no others, and all locks otherwise. It begins on its event loop, and
-// keeps its goroutine while the loop goes on elsewhere once it takes long.
+// A script takes only the locks of its KEYS if analysis proves that it touches no other keys, and all locks otherwise. It
+// begins on its event loop. Once it takes long it keeps its goroutine, and the loop continues on another one.
 package scripting
 
 import (
@@ -21,7 +20,7 @@ type family struct {
 	s          *server.Server
 	cache      cache
 	registries command.PerKeyspace[registry]
-	timeLimit  *atomic.Int64 // ms until others are told BUSY
+	timeLimit  *atomic.Int64 // ms until others get BUSY
 	compress   *atomic.Bool
 	memoryMax  *atomic.Int64 // bytes that a script may make the heap grow by
 	workers    atomic.Int64  // made so far
@@ -34,7 +33,7 @@ type worker struct {
 	scripts local
 	called  called
 	library *luavm.Library // compiled for the FUNCTION LOAD that comes next
-	flushes int64          // when vm was made
+	flushes int64          // cache.flushes when vm was made
 	host    host
 	watch   watch
 	slot    int // of script.runs
@@ -44,7 +43,7 @@ type worker struct {
 func Commands(s *server.Server) []*command.Command {
 	f := &family{s: s, compress: s.Config.Compression()}
 	f.cache.bySHA = make(map[string]*script)
-	f.finder = f.keys // once: a method as a value is allocated
+	f.finder = f.keys // once, because a method value is allocated
 	s.Mutexes = append(s.Mutexes, &f.cache.mu)
 	f.registries.Begin(s.Server, func(r *registry) { r.now.Store(newLibraries()) })
 	f.timeLimit = s.Config.Int("lua-time-limit", 5000, 0, math.MaxInt64, "milliseconds a script may hold keys before others are answered BUSY")
@@ -89,9 +88,8 @@ func (f *family) worker(c *command.Ctx) *worker {
 	return w
 }
 
-// vmConfig is what interpreters tell scripts of the server. Redis's os.clock is
-// the processor time of the process; what scripts want of it is how long they
-// have run, for which the time since the start is as good and four times quicker.
+// vmConfig is what interpreters tell scripts about the server. Redis's os.clock is the processor time of the process. Scripts
+// measure with it how long they run; the time since the start is as good for that, and four times faster.
 var vmConfig = luavm.Config{
 	Version: command.RedisVersion, VersionNum: redisVersionNum,
 	CPUSeconds: func() float64 { return float64(engine.Monotonic()) / 1e6 },

@@ -9,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// What the cache counts is near to what the heap has grown by, whatever scripts are made of.
+// What the cache counts is near to the heap's growth, whatever scripts consist of.
 func TestScriptsAreCountedAsTheyAre(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is about size")
@@ -30,14 +30,14 @@ func TestScriptsAreCountedAsTheyAre(t *testing.T) {
 	}
 }
 
-// So are libraries.
+// The same holds for libraries.
 func TestLibrariesAreCountedAsTheyAre(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is about size")
 	}
 	for name, body := range map[string]string{
 		"comment":   "--" + strings.Repeat("x", 100_000),
-		"a literal": "local a = 'NUMBER" + strings.Repeat("x", 100_000) + "'", // texts that are equal are one
+		"a literal": "local a = 'NUMBER" + strings.Repeat("x", 100_000) + "'", // equal texts are stored once
 		"code":      "local a = 1 local function f() " + strings.Repeat("a = a + redis.call('INCRBY', 'k', a * 7)\n", 1000) + " end",
 		"functions": "local t = {} local a = 1 local function f() " + strings.Repeat("t[#t + 1] = function(x) return x + a end\n", 1000) + " end",
 	} {
@@ -49,12 +49,12 @@ func TestLibrariesAreCountedAsTheyAre(t *testing.T) {
 	}
 }
 
-// sized loads a hundred scripts or libraries and compares what INFO memory has of them with what the heap has grown by.
+// sized loads a hundred scripts or libraries, and compares their size in INFO memory with the heap's growth.
 func sized(t *testing.T, field, command string, load func(c *livetest.Client, i int)) {
 	s := livetest.Start(t)
 	c := s.Client()
 	counted := func() int64 { return c.InfoInt("memory", field) }
-	load(c, -1) // what is made once is there
+	load(c, -1) // what is made only once exists from now on
 	before, had := livetest.HeapBytes(), counted()
 	for i := range 100 {
 		load(c, i)

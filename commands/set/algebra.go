@@ -116,7 +116,7 @@ func store(c *command.Ctx, key []byte, s *set.Set, event string) {
 		c.Int(0)
 		return
 	}
-	c.GetWrite(key) // one that has expired goes first
+	c.GetWrite(key) // an expired key is removed first
 	c.PutObject(key, engine.KindSet, s, 0)
 	c.Changed(key, engine.EventSet, event)
 	c.Int(int64(s.Len()))

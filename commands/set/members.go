@@ -49,8 +49,7 @@ func (f *family) saddRow() *command.Command {
 	}
 }
 
-// create makes a set under a key that is missing, for members of which first
-// is the first.
+// create makes a set under a missing key, for members that begin with first.
 func (f *family) create(c *command.Ctx, key, first []byte, members int) *set.Set {
 	s := set.New(first, members, f.limits())
 	c.PutObject(key, engine.KindSet, &s, 0)
@@ -208,7 +207,7 @@ var smembersRow = &command.Command{
 	},
 }
 
-// replyAll replies the members of a set, of which nil is an empty one.
+// replyAll replies the members of a set; nil is an empty set.
 func replyAll(c *command.Ctx, s *set.Set) {
 	if s == nil {
 		c.Set(0)

@@ -39,11 +39,11 @@ func lookupWrite(c *command.Ctx, key []byte) (*set.Set, bool) {
 	return command.ObjectWrite[*set.Set](c, key, engine.KindSet)
 }
 
-// removed tells of a removal, and deletes the key if nothing is left.
+// removed announces a removal, and deletes the key if nothing is left.
 func removed(c *command.Ctx, key []byte, s *set.Set, event string) {
 	c.Changed(key, engine.EventSet, event)
 	if s.Len() == 0 {
 		c.Delete(key)
-		c.Notify(engine.EventGeneric, "del", key) // the change was told
+		c.Notify(engine.EventGeneric, "del", key) // the change was announced
 	}
 }

@@ -110,7 +110,7 @@ func (s *source) each(fn func(member []byte, score float64) bool) {
 	}
 }
 
-// operands are the sources with what is to be done with their scores.
+// operands are the sources, and what to do with their scores.
 type operands struct {
 	sources    []source
 	aggregate  func(a, b float64) float64
@@ -217,8 +217,8 @@ func weighted(weight, score float64) float64 {
 	return 0
 }
 
-// result computes the operation into a set of its own. It is a skiplist, as in
-// Redis, so that -0 keeps its sign; what is stored becomes a listpack after.
+// result computes the operation into a new set. It is a skiplist, as in Redis, so that -0 keeps its sign; a stored result
+// becomes a listpack later.
 func (o *operands) result(op operation) *zset.Set {
 	sorted, atLeast := o.sources, 0
 	if op == union {
@@ -261,7 +261,7 @@ func (o *operands) bySize() []source {
 	return sorted
 }
 
-// eachCommon calls fn with what all sources have, walking the smallest.
+// eachCommon calls fn with the members that all sources have. It walks the smallest source.
 func (o *operands) eachCommon(fn func(member []byte, score float64) bool) {
 	sorted := o.bySize()
 	sorted[0].each(func(member []byte, score float64) bool {

@@ -119,7 +119,7 @@ var zmpopRow = &command.Command{
 	Run:        ends.MPop,
 }
 
-// ends is what ZMPOP, BZMPOP, BZPOPMIN and BZPOPMAX go by.
+// ends describes sorted sets to ZMPOP, BZMPOP, BZPOPMIN and BZPOPMAX.
 var ends = &command.Ends{Kind: engine.KindZSet, Words: [2]string{"MIN", "MAX"}, Take: func(c *command.Ctx, key []byte, e engine.Entry, p *command.Pop) {
 	s := shapeKeyOne
 	if p.Counted {

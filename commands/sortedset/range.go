@@ -8,8 +8,7 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// form is what a command's name already says of the range; the others say it
-// with options.
+// form is what a command's name says about the range; other commands say it with options.
 type form struct {
 	by      sortBy
 	reverse bool
@@ -65,7 +64,7 @@ func (f *family) rangeRows() []*command.Command {
 	}
 }
 
-// query is a range as asked for.
+// query is what a command's arguments say about the range.
 type query struct {
 	window        window
 	reverse       bool
@@ -177,7 +176,7 @@ func (f *family) zrangestore(c *command.Ctx) {
 		lo, hi := q.ranks(z)
 		hint := 0
 		if q.window.by == byRank {
-			hint = hi - lo // Redis knows the length in advance here alone
+			hint = hi - lo // only here Redis knows the length in advance
 		}
 		c.Expect(4 * (hi - lo))
 		out = zset.New(hint, 0, lim)
@@ -198,7 +197,7 @@ func (f *family) store(c *command.Ctx, key []byte, z *zset.Set, event string) {
 	}
 	lim := f.limits.Now()
 	z.Pack(lim)
-	c.GetWrite(key) // one that has expired goes first
+	c.GetWrite(key) // an expired key is removed first
 	c.PutObject(key, engine.KindZSet, z, 0)
 	c.Changed(key, engine.EventZSet, event)
 	c.Int(int64(z.Len()))

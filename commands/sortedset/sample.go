@@ -123,8 +123,7 @@ func zscan(c *command.Ctx) {
 	})
 }
 
-// appendScanned is a score as ZSCAN writes it: as elsewhere for a packed set,
-// with 17 digits for a large one.
+// appendScanned appends a score as ZSCAN writes it: as elsewhere for a packed set, with 17 digits for a large one.
 func appendScanned(dst []byte, z *zset.Set, score float64) []byte {
 	if z.Encoding() != "skiplist" || math.IsInf(score, 0) || score == math.Trunc(score) && math.Abs(score) < 1e17 {
 		return number.AppendDouble(dst, score)

@@ -37,23 +37,22 @@ func lookup(c *command.Ctx, key []byte) (*zset.Set, bool) {
 	return c.ReadZSet(e), ok
 }
 
-// lookupWrite finds a sorted set that is going to be changed, which is stored when that is told.
+// lookupWrite finds a sorted set that is going to be changed. It is stored when the change is announced.
 func lookupWrite(c *command.Ctx, key []byte) (*zset.Set, bool) {
 	e, ok := c.LookupWrite(key, engine.KindZSet)
 	return c.EditZSet(key, e), ok
 }
 
-// removed tells of a removal, and deletes the key if nothing is left.
+// removed announces a removal, and deletes the key if nothing is left.
 func removed(c *command.Ctx, key []byte, z *zset.Set, event string) {
 	c.Changed(key, engine.EventZSet, event)
 	if z.Len() == 0 {
 		c.Delete(key)
-		c.Notify(engine.EventGeneric, "del", key) // the change was told
+		c.Notify(engine.EventGeneric, "del", key) // the change was announced
 	}
 }
 
-// replyPair replies a member with its score: a pair of its own in RESP3, two
-// elements of the list in RESP2.
+// replyPair replies a member with its score: as a pair in RESP3, as two elements of the list in RESP2.
 func replyPair(c *command.Ctx, member []byte, score float64) {
 	if c.Proto == 3 {
 		c.Array(2)

@@ -1,7 +1,6 @@
 package sortedset
 
-// A window of a sorted set: by rank, score or name. Whichever it is, it comes
-// down to an interval of ranks.
+// A window of a sorted set: by rank, score or name. Each becomes an interval of ranks.
 
 import (
 	"github.com/limitkv/limitkv/resp/number"
@@ -9,7 +8,7 @@ import (
 	"github.com/limitkv/limitkv/zset"
 )
 
-// sortBy is what a window's ends are.
+// sortBy is the kind of a window's ends.
 type sortBy uint8
 
 const (
@@ -66,7 +65,7 @@ func lexBound(b []byte) (l zset.LexBound, ok bool) {
 	if len(b) == 0 {
 		return l, false
 	}
-	// Redis looks at these two as C strings, which end at a zero byte.
+	// Redis reads these two as C strings, which end at a zero byte.
 	alone := len(b) == 1 || b[1] == 0
 	switch b[0] {
 	case '-':

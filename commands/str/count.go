@@ -119,7 +119,7 @@ func incrbyfloat(c *command.Ctx) {
 	}
 	var buf [64]byte
 	text := value.AppendHuman(buf[:0])
-	c.PutBytes(engine.KindString, key, text, e.Deadline()) // text even where it is an integer's, as OBJECT ENCODING shows
+	c.PutBytes(engine.KindString, key, text, e.Deadline()) // text even if it is an integer, as OBJECT ENCODING shows
 	c.Changed(key, engine.EventString, "incrbyfloat")
 	c.Effect([]byte("SET"), key, text, []byte("KEEPTTL"))
 	c.Bulk(text)

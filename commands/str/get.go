@@ -50,10 +50,10 @@ func mget(c *command.Ctx) {
 	}
 }
 
-// longReply is how long a value is for those behind it to be looked at ahead.
+// longReply is the size of the first value from which the other values are looked at in advance.
 const longReply = 4 << 10
 
-// growForAll makes room for the reply at once where the first value is long: to grow it by and by copies it several times.
+// growForAll makes room for the whole reply if the first value is long: growing it step by step would copy it several times.
 func growForAll(c *command.Ctx) {
 	if e := c.Find(c.Args[1]); e.Kind() != engine.KindString || e.Len() < longReply {
 		return
@@ -70,8 +70,8 @@ func growForAll(c *command.Ctx) {
 }
 
 const (
-	longHead     = 16       // room for what is around a value in a reply
-	growBytesMax = 64 << 20 // room that is made ahead
+	longHead     = 16       // room for the bytes around a value in a reply
+	growBytesMax = 64 << 20 // most room that is made in advance
 )
 
 var strlenRow = &command.Command{

@@ -21,7 +21,7 @@ var lcsRow = &command.Command{
 	Run:        lcs,
 }
 
-// lcsCellsMax limits the table that LCS makes, a bit a cell. Redis has 4 bytes, and so this limit.
+// lcsCellsMax limits the table of LCS, in cells of one bit. Redis uses 4 bytes a cell, and so has this limit.
 const lcsCellsMax = 1 << 28
 
 func lcs(c *command.Ctx) {
@@ -78,18 +78,18 @@ func lcs(c *command.Ctx) {
 	}
 }
 
-// table tells, of every two prefixes, by which of them the longest common subsequence is got: it has a bit for each pair, which
-// is 0 where that is longer with the last byte of y than without it. A row is made of the one above, 64 pairs at a time, by an
-// addition: Hyyrö, "Bit-parallel LCS-length computation revisited", 2004. The usual table of lengths takes 32 times the memory
-// and the time.
+// table has a bit for each pair of a prefix of x and a prefix of y. The bit is 0 if their longest common subsequence is
+// longer with the last byte of y than without it. An addition makes a row from the one above, 64 pairs at a time: Hyyrö,
+// "Bit-parallel LCS-length computation revisited", 2004. The usual table of lengths takes 32 times the memory and the time.
 type table struct {
 	bits  []uint64
 	words int // of a row
 	total int // the length for all of both
 }
 
-// up tells whether the subsequence of the first i bytes of x and j of y is longer than without the last byte of y. Where those
-// bytes differ it is then as long without the last byte of x; else it is without that of y.
+// up reports whether the subsequence of the first i bytes of x and j of y is longer than without the last byte of y. If it
+// is, and the last bytes differ, it is as long without the last byte of x. If it is not, it is as long without the last byte
+// of y.
 func (t *table) up(i, j int) bool {
 	j--
 	return t.bits[(i-1)*t.words+j/64]>>(j%64)&1 == 0

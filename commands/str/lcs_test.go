@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// lengths is the usual table: that of each two prefixes.
+// lengths is the usual table, with the length for each pair of prefixes.
 func lengths(x, y []byte) [][]int {
 	t := [][]int{make([]int, len(y)+1)}
 	for i := range x {

@@ -10,7 +10,7 @@ import (
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// options are what SET and GETEX may be given.
+// options are the options of SET and GETEX.
 type options struct {
 	nx, xx, get, keepTTL, persist bool
 	expiry                        expiry
@@ -89,8 +89,7 @@ func expiryWord(a *command.Args) string {
 	return ""
 }
 
-// setKeyFlags tells that SET does not read the key unless GET is among the
-// options.
+// setKeyFlags are the flags of SET's key: SET reads the key only if GET is among the options.
 func setKeyFlags(args [][]byte, _ int) command.KeyFlags {
 	for _, a := range args[3:] {
 		if command.EqualFold(a, "GET") {
@@ -166,7 +165,7 @@ func set(c *command.Ctx, value []byte, o options) {
 	}
 }
 
-// logSet names the effect of SET: with a deadline that is absolute, and without GET.
+// logSet logs the effect of SET, with an absolute deadline and without GET.
 func logSet(c *command.Ctx, value []byte, deadline int64, o options) {
 	switch {
 	case o.hasExpiry && !(o.expiry.absolute && !o.expiry.seconds):

@@ -9,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/commands/livetest"
 )
 
-// TestLargeRepliesStay has a client read large values late, which others change meanwhile: it gets what there was.
+// TestLargeRepliesStay makes a client read large values late, while others change them: it gets the old values.
 func TestLargeRepliesStay(t *testing.T) {
 	s := livetest.Start(t)
 	reader, writer := s.Client(), s.Client()

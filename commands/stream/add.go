@@ -43,7 +43,7 @@ func (f *family) xtrimRow() *command.Command {
 	}
 }
 
-// trimming is what XADD and XTRIM are told of trimming.
+// trimming is what the arguments of XADD and XTRIM say about trimming.
 type trimming struct {
 	stream.Trim
 	given   bool
@@ -93,8 +93,7 @@ func (t *trimming) threshold(a *command.Args) {
 	t.at = t.args - a.Left()
 }
 
-// exact makes a command that trims about as much as it says one that trims to what
-// the stream has now.
+// exact turns a command that trims approximately into one that trims exactly to what the stream has now.
 func (t *trimming) exact(args [][]byte, s *stream.Stream) [][]byte {
 	if !t.given || !t.Whole {
 		return args
@@ -109,8 +108,7 @@ func (t *trimming) exact(args [][]byte, s *stream.Stream) [][]byte {
 	return args
 }
 
-// Without LIMIT a trim of whole blocks takes out no more than so many blocks'
-// entries at once, within these bounds.
+// Without LIMIT, a trim of whole blocks removes at most the entries of trimBlocks blocks at once, within these bounds.
 const (
 	trimBlocks       = 100
 	trimEntriesNone  = 10_000 // if blocks have no limit
@@ -200,7 +198,7 @@ func (f *family) xadd(c *command.Ctx) {
 	switch {
 	case !given:
 		now := c.Now
-		if s.LastID() != (stream.ID{}) { // a stream that is new gave no id to anybody
+		if s.LastID() != (stream.ID{}) { // a new stream has given nobody an id yet
 			now = c.KS.Clock.ForNumbers(now)
 		}
 		id, fits = s.NextID(now / 1000)

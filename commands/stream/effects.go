@@ -1,14 +1,14 @@
 package stream
 
-// The effects of reading with a group and of passing entries on: what each of
-// them makes of an entry, as the words of Redis's replicas.
+// The effects of reading with a group and of claiming entries: the new state of each entry, in the commands that Redis's
+// replicas get.
 
 import (
 	"github.com/limitkv/limitkv/engine/stream"
 	"github.com/limitkv/limitkv/server/command"
 )
 
-// groupLog names effects on a group.
+// groupLog logs effects on a group.
 type groupLog struct {
 	c          *command.Ctx
 	key, group []byte
@@ -16,8 +16,7 @@ type groupLog struct {
 	made       []byte // a consumer that was made, and that no effect has named yet
 }
 
-// claim tells with whom an entry is pending, or that it is not any more, for it is
-// gone from the stream.
+// claim logs with whom an entry is pending, or that it is no longer pending because it is gone from the stream.
 func (l *groupLog) claim(p stream.Pending) { l.claimUpTo(p, l.g.LastID) }
 
 // claimUpTo is claim with the ID up to which the group had read.
@@ -33,7 +32,7 @@ func (l *groupLog) claimUpTo(p stream.Pending, last stream.ID) {
 		[]byte("FORCE"), []byte("JUSTID"), []byte("LASTID"), last.Append(nil))
 }
 
-// groupID tells how far the group has read.
+// groupID logs how far the group has read.
 func (l *groupLog) groupID() {
 	l.end()
 	if l.c.Logging() {
@@ -44,8 +43,8 @@ func (l *groupLog) groupID() {
 // consumer notes that a consumer was made.
 func (l *groupLog) consumer(name []byte) { l.made = name }
 
-// end tells of a consumer that was made and to whom no entry was given. Redis does so
-// only where none is to be acknowledged, and forgets the others.
+// end logs a consumer that was made and got no entry. Redis does so only where no entry needs an acknowledgement, and omits
+// the others.
 func (l *groupLog) end() {
 	if l.made != nil && l.c.Logging() {
 		l.c.Effect([]byte("XGROUP"), []byte("CREATECONSUMER"), l.key, l.group, l.made)

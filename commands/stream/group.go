@@ -163,7 +163,7 @@ func xgroupDestroy(c *command.Ctx) {
 		return
 	}
 	c.Altered(c.Args[2], engine.EventStream, "xgroup-destroy")
-	c.Ready(c.Args[2]) // who waits for the group is told
+	c.Ready(c.Args[2]) // callers that wait for the group get the error
 	c.Int(1)
 }
 

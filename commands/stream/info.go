@@ -1,6 +1,6 @@
 package stream
 
-// XINFO: what there is to know of a stream, its groups and their consumers.
+// XINFO describes a stream, its groups and their consumers.
 
 import (
 	"github.com/limitkv/limitkv/engine/stream"

@@ -1,6 +1,6 @@
 package stream
 
-// What was delivered and not acknowledged: XACK, XPENDING, XCLAIM, XAUTOCLAIM.
+// Entries that were delivered and not acknowledged: XACK, XPENDING, XCLAIM, XAUTOCLAIM.
 
 import (
 	"math"
@@ -93,7 +93,7 @@ func xpending(c *command.Ctx) {
 	}
 }
 
-// pendingRange is which of the pending entries are asked for.
+// pendingRange says which of the pending entries are asked for.
 type pendingRange struct {
 	idle       int64
 	start, end stream.ID
@@ -156,7 +156,7 @@ func replySummary(c *command.Ctx, g *stream.Group) {
 
 func (q *pendingRange) reply(c *command.Ctx, g *stream.Group) {
 	now := millis(c)
-	c.Expect(g.Pending()) // all may be looked at for one that has been idle
+	c.Expect(g.Pending()) // all may be looked at to find one idle entry
 	mark, n := c.Writer.Mark(), int64(0)
 	visit := func(p stream.Pending) bool {
 		if n == q.count || p.ID.Compare(q.end) > 0 {
@@ -245,7 +245,7 @@ func xclaim(c *command.Ctx) {
 		case g.Pending() != before:
 			c.CountChange()
 			l.claim(was)
-			moved = false // an effect of one entry tells it, too
+			moved = false // the effect of an entry contains it too
 		}
 	}
 	if moved {

@@ -1,6 +1,6 @@
 package stream
 
-// Reading what is there: XLEN, XRANGE, XREVRANGE.
+// Reading entries: XLEN, XRANGE, XREVRANGE.
 
 import (
 	"github.com/limitkv/limitkv/engine/stream"

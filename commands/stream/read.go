@@ -1,8 +1,7 @@
 package stream
 
-// XREAD and XREADGROUP, waiting or not. Who waited is served as if the command
-// came again, with what "$" meant when it began: so it finds what there is
-// by then of all its keys, and the errors too.
+// XREAD and XREADGROUP, waiting or not. A command that waits is served by reading again, with "$" as it was at the beginning.
+// So it finds everything that all its keys have by then, and errors too.
 
 import (
 	"bytes"
@@ -35,7 +34,7 @@ var xreadgroupRow = &command.Command{
 	Run:        func(c *command.Ctx) { read(c, true) },
 }
 
-// seekStreams finds what follows STREAMS where that is an option: a group, a consumer or a key may have that name, too.
+// seekStreams finds the argument after STREAMS, if that is the option: a group, a consumer or a key may have that name too.
 func seekStreams(args [][]byte) int {
 	for i := 1; i < len(args); i++ {
 		switch arg := args[i]; {
@@ -55,7 +54,7 @@ func seekStreams(args [][]byte) int {
 	return -1
 }
 
-// reading is what is asked for.
+// reading is what a command's arguments say.
 type reading struct {
 	grouped         bool // XREADGROUP
 	group, consumer []byte
@@ -64,10 +63,10 @@ type reading struct {
 	block           bool
 	deadline        int64 // as in engine.Waiter
 	keys, ids       [][]byte
-	starts          []start // of who waits: what the IDs were
+	starts          []start // of a command that waits: what the IDs meant
 }
 
-// start is what an ID said to begin after.
+// start is the position that an ID means.
 type start struct {
 	after stream.ID
 	last  bool // the entry before the last one, "+"
@@ -139,10 +138,10 @@ func blockUntil(c *command.Ctx, a *command.Args) int64 {
 type position struct {
 	stream *stream.Stream // nil: the key is missing
 	group  *stream.Group
-	after  stream.ID // MaxID in a group: what is new to it
+	after  stream.ID // MaxID in a group: entries that are new to the group
 }
 
-// errMeaningless is for "$" and "+" where they are no way to read.
+// errMeaningless is the error for "$" and "+" in XREADGROUP.
 func errMeaningless(id string) string {
 	return "ERR The " + id + " ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by " +
 		"specifying a proper ID, or use the > ID to get new messages. The " + id + " ID would just return an empty result set."
@@ -208,8 +207,7 @@ func (q *reading) start(c *command.Ctx, st *stream.Stream, text []byte) (from st
 	return from, true
 }
 
-// serve replies what there is in the streams, and reports false if that is
-// nothing.
+// serve replies the entries in the streams, and reports false if there are none.
 func (q *reading) serve(c *command.Ctx, at []position) bool {
 	top, served := c.Writer.Mark(), 0
 	for i := range at {
@@ -280,7 +278,7 @@ func (q *reading) serve(c *command.Ctx, at []position) bool {
 // limit is the count as the stream takes it.
 func (q *reading) limit() int { return int(min(q.count, math.MaxInt32)) }
 
-// history repeats what is pending with the consumer.
+// history replies once more the entries that are pending with the consumer.
 func (q *reading) history(c *command.Ctx, p *position, consumer *stream.Consumer) {
 	expect(c, consumer.Pending(), q.count)
 	mark := c.Writer.Mark()
@@ -312,7 +310,7 @@ func read(c *command.Ctx, grouped bool) {
 	q.wait(c, at)
 }
 
-// wait has the session wait for entries beyond where the reading begins.
+// wait makes the session wait for entries after those where the reading begins.
 func (q *reading) wait(c *command.Ctx, at []position) {
 	kept := *q
 	w := c.NewWait(&kept, engine.KindStream, q.deadline)
@@ -331,10 +329,10 @@ func (q *reading) wait(c *command.Ctx, at []position) {
 	c.Block(w)
 }
 
-// Try reads again: all keys, whichever is ready.
+// Try reads all keys again, whichever is ready.
 func (q *reading) Try(c *command.Ctx, key []byte) (engine.Served, int64) {
 	if !q.grouped && c.Peek(key).Kind() != engine.KindStream {
-		return engine.ServedSkip, 0 // only who reads with a group is told that the stream is gone
+		return engine.ServedSkip, 0 // only XREADGROUP gets an error because the stream is gone
 	}
 	if at, ok := q.resolve(c); !ok || q.serve(c, at) {
 		return engine.ServedDone, 0

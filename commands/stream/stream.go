@@ -119,7 +119,7 @@ func replyEntry(c *command.Ctx, it *stream.Iter) {
 	}
 }
 
-// expect tells of entries that are gone over, at most count of them (0: all).
+// expect announces how many entries will be visited, at most count (0: all).
 func expect(c *command.Ctx, entries int, count int64) {
 	if count > 0 {
 		entries = int(min(count, int64(entries)))
@@ -150,8 +150,7 @@ func noGroupFor(key, group []byte) string {
 	return "NOGROUP No such consumer group '" + string(command.Text(group)) + "' for key name '" + string(command.Text(key)) + "'"
 }
 
-// consumerOf finds a consumer of a group, making it if it is missing, and notes
-// that it was here. made is called if it was missing.
+// consumerOf finds a consumer of a group or makes it, and records that it was seen. made is called if it was missing.
 func consumerOf(c *command.Ctx, key []byte, g *stream.Group, name []byte, made func(name []byte)) *stream.Consumer {
 	consumer, created := g.CreateConsumer(name, millis(c))
 	if created {

@@ -1,7 +1,7 @@
 // Package transactions, internal to the server, is MULTI, EXEC, DISCARD, WATCH and UNWATCH.
 //
-// EXEC runs under the locks of all its commands' keys and of the watched
-// keys, so nothing comes between; dispatch has them when it runs EXEC.
+// EXEC runs under the locks of all its commands' keys and of the watched keys, so nothing comes between. dispatch takes them
+// before it runs EXEC.
 package transactions
 
 import (
@@ -108,7 +108,7 @@ func (t family) discard(c *command.Ctx) {
 	c.OK()
 }
 
-// plan needs what the queued commands need, and the watched keys.
+// plan locks what the queued commands need, and the watched keys.
 func (t family) plan(c *command.Ctx, set *engine.LockSet) (long bool) {
 	m := &c.Session.Multi
 	if m.Failed {
@@ -144,7 +144,7 @@ func sameSlot(queue []command.Request) bool {
 	return true
 }
 
-// guarded asks those of the queued commands that are to hold before any of them runs.
+// guarded checks the queued commands that have a guard before any of them runs, and returns the first error.
 func guarded(c *command.Ctx, queue []command.Request) (text string) {
 	exec, db := c.Request, c.DB
 	for i := range queue {
