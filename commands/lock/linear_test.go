@@ -262,8 +262,6 @@ func check(t *testing.T, model porcupine.NondeterministicModel, history []porcup
 		}
 		t.Fatalf("%s:\n%s", wrong, b.String())
 	}
-	if testing.Verbose() {
-	} // XXX
 }
 
 // decided fails if too many rounds were undecided.
