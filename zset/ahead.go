@@ -6,12 +6,10 @@ import (
 	"github.com/limitkv/limitkv/zset/wyhash"
 )
 
-// Entries are read ahead of their use. Those that follow each other in the order are
-// anywhere in the arena, and their places in the index anywhere in that: a walk would
-// wait for memory at each entry, and a removal twice. Some entries together are read
-// before the first of them is needed, so the processor waits for all at once. Pops of
-// one entry read for the next ones, too: among a million that takes 30 % off a pop with
-// an add, and 20 % off a removal of ten.
+// Entries are read before they are needed. Neighbours in the order are anywhere in the arena, and their places in the
+// index are anywhere, too: a walk would wait for memory at each entry, and a removal twice. So some entries are read
+// together before the first of them is needed, and the processor waits for all at once. Pops of one entry also read the
+// next ones: with a million members that takes 30 % off a pop with an add, and 20 % off a removal of ten.
 
 // aheadMax is how many entries are read ahead.
 const aheadMax = 8
@@ -25,7 +23,7 @@ func (a *arena) readAhead(refs []ref) {
 	keepRead(read)
 }
 
-// readAhead reads what the removal of entries looks at.
+// readAhead reads what the removal of entries will read.
 func (l *large) readAhead(refs []ref) {
 	l.arena.readAhead(refs)
 	read := uint64(0)
@@ -38,11 +36,11 @@ func (l *large) readAhead(refs []ref) {
 	keepRead(read)
 }
 
-// never is set never.
+// never is never set.
 var never atomic.Bool
 
-// keepRead keeps the compiler from leaving out reads without a purpose. A sum of a few bytes is below the one that it
-// looks for.
+// keepRead keeps the compiler from removing reads whose results are not used. A sum of a few bytes is smaller than the
+// number that it is compared with.
 func keepRead(read uint64) {
 	if read == ^uint64(0) {
 		never.Store(true)

@@ -5,24 +5,20 @@ import (
 	"math"
 )
 
-// arena holds the entries of a large set, each a score (8 bytes), the length of
-// the member (1 or 2) and the member. An entry is named by a ref of 4 bytes and
-// does not move while it lives, but for compaction. A million entries are some
-// thousand slices without pointers, so the garbage collector has nothing to
-// trace, and a member costs no allocation.
+// arena has the entries of a large set, each a score (8 bytes), the length of the member (1 or 2) and the member. A ref
+// of 4 bytes identifies an entry, which moves only in a compaction. A million entries are some thousand slices without
+// pointers, so the garbage collector has nothing to trace, and a member costs no allocation.
 //
-// The memory is divided in chunks of 16 KiB, of which the first one starts small
-// and grows, and chunks in units of 4 bytes. An entry that is freed goes to the
-// free list of its size, threaded through the memory itself. While more than two
-// thirds of the arena are free, each removal looks for a chunk of which two
-// thirds are free, moves its entries, some hundred at most, and gives it back; so
-// a set that shrinks gives its memory back without a pause. (With a half in place
-// of two thirds, emptying a set by ZPOPMIN took 8 % longer.)
+// The memory is divided into chunks of 16 KiB, of which the first one starts small and grows, and chunks into units of
+// 4 bytes. A freed entry goes to the free list of its size, whose links are in the free memory itself. While more than
+// two thirds of the arena are free, each removal looks for a chunk of which two thirds are free, moves its entries,
+// some hundred at most, and releases it. So a set that shrinks releases its memory without a pause. (With a half
+// instead of two thirds, emptying a set by ZPOPMIN took 8 % longer.)
 type arena struct {
-	chunks [][]byte // by number; nil for one given back
+	chunks [][]byte // by number; nil for a released one
 	live   []uint16 // units in use in each chunk
-	spare  []uint32 // numbers of chunks given back
-	hand   int      // the chunk at which the search for one to evacuate goes on
+	spare  []uint32 // numbers of released chunks
+	hand   int      // the chunk at which the search for one to evacuate continues
 	tail   int      // the chunk that new entries are appended to, -1 if none
 	free   []ref    // heads of the free lists by size in units; 0 is the end
 	units  int      // in use
@@ -32,8 +28,7 @@ type arena struct {
 	longs  int      // bytes in long
 }
 
-// ref names an entry: the number of its chunk and the unit in it where it
-// starts. 0 is no entry.
+// ref identifies an entry: the number of its chunk, and the unit in it where the entry starts. 0 is no entry.
 type ref uint32
 
 const (
@@ -44,8 +39,8 @@ const (
 
 	firstUnit = 1 // unit 0 of each chunk is not used, so that no ref is 0
 
-	// inlineMax is the longest member that is kept in a chunk. A longer one has
-	// an allocation of its own, so that a chunk's tail is never wasted by much.
+	// inlineMax is the longest member that is stored in a chunk. A longer one has its own allocation, so that little is
+	// wasted at the end of a chunk.
 	inlineMax = 1023
 
 	victimSteps = 64 // chunks looked at in one search
@@ -54,16 +49,16 @@ const (
 	// counting the long ones, of which there can be half a billion).
 	arenaChunksMax = 1 << (32 - chunkShift)
 
-	// The byte after the score: below lenWide it is the length; from there on
-	// its low bits and the next byte are; or a mark.
+	// The byte after the score. Below lenWide it is the length. From lenWide on, its low bits and the next byte are the
+	// length. lenLong and lenFree are marks.
 	lenWide = 0xC0
 	lenLong = 0xFE // the index into long follows, 4 bytes
-	lenFree = 0xFF // a free entry: its size in units follows, 2 bytes; next and previous of its list stand in place of the score
+	lenFree = 0xFF // a free entry: its size in units follows, 2 bytes; next and previous of its list are in place of the score
 )
 
 func unitsFor(bytes int) int { return (bytes + unitBytes - 1) / unitBytes }
 
-// unitsOf returns the size of the entry of a member.
+// unitsOf returns the size of a member's entry.
 func unitsOf(memberBytes int) int {
 	switch {
 	case memberBytes < lenWide:
@@ -147,8 +142,7 @@ func (a *arena) remove(r ref) {
 	a.link(r, units)
 }
 
-// alloc finds room for an entry of so many units: a hole of just that size, or
-// the end of the arena.
+// alloc finds room for an entry of so many units: a hole of exactly that size, or the end of the arena.
 func (a *arena) alloc(units int) ref {
 	var r ref
 	if units < len(a.free) && a.free[units] != 0 {
@@ -193,7 +187,7 @@ func (a *arena) append(units int) ref {
 	return ref(a.tail<<chunkShift | firstUnit)
 }
 
-// extend lengthens a chunk; one that has no room doubles, up to a whole chunk.
+// extend lengthens a chunk; one without room doubles, up to the size of a whole chunk.
 func extend(c []byte, n int) []byte {
 	if len(c)+n > cap(c) {
 		bigger := make([]byte, len(c), min(chunkBytes, max(1024, 2*cap(c), len(c)+n)))
@@ -203,7 +197,7 @@ func extend(c []byte, n int) []byte {
 	return c[:len(c)+n]
 }
 
-// A free entry as a node of its list.
+// A free entry is a node of the list of its size.
 
 func (a *arena) link(r ref, units int) {
 	for len(a.free) <= units {
@@ -236,7 +230,7 @@ func (a *arena) unlink(r ref, units int) {
 	a.holes -= units
 }
 
-// walk calls fn for the entries of a chunk, free or not, which it may unlink.
+// walk calls fn for the entries of a chunk, free or not. fn may unlink them.
 func (a *arena) walk(chunk int, fn func(r ref, units int, free bool)) {
 	c := a.chunks[chunk]
 	for unit := firstUnit; unit < len(c)/unitBytes; {
@@ -254,14 +248,13 @@ func (a *arena) walk(chunk int, fn func(r ref, units int, free bool)) {
 	}
 }
 
-// sparse reports whether so much of the arena is free that a chunk is to be
-// evacuated.
+// sparse reports whether so much of the arena is free that a chunk should be evacuated.
 func (a *arena) sparse() bool {
 	return a.holes > 2*a.units+chunkUnits
 }
 
-// victim returns a chunk that is two thirds free or more, -1 if there is none among
-// the next few. On average they all are, when the arena is sparse.
+// victim returns a chunk that is two thirds free or more, -1 if there is none among the next few. In a sparse arena an
+// average chunk is.
 func (a *arena) victim() int {
 	for range min(victimSteps, len(a.chunks)) {
 		i := a.hand
@@ -275,7 +268,7 @@ func (a *arena) victim() int {
 	return -1
 }
 
-// evacuate empties a chunk and calls moved for each entry that it put elsewhere.
+// evacuate empties a chunk and calls moved for each entry that it moved.
 func (a *arena) evacuate(victim int, moved func(from, to ref)) {
 	var entries [chunkUnits / 3]ref // the smallest entry has 3 units
 	n := 0

@@ -70,7 +70,7 @@ func BenchmarkMemory(b *testing.B) {
 func BenchmarkMillion(b *testing.B) {
 	m := million()
 	s := m.set
-	put := func() { // what a benchmark took out
+	put := func() { // adds again what a benchmark removed
 		for _, name := range m.names {
 			if s.Len() == benchMembers {
 				return
@@ -133,8 +133,8 @@ func BenchmarkMillion(b *testing.B) {
 	})
 }
 
-// Drain pops members one by one until none is left, memory being given back on
-// the way. Run it with at least a million iterations.
+// Drain pops members one by one until none is left, and the set releases memory meanwhile. Run it with at least a
+// million iterations.
 func BenchmarkDrain(b *testing.B) {
 	s := &Set{}
 	for range b.N {
@@ -147,7 +147,7 @@ func BenchmarkDrain(b *testing.B) {
 	}
 }
 
-// The packed form at its largest, and as a limiter's window of ten has it.
+// The packed form at its largest, and as in a limiter's window of ten.
 func BenchmarkPacked(b *testing.B) {
 	for _, n := range []int{10, 128} {
 		s := &Set{}

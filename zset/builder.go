@@ -8,22 +8,22 @@ import (
 	"github.com/limitkv/limitkv/zset/wyhash"
 )
 
-// Builder makes a set of members whose scores change until the last is known, as those of a union do. They are sorted
-// once, at the end, where a set would move each to another place at every change. As long as a set of them would be packed,
-// they are in one that is not in order.
+// Builder makes a set of members whose scores change until the last one is known, as in a union. It sorts the members
+// once, at the end, where a set would move a member at every change. While a set of them would be packed, they are in a
+// packed set that is not in order.
 type Builder struct {
 	small packed
 	big   *large // nil while they are in small
 	refs  []ref
 }
 
-// A Builder has room at first for some entries, or for as many as it is to have, of so many bytes.
+// The room that a Builder has at first: for some entries, or for the expected number of them, each of so many bytes.
 const (
 	builderEntries    = 16
 	builderEntryBytes = 24
 )
 
-// NewBuilder returns a Builder of a "skiplist" of about so many members, or more.
+// NewBuilder returns a Builder of a "skiplist" with about this number of members, or more.
 func NewBuilder(members int) *Builder {
 	b := &Builder{}
 	if members > packedEntriesMax {
@@ -35,7 +35,7 @@ func NewBuilder(members int) *Builder {
 	return b
 }
 
-// enlarge goes on in the large form.
+// enlarge continues in the large form.
 func (b *Builder) enlarge(members int) {
 	b.big, b.refs = newLarge(true), make([]ref, 0, members)
 	b.big.index = newIndexOf(members)
@@ -46,7 +46,7 @@ func (b *Builder) enlarge(members int) {
 	b.small = nil
 }
 
-// Add adds a member, or gives the one that is there the score that combine makes of its score and this one. combine is nil
+// Add adds a member. If it is there already, combine makes its new score of the old one and this one. combine is nil
 // for a member that is not there.
 func (b *Builder) Add(member []byte, score float64, combine func(old, score float64) float64) {
 	if b.big == nil {
@@ -76,7 +76,7 @@ func (b *Builder) Add(member []byte, score float64, combine func(old, score floa
 	b.refs = append(b.refs, r)
 }
 
-// Set returns the set. The Builder is not used any more.
+// Set returns the set. The Builder must not be used any more.
 func (b *Builder) Set() *Set {
 	if b.big == nil {
 		return &Set{packed: b.small.sorted()}
@@ -99,7 +99,7 @@ func (b *Builder) Set() *Set {
 	return &Set{big: b.big}
 }
 
-// fill makes an empty order one of sorted entries, level by level, with full nodes.
+// fill makes an empty order from sorted entries, level by level, with full nodes.
 func (o *order) fill(entries []slot) {
 	o.len = len(entries)
 	for inner := false; len(entries) > 0; inner = true {

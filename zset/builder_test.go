@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestBuilder compares what a Builder makes with a set to which the same is added one by one, and goes on changing it.
+// TestBuilder compares a Builder's set with one to which the same members are added one by one, and then changes both.
 func TestBuilder(t *testing.T) {
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)
@@ -73,7 +73,7 @@ func TestBuilder(t *testing.T) {
 	}
 }
 
-// BenchmarkUnion makes the sum of two sets of 1000 members, which are the same or of which half are.
+// BenchmarkUnion makes the sum of two sets of 1000 members, of which all or half are in both.
 func BenchmarkUnion(b *testing.B) {
 	make := func(from int) *Set {
 		s := New(1000, 0, Limits{})

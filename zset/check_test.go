@@ -10,7 +10,7 @@ import (
 	"github.com/limitkv/limitkv/zset/wyhash"
 )
 
-// check verifies everything that must hold of a set between two calls.
+// check verifies everything that must hold for a set between two calls.
 func (s *Set) check() error {
 	if s.big == nil {
 		return s.packed.check()
@@ -227,7 +227,7 @@ func (a *arena) check() error {
 	return err
 }
 
-// model is the set as anyone would write it first: a sorted slice.
+// model is the simplest sorted set: a sorted slice.
 type model []entry
 
 type entry struct {

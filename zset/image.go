@@ -2,11 +2,10 @@ package zset
 
 import "github.com/limitkv/limitkv/zset/wyhash"
 
-// Image hands the members of a large set over as they were when it began, a few
-// at a time, while the set changes. It goes through the index in the order of
-// hashes, as Scan does. A member that it has not come to is handed over before it
-// changes or goes, and noted while it is there, as are those that are new: what is
-// noted is passed over later. So nothing is copied but what changes ahead of it.
+// Image passes on the members of a large set as they were when it began, a few at a time, while the set changes. It
+// goes through the index in the order of hashes, as Scan does. A member that it has not reached is passed on before it
+// changes or is removed. It is noted while it is in the set, as are new members: noted members are skipped later. So
+// only members that change before they are reached are copied.
 type Image struct {
 	l      *large
 	fn     func(member []byte, score float64)
@@ -14,9 +13,8 @@ type Image struct {
 	noted  map[string]struct{}
 }
 
-// Image begins an image of a set, nil if the set is packed. fn is called with each
-// member once, by Next and by whoever changes the set. A set has one image at a
-// time: a new one ends the last.
+// Image begins an image of a set, nil if the set is packed. fn is called with each member once, by Next and by
+// functions that change the set. A set has one image at a time: a new one ends the last.
 func (s *Set) Image(fn func(member []byte, score float64)) *Image {
 	if s.big == nil {
 		return nil
@@ -26,7 +24,7 @@ func (s *Set) Image(fn func(member []byte, score float64)) *Image {
 	return m
 }
 
-// Next hands about count members over. It reports false at the end.
+// Next passes on about count members. It returns false at the end.
 func (m *Image) Next(count int) bool {
 	l := m.l
 	if l.image != m {
@@ -43,7 +41,7 @@ func (m *Image) Next(count int) bool {
 	return l.image == m
 }
 
-// End gives the rest up.
+// End ends the image without the rest.
 func (m *Image) End() {
 	if m.l.image == m {
 		m.l.image = nil
@@ -60,8 +58,8 @@ func (m *Image) note(h uint64, member []byte) {
 	}
 }
 
-// leaves is called before an entry goes. Nothing needs to be noted of a member that is not
-// there: so what comes and goes takes no memory.
+// leaves is called before an entry is removed. A member that is not there needs no note, so members that come and go
+// take no memory.
 func (m *Image) leaves(h uint64, r ref) {
 	if m.done(h) {
 		return

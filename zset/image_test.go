@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestImage changes a set in all ways while images of it are made: each has what there was when it began.
+// TestImage changes a set in all ways while images of it are made: each has what the set contained when it began.
 func TestImage(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -114,7 +114,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestImageForgets has members come and go while an image is made: what is gone is not remembered.
+// TestImageForgets adds and removes members while an image is made: the image does not remember removed ones.
 func TestImageForgets(t *testing.T) {
 	lim := Limits{MaxPacked: 0, MaxPackedBytes: 64}
 	s := New(1, 1, lim)

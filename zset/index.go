@@ -2,18 +2,16 @@ package zset
 
 import "math/bits"
 
-// index finds a member's entry by a hash of the member. It is extendible
-// hashing: the top bits of the hash choose a segment through a directory, and a
-// segment is a small open-addressed table of refs, probed a group of 8 slots at
-// a time by a word of 7-bit tags. A full segment is split in two, alone, so
-// growing never rehashes the whole (40 ms for a million members, as each hash
-// is a cache miss). It takes about 8 bytes a member, where a
-// map[string]float64 takes over 50 and makes the collector look at each.
+// index finds a member's entry by a hash of the member. It is extendible hashing: the top bits of the hash choose a
+// segment through a directory. A segment is a small open-addressed table of refs, probed a group of 8 slots at a time
+// by a word of 7-bit tags. A full segment alone is split in two, so growing never rehashes everything (40 ms for a
+// million members, because each hash is a cache miss). It takes about 8 bytes a member. A map[string]float64 takes over
+// 50, and the garbage collector looks at each.
 //
-// As a segment holds a contiguous range of hashes, walking segments in order
-// with the hash as the cursor is a SCAN that no growth disturbs.
+// A segment has a contiguous range of hashes. So a walk over the segments in order, with the hash as the cursor, is a
+// SCAN that no growth disturbs.
 type index struct {
-	dir     []*segment // a power of two of them; a segment may stand in several places in a row
+	dir     []*segment // a power of two of them; a segment may have several places in a row
 	depths  []uint8    // of the same; here, so that a lookup need not fetch the head of the segment
 	bits    uint       // log2(len(dir))
 	deepest int        // segments with depth == bits
@@ -24,8 +22,8 @@ const (
 	groupSlots   = 8
 	groups       = 51 // with the head they fill an allocation of 2048 bytes
 	slots        = groups * groupSlots
-	segmentMax   = slots * 7 / 8 // living and dead; so each probe meets an empty slot
-	segmentMerge = slots / 8     // below this a segment looks for its twin
+	segmentMax   = slots * 7 / 8 // used and dead slots; so each probe finds an empty slot
+	segmentMerge = slots / 8     // a segment with fewer members may merge with its twin
 	segmentBytes = 2048
 
 	tagEmpty  = 0x80
@@ -63,9 +61,8 @@ func newIndex() index {
 
 func (x *index) segment(h uint64) *segment { return x.dir[h>>(64-x.bits)] }
 
-// home returns the group where probing starts. It rises with the hash, so that a
-// part of the hashes of a segment is in groups that follow each other, which
-// scan relies on. (The low bits are the tag.)
+// home returns the group where probing starts. It rises with the hash, so that a range of a segment's hashes is in
+// consecutive groups, which scan relies on. (The low bits are the tag.)
 func home(h uint64, depth uint8) int {
 	group, _ := bits.Mul64(h<<depth, groups)
 	return int(group)
@@ -79,11 +76,10 @@ func (p *group) setTag(i int, tag uint64) {
 	p.tags = p.tags&^(0xff<<(slotShift*i)) | tag<<(slotShift*i)
 }
 
-// hasEmpty tells tagEmpty, whose lowest bits are 0, from tagDead.
+// hasEmpty reports whether a slot is empty. Bit 1 is clear in tagEmpty and set in tagDead.
 func (p *group) hasEmpty() bool { return p.tags&^(p.tags<<6)&highBits != 0 }
 
-// match marks the slots with the tag (and perhaps one above such a slot, so hits
-// are to be checked).
+// match marks the slots with the tag. It may also mark a slot above such a slot, so the caller must check each.
 func (p *group) match(tag uint64) uint64 {
 	w := p.tags ^ lowBits*tag
 	return (w - lowBits) &^ w & highBits
@@ -114,19 +110,19 @@ func (x *index) find(a *arena, h uint64, member []byte) (ref, bool) {
 	}
 }
 
-// slotOf returns the group and slot of r, which is there.
+// slotOf returns the group and slot of r, which must be there.
 func (g *segment) slotOf(h uint64, r ref) (*group, int) {
 	for at := home(h, g.depth); ; at = after(at) {
 		p := &g.groups[at]
 		for i, have := range p.refs {
-			if have == r { // a free slot's is 0
+			if have == r { // a free slot has 0
 				return p, i
 			}
 		}
 	}
 }
 
-// put stores a ref that is not there; there is room.
+// put stores a ref that is not there. There must be room.
 func (g *segment) put(h uint64, r ref) {
 	for at := home(h, g.depth); ; at = after(at) {
 		p := &g.groups[at]
@@ -143,8 +139,7 @@ func (g *segment) put(h uint64, r ref) {
 	}
 }
 
-// insert adds the ref of a member that is not there. rehash gives the hash of
-// one that is.
+// insert adds the ref of a new member. rehash returns the hash of an existing one.
 func (x *index) insert(h uint64, r ref, rehash func(ref) uint64) {
 	g := x.segment(h)
 	for int(g.used)+int(g.dead) >= segmentMax {
@@ -155,8 +150,8 @@ func (x *index) insert(h uint64, r ref, rehash func(ref) uint64) {
 	x.count++
 }
 
-// remove removes the ref of a member. Its slot may be empty again, and not only
-// dead, if the group has an empty slot, for then no probe went beyond the group.
+// remove removes the ref of a member. If the group has an empty slot, no probe went beyond the group, so the slot can
+// be empty again; otherwise it is dead.
 func (x *index) remove(h uint64, r ref, rehash func(ref) uint64) {
 	g := x.segment(h)
 	p, i := g.slotOf(h, r)
@@ -174,13 +169,13 @@ func (x *index) remove(h uint64, r ref, rehash func(ref) uint64) {
 	}
 }
 
-// replace gives a member whose entry moved its new ref.
+// replace replaces the ref of a member whose entry moved.
 func (x *index) replace(h uint64, from, to ref) {
 	p, i := x.segment(h).slotOf(h, from)
 	p.refs[i] = to
 }
 
-// makeRoom splits a segment, or cleans it if much of it is dead.
+// makeRoom splits a segment, or makes it anew if much of it is dead.
 func (x *index) makeRoom(g *segment, h uint64, rehash func(ref) uint64) {
 	if int(g.used) < segmentMax/2 {
 		x.place(g.depth, h, []*segment{newSegment(g.depth)}, rehash, g)
@@ -195,8 +190,7 @@ func (x *index) makeRoom(g *segment, h uint64, rehash func(ref) uint64) {
 	x.place(g.depth, h, []*segment{newSegment(g.depth + 1), newSegment(g.depth + 1)}, rehash, g)
 }
 
-// merge joins a segment with its twin, with which it was one before a split, if
-// both together fill less than half of one.
+// merge joins a segment with its twin, from which a split separated it, if both together fill half of one or less.
 func (x *index) merge(g *segment, h uint64, rehash func(ref) uint64) {
 	twin := x.segment(h ^ 1<<(64-uint(g.depth)))
 	if twin.depth != g.depth || int(twin.used)+int(g.used) > segmentMax/2 {
@@ -211,8 +205,8 @@ func (x *index) merge(g *segment, h uint64, rehash func(ref) uint64) {
 	}
 }
 
-// place puts the members of the old segments, which cover the hashes that share
-// the top depth bits with h, in the new ones, which cover the same.
+// place moves the members of the old segments to the new ones. Both cover the hashes that share the top depth bits with
+// h.
 func (x *index) place(depth uint8, h uint64, into []*segment, rehash func(ref) uint64, old ...*segment) {
 	first := 0
 	if depth > 0 {
@@ -245,7 +239,7 @@ func (x *index) halve() {
 	x.resize(func(i int) int { return 2 * i })
 }
 
-// resize makes the directory anew, of which place i is place old(i) now.
+// resize makes a new directory, whose place i is the old place old(i).
 func (x *index) resize(old func(i int) int) {
 	dir, depths := make([]*segment, 1<<x.bits), make([]uint8, 1<<x.bits)
 	x.deepest = 0
@@ -258,13 +252,11 @@ func (x *index) resize(old func(i int) int) {
 	x.dir, x.depths = dir, depths
 }
 
-// cursorBits is how much of the hash a cursor holds: a client in JavaScript or
-// Lua keeps 53 bits of a number.
+// cursorBits is how many bits of the hash a cursor has: a number in JavaScript or Lua has 53 bits.
 const cursorBits = 48
 
-// scan calls fn for the members whose hash is at or above the cursor until they
-// are about count, and returns the cursor after them, 0 at the end. A segment is
-// handed out in parts if it holds much more than count.
+// scan calls fn for the members whose hash is at or above the cursor, until there were about count of them, and returns
+// the cursor after them, 0 at the end. A segment with many more members than count is scanned in parts.
 func (x *index) scan(cursor uint64, count int, rehash func(ref) uint64, fn func(ref)) uint64 {
 	from, done := cursor<<(64-cursorBits), 0
 	for {
@@ -290,8 +282,8 @@ func (x *index) scan(cursor uint64, count int, rehash func(ref) uint64, fn func(
 	}
 }
 
-// scan calls fn for the refs in all slots where hashes from first to last can be:
-// the groups in which their probes start, and on until a probe would stop.
+// scan calls fn for the refs in all slots where hashes from first to last can be: in the groups where their probes
+// start, and in those after them until a probe would stop.
 func (g *segment) scan(first, last uint64, fn func(ref)) {
 	start, end := home(first, g.depth), home(last, g.depth)
 	for at, probing := start, false; ; {

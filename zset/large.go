@@ -2,13 +2,13 @@ package zset
 
 import "github.com/limitkv/limitkv/zset/wyhash"
 
-// large is the form of a set that is too much for the packed one.
+// large is the form of a set that is too large for the packed one.
 type large struct {
 	arena    arena
 	index    index
 	order    order
-	skiplist bool   // what Encoding answers
-	ahead    int    // of how many entries at an end what their removal looks at was read
+	skiplist bool   // whether Encoding returns "skiplist"
+	ahead    int    // for how many more entries at an end the data that their removal needs was read
 	image    *Image // nil unless one is under way
 }
 
@@ -26,7 +26,7 @@ func (l *large) find(h uint64, member []byte) (ref, bool) {
 	return l.index.find(&l.arena, h, member)
 }
 
-// insert adds a member that is not there.
+// insert adds a new member.
 func (l *large) insert(h uint64, member []byte, score float64) {
 	if l.image != nil {
 		l.image.note(h, member)
@@ -52,7 +52,7 @@ func (l *large) remove(h uint64, r ref) {
 	l.tidy()
 }
 
-// drop removes an entry that is not in the order any more.
+// drop removes an entry that is no longer in the order.
 func (l *large) drop(h uint64, r ref) {
 	if l.image != nil {
 		l.image.leaves(h, r)
@@ -63,7 +63,7 @@ func (l *large) drop(h uint64, r ref) {
 
 func (l *large) removeRange(lo, hi int) { l.takeRange(lo, hi, nil) }
 
-// takeRange removes a range and calls fn, if it is not nil, with each member before.
+// takeRange removes a range. If fn is not nil, it is called with each member before.
 func (l *large) takeRange(lo, hi int, fn func(member []byte, score float64)) {
 	l.order.removeRange(lo, hi, func(scores []float64, refs []ref) {
 		for i, r := range refs {
@@ -91,7 +91,7 @@ func (l *large) popMin(n int, fn func(member []byte, score float64)) {
 	l.takeRange(0, n, fn)
 }
 
-// popMax is popMin for the last members, from the last one on.
+// popMax is popMin for the last members, beginning with the last one.
 func (l *large) popMax(n int, fn func(member []byte, score float64)) {
 	if n == 1 {
 		leaf := l.order.last()
@@ -106,8 +106,8 @@ func (l *large) popMax(n int, fn func(member []byte, score float64)) {
 	l.removeRange(l.len()-n, l.len())
 }
 
-// nears is called before one entry is taken from an end, with that and the next ones: whoever takes one mostly comes
-// back for more.
+// nears is called before one entry is popped at an end, with this entry and the next ones. It reads all of them,
+// because a caller that pops one entry mostly pops more.
 func (l *large) nears(refs []ref) {
 	if l.ahead == 0 {
 		l.ahead = len(refs)
@@ -116,7 +116,7 @@ func (l *large) nears(refs []ref) {
 	l.ahead--
 }
 
-// tidy gives back memory, a chunk at most.
+// tidy releases memory, one chunk at most.
 func (l *large) tidy() {
 	if !l.arena.sparse() {
 		return
@@ -178,7 +178,7 @@ const (
 	segmentFill = segmentMax * 7 / 10
 )
 
-// memoryEstimate is memoryUsage without looking at each part.
+// memoryEstimate is memoryUsage without a look at each part.
 func (l *large) memoryEstimate() int {
 	n := l.len()
 	bytes := 256 + (n/nodeFill+1)*nodeBytes + (n/segmentFill+1)*segmentBytes + 9*len(l.index.dir)

@@ -20,8 +20,8 @@ type harness struct {
 	steps int
 	did   map[string]int // how often something really happened
 
-	beside bool   // a small set is in the bytes of another
-	home   []byte // these
+	beside bool   // a small set is in memory that is not its own
+	home   []byte // that memory
 }
 
 func newHarness(t testing.TB, lim Limits, large bool, every int) *harness {
@@ -41,7 +41,7 @@ func (h *harness) reset() {
 	}
 }
 
-// bring brings a small set back into bytes that are not its own.
+// bring moves a small set back into memory that is not its own.
 func (h *harness) bring() {
 	h.t.Helper()
 	b, ok := h.set.Plain()
@@ -381,8 +381,8 @@ func (h *harness) equalScores(r *rand.Rand) {
 	h.removeRange(h.lexRange(LexBound{LexExclusive, []byte("m5")}, LexBound{LexInclusive, []byte("m6")}))
 }
 
-// scanAll scans in pieces, writing in between, and looks whether every member
-// that was there throughout came, exactly once.
+// scanAll scans in parts, with writes in between, and checks that every member that was there throughout came exactly
+// once.
 func (h *harness) scanAll(r *rand.Rand) {
 	h.t.Helper()
 	stay := map[string]int{}

@@ -7,25 +7,23 @@ import (
 	"slices"
 )
 
-// packed is a small set in one slice without pointers: a header of 4 bytes, then
-// the entries in order, each its score (8 bytes), the length of the member
-// (varint) and the member. Everything is found by walking from the front. The
-// header is the number of entries, then how many bytes all of it has, for who
-// has more (Set.Over), and in the top bit whether Redis would have made the set a
-// skiplist by now. Offsets into the slice are called at.
+// packed is a small set in one slice without pointers: a header of 4 bytes, then the entries in order, each its score
+// (8 bytes), the length of the member (varint) and the member. Everything is found by walking from the front. The
+// header has the number of entries; then the number of bytes of all of it, for callers whose slice is longer
+// (Set.Over); and in the top bit whether Redis would have made the set a skiplist by now. Offsets into the slice are
+// called at.
 type packed []byte
 
 const (
 	packedHeader = 4
 	packedCount  = 1<<8 - 1
-	packedBytes  = 8 // from which bit on
+	packedBytes  = 8 // the first bit of the number of bytes
 	packedMark   = 1 << 31
 	scoreBytes   = 8
 
-	// packedEntriesMax and packedBytesMax say when a set takes the large form,
-	// whatever zset-max-listpack-* are set to: a walk over so much costs less
-	// than half a microsecond, and a large set starts at 4 KiB. All that is a
-	// listpack by Redis's default limits is packed.
+	// packedEntriesMax and packedBytesMax say when a set takes the large form, whatever the values of
+	// zset-max-listpack-*: a walk over so much costs less than half a microsecond, and a large set starts at 4 KiB.
+	// Every set that is a listpack by Redis's default limits is packed.
 	packedEntriesMax = 128
 	packedBytesMax   = 10 << 10
 
@@ -41,7 +39,7 @@ func (p packed) header() uint32 {
 	return binary.LittleEndian.Uint32(p)
 }
 
-// note notes in the header how many bytes there are, and n entries more.
+// note sets the number of bytes in the header, and adds n to the number of entries.
 func (p packed) note(n int) {
 	h := p.header()
 	binary.LittleEndian.PutUint32(p, h&packedMark|uint32(len(p))<<packedBytes|uint32(int(h&packedCount)+n))
@@ -57,7 +55,7 @@ func (p *packed) setSkiplist() {
 	binary.LittleEndian.PutUint32(*p, p.header()|packedMark)
 }
 
-// emptyPacked is a set without entries that has room to grow in.
+// emptyPacked is a set without entries that can grow in room.
 func emptyPacked(room []byte) packed {
 	p := packed(room[:packedHeader])
 	clear(p)
@@ -65,7 +63,7 @@ func emptyPacked(room []byte) packed {
 	return p
 }
 
-// leaveSkiplist makes the set one that Redis has as a listpack, where -0 is 0.
+// leaveSkiplist makes the set one that is a listpack in Redis, where -0 is 0.
 func (p packed) leaveSkiplist() {
 	if len(p) == 0 {
 		return
@@ -145,7 +143,7 @@ func (p packed) place(member []byte, score float64) int {
 	return at
 }
 
-// insert adds a member that is not there.
+// insert adds a new member.
 func (p *packed) insert(member []byte, score float64) {
 	if len(*p) == 0 {
 		*p = emptyPacked(make(packed, packedHeader, packedHeader+headBytes(member)+len(member)))
@@ -153,7 +151,7 @@ func (p *packed) insert(member []byte, score float64) {
 	p.put(p.place(member, score), member, score)
 }
 
-// headBytes is what the entry of a member has before it.
+// headBytes is how many bytes of an entry are before its member.
 func headBytes(member []byte) int {
 	if len(member) >= 0x80 {
 		return scoreBytes + 2
@@ -161,7 +159,7 @@ func headBytes(member []byte) int {
 	return scoreBytes + 1
 }
 
-// put makes an entry where there is another, or at the end.
+// put inserts an entry before the one at an offset, or at the end.
 func (p *packed) put(at int, member []byte, score float64) {
 	head := headBytes(member)
 	p.grow(head + len(member))
@@ -177,8 +175,8 @@ func (p *packed) put(at int, member []byte, score float64) {
 	copy(q[at+head:], member)
 }
 
-// grow lengthens the slice by n bytes. It reserves an eighth beyond what is
-// needed, and not the double as append would: there are millions of such sets.
+// grow lengthens the slice by n bytes. It reserves an eighth more than needed, instead of doubling as append would:
+// there are millions of such sets.
 func (p *packed) grow(n int) {
 	need := len(*p) + n
 	if need > cap(*p) {
@@ -211,10 +209,10 @@ func (p packed) sorted() packed {
 	for _, at := range starts {
 		q = append(q, p[at:p.next(int(at))]...)
 	}
-	return q // whose header is as it was
+	return q // its header is as it was
 }
 
-// move gives the entry at a new score and puts it where it then belongs.
+// move gives the entry at an offset a new score and moves it to its new place.
 func (p *packed) move(at int, score float64) {
 	var buf [128]byte
 	end := p.next(at)
@@ -231,8 +229,7 @@ func (p *packed) move(at int, score float64) {
 	copy(q[to:], entry)
 }
 
-// cut removes the bytes of n entries. It gives memory back once half of it is
-// unused.
+// cut removes the bytes of n entries. It releases memory once half of it is unused.
 func (p *packed) cut(from, to, n int) {
 	q := append((*p)[:from], (*p)[to:]...)
 	q.note(-n)
@@ -260,8 +257,7 @@ func (p *packed) removeRange(lo, hi int) {
 	p.cut(from, to, hi-lo)
 }
 
-// countScore returns how many entries have a score below score, or equal if
-// that counts.
+// countScore returns how many entries have a score below score or, with orEqual, equal to it.
 func (p packed) countScore(score float64, orEqual bool) int {
 	n := 0
 	for at := packedHeader; at < len(p); at = p.next(at) {
@@ -312,8 +308,7 @@ func (p packed) ascend(lo, hi int, fn func(member []byte, score float64) bool) {
 	}
 }
 
-// descend goes backwards over entries that can only be walked forwards, so it
-// notes where they start first.
+// descend goes backwards, but entries can only be walked forwards. So it first finds where they start.
 func (p packed) descend(lo, hi int, fn func(member []byte, score float64) bool) {
 	var starts [packedEntriesMax]uint16
 	at := p.seek(lo)

@@ -57,8 +57,7 @@ func (b *LexBound) within(member []byte) bool {
 	}
 }
 
-// emptyLex reports whether no member at all can be in the range, as when its ends
-// are crossed.
+// emptyLex reports whether no member at all can be in the range, for example because its ends are crossed.
 func emptyLex(from, to *LexBound) bool {
 	if from.Kind == LexMax || to.Kind == LexMin {
 		return true
@@ -85,11 +84,10 @@ func (s *Set) ScoreRange(from, to ScoreBound) (lo, hi int) {
 	return lo, max(lo, hi)
 }
 
-// LexRange returns the ranks [lo, hi) of the members between the two bounds;
-// lo == hi if there are none. As in Redis it means something only if all scores are
-// equal. If they are not, a packed set answers as Redis does, which walks from
-// the front, or with reverse (ZREVRANGEBYLEX) from the back; a large set's
-// answer is then unspecified, as Redis's is.
+// LexRange returns the ranks [lo, hi) of the members between the two bounds; lo == hi if there are none. As in Redis
+// the result has a meaning only if all scores are equal. If they are not, a packed set answers as Redis does, which
+// walks from the front or, with reverse (ZREVRANGEBYLEX), from the back. A large set's answer is then unspecified, as
+// in Redis.
 func (s *Set) LexRange(from, to LexBound, reverse bool) (lo, hi int) {
 	if emptyLex(&from, &to) {
 		return 0, 0
@@ -102,8 +100,8 @@ func (s *Set) LexRange(from, to LexBound, reverse bool) (lo, hi int) {
 	return lo, max(lo, hi)
 }
 
-// Ascend calls fn for the members of rank lo up to hi-1 until it returns false.
-// Ranks outside the set are passed over. fn must not write to the set.
+// Ascend calls fn for the members of rank lo up to hi-1 until it returns false. Ranks outside the set are skipped. fn
+// must not write to the set.
 func (s *Set) Ascend(lo, hi int, fn func(member []byte, score float64) bool) {
 	if lo, hi = s.clip(lo, hi); lo >= hi {
 		return
@@ -128,8 +126,7 @@ func (s *Set) Descend(lo, hi int, fn func(member []byte, score float64) bool) {
 	}
 }
 
-// RemoveRange removes the members of rank lo up to hi-1 and returns how many
-// they were.
+// RemoveRange removes the members of rank lo up to hi-1 and returns how many.
 func (s *Set) RemoveRange(lo, hi int) int {
 	if lo, hi = s.clip(lo, hi); lo >= hi {
 		return 0
@@ -142,8 +139,8 @@ func (s *Set) RemoveRange(lo, hi int) int {
 	return hi - lo
 }
 
-// PopMin removes the first n members, or all if they are fewer, and calls fn
-// for each, lowest first, before it is removed. It returns how many they were.
+// PopMin removes the first n members, or all if there are fewer, and calls fn for each, lowest first, before it is
+// removed. It returns how many.
 func (s *Set) PopMin(n int, fn func(member []byte, score float64)) int {
 	n = min(n, s.Len())
 	switch {
@@ -161,8 +158,8 @@ func (s *Set) PopMin(n int, fn func(member []byte, score float64)) int {
 	return n
 }
 
-// PopMax removes the last n members, or all if they are fewer, and calls fn
-// for each, highest first, before it is removed. It returns how many they were.
+// PopMax removes the last n members, or all if there are fewer, and calls fn for each, highest first, before it is
+// removed. It returns how many.
 func (s *Set) PopMax(n int, fn func(member []byte, score float64)) int {
 	size := s.Len()
 	n = min(n, size)

@@ -1,27 +1,23 @@
-// Package zset, internal to the server, is the sorted set: members, each with a float64 score, kept in
-// the order (score, member bytes) that Redis gives them.
+// Package zset, internal to the server, is the sorted set: members, each with a float64 score, in Redis's order (score,
+// member bytes).
 //
-// A small set is packed: one byte slice without pointers, searched from front
-// to back, as most sets of limiters and windows have a few members, and there
-// are millions of such sets. A large set is three parts: an arena that holds
-// scores and members, an index from a member to its place there, and an order of
-// these places. A place is a ref of 4 bytes and nothing holds pointers by the
-// member, so a million members take 51 MB (Redis 8.0 takes 94, for names of 14
+// A small set is packed: one byte slice without pointers, searched from front to back, because most sets of limiters
+// and windows have a few members, and there are millions of such sets. A large set has three parts: an arena of scores
+// and members, an index from a member to its place there, and an order of these places. A place is a ref of 4 bytes,
+// and there are no pointers for each member. So a million members take 51 MB (Redis 8.0 takes 94, for names of 14
 // bytes) and make a garbage collection 3 ms longer.
 //
-// The order was tidwall/btree first and is a B+tree of our own since, because
-// ZRANK and ZCOUNT need the rank of an entry. btree has GetAt, from a rank to an
-// entry, but not the reverse, so that is a binary search with a descent at each
-// step. On a million entries, the two on the same machine at the same time
-// (BenchmarkTree):
+// The order was tidwall/btree first. Now it is our own B+tree, because ZRANK and ZCOUNT need the rank of an entry.
+// btree has GetAt, from a rank to an entry, but not the reverse, which is then a binary search with a descent at each
+// step. Both with a million entries, on the same machine at the same time (BenchmarkTree):
 //
 //	                tidwall/btree   this one
 //	rank of an entry      3.9 µs     0.7 µs
 //	change of score       2.1 µs     1.6 µs
 //	bytes an entry        25         18
 //
-// and Redis's skiplist, whole commands with 1,000,000 members while our
-// operations on such a set were measured beside it (commandstats, BenchmarkMillion):
+// The following compares Redis's skiplist with this structure, both with 1,000,000 members and measured at the same
+// time: whole commands of Redis (commandstats), and operations of this package (BenchmarkMillion):
 //
 //	                           Redis 8.0   this
 //	ZSCORE                       1.6 µs   0.4 µs
@@ -32,9 +28,8 @@
 //	ZRANGE of 10                 5.7 µs   0.8 µs
 //	ZPOPMIN                      2.0 µs   0.5 µs
 //
-// The structure is pure: no locks, clock, randomness or protocol. The caller
-// serialises writes; reads may run beside each other. A []byte handed out
-// aliases the set's memory and is valid until the next write to the set.
+// The structure is pure: no locks, clock, randomness or protocol. The caller serialises writes; reads may run
+// concurrently. A returned []byte aliases the set's memory and is valid until the next write to the set.
 package zset
 
 import (
@@ -43,14 +38,14 @@ import (
 	"github.com/limitkv/limitkv/zset/wyhash"
 )
 
-// Limits are zset-max-listpack-entries and zset-max-listpack-value: up to where
-// Encoding answers "listpack". They are passed in and not kept, because CONFIG
-// SET changes them at any time and Redis looks at them anew with each write.
-// What a set really is made of does not depend on them: see packedEntriesMax.
+// Limits are zset-max-listpack-entries and zset-max-listpack-value: up to them Encoding answers "listpack". They are
+// parameters and not stored, because CONFIG SET changes them at any time, and Redis checks them at each write. The real
+// form of a set does not depend on them: see packedEntriesMax.
 type Limits struct {
 	MaxPacked      int // members
 	MaxPackedBytes int // bytes of a member
-	// Room is where a small set goes that no longer fits where it is, if it fits there. Who gives it copies the set from there.
+	// Room is where a small set moves that outgrows its memory, if it fits there. The caller must then copy the set
+	// from there.
 	Room []byte
 }
 
@@ -63,17 +58,16 @@ type Set struct {
 	big    *large
 }
 
-// New returns an empty set. Like Redis it is at once a "skiplist" if the number
-// of members about to be added, or the length of the first, is beyond the
-// limits.
+// New returns an empty set. As in Redis it is a "skiplist" from the beginning if the number of members about to be
+// added, or the length of the first one, exceeds the limits.
 func New(entries, memberBytes int, lim Limits) *Set {
 	s := new(Set)
 	s.Prepare(entries, memberBytes, lim)
 	return s
 }
 
-// Prepare tells that so many members are about to be added, or one that is so long. As in
-// Redis that alone can be beyond the limits, even if they turn out to be there already.
+// Prepare must be called before so many members are added, or one that is so long. As in Redis that alone can exceed
+// the limits, even if the members turn out to be there already.
 func (s *Set) Prepare(entries, memberBytes int, lim Limits) {
 	if entries > lim.MaxPacked || memberBytes > lim.MaxPackedBytes {
 		s.setSkiplist()
@@ -95,8 +89,8 @@ func (s *Set) setSkiplist() {
 	}
 }
 
-// stored is what becomes of a score: Redis's listpack writes one without
-// fraction as an integer, so there -0 comes back as 0; its skiplist keeps it.
+// stored is a score as the set stores it. Redis's listpack writes a score without fraction as an integer, so there -0
+// becomes 0; its skiplist keeps it.
 func (s *Set) stored(score float64) float64 {
 	if score == 0 && !s.skiplist() {
 		return 0
@@ -104,8 +98,8 @@ func (s *Set) stored(score float64) float64 {
 	return score
 }
 
-// KeepMinusZero has a member whose score is 0 have -0, in any encoding: a listpack that was written before Redis wrote scores
-// as integers may have it as text, and Redis serves that.
+// KeepMinusZero changes a member's score from 0 to -0, in any encoding. A listpack that was written before Redis wrote
+// scores as integers may have -0 as text, and Redis returns that.
 func (s *Set) KeepMinusZero(member []byte) {
 	minus := math.Copysign(0, -1)
 	if s.big == nil {
@@ -141,9 +135,8 @@ const (
 	NaN                    // the increment gives no number; nothing changed
 )
 
-// Add adds member or changes its score, as ZADD does for one pair, and returns
-// the member's score after it (0 if Kept or NaN). score is not NaN. The
-// member's bytes are copied.
+// Add adds member or changes its score, as ZADD does for one pair, and returns the member's score after it (0 if Kept
+// or NaN). score must not be NaN. The member's bytes are copied.
 func (s *Set) Add(member []byte, score float64, flags Flags, lim Limits) (Outcome, float64) {
 	if s.big == nil {
 		at, current, found := s.packed.find(member)
@@ -202,8 +195,8 @@ func decide(current, score float64, flags Flags) (float64, Outcome) {
 	return score, Updated
 }
 
-// Pack makes a set that is within the limits a "listpack" again. Redis does so
-// with the results of the STORE commands and never otherwise.
+// Pack makes a set that is within the limits a "listpack" again. Redis does this only with the results of STORE
+// commands.
 func (s *Set) Pack(lim Limits) {
 	if !s.skiplist() || s.Len() > lim.MaxPacked {
 		return
@@ -220,8 +213,8 @@ func (s *Set) Pack(lim Limits) {
 		s.packed.leaveSkiplist()
 		return
 	}
-	// Adding the members anew turns -0 into 0, and a large set that has become
-	// small into a packed one. The room may be where they are.
+	// Adding the members anew turns -0 into 0, and a large set that has become small into a packed one. lim.Room is not
+	// used, because the members may be there.
 	fresh := &Set{}
 	lim.Room = nil
 	s.Ascend(0, s.Len(), func(member []byte, score float64) bool {
@@ -301,8 +294,7 @@ func (s *Set) Rank(member []byte) (rank int, score float64, ok bool) {
 	return s.big.order.rank(score, r), score, true
 }
 
-// ByRank returns the member with rank members before it. A random member is
-// that of a random rank.
+// ByRank returns the member with rank members before it. For a random member, pass a random rank.
 func (s *Set) ByRank(rank int) (member []byte, score float64, ok bool) {
 	s.Ascend(rank, rank+1, func(m []byte, sc float64) bool {
 		member, score, ok = m, sc, true
@@ -317,12 +309,10 @@ func (s *Set) Min() (member []byte, score float64, ok bool) { return s.ByRank(0)
 // Max returns the last member.
 func (s *Set) Max() (member []byte, score float64, ok bool) { return s.ByRank(s.Len() - 1) }
 
-// Scan calls fn for some members, at least one and about count of them if
-// there are any left, and returns the cursor to go on with; it is below 2^48,
-// and 0 at the end. Start with 0. As ZSCAN guarantees, a member that is there
-// from the first call to the last is handed out, and here exactly once, however
-// the set changes in between. A packed set is handed out whole and in order, as
-// is one that Redis would have packed.
+// Scan calls fn for some members, at least one and about count of them if there are any left, and returns the cursor
+// for the next call; it is below 2^48, and 0 at the end. Start with 0. As ZSCAN guarantees, a member that is there from
+// the first call to the last is passed, and here exactly once, however the set changes in between. A packed set is
+// passed as a whole and in order, like a set that Redis would have packed.
 func (s *Set) Scan(cursor uint64, count int, fn func(member []byte, score float64)) uint64 {
 	if s.big != nil && s.big.skiplist {
 		return s.big.scan(cursor, count, fn)
@@ -352,8 +342,8 @@ func (s *Set) MemoryUsage() int {
 	return header + cap(s.packed)
 }
 
-// MemoryEstimate is MemoryUsage, supposing that the parts of a large set are as full as they are on average. It takes a
-// constant time.
+// MemoryEstimate is MemoryUsage in constant time. It assumes that the parts of a large set are as full as they are on
+// average.
 func (s *Set) MemoryEstimate() int {
 	if s.big != nil {
 		const header = 32

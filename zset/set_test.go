@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// form is what a set looks like and what it is made of.
+// form is the encoding of a set, and its real form.
 type form struct {
 	name  string
 	lim   Limits
@@ -118,8 +118,8 @@ func TestAddFlags(t *testing.T) {
 	})
 }
 
-// Redis's listpack writes a score without fraction as an integer, so -0 comes
-// back as 0; its skiplist keeps the sign. Neither counts 0 and -0 as different.
+// Redis's listpack writes a score without fraction as an integer, so -0 becomes 0; its skiplist keeps the sign. Neither
+// treats 0 and -0 as different.
 func TestNegativeZero(t *testing.T) {
 	negative := math.Copysign(0, -1)
 	eachForm(t, func(t *testing.T, f form) {
@@ -204,8 +204,8 @@ func TestLexRange(t *testing.T) {
 	})
 }
 
-// Where scores differ Redis promises nothing, but its listpack always answers
-// the same, seen in 8.0.6: it walks from its end of the set.
+// If scores differ, Redis promises nothing. But its listpack always answers the same, as seen in 8.0.6: it walks from
+// one end of the set.
 func TestLexRangeOfMixedScoresInListpack(t *testing.T) {
 	s := forms[0].fill(1, "c", 2, "a", 3, "e", 4, "b", 5, "d")
 	from, to := LexBound{LexInclusive, []byte("b")}, LexBound{LexInclusive, []byte("c")}
@@ -244,7 +244,7 @@ func TestRangesOutsideTheSet(t *testing.T) {
 	})
 }
 
-// A set that has shrunk gives its memory back.
+// A set that has shrunk releases its memory.
 func TestMemoryShrinks(t *testing.T) {
 	const n = 100_000
 	s := &Set{}
@@ -283,8 +283,8 @@ func TestPackedMemoryShrinks(t *testing.T) {
 	}
 }
 
-// What is added in rising order, as times are, fills the leaves; what is then
-// added in falling order after a full leaf must not get leaves of one entry.
+// Entries that are added in rising order, such as times, fill the leaves. Entries that are then added in falling order
+// after a full leaf must not get leaves of one entry.
 func TestLeavesAreFilled(t *testing.T) {
 	const rising, falling = 100 * fanout, 900
 	s := &Set{}
@@ -306,8 +306,8 @@ func TestLeavesAreFilled(t *testing.T) {
 	}
 }
 
-// A scan of a segment gives each entry once, those too that found no room in the
-// last groups and went on in the first.
+// A scan of a segment passes each entry once, also those for which the last groups had no room, so that they are in the
+// first ones.
 func TestSegmentScanWraps(t *testing.T) {
 	g := newSegment(0)
 	var hashes []uint64
@@ -333,7 +333,7 @@ func TestSegmentScanWraps(t *testing.T) {
 	}
 }
 
-// Members of all lengths that come and go do not fragment the memory.
+// Members of all lengths that are added and removed do not fragment the memory.
 func TestMemoryUnderChurn(t *testing.T) {
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)

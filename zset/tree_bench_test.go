@@ -10,10 +10,9 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// BenchmarkTree compares order with tidwall/btree doing its work on the same
-// million entries: this is why order exists. btree counts what is below a node
-// and finds the entry of a rank with it, but not the rank of an entry, and its
-// nodes are not visible; a search over GetAt is what remains.
+// BenchmarkTree compares order with tidwall/btree for the same work on the same million entries: this is why order
+// exists. btree counts the items below a node and uses that to find the entry of a rank, but not the rank of an entry,
+// and its nodes are not visible. So only a search with GetAt remains.
 func BenchmarkTree(b *testing.B) {
 	type item struct {
 		score float64

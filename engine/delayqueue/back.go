@@ -1,4 +1,4 @@
-// This file moves a queue in time, where the clock that it goes by is set back.
+// This file adapts a queue to a clock that was set back.
 
 package delayqueue
 
@@ -7,12 +7,10 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// SetBack has what lasts for a length of time be over as soon as it would have been: the
-// clock was set by byMicros, whole milliseconds below 0, and shows now. That is so of
-// leases, of the wait of an entry that was delivered before, of the memory of ids, of
-// schedules that come EVERY so long, and of the limiters of groups. What was due stays due,
-// in its order. Other entries are due at times of the wall clock, as are the occurrences of
-// a CRON.
+// SetBack adapts a queue to a clock that was set by byMicros, whole milliseconds below 0, and now shows now. What lasts
+// for a length of time ends as soon as it would have: leases, the wait of an entry that was delivered before, the
+// memory of ids, schedules with EVERY, and the limiters of groups. What was due stays due, in the same order. Other
+// entries, and the occurrences of a CRON, are due at times of the wall clock, so they do not move.
 func (q *Queue) SetBack(now, byMicros int64) {
 	for _, in := range []place{waiting, leased, remembered} {
 		for _, r := range q.lasting(in, now-byMicros) {
@@ -41,7 +39,7 @@ func (q *Queue) SetBack(now, byMicros int64) {
 	}
 }
 
-// lasting are the records of a place that are there for a length of time, in order. was is what the clock showed before.
+// lasting returns the records of a place that SetBack moves, in order. was is what the clock showed before.
 func (q *Queue) lasting(in place, was int64) (list []table.Record) {
 	q.eachFrom(in, item{}, func(it item) bool {
 		if in != waiting || it.at <= was || tries(it.record) > 0 {
@@ -52,8 +50,8 @@ func (q *Queue) lasting(in place, was int64) (list []table.Record) {
 	return list
 }
 
-// moveSchedule moves the times of a schedule. An occurrence that waits, and was not
-// delivered yet, is named after its time: another one takes its place.
+// moveSchedule moves the times of a schedule. An occurrence that waits and was never delivered is named after its time,
+// so another one takes its place.
 func (q *Queue) moveSchedule(s *schedule, now, by int64) {
 	s.BaseMicros, s.AfterMicros = max(s.BaseMicros+by, 0), max(s.AfterMicros+by, 0)
 	r := q.present(s)

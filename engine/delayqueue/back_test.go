@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A schedule comes as soon as it would have, wherever its occurrence is when the clock goes back.
+// A schedule comes as soon as it would have, in whatever state its occurrence is when the clock is set back.
 func TestSetBackEvery(t *testing.T) {
 	const second, hour = int64(1_000_000), int64(3_600_000_000)
 	for _, state := range []State{Delayed, Ready, Leased} {
@@ -59,10 +59,10 @@ func TestSetBackEvery(t *testing.T) {
 	}
 }
 
-// The limiters of groups let something pass as soon as they would have.
+// The limiters of groups allow a delivery as soon as they would have.
 func TestSetBackGroups(t *testing.T) {
 	const second = int64(1_000_000)
-	for _, looked := range []bool{false, true} { // so that the group is held
+	for _, looked := range []bool{false, true} { // true makes the group held
 		q, now := New(), int64(1_700_000_000)*second
 		q.Configure(Settings{GroupRules: "FIXED 1 60000"})
 		for i := range 2 {

@@ -1,13 +1,13 @@
-// This file is one worker an id: an entry that is added while it is leased does not come
-// twice. Its new version waits behind the lease, the last one of several, until that is over
-// by whatever ends it; then it takes the entry's place, at its own time. It is a record of the
-// table like others, under a name that no id can have, in a tree of its own.
+// This file gives an id to one worker at a time: an entry that is added while it is leased is not delivered twice. Its
+// new version waits behind the lease; of several, only the last one does. When the lease is over, for whatever reason,
+// the new version takes the entry's place, at its own time. It is a record of the table like others, in a tree of its
+// own, under a name that no id can have.
 
 package delayqueue
 
 import "github.com/limitkv/limitkv/engine/table"
 
-// behindMark ends the name of a record that is behind another.
+// behindMark ends the name of a record that waits behind another.
 const behindMark = '#'
 
 // keyOf is the name of a record in the table.
@@ -27,7 +27,7 @@ func idOf(r table.Record) []byte {
 	return id
 }
 
-// Behind is how many entries that are leased have a new version.
+// Behind is how many entries have a new version that waits.
 func (q *Queue) Behind() int {
 	if q.behind == nil {
 		return 0
@@ -35,7 +35,7 @@ func (q *Queue) Behind() int {
 	return q.behind.Len()
 }
 
-// behindOf is the new version of an entry, none if there is none.
+// behindOf is the new version of an entry, no record if there is none.
 func (q *Queue) behindOf(id []byte) table.Record {
 	if q.Behind() == 0 {
 		return table.Record{}
@@ -43,13 +43,14 @@ func (q *Queue) behindOf(id []byte) table.Record {
 	return q.table.Get(keyOf(id, behind))
 }
 
-// precedes tells whether something can be behind the entry with an id: it is leased, or was until it failed for good.
+// precedes tells whether a new version can wait behind the entry with an id: it is leased, or was until it failed for
+// good.
 func (q *Queue) precedes(id []byte) bool {
 	r := q.find(id, 0)
 	return !r.None() && placeOf(r) != waiting
 }
 
-// taken tells whether an entry that is to be added again is with a worker and unique: its work may be done in a moment.
+// taken tells whether an entry that is added again is leased and unique: its worker may be about to finish.
 func taken(r table.Record, x *Extra) bool {
 	if r.None() || placeOf(r) != leased {
 		return false
@@ -82,7 +83,7 @@ func (q *Queue) addBehind(now int64, id, payload []byte, dueMicros int64, attemp
 	q.put(r, behind, dueMicros)
 }
 
-// dropBehind forgets the new version of an entry.
+// dropBehind removes the new version of an entry.
 func (q *Queue) dropBehind(id []byte) {
 	if r := q.behindOf(id); !r.None() {
 		q.take(r)
@@ -90,7 +91,7 @@ func (q *Queue) dropBehind(id []byte) {
 	}
 }
 
-// succeed has the new version of an entry, which is in no tree, take its place. It reports whether there is one.
+// succeed puts the new version of an entry, which is in no tree, in its place. It returns whether there is one.
 func (q *Queue) succeed(r table.Record) bool {
 	next := q.behindOf(r.Key())
 	if next.None() {

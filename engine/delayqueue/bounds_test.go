@@ -1,6 +1,6 @@
 package delayqueue
 
-// What is taken over at the bounds stays within them, whatever becomes of it.
+// Restored queues with values at the limits stay within them, whatever is done to them.
 
 import (
 	"strconv"
@@ -9,7 +9,7 @@ import (
 
 const boundsNow = 1_700_000_000_000_000
 
-// again checks a queue, and that it can be taken over.
+// again checks a queue, and that it can be saved and restored.
 func again(t *testing.T, q *Queue) *Queue {
 	t.Helper()
 	if err := q.Check(); err != nil {
@@ -67,7 +67,7 @@ func TestBoundsRefuse(t *testing.T) {
 			t.Errorf("%+v was taken over", s)
 		}
 	}
-	// Two that died at the same moment would stand at one place.
+	// Two that died at the same moment would have the same place.
 	q, _ := Restore(Head{Seq: 9})
 	for _, id := range []string{"a", "b"} {
 		if err := q.RestoreEntry(Saved{ID: []byte(id), State: Leased, AtMicros: boundsNow + int64(id[0]), DueMicros: 1, Seq: 7}); err != nil {

@@ -1,6 +1,5 @@
-// This file is what an entry may have besides its id, payload and times: options
-// that most entries do not use, and that cost those nothing. They stand, packed,
-// between the head of the record and its payload.
+// This file is what an entry can have besides its id, payload and times: options that most entries do not use, and that
+// cost those nothing. They are stored, packed, between the head of the record and its payload.
 
 package delayqueue
 
@@ -10,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// ReasonBytesMax is the longest reason that is kept.
+// ReasonBytesMax is the longest reason that is stored.
 const ReasonBytesMax = 1024
 
 // GroupBytesMax is the longest name of a group.
@@ -22,22 +21,20 @@ const ReasonExpired = "expired"
 // ReasonLease is the reason of an entry whose last lease ended.
 const ReasonLease = "lease ended"
 
-// Extra is what an entry has besides. The zero Extra is nothing.
+// Extra has the optional fields of an entry. The zero Extra has none.
 type Extra struct {
-	// Group is whose turn it takes; Prio goes first within it.
+	// Group is the group in whose turn the entry is delivered. Within it the highest Prio goes first.
 	Group []byte
 	Prio  uint8
-	// ExpireMicros is how long after it was due nobody may have taken it.
+	// ExpireMicros is how long after its due time the entry expires if nobody took it.
 	ExpireMicros int64
-	// UniqueMicros is for how long its id is remembered when it is done.
+	// UniqueMicros is how long the id is remembered after the entry is done.
 	UniqueMicros int64
-	// MaxWaitMicros is how long adding it again can put it off, counted from
-	// FirstMicros.
+	// MaxWaitMicros is how long adding the entry again can postpone it, counted from FirstMicros.
 	MaxWaitMicros, FirstMicros int64
-	// Reason is why it failed last.
+	// Reason is why the entry last failed.
 	Reason []byte
-	// Occurrence tells that it is one of a schedule's, whose id stands before the
-	// last @ of its own.
+	// Occurrence says that the entry is an occurrence of the schedule whose id is the entry's before the last @.
 	Occurrence bool
 }
 
@@ -68,7 +65,7 @@ func (x *Extra) fields() (bits byte) {
 	return bits
 }
 
-// Append appends the packed form, nothing for nothing.
+// Append appends the packed form, which is empty if no field is set.
 func (x *Extra) Append(dst []byte) []byte {
 	if x == nil {
 		return dst
@@ -101,8 +98,8 @@ func (x *Extra) Append(dst []byte) []byte {
 	return dst
 }
 
-// ParseExtra reads the packed form, whose memory the texts alias. It trusts
-// nothing: what Append does not write is ErrCorrupt.
+// ParseExtra reads the packed form; the texts alias its memory. It trusts nothing: what Append does not write is
+// ErrCorrupt.
 func ParseExtra(b []byte) (x Extra, err error) {
 	if len(b) == 0 {
 		return x, nil
@@ -156,7 +153,7 @@ func ParseExtra(b []byte) (x Extra, err error) {
 	return x, nil
 }
 
-// extraSize is the length of what stands before the packed form.
+// extraSize is the size of the number in front of the packed form, which is its length.
 const extraSize = 2
 
 // newRecord makes a record with an empty head.
@@ -193,7 +190,7 @@ func split(r table.Record) (extra, payload []byte) {
 	return v[at:end], v[end:]
 }
 
-// extraOf is what an entry has besides.
+// extraOf is an entry's optional fields.
 func extraOf(r table.Record) (x Extra) {
 	if packed, _ := split(r); packed != nil {
 		x, _ = ParseExtra(packed) // it was made by Append, or checked
@@ -201,7 +198,7 @@ func extraOf(r table.Record) (x Extra) {
 	return x
 }
 
-// revise gives an entry, which is in no tree, another payload and other extras: a record of its own.
+// revise gives an entry, which is in no tree, another payload and other optional fields, in a new record.
 func (q *Queue) revise(old table.Record, payload []byte, x *Extra) table.Record {
 	r := newRecord(old.Key(), payload, x.Append(nil))
 	head, was := r.Value(), old.Value()
@@ -212,7 +209,7 @@ func (q *Queue) revise(old table.Record, payload []byte, x *Extra) table.Record 
 	return r
 }
 
-// blame notes why an entry, which is in no tree, failed.
+// blame stores why an entry, which is in no tree, failed.
 func (q *Queue) blame(r table.Record, reason []byte) table.Record {
 	if len(reason) == 0 {
 		return r
@@ -223,8 +220,8 @@ func (q *Queue) blame(r table.Record, reason []byte) table.Record {
 	return q.revise(r, payload, &x)
 }
 
-// leave removes an entry, which is in no tree. If its work is done its id may be
-// remembered. What waits behind it takes its place.
+// leave removes an entry, which is in no tree. If its work is done, its id may be remembered. A new version that waits
+// behind it takes its place.
 func (q *Queue) leave(r table.Record, now int64, done bool) {
 	if q.succeed(r) {
 		return
@@ -246,14 +243,13 @@ func (q *Queue) leave(r table.Record, now int64, done bool) {
 	}
 }
 
-// forget removes an id that is remembered.
+// forget removes a remembered id.
 func (q *Queue) forget(r table.Record) {
 	q.take(r)
 	q.table.Delete(r.Key())
 }
 
-// putOff is when an entry is due that is added, perhaps again, with MAXWAIT now or
-// before.
+// putOff is the due time of an entry that is added, perhaps again, if MAXWAIT is set now or was before.
 func (x *Extra) putOff(old table.Record, now, dueMicros int64) int64 {
 	first, most := now, x.MaxWaitMicros
 	if !old.None() && (placeOf(old) == waiting || placeOf(old) == behind) {

@@ -1,5 +1,5 @@
-// This file is the names of entries: those that the server makes, and the form
-// id#attempt that fences a lease.
+// This file is the names of entries: ids that the server makes, and the form id#attempt, which names one lease of an
+// entry.
 
 package delayqueue
 
@@ -12,11 +12,10 @@ import (
 // IDBytesMax is the longest id that a client may choose.
 const IDBytesMax = 512
 
-// ErrID is an id that is empty, too long, or has a # in it, which is kept for
-// id#attempt.
+// ErrID is an id that is empty, too long, or contains a #, which is reserved for id#attempt.
 var ErrID = errors.New("delayqueue: bad id")
 
-// ErrZone is a time zone that there is not.
+// ErrZone is an unknown time zone.
 var ErrZone = errors.New("delayqueue: unknown time zone")
 
 // CheckID returns ErrID for an id that a client may not choose.
@@ -27,17 +26,16 @@ func CheckID(id []byte) error {
 	return nil
 }
 
-// occurrenceBytes is what an occurrence's id can have more than its schedule's.
+// occurrenceBytes is how much longer the id of an occurrence can be than its schedule's.
 const occurrenceBytes = 21
 
-// IDStored tells whether a queue can have an id.
+// IDStored tells whether a queue can contain an id.
 func IDStored(id []byte) bool {
 	return len(id) > 0 && len(id) <= IDBytesMax+occurrenceBytes && bytes.IndexByte(id, '#') < 0
 }
 
-// Serial is the last id that was made: the time in ms, and a count within it.
-// It grows with every id even if the clock is put back, so ids are unique also
-// across restarts, as long as the clock is not put back between them.
+// Serial is the last id that was made: the time in ms, and a count within it. It grows with every id, even if the clock
+// is set back. So ids are unique, also across restarts if the clock is not set back between them.
 type Serial struct{ Millis, Count int64 }
 
 // Next is the id after s at a time.
@@ -54,8 +52,7 @@ func (s Serial) Append(dst []byte) []byte {
 	return strconv.AppendInt(append(dst, '-'), s.Count, 10)
 }
 
-// AppendName appends the name that an entry is handed out under: its id, and
-// the attempt if it is leased.
+// AppendName appends the name under which an entry is delivered: its id, and the attempt if it is leased.
 func (e *Entry) AppendName(dst []byte) []byte {
 	dst = append(dst, e.ID...)
 	if e.State == Leased {
@@ -64,8 +61,8 @@ func (e *Entry) AppendName(dst []byte) []byte {
 	return dst
 }
 
-// ParseName splits a name that a client gives: an id, and an attempt, 0 if none
-// is given. A name that is neither form is an id that no entry has.
+// ParseName splits a name from a client into an id and an attempt, 0 if it has none. A name that has neither form is
+// returned as an id, which no entry has.
 func ParseName(name []byte) (id []byte, attempt int64) {
 	i := bytes.LastIndexByte(name, '#')
 	if i < 0 {

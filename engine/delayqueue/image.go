@@ -6,25 +6,22 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// Image hands the entries of a queue over as they were when it began, a few at a
-// time, while the queue changes. It goes through the trees, one state after the
-// other, each in order of time. An entry that it has not come to is handed over
-// before it changes or goes. Those that are new where they are, since then, are
-// noted and passed over.
+// Image passes on the entries of a queue as they were when it began, a few at a time, while the queue changes. It goes
+// through the trees, one state after the other, each in order of time. An entry that it has not reached is passed on
+// before it changes or is removed. Records that are put into a tree after the beginning are noted and skipped.
 type Image struct {
 	q  *Queue
 	fn func(Saved)
-	in place // the tree that it is in
-	// at is the last item there that it has passed, with a record of its own; first the
-	// zero item, which is before all.
+	in place // the tree that it reads
+	// at is the last item that it has passed in that tree, with its own copy of the record; at first the zero item,
+	// which is before all.
 	at    item
-	left  [behind + 1]int // entries of each tree that are not handed over
+	left  [behind + 1]int // entries of each tree that are not passed on yet
 	noted map[table.Record]struct{}
 }
 
-// Image begins an image of the queue. fn is called with each entry once, by Next and by
-// whoever changes the queue, then in any order. A queue has one image at a time: a new
-// one ends the last.
+// Image begins an image of the queue. fn is called with each entry once: by Next, and, then in any order, by functions
+// that change the queue. A queue has one image at a time: a new one ends the last.
 func (q *Queue) Image(fn func(Saved)) *Image {
 	m := &Image{q: q, fn: fn, noted: map[table.Record]struct{}{}}
 	for in, state := range SavedStates {
@@ -34,8 +31,8 @@ func (q *Queue) Image(fn func(Saved)) *Image {
 	return m
 }
 
-// Next hands about count entries of a state over. It reports false when there are no
-// more: then that of the next of SavedStates follows.
+// Next passes on about count entries of a state. It returns false when there are no more: then the caller continues
+// with the next of SavedStates.
 func (m *Image) Next(state State, count int) (more bool) {
 	in := keptAt(state)
 	if m.q.image != m || in < m.in {
@@ -65,7 +62,7 @@ func (m *Image) Next(state State, count int) (more bool) {
 		return true
 	})
 	if !m.at.record.None() {
-		m.at.record = m.at.record.Clone() // the entry may go
+		m.at.record = m.at.record.Clone() // the entry may be removed
 	}
 	if !more && in == behind {
 		m.End()
@@ -73,14 +70,14 @@ func (m *Image) Next(state State, count int) (more bool) {
 	return more
 }
 
-// End gives the rest up.
+// End ends the image without the rest.
 func (m *Image) End() {
 	if m.q.image == m {
 		m.q.image = nil
 	}
 }
 
-// keep is called before a record is taken out of its trees.
+// keep is called before a record is removed from its trees.
 func (q *Queue) keep(r table.Record) {
 	if q.searches != nil {
 		q.searches = slices.DeleteFunc(q.searches, func(l *Search) bool { return l.keep(r) })

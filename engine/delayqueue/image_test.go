@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// imaging is an image that is being made beside a run's steps.
+// imaging is an image that is made during a run's steps.
 type imaging struct {
 	image     *Image
 	at        int // of SavedStates
@@ -19,7 +19,7 @@ func pictureOf(s *Saved) string { return fmt.Sprintf("%+v", *s) }
 // nameOf tells an entry from its new version.
 func nameOf(s *Saved) string { return fmt.Sprint(string(s.ID), s.State == Behind) }
 
-// imagine begins an image, goes on with it, or compares it with what there was.
+// imagine begins an image, continues it, or compares it with what the queue contained.
 func (r *run) imagine() error {
 	switch {
 	case r.image == nil && r.rnd.IntN(20) == 0:
@@ -58,7 +58,7 @@ func (r *run) imagine() error {
 	return nil
 }
 
-// TestImageForgets has entries come and go while an image is made: what is gone is not remembered.
+// TestImageForgets adds and removes entries while an image is made: the image does not remember removed ones.
 func TestImageForgets(t *testing.T) {
 	q := New()
 	for i := range 1000 {

@@ -1,5 +1,4 @@
-// This file is the life of an entry from delivery on: taken or leased, done,
-// failed, given more time, run out.
+// This file is the life of an entry from its delivery on: taken or leased, then done, failed, extended, or run out.
 
 package delayqueue
 
@@ -11,9 +10,8 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// Pop delivers up to max due entries, earliest first, and returns how many: fn
-// gets each as it is handed out. With a lease the entry stays, hidden until
-// the lease ends; without one (0) it is removed.
+// Pop delivers up to max due entries, earliest first, and returns how many. It calls fn with each as it is delivered.
+// With a lease the entry stays, hidden until the lease ends; without one (0) it is removed.
 func (q *Queue) Pop(now, leaseMicros int64, max int, fn func(Entry)) int {
 	n := 0
 	for ; n < max && !q.settings.Paused; n++ {
@@ -40,7 +38,7 @@ func (q *Queue) Pop(now, leaseMicros int64, max int, fn func(Entry)) int {
 	return n
 }
 
-// Take is Pop for an entry whose turn it is said to be.
+// Take delivers the waiting entry with an id as Pop does, without checking that it is the entry's turn.
 func (q *Queue) Take(id []byte, now, leaseMicros int64) bool {
 	r := q.find(id, 0)
 	if r.None() || placeOf(r) != waiting {
@@ -64,8 +62,8 @@ func (q *Queue) handOut(r table.Record, now, leaseMicros int64) {
 	}
 }
 
-// attempt numbers a delivery. The number tells a worker's lease from those before it: so
-// it begins anew behind the last one, rather than stay there.
+// attempt numbers a delivery. The number distinguishes a worker's lease from earlier ones, so after the largest number
+// it begins anew instead of staying the same.
 func (q *Queue) attempt(r table.Record) {
 	head, n := r.Value(), attemptOf(r)
 	if n >= attemptMax {
@@ -75,7 +73,7 @@ func (q *Queue) attempt(r table.Record) {
 	binary.LittleEndian.PutUint32(head[headAttempt:], n+1)
 }
 
-// handed is an entry that was handed out.
+// handed is an entry that was delivered.
 func handed(r table.Record, now, leaseMicros int64) Entry {
 	e := entry(r, now)
 	if leaseMicros == 0 {
@@ -106,11 +104,11 @@ func (q *Queue) Ack(id []byte, attempt, now int64) bool {
 	return true
 }
 
-// ByBackoff as a delay is the queue's backoff.
+// ByBackoff as a delay means the queue's backoff.
 const ByBackoff int64 = -1
 
-// Nack puts a leased entry back, due after a delay; or, if it has been tried
-// often enough or dead says so, among the dying. A reason is noted, if there is one.
+// Nack puts a leased entry back, due after a delay. If it has been tried often enough, or dead is true, it is dying
+// instead. A reason, if there is one, is stored.
 func (q *Queue) Nack(id []byte, attempt, now, delayMicros int64, dead bool, reason []byte) bool {
 	r := q.held(id, attempt, now)
 	if r.None() {
@@ -154,7 +152,7 @@ func (s *Settings) backoff(failures int64) int64 {
 	return min(wait, s.BackoffMaxMicros)
 }
 
-// Touch gives a leased entry until a time, or lets a waiting one fall due then.
+// Touch makes a lease end at a time, or a waiting entry fall due then.
 func (q *Queue) Touch(id []byte, attempt, now, untilMicros int64) bool {
 	r := q.find(id, attempt)
 	switch {
@@ -173,7 +171,7 @@ func (q *Queue) Touch(id []byte, attempt, now, untilMicros int64) bool {
 	return true
 }
 
-// shift takes an entry from where it is to another place or time.
+// shift moves an entry to another place or time.
 func (q *Queue) shift(r table.Record, to place, at int64) {
 	g := q.pin(r)
 	q.take(r)
@@ -181,7 +179,7 @@ func (q *Queue) shift(r table.Record, to place, at int64) {
 	q.unpin(g)
 }
 
-// first is the first item of a tree that may not be there.
+// first is the first item of a tree, which may be nil.
 func first(t *btree.BTreeG[item]) (it item, ok bool) {
 	if t == nil {
 		return it, false
@@ -189,8 +187,7 @@ func first(t *btree.BTreeG[item]) (it item, ok bool) {
 	return t.Min()
 }
 
-// NextDue is when Settle has something to do next, in Unix milliseconds; 0 if it
-// never has.
+// NextDue is when Settle has something to do next, in Unix milliseconds; 0 if it never has.
 func (q *Queue) NextDue() int64 {
 	next := int64(0)
 	for _, t := range []*btree.BTreeG[item]{q.trees[leased], q.late, q.done} {
@@ -208,10 +205,9 @@ func (q *Queue) NextDue() int64 {
 	return next
 }
 
-// Settle does up to max of what has come by now, in order of time: leases that
-// have run out end, and their entries are due again at that time, or dying; entries
-// that nobody took in time expire; ids are forgotten. It returns how many, and
-// whether nothing is left to keep. Besides, groups are forgotten that have nothing any more, of which nobody is to be told.
+// Settle handles up to max events whose time has come by now, in order of time. Leases that have run out end, and their
+// entries are due again at that time, or dying. Entries that nobody took in time expire. Ids are forgotten. It returns
+// how many, and whether the queue is empty. It also forgets groups that have nothing left, which is not counted.
 func (q *Queue) Settle(now int64, max int, _ func(part []byte)) (served int, empty bool) {
 	if q.rank != nil {
 		q.forgetIdle(now, max)
@@ -261,14 +257,14 @@ func (q *Queue) expire(r table.Record, now, at int64) {
 	}
 }
 
-// Dying is how many entries wait to be moved to the dead-letter queue.
+// Dying is how many entries wait to move to the dead-letter queue.
 func (q *Queue) Dying() int { return q.trees[dying].Len() }
 
 // Forwarding tells whether there are dying entries.
 func (q *Queue) Forwarding() bool { return q.Dying() > 0 }
 
-// TakeDying takes up to max dying entries out, in order of their death, for the
-// dead-letter queue.
+// TakeDying removes up to max dying entries, in the order of their deaths, and calls fn with each, for the dead-letter
+// queue.
 func (q *Queue) TakeDying(now int64, max int, fn func(Entry)) int {
 	n := 0
 	for ; n < max; n++ {

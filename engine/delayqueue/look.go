@@ -44,16 +44,15 @@ func (q *Queue) Look(id []byte, now int64) (e Entry, ok bool) {
 	return entry(r, now), true
 }
 
-// Paused says that nothing is delivered.
+// Paused says whether delivery is paused.
 func (q *Queue) Paused() bool { return q.settings.Paused }
 
-// Timed says that more than leases may end by itself: entries that expire, ids and
-// groups that are forgotten.
+// Timed says that something besides leases may end by itself: entries that expire, ids and groups that are forgotten.
 func (q *Queue) Timed() bool {
 	return q.done != nil || q.late != nil || q.rank != nil && q.rank.idleDue() != 0
 }
 
-// Remembered is how many ids are remembered though their entries are done.
+// Remembered is how many ids are remembered after their entries were done.
 func (q *Queue) Remembered() int {
 	if q.done == nil {
 		return 0
@@ -80,7 +79,7 @@ func (q *Queue) Count(state State, now int64) int {
 	return q.Stored(state)
 }
 
-// ready counts what is due, by bisection.
+// ready counts the entries that are due, by bisection.
 func (q *Queue) ready(now int64) int {
 	n := countUntil(q.trees[waiting], now)
 	if q.rank != nil {
@@ -102,7 +101,7 @@ func (q *Queue) ascend(in place, pivot item, fn func(item) bool) {
 		q.trees[in].Ascend(pivot, fn)
 		return
 	}
-	// Two trees in one order.
+	// Merge two trees in order.
 	other := q.rank.byTime.Iter()
 	more := other.Seek(pivot)
 	defer other.Release()
@@ -121,9 +120,8 @@ func (q *Queue) ascend(in place, pivot item, fn func(item) bool) {
 	}
 }
 
-// Peek shows up to max entries of a state: waiting ones in order of their due
-// times, leased ones in order of the ends of their leases, and Any first those
-// that wait, then those leased, then those dying.
+// Peek shows up to max entries of a state: waiting ones in order of their due times, leased ones in the order in which
+// their leases end. Any shows first the waiting, then the leased, then the dying entries.
 func (q *Queue) Peek(state State, now int64, max int, fn func(Entry)) int {
 	n := 0
 	if max > 0 {
@@ -136,8 +134,8 @@ func (q *Queue) Peek(state State, now int64, max int, fn func(Entry)) int {
 	return n
 }
 
-// Walk is Peek without a maximum, until fn returns false; from an id on, if there is
-// one. It reports false if no entry of the state has it.
+// Walk is Peek without a maximum, until fn returns false. If from is not nil, it begins at the entry with that id, and
+// returns false if no entry of the state has it.
 func (q *Queue) Walk(state State, now int64, from []byte, fn func(Entry) bool) (found bool) {
 	s, found := q.section(state, now, from)
 	if found {
@@ -146,16 +144,16 @@ func (q *Queue) Walk(state State, now int64, from []byte, fn func(Entry) bool) (
 	return found
 }
 
-// section is those entries of a queue that are looked at, in order of their places and times: what of it is still ahead.
+// section is a range of a queue's entries, in order of their places and times, without those already passed.
 type section struct {
 	state    State
 	now      int64
 	in, last place
-	next     item // the first that may be ahead: at its place, with a record of its own
+	next     item // no entry before it is ahead
 }
 
-// section is all entries of a state, from one with an id on, if there is an id. It reports false if no entry of the
-// state has it.
+// section is all entries of a state or, if from is not nil, those from the entry with that id on. It returns false if
+// no entry of the state has the id.
 func (q *Queue) section(state State, now int64, from []byte) (s section, found bool) {
 	s = section{state: state, now: now, last: dying}
 	switch state {
@@ -182,7 +180,7 @@ func (q *Queue) section(state State, now int64, from []byte) (s section, found b
 	return s, true
 }
 
-// ahead tells whether an entry is among those that are not passed.
+// ahead tells whether an entry is in the range and not passed yet.
 func (s *section) ahead(r table.Record) bool {
 	in, it := placeOf(r), itemOf(r)
 	switch {
@@ -192,7 +190,7 @@ func (s *section) ahead(r table.Record) bool {
 	return in > s.in || !before(it, s.next)
 }
 
-// pass calls fn with what is ahead, until it returns false: that item is ahead still.
+// pass calls fn with the items ahead until it returns false; that item stays ahead.
 func (s *section) pass(q *Queue, fn func(item) bool) (more bool) {
 	for ; s.in <= s.last; s.in, s.next = s.in+1, (item{}) {
 		q.ascend(s.in, s.next, func(it item) bool {

@@ -24,7 +24,7 @@ type run struct {
 	looking
 }
 
-// id is one of the few, as often as not of an entry that is leased.
+// id is one of a few ids, half of the time that of a leased entry.
 func (r *run) id() string {
 	if l := r.m.in(Leased, untilOf); len(l) > 0 && r.rnd.IntN(2) == 0 {
 		return l[r.rnd.IntN(len(l))].id

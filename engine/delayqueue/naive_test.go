@@ -53,7 +53,7 @@ func (m *naive) plan(e *naiveEntry) *naivePlan {
 	return nil
 }
 
-// spawn puts the next occurrence in: the last one that was missed, or else the next.
+// spawn adds the next occurrence: the last one that was missed or, if none was, the next one.
 func (m *naive) spawn(p *naivePlan, now int64) {
 	for {
 		for p.next = p.base + p.every; p.next <= p.after || p.next+p.every <= now; {
@@ -70,8 +70,8 @@ func (m *naive) spawn(p *naivePlan, now int64) {
 	m.wait(e, p.next)
 }
 
-// pass notes that an occurrence is past, and all before it, when it is delivered or given up. It stays so: what becomes of
-// it afterwards does not matter to a schedule that takes the place of its own.
+// pass records that an occurrence, and all before it, are past, when it is delivered or given up. That is final: what
+// happens to the entry afterwards does not matter to a schedule that replaces its own.
 func (m *naive) pass(e *naiveEntry) *naivePlan {
 	p := m.plan(e)
 	if p != nil && e.state == Ready && e.attempt == 0 {
@@ -106,7 +106,7 @@ func (m *naive) unschedule(id string) (next int64, ok bool) {
 	return p.next, true
 }
 
-// succeed has the new version of an entry take its place.
+// succeed puts the new version of an entry in its place.
 func (m *naive) succeed(e *naiveEntry) bool {
 	next := m.behind[e.id]
 	if next == nil {
@@ -134,7 +134,7 @@ func debounced(was, x *Extra, now, due int64) int64 {
 	return due
 }
 
-// postpone is add for an entry that is leased.
+// postpone is add for a leased entry.
 func (m *naive) postpone(now int64, e *naiveEntry, payload string, due int64, x Extra) {
 	x.Occurrence = m.plan(e) != nil
 	var was Extra
@@ -145,7 +145,7 @@ func (m *naive) postpone(now int64, e *naiveEntry, payload string, due int64, x 
 	m.behind[e.id] = &naiveEntry{payload: payload, due: due, Extra: x}
 }
 
-// replan changes a schedule of the same times.
+// replan changes a schedule with the same times.
 func (m *naive) replan(id, payload string, every int64, x Extra) bool {
 	p := m.plans[id]
 	if p == nil || p.every != every {
@@ -273,8 +273,8 @@ func (m *naive) add(now int64, id, payload string, due int64, x Extra, mode Mode
 	return true
 }
 
-// regroup gives new groups a turn, and forgets those that are gone. Entries without a
-// group are one whose turn is first when there begin to be others.
+// regroup gives new groups a turn, and forgets those that no longer exist. Entries without a group are a group whose
+// turn is first when the first other group begins.
 func (m *naive) regroup() {
 	here, ranks := map[string]bool{"": true, " ": true}, false
 	for _, e := range m.list {
@@ -293,7 +293,7 @@ func (m *naive) regroup() {
 	}
 }
 
-// choose is what is delivered next, nil for nothing.
+// choose is the entry that is delivered next, nil for none.
 func (m *naive) choose(now int64) (best *naiveEntry) {
 	out := map[string]int64{}
 	for _, e := range m.list {
@@ -384,7 +384,7 @@ func (m *naive) nack(e *naiveEntry, now, delay int64, dead bool, reason string) 
 	m.wait(e, now+delay)
 }
 
-// setBack is a clock that goes back by a length of time. now is what it shows then.
+// setBack sets the clock back by a length of time. now is what it shows then.
 func (m *naive) setBack(now, by int64) {
 	for _, e := range m.in(Ready, dueOf) {
 		if e.due <= now+by || e.attempt > e.base {
@@ -403,8 +403,8 @@ func (m *naive) setBack(now, by int64) {
 	}
 }
 
-// next is what happens next by itself: of what is due at the same time leases end
-// first, then entries expire, then ids are forgotten.
+// next is what happens next by itself: of the events at the same time, leases end first, then entries expire, then ids
+// are forgotten.
 func (m *naive) next() (at int64, happens func(now int64)) {
 	sooner := func(t int64) bool { return happens == nil || t < at }
 	for _, e := range m.in(Leased, untilOf) {
@@ -454,7 +454,7 @@ func (m *naive) settle(now int64, count int) int {
 	n := 0
 	for at, happens := m.next(); n < count && happens != nil && at <= now; at, happens = m.next() {
 		happens(now)
-		m.regroup() // one after the other: a group that is gone in between begins anew
+		m.regroup() // one after the other: a group that ends in between begins again
 		n++
 	}
 	return n

@@ -1,16 +1,13 @@
-// Package delayqueue, internal to the server, is the delay queue: entries with an id and a payload that
-// fall due at a time, are taken in that order, and may be leased instead of
-// removed, so that nothing is lost when a worker dies. It knows no key, lock,
-// clock or protocol; times are handed in, in Unix microseconds.
+// Package delayqueue, internal to the server, is the delay queue: entries with an id and a payload that fall due at a
+// time, are taken in that order, and may be leased instead of removed, so that nothing is lost when a worker dies. It
+// knows no key, lock, clock or protocol; times are parameters, in Unix microseconds.
 //
-// An entry is one record without pointers in a hash table by id; three trees
-// hold the records in order of time: those that wait (due or not yet), those
-// that are leased, and those that have failed for good and are on their way to
-// the dead-letter queue. A heap would be a little smaller than a tree, but could
-// not count what is due or list it in order; an entry takes about 130 bytes
-// with an id and a payload of 32 bytes together.
+// An entry is one record without pointers in a hash table by id. Three trees hold the records in order of time: those
+// that wait (due or not yet), those that are leased, and those that have failed for good and are on their way to the
+// dead-letter queue. A heap would be a little smaller than a tree, but could not count or list what is due. An entry
+// takes about 130 bytes, with an id and a payload of 32 bytes together.
 //
-// All is O(log n) an entry, and whatever may concern many takes a maximum.
+// All operations are O(log n) for an entry, and those that may concern many entries take a maximum.
 package delayqueue
 
 import (
@@ -22,11 +19,11 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// State is where an entry stands.
+// State is the state of an entry.
 type State uint8
 
 const (
-	// Any is every state, where one is asked for.
+	// Any is every state, as an argument.
 	Any State = iota
 	// Ready entries are due.
 	Ready
@@ -37,9 +34,9 @@ const (
 	// Dying entries have failed for good and wait to be moved to the dead-letter
 	// queue.
 	Dying
-	// Remembered are ids whose entries are done: these are no entries.
+	// Remembered are ids whose entries are done. They are no entries.
 	Remembered
-	// Behind are new versions of entries that are leased, until the leases are over: no entries yet.
+	// Behind are new versions of leased entries, which wait until the leases are over. They are no entries yet.
 	Behind
 )
 
@@ -55,27 +52,24 @@ type Settings struct {
 	BackoffMicros, BackoffMaxMicros int64
 	// MaxLen is how many entries there can be before Full; 0 = any number.
 	MaxLen int64
-	// Paused: nothing is delivered.
+	// Paused stops all deliveries.
 	Paused bool
-	// Limit is the key of the limiter that a delivery takes one from, "" for none.
+	// Limit is the key of the limiter from which each delivery takes one, "" for none.
 	Limit string
-	// GroupConc is how many of a group can be leased at once; 0 = any number.
+	// GroupConc is how many entries of a group can be leased at once; 0 = any number.
 	GroupConc int64
-	// GroupRules are those of the limiter that each group has, as ParseRules reads
-	// them; "" for none.
+	// GroupRules are the rules of the limiter that each group has, as ParseRules reads them; "" for none.
 	GroupRules string
 }
 
 // Totals are counts since the queue was made.
 type Totals struct {
 	Added, Delivered, Acked, Nacked, Expired, Dead, Removed int64
-	// Overdue entries are those that nobody took before they expired; Expired
-	// counts leases.
+	// Overdue counts entries that nobody took before they expired; Expired counts leases.
 	Overdue int64
 }
 
-// Entry is one entry as it is handed out. ID and Payload alias the queue's
-// memory and hold until the next write.
+// Entry is one entry as it is delivered. ID and Payload alias the queue's memory and are valid until the next write.
 type Entry struct {
 	ID, Payload []byte
 	DueMicros   int64 // when it fell or falls due
@@ -86,7 +80,7 @@ type Entry struct {
 	extra       []byte
 }
 
-// Extra is what the entry has besides. Its texts alias the queue's memory.
+// Extra is the entry's optional fields. Its texts alias the queue's memory.
 func (e *Entry) Extra() (x Extra) {
 	x, _ = ParseExtra(e.extra) // it was made by Append, or checked
 	return x
@@ -96,15 +90,14 @@ func (e *Entry) Extra() (x Extra) {
 type Queue struct {
 	table table.Table
 	trees [3]*btree.BTreeG[item] // by place: waiting, leased, dying
-	// done are the ids that are remembered, by the time until which they are; late
-	// the waiting entries that expire, by when they do. Both are nil until there
-	// are any.
+	// done has the remembered ids, by the time until which they are remembered; late has the waiting entries that
+	// expire, by when they do. Both are nil until there are any.
 	done, late *btree.BTreeG[item]
-	behind     *btree.BTreeG[item]  // new versions of what is leased, by when they fall due; nil until there are any
+	behind     *btree.BTreeG[item]  // new versions of leased entries, by when they fall due; nil until there are any
 	schedules  map[string]*schedule // nil until there are any
-	// template is what the limiter of a group is at first, nil for none.
+	// template is a group's limiter at first, nil for none.
 	template []byte
-	// rules counts the changes of rules: limiters of former ones are none.
+	// rules counts the changes of GroupRules. A group's limiter with earlier rules is ignored.
 	rules    uint64
 	rank     *ranks // nil while no entry has a group or a priority
 	seq      uint64
@@ -122,19 +115,19 @@ const (
 	waiting place = iota
 	leased
 	dying
-	// remembered is not an entry any more, only an id.
+	// remembered is only an id, no entry any more.
 	remembered
 	// behind is a new version of an entry that is leased.
 	behind
 	placeMask = 0x0f
 	extraBit  = 0x80 // the record has an Extra
-	rankBit   = 0x40 // with a group or a priority
+	rankBit   = 0x40 // and that has a group or a priority
 )
 
-// falling tells whether the time of a place is when what is there falls due.
+// falling tells whether the time of a record in a place is its due time, too.
 func (in place) falling() bool { return in == waiting || in == remembered || in == behind }
 
-// item is an entry in a tree, with a copy of the time it is there by.
+// item is an entry in a tree, with a copy of the time that orders it there.
 type item struct {
 	at     int64
 	record table.Record
@@ -150,11 +143,11 @@ func before(a, b item) bool {
 
 // A record's value is this head and the payload.
 const (
-	headAt      = 0  // int64: the time it is in its tree by
+	headAt      = 0  // int64: the time that orders it in its tree
 	headDue     = 8  // int64: when it fell due
 	headSeq     = 16 // uint64: order among equal times
 	headAttempt = 24 // uint32: deliveries
-	headBase    = 28 // uint32: of those, the ones before it was last replaced
+	headBase    = 28 // uint32: those deliveries that were before it was last replaced
 	headPlace   = 32 // place
 	headSize    = 33
 )
@@ -170,7 +163,7 @@ func attemptOf(r table.Record) uint32 {
 	return binary.LittleEndian.Uint32(r.Value()[headAttempt:])
 }
 
-// setAttempt notes how often the entry of a new record was delivered before. Its tries start anew.
+// setAttempt stores in a new record how often its entry was delivered before. Its tries start anew.
 func setAttempt(r table.Record, n uint32) {
 	binary.LittleEndian.PutUint32(r.Value()[headAttempt:], n)
 	binary.LittleEndian.PutUint32(r.Value()[headBase:], n)
@@ -199,14 +192,14 @@ func newTree() *btree.BTreeG[item] {
 	return btree.NewBTreeGOptions(before, btree.Options{NoLocks: true})
 }
 
-// put puts a record that is in no tree into one, by a time.
+// put puts a record, which is in no tree, into the tree of a place, at a time.
 func (q *Queue) put(r table.Record, in place, at int64) {
 	head := r.Value()
 	at = min(at, TimeMax)
 	binary.LittleEndian.PutUint64(head[headAt:], uint64(at))
 	head[headPlace] = head[headPlace]&^placeMask | byte(in)
 	if in.falling() {
-		// Due then, behind those that already are due then.
+		// It falls due then, after the entries that already fall due at that time.
 		q.seq++
 		binary.LittleEndian.PutUint64(head[headDue:], uint64(at))
 		binary.LittleEndian.PutUint64(head[headSeq:], q.seq)
@@ -233,7 +226,7 @@ func (q *Queue) enter(r table.Record) (twice bool) {
 	if ranked(r) {
 		return q.enterRanked(r)
 	}
-	_, twice = q.tree(r).Load(itemOf(r)) // quick where the time is the latest yet
+	_, twice = q.tree(r).Load(itemOf(r)) // fast if the time is the latest so far
 	if q.rank != nil {
 		q.refresh(q.rank.plain)
 	}
@@ -256,7 +249,7 @@ func (q *Queue) tree(r table.Record) *btree.BTreeG[item] {
 	return *besides
 }
 
-// take takes a record out of its trees.
+// take removes a record from its trees.
 func (q *Queue) take(r table.Record) {
 	q.keep(r)
 	q.unlate(r)
@@ -270,7 +263,7 @@ func (q *Queue) take(r table.Record) {
 	}
 }
 
-// unlate takes a record out of those that expire.
+// unlate removes a record from late.
 func (q *Queue) unlate(r table.Record) {
 	if hasExtra(r) {
 		if at, ok := lateOf(r); ok {
@@ -288,7 +281,7 @@ func lateOf(r table.Record) (at int64, ok bool) {
 	return dueAt(r) + x.ExpireMicros, x.ExpireMicros > 0
 }
 
-// entry is a record as it is handed out at now.
+// entry is a record as it is delivered at now.
 func entry(r table.Record, now int64) Entry {
 	extra, payload := split(r)
 	e := Entry{
@@ -313,20 +306,19 @@ type Mode uint8
 const (
 	// Put adds, or replaces and reschedules.
 	Put Mode = iota
-	// OnlyNew adds only an id that is not there.
+	// OnlyNew adds only an id that does not exist.
 	OnlyNew
-	// OnlyOld replaces and reschedules only an id that is there.
+	// OnlyOld replaces and reschedules only an id that exists.
 	OnlyOld
 )
 
-// Add adds an entry that falls due at a time, or replaces the one with its id,
-// whatever state that is in. It reports whether the condition was met; an id that is
-// remembered is never added. x, which may be nil, is changed where MAXWAIT counts
-// from an earlier time.
+// Add adds an entry that falls due at a time, or replaces the one with its id, whatever its state. It returns whether
+// the condition was met; a remembered id is never added. x may be nil; Add changes it if MAXWAIT counts from an earlier
+// time.
 //
-// What is leased stays with its worker: the new version waits until the lease is over
-// (behind.go), and is not added where the id is unique. The count of deliveries goes on, so
-// that a former worker's id#attempt stays stale, but the tries start anew.
+// A leased entry stays with its worker: the new version waits until the lease is over (behind.go), and is not added if
+// the id is unique. The count of deliveries continues, so that an earlier worker's id#attempt stays stale, but the
+// tries start anew.
 func (q *Queue) Add(now int64, id, payload []byte, dueMicros int64, x *Extra, mode Mode) bool {
 	old := q.table.Get(id)
 	if taken(old, x) {
@@ -335,12 +327,12 @@ func (q *Queue) Add(now int64, id, payload []byte, dueMicros int64, x *Extra, mo
 	return q.add(now, old, id, payload, dueMicros, 0, x, mode)
 }
 
-// Bury is Add for a dead letter: it says how often it was delivered before it died. Its tries start anew.
+// Bury is Add for a dead letter, which was delivered attempt times before it died. Its tries start anew.
 func (q *Queue) Bury(now int64, id, payload []byte, dueMicros, attempt int64, x *Extra) {
 	q.add(now, q.table.Get(id), id, payload, dueMicros, uint32(min(attempt, attemptMax)), x, Put)
 }
 
-// add adds an entry where the table has old, which may be none.
+// add is Add where the table has old under the id, which may be no record.
 func (q *Queue) add(now int64, old table.Record, id, payload []byte, dueMicros int64, attempt uint32, x *Extra, mode Mode) bool {
 	if !old.None() && placeOf(old) == remembered {
 		if itemOf(old).at > now {
@@ -369,7 +361,7 @@ func (q *Queue) add(now int64, old table.Record, id, payload []byte, dueMicros i
 			x = &Extra{}
 		}
 		dueMicros = x.putOff(old, now, dueMicros)
-		x.Occurrence = q.scheduleOf(id) != nil // an occurrence that is replaced is one
+		x.Occurrence = q.scheduleOf(id) != nil // a replaced occurrence stays one
 	}
 	r := newRecord(id, payload, x.Append(nil))
 	if old.None() {
@@ -388,10 +380,10 @@ func (q *Queue) add(now int64, old table.Record, id, payload []byte, dueMicros i
 	return true
 }
 
-// Full says that there are as many entries as there can be (Settings.MaxLen).
+// Full says that the queue has as many entries as Settings.MaxLen allows.
 func (q *Queue) Full() bool { return q.settings.MaxLen > 0 && int64(q.Len()) >= q.settings.MaxLen }
 
-// find is the entry with an id, delivered attempt times; 0 is any number.
+// find is the entry with an id that was delivered attempt times; 0 means any number.
 func (q *Queue) find(id []byte, attempt int64) table.Record {
 	r := q.table.Get(id)
 	if r.None() || placeOf(r) >= remembered || attempt != 0 && int64(attemptOf(r)) != attempt {
@@ -403,10 +395,10 @@ func (q *Queue) find(id []byte, attempt int64) table.Record {
 // Has says whether there is an entry with this id.
 func (q *Queue) Has(id []byte) bool { return !q.find(id, 0).None() }
 
-// Knows says whether this id is of an entry, or remembered.
+// Knows says whether this id is an entry's, or remembered.
 func (q *Queue) Knows(id []byte) bool { return !q.table.Get(id).None() }
 
-// Remove takes an entry out, whatever its state, with what waits behind it, ends the schedule, or forgets an id.
+// Remove removes an entry, whatever its state, with the new version behind it, and ends a schedule, or forgets an id.
 func (q *Queue) Remove(id []byte, attempt, now int64) bool {
 	ended := attempt == 0 && q.Unschedule(id)
 	if ended {
@@ -444,7 +436,7 @@ func (q *Queue) Configure(s Settings) {
 // Limit is Settings.Limit.
 func (q *Queue) Limit() string { return q.settings.Limit }
 
-// limited is set once a queue has a limit: until then nobody need look for one.
+// limited is set once a queue has a limit. Until then nobody needs to look for one.
 var limited atomic.Bool
 
 // AnyLimited tells whether there may be a queue with a limit.
@@ -456,7 +448,7 @@ func (q *Queue) noteLimit() {
 	}
 }
 
-// Empty says that there is nothing to keep: no entry and no defaults.
+// Empty says that the queue can be removed: it has no entry, no remembered id, no schedule and no defaults.
 func (q *Queue) Empty() bool { return q.table.Len() == 0 && !q.kept && len(q.schedules) == 0 }
 
 // Totals are counts since the queue was made.
@@ -482,8 +474,7 @@ func (q *Queue) Clone() *Queue {
 // Encoding is what OBJECT ENCODING calls the structure.
 func (q *Queue) Encoding() string { return "btree" }
 
-// MemoryUsage is what the queue takes, in bytes: records, table and trees, the
-// latter by their usual filling.
+// MemoryUsage is how many bytes the queue takes: records, table and trees, the latter by their usual filling.
 func (q *Queue) MemoryUsage() int {
 	const itemBytes = 16 * 3 / 2
 	n := 420 + len(q.settings.Dead) + len(q.settings.Limit) + q.table.MemoryUsage()

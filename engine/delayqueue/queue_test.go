@@ -1,6 +1,6 @@
 package delayqueue
 
-// A delay queue by its promises, each a scenario: order, fencing of stale workers, replacing, backoff, names.
+// The promises of a delay queue, each as a scenario: order, fencing of stale workers, replacing, backoff, names.
 
 import (
 	"errors"
@@ -72,7 +72,7 @@ func TestFencing(t *testing.T) {
 	}
 }
 
-// What is leased is replaced when the lease is over, and its tries start anew.
+// A leased entry is replaced when the lease is over, and its tries start anew.
 func TestReplace(t *testing.T) {
 	q := New()
 	q.Configure(Settings{Tries: 2, Dead: "dead"})
@@ -161,8 +161,8 @@ func FuzzName(f *testing.F) {
 	})
 }
 
-// A hundred thousand entries (a million in the long run): what they take, and that none of the steps that drain them
-// is long.
+// A hundred thousand entries (a million in the long run): how much memory they take, and that none of the steps that
+// drain them takes long.
 func TestMany(t *testing.T) {
 	n := 100_000
 	if os.Getenv("LIMITKV_MODEL_STEPS") != "" {
@@ -299,7 +299,7 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
-// What a delivery costs does not depend on the number of groups.
+// The cost of a delivery does not depend on the number of groups.
 func BenchmarkGroups(b *testing.B) {
 	for _, groups := range []int{10, 1000, 1_000_000} {
 		b.Run(fmt.Sprint(groups), func(b *testing.B) {

@@ -1,13 +1,11 @@
-// This file is the order of delivery among entries that are not all alike: those of
-// groups take turns, and within a group the higher priority goes first.
+// This file is the order of delivery among entries that have a group or a priority: groups take turns, and within a
+// group the higher priority goes first.
 //
-// A queue without such entries has none of this. In one that has, they stand in two
-// trees: by time, as others do, and by group, priority and time. A group that has
-// something due, and may have it delivered, is ready. The ready group that was
-// served longest ago is next, so a group waits for one round at most, however much
-// others have. When a group may be ready, it stands by that time in a third tree.
-// That is found again when its entries change or when it turns out not to be ready;
-// so a delivery looks at a few groups, whatever their number.
+// A queue without such entries has none of this. Otherwise these entries are in two trees: by time, like others, and by
+// group, priority and time. A group is ready if it has something due that may be delivered. The ready group that was
+// served longest ago is next, so a group waits for one round at most, however many entries others have. A third tree
+// has the groups by when they may be ready. That time is computed again when a group's entries change, or when it turns
+// out not to be ready. So a delivery looks at a few groups, whatever their number.
 
 package delayqueue
 
@@ -21,26 +19,24 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// promotedMax is how many groups whose time has come are taken among the ready ones
-// before one is chosen. A million that fall due together so take their place over as
-// many deliveries.
+// promotedMax is how many groups whose time has come become ready before one is chosen. So a million groups that fall
+// due together are spread over many deliveries.
 const promotedMax = 16
 
 type ranks struct {
 	byTime  *btree.BTreeG[item] // the waiting entries that have a group or a priority
 	byGroup *btree.BTreeG[rankItem]
 	groups  map[string]*group
-	// plain stands for all entries without a group. Those without a priority either
-	// are in the queue's own tree only.
+	// plain is the group of all entries without one. Entries without group and priority are only in the queue's own tree.
 	plain *group
 	later *btree.BTreeG[*group] // by when they may be ready
 	ready *btree.BTreeG[*group] // by turn
-	// full have something due, and as many leased as can be, the fewest first.
+	// full has groups with something due and as many leased as allowed, those with the fewest first.
 	full *btree.BTreeG[*group]
-	// held have something due that their limiters refuse, by when these do not; idle have nothing but a limiter, by when
-	// that is full.
+	// held has groups with something due that their limiters refuse, by when these would allow it; idle has groups with
+	// nothing but a limiter, by when that is full.
 	held, idle *btree.BTreeG[*group]
-	// With other rules those become freed and spare, until they are looked at again, a few at a time.
+	// When the rules change, held and idle move here until their groups are looked at again, a few at a time.
 	freed, spare []*btree.BTreeG[*group]
 	turn         uint64 // the last one
 	serial       uint32 // the last group's number
@@ -64,28 +60,27 @@ func beforeInRank(a, b rankItem) bool {
 	return before(a.item, b.item)
 }
 
-// Where a group stands.
+// The states of a group.
 const (
-	groupOut   = iota // nowhere: it has nothing that could be delivered
+	groupOut   = iota // in no tree: it has nothing that could be delivered
 	groupLater        // in later, by its time
 	groupReady        // in ready, by its turn
 	groupFull         // in full
-	groupHeld         // in held, or what that was
-	groupIdle         // in idle, or what that was
+	groupHeld         // in held, or in a former one in freed
+	groupIdle         // in idle, or in a former one in spare
 )
 
 type group struct {
 	name            string
 	number          uint32
-	turn            uint64 // when it was served last, or made
+	turn            uint64 // the turn when it was last served, or made
 	waiting, leased int
 	at              int64 // when it may be ready
 	state           uint8
-	// bucket is the group's limiter, nil until something is taken from it; rules tells of
-	// which of the queue's (Queue.rules).
+	// bucket is the group's limiter, nil until something is taken from it; rules says which rules it has (Queue.rules).
 	bucket []byte
 	rules  uint64
-	// in is the tree where it is if it is held or idle, most how many were leased when it was full.
+	// in is the tree of a group that is held or idle; most is how many entries were leased when it was full.
 	in   *btree.BTreeG[*group]
 	most int
 }
@@ -110,7 +105,7 @@ func newRanks() *ranks {
 	return k
 }
 
-// newGroupTree has groups by their times.
+// newGroupTree makes a tree of groups by their times.
 func newGroupTree() *btree.BTreeG[*group] {
 	return btree.NewBTreeGOptions(func(a, b *group) bool {
 		return a.at < b.at || a.at == b.at && a.number < b.number
@@ -123,7 +118,7 @@ func ranked(r table.Record) bool { return r.Value()[headPlace]&rankBit != 0 }
 // Ranked says that entries of the queue take turns, or have priorities.
 func (q *Queue) Ranked() bool { return q.rank != nil }
 
-// groupOf is an entry's group, which is made if there is none.
+// groupOf is an entry's group, which it makes if there is none.
 func (q *Queue) groupOf(x *Extra) *group {
 	k := q.rank
 	if k == nil {
@@ -135,7 +130,7 @@ func (q *Queue) groupOf(x *Extra) *group {
 		return k.plain
 	}
 	g := k.groups[string(x.Group)]
-	if g != nil && g.rules != q.rules && g.empty() { // as if it had been forgotten by now
+	if g != nil && g.rules != q.rules && g.empty() { // as if it were already forgotten
 		k.forget(g)
 		g = nil
 	}
@@ -148,7 +143,7 @@ func (q *Queue) groupOf(x *Extra) *group {
 	return g
 }
 
-// begin gives a group that has nothing, and is kept for its limiter, a new turn.
+// begin gives a new turn to a group that has no entries and exists only for its limiter.
 func (q *Queue) begin(g *group) {
 	if k := q.rank; g != k.plain && q.bucketOf(g) != nil && g.empty() {
 		k.out(g)
@@ -190,7 +185,7 @@ func (q *Queue) enterRanked(r table.Record) (twice bool) {
 	return twice
 }
 
-// takeRanked is the opposite.
+// takeRanked undoes enterRanked.
 func (q *Queue) takeRanked(r table.Record) {
 	x := extraOf(r)
 	switch placeOf(r) {
@@ -215,8 +210,7 @@ func (q *Queue) takeRanked(r table.Record) {
 // empty tells whether a group has no entries.
 func (g *group) empty() bool { return g.waiting == 0 && g.leased == 0 }
 
-// relocate finds a group's place anew, and forgets it if there is nothing that it is kept for: no entry, and no limiter, or one of
-// former rules.
+// relocate finds a group's place again. It forgets a group that has no entry, and no limiter with the present rules.
 func (q *Queue) relocate(g *group) {
 	if k := q.rank; g != k.plain && g.empty() && q.bucketOf(g) == nil {
 		k.forget(g)
@@ -225,7 +219,7 @@ func (q *Queue) relocate(g *group) {
 	q.refresh(g)
 }
 
-// prune is relocate after a group has lost an entry, and forgets all ranks when nothing is left.
+// prune is relocate after a group has lost an entry. It also drops all ranks when nothing is left.
 func (q *Queue) prune(g *group) {
 	k := q.rank
 	q.relocate(g)
@@ -234,8 +228,7 @@ func (q *Queue) prune(g *group) {
 	}
 }
 
-// pin keeps the group of an entry, and its turn, while the entry is taken out and put
-// in again; unpin follows.
+// pin keeps the group of an entry, and its turn, while the entry is taken out and put in again; unpin must follow.
 func (q *Queue) pin(r table.Record) *group {
 	if r.None() || !ranked(r) || placeOf(r) != waiting && placeOf(r) != leased {
 		return nil
@@ -257,7 +250,7 @@ func (q *Queue) unpin(g *group) {
 	q.prune(g)
 }
 
-// out takes a group out of where it stands.
+// out removes a group from its tree.
 func (k *ranks) out(g *group) {
 	switch g.state {
 	case groupLater:
@@ -272,15 +265,14 @@ func (k *ranks) out(g *group) {
 	g.state = groupOut
 }
 
-// full says that as many of a group are leased as can be at once.
+// full says that as many entries of a group are leased as allowed.
 func (q *Queue) full(g *group) bool {
 	return q.settings.GroupConc > 0 && g != q.rank.plain && int64(g.leased) >= q.settings.GroupConc
 }
 
 const never = math.MaxInt64
 
-// head is the entry of a group that is next at now, and if none is due, when one
-// will be.
+// head is the entry of a group that is next at now or, if none is due, when one will be.
 func (q *Queue) head(g *group, now int64) (r table.Record, at int64) {
 	at = never
 	pivot := rankItem{group: g.number, item: item{at: math.MinInt64}}
@@ -313,8 +305,7 @@ func (q *Queue) head(g *group, now int64) (r table.Record, at int64) {
 	return table.Record{}, at
 }
 
-// refresh finds out when a group may be ready. One that is among the ready ones is
-// looked at when its turn comes.
+// refresh computes when a group may be ready. It leaves a ready group, which is looked at when its turn comes.
 func (q *Queue) refresh(g *group) {
 	if g.state == groupReady {
 		return
@@ -325,24 +316,24 @@ func (q *Queue) refresh(g *group) {
 	case at < never:
 		g.at, g.state = at, groupLater
 		k.later.Set(g)
-	case g.leased == 0 && q.bucketOf(g) != nil: // it is not needed any more when that is full
+	case g.leased == 0 && q.bucketOf(g) != nil: // it is needed only until that is full
 		k.stand(g, limiter.FullAt(g.bucket), groupIdle, k.idle)
 	}
 }
 
-// stand has a group, which stands nowhere, be held or idle until a time.
+// stand makes a group, which is in no tree, held or idle until a time.
 func (k *ranks) stand(g *group, at int64, state uint8, in *btree.BTreeG[*group]) {
 	g.at, g.state, g.in = at, state, in
 	in.Set(g)
 }
 
-// fill puts a group, which stands nowhere and has something due, among the full ones.
+// fill puts a group, which is in no tree and has something due, among the full ones.
 func (k *ranks) fill(g *group) {
 	g.most, g.state = g.leased, groupFull
 	k.full.Set(g)
 }
 
-// bucketOf is a group's limiter, nil for none. It changes nothing: who only looks at a queue may ask.
+// bucketOf is a group's limiter, nil for none. It changes nothing, so readers of a queue may call it.
 func (q *Queue) bucketOf(g *group) []byte {
 	if g.rules != q.rules {
 		return nil
@@ -350,7 +341,7 @@ func (q *Queue) bucketOf(g *group) []byte {
 	return g.bucket
 }
 
-// refused is when a group's limiter would let something pass, 0 if it does now.
+// refused is when a group's limiter will allow a delivery, 0 if it does now.
 func (q *Queue) refused(g *group, now int64) int64 {
 	if q.bucketOf(g) == nil {
 		return 0 // nothing was taken yet
@@ -375,7 +366,7 @@ func (q *Queue) charge(g *group, now int64) {
 	}
 }
 
-// setRules gives each group a limiter of these rules, in which nothing is in use.
+// setRules gives each group a new limiter with these rules.
 func (q *Queue) setRules(text string) error {
 	q.template = nil
 	q.rules++
@@ -393,7 +384,7 @@ func (q *Queue) setRules(text string) error {
 	}
 	rules, err := ParseRules(text)
 	if err == nil {
-		q.template = limiter.AppendWide(nil, limiter.New(nil, rules, true)) // as it is saved
+		q.template = limiter.AppendWide(nil, limiter.New(nil, rules, true)) // the form in which it is saved
 	}
 	return err
 }
@@ -410,7 +401,7 @@ func ParseRules(text string) ([]limiter.Rule, error) {
 	return rules, err
 }
 
-// next is what is delivered next at now, and whose turn it is.
+// next is the entry that is delivered next at now, and its group.
 func (q *Queue) next(now int64) (r table.Record, of *group) {
 	k := q.rank
 	for {
@@ -439,7 +430,7 @@ func (q *Queue) next(now int64) (r table.Record, of *group) {
 	}
 }
 
-// promote puts some groups among the ready ones whose time has come, or for whom there are other bounds now.
+// promote makes some groups ready whose time has come, or that have other limits now.
 func (q *Queue) promote(now int64) {
 	k := q.rank
 	for _, in := range []*btree.BTreeG[*group]{k.later, k.held} {
@@ -473,8 +464,9 @@ func (k *ranks) promote(g *group) {
 	k.ready.Set(g)
 }
 
-// forgetIdle forgets up to max groups that have nothing but limiters: those of former rules, and those that are full at now. It makes
-// no difference when: a group that comes back has a new turn and nothing in use either way.
+// forgetIdle forgets up to max groups that have nothing but limiters: those with earlier rules, and those whose
+// limiters are full at now. It does not matter when: a group that comes back has a new turn and nothing in use either
+// way.
 func (q *Queue) forgetIdle(now int64, max int) {
 	k := q.rank
 	for ; max > 0 && len(k.spare) > 0; max-- {
@@ -498,10 +490,10 @@ func (k *ranks) forget(g *group) {
 	delete(k.groups, g.name)
 }
 
-// idleGraceMicros is for how long a group is left in place once its limiter is full: so many are forgotten together.
+// idleGraceMicros is how long a group stays after its limiter is full, so that many are forgotten together.
 const idleGraceMicros = 3_000_000
 
-// idleDue is when forgetIdle is to be called at the latest, though nothing is delivered, in Unix microseconds; 0 for never.
+// idleDue is when forgetIdle must be called even if nothing is delivered, in Unix microseconds; 0 for never.
 func (k *ranks) idleDue() int64 {
 	if len(k.spare) > 0 {
 		return 1
@@ -512,8 +504,7 @@ func (k *ranks) idleDue() int64 {
 	return 0
 }
 
-// deliver hands an entry out, leased or for good, and puts its group at the end of
-// the round.
+// deliver delivers an entry, leased or removed, and puts its group at the end of the round.
 func (q *Queue) deliver(r table.Record, now, leaseMicros int64) {
 	k := q.rank
 	if k == nil {
@@ -521,7 +512,7 @@ func (q *Queue) deliver(r table.Record, now, leaseMicros int64) {
 		q.handOut(r, now, leaseMicros)
 		return
 	}
-	q.forgetIdle(now, promotedMax) // each delivery leaves one at most; a queue at rest has Settle for it
+	q.forgetIdle(now, promotedMax) // a delivery leaves at most one behind; without deliveries Settle does this
 	x := extraOf(r)
 	g := q.groupOf(&x)
 	k.out(g)
@@ -533,7 +524,7 @@ func (q *Queue) deliver(r table.Record, now, leaseMicros int64) {
 	q.handOut(r, now, leaseMicros)
 	q.unpin(pinned)
 	if q.rank != k {
-		return // nothing was ranked any more, and what follows the entry may have begun anew
+		return // no ranked entry was left, and the entry's successor may have made new ranks
 	}
 	if q.prune(g); q.rank != k || g.state != groupLater || g.at > now {
 		return
@@ -548,8 +539,8 @@ func (q *Queue) deliver(r table.Record, now, leaseMicros int64) {
 	}
 }
 
-// nextRanked is NextDelivery where entries are ranked. A group that is among the ready ones may have nothing due any more,
-// so they are looked at first: those that are not ready go where their time is found.
+// nextRanked is NextDelivery for a queue with ranks. A ready group may have nothing due any more, so it first calls
+// next, which moves such groups to the tree of their times.
 func (q *Queue) nextRanked(now int64) (at int64, ok bool) {
 	if r, _ := q.next(now); !r.None() {
 		return now, true

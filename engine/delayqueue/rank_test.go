@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What a delivery costs does not grow with the number of groups: among a million it takes no more than a few times as
-// long as among a thousand, for what memory is further away.
+// The cost of a delivery does not grow with the number of groups: among a million it takes at most a few times as long
+// as among a thousand, because memory is further away.
 func TestGroupsCost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is about size")
@@ -35,7 +35,7 @@ func TestGroupsCost(t *testing.T) {
 			q.rank.ready.Set(g)
 		}
 		runtime.GC()
-		// The best of many is what it takes on a machine that does nothing else.
+		// The best of many measurements is what it takes on an idle machine.
 		best := time.Duration(math.MaxInt64)
 		for range 200 {
 			began := time.Now()
@@ -92,8 +92,8 @@ func TestGroupsRound(t *testing.T) {
 	}
 }
 
-// Other bounds and rules do not look at all groups, of which there are 100,000 (a million in the long run): they take no
-// longer than with a few. What they free is delivered at once.
+// A change of limits and rules does not look at all groups, of which there are 100,000 (a million in the long run): it
+// takes no longer than with a few. Entries that it frees are delivered at once.
 func TestGroupsReset(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is about size")
@@ -155,8 +155,8 @@ func TestGroupsReset(t *testing.T) {
 	}
 }
 
-// Groups that have nothing but limiters are forgotten once these are full, or have former rules, also where nothing is delivered.
-// When it happens shows nowhere: a queue that never forgets by itself, as a replica's, has the same turns.
+// Groups that have nothing but limiters are forgotten once these are full or have earlier rules, also if nothing is
+// delivered. It is not visible when: a queue that never forgets by itself, like a replica's, has the same turns.
 func TestGroupsAreForgotten(t *testing.T) {
 	const second = int64(1_000_000)
 	rules := Settings{GroupRules: "FIXED 5 60000"}

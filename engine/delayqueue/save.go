@@ -1,5 +1,4 @@
-// This file takes a queue apart and puts it together again: DUMP, RESTORE and
-// files. What comes from there is trusted in nothing.
+// This file saves and restores a queue, for DUMP, RESTORE and files. It trusts nothing that it reads.
 
 package delayqueue
 
@@ -11,30 +10,29 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// ErrCorrupt is returned for parts that no queue has.
+// ErrCorrupt is returned for data that no queue has.
 var ErrCorrupt = errors.New("delayqueue: corrupted queue")
 
-// Bounds of what a queue has, and so of what is taken over. All that a queue does keeps
-// within them: whatever was taken over, what becomes of it can be taken over again.
+// Limits of a queue's values. Restored data must be within them, and all operations stay within them, so that a
+// restored queue can always be saved and restored again.
 const (
-	// TimeMax is the last moment that is told from later ones, in the year 38,505: times
-	// stop there.
+	// TimeMax is the last moment, in the year 38,505: later times become this one.
 	TimeMax = 1 << 60
-	// SpanMax is the longest length of time, some 142 years: more than a client can ask for.
+	// SpanMax is the longest duration, some 142 years: longer than a client can ask for.
 	SpanMax = 1 << 52
 	// countMax is where counts stop.
 	countMax = 1 << 62
-	// seqMax bounds the numbers that order entries, and turns. A queue that is taken over
-	// with more than half of that is numbered anew.
+	// seqMax bounds the numbers that order entries, and turns. A restored queue with more than half of that is
+	// renumbered.
 	seqMax = 1 << 62
-	// attemptMax is the last number of a delivery. The first one follows.
+	// attemptMax is the largest number of a delivery. After it the numbers start again.
 	attemptMax = 1 << 31
 )
 
 // count adds to a count.
 func count(n *int64, by int) { *n = min(*n+int64(by), countMax) }
 
-// span tells whether a length of time is within the bounds, moment whether a time is.
+// span tells whether a duration is within the limits, moment whether a time is.
 func span(micros int64) bool { return micros >= 0 && micros <= SpanMax }
 
 func moment(micros int64) bool { return micros >= 0 && micros <= TimeMax }
@@ -52,20 +50,20 @@ type Head struct {
 // Saved is an entry with all that the queue knows of it.
 type Saved struct {
 	ID, Payload []byte
-	State       State // Delayed, which is for due ones too, Leased, Dying, Remembered or Behind
-	// AtMicros is the time that counts in its state: when it falls due, its lease
-	// ends, or it died. DueMicros is when it fell due.
+	State       State // Delayed, also if it is due, Leased, Dying, Remembered or Behind
+	// AtMicros is the time that belongs to its state: when it falls due, its lease ends, or it died. DueMicros is when
+	// it fell due.
 	AtMicros, DueMicros int64
 	Seq                 uint64
-	Attempt, Base       uint32 // deliveries; those before it was last replaced
+	Attempt, Base       uint32 // deliveries, and those before it was last replaced
 	Extra               []byte // as ParseExtra reads it
 }
 
-// SavedStates are the states that entries are kept in, each in order of its time; in
-// the order of places.
+// SavedStates are the states in which entries are stored, in the order of places.
 var SavedStates = [...]State{Delayed, Leased, Dying, Remembered, Behind}
 
-// keptAt is the place of what is kept in a state: not Any, nor Ready, which is Delayed there.
+// keptAt is the place of entries stored in a state. Any and Ready have none: entries that are ready are stored as
+// Delayed.
 func keptAt(state State) place {
 	i := slices.Index(SavedStates[:], state)
 	if i < 0 {
@@ -77,7 +75,7 @@ func keptAt(state State) place {
 // Head returns what the queue has besides its entries.
 func (q *Queue) Head() Head { return Head{q.settings, q.kept, q.totals, q.seq} }
 
-// Stored is how many entries are kept in a state.
+// Stored is how many entries are stored in a state.
 func (q *Queue) Stored(state State) int {
 	switch state {
 	case Remembered:
@@ -92,8 +90,7 @@ func (q *Queue) Stored(state State) int {
 	return n
 }
 
-// Each calls fn with the entries that are kept in a state, in order of their times.
-// fn must not change the queue.
+// Each calls fn with the entries that are stored in a state, in order of their times. fn must not change the queue.
 func (q *Queue) Each(state State, fn func(Saved)) {
 	q.eachFrom(keptAt(state), item{}, func(it item) bool {
 		fn(savedOf(it.record))
@@ -118,7 +115,7 @@ func savedOf(r table.Record) Saved {
 	}
 }
 
-// Restore makes a queue without entries of what Head returned.
+// Restore makes a queue without entries from what Head returned.
 func Restore(h Head) (*Queue, error) {
 	s, t := h.Settings, h.Totals
 	for _, micros := range []int64{s.LeaseMicros, s.BackoffMicros, s.BackoffMaxMicros} {
@@ -170,14 +167,14 @@ func (q *Queue) RestoreEntry(s Saved) error {
 	binary.LittleEndian.PutUint32(head[headBase:], s.Base)
 	head[headPlace] |= byte(in)
 	if q.enter(r) {
-		return ErrCorrupt // the queue is as broken as what it was made of
+		return ErrCorrupt // the queue is now as broken as its data
 	}
 	q.table.Add(r)
 	return nil
 }
 
-// RestoreOrder is called when all entries are added: it sees to the numbers that order
-// those of the same time.
+// RestoreOrder must be called when all entries are added. It checks the numbers that order entries of the same time,
+// and renumbers them if they are too large.
 func (q *Queue) RestoreOrder() error {
 	records := make([]table.Record, 0, q.table.Len())
 	for in := range behind + 1 {
@@ -192,14 +189,14 @@ func (q *Queue) RestoreOrder() error {
 	}
 	slices.Sort(numbers)
 	for i := 1; i < len(numbers); i++ {
-		if numbers[i] == numbers[i-1] { // two could come to stand at one place
+		if numbers[i] == numbers[i-1] { // two could get the same place in a tree
 			return ErrCorrupt
 		}
 	}
 	if q.seq <= seqMax/2 {
 		return nil
 	}
-	for _, r := range records { // their order stays, and so does each tree
+	for _, r := range records { // the order stays the same, and so do the trees
 		i, _ := slices.BinarySearch(numbers, seqOf(r))
 		binary.LittleEndian.PutUint64(r.Value()[headSeq:], uint64(i+1))
 	}

@@ -1,12 +1,10 @@
-// This file is schedules: entries that come again and again, each EVERY so long or at
-// the times of a CRON expression.
+// This file is schedules: entries that come again and again, after each interval (EVERY) or at the times of a CRON
+// expression.
 //
-// Of a schedule one occurrence is in the queue at a time, an entry whose id is the
-// schedule's, an @ and the time in ms. When its work is done, or it is given up, the
-// next one is put in at once, for its time. So nothing has to wake up for a schedule,
-// and all that is true of entries is true of occurrences. What an occurrence is late
-// by it stands for: those that were due before it was delivered are not made up for,
-// and of those that were due while it was worked, the last one is.
+// One occurrence of a schedule is in the queue at a time: an entry whose id is the schedule's, an @ and the time in ms.
+// When its work is done, or it is given up, the next one is added at once, with its time. So nothing has to wake up for
+// a schedule, and occurrences behave like all entries. A late occurrence also counts for those that were missed before
+// it was delivered. Of those that fall due while it is leased, only the last one is delivered afterwards.
 
 package delayqueue
 
@@ -31,13 +29,13 @@ type Schedule struct {
 	Extra       Extra
 	// BaseMicros is what EveryMicros counts from.
 	BaseMicros int64
-	// AfterMicros: occurrences up to then are past.
+	// AfterMicros is the time up to which occurrences are past.
 	AfterMicros int64
 	// NextMicros is the time of the occurrence that is in the queue, 0 if none is.
 	NextMicros int64
 }
 
-// schedule is one with what its texts say.
+// schedule is a Schedule with its texts parsed.
 type schedule struct {
 	Schedule
 	cron cron.Schedule
@@ -53,7 +51,7 @@ func LoadZone(name string) (*time.Location, error) {
 	return at, nil
 }
 
-// open reads what a schedule's texts say.
+// open parses a schedule's texts.
 func (s *Schedule) open() (*schedule, error) {
 	o := &schedule{Schedule: *s, zone: time.UTC}
 	o.ID, o.Payload, o.Extra.Group = bytes.Clone(s.ID), bytes.Clone(s.Payload), bytes.Clone(s.Extra.Group)
@@ -68,7 +66,7 @@ func (s *Schedule) open() (*schedule, error) {
 	return o, err
 }
 
-// after is the first time after another one, 0 if there is none.
+// after is the first time of the schedule after another time, 0 if there is none.
 func (s *schedule) after(micros int64) (at int64) {
 	switch {
 	case s.EveryMicros == 0:
@@ -88,8 +86,7 @@ func (s *schedule) after(micros int64) (at int64) {
 	return at
 }
 
-// next is the time of the next occurrence: the last one that was missed, or else the
-// first that is to come.
+// next is the time of the next occurrence: the last one that was missed or, if none was, the first in the future.
 func (s *schedule) next(now int64) int64 {
 	at := s.after(s.AfterMicros)
 	if at == 0 || at > now {
@@ -117,7 +114,7 @@ func occurrence(dst, id []byte, dueMicros int64) []byte {
 	return strconv.AppendInt(append(append(dst, id...), '@'), dueMicros/1000, 10)
 }
 
-// scheduleOf is the schedule whose present occurrence an entry is, nil if it is none's.
+// scheduleOf is the schedule whose present occurrence has this id, nil if there is none.
 func (q *Queue) scheduleOf(id []byte) *schedule {
 	i := bytes.LastIndexByte(id, '@')
 	if i < 0 {
@@ -130,7 +127,7 @@ func (q *Queue) scheduleOf(id []byte) *schedule {
 	return s
 }
 
-// spawn puts the next occurrence of a schedule in.
+// spawn adds the next occurrence of a schedule.
 func (q *Queue) spawn(s *schedule, now int64) {
 	for s.NextMicros = s.next(now); s.NextMicros != 0; s.NextMicros = s.next(now) {
 		id := occurrence(nil, s.ID, s.NextMicros)
@@ -147,11 +144,13 @@ func (q *Queue) spawn(s *schedule, now int64) {
 	delete(q.schedules, string(s.ID)) // it never comes again
 }
 
-// pass notes that an occurrence is past, as it is delivered or given up before: with it, what comes up to its own time. That
-// is noted once. Afterwards its name tells nothing: the clock may be set back, or the schedule be replaced, and a new one
-// counts from when it was made. If the clock was set back before, one that comes EVERY so long is named after a time that is
-// too far away, also from those that are past: these times were moved. One that is far away since those before it were
-// removed follows them at once. It returns the schedule, nil if there is none.
+// pass records that an occurrence is past, because it is delivered or given up before: the schedule's times up to its
+// own are past. It does so once. Later the occurrence's name says nothing, because the clock may have been set back, or
+// the schedule replaced by one that counts from its own beginning.
+//
+// If the clock was set back before, an occurrence with EVERY may be named after a time too far from now and from
+// AfterMicros, which was moved: then the times up to now are past. An occurrence that is far from now only because
+// those before it were removed follows AfterMicros at once. pass returns the schedule, nil if there is none.
 func (q *Queue) pass(r table.Record, now int64) *schedule {
 	s := q.scheduleOf(r.Key())
 	if s == nil || placeOf(r) != waiting || attemptOf(r) > 0 {
@@ -165,24 +164,22 @@ func (q *Queue) pass(r table.Record, now int64) *schedule {
 	return s
 }
 
-// delivered notes that an entry is delivered: what its schedule has missed until
-// now, it stands for.
+// delivered records that an entry is delivered. It counts for all times that its schedule has missed until now.
 func (q *Queue) delivered(r table.Record, now int64) {
 	if s := q.pass(r, now); s != nil {
 		s.AfterMicros = max(s.AfterMicros, now)
 	}
 }
 
-// follow puts in what comes after an occurrence that has left.
+// follow adds the occurrence after one that has left.
 func (q *Queue) follow(r table.Record, now int64) {
 	if s := q.pass(r, now); s != nil {
 		q.spawn(s, now)
 	}
 }
 
-// Schedule makes a schedule, or replaces the one with its id, or the entry. The
-// occurrence that is being worked goes on. It reports whether the condition was met.
-// The error is of the schedule's texts.
+// Schedule makes a schedule, or replaces the schedule or the entry with its id. A leased occurrence stays with its
+// worker. It returns whether the condition was met. The error concerns the schedule's texts.
 func (q *Queue) Schedule(now int64, plan *Schedule, mode Mode) (added bool, err error) {
 	s, err := plan.open()
 	if err != nil {
@@ -194,7 +191,7 @@ func (q *Queue) Schedule(now int64, plan *Schedule, mode Mode) (added bool, err 
 	if there && mode == OnlyNew || !there && mode == OnlyOld {
 		return false, nil
 	}
-	if q.dropBehind(s.ID); !entry.None() && placeOf(entry) != leased { // that one goes on
+	if q.dropBehind(s.ID); !entry.None() && placeOf(entry) != leased { // a leased one stays
 		defer q.unpin(q.pin(entry))
 		q.take(entry)
 		q.leave(entry, now, false)
@@ -214,8 +211,8 @@ func (q *Queue) Schedule(now int64, plan *Schedule, mode Mode) (added bool, err 
 	return q.Scheduled(s.ID), nil
 }
 
-// Replan changes what the entries of a schedule are, if there is one that comes at the same times: it keeps these, so that
-// a program can make its schedules at each start. An occurrence that waits is changed, too.
+// Replan changes the entries of a schedule, if there is one with the same times. It keeps these times, so that a
+// program can make its schedules at each start. It also changes an occurrence that waits.
 func (q *Queue) Replan(plan *Schedule) (kept bool) {
 	s := q.schedules[string(plan.ID)]
 	if s == nil || s.EveryMicros != plan.EveryMicros || s.Cron != plan.Cron || s.Zone != plan.Zone {
@@ -238,8 +235,7 @@ func (q *Queue) present(s *schedule) table.Record {
 	return q.find(occurrence(nil, s.ID, s.NextMicros), 0)
 }
 
-// withdraw removes the present occurrence of a schedule that is to end, unless it is
-// with a worker: then it returns its time.
+// withdraw removes the present occurrence of a schedule that ends, unless a worker has it: then it returns its time.
 func (q *Queue) withdraw(s *schedule) (leasedMicros int64) {
 	r := q.present(s)
 	switch {
@@ -268,7 +264,7 @@ func (q *Queue) Unschedule(id []byte) bool {
 // Scheduled says whether there is a schedule with this id.
 func (q *Queue) Scheduled(id []byte) bool { return q.schedules[string(id)] != nil }
 
-// ScheduleOf is the schedule that an entry is the present occurrence of, nil if none.
+// ScheduleOf is the schedule whose present occurrence is an entry, nil if there is none.
 func (q *Queue) ScheduleOf(id []byte) *Schedule {
 	if s := q.scheduleOf(id); s != nil {
 		return &s.Schedule
@@ -276,7 +272,7 @@ func (q *Queue) ScheduleOf(id []byte) *Schedule {
 	return nil
 }
 
-// Schedules are all of them, in order of their ids.
+// Schedules returns all schedules, in order of their ids.
 func (q *Queue) Schedules() []*Schedule {
 	if len(q.schedules) == 0 {
 		return nil

@@ -2,8 +2,8 @@ package delayqueue
 
 import "testing"
 
-// A schedule that takes the place of another one counts from now. An occurrence of the other, which was to come much later but
-// was brought forward and is with a worker or has expired, does not put it off.
+// A schedule that replaces another one counts from now. It is not delayed by an occurrence of the other one that was
+// due much later, but was brought forward and is leased or has expired.
 func TestReplacedSchedule(t *testing.T) {
 	const second, minute, day = int64(1_000_000), int64(60_000_000), int64(86_400_000_000)
 	for name, plan := range map[string]*Schedule{

@@ -9,9 +9,9 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// Search finds entries of a queue as they were when it began, a few at a time, while the queue changes: as an Image does, an
-// entry that it has not come to is looked at before it changes or goes, and one that is new where it is is passed over. A
-// queue has any number of them.
+// Search finds entries of a queue as they were when it began, a few at a time, while the queue changes. As in an Image,
+// an entry that it has not reached is looked at before it changes or is removed, and a record that is put into a tree
+// later is skipped. A queue can have any number of searches.
 type Search struct {
 	q     *Queue
 	match func(id []byte) bool
@@ -21,11 +21,11 @@ type Search struct {
 	over  bool
 	ahead section
 	found []spot
-	early []spot // what was found before its turn
+	early []spot // entries found before their turn
 	noted map[table.Record]struct{}
 }
 
-// spot is an entry that was found, and where.
+// spot is a found entry, and its place.
 type spot struct {
 	in  place
 	at  int64
@@ -41,8 +41,9 @@ func (a spot) compare(b spot) int {
 	return cmp.Or(cmp.Compare(a.in, b.in), cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq))
 }
 
-// Search begins to look for the first count entries of a state whose ids match, from an id on, if there is one, in the
-// order of Peek. It reports false if no entry of the state has that id. End follows.
+// Search begins a search for the first count entries of a state whose ids match, in the order of Peek. If from is not
+// nil, it starts at the entry with that id, and returns false if no entry of the state has it. The caller must call
+// End.
 func (q *Queue) Search(state State, now int64, from []byte, count int, match func(id []byte) bool) (l *Search, ok bool) {
 	ahead, ok := q.section(state, now, from)
 	if !ok {
@@ -54,7 +55,7 @@ func (q *Queue) Search(state State, now int64, from []byte, count int, match fun
 	return l, true
 }
 
-// bound is an item at the same place, with a record of its own: the entry may go.
+// bound is an item at the same position with a record of its own, because the entry may be removed.
 func (it item) bound() item {
 	if it.record.None() {
 		return it
@@ -84,8 +85,8 @@ func (l *Search) Next(entries int) (more bool) {
 	return more && len(l.found) < l.count
 }
 
-// End ends it, and returns what was found. attached tells that whoever calls it has the queue still: else another one may
-// be changing it.
+// End ends the search and returns what it found. attached says that the caller still has the queue. Otherwise someone
+// else may be changing it, so End leaves it alone.
 func (l *Search) End(attached bool) []Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +104,7 @@ func (l *Search) End(attached bool) []Entry {
 	return entries
 }
 
-// keep is called before a record is taken out of its trees. It reports whether the look is over.
+// keep is called before a record is removed from its trees. It returns whether the search is over.
 func (l *Search) keep(r table.Record) (over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +125,7 @@ func (l *Search) keep(r table.Record) (over bool) {
 	return false
 }
 
-// note is called when a record is put somewhere.
+// note is called when a record is put into its trees.
 func (l *Search) note(r table.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

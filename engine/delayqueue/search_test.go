@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// looking are looks that are made beside a run's steps, and what each is to find.
+// looking are searches that are made during a run's steps, and what each should find.
 type looking struct {
 	looks []*Search
 	wants [][]string
@@ -14,7 +14,7 @@ type looking struct {
 
 func entryText(e *Entry) string { return fmt.Sprintf("%+v", *e) }
 
-// look begins a search, goes on with one, or compares what it found with what there was.
+// look begins a search, continues one, or compares what it found with what the queue contained.
 func (r *run) look() error {
 	if len(r.looks) < 3 && r.rnd.IntN(10) == 0 {
 		state := State(r.rnd.IntN(int(Dying) + 1))
@@ -60,7 +60,8 @@ func (r *run) look() error {
 	return nil
 }
 
-// TestSearchForgets: of what came and went during a search nothing is kept, nor of a search that ended while the queue was elsewhere.
+// TestSearchForgets: a search remembers nothing that came and went, nor does one that ended while the queue was
+// elsewhere.
 func TestSearchForgets(t *testing.T) {
 	q := New()
 	for i := range 1000 {

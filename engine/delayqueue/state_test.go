@@ -2,7 +2,7 @@ package delayqueue
 
 import "testing"
 
-// Of a state in which nothing is kept there is no count, nor an entry: it is not taken for that of those who wait.
+// A state in which no entries are stored is not taken for that of the waiting entries: the functions panic.
 func TestUnknownState(t *testing.T) {
 	q := New()
 	q.Add(1, []byte("a"), nil, 5, nil, Put)

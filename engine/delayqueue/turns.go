@@ -1,5 +1,4 @@
-// This file takes the groups of a queue apart and puts them together again: their
-// turns and their limiters, which files and copies keep.
+// This file saves and restores the groups of a queue: their turns and their limiters.
 
 package delayqueue
 
@@ -11,10 +10,10 @@ import (
 	"github.com/limitkv/limitkv/engine/limiter"
 )
 
-// Group is a group as it is kept.
+// Group is a group as it is saved.
 type Group struct {
-	Name            string // "" is that of all entries without one
-	Turn            uint64 // the lower goes first
+	Name            string // "" is the group of all entries without one
+	Turn            uint64 // the lowest goes first
 	Waiting, Leased int
 	Bucket          []byte // its limiter, nil for none
 }
@@ -31,8 +30,8 @@ func (q *Queue) Groups() int {
 	return n
 }
 
-// Turns are the groups in the order of their turns, that of entries without one
-// included, and the last turn. There are none if nothing is ranked.
+// Turns returns the groups in the order of their turns, with that of entries without a group, and the last turn. There
+// are none if the queue has no ranks.
 func (q *Queue) Turns() (list []Group, last uint64) {
 	k := q.rank
 	if k == nil {
@@ -51,7 +50,7 @@ func (q *Queue) Turns() (list []Group, last uint64) {
 	return list, k.turn
 }
 
-// RestoreTurns puts the groups, which have their entries, in the order of Turns.
+// RestoreTurns restores what Turns returned. The queue must have its entries already.
 func (q *Queue) RestoreTurns(list []Group, last uint64) error {
 	if last > seqMax || q.rank != nil && list == nil {
 		return ErrCorrupt
@@ -98,7 +97,7 @@ func (q *Queue) RestoreTurns(list []Group, last uint64) error {
 	return nil
 }
 
-// sameRules tells whether a group's limiter is one, and has the rules that groups have.
+// sameRules tells whether a group's limiter is valid, and has the rules that groups have.
 func (q *Queue) sameRules(bucket []byte) bool {
 	if q.template == nil || limiter.CheckPlain(bucket) != nil {
 		return false

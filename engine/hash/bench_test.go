@@ -1,6 +1,6 @@
 package hash
 
-// What a hash takes of memory and time, packed and large.
+// How much memory and time a hash takes, packed and large.
 
 import (
 	"fmt"

@@ -4,8 +4,8 @@ package hash
 
 import "github.com/limitkv/limitkv/engine/packed"
 
-// PrepareDeadlines is to be called by every command that may set a deadline, whether it does or not: as in
-// Redis, "listpack" becomes "listpackex".
+// PrepareDeadlines must be called by every command that may set a deadline, even if it sets none: as in Redis,
+// "listpack" becomes "listpackex".
 func (h *Hash) PrepareDeadlines() {
 	if h.large != nil {
 		return
@@ -41,7 +41,7 @@ func (h *Hash) Deadline(field []byte) (millis int64, ok bool) {
 	return h.deadlineAt(p), true
 }
 
-// SetDeadline gives a field a deadline, or takes it off with 0, and reports whether there is such a field.
+// SetDeadline sets a field's deadline, or removes it if millis is 0, and reports whether there is such a field.
 func (h *Hash) SetDeadline(field []byte, millis int64) bool {
 	if !h.packed() {
 		return h.large.setDeadline(field, millis)
@@ -62,7 +62,7 @@ func (h *Hash) SetDeadline(field []byte, millis int64) bool {
 	h.lp = packed.Delete(h.lp, p, 3)
 	p = packed.End(h.lp)
 	if millis != 0 {
-		// Before the first that is due at the same time or later: Redis puts it there.
+		// Redis puts it before the first one that is due at the same time or later.
 		for p = packed.First(h.lp); p < packed.End(h.lp); {
 			valueAt := packed.Next(h.lp, p)
 			dueAt := packed.Next(h.lp, valueAt)
@@ -92,8 +92,8 @@ func (h *Hash) NextDue() (millis int64) {
 	return h.large.due[0].millis
 }
 
-// ExpireDue removes fields that are due at nowMicros (unix µs), at most max, in the order of their deadlines,
-// calls removed with each, and returns how many they were. removed must not use the hash.
+// ExpireDue removes at most max fields that are due at nowMicros (unix µs), in the order of their deadlines, calls
+// removed with each, and returns how many. removed must not use the hash.
 func (h *Hash) ExpireDue(nowMicros int64, max int, removed func(field []byte)) int {
 	now := nowMicros / 1000
 	if due := h.NextDue(); due == 0 || due > now {
@@ -119,8 +119,8 @@ func (h *Hash) ExpireDue(nowMicros int64, max int, removed func(field []byte)) i
 	return n
 }
 
-// Settle removes at most max fields that are due at nowMicros, and tells how many they were and whether nothing
-// is left. gone, if not nil, is called with each. By it the keyspace expires fields.
+// Settle removes at most max fields that are due at nowMicros, and returns how many, and whether the hash is empty. If
+// gone is not nil, it is called with each. The keyspace expires fields with it.
 func (h *Hash) Settle(nowMicros int64, max int, gone func(field []byte)) (removed int, empty bool) {
 	if gone == nil {
 		gone = func([]byte) {}

@@ -1,13 +1,13 @@
-// Package hash, internal to the server, is Redis's hash: fields with values, each with a deadline of its own if it has one.
+// Package hash, internal to the server, is Redis's hash: fields with values, each of which can have a deadline.
 //
-// Most hashes are small and there are millions of them, so a small one is a Redis listpack (package packed):
-// one allocation without pointers, searched from its start. Fields with deadlines stand first, in the order of
-// the deadlines, so the next one due is the first. A large hash is a table (package table) of records, with a
-// heap of the deadlines beside it, in which each record knows its place: 20 bytes for each field that has one.
-// A search tree of deadlines was rejected: it would be many times that, and pointers.
+// Most hashes are small, and there are millions of them. So a small one is a Redis listpack (package packed): one
+// allocation without pointers, searched from its start. Fields with deadlines come first, in the order of the
+// deadlines, so the next one due is the first. A large hash is a table (package table) of records, with a heap of the
+// deadlines beside it. Each record stores its place in the heap. That takes 20 bytes for each field with a deadline. A
+// search tree of deadlines was rejected: it would take many times that, and pointers.
 //
-// Deadlines are unix time in milliseconds, as field commands have it; 0 is none. A field is due in its
-// millisecond and later. The structure itself never hides a field that is due: call ExpireDue first.
+// Deadlines are unix time in milliseconds, as in the field commands; 0 is none. A field is due from its millisecond on.
+// The structure itself never hides a field that is due: call ExpireDue first.
 //
 // Byte arguments are copied and must not alias the hash. Results may alias it until the next write.
 package hash
@@ -18,11 +18,12 @@ import (
 	"github.com/limitkv/limitkv/engine/packed"
 )
 
-// Limits is how long a hash may stay packed: hash-max-listpack-entries and hash-max-listpack-value.
+// Limits are the sizes up to which a hash stays packed: hash-max-listpack-entries and hash-max-listpack-value.
 type Limits struct {
 	MaxPackedFields int // fields
 	MaxPackedBytes  int // bytes of a field or a value
-	// Room is where a list goes that no longer fits where it is, if it fits there. Who gives it copies the list from there.
+	// Room is where a list moves that outgrows its memory, if it fits there. The caller must then copy the list from
+	// there.
 	Room []byte
 }
 
@@ -36,12 +37,12 @@ type Hash struct {
 	large *large
 }
 
-// withDeadlines marks a packed hash that has or once had a deadline: "listpackex". It holds nothing.
+// withDeadlines marks a packed hash that has or once had a deadline: "listpackex". It is always empty.
 var withDeadlines = &large{}
 
 func (h *Hash) packed() bool { return h.large == nil || h.large == withDeadlines }
 
-// stride is how many elements of the list make a field.
+// stride is how many elements of the list belong to a field.
 func (h *Hash) stride() int {
 	if h.large == nil {
 		return 2
@@ -57,7 +58,7 @@ func (h *Hash) Len() int {
 	return h.large.table.Len()
 }
 
-// Encoding is OBJECT ENCODING's answer: listpack, listpackex or hashtable. A hash never goes back.
+// Encoding is OBJECT ENCODING's answer: listpack, listpackex or hashtable. It never changes back.
 func (h *Hash) Encoding() string {
 	switch h.large {
 	case nil:
@@ -80,23 +81,23 @@ func (h *Hash) MemoryUsage() int {
 // MemoryEstimate is MemoryUsage, which takes a constant time.
 func (h *Hash) MemoryEstimate() int { return h.MemoryUsage() }
 
-// Listpack returns the list of a packed hash, which DUMP writes as it is: fields, values and, if there are
-// deadlines, those, in turn. It is nil if the hash is large.
+// Listpack returns the list of a packed hash, which DUMP writes as it is: in turn a field, its value and, if deadlines
+// is true, its deadline. It is nil if the hash is large.
 func (h *Hash) Listpack() (lp []byte, deadlines bool) { return h.lp, h.large == withDeadlines }
 
-// Over makes h a packed hash without deadlines over the bytes of a list, with room behind it, that are not h's own: what
-// fits in is written there.
+// Over makes h a packed hash without deadlines on memory that is not its own: b begins with a list and has room after
+// it. Changes that fit are written there.
 func (h *Hash) Over(b []byte) { *h = Hash{lp: packed.Over(b)} }
 
-// Begin makes h an empty hash whose list has room to grow in.
+// Begin makes h an empty hash whose list can grow in room.
 func (h *Hash) Begin(room []byte) { *h = Hash{lp: packed.Begin(room)} }
 
-// In tells whether the hash still is over these bytes and nothing else.
+// In tells whether the hash still uses the memory of b and no other.
 func (h *Hash) In(b []byte) bool {
 	return h.large == nil && h.lp != nil && unsafe.SliceData(h.lp) == unsafe.SliceData(b)
 }
 
-// Plain returns the list of a packed hash without deadlines, which is ok.
+// Plain returns the list of a packed hash without deadlines; ok is false for other hashes.
 func (h *Hash) Plain() (lp []byte, ok bool) {
 	if h.large != nil {
 		return nil, false
@@ -131,9 +132,9 @@ func (h *Hash) Exists(field []byte) bool {
 	return packed.Find(h.lp, packed.First(h.lp), field, h.stride()-1) >= 0
 }
 
-// Prepare is to be called before a command sets several fields: Redis decides by the command's arguments,
-// before it looks whether they repeat, that a hash will be large. longest is the longest of the fields and
-// values, total the bytes of all of them.
+// Prepare must be called before a command sets several fields. Redis decides by the command's arguments, before it
+// checks whether they repeat, that a hash becomes large. longest is the longest of the fields and values, total the
+// bytes of all of them.
 func (h *Hash) Prepare(fields, longest, total int, lim Limits) {
 	if h.packed() && (fields > lim.MaxPackedFields || longest > lim.MaxPackedBytes ||
 		packed.Bytes(h.lp)+total > packed.MaxBytes) {
@@ -141,8 +142,8 @@ func (h *Hash) Prepare(fields, longest, total int, lim Limits) {
 	}
 }
 
-// Reserve is to be called before an empty hash gets several fields, in turn with their values. Growing by each
-// of them, a hash of 10 fields leaves five times its size to the garbage collector.
+// Reserve should be called before an empty hash gets several fields; pairs has fields and values in turn. A hash of 10
+// fields that grows with each of them leaves five times its size to the garbage collector.
 func (h *Hash) Reserve(pairs [][]byte) {
 	if len(pairs) <= 2 || len(pairs) > 2*reserveFieldsMax || !h.packed() {
 		return
@@ -150,7 +151,7 @@ func (h *Hash) Reserve(pairs [][]byte) {
 	for i := 0; i < len(pairs); i += 2 {
 		for j := 0; j < i; j += 2 {
 			if len(pairs[i]) == len(pairs[j]) && string(pairs[i]) == string(pairs[j]) {
-				return // what they will need is not known
+				return // their size is not known
 			}
 		}
 	}
@@ -165,23 +166,23 @@ func (h *Hash) Reserve(pairs [][]byte) {
 // reserveFieldsMax is how many fields Reserve compares with each other.
 const reserveFieldsMax = 64
 
-// Set sets a field's value, takes its deadline off, and reports whether the field is new.
+// Set sets a field's value, removes its deadline, and reports whether the field is new.
 func (h *Hash) Set(field, value []byte, lim Limits) (created bool) {
 	return h.set(field, value, lim, replace)
 }
 
-// SetNew sets the value of a field that is new, and reports whether it is. In a table another one's value is set, too.
+// SetNew sets the value of a new field, and reports whether it is new. In a table it also sets that of an existing field.
 func (h *Hash) SetNew(field, value []byte, lim Limits) (created bool) {
 	return h.set(field, value, lim, onlyNew)
 }
 
-// SetKeepDeadline sets a field's value, leaves its deadline, and reports whether the field is new: HINCRBY,
-// HSETEX KEEPTTL.
+// SetKeepDeadline sets a field's value, keeps its deadline, and reports whether the field is new: HINCRBY, HSETEX
+// KEEPTTL.
 func (h *Hash) SetKeepDeadline(field, value []byte, lim Limits) (created bool) {
 	return h.set(field, value, lim, keepDeadline)
 }
 
-// How set sets: it replaces a value and its deadline, leaves the deadline, or leaves both.
+// What set does with an existing field: it replaces value and deadline, keeps the deadline, or keeps both.
 const (
 	replace = iota
 	keepDeadline
@@ -206,7 +207,7 @@ func (h *Hash) set(field, value []byte, lim Limits, how int) (created bool) {
 	case p < 0:
 		h.lp = packed.Append(h.lp, packed.String(field), packed.String(value), packed.Number(0))
 	case h.large == withDeadlines && how == replace && h.deadlineAt(p) != 0:
-		// Fields without a deadline stand after those with one.
+		// Fields without a deadline come after those with one.
 		h.lp = packed.Delete(h.lp, p, 3)
 		h.lp = packed.Append(h.lp, packed.String(field), packed.String(value), packed.Number(0))
 	default:
@@ -223,7 +224,7 @@ func (h *Hash) set(field, value []byte, lim Limits, how int) (created bool) {
 	return p < 0
 }
 
-// move moves the list to a room if it has none for so many bytes more.
+// move moves the list to room if it fits there and cannot grow by so many bytes where it is.
 func (h *Hash) move(more int, room []byte) {
 	if n := len(h.lp) + more; n > cap(h.lp) && n <= len(room) {
 		h.lp = append(room[:0], h.lp...)
@@ -263,8 +264,8 @@ func (h *Hash) Clone() Hash {
 	return Hash{large: h.large.clone()}
 }
 
-// Begins is where the memory of a small hash begins, for a look ahead at it: another goroutine may be changing the hash, and
-// the answer be out of date.
+// Begins is the address of a small hash's memory, to prefetch it. Another goroutine may be changing the hash, so the
+// address may be out of date.
 //
 //go:norace
 func (h *Hash) Begins() *byte { return unsafe.SliceData(h.lp) }

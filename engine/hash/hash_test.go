@@ -1,6 +1,6 @@
 package hash
 
-// Hashes against a map with deadlines, and against what Redis says of encodings, order and DUMP.
+// Hashes against a map with deadlines, and against Redis's encodings, order and DUMP.
 
 import (
 	"bytes"
@@ -108,7 +108,7 @@ func TestOrderOfPackedFields(t *testing.T) {
 	}
 }
 
-// entry and model: what a hash is, without any thought of speed.
+// entry and model: a hash in its simplest form, without regard to speed.
 type entry struct {
 	value string
 	due   int64
@@ -134,7 +134,7 @@ func TestAgainstModel(t *testing.T) {
 			did := map[string]int{}
 			now := int64(1000)
 			for step := range c.steps {
-				// The number of fields swings, so that the table grows and shrinks.
+				// The number of fields goes up and down, so that the table grows and shrinks.
 				universe := c.fields
 				if step/500%2 == 1 {
 					universe = max(1, c.fields/10)
@@ -385,7 +385,7 @@ func TestListpackIsWhatDumpWrites(t *testing.T) {
 	}
 }
 
-// TestReserve holds that a hash that gets all its fields at once grows once, and that nothing is reserved for fields
+// TestReserve checks that a hash that gets all its fields at once grows once, and that nothing is reserved for fields
 // that repeat.
 func TestReserve(t *testing.T) {
 	var apart, repeated [][]byte

@@ -2,8 +2,8 @@ package hash
 
 import "github.com/limitkv/limitkv/engine/table"
 
-// Image begins an image of the hash, nil if it is packed: fn is called with each field
-// once, as it was then, and with its deadline. See table.Image.
+// Image begins an image of the hash: fn is called once with each field, as it was at the beginning, and with its
+// deadline. It is nil if the hash is packed. See table.Image.
 func (h *Hash) Image(fn func(field, value []byte, millis int64)) *table.Image {
 	if h.packed() {
 		return nil

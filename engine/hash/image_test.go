@@ -9,7 +9,7 @@ import (
 	"github.com/limitkv/limitkv/engine/packed"
 )
 
-// TestImage changes a hash in all ways while images of it are made: each has what there was when it began.
+// TestImage changes a hash in all ways while images of it are made: each has what the hash contained when it began.
 func TestImage(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -8,13 +8,13 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// Iter walks over the fields: in the order of the list if packed (without deadlines that is the order of
-// their creation), in an order of the table's if not. A write to the hash ends it.
+// Iter walks over the fields: in the order of the list if packed (without deadlines that is the order of their
+// creation), otherwise in the table's order. A write to the hash invalidates it.
 //
 //	for it := h.Iter(); it.Next(); { it.Field(), it.Value() … }
 //
-// Where the compiler moves the iterator to the heap, it is better declared before the loop: the loop's own variable is a new
-// one in each iteration, which is an allocation for every field.
+// If the compiler moves the iterator to the heap, declare it before the loop: the loop's own variable is new in each
+// iteration, which is an allocation for every field.
 type Iter struct {
 	h                        *Hash
 	at, valueAt, next        int // positions in the list
@@ -85,8 +85,8 @@ func (it *Iter) Deadline() int64 {
 	return it.h.deadlineAt(it.at)
 }
 
-// Scan calls fn with about count fields and returns the cursor to go on with, 0 at the end; see
-// table.Table.Scan for what is guaranteed. A packed hash is passed as a whole. fn must not change the hash.
+// Scan calls fn with about count fields and returns the cursor for the next call, 0 at the end; see table.Table.Scan
+// for what is guaranteed. A packed hash is passed as a whole. fn must not change the hash.
 func (h *Hash) Scan(cursor uint64, count int, fn func(it *Iter)) uint64 {
 	if h.packed() {
 		it := h.Iter()
@@ -102,8 +102,8 @@ func (h *Hash) Scan(cursor uint64, count int, fn func(it *Iter)) uint64 {
 	})
 }
 
-// Random returns an iterator at a field, each with the same probability, from a source of random numbers.
-// The hash must not be empty.
+// Random returns an iterator at a random field, each with the same probability. next is a source of random numbers. The
+// hash must not be empty.
 func (h *Hash) Random(next func() uint64) Iter {
 	it := Iter{h: h}
 	if h.packed() {
@@ -114,7 +114,7 @@ func (h *Hash) Random(next func() uint64) Iter {
 	return it
 }
 
-// Draw calls fn with count fields, each drawn from all of them. The hash must not be empty.
+// Draw calls fn with count random fields, which can repeat. The hash must not be empty.
 func (h *Hash) Draw(count int, next func() uint64, fn func(it *Iter)) {
 	if !h.packed() || count < 4 {
 		var it Iter
@@ -135,12 +135,12 @@ func (h *Hash) Draw(count int, next func() uint64, fn func(it *Iter)) {
 	}
 }
 
-// sparse is how many times larger than a sample a table must be for drawing until enough differ to be
-// cheaper than walking over all of it.
+// sparse is how many times larger than a sample a table must be, so that drawing until enough fields differ is cheaper
+// than a walk over all of it.
 const sparse = 3
 
-// Sample calls fn with count different fields, all of them if there are fewer; each choice of them has the
-// same probability, their order means nothing.
+// Sample calls fn with count different fields, or with all if there are fewer. Each choice has the same probability;
+// the order is not random.
 func (h *Hash) Sample(count int, next func() uint64, fn func(it *Iter)) {
 	if n := h.Len(); !h.packed() && n/sparse > count {
 		seen := make(map[table.Record]struct{}, count)

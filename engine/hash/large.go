@@ -10,8 +10,8 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// large holds the fields of a large hash. A record's value is the field's; if the record is marked, the
-// field has a deadline and the value is preceded by the place of that in the heap.
+// large has the fields of a large hash. A record's value is the field's value. If the record is marked, the field has a
+// deadline, and the place of that in the heap comes before the value.
 type large struct {
 	table table.Table
 	due   []deadline // heap with four children each: the earliest is due[0]
@@ -36,7 +36,7 @@ func valueOf(r table.Record) []byte {
 
 func placeOf(r table.Record) int { return int(binary.LittleEndian.Uint32(r.Value())) }
 
-// record makes a record; if at is a place in the heap, it stands there.
+// record makes a record. If at is not negative, it is put at that place in the heap.
 func (l *large) record(field, value []byte, at int) table.Record {
 	if at < 0 {
 		r := table.NewRecord(field, len(value), false)
@@ -132,13 +132,13 @@ func (l *large) expireDue(nowMillis int64, max int, removed func(field []byte)) 
 	return n
 }
 
-// put writes d to a place in the heap and the place to its record.
+// put writes d to a place in the heap, and the place into its record.
 func (l *large) put(at int, d deadline) {
 	l.due[at] = d
 	binary.LittleEndian.PutUint32(d.record.Value(), uint32(at))
 }
 
-// up moves the deadline at a place towards the root, to where none before it is later, and returns where.
+// up moves the deadline at a place towards the root until none before it is later, and returns its new place.
 func (l *large) up(at int) int {
 	d := l.due[at]
 	for at > 0 {
@@ -153,7 +153,7 @@ func (l *large) up(at int) int {
 	return at
 }
 
-// down moves the deadline at a place away from the root, to where none after it is earlier.
+// down moves the deadline at a place away from the root until none after it is earlier.
 func (l *large) down(at int) {
 	d := l.due[at]
 	for {
@@ -176,7 +176,7 @@ func (l *large) down(at int) {
 	l.put(at, d)
 }
 
-// remove takes the deadline at a place off the heap.
+// remove removes the deadline at a place from the heap.
 func (l *large) remove(at int) {
 	last := len(l.due) - 1
 	d := l.due[last]

@@ -1,6 +1,6 @@
 package hash
 
-// Taking a packed hash over as it is: RESTORE.
+// Restoring a packed hash as it is, for RESTORE.
 
 import (
 	"errors"
@@ -8,14 +8,14 @@ import (
 	"github.com/limitkv/limitkv/engine/packed"
 )
 
-// ErrCorrupt is returned by Restore for what is no packed hash.
+// ErrCorrupt is returned by Restore for data that is no packed hash.
 var ErrCorrupt = errors.New("hash: corrupted listpack")
 
-// DeadlineMax is the last time that a field can have, in Unix milliseconds.
+// DeadlineMax is the last deadline that a field can have, in Unix milliseconds.
 const DeadlineMax = 1<<48 - 1
 
-// Restore returns a hash of a listpack as Listpack returns it, which it verifies and copies. As in Redis the hash
-// stays packed unless it has too many fields, however long they are.
+// Restore returns a hash of a listpack that Listpack returned, which it verifies and copies. As in Redis the hash stays
+// packed however long its fields are, unless there are too many.
 func Restore(lp []byte, deadlines bool, lim Limits) (Hash, error) {
 	var h Hash
 	if deadlines {
@@ -39,7 +39,7 @@ func Restore(lp []byte, deadlines bool, lim Limits) (Hash, error) {
 			return Hash{}, ErrCorrupt
 		}
 		if before = due; due == 0 {
-			before = 1<<63 - 1 // none may follow
+			before = 1<<63 - 1 // no deadline may follow
 		}
 	}
 	if h.Len() > lim.MaxPackedFields {
@@ -48,8 +48,8 @@ func Restore(lp []byte, deadlines bool, lim Limits) (Hash, error) {
 	return h, nil
 }
 
-// RestoreDisordered is Restore of a listpack with deadlines that are not in order, each field once. Redis serves it, and finds
-// the deadlines late.
+// RestoreDisordered is Restore for a listpack whose deadlines are not in order; each field must be there once. Redis
+// accepts such a listpack, and expires its fields late.
 func RestoreDisordered(lp []byte, lim Limits) (Hash, error) {
 	var h Hash
 	h.PrepareDeadlines()

@@ -1,12 +1,12 @@
 // Package hyperloglog, internal to the server, counts distinct elements in a string of at most 12 KB, with an error of 0.81 %.
 //
-// The string is Redis's, byte for byte, so that GET, SET and DUMP of such a key move it between servers; so
-// are the hash, the estimator and the moment at which it becomes dense. A key is an ordinary string: the
-// functions work on its bytes and keep nothing.
+// The string is Redis's, byte for byte, so that GET, SET and DUMP of such a key can move it between servers. The hash,
+// the estimator and the size at which it becomes dense are Redis's, too. A key is an ordinary string: the functions
+// work on its bytes and have no other state.
 //
-// Layout: "HYLL", encoding, three zero bytes, the cached count (8 bytes LE, its highest bit set = stale), then
-// 2^14 registers. Each holds the longest run of zeros, plus one, in the hashes that fell to it. Dense: 6 bits
-// each, from the low bits of the bytes up. Sparse: run lengths, in sparse.go.
+// Layout: "HYLL", encoding, three zero bytes, the cached count (8 bytes LE, its highest bit set = stale), then 2^14
+// registers. Each has the longest run of zeros, plus one, in the hashes that belong to it. Dense: 6 bits each, from the
+// low bits of the bytes up. Sparse: run lengths, in sparse.go.
 package hyperloglog
 
 import (
@@ -33,7 +33,7 @@ const (
 	DefaultSparseMax = 3000
 )
 
-// ErrCorrupt is returned for a string that passes Valid but whose registers are not what they must be.
+// ErrCorrupt is returned for a string that passes Valid but has invalid registers.
 var ErrCorrupt = errors.New("hyperloglog: corrupted registers")
 
 // New returns the string of a new counter. Its cached count is valid: zero.
@@ -44,7 +44,7 @@ func New() []byte {
 	return appendZeros(b, registers)
 }
 
-// Valid reports whether b looks like a counter: the header is one, and the length if it is dense.
+// Valid reports whether b looks like a counter: it checks the header and, if b is dense, the length.
 func Valid(b []byte) bool {
 	return len(b) >= headerBytes && string(b[:4]) == "HYLL" && (b[4] == sparse || b[4] == dense && len(b) == denseBytes)
 }
@@ -68,8 +68,8 @@ func SetCached(b []byte, count uint64) { binary.LittleEndian.PutUint64(b[8:], co
 // Invalidate marks the stored count as stale.
 func Invalidate(b []byte) { b[15] |= 0x80 }
 
-// Add adds an element to the counter and returns it, changed in place if it has room, and whether its count may
-// have changed; if so, the stored count is stale. sparseMax is hll-sparse-max-bytes.
+// Add adds an element to the counter. It returns the counter, changed in place if it has room, and whether the count
+// may have changed; if so, the stored count is stale. sparseMax is hll-sparse-max-bytes.
 func Add(b, element []byte, sparseMax int) (next []byte, changed bool, err error) {
 	index, rank := place(element)
 	if b[4] == dense {
@@ -94,7 +94,7 @@ func Count(b []byte) (uint64, error) {
 	return h.estimate(), nil
 }
 
-// Registers is the union of counters, a byte for each register. The zero value is an empty one.
+// Registers is the union of counters, a byte for each register. The zero value is an empty union.
 type Registers [registers]byte
 
 // Merge adds a counter to the union.
@@ -109,7 +109,7 @@ func (r *Registers) Merge(b []byte) error {
 	return r.mergeSparse(b[headerBytes:])
 }
 
-// mergeSparse is Merge of the sparse form. It is runs, with no call for most of them.
+// mergeSparse is Merge for the sparse form. It does what runs does, without a call for most runs.
 func (r *Registers) mergeSparse(data []byte) error {
 	at := 0
 	for p := 0; p < len(data); p++ {
@@ -137,10 +137,10 @@ func (r *Registers) mergeSparse(data []byte) error {
 	return nil
 }
 
-// Eight registers are worked on at once, a byte of a word each: the dense form has them in 48 bits, which halves spread to 32
-// bits each, quarters to 16, and registers to 8.
+// Eight registers are processed at once, each in one byte of a word. The dense form has them in 48 bits. unpack spreads
+// the halves of these to 32 bits each, then the quarters to 16, and the registers to 8.
 
-// unpack returns the eight registers of the dense form that data begins with.
+// unpack returns the first eight registers of data, which is in the dense form.
 func unpack(data []byte) uint64 {
 	v := uint64(binary.LittleEndian.Uint32(data)) | uint64(binary.LittleEndian.Uint16(data[4:]))<<32
 	v = v&0xFFFFFF | v<<8&0x00FFFFFF_00000000
@@ -148,15 +148,15 @@ func unpack(data []byte) uint64 {
 	return v&0x003F003F_003F003F | v<<2&0x3F003F00_3F003F00
 }
 
-// pack is the reverse.
+// pack is the reverse of unpack.
 func pack(v uint64) uint64 {
 	v = v&0x003F003F_003F003F | v>>2&0x0FC00FC0_0FC00FC0
 	v = v&0x00000FFF_00000FFF | v>>4&0x00FFF000_00FFF000
 	return v&0xFFFFFF | v>>8&0xFFFF_FF000000
 }
 
-// greater returns the greater ones of eight registers and eight others. Registers leave their bytes' highest bit free, which
-// tells here where no borrow was needed.
+// greater returns the greater register of each of eight pairs. The highest bit of each byte is free; here it shows
+// where the subtraction needed no borrow.
 func greater(a, b uint64) uint64 {
 	const high = 0x80808080_80808080
 	not := ((a | high) - b) & high // where a is not less
@@ -166,8 +166,8 @@ func greater(a, b uint64) uint64 {
 
 // Count estimates how many elements were added to any of the counters.
 func (r *Registers) Count() uint64 {
-	// Most are zero where few elements were added, and 64 of them are passed over at once. Two histograms are counted, so
-	// that equal values that follow each other do not wait for each other.
+	// If few elements were added, most registers are zero, and 64 of them are skipped at once. There are two
+	// histograms, so that equal values in a row do not wait for each other.
 	var h, odd histogram
 	for blocks := r[:]; len(blocks) >= 64; blocks = blocks[64:] {
 		block := (*[64]byte)(blocks)
@@ -201,8 +201,8 @@ func noneSet(b *[64]byte) bool {
 	return of(0)|of(8)|of(16)|of(24)|of(32)|of(40)|of(48)|of(56) == 0
 }
 
-// Store writes the union to the counter b, which must be part of it, and returns that. toDense is whether it
-// must be dense: if any of the union is.
+// Store writes the union to the counter b, which must be part of the union, and returns b. toDense says whether b must
+// become dense, as it must if a counter of the union is dense.
 func (r *Registers) Store(b []byte, toDense bool, sparseMax int) ([]byte, error) {
 	if toDense {
 		b, err := ToDense(b)
@@ -285,7 +285,7 @@ func raise(data []byte, i int, v byte) bool {
 	return true
 }
 
-// place returns the register that an element falls to and the rank that it gives it.
+// place returns the register to which an element belongs, and the rank that the element gives it.
 func place(element []byte) (index int, rank byte) {
 	h := murmur64A(element, 0xadc83b19)
 	index = int(h & (registers - 1))

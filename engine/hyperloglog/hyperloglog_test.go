@@ -1,6 +1,6 @@
 package hyperloglog
 
-// HyperLogLogs against the bytes that Redis keeps, a model of all registers, and the error that is promised.
+// HyperLogLogs against the bytes that Redis stores, a model of all registers, and the promised error.
 
 import (
 	"bytes"
@@ -126,7 +126,7 @@ func TestAgainstModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		check("stored union", stored, &model)
-		if !toDense { // the bytes are those of raising one register after the other
+		if !toDense { // the bytes are the same as if the registers were raised one after the other
 			one := slices.Clone(a)
 			for i, v := range union {
 				if v > 0 && one[4] == dense {
@@ -153,7 +153,7 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
-// TestEightRuns: eight codes at once stand for what they stand for one by one, and none of them is one of two bytes.
+// TestEightRuns: eight codes at once contain as many registers as one by one, unless one of them has two bytes.
 func TestEightRuns(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -1,6 +1,6 @@
 package hyperloglog
 
-// The sparse form: the registers as runs, as they are while few are set.
+// The sparse form: the registers as runs, while few are set.
 //
 //	00llllll           l+1 registers (1 … 64) are zero
 //	01llllll llllllll  l+1 registers (1 … 16384) are zero
@@ -26,8 +26,7 @@ type run struct {
 	value byte
 }
 
-// runAt decodes the code at p. If its second byte is missing it is taken for 0, as the byte after a string is
-// in Redis.
+// runAt decodes the code at p. If its second byte is missing, it is 0, like the byte after a string in Redis.
 func runAt(data []byte, p int) run {
 	switch c := data[p]; {
 	case c >= 0x80:
@@ -43,7 +42,7 @@ func runAt(data []byte, p int) run {
 	}
 }
 
-// runs calls fn with the runs of registers. It returns ErrCorrupt unless there is each register once.
+// runs calls fn with the runs of registers. It returns ErrCorrupt unless each register occurs once.
 func runs(data []byte, fn func(first, n int, value byte)) error {
 	at := 0
 	for p := 0; p < len(data); {
@@ -78,11 +77,11 @@ func appendValue(b []byte, value byte, n int) []byte {
 	return append(b, 0x80|(value-1)<<2|byte(n-1))
 }
 
-// spot is a place among the runs of a sparse counter: a code, and the register that it begins with.
+// spot is a position among the runs of a sparse counter: a code, and its first register.
 type spot struct{ p, first int }
 
-// skipRuns moves a spot on towards a register, many codes at a time. The spot stays before the code that the register is in,
-// if it was, so that there is a code before that.
+// skipRuns moves a spot towards a register, many codes at a time. If possible, the spot stays at least one code before
+// the register's code, because setSparse needs that code, too.
 func skipRuns(data []byte, index int, from *spot) {
 	for p, first := from.p, from.first; len(data)-p >= 8; {
 		n, size := eightRuns(binary.LittleEndian.Uint64(data[p:])), 8
@@ -98,7 +97,7 @@ func skipRuns(data []byte, index int, from *spot) {
 	}
 }
 
-// eightRuns is how many registers eight codes stand for. It is 0 if a code of two bytes is among them.
+// eightRuns is how many registers eight codes contain, or 0 if one of the codes has two bytes.
 func eightRuns(codes uint64) int {
 	const each = 0x0101010101010101
 	if codes&^(codes>>1)&(0x40*each) != 0 {
@@ -110,18 +109,19 @@ func eightRuns(codes uint64) int {
 	return 8 + int(n*0x0001000100010001>>48)
 }
 
-// setSparse raises a register of a sparse counter. The counter becomes dense if the value does not fit or the
-// string gets longer than sparseMax. The register is looked for from a spot on, which it moves to where to look for the next
-// one: who raises many from the lowest to the highest, and nothing else meanwhile, need not begin at the first each time.
+// setSparse raises a register of a sparse counter. The counter becomes dense if the value does not fit, or if the
+// string would get longer than sparseMax. The search for the register begins at the spot from, and setSparse moves from
+// to where the search for the next one begins. So a caller that raises many registers from the lowest to the highest,
+// and changes nothing else meanwhile, does not begin at the first one each time.
 func setSparse(b []byte, index int, rank byte, sparseMax int, from *spot) (next []byte, changed bool, err error) {
 	if rank > valueMax {
 		return promote(b, index, rank)
 	}
 	data := b[headerBytes:]
-	if from.p == 0 { // who goes on from another register is near already
+	if from.p == 0 { // a caller that continues from another register is already near
 		skipRuns(data, index, from)
 	}
-	// The run that the register is in, and the one before.
+	// The run that has the register, and the run before it.
 	p, before, first := from.p, from.p, from.first
 	beforeFirst := first
 	for p < len(data) {
@@ -135,7 +135,7 @@ func setSparse(b []byte, index int, rank byte, sparseMax int, from *spot) (next 
 		if index < first+n {
 			break
 		}
-		*from = spot{before, beforeFirst} // changes begin behind it: with the run that comes next, which it was before here
+		*from = spot{before, beforeFirst} // changes begin after it, at the run before the register's
 		before, beforeFirst = p, first
 		first += n
 		p += size
@@ -163,7 +163,7 @@ func setSparse(b []byte, index int, rank byte, sparseMax int, from *spot) (next 
 	return mergeRuns(b, headerBytes+before), true, nil
 }
 
-// mergeRuns joins runs of one value that follow each other, among the next few runs from p on.
+// mergeRuns joins adjacent runs of the same value, among the next few runs from p on.
 func mergeRuns(b []byte, p int) []byte {
 	for scan := 5; scan > 0 && p < len(b); scan-- {
 		r := runAt(b, p)
@@ -183,7 +183,7 @@ func mergeRuns(b []byte, p int) []byte {
 	return b
 }
 
-// promote makes a sparse counter dense and raises a register, which is known to be lower.
+// promote makes a sparse counter dense and raises a register, which must be lower.
 func promote(b []byte, index int, rank byte) ([]byte, bool, error) {
 	d, err := ToDense(b)
 	if err != nil {

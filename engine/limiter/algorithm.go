@@ -1,7 +1,7 @@
-// This file is the table of algorithms. Each algorithm is a file of its own (gcra.go, log.go, window.go, fixed.go, cal.go,
-// conc.go, total.go) that adds its row. The rest of the package asks the row, by an operation or by a property. Only three
-// places name an algorithm: the fast paths of a limiter with one GCRA rule (Take, FullAt), and CellRule, which makes such a
-// rule.
+// This file is the table of algorithms. Each algorithm is a file (gcra.go, log.go, window.go, fixed.go, cal.go,
+// conc.go, total.go) that adds its row. The rest of the package uses the row's operations and properties. Only three
+// places name an algorithm: the fast paths of a limiter with one GCRA rule (Take, FullAt), and CellRule, which makes
+// such a rule.
 
 package limiter
 
@@ -12,70 +12,72 @@ import (
 	"strings"
 )
 
-// Algorithm is how a rule counts. Its number is what files have: it is never given to another algorithm.
+// Algorithm is how a rule counts. Files store its number, so no other algorithm may ever get it.
 type Algorithm uint8
 
-// algorithm is the row of an algorithm. A state is always the bytes of one rule; a new one is zeros. now is in Unix
+// algorithm is the row of an algorithm. A state is the bytes of one rule; a new one is zeros. now is in Unix
 // microseconds.
 type algorithm struct {
-	// word is the name, which begins a rule.
+	// word is the name, with which a rule begins.
 	word string
-	// grammar is how the rule goes on behind its count.
+	// grammar is what follows the count in a rule.
 	*grammar
-	// version is the form of limitkv's files that was the first to have it.
+	// version is the first version of limitkv's files that has the algorithm.
 	version int
 
-	// bucket: tokens come back one after the other, at most Burst of them are there, and the state is a moment (gcra.go). A
-	// named grant notes when what it took will be back.
+	// bucket: tokens come back one after the other, up to Burst of them, and the state is a moment (gcra.go). A named
+	// grant stores when its tokens are back.
 	bucket bool
-	// untimed: time brings nothing back, but named grants that end do. The state is what is held (hold.go).
+	// untimed: time brings nothing back, only named grants that end do. The state is what is in use (hold.go).
 	untimed bool
-	// needsLease: it gives to named grants with a lease only, and holds just what they hold.
+	// needsLease: only named grants with a lease can take, and the state is the sum of what they hold.
 	needsLease bool
 
-	// size is how many bytes the state at the front of p takes; of a new state if p is nil.
+	// size is how many bytes the state at the front of p takes, or a new state if p is nil.
 	size func(r Rule, p []byte) int
-	// wait is how long a cost, at most the capacity, has to wait: 0 if it fits, never if time does not help.
+	// wait is how long until a cost, at most the capacity, fits: 0 if it fits now, never if time does not help.
 	wait func(r Rule, state []byte, now, cost int64) int64
-	// take adds a cost, however much is in use already; to a new state whatever was in use under a rule of another
+	// take adds a cost, even above the capacity. To a new state it also adds what was in use under a rule of another
 	// algorithm, up to UsedMax. It returns the state, in other memory if its size changed.
 	take func(r Rule, state []byte, now, cost int64) []byte
-	// room is what is available, negative in debt, and how long until all is.
+	// room is how much is available, negative in debt, and how long until everything is.
 	room func(r Rule, state []byte, now int64) (available, resetMicros int64)
-	// bears says whether a forced cost stays within the bounds of debt.
+	// bears says whether a forced cost stays within the limits of debt.
 	bears func(r Rule, state []byte, now, cost int64) bool
-	// give gives n back, the oldest first, as far as it is in use.
+	// give gives back n, the oldest first, or all that is in use if that is less.
 	give func(r Rule, state []byte, now, n int64)
 
-	// during is for how long yet the window lasts that a grant was taken from, 0 or less if it is over. diff is what is to
-	// be settled there.
+	// during is how much longer the window lasts that a grant was taken from, 0 or less if it is over. diff is the
+	// amount that would be settled in it.
 	during func(r Rule, state []byte, now, diff int64, g spent) int64
-	// settle gives diff back in the window of a grant, which lasts, or charges it if it is negative. It returns the state
-	// as take does.
+	// settle gives back diff in a grant's window, which is not over, or charges it if it is negative. It returns the
+	// state as take does.
 	settle func(r Rule, state []byte, now, diff int64, g spent) []byte
-	// over is when the window that was taken from at now is over.
+	// over is when the window ends that a grant at now was taken from.
 	over func(r Rule, state []byte, now int64) int64
 
-	// fullAt is since when or from when on nothing is in use, 0 if nothing ever was.
+	// fullAt is the moment since which, or from which on, nothing is in use; 0 if nothing ever was.
 	fullAt func(r Rule, state []byte) int64
-	// carry makes of a new state what was in use under another rule of the algorithm. It returns the state as take does.
+	// carry sets a new state to what was in use under another rule of the same algorithm. It returns the state as take
+	// does.
 	carry func(r Rule, state []byte, now int64, old Rule, oldState []byte) []byte
-	// back has what is in use come back as soon as it would have before the clock was set by so much, which is below 0.
+	// back adapts a state to a clock that was set by so much, which is below 0: what is in use comes back after the
+	// same time.
 	back func(r Rule, state []byte, now, by int64)
-	// check returns what is wrong with a state that may come from anywhere.
+	// check returns what is wrong with a state, which may be any bytes.
 	check func(r Rule, state []byte) error
 }
 
 // spent is what a named grant took of a rule.
 type spent struct {
 	taken int64  // when
-	rest  moment // of a bucket: how long until it has that back
+	rest  moment // only in a bucket: how long until that is back
 }
 
 // rows has a place for each number that fits in a rule's first byte.
 var rows [algorithmMask + 1]*algorithm
 
-// register adds a row. The program does not start with one that lacks something.
+// register adds a row. It panics at the start of the program if the row lacks something.
 func register(number Algorithm, row *algorithm) {
 	if err := row.complete(); err != nil {
 		panic(err)
@@ -122,7 +124,7 @@ func AlgorithmOf(word []byte) (Algorithm, bool) {
 	return 0, false
 }
 
-// Syntax is how a rule is written, in the notation of COMMAND DOCS: the names of all algorithms, the count, and whatever
+// Syntax is how a rule is written, in the notation of COMMAND DOCS: the names of all algorithms, the count, and what
 // may follow it.
 func Syntax() string {
 	var words, more []string

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A row without one of its operations is refused by name, whichever it is.
+// A row that lacks any one of its operations is refused, and the error names the operation.
 func TestIncomplete(t *testing.T) {
 	checked := 0
 	for number, row := range rows {
@@ -46,7 +46,7 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// A number or a name is given once.
+// A number or a name can be registered once only.
 func TestRegisterTwice(t *testing.T) {
 	for _, r := range []struct {
 		number Algorithm
@@ -65,7 +65,7 @@ func TestRegisterTwice(t *testing.T) {
 	}
 }
 
-// The documentation tells of each algorithm, also of what a step of the clock does to it.
+// The documentation describes each algorithm, also what a step of the clock does to it.
 func TestDocumented(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("../..", name))

@@ -1,5 +1,5 @@
-// This file moves limiters in time, where the clock that they go by is set back: what
-// comes back after a length of time still does so then.
+// This file adapts limiters to a clock that was set back: what comes back after some time still comes back after that
+// time.
 
 package limiter
 
@@ -9,10 +9,10 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// SetBack has what was taken come back as soon as it would have: the clock was set by byMicros,
-// which is below 0, and shows now. p is changed in place. The periods of CAL are those of a
-// calendar, and so they stay. What was taken in one that is yet to come counts in the one
-// that is now, and one that was over is over, or a limiter that was idle would not be.
+// SetBack adapts a limiter to a clock that was set by byMicros, which is below 0, and now shows now: what was taken
+// comes back as soon as it would have. It changes p in place. The periods of CAL are those of the calendar, so they do
+// not move. What was taken in a period that is now in the future counts in the current one. A period that was over
+// stays over, so that an idle limiter stays idle.
 func SetBack(p []byte, now, byMicros int64) {
 	var o opened
 	o.open(p)
@@ -22,14 +22,14 @@ func SetBack(p []byte, now, byMicros int64) {
 	}
 }
 
-// startBack moves a window that begins with a state's first eight bytes.
+// startBack moves a window whose start is the state's first eight bytes.
 func (r Rule) startBack(state []byte, _, by int64) {
 	start := int64(binary.LittleEndian.Uint64(state))
 	binary.LittleEndian.PutUint64(state, uint64(max(start+by, 0)))
 }
 
-// SetBack is the package's SetBack for a limiter with grants, which end as much earlier. All are
-// moved by the same, in whole milliseconds, so that they stay in their order.
+// SetBack is the package's SetBack for a limiter with grants, which end earlier by the same time. All move by the same
+// number of whole milliseconds, so they stay in order.
 func (n *Named) SetBack(now, byMicros int64) {
 	SetBack(n.state, now, byMicros)
 	for it := n.table.Iter(); it.Next(); {
@@ -48,7 +48,7 @@ func (n *Named) SetBack(now, byMicros int64) {
 			continue
 		}
 		end := r.Value()[grantEnd:]
-		putUint48(end, uint64(int64(uint48(end))+byMillis)) // the time when it was taken is kept as a length before it
+		putUint48(end, uint64(int64(uint48(end))+byMillis)) // the time when it was taken is stored relative to this
 	}
 	for _, r := range endless {
 		g := loadGrant(r.Value())

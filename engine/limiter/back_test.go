@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is left to wait is the same after the clock went back, however far.
+// After the clock was set back, however far, the remaining wait is the same.
 func TestSetBack(t *testing.T) {
 	const second = 1_000_000
 	for _, rule := range []string{
@@ -49,7 +49,7 @@ func TestSetBack(t *testing.T) {
 	}
 }
 
-// What was taken on a day that is yet to come is taken today.
+// What was taken on a day that is now in the future counts for today.
 func TestSetBackCalendar(t *testing.T) {
 	const day = int64(86_400_000_000)
 	now := 20_000*day + 5
@@ -64,7 +64,7 @@ func TestSetBackCalendar(t *testing.T) {
 	}
 }
 
-// A period that was over when the clock went back is over: a limiter that was idle by then may be gone.
+// A period that was over when the clock was set back stays over: a limiter that was idle by then may be removed.
 func TestSetBackCalendarOver(t *testing.T) {
 	const day = int64(86_400_000_000)
 	midnight := 20_000 * day

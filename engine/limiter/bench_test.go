@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// One call on a limiter that is there, time moving on a microsecond each.
+// One call on an existing limiter; the time moves on by a microsecond each.
 func BenchmarkTake(b *testing.B) {
 	for _, words := range []string{
 		"GCRA 100 1000", "GCRA 100 60000 BURST 20", "GCRA 7000000 1000", "LOG 100 1000", "LOG 10000 1000",
@@ -24,7 +24,7 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// A call that has to wait for much of a long log.
+// A call that must wait for much of a long log.
 func BenchmarkLogWait(b *testing.B) {
 	for _, n := range []int64{10, 1000, 10_000} {
 		b.Run(strconv.FormatInt(n, 10), func(b *testing.B) {

@@ -1,6 +1,6 @@
 package limiter
 
-// What is taken over at the bounds stays within them, whatever becomes of it.
+// Restored limiters with values at the limits stay within them, whatever is done to them.
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func TestBoundsRefuse(t *testing.T) {
 	}
 }
 
-// A bucket in debt, with a clock that shows another time, keeps what it has within the bounds.
+// A bucket in debt stays within the limits when the clock shows another time.
 func TestBoundsHold(t *testing.T) {
 	rules, err := ParseRules(nil, bytes.Fields([]byte("GCRA 1000000000000 1 BURST 1000000000000")))
 	if err != nil {
@@ -59,7 +59,7 @@ func TestBoundsHold(t *testing.T) {
 	}
 }
 
-// What grants hold in all is bounded too, so that it fits into CONC when that comes.
+// The sum that grants hold is limited, too, so that it fits into CONC when a CONC rule is added.
 func TestBoundsOfGrants(t *testing.T) {
 	rules, _ := ParseRules(nil, bytes.Fields([]byte("GCRA 1000000000000 1")))
 	n := NewNamed(New(nil, rules, true))
@@ -84,7 +84,7 @@ func TestBoundsOfGrants(t *testing.T) {
 	}
 }
 
-// A grant that a rule decided which is there no more is taken over as any other.
+// A grant whose deciding rule no longer exists is restored like any other.
 func TestFewerRules(t *testing.T) {
 	rules, _ := ParseRules(nil, bytes.Fields([]byte("GCRA 100 1000 FIXED 3 1000")))
 	n := NewNamed(New(nil, rules, true))

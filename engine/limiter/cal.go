@@ -1,4 +1,4 @@
-// This file is CAL: a count in each hour, day, week or month of a time zone. When these begin is calendar.go's.
+// This file is CAL: a count in each hour, day, week or month of a time zone. calendar.go finds where these begin.
 
 package limiter
 
@@ -49,17 +49,17 @@ func (r Rule) calPeriod(now int64) int64 {
 	return to - from
 }
 
-// CAL's state is the period that was last taken from and what was taken in it.
+// CAL's state is the last period that was taken from, and how much was taken in it.
 const (
 	calStart  = 0  // int64: when the period began
 	calLength = 8  // uint48: how long it is, in microseconds
 	calUsed   = 14 // uint48: what was taken in it
 	calSize   = 20
-	// calBefore is by how much the period that the year 1970 begins in is older.
+	// calBefore is how long before 1970 the period that contains its first moment can begin.
 	calBefore = 32 * 86_400_000_000
 )
 
-// calState is a CAL's state, taken apart.
+// calState is a CAL's state, decoded.
 type calState struct{ start, end, used int64 }
 
 func loadCal(state []byte) calState {
@@ -74,7 +74,7 @@ func (s calState) store(state []byte) []byte {
 	return state
 }
 
-// calLoad is the state as it is at now. A clock that was put back leaves the period as it was.
+// calLoad is the state as it is at now. If the clock was set back, the period stays.
 func (r Rule) calLoad(state []byte, now int64) calState {
 	s := loadCal(state)
 	if now >= s.end || s.used == 0 {
@@ -119,14 +119,14 @@ func (r Rule) calFullAt(state []byte) int64 {
 	return s.end
 }
 
-// calCarry keeps what was taken in the period that is under way.
+// calCarry keeps what was taken in the current period.
 func (r Rule) calCarry(state []byte, now int64, old Rule, oldState []byte) []byte {
 	return r.calTake(state, now, old.calLoad(oldState, now).used)
 }
 
-// calBack leaves the periods where they are. What was taken in one that is yet to come counts in the one that is now.
+// calBack does not move periods. What was taken in a period that is now in the future counts in the current one.
 func (r Rule) calBack(state []byte, now, by int64) {
-	s := r.calLoad(state, now-by) // a period that was over stays so
+	s := r.calLoad(state, now-by) // a period that was over stays over
 	if s.start > now {
 		s.start, s.end = r.Calendar().period(now)
 	}

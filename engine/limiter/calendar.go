@@ -1,14 +1,11 @@
-// This file is the calendar that CAL goes by: hours, days, weeks and months of a
-// time zone.
+// This file is the calendar of CAL: hours, days, weeks and months of a time zone.
 //
-// A day, week or month begins at the moment at which the zone's clock first shows
-// its beginning, or, where summer time leaves that out, at the moment of the leap
-// over it. So a day has 23, 24 or 25 hours, and each moment belongs to just one.
-// An hour begins whenever the clock shows its minute, which leaves the hours of
-// summer time as long as others where clocks are changed by whole hours.
+// A day, week or month begins when the zone's clock first shows its beginning. If summer time skips that time, it
+// begins at the jump. So a day has 23, 24 or 25 hours, and each moment belongs to exactly one. An hour begins whenever
+// the clock shows its minute. So where clocks change by whole hours, summer time does not change the length of an hour.
 //
-// The zones are those of the IANA, which the binary carries. A rule is kept with
-// the zone's name, since numbers of zones are one process's own.
+// The zones are the IANA's, which the binary contains. A stored rule has the zone's name, because the numbers of zones
+// differ between processes.
 
 package limiter
 
@@ -37,18 +34,18 @@ var unitWords = [units]string{"HOUR", "DAY", "WEEK", "MONTH"}
 // fromRange is what FROM may be, by unit; the first is the default.
 var fromRange = [units][2]uint8{{0, 59}, {0, 23}, {1, 7}, {1, 28}}
 
-// Calendar is the period of CAL: an hour from a minute on, a day from an hour, a
-// week from a weekday (1 is Monday), or a month from a day.
+// Calendar is the period of CAL: an hour from a minute on, a day from an hour, a week from a weekday (1 is Monday), or
+// a month from a day.
 type Calendar struct {
 	Unit Unit
 	From uint8
 	zone uint16 // an index of zones, 0 for UTC
 }
 
-// pack is the calendar in one number, which only this process knows.
+// pack returns the calendar as one number, which is valid in this process only.
 func (c Calendar) pack() int64 { return int64(c.Unit) | int64(c.From)<<8 | int64(c.zone)<<16 }
 
-// What a calendar can be refused for.
+// Errors of a calendar.
 var (
 	// ErrUnit is a period that is none of the four.
 	ErrUnit = errors.New("limiter: unknown calendar period")
@@ -68,8 +65,8 @@ func (c Calendar) validate() error {
 	return nil
 }
 
-// zones are the time zones that rules have named, UTC first. Names of no zone are
-// not kept, so there are never more than zones in the world.
+// zones are the time zones that rules have named, UTC first. Unknown names are not stored, so the list cannot grow
+// beyond the world's zones.
 var zones = struct {
 	sync.RWMutex
 	byName map[string]uint16
@@ -115,8 +112,7 @@ func (c Calendar) location() *time.Location {
 	return zones.all[c.zone]
 }
 
-// encode is the calendar's unit, FROM, and the zone's name behind its length; UTC
-// has none.
+// encode returns the unit, FROM, the length of the zone's name, and the name, which is empty for UTC.
 func (c Calendar) encode() string {
 	name := ""
 	if c.zone != 0 {
@@ -125,8 +121,7 @@ func (c Calendar) encode() string {
 	return string([]byte{byte(c.Unit), c.From, byte(len(name))}) + name
 }
 
-// decodeCalendar reads what encode wrote. A name of no zone gives a calendar that
-// is not valid.
+// decodeCalendar reads what encode wrote. With an unknown zone name the calendar is invalid.
 func decodeCalendar(p []byte, at int) (Calendar, int) {
 	c := Calendar{Unit: Unit(p[at]), From: p[at+1]}
 	name := p[at+3 : at+3+int(p[at+2])]
@@ -175,7 +170,7 @@ func parseCalendar(args [][]byte) (c Calendar, n int, err error) {
 	}
 }
 
-// appendText appends the period with what is not its default.
+// appendText appends the period and the options that differ from their defaults.
 func (c Calendar) appendText(dst []byte) []byte {
 	dst = append(append(dst, ' '), unitWords[c.Unit]...)
 	if c.zone != 0 {
@@ -187,7 +182,7 @@ func (c Calendar) appendText(dst []byte) []byte {
 	return dst
 }
 
-// period is the period that a moment is in, in Unix microseconds.
+// period is the period that contains a moment, in Unix microseconds.
 func (c Calendar) period(now int64) (start, end int64) {
 	t := time.UnixMicro(now).In(c.location())
 	if c.Unit == Hour {
@@ -208,8 +203,7 @@ func (c Calendar) period(now int64) (start, end int64) {
 			first = first.AddDate(0, -1, 0)
 		}
 	}
-	// A clock that was put back shows a time of the period before again: the
-	// next one has begun all the same.
+	// When summer time ends, the clock shows times of the previous period again. The new period has begun nevertheless.
 	start = shown(first, t.Location())
 	for {
 		first = c.next(first)
@@ -220,7 +214,7 @@ func (c Calendar) period(now int64) (start, end int64) {
 	}
 }
 
-// next is the beginning of the period after the one that begins at a wall time.
+// next is the wall time at which the period ends that begins at a wall time.
 func (c Calendar) next(wall time.Time) time.Time {
 	switch c.Unit {
 	case Day:
@@ -231,17 +225,17 @@ func (c Calendar) next(wall time.Time) time.Time {
 	return wall.AddDate(0, 1, 0)
 }
 
-// shown is the first moment, in Unix microseconds, at which the zone's clock shows
-// a wall time or a later one. The wall time is written as one of UTC.
+// shown is the first moment, in Unix microseconds, at which the zone's clock shows a wall time or a later one. The wall
+// time is passed as if it were UTC.
 func shown(wall time.Time, in *time.Location) int64 {
-	// No zone is further than that from UTC, so the clock shows less there.
+	// No zone's offset is larger than 26 hours, so at t the clock shows an earlier time.
 	t := wall.Add(-26 * time.Hour).In(in)
 	for {
 		_, offset := t.Zone()
 		_, until := zone.Bounds(t)
 		at := wall.Add(-time.Duration(offset) * time.Second)
 		if at.Before(t) {
-			at = t // the clock leapt over it
+			at = t // the clock skipped it
 		}
 		if until.IsZero() || at.Before(until) {
 			return at.UnixMicro()
@@ -250,13 +244,12 @@ func shown(wall time.Time, in *time.Location) int64 {
 	}
 }
 
-// hour is the period of HOUR around a moment: from where the clock showed the
-// minute last to where it shows it next.
+// hour is the period of HOUR around a moment: from when the clock last showed the minute to when it next shows it.
 func (c Calendar) hour(t time.Time) (start, end int64) {
 	return c.minuteBefore(t), c.minuteAfter(t)
 }
 
-// intoHour is how far the clock is past the minute, at a moment with an offset.
+// intoHour is how far the clock is past the minute at a moment, with an offset.
 func (c Calendar) intoHour(t time.Time, offset int) time.Duration {
 	const hour = int64(time.Hour / time.Microsecond)
 	local := t.UnixMicro() + int64(offset)*1e6 - int64(c.From)*60e6
@@ -271,7 +264,7 @@ func (c Calendar) minuteBefore(t time.Time) int64 {
 		if since.IsZero() || !at.Before(since) {
 			return at.UnixMicro()
 		}
-		t = since.Add(-time.Microsecond) // the last moment with the offset before
+		t = since.Add(-time.Microsecond) // the last moment with the previous offset
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/limitkv/limitkv/engine/zone"
 )
 
-// The zones in which clocks are changed in every way that there is: at night and at
-// midnight, by an hour and by half of one, twice a year and four times, and never.
+// The zones in which clocks change in every known way: at night and at midnight, by an hour and by half an hour, twice
+// a year and four times, and never.
 var changingZones = []string{
 	"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Havana", "Asia/Beirut",
 	"Africa/Casablanca", "America/Santiago", "Asia/Tehran", "Asia/Kathmandu", "Africa/Cairo",
@@ -18,8 +18,8 @@ const (
 	firstYear, lastYear = 2016, 2026
 )
 
-// naiveLabel numbers the period that a wall clock shows a moment in. Periods are
-// counted up, so one has begun as soon as its number, or a higher one, was shown.
+// naiveLabel numbers the period that a wall clock shows at a moment. Numbers increase, so a period has begun as soon as
+// its number, or a higher one, was shown.
 func naiveLabel(c Calendar, wall time.Time) int {
 	days := func(t time.Time) int {
 		return int(time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC).Unix() / 86400)
@@ -38,8 +38,7 @@ func naiveLabel(c Calendar, wall time.Time) int {
 	return n
 }
 
-// naiveBegins finds all moments between two at which a period begins, by looking at
-// the clock again and again.
+// naiveBegins finds all moments between two at which a period begins, by looking at the clock again and again.
 func naiveBegins(c Calendar, from, to time.Time, step time.Duration) (begins []int64) {
 	at := c.location()
 	highest := -1 << 60
@@ -61,7 +60,7 @@ func naiveBegins(c Calendar, from, to time.Time, step time.Duration) (begins []i
 	return begins
 }
 
-// checkPeriods holds a calendar against the beginnings of its periods.
+// checkPeriods compares a calendar with the beginnings of its periods.
 func checkPeriods(t *testing.T, c Calendar, begins []int64) {
 	t.Helper()
 	for i := 1; i < len(begins); i++ {
@@ -131,7 +130,7 @@ func TestCalendarDayThatWasNot(t *testing.T) {
 	}
 }
 
-// What is granted, and when all is back, on the days on which clocks are changed.
+// What is granted on the days on which clocks change, and when all is back.
 func TestCalendarReset(t *testing.T) {
 	for _, x := range []struct {
 		rule, at string
@@ -163,7 +162,7 @@ func TestCalendarReset(t *testing.T) {
 		if _, d, _ = Take(p, now+reset, 5, Try); d.Limited {
 			t.Errorf("%s at %s: at the end: %+v", x.rule, x.at, d)
 		}
-		// A clock that was put back gives nothing back.
+		// A clock that was set back gives nothing back.
 		if _, d, _ = Take(p, now-3600*second, 1, Try); !d.Limited {
 			t.Errorf("%s at %s: before: %+v", x.rule, x.at, d)
 		}

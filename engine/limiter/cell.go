@@ -1,11 +1,10 @@
-// This file is the form that redis-cell's CL.THROTTLE made the convention, for
-// the commands that keep it: max_burst tokens beside the one at hand, and a cost
-// that can never be granted is refused instead of being an error.
+// This file is for commands that follow the convention of redis-cell's CL.THROTTLE: the limit is max_burst plus one,
+// and a cost that can never be granted is refused instead of being an error.
 
 package limiter
 
-// CellRule is the rule that CL.THROTTLE and GCRA mean: count per period, and
-// maxBurst+1 at once. It returns Validate's errors.
+// CellRule is the rule of CL.THROTTLE and GCRA: count per period, and at most maxBurst+1 at once. It returns Validate's
+// errors.
 func CellRule(maxBurst, count, periodMicros int64) (Rule, error) {
 	if maxBurst < 0 || maxBurst >= CountMax {
 		return Rule{}, ErrBurst
@@ -14,9 +13,8 @@ func CellRule(maxBurst, count, periodMicros int64) (Rule, error) {
 	return r, r.Validate()
 }
 
-// Throttle takes a quantity as redis-cell does: 0 looks and takes nothing, one
-// above the capacity is limited with RetryAfterMicros -1. The times are whole
-// seconds in redis-cell's reply, see CeilSeconds.
+// Throttle takes a quantity as redis-cell does: 0 takes nothing, and a quantity above the capacity is limited with
+// RetryAfterMicros -1. redis-cell replies times in whole seconds, see CeilSeconds.
 func Throttle(p []byte, now, quantity int64) ([]byte, Decision, error) {
 	switch {
 	case quantity < 0 || quantity > CountMax:

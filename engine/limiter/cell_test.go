@@ -46,8 +46,8 @@ func TestThrottleSequence(t *testing.T) {
 	}
 }
 
-// cellModel is redis-cell's arithmetic as its source has it: nanoseconds, a
-// truncated emission interval, seconds bumped where milliseconds are left over.
+// cellModel is redis-cell's arithmetic as in its source: nanoseconds, a truncated emission interval, seconds rounded up
+// if milliseconds are left over.
 type cellModel struct{ tat int64 }
 
 func (m *cellModel) throttle(nowMicros, maxBurst, count, periodSeconds, quantity int64) [5]int64 {
@@ -82,9 +82,8 @@ func cellSeconds(nanos int64) int64 {
 	return seconds
 }
 
-// The same integers for the same calls, over rates whose interval is a whole
-// number of microseconds and times of whole milliseconds: beyond those
-// redis-cell rounds, and this does not.
+// The same integers for the same calls, for rates whose interval is a whole number of microseconds, and times of whole
+// milliseconds. For others redis-cell rounds, and this does not.
 func TestThrottleAsRedisCell(t *testing.T) {
 	rnd := newSeed(t)
 	limited, passed := 0, 0

@@ -1,15 +1,15 @@
-// This file is a limiter whose rules change. What was consumed is kept: raising a rate never refuses who would have passed,
-// lowering it forgives nothing.
+// This file changes the rules of a limiter. What was consumed stays consumed: a higher rate never refuses a call that
+// would have passed, and a lower rate forgives nothing.
 
 package limiter
 
-// Change appends a limiter with these rules that carries on what p has in use, its totals and whether it is kept.
+// Change appends a limiter with these rules. It keeps what p has in use, its totals, and whether it is kept when full.
 //
-// Each new rule takes over the state of an old one, and each old one is taken over at most once: the same rule; else one of
-// the same algorithm and period; else the first left of the same algorithm, by the meaning of the algorithm (a bucket keeps
-// the tokens in use, a log its times, a window its place and counts). A new rule for which only rules of another algorithm
-// are left starts with what is in use under the first of those, as if taken now. A rule added beside the old ones starts
-// full.
+// A new rule takes over the state of one old rule, and each old rule is used at most once. The same rule comes first,
+// then one with the same algorithm and period, then the first one left with the same algorithm. What is taken over
+// depends on the algorithm: a bucket keeps the tokens in use, a log its times, a window its place and counts. If only
+// rules of other algorithms are left, the new rule starts with what the first of them has in use, as if taken now. If
+// no old rule is left, the new rule starts full.
 func Change(dst, p []byte, rules []Rule, now int64) []byte {
 	var o opened
 	o.open(p)
@@ -66,7 +66,7 @@ func (r Rule) carry(dst []byte, old Rule, oldState []byte, now int64) []byte {
 	if r.Algorithm == old.Algorithm {
 		return append(dst[:at], row.carry(r, dst[at:], now, old, oldState)...)
 	}
-	// What is held of CONC is told by the named grants, see Named.StateFor.
+	// CONC holds what the named grants hold, see Named.StateFor.
 	if used := old.inUse(oldState, now); used > 0 && !row.needsLease {
 		return append(dst[:at], row.take(r, dst[at:], now, min(used, UsedMax))...)
 	}
@@ -79,7 +79,7 @@ func (r Rule) inUse(state []byte, now int64) int64 {
 	return r.Capacity() - available
 }
 
-// resetWait is wait where nothing comes back before all does.
+// resetWait is wait for algorithms where everything comes back at the same moment.
 func (r Rule) resetWait(state []byte, now, cost int64) int64 {
 	available, reset := r.room(state, now)
 	if cost <= available {
@@ -88,7 +88,7 @@ func (r Rule) resetWait(state []byte, now, cost int64) int64 {
 	return reset
 }
 
-// usedBears is bears where all that is in use is one number.
+// usedBears is bears for algorithms that count what is in use as one number.
 func (r Rule) usedBears(state []byte, now, cost int64) bool {
 	return r.inUse(state, now)+cost < UsedMax
 }

@@ -49,8 +49,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// Raising a rate never refuses who would have passed, now or later; lowering it
-// forgives nothing.
+// A higher rate never refuses a call that would have passed, now or later; a lower rate forgives nothing.
 func TestChangeRaiseAndLower(t *testing.T) {
 	rnd := newSeed(t)
 	raised, lowered, compared := 0, 0, 0

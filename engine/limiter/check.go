@@ -1,5 +1,4 @@
-// This file is the check of a limiter's bytes, which tests run after each step
-// and which guards bytes that come from elsewhere.
+// This file checks a limiter's bytes. Tests run it after each step, and bytes from outside must pass it.
 
 package limiter
 

@@ -1,13 +1,14 @@
-// This file is the compact form of a limiter: what New makes, and what most limiters have as long as they are in memory.
-// Its counts have two bytes each, and periods of whole seconds are written as such. That is 10 or 11 bytes less, which is
-// one size class of the allocator: 48 bytes instead of 64 for a key of 14 bytes with one GCRA rule.
+// This file is the compact form of a limiter: New makes it, and most limiters in memory have it. Counts take two bytes
+// each, and periods of whole seconds are stored in seconds. That saves 10 or 11 bytes, one size class of the allocator:
+// 48 bytes instead of 64 for a key of 14 bytes with one GCRA rule.
 //
 //	1 byte   as in form.go, with compactFlag
 //	2 bytes  calls granted
 //	2 bytes  calls refused
-//	         the rest as in form.go, but the rules' periods
+//	         the rest as in form.go, except the rules' periods
 //
-// A count that two bytes cannot hold makes the limiter a wide one for good. Files, effects and DUMP have the wide form.
+// When a count no longer fits in two bytes, the limiter becomes wide for good. Files, effects and DUMP have the wide
+// form.
 
 package limiter
 
@@ -43,7 +44,7 @@ func AppendWide(dst, p []byte) []byte {
 	return appendForm(append(dst, head[:]...), p, false)
 }
 
-// Compact is the limiter in its compact form: other bytes, or the same if it is compact or counts too much for that.
+// Compact is the limiter in its compact form: other bytes, or p if it is compact already or its counts are too large.
 func Compact(p []byte) []byte {
 	granted, refused := Totals(p)
 	if compact(p) || granted > compactMax || refused > compactMax {
@@ -67,7 +68,7 @@ func appendForm(dst, p []byte, seconds bool) []byte {
 	return append(dst, p[at:]...)
 }
 
-// countCompact adds one to a count of a compact limiter, which becomes a wide one if need be.
+// countCompact adds one to a count of a compact limiter. If the count does not fit, it returns a wide limiter.
 func countCompact(p []byte, limited bool) []byte {
 	at := headGranted
 	if limited {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A count that two bytes cannot hold makes a limiter wide, and loses nothing.
+// When a count no longer fits in two bytes, the limiter becomes wide, and loses nothing.
 func TestCompactCounts(t *testing.T) {
 	for _, words := range []string{"GCRA 1000000 1000", "FIXED 1000000 9000", "LOG 3 60000 TOTAL 1000000"} {
 		granted := New(nil, rulesOf(t, words), false)
@@ -38,7 +38,8 @@ func TestCompactCounts(t *testing.T) {
 	}
 }
 
-// A refused call and one that finds the state as it is tell the same in both forms, before and after a count outgrows two bytes.
+// Refused calls get the same replies before and after their count no longer fits in two bytes and the limiter becomes
+// wide.
 func TestCompactRefuses(t *testing.T) {
 	p := New(nil, rulesOf(t, "GCRA 1 60000"), false)
 	p, _, _ = Take(p, start, 1, Try)
@@ -53,7 +54,7 @@ func TestCompactRefuses(t *testing.T) {
 	}
 }
 
-// Both forms have the same rules, states and counts, and come out of each other.
+// Both forms have the same rules, states and counts, and can be converted into each other.
 func TestCompactForms(t *testing.T) {
 	rnd := newSeed(t)
 	seconds, shadows := 0, 0
@@ -99,7 +100,7 @@ func TestCompactForms(t *testing.T) {
 	}
 }
 
-// What comes from elsewhere has each rule in the one form that it has.
+// A compact limiter from outside must write each rule in the only valid form.
 func TestCompactCheck(t *testing.T) {
 	p := New(nil, rulesOf(t, "GCRA 10 2000"), false)
 	micros := Rules(nil, p)[0].append(bytes.Clone(p[:compactHead]), false)

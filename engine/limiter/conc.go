@@ -1,8 +1,9 @@
-// This file is CONC: so much at once. Its state (hold.go) is just what named grants hold, so it changes with them only.
+// This file is CONC, a limit on what is in use at once. Its state (hold.go) is what named grants hold, so only they
+// change it.
 
 package limiter
 
-// Conc bounds what is held at once by named grants (Named).
+// Conc bounds what named grants (Named) hold at once.
 const Conc Algorithm = 5
 
 func init() {

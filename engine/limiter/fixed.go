@@ -1,5 +1,5 @@
-// This file is FIXED, which counts in windows of one period. A window starts with the first request after the last one
-// ended, not at a round time, so that limiters do not all turn over together.
+// This file is FIXED, which counts in windows of one period. A window starts with the first request after the previous
+// one ended, not at a round time, so that limiters do not all reset together.
 
 package limiter
 
@@ -23,7 +23,7 @@ func init() {
 
 const (
 	fixedStart = 0 // int64: when the window began
-	fixedUsed  = 8 // uint48: what was taken in it; 0 if there is none, and since start
+	fixedUsed  = 8 // uint48: what was taken in it; if 0, there has been no window since start
 	fixedSize  = 14
 )
 
@@ -79,7 +79,7 @@ func (r Rule) fixedDuring(state []byte, now, _ int64, g spent) int64 {
 	start, used := r.fixedLoad(state, now)
 	switch {
 	case used == 0:
-		return g.taken + r.PeriodMicros - now // nobody has begun another
+		return g.taken + r.PeriodMicros - now // no other window has begun
 	case g.taken >= start:
 		return start + r.PeriodMicros - now
 	}

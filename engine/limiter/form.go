@@ -1,13 +1,12 @@
-// This file is a limiter as the engine stores it: one run of bytes without
-// pointers, kept like a string's value. The functions read and write it in
-// place; only a LOG that grows returns other bytes.
+// This file is the form in which the engine stores a limiter: bytes without pointers, stored like a string's value.
+// Functions change them in place, unless their size changes: then they return other bytes.
 //
-//	1 byte   how many rules, and whether it is kept and a shadow
+//	1 byte   number of rules, and flags: kept, shadow
 //	6 bytes  calls granted
 //	6 bytes  calls refused
 //	         the rules, as rule.go encodes them
 //	         the state of each rule, in their order
-//	6 bytes  of a shadow: calls that would have been refused
+//	6 bytes  in a shadow only: calls that would have been refused
 //
 // A GCRA limiter of 100 per minute takes 13 + 6 + 8 = 27 bytes, in its compact form (compact.go) 5 + 3 + 8 = 16.
 
@@ -20,14 +19,14 @@ const (
 
 	rulesMask = 0x0f
 	keptFlag  = 0x10
-	// shadowFlag: nothing is refused, what would have been is counted.
+	// shadowFlag: nothing is refused; calls that would have been refused are counted.
 	shadowFlag = 0x20
 	shadowSize = 6
 
 	totalMax = 1<<48 - 1
 )
 
-// opened is a limiter's bytes with their rules decoded and states found.
+// opened is a limiter's bytes with the rules decoded and the states located.
 type opened struct {
 	n     int
 	rules [RulesMax]Rule
@@ -47,8 +46,8 @@ func (o *opened) open(p []byte) {
 	o.at[o.n] = at
 }
 
-// New appends a limiter with nothing in use. The rules are 1 to RulesMax and
-// valid; kept says that the limiter stays when it is full.
+// New appends a limiter with nothing in use. There must be 1 to RulesMax rules, all valid. kept says that the limiter
+// stays when it is full.
 func New(dst []byte, rules []Rule, kept bool) []byte {
 	first := byte(len(rules)) | compactFlag
 	if kept {

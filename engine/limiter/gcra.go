@@ -1,10 +1,10 @@
-// This file is GCRA. Its state is one point in time, the "theoretical arrival time": when the bucket will be full again. A
-// token stands for period/count microseconds, which is no whole number in general (and below one microsecond for rates
-// above a million a second), so a time here is whole microseconds and a fraction with the rule's count as denominator. With
-// that every sum and comparison is exact; nothing is rounded before a reply is.
+// This file is GCRA. Its state is one point in time, the "theoretical arrival time": when the bucket will be full
+// again. A token takes period/count microseconds to come back. In general that is no whole number, and for rates above
+// a million a second it is below one microsecond. So a time here is whole microseconds and a fraction with the rule's
+// count as its denominator. With that every sum and comparison is exact; only replies are rounded.
 //
-// Where the count divides the period the fraction is always 0 and not stored: the state is then the one 8-byte time.
-// Otherwise it takes 1 to 5 bytes more.
+// If the count divides the period, the fraction is always 0 and not stored: the state is one time of 8 bytes. Otherwise
+// it takes 1 to 5 bytes more.
 
 package limiter
 
@@ -14,8 +14,8 @@ import (
 	"math/bits"
 )
 
-// GCRA is the token bucket in its exact form: Count tokens come back per period, evenly, and at most Burst may be taken at
-// once.
+// GCRA is the token bucket in its exact form: Count tokens come back per period, evenly, and at most Burst can be taken
+// at once.
 const GCRA Algorithm = 0
 
 func init() {
@@ -90,7 +90,7 @@ func (a moment) add(b moment, count uint64) moment {
 	return moment{micros, frac}
 }
 
-// sub returns a-b, which may be negative in micros only.
+// sub returns a-b. Only micros can be negative in it.
 func (a moment) sub(b moment, count uint64) moment {
 	micros := a.micros - b.micros
 	if a.frac < b.frac {
@@ -107,7 +107,7 @@ func (a moment) up() int64 {
 	return a.micros
 }
 
-// span is how long cost tokens take to come back. It is false if that is longer than FillMicrosMax.
+// span is how long cost tokens take to come back. It returns false if that is longer than FillMicrosMax.
 func (r Rule) span(cost int64) (moment, bool) {
 	n := uint64(r.Count)
 	hi, lo := bits.Mul64(uint64(cost), uint64(r.PeriodMicros))
@@ -121,7 +121,8 @@ func (r Rule) span(cost int64) (moment, bool) {
 	return moment{int64(micros), frac}, true
 }
 
-// tokens is how many tokens a length of time stands for, and whether there is a rest. It is false if that does not fit.
+// tokens is how many tokens come back in a length of time: whole ones, and a rest in 1/period of a token. ok is false
+// if that does not fit.
 func (r Rule) tokens(m moment) (whole uint64, rest uint64, ok bool) {
 	hi, lo := bits.Mul64(uint64(m.micros), uint64(r.Count))
 	lo, carry := bits.Add64(lo, m.frac, 0)
@@ -188,8 +189,8 @@ func (r Rule) fill() moment {
 	return m
 }
 
-// gcraRoom is how much could be taken now, negative in debt, and how long until the bucket is full. Part of a token does
-// not count.
+// gcraRoom is how much could be taken now, negative in debt, and how long until the bucket is full. A partial token
+// does not count.
 func (r Rule) gcraRoom(state []byte, now int64) (available, reset int64) {
 	used := r.gcraInUse(state, now)
 	if used == (moment{}) {
@@ -199,13 +200,14 @@ func (r Rule) gcraRoom(state []byte, now int64) (available, reset int64) {
 	if rest > 0 {
 		whole++
 	}
-	if !ok || whole > uint64(UsedMax) { // only if the clock was put back by millennia
+	if !ok || whole > uint64(UsedMax) { // only if the clock was set back by millennia
 		whole = uint64(UsedMax)
 	}
 	return r.Burst - int64(whole), used.up()
 }
 
-// gcraTake adds a cost. What was in use under another algorithm can be more than a state can hold: then it is FillMicrosMax.
+// gcraTake adds a cost. If that is more than a state can hold, as after a change of algorithm, it becomes
+// FillMicrosMax.
 func (r Rule) gcraTake(state []byte, now, cost int64) []byte {
 	span, ok := r.span(cost)
 	used := r.gcraInUse(state, now).add(span, uint64(r.Count))
@@ -239,9 +241,9 @@ func (r Rule) gcraGive(state []byte, now, n int64) {
 	r.storeMoment(state, used)
 }
 
-// gcraCarry writes to state what is in use under an older rule: the tokens, not the time they stood for. Part of a token
-// that the new period cannot express is rounded up to one that it can, 1/period of a token. Capacities and costs are whole
-// tokens, so that never decides a request otherwise, at the moment of the change or after it.
+// gcraCarry writes to state what is in use under an older rule: the tokens, not the time that they take. A part of a
+// token that the new period cannot express is rounded up to a multiple of 1/period. Capacities and costs are whole
+// tokens, so the rounding never changes a decision.
 func (r Rule) gcraCarry(state []byte, now int64, old Rule, oldState []byte) []byte {
 	used := old.gcraInUse(oldState, now)
 	whole, rest, ok := old.tokens(used)
@@ -266,15 +268,15 @@ func (r Rule) gcraCarry(state []byte, now int64, old Rule, oldState []byte) []by
 		}
 	}
 	if r.fracWidth() == 0 {
-		// Part of a token can still be part of a microsecond. The other times are whole ones here, so nothing is decided
-		// otherwise by rounding up.
+		// A part of a token can be a part of a microsecond here. All other times are whole, so rounding up changes no
+		// decision.
 		m = moment{micros: m.up()}
 	}
 	m.micros += now
 	return r.storeMoment(state, m)
 }
 
-// gcraDuring is how long it takes until the bucket has back what the grant took. What is charged comes back after that.
+// gcraDuring is how long until the bucket has back what the grant took. What is charged now comes back after that.
 func (r Rule) gcraDuring(_ []byte, _, diff int64, g spent) int64 {
 	if diff < 0 {
 		span, _ := r.span(-diff)
@@ -283,8 +285,8 @@ func (r Rule) gcraDuring(_ []byte, _, diff int64, g spent) int64 {
 	return g.rest.up()
 }
 
-// gcraSettle gives tokens back, but no more than come back with the grant's own. It charges no more than that either: what
-// would be back by now is.
+// gcraSettle gives back tokens, at most those of the grant that are not back yet. A charge comes back after the grant's
+// tokens: the part that would be back by now is not charged.
 func (r Rule) gcraSettle(state []byte, now, diff int64, g spent) []byte {
 	used := r.gcraInUse(state, now)
 	if diff < 0 {

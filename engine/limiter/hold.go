@@ -1,5 +1,5 @@
-// This file is what CONC and TOTAL share: time brings nothing back. The state is what is held, or was taken for good. What
-// comes back comes from named grants (Named) that end, or from who gives it back.
+// This file is what CONC and TOTAL share: time brings nothing back. The state is what grants hold, and what was taken
+// for good. It comes back when a named grant (Named) ends, or when a client gives it back.
 
 package limiter
 
@@ -10,7 +10,7 @@ const holdSize = 6 // uint48
 // never is longer than any wait.
 const never int64 = 1 << 62
 
-// holding is a row that lacks what CONC and TOTAL differ in.
+// holding is a row without the fields in which CONC and TOTAL differ.
 func holding() *algorithm {
 	return &algorithm{
 		grammar: countAlone, version: 2, untimed: true,

@@ -1,10 +1,8 @@
 // This file is a call on a limiter: the decision, and giving back.
 //
-// Several rules on one limiter are taken all or nothing. What the reply says is
-// then: Limit is the capacity of the deciding rule, which is the one that has to
-// be waited for longest or, if the call passed, the one with the least left.
-// Remaining is the least that any rule has left, RetryAfterMicros the longest
-// wait, ResetAfterMicros when all rules are full again.
+// A call takes its cost from all rules of a limiter, or from none. In the reply, Limit is the capacity of the deciding
+// rule: the one with the longest wait or, if the call passed, the one with the least left. Remaining is the least that
+// any rule has left, RetryAfterMicros the longest wait, and ResetAfterMicros the time until all rules are full again.
 
 package limiter
 
@@ -18,55 +16,48 @@ const (
 	Try Mode = iota
 	// Peek answers as Try does and takes nothing.
 	Peek
-	// Force takes the cost in any case, into debt where it does not fit, and is
-	// never limited.
+	// Force takes the cost in any case, into debt if it does not fit, and is never limited.
 	Force
-	// AtMost takes what there is, from 1 up to the cost.
+	// AtMost takes what is available, at least 1 and at most the cost.
 	AtMost
 )
 
-// Decision is what came of a call.
+// Decision is the outcome of a call.
 type Decision struct {
-	// Limited is true where the cost did not fit.
+	// Limited is true if the cost did not fit.
 	Limited bool
 	// Rule is the index of the deciding rule.
 	Rule int
 	// Limit is the capacity of the deciding rule.
 	Limit int64
-	// Remaining is what could be taken at once after this call. Never negative:
-	// debt shows as a longer wait.
+	// Remaining is what could be taken at once after this call. It is never negative: debt shows as a longer wait.
 	Remaining int64
-	// RetryAfterMicros is how long to wait until the cost fits if nobody else
-	// takes; -1 if it was granted or nothing tells when it will be.
+	// RetryAfterMicros is how long until the cost fits, if nobody else takes any; -1 if it was granted or that is
+	// unknown.
 	RetryAfterMicros int64
-	// ResetAfterMicros is how long until the limiter is full, -1 if nothing tells.
+	// ResetAfterMicros is how long until the limiter is full, -1 if that is unknown.
 	ResetAfterMicros int64
-	// Taken is what was granted: the cost, or less with AtMost. A shadow grants all
-	// that was asked for.
+	// Taken is what was granted: the cost, or less with AtMost. A shadow grants the whole cost.
 	Taken int64
 	// Shadowed tells that the call passed only because the limiter is a shadow.
 	Shadowed bool
 }
 
-// What a call can be refused for. Nothing has changed when one is returned.
+// Errors of a call. A call that returns one changes nothing.
 var (
 	// ErrCost is a cost below 0 or above CountMax.
 	ErrCost = errors.New("limiter: cost out of range")
 	// ErrCapacity is a cost above what a rule can ever grant. FORCE may take it.
 	ErrCapacity = errors.New("limiter: cost above the capacity")
-	// ErrDebt is a forced cost that would pile up more than UsedMax, or more than
-	// comes back within FillMicrosMax.
+	// ErrDebt is a forced cost that would make the debt exceed UsedMax, or what comes back within FillMicrosMax.
 	ErrDebt = errors.New("limiter: too much debt")
-	// ErrLease is a cost that CONC would never get back, for want of a name and a
-	// lease.
+	// ErrLease is a cost that CONC would never get back, because the grant has no name and lease.
 	ErrLease = errors.New("limiter: CONC without a lease")
 )
 
-// Take decides on a cost at now, writes the outcome into p and returns p: the
-// same bytes, or others in other memory where a LOG had to grow or shrank, or a
-// compact limiter became a wide one. now
-// is in Unix microseconds. After a clock was put back nothing passes that would
-// not have passed before.
+// Take decides on a cost at now, in Unix microseconds, writes the outcome into p and returns p: the same bytes, or
+// others in other memory if a LOG grew or shrank, or a compact limiter became wide. If the clock was set back, nothing
+// passes that would not have passed before.
 func Take(p []byte, now, cost int64, mode Mode) ([]byte, Decision, error) {
 	if head := headOf(p); p[0]&(rulesMask|shadowFlag) == 1 && p[head]&algorithmMask == byte(GCRA) && mode != AtMost {
 		if cost < 0 || cost > CountMax {
@@ -78,20 +69,19 @@ func Take(p []byte, now, cost int64, mode Mode) ([]byte, Decision, error) {
 	return decide(p, now, &c)
 }
 
-// Call is what is asked of a limiter.
+// Call is one request to a limiter.
 type Call struct {
 	Cost int64
 	Mode Mode
-	// Keep is how much has to be left afterwards.
+	// Keep is how much must be left afterwards.
 	Keep int64
-	// Lease tells that the grant is named and has a lease, without which CONC
-	// gives nothing.
+	// Lease says that the grant is named and has a lease. CONC grants nothing without it.
 	Lease bool
-	// named are the limiter's grants, which tell when what they hold comes back.
+	// named are the limiter's grants, from which the call learns when what they hold comes back.
 	named *Named
 }
 
-// Decide is Take with all that may be asked.
+// Decide is Take with all options.
 func Decide(p []byte, now int64, c Call) ([]byte, Decision, error) { return decide(p, now, &c) }
 
 func decide(p []byte, now int64, c *Call) ([]byte, Decision, error) {
@@ -165,7 +155,7 @@ func decide(p []byte, now int64, c *Call) ([]byte, Decision, error) {
 	return counted(p, c.Mode, d.Limited, cost), d, nil
 }
 
-// shadow is what becomes of a call on a shadow: it takes what fits, and passes.
+// shadow finishes a call on a shadow: it takes the cost if it fits, and the call passes.
 func (o *opened) shadow(p []byte, now, cost int64, c *Call, d *Decision) []byte {
 	d.Shadowed = d.Shadowed || d.Limited
 	d.Limited, d.RetryAfterMicros, d.Taken = false, -1, c.Cost
@@ -179,8 +169,7 @@ func (o *opened) shadow(p []byte, now, cost int64, c *Call, d *Decision) []byte 
 	return p
 }
 
-// reset is how long until all rules are full, as far as grants tell: -1 if that is
-// never.
+// reset is how long until all rules are full, as far as the grants tell; -1 if one never will be.
 func (o *opened) reset(p []byte, now int64, named *Named) (longest int64) {
 	for i := 0; i < o.n; i++ {
 		_, reset := named.room(o.rules[i], p[o.at[i]:o.at[i+1]], now)
@@ -192,7 +181,7 @@ func (o *opened) reset(p []byte, now int64, named *Named) (longest int64) {
 	return longest
 }
 
-// least is the least that a rule has available.
+// least is the least that any rule has available.
 func (o *opened) least(p []byte, now int64) int64 {
 	least := never
 	for i := 0; i < o.n; i++ {
@@ -202,9 +191,9 @@ func (o *opened) least(p []byte, now int64) int64 {
 	return least
 }
 
-// Long tells whether a grant at now is told by what was taken, and not by what the limiter becomes: it has a log, in which
-// something is. Of one grant in wholeEvery the whole limiter is told all the same: how many calls were refused is told with
-// that only.
+// Long tells whether the effect of a grant at now is only the cost, instead of the limiter's new state. That saves
+// bytes if the limiter is long, as with a log in use. Of wholeEvery grants one logs the whole limiter nevertheless,
+// because only that contains the count of refused calls.
 func Long(p []byte, now int64) bool {
 	return len(p) >= longBytes && p[0]&shadowFlag == 0 && granted(p)%wholeEvery != 0 && FullAt(p) > now
 }
@@ -219,8 +208,8 @@ const (
 	wholeEvery = 64
 )
 
-// Again takes a cost that was granted before, so many times, as Decide did with the same bytes. It reports false if that
-// cannot have been.
+// Again repeats a grant from the log, so many times, as Decide made it with the same bytes. It returns false if that
+// grant is impossible.
 func Again(p []byte, now, cost, times int64) ([]byte, bool) {
 	for range times {
 		var o opened
@@ -244,7 +233,7 @@ func countShadow(p []byte) {
 	}
 }
 
-// take adds the cost to every rule. To take nothing changes nothing, since it is not told either.
+// take adds the cost to every rule. A cost of 0 changes nothing, because it is not logged either.
 func (o *opened) take(p []byte, now, cost int64) []byte {
 	if cost == 0 {
 		return p
@@ -258,8 +247,7 @@ func (o *opened) take(p []byte, now, cost int64) []byte {
 	return p
 }
 
-// takeGCRA is Take for the usual limiter, one GCRA rule: the same, without
-// looking at the state three times.
+// takeGCRA is Take for the usual limiter, one GCRA rule: the same, with one look at the state instead of three.
 func takeGCRA(p []byte, head int, now, cost int64, mode Mode) ([]byte, Decision, error) {
 	r, at := decodeRule(p, head)
 	state := p[at:]
@@ -296,7 +284,7 @@ func takeGCRA(p []byte, head int, now, cost int64, mode Mode) ([]byte, Decision,
 	return counted(p, mode, d.Limited, cost), d, nil
 }
 
-// counted adds the call to the totals. To take nothing is no grant.
+// counted adds the call to the totals. A call that takes nothing is no grant.
 func counted(p []byte, mode Mode, limited bool, cost int64) []byte {
 	if mode == Peek || !limited && cost == 0 {
 		return p
@@ -324,18 +312,17 @@ func countWide(p []byte, limited bool) {
 	}
 }
 
-// CountRefused adds a call that was refused without being decided here, because
-// others wait in line. It returns the limiter, as Take does.
+// CountRefused counts a call that was refused without a decision here, for example because others wait in line. It
+// returns the limiter, as Take does.
 func CountRefused(p []byte) []byte { return count(p, true) }
 
 func (r Rule) room(state []byte, now int64) (available, resetMicros int64) {
 	return r.row().room(r, state, now)
 }
 
-// Release gives n back, the oldest first, and returns how much more can be taken
-// than before: at most n, and never above the capacity. With several rules it
-// is the most that any of them got back. Where nothing comes back nothing changes,
-// since it is not told.
+// Release gives back n, the oldest first, and returns how much more can be taken than before: at most n, and never
+// above the capacity. With several rules it returns the most that any of them got back. If nothing comes back it
+// changes nothing, because that is not logged.
 func Release(p []byte, now, n int64) (int64, error) {
 	if n < 0 || n > CountMax {
 		return 0, ErrCost

@@ -102,7 +102,7 @@ func TestSequences(t *testing.T) {
 	}
 }
 
-// A bad call is refused by name and changes nothing.
+// The error of a bad call says what is wrong, and the call changes nothing.
 func TestErrors(t *testing.T) {
 	full := func(words string) []byte { return New(nil, rulesOf(t, words), false) }
 	debt := func(words string, times int) []byte {
@@ -152,8 +152,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What is taken at the fastest rates comes back to the token: 7 million a second,
-// for ten seconds, taken in odd amounts at odd times.
+// At the fastest rates every token that was taken comes back: 7 million a second, for ten seconds, taken in odd amounts
+// at odd times.
 func TestMillionsPerSecond(t *testing.T) {
 	p := New(nil, rulesOf(t, "GCRA 7000000 1000 BURST 1000"), false)
 	var taken int64
@@ -195,8 +195,7 @@ func TestMillionsPerSecond(t *testing.T) {
 	}
 }
 
-// When a clock is put back, nothing more is let through than at the time it came
-// from, and nothing breaks.
+// When a clock is set back, nothing more passes than at the time before that, and nothing breaks.
 func TestClockPutBack(t *testing.T) {
 	for _, words := range []string{"GCRA 3 1000", "GCRA 3 1000 BURST 2", "LOG 3 1000", "WINDOW 3 1000", "FIXED 3 1000"} {
 		p := New(nil, rulesOf(t, words), false)
@@ -254,7 +253,7 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// Sizes are what the memory of millions of limiters is made of.
+// The sizes determine the memory of millions of limiters.
 func TestSizes(t *testing.T) {
 	for words, want := range map[string]int{
 		"GCRA 100 60000":         5 + 3 + 8,

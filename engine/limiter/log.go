@@ -1,20 +1,15 @@
-// This file is LOG, the exact sliding window: a list of what was taken when,
-// oldest first, packed. What was taken at t counts until t+period and not at
-// t+period itself, as in the sorted-set scripts this replaces.
+// This file is LOG, the exact sliding window: a packed list of what was taken when, oldest first. What was taken at t
+// counts until t+period, but not at t+period itself, as in the sorted-set scripts that this replaces.
 //
-// State: the time and cost of the newest grant, the time of the oldest, the sum
-// in use, and an area of varints with the grants before the newest: for each
-// the gap to the one after it and, unless it is 1, its cost. Grants at one time
-// are one. The newest stays outside the area because later costs of the same
-// microsecond are added to it. Grants leave at the front of the area, which
-// only moves its head; the bytes are moved together when the end is reached.
-// Ten grants seconds apart take 34 + 36 bytes.
+// State: the time and cost of the newest grant, the time of the oldest, the sum in use, and an area of varints with the
+// grants before the newest. Each of them has the gap to the next grant and, unless it is 1, its cost. Grants at the
+// same time are merged. The newest stays outside the area because later costs of the same microsecond are added to it.
+// Grants leave at the front of the area, which only moves its head; when the area's end is reached, the bytes move to
+// its front. Ten grants seconds apart take 34 + 36 bytes.
 //
-// The area is bounded by logAreaMax, some 13,000 to 30,000 grants at different
-// times. A log that would outgrow it is thinned: the grants of each stretch of
-// period/logThin become one, at the time of the latest of them. It still never
-// lets more through than the rule allows, and a cost comes back at most
-// period/logThin later than it would.
+// logAreaMax bounds the area to some 13,000 to 30,000 grants at different times. A log that would outgrow it is
+// thinned: the grants of each stretch of period/logThin become one, at the time of the latest of them. So the log never
+// allows more than its rule, and a cost comes back at most period/logThin too late.
 
 package limiter
 
@@ -39,20 +34,19 @@ func init() {
 
 const (
 	logNewest     = 0  // int64: when the newest was taken
-	logNewestCost = 8  // uint48: and how much; 0 in a log that is empty since then
+	logNewestCost = 8  // uint48: its cost; 0 if the log has been empty since then
 	logOldest     = 14 // int64: when the oldest was taken
 	logUsed       = 22 // uint48: sum of all
 	logSize       = 28 // uint16: bytes of area
-	logHead       = 30 // uint16: where in it the oldest begins
-	logTail       = 32 // uint16: and where the last but newest ends
+	logHead       = 30 // uint16: where the oldest begins in the area
+	logTail       = 32 // uint16: where the last grant before the newest ends
 	logFixed      = 34
 
 	logAreaMax = 65_535
-	// logThin parts of a period are the resolution left after thinning: about a
-	// third of the area, so thinning is rare.
+	// logThin is how many grants of one period thinning leaves, about. They take a third of the area, so thinning is
+	// rare.
 	logThin = 3_600
-	// logSpareMin is the size from which on an area that is mostly empty is given
-	// back.
+	// logSpareMin is the size from which on an area that is mostly empty shrinks.
 	logSpareMin = 256
 	// logEntryMax is the longest entry: a gap with its flag (57 bits) and a cost.
 	logEntryMax = 9 + 7
@@ -67,7 +61,7 @@ func uint48(p []byte) uint64 {
 	return uint64(binary.LittleEndian.Uint32(p)) | uint64(binary.LittleEndian.Uint16(p[4:]))<<32
 }
 
-// packedLog is a LOG's state, taken apart; area aliases the state's bytes.
+// packedLog is a LOG's state, decoded; area aliases the state's bytes.
 type packedLog struct {
 	newest     int64
 	newestCost int64
@@ -109,8 +103,7 @@ func (r Rule) logLength(p []byte) int {
 	return logFixed + int(binary.LittleEndian.Uint16(p[logSize:]))
 }
 
-// entry reads the grant that begins at at: its cost, the gap to the next, and
-// where that begins.
+// entry reads the grant at an offset: its cost, the gap to the next one, and where that begins.
 func (l *packedLog) entry(at int) (cost, gap int64, next int) {
 	v, at := uvarint(l.area, at)
 	if v&1 == 0 {
@@ -145,8 +138,8 @@ func (l *packedLog) expire(limit int64) {
 	}
 }
 
-// logLoad is the log as it is at now. A clock that was put back stands still
-// until it has caught up.
+// logLoad is the log as it is at now. If the clock was set back, the time of the newest grant is used until the clock
+// has caught up.
 func (r Rule) logLoad(state []byte, now int64) (packedLog, int64) {
 	l := loadLog(state)
 	now = max(now, l.newest)
@@ -183,8 +176,7 @@ func (r Rule) logRoom(state []byte, now int64) (available, reset int64) {
 	return r.Count - l.used, l.newest + r.PeriodMicros - now
 }
 
-// logTake adds a cost. It returns the state with its area grown if that had to
-// be, in new memory, otherwise the same slice.
+// logTake adds a cost. It returns the state: the same slice, or new memory if the size of the area changed.
 func (r Rule) logTake(state []byte, now, cost int64) []byte {
 	l, now := r.logLoad(state, now)
 	switch {
@@ -198,7 +190,7 @@ func (r Rule) logTake(state []byte, now, cost int64) []byte {
 	return l.store(state)
 }
 
-// push puts the newest into the area, which leaves room for one taken at now.
+// push moves the newest grant into the area, to make room for one at now.
 func (l *packedLog) push(state []byte, now, period int64) []byte {
 	var buf [logEntryMax]byte
 	if l.head == l.tail {
@@ -248,7 +240,7 @@ type logWriter struct {
 	oldest, newest, cost int64
 }
 
-// add appends what was taken at a time, if it is anything.
+// add appends what was taken at a time, unless that is nothing.
 func (w *logWriter) add(at, cost int64) {
 	switch {
 	case cost == 0:
@@ -261,8 +253,7 @@ func (w *logWriter) add(at, cost int64) {
 	w.newest, w.cost = at, cost
 }
 
-// thin makes one entry of those in each stretch of resolution microseconds, at
-// the time of the latest.
+// thin merges the grants of each stretch of resolution microseconds into one, at the time of the latest.
 func (l *packedLog) thin(resolution int64) {
 	w := logWriter{out: make([]byte, 0, l.tail)}
 	var atHand, cost int64
@@ -278,14 +269,13 @@ func (l *packedLog) thin(resolution int64) {
 	}
 	w.add(atHand, cost)
 	w.add(l.newest, l.newestCost)
-	if len(w.out) > len(l.area) { // nothing became one; a coarser try follows
+	if len(w.out) > len(l.area) { // nothing was merged; a coarser try follows
 		return
 	}
 	l.oldest, l.head, l.tail = w.oldest, 0, copy(l.area, w.out)
 }
 
-// logGive gives back n, the oldest first: whoever gives back, that never lets
-// more through than the rule allows.
+// logGive gives back n, the oldest first: so whoever gives back, the log never allows more than its rule.
 func (r Rule) logGive(state []byte, now, n int64) {
 	l, now := r.logLoad(state, now)
 	n = min(n, l.used)
@@ -293,8 +283,8 @@ func (r Rule) logGive(state []byte, now, n int64) {
 	for n > 0 && l.head < l.tail {
 		cost, gap, next := l.entry(l.head)
 		if cost > n {
-			// The rest is written so that it ends where the entry did; a smaller
-			// cost is never longer, and a shorter one moves its start.
+			// The rest is written so that it ends where the entry did. A smaller cost never takes more bytes; if it
+			// takes fewer, the entry begins later.
 			var buf [logEntryMax]byte
 			rest := appendLogEntry(buf[:0], cost-n, gap)
 			l.head = next - len(rest)
@@ -317,10 +307,9 @@ func (r Rule) logGive(state []byte, now, n int64) {
 
 func (r Rule) logDuring(_ []byte, now, _ int64, g spent) int64 { return g.taken + r.PeriodMicros - now }
 
-// logSettle changes the cost that was taken at a time. A grant that is not in the
-// log is one that was given back, unless the log has been thinned: then it is part
-// of one that is later by little. The state is returned, in other memory if its
-// size changed.
+// logSettle changes the cost of a grant, found by its time. If the log has no grant of that time, it was given back,
+// unless the log was thinned: then the grant is part of a slightly later one. It returns the state, in other memory if
+// its size changed.
 func (r Rule) logSettle(state []byte, now, diff int64, g spent) []byte {
 	taken := g.taken
 	l, now := r.logLoad(state, now)
@@ -336,7 +325,7 @@ func (r Rule) logSettle(state []byte, now, diff int64, g spent) []byte {
 		l.head, l.tail = 0, 0
 		return l.store(state)
 	}
-	// All before, the one, and all after are written anew.
+	// The whole log is written anew: the grants before, this one, and those after.
 	w := logWriter{out: make([]byte, 0, l.tail-l.head+2*logEntryMax)}
 	settled := false
 	each := func(at, cost int64) {
@@ -396,7 +385,7 @@ func (r Rule) logFullAt(state []byte) int64 {
 	return l.newest + r.PeriodMicros
 }
 
-// logCarry keeps what is still in use under the old rule, at its old times.
+// logCarry keeps what is still in use under the old rule, with the times.
 func (r Rule) logCarry(state []byte, now int64, old Rule, oldState []byte) []byte {
 	l, _ := old.logLoad(oldState, now)
 	if l.newestCost == 0 {
@@ -411,7 +400,7 @@ func (r Rule) logCarry(state []byte, now int64, old Rule, oldState []byte) []byt
 func (r Rule) logBack(state []byte, _, by int64) {
 	l := loadLog(state)
 	if l.newestCost > 0 {
-		by = max(by, -l.oldest) // the times between hang on these two
+		by = max(by, -l.oldest) // the times between are stored relative to these two
 	}
 	l.oldest, l.newest = max(l.oldest+by, 0), max(l.newest+by, 0)
 	l.store(state)

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// A log never grows beyond its bound, and what it gives up for that is only
-// time: never more than the count, and each cost back within period/logThin.
+// A log never grows beyond its limit, and pays for that only with time: it never grants more than the count, and each
+// cost comes back at most period/logThin late.
 func TestLogThinned(t *testing.T) {
 	rnd := newSeed(t)
 	for _, period := range []int64{20_000, 1 * second, 3600 * second, PeriodMicrosMax} {
@@ -54,7 +54,7 @@ func TestLogThinned(t *testing.T) {
 		if granted < 50_000 {
 			t.Errorf("period %d: only %d granted", period, granted)
 		}
-		// Traffic that dies down gives the memory back.
+		// When traffic becomes less, the memory is released.
 		for range 1000 {
 			now += period / 4
 			p, _, _ = Take(p, now, 1, Try)

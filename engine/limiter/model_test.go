@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// modelSteps is how many random steps each model test takes. The few of a usual
-// run are to be quick; LIMITKV_MODEL_STEPS=5000000 is the proof.
+// modelSteps is how many random steps each model test takes. A usual run takes few, to be fast;
+// LIMITKV_MODEL_STEPS=5000000 is the proof.
 func modelSteps(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("LIMITKV_MODEL_STEPS")); err == nil && n > 0 {
 		return n
@@ -20,7 +20,7 @@ func modelSteps(usual int) int {
 	return usual
 }
 
-// newSeed gives the random numbers of a test and says how to get them again.
+// newSeed returns the random numbers of a test and prints how to get them again.
 func newSeed(t *testing.T) *rand.Rand {
 	seed := uint64(time.Now().UnixNano())
 	if s, err := strconv.ParseUint(os.Getenv("LIMITKV_SEED"), 10, 64); err == nil {
@@ -30,14 +30,13 @@ func newSeed(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
-// upTo is a number from low to high, each order of magnitude as likely.
+// upTo is a number from low to high; each order of magnitude has the same probability.
 func upTo(rnd *rand.Rand, low, high int64) int64 {
 	f := math.Exp(rnd.Float64() * math.Log(float64(high)/float64(low)))
 	return min(high, max(low, int64(float64(low)*f)))
 }
 
-// randomRule is small in most cases, so that things collide, and anything that
-// is allowed in the others.
+// randomRule is mostly small, so that calls collide, and otherwise anything that is allowed.
 func randomRule(rnd *rand.Rand, a Algorithm) Rule {
 	for {
 		r := Rule{Algorithm: a, Count: 1 + rnd.Int64N(12), PeriodMicros: 1000 * (1 + rnd.Int64N(50))}
@@ -121,7 +120,7 @@ func (e *episode) capacity() int64 {
 	return least
 }
 
-// cost is one that may or may not fit, at most the capacity.
+// cost is a cost of at most the capacity, which may fit or not.
 func (e *episode) cost() int64 {
 	capacity, room := e.capacity(), e.available(e.now)
 	switch e.rnd.IntN(5) {
@@ -153,7 +152,7 @@ func (e *episode) tick() {
 		if e.rnd.IntN(10) == 0 {
 			e.now += r.PeriodMicros * (1 + e.rnd.Int64N(3))
 		}
-	} // otherwise the time stands still
+	} // otherwise the time does not move
 }
 
 func (e *episode) step(t *testing.T) error {
@@ -170,8 +169,7 @@ func (e *episode) step(t *testing.T) error {
 	}
 }
 
-// take is the step that counts: decision, numbers, and the wait to the
-// microsecond.
+// take is the step that matters: it checks the decision, the numbers, and the wait to the microsecond.
 func (e *episode) take() error {
 	cost := e.cost()
 	before, room := bytes.Clone(e.p), e.available(e.now)
@@ -268,7 +266,7 @@ func (e *episode) full(d Decision) error {
 			return fmt.Errorf("full at +%d, but the model is not", at-e.now)
 		}
 	}
-	// A rule, once full, is as new: the same decisions follow.
+	// A full rule is like a new one: the same decisions follow.
 	fresh := New(nil, e.rules, false)
 	cost := upTo(e.rnd, 1, e.capacity())
 	_, a, _ := Take(fresh, at, cost, Try)
@@ -335,7 +333,7 @@ func (e *episode) release() error {
 func (e *episode) change() error {
 	i := e.rnd.IntN(len(e.rules))
 	to := changedRule(e.rnd, e.rules[i])
-	// Keep the pairing of old and new rules plain: no two alike.
+	// All rules have different algorithms, so that it is clear which new rule takes over which old one.
 	for j, r := range e.rules {
 		if j != i && r.Algorithm == to.Algorithm {
 			return nil

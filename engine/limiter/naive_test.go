@@ -1,6 +1,6 @@
-// This file holds the naive models that the kernels are held against: they keep
-// every request in a list, count it anew at each question, and use rationals of
-// any size. They are written from the meaning of the rules, not from the code.
+// This file has the naive models with which the algorithms are compared: they keep every request in a list, count the
+// list again for each question, and use rationals of any size. They are written from the meaning of the rules, not from
+// the code.
 package limiter
 
 import "math/big"
@@ -8,14 +8,13 @@ import "math/big"
 // event is a cost that was taken (or, where negative, given back) at a time.
 type event struct{ at, cost int64 }
 
-// naive answers how much is available, the question that decides everything:
-// a cost passes if and only if that much is available.
+// naive answers how much is available. That decides everything: a cost passes if and only if that much is available.
 type naive interface {
 	available(now int64) int64
 	take(now, cost int64)
 	give(now, n int64)
 	change(now int64, to Rule)
-	// audit is called after a regular grant and says what bound it broke.
+	// audit is called after a regular grant and returns the bound that the grant broke.
 	audit(now int64) string
 }
 
@@ -46,13 +45,11 @@ func ceilBig(r *big.Rat) *big.Int {
 	return q
 }
 
-// naiveGCRA is a bucket that leaks: exact tokens in use, and beside it the list
-// of grants, from which the promise is checked: no stretch of time holds more
-// than burst + count*length/period.
+// naiveGCRA is a leaky bucket: the exact tokens in use, and beside them the list of grants, with which it checks the
+// promise: no stretch of time has more than burst + count*length/period.
 //
-// A change of rules rounds part of a token up. That must never show in a
-// decision, so the model decides on the exact level; only at the next change it
-// goes on from the rounded one, as the kernel has to.
+// A change of rules rounds a part of a token up. That must never change a decision. So the model decides with the exact
+// level, and continues from the rounded one only at the next change, as the algorithm must.
 type naiveGCRA struct {
 	rule    Rule
 	level   *big.Rat // tokens in use at last
@@ -92,7 +89,7 @@ func (g *naiveGCRA) take(now, cost int64) {
 
 func (g *naiveGCRA) give(now, n int64) {
 	g.add(now, -n)
-	g.list = g.list[:0] // the list alone no longer tells
+	g.list = g.list[:0] // the list alone is no longer enough
 }
 
 func (g *naiveGCRA) change(now int64, to Rule) {
@@ -171,8 +168,7 @@ func (l *naiveLog) audit(now int64) string {
 	return ""
 }
 
-// naiveFixed is a list of what was taken in the window that the first of them
-// started.
+// naiveFixed is a list of what was taken in the window that the first entry of the list started.
 type naiveFixed struct {
 	rule Rule
 	list []event
@@ -220,8 +216,8 @@ func (f *naiveFixed) audit(now int64) string {
 	return ""
 }
 
-// naiveWindow has its counts from the definition in rationals, and beside them
-// the list, from which the stated error is checked.
+// naiveWindow has its counts as rationals, from the definition, and beside them the list, with which it checks the
+// stated error.
 type naiveWindow struct {
 	rule              Rule
 	start             int64
@@ -257,8 +253,8 @@ func (w *naiveWindow) take(now, cost int64) {
 
 func (w *naiveWindow) give(now, n int64) {
 	w.turn(now)
-	// Tokens of the window before go one by one in the definition; here by
-	// bisection: the most that weighs n less.
+	// In the definition, tokens of the previous window are given back one by one. Here bisection finds the most that
+	// weighs n less.
 	weight := w.weight(now)
 	low, high := int64(0), w.previous
 	for low < high {

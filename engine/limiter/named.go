@@ -1,11 +1,10 @@
-// This file is a limiter with named grants that are open: its bytes, and beside
-// them the grants by name and in the order in which they end. A limiter is kept so
-// only while there are any; without them it is its bytes alone, and pays nothing.
+// This file is a limiter with open named grants: its bytes, and beside them the grants by name and in the order in
+// which they end. A limiter has this form only while grants are open; without them it is its bytes alone, and pays
+// nothing.
 //
-// A grant is one record without pointers in a hash table, and a place in a heap.
-// What it needs beside its name is packed: when it was taken, when it ends, what
-// was taken and replied, and for each bucket among the rules when what it took is
-// back there.
+// A grant is one record without pointers in a hash table, and a place in a heap. Beside its name the record stores,
+// packed, when the grant was taken, when it ends, what was taken and replied, and for each bucket among the rules when
+// its tokens are back.
 
 package limiter
 
@@ -26,9 +25,9 @@ const (
 	LeaseMicrosMax = PeriodMicrosMax
 )
 
-// What a named grant can be refused for. Nothing has changed when one is returned.
+// Errors of a named grant. A call that returns one changes nothing.
 var (
-	// ErrNamed is one open grant more than NamedMax, or more than UsedMax held.
+	// ErrNamed is a grant that would exceed NamedMax open grants or UsedMax held.
 	ErrNamed = errors.New("limiter: too many open grants")
 	// ErrName is a name that is empty or longer than NameBytesMax.
 	ErrName = errors.New("limiter: bad name of a grant")
@@ -42,15 +41,14 @@ func CheckName(id []byte) error {
 	return nil
 }
 
-// A grant's record has its name as the key, and as the value
+// A grant's record has the name as its key. This is its value:
 const (
-	grantHead = 0 // 20 bits: where in the heap it is; 4 bits of flags
-	grantEnd  = 3 // uint48: when it ends, in Unix milliseconds, 0 = never by itself; the top bit tells of a lease
+	grantHead = 0 // 20 bits: its index in the heap; 4 bits of flags
+	grantEnd  = 3 // uint48: when it ends, in Unix milliseconds, 0 = never by itself; the top bit says that it has a lease
 	grantSize = 9
-	// Then variable-length integers: how long before its end it was taken, in
-	// microseconds and signed; the cost; the reply's remaining and reset, in
-	// milliseconds and 1 more; and for each bucket by how much later than it was
-	// taken its cost is back (see bucketRest).
+	// Then varints: how long before its end it was taken, in microseconds and signed; the cost; the reply's remaining,
+	// and its reset in milliseconds plus 1; and for each bucket, how long after the grant its cost is back (see
+	// Named.spent).
 
 	grantRule   = 0x07 // of the flags: the rule that decided
 	grantShadow = 0x08 // nothing was taken, since the limiter is a shadow
@@ -58,12 +56,12 @@ const (
 	grantLeased = 1 << 47 // of the end
 
 	placeBits = 20 // NamedMax places
-	// savedHead is what the head is in other places than here: its flags.
+	// savedHead is the length of the head in the saved form, which has the flags only.
 	savedHead = 1
 	savedMax  = savedHead + grantSize - grantEnd + (4+RulesMax)*binary.MaxVarintLen64
 )
 
-// grant is a record's value, taken apart.
+// grant is a record's value, decoded.
 type grant struct {
 	taken     int64 // in Unix microseconds
 	endMillis int64
@@ -83,7 +81,7 @@ func putUint24(p []byte, v uint32) { p[0], p[1], p[2] = byte(v), byte(v>>8), byt
 
 func loadGrant(v []byte) grant { return readGrant(byte(uint24(v)>>placeBits), v[grantEnd:]) }
 
-// readGrant reads a grant of these flags from its end on.
+// readGrant reads a grant with these flags; v begins with its end.
 func readGrant(flags byte, v []byte) (g grant) {
 	end := uint48(v)
 	g.endMillis, g.leased = int64(end&^grantLeased), end&grantLeased != 0
@@ -111,7 +109,7 @@ func (g *grant) flags() byte {
 	return byte(g.rule)
 }
 
-// append encodes the grant from its end on.
+// append encodes the grant without its head.
 func (g *grant) append(dst []byte) []byte {
 	var end [grantSize - grantEnd]byte
 	bits := uint64(g.endMillis)
@@ -136,21 +134,20 @@ type Named struct {
 	table  table.Table
 	heap   []table.Record
 	held   int64 // the sum of the costs
-	leased int64 // of those with a lease
-	// given is, for each bucket among the rules, how much time has been given back
-	// to it: what was taken before then is back earlier by up to that.
+	leased int64 // the same of those with a lease
+	// given is, for each bucket among the rules, how much time was given back to it. What was taken before is back
+	// earlier by up to that.
 	given []int64
-	// latest is when the last grant ends, in Unix milliseconds, 0 if that is not
-	// known any more.
+	// latest is when the last grant ends, in Unix milliseconds, 0 if that is unknown.
 	latest int64
 }
 
-// NewNamed makes a limiter without grants of a limiter's bytes, which it keeps.
+// NewNamed makes a limiter without grants from p, a limiter's bytes, which it keeps.
 func NewNamed(p []byte) *Named {
 	return &Named{state: p, given: make([]int64, bucketsOf(p))}
 }
 
-// Room tells whether one more grant can be open, of a cost.
+// Room tells whether one more grant with this cost can be open.
 func (n *Named) Room(cost int64) bool { return n.Len() < NamedMax && n.held+cost <= UsedMax }
 
 // State is the limiter's bytes.
@@ -169,8 +166,7 @@ func (n *Named) NextDue() int64 {
 
 func endOf(r table.Record) int64 { return int64(uint48(r.Value()[grantEnd:]) &^ grantLeased) }
 
-// before is the order of ends; equal ones are in the order of their names, so that
-// it is the same wherever the same grants are.
+// before orders records by their ends, then by their names, so that the order is the same in every copy.
 func before(a, b table.Record) bool {
 	if x, y := endOf(a), endOf(b); x != y {
 		return x < y
@@ -184,7 +180,7 @@ func (n *Named) put(i int, r table.Record) {
 	putUint24(head, uint24(head)&^(1<<placeBits-1)|uint32(i))
 }
 
-// sift puts a record where it belongs, which is at i or above or below it.
+// sift puts a record at its place in the heap, starting from the free index i.
 func (n *Named) sift(i int, r table.Record) {
 	for i > 0 && before(r, n.heap[(i-1)/2]) {
 		n.put(i, n.heap[(i-1)/2])
@@ -211,7 +207,7 @@ func placeOf(r table.Record) int {
 	return int(uint24(r.Value()[grantHead:]) & (1<<placeBits - 1))
 }
 
-// queue puts a record into the heap, if it ends.
+// queue adds a record to the heap, unless it never ends.
 func (n *Named) queue(r table.Record) {
 	end := endOf(r)
 	if end == 0 {
@@ -220,14 +216,14 @@ func (n *Named) queue(r table.Record) {
 	if len(n.heap) == 0 || n.latest != 0 {
 		n.latest = max(n.latest, end)
 	}
-	if len(n.heap) == cap(n.heap) { // by an eighth: append's quarter would show
+	if len(n.heap) == cap(n.heap) { // by an eighth: append's quarter would cost too much memory
 		n.heap = append(make([]table.Record, 0, len(n.heap)+len(n.heap)/8+1), n.heap...)
 	}
 	n.heap = append(n.heap, r)
 	n.sift(len(n.heap)-1, r)
 }
 
-// unqueue takes a record out of the heap.
+// unqueue removes a record from the heap.
 func (n *Named) unqueue(r table.Record) {
 	if endOf(r) == 0 {
 		return
@@ -246,13 +242,13 @@ func (n *Named) unqueue(r table.Record) {
 	}
 }
 
-// set makes a grant what g says, a new one if old is none.
+// set stores g as a grant, in the place of old if there is one.
 func (n *Named) set(id []byte, old table.Record, g *grant) {
 	var buf [savedMax + grantSize]byte
 	putUint24(buf[:], uint32(g.flags())<<placeBits)
 	value := g.append(buf[:grantEnd])
 	if latest := n.latest; latest != 0 && g.endMillis >= latest {
-		defer func() { n.latest = g.endMillis }() // also if it was this one's
+		defer func() { n.latest = g.endMillis }() // even if unqueue of the old one forgets it
 	}
 	if !old.None() {
 		n.forget(old)
@@ -281,7 +277,7 @@ func (n *Named) remember(g *grant) {
 	}
 }
 
-// forget takes a record out of all but the table.
+// forget removes a record from the heap and the sums, not from the table.
 func (n *Named) forget(r table.Record) {
 	g := loadGrant(r.Value())
 	n.held -= g.cost
@@ -299,17 +295,16 @@ func (n *Named) remove(r table.Record) {
 	}
 }
 
-// Decide is the package's Decide for a limiter with grants, whose bytes are p: its
-// State, or what StateFor returned. The outcome is to be set by SetState. n may be
-// nil.
+// Decide is the package's Decide for a limiter with grants. p is its State, or what StateFor returned; the caller
+// stores the outcome with SetState. n may be nil.
 func (n *Named) Decide(p []byte, now int64, c Call) ([]byte, Decision, error) {
 	c.named = n
 	return Decide(p, now, c)
 }
 
-// Open notes a grant that was just taken: d is what came of it. leaseMicros is how
-// long it stays open, 0 for until the windows that it was taken from are over. The
-// name is valid, none of an open grant, and there is Room.
+// Open adds a grant that was just taken; d is the decision. leaseMicros is how long it stays open, 0 for until the
+// windows that it was taken from are over. The name must be valid and not that of an open grant, and there must be
+// Room.
 func (n *Named) Open(id []byte, now, leaseMicros int64, d *Decision) {
 	g := grant{taken: now, rule: d.Rule, cost: d.Taken, remaining: d.Remaining, resetMs: CeilMillis(d.ResetAfterMicros), shadow: d.Shadowed}
 	if d.Shadowed {
@@ -336,7 +331,7 @@ func (n *Named) Open(id []byte, now, leaseMicros int64, d *Decision) {
 		g.endMillis = min(ceilDiv(end, 1000), endMillisMax)
 	}
 	n.set(id, table.Record{}, &g)
-	// When all is back of what time brings nothing back to depends on this grant.
+	// When an untimed rule is full again depends on this grant, too.
 	if !untimed {
 		return
 	}
@@ -351,16 +346,15 @@ func leaseEnd(now, micros int64) int64 { return min(ceilDiv(now+micros, 1000), e
 // endMillisMax is the last moment at which a grant can end, in the year 6429.
 const endMillisMax = 1<<47 - 1
 
-// overWhenFull is the end of a window after which nothing is in use.
+// overWhenFull is over for algorithms whose window ends when nothing is in use.
 func (r Rule) overWhenFull(state []byte, now int64) int64 {
 	if at := r.row().fullAt(r, state); at > now {
 		return at
 	}
-	return now + r.PeriodMicros // of nothing that was taken
+	return now + r.PeriodMicros // nothing was taken
 }
 
-// Find replies what was decided when an open grant was taken. leaseMicros, if not
-// 0, is its lease from now on.
+// Find returns the decision of an open grant. leaseMicros, if not 0, is its new lease from now on.
 func (n *Named) Find(id []byte, now, leaseMicros int64) (d Decision, ok bool) {
 	r := n.table.Get(id)
 	if r.None() {
@@ -385,8 +379,7 @@ func (n *Named) Find(id []byte, now, leaseMicros int64) (d Decision, ok bool) {
 // Has tells whether a grant is open.
 func (n *Named) Has(id []byte) bool { return !n.table.Get(id).None() }
 
-// Touch has a grant's lease end leaseMicros from now. It reports whether the grant
-// is open.
+// Touch makes a grant's lease end leaseMicros from now. It returns whether the grant is open.
 func (n *Named) Touch(id []byte, now, leaseMicros int64) bool {
 	r := n.table.Get(id)
 	if r.None() {
@@ -402,18 +395,17 @@ func (n *Named) touch(r table.Record, now, leaseMicros int64) {
 	n.set(r.Key(), r, &g)
 }
 
-// walkMax is how many grants are looked at to tell when enough of them have ended.
+// walkMax is how many grants wait looks at to find when enough of them have ended.
 const walkMax = 128
 
-// wait is how long it takes until so much fits under a rule that time brings
-// nothing back to, if nobody settles: never if leases do not bring it back. Where
-// more than walkMax would have to end it is how long until these have.
+// wait is how long until need fits under an untimed rule if nobody settles, or never if no ending leases bring that
+// about. If more than walkMax grants would have to end, it is how long until that many have.
 func (n *Named) wait(r Rule, state []byte, now, need int64) int64 {
 	if n == nil {
 		return never
 	}
 	over := loadHold(state) + need - r.Count
-	// The heap in order: the next is the first among the children of those before.
+	// Walk the heap in order: the next grant is the first among the children of those before it.
 	var buf [64]int
 	open := append(buf[:0], 0)
 	if len(n.heap) == 0 {
@@ -443,7 +435,7 @@ func (n *Named) wait(r Rule, state []byte, now, need int64) int64 {
 	return never
 }
 
-// room is the rule's, with -1 for a reset that time does not bring, nor grants that end.
+// room is the rule's room, with -1 for a reset that neither time nor ending grants bring about.
 func (n *Named) room(r Rule, state []byte, now int64) (available, reset int64) {
 	if available, reset = r.room(state, now); reset < never {
 		return available, reset

@@ -1,5 +1,4 @@
-// Named grants against naive models: a list of all that was taken, counted anew at
-// each question.
+// Named grants against naive models: a list of all that was taken, which is counted again for each question.
 package limiter
 
 import (
@@ -13,9 +12,8 @@ import (
 	"testing"
 )
 
-// settler is a naive model that settles: diff is what was not needed of what was
-// taken at a time, negative what was needed beyond. mark is what the model noted
-// when it was taken.
+// settler is a naive model that settles. diff is how much of what was taken at a time was not needed; it is negative if
+// more was needed. mark is what the model noted when it was taken.
 type settler interface {
 	naive
 	mark(now, cost int64) any
@@ -76,8 +74,8 @@ func (w *naiveWindow) settle(now, taken, _, diff int64, _ any) {
 	w.list = w.list[:0]
 }
 
-// A bucket has back what was taken in the order in which it was taken. The mark is
-// when that is so of a grant, and how much had been given back before it.
+// A bucket gets its tokens back in the order in which they were taken. The mark of a grant is when the bucket has back
+// the grant's tokens, and how much had been given back before the grant.
 type bucketMark struct{ back, given *big.Int }
 
 func (g *naiveGCRA) perToken() *big.Rat { return ratOf(g.rule.PeriodMicros, g.rule.Count) }
@@ -111,8 +109,7 @@ func (g *naiveGCRA) remove(now int64, micros *big.Rat) {
 
 func (g *naiveGCRA) settle(now, taken, cost, diff int64, mark any) {
 	m := mark.(bucketMark)
-	// When it is back: earlier by what was given back since, but not before it would
-	// be if nothing else had been taken.
+	// When it is back: earlier by what was given back since, but not earlier than if nothing else had been taken.
 	back := new(big.Int).Add(m.back, m.given)
 	back.Sub(back, g.returned())
 	alone := new(big.Rat).Mul(ratOf(cost, 1), g.perToken())
@@ -236,7 +233,7 @@ func (e *namedEpisode) has(a Algorithm) bool {
 	return slices.ContainsFunc(e.rules, func(r Rule) bool { return r.Algorithm == a })
 }
 
-// lapse ends what has ended by now, in the models.
+// lapse ends, in the models, the grants whose end has come by now.
 func (e *namedEpisode) lapse() {
 	ended := 0
 	left := e.grants[:0:0]
@@ -350,7 +347,7 @@ func (e *namedEpisode) retry() error {
 	if want.ResetAfterMicros < 0 {
 		want.ResetAfterMicros = -1
 	}
-	want.Taken = d.Taken // a release may have let go of part of it
+	want.Taken = d.Taken // a release may have freed part of it
 	if !ok || d != want {
 		return fmt.Errorf("%s again: %+v, first %+v", g.id, d, want)
 	}
@@ -428,7 +425,7 @@ func (e *namedEpisode) close() error {
 func (e *namedEpisode) give() error {
 	n := 1 + e.rnd.Int64N(4)
 	gone := n        // of what was taken for good
-	if e.has(Conc) { // what ends first lets go first
+	if e.has(Conc) { // grants that end first free first
 		order := slices.Clone(e.grants)
 		sort.Slice(order, func(i, j int) bool {
 			if order[i].end != order[j].end {
@@ -462,7 +459,7 @@ func (e *namedEpisode) give() error {
 	return e.compare("a release")
 }
 
-// copy goes on with a copy, taken apart and put together.
+// copy replaces the limiter by a copy that was saved and restored.
 func (e *namedEpisode) copy() error {
 	c := NewNamed(bytes.Clone(e.n.State()))
 	if err := c.SetGiven(e.n.AppendGiven(nil)); err != nil {

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// taken is a limiter with grants of 1 that were just taken.
+// taken is a limiter with grants of cost 1 that were just taken.
 func taken(t testing.TB, words string, now int64, lease int64, ids ...string) *Named {
 	t.Helper()
 	n := NewNamed(New(nil, rulesOf(t, words), false))
@@ -25,8 +25,7 @@ func taken(t testing.TB, words string, now int64, lease int64, ids ...string) *N
 	return n
 }
 
-// A named grant takes at most 64 bytes beside its name, on the heap and by what is
-// counted.
+// A named grant takes at most 64 bytes beside its name, measured on the heap and as counted by MemoryUsage.
 func TestNamedMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is about size")
@@ -69,7 +68,7 @@ func TestNamedMemory(t *testing.T) {
 	}
 }
 
-// A limiter without grants takes what it took before there were any, in files.
+// In files, a limiter without grants takes as many bytes as before grants existed.
 func TestSizesWithoutGrants(t *testing.T) {
 	for words, size := range map[string]int{
 		"GCRA 100 60000": 13 + 6 + 8, "GCRA 7 60000": 13 + 6 + 9, "FIXED 100 1000": 13 + 5 + 14, "WINDOW 100 1000": 13 + 5 + 20,
@@ -93,7 +92,7 @@ func TestSizesWithoutGrants(t *testing.T) {
 	}
 }
 
-// What limiters were before there were grants is in version 1 of files.
+// Limiters without anything that came with grants are in version 1 of files.
 func TestVersion(t *testing.T) {
 	for words, version := range map[string]int{"GCRA 1 1 LOG 1 1 WINDOW 1 1 FIXED 1 1": 1, "CAL 1 DAY": 2, "GCRA 1 1 CONC 1": 2, "TOTAL 1": 2} {
 		if got := Version(New(nil, rulesOf(t, words), true)); got != version {
@@ -105,8 +104,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// Rules change under open grants: nothing that is held is let go, and a bucket goes
-// by tokens.
+// When rules change under open grants, grants keep what they hold, and a bucket keeps its tokens.
 func TestNamedChange(t *testing.T) {
 	n := taken(t, "GCRA 10 1000", start, second, "a", "b", "c")
 	n.Change(rulesOf(t, "GCRA 10 10000"), start+100_000) // 2 of the 3 tokens are in use, 200 ms were
@@ -155,7 +153,7 @@ func TestWindowsOfGrants(t *testing.T) {
 	}
 }
 
-// Grants that come from elsewhere are trusted in nothing.
+// Grants from outside are not trusted.
 func TestRestoreGrants(t *testing.T) {
 	n := taken(t, "GCRA 10 1000 CONC 5", start, second, "a")
 	saved := n.AppendGrant(nil, []byte("a"))
@@ -222,7 +220,7 @@ func FuzzGrants(f *testing.F) {
 	})
 }
 
-// TestReleaseOfNothing: what gives nothing back, since more is in use than a number says, changes nothing.
+// TestReleaseOfNothing: a release that gives nothing back, because too much is in use, changes nothing.
 func TestReleaseOfNothing(t *testing.T) {
 	const at = int64(1_700_000_000_000_000)
 	n := NewNamed(New(nil, []Rule{{Algorithm: GCRA, Count: 10_000, Burst: 10_000, PeriodMicros: 1000}}, false))
@@ -242,8 +240,7 @@ func TestReleaseOfNothing(t *testing.T) {
 	}
 }
 
-// Change gives the limiter other rules, as the package's Change, and lets go of
-// nothing that is held.
+// Change gives the limiter other rules, as the package's Change. Grants keep what they hold.
 func (n *Named) Change(rules []Rule, now int64) {
 	state := n.StateFor(rules, now)
 	n.Rebase(rules, now)

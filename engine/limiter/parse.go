@@ -1,5 +1,5 @@
 // This file reads and writes rules as clients write them: the name of an algorithm, the count, and what the algorithm's
-// grammar has behind it, with words in any case.
+// grammar defines after it. Words can be in any case.
 
 package limiter
 
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What is wrong with the words of a rule. Values out of range are the errors of Validate.
+// Errors in the words of a rule. For values out of range, Validate has the errors.
 var (
 	// ErrWord is a word where the name of an algorithm was expected.
 	ErrWord = errors.New("limiter: unknown word in rule")
@@ -22,24 +22,23 @@ var (
 type grammar struct {
 	// arguments are the words in the notation of COMMAND DOCS.
 	arguments []string
-	// needs is how many words there are at least.
+	// needs is the minimum number of words.
 	needs int
-	// parse reads the words at the front of args, adds what they say to the rule and says how many it took. Validate is
-	// called afterwards.
+	// parse reads the words at the front of args into the rule and returns how many it read. The caller validates.
 	parse func(r Rule, args [][]byte) (Rule, int, error)
 	// text appends the words as parse reads them.
 	text func(dst []byte, r Rule) []byte
-	// validate returns what is out of range, but for the count.
+	// validate returns what is out of range, except the count.
 	validate func(r Rule) error
 	// period is how long the period at now is, 0 if there is none.
 	period func(r Rule, now int64) int64
-	// encode is what is to be kept beside count, period and burst, and decode reads that at p[at:] and returns where it
-	// ends. A string, so that what it is appended to can be on the stack.
+	// encode is what is stored beside count, period and burst. decode reads that at p[at:] and returns where it ends.
+	// It is a string so that the slice that it is appended to can be on the stack.
 	encode func(r Rule) string
 	decode func(r Rule, p []byte, at int) (Rule, int)
 }
 
-// countAlone is the grammar of rules that know no time.
+// countAlone is the grammar of rules without a period.
 var countAlone = &grammar{
 	parse:    func(r Rule, _ [][]byte) (Rule, int, error) { return r, 0, nil },
 	text:     func(dst []byte, _ Rule) []byte { return dst },
@@ -75,7 +74,7 @@ func parsePeriod(r Rule, args [][]byte) (Rule, int, error) {
 		return r, 0, ErrNumber
 	}
 	if millis < 1 || millis > PeriodMicrosMax/1000 {
-		// Said here because it may not fit in microseconds, after the count as Validate does.
+		// Checked here because it may not fit in microseconds, and after the count as in Validate.
 		if r.Count < 1 || r.Count > CountMax {
 			return r, 0, ErrCount
 		}
@@ -101,11 +100,10 @@ func isWord(b []byte, word string) bool {
 	return len(b) == len(word) && (string(b) == word || strings.EqualFold(string(b), word))
 }
 
-// startsWith tells whether there is a word in front of args.
+// startsWith tells whether args begins with a word.
 func startsWith(args [][]byte, word string) bool { return len(args) > 0 && isWord(args[0], word) }
 
-// ParseRules reads args to their end as one rule after the other and appends them to dst, which holds at most RulesMax
-// then.
+// ParseRules reads all of args as rules and appends them to dst, to at most RulesMax.
 func ParseRules(dst []Rule, args [][]byte) ([]Rule, error) {
 	rules, rest, err := ParseSome(dst, args)
 	if err == nil && len(rest) > 0 {
@@ -114,7 +112,7 @@ func ParseRules(dst []Rule, args [][]byte) ([]Rule, error) {
 	return rules, err
 }
 
-// ParseSome is ParseRules up to a word that begins no rule. It returns what is left, that word first.
+// ParseSome is ParseRules up to the first word that begins no rule. It returns the rest, which begins with that word.
 func ParseSome(dst []Rule, args [][]byte) (rules []Rule, rest [][]byte, err error) {
 	for len(args) > 0 {
 		algorithm, known := AlgorithmOf(args[0])
@@ -134,7 +132,7 @@ func ParseSome(dst []Rule, args [][]byte) (rules []Rule, rest [][]byte, err erro
 	return dst, args, nil
 }
 
-// parseRule reads the rule at the front of args, whose word has been read, and says how many it took.
+// parseRule reads the rule at the front of args, whose algorithm is known, and returns how many words it took.
 func parseRule(algorithm Algorithm, args [][]byte) (r Rule, n int, err error) {
 	r.Algorithm = algorithm
 	row := r.row()
@@ -174,8 +172,8 @@ func parseInt(b []byte) (int64, bool) {
 	return int64(v), v < 1<<63
 }
 
-// AppendText appends the rule as it is written in a command, period in milliseconds, so that ParseRules reads it again. A
-// period of a fraction of a millisecond, which only the commands in seconds can set, is rounded up.
+// AppendText appends the rule as it is written in a command, with the period in milliseconds, so that ParseRules can
+// read it. A fraction of a millisecond, which only the commands in seconds can set, is rounded up.
 func (r Rule) AppendText(dst []byte) []byte {
 	row := r.row()
 	dst = append(dst, row.word...)

@@ -1,5 +1,5 @@
-// This file is the one place where a time is rounded for a reply: always up, so
-// that a caller who waits that long is granted.
+// This file is the one place where a time is rounded for a reply: always up, so that a retry after exactly that long
+// succeeds.
 
 package limiter
 

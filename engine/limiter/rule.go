@@ -1,5 +1,5 @@
-// Package limiter, internal to the server, holds the arithmetic of rate limiters: pure functions on
-// a limiter's bytes, with the time handed in. It knows no key, lock, clock or protocol.
+// Package limiter, internal to the server, holds the arithmetic of rate limiters: pure functions on a limiter's bytes,
+// with the time as a parameter. It knows no key, lock, clock or protocol.
 //
 // This file is the rule: what a limiter allows, its limits, and its encoding. A limiter carries its own rules, a few bytes
 // each, instead of a number that refers to a table of rules. A table would have to be bounded, counted and cleaned up when
@@ -12,8 +12,8 @@ import (
 	"errors"
 )
 
-// Rule is what a limiter allows: Count per Period. Burst is a bucket's alone, the most that may be taken at once; for the
-// others it is 0. CAL has no period but a Calendar, which is packed into Burst; what is untimed has neither.
+// Rule is what a limiter allows: Count per Period. Burst is the most that can be taken from a bucket at once; for other
+// algorithms it is 0. CAL has a Calendar, packed into Burst, instead of a period. Untimed rules have neither.
 //
 // The compiler keeps a struct of up to four words and fields in registers: a fifth field makes every call twice as slow.
 type Rule struct {
@@ -35,14 +35,14 @@ const (
 	// FillMicrosMax is the longest a bucket may take from empty to full, some 36,000 years. It binds only where a burst is
 	// far above its count, and keeps every point in time below 2^62.
 	FillMicrosMax int64 = 1 << 60
-	// TimeMax is the last time at which something can be noted as taken, far beyond what a clock shows; a bucket is full
-	// FillMicrosMax later at the latest.
+	// TimeMax is the last time at which something can be taken, far beyond what a clock shows. A bucket is full at most
+	// FillMicrosMax later.
 	TimeMax int64 = 1 << 60
-	// UsedMax bounds what FORCE may pile up as debt on one rule, in tokens.
+	// UsedMax is the most that FORCE can take into debt on one rule, in tokens.
 	UsedMax int64 = 100_000_000_000_000
 )
 
-// What a rule can be refused for. Nothing has changed when one is returned.
+// Errors of a rule. A function that returns one changes nothing.
 var (
 	// ErrCount is a count below 1 or above CountMax.
 	ErrCount = errors.New("limiter: count out of range")
@@ -72,11 +72,11 @@ func (r Rule) Capacity() int64 {
 	return r.Count
 }
 
-// Untimed tells whether time does not bring back what was taken.
+// Untimed tells whether time brings nothing back.
 func (r Rule) Untimed() bool { return r.row().untimed }
 
-// In a rule's first byte, beside its algorithm: burstFlag says that a burst follows, without it the burst equals the count;
-// secondsFlag that the period is in seconds, as it is in a compact limiter if it can be.
+// Flags in a rule's first byte, beside its algorithm. burstFlag: a burst follows; without it the burst equals the
+// count. secondsFlag: the period is in seconds, as it is in a compact limiter where that is possible.
 const (
 	algorithmMask = 0x0f
 	burstFlag     = 0x10
@@ -105,7 +105,7 @@ func (r Rule) append(dst []byte, seconds bool) []byte {
 	return append(dst, row.encode(r)...)
 }
 
-// decodeRule reads the rule at p[at:] and returns where it ends. The bytes are ones that append wrote.
+// decodeRule reads the rule at p[at:], which append wrote, and returns where it ends.
 func decodeRule(p []byte, at int) (Rule, int) {
 	first := p[at]
 	r := Rule{Algorithm: Algorithm(first & algorithmMask)}

@@ -1,5 +1,5 @@
-// This file takes a limiter with named grants apart and puts it together again:
-// copies, files and effects. What comes from there is trusted in nothing.
+// This file saves and restores limiters with named grants, for copies, files and effects. It trusts nothing that it
+// reads.
 
 package limiter
 
@@ -15,8 +15,8 @@ import (
 // ErrGrant is bytes that are no grant of the limiter.
 var ErrGrant = errors.New("limiter: corrupted grant")
 
-// Version is which form of limitkv's files has a limiter: 1 what its first
-// releases had, 2 the rules, shadows and grants that came after.
+// Version is the first version of limitkv's files that has what the limiter uses: 1 for the first releases, 2 for the
+// rules, shadows and grants that came later.
 func Version(p []byte) int {
 	if p[0]&shadowFlag != 0 {
 		return 2
@@ -32,8 +32,7 @@ func Version(p []byte) int {
 // SetState gives the limiter other bytes with the same rules.
 func (n *Named) SetState(p []byte) { n.state = p }
 
-// AppendGiven appends what buckets were given back, which belongs to the limiter's
-// state.
+// AppendGiven appends how much the buckets were given back, which belongs to the limiter's state.
 func (n *Named) AppendGiven(dst []byte) []byte {
 	for _, micros := range n.given {
 		dst = binary.AppendUvarint(dst, uint64(micros))
@@ -41,7 +40,7 @@ func (n *Named) AppendGiven(dst []byte) []byte {
 	return dst
 }
 
-// SetGiven is what AppendGiven appended.
+// SetGiven reads what AppendGiven appended.
 func (n *Named) SetGiven(p []byte) error {
 	for i := range n.given {
 		v, size := binary.Uvarint(p)
@@ -57,8 +56,7 @@ func (n *Named) SetGiven(p []byte) error {
 	return nil
 }
 
-// AppendGrant appends an open grant in the form that Restore reads, nothing if
-// there is no such grant.
+// AppendGrant appends an open grant in the form that Restore reads, or nothing if there is no such grant.
 func (n *Named) AppendGrant(dst, id []byte) []byte {
 	if r := n.table.Get(id); !r.None() {
 		dst = appendSaved(dst, r)
@@ -66,15 +64,13 @@ func (n *Named) AppendGrant(dst, id []byte) []byte {
 	return dst
 }
 
-// appendSaved appends a grant with its flags in front, since where it is in the heap
-// is nobody else's.
+// appendSaved appends a grant with its flags in front, without its index in the heap.
 func appendSaved(dst []byte, r table.Record) []byte {
 	v := r.Value()
 	return append(append(dst, byte(uint24(v)>>placeBits)), v[grantEnd:]...)
 }
 
-// Each calls fn with all grants, in no order. What it is given is valid until fn
-// returns, which must not change the limiter.
+// Each calls fn with all grants, in no order. The arguments are valid until fn returns. fn must not change the limiter.
 func (n *Named) Each(fn func(id, saved []byte)) {
 	var buf [savedMax]byte
 	for it := n.table.Iter(); it.Next(); {
@@ -82,7 +78,7 @@ func (n *Named) Each(fn func(id, saved []byte)) {
 	}
 }
 
-// Restore has a grant be as it was saved, or be none if saved is empty.
+// Restore sets a grant to its saved form, or removes it if saved is empty.
 func (n *Named) Restore(id, saved []byte) error {
 	old := n.table.Get(id)
 	if len(saved) == 0 {
@@ -102,7 +98,7 @@ func (n *Named) Restore(id, saved []byte) error {
 	return nil
 }
 
-// parse reads a grant that comes from elsewhere.
+// parse reads and checks a saved grant.
 func (n *Named) parse(saved []byte) (g grant, err error) {
 	defer func() {
 		if recover() != nil { // the decoder read past the end
@@ -126,7 +122,7 @@ func (n *Named) parse(saved []byte) (g grant, err error) {
 	return g, nil
 }
 
-// Clone is a copy that shares nothing with the limiter.
+// Clone is a copy that shares no memory with the limiter.
 func (n *Named) Clone() *Named {
 	c := &Named{state: append([]byte(nil), n.state...), given: append([]int64(nil), n.given...),
 		held: n.held, leased: n.leased, latest: n.latest, heap: make([]table.Record, len(n.heap))}
@@ -138,12 +134,12 @@ func (n *Named) Clone() *Named {
 	return c
 }
 
-// MemoryUsage is what the limiter takes in bytes beside its entry.
+// MemoryUsage is how many bytes the limiter takes beside its entry.
 func (n *Named) MemoryUsage() int {
 	return int(unsafe.Sizeof(*n)) + cap(n.state) + n.table.MemoryUsage() + cap(n.heap)*int(unsafe.Sizeof(table.Record{})) + 8*cap(n.given)
 }
 
-// MemoryEstimate is MemoryUsage, which looks at nothing.
+// MemoryEstimate is MemoryUsage, which does not look at the grants.
 func (n *Named) MemoryEstimate() int { return n.MemoryUsage() }
 
 // Check returns what is wrong with the limiter, or nil.

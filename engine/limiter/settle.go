@@ -1,5 +1,5 @@
-// This file ends named grants: what a grant took and did not need comes back to the window that it was taken from, what it
-// needed beyond is charged there, and to no other. If that window is over nothing changes.
+// This file ends named grants. What a grant took and did not need comes back to the window that it was taken from. What
+// it needed beyond is charged to that window, and to no other. If the window is over, nothing changes.
 
 package limiter
 
@@ -11,9 +11,9 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// Close ends a grant with what it really cost, at most CountMax; below 0 stands for what was taken. It returns what came
-// back, negative for what was charged: of several rules the most. CONC always gets back all that was held; where there is
-// no other rule that is what is returned. ok is false if no such grant is open.
+// Close ends a grant with its actual cost, at most CountMax; below 0 means what was taken. It returns what came back,
+// negative for what was charged: with several rules the most. CONC always gets back all that was held; without other
+// rules that is what Close returns. ok is false if no such grant is open.
 func (n *Named) Close(id []byte, now, actual int64) (back int64, ok bool, err error) {
 	record := n.table.Get(id)
 	if record.None() {
@@ -58,7 +58,7 @@ func (n *Named) Close(id []byte, now, actual int64) (back int64, ok bool, err er
 	return back, true, nil
 }
 
-// buckets numbers the rules that are buckets; the others have their number, too.
+// buckets returns, for each rule, how many buckets are before it, and last the number of all buckets.
 func (o *opened) buckets() (number [RulesMax + 1]int) {
 	for i := 0; i < o.n; i++ {
 		number[i+1] = number[i]
@@ -76,11 +76,13 @@ func bucketsOf(p []byte) int {
 	return o.buckets()[o.n]
 }
 
-// spent is what a grant took of a rule. bucket is the rule's number among buckets. The tokens of a bucket come back in the
-// order in which they were taken: the grant's are the last ones of what was in use after it, and come back sooner by what
-// was given back since – but not sooner than if it had been alone. What was given back of others that were taken later does
-// not bring it forward in truth; it is counted all the same, so that a grant never gives back what is another's. Alone it
-// is exact, so that a grant that is settled at once gives back whole tokens.
+// spent is what a grant took of a rule. bucket is the rule's number among the buckets.
+//
+// The tokens of a bucket come back in the order in which they were taken: the grant's are the last of those that were
+// in use after it. They come back earlier by what was given back since, but not earlier than if the grant had been
+// alone. In truth, tokens of later grants that were given back do not bring it forward. They count nevertheless, so
+// that a grant never gives back the tokens of another. A grant that was alone is exact: settled at once, it gives back
+// whole tokens.
 func (n *Named) spent(r Rule, now int64, g *grant, bucket int) spent {
 	s := spent{taken: g.taken}
 	if !r.row().bucket || bucket >= g.buckets {
@@ -97,7 +99,7 @@ func (n *Named) spent(r Rule, now int64, g *grant, bucket int) spent {
 	return s
 }
 
-// settleRule gives diff back to a rule, or charges it if it is negative, in the grant's window. It returns the rule's
+// settleRule gives back diff to a rule in the grant's window, or charges it if it is negative. It returns the rule's
 // state, which may have moved.
 func (n *Named) settleRule(o *opened, i int, now, diff int64, g *grant, bucket int) []byte {
 	r, state := o.rules[i], n.state[o.at[i]:o.at[i+1]]
@@ -114,14 +116,14 @@ func (n *Named) settleRule(o *opened, i int, now, diff int64, g *grant, bucket i
 	return state
 }
 
-// gave notes how much sooner than before a bucket is full.
+// gave records how much earlier than before a bucket is full.
 func (n *Named) gave(r Rule, bucket int, was moment, state []byte) {
 	if is := r.bucketMoment(state); is.less(was) {
 		n.given[bucket] = min(n.given[bucket]+was.sub(is, uint64(r.Count)).up(), never)
 	}
 }
 
-// bucketMoment is when a bucket is full, always the same of other rules.
+// bucketMoment is when a bucket is full, and always the same for other rules.
 func (r Rule) bucketMoment(state []byte) moment {
 	if !r.row().bucket {
 		return moment{}
@@ -129,7 +131,7 @@ func (r Rule) bucketMoment(state []byte) moment {
 	return r.loadMoment(state)
 }
 
-// givesAnywhere is settle where only the sum counts: of a negative diff give takes.
+// givesAnywhere is settle for algorithms where only the sum counts: give takes if the diff is negative.
 func givesAnywhere(give func(r Rule, state []byte, now, n int64)) func(Rule, []byte, int64, int64, spent) []byte {
 	return func(r Rule, state []byte, now, diff int64, _ spent) []byte {
 		give(r, state, now, diff)
@@ -137,13 +139,13 @@ func givesAnywhere(give func(r Rule, state []byte, now, n int64)) func(Rule, []b
 	}
 }
 
-// Settle serves the keyspace, as Ended. It never empties the key.
+// Settle is Ended for the keyspace. It never empties the key.
 func (n *Named) Settle(now int64, most int, _ func(part []byte)) (served int, empty bool) {
 	return n.Ended(now, most), false
 }
 
-// Ended ends up to most grants that end by now, of which those with a lease free CONC and give TOTAL back; what others took
-// stays taken.
+// Ended ends up to most grants whose end has come by now. Those with a lease give back to CONC and TOTAL; what others
+// took stays taken.
 func (n *Named) Ended(now int64, most int) (ended int) {
 	for ended < most && len(n.heap) > 0 && endOf(n.heap[0]) <= now/1000 {
 		record := n.heap[0]
@@ -155,7 +157,7 @@ func (n *Named) Ended(now int64, most int) (ended int) {
 	return ended
 }
 
-// unhold gives a cost back to CONC, and to TOTAL if that is asked for.
+// unhold gives a cost back to CONC, and if total is set to TOTAL.
 func (n *Named) unhold(cost int64, total bool) {
 	var o opened
 	o.open(n.state)
@@ -167,16 +169,16 @@ func (n *Named) unhold(cost int64, total bool) {
 	}
 }
 
-// Release is the package's Release for a limiter with grants. What CONC holds is let go in the order in which the grants
-// end, each with what it holds. TOTAL gives back what was taken for good: what a grant holds comes back with that. The
-// names of the grants that hold less, or nothing any more, are returned too.
+// Release is the package's Release for a limiter with grants. CONC frees what grants hold, in the order in which the
+// grants end. TOTAL gives back what was taken for good; what a grant holds comes back with the grant. Release also
+// returns the names of the grants that hold less, or nothing any more.
 func (n *Named) Release(now, c int64) (back int64, freed [][]byte, err error) {
 	if c < 0 || c > CountMax {
 		return 0, nil, ErrCost
 	}
 	state, given := bytes.Clone(n.state), slices.Clone(n.given)
 	defer func() {
-		if back == 0 && freed == nil { // what is not told must not change
+		if back == 0 && freed == nil { // what is not logged must not change
 			n.state, n.given = state, given
 		}
 	}()
@@ -205,10 +207,10 @@ func (n *Named) Release(now, c int64) (back int64, freed [][]byte, err error) {
 	return back, freed, nil
 }
 
-// letGo takes up to c from what grants hold, first of those that end first. It returns the names of those grants, none
-// where no grant is left.
+// letGo takes up to c from what grants hold, from those that end first. It returns the names of these grants, or an
+// empty list if no grant is left.
 func (n *Named) letGo(c int64) (freed [][]byte) {
-	if c > n.held { // all of them, at once however many there are
+	if c > n.held { // all of them: no need to walk
 		n.table, n.heap, n.held, n.leased, n.latest = table.Table{}, nil, 0, 0, 0
 		return [][]byte{}
 	}
@@ -228,7 +230,7 @@ func (n *Named) letGo(c int64) (freed [][]byte) {
 	return freed
 }
 
-// StateFor is what the limiter's bytes will be with other rules. Rebase and SetState make them so.
+// StateFor is what the limiter's bytes will be under other rules. Rebase and SetState then apply it.
 func (n *Named) StateFor(rules []Rule, now int64) []byte {
 	state := Change(nil, n.state, rules, now)
 	var o opened
@@ -244,7 +246,7 @@ func (n *Named) StateFor(rules []Rule, now int64) []byte {
 	return state
 }
 
-// Rebase has the grants go by the rules that the limiter is about to have.
+// Rebase adapts the grants to the rules that the limiter is about to have.
 func (n *Named) Rebase(rules []Rule, now int64) {
 	var o opened
 	o.open(n.state)
@@ -256,8 +258,7 @@ func (n *Named) Rebase(rules []Rule, now int64) {
 	}
 }
 
-// clampRules has grants that were decided by a rule that is not there any more be decided by the last one, as in what is
-// saved.
+// clampRules makes the last rule the deciding rule of grants whose deciding rule no longer exists, as parse does.
 func (n *Named) clampRules(rules int) {
 	for it := n.table.Iter(); it.Next(); {
 		v := it.Record().Value()
@@ -267,8 +268,8 @@ func (n *Named) clampRules(rules int) {
 	}
 }
 
-// rebucket notes for all grants when other buckets have back what they took: a bucket keeps the tokens, not the time they
-// stand for.
+// rebucket stores in all grants when the new buckets have back what they took. A bucket keeps the tokens, not the time
+// that they take.
 func (n *Named) rebucket(rules []Rule, from []int, o *opened, now int64) {
 	number := o.buckets() // of the old ones
 	same := true
@@ -310,7 +311,7 @@ func (n *Named) rebucket(rules []Rule, from []int, o *opened, now int64) {
 	n.given = make([]int64, news)
 }
 
-// rescaled is how long the tokens take under a rule that took so long under another.
+// rescaled is how long tokens take under the rule to, if they take micros under the rule from.
 func rescaled(micros int64, from, to Rule) int64 {
 	whole, rest, ok := from.tokens(moment{micros: micros})
 	if !ok || whole > uint64(CountMax) {
@@ -320,7 +321,7 @@ func rescaled(micros int64, from, to Rule) int64 {
 	if !ok || span.micros+to.PeriodMicros > FillMicrosMax {
 		return FillMicrosMax
 	}
-	// rest is a part of a token, in 1/period: less than one.
+	// rest is a part of a token, in 1/period.
 	hi, lo := bits.Mul64(rest, uint64(to.PeriodMicros))
 	parts, _ := bits.Div64(hi, lo, uint64(from.PeriodMicros))
 	return span.micros + int64(parts/uint64(to.Count))

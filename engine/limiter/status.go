@@ -1,5 +1,4 @@
-// This file tells how a limiter stands: when it is full, what it allows and has
-// counted.
+// This file reports the status of a limiter: when it is full, what it allows and what it has counted.
 
 package limiter
 
@@ -7,10 +6,9 @@ import (
 	"encoding/binary"
 )
 
-// FullAt is since when the limiter is full, or from when on it will be if nobody
-// takes, in Unix microseconds; 0 if it never was anything else. A limiter that
-// is full equals a new one but for its totals, so one that is not kept can
-// vanish then.
+// FullAt is the time since which the limiter has been full, or from which on it will be if nobody takes, in Unix
+// microseconds; 0 if it was never used. A full limiter equals a new one except for its totals, so a limiter that is not
+// kept can be removed then.
 func FullAt(p []byte) int64 {
 	if head := headOf(p); p[0]&rulesMask == 1 && p[head]&algorithmMask == byte(GCRA) { // the usual one, a shadow or not
 		r, at := decodeRule(p, head)
@@ -45,8 +43,7 @@ func Totals(p []byte) (granted, refused int64) {
 	return int64(uint48(p[headGranted:])), int64(uint48(p[headRefused:]))
 }
 
-// Shadow tells whether the limiter refuses nothing and only counts what it would
-// have refused, and how many calls that were.
+// Shadow tells whether the limiter refuses nothing, and how many calls it would have refused.
 func Shadow(p []byte) (shadow bool, refused int64) {
 	if p[0]&shadowFlag == 0 {
 		return false, 0
@@ -54,8 +51,8 @@ func Shadow(p []byte) (shadow bool, refused int64) {
 	return true, int64(uint48(p[len(p)-shadowSize:]))
 }
 
-// SetShadow makes the limiter a shadow, or none, and returns it: other bytes in
-// other memory where that changes. What it counted as a shadow is kept.
+// SetShadow makes the limiter a shadow, or ends that, and returns it: in other memory if that changes it. The count of
+// calls that it would have refused ends with the shadow.
 func SetShadow(p []byte, shadow bool) []byte {
 	switch is := p[0]&shadowFlag != 0; {
 	case shadow && !is:
@@ -69,8 +66,8 @@ func SetShadow(p []byte, shadow bool) []byte {
 	return p
 }
 
-// WithoutRefused is a copy in the wide form that has no calls refused: for two limiters to be compared that are to grant the
-// same.
+// WithoutRefused is a copy in the wide form without its counts of refused calls, to compare two limiters that should
+// grant the same.
 func WithoutRefused(p []byte) []byte {
 	p = AppendWide(nil, p)
 	putUint48(p[headRefused:], 0)
@@ -130,20 +127,18 @@ func NeedsLease(p []byte) bool {
 	return false
 }
 
-// RuleStatus is how one rule of a limiter stands.
+// RuleStatus is the status of one rule of a limiter.
 type RuleStatus struct {
 	Rule Rule
 	// Available is what could be taken at once, negative in debt.
 	Available int64
-	// ResetAfterMicros is how long until nothing is in use, -1 if nothing tells.
+	// ResetAfterMicros is how long until nothing is in use, -1 if that is unknown.
 	ResetAfterMicros int64
-	// PeriodMicros is how long the period is, of a calendar the one that is under
-	// way, 0 for a rule that has none.
+	// PeriodMicros is the length of the period, of a calendar the current one, 0 for a rule without a period.
 	PeriodMicros int64
 }
 
-// Status appends how each rule stands at now. n are the limiter's named grants, nil
-// for none.
+// Status appends the status of each rule at now. n are the limiter's named grants, nil for none.
 func Status(dst []RuleStatus, p []byte, now int64, n *Named) []RuleStatus {
 	var o opened
 	o.open(p)

@@ -1,4 +1,5 @@
-// This file is TOTAL: so much in all. Its state (hold.go) is what was taken, for good or by named grants that are open.
+// This file is TOTAL, a limit on what is taken in all. Its state (hold.go) is what was taken for good and what open
+// named grants hold.
 
 package limiter
 

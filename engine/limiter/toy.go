@@ -1,11 +1,11 @@
 //go:build toyalgorithm
 
-// This file is TOY, an example that no release has: all that was taken comes back at once, when nobody has taken anything
-// for a period. It is all that the server has of the algorithm, and the next one can begin as its copy.
+// This file is TOY, an example that no release contains: if nobody has taken anything for one period, everything comes
+// back at once. The file is all that the server has of the algorithm, so a new algorithm can begin as a copy of it.
 
 package limiter
 
-// Toy has the last number there is, so that it is in nobody's way.
+// Toy has the last possible number, to be out of the way of other algorithms.
 const Toy Algorithm = algorithmMask
 
 func init() {
@@ -18,7 +18,8 @@ func init() {
 	})
 }
 
-// toyTake notes when it was, where FIXED has the beginning of its window. A clock that was put back stands still.
+// toyTake stores the time of the last call, where FIXED has the start of its window. If the clock was set back, it
+// stays.
 func (r Rule) toyTake(state []byte, now, cost int64) []byte {
 	last, used := r.fixedLoad(state, now)
 	return fixedStore(state, max(last, now), used+cost)

@@ -3,10 +3,10 @@
 //
 //	used = current + ceil(previous * (period - elapsed) / period)
 //
-// in integers, rounded up. Stated error: this is exact if the window before was taken from evenly. At worst it is off by
-// all that was taken in it, in either direction: never more than count in one of its windows, never more than count +
-// previous*elapsed/period in any stretch of one period, which is below twice the count. A window starts with a request, as
-// those of FIXED do.
+// in integers, rounded up. This is exact if the previous window was taken from evenly. At worst it is off by all that
+// was taken in it, in either direction: never more than count in one of its windows, never more than count +
+// previous*elapsed/period in any stretch of one period, which is below twice the count. A window starts with a request,
+// as in FIXED.
 
 package limiter
 
@@ -36,7 +36,7 @@ const (
 	windowSize     = 20
 )
 
-// window is a WINDOW's state, taken apart.
+// window is a WINDOW's state, decoded.
 type window struct {
 	start             int64
 	current, previous int64
@@ -50,8 +50,8 @@ func loadWindow(state []byte) window {
 	}
 }
 
-// windowLoad is the pair of windows as it is at now: start <= now < start+period unless the clock was put back, where start
-// is now.
+// windowLoad is the pair of windows as it is at now: start <= now < start+period. If the clock was set back, start is
+// now.
 func (r Rule) windowLoad(state []byte, now int64) window {
 	w := loadWindow(state)
 	switch elapsed := now - w.start; {
@@ -75,7 +75,7 @@ func (w window) store(state []byte) []byte {
 	return state
 }
 
-// weighted is ceil(n*left/period), what n of the window before still count for.
+// weighted is ceil(n*left/period): what n of the previous window still count.
 func (r Rule) weighted(n, left int64) int64 {
 	hi, lo := bits.Mul64(uint64(n), uint64(left))
 	whole, rest := bits.Div64(hi, lo, uint64(r.PeriodMicros))
@@ -85,8 +85,8 @@ func (r Rule) weighted(n, left int64) int64 {
 	return int64(whole)
 }
 
-// fades is how far into a window n of the one before weigh at most room: the smallest elapsed with n*(period-elapsed) <=
-// period*room.
+// fades is how far into a window n of the previous one count for room or less: the smallest elapsed with
+// n*(period-elapsed) <= period*room.
 func (r Rule) fades(n, room int64) int64 {
 	if n <= room {
 		return 0
@@ -131,13 +131,14 @@ func (r Rule) windowBears(state []byte, now, cost int64) bool {
 	return r.windowLoad(state, now).current+cost < UsedMax
 }
 
-// windowGive gives back n, from the window before as long as that still weighs: whoever gives back, the rule's bound holds.
+// windowGive gives back n, first from the previous window while that still counts: so the rule's bound holds, whoever
+// gives back.
 func (r Rule) windowGive(state []byte, now, n int64) {
 	w := r.windowLoad(state, now)
 	left := r.PeriodMicros - (now - w.start)
 	weight := r.weighted(w.previous, left)
 	if n < weight {
-		// The most that weighs n less; weight-n < previous, so this is below it.
+		// The most that counts n less. weight-n < previous, so this is below previous.
 		hi, lo := bits.Mul64(uint64(weight-n), uint64(r.PeriodMicros))
 		previous, _ := bits.Div64(hi, lo, uint64(left))
 		w.previous = min(w.previous, int64(previous))
@@ -153,8 +154,8 @@ func (r Rule) windowGive(state []byte, now, n int64) {
 	w.store(state)
 }
 
-// windowCarry keeps the counts and the place in the window. A place that the new period does not have is rounded so that a
-// shorter period never counts more than the old one did and a longer one never less.
+// windowCarry keeps the counts and the place in the window. A place that the new period cannot express is rounded so
+// that a shorter period never counts more than the old one did, and a longer one never less.
 func (r Rule) windowCarry(state []byte, now int64, old Rule, oldState []byte) []byte {
 	w := old.windowLoad(oldState, now)
 	hi, lo := bits.Mul64(uint64(now-w.start), uint64(r.PeriodMicros))
@@ -178,7 +179,7 @@ func (r Rule) windowDuring(state []byte, now, _ int64, g spent) int64 {
 
 func (r Rule) windowSettle(state []byte, now, diff int64, g spent) []byte {
 	w := r.windowLoad(state, now)
-	if w.current == 0 && w.previous == 0 { // nobody has begun another
+	if w.current == 0 && w.previous == 0 { // no other window has begun
 		if w.start = g.taken; now-g.taken >= r.PeriodMicros {
 			w.start += r.PeriodMicros
 		}

@@ -2,8 +2,9 @@ package list
 
 import "slices"
 
-// Image returns the list, a quicklist, as it is now, for whoever reads it while the list changes, without its lock. The
-// nodes are the list's own: a node that changes is copied first. So an image takes some bytes for each node.
+// Image returns the list, which must be a quicklist, as it is now. It can be read without the list's lock while the
+// list changes. Both share the nodes: the list copies a node before it changes it. So an image takes some bytes for
+// each node.
 func (l *List) Image() List {
 	for i := range l.q.nodes.n {
 		l.q.nodes.at(i).shared = true

@@ -6,14 +6,14 @@ import (
 	"github.com/limitkv/limitkv/engine/packed"
 )
 
-// Iter walks over the elements from one on, to the tail or to the head. A write to the list ends it.
+// Iter walks over the elements from one on, to the tail or to the head. A write to the list invalidates it.
 //
 //	for it := l.Iter(0, false); it.Next(); { it.Value() … }
 type Iter struct {
 	l        *List
 	lp       []byte // the listpack it is in
-	node     int    // the node that this is
-	at, next int    // positions; next is -1 when the listpack is done
+	node     int    // its node
+	at, next int    // positions; next is -1 at the end of the listpack
 	plain    bool   // lp is an element
 	reverse  bool
 	buffer   packed.Scratch

@@ -1,11 +1,11 @@
 // Package list, internal to the server, is Redis's list: a listpack while it is short, a quicklist
 // (a sequence of listpacks, nodes) when it is long.
 //
-// The nodes fill, split and merge exactly as Redis's do. That is more rules than a list needs, but whether a
-// list is one node decides when it becomes a listpack again, which OBJECT ENCODING tells, and DUMP writes the
-// nodes. Where Redis links its nodes, here they lie side by side in a ring: the ends are reached at once, an
-// index by adding up the counts in a row, and the garbage collector sees one pointer for 8 KB of elements.
-// LZF compression of inner nodes (list-compress-depth) is not done: it changes nothing that a client sees.
+// The nodes fill, split and merge exactly as Redis's do. That is more rules than a list needs. But whether a list is
+// one node decides when it becomes a listpack again, which OBJECT ENCODING shows, and DUMP writes the nodes. Redis
+// links its nodes; here they are side by side in a ring. So the ends are reached at once, an index by adding up the
+// counts of nodes, and the garbage collector sees one pointer for 8 KB of elements. LZF compression of inner nodes
+// (list-compress-depth) is not implemented: clients would see no difference.
 //
 // Byte arguments are copied and must not alias the list. Results may alias it until the next write.
 package list
@@ -17,11 +17,11 @@ import (
 	"github.com/limitkv/limitkv/engine/packed"
 )
 
-// Limits is how large a node may become, and a list that is one listpack.
+// Limits are the maximum sizes of a node, and of a list that is one listpack.
 type Limits struct {
 	// NodeSize is list-max-listpack-size: a number of elements, or -1 … -5 for 4 … 64 KB.
 	NodeSize int
-	// Large, if not 0, is from how many bytes on an element gets a node of its own; else that depends on NodeSize.
+	// Large, if not 0, is the size in bytes from which on an element gets its own node; otherwise NodeSize decides.
 	Large int
 }
 
@@ -39,7 +39,7 @@ func (l Limits) node() (size, count int) {
 	return 4096 << (min(-l.NodeSize, 5) - 1), math.MaxInt
 }
 
-// exceeded reports whether a node of this size must not be.
+// exceeded reports whether a node of this size is too large.
 func (l Limits) exceeded(size, count int) bool {
 	maxSize, maxCount := l.node()
 	if maxCount == math.MaxInt {
@@ -66,15 +66,15 @@ type List struct {
 	q  *quicklist // nil while the list is a listpack
 }
 
-// Of returns a list of these values, which is as Redis makes it that knows all of them (SORT … STORE, RESTORE).
+// Of returns a list of these values, in the form that it has in Redis if all of them are known (SORT … STORE, RESTORE).
 func Of(values [][]byte, lim Limits) List {
 	l := OfNodes(values, lim)
 	l.shorten(lim, 1)
 	return l
 }
 
-// OfNodes returns a list of some values that stays a quicklist however short it is, until it is shortened: a ziplist that Redis
-// loads becomes such a one.
+// OfNodes returns a list of these values that stays a quicklist, however short, until it is shortened. Redis loads a
+// ziplist like this.
 func OfNodes(values [][]byte, lim Limits) List {
 	l := List{q: &quicklist{lim: lim}}
 	for _, v := range values {
@@ -114,8 +114,8 @@ func (l *List) MemoryUsage() int {
 // estimateNodes is how many nodes at either end MemoryEstimate looks at.
 const estimateNodes = 4
 
-// MemoryEstimate is MemoryUsage, supposing that the nodes within are as large on average as those at the ends and one in
-// the middle. It takes a constant time.
+// MemoryEstimate is MemoryUsage in constant time. It looks at the nodes at the ends and one in the middle, and assumes
+// that the others are as large on average.
 func (l *List) MemoryEstimate() int {
 	if l.q == nil || l.q.nodes.n <= 2*estimateNodes {
 		return l.MemoryUsage()
@@ -130,7 +130,7 @@ func (l *List) MemoryEstimate() int {
 		ends + (ns.n-2*estimateNodes)*within/3
 }
 
-// lengthen makes a listpack a quicklist if it would be too long with elements of so many bytes more.
+// lengthen makes a listpack a quicklist if it would be too long with count more elements of together so many bytes.
 func (l *List) lengthen(lim Limits, count, bytes int) {
 	if l.q != nil || !lim.exceeded(packed.Bytes(l.lp)+bytes, packed.Count(l.lp)+count) {
 		return
@@ -143,8 +143,8 @@ func (l *List) lengthen(lim Limits, count, bytes int) {
 	l.lp, l.q = nil, q
 }
 
-// shorten makes a quicklist of one node a listpack if it is not longer than a part of the limit: half of it
-// after removing, so that a list that swings does not change at each step.
+// shorten makes a quicklist of one node a listpack if its size is at most the limit divided by part. After removals
+// part is 2, so that a list that grows and shrinks does not change its form at each step.
 func (l *List) shorten(lim Limits, part int) {
 	if l.q == nil || l.q.nodes.n != 1 {
 		return
@@ -248,7 +248,7 @@ func (l *List) Set(index int, value []byte, lim Limits) bool {
 	return true
 }
 
-// Insert puts a value before or after the first element that is the pivot and reports whether there is one.
+// Insert puts a value before or after the first element equal to the pivot, and reports whether there is one.
 func (l *List) Insert(pivot, value []byte, after bool, lim Limits) bool {
 	l.lengthen(lim, 1, len(value))
 	if l.q != nil {
@@ -296,8 +296,8 @@ func (l *List) Trim(index, n int, lim Limits) {
 	l.shorten(lim, 2)
 }
 
-// RemoveValue removes elements that are value, at most count (0: all), from the head on or from the tail, and
-// returns how many they were.
+// RemoveValue removes elements equal to value, at most count (0: all), beginning at the head or the tail, and returns
+// how many.
 func (l *List) RemoveValue(value []byte, count int, fromTail bool, lim Limits) int {
 	if count == 0 {
 		count = math.MaxInt
@@ -314,7 +314,7 @@ func (l *List) RemoveValue(value []byte, count int, fromTail bool, lim Limits) i
 	return removed
 }
 
-// removeValue does it for one listpack.
+// removeValue is RemoveValue for one listpack.
 func removeValue(lp, value []byte, count int, fromTail bool) ([]byte, int) {
 	removed := 0
 	if fromTail {
@@ -337,8 +337,8 @@ func removeValue(lp, value []byte, count int, fromTail bool) ([]byte, int) {
 	return lp, removed
 }
 
-// Nodes calls fn with the nodes of a quicklist, which DUMP writes as they are: listpacks, or, plain, single
-// elements. A list that is a listpack is one node.
+// Nodes calls fn with the nodes of a quicklist, which DUMP writes as they are: listpacks or, if plain, single elements.
+// A list that is a listpack has one node.
 func (l *List) Nodes(fn func(data []byte, plain bool)) {
 	if l.q == nil {
 		fn(l.lp, false)
@@ -349,7 +349,7 @@ func (l *List) Nodes(fn func(data []byte, plain bool)) {
 	}
 }
 
-// NodeSize returns the limit that the nodes of a quicklist were made by, as in Limits; 0 for a listpack.
+// NodeSize returns the NodeSize with which a quicklist was made, see Limits; 0 for a listpack.
 func (l *List) NodeSize() int {
 	if l.q == nil {
 		return 0
@@ -366,8 +366,8 @@ func (l *List) Clone() List {
 	return c
 }
 
-// Begins is where the memory of a small list begins, for a look ahead at it: another goroutine may be changing the list, and
-// the answer be out of date.
+// Begins is the address of a small list's memory, to prefetch it. Another goroutine may be changing the list, so the
+// address may be out of date.
 //
 //go:norace
 func (l *List) Begins() *byte { return unsafe.SliceData(l.lp) }

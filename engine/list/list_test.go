@@ -1,6 +1,6 @@
 package list
 
-// Lists against a slice, and against what Redis says of encodings and DUMP.
+// Lists against a slice, and against Redis's encodings and DUMP.
 
 import (
 	"bytes"

@@ -13,7 +13,7 @@ type node struct {
 	data  []byte
 	count int
 	plain bool
-	// shared: an image has the data, too.
+	// shared: an image uses the data, too.
 	shared bool
 }
 
@@ -27,7 +27,7 @@ func (n *node) get(offset int, s *packed.Scratch) []byte {
 	return packed.Get(n.data, packed.Seek(n.data, offset), s)
 }
 
-// own returns node i, whose data are about to change.
+// own returns node i to change its data, which it copies first if an image shares them.
 func (q *quicklist) own(i int) *node {
 	n := q.nodes.at(i)
 	if n.shared {
@@ -39,10 +39,10 @@ func (q *quicklist) own(i int) *node {
 type quicklist struct {
 	nodes nodes
 	count int    // elements
-	lim   Limits // those at its making, as in Redis
+	lim   Limits // the limits when it was made, as in Redis
 }
 
-// fits reports whether node i exists and takes an element of size bytes more.
+// fits reports whether node i exists and has room for an element of size bytes.
 func (q *quicklist) fits(i, size int) bool {
 	if i < 0 || i >= q.nodes.n {
 		return false
@@ -51,7 +51,7 @@ func (q *quicklist) fits(i, size int) bool {
 	return !n.plain && !q.lim.large(size) && !q.lim.exceeded(len(n.data)+size+entryOverhead, n.count+1)
 }
 
-// insertNode makes x node i. The node that was last or first until now will hardly grow any more.
+// insertNode makes x node i. It compacts the node that was first or last until now, which will hardly grow any more.
 func (q *quicklist) insertNode(i int, x node) {
 	q.nodes.insert(i, x)
 	for _, j := range [...]int{1, q.nodes.n - 2} {
@@ -92,7 +92,7 @@ func (q *quicklist) addTo(i int, v []byte, head bool) {
 	n.count++
 }
 
-// seek returns the node and the offset in it of the element with this index, which there must be.
+// seek returns the node and the offset in it of the element with this index, which must exist.
 func (q *quicklist) seek(index int) (i, offset int) {
 	if index < q.count/2 {
 		for index >= q.nodes.at(i).count {
@@ -118,7 +118,7 @@ func (q *quicklist) split(i, offset int) {
 	*q.nodes.at(i) = node{data: packed.Slice(n.data, packed.First(n.data), p, offset), count: offset}
 }
 
-// merge joins nodes i and i+1 if both exist and may be one, and reports whether it did.
+// merge joins nodes i and i+1 if both exist and fit into one node, and reports whether it did.
 func (q *quicklist) merge(i int) bool {
 	if i < 0 || i+1 >= q.nodes.n {
 		return false
@@ -134,8 +134,8 @@ func (q *quicklist) merge(i int) bool {
 	return true
 }
 
-// mergeAround joins the two nodes before node i, the two after it, and it with those beside it, where they may
-// be one.
+// mergeAround joins the two nodes before node i, the two after it, and it with its neighbours, where they fit into one
+// node.
 func (q *quicklist) mergeAround(i int) {
 	if q.merge(i - 2) {
 		i--
@@ -177,7 +177,7 @@ func (q *quicklist) insert(i, offset int, v []byte, after bool) {
 	case atEnd:
 		q.insertNode(newAt, packedNode(v))
 	default:
-		// The new element goes to the part that is split off; what merges is chosen around the other.
+		// The new element goes into one part, and nodes are merged around the other part.
 		q.split(i, offset)
 		if after {
 			q.addTo(i+1, v, true)
@@ -189,7 +189,7 @@ func (q *quicklist) insert(i, offset int, v []byte, after bool) {
 	}
 }
 
-// insertAt finds the pivot and inserts beside it.
+// insertAt inserts beside the first element equal to the pivot.
 func (q *quicklist) insertAt(pivot, value []byte, after bool) bool {
 	for i := range q.nodes.n {
 		n := q.nodes.at(i)
@@ -247,7 +247,7 @@ func (q *quicklist) removeNode(i int) {
 	q.nodes.remove(i)
 }
 
-// removeFrom removes n elements from offset on of node i, but not all it has.
+// removeFrom removes n elements of node i from an offset on, but not all elements of the node.
 func (q *quicklist) removeFrom(i, offset, n int) {
 	x := q.own(i)
 	x.data = packed.Delete(x.data, packed.Seek(x.data, offset), n)
@@ -255,7 +255,7 @@ func (q *quicklist) removeFrom(i, offset, n int) {
 	q.count -= n
 }
 
-// remove removes n elements from an index on; there must be so many.
+// remove removes n elements from an index on, which must exist.
 func (q *quicklist) remove(index, n int) {
 	i, offset := q.seek(index)
 	for n > 0 {

@@ -1,6 +1,6 @@
 package list
 
-// Taking nodes over as they are: RESTORE.
+// Restoring nodes as they are, for RESTORE.
 
 import (
 	"errors"
@@ -11,14 +11,14 @@ import (
 // ErrCorrupt is returned by Restore for a node that is no listpack.
 var ErrCorrupt = errors.New("list: corrupted node")
 
-// Node is a part of a list as Nodes passes it: a listpack or, plain, one element.
+// Node is a node of a list, as Nodes passes it: a listpack or, if plain, one element.
 type Node struct {
 	Data  []byte
 	Plain bool
 }
 
-// Restore returns a list of these nodes, which it verifies and copies; those without elements are left out. As in
-// Redis they stay as they are, however large, except that one node may become a list that is a listpack.
+// Restore returns a list of these nodes, which it verifies and copies, without empty ones. As in Redis the nodes stay
+// as they are, however large, but a single node may become a list that is a listpack.
 func Restore(from []Node, lim Limits) (List, error) {
 	q := &quicklist{lim: lim}
 	for _, n := range from {

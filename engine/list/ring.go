@@ -1,6 +1,6 @@
 package list
 
-// A ring of nodes: adding and removing at both ends is constant, within it moves the shorter side.
+// A ring of nodes: adding and removing takes constant time at both ends, and elsewhere moves the shorter side.
 
 // nodes is a sequence of nodes. The zero value is empty.
 type nodes struct {

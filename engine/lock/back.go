@@ -1,7 +1,7 @@
 package lock
 
-// SetBack has leases, and the delay after one, end as soon as they would have: the clock was set by byMicros, which is below 0.
-// All leases are moved by the same, so that they stay in their order.
+// SetBack adapts leases, and the delay after one, to a clock that was set by byMicros, which is below 0: they end as
+// soon as they would have. All leases move by the same time, so they stay in order.
 func (l *Lock) SetBack(byMicros int64) {
 	if l.ClosedMicros != 0 {
 		l.ClosedMicros = max(l.ClosedMicros+byMicros, 1)

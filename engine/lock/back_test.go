@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Leases, and the delay after one, end in their order and in time, whatever the form of the lock.
+// Leases, and the delay after one, end in order and on time, whatever the form of the lock.
 func TestSetBack(t *testing.T) {
 	for _, holders := range []int{1, holdersPacked, holdersPacked + 5} {
 		for _, by := range []int64{-1000, -3_600_000_000, -TimeMax} {

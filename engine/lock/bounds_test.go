@@ -1,13 +1,13 @@
 package lock
 
-// What is taken over at the bounds stays within them, whatever becomes of it.
+// Restored locks with values at the limits stay within them, whatever is done to them.
 
 import (
 	"errors"
 	"testing"
 )
 
-// again takes a lock over, as files do.
+// again saves and restores a lock, as files do.
 func again(t *testing.T, l *Lock) *Lock {
 	t.Helper()
 	if err := l.Check(); err != nil {
@@ -58,7 +58,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What a journal tells of a holder that is there already is looked at, too.
+// A journal's data about an existing holder is checked, too.
 func TestPut(t *testing.T) {
 	l := new(Lock)
 	h := Holder{Owner: []byte("a"), Fence: 5, Take: 1, UntilMicros: 9}

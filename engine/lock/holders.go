@@ -1,15 +1,14 @@
 package lock
 
-// The holders of a lock: a short list, or for many of them the indices of a large lock.
+// The holders of a lock: a short list, or indices if there are many.
 //
-// A lock that is kept as bytes is worked with on the caller's stack. Go leaves it there as long as no pointer into it goes
-// where Go cannot follow: so the list is an array, callbacks get copies, and a large lock finds its holders by itself.
+// Callers work on their stack with a lock that is stored as bytes. Go leaves it there only if no pointer into it
+// escapes. So the list is an array, callbacks get copies, and a large lock finds its holders by itself.
 
-// holdersPacked is how many holders a lock has at most that is kept as bytes. It is looked through from one end to the
-// other at each call.
+// holdersPacked is the most holders of a lock that is stored as bytes. Each call scans them all.
 const holdersPacked = 8
 
-// Len is how many hold the lock.
+// Len is the number of holders.
 func (l *Lock) Len() int {
 	if l.large != nil {
 		return l.large.byFence.Len()
@@ -30,7 +29,7 @@ func (l *Lock) Each(fn func(h Holder) bool) {
 	}
 }
 
-// Find is the holder of a name, nil if there is none.
+// Find is the holder with a name, nil if there is none.
 func (l *Lock) Find(owner []byte) *Holder {
 	if l.large != nil {
 		return l.large.owners[string(owner)]
@@ -43,7 +42,7 @@ func (l *Lock) Find(owner []byte) *Holder {
 	return nil
 }
 
-// ByFence is the holder of a fence, nil if there is none.
+// ByFence is the holder with a fence, nil if there is none.
 func (l *Lock) ByFence(fence int64) *Holder {
 	if l.large != nil {
 		h, _ := l.large.byFence.Get(&Holder{Fence: fence})
@@ -101,7 +100,7 @@ func (l *Lock) byEnd(fn func(h Holder) bool) {
 	}
 }
 
-// add adds a holder whose fence is greater than all there are.
+// add adds a holder, whose fence must be greater than all others.
 func (l *Lock) add(h Holder) {
 	if l.Mode == Permits {
 		l.Taken += h.Take
@@ -143,7 +142,7 @@ func (l *Lock) change(h *Holder, untilMicros, delayMicros, session int64) {
 	h.UntilMicros, h.DelayMicros, h.Session = untilMicros, delayMicros, session
 }
 
-// Bound tells whether leases are bound to connections.
+// Bound tells whether a lease is bound to a connection.
 func (l *Lock) Bound() bool {
 	if l.large != nil {
 		return l.large.bound()

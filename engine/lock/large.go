@@ -1,7 +1,7 @@
 package lock
 
-// A lock with many holders: they are found by name and by fence, and in the order in which their leases end, in a time
-// that hardly depends on how many there are.
+// A lock with many holders. It finds them by name, by fence, and in the order in which their leases end, in a time that
+// hardly depends on their number.
 
 import (
 	"bytes"
@@ -14,10 +14,10 @@ type large struct {
 	owners  map[string]*Holder
 	byFence *btree.BTreeG[*Holder]
 	byEnd   *btree.BTreeG[*Holder]
-	bytes   int // what the holders take
+	bytes   int // memory of the holders
 }
 
-// degree is that of the trees: a node has at most twice as many.
+// degree is the degree of the trees: a node has at most twice as many items.
 const degree = 16
 
 func newLarge() *large {
@@ -53,14 +53,14 @@ func (x *large) change(owner []byte, untilMicros, delayMicros, session int64) {
 	x.byEnd.Set(h)
 }
 
-// bound is whether leases are bound to connections: those end first or last.
+// bound tells whether a lease is bound to a connection: such a lease ends first or last of all.
 func (x *large) bound() bool {
 	first, ok := x.byEnd.Min()
 	last, _ := x.byEnd.Max()
 	return ok && (first.Bound() || last.Bound())
 }
 
-// Large returns a copy of the lock that is not kept as bytes.
+// Large returns a copy of the lock with indices, which is not stored as bytes.
 func (l *Lock) Large() *Lock {
 	n := &Lock{Mode: l.Mode, Permits: l.Permits, ClosedMicros: l.ClosedMicros, large: newLarge()}
 	l.Each(func(h Holder) bool {
@@ -73,10 +73,10 @@ func (l *Lock) Large() *Lock {
 // Clone returns a copy that shares nothing with a large lock.
 func (l *Lock) Clone() *Lock { return l.Large() }
 
-// holderBytes is what a holder of a large lock takes beside its name: itself, its places in the trees and in the map.
+// holderBytes is what a holder of a large lock takes beside its name: itself, and its places in the trees and the map.
 const holderBytes = int(unsafe.Sizeof(Holder{})) + 2*12 + 48
 
-// MemoryEstimate is what a large lock takes in bytes, to within some per cent.
+// MemoryEstimate is how many bytes a large lock takes, to within some per cent.
 func (l *Lock) MemoryEstimate() int {
 	n := int(unsafe.Sizeof(*l))
 	if l.large != nil {
@@ -85,10 +85,10 @@ func (l *Lock) MemoryEstimate() int {
 	return n
 }
 
-// MemoryUsage is what MEMORY USAGE tells of it.
+// MemoryUsage is what MEMORY USAGE replies.
 func (l *Lock) MemoryUsage() int { return l.MemoryEstimate() }
 
-// Encoding is the name of its form.
+// Encoding is what OBJECT ENCODING replies.
 func (l *Lock) Encoding() string {
 	if l.large != nil {
 		return "btree"

@@ -1,14 +1,14 @@
-// Package lock, internal to the server, is the structure under a lock's key: who holds it, until
-// when, and what that allows others. One type serves as mutex, as lock of readers and writers, and
-// as semaphore.
+// Package lock, internal to the server, is the structure behind a lock's key: who holds it, until when, and what that
+// allows others. One type serves as mutex, readers-writer lock and semaphore.
 //
-// A lock knows no clock: the time comes in with every call, in Unix microseconds. Nor does it know who waits: the line is
-// the keyspace's, so that the order of those who wait is one, whatever they want.
+// A lock has no clock: each call passes the time, in Unix microseconds. Nor does it know who waits. The line belongs to
+// the keyspace, so all waiters have one order, whatever they ask for.
 //
-// A lock that nobody holds is no lock: its key is removed. The only thing that stays is a delay that a lease ended with,
-// until that is over.
+// A lock without holders does not exist: its key is removed. Only the delay after a lost lease keeps it, until that is
+// over.
 //
-// Nearly all locks have one holder. Up to holdersPacked are kept as bytes (packed.go), which for a mutex take some 30;
+// Nearly all locks have one holder. With up to holdersPacked holders a lock is stored as bytes (packed.go), a mutex as
+// some 30; only larger locks have indices (large.go).
 // only larger locks have indices (large.go).
 package lock
 
@@ -24,25 +24,25 @@ type Mode uint8
 const (
 	Alone   Mode = iota // by one owner
 	Shared              // by readers, any number
-	Permits             // by those who took some of its permits
+	Permits             // by owners that took some of its permits
 )
 
 var modeNames = [...]string{"alone", "shared", "permits"}
 
-// String is the mode's name as LK.INFO shows it.
+// String is the mode's name, as LK.INFO shows it.
 func (m Mode) String() string { return modeNames[m] }
 
-// Holder is one that holds a lock.
+// Holder is an owner that holds a lock.
 type Holder struct {
 	Owner []byte
-	// Fence is the number of the grant: every grant has a greater one than those before it.
+	// Fence is the number of the grant. Each grant has a greater number than all before it.
 	Fence int64
 	// UntilMicros is when the lease ends, 0 if it is bound to a connection.
 	UntilMicros int64
-	// DelayMicros is for how long nobody gets the lock if the lease ends without a release.
+	// DelayMicros is how long nobody gets the lock if the lease ends without a release.
 	DelayMicros int64
-	// Session is the connection that it is bound to, or that is told of its loss; 0 for none. It is of this process
-	// alone: what comes from elsewhere has none, and what is bound to none has ended.
+	// Session is the connection that the lease is bound to, or that is notified of its loss; 0 for none. Sessions exist
+	// in this process only: a holder from elsewhere has none, and a bound lease without one has ended.
 	Session int64
 	// Take is how many permits it has; 1 in other modes.
 	Take int64
@@ -53,7 +53,7 @@ func (h *Holder) Bound() bool { return h.UntilMicros == 0 }
 
 const (
 	never = math.MaxInt64
-	gone  = 1 // when a lease ends that is bound to a connection which is not there
+	gone  = 1 // the end of a lease that is bound to a connection that no longer exists
 )
 
 // endMicros is when the lease ends by itself.
@@ -70,12 +70,12 @@ func (h *Holder) endMicros() int64 {
 // Lock is a lock. The zero value is a free one.
 type Lock struct {
 	Mode Mode
-	// Permits is how many there are in all, Taken how many are out.
+	// Permits is how many there are in all, Taken how many are taken.
 	Permits, Taken int64
-	// ClosedMicros is until when nobody gets the lock, 0 for a lock that is open.
+	// ClosedMicros is the end of a delay, until which nobody gets the lock; 0 if there is no delay.
 	ClosedMicros int64
 
-	few   [holdersPacked + 1]Holder // in order of their fences, while there is no large
+	few   [holdersPacked + 1]Holder // in order of their fences; unused if large is set
 	n     int                       // how many of them there are
 	large *large
 }
@@ -90,38 +90,38 @@ const (
 	HoldersMax = 1 << 20
 )
 
-// What Acquire returns for what is not granted.
+// Errors of Acquire.
 var (
-	// ErrRefused: others hold it, or are before the caller.
+	// ErrRefused: others hold the lock, or wait before the caller, or a delay is not over.
 	ErrRefused = errors.New("lock: refused")
-	// ErrPermits: permits are out, of another number in all.
+	// ErrPermits: the lock is held with another total number of permits.
 	ErrPermits = errors.New("lock: the number of permits differs")
-	// ErrOtherwise: the owner holds it already, but otherwise.
+	// ErrOtherwise: the owner holds it already, in another mode or with another number of permits.
 	ErrOtherwise = errors.New("lock: held otherwise by this owner")
-	// ErrHolders: there are HoldersMax.
+	// ErrHolders: there are HoldersMax holders.
 	ErrHolders = errors.New("lock: too many holders")
-	// ErrFences: there is no greater fence.
+	// ErrFences: no greater fence is left.
 	ErrFences = errors.New("lock: no fence is left")
 )
 
-// Ask is what somebody asks for.
+// Ask is a request for a lock.
 type Ask struct {
 	Owner []byte
-	// UntilMicros, DelayMicros, Session and Take are the holder's to be.
+	// UntilMicros, DelayMicros, Session and Take become the holder's.
 	UntilMicros, DelayMicros, Session, Take int64
 	Mode                                    Mode
 	Permits                                 int64
-	// Behind: others wait before the caller, who so gets nothing new.
+	// Behind: others wait before the caller, so it gets nothing new.
 	Behind bool
 }
 
-// Acquire grants what is asked for, or returns why not. An owner who holds the lock so already has its lease renewed and
-// keeps its fence; renewed tells. next makes a new fence, 0 if none is left.
+// Acquire grants what is asked for, or returns why not. If the owner already holds the lock in this way, its lease is
+// renewed and keeps its fence, and renewed is true. next returns a new fence, 0 if none is left.
 func (l *Lock) Acquire(a *Ask, now int64, next func() int64) (fence int64, renewed bool, err error) {
 	if h := l.Find(a.Owner); h != nil {
 		switch {
 		case l.Mode == a.Mode && h.Take == a.Take && l.Permits == a.Permits:
-		case l.Mode == Alone && a.Mode == Shared: // a writer goes on as a reader
+		case l.Mode == Alone && a.Mode == Shared: // a writer continues as a reader
 			l.Mode = Shared
 		case l.Mode == Permits && a.Mode == Permits && l.Permits != a.Permits:
 			return 0, false, ErrPermits
@@ -154,7 +154,7 @@ func (l *Lock) Acquire(a *Ask, now int64, next func() int64) (fence int64, renew
 	return fence, false, nil
 }
 
-// Touch renews an owner's lease. It returns the holder, nil if it holds nothing by now.
+// Touch renews an owner's lease. It returns the holder, nil if it has no lease at now.
 func (l *Lock) Touch(owner []byte, now, untilMicros, session int64) *Holder {
 	h := l.Held(owner, now)
 	if h != nil {
@@ -163,7 +163,7 @@ func (l *Lock) Touch(owner []byte, now, untilMicros, session int64) *Holder {
 	return h
 }
 
-// Held is the holder of a name whose lease has not ended by now, nil if there is none.
+// Held is the holder with a name, nil if there is none or its lease has ended by now.
 func (l *Lock) Held(owner []byte, now int64) *Holder {
 	if h := l.Find(owner); h != nil && h.endMicros() > now {
 		return h
@@ -171,13 +171,13 @@ func (l *Lock) Held(owner []byte, now int64) *Holder {
 	return nil
 }
 
-// Guards tells whether the grant of a fence holds now.
+// Guards tells whether the grant with a fence is valid at now.
 func (l *Lock) Guards(fence, now int64) bool {
 	h := l.ByFence(fence)
 	return h != nil && h.endMicros() > now
 }
 
-// Release takes an owner's hold away, if it has one, and, unless fence is 0, of that fence.
+// Release removes an owner's hold and returns true if there was one. Unless fence is 0, it must be the hold's fence.
 func (l *Lock) Release(owner []byte, fence int64) bool {
 	h := l.Find(owner)
 	if h == nil || fence != 0 && h.Fence != fence {
@@ -187,7 +187,7 @@ func (l *Lock) Release(owner []byte, fence int64) bool {
 	return true
 }
 
-// Lose takes away a hold that its owner did not give back: a delay then begins, when the lease ended.
+// Lose removes a holder that did not release the lock. Its delay, if any, begins when the lease ended.
 func (l *Lock) Lose(h *Holder, now int64) {
 	if h.DelayMicros > 0 {
 		from := h.UntilMicros
@@ -199,8 +199,8 @@ func (l *Lock) Lose(h *Holder, now int64) {
 	l.remove(h)
 }
 
-// Settle ends up to max leases that have run out, those that ended first before the others, and a delay that is over. lost
-// gets each holder that has lost it. It reports whether anything was done.
+// Settle ends up to max leases that have run out, in the order of their ends, and a delay that is over. It calls lost
+// with each holder that loses the lock. It returns whether anything changed.
 func (l *Lock) Settle(now int64, max int, lost func(h Holder)) (did bool) {
 	for ; max > 0; max-- {
 		h := l.first()
@@ -223,7 +223,7 @@ func (l *Lock) Open(now int64) bool {
 	return true
 }
 
-// DueMicros is when something ends: the first lease, or the delay. 0 if nothing does.
+// DueMicros is when the first lease or the delay ends, whichever is first; 0 if neither will.
 func (l *Lock) DueMicros() int64 {
 	at := int64(never)
 	if h := l.first(); h != nil {
@@ -238,10 +238,10 @@ func (l *Lock) DueMicros() int64 {
 	return at
 }
 
-// Free tells whether nothing is left of the lock.
+// Free tells whether the lock has no holder and no delay.
 func (l *Lock) Free() bool { return l.ClosedMicros == 0 && l.Len() == 0 }
 
-// Gone tells whether nothing is left of the lock but what has run out by now.
+// Gone tells whether the lock is free once all that has run out by now is settled.
 func (l *Lock) Gone(now int64) bool {
 	gone := l.ClosedMicros <= now
 	l.Each(func(h Holder) bool {
@@ -252,15 +252,15 @@ func (l *Lock) Gone(now int64) bool {
 	return gone
 }
 
-// Freed is when what is asked for could be granted, if nobody comes before and no lease is renewed: 0 if that is not
-// known, since it depends on a connection. The fence is that of the holder whose lease ends then, 0 if it is no holder's.
+// Freed is when the request could be granted, if nobody comes before it and no lease is renewed; 0 if that is unknown,
+// because it depends on a connection. fence is that of the holder whose lease ends then, 0 if it is none.
 func (l *Lock) Freed(a *Ask) (fence, atMicros int64) {
 	atMicros = l.ClosedMicros
-	missing := int64(math.MaxInt64) // all of it
+	missing := int64(math.MaxInt64) // the whole lock
 	switch {
 	case a.Behind || l.Mode != a.Mode || a.Mode == Alone:
 	case a.Mode == Shared:
-		missing = 0 // only the delay keeps it out
+		missing = 0 // only a delay can be in the way
 	case a.Mode == Permits:
 		missing = a.Take - (l.Permits - l.Taken)
 	}

@@ -103,7 +103,7 @@ func pictureOf(l *Lock) string {
 	return fmt.Sprint(l.Mode, l.Permits, l.ClosedMicros, fmt.Sprintf("%+v", list))
 }
 
-// stored is the lock after it was put away and taken out again, as the keyspace does.
+// stored is the lock after it was stored and read again, as the keyspace does.
 func stored(l *Lock) *Lock {
 	if p, ok := l.Append(nil); ok {
 		n := new(Lock)
@@ -125,7 +125,7 @@ func TestModel(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 12))
 	did := map[string]int{}
 	for range 60 {
-		owners := 1 + rnd.IntN(40) // more than are kept as bytes, or few
+		owners := 1 + rnd.IntN(40) // more than can be stored as bytes, or few
 		l, m := new(Lock), &naive{}
 		now, fence := int64(1_700_000_000_000_000), int64(1_700_000_000_000_000)
 		for step := range 300 {
@@ -231,7 +231,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// checkFreed: if nobody does anything, what was refused is granted at the time that was told, and not before.
+// checkFreed: if nobody does anything, a refused request is granted at the time that Freed returned, and not before.
 func checkFreed(t *testing.T, l *Lock, m *naive, a *Ask, now int64) {
 	t.Helper()
 	if a.Behind {

@@ -1,36 +1,36 @@
 package lock
 
-// A lock as bytes: how nearly all are kept.
+// A lock as bytes, the form in which nearly all are stored.
 //
 //	tag      a byte: the mode, and flags
-//	closed   until when nobody gets it, if the flag says so
-//	alone    the flags of the one holder are the tag's; it is all that follows
-//	others   permits, if it has any; the number of holders; of each: flags, and the length of what follows of it
-//	holder   fence, 7 bytes; by how much the lease's end is later, unless it is bound; session, delay and permits taken,
-//	         if flags say so or the mode; the owner's name up to the end
+//	closed   until when nobody gets it, if the tag's flag says so
+//	alone    mode Alone: the one holder, whose flags are in the tag
+//	others   permits, if the mode has them; the number of holders; for each: flags, the holder's length, the holder
+//	holder   fence, 7 bytes; the end of the lease minus the fence, unless it is bound; session, delay and permits taken,
+//	         if the flags or the mode say so; the owner's name, up to the end
 //
-// Numbers are varints. A mutex of an owner with 16 bytes takes 28 to 32 bytes, and the entry with its key of 16 bytes so
-// fits into 80.
+// Numbers are varints. A mutex whose owner has 16 bytes takes 28 to 32 bytes, so its entry with a key of 16 bytes fits
+// into 80.
 
 import "encoding/binary"
 
-// The flags of a tag beside the mode, which has the two lowest bits, and those of a holder.
+// The flags of a tag, beside the mode in the two lowest bits. Those from tagBound on are also flags of a holder.
 const (
 	tagMode    = 3
 	tagClosed  = 1 << 2
-	tagHeld    = 1 << 3 // alone, and by somebody
+	tagHeld    = 1 << 3 // mode Alone, and held
 	tagBound   = 1 << 4
 	tagSession = 1 << 5
 	tagDelay   = 1 << 6
 )
 
-// fenceBytes is how long a fence is.
+// fenceBytes is the length of a fence.
 const fenceBytes = 7
 
-// FenceMax is the greatest fence that there can be.
+// FenceMax is the greatest possible fence.
 const FenceMax = 1<<(8*fenceBytes) - 1
 
-// packedMax is how many bytes a lock takes at most that is kept as bytes.
+// packedMax is the most bytes of a lock that is stored as bytes.
 const packedMax = 800
 
 func (h *Holder) flags() (b byte) {
@@ -46,7 +46,7 @@ func (h *Holder) flags() (b byte) {
 	return b
 }
 
-// Append appends the lock as bytes. ok is false if it has too many holders for that, or their names are too long.
+// Append appends the lock as bytes. ok is false if it has too many holders for that, or if their names are too long.
 func (l *Lock) Append(dst []byte) (p []byte, ok bool) {
 	n := l.Len()
 	if l.large != nil || n > holdersPacked {
@@ -101,7 +101,7 @@ func (h *Holder) append(dst []byte, mode Mode) []byte {
 	return append(dst, h.Owner...)
 }
 
-// read reads a holder that is all of p.
+// read decodes a holder, which takes all of p.
 func (h *Holder) read(p []byte, flags byte, mode Mode) {
 	for i := fenceBytes - 1; i >= 0; i-- {
 		h.Fence = h.Fence<<8 | int64(p[i])
@@ -129,7 +129,7 @@ func uvarint(p []byte) (int64, []byte) {
 	return int64(v), p[n:]
 }
 
-// Read makes l, which is a free lock, the one in p, which Append wrote. The owners' names alias p.
+// Read sets l, which must be a free lock, to the lock in p, which Append wrote. The owners' names alias p.
 func (l *Lock) Read(p []byte) {
 	tag := p[0]
 	p = p[1:]
@@ -159,7 +159,7 @@ func (l *Lock) Read(p []byte) {
 	}
 }
 
-// Due is what DueMicros is of the lock in p.
+// Due is DueMicros of the lock in p.
 func Due(p []byte) int64 {
 	if p[0]&^tagSession == tagHeld|byte(Alone) { // as most are
 		var h Holder
@@ -171,7 +171,7 @@ func Due(p []byte) int64 {
 	return l.DueMicros()
 }
 
-// BoundIn tells whether leases of the lock in p are bound to connections.
+// BoundIn tells whether a lease of the lock in p is bound to a connection.
 func BoundIn(p []byte) bool {
 	if Mode(p[0]&tagMode) == Alone {
 		return p[0]&tagBound != 0

@@ -1,25 +1,24 @@
 package lock
 
-// Putting a lock together from what is told of it: files, payloads and the journal. What comes from files and payloads is
-// trusted in nothing.
+// This file restores locks from files, payloads and the journal. It does not trust files and payloads.
 
 import (
 	"bytes"
 	"errors"
 )
 
-// ErrCorrupt is returned for parts that no lock has.
+// ErrCorrupt is returned for data that no lock has.
 var ErrCorrupt = errors.New("lock: corrupted lock")
 
-// Bounds of what a lock has, and so of what is taken over. All that a lock does keeps within them.
+// Limits of a lock's values. Restored data must be within them, and all operations stay within them.
 const (
-	// TimeMax is the last moment that is told from later ones: times stop there.
+	// TimeMax is the last moment: later times become this one.
 	TimeMax = 1 << 60
-	// SpanMax is the longest length of time, more than a client can ask for.
+	// SpanMax is the longest duration, longer than a client can ask for.
 	SpanMax = 1 << 52
 )
 
-// Restore makes a lock that is to have so many holders.
+// Restore makes a lock that will have this number of holders.
 func Restore(mode Mode, permits, closedMicros int64, holders int) (*Lock, error) {
 	if mode > Permits || closedMicros < 0 || closedMicros > TimeMax || holders == 0 && mode != Alone ||
 		permits < 0 || permits > PermitsMax || (mode == Permits) != (permits > 0) {
@@ -28,7 +27,7 @@ func Restore(mode Mode, permits, closedMicros int64, holders int) (*Lock, error)
 	return &Lock{Mode: mode, Permits: permits, ClosedMicros: closedMicros}, nil
 }
 
-// RestoreHolder adds a holder, in order of the fences. It copies the name.
+// RestoreHolder adds a holder, whose fence must be greater than all others. It copies the name.
 func (l *Lock) RestoreHolder(h Holder) error {
 	switch n := l.Len(); {
 	case len(h.Owner) == 0 || len(h.Owner) > OwnerMax || h.Fence <= 0 || h.Fence > FenceMax,
@@ -65,8 +64,8 @@ func (l *Lock) LastFence() int64 {
 	return 0
 }
 
-// Put has an owner hold the lock as the journal tells. It reports false for what no lock can be: those that it leaves no
-// room for are told to be gone beforehand.
+// Put makes an owner hold the lock, as the journal says. It returns false if no lock can be like that. Holders that are
+// in its way must be removed before, which the journal does.
 func (l *Lock) Put(h Holder, mode Mode, permits int64) bool {
 	if x := l.Find(h.Owner); x != nil && x.Fence == h.Fence {
 		if !h.timely() || l.Permits != permits || x.Take != h.Take || l.Mode != mode && (l.Mode != Alone || mode != Shared) {
@@ -88,8 +87,8 @@ func (l *Lock) Put(h Holder, mode Mode, permits int64) bool {
 	return true
 }
 
-// LoseSession takes away all holds that are bound to a connection, which has ended. lost gets each of them. It reports
-// whether there were any.
+// LoseSession removes all holders that are bound to a connection, which has ended. It calls lost with each of them, and
+// returns whether there were any.
 func (l *Lock) LoseSession(session, now int64, lost func(h Holder)) (did bool) {
 	for _, h := range l.boundHolders(func(s int64) bool { return s == session }) {
 		lost(h)
@@ -99,8 +98,8 @@ func (l *Lock) LoseSession(session, now int64, lost func(h Holder)) (did bool) {
 	return did
 }
 
-// Orphan has the holds that are bound to a connection be bound to none, unless it is there. It reports whether it changed
-// any.
+// Orphan ends the leases that are bound to connections that no longer exist, by setting their sessions to 0. there says
+// which connections exist. It returns whether it changed any lease.
 func (l *Lock) Orphan(there func(session int64) bool) (did bool) {
 	for _, h := range l.boundHolders(func(s int64) bool { return s != 0 && !there(s) }) {
 		l.change(l.Find(h.Owner), 0, h.DelayMicros, 0)
@@ -122,7 +121,7 @@ func (l *Lock) boundHolders(of func(session int64) bool) (found []Holder) {
 		})
 		return found
 	}
-	l.large.byEnd.Reverse(func(h *Holder) bool { // they end last
+	l.large.byEnd.Reverse(func(h *Holder) bool { // bound leases end last
 		collect(*h)
 		return h.Bound()
 	})

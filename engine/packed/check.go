@@ -8,8 +8,8 @@ import (
 // ErrCorrupt is what Check returns for bytes that are not a list.
 var ErrCorrupt = errors.New("packed: not a listpack")
 
-// Check verifies bytes that come from outside, such as RESTORE's: after it, no function of this package reads
-// beyond them. The tests of all structures run it after each step.
+// Check verifies bytes from outside, such as RESTORE's: after it, no function of this package reads beyond them. The
+// tests of all structures run it after each step.
 func Check(lp []byte) error {
 	if lp == nil {
 		return nil
@@ -24,8 +24,7 @@ func Check(lp []byte) error {
 	return nil
 }
 
-// Recounted returns a copy of a list that is whole but for its number of elements, which is right in the copy; nil if more is
-// wrong.
+// Recounted returns a copy of a list with the right number of elements in its header, or nil if anything else is wrong.
 func Recounted(lp []byte) []byte {
 	n, ok := whole(lp)
 	if !ok {
@@ -36,7 +35,8 @@ func Recounted(lp []byte) []byte {
 	return counted
 }
 
-// whole tells whether bytes are a list, whatever number of elements it says, and returns how many there are.
+// whole tells whether bytes are a list, except perhaps for the number of elements in the header, and returns that
+// number.
 func whole(lp []byte) (n int, ok bool) {
 	if len(lp) < EmptyBytes || uint64(binary.LittleEndian.Uint32(lp)) != uint64(len(lp)) || lp[len(lp)-1] != eof {
 		return 0, false
@@ -51,7 +51,7 @@ func whole(lp []byte) (n int, ok bool) {
 		if size > end-p-k || backlen(lp, p+size+k-1) != size {
 			return 0, false
 		}
-		// The bytes that continue the length are marked, its first is not.
+		// The first byte of the length is not marked, the bytes that continue it are.
 		for i := range k {
 			if (lp[p+size+i]&0x80 != 0) != (i > 0) {
 				return 0, false

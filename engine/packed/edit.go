@@ -138,13 +138,13 @@ func Delete(lp []byte, p, n int) []byte {
 	return splice(lp, p, q-p, 0)
 }
 
-// DeleteRange removes the elements from position p up to but without position q; n is their number.
+// DeleteRange removes the n elements from position p up to, but not including, position q.
 func DeleteRange(lp []byte, p, q, n int) []byte {
 	addCount(lp, -n)
 	return splice(lp, p, q-p, 0)
 }
 
-// addCount corrects the number of elements in the header; a number that no longer fits is left unknown.
+// addCount corrects the number of elements in the header; a number that no longer fits becomes unknown.
 func addCount(lp []byte, d int) {
 	n := int(binary.LittleEndian.Uint16(lp[4:]))
 	if n == countUnknown {
@@ -179,8 +179,8 @@ func splice(lp []byte, p, size, newSize int) []byte {
 // slackFrom is the size from which a list gets room to grow into.
 const slackFrom = 1024
 
-// alloc returns n bytes. A short list has the capacity that the allocator gives anyway, since there are
-// millions of them and the allocator's size classes keep appending cheap; a longer one has a quarter more.
+// alloc returns n bytes. A short list has the capacity that the allocator gives anyway, because there are millions of
+// them, and the allocator's size classes keep appending cheap. A longer one has a quarter more.
 func alloc(n int) []byte {
 	room := n
 	if n >= slackFrom {
@@ -189,10 +189,10 @@ func alloc(n int) []byte {
 	return append([]byte(nil), make([]byte, room)...)[:n]
 }
 
-// Over returns the list that b begins with, which has the rest of b as its room.
+// Over returns the list at the beginning of b, with the rest of b as room to grow.
 func Over(b []byte) []byte { return b[:binary.LittleEndian.Uint32(b)] }
 
-// Begin returns an empty list at the beginning of b, which has the rest as its room.
+// Begin returns an empty list at the beginning of b, with the rest of b as room to grow.
 func Begin(b []byte) []byte {
 	lp := b[:EmptyBytes]
 	binary.LittleEndian.PutUint32(lp, EmptyBytes)
@@ -218,7 +218,7 @@ func Reserve(lp []byte, size int) []byte {
 	return next
 }
 
-// Compact returns the list with no room to grow into, for one that will not grow soon.
+// Compact returns the list without much room to grow, for one that will not grow soon.
 func Compact(lp []byte) []byte {
 	if cap(lp)-len(lp) < len(lp)/8 {
 		return lp
@@ -226,7 +226,7 @@ func Compact(lp []byte) []byte {
 	return append([]byte(nil), lp...)
 }
 
-// Slice returns a list of its own of the n elements from position p up to but without position q.
+// Slice returns a new list of the n elements from position p up to, but not including, position q.
 func Slice(lp []byte, p, q, n int) []byte {
 	part := splice(nil, headerBytes, 0, q-p)
 	copy(part[headerBytes:], lp[p:q])
@@ -234,7 +234,7 @@ func Slice(lp []byte, p, q, n int) []byte {
 	return part
 }
 
-// Filter returns a list of its own of the elements that keep, which is asked in their order, wants of a list that is not nil.
+// Filter returns a new list of the elements for which keep, called in their order, returns true. lp must not be nil.
 func Filter(lp []byte, keep func(p int) bool) []byte {
 	part := append(make([]byte, 0, len(lp)), lp[:headerBytes]...)
 	n := 0

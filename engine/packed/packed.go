@@ -1,9 +1,10 @@
-// Package packed, internal to the server, is a list of byte strings in one slice without pointers: Redis's listpack, byte for byte.
+// Package packed, internal to the server, is a list of byte strings in one slice without pointers: Redis's listpack,
+// byte for byte.
 //
-// Every small collection (hash, set, list node, stream node) is kept in this form, since a few hundred bytes
-// read in sequence cost less than any pointer structure and a collection is one allocation that the garbage
-// collector does not look into. The exact listpack layout is used, rather than a layout of our own, because
-// Redis decides by its byte counts when a list becomes a quicklist and because DUMP writes it as it is.
+// Every small collection (hash, set, list node, stream node) is stored in this form, because reading a few hundred
+// bytes in sequence costs less than any pointer structure, and a collection is one allocation that the garbage
+// collector does not scan. The layout is exactly the listpack's, because Redis decides by its byte counts when a list
+// becomes a quicklist, and because DUMP writes it as it is.
 //
 // Layout: total bytes (uint32 LE), number of elements (uint16 LE, 65535 = count them), elements, 0xFF.
 // An element is an encoding byte with its data, then the size of both, written to be read backwards.
@@ -33,11 +34,11 @@ const (
 	MaxBytes = 1 << 30
 )
 
-// Scratch is where Get writes an element that is stored as an integer. It is the caller's, so that reading
+// Scratch is where Get writes an element that is stored as an integer. The caller provides it, so that reading
 // allocates nothing; a result may alias it.
 type Scratch [20]byte
 
-// Bytes returns the size of lp as Redis counts it: that of an empty list has 7 bytes.
+// Bytes returns the size of lp as Redis counts it: an empty list has 7 bytes.
 func Bytes(lp []byte) int {
 	if lp == nil {
 		return EmptyBytes
@@ -68,14 +69,14 @@ func End(lp []byte) int { return len(lp) - 1 }
 
 // Next returns the position after the element at p: the following element or End.
 func Next(lp []byte, p int) int {
-	// Small enough to be inlined: walking over what is not wanted is most of what is done with a list.
+	// Small enough to be inlined: skipping elements is most of the work on a list.
 	if n := steps[lp[p]]; n != 0 {
 		return p + int(n)
 	}
 	return nextLong(lp, p)
 }
 
-// steps is how far it is to the next element by the first byte of this, 0 if that byte does not tell.
+// steps is the distance to the next element by the first byte of this one, 0 if that byte does not determine it.
 var steps = func() (t [256]uint8) {
 	for c := range t {
 		switch {
@@ -158,7 +159,7 @@ func Int(lp []byte, p int) (int64, bool) {
 	return n, start < 0
 }
 
-// Append appends the element at p to dst as a string.
+// AppendTo appends the element at p to dst as a string.
 func AppendTo(dst, lp []byte, p int) []byte {
 	start, length, n := decode(lp, p)
 	if start < 0 {
@@ -167,15 +168,15 @@ func AppendTo(dst, lp []byte, p int) []byte {
 	return append(dst, lp[start:start+length]...)
 }
 
-// Find returns the position of the first element equal to val, from p on, -1 if there is none. After each
-// element that differs it passes over skip elements uncompared: 1 finds a field among field and value pairs.
+// Find returns the position of the first element equal to val, from p on, -1 if there is none. After each element that
+// differs it skips skip elements: with 1 it finds a field among field and value pairs.
 func Find(lp []byte, p int, val []byte, skip int) int {
 	want, isInt := ParseInt(val)
 	end := End(lp)
 	for p < end {
 		c := lp[p]
 		if n := int(c & 0x3F); c&0xC0 == 0x80 {
-			// The last byte first: names in a hash often begin alike.
+			// The last byte first: names in a hash often have the same beginning.
 			if n == len(val) && (n == 0 || lp[p+n] == val[n-1]) && string(lp[p+1:p+1+n]) == string(val) {
 				return p
 			}
@@ -194,7 +195,7 @@ func Find(lp []byte, p int, val []byte, skip int) int {
 	return -1
 }
 
-// Twice reports whether an element is there twice, of those at the first of every stride places: fields among values.
+// Twice reports whether two elements are equal, among the first of each stride elements: the fields among values.
 func Twice(lp []byte, stride int) bool {
 	n := Count(lp) / stride
 	var scratch Scratch
@@ -220,7 +221,7 @@ func Twice(lp []byte, stride int) bool {
 	return len(seen) < n
 }
 
-// Once returns a list of its own without the tuples of stride elements that begin with one that began another before.
+// Once returns a new list of the tuples of stride elements, without those whose first element began an earlier one.
 func Once(lp []byte, stride int) []byte {
 	seen := make(map[string]struct{}, Count(lp)/stride)
 	var scratch Scratch
@@ -238,7 +239,7 @@ func Once(lp []byte, stride int) []byte {
 	})
 }
 
-// twicePairsMax is up to how many elements are compared with each other. A map takes as long for so many.
+// twicePairsMax is up to how many elements Twice compares all pairs. A map takes as long for so many.
 const twicePairsMax = 10
 
 // Equal reports whether the element at p is val.
@@ -280,7 +281,7 @@ func decode(lp []byte, p int) (start, length int, n int64) {
 	}
 }
 
-// entryBytes returns the bytes of the element at p without its length read backwards.
+// entryBytes returns the size of the element at p without its backward length.
 func entryBytes(lp []byte, p int) int {
 	c := lp[p]
 	switch {
@@ -307,8 +308,8 @@ func entryBytes(lp []byte, p int) int {
 	}
 }
 
-// backlenBytes returns how many bytes the length n of an element takes when written to be read backwards.
-// The limits are one below the powers of two from the second on: Redis writes them so.
+// backlenBytes returns how many bytes the backward length n of an element takes. As in Redis, the limits are one below
+// the powers of two from the second on.
 func backlenBytes(n int) int {
 	switch {
 	case n <= 127:
@@ -324,7 +325,7 @@ func backlenBytes(n int) int {
 	}
 }
 
-// backlen reads an element's length from its last byte p to the left.
+// backlen reads an element's length backwards from its last byte p.
 func backlen(lp []byte, p int) int {
 	n, shift := 0, 0
 	for {

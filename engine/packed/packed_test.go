@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// What Redis 8.0.6 dumps for a list of these elements.
+// Redis 8.0.6's dump of a list of these elements.
 func TestBytesAreRedis(t *testing.T) {
 	var lp []byte
 	for _, v := range []string{"", "a", "0", "127", "128", "-1", "4095", "-4096", "4096", "-32768", "32768", "-8388608",
@@ -162,7 +162,7 @@ func compare(t *testing.T, step int, lp []byte, model [][]byte) {
 				}
 			}
 			if len(model)%(skip+2) != 0 {
-				break // Find may only be asked to skip what is there
+				break // Find may only skip elements that exist
 			}
 		}
 		item := String(want)
@@ -239,7 +239,7 @@ func TestTwice(t *testing.T) {
 						lp = Append(lp, String(fmt.Appendf(nil, "name %d", name)))
 					}
 					for range stride - 1 {
-						lp = Append(lp, Number(7)) // values may be there twice
+						lp = Append(lp, Number(7)) // the same value can be there twice
 					}
 				}
 				return lp

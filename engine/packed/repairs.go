@@ -2,13 +2,13 @@ package packed
 
 import "fmt"
 
-// Repairs are what was wrong with the bytes of a value, and is right in what was made of them, in words.
+// Repairs describe in words what was wrong with the bytes of a value, and was repaired.
 type Repairs []string
 
-// repairsMax is how many of a value are told.
+// repairsMax is how many repairs of a value are recorded.
 const repairsMax = 8
 
-// Note notes a repair.
+// Note records a repair.
 func (r *Repairs) Note(format string, args ...any) {
 	if len(*r) < repairsMax {
 		*r = append(*r, fmt.Sprintf(format, args...))

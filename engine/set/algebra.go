@@ -1,6 +1,6 @@
 package set
 
-// Intersection, union, difference. A nil set is an empty one, as a key that does not exist.
+// Intersection, union, difference. A nil set is empty, like a key that does not exist.
 
 import (
 	"slices"
@@ -22,9 +22,8 @@ func bySize(sets []*Set) []*Set {
 	return sets
 }
 
-// Inter calls fn with the members of all the sets, in the order of the smallest set (the first of several that
-// are), at most limit of them (0: any number), and returns how many they were. There must be a set. fn may
-// be nil.
+// Inter calls fn with the members that all sets have, in the order of the smallest set (the first if there are
+// several), at most limit of them (0: any number), and returns how many. There must be a set. fn may be nil.
 func Inter(sets []*Set, limit int, fn func(it *Iter)) int {
 	sets = bySize(sets)
 	if size(sets[0]) == 0 {
@@ -51,8 +50,8 @@ next:
 	return n
 }
 
-// InterStore returns the intersection in the form that SINTERSTORE gives it: integers become an intset
-// whatever they come from.
+// InterStore returns the intersection in the form that SINTERSTORE gives it: integers become an intset, whatever form
+// the sets have.
 func InterStore(sets []*Set, lim Limits) Set {
 	smallest := slices.MinFunc(sets, func(a, b *Set) int { return size(a) - size(b) })
 	var inter Set
@@ -78,8 +77,8 @@ func InterStore(sets []*Set, lim Limits) Set {
 	return inter
 }
 
-// interPacked makes s the members of smallest, a listpack, that all the sets have: its elements are copied as they are. It
-// reports whether all are integers.
+// interPacked makes s the members of smallest, a listpack, that all the sets have, by copying elements. It reports
+// whether all are integers.
 func (s *Set) interPacked(smallest *Set, sets []*Set, lim Limits) (integers bool) {
 	integers = true
 	longest := 0
@@ -97,14 +96,14 @@ func (s *Set) interPacked(smallest *Set, sets []*Set, lim Limits) (integers bool
 		longest = max(longest, len(member))
 		return true
 	})
-	if s.Len() > lim.MaxPacked || longest > lim.MaxPackedBytes { // the limits may be others now than those of smallest
+	if s.Len() > lim.MaxPacked || longest > lim.MaxPackedBytes { // the limits may have changed since smallest was made
 		s.enlarge()
 	}
 	return integers
 }
 
-// collector returns the empty set that a union or difference is collected in. A result that is only replied
-// need not be small: unless all the sets are intsets, it is a table, since that is searched faster.
+// collector returns the empty set in which a union or difference is collected. A result that is only replied need not
+// be small. So unless all the sets are intsets it is a table, which is faster to search.
 func collector(sets []*Set, reply bool) Set {
 	for _, s := range sets {
 		if reply && s != nil && s.form() != formIntset {
@@ -114,7 +113,7 @@ func collector(sets []*Set, reply bool) Set {
 	return Set{}
 }
 
-// Union returns the union, to be replied or to be stored.
+// Union returns the union, which is replied or, if reply is false, stored.
 func Union(sets []*Set, reply bool, lim Limits) Set {
 	u := collector(sets, reply)
 	for _, s := range sets {
@@ -131,16 +130,16 @@ func (s *Set) addAll(from *Set, lim Limits) {
 	}
 }
 
-// Diff returns the members of the first set that are in no other, to be replied or to be stored. There must
-// be a set.
+// Diff returns the members of the first set that are in no other. They are replied or, if reply is false, stored. There
+// must be a set.
 func Diff(sets []*Set, reply bool, lim Limits) Set {
 	d := collector(sets, reply)
 	first, others := sets[0], sets[1:]
 	if first == nil || slices.Contains(others, first) {
 		return d
 	}
-	// Either each member of the first set is looked for in the others, or the others are taken off a copy.
-	// Redis's choice, since the form of a stored result depends on it.
+	// Either each member of the first set is looked up in the others, or the others are removed from a copy. The choice
+	// is Redis's, because the form of a stored result depends on it.
 	look, takeOff := 0, 0
 	for _, s := range sets {
 		if s != nil {
@@ -163,7 +162,7 @@ func Diff(sets []*Set, reply bool, lim Limits) Set {
 		}
 		return d
 	}
-	// The largest first: it is the likeliest to have a member.
+	// The largest first, because it most probably has a member.
 	others = slices.Clone(others)
 	slices.SortStableFunc(others, func(a, b *Set) int { return size(b) - size(a) })
 next:

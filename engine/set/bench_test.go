@@ -1,6 +1,6 @@
 package set
 
-// What a set takes of memory and time, by its form.
+// How much memory and time a set takes, by its form.
 
 import (
 	"fmt"

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// intset is Redis's: the width in bytes (2, 4, 8) and the length as uint32 LE, then the integers LE. A wide
+// intset is Redis's format: the width in bytes (2, 4, 8) and the length as uint32 LE, then the integers LE. A wide
 // integer widens all; nothing narrows them again. nil is empty.
 type intset []byte
 

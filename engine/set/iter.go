@@ -1,6 +1,6 @@
 package set
 
-// Reading all members, or some; taking some out.
+// Reading all members, or some; removing some.
 
 import (
 	"strconv"
@@ -10,13 +10,13 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// Iter walks over the members: ascending in an intset, in the order of adding in a listpack, in an order of the
-// table's otherwise. A write to the set ends it.
+// Iter walks over the members: ascending in an intset, in the order of adding in a listpack, otherwise in the table's
+// order. A write to the set invalidates it.
 //
 //	for it := s.Iter(); it.Next(); { it.Member() … }
 //
-// Where the compiler moves the iterator to the heap, it is better declared before the loop: the loop's own variable is a new
-// one in each iteration, which is an allocation for every member.
+// If the compiler moves the iterator to the heap, declare it before the loop: the loop's own variable is new in each
+// iteration, which is an allocation for every member.
 type Iter struct {
 	s       *Set
 	at      int // index in the intset, position in the listpack
@@ -69,8 +69,8 @@ func (it *Iter) Member() []byte {
 	return it.record.Key()
 }
 
-// Scan calls fn with about count members and returns the cursor to go on with, 0 at the end; see
-// table.Table.Scan for what is guaranteed. A small set is passed as a whole. fn must not change the set.
+// Scan calls fn with about count members and returns the cursor for the next call, 0 at the end; see table.Table.Scan
+// for what is guaranteed. A small set is passed as a whole. fn must not change the set.
 func (s *Set) Scan(cursor uint64, count int, fn func(it *Iter)) uint64 {
 	if s.form() != formTable {
 		it := s.Iter()
@@ -86,7 +86,7 @@ func (s *Set) Scan(cursor uint64, count int, fn func(it *Iter)) uint64 {
 	})
 }
 
-// Random returns an iterator at a member, each with the same probability. The set must not be empty.
+// Random returns an iterator at a random member, each with the same probability. The set must not be empty.
 func (s *Set) Random(next func() uint64) Iter {
 	it := Iter{s: s}
 	switch s.form() {
@@ -100,7 +100,7 @@ func (s *Set) Random(next func() uint64) Iter {
 	return it
 }
 
-// Draw calls fn with count members, each drawn from all of them. The set must not be empty.
+// Draw calls fn with count random members, which can repeat. The set must not be empty.
 func (s *Set) Draw(count int, next func() uint64, fn func(it *Iter)) {
 	if s.form() != formPacked || count < 4 {
 		var it Iter
@@ -121,12 +121,12 @@ func (s *Set) Draw(count int, next func() uint64, fn func(it *Iter)) {
 	}
 }
 
-// sparse is how many times larger than a sample a table must be for drawing until enough differ to be
-// cheaper than walking over all of it.
+// sparse is how many times larger than a sample a table must be, so that drawing until enough members differ is cheaper
+// than a walk over all of it.
 const sparse = 3
 
-// Sample calls fn with count different members, all of them if there are fewer; each choice of them has the
-// same probability, their order means nothing. fn must not change the set.
+// Sample calls fn with count different members, or with all if there are fewer. Each choice has the same probability;
+// the order is not random. fn must not change the set.
 func (s *Set) Sample(count int, next func() uint64, fn func(it *Iter)) {
 	n := s.Len()
 	if s.form() == formTable && n/sparse > count {
@@ -150,11 +150,11 @@ func (s *Set) Sample(count int, next func() uint64, fn func(it *Iter)) {
 	}
 }
 
-// keepFactor is when so few members remain of a pop that they are moved out instead of those popped.
+// keepFactor: if at most 1/keepFactor as many members remain as Pop takes, they are moved out instead.
 const keepFactor = 5
 
-// Pop removes count random members, all of them if there are fewer, and calls fn with each; fn must not use
-// the set. As in Redis a set of which little remains begins anew, in the form that the rest fits into.
+// Pop removes count random members, or all if there are fewer, and calls fn with each; fn must not use the set. As in
+// Redis, a set of which little remains is made anew, in the form that the rest fits into.
 func (s *Set) Pop(count int, next func() uint64, lim Limits, fn func(member []byte)) {
 	n := s.Len()
 	if count >= n {

@@ -1,6 +1,6 @@
 package set
 
-// Taking a small set over as it is: RESTORE.
+// Restoring a small set as it is, for RESTORE.
 
 import (
 	"encoding/binary"
@@ -10,11 +10,11 @@ import (
 	"github.com/limitkv/limitkv/engine/packed"
 )
 
-// ErrCorrupt is returned for what is no intset, or no listpack of a set.
+// ErrCorrupt is returned for data that is no intset, or no listpack of a set.
 var ErrCorrupt = errors.New("set: corrupted intset or listpack")
 
-// RestoreIntset returns a set of an intset as Small returns it, which it verifies and copies. Redis searches one that is not in
-// order, or has a member twice, as if it were: repaired is that the set is in order, and has each once.
+// RestoreIntset returns a set of an intset that Small returned, which it verifies and copies. Redis accepts an intset
+// that is out of order, or has a member twice. Here it is sorted, with each member once, and repaired is true.
 func RestoreIntset(b []byte, lim Limits) (s Set, repaired bool, err error) {
 	if len(b) < intsetHeader {
 		return Set{}, false, ErrCorrupt
@@ -55,8 +55,8 @@ func (is intset) sorted() intset {
 	return next
 }
 
-// RestorePacked returns a set of a listpack as Small returns it, which it verifies and copies. As in Redis the
-// set stays packed unless it has too many members, however long they are.
+// RestorePacked returns a set of a listpack that Small returned, which it verifies and copies. As in Redis the set
+// stays packed however long its members are, unless there are too many.
 func RestorePacked(lp []byte, lim Limits) (Set, error) {
 	if lp == nil || packed.Check(lp) != nil || packed.Count(lp) == 0 {
 		return Set{}, ErrCorrupt

@@ -1,9 +1,9 @@
-// Package set, internal to the server, is Redis's set: small sets of integers as a sorted array of
-// them (intset), other small ones as a listpack, large ones as a table.
+// Package set, internal to the server, is Redis's set: a small set of integers is a sorted array (intset), another
+// small set is a listpack, a large one is a table.
 //
-// The intset and the listpack are Redis's, byte for byte, and a set changes its form when Redis's does, since
-// OBJECT ENCODING tells and the order of SMEMBERS follows from it: ascending, in the order of adding, or any.
-// No form goes back to a smaller one, except in the results of whole commands, as in Redis.
+// The intset and the listpack are Redis's, byte for byte, and a set changes its form when Redis's does, because OBJECT
+// ENCODING shows the form, and the order of SMEMBERS depends on it: ascending, in the order of adding, or any. No form
+// changes back to a smaller one, except in the results of whole commands, as in Redis.
 //
 // Byte arguments are copied and must not alias the set. Results may alias it until the next write.
 package set
@@ -16,7 +16,7 @@ import (
 	"github.com/limitkv/limitkv/engine/table"
 )
 
-// Limits is how long a set may stay small: set-max-intset-entries, set-max-listpack-entries and
+// Limits are the sizes up to which a set stays small: set-max-intset-entries, set-max-listpack-entries and
 // set-max-listpack-value.
 type Limits struct {
 	MaxIntset      int // members, if all are integers
@@ -27,7 +27,7 @@ type Limits struct {
 // DefaultLimits are Redis's.
 var DefaultLimits = Limits{MaxIntset: 512, MaxPacked: 128, MaxPackedBytes: 64}
 
-// maxIntset bounds what MaxIntset can be set to, as in Redis.
+// maxIntset is the most that MaxIntset can be, as in Redis.
 const maxIntset = 1 << 30
 
 // Set is a set of byte strings. The zero value is an empty intset.
@@ -37,7 +37,7 @@ type Set struct {
 	large *table.Table
 }
 
-// listpack marks a set that is a listpack. It holds nothing.
+// listpack marks a set that is a listpack. It is always empty.
 var listpack = &table.Table{}
 
 type form int
@@ -58,8 +58,8 @@ func (s *Set) form() form {
 	return formTable
 }
 
-// New returns an empty set in the form that Redis gives to one that a command makes for size members, of
-// which this is the first.
+// New returns an empty set in the form that Redis chooses when a command makes a set for size members, the first of
+// which is first.
 func New(first []byte, size int, lim Limits) Set {
 	if _, ok := packed.ParseInt(first); ok && size <= lim.MaxIntset {
 		return Set{}
@@ -72,8 +72,8 @@ func New(first []byte, size int, lim Limits) Set {
 
 func newTable() Set { return Set{large: &table.Table{}} }
 
-// Prepare is to be called before a command adds size members to a set that exists: Redis decides by their
-// number, before it looks whether they are there already, that a set will be large.
+// Prepare must be called before a command adds size members to a set that exists. Redis decides by their number, before
+// it checks whether they are there already, that a set becomes large.
 func (s *Set) Prepare(size int, lim Limits) {
 	if f := s.form(); f == formPacked && size > lim.MaxPacked || f == formIntset && size > lim.MaxIntset {
 		s.enlarge()
@@ -155,7 +155,7 @@ func (s *Set) Add(member []byte, lim Limits) bool {
 	return true
 }
 
-// leaveIntset adds the first member that is no integer.
+// leaveIntset adds the first member of an intset that is no integer.
 func (s *Set) leaveIntset(member []byte, lim Limits) {
 	is := intset(s.small)
 	n, longest := is.len(), 0
@@ -199,7 +199,7 @@ func (s *Set) toPacked() {
 	s.small, s.large = lp, listpack
 }
 
-// toIntset turns a set of integers, in whatever form, into an intset if it is not too long for one.
+// toIntset turns a set of integers, in any form, into an intset if it is not too long for one.
 func (s *Set) toIntset(lim Limits) {
 	if s.form() == formIntset || s.Len() > min(lim.MaxIntset, maxIntset) {
 		return
@@ -230,8 +230,8 @@ func (s *Set) Clone() Set {
 	return Set{small: packed.Clone(s.small), large: s.large}
 }
 
-// Begins is where the memory of a small set begins, for a look ahead at it: another goroutine may be changing the set, and
-// the answer be out of date.
+// Begins is the address of a small set's memory, to prefetch it. Another goroutine may be changing the set, so the
+// address may be out of date.
 //
 //go:norace
 func (s *Set) Begins() *byte { return unsafe.SliceData(s.small) }

@@ -1,6 +1,6 @@
 package set
 
-// Sets and their algebra against maps, and against what Redis says of encodings, order and DUMP.
+// Sets and their algebra against maps, and against Redis's encodings, order and DUMP.
 
 import (
 	"fmt"
@@ -333,7 +333,7 @@ func TestRandomMembers(t *testing.T) {
 	}
 }
 
-// The intset that Redis 8.0.6 dumps for 1, 2 and -3, and for 70000 besides.
+// The intset that Redis 8.0.6 dumps for 1, 2 and -3, and with 70000 added.
 func TestSmallIsWhatDumpWrites(t *testing.T) {
 	s := of(DefaultLimits, "1", "2", "-3")
 	if got, want := fmt.Sprintf("%x", s.Small()), "0200000003000000"+"fdff"+"0100"+"0200"; got != want {

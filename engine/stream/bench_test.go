@@ -1,6 +1,6 @@
 package stream
 
-// What a stream takes of memory and time.
+// How much memory and time a stream takes.
 
 import (
 	"runtime"

@@ -59,8 +59,8 @@ func (s *Stream) checkBlocks() (length int, first, last ID, err error) {
 	return length, first, last, nil
 }
 
-// walk calls fn with the entries of the block, deleted or not, and returns how many there are of both, which its counts may
-// say otherwise. It trusts nothing else of what may come from outside.
+// walk calls fn with the entries of the block, deleted or not, and returns how many there are of both; the block's
+// counts may be wrong. It does not trust anything else either, because the block may come from outside.
 func (b *block) walk(fn func(id ID, deleted bool)) (live, deleted int, err error) {
 	if err := packed.Check(b.lp); err != nil {
 		return 0, 0, err
@@ -86,8 +86,8 @@ func (b *block) walk(fn func(id ID, deleted bool)) (live, deleted int, err error
 		}
 		return n
 	}
-	number() // how many entries
-	number() // and deleted ones it says
+	number() // the number of entries
+	number() // and of deleted ones
 	fields := number()
 	for i := int64(0); i < fields && broken == nil; i++ {
 		skip()

@@ -1,10 +1,10 @@
 package stream
 
-// Reading with a group, and passing pending entries from one consumer to another.
+// Reading with a group, and moving pending entries from one consumer to another.
 
-// Deliver reads for a consumer the entries after the group's last ID, at most count of them (0: all), and calls
-// fn with each. Unless noAck, they are pending with the consumer from then on, also those that were pending with
-// another, which is possible after the group's last ID was set back. It returns how many they were.
+// Deliver reads the entries after the group's last ID for a consumer, at most count of them (0: all), and calls fn with
+// each. Unless noAck is true, they are then pending with the consumer, even if they were pending with another one,
+// which is possible after the group's last ID was set back. It returns how many.
 func (s *Stream) Deliver(g *Group, c *Consumer, count int, noAck bool, nowMillis int64, fn func(it *Iter)) int {
 	start, _ := g.LastID.Next()
 	n := 0
@@ -31,9 +31,9 @@ func (s *Stream) Deliver(g *Group, c *Consumer, count int, noAck bool, nowMillis
 	return n
 }
 
-// History reads the entries that are pending with a consumer after an ID, at most count of them (0: all), and
-// calls fn with each; it is nil for one that is no longer in the stream. The others count as delivered once more.
-// It returns how many they were.
+// History reads the entries after an ID that are pending with a consumer, at most count of them (0: all), and calls fn
+// with each; it is nil if the entry is no longer in the stream. The others count as delivered once more. It returns how
+// many.
 func (s *Stream) History(g *Group, c *Consumer, after ID, count int, nowMillis int64, fn func(id ID, it *Iter)) int {
 	start, _ := after.Next()
 	var pending []Pending
@@ -55,17 +55,17 @@ func (s *Stream) History(g *Group, c *Consumer, after ID, count int, nowMillis i
 	return len(pending)
 }
 
-// Claim says how entries pass to another consumer.
+// Claim says how entries move to another consumer.
 type Claim struct {
 	MinIdleMillis   int64 // only those that were delivered at least so long ago
-	DeliveredMillis int64 // when they count as delivered from then on
-	Deliveries      int64 // how often, or -1: once more than before
+	DeliveredMillis int64 // the new time of delivery
+	Deliveries      int64 // the new number of deliveries, or -1: one more than before
 	Force           bool  // also those that are not pending
-	JustID          bool  // an attempt to read is not counted
+	JustID          bool  // with Deliveries -1: the number stays
 }
 
-// Claim passes a pending entry to a consumer and reports whether it did. An entry that is no longer in the
-// stream is not pending any more.
+// Claim moves a pending entry to a consumer and reports whether it did. An entry that is no longer in the stream is
+// removed from the pending ones.
 func (s *Stream) Claim(g *Group, c *Consumer, id ID, how Claim, nowMillis int64) bool {
 	p, pending := g.pending.Get(Pending{ID: id})
 	switch {
@@ -81,8 +81,8 @@ func (s *Stream) Claim(g *Group, c *Consumer, id ID, how Claim, nowMillis int64)
 	return true
 }
 
-// idle reports whether the entry was delivered at least minMillis ago. 0 asks for nothing, even if the clock
-// went back.
+// idle reports whether the entry was delivered at least minMillis ago. With 0 it always is, even if the clock went
+// back.
 func (p Pending) idle(minMillis, nowMillis int64) bool {
 	return minMillis <= 0 || nowMillis-p.DeliveredMillis >= minMillis
 }
@@ -99,13 +99,13 @@ func (g *Group) pass(p Pending, c *Consumer, how Claim, nowMillis int64) {
 	c.ActiveMillis = nowMillis
 }
 
-// autoClaimEffort is how many pending entries AutoClaim looks at for each that it may pass.
+// autoClaimEffort is how many pending entries AutoClaim looks at for each that it may move.
 const autoClaimEffort = 10
 
-// AutoClaim looks through the group's pending entries from an ID on and passes those that were delivered at
-// least minIdleMillis ago to a consumer; claimed is called with each. Those that are no longer in the stream are
-// not pending any more; deleted is called with each. It ends after count of both. It returns where to go on,
-// 0-0 at the end.
+// AutoClaim looks through the group's pending entries from an ID on. Those that were delivered at least minIdleMillis
+// ago it moves to a consumer, and calls claimed with each. Those that are no longer in the stream it removes from the
+// pending ones, and calls deleted with each. It ends after count of both, and returns the ID to continue with, 0-0 at
+// the end.
 func (s *Stream) AutoClaim(g *Group, c *Consumer, from ID, count int, minIdleMillis int64, justID bool, nowMillis int64,
 	claimed func(id ID), deleted func(p Pending)) ID {
 	how := Claim{DeliveredMillis: nowMillis, Deliveries: -1, JustID: justID}

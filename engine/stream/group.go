@@ -10,12 +10,12 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// UnknownRead is the count of a group whose number of entries read is not known.
+// UnknownRead is the EntriesRead of a group if that is unknown.
 const UnknownRead = -1
 
-// Group is a consumer group. Its pending entries are in a B-tree by ID, and their IDs once more in a B-tree of
-// the consumer that has them: what a group does most is add at the end and acknowledge near the beginning, and
-// XPENDING and XAUTOCLAIM want them in order from anywhere.
+// Group is a consumer group. Its pending entries are in a B-tree by ID, and their IDs are also in a B-tree of their
+// consumer. A group mostly adds at the end and acknowledges near the beginning, and XPENDING and XAUTOCLAIM read the
+// entries in order from any ID on.
 type Group struct {
 	Name        string
 	LastID      ID    // the last entry that was delivered
@@ -109,11 +109,11 @@ func (s *Stream) deletedAfter(id ID) bool {
 	return s.length > 0 && !s.maxDeleted.Zero() && id.Compare(s.maxDeleted) <= 0
 }
 
-// Position returns how many entries were ever added up to an ID, or UnknownRead if that cannot be told: RESTORE of
-// a group that does not say how many it has read.
+// Position returns how many entries were ever added up to an ID, or UnknownRead if that is unknown, for RESTORE of a
+// group that does not say how many it has read.
 func (s *Stream) Position(id ID) int64 { return s.position(id) }
 
-// position returns how many entries were ever added up to an ID, or UnknownRead if that cannot be told.
+// position returns how many entries were ever added up to an ID, or UnknownRead if that is unknown.
 func (s *Stream) position(id ID) int64 {
 	added := int64(s.entriesAdded)
 	last := id.Compare(s.last)
@@ -166,7 +166,7 @@ func (g *Group) CreateConsumer(name []byte, nowMillis int64) (c *Consumer, creat
 	return c, true
 }
 
-// DeleteConsumer removes a consumer with its pending entries and returns how many those were.
+// DeleteConsumer removes a consumer with its pending entries and returns how many there were.
 func (g *Group) DeleteConsumer(name []byte) (pending int) {
 	i, ok := g.searchConsumer(string(name))
 	if !ok {
@@ -187,22 +187,22 @@ func (g *Group) Pending() int { return g.pending.Len() }
 // Pending returns the number of entries pending with the consumer.
 func (c *Consumer) Pending() int { return c.pending.Len() }
 
-// FirstPending and LastPending return the ends of the pending entries. There must be one.
+// FirstPending returns the pending entry with the lowest ID. There must be one.
 func (g *Group) FirstPending() Pending { p, _ := g.pending.Min(); return p }
 
 // LastPending returns the pending entry with the highest ID. There must be one.
 func (g *Group) LastPending() Pending { p, _ := g.pending.Max(); return p }
 
-// PendingAt returns what is pending of an entry, and whether it is.
+// PendingAt returns the pending entry with an ID, and whether there is one.
 func (g *Group) PendingAt(id ID) (Pending, bool) { return g.pending.Get(Pending{ID: id}) }
 
-// EachPending calls fn with the group's pending entries in the order of their IDs, from one on, until it returns
+// EachPending calls fn with the group's pending entries in the order of their IDs, from an ID on, until it returns
 // false. fn must not change the group.
 func (g *Group) EachPending(from ID, fn func(p Pending) bool) {
 	g.pending.Ascend(Pending{ID: from}, fn)
 }
 
-// EachPendingOf does so with those of a consumer.
+// EachPendingOf is EachPending for the entries of a consumer.
 func (g *Group) EachPendingOf(c *Consumer, from ID, fn func(p Pending) bool) {
 	c.pending.Ascend(from, func(id ID) bool {
 		p, _ := g.pending.Get(Pending{ID: id})
@@ -210,7 +210,7 @@ func (g *Group) EachPendingOf(c *Consumer, from ID, fn func(p Pending) bool) {
 	})
 }
 
-// set records a pending entry, which may be with another consumer until now.
+// set records a pending entry, which may have been with another consumer before.
 func (g *Group) set(p Pending) {
 	if old, ok := g.pending.Set(p); ok && old.Consumer != p.Consumer {
 		old.Consumer.pending.Delete(p.ID)
@@ -218,7 +218,7 @@ func (g *Group) set(p Pending) {
 	p.Consumer.pending.Set(p.ID)
 }
 
-// Restore records a pending entry as it was: RESTORE.
+// Restore records a pending entry as it was, for RESTORE.
 func (g *Group) Restore(p Pending) { g.set(p) }
 
 // Ack acknowledges an entry and reports whether it was pending.
@@ -238,13 +238,13 @@ func (g *Group) memoryUsage() int {
 	return n
 }
 
-// memoryEstimate is memoryUsage, but for the lengths of the consumers' names.
+// memoryEstimate is memoryUsage with an assumed length of the consumers' names.
 func (g *Group) memoryEstimate() int {
 	return int(unsafe.Sizeof(*g)) + len(g.Name) + g.pending.Len()*int(unsafe.Sizeof(Pending{})+unsafe.Sizeof(ID{}))*3/2 +
 		len(g.consumers)*(int(unsafe.Sizeof(Consumer{}))+consumerNameBytes)
 }
 
-// consumerNameBytes is how long a consumer's name is taken to be.
+// consumerNameBytes is the assumed length of a consumer's name.
 const consumerNameBytes = 16
 
 func (g *Group) clone() *Group {

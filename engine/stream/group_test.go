@@ -60,7 +60,7 @@ func TestGroups(t *testing.T) {
 	if !g.Ack(ID{2, 0}) || g.Ack(ID{2, 0}) || g.FirstPending().ID != (ID{1, 0}) || g.LastPending().ID != (ID{5, 0}) {
 		t.Error("acknowledged twice")
 	}
-	// What is read again counts; what was deleted comes as such.
+	// An entry that is read again counts as delivered again; a deleted one is passed as deleted.
 	s.Delete(ID{3, 0})
 	got = nil
 	s.History(g, alice, MinID, 0, 200, func(id ID, it *Iter) { got = append(got, fmt.Sprint(id, it == nil)) })
@@ -70,7 +70,7 @@ func TestGroups(t *testing.T) {
 	if p := g.FirstPending(); p.Deliveries != 2 || p.DeliveredMillis != 200 {
 		t.Errorf("first pending: %+v", p)
 	}
-	// Only what is idle passes; what was deleted is forgotten.
+	// Only idle entries move; deleted ones are forgotten.
 	if s.Claim(g, bob, ID{1, 0}, Claim{MinIdleMillis: 50, DeliveredMillis: 220, Deliveries: -1}, 220) {
 		t.Error("claimed what is not idle")
 	}

@@ -15,7 +15,7 @@ import (
 // ID identifies an entry and orders it: by milliseconds (unix, when generated), then by sequence number.
 type ID struct{ Millis, Seq uint64 }
 
-// MinID and MaxID are the first and the last ID that there can be: "-" and "+" of a range.
+// MinID and MaxID are the lowest and the highest possible ID: "-" and "+" of a range.
 var (
 	MinID = ID{}
 	MaxID = ID{math.MaxUint64, math.MaxUint64}
@@ -57,17 +57,17 @@ func (a ID) Append(dst []byte) []byte {
 
 func (a ID) String() string { return string(a.Append(nil)) }
 
-// maxIDBytes bounds what is read as an ID, as in Redis.
+// maxIDBytes is the longest text that is read as an ID, as in Redis.
 const maxIDBytes = 127
 
-// ParseID reads an ID as XADD, XDEL and most commands take it: milliseconds, or milliseconds-sequence. A
-// sequence that is missing is missingSeq.
+// ParseID reads an ID as XADD, XDEL and most commands take it: milliseconds, or milliseconds-sequence. Without a
+// sequence number the ID gets missingSeq.
 func ParseID(b []byte, missingSeq uint64) (id ID, ok bool) {
 	id, auto, ok := parse(b, missingSeq, false)
 	return id, ok && !auto
 }
 
-// ParseNewID also reads "milliseconds-*", whose sequence number the stream shall choose.
+// ParseNewID also reads "milliseconds-*", for which the stream chooses the sequence number.
 func ParseNewID(b []byte) (id ID, autoSeq, ok bool) { return parse(b, 0, true) }
 
 // ParseBound also reads "-" and "+", the first and the last ID.
@@ -81,7 +81,7 @@ func ParseBound(b []byte, missingSeq uint64) (id ID, ok bool) {
 	return ParseID(b, missingSeq)
 }
 
-// ParseInterval also reads an ID after "(", which shall not be part of the range.
+// ParseInterval also reads an ID after "(", which is excluded from the range.
 func ParseInterval(b []byte, missingSeq uint64) (id ID, exclusive, ok bool) {
 	if len(b) > 1 && b[0] == '(' {
 		id, ok = ParseID(b[1:], missingSeq)
@@ -114,8 +114,8 @@ func parse(b []byte, missingSeq uint64, star bool) (id ID, autoSeq, ok bool) {
 	return id, autoSeq, true
 }
 
-// parseUint reads what Redis reads: what C's strtoull takes, with nothing after it. So spaces, a plus and zeros
-// may stand before, and a minus that no canonical number has makes the number wrap around.
+// parseUint reads what Redis reads: what C's strtoull accepts, with nothing after it. So spaces, a plus and zeros may
+// come before. A minus is accepted if the number is not canonical, and then the number wraps around.
 func parseUint(s string) (uint64, bool) {
 	if _, err := strconv.ParseUint(s, 10, 64); err != nil {
 		if _, canonical := packed.ParseInt([]byte(s)); canonical {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What Redis 8.0.6 makes of them.
+// The results of Redis 8.0.6.
 func TestParseID(t *testing.T) {
 	const most = math.MaxUint64
 	for _, c := range []struct {
@@ -71,7 +71,7 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// FuzzParseID: what is read is written and read as the same.
+// FuzzParseID: an ID that was read and written is read as the same.
 func FuzzParseID(f *testing.F) {
 	for _, s := range []string{"5-3", "5", "5--07", "18446744073709551615-1", " +1-+2"} {
 		f.Add([]byte(s))

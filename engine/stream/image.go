@@ -2,9 +2,10 @@ package stream
 
 import "slices"
 
-// Image returns the stream with its groups as it is now, for whoever reads it while the stream changes, without its lock.
-// The blocks are the stream's own, and so are the nodes of the trees of pending entries: what changes is copied first. So
-// an image takes some bytes for each block, group and consumer. The consumers of pending entries are not the image's.
+// Image returns the stream with its groups as it is now. It can be read without the stream's lock while the stream
+// changes. Both share the blocks and the tree nodes of pending entries: the stream copies them before it changes them.
+// So an image takes some bytes for each block, group and consumer. The Consumer of a pending entry is the stream's, not
+// the image's.
 func (s *Stream) Image() *Stream {
 	for i := range s.blocks {
 		s.blocks[i].shared = true

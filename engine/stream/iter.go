@@ -2,7 +2,7 @@ package stream
 
 import "github.com/limitkv/limitkv/engine/packed"
 
-// Iter walks over the entries of a range. A write to the stream ends it.
+// Iter walks over the entries of a range. A write to the stream invalidates it.
 //
 //	for it := s.Range(start, end, false); it.Next(); {
 //		it.ID()
@@ -25,7 +25,7 @@ type Iter struct {
 	masterFields int
 	masterAt     int
 	pairsLeft    int
-	fieldAt      int // of the pair; while the fields are the master's, of the next one
+	fieldAt      int // of the pair; 0 before the first pair if the fields are the master's
 	valueAt      int
 
 	fieldBuffer, valueBuffer packed.Scratch
@@ -64,8 +64,9 @@ func (it *Iter) enter() bool {
 	return true
 }
 
-// near returns where to begin to look for the first entry that is not before id: at the first entry, or, if id
-// is nearer to the last, as it is for who reads what just came, where going back from the last ends.
+// near returns where to begin the search for the first entry that is not before id. This is the first entry or, if id
+// is nearer to the last one, as for readers of new entries, the position that is found by going back from the last
+// entry.
 func (b *block) near(id ID, first int) int {
 	last, at := b.entryBefore(packed.End(b.lp))
 	if id.Millis-b.id.Millis <= (last.Millis-b.id.Millis)/2 {
@@ -127,7 +128,7 @@ func (it *Iter) Next() bool {
 // seek goes to the next entry of the block, deleted or not, and reports whether there is one.
 func (it *Iter) seek() bool {
 	if it.reverse {
-		// The element before the entry tells how many elements the one before it has; the master's is 0.
+		// The element before the entry is the number of elements of the previous entry, or the 0 of the master entry.
 		p := packed.Prev(it.lp, it.flagsAt)
 		n, _ := packed.Int(it.lp, p)
 		for range n {
@@ -137,7 +138,7 @@ func (it *Iter) seek() bool {
 		return n > 0
 	}
 	if it.flagsAt > 0 {
-		// What was not read of the entry, and the number of its elements.
+		// Skip the part of the entry that was not read, and the number of its elements.
 		left := it.pairsLeft + 1
 		if it.flags&flagSameFields == 0 {
 			left += it.pairsLeft

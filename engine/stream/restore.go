@@ -1,9 +1,9 @@
 package stream
 
-// Taking a stream apart and putting it together: DUMP and RESTORE.
+// Saving and restoring a stream, for DUMP and RESTORE.
 //
-// Redis takes most of what is said of a stream as it is: files of Redis 5 to 7 say of streams that they have 120 entries and
-// have 118. So what can be told from the entries is told from them, and only what is no entry is refused.
+// Redis accepts most of what a file says about a stream: some files of Redis 5 to 7 say 120 entries of streams that
+// have 118. So whatever the entries show is taken from them, and only data that is no entry is refused.
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 // ErrCorrupt is returned by Restore for blocks that no stream has.
 var ErrCorrupt = errors.New("stream: corrupted blocks")
 
-// Block is a part of the log: a listpack, and the ID that its entries are written as differences to.
+// Block is a part of the log: a listpack, and the ID to which the IDs of its entries are relative.
 type Block struct {
 	ID       ID
 	Listpack []byte
@@ -29,19 +29,20 @@ func (s *Stream) EachBlock(fn func(b Block)) {
 	}
 }
 
-// Said is what is said of a stream beside its blocks.
+// Said is what a file says about a stream beside its blocks.
 type Said struct {
 	Length           uint64
 	Last, MaxDeleted ID
-	// EntriesAdded is how many entries there ever were. Without KnowsAdded, as before Redis 7, that is how many there are.
+	// EntriesAdded is how many entries were ever added. Without KnowsAdded, as before Redis 7, that is how many there
+	// are.
 	EntriesAdded uint64
 	KnowsAdded   bool
-	// Sanitize has blocks refused that say a wrong number of entries.
+	// Sanitize refuses blocks that say a wrong number of entries.
 	Sanitize bool
 }
 
-// Restore returns a stream without groups of these blocks, which it verifies and copies. repairs are what was said wrong of
-// them, or wrong in their order, and is as the entries tell in the stream.
+// Restore returns a stream without groups from these blocks, which it verifies and copies. repairs describe what was
+// wrong in the order of the blocks, in their counts, or in said; the stream has it as the entries show it.
 func Restore(blocks []Block, said Said) (s Stream, repairs []string, err error) {
 	if len(blocks) == 0 && said.Length != 0 {
 		return Stream{}, nil, ErrCorrupt
@@ -59,16 +60,16 @@ func Restore(blocks []Block, said Said) (s Stream, repairs []string, err error) 
 	return r.s, r.repairs, nil
 }
 
-// restoring is a stream of which blocks are restored.
+// restoring is a stream while its blocks are restored.
 type restoring struct {
 	s       Stream
 	said    Said
-	end     ID // of all entries, deleted or not
+	end     ID // the highest ID of all entries, deleted or not
 	unclear bool
 	repairs packed.Repairs
 }
 
-// block adds a block if it is one. One without entries that are left does not stay.
+// block adds a block if it is valid. It drops a block without entries that are not deleted.
 func (r *restoring) block(b block) bool {
 	if packed.Check(b.lp) != nil {
 		if b.lp = packed.Recounted(b.lp); b.lp == nil {
@@ -104,7 +105,7 @@ func (r *restoring) block(b block) bool {
 	return true
 }
 
-// arrange has the blocks and all entries be in order. It reports false if that cannot be.
+// arrange puts the blocks and all entries in order. It returns false if that is impossible.
 func (r *restoring) arrange() bool {
 	s := &r.s
 	if !slices.IsSortedFunc(s.blocks, byID) {
@@ -128,7 +129,7 @@ func (r *restoring) arrange() bool {
 
 func byID(a, b block) int { return a.id.Compare(b.id) }
 
-// rebuild makes the blocks anew, of the entries in order. Of several with one ID the first stays.
+// rebuild makes new blocks from the entries in order. Of several entries with one ID the first stays.
 func (r *restoring) rebuild() bool {
 	type entry struct {
 		id    ID
@@ -155,7 +156,7 @@ func (r *restoring) rebuild() bool {
 	return true
 }
 
-// tell has the stream know what was said of it, as far as that can be.
+// tell sets in the stream what was said about it, corrected by what the entries show.
 func (r *restoring) tell() {
 	s, said := &r.s, r.said
 	length := uint64(s.length)

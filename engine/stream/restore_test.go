@@ -1,6 +1,7 @@
 package stream
 
-// Streams from bytes: what DUMP wrote comes back, what is said wrong of entries is as they tell, what is no entry is refused.
+// Streams from bytes: what DUMP wrote is restored, wrong data about entries is corrected by the entries, and data that
+// is no entry is refused.
 
 import (
 	"fmt"
@@ -16,7 +17,7 @@ func blocks(s *Stream) (out []Block) {
 	return out
 }
 
-// said is what is said of a stream.
+// said is what a file would say about a stream.
 func said(s *Stream) Said {
 	return Said{Length: uint64(s.Len()), Last: s.LastID(), MaxDeleted: s.MaxDeletedID(), EntriesAdded: s.EntriesAdded(), KnowsAdded: true}
 }
@@ -63,7 +64,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRepairs: what Redis takes as it is, and is not so.
+// TestRepairs: wrong data that Redis accepts.
 func TestRepairs(t *testing.T) {
 	s := numbered(10)
 	s.Delete(ID{4, 0})
@@ -133,7 +134,7 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
-// FuzzRestore: what Restore accepts can be read and written, and is accepted again as it is then.
+// FuzzRestore: what Restore accepts can be read and written, and its result is accepted again.
 func FuzzRestore(f *testing.F) {
 	s := numbered(3)
 	s.Add(ID{5, 7}, pairs("other", "fields", "n", "1"), DefaultLimits)
@@ -143,7 +144,7 @@ func FuzzRestore(f *testing.F) {
 	}
 	f.Add(listpack(3, 0, 0, 0, 2, 2, 0, 3, 2, 0, 0, 3, 2, 1, 0, 3), listpack(7, 7, 0, 0, 2, 0, 0, 3), uint64(1), uint64(120), uint64(0))
 	f.Add(listpack(0, 0, 0, 0, 3, 2, 0, 3), listpack(0, 0, 0, 0), uint64(9), uint64(0), uint64(1<<63))
-	wide := listpack(9, 0, 0, 0) // flags that are longer than they need be
+	wide := listpack(9, 0, 0, 0) // flags that are longer than necessary
 	for i := range int64(9) {
 		at := packed.End(wide)
 		wide = packed.Append(wide, packed.String([]byte("xxxxxxxx")), packed.Number(i), packed.Number(0), packed.Number(3))

@@ -1,15 +1,16 @@
 // Package stream, internal to the server, is Redis's stream: an append-only log of entries with
 // fields, and the consumer groups that read it.
 //
-// Entries are kept in blocks, as in Redis: a listpack that begins with a master entry, whose ID and fields the
-// entries of the block are written as differences to. The blocks are Redis's byte for byte, since what a trim
-// with "~" removes is whole blocks, XINFO counts them, and DUMP writes them. Redis finds a block in a radix
-// tree; here they are in a slice in order of ID, searched by halves: entries come at its end, are trimmed at its
-// beginning, and ten thousand blocks hold a million entries.
+// Entries are stored in blocks, as in Redis. A block is a listpack that begins with a master entry; the IDs and fields
+// of the block's entries are written as differences to it. The blocks are Redis's byte for byte, because a trim with
+// "~" removes whole blocks, XINFO counts them, and DUMP writes them. Redis finds a block in a radix tree. Here they are
+// in a slice in order of ID, with binary search: entries are added at its end and trimmed at its beginning, and ten
+// thousand blocks hold a million entries.
 //
-// A block is: entries, deleted entries, number of master fields, the master fields, 0; then for each entry its
-// flags, milliseconds and sequence number less those of the block, the number of fields and the fields if they
-// are not the master's, the values, and how many elements that was, to go backwards.
+// A block is: number of entries, number of deleted entries, number of master fields, the master fields, 0. Then for
+// each entry: its flags; its milliseconds and sequence number, minus those of the block; the number of its fields, unless
+// they are the master's; its values, each after its field, unless the fields are the master's; and how many elements
+// that was, for walking backwards.
 //
 // Times are unix milliseconds. Byte arguments are copied. Results may alias the stream until the next write.
 package stream
@@ -24,7 +25,7 @@ import (
 	"github.com/limitkv/limitkv/engine/packed"
 )
 
-// Limits is how large a block may become: stream-node-max-bytes and stream-node-max-entries, 0 = without limit.
+// Limits is how large a block may become: stream-node-max-bytes and stream-node-max-entries, 0 = no limit.
 type Limits struct {
 	MaxBlockBytes   int
 	MaxBlockEntries int
@@ -60,11 +61,11 @@ type Stream struct {
 type block struct {
 	id ID // of the master entry: no entry of the block is before it
 	lp []byte
-	// shared: an image has lp, too.
+	// shared: an image uses lp, too.
 	shared bool
 }
 
-// own is called before lp changes.
+// own must be called before lp changes. It copies lp if an image shares it.
 func (b *block) own() {
 	if b.shared {
 		b.lp, b.shared = packed.Clone(b.lp), false
@@ -77,7 +78,7 @@ func (s *Stream) Len() int { return s.length }
 // FirstID returns the ID of the first entry, 0-0 if there is none.
 func (s *Stream) FirstID() ID { return s.first }
 
-// EdgeID returns the ID before which all was trimmed away: that of the first entry, deleted or not, MaxID if there is none.
+// EdgeID returns the ID before which all was trimmed: that of the first entry, deleted or not, MaxID if there is none.
 func (s *Stream) EdgeID() ID {
 	if len(s.blocks) == 0 {
 		return MaxID
@@ -94,7 +95,7 @@ func (s *Stream) MaxDeletedID() ID { return s.maxDeleted }
 // EntriesAdded returns how many entries were ever added.
 func (s *Stream) EntriesAdded() uint64 { return s.entriesAdded }
 
-// About returns about how many entries a range has, by the blocks that it is in.
+// About returns roughly how many entries a range has, judged by its blocks.
 func (s *Stream) About(start, end ID) int {
 	blocks := s.search(end) - max(s.search(start), 0) + 1
 	return max(blocks, 0) * s.length / max(len(s.blocks), 1)
@@ -111,8 +112,8 @@ func (s *Stream) NextID(nowMillis int64) (ID, bool) {
 	return s.last.Next()
 }
 
-// NextSeq returns the ID with these milliseconds that comes next, and whether there is one: 0 as sequence
-// number, or one more than the last.
+// NextSeq returns the next ID with these milliseconds, and whether there is one. Its sequence number is 0, or one more
+// than the last.
 func (s *Stream) NextSeq(millis uint64) (ID, bool) {
 	if millis != s.last.Millis {
 		return ID{millis, 0}, true
@@ -179,7 +180,7 @@ func (s *Stream) Add(id ID, pairs [][]byte, lim Limits) error {
 	return nil
 }
 
-// tail returns the last block if it takes an entry of size bytes more, or nil.
+// tail returns the last block if it has room for an entry of size bytes, otherwise nil. It compacts a full block.
 func (s *Stream) tail(size int, lim Limits) *block {
 	if len(s.blocks) == 0 {
 		return nil
@@ -197,11 +198,11 @@ func (s *Stream) tail(size int, lim Limits) *block {
 	return b
 }
 
-// growMax is the most that a block gets in advance.
+// growMax is the most bytes that a block gets in advance.
 const growMax = 1024
 
-// makeRoom makes a block that is too small for some elements twice as large: more entries are to come, and Add leaves no
-// room behind when the block is full.
+// makeRoom doubles a block that is too small for some elements, by at most growMax: more entries will come, and tail
+// compacts the block when it is full.
 func (b *block) makeRoom(items []packed.Item) {
 	size := 0
 	for i := range items {
@@ -212,7 +213,7 @@ func (b *block) makeRoom(items []packed.Item) {
 	}
 }
 
-// counts returns how many entries the block has, and how many that were deleted.
+// counts returns how many entries the block has, and how many deleted ones.
 func (b *block) counts() (live, deleted int) {
 	at := packed.First(b.lp)
 	n, _ := packed.Int(b.lp, at)
@@ -220,7 +221,7 @@ func (b *block) counts() (live, deleted int) {
 	return int(n), int(d)
 }
 
-// setCounts is the reverse of counts. The block is its own.
+// setCounts sets what counts returns. The block must not be shared.
 func (b *block) setCounts(live, deleted int) {
 	at := packed.First(b.lp)
 	b.lp = packed.Replace(b.lp, at, packed.Number(int64(live)))
@@ -253,8 +254,8 @@ func (b *block) sameFields(pairs [][]byte) bool {
 	return true
 }
 
-// search returns the block that an entry with this ID is in if it is anywhere: the last that is not after it,
-// -1 if there is none.
+// search returns the only block that can have an entry with this ID: the last one that does not begin after it, -1 if
+// there is none.
 func (s *Stream) search(id ID) int {
 	return sort.Search(len(s.blocks), func(i int) bool { return s.blocks[i].id.Compare(id) > 0 }) - 1
 }
@@ -265,8 +266,8 @@ func (s *Stream) Exists(id ID) bool {
 	return it.Next()
 }
 
-// Delete removes the entry with this ID and reports whether there was one. The entry is only marked until its
-// whole block can go.
+// Delete removes the entry with this ID and reports whether there was one. The entry is only marked until its whole
+// block can be removed.
 func (s *Stream) Delete(id ID) bool {
 	it := s.Range(id, id, false)
 	if !it.Next() {
@@ -291,7 +292,7 @@ func (s *Stream) Delete(id ID) bool {
 	return true
 }
 
-// findFirst sets the ID of the first entry anew.
+// findFirst finds the ID of the first entry again.
 func (s *Stream) findFirst() {
 	s.first = ID{}
 	if it := s.Range(MinID, MaxID, false); s.length > 0 && it.Next() {
@@ -317,8 +318,8 @@ func (s *Stream) LastEntryID() ID {
 	return ID{}
 }
 
-// SetID sets the last ID, which must not be before that of the last entry; XSETID. entriesAdded is set unless
-// it is negative, maxDeleted unless it is 0-0.
+// SetID sets the last ID, which must not be before that of the last entry, for XSETID. It sets entriesAdded unless it
+// is negative, and maxDeleted unless it is 0-0.
 func (s *Stream) SetID(last ID, entriesAdded int64, maxDeleted ID) {
 	s.last = last
 	if entriesAdded >= 0 {
@@ -329,7 +330,7 @@ func (s *Stream) SetID(last ID, entriesAdded int64, maxDeleted ID) {
 	}
 }
 
-// RadixNodes returns how many nodes Redis's radix tree of the blocks' IDs has: XINFO tells.
+// RadixNodes returns how many nodes Redis's radix tree of the blocks' IDs has, which XINFO shows.
 func (s *Stream) RadixNodes() int {
 	keys := make([][16]byte, len(s.blocks))
 	for i, b := range s.blocks {
@@ -339,13 +340,13 @@ func (s *Stream) RadixNodes() int {
 	return radixNodes(keys, 0)
 }
 
-// radixNodes counts the nodes below and with the one that is reached by the first depth bytes, which all the
-// keys share: a node holds all the bytes that follow in common, or a branch.
+// radixNodes counts the nodes of a subtree, including its root, which is reached by the first depth bytes that all keys
+// share. A node has all further bytes that the keys share, or is a branch.
 func radixNodes(keys [][16]byte, depth int) int {
 	if len(keys) == 0 || depth == len(keys[0]) {
 		return 1
 	}
-	first, last := keys[0], keys[len(keys)-1] // in order, so what these share all do
+	first, last := keys[0], keys[len(keys)-1] // the keys are sorted, so all share what these two share
 	common := depth
 	for common < len(first) && first[common] == last[common] {
 		common++
@@ -380,8 +381,8 @@ func (s *Stream) MemoryUsage() int {
 // estimateMax is how many blocks and groups MemoryEstimate looks at.
 const estimateMax = 8
 
-// MemoryEstimate is MemoryUsage, supposing that the blocks and groups but for a few are as large on average as those. It
-// takes a constant time.
+// MemoryEstimate is MemoryUsage in constant time. It looks at a few blocks and groups, and assumes that the others are
+// as large on average.
 func (s *Stream) MemoryEstimate() int {
 	n := int(unsafe.Sizeof(*s)) + cap(s.blocks)*int(unsafe.Sizeof(block{}))
 	some := 0

@@ -36,7 +36,7 @@ func entries(s *Stream, start, end ID, reverse bool) (out []string) {
 	return out
 }
 
-// contents renders all that a file has of a stream.
+// contents renders everything that a file has about a stream.
 func contents(s *Stream) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, s.Len(), s.FirstID(), s.LastID(), s.MaxDeletedID(), s.EntriesAdded())
@@ -111,7 +111,7 @@ func TestRadixNodes(t *testing.T) {
 	}
 }
 
-// modelEntry and model: what a stream is, without any thought of speed.
+// modelEntry and model: a stream in its simplest form, without regard to speed.
 type modelEntry struct {
 	id   ID
 	text string
@@ -222,7 +222,7 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
-// trim trims at random, and compares: an exact trim removes what it must, one of whole blocks a part of that.
+// trim trims at random and compares. An exact trim removes all that it must, a trim of whole blocks a part of that.
 func trim(t *testing.T, step int, rnd *rand.Rand, s *Stream, m *model, minID ID) {
 	t.Helper()
 	how := Trim{MaxLen: rnd.IntN(len(m.entries) + 2), MinID: minID, ByID: rnd.IntN(2) == 0, Whole: rnd.IntN(2) == 0}

@@ -2,12 +2,12 @@ package stream
 
 import "github.com/limitkv/limitkv/engine/packed"
 
-// Trim says what to keep of a stream: at most MaxLen entries, or, with ByID, those from MinID on.
+// Trim says what to keep of a stream: at most MaxLen entries or, with ByID, those from MinID on.
 type Trim struct {
 	MaxLen int
 	MinID  ID
 	ByID   bool
-	// Whole removes only whole blocks ("~"), which is quick and may leave some more.
+	// Whole removes only whole blocks ("~"), which is fast and may leave some more entries.
 	Whole bool
 	// Limit is the most entries to remove, 0 = any number. The trim ends before the block that exceeds it.
 	Limit int
@@ -48,7 +48,7 @@ func (b *block) lastID() ID {
 	return id
 }
 
-// trimBlock marks entries of the first block that remains and returns how many.
+// trimBlock marks entries of the first remaining block as deleted and returns how many.
 func (s *Stream) trimBlock(b *block, t Trim) int {
 	live, deleted := b.counts()
 	b.own()
@@ -61,8 +61,8 @@ func (s *Stream) trimBlock(b *block, t Trim) int {
 		b.lp = packed.Replace(b.lp, it.flagsAt, packed.Number(it.flags|flagDeleted))
 		s.length--
 		removed++
-		// Flags take one byte, and the iterator's positions stay right. Only others than Redis and this server may have
-		// written them longer.
+		// Flags take one byte, so the iterator's positions stay valid. Only software other than Redis and this server
+		// can have written longer ones.
 		if next, ok := it.ID().Next(); ok && len(b.lp) != size {
 			it = s.Range(next, MaxID, false)
 		}

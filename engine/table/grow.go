@@ -64,7 +64,7 @@ func (t *Table) extend() {
 	}
 }
 
-// trim releases segments that are no longer used, all but one to spare.
+// trim releases segments that are no longer used, except one spare one.
 func (t *Table) trim() {
 	used := (t.buckets + segmentSize - 1) >> segmentShift
 	if n := len(t.segments); n > used+1 {
@@ -77,8 +77,7 @@ func (t *Table) trim() {
 	}
 }
 
-// Clone returns a copy of the table with copies of its records. The function, if there is one, is called with
-// each copy.
+// Clone returns a copy of the table with copies of its records. copied, if not nil, is called with each copy.
 func (t *Table) Clone(copied func(Record)) Table {
 	c := *t
 	c.image = nil

@@ -6,12 +6,10 @@ import (
 	"github.com/limitkv/limitkv/zset/wyhash"
 )
 
-// Image hands the records of a table over as they were when it began, a few at a
-// time, while the table changes. It goes through the buckets as Scan does, whose
-// cursor, with its bits reversed, divides the hashes into those that it has passed
-// and those to come. A record that it has not come to is handed over before it
-// changes or goes, and its key noted while it is there, as are those that are new: what is
-// noted is passed over later.
+// Image passes on the records of a table as they were when it began, a few at a time, while the table changes. It goes
+// through the buckets as Scan does. The cursor with its bits reversed divides the hashes into those that it has passed
+// and those to come. A record that it has not reached is passed on before it changes or is removed. Its key is noted
+// while it is in the table, as are the keys of new records: noted keys are skipped later.
 type Image struct {
 	t      *Table
 	fn     func(Record)
@@ -19,15 +17,14 @@ type Image struct {
 	noted  map[string]struct{}
 }
 
-// Image begins an image of a table. fn is called with each record once, by Next and
-// by whoever changes the table. A table has one image at a time: a new one ends the
-// last.
+// Image begins an image of a table. fn is called with each record once, by Next and by functions that change the table.
+// A table has one image at a time: a new one ends the last.
 func (t *Table) Image(fn func(Record)) *Image {
 	t.image = &Image{t: t, fn: fn, noted: map[string]struct{}{}}
 	return t.image
 }
 
-// Next hands about count records over. It reports false at the end.
+// Next passes on about count records. It returns false at the end.
 func (m *Image) Next(count int) bool {
 	t := m.t
 	if t.image != m {
@@ -36,7 +33,7 @@ func (m *Image) Next(count int) bool {
 	m.cursor = t.Scan(m.cursor, count, func(r Record) {
 		key := r.Key()
 		if m.done(wyhash.Sum(key)) {
-			return // the table has shrunk since: a bucket has what two had
+			return // the table has shrunk: this bucket was two, of which one is done
 		}
 		if _, noted := m.noted[string(key)]; !noted {
 			m.fn(r)
@@ -48,7 +45,7 @@ func (m *Image) Next(count int) bool {
 	return t.image == m
 }
 
-// End gives the rest up.
+// End ends the image without the rest.
 func (m *Image) End() {
 	if m.t.image == m {
 		m.t.image = nil
@@ -77,8 +74,8 @@ func (m *Image) keep(r Record) {
 	}
 }
 
-// leaves is called before a record goes. Nothing needs to be noted of a key that is not
-// there: so what comes and goes takes no memory.
+// leaves is called before a record is removed. A key that is not there needs no note, so records that come and go take
+// no memory.
 func (m *Image) leaves(r Record) {
 	key := r.Key()
 	if m.done(wyhash.Sum(key)) {
@@ -91,7 +88,7 @@ func (m *Image) leaves(r Record) {
 	}
 }
 
-// Changing is called before a record of the table is changed in place.
+// Changing must be called before a record of the table is changed in place.
 func (t *Table) Changing(r Record) {
 	if t.image != nil {
 		t.image.keep(r)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestImageForgets has records come and go while an image is made: what is gone is not remembered.
+// TestImageForgets adds and removes records while an image is made: the image does not remember removed ones.
 func TestImageForgets(t *testing.T) {
 	var tb Table
 	for i := range 1000 {

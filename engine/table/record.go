@@ -1,12 +1,11 @@
 package table
 
-// Records: an element's bytes in one allocation without pointers.
+// Records: the bytes of an element in one allocation without pointers.
 
 import "unsafe"
 
-// A record is: a head (key length, whether a value follows, the owner's mark), the length of the value if
-// there is one, the key, the value. The lengths are variable: a set's member of up to 31 bytes costs one byte
-// more than itself.
+// A record is: a head (key length, whether a value follows, the owner's mark), the length of the value if there is one,
+// the key, the value. The lengths are varints: a set's member of up to 31 bytes takes one byte more than itself.
 const (
 	markBit  = 1
 	valueBit = 2
@@ -16,8 +15,8 @@ const (
 // Record is a reference to an element. The zero Record is none.
 type Record struct{ p unsafe.Pointer }
 
-// NewRecord returns a record with a copy of the key, a value of valueLen zero bytes for the caller to fill,
-// and a mark, which means what the caller wants.
+// NewRecord returns a record with a copy of the key, a value of valueLen zero bytes for the caller to fill, and a mark,
+// which has a meaning only for the caller.
 func NewRecord(key []byte, valueLen int, mark bool) Record {
 	head := uint64(len(key)) << headBits
 	if mark {

@@ -8,7 +8,7 @@ import (
 	"github.com/limitkv/limitkv/engine/sample"
 )
 
-// Iter walks over all records in an order that stays the same until the table is changed, which ends it.
+// Iter walks over all records in an order that stays the same until the table changes, which invalidates the iterator.
 //
 //	for it := t.Iter(); it.Next(); { it.Record() … }
 type Iter struct {
@@ -45,13 +45,12 @@ func (it *Iter) Next() bool {
 // Record returns the record that the iterator is at.
 func (it *Iter) Record() Record { return Record{it.b.slot[it.slot]} }
 
-// Scan calls fn with the records of some buckets, until there were at least count of them or 10 × count
-// buckets were read, and returns the cursor to go on with, 0 at the end. A scan begins with cursor 0. A record that
-// is in the table from its begin to its end is passed at least once, however the table grows and shrinks
-// meanwhile.
+// Scan calls fn with the records of some buckets, until there were at least count of them or 10 × count buckets were
+// read, and returns the cursor for the next call, 0 at the end. A scan begins with cursor 0. A record that is in the
+// table during the whole scan is passed at least once, however the table grows and shrinks meanwhile.
 //
-// As in Redis the cursor counts with its bits reversed: the buckets that a split makes of a bucket differ in
-// a higher bit, so they lie wholly before or after the cursor, as their origin did.
+// As in Redis the cursor counts with its bits reversed: the buckets that a split makes of a bucket differ in a higher
+// bit, so all of them are before or after the cursor, as that bucket was.
 func (t *Table) Scan(cursor uint64, count int, fn func(Record)) uint64 {
 	if t.count == 0 {
 		return 0
@@ -84,11 +83,11 @@ func (t *Table) emit(i int, fn func(Record)) int {
 	return n
 }
 
-// Random returns a record, each with the same probability, from a source of random numbers. The table must
+// Random returns a random record, each with the same probability. next is a source of random numbers. The table must
 // not be empty.
 func (t *Table) Random(next func() uint64) Record {
 	for {
-		// A bucket and a place in the longest chain there may be; where the chain is shorter, try again.
+		// Choose a bucket, and a place in the longest possible chain. If this chain is shorter, try again.
 		i := sample.Below(next(), t.buckets)
 		j := sample.Below(next(), t.chainMax)
 		for b := t.bucket(i); b != nil; b = b.next() {

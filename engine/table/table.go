@@ -5,11 +5,11 @@
 // allocation without pointers that starts with its key. So a lookup is two cache misses, the bucket and the
 // record, and the garbage collector traces one reference an element.
 //
-// The table grows by splitting one bucket at a time, in order (linear hashing, Litwin 1980), and shrinks by
-// merging the last one back. There is no moment at which a million elements are rehashed, no second table to
-// search while that goes on, and the load stays the same at every size, where doubling halves it. Open
-// addressing was rejected because an element can be away from its bucket, which SCAN over a growing table
-// then has to chase; here a bucket's elements are in its chain and nowhere else.
+// The table grows by splitting one bucket at a time, in order (linear hashing, Litwin 1980), and shrinks by merging the
+// last one back. So a million elements are never rehashed at once, there is no second table to search meanwhile, and
+// the load is the same at every size, while doubling a table halves it. Open addressing was rejected because an element
+// can be outside its bucket, where SCAN over a growing table would have to follow it. Here a bucket's elements are in
+// its chain only.
 package table
 
 import (
@@ -22,8 +22,8 @@ import (
 const (
 	slots = 7
 
-	// loadMax is the mean number of elements per bucket above which a bucket is split, loadMin the one below
-	// which two are merged. Far apart, so that a size that swings splits and merges nothing.
+	// loadMax is the mean number of elements per bucket above which a bucket is split, loadMin the one below which two
+	// are merged. They are far apart, so that small changes of the size do not split and merge buckets all the time.
 	loadMax = 5
 	loadMin = 1
 
@@ -99,7 +99,7 @@ func (t *Table) index(hash uint64) int {
 	return i
 }
 
-// tagOf is taken from the top of the hash, the index from the bottom.
+// tagOf uses the top of the hash; the index uses the bottom.
 func tagOf(hash uint64) uint8 { return uint8(hash>>57) | 0x80 }
 
 // matches returns a word with the high bit of each byte set where b's tag is tag. A byte above a match can be
@@ -225,7 +225,7 @@ func (t *Table) removeAt(p place) {
 	p.b.tags[p.i], p.b.slot[p.i] = last.tags[j], last.slot[j]
 	last.tags[j], last.slot[j] = 0, nil
 	if before != nil && j == 1 {
-		// One record needs no bucket of its own: it takes the slot of the reference to it.
+		// A single record needs no chained bucket: it moves to the slot that referred to the bucket.
 		t.chained--
 		before.tags[slots-1], before.slot[slots-1] = last.tags[0], last.slot[0]
 	}

@@ -37,7 +37,7 @@ func TestAgainstModel(t *testing.T) {
 	table, model := &Table{}, map[string]string{}
 	grown, emptied := 0, 0
 	for range 60 {
-		// Towards a size and away from it again.
+		// Towards a size, then away from it.
 		target := rnd.IntN(4000)
 		if rnd.IntN(4) == 0 {
 			target = 0

@@ -1,6 +1,6 @@
-// Package wyhash, internal to the server, is the hash by which members of sets and fields of hashes are placed, in the
-// manner of wyhash. Go's maphash would do, but its seed cannot be chosen, and the order in which a large set is listed
-// must repeat in tests that ask for repeatable randomness.
+// Package wyhash, internal to the server, is a hash in the manner of wyhash, for members of sets and fields of hashes.
+// Go's maphash would do, but its seed cannot be chosen, and tests with repeatable randomness need the same order in
+// which a large set is listed.
 package wyhash
 
 import (
@@ -11,8 +11,8 @@ import (
 // seed keeps a client from choosing members that collide.
 var seed uint64 = 0x243F6A8885A308D3
 
-// Seed sets the seed of all servers of a process. Call it once, before anything is hashed, with a random number where
-// clients are not trusted.
+// Seed sets the seed of all servers of a process. Call it once, before anything is hashed. If clients are not trusted,
+// use a random number.
 func Seed(n uint64) { seed = n }
 
 const (

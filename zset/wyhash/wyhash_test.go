@@ -1,4 +1,4 @@
-// How well the hash mixes, and what it costs.
+// How well the hash mixes, and how long it takes.
 package wyhash
 
 import (
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// All bits of a key change about half of the bits of its hash.
+// Each bit of a key changes about half of the bits of its hash.
 func TestSum(t *testing.T) {
 	for _, n := range []int{1, 3, 4, 7, 8, 15, 16, 17, 40} {
 		key := make([]byte, n)
